@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/recall/redact"
 )
 
-// BenchmarkRedact redacts texts, most without secrets, and copies them for comparison.
+// BenchmarkRedact redacts texts, most of them without secrets. For comparison it also copies them.
 func BenchmarkRedact(b *testing.B) {
 	code, err := os.ReadFile(filepath.Join(sources(b), "net", "http", "server.go"))
 	if err != nil {
@@ -46,7 +46,8 @@ func BenchmarkRedact(b *testing.B) {
 
 var sink string
 
-// BenchmarkMemory measures what the engine holds when built, after one chat message, and with every pattern compiled.
+// BenchmarkMemory measures the memory of the engine after it was built, after one chat message, and with all patterns
+// compiled.
 func BenchmarkMemory(b *testing.B) {
 	heap := func() float64 {
 		runtime.GC()
@@ -70,7 +71,7 @@ func BenchmarkMemory(b *testing.B) {
 	b.ReportMetric(resident(b)-none, "rss-B-all")
 }
 
-// resident returns the bytes of the process that are in memory.
+// resident returns the process's resident memory in bytes.
 func resident(b *testing.B) float64 {
 	raw, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

@@ -1,9 +1,8 @@
 package redact
 
-// HasMoreThanSamples is hasMoreThanSamples.
 var HasMoreThanSamples = hasMoreThanSamples
 
-// Work redacts a text and counts the bytes that it read, without placeholders.
+// Work redacts a text and returns how many bytes of it were read, not counting placeholders.
 func (r *Redactor) Work(text string) (redacted string, bytes int) {
 	s := scanner{engine: engineOf(r.o)}
 	return r.redact(&s, text), s.work
@@ -28,7 +27,7 @@ func Warm() (patterns int) {
 	return patterns
 }
 
-// Exempting returns the rules whose exceptions, without their lists of words, exempt a secret.
+// Exempting returns the rules that exempt a secret by their exceptions, not counting their lists of words.
 func Exempting(secret string) (ids []string) {
 	for _, r := range fullEngine().rules {
 		exempt := gitleaks().Allow.allows(secret, secret)

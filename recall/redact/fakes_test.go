@@ -16,7 +16,7 @@ const (
 	b64   = alnum + "+/"
 )
 
-// random returns n characters that depend on a seed only, so they are nobody's secret.
+// random returns n characters that depend only on the seed, so they are nobody's secret.
 func random(seed, chars string, n int) string {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(seed))
@@ -32,10 +32,10 @@ func random(seed, chars string, n int) string {
 type fake struct {
 	rule   string
 	secret string
-	around string // a text with %s in the secret's place, where only that text makes it one
+	around string // a text with %s for the secret, if only that text shows that it is one
 }
 
-// glue joins parts, so that scanners of this file find no secret.
+// glue joins parts. It keeps secret scanners from finding the fakes in this file.
 func glue(parts ...string) string { return strings.Join(parts, "") }
 
 func fakes() []fake {

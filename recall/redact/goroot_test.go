@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
-// justified counts the secrets in Go's sources, keys of tests and documents, by file and rule. Another release may have
-// fewer.
+// justified counts the secrets in Go's sources by file and rule; they are keys in tests and documents. Another release
+// may have fewer.
 var justified = map[string]int{
 	"cmd/go/internal/auth/userauth_test.go authorization-basic":      30,
 	"cmd/go/internal/auth/gitauth_test.go named-secret":              1,
@@ -33,7 +33,7 @@ var justified = map[string]int{
 
 var placeholders = regexp.MustCompile(`\[REDACTED:([a-z0-9-]+):\d+:[0-9a-f]{8}\]`)
 
-// skipped are as large as the rest together, and of the same kind.
+// skipped are directories that together are as large as the rest, with the same kind of content.
 var skipped = []string{"/cmd/compile", "/cmd/internal", "/cmd/vendor", "/debug", "/internal/trace",
 	"/runtime/testdata", "/syscall", "/vendor"}
 
@@ -47,7 +47,7 @@ func sources(t testing.TB) string {
 	return filepath.Join(strings.TrimSpace(string(root)), "src")
 }
 
-// The sources of Go's network packages, or all of Go's sources, contain the justified secrets and no other.
+// Go's network packages (or all of Go's sources) contain the justified secrets and no others.
 func TestCodeHasNoSecretsButThoseItHas(t *testing.T) {
 	t.Parallel()
 	root := sources(t)

@@ -12,9 +12,9 @@ const (
 	blockLabel = " BLOCK"
 )
 
-// privateKey finds the private key in a PEM or PGP block whose "-----BEGIN" ends at a position; next is where to
-// continue. Escapes of JSON may separate its lines. A contiguous block, whole or cut off, is one secret. Where other
-// text separates the lines, as in code or in a listing with line numbers, each line is one.
+// privateKey finds the private key in a PEM or PGP block; end is where the block's "-----BEGIN" ends, and next is where
+// to continue. JSON escapes may separate the key's lines. A contiguous block, whole or cut off, is one secret. If other
+// text separates the lines, as in code or in a listing with line numbers, each line is a secret of its own.
 func privateKey(text string, end int) (found []finding, next int) {
 	label, _, ok := strings.Cut(text[end:min(len(text), end+maxLabel)], dashes)
 	if !ok || !strings.HasSuffix(strings.TrimSuffix(label, blockLabel), keyLabel) {
@@ -33,7 +33,7 @@ func privateKey(text string, end int) (found []finding, next int) {
 	return []finding{{from: from, to: last, secret: unescaped.Replace(text[from:last])}}, stop
 }
 
-// bodyEnd returns where a block's body ends, and where its END line does, or 0 if it has none.
+// bodyEnd returns where a block's body ends, and where its END line ends; 0 if it has no END line.
 func bodyEnd(text string, body int) (stop, blockEnd int) {
 	i := strings.Index(text[body:], dashes)
 	if i < 0 {
@@ -48,62 +48,62 @@ func bodyEnd(text string, body int) (stop, blockEnd int) {
 	return stop, blockEnd
 }
 
-// unescaped removes escapes of line ends, doubled or not, so that a block has one placeholder inside and outside of
-// JSON.
+// unescaped removes escapes of line ends, also doubled ones, so that a block has the same placeholder inside and
+// outside of JSON.
 var unescaped = strings.NewReplacer(`\\\\r`, "", `\\\\n`, "\n", `\\r`, "", `\\n`, "\n", `\r`, "", `\n`, "\n", "\r", "")
 
-// walkBody walks the headers and base64 lines of text[at:stop]. It returns the characters in long lines, where the last
-// line ends, and whether nothing else is there.
-func walkBody(text string, at, stop int) (chars, last int, contiguous bool) {
+// walkBody walks over headers and base64 lines in text[at:stop]. It returns the number of characters in long lines,
+// where the last line ends, and whether it found nothing else.
+func walkBody(text string, pos, stop int) (chars, last int, contiguous bool) {
 	before := 0 // characters in the previous line
-	last = at
+	last = pos
 	for {
-		at = skipSpace(text, at, stop)
-		if at == stop {
+		pos = skipSpace(text, pos, stop)
+		if pos == stop {
 			return chars, last, true
 		}
-		if n := headerBytes(text[at:stop]); n > 0 && chars == 0 {
-			at += n
+		if n := headerBytes(text[pos:stop]); n > 0 && chars == 0 {
+			pos += n
 			continue
 		}
 		size := 0
-		for at+size < stop && isBase64(text[at+size]) {
+		for pos+size < stop && isBase64(text[pos+size]) {
 			size++
 		}
 		if size == 0 {
 			return chars, last, false
 		}
-		at += size
+		pos += size
 		if size >= longLine {
 			chars += size
 		}
 		if size >= longLine || before >= longLine {
-			last = at
+			last = pos
 		}
 		before = size
 	}
 }
 
-// skipSpace returns the position after spaces and their JSON escapes.
-func skipSpace(text string, at, stop int) int {
-	for at < stop {
-		if strings.IndexByte(" \t\r\n", text[at]) >= 0 {
-			at++
+// skipSpace returns the position behind spaces and JSON escapes of spaces.
+func skipSpace(text string, pos, stop int) int {
+	for pos < stop {
+		if strings.IndexByte(" \t\r\n", text[pos]) >= 0 {
+			pos++
 			continue
 		}
-		slashes := at
+		slashes := pos
 		for slashes < stop && text[slashes] == '\\' {
 			slashes++
 		}
-		if slashes == at || slashes == stop || strings.IndexByte("nrt", text[slashes]) < 0 {
-			return at
+		if slashes == pos || slashes == stop || strings.IndexByte("nrt", text[slashes]) < 0 {
+			return pos
 		}
-		at = slashes + 1
+		pos = slashes + 1
 	}
-	return at
+	return pos
 }
 
-// headerBytes returns the length of the header line, such as "DEK-Info: …", that a text starts with, or 0.
+// headerBytes returns the length of a header line, such as "DEK-Info: …", at the start of a text; 0 if there is none.
 func headerBytes(text string) int {
 	line := text[:min(len(text), maxLabel)]
 	if i := strings.IndexAny(line, "\n\\\""); i >= 0 {
@@ -116,21 +116,21 @@ func headerBytes(text string) int {
 	return len(line)
 }
 
-// bodyLines finds the base64 lines of a body at most maxGap apart.
-func bodyLines(text string, at, stop int) (found []finding) {
-	for gap := at; at < stop && at-gap <= maxGap; at++ {
-		if !isBase64(text[at]) {
+// bodyLines finds base64 lines of a body that stand at most maxGap apart.
+func bodyLines(text string, pos, stop int) (found []finding) {
+	for gap := pos; pos < stop && pos-gap <= maxGap; pos++ {
+		if !isBase64(text[pos]) {
 			continue
 		}
-		from := at
-		for at < stop && isBase64(text[at]) {
-			at++
+		from := pos
+		for pos < stop && isBase64(text[pos]) {
+			pos++
 		}
 		if from > 0 && text[from-1] == '\\' {
 			from++
 		}
-		if at-from >= longLine && digits(text[from:at]) > 0 && strings.ToLower(text[from:at]) != text[from:at] {
-			found, gap = append(found, finding{from: from, to: at}), at
+		if pos-from >= longLine && digits(text[from:pos]) > 0 && strings.ToLower(text[from:pos]) != text[from:pos] {
+			found, gap = append(found, finding{from: from, to: pos}), pos
 		}
 	}
 	return found

@@ -15,7 +15,7 @@ import (
 
 var entropic = redact.New([]byte("a key"), redact.Options{Entropy: true})
 
-// pieces generates parts of texts that are hard to redact: secrets, their prefixes, and separators.
+// pieces generates parts of texts that are hard to redact: secrets, prefixes of secrets, and separators.
 func pieces() *rapid.Generator[string] {
 	var secrets []string
 	for _, f := range fakes() {
@@ -51,7 +51,7 @@ func TestRedactingAgainChangesNothing(t *testing.T) {
 	})
 }
 
-// document generates JSON values whose strings come from a generator.
+// document generates JSON values with strings from a generator.
 func document(text *rapid.Generator[string], depth int) *rapid.Generator[any] {
 	leaves := []*rapid.Generator[any]{text.AsAny(), rapid.Int().AsAny(), rapid.Float64Range(-1e30, 1e30).AsAny(),
 		rapid.Bool().AsAny(), rapid.Just[any](nil)}
@@ -62,7 +62,7 @@ func document(text *rapid.Generator[string], depth int) *rapid.Generator[any] {
 	return rapid.OneOf(leaves...)
 }
 
-// nested returns a JSON document that contains a value, up to twice encoded as a string of another document.
+// nested returns a JSON document that contains a value, directly or encoded up to twice as a string.
 func nested(t *rapid.T, value any, text *rapid.Generator[string]) string {
 	for range rapid.IntRange(0, 2).Draw(t, "wrappings") {
 		key := rapid.StringMatching(`[a-z]{1,8}`).Draw(t, "key")
@@ -112,7 +112,7 @@ func TestJSONStaysJSON(t *testing.T) {
 	})
 }
 
-// mostWork bounds the bytes read for each byte of any text.
+// mostWork bounds how often each byte of a text is read.
 const mostWork = 400
 
 func TestWorkGrowsWithTheText(t *testing.T) {
@@ -157,7 +157,7 @@ func FuzzRedact(f *testing.F) {
 	})
 }
 
-// Beside samples a text has what this expression leaves of it.
+// For random texts, HasMoreThanSamples agrees with a regular expression that removes samples.
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	samples := regexp.MustCompile(`(?i)change|me|my|your?|own|here|the|this|is|an?|for|with|some|any|new|old|` +

@@ -21,24 +21,25 @@ type Options struct {
 	Entropy bool // apply uncertain rules too, which also redact hashes and ids
 }
 
-// Redactor redacts with the key of an organization. It is safe for concurrent use.
+// Redactor redacts secrets with an organization's key. It is safe for concurrent use.
 type Redactor struct {
 	key []byte
 	o   Options
 }
 
-// New returns a redactor; key makes its placeholders differ from those of other keys.
+// New returns a redactor. Its placeholders depend on key.
 func New(key []byte, o Options) *Redactor { return &Redactor{key: append([]byte(nil), key...), o: o} }
 
-// Redact returns the text with each secret replaced by [REDACTED:rule:length:hash]: the rule that found it, its length
-// in characters, and the first 8 hexadecimal digits of its HMAC-SHA-256 under the key, so that one secret always gets
-// the same placeholder. Overlapping secrets are replaced by one placeholder, named by the rule of the widest. Redacting
-// twice changes nothing more, valid JSON stays valid JSON, and the time taken is linear in the text's length.
+// Redact replaces each secret in a text by [REDACTED:rule:length:hash]: the rule that found the secret, its length in
+// characters, and the first 8 hexadecimal digits of its HMAC-SHA-256 under the key. The same secret therefore always
+// gets the same placeholder. Overlapping secrets get one placeholder, named after the rule of the widest. Redacting
+// twice changes nothing more, valid JSON stays valid JSON, and the time is linear in the text's length.
 func (r *Redactor) Redact(text string) string {
 	return r.redact(&scanner{engine: engineOf(r.o)}, text)
 }
 
-// redact redacts what the text says where a program that wrote it escaped ordinary characters, if that hides a secret.
+// redact redacts a text. If the text escapes ordinary characters and that hides a secret, it redacts the text without
+// these escapes instead.
 func (r *Redactor) redact(s *scanner, text string) string {
 	redacted := r.replace(s, text)
 	if plain := decoded(text); plain != text {
@@ -49,11 +50,11 @@ func (r *Redactor) redact(s *scanner, text string) string {
 	return redacted
 }
 
-// escaped matches the escapes of JSON that programs need not write, of visible ASCII characters, also in JSON within
-// JSON.
+// escaped matches JSON escapes that a program need not write, because they stand for visible ASCII characters. It
+// matches them also in JSON within JSON.
 var escaped = regexp.MustCompile(`\\+(?:u00[2-7][0-9a-fA-F]|/)`)
 
-// decoded returns a text without needless escapes. JSON stays JSON.
+// decoded returns a text without needless escapes. JSON stays valid JSON.
 func decoded(text string) string {
 	if !strings.Contains(text, `\u00`) && !strings.Contains(text, `\/`) {
 		return text
@@ -73,10 +74,10 @@ func decoded(text string) string {
 
 func (r *Redactor) replace(s *scanner, text string) string {
 	var b strings.Builder
-	plain := 0   // start of the text after the last placeholder
-	written := 0 // text before it is in b
-	for at := 0; ; {
-		from, to := nextPlaceholder(text, at)
+	plain := 0   // where the text after the last placeholder begins
+	written := 0 // text before this is in b
+	for pos := 0; ; {
+		from, to := nextPlaceholder(text, pos)
 		for _, secret := range r.secrets(s, text[plain:from], 0) {
 			b.WriteString(text[written : plain+secret.from])
 			b.WriteString(r.placeholder(secret))
@@ -85,7 +86,7 @@ func (r *Redactor) replace(s *scanner, text string) string {
 		if from == len(text) {
 			break
 		}
-		plain, at = to, to
+		plain, pos = to, to
 	}
 	if written == 0 {
 		return text
@@ -94,12 +95,12 @@ func (r *Redactor) replace(s *scanner, text string) string {
 	return b.String()
 }
 
-// widenAfter is the depth of secrets from which findings are widened to whole words. It keeps the scan linear on rows
-// of secrets of which each is found only once the next is gone.
+// widenAfter is the depth of secrets' recursion from which findings are widened to whole words. It keeps the scan
+// linear in texts where each secret is found only after the one before it is gone.
 const widenAfter = 3
 
-// secrets returns the findings in a text, sorted and disjoint. It scans the text between two secrets on its own,
-// because that is what redacting the result again would do.
+// secrets returns the findings in a text, sorted and without overlaps. The text between two secrets is scanned again by
+// itself, because a second redaction would do the same.
 func (r *Redactor) secrets(s *scanner, text string, depth int) (all []finding) {
 	found := merge(s.scan(text))
 	if len(found) == 0 {
@@ -111,10 +112,10 @@ func (r *Redactor) secrets(s *scanner, text string, depth int) (all []finding) {
 		}
 		found = merge(found)
 	}
-	at := 0
+	pos := 0
 	scanUntil := func(to int) {
-		for _, f := range r.secrets(s, text[at:to], depth+1) {
-			f.from, f.to = f.from+at, f.to+at
+		for _, f := range r.secrets(s, text[pos:to], depth+1) {
+			f.from, f.to = f.from+pos, f.to+pos
 			all = append(all, f)
 		}
 	}
@@ -124,7 +125,7 @@ func (r *Redactor) secrets(s *scanner, text string, depth int) (all []finding) {
 			f.secret = text[f.from:f.to]
 		}
 		all = append(all, f)
-		at = f.to
+		pos = f.to
 	}
 	scanUntil(len(text))
 	return all
@@ -139,26 +140,27 @@ func (r *Redactor) placeholder(f finding) string {
 	return fmt.Sprintf("%s%s:%d:%s]", placeholderStart, f.rule.ID, length, sum)
 }
 
-// nextPlaceholder returns the bounds of the first placeholder at or after a position, or the text's end twice.
-func nextPlaceholder(text string, at int) (from, to int) {
+// nextPlaceholder returns the bounds of the first placeholder at or after a position; if there is none, both are the
+// text's end.
+func nextPlaceholder(text string, pos int) (from, to int) {
 	for {
-		i := strings.Index(text[at:], placeholderStart)
+		i := strings.Index(text[pos:], placeholderStart)
 		if i < 0 {
 			return len(text), len(text)
 		}
-		from = at + i
+		from = pos + i
 		if n := placeholderBytes(text[from:]); n > 0 {
 			return from, from + n
 		}
-		at = from + len(placeholderStart)
+		pos = from + len(placeholderStart)
 	}
 }
 
 // maxPlaceholderBytes is more than the length of any placeholder.
 const maxPlaceholderBytes = 128
 
-// placeholderBytes returns the length of the placeholder that a text starts with, or 0. Every field is checked, so a
-// placeholder cannot hide a secret.
+// placeholderBytes returns the length of the placeholder at the start of a text; 0 if there is none. It checks every
+// field, so that no secret can hide in a placeholder.
 func placeholderBytes(text string) int {
 	body, _, closed := strings.Cut(text[len(placeholderStart):min(len(text), maxPlaceholderBytes)], "]")
 	fields := strings.Split(body, ":")

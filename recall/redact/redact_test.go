@@ -48,12 +48,12 @@ func TestSecretsAreRedactedWhereverTheyStand(t *testing.T) {
 		if strings.Contains(alone, "x"+f.secret+"x") {
 			prefix = fmt.Sprintf("[REDACTED:%s:%d:", f.rule, len(f.secret)+2)
 		}
-		at := strings.Index(redacted, prefix)
-		if at < 0 || strings.Contains(redacted, f.secret) || strings.Count(redacted, "[REDACTED:") != 1 {
+		begin := strings.Index(redacted, prefix)
+		if begin < 0 || strings.Contains(redacted, f.secret) || strings.Count(redacted, "[REDACTED:") != 1 {
 			t.Errorf("%.60s…: got %.200s, want %s…]", alone, redacted, prefix)
 			continue
 		}
-		placeholder := redacted[at : at+strings.IndexByte(redacted[at:], ']')+1]
+		placeholder := redacted[begin : begin+strings.IndexByte(redacted[begin:], ']')+1]
 		for where, text := range map[string]string{
 			"a sentence":       "Here it is: " + alone + ", please keep it.",
 			"the end of one":   "The line was " + alone + ".",
@@ -74,22 +74,22 @@ func TestSecretsAreRedactedWhereverTheyStand(t *testing.T) {
 	}
 }
 
-// words are what documents write in place of a secret. A secret that contains one is still a secret.
+// words are words that documents write instead of a secret. A secret that contains one is still a secret.
 var words = []string{"false", "true", "null", "test", "token", "password", "change" + "me", "xxxx", "pwd", "EXAMPLE",
 	"secret", "FALSE"}
 
 func TestASecretThatContainsAWordIsRedacted(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
-	const control = "kwzqj" // letters that are no word: it shows where a secret may contain letters
+	const control = "kwzqj" // no word: if these letters fit, the secret may contain letters here
 	for _, f := range fakes() {
 		for _, word := range words {
-			for name, at := range map[string]int{"in its middle": len(f.secret) / 2, "at its end": len(f.secret) - len(word)} {
-				if at < len(f.secret)/3 || at+len(word) > len(f.secret) || strings.Contains(f.secret, "\n") {
+			for name, pos := range map[string]int{"in its middle": len(f.secret) / 2, "at its end": len(f.secret) - len(word)} {
+				if pos < len(f.secret)/3 || pos+len(word) > len(f.secret) || strings.Contains(f.secret, "\n") {
 					continue
 				}
-				with := func(letters string) (string, bool) {
-					secret := f.secret[:at] + letters + f.secret[at+len(letters):]
+				insert := func(letters string) (string, bool) {
+					secret := f.secret[:pos] + letters + f.secret[pos+len(letters):]
 					text := secret
 					if f.around != "" {
 						text = strings.Replace(f.around, "%s", secret, 1)
@@ -100,10 +100,10 @@ func TestASecretThatContainsAWordIsRedacted(t *testing.T) {
 				if strings.ToUpper(word) == word {
 					letters = strings.ToUpper(letters)
 				}
-				if _, isSecret := with(letters); !isSecret {
-					continue // the secret may not contain letters there
+				if _, isSecret := insert(letters); !isSecret {
+					continue // the secret must not contain letters there
 				}
-				if text, redacted := with(word); !redacted && !strings.HasPrefix(f.rule+word, "aws-access-tokenEXAMPLE") {
+				if text, redacted := insert(word); !redacted && !strings.HasPrefix(f.rule+word, "aws-access-tokenEXAMPLE") {
 					t.Errorf("%s with %q %s stays in clear: %s", f.rule, word, name, text)
 				}
 			}
@@ -238,7 +238,7 @@ func TestWhatIsNoSecretStays(t *testing.T) {
 	}
 }
 
-// Programs write characters of JSON strings as escapes, though none needs one.
+// Some programs escape characters in JSON strings although they need not.
 func TestEscapesHideNoSecret(t *testing.T) {
 	t.Parallel()
 	key := "hp" + "_" + random("escape", alnum, 36)
@@ -272,7 +272,7 @@ func TestEntropyIsOptIn(t *testing.T) {
 	}
 }
 
-// Settings of an environment and of YAML are values, though they look like the names of variables.
+// Values of environment and YAML settings are redacted, even if they look like names of variables.
 func TestSettingsThatLookLikeNamesAreRedacted(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"API_KEY=acmeprod7781\n", "API_KEY=acme_prod_7781", "SERVICE_API_KEY=kqwv7781",
@@ -287,7 +287,7 @@ func TestSettingsThatLookLikeNamesAreRedacted(t *testing.T) {
 	}
 }
 
-// What documents and code write where a secret goes is no secret.
+// Placeholders that documents and code write instead of a secret are not redacted.
 func TestPlaceholdersOfSecretsStay(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"PASSWORD=changeme", "PASSWORD=changeme123", "DB_PASSWORD=${DB_PASSWORD_2}",

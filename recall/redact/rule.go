@@ -9,27 +9,27 @@ import (
 	"github.com/wasilibs/go-re2"
 )
 
-// rule describes one kind of secret: a pattern that is searched around keywords, and the exceptions.
+// rule describes one kind of secret: a pattern that is searched around keywords, and exceptions.
 //
-// A certain rule applies by default. A rule is certain if at least three characters of the secret are fixed, hyphens
-// aside (a provider's prefix, for example), if it finds a PEM block, or if the text around names the secret exactly:
-// the password in a URL, the value of an Authorization header, a field of one name and size. A rule is uncertain if it
-// accepts any hash, id or word that follows a provider's name or "key". tools/gitleaksrules decides this for the rules
-// of gitleaks.
+// A rule is certain if at least three characters of the secret are fixed, not counting hyphens (for example by a
+// provider's prefix), if it finds a PEM block, or if the text around the secret names it exactly: the password in a
+// URL, the value of an Authorization header, a field of one name and size. Certain rules apply by default. A rule is
+// uncertain if it accepts any hash, id or word behind a provider's name or "key". tools/gitleaksrules classifies the
+// rules of gitleaks.
 type rule struct {
 	ID      string
-	Pattern string   // the secret is its first group that took part, else the whole match
+	Pattern string   // the secret is the first group that matched, or else the whole match
 	Exact   []string // case-sensitive keywords
 	Folded  []string // case-insensitive keywords, in lower case
-	Entropy float64  // the secret has more bits per character than this
-	Group   int      // the group that is the secret, if not the first
-	Longest int      // most bytes of a match, 0 if unbounded; where set, every match contains a keyword
-	ahead   int      // bytes searched after a keyword, if not windowAhead
+	Entropy float64  // the secret must have more bits per character than this
+	Group   int      // number of the group that is the secret, if not the first
+	Longest int      // most bytes of a match; 0 if unbounded. If set, every match contains a keyword
+	ahead   int      // bytes to search after a keyword, if not windowAhead
 	Certain bool
-	Named   bool // the text around shows that it is a secret, even if it is the word null, true or false
+	Named   bool // the text around names it as a secret, so it is one even if it is null, true or false
 	Allow   []allowlist
 
-	near   func(text string, end int) bool                        // optional cheap check of the text after a keyword
+	near   func(text string, end int) bool                        // optional cheap check of the text behind a keyword
 	accept func(secret string) bool                               // optional check of the secret
 	find   func(text string, end int) (found []finding, next int) // replaces the pattern
 
@@ -39,9 +39,9 @@ type rule struct {
 
 // allowlist describes matches that are not secrets.
 type allowlist struct {
-	Patterns []string // of whole secrets: a secret that only contains such a text is still one
+	Patterns []string // match whole secrets; a secret that only contains such a text is still a secret
 	Words    string   // separated by spaces, case-insensitive
-	Match    bool     // search the patterns in the rule's match instead
+	Match    bool     // apply the patterns to the rule's whole match instead
 
 	once      sync.Once
 	regex     *re2.Regexp
@@ -53,7 +53,7 @@ func (r *rule) regexp() *re2.Regexp {
 	return r.regex
 }
 
-// reach returns how many bytes after and before the end of a keyword the pattern searches.
+// reach returns how many bytes the pattern searches after and before the end of a keyword.
 func (r *rule) reach() (ahead, back int) {
 	switch {
 	case r.Longest > 0:
@@ -76,8 +76,8 @@ func (r *rule) secret(m []int) (from, to int) {
 	return m[0], m[1]
 }
 
-// isSecret reports whether what the pattern matched is a secret. Quotes and numbers never are: replacing them would
-// break the JSON around.
+// isSecret reports whether a match of the pattern is a secret. Quotes and numbers never are, because replacing them
+// would break JSON.
 func (r *rule) isSecret(secret, match string) bool {
 	if strings.IndexByte(secret, '"') >= 0 || isNumber(secret) || r.Entropy > 0 && entropy(secret) <= r.Entropy ||
 		r.accept != nil && !r.accept(secret) || gitleaks().Allow.allows(secret, match) && (!r.Named || !isLiteral(secret)) {
@@ -111,8 +111,8 @@ func (a *allowlist) allows(secret, match string) bool {
 	return a.regex != nil && a.regex.MatchString(text) || a.automaton != nil && a.automaton.Iter(secret).Next() != nil
 }
 
-// newAutomaton returns the automaton of Aho and Corasick that finds words in any case. A deterministic one is several
-// times faster and larger.
+// newAutomaton returns an Aho-Corasick automaton that finds words in any case. A deterministic one is several times
+// faster and several times larger.
 func newAutomaton(words []string, deterministic bool) *ahocorasick.AhoCorasick {
 	builder := ahocorasick.NewAhoCorasickBuilder(ahocorasick.Opts{AsciiCaseInsensitive: true, DFA: deterministic})
 	automaton := builder.Build(words)
@@ -127,12 +127,12 @@ func isLiteral(text string) bool {
 	return false
 }
 
-// isNumber reports whether a text can be a JSON number, which stands without quotes.
+// isNumber reports whether a text can be a JSON number, which needs no quotes.
 func isNumber(text string) bool {
 	return strings.Trim(text, "0123456789+-.eE") == "" && strings.Count(strings.ToLower(text), "e") <= 1
 }
 
-// entropy returns the bits per character of a text, from the frequencies of its characters.
+// entropy returns a text's bits per character, from the frequencies of its characters.
 func entropy(text string) float64 {
 	counts := map[rune]int{}
 	for _, c := range text {

@@ -8,12 +8,12 @@ import (
 
 //go:generate sh -c "cd ../../tools && go run ./gitleaksrules >../recall/redact/gitleaks.json"
 
-// gitleaksJSON holds the rules of gitleaks (MIT, see gitleaks.LICENSE) that look at texts and not at paths.
+// gitleaksJSON holds those rules of gitleaks (MIT, see gitleaks.LICENSE) that look at texts, not at paths.
 //
 //go:embed gitleaks.json
 var gitleaksJSON []byte
 
-// ruleSet is a list of rules, and what none of them redacts.
+// ruleSet is a list of rules, and what none of them may redact.
 type ruleSet struct {
 	Allow allowlist
 	Rules []rule

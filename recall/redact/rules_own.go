@@ -7,34 +7,35 @@ import (
 	"strings"
 )
 
-// A token follows a word boundary or an escape of JSON or of a URL, and ends before a byte that no token contains.
+// A token begins at a word boundary or behind an escape of JSON or of a URL. It ends before a byte that no token
+// contains.
 const (
 	shapeStart = `(?:\b|_|\\{1,4}[nrtbf]|\\{1,4}u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2})`
 	shapeEnd   = `(?:[^A-Za-z0-9-]|$)`
 )
 
-// authorizationHeader matches the start of an Authorization header in HTTP, JSON, code or a command line.
+// authorizationHeader matches the beginning of an Authorization header in HTTP, JSON, code or a command line.
 const authorizationHeader = `(?i)authorization\\{0,4}["']?\s{0,4}[:=,]>?\s{0,4}\\{0,4}(?:[bfru]{0,2}["'\x60])?`
 
-// farAhead is the ahead of tokens that carry data, such as JWTs.
+// farAhead replaces windowAhead for tokens that carry data, such as JWTs.
 const farAhead = 16 << 10
 
-// token returns a rule for a token with a provider's prefix, which keywords repeat. longest counts the characters
-// around the token too.
+// token returns a rule for a token with a provider's prefix. keywords are that prefix. longest includes the characters
+// around the token.
 func token(id, shape string, entropy float64, longest int, keywords ...string) rule {
 	return rule{ID: id, Pattern: shapeStart + "(" + shape + ")" + shapeEnd, Exact: keywords, Entropy: entropy,
 		Longest: longest, Certain: true}
 }
 
-// authorization returns a rule for a value of an Authorization header with at least minDigits digits or letters in
-// random case.
+// authorization returns a rule for the value of an Authorization header. The value must have at least minDigits digits,
+// or letters in random case.
 func authorization(id, value string, minDigits int) rule {
 	return rule{ID: id, Pattern: authorizationHeader + value, Folded: []string{"authorization"}, Certain: true,
 		ahead: farAhead, accept: func(s string) bool { return digits(s) >= minDigits || isJumbled(s) }}
 }
 
-// The ends of names that only secrets have, and how their values follow: in quotes as in JSON and code, or after a = as
-// in files of settings, command lines and URLs.
+// The ends of names that only secrets have, and the ways in which values follow: in quotes as in JSON and code, or
+// behind a = as in settings files, command lines and URLs.
 const (
 	passwordNames = `(?i:pass(?:word|wd|phrase))` //nolint:gosec // a pattern, no password
 	keyNames      = `(?i:secret(?:[_-]?(?:key|token))?|api[_-]?(?:key|token|secret)|` +
@@ -44,21 +45,21 @@ const (
 		`([^\s"'\x60\\<>{}()\[\],;]{8,128})\\{0,8}["'\x60]`
 	assigned = `=([^\s"'\x60\\<>{}()\[\],;&|]{8,128})`
 
-	// What settings of an environment and of YAML are: a name in capitals before a =, and a name before a colon.
+	// Settings of environments and of YAML: a name in capitals before a =, and a name before a colon.
 	setting = `(?:PASS(?:WORD|WD|PHRASE)|SECRET(?:_(?:KEY|TOKEN))?|API_?(?:KEY|TOKEN|SECRET)|` +
 		`(?:ACCESS|AUTH|BOT|CLIENT)_(?:TOKEN|SECRET|KEY))`
 	mapped  = `\\{0,8}["']?:[ \t]{1,4}([^\s"'\x60\\<>{}()\[\],;&|]{8,128})`
 	lineEnd = `[ \t]{0,8}(?:[\r\n\\#"'\x60]|$)`
 )
 
-// named returns a rule for a value that its name says to be a secret.
+// named returns a rule for a value with a name that says that it is a secret.
 func named(pattern string, accept func(string) bool) rule {
 	return rule{ID: "named-secret", Pattern: pattern, Folded: []string{"pass", "secret", "key", "token"}, Longest: 200,
 		Certain: true, accept: accept}
 }
 
-// ownRules are the rules that gitleaks lacks, or has in a form that matches too much or too little. They come first, so
-// their names win where gitleaks finds the same secret.
+// ownRules are rules that gitleaks lacks, or that match too much or too little there. They come first, so that their
+// names win if gitleaks finds the same secret.
 var ownRules = []rule{
 	{ID: "private-key", Exact: []string{"-----BEGIN"}, Certain: true, find: privateKey},
 	{ID: "private-key-base64", Pattern: `LS0tLS1CRUdJTi[A-Za-z0-9+/]{50,}={0,2}`, Exact: []string{"LS0tLS1CRUdJTi"},
@@ -102,7 +103,7 @@ var ownRules = []rule{
 	{ID: "azure-sas-signature", Pattern: `[?&;]sig=([A-Za-z0-9%]{43,63}%3[dD])`, Exact: []string{"sig="}, Longest: 80,
 		Certain: true},
 
-	// gitleaks has these with a shape that matches more than the provider's tokens.
+	// The patterns of gitleaks for these match more than the providers' tokens.
 	token("atlassian-api-token", `AT[AC]TT3[\w=-]{100,250}`, 3.5, 270, "ATATT3", "ATCTT3"),
 	{ID: "azure-ad-client-secret", Pattern: `(?:^|[^\w~.\\-]|\\{1,4}[nrt"'/])([\w~.]{3}[0-9]Q~[\w~.-]{31,34})` + shapeEnd,
 		Exact: []string{"Q~"}, Entropy: 3, Longest: 60, Certain: true},
@@ -144,10 +145,10 @@ var ownRules = []rule{
 	token("xai-api-key", `xai-[A-Za-z0-9]{70,90}`, 0, 110, "xai-"),
 }
 
-// nearBytes is how far after the :// of a URL a password is looked for.
+// nearBytes is how far behind the :// of a URL a password may stand.
 const nearBytes = 384
 
-// hasUser reports whether a user, a token or a password can follow the :// of a URL that ends at a position.
+// hasUser reports whether a user, a token or a password may follow the :// that ends at a position.
 func hasUser(text string, end int) bool {
 	user, _, found := strings.Cut(text[end:min(len(text), end+nearBytes)], "@")
 	if !found || strings.ContainsAny(user, " \t\r\n<>`") {
@@ -157,15 +158,15 @@ func hasUser(text string, end int) bool {
 	return !strings.ContainsAny(name, "/?#\"'")
 }
 
-// placeholderPasswords are what documents write in place of a password.
+// placeholderPasswords are words that documents write instead of a password.
 var placeholderPasswords = map[string]bool{"pass": true, "password": true, "passwd": true, "pwd": true, "secret": true,
 	"token": true, "redacted": true, "your_password": true, "your-password": true, "yourpassword": true}
 
-// isPassword reports whether a text is a password and not a variable, a mask or the word itself.
+// isPassword reports whether a text is a password, and not a variable, a mask or the word password.
 func isPassword(s string) bool {
 	variable := strings.ContainsAny(s[:1], "$%{[(*") && !strings.HasPrefix(s, "%25") && !isHexEscape(s)
 	masked := strings.Trim(s, s[:1]) == ""
-	path := strings.IndexAny(s, "/?#") // after a port, unless the password has one
+	path := strings.IndexAny(s, "/?#") // a number before a path is a port
 	return (path < 0 || !isNumber(s[:path])) && !variable && !masked && !strings.Contains(s, "${") &&
 		!placeholderPasswords[strings.ToLower(s)]
 }
@@ -174,13 +175,13 @@ func isHexEscape(s string) bool {
 	return len(s) > 2 && s[0] == '%' && strings.Trim(s[1:3], "0123456789abcdefABCDEF") == ""
 }
 
-// isCredentials reports whether a text is a user and a password in base64.
+// isCredentials reports whether a text is "user:password" in base64.
 func isCredentials(s string) bool {
 	raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
 	return err == nil && strings.IndexByte(string(raw), ':') >= 0
 }
 
-// isMixed reports whether a text has the length and the letters of a random token: no word or name has them.
+// isMixed reports whether a text has the length and letters of a random token, unlike any word or name.
 func isMixed(s string) bool {
 	return len(s) >= 16 && digits(s) > 1 && strings.ToLower(s) != s && strings.ToUpper(s) != s
 }
@@ -201,7 +202,7 @@ func isEncodedKey(s string) bool {
 	return err == nil && strings.Contains(string(raw), keyLabel)
 }
 
-// samples are the words of which placeholders consist, by their first letter. The first that fits is taken.
+// samples are the words that placeholders consist of, by their first letter. The first that fits is taken.
 var samples = byLetter("change me my your you own here the this is an a for with some any new old " +
 	"password passphrase passwd pass pwd secret token api key access auth client " +
 	"username user admin root testing test example sample demo dummy fake mock place " +
@@ -215,7 +216,8 @@ func byLetter(words string) (of [256][]string) {
 	return of
 }
 
-// hasMoreThanSamples reports whether a text has more than three bytes beside samples, numbers and punctuation.
+// hasMoreThanSamples reports whether more than three bytes of a text are left after removing samples, numbers and
+// punctuation.
 func hasMoreThanSamples(s string) bool {
 	lower := asciiLower(s)
 	rest := 0
@@ -229,7 +231,8 @@ func hasMoreThanSamples(s string) bool {
 	return rest > 3
 }
 
-// sampleAt returns how many bytes of a sample, a number or punctuation a text in lower case begins with.
+// sampleAt returns the length of the sample, number or punctuation at the start of a lower-case text; 0 if there is
+// none.
 func sampleAt(s string) (n int) {
 	if c := s[0]; c < 'a' || c > 'z' {
 		return 1
@@ -258,7 +261,8 @@ func asciiLower(s string) string {
 var identifiers = regexp.MustCompile(`^[A-Za-z]{0,2}[0-9]{0,2}([/_.-]?([A-Z]?[a-z]+|[A-Z]+))*` +
 	`([/_.-]?[A-Za-z]{0,2}[0-9]+)?([/_.-]?([A-Z]?[a-z]+|[A-Z]+))*$`)
 
-// isChosen reports whether a text is a password that somebody chose, and not a variable, a path or a word for it.
+// isChosen reports whether a text is a password that somebody chose, and not a variable, a path or a word for a
+// password.
 func isChosen(s string) bool {
 	return digits(s) > 0 && !strings.ContainsAny(s[:1], "/.~@%*$-") && hasKinds(s, 6) && hasMoreThanSamples(s) &&
 		!strings.Contains(s, "://") && !strings.Contains(s, "/secrets/")
@@ -277,12 +281,13 @@ func hasKinds(s string, n int) bool {
 	return false
 }
 
-// isChosenKey reports whether a text is a key, and not the name of one.
+// isChosenKey reports whether a text is a key, and not a key's name.
 func isChosenKey(s string) bool {
 	return isChosen(s) && (isJumbled(s) || !identifiers.MatchString(s))
 }
 
-// isChosenValue reports whether the value of a setting named password is one, and not the name of a variable or a type.
+// isChosenValue reports whether the value of a setting named password is a password, and not the name of a variable or
+// a type.
 func isChosenValue(s string) bool {
 	return isChosen(s) && !rises.MatchString(s) && !strings.ContainsAny(s, "._")
 }

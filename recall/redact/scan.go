@@ -14,23 +14,23 @@ import (
 type finding struct {
 	from, to int
 	rule     *rule
-	secret   string // what the placeholder's length and hash are of, if not text[from:to]
+	secret   string // the text that the placeholder's length and hash are made from, if not text[from:to]
 }
 
 // engine finds the keywords of some rules.
 type engine struct {
 	rules     []*rule
 	automaton *ahocorasick.AhoCorasick
-	keywords  []keyword // by pattern of the automaton
+	keywords  []keyword // by the automaton's pattern
 }
 
 type keyword struct {
 	rule  int
-	exact string // the keyword if its case matters, else empty
+	exact string // the keyword if its case matters; otherwise empty
 }
 
-// Engines are built on first use. They share their rules, each of which compiles its pattern when a text contains one
-// of its keywords.
+// Engines are built on first use and share their rules. A rule compiles its pattern when a text first contains one of
+// its keywords.
 var (
 	certainEngine = sync.OnceValue(func() *engine { return newEngine(false) })
 	fullEngine    = sync.OnceValue(func() *engine { return newEngine(true) })
@@ -72,22 +72,22 @@ func newEngine(uncertain bool) *engine {
 	return e
 }
 
-// A rule's pattern searches a window around each keyword, because regular expressions copy the text they search.
-// Windows that overlap are joined up to windowBytes.
+// A rule's pattern searches only a window around each keyword, because regular expressions copy the text that they
+// search. Overlapping windows are joined, up to windowBytes.
 const (
-	windowBack  = 128     // bytes before the keyword's end
-	windowAhead = 2 << 10 // bytes after it
+	windowBack  = 128     // bytes before the end of the keyword
+	windowAhead = 2 << 10 // bytes behind the keyword
 	windowBytes = 64 << 10
 )
 
-// window is the part of a text that a rule's pattern must search next.
+// window is the part of a text that a rule's pattern must still search.
 type window struct {
 	from, to int
 	open     bool
-	done     int // the rule has searched the text before this
+	done     int // the rule has searched the text up to here
 }
 
-// scanner scans texts one after another and counts its work.
+// scanner scans one text after another and counts its work.
 type scanner struct {
 	*engine
 	work    int // bytes read by patterns and checks
@@ -96,7 +96,7 @@ type scanner struct {
 	found   []finding
 }
 
-// scan returns every secret in a text, in any order; they may overlap.
+// scan returns all secrets in a text, in no particular order; they may overlap.
 func (s *scanner) scan(text string) []finding {
 	s.text, s.found = text, nil
 	clear(s.windows)
@@ -111,7 +111,7 @@ func (s *scanner) scan(text string) []finding {
 	return s.found
 }
 
-// visit handles a keyword that ends at a position: it searches at once or extends the rule's window.
+// visit handles a keyword that ends at a position. It searches at once, or extends the rule's window.
 func (s *scanner) visit(k keyword, end int) {
 	if k.exact != "" && s.text[end-len(k.exact):end] != k.exact {
 		return
@@ -145,7 +145,7 @@ func (s *scanner) visit(k keyword, end int) {
 	}
 }
 
-// find calls the function that a rule has in place of a pattern.
+// find calls the function that a rule has instead of a pattern.
 func (s *scanner) find(r *rule, w *window, end int) {
 	var found []finding
 	found, w.done = r.find(s.text, end)
@@ -156,7 +156,7 @@ func (s *scanner) find(r *rule, w *window, end int) {
 	}
 }
 
-// search closes a rule's window, if it is open, and searches it.
+// search closes a rule's open window and searches it.
 func (s *scanner) search(r *rule, w *window) {
 	if !w.open {
 		return
@@ -171,7 +171,7 @@ func (s *scanner) search(r *rule, w *window) {
 		f := finding{from: w.from + from, to: w.from + to, rule: r}
 		if w.from+m[1] == w.to && w.to < len(s.text) { // the match may end after the window
 			if r.Longest > 0 {
-				continue // it contains another keyword, whose window is still to come
+				continue // it contains another keyword, and that keyword's window is still to come
 			}
 			for f.to < len(s.text) && isTokenByte(s.text[f.to]) {
 				f.to++
@@ -185,15 +185,15 @@ func (s *scanner) search(r *rule, w *window) {
 	}
 }
 
-// isTokenByte reports whether long secrets contain a byte.
+// isTokenByte reports whether long secrets may contain a byte.
 func isTokenByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("_-+/=.~", c) >= 0
 }
 
-// halfEscape matches what follows the backslash of an escape of JSON.
+// halfEscape matches what follows the backslash in a JSON escape.
 var halfEscape = regexp.MustCompile(`^(?s:u[0-9a-fA-F]{4}|.)`)
 
-// trim takes quotes, the period of a sentence and half escapes of JSON off a finding's ends.
+// trim removes quotes, the period of a sentence, and halves of JSON escapes from both ends of a finding.
 func (f *finding) trim(text string) {
 	for f.from < f.to && strings.IndexByte("\n'`\"", text[f.from]) >= 0 {
 		f.from++
@@ -210,7 +210,7 @@ func (f *finding) trim(text string) {
 	}
 }
 
-// widened returns a finding extended on both sides to the next space, quote, backslash or angle bracket.
+// widened extends a finding on both sides to the next space, quote, backslash or angle bracket.
 func (f finding) widened(text string) finding {
 	const bounds = " \t\r\n\"'\\<>"
 	f.from = strings.LastIndexAny(text[:f.from], bounds) + 1
@@ -224,13 +224,13 @@ func (f finding) widened(text string) finding {
 	return f
 }
 
-// merge sorts findings and joins those that overlap, under the rule of the widest.
+// merge sorts findings and joins overlapping ones under the rule of the widest.
 func merge(found []finding) []finding {
 	slices.SortStableFunc(found, func(a, b finding) int {
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to))
 	})
 	out := found[:0]
-	widest := 0 // bytes of the widest finding in the last joined one
+	widest := 0 // bytes of the widest finding that was joined into the last one
 	for _, f := range found {
 		if len(out) == 0 || f.from >= out[len(out)-1].to {
 			out, widest = append(out, f), f.to-f.from
