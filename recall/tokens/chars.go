@@ -5,11 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// highBits are those that only bytes beyond ASCII have.
+// highBits are the bits that only bytes beyond ASCII have set.
 const highBits = 0x8080808080808080
 
-// Chars returns the number of characters of a text, as utf8.RuneCountInString does. It takes an eighth of its time of
-// text that is mostly ASCII.
+// Chars returns a text's number of characters, like utf8.RuneCountInString, but takes an eighth of the time for text
+// that is mostly ASCII.
 func Chars(text string) (n int) {
 	for len(text) > 0 {
 		ascii := ASCIIPrefix(text)
@@ -24,7 +24,7 @@ func Chars(text string) (n int) {
 	return n
 }
 
-// ASCIIPrefix returns the length of the ASCII characters that a text begins with.
+// ASCIIPrefix returns the length of the ASCII characters at the start of a text.
 func ASCIIPrefix(text string) int {
 	i := 0
 	for ; i+8 <= len(text); i += 8 {
@@ -38,7 +38,7 @@ func ASCIIPrefix(text string) int {
 	return i
 }
 
-// ASCIISuffix returns the length of the ASCII characters that a text ends with.
+// ASCIISuffix returns the length of the ASCII characters at the end of a text.
 func ASCIISuffix(text string) int {
 	i := len(text)
 	for ; i >= 8; i -= 8 {

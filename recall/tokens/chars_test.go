@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// pieces are of characters of each length, of which some are no characters.
+// pieces have characters of each length in bytes, and bytes that are no characters.
 var pieces = []string{"a", "the sea ", "0123456789abcdef", "é", "記", "👩", "\xff", "\xe8\xa8", "\x00", "\n"}
 
 func TestCharsAreCountedAndASCIIIsFound(t *testing.T) {
@@ -36,7 +36,7 @@ func TestCharsAreCountedAndASCIIIsFound(t *testing.T) {
 	}
 }
 
-// The costs of short runs are remembered in a table with fewer places than there are runs.
+// The table of costs of short runs has fewer slots than there are runs, and still each run keeps its cost.
 func TestRunsThatShareAPlaceKeepTheirCosts(t *testing.T) {
 	t.Parallel()
 	for pass := range 2 {

@@ -10,7 +10,7 @@ import (
 	"github.com/tiktoken-go/tokenizer"
 )
 
-// codecs are read once, when they are first needed.
+// codecs maps encoding → function that reads its codec on first use.
 var codecs = map[tokenizer.Encoding]func() tokenizer.Codec{
 	tokenizer.O200kBase:  codec(tokenizer.O200kBase),
 	tokenizer.Cl100kBase: codec(tokenizer.Cl100kBase),
@@ -20,16 +20,16 @@ func codec(e tokenizer.Encoding) func() tokenizer.Codec {
 	return sync.OnceValue(func() tokenizer.Codec {
 		c, err := tokenizer.Get(e)
 		if err != nil {
-			panic(err) // the encodings above are part of the library
+			panic(err) // the library contains these encodings
 		}
 		return c
 	})
 }
 
-// rememberBytes is the size of the shortest text whose count is remembered.
+// rememberBytes is the shortest text with a count that is remembered.
 const rememberBytes = 64
 
-// known returns the remembered count of a text, or counts it and remembers that.
+// known returns the remembered count of a text, or counts it and remembers the count.
 func (c *Counter) known(encoding tokenizer.Encoding, text string, count func() int) int {
 	if c == nil || len(text) < rememberBytes {
 		return count()
@@ -53,7 +53,7 @@ func (c *Counter) known(encoding tokenizer.Encoding, text string, count func() i
 	return n
 }
 
-// put remembers a count; the lock is held.
+// put remembers a count. The caller holds the lock.
 func (c *Counter) put(key counted, n int) {
 	if c.new == nil || len(c.new) >= remembered/2 {
 		c.new, c.old = map[counted]int{}, c.new
@@ -61,11 +61,11 @@ func (c *Counter) put(key counted, n int) {
 	c.new[key] = n
 }
 
-// A text is counted in pieces, because a tokenizer looks back and ahead: its time for a run of spaces and line ends
-// grows with the square of the run's length. Each cut changes the count by a token at most.
+// A text is counted in pieces, because a tokenizer looks back and ahead: for a run of spaces and line ends its time
+// grows with the square of the run's length. Each cut changes the count by one token at most.
 const (
 	pieceBytes = 32 << 10
-	spaceBytes = 128 // of a run
+	spaceBytes = 128 // in a run
 )
 
 func count(encoding tokenizer.Encoding, text string) (n int) {
@@ -82,10 +82,10 @@ func count(encoding tokenizer.Encoding, text string) (n int) {
 	return n
 }
 
-// cut is where the first piece of a text ends: within a long run of spaces, else before its last line end or space,
-// which belong to what follows them, or between characters.
+// cut returns where the first piece of a text ends: within a long run of spaces; or else before its last line end or
+// space, because that belongs to what follows; or else between two characters.
 func cut(text string) int {
-	run, space := 0, 0 // where the run of spaces begins, and the last one in the later half
+	run, space := 0, 0 // where the run of spaces begins; the last space in the later half
 	inRun := false
 	for i, r := range text {
 		switch {

@@ -5,10 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// vocabulary is a hash table of what is one token both in Llama 2's and in Mistral's first vocabulary, the two that
-// split most texts into the most tokens: runs of letters, runs of punctuation, and single characters beyond ASCII,
-// 22,000 entries in all, and their beginnings. The low bits of a hash name a slot, which is that or the next free
-// one. It holds three bytes of the hash, with the last bit set if it is an entry. scripts/token-counts.mjs makes it.
+// vocabulary is a hash table of entries and of their beginnings. An entry is one token in both Llama 2's and Mistral's
+// first vocabulary: a run of letters, a run of punctuation, or a single character beyond ASCII. These two vocabularies
+// split most texts into the most tokens. There are 22,000 entries. The low bits of a hash name a slot; if that is
+// taken, the next free slot is used. A slot holds three bytes of the hash, and its last bit is set if it is an entry,
+// not only a beginning. scripts/token-counts.mjs makes the table.
 //
 //go:embed vocabulary.bin
 var vocabulary string
@@ -16,22 +17,23 @@ var vocabulary string
 // maxEntryBytes is the length of the longest entry.
 const maxEntryBytes = 16
 
-// The hash of an entry is 64-bit FNV-1a over its bytes, from another offset if the entry begins a word after a space.
+// The hash of an entry is 64-bit FNV-1a over its bytes. An entry that begins a word after a space starts from another
+// offset.
 const (
 	hashOffset       = 0xcbf29ce484222325
 	hashOffsetSpaced = 0x9e3779b97f4a7c15
 	hashPrime        = 1099511628211
-	hashMix          = 0xff51afd7ed558ccd // the short entries' hashes are alike without it; Murmur's
+	hashMix          = 0xff51afd7ed558ccd // from Murmur; without it the hashes of short entries are alike
 	slots            = 1 << 16
 )
 
-// lookUp reports whether a text of some hash begins an entry, and whether it is one itself.
-func lookUp(hash uint64) (begins, is bool) {
+// lookUp reports whether the text with this hash begins an entry, and whether it is an entry itself.
+func lookUp(hash uint64) (begins, isEntry bool) {
 	hash = (hash ^ hash>>33) * hashMix
 	want := uint32(hash>>40) | 3
 	for slot := uint32(hash); ; slot++ { // #nosec G115 -- the low bits are meant
-		at := slot % slots * 3
-		switch value := uint32(vocabulary[at]) | uint32(vocabulary[at+1])<<8 | uint32(vocabulary[at+2])<<16; value {
+		i := slot % slots * 3
+		switch value := uint32(vocabulary[i]) | uint32(vocabulary[i+1])<<8 | uint32(vocabulary[i+2])<<16; value {
 		case want, want ^ 1:
 			return true, value == want
 		case 0:
@@ -40,21 +42,21 @@ func lookUp(hash uint64) (begins, is bool) {
 	}
 }
 
-// What Estimate counts, in hundredths of a token. The numbers are fitted to the largest count of five tokenizers
-// (Llama 2 and 3, Mistral's first and Nemo, Qwen 2.5) over 1,100 texts: source code and data of 40 kinds, prose in 50
-// languages, random characters. On 450 texts that it was not fitted to, Estimate is 1.00 to 1.17 times that count.
+// Costs for Estimate, in hundredths of a token. They are fitted to the largest count of five tokenizers (Llama 2 and 3,
+// Mistral's first and Nemo, Qwen 2.5) over 1,100 texts: source code and data of 40 kinds, prose in 50 languages, random
+// characters. On 450 other texts Estimate is 1.00 to 1.17 times that count.
 const (
 	oneToken        = 100
-	wordInside      = 130 // the first piece of a word that follows no space
+	wordInside      = 130 // the first piece of a word that does not follow a space
 	wordMore        = 118 // each further piece of a word
-	letterAgain     = 50  // a letter that is the same as the two before it
-	letterAccented  = 30  // more than a plain letter, up to U+017F
-	letterRare      = 80  // more than a plain letter, of the Latin blocks beyond
-	marksInside     = 80  // the first piece of punctuation that follows no space
+	letterAgain     = 50  // a letter equal to the two before it
+	letterAccented  = 30  // more than a plain letter, for letters up to U+017F
+	letterRare      = 80  // more than a plain letter, for letters of later Latin blocks
+	marksInside     = 80  // the first piece of punctuation that does not follow a space
 	digit           = 108
 	spaceBeforeNum  = 80
-	spaceBeforeEnd  = 70 // of a line
-	spacesPerToken  = 15 // of a run
+	spaceBeforeEnd  = 70 // before a line end
+	spacesPerToken  = 15 // in a run
 	lineEnd         = 125
 	boxLine         = 120
 	boxLineAgain    = 45
@@ -64,14 +66,14 @@ const (
 	lastOfCyrillic  = 0x052F
 )
 
-// scripts are the blocks whose known characters take more than one token in one of the other vocabularies.
+// scripts are blocks of characters that the vocabulary knows, but that take more than one token in another vocabulary.
 var scripts = []struct {
 	first, last rune
 	cost        int
 }{
 	{0x0250, 0x02FF, 150}, // phonetic letters
 	{firstOfCyrillic, 0x0491, basicCyrillic},
-	{0x0492, lastOfCyrillic, 275}, // Cyrillic of other languages than Slavic ones
+	{0x0492, lastOfCyrillic, 275}, // Cyrillic of non-Slavic languages
 	{0x0530, 0x058F, 175},         // Armenian
 	{0x0B80, 0x0BFF, 133},         // Tamil
 	{0x0D80, 0x0DFF, 280},         // Sinhala
@@ -79,16 +81,16 @@ var scripts = []struct {
 	{0x1000, 0x109F, 140},         // Burmese
 	{0x10A0, 0x10FF, 200},         // Georgian
 	{0x1780, 0x17FF, 250},         // Khmer
-	{joiner, joiner, 200},         // of emoji
+	{joiner, joiner, 200},         // joins emoji
 	{0x2200, 0x22FF, 140},         // mathematical operators
 	{0x2500, 0x257F, boxLine},
 	{0xFE00, 0xFE0F, 200}, // variants of emoji
 	{0xFEFF, 0xFEFF, 300}, // byte order mark
 }
 
-// Estimate returns how many tokens a model of unknown vocabulary counts for a text. It looks up words and punctuation
-// in a small vocabulary and knows what digits, spaces and the characters of each script cost. It is the one estimate
-// of tokens in Loci and takes some nanoseconds a byte.
+// Estimate returns how many tokens a model with an unknown vocabulary counts for a text. It looks up words and
+// punctuation in a small vocabulary; digits, spaces and the characters of each script have fixed costs. Everything in
+// Loci that estimates tokens uses it. It takes some nanoseconds per byte.
 func Estimate(text string) int { return (cost(text) + oneToken - 1) / oneToken }
 
 func cost(text string) (n int) {
@@ -136,8 +138,8 @@ func cost(text string) (n int) {
 	return n
 }
 
-// isSpaced reports whether what begins at an index of a text is the beginning of a word: of the text, or after a space.
-func isSpaced(text string, at int) bool { return at == 0 || text[at-1] == ' ' }
+// isSpaced reports whether a word begins at an index: at the beginning of the text or after a space.
+func isSpaced(text string, index int) bool { return index == 0 || text[index-1] == ' ' }
 
 // The kinds of bytes.
 const (
@@ -170,7 +172,7 @@ var kinds = func() (all [256]uint8) {
 	return all
 }()
 
-// moreLetters returns the length of the Latin letters, with accents or without, that a text begins with.
+// moreLetters returns the length of the Latin letters, with or without accents, at the start of a text.
 func moreLetters(text string) int {
 	for i := 0; i < len(text); {
 		switch kinds[text[i]] {
@@ -189,7 +191,7 @@ func moreLetters(text string) int {
 	return len(text)
 }
 
-// accent returns what a Latin letter beyond ASCII costs more than others; 0 for any other character.
+// accent returns the extra cost of a Latin letter beyond ASCII; 0 for any other character.
 func accent(r rune) int {
 	switch {
 	case r < 0xC0 || r == '×' || r == '÷':
@@ -229,8 +231,8 @@ func costOfMarks(marks string, spaced bool) int {
 	return n + (pieces(marks, spaced)-1)*oneToken
 }
 
-// pieces returns into how many entries of the vocabulary a run divides, the longest first. An unknown
-// character is one.
+// pieces returns how many entries of the vocabulary a run divides into, taking the longest entry each time. An unknown
+// character counts as one.
 func pieces(run string, spaced bool) (n int) {
 	for len(run) > 0 {
 		hash := uint64(hashOffset)
@@ -240,11 +242,11 @@ func pieces(run string, spaced bool) (n int) {
 		_, longest := utf8.DecodeRuneInString(run)
 		for i := range len(run) {
 			hash = (hash ^ uint64(run[i])) * hashPrime
-			begins, is := lookUp(hash)
+			begins, isEntry := lookUp(hash)
 			if !begins {
 				break
 			}
-			if is {
+			if isEntry {
 				longest = i + 1
 			}
 		}
@@ -254,7 +256,7 @@ func pieces(run string, spaced bool) (n int) {
 	return n
 }
 
-// costOfSpaces returns the cost of a run of spaces before a text. One space is a part of the word that it precedes.
+// costOfSpaces returns the cost of a run of spaces before a text. A single space belongs to the word behind it.
 func costOfSpaces(run int, before string) int {
 	n := (run - 1 + spacesPerToken - 1) / spacesPerToken * oneToken
 	if before == "" {
@@ -275,7 +277,7 @@ func costOfSpaces(run int, before string) int {
 	return n
 }
 
-// costOfRune returns the cost of a character beyond ASCII that is no Latin letter. Where no vocabulary knows it, each
+// costOfRune returns the cost of a character beyond ASCII that is not a Latin letter. If no vocabulary knows it, each
 // of its bytes is a token.
 func costOfRune(r rune, text, before string) int {
 	hash := uint64(hashOffset)

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// counted is a text with the counts of tokenizers, as scripts/token-counts.mjs makes them.
+// counted is a text with the counts of several tokenizers, as written by scripts/token-counts.mjs.
 type counted struct {
 	Name   string
 	Text   string
@@ -38,7 +38,7 @@ func countedTexts(t testing.TB) (all []counted) {
 	return all
 }
 
-// The estimate with its margin is never below the count of a tokenizer, nor above 1.35 times the largest.
+// The estimate with its margin is at least each tokenizer's count, and at most 1.35 times the largest.
 func TestEstimateHoldsAgainstTokenizers(t *testing.T) {
 	t.Parallel()
 	for _, c := range countedTexts(t) {
@@ -51,7 +51,7 @@ func TestEstimateHoldsAgainstTokenizers(t *testing.T) {
 	}
 }
 
-// What Prefix and Suffix return is counted as at most what was asked for, and little more of the text would exceed it.
+// Prefix and Suffix return texts within the given count, and little more of the text would exceed it.
 func TestCutsAgreeWithTheEstimate(t *testing.T) {
 	t.Parallel()
 	for _, c := range countedTexts(t) {
@@ -62,7 +62,7 @@ func TestCutsAgreeWithTheEstimate(t *testing.T) {
 				!utf8.ValidString(prefix) || !utf8.ValidString(suffix) {
 				t.Errorf("%s to %d tokens: got %q and %q", c.Name, n, prefix, suffix)
 			}
-			const joined = 20 // tokens of the longest sign in the texts that people see as one
+			const joined = 20 // tokens of the longest sign in the texts that people see as one character
 			for side, got := range map[string]int{"Prefix": tokens.Estimate(prefix), "Suffix": tokens.Estimate(suffix)} {
 				if got > max(n, 0) || got < n-joined || n == all && got != all {
 					t.Errorf("%s: %s to %d tokens of %d has %d", c.Name, side, n, all, got)

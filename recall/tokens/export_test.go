@@ -1,6 +1,6 @@
 package tokens
 
-// Counted returns the tokens of a run of letters or of punctuation, counted without what is remembered.
+// Counted returns the tokens of a run of letters or of punctuation, without the table of remembered costs.
 func Counted(run string) int {
 	cost := costOfWord
 	if kinds[run[0]] == mark {

@@ -2,9 +2,9 @@ package tokens
 
 import "sync/atomic"
 
-// shortRuns remembers what runs of at most eight bytes cost, of letters or of punctuation: first those that follow no
-// space, then those that follow one. An entry is the run's key without its low bits, which are its index, and in their
-// place the cost. An entry of 0 is empty.
+// shortRuns remembers the cost of runs of letters or punctuation with at most eight bytes. The first array is for runs
+// that do not follow a space, the second for runs that do. The index of an entry is the low bits of the run's key. The
+// entry is the key with the cost in place of these bits; 0 is an empty entry.
 var shortRuns [2][runSlots]atomic.Uint64
 
 const (
@@ -14,7 +14,7 @@ const (
 	runMix   = 0x9e3779b97f4a7c15 // odd: different runs have different keys
 )
 
-// costOfRun returns what a run of a text costs, as cost counts it, or as was counted before.
+// costOfRun returns the cost of text[from:end], remembered or computed by cost.
 func costOfRun(text string, from, end int, cost func(run string, spaced bool) int) int {
 	spaced := isSpaced(text, from)
 	if end-from > runBytes {
@@ -36,7 +36,8 @@ func costOfRun(text string, from, end int, cost func(run string, spaced bool) in
 	return n
 }
 
-// runKey returns a number for the first bytes of a text, at most eight, none of which is 0. No other run has the same.
+// runKey returns a number for the first bytes of a text, at most eight and none of them 0. Different runs have
+// different numbers.
 func runKey(text string, length int) (key uint64) {
 	if len(text) >= runBytes {
 		key = word(text) << (8 * (runBytes - length))

@@ -1,5 +1,5 @@
-// Package tokens counts the tokens that texts take of a model's context window: with the vocabularies of OpenAI's
-// models for these models, and by an estimate for all others.
+// Package tokens counts the tokens that texts take of a model's context window: with OpenAI's vocabularies for OpenAI's
+// models, and by an estimate for all others.
 //
 // Each file uses those that are named before it:
 //   - estimates: chars.go shortruns.go estimate.go truncate.go
@@ -14,14 +14,14 @@ import (
 	"github.com/tiktoken-go/tokenizer"
 )
 
-// What Loci counts for a message in addition to its texts, and for an image.
+// Tokens that Loci adds for each message, and for each image.
 const (
 	PerMessage = 4
 	PerImage   = 1000
 )
 
-// vocabularies are those of OpenAI's models, by the beginning of their names, the longest first if one begins another.
-// Models of other providers have vocabularies of their own.
+// vocabularies are the vocabularies of OpenAI's models, by the beginnings of the models' names. A longer beginning
+// stands before a shorter one. Models of other providers have other vocabularies.
 var vocabularies = []struct {
 	prefix   string
 	encoding tokenizer.Encoding
@@ -40,7 +40,7 @@ var vocabularies = []struct {
 	{"gpt-35", tokenizer.Cl100kBase},
 }
 
-// encodingOf returns the vocabulary of a model, by its handle (provider/model) or its name; empty if it is unknown.
+// encodingOf returns the vocabulary of a model, named by its handle (provider/model) or its name; empty if unknown.
 func encodingOf(model string) tokenizer.Encoding {
 	name := strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
 	name = strings.TrimPrefix(name, "ft:") // fine-tuned
@@ -55,27 +55,28 @@ func encodingOf(model string) tokenizer.Encoding {
 
 func isLetterOrDigit(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' }
 
-// A Counter counts tokens and remembers what it counted last. It is safe for all goroutines; a nil one counts and
-// remembers nothing. The vocabularies, some megabytes each, are read when a text is first counted by one.
+// A Counter counts tokens and remembers its latest counts. It is safe for concurrent use; a nil Counter counts and
+// remembers nothing. Each vocabulary has some megabytes, and is read when it is first needed.
 type Counter struct {
 	mu       sync.Mutex
-	new, old map[counted]int // when new is full it takes the place of old
+	new, old map[counted]int // when new is full it becomes old
 }
 
-// counted is a text that was counted, by its hash.
+// counted identifies a counted text by its hash.
 type counted struct {
 	encoding tokenizer.Encoding
 	sum      [32]byte
 }
 
-// remembered bounds the counts that a Counter remembers, some 3 MB. It keeps at least half as many of the newest.
+// remembered bounds the counts that a Counter remembers, about 3 MB. Of the newest counts it keeps at least half as
+// many.
 const remembered = 20_000
 
 // New returns a counter.
 func New() *Counter { return &Counter{} }
 
-// Count counts the tokens of a text for a model, named by its handle (openai/gpt-4o). Where the model is not one of
-// OpenAI's it is Estimate. What a provider charges differs by what it puts around texts.
+// Count counts the tokens of a text for a model, named by its handle (openai/gpt-4o). For models that are not OpenAI's
+// it returns Estimate. What a provider charges differs, because it adds tokens around texts.
 func (c *Counter) Count(model, text string) int {
 	encoding := encodingOf(model)
 	if encoding == "" || text == "" {

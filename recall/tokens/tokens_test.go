@@ -18,10 +18,10 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// The counts are those of OpenAI's own tokenizer; the two vocabularies differ on this text.
+// The expected counts are from OpenAI's own tokenizer. The two vocabularies differ on this text.
 func TestModelsAreCountedByTheirVocabulary(t *testing.T) {
 	t.Parallel()
-	const text = "お誕生日おめでとう" // as OpenAI's cookbook counts it
+	const text = "お誕生日おめでとう" // from OpenAI's cookbook
 	const o200k, cl100k, estimate = 8, 9, 12
 	counter := tokens.New()
 	for model, want := range map[string]int{
@@ -39,14 +39,14 @@ func TestModelsAreCountedByTheirVocabulary(t *testing.T) {
 	}
 }
 
-// What is remembered is what is counted, whoever counts at once.
+// A remembered count equals a fresh one, also with concurrent callers.
 func TestCountsAreRemembered(t *testing.T) {
 	t.Parallel()
 	counter := tokens.New()
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
-			for i := range 12_000 { // more than are remembered in one half
+			for i := range 12_000 { // more than one half remembers
 				text := fmt.Sprintf("message %d says: %s", i, strings.Repeat("x", 64))
 				if i%100 != 0 {
 					continue
@@ -61,14 +61,14 @@ func TestCountsAreRemembered(t *testing.T) {
 	group.Wait()
 }
 
-// A text of several pieces has as many tokens as all of it, but for one at each cut.
+// A text counted in several pieces has as many tokens as when counted whole, except for one at each cut.
 func TestCutsAreWorthLittle(t *testing.T) {
 	t.Parallel()
 	var counter *tokens.Counter
 	for _, line := range []string{"A line of some words, and 12 numbers.\n", "word ", "日本語の行です。\n", "x",
 		"\tif a[i] < b {\n\t\treturn\n\t}\n\n"} {
 		const pieces = 9
-		part := strings.Repeat(line, 32_000/len(line)) // fits one piece
+		part := strings.Repeat(line, 32_000/len(line)) // fits into one piece
 		one := counter.Count("gpt-4o", part)
 		if got := counter.Count("gpt-4o", strings.Repeat(part, pieces)); got < pieces*one-2*pieces ||
 			got > pieces*one+2*pieces {
@@ -77,7 +77,7 @@ func TestCutsAreWorthLittle(t *testing.T) {
 	}
 }
 
-// hostile are texts that a naive tokenizer takes quadratic time for.
+// hostile are texts that a naive tokenizer needs quadratic time for.
 func hostile(bytes int) map[string]string {
 	return map[string]string{
 		"letters": strings.Repeat("a", bytes), "capitals": strings.Repeat("A", bytes), "spaces": strings.Repeat(" ", bytes),
@@ -96,7 +96,7 @@ func TestHostileTextsAreCounted(t *testing.T) {
 	}
 }
 
-// BenchmarkHostile shows that the time for a byte does not grow with the text.
+// BenchmarkHostile shows that the time per byte does not grow with the text.
 func BenchmarkHostile(b *testing.B) {
 	for _, bytes := range []int{64 << 10, 1 << 20} {
 		for name, text := range hostile(bytes) {
@@ -111,7 +111,7 @@ func BenchmarkHostile(b *testing.B) {
 	}
 }
 
-// BenchmarkView counts 500 messages of some 600 characters.
+// BenchmarkView counts 500 messages of about 600 characters each.
 func BenchmarkView(b *testing.B) {
 	texts := make([]string, 500)
 	for i := range texts {

@@ -6,28 +6,28 @@ import (
 	"unicode/utf8"
 )
 
-// MaxBytesPerToken bounds how much text Estimate counts as one token: a piece of maxEntryBytes, and a space.
+// MaxBytesPerToken bounds the bytes that Estimate counts as one token: a piece of maxEntryBytes and a space.
 const MaxBytesPerToken = maxEntryBytes + 1
 
-// MaxPerByte bounds how many tokens Estimate counts of a byte.
+// MaxPerByte bounds the tokens that Estimate counts for one byte.
 const MaxPerByte = 2
 
-// Prefix returns the beginning of a text that Estimate counts as at most some tokens, as long as can be.
+// Prefix returns the longest beginning of a text that Estimate counts as at most this many tokens.
 func Prefix(text string, tokens int) string {
 	within := min(len(text), MaxBytesPerToken*(max(tokens, 0)+1))
 	if within == len(text) && Estimate(text) <= tokens {
 		return text
 	}
-	cut := func(at int) string {
-		for 0 < at && at < len(text) && !utf8.RuneStart(text[at]) {
-			at--
+	cut := func(length int) string {
+		for 0 < length && length < len(text) && !utf8.RuneStart(text[length]) {
+			length--
 		}
-		return text[:wholeBefore(text, at)]
+		return text[:wholeBefore(text, length)]
 	}
-	return cut(max(sort.Search(within+1, func(at int) bool { return Estimate(cut(at)) > tokens })-1, 0))
+	return cut(max(sort.Search(within+1, func(length int) bool { return Estimate(cut(length)) > tokens })-1, 0))
 }
 
-// Suffix returns the end of a text that Estimate counts as at most some tokens, as long as can be.
+// Suffix returns the longest end of a text that Estimate counts as at most this many tokens.
 func Suffix(text string, tokens int) string {
 	within := min(len(text), MaxBytesPerToken*(max(tokens, 0)+1))
 	if within == len(text) && Estimate(text) <= tokens {
@@ -37,7 +37,7 @@ func Suffix(text string, tokens int) string {
 	return cut(max(sort.Search(within+1, func(bytes int) bool { return Estimate(cut(bytes)) > tokens })-1, 0))
 }
 
-// PrefixChars returns at most some characters of the beginning of a text.
+// PrefixChars returns the beginning of a text, at most chars characters.
 func PrefixChars(text string, chars int) string {
 	if len(text) <= chars {
 		return text
@@ -52,35 +52,35 @@ func PrefixChars(text string, chars int) string {
 	return text
 }
 
-// wholeBefore moves a cut back until it is neither before an accent nor within joined signs, which people see as one
+// wholeBefore moves a cut back until it stands neither before an accent nor within joined signs that people see as one
 // character.
-func wholeBefore(text string, at int) int {
-	for at > 0 && at < len(text) {
-		next, _ := utf8.DecodeRuneInString(text[at:])
-		last, size := utf8.DecodeLastRuneInString(text[:at])
+func wholeBefore(text string, cut int) int {
+	for cut > 0 && cut < len(text) {
+		next, _ := utf8.DecodeRuneInString(text[cut:])
+		last, size := utf8.DecodeLastRuneInString(text[:cut])
 		if !extends(next) && last != joiner {
 			break
 		}
-		at -= size
+		cut -= size
 	}
-	return at
+	return cut
 }
 
-// wholeAfter moves a cut forward until it is neither within a character nor before an accent.
-func wholeAfter(text string, at int) int {
-	for at < len(text) {
-		r, size := utf8.DecodeRuneInString(text[at:])
-		if utf8.RuneStart(text[at]) && !extends(r) {
+// wholeAfter moves a cut forward until it stands neither within a character nor before an accent.
+func wholeAfter(text string, cut int) int {
+	for cut < len(text) {
+		r, size := utf8.DecodeRuneInString(text[cut:])
+		if utf8.RuneStart(text[cut]) && !extends(r) {
 			break
 		}
-		at += size
+		cut += size
 	}
-	return at
+	return cut
 }
 
 const joiner = '\u200D'
 
-// extends reports whether a character is shown as a part of the one before it.
+// extends reports whether a character is displayed as a part of the one before it.
 func extends(r rune) bool {
 	return r >= 0x300 && (r == joiner || unicode.In(r, unicode.Mn, unicode.Me) || r >= 0x1F3FB && r <= 0x1F3FF)
 }
