@@ -9,13 +9,13 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Return names the result of a tool call: the key of its message, and the call's id.
+// Return identifies a tool call's result by its message's key and the call's id.
 type Return struct {
 	Key    int64  `db:"key"`
 	CallID string `db:"call_id"`
 }
 
-// ReturnsOf returns the results in messages that a tool returned.
+// ReturnsOf returns the results in messages that the named tool returned.
 func (s *Store) ReturnsOf(ctx context.Context, org db.Org, tool string, messages []Message) (map[Return]bool, error) {
 	var keys []int64
 	var calls []string
@@ -47,18 +47,18 @@ func (s *Store) ReturnsOf(ctx context.Context, org db.Org, tool string, messages
 type CallPlace struct {
 	AgentID      string
 	Conversation string // an id, or DefaultConversation
-	ID           string // of the call
-	Position     int    // of its message
+	ID           string // the call's id
+	Position     int    // the position of the call's message
 }
 
-// AnswerCall appends the result of a tool call, unless there is no such call or it has a result already: stored is
-// false then. It locks the conversation and calls run in the transaction that stores the result, so that either what
-// run changes there and the result are stored, or neither.
-func (s *Store) AnswerCall(ctx context.Context, org db.Org, at CallPlace, run func(tx pgx.Tx) (Draft, error)) (
+// AnswerCall appends the result of a tool call. stored is false if the call does not exist or already has a result.
+// AnswerCall locks the conversation and calls run in the transaction that stores the result: what run changes in that
+// transaction is stored together with the result, or not at all.
+func (s *Store) AnswerCall(ctx context.Context, org db.Org, call CallPlace, run func(tx pgx.Tx) (Draft, error)) (
 	stored bool, err error) {
 	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		end, err := in.lockEnd(ctx, org, at.AgentID, at.Conversation)
+		store := s.With(tx)
+		end, err := store.lockEnd(ctx, org, call.AgentID, call.Conversation)
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func (s *Store) AnswerCall(ctx context.Context, org db.Org, at CallPlace, run fu
 			SELECT EXISTS (
 				SELECT FROM tool_calls
 				WHERE org = $1 AND conversation_key = $2 AND call_id = $3 AND position = $4 AND result_position IS NULL
-			)`, org, end.Key, at.ID, at.Position)
+			)`, org, end.Key, call.ID, call.Position)
 		if err != nil || !stored {
 			return err
 		}
@@ -74,21 +74,21 @@ func (s *Store) AnswerCall(ctx context.Context, org db.Org, at CallPlace, run fu
 		if err != nil {
 			return err
 		}
-		_, err = in.Append(ctx, org, at.AgentID, end.ID, []Draft{d})
+		_, err = store.Append(ctx, org, call.AgentID, end.ID, []Draft{d})
 		return err
 	})
 	return stored && err == nil, err
 }
 
-// Lock locks a conversation until the transaction of the store ends: nothing is appended to it meanwhile. ErrNotFound
-// if the conversation is gone.
+// Lock locks a conversation until the store's transaction ends: meanwhile nothing is appended to the conversation.
+// ErrNotFound if the conversation is gone.
 func (s *Store) Lock(ctx context.Context, org db.Org, c Conversation) error {
 	_, err := s.lockEnd(ctx, org, c.AgentID, c.ID)
 	return err
 }
 
-// OpenCall returns the position of the newest call of an id in a conversation. ErrNotFound if it has none, ErrConflict
-// if the call has a result.
+// OpenCall returns the position of the newest call in a conversation with this call id. ErrNotFound if there is no such
+// call, ErrConflict if the call has a result.
 func (s *Store) OpenCall(ctx context.Context, org db.Org, c Conversation, id string) (int, error) {
 	type call struct {
 		Position int  `db:"position"`
@@ -105,8 +105,8 @@ func (s *Store) OpenCall(ctx context.Context, org db.Org, c Conversation, id str
 	return found.Position, db.OrNotFound(err, "The conversation has no tool call %s", db.Short(id))
 }
 
-// AnsweredCallOf returns the position of the newest call of an id in a conversation that has a result. ErrNotFound if
-// there is none.
+// AnsweredCallOf returns the position of the newest call in a conversation that has this call id and a result.
+// ErrNotFound if there is none.
 func (s *Store) AnsweredCallOf(ctx context.Context, org db.Org, c Conversation, id string) (int, error) {
 	return db.One[int](ctx, s.db, `
 		SELECT position FROM tool_calls
@@ -115,26 +115,26 @@ func (s *Store) AnsweredCallOf(ctx context.Context, org db.Org, c Conversation, 
 		LIMIT 1`, org, c.Key, id)
 }
 
-// OpenAfter returns the position of the first message after a position of a conversation that has calls without a
-// result; 0 if there is none.
+// OpenAfter returns the position of the first message after a given position that has calls without a result; 0 if
+// there is none.
 func (s *Store) OpenAfter(ctx context.Context, org db.Org, c Conversation, after int) (int, error) {
 	return db.One[int](ctx, s.db, `
 		SELECT coalesce(min(t.position), 0) FROM tool_calls t
 		WHERE t.org = $1 AND t.conversation_key = $2 AND t.position > $3 AND t.result_position IS NULL`, org, c.Key, after)
 }
 
-// AnsweredCall is a tool call of a message, with its result.
+// AnsweredCall is a tool call with its result.
 type AnsweredCall struct {
 	Part         // the call
-	Result *Part // nil if it has none
+	Result *Part // nil if the call has none
 }
 
-// CallsAt returns the tool calls of the message at a position of a conversation, in their order.
+// CallsAt returns the tool calls of the message at a position, in the message's order.
 func (s *Store) CallsAt(ctx context.Context, org db.Org, conversation int64, position int) ([]AnsweredCall, error) {
 	type row struct {
 		Position int      `db:"position"`
 		Content  []Part   `db:"content"`
-		Answers  []string `db:"answers"` // ids of the calls that the message has the results of
+		Answers  []string `db:"answers"` // call ids that the message has results for
 	}
 	rows, err := db.All[row](ctx, s.db, `
 		SELECT m.position, m.content, ARRAY(
@@ -164,7 +164,8 @@ func (s *Store) CallsAt(ctx context.Context, org db.Org, conversation int64, pos
 	return calls, err
 }
 
-// DefaultsWithOpenCalls returns the default conversations of agents, by their keys, that have calls without a result.
+// DefaultsWithOpenCalls returns those default conversations of the agents that have calls without a result. agents are
+// keys.
 func (s *Store) DefaultsWithOpenCalls(ctx context.Context, org db.Org, agents []int64) ([]Conversation, error) {
 	return db.All[Conversation](ctx, s.db, conversationRows+` AND c.is_default AND c.agent_key = ANY (@agents)
 		AND EXISTS (
@@ -173,7 +174,7 @@ func (s *Store) DefaultsWithOpenCalls(ctx context.Context, org db.Org, agents []
 		pgx.StrictNamedArgs{"org": org, "agents": agents})
 }
 
-// QueueHasOpenCalls queues the question whether a conversation, by its key, has calls without a result.
+// QueueHasOpenCalls queues a query that sets has if the conversation with this key has calls without a result.
 func QueueHasOpenCalls(batch *pgx.Batch, org db.Org, conversation int64, has *bool) {
 	batch.Queue(`
 		SELECT EXISTS (SELECT FROM tool_calls WHERE org = $1 AND conversation_key = $2 AND result_position IS NULL)`,

@@ -11,12 +11,12 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// Append appends messages to a conversation of an agent, all or none, and returns their places, in the drafts' order.
-// It redacts secrets and moves long tool results out of the log before it stores anything. It does not store a draft
-// whose otid is in the agent's log already, and returns the place of the stored message. It returns ErrNotFound if the
-// agent or the conversation does not exist, and a DraftError that wraps ErrInvalid if a draft breaks a rule, or
-// ErrConflict if its otid belongs to another message, or if it has another result of a call that has one. The same
-// result again is not stored, as if it had the otid of the first.
+// Append appends messages to an agent's conversation, all or none, and returns their places in the order of the drafts.
+// Before anything is stored, secrets are redacted and long tool results are moved out of the log. A draft is not stored
+// again if the agent's log already has its otid, or if it is the same result of a call that already has that result;
+// Append then returns the place of the stored message. ErrNotFound if the agent or the conversation does not exist. A
+// DraftError that wraps ErrInvalid if a draft breaks a rule; one that wraps ErrConflict if a draft's otid belongs to
+// another message, or if a draft has a different result for a call that already has one.
 func (s *Store) Append(ctx context.Context, org db.Org, agentID, conversation string,
 	drafts []Draft) ([]Appended, error) {
 	appended, _, err := s.AppendTo(ctx, org, agentID, conversation, Each(drafts))
@@ -34,19 +34,20 @@ func Each(drafts []Draft) iter.Seq2[Draft, error] {
 	}
 }
 
-// AppendAll is Append of any number of drafts, for messages that are in the server already, as those of a file are. A
-// second result of a call is stored.
+// AppendAll is Append for any number of drafts that are already in the server, such as the messages of a file. It
+// stores a second result of a call.
 func (s *Store) AppendAll(ctx context.Context, org db.Org, agentID, conversation string, drafts []Draft) error {
 	to := appending{Store: s, org: org, agentID: agentID, conversation: conversation, secondResults: true}
 	_, _, err := s.appendEach(ctx, to, Each(drafts))
 	return err
 }
 
-// maxAttempts bounds how often an append is tried when other requests keep changing what it read.
+// maxAttempts is how often an append is tried while other requests keep changing what it read.
 const maxAttempts = 10
 
-// AppendTo is Append of drafts that arrive one by one: it holds a few at a time in memory. It also returns the
-// conversation with its new counts. It may range over drafts several times, and returns the first error they yield.
+// AppendTo is Append for drafts that arrive one by one; it holds only a few in memory at a time. It also returns the
+// conversation with its new counts. It may range over drafts several times, and returns the first error that drafts
+// yields.
 func (s *Store) AppendTo(ctx context.Context, org db.Org, agentID, conversation string,
 	drafts iter.Seq2[Draft, error]) ([]Appended, Conversation, error) {
 	to := appending{Store: s, org: org, agentID: agentID, conversation: conversation}
@@ -59,8 +60,8 @@ type Turns struct {
 	Drafts                iter.Seq2[Draft, error] // may be ranged over several times
 }
 
-// AppendAnd is AppendTo as the first part of a transaction, whose rest gets what was appended. If other requests change
-// what it reads, the whole transaction is done again.
+// AppendAnd runs AppendTo and then rest in one transaction; rest gets what was appended. If other requests change what
+// the append read, the whole transaction runs again.
 func (s *Store) AppendAnd(ctx context.Context, org db.Org, turns Turns,
 	rest func(tx pgx.Tx, appended []Appended, c Conversation) error) error {
 	to := appending{Store: s, org: org, agentID: turns.AgentID, conversation: turns.Conversation, rest: rest}
@@ -68,7 +69,7 @@ func (s *Store) AppendAnd(ctx context.Context, org db.Org, turns Turns,
 	return err
 }
 
-// bounded yields an error in place of more drafts than are appended at a time.
+// bounded yields the drafts up to the most that one append accepts, and then an error in place of the next.
 func bounded(drafts iter.Seq2[Draft, error]) iter.Seq2[Draft, error] {
 	return func(yield func(Draft, error) bool) {
 		n := 0
@@ -84,38 +85,38 @@ func bounded(drafts iter.Seq2[Draft, error]) iter.Seq2[Draft, error] {
 	}
 }
 
-// appendEach is AppendTo of any number of drafts.
-func (s *Store) appendEach(ctx context.Context, to appending, drafts iter.Seq2[Draft, error]) (appended []Appended,
+// appendEach is AppendTo for any number of drafts.
+func (s *Store) appendEach(ctx context.Context, target appending, drafts iter.Seq2[Draft, error]) (appended []Appended,
 	c Conversation, err error) {
-	redactor, err := s.redactor(ctx, to.org)
+	redactor, err := s.redactor(ctx, target.org)
 	if err != nil {
 		return nil, c, err
 	}
 	now := time.Now()
 	for range maxAttempts {
 		err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-			a := to
+			a := target
 			a.Store, a.redactor, a.now, a.otids = s.With(tx), redactor, now, map[string]bool{}
 			a.provenance = db.ProvenanceOf(ctx)
 			err := a.appendAll(ctx, drafts)
 			appended, c = a.out, a.end.Conversation
-			if err == nil && to.rest != nil {
-				err = to.rest(tx, appended, c)
+			if err == nil && target.rest != nil {
+				err = target.rest(tx, appended, c)
 			}
 			return err
 		})
-		if !isOTIDRace(err) && (!isNotFound(err) || !s.hasNewDefault(ctx, to.org, to.agentID, to.conversation)) {
+		if !isOTIDRace(err) && (!isNotFound(err) || !s.hasNewDefault(ctx, target.org, target.agentID, target.conversation)) {
 			break
 		}
 	}
 	if err != nil {
 		return nil, c, err
 	}
-	s.search.Words.Grew(to.org, c.AgentKey, len(appended))
+	s.search.Words.Grew(target.org, c.AgentKey, len(appended))
 	return appended, c, nil
 }
 
-// Bounds of a chunk: of drafts that are checked and stored together.
+// Limits of a chunk. The drafts of one chunk are checked and stored together.
 const (
 	chunkMessages = 500
 	chunkBytes    = 1 << 20
@@ -153,8 +154,8 @@ func (a *appending) add(ctx context.Context, e entry) error {
 	return a.appendChunk(ctx)
 }
 
-// hasNewDefault reports whether the caller named the default conversation and the agent has one: a reset may have
-// replaced it while an append waited for its lock.
+// hasNewDefault reports whether the caller named the default conversation and the agent has one. The append may have
+// found none because a reset replaced it while the append waited for its lock.
 func (s *Store) hasNewDefault(ctx context.Context, org db.Org, agentID, conversation string) bool {
 	c, err := s.Conversation(ctx, org, agentID, conversation)
 	return err == nil && c.IsDefault
@@ -185,7 +186,7 @@ func (a *appending) appendChunk(ctx context.Context) (err error) {
 	return err
 }
 
-// store stores the entries of the chunk that the log has not yet.
+// store stores those entries of the chunk that the log does not have yet.
 func (a *appending) store(ctx context.Context, fresh []*entry) error {
 	calls, err := a.pairCalls(ctx, a.end, fresh)
 	if err == nil && !a.restores && !a.secondResults {
@@ -224,7 +225,7 @@ func (a *appending) store(ctx context.Context, fresh []*entry) error {
 	return db.Error(a.db.SendBatch(ctx, &batch).Close())
 }
 
-// events returns the events of entries, which it appends unless the entries are restored.
+// events returns the entries' events. It appends them to the log of events, unless the entries are restored.
 func (a *appending) events(ctx context.Context, fresh []*entry) ([]event.Event, error) {
 	events := make([]event.Event, len(fresh))
 	for i, e := range fresh {

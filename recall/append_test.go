@@ -85,7 +85,8 @@ func TestAnOTIDOfAHiddenMessageIsFree(t *testing.T) {
 	}
 }
 
-// A call has one result: the same again is the first, another one is refused, and nothing of its request is stored.
+// A call has only one result: the same result again returns the stored one, and a different result is refused together
+// with its whole request.
 func TestACallHasOneResult(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -115,12 +116,12 @@ func TestACallHasOneResult(t *testing.T) {
 			db.ErrInvalid},
 	} {
 		_, err := f.store.Append(t.Context(), f.org, f.agent, "", c.drafts)
-		draft, is := errors.AsType[*recall.DraftError](err)
-		if !errors.Is(err, c.want) || !is || draft.At != len(c.drafts)-1 || f.conversation().Messages != count {
+		draft, isDraftError := errors.AsType[*recall.DraftError](err)
+		if !errors.Is(err, c.want) || !isDraftError || draft.At != len(c.drafts)-1 || f.conversation().Messages != count {
 			t.Errorf("%s: got %v, and %d messages of %d", name, err, f.conversation().Messages, count)
 		}
 	}
-	f.append(called("c1", "look", `{}`), returned("c1", "green")) // another call of the id
+	f.append(called("c1", "look", `{}`), returned("c1", "green")) // another call with this id
 }
 
 func TestResultsArePairedWithTheirCalls(t *testing.T) {
@@ -151,7 +152,7 @@ func TestAppendsAndResetsDoNotMissEachOther(t *testing.T) {
 		group.Go(func() error {
 			for n := range 10 {
 				m := say(recall.User, "go on")
-				otid := fmt.Sprintf("%d", n) // the same of all four
+				otid := fmt.Sprintf("%d", n) // all four drafts have the same otid
 				m.OTID = &otid
 				if _, err := f.store.Append(t.Context(), f.org, f.agent, "", []recall.Draft{m}); err != nil {
 					return err

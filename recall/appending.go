@@ -17,23 +17,21 @@ type Appended struct {
 	Position int     `db:"position" json:"position"`
 	Tokens   int     `db:"tokens" json:"tokens"`
 	OTID     *string `db:"otid" json:"otid"`
-	Repeated bool    `db:"-" json:"repeated"` // an earlier append stored it under the same otid
+	Repeated bool    `db:"-" json:"repeated"` // an earlier append stored this draft under the same otid
 
-	// Orphans are the ids of calls that the message has results of and that the conversation lacks. Prompts leave such
+	// Orphans are call ids: the message has results for them, but the conversation has no such calls. Prompts leave these
 	// results out; searches and lists include them.
 	Orphans []string `db:"orphans" json:"orphan_tool_call_ids" doc:"Of results that no model sees, as they have no call."`
 }
 
-// DraftError says what is wrong with one of the drafts of a call. It wraps ErrInvalid or ErrConflict.
+// DraftError says what is wrong with one draft of an append. It wraps ErrInvalid or ErrConflict.
 type DraftError struct {
 	At  int // index of the draft, from 0
 	Err error
 }
 
-// Error implements error.
 func (e *DraftError) Error() string { return fmt.Sprintf("messages[%d]: %v", e.At, e.Err) }
 
-// Unwrap returns what is wrong.
 func (e *DraftError) Unwrap() error { return e.Err }
 
 // appending is an append in a transaction.
@@ -42,21 +40,21 @@ type appending struct {
 	org                   db.Org
 	agentID, conversation string
 	redactor              *redact.Redactor
-	now                   time.Time       // when drafts without a time were said
-	otids                 map[string]bool // of all drafts so far
-	end                   conversationEnd // its key is 0 until the first chunk locks it
+	now                   time.Time       // the time of drafts that have none
+	otids                 map[string]bool // otids of all drafts so far
+	end                   conversationEnd // end.Key is 0 until the first chunk locks the conversation
 	chunk                 []entry
-	bytes                 int // of the chunk's texts
+	bytes                 int // size of the chunk's texts
 	out                   []Appended
 	provenance            *db.Provenance
-	untold                []told // whose sender sends them again, as far as the drafts so far are these
-	restores              bool   // the entries have the seqs of events that are stored already
-	secondResults         bool   // results of calls that have one are stored
+	untold                []told // stored messages that the drafts may repeat, as long as each draft so far repeated one
+	restores              bool   // the entries have the seqs of events that are already stored
+	secondResults         bool   // second results of calls are stored, too
 
-	rest func(pgx.Tx, []Appended, Conversation) error // ends the transaction, if not nil
+	rest func(pgx.Tx, []Appended, Conversation) error // runs at the end of the transaction, if not nil
 }
 
-// told is a stored message whose sender may send it again.
+// told is a stored message that its sender may send again.
 type told struct {
 	ID       string  `db:"id"`
 	Seq      int64   `db:"seq"`

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// Backlog counts the messages of an organization by what became of their vectors.
+// Backlog counts an organization's messages by the state of their vectors.
 func (s *Store) Backlog(ctx context.Context, org db.Org) (endpoint.Backlog, error) {
 	space, _ := s.search.Endpoint.Space()
 	return db.One[endpoint.Backlog](ctx, s.db, `

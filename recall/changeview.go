@@ -10,8 +10,8 @@ import (
 )
 
 // ChangeView replaces what the model sees of a conversation, in a transaction. If summary is not nil, it is appended
-// and its position becomes next.SummaryAt. ErrConflict if the version of the view is no longer that of next. Messages
-// that were appended since then stay in view. A provider's report of the old view is dropped.
+// and its position becomes next.SummaryAt. ErrConflict if the view's version is no longer next.Version. Messages
+// appended since next was read stay in view. The provider's report about the old view is dropped.
 func (s *Store) ChangeView(ctx context.Context, org db.Org, c Conversation, next ContextView, summary *Draft,
 ) (ContextView, error) {
 	version, err := db.One[int](ctx, s.db, `
@@ -47,8 +47,8 @@ func (s *Store) ChangeView(ctx context.Context, org db.Org, c Conversation, next
 			"kept": next.Kept, "summary": next.SummaryAt, "clipped": next.Clipped, "hidden": next.HiddenTokens})
 }
 
-// RecordReport stores a provider's count of a prompt whose last message was at a position. It ignores a position before
-// that of the stored report, and one where there is no message.
+// RecordReport stores a provider's token count of a prompt that ended with the message at position. It does nothing if
+// the stored report is of a later position, or if there is no message at position.
 func (s *Store) RecordReport(ctx context.Context, org db.Org, conversation int64, position, tokens int) error {
 	_, err := s.db.Exec(ctx, `
 		UPDATE conversations SET reported_tokens = $4, reported_position = $3
@@ -57,8 +57,8 @@ func (s *Store) RecordReport(ctx context.Context, org db.Org, conversation int64
 	return db.Error(err)
 }
 
-// MarkWarned records that a conversation's model was warned. first is false if that was recorded already: a change of
-// the view and usage below the warning reset it.
+// MarkWarned records that a conversation's model was warned of its full window. first is false if that was recorded
+// already. A change of the view resets the record, and so does usage below the warning.
 func (s *Store) MarkWarned(ctx context.Context, org db.Org, c Conversation) (first bool, err error) {
 	tag, err := s.db.Exec(ctx, `
 		UPDATE conversations SET warned = true WHERE org = $1 AND key = $2 AND frame = $3 AND NOT warned`,
@@ -66,7 +66,7 @@ func (s *Store) MarkWarned(ctx context.Context, org db.Org, c Conversation) (fir
 	return tag.RowsAffected() > 0, db.Error(err)
 }
 
-// RecordUsage stores how full a conversation's window is, unless its view has another version.
+// RecordUsage stores how full a conversation's window is, unless the view has changed since version.
 func (s *Store) RecordUsage(ctx context.Context, org db.Org, conversation int64, version int, u Usage) error {
 	_, err := s.db.Exec(ctx, `
 		UPDATE conversations SET fixed_tokens = $4, settled_tokens = $5, warned = $6

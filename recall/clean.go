@@ -13,18 +13,18 @@ import (
 	"github.com/loci-memory/loci/recall/redact"
 )
 
-// clean redacts and cleans a part's texts, in copies of its slices, and resets the fields that only Loci sets.
+// clean redacts and cleans the part's texts, in copies of its slices, and resets the fields that only Loci sets.
 func (p *Part) clean(r *redact.Redactor) {
 	p.Clip, p.Orphan = nil, false
-	said := p.Text
+	original := p.Text
 	cleaned := func(text string) string { return r.Redact(db.Clean(text)) }
 	p.ReplaceText(cleaned(p.Text), cleaned)
 	p.Input = CleanEscapes(cleaned(p.Input))
-	if p.Type == Reasoning && p.Text != said {
-		p.Signature = "" // it is that of another text, and its provider would refuse it
+	if p.Type == Reasoning && p.Text != original {
+		p.Signature = "" // it signs the old text, so its provider would refuse it
 	}
-	if (p.Type == Text || p.Type == Reasoning) && p.Text != said {
-		p.Extra = "" // likewise
+	if (p.Type == Text || p.Type == Reasoning) && p.Text != original {
+		p.Extra = "" // it belongs to the old text, too
 	}
 	p.CallID, p.Name = cleanedID(p.CallID, r), cleanedID(p.Name, r)
 	for _, text := range []*string{&p.Signature, &p.Data} {
@@ -91,12 +91,12 @@ func cleanedItem(item string, r *redact.Redactor) (string, error) {
 	return string(raw), err
 }
 
-// escapes matches the escapes of a JSON text, a pair of surrogates as one.
+// escapes matches the escapes in a JSON text. It matches a surrogate pair as one escape.
 var escapes = regexp.MustCompile(
 	`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.`)
 
-// CleanEscapes returns a JSON text with U+FFFD in place of each escape of half a surrogate pair, which providers
-// refuse, and ␀ (U+2400) in place of each escaped NUL. It returns other texts unchanged.
+// CleanEscapes replaces escapes in a JSON text that providers refuse: half a surrogate pair becomes U+FFFD, and NUL
+// becomes ␀ (U+2400). Other texts are returned unchanged.
 func CleanEscapes(text string) string {
 	if !strings.Contains(text, `\u`) || !json.Valid([]byte(text)) {
 		return text
@@ -126,7 +126,7 @@ func cleanedJSON(raw json.RawMessage, r *redact.Redactor) (json.RawMessage, erro
 	return json.Marshal(cleanedValue(value, r))
 }
 
-// unread are the fields with images in base64, and with what a provider encrypted or signed: a redactor would find
+// unread are the fields that hold base64 images, or data that a provider encrypted or signed. A redactor would find
 // secrets in them by chance.
 var unread = []string{"data", "result", "encrypted_content", "signature"}
 

@@ -10,13 +10,13 @@ import (
 // clearRows bounds the rows that one statement deletes.
 const clearRows = 5000
 
-// Clear deletes, in every organization, one batch of the messages of deleted agents and one of the long results that no
-// Clip names. It returns the number of rows deleted; while that is not 0, there may be more.
+// Clear deletes, in every organization, one batch of messages of deleted agents and one batch of long results that no
+// Clip names. It returns the number of deleted rows. There may be more to delete until it returns 0.
 func (s *Store) Clear(ctx context.Context) (rows int, err error) {
 	if rows, err = s.clearLogs(ctx); err != nil {
 		return rows, err
 	}
-	// An append that uses a stored text again sets its used_at first, which takes it out of both conditions.
+	// An append that reuses a stored text first sets its used_at, so that neither condition holds for the text any more.
 	texts, err := s.clear(ctx, "unused texts", `
 		DELETE FROM blobs b USING (
 			SELECT org, sha256 FROM blobs
@@ -28,9 +28,9 @@ func (s *Store) Clear(ctx context.Context) (rows int, err error) {
 	return rows + texts, err
 }
 
-// clearLogs deletes one batch of the rows of deleted agents' logs: messages, then what else is of their conversations,
-// then the conversations and the logs. A row that others refer to stays for a later call: another server may delete the
-// same batch of them at the same time, after which none of this batch, though some of the next, are left.
+// clearLogs deletes one batch of rows from the logs of deleted agents: messages first, then the other rows of their
+// conversations, then the conversations, then the logs. Rows that others still refer to wait for a later call. If
+// another server deletes the same batch at the same time, both return before they reach the next batch.
 func (s *Store) clearLogs(ctx context.Context) (rows int, err error) {
 	rows, err = s.clear(ctx, "deleted agents' messages", `
 		DELETE FROM messages WHERE (org, key) IN (
@@ -77,14 +77,14 @@ func (s *Store) clear(ctx context.Context, what, sql string, args ...any) (rows 
 	return int(tag.RowsAffected()), nil
 }
 
-// IndexWords indexes the words of new messages, of the agents that have enough of them, and returns how many segments
-// of the index it made. Several servers may call it at once.
+// IndexWords indexes the words of new messages, for agents with enough new messages, and returns how many segments of
+// the index it made. Several servers may call it at once.
 func (s *Store) IndexWords(ctx context.Context) (segments int, err error) {
 	return s.search.Words.Update(ctx, s.db)
 }
 
-// PruneWords makes the segments of the index of words anew that have changed, erased or many deleted messages, and
-// returns how many it made.
+// PruneWords rebuilds segments of the word index that have changed, erased or many deleted messages, and returns how
+// many it rebuilt.
 func (s *Store) PruneWords(ctx context.Context) (segments int, err error) {
 	return s.search.Words.Prune(ctx, s.db)
 }

@@ -2,22 +2,22 @@ package recall
 
 import "encoding/json"
 
-// ContextView says which messages of a conversation its model sees: those from FirstVisible on, those of Kept, and for
-// the others the summary at SummaryAt.
+// ContextView says which messages of a conversation its model sees: those from FirstVisible on and those at the Kept
+// positions. The summary at SummaryAt stands for all others.
 type ContextView struct {
 	Version      int             `db:"frame" json:"-"` // every change raises it
 	FirstVisible int             `db:"first_visible" json:"first_visible"`
 	Kept         []int           `db:"kept" json:"kept"`                         // positions before FirstVisible, in order
-	SummaryAt    *int            `db:"summary_position" json:"summary_position"` // of the summary; nil: nothing is hidden
+	SummaryAt    *int            `db:"summary_position" json:"summary_position"` // nil: nothing is hidden
 	Clipped      json.RawMessage `db:"clipped" json:"clipped"`                   // the caller's list of clipped results
-	HiddenTokens int64           `db:"hidden_tokens" json:"hidden_tokens"`       // of the hidden messages
+	HiddenTokens int64           `db:"hidden_tokens" json:"hidden_tokens"`       // tokens of the hidden messages
 }
 
-// Usage is how full a conversation's window is known to be, in tokens.
+// Usage says how full a conversation's window is, in tokens, as far as Loci knows.
 type Usage struct {
-	Fixed            int  `db:"fixed_tokens" json:"-"`      // of the last measured prompt, without its messages
-	Reported         int  `db:"reported_tokens" json:"-"`   // a provider's count of a prompt of this view; 0: none
-	ReportedPosition int  `db:"reported_position" json:"-"` // of the last message of that prompt
-	Settled          int  `db:"settled_tokens" json:"-"`    // after the last compaction; 0 once usage has grown past it
+	Fixed            int  `db:"fixed_tokens" json:"-"`      // the last measured prompt without its messages
+	Reported         int  `db:"reported_tokens" json:"-"`   // a provider's count of a prompt with this view; 0: none
+	ReportedPosition int  `db:"reported_position" json:"-"` // position of the last message in that prompt
+	Settled          int  `db:"settled_tokens" json:"-"`    // usage after a compaction; 0 once it has grown
 	Warned           bool `db:"warned" json:"-"`            // the model was warned that its window is nearly full
 }

@@ -23,17 +23,17 @@ func (f *fixture) reframe(next recall.ContextView, summary string) (recall.Conte
 			Stats: json.RawMessage(`{"n":1}`)}}}
 	}
 	c := f.conversation()
-	var made recall.ContextView
+	var view recall.ContextView
 	err := db.Tx(f.Context(), f.pool, func(tx pgx.Tx) error {
 		var err error
-		made, err = f.store.With(tx).ChangeView(f.Context(), f.org, c, next, stand)
+		view, err = f.store.With(tx).ChangeView(f.Context(), f.org, c, next, stand)
 		return err
 	})
-	return made, err
+	return view, err
 }
 
-// A summary stands right behind the prompt, what is kept behind it, and what comes later joins the view; the log has
-// all of it as it was.
+// A summary stands right behind the system prompt, kept messages follow it, and new messages join the view. The log
+// keeps everything unchanged.
 func TestASummaryStandsForWhatItHides(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -41,7 +41,7 @@ func TestASummaryStandsForWhatItHides(t *testing.T) {
 		returned("c1", "sky"),
 		say(recall.Assistant, "four"))
 	before := f.conversation().ContextView
-	made, err := f.reframe(recall.ContextView{FirstVisible: 7, Kept: []int{4}, HiddenTokens: 20}, "They counted to two.")
+	view, err := f.reframe(recall.ContextView{FirstVisible: 7, Kept: []int{4}, HiddenTokens: 20}, "They counted to two.")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,15 +59,15 @@ func TestASummaryStandsForWhatItHides(t *testing.T) {
 		t.Errorf("the window has %d messages of %d tokens, want %d of %d", got.Count, got.Tokens, len(want), count)
 	}
 	c := f.conversation()
-	if made.Version != 1 || c.Version != 1 || *c.SummaryAt != 8 || c.Estimate() != int(c.Tokens)-20 {
-		t.Errorf("the frame is %+v, %+v", made, c.ContextView)
+	if view.Version != 1 || c.Version != 1 || *c.SummaryAt != 8 || c.Estimate() != int(c.Tokens)-20 {
+		t.Errorf("the frame is %+v, %+v", view, c.ContextView)
 	}
 	all, err := f.store.Messages(t.Context(), f.org, recall.MessageFilter{AgentID: f.agent, Conversation: "default"},
 		db.Page{Limit: 50, Ascending: true})
 	if err != nil || len(all) != 9 || all[7].Role != recall.Summary || string(all[7].Content[0].Stats) != `{"n":1}` {
 		t.Errorf("the log has %d messages, %v; the eighth is %+v", len(all), err, all[7])
 	}
-	// And it goes back.
+	// The view can be changed back.
 	before.Version = 1
 	if _, err := f.reframe(before, ""); err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestASummaryStandsForWhatItHides(t *testing.T) {
 	}
 }
 
-// Of many that change one frame, one does.
+// If several requests change the same version of a view, only one succeeds.
 func TestAViewChangesOnce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -103,7 +103,7 @@ func TestAViewChangesOnce(t *testing.T) {
 	}
 }
 
-// A summary is found where it is asked for, and nowhere else.
+// A search finds summaries only if its roles ask for them.
 func TestSummariesAreFoundByTheirRole(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -115,20 +115,20 @@ func TestSummariesAreFoundByTheirRole(t *testing.T) {
 		roles []recall.Role
 		want  []string
 	}{
-		"any role":  {nil, []string{"the parrot is green", "bye"}}, // which is next to it
+		"any role":  {nil, []string{"the parrot is green", "bye"}}, // "bye" stands next to it
 		"summaries": {[]recall.Role{recall.Summary}, []string{"The parrot was described."}},
 	} {
-		var said []string
+		var texts []string
 		for _, h := range f.search(recall.Query{AgentID: f.agent, Text: "parrot", Roles: c.roles, Limit: 5}).Hits {
-			said = append(said, h.Content[0].Text)
+			texts = append(texts, h.Content[0].Text)
 		}
-		if diff := cmp.Diff(c.want, said); diff != "" {
+		if diff := cmp.Diff(c.want, texts); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }
 
-// A provider's report counts for the frame it was made in, and only the latest.
+// Only the latest report of a provider counts, and only for the version of the view that it was made with.
 func TestReportsOfUsage(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// DefaultConversation names an agent's default conversation in place of an id.
+// DefaultConversation stands for an agent's default conversation where an id is expected.
 const DefaultConversation = "default"
 
 // Conversation is a thread of an agent's messages.
@@ -26,21 +26,21 @@ type Conversation struct {
 	Model         *string         `db:"model" json:"model"`
 	ModelSettings json.RawMessage `db:"model_settings" json:"model_settings"`
 	WindowLimit   *int            `db:"context_window_limit" json:"context_window_limit"` // in tokens
-	// Compaction changes the agent's compaction settings; nil changes none.
+	// Compaction overrides the agent's compaction settings; nil overrides none.
 	Compaction    json.RawMessage `db:"compaction_settings" json:"compaction_settings,omitempty"`
 	Hidden        bool            `db:"hidden" json:"hidden"`
-	Delegated     bool            `db:"delegated" json:"-"`  // the fork in which a sub-agent works
-	OnlyTools     []string        `db:"only_tools" json:"-"` // that may be called in it; nil is all
+	Delegated     bool            `db:"delegated" json:"-"`  // it is the fork in which a sub-agent works
+	OnlyTools     []string        `db:"only_tools" json:"-"` // the only tools that may be called in it; nil: all
 	ContextView   `json:"-"`
 	Usage         `json:"-"`
-	Messages      int          `db:"messages" json:"message_count"` // the position of the last
-	Tokens        int64        `db:"tokens" json:"-"`               // of all messages
+	Messages      int          `db:"messages" json:"message_count"` // also the position of the last message
+	Tokens        int64        `db:"tokens" json:"-"`               // tokens of all messages
 	Prompts       []int        `db:"prompts" json:"-"`              // positions of the system prompts; the last is current
-	Refusal       *LastRefusal `db:"refusal" json:"-"`              // the last of its prompts; nil: none was refused
+	Refusal       *LastRefusal `db:"refusal" json:"-"`              // the last refusal of a prompt; nil: none was refused
 	LastMessageAt *time.Time   `db:"last_message_at" json:"last_message_at"`
-	LastRunAt     *time.Time   `db:"last_run_completion" json:"-"` // when the newest of its runs that have ended did
+	LastRunAt     *time.Time   `db:"last_run_completion" json:"-"` // the latest end of a run
 	ArchivedAt    *time.Time   `db:"archived_at" json:"archived_at"`
-	HeldUntil     *time.Time   `db:"held_until" json:"held_until"` // compactions that can wait do so until then
+	HeldUntil     *time.Time   `db:"held_until" json:"held_until"` // until then, compactions that can wait do wait
 	CreatedAt     time.Time    `db:"created_at" json:"created_at"`
 	UpdatedAt     time.Time    `db:"updated_at" json:"updated_at"`
 
@@ -67,17 +67,17 @@ const fromConversations = ` FROM conversations c JOIN agents a ON a.org = c.org 
 
 const conversationRows = `SELECT ` + conversationColumns + fromConversations
 
-// Conversation returns a conversation by its id, or the default one of an agent if the id is empty or
-// DefaultConversation. A conversation by its id must be of the agent unless agentID is empty.
+// Conversation returns a conversation by its id. If id is empty or DefaultConversation, it returns the agent's default
+// one. Unless agentID is empty, the conversation must belong to that agent.
 func (s *Store) Conversation(ctx context.Context, org db.Org, agentID, id string) (Conversation, error) {
 	condition, args := named(org, agentID, id)
 	c, err := db.One[Conversation](ctx, s.db, conversationRows+` AND `+condition, args)
 	return c, s.conversationError(ctx, org, err, agentID, id)
 }
 
-// named returns the condition that a conversation is the one that a caller named, and the arguments of a statement with
-// it. Each of its forms is one that Postgres plans once: of a condition that tells the cases apart itself it would make
-// a plan for each call, which takes several times as long as its execution.
+// named returns a condition on the conversation that a caller named, and the arguments of a statement with this
+// condition. Each of the three conditions is planned by Postgres only once. One condition for all three cases would be
+// planned for each call, which takes several times as long as its execution.
 func named(org db.Org, agentID, id string) (condition string, args pgx.StrictNamedArgs) {
 	args = pgx.StrictNamedArgs{"org": org}
 	if id == "" || id == DefaultConversation {
@@ -92,37 +92,34 @@ func named(org db.Org, agentID, id string) (condition string, args pgx.StrictNam
 	return `c.id = @conversation AND a.id = @agent`, args
 }
 
-// ListState returns a text that is another once an agent has a conversation more or less. Nobody can read anything else
-// from it.
+// ListState returns an opaque text that changes when an agent gets or loses a conversation.
 func (s *Store) ListState(ctx context.Context, org db.Org, agentID string) (string, error) {
 	return db.One[string](ctx, s.db, `
 		SELECT concat_ws(' ', count(*), max(c.key))`+fromConversations+` AND a.id = @agent`,
 		pgx.StrictNamedArgs{"org": org, "agent": agentID})
 }
 
-// inConversation is the condition that a conversation c is the one that @within names: an id or DefaultConversation;
-// empty is any.
+// inConversation is a condition on conversation c. @within is an id or DefaultConversation; if it is empty, any
+// conversation passes.
 const inConversation = `CASE WHEN @within = '' THEN true WHEN @within = 'default' THEN c.is_default
 	ELSE c.id = @within END`
 
-// ErrReset is the error of a request that found a conversation before it was reset, and did not find it after.
+// ErrReset means that the conversation was reset while a request worked on it.
 var ErrReset error = resetError{}
 
-// resetError means that a conversation was reset a moment ago. It is not found, for the work that was done in it, and a
-// request may be sent again.
+// resetError is both ErrNotFound and ErrBusy: the conversation was reset a moment ago, so the work done in it is lost,
+// and the request may be sent again.
 type resetError struct{}
 
-// Error implements error.
 func (resetError) Error() string {
 	return "The messages of the agent were reset while this request was worked on; send it again"
 }
 
-// Is implements the interface of package errors.
 func (resetError) Is(kind error) bool { return kind == db.ErrNotFound || kind == db.ErrBusy }
 
-// conversationError returns what to say of a conversation that was not found, and any other error unchanged. An agent's
-// default conversation may have been found before, and then been reset: the agent has another one. No request takes
-// longer than a minute.
+// conversationError turns ErrNotFound into a text about the conversation, and returns any other error unchanged. It
+// returns ErrReset if the conversation was reset within the last minute: no request takes longer, so the request may
+// have found the conversation before the reset.
 func (s *Store) conversationError(ctx context.Context, org db.Org, err error, agentID, id string) error {
 	switch {
 	case !isNotFound(err):
@@ -130,7 +127,7 @@ func (s *Store) conversationError(ctx context.Context, org db.Org, err error, ag
 	case id == "" || id == DefaultConversation:
 		return db.NotFound("Agent with ID %s not found", agentID)
 	}
-	// Without an answer it is not found.
+	// If this query fails, the conversation counts as not found.
 	reset, _ := db.One[bool](ctx, s.db, `
 		SELECT EXISTS (
 			SELECT FROM conversations c JOIN agents a ON a.org = c.org AND a.key = c.agent_key
@@ -141,6 +138,6 @@ func (s *Store) conversationError(ctx context.Context, org db.Org, err error, ag
 	return db.NotFound("Conversation with ID %s not found", id)
 }
 
-// Estimate returns how full the window is, from the tokens that were counted when its messages were appended. It may be
-// wrong; it serves to decide whether a precise count is worth the work.
+// Estimate returns the tokens in the window, as they were counted when the messages were appended. It may be wrong;
+// callers use it to decide whether a precise count is worth the work.
 func (c Conversation) Estimate() int { return int(c.Tokens-c.HiddenTokens) + c.Fixed }

@@ -20,15 +20,15 @@ func TestConversationsBeginWithTheirInstructions(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	summary, window := "trips", 8192
-	made, err := f.store.CreateConversation(t.Context(), f.org, f.agent,
+	trip, err := f.store.CreateConversation(t.Context(), f.org, f.agent,
 		recall.NewConversation{Summary: &summary, WindowLimit: &window, Instructions: "Be brief."})
-	if err != nil || made.Messages != 1 || *made.Summary != "trips" || *made.WindowLimit != 8192 ||
-		made.AgentID != f.agent {
-		t.Fatalf("got %+v, %v", made, err)
+	if err != nil || trip.Messages != 1 || *trip.Summary != "trips" || *trip.WindowLimit != 8192 ||
+		trip.AgentID != f.agent {
+		t.Fatalf("got %+v, %v", trip, err)
 	}
-	got, err := f.store.Messages(t.Context(), f.org, recall.MessageFilter{Conversation: made.ID}, db.Page{Ascending: true})
+	got, err := f.store.Messages(t.Context(), f.org, recall.MessageFilter{Conversation: trip.ID}, db.Page{Ascending: true})
 	if err != nil || len(got) != 1 || got[0].Role != recall.System || got[0].Content[0].Text != "Be brief." ||
-		*got[0].ConversationID != made.ID {
+		*got[0].ConversationID != trip.ID {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	zero := 0
@@ -104,7 +104,7 @@ func TestConversationsAreChangedListedAndDeleted(t *testing.T) {
 	}
 }
 
-// anew returns the instructions of a conversation that is reset.
+// anew returns the instructions for a conversation after a reset.
 func anew(pgx.Tx) (string, error) { return "Anew.", nil }
 
 func TestAResetHidesWhatWasSaidAndKeepsItInTheLog(t *testing.T) {
@@ -124,18 +124,18 @@ func TestAResetHidesWhatWasSaidAndKeepsItInTheLog(t *testing.T) {
 	}
 }
 
-// A request that found the default conversation before it was reset may be sent again: the agent has another one.
+// A request that found the default conversation before a reset may be sent again: the agent then has another one.
 func TestARequestThatMeetsAResetMayBeSentAgain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	was := f.conversation()
+	previous := f.conversation()
 	f.must(f.store.Reset(t.Context(), f.org, f.agent, anew))
-	if _, err := f.store.Append(t.Context(), f.org, f.agent, was.ID,
+	if _, err := f.store.Append(t.Context(), f.org, f.agent, previous.ID,
 		[]recall.Draft{say(recall.User, "hello")}); !errors.Is(err, recall.ErrReset) {
 		t.Errorf("an append to what was reset: %v", err)
 	}
 	f.exec(`UPDATE conversations SET reset_at = now() - interval '2 minutes' WHERE org = $1 AND reset_at IS NOT NULL`)
-	if _, err := f.store.Conversation(t.Context(), f.org, f.agent, was.ID); !errors.Is(err, db.ErrNotFound) {
+	if _, err := f.store.Conversation(t.Context(), f.org, f.agent, previous.ID); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("long after it: %v", err)
 	}
 }
@@ -143,7 +143,7 @@ func TestARequestThatMeetsAResetMayBeSentAgain(t *testing.T) {
 func TestADeletedAgentLeavesNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	kept := f.newAgent()
+	otherAgent := f.newAgent()
 	f.append(called("c", "read", "{}"), returned("c", strings.Repeat("abcdefgh \n", 6_000)))
 	f.must(pgx.BeginFunc(t.Context(), f.pool, func(tx pgx.Tx) error {
 		if err := f.store.With(tx).Forget(t.Context(), f.org, f.agent); err != nil {
@@ -154,18 +154,19 @@ func TestADeletedAgentLeavesNothing(t *testing.T) {
 	}))
 	f.exec(`UPDATE blobs SET used_at = now() - interval '2 hours' WHERE org = $1`)
 	f.clear()
-	for table, want := range map[string]int{"messages": 1, "conversations": 1, // of the other agent
+	for table, want := range map[string]int{"messages": 1, "conversations": 1, // the other agent's
 		"tool_calls": 0, "clips": 0, "blobs": 0, "agent_logs": 1} {
 		if n := f.count(`SELECT count(*) FROM ` + table + ` WHERE org = $1`); n != want {
 			t.Errorf("%s has %d rows, want %d", table, n, want)
 		}
 	}
-	if _, err := f.store.Conversation(t.Context(), f.org, kept, ""); err != nil {
+	if _, err := f.store.Conversation(t.Context(), f.org, otherAgent, ""); err != nil {
 		t.Error(err)
 	}
 }
 
-// Two servers clear at once: the second waits for a batch that the first deletes, and then meets the rows after it.
+// Two servers clear at the same time: the second waits for the batch that the first deletes, and then deletes the next
+// rows.
 func TestServersClearADeletedAgentAtOnce(t *testing.T) {
 	t.Parallel()
 	f := newOwnFixture(t)
@@ -207,7 +208,7 @@ func TestServersClearADeletedAgentAtOnce(t *testing.T) {
 	}
 }
 
-// Messages an hour apart belong to different sessions, which a search weighs as texts of their own.
+// Messages that are an hour apart belong to different sessions. A search weighs each session as one text.
 func TestSessionsEndWithAnHourOfSilence(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -10,11 +10,11 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// conversationEnd is a locked conversation, whose counts change as messages are appended.
+// conversationEnd is a locked conversation. Its counts change as messages are appended.
 type conversationEnd struct {
 	Conversation
 	Session   int        `db:"session"`    // position of the first message of the last session
-	SessionAt *time.Time `db:"session_at"` // when its last message was said
+	SessionAt *time.Time `db:"session_at"` // time of the last session's last message
 	org       db.Org
 }
 
@@ -27,27 +27,28 @@ func (s *Store) lockEnd(ctx context.Context, org db.Org, agentID, conversation s
 	return end, s.conversationError(ctx, org, err, agentID, conversation)
 }
 
-// A session is a run of messages with no gap longer than sessionGap, of at most sessionMessages.
+// A session is a run of at most sessionMessages messages with no gap longer than sessionGap.
 const (
 	sessionGap      = time.Hour
 	sessionMessages = 200
 )
 
-// extend counts a message at the conversation's end, in the last session or as the first of a new one.
+// extend counts a message at the conversation's end. The message belongs to the last session or starts a new one.
 func (end *conversationEnd) extend(e *entry) {
 	end.Messages++
 	end.Tokens += int64(e.tokens)
-	at := *e.CreatedAt
-	if end.SessionAt == nil || at.Sub(*end.SessionAt).Abs() > sessionGap || end.Messages-end.Session >= sessionMessages {
+	createdAt := *e.CreatedAt
+	if end.SessionAt == nil || createdAt.Sub(*end.SessionAt).Abs() > sessionGap ||
+		end.Messages-end.Session >= sessionMessages {
 		end.Session = end.Messages
 	}
-	end.SessionAt = &at
-	if end.LastMessageAt == nil || at.After(*end.LastMessageAt) {
-		end.LastMessageAt = &at
+	end.SessionAt = &createdAt
+	if end.LastMessageAt == nil || createdAt.After(*end.LastMessageAt) {
+		end.LastMessageAt = &createdAt
 	}
 }
 
-// beyond returns of a provenance what a message at the conversation's end does not say itself.
+// beyond returns the provenance without the agent and the conversation, if these are the message's own.
 func (end *conversationEnd) beyond(p *db.Provenance) *db.Provenance {
 	if p == nil {
 		return nil
@@ -68,7 +69,7 @@ func (end *conversationEnd) queueMessage(batch *pgx.Batch, e *entry, seq int64) 
 	if err != nil {
 		return err
 	}
-	own, rest := weigh(end.AgentKey, e)
+	weights, pieces := weigh(end.AgentKey, e)
 	batch.Queue(`
 		INSERT INTO messages (id, org, agent_key, seq, conversation_key, position, session, role, name, content, otid,
 		                      otid_sha256, step_id, run_id, sender_id, group_id, model, is_err, tokens, length, created_at,
@@ -77,8 +78,8 @@ func (end *conversationEnd) queueMessage(batch *pgx.Batch, e *entry, seq int64) 
 		        $24, $25, $26)`,
 		e.id, end.org, end.AgentKey, seq, end.Key, end.Messages, end.Session, e.Role, e.Name, content, e.OTID,
 		e.digest, e.StepID, e.RunID, e.SenderID, e.GroupID, e.Model, e.IsErr, e.tokens, e.length, e.CreatedAt,
-		own.lex, own.terms, e.Purpose, e.Refused, e.Provenance)
-	for _, piece := range rest {
+		weights.lex, weights.terms, e.Purpose, e.Refused, e.Provenance)
+	for _, piece := range pieces {
 		batch.Queue(`
 			INSERT INTO message_pieces (org, message_key, agent_key, conversation_key, role, created_at, lex, terms)
 			SELECT org, key, agent_key, conversation_key, role, created_at, $4, $5
@@ -97,7 +98,7 @@ func (end *conversationEnd) queue(batch *pgx.Batch) {
 		end.org, end.Key, end.Messages, end.Tokens, end.Session, end.SessionAt, end.LastMessageAt)
 }
 
-// queueLongResults queues the statements that store the long results of the conversation's last message.
+// queueLongResults queues the statements that store the long results in the conversation's last message.
 func (end *conversationEnd) queueLongResults(batch *pgx.Batch, results []longResult) {
 	for _, r := range results {
 		batch.Queue(`

@@ -11,20 +11,20 @@ import (
 // ConversationFilter selects conversations; an empty field selects all.
 type ConversationFilter struct {
 	AgentID  string
-	Contains string // a part of the summary, in any case
+	Contains string // a part of the summary; case is ignored
 	Archived *bool
-	Hidden   bool   // include hidden ones
-	Order    string // one of OrderByMessage and OrderByRun; empty is by creation
+	Hidden   bool   // include hidden conversations
+	Order    string // OrderByMessage or OrderByRun; empty: by creation
 }
 
-// The orders of a list of conversations, as db.Page.Order has them. Conversations without a message or a run come as if
-// they had had one before all others.
+// The orders of a list of conversations, in the form of db.Page.Order. Conversations without a message or a run count
+// as the oldest.
 const (
 	OrderByMessage = "coalesce(last_message_at,'-infinity'), key"
 	OrderByRun     = "coalesce(last_run_completion,'-infinity'), key"
 )
 
-// Conversations lists the conversations of an agent or of the organization, without the default ones.
+// Conversations lists the conversations of an agent or of the organization, except the default ones.
 func (s *Store) Conversations(ctx context.Context, org db.Org, f ConversationFilter,
 	p db.Page) ([]Conversation, error) {
 	p.Order = f.Order

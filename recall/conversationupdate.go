@@ -10,14 +10,14 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// ConversationUpdate changes the fields that are not nil, and the model settings field by field; null unsets one.
+// ConversationUpdate changes the fields that are not nil. Model settings change one by one; null unsets one.
 type ConversationUpdate struct {
 	Summary       *string
 	Description   *string
 	Model         *string
 	ModelSettings json.RawMessage
 	WindowLimit   *int
-	Compaction    json.RawMessage // the object that replaces the stored one; JSON's null resets it; nil keeps it
+	Compaction    json.RawMessage // replaces the stored object; JSON's null resets it; nil keeps it
 	Archived      *bool
 	LastMessageAt *time.Time
 }
@@ -47,15 +47,15 @@ func (s *Store) UpdateConversation(ctx context.Context, org db.Org, id string,
 	return s.Conversation(ctx, org, "", id)
 }
 
-// Hold lets the compactions of a conversation that can wait do so until a time; nil ends that.
+// Hold delays those compactions of a conversation that can wait, until a time; nil ends the delay.
 func (s *Store) Hold(ctx context.Context, org db.Org, id string, until *time.Time) error {
 	err := db.Exec(ctx, s.db, `
 		UPDATE conversations SET held_until = $3 WHERE org = $1 AND id = $2 AND deleted_at IS NULL`, org, id, until)
 	return s.conversationError(ctx, org, err, "", id)
 }
 
-// RunEnded notes that a run in a conversation ended, at the start of the transaction. failed is not nil if it failed;
-// its position is that of the conversation's end.
+// RunEnded notes at the start of the transaction that a run in a conversation ended. failed is not nil if the run
+// failed; RunEnded sets its position to the conversation's end.
 func (s *Store) RunEnded(ctx context.Context, org db.Org, conversation string, failed *FailedTurn) error {
 	var status *int
 	if failed != nil {
@@ -67,8 +67,8 @@ func (s *Store) RunEnded(ctx context.Context, org db.Org, conversation string, f
 		WHERE org = $1 AND id = $2`, org, conversation, status)
 }
 
-// TurnFailed notes that the newest prompt of a conversation failed, though not for what a message says, with the
-// provider's status; 0 if it is not known. otid is the caller's own id of its report; empty for none.
+// TurnFailed notes that the newest prompt of a conversation failed for a reason other than its messages. status is the
+// HTTP status of the provider; 0 if unknown. otid is the caller's own id of this report; it may be empty.
 func (s *Store) TurnFailed(ctx context.Context, org db.Org, c Conversation, status int, otid string) error {
 	return db.Exec(ctx, s.db, `
 		UPDATE conversations
@@ -76,11 +76,11 @@ func (s *Store) TurnFailed(ctx context.Context, org db.Org, c Conversation, stat
 		WHERE org = $1 AND key = $2`, org, c.Key, status, otid)
 }
 
-// withFailed is the refusal of a conversation with a FailedTurn of the status $3 that ends with its last message.
+// withFailed is the conversation's refusal with a FailedTurn that has status $3 and ends at the last message.
 const withFailed = `coalesce(refusal, '{"at":0}')
 	|| jsonb_build_object('failed', jsonb_build_object('at', messages, 'status', $3::integer))`
 
-// DeleteConversation hides a conversation and its messages from every read; the log keeps them. ErrConflict if it is an
+// DeleteConversation hides a conversation and its messages from every read; the log keeps them. ErrConflict for an
 // agent's default conversation.
 func (s *Store) DeleteConversation(ctx context.Context, org db.Org, id string) error {
 	c, err := s.Conversation(ctx, org, "", id)
@@ -97,9 +97,9 @@ func (s *Store) DeleteConversation(ctx context.Context, org db.Org, id string) e
 	return s.conversationError(ctx, org, err, "", id)
 }
 
-// Reset hides the default conversation of an agent and begins a new one with the instructions that compile returns.
-// compile runs in the transaction, after the conversation is hidden. The log keeps the hidden messages: lists have them
-// if MessageFilter.WithReset is set, and no search finds them.
+// Reset hides an agent's default conversation and begins a new one with the instructions that compile returns. compile
+// runs in the transaction, after the conversation is hidden. The log keeps the hidden messages: lists include them if
+// MessageFilter.WithReset is set, and no search finds them.
 func (s *Store) Reset(ctx context.Context, org db.Org, agentID string, compile func(pgx.Tx) (string, error)) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		err := db.Exec(ctx, tx, `
@@ -117,8 +117,8 @@ func (s *Store) Reset(ctx context.Context, org db.Org, agentID string, compile f
 	})
 }
 
-// Forget hides the conversations of an agent and marks its log for Clear, in the transaction that deletes the agent. It
-// locks the conversations, so that no message is appended until that transaction ends.
+// Forget hides an agent's conversations and marks its log for Clear, in the transaction that deletes the agent. It
+// locks the conversations, so that nothing is appended until that transaction ends.
 func (s *Store) Forget(ctx context.Context, org db.Org, agentID string) error {
 	_, err := s.db.Exec(ctx, `
 		WITH locked AS (

@@ -10,16 +10,16 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Limits of a draft and of a call of Append.
+// Limits of a draft and of a call to Append.
 const (
-	MaxMessages   = 10_000   // messages of a call
-	MaxParts      = 1_000    // parts of a message
-	MaxPartBytes  = 16 << 20 // bytes of a part's text
-	maxIDBytes    = 512      // bytes of an otid, a name, the id of a tool call
+	MaxMessages   = 10_000   // messages per call
+	MaxParts      = 1_000    // parts per message
+	MaxPartBytes  = 16 << 20 // bytes per part's text
+	maxIDBytes    = 512      // bytes of an otid, a name or a tool call's id
 	maxFutureSkew = 24 * time.Hour
 )
 
-// Draft is a message to append. An agent's log has at most one message of each OTID.
+// Draft is a message to append. Within an agent's log each OTID is unique.
 type Draft struct {
 	ID        string // message- and a UUID; empty to choose one
 	Role      Role
@@ -33,12 +33,12 @@ type Draft struct {
 	Model     *string
 	IsErr     bool
 	Purpose   string     // ForFlush, or empty
-	Refused   *Refused   // of a copy
+	Refused   *Refused   // set on the copy of a refused message
 	CreatedAt *time.Time // when it was said; nil means now
 
-	Provenance *db.Provenance // nil is that of the append
+	Provenance *db.Provenance // nil means the append's provenance
 
-	// SharedClips are those of the parts of a copy that shares long results with its original; nil makes new ones.
+	// SharedClips belong to the parts of a copy that shares long results with its original; nil makes new Clips.
 	SharedClips []*Clip
 }
 
@@ -53,7 +53,7 @@ func (d *Draft) fields() []draftField {
 		{"sender_id", &d.SenderID}, {"group_id", &d.GroupID}, {"model", &d.Model}}
 }
 
-// Check returns ErrInvalid for a draft that Append refuses by itself, whatever the log has.
+// Check returns ErrInvalid for a draft that Append refuses whatever the log contains.
 func (d *Draft) Check() error {
 	if err := d.check(time.Now()); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (d *Draft) check(now time.Time) error {
 	return nil
 }
 
-// partsOf lists the types of the parts that a message of a role can have.
+// partsOf lists the types of parts that a message may have, by its role.
 var partsOf = map[Role][]PartType{
 	System: {Text, Image},
 	User:   {Text, Image},
@@ -134,10 +134,10 @@ func (p *Part) check(role Role) error {
 	return nil
 }
 
-// checkImage returns ErrInvalid for the source of an image that every provider refuses.
+// checkImage returns ErrInvalid for an image source that every provider refuses.
 func checkImage(source json.RawMessage) error {
 	var s struct{ Type, URL, Data string }
-	_ = json.Unmarshal(source, &s) // JSON that is not a source has no type
+	_ = json.Unmarshal(source, &s) // JSON that is not a source leaves the type empty
 	data := s.Data
 	switch s.Type {
 	case "url":

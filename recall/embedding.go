@@ -15,13 +15,12 @@ import (
 
 type messages struct{}
 
-// Kind implements endpoint.Kind.
 func (messages) Kind() string { return "embed_messages" }
 
 type job = endpoint.OwnerJob[messages]
 
-// Queue returns the queue of the messages that wait for their vectors. Each agent has a job of its own; Backfill takes
-// over single conversations.
+// Queue returns the queue of messages that wait for their vectors. Each agent has one job; Backfill takes over
+// conversations one at a time.
 func (s *Store) Queue() *endpoint.Queue[messages] {
 	const waiting = `unembedded AND deleted_at IS NULL AND coalesce(embedded_space, `
 	return &endpoint.Queue[messages]{
@@ -43,7 +42,7 @@ func (s *Store) Queue() *endpoint.Queue[messages] {
 			WHERE org = @org AND key = ANY (@keys)`}}
 }
 
-// batch is messages without their vectors, of one conversation of an agent or of several.
+// batch holds messages without vectors, from one conversation or several conversations of an agent.
 type batch struct {
 	store         *Store
 	job           job
@@ -52,7 +51,7 @@ type batch struct {
 	messages      []lacking
 }
 
-// unembedded is a conversation whose messages after Embedded, up to Until, may lack vectors.
+// unembedded is a conversation. Its messages after Embedded, up to Until, may lack vectors.
 type unembedded struct {
 	Key      int64  `db:"key"`
 	Embedded int    `db:"embedded"`
@@ -69,15 +68,15 @@ type lacking struct {
 	Name         *string   `db:"name"`
 	Content      []Part    `db:"content"`
 	CreatedAt    time.Time `db:"created_at"`
-	Version      int64     `db:"version"` // changes with each change of the row
-	Found        int       `db:"found"`   // more than there are in the batch if it is not all of the conversations
+	Version      int64     `db:"version"` // changes whenever the row changes
+	Found        int       `db:"found"`   // more than the batch has messages if conversations have messages beyond it
 }
 
-// conversationsAtOnce is the most conversations of one batch.
+// conversationsAtOnce is the most conversations in one batch.
 const conversationsAtOnce = 32
 
-// nextBatch reads the first messages without a vector of the conversations that were written last, at most as many as
-// the endpoint's Size.
+// nextBatch reads the first messages without a vector in the conversations that were written to last, at most as many
+// as the endpoint's Size.
 func (s *Store) nextBatch(ctx context.Context, j job, space endpoint.Space) (endpoint.Batch, error) {
 	conversations, err := db.All[unembedded](ctx, s.db, `
 		SELECT key, embedded, embedded_space, messages FROM conversations
@@ -126,7 +125,7 @@ func (b *batch) lacking(ctx context.Context) ([]lacking, error) {
 			"size": b.store.o.Endpoint.Size(), "tokens": endpoint.MostTokens})
 }
 
-// columns returns the keys of the conversations, with their progress and spaces as they were read.
+// columns returns the conversations' keys, with their progress and spaces as read.
 func (b *batch) columns() (keys []int64, embedded []int, spaces []*int16) {
 	for _, c := range b.conversations {
 		keys, embedded, spaces = append(keys, c.Key), append(embedded, c.Embedded), append(spaces, c.Space)
@@ -134,7 +133,7 @@ func (b *batch) columns() (keys []int64, embedded []int, spaces []*int16) {
 	return keys, embedded, spaces
 }
 
-// shorten ends the batch at its last message, if its conversations have more.
+// shorten makes the batch's last message the end of its conversations, if they have more messages.
 func (b *batch) shorten() {
 	if len(b.messages) == 0 || b.messages[0].Found == len(b.messages) {
 		return
@@ -149,7 +148,6 @@ func (b *batch) shorten() {
 	}
 }
 
-// Items implements endpoint.Batch.
 func (b *batch) Items() []embed.Item {
 	items := make([]embed.Item, len(b.messages))
 	for i, m := range b.messages {
@@ -158,8 +156,8 @@ func (b *batch) Items() []embed.Item {
 	return items
 }
 
-// Lock implements endpoint.Batch. It leaves out conversations that were deleted, that another server embedded, or of
-// which an erasure changed a message of the batch.
+// Lock implements endpoint.Batch. It leaves out conversations that were deleted, that another server embedded, or where
+// an erasure changed a message of the batch.
 func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	keys, embedded, spaces := b.columns()
 	same, err := db.All[int64](ctx, tx, `
@@ -187,7 +185,7 @@ func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	return locked, nil
 }
 
-// changed returns the conversations of which a message of the batch has changed since it was read.
+// changed returns the conversations where a message of the batch has changed since it was read.
 func (b *batch) changed(ctx context.Context, tx pgx.Tx) ([]int64, error) {
 	keys, versions := b.versions()
 	return db.All[int64](ctx, tx, `
@@ -197,7 +195,7 @@ func (b *batch) changed(ctx context.Context, tx pgx.Tx) ([]int64, error) {
 		b.job.Org, keys, versions)
 }
 
-// versions returns the keys of the messages, with their versions as they were read.
+// versions returns the messages' keys, with their versions as read.
 func (b *batch) versions() (keys, versions []int64) {
 	for _, m := range b.messages {
 		keys, versions = append(keys, m.Key), append(versions, m.Version)
@@ -205,7 +203,7 @@ func (b *batch) versions() (keys, versions []int64) {
 	return keys, versions
 }
 
-// Finish implements endpoint.Batch. Refused messages are counted.
+// Finish implements endpoint.Batch. It counts the refused messages.
 func (b *batch) Finish(ctx context.Context, tx pgx.Tx, refused []*endpoint.RefusedError) error {
 	counts := map[int64]int{}
 	for _, m := range b.messages {
@@ -229,7 +227,6 @@ func (b *batch) Finish(ctx context.Context, tx pgx.Tx, refused []*endpoint.Refus
 	return tx.SendBatch(ctx, &rows).Close()
 }
 
-// Note implements endpoint.Batch.
 func (b *batch) Note(ctx context.Context, reason string) error {
 	keys, _, _ := b.columns()
 	_, err := b.store.db.Exec(ctx, `

@@ -18,8 +18,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// denseFixture is a fixture whose messages an endpoint embeds: in a database that tests share, by embed, and in one of
-// its own by backfill and work, which take in every organization.
+// denseFixture is a fixture with an endpoint that embeds its messages. In the database that tests share, embed does the
+// work. In a database of its own, backfill and work do it for all organizations.
 type denseFixture struct {
 	*fixture
 	server   *embedtest.Endpoint
@@ -34,7 +34,7 @@ func newDenseFixture(t *testing.T, e *embedtest.Endpoint) *denseFixture {
 	return f
 }
 
-// connect gives the fixture a store that uses an endpoint.
+// connect replaces the fixture's store by one with an endpoint.
 func (f *denseFixture) connect(e *embedtest.Endpoint) {
 	f.Helper()
 	f.server, f.endpoint = e, e.Endpoint(f)
@@ -44,35 +44,34 @@ func (f *denseFixture) connect(e *embedtest.Endpoint) {
 	f.store.SetSettle(0)
 }
 
-// embed makes the vectors that the agent's messages lack.
+// embed makes the missing vectors of the agent's messages.
 func (f *denseFixture) embed() {
 	f.Helper()
 	f.must(recall.EmbedOnce(f.store, f.Context(), f.org, f.agent))
 }
 
-// backfill takes the messages of every organization over to the endpoint, as a server that is started does.
+// backfill hands the messages of all organizations to the endpoint, as a starting server does.
 func (f *denseFixture) backfill() {
 	f.Helper()
 	_, err := f.store.Queue().Backfill(f.Context(), 0)
 	f.must(err)
 }
 
-// work makes the vectors that messages of every organization lack, as a server does, until stop is called or the test
-// ends.
+// work makes the missing vectors of all organizations, as a server does, until stop is called or the test ends.
 func (f *denseFixture) work() (stop func()) {
 	f.Helper()
 	return embedtest.Work(f, f.pool, f.store.Queue(), f.store.Queue().Queues())
 }
 
-// eventually looks until a condition holds, and prints the conversations if it does not.
-func (f *fixture) eventually(what string, is func() bool) {
+// eventually waits until a condition holds. If it never does, it prints the conversations.
+func (f *fixture) eventually(what string, holds func() bool) {
 	f.Helper()
 	defer func() {
 		if f.Failed() {
 			f.Logf("conversations are %v", f.states())
 		}
 	}()
-	embedtest.Eventually(f, what, is)
+	embedtest.Eventually(f, what, holds)
 }
 
 func (f *fixture) states() []string {
@@ -82,7 +81,7 @@ func (f *fixture) states() []string {
 	return states
 }
 
-// settled waits until all messages but a given number have their vectors, in the space that is in use.
+// settled waits until all messages except a given number have vectors in the current space.
 func (f *denseFixture) settled(without int) {
 	f.Helper()
 	f.eventually("no conversation waits", func() bool {
@@ -97,13 +96,13 @@ func (f *denseFixture) settled(without int) {
 	}
 }
 
-// status is how far the vectors of the agent's default conversation are; nothing if no endpoint has worked on it.
+// status returns the embedding status of the agent's default conversation; nil if no endpoint has worked on it.
 func (f *fixture) status() *endpoint.Status {
 	f.Helper()
 	return f.conversation().Vectors
 }
 
-// chat appends a given number of turns of two messages each to a conversation, a call for each.
+// chat appends turns of two messages to a conversation, one turn per call.
 func (f *fixture) chat(conversation string, turns int) {
 	f.Helper()
 	for i := range turns {
@@ -113,7 +112,7 @@ func (f *fixture) chat(conversation string, turns int) {
 	}
 }
 
-// Of conversations that wait, those that were written last are embedded first.
+// Conversations that were written to last are embedded first.
 func TestTheLatestConversationsAreEmbeddedFirst(t *testing.T) {
 	t.Parallel()
 	f := newDenseFixture(t, embedtest.New(t, 8))
@@ -123,11 +122,11 @@ func TestTheLatestConversationsAreEmbeddedFirst(t *testing.T) {
 	f.chat(older, 2)
 	f.appendTo(newer, say(recall.User, "the latest question"), say(recall.Assistant, "the latest answer"))
 	f.embed()
-	asked := f.server.Asked()
-	if len(asked) < 2 || !slices.ContainsFunc(asked[0], func(text string) bool {
+	requests := f.server.Asked()
+	if len(requests) < 2 || !slices.ContainsFunc(requests[0], func(text string) bool {
 		return strings.Contains(text, "the latest answer")
 	}) {
-		t.Errorf("got the texts %q; want those of the conversation that was written last first", asked)
+		t.Errorf("got the texts %q; want those of the conversation that was written last first", requests)
 	}
 }
 
@@ -152,8 +151,8 @@ func TestQueueOfMessages(t *testing.T) {
 	})
 }
 
-// What was appended before there was an endpoint is embedded when there is one: of every agent, and of conversations
-// that go together.
+// Messages from before there was an endpoint are embedded once there is one: for every agent, and for several
+// conversations together.
 func TestALogIsBackfilled(t *testing.T) {
 	t.Parallel()
 	f := &denseFixture{fixture: newOwnFixture(t)}
@@ -179,8 +178,8 @@ func TestALogIsBackfilled(t *testing.T) {
 	t.Run("a model that comes meanwhile", f.modelComesMeanwhile)
 }
 
-// modelComesMeanwhile checks that a model that comes into use while another's vectors are made starts from the
-// beginning, whatever comes of those.
+// modelComesMeanwhile checks a model that comes into use while another model's vectors are made: it starts from the
+// beginning, whatever becomes of those vectors.
 func (f *denseFixture) modelComesMeanwhile(t *testing.T) {
 	first, second := embedtest.New(t, 8), embedtest.New(t, 16)
 	f.connect(first)
@@ -200,8 +199,8 @@ func (f *denseFixture) modelComesMeanwhile(t *testing.T) {
 	f.settled(0)
 }
 
-// A message that the endpoint refuses is embedded by its beginning, or goes without a vector and is counted; the others
-// have theirs.
+// If the endpoint refuses a message, its beginning is embedded, or it is counted and stays without a vector. All other
+// messages get vectors.
 func TestARefusedMessageHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)
@@ -228,7 +227,7 @@ func TestARefusedMessageHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// What is deleted while the endpoint has it gets no vectors.
+// Messages that are deleted while the endpoint has them get no vectors.
 func TestDeletingWhileEmbedding(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -254,12 +253,12 @@ func TestDeletingWhileEmbedding(t *testing.T) {
 			e := embedtest.New(t, 8)
 			f := newDenseFixture(t, e)
 			f.chat("", 5)
-			gone := f.newConversation("You remember.")
-			f.chat(gone, 5)
+			deleted := f.newConversation("You remember.")
+			f.chat(deleted, 5)
 			var once sync.Once
 			removes := embedtest.Fault(func(http.ResponseWriter, *http.Request, []string) bool {
 				once.Do(func() {
-					if err := c.remove(f, gone); err != nil {
+					if err := c.remove(f, deleted); err != nil {
 						t.Error(err)
 					}
 				})
@@ -283,8 +282,8 @@ func TestDeletingWhileEmbedding(t *testing.T) {
 	}
 }
 
-// Two servers may be at one agent, where one of them lost its lock; nothing is stored twice, and nothing that comes
-// meanwhile is passed over.
+// Two servers may work on the same agent after one of them lost its lock. Nothing is stored twice, and messages that
+// arrive meanwhile are not missed.
 func TestTwoServersAtOneAgent(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)
@@ -325,7 +324,7 @@ func TestTwoServersAtOneAgent(t *testing.T) {
 	f.settled(0)
 }
 
-// A message of which a text is erased gets a new vector, also if one of its old text was being made meanwhile.
+// After an erasure a message gets a new vector, even if a vector of its old text was being made.
 func TestAnErasedMessageGetsANewVector(t *testing.T) {
 	t.Parallel()
 	for _, meanwhile := range []bool{false, true} {
@@ -352,9 +351,9 @@ func TestAnErasedMessageGetsANewVector(t *testing.T) {
 		erase()
 		f.embed()
 		f.settled(0)
-		asked := fmt.Sprint(e.Asked())
-		if strings.Count(asked, "qzx7741") != 1 || !strings.Contains(asked, "My secret is […].") {
-			t.Errorf("erased meanwhile: %t; the endpoint is sent %s", meanwhile, asked)
+		requests := fmt.Sprint(e.Asked())
+		if strings.Count(requests, "qzx7741") != 1 || !strings.Contains(requests, "My secret is […].") {
+			t.Errorf("erased meanwhile: %t; the endpoint is sent %s", meanwhile, requests)
 		}
 	}
 }

@@ -20,19 +20,19 @@ import (
 // entry is a draft ready to be stored: checked, cleaned, redacted, and without its long tool results.
 type entry struct {
 	Draft
-	at          int // index of the draft in its call
+	at          int // index of the draft in the call to Append
 	id          uuid.UUID
-	seq         int64  // of its event; 0 until it has one
-	digest      []byte // of what it says, if it has an otid
+	seq         int64  // its event's seq; 0 until it has one
+	digest      []byte // digest of what it says, if it has an otid
 	longResults []longResult
 	tokens      int
-	length      int // by which sessions are ranked
+	length      int // length that session ranking uses
 	searchText  string
-	repeatsLog  bool // a tool read it from the log, or it is of a silent turn, so it is not searched
+	repeatsLog  bool // not searched: a tool read it from the log, or its turn was silent
 }
 
-// newEntry returns the entry of a draft. now is its time if it has none. clips are ids for the Clips of its long
-// results, by the index of the part; nil chooses them.
+// newEntry returns a draft's entry. now becomes the time of a draft that has none. clips are ids for the Clips of long
+// results, by the index of their part; nil chooses new ids.
 func newEntry(d Draft, r *redact.Redactor, now time.Time, clips map[int]string) (entry, error) {
 	if d.CreatedAt == nil {
 		d.CreatedAt = &now
@@ -89,8 +89,8 @@ func (e *entry) bytes() (n int) {
 	return n + len(e.searchText)
 }
 
-// digest returns the SHA-256 of what a message says, which distinguishes a repetition from another message of the otid.
-// Approvals are left out: what they say depends on which calls wait.
+// digest returns the SHA-256 of what a message says. It tells a repetition from another message with the same otid.
+// Approvals are left out, because they depend on which calls wait.
 func digest(role Role, name *string, parts []Part) []byte {
 	parts = slices.Clone(parts)
 	for i := range parts {
@@ -108,8 +108,8 @@ func digest(role Role, name *string, parts []Part) []byte {
 	return sum[:]
 }
 
-// digestSpelled is digest of a message in one spelling of Unicode, whatever the ids of its Clips and the white space at
-// the ends of its texts: texts that read the same have the same.
+// digestSpelled is digest after normalization: texts that read the same have the same digest, whatever their Unicode
+// form, the white space at their ends and the ids of Clips.
 func digestSpelled(role Role, name *string, parts []Part) []byte {
 	parts = slices.Clone(parts)
 	for i := range parts {
@@ -119,23 +119,25 @@ func digestSpelled(role Role, name *string, parts []Part) []byte {
 	return digest(role, name, parts)
 }
 
-// weighed is the weights of a text's words, and its terms as the index has them; nils if the text is not searched.
+// weighed holds the weights of a text's words, and the text's terms as the index stores them. Both are nil if the text
+// is not searched.
 type weighed struct {
 	lex   *pgvector.SparseVector
 	terms []int64
 }
 
-// weigh returns the weights of an entry's own row and of the pieces of its text, if it is longer than one.
-func weigh(agent int64, e *entry) (own weighed, rest []weighed) {
+// weigh returns the weights for the entry's own row. If the text is longer than one piece, rest has the weights of each
+// piece.
+func weigh(agent int64, e *entry) (row weighed, pieceWeights []weighed) {
 	if e.searchText == "" || e.repeatsLog {
-		return own, nil
+		return row, nil
 	}
 	for _, piece := range pieces(e.searchText) {
 		lex := lexicon.Document(piece)
-		rest = append(rest, weighed{&lex.Vector, lexicon.Owned(agent, lex.Terms)})
+		pieceWeights = append(pieceWeights, weighed{&lex.Vector, lexicon.Owned(agent, lex.Terms)})
 	}
-	if len(rest) == 1 {
-		return rest[0], nil
+	if len(pieceWeights) == 1 {
+		return pieceWeights[0], nil
 	}
-	return rest[0], rest
+	return pieceWeights[0], pieceWeights
 }

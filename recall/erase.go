@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// ErasedMessage is the place of a message of which a text was erased.
+// ErasedMessage is the place of a message that lost a text to an erasure.
 type ErasedMessage struct {
 	Key          int64  `db:"key"`
 	Seq          int64  `db:"seq"`
@@ -36,19 +36,19 @@ type ErasedMessage struct {
 	Searched bool     `db:"searched"`
 }
 
-// Eraser says what is erased of a message, and how often it was there.
+// Eraser returns texts without what it erases, and the number of erased occurrences.
 type Eraser struct {
-	Text func(text string) (string, int) // of a text, or of a caller's JSON
-	JSON func(raw string) (string, int)  // of JSON with names that stay; Text if it is nil
+	Text func(text string) (string, int) // for a text, or for JSON that a caller sent
+	JSON func(raw string) (string, int)  // for JSON with names that must stay; nil uses Text
 
-	// Across erases, from texts that are one together with something between them, what only they have together. Nil
-	// erases nothing there.
+	// Across erases what stands only in several texts joined by between, such as a name that begins in one text and ends
+	// in the next. Nil erases nothing there.
 	Across func(texts []string, between string) ([]string, int)
 
 	Dry bool // nothing is stored
 }
 
-// counting is an Eraser that counts what it finds.
+// counting adds up what its Eraser finds.
 type counting struct {
 	Eraser
 	found int
@@ -69,10 +69,10 @@ func (c *counting) json(raw string) string {
 	return raw
 }
 
-// EraseFrom takes texts out of a stored message, of any conversation, deleted ones too, and out of the long results
-// that it has outside of the log. It is one of the two exceptions to a log that never changes; the other is the
-// redaction of secrets before they are stored. The message keeps its place, its id and its calls. The message is
-// then found by its new words, and waits for a new vector. It must be called in a transaction.
+// EraseFrom removes texts from a stored message and from its long results outside the log. The message may be in any
+// conversation, also a deleted one. A log otherwise never changes; the only other exception is the redaction of secrets
+// before messages are stored. The message keeps its place, its id and its calls. Searches find it by its remaining
+// words, and it waits for a new vector. EraseFrom must be called in a transaction.
 func (s *Store) EraseFrom(ctx context.Context, org db.Org, key int64, eraser Eraser) (ErasedMessage, error) {
 	m, err := s.toErase(ctx, org, key)
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *Store) EraseFrom(ctx context.Context, org db.Org, key int64, eraser Era
 	return m, s.storeErased(ctx, org, m, moved)
 }
 
-// toErase reads a message of which a text is erased, and locks it.
+// toErase reads and locks the message to erase from.
 func (s *Store) toErase(ctx context.Context, org db.Org, key int64) (ErasedMessage, error) {
 	return db.One[ErasedMessage](ctx, s.db, `
 		SELECT key, seq, conversation_key, agent_key, position, role, content, name, sender_id, group_id, otid, step_id,
@@ -110,11 +110,11 @@ func (s *Store) toErase(ctx context.Context, org db.Org, key int64) (ErasedMessa
 		FOR UPDATE`, org, key)
 }
 
-// fields takes texts out of the short texts of a message. The ids of steps and runs stay where they are Loci's.
+// fields erases from the message's short texts. Ids of steps and runs stay if Loci made them.
 func (c *counting) fields(m *ErasedMessage) {
 	for _, field := range []struct {
 		text   **string
-		prefix string // of Loci's ids
+		prefix string // of ids that Loci makes
 	}{{&m.Name, ""}, {&m.Sender, ""}, {&m.Group, ""}, {&m.OTID, ""}, {&m.Model, ""}, {&m.StepID, "step-"},
 		{&m.RunID, "run-"}} {
 		text := *field.text
@@ -125,7 +125,8 @@ func (c *counting) fields(m *ErasedMessage) {
 	}
 }
 
-// sealed returns what only a provider can read; nothing of it if a text is in it, as its provider refuses it changed.
+// sealed returns data that only a provider can read, or nothing if it contains an erased text: the provider would
+// refuse changed data.
 func (c *counting) sealed(data string) string {
 	if after := c.text(data); after != data {
 		return ""
@@ -133,7 +134,7 @@ func (c *counting) sealed(data string) string {
 	return data
 }
 
-// acrossParts takes out of neighboring texts what only they have together.
+// acrossParts erases what stands only in neighboring texts joined together.
 func (c *counting) acrossParts(parts []Part) {
 	if c.Across == nil {
 		return
@@ -150,15 +151,15 @@ func (c *counting) acrossParts(parts []Part) {
 		}
 		for k, text := range texts {
 			if p := &parts[i+k]; p.Text != text {
-				p.Text, p.Extra = cmp.Or(text, "[…]"), "" // what it has extra is about places in the text
+				p.Text, p.Extra = cmp.Or(text, "[…]"), "" // Extra refers to places in the old text
 			}
 		}
 		i += max(n, 1)
 	}
 }
 
-// WholeTexts returns all that a stored message says: its texts, the texts in the arguments of its calls, and results,
-// the long ones whole. A message that was erased has none.
+// WholeTexts returns every text of a stored message: what it says, the texts in the arguments of its calls, and its
+// results, with long ones whole. A message that was erased has none.
 func (s *Store) WholeTexts(ctx context.Context, org db.Org, key int64) (texts []string, err error) {
 	content, err := db.One[[]Part](ctx, s.db, `SELECT content FROM messages WHERE org = $1 AND key = $2`, org, key)
 	if err != nil {
@@ -176,7 +177,7 @@ func (s *Store) WholeTexts(ctx context.Context, org db.Org, key int64) (texts []
 	return slices.DeleteFunc(texts, func(t string) bool { return t == "" || t == erasedMessage }), err
 }
 
-// textsIn returns the texts in a JSON value, in the order of their names.
+// textsIn returns the texts in a JSON value, ordered by the names of their fields.
 func textsIn(value any) (texts []string) {
 	switch v := value.(type) {
 	case string:
@@ -193,11 +194,11 @@ func textsIn(value any) (texts []string) {
 	return texts
 }
 
-// erasedMessage is the text of a message of which nothing is left.
+// erasedMessage is the text of a message that was erased whole.
 const erasedMessage = "[This message was erased.]"
 
-// EraseMessage takes all that a stored message says out of it, as EraseFrom does. Its calls and results stay, without
-// arguments and texts, so that each call has its result. It must be called in a transaction.
+// EraseMessage erases every text of a stored message, as EraseFrom does. Its calls stay without arguments, and its
+// results without texts, so that each call has its result. It must be called in a transaction.
 func (s *Store) EraseMessage(ctx context.Context, org db.Org, key int64) (ErasedMessage, error) {
 	m, err := s.toErase(ctx, org, key)
 	if err != nil {
@@ -235,7 +236,7 @@ func (s *Store) EraseMessage(ctx context.Context, org db.Org, key int64) (Erased
 	return m, s.storeErased(ctx, org, m, nil)
 }
 
-// eraseFromPart takes texts out of a part. It returns the long result of the part if that changed.
+// eraseFromPart erases from a part. It returns the part's long result if that changed.
 func (s *Store) eraseFromPart(ctx context.Context, org db.Org, p *Part, erase *counting) (*longResult, error) {
 	whole := p.Text
 	if p.Clip != nil {
@@ -253,7 +254,7 @@ func (s *Store) eraseFromPart(ctx context.Context, org db.Org, p *Part, erase *c
 		erased.ReplaceText(after, func(text string) string { text, _ = erase.Text(text); return text })
 		p.ImagesAt = erased.ImagesAt
 	}
-	if changed && p.Type != Text && p.Type != ToolReturn { // a provider signs what its model thinks
+	if changed && p.Type != Text && p.Type != ToolReturn { // a provider signs thoughts, and refuses them changed
 		p.Signature, p.Native = "", false
 	}
 	var moved *longResult
@@ -271,7 +272,7 @@ func (s *Store) eraseFromPart(ctx context.Context, org db.Org, p *Part, erase *c
 	}
 	p.Name, p.Input, p.Data, p.Item = erase.text(p.Name), erase.text(p.Input), erase.sealed(p.Data), erase.json(p.Item)
 	if p.Extra = erase.json(p.Extra); changed {
-		p.Extra = "" // it is about places in the text
+		p.Extra = "" // Extra refers to places in the old text
 	}
 	for _, lines := range [][]string{p.Stdout, p.Stderr} {
 		for i := range lines {
@@ -289,7 +290,7 @@ func (s *Store) eraseFromPart(ctx context.Context, org db.Org, p *Part, erase *c
 	return moved, nil
 }
 
-// storeErased stores a message without what was erased of it, and deletes what was made of the old text.
+// storeErased stores the message after an erasure, and deletes what was derived from the old text.
 func (s *Store) storeErased(ctx context.Context, org db.Org, m ErasedMessage, moved []longResult) error {
 	content, err := json.Marshal(m.Content)
 	if err != nil {
@@ -300,12 +301,12 @@ func (s *Store) storeErased(ctx context.Context, org db.Org, m ErasedMessage, mo
 		return err
 	}
 	e := entry{searchText: searchText(m.Role, m.Name, whole), repeatsLog: !m.Searched}
-	own, rest := weigh(m.Agent, &e)
+	weights, pieces := weigh(m.Agent, &e)
 	if err := s.search.Words.Note(ctx, s.db, org, m.Key); err != nil {
 		return err
 	}
 	var batch pgx.Batch
-	// First, so that a batch of vectors that is being stored is stored before they are deleted, or not at all.
+	// This comes first. A batch of vectors that is being stored is then stored before the deletion below, or not at all.
 	batch.Queue(`
 		UPDATE conversations SET embedded = least(embedded, $3 - 1), unembedded = true WHERE org = $1 AND key = $2`,
 		org, m.Conversation, m.Position)
@@ -317,14 +318,14 @@ func (s *Store) storeErased(ctx context.Context, org db.Org, m ErasedMessage, mo
 		SET content = $3, name = $4, sender_id = $5, group_id = $6, otid = $7, length = $8, lex = $9, terms = $10,
 		    refused = $11, step_id = $12, run_id = $13, model = $14
 		WHERE org = $1 AND key = $2`,
-		org, m.Key, content, m.Name, m.Sender, m.Group, m.OTID, sizeOf(m.Content, termLength), own.lex, own.terms,
+		org, m.Key, content, m.Name, m.Sender, m.Group, m.OTID, sizeOf(m.Content, termLength), weights.lex, weights.terms,
 		m.Refused, m.StepID, m.RunID, m.Model)
-	queuePieces(&batch, org, m.Key, rest)
+	queuePieces(&batch, org, m.Key, pieces)
 	batch.Queue(`DELETE FROM message_vectors WHERE org = $1 AND message_key = $2`, org, m.Key)
 	return db.Error(s.db.SendBatch(ctx, &batch).Close())
 }
 
-// queueReplacement queues the statements that store a long result in place of the one that its Clip has.
+// queueReplacement queues the statements that store r in place of the old long result of its Clip.
 func (r longResult) queueReplacement(batch *pgx.Batch, org db.Org) {
 	batch.Queue(`
 		INSERT INTO blobs (org, sha256, size_bytes, zstd, bytes) VALUES ($1, $2, $3, $4, $5)

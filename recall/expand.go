@@ -12,23 +12,23 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Expansion is a part of a long tool result, or of the text of messages.
+// Expansion is a part of a long tool result, or of the text of one or more messages.
 type Expansion struct {
 	ID         string `json:"id"`
-	Offset     int    `json:"offset"`      // of Text, in bytes
-	Text       string `json:"text"`        // the original bytes, whole characters
+	Offset     int    `json:"offset"`      // where Text begins, in bytes
+	Text       string `json:"text"`        // the original bytes; whole characters
 	NextOffset *int   `json:"next_offset"` // nil at the end
 	TotalBytes int    `json:"total_bytes"`
-	Lines      []Line `json:"lines,omitzero"` // those that the pattern matches; Text is empty then
-	InLine     bool   `json:"-"`              // Text is of a range, and begins within a line of it
+	Lines      []Line `json:"lines,omitzero"` // the lines that match the pattern; Text is empty then
+	InLine     bool   `json:"-"`              // Text begins within a line of a range of messages
 }
 
-// Line is a line of an expanded text. Offsets are in bytes from the text's beginning.
+// Line is a line of an expanded text. Its offsets are bytes from the beginning of the text.
 type Line struct {
 	Number int    `json:"line"`   // from 1
-	Offset int    `json:"offset"` // of its beginning
-	Match  int    `json:"match"`  // of the first match
-	Text   string `json:"text"`   // at most the limit's bytes of it
+	Offset int    `json:"offset"` // where the line begins
+	Match  int    `json:"match"`  // where the first match begins
+	Text   string `json:"text"`   // the line, cut at the limit
 }
 
 // Limits of an expansion.
@@ -39,9 +39,9 @@ const (
 	maxPatternBytes = 1_000
 )
 
-// Expand returns at most q.Limit bytes of a text from q.Offset on, and at least one character. With a pattern, it
-// returns the matching lines from q.Offset on instead, as many as the limit allows. A message's text is that of its
-// Text, with its long results whole. It returns ErrNotFound if the agent has no such text.
+// Expand returns a text from q.Offset on, at most q.Limit bytes of it but at least one character. With a pattern it
+// returns instead the matching lines from q.Offset on, as many as the limit allows. A message's text is Message.Text
+// with the long results whole. ErrNotFound if the agent has no such text.
 func (s *Store) Expand(ctx context.Context, org db.Org, agentID string, q ExpandQuery) (Expansion, error) {
 	limit, offset := cmp.Or(q.Limit, ExpandBytes), q.Offset
 	if limit < 1 || limit > MaxExpandBytes {
@@ -79,8 +79,8 @@ func (s *Store) Expand(ctx context.Context, org db.Org, agentID string, q Expand
 	return e.Expansion, nil
 }
 
-// Whole calls use with the whole text that a query names. ErrNotFound if the agent has no such text, and ErrInvalid if
-// it has more than 16 MiB. Other texts may have to wait while use runs.
+// Whole calls use with the whole text that a query names. ErrNotFound if the agent has no such text, ErrInvalid if the
+// text is longer than 16 MiB. Other texts may have to wait while use runs.
 func (s *Store) Whole(ctx context.Context, org db.Org, agentID string, q ExpandQuery, use func(string) error) error {
 	t, err := s.expandable(ctx, org, agentID, q, maxWholeBytes)
 	if err != nil {
@@ -98,11 +98,11 @@ func (s *Store) Whole(ctx context.Context, org db.Org, agentID string, q ExpandQ
 	return use(whole)
 }
 
-// expandable returns the text of an agent that a query names. A range of the log may have at most most bytes.
-func (s *Store) expandable(ctx context.Context, org db.Org, agentID string, q ExpandQuery, most int64) (text, error) {
+// expandable returns the agent's text that a query names. A range of the log may have at most maxBytes bytes.
+func (s *Store) expandable(ctx context.Context, org db.Org, agentID string, q ExpandQuery, maxBytes int64) (text, error) {
 	if r, ok := parseSeqRange(q.ID); ok {
 		r.conversation = q.Conversation
-		return s.seqRangeText(ctx, org, agentID, r, most)
+		return s.seqRangeText(ctx, org, agentID, r, maxBytes)
 	}
 	if seq, err := strconv.ParseInt(q.ID, 10, 64); err == nil {
 		if q.ID, err = s.messageAt(ctx, org, agentID, seq, q.Conversation); err != nil {
@@ -126,8 +126,8 @@ func (s *Store) expandable(ctx context.Context, org db.Org, agentID string, q Ex
 	}), nil
 }
 
-// messageAt returns the id of a message by its seq, or of a copy of it if it is gone. It is in a conversation, unless
-// that is empty.
+// messageAt returns the id of the message with this seq. If that message is gone, it returns the id of a copy. Unless
+// within is empty, the message is in that conversation.
 func (s *Store) messageAt(ctx context.Context, org db.Org, agentID string, seq int64, within string) (id string,
 	err error) {
 	id, err = db.One[string](ctx, s.db, `

@@ -8,18 +8,18 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// text is a text to expand. It is read while its pieces are ranged over.
+// text is a text to expand. Ranging over pieces reads it.
 type text struct {
-	bytes  int64                    // about; what is stored of it
-	pieces iter.Seq2[string, error] // of whole lines, but for a text's only piece; the first error is the last piece
+	bytes  int64                    // approximate size, from what is stored
+	pieces iter.Seq2[string, error] // each piece has whole lines, except a text's only piece; an error is the last item
 }
 
-// onePiece returns a text that is read at once.
+// onePiece returns a text that is read in one piece.
 func onePiece(bytes int64, read func() (string, error)) text {
 	return text{bytes: bytes, pieces: func(yield func(string, error) bool) { yield(read()) }}
 }
 
-// hold waits until a text may be read. The caller calls release when it has what it needs of the text.
+// hold waits until the text may be read. The caller calls release when it no longer needs the text.
 func (s *Store) hold(ctx context.Context, org db.Org, t text) (release func(), err error) {
 	if t.bytes <= freeTextBytes {
 		return func() {}, nil
@@ -31,7 +31,7 @@ func (s *Store) hold(ctx context.Context, org db.Org, t text) (release func(), e
 	return func() { s.texts.Give(org, bytes) }, nil
 }
 
-// whole returns the text. Of one that has more pieces than one, it refuses more than maxWholeBytes.
+// whole returns the text. If the text has several pieces, it refuses more than maxWholeBytes.
 func (t text) whole() (string, error) {
 	var first string
 	var b strings.Builder

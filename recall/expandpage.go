@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// pageRule is the line before and after the text of a page.
+// pageRule is the line above and below the text of a page.
 var pageRule = strings.Repeat("=", 80)
 
-// ExpandPage is a part of a text as the tool expand shows it.
+// ExpandPage is a part of a text, as the tool expand shows it.
 type ExpandPage struct {
-	ID     string // of the text
-	Offset int    // of the part, in bytes
-	Total  int    // bytes of the whole text
-	Text   string // of the part
-	InLine bool   // the part begins within a line of a range
+	ID     string // the text's id
+	Offset int    // where the part begins, in bytes
+	Total  int    // size of the whole text, in bytes
+	Text   string // the part
+	InLine bool   // the part begins within a line of a range of messages
 }
 
-// Format returns the page, with a last line about what follows it.
+// Format returns the page. Its last line says what follows the page.
 func (p ExpandPage) Format(last string) string {
 	begin, end := "", ""
-	if p.InLine { // else a part of a line could pass for the head of a message
+	if p.InLine { // without this, a part of a line could pass for the head of a message
 		begin = "… "
 	}
 	if !strings.HasSuffix(p.Text, "\n") {
@@ -34,10 +34,10 @@ func (p ExpandPage) Format(last string) string {
 
 var pageHeader = regexp.MustCompile(`^(.+), bytes (\d{1,18})-(\d{1,18}) of (\d{1,18})\n` + pageRule + `\n`)
 
-// ParseExpandPage reads a page that Format wrote; ok is false if the text is not one.
+// ParseExpandPage reads a page that Format wrote. ok is false for any other text.
 func ParseExpandPage(text string) (p ExpandPage, ok bool) {
 	beginning := text[:min(len(text), 1_000)]
-	if !strings.Contains(beginning, "\n"+pageRule+"\n") { // most texts, without a search for the pattern
+	if !strings.Contains(beginning, "\n"+pageRule+"\n") { // cheap check first: most texts are no pages
 		return p, false
 	}
 	m := pageHeader.FindStringSubmatch(beginning)
@@ -46,7 +46,7 @@ func ParseExpandPage(text string) (p ExpandPage, ok bool) {
 	}
 	end := 0
 	p.ID = m[1]
-	p.Offset, _ = strconv.Atoi(m[2]) // digits that fit
+	p.Offset, _ = strconv.Atoi(m[2]) // digits, and few enough
 	end, _ = strconv.Atoi(m[3])
 	p.Total, _ = strconv.Atoi(m[4])
 	for _, begin := range []string{"", "… "} {

@@ -4,8 +4,8 @@ import (
 	"github.com/loci-memory/loci/embed/rank"
 )
 
-// addContext marks the hits that are only near what the query is about, and adds how the hits were ranked if the query
-// asks for that.
+// addContext marks hits that were found only because they are near other hits. If explain is set, it adds how each hit
+// was ranked.
 func (r *Results) addContext(all []candidate, ranking rank.Ranking, explain bool) {
 	byKey := make(map[int64]candidate, len(all))
 	for _, c := range all {
@@ -14,7 +14,7 @@ func (r *Results) addContext(all []candidate, ranking rank.Ranking, explain bool
 	for i := range r.Hits {
 		h := &r.Hits[i]
 		c := byKey[h.Key]
-		hasQuery := ranking.ByWords && ranking.Query.In(Searched(h.Message)) // even if below the ranked ones
+		hasQuery := ranking.ByWords && ranking.Query.In(Searched(h.Message)) // also for hits below the ranked ones
 		h.Context = h.WordsRank == 0 && c.Own.Meaning == 0 && c.Gains.date == 0 && !hasQuery
 		if explain {
 			h.Explanation = ranking.ExplainHit(h.Key, Searched(h.Message), c.Gains.boosts()...)

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// WordsAlone ranks as Search does, by words and without the context of a message, and returns the ids of the best.
+// WordsAlone ranks as Search does, but only by each message's own words, and returns the ids of the best.
 func (s *Store) WordsAlone(ctx context.Context, org db.Org, q Query) ([]string, error) {
 	q.Mode = ByWords
 	f, err := s.searchFilter(ctx, org, q)
@@ -29,7 +29,7 @@ func (s *Store) WordsAlone(ctx context.Context, org db.Org, q Query) ([]string, 
 	return ids, err
 }
 
-// Periods are the times that a text names, as their first and last days; yearly ones with an asterisk.
+// Periods returns the times that a text names, as first and last days. An asterisk marks a yearly time.
 func Periods(ctx context.Context, text string, now time.Time) (all []string, err error) {
 	periods, err := periodsIn(ctx, text, now)
 	for _, p := range periods {
@@ -45,13 +45,13 @@ func Periods(ctx context.Context, text string, now time.Time) (all []string, err
 	return all, err
 }
 
-// SetIndexRows sets the number of rows up to which a search reads all of them.
+// SetIndexRows sets up to how many rows a search reads all of them.
 func (s *Store) SetIndexRows(rows int) { s.search.IndexRows = rows }
 
-// SetSettle sets how long a job waits for more to be appended.
+// SetSettle sets how long a job waits for more messages.
 func (s *Store) SetSettle(d time.Duration) { s.settle = d }
 
-// EmbedOnce does what a job does until nothing is left or the endpoint fails.
+// EmbedOnce works as a job does, until nothing is left or the endpoint fails.
 func EmbedOnce(s *Store, ctx context.Context, org db.Org, agentID string) error {
 	agent, err := db.AgentKey(ctx, s.db, org, agentID)
 	if err != nil {
@@ -65,14 +65,14 @@ func EmbedOnce(s *Store, ctx context.Context, org db.Org, agentID string) error 
 	return err
 }
 
-// Waiting returns how many agents of an organization have messages that wait for a vector.
+// Waiting returns how many agents of an organization have messages without a vector.
 func Waiting(ctx context.Context, s *Store, org db.Org) (int, error) {
 	space, _ := s.o.Endpoint.Space()
 	return db.One[int](ctx, s.db, `SELECT count(*) FROM (`+s.Queue().Waiting+`) w WHERE w.org = @org`,
 		pgx.StrictNamedArgs{"org": org, "space": space.ID})
 }
 
-// ViewPlan is how Postgres reads what the model sees of an agent's default conversation.
+// ViewPlan returns Postgres' plan for reading the view of an agent's default conversation.
 func (s *Store) ViewPlan(ctx context.Context, org db.Org, agentID string) (string, error) {
 	c, err := s.Conversation(ctx, org, agentID, DefaultConversation)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Store) ViewPlan(ctx context.Context, org db.Org, agentID string) (strin
 	return strings.Join(lines, "\n"), err
 }
 
-// ViewOf is the View of a stored conversation.
+// ViewOf returns the View of a stored conversation.
 func (s *Store) ViewOf(ctx context.Context, org db.Org, agentID, conversation string) ([]Message, error) {
 	c, err := s.Conversation(ctx, org, agentID, conversation)
 	if err != nil {
@@ -92,13 +92,11 @@ func (s *Store) ViewOf(ctx context.Context, org db.Org, agentID, conversation st
 	return s.View(ctx, org, c)
 }
 
-// Snippet is snippet.
 var Snippet = snippet
 
-// Branch is a conversation of a lineage.
 type Branch = branch
 
-// Repeats returns what the lineage of conversations leaves out.
+// Repeats returns what repeats does for a lineage of these conversations.
 func Repeats(branches []Branch, first int64) ([]int64, []int) {
 	l := lineage{}
 	for _, b := range branches {
@@ -107,7 +105,7 @@ func Repeats(branches []Branch, first int64) ([]int64, []int) {
 	return l.repeats(first)
 }
 
-// SetWordRows sets how many messages of an agent are indexed by their words, and how many more make a new segment.
+// SetWordRows sets from how many messages on an agent's words are indexed, and how many more make a new segment.
 // Segments wait for the transactions of other tests.
 func (s *Store) SetWordRows(first, more int) {
 	s.search.Words.FirstRows, s.search.Words.NewRows, s.search.Words.Wait = first, more, time.Minute

@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// fixture is a store, and an organization with one agent whose default conversation has one message, the system prompt
-// "You remember.". Its methods fail the test on any error.
+// fixture is a store, and an organization with one agent. The agent's default conversation has one message, the system
+// prompt "You remember.". The fixture's methods fail the test on any error.
 type fixture struct {
 	*testing.T
 	pool  *pgxpool.Pool
@@ -27,14 +27,14 @@ type fixture struct {
 	agent string
 }
 
-// newFixture returns an organization of the database that the package's tests share.
+// newFixture returns an organization in the database that the package's tests share.
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	pool, org := dbtest.Org(t)
 	return fixtureOf(t, pool, org)
 }
 
-// newOwnFixture returns an organization of a database of the test's own.
+// newOwnFixture returns an organization in a database of its own.
 func newOwnFixture(t *testing.T) *fixture {
 	t.Helper()
 	pool := dbtest.New(t)
@@ -48,7 +48,7 @@ func fixtureOf(t *testing.T, pool *pgxpool.Pool, org db.Org) *fixture {
 	return f
 }
 
-// clear clears all deleted agents away, which are also those of other tests: one test at a time does.
+// clear clears the logs of all deleted agents, also those of other tests, so only one test at a time calls it.
 func (f *fixture) clear() {
 	f.Helper()
 	clearing.Lock()
@@ -69,7 +69,7 @@ func (f *fixture) must(err error) {
 	}
 }
 
-// newAgent creates another agent as agent does, and returns its id.
+// newAgent creates another agent in the same way, and returns its id.
 func (f *fixture) newAgent() string {
 	f.Helper()
 	id, err := db.One[string](f.Context(), f.pool, `
@@ -124,7 +124,7 @@ func (f *fixture) messages() []recall.Message {
 	return list
 }
 
-// expansion returns what a query shows.
+// expansion returns what Expand returns for a query.
 func (f *fixture) expansion(q recall.ExpandQuery) recall.Expansion {
 	f.Helper()
 	e, err := f.store.Expand(f.Context(), f.org, f.agent, q)
@@ -134,7 +134,7 @@ func (f *fixture) expansion(q recall.ExpandQuery) recall.Expansion {
 	return e
 }
 
-// expand returns all pages of an expandable text, each of at most limit bytes.
+// expand returns all pages of a text, joined; each page has at most limit bytes.
 func (f *fixture) expand(id string, limit int) string {
 	f.Helper()
 	var whole strings.Builder
@@ -147,7 +147,7 @@ func (f *fixture) expand(id string, limit int) string {
 	return whole.String()
 }
 
-// expandIs checks that reading a text as an agent gives an error.
+// expandIs checks that an agent gets an error when it expands a text.
 func (f *fixture) expandIs(want error, agent, id string) {
 	f.Helper()
 	if _, err := f.store.Expand(f.Context(), f.org, agent, recall.ExpandQuery{ID: id}); !errors.Is(err, want) {
@@ -155,7 +155,7 @@ func (f *fixture) expandIs(want error, agent, id string) {
 	}
 }
 
-// search searches the organization, or what the query names.
+// search searches the organization, or less if the query says so.
 func (f *fixture) search(q recall.Query) recall.Results {
 	f.Helper()
 	got, err := f.store.Search(f.Context(), f.org, q)
@@ -163,7 +163,7 @@ func (f *fixture) search(q recall.Query) recall.Results {
 	return got
 }
 
-// found returns the texts of at most 20 hits of a query in the agent's messages, in their order.
+// found returns the texts of the first 20 hits in the agent's messages.
 func (f *fixture) found(q recall.Query) []string {
 	f.Helper()
 	q.AgentID = f.agent
@@ -200,12 +200,12 @@ func (f *fixture) count(sql string, args ...any) int {
 	return n
 }
 
-// say is a message of one text.
+// say returns a draft with one text.
 func say(role recall.Role, text string) recall.Draft {
 	return recall.Draft{Role: role, Content: []recall.Part{{Type: recall.Text, Text: text}}}
 }
 
-// at is a message said at a time, in RFC 3339.
+// at sets the time of a draft, in RFC 3339.
 func at(m recall.Draft, when string) recall.Draft {
 	t, err := time.Parse(time.RFC3339, when)
 	if err != nil {
@@ -224,7 +224,7 @@ func returned(id, text string) recall.Draft {
 	return recall.Draft{Role: recall.Tool, Content: []recall.Part{{Type: recall.ToolReturn, CallID: id, Text: text}}}
 }
 
-// texts are what messages say, or call, first.
+// texts returns what each message says or calls first.
 func texts(messages []recall.Message) []string {
 	all := []string{}
 	for _, m := range messages {
@@ -233,7 +233,7 @@ func texts(messages []recall.Message) []string {
 	return all
 }
 
-// ids are the ids of the hits of a search.
+// ids returns the ids of a search's hits.
 func ids(r recall.Results) []string {
 	all := make([]string, len(r.Hits))
 	for i, h := range r.Hits {
@@ -242,7 +242,7 @@ func ids(r recall.Results) []string {
 	return all
 }
 
-// checkGolden compares a text with testdata/<name>.golden, which -update writes.
+// checkGolden compares a text with testdata/<name>.golden. With -update it writes the file.
 func checkGolden(t *testing.T, name, got string) {
 	t.Helper()
 	golden.Check(t, "testdata/"+name+".golden", got)

@@ -14,27 +14,28 @@ import (
 
 // Fork describes a copy of a conversation.
 type Fork struct {
-	ID     string      // of the copy
-	To     int         // the last message that is copied, by its position
-	View   ContextView // what a model sees of the copy
-	Prompt string      // the copy's own system prompt, in place of the last that is copied
+	ID     string      // the copy's id
+	To     int         // position of the last copied message
+	View   ContextView // what the model sees in the copy
+	Prompt string      // the copy's own system prompt; it replaces the last copied one
 	Hidden bool
 
-	// Delegated says that a sub-agent works in the copy: the texts of its messages are the original's to the byte, with
-	// the ids of long results and the positions that summaries cite. OnlyTools may be called in it; nil is all.
+	// Delegated says that a sub-agent works in the copy. Its messages have exactly the texts of the originals, including
+	// the ids of long results and the positions that summaries cite. OnlyTools lists the tools that may be called in the
+	// copy; nil allows all.
 	Delegated bool
 	OnlyTools []string
-	Depth     int // how deep that sub-agent is; the copy of a sub-agent's conversation is as deep as the original
+	Depth     int // depth of that sub-agent; a copy of a sub-agent's conversation is as deep as its original
 
-	// Results follow the copied messages: results behind them that the server's tools returned to calls among them. The
-	// tools have run, and must not run again for the copy.
+	// Results are appended after the copied messages. They are results that stood behind To in the original, for calls
+	// among the copied messages to the server's own tools. Those tools have run, and must not run again for the copy.
 	Results []Message
 
-	// Stats returns the Stats of the copy of a summary. seqAt returns the Seq of the copy at a position.
+	// Stats returns a summary's Stats for the copy. seqAt returns the Seq of the copy's message at a position.
 	Stats func(stats json.RawMessage, seqAt func(position int) int64) (json.RawMessage, error)
 }
 
-// Of returns the copy of a conversation as it will be, without its key.
+// Of returns the copy as a Conversation without a key.
 func (f Fork) Of(c Conversation) Conversation {
 	f.View.Version = c.Version
 	c.Key, c.ID, c.IsDefault, c.Messages, c.ContextView = 0, f.ID, false, f.To, f.View
@@ -51,38 +52,39 @@ func (f Fork) Of(c Conversation) Conversation {
 	return c
 }
 
-// Fork copies a conversation up to a position to a new conversation of its agent, with its settings and without its
-// summary. Fork.Results follow. The copies of messages have the same positions and texts, but for the system prompt,
-// ids of their own, and neither otids nor runs. Searches of more than one conversation find one of the copies, and
-// Expand finds them by the places of the originals. Later changes of either conversation do not change the other. It
-// returns the copy, and the Seq of its messages as Fork.Stats is given it. ErrNotFound if the conversation was deleted.
+// Fork copies a conversation up to a position into a new conversation of the same agent, with the same settings but
+// without Conversation.Summary. Fork.Results follow the copied messages. The copied messages keep their positions and
+// texts, except the system prompt; they get new ids, and have no otids and no runs. A search over several conversations
+// finds only one of the copies, and Expand finds copies by the places of their originals. Later changes in one
+// conversation do not affect the other. Fork returns the copy and the function seqAt that Fork.Stats also gets.
+// ErrNotFound if the conversation was deleted.
 func (s *Store) Fork(ctx context.Context, org db.Org, c Conversation, f Fork) (
 	forked Conversation, seqAt func(position int) int64, err error) {
 	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		if err := in.insertFork(ctx, org, c, f); err != nil {
+		store := s.With(tx)
+		if err := store.insertFork(ctx, org, c, f); err != nil {
 			return err
 		}
 		head, err := event.Lock(ctx, tx, org, c.AgentID)
 		if err != nil {
 			return err
 		}
-		seqAt = func(position int) int64 { return head + int64(position) } // only these messages follow the head
-		copying := copying{Store: in, org: org, from: c, Fork: f, seqAt: seqAt}
+		seqAt = func(position int) int64 { return head + int64(position) } // no other messages are appended after the head
+		copying := copying{Store: store, org: org, from: c, Fork: f, seqAt: seqAt}
 		if f.To > 0 {
-			to := appending{Store: in, org: org, agentID: c.AgentID, conversation: f.ID, secondResults: true}
-			if _, _, err := in.appendEach(ctx, to, copying.all(ctx)); err != nil {
-				if _, gone := in.Conversation(ctx, org, c.AgentID, c.ID); isNotFound(gone) {
-					return gone // there was nothing to copy, or not all
+			target := appending{Store: store, org: org, agentID: c.AgentID, conversation: f.ID, secondResults: true}
+			if _, _, err := store.appendEach(ctx, target, copying.all(ctx)); err != nil {
+				if _, goneErr := store.Conversation(ctx, org, c.AgentID, c.ID); isNotFound(goneErr) {
+					return goneErr // nothing was copied, or not everything
 				}
 				return err
 			}
 		}
-		if err := in.setView(ctx, org, f.Of(c)); err != nil {
+		if err := store.setView(ctx, org, f.Of(c)); err != nil {
 			return err
 		}
-		forked, err = in.Conversation(ctx, org, c.AgentID, f.ID)
-		if err == nil && forked.Messages != f.To+len(f.Results) { // the other was deleted meanwhile
+		forked, err = store.Conversation(ctx, org, c.AgentID, f.ID)
+		if err == nil && forked.Messages != f.To+len(f.Results) { // the original was deleted meanwhile
 			err = s.conversationError(ctx, org, db.ErrNotFound, c.AgentID, c.ID)
 		}
 		return err
@@ -90,7 +92,7 @@ func (s *Store) Fork(ctx context.Context, org db.Org, c Conversation, f Fork) (
 	return forked, seqAt, err
 }
 
-// insertFork creates a copy of a conversation, without its messages.
+// insertFork creates the copy without its messages.
 func (s *Store) insertFork(ctx context.Context, org db.Org, c Conversation, f Fork) error {
 	err := db.Exec(ctx, s.db, `
 		INSERT INTO conversations (id, org, agent_key, description, model, model_settings, context_window_limit,
@@ -103,7 +105,7 @@ func (s *Store) insertFork(ctx context.Context, org db.Org, c Conversation, f Fo
 	return s.conversationError(ctx, org, err, c.AgentID, c.ID)
 }
 
-// setView gives a copy of a conversation, which has its messages, its view.
+// setView stores the view of a copy that already has its messages.
 func (s *Store) setView(ctx context.Context, org db.Org, v Conversation) error {
 	if v.Kept == nil {
 		v.Kept = []int{}
@@ -120,13 +122,13 @@ func (s *Store) setView(ctx context.Context, org db.Org, v Conversation) error {
 			"kept": v.Kept, "summary": v.SummaryAt, "clipped": v.Clipped, "hidden": v.HiddenTokens, "refusal": v.Refusal})
 }
 
-// copiedAtOnce is how many messages are read at a time, pageBytes how many bytes of them.
+// copiedAtOnce is the most messages in one read, pageBytes their most bytes.
 const (
 	copiedAtOnce = 100
 	pageBytes    = 4 << 20
 )
 
-// copying is the work on a fork.
+// copying holds what the steps of a fork share.
 type copying struct {
 	*Store
 	Fork
@@ -135,7 +137,7 @@ type copying struct {
 	seqAt func(position int) int64
 }
 
-// all yields drafts of the copied messages and of the results that follow them.
+// all yields drafts of the copied messages, and then of the results that follow them.
 func (c copying) all(ctx context.Context) iter.Seq2[Draft, error] {
 	return func(yield func(Draft, error) bool) {
 		for d, err := range c.drafts(ctx, 1, c.To) {
@@ -157,7 +159,7 @@ func (c copying) all(ctx context.Context) iter.Seq2[Draft, error] {
 	}
 }
 
-// drafts yields drafts of the messages from one position of the original to another.
+// drafts yields drafts of the original's messages between two positions.
 func (c copying) drafts(ctx context.Context, from, to int) iter.Seq2[Draft, error] {
 	return func(yield func(Draft, error) bool) {
 		for messages, err := range c.Pages(ctx, c.org, c.from, from, to) {
@@ -178,7 +180,7 @@ func (c copying) drafts(ctx context.Context, from, to int) iter.Seq2[Draft, erro
 	}
 }
 
-// draft returns the draft of the copy of a message whose results are whole.
+// draft returns the draft that copies a message. The message's results must be whole.
 func (c copying) draft(m Message) (Draft, error) {
 	d := Draft{Role: m.Role, Name: m.Name, SenderID: m.SenderID, GroupID: m.GroupID, Model: m.Model, IsErr: m.IsErr,
 		Purpose: m.Purpose, CreatedAt: &m.CreatedAt, Refused: m.Refused, Provenance: m.Provenance}
@@ -192,7 +194,7 @@ func (c copying) draft(m Message) (Draft, error) {
 		return d, nil
 	}
 	for _, p := range m.Content {
-		p.Clip = nil // Append makes another
+		p.Clip = nil // Append makes a new Clip
 		if m.Role == Summary && p.Stats != nil {
 			var err error
 			if p.Stats, err = c.Stats(p.Stats, c.seqAt); err != nil {
@@ -204,7 +206,7 @@ func (c copying) draft(m Message) (Draft, error) {
 	return d, nil
 }
 
-// sharedClips returns the Clips of the parts of a copy that shares them with its original.
+// sharedClips returns the Clips of parts in a copy that shares its long results with the original.
 func sharedClips(parts []Part) []*Clip {
 	clips := make([]*Clip, len(parts))
 	for i, p := range parts {
@@ -213,8 +215,7 @@ func sharedClips(parts []Part) []*Clip {
 	return clips
 }
 
-// Between returns the messages of a conversation from one position to another, in their order. Of long results it
-// returns the beginnings.
+// Between returns a conversation's messages between two positions, in order. Long results are cut to their beginnings.
 func (s *Store) Between(ctx context.Context, org db.Org, c Conversation, from, to int) ([]Message, error) {
 	return db.All[Message](ctx, s.db, `
 		SELECT `+messageColumns+` FROM `+messageTables+`
@@ -222,7 +223,7 @@ func (s *Store) Between(ctx context.Context, org db.Org, c Conversation, from, t
 		ORDER BY m.position`, org, c.Key, from, to)
 }
 
-// Pages yields what Between returns, some messages at a time. The first error is the last thing that is yielded.
+// Pages yields what Between returns, page by page. An error is the last item.
 func (s *Store) Pages(ctx context.Context, org db.Org, c Conversation, from, to int) iter.Seq2[[]Message, error] {
 	return func(yield func([]Message, error) bool) {
 		for most := copiedAtOnce; from <= to; {
@@ -239,8 +240,8 @@ func (s *Store) Pages(ctx context.Context, org db.Org, c Conversation, from, to 
 	}
 }
 
-// nextPage returns how many messages to read after a page that was to have some, and had too many bytes unless it is
-// whole. Messages are alike: few are to be read in vain.
+// nextPage returns how many messages to read next. most were asked for and had were read; whole is false if a limit of
+// bytes cut the page. Messages are similar in size, so asking for as many as fitted wastes little reading.
 func nextPage(most, had, limit int, whole bool) int {
 	if !whole {
 		return had
@@ -248,9 +249,9 @@ func nextPage(most, had, limit int, whole bool) int {
 	return min(2*most, limit)
 }
 
-// ResultsBehind returns the results behind a position of a conversation, before the next answer or message of a user,
-// that the server's own tools returned to calls up to the position. ran reports whether a tool is one of these. Each
-// message has these results alone, of long ones their beginnings.
+// ResultsBehind returns tool results that stand behind a position, up to the next message of the user or the assistant,
+// and answer calls at or before the position. ran reports whether the server itself ran a tool; only results of such
+// tools are returned. Long results are cut to their beginnings.
 func (s *Store) ResultsBehind(ctx context.Context, org db.Org, c Conversation, position int,
 	ran func(tool string) bool) (all []Message, err error) {
 	for from := position + 1; from <= c.Messages; from += copiedAtOnce {
@@ -278,7 +279,7 @@ func (s *Store) ResultsBehind(ctx context.Context, org db.Org, c Conversation, p
 	return all, nil
 }
 
-// calledBefore returns the tools of the calls up to a position that a message has results of, by the calls' ids.
+// calledBefore maps call id → tool name for the calls up to position that m answers.
 func (s *Store) calledBefore(ctx context.Context, org db.Org, c Conversation, m Message, position int) (
 	map[string]string, error) {
 	rows, err := db.All[toolCall](ctx, s.db, `
@@ -292,7 +293,7 @@ func (s *Store) calledBefore(ctx context.Context, org db.Org, c Conversation, m 
 	return tools, err
 }
 
-// PositionOf returns the position in a conversation of the message at a position of its agent's log. ErrNotFound if the
+// PositionOf returns the position in a conversation of the message with this seq in the agent's log. ErrNotFound if the
 // conversation has no such message.
 func (s *Store) PositionOf(ctx context.Context, org db.Org, c Conversation, seq int64) (int, error) {
 	return db.One[int](ctx, s.db, `

@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// KeptResult is the whole of a tool's result of which a caller shows its model a part. No message has it; Expand reads
-// it by its id.
+// KeptResult is a whole tool result when a caller shows its model only a part. It is in no message; Expand reads it by
+// its id.
 type KeptResult struct {
 	ID             string    `db:"id" json:"id"`
 	ConversationID string    `db:"conversation_id" json:"conversation_id"`
@@ -21,8 +21,8 @@ type KeptResult struct {
 	CreatedAt      time.Time `db:"created_at" json:"created_at"`
 }
 
-// CleanedResult returns a result as KeepResult stores it: cleaned and redacted. ErrInvalid if it is longer than
-// a part of a message may be.
+// CleanedResult returns a result cleaned and redacted, as KeepResult stores it. ErrInvalid if it is longer than a part
+// of a message may be.
 func (s *Store) CleanedResult(ctx context.Context, org db.Org, text string) (string, error) {
 	if len(text) > MaxPartBytes {
 		return "", db.Invalid("the result has %d bytes; it may have at most %d", len(text), MaxPartBytes)
@@ -34,8 +34,8 @@ func (s *Store) CleanedResult(ctx context.Context, org db.Org, text string) (str
 	return r.Redact(db.Clean(text)), nil
 }
 
-// KeptID returns the id that KeepResult stores a cleaned result under: that of the conversation's same text, or a new
-// one.
+// KeptID returns the id under which KeepResult stores a cleaned result. If the conversation has already kept the same
+// text, that is the text's id; otherwise it is a new id.
 func (s *Store) KeptID(ctx context.Context, org db.Org, c Conversation, text string) (string, error) {
 	long := newLongResult("", text)
 	id, err := db.One[string](ctx, s.db, `
@@ -47,8 +47,8 @@ func (s *Store) KeptID(ctx context.Context, org db.Org, c Conversation, text str
 	return id, err
 }
 
-// KeepResult stores a cleaned result under an id of KeptID. It changes nothing if it is stored. ErrNotFound if the
-// conversation was deleted.
+// KeepResult stores a cleaned result under an id from KeptID. It does nothing if the result is already stored.
+// ErrNotFound if the conversation was deleted.
 func (s *Store) KeepResult(ctx context.Context, org db.Org, c Conversation, id, text string) error {
 	return s.keep(ctx, org, KeptResult{ID: id, ConversationID: c.ID, Text: text, CreatedAt: time.Now()})
 }
@@ -72,14 +72,14 @@ func (s *Store) keep(ctx context.Context, org db.Org, r KeptResult) error {
 	})
 }
 
-// KeptWith returns the ids of the kept results that are a text, by its hash.
+// KeptWith returns the ids of the kept results with this SHA-256.
 func (s *Store) KeptWith(ctx context.Context, org db.Org, sha256 []byte) ([]string, error) {
 	return db.All[string](ctx, s.db, `
 		SELECT id FROM clips WHERE org = $1 AND sha256 = $2 AND position IS NULL ORDER BY id`, org, sha256)
 }
 
-// EraseFromKept takes texts out of a kept result, as EraseFrom does of a message's. It returns how often they were
-// there.
+// EraseFromKept erases texts from a kept result, as EraseFrom does from a message. It returns the number of erased
+// occurrences.
 func (s *Store) EraseFromKept(ctx context.Context, org db.Org, id string, erase func(text string) (string, int)) (
 	found int, err error) {
 	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
@@ -119,8 +119,8 @@ func (s *Store) ExportKept(ctx context.Context, org db.Org, c PortableConversati
 	}
 }
 
-// RestoreKept stores a kept result of a restored conversation, cleaned and redacted like one that KeepResult stores.
-// ErrInvalid if its id or its text cannot be those of one.
+// RestoreKept stores a kept result of a restored conversation, cleaned and redacted as KeepResult does. ErrInvalid for
+// an id or a text that no kept result can have.
 func (s *Store) RestoreKept(ctx context.Context, org db.Org, r KeptResult) (err error) {
 	if db.UUID("clip-", r.ID) == uuid.Nil {
 		return db.Invalid("the id of a kept result is %q; it must be clip- and a UUID", db.Short(r.ID))

@@ -13,10 +13,11 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// lineage says which conversations are copies of others: forks and what they were copied from, by their keys.
+// lineage maps a conversation's key to its branch. It says which conversations are forks, and where they were forked.
 type lineage map[int64]branch
 
-// branch is a conversation. If From is not nil, its messages up to the position To are copies of those of From.
+// branch is a conversation. If From is not nil, the messages up to position To are copies of messages in conversation
+// From.
 type branch struct {
 	Key  int64  `db:"key"`
 	From *int64 `db:"forked_from"`
@@ -26,8 +27,8 @@ type branch struct {
 	Delegated bool `db:"delegated"` // a sub-agent works in it
 }
 
-// lineageOf reads the lineage of an agent's conversations, or of all of the organization's if the agent is 0. Those
-// that Reset hid are not gone if withReset is true.
+// lineageOf reads the lineage of an agent's conversations; agent 0 is the whole organization. With withReset,
+// conversations that Reset hid are not gone.
 func (s *Store) lineageOf(ctx context.Context, org db.Org, agent int64, withReset bool) (lineage, error) {
 	rows, err := db.All[branch](ctx, s.db, `
 		WITH forks AS (
@@ -46,8 +47,8 @@ func (s *Store) lineageOf(ctx context.Context, org db.Org, agent int64, withRese
 	return l, err
 }
 
-// path yields a conversation and those that it was copied from, the nearest first, each with the last position up to
-// which both have the same messages.
+// path yields a conversation and then its ancestors, the nearest first. With each comes the last position up to which
+// both have the same messages.
 func (l lineage) path(key int64) iter.Seq2[int64, int] {
 	return func(yield func(int64, int) bool) {
 		for to := math.MaxInt32; yield(key, to); {
@@ -60,7 +61,7 @@ func (l lineage) path(key int64) iter.Seq2[int64, int] {
 	}
 }
 
-// shared returns the last position up to which two conversations have the same messages; 0 if they have none.
+// shared returns the last position up to which two conversations have the same messages; 0 if they share none.
 func (l lineage) shared(a, b int64) int {
 	ends := maps.Collect(l.path(a))
 	for key, to := range l.path(b) {
@@ -71,7 +72,8 @@ func (l lineage) shared(a, b int64) int {
 	return 0
 }
 
-// live returns the conversations that are not gone: first, if it is one of them, then the oldest ones first.
+// live returns the conversations that are not gone, the oldest first. If first is one of them, it comes before all
+// others.
 func (l lineage) live(first int64) (keys []int64) {
 	for key, b := range l {
 		if !b.Gone {
@@ -90,15 +92,16 @@ func (l lineage) live(first int64) (keys []int64) {
 	return keys
 }
 
-// repeats returns the conversations whose first messages another one has too, with the position of the last of these.
-// Each message is left to one conversation: to first, or else to the oldest that has it.
+// repeats finds conversations that begin with copied messages which another conversation has too. keys are these
+// conversations, and ends the positions of the last copied messages. Each message is left to only one conversation: to
+// first if it has the message, otherwise to the oldest one that has it.
 func (l lineage) repeats(first int64) (keys []int64, ends []int) {
-	held := map[int64]int{} // up to which position the messages of a conversation are in those that came before
+	held := map[int64]int{} // for each ancestor, up to which position earlier conversations hold its messages
 	for _, key := range l.live(first) {
 		end := 0
-		for of, to := range l.path(key) {
-			end = max(end, min(to, held[of]))
-			held[of] = max(held[of], to)
+		for ancestor, to := range l.path(key) {
+			end = max(end, min(to, held[ancestor]))
+			held[ancestor] = max(held[ancestor], to)
 		}
 		if end > 0 {
 			keys, ends = append(keys, key), append(ends, end)
@@ -107,11 +110,11 @@ func (l lineage) repeats(first int64) (keys []int64, ends []int) {
 	return keys, ends
 }
 
-// heir returns the conversation that has the messages of another one, gone or not, and the position of the last that
-// it has; 0 if none has any. It is within, unless that is 0.
-func (l lineage) heir(of, within int64) (key int64, end int) {
+// heir returns the live conversation that shares the most messages with another one, which may be gone, and the
+// position of the last shared message; 0 if there is none. Unless within is 0, only that conversation is considered.
+func (l lineage) heir(gone, within int64) (key int64, end int) {
 	for _, other := range l.live(within) {
-		if shared := l.shared(of, other); shared > end && (within == 0 || other == within) {
+		if shared := l.shared(gone, other); shared > end && (within == 0 || other == within) {
 			key, end = other, shared
 		}
 	}

@@ -7,15 +7,15 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Each message that some conversation has is left to exactly one, whatever was forked from what and deleted since.
+// Each message that a live conversation has is left to exactly one of them, whatever was forked and deleted before.
 func TestEachCopiedMessageIsLeftToOneConversation(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(2000) {
 		random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test's choices
 		n := 2 + random.IntN(8)
-		messages := make([][]int, n) // of each conversation: the numbers of what its positions say
+		messages := make([][]int, n) // by conversation: the number of the message at each position
 		branches := make([]recall.Branch, n)
-		said := 0
+		count := 0
 		for i := range n {
 			branches[i] = recall.Branch{Key: int64(i + 1), Gone: random.IntN(3) == 0}
 			if i > 0 && random.IntN(5) > 0 {
@@ -26,31 +26,31 @@ func TestEachCopiedMessageIsLeftToOneConversation(t *testing.T) {
 				messages[i] = append(messages[i], messages[from][:to]...)
 			}
 			for range 1 + random.IntN(4) {
-				said++
-				messages[i] = append(messages[i], said)
+				count++
+				messages[i] = append(messages[i], count)
 			}
 		}
 		first := int64(random.IntN(n + 1))
 		keys, ends := recall.Repeats(branches, first)
-		left := map[int64]int{}
+		leftOut := map[int64]int{}
 		for i, key := range keys {
-			left[key] = ends[i]
+			leftOut[key] = ends[i]
 		}
-		shown, had := map[int]int{}, map[int]bool{}
+		shown, stored := map[int]int{}, map[int]bool{}
 		for i, b := range branches {
 			if b.Gone {
 				continue
 			}
 			for at, m := range messages[i] {
-				had[m] = true
-				if at+1 > left[b.Key] {
+				stored[m] = true
+				if at+1 > leftOut[b.Key] {
 					shown[m]++
 				} else if b.Key == first {
 					t.Fatalf("seed %d: the first conversation's message %d is left out", seed, m)
 				}
 			}
 		}
-		for m := range had {
+		for m := range stored {
 			if shown[m] != 1 {
 				t.Fatalf("seed %d: message %d is shown %d times", seed, m, shown[m])
 			}

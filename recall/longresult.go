@@ -17,26 +17,26 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// A tool result longer than MaxResultChars is stored whole outside the log, which keeps its beginning and a Clip. So
-// are the longest results of a message whose results together are longer than MaxResultsChars.
+// A tool result longer than MaxResultChars is stored outside the log; the log keeps its beginning and a Clip. The
+// longest results of a message are stored so, too, if its results are together longer than MaxResultsChars.
 const (
 	MaxResultChars  = 50_000
 	MaxResultsChars = 200_000
 	PreviewBytes    = 2_000
 )
 
-// longResult is a tool result to be stored outside the log, once per organization and hash.
+// longResult is a tool result to be stored outside the log. It is stored once for each organization and hash.
 type longResult struct {
-	clip   string // id of the Clip
-	part   int    // index of its part
+	clip   string // the Clip's id
+	part   int    // index of the result's part
 	sha256 [sha256.Size]byte
-	size   int // bytes of the text
+	size   int // size of the text
 	zstd   bool
-	bytes  []byte // the text, compressed if zstd
+	bytes  []byte // the text; compressed if zstd is true
 }
 
-// moveLongResults replaces the long results in parts with their beginnings, and returns the whole results in the order
-// of the parts. ids are those that their Clips are to have, by the index of the part; others get new ones.
+// moveLongResults cuts the long results in parts to their beginnings, and returns the whole results in the order of the
+// parts. ids are ids for their Clips, by the index of the part; the others get new ids.
 func moveLongResults(parts []Part, ids map[int]string) (moved []longResult) {
 	total := 0
 	var results []int
@@ -63,7 +63,7 @@ func moveLongResults(parts []Part, ids map[int]string) (moved []longResult) {
 	return moved
 }
 
-// clipTo replaces a long result with its beginning.
+// clipTo cuts the part's text, a long result, to its beginning.
 func (p *Part) clipTo(long longResult, chars int) {
 	shown := preview(p.Text)
 	p.Clip = &Clip{ID: long.clip, Chars: chars, Bytes: long.size, SHA256: hex.EncodeToString(long.sha256[:]),
@@ -72,15 +72,15 @@ func (p *Part) clipTo(long longResult, chars int) {
 	p.Text = p.Preview(len(shown), 0, nil)
 }
 
-// Preview returns the first bytes of a result of which the log holds the beginning, at most those that it holds, and a
-// note on how a model with the tools has reads on, at most limit bytes at a time; 0 names no limit.
+// Preview returns the beginning of a cut result, at most the given bytes and at most what the log holds. A note
+// follows: it tells a model with these tools how to read on, at most limit bytes at a time; limit 0 names no limit.
 func (p Part) Preview(bytes, limit int, has Toolset) string {
 	bytes = min(max(bytes, 0), p.Clip.Shown, len(p.Text))
 	on := has.Hint("expand", " To read on, call: "+ExpandCall(strconv.Quote(p.Clip.ID), bytes, limit))
 	return p.Text[:bytes] + fmt.Sprintf("\n"+frame.FirstBytes, bytes, p.Clip.Bytes, on)
 }
 
-// ExpandCall returns the call that reads a text on, at most limit bytes at a time. Without a limit it names none.
+// ExpandCall returns the call that reads a text from offset on. It names the limit unless that is 0.
 func ExpandCall(id string, offset, limit int) string {
 	if limit == 0 {
 		return fmt.Sprintf("expand(id=%s, offset=%d)", id, offset)
@@ -88,8 +88,8 @@ func ExpandCall(id string, offset, limit int) string {
 	return fmt.Sprintf("expand(id=%s, offset=%d, limit=%d)", id, offset, limit)
 }
 
-// For returns messages as a model with these tools reads them: notes on cut results name no other tool. It does not
-// change the messages given.
+// For returns messages as a model with these tools reads them: notes on cut results name no tool that the model lacks.
+// The given messages do not change.
 func (has Toolset) For(messages []Message) []Message {
 	if has == nil || has("expand") {
 		return messages
@@ -106,7 +106,7 @@ func (has Toolset) For(messages []Message) []Message {
 	return shown
 }
 
-// preview returns the beginning of a text: whole lines if one ends within PreviewBytes, else whole characters.
+// preview returns the beginning of a text: whole lines if one ends within PreviewBytes, otherwise whole characters.
 func preview(text string) string {
 	head := db.Beginning(text, PreviewBytes)
 	if i := strings.LastIndexByte(head, '\n'); i > 0 {
@@ -115,10 +115,10 @@ func preview(text string) string {
 	return head
 }
 
-// minCompressBytes is the size from which texts are compressed.
+// minCompressBytes is the smallest text that is compressed.
 const minCompressBytes = 1 << 10
 
-// All goroutines share one encoder and one decoder, which are safe for concurrent use. Only wrong options make errors.
+// All goroutines share one encoder and one decoder; both are safe for concurrent use. Only wrong options make errors.
 var (
 	encoder, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	decoder, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(4*MaxPartBytes))

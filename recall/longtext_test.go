@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// inventory is a text of some bytes whose lines hardly share a word, with a given number of facts spread over it.
+// inventory returns a text of about size bytes. Its lines hardly share a word, and count facts are spread over it.
 func inventory(size, count int) (text string, facts []string) {
 	var b strings.Builder
 	for i := 0; b.Len() < size; i++ {
@@ -23,7 +23,7 @@ func inventory(size, count int) (text string, facts []string) {
 	return b.String(), facts
 }
 
-// A result that is too long for the log is found by all of its text, also while the model sees its beginning.
+// A search finds a result that is too long for the log by all of its text, even while the model sees its beginning.
 func TestAllOfALongTextIsSearchedAndExpanded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -44,7 +44,7 @@ func TestAllOfALongTextIsSearchedAndExpanded(t *testing.T) {
 			text, facts := inventory(tt.size, scale.Of(4, 12))
 			f.append(say(recall.User, "What is in the cellar?"), say(recall.Assistant, "I shall look where the key hangs."))
 			long := f.append(tt.drafts(text)...)
-			// The model sees the long message, as far as it is shown.
+			// The model now sees the beginning of the long message.
 			f.exec(`UPDATE conversations SET first_visible = 3 WHERE org = $1`)
 			last := long[len(long)-1]
 			for i, fact := range facts {

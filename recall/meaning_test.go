@@ -15,14 +15,14 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// A message that shares no word with the question is found by what it means, and so is what was said next to it.
+// A message that shares no word with the question is found by its meaning, and so is the message next to it.
 func TestMeaningFindsWhatWordsDoNot(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 1024)
 	e.Same = map[string]string{"bicycle": "velo", "whereabouts": "locked"}
 	f := newDenseFixture(t, e)
 	f.chat("", 30)
-	said := f.append(say(recall.Assistant, "velo locked behind the library"), say(recall.User, "Danke!"))
+	sent := f.append(say(recall.Assistant, "velo locked behind the library"), say(recall.User, "Danke!"))
 	f.chat("", 30)
 	if err := recall.EmbedOnce(f.store, t.Context(), f.org, f.agent); err != nil {
 		t.Fatal(err)
@@ -35,10 +35,10 @@ func TestMeaningFindsWhatWordsDoNot(t *testing.T) {
 		{recall.ByWords, recall.ByWords, false}} {
 		q.Mode = c.mode
 		got := f.search(q)
-		if got.Ranked != c.ranked || got.Note != "" || (len(got.Hits) > 0 && got.Hits[0].ID == said[0].ID) != c.first {
+		if got.Ranked != c.ranked || got.Note != "" || (len(got.Hits) > 0 && got.Hits[0].ID == sent[0].ID) != c.first {
 			t.Errorf("mode %q: got %+v", c.mode, got)
 		}
-		if c.first && (got.Hits[0].MeaningRank != 1 || got.Hits[0].WordsRank != 0 || !slices.Contains(ids(got), said[1].ID)) {
+		if c.first && (got.Hits[0].MeaningRank != 1 || got.Hits[0].WordsRank != 0 || !slices.Contains(ids(got), sent[1].ID)) {
 			t.Errorf("mode %q: got %+v, want the message, and the one after it", c.mode, got.Hits)
 		}
 	}
@@ -48,12 +48,12 @@ func TestMeaningFindsWhatWordsDoNot(t *testing.T) {
 func TestMeaningObeysTheFilters(t *testing.T) {
 	t.Parallel()
 	f := newDenseFixture(t, embedtest.New(t, 64))
-	other, gone := f.newConversation("You remember."), f.newConversation("You remember.")
-	at := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
-	said := map[string]string{}
-	for where, conversation := range map[string]string{"default": "", "other": other, "gone": gone} {
+	other, deleted := f.newConversation("You remember."), f.newConversation("You remember.")
+	createdAt := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	idOf := map[string]string{}
+	for where, conversation := range map[string]string{"default": "", "other": other, "gone": deleted} {
 		m := say(recall.User, "the velo is locked behind the library")
-		m.CreatedAt = &at
+		m.CreatedAt = &createdAt
 		appended, err := f.store.Append(
 			t.Context(),
 			f.org,
@@ -64,16 +64,16 @@ func TestMeaningObeysTheFilters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said[where], said[where+" answer"] = appended[0].ID, appended[1].ID
+		idOf[where], idOf[where+" answer"] = appended[0].ID, appended[1].ID
 	}
 	if err := recall.EmbedOnce(f.store, t.Context(), f.org, f.agent); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.store.DeleteConversation(t.Context(), f.org, gone); err != nil {
+	if err := f.store.DeleteConversation(t.Context(), f.org, deleted); err != nil {
 		t.Fatal(err)
 	}
 	foreign := f.newAgent()
-	before, after := at.Add(-time.Hour), at.Add(time.Hour)
+	before, after := createdAt.Add(-time.Hour), createdAt.Add(time.Hour)
 	for _, c := range []struct {
 		name  string
 		query recall.Query
@@ -93,7 +93,7 @@ func TestMeaningObeysTheFilters(t *testing.T) {
 			got := ids(f.search(c.query))
 			var want []string
 			for _, name := range c.want {
-				want = append(want, said[name])
+				want = append(want, idOf[name])
 			}
 			slices.Sort(got)
 			slices.Sort(want)
@@ -104,7 +104,7 @@ func TestMeaningObeysTheFilters(t *testing.T) {
 	}
 }
 
-// What a search lacks it says, and what it cannot do it says to whom asks for it.
+// Results say what the search lacked. A search that is not possible returns an error.
 func TestSearchWithoutMeaning(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)
@@ -133,11 +133,12 @@ func TestSearchWithoutMeaning(t *testing.T) {
 	}
 }
 
-// Past its threshold a space is indexed, and a large scope read through the index; a small one is read by itself.
-func largeScopeIsReadThroughItsVectors(of *fixture) {
-	of.Helper()
-	scale.Long(of)
-	f := &denseFixture{fixture: of}
+// Above a threshold of rows, a space has an index. A large scope is then read through the index; a small one is read
+// directly.
+func largeScopeIsReadThroughItsVectors(base *fixture) {
+	base.Helper()
+	scale.Long(base)
+	f := &denseFixture{fixture: base}
 	f.connect(embedtest.New(f, 32))
 	small := f.newConversation("You remember.")
 	f.chat(small, 5)

@@ -26,15 +26,15 @@ type MessageFilter struct {
 	RunID        string
 	StepID       string
 	WithErrors   bool // include messages that report an error
-	WithFlushes  bool // include those of silent turns
-	WithReset    bool // include those that Reset hid, in a list of an agent or of the organization
-	NotRefused   bool // leave out those that left the view because a provider refused them
+	WithFlushes  bool // include messages of silent turns
+	WithReset    bool // include messages that Reset hid, in a list of an agent or the organization
+	NotRefused   bool // leave out messages that left the view because a provider refused them
 	Roles        []Role
-	Parts        []PartType // the assistant's messages must have a part of one of these types, or no part
+	Parts        []PartType // a message of the assistant passes only with a part of one of these types, or with no part
 }
 
-// where returns the filter as a condition on messages m, without the agent and the conversation, and adds its
-// arguments.
+// where returns the filter, except its agent and conversation, as a condition on messages m. It adds the arguments to
+// args.
 func (f MessageFilter) where(args pgx.StrictNamedArgs) string {
 	where := ""
 	if f.GroupID != "" {
@@ -71,10 +71,10 @@ func (f MessageFilter) where(args pgx.StrictNamedArgs) string {
 }
 
 // Messages lists the messages of a conversation, a run, a step, an agent or the organization, in the order in which
-// they were appended. Those of an agent or the organization are without the forks in which sub-agents work. It returns
-// ErrNotFound if the agent or the conversation does not exist. The page's Before and After are ids of messages; an id
-// that is not in the list gives an empty page. New messages come after all listed ones, but in a list of the
-// organization a message may come before those that were listed while it was being appended.
+// they were appended. Lists of an agent or the organization leave out the forks in which sub-agents work. The page's
+// Before and After are message ids; an id that is not in the list gives an empty page. New messages come after all
+// listed ones. Only in a list of the organization, a message that was being appended may appear before messages that
+// were listed meanwhile. ErrNotFound if the agent or the conversation does not exist.
 func (s *Store) Messages(ctx context.Context, org db.Org, f MessageFilter, p db.Page) ([]Message, error) {
 	order, where, args := "m.key", "", pgx.StrictNamedArgs{"org": org}
 	switch {
@@ -106,7 +106,7 @@ func (s *Store) Messages(ctx context.Context, org db.Org, f MessageFilter, p db.
 	return rows, err
 }
 
-// MessagesByID returns the messages of ids, in their order, without those that do not exist.
+// MessagesByID returns the messages with these ids, in the order of the ids. It leaves out ids without a message.
 func (s *Store) MessagesByID(ctx context.Context, org db.Org, ids []string) ([]Message, error) {
 	uuids := make([]uuid.UUID, len(ids))
 	for i, id := range ids {

@@ -9,25 +9,25 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// MaxNeighbors is the most messages before another one, or after it, that Neighbors returns.
+// MaxNeighbors is the most messages that Neighbors returns on each side.
 const MaxNeighbors = 100
 
-// NeighborQuery names a message of an agent, and how many neighbors to return.
+// NeighborQuery names a message of an agent, and how many messages around it to return.
 type NeighborQuery struct {
 	AgentID, MessageID string
 	Before, After      int    // messages, 0 to MaxNeighbors
-	Conversation       string // of the message, an id or DefaultConversation; empty is any of the agent's
+	Conversation       string // the message's conversation, an id or DefaultConversation; empty: any of the agent's
 }
 
-// Neighbors are consecutive messages of a conversation.
+// Neighbors are consecutive messages of a conversation, in their order.
 type Neighbors struct {
 	Messages []Message // in their order
-	At       int       // the index in Messages of the one that was asked for
-	Total    int       // messages of the conversation, whose positions go from 1 to it
+	At       int       // index in Messages of the message that was asked for
+	Total    int       // messages in the conversation; their positions are 1 to Total
 }
 
-// Neighbors returns a message with those before and after it in its conversation. ErrNotFound if the agent has no such
-// message; ErrInvalid if it asks for too many.
+// Neighbors returns a message together with messages before and after it. ErrNotFound if the agent has no such message;
+// ErrInvalid if the query asks for too many.
 func (s *Store) Neighbors(ctx context.Context, org db.Org, q NeighborQuery) (Neighbors, error) {
 	if q.Before < 0 || q.Before > MaxNeighbors || q.After < 0 || q.After > MaxNeighbors {
 		return Neighbors{}, db.Invalid("before and after must be from 0 to %d messages. Got: %d and %d",

@@ -18,7 +18,7 @@ func TestNeighbors(t *testing.T) {
 	for i := range 9 {
 		drafts = append(drafts, say(recall.User, fmt.Sprint(i)))
 	}
-	said := f.append(drafts...) // at positions 2 to 10
+	appended := f.append(drafts...) // at positions 2 to 10
 	other, err := f.store.CreateConversation(t.Context(), f.org, f.agent, recall.NewConversation{})
 	if err != nil {
 		t.Fatal(err)
@@ -34,10 +34,10 @@ func TestNeighbors(t *testing.T) {
 		want          []int
 		at            int
 	}{
-		{"on both sides", said[4], 2, 1, []int{4, 5, 6, 7}, 2},
-		{"itself alone", said[4], 0, 0, []int{6}, 0},
-		{"no further than the beginning", said[0], 100, 0, []int{1, 2}, 1},
-		{"no further than the end, and not in another conversation", said[8], 0, 100, []int{10}, 0},
+		{"on both sides", appended[4], 2, 1, []int{4, 5, 6, 7}, 2},
+		{"itself alone", appended[4], 0, 0, []int{6}, 0},
+		{"no further than the beginning", appended[0], 100, 0, []int{1, 2}, 1},
+		{"no further than the end, and not in another conversation", appended[8], 0, 100, []int{10}, 0},
 	} {
 		got, err := f.store.Neighbors(t.Context(), f.org,
 			recall.NeighborQuery{AgentID: f.agent, MessageID: tt.of.ID, Before: tt.before, After: tt.after})

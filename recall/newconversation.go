@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Begin creates the default conversation of a new agent, in the transaction that creates the agent. instructions are
-// its first message.
+// Begin creates a new agent's default conversation, in the transaction that creates the agent. instructions become its
+// first message.
 func (s *Store) Begin(ctx context.Context, org db.Org, agentID, instructions string) error {
 	_, err := s.db.Exec(ctx, `
 		WITH log AS (
@@ -36,7 +36,7 @@ type NewConversation struct {
 	Model         *string
 	ModelSettings json.RawMessage
 	WindowLimit   *int            // in tokens
-	Compaction    json.RawMessage // an object of settings over the agent's, which the caller has checked
+	Compaction    json.RawMessage // an object of settings that override the agent's; the caller has checked it
 	Hidden        bool
 	Instructions  string // the first message
 }
@@ -50,9 +50,9 @@ func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID stri
 	if err := checkConversation(n.WindowLimit, n.Summary, n.Description); err != nil {
 		return Conversation{}, err
 	}
-	var made Conversation
+	var created Conversation
 	err := db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		in := s.With(tx)
+		store := s.With(tx)
 		agent, err := db.AgentKey(ctx, tx, org, agentID)
 		if err != nil {
 			return err
@@ -70,16 +70,16 @@ func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID stri
 		if err != nil {
 			return err
 		}
-		if _, err := in.Append(ctx, org, agentID, id, []Draft{instruct(n.Instructions)}); err != nil {
+		if _, err := store.Append(ctx, org, agentID, id, []Draft{instruct(n.Instructions)}); err != nil {
 			return err
 		}
-		made, err = in.Conversation(ctx, org, agentID, id)
+		created, err = store.Conversation(ctx, org, agentID, id)
 		return err
 	})
-	return made, err
+	return created, err
 }
 
-// mergedSettings is the model settings with those of a change over them. A null field is not set any more.
+// mergedSettings is the model settings after a change: the change's fields replace stored ones, and null removes one.
 const mergedSettings = `SELECT jsonb_object_agg(key, value)
 	FROM jsonb_each(coalesce(model_settings, '{}') || coalesce(@settings::jsonb, '{}')) WHERE value <> 'null'`
 

@@ -10,17 +10,16 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// An otid is the caller's own id of a message. The visible log of an agent has at most one message of each, so that a
-// request can be repeated without storing its messages twice. A message that a reset or a deletion hides loses its
-// otid.
+// An otid is the caller's own id of a message. It is unique in the visible log of an agent, so a request can be
+// repeated without storing its messages twice. A message hidden by a reset or a deletion loses its otid.
 
-// repeated is a message of the log that has the otid of a draft.
+// repeated is a message of the log with the otid of a draft.
 type repeated struct {
 	Appended
 	Digest []byte `db:"otid_sha256"`
 }
 
-// release removes otids from the messages of the agent's hidden conversations.
+// release removes these otids from messages in the agent's hidden conversations.
 func (a *appending) release(ctx context.Context, otids []string) error {
 	_, err := a.db.Exec(ctx, `
 		UPDATE messages m SET otid = NULL, otid_sha256 = NULL
@@ -30,8 +29,8 @@ func (a *appending) release(ctx context.Context, otids []string) error {
 	return db.Error(err)
 }
 
-// dropRepeated adds a result for each entry of the chunk to out. It fills in those of entries that the agent's log has
-// already, and returns the other entries.
+// dropRepeated appends a result to out for each entry of the chunk. If the agent's log already has an entry's otid, the
+// result is the stored message's place. It returns the other entries.
 func (a *appending) dropRepeated(ctx context.Context) (fresh []*entry, err error) {
 	stored, err := a.repeated(ctx)
 	if err != nil {
@@ -60,7 +59,7 @@ func (a *appending) dropRepeated(ctx context.Context) (fresh []*entry, err error
 	return fresh, nil
 }
 
-// repeated reads the messages of the agent's log that have the otids of the chunk, by otid.
+// repeated maps otid → message for those otids of the chunk that the agent's log already has.
 func (a *appending) repeated(ctx context.Context) (map[string]repeated, error) {
 	stored := map[string]repeated{}
 	var otids []string
@@ -92,13 +91,13 @@ func (a *appending) repeated(ctx context.Context) (map[string]repeated, error) {
 	return stored, err
 }
 
-// isOTIDRace reports whether another request stored a message of the same otid since this one looked.
+// isOTIDRace reports whether another request stored a message with the same otid after this request looked.
 func isOTIDRace(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && pg.ConstraintName == "messages_otid_key"
 }
 
-// ByOTID returns the message of an agent's log that has an otid.
+// ByOTID returns the message with this otid in an agent's log.
 func (s *Store) ByOTID(ctx context.Context, org db.Org, agent int64, otid string) (Message, error) {
 	return db.One[Message](ctx, s.db, `
 		SELECT `+messageColumns+` FROM `+messageTables+`

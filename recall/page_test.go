@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// The pages of a search are, one after the other, what it finds at once.
+// The pages of a search together have the same hits as one search without pages.
 func TestPagesOfASearch(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -49,8 +49,8 @@ func TestPagesOfASearch(t *testing.T) {
 	}
 }
 
-// All pages are of the same ranking, although messages gain by those near them, and an index of words could read fewer
-// of them for the first pages.
+// All pages come from the same ranking, although neighbors change scores, and the index of words could read fewer
+// messages for the first pages.
 func TestPagesThroughTheIndexOfWords(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -78,7 +78,7 @@ func TestPagesThroughTheIndexOfWords(t *testing.T) {
 	}
 }
 
-// pagesAgree checks that the pages of a search by offset have the messages of those by the last id, each once.
+// pagesAgree checks that pages by offset and pages by the last id have the same messages, each once.
 func (f *fixture) pagesAgree(q recall.Query) {
 	f.Helper()
 	byOffset, byID := f.pages(q)
@@ -87,7 +87,7 @@ func (f *fixture) pagesAgree(q recall.Query) {
 	}
 }
 
-// pages returns the messages on all pages of a search, read by offset and by the last id of the page before.
+// pages returns the messages on all pages of a search, once read by offset and once by the last id of the page before.
 func (f *fixture) pages(q recall.Query) (byOffset, byID []string) {
 	f.Helper()
 	for more := true; more; q.Offset += q.Limit {

@@ -6,8 +6,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Parted returns the last position up to which two conversations of an agent have the same messages, because one is a
-// copy of the other, or both are copies of a third; 0 if they have none in common.
+// Parted returns the last position up to which two conversations of an agent have the same messages: one is a copy of
+// the other, or both are copies of a third. It returns 0 if they share none.
 func (s *Store) Parted(ctx context.Context, org db.Org, a, b Conversation) (int, error) {
 	l, err := s.lineageOf(ctx, org, a.AgentKey, true)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// talks is 3,000 messages, the last 300 of which are of one day, the 15th of June, 2025.
+// talks returns 3,000 messages. The last 300 are all of June 15, 2025.
 func talks() []recall.Draft {
 	drafts := make([]recall.Draft, 3000)
 	for i := range drafts {
@@ -24,12 +24,12 @@ func talks() []recall.Draft {
 	return drafts
 }
 
-// busyFrom is the first of the talks of one day.
+// busyFrom is the index of the first talk on that day.
 const busyFrom = 2700
 
-// How Postgres reads messages depends on what it knows of their tables, so that these tests run one after another in a
-// database of their own, where autovacuum makes no statistics. The first ones find tables that were never analyzed.
-// They share an agent who has had talks.
+// Postgres' plans depend on its statistics. These tests therefore run one after another in a database of their own,
+// where autovacuum makes no statistics. The first ones find tables that were never analyzed. All tests share one agent
+// with talks.
 func TestHowPostgresReadsMessages(t *testing.T) {
 	t.Parallel()
 	pool := dbtest.New(t)
@@ -39,8 +39,8 @@ func TestHowPostgresReadsMessages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	of := fixtureOf(t, pool, dbtest.NewOrg(t, pool))
-	of.append(talks()...)
+	base := fixtureOf(t, pool, dbtest.NewOrg(t, pool))
+	base.append(talks()...)
 	for _, test := range []struct {
 		name string
 		run  func(*fixture)
@@ -53,7 +53,7 @@ func TestHowPostgresReadsMessages(t *testing.T) {
 		{"a large scope is read through the index of its vectors", largeScopeIsReadThroughItsVectors},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f := *of
+			f := *base
 			f.T, f.store = t, recall.New(pool, recall.Options{})
 			test.run(&f)
 		})

@@ -17,8 +17,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// PortableConversation is a conversation as a file of an agent carries it, with what its model sees of it. Its messages
-// follow.
+// PortableConversation is a conversation as an agent's file carries it, including what its model sees. Its messages
+// follow it in the file.
 type PortableConversation struct {
 	Key           int64           `db:"key" json:"-"`
 	ID            string          `db:"id" json:"id"`
@@ -32,13 +32,13 @@ type PortableConversation struct {
 	Compaction    json.RawMessage `db:"compaction_settings" json:"compaction_settings,omitempty"`
 	Hidden        bool            `db:"hidden" json:"hidden"`
 	Delegated     bool            `db:"delegated" json:"delegated"`   // a sub-agent works in it
-	OnlyTools     []string        `db:"only_tools" json:"only_tools"` // that may be called in it; null is all
-	Depth         int             `db:"depth" json:"depth,omitempty"` // of the sub-agent; 0 for other conversations
+	OnlyTools     []string        `db:"only_tools" json:"only_tools"` // the only tools that may be called in it; null: all
+	Depth         int             `db:"depth" json:"depth,omitempty"` // depth of its sub-agent; 0 for other conversations
 	Messages      int             `db:"messages" json:"message_count"`
 	Prompts       []int           `db:"prompts" json:"prompts"`
 	View          `json:"view"`
-	Reset         *time.Time `db:"reset_at" json:"reset_at"`       // a reset hid it then; nil for all others
-	ForkedFrom    *string    `db:"forked_from" json:"forked_from"` // the id of the conversation that it is a copy of
+	Reset         *time.Time `db:"reset_at" json:"reset_at"`       // when a reset hid it; nil if none did
+	ForkedFrom    *string    `db:"forked_from" json:"forked_from"` // id of the conversation that it is a copy of
 	ForkedTo      int        `db:"forked_to" json:"forked_to"`     // the last position that is a copy
 	LastMessageAt *time.Time `db:"last_message_at" json:"last_message_at"`
 	LastRunAt     *time.Time `db:"last_run_completion" json:"last_run_completion"`
@@ -47,7 +47,7 @@ type PortableConversation struct {
 	UpdatedAt     time.Time  `db:"updated_at" json:"updated_at"`
 }
 
-// View is a ContextView and a Usage as a file of an agent carries them.
+// View is a ContextView and a Usage, as an agent's file carries them.
 type View struct {
 	Version          int             `db:"frame" json:"version"`
 	FirstVisible     int             `db:"first_visible" json:"first_visible"`
@@ -63,7 +63,7 @@ type View struct {
 	Refusal          *LastRefusal    `db:"refusal" json:"refusal,omitempty"`
 }
 
-// PortableMessage is a message as a file of an agent carries it: its long results are whole.
+// PortableMessage is a message as an agent's file carries it. Its long results are whole.
 type PortableMessage struct {
 	ConversationID string    `json:"conversation_id"`
 	ID             string    `json:"id"`
@@ -86,7 +86,7 @@ type PortableMessage struct {
 	Provenance *db.Provenance `json:"provenance,omitempty"`
 }
 
-// ExportConversations lists the conversations of an agent with those that a reset hid, the oldest first.
+// ExportConversations lists an agent's conversations, the oldest first. Those that a reset hid are included.
 func (s *Store) ExportConversations(ctx context.Context, org db.Org, agentID string) ([]PortableConversation, error) {
 	return db.All[PortableConversation](ctx, s.db, `
 		SELECT c.key, c.id, a.id AS agent_id, c.is_default, c.summary, c.description, c.model, c.model_settings,
@@ -104,11 +104,12 @@ func (s *Store) ExportConversations(ctx context.Context, org db.Org, agentID str
 		ORDER BY c.key`, org, agentID)
 }
 
-// exportPage is how many messages Export reads at a time, at most pageBytes of them.
+// exportPage is the most messages that Export reads at a time. They have at most pageBytes.
 const exportPage = 50
 
-// Export yields the messages of a conversation from a position on, in their order, with their long results whole; those
-// that a delegated conversation shares with its original are cut. The first error is the last thing that is yielded.
+// Export yields a conversation's messages from a position on, in order, with their long results whole. If the
+// conversation is delegated, messages that it shares with its original keep only the beginnings of long results. An
+// error is the last item.
 func (s *Store) Export(ctx context.Context, org db.Org, conversation int64, from int) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		shared, err := db.One[int](ctx, s.db, `
@@ -126,18 +127,18 @@ func (s *Store) Export(ctx context.Context, org db.Org, conversation int64, from
 				LIMIT $4`, org, conversation, from, most)
 			limit := most
 			most = nextPage(most, len(page), exportPage, whole)
-			own := page
-			for len(own) > 0 && own[0].Position <= shared {
-				own = own[1:]
+			unshared := page
+			for len(unshared) > 0 && unshared[0].Position <= shared {
+				unshared = unshared[1:]
 			}
 			if err == nil {
-				own, err = s.whole(ctx, org, own)
+				unshared, err = s.whole(ctx, org, unshared)
 			}
 			if err != nil {
 				yield(Message{}, err)
 				return
 			}
-			for _, m := range append(page[:len(page)-len(own):len(page)-len(own)], own...) {
+			for _, m := range append(page[:len(page)-len(unshared):len(page)-len(unshared)], unshared...) {
 				if !yield(m, nil) {
 					return
 				}
@@ -150,15 +151,15 @@ func (s *Store) Export(ctx context.Context, org db.Org, conversation int64, from
 	}
 }
 
-// PortableOf returns a message of a conversation as a file of an agent carries it.
+// PortableOf returns a message as an agent's file carries it.
 func PortableOf(conversation string, m Message) PortableMessage {
 	return PortableMessage{conversation, m.ID, m.Seq, m.Position, m.Role, m.Name, m.Content, m.OTID, m.StepID, m.RunID,
 		m.SenderID, m.GroupID, m.Model, m.IsErr, m.Purpose, m.CreatedAt, m.Refused, m.Provenance}
 }
 
-// RestoreConversation creates a conversation of a restored agent under its id, without messages. FinishConversation
-// gives it its view. ErrInvalid if it is a copy of a conversation that the agent does not have yet, or of more messages
-// than that has.
+// RestoreConversation creates a conversation of a restored agent under its old id, without messages; FinishConversation
+// then gives it its view. ErrInvalid if the agent does not yet have the conversation that this one is a copy of, or if
+// that has fewer messages than were copied.
 func (s *Store) RestoreConversation(ctx context.Context, org db.Org, c PortableConversation) error {
 	if err := checkConversation(c.WindowLimit, c.Summary, c.Description); err != nil {
 		return err
@@ -184,11 +185,11 @@ func (s *Store) RestoreConversation(ctx context.Context, org db.Org, c PortableC
 			"to": c.ForkedTo, "created": c.CreatedAt, "depth": c.Depth})
 }
 
-// checkOrigin returns ErrInvalid unless a conversation can be a copy of what it says.
+// checkOrigin returns ErrInvalid unless ForkedFrom and ForkedTo name a conversation and a position that exist.
 func (s *Store) checkOrigin(ctx context.Context, org db.Org, c PortableConversation) error {
 	most := c.Messages
 	if c.ForkedFrom != nil {
-		has, err := db.One[int](ctx, s.db, `
+		originMessages, err := db.One[int](ctx, s.db, `
 			SELECT c.messages FROM conversations c JOIN agents a ON a.org = c.org AND a.key = c.agent_key
 			WHERE c.org = $1 AND a.org = $1 AND c.id = $2 AND a.id = $3`, org, *c.ForkedFrom, c.AgentID)
 		if errors.Is(err, db.ErrNotFound) {
@@ -197,7 +198,7 @@ func (s *Store) checkOrigin(ctx context.Context, org db.Org, c PortableConversat
 		if err != nil {
 			return err
 		}
-		most = min(most, has)
+		most = min(most, originMessages)
 	}
 	if c.ForkedTo < 0 || c.ForkedTo > most {
 		return db.Invalid("forked_to is %d; it must be from 0 to %d, the messages that both conversations have", c.ForkedTo,
@@ -206,9 +207,9 @@ func (s *Store) checkOrigin(ctx context.Context, org db.Org, c PortableConversat
 	return nil
 }
 
-// RestoreMessages appends the messages of a restored conversation, all of them in their order, under their ids and with
-// the seqs of events that the agent has. It redacts and cleans them like Append. ErrInvalid if the event of a seq is
-// another message's.
+// RestoreMessages appends a restored conversation's messages, all of them in order, under their old ids and with the
+// seqs of events that the agent already has. It redacts and cleans them like Append. ErrInvalid if the event with a seq
+// belongs to another message.
 func (s *Store) RestoreMessages(ctx context.Context, org db.Org, c PortableConversation,
 	messages iter.Seq2[PortableMessage, error]) error {
 	redactor, err := s.redactor(ctx, org)
@@ -247,7 +248,7 @@ func (s *Store) RestoreMessages(ctx context.Context, org db.Org, c PortableConve
 	return a.appendChunk(ctx)
 }
 
-// clips returns the ids of the Clips of a message's long results, by the index of the part.
+// clips returns the ids of the Clips of a message's long results, by the index of their part.
 func (m PortableMessage) clips() map[int]string {
 	clips := map[int]string{}
 	for i, p := range m.Content {
@@ -264,7 +265,7 @@ func (m PortableMessage) draft() Draft {
 		Purpose: m.Purpose, CreatedAt: &m.CreatedAt, Refused: m.Refused, Provenance: m.Provenance}
 }
 
-// FinishConversation gives a restored conversation, which has its messages, its view. ErrInvalid if the view does not
+// FinishConversation sets the view of a restored conversation that has its messages. ErrInvalid if the view does not
 // fit the messages.
 func (s *Store) FinishConversation(ctx context.Context, org db.Org, c PortableConversation) error {
 	if err := s.checkView(ctx, org, c); err != nil {
@@ -286,9 +287,9 @@ func (s *Store) FinishConversation(ctx context.Context, org db.Org, c PortableCo
 			"archived": c.ArchivedAt, "updated": c.UpdatedAt})
 }
 
-// RestoreView makes the model see of a restored conversation the messages from first on and those of kept, and for the
-// others the summary at a position, if it is not nil. prompts are the positions of the system prompts; the last one is
-// current. ErrInvalid if these are not positions of such messages.
+// RestoreView sets what the model sees of a restored conversation: the messages from first on, those at kept and, if it
+// is not nil, the summary at a position in place of the others. prompts are the positions of the system prompts; the
+// last one is current. ErrInvalid if a position has no message of the right role.
 func (s *Store) RestoreView(ctx context.Context, org db.Org, id string, v View, prompts []int) error {
 	c, err := db.One[PortableConversation](ctx, s.db, `
 		SELECT c.key, c.id, a.id AS agent_id, c.is_default, c.summary, c.description, c.model, c.model_settings,
@@ -310,7 +311,7 @@ func (s *Store) RestoreView(ctx context.Context, org db.Org, id string, v View, 
 	return s.FinishConversation(ctx, org, c)
 }
 
-// checkView returns ErrInvalid unless the positions of a view are those of messages of the right roles.
+// checkView returns ErrInvalid unless each position in a view belongs to a message of the right role.
 func (s *Store) checkView(ctx context.Context, org db.Org, c PortableConversation) error {
 	invalid := func(field string, value any, rule string) error {
 		return db.Invalid("conversation %s: %s is %v; %s", c.ID, field, value, rule)
@@ -321,8 +322,8 @@ func (s *Store) checkView(ctx context.Context, org db.Org, c PortableConversatio
 	if c.FirstVisible < 1 || c.FirstVisible > c.Messages+1 || !slices.IsSorted(c.Kept) {
 		return invalid("view.first_visible", c.FirstVisible, "it must be a position, and kept must be in order")
 	}
-	for _, kept := range c.Kept {
-		if kept < 1 || kept >= c.FirstVisible {
+	for _, position := range c.Kept {
+		if position < 1 || position >= c.FirstVisible {
 			return invalid("view.kept", c.Kept, "each must be a position before first_visible")
 		}
 	}

@@ -8,28 +8,29 @@ import (
 	"github.com/loci-memory/loci/embed/rank"
 )
 
-// Query asks for the messages that Text is about, or for the newest if it is empty. Empty fields match all messages.
+// Query asks for messages about Text, or for the newest messages if Text is empty. An empty field does not narrow the
+// search.
 type Query struct {
 	Text         string
-	AgentID      string // empty is the whole organization
+	AgentID      string // empty: the whole organization
 	Conversation string // an id, or DefaultConversation of AgentID
 	Roles        []Role
 	Start, End   *time.Time     // both inclusive
 	Limit        int            // 1 to SearchMax; 0 is 1
-	Offset       int            // of the hits, the first that are left out
-	After        string         // the id of a hit; the hits behind it are returned, of which Offset are left out
-	Asking       string         // the conversation whose model asks: an id; empty is Conversation or the default one
-	Unseen       bool           // excludes what the model sees of the conversation (or of the default one) anyway
-	WithReset    bool           // includes what Reset hid, in a search of an agent or of the organization
+	Offset       int            // how many of the best hits are left out
+	After        string         // id of a hit: only hits behind it are returned, and Offset counts from there
+	Asking       string         // id of the conversation in which the model asks; empty: Conversation or the default one
+	Unseen       bool           // excludes what the model sees of that conversation anyway
+	WithReset    bool           // includes what Reset hid, in a search of an agent or the organization
 	Mode         Mode           // empty is ByBoth
-	Weight       float64        // of meaning, as rank.Question has it
-	AsWritten    bool           // no other spellings are searched
+	Weight       float64        // of meaning, as in rank.Question
+	AsWritten    bool           // search no other spellings
 	Explain      bool           // hits and results say how they were ranked
-	Zone         *time.Location // of the days and months that Text names; nil is UTC
-	Now          time.Time      // when it is asked, for "yesterday"; zero is now
+	Zone         *time.Location // time zone for days and months in Text; nil is UTC
+	Now          time.Time      // the time of asking, for words like "yesterday"; zero is now
 }
 
-// periods returns the times that the query names. The error is that of ctx.
+// periods returns the times that the query names. It returns ctx's error if ctx ends first.
 func (q Query) periods(ctx context.Context) ([]period, error) {
 	if q.Now.IsZero() {
 		q.Now = time.Now()
@@ -50,7 +51,7 @@ const (
 	ByMeaning Mode = "vector"
 )
 
-// ErrNoEndpoint is an ErrInvalid: a search of mode ByMeaning where no embedding model is configured.
+// ErrNoEndpoint is an ErrInvalid: the mode is ByMeaning, and no embedding model is configured.
 var ErrNoEndpoint = db.Invalid("search_mode is %q, and there is no embedding model to rank by meaning: "+
 	"see LOCI_EMBEDDING, or search with %q or %q", ByMeaning, ByWords, ByBoth)
 
@@ -64,19 +65,19 @@ type Hit struct {
 	WordsRank   int     `db:"words_rank" json:"words_rank"`     // from 1; 0 if it shares no word with the query
 	MeaningRank int     `db:"meaning_rank" json:"meaning_rank"` // from 1; 0 if it was not ranked by meaning
 	Snippet     string  `db:"-" json:"snippet"`
-	Context     bool    `db:"-" json:"context"` // it shares nothing with the query, and is near messages that do
+	Context     bool    `db:"-" json:"context"` // it shares nothing with the query, but stands near messages that do
 
-	Explanation *rank.HitExplanation `db:"-" json:"-"` // if the query asks for it
+	Explanation *rank.HitExplanation `db:"-" json:"-"` // nil unless the query asks for it
 }
 
 // Results are the messages that a search found, the best first.
 type Results struct {
 	Hits   []Hit
-	Ranked Mode // what they were ranked by: ByWords where the endpoint did not answer; empty for the newest
-	More   bool // there are hits behind these
+	Ranked Mode // how they were ranked: ByWords if the endpoint did not answer; empty for the newest
+	More   bool // there are more hits
 	rank.Remarks
 
-	// SearchedFor is the spelling of the query that the hits are of, where words of it are in no row; else empty.
+	// SearchedFor is the spelling that found the hits, if some words of the query are in no row; otherwise empty.
 	SearchedFor string
-	Explanation *rank.Explanation // if the query asks for it
+	Explanation *rank.Explanation // nil unless the query asks for it
 }

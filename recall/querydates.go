@@ -12,15 +12,15 @@ import (
 	"github.com/loci-memory/loci/embed/rank"
 )
 
-// period is a time that a text names: a day, a week, a month or a year.
+// period is a span of time that a text names: a day, a week, a month or a year.
 type period struct {
-	from, to time.Time // to is not included
-	yearly   bool      // the text names no year: it is the latest one, and other years get a smaller bonus
-	bonus    float64   // of a message of that time
+	from, to time.Time // to is exclusive
+	yearly   bool      // the text names no year: the latest year is meant, and other years get a smaller bonus
+	bonus    float64   // for messages in the period
 }
 
-// bonusAt returns the bonus of a message of a time. In a day or a week, earlier messages get a little more: they name
-// its subject.
+// bonusAt returns the bonus of a message said at t. Within a day or a week, earlier messages get a little more: they
+// name the subject.
 func (p period) bonusAt(t time.Time) float64 {
 	if !t.Before(p.from) && t.Before(p.to) {
 		if p.bonus < dayBonus {
@@ -39,7 +39,7 @@ func (p period) bonusAt(t time.Time) float64 {
 	return min(bonus, otherYearBonus)
 }
 
-// years returns the period and, if the text names no year, that of the two years before.
+// years returns the period. If the text names no year, it adds the same period of the two years before.
 func (p period) years() []period {
 	if !p.yearly {
 		return []period{p}
@@ -51,11 +51,11 @@ func (p period) years() []period {
 	return all
 }
 
-// short reports whether a period has at most a week, whose messages are found whatever they say.
+// short reports whether a period is at most a week long. Messages of such periods are found whatever they say.
 func (p period) short() bool { return p.to.Sub(p.from) < 8*24*time.Hour }
 
-// most returns how many messages of the period are ranked whatever they say, the earliest first: of a short period all
-// that offsets reach.
+// most returns how many messages of the period are ranked whatever they say, the earliest first. For a short period
+// these are all that offsets reach.
 func (p period) most() int {
 	if p.short() {
 		return 10_000
@@ -72,14 +72,14 @@ const (
 	countForm   = `(\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten)`
 )
 
-// dateForm is a form of a date, with what its groups name.
+// dateForm is a form of dates, and how to read what its groups matched.
 type dateForm struct {
 	form *regexp.Regexp
 	read func(groups []string, now time.Time) []period
 }
 
-// dateForms are the forms of dates, the most exact first. A later form does not read the text that an earlier one
-// matched. "may" and "march" are months only after words such as "in" or with a year.
+// dateForms are the forms of dates, the most exact first. Text that one form matched is not read by later forms. "may"
+// and "march" are months only after words such as "in", or with a year.
 var dateForms = []dateForm{
 	{regexp.MustCompile(`(?i)\b` + yearForm + `[-/.](\d\d?)[-/.](\d\d?)\b`), calendar(1, 2, 3)},
 	{regexp.MustCompile(`\b(\d{1,2})\.(\d{1,2})\.` + yearForm + `\b`), calendar(3, 2, 1)},
@@ -102,15 +102,16 @@ var dateForms = []dateForm{
 	{regexp.MustCompile(`\b` + yearForm + `\b`), calendar(1, 0, 0)},
 }
 
-// calendar reads a date whose year, month and day are in the groups of these indexes; 0 is a part that the form lacks.
+// calendar reads a date by the indexes of the groups for year, month and day. Index 0 means that the form lacks this
+// part.
 func calendar(year, month, day int) func([]string, time.Time) []period {
 	return func(groups []string, now time.Time) []period {
-		groups[0] = "" // for the parts that the form lacks
+		groups[0] = "" // so that index 0 reads as empty
 		return date(groups[year], groups[month], groups[day], now)
 	}
 }
 
-// eitherOrder reads 4/5/2025 as a day of April and as one of May; 4/15/2025 is a day of April alone.
+// eitherOrder reads 4/5/2025 as April 5 and as May 4; 4/15/2025 can only be April 15.
 func eitherOrder(groups []string, now time.Time) []period {
 	read := date(groups[3], groups[2], groups[1], now)
 	if groups[1] == groups[2] {
@@ -119,8 +120,8 @@ func eitherOrder(groups []string, now time.Time) []period {
 	return append(read, date(groups[3], groups[1], groups[2], now)...)
 }
 
-// date returns the period of a date, in the zone of now; nil if there is no such date. Without a year, it is the latest
-// that has begun.
+// date returns a date's period in the zone of now; nil if there is no such date. Without a year, it is the latest such
+// date that has begun.
 func date(year, month, day string, now time.Time) []period {
 	y, _ := strconv.Atoi(year) // "" is 0
 	d, _ := strconv.Atoi(day)
@@ -151,7 +152,7 @@ func date(year, month, day string, now time.Time) []period {
 	return []period{p.until(1, 0, 0)}
 }
 
-// until returns the period of a length, with its bonus.
+// until sets the period's length, which fixes its bonus.
 func (p period) until(years, months, days int) period {
 	p.to = p.from.AddDate(years, months, days)
 	switch {
@@ -175,10 +176,10 @@ func daysAgo(n int) func([]string, time.Time) []period {
 	}
 }
 
-// counts are the words for numbers that countForm has, by the number.
+// counts are the words for numbers in countForm; the index is the number.
 var counts = []string{"", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"}
 
-// ago reads "three days ago": the day, or the week, month or year that long before.
+// ago reads phrases like "three days ago": that day, or that week, month or year.
 func ago(groups []string, now time.Time) []period {
 	n, err := strconv.Atoi(groups[1])
 	if err != nil {
@@ -195,7 +196,7 @@ func relative(groups []string, now time.Time) []period {
 	return []period{unit(groups[2], n, now)}
 }
 
-// unit returns a day, a week from Monday on, a month or a year, n of them from the present one.
+// unit returns the day, week (from Monday), month or year that is n of them away from the present one.
 func unit(name string, n int, now time.Time) period {
 	day := today(now)
 	switch strings.ToLower(name) {
@@ -209,7 +210,7 @@ func unit(name string, n int, now time.Time) period {
 	return period{from: day.AddDate(0, 0, n)}.until(0, 0, 1)
 }
 
-// weekday reads a day of the week as the latest before today.
+// weekday reads a day of the week as the latest one before today.
 func weekday(groups []string, now time.Time) []period {
 	for n := 1; ; n++ {
 		if day := today(now).AddDate(0, 0, -n); strings.EqualFold(day.Weekday().String(), groups[1]) {
@@ -218,12 +219,13 @@ func weekday(groups []string, now time.Time) []period {
 	}
 }
 
-// aboutTime are the terms of questions that ask for nothing but what was said at a time.
+// aboutTime are terms of questions that ask only what was said at a time.
 var aboutTime = lexicon.TermIDs("talk chat speak discuss discussion say tell mention ask happen conversation message " +
 	"day date time go thing remember recall show list find anything something everything")
 
-// periodsIn returns the times that a text names in English, in ISO 8601 or in numbers, in the zone of now. Where it
-// asks for nothing else, their messages come first. A long text takes a while: the error is that of ctx, if it ends.
+// periodsIn returns the times that a text names, in English, in ISO 8601 or in numbers, in the zone of now. If the text
+// asks for nothing else, messages of these times come first. A long text takes a while to read: if ctx ends meanwhile,
+// it returns ctx's error.
 func periodsIn(ctx context.Context, text string, now time.Time) (periods []period, err error) {
 	for _, f := range dateForms {
 		if err := ctx.Err(); err != nil {

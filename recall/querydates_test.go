@@ -59,7 +59,7 @@ func TestTimesThatAQueryNames(t *testing.T) {
 	}
 }
 
-// Whoever cancels a search does not wait until the times of a long query are found.
+// A cancelled search stops looking for times in a long query.
 func TestTimesOfACancelledQueryAreNotRead(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -69,7 +69,7 @@ func TestTimesOfACancelledQueryAreNotRead(t *testing.T) {
 	}
 }
 
-// The messages of a day that the query names are found, whatever they say; the day is one of the agent's zone.
+// The messages of a day that the query names are found, whatever they say. The day is a day in the agent's time zone.
 func TestADateFindsItsDay(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -111,7 +111,7 @@ func TestADateFindsItsDay(t *testing.T) {
 	}
 }
 
-// All messages of a busy day are ranked, whatever they say, and Postgres reads them by their time.
+// On a busy day all messages are ranked, whatever they say, and Postgres reads them by their time.
 func busyDayIsReadByTime(f *fixture) {
 	f.Helper()
 	plans := dbtest.NewPlans(f, f.pool)
@@ -128,7 +128,7 @@ func busyDayIsReadByTime(f *fixture) {
 	for _, d := range talks()[busyFrom:] {
 		want = append(want, d.Content[0].Text)
 	}
-	if diff := cmp.Diff(want, got[:min(len(got), 300)]); diff != "" { // then come those next to words of the question
+	if diff := cmp.Diff(want, got[:min(len(got), 300)]); diff != "" { // then messages next to words of the question
 		f.Errorf("(-want +got):\n%s", diff)
 	}
 	if plan := plans.Take("ORDER BY r.created_at, r.key"); !strings.Contains(plan, "messages_time") {

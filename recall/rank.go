@@ -19,9 +19,9 @@ import (
 
 // Limits of the work.
 const (
-	maxSurrounded   = 50 // of the best messages, whose neighbors become candidates too
+	maxSurrounded   = 50 // the best messages; the neighbors of each become candidates too
 	maxSessions     = 50
-	maxSessionTerms = 12 // of the query's rarest, by which a session is scored
+	maxSessionTerms = 12 // the query's rarest terms, which score a session
 )
 
 // candidate is a message that may become a hit.
@@ -31,23 +31,23 @@ type candidate struct {
 	Position     int       `db:"position"`
 	Session      int       `db:"session"`
 	Name         *string   `db:"name"`
-	Opening      *string   `db:"opening"` // of the text
+	Opening      *string   `db:"opening"` // how the text begins
 	Asks         bool      `db:"asks"`    // the text ends with a question mark
 	CreatedAt    time.Time `db:"created_at"`
-	Wanted       bool      `db:"wanted"` // by the query's roles and times; the others only add to their neighbors' scores
+	Wanted       bool      `db:"wanted"` // matches the query's roles and times; other candidates only add to scores nearby
 
 	Own   rank.Scored `db:"-"` // zero if the search itself did not find it
-	Score float64     `db:"-"` // with what it gains
+	Score float64     `db:"-"` // includes gains
 	Gains gains       `db:"-"`
 }
 
-// place is a position in a conversation: of a message, or of the first message of a session.
+// place is a position in a conversation: of a message, or of a session's first message.
 type place struct {
 	conversation int64
 	position     int
 }
 
-// rankInContext ranks the messages that a search found by their context, together with the neighbors of the best.
+// rankInContext ranks the messages that a search found, and the neighbors of the best ones, by their context too.
 func (s *Store) rankInContext(ctx context.Context, f searchFilter, found rank.Ranking) ([]candidate, error) {
 	rows, err := s.addPeriods(ctx, f, found.Rows)
 	if err != nil || len(rows) == 0 {
@@ -59,7 +59,7 @@ func (s *Store) rankInContext(ctx context.Context, f searchFilter, found rank.Ra
 	}
 	addNeighbors(all)
 	all = slices.DeleteFunc(all, func(c candidate) bool { return !c.Wanted })
-	sortBest(all) // the best sessions are scored
+	sortBest(all) // now the best sessions can be scored
 	if err := s.addSessions(ctx, f.org, all, found); err != nil {
 		return nil, err
 	}
@@ -72,8 +72,8 @@ func (s *Store) rankInContext(ctx context.Context, f searchFilter, found rank.Ra
 	return all, nil
 }
 
-// rankByText adds to the scores of the best candidates their gains by Ranking.Near, sorts these candidates, and lets
-// the reranker order the first of them, unless the query names nothing but a time.
+// rankByText adds the gains from Ranking.Near to the scores of the best candidates, and sorts these candidates. Then
+// the reranker orders the first of them, unless the query names only a time.
 func (s *Store) rankByText(ctx context.Context, org db.Org, all []candidate, found rank.Ranking) error {
 	best := all[:min(len(all), rank.NearRows)]
 	keys := make([]int64, len(best))
@@ -103,9 +103,9 @@ func (s *Store) rankByText(ctx context.Context, org db.Org, all []candidate, fou
 // onlyTime reports whether the query names the candidate's time, and nothing else.
 func (c candidate) onlyTime() bool { return c.Gains.date >= onlyTimeBonus*otherYearShare }
 
-// calibrated returns candidates as rows whose scores can be compared with those of other queries. The best is as sure
-// as the best of them by itself, or by its neighbors, which need not be candidates; where the query names nothing but a
-// time, as sure as can be.
+// calibrated returns candidates as rows with scores that can be compared across queries. found.Confidence becomes the
+// certainty of the best candidate, by itself or through its neighbors, which need not be candidates. If the query names
+// only a time, the confidence is 1.
 func calibrated(all []candidate, found *rank.Ranking) []rank.Scored {
 	rows := make([]rank.Scored, len(all))
 	for i, c := range all {
@@ -130,13 +130,13 @@ func sortBest(all []candidate) {
 	})
 }
 
-// candidates reads the messages that were found, and those next to the best of them and of the wanted ones: each by its
-// key or its position, for the reason of rank.KeyedRow.
+// candidates reads the found messages, and the neighbors of the best and of the wanted ones. It reads each by its key
+// or its position, for the reason given at rank.KeyedRow.
 func (s *Store) candidates(ctx context.Context, f searchFilter, found []rank.Scored) ([]candidate, error) {
 	keys := make([]int64, len(found))
-	own := make(map[int64]rank.Scored, len(found))
+	scores := make(map[int64]rank.Scored, len(found))
 	for i, r := range found {
-		keys[i], own[r.ID] = r.ID, r
+		keys[i], scores[r.ID] = r.ID, r
 	}
 	filter := f.wide().sql()
 	wanted := strings.ReplaceAll(f.wanted(filter.Args), "$", "r")
@@ -164,18 +164,18 @@ func (s *Store) candidates(ctx context.Context, f searchFilter, found []rank.Sco
 			`+row+` AND m.conversation_key = near.conversation_key AND m.position = near.position OFFSET 0) r
 		WHERE `+filter.Rows+` AND r.key <> ALL (@keys)`, filter.Args)
 	for i := range all {
-		all[i].Own = own[all[i].Key]
+		all[i].Own = scores[all[i].Key]
 	}
 	return all, err
 }
 
-// addNeighbors sets the score of each candidate to its own and its shares of its neighbors'.
+// addNeighbors adds to each candidate's score the shares of its neighbors' scores.
 func addNeighbors(all []candidate) {
-	own := make(map[place]float64, len(all))
+	scores := make(map[place]float64, len(all))
 	questions := make(map[place]float64, len(all))
 	for _, c := range all {
 		at := place{c.Conversation, c.Position}
-		own[at] = c.Own.Score
+		scores[at] = c.Own.Score
 		if c.Asks {
 			questions[at] = c.Own.Score
 		}
@@ -185,14 +185,13 @@ func addNeighbors(all []candidate) {
 		at := func(offset int) place { return place{c.Conversation, c.Position + offset} }
 		c.Score = c.Own.Score + answerShare*questions[at(-1)]
 		for n, share := range neighborShares {
-			c.Score += share * (own[at(-n-1)] + own[at(n+1)])
+			c.Score += share * (scores[at(-n-1)] + scores[at(n+1)])
 		}
 		c.Gains.neighbors = c.Score - c.Own.Score
 	}
 }
 
-// addSessions adds to the candidates their shares of their sessions' scores, which are measured in the best score of a
-// message by words.
+// addSessions adds to each candidate a share of its session's score, relative to the best score of a message by words.
 func (s *Store) addSessions(ctx context.Context, org db.Org, all []candidate, found rank.Ranking) error {
 	if found.BestWords == 0 {
 		return nil
@@ -205,25 +204,25 @@ func (s *Store) addSessions(ctx context.Context, org db.Org, all []candidate, fo
 	return err
 }
 
-// bestSessions returns the first maxSessions sessions of candidates.
+// bestSessions returns the sessions of the first candidates, at most maxSessions.
 func bestSessions(all []candidate) []place {
 	var sessions []place
 	seen := map[place]bool{}
 	for _, c := range all {
-		if at := (place{c.Conversation, c.Session}); !seen[at] && len(sessions) < maxSessions {
-			seen[at] = true
-			sessions = append(sessions, at)
+		if session := (place{c.Conversation, c.Session}); !seen[session] && len(sessions) < maxSessions {
+			seen[session] = true
+			sessions = append(sessions, session)
 		}
 	}
 	return sessions
 }
 
-// scoreSessions returns the BM25 scores of sessions, each taken as one text.
+// scoreSessions returns the BM25 score of each session, taken as one text.
 func (s *Store) scoreSessions(ctx context.Context, org db.Org, sessions []place, q lexicon.Query) (
 	map[place]float64, error) {
 	conversations, firsts := make([]int64, len(sessions)), make([]int, len(sessions))
-	for i, at := range sessions {
-		conversations[i], firsts[i] = at.conversation, at.position
+	for i, session := range sessions {
+		conversations[i], firsts[i] = session.conversation, session.position
 	}
 	args := pgx.StrictNamedArgs{"org": org, "conversations": conversations, "sessions": firsts}
 	terms := q.Rarest[:min(maxSessionTerms, len(q.Rarest))]
@@ -267,10 +266,10 @@ func weights(q lexicon.Query) map[int32]float64 {
 	return all
 }
 
-// speakerPrefix is the name at the beginning of a text such as "Ann: hello".
+// speakerPrefix matches the name at the beginning of a text such as "Ann: hello".
 var speakerPrefix = regexp.MustCompile(`^([\pL][\pL\pN_.'-]{1,30}(?: [\pL][\pL\pN_.'-]{1,30})?): `)
 
-// speaker returns the name of who said a message, in lower case; empty if it is unknown.
+// speaker returns who said the message, in lower case; empty if unknown.
 func (c candidate) speaker() string {
 	if c.Name != nil {
 		return strings.ToLower(*c.Name)
@@ -285,15 +284,15 @@ func (c candidate) speaker() string {
 
 var word = regexp.MustCompile(`[\pL\pN_]+`)
 
-// addParticipants adds a bonus to the candidates whose speaker the query names, unless it names every speaker.
+// addParticipants adds a bonus to candidates if the query names their speaker, unless the query names every speaker.
 func addParticipants(all []candidate, query string) {
-	asked := map[string]bool{}
+	queryWords := map[string]bool{}
 	for _, w := range word.FindAllString(strings.ToLower(query), -1) {
-		asked[w] = true
+		queryWords[w] = true
 	}
 	named := func(speaker string) bool {
 		first := word.FindString(speaker)
-		return len(first) > 1 && asked[first]
+		return len(first) > 1 && queryWords[first]
 	}
 	distinguishes := slices.ContainsFunc(all, func(c candidate) bool {
 		speaker := c.speaker()
@@ -318,7 +317,7 @@ func addDates(all []candidate, periods []period) {
 	}
 }
 
-// addPeriods adds to the messages that were found those of the times that the query names, whatever they say.
+// addPeriods adds messages of the times that the query names, whatever they say.
 func (s *Store) addPeriods(ctx context.Context, f searchFilter, found []rank.Scored) ([]rank.Scored, error) {
 	known := make(map[int64]bool, len(found))
 	for _, r := range found {

@@ -36,7 +36,7 @@ import (
 // Options configure a Store.
 type Options struct {
 	Entropy  bool               // redact texts of high entropy too, which includes hashes and ids
-	Endpoint *endpoint.Endpoint // the embeddings endpoint; nil ranks by words alone
+	Endpoint *endpoint.Endpoint // ranks by meaning; nil ranks by words alone
 	Reranker *rank.Reranker     // orders the best hits of a search; nil leaves their order
 }
 
@@ -45,17 +45,17 @@ type Store struct {
 	db        db.DB
 	search    *rank.Search
 	redactors *sync.Map  // *redact.Redactor by organization
-	texts     *db.Shares // bytes of the texts that are expanded
+	texts     *db.Shares // shares the memory for texts that are being expanded, in bytes
 	o         Options
-	settle    time.Duration // between an append and the job that embeds it
+	settle    time.Duration // delay between an append and the job that embeds it
 }
 
-// A text that is expanded may be far larger than what is shown of it. Those that are read at the same time share a
-// bound; what they take of memory is about three times as much.
+// A text to expand may be far larger than what is shown of it. Texts that are read at the same time share a limit. They
+// take about three times their size in memory.
 const (
-	maxWholeBytes = 16 << 20 // of a text that is read as a whole
-	freeTextBytes = 1 << 20  // a text with fewer is not counted
-	allTextBytes  = 32 << 20 // of those that are read
+	maxWholeBytes = 16 << 20 // for a text that is read whole
+	freeTextBytes = 1 << 20  // smaller texts do not count
+	allTextBytes  = 32 << 20 // for all texts that are being read
 )
 
 // New returns a store on d.
@@ -67,7 +67,7 @@ func New(d db.DB, o Options) *Store {
 		texts: db.NewShares(allTextBytes, allTextBytes-maxWholeBytes), o: o, settle: endpoint.Settle}
 }
 
-// With returns the store working in tx.
+// With returns the store for use in transaction tx.
 func (s *Store) With(tx pgx.Tx) *Store {
 	in := *s
 	in.db = tx

@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Cleaned returns drafts as an append stores them: checked, cleaned and redacted. No draft is the result of a
-// tool, of which an append may store a part elsewhere.
+// Cleaned returns drafts checked, cleaned and redacted, as an append stores them. No draft may be a tool result,
+// because an append may store parts of results elsewhere.
 func (s *Store) Cleaned(ctx context.Context, org db.Org, drafts []Draft) ([]Draft, error) {
 	r, err := s.redactor(ctx, org)
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *Store) Cleaned(ctx context.Context, org db.Org, drafts []Draft) ([]Draf
 	return cleaned, nil
 }
 
-// Redacted returns drafts with their texts cleaned and redacted as an append stores them, and nothing else changed.
+// Redacted returns drafts with their texts cleaned and redacted, as an append stores them. Nothing else changes.
 func (s *Store) Redacted(ctx context.Context, org db.Org, drafts []Draft) ([]Draft, error) {
 	r, err := s.redactor(ctx, org)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// stored returns every text and byte string that the database has of the organization, and of none, decompressed.
+// stored returns every text and byte string in the database that belongs to the organization or to none, decompressed.
 func (f *fixture) stored() string {
 	f.Helper()
 	type column struct {
 		Table  string `db:"table_name"`
 		Column string `db:"column_name"`
-		Tenant bool   `db:"tenant"` // the table has the rows of organizations
+		Tenant bool   `db:"tenant"` // the table has rows of organizations
 	}
 	columns, err := db.All[column](f.Context(), f.pool, `
 		SELECT table_name, column_name, bool_or(column_name = 'org') OVER (PARTITION BY table_name) AS tenant
@@ -36,13 +36,13 @@ func (f *fixture) stored() string {
 	defer decoder.Close()
 	var b strings.Builder
 	for _, c := range columns {
-		of := "$1::integer IS NOT NULL"
+		condition := "$1::integer IS NOT NULL"
 		if c.Tenant {
-			of = "org = $1"
+			condition = "org = $1"
 		}
 		values, err := db.All[[]byte](f.Context(), f.pool, fmt.Sprintf(`
 			SELECT CASE WHEN pg_typeof(%[2]q)::text = 'bytea' THEN %[2]q::text::bytea ELSE convert_to(%[2]q::text, 'UTF8') END
-			FROM %[1]q WHERE %[2]q IS NOT NULL AND %[3]s`, c.Table, c.Column, of), f.org)
+			FROM %[1]q WHERE %[2]q IS NOT NULL AND %[3]s`, c.Table, c.Column, condition), f.org)
 		if err != nil {
 			f.Fatalf("%s.%s: %v", c.Table, c.Column, err)
 		}
@@ -101,7 +101,8 @@ func TestSecretsAreStoredNowhere(t *testing.T) {
 	}
 }
 
-// Names and ids say what a program put there. An id that is redacted stays the same id, and one that providers accept.
+// Names and ids are redacted, because programs fill them in. The same id always becomes the same redacted id, and
+// providers accept it.
 func TestSecretsInNamesAndIDsAreRedacted(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -113,10 +114,10 @@ func TestSecretsInNamesAndIDsAreRedacted(t *testing.T) {
 	if stored := f.stored(); strings.Contains(stored, secret[1:]) {
 		t.Error("the secret is in the database")
 	}
-	made, answer := f.message(got[1].ID).Content[0], f.message(got[2].ID).Content[0]
-	if made.CallID != answer.CallID || answer.Orphan ||
-		strings.Trim(made.CallID, "REDACTgithub-pa_0123456789cdef") != "" {
-		t.Errorf("the call is %q, its result is of %q", made.CallID, answer.CallID)
+	sentCall, answer := f.message(got[1].ID).Content[0], f.message(got[2].ID).Content[0]
+	if sentCall.CallID != answer.CallID || answer.Orphan ||
+		strings.Trim(sentCall.CallID, "REDACTgithub-pa_0123456789cdef") != "" {
+		t.Errorf("the call is %q, its result is of %q", sentCall.CallID, answer.CallID)
 	}
 	if again := f.append(user); again[0].ID != got[0].ID {
 		t.Error("a message of the same otid was stored twice")
@@ -148,7 +149,7 @@ func TestTheJSONOfPartsIsCleaned(t *testing.T) {
 	}
 }
 
-// Providers refuse a request in which half of a surrogate pair is escaped.
+// Providers refuse a request with half of a surrogate pair as an escape.
 func TestEscapesAreCleaned(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -156,7 +157,7 @@ func TestEscapesAreCleaned(t *testing.T) {
 		`{"a":"\uD83D\n\udE00"}`:                 "{\"a\":\"\uFFFD\\n\uFFFD\"}",
 		`{"a":"\ud83d\ud83d\ude00\u0000\u00e9"}`: "{\"a\":\"\uFFFD\\ud83d\\ude00␀\\u00e9\"}",
 		`{"a":"\\ud83d \\u0000"}`:                `{"a":"\\ud83d \\u0000"}`,
-		`{"a":"\ud83d`:                           `{"a":"\ud83d`, // it is sent as a text
+		`{"a":"\ud83d`:                           `{"a":"\ud83d`, // it is stored as a text
 		`print("\u0000")`:                        `print("\u0000")`,
 	} {
 		if got := recall.CleanEscapes(text); got != want {

@@ -7,18 +7,19 @@ import (
 	"github.com/loci-memory/loci/recall/redact"
 )
 
-// redactor returns the organization's redactor, whose key it reads once.
+// redactor returns the organization's redactor. It reads the organization's key only once.
 func (s *Store) redactor(ctx context.Context, org db.Org) (*redact.Redactor, error) {
 	return s.redactorFrom(ctx, s.db, org)
 }
 
-// Redactor returns what cleans and redacts a text as an append does its texts. It reads the organization's key from d.
+// Redactor returns the function that cleans and redacts a text as an append does. It reads the organization's key from
+// d.
 func (s *Store) Redactor(ctx context.Context, d db.DB, org db.Org) (func(text string) string, error) {
 	r, err := s.redactorFrom(ctx, d, org)
 	return func(text string) string { return r.Redact(db.Clean(text)) }, err
 }
 
-// RedactText returns a text cleaned and redacted as an append does its texts.
+// RedactText cleans and redacts a text as an append does.
 func (s *Store) RedactText(ctx context.Context, org db.Org, text string) (string, error) {
 	redacted, err := s.Redactor(ctx, s.db, org)
 	if err != nil {

@@ -10,20 +10,23 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// Refuse changes the view of a conversation after a provider refused its newest prompt for what it says, so that the
-// next turn can go on:
+// Refuse changes a conversation's view after a provider refused the newest prompt for its content, so that the next
+// turn can go on:
 //
-//   - The refused turn leaves the view. If the refused prompt was a later one of the turn, the last answer leaves with
-//     what came after it, and a note tells the model: the view is the one that the provider answered.
-//   - If a caller's own loop reports a second refusal of the rest, the whole turn leaves.
-//   - A refusal in a row with another may be for what came before. It is tried without suspectSets, first with
-//     the turn that left for the refusal before. Either the provider takes the rest, or these messages come back, and
-//     the turn leaves. A refused summary keeps its place in the view: there it says only that it was refused.
-//   - If the provider refuses what is outside of the messages, none leaves, and the turn that left last comes back.
-//   - A report after which nothing was asked changes nothing.
+//   - The refused turn leaves the view. If the turn had already been answered before the refused prompt, only the last
+//     answer and what came after it leave, and a note tells the model. The view is then the last that the provider
+//     answered.
+//   - If a caller's own loop then reports that the rest is refused too, the whole turn leaves.
+//   - If refusals follow each other, earlier messages may be the cause. A trial asks without each of suspectSets in
+//     turn, first with the turn back in view that left at the refusal before. Either the provider accepts the rest, or
+//     these messages come back and the turn leaves. A refused summary keeps its place in the view: there it says only
+//     that it was refused.
+//   - If the provider refuses something outside of the messages, no message leaves, and the turn that left last comes
+//     back.
+//   - A report changes nothing if nothing was asked since the report before.
 //
-// Nothing else is appended to the conversation until the transaction of the store ends. Calls of these messages that
-// have no result get one.
+// Nothing else is appended to the conversation until the store's transaction ends. Calls without a result in the
+// messages that leave get a result.
 func (s *Store) Refuse(ctx context.Context, org db.Org, c Conversation, p RefusedPrompt) (out RefusedView, err error) {
 	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		r := refusing{Store: s.With(tx), tx: tx, org: org, of: p, out: RefusedView{Left: []string{}, Returned: []string{}}}
@@ -58,55 +61,55 @@ func (r *refusing) refuse(ctx context.Context) error {
 	if r.of.Frame {
 		return r.keepTurn(ctx, r.was())
 	}
-	was, last := r.was(), r.lastAnswer()
-	inARow, nothingNew := was.At > r.answered, r.of.Runs == nil && r.c.Messages == was.At
-	if inARow && was.Closed && nothingNew {
+	previous, last := r.was(), r.lastAnswer()
+	inARow, nothingNew := previous.At > r.answered, r.of.Runs == nil && r.c.Messages == previous.At
+	if inARow && previous.Closed && nothingNew {
 		r.out.Unchanged, r.out.Closed = true, true
 		return nil
 	}
-	if inARow && was.From > 0 {
-		return r.tryNext(ctx, was)
+	if inARow && previous.From > 0 {
+		return r.tryNext(ctx, previous)
 	}
-	if inARow && was.Part && was.Begin > 0 && len(r.after(was.At+1)) == 0 {
-		return r.leaveRest(ctx, was)
+	if inARow && previous.Part && previous.Begin > 0 && len(r.after(previous.At+1)) == 0 {
+		return r.leaveRest(ctx, previous)
 	}
-	if from := r.turn(last, was.At); inARow && from <= r.c.Messages && !r.of.Alone {
-		earlier := slices.DeleteFunc(was.Turn, func(position int) bool { return position >= from })
-		return r.tryNext(ctx, LastRefusal{From: from, Trial: was.Trial + 1, Turn: earlier})
+	if from := r.turn(last, previous.At); inARow && from <= r.c.Messages && !r.of.Alone {
+		earlier := slices.DeleteFunc(previous.Turn, func(position int) bool { return position >= from })
+		return r.tryNext(ctx, LastRefusal{From: from, Trial: previous.Trial + 1, Turn: earlier})
 	}
-	left, part := r.refusedTurn(last, was, inARow)
+	left, part := r.refusedTurn(last, previous, inARow)
 	if len(left) == 0 && r.of.Runs == nil && r.of.WithheldAt == 0 {
 		r.out.Unchanged = true
 		return nil
 	}
-	return r.leaveTurn(ctx, was, left, part)
+	return r.leaveTurn(ctx, previous, left, part)
 }
 
-// keepTurn ends a refusal of what is outside of the messages. To a caller's own loop the turn comes back that left the
-// view for the report before.
-func (r *refusing) keepTurn(ctx context.Context, was LastRefusal) error {
-	if r.of.Runs == nil && was.At > r.answered {
-		if was.From > 0 { // a trial is under way
-			if err := r.bringBack(ctx, &was); err != nil {
+// keepTurn ends a refusal of something outside of the messages. In a caller's own loop, the turn that left at the
+// report before comes back into the view.
+func (r *refusing) keepTurn(ctx context.Context, previous LastRefusal) error {
+	if r.of.Runs == nil && previous.At > r.answered {
+		if previous.From > 0 { // a trial is under way
+			if err := r.bringBack(ctx, &previous); err != nil {
 				return err
 			}
 		}
-		if err := r.readmit(ctx, was.Turn); err != nil {
+		if err := r.readmit(ctx, previous.Turn); err != nil {
 			return err
 		}
 	}
 	if r.of.Runs == nil {
-		was = LastRefusal{Trial: was.Trial}
+		previous = LastRefusal{Trial: previous.Trial}
 	}
-	return r.finish(ctx, was)
+	return r.finish(ctx, previous)
 }
 
-// leaveTurn takes a refused turn out of the view, or a part of one.
-func (r *refusing) leaveTurn(ctx context.Context, was LastRefusal, left []Message, part bool) error {
+// leaveTurn takes a refused turn, or a part of one, out of the view.
+func (r *refusing) leaveTurn(ctx context.Context, previous LastRefusal, left []Message, part bool) error {
 	if err := r.leave(ctx, left, 0); err != nil {
 		return err
 	}
-	next := LastRefusal{Trial: was.Trial, Closed: !part, Part: part && r.of.Runs == nil}
+	next := LastRefusal{Trial: previous.Trial, Closed: !part, Part: part && r.of.Runs == nil}
 	if !part && !r.of.Alone {
 		next.Turn = positionsOf(left)
 	}
@@ -119,23 +122,24 @@ func (r *refusing) leaveTurn(ctx context.Context, was LastRefusal, left []Messag
 	return r.finish(ctx, next)
 }
 
-// leaveRest takes the rest of a turn out of the view that the provider refuses without its last answer, too.
-func (r *refusing) leaveRest(ctx context.Context, was LastRefusal) error {
-	left := slices.DeleteFunc(slices.Clone(r.after(was.Begin)), func(m Message) bool {
-		return m.Role == System && m.Position == was.At // the note of the part that left before
+// leaveRest takes the rest of a turn out of the view. The turn's last answer left before, and the provider refused the
+// rest, too.
+func (r *refusing) leaveRest(ctx context.Context, previous LastRefusal) error {
+	left := slices.DeleteFunc(slices.Clone(r.after(previous.Begin)), func(m Message) bool {
+		return m.Role == System && m.Position == previous.At // the note about the part that left before
 	})
 	if err := r.leave(ctx, left, 0); err != nil {
 		return err
 	}
-	next := LastRefusal{Trial: was.Trial, Closed: true}
+	next := LastRefusal{Trial: previous.Trial, Closed: true}
 	if err := r.note(ctx, &next, left, slices.ContainsFunc(left, hasCall)); err != nil {
 		return err
 	}
 	return r.finish(ctx, next)
 }
 
-// Readmit brings the messages of a user back into the view with which runs began, because their turn is tried again.
-// It must be called in a transaction.
+// Readmit brings users' messages back into the view if one of these runs began with them, because their turn is tried
+// again. It must be called in a transaction.
 func (s *Store) Readmit(ctx context.Context, org db.Org, c Conversation, runs []string) error {
 	back, err := db.All[movedMessage](ctx, s.db, `
 		UPDATE messages SET refused = NULL

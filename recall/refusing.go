@@ -11,61 +11,60 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// RefusedPrompt is a report that a provider refused the newest prompt of a conversation for what it says.
+// RefusedPrompt is a report: a provider refused a conversation's newest prompt for its content.
 type RefusedPrompt struct {
 	Refused
-	OTID  string   // the caller's own id of the report; the same one again changes nothing
-	Runs  []string // that made the refused turn; nil for a caller's own loop
-	RunID *string  // of the note
+	OTID  string   // the caller's own id of the report; a repeated report changes nothing
+	Runs  []string // the runs that made the refused turn; nil for a caller's own loop
+	RunID *string  // the note's run
 
-	// Alone says that the provider refuses the turn without what came before it, too: nothing needs to be tried.
+	// Alone says that the provider also refuses the turn without all earlier messages, so a trial is not needed.
 	Alone bool
 
-	// Frame says that the provider refuses the prompt whatever its messages say: none leaves the view.
+	// Frame says that the provider refuses the prompt whatever its messages say, so no message leaves the view.
 	Frame bool
 
-	// Answer is what the model said before its provider withheld the rest; nil if it said nothing. It is stored outside
-	// of the view. If the model is to be asked again, it is stored only if it was shown.
+	// Answer is what the model said before its provider withheld the rest; nil if it said nothing. It is stored outside of
+	// the view. If the model will be asked again, it is stored only if Shown says that somebody saw it.
 	Answer *Draft
 	Shown  bool
 
-	// WithheldAt is the position of such an answer that is stored already; 0 for none.
+	// WithheldAt is the position of a withheld answer that is already stored; 0 for none.
 	WithheldAt int
 
-	// Note returns what the model is told of messages that leave the view. part says that they are a part of a turn.
+	// Note returns the text for the model about messages that left the view. part says that they are a part of a turn.
 	Note func(left []Message, part bool) []Part
 }
 
-// RefusedView is what a refusal changed.
+// RefusedView says what a refusal changed.
 type RefusedView struct {
 	Left     []string `json:"left" doc:"Ids of the messages that left the model's view."`
 	Returned []string `json:"returned" doc:"Ids of the messages that are back in it."`
 
-	// The refused turn stays for now: the provider may have refused what came before, or the prompt was too long for it.
+	// AskAgain means that the refused turn stays for now: earlier messages may be the cause, or the prompt was too long.
 	AskAgain bool `json:"ask_again" doc:"Ask again with the next prompt, which is without messages from before the turn."`
 
 	Compacted bool `json:"compacted" doc:"The prompt was too long for the provider: the conversation was compacted."`
 
 	Unchanged bool `json:"unchanged" doc:"The report is known, or the refusal is not about what the prompt says."`
 
-	Closed bool `json:"-"` // the refused turn has left: what is in view was not asked for
+	Closed bool `json:"-"` // the refused turn has left; nothing in view waits for an answer
 }
 
-// refusing is the work on a refusal.
+// refusing is the state of the work on a refusal.
 type refusing struct {
 	*Store
 	tx   pgx.Tx
 	org  db.Org
 	c    Conversation
 	of   RefusedPrompt
-	view []Message // without the system prompt and the summary
+	view []Message // without system prompt and summary
 	out  RefusedView
 
-	summary  []Message // of the view; empty if it has none, or a refused one
-	answered int       // position of the last answer that was not refused; a summary may have replaced it. 0: none
+	summary  []Message // the view's summary; empty if there is none or it was refused
+	answered int       // position of the last answer that was not refused, even if a summary has replaced it; 0: none
 }
 
-// readView reads the view.
 func (r *refusing) readView(ctx context.Context) error {
 	view, err := r.View(ctx, r.org, r.c)
 	if err != nil {
@@ -99,7 +98,7 @@ func (r *refusing) lastAnswered(ctx context.Context) (int, error) {
 			ORDER BY position DESC LIMIT 1) AS newest`, r.org, r.c.Key, r.of.WithheldAt)
 }
 
-// lastAnswer returns the index of the newest answer of the view; -1 if it has none.
+// lastAnswer returns the index of the view's newest answer; -1 if there is none.
 func (r *refusing) lastAnswer() int {
 	for i, m := range slices.Backward(r.view) {
 		if m.Role == Assistant {
@@ -109,7 +108,7 @@ func (r *refusing) lastAnswer() int {
 	return -1
 }
 
-// before returns the messages of the view before a position.
+// before returns the view's messages before a position.
 func (r *refusing) before(position int) []Message {
 	n := slices.IndexFunc(r.view, func(m Message) bool { return m.Position >= position })
 	if n < 0 {
@@ -118,25 +117,25 @@ func (r *refusing) before(position int) []Message {
 	return r.view[:n]
 }
 
-// after returns the messages of the view from a position on.
+// after returns the view's messages from a position on.
 func (r *refusing) after(position int) []Message { return r.view[len(r.before(position)):] }
 
-// refusedTurn returns the messages of the refused turn. If the prompt was a later one of the turn, it returns these
+// refusedTurn returns the messages of the refused turn. If the turn already had an answer, it returns only the messages
 // from the last answer on, and part is true.
-func (r *refusing) refusedTurn(last int, was LastRefusal, inARow bool) (left []Message, part bool) {
+func (r *refusing) refusedTurn(last int, previous LastRefusal, inARow bool) (left []Message, part bool) {
 	if last >= 0 && hasCall(r.view[last]) && r.goesOn(last) {
 		return r.view[last:], true
 	}
-	at := 0
+	after := 0
 	if inARow {
-		at = was.At
+		after = previous.At
 	}
-	return r.after(r.turn(last, at)), false
+	return r.after(r.turn(last, after)), false
 }
 
-// goesOn reports whether the refused prompt continues the turn of the answer at an index, which calls tools: that of a
-// caller's own loop does; that of a run does if the answer or a result is its own, or if nothing in view is: such a run
-// goes on where another turn failed.
+// goesOn reports whether the refused prompt continues the turn of the answer at index last, which calls tools. In a
+// caller's own loop it does. In a run it does if an answer or a result since then is the run's own; also if no message
+// since then is, because the run then continues where another turn failed.
 func (r *refusing) goesOn(last int) bool {
 	own := slices.DeleteFunc(slices.Clone(r.view[last:]), func(m Message) bool { return !r.ofRuns(m) })
 	return len(own) == 0 || slices.ContainsFunc(own, func(m Message) bool { return m.Role == Assistant || m.Role == Tool })
@@ -146,23 +145,24 @@ func (r *refusing) ofRuns(m Message) bool {
 	return m.RunID != nil && slices.Contains(r.of.Runs, *m.RunID)
 }
 
-// turn returns the position of the first message of the turn that follows the answer at an index: the first of the
-// turn's runs or, for a caller's own loop, the first that came after a position.
+// turn returns the position of the first message of the turn after the answer at index last. For runs this is their
+// first message, or else the first after that answer; for a caller's own loop it is the first message behind position
+// after and behind the last answer.
 func (r *refusing) turn(last, after int) int {
-	for _, own := range []func(Message) bool{
+	for _, matches := range []func(Message) bool{
 		func(m Message) bool { return r.of.Runs != nil && r.ofRuns(m) },
 		func(m Message) bool { return r.of.Runs == nil && m.Position > max(after, r.answered) },
 		func(Message) bool { return r.of.Runs != nil },
 	} {
-		if n := slices.IndexFunc(r.view[last+1:], own); n >= 0 {
+		if n := slices.IndexFunc(r.view[last+1:], matches); n >= 0 {
 			return r.view[last+1+n].Position
 		}
 	}
 	return r.c.Messages + 1
 }
 
-// beginOf returns the position of the first message of the turn that a later answer of it has left. Messages of turns
-// that failed before it, and end with the answer before it, are none of its own.
+// beginOf returns the position of the first message of the turn with this later answer. Messages of earlier turns that
+// failed without an answer do not count.
 func (r *refusing) beginOf(answer int) int {
 	before := r.before(answer)
 	if len(before) == 0 {
@@ -173,26 +173,26 @@ func (r *refusing) beginOf(answer int) int {
 		begin--
 	}
 	if failed := r.was().Failed; failed != nil {
-		said := before[begin:]
-		n := slices.IndexFunc(said, func(m Message) bool { return m.Role != User || m.Position > failed.At })
-		if n > 0 && said[n].Role == User {
+		turn := before[begin:]
+		n := slices.IndexFunc(turn, func(m Message) bool { return m.Role != User || m.Position > failed.At })
+		if n > 0 && turn[n].Role == User {
 			begin += n
 		}
 	}
 	return before[begin].Position
 }
 
-// movedMessage is a message that left the view or came back.
+// movedMessage is a message that left the view or came back into it.
 type movedMessage struct {
 	ID       string `db:"id"`
 	Tokens   int    `db:"tokens"`
 	Position int    `db:"position"`
 }
 
-// movedColumns select a movedMessage. A summary keeps its place in the view.
+// movedColumns are the columns of movedMessage. A summary counts no tokens, because it keeps its place in the view.
 const movedColumns = `'message-' || id AS id, CASE role WHEN 'summary' THEN 0 ELSE tokens END AS tokens, position`
 
-// leave takes messages out of the view. Calls of them that have no result get one, which leaves with them.
+// leave takes messages out of the view. Their calls without a result get a result, which leaves with them.
 func (r *refusing) leave(ctx context.Context, left []Message, trial int) error {
 	if len(left) == 0 {
 		return nil
@@ -215,7 +215,8 @@ func (r *refusing) leave(ctx context.Context, left []Message, trial int) error {
 	return err
 }
 
-// answerOpen gives the calls of messages that have no result one, and returns the positions of these.
+// answerOpen appends a result for each call in the messages that has none, and returns the position of the message with
+// the results.
 func (r *refusing) answerOpen(ctx context.Context, positions []int) (answered []int, err error) {
 	open, err := db.All[string](ctx, r.tx, `
 		SELECT call_id FROM tool_calls
@@ -236,7 +237,7 @@ func (r *refusing) answerOpen(ctx context.Context, positions []int) (answered []
 	return []int{appended[0].Position}, nil
 }
 
-// note tells the model what left the view.
+// note tells the model which messages left the view.
 func (r *refusing) note(ctx context.Context, next *LastRefusal, left []Message, part bool) error {
 	if len(left) == 0 {
 		return nil
@@ -249,7 +250,7 @@ func (r *refusing) note(ctx context.Context, next *LastRefusal, left []Message, 
 	return err
 }
 
-// keepAnswer stores what the model said before the rest was withheld, outside of the view.
+// keepAnswer stores, outside of the view, what the model said before the rest was withheld.
 func (r *refusing) keepAnswer(ctx context.Context) error {
 	var appended []Appended
 	err := db.Tx(ctx, r.tx, func(tx pgx.Tx) (err error) {
@@ -265,7 +266,7 @@ func (r *refusing) keepAnswer(ctx context.Context) error {
 // finish stores the refusal and the new view.
 func (r *refusing) finish(ctx context.Context, next LastRefusal) error {
 	if r.of.Answer != nil && (r.of.Shown || !r.out.AskAgain) {
-		if err := r.keepAnswer(ctx); err != nil && !errors.Is(err, db.ErrInvalid) { // which the log does not take
+		if err := r.keepAnswer(ctx); err != nil && !errors.Is(err, db.ErrInvalid) { // the log does not accept it
 			return err
 		}
 	}

@@ -9,16 +9,16 @@ import (
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// Remade lets endpoint.Reembed make the vectors of messages in another space.
+// Remade lets endpoint.Reembed make vectors of messages for another space.
 func (s *Store) Remade() endpoint.Remade { return s.Queue().Remade(s.readRemade) }
 
-// remade is messages without a vector in a space.
+// remade is a batch of messages that lack a vector in a space.
 type remade struct {
 	batch
 	org db.Org
 }
 
-// readRemade returns those messages with some keys that lack a vector in a space.
+// readRemade returns those of the messages with these keys that lack a vector in the space.
 func (s *Store) readRemade(ctx context.Context, org db.Org, space endpoint.Space, keys []int64) (endpoint.Rows, error) {
 	messages, err := db.All[lacking](ctx, s.db, `
 		SELECT m.key, m.conversation_key, m.position, m.role, m.name, m.content, m.created_at,
@@ -33,7 +33,7 @@ func (s *Store) readRemade(ctx context.Context, org db.Org, space endpoint.Space
 	return &remade{batch{store: s, space: space, messages: messages}, org}, nil
 }
 
-// Lock implements endpoint.Rows. It leaves out messages that are deleted or that an erasure changed.
+// Lock implements endpoint.Rows. It leaves out messages that were deleted or changed by an erasure.
 func (b *remade) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	keys, versions := b.versions()
 	type row struct {
@@ -63,5 +63,4 @@ func (b *remade) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	return locked, nil
 }
 
-// Finish implements endpoint.Rows.
 func (*remade) Finish(context.Context, pgx.Tx, []*endpoint.RefusedError) error { return nil }

@@ -13,7 +13,7 @@ func (a *appending) checkEvents(ctx context.Context, events []event.Event) error
 	for i, e := range events {
 		seqs[i] = e.Seq
 	}
-	// The events are of this transaction: no statistics know them. seq = ANY would be planned to read all of the agent's
+	// This transaction wrote the events, so no statistics know them. With seq = ANY Postgres would read all of the agent's
 	// events for each chunk.
 	stored, err := db.All[event.Event](ctx, a.db, `
 		SELECT e.agent_id, e.seq, e.type, e.ref_id, e.at

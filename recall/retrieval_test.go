@@ -23,7 +23,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// rankings are words alone, and the default.
+// rankings are the ranking by words alone and the default one.
 var rankings = []string{"words", "default"}
 
 func (f *fixture) rank(ranking string, q recall.Query) []string {
@@ -47,7 +47,7 @@ func (f *fixture) rank(ranking string, q recall.Query) []string {
 	return ids
 }
 
-// The quality of retrieval is a golden: a change of the ranking shows as a change of it.
+// A golden file records the quality of retrieval, so a change of the ranking shows there.
 func TestRetrievalOfDialogues(t *testing.T) {
 	t.Parallel()
 	scale.Long(t)
@@ -87,7 +87,7 @@ func TestRetrievalOfDialogues(t *testing.T) {
 	checkGolden(t, "dialogues", table.String())
 }
 
-// tell appends a dialogue; it returns the ids of the messages by those of the turns.
+// tell appends a dialogue. It returns a map from the ids of turns to the ids of messages.
 func (f *fixture) tell(agent string, turns []turn) map[string]string {
 	f.Helper()
 	drafts := make([]recall.Draft, len(turns))
@@ -110,16 +110,16 @@ func (f *fixture) tell(agent string, turns []turn) map[string]string {
 	return ids
 }
 
-// function is one of the standard library: its code without its comment, and the first sentence of that without its
-// name.
+// function is a function of the standard library: its code without the comment, and the comment's first sentence
+// without the function's name.
 type function struct {
 	pkg, code, sentence string
 }
 
-// standardLibrary reads the documented functions of some of the standard library's packages.
+// standardLibrary reads the documented functions in some packages of the standard library.
 func standardLibrary(t *testing.T) (all []function) {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output() // unknown to -trimpath
+	out, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output() // -trimpath hides it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,10 +171,10 @@ func functionsOf(t *testing.T, pkg, path string) (all []function) {
 	return all
 }
 
-// slack is how many points the standard library of another release may change the golden by.
+// slack is by how many points another release of the standard library may change the golden numbers.
 const slack = 1.5
 
-// Code is found by what its comment says of it.
+// A function is found by its comment.
 func TestRetrievalOfCode(t *testing.T) {
 	t.Parallel()
 	scale.Long(t)
@@ -221,7 +221,7 @@ func TestRetrievalOfCode(t *testing.T) {
 	near(t, string(want), table)
 }
 
-// near compares the numbers of two tables, whose sources differ by a release.
+// near compares the numbers in two tables that were made from different releases of the standard library.
 func near(t *testing.T, want, got string) {
 	t.Helper()
 	wanted, gotten := strings.Split(want, "\n"), strings.Split(got, "\n")

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// SetReturned makes texts and images, in their order, the content of a tool result. Its Text is the texts, joined by
-// line ends.
+// SetReturned makes texts and images the content of a tool result, in their order. The result's Text is the texts
+// joined by line ends.
 func (p *Part) SetReturned(content []Part) {
 	var text strings.Builder
 	texts := 0
@@ -25,14 +25,14 @@ func (p *Part) SetReturned(content []Part) {
 	p.dropLastPlaces()
 }
 
-// Returned returns the content of a tool result as parts that are texts and images, in their order. Texts that nothing
-// stands between are one, and no text is empty.
+// Returned returns the content of a tool result as text and image parts, in order. Texts with nothing between them
+// become one part, and no text is empty.
 func (p Part) Returned() (all []Part) {
 	from := 0
 	addText := func(to int) {
 		text := p.Text[from:to]
 		if from > 0 {
-			text = strings.TrimPrefix(text, "\n") // which joined it to the text before the image
+			text = strings.TrimPrefix(text, "\n") // the line end that joined it to the text before the image
 		}
 		if text != "" {
 			all = append(all, Part{Type: Text, Text: text})
@@ -40,8 +40,8 @@ func (p Part) Returned() (all []Part) {
 		from = to
 	}
 	for i, source := range p.Images {
-		if at := p.imageAt(i); at > from || i == 0 {
-			addText(max(at, from))
+		if offset := p.imageAt(i); offset > from || i == 0 {
+			addText(max(offset, from))
 		}
 		all = append(all, Part{Type: Image, Source: source})
 	}
@@ -49,13 +49,14 @@ func (p Part) Returned() (all []Part) {
 	return all
 }
 
-// ReplaceText makes a text that a function made of the Text of a tool result its Text. An image that stands within it
-// stays behind the same words if the function makes a beginning of the new text of them; otherwise it comes last.
+// ReplaceText sets a tool result's Text to text, which form made from the old Text. An image within the old Text stays
+// behind the same words if form turns these words into a beginning of the new text; otherwise the image moves to the
+// end.
 func (p *Part) ReplaceText(text string, form func(string) string) {
 	places := make([]int, 0, len(p.ImagesAt))
 	for i := range p.ImagesAt {
-		place, at := len(text), p.imageAt(i)
-		if before := form(p.Text[:at]); at < len(p.Text) && strings.HasPrefix(text, before) {
+		place, offset := len(text), p.imageAt(i)
+		if before := form(p.Text[:offset]); offset < len(p.Text) && strings.HasPrefix(text, before) {
 			place = len(before)
 		}
 		places = append(places, place)
@@ -64,8 +65,8 @@ func (p *Part) ReplaceText(text string, form func(string) string) {
 	p.dropLastPlaces()
 }
 
-// imageAt returns where in Text an image stands. Of a result whose Text is only its beginning, images that stand behind
-// it come last.
+// imageAt returns where in Text image i stands. If Text is only the beginning of the result, images behind it count as
+// standing at its end.
 func (p Part) imageAt(i int) int {
 	known := len(p.Text)
 	if p.Clip != nil {
@@ -78,7 +79,7 @@ func (p Part) imageAt(i int) int {
 	return p.ImagesAt[i]
 }
 
-// dropLastPlaces drops the places of images that all stand behind the text.
+// dropLastPlaces drops the places of images if all images stand at the end.
 func (p *Part) dropLastPlaces() {
 	for _, at := range p.ImagesAt {
 		if at < len(p.Text) {

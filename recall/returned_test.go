@@ -16,14 +16,14 @@ func image(url string) recall.Part {
 
 func text(s string) recall.Part { return recall.Part{Type: recall.Text, Text: s} }
 
-// The texts and images of a tool result keep their order; texts that follow each other are one.
+// The texts and images of a tool result keep their order. Texts that follow each other become one.
 func TestResultsKeepTheOrderOfTextsAndImages(t *testing.T) {
 	t.Parallel()
 	parts := rapid.SliceOf(rapid.SampledFrom([]recall.Part{text("a"), text("\n b"), text("世\n"), image("x"), image("y")}))
 	rapid.Check(t, func(t *rapid.T) {
 		var want []recall.Part
-		given := parts.Draw(t, "content")
-		for _, p := range given {
+		content := parts.Draw(t, "content")
+		for _, p := range content {
 			if n := len(want); n > 0 && p.Type == recall.Text && want[n-1].Type == recall.Text {
 				want[n-1].Text += "\n" + p.Text
 				continue
@@ -31,14 +31,14 @@ func TestResultsKeepTheOrderOfTextsAndImages(t *testing.T) {
 			want = append(want, p)
 		}
 		r := recall.Part{Type: recall.ToolReturn}
-		r.SetReturned(given)
+		r.SetReturned(content)
 		if diff := cmp.Diff(want, r.Returned()); diff != "" {
 			t.Fatalf("text %q, images at %v (-want +got):\n%s", r.Text, r.ImagesAt, diff)
 		}
 	})
 }
 
-// An image stays between the same words when the text around it changes, and comes last when they are cut.
+// An image stays between the same words when the text around it changes; if these words are cut, it comes last.
 func TestImagesStayWhereTheyStoodInATextThatChanges(t *testing.T) {
 	t.Parallel()
 	masked := func(s string) string { return strings.ReplaceAll(s, "secret", "[x]") }
@@ -62,20 +62,20 @@ func TestImagesStayWhereTheyStoodInATextThatChanges(t *testing.T) {
 	}
 }
 
-// Places that another program wrote into a file never cut a character, and never leave out an image.
+// Wrong image places, written into a file by another program, never cut a character or drop an image.
 func TestPlacesOfImagesThatCannotBe(t *testing.T) {
 	t.Parallel()
-	for _, at := range [][]int{{1, 99}, {-3, 2}, {5, 2}, {3}} {
-		r := recall.Part{Type: recall.ToolReturn, Text: "世界", ImagesAt: at}
+	for _, places := range [][]int{{1, 99}, {-3, 2}, {5, 2}, {3}} {
+		r := recall.Part{Type: recall.ToolReturn, Text: "世界", ImagesAt: places}
 		r.Images = append(r.Images, image("1").Source, image("2").Source)
-		said, images := "", 0
+		text, images := "", 0
 		for _, p := range r.Returned() {
-			if said += p.Text; p.Type == recall.Image {
+			if text += p.Text; p.Type == recall.Image {
 				images++
 			}
 		}
-		if said != r.Text || images != 2 {
-			t.Errorf("images at %v: got the text %q and %d images", at, said, images)
+		if text != r.Text || images != 2 {
+			t.Errorf("images at %v: got the text %q and %d images", places, text, images)
 		}
 	}
 }

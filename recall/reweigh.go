@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/embed/rank"
 )
 
-// outdatedMessage is a message whose words an older version of Loci weighed.
+// outdatedMessage is a message with words that an older version of Loci weighed.
 type outdatedMessage struct {
 	Key     int64   `db:"key"`
 	Agent   int64   `db:"agent_key"`
@@ -19,7 +19,8 @@ type outdatedMessage struct {
 	Content []Part  `db:"content"`
 }
 
-// ReweighWords weighs the words of messages anew that an older version of Loci weighed, and returns their number.
+// ReweighWords weighs the words of messages again if an older version of Loci weighed them. It returns the number of
+// messages.
 func (s *Store) ReweighWords(ctx context.Context) (rows int, err error) {
 	return rank.EachOrgBatch(ctx, s.db, func(ctx context.Context, tx pgx.Tx, org db.Org) (int, error) {
 		list, err := db.All[outdatedMessage](ctx, tx, fmt.Sprintf(`
@@ -34,7 +35,7 @@ func (s *Store) ReweighWords(ctx context.Context) (rows int, err error) {
 	})
 }
 
-// storeWords stores the words of messages as they are now weighed.
+// storeWords weighs the words of messages and stores the weights.
 func (s *Store) storeWords(ctx context.Context, org db.Org, list []outdatedMessage) error {
 	keys := make([]int64, len(list))
 	var batch pgx.Batch
@@ -44,10 +45,10 @@ func (s *Store) storeWords(ctx context.Context, org db.Org, list []outdatedMessa
 		if err != nil {
 			return err
 		}
-		own, rest := weigh(m.Agent, &entry{searchText: searchText(m.Role, m.Name, whole)})
+		weights, pieces := weigh(m.Agent, &entry{searchText: searchText(m.Role, m.Name, whole)})
 		batch.Queue(`UPDATE messages SET lex = $3, terms = $4, lex_version = $5 WHERE org = $1 AND key = $2`,
-			org, m.Key, own.lex, own.terms, rank.LexVersion)
-		queuePieces(&batch, org, m.Key, rest)
+			org, m.Key, weights.lex, weights.terms, rank.LexVersion)
+		queuePieces(&batch, org, m.Key, pieces)
 	}
 	if err := s.search.Words.Note(ctx, s.db, org, keys...); err != nil {
 		return err
@@ -55,7 +56,7 @@ func (s *Store) storeWords(ctx context.Context, org db.Org, list []outdatedMessa
 	return db.Error(s.db.SendBatch(ctx, &batch).Close())
 }
 
-// queuePieces queues the statements that replace the pieces of a message.
+// queuePieces queues the statements that replace a message's pieces.
 func queuePieces(batch *pgx.Batch, org db.Org, message int64, rest []weighed) {
 	batch.Queue(`DELETE FROM message_pieces WHERE org = $1 AND message_key = $2`, org, message)
 	for _, piece := range rest {

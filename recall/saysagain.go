@@ -8,9 +8,9 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// SaysAgain returns how many drafts, from the first, say what the messages do with which some runs began: the same
-// senders, in the same order. It is 0 if not all of these messages are said again; for a run with more messages than
-// drafts only those of tools may follow.
+// SaysAgain returns how many of the first drafts repeat, in the same order and from the same senders, the messages with
+// which these runs began. It returns 0 if one of these messages is not repeated. A run that began with more messages
+// than there are drafts is accepted only if the next of them is no user's.
 func (s *Store) SaysAgain(ctx context.Context, org db.Org, c Conversation, runs []string, drafts []Draft) (int, error) {
 	type row struct {
 		Role    Role    `db:"role"`
@@ -26,21 +26,21 @@ func (s *Store) SaysAgain(ctx context.Context, org db.Org, c Conversation, runs 
 	if err != nil || len(rows) > len(drafts) && rows[len(drafts)].Role == User {
 		return 0, err
 	}
-	said := min(len(rows), len(drafts))
+	repeated := min(len(rows), len(drafts))
 	redactor, err := s.redactor(ctx, org)
 	if err != nil {
 		return 0, err
 	}
-	for i, d := range drafts[:said] {
+	for i, d := range drafts[:repeated] {
 		e, err := newEntry(d, redactor, time.Now(), nil)
 		if err != nil {
 			return 0, &DraftError{At: i, Err: err}
 		}
-		was := rows[i]
-		if !sameText(e.SenderID, was.Sender) ||
-			!bytes.Equal(digestSpelled(e.Role, e.Name, e.Content), digestSpelled(was.Role, was.Name, was.Content)) {
+		stored := rows[i]
+		if !sameText(e.SenderID, stored.Sender) ||
+			!bytes.Equal(digestSpelled(e.Role, e.Name, e.Content), digestSpelled(stored.Role, stored.Name, stored.Content)) {
 			return 0, nil
 		}
 	}
-	return said, nil
+	return repeated, nil
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/loci-memory/loci/embed/rank"
 )
 
-// Search finds messages by words, and by meaning where an embedding model answers. ErrNotFound if the agent or the
-// conversation does not exist; ErrInvalid if the text is too long; ErrNoEndpoint.
+// Search finds messages by words, and by meaning if an embedding model answers. ErrNotFound if the agent or the
+// conversation does not exist; ErrInvalid if the text is too long; ErrNoEndpoint if the mode is ByMeaning and there is
+// no model.
 func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error) {
 	if q.Mode == ByMeaning && s.o.Endpoint == nil {
 		return Results{}, ErrNoEndpoint
@@ -38,7 +39,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	return out, err
 }
 
-// ranked searches once for words or meaning.
+// ranked searches once, by words, by meaning or by both.
 func (s *Store) ranked(ctx context.Context, f searchFilter) (found rank.Searched[Results], err error) {
 	q := f.q
 	ranking, err := s.rank(ctx, f)
@@ -73,8 +74,8 @@ func (s *Store) ranked(ctx context.Context, f searchFilter) (found rank.Searched
 	return found, err
 }
 
-// afterKey returns the key of the hit that a page is behind; 0 if none is named. ErrInvalid if that message does not
-// exist.
+// afterKey returns the key of the hit after which the page begins; 0 if the query names none. ErrInvalid if that
+// message does not exist.
 func (s *Store) afterKey(ctx context.Context, f searchFilter) (int64, error) {
 	if f.q.After == "" {
 		return 0, nil
@@ -91,13 +92,13 @@ func (s *Store) rank(ctx context.Context, f searchFilter) (rank.Ranking, error) 
 	return s.search.Rank(ctx, s.db, s.question(f))
 }
 
-// question returns the search of each message by its own words and meaning.
+// question returns a question that ranks each message by its own words and meaning.
 func (s *Store) question(f searchFilter) rank.Question {
 	return rank.Question{
 		Org:         f.org,
 		Text:        f.q.Text,
 		Filters:     f.filters(),
-		Limit:       rank.ArmRows, // for every page, because messages gain by those near them
+		Limit:       rank.ArmRows, // as many for every page, because messages gain from those near them
 		WordsOnly:   f.q.Mode == ByWords,
 		MeaningOnly: f.q.Mode == ByMeaning,
 		Weight:      f.q.Weight,
@@ -109,7 +110,7 @@ func (s *Store) question(f searchFilter) rank.Question {
 	}
 }
 
-// agentKeys returns the keys of the agents whose messages a search may see.
+// agentKeys returns the keys of the agents that own the messages a search may see.
 func (s *Store) agentKeys(ctx context.Context, f searchFilter) ([]int64, error) {
 	if f.agent != 0 {
 		return []int64{f.agent}, nil
@@ -118,7 +119,7 @@ func (s *Store) agentKeys(ctx context.Context, f searchFilter) ([]int64, error) 
 		SELECT key FROM agents WHERE org = $1 ORDER BY key LIMIT $2`, f.org, rank.MaxOwners+1)
 }
 
-// newest returns the last messages that a search may see.
+// newest returns the newest messages that a search may see.
 func (s *Store) newest(ctx context.Context, f searchFilter) (Results, error) {
 	filter := f.sql()
 	filter.Args["limit"], filter.Args["offset"], filter.Args["after"] = f.q.Limit+1, max(f.q.Offset, 0), f.after
@@ -137,18 +138,18 @@ func (s *Store) newest(ctx context.Context, f searchFilter) (Results, error) {
 	for i, key := range keys {
 		rows[i].ID = key
 	}
-	f.q.Offset = 0 // the rows are those of the page
+	f.q.Offset = 0 // the rows are already the page's
 	hits, err := s.hits(ctx, f, rows, nil)
 	return Results{Hits: hits, More: more}, err
 }
 
-// confirmed reads the best messages that a ranking found, and those that are near them: none if what it found has none
-// of the query's words after all.
+// confirmed reads the best messages of a ranking, and messages near them. It returns no hits if it dropped some and no
+// other was found by words, by meaning or by a time in the query.
 func (s *Store) confirmed(ctx context.Context, f searchFilter, rows []rank.Scored,
 	ranking rank.Ranking) ([]Hit, error) {
 	found, dropped := len(f.periods) > 0, false
-	hits, err := s.hits(ctx, f, rows, func(h *Hit, said string) bool {
-		if !ranking.Confirm(said, &h.WordsRank, h.MeaningRank) {
+	hits, err := s.hits(ctx, f, rows, func(h *Hit, text string) bool {
+		if !ranking.Confirm(text, &h.WordsRank, h.MeaningRank) {
 			dropped = true
 			return false
 		}
@@ -161,10 +162,10 @@ func (s *Store) confirmed(ctx context.Context, f searchFilter, rows []rank.Score
 	return hits, err
 }
 
-// hits reads the best messages, as many as the query asks for. keep, unless it is nil, is told what a message says, and
-// reports whether it is a hit.
+// hits reads the best messages, as many as the query asks for. Unless keep is nil, it gets each message's text and
+// reports whether the message is a hit.
 func (s *Store) hits(ctx context.Context, f searchFilter, rows []rank.Scored,
-	keep func(h *Hit, said string) bool) ([]Hit, error) {
+	keep func(h *Hit, text string) bool) ([]Hit, error) {
 	return rank.ReadHits[Hit](ctx, s.db, rank.HitQuery[Hit]{Org: f.org, Offset: f.q.Offset,
 		Limit: f.q.Limit, SQL: `
 		SELECT ` + messageColumns + `, ` + rank.HitColumns + `
@@ -176,8 +177,8 @@ func (s *Store) hits(ctx context.Context, f searchFilter, rows []rank.Scored,
 			if err != nil {
 				return false, err
 			}
-			said := Searched(whole[0])
-			h.Snippet = snippet(said, f.q.Text)
-			return keep == nil || keep(h, said), nil
+			text := Searched(whole[0])
+			h.Snippet = snippet(text, f.q.Text)
+			return keep == nil || keep(h, text), nil
 		}}, rows)
 }

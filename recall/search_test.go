@@ -91,7 +91,7 @@ func TestConversationsAreSearchedTogetherOrOneAlone(t *testing.T) {
 	}
 }
 
-// What the model has before it is left out, once something has left its window.
+// Messages that the model sees are not found, once others have left its window.
 func TestWhatIsInViewIsNotFound(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -113,7 +113,7 @@ func TestWhatIsInViewIsNotFound(t *testing.T) {
 	}
 }
 
-// What a search of the log returned is not found again, nor the words it asked for.
+// Results of earlier searches of the log are not found, nor the words that they asked for.
 func TestSearchesDoNotFindThemselves(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -145,8 +145,8 @@ func TestATimeThatIsNamedComesFirst(t *testing.T) {
 	}
 }
 
-// A search of a large scope is answered by the index on terms, one of a small scope by the agent's messages, and both
-// find the same.
+// A large scope is searched through the index of terms, a small one through the agent's messages, and both find the
+// same.
 func largeScopeIsReadThroughTerms(f *fixture) {
 	f.Helper()
 	q := recall.Query{Text: "talk about subject377", AgentID: f.agent, Limit: 4}
@@ -174,7 +174,7 @@ func largeScopeIsReadThroughTerms(f *fixture) {
 	}
 }
 
-// Names that are stop words are found, as they are written and in a query of nothing else.
+// Names that are also stop words are found, written among other words and as the whole query.
 func TestNamesThatAreStopWordsAreFound(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -194,7 +194,7 @@ func TestNamesThatAreStopWordsAreFound(t *testing.T) {
 	}
 }
 
-// What a filter leaves out still says what the messages beside it are about.
+// Messages that a filter excludes still say what the messages next to them are about.
 func TestFiltersApplyAfterTheScoring(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -230,14 +230,14 @@ func TestSearchFindsByWordsAndSurroundings(t *testing.T) {
 		f.append(say(recall.User, fmt.Sprintf("Let us talk about topic %d and the weather", i)),
 			say(recall.Assistant, "Sure, go on."))
 	}
-	asked := f.append(say(recall.User, "Where did I park the red bicycle?"), say(recall.Assistant, "Behind the library."))
+	sent := f.append(say(recall.User, "Where did I park the red bicycle?"), say(recall.Assistant, "Behind the library."))
 	got := ids(f.search(recall.Query{Text: "where is my bicycle", AgentID: f.agent, Limit: 3}))
-	if len(got) < 2 || got[0] != asked[0].ID || got[1] != asked[1].ID {
+	if len(got) < 2 || got[0] != sent[0].ID || got[1] != sent[1].ID {
 		t.Errorf("got %v, want the question and its answer first", got)
 	}
 }
 
-// Words next to each other count more than the same words apart.
+// Words next to each other score higher than the same words apart.
 func TestMessagesWithThePhraseComeFirst(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -255,7 +255,7 @@ func TestMessagesWithThePhraseComeFirst(t *testing.T) {
 	}
 }
 
-// A message that was found for its neighbors alone is marked, and each hit says what it gained.
+// A message that was found only because of its neighbors is marked, and each hit says what it gained.
 func TestNeighborsAreMarkedAsContext(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -278,7 +278,7 @@ func TestNeighborsAreMarkedAsContext(t *testing.T) {
 	}
 }
 
-// A message that only is next to one that the query's roles leave out does not score as that one would.
+// If the query's roles exclude a message, a message next to it does not score as high as that one would.
 func TestTheNeighborsOfWhatIsLeftOutScoreLow(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -296,7 +296,7 @@ func TestTheNeighborsOfWhatIsLeftOutScoreLow(t *testing.T) {
 	}
 }
 
-// Messages that have a word of the query are no context, however many have it.
+// Messages with a word of the query are never marked as context, however many there are.
 func TestMessagesThatHaveAWordAreNoContext(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

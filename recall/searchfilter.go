@@ -12,30 +12,30 @@ import (
 	"github.com/loci-memory/loci/embed/rank"
 )
 
-// searchFilter is what a search may see: the messages of a conversation, of an agent, or of the organization, narrowed
-// by its query.
+// searchFilter selects the messages that a search may see: those of a conversation, an agent or the organization,
+// narrowed by the query.
 type searchFilter struct {
 	org          db.Org
-	agent        int64 // 0 is all
-	conversation int64 // 0 is all of the agent
-	rows         int   // the number of messages, at most
+	agent        int64 // 0: all agents
+	conversation int64 // 0: all conversations of the agent
+	rows         int   // an upper bound of the number of messages
 	periods      []period
-	after        int64   // the message that the page is behind; 0 for the first page
-	guessed      bool    // q.Text is another spelling of what was asked for
-	deleted      []int64 // conversations whose messages are hidden
-	copies       []int64 // conversations of which copied messages are left out, as another one has them too
-	copiedTo     []int   // the position of the last that is left out, of each of copies
+	after        int64   // key of the message after which the page begins; 0 for the first page
+	guessed      bool    // q.Text is another spelling of the query
+	deleted      []int64 // conversations with hidden messages
+	copies       []int64 // conversations that begin with copied messages to leave out
+	copiedTo     []int   // for each of copies, the position of the last message to leave out
 	q            Query
 
-	// The model already sees the messages of visibleIn, which may be 0, from position visibleFrom on, but not those at the
-	// positions unshown, and those at the positions visibleKept.
+	// The model already sees the messages of conversation visibleIn (0: none) from position visibleFrom on, except those
+	// at unshown, and those at visibleKept.
 	visibleIn   int64
 	visibleFrom int
 	visibleKept []int
 	unshown     []int
 }
 
-// searchFilter returns what a query may see. ErrNotFound if the agent or the conversation does not exist.
+// searchFilter returns the filter for a query. ErrNotFound if the agent or the conversation does not exist.
 func (s *Store) searchFilter(ctx context.Context, org db.Org, q Query) (searchFilter, error) {
 	periods, err := q.periods(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Store) searchFilter(ctx context.Context, org db.Org, q Query) (searchFi
 	return f, s.countMessages(ctx, &f, asking)
 }
 
-// asking returns the conversation whose model asks; 0 if the query names none.
+// asking returns the key of the conversation in which the model asks; 0 if the query names none.
 func (s *Store) asking(ctx context.Context, f searchFilter) (int64, error) {
 	if f.conversation != 0 || f.q.Asking == "" || f.agent == 0 {
 		return f.conversation, nil
@@ -84,8 +84,8 @@ func (s *Store) asking(ctx context.Context, f searchFilter) (int64, error) {
 	return c.Key, err
 }
 
-// excludeVisible excludes the messages of a conversation (0 is the default one) that the model sees, because no summary
-// replaces them. Of a conversation without a summary it excludes nothing: how much the model sees of it is unknown.
+// excludeVisible excludes messages that the model sees in a conversation (0: the default one) because no summary
+// replaces them. If the conversation has no summary, it excludes nothing: how much of it the model sees is unknown.
 func (s *Store) excludeVisible(ctx context.Context, f *searchFilter, conversation int64) error {
 	type row struct {
 		Key          int64 `db:"key"`
@@ -109,8 +109,9 @@ func (s *Store) excludeVisible(ctx context.Context, f *searchFilter, conversatio
 	return err
 }
 
-// countMessages counts what a search reads, and finds the conversations that it does not read: deleted ones and, unless
-// it is of one conversation, the forks in which sub-agents work. The model of such a fork sees its own.
+// countMessages counts the messages that a search reads, and lists the conversations that it does not read: deleted
+// ones and, unless one conversation is searched, the forks in which sub-agents work. The model in such a fork can
+// search its own fork.
 func (s *Store) countMessages(ctx context.Context, f *searchFilter, asking int64) error {
 	type row struct {
 		Rows    int     `db:"rows"`
@@ -132,8 +133,8 @@ func (s *Store) countMessages(ctx context.Context, f *searchFilter, asking int64
 // narrows reports whether the query leaves out messages by their roles or times.
 func (f searchFilter) narrows() bool { return len(f.q.Roles) > 0 || f.q.Start != nil || f.q.End != nil }
 
-// wide returns the filter without the query's roles and times: the messages that these leave out add to the scores of
-// their neighbors.
+// wide returns the filter without the query's roles and times. The messages that these exclude still add to the scores
+// of their neighbors.
 func (f searchFilter) wide() searchFilter {
 	f.q.Roles, f.q.Start, f.q.End = nil, nil, nil
 	return f
@@ -150,11 +151,11 @@ func (f searchFilter) filters() []rank.Filter {
 	return all
 }
 
-// maxPeriods is the most times named by one query that are searched by themselves.
+// maxPeriods is how many of a query's times are searched separately.
 const maxPeriods = 4
 
-// searchedPeriods returns the times whose messages are found whatever they say: those of at most a week, and those of a
-// query that asks for nothing else.
+// searchedPeriods returns the times that find messages whatever these say: times of at most a week, and all times if
+// the query asks for nothing else.
 func (f searchFilter) searchedPeriods() (all []period) {
 	for _, p := range f.periods {
 		if p.short() || p.bonus == onlyTimeBonus {
@@ -164,7 +165,7 @@ func (f searchFilter) searchedPeriods() (all []period) {
 	return all[:min(len(all), maxPeriods)]
 }
 
-// during returns the filter for a time alone.
+// during returns the filter for one time alone.
 func (f searchFilter) during(p period) searchFilter {
 	start, end := p.from, p.to.Add(-resolution)
 	if f.q.Start != nil && f.q.Start.After(start) {
@@ -187,7 +188,7 @@ func (f searchFilter) sql() rank.Filter {
 	}
 }
 
-// condition returns a condition on rows $ of messages or of their vectors, and its arguments.
+// condition returns a condition on rows of messages or of their vectors, and its arguments. $ stands for the row.
 func (f searchFilter) condition() (string, pgx.StrictNamedArgs) {
 	where := `$.org = @org AND $.conversation_key <> ALL (@deleted)`
 	args := pgx.StrictNamedArgs{"org": f.org, "deleted": f.deleted}
@@ -215,12 +216,12 @@ func (f searchFilter) condition() (string, pgx.StrictNamedArgs) {
 		args["copied_to"] = f.copiedTo
 	}
 	if len(f.q.Roles) == 0 {
-		where += ` AND $.role <> 'summary'` // the log has what a summary says
+		where += ` AND $.role <> 'summary'` // the log has everything that a summary says
 	}
 	return where + ` AND ` + f.wanted(args), args
 }
 
-// wanted returns the condition on rows $ that the query's roles and times make, and adds its arguments to args.
+// wanted returns the condition from the query's roles and times, and adds its arguments to args. $ stands for the row.
 func (f searchFilter) wanted(args pgx.StrictNamedArgs) string {
 	where := `true`
 	if len(f.q.Roles) > 0 {
@@ -238,12 +239,12 @@ func (f searchFilter) wanted(args pgx.StrictNamedArgs) string {
 	return where
 }
 
-// statisticsScope names the messages that the word statistics are of, whatever else the query filters by.
+// statisticsScope names the messages that word statistics are counted over, whatever else the query filters by.
 func (f searchFilter) statisticsScope() string {
 	return fmt.Sprint(f.org, f.agent, f.conversation, f.q.WithReset)
 }
 
-// sample reads the terms of up to lexicon.SampleRows messages, evenly spread over the conversation, the agent or the
+// sample reads the terms of up to lexicon.SampleRows messages, spread evenly over the conversation, the agent or the
 // organization.
 func (s *Store) sample(ctx context.Context, f searchFilter) (*lexicon.IDF, error) {
 	place, rows := "key", `org = @org`
@@ -273,8 +274,8 @@ func (s *Store) sample(ctx context.Context, f searchFilter) (*lexicon.IDF, error
 	return lexicon.NewIDF(terms, f.rows), err
 }
 
-// searchedLineage is lineageOf for a search of an agent or of the organization: the forks in which sub-agents work are
-// gone, but for the one whose model asks.
+// searchedLineage is lineageOf for a search of an agent or of the organization. Forks in which sub-agents work count as
+// gone, except the fork in which the asking model works.
 func (s *Store) searchedLineage(ctx context.Context, org db.Org, f searchFilter, asking int64) (lineage, error) {
 	l, err := s.lineageOf(ctx, org, f.agent, f.q.WithReset)
 	for key, b := range l {

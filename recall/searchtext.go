@@ -10,20 +10,20 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// pieceBytes is the most of a text whose words are weighed together. The row of a message has the words of the first
-// pieceBytes; a longer text is found by its pieces, the first among them.
+// pieceBytes is the longest text with words that are weighed together. A message's row has the words of its first
+// pieceBytes. A longer text is found by its pieces; the first piece is one of them.
 const pieceBytes = 16 << 10
 
-// repeatsLog reports whether a tool returns messages of the log, which a search finds where they were said.
+// repeatsLog reports whether a tool returns messages of the log. A search finds those where they were first said.
 func repeatsLog(tool string) bool {
 	return slices.Contains([]string{"conversation_search", "expand", "search_memory"}, tool)
 }
 
-// Searched returns the text that a search finds a message by; empty if no search finds it.
+// Searched returns the text by which a search finds a message; empty if no search finds it.
 func Searched(m Message) string { return searchText(m.Role, m.Name, m.Content) }
 
-// searchText returns the text that a search finds a message by: its speaker, and what it says, thinks, calls and
-// returns. It is empty for system prompts, which have words of every subject.
+// searchText returns the text by which a search finds a message: its speaker, and what it says, thinks, calls and
+// returns. It is empty for system prompts, because they have words of every subject.
 func searchText(role Role, name *string, parts []Part) string {
 	if role == System {
 		return ""
@@ -36,17 +36,17 @@ func searchText(role Role, name *string, parts []Part) string {
 		}
 		texts = append(append(texts, p.Stdout...), p.Stderr...)
 	}
-	said := joinTexts(texts)
-	if said == "" {
+	text := joinTexts(texts)
+	if text == "" {
 		return ""
 	}
 	if name != nil && *name != "" {
-		said = *name + ": " + said
+		text = *name + ": " + text
 	}
-	return said
+	return text
 }
 
-// ArgumentTexts returns the strings in a call's arguments, in the order of their names; the arguments whole if they are
+// ArgumentTexts returns the strings in a call's arguments, ordered by the arguments' names; the whole input if it is
 // not JSON.
 func ArgumentTexts(input string) []string {
 	var value any
@@ -72,7 +72,7 @@ func stringsIn(value any, found []string) []string {
 	return found
 }
 
-// pieces returns a text in parts of at most pieceBytes, which end with a line where there is one.
+// pieces splits a text into parts of at most pieceBytes. A part ends with a line if it contains a line end.
 func pieces(text string) (all []string) {
 	for len(text) > pieceBytes {
 		piece := db.Beginning(text, pieceBytes)
@@ -84,11 +84,11 @@ func pieces(text string) (all []string) {
 	return append(all, text)
 }
 
-// termsPerLength is about how many searchable terms a text has for each of its termLength.
+// termsPerLength is about how many searchable terms a text has per unit of termLength.
 const termsPerLength = 0.5
 
-// termLength returns the length of a text for ranking: one for four characters of ASCII, and one for each other
-// character. It does not follow the estimate of tokens, so that a better estimate keeps the ranking.
+// termLength returns a text's length for ranking: four ASCII characters count as one, and so does each other character.
+// It does not depend on the estimate of tokens, so that a better estimate leaves the ranking as it is.
 func termLength(text string) int {
 	ascii, others := 0, 0
 	for _, r := range text {

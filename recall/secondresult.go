@@ -9,15 +9,15 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// answeredCall is a stored call that has a result, with the place of the message of the result.
+// answeredCall is a stored call with a result, and the place of the message with that result.
 type answeredCall struct {
 	Appended
 	CallID  string `db:"call_id"`
-	Content []Part `db:"content"` // of the message
+	Content []Part `db:"content"` // the message's content
 }
 
-// dropRepeatedResults returns entries without those whose results the log has already, of which it notes the places.
-// calls are the entries' own. A DraftError if an entry has another result of a call that has one.
+// dropRepeatedResults drops entries if the log already has their results, and notes the places of those. calls pairs
+// the calls and results of the entries. DraftError if an entry has a different result for a call that already has one.
 func (a *appending) dropRepeatedResults(ctx context.Context, fresh []*entry, calls *pairing) ([]*entry, error) {
 	var ids []string
 	for _, e := range fresh {
@@ -33,15 +33,15 @@ func (a *appending) dropRepeatedResults(ctx context.Context, fresh []*entry, cal
 	once := slices.Clone(fresh)
 	for _, e := range fresh {
 		for _, id := range orphansOf(e.Content) {
-			first, has := answered[id]
+			first, isAnswered := answered[id]
 			switch {
 			case calls.answers(id):
 				return nil, &DraftError{At: e.at, Err: db.Invalid("the call %q has two results in the request: send one",
 					db.Short(id))}
-			case has && !first.repeatedBy(e.Content):
+			case isAnswered && !first.repeatedBy(e.Content):
 				return nil, &DraftError{At: e.at, Err: db.Conflict("the call %q has a result already, in %s, which stays: "+
 					"leave this one out", db.Short(id), first.ID)}
-			case has:
+			case isAnswered:
 				a.out[e.at] = first.Appended
 				a.out[e.at].Repeated, a.out[e.at].Orphans = true, []string{}
 				once = slices.DeleteFunc(once, func(other *entry) bool { return other == e })
@@ -51,7 +51,7 @@ func (a *appending) dropRepeatedResults(ctx context.Context, fresh []*entry, cal
 	return once, nil
 }
 
-// answeredCalls reads the newest call of each of some ids that has a result, by these.
+// answeredCalls maps call id → the newest call with this id that has a result.
 func (a *appending) answeredCalls(ctx context.Context, ids []string) (map[string]answeredCall, error) {
 	list, err := db.All[answeredCall](ctx, a.db, `
 		SELECT DISTINCT ON (t.call_id) t.call_id, 'message-' || m.id AS id, m.seq, m.position, m.tokens, m.otid, m.content,
@@ -67,20 +67,21 @@ func (a *appending) answeredCalls(ctx context.Context, ids []string) (map[string
 	return answered, err
 }
 
-// answers reports whether the entries have a result that is paired with a call of an id.
+// answers reports whether the entries contain a result that is paired with the call with this id.
 func (p *pairing) answers(id string) bool {
 	is := func(c *toolCall) bool { return c.ID == id && c.result != nil }
 	return slices.ContainsFunc(p.made, is) || slices.ContainsFunc(p.answered, is)
 }
 
-// repeatedBy reports whether all parts of a message are results that the call's message has.
+// repeatedBy reports whether every part of content is a result that the message of c also has.
 func (c answeredCall) repeatedBy(content []Part) bool {
 	return !slices.ContainsFunc(content, func(p Part) bool {
 		return p.Type != ToolReturn || !slices.ContainsFunc(c.Content, p.sameResult)
 	})
 }
 
-// sameResult reports whether two results of a call say the same. What a long one shows names its own Clip.
+// sameResult reports whether two results of a call say the same. The id of a Clip, which a long result's text names,
+// may differ.
 func (p Part) sameResult(other Part) bool {
 	same := other.Type == ToolReturn && p.CallID == other.CallID && p.IsError == other.IsError &&
 		slices.EqualFunc(p.Images, other.Images, sameJSON) && slices.Equal(p.ImagesAt, other.ImagesAt)

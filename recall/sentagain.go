@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// unanswered is a message of a turn that failed.
+// unanswered is a message of a failed turn.
 type unanswered struct {
 	Called   bool    `db:"called"` // an answer with calls came after it
 	Position int     `db:"position"`
@@ -19,8 +19,8 @@ type unanswered struct {
 	Content  []Part  `db:"content"`
 }
 
-// replaceFailed keeps a text in the view once that fresh entries say again after its turn failed: the failed message
-// leaves the view or, if its turn goes on, the entry does not come into it. The log keeps both.
+// replaceFailed makes sure that a text stands only once in the view if its turn failed and a new entry repeats it. The
+// failed message leaves the view; if its turn goes on, the new entry stays out of the view instead. The log keeps both.
 func (a *appending) replaceFailed(ctx context.Context, fresh []*entry) error {
 	if a.restores || a.end.Refusal == nil || a.end.Refusal.Failed == nil {
 		return nil
@@ -30,7 +30,7 @@ func (a *appending) replaceFailed(ctx context.Context, fresh []*entry) error {
 		return err
 	}
 	answers := slices.ContainsFunc(fresh, func(e *entry) bool { return e.Role == Assistant })
-	again, left := Refused{Status: a.end.Refusal.Failed.Status, Again: true,
+	again, leaving := Refused{Status: a.end.Refusal.Failed.Status, Again: true,
 		Message: "The turn failed, and the text was sent again."}, []int{}
 	for _, m := range failed {
 		e := saidAgain(m, fresh)
@@ -40,10 +40,10 @@ func (a *appending) replaceFailed(ctx context.Context, fresh []*entry) error {
 			e.Refused = &again
 			a.end.HiddenTokens += int64(e.tokens)
 		default:
-			left, a.end.HiddenTokens = append(left, m.Position), a.end.HiddenTokens+int64(m.Tokens)
+			leaving, a.end.HiddenTokens = append(leaving, m.Position), a.end.HiddenTokens+int64(m.Tokens)
 		}
 	}
-	if len(left) == 0 && !slices.ContainsFunc(fresh, func(e *entry) bool { return e.Refused == &again }) {
+	if len(leaving) == 0 && !slices.ContainsFunc(fresh, func(e *entry) bool { return e.Refused == &again }) {
 		return nil
 	}
 	a.end.Version++
@@ -53,12 +53,12 @@ func (a *appending) replaceFailed(ctx context.Context, fresh []*entry) error {
 		)
 		UPDATE conversations
 		SET frame = frame + 1, hidden_tokens = $5, reported_tokens = 0, reported_position = 0
-		WHERE org = $1 AND key = $2`, a.org, a.end.Key, left, again, min(a.end.HiddenTokens, a.end.Tokens))
+		WHERE org = $1 AND key = $2`, a.org, a.end.Key, leaving, again, min(a.end.HiddenTokens, a.end.Tokens))
 	return db.Error(err)
 }
 
-// unanswered returns the messages of the view whose turns failed without an answer that ended them; none if the last
-// failed turn went on since.
+// unanswered returns the messages of the view if their turns failed without a final answer; none if the last failed
+// turn has since gone on.
 func (a *appending) unanswered(ctx context.Context) ([]unanswered, error) {
 	const ofView = ` WHERE org = $1 AND conversation_key = $2 AND NOT is_err AND purpose = '' AND refused IS NULL`
 	failed := a.end.Refusal.Failed
@@ -79,7 +79,7 @@ func (a *appending) unanswered(ctx context.Context) ([]unanswered, error) {
 		ORDER BY position`, a.org, a.end.Key, failed.At, a.end.FirstVisible, a.end.Kept)
 }
 
-// saidAgain returns the first of some entries that says what a message does, of the same sender; nil if none does.
+// saidAgain returns the first entry that says the same as m and has the same sender; nil if there is none.
 func saidAgain(m unanswered, fresh []*entry) *entry {
 	for _, e := range fresh {
 		if e.Role == m.Role && e.Refused == nil && sameText(e.SenderID, m.Sender) &&

@@ -20,15 +20,15 @@ import (
 // seqRange is a range of an agent's log, both ends included.
 type seqRange struct {
 	from, to     int64
-	conversation string // to read from, an id or DefaultConversation; empty is that of the range's first message
+	conversation string // an id or DefaultConversation; empty: that of the first message
 }
 
-// seqRangeForm matches the ways in which summaries and models name a range: "seq 120-188", "[seq 120–188]", "120-188"
+// seqRangeForm matches the ways in which summaries and models write a range: "seq 120-188", "[seq 120–188]", "120-188"
 // or "seq 120".
 var seqRangeForm = regexp.MustCompile(
 	`^\[?\s*(?:seq(?:uence)?\.?\s*(\d+)(?:\s*(?:[-–—]|\.\.|to)\s*(\d+))?|(\d+)\s*[-–—]\s*(\d+))\s*\]?$`)
 
-// parseSeqRange reads the name of a range; ok is false if the text is not one.
+// parseSeqRange reads a range as a model writes it. ok is false if the text is not a range.
 func parseSeqRange(text string) (r seqRange, ok bool) {
 	m := seqRangeForm.FindStringSubmatch(strings.ToLower(strings.TrimSpace(text)))
 	if m == nil {
@@ -38,19 +38,19 @@ func parseSeqRange(text string) (r seqRange, ok bool) {
 	if last == "" {
 		last = first
 	}
-	r.from, _ = strconv.ParseInt(first, 10, 64) // a number beyond int64 is read as the largest
+	r.from, _ = strconv.ParseInt(first, 10, 64) // a number beyond int64 is read as the largest int64
 	r.to, _ = strconv.ParseInt(last, 10, 64)
 	return r, true
 }
 
-// maxSeqRangeBytes bounds the stored content, with the long results, of the messages that are read as one text.
+// maxSeqRangeBytes bounds the messages that are read as one text: their stored content and their long results.
 const maxSeqRangeBytes = 64 << 20
 
-// seqRangeText returns the messages of a range as one text, each with its seq, its time in UTC and its speaker, and
-// with its long results whole; lines after the first of a message are indented. They are of one conversation, that of
-// the range's first message; summaries and system prompts are left out. Copies of messages that are gone, or that are
-// not of the range's conversation, are read in their place, under the seqs of the originals. ErrInvalid if they have
-// more than most bytes.
+// seqRangeText returns the messages of a range as one text. Each message has its seq, its time in UTC, its speaker, and
+// its long results whole; its lines after the first are indented. Summaries and system prompts are left out. All
+// messages are of one conversation: r.conversation or, if that is empty, the conversation of the range's first message.
+// Messages that are gone, or belong to another conversation, are read from their copies, under the seqs of the
+// originals. ErrInvalid if the messages have more than most bytes.
 func (s *Store) seqRangeText(ctx context.Context, org db.Org, agentID string, r seqRange, most int64) (text, error) {
 	if r.from > r.to {
 		return text{}, db.Invalid("the range %d-%d ends before it begins", r.from, r.to)
@@ -77,7 +77,7 @@ func (s *Store) seqRangeText(ctx context.Context, org db.Org, agentID string, r 
 	return text{bytes: size, pieces: s.rangeLines(ctx, org, source, r)}, nil
 }
 
-// originals are the messages that a range names. A page of them is behind the position @after.
+// originals are the messages that a range names. The page begins after position @after.
 const originals = `
 	WITH o AS MATERIALIZED (
 		SELECT position, seq FROM messages
@@ -85,21 +85,21 @@ const originals = `
 		  AND position > @after
 	)`
 
-// inRange are the messages that are read in their place.
+// inRange are the messages that are read for originals: the same ones, or copies of them.
 const inRange = ` FROM ` + messageTables + `
 	JOIN o ON o.position = m.position
 	WHERE m.org = @org AND m.conversation_key = @read AND m.position <= @end AND ` + isSaid
 
-// args are those of originals and inRange.
+// args are the arguments for originals and inRange.
 func (at source) args(org db.Org, r seqRange) pgx.StrictNamedArgs {
 	return pgx.StrictNamedArgs{"org": org, "agent": at.agent, "from": r.from, "to": r.to, "named": at.Named,
 		"read": at.Read, "end": at.end, "after": 0}
 }
 
-// rangeLines yields the lines of each message of a range.
-func (s *Store) rangeLines(ctx context.Context, org db.Org, at source, r seqRange) iter.Seq2[string, error] {
+// rangeLines yields each message of a range as lines.
+func (s *Store) rangeLines(ctx context.Context, org db.Org, src source, r seqRange) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for page, err := range s.rangePages(ctx, org, at, r) {
+		for page, err := range s.rangePages(ctx, org, src, r) {
 			for _, m := range page {
 				if err = ctx.Err(); !yield(m.line(), err) || err != nil {
 					return
@@ -113,10 +113,10 @@ func (s *Store) rangeLines(ctx context.Context, org db.Org, at source, r seqRang
 	}
 }
 
-// rangePages yields the messages of a range with their long results whole, about pageBytes of them at a time.
-func (s *Store) rangePages(ctx context.Context, org db.Org, at source, r seqRange) iter.Seq2[[]Message, error] {
+// rangePages yields the messages of a range with their long results whole, in pages of about pageBytes.
+func (s *Store) rangePages(ctx context.Context, org db.Org, src source, r seqRange) iter.Seq2[[]Message, error] {
 	return func(yield func([]Message, error) bool) {
-		args := at.args(org, r)
+		args := src.args(org, r)
 		for most := copiedAtOnce; ; {
 			args["most"] = most
 			page, isWhole, err := db.Within(ctx, s.db, db.Budget[Message]{Bytes: pageBytes}, originals+`
@@ -141,8 +141,8 @@ func (s *Store) rangePages(ctx context.Context, org db.Org, at source, r seqRang
 	}
 }
 
-// withinPage yields messages so that the long results of those that are together have at most pageBytes, or are of one
-// message.
+// withinPage yields messages in groups. The long results of a group have at most pageBytes, unless the group is a
+// single message.
 func withinPage(messages []Message) iter.Seq[[]Message] {
 	return func(yield func([]Message) bool) {
 		for len(messages) > 0 {
@@ -170,19 +170,19 @@ func (m Message) clipBytes() (n int) {
 	return n
 }
 
-// isSaid is the condition that a message m of a conversation c is no summary and no system prompt.
+// isSaid is a condition: message m of conversation c is neither a summary nor a system prompt.
 const isSaid = `m.role <> 'summary' AND m.position <> ALL (c.prompts)`
 
-// source says where a range is read.
+// source says where the messages of a range are read.
 type source struct {
-	Named int64 `db:"named"` // the key of the conversation of the range's messages
-	Read  int64 `db:"read"`  // the same, or the conversation whose copies of them are read
-	end   int   // the position of the last message that both have
-	agent int64 // the key of the agent
+	Named int64 `db:"named"` // key of the conversation that has the range's messages
+	Read  int64 `db:"read"`  // key of the conversation to read: Named, or one with copies of its messages
+	end   int   // position of the last message that both have
+	agent int64 // the agent's key
 }
 
 // rangeSource returns where a range is read: in the conversation of its first message or, if that is gone or not the
-// range's, in one that has copies of its messages. ErrNotFound if no message is there.
+// range's conversation, in one with copies of the messages. ErrNotFound if no message is there.
 func (s *Store) rangeSource(ctx context.Context, org db.Org, agentID string, r seqRange) (source, error) {
 	agent, err := db.AgentKey(ctx, s.db, org, agentID)
 	if err != nil {
@@ -201,10 +201,10 @@ func (s *Store) rangeSource(ctx context.Context, org db.Org, agentID string, r s
 	return s.copiedSource(ctx, org, agent, r)
 }
 
-// lastPosition is after every message.
+// lastPosition is behind every message.
 const lastPosition = 1<<31 - 1
 
-// copiedSource returns where the copies of a range's messages are.
+// copiedSource returns the conversation with copies of a range's messages.
 func (s *Store) copiedSource(ctx context.Context, org db.Org, agent int64, r seqRange) (source, error) {
 	l, err := s.lineageOf(ctx, org, agent, false)
 	if err != nil || len(l) == 0 {
@@ -238,8 +238,7 @@ func (s *Store) copiedSource(ctx context.Context, org db.Org, agent int64, r seq
 	return source{}, cmp.Or(err, db.ErrNotFound)
 }
 
-// line returns a message with its seq, its time in UTC and its speaker, as a line or more, of which only the first is
-// not indented.
+// line returns a message with its seq, its time in UTC and its speaker. All its lines but the first are indented.
 func (m Message) line() string {
 	who := string(m.Role)
 	if m.Name != nil && *m.Name != "" {
@@ -252,9 +251,9 @@ func (m Message) line() string {
 // endsName reports whether a character could end a name in the head of a message.
 func endsName(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("[]:", r) }
 
-// indented returns a text of several lines behind a head, with those after the first moved in and its stray line ends
-// marked, so that none of it can pass for the first line of a message. It ends with its line. A text may have 16 MiB:
-// it is copied once.
+// indented puts head before text, indents the lines after the first, and marks stray line ends, so that no part of text
+// can pass for the first line of a message. The result ends with a line end. The text may have 16 MiB, so it is copied
+// only once.
 func indented(head, text string) string {
 	text = frame.MarkLineEnds(strings.TrimRight(text, "\n"))
 	var b strings.Builder

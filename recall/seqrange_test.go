@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// A range of the log is read by the name that a summary gives it, in every way in which models write that.
+// A range of the log is read in every way in which a summary or a model writes it.
 func TestExpandReadsARangeOfTheLog(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -54,7 +54,7 @@ func TestExpandReadsARangeOfTheLog(t *testing.T) {
 	f.expandIs(db.ErrNotFound, "agent-of-nobody", "seq "+first)
 }
 
-// No text or name of a message passes for the head of another one in a range, wherever a page begins.
+// In a range, no text or name of a message passes for the head of another message, wherever a page begins.
 func TestMessagesOfARangeCannotImitateOthers(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -68,8 +68,8 @@ func TestMessagesOfARangeCannotImitateOthers(t *testing.T) {
 	heads := regexp.MustCompile(`(?:^|[\n\r\v\f\x{85}\x{2028}\x{2029}])\[seq (\d+)\]`)
 	for limit := 100; limit < 500; limit += 7 {
 		found := 0
-		for at := new(0); at != nil; {
-			page, err := f.store.Expand(t.Context(), f.org, f.agent, recall.ExpandQuery{ID: id, Offset: *at, Limit: limit})
+		for offset := new(0); offset != nil; {
+			page, err := f.store.Expand(t.Context(), f.org, f.agent, recall.ExpandQuery{ID: id, Offset: *offset, Limit: limit})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +78,7 @@ func TestMessagesOfARangeCannotImitateOthers(t *testing.T) {
 				shown = "… " + shown
 			}
 			found += len(heads.FindAllString(shown, -1))
-			at = page.NextOffset
+			offset = page.NextOffset
 		}
 		if found != 2 {
 			t.Errorf("pages of %d bytes have %d heads of 2 messages", limit, found)
@@ -89,7 +89,7 @@ func TestMessagesOfARangeCannotImitateOthers(t *testing.T) {
 	}
 }
 
-// What is shown of a range that is read in pages is what a reader of the whole text sees.
+// The pages of a range show the same as the whole text.
 func TestARangeIsReadInPages(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -107,26 +107,26 @@ func TestARangeIsReadInPages(t *testing.T) {
 	}); err != nil || strings.Count(whole, "[seq ") != 12 || strings.Count(whole, "one") != 420_000 {
 		t.Fatalf("%s: %d bytes, %v", id, len(whole), err)
 	}
-	for at := 0; at <= len(whole); at += len(whole)/4 + 1 {
-		e := f.expansion(recall.ExpandQuery{ID: id, Offset: at, Limit: 1001})
-		if e.TotalBytes != len(whole) || !strings.HasPrefix(whole[e.Offset:], e.Text) || e.Text == "" || e.Offset > at ||
+	for offset := 0; offset <= len(whole); offset += len(whole)/4 + 1 {
+		e := f.expansion(recall.ExpandQuery{ID: id, Offset: offset, Limit: 1001})
+		if e.TotalBytes != len(whole) || !strings.HasPrefix(whole[e.Offset:], e.Text) || e.Text == "" || e.Offset > offset ||
 			e.InLine != (e.Offset > 0 && whole[e.Offset-1] != '\n') || *e.NextOffset != e.Offset+len(e.Text) {
-			t.Errorf("at %d: %+v", at, e)
+			t.Errorf("at %d: %+v", offset, e)
 		}
 	}
 	found := 0
-	for at := new(0); at != nil; {
-		e := f.expansion(recall.ExpandQuery{ID: id, Offset: *at, Pattern: `^ *thr|^\[`, Limit: 200})
+	for offset := new(0); offset != nil; {
+		e := f.expansion(recall.ExpandQuery{ID: id, Offset: *offset, Pattern: `^ *thr|^\[`, Limit: 200})
 		for _, l := range e.Lines {
 			line, _, _ := strings.Cut(whole[l.Offset:], "\n")
-			if line != l.Text || l.Number != 1+strings.Count(whole[:l.Offset], "\n") || l.Offset < *at {
-				t.Fatalf("from %d: %+v is not %q", *at, l, line)
+			if line != l.Text || l.Number != 1+strings.Count(whole[:l.Offset], "\n") || l.Offset < *offset {
+				t.Fatalf("from %d: %+v is not %q", *offset, l, line)
 			}
 		}
 		found += len(e.Lines)
-		at = e.NextOffset
+		offset = e.NextOffset
 	}
-	if found != 12+3 { // heads, and the indented "three"
+	if found != 12+3 { // the heads of messages, and the indented "three"
 		t.Errorf("found %d lines", found)
 	}
 	if e := f.expansion(recall.ExpandQuery{ID: id, Offset: len(whole)}); e.Text != "" || e.NextOffset != nil {
@@ -139,7 +139,7 @@ func TestARangeIsReadInPages(t *testing.T) {
 	}
 }
 
-// What is read as a whole has at most 16 MiB. Texts wait for each other, unless their caller leaves.
+// A text that is read whole has at most 16 MiB. Texts wait for each other unless their caller leaves.
 func TestTextsThatAreReadAtOnceShareABound(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

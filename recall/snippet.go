@@ -11,8 +11,8 @@ import (
 // snippetBytes is about the length of a snippet.
 const snippetBytes = 400
 
-// snippet returns the part of a text with the most of the query's words, in whole characters. An ellipsis marks omitted
-// text.
+// snippet returns the part of a text that contains the most of the query's words, in whole characters. An ellipsis
+// marks omitted text.
 func snippet(text, query string) string {
 	if len(text) <= snippetBytes {
 		return text
@@ -36,9 +36,9 @@ func snippet(text, query string) string {
 	return s
 }
 
-// bestWindow returns the start of the window of snippetBytes that has the most different terms: of several that
-// overlap, the middle one, because what a query asks for stands around its words. It looks closer only at pieces of a
-// long text that have more of them than the best window so far.
+// bestWindow returns where the window of snippetBytes with the most different terms begins. Among overlapping windows
+// with equally many it returns the middle one, because the answer to a query stands around its words. A piece of a long
+// text is searched only if it has more different terms than the best window so far.
 func bestWindow(text string, terms []int32) int {
 	wanted := map[int32]bool{}
 	for _, t := range terms {
@@ -46,12 +46,12 @@ func bestWindow(text string, terms []int32) int {
 	}
 	const step = snippetBytes / 4
 	best, last, most := 0, 0, 0
-	for at := 0; at < len(text); at += pieceBytes - snippetBytes {
-		end := min(at+pieceBytes, len(text))
-		if different(text[at:end], wanted) <= most {
+	for begin := 0; begin < len(text); begin += pieceBytes - snippetBytes {
+		end := min(begin+pieceBytes, len(text))
+		if different(text[begin:end], wanted) <= most {
 			continue
 		}
-		for from := at; from < end; from += step {
+		for from := begin; from < end; from += step {
 			switch n := different(text[from:min(from+snippetBytes, end)], wanted); {
 			case n > most:
 				best, last, most = from, from, n
@@ -63,7 +63,7 @@ func bestWindow(text string, terms []int32) int {
 	return (best + last) / 2
 }
 
-// different counts the different wanted terms of a text.
+// different counts how many of the wanted terms a text contains.
 func different(text string, wanted map[int32]bool) int {
 	found := map[int32]bool{}
 	for _, t := range lexicon.TermIDs(text) {

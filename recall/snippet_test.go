@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// A snippet has what stands around the words of the query, before them and after them, wherever in the text.
+// A snippet contains what stands around the query's words, before and after them, wherever they are in the text.
 func TestASnippetHasWhatStandsAroundTheWords(t *testing.T) {
 	t.Parallel()
 	const fact = "KX-1177 is, as Ada told me, the code of the zorbulon11; the number is 4711-0815."

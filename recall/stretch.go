@@ -12,17 +12,17 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// stretch makes an expansion from the pieces of a text, of which it keeps what the expansion shows. TotalBytes is the
-// size of the pieces so far.
+// stretch builds an Expansion from the pieces of a text. It keeps only what the Expansion shows. TotalBytes is the size
+// of the pieces so far.
 type stretch struct {
 	Expansion
-	offset, limit int // asked for
+	offset, limit int // as the caller asked
 	seen          strings.Builder
-	before        byte // the one before Offset
-	number, shown int  // lines so far, and bytes of those in Lines
+	before        byte // the byte before Offset
+	number, shown int  // the number of lines so far; the bytes of the lines kept
 }
 
-// linesOf returns what finds the lines that match a pattern; nil if the pattern is empty.
+// linesOf returns the expression that finds lines with a match; nil if the pattern is empty.
 func linesOf(expression string) (*re2.Regexp, error) {
 	if expression == "" {
 		return nil, nil
@@ -37,8 +37,8 @@ func linesOf(expression string) (*re2.Regexp, error) {
 	return lines, nil
 }
 
-// add adds the next piece of the text. If lines is not nil, it keeps the lines that this finds; else it keeps the
-// bytes from Offset on, up to one character more than limit.
+// add adds the next piece of the text. If lines is nil, it keeps the bytes from Offset on, up to one character more
+// than limit. Otherwise it keeps the lines that match.
 func (e *stretch) add(ctx context.Context, piece string, lines *re2.Regexp) error {
 	begin := e.TotalBytes
 	e.TotalBytes += len(piece)
@@ -58,7 +58,7 @@ func (e *stretch) add(ctx context.Context, piece string, lines *re2.Regexp) erro
 	return nil
 }
 
-// addLines keeps the lines that match, from a byte of the last piece on, as many as the limit allows.
+// addLines keeps the matching lines from byte from of the piece on, as many as the limit allows.
 func (e *stretch) addLines(ctx context.Context, piece string, from int, lines *re2.Regexp) error {
 	if e.Lines == nil {
 		e.Lines = []Line{}
@@ -68,38 +68,39 @@ func (e *stretch) addLines(ctx context.Context, piece string, from int, lines *r
 	}
 	begin := e.TotalBytes - len(piece)
 	e.number += strings.Count(piece[:from], "\n")
-	for at := from; at < len(piece); {
+	for offset := from; offset < len(piece); {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		line, _, _ := strings.Cut(piece[at:], "\n")
+		line, _, _ := strings.Cut(piece[offset:], "\n")
 		if found := lines.FindStringIndex(line); found != nil {
 			if len(e.Lines) == MaxExpandLines || e.shown > 0 && e.shown+len(line) > e.limit {
-				next := begin + at
+				next := begin + offset
 				e.NextOffset = &next
 				return nil
 			}
 			e.shown += len(line)
-			e.Lines = append(e.Lines, Line{Number: e.number + 1, Offset: begin + at, Match: begin + at + found[0],
+			e.Lines = append(e.Lines, Line{Number: e.number + 1, Offset: begin + offset, Match: begin + offset + found[0],
 				Text: strings.Clone(db.Beginning(line, e.limit))})
 		}
 		e.number++
-		at += len(line) + 1
+		offset += len(line) + 1
 	}
 	return nil
 }
 
-// cut makes the text from what was seen of it. A page of a range ends with a line, if a line ends within it.
+// cut makes the Expansion's text from the kept bytes. If the text is a range of messages, it ends with a line where
+// possible.
 func (e *stretch) cut(isRange bool) {
 	seen := e.seen.String()
 	e.Text = db.Beginning(seen, e.limit)
 	if isRange {
 		e.InLine = e.Offset > 0 && e.before != '\n'
-		if e.Offset+len(e.Text) < e.TotalBytes { // the next page begins with a line, not after its indentation
+		if e.Offset+len(e.Text) < e.TotalBytes { // the next page then begins with a line, not behind its indentation
 			e.Text = e.Text[:cmp.Or(strings.LastIndexByte(e.Text, '\n')+1, len(e.Text))]
 		}
 	}
-	if e.Text == "" && seen != "" { // the first character is longer than the limit
+	if e.Text == "" && seen != "" { // the first character alone is longer than the limit
 		_, size := utf8.DecodeRuneInString(seen)
 		e.Text = seen[:size]
 	}

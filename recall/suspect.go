@@ -9,15 +9,15 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Suspects are the messages of a view from before a turn. A provider may refuse a prompt or fail because of one of
-// them, and not say so.
+// Suspects are the messages of a view from before a turn. A provider may refuse or fail a prompt because of one of them
+// without saying which.
 type Suspects struct {
-	All   []Message   // with the summary
-	Parts [][]Message // of All in order: the summary, and each turn; the last answer that ended a turn is a part, too
+	All   []Message   // includes the summary
+	Parts [][]Message // All split: the summary, the turns; the last answer that ended a turn is a part of its own
 }
 
-// Suspects returns the messages of a view from before the turn that some runs made; none if it does not begin with a
-// message of the user, as a turn that goes on with the results of calls.
+// Suspects returns the messages of the view from before the turn of these runs. It returns none if that turn does not
+// begin with a user's message, for example if it continues with the results of calls.
 func (s *Store) Suspects(ctx context.Context, org db.Org, c Conversation, runs []string) (all Suspects, err error) {
 	view, err := s.View(ctx, org, c)
 	if err != nil {
@@ -27,11 +27,11 @@ func (s *Store) Suspects(ctx context.Context, org db.Org, c Conversation, runs [
 	if turn < 0 || view[turn].Role != User {
 		return all, nil
 	}
-	var said, summary []Message
+	var earlier, summary []Message
 	for _, m := range view[1:turn] {
 		switch {
 		case m.Role != Summary:
-			said = append(said, m)
+			earlier = append(earlier, m)
 		case m.Refused == nil:
 			summary = append(summary, m)
 		}
@@ -39,12 +39,12 @@ func (s *Store) Suspects(ctx context.Context, org db.Org, c Conversation, runs [
 	if len(summary) > 0 {
 		all.Parts = append(all.Parts, summary)
 	}
-	if n := lastAnswer(said); n >= 0 {
-		all.Parts = slices.Concat(all.Parts, TurnsOf(said[:n+1]), [][]Message{said[n : n+1]}, TurnsOf(said[n+1:]))
+	if n := lastAnswer(earlier); n >= 0 {
+		all.Parts = slices.Concat(all.Parts, TurnsOf(earlier[:n+1]), [][]Message{earlier[n : n+1]}, TurnsOf(earlier[n+1:]))
 	} else {
-		all.Parts = append(all.Parts, TurnsOf(said)...)
+		all.Parts = append(all.Parts, TurnsOf(earlier)...)
 	}
-	all.All = slices.Concat(summary, said)
+	all.All = slices.Concat(summary, earlier)
 	return all, nil
 }
 
@@ -57,28 +57,28 @@ func lastAnswer(said []Message) int {
 	return n
 }
 
-// suspectSets returns parts of what came before a turn, in the order in which a prompt is to be tried without them:
-// what followed the last answer that ended a turn; that answer, too; its turn; the summary; the last 2, 4, 8, … turns;
-// and all.
-func suspectSets(said, summary []Message) (sets [][]Message) {
-	begun := len(said) // where the last set of said messages begins
+// suspectSets returns sets of earlier messages, in the order in which a prompt is tried without them: what followed the
+// last answer that ended a turn; the same with that answer; with the whole turn of that answer; the summary; the last
+// 2, 4, 8, … turns; everything.
+func suspectSets(earlier, summary []Message) (sets [][]Message) {
+	begun := len(earlier) // index in said where the last set begins
 	add := func(set []Message) {
-		if len(set) > 0 && len(set) < len(said)+len(summary) {
+		if len(set) > 0 && len(set) < len(earlier)+len(summary) {
 			sets = append(sets, set)
 		}
 	}
 	from := func(i int) {
 		if i >= 0 && i < begun {
 			begun = i
-			add(said[i:])
+			add(earlier[i:])
 		}
 	}
-	answered := lastAnswer(said)
-	turns := TurnsOf(said)
-	begins := make([]int, len(turns)) // counted from the last turn
-	for at, i := len(said), len(turns)-1; i >= 0; i-- {
-		at -= len(turns[i])
-		begins[len(turns)-1-i] = at
+	answered := lastAnswer(earlier)
+	turns := TurnsOf(earlier)
+	begins := make([]int, len(turns)) // turns counted from the end
+	for begin, i := len(earlier), len(turns)-1; i >= 0; i-- {
+		begin -= len(turns[i])
+		begins[len(turns)-1-i] = begin
 	}
 	from(answered + 1)
 	from(answered)
@@ -87,13 +87,14 @@ func suspectSets(said, summary []Message) (sets [][]Message) {
 			add(summary)
 		}
 	}
-	if all := append(slices.Clone(summary), said...); len(all) > 0 {
+	if all := append(slices.Clone(summary), earlier...); len(all) > 0 {
 		sets = append(sets, all)
 	}
 	return sets
 }
 
-// Hide takes messages out of the view, in a transaction that is rolled back: it counts nothing.
+// Hide takes messages out of the view. It may only be called in a transaction that is rolled back, because it does not
+// update the counts.
 func (s *Store) Hide(ctx context.Context, org db.Org, c Conversation, messages []Message) error {
 	_, err := s.db.Exec(ctx, `
 		UPDATE messages SET refused = '{}' WHERE org = $1 AND conversation_key = $2 AND position = ANY ($3)`,
@@ -101,9 +102,8 @@ func (s *Store) Hide(ctx context.Context, org db.Org, c Conversation, messages [
 	return db.Error(err)
 }
 
-// LeaveOut takes messages out of the view of a conversation, because a provider fails with them and answers without
-// them. The model is told by the note of p. Nothing else is appended to the conversation until the transaction of the
-// store ends.
+// LeaveOut takes messages out of a conversation's view, because a provider fails with them and answers without them.
+// p.Note tells the model. Nothing else is appended to the conversation until the store's transaction ends.
 func (s *Store) LeaveOut(ctx context.Context, org db.Org, c Conversation, p RefusedPrompt, left []Message) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		r := refusing{Store: s.With(tx), tx: tx, org: org, of: p}

@@ -10,24 +10,24 @@ import (
 // turn is one utterance of a dialogue.
 type turn struct {
 	id, speaker, text string
-	first             bool // of the two speakers, the one who has the agent
+	first             bool // the speaker is the one who has the agent
 	at                time.Time
 }
 
-// question asks for turns of a dialogue, by their ids.
+// question is a question, and the ids of the turns that answer it.
 type question struct {
 	category, text string
 	evidence       []string
 }
 
-// dialogue is what two people said over months, and what can be asked about it.
+// dialogue is what two people said over months, with questions about it.
 type dialogue struct {
 	turns     []turn
 	questions []question
 }
 
-// Categories of questions: the answer stands in the question's words, next to them, in a month that it names, in the
-// last of several versions, in two places, or in other words.
+// Categories of questions. The answer stands with the question's words, next to them, in a month that the question
+// names, in the latest of several versions, in two places, or in other words.
 var categories = []string{"direct", "adjacent", "temporal", "update", "multi-hop", "paraphrase"}
 
 var (
@@ -117,7 +117,7 @@ var (
 	jobs = []string{"nurse", "carpenter", "pilot", "librarian", "surveyor", "baker", "geologist", "translator"}
 )
 
-// smallTalk is said between what matters, and shares words with it.
+// smallTalk stands between the important turns and shares words with them.
 var smallTalk = []string{
 	"How was your week? Mine went by in a blur.", "Honestly, I have not slept enough since Monday.",
 	"That sounds lovely, tell me more.",
@@ -132,7 +132,7 @@ var smallTalk = []string{
 	"Anyway, I have to run. Talk soon!",
 }
 
-// paraphrases are statements with questions that share no word with them.
+// paraphrases are statements, each with a question that shares no word with it.
 var paraphrases = [][2]string{
 	{"I cannot stand cilantro, to me it tastes like soap.", "Which herb does %s dislike?"},
 	{"The doctor put my arm in plaster after I slipped on the ice.", "What injury did %s have in winter?"},
@@ -148,7 +148,7 @@ var paraphrases = [][2]string{
 	{"The orchestra made me first violin!", "Which promotion did %s get in music?"},
 }
 
-// exchanges are a question about a thing, its answer, and what is asked about both.
+// exchanges are a question about a thing, its answer, and a later question about both.
 var exchanges = [][3]string{
 	{"So where did you put the %s in the end?", "At %s's, covered with a sheet.", "Where does %s keep the %s?"},
 	{"Who sold you the %s, by the way?", "A fellow called %s, very polite.", "From whom did %s get the %s?"},
@@ -202,7 +202,7 @@ func (s *script) chat(turns int) {
 
 func pick[T any](s *script, from []T) T { return from[s.IntN(len(from))] }
 
-// scenes each write one thing that is worth remembering, and its question.
+// scenes each write one fact into the dialogue, and a question about it.
 var scenes = []func(s *script){
 	func(s *script) { // direct
 		who, colour, thing, place := s.IntN(2), pick(s, colours), pick(s, things), pick(s, places)
@@ -239,7 +239,7 @@ var scenes = []func(s *script){
 	},
 }
 
-// newDialogue writes a dialogue of a session for each of a year's fortnights.
+// newDialogue writes a dialogue with one session in each fortnight of a year.
 func newDialogue(seed uint64) dialogue {
 	s := &script{Rand: rand.New(rand.NewPCG(seed, 7))}
 	first := s.IntN(len(people))

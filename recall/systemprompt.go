@@ -13,21 +13,21 @@ func instruct(instructions string) Draft {
 	return Draft{Role: System, Content: []Part{{Type: Text, Text: instructions}}}
 }
 
-// SetSystemPrompt appends a system prompt to a conversation, unless it is the current one. It becomes the first message
-// that the model sees.
+// SetSystemPrompt appends a system prompt to a conversation unless it is already the current one. The model sees it as
+// its first message.
 func (s *Store) SetSystemPrompt(ctx context.Context, org db.Org, agentID, conversation, instructions string) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		in := s.With(tx)
+		store := s.With(tx)
 		condition, args := named(org, agentID, conversation)
 		c, err := db.One[Conversation](ctx, tx, conversationRows+` AND `+condition+` FOR NO KEY UPDATE OF c`, args)
 		if err != nil {
 			return s.conversationError(ctx, org, err, agentID, conversation)
 		}
-		current, err := in.prompt(ctx, org, c)
+		current, err := store.prompt(ctx, org, c)
 		if err != nil {
 			return err
 		}
-		redactor, err := in.redactor(ctx, org)
+		redactor, err := store.redactor(ctx, org)
 		if err != nil {
 			return err
 		}
@@ -35,7 +35,7 @@ func (s *Store) SetSystemPrompt(ctx context.Context, org db.Org, agentID, conver
 		if err != nil || len(current.Content) == 1 && current.Content[0].Text == ready.Content[0].Text {
 			return err
 		}
-		appended, err := in.Append(ctx, org, c.AgentID, c.ID, []Draft{instruct(instructions)})
+		appended, err := store.Append(ctx, org, c.AgentID, c.ID, []Draft{instruct(instructions)})
 		if err != nil {
 			return err
 		}

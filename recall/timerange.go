@@ -7,16 +7,16 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// ParseStart reads the start of a time range in ISO 8601: a date, or a date and a time to the minute or finer, with an
-// offset, with Z, or in zone (nil is UTC). It returns nil for an empty text, and a Storable time. ErrInvalid for any
-// other text.
+// ParseStart reads the start of a time range in ISO 8601: a date, or a date with a time to the minute or finer. The
+// time may have an offset or Z; otherwise it is in zone (nil is UTC). It returns nil for an empty text, and otherwise a
+// time that is Storable. ErrInvalid for any other text.
 func ParseStart(text string, zone *time.Location) (*time.Time, error) {
 	at, _, err := parseTime("start_date", text, zone)
 	return storable(at), err
 }
 
-// ParseEnd reads the inclusive end of a time range, as ParseStart reads its start: the last moment of the day, the
-// minute or the second that the text names.
+// ParseEnd reads the inclusive end of a time range in the forms of ParseStart. It returns the last moment of the day,
+// minute or second that the text names.
 func ParseEnd(text string, zone *time.Location) (*time.Time, error) {
 	at, last, err := parseTime("end_date", text, zone)
 	if at == nil {
@@ -25,7 +25,7 @@ func ParseEnd(text string, zone *time.Location) (*time.Time, error) {
 	return storable(&last), err
 }
 
-// ParseUntil reads the exclusive end of a time range, as ParseStart reads its start: a date is the end of that day.
+// ParseUntil reads the exclusive end of a time range in the forms of ParseStart. A date means the end of that day.
 func ParseUntil(text string, zone *time.Location) (*time.Time, error) {
 	at, last, err := parseTime("until", text, zone)
 	if at != nil && last.Sub(*at) > time.Hour {
@@ -34,10 +34,10 @@ func ParseUntil(text string, zone *time.Location) (*time.Time, error) {
 	return storable(at), err
 }
 
-// resolution is that of Postgres' timestamps.
+// resolution is the resolution of Postgres' timestamps.
 const resolution = time.Microsecond
 
-// timeForms are the times that may follow a date, with the duration that each names.
+// timeForms are the forms of times that may follow a date, with the duration that each form names.
 var timeForms = []struct {
 	layout string
 	lasts  time.Duration
@@ -46,37 +46,37 @@ var timeForms = []struct {
 	{"2006-01-02T15:04:05", time.Second},
 }
 
-// parseTime returns the first and the last moment that a text names; nil if it is empty.
+// parseTime returns the first and the last moment of what a text names; nil if the text is empty.
 func parseTime(field, text string, zone *time.Location) (first *time.Time, last time.Time, err error) {
 	if zone == nil {
 		zone = time.UTC
 	}
-	given := strings.ToUpper(strings.TrimSpace(text))
-	if given == "" {
+	trimmed := strings.ToUpper(strings.TrimSpace(text))
+	if trimmed == "" {
 		return nil, time.Time{}, nil
 	}
-	if day, err := time.ParseInLocation(time.DateOnly, given, zone); err == nil {
+	if day, err := time.ParseInLocation(time.DateOnly, trimmed, zone); err == nil {
 		return &day, day.AddDate(0, 0, 1).Add(-resolution), nil
 	}
-	given = strings.Replace(given, " ", "T", 1)
+	trimmed = strings.Replace(trimmed, " ", "T", 1)
 	for _, form := range timeForms {
 		for _, offset := range []string{"", "Z07:00", "Z0700", "Z07"} {
-			at, err := time.ParseInLocation(form.layout+offset, given, zone)
+			moment, err := time.ParseInLocation(form.layout+offset, trimmed, zone)
 			if err != nil {
 				continue
 			}
-			if strings.ContainsAny(given, ".,") { // a fraction names a moment
-				return &at, at, nil
+			if strings.ContainsAny(trimmed, ".,") { // a time with a fraction names a single moment
+				return &moment, moment, nil
 			}
-			return &at, at.Add(form.lasts - resolution), nil
+			return &moment, moment.Add(form.lasts - resolution), nil
 		}
 	}
 	return nil, time.Time{}, db.Invalid("Invalid %s format: %s. Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)",
 		field, db.Short(text))
 }
 
-// Storable returns the moment nearest to a given one whose year JSON and Postgres can write in any zone: from
-// 0001-01-01T00:00:00Z to 9999-12-30T23:59:59.999999Z.
+// Storable returns the moment nearest to at that JSON and Postgres can write in every zone: from 0001-01-01T00:00:00Z
+// to 9999-12-30T23:59:59.999999Z.
 func Storable(at time.Time) time.Time {
 	first := time.Date(1, time.January, 1, 0, 0, 0, 0, time.UTC)
 	last := time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC).Add(-resolution)
@@ -89,7 +89,7 @@ func Storable(at time.Time) time.Time {
 	return at
 }
 
-// storable is Storable of a moment that may be nil.
+// storable is Storable, and nil for nil.
 func storable(at *time.Time) *time.Time {
 	if at == nil {
 		return nil

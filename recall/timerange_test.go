@@ -54,7 +54,7 @@ func TestTimesAreReadAsTheyAreWritten(t *testing.T) {
 	}
 }
 
-// The first and the last days of the calendar, and those that an offset moves out of it, are times like others.
+// The first and last days of the calendar, and times that an offset moves beyond them, are read like other times.
 func TestTimesAtTheEndsOfTheCalendarAreTheNearestThatCanBeStored(t *testing.T) {
 	t.Parallel()
 	const first, last = "0001-01-01T00:00:00Z", "9999-12-30T23:59:59.999999Z"
@@ -69,12 +69,12 @@ func TestTimesAtTheEndsOfTheCalendarAreTheNearestThatCanBeStored(t *testing.T) {
 		{"0001-01-01", first, "0001-01-01T23:59:59.999999Z", "0001-01-02T00:00:00Z"},
 		{"0000-01-01", first, first, first},
 	} {
-		for what, of := range map[string]struct {
+		for what, bound := range map[string]struct {
 			parse func(string, *time.Location) (*time.Time, error)
 			want  string
 		}{"start": {recall.ParseStart, c.start}, "end": {recall.ParseEnd, c.end}, "until": {recall.ParseUntil, c.until}} {
-			if at, err := of.parse(c.text, nil); err != nil || at == nil || !at.Equal(moment(t, of.want)) {
-				t.Errorf("%s as %s: got %v (%v), want %s", c.text, what, at, err, of.want)
+			if at, err := bound.parse(c.text, nil); err != nil || at == nil || !at.Equal(moment(t, bound.want)) {
+				t.Errorf("%s as %s: got %v (%v), want %s", c.text, what, at, err, bound.want)
 			}
 		}
 	}

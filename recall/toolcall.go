@@ -8,45 +8,44 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// OpenCalls are tool calls without a result, by their ids, in the order of the calls. A result belongs to the latest
-// call of its id that has none.
+// OpenCalls maps call id → the calls with this id that have no result, in the order of the calls. A result belongs to
+// the latest of them.
 type OpenCalls[C any] map[string][]C
 
-// Add adds a call.
 func (o OpenCalls[C]) Add(id string, call C) { o[id] = append(o[id], call) }
 
-// Answer removes the call that a result belongs to and returns it; ok is false if there is no such call.
+// Answer removes and returns the call that a result with this id belongs to. ok is false if there is none.
 func (o OpenCalls[C]) Answer(id string) (call C, ok bool) {
 	last := len(o[id]) - 1
 	if last < 0 {
 		return call, false
 	}
 	if call = o[id][last]; last == 0 {
-		delete(o, id) // so that the map stays small along a long log
+		delete(o, id) // keeps the map small in a long log
 		return call, true
 	}
 	o[id] = o[id][:last]
 	return call, true
 }
 
-// toolCall is a call of a tool, at the position of its message.
+// toolCall is a tool call, at the position of its message.
 type toolCall struct {
 	ID       string `db:"call_id"`
 	Name     string `db:"name"`
 	Position int    `db:"position"`
-	result   *int   // position of its result, nil if it has none
-	stored   bool   // before this append
+	result   *int   // position of the result; nil if there is none
+	stored   bool   // stored before this append
 }
 
 // pairing pairs tool calls with their results.
 type pairing struct {
 	open     OpenCalls[*toolCall]
-	made     []*toolCall // by this append
-	answered []*toolCall // stored calls, by this append
+	made     []*toolCall // calls of this append
+	answered []*toolCall // stored calls that this append answers
 }
 
-// pairCalls pairs the tool calls and results of entries that are appended to a conversation in this order. It marks
-// results without a call as orphans, and entries that repeat the log.
+// pairCalls pairs tool calls with results, in entries that are appended to a conversation in this order. It marks
+// results without a call as orphans, and marks entries that repeat the log.
 func (s *Store) pairCalls(ctx context.Context, end conversationEnd, fresh []*entry) (*pairing, error) {
 	open, err := s.openCalls(ctx, end, fresh)
 	if err != nil {
@@ -72,7 +71,7 @@ func (s *Store) pairCalls(ctx context.Context, end conversationEnd, fresh []*ent
 	return p, nil
 }
 
-// call adds a call. It returns false if its message has another one of the same id.
+// call adds a call. It returns false if the same message already has a call with this id.
 func (p *pairing) call(part *Part, position int) bool {
 	before := p.open[part.CallID]
 	if n := len(before); n > 0 && before[n-1].Position == position {
@@ -84,7 +83,7 @@ func (p *pairing) call(part *Part, position int) bool {
 	return true
 }
 
-// answer pairs the result at a position with its call, and returns the tool.
+// answer pairs the result at a position with its call, and returns the tool's name.
 func (p *pairing) answer(id string, position int) (tool string, found bool) {
 	c, found := p.open.Answer(id)
 	if !found {
@@ -96,7 +95,7 @@ func (p *pairing) answer(id string, position int) (tool string, found bool) {
 	return c.Name, true
 }
 
-// openCalls reads the stored calls without a result that entries have results of, as many of each id as may be needed.
+// openCalls reads the stored calls that the entries may answer, as many with each id as may be needed.
 func (s *Store) openCalls(ctx context.Context, end conversationEnd, fresh []*entry) (OpenCalls[*toolCall], error) {
 	open := OpenCalls[*toolCall]{}
 	var ids []string

@@ -7,9 +7,9 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// tryNext goes on with a trial: the next set of messages leaves the view, for the provider to be asked without them.
-// All sets are tried with the turn back that left before the trial, and then without it. After the last set the trial
-// ends.
+// tryNext continues a trial: the next set of messages leaves the view, and the provider is asked without them. Every
+// set is tried first with the turn back in view that left before the trial, and then without that turn. The trial ends
+// after the last set.
 func (r *refusing) tryNext(ctx context.Context, t LastRefusal) error {
 	if r.of.Alone {
 		return r.endTrial(ctx, t)
@@ -17,10 +17,10 @@ func (r *refusing) tryNext(ctx context.Context, t LastRefusal) error {
 	if err := r.bringBack(ctx, &t); err != nil {
 		return err
 	}
-	said := slices.DeleteFunc(slices.Clone(r.before(t.From)), func(m Message) bool {
+	earlier := slices.DeleteFunc(slices.Clone(r.before(t.From)), func(m Message) bool {
 		return slices.Contains(t.Turn, m.Position)
 	})
-	sets := suspectSets(said, r.summary)
+	sets := suspectSets(earlier, r.summary)
 	if t.Stage == 0 && len(t.Turn) > 0 && len(sets) > 0 {
 		if err := r.readmit(ctx, t.Turn); err != nil {
 			return err
@@ -51,18 +51,19 @@ func (r *refusing) try(ctx context.Context, next LastRefusal, left []Message) er
 	return r.finish(ctx, next)
 }
 
-// endTrial brings back the messages without which the provider refused the prompt, too. The turn leaves.
-func (r *refusing) endTrial(ctx context.Context, was LastRefusal) error {
-	if err := r.bringBack(ctx, &was); err != nil {
+// endTrial ends a trial in which the provider refused every prompt: the messages that were left out come back, and the
+// refused turn leaves.
+func (r *refusing) endTrial(ctx context.Context, trial LastRefusal) error {
+	if err := r.bringBack(ctx, &trial); err != nil {
 		return err
 	}
-	if err := r.leave(ctx, r.after(was.From), 0); err != nil {
+	if err := r.leave(ctx, r.after(trial.From), 0); err != nil {
 		return err
 	}
-	return r.finish(ctx, LastRefusal{Trial: was.Trial, Closed: true})
+	return r.finish(ctx, LastRefusal{Trial: trial.Trial, Closed: true})
 }
 
-// bringBack brings the messages of a trial back into the view. What the model was told of them leaves.
+// bringBack brings the messages of a trial back into the view. The notes to the model about them leave.
 func (r *refusing) bringBack(ctx context.Context, trial *LastRefusal) error {
 	back, err := db.All[movedMessage](ctx, r.tx, `
 		UPDATE messages SET refused = NULL
@@ -81,7 +82,7 @@ func (r *refusing) bringBack(ctx context.Context, trial *LastRefusal) error {
 	return r.readView(ctx)
 }
 
-// readmit brings messages back into the view that left it.
+// readmit brings messages that left the view back into it.
 func (r *refusing) readmit(ctx context.Context, positions []int) error {
 	back, err := db.All[movedMessage](ctx, r.tx, `
 		UPDATE messages SET refused = NULL
@@ -91,7 +92,7 @@ func (r *refusing) readmit(ctx context.Context, positions []int) error {
 	return err
 }
 
-// came notes that messages are back in the view.
+// came records that messages are back in the view.
 func (r *refusing) came(back []movedMessage) {
 	slices.SortFunc(back, func(a, b movedMessage) int { return a.Position - b.Position })
 	for _, m := range back {
@@ -100,7 +101,7 @@ func (r *refusing) came(back []movedMessage) {
 	}
 }
 
-// at returns the messages of the view at some positions.
+// at returns the view's messages at these positions.
 func (r *refusing) at(positions []int) (all []Message) {
 	for _, m := range r.view {
 		if slices.Contains(positions, m.Position) {

@@ -2,7 +2,7 @@ package recall
 
 import "slices"
 
-// TurnsOf splits messages before those of a user that follow others.
+// TurnsOf splits messages into turns. A turn begins with a user's message that follows another sender's.
 func TurnsOf(messages []Message) (turns [][]Message) {
 	begin := 0
 	for i := range messages {
@@ -21,7 +21,7 @@ func beginsTurn(messages []Message, i int) bool {
 	return messages[i].Role == User && (i == 0 || messages[i-1].Role != User)
 }
 
-// withoutSummary returns the messages that are no summary.
+// withoutSummary returns the messages that are not summaries.
 func withoutSummary(messages []Message) []Message {
 	return slices.DeleteFunc(slices.Clone(messages), func(m Message) bool { return m.Role == Summary })
 }

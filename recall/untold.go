@@ -11,21 +11,21 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Untold names messages that a request may have stored without telling its sender: by their ids, or by the run that
+// Untold names messages that a request may have stored without telling their sender: by their ids, or by the run that
 // began with them.
 type Untold struct {
 	IDs   []string
 	RunID string
 }
 
-// KeepUntold notes messages that a request may have stored, if they are the newest ones of a conversation: sent again
-// without otids, they are not stored twice. It does not wait for a standby.
+// KeepUntold records messages that a request may have stored, if they are the newest ones of a conversation. If their
+// sender sends them again without otids, they are not stored twice. It does not wait for a standby.
 func (s *Store) KeepUntold(ctx context.Context, org db.Org, c Conversation, u Untold) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SET LOCAL synchronous_commit = local`); err != nil {
 			return db.Error(err)
 		}
-		_, err := s.With(tx).lockEnd(ctx, org, c.AgentID, c.ID) // the request's own transaction has ended then
+		_, err := s.With(tx).lockEnd(ctx, org, c.AgentID, c.ID) // waits until the request's own transaction has ended
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (s *Store) KeepUntold(ctx context.Context, org db.Org, c Conversation, u Un
 	})
 }
 
-// Told notes that the sender of a conversation's newest messages knows of them.
+// Told records that the sender of a conversation's newest messages knows that they are stored.
 func (s *Store) Told(ctx context.Context, org db.Org, conversation int64) error {
 	_, err := s.db.Exec(ctx, `
 		UPDATE conversations SET refusal = refusal - 'untold' WHERE org = $1 AND key = $2 AND refusal ? 'untold'`,
@@ -55,7 +55,7 @@ func (s *Store) Told(ctx context.Context, org db.Org, conversation int64) error 
 	return db.Error(err)
 }
 
-// readUntold reads the messages that the drafts may repeat.
+// readUntold reads the stored messages that the drafts may repeat.
 func (a *appending) readUntold(ctx context.Context) (err error) {
 	if a.restores || a.end.Refusal == nil || len(a.end.Refusal.Untold) == 0 {
 		return nil
@@ -67,8 +67,9 @@ func (a *appending) readUntold(ctx context.Context) (err error) {
 	return err
 }
 
-// dropUntold fills in the results of entries that say again, from the first draft on, what their sender was not told
-// of, and returns the other entries. Messages of a client end that: they come after.
+// dropUntold finds entries, from the first draft on, that repeat messages their sender was not told of. It sets their
+// results to the stored places, and returns the other entries. Once a client sends other messages, later drafts no
+// longer count as repetitions.
 func (a *appending) dropUntold(ctx context.Context, fresh []*entry) ([]*entry, error) {
 	if a.restores || a.end.Refusal == nil || len(a.end.Refusal.Untold) == 0 && len(a.untold) == 0 {
 		return fresh, nil
@@ -95,5 +96,5 @@ func (t told) isSaidBy(e *entry) bool {
 		bytes.Equal(digestSpelled(e.Role, e.Name, e.Content), digestSpelled(t.Role, t.Name, t.Content))
 }
 
-// isClients reports whether a message is none that a run made.
+// isClients reports whether a client sent the message, rather than a run.
 func (e *entry) isClients() bool { return e.StepID == nil && (e.Role == User || e.Role == Assistant) }

@@ -13,32 +13,32 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// seen is the condition on messages m, from the first visible one of conversation c on, that the model sees them. A
-// statement that compares the position with a number of its own reads no other messages.
+// seen is a condition: the model sees message m of conversation c. It holds only for positions from the first visible
+// one on. A statement adds that bound itself, as a number, so that it reads no other messages.
 const seen = `m.conversation_key = c.key AND m.position <> ALL (c.prompts) AND m.role <> 'summary' AND NOT m.is_err
 	AND m.purpose = '' AND m.refused IS NULL`
 
-// maxViewBytes bounds the rows that a prompt is made of. The texts of a window of a million tokens have a fourth of it.
+// maxViewBytes bounds the rows of a prompt. The texts of a window of a million tokens take a fourth of it.
 const maxViewBytes = 24 << 20
 
-// maxWindowBytes bounds the rows of a Window's messages, of which no prompt is made.
+// maxWindowBytes bounds the rows of a Window's messages; no prompt is made of these.
 const maxWindowBytes = 8 << 20
 
-// View returns what the model sees of a conversation, in the view that the conversation was read with and with the
-// messages appended since: the system prompt, the summary, if there is one, and the visible messages, without tool
-// results that have no call in the conversation.
+// View returns what the model sees of a conversation: the system prompt, the summary if there is one, and the visible
+// messages, without tool results that have no call in the conversation. It uses the ContextView in c, and includes
+// messages appended since c was read.
 func (s *Store) View(ctx context.Context, org db.Org, c Conversation) ([]Message, error) {
 	return s.view(ctx, org, c, span{})
 }
 
-// NewestView returns of View the newest messages that a prompt can be made of, and reports whether these are all.
+// NewestView returns the newest messages of View that fit into a prompt. whole reports whether these are all.
 func (s *Store) NewestView(ctx context.Context, org db.Org, c Conversation) (view []Message, whole bool, err error) {
 	view, err = s.view(ctx, org, c, span{bytes: maxViewBytes, whole: &whole})
 	return view, whole, err
 }
 
-// AbridgedView returns View with the beginnings only of the texts of its older messages, if a prompt cannot be made of
-// all.
+// AbridgedView returns View. If that is too large for a prompt, the texts of older messages are cut to their
+// beginnings.
 func (s *Store) AbridgedView(ctx context.Context, org db.Org, c Conversation) ([]Message, error) {
 	var older []Message
 	view, err := s.view(ctx, org, c, span{bytes: maxViewBytes, more: func(m Message) {
@@ -48,15 +48,15 @@ func (s *Store) AbridgedView(ctx context.Context, org db.Org, c Conversation) ([
 		return view, err
 	}
 	slices.Reverse(older)
-	head := 1 // the system prompt, the summary and what is kept
+	head := 1 // the system prompt, the summary and the kept messages
 	for head < len(view) && (view[head].Role == Summary || slices.Contains(c.Kept, view[head].Position)) {
 		head++
 	}
 	return withoutOrphans(slices.Insert(view, head, older...)), nil
 }
 
-// ViewUntil returns what View does when the message at a position is the conversation's last: the newest most of its
-// visible messages that a prompt can be made of.
+// ViewUntil returns what View would return if the message at position last were the conversation's last. Of the visible
+// messages it returns only the newest, at most most, and only what fits into a prompt.
 func (s *Store) ViewUntil(ctx context.Context, org db.Org, c Conversation, last, most int) ([]Message, error) {
 	return s.view(ctx, org, c, span{last: &last, most: &most, bytes: maxViewBytes})
 }
@@ -71,7 +71,7 @@ func (s *Store) ViewOfFlush(ctx context.Context, org db.Org, c Conversation, beg
 	return append(view, own...), err
 }
 
-// FlushMessages returns the messages of the silent turn that began at a position of a conversation.
+// FlushMessages returns the messages of the silent turn that began at position begin.
 func (s *Store) FlushMessages(ctx context.Context, org db.Org, c Conversation, begin int) ([]Message, error) {
 	return db.All[Message](ctx, s.db, `
 		SELECT `+messageColumns+` FROM `+messageTables+`
@@ -79,30 +79,31 @@ func (s *Store) FlushMessages(ctx context.Context, org db.Org, c Conversation, b
 		ORDER BY m.position`, org, c.Key, begin)
 }
 
-// span selects visible messages: those up to a position, and the newest of them. Nil or 0 is no bound.
+// span selects visible messages: those up to position last, and of these the newest most. Nil or 0 is no bound.
 type span struct {
 	last, most *int
-	bytes      int64         // of their rows
-	more       func(Message) // gets those beyond the bytes, the newest first; nil to read none
-	whole      *bool         // is told whether there are none beyond the bytes; may be nil
+	bytes      int64         // of the messages' rows
+	more       func(Message) // gets the messages beyond bytes, the newest first; nil: these are not read
+	whole      *bool         // set to whether no messages are beyond bytes; may be nil
 }
 
-// view reads what the model sees of a conversation.
-func (s *Store) view(ctx context.Context, org db.Org, c Conversation, of span) ([]Message, error) {
+// view reads what the model sees of a conversation, within limits.
+func (s *Store) view(ctx context.Context, org db.Org, c Conversation, limits span) ([]Message, error) {
 	head, err := s.head(ctx, org, c)
 	if err != nil {
 		return nil, err
 	}
-	rows, whole, err := db.Within(ctx, s.db, db.Budget[Message]{Bytes: cmp.Or(of.bytes, math.MaxInt64), More: of.more},
-		viewSQL, pgx.StrictNamedArgs{"org": org, "key": c.Key, "first": c.FirstVisible, "last": of.last, "most": of.most})
-	if of.whole != nil {
-		*of.whole = whole
+	budget := db.Budget[Message]{Bytes: cmp.Or(limits.bytes, math.MaxInt64), More: limits.more}
+	rows, whole, err := db.Within(ctx, s.db, budget, viewSQL, pgx.StrictNamedArgs{"org": org, "key": c.Key,
+		"first": c.FirstVisible, "last": limits.last, "most": limits.most})
+	if limits.whole != nil {
+		*limits.whole = whole
 	}
 	slices.Reverse(rows)
 	return withoutOrphans(append(head, rows...)), err
 }
 
-// head reads the beginning of a view: the system prompt, the summary, and the kept messages.
+// head reads the beginning of a view: the system prompt, the summary and the kept messages.
 func (s *Store) head(ctx context.Context, org db.Org, c Conversation) ([]Message, error) {
 	prompt, err := s.prompt(ctx, org, c)
 	if err != nil || c.SummaryAt == nil && len(c.Kept) == 0 {
@@ -120,17 +121,18 @@ func (s *Store) head(ctx context.Context, org db.Org, c Conversation) ([]Message
 	return append([]Message{prompt}, rows...), err
 }
 
-// isSeenAtHead is the condition on a summary or a kept message m that the model sees it. A refused summary keeps its
+// isSeenAtHead is a condition: the model sees m, which is a summary or a kept message. A refused summary keeps its
 // place, with refusedSummary as its text.
 const isSeenAtHead = `(m.refused IS NULL OR m.role = 'summary')`
 
-// refusedSummary is what a model reads in place of a summary that its provider refused.
+// refusedSummary is the text that a model reads in place of a summary that its provider refused.
 const refusedSummary = "The model's provider refused the summary of these messages, so it is not shown."
 
-// abridgedBytes is what is left of each text of an abridged message.
+// abridgedBytes is the length to which each text of an abridged message is cut.
 const abridgedBytes = 1 << 10
 
-// abridged returns a message with the beginnings only of its long texts. Long results keep theirs.
+// abridged returns a message with its long texts cut to their beginnings. Long results keep the beginnings that they
+// have.
 func abridged(m Message) Message {
 	m.Abridged = true
 	beginning := func(text string) string { return strings.Clone(db.Beginning(text, abridgedBytes)) }
@@ -166,8 +168,8 @@ func (s *Store) prompt(ctx context.Context, org db.Org, c Conversation) (Message
 		WHERE m.org = $1 AND m.conversation_key = $2 AND m.position = $3`, org, c.Key, c.Prompts[len(c.Prompts)-1])
 }
 
-// withoutOrphans leaves out results without a call, and messages that are empty then. A result whose call left the view
-// stays: it came late.
+// withoutOrphans drops results without a call, and messages that are then empty. A late result stays even if its call
+// has left the view.
 func withoutOrphans(rows []Message) []Message {
 	kept := rows[:0]
 	for _, m := range rows {
@@ -184,19 +186,18 @@ func withoutOrphans(rows []Message) []Message {
 	return kept
 }
 
-// Window is what the model sees of a conversation in numbers, with the newest messages.
+// Window says how much the model sees of a conversation, and has the newest messages.
 type Window struct {
-	Messages []Message // the system prompt, and the newest of the others
-	Count    int       // of all messages that the model sees, including the system prompt
-	Tokens   int       // of these, without the system prompt
+	Messages []Message // the system prompt, and the newest other messages
+	Count    int       // all messages that the model sees, including the system prompt
+	Tokens   int       // tokens of these messages, without the system prompt
 }
 
-// MaxWindow bounds the messages of a Window and the ids that VisibleIDs lists of a conversation, without the system
-// prompt. The messages of a Window have maxWindowBytes at most.
+// MaxWindow bounds the messages of a Window, and the ids per conversation in VisibleIDs; the system prompt does not
+// count. The messages of a Window have at most maxWindowBytes.
 const MaxWindow = 1000
 
-// Window measures what the model sees of a conversation by the tokens that were counted when its messages were
-// appended.
+// Window measures what the model sees of a conversation. It uses the token counts made when the messages were appended.
 func (s *Store) Window(ctx context.Context, org db.Org, agentID, conversation string) (Window, error) {
 	c, err := s.Conversation(ctx, org, agentID, conversation)
 	if err != nil {
@@ -211,7 +212,8 @@ func (s *Store) Window(ctx context.Context, org db.Org, agentID, conversation st
 	return w, err
 }
 
-// measure counts what the model sees. A conversation that was never summarized may be long; its stored counts are used.
+// measure counts what the model sees. If the conversation was never summarized, it may be long, so its stored counts
+// are used.
 func (s *Store) measure(ctx context.Context, org db.Org, c Conversation) (Window, error) {
 	type totals struct {
 		Count  int `db:"count"`
@@ -235,8 +237,8 @@ func (s *Store) measure(ctx context.Context, org db.Org, c Conversation) (Window
 	return Window{Count: rest.Count + 1, Tokens: rest.Tokens}, err
 }
 
-// VisibleIDs returns the ids of the messages that the model sees of conversations, by the keys of these: the system
-// prompt, and the newest MaxWindow of the others, without messages that only have tool results without a call.
+// VisibleIDs returns the ids of the messages that the model sees, by the conversations' keys: the system prompt, and
+// the newest MaxWindow others. Messages that only have tool results without a call are left out.
 func (s *Store) VisibleIDs(ctx context.Context, org db.Org, conversations ...Conversation) (map[int64][]string, error) {
 	keys := make([]int64, len(conversations))
 	for i, c := range conversations {
@@ -268,7 +270,7 @@ func (s *Store) VisibleIDs(ctx context.Context, org db.Org, conversations ...Con
 			ORDER BY newest.position
 		) AS ids
 		FROM conversations c
-		WHERE c.org = $1 AND c.key = ANY ($2)`, MaxWindow), org, keys) // a limit in $3 would be planned for each call
+		WHERE c.org = $1 AND c.key = ANY ($2)`, MaxWindow), org, keys) // a limit in $3 would make Postgres plan each call
 	ids := make(map[int64][]string, len(rows))
 	for _, r := range rows {
 		ids[r.Key] = r.IDs
@@ -276,7 +278,7 @@ func (s *Store) VisibleIDs(ctx context.Context, org db.Org, conversations ...Con
 	return ids, err
 }
 
-// CountMessages returns how many messages an agent has, without those of deleted conversations.
+// CountMessages returns how many messages an agent has, except those in deleted conversations.
 func (s *Store) CountMessages(ctx context.Context, org db.Org, agentID string) (int, error) {
 	return db.One[int](ctx, s.db, `
 		SELECT coalesce(sum(c.messages), 0)::bigint
@@ -284,8 +286,8 @@ func (s *Store) CountMessages(ctx context.Context, org db.Org, agentID string) (
 		WHERE c.org = $1 AND a.id = $2 AND c.deleted_at IS NULL`, org, agentID)
 }
 
-// NewestOfUser returns the tokens and the position of the newest message that the model sees of a conversation, if it
-// is the user's; else 0.
+// NewestOfUser returns the tokens and the position of the newest message that the model sees of a conversation. Both
+// are 0 if that message is not the user's.
 func (s *Store) NewestOfUser(ctx context.Context, org db.Org, c Conversation) (tokens, position int, err error) {
 	type newest struct {
 		Role     Role `db:"role"`
@@ -304,7 +306,7 @@ func (s *Store) NewestOfUser(ctx context.Context, org db.Org, c Conversation) (t
 	return rows[0].Tokens, rows[0].Position, nil
 }
 
-// Newest returns the newest messages of a role in a conversation after a position, at most ten, the newest first.
+// Newest returns the newest messages of a role after a position in a conversation, the newest first, at most ten.
 func (s *Store) Newest(ctx context.Context, org db.Org, c Conversation, role Role, after int) ([]Message, error) {
 	return db.All[Message](ctx, s.db, `
 		SELECT `+messageColumns+` FROM `+messageTables+`
@@ -313,8 +315,8 @@ func (s *Store) Newest(ctx context.Context, org db.Org, c Conversation, role Rol
 		LIMIT 10`, org, c.Key, role, after)
 }
 
-// CountSaid returns what CountMessages returns without the system prompts, and without copies of messages that the
-// conversation they come from still has.
+// CountSaid counts like CountMessages, but without system prompts, and without copies of messages that the original
+// conversation still has.
 func (s *Store) CountSaid(ctx context.Context, org db.Org, agentID string) (int, error) {
 	return db.One[int](ctx, s.db, `
 		SELECT coalesce(sum(c.messages - own.first + 1 - (

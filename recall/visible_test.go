@@ -46,13 +46,13 @@ func (f *fixture) instruct(text string) {
 	}
 }
 
-// A model sees the prompt that is in force, first, and no earlier one; instructions of others stay where they are.
+// A model sees the current system prompt first, and no earlier one. System messages of others stay in place.
 func TestTheViewBeginsWithThePromptInForce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.append(say(recall.User, "hi"), say(recall.System, "Mind the time."), called("c1", "look", "{}"),
 		returned("c1", "sky"), returned("c9", "whose?"))
-	f.instruct("You remember.") // as it was: nothing is appended
+	f.instruct("You remember.") // the current prompt: nothing is appended
 	if c := f.conversation(); c.Messages != 6 {
 		t.Errorf("there are %d messages, want 6", c.Messages)
 	}
@@ -77,7 +77,7 @@ func TestTheViewBeginsWithThePromptInForce(t *testing.T) {
 		whole.Tokens != tokens("hi", "Mind the time.", "look{}", "sky", "whose?", "bye") {
 		t.Errorf("the window has %d messages of %d tokens (-want +got):\n%s", whole.Count, whole.Tokens, diff)
 	}
-	// What a summary stands for is not seen any more.
+	// Messages that a summary replaces are no longer seen.
 	f.exec(`UPDATE conversations SET first_visible = 8 WHERE org = $1 AND is_default`)
 	want = []string{"You forget.", "bye"}
 	if diff := cmp.Diff([][]string{want, want}, [][]string{f.view(), f.visible()}); diff != "" {
@@ -111,7 +111,7 @@ func TestPromptsThatArePutInForceAtOnceFollowOneAnother(t *testing.T) {
 	}
 }
 
-// A huge window is counted whole and shown in part.
+// A huge window is counted whole but shown only in part.
 func TestAWindowIsBounded(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -132,7 +132,8 @@ func TestAWindowIsBounded(t *testing.T) {
 	}
 }
 
-// Of a view that is too large for a prompt, the newest messages are read, or all with the beginnings of older texts.
+// If a view is too large for a prompt, either only its newest messages are read, or all with the texts of older ones
+// cut.
 func TestALargeViewIsReadInPart(t *testing.T) {
 	t.Parallel()
 	scale.Long(t)
@@ -176,11 +177,11 @@ func positions(messages []recall.Message) (all []int) {
 func TestMessagesAreFiltered(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	made, err := f.store.CreateConversation(t.Context(), f.org, f.agent, recall.NewConversation{Instructions: "Other."})
+	other, err := f.store.CreateConversation(t.Context(), f.org, f.agent, recall.NewConversation{Instructions: "Other."})
 	if err != nil {
 		t.Fatal(err)
 	}
-	elsewhere, err := f.store.Append(t.Context(), f.org, f.agent, made.ID, []recall.Draft{say(recall.User, "elsewhere")})
+	elsewhere, err := f.store.Append(t.Context(), f.org, f.agent, other.ID, []recall.Draft{say(recall.User, "elsewhere")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +229,7 @@ func TestMessagesAreFiltered(t *testing.T) {
 	}
 }
 
-// What a conversation has in view is read from where it begins, however long the conversation is.
+// A view is read from its first message on, however long the conversation is.
 func viewIsReadFromItsFirstMessage(f *fixture) {
 	f.Helper()
 	f.exec(`UPDATE conversations SET first_visible = messages - 11 WHERE org = $1`)

@@ -12,17 +12,17 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// ExpandQuery names an expandable text of an agent, and what to return of it.
+// ExpandQuery names a text of an agent to expand, and says what part to return.
 type ExpandQuery struct {
-	ID      string // of a Clip or a message, the seq of a message, or a range of the log such as "seq 120-188"
+	ID      string // id of a Clip or a message, a message's seq, or a range of the log such as "seq 120-188"
 	Offset  int    // in bytes
 	Limit   int    // in bytes; 0 means ExpandBytes
-	Pattern string // a regular expression of RE2; empty if lines are not searched
+	Pattern string // an RE2 expression; empty: do not search lines
 
-	Conversation string // the text is of this one, an id or DefaultConversation; empty is any of the agent's
+	Conversation string // the text must be in this conversation, an id or DefaultConversation; empty: any of the agent's
 }
 
-// longResult returns the text of a Clip of an agent.
+// longResult returns the text behind a Clip of an agent.
 func (s *Store) longResult(ctx context.Context, org db.Org, agentID string, q ExpandQuery) (text, error) {
 	size, err := db.One[int64](ctx, s.db, `
 		SELECT b.size_bytes`+longResultTables+` AND k.id = @id`,
@@ -48,14 +48,14 @@ func noLongResult(id string) error {
 		"result was cut", db.Short(id))
 }
 
-// longResultTables are the Clips of an agent with what they hold. An empty conversation is any.
+// longResultTables joins an agent's Clips to their stored texts. An empty conversation means any.
 const longResultTables = `
 		FROM clips k JOIN blobs b ON b.org = k.org AND b.sha256 = k.sha256
 		JOIN conversations c ON c.org = k.org AND c.key = k.conversation_key AND c.deleted_at IS NULL
 		JOIN agents a ON a.org = k.org AND a.key = k.agent_key
 		WHERE k.org = @org AND a.id = @agent AND ` + inConversation
 
-// sharesLongResult reports whether the query's conversation is a copy that has a long result of its original.
+// sharesLongResult reports whether the query's conversation is a copy that shares the long result with its original.
 func (s *Store) sharesLongResult(ctx context.Context, org db.Org, agentID string, q ExpandQuery) (bool, error) {
 	if q.Conversation == "" || q.Conversation == DefaultConversation {
 		return false, nil
@@ -83,7 +83,7 @@ func (s *Store) sharesLongResult(ctx context.Context, org db.Org, agentID string
 	return false, err
 }
 
-// unlessNotFound returns an error that is not ErrNotFound.
+// unlessNotFound returns nil for ErrNotFound, and any other error unchanged.
 func unlessNotFound(err error) error {
 	if isNotFound(err) {
 		return nil
@@ -91,8 +91,8 @@ func unlessNotFound(err error) error {
 	return err
 }
 
-// longResults reads the texts of an agent's Clips, by their ids. An empty conversation is any. Clips that do not exist
-// are left out.
+// longResults maps Clip id → text, for an agent's Clips. An empty conversation means any. Clips that do not exist are
+// left out.
 func (s *Store) longResults(ctx context.Context, org db.Org, agentID, conversation string, ids []string) (
 	map[string]string, error) {
 	type row struct {
@@ -141,7 +141,7 @@ func (s *Store) whole(ctx context.Context, org db.Org, messages []Message) ([]Me
 	return whole, err
 }
 
-// clipped returns the whole text of a Clip, of any conversation.
+// clipped returns the whole text behind a Clip, in any conversation.
 func (s *Store) clipped(ctx context.Context, org db.Org, id string) (string, error) {
 	type row struct {
 		ZSTD  bool   `db:"zstd"`
@@ -156,7 +156,7 @@ func (s *Store) clipped(ctx context.Context, org db.Org, id string) (string, err
 	return Unpacked(r.Bytes, r.ZSTD)
 }
 
-// Unpacked returns the text of the bytes of a long result.
+// Unpacked returns the text of a stored long result.
 func Unpacked(bytes []byte, zstd bool) (string, error) {
 	if !zstd {
 		return string(bytes), nil
@@ -168,7 +168,8 @@ func Unpacked(bytes []byte, zstd bool) (string, error) {
 	return string(text), nil
 }
 
-// wholeParts returns parts with their long results whole, of which those that moved are not stored yet.
+// wholeParts returns parts with their long results whole. moved are long results of these parts that are not stored
+// yet.
 func (s *Store) wholeParts(ctx context.Context, org db.Org, parts []Part, moved []longResult) ([]Part, error) {
 	whole := append([]Part{}, parts...)
 	for i, p := range whole {

@@ -13,7 +13,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// An agent's messages, the long ones in pieces, are ranked through the index of words as from the log.
+// An agent's messages get the same ranks through the index of words as from the log; long messages are indexed in
+// pieces.
 func messagesAreRankedThroughWords(f *fixture) {
 	f.Helper()
 	f.store.SetWordRows(1000, 1)
@@ -21,7 +22,7 @@ func messagesAreRankedThroughWords(f *fixture) {
 	if n, err := f.store.IndexWords(f.Context()); err != nil || n != 1 {
 		f.Fatalf("got %d segments (%v), want 1", n, err)
 	}
-	if _, err := db.AnalyzeGrown(f.Context(), f.pool); err != nil { // as the server does
+	if _, err := db.AnalyzeGrown(f.Context(), f.pool); err != nil { // the server does this, too
 		f.Fatal(err)
 	}
 	f.append(say(recall.User, "a new talk about subject307"))
@@ -52,8 +53,8 @@ func messagesAreRankedThroughWords(f *fixture) {
 	}
 }
 
-// Soon after a load, of which Postgres' statistics do not know, a search reads the messages that it found, and those
-// next to them, by keys and positions: it does not compare each with each.
+// Soon after a load Postgres' statistics do not know the new messages. A search still reads the messages it found, and
+// their neighbors, by keys and positions, instead of comparing each with each.
 func freshMessagesAreReadByKeys(f *fixture) {
 	f.Helper()
 	plans := dbtest.NewPlans(f, f.pool)
@@ -64,7 +65,7 @@ func freshMessagesAreReadByKeys(f *fixture) {
 	plans.ReadByKeys("AS hit (key", "messages_pkey", "messages_position_key", "(key = t.conversation_key)")
 }
 
-// Messages that an older version of Loci weighed are weighed anew, with the pieces of long ones.
+// Messages that an older version of Loci weighed are weighed again, long ones with their pieces.
 func TestMessagesOfAnOlderVersionAreWeighedAnew(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -86,8 +87,8 @@ func TestMessagesOfAnOlderVersionAreWeighedAnew(t *testing.T) {
 	}
 }
 
-// A word whose term has the same place in the lexicon as another finds no message that has only that other, nor what is
-// next to such a message.
+// Two words may share a place in the lexicon. A search for one does not find messages that only have the other, nor
+// messages next to them.
 func TestAWordFindsNoMessageWithAnotherOfItsPlace(t *testing.T) {
 	t.Parallel()
 	a, b := embedtest.Colliding(t)
