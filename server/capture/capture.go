@@ -1,9 +1,5 @@
-// Package capture reads messages that other programs recorded, in the formats of OpenAI's APIs, of Anthropic's and of
-// Letta, into drafts of the log.
-//
-// Its files, in order: capture.go reads the messages of a request, in all formats but that of Letta's lists; letta.go
-// reads these, and Letta's approvals and results; step.go reads what a step of an agent's loop asks for besides its
-// messages.
+// Its files, in order: capture.go reads the messages of a request, in all formats except Letta's lists; letta.go reads
+// those, and Letta's approvals and results; step.go reads the other fields of a step of an agent loop.
 package capture
 
 import (
@@ -29,98 +25,98 @@ import (
 type Batch struct {
 	Conversation string // its id, or recall.DefaultConversation
 	PromptTokens int    // a provider's count of the prompt; 0 if the request has none
-	Step         *Step  // of a step
+	Step         *Step  // nil unless the request is a step
 	Refused      *Refused
-	Stores       bool // it has messages
+	Stores       bool // the request has messages
 
-	// IsSystemPrompt reports whether a message of the system is the prompt that the server itself puts before the
-	// conversation, which is refused; nil for none.
+	// IsSystemPrompt reports whether a system message repeats the prompt that the server puts before the conversation.
+	// Such a message is refused. IsSystemPrompt may be nil.
 	IsSystemPrompt func(text string) bool
 
 	fields map[string]json.RawMessage
 	lists  map[string]*rest.List
 	zone   *time.Location
 	read   func(*Batch, chat.Object) iter.Seq2[message, error]
-	places []string // of the messages that were read
-	answer int      // index of the answer whose prompt was counted, -1 without one
+	places []string // places of the messages that were read
+	answer int      // index of the answer with the counted prompt; -1 without one
 }
 
-// Refused says that a provider refused the newest prompt of the conversation.
+// Refused says that a provider refused the newest prompt of a conversation.
 type Refused struct {
 	Status  int
 	Message string
-	OTID    string // the caller's own id of the report; empty if it has none
+	OTID    string // the caller's own id of the report; may be empty
 
-	Elsewhere bool // not for what a message says
+	Elsewhere bool // the reason is not in a message
 }
 
-// readRefused reads what a provider refused; nil if it refused nothing.
-func readRefused(in chat.Object) *Refused {
-	if !in.Has("refused") {
+// readRefused reads the field refused; nil if it is absent.
+func readRefused(request chat.Object) *Refused {
+	if !request.Has("refused") {
 		return nil
 	}
-	of := in.Object("refused")
-	r := &Refused{Message: of.Text("message"), OTID: of.Text("otid")}
-	if json.Unmarshal(of.JSON("status"), &r.Status) != nil || r.Status < 400 && r.Status != 200 || r.Status > 599 {
-		of.Refuse("status", "expected the HTTP status that the provider answered with, from 400 to 599")
+	refused := request.Object("refused")
+	r := &Refused{Message: refused.Text("message"), OTID: refused.Text("otid")}
+	if json.Unmarshal(refused.JSON("status"), &r.Status) != nil || r.Status < 400 && r.Status != 200 || r.Status > 599 {
+		refused.Refuse("status", "expected the HTTP status that the provider answered with, from 400 to 599")
 	}
-	if of.Has("place") {
-		r.Elsewhere = of.OneOf("place", "messages", "elsewhere") == "elsewhere"
+	if refused.Has("place") {
+		r.Elsewhere = refused.OneOf("place", "messages", "elsewhere") == "elsewhere"
 	}
 	if len(r.OTID) > maxOTIDBytes {
-		of.Refuse("otid", fmt.Sprintf("expected at most %d bytes", maxOTIDBytes))
+		refused.Refuse("otid", fmt.Sprintf("expected at most %d bytes", maxOTIDBytes))
 	}
 	return r
 }
 
 const maxOTIDBytes = 512
 
-// maxMessageBytes bounds a message as it is written: a text of recall.MaxPartBytes, of which a half is escaped. While
-// it is stored it takes some five times as much memory.
+// maxMessageBytes bounds a message as written: room for a text of recall.MaxPartBytes with half of it escaped. While
+// the message is stored, it takes about five times as much memory.
 const maxMessageBytes = recall.MaxPartBytes / 2 * 3
 
-// message is a message that was read, and its place in the request.
+// message is a message that was read, with its place in the request.
 type message struct {
 	recall.Draft
 	at string
-	id string // of a listed item: items with the same id are one message
+	id string // id of a listed item: items with the same id form one message
 }
 
-// maxItems is how many items of a list a message may have on average: Letta lists its parts as items of their own.
+// maxItems is how many list items a message may have on average: Letta lists each part as an item.
 const maxItems = 4
 
-// Read reads a request without its messages; times without an offset are in the zone.
+// Read reads a request except its messages. Times without an offset are in zone.
 func Read(body *rest.Spool, zone *time.Location) (*Batch, error) {
-	b, in, err := open(body, zone, rest.Lists{Names: []string{"messages", "input", "request_messages"},
+	b, request, err := open(body, zone, rest.Lists{Names: []string{"messages", "input", "request_messages"},
 		Others: []string{"conversation_id", "provider", "model", "usage", "response_dict", "refused"}})
 	if err != nil {
 		return nil, err
 	}
-	if b.PromptTokens = in.PromptTokens("usage"); !in.Has("usage") {
+	if b.PromptTokens = request.PromptTokens("usage"); !request.Has("usage") {
 		b.countAnswer(body, "response_dict")
 	}
-	b.read, b.Refused, b.Stores = readMessages("messages"), readRefused(in), true
+	b.read, b.Refused, b.Stores = readMessages("messages"), readRefused(request), true
 	switch {
-	case b.Refused != nil && in.Has("response_dict"):
-		in.Refuse("refused", "cannot stand beside response_dict: the provider answered or refused")
-	case b.Refused != nil && !in.Has("messages") && !in.Has("input") && !in.Has("request_messages"):
+	case b.Refused != nil && request.Has("response_dict"):
+		request.Refuse("refused", "cannot stand beside response_dict: the provider answered or refused")
+	case b.Refused != nil && !request.Has("messages") && !request.Has("input") && !request.Has("request_messages"):
 		b.Stores = false
-	case in.Has("messages") && in.Has("request_messages"):
-		in.Refuse("request_messages", "cannot stand beside messages")
-	case in.Has("request_messages") || in.Has("response_dict"):
+	case request.Has("messages") && request.Has("request_messages"):
+		request.Refuse("request_messages", "cannot stand beside messages")
+	case request.Has("request_messages") || request.Has("response_dict"):
 		b.read = (*Batch).readExchange
-		if isGoogles(in.Needed("provider")) {
-			in.Refuse("provider", "Google's format is not understood; send the turns as messages in the format of OpenAI, "+
+		if isGoogles(request.Needed("provider")) {
+			request.Refuse("provider", "Google's format is not understood; send the turns as messages in the format of OpenAI, "+
 				"Anthropic or Letta")
 		}
-		b.checkList(in, "request_messages")
-	case in.Has("input") && !in.Has("messages"):
+		b.checkList(request, "request_messages")
+	case request.Has("input") && !request.Has("messages"):
 		b.read = readMessages("input")
-		b.checkList(in, "input")
+		b.checkList(request, "input")
 	default:
-		b.checkList(in, "messages")
+		b.checkList(request, "messages")
 	}
-	return b, unprocessable(in.Err())
+	return b, unprocessable(request.Err())
 }
 
 // open reads the fields of a request.
@@ -135,34 +131,36 @@ func open(body *rest.Spool, zone *time.Location, l rest.Lists) (*Batch, chat.Obj
 	if lists["input"] == nil && fields["input"] != nil {
 		fields["input"] = Input(fields["input"])
 	}
-	in := chat.NewObject(fields, zone)
-	b := &Batch{Conversation: cmp.Or(in.Text("conversation_id"), recall.DefaultConversation), fields: fields, lists: lists,
-		zone: zone}
-	return b, in, nil
+	request := chat.NewObject(fields, zone)
+	b := &Batch{Conversation: cmp.Or(request.Text("conversation_id"), recall.DefaultConversation), fields: fields,
+		lists: lists,
+		zone:  zone}
+	return b, request, nil
 }
 
-// OfMessages returns the batch of messages that are in memory.
+// OfMessages returns a batch of messages that are in memory.
 func OfMessages(messages json.RawMessage, zone *time.Location) *Batch {
 	return &Batch{Conversation: recall.DefaultConversation, zone: zone, read: readMessages("messages"),
 		fields: map[string]json.RawMessage{"messages": messages}}
 }
 
-// Input returns the messages of an input: a text of the user or its parts, or messages.
+// Input returns the messages of an input field, which may hold messages, a text of the user, or the parts of such a
+// text.
 func Input(input json.RawMessage) json.RawMessage {
 	var parts []struct {
 		Type string `json:"type"`
 		Role string `json:"role"`
 	}
-	ofParts := json.Unmarshal(input, &parts) == nil && len(parts) > 0 && parts[0].Role == "" &&
+	isParts := json.Unmarshal(input, &parts) == nil && len(parts) > 0 && parts[0].Role == "" &&
 		chat.PlainParts[parts[0].Type] != nil
-	if !ofParts && !bytes.HasPrefix(input, []byte(`"`)) {
+	if !isParts && !bytes.HasPrefix(input, []byte(`"`)) {
 		return input
 	}
 	return chat.Encode(map[string]any{"role": "user", "content": input})
 }
 
-// countAnswer reads the provider's count of the prompt in an answer. It warns of one that cannot be, and ignores it,
-// since the answer counts more.
+// countAnswer reads the provider's token count of the prompt from an answer. It ignores an impossible count with a
+// warning, because the answer matters more.
 func (b *Batch) countAnswer(body *rest.Spool, answer string) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(b.fields[answer], &fields) == nil {
@@ -170,18 +168,18 @@ func (b *Batch) countAnswer(body *rest.Spool, answer string) {
 	}
 }
 
-// countOf is countAnswer for the fields of the object at a place.
-func (b *Batch) countOf(body *rest.Spool, at string, fields map[string]json.RawMessage) {
-	of := chat.NewObject(fields, b.zone)
-	of.At = at
-	b.PromptTokens = of.PromptTokens("usage")
-	if err := of.Err(); err != nil {
+// countOf does what countAnswer does, for the fields of an object at a place.
+func (b *Batch) countOf(body *rest.Spool, place string, fields map[string]json.RawMessage) {
+	object := chat.NewObject(fields, b.zone)
+	object.At = place
+	b.PromptTokens = object.PromptTokens("usage")
+	if err := object.Err(); err != nil {
 		b.PromptTokens = 0
 		body.Warn(err.Error() + ". The usage is ignored")
 	}
 }
 
-// checkList refuses a field that is neither a list with items nor a message.
+// checkList refuses a field that is neither a message nor a list with items.
 func (b *Batch) checkList(in chat.Object, name string) {
 	if list := b.lists[name]; list != nil && list.Len > 0 || list == nil && len(in.Items(name, oneOrMore)) > 0 {
 		return
@@ -191,8 +189,8 @@ func (b *Batch) checkList(in chat.Object, name string) {
 
 const oneOrMore = "a message, or a list of them"
 
-// Drafts yields the messages in their order, for the log to append. The first error is the last thing that it yields,
-// and names the first place that is wrong. It may be ranged over several times.
+// Drafts yields the messages in order, for the log to append. An error is the last thing that it yields, and names the
+// first wrong place. It may be ranged over several times.
 func (b *Batch) Drafts() iter.Seq2[recall.Draft, error] {
 	return func(yield func(recall.Draft, error) bool) {
 		b.places, b.answer = nil, -1
@@ -212,27 +210,27 @@ func (b *Batch) Drafts() iter.Seq2[recall.Draft, error] {
 	}
 }
 
-// isSystemPrompt reports whether a message is the prompt that the server puts before the conversation.
+// isSystemPrompt reports whether a message repeats the prompt that the server puts before the conversation.
 func (b *Batch) isSystemPrompt(d recall.Draft) bool {
 	return d.Role == recall.System && b.IsSystemPrompt != nil && len(d.Content) == 1 &&
 		b.IsSystemPrompt(d.Content[0].Text)
 }
 
-// Locate names the place in the request that an error of the log is about.
+// Locate adds the place in the request to an error that the log returned.
 func (b *Batch) Locate(err error) error {
-	wrong, ok := errors.AsType[*recall.DraftError](err)
+	draft, ok := errors.AsType[*recall.DraftError](err)
 	switch {
 	case !ok:
 		return err
 	case errors.Is(err, db.ErrConflict):
-		return db.Conflict("%s: %v", b.places[wrong.At], wrong.Err)
+		return db.Conflict("%s: %v", b.places[draft.At], draft.Err)
 	case errors.Is(err, db.ErrInvalid):
-		return rest.Unprocessable(b.places[wrong.At], wrong.Err.Error())
+		return rest.Unprocessable(b.places[draft.At], draft.Err.Error())
 	}
 	return err
 }
 
-// form is a format of messages. read notes in the item what it does not understand.
+// form is a format of messages. read records errors in the item.
 type form struct {
 	matches func(chat.Object) bool
 	read    func(chat.Object) []recall.Draft
@@ -251,7 +249,7 @@ func one(read func(chat.Object) recall.Draft) func(chat.Object) []recall.Draft {
 	return func(m chat.Object) []recall.Draft { return []recall.Draft{read(m)} }
 }
 
-// isGoogles reports whether a provider's API has Google's format. Nearly all have OpenAI's.
+// isGoogles reports whether a provider's API uses Google's format. Nearly all others use OpenAI's.
 func isGoogles(provider string) bool {
 	name := strings.ToLower(provider)
 	return slices.ContainsFunc([]string{"google", "gemini", "vertex"}, func(part string) bool {
@@ -259,7 +257,7 @@ func isGoogles(provider string) bool {
 	})
 }
 
-// readMessages reads the list of messages in a field, or a single one, up to the first in which something is refused.
+// readMessages reads the list of messages in a field, or a single message. It stops at the first message with an error.
 func readMessages(name string) func(*Batch, chat.Object) iter.Seq2[message, error] {
 	return func(b *Batch, body chat.Object) iter.Seq2[message, error] {
 		return func(yield func(message, error) bool) {
@@ -271,15 +269,15 @@ func readMessages(name string) func(*Batch, chat.Object) iter.Seq2[message, erro
 				}
 				item := body.Item(name, n, raw)
 				n++
-				var read []message
+				var messages []message
 				if !body.Failed() {
-					read = readMessage(item)
+					messages = readMessage(item)
 				}
 				if body.Failed() {
 					yield(message{}, body.Err())
 					return
 				}
-				for _, m := range read {
+				for _, m := range messages {
 					if !yield(m, nil) {
 						return
 					}
@@ -289,7 +287,7 @@ func readMessages(name string) func(*Batch, chat.Object) iter.Seq2[message, erro
 	}
 }
 
-// items yields the items of a list in a field, or the field itself.
+// items yields the items of a field that is a list, or the field itself.
 func (b *Batch) items(name string) iter.Seq2[json.RawMessage, error] {
 	if list := b.lists[name]; list != nil {
 		return list.Items()
@@ -308,7 +306,7 @@ func (b *Batch) items(name string) iter.Seq2[json.RawMessage, error] {
 	}
 }
 
-// readMessage reads a message, which may be two of the log: the results of tools in it, and what else it has.
+// readMessage reads a message. It may become two messages of the log: the tool results in it, and the rest.
 func readMessage(m chat.Object) (all []message) {
 	i := slices.IndexFunc(forms, func(f form) bool { return f.matches(m) })
 	for n, d := range forms[i].read(m) {
@@ -334,13 +332,13 @@ func readMessage(m chat.Object) (all []message) {
 	return all
 }
 
-// answerItem is the id of the items of an answer of OpenAI's Responses API.
+// answerItem is the id that all items of an answer share in OpenAI's Responses API.
 const answerItem = "answer"
 
-// numbered returns the otid of a message that comes of a request of an otid, or of a message of one.
+// numbered returns the otid of the nth message that comes from a request or message with an otid.
 func numbered(otid string, n int) string { return fmt.Sprintf("%s:%d", otid, n) }
 
-// joined joins the items of a list that are parts of one message.
+// joined joins list items that are parts of the same message.
 func joined(items iter.Seq2[message, error]) iter.Seq2[message, error] {
 	return func(yield func(message, error) bool) {
 		var last *message
@@ -365,13 +363,13 @@ func joined(items iter.Seq2[message, error]) iter.Seq2[message, error] {
 	}
 }
 
-// joins reports whether the next item of a list belongs to the message. It lets a message exceed recall.MaxParts by one
+// joins reports whether the next list item belongs to this message. It lets a message exceed recall.MaxParts by one
 // item, so that the log refuses it.
 func (m *message) joins(next message) bool {
 	return next.id != "" && m.id == next.id && m.Role == next.Role && len(m.Content) <= recall.MaxParts
 }
 
-// unprocessable returns the problem of a request whose field was not understood.
+// unprocessable turns the error of a field into a 422. It passes other errors on.
 func unprocessable(err error) error {
 	if field, ok := errors.AsType[*chat.FieldError](err); ok {
 		return rest.Unprocessable(field.At, field.Rule)
@@ -379,7 +377,7 @@ func unprocessable(err error) error {
 	return err
 }
 
-// readExchange reads the messages of a request to a provider, and the answer.
+// readExchange reads the messages of a request to a provider, and then the provider's answer.
 func (b *Batch) readExchange(body chat.Object) iter.Seq2[message, error] {
 	return func(yield func(message, error) bool) {
 		for m, err := range readMessages("request_messages")(b, body) {
@@ -391,8 +389,7 @@ func (b *Batch) readExchange(body chat.Object) iter.Seq2[message, error] {
 	}
 }
 
-// readAnswer reads the answer of a provider in a field, and gives its calls ids that are unique in it. The request may
-// name the model.
+// readAnswer reads a provider's answer from a field, and gives its calls unique ids. The request may name the model.
 func readAnswer(body chat.Object, name string, newID func(index int) string) (m message, err error) {
 	m.Draft, m.at = body.ReadAnswer(name)
 	if ending := body.Ending(name); ending == chat.Length || ending == chat.Filtered {

@@ -9,10 +9,10 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// isListed reports whether a message is an item of a list of messages, as this API and Letta's return them.
+// isListed reports whether a message is an item of a message list, in the form that Letta's API and ours return.
 func isListed(m chat.Object) bool { return m.Has("message_type") }
 
-// listed are the readers of the items of lists, by message_type.
+// listed are the readers of list items, by message_type.
 var listed = map[string]func(chat.Object) recall.Draft{
 	"system_message":           func(m chat.Object) recall.Draft { return saidBy(m, recall.System) },
 	"user_message":             func(m chat.Object) recall.Draft { return saidBy(m, recall.User) },
@@ -25,17 +25,17 @@ var listed = map[string]func(chat.Object) recall.Draft{
 	approvalResponse:           readListedAnswers,
 }
 
-// The items that Letta lists for calls that wait for a client, and for its answers.
+// The types of list items for calls that wait for a client, and for the client's answers.
 const (
 	approvalRequest  = "approval_request_message"
 	approvalResponse = "approval_response_message"
 )
 
-// readListed reads an item of a list. Items with the same id are one message.
+// readListed reads a list item. Items with the same id form one message.
 func readListed(m chat.Object) recall.Draft {
 	kind := m.Text("message_type")
-	if read := listed[kind]; read != nil {
-		return read(m)
+	if reader := listed[kind]; reader != nil {
+		return reader(m)
 	}
 	m.Refuse("message_type", "expected one of system_message, user_message, assistant_message, reasoning_message, "+
 		"hidden_reasoning_message, tool_call_message, tool_return_message, "+approvalRequest+", "+approvalResponse+
@@ -64,7 +64,7 @@ func readHiddenReasoning(m chat.Object) recall.Draft {
 	return recall.Draft{Role: recall.Assistant, Content: []recall.Part{p}}
 }
 
-// readListedCalls reads calls of tools. Older lists have one, as tool_call.
+// readListedCalls reads tool calls. Older lists have a single one, as tool_call.
 func readListedCalls(m chat.Object, approval recall.Approval) recall.Draft {
 	calls := m.Items("tool_calls", "a list of calls")
 	if len(calls) == 0 {
@@ -78,7 +78,8 @@ func readListedCalls(m chat.Object, approval recall.Approval) recall.Draft {
 	return d
 }
 
-// readListedAnswers reads a client's answers to calls as parts without a type, which approved adds to the results.
+// readListedAnswers reads a client's answers to calls, as parts without a type. approved later adds them to the
+// results.
 func readListedAnswers(m chat.Object) recall.Draft {
 	d := recall.Draft{Role: recall.Tool}
 	for _, a := range m.Items("approvals", "a list of answers to calls") {
@@ -97,8 +98,8 @@ func readListedAnswers(m chat.Object) recall.Draft {
 	return d
 }
 
-// approved adds the answers to calls that readListedAnswers read to the results that follow. It yields an error for an
-// answer whose result does not follow.
+// approved adds answers, which readListedAnswers read, to the results of their calls. It yields an error for an answer
+// without a following result.
 func approved(messages iter.Seq2[message, error]) iter.Seq2[message, error] {
 	type answer struct {
 		recall.Approval
@@ -112,15 +113,15 @@ func approved(messages iter.Seq2[message, error]) iter.Seq2[message, error] {
 					answers[p.CallID] = answer{p.Approval, m.at}
 				}
 			}
-			had := len(m.Content)
+			before := len(m.Content)
 			m.Content = slices.DeleteFunc(m.Content, func(p recall.Part) bool { return p.Type == "" })
 			for i, p := range m.Content {
-				if a, has := answers[p.CallID]; has && p.Type == recall.ToolReturn {
+				if a, found := answers[p.CallID]; found && p.Type == recall.ToolReturn {
 					m.Content[i].Approval = a.Approval
 					delete(answers, p.CallID)
 				}
 			}
-			if (err != nil || had == 0 || len(m.Content) > 0) && !yield(m, err) || err != nil {
+			if (err != nil || before == 0 || len(m.Content) > 0) && !yield(m, err) || err != nil {
 				return
 			}
 		}
@@ -132,7 +133,7 @@ func approved(messages iter.Seq2[message, error]) iter.Seq2[message, error] {
 	}
 }
 
-// isApproval reports whether a message is Letta's answer to a call that needs approval.
+// isApproval reports whether a message is an answer, in Letta's form, to a call that needs approval.
 func isApproval(m chat.Object) bool {
 	return m.Text("type") == "approval" || m.Has("approve") || m.Has("approval_request_id") || m.Has("approvals")
 }
@@ -145,12 +146,12 @@ func refuseApproval(m chat.Object) recall.Draft {
 	return recall.Draft{}
 }
 
-// isToolReturns reports whether a message holds results of tools in Letta's form.
+// isToolReturns reports whether a message holds tool results in Letta's form.
 func isToolReturns(m chat.Object) bool {
 	return m.Text("type") == "tool_return" || m.Has("tool_returns")
 }
 
-// readToolReturns reads results of tools. Older lists have one, without tool_returns.
+// readToolReturns reads tool results. Older lists have a single one, without tool_returns.
 func readToolReturns(m chat.Object) recall.Draft {
 	returns := m.Items("tool_returns", "a list of what tools returned")
 	if len(returns) == 0 {

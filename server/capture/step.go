@@ -14,99 +14,100 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// Step is what a step of an agent's loop asks for besides its messages.
+// Step holds the fields of a step of an agent loop, besides its messages.
 type Step struct {
-	OTID   string // the caller's own id of the step; empty if it has none
-	Answer bool   // the first of the messages is what the model answered
-	Ending string // how the answer ended, as chat names it; empty if it is whole
-	Format string // of the next prompt; empty is that of the agent's model
+	OTID   string // the caller's own id of the step; may be empty
+	Answer bool   // the first message is the model's answer
+	Ending string // how the answer ended, as package chat names it; empty if it is complete
+	Format string // of the next prompt; empty means the format of the agent's model
 
-	Approvals []Approval // of calls that need one
+	Approvals []Approval // of calls that need an approval
 
-	Purpose string // recall.ForFlush if it answers a silent turn; else empty
-	Accepts bool   // silent turns, in place of the next prompt
+	Purpose string // recall.ForFlush if the step answers a silent turn; else empty
+	Accepts bool   // the caller accepts a silent turn in place of the next prompt
 
-	Policy json.RawMessage // of the next prompt, over the one in force; nil keeps that
+	Policy json.RawMessage // for the next prompt, in place of the policy in force; nil changes nothing
 
-	AnswerPending bool // gives calls that wait for their results one that says so, in the next prompt
+	AnswerPending bool // in the next prompt, calls without a result get one that says they wait
 }
 
 // Approval approves or denies a call.
 type Approval struct {
 	CallID  string
 	Approve bool
-	Reason  string // why it is denied
+	Reason  string // why the call is denied
 }
 
-// ReadStep reads a step without its messages: what a model answered, and the messages that follow the answer. Either
-// may be missing.
+// ReadStep reads a step except its messages: the model's answer, and the messages that follow it. Either may be
+// missing.
 func ReadStep(body *rest.Spool, zone *time.Location) (*Batch, error) {
-	b, in, err := open(body, zone, rest.Lists{Names: []string{"messages", "input"},
+	b, request, err := open(body, zone, rest.Lists{Names: []string{"messages", "input"},
 		Others: []string{"conversation_id", "otid", "response", "usage", "format", "pending", "approvals", "purpose",
 			"accept", "policy", "refused"}})
 	if err != nil {
 		return nil, err
 	}
-	b.Step = &Step{OTID: in.Text("otid"), Answer: in.Has("response"), Policy: in.JSON("policy")}
-	if in.Has("format") {
-		b.Step.Format = in.OneOf("format", "openai", "anthropic", "responses")
+	b.Step = &Step{OTID: request.Text("otid"), Answer: request.Has("response"), Policy: request.JSON("policy")}
+	if request.Has("format") {
+		b.Step.Format = request.OneOf("format", "openai", "anthropic", "responses")
 	}
-	if in.Has("pending") {
-		b.Step.AnswerPending = in.OneOf("pending", "keep", "answer") == "answer"
+	if request.Has("pending") {
+		b.Step.AnswerPending = request.OneOf("pending", "keep", "answer") == "answer"
 	}
-	if in.Has("accept") {
-		b.Step.Accepts = in.OneOf("accept", recall.ForFlush) == recall.ForFlush
+	if request.Has("accept") {
+		b.Step.Accepts = request.OneOf("accept", recall.ForFlush) == recall.ForFlush
 	}
-	if b.Refused = readRefused(in); b.Refused != nil {
+	if b.Refused = readRefused(request); b.Refused != nil {
 		b.Refused.OTID = cmp.Or(b.Refused.OTID, b.Step.OTID)
 		for _, name := range []string{"response", "approvals"} {
-			if in.Has(name) {
-				in.Refuse("refused", "cannot stand beside "+name+": the provider answered the prompt or refused it")
+			if request.Has(name) {
+				request.Refuse("refused", "cannot stand beside "+name+": the provider answered the prompt or refused it")
 			}
 		}
 	}
-	if in.Has("purpose") {
-		b.Step.Purpose = in.OneOf("purpose", recall.ForFlush)
-		refuseWithFlush(in)
+	if request.Has("purpose") {
+		b.Step.Purpose = request.OneOf("purpose", recall.ForFlush)
+		refuseWithFlush(request)
 	}
 	if b.Step.Answer {
-		b.Step.Ending = in.Ending("response")
+		b.Step.Ending = request.Ending("response")
 	}
-	if in.Has("usage") {
+	if request.Has("usage") {
 		b.countOf(body, "", b.fields)
 	} else {
 		b.countAnswer(body, "response")
 	}
 	name := "messages"
-	if in.Has("input") && !in.Has(name) {
+	if request.Has("input") && !request.Has(name) {
 		name = "input"
 	}
-	if in.Has("approvals") {
-		b.Step.Approvals = readApprovals(in)
+	if request.Has("approvals") {
+		b.Step.Approvals = readApprovals(request)
 	}
-	b.Stores = b.Step.Answer || in.Has(name) || len(b.Step.Approvals) == 0 && b.Refused == nil
+	b.Stores = b.Step.Answer || request.Has(name) || len(b.Step.Approvals) == 0 && b.Refused == nil
 	if b.read = readStep(name); b.Stores && !b.Step.Answer {
-		b.checkList(in, name)
+		b.checkList(request, name)
 	}
-	return b, unprocessable(in.Err())
+	return b, unprocessable(request.Err())
 }
 
-// refuseWithFlush refuses what the answer to a silent turn cannot have.
-func refuseWithFlush(in chat.Object) {
-	if !in.Has("response") && !in.Has("refused") {
-		in.Refuse("response", "a step with the purpose flush needs what the model answered to the silent turn; to leave the "+
-			"turn out, ask for the next prompt without accept")
+// refuseWithFlush refuses fields that cannot stand beside the answer to a silent turn.
+func refuseWithFlush(request chat.Object) {
+	if !request.Has("response") && !request.Has("refused") {
+		request.Refuse("response",
+			"a step with the purpose flush needs what the model answered to the silent turn; to leave the "+
+				"turn out, ask for the next prompt without accept")
 	}
 	for _, name := range []string{"messages", "input", "approvals"} {
-		if in.Has(name) {
-			in.Refuse(name, "the answer to a silent turn stands alone: send this with the next step")
+		if request.Has(name) {
+			request.Refuse(name, "the answer to a silent turn stands alone: send this with the next step")
 		}
 	}
 }
 
 // readApprovals reads the approvals of a step.
-func readApprovals(in chat.Object) (all []Approval) {
-	for _, item := range in.Items("approvals", "a list of approvals") {
+func readApprovals(request chat.Object) (all []Approval) {
+	for _, item := range request.Items("approvals", "a list of approvals") {
 		a := Approval{CallID: item.Needed("tool_call_id"), Approve: item.Flag("approve"), Reason: item.Text("reason")}
 		if !item.Has("approve") {
 			item.Refuse("approve", "expected true or false")
@@ -116,8 +117,8 @@ func readApprovals(in chat.Object) (all []Approval) {
 	return all
 }
 
-// readModelAnswer reads what the model answered, and gives its calls ids that are unique in it: the same ones, if a
-// step with an otid comes again.
+// readModelAnswer reads the model's answer, and gives its calls unique ids. If the step has an otid, the ids depend
+// only on it, so that a repeated step gets the same ids.
 func (b *Batch) readModelAnswer(body chat.Object) (message, error) {
 	m, err := readAnswer(body, "response", func(n int) string {
 		if b.Step.OTID == "" {
@@ -136,7 +137,7 @@ func (b *Batch) readModelAnswer(body chat.Object) (message, error) {
 	return m, nil
 }
 
-// readStep reads the answer, and the messages in a field.
+// readStep reads the answer, and then the messages in a field.
 func readStep(name string) func(*Batch, chat.Object) iter.Seq2[message, error] {
 	return func(b *Batch, body chat.Object) iter.Seq2[message, error] {
 		return func(yield func(message, error) bool) {
@@ -168,8 +169,8 @@ func given(text string) *string {
 	return &text
 }
 
-// PromptPosition returns the position of the last message of the prompt that was counted: the message before the last
-// one of the assistant or, without one, the last of all.
+// PromptPosition returns the position of the last message of the prompt that was counted: the message before the
+// assistant's answer or, without an answer, the last message.
 func (b *Batch) PromptPosition(appended []recall.Appended) int {
 	if b.answer >= 0 {
 		return appended[b.answer].Position - 1
@@ -177,7 +178,7 @@ func (b *Batch) PromptPosition(appended []recall.Appended) int {
 	return appended[len(appended)-1].Position
 }
 
-// Reported reports whether an earlier request stored the answer whose prompt was counted: its count was used then.
+// Reported reports whether an earlier request stored the answer with the counted prompt. That request used the count.
 func (b *Batch) Reported(appended []recall.Appended) bool {
 	return b.answer >= 0 && appended[b.answer].Repeated
 }

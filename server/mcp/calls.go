@@ -11,55 +11,55 @@ import (
 	"time"
 )
 
-// Bounds of what is remembered of requests that have ended, and of cancellations that came before their requests.
+// Bounds on the memory of ended requests, and of cancellations that came before their requests.
 const (
 	rememberCalls      = time.Minute
 	maxRememberedCalls = 10_000
 )
 
-// calls are the requests of a hub's sessions. The SDK ignores a cancellation of a request that it has not read yet.
-// Here such a cancellation waits until the SDK has read the request, or is remembered until the request comes.
+// calls are the requests of a hub's sessions. The SDK ignores the cancellation of a request that it has not read yet.
+// Therefore calls holds such a cancellation until the SDK has read the request, or until the request comes.
 type calls struct {
 	mu    sync.Mutex
 	known map[callID]*calling
-	ended []*calling // the one that ended first is the first
+	ended []*calling // in the order in which they ended
 }
 
-// callID is a digest of the id of a session and that of its request.
+// callID is a digest of a session's id and a request's id.
 type callID [sha256.Size]byte
 
 func callIDOf(session string, id json.RawMessage) callID {
 	return sha256.Sum256([]byte(session + "\x00" + idKey(id)))
 }
 
-// calling is a request, or the cancellation of one that has not come yet. Its fields are guarded by calls.mu.
+// calling is a request that came, or the cancellation of one that has not come yet. calls.mu guards its fields.
 type calling struct {
 	id        callID
-	came      bool // the request, not only its cancellation
+	came      bool // the request itself came, not only its cancellation
 	cancelled bool
-	read      chan struct{} // closed once the SDK can cancel the request, or it has ended; nil if it has not come
+	read      chan struct{} // closed when the SDK can cancel it, or at its end; nil before it comes
 	isRead    bool
-	endedAt   time.Time // or of its cancellation, if it has not come; zero while it is worked on
+	endedAt   time.Time // when it ended, or was cancelled before it came; zero while it is worked on
 }
 
-// begin notes that a request has come. It returns false if its cancellation came first.
+// begin notes that a request came. It returns false if the request's cancellation came first.
 func (c *calls) begin(id callID) (*calling, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.forget()
-	before := c.known[id]
-	if before != nil && before.cancelled && !before.came {
+	earlier := c.known[id]
+	if earlier != nil && earlier.cancelled && !earlier.came {
 		delete(c.known, id)
 		return nil, false
 	}
 	call := &calling{id: id, came: true, read: make(chan struct{})}
-	if before == nil || !before.endedAt.IsZero() { // else the SDK refuses the second
+	if earlier == nil || !earlier.endedAt.IsZero() { // otherwise the SDK refuses the second request
 		c.keep(call)
 	}
 	return call, true
 }
 
-// keep makes a request known. c.mu is held.
+// keep stores a request by its id. The caller holds c.mu.
 func (c *calls) keep(call *calling) {
 	if c.known == nil {
 		c.known = map[callID]*calling{}
@@ -67,7 +67,7 @@ func (c *calls) keep(call *calling) {
 	c.known[call.id] = call
 }
 
-// end ends a request.
+// end notes the end of a request.
 func (c *calls) end(call *calling) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,15 +75,15 @@ func (c *calls) end(call *calling) {
 	c.remember(call)
 }
 
-// remember keeps an ended request for a while, so that a late cancellation of it does not cancel a later request with
-// the same id. c.mu is held.
+// remember keeps an ended request for a while. Otherwise a late cancellation could cancel a newer request with the same
+// id. The caller holds c.mu.
 func (c *calls) remember(call *calling) {
 	call.endedAt = time.Now()
 	c.ended = append(c.ended, call)
 	c.forget()
 }
 
-// forget drops what need not be remembered any more. c.mu is held.
+// forget drops requests that were remembered long enough. The caller holds c.mu.
 func (c *calls) forget() {
 	n := 0
 	for n < len(c.ended) && (len(c.ended)-n > maxRememberedCalls || time.Since(c.ended[n].endedAt) > rememberCalls) {
@@ -96,7 +96,7 @@ func (c *calls) forget() {
 	c.ended = c.ended[n:]
 }
 
-// setRead notes that the SDK can cancel a request. calls.mu is held.
+// setRead notes that the SDK can cancel the request now. The caller holds calls.mu.
 func (c *calling) setRead() {
 	if !c.isRead {
 		c.isRead = true
@@ -104,8 +104,8 @@ func (c *calling) setRead() {
 	}
 }
 
-// cancel notes that a request is cancelled. It returns once the SDK can cancel it, if it has come, and reports whether
-// the request was worked on.
+// cancel notes the cancellation of a request. If the request came, it returns after the SDK can cancel it. It reports
+// whether the request was being worked on.
 func (c *calls) cancel(ctx context.Context, id callID) bool {
 	c.mu.Lock()
 	c.forget()
@@ -128,33 +128,33 @@ func (c *calls) cancel(ctx context.Context, id callID) bool {
 	return true
 }
 
-// cancelsNothing is a cancellation of a request that no client sends.
+// cancelsNothing cancels a request id that no client uses.
 var cancelsNothing = json.RawMessage(`{"jsonrpc":"2.0","method":"` + cancelled +
 	`","params":{"requestId":"loci-none"}}`)
 
 // arrived notes that the SDK has read the requests that a header names.
-func (c *calls) arrived(named []string) {
+func (c *calls) arrived(names []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, name := range named {
+	for _, name := range names {
 		if call := c.named(name); call != nil {
 			call.setRead()
 		}
 	}
 }
 
-// areCancelled reports whether the only request that a header names is cancelled.
-func (c *calls) areCancelled(named []string) bool {
+// areCancelled reports whether a header names a single request and that request is cancelled.
+func (c *calls) areCancelled(names []string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(named) != 1 {
+	if len(names) != 1 {
 		return false
 	}
-	call := c.named(named[0])
+	call := c.named(names[0])
 	return call != nil && call.cancelled
 }
 
-// named returns the request of a name in a header, nil if no such request has come. c.mu is held.
+// named returns the request with a name from a header; nil if no such request came. The caller holds c.mu.
 func (c *calls) named(name string) *calling {
 	raw, err := hex.DecodeString(name)
 	if err != nil || len(raw) != sha256.Size {
@@ -166,19 +166,19 @@ func (c *calls) named(name string) *calling {
 	return nil
 }
 
-// take notes the requests and cancellations among messages of a session. It returns the messages without the requests
-// whose cancellation came first, and a function that notes the end of the other requests. It adds the names of these
-// to header.
-func (c *calls) take(ctx context.Context, session string, in screened, header http.Header) (screened, func()) {
-	in.messages = slices.Clone(in.messages)
-	for i, m := range in.messages { // before the requests: it may cancel one of the same batch
+// take notes the requests and cancellations among a session's messages. It returns the messages without those requests
+// that were cancelled before they came, and a function to call when the remaining requests end. It adds the names of
+// the remaining requests to header.
+func (c *calls) take(ctx context.Context, session string, received screened, header http.Header) (screened, func()) {
+	received.messages = slices.Clone(received.messages)
+	for i, m := range received.messages { // before the requests, because a batch may cancel a request of its own
 		if id := m.cancels(); id != nil && !c.cancel(ctx, callIDOf(session, id)) {
-			in.messages[i].raw = cancelsNothing // the SDK cancels later, when another request may have the id
+			received.messages[i].raw = cancelsNothing // the SDK would cancel later, when another request may have the id
 		}
 	}
 	var begun []*calling
-	kept := screened{batch: in.batch}
-	for _, m := range in.messages {
+	remaining := screened{batch: received.batch}
+	for _, m := range received.messages {
 		if m.isCall() {
 			call, ok := c.begin(callIDOf(session, m.id))
 			if !ok {
@@ -187,16 +187,16 @@ func (c *calls) take(ctx context.Context, session string, in screened, header ht
 			begun = append(begun, call)
 			header.Add(callHeader, hex.EncodeToString(call.id[:]))
 		}
-		kept.messages = append(kept.messages, m)
+		remaining.messages = append(remaining.messages, m)
 	}
-	return kept, func() {
+	return remaining, func() {
 		for _, call := range begun {
 			c.end(call)
 		}
 	}
 }
 
-// cancels returns the id of the request that a message cancels; nil if it cancels none.
+// cancels returns the id of the request that the message cancels; nil if it cancels none.
 func (m message) cancels() json.RawMessage {
 	var params struct{ RequestID json.RawMessage }
 	if m.method != cancelled || json.Unmarshal(m.params, &params) != nil || kindOf(params.RequestID) == "" {

@@ -16,7 +16,7 @@ import (
 	memoryfile "github.com/loci-memory/loci/memory/file"
 )
 
-// subscribe follows a resource for a session. It is an error if the resource does not exist.
+// subscribe lets a session follow a resource. It returns an error if the resource does not exist.
 func (s *Server) subscribe(ctx context.Context, h *hub, r *sdk.SubscribeRequest) error {
 	if s.Fixtures != nil {
 		return nil
@@ -34,8 +34,8 @@ func (s *Server) subscribe(ctx context.Context, h *hub, r *sdk.SubscribeRequest)
 	return h.add(r.Params.URI, sum, r.Session)
 }
 
-// subscribeAll makes a session follow resources. It returns those that it follows, also with an error; it passes over
-// resources that do not exist.
+// subscribeAll lets a session follow resources. It skips resources that do not exist, and returns the others, even if
+// an error occurs.
 func (s *Server) subscribeAll(ctx context.Context, h *hub, session *sdk.ServerSession, uris []string) (found []string,
 	err error) {
 	if s.Fixtures != nil {
@@ -66,7 +66,8 @@ func (h *hub) follows(uri string, session *sdk.ServerSession) bool {
 	return f != nil && f.by[session] > 0
 }
 
-// add follows a resource for a session once more. sum is of its text, if no session follows it yet.
+// add counts one more subscription of a session to a resource. If no session follows the resource yet, sum is the
+// digest of the resource's text.
 func (h *hub) add(uri string, sum [sha256.Size]byte, session *sdk.ServerSession) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -75,15 +76,15 @@ func (h *hub) add(uri string, sum [sha256.Size]byte, session *sdk.ServerSession)
 		return wrong("%s", tooManyFollowed)
 	}
 	if f == nil {
-		at, _ := placeOf(h.agentID, uri)
-		f = &followed{at.kind, sum, map[*sdk.ServerSession]int{}}
+		place, _ := placeOf(h.agentID, uri)
+		f = &followed{place.kind, sum, map[*sdk.ServerSession]int{}}
 		h.followed[uri] = f
 	}
 	f.by[session]++
 	return nil
 }
 
-// unsubscribe ends what subscribe began.
+// unsubscribe undoes one subscribe.
 func (s *Server) unsubscribe(h *hub, r *sdk.UnsubscribeRequest) error {
 	if h == nil {
 		return nil
@@ -98,7 +99,7 @@ func (s *Server) unsubscribe(h *hub, r *sdk.UnsubscribeRequest) error {
 	return nil
 }
 
-// forget ends a session's interest in a resource. h.mu is held.
+// forget removes all subscriptions of a session to a resource. The caller holds h.mu.
 func (h *hub) forget(uri string, session *sdk.ServerSession) {
 	f := h.followed[uri]
 	if delete(f.by, session); len(f.by) == 0 {
@@ -106,7 +107,7 @@ func (h *hub) forget(uri string, session *sdk.ServerSession) {
 	}
 }
 
-// forgetAll ends the interests of a session that has ended.
+// forgetAll removes all subscriptions of a session that has ended.
 func (h *hub) forgetAll(session *sdk.ServerSession) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -126,39 +127,39 @@ func (s *Server) sum(ctx context.Context, c Caller, uri string) ([sha256.Size]by
 // readAtOnce is how many resources are read at the same time.
 const readAtOnce = 4
 
-// sums returns the digests of the texts of resources by their URIs, without those that cannot be read. Blocks and
-// memory files are read together, others one by one.
+// sums returns the digests of resources' texts by URI, without resources that cannot be read. It reads all blocks
+// together, and all memory files; other resources one by one.
 func (s *Server) sums(ctx context.Context, c Caller, uris []string) (map[string][sha256.Size]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
-	of := map[string]func(context.Context, Caller) (map[string][sha256.Size]byte, error){blocks: s.blockSums,
+	readers := map[string]func(context.Context, Caller) (map[string][sha256.Size]byte, error){blocks: s.blockSums,
 		memory: s.memorySums}
 	together := map[string]map[string][sha256.Size]byte{}
 	sums := map[string][sha256.Size]byte{}
 	var mu sync.Mutex
-	others, reading := errgroup.WithContext(ctx)
-	others.SetLimit(readAtOnce)
+	group, reading := errgroup.WithContext(ctx)
+	group.SetLimit(readAtOnce)
 	for _, uri := range uris {
-		at, ok := placeOf(c.AgentID, uri)
+		place, ok := placeOf(c.AgentID, uri)
 		if !ok {
 			continue
 		}
-		if read := of[at.kind]; read != nil {
-			if together[at.kind] == nil {
-				all, err := read(ctx, c)
+		if reader := readers[place.kind]; reader != nil {
+			if together[place.kind] == nil {
+				all, err := reader(ctx, c)
 				if err != nil {
-					return nil, errors.Join(err, others.Wait())
+					return nil, errors.Join(err, group.Wait())
 				}
-				together[at.kind] = all
+				together[place.kind] = all
 			}
-			if sum, ok := together[at.kind][nameOf(at)]; ok {
+			if sum, ok := together[place.kind][nameOf(place)]; ok {
 				mu.Lock()
 				sums[uri] = sum
 				mu.Unlock()
 			}
 			continue
 		}
-		others.Go(func() error {
+		group.Go(func() error {
 			text, _, err := s.read(reading, c, uri)
 			if errors.Is(err, db.ErrNotFound) || errors.Is(err, db.ErrInvalid) || isRefusal(err) {
 				return nil
@@ -172,15 +173,15 @@ func (s *Server) sums(ctx context.Context, c Caller, uris []string) (map[string]
 			return nil
 		})
 	}
-	return sums, others.Wait()
+	return sums, group.Wait()
 }
 
-// nameOf returns the label of a block or the path of a memory file; empty if it is neither.
-func nameOf(at place) string {
-	if at.kind == blocks && len(at.path) == 1 {
-		return at.path[0]
+// nameOf returns the label of a block, or the path of a memory file; empty for any other resource.
+func nameOf(p place) string {
+	if p.kind == blocks && len(p.path) == 1 {
+		return p.path[0]
 	}
-	if path, err := memoryfile.ParseFile(memoryPath(at)); at.kind == memory && err == nil {
+	if path, err := memoryfile.ParseFile(memoryPath(p)); p.kind == memory && err == nil {
 		return path
 	}
 	return ""
@@ -217,11 +218,11 @@ func (s *Server) memorySums(ctx context.Context, c Caller) (map[string][sha256.S
 	return sums, err
 }
 
-// effect is what an event may change.
+// effect says what an event may change.
 type effect struct {
-	kind   string // of resources, whose texts may be others
-	lists  bool   // lists may be others
-	folder bool   // a folder came or went: clients are told that both lists are others
+	kind   string // the resources of this kind may have new texts
+	lists  bool   // lists of resources or tools may change
+	folder bool   // a folder came or went: clients are told that both lists changed
 }
 
 var effects = map[event.Type]effect{
@@ -239,26 +240,26 @@ var effects = map[event.Type]effect{
 	event.CompactionReverted: {kind: conversations},
 }
 
-// changed tells a hub's clients which resources events changed, and reports whether they may have changed lists, and
-// whether a folder came or went. If a look at all is due, it looks at files and conversations, too, which change
-// without an event.
+// changed tells a hub's clients which resources events changed. otherLists reports whether lists may have changed, and
+// folder whether a folder came or went. If due is set, changed also checks files and conversations, because no events
+// report their changes.
 func (s *Server) changed(ctx context.Context, h *hub, events []event.Event, due bool) (otherLists, folder bool) {
 	kinds := map[string]bool{folders: due, conversations: due}
 	for _, e := range events {
-		does := effects[e.Type]
-		kinds[does.kind] = true
-		otherLists, folder = otherLists || does.lists, folder || does.folder
+		effect := effects[e.Type]
+		kinds[effect.kind] = true
+		otherLists, folder = otherLists || effect.lists, folder || effect.folder
 	}
 	if kinds[memory] {
 		listChanged(h.server)
 	}
 	for _, uri := range s.others(ctx, h, h.uris(kinds)) {
-		_ = h.server.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}) // it is always nil
+		_ = h.server.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}) // the error is always nil
 	}
 	return otherLists, folder
 }
 
-// uris returns the resources of some kinds that are followed.
+// uris returns the followed resources of some kinds.
 func (h *hub) uris(kinds map[string]bool) (all []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -270,8 +271,8 @@ func (h *hub) uris(kinds map[string]bool) (all []string) {
 	return all
 }
 
-// others returns the resources that changed since they were read last. One that was deleted counts as an empty text.
-func (s *Server) others(ctx context.Context, h *hub, uris []string) (others []string) {
+// others returns the resources with texts that differ from those read last. A deleted resource counts as an empty text.
+func (s *Server) others(ctx context.Context, h *hub, uris []string) (changed []string) {
 	if len(uris) == 0 {
 		return nil
 	}
@@ -289,20 +290,21 @@ func (s *Server) others(ctx context.Context, h *hub, uris []string) (others []st
 		}
 		if f := h.followed[uri]; f != nil && f.sum != sum {
 			f.sum = sum
-			others = append(others, uri)
+			changed = append(changed, uri)
 		}
 	}
-	return others
+	return changed
 }
 
-// toolsChanged tells the sessions of a server that their tools may be others. The SDK does so where a tool is added;
-// its own list is shown to nobody.
+// toolsChanged tells the sessions of a server that their tools may have changed. The SDK sends that message when a tool
+// is added; no client sees the added tool.
 func toolsChanged(server *sdk.Server) {
 	server.AddTool(&sdk.Tool{Name: "changed", InputSchema: map[string]any{"type": "object"}},
 		func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) { return nil, errCursor })
 }
 
-// listChanged tells the sessions that the list of resources may be another.
+// listChanged tells the sessions of a server that the list of resources may have changed. The SDK sends that message
+// when a resource is added; no client sees the added resource.
 func listChanged(server *sdk.Server) {
 	server.AddResource(&sdk.Resource{URI: scheme + "changed", Name: "changed"},
 		func(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {

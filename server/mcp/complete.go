@@ -11,8 +11,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// complete gives the results of calls, resources and prompts what the protocol requires and the SDK leaves out: that
-// they are complete, in the versions without sessions, and the text of a resource that is empty.
+// complete adds what the protocol requires and the SDK leaves out of results: in versions without sessions, the mark
+// that a result is complete; in any version, the text of an empty resource.
 func complete(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 		answer, err := next(ctx, method, r)
@@ -27,7 +27,7 @@ func complete(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// coded returns an error with a code. The SDK has none for what it refuses itself.
+// coded returns an error that has a code. The SDK's own refusals lack one.
 func coded(err error) error {
 	if _, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return err
@@ -35,7 +35,7 @@ func coded(err error) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
 }
 
-// versionOf returns the version of the protocol that a message names; empty if it names none.
+// versionOf returns the protocol version that a message names; empty if it names none.
 func versionOf(r sdk.Request) string {
 	params := r.GetParams()
 	if v := reflect.ValueOf(params); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
@@ -48,14 +48,14 @@ func versionOf(r sdk.Request) string {
 // completed is a result that needs nothing more from the client.
 type completed struct {
 	sdk.Result
-	stateless bool // of a version without sessions
+	stateless bool // the version has no sessions
 }
 
 // MarshalJSON implements json.Marshaler.
 func (c completed) MarshalJSON() ([]byte, error) {
 	raw, err := json.Marshal(c.Result)
-	read, ok := c.Result.(*sdk.ReadResourceResult)
-	lacks := ok && slices.ContainsFunc(read.Contents, hasNothing)
+	resource, ok := c.Result.(*sdk.ReadResourceResult)
+	lacks := ok && slices.ContainsFunc(resource.Contents, hasNothing)
 	if err != nil || !c.stateless && !lacks {
 		return raw, err
 	}
@@ -67,8 +67,8 @@ func (c completed) MarshalJSON() ([]byte, error) {
 		fields["resultType"] = "complete"
 	}
 	if lacks {
-		for i, of := range read.Contents {
-			if contents, ok := fields["contents"].([]any)[i].(map[string]any); ok && hasNothing(of) {
+		for i, content := range resource.Contents {
+			if contents, ok := fields["contents"].([]any)[i].(map[string]any); ok && hasNothing(content) {
 				contents["text"] = ""
 			}
 		}

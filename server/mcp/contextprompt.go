@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// contextPrompt shows the parts of an agent's window within a budget.
+// contextPrompt shows the parts of an agent's window, within a budget of tokens.
 func (s *Server) contextPrompt(ctx context.Context, c caller, args map[string]string) (string, error) {
 	budget := defaultBudget
 	if text := args["budget"]; text != "" {
@@ -58,28 +58,29 @@ func orEmpty(s *string) string {
 	return *s
 }
 
-// contextPart is a part of the prompt context. show returns what of it fits a number of tokens.
+// contextPart is a part of the prompt context. show returns as much of the part as fits a number of tokens.
 type contextPart struct {
 	title  string
 	tokens int
 	show   func(tokens int) string
 }
 
-// within returns the parts that are not empty under their titles, all of them within a budget of tokens.
+// within returns the non-empty parts with their titles, shortened to fit a budget of tokens.
 func within(budget int, parts []contextPart) string {
 	parts = slices.DeleteFunc(parts, func(p contextPart) bool { return p.tokens == 0 })
-	var wanted []int
+	var sizes []int
 	for _, p := range parts {
-		wanted = append(wanted, p.tokens)
+		sizes = append(sizes, p.tokens)
 	}
 	var b strings.Builder
-	for i, n := range portions(wanted, budget) {
+	for i, n := range portions(sizes, budget) {
 		fmt.Fprintf(&b, "# %s\n\n%s\n\n", parts[i].title, strings.TrimSpace(parts[i].show(n)))
 	}
 	return strings.TrimSpace(b.String())
 }
 
-// portions divides a budget. Whoever wants less than an equal share gets it all; the others share the rest equally.
+// portions divides a budget. A part that wants less than an equal share gets all it wants; the others share the rest
+// equally.
 func portions(wanted []int, budget int) []int {
 	order := make([]int, len(wanted))
 	for i := range order {
@@ -94,7 +95,7 @@ func portions(wanted []int, budget int) []int {
 	return got
 }
 
-// cutPart is a text of which the beginning is shown where it does not fit.
+// cutPart is a text that is cut at its end if it does not fit. size is the text's number of tokens.
 func cutPart(title, text string, size int) contextPart {
 	if strings.TrimSpace(text) == "" {
 		size = 0
@@ -104,8 +105,8 @@ func cutPart(title, text string, size int) contextPart {
 	}}
 }
 
-// beginningOf returns a text of a number of tokens, or the beginning of it that has n, with a note that says what shows
-// the rest.
+// beginningOf returns a text of size tokens or, if n is smaller, its first n tokens with a note. rest is the end of the
+// note: how to see the rest.
 func beginningOf(text string, size, n int, rest string) string {
 	if n >= size {
 		return text
@@ -114,7 +115,8 @@ func beginningOf(text string, size, n int, rest string) string {
 	return fmt.Sprintf("%s\n… [cut: %d of %d tokens fit the budget; %s]", strings.TrimSpace(shown), n, size, rest)
 }
 
-// memoryPart is an agent's memory blocks as its prompt has them, or each under its label where they do not all fit.
+// memoryPart is an agent's memory blocks: as they stand in its prompt or, if they do not all fit, each block under its
+// label.
 func memoryPart(agentID, shown string, size int, all []block.Block) contextPart {
 	if strings.TrimSpace(shown) == "" {
 		size = 0
@@ -137,8 +139,8 @@ func memoryPart(agentID, shown string, size int, all []block.Block) contextPart 
 	}}
 }
 
-// messagesPart is what users and the agent said: the newest messages that fit, and of the newest the beginning where it
-// does not.
+// messagesPart holds what users and the agent said: the newest messages that fit. If not even the newest fits, it holds
+// the beginning of that one.
 func messagesPart(list []recall.Message) contextPart {
 	list = slices.DeleteFunc(slices.Clone(list), func(m recall.Message) bool {
 		return m.Role != recall.User && m.Role != recall.Assistant || strings.TrimSpace(m.Text()) == ""
@@ -147,16 +149,16 @@ func messagesPart(list []recall.Message) contextPart {
 	for _, m := range list {
 		size += m.Tokens
 	}
-	return contextPart{"Newest messages", size, func(left int) string {
-		first, most := len(list)-1, maxResourceBytes
+	return contextPart{"Newest messages", size, func(budget int) string {
+		first, maxBytes := len(list)-1, maxResourceBytes
 		newest := list[first]
-		if newest.Tokens > left {
-			most = len(newest.Text()) * left / newest.Tokens
+		if newest.Tokens > budget {
+			maxBytes = len(newest.Text()) * budget / newest.Tokens
 		}
-		for left -= newest.Tokens; first > 0 && list[first-1].Tokens <= left; first-- {
-			left -= list[first-1].Tokens
+		for budget -= newest.Tokens; first > 0 && list[first-1].Tokens <= budget; first-- {
+			budget -= list[first-1].Tokens
 		}
-		return said(list[first:], most)
+		return said(list[first:], maxBytes)
 	}}
 }
 

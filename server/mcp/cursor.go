@@ -12,26 +12,26 @@ import (
 // pageSize is the most items of a page of a list.
 const pageSize = 100
 
-// cursor is a place in the lists of an agent: one of several, and the item after which a page begins.
+// cursor is a place in several lists of an agent: the number of a list, and the item after which the next page begins.
 type cursor struct {
 	list  int
 	after string
 }
 
-// cursorScope is what a cursor is for: a list of an agent.
+// cursorScope names what a cursor belongs to: one agent and its list.
 func cursorScope(c caller, list string) string { return list + " " + c.AgentID }
 
-// sumBytes is how much of a digest a cursor begins with, by which others than the server gave are known.
+// sumBytes is how many bytes of a digest begin a cursor. They prove that this server made the cursor.
 const sumBytes = 8
 
-// in returns the cursor as a client is given it.
+// in encodes the cursor for a client.
 func (c cursor) in(scope string) string {
 	text := strconv.Itoa(c.list) + " " + c.after
 	sum := sha256.Sum256([]byte(scope + " " + text))
 	return base64.RawURLEncoding.EncodeToString(append(sum[:sumBytes], text...))
 }
 
-// parseCursor reads a cursor of a scope with a number of lists; the first place if it is empty.
+// parseCursor decodes a cursor. lists is the number of lists in the scope. An empty text means the first place.
 func parseCursor(text, scope string, lists int) (c cursor, err error) {
 	if text == "" {
 		return c, nil

@@ -6,7 +6,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Fixtures are what the protocol's conformance suite asks a server for, in place of an agent's memory.
+// Fixtures replace an agent's memory in the protocol's conformance suite.
 type Fixtures struct {
 	Capabilities *sdk.ServerCapabilities
 	Register     func(*sdk.Server)

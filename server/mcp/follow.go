@@ -19,8 +19,8 @@ func (s *Server) leave(h *hub) {
 	}
 }
 
-// join counts a session that is told of changes; end ends it.
-func (s *Server) join(ctx context.Context, h *hub) (end func(), err error) {
+// join counts a session that wants to be told of changes; leave ends that.
+func (s *Server) join(ctx context.Context, h *hub) (leave func(), err error) {
 	if !s.takeSession(h.hubKey) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "Too many sessions are open; end some of " +
 			"them, or try again later"}
@@ -39,37 +39,37 @@ func (s *Server) join(ctx context.Context, h *hub) (end func(), err error) {
 	}, nil
 }
 
-// takeSession counts a session of a key, and reports false if the key or its organization may have no more.
-func (s *Server) takeSession(of hubKey) bool {
-	of.agentID = ""
+// takeSession counts a session of a key. It returns false if the key or its organization has as many as it may have.
+func (s *Server) takeSession(key hubKey) bool {
+	key.agentID = ""
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.keys[of] >= maxKeySessions || !s.sessions.TryTake(of.org, 1, 0) {
+	if s.keys[key] >= maxKeySessions || !s.sessions.TryTake(key.org, 1, 0) {
 		return false
 	}
-	s.keys[of]++
+	s.keys[key]++
 	return true
 }
 
-// giveSession counts a session no more.
-func (s *Server) giveSession(of hubKey) {
-	of.agentID = ""
+// giveSession takes a session out of the count.
+func (s *Server) giveSession(key hubKey) {
+	key.agentID = ""
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sessions.Give(of.org, 1)
-	if s.keys[of]--; s.keys[of] == 0 {
-		delete(s.keys, of)
+	s.sessions.Give(key.org, 1)
+	if s.keys[key]--; s.keys[key] == 0 {
+		delete(s.keys, key)
 	}
 }
 
-// follow begins to tell the hub's sessions what changes, if nothing does it yet.
+// follow starts telling the hub's sessions of changes, unless that runs already.
 func (s *Server) follow(ctx context.Context, h *hub) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.followers++; h.followers > 1 {
 		return nil
 	}
-	was, err := s.listsOf(ctx, h)
+	known, err := s.listsOf(ctx, h)
 	var head int64
 	if err == nil {
 		head, err = event.Head(ctx, s.DB, h.org, h.agentID)
@@ -79,7 +79,7 @@ func (s *Server) follow(ctx context.Context, h *hub) error {
 		if tail, err = s.Followers.Follow(ctx, h.org, h.agentID, head, nil); err == nil {
 			ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 			h.stop, h.stopped = cancel, make(chan struct{})
-			go s.tell(ctx, h, tail, was, h.stopped)
+			go s.tell(ctx, h, tail, known, h.stopped)
 		}
 	}
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *Server) follow(ctx context.Context, h *hub) error {
 	return err
 }
 
-// unfollow ends what follow began, with the last session.
+// unfollow undoes follow when the last session leaves.
 func (h *hub) unfollow() {
 	h.mu.Lock()
 	stop, stopped := h.stop, h.stopped
@@ -102,13 +102,13 @@ func (h *hub) unfollow() {
 	<-stopped
 }
 
-// filesEvery is the time after which a hub looks again at the agent's files and conversations. No event reports that a
-// file changed, or that a conversation was made or deleted.
+// filesEvery is how often a hub checks the agent's files and conversations. No event reports that a file changed, or
+// that a conversation was created or deleted.
 const filesEvery = 30 * time.Second
 
 // tell tells the hub's sessions of the agent's events until ctx ends. It ends the sessions if the agent is deleted or
-// the server stops. was is the result of listsOf before.
-func (s *Server) tell(ctx context.Context, h *hub, tail *event.Follower, was lists, done chan<- struct{}) {
+// the server stops. known is the last result of listsOf.
+func (s *Server) tell(ctx context.Context, h *hub, tail *event.Follower, known lists, done chan<- struct{}) {
 	defer close(done)
 	defer tail.Close()
 	looked := time.Now()
@@ -130,7 +130,7 @@ func (s *Server) tell(ctx context.Context, h *hub, tail *event.Follower, was lis
 		}
 		due := time.Since(looked) >= s.FilesEvery
 		if lists, folder := s.changed(ctx, h, events, due); lists || due {
-			was = s.lookAtLists(ctx, h, was, folder)
+			known = s.lookAtLists(ctx, h, known, folder)
 		}
 		if due {
 			looked = time.Now()
@@ -138,7 +138,7 @@ func (s *Server) tell(ctx context.Context, h *hub, tail *event.Follower, was lis
 	}
 }
 
-// pause waits before a read is tried again, and reports whether ctx lasted.
+// pause waits before a failed read is repeated. It returns false if ctx ended.
 func pause(ctx context.Context) bool {
 	timer := time.NewTimer(time.Second)
 	defer timer.Stop()

@@ -14,16 +14,16 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Remote is where an agent's memory is served over MCP.
+// Remote is a server that serves an agent's memory over MCP.
 type Remote struct {
 	URL     string // of the endpoint
 	Client  *http.Client
 	Version string // of this program
 }
 
-// Forward serves a client of MCP, as a program on its standard input and output, with what a remote server answers. It
-// returns when the client goes. The server may be restarted meanwhile: a call that it does not answer is an error, and
-// the next one connects again.
+// Forward serves an MCP client, connected by standard input and output, with the answers of a remote server. It returns
+// when the client goes. The remote server may restart meanwhile: a call that it leaves unanswered is an error, and the
+// next call connects again.
 func (r Remote) Forward(ctx context.Context, client sdk.Transport) error {
 	f := &forwarder{Remote: r}
 	first, err := f.session(ctx)
@@ -51,12 +51,12 @@ type forwarder struct {
 	local atomic.Pointer[sdk.Server] // nil before the client is served
 
 	mu     sync.Mutex
-	remote *sdk.ClientSession // nil if it ended
-	wanted map[string]int     // how often the client subscribed to the resource of a URI
+	remote *sdk.ClientSession // nil after it ended
+	wanted map[string]int     // how often the client subscribed to each resource, by URI
 	tokens map[any]*sdk.ServerSession
 }
 
-// session returns a session of the remote server.
+// session returns a session with the remote server.
 func (f *forwarder) session(ctx context.Context) (*sdk.ClientSession, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -73,12 +73,12 @@ func (f *forwarder) session(ctx context.Context) (*sdk.ClientSession, error) {
 		},
 		ResourceUpdatedHandler: func(ctx context.Context, q *sdk.ResourceUpdatedNotificationRequest) {
 			f.tell(func(local *sdk.Server) {
-				_ = local.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: q.Params.URI}) // it is always nil
+				_ = local.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: q.Params.URI}) // the error is always nil
 			})
 		},
 		ProgressNotificationHandler: f.progress,
 	})
-	// The session outlives the call that begins it. Sessions of this version are told of changes.
+	// The session outlives the call that begins it. In this version of the protocol, sessions are told of changes.
 	var session *sdk.ClientSession
 	err := new(attempt).make(context.WithoutCancel(ctx), func(ctx context.Context) (err error) {
 		session, err = client.Connect(ctx, &sdk.StreamableClientTransport{Endpoint: f.URL, HTTPClient: noting(f.Client)},
@@ -93,26 +93,26 @@ func (f *forwarder) session(ctx context.Context) (*sdk.ClientSession, error) {
 	return session, nil
 }
 
-// subscribeAgain subscribes a new session to what the client wants to be told of. What changed between the sessions
-// nobody was told: the client is, of all. It is called with f.mu.
+// subscribeAgain gives a new session the client's subscriptions. Nobody reported changes between the two sessions, so
+// it tells the client that all these resources changed. The caller holds f.mu.
 func (f *forwarder) subscribeAgain(ctx context.Context, session *sdk.ClientSession) {
 	if len(f.wanted) == 0 {
 		return
 	}
-	ctx = context.WithoutCancel(ctx) // of the call that begins the session
+	ctx = context.WithoutCancel(ctx) // the context of the call that begins the session would end too early
 	for uri := range f.wanted {
 		if session.Subscribe(ctx, &sdk.SubscribeParams{URI: uri}) != nil {
-			continue // it is gone, which reading it says
+			continue // the resource is gone, which the client notices when it reads it
 		}
 		f.tell(func(local *sdk.Server) {
-			_ = local.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}) // it is always nil
+			_ = local.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}) // the error is always nil
 		})
 	}
 	f.tell(listChanged)
 }
 
-// subscribe subscribes to a resource. The session has a version of the protocol of its own: what the client says of its
-// version, which may have no such message, is not for the server.
+// subscribe subscribes to a resource. The remote session has a protocol version of its own: the client's version may
+// lack this message, so the client's metadata is not passed on.
 func (f *forwarder) subscribe(ctx context.Context, uri string) error {
 	if f.want(uri, 0) > 0 {
 		f.want(uri, 1)
@@ -128,8 +128,8 @@ func (f *forwarder) subscribe(ctx context.Context, uri string) error {
 	return nil
 }
 
-// subscribeAll subscribes to resources. It returns those that it subscribed to, also with an error; it passes over
-// resources that do not exist.
+// subscribeAll subscribes to resources. It skips resources that do not exist, and returns the others, even if an error
+// occurs.
 func (f *forwarder) subscribeAll(ctx context.Context, uris []string) (found []string, err error) {
 	for _, uri := range uris {
 		if err := f.subscribe(ctx, uri); err == nil {
@@ -141,10 +141,10 @@ func (f *forwarder) subscribeAll(ctx context.Context, uris []string) (found []st
 	return found, nil
 }
 
-// unsubscribeWithin bounds how long the end of a client's interest waits for the server.
+// unsubscribeWithin bounds how long unsubscribing waits for the server.
 const unsubscribeWithin = 5 * time.Second
 
-// unsubscribe ends what subscribe began, also if ctx has ended.
+// unsubscribe undoes one subscribe, even after ctx has ended.
 func (f *forwarder) unsubscribe(ctx context.Context, uri string) error {
 	if f.want(uri, 0) == 0 || f.want(uri, -1) > 0 {
 		return nil
@@ -156,20 +156,20 @@ func (f *forwarder) unsubscribe(ctx context.Context, uri string) error {
 	})
 }
 
-// want adds to how often the client subscribed to a resource, and returns it.
-func (f *forwarder) want(uri string, more int) int {
+// want adds to the number of the client's subscriptions to a resource, and returns the sum.
+func (f *forwarder) want(uri string, added int) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.wanted == nil {
 		f.wanted = map[string]int{}
 	}
-	if f.wanted[uri] += more; f.wanted[uri] <= 0 {
+	if f.wanted[uri] += added; f.wanted[uri] <= 0 {
 		delete(f.wanted, uri)
 	}
 	return f.wanted[uri]
 }
 
-// tell tells the client something, unless it is not served yet.
+// tell calls something with the client's server, if the client is served already.
 func (f *forwarder) tell(something func(*sdk.Server)) {
 	if local := f.local.Load(); local != nil {
 		something(local)
@@ -180,20 +180,19 @@ func (f *forwarder) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.remote != nil {
-		_ = f.remote.Close() // the server ends a session that is not used
+		_ = f.remote.Close() // the server ends sessions that nobody uses
 	}
 }
 
-// with calls do with a session. If what do asked for did not reach the server, or the server does not know the session
-// any more, do is called again with a new one. A call that the server may have begun with and did not answer is an
-// error.
-func (f *forwarder) with(ctx context.Context, do func(context.Context, *sdk.ClientSession) error) error {
+// with calls use with a session. If the request did not reach the server, or the server no longer knows the session, it
+// calls use again with a new session. If the server may have begun the call but did not answer, the call fails.
+func (f *forwarder) with(ctx context.Context, use func(context.Context, *sdk.ClientSession) error) error {
 	session, err := f.session(ctx)
 	if err != nil {
 		return err
 	}
 	var first attempt
-	err = first.make(ctx, func(ctx context.Context) error { return do(ctx, session) })
+	err = first.make(ctx, func(ctx context.Context) error { return use(ctx, session) })
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -205,29 +204,29 @@ func (f *forwarder) with(ctx context.Context, do func(context.Context, *sdk.Clie
 		f.remote = nil
 	}
 	f.mu.Unlock()
-	_ = session.Close() // it is broken
+	_ = session.Close() // the session is broken
 	if first.begun() {
 		return err
 	}
 	if session, err = f.session(ctx); err != nil {
 		return err
 	}
-	return new(attempt).make(ctx, func(ctx context.Context) error { return do(ctx, session) })
+	return new(attempt).make(ctx, func(ctx context.Context) error { return use(ctx, session) })
 }
 
-// attempt is what happens to the request of one call.
+// attempt records what happened to the request of one call.
 type attempt struct {
 	mu      sync.Mutex
-	reached bool  // the server may have begun with it
+	reached bool  // error of the transport
 	failure error // of the transport
 }
 
-// attemptKey is the key of an *attempt in the context of its request.
+// attemptKey is the context key for the *attempt of a request.
 type attemptKey struct{}
 
-// make calls do. Its error says why the request was not answered, where the SDK says only that it was rejected.
-func (a *attempt) make(ctx context.Context, do func(context.Context) error) error {
-	err := do(context.WithValue(ctx, attemptKey{}, a))
+// make calls send. Its error says why the request got no answer; the SDK would only say that it was rejected.
+func (a *attempt) make(ctx context.Context, send func(context.Context) error) error {
+	err := send(context.WithValue(ctx, attemptKey{}, a))
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err != nil && a.failure != nil {
@@ -242,21 +241,21 @@ func (a *attempt) begun() bool {
 	return a.reached
 }
 
-// note notes what became of a request that was sent.
+// note records what happened to a request.
 func (a *attempt) note(res *http.Response, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.failure = err
 	op, ofNet := errors.AsType[*net.OpError](err)
 	switch {
-	case ofNet && op.Op == "dial": // nobody was there
-	case err == nil && res.StatusCode == http.StatusNotFound: // the server knows no such session
+	case ofNet && op.Op == "dial": // no server listens there
+	case err == nil && res.StatusCode == http.StatusNotFound: // the server does not know the session
 	default:
 		a.reached = true
 	}
 }
 
-// noting returns a client that notes what becomes of the requests of attempts.
+// noting returns a client that records what happens to the requests of attempts.
 func noting(c *http.Client) *http.Client {
 	var noted http.Client
 	if c != nil {
@@ -277,7 +276,7 @@ func (n noter) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// receive forwards the messages that the remote server answers.
+// receive forwards messages, and returns the remote server's answers.
 func (f *forwarder) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 		switch q := r.(type) {
@@ -317,7 +316,7 @@ func (f *forwarder) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// forward returns what the remote server answers.
+// forward returns the remote server's answer.
 func forward(ctx context.Context, f *forwarder,
 	ask func(context.Context, *sdk.ClientSession) (sdk.Result, error)) (out sdk.Result, err error) {
 	err = f.with(ctx, func(ctx context.Context, s *sdk.ClientSession) error {
@@ -330,7 +329,7 @@ func forward(ctx context.Context, f *forwarder,
 	return out, nil
 }
 
-// shown returns the error of a call as the client sees it.
+// shown returns the error that the client sees for a failed call.
 func shown(err error) error {
 	if of, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return of
@@ -339,7 +338,7 @@ func shown(err error) error {
 		err.Error()}
 }
 
-// callTool forwards a call, and its progress if the client asks for it.
+// callTool forwards a tool call, and its progress if the client asked for that.
 func (f *forwarder) callTool(ctx context.Context, q *sdk.CallToolRequest) (sdk.Result, error) {
 	params := &sdk.CallToolParams{Meta: q.Params.Meta, Name: q.Params.Name}
 	if len(q.Params.Arguments) > 0 {
@@ -354,7 +353,7 @@ func (f *forwarder) callTool(ctx context.Context, q *sdk.CallToolRequest) (sdk.R
 	})
 }
 
-// follow says whom the progress of a token is for; nobody if the session is nil.
+// follow sets the session that receives the progress of a token; nil removes it.
 func (f *forwarder) follow(token any, session *sdk.ServerSession) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -366,12 +365,12 @@ func (f *forwarder) follow(token any, session *sdk.ServerSession) {
 	}
 }
 
-// progress passes progress on.
+// progress forwards a progress message to the client.
 func (f *forwarder) progress(ctx context.Context, q *sdk.ProgressNotificationClientRequest) {
 	f.mu.Lock()
 	session := f.tokens[q.Params.ProgressToken]
 	f.mu.Unlock()
 	if session != nil {
-		_ = session.NotifyProgress(ctx, q.Params) // a client that is gone misses it
+		_ = session.NotifyProgress(ctx, q.Params) // the client may be gone
 	}
 }

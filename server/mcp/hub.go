@@ -12,72 +12,72 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// hubKey names whose sessions a hub has: those of one key for one agent, so that no other key can use them.
+// hubKey identifies a hub: one key and one agent. No other key can use the hub's sessions.
 type hubKey struct {
 	org            db.Org
 	agentID, keyID string
 }
 
-// hub has the sessions of a key for an agent, and tells their clients what changes. It exists while a session or a
+// hub holds the sessions of one key for one agent, and tells their clients of changes. It exists while a session or a
 // message needs it.
 type hub struct {
 	hubKey
 	server  *sdk.Server
 	handler http.Handler
-	users   int // sessions and messages, guarded by Server.mu
+	users   int // number of sessions and messages; Server.mu guards it
 	calls   calls
 
 	mu        sync.Mutex
-	followers int                // sessions that are told of changes
-	stop      context.CancelFunc // of the goroutine that tells them
+	followers int                // number of sessions that are told of changes
+	stop      context.CancelFunc // stops the goroutine that tells them
 	stopped   chan struct{}
-	followed  map[string]*followed // resources, by their URIs
-	idle      map[string]*idle     // by the ids of the sessions
+	followed  map[string]*followed // followed resources, by URI
+	idle      map[string]*idle     // by session id
 }
 
-// end ends the hub's sessions. They need not have ended when it returns: a session waits for its calls.
+// end closes the hub's sessions, without waiting: each session ends after its calls.
 func (h *hub) end() {
 	for session := range h.server.Sessions() {
-		go func() { _ = session.Close() }() // it ends itself with its calls
+		go func() { _ = session.Close() }() // ends after the session's calls
 	}
 }
 
-// followed is a resource whose changes clients are told.
+// followed is a resource that sessions follow.
 type followed struct {
 	kind string
-	sum  [sha256.Size]byte // of the text that was read last
+	sum  [sha256.Size]byte // digest of the text that was read last
 	by   map[*sdk.ServerSession]int
 }
 
-// use notes that a request of a session begins; the function that it returns ends it.
-func (h *hub) use(session string) (end func()) {
+// use notes that a session's request begins; done notes that it ended.
+func (h *hub) use(session string) (done func()) {
 	h.mu.Lock()
-	of := h.idle[session]
+	timer := h.idle[session]
 	h.mu.Unlock()
-	if of == nil { // no such session: the SDK says so
+	if timer == nil { // the SDK reports the unknown session
 		return func() {}
 	}
-	return of.begin()
+	return timer.begin()
 }
 
-// Bounds of sessions. Those that are not used end; their clients begin new ones.
+// Bounds on sessions. Unused sessions end; their clients begin new ones.
 const (
-	sessionTimeout = 24 * time.Hour // without a message, with an open stream or without
-	idleTimeout    = time.Hour      // without a message and without an open stream
-	maxSessions    = 8192           // and followed lists, of all organizations
-	maxKeySessions = 1024           // of a key
+	sessionTimeout = 24 * time.Hour // without messages, even with an open stream
+	idleTimeout    = time.Hour      // without messages and without an open stream
+	maxSessions    = 8192           // sessions and followed lists, of all organizations
+	maxKeySessions = 1024           // of one key
 )
 
-// watchIdle ends a session once it is idle for long. It watches until forget is called.
+// watchIdle ends a session after idleTimeout without use. forget ends the watch.
 func (h *hub) watchIdle(session *sdk.ServerSession) (forget func()) {
-	of := newIdle(idleTimeout, func() { _ = session.Close() }) // its client is answered with a 404
+	timer := newIdle(idleTimeout, func() { _ = session.Close() }) // the client then gets a 404
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.idle[session.ID()] = of
+	h.idle[session.ID()] = timer
 	return func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		delete(h.idle, session.ID())
-		of.begin() // which stops the timer
+		timer.begin() // stops the timer
 	}
 }

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// idle ends a session that has no request under way, and no open stream, for a while.
+// idle ends a session that has had no request and no open stream for a while.
 type idle struct {
 	after time.Duration
 
 	mu    sync.Mutex
-	open  int // requests and streams
+	open  int // requests and open streams
 	timer *time.Timer
 }
 
-// newIdle returns the idle of a session that begins, which end ends.
+// newIdle returns the idle of a new session. end is called to end the session.
 func newIdle(after time.Duration, end func()) *idle {
 	return &idle{after: after, timer: time.AfterFunc(after, end)}
 }
 
-// begin begins a request, or opens a stream; the function that it returns ends it.
-func (i *idle) begin() (end func()) {
+// begin notes the begin of a request or stream; done notes its end.
+func (i *idle) begin() (done func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.open++

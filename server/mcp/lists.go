@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// lists say how the lists of an agent's resources and tools are: each text is another once its list is. The list of
-// memory files is not among them, because an event reports each of its changes.
+// lists describes an agent's lists of resources and tools: each text changes when its list changes. Memory files are
+// left out, because events report their changes.
 type lists struct{ resources, tools string }
 
 func (s *Server) listsOf(ctx context.Context, h *hub) (l lists, err error) {
@@ -37,19 +37,20 @@ func (s *Server) listsOf(ctx context.Context, h *hub) (l lists, err error) {
 	return lists{strings.Join(parts, "\x00"), strings.Join(names, " ")}, nil
 }
 
-// lookAtLists tells the hub's clients if a list is not as it was, or anyway, and returns how the lists are.
-func (s *Server) lookAtLists(ctx context.Context, h *hub, was lists, anyway bool) lists {
-	is, err := s.listsOf(ctx, h)
+// lookAtLists tells the hub's clients if a list differs from known, or in any case if anyway is set. It returns the
+// current lists.
+func (s *Server) lookAtLists(ctx context.Context, h *hub, known lists, anyway bool) lists {
+	current, err := s.listsOf(ctx, h)
 	if err != nil {
 		s.Log.WarnContext(ctx, "look at the lists of an agent whose clients follow it over MCP", "agent", h.agentID,
 			"error", err)
-		return was
+		return known
 	}
-	if anyway || is.resources != was.resources {
+	if anyway || current.resources != known.resources {
 		listChanged(h.server)
 	}
-	if anyway || is.tools != was.tools {
+	if anyway || current.tools != known.tools {
 		toolsChanged(h.server)
 	}
-	return is
+	return current
 }

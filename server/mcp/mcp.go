@@ -1,15 +1,15 @@
-// Package mcp serves the memory of agents over the Model Context Protocol: their tools, what they remember as
-// resources, and prompts.
+// Package mcp serves the memory of agents over the Model Context Protocol: tools, resources (what the agents remember)
+// and prompts.
 //
 // Each file uses those that are named before it:
-//   - the protocol and its messages: protocol.go params.go message.go calls.go errors.go
-//   - the server, and the sessions of a caller: fixtures.go idle.go hub.go replay.go server.go problem.go
-//   - resources: uri.go read.go cursor.go resources.go
-//   - tools: toolresult.go remember.go tools.go
-//   - prompts: contextprompt.go prompts.go
-//   - changes, of which clients are told: changes.go lists.go follow.go
-//   - answers: complete.go patient.go plain.go receive.go mcp.go
-//   - clients of standard input and output, whose messages go to another server: forward.go lines.go
+// - the protocol and its messages: protocol.go params.go message.go calls.go errors.go
+// - the server, and the sessions of a caller: fixtures.go idle.go hub.go replay.go server.go problem.go
+// - resources: uri.go read.go cursor.go resources.go
+// - tools: toolresult.go remember.go tools.go
+// - prompts: contextprompt.go prompts.go
+// - telling clients of changes: changes.go lists.go follow.go
+// - answers: complete.go patient.go plain.go receive.go mcp.go
+// - clients on standard input and output, forwarded to another server: forward.go lines.go
 package mcp
 
 import (
@@ -30,21 +30,22 @@ func New(o Options) *Server {
 	o.FilesEvery = cmp.Or(o.FilesEvery, filesEvery)
 	s := &Server{Options: o, sessions: db.NewShares(maxSessions, maxSessions/4), replay: newReplay(),
 		hubs: map[hubKey]*hub{}, keys: map[hubKey]int{}}
-	one := s.newServer(nil)
-	of := func(r *http.Request) *sdk.Server {
+	shared := s.newServer(nil)
+	serverOf := func(r *http.Request) *sdk.Server {
 		if c := callerOf(r.Context()); c.hub != nil {
 			return c.hub.server
 		}
-		return one
+		return shared
 	}
-	for _, to := range []*http.Handler{&s.stateless, &s.streaming} {
-		*to = sdk.NewStreamableHTTPHandler(of, &sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: to == &s.stateless,
+	for _, handler := range []*http.Handler{&s.stateless, &s.streaming} {
+		*handler = sdk.NewStreamableHTTPHandler(serverOf, &sdk.StreamableHTTPOptions{Stateless: true,
+			JSONResponse:               handler == &s.stateless,
 			DisableLocalhostProtection: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: MaxBodyBytes})
 	}
 	return s
 }
 
-// newServer returns the SDK's server, whose lists and answers are those of the caller in the context of a request.
+// newServer returns a server of the SDK. Its lists and answers depend on the caller in a request's context.
 func (s *Server) newServer(h *hub) *sdk.Server {
 	o := &sdk.ServerOptions{Instructions: instructions, SetCacheable: private,
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true},
@@ -72,52 +73,52 @@ func (s *Server) newServer(h *hub) *sdk.Server {
 const instructions = "The memory of one agent: its files, memory blocks, memory files, passages and conversations. " +
 	"Begin with the prompt context, search with the tools, and store what should be remembered."
 
-// Serve answers a message of a caller, whose body has been read; ErrNotFound if there is no such agent, a Problem if
-// there is no such session or stream. Messages of a version without sessions, and those outside of one, need nothing of
-// this process; a client of an older version has a session from its initialize on.
+// Serve answers a caller's message; body is the body, read before. ErrNotFound if the agent does not exist, a *Problem
+// if the session or stream does not. Messages without a session need no state of this process. Clients of older
+// versions have a session from initialize on.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, c Caller, body []byte) error {
-	var in screened
+	var accepted screened
 	if r.Method == http.MethodPost && s.Fixtures == nil {
-		why := contradiction(r.Header, body)
-		if why == nil {
-			in, why = screen(body, r.Header.Get(versionHeader), s.Fault)
+		refused := contradiction(r.Header, body)
+		if refused == nil {
+			accepted, refused = screen(body, r.Header.Get(versionHeader), s.Fault)
 		}
 		header := r.Header
-		if why == nil {
-			header, why = decodedName(r.Header, in)
+		if refused == nil {
+			header, refused = decodedName(r.Header, accepted)
 		}
-		if why != nil || len(in.messages) == 0 {
+		if refused != nil || len(accepted.messages) == 0 {
 			if _, err := s.Agents.Agent(r.Context(), c.Org, c.AgentID); err != nil {
 				return err
 			}
 		}
-		if why != nil {
-			return why.write(w)
+		if refused != nil {
+			return refused.write(w)
 		}
-		if len(in.messages) == 0 {
+		if len(accepted.messages) == 0 {
 			w.WriteHeader(http.StatusAccepted)
 			return nil
 		}
-		body = in.body()
+		body = accepted.body()
 		r = r.WithContext(r.Context())
 		r.Header = header
-	} else if why := Twice(r.Header, headersOnce...); why != "" {
-		return &Problem{http.StatusBadRequest, why}
+	} else if refused := Twice(r.Header, headersOnce...); refused != "" {
+		return &Problem{http.StatusBadRequest, refused}
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	if r.Header.Get(versionHeader) < firstStateless && (r.Method != http.MethodPost ||
 		r.Header.Get(sessionHeader) != "" || methodOf(body) == "initialize") {
-		return s.serveSession(w, r, c, in)
+		return s.serveSession(w, r, c, accepted)
 	}
 	a, err := s.Agents.Agent(r.Context(), c.Org, c.AgentID)
 	if err != nil {
 		return err
 	}
-	from := caller{Caller: c, version: r.Header.Get(versionHeader), agent: &a}
+	sender := caller{Caller: c, version: r.Header.Get(versionHeader), agent: &a}
 	if methodOf(body) == Listen {
 		h := s.enter(c)
 		defer s.leave(h)
-		from.hub = h
+		sender.hub = h
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		out, wait := newPatient(w, cancel)
@@ -129,13 +130,13 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, c Caller, body []
 		handler = s.streaming
 	}
 	ctx := r.Context()
-	from.atEnd = func(f func()) (stop func() bool) { return context.AfterFunc(ctx, f) }
-	return answer(handler, w, r.WithContext(context.WithValue(ctx, callerKey{}, from)))
+	sender.atEnd = func(f func()) (stop func() bool) { return context.AfterFunc(ctx, f) }
+	return answer(handler, w, r.WithContext(context.WithValue(ctx, callerKey{}, sender)))
 }
 
-// serveSession answers a message of a session, or one that begins one. in are the messages of its body, unless they are
-// fixtures'.
-func (s *Server) serveSession(w http.ResponseWriter, r *http.Request, c Caller, in screened) error {
+// serveSession answers a message in a session, or one that begins a session. accepted holds the messages of the body;
+// with fixtures it is empty.
+func (s *Server) serveSession(w http.ResponseWriter, r *http.Request, c Caller, accepted screened) error {
 	session := r.Header.Get(sessionHeader)
 	if session == "" {
 		if _, err := s.Agents.Agent(r.Context(), c.Org, c.AgentID); err != nil {
@@ -145,27 +146,27 @@ func (s *Server) serveSession(w http.ResponseWriter, r *http.Request, c Caller, 
 	h := s.enter(c)
 	defer s.leave(h)
 	defer h.use(session)()
-	from := caller{Caller: c, version: r.Header.Get(versionHeader), hub: h}
-	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), callerKey{}, from))
+	sender := caller{Caller: c, version: r.Header.Get(versionHeader), hub: h}
+	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), callerKey{}, sender))
 	defer cancel()
 	r = r.Clone(ctx)
 	r.Header.Del(callHeader)
-	if session != "" && len(in.messages) > 0 {
-		kept, end := h.calls.take(ctx, session, in, r.Header)
+	if session != "" && len(accepted.messages) > 0 {
+		remaining, end := h.calls.take(ctx, session, accepted, r.Header)
 		defer end()
-		if len(kept.messages) == 0 { // each was cancelled before it came: the stream is empty
+		if len(remaining.messages) == 0 { // each was cancelled before it came: the stream is empty
 			w.Header().Set("Content-Type", "text/event-stream")
 			w.WriteHeader(http.StatusOK)
 			return nil
 		}
-		r.Body = io.NopCloser(bytes.NewReader(kept.body()))
+		r.Body = io.NopCloser(bytes.NewReader(remaining.body()))
 	}
 	out, wait := newPatient(w, cancel)
 	defer wait()
 	return answer(h.handler, out, r)
 }
 
-// methodOf returns the method of a message; empty if it has none.
+// methodOf returns a message's method; empty if there is none.
 func methodOf(body []byte) string {
 	var m struct{ Method string }
 	if json.Unmarshal(body, &m) != nil {
@@ -174,7 +175,7 @@ func methodOf(body []byte) string {
 	return m.Method
 }
 
-// enter returns the hub of a caller, and leave ends its use.
+// enter returns the hub of a caller, created if necessary. The caller must call leave afterwards.
 func (s *Server) enter(c Caller) *hub {
 	s.mu.Lock()
 	defer s.mu.Unlock()

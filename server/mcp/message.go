@@ -16,52 +16,52 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// methods are those that are served. In older versions of the protocol the SDK answers one that it does not know with a
-// bare text, and serves logging/setLevel, although nothing is logged to clients.
+// methods are the methods that are served. The SDK answers an unknown method in older protocol versions with plain
+// text, and serves logging/setLevel although nothing is logged to clients.
 var methods = []string{"completion/complete", "server/discover", "initialize", "ping", "prompts/list", "prompts/get",
 	"tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read",
 	"resources/subscribe", Listen, "resources/unsubscribe", cancelled, "notifications/initialized",
 	"notifications/roots/list_changed", "notifications/progress"}
 
-// maxID bounds the numbers that are ids: the SDK reads them as floats, which have each whole number below it.
+// maxID bounds numeric ids: the SDK reads them as floats, which represent all whole numbers below 2^53.
 const maxID = 1 << 53
 
-// message is what is looked at of a message before the SDK reads it.
+// message holds the parts of a message that are checked before the SDK reads it.
 type message struct {
 	raw    json.RawMessage
 	fields map[string]json.RawMessage
 	method string
-	id     json.RawMessage // nil if it has none
+	id     json.RawMessage // nil if the message has none
 	params json.RawMessage
 }
 
-// isCall reports whether the message waits for an answer.
+// isCall reports whether the message expects an answer.
 func (m message) isCall() bool { return m.method != "" && len(m.id) > 0 }
 
-// isUnknown reports whether the message is a notification that nobody knows. The protocol has them ignored.
+// isUnknown reports whether the message is a notification with an unknown method. The protocol says to ignore it.
 func (m message) isUnknown() bool {
 	return len(m.id) == 0 && m.method != "" && !slices.Contains(methods, m.method)
 }
 
-// version returns the version of the protocol that the message names; empty if it names none.
+// version returns the protocol version that the message names; empty if it names none.
 func (m message) version() string {
 	var params struct {
 		Meta map[string]json.RawMessage `json:"_meta"`
 	}
 	version := ""
 	if json.Unmarshal(m.params, &params) == nil {
-		_ = json.Unmarshal(params.Meta[sdk.MetaKeyProtocolVersion], &version) // the SDK refuses one that is no text
+		_ = json.Unmarshal(params.Meta[sdk.MetaKeyProtocolVersion], &version) // the SDK refuses a version that is no text
 	}
 	return version
 }
 
-// textOf returns a value that is a text; empty if it is none.
+// textOf decodes a JSON string; it returns "" for any other value.
 func textOf(raw json.RawMessage) (text string) {
 	_ = json.Unmarshal(raw, &text)
 	return text
 }
 
-// wrong returns why a message is none of JSON-RPC, in a sentence; empty if it is one.
+// wrong says in a sentence why a message breaks JSON-RPC; empty if it does not.
 func (m message) wrong() string {
 	_, isRequest := m.fields["method"]
 	_, succeeds := m.fields["result"]
@@ -87,10 +87,10 @@ func (m message) wrong() string {
 	return ""
 }
 
-// notifications is what the methods that are not answered begin with.
+// notifications is the prefix of the methods that get no answer.
 const notifications = "notifications/"
 
-// messagesIn returns the messages of a body: one, or those of a batch. False if it is neither.
+// messagesIn returns the messages of a body: a single one, or a batch. It returns false if the body is neither.
 func messagesIn(body []byte) (all []message, ok bool) {
 	var raw []json.RawMessage
 	switch body = bytes.TrimSpace(body); {
@@ -99,25 +99,25 @@ func messagesIn(body []byte) (all []message, ok bool) {
 	case json.Unmarshal(body, &raw) != nil || len(raw) == 0:
 		return nil, false
 	}
-	for _, one := range raw {
+	for _, item := range raw {
 		var fields map[string]json.RawMessage
-		if json.Unmarshal(one, &fields) != nil || fields == nil {
+		if json.Unmarshal(item, &fields) != nil || fields == nil {
 			return nil, false
 		}
-		all = append(all, message{raw: one, fields: fields, method: textOf(fields["method"]), id: fields["id"],
+		all = append(all, message{raw: item, fields: fields, method: textOf(fields["method"]), id: fields["id"],
 			params: fields["params"]})
 	}
 	return all, true
 }
 
-// refusal is the answer to a body that the SDK would answer otherwise than JSON-RPC says.
+// refusal is our answer to a body that the SDK would answer against the rules of JSON-RPC.
 type refusal struct {
 	status int
-	id     json.RawMessage // nil is null
+	id     json.RawMessage // nil is sent as null
 	err    *jsonrpc.Error
 }
 
-// invalid returns the refusal of a message with an id that is none of the protocol.
+// invalid returns the refusal of a message that breaks the protocol. An invalid id is left out.
 func invalid(id json.RawMessage, format string, args ...any) *refusal {
 	if id != nil && !keptID(id) {
 		id = nil
@@ -126,7 +126,7 @@ func invalid(id json.RawMessage, format string, args ...any) *refusal {
 		Message: fmt.Sprintf(format, args...)}}
 }
 
-// screened are the messages of a body that are given to the SDK: all but notifications that nobody knows.
+// screened holds the messages of a body for the SDK: all except unknown notifications.
 type screened struct {
 	messages []message
 	batch    bool
@@ -144,8 +144,8 @@ func (s screened) body() []byte {
 	return slices.Concat([]byte("["), bytes.Join(raw, []byte(",")), []byte("]"))
 }
 
-// lines returns the messages as lines of a stream. Those of a batch that are not answered have lines of their own: the
-// SDK would wait for their answers.
+// lines returns the messages as lines. A batch's messages that expect no answer get lines of their own, because the SDK
+// would wait for their answers.
 func (s screened) lines() (lines []byte) {
 	calls := screened{batch: s.batch}
 	for _, m := range s.messages {
@@ -161,63 +161,63 @@ func (s screened) lines() (lines []byte) {
 	return lines
 }
 
-// maxBatch bounds the messages of a batch: all are worked on at the same time, and all answers are in memory.
+// maxBatch bounds the messages in a batch: all run at the same time, and all answers are held in memory.
 const maxBatch = 50
 
-// firstWithoutBatches is the first version of the protocol without batches.
+// firstWithoutBatches is the first protocol version without batches.
 const firstWithoutBatches = "2025-06-18"
 
-// screen returns the messages of a body of a version of the protocol that are given to the SDK, or why none is. fault
-// is that of Options.
+// screen returns the messages of a body for the SDK, or the refusal of the whole body. version is the protocol version,
+// and fault is as in Options.
 func screen(body []byte, version string, fault func(place string, value []byte) string) (screened, *refusal) {
 	all, ok := messagesIn(body)
 	if !ok {
 		return screened{}, invalid(nil, "a message is a JSON object")
 	}
-	in := screened{batch: bytes.HasPrefix(bytes.TrimSpace(body), []byte("["))}
+	accepted := screened{batch: bytes.HasPrefix(bytes.TrimSpace(body), []byte("["))}
 	if len(all) > maxBatch {
-		return in, invalid(nil, "the batch has %d messages; at most %d are taken at once", len(all), maxBatch)
+		return accepted, invalid(nil, "the batch has %d messages; at most %d are taken at once", len(all), maxBatch)
 	}
-	seen := map[string]bool{}
+	ids := map[string]bool{}
 	for _, m := range all {
-		why := m.refused(version, fault)
+		refused := m.refused(version, fault)
 		switch {
-		case why != nil && in.batch:
-			return in, invalid(nil, "%s; nothing of the batch was done", why.err.Message)
-		case why != nil:
-			return in, why
-		case in.batch && max(version, m.version()) >= firstWithoutBatches:
-			return in, invalid(nil, "the versions of the protocol from %s on have no batches: send each message alone",
+		case refused != nil && accepted.batch:
+			return accepted, invalid(nil, "%s; nothing of the batch was done", refused.err.Message)
+		case refused != nil:
+			return accepted, refused
+		case accepted.batch && max(version, m.version()) >= firstWithoutBatches:
+			return accepted, invalid(nil, "the versions of the protocol from %s on have no batches: send each message alone",
 				firstWithoutBatches)
-		case m.isCall() && seen[idKey(m.id)]:
-			return in, invalid(nil, "two messages of the batch have the id %s", db.Short(string(m.id)))
+		case m.isCall() && ids[idKey(m.id)]:
+			return accepted, invalid(nil, "two messages of the batch have the id %s", db.Short(string(m.id)))
 		case m.isCall():
-			seen[idKey(m.id)] = true
+			ids[idKey(m.id)] = true
 		case m.isUnknown():
 			continue
 		}
-		in.messages = append(in.messages, m)
+		accepted.messages = append(accepted.messages, m)
 	}
-	return in, nil
+	return accepted, nil
 }
 
-// refused returns why a message is not given to the SDK; nil if it is.
+// refused says why the SDK must not get a message; nil if it may.
 func (m message) refused(version string, fault func(place string, value []byte) string) *refusal {
-	if why := m.wrong(); why != "" {
-		return invalid(m.id, "%s", why)
+	if sentence := m.wrong(); sentence != "" {
+		return invalid(m.id, "%s", sentence)
 	}
-	why := fault("", m.raw)
-	if m.method == callTool && strings.HasPrefix(why, argumentsPlace+".") {
-		why = "" // the result of the call says it to the model
+	sentence := fault("", m.raw)
+	if m.method == callTool && strings.HasPrefix(sentence, argumentsPlace+".") {
+		sentence = "" // the call's result tells it to the model
 	}
-	if why == "" && m.isCall() {
-		why = wrongParams(m.method, m.params)
+	if sentence == "" && m.isCall() {
+		sentence = wrongParams(m.method, m.params)
 	}
 	switch {
-	case why != "" && m.isCall() && strings.HasPrefix(why, "params"):
-		return &refusal{statusOf(version), m.id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: why}}
-	case why != "":
-		return invalid(nil, "%s", why)
+	case sentence != "" && m.isCall() && strings.HasPrefix(sentence, "params"):
+		return &refusal{statusOf(version), m.id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: sentence}}
+	case sentence != "":
+		return invalid(nil, "%s", sentence)
 	case version < firstStateless && m.isCall() && !slices.Contains(methods, m.method):
 		return &refusal{http.StatusOK, m.id, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
 			Message: "there is no method " + db.Short(m.method)}}
@@ -225,25 +225,25 @@ func (m message) refused(version string, fault func(place string, value []byte) 
 	return nil
 }
 
-// headersOnce are the headers that may have one value only.
+// headersOnce are the headers that may have only one value.
 var headersOnce = []string{sessionHeader, versionHeader, MethodHeader, nameHeader, lastEventHeader}
 
-// Twice returns a sentence about the first of some headers that has two different values, empty if no header has.
+// Twice returns a sentence about the first header among names that has two different values; empty if there is none.
 func Twice(h http.Header, names ...string) string {
 	for _, name := range names {
-		if given := h.Values(name); len(slices.Compact(slices.Clone(given))) > 1 {
-			return fmt.Sprintf("the header %s has the values %s and %s: send it once", name, db.Short(given[0]),
-				db.Short(given[len(given)-1]))
+		if values := h.Values(name); len(slices.Compact(slices.Clone(values))) > 1 {
+			return fmt.Sprintf("the header %s has the values %s and %s: send it once", name, db.Short(values[0]),
+				db.Short(values[len(values)-1]))
 		}
 	}
 	return ""
 }
 
-// contradiction returns why the headers of a message are not given to the SDK: one is there twice, or names a version
-// of the protocol that is not served yet, and the message names none. Nil if they are.
+// contradiction returns the refusal of a message by its headers; nil if they are fine. A header may have two values, or
+// name a protocol version that is not served yet while the message itself names none.
 func contradiction(h http.Header, body []byte) *refusal {
-	if why := Twice(h, headersOnce...); why != "" {
-		return invalid(nil, "%s", why)
+	if twice := Twice(h, headersOnce...); twice != "" {
+		return invalid(nil, "%s", twice)
 	}
 	version := h.Get(versionHeader)
 	if version <= firstStateless || bytes.Contains(body, []byte(sdk.MetaKeyProtocolVersion)) {
@@ -259,28 +259,28 @@ func contradiction(h http.Header, body []byte) *refusal {
 			versions[0])}}
 }
 
-// The form in which a client sends a value that a header cannot hold, such as one with letters beyond ASCII.
+// The form in which clients encode values that headers cannot hold, such as letters beyond ASCII.
 const (
 	encodedPrefix = "=?base64?"
 	encodedSuffix = "?="
 )
 
-// decodedName returns the headers of a message with its name decoded, or why the name cannot be decoded. The SDK
-// compares the name with the message and does not decode it.
-func decodedName(h http.Header, in screened) (http.Header, *refusal) {
+// decodedName returns a message's headers with the name header decoded, or a refusal if decoding fails. The SDK
+// compares this header with the message, but does not decode it.
+func decodedName(h http.Header, accepted screened) (http.Header, *refusal) {
 	encoded, begins := strings.CutPrefix(h.Get(nameHeader), encodedPrefix)
-	encoded, ends := strings.CutSuffix(encoded, encodedSuffix)
-	if !begins || !ends || h.Get(versionHeader) < firstStateless || len(in.messages) != 1 {
+	encoded, closes := strings.CutSuffix(encoded, encodedSuffix)
+	if !begins || !closes || h.Get(versionHeader) < firstStateless || len(accepted.messages) != 1 {
 		return h, nil
 	}
-	id := in.messages[0].id
+	id := accepted.messages[0].id
 	name, err := base64.StdEncoding.Strict().DecodeString(encoded)
 	switch {
 	case err != nil:
 		return nil, &refusal{http.StatusBadRequest, id, &jsonrpc.Error{Code: sdk.CodeHeaderMismatch, Message: fmt.Sprintf(
 			"the header %s is %s: what stands between %s and %s is no Base64", nameHeader, db.Short(h.Get(nameHeader)),
 			encodedPrefix, encodedSuffix)}}
-	case len(name) == 0: // to the SDK it would be missing
+	case len(name) == 0: // the SDK would treat it as missing
 		return nil, &refusal{http.StatusBadRequest, id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(
 			"the header %s names nothing: name what the message is for", nameHeader)}}
 	}
@@ -289,10 +289,10 @@ func decodedName(h http.Header, in screened) (http.Header, *refusal) {
 	return h, nil
 }
 
-// versions are those of the protocol that are served, the newest first.
+// versions are the protocol versions that are served, newest first.
 var versions = []string{firstStateless, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 
-// statusOf returns the status of an error that answers one message.
+// statusOf returns the HTTP status for an error that answers a single message.
 func statusOf(version string) int {
 	if version >= firstStateless {
 		return http.StatusBadRequest
@@ -300,7 +300,7 @@ func statusOf(version string) int {
 	return http.StatusOK
 }
 
-// keptID reports whether the SDK answers an id as it is.
+// keptID reports whether the SDK returns an id unchanged in its answer.
 func keptID(id json.RawMessage) bool {
 	switch kindOf(id) {
 	case textKind:
@@ -312,7 +312,7 @@ func keptID(id json.RawMessage) bool {
 	return false
 }
 
-// answerMessage is a message that answers another one with an error.
+// answerMessage is an answer with an error.
 type answerMessage struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -321,29 +321,29 @@ type answerMessage struct {
 
 func (f *refusal) message() answerMessage { return answerMessage{"2.0", f.id, f.err} }
 
-// write answers with the refusal.
+// write sends the refusal as the answer.
 func (f *refusal) write(w http.ResponseWriter) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(f.status)
 	return json.NewEncoder(w).Encode(f.message())
 }
 
-// idKey returns the same text for the same id, however it is written.
+// idKey returns the same text for equal ids, however they are written.
 func idKey(id json.RawMessage) string {
 	var value any
-	_ = json.Unmarshal(id, &value) // it is JSON
+	_ = json.Unmarshal(id, &value) // the id is valid JSON
 	return fmt.Sprintf("%T %v", value, value)
 }
 
-// LastEvent is what the server ends an open answer to a message with, and why: an error that answers the message or,
-// where there is none that waits, a comment. The stream of a session has no answers.
+// LastEvent returns what ends an open answer to a message early, and says why: an error that answers the message or, if
+// no message waits for an answer, a comment. The stream of a session carries no answers.
 func LastEvent(body []byte, sentence string) string {
 	all, ok := messagesIn(body)
 	if !ok || len(all) != 1 || !all[0].isCall() {
 		return ": " + sentence + "\n\n"
 	}
 	text, err := json.Marshal(invalid(all[0].id, "%s", sentence).message())
-	if err != nil { // it has no value that JSON lacks
+	if err != nil { // all its values can be marshaled
 		return ""
 	}
 	return "event: message\ndata: " + string(text) + "\n\n"

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// param is a field that the params of a method may have.
+// param describes a field in the params of a method.
 type param struct {
-	path     string // of names, with dots between them
-	kind     string // one of the kinds that are found or expected
+	path     string // names joined by dots
+	kind     string // one of the kinds below
 	required bool
 }
 
-// The kinds of JSON's values, as errors name them.
+// The kinds of JSON values, in the words of error messages.
 const (
 	textKind   = "a text"
 	objectKind = "an object"
@@ -23,17 +23,17 @@ const (
 	listKind   = "a list"
 	boolKind   = "true or false"
 
-	// These are expected, and never found.
+	// These kinds are only expected; kindOf never returns them.
 	listOfTexts  = "a list of texts"
 	textsKind    = "an object of texts"
 	textOrNumber = "a text or a number"
 )
 
-// ofAll are the fields that the params of each method may have.
+// ofAll are the fields that the params of every method may have.
 var ofAll = []param{{"_meta", objectKind, false}, {"_meta.progressToken", textOrNumber, false}}
 
-// params are the fields that are looked at before the SDK reads them: it names its own types where one is of another
-// kind than it expects.
+// params are the fields that are checked before the SDK reads them, because the SDK's errors about wrong kinds name its
+// own Go types.
 var params = map[string][]param{
 	"initialize": {{"protocolVersion", textKind, false}, {"capabilities", objectKind, false},
 		{"clientInfo", objectKind, false}, {"clientInfo.name", textKind, false}, {"clientInfo.version", textKind, false},
@@ -55,7 +55,7 @@ var params = map[string][]param{
 		{"argument.value", textKind, false}},
 }
 
-// wrongParams returns a sentence on the first mistake in the params of a message; empty if there is none.
+// wrongParams describes the first mistake in a message's params in a sentence; empty if there is none.
 func wrongParams(method string, raw json.RawMessage) string {
 	if kind := kindOf(raw); kind != "" && kind != objectKind {
 		return fmt.Sprintf("params: expected an object, not %s", kind)
@@ -63,35 +63,35 @@ func wrongParams(method string, raw json.RawMessage) string {
 		return "params is missing: it is an object with protocolVersion, capabilities and clientInfo"
 	}
 	for _, p := range slices.Concat(ofAll, params[method]) {
-		at, value := "params", raw
+		place, value := "params", raw
 		for name := range strings.SplitSeq(p.path, ".") {
 			var fields map[string]json.RawMessage
 			_ = json.Unmarshal(value, &fields) // a value of another kind has no fields
-			at, value = at+"."+name, fields[name]
+			place, value = place+"."+name, fields[name]
 		}
 		kind := kindOf(value)
 		switch {
 		case kind == "" && p.required:
-			return fmt.Sprintf("%s is missing: it is %s", at, p.kind)
+			return fmt.Sprintf("%s is missing: it is %s", place, p.kind)
 		case kind == "" || kind == p.kind || p.kind == textOrNumber && (kind == textKind || kind == numberKind):
 		case p.kind == listOfTexts && kind == listKind:
 			var items []json.RawMessage
 			_ = json.Unmarshal(value, &items) // it is a list
 			for i, item := range items {
 				if kindOf(item) != textKind {
-					return fmt.Sprintf("%s[%d]: expected a text, not %s", at, i, cmp.Or(kindOf(item), "null"))
+					return fmt.Sprintf("%s[%d]: expected a text, not %s", place, i, cmp.Or(kindOf(item), "null"))
 				}
 			}
 		case p.kind != textsKind:
-			return fmt.Sprintf("%s: expected %s, not %s", at, p.kind, kind)
+			return fmt.Sprintf("%s: expected %s, not %s", place, p.kind, kind)
 		case kind != objectKind:
-			return fmt.Sprintf("%s: expected an object, not %s", at, kind)
+			return fmt.Sprintf("%s: expected an object, not %s", place, kind)
 		default:
 			var fields map[string]json.RawMessage
 			_ = json.Unmarshal(value, &fields) // it is an object
 			for name, field := range fields {
 				if kind := kindOf(field); kind != "" && kind != textKind {
-					return fmt.Sprintf("%s.%s: expected a text, not %s", at, name, kind)
+					return fmt.Sprintf("%s.%s: expected a text, not %s", place, name, kind)
 				}
 			}
 		}
@@ -99,7 +99,7 @@ func wrongParams(method string, raw json.RawMessage) string {
 	return ""
 }
 
-// kindOf returns the kind of a value; empty if it is null or not there.
+// kindOf returns the kind of a JSON value; empty if it is null or missing.
 func kindOf(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return ""

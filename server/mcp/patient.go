@@ -7,25 +7,25 @@ import (
 	"sync"
 )
 
-// maxBehind is how many unsent bytes of an answer may wait when another message is written.
+// maxBehind is how many unsent bytes of an answer may be waiting when another message is written.
 const maxBehind = 1 << 20
 
-// patient is an answer whose writes do not wait for the client. The answer to a client that reads too slowly
-// ends: the client asks again for the messages that it missed.
+// patient is an answer that never makes its writer wait for the client. The answer ends if the client reads too slowly;
+// the client then asks again for the messages that it missed.
 type patient struct {
 	http.ResponseWriter
-	end context.CancelFunc // of the request
+	end context.CancelFunc // ends the request
 
 	mu      sync.Mutex
 	more    sync.Cond
 	waiting []byte
-	flush   bool  // the head is to be sent, also before anything else
-	ended   error // why nothing more is sent
+	flush   bool  // send the headers, even before the first byte
+	ended   error // why nothing more may be sent
 }
 
-// newPatient returns an answer, and a function that waits until all written bytes are sent.
-func newPatient(w http.ResponseWriter, end context.CancelFunc) (p *patient, wait func()) {
-	p = &patient{ResponseWriter: w, end: end}
+// newPatient returns an answer. wait blocks until all written bytes are sent.
+func newPatient(w http.ResponseWriter, cancel context.CancelFunc) (p *patient, wait func()) {
+	p = &patient{ResponseWriter: w, end: cancel}
 	p.more.L = &p.mu
 	done := make(chan struct{})
 	go func() {
@@ -70,8 +70,8 @@ func (p *patient) fail(why error) {
 	p.more.Signal()
 }
 
-// FlushError is for http.ResponseController. Written bytes are sent at once in any case; this sends the head of an
-// answer without bytes.
+// FlushError is called by http.ResponseController. Written bytes are sent at once anyway; FlushError sends the headers
+// of an answer that has no bytes yet.
 func (p *patient) FlushError() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Problem is an error of a request that is no message: its session, its stream, or its form.
+// Problem is an error in a request outside of its message: in its session, its stream, or its form.
 type Problem struct {
 	Status   int
 	Sentence string
@@ -21,13 +21,13 @@ type Problem struct {
 // Error implements error.
 func (p *Problem) Error() string { return p.Sentence }
 
-// plain is an answer that holds back the SDK's errors of content type text/plain.
+// plain is an answer that holds back the SDK's errors in text/plain.
 type plain struct {
 	http.ResponseWriter
 	begun  sync.Once
-	sent   bool // the head, once begun
-	stream bool // an answer of events, once begun
-	status int  // of the text; 0 if the answer is none
+	sent   bool // whether the headers were sent; valid once begun
+	stream bool // whether the answer is a stream of events; valid once begun
+	status int  // status of an error in text/plain; 0 if there is none
 	text   []byte
 }
 
@@ -41,14 +41,14 @@ func (p *plain) WriteHeader(status int) {
 	p.ResponseWriter.WriteHeader(status)
 }
 
-// FlushError is for http.ResponseController.
+// FlushError is called by http.ResponseController.
 func (p *plain) FlushError() error {
 	p.begin()
 	return http.NewResponseController(p.ResponseWriter).Flush()
 }
 
-// begin sets the last headers of an answer, before anything is sent. Its headers belong to the goroutine that sends it
-// from then on.
+// begin sets the last headers before anything is sent. From then on, only the goroutine that sends the answer may touch
+// its headers.
 func (p *plain) begin() {
 	p.begun.Do(func() {
 		p.sent = true
@@ -72,11 +72,11 @@ func (p *plain) Write(data []byte) (int, error) {
 	return p.ResponseWriter.Write(data)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap is called by http.ResponseController.
 func (p *plain) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
-// answer answers a request with a handler of the SDK. The SDK's errors in plain text become errors of JSON-RPC where
-// they are about a message, else a Problem.
+// answer lets a handler of the SDK answer a request. If the SDK answers with an error in plain text, answer sends a
+// JSON-RPC error if the error is about a message, and otherwise returns a *Problem.
 func answer(sdk http.Handler, w http.ResponseWriter, r *http.Request) error {
 	p := &plain{ResponseWriter: w}
 	sdk.ServeHTTP(p, r)
@@ -96,7 +96,7 @@ func answer(sdk http.Handler, w http.ResponseWriter, r *http.Request) error {
 	return &Problem{p.status, sentence}
 }
 
-// sentence returns a sentence in place of the SDK's error.
+// sentence rewrites an error of the SDK as a sentence.
 func (p *plain) sentence(r *http.Request) string {
 	last := r.Header.Get(lastEventHeader)
 	switch {

@@ -11,10 +11,10 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// problem returns an error as a client sees it.
+// problem returns the error that a client sees for err.
 func (s *Server) problem(ctx context.Context, err error) error {
-	if shown, ok := errors.AsType[*jsonrpc.Error](err); ok {
-		return shown
+	if known, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return known
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return errCancelled
@@ -27,7 +27,8 @@ func (s *Server) problem(ctx context.Context, err error) error {
 	return &jsonrpc.Error{Code: code, Message: sentence}
 }
 
-// notFound returns the error of a resource, also of one whose URI says that it is another agent's.
+// notFound returns the error for a resource that cannot be read. If it does not exist, or the URI names another agent,
+// the client sees that there is no such resource.
 func (s *Server) notFound(ctx context.Context, uri string, err error) error {
 	if errors.Is(err, db.ErrNotFound) || errors.Is(err, db.ErrInvalid) {
 		return noResource(ctx, uri)
@@ -35,14 +36,14 @@ func (s *Server) notFound(ctx context.Context, uri string, err error) error {
 	return s.problem(ctx, err)
 }
 
-// maxURIBytes bounds the URIs that an error repeats.
+// maxURIBytes is the longest URI that an error repeats.
 const maxURIBytes = 2_000
 
-// codeNoResource is the error code of an unknown resource in the versions of the protocol before firstStateless.
+// codeNoResource is the error code for an unknown resource in protocol versions before firstStateless.
 const codeNoResource = -32002
 
-// noResource is the error of an unknown resource, with the code of the message's version. The SDK's own breaks the JSON
-// of some URIs.
+// noResource is the error for an unknown resource, with the code of the message's protocol version. The SDK's own error
+// contains broken JSON for some URIs.
 func noResource(ctx context.Context, uri string) error {
 	code := int64(codeNoResource)
 	if callerOf(ctx).version >= firstStateless {

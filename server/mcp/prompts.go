@@ -36,7 +36,7 @@ func (s *Server) listPrompts(r *sdk.ListPromptsRequest) (*sdk.ListPromptsResult,
 	return &sdk.ListPromptsResult{Prompts: prompts, Cacheable: uncached}, nil
 }
 
-// getPrompt makes a prompt for the caller's agent.
+// getPrompt builds a prompt for the caller's agent.
 func (s *Server) getPrompt(ctx context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
 	i := slices.IndexFunc(prompts, func(p *sdk.Prompt) bool { return p.Name == r.Params.Name })
 	if i < 0 {
@@ -59,7 +59,7 @@ func (s *Server) getPrompt(ctx context.Context, r *sdk.GetPromptRequest) (*sdk.G
 		Content: &sdk.TextContent{Text: text}}}}, nil
 }
 
-// handoverPrompt shows the last hand-over that has ended.
+// handoverPrompt shows the last finished hand-over.
 func (s *Server) handoverPrompt(ctx context.Context, c caller, _ map[string]string) (string, error) {
 	list, err := s.Handovers.Handovers(ctx, c.Org, c.AgentID, lookedAt)
 	if err != nil {
@@ -85,10 +85,10 @@ func (s *Server) handoverPrompt(ctx context.Context, c caller, _ map[string]stri
 	return b.String(), nil
 }
 
-// lookedAt is how many hand-overs are looked at for one with updates.
+// lookedAt is how many of the latest hand-overs are searched for one with updates.
 const lookedAt = 20
 
-// recallPrompt shows what the tool search_memory finds.
+// recallPrompt shows the results of the tool search_memory.
 func (s *Server) recallPrompt(ctx context.Context, c caller, args map[string]string) (string, error) {
 	a, err := s.agentOf(ctx, c)
 	if err != nil {
@@ -101,9 +101,9 @@ func (s *Server) recallPrompt(ctx context.Context, c caller, args map[string]str
 	if err != nil {
 		return "", err
 	}
-	out, err := s.Tools.Run(ctx, toolCaller(c, a), "search_memory", raw)
-	if err == nil && out.IsError {
-		err = wrong("%s", out.Text)
+	found, err := s.Tools.Run(ctx, toolCaller(c, a), "search_memory", raw)
+	if err == nil && found.IsError {
+		err = wrong("%s", found.Text)
 	}
-	return out.Text, err
+	return found.Text, err
 }

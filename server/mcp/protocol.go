@@ -6,10 +6,10 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// MaxBodyBytes limits a message of a client.
+// MaxBodyBytes bounds the body of a client's message.
 const MaxBodyBytes = 4 << 20
 
-// private lets no cache keep an answer.
+// private forbids caches to keep an answer.
 func private(_ context.Context, _ sdk.Request, c *sdk.Cacheable) {
 	c.TTLMs, c.CacheScope = 0, "private"
 }
@@ -27,20 +27,21 @@ const (
 // Listen is the method of a message that waits for changes.
 const Listen = "subscriptions/listen"
 
-// firstStateless is the first version of the protocol without sessions.
+// firstStateless is the first protocol version without sessions.
 const firstStateless = "2026-07-28"
 
-// cancelled is the method of a notification that cancels a request.
+// cancelled is the method of the notification that cancels a request.
 const cancelled = "notifications/cancelled"
 
-// callHeader is a header that the server adds: the names of the requests in the body. A client's own is dropped.
+// callHeader is a header that the server itself adds: the names of the requests in the body. A client's header of that
+// name is dropped.
 const callHeader = "Loci-Call"
 
-// callTool is the method that calls a tool, and argumentsPlace where its message has the arguments.
+// callTool is the method for tool calls; argumentsPlace is where such a message holds the arguments.
 const (
 	callTool       = "tools/call"
 	argumentsPlace = "params.arguments"
 )
 
-// uncached lets no cache keep an answer, which is one agent's and may change at any time.
+// uncached forbids caches to keep an answer: it belongs to one agent, and may change at any time.
 var uncached = sdk.Cacheable{CacheScope: "private"}

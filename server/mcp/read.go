@@ -17,31 +17,31 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// read returns the text of a resource with its media type. ErrNotFound if the caller's agent has no such resource.
+// read returns a resource's text and media type. ErrNotFound if the caller's agent has no such resource.
 func (s *Server) read(ctx context.Context, c Caller, uri string) (text, mediaType string, err error) {
-	at, ok := placeOf(c.AgentID, uri)
+	place, ok := placeOf(c.AgentID, uri)
 	switch {
 	case !ok:
-	case at.kind == blocks && len(at.path) == 1:
-		b, err := s.Blocks.Labelled(ctx, c.Org, c.AgentID, at.path[0])
+	case place.kind == blocks && len(place.path) == 1:
+		b, err := s.Blocks.Labelled(ctx, c.Org, c.AgentID, place.path[0])
 		return b.Value, plainText, err
-	case at.kind == memory && len(at.path) > 0:
-		text, err = s.readMemory(ctx, c, memoryPath(at))
+	case place.kind == memory && len(place.path) > 0:
+		text, err = s.readMemory(ctx, c, memoryPath(place))
 		return text, markdown, err
-	case at.kind == conversations && len(at.path) == 1:
-		text, err = s.readConversation(ctx, c, at.path[0])
+	case place.kind == conversations && len(place.path) == 1:
+		text, err = s.readConversation(ctx, c, place.path[0])
 		return text, plainText, err
-	case at.kind == conversations && len(at.path) == 2 && at.path[1] == summary:
-		text, err = s.readSummary(ctx, c, at.path[0])
+	case place.kind == conversations && len(place.path) == 2 && place.path[1] == summary:
+		text, err = s.readSummary(ctx, c, place.path[0])
 		return text, plainText, err
-	case at.kind == folders && len(at.path) == 2:
-		text, err = s.readFile(ctx, c, at.path[0], at.path[1])
+	case place.kind == folders && len(place.path) == 2:
+		text, err = s.readFile(ctx, c, place.path[0], place.path[1])
 		return text, plainText, err
 	}
 	return "", "", db.NotFound("there is no such resource")
 }
 
-// memoryPath returns the path of a memory file. A client may have escaped the slashes of its URI.
+// memoryPath returns the path of a memory file. Clients may have escaped the slashes in its URI.
 func memoryPath(at place) string { return "/" + strings.TrimPrefix(strings.Join(at.path, "/"), "/") }
 
 func (s *Server) readMemory(ctx context.Context, c Caller, path string) (string, error) {
@@ -53,10 +53,10 @@ func (s *Server) readMemory(ctx context.Context, c Caller, path string) (string,
 	return f.Content, err
 }
 
-// shownMessages is how many messages the resource of a conversation shows.
+// shownMessages is how many messages a conversation's resource shows.
 const shownMessages = 50
 
-// readConversation returns the newest messages of a conversation, oldest first.
+// readConversation returns the newest messages of a conversation, the oldest of them first.
 func (s *Server) readConversation(ctx context.Context, c Caller, id string) (string, error) {
 	if _, err := s.Recall.Conversation(ctx, c.Org, c.AgentID, id); err != nil {
 		return "", err
@@ -70,54 +70,54 @@ func (s *Server) readConversation(ctx context.Context, c Caller, id string) (str
 	return "Nothing was said in this conversation yet.", nil
 }
 
-// said shows the newest messages, each with its time and its role, in at most so many bytes of text. One that does not
-// fit is cut; those before it are left out, and the first line says how many.
+// said shows the newest messages with time and role, in at most most bytes. A message that does not fit is cut.
+// Messages before it are left out, and the first line says how many.
 func said(list []recall.Message, most int) string {
-	var shown []string
-	left := 0
+	var lines []string
+	omitted := 0
 	for _, m := range slices.Backward(list) {
 		text := strings.TrimSpace(m.Text())
 		if text == "" {
 			continue
 		}
 		if most <= 0 {
-			left++
+			omitted++
 			continue
 		}
 		if len(text) > most {
 			text = db.Beginning(text, most) + fmt.Sprintf(frame.MessageShortened, most, len(text), strconv.Quote(m.ID))
 		}
 		most -= len(text)
-		shown = append(shown, fmt.Sprintf("[%s] %s: %s\n", m.CreatedAt.UTC().Format(time.RFC3339), m.Role, text))
+		lines = append(lines, fmt.Sprintf("[%s] %s: %s\n", m.CreatedAt.UTC().Format(time.RFC3339), m.Role, text))
 	}
-	if left > 0 {
-		shown = append(shown, fmt.Sprintf(frame.MessagesLeftOut+" The "+
-			"tools conversation_search and expand read them.]\n", left, len(shown)+left))
+	if omitted > 0 {
+		lines = append(lines, fmt.Sprintf(frame.MessagesLeftOut+" The "+
+			"tools conversation_search and expand read them.]\n", omitted, len(lines)+omitted))
 	}
-	slices.Reverse(shown)
-	return strings.Join(shown, "\n")
+	slices.Reverse(lines)
+	return strings.Join(lines, "\n")
 }
 
-// readSummary returns the summary that a conversation's window begins with, or that there is none.
+// readSummary returns the summary with which a conversation's window begins, or a sentence that there is none.
 func (s *Server) readSummary(ctx context.Context, c Caller, id string) (string, error) {
-	of, err := s.Recall.Conversation(ctx, c.Org, c.AgentID, id)
+	conversation, err := s.Recall.Conversation(ctx, c.Org, c.AgentID, id)
 	if err != nil {
 		return "", err
 	}
-	made, err := s.Agents.Compaction.Latest(ctx, c.Org, of)
-	if errors.Is(err, db.ErrNotFound) || err == nil && made.Summary == nil {
+	latest, err := s.Agents.Compaction.Latest(ctx, c.Org, conversation)
+	if errors.Is(err, db.ErrNotFound) || err == nil && latest.Summary == nil {
 		return "There is no summary: all that was said is in the window.", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	return *made.Summary, nil
+	return *latest.Summary, nil
 }
 
-// maxFileBytes bounds the files whose text is read whole.
+// maxFileBytes is the largest file that is read as a resource.
 const maxFileBytes = 16 << 20
 
-// readFile returns the text of a file in a folder of the agent's.
+// readFile returns the text of a file in one of the agent's folders.
 func (s *Server) readFile(ctx context.Context, c Caller, folderID, fileID string) (string, error) {
 	attached, err := s.Files.AgentFolders(ctx, c.Org, c.AgentID, db.Page{Limit: maxFolders, Ascending: true})
 	if err != nil {
@@ -151,7 +151,7 @@ const (
 	markdown  = "text/markdown"
 )
 
-// maxFolders bounds the folders whose files are listed.
+// maxFolders bounds how many folders are searched for files.
 const maxFolders = 1000
 
 // maxResourceBytes bounds the text of a resource.

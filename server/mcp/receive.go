@@ -9,7 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// call is a message that a client sent, and the SDK's own answer to it.
+// call is a message of a client, with the SDK's handler for it.
 type call struct {
 	method  string
 	request sdk.Request
@@ -18,11 +18,11 @@ type call struct {
 
 func (c call) next(ctx context.Context) (sdk.Result, error) { return c.sdk(ctx, c.method, c.request) }
 
-// ofAnAgent are the methods that need an agent. It may have been deleted since its session began.
+// ofAnAgent are the methods that need the agent, which may have been deleted after its session began.
 var ofAnAgent = []string{"tools/list", callTool, "resources/list", "resources/templates/list", "resources/read",
 	"resources/subscribe", "prompts/list", "prompts/get"}
 
-// receive answers a message, unless its client cancels it, or is gone and cannot come back for the answer.
+// receive answers a message. The answer is cancelled if the client cancels it, or goes and cannot come back for it.
 func (s *Server) receive(ctx context.Context, h *hub, c call) (sdk.Result, error) {
 	if atEnd := callerOf(ctx).atEnd; atEnd != nil {
 		var cancel context.CancelFunc
@@ -30,13 +30,13 @@ func (s *Server) receive(ctx context.Context, h *hub, c call) (sdk.Result, error
 		defer cancel()
 		defer atEnd(cancel)()
 	}
-	var named []string
+	var names []string
 	if extra := c.request.GetExtra(); h != nil && extra != nil {
-		named = extra.Header[callHeader]
-		h.calls.arrived(named)
+		names = extra.Header[callHeader]
+		h.calls.arrived(names)
 	}
 	answer, err := s.answer(ctx, h, c)
-	if len(named) > 0 && (errors.Is(ctx.Err(), context.Canceled) || h.calls.areCancelled(named)) {
+	if len(names) > 0 && (errors.Is(ctx.Err(), context.Canceled) || h.calls.areCancelled(names)) {
 		return nil, errCancelled
 	}
 	return answer, err
@@ -45,9 +45,9 @@ func (s *Server) receive(ctx context.Context, h *hub, c call) (sdk.Result, error
 // answer returns the answer to a message.
 func (s *Server) answer(ctx context.Context, h *hub, c call) (sdk.Result, error) {
 	if version := versionOf(c.request); version != "" {
-		of := callerOf(ctx)
-		of.version = version
-		ctx = context.WithValue(ctx, callerKey{}, of)
+		caller := callerOf(ctx)
+		caller.version = version
+		ctx = context.WithValue(ctx, callerKey{}, caller)
 	}
 	switch r := c.request.(type) {
 	case *sdk.ServerRequest[*sdk.InitializeParams]:
@@ -58,13 +58,13 @@ func (s *Server) answer(ctx context.Context, h *hub, c call) (sdk.Result, error)
 	if s.Fixtures != nil {
 		return c.next(ctx)
 	}
-	if of := callerOf(ctx); of.agent == nil && slices.Contains(ofAnAgent, c.method) {
-		a, err := s.Agents.Agent(ctx, of.Org, of.AgentID)
+	if caller := callerOf(ctx); caller.agent == nil && slices.Contains(ofAnAgent, c.method) {
+		a, err := s.Agents.Agent(ctx, caller.Org, caller.AgentID)
 		if err != nil {
 			return nil, s.problem(ctx, err)
 		}
-		of.agent = &a
-		ctx = context.WithValue(ctx, callerKey{}, of)
+		caller.agent = &a
+		ctx = context.WithValue(ctx, callerKey{}, caller)
 	}
 	switch r := c.request.(type) {
 	case *sdk.ListToolsRequest:
@@ -85,7 +85,7 @@ func (s *Server) answer(ctx context.Context, h *hub, c call) (sdk.Result, error)
 	return c.next(ctx)
 }
 
-// result returns an answer without a typed nil for an error.
+// result returns r, or an untyped nil if there is an error.
 func result[R sdk.Result](r R, err error) (sdk.Result, error) {
 	if err != nil {
 		return nil, err
@@ -93,41 +93,41 @@ func result[R sdk.Result](r R, err error) (sdk.Result, error) {
 	return r, nil
 }
 
-// initialize begins a session, which ends when its client says so or is silent for long.
+// initialize begins a session. The session ends when its client ends it, or after a long silence.
 func (s *Server) initialize(ctx context.Context, h *hub, r *sdk.ServerRequest[*sdk.InitializeParams],
 	c call) (sdk.Result, error) {
 	if h == nil || r.Session.ID() == "" {
 		return c.next(ctx)
 	}
-	end, err := s.join(ctx, h)
+	leave, err := s.join(ctx, h)
 	if err != nil {
 		return nil, err
 	}
 	answer, err := c.next(ctx)
 	if err != nil {
-		end()
+		leave()
 		return nil, err
 	}
 	forget := h.watchIdle(r.Session)
-	go func() { // it ends with the session
-		defer end()
+	go func() { // ends with the session
+		defer leave()
 		defer forget()
 		defer h.forgetAll(r.Session)
-		_ = r.Session.Wait() // why it ended is of no interest
+		_ = r.Session.Wait() // the reason does not matter
 	}()
 	return answer, nil
 }
 
-// listen tells a client without a session of changes until it goes.
+// listen tells a client without a session of changes, until the client goes.
 func (s *Server) listen(ctx context.Context, h *hub, r *sdk.SubscriptionsListenRequest, c call) (sdk.Result, error) {
 	if h == nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "a batch cannot listen: send the message alone"}
 	}
-	end, err := s.join(ctx, h)
+	leave, err := s.join(ctx, h)
 	if err != nil {
 		return nil, err
 	}
-	defer end()
+	defer leave()
 	return listen(r, subscriber{
 		subscribe: func(uris []string) ([]string, error) { return s.subscribeAll(ctx, h, r.Session, uris) },
 		unsubscribe: func(uri string) error {
@@ -136,39 +136,39 @@ func (s *Server) listen(ctx context.Context, h *hub, r *sdk.SubscriptionsListenR
 	}, func() (sdk.Result, error) { return c.next(ctx) })
 }
 
-// subscriber subscribes a client to resources. subscribe returns those that exist.
+// subscriber subscribes a client to resources. subscribe returns the resources that exist.
 type subscriber struct {
 	subscribe   func(uris []string) (found []string, err error)
 	unsubscribe func(uri string) error
 }
 
-// listen waits for changes as next does, of those resources alone that the client can be subscribed to. The
-// acknowledgement names them, each once.
-func listen(r *sdk.SubscriptionsListenRequest, to subscriber, next func() (sdk.Result, error)) (sdk.Result, error) {
-	wanted := r.Params.Notifications
-	if wanted == nil || len(wanted.ResourceSubscriptions) == 0 {
+// listen waits for changes as next does, but subscribes only to resources that the client may follow. The
+// acknowledgement names each of these once.
+func listen(r *sdk.SubscriptionsListenRequest, client subscriber, next func() (sdk.Result, error)) (sdk.Result, error) {
+	notifications := r.Params.Notifications
+	if notifications == nil || len(notifications.ResourceSubscriptions) == 0 {
 		return next()
 	}
 	var uris []string
-	seen := map[string]bool{}
-	for _, uri := range wanted.ResourceSubscriptions {
-		if !seen[uri] {
-			seen[uri] = true
+	listed := map[string]bool{}
+	for _, uri := range notifications.ResourceSubscriptions {
+		if !listed[uri] {
+			listed[uri] = true
 			uris = append(uris, uri)
 		}
 	}
 	if len(uris) > maxFollowed {
 		return nil, wrong("params.notifications.resourceSubscriptions names %d resources: %s", len(uris), tooManyFollowed)
 	}
-	found, err := to.subscribe(uris)
+	found, err := client.subscribe(uris)
 	defer func() {
 		for _, uri := range found {
-			_ = to.unsubscribe(uri) // a server that does not answer forgets it with the session
+			_ = client.unsubscribe(uri) // a server that does not answer forgets the subscription with the session
 		}
 	}()
 	if err != nil {
 		return nil, err
 	}
-	wanted.ResourceSubscriptions = found
+	notifications.ResourceSubscriptions = found
 	return next()
 }

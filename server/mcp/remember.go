@@ -36,17 +36,17 @@ var rememberTool = &sdk.Tool{Name: RememberTurns, Title: "Remember what was said
 	Annotations: &sdk.ToolAnnotations{Title: "Remember what was said", DestructiveHint: new(false),
 		OpenWorldHint: new(false)}}
 
-// inTurns puts the tool's words for those of the messages that turns become.
+// inTurns replaces the names of message fields in errors by the tool's own names.
 var inTurns = strings.NewReplacer("body.messages[", "turns[", "messages[", "turns[", "created_at", "at", "otid", "id")
 
-// remember stores turns. A mistake of the model is a result that says so.
+// remember stores turns. The model's mistakes become results that describe them.
 func (s *Server) remember(ctx context.Context, a agent.Agent, args json.RawMessage) (tool.Result, error) {
-	drafts, given, conversation, err := tool.Turns(RememberTurns, args)
+	drafts, sent, conversation, err := tool.Turns(RememberTurns, args)
 	if err == nil && !storable(conversation) {
 		err = db.Invalid("there is no conversation %.80q", conversation)
 	}
 	if mistake := err; mistake != nil {
-		return tool.Result{Text: mistake.Error(), IsError: true}, nil //nolint:nilerr // the model reads it
+		return tool.Result{Text: mistake.Error(), IsError: true}, nil // the model reads the error
 	}
 	stored, err := s.Remember(ctx, a, cmp.Or(conversation, recall.DefaultConversation), drafts)
 	if err != nil {
@@ -62,13 +62,13 @@ func (s *Server) remember(ctx context.Context, a agent.Agent, args json.RawMessa
 			fresh++
 		}
 	}
-	text := fmt.Sprintf("Stored %d of %d turns.", fresh, given)
-	switch before := given - fresh; before {
+	text := fmt.Sprintf("Stored %d of %d turns.", fresh, sent)
+	switch repeated := sent - fresh; repeated {
 	case 0:
 	case 1:
 		text += " 1 was stored before."
 	default:
-		text += fmt.Sprintf(" %d were stored before.", before)
+		text += fmt.Sprintf(" %d were stored before.", repeated)
 	}
 	return tool.Result{Text: text}, nil
 }

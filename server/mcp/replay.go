@@ -11,36 +11,36 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Bounds of the kept messages of streams.
+// Bounds on the messages that are kept for broken streams.
 const (
 	maxReplayBytes        = 64 << 20 // of all sessions
 	maxSessionReplayBytes = 2 << 20
-	messageBytes          = 64  // of a message beside its text
-	streamBytes           = 256 // of a stream beside its messages
+	messageBytes          = 64  // overhead of a message besides its text
+	streamBytes           = 256 // overhead of a stream besides its messages
 )
 
-// replay keeps the newest messages of the streams of all sessions, for clients that resume a broken stream. It drops
-// the messages of the streams that were written least recently.
+// replay keeps the newest messages of all sessions' streams, for clients that resume a broken stream. To make room, it
+// drops messages of the streams that were written longest ago.
 type replay struct {
 	mu       sync.Mutex
 	bytes    int
 	sessions map[string]*replayed
-	byAge    *list.List // of streams with messages, the one that was written least recently first
+	byAge    *list.List // streams that have messages, the least recently written first
 }
 
-// replayed has the kept messages of a session.
+// replayed holds the kept messages of a session.
 type replayed struct {
 	bytes   int
 	streams map[string]*replayedStream
 	byAge   *list.List // as in replay
 }
 
-// replayedStream has the kept messages of a stream. Its elements are nil while it has no messages.
+// replayedStream holds the kept messages of a stream. Its list elements are nil while it has no messages.
 type replayedStream struct {
 	id               string
 	of               *replayed
 	session          string
-	first            int // the index of the first message that is kept
+	first            int // index of the first kept message
 	messages         [][]byte
 	inAll, inSession *list.Element
 }
@@ -69,7 +69,7 @@ var errDropped = errors.New("the stream's messages are no longer kept")
 // Append implements sdk.EventStore.
 func (p *replay) Append(_ context.Context, session, stream string, data []byte) error {
 	if isCancelled(data) {
-		return nil // it is not sent
+		return nil // errors of cancelled requests are not sent
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,15 +77,15 @@ func (p *replay) Append(_ context.Context, session, stream string, data []byte) 
 	if s == nil || s.streams[stream] == nil {
 		return errDropped
 	}
-	kept := s.streams[stream]
-	kept.messages = append(kept.messages, data)
+	target := s.streams[stream]
+	target.messages = append(target.messages, data)
 	added := len(data) + messageBytes
-	if kept.inAll == nil {
-		kept.inAll, kept.inSession = p.byAge.PushBack(kept), s.byAge.PushBack(kept)
+	if target.inAll == nil {
+		target.inAll, target.inSession = p.byAge.PushBack(target), s.byAge.PushBack(target)
 		added += streamBytes
 	}
-	p.byAge.MoveToBack(kept.inAll)
-	s.byAge.MoveToBack(kept.inSession)
+	p.byAge.MoveToBack(target.inAll)
+	s.byAge.MoveToBack(target.inSession)
 	p.bytes += added
 	s.bytes += added
 	for s.bytes > maxSessionReplayBytes {
@@ -97,8 +97,8 @@ func (p *replay) Append(_ context.Context, session, stream string, data []byte) 
 	return nil
 }
 
-// dropFirst drops the first message of a stream and, with the last, the stream. That of a session's own messages stays:
-// it goes on.
+// dropFirst drops the first message of a stream. When the last message goes, the stream goes too, except the stream of
+// a session's own messages, because that one goes on.
 func (p *replay) dropFirst(s *replayedStream) {
 	dropped := len(s.messages[0]) + messageBytes
 	s.messages[0] = nil
@@ -117,20 +117,20 @@ func (p *replay) dropFirst(s *replayedStream) {
 	s.of.bytes -= dropped
 }
 
-// After implements sdk.EventStore. A stream that is read from its beginning begins with what is kept of it: the SDK
-// counts its messages from there.
+// After implements sdk.EventStore. If a stream is read from its beginning, its first message is the first kept one,
+// because the SDK counts from there.
 func (p *replay) After(_ context.Context, session, stream string, index int) iter.Seq2[[]byte, error] {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var after [][]byte
+	var rest [][]byte
 	err := errDropped
 	if s := p.sessions[session]; s != nil && s.streams[stream] != nil {
-		kept := s.streams[stream]
+		target := s.streams[stream]
 		if index < 0 {
-			kept.first = 0
+			target.first = 0
 		}
-		if from := index + 1 - kept.first; from >= 0 && from <= len(kept.messages) {
-			after, err = slices.Clone(kept.messages[from:]), nil
+		if start := index + 1 - target.first; start >= 0 && start <= len(target.messages) {
+			rest, err = slices.Clone(target.messages[start:]), nil
 		}
 	}
 	return func(yield func([]byte, error) bool) {
@@ -138,7 +138,7 @@ func (p *replay) After(_ context.Context, session, stream string, index int) ite
 			yield(nil, err)
 			return
 		}
-		for _, data := range after {
+		for _, data := range rest {
 			if !yield(data, nil) {
 				return
 			}
@@ -154,9 +154,9 @@ func (p *replay) SessionClosed(_ context.Context, session string) error {
 	if s == nil {
 		return nil
 	}
-	for _, kept := range s.streams {
-		if kept.inAll != nil {
-			p.byAge.Remove(kept.inAll)
+	for _, stream := range s.streams {
+		if stream.inAll != nil {
+			p.byAge.Remove(stream.inAll)
 		}
 	}
 	p.bytes -= s.bytes

@@ -15,39 +15,39 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// page is the part of one list that fits, and the item after which the next page begins; empty if it is the last.
+// page is a part of a list, and the item after which the next page begins; that is empty on the last page.
 type page struct {
 	items []*sdk.Resource
 	after string
 }
 
-// listResources lists what an agent has, one kind after the other.
+// listResources lists an agent's resources, one kind after the other.
 func (s *Server) listResources(ctx context.Context, r *sdk.ListResourcesRequest) (*sdk.ListResourcesResult, error) {
-	after := ""
+	cursorText := ""
 	if r.Params != nil {
-		after = r.Params.Cursor
+		cursorText = r.Params.Cursor
 	}
 	lists := []func(context.Context, caller, string, int) (page, error){s.listBlocks, s.listMemory, s.listConversations,
 		s.listFiles}
 	scope := cursorScope(callerOf(ctx), "resources")
-	at, err := parseCursor(after, scope, len(lists))
+	position, err := parseCursor(cursorText, scope, len(lists))
 	if err != nil {
 		return nil, err
 	}
 	out := &sdk.ListResourcesResult{Resources: []*sdk.Resource{}, Cacheable: uncached}
-	for ; at.list < len(lists); at = (cursor{at.list + 1, ""}) {
+	for ; position.list < len(lists); position = (cursor{position.list + 1, ""}) {
 		room := pageSize - len(out.Resources)
 		if room == 0 {
-			out.NextCursor = at.in(scope)
+			out.NextCursor = position.in(scope)
 			break
 		}
-		p, err := lists[at.list](ctx, callerOf(ctx), at.after, room)
+		p, err := lists[position.list](ctx, callerOf(ctx), position.after, room)
 		if err != nil {
 			return nil, s.problem(ctx, err)
 		}
 		out.Resources = append(out.Resources, p.items...)
 		if p.after != "" {
-			out.NextCursor = cursor{at.list, p.after}.in(scope)
+			out.NextCursor = cursor{position.list, p.after}.in(scope)
 			break
 		}
 	}
@@ -71,7 +71,7 @@ func changedAt(t time.Time) *sdk.Annotations {
 	return &sdk.Annotations{LastModified: t.UTC().Format(time.RFC3339)}
 }
 
-// listMemory lists the files of an agent's memory tree by their paths.
+// listMemory lists the files of an agent's memory tree, sorted by path.
 func (s *Server) listMemory(ctx context.Context, c caller, after string, room int) (p page, err error) {
 	tree, err := s.MemoryFiles.OfAgent(ctx, c.Org, c.AgentID)
 	if errors.Is(err, db.ErrNotFound) {
@@ -97,7 +97,7 @@ func (s *Server) listMemory(ctx context.Context, c caller, after string, room in
 // partsOf returns the parts of a path.
 func partsOf(path string) []string { return strings.Split(strings.TrimPrefix(path, "/"), "/") }
 
-// listConversations lists an agent's conversations, the default one first, and the summary of each that has one.
+// listConversations lists an agent's conversations, the default one first. Each summary follows its conversation.
 func (s *Server) listConversations(ctx context.Context, c caller, after string, room int) (p page, err error) {
 	if after == "" {
 		p.items = append(p.items, conversationResource(c.AgentID, recall.Conversation{ID: recall.DefaultConversation}))
@@ -106,12 +106,12 @@ func (s *Server) listConversations(ctx context.Context, c caller, after string, 
 	if room == 0 {
 		return page{p.items, recall.DefaultConversation}, nil
 	}
-	at := after
-	if at == recall.DefaultConversation {
-		at = ""
+	previous := after
+	if previous == recall.DefaultConversation {
+		previous = ""
 	}
 	list, err := s.Recall.Conversations(ctx, c.Org, recall.ConversationFilter{AgentID: c.AgentID},
-		db.Page{After: at, Limit: room + 1})
+		db.Page{After: previous, Limit: room + 1})
 	if err != nil {
 		return p, err
 	}
@@ -168,7 +168,7 @@ func (s *Server) listFiles(ctx context.Context, c caller, after string, room int
 	return p, nil
 }
 
-// lastFile returns the place behind the files of a page: in the folder of the next file, behind those of the page.
+// lastFile returns the position after the files of a page, in the folder that the next page begins with.
 func lastFile(p page, folderID string) string {
 	if n := len(p.items); n > 0 {
 		if parts := strings.Split(p.items[n-1].URI, "/"); parts[len(parts)-2] == folderID {
@@ -184,29 +184,30 @@ func fileResource(agentID string, folder files.Folder, f files.File) *sdk.Resour
 		Annotations: changedAt(f.UpdatedAt)}
 }
 
-// listTemplates lists the forms of URIs.
+// listTemplates lists the templates of URIs.
 func (s *Server) listTemplates(r *sdk.ListResourceTemplatesRequest) (*sdk.ListResourceTemplatesResult, error) {
 	if r.Params != nil && r.Params.Cursor != "" {
 		return nil, errCursor
 	}
-	of := func(name, title, description, path, mediaType string) *sdk.ResourceTemplate {
+	template := func(name, title, description, path, mediaType string) *sdk.ResourceTemplate {
 		return &sdk.ResourceTemplate{Name: name, Title: title, Description: description,
 			URITemplate: scheme + "{agent_id}/" + path, MIMEType: mediaType}
 	}
 	return &sdk.ListResourceTemplatesResult{Cacheable: uncached, ResourceTemplates: []*sdk.ResourceTemplate{
-		of("block", "Memory block by its label", "", blocks+"/{label}", plainText),
-		of("memory_file", "Memory file by its path", "path is that of the tools, such as /memories/notes.md; its first "+
-			"slash may be left out.", memory+"/{+path}", markdown),
-		of("conversation", "Newest messages of a conversation, by its id or default", conversationHas,
+		template("block", "Memory block by its label", "", blocks+"/{label}", plainText),
+		template("memory_file", "Memory file by its path",
+			"path is that of the tools, such as /memories/notes.md; its first "+
+				"slash may be left out.", memory+"/{+path}", markdown),
+		template("conversation", "Newest messages of a conversation, by its id or default", conversationHas,
 			conversations+"/{conversation_id}", plainText),
-		of("conversation_summary", "Summary of what left a conversation's window", "", conversations+
+		template("conversation_summary", "Summary of what left a conversation's window", "", conversations+
 			"/{conversation_id}/"+summary, plainText),
-		of("file", "Text of a file by the ids of its folder and of the file", "", folders+"/{folder_id}/{file_id}",
+		template("file", "Text of a file by the ids of its folder and of the file", "", folders+"/{folder_id}/{file_id}",
 			plainText),
 	}}, nil
 }
 
-// conversationHas says what the resource of a conversation has.
+// conversationHas describes the content of a conversation's resource.
 var conversationHas = fmt.Sprintf("Its newest %d messages of the user and the assistant, in at most 1 MiB of text.",
 	shownMessages)
 

@@ -19,7 +19,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Options are what a Server works on. All fields but Fixtures must be set.
+// Options are the parts that a Server needs. All fields except Fixtures must be set.
 type Options struct {
 	DB          db.DB
 	Agents      *agent.Store
@@ -33,54 +33,54 @@ type Options struct {
 	Version     string
 	Log         *slog.Logger
 	Timeout     time.Duration // of each call
-	FilesEvery  time.Duration // between two looks at the files of agents whose clients are told of changes; 0 is 30 s
+	FilesEvery  time.Duration // how often the files of agents with listening clients are checked; 30 s if 0
 
 	// MustHave returns an ErrNotFound if an agent lacks a tool.
 	MustHave func(ctx context.Context, org db.Org, a agent.Agent, name string) error
 
-	// Remember appends turns to a conversation of an agent, all or none.
+	// Remember appends all turns to a conversation of an agent, or none.
 	Remember func(ctx context.Context, a agent.Agent, conversation string, turns []recall.Draft) ([]recall.Appended, error)
 
-	// Fault returns a sentence on why a JSON value is not taken, wherever it stands in a message; empty if nothing is
-	// wrong with it.
+	// Fault says in a sentence why a JSON value is refused. place is the value's place in a message. Empty for a good
+	// value.
 	Fault func(place string, value []byte) string
 
-	// Explain returns the status and the sentence with which an error is answered over REST. It logs the server's own.
+	// Explain returns the status and the sentence that REST would answer for an error. It logs the server's own failures.
 	Explain func(ctx context.Context, err error) (status int, sentence string)
 
-	Fixtures *Fixtures // of the build for the conformance suite; nil for none
+	Fixtures *Fixtures // for builds that run the conformance suite; otherwise nil
 }
 
 // Server serves MCP.
 type Server struct {
 	Options
-	stateless, streaming http.Handler // of messages without a session: answers in JSON, and as a stream of events
+	stateless, streaming http.Handler // for messages without a session: answer in JSON, or with a stream of events
 	sessions             *db.Shares
 	replay               *replay
 
 	mu   sync.Mutex
 	hubs map[hubKey]*hub
-	keys map[hubKey]int // sessions by their keys, for whichever agent
+	keys map[hubKey]int // number of sessions by key, for all agents together
 }
 
-// Caller is who sends a message, and for which agent.
+// Caller says who sent a message, and for which agent.
 type Caller struct {
 	Org     db.Org
 	AgentID string
 	KeyID   string
-	MayCall bool     // tools
-	Only    []string // the tools that are shown; nil is all
+	MayCall bool     // the caller may call tools
+	Only    []string // the tools that are listed; nil lists all
 }
 
-// caller is a Caller with what a message needs.
+// caller is a Caller with the context of one message.
 type caller struct {
 	Caller
-	version string       // of the protocol, as the message or its header says; empty if they do not
-	hub     *hub         // of the caller's sessions; nil for a message without one
-	agent   *agent.Agent // nil where each message of a session reads it
+	version string       // protocol version from the message or its header; empty if neither names one
+	hub     *hub         // hub of the caller's sessions; nil for a message outside of a session
+	agent   *agent.Agent // nil in sessions, where each message reads the agent
 
-	// atEnd calls a function once the HTTP request of a message has ended, until stop is called; nil for messages of a
-	// session, whose clients may come back for the answers.
+	// atEnd calls a function when the HTTP request of a message has ended, unless stop was called before. It is nil for
+	// messages in a session, because their clients may come back for the answers.
 	atEnd func(func()) (stop func() bool)
 }
 
@@ -91,7 +91,7 @@ func callerOf(ctx context.Context) caller {
 	return c
 }
 
-// agentOf returns the agent of a caller, as it is now.
+// agentOf returns the caller's agent in its current state.
 func (s *Server) agentOf(ctx context.Context, c caller) (agent.Agent, error) {
 	if c.agent != nil {
 		return *c.agent, nil
@@ -99,5 +99,5 @@ func (s *Server) agentOf(ctx context.Context, c caller) (agent.Agent, error) {
 	return s.Agents.Agent(ctx, c.Org, c.AgentID)
 }
 
-// shows reports whether a caller's choice of tools has one.
+// shows reports whether the caller's choice of tools includes a tool.
 func (c Caller) shows(name string) bool { return c.Only == nil || slices.Contains(c.Only, name) }

@@ -12,7 +12,7 @@ type ToolResult struct {
 	Files []files.Opened `json:"files,omitempty"`
 }
 
-// outputSchema is the schema of a ToolResult.
+// outputSchema is the JSON schema of a ToolResult.
 var outputSchema = json.RawMessage(`{"type":"object","required":["text"],"properties":{
 	"text":{"type":"string","description":"What the tool says, as its text."},
 	"files":{"type":"array","description":"The files that it opened.","items":{"type":"object"}}}}`)

@@ -19,12 +19,12 @@ import (
 
 // listTools lists the tools that a caller may call.
 func (s *Server) listTools(ctx context.Context, r *sdk.ListToolsRequest) (*sdk.ListToolsResult, error) {
-	after := ""
+	cursorText := ""
 	if r.Params != nil {
-		after = r.Params.Cursor
+		cursorText = r.Params.Cursor
 	}
 	scope := cursorScope(callerOf(ctx), "tools")
-	at, err := parseCursor(after, scope, 1)
+	position, err := parseCursor(cursorText, scope, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -32,20 +32,20 @@ func (s *Server) listTools(ctx context.Context, r *sdk.ListToolsRequest) (*sdk.L
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
-	from := 1 + slices.IndexFunc(all, func(t *sdk.Tool) bool { return t.Name == at.after })
-	if from == 0 && at.after != "" {
+	start := 1 + slices.IndexFunc(all, func(t *sdk.Tool) bool { return t.Name == position.after })
+	if start == 0 && position.after != "" {
 		return nil, errCursor
 	}
-	to := min(from+pageSize, len(all))
-	out := &sdk.ListToolsResult{Tools: append([]*sdk.Tool{}, all[from:to]...), Cacheable: uncached}
-	if to < len(all) {
-		out.NextCursor = cursor{0, all[to-1].Name}.in(scope)
+	end := min(start+pageSize, len(all))
+	out := &sdk.ListToolsResult{Tools: append([]*sdk.Tool{}, all[start:end]...), Cacheable: uncached}
+	if end < len(all) {
+		out.NextCursor = cursor{0, all[end-1].Name}.in(scope)
 	}
 	return out, nil
 }
 
-// toolsOf returns the tools that a caller may call: those of the agent that the server runs, and remember_turns. There
-// is none for a key that may only read.
+// toolsOf returns the tools that a caller may call: the agent's tools that run on this server, and remember_turns. A
+// key that may only read has none.
 func (s *Server) toolsOf(ctx context.Context, c caller) (all []*sdk.Tool, err error) {
 	if !c.MayCall {
 		return nil, nil
@@ -54,11 +54,11 @@ func (s *Server) toolsOf(ctx context.Context, c caller) (all []*sdk.Tool, err er
 	if err != nil {
 		return nil, err
 	}
-	has, err := s.Files.HasFolder(ctx, c.Org, a.ID)
+	hasFolder, err := s.Files.HasFolder(ctx, c.Org, a.ID)
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range s.Tools.Of(a, has) {
+	for _, t := range s.Tools.Of(a, hasFolder) {
 		if !t.ByClient && c.shows(t.Name) {
 			all = append(all, described(t))
 		}
@@ -69,17 +69,17 @@ func (s *Server) toolsOf(ctx context.Context, c caller) (all []*sdk.Tool, err er
 	return all, nil
 }
 
-// described returns a built-in tool as MCP describes it.
+// described returns a built-in tool in MCP's form.
 func described(t tool.Tool) *sdk.Tool {
 	var schema struct{ Parameters json.RawMessage }
-	_ = json.Unmarshal(t.Schema, &schema) // it is part of the program
+	_ = json.Unmarshal(t.Schema, &schema) // the schema is part of the program
 	h := t.Hints()
 	return &sdk.Tool{Name: t.Name, Title: h.Title, Description: t.Description, InputSchema: schema.Parameters,
 		OutputSchema: outputSchema, Annotations: &sdk.ToolAnnotations{Title: h.Title, ReadOnlyHint: h.ReadOnly,
 			DestructiveHint: new(h.Destructive), IdempotentHint: h.Idempotent, OpenWorldHint: new(false)}}
 }
 
-// callTool runs a tool for a caller. A mistake of the model is a result that says so.
+// callTool runs a tool for a caller. The model's mistakes become results that describe them.
 func (s *Server) callTool(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	c := callerOf(ctx)
 	if !c.MayCall {
@@ -112,7 +112,7 @@ func (s *Server) callTool(ctx context.Context, r *sdk.CallToolRequest) (*sdk.Cal
 	return answer, nil
 }
 
-// run runs a tool that the caller is shown.
+// run runs a tool, if the caller's choice of tools includes it.
 func (s *Server) run(ctx context.Context, c caller, a agent.Agent, name string, args json.RawMessage) (tool.Result,
 	error) {
 	if !c.shows(name) {
@@ -132,52 +132,51 @@ func (s *Server) run(ctx context.Context, c caller, a agent.Agent, name string, 
 	return s.Tools.Run(ctx, toolCaller(c, a), name, args)
 }
 
-// toolCaller returns an agent as the caller of tools. Its model is the client's, which sees nothing of the agent's
+// toolCaller returns an agent as the caller of tools. The model is the client's own, which does not see the agent's
 // prompt.
 func toolCaller(c caller, a agent.Agent) tool.Caller {
-	of := tool.CallerIn(c.Org, a, recall.Conversation{IsDefault: true})
-	of.Unprompted = true
-	return of
+	result := tool.CallerIn(c.Org, a, recall.Conversation{IsDefault: true})
+	result.Unprompted = true
+	return result
 }
 
-// lacks says which tools a caller may call instead of one that it is not shown: of a tool that is not attached to the
-// agent as a result, which its model reads, and of one that there is not as an error.
+// lacks says which tools a caller may use instead of a tool that it cannot call. If the tool exists but is not attached
+// to the agent, it is a result, which the model reads; otherwise an error.
 func (s *Server) lacks(ctx context.Context, c caller, name string, exists bool) (tool.Result, error) {
 	all, err := s.toolsOf(ctx, c)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	has := "You have no tools."
+	sentence := "You have no tools."
 	if len(all) > 0 {
 		names := make([]string, len(all))
 		for i, t := range all {
 			names[i] = t.Name
 		}
-		has = "Your tools are " + strings.Join(names, ", ") + "."
+		sentence = "Your tools are " + strings.Join(names, ", ") + "."
 	}
 	if exists {
-		return tool.Result{Text: "The tool " + name + " is not attached to you. " + has, IsError: true}, nil
+		return tool.Result{Text: "The tool " + name + " is not attached to you. " + sentence, IsError: true}, nil
 	}
-	return tool.Result{}, wrong("There is no tool %s. %s", db.Short(name), has)
+	return tool.Result{}, wrong("There is no tool %s. %s", db.Short(name), sentence)
 }
 
-// progressEvery is the time between two notifications that a tool still runs.
+// progressEvery is the time between two messages that a tool still runs.
 const progressEvery = 5 * time.Second
 
-// progress tells a client that asks for it that a tool runs, and for how many seconds, until the function that it
-// returns is called.
-func progress(ctx context.Context, r *sdk.CallToolRequest) (end func()) {
+// progress tells a client, if it asked for that, how many seconds a tool has been running. stop stops the messages.
+func progress(ctx context.Context, r *sdk.CallToolRequest) (stop func()) {
 	token := r.Params.GetProgressToken()
 	if token == nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
-	began := time.Now()
+	start := time.Now()
 	say := func() {
-		// A client that is gone misses it.
+		// The client may be gone.
 		_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token,
-			Progress: time.Since(began).Seconds(), Message: "running " + r.Params.Name})
+			Progress: time.Since(start).Seconds(), Message: "running " + r.Params.Name})
 	}
 	say()
 	go func() {

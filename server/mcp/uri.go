@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// The kinds of resources, which are the first parts of their URIs' paths, in the order of their lists.
+// The kinds of resources, in the order of their lists. A kind is the first part of a URI's path.
 const (
 	blocks        = "blocks"
 	memory        = "memory"
@@ -16,16 +16,16 @@ const (
 
 const (
 	scheme  = "loci://"
-	summary = "summary" // behind the id of a conversation
+	summary = "summary" // follows the id of a conversation
 )
 
-// place is what a URI names: a kind, and what is below it.
+// place is what a URI names: a kind, and a path below it.
 type place struct {
 	kind string
 	path []string
 }
 
-// uriOf returns the URI of a place of an agent: loci://{agent_id}/{kind}/….
+// uriOf returns the URI of an agent's resource: loci://{agent_id}/{kind}/….
 func uriOf(agentID string, p place) string {
 	parts := []string{agentID, p.kind}
 	for _, part := range p.path {
@@ -34,17 +34,17 @@ func uriOf(agentID string, p place) string {
 	return scheme + strings.Join(parts, "/")
 }
 
-// storable reports whether a text can be in the database.
+// storable reports whether Postgres can store a text.
 func storable(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
 
-// placeOf returns the place of a URI of an agent, and false for any other.
+// placeOf returns the place that a URI names, if it is a URI of the agent; else false.
 func placeOf(agentID, uri string) (p place, ok bool) {
 	rest, ok := strings.CutPrefix(uri, scheme+agentID+"/")
 	if !ok {
 		return p, false
 	}
 	if path, isMemory := strings.CutPrefix(rest, memory+"/"); isMemory {
-		rest = memory + "/" + strings.TrimPrefix(path, "/") // as the tools write the path
+		rest = memory + "/" + strings.TrimPrefix(path, "/") // the tools write paths with one leading slash
 	}
 	parts := strings.Split(rest, "/")
 	for i, part := range parts {

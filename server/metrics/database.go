@@ -11,26 +11,26 @@ import (
 	"github.com/loci-memory/loci/db/counts"
 )
 
-// readTimeout bounds the statements of one reading of the metrics.
+// readTimeout bounds the statements of one read of the metrics.
 const readTimeout = 5 * time.Second
 
-// countedFor is how long numbers that the database counts are handed out before they are counted again.
+// countedFor is how long counts from the database are reused.
 const countedFor = 10 * time.Second
 
-// Database adds the metrics that are read from the database and its pool. While the database does not answer,
-// loci_database_up is 0 and those that are counted there are missing.
+// Database adds the metrics of the database and of its connection pool. While the database does not answer,
+// loci_database_up is 0, and metrics counted in the database are missing.
 func (m *Metrics) Database(pool *pgxpool.Pool) { m.registry.MustRegister(&database{pool: pool}) }
 
-// database collects what the database knows.
+// database collects metrics from the database.
 type database struct {
 	pool *pgxpool.Pool
 
 	mu     sync.Mutex
 	counts []counts.Count
-	at     time.Time // when they were counted
+	at     time.Time // when counts was read
 }
 
-// counted returns the numbers of the database, which are counted for one reader at a time.
+// counted returns the counts from the database. Only one reader counts at a time.
 func (c *database) counted() ([]counts.Count, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,9 +73,9 @@ func (*database) Describe(to chan<- *prometheus.Desc) {
 }
 
 // Collect implements prometheus.Collector.
-func (c *database) Collect(to chan<- prometheus.Metric) {
+func (c *database) Collect(metrics chan<- prometheus.Metric) {
 	send := func(d *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(d, kind, value, labels...)
+		metrics <- prometheus.MustNewConstMetric(d, kind, value, labels...)
 	}
 	s := c.pool.Stat()
 	for state, n := range map[string]int32{"in_use": s.AcquiredConns(), "idle": s.IdleConns(), "max": s.MaxConns()} {

@@ -1,7 +1,4 @@
-// Package metrics counts what a server does, in the form that Prometheus reads. Its labels name kinds of work, never an
-// organization, an agent or a text.
-//
-// Its files, in order: metrics.go has what the server counts itself; database.go what the database knows.
+// Its files, in order: metrics.go counts what the server does; database.go reads counts from the database.
 package metrics
 
 import (
@@ -17,14 +14,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Outcomes of what is counted.
+// The outcomes that are counted.
 const (
 	OK      = "ok"
-	Refused = "refused" // for a reason that the caller can act on
+	Refused = "refused" // for a reason that the caller can fix
 	Failed  = "failed"
 )
 
-// Metrics are the numbers of one server.
+// Metrics are the metrics of one server.
 type Metrics struct {
 	registry *prometheus.Registry
 
@@ -36,10 +33,10 @@ type Metrics struct {
 	embeddedTexts, failedFiles    prometheus.Counter
 }
 
-// seconds are the upper bounds of durations: from a search in memory to a model's long answer.
+// seconds are the upper bounds of duration buckets: from a search in memory to a long answer of a model.
 var seconds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 120}
 
-// New returns metrics that count from zero.
+// New returns metrics that begin at zero.
 func New(version string) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
 	m.requests = m.counter("http_requests_total", "Requests that were answered, by route.", "method", "route", "status")
@@ -86,7 +83,8 @@ func (m *Metrics) histogram(name, help string, labels ...string) *prometheus.His
 	return v
 }
 
-// Register adds a gauge that is read when the metrics are. It replaces an earlier one of the same name and labels.
+// Register adds a gauge. Its value is read with the metrics. It replaces an earlier gauge with the same name and
+// labels.
 func (m *Metrics) Register(name, help string, labels map[string]string, value func() float64) {
 	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "loci", Name: name, Help: help, ConstLabels: labels},
 		value)
@@ -94,22 +92,22 @@ func (m *Metrics) Register(name, help string, labels map[string]string, value fu
 	m.registry.MustRegister(gauge)
 }
 
-// Handler answers with all metrics in Prometheus' text format, or the one that a request asks for.
+// Handler serves the metrics in Prometheus' text format, or in another format that the request accepts.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
 
-// Request counts a request that was answered. The route is its pattern, empty for a path that is not served.
-func (m *Metrics) Request(method, route string, status int, took time.Duration) {
+// Request counts an answered request. route is the pattern of its path; empty for a path that is not served.
+func (m *Metrics) Request(method, route string, status int, duration time.Duration) {
 	method = knownMethod(method)
 	m.requests.WithLabelValues(method, route, strconv.Itoa(status)).Inc()
-	m.requestSeconds.WithLabelValues(method, route).Observe(took.Seconds())
+	m.requestSeconds.WithLabelValues(method, route).Observe(duration.Seconds())
 	if kind := searchRoutes[method+" "+route]; kind != "" {
-		m.search(kind, statusOutcome(status), took)
+		m.search(kind, statusOutcome(status), duration)
 	}
 }
 
-// knownMethod returns a method, or "other" for one that clients made up.
+// knownMethod returns a method, or "other" for a method that a client invented.
 func knownMethod(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
@@ -143,14 +141,14 @@ func (m *Metrics) search(kind, outcome string, took time.Duration) {
 	m.searchSeconds.WithLabelValues(kind).Observe(took.Seconds())
 }
 
-// Compaction is what is counted of a compaction. Policy is a preset's name, or empty.
+// Compaction describes a compaction to count. Policy is a preset's name, or empty.
 type Compaction struct {
 	Trigger, Policy, How string
 	Before, After        int // tokens
 	Took                 time.Duration
 }
 
-// Compaction counts a compaction that was made.
+// Compaction counts a compaction.
 func (m *Metrics) Compaction(c Compaction) {
 	m.compactions.WithLabelValues(c.Trigger, c.Policy, c.How).Inc()
 	m.compactionSeconds.WithLabelValues(c.How).Observe(c.Took.Seconds())
@@ -158,8 +156,8 @@ func (m *Metrics) Compaction(c Compaction) {
 	m.compactionTokens.WithLabelValues("after").Add(float64(c.After))
 }
 
-// ModelCall counts a call of a language model, for answers of agents or for summaries, with the tokens that its
-// provider reported.
+// ModelCall counts a call of a language model, with the tokens that the provider reported. use says what for: agents'
+// answers or summaries.
 func (m *Metrics) ModelCall(use string, err error, input, output int, took time.Duration) {
 	m.models.WithLabelValues(use, outcomeOf(err)).Inc()
 	m.modelSeconds.WithLabelValues(use).Observe(took.Seconds())
@@ -167,14 +165,14 @@ func (m *Metrics) ModelCall(use string, err error, input, output int, took time.
 	m.modelTokens.WithLabelValues(use, "output").Add(float64(max(0, output)))
 }
 
-// EmbeddingCall counts a request to the embeddings endpoint, of stored texts or of queries.
+// EmbeddingCall counts a request to the embeddings endpoint. use says what for: stored texts or queries.
 func (m *Metrics) EmbeddingCall(use string, err error, texts int, took time.Duration) {
 	m.embeddings.WithLabelValues(use, outcomeOf(err)).Inc()
 	m.embeddingSeconds.WithLabelValues(use).Observe(took.Seconds())
 	m.embeddedTexts.Add(float64(texts))
 }
 
-// FileFailed counts a file whose text cannot be read.
+// FileFailed counts a file with a text that cannot be read.
 func (m *Metrics) FileFailed() { m.failedFiles.Inc() }
 
 func outcomeOf(err error) string {
@@ -184,7 +182,7 @@ func outcomeOf(err error) string {
 	return OK
 }
 
-// What the tools and routes search.
+// What each tool and each route searches.
 var (
 	searchTools = map[string]string{"semantic_search_files": "files", "grep_files": "grep",
 		"archival_memory_search": "passages", "conversation_search": "messages", "search_memory": "memory",
@@ -201,8 +199,8 @@ var (
 	}
 )
 
-// SearchTools returns the tools whose calls are counted as searches.
+// SearchTools returns the tools that are counted as searches.
 func SearchTools() []string { return slices.Sorted(maps.Keys(searchTools)) }
 
-// SearchRoutes returns the routes, methods and patterns, whose requests are counted as searches.
+// SearchRoutes returns the routes (method and pattern) that are counted as searches.
 func SearchRoutes() []string { return slices.Sorted(maps.Keys(searchRoutes)) }

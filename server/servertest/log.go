@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Log is a handler of the log of a server that several tests use. It keeps the lines of each test: those of the test's
-// organizations, and those of none that come while the test runs.
+// Log is the log handler of a server that several tests share. For each test it keeps the lines about the test's
+// organizations, and lines about no organization that come while the test runs.
 type Log struct{ tests *logsOfTests }
 
 type logsOfTests struct {
@@ -24,35 +24,35 @@ type logOfTest struct {
 	text bytes.Buffer
 }
 
-// NewLog returns a log without tests.
+// NewLog returns a log that follows no test.
 func NewLog() Log { return Log{&logsOfTests{logs: map[testing.TB]*logOfTest{}}} }
 
-// Follow lets a test print the lines of an organization if it fails. It may be called for several organizations.
+// Follow prints an organization's lines if a test fails. A test may follow several organizations.
 func (l Log) Follow(t testing.TB, org db.Org) {
 	l.tests.mu.Lock()
 	defer l.tests.mu.Unlock()
-	if of := l.tests.logs[t]; of != nil {
-		of.orgs[org] = true
+	if log := l.tests.logs[t]; log != nil {
+		log.orgs[org] = true
 		return
 	}
-	of := &logOfTest{orgs: map[db.Org]bool{org: true}}
-	l.tests.logs[t] = of
+	log := &logOfTest{orgs: map[db.Org]bool{org: true}}
+	l.tests.logs[t] = log
 	t.Cleanup(func() {
 		l.tests.mu.Lock()
 		defer l.tests.mu.Unlock()
 		delete(l.tests.logs, t)
-		if t.Failed() && of.text.Len() > 0 {
-			t.Logf("the server's log:\n%s", &of.text)
+		if t.Failed() && log.text.Len() > 0 {
+			t.Logf("the server's log:\n%s", &log.text)
 		}
 	})
 }
 
-// Text returns the lines of a test so far.
+// Text returns the lines for a test so far.
 func (l Log) Text(t testing.TB) string {
 	l.tests.mu.Lock()
 	defer l.tests.mu.Unlock()
-	if of := l.tests.logs[t]; of != nil {
-		return of.text.String()
+	if log := l.tests.logs[t]; log != nil {
+		return log.text.String()
 	}
 	return ""
 }
@@ -64,19 +64,19 @@ func (Log) Enabled(_ context.Context, level slog.Level) bool { return level >= s
 func (l Log) Handle(ctx context.Context, r slog.Record) error {
 	l.tests.mu.Lock()
 	defer l.tests.mu.Unlock()
-	for _, of := range l.tests.logs {
-		if org := db.OrgOf(ctx); org != 0 && !of.orgs[org] {
+	for _, log := range l.tests.logs {
+		if org := db.OrgOf(ctx); org != 0 && !log.orgs[org] {
 			continue
 		}
-		if err := slog.NewTextHandler(&of.text, nil).Handle(ctx, r); err != nil {
+		if err := slog.NewTextHandler(&log.text, nil).Handle(ctx, r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// WithAttrs implements slog.Handler. The attributes are left out.
+// WithAttrs implements slog.Handler. It drops the attributes.
 func (l Log) WithAttrs([]slog.Attr) slog.Handler { return l }
 
-// WithGroup implements slog.Handler. The group is left out.
+// WithGroup implements slog.Handler. It drops the group.
 func (l Log) WithGroup(string) slog.Handler { return l }

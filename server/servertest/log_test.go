@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// failing is a test that fails, and keeps what it logs.
+// failing is a test that has failed. It records what is logged to it.
 type failing struct {
 	testing.TB
 	logged   []string
@@ -23,7 +23,7 @@ func (f *failing) Logf(_ string, args ...any) {
 	f.logged = append(f.logged, args[0].(interface{ String() string }).String())
 }
 
-// A test that fails prints the lines of its organizations and those of none, and not those of others.
+// A failing test prints the lines about its organizations and about none, and not lines about other organizations.
 func TestAFailingTestPrintsItsOwnLines(t *testing.T) {
 	t.Parallel()
 	handler := servertest.NewLog()

@@ -1,6 +1,4 @@
-// Package servertest sends requests to a handler, and checks what it answers.
-//
-// Its files: log.go keeps the log of a server for the tests that use it; servertest.go sends and checks.
+// Its files: log.go keeps a server's log for each test; servertest.go sends requests and checks answers.
 package servertest
 
 import (
@@ -17,14 +15,14 @@ import (
 // JSON is the media type of most bodies.
 const JSON = "application/json"
 
-// Reply is an answer: its status, its headers, and its body without the line end.
+// Reply is an answer: its status, its headers, and its body without the final newline.
 type Reply struct {
 	*httptest.ResponseRecorder
 	Text string
 }
 
-// Send sends a request, whose body is JSON unless a header says otherwise. headers are names, each followed by its
-// value; an empty value leaves a header out.
+// Send sends a request with a body, which is JSON unless a header says otherwise. headers alternate names and values;
+// an empty value removes a header.
 func Send(h http.Handler, method, target, body string, headers ...string) Reply {
 	r := httptest.NewRequestWithContext(context.Background(), method, "http://localhost"+target, strings.NewReader(body))
 	if body != "" {
@@ -45,8 +43,8 @@ func Do(h http.Handler, r *http.Request) Reply {
 	return Reply{w, strings.TrimSpace(w.Body.String())}
 }
 
-// CheckProblem fails the test unless a reply is an error with this status and these fields, and a code, a type and a
-// link of the form that all errors have.
+// CheckProblem fails the test unless a reply is an error with this status and these fields. The reply must also have a
+// code, a type and a link in the form that all errors share.
 func CheckProblem(t *testing.T, got Reply, status int, want map[string]any) {
 	t.Helper()
 	var body map[string]any
@@ -64,7 +62,7 @@ func CheckProblem(t *testing.T, got Reply, status int, want map[string]any) {
 	}
 }
 
-// CheckForm fails the test unless a reply has the form of all errors.
+// CheckForm fails the test unless a reply has the form that all errors share.
 func CheckForm(t *testing.T, got Reply) {
 	t.Helper()
 	var p struct{ Detail, Code, Type, Link string }
