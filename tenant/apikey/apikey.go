@@ -1,7 +1,7 @@
 // Package apikey stores organizations and their API keys. A request is served for the organization of its key.
 //
-// Each file uses those that are named before it:
-//   - keys, and what they may: apikey.go scope.go
+// Each file uses only the files named before it:
+//   - keys and their rights: apikey.go scope.go
 //   - organizations, and the default one while there is no key: organization.go open.go
 //   - people who are signed in: session.go
 package apikey
@@ -28,7 +28,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Store keeps API keys. Only the hash of a key's secret is stored.
+// Store keeps API keys. It stores only the hash of a key's secret.
 type Store struct {
 	DB db.DB
 
@@ -42,57 +42,58 @@ type Key struct {
 	OrgID      string     `db:"org_id" json:"org_id"`
 	OrgName    string     `db:"org_name" json:"org_name"`
 	Name       string     `db:"name" json:"name"`
-	Prefix     string     `db:"prefix" json:"prefix"` // the first characters of the secret, to tell keys apart
+	Prefix     string     `db:"prefix" json:"prefix"` // first characters of the secret, by which people tell keys apart
 	Scopes     []string   `db:"scopes" json:"scopes"`
-	AgentIDs   []string   `db:"agent_ids" json:"agent_ids"` // those that the scope Tools is for
-	Operator   bool       `db:"operator" json:"operator"`   // whether the key manages organizations
+	AgentIDs   []string   `db:"agent_ids" json:"agent_ids"` // agents for which the scope Tools holds
+	Operator   bool       `db:"operator" json:"operator"`   // the key may manage organizations
 	CreatedAt  time.Time  `db:"created_at" json:"created_at"`
 	ExpiresAt  *time.Time `db:"expires_at" json:"expires_at"`
-	LastUsedAt *time.Time `db:"last_used_at" json:"last_used_at"` // to about a minute
+	LastUsedAt *time.Time `db:"last_used_at" json:"last_used_at"` // exact to about a minute
 
-	SessionID string `db:"-" json:"-"` // of the session of the console whose secret was looked up; empty for a key's own
+	SessionID string `db:"-" json:"-"` // set if the secret was that of a console session; empty for the key's own secret
 
-	RequestsPerMinute *int `db:"requests_per_minute" json:"requests_per_minute"` // nil for the server's setting, as below
+	// nil: the server's setting; so for RequestsAtOnce
+	RequestsPerMinute *int `db:"requests_per_minute" json:"requests_per_minute"`
 	RequestsAtOnce    *int `db:"requests_at_once" json:"requests_at_once"`
 }
 
-// selectKeys selects keys k of organizations o. A condition may follow.
+// selectKeys selects keys k with their organizations o. A query may append conditions.
 const selectKeys = `
 	SELECT k.id, k.org, o.id AS org_id, o.name AS org_name, k.name, k.prefix, k.scopes, k.agent_ids, k.operator,
 		k.created_at, k.expires_at, k.last_used_at, k.requests_per_minute, k.requests_at_once
 	FROM api_keys k JOIN organizations o USING (org)
 	WHERE o.deleted_at IS NULL`
 
-// DefaultOrg is the name of the organization that each database begins with.
+// DefaultOrg is the name of the organization that every new database has.
 const DefaultOrg = "default"
 
 const (
-	registered    = "LOCI_API_KEY" // the name of the key that comes with the server's settings
+	registered    = "LOCI_API_KEY" // name of the key that the server's settings give
 	secretPrefix  = "loci_"
-	secretChars   = 40 // of five random bits each
+	secretChars   = 40 // five random bits each
 	minSecretSize = 16
 	maxPrefix     = 12
 	idPrefix      = "key-"
 )
 
-// NewKey says what key to create.
+// NewKey describes a key to create.
 type NewKey struct {
-	Org       string // name of the organization, which is created if it is new
-	In        db.Org // the organization instead of its name; 0 if the name is given
+	Org       string // name of the organization; a new name creates one
+	In        db.Org // key of the organization, instead of its name; 0 if Org is set
 	Name      string
 	Scopes    []string
-	AgentIDs  []string // of the scope Tools
-	Operator  bool     // of the default organization only; it has the scope Admin
+	AgentIDs  []string // agents for the scope Tools
+	Operator  bool     // only in the default organization, and with the scope Admin
 	ExpiresAt *time.Time
 
-	RequestsPerMinute, RequestsAtOnce *int // nil for the server's setting
+	RequestsPerMinute, RequestsAtOnce *int // nil: the server's setting
 
 	Maker    *Key   // the key that asks for the new one; nil for the operator of the machine
-	Defaults Limits // the server's setting, which a maker without limits of its own is held to unless it is an operator's
+	Defaults Limits // the server's limits; they bind a maker without limits of its own, except an operator's key
 }
 
-// Create creates a key and returns its secret, which cannot be read again. ErrInvalid if a rule is broken, ErrNotFound
-// if the organization has no such agent, a *StrongerError if the maker could do less.
+// Create creates a key and returns its secret, which cannot be read again. ErrInvalid if a rule is broken; ErrNotFound
+// if the organization has no such agent; *StrongerError if the key could do more than its maker.
 func (s *Store) Create(ctx context.Context, n NewKey) (secret string, key Key, err error) {
 	n.Scopes, n.AgentIDs = unique(n.Scopes), unique(n.AgentIDs)
 	err = n.Check()
@@ -114,7 +115,7 @@ func (s *Store) Create(ctx context.Context, n NewKey) (secret string, key Key, e
 	return secret, key, err
 }
 
-// Check returns an ErrInvalid if a new key breaks a rule that holds in every organization.
+// Check returns ErrInvalid if the key breaks a rule that holds in every organization.
 func (n NewKey) Check() error {
 	err := errors.Join(checkName("key", n.Name), n.check(), n.checkLimits())
 	if err == nil && n.Name == registered {
@@ -123,7 +124,7 @@ func (n NewKey) Check() error {
 	return err
 }
 
-// unique returns a list without what it repeats.
+// unique returns the list without repeated entries.
 func unique(list []string) (once []string) {
 	for _, text := range list {
 		if !slices.Contains(once, text) {
@@ -133,7 +134,7 @@ func unique(list []string) (once []string) {
 	return once
 }
 
-// organization returns the organization of the new key, locked until the transaction ends.
+// organization returns the new key's organization, locked until the transaction ends.
 func (n NewKey) organization(ctx context.Context, tx pgx.Tx) (o Organization, err error) {
 	if n.In == 0 {
 		o, err = db.One[Organization](ctx, tx, `
@@ -183,21 +184,21 @@ func (n NewKey) insert(ctx context.Context, tx pgx.Tx, secret string) (key Key, 
 	return db.One[Key](ctx, tx, selectKeys+` AND k.id = $1`, id)
 }
 
-// plain returns a name with single spaces and in Unicode's form NFC: names that look alike are the same.
+// plain returns a name with single spaces, in Unicode's form NFC, so that names that look alike are equal.
 func plain(name string) string { return norm.NFC.String(strings.Join(strings.Fields(name), " ")) }
 
-// isUnseen reports whether a character is not seen: it would make names that look alike.
+// isUnseen reports whether a character is invisible. Names with such characters could look alike and differ.
 func isUnseen(r rune) bool {
 	return r != zeroWidthJoiner &&
 		unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector)
 }
 
-const zeroWidthJoiner = '\u200d' // between emoji, and in scripts of India
+const zeroWidthJoiner = '\u200d' // stands between emoji, and in scripts of India
 
-// CheckOrgName returns an ErrInvalid if a text cannot be the name of an organization.
+// CheckOrgName returns ErrInvalid if the name is not allowed for an organization.
 func CheckOrgName(name string) error { return checkName("organization", name) }
 
-// checkName returns an ErrInvalid if a text cannot be the name of an organization or a key.
+// checkName returns ErrInvalid if the name is not allowed for an organization or a key.
 func checkName(what, name string) error {
 	if n := utf8.RuneCountInString(name); n < 1 || n > 200 {
 		return db.Invalid("the %s's name has %d characters; it must have from 1 to 200", what, n)
@@ -214,15 +215,15 @@ func checkName(what, name string) error {
 	return db.CheckUTF8("the "+what+"'s name", name)
 }
 
-// secrets matches keys that Create made.
+// secrets matches the secrets that Create and StartSession make.
 var secrets = regexp.MustCompile(fmt.Sprintf("(?:%s|%s)[A-Z2-7]{%d}", secretPrefix, sessionPrefix, secretChars))
 
-// Mask returns a text without the keys in it, so that it can be logged.
+// Mask shortens the secrets in a text, so that the text can be logged.
 func Mask(text string) string {
 	return secrets.ReplaceAllStringFunc(text, func(secret string) string { return prefixOf(secret) + "…" })
 }
 
-// prefixOf returns the part of a secret that may be shown.
+// prefixOf returns the start of a secret, which may be shown.
 func prefixOf(secret string) string { return secret[:min(len(secret)/4, maxPrefix)] }
 
 // List returns every key, oldest first.
@@ -230,23 +231,23 @@ func (s *Store) List(ctx context.Context) ([]Key, error) {
 	return db.All[Key](ctx, s.DB, selectKeys+` ORDER BY k.created_at, k.id`)
 }
 
-// Keys returns a page of an organization's keys; of all organizations' if org is 0.
+// Keys returns a page of an organization's keys. If org is 0, it lists those of all organizations.
 func (s *Store) Keys(ctx context.Context, org db.Org, p db.Page) ([]Key, error) {
 	p.Order = "created_at, id"
 	return db.List[Key](ctx, s.DB, p, selectKeys+` AND @only IN (0, k.org)`, pgx.StrictNamedArgs{"only": org})
 }
 
-// Key returns the key with an id, of an organization unless org is 0.
+// Key returns a key by its id. If org is not 0, the key must belong to that organization. ErrNotFound if there is none.
 func (s *Store) Key(ctx context.Context, org db.Org, id string) (Key, error) {
 	key, err := db.One[Key](ctx, s.DB, selectKeys+` AND k.id = $1 AND $2::integer IN (0, k.org)`, id, org)
 	return key, db.OrNotFound(err, "API key with ID %s not found", id)
 }
 
-// Delete revokes a key of an organization; of any if org is 0. A *StrongerError if by, the key that asks for it, could
-// do less.
-func (s *Store) Delete(ctx context.Context, org db.Org, id string, by Key) (Key, error) {
+// Delete revokes a key. If org is not 0, the key must belong to that organization. *StrongerError if an operator's key
+// is to be revoked by requester, a key that is not an operator's.
+func (s *Store) Delete(ctx context.Context, org db.Org, id string, requester Key) (Key, error) {
 	key, err := s.Key(ctx, org, id)
-	if err == nil && key.Operator && !by.Operator {
+	if err == nil && key.Operator && !requester.Operator {
 		err = stronger("Only an operator's key revokes another one")
 	}
 	if err == nil {
@@ -255,8 +256,8 @@ func (s *Store) Delete(ctx context.Context, org db.Org, id string, by Key) (Key,
 	return key, err
 }
 
-// Revoke deletes the key with an id, prefix or secret, and returns its id. ErrNotFound if no key has it, ErrConflict if
-// several keys have the prefix. The database sees no secret.
+// Revoke deletes the key with an id, a prefix or a secret, and returns its id. ErrNotFound if there is none;
+// ErrConflict if several keys have the prefix. A secret is hashed before it is sent to the database.
 func (s *Store) Revoke(ctx context.Context, named string) (id string, err error) {
 	sum, shown := sha256.Sum256([]byte(named)), ""
 	if len(named) <= maxPrefix || strings.HasPrefix(named, idPrefix) {
@@ -277,7 +278,7 @@ func (s *Store) Revoke(ctx context.Context, named string) (id string, err error)
 	return ids[0], s.revoke(ctx, ids[0])
 }
 
-// revoke deletes a key and keeps its hash, so that Register does not make it a key again.
+// revoke deletes a key. It keeps the key's hash, so that Register does not accept the secret again.
 func (s *Store) revoke(ctx context.Context, id string) error {
 	return db.Exec(ctx, s.DB, `
 		WITH k AS (
@@ -287,9 +288,9 @@ func (s *Store) revoke(ctx context.Context, id string) error {
 		ON CONFLICT (sha256) DO UPDATE SET revoked_at = now()`, id)
 }
 
-// Register makes the secret from the server's settings a key of the default organization and deletes the one registered
-// before. Registering a secret again changes nothing. It returns whether the secret is that of a revoked key, which
-// stays revoked. ErrInvalid if the secret is too short, or that of a key that does other things.
+// Register makes the secret from the server's settings a key of the default organization, and deletes the key that was
+// registered before. Registering the same secret again changes nothing. revoked reports that the secret belongs to a
+// revoked key, which stays revoked. ErrInvalid if the secret is too short, or is that of a key with other rights.
 func (s *Store) Register(ctx context.Context, secret string) (revoked bool, err error) {
 	if err := s.CheckRegistered(ctx, secret); err != nil {
 		return false, err
@@ -315,7 +316,7 @@ func (s *Store) Register(ctx context.Context, secret string) (revoked bool, err 
 			AND NOT EXISTS (SELECT FROM api_keys WHERE sha256 = $1)`, sum[:])
 }
 
-// CheckRegistered returns the error that Register would return for a secret, and changes nothing.
+// CheckRegistered returns the error that Register would return. It changes nothing.
 func (s *Store) CheckRegistered(ctx context.Context, secret string) error {
 	if len(secret) < minSecretSize {
 		return db.Invalid("the API key has %d bytes; it must have at least %d", len(secret), minSecretSize)
@@ -330,8 +331,8 @@ func (s *Store) CheckRegistered(ctx context.Context, secret string) error {
 	return err
 }
 
-// checkRegistered returns an ErrInvalid if a key does not do what one of the server's settings does: everything in the
-// default organization, without an end or limits of its own.
+// checkRegistered returns ErrInvalid unless the key has exactly the rights of a key from the server's settings:
+// everything in the default organization, without an end, and without limits of its own.
 func (k Key) checkRegistered() error {
 	if k.OrgName == DefaultOrg && k.May(Write) && k.ExpiresAt == nil && k.Limits(Limits{}) == (Limits{}) {
 		return nil
@@ -353,17 +354,17 @@ func (s *Store) Any(ctx context.Context) (bool, error) {
 	return db.One[bool](ctx, s.DB, `SELECT EXISTS (SELECT FROM api_keys)`)
 }
 
-// AnyValid reports whether a key exists that has not expired.
+// AnyValid reports whether there is a key that has not expired.
 func (s *Store) AnyValid(ctx context.Context) (bool, error) {
 	return db.One[bool](ctx, s.DB, `
 		SELECT EXISTS (SELECT FROM api_keys WHERE expires_at IS NULL OR expires_at > now())`)
 }
 
-// ErrExpired is the look-up of a key that has expired.
+// ErrExpired is returned by Lookup for a key that has expired.
 var ErrExpired = errors.New("expired")
 
-// Lookup returns the key with a secret, or of a session with one. ErrNotFound if no key has it, ErrExpired with the key
-// if it has expired.
+// Lookup returns the key that a secret belongs to, directly or as a session's secret. ErrNotFound if there is none;
+// ErrExpired, together with the key, if the key has expired.
 func (s *Store) Lookup(ctx context.Context, secret string) (Key, error) {
 	if isSession(secret) {
 		return s.ofSession(ctx, secret)
@@ -389,7 +390,7 @@ func (s *Store) Lookup(ctx context.Context, secret string) (Key, error) {
 	return found.Key, nil
 }
 
-// Used stores that a key was used now, unless that was stored within the last minute.
+// Used records that a key is used now, unless a use within the last minute is recorded.
 func (s *Store) Used(ctx context.Context, id string) error {
 	_, err := s.DB.Exec(ctx, `
 		UPDATE api_keys SET last_used_at = now()

@@ -18,8 +18,8 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// store is a store of the database that the package's tests share, and an organization's key, which names that are the
-// test's own end with.
+// store is a store on the database that the package's tests share. org is this test's organization; the test's own
+// names end with it.
 type store struct {
 	*apikey.Store
 	org db.Org
@@ -56,11 +56,11 @@ func TestKeys(t *testing.T) {
 	}
 	other, otherKey := newKey(t, keys, others, "ci")
 	again, _ := newKey(t, keys, acme, "second")
-	of := lookup(t, keys, secret)
-	if got := lookup(t, keys, again); got != of {
-		t.Errorf("two keys of one organization: got %d and %d", of, got)
+	org := lookup(t, keys, secret)
+	if got := lookup(t, keys, again); got != org {
+		t.Errorf("two keys of one organization: got %d and %d", org, got)
 	}
-	if got := lookup(t, keys, other); got == of {
+	if got := lookup(t, keys, other); got == org {
 		t.Errorf("keys of two organizations: got %d for both", got)
 	}
 	list, err := keys.List(ctx)
@@ -124,7 +124,8 @@ func TestRevokeAsksWhichKey(t *testing.T) {
 	}
 }
 
-// A name that looks like an id would be found before the organization with that id, or after it.
+// A name that looks like an id is refused, because a search by id or name could find it in place of the organization
+// with that id.
 func TestNamesOfOrganizationsAreNames(t *testing.T) {
 	t.Parallel()
 	keys := newStore(t)
@@ -144,7 +145,7 @@ func TestNamesOfOrganizationsAreNames(t *testing.T) {
 	}
 }
 
-// Names that look alike are the same: white space and Unicode's forms do not make another organization.
+// Names that look alike are equal: white space and Unicode's normal forms do not make another organization.
 func TestNamesOfOrganizationsThatLookAlikeAreTheSame(t *testing.T) {
 	t.Parallel()
 	keys := newStore(t)
@@ -167,7 +168,7 @@ func TestNamesOfOrganizationsThatLookAlikeAreTheSame(t *testing.T) {
 	}
 }
 
-// A list goes on after an organization that was deleted since.
+// A list continues behind an organization that was deleted meanwhile.
 func TestListsGoOnAfterADeletedOrganization(t *testing.T) {
 	t.Parallel()
 	keys := newStore(t)
@@ -186,13 +187,13 @@ func TestListsGoOnAfterADeletedOrganization(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, err := keys.Orgs(t.Context(), 1, true, db.Page{After: made[1].ID, Ascending: true, Limit: 1000})
-	var own []string // of the organizations of this test
+	var ids []string // of this test's organizations
 	for _, o := range list {
 		if slices.ContainsFunc(made, func(m apikey.Organization) bool { return m.ID == o.ID }) {
-			own = append(own, o.ID)
+			ids = append(ids, o.ID)
 		}
 	}
-	if err != nil || !slices.Equal(own, []string{made[2].ID}) {
-		t.Errorf("after the deleted one: got %v, %v; want %s", own, err, made[2].ID)
+	if err != nil || !slices.Equal(ids, []string{made[2].ID}) {
+		t.Errorf("after the deleted one: got %v, %v; want %s", ids, err, made[2].ID)
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// closed remembers for closedFor that requests need a key, so that those without one cost no statement.
+// closed remembers, for closedFor, that requests need a key. Requests without one then cost no SQL statement.
 type closed struct{ at atomic.Pointer[time.Time] }
 
-// closedFor is how long a server still refuses requests without a key after another program's Reopen.
+// closedFor is how long a server may still refuse requests without a key after another process called Reopen.
 const closedFor = time.Second
 
 func (c *closed) is() bool {
@@ -20,8 +20,8 @@ func (c *closed) is() bool {
 	return at != nil && time.Since(*at) < closedFor
 }
 
-// OpenOrg returns the default organization until the first key is made, and from then on ErrNotFound, whether or not
-// keys are revoked.
+// OpenOrg returns the default organization until the first key is created. From then on it returns ErrNotFound, even if
+// all keys are revoked.
 func (s *Store) OpenOrg(ctx context.Context) (db.Org, error) {
 	if s.closed.is() {
 		return 0, db.ErrNotFound

@@ -17,13 +17,13 @@ type Organization struct {
 	Org       db.Org     `db:"key" json:"-"`
 	Name      string     `db:"name" json:"name"`
 	CreatedAt time.Time  `db:"created_at" json:"created_at"`
-	DeletedAt *time.Time `db:"deleted_at" json:"deleted_at"` // since when its rows are being deleted
+	DeletedAt *time.Time `db:"deleted_at" json:"deleted_at"` // deleted; its rows are being removed since then
 }
 
 const orgColumns = `id, org AS key, name, created_at, deleted_at`
 
-// CreateOrg creates an organization. Its name is stored without white space around it, with single spaces, and in
-// Unicode's form NFC. ErrInvalid if the name is not allowed, ErrConflict if another one has it.
+// CreateOrg creates an organization. It trims the name, reduces white space to single spaces, and brings it to
+// Unicode's form NFC. ErrInvalid if the name is not allowed; ErrConflict if another organization has it.
 func (s *Store) CreateOrg(ctx context.Context, name string) (Organization, error) {
 	if err := CheckOrgName(name); err != nil {
 		return Organization{}, err
@@ -33,9 +33,9 @@ func (s *Store) CreateOrg(ctx context.Context, name string) (Organization, error
 	return o, takenName(err, name)
 }
 
-// RestoreOrg returns the organization of an id, which it creates if there is none. If another one has its name, it gets
-// the first free name of "name (2)", "name (3)", …. ErrInvalid if the name is not allowed, ErrConflict if the
-// organization is deleted.
+// RestoreOrg returns the organization with an id, and creates it if there is none. If another organization has its
+// name, it gets the first free name of "name (2)", "name (3)", …. ErrInvalid if the name is not allowed; ErrConflict if
+// the organization is deleted.
 func (s *Store) RestoreOrg(ctx context.Context, id, name string, createdAt time.Time) (o Organization, created bool,
 	err error) {
 	o, err = db.One[Organization](ctx, s.DB, `SELECT `+orgColumns+` FROM organizations WHERE id = $1`, id)
@@ -63,7 +63,7 @@ func (s *Store) RestoreOrg(ctx context.Context, id, name string, createdAt time.
 	}
 }
 
-// takenName returns the error of a change that gave an organization a name.
+// takenName turns an ErrConflict of a new name into an error that says so.
 func takenName(err error, name string) error {
 	if errors.Is(err, db.ErrConflict) {
 		return db.Conflict("there is an organization %q already; choose another name", name)
@@ -71,19 +71,19 @@ func takenName(err error, name string) error {
 	return err
 }
 
-// Orgs returns a page of the organizations that are not deleted: all of them, or the given one alone.
+// Orgs returns a page of the organizations that are not deleted. If all is false, it returns only the organization own.
 func (s *Store) Orgs(ctx context.Context, own db.Org, all bool, p db.Page) ([]Organization, error) {
 	return db.List[Organization](ctx, s.DB, p, `
 		SELECT `+orgColumns+` FROM organizations WHERE deleted_at IS NULL AND (@all OR org = @org)`,
 		pgx.StrictNamedArgs{"org": own, "all": all})
 }
 
-// AllOrgs returns every organization, oldest first, with those whose rows are being deleted.
+// AllOrgs returns every organization, oldest first, including deleted ones that still have rows.
 func (s *Store) AllOrgs(ctx context.Context) ([]Organization, error) {
 	return db.All[Organization](ctx, s.DB, `SELECT `+orgColumns+` FROM organizations ORDER BY created_at, org`)
 }
 
-// Organization returns the organization with an id or a name. ErrNotFound if there is none, or if it is deleted.
+// Organization returns an organization by its id or name. ErrNotFound if there is none or it is deleted.
 func (s *Store) Organization(ctx context.Context, idOrName string) (Organization, error) {
 	o, err := db.One[Organization](ctx, s.DB, `
 		SELECT `+orgColumns+` FROM organizations
@@ -93,8 +93,8 @@ func (s *Store) Organization(ctx context.Context, idOrName string) (Organization
 	return o, db.OrNotFound(err, "Organization with ID %s not found", idOrName)
 }
 
-// RenameOrg changes an organization's name. ErrNotFound if it does not exist, ErrInvalid if the name is not allowed or
-// it is the default organization, ErrConflict if another one has the name.
+// RenameOrg changes an organization's name. ErrNotFound if the organization does not exist; ErrInvalid if it is the
+// default organization or the name is not allowed; ErrConflict if another organization has the name.
 func (s *Store) RenameOrg(ctx context.Context, idOrName, name string) (Organization, error) {
 	o, err := s.changeable(ctx, idOrName, "renamed")
 	if err == nil {
@@ -109,7 +109,7 @@ func (s *Store) RenameOrg(ctx context.Context, idOrName, name string) (Organizat
 	return o, db.OrNotFound(takenName(err, name), "Organization with ID %s not found", idOrName)
 }
 
-// changeable returns the organization with an id or a name; ErrInvalid for the default one.
+// changeable returns an organization by its id or name. ErrInvalid for the default organization.
 func (s *Store) changeable(ctx context.Context, idOrName, change string) (Organization, error) {
 	o, err := s.Organization(ctx, idOrName)
 	if err == nil && o.Name == DefaultOrg {
@@ -119,8 +119,8 @@ func (s *Store) changeable(ctx context.Context, idOrName, change string) (Organi
 	return o, err
 }
 
-// DeleteOrg deletes an organization: at once its keys are gone, no request is served for it, and its name is free. Its
-// rows are deleted by Purge. ErrNotFound if it does not exist, ErrInvalid if it is the default organization.
+// DeleteOrg deletes an organization. Its keys are gone at once, no request is served for it any more, and its name is
+// free. Clear deletes its rows later. ErrNotFound if it does not exist; ErrInvalid if it is the default organization.
 func (s *Store) DeleteOrg(ctx context.Context, idOrName string) (Organization, error) {
 	o, err := s.changeable(ctx, idOrName, "deleted")
 	if err != nil {
@@ -142,8 +142,8 @@ func (s *Store) DeleteOrg(ctx context.Context, idOrName string) (Organization, e
 	return deleted, db.OrNotFound(err, "Organization with ID %s not found", idOrName)
 }
 
-// Clear deletes the data of the deleted organizations in small batches. The error of one does not keep it from the
-// others. It returns how many organizations are still there, because jobs of theirs run.
+// Clear deletes the rows of deleted organizations in small batches. If one organization fails, it goes on with the
+// others. It returns how many organizations still have rows, because jobs of theirs are running.
 func (s *Store) Clear(
 	ctx context.Context, progress func(o Organization, table string, rows int),
 ) (left int, err error) {

@@ -9,41 +9,41 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// The scopes of keys. Each later one includes those before it.
+// The scopes of keys. Each scope includes those before it.
 const (
-	Read  = "read"  // to read everything in the organization
-	Tools = "tools" // to work as one of the key's agents
-	Write = "write" // to read and change everything in the organization but its keys
-	Admin = "admin" // the organization's keys too
+	Read  = "read"  // read everything in the organization
+	Tools = "tools" // work as one of the key's agents
+	Write = "write" // read and change everything in the organization except its keys
+	Admin = "admin" // manage the organization's keys, too
 )
 
-// Scopes are all scopes, the weakest first.
+// Scopes lists all scopes, the weakest first.
 var Scopes = []string{Read, Tools, Write, Admin}
 
-// Bounds of a key.
+// Limits of a key's fields.
 const (
 	maxAgents = 100
-	maxLimit  = 1_000_000 // of requests
+	maxLimit  = 1_000_000 // requests per minute, and requests at once
 )
 
-// May reports whether a key has a scope, or one that includes it. Tools is that of any agent.
+// May reports whether a key has the scope, or one that includes it. For Tools it means: for at least one agent.
 func (k Key) May(scope string) bool {
 	has := func(s string) bool { return slices.Contains(k.Scopes, s) }
 	return k.Operator || has(Admin) || has(Write) && scope != Admin || has(scope)
 }
 
-// MayActAs reports whether a key may work as an agent.
+// MayActAs reports whether a key may work as the agent.
 func (k Key) MayActAs(agentID string) bool {
 	return k.May(Write) || k.May(Tools) && slices.Contains(k.AgentIDs, agentID)
 }
 
-// Limits bound the requests of a key to one server. 0 is no limit.
+// Limits are limits on a key's requests to one server. 0 means no limit.
 type Limits struct {
-	PerMinute int // requests that begin; as many at once, and evenly as many more a minute
-	AtOnce    int // requests that are being answered, streams included
+	PerMinute int // requests that may begin per minute; they refill evenly, and as many may begin at once
+	AtOnce    int // requests in progress, including streams
 }
 
-// Check returns an ErrInvalid if a limit is out of range. names are those of PerMinute and AtOnce.
+// Check returns ErrInvalid if a limit is out of range. names are the names of PerMinute and AtOnce in the error.
 func (l Limits) Check(names [2]string) error {
 	for i, limit := range []int{l.PerMinute, l.AtOnce} {
 		if limit < 0 || limit > maxLimit {
@@ -53,7 +53,7 @@ func (l Limits) Check(names [2]string) error {
 	return nil
 }
 
-// Limits returns the limits of a key, and where it has none, the defaults.
+// Limits returns a key's limits, with the defaults where it has none.
 func (k Key) Limits(defaults Limits) Limits {
 	if k.RequestsPerMinute != nil {
 		defaults.PerMinute = *k.RequestsPerMinute
@@ -64,14 +64,14 @@ func (k Key) Limits(defaults Limits) Limits {
 	return defaults
 }
 
-// StrongerError is a key that another one may not make or revoke, because it could do more.
+// StrongerError says that a key may not create or revoke another one that could do more than itself.
 type StrongerError struct{ text string }
 
 func (e *StrongerError) Error() string { return e.text }
 
 func stronger(format string, args ...any) error { return &StrongerError{fmt.Sprintf(format, args...)} }
 
-// check returns an ErrInvalid if a new key breaks a rule.
+// check returns ErrInvalid if the scopes, agents, rights or end of a new key break a rule.
 func (n NewKey) check() error {
 	for _, s := range n.Scopes {
 		if !slices.Contains(Scopes, s) {
@@ -96,10 +96,10 @@ func (n NewKey) check() error {
 	return nil
 }
 
-// limitNames are the fields of RequestsPerMinute and RequestsAtOnce in answers.
+// limitNames are the names of RequestsPerMinute and RequestsAtOnce in JSON.
 var limitNames = [2]string{"requests_per_minute", "requests_at_once"}
 
-// checkLimits returns an ErrInvalid if a limit of a new key is out of its range.
+// checkLimits returns ErrInvalid if a limit of the new key is out of range.
 func (n NewKey) checkLimits() error {
 	for i, limit := range []*int{n.RequestsPerMinute, n.RequestsAtOnce} {
 		if limit != nil && (*limit < 1 || *limit > maxLimit) {
@@ -109,7 +109,7 @@ func (n NewKey) checkLimits() error {
 	return nil
 }
 
-// checkNotStronger returns a *StrongerError if a new key could do more than the key that makes it, or longer.
+// checkNotStronger returns *StrongerError if the new key could do more, or works longer, than its maker.
 func (n NewKey) checkNotStronger(maker Key) error {
 	for _, s := range n.Scopes {
 		if s == Tools && !maker.May(Write) || !maker.May(s) {
@@ -131,8 +131,8 @@ func (n NewKey) checkNotStronger(maker Key) error {
 	return nil
 }
 
-// exceeded reports whether the limit of a new key exceeds that of its maker: its own one, or else the server's, which
-// binds all but operators.
+// exceeded reports whether limit, of a new key, is above its maker's. own is the maker's own limit. Without one, the
+// server's limit most applies to every maker except operators.
 func (k Key) exceeded(limit, own *int, most int) bool {
 	if own == nil {
 		return !k.Operator && most > 0 && limit != nil && *limit > most
@@ -140,8 +140,8 @@ func (k Key) exceeded(limit, own *int, most int) bool {
 	return limit == nil || *limit > most
 }
 
-// checkFirst returns an ErrInvalid if the first key of a server, which a request without a key makes, would refuse all
-// further requests of its kind.
+// checkFirst returns ErrInvalid if the new key is the first of the server, and could not manage keys. From then on the
+// server refuses requests without a key, such as the one that creates it.
 func (n NewKey) checkFirst(maker Key) error {
 	if maker.ID == "" && (n.In != maker.Org || !slices.Contains(n.Scopes, Admin)) {
 		return db.Invalid("the first key closes the server to requests without one, so it must have the scope %s, in the "+

@@ -143,7 +143,7 @@ func TestKeysExpire(t *testing.T) {
 	}
 }
 
-// The last use is written once a minute, however often a key is used.
+// The last use is stored at most once a minute, however often a key is used.
 func TestTheLastUseIsStoredToAMinute(t *testing.T) {
 	t.Parallel()
 	keys := newStore(t)

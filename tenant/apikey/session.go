@@ -13,16 +13,16 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// SessionTime is how long a person is signed in to the console, unless the key ends before.
+// SessionTime is how long a person stays signed in to the console, unless the key ends earlier.
 const SessionTime = 12 * time.Hour
 
-// maxSessions is how many sessions a key has; a new one ends the oldest.
+// maxSessions is how many sessions a key may have. One more ends the oldest.
 const maxSessions = 50
 
-// sessionPrefix begins the secrets of sessions, which no key begins with.
+// sessionPrefix begins the secret of a session. No key's secret begins with it.
 const sessionPrefix = "loci-session_"
 
-// Session is a person who is signed in to the console with a key.
+// Session is a person who signed in to the console with a key.
 type Session struct {
 	ID        string    `db:"id"` // session- and a UUID
 	KeyID     string    `db:"key_id"`
@@ -32,19 +32,20 @@ type Session struct {
 	ExpiresAt time.Time `db:"expires_at"`
 }
 
-// sessions selects sessions s of keys k of organizations o that have not ended. A condition may follow.
+// sessions selects sessions s that have not ended, with their keys k and organizations o. A query may append
+// conditions.
 const sessions = `
 	SELECT s.id, s.key_id, k.name AS key_name, o.name AS org_name, s.created_at,
 	       least(s.expires_at, k.expires_at) AS expires_at
 	FROM console_sessions s JOIN api_keys k ON k.id = s.key_id JOIN organizations o USING (org)
 	WHERE o.deleted_at IS NULL AND s.expires_at > now() AND coalesce(k.expires_at > now(), true)`
 
-// StartSession signs a person in with a key, and returns the secret of the session, which cannot be read again.
+// StartSession signs a person in with a key. It returns the session's secret, which cannot be read again.
 func (s *Store) StartSession(ctx context.Context, keyID string) (secret string, started Session, err error) {
 	secret = sessionPrefix + (rand.Text() + rand.Text())[:secretChars]
 	sum := sha256.Sum256([]byte(secret))
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		// One after the other: those that begin at once would not see each other.
+		// Lock the key: otherwise sessions that begin at the same time would not count each other.
 		if _, err := tx.Exec(ctx, `SELECT FROM api_keys WHERE id = $1 FOR NO KEY UPDATE`, keyID); err != nil {
 			return err
 		}
@@ -65,13 +66,14 @@ func (s *Store) StartSession(ctx context.Context, keyID string) (secret string, 
 	return secret, started, err
 }
 
-// Sessions lists who is signed in with keys of an organization; of all if org is 0.
+// Sessions returns a page of the sessions of an organization. If org is 0, it lists those of all organizations.
 func (s *Store) Sessions(ctx context.Context, org db.Org, p db.Page) ([]Session, error) {
 	p.Order = "created_at, id"
 	return db.List[Session](ctx, s.DB, p, sessions+` AND @only IN (0, k.org)`, pgx.StrictNamedArgs{"only": org})
 }
 
-// EndSession ends a session of an organization, of any if org is 0, and returns it. ErrNotFound if there is none.
+// EndSession ends a session and returns it. If org is not 0, the session must belong to that organization. ErrNotFound
+// if there is none.
 func (s *Store) EndSession(ctx context.Context, org db.Org, id string) (Session, error) {
 	ended, err := db.One[Session](ctx, s.DB, sessions+` AND s.id = $1 AND $2::integer IN (0, k.org)`, id, org)
 	if err == nil {
@@ -80,7 +82,7 @@ func (s *Store) EndSession(ctx context.Context, org db.Org, id string) (Session,
 	return ended, db.OrNotFound(err, "Session with ID %s not found", id)
 }
 
-// ofSession returns the key of a session's secret. ErrNotFound if there is no such session, or it has ended.
+// ofSession returns the key of the session with a secret. ErrNotFound if there is no such session, or it has ended.
 func (s *Store) ofSession(ctx context.Context, secret string) (Key, error) {
 	type row struct {
 		Key

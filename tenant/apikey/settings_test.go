@@ -14,7 +14,8 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// A server has a first key, and one key of its settings: these tests run one after another in a database of their own.
+// A database has one first key, and one key from the settings. These tests therefore run one after another in a
+// database of their own.
 func TestTheFirstKeyAndTheOneOfTheSettings(t *testing.T) {
 	t.Parallel()
 	keys := store{Store: &apikey.Store{DB: dbtest.New(t)}}
@@ -31,7 +32,7 @@ func TestTheFirstKeyAndTheOneOfTheSettings(t *testing.T) {
 	}
 }
 
-// The first key closes the server to requests without one, such as the one that made it.
+// The first key closes the server to requests without a key, such as the one that created it.
 func theFirstKeyOverREST(t *testing.T, keys store) {
 	if any, err := keys.Any(t.Context()); any || err != nil {
 		t.Errorf("any key at first: got %v, %v, want none", any, err)
@@ -105,7 +106,7 @@ func aKeyOfTheSettings(t *testing.T, keys store) {
 	}
 }
 
-// A key of the settings that was revoked is not made a key again by the next start.
+// The next start does not make a revoked key of the settings valid again.
 func aRevokedKeyOfTheSettings(t *testing.T, keys store) {
 	ctx := t.Context()
 	const secret, other = "sixteen-letters-", "another-of-sixteen"
@@ -132,14 +133,14 @@ func aRevokedKeyOfTheSettings(t *testing.T, keys store) {
 		}
 	}
 	const third, fourth = "a third of sixteen", "a fourth of sixteen"
-	for _, secret := range []string{third, fourth, third} { // one that was only replaced is not revoked
+	for _, secret := range []string{third, fourth, third} { // a key that was only replaced is not revoked
 		if revoked, err := keys.Register(ctx, secret); err != nil || revoked {
 			t.Errorf("register %s: got %v, %v", secret, revoked, err)
 		}
 	}
 }
 
-// A key of the settings that is another key would do less than the settings say, or more.
+// The secret of another key is refused if that key has other rights than a key from the settings.
 func aKeyOfTheSettingsThatIsAnother(t *testing.T, keys store) {
 	end := time.Now().Add(time.Hour)
 	for what, c := range map[string]struct {

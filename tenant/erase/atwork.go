@@ -11,16 +11,17 @@ import (
 )
 
 const (
-	patience  = 10 * time.Minute // how long an erasure waits for what began before it
-	lookAgain = 2 * time.Second  // after which it is tried again
+	patience  = 10 * time.Minute // how long an erasure waits for work that began before it
+	lookAgain = 2 * time.Second  // delay before the erasure is tried again
 )
 
-// errAtWork means that something that began before an erasure is still at work: it may have read what is erased, and
-// write it again. The erasure is tried again later.
+// errAtWork means that work from before the erasure still goes on. It may have read the erased text, and could write it
+// again. The erasure is tried again later.
 var errAtWork = errors.New("what began before the erasure is still at work")
 
-// settled records since when searches find nothing, and reports whether all runs, hand-overs, jobs and compactions that
-// began before have ended. It returns errAtWork if not, and false once the erasure has waited for patience.
+// settled reports whether all runs, hand-overs, jobs and compactions have ended that began before searches found
+// nothing. clean says that the search that began at began found nothing; settled records the first such time. It
+// returns errAtWork while work goes on, and false once the erasure has waited for patience.
 func (w *sweep) settled(ctx context.Context, clean bool, began time.Time) (bool, error) {
 	type row struct {
 		CleanSince *time.Time `db:"clean_since"`
@@ -42,8 +43,9 @@ func (w *sweep) settled(ctx context.Context, clean bool, began time.Time) (bool,
 	return false, errAtWork
 }
 
-// countAtWork reports runs, compactions, hand-overs, jobs and files to be parsed that began before a time and have not
-// ended. Jobs that make vectors do not count: they store no text, and no vector of a text that has changed since.
+// countAtWork counts, for the report, the runs, compactions, hand-overs, jobs and waiting files that began before a
+// time and have not ended. Jobs that make vectors do not count: they store no text, and no vector of a text that
+// changed meanwhile.
 func (w *sweep) countAtWork(ctx context.Context, before time.Time) error {
 	type row struct {
 		Runs      int `db:"runs"`
@@ -65,7 +67,7 @@ func (w *sweep) countAtWork(ctx context.Context, before time.Time) error {
 		return err
 	}
 	compactions := 0
-	for _, id := range holders { // a version 7 says when the claim was made
+	for _, id := range holders { // a UUID of version 7 has the time of the claim
 		if id.Version() != 7 || time.Unix(id.Time().UnixTime()).Before(before) {
 			compactions++
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/tenant/erase"
 )
 
-// An erasure waits for jobs that may store what they have read, and for none that makes vectors.
+// An erasure waits for jobs that may store a text that they read, and not for jobs that make vectors.
 func TestWhichJobsAnErasureWaitsFor(t *testing.T) {
 	t.Parallel()
 	for kind, waits := range map[string]bool{"parse_file": true, "make_handover": true, "embed_files": false,

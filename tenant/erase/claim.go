@@ -9,10 +9,10 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// claim is how long the server that works on an erasure may be silent before another one takes it over.
+// claim is how long a server that works on an erasure may be silent before another server takes it over.
 const claim = 20 * time.Second
 
-// whileClaimed works on an erasure, and says every quarter of the claim that this server still does.
+// whileClaimed works on an erasure, and renews this server's claim every quarter of claim.
 func (s *Store) whileClaimed(ctx context.Context, org db.Org, e Erasure) error {
 	stop := db.Renew(ctx, claim, func(ctx context.Context) {
 		_ = db.Exec(ctx, s.DB, `UPDATE erasures SET claimed_at = now() WHERE org = $1 AND key = $2`, org, e.Key)
@@ -21,9 +21,9 @@ func (s *Store) whileClaimed(ctx context.Context, org db.Org, e Erasure) error {
 	return s.work(ctx, org, e)
 }
 
-// Run works on the erasures that are running, of every organization, and returns how many it ended, and what failed. It
-// takes over those of a server that stopped: what is erased already has no occurrence any more, so that they begin
-// again. One that fails is tried again later, and holds up no other.
+// Run works on the running erasures of every organization. It returns how many it ended, and the errors. It takes over
+// erasures from servers that stopped, and starts them from the beginning; texts erased already are not found again. An
+// erasure that fails is tried again later and does not hold up the others.
 func (s *Store) Run(ctx context.Context) (ended int, err error) {
 	for {
 		list, failed := s.next(ctx)
@@ -34,7 +34,8 @@ func (s *Store) Run(ctx context.Context) (ended int, err error) {
 		switch failed = s.whileClaimed(db.WithOrg(ctx, org), org, e.Erasure); {
 		case errors.Is(failed, errAtWork):
 			failed = s.giveBack(ctx, org, e.Key, lookAgain)
-		case failed != nil && ctx.Err() != nil: // another server may go on at once
+		// Let another server go on at once.
+		case failed != nil && ctx.Err() != nil:
 			failed = errors.Join(failed, s.giveBack(context.WithoutCancel(ctx), org, e.Key, 0))
 		case failed != nil:
 			failed = errors.Join(fmt.Errorf("erasure %s: %w", e.ID, failed), s.giveBack(ctx, org, e.Key, afterFailure))
@@ -47,10 +48,10 @@ func (s *Store) Run(ctx context.Context) (ended int, err error) {
 	}
 }
 
-// afterFailure is when an erasure that failed is tried again.
+// afterFailure is how long a failed erasure waits before it is tried again.
 const afterFailure = time.Minute
 
-// giveBack lets any server go on with an erasure after a time.
+// giveBack lets any server continue the erasure after the given time.
 func (s *Store) giveBack(ctx context.Context, org db.Org, key int64, after time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -58,13 +59,13 @@ func (s *Store) giveBack(ctx context.Context, org db.Org, key int64, after time.
 		UPDATE erasures SET claimed_at = now() - $3::interval WHERE org = $1 AND key = $2`, org, key, claim-after)
 }
 
-// claimed is an erasure of an organization.
+// claimed is an erasure and its organization.
 type claimed struct {
 	Org int32 `db:"org"`
 	Erasure
 }
 
-// next claims an erasure of any organization that no living server works on; the list is empty if all are worked on.
+// next claims an erasure, of any organization, on which no living server works. The list is empty if there is none.
 func (s *Store) next(ctx context.Context) ([]claimed, error) {
 	return db.All[claimed](ctx, s.DB, `
 		WITH next AS MATERIALIZED (

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// check returns ErrInvalid unless a request names texts or a message that can be erased.
+// check returns ErrInvalid unless the request names texts or a message that can be erased.
 func (s *Store) check(ctx context.Context, org db.Org, r *Request) error {
 	if (len(r.Texts) > 0) == (r.MessageID != "") {
 		return db.Invalid("give either texts or message_id")
@@ -21,7 +21,7 @@ func (s *Store) check(ctx context.Context, org db.Org, r *Request) error {
 			return db.Invalid("whole_words is for texts; leave it out with message_id")
 		}
 		_, err := s.messageKey(ctx, org, r.MessageID)
-		r.MessageID = "message-" + db.UUID("message-", r.MessageID).String() // as events of runs have it
+		r.MessageID = "message-" + db.UUID("message-", r.MessageID).String() // the form that events of runs use
 		return err
 	}
 	for i, t := range r.Texts {
@@ -37,8 +37,8 @@ func (s *Store) messageKey(ctx context.Context, org db.Org, id string) (int64, e
 	return key, db.OrNotFound(err, "Message with ID %s not found", db.Short(id))
 }
 
-// Create records a request. One of an operator is worked on at once, one of an agent waits for approval. ErrInvalid if
-// a text is too short, ErrNotFound if the message does not exist.
+// Create records a request. An operator's request is worked on at once; an agent's request waits for approval.
+// ErrInvalid if a text is too short; ErrNotFound if the message does not exist.
 func (s *Store) Create(ctx context.Context, org db.Org, r Request) (Erasure, error) {
 	if err := s.check(ctx, org, &r); err != nil {
 		return Erasure{}, err
@@ -66,7 +66,7 @@ func (s *Store) Create(ctx context.Context, org db.Org, r Request) (Erasure, err
 	return s.begin(ctx, org, e)
 }
 
-// begin works on an erasure, unless a loop does.
+// begin works on an erasure, unless a background loop does.
 func (s *Store) begin(ctx context.Context, org db.Org, e Erasure) (Erasure, error) {
 	if s.InBackground {
 		return e, nil
@@ -88,8 +88,7 @@ func (s *Store) begin(ctx context.Context, org db.Org, e Erasure) (Erasure, erro
 	}
 }
 
-// Preview reports what a request would change, and changes nothing. After an erasure it is the check that nothing is
-// left.
+// Preview reports what a request would change, and changes nothing. After an erasure it shows whether anything is left.
 func (s *Store) Preview(ctx context.Context, org db.Org, r Request) (Report, error) {
 	if err := s.check(ctx, org, &r); err != nil {
 		return Report{}, err
@@ -117,8 +116,8 @@ func (s *Store) Preview(ctx context.Context, org db.Org, r Request) (Report, err
 	return w.report, err
 }
 
-// Decide approves or denies an erasure that an agent asked for. ErrConflict if it does not wait any more.
-func (s *Store) Decide(ctx context.Context, org db.Org, id string, approve bool, by Requester) (Erasure, error) {
+// Decide approves or denies an erasure that an agent asked for. ErrConflict if it no longer waits for a decision.
+func (s *Store) Decide(ctx context.Context, org db.Org, id string, approve bool, decider Requester) (Erasure, error) {
 	status := Denied
 	if approve {
 		status = Running
@@ -129,7 +128,7 @@ func (s *Store) Decide(ctx context.Context, org db.Org, id string, approve bool,
 		    ended_at = CASE WHEN NOT @approve THEN now() END, began_at = CASE WHEN @approve THEN now() END
 		WHERE org = @org AND id = @id AND status = 'pending'
 		RETURNING `+columns,
-		pgx.StrictNamedArgs{"org": org, "id": id, "status": status, "by": by, "approve": approve})
+		pgx.StrictNamedArgs{"org": org, "id": id, "status": status, "by": decider, "approve": approve})
 	if errors.Is(err, db.ErrNotFound) {
 		if e, err = s.Erasure(ctx, org, id); err == nil {
 			err = db.Conflict("erasure %s does not wait for a decision: it is %s", id, e.Status)

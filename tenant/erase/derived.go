@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// derived makes the summaries again that replace what was erased, and deletes the prompts that showed it.
+// derived makes summaries of erased messages again, and deletes the prompts that showed those messages.
 func (w *sweep) derived(ctx context.Context) error {
 	type row struct {
 		Conversation int64 `db:"conversation_key"`
@@ -38,7 +38,7 @@ func (w *sweep) derived(ctx context.Context) error {
 	return nil
 }
 
-// withoutErased returns a text that was made of messages without what is erased.
+// withoutErased returns a text that was made from messages, without the erased texts.
 func (w *sweep) withoutErased(text string) string {
 	for _, m := range []*matcher{w.m, w.quotes} {
 		if m != nil {
@@ -48,8 +48,8 @@ func (w *sweep) withoutErased(text string) string {
 	return text
 }
 
-// derivedAgain makes what was made of erased messages again: a compaction that began before the erasure may have read
-// them.
+// derivedAgain calls derived for all erased messages once more, because a compaction that began before the erasure may
+// have read them.
 func (w *sweep) derivedAgain(ctx context.Context) error {
 	if err := db.Exec(ctx, w.DB, `UPDATE erased_messages SET remade = false WHERE org = $1 AND erasure_key = $2`, w.org,
 		w.e.Key); err != nil && !errors.Is(err, db.ErrNotFound) {
@@ -58,7 +58,8 @@ func (w *sweep) derivedAgain(ctx context.Context) error {
 	return w.derived(ctx)
 }
 
-// countDerived reports how many summaries and stored prompts the erasure of whole messages makes again or deletes.
+// countDerived counts, for the report, the summaries and stored prompts that the erasure of whole messages would make
+// again or delete.
 func (w *sweep) countDerived(ctx context.Context) error {
 	type row struct {
 		Summaries int `db:"summaries"`

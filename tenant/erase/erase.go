@@ -1,13 +1,13 @@
-// Package erase takes a text, or a message, out of all that an organization stores: out of the log and what was made of
-// it, files, passages, blocks, memory files, working memory, stored prompts, runs and jobs, in present and former
-// versions. With the redaction of secrets it is the only exception to a log that loses nothing.
+// Package erase removes a text, or a message, from everything that an organization stores: the log and whatever was
+// made from it, files, passages, blocks, memory files, working memory, stored prompts, runs and jobs, in present and
+// former versions. Apart from the redaction of secrets, it is the only way to lose text from the log.
 //
-// Each file uses those that are named before it:
+// Each file uses only the files named before it:
 //   - requests of erasures and their reports: erase.go
 //   - occurrences of a text, also in other writings: escapes.go match.go markup.go json.go
 //   - a pass over an organization, and what it erases: sweep.go derived.go prompts.go runitems.go messagelog.go
 //     files.go passages.go requests.go rewrite.go
-//   - tables that other erasures do not know: ownwords.go table.go places.go tablesweep.go remains.go
+//   - tables that have no code of their own here: ownwords.go table.go places.go tablesweep.go remains.go
 //   - the work of an erasure: atwork.go wholemessage.go work.go claim.go decide.go
 package erase
 
@@ -37,15 +37,15 @@ type Store struct {
 
 	MemoryFiles *memoryfile.Store
 
-	// Owner is a pool of the role that owns the tables, which writes them anew after an erasure; nil leaves old rows in
-	// their files, and the report says so.
+	// Owner is a pool of the role that owns the tables. With it, an erasure rewrites the tables at the end. If it is nil,
+	// old rows stay in Postgres' files, and the report says so.
 	Owner *pgxpool.Pool
 
-	// InBackground says that a loop works on erasures: see Run. Else a request works on its own.
+	// InBackground says that a loop calls Run. Otherwise a request does the work itself.
 	InBackground bool
 }
 
-// With returns a store that works in tx; it only records requests.
+// With returns a store that works in tx. It can only record requests.
 func (s *Store) With(tx pgx.Tx) *Store {
 	return &Store{DB: tx, Recall: s.Recall.With(tx), InBackground: true}
 }
@@ -53,32 +53,32 @@ func (s *Store) With(tx pgx.Tx) *Store {
 // The states of erasures.
 const (
 	Pending    = "pending"    // an operator has to approve or deny it
-	Running    = "running"    // it is being worked on, again after a crash
-	Completed  = "completed"  // the last look found nothing
-	Incomplete = "incomplete" // the report names what is left
+	Running    = "running"    // in progress, also after a restart of the server
+	Completed  = "completed"  // the last search found nothing
+	Incomplete = "incomplete" // something is left; the report names it
 	Denied     = "denied"
 )
 
-// Requester is who asks for an erasure, or decides on it. Empty fields are unknown.
+// Requester is who asks for an erasure, or decides on it. An empty field is unknown.
 type Requester struct {
 	Agent        string `json:"agent_id,omitempty" doc:"Whose tool asks."`
 	Conversation string `json:"conversation_id,omitempty" doc:"In which it asks."`
 	Key          string `json:"key_id,omitempty" doc:"Of the API key of the request."`
 }
 
-// Request says what to erase: texts with all spellings that are meant, or one message.
+// Request says what to erase: texts, in each spelling that is meant, or one message.
 type Request struct {
 	Texts      []string
 	MessageID  string
-	WholeWords bool // an occurrence begins and ends with a word
+	WholeWords bool // an occurrence must begin and end at the bounds of a word
 	Reason     string
 	By         Requester
 }
 
-// Erasure is a request to erase, and what became of it.
+// Erasure is a request to erase, and its outcome.
 type Erasure struct {
 	Key         int64      `db:"key" json:"-"`
-	EndsAs      *string    `db:"ends_as" json:"-"` // set once everything is erased
+	EndsAs      *string    `db:"ends_as" json:"-"` // final status, set once everything is erased
 	ID          string     `db:"id" json:"id"`
 	Status      string     `db:"status" json:"status" enum:"pending,running,completed,incomplete,denied" doc:"Its state."`
 	Texts       []string   `db:"texts" json:"texts" doc:"Null once all of them are erased, or it was denied."`
@@ -92,7 +92,7 @@ type Erasure struct {
 	EndedAt     *time.Time `db:"ended_at" json:"ended_at"`
 }
 
-// Report says what an erasure changed, or what a dry one would change.
+// Report says what an erasure changed, or what Preview would change.
 type Report struct {
 	Found     map[string]int `json:"found" doc:"Occurrences by table."`
 	Left      map[string]int `json:"left" doc:"Occurrences that cannot be erased, by table and column."`
@@ -107,7 +107,7 @@ type Report struct {
 	Passes    int            `json:"passes" doc:"How often everything was searched; the last time found nothing."`
 }
 
-// UnmarshalJSON implements json.Unmarshaler. No map or list is null.
+// UnmarshalJSON implements json.Unmarshaler. Absent maps and lists become empty, not nil.
 func (r *Report) UnmarshalJSON(raw []byte) error {
 	type fields Report
 	f := fields(newReport())
@@ -121,7 +121,8 @@ func newReport() Report {
 		AtWork: map[string]int{}, Places: []ErasedRow{}, Remains: []string{}}
 }
 
-// The report names a server that has stopped and not been replaced yet.
+// columns are the columns of an Erasure. If the erasure's server has stopped and no other has taken over, the report
+// says so.
 const columns = `key, ends_as, id, status, texts, message_id, whole_words, reason, requested_by, decided_by,
 	CASE WHEN status = 'running' AND claimed_at < now() - interval '10 seconds'
 	          AND coalesce(report ->> 'at_work', '{}') = '{}'

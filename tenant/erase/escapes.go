@@ -13,7 +13,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// unescaped returns cells with the escapes of JSON read; ok is false if there are none.
+// unescaped decodes the JSON escapes in cells. ok is false if there are none.
 func unescaped(cells []cell) (out []cell, ok bool) {
 	if !slices.ContainsFunc(cells, func(c cell) bool { return c.r == '\\' }) {
 		return cells, false
@@ -26,7 +26,7 @@ func unescaped(cells []cell) (out []cell, ok bool) {
 			continue
 		}
 		next := cells[i+1]
-		if r, is := simpleEscapes[next.r]; is {
+		if r, simple := simpleEscapes[next.r]; simple {
 			out, ok = append(out, cell{r, c.from, next.to}), true
 			i++
 			continue
@@ -44,7 +44,8 @@ func unescaped(cells []cell) (out []cell, ok bool) {
 
 var simpleEscapes = map[rune]rune{'"': '"', '\\': '\\', '/': '/', 'n': '\n', 'r': '\r', 't': '\t', 'b': '\b', 'f': '\f'}
 
-// unicodeEscape reads an escape such as \u00e9, or a pair of surrogates, and returns how many cells it has; 0 if none.
+// unicodeEscape decodes an escape such as \u00e9, or a pair of surrogates. n is its number of cells, 0 if there is
+// none.
 func unicodeEscape(cells []cell) (r rune, n int) {
 	unit := func(cells []cell) (rune, bool) {
 		if len(cells) < 6 || cells[0].r != '\\' || cells[1].r != 'u' {
@@ -71,8 +72,8 @@ func unicodeEscape(cells []cell) (r rune, n int) {
 	return first, 6
 }
 
-// unframed returns cells without the numbers of lines, and the marks of tags and of line ends, that the result of a
-// tool or a prompt adds to a text; ok is false if there are none.
+// unframed removes what a prompt or the result of a tool adds to a text: line numbers, and the marks of tags and line
+// ends. ok is false if there are none.
 func unframed(cells []cell) (out []cell, ok bool) {
 	if !slices.ContainsFunc(cells, func(c cell) bool { return c.r == '\n' || c.r == '⏎' || c.r == '~' }) {
 		return cells, false
@@ -94,7 +95,7 @@ func unframed(cells []cell) (out []cell, ok bool) {
 	return out, ok
 }
 
-// lineNumber returns how many cells the number has with which a line begins, such as "  12: "; 0 if it has none.
+// lineNumber returns the number of cells of a line number such as " 12: " at the beginning, or 0.
 func lineNumber(cells []cell) (n int) {
 	for n < len(cells) && (cells[n].r == ' ' || cells[n].r == '>') {
 		n++
@@ -109,8 +110,8 @@ func lineNumber(cells []cell) (n int) {
 	return n + 1
 }
 
-// percentDecoded returns cells with percent-encoded bytes read as UTF-8 and with a space for each plus sign within a
-// word, as in a URL; ok is false if there are none.
+// percentDecoded decodes percent-encoded UTF-8, and turns each plus sign within a word into a space, as in a URL. ok is
+// false if there is none of either.
 func percentDecoded(cells []cell) (out []cell, ok bool) {
 	if !slices.ContainsFunc(cells, func(c cell) bool { return c.r == '%' || c.r == '+' }) {
 		return cells, false
@@ -143,7 +144,7 @@ func percentDecoded(cells []cell) (out []cell, ok bool) {
 	return out, ok
 }
 
-// percentByte reads a byte such as %C3.
+// percentByte decodes a byte such as %C3.
 func percentByte(cells []cell) (byte, bool) {
 	if len(cells) < 3 || cells[0].r != '%' || cells[1].r >= utf8.RuneSelf || cells[2].r >= utf8.RuneSelf {
 		return 0, false
@@ -152,11 +153,11 @@ func percentByte(cells []cell) (byte, bool) {
 	return byte(v), err == nil
 }
 
-// maxEntity is the most characters of a character reference of HTML.
+// maxEntity is the maximum length of an HTML character reference.
 const maxEntity = 32
 
-// entitiesDecoded returns cells with the character references of HTML and XML read, such as &quot; and &#xEB;; ok is
-// false if there are none.
+// entitiesDecoded decodes the character references of HTML and XML, such as &quot; and &#xEB;. ok is false if there are
+// none.
 func entitiesDecoded(cells []cell) (out []cell, ok bool) {
 	if !slices.ContainsFunc(cells, func(c cell) bool { return c.r == '&' }) {
 		return cells, false
@@ -193,11 +194,11 @@ func isEntity(r rune) bool {
 	return r == '#' || r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
 
-// minBase64 is how many characters of base64 are searched at least: fewer are found by chance.
+// minBase64 is the minimum number of base64 characters that are searched. Fewer would be found by chance.
 const minBase64 = 12
 
-// inBase64 returns what base64, in both alphabets, shows of a text wherever it begins within the encoded bytes. The
-// characters at its ends, which the bytes next to it change too, are left out.
+// inBase64 returns how a text appears in base64, for both alphabets and for each position of the text within the
+// encoded bytes. Characters at the ends that also depend on the neighboring bytes are left out.
 func inBase64(text string) (all []string) {
 	for _, spelling := range []string{text, norm.NFC.String(text), norm.NFD.String(text)} {
 		for shift := range 3 {

@@ -6,10 +6,10 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// maxNamed is how many unread files a report names.
+// maxNamed is how many unread files a report lists.
 const maxNamed = 100
 
-// files erases in the bytes of files, their text, chunks and vectors, and the index of n-grams.
+// files erases in the bytes of files, their text, chunks and vectors, and the n-gram index.
 func (w *sweep) files(ctx context.Context) error {
 	for after := int64(0); ; {
 		keys, err := db.All[int64](ctx, w.DB, `
@@ -19,22 +19,22 @@ func (w *sweep) files(ctx context.Context) error {
 		}
 		for _, key := range keys {
 			after = key
-			out, err := w.Files.EraseFrom(ctx, w.org, key, w.dry, w.m.erase)
+			erased, err := w.Files.EraseFrom(ctx, w.org, key, w.dry, w.m.erase)
 			if err != nil {
 				return err
 			}
-			if w.dry || !out.Waiting {
-				w.count("files", out.Found)
+			if w.dry || !erased.Waiting {
+				w.count("files", erased.Found)
 			}
-			if out.Waiting {
+			if erased.Waiting {
 				w.waiting++
 			}
-			if out.Unread {
+			if erased.Unread {
 				w.report.Unread++
-				w.report.UnreadIDs = append(w.report.UnreadIDs, out.ID)[:min(w.report.Unread, maxNamed)]
+				w.report.UnreadIDs = append(w.report.UnreadIDs, erased.ID)[:min(w.report.Unread, maxNamed)]
 			}
-			if out.Converted && !w.dry {
-				w.report.Converted = append(w.report.Converted, out.ID)
+			if erased.Converted && !w.dry {
+				w.report.Converted = append(w.report.Converted, erased.ID)
 			}
 		}
 	}

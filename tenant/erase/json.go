@@ -11,17 +11,17 @@ import (
 	"unicode/utf8"
 )
 
-// names says whose words the names of fields are in a JSON value.
+// names tells who chose the field names of a JSON value.
 type names int
 
 const (
-	ownNames     names = iota // Loci's, Letta's or a provider's, which stay
-	callersNames              // a caller's: what is in them is erased
-	schemaNames               // JSON Schema's, which stay
-	memberNames               // of what a schema describes: a caller's
+	ownNames     names = iota // Loci, Letta or a provider; they stay
+	callersNames              // a caller; texts in them are erased
+	schemaNames               // JSON Schema; they stay
+	memberNames               // a caller, who named the members that a schema describes
 )
 
-// Fields whose values have names of another kind than those around them.
+// Fields whose values have field names of another kind than the fields around them.
 var (
 	callersFields = []string{"metadata", "metadata_", "arguments", "args", "input", "tool_args", "value"}
 	schemaFields  = []string{"parameters", "input_schema", "json_schema", "args_json_schema", "schema"}
@@ -29,7 +29,7 @@ var (
 	exampleFields = []string{"default", "const", "enum", "example", "examples"}
 )
 
-// below returns whose words the names in the value of a field are.
+// below returns the kind of the field names within a field's value.
 func (n names) below(field string, value any) names {
 	_, isObject := value.(map[string]any)
 	switch n {
@@ -49,7 +49,7 @@ func (n names) below(field string, value any) names {
 		switch {
 		case slices.Contains(schemaFields, field):
 			return schemaNames
-		case field == "input" && !isObject: // messages
+		case field == "input" && !isObject: // a list of messages
 		case slices.Contains(callersFields, field):
 			return callersNames
 		}
@@ -57,13 +57,13 @@ func (n names) below(field string, value any) names {
 	return ownNames
 }
 
-// ownField matches the names of fields as Loci, Letta and providers write them. Others among theirs are a caller's.
+// ownField matches field names in the style of Loci, Letta and providers. Any other name is a caller's.
 var ownField = regexp.MustCompile(`^[a-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*_?$`)
 
-// stay reports whether an erasure leaves the names.
+// stay reports whether an erasure leaves field names of this kind unchanged.
 func (n names) stay() bool { return n == ownNames || n == schemaNames }
 
-// machineWords are fields of JSON whose values are mostly words of Loci or of a provider.
+// machineWords are JSON fields whose values are mostly words of Loci or a provider.
 var machineWords = []string{"type", "kind", "role", "status", "object"}
 
 var (
@@ -71,31 +71,33 @@ var (
 	plainID   = regexp.MustCompile(`^[A-Za-z]+[-_][0-9A-Za-z_-]+$`)
 )
 
-// isOwnWord reports whether a value of a field is a word of Loci or a provider, which an erasure leaves.
+// isOwnWord reports whether a field's value is a word of Loci or a provider. An erasure leaves it unchanged.
 func isOwnWord(name, value string) bool {
 	return slices.Contains(machineWords, name) && plainWord.MatchString(value)
 }
 
-// isOwnID reports whether a value of a field is an id, which an erasure leaves: a call and its result share theirs.
+// isOwnID reports whether a field's value is an id. An erasure leaves it unchanged, because a call and its result share
+// an id.
 func isOwnID(name, value string) bool {
 	return name == "call_id" || name == "tool_call_id" ||
 		(name == "id" || strings.HasSuffix(name, "_id")) && plainID.MatchString(value)
 }
 
-// isOwn reports whether a value of a field is a word or an id of Loci or a provider.
+// isOwn reports whether a field's value is a word or an id of Loci or a provider.
 func isOwn(name, value string) bool { return isOwnWord(name, value) || isOwnID(name, value) }
 
-// erasedJSON is a JSON text after an erasure.
+// erasedJSON is the result of an erasure in a JSON text.
 type erasedJSON struct {
 	text string
-	n    int // occurrences that were erased
-	kept int // those that stay, as whole words of ids
+	n    int // erased occurrences
+	kept int // occurrences that stay, because they are whole words of ids
 }
 
-// eraseJSON returns JSON with a mark in the place of each occurrence, in texts and in names that are a caller's.
-func (m *matcher) eraseJSON(raw string, of names) erasedJSON {
+// eraseJSON replaces each occurrence by a mark, in texts and in field names that a caller chose.
+func (m *matcher) eraseJSON(raw string, kind names) erasedJSON {
 	same := erasedJSON{text: raw}
-	if !m.in(raw) && strings.Count(raw, `"text"`) < 2 { // two may have it together
+	// Two neighboring texts may form an occurrence together.
+	if !m.in(raw) && strings.Count(raw, `"text"`) < 2 {
 		return same
 	}
 	d := json.NewDecoder(strings.NewReader(raw))
@@ -106,7 +108,7 @@ func (m *matcher) eraseJSON(raw string, of names) erasedJSON {
 		return erasedJSON{text, n, 0}
 	}
 	w := jsonEraser{matcher: m}
-	changed := w.value(value, "", of)
+	changed := w.value(value, "", kind)
 	if same.kept = w.kept; w.n == 0 {
 		return same
 	}
@@ -132,13 +134,13 @@ func (w *jsonEraser) text(text string) string {
 }
 
 // value returns the value of a field without the occurrences.
-func (w *jsonEraser) value(value any, name string, of names) any {
+func (w *jsonEraser) value(value any, name string, kind names) any {
 	switch v := value.(type) {
 	case string:
 		switch {
-		case of.stay() && isOwnWord(name, v):
+		case kind.stay() && isOwnWord(name, v):
 			return v
-		case of.stay() && isOwnID(name, v):
+		case kind.stay() && isOwnID(name, v):
 			w.kept += w.words(v)
 			return v
 		}
@@ -151,34 +153,35 @@ func (w *jsonEraser) value(value any, name string, of names) any {
 	case []any:
 		w.n += w.acrossTexts(v)
 		for i := range v {
-			v[i] = w.value(v[i], name, of)
+			v[i] = w.value(v[i], name, kind)
 		}
 	case map[string]any:
-		return w.object(v, of)
+		return w.object(v, kind)
 	}
 	return value
 }
 
-func (w *jsonEraser) object(v map[string]any, of names) map[string]any {
+func (w *jsonEraser) object(v map[string]any, kind names) map[string]any {
 	object := make(map[string]any, len(v))
 	for _, key := range slices.Sorted(maps.Keys(v)) {
 		to := key
-		if !of.stay() || of == ownNames && !ownField.MatchString(key) {
+		if !kind.stay() || kind == ownNames && !ownField.MatchString(key) {
 			to = w.text(key)
 		}
-		for n := 2; ; n++ { // two names may be the same without what is erased
+		// Two names may become equal.
+		for n := 2; ; n++ {
 			if _, taken := object[to]; !taken {
 				break
 			}
 			to = fmt.Sprintf("%s %d", mark, n)
 		}
-		object[to] = w.value(v[key], key, of.below(key, v[key]))
+		object[to] = w.value(v[key], key, kind.below(key, v[key]))
 	}
 	return object
 }
 
-// acrossTexts erases from neighboring objects with a field text, as the parts of a message are, what only they have
-// together. It returns how many occurrences there were.
+// acrossTexts erases occurrences that span neighboring objects with a field text, such as the parts of a message. It
+// returns their number.
 func (w *jsonEraser) acrossTexts(list []any) (n int) {
 	var pieces []string
 	for i := 0; i <= len(list); i++ {
@@ -202,8 +205,8 @@ func (w *jsonEraser) acrossTexts(list []any) (n int) {
 	return n
 }
 
-// words returns how many occurrences there are in an id that begin and end with a word of it. Others are chance: ids
-// are random.
+// words counts the occurrences in an id that begin and end at the bounds of a word. Others are chance, because ids are
+// random.
 func (m *matcher) words(id string) (n int) {
 	for _, s := range m.find(id) {
 		before, _ := utf8.DecodeLastRuneInString(id[:s.from])

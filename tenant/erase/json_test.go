@@ -21,7 +21,8 @@ func compact(t *testing.T, text string) string {
 	return b.String()
 }
 
-// What is erased from JSON leaves JSON: words of Loci's own, JSON's words and ids stay, a caller's names do not.
+// An erasure in JSON leaves valid JSON. Loci's own words, JSON's words and ids stay; field names that a caller chose
+// are erased.
 func TestErasedJSONStaysJSON(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -68,7 +69,7 @@ func TestErasedJSONStaysJSON(t *testing.T) {
 	}
 }
 
-// Of two spellings, one the beginning of the other, the longer one is erased across pieces.
+// If one spelling is the beginning of another, the longer one is erased across pieces.
 func TestSpellingsAreErasedAcrossPieces(t *testing.T) {
 	t.Parallel()
 	m, err := newMatcher([]string{"Hollowmere Tansy", "Hollowmere"}, false)

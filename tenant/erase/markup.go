@@ -6,16 +6,15 @@ import (
 	"unicode"
 )
 
-// maxTag is the most characters of a tag that is read.
+// maxTag is the maximum length of a tag.
 const maxTag = 2_000
 
-// inlineTags are the tags of HTML within words and lines; other tags stand between words.
+// inlineTags are the HTML tags that may stand within a word or line. Other tags separate words.
 var inlineTags = []string{"a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em", "font",
 	"i", "ins", "kbd", "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "tt", "u", "var",
 	"wbr"}
 
-// untagged returns cells without the tags of HTML and XML, with a space for a tag between words; ok is false if there
-// are none.
+// untagged removes the tags of HTML and XML. A tag that separates words becomes a space. ok is false if there are none.
 func untagged(cells []cell) (out []cell, ok bool) {
 	if !slices.ContainsFunc(cells, func(c cell) bool { return c.r == '<' }) {
 		return cells, false
@@ -41,25 +40,26 @@ func untagged(cells []cell) (out []cell, ok bool) {
 	return out, ok
 }
 
-// tagAt reads a tag, and returns its name in lower case and how many cells it has; 0 if there is none.
+// tagAt reads a tag at the beginning. It returns the tag's name in lower case and its number of cells, or 0 cells if
+// there is no tag.
 func tagAt(cells []cell) (name string, n int) {
 	if cells[0].r != '<' {
 		return "", 0
 	}
-	at := 1
-	if at < len(cells) && cells[at].r == '/' {
-		at++
+	i := 1
+	if i < len(cells) && cells[i].r == '/' {
+		i++
 	}
 	var b strings.Builder
-	for ; at < len(cells) && isTagName(cells[at].r, b.Len() == 0) && b.Len() < maxTag; at++ {
-		b.WriteRune(unicode.ToLower(cells[at].r))
+	for ; i < len(cells) && isTagName(cells[i].r, b.Len() == 0) && b.Len() < maxTag; i++ {
+		b.WriteRune(unicode.ToLower(cells[i].r))
 	}
-	if b.Len() == 0 || at == len(cells) || !unicode.IsSpace(cells[at].r) && cells[at].r != '/' && cells[at].r != '>' {
+	if b.Len() == 0 || i == len(cells) || !unicode.IsSpace(cells[i].r) && cells[i].r != '/' && cells[i].r != '>' {
 		return "", 0
 	}
-	for ; at < min(len(cells), maxTag) && cells[at].r != '<'; at++ {
-		if cells[at].r == '>' {
-			return b.String(), at + 1
+	for ; i < min(len(cells), maxTag) && cells[i].r != '<'; i++ {
+		if cells[i].r == '>' {
+			return b.String(), i + 1
 		}
 	}
 	return "", 0
@@ -70,8 +70,8 @@ func isTagName(r rune, first bool) bool {
 	return letter || !first && (r >= '0' && r <= '9' || r == ':' || r == '-')
 }
 
-// unmarked returns cells without the signs by which Markdown marks words, and of its links without all but their texts;
-// ok is false if there are none. An underscore within a word is no sign.
+// unmarked removes Markdown's signs around words, and everything of links except their texts. An underscore within a
+// word stays. ok is false if there are none.
 func unmarked(cells []cell) (out []cell, ok bool) {
 	if !slices.ContainsFunc(cells, func(c cell) bool { return c.r == '*' || c.r == '`' || c.r == '_' || c.r == ']' }) {
 		return cells, false
@@ -91,9 +91,10 @@ func unmarked(cells []cell) (out []cell, ok bool) {
 	return out, ok
 }
 
-// ofLinks reports which cells belong to links of Markdown and not to their texts: [text](target) and [text][name].
+// ofLinks reports for each cell whether it belongs to a Markdown link, [text](target) or [text][name], but not to the
+// link's text.
 func ofLinks(cells []cell) []bool {
-	of, open := make([]bool, len(cells)), []int{}
+	inLink, open := make([]bool, len(cells)), []int{}
 	for i := 0; i < len(cells); i++ {
 		switch n := 0; cells[i].r {
 		case '[':
@@ -107,27 +108,27 @@ func ofLinks(cells []cell) []bool {
 			if n = targetAt(cells[i+1:]); n == 0 {
 				continue
 			}
-			of[begin] = true
+			inLink[begin] = true
 			for k := i; k <= i+n; k++ {
-				of[k] = true
+				inLink[k] = true
 			}
 			i += n
 		}
 	}
-	return of
+	return inLink
 }
 
-// targetAt returns how many cells the target of a link has, with its brackets, at the beginning; 0 if there is none.
+// targetAt returns the number of cells of a link target with its brackets at the beginning, or 0.
 func targetAt(cells []cell) int {
-	ends := map[rune]rune{'(': ')', '[': ']'}
-	if len(cells) == 0 || ends[cells[0].r] == 0 {
+	closing := map[rune]rune{'(': ')', '[': ']'}
+	if len(cells) == 0 || closing[cells[0].r] == 0 {
 		return 0
 	}
 	for i, depth := 0, 0; i < min(len(cells), maxTag); i++ {
 		switch cells[i].r {
 		case cells[0].r:
 			depth++
-		case ends[cells[0].r]:
+		case closing[cells[0].r]:
 			if depth--; depth == 0 {
 				return i + 1
 			}

@@ -14,31 +14,34 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Bounds of the texts of an erasure.
+// Limits of the texts of an erasure.
 const (
-	MinChars = 3 // without white space: shorter ones are in every text
+	MinChars = 3 // without white space; shorter texts occur everywhere
 	MaxChars = 100_000
 	MaxTexts = 50
 )
 
-// The marks that take the place of what is erased. The short one is never longer than the text that it replaces.
+// The marks that replace erased texts. The short one is never longer than the text that it replaces.
 const (
 	mark      = "[erased]"
 	shortMark = "[…]"
 )
 
-// matcher finds the occurrences of texts: in any case and normalization of Unicode, with any white space between words
-// and characters without a width anywhere; as JSON escapes them, once or several times, as URLs and HTML do, and as
-// base64 encodes the text as it is given, composed or decomposed.
+// matcher finds the occurrences of texts. An occurrence may:
+//   - be in any case and any normalization of Unicode
+//   - have any white space between its words, and invisible characters anywhere
+//   - be escaped as in JSON (once or several times), URLs or HTML
+//   - be in base64, if the text was encoded as given, composed or decomposed
 type matcher struct {
 	texts     []string // folded
 	encoded   []string // in base64, in lower case
-	letters   [][]byte // of each of texts and encoded, as lettersOf returns them
-	wholeOnly bool     // an occurrence begins and ends with a word
-	window    int      // bytes of a text that are searched at a time; 0 is windowBytes
+	letters   [][]byte // for each text of texts and encoded, the result of lettersOf
+	wholeOnly bool     // an occurrence must begin and end at the bounds of a word
+	window    int      // bytes that are searched at a time; 0 means windowBytes
 }
 
-// newMatcher returns ErrInvalid if a text is too short or too long, or none is given.
+// newMatcher returns a matcher for texts. ErrInvalid if there are no texts or too many, or one is too short or too
+// long.
 func newMatcher(texts []string, wholeOnly bool) (*matcher, error) {
 	m := &matcher{wholeOnly: wholeOnly}
 	if len(texts) == 0 || len(texts) > MaxTexts {
@@ -61,7 +64,7 @@ func newMatcher(texts []string, wholeOnly bool) (*matcher, error) {
 	return m, nil
 }
 
-// add makes the matcher find more texts, which may be of any length.
+// add adds texts to find, of any length.
 func (m *matcher) add(texts ...string) {
 	for _, t := range texts {
 		m.texts = append(m.texts, strings.TrimSpace(folded(cellsOf(t)).text))
@@ -76,10 +79,10 @@ func (m *matcher) add(texts ...string) {
 	}
 }
 
-// cell is a character of a text, and the bytes that it stands for.
+// cell is a character and its place in the text.
 type cell struct {
 	r        rune
-	from, to int32 // within a window
+	from, to int32 // bytes within the window
 }
 
 func cellsOf(text string) []cell {
@@ -94,19 +97,20 @@ func cellsOf(text string) []cell {
 	return cells
 }
 
-// foldedText is a text as texts are compared, with the cell that each of its bytes comes from.
+// foldedText is a text in the form in which texts are compared.
 type foldedText struct {
 	text string
-	at   []int // the index of the cell of each byte
+	at   []int // for each byte, the index of its cell
 }
 
-// folded returns cells in lower case and decomposed, with one space for white space, without invisible characters.
+// folded puts cells into lower case, decomposes them, drops invisible characters, and reduces white space to single
+// spaces.
 func folded(cells []cell) foldedText {
 	f := foldedText{at: make([]int, 0, len(cells))}
 	var b strings.Builder
 	b.Grow(len(cells))
 	folds := folds{}
-	space := true // at the beginning
+	space := true // true drops leading white space
 	for i, c := range cells {
 		before := b.Len()
 		switch {
@@ -131,7 +135,7 @@ func folded(cells []cell) foldedText {
 	return f.ordered()
 }
 
-// folds are characters in lower case and decomposed, of a text's characters beyond ASCII so far.
+// folds caches the folded form of characters beyond ASCII: lower case, decomposed.
 type folds map[rune]string
 
 func (f folds) of(r rune) string {
@@ -143,8 +147,8 @@ func (f folds) of(r rune) string {
 	return s
 }
 
-// lettersOf returns what stays of cells that are folded without all signs, spaces and combining marks. Where a text
-// has an occurrence, its letters have those of the occurrence: to look there first costs a fraction.
+// lettersOf returns the folded cells without signs, spaces and combining marks. If a text has an occurrence, its
+// letters contain the occurrence's letters. Comparing letters first is much cheaper than a full search.
 func lettersOf(cells []cell) []byte {
 	letters := make([]byte, 0, len(cells))
 	folds := folds{}
@@ -167,13 +171,13 @@ func lettersOf(cells []cell) []byte {
 	return letters
 }
 
-// mayBeIn reports whether cells can have an occurrence.
+// mayBeIn reports whether cells can contain an occurrence, by their letters.
 func (m *matcher) mayBeIn(cells []cell) bool {
 	letters := lettersOf(cells)
 	return slices.ContainsFunc(m.letters, func(l []byte) bool { return bytes.Contains(letters, l) })
 }
 
-// ordered puts combining marks into their canonical order.
+// ordered puts combining marks into canonical order.
 func (f foldedText) ordered() foldedText {
 	if norm.NFKD.IsNormalString(f.text) {
 		return f
@@ -185,7 +189,7 @@ func (f foldedText) ordered() foldedText {
 	out := foldedText{at: make([]int, 0, len(f.at))}
 	var b strings.Builder
 	b.Grow(len(f.text))
-	var marked []piece // a character, and the marks that follow it
+	var marked []piece // a character, then the marks that follow it
 	flush := func() {
 		if len(marked) > 2 {
 			slices.SortStableFunc(marked[1:], func(a, b piece) int { return int(combining(a.s)) - int(combining(b.s)) })
@@ -210,24 +214,24 @@ func (f foldedText) ordered() foldedText {
 	return out
 }
 
-// combining returns the canonical combining class of a character; 0 if it is no mark.
+// combining returns the canonical combining class of a character, or 0 if it is not a combining mark.
 func combining(s string) uint8 { return norm.NFKD.PropertiesString(s).CCC() }
 
-// levels is how often escapes in a text are read: JSON in JSON in a stored JSON.
+// levels is how many levels of JSON escapes are decoded: JSON within JSON within stored JSON.
 const levels = 3
 
-// A long text is searched in windows, since the cells of a text take some hundred times its memory.
+// A long text is searched in windows, because its cells take about a hundred times its memory.
 const (
 	windowBytes  = 1 << 20
-	contextBytes = 4 << 10  // before a window, for the escapes and words that it begins in
-	spaceBytes   = 64 << 10 // the most white space, line numbers and markup within an occurrence that two windows share
-	maxEscaped   = 16       // the most bytes of a stored text for one of the text to erase
+	contextBytes = 4 << 10  // before a window, for the escapes and words in which it begins
+	spaceBytes   = 64 << 10 // most white space, line numbers and markup within an occurrence at the end of a window
+	maxEscaped   = 16       // most stored bytes per byte of a text to erase
 )
 
-// span is a part of a text, in bytes.
+// span is a range of bytes of a text.
 type span struct{ from, to int }
 
-// find returns the occurrences in a text, in their order, without overlaps.
+// find returns the occurrences in a text in order, without overlaps.
 func (m *matcher) find(text string) []span {
 	window, longest := cmp.Or(m.window, windowBytes), 0
 	for _, t := range m.texts {
@@ -248,18 +252,18 @@ func (m *matcher) find(text string) []span {
 	}
 }
 
-// runeStart returns the last position in a text, not after a given one, at which a character begins or the text ends.
-func runeStart(text string, at int) int {
-	if at >= len(text) {
+// runeStart returns the last position at or before pos where a character begins, or the end of the text.
+func runeStart(text string, pos int) int {
+	if pos >= len(text) {
 		return len(text)
 	}
-	for at > 0 && !utf8.RuneStart(text[at]) {
-		at--
+	for pos > 0 && !utf8.RuneStart(text[pos]) {
+		pos--
 	}
-	return max(at, 0)
+	return max(pos, 0)
 }
 
-// merged returns spans in their order; those that overlap become one.
+// merged sorts spans and merges those that overlap.
 func merged(all []span) (out []span) {
 	slices.SortFunc(all, func(a, b span) int { return a.from - b.from })
 	for _, s := range all {
@@ -272,7 +276,7 @@ func merged(all []span) (out []span) {
 	return out
 }
 
-// inWindow returns the occurrences in a part of a text, in any order.
+// inWindow returns the occurrences in one window of a text, in any order.
 func (m *matcher) inWindow(text string) (all []span) {
 	cells := cellsOf(text)
 	for level := 0; ; level++ {
@@ -316,7 +320,7 @@ func (m *matcher) inCells(cells []cell) (all []span) {
 	return all
 }
 
-// isWord reports whether no letter or digit is next to a part of a text.
+// isWord reports whether the bytes from begin to end have no letter or digit directly before or after them.
 func (f foldedText) isWord(begin, end int) bool {
 	before, _ := utf8.DecodeLastRuneInString(f.text[:begin])
 	after, _ := utf8.DecodeRuneInString(f.text[end:])
@@ -330,19 +334,19 @@ func isWordRune(r rune) bool {
 // in reports whether a text has an occurrence.
 func (m *matcher) in(text string) bool { return len(m.find(text)) > 0 }
 
-// erase returns a text with a mark in the place of each occurrence, and how many there are.
+// erase replaces each occurrence in a text by a mark. It returns the new text and the number of occurrences.
 func (m *matcher) erase(text string) (string, int) {
 	found := m.find(text)
 	if len(found) == 0 {
 		return text, 0
 	}
 	var b strings.Builder
-	at := 0
+	end := 0
 	for _, s := range found {
-		b.WriteString(text[at:s.from] + markFor(text[s.from:s.to]))
-		at = s.to
+		b.WriteString(text[end:s.from] + markFor(text[s.from:s.to]))
+		end = s.to
 	}
-	b.WriteString(text[at:])
+	b.WriteString(text[end:])
 	return b.String(), len(found)
 }
 

@@ -52,7 +52,7 @@ func TestOccurrencesInAnySpellingAreFound(t *testing.T) {
 	}
 }
 
-// Occurrences near the end of a window are found once, and a part of a word is not one.
+// Occurrences near the end of a window are found once, and a part of a word is not found.
 func TestLongTextsAreSearchedInWindows(t *testing.T) {
 	t.Parallel()
 	m, err := newMatcher([]string{`Zoë "Q"`}, true)
@@ -63,7 +63,7 @@ func TestLongTextsAreSearchedInWindows(t *testing.T) {
 	filling := strings.Repeat("é no use. ", 1<<10)
 	for form, shifts := range map[string]int{`Zoë "Q"`: 24, `Zo\u00eb \"Q\"`: 5, "Zo&euml; &quot;Q&quot;": 5} {
 		for shift := range shifts {
-			windows := 2 // after that of the occurrences
+			windows := 2 // after the window with the occurrences
 			if shift == 0 {
 				windows = 9
 			}
@@ -76,7 +76,7 @@ func TestLongTextsAreSearchedInWindows(t *testing.T) {
 	}
 }
 
-// A text whose marks are out of order takes memory in proportion to its length.
+// A text with combining marks out of order takes memory in proportion to its length.
 func TestTextsWithMarksInAnyOrderTakeLittleMemory(t *testing.T) {
 	m, err := newMatcher([]string{"Ann Lee"}, false)
 	if err != nil {
@@ -106,7 +106,7 @@ func TestPiecesAreOneText(t *testing.T) {
 	for _, w := range []struct{ pieces, want string }{
 		{"I am Zo|ë Qu|artz, yes", "I am [erased]||, yes"},
 		{"Zoë| Quartz", "[erased]|"},
-		{"a|Zoë Quartz|b", "a|Zoë Quartz|b"}, // it lies in one piece, and is erased there
+		{"a|Zoë Quartz|b", "a|Zoë Quartz|b"}, // the occurrence is within one piece, where it is erased separately
 		{"Zoë |QuartzZoë| Quartz", "[erased]|[erased]|"},
 		{"Zoë |Quark", "Zoë |Quark"},
 	} {
@@ -138,26 +138,26 @@ func TestTextsThatCannotBeErasedAreRefused(t *testing.T) {
 	}
 }
 
-// What the matcher erases it does not find again.
+// After an erasure, the matcher finds nothing.
 func FuzzErase(f *testing.F) {
 	f.Add("secret", "a secret, SEC\\u0072et")
 	f.Add("é \"x\"", "e\u0301 \\\"x\\\"")
-	f.Fuzz(func(t *testing.T, text, in string) {
+	f.Fuzz(func(t *testing.T, text, searched string) {
 		m, err := newMatcher([]string{text}, false)
 		if err != nil {
 			return
 		}
-		after, n := m.erase(in)
-		if (n == 0) != (after == in) && !strings.Contains(in, mark) && !strings.Contains(in, shortMark) {
-			t.Errorf("%d found, %q becomes %q", n, in, after)
+		after, n := m.erase(searched)
+		if (n == 0) != (after == searched) && !strings.Contains(searched, mark) && !strings.Contains(searched, shortMark) {
+			t.Errorf("%d found, %q becomes %q", n, searched, after)
 		}
 		if strings.Contains(after, text) && strings.TrimSpace(text) == text {
-			t.Errorf("%q is left in %q, of %q", text, after, in)
+			t.Errorf("%q is left in %q, of %q", text, after, searched)
 		}
 	})
 }
 
-// The look at the letters of a text, which comes first, hides no occurrence.
+// Comparing letters first, as mayBeIn does, hides no occurrence.
 func TestTheFirstLookHidesNothing(t *testing.T) {
 	t.Parallel()
 	pieces := []string{"Ann", "ann", " ", "\n", "Lee", "LEE", "é", "e\u0301", "<b>", "</b>", "**", "_", "`", "[", "](x)",
@@ -169,14 +169,14 @@ func TestTheFirstLookHidesNothing(t *testing.T) {
 		m := &matcher{}
 		m.add(word)
 		got := m.find(text)
-		m.letters = [][]byte{{}} // every text may have it
+		m.letters = [][]byte{{}} // letters that every text has
 		if want := m.find(text); !slices.Equal(got, want) {
 			t.Fatalf("%q in %q: found %v, want %v", word, text, got, want)
 		}
 	})
 }
 
-// BenchmarkFind is of a word that JSON with markup, escapes and numbers of lines does not have.
+// BenchmarkFind searches JSON with markup, escapes and line numbers for a word that it does not have.
 func BenchmarkFind(b *testing.B) {
 	m, err := newMatcher([]string{"Adelheid"}, false)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// tokensPage bounds the tokens of a page of messages. Its last message may go beyond it.
+// tokensPage limits the tokens of a page of messages. Only its last message may exceed the limit.
 const tokensPage = 1_000_000
 
-// messages erases in the log, deleted conversations too, and in the long results outside of it.
+// messages erases in the log, including deleted conversations, and in the long results that are stored outside it.
 func (w *sweep) messages(ctx context.Context) error {
 	if err := w.blobs(ctx); err != nil {
 		return err
@@ -23,7 +23,8 @@ func (w *sweep) messages(ctx context.Context) error {
 		Role    string `db:"role"`
 		Content string `db:"content"`
 		Fields  string `db:"fields"`
-		Joined  string `db:"joined"` // its texts, if they are several, which may have it together
+		// the message's texts together, if there are several, because an occurrence may span two of them
+		Joined string `db:"joined"`
 	}
 	for after := int64(0); ; {
 		page, err := db.All[row](ctx, w.DB, `
@@ -45,7 +46,7 @@ func (w *sweep) messages(ctx context.Context) error {
 		for _, r := range page {
 			after = r.Key
 			m := w.m
-			if r.Role == string(recall.System) && w.quotes != nil { // it shows working memory
+			if r.Role == string(recall.System) && w.quotes != nil { // a system message shows working memory
 				m = w.quotes
 			}
 			if !m.in(r.Fields) && !m.in(r.Content) && !m.in(r.Joined) || w.dry && slices.Contains(w.whole, r.Key) {
@@ -59,7 +60,7 @@ func (w *sweep) messages(ctx context.Context) error {
 	}
 }
 
-// inMessage erases in one message, and notes it, so that what was made of it is made again.
+// inMessage erases in one message, and records it, so that whatever was made from it is made again.
 func (w *sweep) inMessage(ctx context.Context, key int64, find *matcher) error {
 	return db.Tx(ctx, w.DB, func(tx pgx.Tx) error {
 		m, err := w.Recall.With(tx).EraseFrom(ctx, w.org, key, find.eraser(w.dry))
@@ -76,7 +77,7 @@ func (w *sweep) inMessage(ctx context.Context, key int64, find *matcher) error {
 	})
 }
 
-// eraser returns what erases in a message.
+// eraser returns the functions with which recall erases in a message.
 func (m *matcher) eraser(dry bool) recall.Eraser {
 	return recall.Eraser{Text: m.eraseAny, Across: m.eraseAcross, Dry: dry, JSON: func(raw string) (string, int) {
 		after := m.eraseJSON(raw, ownNames)
@@ -84,7 +85,7 @@ func (m *matcher) eraser(dry bool) recall.Eraser {
 	}}
 }
 
-// note records the gap that an erasure left in the log.
+// note records that an erasure changed a message.
 func (w *sweep) note(ctx context.Context, tx pgx.Tx, m recall.ErasedMessage) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO erased_messages (org, erasure_key, message_key, conversation_key, agent_key, position, seq)
@@ -94,7 +95,8 @@ func (w *sweep) note(ctx context.Context, tx pgx.Tx, m recall.ErasedMessage) err
 	return db.Error(err)
 }
 
-// blobs erases in the long results outside of the log: those of messages with them, those of none at once.
+// blobs erases in the long results outside the log. Results that messages refer to are erased together with the
+// messages, others at once.
 func (w *sweep) blobs(ctx context.Context) error {
 	type row struct {
 		SHA256 []byte `db:"sha256"`
@@ -140,11 +142,11 @@ func (w *sweep) inBlob(ctx context.Context, sum []byte, n int) error {
 			return err
 		}
 	}
-	kept, err := w.Recall.KeptWith(ctx, w.org, sum)
+	keptIDs, err := w.Recall.KeptWith(ctx, w.org, sum)
 	if err != nil {
 		return err
 	}
-	for _, id := range kept {
+	for _, id := range keptIDs {
 		n, err := w.Recall.EraseFromKept(ctx, w.org, id, w.m.eraseAny)
 		if err != nil {
 			return err

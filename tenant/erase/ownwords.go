@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// ownWords are the columns that hold words of Loci's own and no text of a caller: the schema or the code that stores
-// them allows no other. A later column of the same name is searched until it is listed.
+// ownWords lists columns that hold only Loci's own words and never a caller's text, because the schema or the code that
+// writes them allows nothing else. Columns that are not listed are searched, including columns of later versions.
 var ownWords = map[string][]string{
 	"agents":               {"agent_type", "timezone"},
 	"api_keys":             {"prefix", "scopes"},
@@ -35,23 +35,24 @@ var ownWords = map[string][]string{
 	"stored_usage":         {"kind"},
 }
 
-// mixedWords are the columns that hold words of Loci's own and texts of callers, and what reports such a word.
+// mixedWords lists columns that hold both Loci's own words and callers' texts. Each function reports whether a value is
+// such a word.
 var mixedWords = map[string]func(string) bool{
 	"compactions.trigger": func(word string) bool { return slices.Contains(store.Triggers, word) },
 	"files.media_type":    files.IsMediaType,
 	"tools.source_type":   func(word string) bool { return slices.Contains(sourceTypes, word) },
 }
 
-// sourceTypes are the types of sources that Letta has.
+// sourceTypes are Letta's types of tool sources.
 var sourceTypes = []string{"python", "typescript", "json"}
 
-// isOwn reports whether a column names rows or says how they are, which an erasure leaves.
+// isOwn reports whether a column holds ids or Loci's own words, which an erasure leaves unchanged.
 func (c column) isOwn() bool {
 	return c.Name == "id" || strings.HasSuffix(c.Name, "_id") || strings.HasSuffix(c.Name, "_ids") ||
 		slices.Contains(ownWords[c.Table], c.Name)
 }
 
-// hasWord reports whether the value of the column is a word of Loci's own.
+// hasWord reports whether the value of the column is one of Loci's own words.
 func (c column) hasWord(value string) bool {
 	isWord := mixedWords[c.Table+"."+c.Name]
 	return isWord != nil && isWord(value)

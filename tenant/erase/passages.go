@@ -8,7 +8,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// passages erases in passages, those of deleted archives too. One of which nothing is left is deleted.
+// passages erases in passages, including those of deleted archives. It deletes a passage if nothing is left of its
+// text.
 func (w *sweep) passages(ctx context.Context) error {
 	type row struct {
 		Key int64 `db:"key"`
@@ -28,8 +29,8 @@ func (w *sweep) passages(ctx context.Context) error {
 				continue
 			}
 			if err := w.Archival.Replace(ctx, w.org, r.Key, func(stored archival.Contents) archival.Contents {
-				left, _ := w.inContents(stored)
-				return left
+				erased, _ := w.inContents(stored)
+				return erased
 			}); err != nil {
 				return err
 			}
@@ -37,22 +38,22 @@ func (w *sweep) passages(ctx context.Context) error {
 	}
 }
 
-// inContents returns the contents of a passage without what is erased, and how often that was there. A text of which
-// nothing is left is empty.
-func (w *sweep) inContents(c archival.Contents) (left archival.Contents, n int) {
-	if left.Text, n = w.m.erase(c.Text); n > 0 && onlyMarks(left.Text) {
-		left.Text = ""
+// inContents returns the contents without the occurrences, and the number of occurrences. If nothing is left of the
+// text, it becomes empty.
+func (w *sweep) inContents(c archival.Contents) (erased archival.Contents, n int) {
+	if erased.Text, n = w.m.erase(c.Text); n > 0 && onlyMarks(erased.Text) {
+		erased.Text = ""
 	}
 	metadata := w.m.eraseJSON(c.Metadata, callersNames)
-	left.Metadata, n = metadata.text, n+metadata.n
+	erased.Metadata, n = metadata.text, n+metadata.n
 	for _, t := range c.Tags {
 		tag, k := w.m.erase(t)
-		left.Tags, n = append(left.Tags, tag), n+k
+		erased.Tags, n = append(erased.Tags, tag), n+k
 	}
-	return left, n
+	return erased, n
 }
 
-// onlyMarks reports whether an erasure left nothing of a text but marks and signs between them.
+// onlyMarks reports whether a text consists of erasure marks and signs between them.
 func onlyMarks(text string) bool {
 	return strings.Trim(strings.NewReplacer(mark, "", shortMark, "").Replace(text), " \t\r\n.,;:") == ""
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// ErasedRow is a row with an occurrence outside of messages, files, passages and stored prompts.
+// ErasedRow is a row with an occurrence, outside messages, files, passages and stored prompts.
 type ErasedRow struct {
 	Where       string `json:"where" doc:"Table and column."`
 	Of          string `json:"of" doc:"The row, such as which consumer of which agent; empty for a job."`
@@ -20,20 +20,22 @@ type ErasedRow struct {
 	Left        bool   `json:"left" doc:"It could not be changed."`
 }
 
-// maxPlaces is how many places a report names.
+// maxPlaces is how many places a report lists.
 const maxPlaces = 200
 
-// place names a row with occurrences in a column. The numbers of rows count those of all organizations, and are not
-// named.
+// place adds a row with occurrences to the report. Row numbers count the rows of all organizations, so the report does
+// not show them.
 func (w *sweep) place(ctx context.Context, t table, h hit, p ErasedRow) error {
 	if len(w.report.Places) >= maxPlaces {
 		return nil
 	}
 	var parts []string
 	switch {
-	case t.name == consumers && len(h.keys) == 2: // by its keys: the row has another name by now
+	// By its keys: the row's name has been changed by now.
+	case t.name == consumers && len(h.keys) == 2:
 		parts = []string{"consumer " + h.keys[1] + " of agent " + h.keys[0]}
-	case t.name == modelFactors && len(h.keys) == 1: // likewise
+	// By its key, for the same reason.
+	case t.name == modelFactors && len(h.keys) == 1:
 		parts = []string{"model " + h.keys[0]}
 	case t.name != "river_job":
 		var err error
@@ -50,8 +52,8 @@ func (w *sweep) place(ctx context.Context, t table, h hit, p ErasedRow) error {
 	return nil
 }
 
-// rowNames returns what names a row for a caller: its id, the path of a memory file with the id of its tree, or the ids
-// of what it belongs to and its own numbers among these.
+// rowNames returns a row's name for callers: its id; for a memory file, the id of its tree and its path; otherwise the
+// ids of the rows that it belongs to, and its own numbers within them.
 func (w *sweep) rowNames(ctx context.Context, t table, h hit) ([]string, error) {
 	if w.links == nil {
 		var err error
@@ -85,13 +87,13 @@ type link struct {
 	ToColumn string `db:"to_column"`
 }
 
-// rowLinks are the links of all tables, and which tables of organizations have ids.
+// rowLinks holds the links of all tables, and the names of the organizations' tables that have ids.
 type rowLinks struct {
 	links []link
 	ids   []string
 }
 
-// rowLinks reads the links of tables. Those to keys come first.
+// rowLinks reads the links of all tables. Links to keys come first.
 func (w *sweep) rowLinks(ctx context.Context) (l *rowLinks, err error) {
 	l = &rowLinks{}
 	if l.links, err = db.All[link](ctx, w.DB, `
@@ -115,13 +117,13 @@ func (w *sweep) rowLinks(ctx context.Context) (l *rowLinks, err error) {
 	return l, err
 }
 
-// names returns expressions of what names a row t of a table.
+// names returns SQL expressions that together name a row t of a table.
 func (l *rowLinks) names(t table) (list []string) {
 	if name := l.idOf(t.name, "t"); name != "" {
 		return []string{name}
 	}
 	for _, k := range t.keys {
-		if k.Name == "key" { // what the row belongs to names it
+		if k.Name == "key" { // the rows that it belongs to name it
 			for _, link := range l.links {
 				if link.Table == t.name && link.ToColumn == "key" {
 					list = append(list, l.of(t.name, link.Column))
@@ -138,8 +140,8 @@ func (l *rowLinks) names(t table) (list []string) {
 	return slices.DeleteFunc(list, func(name string) bool { return name == "" })
 }
 
-// of returns an expression of the name of the row that a column of a row t refers to, through other tables too; empty
-// for a row without a name.
+// of returns an SQL expression for the name of the row to which a column of row t refers, also through other tables. It
+// is empty if that row has no name.
 func (l *rowLinks) of(table, column string) string {
 	own := "t." + pgx.Identifier{column}.Sanitize()
 	for range len(l.links) {
@@ -158,7 +160,7 @@ func (l *rowLinks) of(table, column string) string {
 	return ""
 }
 
-// idOf returns an expression of the id of a row of a table, as callers know it; empty if the table has none.
+// idOf returns an SQL expression for a row's id as callers know it. It is empty if the table has no ids.
 func (l *rowLinks) idOf(table, row string) string {
 	switch {
 	case !slices.Contains(l.ids, table):
@@ -166,22 +168,22 @@ func (l *rowLinks) idOf(table, row string) string {
 	case table == "memory_files":
 		return `(SELECT tree.id FROM memory_trees tree WHERE tree.org = $1 AND tree.key = ` + row + `.tree_key) || ' ' || ` +
 			row + `.path`
-	case table == "messages", table == "passages": // their prefix is not stored
+	case table == "messages", table == "passages": // the prefix of these ids is not stored
 		return "'" + strings.TrimSuffix(table, "s") + "-' || " + row + ".id"
 	}
 	return row + ".id"
 }
 
-// Tables whose rows are known by a caller's texts: the names of readers of events, and of models.
+// Tables whose rows are named by callers' texts: the names of event readers, and of models.
 const (
 	consumers    = "event_consumers"
 	modelFactors = "model_factors"
 )
 
-// renamed are the tables whose keys an erasure changes.
+// renamed are the tables whose keys an erasure may change.
 var renamed = []string{consumers, modelFactors}
 
-// matcherOf returns what finds the occurrences in a table.
+// matcherOf returns the matcher to use for a table.
 func (w *sweep) matcherOf(table string) *matcher {
 	if w.quotes != nil && slices.Contains(madeOfMessages, table) {
 		return w.quotes

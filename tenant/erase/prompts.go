@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// promptParts deletes the stored prompts that have a text to erase.
+// promptParts deletes the stored prompts that contain a text to erase.
 func (w *sweep) promptParts(ctx context.Context) error {
 	type row struct {
 		Agent  int64  `db:"agent_key"`
@@ -43,7 +43,7 @@ func (w *sweep) promptParts(ctx context.Context) error {
 	}
 }
 
-// inPart returns how many occurrences a part of a prompt has, which is a text or JSON of Loci's.
+// inPart counts the occurrences in a part of a prompt, which is a text or Loci's JSON.
 func (m *matcher) inPart(part string) int {
 	if !json.Valid([]byte(part)) {
 		return len(m.find(part))
@@ -51,8 +51,8 @@ func (m *matcher) inPart(part string) int {
 	return m.eraseJSON(part, ownNames).n
 }
 
-// prompts deletes the stored prompts of a conversation that were handed out when it had a message, and the parts that
-// no other prompt has.
+// prompts deletes the stored prompts of a conversation that may contain the message at position, and the parts that no
+// other prompt uses.
 func (w *sweep) prompts(ctx context.Context, conversation int64, position int) error {
 	tag, err := w.DB.Exec(ctx, `
 		DELETE FROM prompts p

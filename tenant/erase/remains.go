@@ -21,8 +21,8 @@ const (
 	noOwner = "the server knows no role that owns them, and did neither."
 )
 
-// remains writes the tables anew where the server knows their owner, and returns what has the text still, and until
-// when.
+// remains rewrites the tables if the server can connect as their owner. It returns sentences that say where the text
+// still is, and until when.
 func (w *sweep) remains(ctx context.Context) []string {
 	remains := []string{logsRemain, copiesRemain, walRemains}
 	if w.Owner == nil {
@@ -40,7 +40,7 @@ func (w *sweep) remains(ctx context.Context) []string {
 	return append(remains, k.sentences()...)
 }
 
-// madeOf are the tables beside those of a report's counts that have the same texts, or what was made of them.
+// madeOf maps a table in the report to the tables that hold the same texts, or something made from them.
 var madeOf = map[string][]string{
 	"messages": {"blobs", "clips", "compactions", "erased_messages", "message_pieces", "message_vectors", "prompt_parts",
 		"prompts", "word_postings"},
@@ -52,7 +52,7 @@ var madeOf = map[string][]string{
 	"prompt_parts": {"prompts"},
 }
 
-// allFiles says that nothing was written anew, why, and which tables had the text during the erasure.
+// allFiles says that no table was rewritten, why, and which tables held the text.
 func (w *sweep) allFiles(why string) string {
 	tables := []string{"erasures"}
 	for found := range w.report.Found {
@@ -63,7 +63,7 @@ func (w *sweep) allFiles(why string) string {
 		", and those that lost rows with the text before." + allFilesRemedy
 }
 
-// sentences says what has the text still, and what ends that.
+// sentences says where the text still is, and what removes it there.
 func (k kept) sentences() (list []string) {
 	if len(k.files) > 0 {
 		list = append(list, "The free space of the files of "+strings.Join(k.files, ", ")+" may have the text until "+

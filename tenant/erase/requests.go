@@ -6,7 +6,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// requests erases in the reasons of other erasures. The texts of those that wait for a decision are left, and counted.
+// requests erases in the reasons of other erasures. The texts of erasures that wait for a decision stay, and are
+// counted.
 func (w *sweep) requests(ctx context.Context) error {
 	type row struct {
 		Key    int64    `db:"key"`

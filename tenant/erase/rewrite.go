@@ -15,28 +15,29 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Bounds of the rewriting of tables after an erasure.
+// Limits of rewriting the tables after an erasure.
 const (
-	rewriteBytes  = 64 << 20         // a larger table, with its indexes, is not written anew
-	rewriteTime   = 30 * time.Second // for one table
-	rewriteRounds = 4                // over the tables that other sessions use
+	rewriteBytes  = 64 << 20         // a table that is larger, with its indexes, is not rewritten
+	rewriteTime   = 30 * time.Second // per table
+	rewriteRounds = 4                // for the tables that other sessions use
 	rewritePause  = time.Second / 2  // between two rounds
 )
 
-// rewriter writes tables anew, and takes Postgres' samples of their columns anew, as the role that owns them.
+// rewriter rewrites tables, and lets Postgres take new samples of their columns, as the role that owns them.
 type rewriter struct {
 	*pgx.Conn
 	superuser bool
 	ownsDB    bool
-	deadKept  bool // a table that was written anew has rows still that other sessions may read
+	deadKept  bool // a rewritten table still has old rows, because other sessions may read them
 }
 
-// newRewriter opens a connection of its own: it reads what Postgres says of each table. The caller closes it.
+// newRewriter opens its own connection, because it reads the notices that Postgres sends about each table. The caller
+// closes it.
 func newRewriter(ctx context.Context, owner *pgxpool.Pool) (*rewriter, error) {
 	r := &rewriter{}
 	config := owner.Config().ConnConfig.Copy()
 	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
-		// VACUUM FULL says "3 dead row versions cannot be removed yet.", in the language of the server.
+		// VACUUM FULL says "3 dead row versions cannot be removed yet.", in the server's language.
 		number, _, _ := strings.Cut(n.Detail, " ")
 		dead, err := strconv.Atoi(number)
 		r.deadKept = r.deadKept || err == nil && dead > 0
@@ -45,7 +46,7 @@ func newRewriter(ctx context.Context, owner *pgxpool.Pool) (*rewriter, error) {
 	if r.Conn, err = pgx.ConnectConfig(ctx, config); err != nil {
 		return nil, err
 	}
-	// Of a superuser, Postgres does not log the tables that other sessions use.
+	// As a superuser, keep Postgres from logging the tables that other sessions lock.
 	err = r.QueryRow(ctx, `
 		SELECT u.rolsuper, u.rolsuper OR pg_has_role(d.datdba, 'USAGE'),
 		       CASE WHEN u.rolsuper THEN set_config('log_min_messages', 'error', false) ELSE '' END
@@ -57,15 +58,15 @@ func newRewriter(ctx context.Context, owner *pgxpool.Pool) (*rewriter, error) {
 	return r, nil
 }
 
-// kept is what has the text still after the rewriting.
+// kept names where the text may still be after the rewriting.
 type kept struct {
-	files   []string // tables, and pg_statistic, with the text in free space
-	samples []string // tables with old samples of columns
+	files   []string // tables, pg_statistic among them, with the text in free space
+	samples []string // tables with old samples of their columns
 
 }
 
-// rewriteAll writes the tables of organizations anew, with Postgres' samples of their columns: rows that were deleted
-// before the erasure may have had the text, too.
+// rewriteAll rewrites the tables of organizations and renews the samples of their columns. It rewrites all tables,
+// because rows that were deleted before the erasure may have had the text, too.
 func (r *rewriter) rewriteAll(ctx context.Context) (k kept, err error) {
 	tables, err := db.All[string](ctx, r, `
 		SELECT c.relname::text FROM pg_class c
@@ -84,11 +85,11 @@ func (r *rewriter) rewriteAll(ctx context.Context) (k kept, err error) {
 	return k, ctx.Err()
 }
 
-// samplesTable is the table of Postgres' samples of columns.
+// samplesTable is the table that holds Postgres' samples of columns.
 const samplesTable = "pg_statistic"
 
-// rewriteEach writes small tables anew, and returns the names of those that may have old rows still: a large one, one
-// that another session was at work on in each round, or one with rows that another session may read.
+// rewriteEach rewrites small tables. It returns the names of tables that may still have old rows: large ones, those
+// that other sessions used in every round, and those with rows that other sessions may still read.
 func (r *rewriter) rewriteEach(ctx context.Context, tables []string) (left []string) {
 	left = tables
 	for round := 0; len(left) > 0 && round < rewriteRounds; round++ {
@@ -100,7 +101,7 @@ func (r *rewriter) rewriteEach(ctx context.Context, tables []string) (left []str
 	return left
 }
 
-// rewrite writes a small table anew unless another session is at work on it, and reports whether it has no old rows.
+// rewrite rewrites a small table unless another session uses it. It reports whether the table has no old rows.
 func (r *rewriter) rewrite(ctx context.Context, name string) bool {
 	if name == samplesTable && !r.ownsDB {
 		return false
@@ -128,8 +129,8 @@ func (r *rewriter) rewrite(ctx context.Context, name string) bool {
 	return err == nil && after.Node != nil && *after.Node != *before.Node
 }
 
-// analyze takes the samples of a table's columns anew, and reports whether no old ones are left. Postgres keeps the
-// samples of a table that became empty; only a superuser deletes them.
+// analyze renews the samples of a table's columns, and reports whether no old samples are left. Postgres keeps the
+// samples of a table that became empty; only a superuser can delete them.
 func (r *rewriter) analyze(ctx context.Context, name string) bool {
 	ctx, cancel := context.WithTimeout(ctx, rewriteTime)
 	defer cancel()

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// newStore returns a store of erasures that works at once.
+// newStore returns a store that erases at once.
 func newStore(t *testing.T, pool, owner *pgxpool.Pool) *erase.Store {
 	t.Helper()
 	filed, err := files.New(pool, files.Options{TempDir: t.TempDir()})
@@ -33,7 +33,7 @@ func newStore(t *testing.T, pool, owner *pgxpool.Pool) *erase.Store {
 		MemoryFiles: memoryfile.New(pool, memoryfile.Options{Redactor: messages.Redactor})}
 }
 
-// plantRows makes rows with a word, samples of their columns, and one table that became empty since.
+// plantRows makes rows with a word, samples of their columns, and one table that has become empty since.
 func plantRows(t *testing.T, owner *pgxpool.Pool, org db.Org, word string) {
 	t.Helper()
 	for _, sql := range []string{
@@ -55,7 +55,7 @@ func plantRows(t *testing.T, owner *pgxpool.Pool, org db.Org, word string) {
 	}
 }
 
-// member returns a pool of a role that may do what the owner may, and is no superuser.
+// member returns a pool of a role with the owner's rights that is no superuser.
 func member(t *testing.T, owner *pgxpool.Pool) *pgxpool.Pool {
 	t.Helper()
 	const role = "loci_test_member"
@@ -78,7 +78,7 @@ func member(t *testing.T, owner *pgxpool.Pool) *pgxpool.Pool {
 	return pool
 }
 
-// withWord returns the columns of which Postgres' samples have a word, and the relations of which the files have it.
+// withWord returns the columns with a word in Postgres' samples, and the relations with the word in their files.
 func withWord(t *testing.T, owner *pgxpool.Pool, word string) (samples, files []string) {
 	t.Helper()
 	samples, err := db.All[string](t.Context(), owner, `
@@ -102,8 +102,8 @@ func withWord(t *testing.T, owner *pgxpool.Pool, word string) (samples, files []
 	return samples, files
 }
 
-// After an erasure no file of a table has the word, nor do Postgres' samples; what has it still is named, and nothing
-// else is. It runs alone: other tests would be at work on the tables.
+// After an erasure, no file of a table and none of Postgres' samples has the word, except where the report says so. The
+// test runs alone, because other tests would use the tables.
 func TestWhatAnErasureLeavesInFilesIsNamed(t *testing.T) { //nolint:paralleltest // as said
 	pool, org := dbtest.Org(t)
 	owner := dbtest.Owner(t, pool)

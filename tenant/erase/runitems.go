@@ -18,7 +18,7 @@ type runItem struct {
 	changed bool
 }
 
-// runItems erases in the pieces of the answers of background runs, which are one text together.
+// runItems erases in the events of background runs. The pieces of an answer there form one text.
 func (w *sweep) runItems(ctx context.Context) error {
 	runs, err := db.All[int64](ctx, w.DB, `SELECT DISTINCT run_key FROM run_items WHERE org = $1 ORDER BY run_key`, w.org)
 	for _, run := range runs {
@@ -37,7 +37,7 @@ func (w *sweep) itemsOfRun(ctx context.Context, run int64) error {
 	}
 	for i := range items {
 		decoder := json.NewDecoder(strings.NewReader(items[i].Item))
-		decoder.UseNumber() // an item keeps numbers that no float64 has
+		decoder.UseNumber() // keeps numbers that no float64 can hold
 		if err := decoder.Decode(&items[i].value); err != nil {
 			return err
 		}
@@ -60,15 +60,15 @@ func (w *sweep) itemsOfRun(ctx context.Context, run int64) error {
 	return nil
 }
 
-// itemText is a text in an event of a run.
+// itemText is a text within an event of a run.
 type itemText struct {
 	item  *runItem
 	text  string
 	store func(string)
 }
 
-// inItems erases in the texts of events that are pieces of one text: those of the same field of the same message. It
-// returns how many occurrences there were in more than one piece.
+// inItems erases in events that are pieces of one text, which is in the same field of the same message. It returns the
+// number of occurrences that span more than one piece.
 func (m *matcher) inItems(items []runItem) (n int) {
 	texts, order := map[string][]itemText{}, []string{}
 	for i := range items {
@@ -99,14 +99,14 @@ func (m *matcher) inItems(items []runItem) (n int) {
 	return n
 }
 
-// eachText calls do with each text of a JSON object that is not a word or an id of Loci's, and its path.
+// eachText calls do for each text in a JSON value that is not one of Loci's words or ids. path tells where the text is.
 func eachText(value any, path string, do func(path, text string, store func(string))) {
 	visit := func(name string, item any, store func(string)) {
-		at := path + "/" + name
+		itemPath := path + "/" + name
 		if text, ok := item.(string); !ok {
-			eachText(item, at, do)
+			eachText(item, itemPath, do)
 		} else if !isOwn(name, text) {
-			do(at, text, store)
+			do(itemPath, text, store)
 		}
 	}
 	switch v := value.(type) {
@@ -126,32 +126,32 @@ func eachText(value any, path string, do func(path, text string, store func(stri
 	}
 }
 
-// eraseAcross erases from pieces that are one text together, with something between them, the occurrences that lie in
-// more than one piece: the mark stands in the first one. It returns how many there were.
+// eraseAcross treats pieces as one text, joined by between, and erases the occurrences that span more than one piece.
+// The mark goes into the first of them. It returns the number of these occurrences.
 func (m *matcher) eraseAcross(pieces []string, between string) (after []string, n int) {
 	after = slices.Clone(pieces)
 	if len(pieces) < 2 {
 		return after, 0
 	}
 	found := m.find(strings.Join(pieces, between))
-	at := 0
+	start := 0
 	for i, piece := range pieces {
-		from, to := at, at+len(piece)
-		at = to + len(between)
+		from, to := start, start+len(piece)
+		start = to + len(between)
 		var b strings.Builder
-		kept := from
+		copied := from
 		for _, s := range found {
 			if s.to <= from || s.from >= to || s.from >= from && s.to <= to {
 				continue
 			}
-			b.WriteString(piece[kept-from : max(s.from, from)-from])
+			b.WriteString(piece[copied-from : max(s.from, from)-from])
 			if s.from >= from {
 				b.WriteString(mark)
 				n++
 			}
-			kept = min(s.to, to)
+			copied = min(s.to, to)
 		}
-		after[i] = b.String() + piece[kept-from:]
+		after[i] = b.String() + piece[copied-from:]
 	}
 	return after, n
 }

@@ -12,21 +12,21 @@ type sweep struct {
 	*Store
 	org    db.Org
 	e      Erasure
-	m      *matcher // nil for a message that says nothing of a copy's length
+	m      *matcher // nil for the erasure of a message that says too little to count as a copy elsewhere
 	dry    bool
 	report Report
 
-	// Of a message that is erased whole: the keys of it and of its copies in forks, what finds its sentences in what was
-	// made of it, and whether it says nothing any more.
+	// For the erasure of a whole message: the keys of the message and its copies in forks; a matcher for its sentences in
+	// texts made from messages; and whether the message is empty already.
 	whole  []int64
 	quotes *matcher
 	erased bool
 
-	found int // of the present pass
+	found int // occurrences in the current pass
 
-	links *rowLinks // by which rows are named; nil until the first one is
+	links *rowLinks // names rows in reports; nil until the first row is named
 
-	waiting int // files of the present pass that are not parsed yet
+	waiting int // files in the current pass that are not parsed yet
 }
 
 func (w *sweep) count(table string, n int) {
@@ -36,14 +36,14 @@ func (w *sweep) count(table string, n int) {
 	}
 }
 
-// leave counts what an erasure cannot change.
+// leave counts occurrences that cannot be erased.
 func (w *sweep) leave(where string, n int) {
 	if n > 0 {
 		w.report.Left[where] += n
 	}
 }
 
-// eraseAny returns a text or a JSON value without what it finds, and how often it was there.
+// eraseAny erases in a text that may be JSON. It returns the new text and the number of occurrences.
 func (m *matcher) eraseAny(text string) (string, int) {
 	trimmed := strings.TrimSpace(text)
 	if strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[") {

@@ -16,17 +16,17 @@ type column struct {
 	Table string `db:"table_name"`
 	Name  string `db:"name"`
 	Type  string `db:"type"`
-	IsKey bool   `db:"is_key"` // of the primary key: a row keeps it
+	IsKey bool   `db:"is_key"` // part of the primary key, so that a row keeps its value
 }
 
-// isJSON reports whether the column is read as JSON: lists too.
+// isJSON reports whether the column is read as JSON. Lists are.
 func (c column) isJSON() bool { return c.Type == "json" || c.Type == "jsonb" || c.isList() }
 
 func (c column) isList() bool { return strings.HasSuffix(c.Type, "[]") }
 
 func (c column) ident() string { return pgx.Identifier{c.Name}.Sanitize() }
 
-// names says whose words the names of fields in the column are.
+// names tells who chose the field names in the column's JSON.
 func (c column) names() names {
 	switch {
 	case c.Name == "metadata" && !strings.HasPrefix(c.Table, "river_"):
@@ -37,7 +37,7 @@ func (c column) names() names {
 	return ownNames
 }
 
-// read returns the expression of the column as a text.
+// read returns an SQL expression for the column as a text.
 func (c column) read() string {
 	if c.isList() {
 		return "array_to_json(t." + c.ident() + ")::text"
@@ -45,7 +45,7 @@ func (c column) read() string {
 	return "t." + c.ident() + "::text"
 }
 
-// write returns the expression of a value of the column that is read from a text.
+// write returns an SQL expression that turns a text argument into a value of the column.
 func (c column) write(argument int) string {
 	switch c.Type {
 	case "text[]", "character varying[]":
@@ -56,38 +56,36 @@ func (c column) write(argument int) string {
 	return fmt.Sprintf("$%d::%s", argument, c.Type)
 }
 
-// table is a table with its columns that may hold a text.
+// table is a table with those columns that may hold a text.
 type table struct {
 	name    string
-	keys    []column // of the primary key but for org
+	keys    []column // of the primary key, except org
 	columns []column
-	where   string // which rows t are the organization's $1
+	where   string // condition for the rows t of organization $1
 }
 
-// keeps reports whether an erasure leaves a column because the row is known by it.
+// keeps reports whether an erasure must leave a column because it identifies the row.
 func (t table) keeps(column int) bool {
 	return t.columns[column].IsKey && !slices.Contains(renamed, t.name)
 }
 
-// byHand are the tables in which an erasure changes texts in other ways, and those columns: none stands for all. See
-// sweep.
+// byHand lists the tables and columns that other code of this package erases; nil stands for all columns. See sweep.
 var byHand = map[string][]string{"erasures": nil, "erased_messages": nil, "blobs": nil, "clips": nil,
 	"prompt_parts": nil, "file_originals": nil, "file_segments": nil, "chunks": nil,
 	"messages": {"content", "name", "sender_id", "group_id", "otid", "step_id", "run_id", "model", "refused"},
 	"passages": {"text", "tags", "metadata"}}
 
-// isByHand reports whether an erasure changes the column in another way.
+// isByHand reports whether other code erases the column.
 func (c column) isByHand() bool {
 	columns, ok := byHand[c.Table]
 	return ok && (columns == nil || slices.Contains(columns, c.Name))
 }
 
-// ofOrganizations is the condition for tables c with rows of organizations.
+// ofOrganizations is the condition for tables c that have rows of organizations.
 const ofOrganizations = `(c.relname = 'river_job' OR EXISTS (
 	SELECT FROM pg_attribute o WHERE o.attrelid = c.oid AND o.attname = 'org' AND NOT o.attisdropped))`
 
-// tables returns the tables of organizations by the catalog, so that a column which a later version adds is searched
-// too.
+// tables reads the organizations' tables from Postgres' catalog, so that columns of later versions are searched, too.
 func (s *Store) tables(ctx context.Context) ([]table, error) {
 	all, err := db.All[column](ctx, s.DB, `
 		SELECT c.relname::text AS table_name, a.attname::text AS name, format_type(a.atttypid, NULL) AS type,
@@ -120,15 +118,15 @@ func (s *Store) tables(ctx context.Context) ([]table, error) {
 // hit is a row with an occurrence.
 type hit struct {
 	keys   []string
-	values []*string // of the columns
+	values []*string // one per column
 }
 
 // maxHits is how many rows of a table are read before they are changed.
 const maxHits = 500
 
-// hits reads rows with an occurrence in the order of their keys, at most maxHits of those after a row; nil is before
-// the first one. A table without keys has one row of an organization.
-func (t table) hits(ctx context.Context, d db.DB, org db.Org, in func(column, string) bool, after []string) ([]hit,
+// hits reads up to maxHits rows with an occurrence, in the order of their keys. after holds the keys of the row behind
+// which to begin; nil begins at the first row. A table without keys has one row per organization.
+func (t table) hits(ctx context.Context, d db.DB, org db.Org, matches func(column, string) bool, after []string) ([]hit,
 	error) {
 	args, where := []any{org}, t.where
 	keys, values, order, last := []string{}, []string{}, []string{}, []string{}
@@ -160,11 +158,11 @@ func (t table) hits(ctx context.Context, d db.DB, org db.Org, in func(column, st
 		if err := rows.Scan(&h.keys, &h.values); err != nil {
 			return nil, err
 		}
-		has := false
+		isHit := false
 		for i, v := range h.values {
-			has = has || v != nil && in(t.columns[i], *v)
+			isHit = isHit || v != nil && matches(t.columns[i], *v)
 		}
-		if has {
+		if isHit {
 			found = append(found, h)
 		}
 	}
@@ -172,13 +170,13 @@ func (t table) hits(ctx context.Context, d db.DB, org db.Org, in func(column, st
 	return found, db.Error(rows.Err())
 }
 
-// erasedValue is the new value of a column, named by its index.
+// erasedValue is the new value of a column, given by the column's index.
 type erasedValue struct {
 	column int
 	text   string
 }
 
-// update stores a new value of a row, unless another one has changed it meanwhile.
+// update stores a new value in a row, unless the row's value has changed meanwhile.
 func (t table) update(ctx context.Context, d db.DB, org db.Org, h hit, v erasedValue) error {
 	c := t.columns[v.column]
 	args := []any{org, v.text, *h.values[v.column]}

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// tables erases in the texts of all other tables, and reports what it cannot change.
+// tables erases in all tables that have no code of their own, and reports what it cannot change.
 func (w *sweep) tables(ctx context.Context) error {
 	all, err := w.Store.tables(ctx)
 	if err != nil {
@@ -41,7 +41,7 @@ func (w *sweep) tables(ctx context.Context) error {
 	return nil
 }
 
-// madeOfMessages are the tables that quote messages in sentences.
+// madeOfMessages are the tables with texts that quote sentences of messages.
 var madeOfMessages = []string{"handovers", "handover_updates", "working_memories", "working_memory_versions",
 	"children",
 	"memory_files", "memory_file_versions", "replay_sessions", "replay_parts"}
@@ -58,7 +58,7 @@ func (m *matcher) inColumn(c column, value string) bool {
 	return e.n > 0 || e.kept > 0
 }
 
-// inRow erases in a row. What cannot be changed is left and counted.
+// inRow erases in a row. Occurrences that cannot be changed stay, and are counted.
 func (w *sweep) inRow(ctx context.Context, t table, h hit) error {
 	after, found, m := map[int]string{}, map[int]int{}, w.matcherOf(t.name)
 	for i, v := range h.values {
@@ -100,8 +100,8 @@ func (w *sweep) inRow(ctx context.Context, t table, h hit) error {
 	return nil
 }
 
-// store stores the new value of a column of a row. It returns false if the table does not allow it. A name that another
-// row has, as its text was erased too, ends in the row's key.
+// store stores the new value of a column. It returns false if the table does not allow the value. If erasing makes a
+// name equal to another row's name, a number or the row's key is appended.
 func (w *sweep) store(ctx context.Context, t table, h hit, v erasedValue) (bool, error) {
 	err := w.put(ctx, t, h, v)
 	for n, text := 2, v.text; t.columns[v.column].IsKey && errors.Is(err, db.ErrConflict) && n <= maxSameNames; n++ {
@@ -118,7 +118,7 @@ func (w *sweep) store(ctx context.Context, t table, h hit, v erasedValue) (bool,
 	return err == nil, err
 }
 
-// maxSameNames is how many names of one kind may be the same without what is erased.
+// maxSameNames is how many keys may become equal by an erasure.
 const maxSameNames = 100
 
 func (w *sweep) put(ctx context.Context, t table, h hit, v erasedValue) error {
@@ -130,7 +130,7 @@ func (w *sweep) put(ctx context.Context, t table, h hit, v erasedValue) error {
 	})
 }
 
-// afterUpdate brings what a table keeps of its texts up to date.
+// afterUpdate updates whatever a table derives from its texts.
 func (w *sweep) afterUpdate(ctx context.Context, tx pgx.Tx, name string, h hit) error {
 	switch name {
 	case "memory_files":
@@ -140,7 +140,8 @@ func (w *sweep) afterUpdate(ctx context.Context, tx pgx.Tx, name string, h hit) 
 			UPDATE memory_file_versions SET redacted = true, sha256 = encode(sha256(convert_to(content, 'UTF8')), 'hex')
 			WHERE org = $1 AND file_key = $2::text::bigint AND version = $3::text::integer`, w.org, h.keys[0], h.keys[1])
 		return db.Error(err)
-	case "replay_sessions": // what it measured has excerpts of the session, which may end within the text
+	// The measurements quote the session, and a quote may end within the text.
+	case "replay_sessions":
 		_, err := tx.Exec(ctx, `DELETE FROM replays WHERE org = $1 AND key = $2::text::bigint`, w.org, h.keys[0])
 		return db.Error(err)
 	}

@@ -12,13 +12,13 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Bounds of what counts as a copy of a message, in characters without white space: shorter texts occur by chance.
+// Limits of what counts as a copy of a message, in characters without white space. Shorter texts occur by chance.
 const (
 	minCopyChars = 24
-	maxQuotes    = 500 // sentences that are searched in what was made of a message
+	maxQuotes    = 500 // sentences of a message that are searched elsewhere
 )
 
-// wholeMessage reads a message and its copies in forks, and makes the sweep find what it says.
+// wholeMessage reads a message and its copies in forks, and prepares the sweep's matchers to find its texts.
 func (w *sweep) wholeMessage(ctx context.Context, id string) error {
 	key, err := w.messageKey(ctx, w.org, id)
 	if errors.Is(err, db.ErrNotFound) {
@@ -52,7 +52,7 @@ func (w *sweep) wholeMessage(ctx context.Context, id string) error {
 	return nil
 }
 
-// find makes the sweep find the texts of a message everywhere, and their sentences in what is made of messages.
+// find makes the sweep look for the texts of a message everywhere, and for their sentences in texts made from messages.
 func (w *sweep) find(texts []string) {
 	if len(texts) == 0 {
 		return
@@ -71,10 +71,10 @@ func (w *sweep) find(texts []string) {
 	w.quotes.add(quotes...)
 }
 
-// sentenceEnd matches what parts sentences, and lines.
+// sentenceEnd matches what separates sentences and lines.
 var sentenceEnd = regexp.MustCompile(`[.!?…]+\s+|\n+`)
 
-// chars counts the characters of a text that are no white space.
+// chars counts the characters of a text except white space.
 func chars(text string) (n int) {
 	for _, r := range text {
 		if !unicode.IsSpace(r) {
@@ -84,8 +84,8 @@ func chars(text string) (n int) {
 	return n
 }
 
-// message erases a message, its copies in forks, and the events of runs that show it. What it said is stored with the
-// erasure before: a server that takes the erasure over has to find it elsewhere.
+// message erases a message, its copies in forks, and the events of runs that show it. Before that, it stores the
+// message's texts with the erasure, because a server that takes over has to find them elsewhere.
 func (w *sweep) message(ctx context.Context, id string) error {
 	if err := w.wholeMessage(ctx, id); err != nil || w.dry && w.erased {
 		return err
@@ -146,12 +146,12 @@ func (w *sweep) runsOf(ctx context.Context, id string) error {
 	return nil
 }
 
-// blank returns a JSON value with a mark in the place of each text that is not Loci's own word.
+// blank replaces each text in a JSON value by a mark, except Loci's own words.
 func blank(value any, name string) any {
 	switch v := value.(type) {
 	case string:
-		own := []string{"message_type", "date", "created_at", "name", "stop_reason", "run_type", "otid"}
-		if slices.Contains(own, name) || isOwn(name, v) {
+		ownFields := []string{"message_type", "date", "created_at", "name", "stop_reason", "run_type", "otid"}
+		if slices.Contains(ownFields, name) || isOwn(name, v) {
 			return v
 		}
 		return mark

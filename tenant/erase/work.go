@@ -11,7 +11,8 @@ import (
 
 func (s *Store) sweep(org db.Org, e Erasure) (*sweep, error) {
 	w := &sweep{Store: s, org: org, e: e, report: newReport()}
-	if e.Key != 0 { // it goes on with an erasure that waited, or whose server stopped
+	// This goes on with an erasure that waited, or was on a server that stopped.
+	if e.Key != 0 {
 		w.report = e.Report
 		w.report.Passes, w.report.Remains = 0, []string{}
 	}
@@ -23,7 +24,7 @@ func (s *Store) sweep(org db.Org, e Erasure) (*sweep, error) {
 	return w, err
 }
 
-// pass searches everything once, erases what it finds, and returns how many occurrences there were.
+// pass searches everything once and erases what it finds. It returns the number of occurrences.
 func (w *sweep) pass(ctx context.Context) (int, error) {
 	w.found, w.waiting, w.report.Unread, w.report.UnreadIDs = 0, 0, 0, []string{}
 	w.report.Left = map[string]int{}
@@ -35,10 +36,10 @@ func (w *sweep) pass(ctx context.Context) (int, error) {
 	return w.found, nil
 }
 
-// maxPasses bounds how often everything is searched while others keep writing what is erased.
+// maxPasses limits how often everything is searched while others keep writing the erased text.
 const maxPasses = 6
 
-// work erases until a pass over everything finds nothing, and stores the report.
+// work makes passes over everything until one finds nothing, and stores the report.
 func (s *Store) work(ctx context.Context, org db.Org, e Erasure) error {
 	if e.EndsAs != nil {
 		return (&sweep{Store: s, org: org, e: e, report: e.Report}).end(ctx)
@@ -81,12 +82,12 @@ func (s *Store) work(ctx context.Context, org db.Org, e Erasure) error {
 	return w.end(ctx)
 }
 
-// keepReport stores what was changed so far, for the one who goes on.
+// keepReport stores what was changed so far, for the server that continues.
 func (w *sweep) keepReport(ctx context.Context) error {
 	return db.Exec(ctx, w.DB, `UPDATE erasures SET report = $3 WHERE org = $1 AND key = $2`, w.org, w.e.Key, w.report)
 }
 
-// forget stores the report of an erasure and how it ends, and forgets what it erased.
+// forget stores the report and the final status, and deletes the erased texts from the erasure itself.
 func (w *sweep) forget(ctx context.Context, clean bool) error {
 	status := Completed
 	if !clean || len(w.report.Left) > 0 {
@@ -113,7 +114,8 @@ func (w *sweep) forget(ctx context.Context, clean bool) error {
 		w.org, w.e.Key, status, reason, text)
 }
 
-// end writes the tables anew, which have no row with the texts any more, and ends the erasure with what remains.
+// end rewrites the tables, which no longer have rows with the texts, and ends the erasure. The report then says what
+// remains.
 func (w *sweep) end(ctx context.Context) error {
 	return db.Exec(ctx, w.DB, `
 		UPDATE erasures

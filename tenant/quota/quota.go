@@ -1,8 +1,8 @@
-// Package quota keeps the quotas of organizations, and reports their usage: agents, stored bytes, and requests of a
-// month. The schema refuses agents and bytes beyond a quota; Requests counts requests.
+// Package quota keeps the quotas of organizations, and reports their usage: agents, stored bytes, and requests per
+// month. The database schema refuses agents and bytes beyond a quota; Requests counts and refuses requests.
 //
-// Its files, in order: quota.go has the quotas and sums up what is used; requests.go counts requests; usage.go reports
-// the usage.
+// Its files, in order: quota.go has the quotas and sums up the usage; requests.go counts requests; usage.go reports the
+// usage.
 package quota
 
 import (
@@ -19,17 +19,17 @@ import (
 // Store keeps the quotas of organizations.
 type Store struct{ DB db.DB }
 
-// Limits are the quotas of an organization; nil is no limit.
+// Limits are the quotas of an organization; nil means no limit.
 type Limits struct {
 	Agents      *int64 `json:"agents" minimum:"0" doc:"Agents; null is no limit."`
 	StoredBytes *int64 `json:"stored_bytes" minimum:"0" doc:"Bytes that usage counts; null is no limit."`
 	Requests    *int64 `json:"requests_per_month" minimum:"0" doc:"Requests of a calendar month in UTC; null is no limit."`
 }
 
-// most bounds every quota.
-const most = 9_000_000_000_000_000 // numbers of JSON hold it exactly
+// most is the largest quota.
+const most = 9_000_000_000_000_000 // JSON numbers hold it exactly
 
-// Check returns a *db.FieldError if a number is out of its bounds.
+// Check returns *db.FieldError if a number is out of range.
 func (l Limits) Check() error {
 	for _, f := range []struct {
 		name string
@@ -55,34 +55,34 @@ func read(raw json.RawMessage, err error) (l Limits, _ error) {
 	return l, err
 }
 
-// Update changes quotas of an organization. Usage beyond a new quota stays, and cannot grow. A *db.FieldError if a
-// number is out of its bounds. change may be called twice.
-func (s *Store) Update(ctx context.Context, org db.Org, change func(*Limits)) (now Limits, err error) {
+// Update changes an organization's quotas. If the usage is above a new quota, it stays but cannot grow. *db.FieldError
+// if a number is out of range. change may be called twice.
+func (s *Store) Update(ctx context.Context, org db.Org, change func(*Limits)) (updated Limits, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		if now, err = read(db.One[json.RawMessage](ctx, tx, `
+		if updated, err = read(db.One[json.RawMessage](ctx, tx, `
 			SELECT quotas FROM organizations WHERE org = $1 AND deleted_at IS NULL FOR NO KEY UPDATE`, org)); err != nil {
 			return err
 		}
-		change(&now)
-		if err := now.Check(); err != nil {
+		change(&updated)
+		if err := updated.Check(); err != nil {
 			return err
 		}
-		raw, err := json.Marshal(now)
+		raw, err := json.Marshal(updated)
 		if err != nil {
 			return err
 		}
 		return db.Exec(ctx, tx, `UPDATE organizations SET quotas = $2 WHERE org = $1`, org, raw)
 	})
-	return now, err
+	return updated, err
 }
 
-// Bounds of Fold: the rows of an organization from which they are folded, and the most that a statement folds.
+// Fold handles organizations with at least minFold rows, at most foldRows rows per statement.
 const (
 	minFold  = 50
 	foldRows = 10_000
 )
 
-// Fold replaces what changes added to the usage of organizations by its sums. Several servers may do it at once.
+// Fold replaces the rows that record changes of organizations' usage by their sums. Several servers may do it at once.
 func (s *Store) Fold(ctx context.Context) error {
 	orgs, err := db.All[db.Org](ctx, s.DB, `
 		SELECT org FROM stored_usage GROUP BY org HAVING count(*) >= $1 ORDER BY org`, minFold)
@@ -111,7 +111,7 @@ func (s *Store) FoldOrg(ctx context.Context, org db.Org) (err error) {
 	return err
 }
 
-// monthOf returns the first moment of the month of a time, in UTC.
+// monthOf returns the first moment, in UTC, of the month that contains t.
 func monthOf(t time.Time) time.Time {
 	t = t.UTC()
 	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)

@@ -8,28 +8,28 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Requests counts the requests of organizations. Each server has one. Other servers learn
-// of its requests up to Every later.
+// Requests counts the requests of organizations. Each server has one, and sees the other servers' requests up to Every
+// later.
 type Requests struct {
 	DB  db.DB
-	Now func() time.Time // nil is the clock's
+	Now func() time.Time // nil: the system clock
 
-	// Every is how long a server counts by itself before it stores its count and reads the others'; 0 is 5 seconds.
+	// Every is how long a server counts on its own before it stores its count and reads the total; 0 means 5 seconds.
 	Every time.Duration
-	// Failed gets the errors of storing counts, which let requests through; it may be nil.
+	// Failed receives the errors of storing counts; it may be nil. Requests are let through despite such errors.
 	Failed func(error)
 
 	mu   sync.Mutex
 	orgs map[db.Org]*counted
 }
 
-// counted has an organization's requests of a month, as far as this server knows them.
+// counted is one organization's requests in a month, as far as this server knows.
 type counted struct {
-	mu      sync.Mutex // held while the count is stored
+	mu      sync.Mutex // held while the count is being stored
 	month   time.Time
-	stored  int64  // of all servers, as read last
-	pending int64  // of this server since
-	limit   *int64 // as read last
+	stored  int64  // by all servers, as last read
+	pending int64  // by this server, since then
+	limit   *int64 // as last read
 	readAt  time.Time
 }
 
@@ -45,8 +45,8 @@ func (r *Requests) now() time.Time {
 	return time.Now()
 }
 
-// Count counts a request of an organization. A *db.QuotaError if it has sent all that it may, unless unlimited is set;
-// such a request is not counted.
+// Count counts a request of an organization. *db.QuotaError if the organization has used its quota and unlimited is not
+// set; that request is not counted.
 func (r *Requests) Count(ctx context.Context, org db.Org, unlimited bool) error {
 	c, now := r.of(org), r.now()
 	if r.stale(c, now) {
@@ -74,7 +74,7 @@ func (r *Requests) of(org db.Org) *counted {
 	return r.orgs[org]
 }
 
-// stale reports whether an organization's count is to be stored and read.
+// stale reports whether an organization's count should be stored and read again.
 func (r *Requests) stale(c *counted, now time.Time) bool {
 	every := r.Every
 	if every == 0 {
@@ -85,9 +85,8 @@ func (r *Requests) stale(c *counted, now time.Time) bool {
 	return now.Sub(c.readAt) >= every || !c.month.Equal(monthOf(now))
 }
 
-// sync stores the requests that this server counted, and reads those of all servers, unless another request has
-// just done so and always is not set. Others of the organization's requests go on meanwhile, but for those before the
-// first answer.
+// sync stores this server's count and reads the total of all servers. It does nothing if another request has just done
+// so, unless always is set. Meanwhile the organization's other requests go on, except before the first total is read.
 func (r *Requests) sync(ctx context.Context, org db.Org, c *counted, always bool) {
 	r.mu.Lock()
 	known := !c.readAt.IsZero()
@@ -124,7 +123,7 @@ func (r *Requests) sync(ctx context.Context, org db.Org, c *counted, always bool
 	}
 }
 
-// store adds requests to those of a month, and returns their number and the quota.
+// store adds requests to a month. It returns the month's total and the quota.
 func (r *Requests) store(ctx context.Context, org db.Org, month time.Time, more int64) (int64, *int64, error) {
 	type row struct {
 		Requests int64  `db:"requests"`
@@ -143,7 +142,7 @@ func (r *Requests) store(ctx context.Context, org db.Org, month time.Time, more 
 	return got.Requests, got.Limit, err
 }
 
-// Flush stores the requests that this server counted, so that usage reports have them.
+// Flush stores the requests that this server has counted, so that usage reports include them.
 func (r *Requests) Flush(ctx context.Context) {
 	r.mu.Lock()
 	waiting := map[db.Org]*counted{}

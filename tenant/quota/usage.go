@@ -25,7 +25,7 @@ type OrgUsage struct {
 	Quotas      Limits    `json:"quotas" doc:"What it may have at most."`
 }
 
-// ByKind has stored bytes by the kind of their rows.
+// ByKind is the stored bytes by kind of row.
 type ByKind struct {
 	Documents          int64 `json:"documents" doc:"The originals of files."`
 	Messages           int64 `json:"messages" doc:"The contents of messages."`
@@ -35,9 +35,9 @@ type ByKind struct {
 	MemoryFileVersions int64 `json:"memory_file_versions" doc:"The texts of memory files with their earlier versions."`
 }
 
-// Usages returns a page of the usage of organizations that are not deleted: all of them, or the given one alone. The
-// requests are those of the month of a time, as far as servers have stored them.
-func (s *Store) Usages(ctx context.Context, only db.Org, all bool, at time.Time, p db.Page) ([]OrgUsage, error) {
+// Usages returns a page of the usage of organizations that are not deleted; if all is false, only of the organization
+// only. It reports the requests of the month that contains moment, as far as servers have stored them.
+func (s *Store) Usages(ctx context.Context, only db.Org, all bool, moment time.Time, p db.Page) ([]OrgUsage, error) {
 	type row struct {
 		ID       string    `db:"id"`
 		Created  time.Time `db:"created_at"`
@@ -47,7 +47,7 @@ func (s *Store) Usages(ctx context.Context, only db.Org, all bool, at time.Time,
 		Requests int64     `db:"requests"`
 		Stored   map[string]struct{ Items, Bytes int64 }
 	}
-	month := monthOf(at)
+	month := monthOf(moment)
 	rows, err := db.List[row](ctx, s.DB, p, `
 		SELECT o.id, o.created_at, o.org AS key, o.name, o.quotas, coalesce((
 			SELECT requests FROM request_counts r WHERE r.org = o.org AND r.month = @month), 0) AS requests, (
@@ -67,8 +67,8 @@ func (s *Store) Usages(ctx context.Context, only db.Org, all bool, at time.Time,
 				Passages: r.Stored["passages"].Bytes, LongResults: r.Stored["long_results"].Bytes,
 				BlockVersions:      r.Stored["block_versions"].Bytes,
 				MemoryFileVersions: r.Stored["memory_file_versions"].Bytes}}
-		for _, of := range r.Stored {
-			list[i].StoredBytes += of.Bytes
+		for _, stored := range r.Stored {
+			list[i].StoredBytes += stored.Bytes
 		}
 	}
 	return list, err

@@ -1,6 +1,6 @@
-// Package retention deletes what an organization keeps for a time only: stored prompts, long results outside of the
-// log, vectors of old messages, the stored events of runs, the records of runs and steps, and replays of the lab. The
-// log itself is kept for good.
+// Package retention deletes what an organization keeps only for a time: stored prompts, long results outside the log,
+// vectors of old messages, stored events of runs, records of runs and steps, and replays of the lab. The log itself is
+// kept for good.
 package retention
 
 import (
@@ -14,18 +14,18 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Store keeps the settings of organizations, and deletes what is too old.
+// Store keeps the settings of organizations, and deletes old rows.
 type Store struct {
 	DB db.DB
 
-	// Batch is how many rows a statement deletes, and Pause how long the next one waits; 0 is 1,000 rows and no pause.
+	// Batch is how many rows one statement deletes (0 means 1,000), and Pause the wait between two statements.
 	Batch int
 	Pause time.Duration
 
-	Now func() time.Time // nil is the clock's
+	Now func() time.Time // nil: the system clock
 }
 
-// Ages are the days that an organization keeps what it stores; 0 is for good.
+// Ages say for how many days an organization keeps what it stores; 0 means for good.
 type Ages struct {
 	Prompts     int `json:"prompts_days" minimum:"0" maximum:"36500" doc:"Stored prompts; 30 by default, 0 for good."`
 	PromptsKept int `json:"prompts_kept" minimum:"0" maximum:"1000000" doc:"The most of a conversation; 0 for all."`
@@ -36,7 +36,7 @@ type Ages struct {
 	Replays     int `json:"replays_days" minimum:"0" maximum:"36500" doc:"Replays of the lab; 30 by default, 0 for good."`
 }
 
-// Defaults are the settings of an organization that has set none.
+// Defaults returns the settings of an organization that has set none.
 func Defaults() Ages {
 	return Ages{Prompts: 30, PromptsKept: 1_000, RunEvents: 3, Replays: 30}
 }
@@ -54,28 +54,28 @@ func read(raw json.RawMessage, err error) (Ages, error) {
 	return out, err
 }
 
-// Update changes settings of an organization; fields that change does not set stay. A *db.FieldError if a number is out
-// of its bounds. change may be called twice.
-func (s *Store) Update(ctx context.Context, org db.Org, change func(*Ages)) (now Ages, err error) {
+// Update changes an organization's settings. Fields that change does not set stay. *db.FieldError if a number is out of
+// range. change may be called twice.
+func (s *Store) Update(ctx context.Context, org db.Org, change func(*Ages)) (updated Ages, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		if now, err = read(db.One[json.RawMessage](ctx, tx, `
+		if updated, err = read(db.One[json.RawMessage](ctx, tx, `
 			SELECT retention FROM organizations WHERE org = $1 FOR NO KEY UPDATE`, org)); err != nil {
 			return err
 		}
-		change(&now)
-		if err := now.Check(); err != nil {
+		change(&updated)
+		if err := updated.Check(); err != nil {
 			return err
 		}
-		raw, err := json.Marshal(now)
+		raw, err := json.Marshal(updated)
 		if err != nil {
 			return err
 		}
 		return db.Exec(ctx, tx, `UPDATE organizations SET retention = $2 WHERE org = $1`, org, raw)
 	})
-	return now, err
+	return updated, err
 }
 
-// Check returns a *db.FieldError if a number is out of its bounds.
+// Check returns *db.FieldError if a number is out of range.
 func (r Ages) Check() error {
 	for _, f := range []struct {
 		name    string
@@ -92,16 +92,16 @@ func (r Ages) Check() error {
 	return nil
 }
 
-// rule deletes the rows of an organization, at most $2, that are older than a time, or beyond a number.
+// rule deletes up to $2 rows of an organization that are older than a time, or beyond a number.
 type rule struct {
 	table string
-	limit any    // $3: a time, or a number
+	limit any    // $3: a time or a number
 	sql   string // $1 is the organization, $2 the number of rows
 }
 
 const day = 24 * time.Hour
 
-// rules returns what to delete under some settings. The newest prompt of a conversation is always kept.
+// rules returns the deletions for the settings. The newest prompt of a conversation is always kept.
 func (r Ages) rules(now time.Time) (rules []rule) {
 	add := func(table string, n int, unit time.Duration, sql string) {
 		if n > 0 {
@@ -154,7 +154,7 @@ func (r Ages) rules(now time.Time) (rules []rule) {
 	return rules
 }
 
-// Sweep deletes what is too old, of every organization, in small batches, and returns the number of rows by table.
+// Sweep deletes old rows of every organization in small batches. It maps table → number of deleted rows.
 func (s *Store) Sweep(ctx context.Context) (map[string]int, error) {
 	deleted := map[string]int{}
 	orgs, err := db.Orgs(ctx, s.DB)
@@ -185,10 +185,10 @@ func (s *Store) SweepOrg(ctx context.Context, org db.Org, deleted map[string]int
 	return s.unusedParts(ctx, org, now.Add(-unusedFor), deleted)
 }
 
-// unusedFor is how long a piece of prompts that no prompt has any more is kept: a prompt may be about to use it again.
+// unusedFor is how long a piece of prompts is kept after no prompt has it, because a new prompt may be about to use it.
 const unusedFor = 2 * time.Hour
 
-// unusedParts deletes the pieces that no stored prompt has, and that none had after a time.
+// unusedParts deletes the pieces that no stored prompt has, and that no prompt has used since before.
 func (s *Store) unusedParts(ctx context.Context, org db.Org, before time.Time, deleted map[string]int) error {
 	agents, err := db.All[int64](ctx, s.DB, `
 		SELECT DISTINCT agent_key FROM prompt_parts WHERE org = $1 AND used_at < $2 ORDER BY agent_key`, org, before)
@@ -208,7 +208,7 @@ func (s *Store) unusedParts(ctx context.Context, org db.Org, before time.Time, d
 	return err
 }
 
-// batches runs a statement that deletes at most $2 rows until it finds fewer.
+// batches repeats a statement that deletes at most $2 rows until it deletes fewer.
 func (s *Store) batches(ctx context.Context, sql string, org db.Org, args ...any) (deleted int, err error) {
 	batch := s.Batch
 	if batch == 0 {
