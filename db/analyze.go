@@ -9,15 +9,16 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// A table is analyzed again when it has grownTimes the pages that Postgres' statistics know, and grownPages more.
+// AnalyzeGrown analyzes a table with more than grownTimes as many pages as Postgres' statistics say, plus grownPages.
 const (
 	grownTimes = 2
 	grownPages = 4
 )
 
-// AnalyzeGrown analyzes the tables that doubled since Postgres' statistics were made, or grew from almost nothing, and
-// returns their names. After a bulk load, autovacuum does so only minutes later, or never where it is off, and
-// statements are planned for the smaller tables of before: a join may then compare each row with each other row.
+// AnalyzeGrown analyzes the tables that have doubled, or grown from almost nothing, since Postgres made their
+// statistics, and returns their names. After a bulk load, autovacuum does so only minutes later, or never if it is off.
+// Until then, Postgres plans statements for the small tables of before: a join may compare each row with each other
+// row.
 func AnalyzeGrown(ctx context.Context, d DB) (tables []string, err error) {
 	tables, err = All[string](ctx, d, `
 		SELECT relname FROM pg_class
@@ -32,17 +33,17 @@ func AnalyzeGrown(ctx context.Context, d DB) (tables []string, err error) {
 	return tables, err
 }
 
-// reindexTimeout bounds the rebuild of one index.
+// reindexTimeout is the time limit for rebuilding one index.
 const reindexTimeout = time.Minute
 
-// Reindex rebuilds indexes, as their owner, without locking their tables. It does nothing while another server builds
-// an index. It first drops what an interrupted rebuild left.
+// Reindex rebuilds indexes as their owner, without locking their tables. It first drops what an interrupted rebuild
+// left. It does nothing while another server builds an index.
 func Reindex(ctx context.Context, owner *pgxpool.Pool, indexes ...string) error {
 	acquired, err := owner.Acquire(ctx)
 	if err != nil {
 		return err
 	}
-	conn := acquired.Hijack() // its lock goes with it
+	conn := acquired.Hijack() // closing the connection frees its lock
 	defer conn.Close(context.WithoutCancel(ctx))
 	var mine bool
 	if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(LockIndex)).Scan(&mine); err != nil || !mine {

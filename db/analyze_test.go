@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// After a bulk load Postgres' statistics of a table are those of the loaded rows.
+// After a bulk load, AnalyzeGrown makes Postgres' statistics of a table match the loaded rows.
 func grownTablesAreAnalyzed(t *testing.T, url string) {
 	pool, owner := served(t, url), dial(t, url)
 	if _, err := owner.Exec(t.Context(), `
@@ -34,7 +34,7 @@ func grownTablesAreAnalyzed(t *testing.T, url string) {
 	}
 }
 
-// The indexes of jobs are rebuilt by the owner, unless another server builds an index.
+// The owner rebuilds the indexes of jobs, unless another server builds an index.
 func indexesAreRebuilt(t *testing.T, url string) {
 	owner, err := db.Connect(t.Context(), url)
 	if err != nil {

@@ -9,20 +9,22 @@ import (
 	"strings"
 )
 
-// migrationsTable is where golang-migrate keeps the schema's version. It stays on the node that migrates.
+// migrationsTable is golang-migrate's table with the schema's version. In a cluster it stays on the node that runs the
+// migrations.
 const migrationsTable = "schema_migrations"
 
-// schemaTable is a table of the schema public, and what of it Citus has rules for.
+// schemaTable is a table of the schema public, with its parts for which Citus has rules.
 type schemaTable struct {
 	Name     string   `db:"name"`
-	Parents  []string `db:"parents"`  // other tables that it refers to
-	Identity []string `db:"identity"` // its identity columns, each with its type
+	Parents  []string `db:"parents"`  // other tables to which its foreign keys point
+	Identity []string `db:"identity"` // identity columns, each with its type
 	Triggers []string `db:"triggers"`
-	Indexes  []string `db:"indexes"` // those of searches: gin and hnsw
+	Indexes  []string `db:"indexes"` // indexes for searches: gin and hnsw
 }
 
-// CitusPlan returns the statements that spread the tables of an up-to-date database over the nodes of a Citus cluster
-// by their organization, in an order that Citus accepts, with comments on what is lost. It changes nothing.
+// CitusPlan returns SQL statements that distribute the tables of an up-to-date database over the nodes of a Citus
+// cluster, by organization. The statements are in an order that Citus accepts; comments say what is lost. CitusPlan
+// changes nothing.
 func CitusPlan(ctx context.Context, d DB) (string, error) {
 	tables, err := All[schemaTable](ctx, d, `
 		SELECT c.relname AS name,
@@ -62,11 +64,11 @@ type reference struct {
 	Definition string `db:"definition"`
 }
 
-// refusedAction matches the actions that Citus refuses in a foreign key with the column that distributes.
+// refusedAction matches the actions that Citus refuses in a foreign key that contains the distribution column.
 var refusedAction = regexp.MustCompile(
 	` ON UPDATE (CASCADE|SET NULL|SET DEFAULT)| ON DELETE SET (NULL|DEFAULT)( \([^)]*\))?`)
 
-// parentsFirst orders tables so that each comes after those that it refers to.
+// parentsFirst orders tables so that each table comes after the tables to which its foreign keys point.
 func parentsFirst(tables []schemaTable) (ordered []schemaTable, err error) {
 	placed := map[string]bool{}
 	for len(tables) > 0 {
@@ -82,7 +84,7 @@ func parentsFirst(tables []schemaTable) (ordered []schemaTable, err error) {
 	return ordered, nil
 }
 
-// planHead says what the plan is.
+// planHead is the introduction of a plan.
 const planHead = `-- How the tables of Loci are spread over a Citus cluster (12.0 or newer), each organization's rows on
 -- one node. Run this on the coordinator, on a database without a running server. Loci itself is not tested on Citus:
 -- read docs/scaling.md first.
@@ -93,7 +95,7 @@ SET citus.shard_replication_factor = 1; -- the only one with which Citus allows 
 // plan is the text of a plan.
 type plan struct{ strings.Builder }
 
-// section begins a part of the plan with a comment, and adds a line of it for each thing that it is about.
+// section begins a section of the plan with a comment, and lists things below it, one per line.
 func (p *plan) section(about string, things ...string) {
 	fmt.Fprintf(p, "\n-- %s\n", strings.ReplaceAll(about, "\n", "\n-- "))
 	for _, thing := range things {
@@ -112,7 +114,7 @@ func citusPlan(tables []schemaTable, references []reference) string {
 		}
 	}
 	p.section("Tables of organizations, each after those that it refers to.")
-	first := "none" // begins a group of tables
+	first := "none" // the first table is colocated with none, the others with the first
 	for _, t := range tables {
 		if !Shared(t.Name) {
 			fmt.Fprintf(&p, "SELECT create_distributed_table('%s', 'org', colocate_with => '%s');\n", t.Name, first)
@@ -125,7 +127,7 @@ func citusPlan(tables []schemaTable, references []reference) string {
 	return p.String()
 }
 
-// removeRefused adds the statements that remove what Citus does not distribute.
+// removeRefused adds statements that remove what Citus cannot distribute.
 func (p *plan) removeRefused(tables []schemaTable, references []reference) {
 	p.section("Foreign keys. Citus refuses ON UPDATE CASCADE and ON DELETE SET NULL where the key has the column that\n" +
 		"distributes, also with a list of other columns.")
@@ -145,7 +147,7 @@ func (p *plan) removeRefused(tables []schemaTable, references []reference) {
 	}
 }
 
-// explain adds what stays on one node, and what works in another way on several.
+// explain says which tables stay on one node, and what works differently on several nodes.
 func (p *plan) explain(tables []schemaTable) {
 	var local, identity, indexes []string
 	for _, t := range tables {

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/db/dbtest/golden"
 )
 
-// The schema is a small one, so that the plan does not change with the migrations.
+// The schema is a small one, so that migrations do not change this plan.
 func planForCitus(t *testing.T, url string) {
 	conn := rolledBack(t, url)
 	if _, err := conn.Exec(t.Context(), `
@@ -45,7 +45,7 @@ func planForCitus(t *testing.T, url string) {
 	golden.Check(t, "testdata/citus.sql", got)
 }
 
-// Statements of the plan that Postgres has too are run; the others are checked against the schema that results.
+// Postgres runs those statements of the plan that it knows. The others are checked against the resulting schema.
 func planForCitusIsInOrder(t *testing.T, url string) {
 	pool := rolledBack(t, url)
 	plan, err := db.CitusPlan(t.Context(), pool)
@@ -84,12 +84,12 @@ func planForCitusIsInOrder(t *testing.T, url string) {
 			t.Errorf("%s (table %d) has %s (table %d)", k.Child, place[k.Child], k.Definition, place[k.Parent])
 		}
 	}
-	if left := all[string](t, pool, `SELECT tgname::text FROM pg_trigger WHERE NOT tgisinternal`); len(left) > 0 {
-		t.Errorf("triggers that are left: %v", left)
+	if triggers := all[string](t, pool, `SELECT tgname::text FROM pg_trigger WHERE NOT tgisinternal`); len(triggers) > 0 {
+		t.Errorf("triggers that are left: %v", triggers)
 	}
 }
 
-// rolledBack begins a transaction on a database that is rolled back when the test ends.
+// rolledBack begins a transaction on a database, which is rolled back at the end of the test.
 func rolledBack(t *testing.T, url string) pgx.Tx {
 	t.Helper()
 	tx, err := dial(t, url).Begin(t.Context())

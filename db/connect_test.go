@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// A database that takes connections and says nothing, as a suspended one does, is given up with a sentence that says
-// what to check. The kernel completes connections that nobody accepts.
+// A database that accepts connections and never answers, as a suspended one does, is given up. The error says what to
+// check. (The kernel accepts connections even if the program does not.)
 func TestADatabaseThatDoesNotAnswerIsGivenUp(t *testing.T) {
 	t.Parallel()
 	silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -42,7 +42,7 @@ func TestADatabaseThatDoesNotAnswerIsGivenUp(t *testing.T) {
 	}
 }
 
-// A URL that says how long to wait is heeded; without it the wait is short.
+// A connect_timeout in the URL or the environment is used; otherwise the wait is short.
 func TestTheWaitForADatabaseIsShort(t *testing.T) {
 	for url, want := range map[string]string{"postgres://h/x": "10s", "postgres://h/x?connect_timeout=120": "2m0s",
 		"postgres://h/x?connect_timeout=3": "3s"} {

@@ -8,7 +8,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// While others are active, an organization takes less than it may alone; once they are gone, all again.
+// While other organizations are active, an organization may take less than when it is alone. Afterwards it may take
+// everything again.
 func TestSharesAreSmallerWhileOthersAreActive(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -46,13 +47,13 @@ func TestSharesAreSmallerWhileOthersAreActive(t *testing.T) {
 	})
 }
 
-// An organization whose work takes long gets one unit more in each span of its patience, up to its share of all.
+// An organization with long work gets one more unit per span of patience, up to its overall share.
 func TestLongWorkDoesNotHoldUpItsOrganization(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := db.NewContendedShares(4, 1, 1)
 		served := make(chan int, 8)
-		if err := s.Take(t.Context(), 2, 1); err != nil { // another is active all the time
+		if err := s.Take(t.Context(), 2, 1); err != nil { // another organization is active all the time
 			t.Fatal(err)
 		}
 		began := time.Now()
@@ -65,7 +66,8 @@ func TestLongWorkDoesNotHoldUpItsOrganization(t *testing.T) {
 			synctest.Wait()
 		}
 		time.Sleep(10 * db.ConnectionPatience)
-		for want := range 2 { // of 4 units one is another's, one the reserve
+		// Of 4 units, one is the other organization's and one is the reserve.
+		for want := range 2 {
 			if got := <-served; got != want {
 				t.Errorf("unit %d is taken after %d spans, want %d", want, got, want)
 			}
@@ -81,8 +83,8 @@ func TestLongWorkDoesNotHoldUpItsOrganization(t *testing.T) {
 	})
 }
 
-// An organization whose pieces of work wait for each other does not begin the next while another's work has what it
-// needs, but for yields at most.
+// An organization whose work waits for itself starts its next piece only after another organization with enough units
+// has finished, or after yields.
 func TestTheBusyGiveWay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,13 +1,13 @@
 // Package db opens Loci's Postgres, brings its schema up to date, and holds what every memory shares: the errors that a
 // caller can act on, the row helpers, the pages of lists, and the organization that each row belongs to.
 //
-// Each file uses those that are named before it:
+// Each file uses only the files named before it:
 //   - connections, statements and their errors: quota.go pause.go patience.go shares.go lacking.go errors.go rows.go
 //     db.go diskspace.go
 //   - what the memories share: page.go text.go provenance.go validity.go lease.go
 //   - the schema, and who may change it: schema.go parts.go roles.go presence.go migrate.go
 //   - work on whole tables: analyze.go purge.go sharedtables.go citus.go
-//   - what an examination of a database finds: probe.go examine.go
+//   - the examination of a database: probe.go examine.go
 package db
 
 import (
@@ -28,10 +28,11 @@ import (
 	pgxvec "github.com/pgvector/pgvector-go/pgx"
 )
 
-// Org is the key of the organization that a row belongs to. Every statement on a tenant's table carries one.
+// Org is the key of an organization. Every row of a tenant's table belongs to one, and every statement on such a table
+// names it.
 type Org int32
 
-// Orgs returns every organization that is not deleted, in the order of their keys.
+// Orgs returns the organizations that are not deleted, ordered by key.
 func Orgs(ctx context.Context, d DB) ([]Org, error) {
 	return All[Org](ctx, d, `SELECT org FROM organizations WHERE deleted_at IS NULL ORDER BY org`)
 }
@@ -57,12 +58,12 @@ func parse(url string) (*pgxpool.Config, error) {
 	return config, nil
 }
 
-// connectTimeout bounds one try to connect where the URL has no connect_timeout. A Postgres that is suspended, and a
-// host that drops packets, do not answer at all.
+// connectTimeout limits one attempt to connect if the URL has no connect_timeout. A suspended Postgres, and a host that
+// drops packets, never answer.
 const connectTimeout = 10 * time.Second
 
-// reach calls connect, which has the time of one try if the URL names one host: by itself it would try again without
-// TLS. The error of a database that does not answer says what to check.
+// reach calls connect. If the URL names one host, connect gets the time of one attempt, because otherwise it would try
+// again without TLS. If the database does not answer, the error says what to check.
 func reach(ctx context.Context, config *pgx.ConnConfig, connect func(context.Context) error) error {
 	bounded, cancel := ctx, func() {}
 	others := slices.ContainsFunc(config.Fallbacks, func(f *pgconn.FallbackConfig) bool { return f.Host != config.Host })
@@ -93,21 +94,21 @@ func Dial(ctx context.Context, url string) (*pgx.Conn, error) {
 	return conn, err
 }
 
-// maxConns is the size of a pool whose URL does not set pool_max_conns.
+// maxConns is the size of a pool if the URL has no pool_max_conns.
 const maxConns = 16
 
-// Connect returns a pool on a database whose schema is up to date, with pgvector's types registered.
+// Connect returns a pool on a database with an up-to-date schema. pgvector's types are registered.
 func Connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	return ConnectWith(ctx, url, Options{})
 }
 
-// Options are what a pool has beside its URL.
+// Options are settings of a pool that the URL does not have.
 type Options struct {
-	// Tracer is told of each statement; may be nil.
+	// Tracer receives each statement; may be nil.
 	Tracer pgx.QueryTracer
-	// Changed is called when Postgres says that its own files are no longer those that it was started with; may be nil.
+	// Changed is called when Postgres says that its own files were replaced since it started; may be nil.
 	Changed func()
-	// Away is asked before a connection is made: its error is why none can be made now; may be nil.
+	// Away is called before each new connection. If it returns an error, no connection is made; may be nil.
 	Away func() error
 }
 
@@ -147,8 +148,8 @@ func ConnectWith(ctx context.Context, url string, o Options) (*pgxpool.Pool, err
 	return pool, nil
 }
 
-// setUp prepares a new connection. JIT compilation costs our statements more than it saves. Times are read in UTC,
-// whatever the zones of this machine and of Postgres.
+// setUp prepares a new connection. It turns JIT compilation off, which costs our statements more than it saves. It
+// makes times be read in UTC, whatever the time zones of this machine and of Postgres are.
 func setUp(ctx context.Context, conn *pgx.Conn) error {
 	if _, err := conn.Exec(ctx, `SET jit = off; SET timezone = 'UTC'`); err != nil {
 		return err
@@ -158,7 +159,7 @@ func setUp(ctx context.Context, conn *pgx.Conn) error {
 	})
 	err := pgxvec.RegisterTypes(ctx, conn)
 	if _, answered := errors.AsType[*pgconn.PgError](err); err != nil && !answered && !conn.IsClosed() {
-		return fmt.Errorf("%w: %w", errLacking, err) // the type is not there
+		return fmt.Errorf("%w: %w", errLacking, err) // the type does not exist
 	}
 	return err
 }

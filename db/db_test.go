@@ -20,7 +20,8 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// What is about a whole database, its schema and its roles, one after the other on a database that is empty at first.
+// These tests are about a whole database, its schema and its roles. They run one after the other, on a database that is
+// empty at first.
 func TestAWholeDatabase(t *testing.T) {
 	t.Parallel()
 	url := dbtest.EmptyURL(t)
@@ -78,7 +79,7 @@ func TestOlderDatabasesAreMigrated(t *testing.T) {
 	t.Run("the depths of sub-agents are filled", depthsOfAnOlderDatabaseAreFilled)
 }
 
-// A server killed between marking a version and applying it leaves it dirty and not applied.
+// A server that is killed after it marked a version and before it applied it leaves that version dirty.
 func cutOffMigrationIsAppliedAgain(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
@@ -147,7 +148,7 @@ func TestErrorsAreNamed(t *testing.T) {
 	}
 }
 
-// sharedURL returns the URL of the database that tests share, with a setting of a pool.
+// sharedURL returns the URL of the database that tests share, with an additional pool setting.
 func sharedURL(t *testing.T, setting string) string {
 	t.Helper()
 	pool, _ := dbtest.Org(t)
@@ -166,7 +167,7 @@ func TestTheURLMaySizeThePool(t *testing.T) {
 	}
 }
 
-// What REST shows of a time would otherwise depend on the zone of the machine, or of Postgres.
+// REST shows times in UTC, whatever the time zone of the machine or of Postgres.
 func TestTimesAreInUTC(t *testing.T) {
 	t.Parallel()
 	pool, err := db.Connect(t.Context(), sharedURL(t, ""))
@@ -174,14 +175,14 @@ func TestTimesAreInUTC(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	var at time.Time
+	var moment time.Time
 	var text string
 	if err := pool.QueryRow(t.Context(), `SELECT at, at::text FROM (
-		SELECT '2026-03-01 23:30Z'::timestamptz AS at) AS t`).Scan(&at, &text); err != nil {
+		SELECT '2026-03-01 23:30Z'::timestamptz AS at) AS t`).Scan(&moment, &text); err != nil {
 		t.Fatal(err)
 	}
-	if at.Location() != time.UTC || text != "2026-03-01 23:30:00+00" {
-		t.Errorf("got %v in %v and %q, want UTC", at, at.Location(), text)
+	if moment.Location() != time.UTC || text != "2026-03-01 23:30:00+00" {
+		t.Errorf("got %v in %v and %q, want UTC", moment, moment.Location(), text)
 	}
 }
 

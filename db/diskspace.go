@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// IsFull reports whether an error says that nothing can be stored: a disk is full or broken, or the database is read
-// only.
+// IsFull reports whether an error says that nothing can be stored, because a disk is full or broken, or the database is
+// read-only.
 func IsFull(err error) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		// insufficient_resources, disk_full, io_error, read_only_sql_transaction
@@ -20,7 +20,7 @@ func IsFull(err error) bool {
 		errors.Is(err, ErrReadOnly)
 }
 
-// ErrReadOnly is the error of CheckWritable.
+// ErrReadOnly is returned by CheckWritable if the database is read-only.
 var ErrReadOnly = errors.New("the database is read-only")
 
 // IsReadOnly reports whether an error says that the database is read-only.
@@ -29,7 +29,7 @@ func IsReadOnly(err error) bool {
 	return ok && pg.Code == "25006" || errors.Is(err, ErrReadOnly)
 }
 
-// CheckWritable returns ErrReadOnly if the database takes no changes.
+// CheckWritable returns ErrReadOnly if the database accepts no changes.
 func CheckWritable(ctx context.Context, d DB) error {
 	readOnly, err := One[string](ctx, d, `SHOW transaction_read_only`)
 	if err == nil && readOnly == "on" {
@@ -38,7 +38,8 @@ func CheckWritable(ctx context.Context, d DB) error {
 	return err
 }
 
-// UnlessFull returns an error of a write that a read can do without: nil if it says that nothing can be stored.
+// UnlessFull returns the error of a write that a read can do without. It returns nil if the error says that nothing can
+// be stored.
 func UnlessFull(err error) error {
 	if IsFull(err) {
 		return nil
@@ -46,7 +47,7 @@ func UnlessFull(err error) error {
 	return err
 }
 
-// CheckRoom stores about 1 MiB and rolls that back. It returns the error of a database that can store nothing.
+// CheckRoom stores about 1 MiB and rolls it back. It returns the error if the database cannot store that.
 func CheckRoom(ctx context.Context, d DB) error {
 	tx, err := d.Begin(ctx)
 	if err != nil {

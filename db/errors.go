@@ -20,20 +20,20 @@ var (
 	ErrConflict = errors.New("conflict")
 	// ErrInvalid: an argument breaks a rule, which the text names.
 	ErrInvalid = errors.New("invalid")
-	// ErrTooMany: the organization has as many of these at once as it may.
+	// ErrTooMany: the organization has reached its limit of these at once.
 	ErrTooMany = errors.New("too many")
 	// ErrBusy: other requests delay this one; the same request may succeed in some seconds.
 	ErrBusy = errors.New("busy")
 )
 
-// ErrUnreachable means that a connection to the database could not be made, or broke.
+// ErrUnreachable: a connection to the database could not be made, or broke.
 var ErrUnreachable = errors.New("the database cannot be reached")
 
-// ErrUnconfirmed means that the database did not say whether it stored a change. It may have.
+// ErrUnconfirmed: the database did not say whether it stored a change. It may have.
 var ErrUnconfirmed = errors.New("the database did not confirm a change")
 
-// unconfirmed adds ErrUnconfirmed to an error of a statement that may have been carried out, and returns any other
-// error unchanged. Postgres says so itself if it was not.
+// unconfirmed adds ErrUnconfirmed to the error of a statement that Postgres may have carried out. It returns any other
+// error unchanged. If Postgres itself reports an error, the statement was not carried out.
 func unconfirmed(err error) error {
 	pg, answered := errors.AsType[*pgconn.PgError](err)
 	_, connecting := errors.AsType[*pgconn.ConnectError](err)
@@ -45,7 +45,7 @@ func unconfirmed(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnconfirmed, err)
 }
 
-// caused is an error whose text is a sentence for the caller, and whose kind is one of the errors above.
+// caused is an error with a sentence for the caller as its text, and one of the errors above as its kind.
 type caused struct {
 	kind error
 	text string
@@ -54,30 +54,30 @@ type caused struct {
 func (c *caused) Error() string { return c.text }
 func (c *caused) Unwrap() error { return c.kind }
 
-// NotFound returns an error of the kind ErrNotFound with the given sentence.
+// NotFound returns an ErrNotFound with the given sentence.
 func NotFound(format string, args ...any) error {
 	return &caused{ErrNotFound, fmt.Sprintf(format, args...)}
 }
 
-// Busy returns an error of the kind ErrBusy with the given sentence.
+// Busy returns an ErrBusy with the given sentence.
 func Busy(format string, args ...any) error { return &caused{ErrBusy, fmt.Sprintf(format, args...)} }
 
-// TooMany returns an error of the kind ErrTooMany with the given sentence.
+// TooMany returns an ErrTooMany with the given sentence.
 func TooMany(format string, args ...any) error {
 	return &caused{ErrTooMany, fmt.Sprintf(format, args...)}
 }
 
-// Conflict returns an error of the kind ErrConflict with the given sentence.
+// Conflict returns an ErrConflict with the given sentence.
 func Conflict(format string, args ...any) error {
 	return &caused{ErrConflict, fmt.Sprintf(format, args...)}
 }
 
-// Invalid returns an error of the kind ErrInvalid with the given sentence.
+// Invalid returns an ErrInvalid with the given sentence.
 func Invalid(format string, args ...any) error {
 	return &caused{ErrInvalid, fmt.Sprintf(format, args...)}
 }
 
-// OrNotFound returns an ErrNotFound with the given sentence for an ErrNotFound, and any other error unchanged.
+// OrNotFound gives an ErrNotFound the given sentence, and returns any other error unchanged.
 func OrNotFound(err error, format string, args ...any) error {
 	if errors.Is(err, ErrNotFound) {
 		return NotFound(format, args...)
@@ -85,8 +85,8 @@ func OrNotFound(err error, format string, args ...any) error {
 	return err
 }
 
-// Error adds ErrNotFound, ErrConflict, ErrInvalid or ErrUnreachable to an error of Postgres that means one of them,
-// returns a *QuotaError for one of a quota, and any other error unchanged.
+// Error classifies an error of Postgres. It adds ErrNotFound, ErrConflict, ErrInvalid or ErrUnreachable where one
+// applies. It returns *QuotaError for a used-up quota, and any other error unchanged.
 func Error(err error) error {
 	pg, answered := errors.AsType[*pgconn.PgError](err)
 	switch {
@@ -113,9 +113,9 @@ func Error(err error) error {
 	return err
 }
 
-// Unavailable reports whether an error says that the database cannot serve now, whatever is asked: it is away, stops,
-// starts, is suspended, has no resources, cannot open its own files, lacks a part of Loci's schema, or lets another
-// session hold a lock too long. The same statement may succeed later.
+// Unavailable reports whether an error says that the database cannot serve any request now. Causes: it is away,
+// stopping, starting or suspended; it has no resources; it cannot open its own files; it lacks a part of Loci's schema;
+// or another session holds a lock too long. The same statement may succeed later.
 func Unavailable(err error) bool {
 	if TurnedAway(err) || LacksSchema(err) {
 		return true
@@ -124,29 +124,29 @@ func Unavailable(err error) bool {
 		switch pg.Code {
 		case "57P01", "57P02", "57P03", "57P04", "57P05": // shut down, crashed, starting, dropped, idle
 			return true
-		case "25P03", "25P04": // a transaction was idle, or took, longer than the database allows
+		case "25P03", "25P04": // a transaction was idle too long, or took too long
 			return true
-		case "55P03", "57014": // a lock or a statement took longer than the database allows
+		case "55P03", "57014": // a lock or a statement took too long
 			return true
 		}
 		return IsFull(err) || FilesChanged(err) || strings.HasPrefix(pg.Code, "08") || // no connection
-			strings.HasPrefix(pg.Code, "53") || strings.HasPrefix(pg.Code, "58") // no resources, a fault of its system
+			strings.HasPrefix(pg.Code, "53") || strings.HasPrefix(pg.Code, "58") // no resources, or a fault of the system
 	}
-	if errors.Is(err, context.Canceled) { // who asked no longer waits
+	if errors.Is(err, context.Canceled) { // the caller no longer waits
 		return false
 	}
 	return Away(err) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// Away reports whether an error says that the database cannot be reached. That a caller's own time ended says nothing
-// of the database, unless it ended while a connection was made.
+// Away reports whether an error says that the database cannot be reached. A caller's own deadline says nothing about
+// the database, unless it passed while a connection was being made.
 func Away(err error) bool {
 	_, unreachable := errors.AsType[*pgconn.ConnectError](err)
 	return unreachable || IsFull(err) || errors.Is(err, ErrUnreachable) || pgconn.SafeToRetry(err)
 }
 
-// TurnedAway reports whether an error says that Postgres let the server in no more: its role, its password, its
-// right to connect, or the name of its database is not what it was.
+// TurnedAway reports whether an error says that Postgres no longer lets the server in: the role, its password, its
+// right to connect, or the name of the database has changed.
 func TurnedAway(err error) bool {
 	_, connecting := errors.AsType[*pgconn.ConnectError](err)
 	pg, ok := errors.AsType[*pgconn.PgError](err)
@@ -154,14 +154,14 @@ func TurnedAway(err error) bool {
 		pg.Code == "42501")
 }
 
-// IsLocked reports whether an error says that another session held a lock for longer than the statement may wait.
+// IsLocked reports whether an error says that another session held a lock longer than the statement may wait.
 func IsLocked(err error) bool { return hasCode(err, "55P03") }
 
-// Deadlocked reports whether an error says that Postgres broke a transaction off to let another one go on. The same
-// transaction may succeed when it is tried again.
+// Deadlocked reports whether an error says that Postgres aborted a transaction so that another could go on. The same
+// transaction may succeed if it is tried again.
 func Deadlocked(err error) bool { return hasCode(err, "40P01") || hasCode(err, "40001") }
 
-// TooManyConnections reports whether an error says that Postgres takes no more connections.
+// TooManyConnections reports whether an error says that Postgres accepts no more connections.
 func TooManyConnections(err error) bool { return hasCode(err, "53300") }
 
 func hasCode(err error, code string) bool {
@@ -169,8 +169,8 @@ func hasCode(err error, code string) bool {
 	return ok && pg.Code == code
 }
 
-// FilesChanged reports whether an error says that Postgres cannot use its own files, as when its package was upgraded
-// while it runs: libraries on disk are not those of the program that runs.
+// FilesChanged reports whether an error says that Postgres cannot use its own files. This happens after its package was
+// upgraded under it: the libraries on disk no longer match the running program.
 func FilesChanged(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && filesChanged(pg)
@@ -180,10 +180,11 @@ func filesChanged(pg *pgconn.PgError) bool {
 	return pg.Code == "58P01" || pg.Routine == "internal_load_library" || pg.Routine == "incompatible_module_error"
 }
 
-// keepConnection returns a handler that reports whether a connection is used again after an error: not if the database
-// behind it stops, was made read-only or cannot use its files, for a new connection may find another. changed, which
-// may be nil, is called in the last case. A connection knows the numbers of types as they were when it was made:
-// rebuilt is called if these may be others now.
+// keepConnection returns a handler that decides after an error whether a connection is used again. It is not if the
+// database behind it is stopping, was made read-only, or cannot use its files, because a new connection may find
+// another database. The handler calls changed, which may be nil, if Postgres cannot use its files. It calls rebuilt if
+// a part of the schema is missing, because a connection knows the numbers of types from when it was made, and these may
+// have changed.
 func keepConnection(changed, rebuilt func()) pgconn.PgErrorHandler {
 	return func(_ *pgconn.PgConn, pg *pgconn.PgError) bool {
 		lost := filesChanged(pg)
@@ -199,13 +200,13 @@ func keepConnection(changed, rebuilt func()) pgconn.PgErrorHandler {
 	}
 }
 
-// broken reports whether a connection ended under a statement.
+// broken reports whether a connection broke during a statement.
 func broken(err error) bool {
 	_, network := errors.AsType[*net.OpError](err)
 	return network || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
 
-// Constraint returns the name of the constraint that an error of Postgres is about; empty if there is none.
+// Constraint returns the name of the constraint that an error of Postgres names, or "".
 func Constraint(err error) string {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {

@@ -13,25 +13,25 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Finding is what an examination found of one thing.
+// Finding is the result of examining one thing.
 type Finding struct {
 	Of     string `json:"of"`    // the thing: postgres, pgvector, schema, …
 	State  State  `json:"state"` // ok, advice or broken
 	Text   string `json:"text"`
-	Remedy string `json:"remedy,omitempty"` // what to do about it; empty if it is well
+	Remedy string `json:"remedy,omitempty"` // what to do about it; empty if the thing is well
 }
 
-// State says how a thing is.
+// State says how well a thing is.
 type State string
 
 // The states of a Finding.
 const (
 	Well   State = "ok"
-	Advice State = "advice" // it works, and could work better
+	Advice State = "advice" // it works, but could work better
 	Broken State = "broken"
 )
 
-// MakeFinding returns a finding, which is well without a remedy.
+// MakeFinding returns a finding. With an empty remedy its state is Well, else otherwise.
 func MakeFinding(of string, otherwise State, text, remedy string) Finding {
 	if remedy == "" {
 		otherwise = Well
@@ -39,7 +39,7 @@ func MakeFinding(of string, otherwise State, text, remedy string) Finding {
 	return Finding{of, otherwise, text, remedy}
 }
 
-// Bounds beyond which an examination advises.
+// Limits beyond which an examination gives advice.
 const (
 	maxClockSkew  = 5 * time.Second
 	maxJobWait    = 10 * time.Minute
@@ -47,7 +47,7 @@ const (
 	minShared     = 128 << 20
 )
 
-// examined is what the catalog and the settings of a database say.
+// examined holds what the catalog and the settings of a database say.
 type examined struct {
 	Version      int       `db:"version"` // 150004 is 15.4
 	VersionText  string    `db:"version_text"`
@@ -66,7 +66,8 @@ type examined struct {
 	AutovacuumOn bool      `db:"autovacuum_on"`
 }
 
-// Examine says how a database is, and what to do where it is not well. Its errors are findings, but for that of ctx.
+// Examine examines a database, and says what to do about anything that is not well. It returns errors as findings,
+// except the error of ctx.
 func Examine(ctx context.Context, conn *pgx.Conn) []Finding {
 	asked := time.Now()
 	e, err := One[examined](ctx, conn, `
@@ -105,8 +106,8 @@ func Examine(ctx context.Context, conn *pgx.Conn) []Finding {
 	return list
 }
 
-// grantCreate names the statement that lets conn's role make the schema in an empty database; empty if it may, or if
-// there is a schema.
+// grantCreate returns the remedy if conn's role may not create the schema in an empty database. It returns "" if the
+// role may, or if there is a schema.
 func grantCreate(ctx context.Context, conn *pgx.Conn) string {
 	sql, err := One[string](ctx, conn, `
 		SELECT format('GRANT CREATE ON SCHEMA %I TO %I', current_schema(), current_user)
@@ -118,7 +119,7 @@ func grantCreate(ctx context.Context, conn *pgx.Conn) string {
 		"let the schema's owner run " + sql + ", or set LOCI_DATABASE_OWNER_URL to the URL of a role that has it"
 }
 
-// ExamineOwner says whether the role of u.Owner can change the schema of the database of u.Server.
+// ExamineOwner says whether the role of u.Owner can change the schema of u.Server's database.
 func ExamineOwner(ctx context.Context, u URLs) Finding {
 	conn, err := Dial(ctx, u.Owner)
 	if err != nil {
@@ -140,7 +141,7 @@ func ExamineOwner(ctx context.Context, u URLs) Finding {
 		"let LOCI_DATABASE_OWNER_URL name the role that owns Loci's tables")}
 }
 
-// ReachRemedy says what to do about the error of a database that cannot be reached by the URL of a setting.
+// ReachRemedy says what to do if the database cannot be reached by the URL in a setting.
 func ReachRemedy(err error, setting string) string {
 	pg, answered := errors.AsType[*pgconn.PgError](err)
 	if !answered {
@@ -166,12 +167,12 @@ func ReachRemedy(err error, setting string) string {
 	return "see what it says, and Postgres' log"
 }
 
-// findings judges what was read, took after it was asked for.
+// findings judges the values in e. took is how long the query for them took.
 func (e examined) findings(took time.Duration) (list []Finding) {
 	skew := (time.Since(e.Now) - took).Abs()
 	for _, thing := range []struct {
 		of           string
-		otherwise    State // if it is not well
+		otherwise    State // state if it is not well
 		well         bool
 		text, remedy string
 	}{
@@ -208,7 +209,7 @@ func (e examined) findings(took time.Duration) (list []Finding) {
 	return list
 }
 
-// namesOrNone lists names, or says that there are none.
+// namesOrNone joins names by commas, or returns "none".
 func namesOrNone(names []string) string { return cmp.Or(strings.Join(names, ", "), "none") }
 
 func orNone(text *string) string {
@@ -218,7 +219,7 @@ func orNone(text *string) string {
 	return *text
 }
 
-// examineJobs says whether work waits too long.
+// examineJobs says whether jobs wait too long.
 func examineJobs(ctx context.Context, conn *pgx.Conn) Finding {
 	type waiting struct {
 		Waiting   int     `db:"waiting"`

@@ -8,14 +8,14 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// ConnectionLingers, ConnectionPatience and ConnectionYields are those of the shares of connections.
+// Times of the shares of connections.
 const (
 	ConnectionLingers  = connectionLingers
 	ConnectionPatience = connectionPatience
 	ConnectionYields   = connectionYields
 )
 
-// NewContendedShares returns shares as those of connections.
+// NewContendedShares returns shares that work like those of connections.
 func NewContendedShares(total, reserve, contended int64) *Shares {
 	s := NewShares(total, reserve)
 	s.contended, s.lingers, s.patience = contended, connectionLingers, connectionPatience
@@ -23,7 +23,7 @@ func NewContendedShares(total, reserve, contended int64) *Shares {
 	return s
 }
 
-// ConnectTimeout returns how long one try to connect to a database may take.
+// ConnectTimeout returns how long one attempt to connect to a database may take.
 func ConnectTimeout(url string) (time.Duration, error) {
 	config, err := parse(url)
 	if err != nil {
@@ -32,19 +32,21 @@ func ConnectTimeout(url string) (time.Duration, error) {
 	return config.ConnConfig.ConnectTimeout, nil
 }
 
-// KeepConnection returns the handler of errors of a pool's connections.
+// KeepConnection returns the error handler of a pool's connections.
 func KeepConnection(changed, rebuilt func()) func(*pgconn.PgConn, *pgconn.PgError) bool {
 	return keepConnection(changed, rebuilt)
 }
 
-// BeginPatiently returns the context of a statement, and what ends it. works is what a look at its session finds.
+// BeginPatiently returns the context of a statement, and a function that ends the statement. works says what a look at
+// its session finds.
 func BeginPatiently(ctx context.Context, works func() bool) (of context.Context, end func()) {
 	t := &patient{func(context.Context, uint32) bool { return works() }}
 	of = t.begin(ctx, 1)
 	return of, func() { t.end(of) }
 }
 
-// SessionWorks reports whether a session of a pool's database works, as it is looked at when a patience ends.
+// SessionWorks reports whether a session of a pool's database works, in the way that it is checked when a patience
+// ends.
 func SessionWorks(ctx context.Context, pool *pgxpool.Pool, pid uint32) bool {
 	return looker(pool.Config().ConnConfig)(ctx, pid)
 }

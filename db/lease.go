@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Renew calls renew every quarter of a lease until stop is called or ctx ends. While its lease lasts, no other server
-// takes the holder's work. A call makes up for one before it that failed.
+// Renew calls renew every quarter of a lease until stop is called or ctx ends. While the lease lasts, no other server
+// takes over the holder's work. If one call fails, the next one makes up for it.
 func Renew(ctx context.Context, lease time.Duration, renew func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var renewing sync.WaitGroup

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// A lease is renewed again and again, and no call of renew runs when stop has returned.
+// A lease is renewed again and again. After stop returns, renew is not running.
 func TestALeaseIsRenewedUntilItEnds(t *testing.T) {
 	t.Parallel()
 	calls, working := make(chan struct{}), false

@@ -23,33 +23,33 @@ import (
 	"github.com/loci-memory/loci/db/migrations"
 )
 
-// The keys of advisory locks. A migration holds lockMigrate; a server shares it while it begins to serve.
+// Keys of advisory locks. A migration holds lockMigrate; a server shares it while it starts to serve.
 const (
 	lockMigrate = 0x6c6f6369
 	LockIndex   = 0x6c6f6978 // held by the server that builds an index
-	LockReembed = 0x6c6f7265 // held by the server that makes the vectors of a new space
-	LockServer  = 0x6c6f6a62 // first half of a running server's lock; the second half is the hash of its ID
+	LockReembed = 0x6c6f7265 // held by the server that computes the vectors of a new space
+	LockServer  = 0x6c6f6a62 // first half of a running server's lock; the second half is a hash of its ID
 )
 
-// The oldest versions that Loci runs on.
+// The oldest versions with which Loci works.
 const (
 	minPostgres = 150000
 	minPgvector = "0.8"
 )
 
-// Migrated is what Migrate did.
+// Migrated says what Migrate did.
 type Migrated struct {
 	From, To Schema
 	Role     string // the role that serves, if it is not the owner
-	Created  bool   // the role is new
-	Open     bool   // the new role has no password
-	Granted  int    // statements that gave the role its rights; 0 if it had them
+	Created  bool   // the role was created
+	Open     bool   // the created role has no password
+	Granted  int    // number of statements that gave the role rights; 0 if it had them
 }
 
-// Migrate brings a database to this program's schema, as the role that owns it: Loci's own tables, then River's; and
-// gives the role that serves its rights. Callers at the same moment wait for each other. A migration that was
-// interrupted is applied again: each is one transaction. The error is a *SchemaError if the schema is newer than this
-// program's, another program's, or older while a server is at work on the database.
+// Migrate brings a database to this program's schema, as the role that owns it: first Loci's own tables, then River's.
+// It also gives the role that serves its rights. If several processes call it at once, they wait for each other. An
+// interrupted migration is applied again, because each one is a single transaction. *SchemaError if the schema is newer
+// than this program's, belongs to another program, or is older while a server works on the database.
 func Migrate(ctx context.Context, u URLs) (m Migrated, err error) {
 	conn, err := Dial(ctx, u.owner())
 	if err != nil {
@@ -134,7 +134,7 @@ func extensionError(err error) error {
 	return fmt.Errorf("create the extension vector: %w", err)
 }
 
-// atLeast reports whether a dotted version is at least another.
+// atLeast reports whether a dotted version is least or higher.
 func atLeast(version, least string) bool {
 	have, want := strings.Split(version, "."), strings.Split(least, ".")
 	for i, w := range want {
@@ -164,7 +164,7 @@ func migrateOwn(config *pgx.ConnConfig) error {
 	if err != nil {
 		return errors.Join(err, driver.Close())
 	}
-	// The session of a program that was killed may still be at work on a migration, and holds this lock until then.
+	// The session of a killed program may still be running a migration. It holds this lock until it ends.
 	if err = errors.Join(driver.Lock(), driver.Unlock()); err == nil {
 		err = withoutStatement(up(m, files))
 	}
@@ -172,7 +172,8 @@ func migrateOwn(config *pgx.ConnConfig) error {
 	return errors.Join(err, sourceErr, driverErr)
 }
 
-// up applies the missing migrations. A dirty version was begun and not applied: the schema is at the version before it.
+// up applies the missing migrations. A dirty version was begun and not applied, so the schema is at the version before
+// it.
 func up(m *migrate.Migrate, known source.Driver) error {
 	version, dirty, err := m.Version()
 	if err != nil && !errors.Is(err, migrate.ErrNilVersion) {
@@ -196,7 +197,7 @@ func up(m *migrate.Migrate, known source.Driver) error {
 	return nil
 }
 
-// withoutStatement returns the error of Postgres for one of the driver, which has the text of the whole migration.
+// withoutStatement replaces an error of the driver, which contains the text of the whole migration, by Postgres' error.
 func withoutStatement(err error) error {
 	failed, ok := errors.AsType[database.Error](err)
 	if !ok {

@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/db/migrations"
 )
 
-// atVersion returns a connection to a database whose schema is that of a version, and the database's URL.
+// atVersion returns a connection to a database with the schema of a version, and the database's URL.
 func atVersion(t *testing.T, last string) (*pgx.Conn, string) {
 	t.Helper()
 	names, err := fs.Glob(migrations.Files, "*.up.sql")
@@ -46,8 +46,8 @@ func atVersion(t *testing.T, last string) (*pgx.Conn, string) {
 	return conn, url
 }
 
-// The sub-agents of a database from before they had a depth get that of their record, also the copies of their
-// conversations, and copies of these.
+// A migration fills in the depth of sub-agents in a database from before they had one. Copies of their conversations,
+// and copies of those copies, get the depth, too.
 func depthsOfAnOlderDatabaseAreFilled(t *testing.T) {
 	t.Parallel()
 	conn, url := atVersion(t, "0061")

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// A schema that has another program's tables is refused in words that say what to do, and stays as it is.
+// A schema with another program's tables is refused and left unchanged. The error says what to do.
 func otherProgramsTablesAreKept(t *testing.T, url string) {
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
@@ -54,8 +54,8 @@ func otherProgramsTablesAreKept(t *testing.T, url string) {
 		within := url + map[bool]string{true: "&", false: "?"}[strings.Contains(url, "?")] + "search_path=other,public"
 		_, migrated := db.Migrate(t.Context(), db.URLs{Server: within})
 		for what, err := range map[string]error{"a migration": migrated, "a start": db.CheckSchema(t.Context(), conn)} {
-			said, ok := errors.AsType[*db.SchemaError](err)
-			if !ok || !strings.Contains(said.Error(), "tables of another program ("+c.named+"), which Loci does not touch") {
+			refused, ok := errors.AsType[*db.SchemaError](err)
+			if !ok || !strings.Contains(refused.Error(), "tables of another program ("+c.named+"), which Loci does not touch") {
 				t.Errorf("%s: %s ends with %v", name, what, err)
 			}
 		}

@@ -11,18 +11,18 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Page selects a part of a list: the items between those with the ids After and Before, in the order asked for. A Limit
-// of 0 is no limit.
+// Page selects the part of a list between the items with the ids After and Before, in the order of the request. A Limit
+// of 0 does not limit.
 type Page struct {
 	Before, After string
 	Limit         int
 	Ascending     bool
-	Order         string // the columns that List sorts by, the last of which is unique; empty is ByCreation
+	Order         string // columns by which List sorts; the last one is unique; empty means ByCreation
 }
 
-// List returns the page of a query's rows. The query yields the columns of T, with `id` and those of the order. Where
-// the order is ByCreation and the query has an @org, Before and After may also name a row that was deleted within the
-// last day; any other id that the query does not yield gives an empty page.
+// List returns one page of a query's rows. The query yields the columns of T, `id`, and the columns of the order. An id
+// in Before or After that the query does not yield gives an empty page. If the order is ByCreation and args has @org,
+// the id may also be of a row that was deleted within the last day.
 func List[T any](ctx context.Context, d DB, p Page, query string, args pgx.StrictNamedArgs) ([]T, error) {
 	args, order := maps.Clone(args), cmp.Or(p.Order, ByCreation)
 	place := "SELECT " + order + " FROM listed WHERE id = @place"
@@ -38,25 +38,25 @@ func List[T any](ctx context.Context, d DB, p Page, query string, args pgx.Stric
 	return rows, err
 }
 
-// ByCreation is the order of a list from the oldest to the newest.
+// ByCreation orders a list from the oldest to the newest.
 const ByCreation = "created_at, key"
 
-// Place returns a query of the created_at and key of the item @place that includes the deleted items of @org, given the
-// query for the existing items.
+// Place returns a query for the created_at and key of the item @place. existing is that query for existing items; Place
+// adds the deleted items of @org.
 func Place(existing string) string {
 	return "SELECT created_at, key FROM (" + existing + " UNION ALL " +
 		"SELECT created_at, key FROM deleted_places WHERE org = @org AND id = @place) p LIMIT 1"
 }
 
-// Clauses are the SQL of a page.
+// Clauses are the SQL clauses of a page.
 type Clauses struct {
-	Where    string // a condition on the columns of the order
-	Order    string // ORDER BY with the limit
-	Reversed bool   // the rows come in reverse: a page that ends before an item is read backwards from it
+	Where    string // condition on the columns of the order
+	Order    string // ORDER BY and LIMIT
+	Reversed bool   // the rows come in reverse, because a page that ends before an item is read backwards
 }
 
-// Clauses returns the SQL of the page, and adds its arguments to args. The query place yields the columns of the order
-// of the item whose id is @place.
+// Clauses returns the SQL of the page, and adds its arguments to args. The query place yields the order's columns for
+// the item with the id @place.
 func (p Page) Clauses(order, place string, args pgx.StrictNamedArgs) Clauses {
 	reversed := p.Before != "" && p.After == ""
 	direction, beyond, opposite := "DESC", "<", ">"
@@ -82,7 +82,7 @@ func (p Page) Clauses(order, place string, args pgx.StrictNamedArgs) Clauses {
 	return c
 }
 
-// UUID returns the UUID in an id, which begins with prefix; uuid.Nil, which no row has, if the id is malformed.
+// UUID returns the UUID in an id that begins with prefix. For a malformed id it returns uuid.Nil, which no row has.
 func UUID(prefix, id string) uuid.UUID {
 	parsed, err := uuid.Parse(strings.TrimPrefix(id, prefix))
 	if err != nil {
@@ -91,7 +91,7 @@ func UUID(prefix, id string) uuid.UUID {
 	return parsed
 }
 
-// ByUUID returns the page with the UUIDs in Before and After in their place.
+// ByUUID returns the page with UUIDs in place of the ids in Before and After.
 func (p Page) ByUUID(prefix string) Page {
 	for _, id := range []*string{&p.Before, &p.After} {
 		if *id != "" {
@@ -101,8 +101,8 @@ func (p Page) ByUUID(prefix string) Page {
 	return p
 }
 
-// ForgetDeleted deletes the list positions of items that were deleted more than a day ago, at most 10,000 at a time,
-// and returns their number.
+// ForgetDeleted deletes the list positions of items that were deleted more than a day ago, at most 10,000 at a time. It
+// returns their number.
 func ForgetDeleted(ctx context.Context, d DB) (int, error) {
 	tag, err := d.Exec(ctx, `
 		DELETE FROM deleted_places WHERE id IN (

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/db/migrations"
 )
 
-// Parts are the names of what Loci's schema consists of: columns, constraints, triggers, unique indexes and functions.
+// Parts are the names of the parts of Loci's schema: columns, constraints, triggers, unique indexes and functions.
 type Parts []string
 
 // PartsOf returns the parts of the schema of a database.
@@ -17,7 +17,7 @@ func PartsOf(ctx context.Context, d DB) (Parts, error) {
 	return All[string](ctx, d, selectParts, migrations.Tables(), migrations.Functions())
 }
 
-// selectParts names the parts of the tables $1, which are Loci's, of those of the queue, and of the functions $2.
+// selectParts lists the parts of the tables $1, which are Loci's, of the queue's tables, and of the functions $2.
 const selectParts = `
 	WITH tables AS (
 		SELECT oid, relname AS name FROM pg_class
@@ -38,19 +38,19 @@ const selectParts = `
 	SELECT format('function %s', proname) FROM pg_proc
 	WHERE pronamespace = current_schema()::regnamespace AND proname = ANY ($2)`
 
-// check returns an error that LacksSchema tells if a database lacks some of the parts, or if its schema has another
-// version than this program's.
+// check returns an error if the database lacks some of the parts, or has another schema version than this program.
+// LacksSchema recognizes the error.
 func (p Parts) check(ctx context.Context, conn *pgx.Conn) error {
-	has, err := PartsOf(ctx, conn)
+	existing, err := PartsOf(ctx, conn)
 	if err != nil {
 		return err
 	}
-	there := make(map[string]bool, len(has))
-	for _, part := range has {
-		there[part] = true
+	exists := make(map[string]bool, len(existing))
+	for _, part := range existing {
+		exists[part] = true
 	}
 	for _, part := range p {
-		if !there[part] {
+		if !exists[part] {
 			return fmt.Errorf("%w: %s", errLacking, part)
 		}
 	}

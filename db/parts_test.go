@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// A probe notices each kind of part that is missing while a backup is restored, and says which one it is.
+// A probe notices every kind of part that may be missing while a backup is restored, and names the missing part.
 func missingPartsAreTold(t *testing.T, url string) {
 	ctx := t.Context()
 	pool, err := db.Connect(ctx, url)
@@ -26,7 +26,7 @@ func missingPartsAreTold(t *testing.T, url string) {
 		_, err := db.Probe(ctx, pool, "test", parts)
 		return err
 	}
-	for _, of := range []struct{ thing, part, name, other string }{
+	for _, c := range []struct{ thing, part, name, other string }{
 		{"TABLE %s RENAME TO", " of blocks", "blocks", "other"},
 		{"TABLE blocks RENAME COLUMN %s TO", "column label of blocks", "label", "other"},
 		{"TABLE blocks RENAME CONSTRAINT %s TO", "constraint blocks_pkey of blocks", "blocks_pkey", "other"},
@@ -35,17 +35,17 @@ func missingPartsAreTold(t *testing.T, url string) {
 		{"TABLE schema_migrations RENAME COLUMN %s TO", "column dirty of schema_migrations", "dirty", "other"},
 	} {
 		rename := func(from, to string) {
-			if _, err := pool.Exec(ctx, "ALTER "+strings.Replace(of.thing, "%s", from, 1)+" "+to); err != nil {
+			if _, err := pool.Exec(ctx, "ALTER "+strings.Replace(c.thing, "%s", from, 1)+" "+to); err != nil {
 				t.Fatal(err)
 			}
 		}
-		rename(of.name, of.other)
-		if err := probe(); !db.LacksSchema(err) || !db.Unavailable(err) || !strings.Contains(err.Error(), of.part) {
-			t.Errorf("%s: the probe's error is %v", of.part, err)
+		rename(c.name, c.other)
+		if err := probe(); !db.LacksSchema(err) || !db.Unavailable(err) || !strings.Contains(err.Error(), c.part) {
+			t.Errorf("%s: the probe's error is %v", c.part, err)
 		}
-		rename(of.other, of.name)
+		rename(c.other, c.name)
 		if err := probe(); err != nil {
-			t.Errorf("%s is there again: %v", of.part, err)
+			t.Errorf("%s is there again: %v", c.part, err)
 		}
 	}
 	for _, sql := range []string{`UPDATE schema_migrations SET version = version + 1`,
@@ -59,7 +59,7 @@ func missingPartsAreTold(t *testing.T, url string) {
 	}
 }
 
-// The types of pgvector have other numbers after it was made anew: connections that know the old ones are replaced.
+// After pgvector is created anew, its types have other numbers. Connections that know the old numbers are replaced.
 func rebuiltTypesAreUsed(t *testing.T, url string) {
 	ctx := context.Background()
 	exec := func(sql string) {
@@ -87,8 +87,8 @@ func rebuiltTypesAreUsed(t *testing.T, url string) {
 			conn, err := pool.Acquire(ctx)
 			if err == nil {
 				defer conn.Release()
-				var of float64
-				err = conn.QueryRow(ctx, `SELECT vector_norm($1::vector)`, pgvector.NewVector([]float32{3, 4})).Scan(&of)
+				var norm float64
+				err = conn.QueryRow(ctx, `SELECT vector_norm($1::vector)`, pgvector.NewVector([]float32{3, 4})).Scan(&norm)
 			}
 			if (err == nil) != want || err != nil && (!db.LacksSchema(err) || !db.Unavailable(err)) {
 				t.Errorf("a vector is used: got %v, want well: %t", err, want)

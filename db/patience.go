@@ -10,20 +10,20 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// patience bounds how long a piece of work waits for a database that is suspended, for another session's lock, or for a
-// standby that does not confirm a commit. A statement that the database works on may take as long as it needs.
+// patience limits how long a piece of work waits for a suspended database, for another session's lock, or for a standby
+// that does not confirm a commit. A statement that the database actually works on may take any time.
 type patience struct {
 	limit time.Duration
-	told  func(waits bool) // is told of a statement that waits longer, in place of its end; nil: it is broken off
+	told  func(waits bool) // called when a statement waits longer, instead of ending it; nil: the statement is ended
 
 	mu     sync.Mutex
-	waited time.Duration // in all, less the time without waits since
-	seen   time.Time     // when waited was brought up to date
+	waited time.Duration // sum of the waits, minus the time without waits since
+	seen   time.Time     // when waited was last updated
 }
 
 const (
 	quick       = time.Second     // a statement that took less did not wait
-	lookAgain   = 5 * time.Second // between two looks at a statement that takes longer than the patience
+	lookAgain   = 5 * time.Second // wait between two looks at a statement that exceeds the patience
 	lookTimeout = 2 * time.Second
 )
 
@@ -32,20 +32,20 @@ type (
 	waitKey     struct{}
 )
 
-// WithPatience returns a context whose statements, through a pool of this package, wait at most limit for locks, for a
-// connection of the pool, and for a database that does not answer. The waits add up; time without waits is taken off
-// them. A statement that would wait longer ends with context.DeadlineExceeded.
+// WithPatience returns a context that limits waiting. Statements with it, through a pool of this package, may wait at
+// most limit for locks, for a connection of the pool, and for a database that does not answer. The waits add up; time
+// without waits is subtracted again. A statement that would wait longer ends with context.DeadlineExceeded.
 func WithPatience(ctx context.Context, limit time.Duration) context.Context {
 	return context.WithValue(ctx, patienceKey{}, &patience{limit: limit})
 }
 
-// WithNotice is WithPatience for work whose statements are not broken off: told is called with true for each statement
-// that waits longer, and with false when that one has ended.
+// WithNotice is WithPatience for work that is not interrupted. told is called with true for each statement that waits
+// longer, and with false when that statement has ended.
 func WithNotice(ctx context.Context, limit time.Duration, told func(waits bool)) context.Context {
 	return context.WithValue(ctx, patienceKey{}, &patience{limit: limit, told: told})
 }
 
-// left returns how long the next statement may take before it is looked at.
+// left returns how long the next statement may take before its session is looked at.
 func (p *patience) left() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,33 +54,33 @@ func (p *patience) left() time.Duration {
 	return max(p.limit-p.waited, quick)
 }
 
-// note takes note of a statement that waited.
+// note records how long a statement waited.
 func (p *patience) note(took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.waited, p.seen = p.waited+took, time.Now()
 }
 
-// errOutOfPatience is why a statement that waited too long was broken off.
+// errOutOfPatience is the cause with which a statement is ended that waited too long.
 var errOutOfPatience = errors.New("the database or its standby does not answer, or another session holds a lock")
 
-// patient breaks off statements whose context has a patience that has ended. It implements pgx's tracers.
+// patient ends statements that exceed the patience of their context. It implements pgx's tracers.
 type patient struct {
-	look func(context.Context, uint32) (works bool) // reports whether the session of a process of Postgres works
+	look func(context.Context, uint32) (works bool) // reports whether the Postgres process with this id works
 }
 
-// wait is a statement, or the wait for a connection.
+// wait is a running statement, or a wait for a connection.
 type wait struct {
 	*patience
 	began  time.Time
 	timer  *time.Timer
-	works  bool // when it was looked at last
+	works  bool // result of the last look
 	over   bool // it has ended
-	late   bool // told knows that it waits
+	late   bool // told was called with true
 	cancel context.CancelCauseFunc
 }
 
-// begin returns the context of a statement of a session; pid is 0 for the wait for a connection.
+// begin returns the context for a statement of session pid. pid is 0 for a wait for a connection.
 func (t *patient) begin(ctx context.Context, pid uint32) context.Context {
 	p, _ := ctx.Value(patienceKey{}).(*patience)
 	if p == nil {
@@ -122,7 +122,7 @@ func (*patient) end(ctx context.Context) {
 	w.cancel(nil)
 }
 
-// ended takes note of a wait, unless it was one for a statement that was quick or that the database worked on.
+// ended records a wait, unless the statement was quick or the database worked on it.
 func (w *wait) ended() {
 	w.mu.Lock()
 	works, late := w.works, w.late
@@ -136,7 +136,7 @@ func (w *wait) ended() {
 	}
 }
 
-// bounded is a context whose end by a patience is that of a deadline.
+// bounded is a context that reports an end by patience as a passed deadline.
 type bounded struct{ context.Context }
 
 // Err implements context.Context.
@@ -148,8 +148,8 @@ func (b bounded) Err() error {
 	return err
 }
 
-// looker returns a function that reports whether the session of a process of Postgres works: false if it waits for
-// a lock or a standby, or if the database does not tell.
+// looker returns a function that reports whether a Postgres process works. It returns false if the process waits for a
+// lock or a standby, or if the database does not answer.
 func looker(config *pgx.ConnConfig) func(context.Context, uint32) bool {
 	config = config.Copy()
 	config.Tracer = nil

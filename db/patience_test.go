@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/db/dbtest"
 )
 
-// locked returns a context that waits little, and the name of an organization whose row another session holds.
+// locked returns a context with little patience, and an organization whose row another session has locked.
 func locked(t *testing.T) (ctx context.Context, pool *pgxpool.Pool, org db.Org) {
 	t.Helper()
 	pool, org = dbtest.Org(t)
@@ -54,30 +54,31 @@ func TestNoStatementWaitsForALockForEver(t *testing.T) {
 	}
 }
 
-// A statement is looked at when the patience ends, and then every few seconds: one that works goes on.
+// A statement's session is looked at when the patience ends, and then every few seconds. A statement that works goes
+// on.
 func TestAStatementThatWorksMayTakeItsTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var waiting atomic.Bool
 		var looks atomic.Int32
 		ctx := db.WithPatience(t.Context(), 10*time.Second)
-		of, end := db.BeginPatiently(ctx, func() bool { looks.Add(1); return !waiting.Load() })
+		statement, end := db.BeginPatiently(ctx, func() bool { looks.Add(1); return !waiting.Load() })
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if of.Err() != nil || looks.Load() != 11 {
-			t.Errorf("after %d looks at a statement that works: %v", looks.Load(), of.Err())
+		if statement.Err() != nil || looks.Load() != 11 {
+			t.Errorf("after %d looks at a statement that works: %v", looks.Load(), statement.Err())
 		}
 		waiting.Store(true)
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		if !errors.Is(of.Err(), context.DeadlineExceeded) || ctx.Err() != nil {
-			t.Errorf("a statement that waits: %v, and the request %v", of.Err(), ctx.Err())
+		if !errors.Is(statement.Err(), context.DeadlineExceeded) || ctx.Err() != nil {
+			t.Errorf("a statement that waits: %v, and the request %v", statement.Err(), ctx.Err())
 		}
 		end()
 	})
 }
 
-// Work that goes on whatever it waits for is told of each statement that waits too long, and of its end.
+// Work that is never interrupted is told about each statement that waits too long, and about its end.
 func TestAStatementThatIsNotBrokenOffIsTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -90,7 +91,7 @@ func TestAStatementThatIsNotBrokenOffIsTold(t *testing.T) {
 			}
 		})
 		var waiting atomic.Bool
-		of, end := db.BeginPatiently(ctx, func() bool { return !waiting.Load() })
+		statement, end := db.BeginPatiently(ctx, func() bool { return !waiting.Load() })
 		other, endOther := db.BeginPatiently(ctx, func() bool { return false })
 		for _, c := range []struct {
 			then func()
@@ -104,24 +105,24 @@ func TestAStatementThatIsNotBrokenOffIsTold(t *testing.T) {
 				t.Errorf("%d statements are known to wait, want %d", got, c.want)
 			}
 		}
-		if !errors.Is(of.Err(), context.Canceled) || !errors.Is(other.Err(), context.Canceled) {
-			t.Errorf("the statements ended by %v and %v", of.Err(), other.Err())
+		if !errors.Is(statement.Err(), context.Canceled) || !errors.Is(other.Err(), context.Canceled) {
+			t.Errorf("the statements ended by %v and %v", statement.Err(), other.Err())
 		}
 	})
 }
 
-// The waits of a request add up, and what it does without waiting is taken off them: a quick statement between two
-// waits does not make the second a first one.
+// The waits of a request add up, and time without waiting is subtracted. A quick statement between two waits does not
+// reset the sum.
 func TestWaitsOfARequestAddUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx := db.WithPatience(t.Context(), 10*time.Second)
 		lasts := func(took time.Duration) error {
-			of, end := db.BeginPatiently(ctx, func() bool { return false })
+			statement, end := db.BeginPatiently(ctx, func() bool { return false })
 			defer end()
 			time.Sleep(took)
 			synctest.Wait()
-			return of.Err()
+			return statement.Err()
 		}
 		for i, c := range []struct {
 			after, took time.Duration
@@ -221,7 +222,7 @@ func TestWhatPostgresSaysWhenItCannotServe(t *testing.T) {
 	}
 }
 
-// A connection is closed by an error that a new one may not have.
+// After an error that a new connection may not have, a connection is closed.
 func TestConnectionsThatCannotServeAreDropped(t *testing.T) {
 	t.Parallel()
 	changed, rebuilt := 0, 0

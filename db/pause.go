@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Pause waits for d and returns true, or false as soon as ctx ends.
+// Pause waits for d and returns true. It returns false as soon as ctx ends.
 func Pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

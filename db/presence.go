@@ -9,9 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Announce takes the lock of a running server, until conn ends, and checks the schema. It waits for a migration that
-// runs, and no migration of the schema begins while the lock is held. The error is a *SchemaError if the schema is not
-// this program's.
+// Announce takes a running server's lock, which is held until conn ends, and checks the schema. It waits for a running
+// migration; while the lock is held, no migration begins. *SchemaError if the schema is not this program's.
 func Announce(ctx context.Context, conn *pgx.Conn, server string) error {
 	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock_shared($1)`, int64(lockMigrate)); err != nil {
 		return fmt.Errorf("wait for a migration: %w", err)
@@ -26,7 +25,8 @@ func Announce(ctx context.Context, conn *pgx.Conn, server string) error {
 	return err
 }
 
-// KeepServersOff keeps servers from beginning to serve on a database until conn ends. ErrConflict if one is at work.
+// KeepServersOff prevents servers from starting to serve until conn ends. ErrConflict if a server works on the database
+// already.
 func KeepServersOff(ctx context.Context, conn *pgx.Conn) error {
 	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, int64(lockMigrate)); err != nil {
 		return fmt.Errorf("wait for the migration lock: %w", err)
@@ -42,7 +42,7 @@ func KeepServersOff(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// serverLocks is the part of a query from FROM on that reads the locks of the running servers of this database.
+// serverLocks returns the FROM and WHERE clauses of a query for the locks of this database's running servers.
 func serverLocks() string {
 	return fmt.Sprintf(`
 		FROM pg_locks
@@ -50,15 +50,15 @@ func serverLocks() string {
 		  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`, LockServer)
 }
 
-// NoServer returns the condition in SQL that a server does not run any more, or has lost the database: nobody holds
-// the lock that it announced. The expression id is the server's ID.
+// NoServer returns an SQL condition: the server with this ID no longer runs, or has lost the database, because nobody
+// holds its lock. id is an SQL expression.
 func NoServer(id string) string {
 	return `(hashtext(` + id + `)::bigint & 4294967295)::oid NOT IN (SELECT objid` + serverLocks() + `)`
 }
 
-// serverPIDs returns the processes in Postgres that hold the locks of the running servers of this database.
+// serverPIDs returns the Postgres processes that hold the locks of this database's running servers.
 func serverPIDs(ctx context.Context, conn *pgx.Conn) ([]string, error) {
-	rows, _ := conn.Query(ctx, `SELECT pid::text`+serverLocks()+` ORDER BY pid`) // its error is also in rows
+	rows, _ := conn.Query(ctx, `SELECT pid::text`+serverLocks()+` ORDER BY pid`) // rows has its error, too
 	pids, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		return nil, fmt.Errorf("look for running servers: %w", err)
@@ -67,11 +67,11 @@ func serverPIDs(ctx context.Context, conn *pgx.Conn) ([]string, error) {
 }
 
 const (
-	endTimeout = 3 * time.Second // for the connections of servers that were killed to end
+	endTimeout = 3 * time.Second // time in which the connections of killed servers end
 	endEvery   = 50 * time.Millisecond
 )
 
-// awaitNoServer waits until no server is at work on a database that is to be migrated, for at most endTimeout.
+// awaitNoServer waits, for at most endTimeout, until no server works on a database that is to be migrated.
 func awaitNoServer(ctx context.Context, conn *pgx.Conn, m Migrated) error {
 	for deadline := time.Now().Add(endTimeout); ; {
 		pids, err := serverPIDs(ctx, conn)

@@ -10,10 +10,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Probe stores a row of the table probes under a name, in a new session that uses the libraries which Loci's schema
-// needs and takes the locks that a message needs, and returns how long that took. The error is that of a database that
-// cannot serve: Unavailable tells why. It is an ErrUnconfirmed if the database stored the row and does not say so. The
-// schema must have the given parts, if there are any, and this program's version.
+// Probe tests whether the database can serve, and returns how long that took. In a new session it uses the libraries
+// that Loci's schema needs, takes the locks that a message needs, and stores a row under name in the table probes. If
+// parts is not nil, it first checks that the schema has these parts and this program's version. Unavailable tells why
+// the database cannot serve. ErrUnconfirmed if the database may have stored the row but did not confirm it.
 func Probe(ctx context.Context, pool *pgxpool.Pool, name string, parts Parts) (time.Duration, error) {
 	config := pool.Config().ConnConfig
 	config.Tracer = nil // its OnPgError stays
@@ -27,7 +27,8 @@ func probe(ctx context.Context, config *pgx.ConnConfig, name string, parts Parts
 		return 0, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the row is stored
-	if parts != nil {                            // first: what is stored while a backup is restored may contradict it
+	// This comes first, because a row stored while a backup is restored may contradict the backup.
+	if parts != nil {
 		if err := parts.check(ctx, conn); err != nil {
 			return 0, err
 		}
@@ -49,15 +50,15 @@ func storeProbe(ctx context.Context, conn *pgx.Conn, name string) error {
 	return lockTables(ctx, conn)
 }
 
-// eachMessage are the tables in which a message of an agent is stored with its run and its prompt.
+// eachMessage lists the tables in which an agent's message is stored, with its run and its prompt.
 var eachMessage = []string{"organizations", "agents", "agent_heads", "events", "conversations", "messages",
 	"message_pieces", "tool_calls", "runs", "steps", "run_items", "prompts", "prompt_parts", "stored_usage", "river_job"}
 
 // probeLock is how long a probe waits for another session's lock on a table.
 const probeLock = 500 * time.Millisecond
 
-// lockTables takes the locks that a message needs, and gives them back. The error IsLocked if another session holds one
-// that keeps every message from being stored.
+// lockTables takes and frees the locks that storing a message needs. IsLocked recognizes the error if another session
+// holds a lock that blocks every message.
 func lockTables(ctx context.Context, conn *pgx.Conn) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, fmt.Sprintf(`SET LOCAL lock_timeout = %d`, probeLock.Milliseconds()))
@@ -68,7 +69,7 @@ func lockTables(ctx context.Context, conn *pgx.Conn) error {
 	})
 }
 
-// whoLocks names the sessions that keep every message from being stored.
+// whoLocks says which sessions keep messages from being stored.
 func whoLocks(ctx context.Context, conn *pgx.Conn) string {
 	who, err := One[string](ctx, conn, `
 		SELECT coalesce(string_agg(DISTINCT format('process %s of Postgres locks %s', pid, relation::regclass), ', '), '')
@@ -81,7 +82,7 @@ func whoLocks(ctx context.Context, conn *pgx.Conn) string {
 	return who
 }
 
-// Ping returns the error of a database that answers no new session.
+// Ping opens a new session and returns the error if the database does not answer.
 func Ping(ctx context.Context, pool *pgxpool.Pool) error {
 	config := pool.Config().ConnConfig
 	config.Tracer = nil

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// While another session locks a table of messages no message can be stored: a probe fails, and the doctor says who
+// While another session locks a table of messages, no message can be stored. A probe fails, and the doctor says who
 // locks which table.
 func lockedTableIsTold(t *testing.T, url string) {
 	pool, err := db.Connect(t.Context(), url)

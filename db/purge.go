@@ -9,13 +9,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The most rows that a statement of a Purge deletes, and the least that it tries.
+// The most and the fewest rows that a Purge deletes with one statement.
 const (
 	maxPurgeRows = 1000
 	minPurgeRows = 10
 )
 
-// The time that a statement of a Purge should take: it deletes more rows next time below, and fewer above.
+// How long a statement of a Purge should take. If it takes less than shortPurge, the next one deletes more rows; if it
+// takes more than longPurge, fewer.
 const (
 	shortPurge = 50 * time.Millisecond
 	longPurge  = 250 * time.Millisecond
@@ -25,16 +26,16 @@ const (
 type Purge struct {
 	DB       DB
 	Org      Org
-	Progress func(table string, rows int) // called after each batch; nil to not be told
+	Progress func(table string, rows int) // called after each batch; may be nil
 
-	rows int // of the next batch
+	rows int // size of the next batch
 }
 
 // Run deletes everything that belongs to the organization: its jobs, and its rows in every table with a column org.
-// Each batch of at most 1,000 rows is a transaction of its own, and the next one waits for as long as it took, so that
-// others' statements go on. Run begins where an earlier one was broken off, and two of them share the work. done
-// reports that nothing is left, and that nothing can come any more: a job of the organization that still runs may add
-// rows.
+// Each batch of at most 1,000 rows is a transaction of its own. After each batch Run waits as long as the batch took,
+// so that other statements can go on. A later Run continues after an interruption; two at once share the work. done
+// reports that nothing is left and nothing can be added. It is false while a job of the organization runs, because the
+// job may add rows.
 func (p *Purge) Run(ctx context.Context) (done bool, err error) {
 	tables, err := p.tables(ctx)
 	if err != nil {
@@ -53,9 +54,9 @@ func (p *Purge) Run(ctx context.Context) (done bool, err error) {
 	return err == nil && tag.RowsAffected() > 0, Error(err)
 }
 
-// round deletes the jobs and then the rows of every table, and reports whether there were any: triggers and running
-// jobs may have added rows to the tables before. Its statements select the rows into an array: Postgres may run a
-// subquery of IN again for each row, and would lock and delete others each time.
+// round deletes the jobs and then the rows of every table. It reports whether there were any, because triggers and
+// running jobs may add rows to tables that are done already. Its statements select the rows into an array: Postgres may
+// run a subquery of IN once per row, and would lock and delete other rows each time.
 func (p *Purge) round(ctx context.Context, tables []string) (found bool, err error) {
 	any, err := p.all(ctx, "river_job", `
 		DELETE FROM river_job WHERE id = ANY (ARRAY(
@@ -72,8 +73,9 @@ func (p *Purge) round(ctx context.Context, tables []string) (found bool, err err
 	return any, err
 }
 
-// all deletes all rows of a table, and waits for those that others lock after the others. No row may be left: it would
-// go together with the row it refers to, in a transaction that is larger than a batch. The %s in sql is how it locks.
+// all deletes all rows of a table. Rows that others have locked come last, when all waits for them. No row may be left,
+// because it would be deleted together with the row it refers to, in a transaction that is larger than a batch. In sql,
+// %s is the locking clause.
 func (p *Purge) all(ctx context.Context, table, sql string) (found bool, err error) {
 	for _, locking := range []string{"FOR UPDATE SKIP LOCKED", "FOR UPDATE"} {
 		some, err := p.batches(ctx, table, fmt.Sprintf(sql, locking))
@@ -84,7 +86,7 @@ func (p *Purge) all(ctx context.Context, table, sql string) (found bool, err err
 	return found, nil
 }
 
-// batches runs a statement that deletes at most $2 rows until it finds none, and reports whether it found any.
+// batches repeats a statement that deletes at most $2 rows until it finds none. It reports whether it found any.
 func (p *Purge) batches(ctx context.Context, table, sql string) (found bool, err error) {
 	for {
 		began := time.Now()
@@ -111,12 +113,12 @@ func (p *Purge) batches(ctx context.Context, table, sql string) (found bool, err
 	}
 }
 
-// tables returns the tables with a column org, those that refer to another one before it, so that no reference deletes
-// more rows than a batch has.
+// tables returns the tables with a column org. A table comes after the tables that refer to it, so that no reference
+// deletes more rows than a batch has.
 func (p *Purge) tables(ctx context.Context) (ordered []string, err error) {
 	all, err := All[struct {
 		Name      string   `db:"name"`
-		Referring []string `db:"referring"` // the tables that refer to it
+		Referring []string `db:"referring"` // tables that refer to it
 	}](ctx, p.DB, `
 		SELECT t.relname::text AS name, ARRAY(
 			SELECT r.relname::text FROM pg_constraint c JOIN pg_class r ON r.oid = c.conrelid
@@ -129,8 +131,8 @@ func (p *Purge) tables(ctx context.Context) (ordered []string, err error) {
 	for err == nil && len(ordered) < len(all) {
 		before := len(ordered)
 		for _, t := range all {
-			left := slices.DeleteFunc(slices.Clone(t.Referring), func(r string) bool { return slices.Contains(ordered, r) })
-			if len(left) == 0 && !slices.Contains(ordered, t.Name) {
+			referring := slices.DeleteFunc(slices.Clone(t.Referring), func(r string) bool { return slices.Contains(ordered, r) })
+			if len(referring) == 0 && !slices.Contains(ordered, t.Name) {
 				ordered = append(ordered, t.Name)
 			}
 		}

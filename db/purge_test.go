@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/db/dbtest"
 )
 
-// large makes an organization with 30 agents of 100 events each, and jobs, and marks it as deleted.
+// large creates an organization with 30 agents of 100 events each, and jobs, and marks it as deleted.
 func large(t *testing.T, pool *pgxpool.Pool) db.Org {
 	t.Helper()
 	org, err := db.One[db.Org](t.Context(), pool, `
@@ -54,7 +54,7 @@ func count(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) int {
 	return n
 }
 
-// served returns a pool on a database as the role that serves.
+// served returns a pool on a database for the role that serves.
 func served(t *testing.T, url string) *pgxpool.Pool {
 	t.Helper()
 	urls := db.URLs{Owner: url, Server: dbtest.Serving(url)}
@@ -69,8 +69,8 @@ func served(t *testing.T, url string) *pgxpool.Pool {
 	return pool
 }
 
-// A purge is tested on a database that no other test uses: it locks the rows of all other organizations, and notes
-// deletions by triggers.
+// A purge is tested on a database that no other test uses, because these tests lock the rows of all other
+// organizations, and record deletions with triggers.
 func organizationsArePurged(t *testing.T, url string) {
 	pool := served(t, url)
 	for _, c := range []struct {
@@ -86,9 +86,9 @@ func organizationsArePurged(t *testing.T, url string) {
 	}
 }
 
-// No transaction of a purge deletes more than 1,000 rows, those that references delete included, though others lock
-// rows, and whatever plan Postgres chooses. It goes on where it was broken off, and ends with the organization's own
-// row.
+// No transaction of a purge deletes more than 1,000 rows, including rows that references delete, even if others lock
+// rows, and whatever plan Postgres chooses. A later run continues after an interruption, and finally deletes the
+// organization's own row.
 func purgeDeletesInSmallTransactions(t *testing.T, pool *pgxpool.Pool) {
 	owner := dbtest.Owner(t, pool)
 	org := large(t, pool)
@@ -118,8 +118,8 @@ func purgeDeletesInSmallTransactions(t *testing.T, pool *pgxpool.Pool) {
 	if done, err := purge.Run(killed); done || err == nil {
 		t.Errorf("a purge that was broken off: got %v, %v", done, err)
 	}
-	left := count(t, pool, `SELECT count(*) FROM events WHERE org = $1`, org)
-	if left == 0 {
+	rows := count(t, pool, `SELECT count(*) FROM events WHERE org = $1`, org)
+	if rows == 0 {
 		t.Fatal("the purge was not broken off")
 	}
 	tx, err := pool.Begin(t.Context())
@@ -156,7 +156,7 @@ func purgeDeletesInSmallTransactions(t *testing.T, pool *pgxpool.Pool) {
 	}
 }
 
-// withoutMemory returns a pool whose plans run a subquery again wherever they may, instead of keeping its rows.
+// withoutMemory returns a pool with plans that repeat a subquery wherever possible, instead of keeping its rows.
 func withoutMemory(t *testing.T, pool *pgxpool.Pool) *pgxpool.Pool {
 	t.Helper()
 	config := pool.Config()
@@ -171,7 +171,7 @@ func withoutMemory(t *testing.T, pool *pgxpool.Pool) *pgxpool.Pool {
 	return again
 }
 
-// While the other organizations, their rows and the embedding spaces are locked, a purge deletes all that it has to.
+// A purge deletes everything it has to while other organizations, their rows and the embedding spaces are locked.
 func purgeWaitsForNobody(t *testing.T, pool *pgxpool.Pool) {
 	org := large(t, pool)
 	fill(t, pool, 1, 2, 10)
@@ -209,7 +209,7 @@ func purgeWaitsForNobody(t *testing.T, pool *pgxpool.Pool) {
 	}
 }
 
-// An organization whose job still runs stays until the job has ended: it may store rows.
+// An organization stays while one of its jobs runs, because the job may store rows.
 func purgeWaitsForRunningJobs(t *testing.T, pool *pgxpool.Pool) {
 	org := large(t, pool)
 	if _, err := pool.Exec(t.Context(), `
@@ -236,8 +236,8 @@ func purgeWaitsForRunningJobs(t *testing.T, pool *pgxpool.Pool) {
 	}
 }
 
-// Each row with an organization refers to it, directly or through the rows that it belongs to: none is stored after the
-// organization is gone.
+// Every row with an organization refers to the organization, directly or through other rows, so that no row can be
+// stored after the organization is gone.
 func TestRowsReferToTheirOrganization(t *testing.T) {
 	t.Parallel()
 	pool, _ := dbtest.Org(t)
@@ -254,7 +254,7 @@ func TestRowsReferToTheirOrganization(t *testing.T) {
 	}
 }
 
-// What is being stored while the purge deletes is deleted too: it waits for a transaction that holds a row.
+// Rows that are being stored during a purge are deleted, too: the purge waits for a transaction that holds a row.
 func purgeDeletesWhatIsBeingStored(t *testing.T, pool *pgxpool.Pool) {
 	org := large(t, pool)
 	tx, err := pool.Begin(t.Context())

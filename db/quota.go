@@ -16,14 +16,14 @@ const (
 	QuotaRequests    = "requests_per_month"
 )
 
-// QuotaError is a change or a request that would take an organization beyond one of its quotas. Nothing of it is done.
+// QuotaError says that a change or a request would exceed one of an organization's quotas. Nothing of it was done.
 type QuotaError struct {
 	Quota     string `json:"quota" enum:"agents,stored_bytes,requests_per_month" doc:"The quota that is used up."`
 	Used      int64  `json:"used" doc:"What the organization has of it."`
 	Requested int64  `json:"requested" doc:"What the request would add."`
 	Limit     int64  `json:"limit" doc:"What the organization may have; the operator of the server sets it."`
 
-	Until time.Time `json:"-"` // when requests are counted anew
+	Until time.Time `json:"-"` // when requests are counted from 0 again
 }
 
 // Error implements error.
@@ -44,7 +44,7 @@ func (q *QuotaError) Error() string {
 // quotaState is the SQLSTATE that the schema's function check_quota raises.
 const quotaState = "LQ001"
 
-// QuotaExceeded returns the quota that an error is about; ok is false for any other error.
+// QuotaExceeded returns the QuotaError in an error. ok is false if there is none.
 func QuotaExceeded(err error) (q *QuotaError, ok bool) {
 	if errors.As(err, &q) {
 		return q, true

@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/db/dbtest"
 )
 
-// notReferences are the columns of tenants' tables that look like a name of another row and have no foreign key, each
-// with the reason: by their names, or by their tables and names.
+// notReferences lists the columns of tenants' tables that look like a reference to another row but have no foreign key,
+// each with the reason. A column is given by its name, or by its table and name.
 var notReferences = map[string]string{
 	"seq":                         "a number of an event, which its agent counts",
 	"last_used_seq":               "a number of an event, which its agent counts",
@@ -68,7 +68,7 @@ var notReferences = map[string]string{
 	"deleted_places.key":          "of a row that is deleted",
 }
 
-// looksLikeReference matches the names of columns that name rows, whatever their types.
+// looksLikeReference matches column names that look like references, of any type.
 var looksLikeReference = regexp.MustCompile(`(^|_)(id|key|ref|of|by|space|owner|holder|replaces)$`)
 
 // column is a column of a tenant's table.
@@ -76,8 +76,8 @@ type column struct {
 	Table   string `db:"table"`
 	Name    string `db:"name"`
 	Type    string `db:"type"`
-	Own     bool   `db:"own"`     // with org, it is the table's own key
-	Refers  bool   `db:"refers"`  // it is in a foreign key in which org comes first on both sides
+	Own     bool   `db:"own"`     // together with org, it is the table's own key
+	Refers  bool   `db:"refers"`  // it is in a foreign key with org first on both sides
 	Foreign bool   `db:"foreign"` // it refers to a shared table
 }
 
@@ -104,8 +104,8 @@ const columnsSQL = `
 	WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace AND a.attname <> 'org'
 	ORDER BY 1, 2`
 
-// untied returns the columns of tenants' tables that look like a name of another row and have no foreign key, by what
-// excuses them; those that nothing excuses by the empty text.
+// untied returns the columns of tenants' tables that look like references and have no foreign key, by the entry of
+// notReferences that excuses them. Columns without an excuse have the key "".
 func untied(columns []column) map[string][]string {
 	found := map[string][]string{}
 	for _, c := range columns {
@@ -144,7 +144,7 @@ func TestEachColumnThatNamesARowOfATenantHasAForeignKey(t *testing.T) {
 	}
 }
 
-// Columns of a new table are found by their types and by their names.
+// Columns of a new table are found, by their types and by their names.
 func columnWithoutForeignKeyIsFound(t *testing.T, url string) {
 	tx := rolledBack(t, url)
 	if _, err := tx.Exec(t.Context(), `

@@ -16,15 +16,15 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// URLs are the connections to a database: of the role that serves, and of the role that owns the schema, which changes
-// it. An empty Owner is Server; an empty Server is no role that serves.
+// URLs are the connections to a database: Server for the role that serves, Owner for the role that owns the schema and
+// may change it. If Owner is empty, it is Server. If Server is empty, no role serves.
 type URLs struct{ Server, Owner string }
 
 func (u URLs) owner() string { return cmp.Or(u.Owner, u.Server) }
 
-// Open returns a pool of the role that serves, on a database with this program's schema. If it knows a role that owns
-// the schema, or may make one in an empty database, it migrates the database first. Else the error is a *SchemaError
-// for another schema.
+// Open returns a pool for the role that serves, on a database with this program's schema. It migrates the database
+// first if it knows a role that owns the schema, or that may create one in an empty database. Otherwise it returns
+// *SchemaError if the schema is another one.
 func Open(ctx context.Context, u URLs) (*pgxpool.Pool, error) { return OpenWith(ctx, u, Options{}) }
 
 // OpenWith is Open with options.
@@ -37,7 +37,8 @@ func OpenWith(ctx context.Context, u URLs, o Options) (*pgxpool.Pool, error) {
 		}
 	}
 	if owns {
-		if _, err := Migrate(ctx, u); UnlessFull(err) != nil { // what can store nothing may have the schema already
+		// A database that can store nothing may have the schema already.
+		if _, err := Migrate(ctx, u); UnlessFull(err) != nil {
 			return nil, err
 		}
 	}
@@ -63,7 +64,7 @@ func dialed(ctx context.Context, url string, fn func(*pgx.Conn) error) error {
 	return fn(conn)
 }
 
-// Owns reports whether d's role owns Loci's schema, or may make one where there is none.
+// Owns reports whether d's role owns Loci's schema, or may create it if there is none.
 func Owns(ctx context.Context, d querier) (owns bool, err error) {
 	err = d.QueryRow(ctx, `
 		SELECT coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('schema_migrations')),
@@ -71,14 +72,14 @@ func Owns(ctx context.Context, d querier) (owns bool, err error) {
 	return owns, err
 }
 
-// The pool of the owner: it builds one index at a time, and watches that.
+// The owner's pool. The owner builds one index at a time, and watches the progress.
 const (
 	ownerConns    = 4
 	ownerIdleTime = time.Minute
 )
 
-// OpenOwner returns a pool of the role that owns the schema: that of u.Owner, or else the pool of the role that serves
-// if it owns the schema, or else nil.
+// OpenOwner returns a pool for the role that owns the schema. It connects to u.Owner if that is set. Otherwise it
+// returns pool if its role owns the schema, else nil.
 func OpenOwner(ctx context.Context, u URLs, pool *pgxpool.Pool) (*pgxpool.Pool, error) {
 	if u.Owner == "" {
 		if owns, err := Owns(ctx, pool); err != nil || !owns {
@@ -94,7 +95,8 @@ func OpenOwner(ctx context.Context, u URLs, pool *pgxpool.Pool) (*pgxpool.Pool, 
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
-// grant gives the role of a URL the rights to serve, unless it is the owner, and makes it if it is missing.
+// grant gives the role in a URL the rights to serve, and creates the role if it is missing. It does nothing if the role
+// is the owner.
 func (m *Migrated) grant(ctx context.Context, owner *pgx.Conn, url string) error {
 	if url == "" {
 		return nil
@@ -112,7 +114,7 @@ func (m *Migrated) grant(ctx context.Context, owner *pgx.Conn, url string) error
 		return err
 	}
 	m.Open = m.Created && password == ""
-	rows, _ := owner.Query(ctx, missingRights, role) // its error is also in rows
+	rows, _ := owner.Query(ctx, missingRights, role) // rows has its error, too
 	statements, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		return fmt.Errorf("look up the rights of role %s: %w", role, err)
@@ -126,7 +128,7 @@ func (m *Migrated) grant(ctx context.Context, owner *pgx.Conn, url string) error
 	return nil
 }
 
-// createRole makes a role that may log in and nothing else, unless it exists. Other databases may make it meanwhile.
+// createRole creates a role that may only log in, unless it exists. Other databases may create it at the same time.
 func createRole(ctx context.Context, owner *pgx.Conn, role, password string) (created bool, err error) {
 	var sql string
 	err = owner.QueryRow(ctx, `
@@ -150,8 +152,8 @@ func createRole(ctx context.Context, owner *pgx.Conn, role, password string) (cr
 	return err == nil, err
 }
 
-// checkSameDatabase returns an error if the URLs of the two roles name different databases. A session of the one sees
-// the advisory locks of the other's only in the same database. The role that serves may not exist yet.
+// checkSameDatabase returns an error if the URLs of the two roles name different databases. Only in the same database
+// does a session see the other role's advisory locks. The role that serves may not exist yet.
 func checkSameDatabase(ctx context.Context, owner *pgx.Conn, u URLs) error {
 	if u.Server == "" || u.Server == owner.Config().ConnString() {
 		return nil
@@ -160,16 +162,16 @@ func checkSameDatabase(ctx context.Context, owner *pgx.Conn, u URLs) error {
 	if err != nil {
 		return err
 	}
-	serving, own := config.ConnConfig.Database, owner.Config()
-	if config.ConnConfig.Host == own.Host && config.ConnConfig.Port == own.Port && serving == own.Database {
-		return nil // and a role that does not exist yet is no error in the log of Postgres
+	serving, ownerConfig := config.ConnConfig.Database, owner.Config()
+	if config.ConnConfig.Host == ownerConfig.Host && config.ConnConfig.Port == ownerConfig.Port && serving == ownerConfig.Database {
+		return nil // no connection: Postgres would log an error for a role that does not exist
 	}
 	different := fmt.Errorf("the URL of the role that serves names database %s, and that of the owner of the schema "+
-		"another one, %s: let LOCI_DATABASE_URL and LOCI_DATABASE_OWNER_URL name the same", serving, own.Database)
+		"another one, %s: let LOCI_DATABASE_URL and LOCI_DATABASE_OWNER_URL name the same", serving, ownerConfig.Database)
 	conn, err := Dial(ctx, u.Server)
 	if err != nil {
 		if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == pgerrcode.InvalidCatalogName ||
-			serving != own.Database {
+			serving != ownerConfig.Database {
 			return different
 		}
 		return nil
@@ -188,12 +190,12 @@ func checkSameDatabase(ctx context.Context, owner *pgx.Conn, u URLs) error {
 	return different
 }
 
-// shownRights is how many missing rights an error names.
+// shownRights is how many missing rights an error lists.
 const shownRights = 5
 
-// checkRights returns a *SchemaError with the statements that give d's role the rights to serve that it lacks.
+// checkRights returns *SchemaError if d's role lacks rights to serve. The error has the statements that grant them.
 func checkRights(ctx context.Context, conn *pgx.Conn) error {
-	rows, _ := conn.Query(ctx, missingRights, conn.Config().User) // its error is also in rows
+	rows, _ := conn.Query(ctx, missingRights, conn.Config().User) // rows has its error, too
 	missing, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		return fmt.Errorf("look up the rights of role %s: %w", conn.Config().User, err)
@@ -211,8 +213,8 @@ func checkRights(ctx context.Context, conn *pgx.Conn) error {
 		conn.Config().User, strings.Join(missing, "; "), more)
 }
 
-// missingRights selects the statements that give the role $1 the rights to serve that it lacks: on Loci's tables,
-// views, sequences and functions, which have one owner, and on those that the owner makes later.
+// missingRights selects the statements that grant role $1 its missing rights to serve. They cover Loci's tables, views,
+// sequences and functions, which have one owner, and those that the owner will create later.
 const missingRights = `
 	WITH schema AS (
 		SELECT relnamespace AS oid, relnamespace::regnamespace AS name, relowner AS owner

@@ -14,7 +14,8 @@ import (
 	"github.com/loci-memory/loci/db/dbtest"
 )
 
-// roleName returns the name of a role that does not exist, which the test's end drops with its rights.
+// roleName returns the name of a role that does not exist yet. At the end of the test the role is dropped, with its
+// rights.
 func roleName(t *testing.T, superuser *pgx.Conn) string {
 	t.Helper()
 	name := fmt.Sprintf("loci_test_%016x", rand.Uint64()) //nolint:gosec // no secret
@@ -29,7 +30,7 @@ func roleName(t *testing.T, superuser *pgx.Conn) string {
 	return name
 }
 
-// The role that serves is made with its rights if it is missing, once, and may then serve without an owner.
+// If the role that serves is missing, it is created once, with its rights. It can then serve without an owner.
 func servingRoleIsMade(t *testing.T, owner string) {
 	superuser := dial(t, owner)
 	urls := db.URLs{Owner: owner, Server: dbtest.As(owner, roleName(t, superuser))}
@@ -50,7 +51,7 @@ func servingRoleIsMade(t *testing.T, owner string) {
 	if err := db.CheckRoom(t.Context(), pool); err != nil {
 		t.Errorf("the role cannot check for room: %v", err)
 	}
-	// A table of a later migration.
+	// a table of a later migration
 	if _, err := superuser.Exec(t.Context(), `CREATE TABLE later (key bigserial)`); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func servingRoleIsMade(t *testing.T, owner string) {
 	}
 }
 
-// Rights that a server needs are looked for before it serves.
+// A server checks that it has the rights it needs before it serves.
 func missingRightsAreNamed(t *testing.T, owner string) {
 	superuser := dial(t, owner)
 	role := roleName(t, superuser)
@@ -89,7 +90,7 @@ func missingRightsAreNamed(t *testing.T, owner string) {
 	pool.Close()
 }
 
-// The URLs of the owner and of the role that serves name one database, whether that role exists or not.
+// The URLs of the owner and of the role that serves must name the same database, whether or not that role exists.
 func twoDatabasesAreNotMigrated(t *testing.T, first string) {
 	second := dbtest.EmptyURL(t)
 	for what, server := range map[string]string{
@@ -107,7 +108,7 @@ func twoDatabasesAreNotMigrated(t *testing.T, first string) {
 	}
 }
 
-// An owner who may create no roles names the statement that makes one.
+// If the owner may not create roles, the error has the statement that creates the role.
 func ownerMayCreateNoRoles(t *testing.T, url string) {
 	superuser := dial(t, url)
 	owner := roleName(t, superuser)
@@ -135,7 +136,7 @@ func dial(t *testing.T, url string) *pgx.Conn {
 	return conn
 }
 
-// A database that can store nothing can be read.
+// A database that can store nothing can still be read.
 func readOnlyDatabaseIsOpened(t *testing.T, owner string) {
 	urls := db.URLs{Server: owner, Owner: owner}
 	pool, err := db.Open(t.Context(), urls)

@@ -9,9 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Tx runs fn in a transaction, and again, at most twice, if Postgres aborted it because of a deadlock or a conflict.
-// If d is a transaction itself, Tx runs fn once, in a savepoint: only the outer transaction can be run again. The error
-// is an ErrUnconfirmed if the transaction may be committed.
+// Tx runs fn in a transaction. If Postgres aborts the transaction because of a deadlock or a conflict, Tx runs fn
+// again, at most twice. If d is a transaction itself, Tx runs fn once, in a savepoint, because only the outer
+// transaction can be repeated. ErrUnconfirmed if the transaction may have been committed.
 func Tx(ctx context.Context, d DB, fn func(tx pgx.Tx) error) error {
 	first := 1
 	_, nested := d.(pgx.Tx)
@@ -34,8 +34,7 @@ func Tx(ctx context.Context, d DB, fn func(tx pgx.Tx) error) error {
 	}
 }
 
-// Snapshot runs fn in a transaction that reads the database as it is at one moment, and writes nothing. d is no
-// transaction.
+// Snapshot runs fn in a read-only transaction that sees the database at one moment. d must not be a transaction.
 func Snapshot(ctx context.Context, d DB, fn func(tx pgx.Tx) error) error {
 	pool, ok := d.(interface {
 		BeginTx(ctx context.Context, o pgx.TxOptions) (pgx.Tx, error)
@@ -46,28 +45,28 @@ func Snapshot(ctx context.Context, d DB, fn func(tx pgx.Tx) error) error {
 	return Error(pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, fn))
 }
 
-// One returns the single row of a query, read by column name; ErrNotFound if the query yields none.
+// One returns the single row of a query, read by column name. ErrNotFound if the query yields no row.
 func One[T any](ctx context.Context, d DB, sql string, args ...any) (T, error) {
-	rows, _ := d.Query(ctx, sql, args...) // its error is also in rows
+	rows, _ := d.Query(ctx, sql, args...) // rows has its error, too
 	row, err := pgx.CollectExactlyOneRow(rows, counted(ctx, scanner[T]()))
 	return row, Error(err)
 }
 
-// All returns every row of a query, read by column name; never nil.
+// All returns every row of a query, read by column name. It is never nil.
 func All[T any](ctx context.Context, d DB, sql string, args ...any) ([]T, error) {
 	rows, _ := d.Query(ctx, sql, args...)
 	all, err := pgx.CollectRows(rows, counted(ctx, scanner[T]()))
 	return all, Error(err)
 }
 
-// Budget is how many bytes of rows are read together. More gets the rows behind them, one at a time; nil, if these are
-// not read.
+// Budget limits how many bytes of rows are read together. If More is not nil, it receives the rows beyond the limit one
+// by one; otherwise they are not read.
 type Budget[T any] struct {
 	Bytes int64
 	More  func(T)
 }
 
-// Within returns the rows of a query within a budget, at least one, and reports whether there are no more.
+// Within returns the rows of a query within a budget, but at least one. The bool reports whether these are all rows.
 func Within[T any](ctx context.Context, d DB, to Budget[T], sql string, args ...any) ([]T, bool, error) {
 	rows, _ := d.Query(ctx, sql, args...)
 	defer rows.Close()
@@ -98,17 +97,17 @@ func sizeOf(values [][]byte) (bytes int64) {
 	return bytes
 }
 
-// Reading is told how many bytes each row has that is read, and returns an error to read no more.
+// Reading is called with the number of bytes of each row that is read. If it returns an error, reading stops.
 type Reading func(bytes int64) error
 
 type readingKey struct{}
 
-// WithReading returns a context whose One and All tell r what they read.
+// WithReading returns a context with which One and All call r for each row.
 func WithReading(ctx context.Context, r Reading) context.Context {
 	return context.WithValue(ctx, readingKey{}, r)
 }
 
-// counted tells the Reading of ctx the bytes of each row that scan reads.
+// counted makes scan call the Reading of ctx for each row.
 func counted[T any](ctx context.Context, scan pgx.RowToFunc[T]) pgx.RowToFunc[T] {
 	reading, _ := ctx.Value(readingKey{}).(Reading)
 	if reading == nil {
@@ -123,8 +122,8 @@ func counted[T any](ctx context.Context, scan pgx.RowToFunc[T]) pgx.RowToFunc[T]
 	}
 }
 
-// Exec runs a statement that must touch a row; ErrNotFound if it touched none, ErrUnconfirmed if it may have, and d is
-// no transaction.
+// Exec runs a statement that must affect a row. ErrNotFound if it affects none; ErrUnconfirmed if it may have been
+// carried out and d is not a transaction.
 func Exec(ctx context.Context, d DB, sql string, args ...any) error {
 	tag, err := d.Exec(ctx, sql, args...)
 	if _, nested := d.(pgx.Tx); err != nil && !nested {
@@ -148,7 +147,7 @@ func scanner[T any]() pgx.RowToFunc[T] {
 	return pgx.RowTo[T]
 }
 
-// AgentKey returns the key of an agent, by which its rows are stored. ErrNotFound if there is no such agent.
+// AgentKey returns the key of an agent, which its rows refer to. ErrNotFound if there is no such agent.
 func AgentKey(ctx context.Context, d DB, org Org, agentID string) (int64, error) {
 	key, err := One[int64](ctx, d, `SELECT key FROM agents WHERE org = $1 AND id = $2`, org, agentID)
 	return key, OrNotFound(err, "Agent with ID %s not found", agentID)

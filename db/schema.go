@@ -19,14 +19,14 @@ import (
 	"github.com/loci-memory/loci/db/migrations"
 )
 
-// Schema is the version of a database's schema: the numbers of the newest migrations of Loci and of River. The zero
-// Schema is that of a database without Loci.
+// Schema is the version of a database's schema: the numbers of the newest migrations of Loci (Version) and of River
+// (Jobs). A database without Loci has the zero Schema.
 type Schema struct {
 	Version int
 	Jobs    int
 }
 
-// SchemaError says that a database's schema is not this program's, and what to do. It is final: another try fails too.
+// SchemaError says that a database's schema is not this program's, and what to do. Trying again does not help.
 type SchemaError struct {
 	text    string
 	another bool
@@ -34,18 +34,18 @@ type SchemaError struct {
 
 func (e *SchemaError) Error() string { return e.text }
 
-// IsAnother reports whether the schema is that of another version. Else the database has none, or its role may not use
-// it, as while a backup is restored.
+// IsAnother reports whether the schema is of another version. Otherwise the database has no schema, or its role may not
+// use it, as while a backup is restored.
 func (e *SchemaError) IsAnother() bool { return e.another }
 
-// Is implements what errors.Is asks for: LacksSchema tells this error, too.
+// Is implements errors.Is, so that LacksSchema recognizes this error, too.
 func (e *SchemaError) Is(target error) bool { return target == errLacking }
 
 func schemaError(format string, args ...any) error {
 	return &SchemaError{text: fmt.Sprintf(format, args...)}
 }
 
-// current returns the schema that this program works on.
+// current returns the schema that this program needs.
 func current() (s Schema, err error) {
 	names, err := fs.Glob(migrations.Files, "*.up.sql")
 	if err != nil {
@@ -64,14 +64,14 @@ func current() (s Schema, err error) {
 	return s, nil
 }
 
-// ProgramSchema returns the schema that this program works on.
+// ProgramSchema returns the schema that this program needs.
 func ProgramSchema() (Schema, error) { return current() }
 
 // SchemaOf returns the schema of a database.
 func SchemaOf(ctx context.Context, conn *pgx.Conn) (Schema, error) { return readSchema(ctx, conn) }
 
-// readSchema returns the schema of a database. A dirty version was begun and not applied: it does not count. The error
-// is a *SchemaError if the tables are another program's.
+// readSchema returns the schema of a database. A dirty version does not count, because it was begun and not applied.
+// *SchemaError if the tables belong to another program.
 func readSchema(ctx context.Context, d querier) (s Schema, err error) {
 	if err := checkOwn(ctx, d); err != nil {
 		return s, err
@@ -88,8 +88,8 @@ func readSchema(ctx context.Context, d querier) (s Schema, err error) {
 	return s, err
 }
 
-// checkOwn returns a *SchemaError if the schema in which Loci would have its tables has those of another program: a
-// table of versions or a queue of jobs without Loci's first table, or tables of the same names.
+// checkOwn returns *SchemaError if the database schema for Loci's tables has another program's tables: a table of
+// versions or a job queue without Loci's first table, or tables with Loci's names.
 func checkOwn(ctx context.Context, d querier) error {
 	var own bool
 	err := d.QueryRow(ctx, `
@@ -110,7 +110,8 @@ func checkOwn(ctx context.Context, d querier) error {
 		  AND c.relname = ANY ($1)`, names).Scan(&others); err != nil {
 		return err
 	}
-	if slices.Equal(others, []string{"schema_migrations"}) { // a first migration that was cut off leaves an empty one
+	// A first migration that was interrupted leaves only this table, empty.
+	if slices.Equal(others, []string{"schema_migrations"}) {
 		err := d.QueryRow(ctx, `
 			SELECT NOT EXISTS (SELECT FROM schema_migrations m WHERE to_jsonb(m) ->> 'version' <> '1') AND 2 = (
 				SELECT count(*) FROM pg_attribute
@@ -131,7 +132,7 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// newer returns an error if a schema is newer than this program's.
+// newer returns an error if s is newer than this program's schema.
 func (s Schema) newer(program Schema) error {
 	const advice = "run the Loci that migrated it, or a newer one"
 	switch {
@@ -145,7 +146,7 @@ func (s Schema) newer(program Schema) error {
 	return nil
 }
 
-// older describes how a schema is older than this program's; empty if it is not.
+// older says in which way s is older than this program's schema. It returns "" if it is not.
 func (s Schema) older(program Schema) string {
 	switch {
 	case s.Version == 0 && program.Version > 0:
@@ -160,7 +161,7 @@ func (s Schema) older(program Schema) string {
 	return ""
 }
 
-// CheckSchema returns a *SchemaError if the schema of a database is not this program's, or may not be read.
+// CheckSchema returns *SchemaError if a database's schema is not this program's, or may not be read.
 func CheckSchema(ctx context.Context, d querier) error {
 	const advice = "stop every server of Loci on this database, then run 'loci migrate' with LOCI_DATABASE_OWNER_URL " +
 		"set to the URL of the role that owns the schema"
@@ -190,7 +191,7 @@ func CheckSchema(ctx context.Context, d querier) error {
 	return err
 }
 
-// isAnother reports whether the schema is there, and another version's.
+// isAnother reports whether there is a schema, and it is of another version.
 func (s Schema) isAnother(program Schema) bool {
 	return s.Version > 0 && s.Version != program.Version || s.Jobs > 0 && s.Jobs != program.Jobs
 }

@@ -2,8 +2,8 @@ package db
 
 import "strings"
 
-// SharedTables are the tables that belong to no single organization, each with the reason. Every other table, but for
-// those of River, is a tenant's: its column org stands first in its primary key, in each unique constraint, and in each
+// SharedTables lists the tables that belong to no single organization, each with the reason. Every other table, except
+// River's, is a tenant's table: its column org is first in its primary key, in each unique constraint, and in each
 // reference from one tenant's table to another.
 var SharedTables = map[string]string{
 	"organizations":    "the organizations themselves",
@@ -19,7 +19,7 @@ var SharedTables = map[string]string{
 	migrationsTable:    "golang-migrate's record of the schema's version",
 }
 
-// jobTables begins the names of River's tables.
+// jobTables is the prefix of River's tables.
 const jobTables = "river_"
 
 // Shared reports whether a table belongs to no single organization.

@@ -7,13 +7,13 @@ import (
 	"github.com/loci-memory/loci/db/dbtest"
 )
 
-// crossIndexes are the indexes of tenants' tables that do not begin with the organization, each with the reason. An
-// index of the kind gin or hnsw cannot have it as its first column.
+// crossIndexes lists the indexes of tenants' tables that do not begin with the organization, each with the reason. A
+// gin or hnsw index cannot have the organization as its first column.
 var crossIndexes = map[string]string{
 	"deleted_places_time": "what is older than a day is deleted in all organizations at once",
 }
 
-// The queries yield a line for each fault of the schema; none of them names a table.
+// Each query yields one row per fault of the schema. No query names a table.
 func TestEveryKeyOfATenantsTableBeginsWithItsOrganization(t *testing.T) {
 	t.Parallel()
 	pool, _ := dbtest.Org(t)
@@ -63,7 +63,7 @@ func TestEveryKeyOfATenantsTableBeginsWithItsOrganization(t *testing.T) {
 	}
 }
 
-// A table that no longer exists must not stay among the exceptions.
+// A table that no longer exists must not stay in SharedTables.
 func TestSharedTablesExist(t *testing.T) {
 	t.Parallel()
 	pool, _ := dbtest.Org(t)

@@ -11,33 +11,34 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Shares divides a number of equal units, such as connections or bytes, between organizations. One organization alone
-// may take all but the reserve. Of the reserve it gets units only while it has none, or while it has no more than the
-// total divided by the number of organizations that use it and one. Those who wait are served in the order of how
-// little their organization has, and of one organization in the order in which they came.
+// Shares divides a number of equal units, such as connections or bytes, between organizations. An organization that is
+// alone may take everything but the reserve. It gets units of the reserve only while it has none, or has no more than
+// the total divided by (number of organizations that have or want units, plus one). Waiting organizations are served in
+// the order of how little they have; requests of one organization in the order of their arrival.
 type Shares struct {
 	total, reserve int64
 
-	// halves says that an organization gets at most half of what the others leave, where that is in the reserve, so that
-	// there is always something for one more.
+	// halves: units of the reserve are given to an organization only up to half of what the others leave, so that there is
+	// always something for one more.
 	halves bool
 
-	// contended is the most that Take gives an organization while others are active; 0 is no such limit. An organization
-	// is active until lingers after it took or gave back a unit. One that waits and has taken no unit for patience gets
-	// one beyond contended, so that its long work holds up its short work for no longer.
+	// contended is the most that Take gives an organization while others are active; 0 means no such limit. An
+	// organization is active until lingers after it last took or gave back a unit. An organization that waits and has
+	// taken no unit for patience gets one more than contended, so that its long work does not hold up its short work for
+	// longer.
 	contended         int64
 	lingers, patience time.Duration
 
-	// yields is how long an organization whose pieces of work wait for each other gives way to one whose work has what it
-	// needs: the next of those that wait is served when that one has given its units back, or after yields.
+	// yields is how long a waiting organization gives way to one that has all units it needs. The waiting organization
+	// gets its next unit when the other one has given its units back, or after yields.
 	yields   time.Duration
-	yielding bool // a timer of yields runs
+	yielding bool // a timer of yields is running
 
 	mu      sync.Mutex
 	taken   int64
 	orgs    map[Org]*share
-	arrived int64     // how many have waited
-	latest  [2]active // the organization that was active last, and the last one of the others
+	arrived int64     // number of waiters so far
+	latest  [2]active // the organization that was active last, and the last other one
 }
 
 // share is what one organization has.
@@ -58,55 +59,57 @@ type waiter struct {
 	served        chan struct{} // closed when the units are taken
 }
 
-// NewShares returns shares of a total, of which a reserve stays for other organizations than one.
+// NewShares returns shares of a total. No single organization gets the reserve alone.
 func NewShares(total, reserve int64) *Shares {
 	return &Shares{total: total, reserve: reserve, orgs: map[Org]*share{}}
 }
 
-// NewHalvingShares returns shares of a total, of which a reserve stays for other organizations than one. Of the reserve
-// each of them gets at most half of what the others leave, and one unit that is its only one in any case.
+// NewHalvingShares returns shares of a total. Units of the reserve are given to an organization only up to half of what
+// the others leave. An organization that has no unit always gets one while there is one.
 func NewHalvingShares(total, reserve int64) *Shares {
 	s := NewShares(total, reserve)
 	s.halves = true
 	return s
 }
 
-// TryTake takes units for an organization, and reports false if it may not have them now. have are the units that the
-// same piece of work has taken before: an organization's only piece of work may use the reserve as far as it goes.
+// TryTake takes units for an organization. It returns false if the organization may not have them now. have is the
+// number of units that the same piece of work took before. If that is all the organization has, its work may use the
+// whole reserve.
 func (s *Shares) TryTake(org Org, units, have int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	of := s.of(org)
+	orgShare := s.of(org)
 	defer s.forget(org)
-	if !s.admits(of, units, have) {
+	if !s.admits(orgShare, units, have) {
 		return false
 	}
-	s.take(org, of, units)
+	s.take(org, orgShare, units)
 	return true
 }
 
-// Take takes units for an organization, at most the total, and waits until it may have them. The error is that of ctx.
+// Take takes units for an organization, at most the total. It waits until the organization may have them. It returns
+// only ctx's error.
 func (s *Shares) Take(ctx context.Context, org Org, units int64) error {
 	s.mu.Lock()
-	of := s.of(org)
-	if len(of.waiting) == 0 && s.admitsNow(org, of, units) {
-		s.take(org, of, units)
+	orgShare := s.of(org)
+	if len(orgShare.waiting) == 0 && s.admitsNow(org, orgShare, units) {
+		s.take(org, orgShare, units)
 		s.mu.Unlock()
 		return nil
 	}
 	s.arrived++
 	w := &waiter{number: s.arrived, units: units, served: make(chan struct{})}
-	of.waiting = append(of.waiting, w)
+	orgShare.waiting = append(orgShare.waiting, w)
 	s.mu.Unlock()
-	if err := s.await(ctx, org, of, w); err != nil {
-		s.stopWaiting(org, of, w)
+	if err := s.await(ctx, org, orgShare, w); err != nil {
+		s.stopWaiting(org, orgShare, w)
 		return err
 	}
 	return nil
 }
 
-// await waits until a waiter is served. The error is that of ctx.
-func (s *Shares) await(ctx context.Context, org Org, of *share, w *waiter) error {
+// await waits until a waiter is served. It returns only ctx's error.
+func (s *Shares) await(ctx context.Context, org Org, orgShare *share, w *waiter) error {
 	var overdue <-chan time.Time
 	if s.contended > 0 {
 		timer := time.NewTicker(s.patience)
@@ -120,12 +123,12 @@ func (s *Shares) await(ctx context.Context, org Org, of *share, w *waiter) error
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-overdue:
-			s.serveOverdue(org, of)
+			s.serveOverdue(org, orgShare)
 		}
 	}
 }
 
-// serveOverdue serves an organization that has taken nothing for the patience.
+// serveOverdue serves an organization that has taken nothing for patience.
 func (s *Shares) serveOverdue(org Org, of *share) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,12 +137,12 @@ func (s *Shares) serveOverdue(org Org, of *share) {
 	}
 }
 
-// stopWaiting removes a waiter; if it was served meanwhile, it gives the unit back.
-func (s *Shares) stopWaiting(org Org, of *share, w *waiter) {
+// stopWaiting removes a waiter. If the waiter was served meanwhile, it gives the units back.
+func (s *Shares) stopWaiting(org Org, orgShare *share, w *waiter) {
 	s.mu.Lock()
-	i := slices.Index(of.waiting, w)
+	i := slices.Index(orgShare.waiting, w)
 	if i >= 0 {
-		of.waiting = slices.Delete(of.waiting, i, i+1)
+		orgShare.waiting = slices.Delete(orgShare.waiting, i, i+1)
 		s.forget(org)
 	}
 	s.mu.Unlock()
@@ -148,36 +151,37 @@ func (s *Shares) stopWaiting(org Org, of *share, w *waiter) {
 	}
 }
 
-// Waiting returns how many wait.
+// Waiting returns the number of waiters.
 func (s *Shares) Waiting() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, of := range s.orgs {
-		n += len(of.waiting)
+	for _, orgShare := range s.orgs {
+		n += len(orgShare.waiting)
 	}
 	return n
 }
 
-// Taken returns how many units are taken.
+// Taken returns the number of taken units.
 func (s *Shares) Taken() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.taken
 }
 
-// Give returns units that an organization took.
+// Give gives back units that an organization took.
 func (s *Shares) Give(org Org, units int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	of := s.of(org)
-	s.taken, of.taken = s.taken-units, of.taken-units
+	orgShare := s.of(org)
+	s.taken, orgShare.taken = s.taken-units, orgShare.taken-units
 	s.note(org)
 	for s.serveNext() {
 	}
 	s.forget(org)
 }
 
-// of returns the share of an organization. s.mu must be held, and forget be called afterwards.
+// of returns the share of an organization, and creates it if needed. The caller holds s.mu, and calls forget
+// afterwards.
 func (s *Shares) of(org Org) *share {
 	if s.orgs[org] == nil {
 		s.orgs[org] = &share{}
@@ -185,7 +189,7 @@ func (s *Shares) of(org Org) *share {
 	return s.orgs[org]
 }
 
-// forget drops the share of an organization that has nothing and waits for nothing.
+// forget drops the share of an organization that has no units and waits for none.
 func (s *Shares) forget(org Org) {
 	if of := s.orgs[org]; of != nil && of.taken == 0 && len(of.waiting) == 0 {
 		delete(s.orgs, org)
@@ -193,13 +197,13 @@ func (s *Shares) forget(org Org) {
 }
 
 // admits reports whether an organization may take units.
-func (s *Shares) admits(of *share, units, have int64) bool {
+func (s *Shares) admits(orgShare *share, units, have int64) bool {
 	after := s.taken + units
 	fair := s.total / int64(len(s.orgs)+1)
 	if s.halves {
-		fair = (s.total - s.taken + of.taken) / 2
+		fair = (s.total - s.taken + orgShare.taken) / 2
 	}
-	return after <= s.total && (after <= s.total-s.reserve || of.taken == have || of.taken+units <= fair)
+	return after <= s.total && (after <= s.total-s.reserve || orgShare.taken == have || orgShare.taken+units <= fair)
 }
 
 // admitsNow reports whether Take may give an organization units at once.
@@ -222,7 +226,7 @@ func (s *Shares) alone(org Org) bool {
 	return true
 }
 
-// note notes that an organization is active.
+// note records that an organization is active.
 func (s *Shares) note(org Org) {
 	if s.contended == 0 {
 		return
@@ -240,26 +244,27 @@ func (s *Shares) take(org Org, of *share, units int64) {
 	s.note(org)
 }
 
-// serve takes the units for which the first of an organization waits.
+// serve gives the organization's first waiter its units.
 func (s *Shares) serve(org Org, of *share) {
 	s.take(org, of, of.waiting[0].units)
 	close(of.waiting[0].served)
 	of.waiting = slices.Delete(of.waiting, 0, 1)
 }
 
-// serveNext serves the organization that has the least of those that wait and may be served, and reports whether there
-// is one.
+// serveNext serves the organization that has least among those that wait and may be served. It reports whether there is
+// one.
 func (s *Shares) serveNext() bool {
 	var next *share
 	var nextOrg Org
-	for org, of := range s.orgs {
-		if len(of.waiting) > 0 && s.givesWay(org, of) {
+	for org, orgShare := range s.orgs {
+		if len(orgShare.waiting) > 0 && s.givesWay(org, orgShare) {
 			s.serveLater()
 			continue
 		}
-		if len(of.waiting) > 0 && s.admitsNow(org, of, of.waiting[0].units) && (next == nil || of.taken < next.taken ||
-			of.taken == next.taken && of.waiting[0].number < next.waiting[0].number) {
-			next, nextOrg = of, org
+		if len(orgShare.waiting) > 0 && s.admitsNow(org, orgShare, orgShare.waiting[0].units) &&
+			(next == nil || orgShare.taken < next.taken ||
+				orgShare.taken == next.taken && orgShare.waiting[0].number < next.waiting[0].number) {
+			next, nextOrg = orgShare, org
 		}
 	}
 	if next == nil {
@@ -269,20 +274,20 @@ func (s *Shares) serveNext() bool {
 	return true
 }
 
-// givesWay reports whether an organization that waits gives way to another, which has units and does not wait.
-func (s *Shares) givesWay(org Org, of *share) bool {
-	if s.yields == 0 || time.Since(of.tookAt) >= s.yields {
+// givesWay reports whether a waiting organization gives way to another, which has units and does not wait.
+func (s *Shares) givesWay(org Org, orgShare *share) bool {
+	if s.yields == 0 || time.Since(orgShare.tookAt) >= s.yields {
 		return false
 	}
-	for other, has := range s.orgs {
-		if other != org && has.taken > 0 && len(has.waiting) == 0 {
+	for other, otherShare := range s.orgs {
+		if other != org && otherShare.taken > 0 && len(otherShare.waiting) == 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// serveLater serves those who wait after yields.
+// serveLater serves waiters after yields.
 func (s *Shares) serveLater() {
 	if s.yielding {
 		return
@@ -299,31 +304,32 @@ func (s *Shares) serveLater() {
 
 type orgKey struct{}
 
-// WithOrg returns a context of work for an organization, whose connections to the database count as the organization's.
+// WithOrg returns a context of work for an organization. Database connections taken with it count as the
+// organization's.
 func WithOrg(ctx context.Context, org Org) context.Context {
 	return context.WithValue(ctx, orgKey{}, org)
 }
 
-// OrgOf returns the organization that ctx works for; 0 for work that is no organization's.
+// OrgOf returns the organization that ctx works for, or 0 if there is none.
 func OrgOf(ctx context.Context) Org {
 	org, _ := ctx.Value(orgKey{}).(Org)
 	return org
 }
 
-// connections shares the connections of a pool. Work that is no organization's is not counted.
+// connections shares the connections of a pool between organizations. Work without an organization is not counted.
 type connections struct {
 	shares *Shares
-	users  sync.Map // the Org by *pgx.Conn
+	users  sync.Map // *pgx.Conn → Org
 }
 
 type takenKey struct{}
 
-// TraceAcquireStart implements pgxpool.AcquireTracer: it waits until the organization may have one connection more.
+// TraceAcquireStart implements pgxpool.AcquireTracer. It waits until the organization may have one more connection.
 func (c *connections) TraceAcquireStart(
 	ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData,
 ) context.Context {
 	org := OrgOf(ctx)
-	if org == 0 || c.shares.Take(ctx, org, 1) != nil { // the pool returns the error of ctx
+	if org == 0 || c.shares.Take(ctx, org, 1) != nil { // the pool returns ctx's error
 		return ctx
 	}
 	return context.WithValue(ctx, takenKey{}, org)
@@ -361,9 +367,9 @@ const (
 	connectionYields   = 20 * time.Millisecond
 )
 
-// shareConnections lets the organizations share the pool's connections; a quarter of them is the reserve. While several
-// organizations are active, each has fewer connections than this machine has processors (but one), so that those of
-// one that sends much leave a processor to the others.
+// shareConnections lets organizations share a pool's connections. A quarter of them is the reserve. While several
+// organizations are active, each may have one connection less than this machine has processors, so that an organization
+// that sends much leaves a processor to the others.
 func shareConnections(config *pgxpool.Config) *connections {
 	most := int64(config.MaxConns)
 	shared := &connections{shares: NewShares(most, most/4)}

@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// An organization that is alone takes all but the reserve; others take from the reserve while they have little.
+// An organization that is alone takes everything but the reserve. Others take from the reserve while they have little.
 func TestSharesKeepAReserve(t *testing.T) {
 	t.Parallel()
 	s := db.NewShares(16, 4)
@@ -29,7 +29,7 @@ func TestSharesKeepAReserve(t *testing.T) {
 		}
 	}
 	takes(1, 12) // all but the reserve
-	takes(2, 4)  // of 16 / (2 + 1), what there is
+	takes(2, 4)  // less than 16 / (2 + 1), because no more are left
 	takes(3, 0)
 	s.Give(1, 6)
 	takes(3, 4) // a quarter of 16
@@ -42,7 +42,7 @@ func TestSharesKeepAReserve(t *testing.T) {
 	takes(2, 12)
 }
 
-// A piece of work that is an organization's only one may use the reserve as far as it goes; a second one may not.
+// An organization's only piece of work may use the whole reserve; a second piece may not.
 func TestSharesTakeOneLargePieceOfWork(t *testing.T) {
 	t.Parallel()
 	s := db.NewShares(100, 40)
@@ -58,7 +58,7 @@ func TestSharesTakeOneLargePieceOfWork(t *testing.T) {
 	}
 }
 
-// Those who wait are served by how little their organization has.
+// Waiters are served in the order of how little their organization has.
 func TestSharesServeWhoHasLeast(t *testing.T) {
 	t.Parallel()
 	s := db.NewShares(4, 0)
@@ -90,7 +90,7 @@ func TestSharesServeWhoHasLeast(t *testing.T) {
 	waiting.Wait()
 }
 
-// Whoever stops waiting leaves nothing behind, and units are neither lost nor made.
+// A waiter that gives up leaves nothing behind. Units are neither lost nor created.
 func TestSharesLoseNothing(t *testing.T) {
 	t.Parallel()
 	s := db.NewShares(5, 1)
@@ -120,7 +120,7 @@ func TestSharesLoseNothing(t *testing.T) {
 	}
 }
 
-// One organization's requests leave connections of the pool to others. Work that is no organization's is not held up.
+// One organization's requests leave connections of the pool to others. Work without an organization is not held up.
 func TestOrganizationsShareConnections(t *testing.T) {
 	t.Parallel()
 	pool, err := db.Connect(t.Context(), sharedURL(t, "pool_max_conns=8"))
@@ -166,7 +166,7 @@ func TestOrganizationsShareConnections(t *testing.T) {
 	}
 }
 
-// However many organizations take all that they get, one more gets something.
+// However many organizations take all they can get, one more still gets something.
 func TestHalvesOfTheReserveAreLeftToOthers(t *testing.T) {
 	t.Parallel()
 	s := db.NewHalvingShares(1024, 256)

@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/db/local"
 )
 
-// withoutStandby returns a Postgres that waits for a standby with each commit, which does not come.
+// withoutStandby returns a Postgres that waits at each commit for a standby that never comes.
 func withoutStandby(t *testing.T) *pgxpool.Pool {
 	t.Helper()
 	ctx := context.Background()
@@ -53,8 +53,8 @@ func withoutStandby(t *testing.T) *pgxpool.Pool {
 	return pool
 }
 
-// A commit that waits for a standby does not work, so that a patience ends it. Its error says that it may be stored, as
-// it is; that of a statement before it does not.
+// A commit that waits for a standby does not count as working, so its patience ends. The error says that the change may
+// be stored, which is true. The error of a statement before the commit does not say so.
 func TestACommitThatWaitsForAStandbyIsUnconfirmed(t *testing.T) {
 	t.Parallel()
 	pool := withoutStandby(t)
@@ -86,7 +86,7 @@ func TestACommitThatWaitsForAStandbyIsUnconfirmed(t *testing.T) {
 		if err := <-done; !errors.Is(err, db.ErrUnconfirmed) || !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: got %v", name, err)
 		}
-		for after := before; after != before+1; runtime.Gosched() { // when Postgres has noticed
+		for after := before; after != before+1; runtime.Gosched() { // until Postgres has noticed
 			if after, err = db.One[int](t.Context(), pool, `SELECT count(*) FROM kept`); err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +101,7 @@ func TestACommitThatWaitsForAStandbyIsUnconfirmed(t *testing.T) {
 	}
 }
 
-// awaitStandby waits until a session waits for a standby, and returns its process.
+// awaitStandby waits until a session waits for a standby, and returns the session's process.
 func awaitStandby(t *testing.T, pool *pgxpool.Pool) uint32 {
 	t.Helper()
 	for {

@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Clean returns the text as Postgres can store it: with U+FFFD in place of what is not UTF-8, and ␀ (U+2400) in place
-// of each NUL.
+// Clean returns a text that Postgres can store: U+FFFD replaces invalid UTF-8, and ␀ (U+2400) replaces each NUL.
 func Clean(text string) string {
 	if utf8.ValidString(text) && strings.IndexByte(text, 0) < 0 {
 		return text
@@ -15,7 +14,7 @@ func Clean(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "␀")
 }
 
-// Beginning returns the whole characters in the first size bytes of a text.
+// Beginning returns the whole characters within the first size bytes of a text.
 func Beginning(text string, size int) string {
 	if len(text) <= size {
 		return text
@@ -26,7 +25,7 @@ func Beginning(text string, size int) string {
 	return text[:size]
 }
 
-// Short returns at most 100 bytes of a caller's text, for a quotation.
+// Short returns at most 100 bytes of a caller's text, for quoting it.
 func Short(text string) string {
 	if len(text) > 100 {
 		return Clean(Beginning(text, 100)) + "…"
@@ -34,7 +33,8 @@ func Short(text string) string {
 	return text
 }
 
-// CheckUTF8 returns ErrInvalid if a name is not UTF-8. JSON's decoder puts U+FFFD in the place of bytes that are not.
+// CheckUTF8 returns ErrInvalid if a name is not valid UTF-8, or contains U+FFFD, which the JSON decoder puts in place
+// of invalid bytes.
 func CheckUTF8(what, name string) error {
 	if !utf8.ValidString(name) || strings.ContainsRune(name, utf8.RuneError) {
 		return Invalid("%s %q is not UTF-8, or has U+FFFD, which replaces what is not", what, name)
@@ -42,7 +42,7 @@ func CheckUTF8(what, name string) error {
 	return nil
 }
 
-// maxTagChars bounds a tag.
+// maxTagChars is the maximum length of a tag in characters.
 const maxTagChars = 200
 
 // CheckTags returns ErrInvalid if a tag is too long.
@@ -55,7 +55,7 @@ func CheckTags(tags []string) error {
 	return nil
 }
 
-// Tags returns the tags clean, without empty and repeated ones, in their order; never nil.
+// Tags cleans the tags, and drops empty and repeated ones. The order stays. The result is never nil.
 func Tags(given []string) []string {
 	kept := []string{}
 	for _, t := range given {

@@ -6,14 +6,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Validity is the time in which something that is stored holds: from ValidFrom on, and before ValidUntil. nil is no
+// Validity is the time in which something stored holds: from ValidFrom on, and before ValidUntil. A nil bound does not
 // bound.
 type Validity struct {
 	ValidFrom  *time.Time `db:"valid_from" json:"valid_from" doc:"When it begins to hold; null is always."`
 	ValidUntil *time.Time `db:"valid_until" json:"valid_until" doc:"When it ends to hold; null is never."`
 }
 
-// Check returns a *FieldError if the time ends before it begins.
+// Check returns *FieldError if the time would end before it begins.
 func (v Validity) Check() error {
 	if v.ValidFrom == nil || v.ValidUntil == nil || v.ValidUntil.After(*v.ValidFrom) {
 		return nil
@@ -23,16 +23,17 @@ func (v Validity) Check() error {
 		"valid_from, which is " + v.ValidFrom.UTC().Format(time.RFC3339Nano)}
 }
 
-// Bound is a new end or beginning of a Validity; a nil At removes it.
+// Bound is a new beginning or end of a Validity. A nil At removes it.
 type Bound struct{ At *time.Time }
 
-// Held chooses what is shown by the time in which it holds.
+// Held selects stored things by the time in which they hold.
 type Held struct {
-	AsOf *time.Time // what holds at this moment; nil is now
-	All  bool       // also what has ended, and what has not begun
+	AsOf *time.Time // only what holds at this moment; nil means now
+	All  bool       // also what has ended or has not begun
 }
 
-// Where returns a condition, behind AND, on the rows of an alias, and adds its argument to args.
+// Where returns a condition on the rows of an alias, beginning with AND, and adds its argument to args. It is empty if
+// All is set.
 func (h Held) Where(alias string, args pgx.StrictNamedArgs) string {
 	if h.All {
 		return ""
@@ -42,10 +43,10 @@ func (h Held) Where(alias string, args pgx.StrictNamedArgs) string {
 		AND (` + alias + `.valid_until IS NULL OR ` + alias + `.valid_until > coalesce(@as_of::timestamptz, now()))`
 }
 
-// Succession is something that ended, and what superseded it, by their ids.
+// Succession is something that ended, and what superseded it; both are ids.
 type Succession struct{ Ended, By string }
 
-// CheckChains returns a *FieldError if a chain of successors is a loop.
+// CheckChains returns *FieldError if a chain of successors is a loop.
 func CheckChains(list []Succession) error {
 	next, ends := map[string]string{}, map[string]bool{}
 	for _, l := range list {
@@ -71,5 +72,5 @@ type FieldError struct{ Field, Rule string }
 
 func (e *FieldError) Error() string { return e.Field + ": " + e.Rule }
 
-// Unwrap makes it an ErrInvalid.
+// Unwrap returns ErrInvalid.
 func (e *FieldError) Unwrap() error { return ErrInvalid }

@@ -1,11 +1,11 @@
 // Package backup writes everything in a database to one file, and restores it into an empty database.
 //
-// A file is a tar archive, compressed with zstd, of header.json, the rows of each table in tables/NAME/000001.copy and
-// the following, and manifest.json. The rows of a table are what COPY writes as text, in the order of the primary key,
-// cut into pieces of at most 4 MiB; its checksum is the SHA-256 of its pieces, joined. The last 40 bytes are a frame
-// that zstd skips, with the SHA-256 of all bytes before it.
+// A file is a tar archive, compressed with zstd. It contains header.json, then the rows of each table in
+// tables/NAME/000001.copy and the following pieces, then manifest.json. The rows of a table are COPY's text format, in
+// the order of the primary key, cut into pieces of at most 4 MiB. A table's checksum is the SHA-256 of its joined
+// pieces. The last 40 bytes of the file are a frame that zstd skips; it holds the SHA-256 of all bytes before it.
 //
-// Each file uses those that are named before it: checksum.go is the end of a backup, backup.go writes one, verify.go
+// Each file uses only the files named before it: checksum.go is the end of a backup, backup.go writes one, verify.go
 // checks one, and restore.go loads one.
 package backup
 
@@ -30,25 +30,25 @@ import (
 	"github.com/loci-memory/loci/db/migrations"
 )
 
-// Format is the version of the files that this program writes and reads.
+// Format is the version of the file format.
 const Format = 1
 
-// Header is the beginning of a file.
+// Header is the first entry of a file.
 type Header struct {
 	Format int       `json:"format"`
-	Loci   string    `json:"loci"`   // the version of the program that wrote it
-	Schema db.Schema `json:"schema"` // of the database
+	Loci   string    `json:"loci"`   // version of the program that wrote the file
+	Schema db.Schema `json:"schema"` // schema of the database
 	MadeAt time.Time `json:"made_at"`
 }
 
-// Manifest is the end of a file, which says what it has.
+// Manifest is the last entry of a file. It lists the content.
 type Manifest struct {
 	Header
 	Tables    []Table          `json:"tables"`
-	Sequences map[string]int64 `json:"sequences"` // the last numbers
+	Sequences map[string]int64 `json:"sequences"` // sequence → last number
 }
 
-// Table is a table of a file.
+// Table describes one table in a file.
 type Table struct {
 	Name    string   `json:"table"`
 	Columns []string `json:"columns"`
@@ -57,20 +57,20 @@ type Table struct {
 	SHA256  string   `json:"sha256"`
 }
 
-// notCarried are the tables that a migration fills, and those of servers that run.
+// notCarried are the tables that a backup leaves out: migrations fill some of them, and running servers the others.
 var notCarried = []string{"schema_migrations", "river_migration", "river_leader", "river_notification", "river_queue",
 	"room_checks", "probes", "console_sessions"}
 
 const pieceBytes = 4 << 20
 
-// The names of a file's entries.
+// The names of entries in a file.
 const (
 	headerName   = "header.json"
 	manifestName = "manifest.json"
 )
 
-// Write writes all of a database, in one state of it, whatever servers write meanwhile. From time to time it calls
-// progress, unless it is nil, with a table and the bytes of it that are written.
+// Write writes a whole database as it is at one moment, even if servers write meanwhile. Now and then it calls
+// progress, which may be nil, with a table and how many of its bytes are written.
 func Write(ctx context.Context, conn *pgx.Conn, to io.Writer, version string, progress func(table string, bytes int64),
 ) (m Manifest, err error) {
 	err = db.Tx(ctx, conn, func(tx pgx.Tx) error {
@@ -134,7 +134,7 @@ func write(ctx context.Context, tx pgx.Tx, to io.Writer, version string, progres
 	return m, err
 }
 
-// settle sets how values are written as texts.
+// settle makes the session write values as text in a fixed format.
 func settle(ctx context.Context, d db.DB) error {
 	_, err := d.Exec(ctx, `
 		SELECT set_config('TimeZone', 'UTC', true), set_config('DateStyle', 'ISO', true),
@@ -160,7 +160,8 @@ func put(archive *tar.Writer, name string, bytes []byte) error {
 	return err
 }
 
-// tables lists Loci's tables of the database that a file carries, with their columns. An operator's own are left alone.
+// tables lists the tables of Loci that a backup carries, with their columns. It leaves out tables that the operator
+// made.
 func tables(ctx context.Context, tx pgx.Tx) (list []Table, err error) {
 	type row struct {
 		Name    string   `db:"name"`
@@ -179,7 +180,7 @@ func tables(ctx context.Context, tx pgx.Tx) (list []Table, err error) {
 	return list, err
 }
 
-// sequences returns the last numbers of the sequences that have given some.
+// sequences maps each sequence that has been used to its last number.
 func sequences(ctx context.Context, tx pgx.Tx) (map[string]int64, error) {
 	type row struct {
 		Name string `db:"name"`
@@ -196,7 +197,7 @@ func sequences(ctx context.Context, tx pgx.Tx) (map[string]int64, error) {
 	return last, err
 }
 
-// copyOut writes the rows of a table, in the order of its primary key, and returns their number.
+// copyOut writes the rows of a table in the order of the primary key. It returns their number.
 func copyOut(ctx context.Context, tx pgx.Tx, t Table, to io.Writer) (int64, error) {
 	key, err := db.All[string](ctx, tx, `
 		SELECT a.attname::text
@@ -216,7 +217,7 @@ func copyOut(ctx context.Context, tx pgx.Tx, t Table, to io.Writer) (int64, erro
 	return tag.RowsAffected(), err
 }
 
-// quoted returns names as SQL writes them.
+// quoted returns names quoted for SQL, separated by commas.
 func quoted(names ...string) string {
 	all := make([]string, len(names))
 	for i, n := range names {
@@ -225,7 +226,7 @@ func quoted(names ...string) string {
 	return strings.Join(all, ", ")
 }
 
-// pieces writes the rows of a table to an archive.
+// pieces writes the rows of a table into an archive, piece by piece.
 type pieces struct {
 	archive  *tar.Writer
 	table    string

@@ -35,7 +35,7 @@ func exec(t *testing.T, conn *pgx.Conn, sql string) {
 	}
 }
 
-// fill stores rows with values of many types in some tables, of two organizations.
+// fill stores rows with values of many types, of two organizations.
 const fill = `
 	INSERT INTO organizations (name) VALUES (E'b\t\\N \u00fc');
 	INSERT INTO agents (org, name, agent_type, system, tags)
@@ -65,8 +65,8 @@ type filled struct {
 	empty    *pgx.Conn
 }
 
-// What a backup has of a database and how it comes into another, one after the other on two that no other test uses: a
-// backup is of all organizations.
+// The parts of this test run one after the other, on two databases that no other test uses, because a backup contains
+// all organizations.
 func TestABackup(t *testing.T) {
 	t.Parallel()
 	f := &filled{url: dbtest.OwnerURL(t), empty: dial(t, dbtest.OwnerURL(t))}
@@ -84,20 +84,20 @@ func TestABackup(t *testing.T) {
 	t.Run("it is of one state", f.isOfOneState)
 }
 
-// Each table of a migrated database is carried, or known not to be.
+// Each table of a migrated database is in the backup, or listed as left out.
 func (f *filled) carriesAllTables(t *testing.T) {
 	carried := append(slices.Clone(backup.NotCarried), "of_the_operator")
 	for _, table := range f.manifest.Tables {
 		carried = append(carried, table.Name)
 	}
-	has, err := db.All[string](t.Context(), f.conn, `SELECT relname::text FROM pg_class
+	missing, err := db.All[string](t.Context(), f.conn, `SELECT relname::text FROM pg_class
 		WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND relname <> ALL ($1)`, carried)
-	if err != nil || len(has) > 0 {
-		t.Errorf("%q are not carried (%v)", has, err)
+	if err != nil || len(missing) > 0 {
+		t.Errorf("%q are not carried (%v)", missing, err)
 	}
 }
 
-// A backup is restored into an empty database, whose backup then is the same, and which goes on counting.
+// A backup of a restored database equals the first backup. The restored database goes on counting its keys.
 func (f *filled) restoredDatabaseIsTheSame(t *testing.T) {
 	if _, err := backup.Restore(t.Context(), f.empty, bytes.NewReader(f.file), nil); err != nil {
 		t.Fatal(err)
@@ -124,20 +124,20 @@ func (f *filled) restoredDatabaseIsTheSame(t *testing.T) {
 	}
 }
 
-// A file that is cut at any place, or of which any bit is another, is refused, and nothing is written.
+// If a file is cut anywhere, or any bit is changed, it is refused, and nothing is written.
 func (f *filled) damagedFilesAreRefused(t *testing.T) {
 	file := f.file
 	if _, err := backup.Verify(bytes.NewReader(file), nil); err != nil {
 		t.Fatal(err)
 	}
 	for n := range 40 {
-		at := len(file) * n / 40
+		position := len(file) * n / 40
 		altered := bytes.Clone(file)
-		altered[at] ^= 0x10
-		for name, bad := range map[string][]byte{"cut": file[:at], "altered": altered} {
+		altered[position] ^= 0x10
+		for name, bad := range map[string][]byte{"cut": file[:position], "altered": altered} {
 			_, err := backup.Verify(bytes.NewReader(bad), nil)
 			if !errors.Is(err, db.ErrInvalid) {
-				t.Errorf("a file that is %s at byte %d of %d: %v", name, at, len(file), err)
+				t.Errorf("a file that is %s at byte %d of %d: %v", name, position, len(file), err)
 			}
 		}
 	}
@@ -152,7 +152,7 @@ func (f *filled) damagedFilesAreRefused(t *testing.T) {
 	}
 }
 
-// A backup is of one state of the database, while others write to it.
+// A backup shows one state of the database, even while others write to it.
 func (f *filled) isOfOneState(t *testing.T) {
 	writer := dial(t, f.url)
 	wrote := false

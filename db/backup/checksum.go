@@ -8,20 +8,21 @@ import (
 	"io"
 )
 
-// checksumBytes are the bytes of the end of a file.
+// checksumBytes is the length of a file's last frame.
 const checksumBytes = 8 + sha256.Size
 
-// checksumOf returns the end of a file: a frame that zstd skips, of the sum of all bytes before it.
+// checksumOf returns the last frame of a file, which zstd skips. It holds sum, the checksum of all bytes before the
+// frame.
 func checksumOf(sum hash.Hash) []byte {
 	return append([]byte{0x50, 0x2a, 0x4d, 0x18, sha256.Size, 0, 0, 0}, sum.Sum(nil)...)
 }
 
-// summed reads a file without its end, and sums the bytes.
+// summed reads a file except its last frame, and sums the bytes.
 type summed struct {
 	from io.Reader
 	sum  hash.Hash
-	held []byte // read, and not returned
-	end  bool   // of the file
+	held []byte // bytes read but not yet returned
+	end  bool   // the file was read to its end
 }
 
 func newSummed(from io.Reader) *summed { return &summed{from: from, sum: sha256.New()} }
@@ -46,5 +47,5 @@ func (s *summed) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// whole reports whether the file, which is read to its end, ends with the sum of its bytes.
+// whole reports whether the file was read to its end, and its last frame holds the sum of the bytes before.
 func (s *summed) whole() bool { return s.end && bytes.Equal(s.held, checksumOf(s.sum)) }

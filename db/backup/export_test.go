@@ -1,4 +1,4 @@
 package backup
 
-// NotCarried are notCarried.
+// NotCarried exports notCarried.
 var NotCarried = notCarried

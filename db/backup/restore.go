@@ -13,10 +13,10 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Restore verifies a file, and then loads it into a database that has the schema and no rows, as the owner of the
-// schema. All of it is loaded, or nothing: before it ends, the checksums of the tables are those of the file. Errors:
-// ErrInvalid for a file that is no whole backup, or of another schema than the database's, and ErrConflict for a
-// database that has rows, or on which a server is at work.
+// Restore verifies a file and then loads it, as the owner of the schema, into a database with the schema and no rows.
+// It loads everything or nothing; before it commits, it checks that the tables have the file's checksums. ErrInvalid if
+// the file is not a whole backup, or has another schema than the database; ErrConflict if the database has rows, or a
+// server works on it.
 func Restore(ctx context.Context, conn *pgx.Conn, from io.ReadSeeker, progress func(table string, bytes int64)) (
 	m Manifest, err error) {
 	if m, err = Verify(from, progress); err != nil {
@@ -52,7 +52,7 @@ func Restore(ctx context.Context, conn *pgx.Conn, from io.ReadSeeker, progress f
 	return m, err
 }
 
-// checkSchema returns ErrInvalid unless the database has the schema of the file.
+// checkSchema returns ErrInvalid unless the file has the database's schema.
 func (m Manifest) checkSchema(ctx context.Context, conn *pgx.Conn) error {
 	has, err := db.SchemaOf(ctx, conn)
 	if err != nil {
@@ -61,7 +61,7 @@ func (m Manifest) checkSchema(ctx context.Context, conn *pgx.Conn) error {
 	return m.fits(has, "the database has")
 }
 
-// CheckProgram returns ErrInvalid unless the file has the schema that this program makes, and so may be restored by it.
+// CheckProgram returns ErrInvalid unless the file has the schema of this program.
 func (h Header) CheckProgram() error {
 	makes, err := db.ProgramSchema()
 	if err != nil {
@@ -70,7 +70,8 @@ func (h Header) CheckProgram() error {
 	return h.fits(makes, "this program makes")
 }
 
-// fits returns ErrInvalid unless the file has the given schema. has begins the sentence about it: "the database has".
+// fits returns ErrInvalid unless the file has the given schema. has introduces that schema in the error: "the database
+// has".
 func (h Header) fits(schema db.Schema, has string) error {
 	if schema == h.Schema {
 		return nil
@@ -79,7 +80,7 @@ func (h Header) fits(schema db.Schema, has string) error {
 		"into a new database, and then start this one, which upgrades it", h.Loci, h.Schema.Version, has, schema.Version)
 }
 
-// loading is a restore in its transaction.
+// loading is a restore inside its transaction.
 type loading struct {
 	tx       pgx.Tx
 	file     *file
@@ -89,24 +90,24 @@ type loading struct {
 	keys []foreignKey
 }
 
-// foreignKey is a constraint that is dropped while rows are loaded, which come in any order.
+// foreignKey is a constraint that is dropped while rows are loaded, because they come in any order.
 type foreignKey struct {
 	Table      string `db:"table"`
 	Name       string `db:"name"`
 	Definition string `db:"definition"`
 }
 
-// prepare checks that the database is empty, and makes it ready for rows in any order.
+// prepare checks that the database is empty, and lets it accept rows in any order.
 func (l *loading) prepare(ctx context.Context) error {
 	if err := settle(ctx, l.tx); err != nil {
 		return err
 	}
-	has, err := tables(ctx, l.tx)
+	existing, err := tables(ctx, l.tx)
 	if err != nil {
 		return err
 	}
-	for _, t := range has {
-		i := slices.IndexFunc(l.manifest.Tables, func(of Table) bool { return of.Name == t.Name })
+	for _, t := range existing {
+		i := slices.IndexFunc(l.manifest.Tables, func(listed Table) bool { return listed.Name == t.Name })
 		if i < 0 || !slices.Equal(l.manifest.Tables[i].Columns, t.Columns) {
 			return db.Invalid("the backup has other columns of %s than the database", t.Name)
 		}
@@ -117,8 +118,8 @@ func (l *loading) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	if len(has) != len(l.manifest.Tables) {
-		return db.Invalid("the backup has %d tables, and the database %d", len(l.manifest.Tables), len(has))
+	if len(existing) != len(l.manifest.Tables) {
+		return db.Invalid("the backup has %d tables, and the database %d", len(l.manifest.Tables), len(existing))
 	}
 	l.keys, err = db.All[foreignKey](ctx, l.tx, `
 		SELECT conrelid::regclass::text AS table, conname::text AS name, pg_get_constraintdef(oid) AS definition
@@ -137,7 +138,7 @@ func (l *loading) prepare(ctx context.Context) error {
 	return err
 }
 
-// checkEmpty returns ErrConflict if a table has rows, other than the organization that migrations make.
+// checkEmpty returns ErrConflict if a table has rows. It accepts the one organization that migrations create.
 func (l *loading) checkEmpty(ctx context.Context, table string) error {
 	most := 0
 	if table == "organizations" {
@@ -152,7 +153,7 @@ func (l *loading) checkEmpty(ctx context.Context, table string) error {
 
 func (l *loading) load(ctx context.Context) error {
 	for t := l.file.table(); t != ""; t = l.file.table() {
-		i := slices.IndexFunc(l.manifest.Tables, func(of Table) bool { return of.Name == t })
+		i := slices.IndexFunc(l.manifest.Tables, func(listed Table) bool { return listed.Name == t })
 		_, err := l.tx.Conn().PgConn().CopyFrom(ctx, &rows{file: l.file, table: t},
 			fmt.Sprintf(`COPY %s (%s) FROM STDIN`, quoted(t), quoted(l.manifest.Tables[i].Columns...)))
 		if err != nil {
@@ -165,7 +166,7 @@ func (l *loading) load(ctx context.Context) error {
 	return nil
 }
 
-// finish restores the constraints, the triggers and the sequences.
+// finish restores constraints, triggers and sequences.
 func (l *loading) finish(ctx context.Context) error {
 	for _, k := range l.keys {
 		_, err := l.tx.Exec(ctx, fmt.Sprintf(`ALTER TABLE %s ADD CONSTRAINT %s %s`, k.Table, quoted(k.Name), k.Definition))
@@ -186,7 +187,7 @@ func (l *loading) finish(ctx context.Context) error {
 	return nil
 }
 
-// compare returns an error unless the tables have the checksums of the file.
+// compare returns an error unless the tables have the file's checksums.
 func (l *loading) compare(ctx context.Context) error {
 	for _, t := range l.manifest.Tables {
 		sum := sha256.New()

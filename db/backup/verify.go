@@ -14,13 +14,13 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// damaged is the error of a file that is not as Write wrote it.
+// damaged returns the ErrInvalid of a file that is not as Write wrote it.
 func damaged(format string, args ...any) error {
 	return db.Invalid("the file is no whole backup of Loci: "+format+". Nothing was read from it; use another copy",
 		args...)
 }
 
-// maxEntryBytes bounds the entries that are read as a whole.
+// maxEntryBytes is the size limit of an entry that is read into memory.
 const maxEntryBytes = 16 << 20
 
 // file is a backup that is being read.
@@ -28,18 +28,18 @@ type file struct {
 	archive *tar.Reader
 	packed  *zstd.Decoder
 	summed  *summed
-	next    *tar.Header // nil at the end
+	next    *tar.Header // the next entry; nil at the end
 	Header
 }
 
-// open reads the beginning of a file. ErrInvalid if it is no backup, or one of another format.
+// open reads the beginning of a file. ErrInvalid if the file is not a backup, or has another format.
 func open(from io.Reader) (*file, error) {
-	in := newSummed(from)
-	packed, err := zstd.NewReader(in, zstd.WithDecoderMaxMemory(256<<20), zstd.WithDecoderConcurrency(1))
+	input := newSummed(from)
+	packed, err := zstd.NewReader(input, zstd.WithDecoderMaxMemory(256<<20), zstd.WithDecoderConcurrency(1))
 	if err != nil {
 		return nil, damaged("%v", err)
 	}
-	f := &file{archive: tar.NewReader(packed), packed: packed, summed: in}
+	f := &file{archive: tar.NewReader(packed), packed: packed, summed: input}
 	if err := f.advance(); err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func open(from io.Reader) (*file, error) {
 
 func (f *file) close() { f.packed.Close() }
 
-// advance goes to the next entry.
+// advance moves to the next entry.
 func (f *file) advance() (err error) {
 	if f.next, err = f.archive.Next(); errors.Is(err, io.EOF) {
 		f.next, err = nil, nil
@@ -72,7 +72,7 @@ func (f *file) advance() (err error) {
 	return nil
 }
 
-// decode reads the entry as JSON, and goes to the next one.
+// decode reads the current entry as JSON, and moves to the next one.
 func (f *file) decode(into any) error {
 	text, err := io.ReadAll(f.archive)
 	if err != nil {
@@ -84,15 +84,15 @@ func (f *file) decode(into any) error {
 	return f.advance()
 }
 
-// rows reads the rows of a table, from its first piece to its last.
+// rows reads the rows of one table, from its first piece to its last.
 type rows struct {
 	*file
 	table  string
 	number int
-	left   int64 // of the piece
+	left   int64 // bytes left in the current piece
 }
 
-// table returns the name of the table whose piece is next; empty if it is none.
+// table returns the table of the current entry. It is empty if the entry is not a piece of a table.
 func (f *file) table() string {
 	if f.next == nil {
 		return ""
@@ -135,7 +135,8 @@ func (r *rows) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// Verify reads a file to its end and returns its manifest. ErrInvalid if it is cut or altered, or no backup.
+// Verify reads a file to its end and returns its manifest. ErrInvalid if the file is not a backup, or was cut or
+// altered.
 func Verify(from io.Reader, progress func(table string, bytes int64)) (m Manifest, err error) {
 	f, err := open(from)
 	if err != nil {
@@ -166,7 +167,7 @@ func Verify(from io.Reader, progress func(table string, bytes int64)) (m Manifes
 	if f.next != nil {
 		return m, damaged("it has %q after its manifest", db.Short(f.next.Name))
 	}
-	if _, err := io.Copy(io.Discard, f.packed); err != nil { // the checksum of the compressed stream comes last
+	if _, err := io.Copy(io.Discard, f.packed); err != nil { // the checksum of the compressed stream is at its end
 		return m, damaged("%v", err)
 	}
 	if _, err := io.Copy(io.Discard, f.summed); err != nil {
@@ -178,7 +179,7 @@ func Verify(from io.Reader, progress func(table string, bytes int64)) (m Manifes
 	return m, m.check(f.Header, found)
 }
 
-// check compares a manifest with what was found in its file.
+// check compares a manifest with the tables that were found in its file.
 func (m Manifest) check(h Header, found map[string]Table) error {
 	if m.Header != h {
 		return damaged("its beginning and its end are of two backups")

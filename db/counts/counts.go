@@ -1,4 +1,4 @@
-// Package counts counts what a database holds and what waits in it, over all organizations, for metrics.
+// Package counts counts, for metrics, what a database holds and how much work waits in it, over all organizations.
 package counts
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Count is one number of the database.
+// Count is one number about the database.
 type Count struct {
 	Of    string  `db:"of"`
 	Name  string  `db:"name"`
@@ -15,12 +15,13 @@ type Count struct {
 	Value float64 `db:"value"`
 }
 
-// All returns the numbers of a database.
+// All returns all numbers about a database.
 func All(ctx context.Context, d db.DB) ([]Count, error) { return db.All[Count](ctx, d, numbers) }
 
-// numbers counts jobs, files and texts that wait.
+// numbers counts waiting jobs, files and texts.
 //
-// A file's job is scheduled in the virtual time of its queue, which is years ago: it waits since it was made.
+// A file's job is scheduled in the virtual time of its queue, which is years ago. Such a job counts as waiting since it
+// was created.
 const numbers = `
 	SELECT 'job' AS of, queue AS name, state::text AS state, count(*)::double precision AS value
 	FROM river_job WHERE state <> 'completed' GROUP BY queue, state

@@ -13,12 +13,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// counters are those of the tests' pools, by *pgxpool.Pool.
+// counters maps the *pgxpool.Pool of a test to its counter.
 var counters sync.Map
 
-// Sent returns the statements that the product sends on a test's pool while fn runs, COPY and the ends of transactions
-// among them. Those of River's own loops, of tests, of connections that begin and of renewals, whose number depends on
-// the time that fn takes, are left out.
+// Sent returns the statements that the product sends through a test's pool while fn runs, including COPY and the ends
+// of transactions. It leaves out statements of tests, of River's own loops and of new connections. It also leaves out
+// renewals of leases, because their number depends on how long fn takes.
 func Sent(t testing.TB, pool *pgxpool.Pool, fn func()) []string {
 	t.Helper()
 	found, ok := counters.Load(pool)
@@ -44,7 +44,7 @@ func AtMost(t testing.TB, n int, what string, sent []string) {
 	t.Errorf("%s sends %d statements, want at most %d:%s", what, len(sent), n, list.String())
 }
 
-// counter is a tracer that keeps the statements of the product while it is started.
+// counter is a tracer that records the product's statements between start and stop.
 type counter struct {
 	mu      sync.Mutex
 	started bool
@@ -72,7 +72,7 @@ func (c *counter) add(sql string) {
 	}
 }
 
-// ofProduct reports whether a function of the product, and not of a renewal, is among those that run a statement.
+// ofProduct reports whether the running statement comes from a function of the product, and not from a renewal.
 func ofProduct() bool {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
@@ -94,7 +94,7 @@ func ofProduct() bool {
 	return product
 }
 
-// renewal matches the goroutines that renew what a server holds at intervals.
+// renewal matches goroutines that renew a lease or a claim at intervals.
 var renewal = regexp.MustCompile(`compaction/store\.\(\*Store\)\.keepClaim\.func`)
 
 // TraceQueryStart implements pgx.QueryTracer.

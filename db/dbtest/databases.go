@@ -7,9 +7,9 @@ import (
 	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
-// databases lists the tests of make test that have a database of their own, each with the reason. All others take an
-// organization of the database that their program shares. CONTRIBUTING.md has the list, too. What runs only at the long
-// scale is not listed.
+// databases lists the tests of make test that have a database of their own, each with the reason. All other tests use
+// an organization in the database that their test program shares. CONTRIBUTING.md has the same list. Tests that run
+// only at the long scale are not listed.
 var databases = map[string]string{ // #nosec G101 -- they are no secrets
 	// archival
 	"TestQueueOfPassages":       "the queue of vectors looks for owners in all organizations",
@@ -67,7 +67,7 @@ var databases = map[string]string{ // #nosec G101 -- they are no secrets
 	"TestQueueOfMemoryFiles": "the queue of vectors looks for owners in all organizations",
 }
 
-// checkListed fails a test of make test that may not have a database of its own.
+// checkListed fails a test of make test that has a database of its own and is not in the list.
 func checkListed(t testing.TB) {
 	t.Helper()
 	name, _, _ := strings.Cut(t.Name(), "/")

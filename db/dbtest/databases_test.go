@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// CONTRIBUTING.md lists the tests that have a database of their own, with the reasons, and each of them exists.
+// CONTRIBUTING.md lists the tests that have a database of their own, with the same reasons, and each of these tests
+// exists.
 func TestDatabasesAreListed(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/CONTRIBUTING.md")

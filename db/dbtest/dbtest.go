@@ -1,11 +1,11 @@
-// Package dbtest gives tests a Postgres: each test an organization of its own in a database that the tests of its
-// program share, or, where a test is about more than one organization, a database of its own.
+// Package dbtest gives tests a Postgres. A test gets an organization of its own in a database that the tests of its
+// program share. A test about more than one organization gets a database of its own.
 //
-// Each file uses those that are named before it:
+// Each file uses only the files named before it:
 //   - tests and their program: databases.go forget.go program.go
 //   - Postgres, its databases, their organizations, and the statements on them: start.go schema.go statements.go org.go
 //     count.go dbtest.go
-//   - what tests look at or wait for: plans.go waiters.go
+//   - what tests inspect or wait for: plans.go waiters.go
 package dbtest
 
 import (
@@ -30,7 +30,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// shared is the Postgres of a test program.
+// shared is the Postgres of this test program.
 var shared = struct {
 	once sync.Once
 	server
@@ -38,22 +38,22 @@ var shared = struct {
 	count atomic.Int64
 }{}
 
-// server is a Postgres that tests may fill: the URL of a database on it whose user may create databases, and how to end
-// it.
+// server is a Postgres that tests may fill. url names a database on it, with a user who may create databases. stop ends
+// the server.
 type server struct {
 	url  string
 	kind string // where it comes from, as a phrase
 	stop func() error
 }
 
-// memoryLimit is how much memory a package's tests use before garbage is collected more often, in bytes. It is three
+// memoryLimit is how many bytes of memory a package's tests use before garbage is collected more often. It is three
 // times what ./server keeps alive, so that collecting takes little time.
 const memoryLimit = 450 << 20
 
-// Main runs a package's tests, ends their Postgres, and exits. TestMain calls it.
+// Main runs a package's tests, stops their Postgres, and exits. TestMain calls it.
 func Main(m *testing.M) {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400) // the default spends a fifth of the processor time of ./server on small heaps
+		debug.SetGCPercent(400) // with the default, a fifth of ./server's CPU time goes to collecting small heaps
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit)
@@ -78,14 +78,14 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// New returns a pool on a fresh database, which goes with the test. Its role may do what a server does, and owns
-// nothing: see Owner. Without any Postgres the test fails: see start for where one comes from.
+// New returns a pool on a new database, which is dropped at the end of the test. The pool's role has the rights of a
+// server and owns nothing; Owner returns the owner. Without a Postgres the test fails; start says where one comes from.
 func New(t testing.TB) *pgxpool.Pool {
 	t.Helper()
 	return connect(t, URL(t))
 }
 
-// Owner returns a pool on the database of another pool, as the role that owns it, a superuser.
+// Owner returns a pool on the database of another pool, as the owning role, a superuser.
 func Owner(t testing.TB, pool *pgxpool.Pool) *pgxpool.Pool {
 	t.Helper()
 	return connect(t, on(shared.url, pool.Config().ConnConfig.Database))
@@ -106,7 +106,8 @@ func connect(t testing.TB, url string) *pgxpool.Pool {
 	return pool
 }
 
-// closeSoon closes a pool. A test that keeps a connection of it fails, and holds back no other.
+// closeSoon closes a pool. If a test has kept one of its connections, the test fails after 10 seconds instead of
+// waiting for ever.
 func closeSoon(t testing.TB, pool *pgxpool.Pool) {
 	closed := make(chan struct{})
 	go func() {
@@ -120,20 +121,21 @@ func closeSoon(t testing.TB, pool *pgxpool.Pool) {
 	}
 }
 
-// URL returns the URL of a fresh database at the current schema, dropped at the end of the test, as the role that
-// serves.
+// URL returns the URL of a new database at the current schema, for the role that serves. The database is dropped at the
+// end of the test.
 func URL(t testing.TB) string {
 	t.Helper()
 	return Serving(OwnerURL(t))
 }
 
-// OwnerURL returns the URL of a fresh database at the current schema, dropped at the end of the test, as a superuser.
+// OwnerURL returns the URL of a new database at the current schema, for a superuser. The database is dropped at the end
+// of the test.
 func OwnerURL(t testing.TB) string {
 	t.Helper()
 	return create(t, template)
 }
 
-// Postgres returns where the tests' Postgres comes from, as a phrase: "a container of …", "a private Postgres", ….
+// Postgres says where the tests' Postgres comes from: "a container of …", "a private Postgres", ….
 func Postgres(t testing.TB) string {
 	t.Helper()
 	if err := begin(); err != nil {
@@ -142,13 +144,15 @@ func Postgres(t testing.TB) string {
 	return shared.kind
 }
 
-// EmptyURL returns the URL of a fresh database without a schema, dropped at the end of the test, as a superuser.
+// EmptyURL returns the URL of a new database without a schema, for a superuser. The database is dropped at the end of
+// the test.
 func EmptyURL(t testing.TB) string {
 	t.Helper()
 	return create(t, empty)
 }
 
-// source names the database that a new one is a copy of. A template may have to be made on the server of conn first.
+// source names the database that a new one is copied from. It may have to create that template first, on the server of
+// conn.
 type source func(ctx context.Context, conn *pgx.Conn, serverURL string) (database string, err error)
 
 func empty(context.Context, *pgx.Conn, string) (string, error) { return "template0", nil }
@@ -178,12 +182,12 @@ func begin() error {
 	return nil
 }
 
-// copyOf creates a database and returns its name.
+// copyOf creates a database as a copy, and returns its name.
 func copyOf(from source) (name string, err error) {
 	if err := begin(); err != nil {
 		return "", err
 	}
-	// The random number tells it from the database that a killed test of the same process id left.
+	// The random number avoids the name of a database that a killed test with the same process id left.
 	name = fmt.Sprintf("loci_test_%d_%d_%08x", os.Getpid(), shared.count.Add(1), rand.Uint32()) // #nosec G404
 	err = admin(shared.url, func(ctx context.Context, conn *pgx.Conn) error {
 		original, err := from(ctx, conn, shared.url)
@@ -206,8 +210,8 @@ func drop(database string) error {
 	})
 }
 
-// copying is how Postgres copies a template. Since version 15 it writes all of it into its log, unless told to copy the
-// files, which takes a fifth of the processor time.
+// copying is the option with which Postgres copies a template. Since version 15, Postgres writes the whole copy into
+// its log unless it is told to copy the files, which takes a fifth of the CPU time.
 func copying(conn *pgx.Conn) string {
 	version := conn.PgConn().ParameterStatus("server_version")
 	if major, err := strconv.Atoi(leadingDigits(version)); err != nil || major < 15 {
@@ -220,7 +224,8 @@ func leadingDigits(text string) string {
 	return text[:len(text)-len(strings.TrimLeft(text, "0123456789"))]
 }
 
-// template returns the database that the others are copies of, made once for each schema, whoever comes first.
+// template returns the database from which the others are copied. It is created once per schema, by whoever comes
+// first.
 func template(ctx context.Context, conn *pgx.Conn, serverURL string) (string, error) {
 	schema, err := fingerprint()
 	if err != nil {
@@ -254,7 +259,7 @@ func hasDatabase(ctx context.Context, conn *pgx.Conn, name string) (exists bool,
 	return exists, err
 }
 
-// admin runs fn on a connection to the server's own database, and releases the connection with all its locks.
+// admin runs fn on a connection to the server's own database, then closes the connection and thereby frees its locks.
 func admin(url string, fn func(context.Context, *pgx.Conn) error) error {
 	ctx := context.Background()
 	conn, err := pgx.Connect(ctx, url)
@@ -264,14 +269,14 @@ func admin(url string, fn func(context.Context, *pgx.Conn) error) error {
 	return errors.Join(fn(ctx, conn), conn.Close(ctx))
 }
 
-// serving is the role that serves, with its password. Each server of Postgres has one.
+// serving is the name and password of the role that serves. Each Postgres server has one.
 const serving = "loci_test_server"
 
-// Serving returns the URL of a database as a role that owns nothing and is no superuser. db.Migrate makes the role, and
-// gives it its rights.
+// Serving returns the URL of a database for a role that owns nothing and is no superuser. db.Migrate creates the role
+// and gives it its rights.
 func Serving(owner string) string { return As(owner, serving) }
 
-// As returns a URL with another role, whose password is its name.
+// As returns the URL for another role. The role's password is its name.
 func As(database, role string) string {
 	u, err := url.Parse(database)
 	if err != nil {
@@ -285,7 +290,7 @@ func As(database, role string) string {
 	return u.String()
 }
 
-// on returns the server's URL with another database.
+// on returns the server's URL for another database.
 func on(server, database string) string {
 	u, err := url.Parse(server)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// It says what the tests of this machine run on, and fails where a Docker engine answers and they do not use it.
+// This test logs on which Postgres the tests of this machine run. It fails if a Docker engine answers but the tests do
+// not use it.
 func TestPostgresOfTheTests(t *testing.T) {
 	pool, _ := dbtest.Org(t)
 	var version string
@@ -26,7 +27,7 @@ func TestPostgresOfTheTests(t *testing.T) {
 	}
 }
 
-// dockerAnswers reports whether testcontainers finds a Docker engine. It panics where it finds no way to one.
+// dockerAnswers reports whether testcontainers finds a Docker engine. testcontainers panics if it cannot reach one.
 func dockerAnswers(t *testing.T) (answers bool) {
 	defer func() {
 		if recover() != nil {

@@ -8,11 +8,11 @@ import (
 	"github.com/loci-memory/loci/db/dbtest"
 )
 
-// What a parallel test's cleanups hold is collected while other tests run.
+// Values held by a parallel test's cleanups are collected while other tests run.
 func TestCleanupsAreForgotten(t *testing.T) {
 	t.Parallel()
 	var held weak.Pointer[[]byte]
-	t.Cleanup(func() { // when the parallel test has ended, and before the program has
+	t.Cleanup(func() { // runs after the parallel test and before the program ends
 		runtime.GC()
 		if held.Value() != nil {
 			t.Error("what the cleanup of an ended test held is in memory")

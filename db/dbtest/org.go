@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// common is the database that the tests of a test program share, with one pool for all of them.
+// common is the database that the tests of a program share, with one pool for all.
 var common commonDatabase
 
 type commonDatabase struct {
@@ -25,19 +25,19 @@ type commonDatabase struct {
 	err  error
 }
 
-// commonConns is enough for every test that runs at the same time, and the goroutines of each.
+// commonConns is enough for all tests that run at the same time, and their goroutines.
 const commonConns = 64
 
-// Org returns a new organization, and the pool of the database that the tests of this program share. Other tests use
-// both the database and the pool at the same time: see Pool for a test that counts statements or breaks connections,
-// and New for one that reads or changes what belongs to no organization.
+// Org returns a new organization, and the pool of the database that this program's tests share. Other tests use the
+// database and the pool at the same time. A test that counts statements or breaks connections takes Pool instead. A
+// test of rows that belong to no organization takes New.
 func Org(t testing.TB) (*pgxpool.Pool, db.Org) {
 	t.Helper()
 	pool := common.open(t)
 	return pool, NewOrg(t, pool)
 }
 
-// NewOrg returns a new organization of a database.
+// NewOrg creates an organization in a database.
 func NewOrg(t testing.TB, d db.DB) db.Org {
 	t.Helper()
 	forget(t)
@@ -49,13 +49,13 @@ func NewOrg(t testing.TB, d db.DB) db.Org {
 	return org
 }
 
-// SharedURL returns the URL of the database that the tests of this program share, as the role that serves.
+// SharedURL returns the URL of the database that this program's tests share, for the role that serves.
 func SharedURL(t testing.TB) string {
 	t.Helper()
 	return Serving(on(shared.url, common.open(t).Config().ConnConfig.Database))
 }
 
-// Pool returns a pool of the test's own on the database that the tests of this program share.
+// Pool returns a pool that only this test uses, on the database that this program's tests share.
 func Pool(t testing.TB) *pgxpool.Pool {
 	t.Helper()
 	return connect(t, SharedURL(t))
@@ -76,17 +76,18 @@ func (c *commonDatabase) create() (*pgxpool.Pool, error) {
 		return nil, err
 	}
 	c.name = name
-	at := fmt.Sprintf("%s&pool_max_conns=%d", thrifty(Serving(on(shared.url, name))), commonConns)
-	return db.ConnectWith(context.Background(), at, db.Options{Tracer: multitracer.New(&statements)})
+	url := fmt.Sprintf("%s&pool_max_conns=%d", thrifty(Serving(on(shared.url, name))), commonConns)
+	return db.ConnectWith(context.Background(), url, db.Options{Tracer: multitracer.New(&statements)})
 }
 
-// thrifty is a URL with settings of a pool that soon closes the connections that nobody uses: each keeps 11 MB of
+// thrifty adds pool settings to a URL, so that the pool soon closes unused connections. Each connection takes 11 MB in
 // Postgres.
 func thrifty(database string) string {
 	return database + "&pool_max_conn_idle_time=60s&pool_health_check_period=2s"
 }
 
-// URLOf returns the URL of a pool's database without the settings that only pools know, for a program or a connection.
+// URLOf returns the URL of a pool's database without settings that only pools know. A program or a single connection
+// can use it.
 func URLOf(pool *pgxpool.Pool) string {
 	u, err := url.Parse(pool.Config().ConnString())
 	if err != nil {
@@ -98,7 +99,7 @@ func URLOf(pool *pgxpool.Pool) string {
 	return u.String()
 }
 
-// end closes the pool and drops the database. The database is not needed any more, so an error is only printed.
+// end closes the pool and drops the database. Nobody needs the database any more, so an error is only printed.
 func (c *commonDatabase) end() {
 	if c.pool != nil {
 		c.pool.Close()

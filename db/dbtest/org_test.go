@@ -23,7 +23,7 @@ func TestOrganizationsShareADatabase(t *testing.T) {
 	}
 }
 
-// What is made for the program outlives the test that makes it first.
+// Values made with Program outlive the test that first made them.
 func TestTheProgramOutlivesItsTests(t *testing.T) {
 	t.Parallel()
 	ended := false

@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Plans is a database that records how Postgres plans the queries that run on it. Give it to a store in place of the
-// pool.
+// Plans is a database that records how Postgres plans the queries that it runs. Tests give it to a store in place of
+// the pool.
 type Plans struct {
 	db.DB
 	t     testing.TB
@@ -22,7 +22,7 @@ type Plans struct {
 
 type plan struct{ sql, text string }
 
-// NewPlans returns a recorder on d.
+// NewPlans returns a recorder in front of d.
 func NewPlans(t testing.TB, d db.DB) *Plans { return &Plans{DB: d, t: t} }
 
 // Query implements db.DB.
@@ -31,7 +31,7 @@ func (p *Plans) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, e
 	return p.DB.Query(ctx, sql, args...)
 }
 
-// SendBatch implements db.DB. It plans the batch's queries under the settings that the batch makes.
+// SendBatch implements db.DB. It plans the queries of the batch under the settings that the batch makes.
 func (p *Plans) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	p.record(ctx, b.QueuedQueries...)
 	return p.DB.SendBatch(ctx, b)
@@ -61,7 +61,7 @@ func (p *Plans) record(ctx context.Context, queries ...*pgx.QueuedQuery) {
 	}
 }
 
-// Take returns the plans of the queries whose statement contains a text, and forgets all plans.
+// Take returns the plans of the queries that contain a text, and forgets all plans.
 func (p *Plans) Take(text string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,8 +75,8 @@ func (p *Plans) Take(text string) string {
 	return strings.Join(found, "\n\n")
 }
 
-// ReadByKeys fails the test unless the plans whose statements contain a text contain the given indexes or conditions of
-// indexes, and compare no rows with each other. It forgets all plans.
+// ReadByKeys checks the plans of the queries that contain a text, and forgets all plans. The plans must contain each of
+// uses (indexes or their conditions), and must not compare rows with each other.
 func (p *Plans) ReadByKeys(text string, uses ...string) {
 	p.t.Helper()
 	plan := p.Take(text)

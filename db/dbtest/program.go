@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// Program returns what stands for the whole test program where a function asks for a test: what is made for it lives
-// until all tests have run. An error of it fails the program, a fatal one panics.
+// Program returns a testing.TB that stands for the whole test program. Values made with it live until all tests have
+// run. Its Error fails the program, its Fatal panics.
 func Program() testing.TB { return &program }
 
 var program programTB
 
-// programTB implements the methods of testing.TB that helpers of tests call; any other panics.
+// programTB implements the methods of testing.TB that test helpers call. Any other method panics.
 type programTB struct {
 	testing.TB // nil
 
@@ -58,7 +58,7 @@ func (p *programTB) TempDir() string {
 	return dir
 }
 
-// end runs the cleanups, the latest first, and reports whether the program failed.
+// end runs the cleanups, latest first, and reports whether the program failed.
 func (p *programTB) end() (failed bool) {
 	for _, fn := range slices.Backward(p.cleanups) {
 		fn()

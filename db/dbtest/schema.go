@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/db/migrations"
 )
 
-// fingerprint returns a hash of the schema that db.Migrate brings a database to, and of the role that serves.
+// fingerprint returns a hash of the schema that db.Migrate creates, and of the role that serves.
 func fingerprint() (string, error) {
 	sum := sha256.New()
 	entries, err := migrations.Files.ReadDir(".")

@@ -12,20 +12,22 @@ import (
 	"syscall"
 )
 
-// The variables by which the programs of one run of go test find the Postgres that the command shared started for them.
-// They are read with syscall.Getenv, because go test caches no result of a program that reads a value of os.Getenv that
-// differs in each run.
+// With these variables the programs of one go test run find the Postgres that the command shared started. They are read
+// with syscall.Getenv: if a test program reads a variable with os.Getenv and its value differs in each run, go test
+// cannot cache the program's result.
 const (
 	sharedURL  = "LOCI_TEST_SHARED_URL"
 	sharedKind = "LOCI_TEST_SHARED_KIND"
 )
 
-// Environment returns the variables of programs whose tests use a Postgres; kind is where it comes from, as a phrase.
+// Environment returns the variables for programs with tests that use a Postgres. kind says where it comes from, as a
+// phrase.
 func Environment(url, kind string) []string {
 	return []string{sharedURL + "=" + url, sharedKind + "=" + kind}
 }
 
-// Given returns the Postgres that the environment names: the one of LOCI_TEST_DATABASE_URL, else that of Environment.
+// Given returns the Postgres that the environment names, in LOCI_TEST_DATABASE_URL or else in the variables of
+// Environment.
 func Given() (url, kind string, given bool) {
 	if url := os.Getenv("LOCI_TEST_DATABASE_URL"); url != "" {
 		return url, "the Postgres of LOCI_TEST_DATABASE_URL", true
@@ -35,9 +37,9 @@ func Given() (url, kind string, given bool) {
 	return url, kind, given
 }
 
-// start finds a Postgres for the tests of this program: the one that the environment names, else one that the command
-// shared starts for them alone. That command is a program of its own, so that not every test program contains what
-// starts containers.
+// start finds a Postgres for this program's tests: the one that the environment names, or else one that it starts with
+// the command shared for this program alone. The command is a separate program, so that test programs do not contain
+// the code that starts containers.
 func start() (server, error) {
 	if url, kind, given := Given(); given {
 		return server{url: url, kind: kind}, nil
@@ -46,8 +48,8 @@ func start() (server, error) {
 		"sh", "-c", `echo "$`+sharedURL+`"; echo "$`+sharedKind+`"; cat`))
 }
 
-// launch starts a command that writes the URL and the kind of a Postgres, and keeps it until its input ends: when the
-// server is stopped, and when this program is killed.
+// launch starts a command that prints the URL and the kind of a Postgres, and keeps the Postgres until its input ends.
+// The input ends when the server is stopped, or when this program is killed.
 func launch(cmd *exec.Cmd) (server, error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {

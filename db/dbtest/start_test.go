@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The Postgres is there until it is stopped, and its end is told to the command by the end of its input.
+// The Postgres runs until it is stopped. The end of the command's input tells the command to stop it.
 func TestAPostgresOfOneProgramIsKept(t *testing.T) {
 	t.Parallel()
 	s, err := launch(exec.CommandContext(t.Context(), "sh", "-c", "echo postgres:///loci; echo a private Postgres; cat"))

@@ -18,8 +18,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// acrossOrganizations are the functions whose statements may read rows of more than one organization, each with the
-// reason. Work that they find is done for each organization by itself.
+// acrossOrganizations lists the functions with statements that may read rows of more than one organization, each with
+// the reason. The work that they find is done for each organization separately.
 var acrossOrganizations = map[string]string{
 	"event.(*Poller[...]).poll":    "reads the heads of all followed agents, each named with its organization",
 	"grep.(*Searcher).UpdateIndex": "finds the folders whose text is to be indexed",
@@ -36,16 +36,16 @@ var acrossOrganizations = map[string]string{
 	"recall.(*Store).clear":        "deletes batches of the rows of deleted agents, and of texts that nothing names",
 }
 
-// statements are those that the product ran on the pools of the tests of this program.
+// statements collects the statements that the product ran on the pools of this program's tests.
 var statements collector
 
 // collector is a tracer that keeps each different statement of the product, with the function that ran it. It ignores
-// the statements of tests themselves.
+// statements of tests.
 type collector struct {
 	mu     sync.Mutex
 	seen   map[string]bool     // as the product wrote them
-	from   map[string]string   // caller by statement, in the form that Postgres gets
-	copied map[string][]string // columns by caller and table of COPY
+	from   map[string]string   // statement, as Postgres gets it → caller
+	copied map[string][]string // caller and table of a COPY → columns
 }
 
 // TraceQueryStart implements pgx.QueryTracer.
@@ -91,7 +91,7 @@ func (c *collector) TraceCopyFromEnd(context.Context, *pgx.Conn, pgx.TraceCopyFr
 
 var manipulates = regexp.MustCompile(`(?i)^\s*(SELECT|INSERT|UPDATE|DELETE|WITH|MERGE)\b`)
 
-// add adds a statement in the form that Postgres gets: with numbered parameters.
+// add records a statement in the form that Postgres gets, with numbered parameters.
 func (c *collector) add(ctx context.Context, conn *pgx.Conn, sql string, args []any) {
 	if c.has(sql) || !manipulates.MatchString(sql) {
 		return
@@ -126,8 +126,8 @@ func (c *collector) has(sql string) bool {
 	return c.seen[sql]
 }
 
-// caller returns the function that runs a statement, without the path of its package, and "" if that is a test's. The
-// helpers of package db run statements for others.
+// caller returns the function that runs a statement, without the path of its package. It returns "" if a test runs the
+// statement. The helpers of package db do not count, because they run statements for others.
 func caller() string {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
@@ -149,16 +149,16 @@ func caller() string {
 	return closure
 }
 
-// By the file, and by the function.
+// test and helper match files, literal matches functions.
 var (
 	test    = regexp.MustCompile(`_test\.go$|test/[^/]*\.go$`)
 	helper  = regexp.MustCompile(`/pgx/|/db/dbtest/[a-z]+\.go$|/db/(rows|page)\.go$|(^|/src/)(runtime|sync)/|/sync@`)
 	literal = regexp.MustCompile(`\.func\d|-range\d`)
 )
 
-// check returns an error that lists the statements that read rows of a tenant's table without pinning them to one
-// organization, by the plans of the statements: Postgres gives an equality with a parameter to each scan that follows
-// from it, through joins too.
+// check returns an error that lists the statements that read rows of a tenant's table for more than one organization.
+// It looks at the statements' plans: Postgres adds an equality with a parameter to each scan for which the equality
+// follows, even through joins.
 func (c *collector) check() error {
 	ctx := context.Background()
 	name, err := planning()
@@ -173,10 +173,10 @@ func (c *collector) check() error {
 	return errors.Join(c.unpinned(ctx, pool)...)
 }
 
-// planning returns the database without rows in which all programs plan their statements, made once for each schema.
+// planning returns the empty database in which all programs plan their statements. It is created once per schema.
 func planning() (name string, err error) {
 	err = admin(shared.url, func(ctx context.Context, conn *pgx.Conn) error {
-		original, err := template(ctx, conn, shared.url) // with its lock, so that one program makes the copy
+		original, err := template(ctx, conn, shared.url) // holds the template's lock, so that one program makes the copy
 		if err != nil {
 			return err
 		}
@@ -258,7 +258,7 @@ type planNode struct {
 	Plans     []planNode
 }
 
-// unpinned adds the tables that the node and those below it scan for more than one organization.
+// unpinned adds the tables that the node and its children scan without a condition on the organization.
 func (n planNode) unpinned(tables []string) []string {
 	if n.Schema == "public" && n.Table != "" && n.Type != "ModifyTable" && !db.Shared(n.Table) {
 		column := regexp.QuoteMeta(n.Alias) + `"?\.org`

@@ -52,7 +52,7 @@ func TestStatementsThatReadMoreThanOneOrganizationAreFound(t *testing.T) {
 	}
 }
 
-// A statement of a test may read what it likes; db.All of the product's code is the product's.
+// A statement of a test is not collected. A statement that the product's code runs through db.All is.
 func TestStatementsOfTestsAreNotCollected(t *testing.T) {
 	t.Parallel()
 	var c collector

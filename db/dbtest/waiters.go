@@ -10,11 +10,11 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Patience bounds the waits of tests; a test that reaches it fails.
+// Patience is the longest wait of a test. A test that reaches it fails.
 const Patience = 3 * time.Minute
 
-// AwaitWaiters waits until n statements wait for locks that a connection holds, or behind such statements. It stops
-// early once ended, which may be nil, reports true.
+// AwaitWaiters waits until n statements wait, directly or behind others, for locks that a connection holds. It stops
+// early once ended returns true; ended may be nil.
 func AwaitWaiters(t testing.TB, d db.DB, holder *pgx.Conn, n int, ended func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(Patience); ; {

@@ -13,21 +13,21 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Consumer is a named reader of an agent's events and the position that it has reached. Consumers are independent of
-// each other.
+// Consumer is a named reader of an agent's events, with the position that it has reached. Consumers do not affect each
+// other.
 type Consumer struct {
 	Name      string    `db:"id" json:"name"`
-	Seq       int64     `db:"seq" json:"seq"` // of the last event that it has handled; 0 at first
+	Seq       int64     `db:"seq" json:"seq"` // last event that it has handled; 0 at first
 	CreatedAt time.Time `db:"created_at" json:"created_at"`
 	UpdatedAt time.Time `db:"updated_at" json:"updated_at"`
 }
 
 const consumerColumns = `name AS id, seq, created_at, updated_at`
 
-// maxConsumerChars bounds a consumer's name, in characters.
+// maxConsumerChars is the longest name of a consumer, in characters.
 const maxConsumerChars = 200
 
-// Consumers lists an agent's consumers by name; Before and After of the page are names. ErrNotFound if the agent does
+// Consumers lists an agent's consumers by name. The page's Before and After are names. ErrNotFound if the agent does
 // not exist.
 func Consumers(ctx context.Context, d db.DB, org db.Org, agentID string, p db.Page) ([]Consumer, error) {
 	if _, err := Head(ctx, d, org, agentID); err != nil {
@@ -39,7 +39,7 @@ func Consumers(ctx context.Context, d db.DB, org db.Org, agentID string, p db.Pa
 		pgx.StrictNamedArgs{"org": org, "agent": agentID})
 }
 
-// ConsumerNamed returns a consumer by its name. ErrNotFound if the agent does not exist, or has no such consumer.
+// ConsumerNamed returns a consumer by its name. ErrNotFound if the agent does not exist or has no such consumer.
 func ConsumerNamed(ctx context.Context, d db.DB, org db.Org, agentID, name string) (Consumer, error) {
 	if err := checkConsumer(name); err != nil {
 		return Consumer{}, err
@@ -53,8 +53,8 @@ func ConsumerNamed(ctx context.Context, d db.DB, org db.Org, agentID, name strin
 	return c, err
 }
 
-// Cursor returns the position of a consumer, 0 if the agent has no such consumer yet. ErrNotFound if the agent does not
-// exist.
+// Cursor returns the position of a consumer, or 0 if the agent has no such consumer yet. ErrNotFound if the agent does
+// not exist.
 func Cursor(ctx context.Context, d db.DB, org db.Org, agentID, name string) (int64, error) {
 	if _, err := Head(ctx, d, org, agentID); err != nil {
 		return 0, err
@@ -66,16 +66,17 @@ func Cursor(ctx context.Context, d db.DB, org db.Org, agentID, name string) (int
 	return c.Seq, err
 }
 
-// Commit sets the position of a consumer.
+// Commit is a new position for a consumer.
 type Commit struct {
 	AgentID, Name string
-	Seq           int64  // may be lower than before
-	Expected      *int64 // the position before, which a consumer that does not exist yet has at 0; nil: any
+	Seq           int64  // may be lower than the current position
+	Expected      *int64 // required current position, 0 for a new consumer; nil: any
 }
 
-// CommitCursor sets the position of a consumer, which it creates if there is none. With Expected it does so only from
-// that position: of several readers that share a name, one gets each event. ErrConflict if the consumer is at another
-// position; ErrInvalid if Seq lies beyond the agent's newest event; ErrNotFound if the agent does not exist.
+// CommitCursor sets the position of a consumer, and creates the consumer if there is none. If Expected is set, the
+// consumer must be at that position, so that of several readers with one name each event goes to exactly one.
+// ErrConflict if the consumer is elsewhere; ErrInvalid if Seq is beyond the agent's newest event; ErrNotFound if the
+// agent does not exist.
 func CommitCursor(ctx context.Context, d db.DB, org db.Org, c Commit) (Consumer, error) {
 	if err := checkConsumer(c.Name); err != nil {
 		return Consumer{}, err
@@ -91,12 +92,12 @@ func CommitCursor(ctx context.Context, d db.DB, org db.Org, c Commit) (Consumer,
 	if !errors.Is(err, db.ErrNotFound) || c.Expected == nil {
 		return stored, err
 	}
-	now, err := Cursor(ctx, d, org, c.AgentID, c.Name)
+	position, err := Cursor(ctx, d, org, c.AgentID, c.Name)
 	if err != nil {
 		return Consumer{}, err
 	}
 	return Consumer{}, db.Conflict("expected_seq is %d, but consumer '%s' stands at %d; "+
-		"read on from there, or commit without expected_seq", *c.Expected, c.Name, now)
+		"read on from there, or commit without expected_seq", *c.Expected, c.Name, position)
 }
 
 // store returns ErrNotFound if the consumer is not at the expected position.
@@ -115,7 +116,7 @@ func (c Commit) store(ctx context.Context, d db.DB, org db.Org) (Consumer, error
 		RETURNING `+consumerColumns, args)
 }
 
-// DeleteConsumer deletes a consumer and its position. ErrNotFound if the agent does not exist, or has no such consumer.
+// DeleteConsumer deletes a consumer and its position. ErrNotFound if the agent does not exist or has no such consumer.
 func DeleteConsumer(ctx context.Context, d db.DB, org db.Org, agentID, name string) error {
 	if err := checkConsumer(name); err != nil {
 		return err
@@ -128,7 +129,7 @@ func DeleteConsumer(ctx context.Context, d db.DB, org db.Org, agentID, name stri
 	return err
 }
 
-// noConsumer returns the ErrNotFound that says whether the agent or its consumer does not exist.
+// noConsumer returns an ErrNotFound that says whether the agent or the consumer does not exist.
 func noConsumer(ctx context.Context, d db.DB, org db.Org, agentID, name string) error {
 	if _, err := Head(ctx, d, org, agentID); err != nil {
 		return err

@@ -17,7 +17,7 @@ func TestConsumersKeepTheirPlace(t *testing.T) {
 	pool := newDatabase(t)
 	agent, other := newHistory(t, pool, 10), newHistory(t, pool, 5)
 	const readOn = "; read on from there, or commit without expected_seq"
-	at := func(seq int64) *int64 { return &seq }
+	seq := func(n int64) *int64 { return &n }
 	for _, step := range []struct {
 		name     string
 		consumer string
@@ -27,17 +27,17 @@ func TestConsumersKeepTheirPlace(t *testing.T) {
 		problem  string
 	}{
 		{"the first commit makes it", "a", 4, nil, 4, ""},
-		{"where it is expected, it goes on", "a", 6, at(4), 6, ""},
-		{"elsewhere, it stays", "a", 8, at(4), 6, "expected_seq is 4, but consumer 'a' stands at 6" + readOn},
-		{"it is there already", "a", 8, at(0), 6, "expected_seq is 0, but consumer 'a' stands at 6" + readOn},
+		{"where it is expected, it goes on", "a", 6, seq(4), 6, ""},
+		{"elsewhere, it stays", "a", 8, seq(4), 6, "expected_seq is 4, but consumer 'a' stands at 6" + readOn},
+		{"it is there already", "a", 8, seq(0), 6, "expected_seq is 0, but consumer 'a' stands at 6" + readOn},
 		{"it may go back", "a", 2, nil, 2, ""},
-		{"to the very beginning", "a", 0, at(2), 0, ""},
-		{"where it stands as one that is not there", "a", 3, at(0), 3, ""},
+		{"to the very beginning", "a", 0, seq(2), 0, ""},
+		{"where it stands as one that is not there", "a", 3, seq(0), 3, ""},
 		{"to the newest event", "a", 10, nil, 10, ""},
 		{"not beyond it", "a", 11, nil, 10, "seq is 11; it must be from 0 to 10, the agent's newest event"},
 		{"not below the first", "a", -1, nil, 10, "seq is -1; it must be from 0 to 10, the agent's newest event"},
-		{"another is independent", "b/ü", 1, at(0), 1, ""},
-		{"one that is not there stands at 0", "c", 1, at(7), 0, "expected_seq is 7, but consumer 'c' stands at 0" + readOn},
+		{"another is independent", "b/ü", 1, seq(0), 1, ""},
+		{"one that is not there stands at 0", "c", 1, seq(7), 0, "expected_seq is 7, but consumer 'c' stands at 0" + readOn},
 	} {
 		c, err := event.CommitCursor(t.Context(), pool, pool.org,
 			event.Commit{AgentID: agent, Name: step.consumer, Seq: step.seq, Expected: step.expected})
@@ -49,12 +49,13 @@ func TestConsumersKeepTheirPlace(t *testing.T) {
 			!errors.Is(err, db.ErrConflict) && !errors.Is(err, db.ErrInvalid)):
 			t.Errorf("%s: got %v, want %s", step.name, err, step.problem)
 		}
-		if now, err := event.Cursor(t.Context(), pool, pool.org, agent, step.consumer); err != nil || now != step.want {
-			t.Errorf("%s: it stands at %d, %v, want %d", step.name, now, err, step.want)
+		position, err := event.Cursor(t.Context(), pool, pool.org, agent, step.consumer)
+		if err != nil || position != step.want {
+			t.Errorf("%s: it stands at %d, %v, want %d", step.name, position, err, step.want)
 		}
 	}
-	of := event.Commit{AgentID: other, Name: "a", Seq: 5}
-	if _, err := event.CommitCursor(t.Context(), pool, pool.org, of); err != nil {
+	commit := event.Commit{AgentID: other, Name: "a", Seq: 5}
+	if _, err := event.CommitCursor(t.Context(), pool, pool.org, commit); err != nil {
 		t.Errorf("another agent's of the same name: %v", err)
 	}
 	names := func(p db.Page) (names []string) {

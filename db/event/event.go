@@ -1,7 +1,7 @@
-// Package event keeps the log of what happens to each agent, ordered by a counter, and serves the log's readers:
-// slices, named consumers, and followers.
+// Package event keeps a log of what happens to each agent, ordered by a counter. It serves the log's readers: slices,
+// named consumers, and followers.
 //
-// Each file uses those that are named before it:
+// Each file uses only the files named before it:
 //   - events and their log: event.go log.go
 //   - readers of the log: consumer.go poller.go follower.go
 //   - events in the file of an agent: portable.go
@@ -19,7 +19,7 @@ import (
 // Type is the type of an event.
 type Type string
 
-// The types of events. Each memory's types are here, because one counter orders them all.
+// The types of events. The types of all memories are here, because one counter orders them all.
 const (
 	AgentCreated   Type = "agent_created"
 	AgentUpdated   Type = "agent_updated"
@@ -34,7 +34,7 @@ const (
 	ArchiveAttached  Type = "archive_attached"
 	ArchiveDetached  Type = "archive_detached"
 	PassageInserted  Type = "passage_inserted"
-	PassagesInserted Type = "passages_inserted" // many at once; the RefID is the archive's
+	PassagesInserted Type = "passages_inserted" // many at once; RefID is the archive
 	PassageUpdated   Type = "passage_updated"
 	PassageDeleted   Type = "passage_deleted"
 	BlockAttached    Type = "block_attached"
@@ -47,33 +47,33 @@ const (
 
 	Compacted          Type = "compaction"
 	CompactionReverted Type = "compaction_reverted"
-	WindowWarning      Type = "window_warning" // three quarters of the window are in use; the RefID is the conversation's
+	WindowWarning      Type = "window_warning" // three quarters of the window are in use; RefID is the conversation
 
-	// A provider refused a prompt for what it says, and messages left the view; or their turn is tried again, and they are
-	// back. The RefID is the conversation's.
+	// PromptRefused: a provider refused a prompt because of its content, and messages left the view. RefusalUndone: their
+	// turn is tried again, and they are back. RefID is the conversation.
 	PromptRefused Type = "prompt_refused"
 	RefusalUndone Type = "refusal_undone"
 
-	PromptsGrowing Type = "prompts_growing" // by more than 2 % of the window each; the RefID is the conversation's
+	PromptsGrowing Type = "prompts_growing" // each by more than 2 % of the window; RefID is the conversation
 
-	WorkingMemoryChanged Type = "working_memory_changed" // the RefID is the conversation's
+	WorkingMemoryChanged Type = "working_memory_changed" // RefID is the conversation
 
-	PolicyChanged Type = "policy_changed" // the RefID is the agent's, or that of the conversation
+	PolicyChanged Type = "policy_changed" // RefID is the agent or the conversation
 )
 
-// Types are all types.
+// Types lists all types.
 var Types = []Type{AgentCreated, AgentUpdated, FolderAttached, FolderDetached, FileOpened, FileUsed, FileClosed,
 	MessageAppended, ArchiveAttached, ArchiveDetached, PassageInserted, PassagesInserted, PassageUpdated, PassageDeleted,
 	BlockAttached, BlockDetached, BlockChanged, MemoryTreeAttached, MemoryTreeDetached, MemoryFileChanged, Compacted,
 	CompactionReverted, WindowWarning, PromptRefused, RefusalUndone, PromptsGrowing, WorkingMemoryChanged, PolicyChanged}
 
-// Event is one thing that happened to an agent. Seq numbers an agent's events from 1, without a gap, in the order of
+// Event is something that happened to an agent. Seq numbers an agent's events from 1, without a gap, in the order of
 // their commits.
 type Event struct {
 	AgentID string    `db:"agent_id" json:"-"`
 	Seq     int64     `db:"seq" json:"seq"`
 	Type    Type      `db:"type" json:"type"`
-	RefID   string    `db:"ref_id" json:"ref_id"` // the id of the file, folder, message or agent that it is about
+	RefID   string    `db:"ref_id" json:"ref_id"` // id of the file, folder, message or agent that the event is about
 	At      time.Time `db:"at" json:"at"`
 }
 
@@ -85,9 +85,9 @@ func Lock(ctx context.Context, tx pgx.Tx, org db.Org, agentID string) (int64, er
 	return seq, db.OrNotFound(err, "there is no such agent")
 }
 
-// Append adds events to the logs of their agents and returns them with Seq and At, in the given order. It locks the
-// agents, in the order of their ids, until tx ends: no other transaction changes them in between. ErrNotFound if an
-// agent does not exist.
+// Append adds events to the logs of their agents. It returns them in the given order, with Seq and At. It locks the
+// agents in the order of their ids until tx ends, so that no other transaction changes them in between. ErrNotFound if
+// an agent does not exist.
 func Append(ctx context.Context, tx pgx.Tx, org db.Org, events ...Event) ([]Event, error) {
 	if len(events) == 0 {
 		return nil, nil

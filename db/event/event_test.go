@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// database is the one that the package's tests share, with an organization of the test's own.
+// database is the database that the package's tests share, with an organization of this test.
 type database struct {
 	*pgxpool.Pool
 	org db.Org

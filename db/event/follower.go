@@ -9,14 +9,14 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Bounds of one read of a follower: the events it returns, the positions it searches for them, and its time.
+// Limits of one read of a follower: how many events it returns, how many positions it searches for them, and its time.
 const (
 	followLimit     = 32
 	followPositions = 10_000
 	followTimeout   = 10 * time.Second
 )
 
-// agentKey names an agent of an organization.
+// agentKey identifies an agent of an organization.
 type agentKey struct {
 	org db.Org
 	id  string
@@ -30,7 +30,7 @@ type Followers struct {
 	db db.DB
 }
 
-// NewFollowers returns followers that look for new events at the given interval while Run runs.
+// NewFollowers returns Followers that look for new events at the given interval while Run runs.
 func NewFollowers(d db.DB, every time.Duration) *Followers {
 	return &Followers{NewPoller(every, headsOf(d)), d}
 }
@@ -46,7 +46,8 @@ func headsOf(d db.DB) ReadFunc[agentKey, int64] {
 			ID  string `db:"id"`
 			Seq *int64 `db:"seq"` // nil if the agent does not exist
 		}
-		// The inner SELECTs of the arrays hide how many agents there are: else Postgres would plan each execution anew.
+		// The inner SELECTs hide the number of agents from Postgres, which would otherwise make a new plan for each
+		// execution.
 		list, err := db.All[head](ctx, d, `
 			SELECT followed.org, followed.id, (
 				SELECT coalesce(h.seq, 0)
@@ -71,12 +72,12 @@ type Follower struct {
 
 	db           db.DB
 	types        []Type
-	cursor, head int64 // the positions of the last event that was read, and of the newest event
+	cursor, head int64 // position of the last event read, and of the newest event
 }
 
-// Follow returns a follower of an agent's events after a position, those that exist already included. types, if any,
-// are the only ones that it reads. The caller closes it. ErrNotFound if the agent does not exist, ErrInvalid if a type
-// or the position is not valid, ErrTooMany if the organization has MaxSubscriptions.
+// Follow returns a follower of an agent's events after a position, beginning with those that exist already. If types is
+// not empty, it reads only these types. The caller closes the follower. ErrNotFound if the agent does not exist;
+// ErrInvalid if a type or the position is not valid; ErrTooMany if the organization has MaxSubscriptions followers.
 func (f *Followers) Follow(
 	ctx context.Context, org db.Org, agentID string, after int64, types []Type,
 ) (*Follower, error) {
@@ -94,8 +95,9 @@ func (f *Followers) Follow(
 	return &Follower{Subscription: s, db: f.db, types: types, cursor: after}, nil
 }
 
-// Next returns the next events, oldest first, as soon as there are any, and none after the idle time. It keeps no
-// events in memory between calls. io.EOF if no more events can follow: the agent was deleted, or Run ended.
+// Next returns the next events, oldest first, as soon as there are any. After idle without an event it returns none. It
+// keeps no events in memory between calls. io.EOF if no more events can follow, because the agent was deleted or Run
+// ended.
 func (f *Follower) Next(ctx context.Context, idle time.Duration) ([]Event, error) {
 	quiet := time.NewTimer(idle)
 	defer quiet.Stop()
@@ -121,8 +123,8 @@ func (f *Follower) Next(ctx context.Context, idle time.Duration) ([]Event, error
 	}
 }
 
-// read returns the events of the next positions and moves the cursor past them. It reads up to the newest position that
-// it knows, because no event appears below that later.
+// read returns the events at the next positions and moves the cursor past them. It stops at the newest position that it
+// knows; no event can appear below that position later.
 func (f *Follower) read(ctx context.Context) ([]Event, error) {
 	select {
 	case head, open := <-f.Values:

@@ -21,7 +21,7 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// patience bounds the waits of tests; reaching it is a failure.
+// patience is the longest wait of a test; reaching it is a failure.
 const patience = time.Minute
 
 // followers follow the agents of an organization.
@@ -30,7 +30,7 @@ type followers struct {
 	org db.Org
 }
 
-// newFollowers keeps followers until the test ends, or stop is called.
+// newFollowers runs followers until the test ends or stop is called.
 func newFollowers(t *testing.T, pool database) (all followers, stop func()) {
 	t.Helper()
 	all = followers{event.NewFollowers(pool, time.Millisecond), pool.org}
@@ -51,7 +51,7 @@ func follow(t *testing.T, followers followers, agent string, after int64, types 
 	return follower
 }
 
-// next are the next n events of a follower.
+// next returns the positions of a follower's next n events.
 func next(t *testing.T, follower *event.Follower, n int) (got []int64) {
 	t.Helper()
 	for len(got) < n {
@@ -113,7 +113,7 @@ func TestAFollowerGoesOnWithWhatIsAppended(t *testing.T) {
 	}
 }
 
-// A type that is rare among very many events is found, in stretches.
+// A rare type among very many events is found, in several reads.
 func TestAFollowerFindsWhatIsRare(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)
@@ -152,9 +152,9 @@ func TestAFollowerEndsWithItsAgentAndTheServer(t *testing.T) {
 	if got := followers.Count(); got != 2 {
 		t.Errorf("%d followers are left, want 2", got)
 	}
-	gone, leave := context.WithCancel(t.Context())
+	canceled, leave := context.WithCancel(t.Context())
 	leave()
-	if _, err := two.Next(gone, patience); !errors.Is(err, context.Canceled) {
+	if _, err := two.Next(canceled, patience); !errors.Is(err, context.Canceled) {
 		t.Errorf("a reader that is gone: got %v", err)
 	}
 	stop()
@@ -177,26 +177,27 @@ func TestFollowRefusesWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// crowd are writers on one agent that all share and on others, and what each transaction that came through wrote.
+// crowd is a set of writers, and what their committed transactions wrote. They all write to one agent, and some to
+// others, too.
 type crowd struct {
 	*testing.T
-	pool   database // the writers'
+	pool   database // for the writers
 	agents []string
 	done   chan struct{} // closed when all have written
 
 	mu      sync.Mutex
-	written map[string]map[string]bool // by agent, the events' references
+	written map[string]map[string]bool // agent → references of its events
 	changed chan struct{}              // closed when more is written
 }
 
-// change returns a channel that is closed when more is written, or all is.
+// change returns a channel that is closed when more is written, or everything is.
 func (c *crowd) change() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.changed
 }
 
-// wrote closes the channel of change, and begins another.
+// wrote closes the channel of change and makes a new one.
 func (c *crowd) wrote() {
 	close(c.changed)
 	c.changed = make(chan struct{})
@@ -204,7 +205,7 @@ func (c *crowd) wrote() {
 
 var errAborted = errors.New("aborted")
 
-// turns passes time in a transaction: as many calls of the database as chance will have it, others running in between.
+// turns passes time in a transaction: it calls the database a random number of times, and lets others run in between.
 func turns(ctx context.Context, tx pgx.Tx, dice *rand.Rand) error {
 	for range dice.IntN(4) {
 		runtime.Gosched()
@@ -215,18 +216,18 @@ func turns(ctx context.Context, tx pgx.Tx, dice *rand.Rand) error {
 	return nil
 }
 
-// writer appends in transactions, of which every fourth is aborted at a random moment. Some wait for each other before
-// they append.
+// writer appends events in transactions. Every fourth transaction is aborted at a random moment. Some writers wait for
+// each other before they append.
 func (c *crowd) writer(who int) {
 	dice := rand.New(rand.NewPCG(7, uint64(who)))
 	for n := range 12 {
 		events := make([]event.Event, 1+dice.IntN(4))
 		for i := range events {
-			at := 0
+			agent := 0
 			if dice.IntN(2) == 0 {
-				at = dice.IntN(len(c.agents))
+				agent = dice.IntN(len(c.agents))
 			}
-			events[i] = event.Event{AgentID: c.agents[at], Type: event.FileUsed, RefID: fmt.Sprint(who, "-", n, "-", i)}
+			events[i] = event.Event{AgentID: c.agents[agent], Type: event.FileUsed, RefID: fmt.Sprint(who, "-", n, "-", i)}
 		}
 		err := db.Tx(c.Context(), c.pool, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(c.Context(), `SELECT pg_advisory_xact_lock($1)`, dice.IntN(8)); err != nil {
@@ -267,7 +268,7 @@ func (c *crowd) note(events []event.Event) {
 	c.wrote()
 }
 
-// end lets the readers read to the end.
+// end tells the readers to read to the end and stop.
 func (c *crowd) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -275,7 +276,7 @@ func (c *crowd) end() {
 	c.wrote()
 }
 
-// over tells that all has been written, and that a reader has come to the end of it.
+// over reports whether everything is written and a reader has reached its end.
 func (c *crowd) over(agent string, cursor int64) bool {
 	select {
 	case <-c.done:
@@ -289,7 +290,7 @@ func (c *crowd) over(agent string, cursor int64) bool {
 	return err != nil || cursor >= head
 }
 
-// pages reads an agent's events page by page, knowing nothing but the last position.
+// pages reads an agent's events page by page. It remembers only the last position.
 func (c *crowd) pages(d db.DB, agent string, dice *rand.Rand) (read []event.Event) {
 	var last int64
 	for !c.over(agent, last) {
@@ -309,7 +310,7 @@ func (c *crowd) pages(d db.DB, agent string, dice *rand.Rand) (read []event.Even
 	return read
 }
 
-// consumes reads as one of several who share a consumer: what a reader commits is its.
+// consumes is one of several readers that share a consumer. The events that it commits are its own.
 func (c *crowd) consumes(d db.DB, agent, name string, dice *rand.Rand) (read []event.Event) {
 	for {
 		changed := c.change()
@@ -345,7 +346,7 @@ func (c *crowd) consumes(d db.DB, agent, name string, dice *rand.Rand) (read []e
 	}
 }
 
-// follows reads a follower, which breaks off again and again.
+// follows reads with a follower, which it closes and reopens again and again.
 func (c *crowd) follows(followers followers, agent string, dice *rand.Rand) (read []event.Event) {
 	var last int64
 	for {
@@ -372,7 +373,7 @@ func (c *crowd) follows(followers followers, agent string, dice *rand.Rand) (rea
 	}
 }
 
-// check compares what a reader read with what was written: everything once, in order, without a gap.
+// check compares what a reader read with what was written: every event once, in order, without a gap.
 func (c *crowd) check(reader, agent string, read []event.Event) {
 	c.Helper()
 	want := c.written[agent]
@@ -393,8 +394,8 @@ func (c *crowd) check(reader, agent string, read []event.Event) {
 	}
 }
 
-// Many writers append to one agent and to others, with delays and aborts, while readers of all kinds read: each sees
-// every event once, in order and without a gap, over its own breaks.
+// Many writers append to one agent and to others, with delays and aborts, while readers of all kinds read. Each reader
+// sees every event once, in order and without a gap, even if it stops and starts again.
 func TestReadersMissNothingAndSeeNothingTwice(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)
@@ -447,7 +448,7 @@ func TestReadersMissNothingAndSeeNothingTwice(t *testing.T) {
 	for _, agent := range c.agents {
 		c.check("pages", agent, read["pages "+agent])
 		c.check("follower", agent, read["follower "+agent])
-		shared := read["consumer "+agent] // each of three has its part in order; together they have all
+		shared := read["consumer "+agent] // each of three has a part, in order; together they have everything
 		slices.SortStableFunc(shared, func(a, b event.Event) int { return int(a.Seq - b.Seq) })
 		c.check("consumer", agent, shared)
 	}

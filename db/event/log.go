@@ -13,27 +13,28 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// The number of events in a slice.
+// How many events a slice has.
 const (
 	DefaultLimit = 100
 	MaxLimit     = 1000
 )
 
-// Query selects a slice of an agent's events by position, which is their Seq. A bound of 0 is no bound. If more than
-// Limit events match, the slice has those nearest to the lower bound; with Descending, or with Before and no lower
-// bound, those nearest to the upper bound.
+// Query selects a slice of an agent's events by position, which is their Seq. A bound of 0 does not bound. If more than
+// Limit events match, the slice has the events next to the lower bound. With Descending, or with Before and no lower
+// bound, it has those next to the upper bound.
 type Query struct {
-	From, To   int64  // the first and the last position, both in the slice
-	After      int64  // a position below the slice
-	Before     int64  // a position above the slice
-	Types      []Type // empty: all
-	Limit      int    // in events; 0 is DefaultLimit, at most MaxLimit
-	Descending bool   // the newest first
+	From, To   int64  // first and last position of the slice
+	After      int64  // position before the slice
+	Before     int64  // position behind the slice
+	Types      []Type // empty: all types
+	Limit      int    // number of events, at most MaxLimit; 0 means DefaultLimit
+	Descending bool   // newest first
 }
 
-// List returns a slice of an agent's events, never nil. Positions have no gap, and no event appears below one that was
-// read: a reader that continues after the last Seq it received misses none and sees none twice. ErrNotFound if the
-// agent does not exist; ErrInvalid if bounds contradict each other, or the limit or a type is not valid.
+// List returns a slice of an agent's events, never nil. Positions have no gaps, and no event appears later below a
+// position that was read. A reader that continues after the last Seq it received therefore misses no event and sees
+// none twice. ErrNotFound if the agent does not exist; ErrInvalid if the bounds contradict each other, or the limit or
+// a type is not valid.
 func List(ctx context.Context, d db.DB, org db.Org, agentID string, q Query) ([]Event, error) {
 	if err := q.check(); err != nil {
 		return nil, err
@@ -62,7 +63,7 @@ func List(ctx context.Context, d db.DB, org db.Org, agentID string, q Query) ([]
 	return events, err
 }
 
-// Head returns the position of an agent's newest event, 0 if there are no events. ErrNotFound if the agent does not
+// Head returns the position of an agent's newest event, or 0 if there are no events. ErrNotFound if the agent does not
 // exist.
 func Head(ctx context.Context, d db.DB, org db.Org, agentID string) (int64, error) {
 	seq, err := db.One[int64](ctx, d, `

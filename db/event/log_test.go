@@ -18,7 +18,7 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// newHistory is an agent with n events, of which every tenth is a message and the others are openings.
+// newHistory creates an agent with n events. Every tenth is a message, the others are openings of files.
 func newHistory(t *testing.T, pool database, n int) string {
 	t.Helper()
 	agent := newAgent(t, pool)
@@ -33,7 +33,7 @@ func newHistory(t *testing.T, pool database, n int) string {
 	return agent
 }
 
-// write appends events in a transaction of their own.
+// write appends events in one transaction.
 func write(t *testing.T, pool database, events ...event.Event) {
 	t.Helper()
 	err := db.Tx(t.Context(), pool, func(tx pgx.Tx) error {
@@ -53,16 +53,16 @@ func seqs(events []event.Event) []int64 {
 	return all
 }
 
-// to are the positions from one to another, downwards if the other is lower.
+// to returns the positions from first to last, downwards if last is lower.
 func to(first, last int64) []int64 {
 	all := []int64{}
 	step := int64(1)
 	if last < first {
 		step = -1
 	}
-	for at := first; ; at += step {
-		all = append(all, at)
-		if at == last {
+	for seq := first; ; seq += step {
+		all = append(all, seq)
+		if seq == last {
 			return all
 		}
 	}
@@ -172,7 +172,7 @@ func TestEventsRefuseWhatContradictsItself(t *testing.T) {
 	}
 }
 
-// Callers are told of all types, and may ask for each.
+// Types lists every declared type, so that callers see all types and may ask for each.
 func TestAllTypesOfEventsAreListed(t *testing.T) {
 	t.Parallel()
 	source, err := parser.ParseFile(token.NewFileSet(), "event.go", nil, parser.SkipObjectResolution)
@@ -185,7 +185,7 @@ func TestAllTypesOfEventsAreListed(t *testing.T) {
 		if !ok {
 			return true
 		}
-		if of, ok := spec.Type.(*ast.Ident); ok && of.Name == "Type" {
+		if typeName, ok := spec.Type.(*ast.Ident); ok && typeName.Name == "Type" {
 			value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
 			if err != nil {
 				t.Fatal(err)

@@ -9,19 +9,19 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// MaxSubscriptions is how many subscriptions of one organization a poller has at most.
+// MaxSubscriptions is how many subscriptions an organization may have at a poller.
 const MaxSubscriptions = 1000
 
 const (
-	pollTimeout = 10 * time.Second // bounds one read
-	pollPause   = time.Second      // after a read that failed
+	pollTimeout = 10 * time.Second // limit of one read
+	pollPause   = time.Second      // wait after a read that failed
 )
 
-// ReadFunc reads the values of keys. A key that does not exist any more has no value.
+// ReadFunc reads the values of keys. A key that no longer exists is missing in the result.
 type ReadFunc[K comparable, V any] func(ctx context.Context, keys []K) (map[K]V, error)
 
-// Poller passes the values of keys on to their subscribers as they change. It reads the values of all subscribed keys
-// at a time, however many subscribe to each, and reads nothing while there are no subscriptions.
+// Poller tells the subscribers of keys when the values of their keys change. Each read covers all subscribed keys,
+// however many subscribers each has. Without subscriptions it reads nothing.
 type Poller[K comparable, V any] struct {
 	read  ReadFunc[K, V]
 	every time.Duration
@@ -29,7 +29,7 @@ type Poller[K comparable, V any] struct {
 
 	mu            sync.Mutex
 	subscriptions map[*Subscription[K, V]]struct{}
-	byOrg         map[db.Org]int // how many of them are an organization's
+	byOrg         map[db.Org]int // number of subscriptions per organization
 	stopped       bool
 }
 
@@ -41,8 +41,8 @@ func NewPoller[K comparable, V any](every time.Duration, read ReadFunc[K, V]) *P
 
 // Subscription receives the values of one key.
 type Subscription[K comparable, V any] struct {
-	// Values holds the newest value until it is taken. It is closed, empty, when the key is gone, after Close, and when
-	// Run ends.
+	// Values holds the newest value until it is taken. It is closed, and empty, once the key is gone, after Close, and
+	// when Run ends.
 	Values <-chan V
 
 	poller *Poller[K, V]
@@ -52,8 +52,8 @@ type Subscription[K comparable, V any] struct {
 	values chan V
 }
 
-// Subscribe returns an organization's subscription to a key, whose first value is now. The caller closes it. ErrTooMany
-// if the organization has MaxSubscriptions already.
+// Subscribe returns an organization's subscription to a key. now is the key's current value. The caller closes the
+// subscription. ErrTooMany if the organization has MaxSubscriptions already.
 func (p *Poller[K, V]) Subscribe(org db.Org, key K, now V) (*Subscription[K, V], error) {
 	s := &Subscription[K, V]{poller: p, org: org, key: key, last: now, values: make(chan V, 1)}
 	s.Values = s.values
@@ -91,8 +91,8 @@ func (p *Poller[K, V]) Count() int {
 	return len(p.subscriptions)
 }
 
-// Run reads until ctx ends, and then ends all subscriptions. It reports a read that failed to failed, and reads again
-// after a pause.
+// Run reads until ctx ends, and then ends all subscriptions. It passes the error of a failed read to failed, and reads
+// again after a pause.
 func (p *Poller[K, V]) Run(ctx context.Context, failed func(error)) {
 	defer p.stop()
 	for {
@@ -143,8 +143,8 @@ func (p *Poller[K, V]) poll(ctx context.Context) error {
 	return nil
 }
 
-// put stores a value that differs from the last one, in place of one that was not taken. The caller holds the poller's
-// lock.
+// put stores a value if it differs from the last one. It replaces a value that was not taken yet. The caller holds the
+// poller's lock.
 func (s *Subscription[K, V]) put(value V) {
 	if _, open := s.poller.subscriptions[s]; !open || reflect.DeepEqual(value, s.last) {
 		return
@@ -161,7 +161,7 @@ func (s *Subscription[K, V]) drop() {
 	}
 }
 
-// end ends the subscription once. The caller holds the poller's lock.
+// end ends the subscription. Further calls do nothing. The caller holds the poller's lock.
 func (s *Subscription[K, V]) end() {
 	if _, open := s.poller.subscriptions[s]; open {
 		delete(s.poller.subscriptions, s)

@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// source is what a poller reads. Each read waits to be allowed, and then announces the keys that it was asked for.
+// source is what a poller reads from. Each read waits until the test takes its keys from asked.
 type source struct {
 	t *testing.T
 
@@ -44,7 +44,7 @@ func (s *source) set(fails error, values map[string]int) {
 	s.fails, s.values = fails, values
 }
 
-// newPoller runs a poller of a source until the test ends or stop is called. What fails is sent to failed.
+// newPoller runs a poller on a source until the test ends or stop is called. Errors go to failed.
 func newPoller(
 	t *testing.T,
 	values map[string]int,
@@ -70,14 +70,15 @@ func subscribe(t *testing.T, p *event.Poller[string, int], key string) *event.Su
 	return s
 }
 
-// twoReads waits until what was set is delivered. The first read may have begun before it was set; the second did not.
+// twoReads waits until the values set before are delivered. The first read may have begun before they were set; the
+// second did not.
 func (s *source) twoReads(want ...string) {
 	s.t.Helper()
 	<-s.asked
 	if got := <-s.asked; !slices.Equal(got, want) {
 		s.t.Errorf("the keys of one read: got %v, want %v", got, want)
 	}
-	<-s.asked // the values of the read before are delivered
+	<-s.asked // when a read begins, the values of the read before are delivered
 }
 
 func TestAPollerPassesOnTheNewestValue(t *testing.T) {
@@ -87,7 +88,7 @@ func TestAPollerPassesOnTheNewestValue(t *testing.T) {
 	if got := <-one.Values; got != 1 {
 		t.Errorf("at first: got %d, want 1", got)
 	}
-	for n := 2; n <= 4; n++ { // two takes none of these
+	for n := 2; n <= 4; n++ { // two takes none of these values
 		s.set(nil, map[string]int{"a": n, "b": 1})
 		s.twoReads("a", "b")
 	}
@@ -112,7 +113,7 @@ func TestAPollerPassesOnTheNewestValue(t *testing.T) {
 	if got, open := <-one.Values; open {
 		t.Errorf("a key that is gone: got %d, want the end", got)
 	}
-	go func() { // stop waits for a read
+	go func() { // stop waits for a running read
 		for range s.asked {
 		}
 	}()
@@ -132,10 +133,10 @@ func TestAPollerPassesOnTheNewestValue(t *testing.T) {
 	}
 }
 
-// A read that fails is reported and ends no subscription; without subscriptions nothing is read.
+// A failed read is reported and ends no subscription. Without subscriptions nothing is read.
 func TestAPollerReadsAgainAfterAFailure(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, pollerReadsAgain) // it pauses for a second
+	synctest.Test(t, pollerReadsAgain) // the poller pauses for a second
 }
 
 func pollerReadsAgain(t *testing.T) {

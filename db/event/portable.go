@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Portable is an event as a file of an agent carries it.
+// Portable is an event in the file of an agent.
 type Portable struct {
 	AgentID string    `json:"agent_id"`
 	Seq     int64     `json:"seq"`
@@ -23,7 +23,7 @@ type Portable struct {
 // exportPage is how many events Export reads at a time.
 const exportPage = 1000
 
-// Export yields the events of an agent in their order. The first error is the last thing that is yielded.
+// Export yields the events of an agent in order. It stops after the first error.
 func Export(ctx context.Context, d db.DB, org db.Org, agentID string) iter.Seq2[Portable, error] {
 	return func(yield func(Portable, error) bool) {
 		for after := int64(0); ; after += exportPage {
@@ -48,7 +48,7 @@ func Export(ctx context.Context, d db.DB, org db.Org, agentID string) iter.Seq2[
 	}
 }
 
-// Restore stores events of a restored agent that has none. They are all of the agent's, in their order.
+// Restore stores the events of a restored agent, which must have none. events are all events of the agent, in order.
 func Restore(ctx context.Context, tx pgx.Tx, org db.Org, agentID string, events iter.Seq2[Portable, error]) error {
 	var page []Portable
 	head := int64(0)
@@ -88,13 +88,13 @@ func restore(ctx context.Context, tx pgx.Tx, org db.Org, page []Portable) error 
 	return db.Error(err)
 }
 
-// PortableConsumer is a named reader of an agent's events as a file of the agent carries it.
+// PortableConsumer is a named reader of an agent's events in the file of the agent.
 type PortableConsumer struct {
 	AgentID string `db:"agent_id" json:"agent_id"`
 	Consumer
 }
 
-// ExportConsumers lists the named readers of an agent's events, by name.
+// ExportConsumers lists the consumers of an agent's events, by name.
 func ExportConsumers(ctx context.Context, d db.DB, org db.Org, agentID string) ([]PortableConsumer, error) {
 	return db.All[PortableConsumer](ctx, d, `
 		SELECT agent_id, `+consumerColumns+` FROM event_consumers
@@ -102,8 +102,8 @@ func ExportConsumers(ctx context.Context, d db.DB, org db.Org, agentID string) (
 		ORDER BY name`, org, agentID)
 }
 
-// RestoreConsumer stores a named reader of the events of a restored agent, which has them. ErrInvalid if its position
-// is beyond the events.
+// RestoreConsumer stores a consumer of a restored agent, after its events. ErrInvalid if the consumer's position is
+// beyond the events.
 func RestoreConsumer(ctx context.Context, tx pgx.Tx, org db.Org, c PortableConsumer) error {
 	if _, err := CommitCursor(ctx, tx, org, Commit{AgentID: c.AgentID, Name: c.Name, Seq: c.Seq}); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package job lists what servers work on in the background: the jobs of the queues, and the work that is too long for
-// one of them. It reads what others store, and changes nothing.
+// Package job lists what servers do in the background: the jobs of the queues, and work that is too long for one job.
+// It reads what other packages store, and changes nothing.
 package job
 
 import (
@@ -14,21 +14,22 @@ import (
 
 // The states of a Job.
 const (
-	Waiting   = "waiting" // for a worker, or for its time
+	Waiting   = "waiting" // waits for a worker, or until it is due
 	Running   = "running"
-	Retrying  = "retrying" // it failed, and is tried again
+	Retrying  = "retrying" // it failed, and will be tried again
 	Completed = "completed"
-	Failed    = "failed" // it is not tried again
+	Failed    = "failed" // it will not be tried again
 	Cancelled = "cancelled"
 )
 
-// States are all states of jobs.
+// States lists all states of jobs.
 var States = []string{Waiting, Running, Retrying, Completed, Failed, Cancelled}
 
 // Job is a piece of background work.
 type Job struct {
-	ID          string     `db:"id" json:"id" doc:"Of a queue's job job- and what tells it from others; else the id of what is worked on."` //nolint:lll // a tag is one line
-	Number      int64      `db:"number" json:"-"`                                                                                           // of a queue's job; 0 else
+	ID string `db:"id" json:"id" doc:"Of a queue's job job- and what tells it from others; else the id of what is worked on."` //nolint:lll // a tag is one line
+	// Number is that of a queue's job; else 0.
+	Number      int64      `db:"number" json:"-"`
 	Kind        string     `db:"kind" json:"kind" doc:"What is done."`
 	State       string     `db:"state" json:"state" enum:"waiting,running,retrying,completed,failed,cancelled"`
 	OrgID       *string    `db:"org_id" json:"org_id" doc:"Whose work it is; null for that of the server."`
@@ -44,17 +45,17 @@ type Job struct {
 	EndedAt     *time.Time `db:"ended_at" json:"ended_at" doc:"When it ended; jobs of queues are kept for an hour then."`
 }
 
-// Query selects jobs; empty fields do not.
+// Query selects jobs. An empty field does not narrow the selection.
 type Query struct {
-	Org         db.Org // 0 for those of all organizations, and of the server
+	Org         db.Org // 0: all organizations, and the server's own work
 	State, Kind string
 }
 
-// byAge is the order of the list: what was asked for at one time stands in the order of its numbers.
+// byAge is the order of the list. Jobs of the same time are ordered by number.
 const byAge = "created_at, number, id"
 
-// List returns a page of the jobs. Before and After may name a job that the query does not select, such as one whose
-// state has changed since it was listed. ErrNotFound if one of them is gone.
+// List returns a page of the jobs. Before and After may name a job that the query does not select, for example because
+// its state has changed since it was listed. ErrNotFound if one of them is gone.
 func List(ctx context.Context, d db.DB, q Query, p db.Page) ([]Job, error) {
 	args := pgx.StrictNamedArgs{"all": q.Org == 0, "org": q.Org, "state": q.State, "kind": q.Kind}
 	c := p.Clauses(byAge, "SELECT "+byAge+" FROM jobs WHERE id = @place", args)
@@ -74,7 +75,7 @@ func List(ctx context.Context, d db.DB, q Query, p db.Page) ([]Job, error) {
 	return list, err
 }
 
-// find returns ErrNotFound if there is no job with an id.
+// find returns ErrNotFound if there is no job with the id.
 func (q Query) find(ctx context.Context, d db.DB, id string) error {
 	_, err := db.One[string](ctx, d, jobs+` SELECT id FROM jobs WHERE id = @id LIMIT 1`,
 		pgx.StrictNamedArgs{"all": q.Org == 0, "org": q.Org, "id": id})
@@ -82,8 +83,8 @@ func (q Query) find(ctx context.Context, d db.DB, id string) error {
 		"without after and before", db.Short(id))
 }
 
-// jobs begins a query of the jobs of @org, or of @all. The id of an organization's job does not tell its number: that
-// counts the jobs of all organizations.
+// jobs begins a query on the jobs of organization @org, or on all jobs if @all. The id of an organization's job does
+// not show the job's number, because numbers count the jobs of all organizations.
 const jobs = `
 	WITH jobs AS NOT MATERIALIZED (
 		SELECT CASE WHEN j.number > 0 AND o.org IS NOT NULL THEN 'job-' || md5(o.job_salt::text || j.number)::uuid

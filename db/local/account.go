@@ -11,31 +11,31 @@ import (
 	"syscall"
 )
 
-// account is the user that Postgres runs as: this process's own, or, for root, an unprivileged one, because Postgres
-// refuses to run as root.
+// account is the user that Postgres runs as. It is this process's user; but if that is root, it is an unprivileged one,
+// because Postgres refuses to run as root.
 type account struct {
 	name string
-	// credential switches a child to the user, without the groups of root; nil where it is this process's own.
+	// credential switches a child process to the user, without root's groups. It is nil if the user is this process's own.
 	credential *syscall.Credential
 }
 
-// accountFor returns the account for a cluster in data: the owner of data, if it exists.
+// accountFor returns the account for a cluster in data: the owner of data, if data exists.
 func accountFor(data string) (account, error) {
-	own := os.Geteuid()
-	stat := syscall.Stat_t{Uid: uint32(own)} //nolint:gosec // a user's number has 32 bits
+	uid := os.Geteuid()
+	stat := syscall.Stat_t{Uid: uint32(uid)} //nolint:gosec // a user's number has 32 bits
 	if err := syscall.Lstat(data, &stat); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return account{}, fmt.Errorf("look at %s: %w", data, err)
 	}
 	switch owner := int(stat.Uid); {
-	case owner == 0 && own == 0:
+	case owner == 0 && uid == 0:
 		return unprivileged()
-	case owner == own:
-		return account{name: name(own)}, nil
-	case own == 0:
+	case owner == uid:
+		return account{name: name(uid)}, nil
+	case uid == 0:
 		return account{name(owner), &syscall.Credential{Uid: stat.Uid, Gid: stat.Gid}}, nil
 	default:
 		return account{}, fmt.Errorf("the data in %s belongs to user %s, not to %s: start Loci as that user, "+
-			"or set LOCI_HOME to another directory", data, name(owner), name(own))
+			"or set LOCI_HOME to another directory", data, name(owner), name(uid))
 	}
 }
 
@@ -60,27 +60,27 @@ func name(uid int) string {
 	return strconv.Itoa(uid)
 }
 
-// canEnter returns an error that names the directory if the account may not enter dir or one of its parents. For its
-// own user, this process gets an error when it tries.
+// canEnter returns an error if the account may not enter dir or one of its parents; the error names the directory. If
+// the account is this process's own user, it checks nothing: a later access gives the error.
 func (a account) canEnter(dir string) error {
-	for at := dir; a.credential != nil; at = filepath.Dir(at) {
+	for path := dir; a.credential != nil; path = filepath.Dir(path) {
 		var stat syscall.Stat_t
-		if err := syscall.Stat(at, &stat); err != nil {
-			return fmt.Errorf("look at %s: %w", at, err)
+		if err := syscall.Stat(path, &stat); err != nil {
+			return fmt.Errorf("look at %s: %w", path, err)
 		}
 		if uint32(stat.Mode)&a.enterBit(stat) == 0 {
 			return fmt.Errorf("user %s, whom Postgres runs as, may not enter %s: "+
-				"set LOCI_HOME to a directory open to that user, or open this one with: chmod a+x %s", a.name, at, at)
+				"set LOCI_HOME to a directory open to that user, or open this one with: chmod a+x %s", a.name, path, path)
 		}
-		if at == filepath.Dir(at) {
+		if path == filepath.Dir(path) {
 			break
 		}
 	}
 	return nil
 }
 
-// enterBit returns the permission that decides, as the system does: that of the first of owner, group and others that
-// matches.
+// enterBit returns the permission bit that the system checks: the owner's, the group's or the others', whichever
+// matches first.
 func (a account) enterBit(stat syscall.Stat_t) uint32 {
 	switch {
 	case stat.Uid == a.credential.Uid:

@@ -6,14 +6,15 @@ import (
 	"github.com/loci-memory/loci/db/local"
 )
 
-// BenchmarkFirstStart goes from an empty home to a database that answers, with everything written to disk.
+// BenchmarkFirstStart measures from an empty home to a database that answers, with everything written to disk, and its
+// stop.
 func BenchmarkFirstStart(b *testing.B) {
 	for b.Loop() {
 		cycle(b, newHome(b))
 	}
 }
 
-// BenchmarkRestart goes from a stopped cluster to a database that answers and back.
+// BenchmarkRestart measures from a stopped cluster to a database that answers, and its stop.
 func BenchmarkRestart(b *testing.B) {
 	home := newHome(b)
 	cycle(b, home)

@@ -13,13 +13,13 @@ import (
 	"strings"
 )
 
-// The roles of a private Postgres: the superuser owns everything, and the other serves. Start makes only the first.
+// The roles of a private Postgres. The superuser owns everything; serving serves. Start creates only the superuser.
 const (
 	superuser = "loci"
 	serving   = "loci_server"
 )
 
-// dataMajor returns the major version of Postgres that wrote the data; 0 if there is no data yet.
+// dataMajor returns the major version of Postgres that wrote the data, or 0 if there is no data yet.
 func dataMajor(data string) (int, error) {
 	text, err := os.ReadFile(filepath.Join(data, "PG_VERSION"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -36,8 +36,8 @@ func dataMajor(data string) (int, error) {
 	return major, nil
 }
 
-// initialize makes the cluster unless it exists. It makes it in another directory and renames that when it is complete:
-// a crash leaves nothing that looks like a cluster.
+// initialize creates the cluster unless it exists. It builds the cluster in another directory and renames that when
+// complete, so that a crash leaves nothing that looks like a cluster.
 func (h *home) initialize(ctx context.Context, bin Binaries) error {
 	if err := h.removeUnfinished(); err != nil {
 		return fmt.Errorf("remove an unfinished cluster: %w", err)
@@ -70,8 +70,8 @@ func (h *home) removeUnfinished() error {
 	return err
 }
 
-// initdb makes a cluster in dir, in UTF-8 and sorted by code point, whatever the environment sets. Systems without the
-// locale C.UTF-8 get C.
+// initdb creates a cluster in dir that uses UTF-8 and sorts by code point, whatever the environment says. A system
+// without the locale C.UTF-8 gets C.
 func (h *home) initdb(ctx context.Context, bin Binaries, dir string) error {
 	if err := h.own(dir); err != nil {
 		return fmt.Errorf("make a cluster: %w", err)
@@ -94,7 +94,7 @@ func (h *home) initdb(ctx context.Context, bin Binaries, dir string) error {
 	return nil
 }
 
-// command returns a command for a program of Postgres, run as its account and without this process's environment.
+// command returns a command for a program of Postgres. It runs as the account, and without this process's environment.
 func (h *home) command(ctx context.Context, bin Binaries, program string, args ...string) *exec.Cmd {
 	// A server outlives the call that starts it; Stop ends it.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), filepath.Join(bin.Dir, program), args...)

@@ -5,10 +5,10 @@ import (
 	"log/slog"
 )
 
-// SharedBuffersOf returns the bytes of a private Postgres' buffers on the machine whose files are below root.
+// SharedBuffersOf returns the size in bytes of a private Postgres' buffers on a machine with its files below root.
 func SharedBuffersOf(root string) int64 { return sharedBuffers(memory(root)) }
 
-// Explained returns the error of a Postgres that ended after it had written something.
+// Explained returns the error of a Postgres that wrote something and then ended.
 func Explained(what, written string) error {
 	j := &journal{log: slog.New(slog.DiscardHandler)}
 	fmt.Fprint(j, written)

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// The oldest versions that Loci runs on.
+// The oldest versions with which Loci works.
 const (
 	minMajor  = 15
 	minVector = "0.8"
@@ -23,16 +23,16 @@ const (
 
 // Binaries is an installed Postgres with pgvector.
 type Binaries struct {
-	// Dir holds postgres and initdb.
+	// Dir contains postgres and initdb.
 	Dir string
-	// Major is the major version; a cluster's data must have the same.
+	// Major is the major version. A cluster's data must be of the same version.
 	Major int
-	// Vector is the version of pgvector, as in "0.8.0".
+	// Vector is the version of pgvector, such as "0.8.0".
 	Vector string
 }
 
-// Find returns the installed Postgres in the directory bin. If bin is empty, it searches PATH and the directories of
-// packages, newest first. The error is a sentence that says what to install.
+// Find returns the Postgres in the directory bin. If bin is empty, it searches PATH and the directories of packages,
+// newest version first. The error is a sentence that says what to install.
 func Find(ctx context.Context, bin string) (Binaries, error) {
 	if bin != "" {
 		b, err := inspect(ctx, bin)
@@ -48,8 +48,8 @@ func Find(ctx context.Context, bin string) (Binaries, error) {
 		"set LOCI_POSTGRES_BIN to its bin directory, or run Loci with `docker compose up`", wanted)
 }
 
-// binariesFor returns the binaries for the cluster in data: those of Find, or, if their major version did not write the
-// data, others that are installed and did.
+// binariesFor returns the binaries for the cluster in data. They are those of Find, unless another major version wrote
+// the data; then they are an installed Postgres of that version.
 func binariesFor(ctx context.Context, bin, data string) (Binaries, error) {
 	major, err := dataMajor(data)
 	if err != nil {
@@ -68,7 +68,7 @@ func binariesFor(ctx context.Context, bin, data string) (Binaries, error) {
 		data, major, found.Major, found.Dir, major)
 }
 
-// installed returns the usable installations in PATH and in the directories of packages.
+// installed returns the usable Postgres installations in PATH and in the directories of packages.
 func installed(ctx context.Context) []Binaries {
 	var found []Binaries
 	for _, dir := range usualDirs() {
@@ -101,7 +101,7 @@ func usualDirs() []string {
 	return dirs
 }
 
-// inspect returns the versions of the server in dir, or why it cannot be used, in a few words.
+// inspect returns the versions of the Postgres in dir. The error says in a few words why it cannot be used.
 func inspect(ctx context.Context, dir string) (Binaries, error) {
 	major, err := serverMajor(ctx, dir)
 	if err != nil {
@@ -125,22 +125,22 @@ func serverMajor(ctx context.Context, dir string) (int, error) {
 	if _, err := os.Stat(filepath.Join(dir, "initdb")); err != nil {
 		return 0, errors.New("no initdb is there")
 	}
-	out, err := output(ctx, filepath.Join(dir, "postgres"), "--version")
+	version, err := output(ctx, filepath.Join(dir, "postgres"), "--version")
 	if err != nil {
 		return 0, errors.New("no postgres that runs is there")
 	}
-	m := versionLine.FindStringSubmatch(out)
+	m := versionLine.FindStringSubmatch(version)
 	if m == nil {
-		return 0, fmt.Errorf("its postgres says it is %q", out)
+		return 0, fmt.Errorf("its postgres says it is %q", version)
 	}
 	return strconv.Atoi(m[1])
 }
 
 var versionSetting = regexp.MustCompile(`(?m)^default_version *= *'([^']+)'`)
 
-// vectorVersion returns the version that CREATE EXTENSION would install; empty if there is none.
+// vectorVersion returns the version that CREATE EXTENSION would install, or "" if there is none.
 func vectorVersion(ctx context.Context, dir string) string {
-	// Some packages ship pg_config with the headers only: then the usual directories relative to the binaries are tried.
+	// Some packages ship pg_config with the headers only. Then try the usual directories next to the binaries.
 	shares := []string{filepath.Join(dir, "../share"), filepath.Join(dir, "../share/postgresql")}
 	if share, err := output(ctx, filepath.Join(dir, "pg_config"), "--sharedir"); err == nil {
 		shares = []string{share}
@@ -154,7 +154,7 @@ func vectorVersion(ctx context.Context, dir string) string {
 	return ""
 }
 
-// output runs a program, for at most 10 s, and returns the first line of its output.
+// output runs a program for at most 10 s, and returns the first line of its output.
 func output(ctx context.Context, program string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -165,7 +165,7 @@ func output(ctx context.Context, program string, args ...string) (string, error)
 
 var number = regexp.MustCompile(`\d+`)
 
-// versionLess reports whether version a is lower than b, number by number.
+// versionLess reports whether version a is lower than b. It compares number by number.
 func versionLess(a, b string) bool {
 	return slices.CompareFunc(number.FindAllString(a, -1), number.FindAllString(b, -1), func(x, y string) int {
 		return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y))

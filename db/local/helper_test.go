@@ -25,11 +25,10 @@ import (
 	"github.com/loci-memory/loci/db/local"
 )
 
-// helperHome, when set, turns this test binary into a program that serves a private Postgres there until its input
-// ends.
+// helperHome is a variable. If it is set, this test binary serves a private Postgres on that home until its input ends.
 const helperHome = "LOCAL_TEST_HELPER_HOME"
 
-// patience bounds every wait for another process; reaching it is a failure.
+// patience is the longest wait for another process; reaching it is a failure.
 const patience = 60 * time.Second
 
 func TestMain(m *testing.M) {
@@ -47,19 +46,19 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// template is the one home on which a cluster is made, because that takes longer than all that tests do with it. The
-// home has a name that needs quotes, and holds an unfinished cluster at first; another program makes the cluster, whose
-// environment would spoil it. TestANewCluster looks at it, and the other tests copy it.
+// template is the one home in which a cluster is really created, because that takes longer than everything else in
+// these tests. The home has a name that needs quoting, and contains an unfinished cluster at first. Another program
+// creates the cluster, in a hostile environment. TestANewCluster checks the result, and the other tests copy it.
 var template struct {
 	once  sync.Once
 	dir   string
 	home  string
-	asked map[string]string // what SQL answered while the cluster was served for the first time
+	asked map[string]string // SQL statement → answer, from when the cluster was first served
 	modes map[string]fs.FileMode
 	err   error
 }
 
-// hostile is an environment of which nothing may come into a cluster.
+// hostile is an environment that must not influence a cluster.
 var hostile = []string{"LC_ALL=tr_TR.UTF-8", "LANG=tr_TR.UTF-8", "TZ=Asia/Kathmandu", "PGHOST=nowhere.invalid",
 	"PGPORT=1", "PGDATA=/nonexistent", "PGUSER=nobody", "PGDATABASE=nothing", "PGSSLMODE=verify-full", "PGPASSWORD=wrong",
 	"PGSSLROOTCERT=/nonexistent", "PGTARGETSESSIONATTRS=standby", "HOME=/nonexistent"}
@@ -90,7 +89,7 @@ func makeTemplate(t *testing.T) error {
 	return errors.Join(h.stdin.Close(), h.cmd.Wait())
 }
 
-// needTemplate makes the template unless it is there.
+// needTemplate creates the template unless it exists.
 func needTemplate(t *testing.T) {
 	t.Helper()
 	template.once.Do(func() {
@@ -102,7 +101,7 @@ func needTemplate(t *testing.T) {
 	}
 }
 
-// newCluster is a home with a new cluster that was stopped cleanly.
+// newCluster returns a home with a new cluster that was stopped cleanly.
 func newCluster(t *testing.T) string {
 	t.Helper()
 	home := newHome(t)
@@ -110,7 +109,7 @@ func newCluster(t *testing.T) string {
 	return home
 }
 
-// copyCluster makes a cluster that was stopped cleanly in a home.
+// copyCluster copies a cluster that was stopped cleanly into a home.
 func copyCluster(t *testing.T, home string) {
 	t.Helper()
 	needTemplate(t)
@@ -136,7 +135,7 @@ func help(home string) error {
 	return s.Stop(ctx)
 }
 
-// fast gives up a durability that no test here relies on: processes are killed, the machine is not.
+// fast gives up durability that no test here relies on: processes are killed, the machine is not.
 var fast = map[string]string{"fsync": "off", "shared_buffers": "16MB"}
 
 // helper is another process that serves a private Postgres.
@@ -174,7 +173,7 @@ func startHelper(t *testing.T, home string, env ...string) *helper {
 	return h
 }
 
-// newHome is an empty directory that the user of Postgres can reach.
+// newHome returns an empty directory that Postgres' user can reach.
 func newHome(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -186,7 +185,7 @@ func newHome(t testing.TB) string {
 	return dir
 }
 
-// start runs a server and stops it at the test's end.
+// start starts a server and stops it at the end of the test.
 func start(t *testing.T, o local.Options) *local.Server {
 	t.Helper()
 	if o.Settings == nil {
@@ -209,7 +208,7 @@ func stop(t *testing.T, s *local.Server) {
 	}
 }
 
-// refuse starts a server that must not start, and returns its sentence.
+// refuse starts a server that must not start, and returns the error's sentence.
 func refuse(t *testing.T, o local.Options) string {
 	t.Helper()
 	s, err := local.Start(t.Context(), o)
@@ -247,7 +246,7 @@ func ask(t *testing.T, url, statement string) string {
 	return got
 }
 
-// keep stores what wantKept looks for.
+// keep stores the row that wantKept looks for.
 func keep(t *testing.T, url string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
@@ -267,7 +266,7 @@ func wantKept(t *testing.T, url string) {
 	}
 }
 
-// serverPID reads the process of the server on home.
+// serverPID returns the process of the server on home.
 func serverPID(t *testing.T, home string) int {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(home, "postgres", "postmaster.pid"))
@@ -306,7 +305,7 @@ func running(pid int) bool {
 	return err == nil && !strings.HasPrefix(strings.TrimSpace(string(out)), "Z")
 }
 
-// asOwner is what a process needs to run as the owner of path.
+// asOwner returns the attributes for a process that runs as the owner of path, or nil if this process already does.
 func asOwner(t *testing.T, path string) *syscall.SysProcAttr {
 	t.Helper()
 	info, err := os.Stat(path)
@@ -320,7 +319,7 @@ func asOwner(t *testing.T, path string) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stat.Uid, Gid: stat.Gid}}
 }
 
-// install fakes an installed Postgres of a version, with pgvector of another unless that is empty.
+// install fakes an installed Postgres of a version. If vector is not empty, pgvector of that version is installed, too.
 func install(t *testing.T, postgres, vector string) string {
 	t.Helper()
 	root := newHome(t)

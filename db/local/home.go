@@ -20,7 +20,8 @@ type home struct {
 
 func (h *home) data() string { return filepath.Join(h.dir, "postgres") }
 
-// Exists reports whether a directory has a cluster. The error is that of one into which this user may not look.
+// Exists reports whether a directory contains a cluster. It returns an error if this user may not look into the
+// directory.
 func Exists(dir string) (bool, error) {
 	_, err := os.Stat((&home{dir: dir}).data())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -29,7 +30,7 @@ func Exists(dir string) (bool, error) {
 	return err == nil, err
 }
 
-// openHome makes the directory if needed, locks it, and checks that Postgres will be able to enter it.
+// openHome creates the directory if needed, locks it, and checks that Postgres will be able to enter it.
 func openHome(dir string) (*home, error) {
 	named := dir
 	dir, err := makeHome(named)
@@ -61,7 +62,8 @@ func makeHome(dir string) (string, error) {
 		if err := os.MkdirAll(abs, 0o755); err != nil {
 			return abs, err
 		}
-		// A strict umask would keep out the user that Postgres runs as; private directories have their own mode.
+		// Under a strict umask, the user that Postgres runs as could not enter. Private directories below have their own
+		// mode.
 		if err := os.Chmod(abs, 0o755); err != nil {
 			return abs, err
 		}
@@ -69,11 +71,11 @@ func makeHome(dir string) (string, error) {
 	return filepath.EvalSymlinks(abs)
 }
 
-// ErrInUse is the error of a directory on which another process works.
+// ErrInUse: another process works on the directory.
 var ErrInUse = errors.New("another Loci is running on it")
 
-// lock locks the home for this process until the file is closed. The file stays: a second server reads the process
-// number in it for its error.
+// lock locks the home for this process until the file is closed. The file stays; a second server reads this process's
+// number from it for its error.
 func lock(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -97,7 +99,7 @@ func (h *home) close() error {
 	return h.lock.Close()
 }
 
-// own gives dir to the account of Postgres, and lets nobody else enter.
+// own makes Postgres' account the owner of dir, and lets nobody else enter.
 func (h *home) own(dir string) error {
 	if c := h.account.credential; c != nil {
 		if err := os.Chown(dir, int(c.Uid), int(c.Gid)); err != nil {
@@ -107,8 +109,8 @@ func (h *home) own(dir string) error {
 	return os.Chmod(dir, 0o700)
 }
 
-// DefaultHome is the directory for a private Postgres whose operator named none: the user's data directory, and
-// /var/lib/loci for root, whose own home is closed to the user that Postgres runs as.
+// DefaultHome returns the directory for a private Postgres if the operator named none. It is the user's data directory;
+// for root it is /var/lib/loci, because the user that Postgres runs as cannot enter root's home.
 func DefaultHome() (string, error) {
 	if os.Geteuid() == 0 {
 		return "/var/lib/loci", nil

@@ -103,7 +103,7 @@ func TestClosedDirectoryIsNamed(t *testing.T) {
 	closed := filepath.Join(newHome(t), "closed")
 	mode := os.FileMode(0o700)
 	if os.Geteuid() != 0 {
-		mode = 0o500 // others' rights do not matter where Postgres runs as this user
+		mode = 0o500 // the others' rights do not matter if Postgres runs as this user
 	}
 	if err := os.Mkdir(closed, mode); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
-// Package local runs a private Postgres for one machine, as a child of this process: it finds the binaries, keeps one
+// Package local runs a private Postgres for one machine, as a child of this process. It finds the binaries, keeps one
 // cluster under a home directory, listens on a unix socket that only its user can reach, and ends when its parent ends.
 //
-// Each file uses those that are named before it:
+// Each file uses only the files named before it:
 //   - the machine: account.go process.go process_linux.go process_other.go memory.go
 //   - the home directory, its cluster, and what a server writes: home.go journal.go cluster.go socket.go pidfile.go
 //   - the installed binaries: find.go
@@ -22,13 +22,14 @@ import (
 
 // Options are the settings of a private Postgres.
 type Options struct {
-	// Home is the directory that holds the cluster; Start makes it if it is missing. One server at a time runs on it.
+	// Home is the directory with the cluster. Start creates it if it is missing. Only one server at a time runs on it.
 	Home string
-	// Bin is the directory of the binaries; empty: Find searches for them.
+	// Bin is the directory of the binaries. If it is empty, Find searches for them.
 	Bin string
-	// Log receives what Postgres reports: warnings as warnings, routine lines at debug level. Nil: nothing is logged.
+	// Log receives what Postgres reports: warnings as warnings, routine lines at debug level. If it is nil, nothing is
+	// logged.
 	Log *slog.Logger
-	// Settings go on the server's command line; they override Loci's own and those of postgresql.conf.
+	// Settings go on the server's command line. They override Loci's settings and those of postgresql.conf.
 	Settings map[string]string
 }
 
@@ -38,7 +39,7 @@ type Server struct {
 	socket   socket
 	wanted   string // Options.Bin
 	bin      Binaries
-	files    files // of bin, from before it was started
+	files    files // files of bin, recorded before Postgres started
 	settings map[string]string
 	running  atomic.Pointer[child]
 	journal  *journal
@@ -49,10 +50,10 @@ type Server struct {
 	replacing atomic.Bool
 }
 
-// Start runs Postgres on the cluster under o.Home, which it makes on the first start, and returns once the database
-// "loci" with the extension "vector" answers. Before that, it disarms the pid file of a crashed server, and stops a
-// server whose parent has ended. Errors are sentences for the operator. Start never deletes data. The end of ctx ends
-// the start, and not a started server.
+// Start runs Postgres on the cluster under o.Home, and creates the cluster first if there is none. It returns once the
+// database "loci" with the extension "vector" answers. Before, it disarms the pid file of a crashed server, and stops a
+// server whose parent has ended. Errors are sentences for the operator. Start never deletes data. If ctx ends, the
+// start is given up; a started server keeps running.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	h, err := openHome(o.Home)
 	if err != nil {
@@ -72,8 +73,8 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// resume launches the server on its cluster after removing what an earlier server left. The last processes of a crashed
-// server may still hold its shared memory; those end by themselves, so it tries for a while.
+// resume starts the server on its cluster, after removing what an earlier server left. The last processes of a crashed
+// server may still hold its shared memory and end a little later, so resume tries for a while.
 func (s *Server) resume(ctx context.Context) (err error) {
 	if err = takeOver(ctx, s.home.data()); err != nil {
 		return err
@@ -89,7 +90,7 @@ func (s *Server) resume(ctx context.Context) (err error) {
 	}
 }
 
-// Restart starts Postgres again after it ended by itself, at the same URL. It does nothing while Postgres runs, and
+// Restart starts Postgres again, at the same URL, after it ended by itself. It does nothing while Postgres runs, and
 // fails after Stop. It must not run at the same time as Stop.
 func (s *Server) Restart(ctx context.Context) error {
 	if s.stopping.Load() {
@@ -139,16 +140,17 @@ func (s *Server) awaitReady(ctx context.Context) error {
 	return nil
 }
 
-// URL returns the URL of the database "loci" as the superuser, through the unix socket, for pgx and libpq.
+// URL returns the URL of the database "loci" for the superuser, through the unix socket. pgx and libpq understand it.
 func (s *Server) URL() string { return s.socket.url("loci", superuser) }
 
-// ServingURL returns the URL of the same database as the role "loci_server", which Start does not make.
+// ServingURL returns the URL of the same database for the role "loci_server". Start does not create that role.
 func (s *Server) ServingURL() string { return s.socket.url("loci", serving) }
 
-// Done returns a channel that is closed when Postgres has ended, by Stop or by itself; another one after a Restart.
+// Done returns a channel that is closed when Postgres has ended, by Stop or by itself. After a Restart it returns
+// another channel.
 func (s *Server) Done() <-chan struct{} { return s.running.Load().done }
 
-// Err returns why Postgres does not run, though it was not stopped; nil while it runs and after Stop.
+// Err returns why Postgres ended without Stop. It is nil while Postgres runs and after Stop.
 func (s *Server) Err() error {
 	child := s.running.Load()
 	switch {
@@ -160,11 +162,12 @@ func (s *Server) Err() error {
 	return s.journal.explain(fmt.Sprintf("Postgres in %s ended by itself (%v)", s.home.data(), child.cmd.ProcessState))
 }
 
-// errReplaced is the error of a Postgres that is ended to start another one.
+// errReplaced is the error of a Postgres that was ended to start another version.
 var errReplaced = errors.New("Postgres is restarted, because its files were replaced")
 
-// Stop shuts Postgres down and waits until it has: open connections are closed, transactions rolled back, everything
-// written. If ctx ends first, the server is ended at once and recovers on its next start; that is reported as an error.
+// Stop shuts Postgres down and waits until it has ended: it closes open connections, rolls back transactions, and
+// writes everything to disk. If ctx ends first, the server is ended at once and recovers on its next start; Stop then
+// returns an error.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stop.Do(func() { s.stopErr = errors.Join(s.shutDown(ctx), s.release()) })
 	return s.stopErr

@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/db/local"
 )
 
-// newClusterAnswers are what a new cluster answers, whatever the environment of the program that made it.
+// newClusterAnswers lists what a new cluster answers, whatever the environment of the program that created it.
 var newClusterAnswers = []struct{ name, statement, want string }{
 	{"the encoding is UTF-8", "SHOW server_encoding", "UTF8"},
 	{"no network is listened on", "SHOW listen_addresses", ""},
@@ -29,8 +29,8 @@ var newClusterAnswers = []struct{ name, statement, want string }{
 	{"no setting is inherited", "SELECT count(*)::text FROM pg_file_settings WHERE setting LIKE '%Kathmandu%'", "0"},
 }
 
-// A cluster that is made by a program in a hostile environment, in a home with an odd name that holds an unfinished
-// cluster, is private, is in UTF-8, and ends cleanly with the program.
+// A cluster is private, uses UTF-8 and ends cleanly with its program, even if that program has a hostile environment
+// and the home has an odd name and contains an unfinished cluster.
 func TestANewCluster(t *testing.T) {
 	t.Parallel()
 	needTemplate(t)
@@ -52,7 +52,7 @@ func TestANewCluster(t *testing.T) {
 	}
 }
 
-// A home that is missing is made; of a cluster that cannot be made nothing stays in it.
+// A missing home is created. If the cluster cannot be created, nothing of it stays in the home.
 func TestAClusterThatCannotBeMadeLeavesNothing(t *testing.T) {
 	t.Parallel()
 	home := filepath.Join(newHome(t), "missing")
@@ -77,7 +77,7 @@ func TestDataOutlivesAStop(t *testing.T) {
 	}
 	keep(t, s.URL())
 	wantSentence(t, refuse(t, local.Options{Home: home}), "another Loci", "pid "+strconv.Itoa(os.Getpid()), home)
-	wantKept(t, s.URL()) // the refused start left the server alone
+	wantKept(t, s.URL()) // the refused start did not disturb the server
 	stop(t, s)
 	select {
 	case <-s.Done():
@@ -90,15 +90,15 @@ func TestDataOutlivesAStop(t *testing.T) {
 	if url, _, ok := local.Running(home); ok {
 		t.Errorf("Running after Stop = %q, want none", url)
 	}
-	// A newer Postgres is installed meanwhile.
+	// Meanwhile a newer Postgres was installed.
 	again := start(t, local.Options{Home: home, Bin: install(t, "99.1", "0.8.0")})
 	wantKept(t, again.URL())
 }
 
 func TestKilledServerIsReportedAndRecovers(t *testing.T) {
 	t.Parallel()
-	home, said := newCluster(t), &words{}
-	s := start(t, local.Options{Home: home, Log: said.logger()})
+	home, logged := newCluster(t), &words{}
+	s := start(t, local.Options{Home: home, Log: logged.logger()})
 	keep(t, s.URL())
 	busy, err := pgx.Connect(t.Context(), s.URL())
 	if err != nil {
@@ -110,7 +110,7 @@ func TestKilledServerIsReportedAndRecovers(t *testing.T) {
 	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "ended by itself (signal: killed)") {
 		t.Errorf("Err of a killed server = %v, want that it ended by itself", err)
 	}
-	for line := range strings.Lines(said.String()) {
+	for line := range strings.Lines(logged.String()) {
 		if strings.Contains(line, "terminating connection") && !strings.Contains(line, "level=DEBUG") {
 			t.Errorf("the end of a client's connection is logged as %s", line)
 		}
@@ -154,7 +154,7 @@ func TestStartTakesOverFromAnOrphan(t *testing.T) {
 	}
 }
 
-// serve runs Postgres on home without anybody who owns it, and returns its process.
+// serve runs Postgres on home without a parent that owns it, and returns its process.
 func serve(t *testing.T, home string) int {
 	t.Helper()
 	bin, err := local.Find(t.Context(), os.Getenv("LOCI_POSTGRES_BIN"))
@@ -215,17 +215,17 @@ func TestStalePIDFileIsNoObstacle(t *testing.T) {
 		"run",
 		".s.PGSQL.5432.lock",
 	)
-	left, err := os.ReadFile(pidFile)
+	disarmed, err := os.ReadFile(pidFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	stop(t, s)
-	_, rest, _ := strings.Cut(string(left), "\n")
+	_, rest, _ := strings.Cut(string(disarmed), "\n")
 	other := exec.CommandContext(t.Context(), "sleep", "600")
 	other.SysProcAttr = asOwner(t, filepath.Join(home, "postgres"))
 	begin(t, other)
 	for _, row := range []struct{ name, text string }{
-		{"a process that is gone", string(left)},
+		{"a process that is gone", string(disarmed)},
 		{"another program of the same user", strconv.Itoa(other.Process.Pid) + "\n" + rest},
 		{"the first process of the machine", "1\n" + rest},
 		{"an empty file", ""},
@@ -252,8 +252,8 @@ func TestStalePIDFileIsNoObstacle(t *testing.T) {
 func plant(t *testing.T, path, text string) {
 	t.Helper()
 	write(t, path, text, 0o600)
-	if as := asOwner(t, filepath.Dir(path)); as != nil {
-		if err := os.Chown(path, int(as.Credential.Uid), int(as.Credential.Gid)); err != nil {
+	if account := asOwner(t, filepath.Dir(path)); account != nil {
+		if err := os.Chown(path, int(account.Credential.Uid), int(account.Credential.Gid)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -275,7 +275,7 @@ func TestStopThatRunsOutOfTimeLosesNothing(t *testing.T) {
 	wantKept(t, start(t, local.Options{Home: home}).URL())
 }
 
-// What ended Postgres is said, also where its last words are only what followed from a full disk.
+// The error says why Postgres ended, even if its last lines are only consequences of a full disk.
 func TestTheEndOfPostgresIsExplained(t *testing.T) {
 	t.Parallel()
 	const request = "FATAL:  checkpoint request failed\nHINT:  Consult recent messages in the server log for details.\n"

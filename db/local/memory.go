@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// The bounds of a private Postgres' buffers. It takes only what it uses.
+// Limits of a private Postgres' buffers. Postgres takes only the memory that it uses.
 const (
 	leastBuffers = 128 << 20
 	mostBuffers  = 1 << 30
 )
 
-// sharedBuffers returns how many bytes of a machine's memory Postgres buffers: an eighth, because the machine does
-// other work, too. An index of vectors that does not fit is searched several times more slowly.
+// sharedBuffers returns how many bytes Postgres should buffer: an eighth of the machine's memory, because the machine
+// does other work, too. A vector index that does not fit is searched several times more slowly.
 func sharedBuffers(memoryBytes int64) int64 {
 	return min(max(memoryBytes/8, leastBuffers), mostBuffers)
 }
 
-// memory returns how many bytes of memory this process may use, as the files below root say: the machine's, or less
-// where a control group limits it. It returns 0 where they do not say, as on macOS.
+// memory returns how many bytes of memory this process may use, according to the files below root: the machine's
+// memory, or less if a control group limits it. It returns 0 if these files do not exist, as on macOS.
 func memory(root string) (bytes int64) {
 	if text, err := os.ReadFile(filepath.Join(root, "proc/meminfo")); err == nil {
 		for line := range strings.Lines(string(text)) {

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// pidFile is the content of the file postmaster.pid, which a server writes into its data directory.
+// pidFile is the content of postmaster.pid, a file that a server writes into its data directory.
 type pidFile struct {
-	// pid is the server's process; 0 if there is no file, or no number in it.
+	// pid is the server's process, or 0 if there is no file or no number in it.
 	pid   int
 	ready bool
 	lines []string
@@ -22,17 +22,18 @@ type pidFile struct {
 
 func pidFilePath(data string) string { return filepath.Join(data, "postmaster.pid") }
 
-// readPIDFile reads the first line, the process, and the eighth, the state; the server fills them in as it starts.
+// readPIDFile reads the process from the first line and the state from the eighth. The server fills these lines in
+// while it starts.
 func readPIDFile(data string) pidFile {
-	text, _ := os.ReadFile(pidFilePath(data)) // empty without the file: no process, not ready
+	text, _ := os.ReadFile(pidFilePath(data)) // empty without the file, so no process and not ready
 	f := pidFile{lines: strings.Split(string(text), "\n")}
 	f.pid, _ = strconv.Atoi(strings.TrimSpace(f.lines[0])) // 0 if the line is not written yet
 	f.ready = len(f.lines) > 7 && strings.TrimSpace(f.lines[7]) == "ready"
 	return f
 }
 
-// takeOver prepares data for a new server: it stops a server whose parent ended, and disarms the pid file of a crashed
-// one. The home is locked, so neither belongs to another running Loci.
+// takeOver prepares data for a new server. It stops a server whose parent has ended, and disarms the pid file of a
+// crashed server. The home is locked, so neither belongs to another running Loci.
 func takeOver(ctx context.Context, data string) error {
 	f := readPIDFile(data)
 	if f.pid > 0 && runsOn(f.pid, data) {
@@ -47,9 +48,9 @@ func takeOver(ctx context.Context, data string) error {
 	return nil
 }
 
-// disarm keeps a crashed server's pid file from stopping the new server in case its process number is in use again. It
-// sets the number to that of this process: Postgres ignores its own parent, and still checks that nobody uses the
-// shared memory which the file names.
+// disarm changes the pid file of a crashed server, which would stop the new server if the crashed server's process
+// number is in use again. It writes this process's number: Postgres ignores its own parent, but still checks that
+// nobody uses the shared memory named in the file.
 func disarm(f pidFile, data string) error {
 	path := pidFilePath(data)
 	if f.pid <= 0 {
@@ -59,7 +60,7 @@ func disarm(f pidFile, data string) error {
 	return os.WriteFile(path, []byte(strings.Join(f.lines, "\n")), 0o600)
 }
 
-// stopOrphan stops a server whose parent ended, cleanly if possible.
+// stopOrphan stops a server whose parent has ended, cleanly if possible.
 func stopOrphan(ctx context.Context, pid int, data string) error {
 	for _, step := range []struct {
 		signal   syscall.Signal
@@ -80,8 +81,8 @@ func stopOrphan(ctx context.Context, pid int, data string) error {
 	return fmt.Errorf("a Postgres (pid %d) still runs on %s and does not stop: end it, then start again", pid, data)
 }
 
-// Running returns the URLs of the private Postgres that another process runs on home, as URL and ServingURL do, and
-// false if none does.
+// Running returns the URLs (see URL and ServingURL) of the private Postgres that another process runs on home. ok is
+// false if there is none.
 func Running(home string) (url, servingURL string, ok bool) {
 	dir, err := filepath.EvalSymlinks(home)
 	if err != nil {
@@ -96,7 +97,7 @@ func Running(home string) (url, servingURL string, ok bool) {
 	return s.url("loci", superuser), s.url("loci", serving), true
 }
 
-// cutLine cuts the text after its first line.
+// cutLine cuts a text after its first line.
 func cutLine(text []byte) (line string, rest []byte, found bool) {
 	before, after, found := bytes.Cut(text, []byte("\n"))
 	return string(bytes.TrimRight(before, "\r")), after, found

@@ -12,16 +12,16 @@ import (
 
 // How long to wait for processes to end.
 const (
-	// orphanPatience is for the last processes of a crashed server, which end once they notice.
+	// orphanPatience is for the last processes of a crashed server, which end once they notice the crash.
 	orphanPatience = 10 * time.Second
 	// fastPatience is for a fast shutdown, which writes everything to disk.
 	fastPatience = 60 * time.Second
-	// immediatePatience is for an immediate shutdown; Postgres kills its own children after 5 seconds.
+	// immediatePatience is for an immediate shutdown. Postgres kills its own children after 5 seconds.
 	immediatePatience = 10 * time.Second
 )
 
-// child is a process that ends when this one does. The kernel ties that to the thread that started it, so one goroutine
-// holds that thread until the child ends.
+// child is a process that ends when this process ends. The kernel ties the child to the thread that started it, so one
+// goroutine holds that thread until the child ends.
 type child struct {
 	cmd  *exec.Cmd
 	done chan struct{}
@@ -45,7 +45,7 @@ func spawn(cmd *exec.Cmd) (*child, error) {
 	return c, <-started
 }
 
-// poll calls done every few milliseconds until it returns true or ctx ends.
+// poll calls done every 2 ms until it returns true or ctx ends.
 func poll(ctx context.Context, done func() bool) error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
@@ -68,10 +68,10 @@ func (c *child) ended() bool {
 	}
 }
 
-// signal sends sig. It drops the error, which says that the child has ended.
+// signal sends sig. It ignores the error, which would say that the child has ended.
 func (c *child) signal(sig syscall.Signal) { _ = c.cmd.Process.Signal(sig) }
 
-// end sends sig, kills the child if it does not end in time, and waits until it has ended.
+// end sends sig and waits until the child has ended. If the child does not end in time, it is killed.
 func (c *child) end(sig syscall.Signal) {
 	c.signal(sig)
 	patience := time.NewTimer(immediatePatience)
@@ -84,7 +84,7 @@ func (c *child) end(sig syscall.Signal) {
 	}
 }
 
-// run runs cmd to its end and returns its output. If ctx ends first, run ends the program.
+// run runs cmd to its end and returns its output. If ctx ends first, it ends the program.
 func run(ctx context.Context, cmd *exec.Cmd) ([]byte, error) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

@@ -8,13 +8,14 @@ import (
 	"syscall"
 )
 
-// attributes drop root's privileges, keep a terminal's signals away, and make the kernel send a fast shutdown when the
-// thread that started the process ends. The kernel drops that request when the user changes; the runtime sets it after.
+// attributes returns how Postgres is started: without root's privileges, and out of reach of a terminal's signals. The
+// kernel sends it a fast shutdown when the thread that started it ends. The kernel drops that request when the user
+// changes, so Go's runtime sets it after changing the user.
 func (a account) attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Credential: a.credential, Setpgid: true, Pdeathsig: syscall.SIGINT}
 }
 
-// runsOn reports whether pid is a server of Postgres whose working directory is data.
+// runsOn reports whether pid is a Postgres server with data as its working directory.
 func runsOn(pid int, data string) bool {
 	proc := filepath.Join("/proc", strconv.Itoa(pid))
 	name, _ := os.ReadFile(filepath.Join(proc, "comm"))

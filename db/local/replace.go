@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// identity is what tells a file from the one that was at its path before.
+// identity tells a file from an earlier file at the same path.
 type identity struct {
 	info os.FileInfo
 	size int64
 	at   time.Time
 }
 
-// files are the identities of the files of a Postgres that a running one reads: its program and its libraries.
+// files are the identities of the files that a running Postgres reads, its program and its libraries, by path.
 type files map[string]identity
 
-// filesOf returns the files of a Postgres that are on disk.
+// filesOf returns a Postgres' files that are on disk now.
 func filesOf(ctx context.Context, b Binaries) files {
 	found := files{}
 	paths := []string{filepath.Join(b.Dir, "postgres")}
@@ -39,7 +39,7 @@ func filesOf(ctx context.Context, b Binaries) files {
 	return found
 }
 
-// libraryDirs returns where the libraries of the Postgres in dir may be.
+// libraryDirs returns the directories where the libraries of the Postgres in dir may be.
 func libraryDirs(ctx context.Context, dir string) []string {
 	dirs := []string{filepath.Join(dir, "../lib"), filepath.Join(dir, "../lib/postgresql")}
 	if named, err := output(ctx, filepath.Join(dir, "pg_config"), "--pkglibdir"); err == nil {
@@ -48,34 +48,34 @@ func libraryDirs(ctx context.Context, dir string) []string {
 	return dirs
 }
 
-// equal reports whether the files are the same.
+// equal reports whether both are the same files.
 func (f files) equal(other files) bool {
 	if len(f) != len(other) {
 		return false
 	}
-	for path, is := range f {
-		was, there := other[path]
-		if !there || !os.SameFile(is.info, was.info) || is.size != was.size || !is.at.Equal(was.at) {
+	for path, id := range f {
+		otherID, ok := other[path]
+		if !ok || !os.SameFile(id.info, otherID.info) || id.size != otherID.size || !id.at.Equal(otherID.at) {
 			return false
 		}
 	}
 	return true
 }
 
-// Changed reports whether the files on disk are no longer those that Postgres was started with, as after an upgrade of
-// its package: it cannot start new sessions with them.
+// Changed reports whether the files on disk have changed since Postgres was started, as after an upgrade of its
+// package. Postgres then cannot start new sessions.
 func (s *Server) Changed(ctx context.Context) bool {
 	return !s.running.Load().ended() && !filesOf(ctx, s.bin).equal(s.files)
 }
 
 const (
-	settleEvery   = time.Second      // between two looks at files that are being replaced
-	settleTimeout = 30 * time.Second // after which a Postgres that is incomplete counts as removed
+	settleEvery   = time.Second      // wait between two looks at files that are being replaced
+	settleTimeout = 30 * time.Second // after this time, an incomplete Postgres counts as removed
 )
 
-// Replace ends Postgres and starts the one on disk, at the same URL, once its files no longer change. Before it ends
-// anything it looks for a Postgres that can read the cluster: if there is none, as after an upgrade to another major
-// version, Replace does nothing and the error says what to do. It must not run at the same time as Stop or Restart.
+// Replace ends Postgres and starts the one on disk, at the same URL, once its files no longer change. First it looks
+// for a Postgres that can read the cluster. If there is none, as after an upgrade to another major version, Replace
+// does nothing, and the error says what to do. It must not run at the same time as Stop or Restart.
 func (s *Server) Replace(ctx context.Context) error {
 	bin, err := s.settled(ctx)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *Server) Replace(ctx context.Context) error {
 	return s.resume(ctx)
 }
 
-// interrupt ends Postgres: its sessions are ended, and what they committed is written.
+// interrupt ends Postgres and its sessions. Committed data is written to disk.
 func (s *Server) interrupt(child *child) {
 	child.signal(syscall.SIGINT)
 	patience := time.NewTimer(fastPatience)
@@ -103,18 +103,18 @@ func (s *Server) interrupt(child *child) {
 	}
 }
 
-// settled returns the Postgres on disk for the cluster once two looks at its files find the same ones.
+// settled returns the Postgres on disk for the cluster, once two looks in a row find the same files.
 func (s *Server) settled(ctx context.Context) (Binaries, error) {
 	deadline := time.Now().Add(settleTimeout)
-	var seen files
+	var previous files
 	for {
 		bin, err := binariesFor(ctx, s.wanted, s.home.data())
 		if err == nil {
-			now := filesOf(ctx, bin)
-			if seen != nil && now.equal(seen) {
+			current := filesOf(ctx, bin)
+			if previous != nil && current.equal(previous) {
 				return bin, nil
 			}
-			seen = now
+			previous = current
 		} else if time.Now().After(deadline) {
 			return Binaries{}, err
 		}
@@ -126,5 +126,5 @@ func (s *Server) settled(ctx context.Context) (Binaries, error) {
 	}
 }
 
-// Program returns the path of the Postgres that runs.
+// Program returns the path of the running Postgres' program.
 func (s *Server) Program() string { return filepath.Join(s.bin.Dir, "postgres") }

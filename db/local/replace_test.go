@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/db/local"
 )
 
-// newTree copies the installed Postgres, where packages put it, so that a test may replace its files.
+// newTree copies the installed Postgres in the layout of packages, so that a test may replace its files.
 func newTree(t *testing.T) (bin string) {
 	t.Helper()
 	found, err := local.Find(t.Context(), os.Getenv("LOCI_POSTGRES_BIN"))
@@ -37,7 +37,7 @@ func newTree(t *testing.T) (bin string) {
 	return filepath.Join(root, found.Dir)
 }
 
-// replaceFile puts a copy of a file in its place, as packages do.
+// replaceFile replaces a file by a copy of itself, as packages do.
 func replaceFile(t *testing.T, path string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -52,8 +52,8 @@ func replaceFile(t *testing.T, path string) {
 	}
 }
 
-// A Postgres whose package is upgraded is ended and started again on its data; after an upgrade to another major
-// version it is left as it is.
+// If its package was upgraded, Postgres is stopped and started again on its data. After an upgrade to another major
+// version it keeps running.
 func TestAPostgresWhoseFilesWereReplaced(t *testing.T) {
 	t.Parallel()
 	bin, home := newTree(t), newCluster(t)
@@ -68,7 +68,7 @@ func TestAPostgresWhoseFilesWereReplaced(t *testing.T) {
 	for _, name := range []string{"postgres", "../lib/plpgsql.so", "../lib/vector.so"} {
 		path := filepath.Join(bin, name)
 		if _, err := os.Stat(path); err != nil {
-			continue // libraries are elsewhere, or have another ending
+			continue // the libraries are elsewhere, or have another extension
 		}
 		replaceFile(t, path)
 		if !s.Changed(t.Context()) {
@@ -88,13 +88,13 @@ func TestAPostgresWhoseFilesWereReplaced(t *testing.T) {
 		t.Errorf("the data is %q", got)
 	}
 
-	gone := filepath.Join(bin, "initdb")
-	if err := os.Remove(gone); err != nil {
+	removed := filepath.Join(bin, "initdb")
+	if err := os.Remove(removed); err != nil {
 		t.Fatal(err)
 	}
 	replaceFile(t, filepath.Join(bin, "postgres"))
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // it would wait until the package is whole
+	cancel() // otherwise it would wait until the package is whole
 	if err := s.Replace(ctx); err == nil || !strings.Contains(err.Error(), "loci backup") {
 		t.Errorf("without a Postgres on disk: got %v", err)
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// defaults returns the settings of a private Postgres: reachable by its socket only, sized for a machine that does
-// other work too, and durable.
+// defaults returns the settings of a private Postgres: reachable only through its socket, durable, and sized for a
+// machine that also does other work.
 func defaults(socketDir string) map[string]string {
 	return map[string]string{
 		"listen_addresses":        "",
@@ -17,10 +17,10 @@ func defaults(socketDir string) map[string]string {
 		"port":                    "5432",
 		"max_connections":         "100",
 		"shared_buffers":          strconv.FormatInt(sharedBuffers(memory("/"))>>10, 10) + "kB",
-		"jit":                     "off", // it costs more than it saves where queries are short
+		"jit":                     "off", // costs more than it saves for short queries
 		"timezone":                "UTC",
 		"log_timezone":            "UTC",
-		// Reports go to the journal without the statements, which hold users' texts.
+		// The reports go to the journal, without the statements, because these contain users' texts.
 		"log_destination":         "stderr",
 		"logging_collector":       "off",
 		"log_line_prefix":         "",
@@ -30,7 +30,7 @@ func defaults(socketDir string) map[string]string {
 	}
 }
 
-// arguments returns the arguments of the server, in a fixed order.
+// arguments returns the server's command-line arguments, in a fixed order.
 func (s *Server) arguments() []string {
 	all := defaults(s.socket.dir)
 	maps.Copy(all, s.settings)

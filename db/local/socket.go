@@ -25,12 +25,12 @@ const (
 // socket is the private directory of the server's unix socket.
 type socket struct {
 	dir string
-	// record names the directory for the next start where it is a temporary one; else it is empty.
+	// record is a file that names a temporary directory for the next start. It is empty if the directory is in the home.
 	record string
 }
 
-// openSocket makes the directory, and removes the socket of a crashed server with its lock file, whose process number
-// may be in use again.
+// openSocket creates the directory. It removes a crashed server's socket and its lock file, which names a process
+// number that may be in use again.
 func (h *home) openSocket() (socket, error) {
 	s, err := h.socketDir()
 	if err != nil {
@@ -40,8 +40,8 @@ func (h *home) openSocket() (socket, error) {
 	return s, errors.Join(os.RemoveAll(path), os.RemoveAll(path+".lock"))
 }
 
-// socketDir returns a directory in the home, or a temporary one if that path is too long for a socket or has a comma,
-// which separates hosts in a URL. It reuses the directory that a crash left.
+// socketDir returns a directory in the home. It returns a temporary one if the home's path is too long for a socket, or
+// contains a comma, which separates hosts in a URL. It reuses a temporary directory that a crash left.
 func (h *home) socketDir() (socket, error) {
 	s := socket{dir: filepath.Join(h.dir, "run")}
 	if fits(s.dir) {
@@ -67,7 +67,7 @@ func fits(dir string) bool {
 	return len(filepath.Join(dir, socketName)) <= maxSocketPath && !strings.Contains(dir, ",")
 }
 
-// ownsPrivate reports whether temporaryDir made dir, rather than another user.
+// ownsPrivate reports whether dir is a private directory of this server, rather than another user's.
 func (h *home) ownsPrivate(dir string) bool {
 	owner := os.Geteuid()
 	if c := h.account.credential; c != nil {
@@ -98,7 +98,8 @@ func (s socket) remove() error {
 	return errors.Join(os.RemoveAll(s.dir), os.Remove(s.record))
 }
 
-// url sets everything that the environment could override. A space is %20: Postgres' clients do not decode a plus.
+// url returns a URL that sets everything which the environment could override. A space is %20, because Postgres'
+// clients do not decode a plus.
 func (s socket) url(database, role string) string {
 	return "postgres:///" + database + "?" + strings.ReplaceAll(url.Values{
 		"host":                 {s.dir},

@@ -5,26 +5,27 @@ import "time"
 // Turn is the place of an owner's next job in the virtual time of a queue.
 type Turn struct {
 	Start  time.Time `db:"start"`
-	Others int       `db:"others"` // other owners of the organization whose jobs wait, at most 1,000
+	Others int       `db:"others"` // number of the organization's other owners with waiting jobs, at most 1,000
 }
 
-// Next returns the turn after a job of an estimated length.
+// Next returns the turn after a job of the given length.
 func (t Turn) Next(length time.Duration) Turn {
 	t.Start = t.Start.Add(length * time.Duration(t.Others+1))
 	return t
 }
 
-// FairTurn returns the query for the Turn of an owner's next job in the queue @queue, of the estimated length @length.
-// The query ownLast yields the start of the Turn after the owner's latest job there, or no row. nextOwner yields, as
-// owner, the first owner after o.owner of the organization whose jobs wait there. @owner is the owner itself.
+// FairTurn returns the query for the Turn of an owner's next job in the queue @queue, with the estimated length
+// @length. @owner is the owner. The query ownLast yields the start of the Turn after the owner's latest job in the
+// queue, or no row. nextOwner yields, as owner, the organization's next owner after o.owner that has waiting jobs
+// there.
 //
-// Organizations share a queue's workers, and the owners of an organization its share, by start-time fair queueing.
-// River starts jobs in the order of scheduled_at, which is a virtual time here. Where an organization has one owner,
-// its first job is scheduled at the virtual time of the next job to start, and each further one where the one before
-// it ends. So an owner with a hundred thousand jobs delays another's one job by one job, and an owner without jobs
-// gains no advantage. With n owners, the jobs of each lie n times as far apart, and their first jobs one after the
-// other, so that they have together what one has. Jobs that were queued while there were fewer owners keep their
-// places. Virtual time begins in the year 2000, so that it never reaches the present.
+// Organizations share a queue's workers, and an organization's owners share its part, by start-time fair queueing.
+// River starts jobs in the order of scheduled_at, which is a virtual time here. If an organization has one owner, its
+// first job is scheduled at the virtual time of the next job to start, and each further job where the one before it
+// ends. An owner with a hundred thousand jobs therefore delays another owner's single job by one job, and an owner
+// without jobs gains no advantage. With n owners, each owner's jobs lie n times as far apart, and their first jobs
+// follow each other, so that together they get what one owner gets. Jobs that were queued when there were fewer owners
+// keep their places. Virtual time begins in the year 2000, so that it never reaches the present.
 func FairTurn(ownLast, nextOwner string) string {
 	return `
 		WITH RECURSIVE o (owner) AS (

@@ -11,17 +11,17 @@ import (
 )
 
 // Presence announces a living server to the others on its database, and returns the running jobs of dead servers to the
-// queue. A server's jobs carry its ID as the client that attempted them.
+// queue. A job names the ID of its server as the client that last attempted it.
 type Presence struct {
-	URL      string        // of the database
-	ID       string        // this server's, as its River client is configured
-	Every    time.Duration // between two looks for dead servers
-	InFlight *InFlight     // the jobs that this server works on
+	URL      string        // URL of the database
+	ID       string        // ID of this server, also of its River client
+	Every    time.Duration // interval between two looks for dead servers
+	InFlight *InFlight     // jobs that this server works on
 }
 
 // Keep holds the server's lock and looks for dead servers until ctx ends or the connection is lost. It calls ready
-// once, when the lock is held and the jobs of dead servers are back in the queue. The lock ends with the connection:
-// the caller calls Keep again, unless the error is a *db.SchemaError.
+// once, when it holds the lock and the jobs of dead servers are back in the queue. The lock ends with the connection.
+// The caller then calls Keep again, unless the error is a *db.SchemaError.
 func (p Presence) Keep(ctx context.Context, ready func()) error {
 	conn, err := db.Dial(ctx, p.URL)
 	if err != nil {
@@ -44,12 +44,12 @@ func (p Presence) Keep(ctx context.Context, ready func()) error {
 	}
 }
 
-// pause waits for a time, or until ctx ends. It returns an error as soon as the connection is lost.
+// pause waits for d or until ctx ends. It returns an error as soon as the connection is lost.
 func pause(ctx context.Context, conn *pgx.Conn, d time.Duration) error {
 	waiting, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	for {
-		_, err := conn.WaitForNotification(waiting) // nobody sends any: it reads the connection
+		_, err := conn.WaitForNotification(waiting) // nobody sends a notification, but this reads the connection
 		switch {
 		case waiting.Err() != nil:
 			return nil
@@ -59,7 +59,7 @@ func pause(ctx context.Context, conn *pgx.Conn, d time.Duration) error {
 	}
 }
 
-// recoverTimeout bounds one look for jobs to give back. A connection that takes longer counts as lost.
+// recoverTimeout limits one look for jobs to give back. A connection that takes longer counts as lost.
 const recoverTimeout = 30 * time.Second
 
 func (p Presence) recover(ctx context.Context, conn *pgx.Conn) error {
@@ -74,7 +74,8 @@ func (p Presence) recover(ctx context.Context, conn *pgx.Conn) error {
 	return retriesFirst(ctx, conn)
 }
 
-// GiveBack makes the running jobs of servers whose lock is free available again, and returns their number.
+// GiveBack makes the running jobs of dead servers, those without a lock, available again. It returns the number of
+// jobs.
 func GiveBack(ctx context.Context, conn interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }) (n int, err error) {
@@ -91,9 +92,9 @@ func GiveBack(ctx context.Context, conn interface {
 	return n, nil
 }
 
-// giveBackLost makes the jobs available again that the database counts as this server's and that are not in flight,
-// because the connection broke after River took them or before River marked them as done. It skips jobs that were taken
-// in the last 20 seconds, which a worker may be about to start.
+// giveBackLost makes jobs available again that the database assigns to this server but that are not in flight, because
+// the connection broke after River took them, or before River marked them as done. It skips jobs that were taken in the
+// last 20 seconds, because a worker may be about to start them.
 func (p Presence) giveBackLost(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, `
 		UPDATE river_job SET state = 'available', finalized_at = NULL
@@ -105,8 +106,8 @@ func (p Presence) giveBackLost(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// retriesFirst puts retried jobs before the jobs of their queue that have a fair start: a retry is scheduled at a
-// present time, and a fair start in the virtual time of FairStart.
+// retriesFirst puts retried jobs before the other jobs of their queue if the queue has fair turns. A retry is scheduled
+// at a present time, but a fair turn in the virtual time of FairTurn.
 func retriesFirst(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, `
 		UPDATE river_job j SET scheduled_at = first.scheduled_at
@@ -125,7 +126,7 @@ func retriesFirst(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// Dead returns those of some servers' IDs whose lock is free: they do not run any more, or have lost the database.
+// Dead returns the ids of servers without a lock: they no longer run, or have lost the database.
 func Dead(ctx context.Context, d db.DB, ids []string) ([]string, error) {
 	return db.All[string](ctx, d, `SELECT id FROM unnest($1::text[]) AS id WHERE `+db.NoServer("id"), ids)
 }

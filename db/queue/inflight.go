@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// InFlight is a worker middleware that holds the jobs that a server works on.
+// InFlight is a worker middleware that keeps the jobs on which a server works.
 type InFlight struct {
 	river.MiddlewareDefaults
 
@@ -29,18 +29,19 @@ func (f *InFlight) Work(ctx context.Context, job *rivertype.JobRow, inner func(c
 	return inner(ctx)
 }
 
-// ForOrg is a worker middleware that lets a job work for the organization of its arguments, as db.OrgOf returns it.
+// ForOrg is a worker middleware that runs a job for the organization in its arguments. db.OrgOf returns that
+// organization.
 type ForOrg struct{ river.MiddlewareDefaults }
 
 // Work implements rivertype.WorkerMiddleware.
 func (*ForOrg) Work(ctx context.Context, job *rivertype.JobRow, inner func(context.Context) error) error {
-	var of struct {
+	var fields struct {
 		Org db.Org `json:"org"`
 	}
-	if err := json.Unmarshal(job.EncodedArgs, &of); err != nil {
+	if err := json.Unmarshal(job.EncodedArgs, &fields); err != nil {
 		return fmt.Errorf("read the organization of a job: %w", err)
 	}
-	return inner(db.WithOrg(ctx, of.Org))
+	return inner(db.WithOrg(ctx, fields.Org))
 }
 
 func (f *InFlight) add(job int64, n int) {
@@ -57,7 +58,7 @@ func (f *InFlight) add(job int64, n int) {
 // Empty reports whether the server works on no job.
 func (f *InFlight) Empty() bool { return len(f.ids()) == 0 }
 
-// ids returns the jobs in flight, never nil.
+// ids returns the ids of the jobs in flight, never nil.
 func (f *InFlight) ids() []int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -10,11 +10,11 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Provenance gives jobs the provenance of what queues them, and what they store the provenance of the job. It stands in
-// their metadata, so that jobs with the same arguments are the same job whoever queued them.
+// Provenance gives a job the provenance of the work that queues it. What the job stores has the same provenance. It is
+// in the job's metadata, so that jobs with equal arguments count as the same job whoever queued them.
 type Provenance struct{ river.MiddlewareDefaults }
 
-// metadataKey is the field of a job's metadata.
+// metadataKey is the metadata field with the provenance.
 const metadataKey = "provenance"
 
 // InsertMany implements rivertype.JobInsertMiddleware.

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// A server ends whose database another program migrated while the server was not connected.
+// A server ends if another program migrated its database while the server was not connected.
 func TestAServerEndsOnAnotherSchema(t *testing.T) {
 	t.Parallel()
 	pool := dbtest.New(t)
@@ -30,7 +30,7 @@ func TestAServerEndsOnAnotherSchema(t *testing.T) {
 	}
 }
 
-// A job works for the organization of its arguments, and for none if they name none.
+// A job works for the organization in its arguments, or for none if the arguments name none.
 func TestAJobWorksForItsOrganization(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]db.Org{`{"org":7,"file_key":3}`: 7, `{}`: 0} {
@@ -48,14 +48,14 @@ func TestAJobWorksForItsOrganization(t *testing.T) {
 	}
 }
 
-// A server learns at once that it has lost its lock with its connection.
+// A server notices at once that it has lost its connection, and with it its lock.
 func TestALostLockIsNoticedAtOnce(t *testing.T) {
 	t.Parallel()
 	pool, org := dbtest.Org(t)
 	id := fmt.Sprint("cut off ", org)
-	ready, gone := make(chan struct{}), make(chan error, 1)
+	ready, ended := make(chan struct{}), make(chan error, 1)
 	presence := queue.Presence{URL: pool.Config().ConnString(), ID: id, Every: 1 << 62, InFlight: &queue.InFlight{}}
-	go func() { gone <- presence.Keep(t.Context(), func() { close(ready) }) }()
+	go func() { ended <- presence.Keep(t.Context(), func() { close(ready) }) }()
 	<-ready
 	if n, err := db.One[int](t.Context(), pool, `
 		SELECT count(pg_terminate_backend(pid))::integer FROM pg_locks
@@ -63,12 +63,12 @@ func TestALostLockIsNoticedAtOnce(t *testing.T) {
 		  AND objid = (hashtext($2)::bigint & 4294967295)::oid`, int64(db.LockServer), id); err != nil || n != 1 {
 		t.Fatalf("cut %d connections, %v", n, err)
 	}
-	if err := <-gone; err == nil || !strings.Contains(err.Error(), "hold the server's lock") {
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "hold the server's lock") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// A job of a server whose lock is held stays with it; when the server is gone, the job goes back to the queue.
+// A job stays with its server while the server's lock is held. When the server is gone, the job goes back to the queue.
 func TestJobsOfDeadServersGoBack(t *testing.T) {
 	t.Parallel()
 	pool, org := dbtest.Org(t)
@@ -81,9 +81,9 @@ func TestJobsOfDeadServersGoBack(t *testing.T) {
 		}
 	}
 	ctx, die := context.WithCancel(t.Context())
-	ready, gone := make(chan struct{}), make(chan error, 1)
+	ready, ended := make(chan struct{}), make(chan error, 1)
 	presence := queue.Presence{URL: pool.Config().ConnString(), ID: living, Every: 1 << 40, InFlight: &queue.InFlight{}}
-	go func() { gone <- presence.Keep(ctx, func() { close(ready) }) }()
+	go func() { ended <- presence.Keep(ctx, func() { close(ready) }) }()
 	<-ready
 	state := func(server string) (state string) {
 		t.Helper()
@@ -100,15 +100,16 @@ func TestJobsOfDeadServersGoBack(t *testing.T) {
 		t.Errorf("the living server's job is %s, want running", got)
 	}
 	die()
-	if err := <-gone; err != nil {
+	if err := <-ended; err != nil {
 		t.Fatalf("keep: %v", err)
 	}
-	for given := 0; given == 0; { // Postgres lets go of a closed connection's locks a moment later
+	// Postgres frees a closed connection's locks a moment later.
+	for returned := 0; returned == 0; {
 		if t.Context().Err() != nil {
 			t.Fatal("the job of the server that ended was not given back")
 		}
 		var err error
-		if given, err = queue.GiveBack(t.Context(), pool); err != nil {
+		if returned, err = queue.GiveBack(t.Context(), pool); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,21 +10,21 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// failLimit bounds Worker.Fail.
+// failLimit is the time limit of Worker.Fail.
 const failLimit = 10 * time.Second
 
-// Worker works the jobs of one kind. A job ends without another try if what it works on was deleted: if Do returns
-// db.ErrNotFound. A job that is to wait returns a river.JobSnooze.
+// Worker runs the jobs of one kind. If Do returns db.ErrNotFound, because the job's object was deleted, the job ends
+// and is not tried again. To make a job wait, Do returns a river.JobSnooze.
 type Worker[A river.JobArgs] struct {
 	river.WorkerDefaults[A]
-	Limit time.Duration // of one try; 0 is the client's
+	Limit time.Duration // time limit of one attempt; 0: the client's limit
 	Do    func(context.Context, *river.Job[A]) error
 
 	// EndInvalid ends a job also if Do returns db.ErrInvalid.
 	EndInvalid bool
-	// Pause returns how long a job waits after a number of failures; nil leaves it to the client.
+	// Pause returns how long a job waits after a number of failures. If it is nil, the client decides.
 	Pause func(failures int) time.Duration
-	// Fail, of jobs that each have a record for readers, says in the record that the last try failed, and why.
+	// Fail is for jobs that have a record for readers. It writes into the record that the last attempt failed, and why.
 	Fail func(ctx context.Context, of A, why string) error
 }
 

@@ -18,13 +18,14 @@ type work struct{}
 
 func (work) Kind() string { return "work" }
 
-// job is a job at one of its three tries.
+// job returns a job at one of its three attempts.
 func job(try int) *river.Job[work] {
 	return &river.Job[work]{JobRow: &rivertype.JobRow{Attempt: try, MaxAttempts: 3,
 		Errors: make([]rivertype.AttemptError, try-1)}}
 }
 
-// What a job's work returns says whether it is tried again, and the record of the last try that fails says so.
+// The error of a job's work decides whether the job is tried again. If the last attempt fails, the job's record says
+// so.
 func TestErrorsEndJobs(t *testing.T) {
 	t.Parallel()
 	fault := errors.New("a fault")
@@ -36,7 +37,7 @@ func TestErrorsEndJobs(t *testing.T) {
 		recorded bool
 		invalid  bool
 		want     string
-		fails    int // records
+		fails    int // number of failed records
 	}{
 		{name: "work that is done", want: "done"},
 		{name: "a fault", err: fault, want: again},
@@ -55,9 +56,9 @@ func TestErrorsEndJobs(t *testing.T) {
 		}
 		err := w.Work(t.Context(), job(max(c.try, 1)))
 		got := "done"
-		if _, is := errors.AsType[*rivertype.JobCancelError](err); is {
+		if _, cancelled := errors.AsType[*rivertype.JobCancelError](err); cancelled {
 			got = ends
-		} else if _, is := errors.AsType[*rivertype.JobSnoozeError](err); is {
+		} else if _, snoozed := errors.AsType[*rivertype.JobSnoozeError](err); snoozed {
 			got = "snoozed"
 		} else if err != nil {
 			got = again
@@ -68,7 +69,7 @@ func TestErrorsEndJobs(t *testing.T) {
 	}
 }
 
-// A job waits for its own pause if it has one, and else as River says.
+// A job waits for its worker's own pause if there is one, otherwise as River decides.
 func TestAJobChoosesItsPause(t *testing.T) {
 	t.Parallel()
 	var failures int
@@ -76,12 +77,13 @@ func TestAJobChoosesItsPause(t *testing.T) {
 	if before := time.Now(); w.NextRetry(job(2)).Before(before.Add(time.Hour)) || failures != 2 {
 		t.Errorf("the second failure waits until %v, as failure %d", w.NextRetry(job(2)), failures)
 	}
-	if at := (&queue.Worker[work]{}).NextRetry(job(2)); !at.IsZero() {
-		t.Errorf("without a pause of its own it waits until %v", at)
+	if next := (&queue.Worker[work]{}).NextRetry(job(2)); !next.IsZero() {
+		t.Errorf("without a pause of its own it waits until %v", next)
 	}
 }
 
-// A last try that runs out of time, or is interrupted, also fails its record, which would be at work for ever.
+// If the last attempt runs out of time or is interrupted, its record still becomes failed, and is not left running for
+// ever.
 func TestARecordOutlivesTheTimeOfItsJob(t *testing.T) {
 	t.Parallel()
 	ended, end := context.WithCancel(t.Context())

@@ -1,4 +1,4 @@
-// Package spool keeps large data outside memory, in temporary files that end with their process.
+// Package spool keeps large data outside memory, in temporary files that are gone when their process ends.
 package spool
 
 import (
@@ -9,22 +9,22 @@ import (
 	"path/filepath"
 )
 
-// Name is the pattern of the names of temporary files, by which Sweep finds them.
+// Name is the name pattern of the temporary files. Sweep finds them by it.
 const Name = "loci-spool-*"
 
-// Spool is bytes that are written first and then read, as often as needed: in memory as long as there are few, else in
-// a temporary file. The file has no name: the system deletes it when the process ends, however it ends. The zero value
-// is an empty Spool that has a file from its first byte on. Its owner closes it.
+// Spool holds bytes that are written first and then read, as often as needed. Few bytes stay in memory, more go to a
+// temporary file. The file has no name, so that the system deletes it when the process ends in any way. The zero value
+// is an empty Spool that uses a file from its first byte on. The owner closes a Spool.
 type Spool struct {
-	Dir    string // of the file; empty is the system's directory for temporary files
-	Memory int    // the most bytes that are kept without a file
+	Dir    string // directory of the file; empty: the system's temporary directory
+	Memory int    // most bytes that are kept without a file
 
 	memory []byte
-	file   *os.File // nil until there are more bytes
+	file   *os.File // nil while all bytes are in memory
 	size   int64
 }
 
-// Write implements io.Writer. An error is an *fs.PathError of the file.
+// Write implements io.Writer. An error of the file is a *fs.PathError.
 func (s *Spool) Write(p []byte) (int, error) {
 	if s.file == nil && len(s.memory)+len(p) <= s.Memory {
 		s.memory = append(s.memory, p...)
@@ -40,7 +40,7 @@ func (s *Spool) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadFrom implements io.ReaderFrom. An *fs.PathError is of the file, any other error of the reader.
+// ReadFrom implements io.ReaderFrom. An error of the file is a *fs.PathError; any other error is the reader's.
 func (s *Spool) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{s}, struct{ io.Reader }{r}) // in pieces of io.Copy's own size
 }
@@ -53,13 +53,14 @@ func (s *Spool) ReadAt(p []byte, at int64) (int, error) {
 	return s.file.ReadAt(p, at)
 }
 
-// Size is the number of bytes.
+// Size returns the number of bytes.
 func (s *Spool) Size() int64 { return s.size }
 
-// Reader returns a reader of all bytes that are there now.
+// Reader returns a reader of all bytes written so far.
 func (s *Spool) Reader() *io.SectionReader { return io.NewSectionReader(s, 0, s.size) }
 
-// File returns the file at its beginning, and makes it if all is in memory. The Spool still owns it.
+// File returns the file, positioned at its beginning. It creates the file if all bytes are in memory. The Spool still
+// owns the file.
 func (s *Spool) File() (*os.File, error) {
 	if s.file != nil {
 		return s.file, nil
@@ -68,7 +69,7 @@ func (s *Spool) File() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = os.Remove(file.Name()) // Close tries again
+	_ = os.Remove(file.Name()) // if this fails, Close tries again
 	s.file = file
 	_, err = file.WriteAt(s.memory, 0)
 	s.memory = nil
@@ -80,14 +81,14 @@ func (s *Spool) Close() {
 	s.memory = nil
 	if s.file != nil {
 		_ = s.file.Close()           // nobody reads it any longer
-		_ = os.Remove(s.file.Name()) // on systems where an open file keeps its name
+		_ = os.Remove(s.file.Name()) // for systems where an open file keeps its name
 	}
 }
 
-// Sweep removes files of processes that were killed between creating a file and removing its name.
+// Sweep removes files that were left by processes killed between creating a file and removing its name.
 func Sweep(dir string) {
 	left, _ := filepath.Glob(filepath.Join(cmp.Or(dir, os.TempDir()), Name)) // fails only for a bad pattern
 	for _, name := range left {
-		_ = os.RemoveAll(name) // it may be another user's
+		_ = os.RemoveAll(name) // the file may be another user's
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/db/spool"
 )
 
-// What is written is read from any place and again, whether it is in memory or in a file.
+// Written bytes can be read from any position, repeatedly, both in memory and in a file.
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	t.Parallel()
 	for name, memory := range map[string]int{"in a file": 0, "moved to a file": 10, "to the byte in memory": 3000,
@@ -50,7 +50,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 }
 
-// A Spool makes a file when it has more bytes than it may keep in memory, and not before.
+// A Spool creates a file when it has more bytes than it may keep in memory, and not earlier.
 func TestFewBytesNeedNoFile(t *testing.T) {
 	t.Parallel()
 	s := &spool.Spool{Dir: t.TempDir() + "/missing", Memory: 4}
@@ -62,7 +62,7 @@ func TestFewBytesNeedNoFile(t *testing.T) {
 	}
 }
 
-// A caller tells the faults of the file from those of what is read.
+// A caller can tell errors of the file from errors of the reader.
 func TestFaultsAreToldApart(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the connection broke")

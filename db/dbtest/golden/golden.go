@@ -1,4 +1,4 @@
-// Package golden compares texts that tests make with the files that keep them.
+// Package golden compares texts that tests produce with golden files.
 package golden
 
 import (
@@ -12,10 +12,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// Updating reports whether the tests write the golden files: go test -update.
+// Updating reports whether the tests write the golden files, as with go test -update.
 func Updating() bool { return *update }
 
-// Check fails unless a file holds a text. With -update it writes the text to the file first.
+// Check fails the test unless the file contains the text. With -update it first writes the text to the file.
 func Check(t testing.TB, path, text string) {
 	t.Helper()
 	if *update {

@@ -2,5 +2,5 @@
 
 package scale
 
-// raced says that the race detector runs.
+// raced is true if the race detector is built in.
 const raced = false

@@ -1,7 +1,7 @@
-// Package scale sets how long the property and chaos tests run: briefly in `make test`, longer in the parts of
-// `make verify-all`. Tests of processes of the program do not run in `make test` at all: see Long.
+// Package scale sets how long the property and chaos tests run: briefly in `make test`, longer in `make verify-all`.
+// Tests that start the program as a process do not run in `make test`; see Long.
 //
-// Each file uses those that are named before it: norace.go and race.go say whether the race detector runs, and scale.go
+// Each file uses only the files named before it: norace.go and race.go say whether the race detector runs, and scale.go
 // has all else.
 package scale
 
@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Of returns the number for the scale that LOCI_TEST_SCALE names: test (also where it is unset) or long.
-// It panics on any other name, so that a misspelt scale does not run the short tests unnoticed.
+// Of returns the number for the scale in LOCI_TEST_SCALE: test (the default) or long. It panics for any other name, so
+// that a misspelt scale does not go unnoticed.
 func Of(test, long int) int {
 	switch name := os.Getenv("LOCI_TEST_SCALE"); name {
 	case "", "test":
@@ -24,8 +24,8 @@ func Of(test, long int) int {
 	}
 }
 
-// Long marks a test that starts the program as a process, and has no short form. `make test` skips it, and so does the
-// race detector's run; `make verify-all` runs it.
+// Long marks a test that starts the program as a process and has no short form. `make test` and runs with the race
+// detector skip it; `make verify-all` runs it.
 func Long(t testing.TB) {
 	t.Helper()
 	if Of(0, 1) == 0 {
@@ -33,8 +33,8 @@ func Long(t testing.TB) {
 	}
 }
 
-// Pure returns the number for the scale of a test of code that has no goroutines: there the race detector finds nothing
-// and slows the test down more than tenfold, so that with it there are a tenth as many cases.
+// Pure is Of for a test of code without goroutines. With the race detector it returns a tenth of the number, because
+// the detector finds nothing there and slows the test down more than tenfold.
 func Pure(test, long int) int {
 	n := Of(test, long)
 	if raced {
@@ -43,8 +43,9 @@ func Pure(test, long int) int {
 	return n
 }
 
-// NotRaced marks a long test that shows the race detector nothing that shorter ones do not: it does one thing after
-// another, or looks at a program that is built without it. With the race detector it is skipped; `make test` runs it.
+// NotRaced marks a long test in which the race detector would find nothing that it does not find in shorter ones. Such
+// a test does one thing after another, or runs a program that was built without the race detector. Runs with the race
+// detector skip it; `make test` runs it.
 func NotRaced(t testing.TB) {
 	t.Helper()
 	if raced {

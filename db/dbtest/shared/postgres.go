@@ -20,14 +20,14 @@ import (
 	"github.com/loci-memory/loci/db/local"
 )
 
-// image is the one that the documentation recommends.
+// image is the image that the documentation recommends.
 const image = "pgvector/pgvector:pg17"
 
 // postgres is a server that tests may fill.
 type postgres struct {
 	url  string
 	kind string       // where it comes from, as a phrase
-	stop func() error // nil if it was there before
+	stop func() error // nil if it ran before
 }
 
 // end stops the server if start started it.
@@ -39,7 +39,7 @@ func (p postgres) end() error {
 }
 
 // start finds a Postgres: the one that the environment names; else a container, if a Docker engine answers and has or
-// gets the image; else a private one from the machine's own binaries.
+// gets the image; else a private one from this machine's own binaries.
 func start() (postgres, error) {
 	if url, kind, given := dbtest.Given(); given {
 		return postgres{url: url, kind: kind}, nil
@@ -61,18 +61,19 @@ func start() (postgres, error) {
 	return s, nil
 }
 
-// maxConnections is enough for as many test programs as go test runs at the same time.
+// maxConnections is enough for as many test programs as go test runs at once.
 func maxConnections() string { return strconv.Itoa(300 * runtime.GOMAXPROCS(0)) }
 
 // sharedBuffers is enough for small databases.
 const sharedBuffers = "96MB"
 
-// withoutReaper disables testcontainers' reaper: run ends the container, and not every machine has the reaper's image.
+// withoutReaper is the variable that disables testcontainers' reaper. run ends the container itself, and not every
+// machine has the reaper's image.
 const withoutReaper = "TESTCONTAINERS_RYUK_DISABLED"
 
 func dockerAnswers(ctx context.Context) (answers bool) {
 	defer func() {
-		if recover() != nil { // testcontainers panics where it finds no way to an engine
+		if recover() != nil { // testcontainers panics if it cannot reach an engine
 			answers = false
 		}
 	}()
@@ -91,14 +92,14 @@ func dockerAnswers(ctx context.Context) (answers bool) {
 	return provider.Health(ctx) == nil
 }
 
-// settings returns the settings of a Postgres whose data nobody keeps.
+// settings returns settings for a Postgres with data that nobody keeps.
 func settings() map[string]string {
 	return map[string]string{"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off",
 		"wal_level": "minimal", "max_wal_senders": "0", "checkpoint_timeout": "1h", "max_connections": maxConnections(),
 		"shared_buffers": sharedBuffers}
 }
 
-// arguments returns settings as arguments of Postgres.
+// arguments returns the settings as command-line arguments of Postgres.
 func arguments(settings map[string]string) (args []string) {
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		args = append(args, "-c", name+"="+settings[name])
@@ -124,8 +125,8 @@ func startContainer(ctx context.Context) (postgres, error) {
 	return postgres{url: url, kind: "a container of " + image, stop: stop}, nil
 }
 
-// roomInMemory returns the file system in memory if it has room for the tests of all packages, else nothing. A copy of
-// the template costs half as much there.
+// roomInMemory returns the directory of the file system in memory, if it has room for the tests of all packages, else
+// "". Copying the template costs half as much there.
 func roomInMemory() string {
 	const folder, enough = "/dev/shm", 8 << 30
 	var disk syscall.Statfs_t
@@ -141,7 +142,7 @@ func startLocal(ctx context.Context) (postgres, error) {
 	if err != nil {
 		return postgres{}, err
 	}
-	if err := os.Chmod(home, 0o711); err != nil { // as root, Postgres runs as another user
+	if err := os.Chmod(home, 0o711); err != nil { // if this is root, Postgres runs as another user
 		return postgres{}, err
 	}
 	pg, err := local.Start(ctx, local.Options{Home: home, Bin: os.Getenv("LOCI_POSTGRES_BIN"),

@@ -1,7 +1,7 @@
-// Command shared starts the Postgres of the tests, runs the command of its arguments, usually go test, whose packages
-// all use that Postgres, and stops it. It exits with the command's code.
+// Command shared starts a Postgres for tests, runs the command in its arguments, and stops Postgres. The command is
+// usually go test; all its packages use that Postgres. shared exits with the command's code.
 //
-// Each file uses those that are named before it: postgres.go watch.go shared.go.
+// Each file uses only the files named before it: postgres.go watch.go shared.go.
 package main
 
 import (
@@ -29,8 +29,8 @@ func main() {
 	os.Exit(code)
 }
 
-// run runs a command with a Postgres for its tests, and returns its exit code. If the Postgres breaks, the command and
-// what it started end, and the error says why.
+// run runs a command with a Postgres for its tests, and returns the command's exit code. If Postgres breaks, run ends
+// the command and all that the command started; the error says why.
 func run(args []string) (code int, err error) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
@@ -43,7 +43,8 @@ func run(args []string) (code int, err error) {
 	cmd := exec.CommandContext(context.Background(), args[0], args[1:]...) //nolint:gosec // the caller's command
 	cmd.Env = append(os.Environ(), dbtest.Environment(server.url, server.kind)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that all that it starts can be ended with it
+	// The command and all that it starts are one process group, so that they can be ended together.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return 1, err
 	}
@@ -55,7 +56,7 @@ func run(args []string) (code int, err error) {
 	go func() { broken <- server.watch(ctx) }()
 	for {
 		select {
-		case s := <-signals: // the command may go on; Postgres is stopped when it has ended
+		case s := <-signals: // the command may go on; Postgres is stopped after it
 			_ = syscall.Kill(-cmd.Process.Pid, s.(syscall.Signal))
 		case err := <-broken:
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
@@ -63,7 +64,7 @@ func run(args []string) (code int, err error) {
 			return 1, fmt.Errorf("the Postgres of the tests is broken, so they were stopped: %w", err)
 		case err := <-ended:
 			if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
-				return max(failed.ExitCode(), 1), nil // -1: a signal ended it
+				return max(failed.ExitCode(), 1), nil // -1 if a signal ended it
 			}
 			return 0, err
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TestMain is also the program.
+// TestMain is also the program itself, if it is run with the argument run.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "run" {
 		os.Args = append(os.Args[:1], os.Args[2:]...)
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program returns the program with arguments, without the Postgres that the tests of this run share.
+// program returns the program with arguments, without the Postgres that this run's tests share.
 func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"run"}, args...)...) //nolint:gosec // this one
@@ -34,7 +34,7 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// The command finds a Postgres that answers, which is gone after it, and its exit code is the program's.
+// The command gets a Postgres that answers. Afterwards that Postgres is gone, and the exit code is the command's.
 func TestACommandHasAPostgres(t *testing.T) {
 	t.Parallel()
 	cmd := program(t, "sh", "-c", `trap "" INT; echo "$LOCI_TEST_SHARED_URL"; read -r line; exit 7`)
@@ -61,7 +61,7 @@ func TestACommandHasAPostgres(t *testing.T) {
 	if err := conn.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	// Ctrl-C reaches the command, too, which here goes on.
+	// Ctrl-C reaches the command, too, and here the command goes on.
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestACommandHasAPostgres(t *testing.T) {
 	}
 }
 
-// A signal to end ends the command, and Postgres after it.
+// A termination signal ends the command, and then Postgres.
 func TestASignalEndsTheCommand(t *testing.T) {
 	t.Parallel()
 	started := filepath.Join(t.TempDir(), "started")
@@ -104,7 +104,7 @@ func TestASignalEndsTheCommand(t *testing.T) {
 	}
 }
 
-// Once Postgres is broken, the command and what it started end, and the reason is said.
+// If Postgres breaks, the command and all that it started end, and the error says why.
 func TestABrokenPostgresEndsTheCommand(t *testing.T) {
 	t.Parallel()
 	cmd := program(t, "sh", "-c", `echo "$LOCI_TEST_SHARED_URL"; sleep 600 & wait`)

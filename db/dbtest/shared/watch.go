@@ -10,12 +10,12 @@ import (
 
 const (
 	watchEvery = 5 * time.Second
-	watchTime  = 30 * time.Second // for one look; a loaded machine takes long
+	watchTime  = 30 * time.Second // for one look, which takes long on a loaded machine
 )
 
-// watch looks after a Postgres until ctx ends, and returns the reason once it does not serve tests
-// any more: it does not answer, a new connection cannot load what tests use (as after an upgrade of its packages), or
-// it cannot store anything (as on a full disk).
+// watch checks a Postgres until ctx ends. It returns the reason once Postgres no longer serves tests: it does not
+// answer; a new connection cannot load the libraries that tests use (as after an upgrade of its packages); or it cannot
+// store anything (as on a full disk).
 func (p postgres) watch(ctx context.Context) error {
 	for {
 		if err := p.look(ctx); err != nil && ctx.Err() == nil {
@@ -29,7 +29,7 @@ func (p postgres) watch(ctx context.Context) error {
 	}
 }
 
-// look uses a new connection as a test does.
+// look opens a connection and uses it as a test does.
 func (p postgres) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, watchTime)
 	defer cancel()

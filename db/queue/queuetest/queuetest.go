@@ -1,4 +1,4 @@
-// Package queuetest gives a test jobs of its own in a database that other tests use, too.
+// Package queuetest gives a test its own jobs in a database that other tests use, too.
 package queuetest
 
 import (
@@ -19,12 +19,12 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Jobs returns a client whose jobs, whatever organization they are of, only clients of the same organization work on.
-// It does not log. In the job table a queue's name ends in the organization's key. With organization 0, it is the
-// organization of the context that inserts the job.
+// Jobs returns a client for a test. Only clients of the same organization work on its jobs, whichever organizations the
+// jobs are for. It does not log. In the job table, the names of its queues end in the organization's key. If org is 0,
+// it is the organization of the context that inserts the job.
 func Jobs(t testing.TB, pool *pgxpool.Pool, org db.Org, config river.Config) *river.Client[pgx.Tx] {
 	t.Helper()
-	var queues map[string]river.QueueConfig // a client without queues has none, and no workers
+	var queues map[string]river.QueueConfig // nil for a client without queues, which has no workers
 	for name, queue := range config.Queues {
 		if queues == nil {
 			queues = map[string]river.QueueConfig{}
@@ -32,7 +32,8 @@ func Jobs(t testing.TB, pool *pgxpool.Pool, org db.Org, config river.Config) *ri
 		queues[Name(org, name)] = queue
 	}
 	config.Queues, config.Logger = queues, slog.New(slog.DiscardHandler)
-	config.FetchCooldown = cmp.Or(config.FetchCooldown, time.Millisecond) // a client tells workers of jobs no more often
+	// A client tells workers about jobs no more often than this.
+	config.FetchCooldown = cmp.Or(config.FetchCooldown, time.Millisecond)
 	config.Middleware = append(slices.Clip(config.Middleware), &ownQueues{org: org})
 	jobs, err := river.NewClient(riverpgxv5.New(pool), &config)
 	if err != nil {
@@ -41,10 +42,10 @@ func Jobs(t testing.TB, pool *pgxpool.Pool, org db.Org, config river.Config) *ri
 	return jobs
 }
 
-// Name returns the name that a queue has in the job table if the jobs are those of Jobs.
+// Name returns the name in the job table of a queue that was passed to Jobs.
 func Name(org db.Org, queue string) string { return fmt.Sprintf("%s_%d", queue, org) }
 
-// ownQueues is a middleware that gives the queues of jobs the names of an organization.
+// ownQueues is a middleware that appends an organization to the names of queues.
 type ownQueues struct {
 	river.MiddlewareDefaults
 	org db.Org
