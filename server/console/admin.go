@@ -16,7 +16,7 @@ func adminRoutes() map[string]handler {
 	}
 }
 
-// apiKey is a key as the API shows it.
+// apiKey is a key in the API's form.
 type apiKey struct {
 	ID        string     `json:"id"`
 	OrgID     string     `json:"org_id"`
@@ -31,17 +31,17 @@ type apiKey struct {
 	LastUsed  *time.Time `json:"last_used_at"`
 	PerMinute *int       `json:"requests_per_minute"`
 	AtOnce    *int       `json:"requests_at_once"`
-	Key       string     `json:"key"` // of a new key only
+	Key       string     `json:"key"` // set only for a new key
 }
 
 func keysPage(v *visit) error { return v.showKeys(apiKey{}) }
 
-// showKeys shows the keys, and the secret of one that was just made.
-func (v *visit) showKeys(made apiKey) error {
+// showKeys shows the keys. created is a key that was just created, with its secret; it may be empty.
+func (v *visit) showKeys(created apiKey) error {
 	p := page{Title: "Keys", Tab: "Keys", Sub: "Who may use the API, and what each key may do."}
-	if made.Key != "" {
+	if created.Key != "" {
 		p.Cards = append(p.Cards, card{Name: "keys-made", Title: "The new key", Width: "w12",
-			Load: func(*visit) (any, error) { return made, nil }})
+			Load: func(*visit) (any, error) { return created, nil }})
 	}
 	p.Cards = append(p.Cards, card{Name: "keys-list", Title: "Keys", Width: "w12", Load: func(v *visit) (any, error) {
 		return paged(v, "/v1/admin/keys", url.Values{"order": {"desc"}}, func(k apiKey) string { return k.ID })
@@ -58,34 +58,34 @@ func (v *visit) showKeys(made apiKey) error {
 		p.Cards = append(p.Cards, card{Name: "keys-new", Title: "New key", Width: "w12",
 			Load: func(*visit) (any, error) { return scopes, nil }})
 	}
-	if made.Key != "" {
+	if created.Key != "" {
 		v.render(http.StatusOK, p)
 		return nil
 	}
 	return v.show(p)
 }
 
-// createKey makes a key, and shows it once.
+// createKey creates a key, and shows it this once.
 func createKey(v *visit) error {
 	body := map[string]any{"name": v.r.PostFormValue("name"), "scopes": []string{v.r.PostFormValue("scope")}}
 	if agents := splitTags(v.r.PostFormValue("agents")); len(agents) > 0 {
 		body["agent_ids"] = agents
 	}
-	if end := v.r.PostFormValue("expires"); end != "" {
-		day, err := time.Parse(time.DateOnly, end)
+	if lastDay := v.r.PostFormValue("expires"); lastDay != "" {
+		day, err := time.Parse(time.DateOnly, lastDay)
 		if err != nil {
-			return &apiError{Status: http.StatusUnprocessableEntity, Detail: "The end is not a date: " + end}
+			return &apiError{Status: http.StatusUnprocessableEntity, Detail: "The end is not a date: " + lastDay}
 		}
 		body["expires_at"] = day.AddDate(0, 0, 1)
 	}
-	var made apiKey
-	if err := v.send(http.MethodPost, "/v1/admin/keys", body, &made); err != nil {
+	var created apiKey
+	if err := v.send(http.MethodPost, "/v1/admin/keys", body, &created); err != nil {
 		return err
 	}
-	return v.showKeys(made)
+	return v.showKeys(created)
 }
 
-// consoleSession is who is signed in, as the API shows it.
+// consoleSession is a session of the console in the API's form.
 type consoleSession struct {
 	ID        string    `json:"id"`
 	KeyName   string    `json:"key_name"`

@@ -34,7 +34,7 @@ func agentPage(v *visit) error {
 		}})
 }
 
-// compaction is one as the API has it.
+// compaction is a compaction in the API's form.
 type compaction struct {
 	ID             string     `json:"id"`
 	AgentID        string     `json:"agent_id"`
@@ -66,53 +66,53 @@ type compaction struct {
 	} `json:"steps"`
 }
 
-// URL is the page of the compaction.
+// URL is the address of the compaction's page.
 func (c compaction) URL() string { return base + "agents/" + c.AgentID + "/compactions/" + c.ID }
 
 func compactions(v *visit, query string) (list []compaction, err error) {
 	return list, v.get("/v1/agents/"+v.id("agent")+"/compactions?"+query, &list)
 }
 
-// point is one number of a plot.
+// point is a point of a plot.
 type point struct {
 	At        time.Time `json:"at"`
 	Tokens    int       `json:"tokens"`
-	Compacted bool      `json:"compacted"` // a compaction was made here
+	Compacted bool      `json:"compacted"` // a compaction happened here
 }
 
-// usageView is the history of a window.
+// usageView shows how full a window was over time.
 type usageView struct {
 	Points      []point
 	Window      int
 	Compactions int
-	JSON        string // of the points, for the plot
+	JSON        string // the points as JSON, for the plot
 }
 
-// plotted is how many steps and compactions a plot shows.
+// plotted is how many steps and compactions a plot shows at most.
 const plotted = 200
 
-// usage reads how many tokens the prompts of an agent had, and what compactions made of them.
+// usage reads the sizes of an agent's prompts in tokens, and its compactions.
 func usage(v *visit) (any, error) {
 	var steps []struct {
 		Tokens int       `json:"prompt_tokens"`
 		At     time.Time `json:"created_at"`
 	}
-	var now window
+	var current window
 	err := v.get("/v1/steps?agent_id="+v.id("agent")+"&limit=200&order=desc", &steps)
 	if err == nil {
-		now, err = v.window(v.r.PathValue("agent"), "")
+		current, err = v.window(v.r.PathValue("agent"), "")
 	}
-	made, madeErr := compactions(v, "limit=100&order=desc")
+	done, madeErr := compactions(v, "limit=100&order=desc")
 	if err != nil || madeErr != nil {
 		return nil, firstOf(err, madeErr)
 	}
-	view := usageView{Window: now.Max}
+	view := usageView{Window: current.Max}
 	for _, s := range steps {
 		if s.Tokens > 0 {
 			view.Points = append(view.Points, point{At: s.At, Tokens: s.Tokens})
 		}
 	}
-	for _, c := range made {
+	for _, c := range done {
 		view.Compactions++
 		view.Points = append(view.Points, point{At: c.CreatedAt, Tokens: c.Before, Compacted: true},
 			point{At: c.CreatedAt.Add(time.Millisecond), Tokens: c.After})
@@ -120,7 +120,7 @@ func usage(v *visit) (any, error) {
 	slices.SortStableFunc(view.Points, func(a, b point) int { return a.At.Compare(b.At) })
 	view.Points = view.Points[max(0, len(view.Points)-plotted):]
 	if len(view.Points) > 0 {
-		view.Points = append(view.Points, point{At: time.Now().UTC(), Tokens: now.Used})
+		view.Points = append(view.Points, point{At: time.Now().UTC(), Tokens: current.Used})
 	}
 	text, err := json.Marshal(view.Points)
 	view.JSON = string(text)
@@ -163,24 +163,24 @@ func agentPolicy(v *visit) (any, error) {
 }
 
 func compactAgent(v *visit) error {
-	var made struct {
+	var result struct {
 		Unchanged *string     `json:"unchanged"`
 		Made      *compaction `json:"compaction"`
 	}
-	if err := v.send("POST", "/v1/agents/"+v.id("agent")+"/summarize", map[string]any{}, &made); err != nil {
+	if err := v.send("POST", "/v1/agents/"+v.id("agent")+"/summarize", map[string]any{}, &result); err != nil {
 		return err
 	}
 	note := "compacted"
-	if made.Made == nil {
+	if result.Made == nil {
 		note = "unchanged"
 	}
 	return v.done(base+"agents/"+v.id("agent"), note)
 }
 
-// AgentURL is the page of the compaction's agent.
+// AgentURL is the address of the page of the compaction's agent.
 func (c compaction) AgentURL() string { return base + "agents/" + c.AgentID }
 
-// Range is what the compaction took out of view, in words.
+// Range says which messages the compaction took out of view.
 func (c compaction) Range() string {
 	if c.FromSeq == nil || c.ToSeq == nil {
 		return "edits only"

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// agentChoice is the field of a form in which a person names an agent.
+// agentChoice is a form field in which a person names an agent.
 type agentChoice struct {
-	ID      string  // of the agent that is named; empty if none is
-	Text    string  // of the field: its name, or what was asked for
-	Problem string  // why what was asked for names none
-	Newest  []agent // that the field proposes
+	ID      string  // id of the named agent; empty if there is none
+	Text    string  // text of the field: the agent's name, or what the person wrote
+	Problem string  // why the text names no agent
+	Newest  []agent // agents that the field proposes
 }
 
-// Names are those that the field proposes.
+// Names returns the names that the field proposes.
 func (c agentChoice) Names() (names []string) {
 	for _, a := range c.Newest {
 		if !slices.Contains(names, a.Name) {
@@ -28,7 +28,7 @@ func (c agentChoice) Names() (names []string) {
 // proposedAgents is how many agents the field proposes. Reading an agent takes milliseconds.
 const proposedAgents = 20
 
-// agentChoice reads the agent that the query names, by its id or by its name.
+// agentChoice finds the agent that the query names by id or by name.
 func (v *visit) agentChoice() (c agentChoice, err error) {
 	err = v.get("/v1/agents?order=desc&order_by=updated_at&limit="+number(proposedAgents), &c.Newest)
 	if c.Text = v.r.URL.Query().Get("agent"); err != nil || c.Text == "" {
@@ -43,15 +43,15 @@ func (v *visit) agentChoice() (c agentChoice, err error) {
 		}
 		return c, nil
 	}
-	var named []agent
-	if err := v.get("/v1/agents?show_hidden_agents=true&limit=2&name="+url.QueryEscape(c.Text), &named); err != nil {
+	var matches []agent
+	if err := v.get("/v1/agents?show_hidden_agents=true&limit=2&name="+url.QueryEscape(c.Text), &matches); err != nil {
 		return c, err
 	}
-	switch len(named) {
+	switch len(matches) {
 	case 0:
 		c.Problem = fmt.Sprintf("No agent has the name %q. The page Agents lists them.", clip(100, c.Text))
 	case 1:
-		c.ID = named[0].ID
+		c.ID = matches[0].ID
 	default:
 		c.Problem = fmt.Sprintf("Several agents have the name %q: give the id of one.", clip(100, c.Text))
 	}

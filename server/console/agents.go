@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// agent is an agent as the API has it.
+// agent is an agent in the API's form.
 type agent struct {
 	ID          string     `json:"id"`
 	Name        string     `json:"name"`
@@ -25,7 +25,7 @@ type agent struct {
 	} `json:"llm_config"`
 }
 
-// URL is the page of the agent.
+// URL is the address of the agent's page.
 func (a agent) URL() string { return base + "agents/" + a.ID }
 
 func agentRoutes() map[string]handler {
@@ -40,15 +40,15 @@ func agentRoutes() map[string]handler {
 // pageSize is how many items a page of a list shows.
 const pageSize = 50
 
-// list is a page of a list of the API, which begins after an item.
+// list is a page of a list that the API returned.
 type list[T any] struct {
 	Items []T
-	Next  string // the address of the next page; empty for the last
-	First bool   // nothing is before it
-	Query string // what was searched for
+	Next  string // address of the next page; empty on the last page
+	First bool   // this is the first page
+	Query string // the search text
 }
 
-// paged reads a page of a list, by the parameter after. id returns the id of an item.
+// paged reads a page of a list. The query parameter after names the item before the page. id returns the id of an item.
 func paged[T any](v *visit, path string, query url.Values, id func(T) string) (list[T], error) {
 	after := v.r.URL.Query().Get("after")
 	if after != "" {
@@ -65,11 +65,11 @@ func paged[T any](v *visit, path string, query url.Values, id func(T) string) (l
 	}
 	if len(out.Items) > pageSize {
 		out.Items = out.Items[:pageSize]
-		here := v.r.URL.Query()
-		here.Del("card")
-		here.Del("done")
-		here.Set("after", id(out.Items[pageSize-1]))
-		out.Next = v.r.URL.Path + "?" + here.Encode()
+		next := v.r.URL.Query()
+		next.Del("card")
+		next.Del("done")
+		next.Set("after", id(out.Items[pageSize-1]))
+		out.Next = v.r.URL.Path + "?" + next.Encode()
 	}
 	return out, nil
 }
@@ -88,7 +88,7 @@ func agentList(v *visit) error {
 		}}}})
 }
 
-// window is what an agent's model sees, by part, in tokens.
+// window says what fills an agent's window, in tokens.
 type window struct {
 	Max      int `json:"context_window_size_max"`
 	Used     int `json:"context_window_size_current"`
@@ -111,12 +111,12 @@ type window struct {
 // part is a part of a window.
 type part struct {
 	Name   string
-	Class  string // of the stylesheet
+	Class  string // in the stylesheet
 	Tokens int
-	X, W   float64 // where its bar begins and how wide it is, of 100
+	X, W   float64 // begin and width of its bar, in percent
 }
 
-// Parts are the parts in the order in which they are sent.
+// Parts returns the parts in the order in which the model gets them.
 func (w window) Parts() []part {
 	list := []part{
 		{Name: "Tools", Class: "p-tools", Tokens: w.Tools},
@@ -134,10 +134,10 @@ func (w window) Parts() []part {
 	return list
 }
 
-// Share is how much of the window is used, from 0 to 100.
+// Share is how much of the window is used, in percent.
 func (w window) Share() float64 { return width(w.Used, w.Max) }
 
-// Class is the class of a meter of the window.
+// Class is the CSS class of the window's meter.
 func (w window) Class() string {
 	switch share := w.Share(); {
 	case share >= 90:
@@ -151,7 +151,7 @@ func (w window) Class() string {
 // Label describes the window in words.
 func (w window) Label() string { return share(w.Used, w.Max) + " of the window is used" }
 
-// window reads what fills the window of a conversation, the default one if it is empty.
+// window reads what fills the window of a conversation. An empty conversation means the default one.
 func (v *visit) window(agentID, conversation string) (w window, err error) {
 	query := ""
 	if conversation != "" {
@@ -160,7 +160,7 @@ func (v *visit) window(agentID, conversation string) (w window, err error) {
 	return w, v.get("/v1/agents/"+url.PathEscape(agentID)+"/context"+query, &w)
 }
 
-// openedFile is a file of an agent's folders.
+// openedFile is a file in an agent's folders.
 type openedFile struct {
 	ID       string     `json:"file_id"`
 	Name     string     `json:"file_name"`
@@ -171,17 +171,17 @@ type openedFile struct {
 	To       *int       `json:"end_line"`
 }
 
-// URL is the page of the file.
+// URL is the address of the file's page.
 func (f openedFile) URL() string { return base + "folders/" + f.FolderID + "/files/" + f.ID }
 
-// openFiles lists the files that an agent has open, the one that is closed next first.
+// openFiles lists an agent's open files. The file that will be closed next comes first.
 func openFiles(v *visit) (any, error) {
 	var files struct{ Files []openedFile }
 	if err := v.get("/v1/agents/"+v.id("agent")+"/files?is_open=true&limit=100", &files); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(files.Files, func(a, b openedFile) int {
-		if a.Pinned != b.Pinned { // which is never closed to make room
+		if a.Pinned != b.Pinned { // pinned files are never closed to make room
 			return map[bool]int{true: 1, false: -1}[a.Pinned]
 		}
 		if a.Accessed == nil || b.Accessed == nil {
@@ -192,10 +192,10 @@ func openFiles(v *visit) (any, error) {
 	return files.Files, nil
 }
 
-// id returns an id of the page's address, for an address of the API.
+// id returns an id from the page's address, escaped for an address of the API.
 func (v *visit) id(name string) string { return url.PathEscape(v.r.PathValue(name)) }
 
-// changeOpenFile closes an open file, opens it again, pins it, or takes that back.
+// changeOpenFile opens, closes, pins or unpins a file.
 func changeOpenFile(v *visit) error {
 	verb := v.r.PathValue("verb")
 	note := map[string]string{"open": "opened", "close": "closed", "pin": "pinned", "unpin": "unpinned"}[verb]
@@ -208,7 +208,7 @@ func changeOpenFile(v *visit) error {
 	return v.done(base+"agents/"+v.id("agent"), note)
 }
 
-// Lines are the lines that are open, in words.
+// Lines says which lines of the file are open.
 func (f openedFile) Lines() string {
 	if f.From == nil || f.To == nil {
 		return "all"

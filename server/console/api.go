@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// apiError is what the API answered in place of what a page asked for.
+// apiError is an error that the API answered.
 type apiError struct {
 	Status int
 	Detail string
@@ -21,11 +21,12 @@ func (e *apiError) Error() string { return e.Detail }
 
 var errNoPage = &apiError{Status: http.StatusNotFound, Detail: "There is no such page."}
 
-// get reads what the API has at a path.
+// get reads what the API returns for a path.
 func (v *visit) get(path string, into any) error { return v.send(http.MethodGet, path, nil, into) }
 
-// send asks the API. body is sent as JSON unless it is nil; into may be nil. An *apiError if the API refuses.
-func (v *visit) send(method, path string, body, into any) error {
+// send sends a request to the API. A body other than nil is sent as JSON; the answer is stored in target, which may be
+// nil. An *apiError if the API refuses.
+func (v *visit) send(method, path string, body, target any) error {
 	text := []byte{}
 	if body != nil {
 		var err error
@@ -42,25 +43,25 @@ func (v *visit) send(method, path string, body, into any) error {
 	if err := v.ctx.Err(); err != nil {
 		return err
 	}
-	if err := answer.err(); err != nil || into == nil {
+	if err := answer.err(); err != nil || target == nil {
 		return err
 	}
-	if raw, is := into.(*[]byte); is {
+	if raw, ok := target.(*[]byte); ok {
 		*raw = answer.body.Bytes()
 		return nil
 	}
-	return json.Unmarshal(answer.body.Bytes(), into)
+	return json.Unmarshal(answer.body.Bytes(), target)
 }
 
-// ownHeaders are the headers of a browser's request that are not passed on to the API.
+// ownHeaders are the headers of a browser's request that the API does not get.
 var ownHeaders = []string{"Cookie", "Authorization", "X-Bare-Password", "Content-Length", "Content-Type",
 	"Accept-Encoding", "If-None-Match", "If-Modified-Since", "Range", "X-Request-Id"}
 
-// request returns a request to the API in the name of the person who is signed in. It keeps the headers that say where
-// the browser's request comes from, so that the API refuses what it would refuse without the console.
+// request returns a request to the API on behalf of the person who is signed in. It keeps the headers that say where
+// the browser's request comes from, so that the API can refuse other sites' requests.
 func (v *visit) request(method, path string, body io.Reader) *http.Request {
 	r, err := http.NewRequestWithContext(v.ctx, method, path, body) //nolint:gosec // this process answers it
-	if err != nil {                                                 // as of a parameter that is no part of a path
+	if err != nil {                                                 // for example, a parameter that does not fit in a path
 		r, _ = http.NewRequestWithContext(v.ctx, method, "/", nil)
 	}
 	r.Host, r.RemoteAddr, r.RequestURI = v.r.Host, v.r.RemoteAddr, path
@@ -94,7 +95,7 @@ func (a *recorder) Write(p []byte) (int, error) {
 	return a.body.Write(p)
 }
 
-// err returns what an answer refuses.
+// err returns the error in the answer; nil if there is none.
 func (a *recorder) err() error {
 	if a.status < http.StatusBadRequest {
 		return nil
@@ -102,7 +103,7 @@ func (a *recorder) err() error {
 	return problem(a.status, a.body.Bytes())
 }
 
-// problem reads an error of the API, whose detail is a text or a list of what is wrong with which field.
+// problem reads an error of the API. Its detail is a text, or a list of fields with what is wrong with each.
 func problem(status int, body []byte) *apiError {
 	var p struct {
 		Detail json.RawMessage
@@ -120,26 +121,26 @@ func problem(status int, body []byte) *apiError {
 	if json.Unmarshal(p.Detail, &e.Detail) != nil && json.Unmarshal(p.Detail, &fields) == nil {
 		var all []string
 		for _, f := range fields {
-			where := ""
+			location := ""
 			if n := len(f.Loc); n > 0 {
-				where, _ = f.Loc[n-1].(string)
+				location, _ = f.Loc[n-1].(string)
 			}
-			all = append(all, strings.TrimPrefix(where+": "+f.Msg, ": "))
+			all = append(all, strings.TrimPrefix(location+": "+f.Msg, ": "))
 		}
 		e.Detail = strings.Join(all, "; ")
 	}
 	return e
 }
 
-// statusOf returns the status of an error of the API, 0 of another one.
+// statusOf returns the status of an *apiError; 0 for other errors.
 func statusOf(err error) int {
-	if e, is := errors.AsType[*apiError](err); is {
+	if e, ok := errors.AsType[*apiError](err); ok {
 		return e.Status
 	}
 	return 0
 }
 
-// within returns the visit with another context.
+// within returns a copy of the visit with another context.
 func (v *visit) within(ctx context.Context) *visit {
 	bounded := *v
 	bounded.ctx = ctx

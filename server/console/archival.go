@@ -16,7 +16,7 @@ func archivalRoutes() map[string]handler {
 	}
 }
 
-// archive is an archive as the API has it.
+// archive is an archive in the API's form.
 type archive struct {
 	ID          string    `json:"id"`
 	Name        string    `json:"name"`
@@ -24,7 +24,7 @@ type archive struct {
 	UpdatedAt   time.Time `json:"updated_at"`
 }
 
-// URL is the page of the archive.
+// URL is the address of the archive's page.
 func (a archive) URL() string { return base + "archives/" + a.ID }
 
 // passage is a passage of an archive.
@@ -37,7 +37,7 @@ type passage struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// URL is the page of the passage's archive.
+// URL is the address of the page of the passage's archive.
 func (p passage) URL() string { return base + "archives/" + p.ArchiveID }
 
 func archivalHome(v *visit) error {
@@ -48,13 +48,13 @@ func archivalHome(v *visit) error {
 	}})
 }
 
-// archiveView is what an archive holds.
+// archiveView shows what an archive holds.
 type archiveView struct {
 	Archive  archive
 	Passages []passage
 	Query    string
 	Tags     string
-	All      bool // a passage needs all tags
+	All      bool // passages must have all tags
 }
 
 func archivePage(v *visit) error {
@@ -75,7 +75,7 @@ func archivePage(v *visit) error {
 		}})
 }
 
-// archive searches an archive, or lists the newest of its passages.
+// archive searches an archive or, without a query, lists its newest passages.
 func (v *visit) archive(a archive) (any, error) {
 	match, err := v.oneOf("match", "any", "all")
 	if err != nil {
@@ -101,7 +101,7 @@ func (v *visit) archive(a archive) (any, error) {
 	return view, err
 }
 
-// splitTags reads tags that commas separate.
+// splitTags splits a list of tags at commas.
 func splitTags(text string) (tags []string) {
 	for tag := range strings.SplitSeq(text, ",") {
 		if tag = strings.TrimSpace(tag); tag != "" {

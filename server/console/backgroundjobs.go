@@ -10,7 +10,7 @@ import (
 // jobStates are the states of background jobs.
 var jobStates = []string{"waiting", "running", "retrying", "completed", "failed", "cancelled"}
 
-// backgroundJob is a piece of background work as the API has it.
+// backgroundJob is a background job in the API's form.
 type backgroundJob struct {
 	ID          string     `json:"id"`
 	Kind        string     `json:"kind"`
@@ -25,15 +25,15 @@ type backgroundJob struct {
 	EndedAt     *time.Time `json:"ended_at"`
 }
 
-// What names the kind of work in words.
+// What names the kind of work.
 func (j backgroundJob) What() string { return strings.ReplaceAll(j.Kind, "_", " ") }
 
-// Pill is the class of the job's state.
+// Pill is the CSS class for the job's state.
 func (j backgroundJob) Pill() string {
 	return map[string]string{"completed": "good", "failed": "bad", "retrying": "warn"}[j.State]
 }
 
-// Far says how far the job is; empty if that is not known.
+// Far says how far the job is; empty if unknown.
 func (j backgroundJob) Far() string {
 	switch {
 	case j.Done != nil && j.Total != nil:
@@ -46,7 +46,7 @@ func (j backgroundJob) Far() string {
 	return ""
 }
 
-// backgroundJobList is a page of background jobs. Its filter is the job parameter of the address.
+// backgroundJobList is a page of background jobs. The address's parameter job is its filter.
 type backgroundJobList struct {
 	list[backgroundJob]
 	State  string
@@ -67,7 +67,7 @@ func backgroundJobs(v *visit) (any, error) {
 	return out, err
 }
 
-// reembedding is how far the vectors of another model are, as the API has it.
+// reembedding is the progress of making vectors with another model, in the API's form.
 type reembedding struct {
 	State   string     `json:"state"`
 	From    string     `json:"from_model"`
@@ -82,7 +82,7 @@ type reembedding struct {
 	Ended   *time.Time `json:"finished_at"`
 }
 
-// Meter shows how far it is.
+// Meter shows the progress.
 func (r reembedding) Meter() meterView {
 	far := 0.0
 	if r.Total != nil && *r.Total > 0 {

@@ -18,13 +18,13 @@ type block struct {
 	UpdatedAt   time.Time `json:"updated_at"`
 }
 
-// Chars is how many characters the block has.
+// Chars is the number of characters in the block.
 func (b block) Chars() int { return utf8.RuneCountInString(b.Value) }
 
-// Width is how full the block is, from 0 to 100.
+// Width is how full the block is, in percent.
 func (b block) Width() float64 { return width(b.Chars(), b.Limit) }
 
-// Class is the class of a meter of the block.
+// Class is the CSS class of the block's meter.
 func (b block) Class() string {
 	if b.Width() >= 90 {
 		return "near"
@@ -32,10 +32,10 @@ func (b block) Class() string {
 	return ""
 }
 
-// Text describes how full the block is, in words.
+// Text says how full the block is.
 func (b block) Text() string { return number(b.Chars()) + " of " + number(b.Limit) + " characters" }
 
-// meterView is what the template meter shows.
+// meterView holds the data for the template meter.
 type meterView struct {
 	Class, Label string
 	Width        float64
@@ -74,17 +74,18 @@ type blockVersion struct {
 	} `json:"provenance"`
 }
 
-// blockDraft is a block with what a person wrote that the API refused.
+// blockDraft is a block with a person's text that the API refused.
 type blockDraft struct {
 	block
 	Draft   string
-	Based   int // the version that the person saw
+	Based   int // the version that the person edited
 	Refused string
 }
 
 func blockPage(v *visit) error { return v.showBlock("", "", 0) }
 
-// showBlock shows a block. draft and refused are what a person wrote, and why it is not stored.
+// showBlock shows a block. draft is a text that a person wrote, and refused why it was not stored; both may be empty.
+// based is the version that the person edited.
 func (v *visit) showBlock(draft, refused string, based int) error {
 	var b block
 	if err := v.get("/v1/blocks/"+v.id("block"), &b); err != nil {
@@ -126,34 +127,34 @@ type diffLine struct{ Class, Text string }
 type diffView struct {
 	From, To int
 	Lines    []diffLine
-	Only     bool // there is one version
+	Only     bool // there is only one version
 }
 
 func blockDiff(v *visit, b block) (any, error) {
-	from, err := v.whole("from")
+	older, err := v.whole("from")
 	if err != nil {
 		return nil, err
 	}
-	to, err := v.whole("to")
+	newer, err := v.whole("to")
 	if err != nil {
 		return nil, err
 	}
-	if to == 0 {
-		to = int64(b.Version)
+	if newer == 0 {
+		newer = int64(b.Version)
 	}
-	if from == 0 {
-		from = to - 1
+	if older == 0 {
+		older = newer - 1
 	}
-	if from < 1 {
+	if older < 1 {
 		return diffView{Only: true}, nil
 	}
 	var diff struct{ Diff string }
-	err = v.get("/v1/blocks/"+v.id("block")+"/diff?from="+strconv.FormatInt(from, 10)+"&to="+strconv.FormatInt(to, 10),
+	err = v.get("/v1/blocks/"+v.id("block")+"/diff?from="+strconv.FormatInt(older, 10)+"&to="+strconv.FormatInt(newer, 10),
 		&diff)
-	return diffView{From: int(from), To: int(to), Lines: diffLines(diff.Diff)}, err
+	return diffView{From: int(older), To: int(newer), Lines: diffLines(diff.Diff)}, err
 }
 
-// saveBlock stores what a person wrote, unless the block was changed since the person saw it.
+// saveBlock stores a person's text, unless the block was changed after the person opened the page.
 func saveBlock(v *visit) error {
 	text := newlines.Replace(v.r.PostFormValue("value"))
 	version, err := strconv.Atoi(v.r.PostFormValue("version"))
@@ -186,7 +187,7 @@ func restoreBlock(v *visit) error {
 	return v.done(base+"blocks/"+v.id("block"), "restored")
 }
 
-// Undo is the version that the change which led to the page replaced; 0 without one.
+// Undo is the version before the change that led to this page; 0 if there was no change.
 func (v *visit) Undo() int {
 	version, _ := strconv.Atoi(v.r.URL.Query().Get("undo"))
 	return max(0, version)

@@ -2,10 +2,10 @@ package console
 
 import "strconv"
 
-// chunkList is the first chunks of a file.
+// chunkList holds the first chunks of a file.
 type chunkList struct {
 	Chunks []chunk
-	Of     int // how many the file has
+	Of     int // how many chunks the file has
 }
 
 // chunks reads the chunks of a file.

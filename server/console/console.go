@@ -1,12 +1,12 @@
-// Package console serves the pages on which people see and run a server. A page asks the REST API for all that it shows
-// and changes, with the key of the person who is signed in: it shows and does what that key may, and nothing else.
+// Package console serves the pages on which people see and run a server. A page reads and changes everything through
+// the REST API, with the key of the person who is signed in. So it can show and do only what that key allows.
 //
 // Each file uses those that are named before it:
-//   - what all pages share: site.go functions.go navigation.go api.go render.go session.go filters.go diff.go
-//   - pages of agents: blocks.go agent.go agents.go agentchoice.go history.go events.go prompt.go runs.go
-//   - pages of files and memory: sendfiles.go chunks.go files.go archival.go search.go
-//   - pages of the server: backgroundjobs.go overview.go organizations.go admin.go policies.go settings.go
-//   - all of them: console.go
+// - what all pages share: site.go functions.go navigation.go api.go render.go session.go filters.go diff.go
+// - pages of agents: blocks.go agent.go agents.go agentchoice.go history.go events.go prompt.go runs.go
+// - pages of files and memory: sendfiles.go chunks.go files.go archival.go search.go
+// - pages of the server: backgroundjobs.go overview.go organizations.go admin.go policies.go settings.go
+// - all of them: console.go
 package console
 
 import (
@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// New returns the pages, which ask an API. A page waits for its cards for a while, DefaultPageWait if 0; the browser
-// asks for those that take longer.
+// New returns the console. api is the REST API that its pages use. A page waits for its cards for pageWait,
+// DefaultPageWait if 0; slower cards are loaded by the browser.
 func New(api http.Handler, pageWait time.Duration) *Console {
 	c := &Console{api: api, mux: http.NewServeMux(), pageWait: cmp.Or(pageWait, DefaultPageWait)}
 	c.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
@@ -38,15 +38,15 @@ func New(api http.Handler, pageWait time.Duration) *Console {
 	return c
 }
 
-// routes are the pages by method and path below base. A path that ends in {$} is exact.
+// routes are the pages by method and path below base. A path that ends in {$} matches exactly.
 func (c *Console) routes() []map[string]handler {
 	return []map[string]handler{overviewRoutes(), agentRoutes(), blockRoutes(), historyRoutes(), promptRoutes(),
 		eventRoutes(), fileRoutes(), searchRoutes(), archivalRoutes(), runRoutes(), adminRoutes(), organizationRoutes(),
 		policyRoutes(), settingRoutes()}
 }
 
-// Routes lists the pages and the changes that they make, each as a method and a path with {names}, in order. They are
-// for those whom the API knows.
+// Routes lists the pages and their changes, each as a method and a path with {names}, in order. All of them need a
+// person who is signed in.
 func (c *Console) Routes() (list []string) {
 	for _, routes := range c.routes() {
 		for pattern := range routes {
@@ -58,7 +58,8 @@ func (c *Console) Routes() (list []string) {
 	return list
 }
 
-// Owns reports whether a request is for a page and not for the API: one to read the root, or anything below /console/.
+// Owns reports whether a request belongs to the console and not to the API: a read of the root, or anything below
+// /console/.
 func (c *Console) Owns(r *http.Request) bool {
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	return r.URL.Path == "/" && reads || r.URL.Path+"/" == base && reads || strings.HasPrefix(r.URL.Path, base)

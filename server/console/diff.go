@@ -6,12 +6,12 @@ import (
 	"github.com/pmezard/go-difflib/difflib"
 )
 
-// newlines writes the line ends of a form's text, which are those of the web, as those of a memory.
+// newlines turns the line ends of a form's text, CR LF, into those of a memory, LF.
 var newlines = strings.NewReplacer("\r\n", "\n")
 
-// diffLines reads a unified diff.
+// diffLines parses a unified diff.
 func diffLines(diff string) (list []diffLine) {
-	_, changes, differs := strings.Cut(diff, "@@") // after the names of what is compared
+	_, changes, differs := strings.Cut(diff, "@@") // skips the names of the compared texts
 	if !differs {
 		return nil
 	}
@@ -36,7 +36,7 @@ func compare(before, now []string) ([]diffLine, error) {
 	return diffLines(diff), err
 }
 
-// ended returns lines with their ends.
+// ended returns lines with a newline after each.
 func ended(lines []string) []string {
 	all := make([]string, len(lines))
 	for i, line := range lines {

@@ -11,7 +11,7 @@ import (
 
 func eventRoutes() map[string]handler { return map[string]handler{"GET events": eventAgents} }
 
-// eventAgents lists the agents, each of which has a log of its own.
+// eventAgents lists the agents. Each agent has its own log of events.
 func eventAgents(v *visit) error {
 	p := page{Title: "Events", Tab: "Events", Sub: "Everything that happens to an agent, in order."}
 	p.Cards = []card{
@@ -39,7 +39,7 @@ func agentEvents(v *visit) error {
 		}}}})
 }
 
-// streamEvents sends new events of an agent as rows of the log. The API's stream ends when the visitor's does.
+// streamEvents sends an agent's new events as rows of the log. The API's stream ends with the visitor's request.
 func streamEvents(v *visit) error {
 	query := url.Values{"after": {cmp.Or(v.r.URL.Query().Get("after"), "0")}}
 	r := v.request(http.MethodGet, "/v1/agents/"+v.id("agent")+"/events/stream?"+query.Encode(), http.NoBody)
@@ -47,11 +47,11 @@ func streamEvents(v *visit) error {
 	return nil
 }
 
-// eventWriter writes the events of a stream of the API as HTML, and everything else unchanged.
+// eventWriter rewrites the events of an API stream as HTML, and passes everything else on unchanged.
 type eventWriter struct {
 	http.ResponseWriter
 	agentID string
-	pending []byte // of an event that has not ended
+	pending []byte // the beginning of an event that is not complete
 }
 
 // Unwrap lets the API set deadlines.
@@ -64,8 +64,8 @@ func (w *eventWriter) Flush() { _ = http.NewResponseController(w.ResponseWriter)
 func (w *eventWriter) Write(p []byte) (int, error) {
 	w.pending = append(w.pending, p...)
 	for {
-		event, rest, ended := bytes.Cut(w.pending, []byte("\n\n"))
-		if !ended {
+		event, rest, complete := bytes.Cut(w.pending, []byte("\n\n"))
+		if !complete {
 			return len(p), nil
 		}
 		w.pending = bytes.Clone(rest)
@@ -75,15 +75,15 @@ func (w *eventWriter) Write(p []byte) (int, error) {
 	}
 }
 
-// shown is an event with its data as HTML. Comments, and the event that ends a stream, stay as they are.
+// shown returns an event with its data as HTML. It leaves comments and the stream's last event unchanged.
 func (w *eventWriter) shown(event []byte) []byte {
 	var out bytes.Buffer
 	named := false
 	for line := range bytes.SplitSeq(event, []byte("\n")) {
-		data, is := bytes.CutPrefix(line, []byte("data:"))
+		data, isData := bytes.CutPrefix(line, []byte("data:"))
 		named = named || bytes.HasPrefix(line, []byte("event:")) && !bytes.HasSuffix(line, []byte("message"))
 		var e agentEvent
-		if named || !is || json.Unmarshal(data, &e) != nil || e.Seq == 0 {
+		if named || !isData || json.Unmarshal(data, &e) != nil || e.Seq == 0 {
 			if !bytes.HasPrefix(line, []byte("event:")) || named {
 				out.Write(append(line, '\n'))
 			}

@@ -23,7 +23,7 @@ func fileRoutes() map[string]handler {
 	}
 }
 
-// folder is a folder as the API has it.
+// folder is a folder in the API's form.
 type folder struct {
 	ID          string    `json:"id"`
 	Name        string    `json:"name"`
@@ -31,10 +31,10 @@ type folder struct {
 	CreatedAt   time.Time `json:"created_at"`
 }
 
-// URL is the page of the folder.
+// URL is the address of the folder's page.
 func (f folder) URL() string { return base + "folders/" + f.ID }
 
-// file is a file as the API has it.
+// file is a file in the API's form.
 type file struct {
 	ID        string    `json:"id"`
 	FolderID  string    `json:"source_id"`
@@ -52,10 +52,10 @@ type file struct {
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
-// URL is the page of the file.
+// URL is the address of the file's page.
 func (f file) URL() string { return base + "folders/" + f.FolderID + "/files/" + f.ID }
 
-// Pill is the class of the file's status.
+// Pill is the CSS class for the file's status.
 func (f file) Pill() string {
 	switch f.Status {
 	case "completed":
@@ -66,7 +66,7 @@ func (f file) Pill() string {
 	return "warn"
 }
 
-// Working reports whether the file is being worked on.
+// Working reports whether the file is still being processed.
 func (f file) Working() bool { return f.Status != "completed" && f.Status != "error" }
 
 // statuses are the stages of files.
@@ -80,7 +80,7 @@ type fileList struct {
 	Statuses []string
 }
 
-// files lists files, of a folder or of all, at the stage that the query names.
+// files lists files from an API path. The query may select a stage.
 func (v *visit) files(path string) (fileList, error) {
 	status, err := v.oneOf("status", statuses...)
 	if err != nil {
@@ -95,7 +95,7 @@ func (v *visit) files(path string) (fileList, error) {
 	return out, err
 }
 
-// folderTotal is what a folder holds.
+// folderTotal says how much a folder holds.
 type folderTotal struct {
 	ID    string `json:"source_id"`
 	Name  string `json:"source_name"`
@@ -167,7 +167,7 @@ func (v *visit) folderAgents() (agents []agent, err error) {
 	for _, id := range ids {
 		var a agent
 		if err := v.get("/v1/agents/"+url.PathEscape(id), &a); err != nil {
-			if statusOf(err) == http.StatusNotFound { // deleted since
+			if statusOf(err) == http.StatusNotFound { // deleted in the meantime
 				continue
 			}
 			return nil, err
@@ -177,7 +177,7 @@ func (v *visit) folderAgents() (agents []agent, err error) {
 	return agents, nil
 }
 
-// uploadFile hands an upload to the API as it comes.
+// uploadFile streams an upload to the API.
 func uploadFile(v *visit) error {
 	query := ""
 	if name := v.r.URL.Query().Get("name"); name != "" {
@@ -190,19 +190,19 @@ func uploadFile(v *visit) error {
 	return nil
 }
 
-// followFile hands on the API's stream about the work on a file.
+// followFile passes on the API's stream about a file's progress.
 func followFile(v *visit) error {
 	path := "/v1/folders/" + v.id("folder") + "/files/" + v.id("file") + "/events"
 	v.console.api.ServeHTTP(v.w, v.request(http.MethodGet, path, http.NoBody))
 	return nil
 }
 
-// changeFile tries a file again, stops the work on it, or deletes it.
+// changeFile retries, reparses, cancels or deletes a file.
 func changeFile(v *visit) error {
-	here := "/v1/folders/" + v.id("folder") + "/"
+	folderPath := "/v1/folders/" + v.id("folder") + "/"
 	switch verb := v.r.PathValue("verb"); verb {
 	case "retry", "reparse", "cancel":
-		if err := v.send(http.MethodPost, here+"files/"+v.id("file")+"/"+verb, nil, nil); err != nil {
+		if err := v.send(http.MethodPost, folderPath+"files/"+v.id("file")+"/"+verb, nil, nil); err != nil {
 			return err
 		}
 		note := "retried"
@@ -211,7 +211,7 @@ func changeFile(v *visit) error {
 		}
 		return v.done(base+"folders/"+v.id("folder")+"/files/"+v.id("file"), note)
 	case "delete":
-		if err := v.send(http.MethodDelete, here+v.id("file"), nil, nil); err != nil {
+		if err := v.send(http.MethodDelete, folderPath+v.id("file"), nil, nil); err != nil {
 			return err
 		}
 		return v.done(base+"folders/"+v.id("folder"), "deleted")
@@ -247,24 +247,24 @@ type fileText struct {
 	file
 	Shown    []textLine
 	From, To int
-	Before   int // the line at which the part before begins; 0 for none
-	After    int // the line at which the part after begins; 0 for none
+	Before   int // first line of the part before; 0 if there is none
+	After    int // first line of the part after; 0 if there is none
 }
 
-// text cuts the lines that a page shows, from a line on.
-func (f file) text(from int) fileText {
+// text returns the lines that a page shows, beginning at a line.
+func (f file) text(first int) fileText {
 	lines := strings.Split(strings.TrimSuffix(f.Content, "\n"), "\n")
-	from = min(max(1, from), len(lines))
-	to := min(from+shownLines-1, len(lines))
-	out := fileText{file: f, From: from, To: to}
-	for i := from; i <= to && f.Content != ""; i++ {
+	first = min(max(1, first), len(lines))
+	last := min(first+shownLines-1, len(lines))
+	out := fileText{file: f, From: first, To: last}
+	for i := first; i <= last && f.Content != ""; i++ {
 		out.Shown = append(out.Shown, textLine{i, lines[i-1]})
 	}
-	if from > 1 {
-		out.Before = max(1, from-shownLines)
+	if first > 1 {
+		out.Before = max(1, first-shownLines)
 	}
-	if to < len(lines) {
-		out.After = to + 1
+	if last < len(lines) {
+		out.After = last + 1
 	}
 	return out
 }
@@ -286,25 +286,25 @@ func filePage(v *visit) error {
 	return v.show(page{Title: f.Name, Tab: "Files", Crumbs: []link{{"Files", base + "files"}, {owner.Name, owner.URL()}},
 		Sub: size(f.Bytes), Cards: []card{
 			{Name: "file-about", Title: "State", Width: "w7", Live: live, Load: func(v *visit) (any, error) {
-				var now file
-				err := v.get(path, &now)
-				return now, err
+				var current file
+				err := v.get(path, &current)
+				return current, err
 			}},
 			{Name: "file-open", Title: "Open in", Width: "w5", Load: func(v *visit) (any, error) { return v.openedBy(f) }},
 			{Name: "file-text", Title: "Text", Width: "w7", Load: func(v *visit) (any, error) {
-				from, err := v.whole("line")
+				first, err := v.whole("line")
 				if err != nil {
 					return nil, err
 				}
-				whole := f
-				err = v.get(path+"?include_content=true", &whole)
-				return whole.text(int(from)), err
+				withText := f
+				err = v.get(path+"?include_content=true", &withText)
+				return withText.text(int(first)), err
 			}},
 			{Name: "file-chunks", Title: "Chunks", Width: "w5", Load: func(v *visit) (any, error) { return v.chunks(f) }},
 		}})
 }
 
-// openedBy lists the agents of the folder that have the file open.
+// openedBy lists the agents with the folder that have the file open.
 func (v *visit) openedBy(f file) (list []agent, err error) {
 	agents, err := v.folderAgents()
 	if err != nil {

@@ -8,18 +8,19 @@ import (
 	"strings"
 )
 
-// oneOf returns a word of the query, which must be one of those that are known; empty if it is absent or empty. An
-// *apiError otherwise.
-func (v *visit) oneOf(name string, known ...string) (string, error) {
+// oneOf returns a query parameter that must be one of words; empty if it is absent or empty. An *apiError for any other
+// word.
+func (v *visit) oneOf(name string, words ...string) (string, error) {
 	word := v.r.URL.Query().Get(name)
-	if word == "" || slices.Contains(known, word) {
+	if word == "" || slices.Contains(words, word) {
 		return word, nil
 	}
 	return "", &apiError{Status: http.StatusUnprocessableEntity, Detail: fmt.Sprintf("The address has the %s %q, but "+
-		"it must be one of %s. Correct it, or leave it out.", name, clip(100, word), strings.Join(known, ", "))}
+		"it must be one of %s. Correct it, or leave it out.", name, clip(100, word), strings.Join(words, ", "))}
 }
 
-// whole returns a number of the query, from 1 on; 0 if it is absent or empty. An *apiError otherwise.
+// whole returns a query parameter that must be a number from 1 on; 0 if it is absent or empty. An *apiError for
+// anything else.
 func (v *visit) whole(name string) (int64, error) {
 	text := v.r.URL.Query().Get(name)
 	if text == "" {

@@ -12,14 +12,14 @@ import (
 	"unicode/utf8"
 )
 
-// functions are what templates call.
+// functions are the functions that templates may call.
 var functions = template.FuncMap{"num": number, "bytes": size, "ago": ago, "took": took, "share": share, "clip": clip,
 	"plural": plural, "pretty": pretty, "at": at, "width": width, "add": func(a, b int) int { return a + b },
 	"lines": func(text string) []string { return strings.Split(text, "\n") }, "contains": strings.Contains,
 	"list": func(all ...any) []any { return all }, "score": func(f float64) string { return fmt.Sprintf("%.4f", f) },
 	"isodate": func(t time.Time) string { return t.UTC().Format(time.RFC3339) }}
 
-// number writes a whole number with a comma before each three digits.
+// number formats a whole number with a comma between groups of three digits.
 func number(n any) string {
 	text := ""
 	switch n := n.(type) {
@@ -44,7 +44,7 @@ func number(n any) string {
 	return sign + text
 }
 
-// size writes a number of bytes in the unit that suits it.
+// size formats a number of bytes in a suitable unit.
 func size(n any) string {
 	value := 0.0
 	switch n := n.(type) {
@@ -71,19 +71,19 @@ func decimals(value float64, unit string) int {
 	return 1
 }
 
-// ago writes how long ago a time was.
+// ago says how long ago a time was.
 func ago(t any) string {
-	var of time.Time
+	var moment time.Time
 	switch t := t.(type) {
 	case time.Time:
-		of = t
+		moment = t
 	case *time.Time:
 		if t == nil {
 			return "never"
 		}
-		of = *t
+		moment = *t
 	}
-	d := time.Since(of)
+	d := time.Since(moment)
 	switch {
 	case d < -time.Minute:
 		return "in " + span(-d)
@@ -93,7 +93,7 @@ func ago(t any) string {
 	return span(d)
 }
 
-// span writes a duration in its largest unit.
+// span formats a duration in its largest unit.
 func span(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -106,7 +106,7 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%s days", number(int(d.Hours()/24)))
 }
 
-// took writes how many seconds something took.
+// took formats a duration in seconds.
 func took(seconds float64) string {
 	switch {
 	case seconds < 0.001:
@@ -119,7 +119,7 @@ func took(seconds float64) string {
 	return span(time.Duration(seconds * float64(time.Second)))
 }
 
-// at writes a time in full, in UTC.
+// at formats a time in full, in UTC.
 func at(t any) string {
 	switch t := t.(type) {
 	case time.Time:
@@ -132,7 +132,7 @@ func at(t any) string {
 	return ""
 }
 
-// share writes what part of a whole something is, in percent.
+// share formats a part of a whole in percent.
 func share(part, whole int) string {
 	if whole <= 0 {
 		return "0 %"
@@ -144,7 +144,7 @@ func share(part, whole int) string {
 	return fmt.Sprintf("%.0f %%", percent)
 }
 
-// width returns what part of a whole something is, from 0 to 100.
+// width returns a part of a whole in percent.
 func width(part, whole int) float64 {
 	if whole <= 0 {
 		return 0
@@ -152,7 +152,7 @@ func width(part, whole int) float64 {
 	return math.Min(100, math.Round(10000*float64(part)/float64(whole))/100)
 }
 
-// clip shortens a text to a number of characters, on one line.
+// clip puts a text on one line, and shortens it to limit characters.
 func clip(limit int, text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if utf8.RuneCountInString(text) <= limit {
@@ -161,7 +161,7 @@ func clip(limit int, text string) string {
 	return strings.TrimSpace(string([]rune(text)[:limit])) + "…"
 }
 
-// plural writes a number with its noun.
+// plural formats a number with its noun.
 func plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

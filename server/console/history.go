@@ -19,7 +19,7 @@ func historyRoutes() map[string]handler {
 	}
 }
 
-// message is a message as the log of events has it.
+// message is a message in the form of the event log.
 type message struct {
 	ID        string    `json:"id"`
 	Seq       int64     `json:"seq"`
@@ -39,7 +39,7 @@ type piece struct {
 	Input string `json:"input"`
 }
 
-// Body is what the message says, with the calls of tools and their results.
+// Body is the text of the message, with its tool calls and their results.
 func (m message) Body() string {
 	var all []string
 	for _, p := range m.Content {
@@ -67,13 +67,13 @@ type agentEvent struct {
 	Message *message        `json:"message"`
 
 	AgentID    string      `json:"-"`
-	Compaction *compaction `json:"-"` // that the event is of
+	Compaction *compaction `json:"-"` // the event's compaction
 }
 
-// Words is the type of the event in words.
+// Words is the event's type in words.
 func (e agentEvent) Words() string { return strings.ReplaceAll(e.Type, "_", " ") }
 
-// URL is the page of what the event is of; empty if it has none.
+// URL is the address of the page for the event's object; empty if there is none.
 func (e agentEvent) URL() string {
 	switch {
 	case strings.HasPrefix(e.RefID, "block-"):
@@ -90,14 +90,14 @@ func (e agentEvent) URL() string {
 	return ""
 }
 
-// timelineTypes are the events of a history.
+// timelineTypes are the events that a history shows.
 const timelineTypes = "message,compaction,compaction_reverted,window_warning"
 
-// timeline is a page of a history, the newest first.
+// timeline is a page of a history, newest first.
 type timeline struct {
 	Agent  agent
 	Events []agentEvent
-	Older  string // the address of what was before; empty for the beginning
+	Older  string // address of the earlier page; empty at the beginning
 	Newest bool
 	Query  string
 	Hits   []messageHit
@@ -112,7 +112,7 @@ type messageHit struct {
 	Score       float64      `json:"rrf_score"`
 }
 
-// foundMessage is a message as searches show it.
+// foundMessage is a message in the form of search results.
 type foundMessage struct {
 	ID        string    `json:"id"`
 	AgentID   string    `json:"agent_id"`
@@ -122,14 +122,14 @@ type foundMessage struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// URL is where the message is in its agent's history.
+// URL is the address of the message in its agent's history.
 func (m foundMessage) URL() string {
 	return base + "agents/" + m.AgentID + "/history?before=" + strconv.FormatInt(m.Seq+1, 10)
 }
 
 func (v *visit) agent() (a agent, err error) { return a, v.get("/v1/agents/"+v.id("agent"), &a) }
 
-// crumbs lead to an agent's page.
+// crumbs are the links that lead to an agent's page.
 func (a agent) crumbs() []link { return []link{{"Agents", base + "agents"}, {a.Name, a.URL()}} }
 
 func history(v *visit) error {
@@ -205,20 +205,20 @@ func compactionPage(v *visit) error {
 	}})
 }
 
-// covered is a page of the messages that a compaction took out of view, the oldest first.
+// covered is a page of the messages that a compaction took out of view, oldest first.
 type covered struct {
 	Events []agentEvent
 	First  bool
-	Next   string // the address of the next page; empty for the last
+	Next   string // address of the next page; empty on the last page
 }
 
-// covered reads the messages that a compaction took out of view, from the position in the query on.
+// covered reads the messages that a compaction took out of view, beginning at the position in the query.
 func (v *visit) covered(c compaction) (out covered, err error) {
-	from, err := v.whole("from")
-	if out.First = from == 0; err != nil || c.FromSeq == nil || c.ToSeq == nil {
+	start, err := v.whole("from")
+	if out.First = start == 0; err != nil || c.FromSeq == nil || c.ToSeq == nil {
 		return out, err
 	}
-	out.Events, err = v.events(c.AgentID, url.Values{"from": {strconv.FormatInt(max(from, *c.FromSeq), 10)},
+	out.Events, err = v.events(c.AgentID, url.Values{"from": {strconv.FormatInt(max(start, *c.FromSeq), 10)},
 		"before": {strconv.FormatInt(*c.ToSeq+1, 10)}, "types": {"message"}, "order": {"asc"},
 		"limit": {strconv.Itoa(pageSize + 1)}})
 	if len(out.Events) > pageSize {

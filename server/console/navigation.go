@@ -1,23 +1,25 @@
 package console
 
-// entry is a link of the navigation, or the heading of those below it.
+// entry is a link in the navigation, or a heading above links.
 type entry struct {
 	Text, URL string
 	Heading   bool
 }
 
-// navigation lists what a person may see.
+// navigation lists the pages that a person may see.
 func navigation(v *visit) []entry {
-	to := func(text, path string) entry { return entry{Text: text, URL: base + path} }
-	list := []entry{to("Overview", ""), to("Agents", "agents"), to("Files", "files"), to("Archival", "archival"),
-		to("Search lab", "search"), to("Policies", "policies"), {Text: "Operate", Heading: true}, to("Jobs", "jobs"),
-		to("Events", "events")}
+	linkTo := func(text, path string) entry { return entry{Text: text, URL: base + path} }
+	list := []entry{linkTo("Overview", ""), linkTo("Agents", "agents"), linkTo("Files", "files"),
+		linkTo("Archival", "archival"),
+		linkTo("Search lab", "search"), linkTo("Policies", "policies"), {Text: "Operate", Heading: true},
+		linkTo("Jobs", "jobs"),
+		linkTo("Events", "events")}
 	if v.MayAdmin() {
-		list = append(list, to("Keys", "keys"))
+		list = append(list, linkTo("Keys", "keys"))
 	}
-	list = append(list, to("Organizations", "organizations"))
+	list = append(list, linkTo("Organizations", "organizations"))
 	if v.caller.Operator {
-		list = append(list, to("Settings", "settings"))
+		list = append(list, linkTo("Settings", "settings"))
 	}
 	return list
 }

@@ -19,14 +19,14 @@ func organizationRoutes() map[string]handler {
 	}
 }
 
-// organization is an organization as the API has it.
+// organization is an organization in the API's form.
 type organization struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// orgUsage is the usage of an organization, as the API answers it.
+// orgUsage is the usage of an organization in the API's form.
 type orgUsage struct {
 	OrgID       string           `json:"org_id"`
 	Agents      int64            `json:"agents"`
@@ -68,16 +68,16 @@ func quotaOf(used int64, limit *int64) *quotaView {
 	return &quotaView{*limit, meterView{class, number(share) + " % of the quota is used", share}}
 }
 
-// OfAgents shows the quota of agents; nil if there is none.
+// OfAgents shows the quota of agents; nil without a quota.
 func (u orgUsage) OfAgents() *quotaView { return quotaOf(u.Agents, u.Quotas.Agents) }
 
-// OfBytes shows the quota of stored bytes; nil if there is none.
+// OfBytes shows the quota of stored bytes; nil without a quota.
 func (u orgUsage) OfBytes() *quotaView { return quotaOf(u.StoredBytes, u.Quotas.StoredBytes) }
 
-// OfRequests shows the quota of requests; nil if there is none.
+// OfRequests shows the quota of requests; nil without a quota.
 func (u orgUsage) OfRequests() *quotaView { return quotaOf(u.Requests, u.Quotas.Requests) }
 
-// organizationRow is an organization with its usage, which only administrators see.
+// organizationRow is an organization. Administrators also see its usage.
 type organizationRow struct {
 	organization
 	Usage *orgUsage
@@ -94,18 +94,18 @@ func organizationRows(v *visit) (any, error) {
 		return rows, err
 	}
 	for i, o := range rows.Items {
-		var of []orgUsage
-		if err := v.get("/v1/admin/usage?"+url.Values{"org_id": {o.ID}}.Encode(), &of); err != nil {
+		var usage []orgUsage
+		if err := v.get("/v1/admin/usage?"+url.Values{"org_id": {o.ID}}.Encode(), &usage); err != nil {
 			return nil, err
 		}
-		if len(of) == 1 {
-			rows.Items[i].Usage = &of[0]
+		if len(usage) == 1 {
+			rows.Items[i].Usage = &usage[0]
 		}
 	}
 	return rows, nil
 }
 
-// setQuotas sets what an organization may have at most; an empty field is no limit.
+// setQuotas sets the quotas of an organization. An empty field means no limit.
 func setQuotas(v *visit) error {
 	body := map[string]any{}
 	for _, name := range []string{"agents", "stored_bytes", "requests_per_month"} {
@@ -134,7 +134,7 @@ func createOrganization(v *visit) error {
 	return v.done(base+"organizations", "created")
 }
 
-// organizationPath is where the API changes the organization that the page's address names.
+// organizationPath is the API's address for changing the organization in the page's address.
 func (v *visit) organizationPath() string {
 	return "/v1/admin/orgs?" + url.Values{"org_id": {v.r.PathValue("org")}}.Encode()
 }
@@ -147,16 +147,16 @@ func renameOrganization(v *visit) error {
 	return v.done(base+"organizations", "renamed")
 }
 
-// deleteOrganization deletes an organization whose name the person has written.
+// deleteOrganization deletes an organization, if the person typed its name.
 func deleteOrganization(v *visit) error {
 	var all []organization
 	if err := v.get("/v1/admin/orgs?limit=1000", &all); err != nil {
 		return err
 	}
-	at := slices.IndexFunc(all, func(o organization) bool { return o.ID == v.r.PathValue("org") })
-	if v.caller.Operator && at >= 0 && strings.TrimSpace(v.r.PostFormValue("name")) != all[at].Name {
+	index := slices.IndexFunc(all, func(o organization) bool { return o.ID == v.r.PathValue("org") })
+	if v.caller.Operator && index >= 0 && strings.TrimSpace(v.r.PostFormValue("name")) != all[index].Name {
 		return &apiError{Status: http.StatusUnprocessableEntity,
-			Detail: "To delete the organization with everything in it, write its name, " + all[at].Name + "."}
+			Detail: "To delete the organization with everything in it, write its name, " + all[index].Name + "."}
 	}
 	if err := v.send(http.MethodDelete, v.organizationPath(), nil, nil); err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 
 func overviewRoutes() map[string]handler { return map[string]handler{"GET {$}": overview} }
 
-// overview shows what the server holds and what needs a person.
+// overview shows what the server holds, and what needs a person's attention.
 func overview(v *visit) error {
 	p := page{Title: "Overview", Tab: "Overview", Sub: "What this server holds, and what needs you."}
 	p.Cards = []card{
@@ -43,7 +43,7 @@ func overview(v *visit) error {
 	return v.show(p)
 }
 
-// figure is a number: what, how much, against what.
+// figure is a number with its context.
 type figure struct{ Value, Against, URL string }
 
 func agentsFigure(v *visit) (any, error) {
@@ -51,13 +51,13 @@ func agentsFigure(v *visit) (any, error) {
 	if err := v.get("/v1/agents/count?show_hidden_agents=true", &all); err != nil {
 		return nil, err
 	}
-	var shown int
-	err := v.get("/v1/agents/count", &shown)
-	against := "of this organization"
-	if all > shown {
-		against = number(all-shown) + " more are hidden"
+	var visible int
+	err := v.get("/v1/agents/count", &visible)
+	context := "of this organization"
+	if all > visible {
+		context = number(all-visible) + " more are hidden"
 	}
-	return figure{number(shown), against, base + "agents"}, err
+	return figure{number(visible), context, base + "agents"}, err
 }
 
 func filesFigure(v *visit) (any, error) {
@@ -67,8 +67,8 @@ func filesFigure(v *visit) (any, error) {
 		Bytes   int64 `json:"total_size"`
 	}
 	err := v.get("/v1/folders/metadata", &all)
-	against := size(all.Bytes) + " in " + plural(all.Folders, "folder", "folders")
-	return figure{number(all.Files), against, base + "files"}, err
+	context := size(all.Bytes) + " in " + plural(all.Folders, "folder", "folders")
+	return figure{number(all.Files), context, base + "files"}, err
 }
 
 func runsFigure(v *visit) (any, error) {
@@ -87,7 +87,7 @@ func archivesFigure(v *visit) (any, error) {
 	return figure{value, "of this organization", base + "archival"}, err
 }
 
-// metrics are what the server counts, by name.
+// metrics are the server's metrics by name.
 type metrics map[string]*dto.MetricFamily
 
 func (v *visit) metrics() (metrics, error) {
@@ -99,28 +99,28 @@ func (v *visit) metrics() (metrics, error) {
 	return parser.TextToMetricFamilies(bytes.NewReader(text))
 }
 
-// value returns the sum of the values of a gauge or a counter whose labels have these values.
+// value returns the sum of a gauge or a counter over all series with these labels.
 func (m metrics) value(name string, labels map[string]string) (sum float64, found bool) {
-	for _, one := range m[name].GetMetric() {
-		if matches(one, labels) {
-			sum += one.GetGauge().GetValue() + one.GetCounter().GetValue() + one.GetUntyped().GetValue()
+	for _, series := range m[name].GetMetric() {
+		if matches(series, labels) {
+			sum += series.GetGauge().GetValue() + series.GetCounter().GetValue() + series.GetUntyped().GetValue()
 			found = true
 		}
 	}
 	return sum, found
 }
 
-func matches(one *dto.Metric, labels map[string]string) bool {
+func matches(series *dto.Metric, labels map[string]string) bool {
 	for name, value := range labels {
-		if label(one, name) != value {
+		if label(series, name) != value {
 			return false
 		}
 	}
 	return true
 }
 
-func label(one *dto.Metric, name string) string {
-	for _, l := range one.GetLabel() {
+func label(series *dto.Metric, name string) string {
+	for _, l := range series.GetLabel() {
 		if l.GetName() == name {
 			return l.GetValue()
 		}
@@ -128,7 +128,7 @@ func label(one *dto.Metric, name string) string {
 	return ""
 }
 
-// waitingStates are the states of jobs that are not at work and have not ended.
+// waitingStates are the states of jobs that neither run nor have ended.
 var waitingStates = []string{"available", "scheduled", "retryable", "pending"}
 
 func queueFigure(v *visit) (any, error) {
@@ -141,14 +141,14 @@ func queueFigure(v *visit) (any, error) {
 		n, _ := m.value("loci_jobs", map[string]string{"state": state})
 		waiting += n
 	}
-	for _, one := range m["loci_jobs_oldest_age_seconds"].GetMetric() {
-		oldest = max(oldest, one.GetGauge().GetValue())
+	for _, series := range m["loci_jobs_oldest_age_seconds"].GetMetric() {
+		oldest = max(oldest, series.GetGauge().GetValue())
 	}
-	against := "nothing waits"
+	context := "nothing waits"
 	if waiting > 0 {
-		against = "jobs; the oldest that is due waits " + span(time.Duration(oldest*float64(time.Second)))
+		context = "jobs; the oldest that is due waits " + span(time.Duration(oldest*float64(time.Second)))
 	}
-	return figure{number(waiting), against, base + "jobs"}, nil
+	return figure{number(waiting), context, base + "jobs"}, nil
 }
 
 func diskFigure(v *visit) (any, error) {
@@ -161,16 +161,16 @@ func diskFigure(v *visit) (any, error) {
 		return figure{Value: "unknown", Against: "the database does not answer"}, nil
 	}
 	busy, _ := m.value("loci_database_connections", map[string]string{"state": "in_use"})
-	most, _ := m.value("loci_database_connections", map[string]string{"state": "max"})
-	against := fmt.Sprintf("on disk · %s of %s connections busy", number(busy), number(most))
-	return figure{Value: size(used), Against: against}, nil
+	maximum, _ := m.value("loci_database_connections", map[string]string{"state": "max"})
+	context := fmt.Sprintf("on disk · %s of %s connections busy", number(busy), number(maximum))
+	return figure{Value: size(used), Against: context}, nil
 }
 
 // need is something that a person should look at.
 type need struct {
 	What, URL, Why string
 	At             time.Time
-	Retry          string // where a retry is sent; empty if there is none
+	Retry          string // where to send a retry; empty if there is none
 }
 
 func needs(v *visit) (any, error) {
@@ -194,20 +194,20 @@ func failedFiles(v *visit, limit int) (list []need, err error) {
 		return nil, err
 	}
 	for _, f := range failed {
-		at := base + "folders/" + f.FolderID + "/files/" + f.ID
-		list = append(list, need{What: f.Name, URL: at, Why: f.Error, At: f.UpdatedAt, Retry: at + "/retry"})
+		address := base + "folders/" + f.FolderID + "/files/" + f.ID
+		list = append(list, need{What: f.Name, URL: address, Why: f.Error, At: f.UpdatedAt, Retry: address + "/retry"})
 	}
 	return list, nil
 }
 
-// latency is how long one kind of work takes.
+// latency says how long a kind of work takes.
 type latency struct {
 	What        string
 	Count       int
 	Median, P95 float64 // seconds
 }
 
-// timed are the histograms that are shown, with the label that tells their kinds apart.
+// timed are the histograms to show, each with the label that distinguishes its kinds.
 var timed = []struct{ metric, label, what string }{
 	{"loci_search_duration_seconds", "kind", "Search in "},
 	{"loci_tool_call_duration_seconds", "tool", "Tool "},
@@ -223,10 +223,10 @@ func latencies(v *visit) (any, error) {
 	}
 	var list []latency
 	for _, t := range timed {
-		for _, one := range m[t.metric].GetMetric() {
-			h := one.GetHistogram()
+		for _, series := range m[t.metric].GetMetric() {
+			h := series.GetHistogram()
 			count := int(h.GetSampleCount()) //nolint:gosec // it fits
-			list = append(list, latency{What: t.what + label(one, t.label), Count: count,
+			list = append(list, latency{What: t.what + label(series, t.label), Count: count,
 				Median: quantile(h, 0.5), P95: quantile(h, 0.95)})
 		}
 	}
@@ -234,26 +234,26 @@ func latencies(v *visit) (any, error) {
 	return list[:min(len(list), 10)], nil
 }
 
-// quantile estimates a quantile from the buckets of a histogram, as Prometheus does.
+// quantile estimates a quantile from a histogram's buckets, as Prometheus does.
 func quantile(h *dto.Histogram, q float64) float64 {
-	rank, below, from := q*float64(h.GetSampleCount()), 0.0, 0.0
+	rank, below, lower := q*float64(h.GetSampleCount()), 0.0, 0.0
 	for _, b := range h.GetBucket() {
-		count, to := float64(b.GetCumulativeCount()), b.GetUpperBound()
-		if math.IsInf(to, 1) {
+		count, upper := float64(b.GetCumulativeCount()), b.GetUpperBound()
+		if math.IsInf(upper, 1) {
 			break
 		}
 		if count >= rank {
 			if count == below {
-				return to
+				return upper
 			}
-			return from + (to-from)*(rank-below)/(count-below)
+			return lower + (upper-lower)*(rank-below)/(count-below)
 		}
-		below, from = count, to
+		below, lower = count, upper
 	}
-	return from
+	return lower
 }
 
-// queueView is the work of one queue.
+// queueView shows the work in a queue.
 type queueView struct {
 	Name                    string
 	Running, Waiting, Retry int
@@ -267,14 +267,14 @@ func queues(v *visit) (any, error) {
 		return nil, err
 	}
 	byName := map[string]*queueView{}
-	for _, one := range m["loci_jobs"].GetMetric() {
-		name, n := label(one, "queue"), int(one.GetGauge().GetValue())
+	for _, series := range m["loci_jobs"].GetMetric() {
+		name, n := label(series, "queue"), int(series.GetGauge().GetValue())
 		q := byName[name]
 		if q == nil {
 			q = &queueView{Name: name}
 			byName[name] = q
 		}
-		switch state := label(one, "state"); state {
+		switch state := label(series, "state"); state {
 		case "running":
 			q.Running += n
 		case "retryable":
@@ -287,9 +287,9 @@ func queues(v *visit) (any, error) {
 			}
 		}
 	}
-	for _, one := range m["loci_jobs_oldest_age_seconds"].GetMetric() {
-		if q := byName[label(one, "queue")]; q != nil {
-			q.Oldest = one.GetGauge().GetValue()
+	for _, series := range m["loci_jobs_oldest_age_seconds"].GetMetric() {
+		if q := byName[label(series, "queue")]; q != nil {
+			q.Oldest = series.GetGauge().GetValue()
 		}
 	}
 	list := []queueView{}
@@ -300,7 +300,7 @@ func queues(v *visit) (any, error) {
 	return list, nil
 }
 
-// space is how texts are found by meaning.
+// space shows the state of search by meaning.
 type space struct {
 	Model   string
 	Dim     int
@@ -334,14 +334,14 @@ func spaces(v *visit) (any, error) {
 	return list, nil
 }
 
-// fullView is an agent with what its window holds.
+// fullView is an agent with what fills its window.
 type fullView struct {
 	agent
 	Window  window
 	Problem string
 }
 
-// fullness shows the agents that were changed last, the fullest first.
+// fullness shows the agents that changed last, the fullest first.
 func fullness(v *visit) (any, error) {
 	var agents []agent
 	if err := v.get("/v1/agents?limit=8&order=desc&order_by=updated_at", &agents); err != nil {
@@ -349,15 +349,15 @@ func fullness(v *visit) (any, error) {
 	}
 	var list []fullView
 	for _, a := range agents {
-		one := fullView{agent: a}
+		view := fullView{agent: a}
 		w, err := v.window(a.ID, "")
 		if err != nil && statusOf(err) == 0 {
 			return nil, err
 		} else if err != nil {
-			one.Problem = err.Error()
+			view.Problem = err.Error()
 		}
-		one.Window = w
-		list = append(list, one)
+		view.Window = w
+		list = append(list, view)
 	}
 	slices.SortStableFunc(list, func(a, b fullView) int { return cmp.Compare(b.Window.Share(), a.Window.Share()) })
 	return list, nil

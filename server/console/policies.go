@@ -10,7 +10,7 @@ func policyRoutes() map[string]handler {
 	return map[string]handler{"GET policies": policiesPage, "GET policies/replays/{replay}": replayReport}
 }
 
-// preset is a policy that has a name.
+// preset is a named policy.
 type preset struct {
 	Name        string       `json:"name"`
 	Title       string       `json:"title"`
@@ -19,7 +19,7 @@ type preset struct {
 	Steps       []policyStep `json:"steps"`
 }
 
-// replay is a comparison of policies on recorded sessions.
+// replay compares policies on recorded sessions.
 type replay struct {
 	ID        string    `json:"id"`
 	Status    string    `json:"status"`
@@ -43,7 +43,7 @@ type preview struct {
 	} `json:"cost"`
 }
 
-// previews compares policies on an agent's next prompt.
+// previews compare policies on an agent's next prompt.
 type previews struct {
 	Agent agentChoice
 	Rows  []preview
@@ -69,7 +69,7 @@ func presets(v *visit) (any, error) {
 	return all.Policies, err
 }
 
-// previewPolicies asks what each preset would do to the prompt of the agent that the query names.
+// previewPolicies asks what each preset would do to the prompt of the agent in the query.
 func previewPolicies(v *visit) (any, error) {
 	var out previews
 	var err error
@@ -91,7 +91,7 @@ func previewPolicies(v *visit) (any, error) {
 	return out, err
 }
 
-// replayReport hands on a report of the lab, which is a page of its own with its style in it.
+// replayReport passes on a report of the lab: a whole page with its own style.
 func replayReport(v *visit) error {
 	v.w.Header().Set("Content-Security-Policy", "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:")
 	r := v.request(http.MethodGet, "/v1/lab/replays/"+v.id("replay")+"/report.html", http.NoBody)

@@ -11,7 +11,7 @@ func promptRoutes() map[string]handler {
 	return map[string]handler{"GET agents/{agent}/prompt": promptPage}
 }
 
-// prompt is a request to a model as the API has it.
+// prompt is a request to a model in the API's form.
 type prompt struct {
 	Seq      int64           `json:"seq"`
 	Format   string          `json:"format"`
@@ -19,12 +19,12 @@ type prompt struct {
 	SHA256   string          `json:"sha256"`
 	Request  json.RawMessage `json:"request"`
 	Tokens   promptTokens    `json:"tokens"`
-	At       int64           `json:"-"` // the position that was asked for; 0 for the next prompt
+	At       int64           `json:"-"` // the requested position; 0 for the next prompt
 	Sections []section       `json:"-"`
 	Problem  string          `json:"-"`
 }
 
-// promptTokens is what each part of a prompt takes.
+// promptTokens counts the tokens of a prompt's parts.
 type promptTokens struct {
 	Total        int `json:"total"`
 	Tools        int `json:"tools"`
@@ -44,7 +44,7 @@ type section struct {
 	Text string
 }
 
-// window is the prompt's tokens as those of a window.
+// window returns the prompt's tokens as parts of a window.
 func (p prompt) window() window {
 	t := p.Tokens
 	return window{Max: p.Window, Used: t.Total, Tools: t.Tools, System: t.Instructions, Rules: t.Rules,
@@ -52,10 +52,10 @@ func (p prompt) window() window {
 		Summary: t.Summary, Messages: t.Messages}
 }
 
-// Bar is what the template of a window shows.
+// Bar is the data for the template of a window.
 func (p prompt) Bar() window { return p.window() }
 
-// split reads the parts of the request. It shows what it does not know as it is.
+// split splits the request into parts. Unknown fields are shown as JSON.
 func (p *prompt) split() {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(p.Request, &fields) != nil {
@@ -63,8 +63,8 @@ func (p *prompt) split() {
 		return
 	}
 	for _, name := range []string{"system", "instructions", "messages", "input"} {
-		raw, has := fields[name]
-		if !has {
+		raw, ok := fields[name]
+		if !ok {
 			continue
 		}
 		delete(fields, name)
@@ -86,17 +86,17 @@ func (p *prompt) split() {
 			p.Sections = append(p.Sections, section{title, content})
 		}
 	}
-	if tools, has := fields["tools"]; has {
+	if tools, ok := fields["tools"]; ok {
 		p.Sections = append(p.Sections, section{"tools", pretty(tools)})
 		delete(fields, "tools")
 	}
 	if len(fields) > 0 {
-		rest, _ := json.MarshalIndent(fields, "", "  ")
-		p.Sections = append(p.Sections, section{"other fields", string(rest)})
+		others, _ := json.MarshalIndent(fields, "", "  ")
+		p.Sections = append(p.Sections, section{"other fields", string(others)})
 	}
 }
 
-// text returns the text of a JSON value: of a string its content, of a list of parts theirs, of anything else JSON.
+// text returns the text of a JSON value: a string's content, the texts of a list of parts, or JSON for anything else.
 func text(raw json.RawMessage) string {
 	var plain string
 	if len(raw) == 0 || json.Unmarshal(raw, &plain) == nil {
@@ -116,16 +116,16 @@ func text(raw json.RawMessage) string {
 	return pretty(raw)
 }
 
-// prompt reads the next prompt of an agent, or the one that was in force at a position.
-func (v *visit) prompt(at int64) (p prompt, err error) {
+// prompt reads an agent's next prompt or, if position is not 0, the prompt in force at that position.
+func (v *visit) prompt(position int64) (p prompt, err error) {
 	path := "/v1/agents/" + v.id("agent")
-	if at > 0 {
-		path += "/context?" + url.Values{"at_seq": {strconv.FormatInt(at, 10)}}.Encode()
+	if position > 0 {
+		path += "/context?" + url.Values{"at_seq": {strconv.FormatInt(position, 10)}}.Encode()
 	} else {
 		path += "/prompt"
 	}
 	if err = v.get(path, &p); err == nil {
-		p.At = at
+		p.At = position
 		p.split()
 	}
 	return p, err
@@ -136,19 +136,22 @@ func promptPage(v *visit) error {
 	if err != nil {
 		return err
 	}
-	at, err := v.whole("at")
+	position, err := v.whole("at")
 	if err != nil {
 		return err
 	}
 	title := "Exact prompt"
-	if at > 0 {
-		title = "Window at seq " + number(at)
+	if position > 0 {
+		title = "Window at seq " + number(position)
 	}
 	return v.show(page{Title: title, Tab: "Agents", Crumbs: a.crumbs(), Sub: "What the model is sent, part by part.",
 		Cards: []card{
-			{Name: "prompt-parts", Title: "Parts", Width: "w12", Load: func(v *visit) (any, error) { return v.prompt(at) }},
+			{Name: "prompt-parts", Title: "Parts", Width: "w12", Load: func(v *visit) (any,
+				error) {
+				return v.prompt(position)
+			}},
 			{Name: "prompt-diff", Title: "Against an earlier one", Width: "w12", Load: func(v *visit) (any, error) {
-				return v.promptDiff(at)
+				return v.promptDiff(position)
 			}},
 		}})
 }
@@ -159,25 +162,25 @@ type promptDiffView struct {
 	Lines    []diffLine
 }
 
-func (v *visit) promptDiff(at int64) (any, error) {
-	with, err := v.whole("with")
-	view := promptDiffView{At: at, With: with}
-	if err != nil || with == 0 {
+func (v *visit) promptDiff(position int64) (any, error) {
+	earlier, err := v.whole("with")
+	view := promptDiffView{At: position, With: earlier}
+	if err != nil || earlier == 0 {
 		return view, err
 	}
-	now, err := v.prompt(at)
+	newText, err := v.prompt(position)
 	if err != nil {
 		return nil, err
 	}
-	before, err := v.prompt(view.With)
+	oldText, err := v.prompt(view.With)
 	if err != nil {
 		return nil, err
 	}
-	view.Lines, err = compare(before.lines(), now.lines())
+	view.Lines, err = compare(oldText.lines(), newText.lines())
 	return view, err
 }
 
-// lines are the lines of the whole prompt.
+// lines returns the lines of the whole prompt.
 func (p prompt) lines() (all []string) {
 	for _, s := range p.Sections {
 		all = append(all, "## "+s.Name)

@@ -32,33 +32,33 @@ func static() http.Handler {
 	})
 }
 
-// templates are those of all pages. html/template escapes whatever people and agents have written.
+// templates are the templates of all pages. html/template escapes what people and agents wrote.
 var templates = template.Must(template.New("").Funcs(functions).ParseFS(pageFiles, "pages/*.html"))
 
-// page is what a person sees.
+// page is a page to show.
 type page struct {
 	Title  string
 	Sub    string
 	Crumbs []link
-	Tab    string // the entry of the navigation
+	Tab    string // the page's entry in the navigation
 	Bare   bool   // without navigation
-	Head   string // the name of the template of what is right of the title; empty for none
-	Data   any    // of that template
+	Head   string // name of the template for the space right of the title; empty for none
+	Data   any    // data for that template
 	Cards  []card
 }
 
 type link struct{ Text, URL string }
 
-// card is a part of a page that answers one question. It loads by itself.
+// card is a part of a page that answers one question. It is loaded independently.
 type card struct {
-	Name  string // its id, and its template with the page's name before it
-	Title string // of the card while it waits or if it fails
+	Name  string // the card's id, and the name of its template after the page's name
+	Title string // shown while the card waits, or if it fails
 	Width string // a class of the stylesheet: w3 to w12
-	Live  string // how often it is asked for again, as "10s"; empty for never
+	Live  string // how often to reload, such as "10s"; empty for never
 	Load  func(*visit) (any, error)
 }
 
-// cardView is what a card's template shows.
+// cardView holds the data for a card's template.
 type cardView struct {
 	card
 	Visit   *visit
@@ -68,13 +68,13 @@ type cardView struct {
 	Problem *apiError
 }
 
-// Form is the value that each form repeats.
+// Form is the value that every form repeats.
 func (v *visit) Form() string { return v.form }
 
 // Caller is who is signed in.
 func (v *visit) Caller() caller { return v.caller }
 
-// SignedIn reports whether a key was given.
+// SignedIn reports whether the visit has a key.
 func (v *visit) SignedIn() bool { return v.key != "" }
 
 // MayWrite reports whether the person may change things.
@@ -86,9 +86,9 @@ func (v *visit) MayAdmin() bool { return v.caller.May("admin") }
 // DefaultPageWait is how long a page waits for its cards.
 const DefaultPageWait = time.Second
 
-const cardWait = 25 * time.Second // for a card that is asked for by itself
+const cardWait = 25 * time.Second // for a card that is loaded on its own
 
-// show answers with a page, or with the one of its cards that the query asks for.
+// show answers with a page, or with one of its cards if the query asks for it.
 func (v *visit) show(p page) error {
 	if name := v.r.URL.Query().Get("card"); name != "" {
 		for _, c := range p.Cards {
@@ -123,20 +123,20 @@ func (v *visit) render(status int, p page) {
 func (v *visit) write(status int, text template.HTML) error {
 	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	v.w.WriteHeader(status)
-	_, _ = v.w.Write([]byte(text)) //nolint:gosec // html/template wrote it; whoever does not take it is gone
+	_, _ = v.w.Write([]byte(text)) // html/template wrote it; if the write fails, the client is gone
 	return nil
 }
 
-// card loads a card and renders it. A card that is not loaded in time says that it waits, and is asked for again.
+// card loads a card and renders it. A card that is too slow shows that it waits, and is loaded again.
 func (v *visit) card(ctx context.Context, c card, timeout time.Duration) template.HTML {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer time.AfterFunc(timeout, cancel).Stop() // to the API it is a client that goes away, no failure of its own
+	defer time.AfterFunc(timeout, cancel).Stop() // the API sees a client that goes away, not a failure
 	view := cardView{card: c, Visit: v, URL: v.cardURL(c.Name)}
 	data, err := c.Load(v.within(ctx))
 	view.D = data
 	name := c.Name
-	if e, is := errors.AsType[*apiError](err); is {
+	if e, ok := errors.AsType[*apiError](err); ok {
 		view.Problem, name = e, "problem"
 	} else if ctx.Err() != nil && timeout != cardWait {
 		view.Waiting, name = true, "waiting"
@@ -152,17 +152,17 @@ func (v *visit) card(ctx context.Context, c card, timeout time.Duration) templat
 	return template.HTML(out.String()) //nolint:gosec // html/template wrote it
 }
 
-// cardURL is where a card of this page is asked for by itself.
+// cardURL is the address for loading a single card of this page.
 func (v *visit) cardURL(name string) string {
 	query := v.r.URL.Query()
 	query.Set("card", name)
 	return v.r.URL.Path + "?" + query.Encode()
 }
 
-// fail answers a visit that went wrong. Whom the API does not know is sent to sign in.
+// fail answers a visit with an error. A person whom the API does not know is sent to sign in.
 func (v *visit) fail(err error) {
-	e, is := errors.AsType[*apiError](err)
-	if !is {
+	e, ok := errors.AsType[*apiError](err)
+	if !ok {
 		e = &apiError{Status: http.StatusInternalServerError, Detail: err.Error()}
 	}
 	if e.Status == http.StatusUnauthorized {
@@ -181,7 +181,7 @@ func (v *visit) fail(err error) {
 		Width: "w12", Load: func(*visit) (any, error) { return e, nil }}}})
 }
 
-// done sends the browser to a page after a change. note is shown there.
+// done redirects the browser to a page after a change. note is a key of notes, for the page to show.
 func (v *visit) done(path, note string) error {
 	u, err := url.Parse(path)
 	if err != nil {
@@ -196,7 +196,7 @@ func (v *visit) done(path, note string) error {
 	return nil
 }
 
-// notes are what pages say about a change that was just made, by the word that the address carries.
+// notes are the messages about a change that was just made, by the word in the address.
 var notes = map[string]string{
 	"saved": "Saved.", "restored": "The earlier version is the current one again.", "closed": "The file is closed.",
 	"opened": "The file is open.", "compacted": "The conversation was compacted.",
@@ -208,5 +208,5 @@ var notes = map[string]string{
 	"uploaded": "The files are stored, and are being read.", "started": "Started.",
 }
 
-// Note is what the page says about the change that led to it; empty without one.
+// Note is the message about the change that led to the page; empty without one.
 func (v *visit) Note() string { return notes[v.r.URL.Query().Get("done")] }

@@ -11,7 +11,7 @@ func runRoutes() map[string]handler {
 		"POST reembedding/start": startReembedding, "POST reembedding/cancel": cancelReembedding}
 }
 
-// run is a run of an agent as the API has it.
+// run is a run of an agent in the API's form.
 type run struct {
 	ID             string     `json:"id"`
 	AgentID        string     `json:"agent_id"`
@@ -38,7 +38,7 @@ func (r run) Why() string {
 // Working reports whether the run has not ended.
 func (r run) Working() bool { return r.Status == "created" || r.Status == "running" }
 
-// Pill is the class of the run's status.
+// Pill is the CSS class for the run's status.
 func (r run) Pill() string {
 	return map[string]string{"completed": "good", "failed": "bad"}[r.Status]
 }
@@ -51,10 +51,10 @@ func (r run) Seconds() float64 {
 	return time.Duration(*r.Nanoseconds).Seconds()
 }
 
-// AgentURL is the page of the run's agent.
+// AgentURL is the address of the page of the run's agent.
 func (r run) AgentURL() string { return base + "agents/" + r.AgentID }
 
-// runStatuses are the states of runs.
+// runStatuses are the statuses of runs.
 var runStatuses = []string{"created", "running", "completed", "failed", "cancelled"}
 
 // runList is a page of runs.

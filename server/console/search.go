@@ -11,32 +11,32 @@ import (
 
 func searchRoutes() map[string]handler { return map[string]handler{"GET search": searchLab} }
 
-// found is something that a search found.
+// found is a search result.
 type found struct {
 	Text, URL, Place string
-	Words, Meaning   int // the ranks, from 1; 0 without one
+	Words, Meaning   int // ranks, from 1; 0 for none
 	Score            float64
 }
 
-// column is what one way to rank found.
+// column holds the results of one way of ranking.
 type column struct {
 	Title   string
-	Took    float64 // seconds; 0 if it was not a search of its own
+	Took    float64 // seconds; 0 if the column had no search of its own
 	Hits    []found
 	Problem string
-	Note    string // why there are no hits, where that is no failure
+	Note    string // why there are no results, if that is no failure
 }
 
-// lab is a search in several ways.
+// lab is one search, ranked in several ways.
 type lab struct {
 	Query, In string
 	Agent     agentChoice
 	Columns   []column
 	Note      string
-	Grep      string // what grep_files answered
+	Grep      string // the answer of grep_files
 }
 
-// laboratories are what the search lab searches, in the order of the form.
+// laboratories are the things that the search lab can search, in the order of the form.
 var laboratories = []link{{"Messages", "messages"}, {"Archival memory", "passages"},
 	{"All memories of an agent", "all"},
 	{"Exact text in an agent's files", "grep"}}
@@ -47,12 +47,12 @@ func searchLab(v *visit) error {
 }
 
 func search(v *visit) (any, error) {
-	in, err := v.oneOf("in", "messages", "passages", "all", "grep")
+	kind, err := v.oneOf("in", "messages", "passages", "all", "grep")
 	if err != nil {
 		return nil, err
 	}
 	query := v.r.URL.Query()
-	l := lab{Query: query.Get("q"), In: cmp.Or(in, "messages")}
+	l := lab{Query: query.Get("q"), In: cmp.Or(kind, "messages")}
 	if l.Agent, err = v.agentChoice(); err != nil || l.Query == "" || l.Agent.Problem != "" {
 		return l, err
 	}
@@ -74,10 +74,10 @@ func search(v *visit) (any, error) {
 	return l, v.searchMessages(&l)
 }
 
-// Laboratories are what can be searched.
+// Laboratories are the things that can be searched.
 func (lab) Laboratories() []link { return laboratories }
 
-// searchMessages searches messages in each of the three ways.
+// searchMessages searches messages in three ways: by words, by meaning, and by both.
 func (v *visit) searchMessages(l *lab) error {
 	for _, way := range []link{{"Words", "fts"}, {"Meaning", "vector"}, {"Fused", "hybrid"}} {
 		body := map[string]any{"query": l.Query, "search_mode": way.URL, "limit": 10}
@@ -85,15 +85,15 @@ func (v *visit) searchMessages(l *lab) error {
 			body["agent_id"] = l.Agent.ID
 		}
 		var hits []messageHit
-		began := time.Now()
+		start := time.Now()
 		err := v.send(http.MethodPost, "/v1/agents/messages/search", body, &hits)
-		c := column{Title: way.Text, Took: time.Since(began).Seconds()}
+		c := column{Title: way.Text, Took: time.Since(start).Seconds()}
 		if status := statusOf(err); status > 0 && status < http.StatusInternalServerError {
 			c.Problem = err.Error()
 		} else if err != nil {
 			return err
 		}
-		if way.URL == "vector" && c.Problem != "" { // without an endpoint, which is no failure
+		if way.URL == "vector" && c.Problem != "" { // without an embedding endpoint, which is no failure
 			c.Problem, c.Note = "", c.Problem
 		}
 		for _, h := range hits {
@@ -108,7 +108,7 @@ func (v *visit) searchMessages(l *lab) error {
 	return nil
 }
 
-// hasMeaning reports whether a hit was ranked by meaning.
+// hasMeaning reports whether a result was ranked by meaning.
 func (f found) hasMeaning() bool { return f.Meaning > 0 }
 
 func rank(n *int) int {
@@ -118,7 +118,7 @@ func rank(n *int) int {
 	return *n
 }
 
-// searchPassages searches archival memory once, and shows the ranks that its answer has.
+// searchPassages searches archival memory once, and shows the ranks in the answer.
 func (v *visit) searchPassages(l *lab) error {
 	var hits []struct {
 		Passage  passage `json:"passage"`
@@ -132,11 +132,11 @@ func (v *visit) searchPassages(l *lab) error {
 	if l.Agent.ID != "" {
 		body["agent_id"] = l.Agent.ID
 	}
-	began := time.Now()
+	start := time.Now()
 	if err := v.send(http.MethodPost, "/v1/passages/search", body, &hits); err != nil {
 		return err
 	}
-	fused := column{Title: "Fused", Took: time.Since(began).Seconds()}
+	fused := column{Title: "Fused", Took: time.Since(start).Seconds()}
 	for _, h := range hits {
 		fused.Hits = append(fused.Hits, found{Text: h.Passage.Text, URL: h.Passage.URL(), Score: h.Score,
 			Words: h.Metadata.Words, Meaning: h.Metadata.Meaning})
@@ -146,16 +146,16 @@ func (v *visit) searchPassages(l *lab) error {
 	return nil
 }
 
-// by is the column in the order of a rank, without what lacks it.
+// by returns the column sorted by a rank. Results without that rank are left out.
 func (c column) by(title string, rank func(found) int) column {
-	out := column{Title: title}
+	sorted := column{Title: title}
 	for _, f := range c.Hits {
 		if rank(f) > 0 {
-			out.Hits = append(out.Hits, f)
+			sorted.Hits = append(sorted.Hits, f)
 		}
 	}
-	slices.SortStableFunc(out.Hits, func(a, b found) int { return cmp.Compare(rank(a), rank(b)) })
-	return out
+	slices.SortStableFunc(sorted.Hits, func(a, b found) int { return cmp.Compare(rank(a), rank(b)) })
+	return sorted
 }
 
 // searchAll searches everything that an agent remembers.
@@ -173,13 +173,13 @@ func (v *visit) searchAll(l *lab) error {
 		Known   string `json:"known_place"`
 		Note    string `json:"note"`
 	}
-	began := time.Now()
+	start := time.Now()
 	err := v.get("/v1/agents/"+url.PathEscape(l.Agent.ID)+"/memory-search?"+
 		url.Values{"query": {l.Query}, "limit": {strconv.Itoa(20)}}.Encode(), &answer)
 	if err != nil {
 		return err
 	}
-	c := column{Title: "Ranked by " + answer.Ranking, Took: time.Since(began).Seconds()}
+	c := column{Title: "Ranked by " + answer.Ranking, Took: time.Since(start).Seconds()}
 	for _, h := range answer.Hits {
 		c.Hits = append(c.Hits, found{Text: h.Text, Place: h.Kind + " " + h.Place.Path, Score: h.Score})
 	}
@@ -187,7 +187,7 @@ func (v *visit) searchAll(l *lab) error {
 	return nil
 }
 
-// grep looks for exact text in the files of an agent, as the agent does.
+// grep searches exact text in an agent's files, as the agent does.
 func (v *visit) grep(l *lab) error {
 	var answer struct {
 		Return string `json:"func_return"`

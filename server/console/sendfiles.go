@@ -8,8 +8,8 @@ import (
 	"net/http"
 )
 
-// sendFiles uploads the files of a form, one after the other, for browsers without JavaScript. It stops at the first
-// that the API refuses; those before it are stored.
+// sendFiles uploads the files of a form one by one, for browsers without JavaScript. It stops at the first file that
+// the API refuses; earlier files stay stored.
 func sendFiles(v *visit) error {
 	if _, err := v.folder(); err != nil {
 		return err
@@ -23,7 +23,7 @@ func sendFiles(v *visit) error {
 			return &apiError{Status: http.StatusBadRequest, Detail: "This is no form with files: " + err.Error()}
 		}
 	}
-	sent := 0
+	count := 0
 	for {
 		part, err := v.parts.NextPart()
 		if errors.Is(err, io.EOF) {
@@ -32,7 +32,7 @@ func sendFiles(v *visit) error {
 		if err != nil {
 			return &apiError{Status: http.StatusBadRequest, Detail: "The form ended early: " + err.Error()}
 		}
-		if part.FileName() == "" { // a field for files in which none was chosen
+		if part.FileName() == "" { // a file field without a chosen file
 			continue
 		}
 		if err := v.sendFile(part); err != nil {
@@ -41,41 +41,41 @@ func sendFiles(v *visit) error {
 				return err
 			}
 			stored := ""
-			if sent > 0 {
-				stored = " " + plural(sent, "file", "files") + " before it are stored."
+			if count > 0 {
+				stored = " " + plural(count, "file", "files") + " before it are stored."
 			}
 			return &apiError{refused.Status, part.FileName() + ": " + refused.Detail + stored, refused.Code}
 		}
-		sent++
+		count++
 	}
-	if sent == 0 {
+	if count == 0 {
 		return &apiError{Status: http.StatusUnprocessableEntity, Detail: "No file was chosen. Choose at least one."}
 	}
 	return v.done(base+"folders/"+v.id("folder"), "uploaded")
 }
 
-// sendFile hands a file of a form to the API as it comes.
+// sendFile streams a file of a form to the API.
 func (v *visit) sendFile(part *multipart.Part) error {
-	body, to := io.Pipe()
-	form := multipart.NewWriter(to)
+	body, pipe := io.Pipe()
+	form := multipart.NewWriter(pipe)
 	copied := make(chan struct{})
 	go func() {
 		defer close(copied)
-		into, err := form.CreateFormFile("file", part.FileName())
+		file, err := form.CreateFormFile("file", part.FileName())
 		if err == nil {
-			_, err = io.Copy(into, part)
+			_, err = io.Copy(file, part)
 		}
 		if err == nil {
 			err = form.Close()
 		}
-		to.CloseWithError(err)
+		pipe.CloseWithError(err)
 	}()
 	r := v.request(http.MethodPost, "/v1/folders/"+v.id("folder")+"/upload", body)
 	r.Header.Set("Content-Type", form.FormDataContentType())
 	r.ContentLength = -1
 	answer := &recorder{header: http.Header{}}
 	v.console.api.ServeHTTP(answer, r)
-	_ = body.CloseWithError(fmt.Errorf("the upload of %s has ended", part.FileName())) // it always returns nil
+	_ = body.CloseWithError(fmt.Errorf("the upload of %s has ended", part.FileName())) // the error is always nil
 	<-copied
 	return answer.err()
 }

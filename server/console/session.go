@@ -14,14 +14,14 @@ import (
 	"unicode"
 )
 
-// The cookies of a browser, which no script reads and no other site's page sends. They last until the browser is
-// closed; the session that the first one names ends on the server too.
+// The console's cookies. No script can read them, and pages of other sites cannot send them. They last until the
+// browser is closed; the session also ends on the server.
 const (
-	sessionCookie = "loci_session" // the secret of the session of the person who is signed in
-	formCookie    = "loci_form"    // what each form has to repeat
+	sessionCookie = "loci_session" // the secret of the session
+	formCookie    = "loci_form"    // the value that each form must repeat
 )
 
-// sessionPrefix begins the secrets of sessions.
+// sessionPrefix is the prefix of the secrets of sessions.
 const sessionPrefix = "loci-session_"
 
 // formHeader and formField carry the value of the form cookie.
@@ -30,20 +30,20 @@ const (
 	formField  = "form"
 )
 
-// visit is one request for a page.
+// visit is a request for a page.
 type visit struct {
 	console *Console
 	ctx     context.Context //nolint:containedctx // of the request; each card has its own
 	w       http.ResponseWriter
 	r       *http.Request
-	key     string // the secret of the session of who is signed in, and their key while they sign in; empty without
+	key     string // the secret of the session or, while the person signs in, the key; empty without either
 	form    string // the value of the form cookie
 	caller  caller
 
-	parts *multipart.Reader // of a form that sends files, after its first field; nil for any other
+	parts *multipart.Reader // parts of a form that sends files, after its first field; nil for other requests
 }
 
-// caller is who a key belongs to, as the API says.
+// caller is the owner of a key, in the API's form.
 type caller struct {
 	KeyID    string   `json:"key_id"`
 	KeyName  string   `json:"key_name"`
@@ -57,7 +57,7 @@ type caller struct {
 // handler answers a visit.
 type handler func(*visit) error
 
-// visited makes a handler that answers who is signed in, and sends everyone else to sign in.
+// visited returns a handler for people who are signed in. Others are sent to sign in.
 func (c *Console) visited(handle handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v := c.visit(w, r)
@@ -75,13 +75,13 @@ func (c *Console) visited(handle handler) http.HandlerFunc {
 	}
 }
 
-// Knows reports whether somebody sent a request who may see the pages.
+// Knows reports whether the sender of a request may see the pages.
 func (c *Console) Knows(r *http.Request) bool {
 	v := &visit{console: c, ctx: r.Context(), r: r, key: sessionOf(r)}
 	return v.get("/v1/caller", &v.caller) == nil
 }
 
-// sessionOf returns the secret of the session of a browser; empty without one.
+// sessionOf returns the session's secret from a browser's cookie; empty without one.
 func sessionOf(r *http.Request) string {
 	if cookie, err := r.Cookie(sessionCookie); err == nil && strings.HasPrefix(cookie.Value, sessionPrefix) {
 		return cookie.Value
@@ -100,12 +100,12 @@ func (c *Console) visit(w http.ResponseWriter, r *http.Request) *visit {
 	return v
 }
 
-// isTLS reports whether the browser reached the server, or the proxy before it, by https.
+// isTLS reports whether the browser reached the server, or the proxy before it, over https.
 func (v *visit) isTLS() bool {
 	return v.r.TLS != nil || strings.EqualFold(v.r.Header.Get("X-Forwarded-Proto"), "https")
 }
 
-// Origin is where the browser reached the server, such as http://127.0.0.1:8283.
+// Origin is the address at which the browser reached the server, such as http://127.0.0.1:8283.
 func (v *visit) Origin() string {
 	if v.isTLS() {
 		return "https://" + v.r.Host
@@ -122,8 +122,8 @@ func (v *visit) setCookie(name, value string) {
 		HttpOnly: true, Secure: v.isTLS(), SameSite: http.SameSiteStrictMode})
 }
 
-// checkForm returns an error for a change that does not come from a page of this console: one that the browser says
-// comes from elsewhere, or that does not repeat the form cookie.
+// checkForm returns an error for a change that was not sent by a page of this console: the browser says so, or the form
+// cookie is not repeated.
 func (v *visit) checkForm() error {
 	if v.r.Method == http.MethodGet || v.r.Method == http.MethodHead {
 		return nil
@@ -133,22 +133,22 @@ func (v *visit) checkForm() error {
 	if http.NewCrossOriginProtection().Check(v.r) != nil {
 		return refused
 	}
-	given := v.r.Header.Get(formHeader)
+	sent := v.r.Header.Get(formHeader)
 	switch {
-	case given != "":
+	case sent != "":
 	case strings.HasPrefix(v.r.Header.Get("Content-Type"), "multipart/"):
-		given = v.firstField()
+		sent = v.firstField()
 	default:
 		v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
-		given = v.r.PostFormValue(formField)
+		sent = v.r.PostFormValue(formField)
 	}
-	if subtle.ConstantTimeCompare([]byte(given), []byte(v.form)) != 1 {
+	if subtle.ConstantTimeCompare([]byte(sent), []byte(v.form)) != 1 {
 		return refused
 	}
 	return nil
 }
 
-// firstField returns the form's value of a form that sends files, whose first field it is. The files follow.
+// firstField returns the first field of a form that sends files: the form's value. The files come after it.
 func (v *visit) firstField() string {
 	parts, err := v.r.MultipartReader()
 	if err != nil {
@@ -166,13 +166,14 @@ func (v *visit) firstField() string {
 	return string(text)
 }
 
-// maxField limits the first field of a form that sends files.
+// maxField bounds the first field of a form that sends files, in bytes.
 const maxField = 1024
 
-// maxForm limits the body of a form: a block may have a million characters, which a form writes in up to 9 bytes each.
+// maxForm bounds the body of a form, in bytes: a block may have a million characters, and a form needs up to 9 bytes
+// for each.
 const maxForm = 16 << 20
 
-// signInPage asks for a key.
+// signInPage shows the form that asks for a key.
 func (c *Console) signInPage(w http.ResponseWriter, r *http.Request) {
 	c.visit(w, r).askForKey(http.StatusOK, "")
 }
@@ -184,7 +185,7 @@ func (v *visit) askForKey(status int, refused string) {
 		}}}})
 }
 
-// signIn starts a session for a key that the API knows, and keeps its secret in a cookie.
+// signIn starts a session for a key that the API knows, and stores the session's secret in a cookie.
 func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	v := c.visit(w, r)
 	if err := v.checkForm(); err != nil {
@@ -203,8 +204,8 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// tryKey returns an error unless the API knows the key, and the key may read. Then the session that it starts takes the
-// place of the key.
+// tryKey returns an error unless the API knows the key and the key may read. It starts a session, and replaces v.key by
+// the session's secret.
 func (v *visit) tryKey() error {
 	for _, letter := range v.key {
 		if letter <= ' ' || letter > '~' || strings.ContainsRune(`",;\`, letter) {
@@ -240,8 +241,8 @@ func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, base+"sign-in", http.StatusSeeOther)
 }
 
-// local returns an address of the console, base in place of any other. Browsers and proxies may resolve dots, doubled
-// slashes and backslashes, escaped ones too: an address with any of them is not of the console.
+// local returns an address of the console; it returns base for any other address. Browsers and proxies may resolve
+// dots, double slashes and backslashes, even escaped ones, so addresses with any of these count as foreign.
 func local(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, base) ||

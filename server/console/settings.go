@@ -10,13 +10,13 @@ func settingRoutes() map[string]handler {
 	}
 }
 
-// setting is a setting of the server as the API has it.
+// setting is a setting of the server in the API's form.
 type setting struct{ Variable, Flag, Value, Origin, Meaning, Stored string }
 
-// finding is what a test of an endpoint found.
+// finding is the result of testing an endpoint.
 type finding struct{ Of, State, Text, Remedy string }
 
-// endpoint is an endpoint that can be tested, with what the test found that was just made.
+// endpoint is an endpoint that can be tested, with the result of a test that was just made.
 type endpoint struct {
 	Name, Title, URL, Model string
 	Found                   *finding // nil without a test
@@ -24,7 +24,7 @@ type endpoint struct {
 
 func settingsPage(v *visit) error { return v.show(settings(nil)) }
 
-// settings is the page, with what a test found that was just made, if any.
+// settings returns the page. found is the result of a test that was just made, or nil.
 func settings(found *finding) page {
 	return page{Title: "Settings", Tab: "Settings", Sub: "What this server runs with, and where each value is from.",
 		Cards: []card{
@@ -42,7 +42,7 @@ func (v *visit) settings() (list []setting, err error) {
 	return list, err
 }
 
-// endpoints are those that the settings name.
+// endpoints returns the endpoints that the settings name.
 func endpoints(list []setting, found *finding) []endpoint {
 	value := map[string]string{}
 	for _, s := range list {
@@ -66,7 +66,7 @@ func endpoints(list []setting, found *finding) []endpoint {
 	return all
 }
 
-// testEndpoint asks an endpoint for an answer, and shows the page with what came.
+// testEndpoint tests an endpoint, and shows the page with the result.
 func (v *visit) testEndpoint(name string) error {
 	var found finding
 	if err := v.send(http.MethodPost, "/v1/admin/endpoints/"+name+"/check", nil, &found); err != nil {

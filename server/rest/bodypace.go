@@ -82,7 +82,7 @@ func (w *Waiting) Note(n int, after time.Duration) {
 type pacedBody struct {
 	io.ReadCloser
 	*Waiting
-	ctx        context.Context // nolint:containedctx // of the request
+	ctx        context.Context //nolint:containedctx // of the request
 	connection *http.ResponseController
 
 	over, incomplete bool // the end was read; and: nobody can read the rest any more
