@@ -13,16 +13,16 @@ import (
 	"github.com/loci-memory/loci/tenant/retention"
 )
 
-// admin holds the settings of a command that manages keys or organizations: in the database, whether a server runs on
-// it or not, or over REST.
+// admin holds the settings of a command that manages keys or organizations. The command works on the database, whether
+// a server runs there or not, or over REST.
 type admin struct {
 	database
 	Addr   string `env:"LOCI_URL" help:"Address or URL of a running server to ask, in place of the database."`
 	APIKey secret `name:"api-key" env:"LOCI_API_KEY" help:"API key of the operator or an administrator, for --addr."`
 }
 
-// with calls fn with the server that the settings name, or else with the database: that of a running server if there is
-// one. makes says to make the private Postgres where none exists yet.
+// with calls fn with the server at --addr, if that is set, or else with the database. It uses the database of a running
+// server if there is one. makes allows creating the private Postgres if none exists.
 func (a admin) with(ctx context.Context, s streams, makes bool, fn func(administration) error) error {
 	if a.Addr != "" {
 		return fn(adminOverREST{remote{Addr: a.Addr, APIKey: a.APIKey}})
@@ -30,7 +30,7 @@ func (a admin) with(ctx context.Context, s streams, makes bool, fn func(administ
 	return a.withKeys(ctx, s, makes, func(keys *apikey.Store) error { return fn(adminOfDatabase{keys}) })
 }
 
-// withKeys calls fn with the keys of the database.
+// withKeys calls fn with the keys in the database. makes is as in with.
 func (d database) withKeys(ctx context.Context, s streams, makes bool, fn func(*apikey.Store) error) (err error) {
 	log, err := logger(s, "warn", "text")
 	if err != nil {
@@ -62,7 +62,7 @@ func (d database) withKeys(ctx context.Context, s streams, makes bool, fn func(*
 	return fn(&apikey.Store{DB: pool})
 }
 
-// adminOfDatabase manages the keys and the organizations of a database.
+// adminOfDatabase manages keys and organizations in a database.
 type adminOfDatabase struct{ *apikey.Store }
 
 // CreateKey implements administration.
@@ -84,8 +84,8 @@ func (a adminOfDatabase) agentIDs(ctx context.Context, n apikey.NewKey) (ids []s
 			return nil, err
 		}
 	}
-	for _, named := range n.AgentIDs {
-		id, err := agentIDIn(ctx, a.DB, o.Org, named)
+	for _, nameOrID := range n.AgentIDs {
+		id, err := agentIDIn(ctx, a.DB, o.Org, nameOrID)
 		if err != nil {
 			return nil, err
 		}
@@ -104,43 +104,43 @@ func (a adminOfDatabase) Orgs(ctx context.Context) ([]apikey.Organization, error
 
 // UpdateRetention implements administration.
 func (a adminOfDatabase) UpdateRetention(ctx context.Context, idOrName string, change map[string]int) (
-	now retention.Ages, err error) {
+	ages retention.Ages, err error) {
 	o, err := a.Organization(ctx, idOrName)
 	if err != nil {
-		return now, err
+		return ages, err
 	}
 	store := retention.Store{DB: a.DB}
-	return store.Update(db.WithOrg(ctx, o.Org), o.Org, func(now *retention.Ages) { changeAges(now, change) })
+	return store.Update(db.WithOrg(ctx, o.Org), o.Org, func(ages *retention.Ages) { changeAges(ages, change) })
 }
 
-// changeAges sets the fields of a change.
-func changeAges(now *retention.Ages, change map[string]int) {
-	for field, to := range map[string]*int{"prompts_days": &now.Prompts, "prompts_kept": &now.PromptsKept,
-		"long_results_days": &now.LongResults, "vectors_days": &now.Vectors, "run_events_hours": &now.RunEvents,
-		"runs_days": &now.Runs, "replays_days": &now.Replays} {
-		if n, given := change[field]; given {
-			*to = n
+// changeAges applies a change to ages.
+func changeAges(ages *retention.Ages, change map[string]int) {
+	for field, target := range map[string]*int{"prompts_days": &ages.Prompts, "prompts_kept": &ages.PromptsKept,
+		"long_results_days": &ages.LongResults, "vectors_days": &ages.Vectors, "run_events_hours": &ages.RunEvents,
+		"runs_days": &ages.Runs, "replays_days": &ages.Replays} {
+		if n, found := change[field]; found {
+			*target = n
 		}
 	}
 }
 
 // UpdateQuotas implements administration.
 func (a adminOfDatabase) UpdateQuotas(ctx context.Context, idOrName string, change map[string]*int64) (
-	now quota.Limits, err error) {
+	limits quota.Limits, err error) {
 	o, err := a.Organization(ctx, idOrName)
 	if err != nil {
-		return now, err
+		return limits, err
 	}
 	store := quota.Store{DB: a.DB}
-	return store.Update(db.WithOrg(ctx, o.Org), o.Org, func(now *quota.Limits) { changeLimits(now, change) })
+	return store.Update(db.WithOrg(ctx, o.Org), o.Org, func(limits *quota.Limits) { changeLimits(limits, change) })
 }
 
-// changeLimits sets the fields of a change.
-func changeLimits(now *quota.Limits, change map[string]*int64) {
-	for field, to := range map[string]**int64{db.QuotaAgents: &now.Agents, db.QuotaStoredBytes: &now.StoredBytes,
-		db.QuotaRequests: &now.Requests} {
-		if n, given := change[field]; given {
-			*to = n
+// changeLimits applies a change to limits.
+func changeLimits(limits *quota.Limits, change map[string]*int64) {
+	for field, target := range map[string]**int64{db.QuotaAgents: &limits.Agents, db.QuotaStoredBytes: &limits.StoredBytes,
+		db.QuotaRequests: &limits.Requests} {
+		if n, found := change[field]; found {
+			*target = n
 		}
 	}
 }
@@ -157,11 +157,11 @@ func (a adminOfDatabase) Usage(ctx context.Context, idOrName string) (all []quot
 	}
 	store, page := quota.Store{DB: a.DB}, db.Page{Ascending: true, Limit: usagePage}
 	for {
-		some, err := store.Usages(ctx, only, only == 0, time.Now(), page)
-		all = append(all, some...)
-		if err != nil || len(some) < usagePage {
+		usages, err := store.Usages(ctx, only, only == 0, time.Now(), page)
+		all = append(all, usages...)
+		if err != nil || len(usages) < usagePage {
 			return all, err
 		}
-		page.After = some[len(some)-1].OrgID
+		page.After = usages[len(usages)-1].OrgID
 	}
 }

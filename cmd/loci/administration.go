@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/tenant/retention"
 )
 
-// administration is where keys and organizations are managed. Organizations are named by their names or ids.
+// administration manages keys and organizations. It accepts organizations by name or id.
 type administration interface {
 	CreateKey(ctx context.Context, n apikey.NewKey) (madeKey, error)
 	Keys(ctx context.Context) ([]apikey.Key, error)
@@ -20,13 +20,13 @@ type administration interface {
 	RenameOrg(ctx context.Context, idOrName, name string) (apikey.Organization, error)
 	DeleteOrg(ctx context.Context, idOrName string) (apikey.Organization, error)
 
-	// The changes are fields of the routes' bodies.
+	// The keys of change are fields of the REST routes' bodies.
 	UpdateRetention(ctx context.Context, idOrName string, change map[string]int) (retention.Ages, error)
 	UpdateQuotas(ctx context.Context, idOrName string, change map[string]*int64) (quota.Limits, error)
-	Usage(ctx context.Context, idOrName string) ([]quota.OrgUsage, error) // of all for an empty name
+	Usage(ctx context.Context, idOrName string) ([]quota.OrgUsage, error) // of all organizations if the name is empty
 }
 
-// madeKey is a new API key, with the key itself.
+// madeKey is a new API key with its secret.
 type madeKey struct {
 	apikey.Key
 	Secret string `json:"key"`

@@ -17,7 +17,7 @@ import (
 	"github.com/loci-memory/loci/tenant/retention"
 )
 
-// adminOverREST manages the keys and the organizations of a running server, as far as the command's key may.
+// adminOverREST manages keys and organizations of a running server, with the rights of the command's key.
 type adminOverREST struct{ remote }
 
 const (
@@ -32,12 +32,12 @@ func (a adminOverREST) in(path string, o apikey.Organization) string {
 	return path + "?" + url.Values{"org_id": {o.ID}}.Encode()
 }
 
-// CreateKey implements administration. Without the name of an organization the key is one of the caller's.
-func (a adminOverREST) CreateKey(ctx context.Context, n apikey.NewKey) (made madeKey, err error) {
+// CreateKey implements administration. If no organization is named, the key belongs to the caller's.
+func (a adminOverREST) CreateKey(ctx context.Context, n apikey.NewKey) (created madeKey, err error) {
 	body := map[string]any{"name": n.Name, "scopes": n.Scopes, "operator": n.Operator}
 	agents, err := a.agentIDs(ctx, n)
 	if err != nil {
-		return made, err
+		return created, err
 	}
 	if len(agents) > 0 {
 		body["agent_ids"] = agents
@@ -45,7 +45,7 @@ func (a adminOverREST) CreateKey(ctx context.Context, n apikey.NewKey) (made mad
 	if n.Org != "" {
 		o, err := a.orCreated(ctx, n.Org)
 		if err != nil {
-			return made, err
+			return created, err
 		}
 		body["org_id"] = o.ID
 	}
@@ -58,28 +58,29 @@ func (a adminOverREST) CreateKey(ctx context.Context, n apikey.NewKey) (made mad
 			body[field] = *limit
 		}
 	}
-	err = a.send(ctx, http.MethodPost, keysPath, body, &made)
-	return made, err
+	err = a.send(ctx, http.MethodPost, keysPath, body, &created)
+	return created, err
 }
 
-// agentIDs returns the IDs of the agents that a new key names: by their names those of the caller's organization.
+// agentIDs returns the IDs of the agents that a new key names. Only agents of the caller's organization can be given by
+// name.
 func (a adminOverREST) agentIDs(ctx context.Context, n apikey.NewKey) (ids []string, err error) {
 	if n.Org != "" && slices.ContainsFunc(n.AgentIDs, isName) {
-		var of server.Caller
-		if err := a.get(ctx, "/v1/caller", &of); err != nil {
+		var caller server.Caller
+		if err := a.get(ctx, "/v1/caller", &caller); err != nil {
 			return nil, err
 		}
 		o, err := a.Organization(ctx, n.Org)
 		if err != nil && !errors.Is(err, db.ErrNotFound) {
 			return nil, err
 		}
-		if o.ID != of.OrgID {
+		if o.ID != caller.OrgID {
 			return nil, fmt.Errorf("agents of the organization %s cannot be found by their names with a key of %s: give "+
-				"their IDs", n.Org, of.OrgName)
+				"their IDs", n.Org, caller.OrgName)
 		}
 	}
-	for _, named := range n.AgentIDs {
-		id, err := a.agentID(ctx, named)
+	for _, nameOrID := range n.AgentIDs {
+		id, err := a.agentID(ctx, nameOrID)
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +89,7 @@ func (a adminOverREST) agentIDs(ctx context.Context, n apikey.NewKey) (ids []str
 	return ids, nil
 }
 
-// orCreated returns an organization, which it creates if there is none of the name.
+// orCreated returns an organization. If there is none with the name, it creates one.
 func (a adminOverREST) orCreated(ctx context.Context, idOrName string) (apikey.Organization, error) {
 	o, err := a.Organization(ctx, idOrName)
 	if errors.Is(err, db.ErrNotFound) {
@@ -107,7 +108,8 @@ func (a adminOverREST) Keys(ctx context.Context) (keys []apikey.Key, err error) 
 	return keys, err
 }
 
-// Revoke implements administration. The server sees a secret only as the key of a request that asks whose it is.
+// Revoke implements administration. named may be a secret. The server gets it only as the key of a request, never as a
+// parameter.
 func (a adminOverREST) Revoke(ctx context.Context, named string) (id string, err error) {
 	keys, err := a.Keys(ctx)
 	if err != nil {
@@ -120,9 +122,9 @@ func (a adminOverREST) Revoke(ctx context.Context, named string) (id string, err
 		}
 	}
 	if len(ids) == 0 && !strings.HasPrefix(named, "key-") {
-		var of server.Caller
-		if err := (remote{a.Addr, secret(named)}).get(ctx, "/v1/caller", &of); err == nil && of.KeyID != "" {
-			ids = append(ids, of.KeyID)
+		var caller server.Caller
+		if err := (remote{a.Addr, secret(named)}).get(ctx, "/v1/caller", &caller); err == nil && caller.KeyID != "" {
+			ids = append(ids, caller.KeyID)
 		}
 	}
 	switch len(ids) {
@@ -137,13 +139,13 @@ func (a adminOverREST) Revoke(ctx context.Context, named string) (id string, err
 // Organization implements administration.
 func (a adminOverREST) Organization(ctx context.Context, idOrName string) (apikey.Organization, error) {
 	all, err := a.Orgs(ctx)
-	named := strings.Join(strings.Fields(idOrName), " ")
-	for _, same := range []func(apikey.Organization) bool{
+	name := strings.Join(strings.Fields(idOrName), " ")
+	for _, matches := range []func(apikey.Organization) bool{
 		func(o apikey.Organization) bool { return o.ID == idOrName },
-		func(o apikey.Organization) bool { return o.Name == named },
+		func(o apikey.Organization) bool { return o.Name == name },
 	} {
 		for _, o := range all {
-			if same(o) {
+			if matches(o) {
 				return o, nil
 			}
 		}
@@ -189,25 +191,25 @@ func (a adminOverREST) DeleteOrg(ctx context.Context, idOrName string) (apikey.O
 
 // UpdateRetention implements administration.
 func (a adminOverREST) UpdateRetention(ctx context.Context, idOrName string, change map[string]int) (
-	now retention.Ages, err error) {
+	ages retention.Ages, err error) {
 	o, err := a.Organization(ctx, idOrName)
 	if err == nil {
-		err = a.send(ctx, http.MethodPatch, a.in(retentionPath, o), change, &now)
+		err = a.send(ctx, http.MethodPatch, a.in(retentionPath, o), change, &ages)
 	}
-	return now, err
+	return ages, err
 }
 
-// UpdateQuotas implements administration. Without a change it only reads them, which an administrator may.
+// UpdateQuotas implements administration. An empty change only reads the quotas, which administrators may do.
 func (a adminOverREST) UpdateQuotas(ctx context.Context, idOrName string, change map[string]*int64) (
-	now quota.Limits, err error) {
+	limits quota.Limits, err error) {
 	o, err := a.Organization(ctx, idOrName)
 	if err != nil {
-		return now, err
+		return limits, err
 	}
 	if len(change) == 0 {
-		return now, a.get(ctx, a.in(quotasPath, o), &now)
+		return limits, a.get(ctx, a.in(quotasPath, o), &limits)
 	}
-	return now, a.send(ctx, http.MethodPatch, a.in(quotasPath, o), change, &now)
+	return limits, a.send(ctx, http.MethodPatch, a.in(quotasPath, o), change, &limits)
 }
 
 // Usage implements administration.
@@ -222,13 +224,13 @@ func (a adminOverREST) Usage(ctx context.Context, idOrName string) (all []quota.
 		query.Set("org_id", o.ID)
 	}
 	for {
-		var some []quota.OrgUsage
-		if err := a.get(ctx, usagePath+"?"+query.Encode(), &some); err != nil {
+		var usages []quota.OrgUsage
+		if err := a.get(ctx, usagePath+"?"+query.Encode(), &usages); err != nil {
 			return nil, err
 		}
-		if all = append(all, some...); len(some) < usagePage {
+		if all = append(all, usages...); len(usages) < usagePage {
 			return all, nil
 		}
-		query.Set("after", some[len(some)-1].OrgID)
+		query.Set("after", usages[len(usages)-1].OrgID)
 	}
 }

@@ -30,7 +30,6 @@ type agentsListCmd struct {
 	Name string `help:"Agents of this name only."`
 }
 
-// Run implements the command.
 func (c agentsListCmd) Run(ctx context.Context, s streams) error {
 	filter := url.Values{}
 	if c.Name != "" {
@@ -53,7 +52,7 @@ type agentsExportCmd struct {
 	Full  bool    `help:"Write all that the agent remembers, not only what Letta's format has."`
 }
 
-// Run implements the command. A file that cannot be written to its end is deleted.
+// Run deletes an incomplete file if the export fails.
 func (c agentsExportCmd) Run(ctx context.Context, s streams) (err error) {
 	if c.File != nil {
 		if err := checkNew(*c.File); err != nil {
@@ -81,14 +80,14 @@ func (c agentsExportCmd) Run(ctx context.Context, s streams) (err error) {
 	return printJSON(s, map[string]any{"agent_id": c.Agent, "file": *c.File, "bytes": size})
 }
 
-// write writes the agent, and returns the number of bytes.
-func (c agentsExportCmd) write(ctx context.Context, to io.Writer) (int64, error) {
+// write writes the agent, and returns the number of bytes written.
+func (c agentsExportCmd) write(ctx context.Context, output io.Writer) (int64, error) {
 	body, err := c.download(ctx, fmt.Sprintf("/v1/agents/%s/export?full=%t", url.PathEscape(c.Agent), c.Full))
 	if err != nil {
 		return 0, err
 	}
 	defer body.Close()
-	return io.Copy(to, body)
+	return io.Copy(output, body)
 }
 
 type agentsImportCmd struct {
@@ -100,33 +99,32 @@ type agentsImportCmd struct {
 	KeepTools bool `help:"Leave custom tools that have the names of the file's as they are."`
 }
 
-// Run implements the command.
 func (c agentsImportCmd) Run(ctx context.Context, s streams) error {
 	file, err := openFile(ctx, c.File)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	body, in := io.Pipe()
+	body, pipe := io.Pipe()
 	defer body.Close()
-	form := multipart.NewWriter(in)
-	go func() { in.CloseWithError(c.send(form, file)) }() // ends when the request does, which closes the pipe
-	var made struct {
+	form := multipart.NewWriter(pipe)
+	go func() { pipe.CloseWithError(c.send(form, file)) }() // ends with the request, which closes the pipe
+	var imported struct {
 		AgentIDs []string `json:"agent_ids"`
 		LeftOut  []string `json:"left_out"`
 	}
 	var raw json.RawMessage
 	err = c.call(ctx, "/v1/agents/import", body, form.FormDataContentType(), &raw)
-	if err = cmp.Or(err, decode(raw, &made)); err != nil {
+	if err = cmp.Or(err, decode(raw, &imported)); err != nil {
 		return err
 	}
 	if c.JSON {
 		return printJSON(s, raw)
 	}
-	for _, sentence := range made.LeftOut {
+	for _, sentence := range imported.LeftOut {
 		fmt.Fprintln(s.err, sentence)
 	}
-	for _, id := range made.AgentIDs {
+	for _, id := range imported.AgentIDs {
 		fmt.Fprintln(s.out, id)
 	}
 	return nil
@@ -154,7 +152,7 @@ func (c agentsImportCmd) send(form *multipart.Writer, file io.Reader) error {
 	return form.Close()
 }
 
-// download sends a GET request and returns the answer's body, which the caller closes.
+// download sends a GET request, and returns the body of the answer. The caller must close it.
 func (r remote) download(ctx context.Context, path string) (io.ReadCloser, error) {
 	req, err := r.request(ctx, http.MethodGet, path, nil)
 	if err != nil {

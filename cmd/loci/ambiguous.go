@@ -10,17 +10,17 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// A request with both a Content-Length and a Transfer-Encoding has two possible ends. If a proxy assumes the one and
-// this server the other, one of them reads the bytes between the two as another request (request smuggling). net/http
-// drops the length before a handler sees it, so connections keep the head of each request.
+// A request with both a Content-Length and a Transfer-Encoding has two possible ends. If a proxy assumes one and this
+// server the other, one of them takes the bytes in between for another request (request smuggling). net/http drops the
+// length before a handler sees it, so connections keep the head of each request.
 
 var (
 	endOfHead     = regexp.MustCompile(`\n\r?\n`)
 	contentLength = regexp.MustCompile(`(?i)\ncontent-length[ \t]*:`)
 )
 
-// refuseAmbiguous refuses requests with both headers, and pipelined requests with a Transfer-Encoding: their head is
-// not kept, because it was read before the previous request was answered.
+// refuseAmbiguous refuses requests with both headers. It also refuses pipelined requests with a Transfer-Encoding:
+// their head is not kept, because it was read before the previous request was answered.
 func refuseAmbiguous(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, ok := r.Context().Value(connKey{}).(*headConn)
@@ -34,7 +34,7 @@ func refuseAmbiguous(next http.Handler) http.Handler {
 			w.Header().Set("Connection", "close")
 			w.Header().Set("Content-Type", rest.JSON)
 			w.WriteHeader(http.StatusBadRequest)
-			// net/http reads on for so long, and a client that sends all first sees the answer.
+			// net/http reads on this long, so that a client that sends everything before it reads still sees the answer.
 			_ = conn.SetReadDeadline(time.Now().Add(conn.pace.Rest))
 			_ = json.NewEncoder(w).Encode(rest.Malformed(
 				"The request has both a Content-Length and a Transfer-Encoding; send one"))

@@ -13,17 +13,17 @@ import (
 	"github.com/loci-memory/loci/server/metrics"
 )
 
-// maxAnswers are asked for at the same time.
+// maxAnswers is how many answers may be requested from models at the same time.
 const maxAnswers = 256
 
-// sharedModel lets the organizations share the answers that are asked for.
+// sharedModel divides the concurrent model calls among organizations.
 type sharedModel struct {
 	model.Client
 	calls  *db.Shares
 	counts *metrics.Metrics
 }
 
-// Answer implements model.Client. It waits until the organization may have one call more.
+// Answer implements model.Client. It waits until the organization may make another call.
 func (s *sharedModel) Answer(ctx context.Context, r model.Request, show func(model.Delta)) (model.Answer, error) {
 	org := db.OrgOf(ctx)
 	if err := s.calls.Take(ctx, org, 1); err != nil {
@@ -31,15 +31,15 @@ func (s *sharedModel) Answer(ctx context.Context, r model.Request, show func(mod
 	}
 	defer s.calls.Give(org, 1)
 	ctx, span := startSpan(ctx, "model answer")
-	began := time.Now()
+	start := time.Now()
 	answer, err := s.Client.Answer(ctx, r, show)
 	endSpan(span, err)
-	s.counts.ModelCall("answer", err, answer.Usage.Prompt, answer.Usage.Completion, time.Since(began))
+	s.counts.ModelCall("answer", err, answer.Usage.Prompt, answer.Usage.Completion, time.Since(start))
 	return answer, err
 }
 
-// answering checks the settings and returns a function from a handle to the model that answers agents; nil if no model
-// is configured.
+// answering checks the settings, and returns a function that maps a handle to the model that answers agents. It returns
+// nil if no model is configured.
 func (c *serving) answering(counts *metrics.Metrics) (func(handle string) (loop.Model, error), error) {
 	var chat, claude model.Client
 	calls := db.NewShares(maxAnswers, maxAnswers/4)
@@ -64,12 +64,12 @@ func (c *serving) answering(counts *metrics.Metrics) (func(handle string) (loop.
 		return nil, nil
 	}
 	return func(handle string) (loop.Model, error) {
-		provider, name, named := strings.Cut(handle, "/")
-		if !named {
+		provider, name, hasProvider := strings.Cut(handle, "/")
+		if !hasProvider {
 			name = handle
 		}
 		client := chat
-		if named && provider == "anthropic" {
+		if hasProvider && provider == "anthropic" {
 			client = claude
 		}
 		if client == nil {

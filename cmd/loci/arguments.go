@@ -12,62 +12,63 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// refuseEmpty returns an error if an argument is given and empty, as an unset variable of a shell is. To take an
-// optional one for absent would mean more than was asked for: all files in place of one.
+// refuseEmpty returns an error if an argument is given but empty, as happens with an unset shell variable. If an empty
+// optional argument counted as absent, the command could do more than intended: all files instead of one.
 func refuseEmpty(command *kong.Context) error {
-	for _, given := range command.Path {
-		of := given.Positional
-		if of == nil {
+	for _, part := range command.Path {
+		argument := part.Positional
+		if argument == nil {
 			continue
 		}
-		value := reflect.Indirect(of.Target)
+		value := reflect.Indirect(argument.Target)
 		empty := value.Kind() == reflect.String && value.Len() == 0
 		if value.Kind() == reflect.Slice {
 			for i := range value.Len() {
 				empty = empty || value.Index(i).Kind() == reflect.String && value.Index(i).Len() == 0
 			}
 		}
-		if empty && of.Required {
-			return fmt.Errorf("the argument <%s> is empty: give it a value", of.Name)
+		if empty && argument.Required {
+			return fmt.Errorf("the argument <%s> is empty: give it a value", argument.Name)
 		}
 		if empty {
-			return fmt.Errorf("the argument <%s> is empty: give it a value, or leave it out", of.Name)
+			return fmt.Errorf("the argument <%s> is empty: give it a value, or leave it out", argument.Name)
 		}
 	}
 	return nil
 }
 
-// refuseContradiction returns an error if a command line has two flags and the command would ignore one of them. It
-// does not look at the environment, whose settings are for all commands.
+// refuseContradiction returns an error for two flags if the command would ignore one of them. It ignores the
+// environment, because settings there are for all commands.
 func refuseContradiction(command *kong.Context) error {
-	given := map[string]bool{}
-	for _, at := range command.Path {
-		if at.Flag != nil {
-			given[at.Flag.Name] = true
+	flags := map[string]bool{}
+	for _, part := range command.Path {
+		if part.Flag != nil {
+			flags[part.Flag.Name] = true
 		}
 	}
-	if commandName(command.Command()) == "mcp" && given["home"] && given["addr"] {
+	if commandName(command.Command()) == "mcp" && flags["home"] && flags["addr"] {
 		return errors.New("--home runs a server of its own, --addr names another one: give one of them")
 	}
 	return nil
 }
 
-// nameOrID reads a name or an ID of what some words name. Arguments of agents have the type "agent".
-func nameOrID(what string) kong.MapperFunc {
+// nameOrID returns a decoder for a name or an ID. subject names the thing in errors. Arguments that name agents have
+// the type "agent".
+func nameOrID(subject string) kong.MapperFunc {
 	return func(ctx *kong.DecodeContext, target reflect.Value) error {
 		var text string
 		if err := ctx.Scan.PopValueInto("name", &text); err != nil {
 			return err
 		}
 		if text == "" {
-			return fmt.Errorf("it is empty: give the name or the ID of %s", what)
+			return fmt.Errorf("it is empty: give the name or the ID of %s", subject)
 		}
 		target.SetString(text)
 		return nil
 	}
 }
 
-// plainChoices leaves the absent value out of the choices that an error of kong lists.
+// plainChoices removes the empty choice from the choices that an error of kong lists.
 func plainChoices(err error) string {
 	text := err.Error()
 	if strings.Contains(text, "must be one of") {
@@ -76,15 +77,15 @@ func plainChoices(err error) string {
 	return text
 }
 
-// inputFile is a file that is read until a context ends.
+// inputFile is a file that can be read until a context ends.
 type inputFile struct {
 	file    *os.File
 	reader  io.Reader
 	regular bool
 }
 
-// openFile opens a file to read. A directory is an error. The end of ctx ends the opening and each read, also those of
-// a pipe that nobody writes to.
+// openFile opens a file to read. A directory is an error. When ctx ends, opening and reading end too, even for a pipe
+// that nobody writes to.
 func openFile(ctx context.Context, path string) (*inputFile, error) {
 	type result struct {
 		file *os.File
@@ -104,14 +105,14 @@ func openFile(ctx context.Context, path string) (*inputFile, error) {
 	if got.err != nil {
 		return nil, got.err
 	}
-	is, err := got.file.Stat()
-	if err == nil && is.IsDir() {
+	info, err := got.file.Stat()
+	if err == nil && info.IsDir() {
 		err = fmt.Errorf("%s is a directory: name a file", path)
 	}
 	if err != nil {
 		return nil, errors.Join(err, got.file.Close())
 	}
-	if is.Mode().IsRegular() {
+	if info.Mode().IsRegular() {
 		return &inputFile{got.file, untilEnd{ctx, got.file}, true}, nil
 	}
 	return &inputFile{got.file, interruptible{ctx, got.file}, false}, nil
@@ -126,7 +127,7 @@ func (f *inputFile) Seek(offset int64, whence int) (int64, error) { return f.fil
 // Close implements io.Closer.
 func (f *inputFile) Close() error { return f.file.Close() }
 
-// readAll reads a file, or the standard input for a dash.
+// readAll reads a file, or standard input if the path is a dash.
 func readAll(ctx context.Context, s streams, path string) ([]byte, error) {
 	if path == "-" {
 		return io.ReadAll(s.in)

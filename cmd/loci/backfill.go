@@ -11,11 +11,11 @@ import (
 
 const (
 	backfillEvery = time.Minute
-	callEvery     = time.Second // between two looks for texts that lack their vectors
+	callEvery     = time.Second // between two searches for texts that lack vectors
 )
 
-// connect makes the endpoint's space the active one as soon as its dimension is known, and then queues the vectors that
-// the space lacks until ctx ends: messages and passages are stored without them, and other servers may store files
+// connect makes the endpoint's space the active one as soon as its dimension is known. Then, until ctx ends, it queues
+// the vectors that the space lacks: messages and passages are stored without vectors, and other servers may store files
 // without them.
 func (e *embedder) connect(ctx context.Context, d db.DB, s stores) error {
 	if e.endpoint == nil {
@@ -50,8 +50,8 @@ func (e *embedder) connect(ctx context.Context, d db.DB, s stores) error {
 	return nil
 }
 
-// backfill queues the vectors that the active space lacks, and takes over the owners whose space no server has used for
-// idle.
+// backfill queues the vectors that the active space lacks. It takes over owners from spaces that no server has used for
+// the duration idle.
 func (e *embedder) backfill(ctx context.Context, s stores, idle time.Duration) error {
 	batches, err := s.files.Backfill(ctx)
 	if err != nil {
@@ -72,18 +72,19 @@ func (e *embedder) backfill(ctx context.Context, s stores, idle time.Duration) e
 	return nil
 }
 
-// use makes the endpoint's space the active one, or that of the next endpoint if searches have switched to it.
+// use makes the endpoint's space the active one. If searches have switched to the next endpoint, it uses that
+// endpoint's space.
 func (e *embedder) use(ctx context.Context, d db.DB, s stores) error {
 	space, err := e.space(ctx, d)
 	if err != nil {
 		return err
 	}
-	to, switched, err := s.reembed.Switched(ctx, space, e.next.named)
+	next, switched, err := s.reembed.Switched(ctx, space, e.next.named)
 	if err != nil {
 		return err
 	}
 	if switched {
-		e.switchTo(to)
+		e.switchTo(next)
 	} else {
 		if err := s.reembed.Adopt(ctx, space); err != nil {
 			return err
@@ -96,15 +97,15 @@ func (e *embedder) use(ctx context.Context, d db.DB, s stores) error {
 
 // follow switches to the next endpoint's space once all its vectors are made.
 func (e *embedder) follow(ctx context.Context, s stores) error {
-	if now, _ := e.endpoint.Space(); e.next.endpoint == nil || e.next.named(now) {
+	if current, _ := e.endpoint.Space(); e.next.endpoint == nil || e.next.named(current) {
 		return nil
 	}
-	from, _ := e.endpoint.Space()
-	to, switched, err := s.reembed.Switched(ctx, from, e.next.named)
+	current, _ := e.endpoint.Space()
+	next, switched, err := s.reembed.Switched(ctx, current, e.next.named)
 	if err != nil || !switched {
 		return err
 	}
-	e.switchTo(to)
+	e.switchTo(next)
 	return e.backfill(ctx, s, 0)
 }
 
@@ -115,13 +116,13 @@ func (e *embedder) switchTo(space endpoint.Space) {
 		"start", "model", space.Model, "dimension", space.Dimension)
 }
 
-// reembed works on the vectors of the next endpoint's space, whenever an operator started that, until ctx ends.
+// reembed makes the vectors for the next endpoint's space, whenever an operator has started that. It ends with ctx.
 func (e *embedder) reembed(ctx context.Context, s stores) {
 	if e.next.endpoint == nil {
 		return
 	}
 	for db.Pause(ctx, callEvery) {
-		if now, ok := e.endpoint.Space(); !ok || e.next.named(now) {
+		if current, ok := e.endpoint.Space(); !ok || e.next.named(current) {
 			continue
 		}
 		if err := s.reembed.Run(ctx, e.next.named); err != nil && ctx.Err() == nil {

@@ -21,7 +21,7 @@ type backupCmd struct {
 	JSON bool   `name:"json" help:"Print what the file has as JSON."`
 }
 
-// Run implements the command. The file gets its name when all of it is on the disk.
+// Run gives the file its name only after everything is on disk.
 func (c backupCmd) Run(ctx context.Context, s streams) error {
 	if err := checkNew(c.File); err != nil {
 		return err
@@ -30,23 +30,23 @@ func (c backupCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name()) // it has another name if all went well
+	defer os.Remove(file.Name()) // on success, the file has another name by now
 	defer file.Close()
 	return c.withConn(ctx, s, c.runningOrOpen, func(conn *pgx.Conn, _ db.URLs) error {
-		show, end := bytesShown(s, "")
+		show, finish := bytesShown(s, "")
 		m, err := backup.Write(ctx, conn, file, version(), show)
-		end()
+		finish()
 		if err = cmp.Or(err, file.Sync(), file.Close()); err != nil {
 			return err
 		}
-		if err := os.Link(file.Name(), c.File); err != nil { // unlike a rename, it replaces no file
+		if err := os.Link(file.Name(), c.File); err != nil { // unlike a rename, a link never replaces a file
 			return err
 		}
 		return printManifest(s, "The backup has", m, c.JSON)
 	})
 }
 
-// checkNew returns an error for the name of a file to write that is taken.
+// checkNew returns an error if a file to be written exists already.
 func checkNew(name string) error {
 	if _, err := os.Lstat(name); !errors.Is(err, os.ErrNotExist) {
 		return cmp.Or(err, fmt.Errorf("the file %s is there already: name another one, or remove it", name))
@@ -60,16 +60,15 @@ type verifyCmd struct {
 	JSON bool   `name:"json" help:"Print what the file has as JSON."`
 }
 
-// Run implements the command.
 func (c verifyCmd) Run(ctx context.Context, s streams) error {
 	file, err := openFile(ctx, c.File)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	show, end := bytesShown(s, "")
+	show, finish := bytesShown(s, "")
 	m, err := backup.Verify(file, show)
-	end()
+	finish()
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
@@ -83,8 +82,8 @@ type restoreCmd struct {
 	JSON bool   `name:"json" help:"Print what was restored as JSON."`
 }
 
-// Run implements the command. The file is read to its end before anything is written or a private Postgres is made, and
-// a database without a schema gets it.
+// Run reads the file to its end before it writes anything or creates a private Postgres. A database without a schema
+// gets one.
 func (c restoreCmd) Run(ctx context.Context, s streams) error {
 	file, err := openFile(ctx, c.File)
 	if err != nil {
@@ -94,9 +93,9 @@ func (c restoreCmd) Run(ctx context.Context, s streams) error {
 	if !file.regular {
 		return settingError{fmt.Errorf("%s is read twice, which only a regular file can be: name one", c.File)}
 	}
-	show, end := bytesShown(s, "verify ")
+	show, finish := bytesShown(s, "verify ")
 	m, err := backup.Verify(file, show)
-	end()
+	finish()
 	if err == nil {
 		err = m.CheckProgram()
 	}
@@ -110,9 +109,9 @@ func (c restoreCmd) Run(ctx context.Context, s streams) error {
 		if _, err := db.Migrate(ctx, urls); err != nil {
 			return err
 		}
-		show, end := bytesShown(s, "restore ")
+		show, finish := bytesShown(s, "restore ")
 		m, err := backup.Restore(ctx, conn, file, show)
-		end()
+		finish()
 		if err != nil {
 			return err
 		}
@@ -125,7 +124,7 @@ func (c restoreCmd) Run(ctx context.Context, s streams) error {
 	})
 }
 
-// bytesShown returns functions that show how many bytes of which table a command is done with, and that end this.
+// bytesShown returns two functions: show displays the number of bytes done and the table, and end removes the display.
 func bytesShown(s streams, what string) (show func(table string, bytes int64), end func()) {
 	p := newProgressLine(s.err)
 	return func(table string, bytes int64) {

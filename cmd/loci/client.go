@@ -28,15 +28,15 @@ type remote struct {
 
 const callTimeout = 10 * time.Second
 
-// maxAnswer bounds the answers that are held in memory.
+// maxAnswer bounds answers that are held in memory.
 const maxAnswer = 64 << 20
 
-// get reads the answer to a GET request into out.
+// get sends a GET request, and decodes the answer into out.
 func (r remote) get(ctx context.Context, path string, out any) error {
 	return r.call(ctx, path, nil, "", out)
 }
 
-// call sends a GET request or, if there is a body, a POST request, as answer does.
+// call sends a GET request or, if body is not nil, a POST request, and decodes the answer into out.
 func (r remote) call(ctx context.Context, path string, body io.Reader, mediaType string, out any) error {
 	method := http.MethodGet
 	if body != nil {
@@ -50,7 +50,8 @@ func (r remote) call(ctx context.Context, path string, body io.Reader, mediaType
 	return answer(req, out)
 }
 
-// answer sends a request and reads the answer into out. A status of 400 or more is an error with the server's sentence.
+// answer sends a request, and decodes the answer into out. A status from 400 on becomes an error with the server's
+// sentence.
 func answer(req *http.Request, out any) error {
 	text, err := bodyOf(req)
 	if err != nil {
@@ -59,25 +60,25 @@ func answer(req *http.Request, out any) error {
 	return decode(text, out)
 }
 
-// errNotLoci says that another program answers.
+// errNotLoci says that the answer comes from another program.
 var errNotLoci = errors.New("what LOCI_URL (--addr) names does not answer as a Loci server: set it to the address of " +
 	"one, such as http://127.0.0.1:8283, without a path of the console or the API")
 
-// decode reads an answer of the server into out. Text that is no JSON, other JSON than is read, and an object without
-// any of the fields that are read, are not the answer of a Loci server.
+// decode decodes an answer of the server into out. The following are no answers of a Loci server: text that is no JSON,
+// JSON of another type, and an object without any of the expected fields.
 func decode(text []byte, out any) error {
 	if json.Unmarshal(text, out) != nil {
 		return errNotLoci
 	}
-	read := reflect.TypeOf(out).Elem()
-	if read.Kind() != reflect.Struct {
+	target := reflect.TypeOf(out).Elem()
+	if target.Kind() != reflect.Struct {
 		return nil
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(text, &fields) != nil {
 		return errNotLoci
 	}
-	for _, f := range reflect.VisibleFields(read) {
+	for _, f := range reflect.VisibleFields(target) {
 		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		for name := range fields {
 			if strings.EqualFold(name, cmp.Or(tag, f.Name)) {
@@ -88,7 +89,7 @@ func decode(text []byte, out any) error {
 	return errNotLoci
 }
 
-// send sends a request and reads the answer into out. Body and out may be nil.
+// send sends a request, and decodes the answer into out. body and out may be nil.
 func (r remote) send(ctx context.Context, method, path string, body, out any) error {
 	var text []byte
 	if body != nil {
@@ -112,20 +113,20 @@ func (r remote) send(ctx context.Context, method, path string, body, out any) er
 	return answer(req, out)
 }
 
-// unanswered returns the error of a request that got no answer.
+// unanswered returns the error for a request without an answer.
 func unanswered(req *http.Request, err error) error {
 	if sending, ok := errors.AsType[*url.Error](err); ok {
 		err = sending.Err
 	}
-	at := req.URL.Scheme + "://" + req.URL.Host
+	address := req.URL.Scheme + "://" + req.URL.Host
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return fmt.Errorf("no server answers at %s (LOCI_URL, --addr): start it with 'loci serve', or name another "+
-			"address: %w", at, err)
+			"address: %w", address, err)
 	}
-	return fmt.Errorf("reach the server at %s (LOCI_URL, --addr): %w", at, err)
+	return fmt.Errorf("reach the server at %s (LOCI_URL, --addr): %w", address, err)
 }
 
-// bodyOf sends a request and returns the body of the answer.
+// bodyOf sends a request, and returns the body of the answer.
 func bodyOf(req *http.Request) ([]byte, error) {
 	res, err := http.DefaultClient.Do(req) //nolint:gosec // the operator names the server
 	if err != nil {
@@ -142,18 +143,18 @@ func bodyOf(req *http.Request) ([]byte, error) {
 	return text, nil
 }
 
-// refusal returns the server's sentence in the body of an answer of status 400 or more.
+// refusal returns an error with the server's sentence, from the body of an answer with a status from 400 on.
 func refusal(status int, text []byte) error {
 	var answer struct {
 		Detail string `json:"detail"`
 	}
-	if strings.HasPrefix(strings.TrimSpace(string(text)), "<") { // a page, of the console or of another program
+	if strings.HasPrefix(strings.TrimSpace(string(text)), "<") { // a web page, of the console or another program
 		return fmt.Errorf("%w (status %d)", errNotLoci, status)
 	}
 	if json.Unmarshal(text, &answer) != nil || answer.Detail == "" {
 		answer.Detail = string(text)
 	}
-	if status == http.StatusNotFound && answer.Detail == http.StatusText(status) { // there is no such route
+	if status == http.StatusNotFound && answer.Detail == http.StatusText(status) { // no such route
 		return fmt.Errorf("%w (status %d)", errNotLoci, status)
 	}
 	if status == http.StatusUnauthorized {
@@ -162,7 +163,7 @@ func refusal(status int, text []byte) error {
 	return &refusedRequest{answer.Detail, status}
 }
 
-// refusedRequest is the error of a request that a server refused.
+// refusedRequest is the error for a request that a server refused.
 type refusedRequest struct {
 	detail string
 	status int
@@ -170,10 +171,10 @@ type refusedRequest struct {
 
 func (e *refusedRequest) Error() string { return fmt.Sprintf("%s (status %d)", e.detail, e.status) }
 
-// check returns an error if the address is none, or the key cannot be sent.
+// check returns an error if the address is invalid, or the key cannot be sent.
 func (r remote) check() error {
-	at, err := url.Parse(serverURL(r.Addr))
-	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+	address, err := url.Parse(serverURL(r.Addr))
+	if err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
 		return settingError{fmt.Errorf("LOCI_URL (--addr) is '%s'; it must be an address such as 127.0.0.1:8283 or "+
 			"https://loci.example", r.Addr)}
 	}
@@ -184,7 +185,7 @@ func (r remote) check() error {
 	return nil
 }
 
-// request returns a request with the key.
+// request returns a request with the API key.
 func (r remote) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -202,7 +203,6 @@ type healthCmd struct {
 	asked
 }
 
-// Run implements the command.
 func (c healthCmd) Run(ctx context.Context, s streams) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -220,7 +220,7 @@ func (c healthCmd) Run(ctx context.Context, s streams) error {
 	return err
 }
 
-// serverURL returns the URL of a running server from LOCI_ADDR.
+// serverURL returns the URL of a running server for a LOCI_ADDR.
 func serverURL(addr string) string {
 	if strings.Contains(addr, "://") {
 		return strings.TrimRight(addr, "/")

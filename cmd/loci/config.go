@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/server/metrics"
 )
 
-// listenAddress checks LOCI_ADDR and reports whether only this machine can reach it.
+// listenAddress checks LOCI_ADDR. loopback reports whether only this machine can reach it.
 func listenAddress(ctx context.Context, addr string) (loopback bool, err error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -32,19 +32,19 @@ func listenAddress(ctx context.Context, addr string) (loopback bool, err error) 
 	return ip != nil && ip.IsLoopback(), nil
 }
 
-// configured is what the settings of a server make, before it opens its database.
+// configured holds what is made from a server's settings before the server opens its database.
 type configured struct {
-	loopback  bool // only this machine reaches the server
+	loopback  bool // only this machine can reach the server
 	counts    *metrics.Metrics
 	embedder  *embedder
-	reranker  *rank.Reranker // nil if none is named
+	reranker  *rank.Reranker // nil if no reranker is configured
 	models    func(context.Context, string) *summary.Model
 	answering func(handle string) (loop.Model, error)
 	reader    *child.Reader
 	tracing   *tracing // nil without a collector
 }
 
-// configure checks the settings and returns what they make. It returns the errors of all of them.
+// configure checks the settings, and makes what they configure. It returns all errors joined.
 func (c *serving) configure(ctx context.Context, log *slog.Logger) (m configured, err error) {
 	var errs [9]error
 	m.counts = metrics.New(version())
@@ -59,7 +59,7 @@ func (c *serving) configure(ctx context.Context, log *slog.Logger) (m configured
 	return m, errors.Join(errs[:]...)
 }
 
-// checkBounds returns an error for a bound that lets nothing through.
+// checkBounds returns an error for a limit that would allow nothing.
 func (c *serving) checkBounds() error {
 	for name, bound := range map[string]int64{"LOCI_MAX_IMPORT_BYTES": c.MaxImportBytes,
 		"LOCI_MAX_UPLOAD_BYTES": c.MaxUploadBytes, "LOCI_MAX_RUNS": int64(c.MaxRuns),

@@ -10,13 +10,13 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
-// confirm asks on a terminal whether something should be deleted. It returns an error for any answer but yes, and
-// without a terminal.
-func confirm(s streams, what string) error {
+// confirm asks on a terminal whether to delete something. It returns an error for any answer but yes, and if there is
+// no terminal.
+func confirm(s streams, subject string) error {
 	if !isatty.IsTerminal(os.Stdin.Fd()) {
-		return settingError{fmt.Errorf("%s would be deleted: give --yes", what)}
+		return settingError{fmt.Errorf("%s would be deleted: give --yes", subject)}
 	}
-	if !confirmed(s, fmt.Sprintf("Delete %s?", what)) {
+	if !confirmed(s, fmt.Sprintf("Delete %s?", subject)) {
 		return errors.New("nothing is deleted")
 	}
 	return nil

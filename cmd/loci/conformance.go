@@ -16,8 +16,7 @@ import (
 	loci "github.com/loci-memory/loci/server/mcp"
 )
 
-// fixtures are what the conformance suite of the Model Context Protocol expects of a server: make mcp-test builds
-// Loci with them.
+// fixtures are what MCP's conformance suite expects of a server. make mcp-test builds Loci with them.
 func fixtures() *loci.Fixtures {
 	return &loci.Fixtures{Capabilities: &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{},
 		Completions: &mcp.CompletionCapabilities{}, Tools: &mcp.ToolCapabilities{ListChanged: true},
@@ -76,7 +75,7 @@ func addTools(s *mcp.Server) {
 		"json_schema_2020_12_tool":          shows(textContent("called")),
 		"test_reconnection":                 reconnects,
 	}
-	for name, do := range tools {
+	for name, run := range tools {
 		schema := plain
 		if name == "json_schema_2020_12_tool" {
 			schema = json.RawMessage(`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object",
@@ -90,7 +89,7 @@ func addTools(s *mcp.Server) {
 		}
 		s.AddTool(&mcp.Tool{Name: name, Description: name, InputSchema: schema},
 			func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				content, err := do(ctx, r)
+				content, err := run(ctx, r)
 				if err != nil {
 					return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{textContent(err.Error())}}, nil
 				}
@@ -99,7 +98,7 @@ func addTools(s *mcp.Server) {
 	}
 }
 
-// between is the time between two notifications.
+// between is the pause between two notifications.
 const between = 50 * time.Millisecond
 
 func logs(ctx context.Context, r *mcp.CallToolRequest) ([]mcp.Content, error) {
@@ -124,20 +123,20 @@ func progresses(ctx context.Context, r *mcp.CallToolRequest) ([]mcp.Content, err
 }
 
 func samples(ctx context.Context, r *mcp.CallToolRequest) ([]mcp.Content, error) {
-	var in struct{ Prompt string }
-	if err := json.Unmarshal(r.Params.Arguments, &in); err != nil {
+	var input struct{ Prompt string }
+	if err := json.Unmarshal(r.Params.Arguments, &input); err != nil {
 		return nil, err
 	}
 	got, err := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 100,
-		Messages: []*mcp.SamplingMessage{{Role: "user", Content: textContent(in.Prompt)}}})
+		Messages: []*mcp.SamplingMessage{{Role: "user", Content: textContent(input.Prompt)}}})
 	if err != nil {
 		return nil, err
 	}
-	said, ok := got.Content.(*mcp.TextContent)
+	text, ok := got.Content.(*mcp.TextContent)
 	if !ok {
 		return nil, errors.New("the client did not answer with a text")
 	}
-	return []mcp.Content{textContent("LLM response: " + said.Text)}, nil
+	return []mcp.Content{textContent("LLM response: " + text.Text)}, nil
 }
 
 const (
@@ -180,7 +179,7 @@ func reconnects(_ context.Context, r *mcp.CallToolRequest) ([]mcp.Content, error
 
 func addResources(s *mcp.Server) {
 	const inTemplate, data = "test://template/", "/data"
-	read := func(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	readText := func(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		c := &mcp.ResourceContents{URI: r.Params.URI, MIMEType: "text/plain", Text: "The text of " + r.Params.URI}
 		if id, ok := strings.CutPrefix(r.Params.URI, inTemplate); ok {
 			id = strings.TrimSuffix(id, data)
@@ -194,21 +193,21 @@ func addResources(s *mcp.Server) {
 	}
 	for name, mediaType := range map[string]string{"static-text": "text/plain", "static-binary": "image/png",
 		"watched-resource": "text/plain"} {
-		s.AddResource(&mcp.Resource{URI: "test://" + name, Name: name, Description: name, MIMEType: mediaType}, read)
+		s.AddResource(&mcp.Resource{URI: "test://" + name, Name: name, Description: name, MIMEType: mediaType}, readText)
 	}
 	s.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: inTemplate + "{id}" + data, Name: "template",
-		Description: "template", MIMEType: "application/json"}, read)
+		Description: "template", MIMEType: "application/json"}, readText)
 }
 
 func addPrompts(s *mcp.Server) {
-	add := func(name string, of func(args map[string]string) []mcp.Content, args ...string) {
+	add := func(name string, content func(args map[string]string) []mcp.Content, args ...string) {
 		p := &mcp.Prompt{Name: name, Description: name}
 		for _, arg := range args {
 			p.Arguments = append(p.Arguments, &mcp.PromptArgument{Name: arg, Description: arg, Required: true})
 		}
 		s.AddPrompt(p, func(_ context.Context, r *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 			out := &mcp.GetPromptResult{}
-			for _, c := range of(r.Params.Arguments) {
+			for _, c := range content(r.Params.Arguments) {
 				out.Messages = append(out.Messages, &mcp.PromptMessage{Role: "user", Content: c})
 			}
 			return out, nil
@@ -218,8 +217,8 @@ func addPrompts(s *mcp.Server) {
 		return []mcp.Content{textContent("This is a simple prompt for testing.")}
 	})
 	add("test_prompt_with_arguments", func(args map[string]string) []mcp.Content {
-		said := fmt.Sprintf("Prompt with arguments: arg1='%s', arg2='%s'", args["arg1"], args["arg2"])
-		return []mcp.Content{textContent(said)}
+		text := fmt.Sprintf("Prompt with arguments: arg1='%s', arg2='%s'", args["arg1"], args["arg2"])
+		return []mcp.Content{textContent(text)}
 	}, "arg1", "arg2")
 	add("test_prompt_with_embedded_resource", func(args map[string]string) []mcp.Content {
 		return []mcp.Content{embedded(args["resourceUri"], "Embedded resource content for testing."),

@@ -12,9 +12,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The fixtures of the version 2026-07-28, whose tools and prompts ask for input with their answers.
+// The fixtures of protocol version 2026-07-28, in which answers of tools and prompts ask for input.
 
-// ask is what a fixture asks the client for.
+// askClient returns the requests for input with these names.
 func askClient(names ...string) mcp.InputRequestMap {
 	all := mcp.InputRequestMap{}
 	for _, name := range names {
@@ -32,27 +32,27 @@ func askClient(names ...string) mcp.InputRequestMap {
 	return all
 }
 
-// given returns what the client answered, and false unless it answered each question as its kind asks.
-func given(in mcp.InputResponseMap, names ...string) (said string, all bool) {
+// given returns the client's answers as text. all is false unless the client answered each question in the right form.
+func given(responses mcp.InputResponseMap, names ...string) (text string, all bool) {
 	for _, name := range names {
-		switch got := in[name].(type) {
+		switch got := responses[name].(type) {
 		case *mcp.ElicitResult:
 			if got.Action != "accept" || len(got.Content) == 0 {
 				return "", false
 			}
-			said += fmt.Sprint(got.Content)
+			text += fmt.Sprint(got.Content)
 		case *mcp.CreateMessageWithToolsResult:
-			said += fmt.Sprint(len(got.Content))
+			text += fmt.Sprint(len(got.Content))
 		case *mcp.ListRootsResult:
-			said += fmt.Sprint(len(got.Roots))
+			text += fmt.Sprint(len(got.Roots))
 		default:
 			return "", false
 		}
 	}
-	return said, true
+	return text, true
 }
 
-// rounds are what a tool asks for, round after round. Its state is the number of the round, if it keeps one.
+// rounds is a tool that asks for input in rounds. If it keeps a state, the state is the number of the round.
 type rounds struct {
 	asks  [][]string
 	state bool
@@ -60,7 +60,7 @@ type rounds struct {
 
 const round = "round "
 
-// answer returns what the tool asks for next, or its result.
+// answer returns the tool's next requests for input, or its result.
 func (t rounds) answer(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	done := 0
 	if state := r.Params.RequestState; state != "" {
@@ -69,12 +69,12 @@ func (t rounds) answer(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallTool
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the request's state is not this server's"}
 		}
 	}
-	said, all := given(r.Params.InputResponses, t.asks[done]...)
+	text, all := given(r.Params.InputResponses, t.asks[done]...)
 	if all {
 		done++
 	}
 	if done == len(t.asks) {
-		return &mcp.CallToolResult{Content: []mcp.Content{textContent("state-ok: " + said)}}, nil
+		return &mcp.CallToolResult{Content: []mcp.Content{textContent("state-ok: " + text)}}, nil
 	}
 	out := &mcp.CallToolResult{InputRequests: askClient(t.asks[done]...)}
 	if t.state {
@@ -85,8 +85,8 @@ func (t rounds) answer(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallTool
 
 func addInputTools(s *mcp.Server) {
 	plain := json.RawMessage(`{"type":"object"}`)
-	add := func(name string, do mcp.ToolHandler) {
-		s.AddTool(&mcp.Tool{Name: name, Description: name, InputSchema: plain}, do)
+	add := func(name string, handle mcp.ToolHandler) {
+		s.AddTool(&mcp.Tool{Name: name, Description: name, InputSchema: plain}, handle)
 	}
 	for name, t := range map[string]rounds{
 		"elicitation":     {asks: [][]string{{"user_name"}}},
@@ -118,17 +118,17 @@ func says(s string) mcp.ToolHandler {
 	}
 }
 
-// asksWhatTheClientCan asks for the kinds of input that the client's capabilities name.
+// asksWhatTheClientCan asks for each kind of input that the client's capabilities include.
 func asksWhatTheClientCan(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	var names []string
-	if can := r.ClientCapabilities(); can != nil && len(r.Params.InputResponses) == 0 {
-		if can.Elicitation != nil {
+	if capabilities := r.ClientCapabilities(); capabilities != nil && len(r.Params.InputResponses) == 0 {
+		if capabilities.Elicitation != nil {
 			names = append(names, "user_name")
 		}
-		if can.Sampling != nil {
+		if capabilities.Sampling != nil {
 			names = append(names, "greeting")
 		}
-		if can.RootsV2 != nil {
+		if capabilities.RootsV2 != nil {
 			names = append(names, "client_roots")
 		}
 	}
@@ -138,9 +138,9 @@ func asksWhatTheClientCan(ctx context.Context, r *mcp.CallToolRequest) (*mcp.Cal
 	return &mcp.CallToolResult{InputRequests: askClient(names...)}, nil
 }
 
-// needsSampling refuses a client that cannot sample.
+// needsSampling refuses clients that cannot sample.
 func needsSampling(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	if can := r.ClientCapabilities(); can != nil && can.Sampling != nil {
+	if capabilities := r.ClientCapabilities(); capabilities != nil && capabilities.Sampling != nil {
 		return says("called")(ctx, r)
 	}
 	data, err := json.Marshal(mcp.MissingRequiredClientCapabilityData{
@@ -152,10 +152,10 @@ func needsSampling(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolRe
 }
 
 func asksForContext(_ context.Context, r *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-	said, all := given(r.Params.InputResponses, "user_context")
+	text, all := given(r.Params.InputResponses, "user_context")
 	if !all {
 		return &mcp.GetPromptResult{InputRequests: askClient("user_context")}, nil
 	}
 	return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user",
-		Content: textContent("Context: " + strings.TrimSpace(said))}}}, nil
+		Content: textContent("Context: " + strings.TrimSpace(text))}}}, nil
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/loci-memory/loci/db/local"
 )
 
-// database holds the settings of the Postgres that a command works on.
+// database holds the settings of the Postgres that a command uses.
 type database struct {
 	Home        string `env:"LOCI_HOME" help:"Private Postgres' directory (default: user data; root: /var/lib/loci)."`
 	DatabaseURL secret `env:"LOCI_DATABASE_URL" help:"Postgres to use instead: postgres://user:password@host:5432/name."`
@@ -27,17 +27,17 @@ type database struct {
 	PostgresBin string `env:"LOCI_POSTGRES_BIN" help:"Directory of the Postgres binaries (default: searched for)."`
 }
 
-// opened is a database that a command works on.
+// opened is an open database.
 type opened struct {
 	urls    db.URLs
-	private *local.Server // nil for LOCI_DATABASE_URL
+	private *local.Server // nil if LOCI_DATABASE_URL is set
 	close   func() error
 
-	suspects chan struct{}          // has a value after changed
-	full     *atomic.Pointer[error] // why a private Postgres cannot run, while its disk is full
+	suspects chan struct{}          // changed puts a value here
+	full     *atomic.Pointer[error] // why a private Postgres cannot run while its disk is full
 }
 
-// away returns the error of a private Postgres that waits for room on its disk.
+// away returns the error of a private Postgres that waits for room on its disk; otherwise nil.
 func (o opened) away() error {
 	if o.full == nil {
 		return nil
@@ -52,11 +52,11 @@ func (o opened) away() error {
 func (o opened) changed() {
 	select {
 	case o.suspects <- struct{}{}:
-	default: // nobody looks, or is about to
+	default: // nobody waits, or a check is due already
 	}
 }
 
-// startTimeout bounds the start of a private Postgres, recovery after a crash included.
+// startTimeout bounds the start of a private Postgres, including recovery after a crash.
 const startTimeout = 5 * time.Minute
 
 func (d database) open(ctx context.Context, log *slog.Logger) (opened, error) {
@@ -82,8 +82,8 @@ func (d database) open(ctx context.Context, log *slog.Logger) (opened, error) {
 		}}, nil
 }
 
-// ping returns a function that asks in a new session whether the database answers: that a pool is busy is no outage. Of
-// a private Postgres that ended it says why.
+// ping returns a function that checks over a new connection whether the database answers, because a busy pool is no
+// outage. If a private Postgres has ended, the function returns why.
 func (o opened) ping(pool *pgxpool.Pool) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if o.private != nil && o.private.Err() != nil {
@@ -93,7 +93,7 @@ func (o opened) ping(pool *pgxpool.Pool) func(context.Context) error {
 	}
 }
 
-// probe returns a function that stores a row in a new session of the database, and looks for the parts of its schema.
+// probe returns a function that stores a row over a new connection, and checks that the parts of the schema exist.
 func (o opened) probe(pool *pgxpool.Pool, parts db.Parts) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := db.Probe(ctx, pool, "outage", parts)
@@ -101,7 +101,7 @@ func (o opened) probe(pool *pgxpool.Pool, parts db.Parts) func(context.Context) 
 	}
 }
 
-// external reports whether the database is one of the operator's.
+// external reports whether the operator provides the database.
 func (d database) external() bool { return d.DatabaseURL != "" || d.OwnerURL != "" }
 
 // parse checks the URLs of the operator's database.
@@ -128,8 +128,8 @@ func (d database) home() (string, error) {
 	return filepath.Abs(d.Home)
 }
 
-// runningOrOpen returns the database of a running server if there is one, and else opens it. It makes none: that it is
-// not there is mostly a wrong setting.
+// runningOrOpen returns the database of a running server if there is one, and otherwise opens the database. It never
+// creates one, because a missing database mostly means a wrong setting.
 func (d database) runningOrOpen(ctx context.Context, log *slog.Logger) (opened, error) {
 	if pg, running := d.running(); running {
 		return pg, nil
@@ -150,7 +150,7 @@ func (d database) runningOrOpen(ctx context.Context, log *slog.Logger) (opened, 
 	return pg, err
 }
 
-// exists reports whether there is a database: one that is the operator's, or a private one that was made.
+// exists reports whether there is a database: one that the operator provides, or a private one that was created.
 func (d database) exists() (bool, error) {
 	home, err := d.home()
 	if err != nil || d.external() {
@@ -167,7 +167,7 @@ func (d database) exists() (bool, error) {
 	return exists, nil
 }
 
-// running returns the private Postgres of a running server; ok is false if none runs.
+// running returns the private Postgres of a running server. ok is false if none runs.
 func (d database) running() (pg opened, ok bool) {
 	home, err := d.home()
 	if d.external() || err != nil {
@@ -181,7 +181,8 @@ func (d database) running() (pg opened, ok bool) {
 var errNotStarted = errors.New("the private Postgres of this environment does not run, and is not started for a " +
 	"look, because LOCI_URL (--url) names a server")
 
-// runningOrURL returns the database that runs already: it starts none. errNotStarted if there is no such database.
+// runningOrURL returns the operator's database, or the private Postgres of a running server. It never starts one.
+// errNotStarted if there is no such database.
 func (d database) runningOrURL(ctx context.Context, log *slog.Logger) (opened, error) {
 	if d.external() {
 		return d.open(ctx, log)
@@ -196,7 +197,7 @@ func (d database) runningOrURL(ctx context.Context, log *slog.Logger) (opened, e
 // opener opens a database.
 type opener func(context.Context, *slog.Logger) (opened, error)
 
-// withConn calls fn with a connection of the role that owns the schema of the database that open opens.
+// withConn calls fn with a connection to the database that open returns. The connection's role owns the schema.
 func (database) withConn(ctx context.Context, s streams, open opener, fn func(*pgx.Conn, db.URLs) error) (err error) {
 	log, err := logger(s, "warn", "text")
 	if err != nil {
@@ -208,7 +209,7 @@ func (database) withConn(ctx context.Context, s streams, open opener, fn func(*p
 	}
 	defer func() {
 		if err != nil && pg.private != nil {
-			err = errors.Join(err, pg.private.Err()) // a full disk ends Postgres, and its clients learn only that it has gone
+			err = errors.Join(err, pg.private.Err()) // if its disk is full, Postgres ends, and clients only see it gone
 		}
 		err = errors.Join(err, pg.close())
 	}()
@@ -220,7 +221,8 @@ func (database) withConn(ctx context.Context, s streams, open opener, fn func(*p
 	return fn(conn, pg.urls)
 }
 
-// runningOrNew returns the database of a running server if there is one, and else opens it, or makes it.
+// runningOrNew returns the database of a running server if there is one, and otherwise opens the database. It creates
+// one if none exists.
 func (d database) runningOrNew(ctx context.Context, log *slog.Logger) (opened, error) {
 	if pg, running := d.running(); running {
 		return pg, nil

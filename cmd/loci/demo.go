@@ -16,7 +16,7 @@ import (
 //go:embed demo/*.md
 var demo embed.FS
 
-// demoOrg is the organization of a server without keys, the first that migrations create.
+// demoOrg is the organization of a server without keys: the first one, which a migration creates.
 const demoOrg = db.Org(1)
 
 const (
@@ -24,7 +24,7 @@ const (
 	demoAgent  = "demo"
 )
 
-// seed fills an empty database with a folder of documents about Loci and an agent with that folder.
+// seed fills an empty database with a folder of documents about Loci, and an agent with that folder.
 func seed(ctx context.Context, store *files.Store, agents *agent.Store) error {
 	folders, err := store.CountFolders(ctx, demoOrg)
 	if err != nil {
@@ -34,8 +34,8 @@ func seed(ctx context.Context, store *files.Store, agents *agent.Store) error {
 	if err != nil || folders+existing > 0 {
 		return err
 	}
-	about := "How to use Loci: uploading documents, searching them, and what an agent can do with them."
-	folder, err := store.CreateFolder(ctx, demoOrg, files.NewFolder{Name: demoFolder, Description: &about})
+	description := "How to use Loci: uploading documents, searching them, and what an agent can do with them."
+	folder, err := store.CreateFolder(ctx, demoOrg, files.NewFolder{Name: demoFolder, Description: &description})
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func seed(ctx context.Context, store *files.Store, agents *agent.Store) error {
 	return err
 }
 
-// greet prints the server's URL and, for a demonstration, commands to try.
+// greet prints the server's URL. With --demo it also prints commands to try.
 func (p *process) greet(addr string) {
 	base := "http://" + addr
 	if host, port, err := net.SplitHostPort(addr); err == nil && (host == "::" || host == "0.0.0.0") {

@@ -14,8 +14,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// doctorCmd examines what a server needs, and says what to do: the server that runs examines itself, with its own
-// settings; where none answers, the settings are those of this command.
+// doctorCmd examines what a server needs, and advises. A running server examines itself, with its own settings. If none
+// answers, doctor examines with the settings of this command.
 type doctorCmd struct {
 	serving
 	asked
@@ -23,10 +23,9 @@ type doctorCmd struct {
 	Own bool   `name:"own-settings" help:"Ask no running server: examine what a server with these settings would need."`
 }
 
-// errUnwell ends the command with 1 after its findings.
+// errUnwell ends the command with exit code 1 after its findings.
 var errUnwell = errors.New("something is broken: see what to do above")
 
-// Run implements the command.
 func (c doctorCmd) Run(ctx context.Context, command *kong.Context, s streams) error {
 	var list []db.Finding
 	for _, name := range unknownSettings(command.Model, os.Environ()) {
@@ -34,16 +33,16 @@ func (c doctorCmd) Run(ctx context.Context, command *kong.Context, s streams) er
 	}
 	answered := false
 	if !c.Own {
-		var found []db.Finding
-		found, answered = c.askServer(ctx, settingsOf(command, os.LookupEnv))
-		list = append(list, found...)
+		var findings []db.Finding
+		findings, answered = c.askServer(ctx, settingsOf(command, os.LookupEnv))
+		list = append(list, findings...)
 	}
 	if !answered {
 		loopback, settings := c.examineSettings(ctx, s)
 		list = append(list, settings...)
 		log, err := logger(s, "error", "text")
 		if err != nil {
-			log = slog.New(slog.DiscardHandler) // the settings say so
+			log = slog.New(slog.DiscardHandler) // another finding names the error
 		}
 		list = append(list, c.examine(ctx, loopback, func(ctx context.Context) (opened, error) {
 			if c.URL != "" && !c.Own {
@@ -71,21 +70,22 @@ func (c doctorCmd) print(s streams, list []db.Finding) error {
 	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 	for i, f := range list {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", f.State, f.Of, f.Text)
-		again := i+1 < len(list) && list[i+1].Remedy == f.Remedy // after the last that it is for
-		if f.Remedy != "" && !again {
+		repeats := i+1 < len(list) && list[i+1].Remedy == f.Remedy // repeats after the last finding with this remedy
+		if f.Remedy != "" && !repeats {
 			fmt.Fprintf(w, "\t\t→ %s\n", f.Remedy)
 		}
 	}
 	return w.Flush()
 }
 
-// examineSettings checks the settings as 'loci serve' does, and reports whether only this machine would reach it.
+// examineSettings checks the settings as 'loci serve' does. loopback reports whether only this machine could reach the
+// server.
 func (c doctorCmd) examineSettings(ctx context.Context, s streams) (loopback bool, list []db.Finding) {
 	_, err := logger(s, c.LogLevel, c.LogFormat)
-	made, others := c.configure(ctx, slog.New(slog.DiscardHandler))
-	defer made.tracing.close(ctx)
+	configuration, errs := c.configure(ctx, slog.New(slog.DiscardHandler))
+	defer configuration.tracing.close(ctx)
 	all := []error{err}
-	if joined, several := others.(interface{ Unwrap() []error }); several {
+	if joined, several := errs.(interface{ Unwrap() []error }); several {
 		all = append(all, joined.Unwrap()...)
 	}
 	for _, err := range all {
@@ -93,5 +93,5 @@ func (c doctorCmd) examineSettings(ctx context.Context, s streams) (loopback boo
 			list = append(list, broken("settings", err, "correct it: the server does not start so"))
 		}
 	}
-	return made.loopback, list
+	return configuration.loopback, list
 }

@@ -12,20 +12,19 @@ import (
 	"github.com/loci-memory/loci/files/sandbox"
 )
 
-// documents holds the settings of reading documents.
+// documents holds the settings for reading documents.
 type documents struct {
 	PDFToText string `name:"pdftotext" env:"LOCI_PDFTOTEXT" help:"Poppler's program to read PDFs with."`
 }
 
-// readDocumentCmd reads one document in a child process.
+// readDocumentCmd reads one document, in a child process.
 type readDocumentCmd struct {
 	Request string `arg:""`
 }
 
-// Run implements the command.
 func (c readDocumentCmd) Run() error { return child.Main(c.Request) }
 
-// reader returns a reader of documents that runs this program as child processes.
+// reader returns a reader of documents, which runs this program as child processes.
 func (c documents) reader(d database, log *slog.Logger) (*child.Reader, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -49,8 +48,9 @@ func (c documents) reader(d database, log *slog.Logger) (*child.Reader, error) {
 	return r, nil
 }
 
-// cache returns the directory for compiled programs, which the server alone writes; empty, for no cache, if the user
-// has no cache directory. Children of earlier versions could write to other directories.
+// cache returns the directory for compiled programs. Only the server may write there. It returns "", which means no
+// cache, if the user has no cache directory. Other directories are unsafe, because child processes of earlier versions
+// could write to them.
 func (d database) cache() string {
 	if home, err := d.home(); err == nil && (d.Home != "" || !d.external()) {
 		return filepath.Join(home, "compiled")

@@ -14,25 +14,25 @@ import (
 // embedder connects the server to its embedding model.
 type embedder struct {
 	modelEndpoint
-	next modelEndpoint // that 'loci reembed' switches to
+	next modelEndpoint // the model that 'loci reembed' switches to
 	log  *slog.Logger
 }
 
-// embedder checks the settings and probes the endpoints. It returns an error if one answers wrongly, but not if it does
-// not answer.
+// embedder checks the settings, and probes the endpoints. It returns an error if an endpoint answers wrongly, but not
+// if it does not answer.
 func (c *serving) embedder(ctx context.Context, log *slog.Logger, counts *metrics.Metrics) (*embedder, error) {
-	is, willBe, err := c.chosen(c.embedding, embedding(c.nextEmbedding))
+	current, willBe, err := c.chosen(c.embedding, embedding(c.nextEmbedding))
 	if err != nil {
 		return nil, err
 	}
 	e := &embedder{log: log}
-	switch is {
+	switch current {
 	case builtinModel, directoryModel:
-		e.modelEndpoint, err = c.modelInside(is, c.Dir, log, counts)
+		e.modelEndpoint, err = c.modelInside(current, c.Dir, log, counts)
 	case endpointModel:
 		e.modelEndpoint, err = c.endpoint(ctx, "LOCI_EMBEDDING_", log, counts)
 	}
-	if err == errNoKernel { //nolint:errorlint // it is returned bare
+	if err == errNoKernel { //nolint:errorlint // the error is returned unwrapped
 		log.Warn(err.Error())
 		return e, nil
 	} else if err != nil {
@@ -55,11 +55,11 @@ func (c *serving) embedder(ctx context.Context, log *slog.Logger, counts *metric
 	return e, nil
 }
 
-// modelInside opens the built-in model, or the one in a directory.
+// modelInside opens the built-in model, or the model in a directory.
 func (v vectors) modelInside(kind, dir string, log *slog.Logger, counts *metrics.Metrics) (e modelEndpoint, err error) {
 	m, err := openInside(dirOf(kind, dir))
 	if err != nil {
-		if kind == directoryModel && err != errNoKernel { //nolint:errorlint // it is returned bare
+		if kind == directoryModel && err != errNoKernel { //nolint:errorlint // the error is returned unwrapped
 			err = settingError{err}
 		}
 		return e, err
@@ -67,7 +67,7 @@ func (v vectors) modelInside(kind, dir string, log *slog.Logger, counts *metrics
 	return m.endpoint(v, log, counts), nil
 }
 
-// dirOf returns the directory of a model inside the program; none for the built-in one.
+// dirOf returns the directory of a model inside the program; empty for the built-in one.
 func dirOf(kind, dir string) string {
 	if kind == builtinModel {
 		return ""
@@ -75,7 +75,7 @@ func dirOf(kind, dir string) string {
 	return dir
 }
 
-// endpoint checks the settings with a prefix, and probes the endpoint that they name.
+// endpoint checks the settings that have a prefix, and probes the endpoint that they name.
 func (c embedding) endpoint(ctx context.Context, prefix string, log *slog.Logger, counts *metrics.Metrics) (
 	e modelEndpoint, err error) {
 	if c.BaseURL == "" {

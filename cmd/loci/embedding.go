@@ -8,7 +8,7 @@ type embedding struct {
 	Dimensions int    `env:"DIMENSIONS" help:"Dimension of the vectors to ask for (default: the model's own)."`
 }
 
-// nextEmbedding holds the settings of the embeddings endpoint that 'loci reembed' makes vectors with.
+// nextEmbedding holds the settings of the embeddings endpoint for the vectors that 'loci reembed' makes.
 type nextEmbedding struct {
 	BaseURL    string `env:"BASE_URL" help:"Endpoint of the model that 'loci reembed' switches to."`
 	APIKey     secret `name:"api-key" env:"API_KEY" help:"Key of that endpoint, if it asks for one."`

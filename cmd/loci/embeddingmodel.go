@@ -18,7 +18,7 @@ import (
 	"github.com/loci-memory/loci/server/metrics"
 )
 
-// The values of LOCI_EMBEDDING. LOCI_EMBEDDING_NEXT has the first three.
+// The values of LOCI_EMBEDDING. LOCI_EMBEDDING_NEXT accepts the first three.
 const (
 	builtinModel   = "builtin"
 	directoryModel = "directory"
@@ -26,7 +26,7 @@ const (
 	noModel        = "off"
 )
 
-// vectors says what makes vectors: the built-in model, one in a directory, or an endpoint.
+// vectors says what makes vectors: the built-in model, a model in a directory, or an endpoint.
 type vectors struct {
 	Model   string  `name:"embedding" env:"LOCI_EMBEDDING" help:"Vectors of: builtin (default), directory, endpoint, off."`
 	Next    string  `name:"embedding-next" env:"LOCI_EMBEDDING_NEXT" help:"Next: builtin, directory or endpoint."`
@@ -36,20 +36,21 @@ type vectors struct {
 	Weight  float64 `name:"embedding-weight" env:"LOCI_EMBEDDING_WEIGHT" help:"Of meaning in searches, from 0.05 to 2."`
 }
 
-// chosen returns what makes vectors now, and what makes those that 'loci reembed' switches to, if anything does. Unset,
-// it is the directory or the endpoint where there is one.
-func (v vectors) chosen(now, next embedding) (is, willBe string, err error) {
-	is, willBe = cmp.Or(v.Model, implied(v.Dir, now), builtinModel), cmp.Or(v.Next, implied(v.NextDir, next))
+// chosen returns what makes vectors now, and what makes the vectors that 'loci reembed' switches to; the latter may be
+// empty. Without LOCI_EMBEDDING, it is the directory or the endpoint, if one is set.
+func (v vectors) chosen(now, next embedding) (kind, nextKind string, err error) {
+	kind, nextKind = cmp.Or(v.Model, implied(v.Dir, now), builtinModel), cmp.Or(v.Next, implied(v.NextDir, next))
 	if err = v.checkValues(); err == nil {
-		err = v.checkSources(is, willBe, now, next)
+		err = v.checkSources(kind, nextKind, now, next)
 	}
 	if err != nil {
 		return "", "", settingError{err}
 	}
-	return is, willBe, nil
+	return kind, nextKind, nil
 }
 
-// implied returns the model that settings imply. One that names a directory and an endpoint implies none.
+// implied returns the kind of model that settings imply. It returns ambiguousModel if both a directory and an endpoint
+// are set.
 func implied(dir string, e embedding) string {
 	switch {
 	case dir == "" && e == embedding{}:
@@ -62,10 +63,10 @@ func implied(dir string, e embedding) string {
 	return ambiguousModel
 }
 
-// ambiguousModel stands for a directory and an endpoint that are both set.
+// ambiguousModel means that both a directory and an endpoint are set.
 const ambiguousModel = "directory and endpoint"
 
-// checkValues checks the settings that need no others.
+// checkValues checks each setting on its own.
 func (v vectors) checkValues() error {
 	inside := []string{builtinModel, directoryModel, endpointModel}
 	switch {
@@ -81,36 +82,36 @@ func (v vectors) checkValues() error {
 	return nil
 }
 
-// checkSources checks that the chosen models are named, and that they are two.
-func (v vectors) checkSources(is, willBe string, now, next embedding) (err error) {
+// checkSources checks that the chosen models are named, and that they differ.
+func (v vectors) checkSources(kind, nextKind string, now, next embedding) (err error) {
 	switch {
-	case is == ambiguousModel:
+	case kind == ambiguousModel:
 		err = errors.New("LOCI_EMBEDDING_MODEL_DIR and LOCI_EMBEDDING_BASE_URL are both set: say with LOCI_EMBEDDING, " +
 			"directory or endpoint, which is used")
-	case willBe == ambiguousModel:
+	case nextKind == ambiguousModel:
 		err = errors.New("LOCI_EMBEDDING_NEXT_MODEL_DIR and LOCI_EMBEDDING_NEXT_BASE_URL are both set: leave one out")
-	case is == directoryModel && v.Dir == "":
+	case kind == directoryModel && v.Dir == "":
 		err = errors.New("LOCI_EMBEDDING is directory, and LOCI_EMBEDDING_MODEL_DIR names none: set it")
-	case willBe == directoryModel && v.NextDir == "":
+	case nextKind == directoryModel && v.NextDir == "":
 		err = errors.New("LOCI_EMBEDDING_NEXT is directory, and LOCI_EMBEDDING_NEXT_MODEL_DIR names none: set it")
-	case is == endpointModel && now == (embedding{}):
+	case kind == endpointModel && now == (embedding{}):
 		err = errors.New("LOCI_EMBEDDING is endpoint, and LOCI_EMBEDDING_BASE_URL names none: set it, or leave both out " +
 			"for the built-in model")
-	case willBe == endpointModel && next == (embedding{}):
+	case nextKind == endpointModel && next == (embedding{}):
 		err = errors.New("LOCI_EMBEDDING_NEXT is endpoint, and LOCI_EMBEDDING_NEXT_BASE_URL names none: set it, or leave " +
 			"both out")
-	case willBe != "" && is == noModel:
+	case nextKind != "" && kind == noModel:
 		err = errors.New("LOCI_EMBEDDING_NEXT is set, and LOCI_EMBEDDING is off: without vectors there is nothing to " +
 			"switch from; set the new model as LOCI_EMBEDDING")
-	case willBe == builtinModel && is == builtinModel:
+	case nextKind == builtinModel && kind == builtinModel:
 		err = errors.New("LOCI_EMBEDDING_NEXT is builtin, which is in use: leave it out, or set LOCI_EMBEDDING_NEXT_BASE_URL")
-	case willBe == directoryModel && is == directoryModel && v.NextDir == v.Dir:
+	case nextKind == directoryModel && kind == directoryModel && v.NextDir == v.Dir:
 		err = errors.New("LOCI_EMBEDDING_NEXT_MODEL_DIR is the directory that is in use: name another one")
 	}
 	return err
 }
 
-// threads returns how many threads a model inside the program uses in the background.
+// threads returns how many threads a model inside the program may use in the background.
 func (v vectors) threads() int {
 	if v.Threads > 0 {
 		return v.Threads
@@ -118,24 +119,24 @@ func (v vectors) threads() int {
 	return max(1, runtime.NumCPU()/2)
 }
 
-// errNoKernel says that no model inside the program is used.
+// errNoKernel says why no model inside the program can be used.
 var errNoKernel = errors.New("this processor lacks the instructions that embedding models in the program need (AVX2 " +
 	"with FMA, or arm64), so texts get no vectors and search ranks by words; LOCI_EMBEDDING_BASE_URL names an " +
 	"endpoint instead")
 
-// jobTexts is how many texts a job embeds with the built-in model, so that a slow processor embeds those of all jobs at
-// once in less than a job's time. With a larger model it embeds fewer.
+// jobTexts is how many texts a job embeds with the built-in model. A slow processor can embed the texts of all parallel
+// jobs within the time limit of a job. Jobs embed fewer texts with a larger model.
 const jobTexts = 16
 
 // inside is a model that runs inside the program.
 type inside struct {
 	*local.Encoder
-	kind, name string // builtinModel or directoryModel, and what sentences call it
+	kind, name string // kind is builtinModel or directoryModel; name is for sentences
 	weight     float64
 }
 
-// openInside returns the built-in model, or the one in a directory if that is not empty. errNoKernel if this processor
-// is too slow for it.
+// openInside opens the built-in model, or the model in dir if that is not empty. errNoKernel if this processor is too
+// slow for it.
 func openInside(dir string) (m inside, err error) {
 	m = inside{kind: builtinModel, name: "the built-in model", weight: rank.BuiltinWeight}
 	switch {
@@ -155,7 +156,7 @@ func openInside(dir string) (m inside, err error) {
 	return inside{m.Encoder, directoryModel, "the model " + m.Name(), 0}, nil
 }
 
-// endpoint returns the model as what makes vectors.
+// endpoint returns the model as a modelEndpoint.
 func (m inside) endpoint(v vectors, log *slog.Logger, counts *metrics.Metrics) modelEndpoint {
 	space := endpoint.Space{Model: m.Name(), Dimension: m.Dimensions()}
 	return modelEndpoint{provider: m.kind + " " + m.Revision(), model: space.Model,
@@ -165,40 +166,40 @@ func (m inside) endpoint(v vectors, log *slog.Logger, counts *metrics.Metrics) m
 			Queries: endpoint.NewRecent(countedEmbedder{local.NewQueries(m.Encoder), "query", counts}, endpoint.RecentTexts),
 			Log:     log,
 			Weight:  m.weight, Name: m.name, RefusesByNature: true, JobTexts: max(1, int(jobTexts/max(1, m.Work()))),
-			Jobs:       v.threads() + 1, // one is read or stored meanwhile
+			Jobs:       v.threads() + 1, // one more, for a job that reads or stores meanwhile
 			Configured: space}}
 }
 
-// alwaysThere is the prober of a model inside the program.
+// alwaysThere is the prober for a model inside the program.
 type alwaysThere struct{ dimensions int }
 
 // Probe implements prober.
 func (a alwaysThere) Probe(context.Context) (int, error) { return a.dimensions, nil }
 
-// examineInside lets the built-in model, or the one in a directory, embed a question.
-func examineInside(ctx context.Context, of, dir string) db.Finding {
+// examineInside examines the built-in model, or the model in dir, by embedding a question.
+func examineInside(ctx context.Context, subject, dir string) db.Finding {
 	m, err := openInside(dir)
 	switch {
-	case err == errNoKernel: //nolint:errorlint // it is returned bare
-		return db.MakeFinding(of, db.Advice, err.Error(), "set LOCI_EMBEDDING_BASE_URL, or LOCI_EMBEDDING=off to be "+
+	case err == errNoKernel: //nolint:errorlint // the error is returned unwrapped
+		return db.MakeFinding(subject, db.Advice, err.Error(), "set LOCI_EMBEDDING_BASE_URL, or LOCI_EMBEDDING=off to be "+
 			"told no more")
 	case err != nil:
-		return broken(of, err, "until then the server does not start")
+		return broken(subject, err, "until then the server does not start")
 	}
 	queries := local.NewQueries(m.Encoder)
-	var took time.Duration
-	for range 2 { // the first takes memory
-		began := time.Now()
+	var duration time.Duration
+	for range 2 { // the first run allocates memory
+		start := time.Now()
 		_, err := queries.Embed(ctx, []embed.Item{{Text: "Where do we keep the spare keys of the office?"}})
-		if _, refused := errors.AsType[*endpoint.RefusedError](err); err != nil && !refused { // it may know no English
-			return broken(of, err, "")
+		if _, refused := errors.AsType[*endpoint.RefusedError](err); err != nil && !refused { // the model may know no English
+			return broken(subject, err, "")
 		}
-		took = time.Since(began)
+		duration = time.Since(start)
 	}
 	name := m.name
 	if dir == "" {
 		name += " " + m.Name()
 	}
-	return db.Finding{Of: of, State: db.Well, Text: fmt.Sprintf("%s gives vectors of %d numbers with %s, that of a "+
-		"question in %.1f ms", name, m.Dimensions(), m.Kernel(), float64(took)/1e6)}
+	return db.Finding{Of: subject, State: db.Well, Text: fmt.Sprintf("%s gives vectors of %d numbers with %s, that of a "+
+		"question in %.1f ms", name, m.Dimensions(), m.Kernel(), float64(duration)/1e6)}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// eraseCmd erases texts or a message from all that an organization stores.
+// eraseCmd erases texts, or the text of a message, from everything that an organization stores.
 type eraseCmd struct {
 	remote
 	asked
@@ -29,7 +29,7 @@ type eraseCmd struct {
 	Dry     bool   `name:"dry-run" help:"Only count the occurrences. After an erasure it is the check that none is left."`
 }
 
-// erasure is what the server says of one.
+// erasure is an erasure in the server's form.
 type erasure struct {
 	ID     string        `json:"id"`
 	Status string        `json:"status"`
@@ -54,10 +54,10 @@ type erasureReport struct {
 	} `json:"places"`
 }
 
-// errLeft says that not all was erased.
+// errLeft says that not everything was erased.
 var errLeft = errors.New("not everything could be erased; the report names what is left")
 
-// Run implements the command. It waits until the erasure has ended.
+// Run waits until the erasure has ended.
 func (c eraseCmd) Run(ctx context.Context, s streams) error {
 	if c.Texts == "" && c.Message == "" {
 		return settingError{errors.New("there is nothing to erase: name a file of texts, - for the standard input, or give " +
@@ -103,7 +103,7 @@ func (c eraseCmd) Run(ctx context.Context, s streams) error {
 	return nil
 }
 
-// what names what is erased.
+// what describes what is erased.
 func (c eraseCmd) what() string {
 	if c.Message != "" {
 		return "the text of message " + c.Message + " from all that the organization stores"
@@ -111,7 +111,7 @@ func (c eraseCmd) what() string {
 	return "the texts in " + c.Texts + " from all that the organization stores"
 }
 
-// erase begins an erasure and returns it as it ended.
+// erase begins an erasure, waits for its end, and returns the result.
 func (c eraseCmd) erase(ctx context.Context, body []byte) (e listed[erasure], err error) {
 	err = c.call(ctx, "/v1/erasures", bytes.NewReader(body), "application/json", &e.raw)
 	err = cmp.Or(err, decode(e.raw, &e.shown))
@@ -119,15 +119,15 @@ func (c eraseCmd) erase(ctx context.Context, body []byte) (e listed[erasure], er
 		if !db.Pause(ctx, time.Second) {
 			return e, ctx.Err()
 		}
-		var now listed[erasure] // of its own, so that nothing of an earlier report stays
-		err = c.get(ctx, "/v1/erasures/"+url.PathEscape(e.shown.ID), &now.raw)
-		err = cmp.Or(err, decode(now.raw, &now.shown))
-		e = now
+		var latest listed[erasure] // a new value, so that nothing of an earlier report remains
+		err = c.get(ctx, "/v1/erasures/"+url.PathEscape(e.shown.ID), &latest.raw)
+		err = cmp.Or(err, decode(latest.raw, &latest.shown))
+		e = latest
 	}
 	return e, err
 }
 
-// body returns the request. Texts come from a file, so that none stands in the history of a shell.
+// body returns the body of the request. Texts come from a file, so that they do not end up in a shell's history.
 func (c eraseCmd) body(ctx context.Context, s streams) ([]byte, error) {
 	request := map[string]any{"whole_words": c.Whole}
 	if c.Message != "" {
@@ -158,16 +158,16 @@ func (r erasureReport) print(out io.Writer) error {
 	for _, p := range r.Places {
 		fmt.Fprintf(out, "       %s: %s\n", p.Where, cmp.Or(p.Of, "a job"))
 	}
-	for _, what := range slices.Sorted(maps.Keys(r.AtWork)) {
-		if what == "stopped_servers" {
+	for _, kind := range slices.Sorted(maps.Keys(r.AtWork)) {
+		if kind == "stopped_servers" {
 			fmt.Fprintln(out, "       the server that worked on it has stopped: another one goes on soon")
 			continue
 		}
-		if r.AtWork[what] == 1 {
-			fmt.Fprintf(out, "     1 %s began before and still works: it may write it again\n", strings.TrimSuffix(what, "s"))
+		if r.AtWork[kind] == 1 {
+			fmt.Fprintf(out, "     1 %s began before and still works: it may write it again\n", strings.TrimSuffix(kind, "s"))
 			continue
 		}
-		fmt.Fprintf(out, "%6d %s began before and still work: they may write it again\n", r.AtWork[what], what)
+		fmt.Fprintf(out, "%6d %s began before and still work: they may write it again\n", r.AtWork[kind], kind)
 	}
 	for _, id := range r.Converted {
 		fmt.Fprintf(out, "%s keeps its text only; its original bytes are deleted\n", id)
@@ -175,8 +175,8 @@ func (r erasureReport) print(out io.Writer) error {
 	for _, id := range r.UnreadIDs {
 		fmt.Fprintf(out, "%s has no text that could be searched: look at it, and delete it if it must go\n", id)
 	}
-	for _, what := range r.Remains {
-		fmt.Fprintln(out, what)
+	for _, sentence := range r.Remains {
+		fmt.Fprintln(out, sentence)
 	}
 	_, err := fmt.Fprintf(out, "%d summaries made again, %d stored prompts deleted, %d files without a text\n",
 		r.Summaries,

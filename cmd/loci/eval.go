@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/server"
 )
 
-// evalCmd measures how well searches of a running server find what questions ask for.
+// evalCmd measures how well a running server's searches find the answers to questions.
 type evalCmd struct {
 	remote
 	asked
@@ -22,7 +22,6 @@ type evalCmd struct {
 	Agent     string `xor:"searched" required:"" help:"Name or ID of the agent; all of its memories are searched."`
 }
 
-// Run implements the command.
 func (c evalCmd) Run(ctx context.Context, s streams) error {
 	text, err := readAll(ctx, s, c.Questions)
 	if err != nil {
@@ -36,17 +35,18 @@ func (c evalCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	found, err := evaluate(ctx, questions, search)
+	result, err := evaluate(ctx, questions, search)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return printJSON(s, found)
+		return printJSON(s, result)
 	}
-	return found.print(s)
+	return result.print(s)
 }
 
-// scope returns the search of what the command names. An error says which question it cannot answer.
+// scope returns a search in the folder, archive or agent that the command names. An error names a question that this
+// search cannot answer.
 func (c evalCmd) scope(ctx context.Context, questions []expected) (searcher, error) {
 	for _, q := range questions {
 		switch {
@@ -75,12 +75,12 @@ func (c evalCmd) folderSearch(ctx context.Context, questions []expected) (search
 	if err != nil {
 		return nil, err
 	}
-	known := map[string]bool{}
+	names := map[string]bool{}
 	for _, file := range all {
-		known[file.shown.ID], known[file.shown.Name], known[f.Name+"/"+file.shown.Name] = true, true, true
+		names[file.shown.ID], names[file.shown.Name], names[f.Name+"/"+file.shown.Name] = true, true, true
 	}
 	for _, q := range questions {
-		if q.File != "" && !known[q.File] {
+		if q.File != "" && !names[q.File] {
 			return nil, fmt.Errorf("line %d: the folder %q has no file %q: 'loci files list' shows them", q.line, f.Name,
 				q.File)
 		}
@@ -130,10 +130,10 @@ func (c evalCmd) agentSearch(ctx context.Context) (searcher, error) {
 		return nil, err
 	}
 	return func(ctx context.Context, question string, w way) (hits []foundText, meaning bool, err error) {
-		var found server.MemorySearch
+		var result server.MemorySearch
 		target := "/v1/agents/" + url.PathEscape(id) + "/memory-search?" + w.values(question).Encode()
-		err = c.get(ctx, target, &found)
-		for _, h := range found.Hits {
+		err = c.get(ctx, target, &result)
+		for _, h := range result.Hits {
 			hit := foundText{text: h.Text}
 			switch h.Kind {
 			case memorysearch.Passage:
@@ -144,11 +144,12 @@ func (c evalCmd) agentSearch(ctx context.Context) (searcher, error) {
 			}
 			hits = append(hits, hit)
 		}
-		return hits, found.Ranking != "words", err
+		return hits, result.Ranking != "words", err
 	}, nil
 }
 
-// archiveID returns the ID of the archive that a text names. A name that no archive or several have is an error.
+// archiveID returns the ID of an archive that is given by name or ID. It is an error if no archive or several archives
+// have the name.
 func (r remote) archiveID(ctx context.Context, nameOrID string) (string, error) {
 	if archiveForm.MatchString(nameOrID) {
 		return nameOrID, nil

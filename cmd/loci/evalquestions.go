@@ -11,17 +11,18 @@ import (
 	"strings"
 )
 
-// expected is a question and what answers it: a file, a passage, or any hit whose text contains a text.
+// expected is a question with its answer: a file, a passage, or any hit with a text that contains Text.
 type expected struct {
 	Question string `json:"question"`
-	File     string `json:"file"` // its name, with or without its folder, its path or its ID
+	File     string `json:"file"` // the file's name, with or without its folder, its path, or its ID
 	Passage  string `json:"passage"`
 	Text     string `json:"text"`
 
-	line int // from 1
+	line int // line number, from 1
 }
 
-// readQuestions reads a JSON object a line. Blank lines count, and hold nothing. An error names the line.
+// readQuestions reads questions from lines of JSON. It skips blank lines, which still count as lines. An error names
+// the line.
 func readQuestions(text []byte) (all []expected, err error) {
 	line := 0
 	for one := range bytes.Lines(text) {
@@ -42,7 +43,7 @@ func readQuestions(text []byte) (all []expected, err error) {
 	return all, nil
 }
 
-// readQuestion reads one line.
+// readQuestion reads a question from a line.
 func readQuestion(line []byte) (e expected, err error) {
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
@@ -52,42 +53,43 @@ func readQuestion(line []byte) (e expected, err error) {
 	if d.More() {
 		return e, errors.New("it has more than one JSON object: a line has one")
 	}
-	given := 0
+	answers := 0
 	for _, answer := range []string{e.File, e.Passage, e.Text} {
 		if strings.TrimSpace(answer) != "" {
-			given++
+			answers++
 		}
 	}
 	switch {
 	case strings.TrimSpace(e.Question) == "":
 		return e, errors.New("it has no question")
-	case given == 0:
+	case answers == 0:
 		return e, errors.New("it says nothing of the answer: give one of file, passage and text")
-	case given > 1:
+	case answers > 1:
 		return e, errors.New("it has more than one of file, passage and text: give one")
 	}
 	return e, nil
 }
 
-// way is how a search ranks.
+// way says how a search ranks.
 type way struct {
-	mode   string  // of the API
-	weight float64 // of meaning; 0 is the server's
+	mode   string  // search mode of the API
+	weight float64 // weight of meaning; 0 means the server's
 }
 
 // foundText is a hit of a search.
 type foundText struct {
-	names []string // by which a file is named
-	id    string   // of a passage
+	names []string // all names of a file
+	id    string   // id of a passage
 	text  string
 }
 
-// searcher returns the first ten hits of a question, the best first, and whether they were ranked by meaning.
+// searcher returns the first ten hits for a question, the best first. meaning reports whether the hits were ranked by
+// meaning.
 type searcher func(ctx context.Context, question string, w way) (hits []foundText, meaning bool, err error)
 
-const evalDepth = 10 // hits of a search
+const evalDepth = 10 // number of hits in a search
 
-// values returns the parameters of a search over a route that has them in its URL.
+// values returns the query parameters of a search, for a route that takes all of them in the URL.
 func (w way) values(question string) url.Values {
 	v := w.parameters()
 	v.Set("query", question)
@@ -96,7 +98,7 @@ func (w way) values(question string) url.Values {
 	return v
 }
 
-// parameters returns the parameters that all routes have in their URLs.
+// parameters returns the query parameters that every route takes in the URL.
 func (w way) parameters() url.Values {
 	v := url.Values{"explain": {"true"}}
 	if w.weight > 0 {
@@ -105,16 +107,15 @@ func (w way) parameters() url.Values {
 	return v
 }
 
-// isAnswered reports whether a hit is what the question expects. Texts are compared without regard to white space and
-// to the case of letters.
-func (e expected) isAnswered(by foundText) bool {
+// isAnswered reports whether a hit answers the question. Text is compared without regard to white space and case.
+func (e expected) isAnswered(hit foundText) bool {
 	switch {
 	case e.File != "":
-		return slices.Contains(by.names, e.File)
+		return slices.Contains(hit.names, e.File)
 	case e.Passage != "":
-		return by.id == e.Passage
+		return hit.id == e.Passage
 	}
-	return strings.Contains(folded(by.text), folded(e.Text))
+	return strings.Contains(folded(hit.text), folded(e.Text))
 }
 
 func folded(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }

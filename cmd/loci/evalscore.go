@@ -8,22 +8,22 @@ import (
 	"slices"
 )
 
-// evaluation is how well searches find the answers of questions.
+// evaluation says how well searches find the answers to questions.
 type evaluation struct {
 	Questions int `json:"questions"`
 
 	Words   quality  `json:"words"`
-	Meaning *quality `json:"meaning"` // null where there is no embedding model
-	Fused   quality  `json:"fused"`   // with the server's weight
+	Meaning *quality `json:"meaning"` // null if there is no embedding model
+	Fused   quality  `json:"fused"`   // words and meaning with the server's weight
 
-	Lost     []lost     `json:"lost"`     // that words find among the first ten, and both together do not
-	Weights  []weighted `json:"weights"`  // of both together
-	Proposed *float64   `json:"proposed"` // LOCI_EMBEDDING_WEIGHT; null to keep what is set
+	Lost     []lost     `json:"lost"`     // answers among the first ten by words, but not by words and meaning together
+	Weights  []weighted `json:"weights"`  // words and meaning with each weight
+	Proposed *float64   `json:"proposed"` // value for LOCI_EMBEDDING_WEIGHT; null to keep the current one
 	Note     string     `json:"note"`
 }
 
-// quality is the share of the questions that have an answer among the first hits, and the mean of one over the place of
-// the first answer among ten; all in percent.
+// quality is the share of questions with an answer among the first hits, and the mean reciprocal rank of the first
+// answer among ten hits. All values are percentages.
 type quality struct {
 	Hit1  float64 `json:"hit_1"`
 	Hit5  float64 `json:"hit_5"`
@@ -31,37 +31,37 @@ type quality struct {
 	MRR   float64 `json:"mrr"`
 }
 
-// weighted is the quality of searches by words and meaning with a weight.
+// weighted is the quality with a weight of meaning.
 type weighted struct {
 	Weight float64 `json:"weight"`
 	quality
 }
 
-// lost is a question whose answer is lost.
+// lost is a question that words alone answer, but words and meaning together do not.
 type lost struct {
 	Line     int    `json:"line"`
 	Question string `json:"question"`
-	Words    int    `json:"words_rank"` // from 1
+	Words    int    `json:"words_rank"` // rank of the answer by words, from 1
 }
 
-// triedWeights are those among which the best is proposed.
+// triedWeights are the weights that are compared.
 var triedWeights = []float64{0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.2, 2}
 
-// places are where the answers of the questions stand, from 1; 0 is not among the first hits.
+// places are the ranks of the answers, from 1; 0 means not found.
 type places []int
 
 func (p places) quality() (q quality) {
 	share := 100 / float64(len(p))
-	for _, at := range p {
-		if at == 0 {
+	for _, place := range p {
+		if place == 0 {
 			continue
 		}
-		q.MRR += share / float64(at)
+		q.MRR += share / float64(place)
 		q.Hit10 += share
-		if at <= 5 {
+		if place <= 5 {
 			q.Hit5 += share
 		}
-		if at == 1 {
+		if place == 1 {
 			q.Hit1 += share
 		}
 	}
@@ -70,15 +70,15 @@ func (p places) quality() (q quality) {
 
 // found returns how many answers were found.
 func (p places) found() (n int) {
-	for _, at := range p {
-		if at > 0 {
+	for _, place := range p {
+		if place > 0 {
 			n++
 		}
 	}
 	return n
 }
 
-// evaluate asks all questions by words, by meaning, by both, and by both with several weights.
+// evaluate runs all questions by words, by meaning, by both, and by both with each weight.
 func evaluate(ctx context.Context, questions []expected, search searcher) (evaluation, error) {
 	out := evaluation{Questions: len(questions), Lost: []lost{}, Weights: []weighted{}}
 	words, _, err := placesOf(ctx, questions, search, way{mode: "fts"})
@@ -122,45 +122,45 @@ func evaluate(ctx context.Context, questions []expected, search searcher) (evalu
 	return out, nil
 }
 
-// refusesMode reports whether a route refuses a search by meaning alone, because there is no embedding model.
+// refusesMode reports whether a route refused a search by meaning alone, because there is no embedding model.
 func (e *refusedRequest) refusesMode() bool {
 	return e.status == http.StatusBadRequest || e.status == http.StatusUnprocessableEntity
 }
 
-// placesOf returns where the answer of each question stands among the hits of a search, and whether any was ranked by
-// meaning.
-func placesOf(ctx context.Context, questions []expected, search searcher, w way) (at places, byMeaning bool,
+// placesOf returns the rank of each question's answer. byMeaning reports whether any search ranked by meaning.
+func placesOf(ctx context.Context, questions []expected, search searcher, w way) (ranks places, byMeaning bool,
 	err error) {
-	at = make(places, len(questions))
+	ranks = make(places, len(questions))
 	for i, q := range questions {
 		hits, meaning, err := search(ctx, q.Question, w)
 		if err != nil {
 			return nil, false, fmt.Errorf("line %d: %w", q.line, err)
 		}
-		at[i] = 1 + slices.IndexFunc(hits, q.isAnswered)
+		ranks[i] = 1 + slices.IndexFunc(hits, q.isAnswered)
 		byMeaning = byMeaning || meaning
 	}
-	return at, byMeaning, nil
+	return ranks, byMeaning, nil
 }
 
-// A weight is proposed if it finds so many answers more than the server's, or as many and puts them so far ahead.
+// A weight is proposed if it finds this many more answers than the server's weight, or as many answers with an MRR that
+// is this much higher.
 const (
 	moreAnswers = 2
 	moreMRR     = 2.0
 )
 
-// proposed returns the weight whose searches find the most answers, of those that find as many the one with the
-// greatest mean reciprocal rank; nil if that is hardly better than what the server has.
-func proposed(now places, tried map[float64]places) *float64 {
+// proposed returns the weight that finds the most answers; with equal numbers, the one with the highest mean reciprocal
+// rank. It returns nil if that is hardly better than the server's weight.
+func proposed(current places, tried map[float64]places) *float64 {
 	best := triedWeights[0]
 	for _, weight := range triedWeights {
-		n, most := tried[weight].found(), tried[best].found()
-		if n > most || n == most && tried[weight].quality().MRR > tried[best].quality().MRR {
+		n, bestFound := tried[weight].found(), tried[best].found()
+		if n > bestFound || n == bestFound && tried[weight].quality().MRR > tried[best].quality().MRR {
 			best = weight
 		}
 	}
-	more := tried[best].found() - now.found()
-	if more >= moreAnswers || more >= 0 && tried[best].quality().MRR >= now.quality().MRR+moreMRR {
+	gain := tried[best].found() - current.found()
+	if gain >= moreAnswers || gain >= 0 && tried[best].quality().MRR >= current.quality().MRR+moreMRR {
 		return &best
 	}
 	return nil
@@ -199,10 +199,10 @@ func (e evaluation) print(s streams) error {
 	return err
 }
 
-// fewQuestions is a number below which one question more or less is several percent.
+// fewQuestions is a number of questions at which a single question makes several percent.
 const fewQuestions = 30
 
-// advice returns what to do.
+// advice returns a sentence that says what to do.
 func (e evaluation) advice() string {
 	switch {
 	case e.Note != "":

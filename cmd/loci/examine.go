@@ -19,11 +19,11 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// doctorTimeout bounds each thing that is examined.
+// doctorTimeout bounds each single examination.
 const doctorTimeout = 15 * time.Second
 
-// examine examines what a server with these settings needs. loopback says that only this machine reaches it, and open
-// opens its database.
+// examine examines what a server with these settings needs. loopback says that only this machine can reach the server.
+// open opens the server's database.
 func (c *serving) examine(ctx context.Context, loopback bool, open func(context.Context) (opened, error)) []db.Finding {
 	parts := []func() []db.Finding{
 		func() []db.Finding { return c.examineDatabase(ctx, loopback, open) },
@@ -34,13 +34,13 @@ func (c *serving) examine(ctx context.Context, loopback bool, open func(context.
 		func() []db.Finding { return c.reranking.examine(ctx) },
 		func() []db.Finding { return []db.Finding{c.language.examine(ctx)} },
 	}
-	found := make([][]db.Finding, len(parts))
+	findings := make([][]db.Finding, len(parts))
 	var all sync.WaitGroup
-	for i, part := range parts { // at once, because each may take as long as doctorTimeout
-		all.Go(func() { found[i] = part() })
+	for i, part := range parts { // in parallel, because each may take doctorTimeout
+		all.Go(func() { findings[i] = part() })
 	}
 	all.Wait()
-	return slices.Concat(found...)
+	return slices.Concat(findings...)
 }
 
 func (c *serving) examineDatabase(ctx context.Context, loopback bool, open func(context.Context) (opened, error)) (
@@ -52,13 +52,14 @@ func (c *serving) examineDatabase(ctx context.Context, loopback bool, open func(
 		return []db.Finding{db.MakeFinding("postgres", db.Advice, err.Error(),
 			"'loci doctor --own-settings' starts it and looks")}
 	}
-	if _, told := errors.AsType[settingError](err); told || errors.Is(err, local.ErrInUse) { // it says what to do
+	// These errors say what to do.
+	if _, explained := errors.AsType[settingError](err); explained || errors.Is(err, local.ErrInUse) {
 		return []db.Finding{broken("postgres", err, "")}
 	} else if err != nil {
 		return []db.Finding{broken("postgres", err,
 			"name the server's database by LOCI_HOME or LOCI_DATABASE_URL, or start 'loci serve'")}
 	}
-	defer pg.close() //nolint:errcheck // what it says is no finding
+	defer pg.close() //nolint:errcheck // its error is no finding
 	if c.OwnerURL != "" {
 		list = append(list, db.ExamineOwner(ctx, pg.urls))
 	}
@@ -74,7 +75,7 @@ func (c *serving) examineDatabase(ctx context.Context, loopback bool, open func(
 	return list
 }
 
-// examineKeys says why a server would not start for the keys that it has.
+// examineKeys says whether the state of the API keys would prevent a server from starting.
 func (c *serving) examineKeys(ctx context.Context, keys *apikey.Store, loopback bool) []db.Finding {
 	var err error
 	if c.APIKey == "" {
@@ -88,13 +89,13 @@ func (c *serving) examineKeys(ctx context.Context, keys *apikey.Store, loopback 
 	return nil
 }
 
-// minFree is the space below which an operator should make room.
+// minFree is the free space in bytes below which an operator should make room.
 const minFree = 2 << 30
 
-// noRoom is the space below which Postgres cannot count on another file of its log, which has 16 MiB.
+// noRoom is the free space in bytes below which Postgres may not be able to add a log file of 16 MiB.
 const noRoom = 32 << 20
 
-// examineDisk says how much room a private Postgres has.
+// examineDisk reports the free space of a private Postgres.
 func (c *serving) examineDisk() []db.Finding {
 	home, err := c.home()
 	if c.external() || err != nil {
@@ -108,7 +109,7 @@ func (c *serving) examineDisk() []db.Finding {
 	return []db.Finding{diskFinding(home, free)}
 }
 
-// diskFinding judges the free bytes of a private Postgres' disk.
+// diskFinding judges the free space on a private Postgres' disk.
 func diskFinding(home string, free uint64) db.Finding {
 	const remedy = "make room: without any, changes are refused with status 503 (no_room)"
 	text := fmt.Sprintf("%s has %.1f GiB free", home, float64(free)/(1<<30))
@@ -122,7 +123,7 @@ func diskFinding(home string, free uint64) db.Finding {
 	return db.MakeFinding("disk", db.Advice, text, "")
 }
 
-// examineSandbox says what the kernel lets the processes do that read documents and run jq.
+// examineSandbox reports what the kernel would let the processes do that read documents and run jq.
 func examineSandbox() []db.Finding { return sandboxFindings(sandbox.Unconfined()) }
 
 func sandboxFindings(lacks string) []db.Finding {
@@ -138,26 +139,26 @@ func (c *serving) examineEmbeddings(ctx context.Context) db.Finding {
 	const of = "embeddings"
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
-	is, _, err := c.chosen(c.embedding, embedding(c.nextEmbedding))
+	kind, _, err := c.chosen(c.embedding, embedding(c.nextEmbedding))
 	switch {
 	case err != nil:
 		return broken(of, err, "correct the setting that it names")
-	case is == builtinModel || is == directoryModel:
-		return examineInside(ctx, of, dirOf(is, c.Dir))
-	case is == noModel:
+	case kind == builtinModel || kind == directoryModel:
+		return examineInside(ctx, of, dirOf(kind, c.Dir))
+	case kind == noModel:
 		return db.Finding{Of: of, State: db.Well, Text: "LOCI_EMBEDDING is off; search ranks by words"}
 	}
 	return c.embedding.examine(ctx, of)
 }
 
-// examineNextEmbeddings asks the model of the next vectors for one, if there is such a model.
+// examineNextEmbeddings asks the next embedding model for a vector, if there is such a model.
 func (c *serving) examineNextEmbeddings(ctx context.Context) []db.Finding {
 	const of = "next embeddings"
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
 	_, willBe, err := c.chosen(c.embedding, embedding(c.nextEmbedding))
 	switch {
-	case err != nil || willBe == "": // an error is a finding already
+	case err != nil || willBe == "": // another finding names the error
 		return nil
 	case willBe == builtinModel || willBe == directoryModel:
 		return []db.Finding{examineInside(ctx, of, dirOf(willBe, c.NextDir))}
@@ -166,22 +167,22 @@ func (c *serving) examineNextEmbeddings(ctx context.Context) []db.Finding {
 }
 
 // examine asks the embeddings endpoint for a vector.
-func (e embedding) examine(ctx context.Context, of string) db.Finding {
+func (e embedding) examine(ctx context.Context, subject string) db.Finding {
 	client, err := endpoint.NewOpenAI(endpoint.Config{BaseURL: e.BaseURL, APIKey: string(e.APIKey), Model: e.Model,
 		Dimensions: e.Dimensions})
 	if err != nil {
-		return broken(of, err, "correct the setting that it names")
+		return broken(subject, err, "correct the setting that it names")
 	}
-	began := time.Now()
+	start := time.Now()
 	dimension, err := client.Probe(ctx)
 	if err != nil {
-		return broken(of, err, "until it answers texts wait for their vectors, and search ranks by words")
+		return broken(subject, err, "until it answers texts wait for their vectors, and search ranks by words")
 	}
-	return db.Finding{Of: of, State: db.Well, Text: fmt.Sprintf("%s gives vectors of %d numbers, one in %s",
-		cmp.Or(e.Model, "the endpoint's model"), dimension, time.Since(began).Round(time.Millisecond))}
+	return db.Finding{Of: subject, State: db.Well, Text: fmt.Sprintf("%s gives vectors of %d numbers, one in %s",
+		cmp.Or(e.Model, "the endpoint's model"), dimension, time.Since(start).Round(time.Millisecond))}
 }
 
-// examine asks the language model's endpoint which models it has.
+// examine asks the language model's endpoint for its models.
 func (l language) examine(ctx context.Context) db.Finding {
 	const of = "model"
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)

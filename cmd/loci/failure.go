@@ -10,10 +10,10 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// settingError is an error in a setting, which its text names.
+// settingError is an error in a setting. Its text names the setting.
 type settingError struct{ error }
 
-// exitCode prints the error, if any, and returns the exit code for it.
+// exitCode prints an error, and returns the exit code for it: 0 for nil.
 func exitCode(errs io.Writer, err error) int {
 	if err == nil {
 		return 0
@@ -25,11 +25,11 @@ func exitCode(errs io.Writer, err error) int {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "53100" {
 		err = errors.New("the disk of the database is full, so nothing can be stored: make room there, and try again")
 	}
-	said := err.Error()
-	if isTerminal(errs) { // it may repeat what others wrote
-		said = tame(said)
+	text := err.Error()
+	if isTerminal(errs) { // the text may repeat what others wrote
+		text = tame(text)
 	}
-	fmt.Fprintln(errs, "loci:", said)
+	fmt.Fprintln(errs, "loci:", text)
 	if _, ok := errors.AsType[settingError](err); ok {
 		return 2
 	}

@@ -30,7 +30,6 @@ type filesListCmd struct {
 	Status string `enum:",pending,parsing,embedding,completed,error" default:"" help:"Files at this stage only: ${enum}."`
 }
 
-// Run implements the command.
 func (c filesListCmd) Run(ctx context.Context, s streams) error {
 	path := "/v1/files"
 	if c.Folder != "" {
@@ -58,12 +57,12 @@ func (c filesListCmd) Run(ctx context.Context, s streams) error {
 	return c.printBacklog(ctx, s)
 }
 
-// printBacklog says how many passages wait for their vectors, if any do.
+// printBacklog prints how many passages wait for their vectors, if any do.
 func (r remote) printBacklog(ctx context.Context, s streams) error {
 	var p server.EmbeddingProgress
 	err := r.get(ctx, "/v1/embeddings/progress", &p)
 	if errors.Is(err, errNotLoci) || err == nil && p.Waiting == 0 {
-		return nil // of a server from before, too
+		return nil // errNotLoci also means an older server, which lacks the route
 	} else if err != nil {
 		return err
 	}
@@ -87,13 +86,13 @@ type oneFile struct {
 	File   string `arg:"" help:"Name or ID of the file."`
 }
 
-// find returns the path of the folder's files and the file's ID.
+// find returns the API path of the file's folder, and the file's ID.
 func (c oneFile) find(ctx context.Context) (folder, fileID string, err error) {
-	in, err := c.findFolder(ctx, c.Folder)
+	found, err := c.findFolder(ctx, c.Folder)
 	if err != nil {
 		return "", "", err
 	}
-	folder = "/v1/folders/" + in.ID
+	folder = "/v1/folders/" + found.ID
 	if idPattern.MatchString(c.File) {
 		return folder, c.File, nil
 	}
@@ -106,12 +105,12 @@ func (c oneFile) find(ctx context.Context) (folder, fileID string, err error) {
 			return folder, f.shown.ID, nil
 		}
 	}
-	return "", "", fmt.Errorf("the folder %q has no file %q: 'loci files list %s' shows them", in.Name, c.File, in.ID)
+	return "", "", fmt.Errorf("the folder %q has no file %q: 'loci files list %s' shows them", found.Name, c.File,
+		found.ID)
 }
 
 type filesTextCmd struct{ oneFile }
 
-// Run implements the command.
 func (c filesTextCmd) Run(ctx context.Context, s streams) error {
 	folder, fileID, err := c.find(ctx)
 	if err != nil {
@@ -133,7 +132,6 @@ func (c filesTextCmd) Run(ctx context.Context, s streams) error {
 
 type filesRetryCmd struct{ oneFile }
 
-// Run implements the command.
 func (c filesRetryCmd) Run(ctx context.Context, s streams) error {
 	folder, fileID, err := c.find(ctx)
 	if err != nil {
@@ -149,7 +147,6 @@ type filesReparseCmd struct {
 	File   string `arg:"" optional:"" help:"Name or ID of the file; all files of the folder without it."`
 }
 
-// Run implements the command.
 func (c filesReparseCmd) Run(ctx context.Context, s streams) error {
 	if c.File == "" {
 		f, err := c.findFolder(ctx, c.Folder)
@@ -165,7 +162,7 @@ func (c filesReparseCmd) Run(ctx context.Context, s streams) error {
 	return c.post(ctx, s, folder+"/files/"+fileID+"/reparse", c.asked)
 }
 
-// post sends a POST request without a body, and prints the server's answer if JSON is asked for.
+// post sends a POST request without a body. With --json it prints the answer.
 func (r remote) post(ctx context.Context, s streams, path string, a asked) error {
 	var answer json.RawMessage
 	if err := r.send(ctx, http.MethodPost, path, nil, &answer); err != nil || !a.JSON {
@@ -179,7 +176,6 @@ type filesDeleteCmd struct {
 	Yes bool `help:"Delete it without asking."`
 }
 
-// Run implements the command.
 func (c filesDeleteCmd) Run(ctx context.Context, s streams) error {
 	folder, fileID, err := c.find(ctx)
 	if err != nil {

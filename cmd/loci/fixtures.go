@@ -4,5 +4,5 @@ package main
 
 import "github.com/loci-memory/loci/server/mcp"
 
-// fixtures are none: only the build for MCP's conformance suite has some.
+// fixtures returns nil. Only the build for MCP's conformance suite has fixtures.
 func fixtures() *mcp.Fixtures { return nil }

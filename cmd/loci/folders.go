@@ -22,7 +22,6 @@ type foldersListCmd struct {
 	asked
 }
 
-// Run implements the command.
 func (c foldersListCmd) Run(ctx context.Context, s streams) error {
 	all, err := listAll[files.Folder](ctx, c.remote, "/v1/folders", url.Values{})
 	if err != nil {
@@ -40,7 +39,6 @@ type foldersCreateCmd struct {
 	Description string `help:"What the folder has; agents read it."`
 }
 
-// Run implements the command.
 func (c foldersCreateCmd) Run(ctx context.Context, s streams) error {
 	f, err := c.createFolder(ctx, c.Name, c.Description)
 	if err != nil {
@@ -60,7 +58,6 @@ type foldersDeleteCmd struct {
 	Yes    bool   `help:"Delete it without asking."`
 }
 
-// Run implements the command.
 func (c foldersDeleteCmd) Run(ctx context.Context, s streams) error {
 	f, err := c.findFolder(ctx, c.Folder)
 	if err != nil {
@@ -77,11 +74,11 @@ func (c foldersDeleteCmd) Run(ctx context.Context, s streams) error {
 	return printJSON(s, f)
 }
 
-// findFolder returns the folder of an ID or a name. An ID finds its own folder, also where it is another folder's name.
+// findFolder returns the folder with an ID or a name. If one folder's name is another folder's ID, the ID wins.
 func (r remote) findFolder(ctx context.Context, nameOrID string) (f files.Folder, err error) {
 	if idPattern.MatchString(nameOrID) {
 		err = r.get(ctx, "/v1/folders/"+nameOrID, &f)
-		if no, ok := errors.AsType[*refusedRequest](err); !ok || no.status != http.StatusNotFound {
+		if refused, ok := errors.AsType[*refusedRequest](err); !ok || refused.status != http.StatusNotFound {
 			return f, err
 		}
 	}
@@ -97,14 +94,13 @@ func (r remote) findFolder(ctx context.Context, nameOrID string) (f files.Folder
 	return f, unknownFolder(nameOrID)
 }
 
-// unknownFolder is the error of a name that no folder has.
+// unknownFolder is the error for a folder's name that does not exist.
 type unknownFolder string
 
 func (e unknownFolder) Error() string {
 	return fmt.Sprintf("there is no folder %q: 'loci folders list' shows them", string(e))
 }
 
-// createFolder creates a folder.
 func (r remote) createFolder(ctx context.Context, name, description string) (f files.Folder, err error) {
 	fields := map[string]string{"name": name}
 	if description != "" {

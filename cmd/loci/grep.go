@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// grepCmd looks for exact text in the files of an agent, as the agent does.
+// grepCmd searches exact text in an agent's files, as the agent does.
 type grepCmd struct {
 	remote
 	asked
@@ -21,7 +21,6 @@ type grepCmd struct {
 	Offset  *int   `help:"Matches to skip: where the last answer says that there are more."`
 }
 
-// Run implements the command.
 func (c grepCmd) Run(ctx context.Context, s streams) error {
 	args := map[string]any{"pattern": c.Pattern}
 	if c.Include != "" {

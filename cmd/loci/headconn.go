@@ -13,7 +13,8 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// headListener accepts connections that keep heads, and whose clients take answers at a pace.
+// headListener accepts connections as headConns: they keep the heads of requests, and bound how slowly clients may
+// read.
 type headListener struct {
 	net.Listener
 	pace  rest.BodyPace
@@ -21,7 +22,7 @@ type headListener struct {
 	open  *openConns
 }
 
-// Accept implements net.Listener. Where too many connections are open, it closes one on which no request is handled.
+// Accept implements net.Listener. If too many connections are open, it closes one that is handling no request.
 func (l headListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -30,7 +31,7 @@ func (l headListener) Accept() (net.Conn, error) {
 		}
 		accepted := newHeadConn(conn, l.pace, l.heads)
 		if excess := l.open.add(accepted); excess != nil {
-			_ = excess.Close() // its client is gone, or sees that
+			_ = excess.Close() // the client sees the closed connection
 			if excess == accepted {
 				continue
 			}
@@ -39,10 +40,10 @@ func (l headListener) Accept() (net.Conn, error) {
 	}
 }
 
-// maxConns bounds the connections that are open. One without a request takes some 15 KiB.
+// maxConns bounds the open connections. A connection without a request takes about 15 KiB.
 const maxConns = 8192
 
-// openConns are the connections that are open: first those that were accepted, or had a request, the longest ago.
+// openConns holds the open connections. Those that were accepted, or had a request, longest ago come first.
 type openConns struct {
 	most int
 
@@ -50,8 +51,8 @@ type openConns struct {
 	all list.List
 }
 
-// add adds a connection. If there are too many then, it returns the first on which no request is handled, or the one
-// that was added.
+// add adds a connection. If there are then too many, it returns one to close: the first that is handling no request, or
+// the new one.
 func (o *openConns) add(c *headConn) (excess *headConn) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -59,8 +60,8 @@ func (o *openConns) add(c *headConn) (excess *headConn) {
 	if o.all.Len() <= o.most {
 		return nil
 	}
-	for at := o.all.Front(); ; at = at.Next() {
-		if conn := at.Value.(*headConn); conn == c || !conn.isHandling() {
+	for element := o.all.Front(); ; element = element.Next() {
+		if conn := element.Value.(*headConn); conn == c || !conn.isHandling() {
 			return conn
 		}
 	}
@@ -79,16 +80,16 @@ func (o *openConns) remove(c *headConn) {
 	o.all.Remove(c.place)
 }
 
-// maxHeadBytes bounds the head of a request, and what a connection keeps of it: a query of rank.MaxQueryChars
-// characters in a URL, each of which is four bytes of UTF-8 at most and so twelve as the URL has it, and 64 KiB for the
-// rest.
+// maxHeadBytes bounds the head of a request, and the part that a connection keeps. It has room for a URL with a query
+// of rank.MaxQueryChars characters, each of at most four bytes in UTF-8 and so twelve bytes when escaped, and for 64
+// KiB besides.
 const maxHeadBytes = 12*rank.MaxQueryChars + 64<<10
 
-// headSlack is what net/http reads beyond MaxHeaderBytes, and with it of a body.
+// headSlack is how much net/http reads beyond MaxHeaderBytes, which may include a part of the body.
 const headSlack = 64 << 10
 
-// longHeads counts what is kept of heads on their way beyond the first freeHeadBytes of each. Those who send long heads
-// and never end them hold no more than longHeadBytes of that together.
+// longHeads counts the kept bytes of incomplete heads, beyond the first freeHeadBytes of each. Clients that never
+// finish long heads can hold at most longHeadBytes together.
 type longHeads struct{ bytes atomic.Int64 }
 
 const (
@@ -98,31 +99,31 @@ const (
 
 var errLongHeads = errors.New("too many long heads of requests are on their way")
 
-// grow counts a head that had some bytes and has more now. errLongHeads if there is no room for it.
-func (h *longHeads) grow(from, to int) error {
-	more := int64(max(to-freeHeadBytes, 0) - max(from-freeHeadBytes, 0))
-	if h.bytes.Add(more) > longHeadBytes && more > 0 {
-		h.bytes.Add(-more)
+// grow counts that a head grows from one length to another. errLongHeads if there is no room for it.
+func (h *longHeads) grow(before, after int) error {
+	added := int64(max(after-freeHeadBytes, 0) - max(before-freeHeadBytes, 0))
+	if h.bytes.Add(added) > longHeadBytes && added > 0 {
+		h.bytes.Add(-added)
 		return errLongHeads
 	}
 	return nil
 }
 
-// release counts a head no more.
+// release takes a head of this length out of the count.
 func (h *longHeads) release(length int) { h.bytes.Add(-int64(max(length-freeHeadBytes, 0))) }
 
-// headConn keeps what was read since the last request was handled.
+// headConn keeps the bytes that were read since the last request was handled.
 type headConn struct {
 	net.Conn
 	heads  *longHeads
 	pace   rest.BodyPace
-	answer *rest.Waiting // for the client to take it
-	among  *openConns    // nil if it is not counted
-	place  *list.Element // in among
+	answer *rest.Waiting // measures how fast the client takes the answer
+	among  *openConns    // nil if the connection is not counted
+	place  *list.Element // the connection's place in among
 
 	mu       sync.Mutex
 	head     []byte
-	handling bool // reads return a body or, if of one byte, the beginning of the next head
+	handling bool // reads return a body; a read of one byte may return the beginning of the next head
 }
 
 func (c *headConn) Read(p []byte) (int, error) {
@@ -133,22 +134,21 @@ func (c *headConn) Read(p []byte) (int, error) {
 		c.forget()
 	}
 	if !c.handling || len(p) == 1 {
-		kept := p[:min(n, maxHeadBytes+headSlack-len(c.head))]
-		if full := c.heads.grow(len(c.head), len(c.head)+len(kept)); full != nil {
+		read := p[:min(n, maxHeadBytes+headSlack-len(c.head))]
+		if full := c.heads.grow(len(c.head), len(c.head)+len(read)); full != nil {
 			return 0, full
 		}
-		c.head = append(c.head, kept...)
+		c.head = append(c.head, read...)
 	}
 	return n, err
 }
 
-// forget keeps the head no more. The caller holds the lock.
+// forget drops the kept head. The caller holds c.mu.
 func (c *headConn) forget() {
 	c.heads.release(len(c.head))
 	c.head = c.head[:0]
 }
 
-// Close closes the connection.
 func (c *headConn) Close() error {
 	c.mu.Lock()
 	c.forget()
@@ -165,7 +165,7 @@ func (c *headConn) isHandling() bool {
 	return c.handling
 }
 
-// begin returns what was read up to the handling of a request, and end lets the next head be kept.
+// begin returns what was read before a request is handled. end lets the next head be kept.
 func (c *headConn) begin() []byte {
 	c.answer = newAnswer(c.pace)
 	c.mu.Lock()
@@ -195,7 +195,7 @@ func newHeadConn(conn net.Conn, pace rest.BodyPace, heads *longHeads) *headConn 
 	return &headConn{Conn: conn, heads: heads, pace: pace.WithDefaults(), answer: newAnswer(pace)}
 }
 
-// newAnswer returns the waiting for a client to take an answer, which may last for good if the client keeps the pace.
+// newAnswer returns a Waiting for an answer. The answer may take any time if the client keeps the pace.
 func newAnswer(pace rest.BodyPace) *rest.Waiting {
 	pace.Total = math.MaxInt64
 	return rest.NewWaiting(pace, -1)

@@ -24,7 +24,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// importLettaCmd imports what a Letta server's database has, whether a server runs on Loci's database or not.
+// importLettaCmd imports the database of a Letta server, whether a server runs on Loci's database or not.
 type importLettaCmd struct {
 	database
 	DSN      secret `name:"dsn" env:"LETTA_PG_URI" required:"" help:"Letta's Postgres, which is only read: postgres://…"`
@@ -34,10 +34,9 @@ type importLettaCmd struct {
 	JSON     bool   `name:"json" help:"Print the report as JSON."`
 }
 
-// maxTextBytes bounds the text of a file of Letta's, which is one value of a column.
+// maxTextBytes bounds the text of a file in Letta's database, which is a single value of a column.
 const maxTextBytes = 1 << 30
 
-// Run implements the command.
 func (c importLettaCmd) Run(ctx context.Context, s streams) (err error) {
 	if _, err := pgx.ParseConfig(sqlalchemy.Replace(string(c.DSN))); err != nil {
 		return settingError{fmt.Errorf("--dsn (LETTA_PG_URI) is no URL of Postgres: %w", err)}
@@ -74,10 +73,10 @@ func (c importLettaCmd) Run(ctx context.Context, s streams) (err error) {
 	return c.print(s, report)
 }
 
-// sqlalchemy takes the name of a Python driver out of a URL, which Letta's settings may have.
+// sqlalchemy removes the name of a Python driver from a URL; Letta's settings may contain one.
 var sqlalchemy = strings.NewReplacer("postgresql+pg8000://", "postgres://", "postgresql+asyncpg://", "postgres://")
 
-// storesOf returns stores on a database for a command that writes to it without a server.
+// storesOf returns stores for a command that writes to the database without a server.
 func storesOf(d db.DB) (*agent.Store, *tool.Set, error) {
 	store, err := files.New(d, files.Options{MaxUploadBytes: maxTextBytes, Limits: agent.LimitsOf,
 		PromptTokens: tokens.Estimate})

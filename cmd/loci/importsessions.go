@@ -20,13 +20,13 @@ import (
 	"github.com/loci-memory/loci/compaction/lab/transcript"
 )
 
-// importCmd takes in what other programs stored.
+// importCmd imports what other programs stored.
 type importCmd struct {
 	Letta    importLettaCmd    `cmd:"" help:"Import the database of a Letta server. Again, it adds what is new only."`
 	Sessions importSessionsCmd `cmd:"" help:"Take recorded sessions into an agent. Again, it adds what is new only."`
 }
 
-// importSessionsCmd takes recorded sessions into an agent, each as a conversation.
+// importSessionsCmd imports recorded sessions into an agent, each as a conversation.
 type importSessionsCmd struct {
 	remote
 	asked
@@ -35,16 +35,17 @@ type importSessionsCmd struct {
 	Name  string   `default:"Imported sessions" help:"Name of a new agent."`
 }
 
-// Bounds of a request.
+// Limits of a request.
 const (
 	importBatch      = 500     // messages
-	importBatchBytes = 8 << 20 // of the messages, but for one that is larger
+	importBatchBytes = 8 << 20 // of the messages; a single larger message is allowed
 )
 
-// maxChanged bounds the messages of a session that are left out because others have their ids. Each costs a request.
+// maxChanged bounds the messages of a session that are left out because other messages have their ids. Each costs a
+// request.
 const maxChanged = 100
 
-// imported counts what an import did.
+// imported counts the results of an import.
 type imported struct {
 	AgentID  string         `json:"agent_id"`
 	Files    int            `json:"files"`
@@ -52,13 +53,13 @@ type imported struct {
 	Added    int            `json:"messages_added"`
 	There    int            `json:"messages_already_there"`
 	Left     map[string]int `json:"left_out"` // entries and parts that are no messages, by kind
-	Refused  []string       `json:"skipped"`  // why files, sessions or messages were left out
+	Refused  []string       `json:"skipped"`  // reasons why files, sessions or messages were skipped
 }
 
-// refusals are the statuses of answers that say that a session cannot be taken in. Others end the import.
+// refusals are the statuses that mean a session cannot be imported. Other errors end the import.
 var refusals = []int{http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}
 
-// Run implements the command. A file that cannot be read is reported with its line, and the others are imported.
+// Run reports a file that it cannot read, with the line, and imports the other files.
 func (c importSessionsCmd) Run(ctx context.Context, s streams) error {
 	paths, err := filesOf(c.Paths)
 	if err != nil {
@@ -72,17 +73,17 @@ func (c importSessionsCmd) Run(ctx context.Context, s streams) error {
 			return err
 		}
 	}
-	out := imported{Left: map[string]int{}, Refused: []string{}}
+	result := imported{Left: map[string]int{}, Refused: []string{}}
 	for _, path := range paths {
 		sessions, err := readTranscripts(ctx, []string{path})
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
-			out.Refused = append(out.Refused, err.Error())
+			result.Refused = append(result.Refused, err.Error())
 			continue
 		}
-		out.Files++
+		result.Files++
 		if c.Agent == "" {
 			if c.Agent, err = c.newAgent(ctx); err != nil {
 				return err
@@ -92,9 +93,9 @@ func (c importSessionsCmd) Run(ctx context.Context, s streams) error {
 			}
 		}
 		for _, t := range sessions {
-			err := c.session(ctx, t, &out)
+			err := c.session(ctx, t, &result)
 			if no, ok := errors.AsType[*refusedRequest](err); ok && slices.Contains(refusals, no.status) {
-				out.Refused = append(out.Refused, t.Name+": "+err.Error())
+				result.Refused = append(result.Refused, t.Name+": "+err.Error())
 				continue
 			}
 			if err != nil {
@@ -103,11 +104,11 @@ func (c importSessionsCmd) Run(ctx context.Context, s streams) error {
 			}
 		}
 	}
-	out.AgentID = c.Agent
-	return out.print(s, c.asked)
+	result.AgentID = c.Agent
+	return result.print(s, c.asked)
 }
 
-// filesOf returns the files of paths, which may be pipes, and the regular ones of directories in their order.
+// filesOf returns the files of paths, which may be pipes, and the regular files in directories, in order.
 func filesOf(paths []string) (all []string, err error) {
 	for _, path := range paths {
 		err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
@@ -128,35 +129,35 @@ func (c importSessionsCmd) newAgent(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var made struct{ ID string }
-	err = c.call(ctx, "/v1/agents/", bytes.NewReader(body), "application/json", &made)
-	return made.ID, err
+	var created struct{ ID string }
+	err = c.call(ctx, "/v1/agents/", bytes.NewReader(body), "application/json", &created)
+	return created.ID, err
 }
 
-// session takes in a session: the messages that the agent does not have yet.
+// session imports the messages of a session that the agent does not have yet.
 func (c importSessionsCmd) session(ctx context.Context, t transcript.Transcript, out *imported) error {
-	messages, left := t.Wire()
+	messages, leftOut := t.Wire()
 	conversation, err := c.conversation(ctx, t)
 	if err != nil {
 		return err
 	}
 	for changed := 0; len(messages) > 0; {
 		n := batchOf(messages)
-		added, there, err := c.send(ctx, conversation, messages[:n])
-		if at, ok := contradicted(err, messages[:n]); ok && changed < maxChanged {
-			out.Refused = append(out.Refused, fmt.Sprintf("%s: message %d (%s): %v", t.Name, messages[at].Place,
-				messages[at].OwnID, err))
-			messages = slices.Delete(messages, at, at+1)
+		added, repeated, err := c.send(ctx, conversation, messages[:n])
+		if index, ok := contradicted(err, messages[:n]); ok && changed < maxChanged {
+			out.Refused = append(out.Refused, fmt.Sprintf("%s: message %d (%s): %v", t.Name, messages[index].Place,
+				messages[index].OwnID, err))
+			messages = slices.Delete(messages, index, index+1)
 			changed++
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("from message %d on: %w", messages[0].Place, err)
 		}
-		out.Added, out.There, messages = out.Added+added, out.There+there, messages[n:]
+		out.Added, out.There, messages = out.Added+added, out.There+repeated, messages[n:]
 	}
 	out.Sessions++
-	for _, kinds := range []map[string]int{t.LeftOut, left} {
+	for _, kinds := range []map[string]int{t.LeftOut, leftOut} {
 		for kind, n := range kinds {
 			out.Left[cmp.Or(kind, "entries without a type")] += n
 		}
@@ -167,13 +168,13 @@ func (c importSessionsCmd) session(ctx context.Context, t transcript.Transcript,
 	return nil
 }
 
-// placeInRequest finds the message of a request that an answer is about.
+// placeInRequest finds the message that an error is about.
 var placeInRequest = regexp.MustCompile(`messages\[(\d+)\]`)
 
-// contradicted returns the index of the message that the conversation has otherwise already, if the request failed for
-// it. Of a message without an id of its own ok is false: what comes after it has other places than before, and would be
-// taken in twice.
-func contradicted(err error, messages []transcript.WireMessage) (at int, ok bool) {
+// contradicted returns the index of a message that the conversation already has with another content, if the request
+// failed for that reason. ok is false if the message has no id of its own: the messages after it would get other ids
+// than before, and would be imported twice.
+func contradicted(err error, messages []transcript.WireMessage) (index int, ok bool) {
 	no, isRefused := errors.AsType[*refusedRequest](err)
 	if !isRefused || no.status != http.StatusConflict {
 		return 0, false
@@ -182,11 +183,11 @@ func contradicted(err error, messages []transcript.WireMessage) (at int, ok bool
 	if place == nil {
 		return 0, false
 	}
-	at, err = strconv.Atoi(place[1])
-	return at, err == nil && at < len(messages) && messages[at].OwnID != ""
+	index, err = strconv.Atoi(place[1])
+	return index, err == nil && index < len(messages) && messages[index].OwnID != ""
 }
 
-// batchOf returns how many of some messages go in one request.
+// batchOf returns how many of the messages go into the next request.
 func batchOf(messages []transcript.WireMessage) int {
 	bytes := 0
 	for i, m := range messages {
@@ -197,43 +198,44 @@ func batchOf(messages []transcript.WireMessage) int {
 	return len(messages)
 }
 
-// conversation returns the conversation of a session, whose summary ends in its key. It makes one if there is none.
+// conversation returns the conversation of a session, which it finds by the key at the end of the conversation's
+// summary. It creates the conversation if there is none.
 func (c importSessionsCmd) conversation(ctx context.Context, t transcript.Transcript) (string, error) {
 	const page = 100
 	key := "(" + t.Key() + ")"
 	type conversation struct{ ID, Summary string }
-	for after := ""; ; {
+	for cursor := ""; ; {
 		var list []conversation
 		query := url.Values{"agent_id": {c.Agent}, "limit": {fmt.Sprint(page)}}
-		if after != "" {
-			query.Set("after", after)
+		if cursor != "" {
+			query.Set("after", cursor)
 		}
 		if err := c.get(ctx, "/v1/conversations/?"+query.Encode(), &list); err != nil {
 			return "", err
 		}
-		for _, found := range list {
-			if strings.HasSuffix(found.Summary, key) {
-				return found.ID, nil
+		for _, existing := range list {
+			if strings.HasSuffix(existing.Summary, key) {
+				return existing.ID, nil
 			}
 		}
 		if len(list) < page {
 			break
 		}
-		after = list[len(list)-1].ID
+		cursor = list[len(list)-1].ID
 	}
 	body, err := json.Marshal(map[string]string{"summary": t.Name + " " + key})
 	if err != nil {
 		return "", err
 	}
-	var made conversation
+	var created conversation
 	err = c.call(ctx, "/v1/conversations/?agent_id="+url.QueryEscape(c.Agent), bytes.NewReader(body), "application/json",
-		&made)
-	return made.ID, err
+		&created)
+	return created.ID, err
 }
 
-// send appends messages to a conversation, and returns how many are new and how many were there.
+// send appends messages to a conversation. It returns how many are new, and how many the conversation had already.
 func (c importSessionsCmd) send(ctx context.Context, conversation string, messages []transcript.WireMessage) (added,
-	there int, err error) {
+	repeated int, err error) {
 	list := make([]json.RawMessage, len(messages))
 	for i, m := range messages {
 		list[i] = m.JSON
@@ -251,18 +253,18 @@ func (c importSessionsCmd) send(ctx context.Context, conversation string, messag
 		"application/json", &stored)
 	for _, m := range stored.Messages {
 		if m.Repeated {
-			there++
+			repeated++
 		} else {
 			added++
 		}
 	}
-	return added, there, err
+	return added, repeated, err
 }
 
-// print prints what was imported, and returns an error if something was refused.
+// print prints what was imported. It returns an error if something was skipped.
 func (out imported) print(s streams, a asked) error {
-	for _, why := range out.Refused {
-		fmt.Fprintln(s.err, "skipped:", why)
+	for _, reason := range out.Refused {
+		fmt.Fprintln(s.err, "skipped:", reason)
 	}
 	if a.JSON {
 		if err := printJSON(s, out); err != nil {
@@ -278,7 +280,7 @@ func (out imported) print(s streams, a asked) error {
 	return out.skipped()
 }
 
-// skipped returns an error if something was refused.
+// skipped returns an error if something was skipped.
 func (out imported) skipped() error {
 	if len(out.Refused) > 0 {
 		return fmt.Errorf("%d files, sessions or messages were skipped", len(out.Refused))

@@ -16,28 +16,28 @@ type interruption struct{ signal syscall.Signal }
 
 func (i interruption) Error() string { return i.signal.String() }
 
-// untilSignal returns a context that the first signal to end ends. A second one ends the program at once.
+// untilSignal returns a context that ends at the first SIGINT or SIGTERM. A second signal ends the program at once.
 func untilSignal() (ctx context.Context, stop func()) {
-	came := make(chan os.Signal, 1)
-	signal.Notify(came, os.Interrupt, syscall.SIGTERM)
-	ctx, end := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	ctx, cancel := context.WithCancelCause(context.Background())
 	go func() {
 		select {
-		case s := <-came:
-			signal.Stop(came)
+		case s := <-signals:
+			signal.Stop(signals)
 			if s, ok := s.(syscall.Signal); ok {
-				end(interruption{s})
+				cancel(interruption{s})
 			}
 		case <-ctx.Done():
 		}
 	}()
-	return ctx, func() { signal.Stop(came); end(nil) }
+	return ctx, func() { signal.Stop(signals); cancel(nil) }
 }
 
-// endedBySignal are the commands that run until a signal ends them, and then exit with 0.
+// endedBySignal are commands that run until a signal ends them. They then exit with 0.
 var endedBySignal = map[string]bool{"serve": true, "mcp": true}
 
-// unchanged are the commands that an interruption leaves without effect, and what is said of it.
+// unchanged maps commands that change nothing when they are interrupted to the message about that.
 var unchanged = map[string]string{
 	"agents list": asBefore, "config": asBefore, "doctor": asBefore, "files list": asBefore, "files text": asBefore,
 	"folders list": asBefore, "grep": asBefore, "health": asBefore, "keys list": asBefore, "migrate plan": asBefore,
@@ -47,25 +47,25 @@ var unchanged = map[string]string{
 
 const asBefore = "nothing was changed"
 
-// ended returns the exit code of a command that returned err. What a signal interrupted is not done, whatever err says
-// of it: 130 for SIGINT and 143 for SIGTERM, as shells have it.
+// ended returns the exit code of a command that returned err. A command that a signal interrupted exits with 130 for
+// SIGINT or 143 for SIGTERM, as shells do, whatever err is.
 func ended(ctx context.Context, errs io.Writer, command string, err error) int {
 	cause, interrupted := errors.AsType[interruption](context.Cause(ctx))
 	switch {
 	case ctx.Err() != nil && endedBySignal[command] && errors.Is(err, context.Canceled):
-		return 0 // the signal came before the server served
+		return 0 // the signal came before the server was ready
 	case err == nil || !interrupted || endedBySignal[command]:
 		return exitCode(errs, err)
 	}
-	effect, known := unchanged[command]
-	if !known {
+	effect, isUnchanged := unchanged[command]
+	if !isUnchanged {
 		effect = "what it was asked for may be done in whole, in part or not at all; look before you run it again"
 	}
 	fmt.Fprintf(errs, "loci: interrupted (%s): %s\n", cause, effect)
 	return 128 + int(cause.signal)
 }
 
-// commandName returns the words of a command without its arguments: kong names 'orgs delete' so.
+// commandName removes the arguments from a command as kong names it, such as 'orgs delete <organization>'.
 func commandName(command string) string {
 	words := strings.Fields(command)
 	for i, word := range words {
@@ -76,13 +76,14 @@ func commandName(command string) string {
 	return strings.Join(words, " ")
 }
 
-// interruptible is a reader that a context ends: also one that waits for a terminal, which closing it would not wake.
+// interruptible is a reader that ends with a context, even while it waits for a terminal; closing a terminal would not
+// end its read.
 type interruptible struct {
 	ctx context.Context
 	io.Reader
 }
 
-// Read implements io.Reader. The buffer of the read that is left behind is its own.
+// Read implements io.Reader. A read that is abandoned writes only to a buffer of its own.
 func (r interruptible) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
@@ -93,9 +94,9 @@ func (r interruptible) Read(p []byte) (int, error) {
 	}
 	done := make(chan result, 1)
 	go func() {
-		own := make([]byte, len(p))
-		n, err := r.Reader.Read(own)
-		done <- result{own[:n], err}
+		buffer := make([]byte, len(p))
+		n, err := r.Reader.Read(buffer)
+		done <- result{buffer[:n], err}
 	}()
 	select {
 	case got := <-done:
@@ -105,7 +106,7 @@ func (r interruptible) Read(p []byte) (int, error) {
 	}
 }
 
-// untilEnd is a reader of a file that a context ends between two reads.
+// untilEnd is a reader of a file that checks its context before each read.
 type untilEnd struct {
 	ctx context.Context
 	io.Reader

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// jobsCmd lists what servers work on in the background.
+// jobsCmd lists background jobs.
 type jobsCmd struct {
 	remote
 	asked
@@ -17,7 +17,6 @@ type jobsCmd struct {
 	Kind  string `help:"Only those that do this."`
 }
 
-// Run implements the command.
 func (c jobsCmd) Run(ctx context.Context, s streams) error {
 	filter := url.Values{"order": {rest.NewestFirst}}
 	for name, value := range map[string]string{"state": c.State, "kind": c.Kind} {
@@ -36,7 +35,7 @@ func (c jobsCmd) Run(ctx context.Context, s streams) error {
 		})
 }
 
-// attemptsOf shows how often a job was begun; empty for work that goes in slices.
+// attemptsOf formats how often a job was tried; empty for a job that runs in slices.
 func attemptsOf(j job.Job) string {
 	if j.MaxAttempts == 0 {
 		return ""
@@ -44,7 +43,7 @@ func attemptsOf(j job.Job) string {
 	return fmt.Sprintf("%d of %d", j.Attempt, j.MaxAttempts)
 }
 
-// doneOf shows how far work is that goes in slices.
+// doneOf formats the progress of a job that runs in slices.
 func doneOf(j job.Job) string {
 	switch {
 	case j.Done == nil:

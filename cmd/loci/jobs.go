@@ -23,10 +23,10 @@ import (
 
 const (
 	jobTimeout    = time.Minute
-	rescueAfter   = 2 * time.Minute      // of a job that no living server claims
-	fetchPause    = 5 * time.Millisecond // between two fetches of jobs while there are some
-	jobsKept      = time.Hour            // after they are done: a hundred thousand uploads leave as many
-	presenceEvery = 10 * time.Second     // between two looks for the jobs of dead servers
+	rescueAfter   = 2 * time.Minute      // for a job that no living server claims
+	fetchPause    = 5 * time.Millisecond // between two fetches while there are jobs
+	jobsKept      = time.Hour            // after completion; a hundred thousand uploads leave as many jobs
+	presenceEvery = 10 * time.Second     // between two searches for jobs of dead servers
 )
 
 // jobs returns the River client that works on the queues of all stores.
@@ -47,9 +47,9 @@ func (p *process) jobs(s stores) (*river.Client[pgx.Tx], error) {
 			maps.Copy(queues, vectors.Queues())
 		}
 	}
-	var reindex river.PeriodicSchedule // nil: every day
+	var reindex river.PeriodicSchedule // nil means every day
 	if p.owner != p.pool {
-		reindex = river.NeverSchedule() // only an owner may: see maintain
+		reindex = river.NeverSchedule() // only the schema's owner may: see maintain
 	}
 	return river.NewClient(riverpgxv5.New(p.pool), &river.Config{
 		ReindexerSchedule: reindex,
@@ -60,35 +60,35 @@ func (p *process) jobs(s stores) (*river.Client[pgx.Tx], error) {
 	})
 }
 
-// keepPresent holds this server's lock on the database until ctx ends. It takes the lock again when the connection was
-// lost, at once: other servers take over the runs of one without a lock. It closes ready when the lock is held for the
-// first time. It returns an error if another program changed the schema meanwhile.
+// keepPresent holds this server's lock on the database until ctx ends. If the connection is lost, it takes the lock
+// again at once, because other servers take over the runs of a server without a lock. It closes ready when it holds the
+// lock for the first time. It returns an error if another program changed the schema meanwhile.
 func (p *process) keepPresent(ctx context.Context, ready chan struct{}) error {
 	presence := queue.Presence{URL: p.pg.urls.Server, ID: p.id, Every: presenceEvery, InFlight: &p.inFlight}
-	once := sync.OnceFunc(func() { close(ready) })
-	said := ""     // the error that was logged last, until the lock is held again
-	began := false // the lock was held: a schema that is missing then may be rebuilt
+	markReady := sync.OnceFunc(func() { close(ready) })
+	logged := ""     // the last logged error, until the lock is held again
+	wasHeld := false // whether the lock was held once; a schema that is missing afterwards may be rebuilt
 	for {
-		held := false
-		err := presence.Keep(ctx, func() { said, held, began = "", true, true; once() })
-		if wrong, is := errors.AsType[*db.SchemaError](err); is && (wrong.IsAnother() || !began) {
+		locked := false
+		err := presence.Keep(ctx, func() { logged, locked, wasHeld = "", true, true; markReady() })
+		if mismatch, ok := errors.AsType[*db.SchemaError](err); ok && (mismatch.IsAnother() || !wasHeld) {
 			return err
 		}
-		if err != nil && ctx.Err() == nil && err.Error() != said {
-			said = err.Error()
+		if err != nil && ctx.Err() == nil && err.Error() != logged {
+			logged = err.Error()
 			p.log.Warn("the server's lock on the database was lost", "error", err)
 		}
-		again := time.Duration(0)
-		if !held {
-			again = retryEvery
+		pause := time.Duration(0)
+		if !locked {
+			pause = retryEvery
 		}
-		if !db.Pause(ctx, again) {
+		if !db.Pause(ctx, pause) {
 			return nil
 		}
 	}
 }
 
-// work works on jobs from the moment the server is present until ctx ends, and then lets the jobs in flight end.
+// work runs jobs from the moment the server is present until ctx ends, and then waits for the running jobs.
 func (p *process) work(ctx context.Context, jobs *river.Client[pgx.Tx], present <-chan struct{}) error {
 	select {
 	case <-present:
@@ -100,7 +100,7 @@ func (p *process) work(ctx context.Context, jobs *river.Client[pgx.Tx], present 
 		if err == nil {
 			break
 		}
-		p.log.Warn("no work on jobs yet", "error", err) // the database may have gone away since
+		p.log.Warn("no work on jobs yet", "error", err) // the database may have gone away meanwhile
 		if !db.Pause(ctx, retryEvery) {
 			return nil
 		}

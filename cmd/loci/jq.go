@@ -7,13 +7,12 @@ import (
 	"github.com/loci-memory/loci/agent/tool/jq"
 )
 
-// runJQCmd runs one expression of jq in a child process.
+// runJQCmd runs a jq expression, in a child process.
 type runJQCmd struct{}
 
-// Run implements the command.
 func (runJQCmd) Run() error { return jq.Main() }
 
-// jqRunner returns a runner of expressions that runs this program as child processes.
+// jqRunner returns a runner for jq expressions, which runs this program as child processes.
 func jqRunner() (*jq.Runner, error) {
 	program, err := os.Executable()
 	if err != nil {

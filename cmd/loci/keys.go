@@ -44,8 +44,8 @@ type keysCreateCmd struct {
 }
 
 // newKey returns the key to create.
-func (c keysCreateCmd) newKey(now time.Time) (apikey.NewKey, error) {
-	expires, err := expiry(c.Expires, now)
+func (c keysCreateCmd) newKey(today time.Time) (apikey.NewKey, error) {
+	expires, err := expiry(c.Expires, today)
 	key := apikey.NewKey{Name: c.Name, Operator: c.Operator, Scopes: c.Scope, AgentIDs: c.Agent,
 		ExpiresAt: expires, RequestsPerMinute: c.RequestsPerMinute, RequestsAtOnce: c.RequestsAtOnce}
 	if c.Org != nil {
@@ -74,11 +74,12 @@ func (c keysCreateCmd) newKey(now time.Time) (apikey.NewKey, error) {
 	return key, nil
 }
 
-// words are the values of a flag that are separated by commas, as in a line of CSV: one in double quotes may have a
-// comma. The flag may be given several times.
+// words are the values of a flag, separated by commas as in CSV: a value in double quotes may contain commas. The flag
+// may be repeated.
 type words []string
 
-// Decode implements kong.MapperValue. An empty value is an error: the key would do more than was meant.
+// Decode implements kong.MapperValue. An empty value is an error, because without it the key might be allowed more than
+// intended.
 func (w *words) Decode(ctx *kong.DecodeContext) error {
 	var text string
 	if err := ctx.Scan.PopValueInto("value", &text); err != nil {
@@ -86,36 +87,36 @@ func (w *words) Decode(ctx *kong.DecodeContext) error {
 	}
 	line := csv.NewReader(strings.NewReader(text))
 	line.LazyQuotes, line.TrimLeadingSpace = true, true
-	given, err := line.Read()
+	values, err := line.Read()
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("'%s' is not a list of values between commas: %w", text, err)
 	}
-	for i := range given {
-		given[i] = strings.TrimSpace(given[i])
+	for i := range values {
+		values[i] = strings.TrimSpace(values[i])
 	}
-	if len(given) == 0 || slices.Contains(given, "") {
+	if len(values) == 0 || slices.Contains(values, "") {
 		return fmt.Errorf("'%s' has an empty value; leave the flag out, or give it values between commas", text)
 	}
-	*w = append(*w, given...)
+	*w = append(*w, values...)
 	return nil
 }
 
-// expiry reads when a key expires; nil if no text is given.
-func expiry(given *string, now time.Time) (*time.Time, error) {
-	if given == nil {
+// expiry returns when a key expires; nil if no text is given.
+func expiry(value *string, now time.Time) (*time.Time, error) {
+	if value == nil {
 		return nil, nil
 	}
-	text := *given
+	text := *value
 	if parts := fromNow.FindStringSubmatch(text); parts != nil && text != "" {
 		weeks, err1 := strconv.Atoi(cmp.Or(parts[1], "0"))
 		days, err2 := strconv.Atoi(cmp.Or(parts[2], "0"))
-		rest, err3 := time.ParseDuration(cmp.Or(parts[3], "0s"))
+		hours, err3 := time.ParseDuration(cmp.Or(parts[3], "0s"))
 		if errors.Join(err1, err2, err3) != nil || weeks > maxDays || days > maxDays ||
-			float64(weeks*7+days)+rest.Hours()/24 > maxDays {
+			float64(weeks*7+days)+hours.Hours()/24 > maxDays {
 			return nil, fmt.Errorf("--expires is '%s', which is too far ahead; it may be %d days from now", text, maxDays)
 		}
-		if end := now.AddDate(0, 0, weeks*7+days).Add(rest); end.After(now) {
-			return &end, nil
+		if expires := now.AddDate(0, 0, weeks*7+days).Add(hours); expires.After(now) {
+			return &expires, nil
 		}
 	}
 	for _, form := range []string{time.RFC3339, time.DateOnly} {
@@ -130,40 +131,39 @@ func expiry(given *string, now time.Time) (*time.Time, error) {
 // fromNow matches a time from now: weeks, days, and Go's hours, minutes and seconds.
 var fromNow = regexp.MustCompile(`^(?:(\d+)w)?(?:(\d+)d)?((?:\d+(?:\.\d+)?[hms])*)$`)
 
-// maxDays is the longest time from now, of some hundred years.
+// maxDays is the longest time from now, about a hundred years.
 const maxDays = 36_500
 
-// Run implements the command.
 func (c keysCreateCmd) Run(ctx context.Context, s streams) error {
 	key, err := c.newKey(time.Now())
 	if err != nil {
 		return err
 	}
-	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error of the write then
+	signal.Ignore(syscall.SIGPIPE) // then writing to a closed pipe returns an error
 	return c.with(ctx, s, true, func(a administration) error {
-		made, err := a.CreateKey(ctx, key)
+		created, err := a.CreateKey(ctx, key)
 		if err != nil {
 			return err
 		}
 		if c.JSON {
-			err = printJSON(s, made)
+			err = printJSON(s, created)
 		} else {
-			_, err = fmt.Fprintln(s.out, made.Secret)
+			_, err = fmt.Fprintln(s.out, created.Secret)
 		}
 		if err != nil {
-			return c.takeBack(ctx, a, made, err)
+			return c.takeBack(ctx, a, created, err)
 		}
 		return nil
 	})
 }
 
-// takeBack revokes a key that could not be printed, and returns the error.
-func (c keysCreateCmd) takeBack(ctx context.Context, a administration, made madeKey, unprinted error) error {
+// takeBack revokes a key that could not be printed, and returns an error about both.
+func (c keysCreateCmd) takeBack(ctx context.Context, a administration, created madeKey, unprinted error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
-	if _, err := a.Revoke(ctx, made.ID); err != nil {
+	if _, err := a.Revoke(ctx, created.ID); err != nil {
 		return fmt.Errorf("print the key: %w. Nobody has seen it; revoke it with 'loci keys revoke %s', which failed here: "+
-			"%w", unprinted, made.ID, err)
+			"%w", unprinted, created.ID, err)
 	}
 	return fmt.Errorf("print the key: %w. Nobody has seen it, and it is revoked", unprinted)
 }
@@ -173,7 +173,6 @@ type keysListCmd struct {
 	asked
 }
 
-// Run implements the command.
 func (c keysListCmd) Run(ctx context.Context, s streams) error {
 	return c.with(ctx, s, false, func(a administration) error {
 		list, err := a.Keys(ctx)
@@ -200,7 +199,7 @@ func scopesOf(k apikey.Key) string {
 	return strings.Join(k.Scopes, ",")
 }
 
-// limitsOf shows the limits that a key has of its own.
+// limitsOf formats the key's own limits.
 func limitsOf(k apikey.Key) string {
 	var limits []string
 	if k.RequestsPerMinute != nil {
@@ -218,7 +217,6 @@ type keysRevokeCmd struct {
 	Key string `arg:"" help:"The key, its ID, its name, or what it begins with as the list shows it."`
 }
 
-// Run implements the command.
 func (c keysRevokeCmd) Run(ctx context.Context, s streams) error {
 	return c.with(ctx, s, false, func(a administration) error {
 		id, err := revokeNamed(ctx, a, c.Key)
@@ -229,10 +227,10 @@ func (c keysRevokeCmd) Run(ctx context.Context, s streams) error {
 	})
 }
 
-// revokeNamed revokes the key that a text names, by its name where nothing else of a key is so. A name may be a secret,
-// so it is compared here, and neither the database nor a server sees it.
-func revokeNamed(ctx context.Context, a administration, named string) (string, error) {
-	id, unknown := a.Revoke(ctx, named)
+// revokeNamed revokes the key that a text identifies. It tries the text as a name last. A name could be a secret by
+// mistake, so names are compared here and sent to neither the database nor a server.
+func revokeNamed(ctx context.Context, a administration, text string) (string, error) {
+	id, unknown := a.Revoke(ctx, text)
 	if !errors.Is(unknown, db.ErrNotFound) {
 		return id, unknown
 	}
@@ -242,14 +240,14 @@ func revokeNamed(ctx context.Context, a administration, named string) (string, e
 	}
 	var ids []string
 	for _, k := range keys {
-		if k.Name == named {
+		if k.Name == text {
 			ids = append(ids, k.ID)
 		}
 	}
 	if len(ids) == 0 {
 		return "", unknown
 	}
-	if id, err = onlyOne(kind{"API key", "API keys", "'loci keys list' shows them"}, named, ids); err != nil {
+	if id, err = onlyOne(kind{"API key", "API keys", "'loci keys list' shows them"}, text, ids); err != nil {
 		return "", err
 	}
 	return a.Revoke(ctx, id)

@@ -42,7 +42,6 @@ type labReplayCmd struct {
 	language
 }
 
-// Run implements the command.
 func (c labReplayCmd) Run(ctx context.Context, s streams) error {
 	settings, err := c.settings(ctx)
 	if err != nil {
@@ -62,13 +61,13 @@ func (c labReplayCmd) Run(ctx context.Context, s streams) error {
 	}
 	for _, t := range sessions {
 		session := lab.NewSession(t)
-		own, err := ratios(session, shares, settings[0])
+		ratioSettings, err := ratios(session, shares, settings[0])
 		if err != nil {
 			return err
 		}
 		first := len(report.Results)
-		for _, under := range slices.Concat(settings, own) {
-			r, err := lab.ReplayOf(ctx, session, under)
+		for _, setting := range slices.Concat(settings, ratioSettings) {
+			r, err := lab.ReplayOf(ctx, session, setting)
 			if err != nil {
 				return err
 			}
@@ -76,8 +75,8 @@ func (c labReplayCmd) Run(ctx context.Context, s streams) error {
 		}
 		reported := session.Quote(report.Results[first:])
 		report.Sessions = append(report.Sessions, reported)
-		if left := reported.LeftOutText(); left != "" {
-			fmt.Fprintf(s.err, "%s: not replayed: %s\n", reported.Name, left)
+		if leftOut := reported.LeftOutText(); leftOut != "" {
+			fmt.Fprintf(s.err, "%s: not replayed: %s\n", reported.Name, leftOut)
 		}
 	}
 	if c.Out != "" {
@@ -91,39 +90,39 @@ func (c labReplayCmd) Run(ctx context.Context, s streams) error {
 	} else {
 		printed = printReplays(s, report.Results)
 	}
-	broken := 0
+	failures := 0
 	for _, r := range report.Results {
-		broken += r.PairErrors
+		failures += r.PairErrors
 	}
-	if broken > 0 && printed == nil {
-		return fmt.Errorf("%d compactions would have lost something, and were not made", broken)
+	if failures > 0 && printed == nil {
+		return fmt.Errorf("%d compactions would have lost something, and were not made", failures)
 	}
 	return printed
 }
 
-// readTranscripts reads the sessions of some files. Sessions of files with the same name are named by their paths.
+// readTranscripts reads the sessions in files. If two files have the same name, their sessions are named by path.
 func readTranscripts(ctx context.Context, paths []string) (sessions []transcript.Transcript, err error) {
-	seen := map[string]bool{}
+	names := map[string]bool{}
 	for _, path := range paths {
 		name := filepath.Base(path)
-		if seen[name] {
+		if names[name] {
 			name = path
 		}
-		seen[name] = true
+		names[name] = true
 		f, err := openFile(ctx, path)
 		if err != nil {
 			return nil, err
 		}
-		read, err := transcript.Read(name, f)
+		transcripts, err := transcript.Read(name, f)
 		if err := errors.Join(err, f.Close()); err != nil {
 			return nil, err
 		}
-		sessions = append(sessions, read...)
+		sessions = append(sessions, transcripts...)
 	}
 	return sessions, nil
 }
 
-// shares returns the shares of ratio replays.
+// shares returns the shares for ratio replays.
 func (c labReplayCmd) shares() (shares []float64, err error) {
 	for _, text := range c.Ratio {
 		share, err := strconv.ParseFloat(text, 64)
@@ -135,20 +134,20 @@ func (c labReplayCmd) shares() (shares []float64, err error) {
 	return lab.Distinct(shares), nil
 }
 
-// ratios returns the settings of the ratio replays of a session.
-func ratios(s *lab.Session, shares []float64, like lab.Settings) (all []lab.Settings, err error) {
+// ratios returns the settings for the ratio replays of a session.
+func ratios(s *lab.Session, shares []float64, base lab.Settings) (all []lab.Settings, err error) {
 	for _, share := range shares {
-		under, err := lab.AtRatio(s, share, like.Prices)
+		settings, err := lab.AtRatio(s, share, base.Prices)
 		if err != nil {
 			return nil, fmt.Errorf("--ratio: %w", err)
 		}
-		under.Model = like.Model
-		all = append(all, under)
+		settings.Model = base.Model
+		all = append(all, settings)
 	}
 	return all, nil
 }
 
-// model returns the model that writes summaries; nil if none is asked for.
+// model returns the model that writes summaries; nil if none is requested.
 func (c labReplayCmd) model(ctx context.Context) (*summary.Model, error) {
 	if c.Model == "" {
 		return nil, nil
@@ -165,7 +164,7 @@ func (c labReplayCmd) model(ctx context.Context) (*summary.Model, error) {
 	return models(ctx, c.Model), nil
 }
 
-// settings returns what to replay each session under.
+// settings returns the settings for replaying each session.
 func (c labReplayCmd) settings(ctx context.Context) (all []lab.Settings, err error) {
 	for _, price := range []struct {
 		name    string
@@ -206,29 +205,29 @@ func (c labReplayCmd) settings(ctx context.Context) (all []lab.Settings, err err
 
 // policies returns the policies to compare.
 func (c labReplayCmd) policies() ([]lab.Compared, error) {
-	var written []json.RawMessage
-	for _, given := range c.Policy {
-		names := []string{given}
-		if !strings.HasPrefix(strings.TrimSpace(given), "{") {
-			names = strings.Split(given, ",")
+	var texts []json.RawMessage
+	for _, value := range c.Policy {
+		names := []string{value}
+		if !strings.HasPrefix(strings.TrimSpace(value), "{") {
+			names = strings.Split(value, ",")
 		}
 		for _, name := range names {
-			written = append(written, policy.Written(strings.TrimSpace(name)))
+			texts = append(texts, policy.Written(strings.TrimSpace(name)))
 		}
 	}
-	all, err := lab.Policies(written)
+	all, err := lab.Policies(texts)
 	if err != nil {
 		return nil, settingError{err}
 	}
 	return all, nil
 }
 
-// tokensOf reads a number of tokens, such as 32000, 32k or 1M.
+// tokensOf parses a number of tokens, such as 32000, 32k or 1M.
 func tokensOf(text string) (int, error) {
 	number, times := text, 1
 	for suffix, n := range map[string]int{"k": 1_000, "K": 1_000, "m": 1_000_000, "M": 1_000_000} {
-		if rest, ok := strings.CutSuffix(text, suffix); ok {
-			number, times = rest, n
+		if digits, ok := strings.CutSuffix(text, suffix); ok {
+			number, times = digits, n
 		}
 	}
 	n, err := strconv.Atoi(number)

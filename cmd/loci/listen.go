@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	headerTimeout = 10 * time.Second // for a request's headers
-	idleTimeout   = 2 * time.Minute  // of a connection without a request
+	headerTimeout = 10 * time.Second // for the headers of a request
+	idleTimeout   = 2 * time.Minute  // for a connection without a request
 )
 
-// newWebServer returns a server for connections of a headListener.
+// newWebServer returns a server for the connections of a headListener.
 func newWebServer(handler http.Handler, errorLog *log.Logger) *http.Server {
 	return &http.Server{Handler: refuseAmbiguous(handler), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeadBytes, ConnContext: withConn, ErrorLog: errorLog}
 }
 
-// listen answers requests until ctx ends, and then lets those that have begun end. Those that have not ended in time
-// are told to, and answered that the server stops.
+// listen serves requests until ctx ends, and then waits for running requests. Requests that take too long are
+// cancelled, and answered that the server stops.
 func (p *process) listen(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	web := newWebServer(handler, slog.NewLogLogger(p.log.Handler(), slog.LevelDebug))
-	requests, cut := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer cut(nil)
+	requests, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
 	web.BaseContext = func(net.Listener) context.Context { return requests }
 	served := make(chan error, 1)
 	heads := headListener{Listener: listener, pace: rest.BodyPace{Rate: p.bodyRate()}, heads: &longHeads{},
@@ -42,23 +42,23 @@ func (p *process) listen(ctx context.Context, listener net.Listener, handler htt
 	}
 	err := shutDown(requests, web, p.StopTimeout)
 	if err != nil {
-		cut(rest.ErrStopping)
+		cancel(rest.ErrStopping)
 		err = shutDown(context.WithoutCancel(requests), web, cutTimeout)
 	}
 	if err != nil {
-		err = web.Close() // requests still run
+		err = web.Close() // some requests still run
 	}
-	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) { // which Serve returns after Shutdown
-		err = errors.Join(err, ended)
+	if serveErr := <-served; !errors.Is(serveErr, http.ErrServerClosed) { // Serve returns that after Shutdown
+		err = errors.Join(err, serveErr)
 	}
 	return err
 }
 
-// cutTimeout is for requests to end that were told to.
+// cutTimeout is how long cancelled requests may take to end.
 const cutTimeout = time.Second
 
-// closeWithin waits for a pool of connections to close, which takes for as long as one is in use: by a call over MCP,
-// say, of a client that is gone. What still runs then ends with the program.
+// closeWithin waits for a pool of connections to close. That takes as long as a connection is in use, for example by an
+// MCP call of a client that is gone. After patience it gives up; the rest ends with the program.
 func closeWithin(patience time.Duration, closePool func()) {
 	closed := make(chan struct{})
 	go func() {
@@ -71,7 +71,8 @@ func closeWithin(patience time.Duration, closePool func()) {
 	}
 }
 
-// shutDown takes no more connections and waits until those that are open have ended. An error if they do not in time.
+// shutDown accepts no more connections, and waits for the open ones to end. It returns an error if they take longer
+// than patience.
 func shutDown(ctx context.Context, web *http.Server, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/server/metrics"
 )
 
-// language holds the settings of the language model that writes summaries. Without a base URL summaries are extracted.
+// language holds the settings of the language model that writes summaries. Without a base URL, summaries are extracted.
 type language struct {
 	BaseURL string `name:"llm-base-url" env:"LOCI_LLM_BASE_URL" help:"OpenAI-compatible model of agents and summaries."`
 	Key     secret `name:"llm-api-key" env:"LOCI_LLM_API_KEY" help:"Key of the chat endpoint, if it asks for one."`
@@ -25,11 +25,11 @@ type language struct {
 
 	MaxAnswerBytes int64 `name:"llm-max-answer-bytes" env:"LOCI_LLM_MAX_ANSWER_BYTES" default:"8388608" help:"Largest answer of a language model, in bytes."` //nolint:lll // likewise
 
-	// Less than a request may take in which a summary is made.
+	// Shorter than the time limit of a request that makes a summary.
 	SummaryPatience time.Duration `hidden:"" default:"150s" help:"How long models may take for one summary."`
 }
 
-// extracted returns a function that logs a summary that was extracted because the model did not write it.
+// extracted returns a function that logs that a summary was extracted, because the model did not write it.
 func extracted(log *slog.Logger) func(context.Context, store.Compaction, string) {
 	return func(ctx context.Context, c store.Compaction, detail string) {
 		log.WarnContext(ctx, "a summary was extracted, because the language model did not write it",
@@ -37,17 +37,17 @@ func extracted(log *slog.Logger) func(context.Context, store.Compaction, string)
 	}
 }
 
-// maxSummaries are asked for at the same time.
+// maxSummaries is how many summaries may be requested from models at the same time.
 const maxSummaries = 16
 
-// sharedSummarizer lets the organizations share the calls of a model that are under way.
+// sharedSummarizer divides the concurrent model calls for summaries among organizations.
 type sharedSummarizer struct {
 	summary.Summarizer
 	calls  *db.Shares
 	counts *metrics.Metrics
 }
 
-// Complete implements summary.Summarizer. It waits until the organization may have one call more.
+// Complete implements summary.Summarizer. It waits until the organization may make another call.
 func (s *sharedSummarizer) Complete(ctx context.Context, r summary.Request) (summary.Reply, error) {
 	org := db.OrgOf(ctx)
 	if err := s.calls.Take(ctx, org, 1); err != nil {
@@ -55,14 +55,15 @@ func (s *sharedSummarizer) Complete(ctx context.Context, r summary.Request) (sum
 	}
 	defer s.calls.Give(org, 1)
 	ctx, span := startSpan(ctx, "model summary")
-	began := time.Now()
+	start := time.Now()
 	reply, err := s.Summarizer.Complete(ctx, r)
 	endSpan(span, err)
-	s.counts.ModelCall("summary", err, reply.PromptTokens, reply.OutputTokens, time.Since(began))
+	s.counts.ModelCall("summary", err, reply.PromptTokens, reply.OutputTokens, time.Since(start))
 	return reply, err
 }
 
-// models checks the settings and returns a function from a model's handle to the model; nil without a base URL.
+// models checks the settings, and returns a function that maps a handle to its model. It returns nil without a base
+// URL.
 func (c language) models(counts *metrics.Metrics) (func(context.Context, string) *summary.Model, error) {
 	if c.BaseURL == "" {
 		if c.Model != "" || c.Key != "" || c.Window != 0 {
@@ -88,7 +89,7 @@ func (c language) models(counts *metrics.Metrics) (func(context.Context, string)
 	}, nil
 }
 
-// anthropic holds the settings of Anthropic's API, which answers agents with anthropic/ handles.
+// anthropic holds the settings of Anthropic's API, which serves agents with anthropic/ handles.
 type anthropic struct {
 	AnthropicKey secret `name:"anthropic-api-key" env:"LOCI_ANTHROPIC_API_KEY" help:"Key of Anthropic's API for agents."`
 	AnthropicURL string `name:"anthropic-base-url" env:"LOCI_ANTHROPIC_BASE_URL" help:"Its address, if another."`

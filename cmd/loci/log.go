@@ -12,7 +12,7 @@ import (
 	"github.com/lmittmann/tint"
 )
 
-// logHandler returns a handler that writes in colour to a terminal, and plain text elsewhere.
+// logHandler returns a handler that writes in colour to a terminal, and in plain text elsewhere.
 func logHandler(w io.Writer, level slog.Level) slog.Handler {
 	if isTerminal(w) {
 		return tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly})
@@ -20,8 +20,8 @@ func logHandler(w io.Writer, level slog.Level) slog.Handler {
 	return slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})
 }
 
-// quiet drops the messages below error of the library of background jobs unless debug messages are logged, and says its
-// errors in an operator's words.
+// quiet handles messages of River, the library of background jobs. It lowers all messages below error to debug, and
+// rewrites errors in an operator's words.
 type quiet struct{ slog.Handler }
 
 // Enabled implements slog.Handler.
@@ -29,7 +29,7 @@ func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
 	return q.Handler.Enabled(ctx, quieter(level))
 }
 
-// riverMessage is the key of what River itself says.
+// riverMessage is the key of River's original message.
 const riverMessage = "river"
 
 // Handle implements slog.Handler.
@@ -47,29 +47,29 @@ func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 	return q.Handler.Handle(ctx, line)
 }
 
-// sparing writes an error of the library of background jobs at most once a minute, because the library repeats one many
-// times a second. What it leaves out is at level debug.
+// sparing logs each of River's errors at most once a minute, because River repeats an error many times a second. The
+// repetitions are logged at level debug.
 type sparing struct {
 	slog.Handler
 	*repeated
 }
 
-// repeated is when which errors were written.
+// repeated remembers when each error was last logged.
 type repeated struct {
 	mu   sync.Mutex
-	last map[string]time.Time // by what they say
+	last map[string]time.Time // by message
 }
 
 func newSparing(h slog.Handler) sparing { return sparing{h, &repeated{last: map[string]time.Time{}}} }
 
 // Handle implements slog.Handler.
 func (s sparing) Handle(ctx context.Context, r slog.Record) error {
-	ofLibrary := false
+	isRiver := false
 	r.Attrs(func(a slog.Attr) bool {
-		ofLibrary = ofLibrary || a.Key == riverMessage
-		return !ofLibrary
+		isRiver = isRiver || a.Key == riverMessage
+		return !isRiver
 	})
-	if ofLibrary && r.Level >= slog.LevelError && s.isSaid(r) {
+	if isRiver && r.Level >= slog.LevelError && s.isSaid(r) {
 		if !s.Enabled(ctx, slog.LevelDebug) {
 			return nil
 		}
@@ -78,7 +78,7 @@ func (s sparing) Handle(ctx context.Context, r slog.Record) error {
 	return s.Handler.Handle(ctx, r)
 }
 
-// isSaid reports whether the same was said within the last minute, and else notes that it is said.
+// isSaid reports whether the same message was logged within the last minute. If not, it notes that it is logged now.
 func (s sparing) isSaid(r slog.Record) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,8 +99,7 @@ func (s sparing) WithGroup(name string) slog.Handler {
 	return sparing{s.Handler.WithGroup(name), s.repeated}
 }
 
-// plainJobError returns what an error of River, the library of background jobs, means for the server. River begins a
-// message with the name of one of its types.
+// plainJobError explains an error of River for an operator. River begins a message with the name of one of its types.
 func plainJobError(message string) string {
 	part, _, _ := strings.Cut(message, ":")
 	switch {
@@ -131,7 +130,7 @@ func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{q.Handle
 // WithGroup implements slog.Handler.
 func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name)} }
 
-// logger returns a logger that writes to s.err from a level on, in a format: text or json.
+// logger returns a logger that writes to s.err. format is text or json.
 func logger(s streams, level, format string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {

@@ -47,16 +47,16 @@ func main() {
 	os.Exit(code)
 }
 
-// unsetEmpty unsets the empty settings: containers pass on unset ones as empty.
+// unsetEmpty unsets empty settings, because containers pass unset variables on as empty ones.
 func unsetEmpty(environment []string) {
 	for _, variable := range environment {
 		if name, value, _ := strings.Cut(variable, "="); value == "" && strings.HasPrefix(name, "LOCI_") {
-			_ = os.Unsetenv(name) // fails for invalid names, which no variable has
+			_ = os.Unsetenv(name) // fails only for invalid names, which no variable has
 		}
 	}
 }
 
-// cli is the command line. Each setting is a flag of the same name as its variable.
+// cli is the command line. Each setting is a flag, with a name like its variable.
 type cli struct {
 	Serve   serveCmd   `cmd:"" help:"Serve the REST API."`
 	Keys    keysCmd    `cmd:"" help:"Create, list and revoke API keys."`
@@ -89,12 +89,12 @@ type cli struct {
 
 	Completion kongcompletion.Completion `cmd:"" help:"Print how bash, zsh or fish complete this program's commands."`
 
-	ReadDocument readDocumentCmd `cmd:"" hidden:""`               // the server runs it
-	RunJQ        runJQCmd        `cmd:"" name:"run-jq" hidden:""` // the server runs it
+	ReadDocument readDocumentCmd `cmd:"" hidden:""`               // for the server's own use
+	RunJQ        runJQCmd        `cmd:"" name:"run-jq" hidden:""` // for the server's own use
 }
 
-// run runs the program and returns its exit code: 2 for a wrong command line or setting, 1 for another failure, and
-// that of a signal for what it interrupted.
+// run runs the program, and returns its exit code: 2 for a wrong command line or setting, 1 for other failures, and the
+// code of the signal for an interrupted command.
 func run(ctx context.Context, args []string, out, errs io.Writer) (code int) {
 	var c cli
 	exited := -1
@@ -114,7 +114,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (code int) {
 			code = exited
 		}
 	}()
-	kongcompletion.Register(parser) // answers a shell that asks, and ends
+	kongcompletion.Register(parser) // answers a shell's request for completions, and ends
 	if len(args) > 0 && args[0] == "help" {
 		args = append(args[1:len(args):len(args)], "--help")
 	}
@@ -123,7 +123,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (code int) {
 		err = errors.Join(refuseEmpty(command), refuseContradiction(command))
 	}
 	if err != nil {
-		fmt.Fprintln(forTerminal(errs), "loci:", plainChoices(err)) // it may repeat an argument
+		fmt.Fprintln(forTerminal(errs), "loci:", plainChoices(err)) // the error may repeat an argument
 		return 2
 	}
 	name := commandName(command.Command())
@@ -134,10 +134,11 @@ func run(ctx context.Context, args []string, out, errs io.Writer) (code int) {
 	return ended(ctx, errs, name, command.Run(s))
 }
 
-// joinNegative joins flags with values that begin with a minus and a digit, which kong takes for flags, up to "--".
+// joinNegative joins flags with values that begin with a minus and a digit, because kong takes such values for flags.
+// It stops at "--".
 func joinNegative(args []string) (joined []string) {
 	for i, arg := range args {
-		if arg == "--" { // what follows are no flags
+		if arg == "--" { // no flags follow
 			return append(joined, args[i:]...)
 		}
 		last := len(joined) - 1
@@ -155,5 +156,5 @@ var (
 	negative = regexp.MustCompile(`^-[0-9.]`)
 )
 
-// exit is the panic that leaves kong where kong would end the process, for example after --help.
+// exit is the panic with which run leaves kong where kong would end the process, for example after --help.
 type exit struct{}

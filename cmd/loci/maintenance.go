@@ -19,17 +19,17 @@ import (
 
 const (
 	maintainEvery = time.Minute
-	indexEvery    = 15 * time.Second       // between two looks for text or vectors that lack an index
-	analyzeEvery  = 2 * time.Second        // between two looks for tables that grew
-	wordsEvery    = 2 * time.Second        // between two looks for rows that the indexes of words lack
-	pruneEvery    = 10 * time.Minute       // between two looks for index entries of deleted files
-	orgsEvery     = 5 * time.Second        // between two looks for deleted organizations
-	sweepPause    = 100 * time.Millisecond // between two batches of rows that are too old
-	eraseEvery    = 2 * time.Second        // between two looks for erasures
-	usageEvery    = 5 * time.Second        // between two stores of the counts of requests, and foldings of usage
+	indexEvery    = 15 * time.Second       // between two checks for text or vectors without an index
+	analyzeEvery  = 2 * time.Second        // between two checks for tables that grew
+	wordsEvery    = 2 * time.Second        // between two checks for rows that the word indexes lack
+	pruneEvery    = 10 * time.Minute       // between two checks for index entries of deleted files
+	orgsEvery     = 5 * time.Second        // between two checks for deleted organizations
+	sweepPause    = 100 * time.Millisecond // between two batches of expired rows
+	eraseEvery    = 2 * time.Second        // between two checks for erasures
+	usageEvery    = 5 * time.Second        // between two writes of request counts and usage
 )
 
-// adviseOwner logs once what a server leaves undone that knows no role that owns the schema.
+// adviseOwner logs once what this server cannot do because it knows no role that owns the schema.
 func (p *process) adviseOwner() {
 	if p.owner == nil && p.embedder.endpoint != nil {
 		p.log.Warn("vectors are not indexed by this server, because its database role does not own the schema; search is " +
@@ -37,7 +37,7 @@ func (p *process) adviseOwner() {
 	}
 }
 
-// analyzeTables analyzes tables that grew, until ctx ends: soon after a load, searches are planned for the new rows.
+// analyzeTables analyzes tables that grew, until ctx ends. So searches are planned well soon after a load.
 func (p *process) analyzeTables(ctx context.Context) {
 	for db.Pause(ctx, analyzeEvery) {
 		if _, err := db.AnalyzeGrown(ctx, p.pool); err != nil && ctx.Err() == nil {
@@ -46,8 +46,8 @@ func (p *process) analyzeTables(ctx context.Context) {
 	}
 }
 
-// maintain runs the periodic maintenance of the database until ctx ends: it rebuilds the indexes of jobs every day
-// where River may not, and deletes rows that are kept for a limited time.
+// maintain runs the periodic maintenance of the database until ctx ends: it rebuilds the indexes of jobs daily where
+// River may not, and deletes expired rows.
 func (p *process) maintain(ctx context.Context, s stores) {
 	p.adviseOwner()
 	for reindexed := time.Now().UTC().YearDay(); db.Pause(ctx, maintainEvery); {
@@ -69,8 +69,8 @@ func (p *process) maintain(ctx context.Context, s stores) {
 	}
 }
 
-// indexVectors builds the indexes of large spaces of vectors until ctx ends, each once at most a hundredth of its
-// vectors came since the look before: while many more come, an index would slow them down.
+// indexVectors builds the indexes of large vector spaces until ctx ends. It builds an index only if at most one percent
+// of its vectors were added since the last check, because an index would slow down a load.
 func (p *process) indexVectors(ctx context.Context, s stores) {
 	if p.owner == nil {
 		return
@@ -78,29 +78,30 @@ func (p *process) indexVectors(ctx context.Context, s stores) {
 	for counts := map[string]int{}; db.Pause(ctx, indexEvery); {
 		for owners, memory := range s.vectorStores() {
 			p.indexVectorsOf(ctx, owners, memory, func(rows int) bool {
-				before := counts[owners]
+				previous := counts[owners]
 				counts[owners] = rows
-				return rows-before <= rows/100
+				return rows-previous <= rows/100
 			})
 		}
 	}
 }
 
-// indexVectorsOf builds the index of a memory's vectors if it is missing, pays, and may be built.
-func (p *process) indexVectorsOf(ctx context.Context, owners string, memory vectorStore, may func(rows int) bool) {
-	began, log := time.Now(), p.log.With("of", owners)
-	built, err := memory.Index(ctx, p.owner, may, func(done, total int) {
+// indexVectorsOf builds the index of a memory's vectors if it is missing, worthwhile, and allowed for its number of
+// rows.
+func (p *process) indexVectorsOf(ctx context.Context, owners string, memory vectorStore, allowed func(rows int) bool) {
+	start, log := time.Now(), p.log.With("of", owners)
+	built, err := memory.Index(ctx, p.owner, allowed, func(done, total int) {
 		log.Info("the vectors are being indexed; search is exact meanwhile", "done", done, "total", total)
 	})
 	switch {
 	case err != nil && ctx.Err() == nil:
 		log.Warn("the vectors are not indexed yet; search is exact, and slower", "error", err)
 	case built:
-		log.Info("the vectors are indexed", "seconds", int(time.Since(began).Seconds()))
+		log.Info("the vectors are indexed", "seconds", int(time.Since(start).Seconds()))
 	}
 }
 
-// clearVectors deletes a memory's vectors of unused spaces.
+// clearVectors deletes a memory's vectors in unused spaces.
 func (p *process) clearVectors(ctx context.Context, owners string, memory vectorStore) {
 	rows, err := memory.ClearSpaces(ctx, cmp.Or(p.owner, p.pool))
 	switch {
@@ -111,36 +112,36 @@ func (p *process) clearVectors(ctx context.Context, owners string, memory vector
 	}
 }
 
-// indexWords keeps the indexes of words up to date until ctx ends. What an index lacks, a search reads from the rows: a
-// failure is tried again later.
+// indexWords keeps the word indexes up to date until ctx ends. It retries failures later, because searches read rows
+// that an index lacks directly.
 func (p *process) indexWords(ctx context.Context, s stores) {
 	for pruned := time.Now(); db.Pause(ctx, wordsEvery); {
 		prune := time.Since(pruned) > pruneEvery
 		if prune {
 			pruned = time.Now()
 		}
-		made := p.indexWordsOf(ctx, "files", s.files, prune) + p.indexWordsOf(ctx, "messages", s.messages, prune) +
+		segments := p.indexWordsOf(ctx, "files", s.files, prune) + p.indexWordsOf(ctx, "messages", s.messages, prune) +
 			p.indexWordsOf(ctx, "passages", s.passages, prune)
-		if made > 0 {
-			p.log.Debug("indexed words", "segments", made)
+		if segments > 0 {
+			p.log.Debug("indexed words", "segments", segments)
 		}
 	}
 }
 
-// indexWordsOf brings the index of words of a memory up to date, and returns how many segments it made.
-func (p *process) indexWordsOf(ctx context.Context, memory string, store wordStore, prune bool) (made int) {
-	made, err := store.IndexWords(ctx)
+// indexWordsOf updates the word index of a memory, and returns how many segments it created.
+func (p *process) indexWordsOf(ctx context.Context, memory string, store wordStore, prune bool) (segments int) {
+	segments, err := store.IndexWords(ctx)
 	if err == nil && prune {
 		_, err = store.PruneWords(ctx)
 	}
 	if err != nil && ctx.Err() == nil {
 		p.log.Warn("an index of words is not up to date; searches are slower", "of", memory, "error", err)
 	}
-	return made
+	return segments
 }
 
-// reweighWords weighs the words anew that an older version of Loci weighed, until none is left or ctx ends. Searches
-// find the rows by most of their words meanwhile: a failure is tried again later.
+// reweighWords recomputes word weights from older versions of Loci, until none are left or ctx ends. It retries
+// failures later, because searches still find these rows by most of their words.
 func (p *process) reweighWords(ctx context.Context, s stores) {
 	for _, memory := range []struct {
 		what  string
@@ -158,8 +159,8 @@ func (p *process) reweighWords(ctx context.Context, s stores) {
 	}
 }
 
-// indexText keeps the index of grep_files up to date until ctx ends. Where the index lacks text, grep_files reads it
-// all: a failure is tried again later.
+// indexText keeps the index of grep_files up to date until ctx ends. It retries failures later, because grep_files
+// reads all text that the index lacks.
 func (p *process) indexText(ctx context.Context, store *files.Store) {
 	for pruned := time.Now(); db.Pause(ctx, indexEvery); {
 		blocks, err := store.IndexText(ctx)
@@ -176,7 +177,7 @@ func (p *process) indexText(ctx context.Context, store *files.Store) {
 	}
 }
 
-// sweep deletes what organizations keep for a time only.
+// sweep deletes what has expired by an organization's retention settings.
 func (p *process) sweep(ctx context.Context) {
 	store := retention.Store{DB: p.pool, Pause: sweepPause}
 	deleted, err := store.Sweep(ctx)
@@ -190,7 +191,7 @@ func (p *process) sweep(ctx context.Context) {
 	}
 }
 
-// erase works on erasures until ctx ends.
+// erase runs erasures until ctx ends.
 func (p *process) erase(ctx context.Context, store *erase.Store) {
 	for db.Pause(ctx, eraseEvery) {
 		if _, err := store.Run(ctx); err != nil && ctx.Err() == nil {
@@ -213,17 +214,17 @@ func (p *process) clearOrganizations(ctx context.Context) {
 	}
 }
 
-// clearer deletes rows left by deleted owners, in batches; rows is 0 when none are left.
+// clearer deletes rows of deleted owners in batches. rows is 0 when none are left.
 type clearer interface {
 	Clear(ctx context.Context) (rows int, err error)
 }
 
 // clear calls Clear until no rows are left.
-func (p *process) clear(ctx context.Context, what string, memory clearer) {
+func (p *process) clear(ctx context.Context, subject string, memory clearer) {
 	for ctx.Err() == nil {
 		rows, err := memory.Clear(ctx)
 		if err != nil && ctx.Err() == nil {
-			p.log.Warn("rows of deleted owners are not deleted", "of", what, "error", err)
+			p.log.Warn("rows of deleted owners are not deleted", "of", subject, "error", err)
 		}
 		if err != nil || rows == 0 {
 			return
@@ -231,15 +232,14 @@ func (p *process) clear(ctx context.Context, what string, memory clearer) {
 	}
 }
 
-// requests counts the requests of organizations.
+// requests returns a counter of requests by organization.
 func (p *process) requests() *quota.Requests {
 	return &quota.Requests{DB: p.pool, Every: usageEvery, Failed: func(err error) {
-		p.log.Debug("requests are not counted", "error", err) // as of a database that is read-only
+		p.log.Debug("requests are not counted", "error", err) // for example, the database is read-only
 	}}
 }
 
-// countUsage stores the counts of requests, and keeps the usage of organizations in few rows, until ctx ends and once
-// more then.
+// countUsage writes request counts, and merges usage into few rows, until ctx ends and once more afterwards.
 func (p *process) countUsage(ctx context.Context, requests *quota.Requests) {
 	quotas := quota.Store{DB: p.pool}
 	for db.Pause(ctx, usageEvery) {
@@ -253,11 +253,11 @@ func (p *process) countUsage(ctx context.Context, requests *quota.Requests) {
 
 const (
 	freeEvery = 10 * time.Second
-	freeBytes = 16 << 20 // less is not returned
+	freeBytes = 16 << 20 // smaller amounts are not returned
 )
 
-// freeMemory returns unused memory to the system while no job is in flight, until ctx ends. The runtime alone would
-// keep it for minutes.
+// freeMemory returns unused memory to the system while no job runs, until ctx ends. The Go runtime alone would keep the
+// memory for minutes.
 func (p *process) freeMemory(ctx context.Context) {
 	unused := []metrics.Sample{{Name: "/memory/classes/heap/free:bytes"}}
 	for db.Pause(ctx, freeEvery) {

@@ -17,8 +17,8 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// mcpCmd serves an agent's memory over the Model Context Protocol on standard input and output: that of a running
-// server or, with --home, of a server of its own.
+// mcpCmd serves an agent's memory over MCP on standard input and output: the memory of a running server or, with
+// --home, of a server that it starts.
 type mcpCmd struct {
 	remote
 	Agent string `type:"agent" env:"LOCI_AGENT" help:"Name or ID of the agent; not needed with a key for one, or --home."`
@@ -26,26 +26,25 @@ type mcpCmd struct {
 	Home  string `help:"Serve the private Postgres in this directory; no server may be running on it."`
 }
 
-// Run implements the command.
 func (c mcpCmd) Run(ctx context.Context, s streams) error {
 	if c.Home == "" {
 		return c.forward(ctx, s)
 	}
 	return c.withServer(ctx, s, func(ctx context.Context, addr string) error {
-		own := c
-		own.Addr = addr
-		if own.Agent == "" {
-			agent, err := own.ownAgent(ctx)
+		local := c
+		local.Addr = addr
+		if local.Agent == "" {
+			agent, err := local.ownAgent(ctx)
 			if err != nil {
 				return err
 			}
-			own.Agent = agent
+			local.Agent = agent
 		}
-		return own.forward(ctx, s)
+		return local.forward(ctx, s)
 	})
 }
 
-// forward serves the client with what the server answers.
+// forward serves the client with the answers of the server.
 func (c mcpCmd) forward(ctx context.Context, s streams) error {
 	if err := c.check(); err != nil {
 		return err
@@ -65,12 +64,12 @@ func (c mcpCmd) forward(ctx context.Context, s streams) error {
 	client := mcp.NewLines(s.in, s.out, rest.Fault)
 	err := r.Forward(ctx, &sdk.IOTransport{Reader: client, Writer: client})
 	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
-		err = nil // the client has gone, or a signal came
+		err = nil // the client is gone, or a signal came
 	}
 	return err
 }
 
-// withKey sends a key with each request. A refusal is an error with the server's sentence.
+// withKey sends a key with each request. It turns refusals into errors with the server's sentence.
 type withKey struct{ key string }
 
 // RoundTrip implements http.RoundTripper.
@@ -95,7 +94,7 @@ func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, refusal(res.StatusCode, text)
 }
 
-// ownAgent returns the only agent of the server, which it makes if there is none.
+// ownAgent returns the server's only agent. It creates one if there is none.
 func (c mcpCmd) ownAgent(ctx context.Context) (string, error) {
 	var list []struct{ ID string }
 	if err := c.get(ctx, "/v1/agents?limit=2", &list); err != nil {
@@ -105,36 +104,36 @@ func (c mcpCmd) ownAgent(ctx context.Context) (string, error) {
 	case 1:
 		return list[0].ID, nil
 	case 0:
-		var made struct{ ID string }
+		var created struct{ ID string }
 		err := c.call(ctx, "/v1/agents", strings.NewReader(`{"name":"memory","tool_set":"all",
-			"memory_blocks":[{"label":"human","value":""},{"label":"persona","value":""}]}`), "application/json", &made)
-		return made.ID, err
+			"memory_blocks":[{"label":"human","value":""},{"label":"persona","value":""}]}`), "application/json", &created)
+		return created.ID, err
 	}
 	return "", errors.New("there are several agents: name one with --agent")
 }
 
-// withServer runs a server on the private Postgres of c.Home while do works with it. Its log goes to the standard
+// withServer runs a server on the private Postgres in c.Home while use works with it. The server logs to standard
 // error.
-func (c mcpCmd) withServer(ctx context.Context, s streams, do func(ctx context.Context, addr string) error) error {
+func (c mcpCmd) withServer(ctx context.Context, s streams, use func(ctx context.Context, addr string) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	said, says := io.Pipe()
-	ended := make(chan error, 1)
+	output, writer := io.Pipe()
+	exited := make(chan error, 1)
 	go func() {
 		code := run(ctx, []string{"serve", "--home", c.Home, "--addr", "127.0.0.1:0", "--log-level", "warn",
-			"--database-url", "", "--database-owner-url", "", "--metrics-addr", "", "--api-key", ""}, says, s.err)
-		_ = says.Close() // it is always nil
+			"--database-url", "", "--database-owner-url", "", "--metrics-addr", "", "--api-key", ""}, writer, s.err)
+		_ = writer.Close() // the error is always nil
 		if code != 0 {
-			ended <- fmt.Errorf("the server of %s ended with the status %d; what it said is above", c.Home, code)
+			exited <- fmt.Errorf("the server of %s ended with the status %d; what it said is above", c.Home, code)
 		}
-		close(ended)
+		close(exited)
 	}()
-	line, err := bufio.NewReader(said).ReadString('\n')
+	line, err := bufio.NewReader(output).ReadString('\n')
 	if err != nil {
-		return errors.Join(<-ended, ctx.Err())
+		return errors.Join(<-exited, ctx.Err())
 	}
 	_, addr, _ := strings.Cut(strings.TrimSpace(line), " serves ")
-	err = do(ctx, addr)
+	err = use(ctx, addr)
 	stop()
-	return errors.Join(err, <-ended)
+	return errors.Join(err, <-exited)
 }

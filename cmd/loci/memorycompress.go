@@ -29,7 +29,6 @@ type proposedFile struct {
 	Diff     string  `json:"diff,omitempty"`
 }
 
-// Run implements the command.
 func (c memoryCompressCmd) Run(ctx context.Context, s streams) error {
 	tree, err := c.tree(ctx)
 	if err != nil {
@@ -70,34 +69,34 @@ func (c memoryCompressCmd) Run(ctx context.Context, s streams) error {
 	if !c.Yes && !confirmed(s, "Apply this change?") {
 		return errors.New("nothing was changed")
 	}
-	var written struct{ Paths, Notes []string }
-	if err := c.send(ctx, http.MethodPut, tree+"/files", map[string]any{"files": p.Files}, &written); err != nil {
+	var result struct{ Paths, Notes []string }
+	if err := c.send(ctx, http.MethodPut, tree+"/files", map[string]any{"files": p.Files}, &result); err != nil {
 		return err
 	}
-	for _, note := range written.Notes {
+	for _, note := range result.Notes {
 		fmt.Fprintln(s.err, note)
 	}
-	fmt.Fprintf(s.err, "Wrote %d files.\n", len(written.Paths))
+	fmt.Fprintf(s.err, "Wrote %d files.\n", len(result.Paths))
 	if c.JSON {
 		return printJSON(s, p)
 	}
 	return nil
 }
 
-// tree returns the path of the tree.
+// tree returns the API path of the tree.
 func (c memoryCompressCmd) tree(ctx context.Context) (string, error) {
 	id, err := c.agentOrTreeID(ctx, c.Of)
 	if err != nil {
 		return "", err
 	}
 	if agentForm.MatchString(id) {
-		var of struct {
+		var attached struct {
 			ID string `json:"id"`
 		}
-		if err := c.get(ctx, "/v1/agents/"+url.PathEscape(id)+"/memory-tree", &of); err != nil {
+		if err := c.get(ctx, "/v1/agents/"+url.PathEscape(id)+"/memory-tree", &attached); err != nil {
 			return "", err
 		}
-		id = of.ID
+		id = attached.ID
 	}
 	return "/v1/memory-trees/" + url.PathEscape(id), nil
 }

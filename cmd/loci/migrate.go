@@ -14,26 +14,25 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// migrateCmd migrates, and prints plans for what an operator does with the schema.
+// migrateCmd migrates the database, and prints plans for changes of the schema by an operator.
 type migrateCmd struct {
 	Up   migrateUpCmd   `cmd:"" default:"withargs" help:"Bring the database to the schema (so does migrate alone)."`
 	Plan migratePlanCmd `cmd:"" help:"Print the statements that spread the tables over several machines."`
 }
 
-// migrateUpCmd does for a database what only the owner of its schema may do: it migrates, gives the role that serves
-// its rights, and builds the indexes of vectors. It may be killed and run again.
+// migrateUpCmd does what only the owner of the schema may do: it migrates, grants rights to the role that serves, and
+// builds the vector indexes. It may be killed and run again.
 type migrateUpCmd struct {
 	database
 	asked
 }
 
-// Run implements the command.
 func (c migrateUpCmd) Run(ctx context.Context, s streams) (err error) {
 	log, err := logger(s, "warn", "text")
 	if err != nil {
 		return err
 	}
-	if c.DatabaseURL == "" { // no role that serves is named
+	if c.DatabaseURL == "" { // no serving role is named
 		c.DatabaseURL, c.OwnerURL = c.OwnerURL, ""
 	}
 	pg, err := c.runningOrOpen(ctx, log)
@@ -69,14 +68,13 @@ func (c migrateUpCmd) Run(ctx context.Context, s streams) (err error) {
 	return err
 }
 
-// migratePlanCmd prints SQL and changes nothing.
+// migratePlanCmd prints SQL, and changes nothing.
 type migratePlanCmd struct {
 	database
 	asked
 	Citus bool `required:"" help:"Spread the tables over a Citus cluster by their organization."`
 }
 
-// Run implements the command.
 func (c migratePlanCmd) Run(ctx context.Context, s streams) (err error) {
 	log, err := logger(s, "warn", "text")
 	if err != nil {
@@ -107,14 +105,14 @@ func (c migratePlanCmd) Run(ctx context.Context, s streams) (err error) {
 
 // printMigrated prints what a migration did.
 func printMigrated(s streams, done db.Migrated) {
-	before := fmt.Sprintf("it was %d", done.From.Version)
+	origin := fmt.Sprintf("it was %d", done.From.Version)
 	switch done.From {
 	case db.Schema{}:
-		before = "the database had none"
+		origin = "the database had none"
 	case done.To:
-		before = "as before"
+		origin = "as before"
 	}
-	fmt.Fprintf(s.out, "The schema has version %d, %s.\n", done.To.Version, before)
+	fmt.Fprintf(s.out, "The schema has version %d, %s.\n", done.To.Version, origin)
 	if done.Created {
 		fmt.Fprintf(s.out, "The role %s was created.\n", done.Role)
 	}
@@ -125,8 +123,8 @@ func printMigrated(s streams, done db.Migrated) {
 	}
 }
 
-// indexVectors builds the missing indexes of vectors, and returns their number. A server that runs may build them
-// at the same time.
+// indexVectors builds the missing vector indexes, and returns their number. A running server may build them at the same
+// time.
 func indexVectors(ctx context.Context, owner *pgxpool.Pool) (total int, err error) {
 	store, err := files.New(owner, files.Options{})
 	if err != nil {

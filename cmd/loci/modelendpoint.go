@@ -11,17 +11,18 @@ import (
 	"github.com/loci-memory/loci/server/metrics"
 )
 
-// How long the endpoint has for an answer: at the start, which an endpoint that hangs does not hold up, and later.
+// How long an endpoint may take to answer a probe: at the start, where a hanging endpoint must not delay the server,
+// and later.
 const (
 	startProbe = 2 * time.Second
 	laterProbe = 10 * time.Second
 )
 
-// modelEndpoint is a configured model, at its endpoint or built in.
+// modelEndpoint is a configured model, at an endpoint or inside the program.
 type modelEndpoint struct {
-	provider  string // in its space
+	provider  string // the provider in the model's space
 	model     string
-	wanted    int // the dimension that is configured; 0 is the model's own
+	wanted    int // the configured dimension; 0 means the model's own
 	client    prober
 	endpoint  *endpoint.Endpoint // nil if none is configured
 	dimension int                // 0 until the endpoint has answered, unless it is configured
@@ -42,14 +43,14 @@ type countedEmbedder struct {
 // Embed implements embed.Embedder.
 func (c countedEmbedder) Embed(ctx context.Context, items []embed.Item) ([]embed.Vector, error) {
 	ctx, span := startSpan(ctx, "embed "+c.use)
-	began := time.Now()
+	start := time.Now()
 	vectors, err := c.Embedder.Embed(ctx, items)
 	endSpan(span, err)
 	failed := err
-	if _, some := errors.AsType[*endpoint.RefusedError](err); some {
+	if _, partly := errors.AsType[*endpoint.RefusedError](err); partly {
 		failed = nil // the endpoint answered
 	}
-	c.counts.EmbeddingCall(c.use, failed, len(items), time.Since(began))
+	c.counts.EmbeddingCall(c.use, failed, len(items), time.Since(start))
 	return vectors, err
 }
 
@@ -63,16 +64,16 @@ func (e *modelEndpoint) probe(ctx context.Context, timeout time.Duration) error 
 	return err
 }
 
-// named reports whether a space is of the endpoint's model.
+// named reports whether a space belongs to the endpoint's model.
 func (e *modelEndpoint) named(space endpoint.Space) bool {
 	return space.Provider == e.provider && space.Model == e.model && (e.wanted == 0 || e.wanted == space.Dimension)
 }
 
-// space returns the endpoint's space. An endpoint that does not answer has the dimension that it had.
+// space returns the endpoint's space. If the endpoint does not answer, space uses the dimension that is known for it.
 func (e *modelEndpoint) space(ctx context.Context, d db.DB) (endpoint.Space, error) {
 	if e.dimension == 0 {
-		if known, err := endpoint.KnownSpace(ctx, d, e.provider, e.model); err == nil {
-			e.dimension = known.Dimension
+		if stored, err := endpoint.KnownSpace(ctx, d, e.provider, e.model); err == nil {
+			e.dimension = stored.Dimension
 		} else if err := e.probe(ctx, laterProbe); err != nil {
 			return endpoint.Space{}, err
 		}
@@ -80,9 +81,9 @@ func (e *modelEndpoint) space(ctx context.Context, d db.DB) (endpoint.Space, err
 	return endpoint.UseSpace(ctx, d, e.provider, e.model, e.dimension)
 }
 
-// probed returns the space of an endpoint that answers now.
+// probed returns the space of an endpoint, after checking that it answers now.
 func (e *modelEndpoint) probed(ctx context.Context, d db.DB) (endpoint.Space, error) {
-	probe := *e // requests ask at the same time
+	probe := *e // a copy, because requests use e at the same time
 	if err := probe.probe(ctx, laterProbe); err != nil {
 		return endpoint.Space{}, err
 	}

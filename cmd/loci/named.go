@@ -15,7 +15,7 @@ import (
 
 const uuidForm = `[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`
 
-// A text that has the form of an ID is an ID, and any other text is a name.
+// A text in the form of an ID is an ID; any other text is a name.
 var (
 	agentForm = regexp.MustCompile(`^agent-` + uuidForm + `$`)
 	treeForm  = regexp.MustCompile(`^tree-` + uuidForm + `$`)
@@ -29,10 +29,11 @@ type named struct {
 	Name string `json:"name"`
 }
 
-// maxNamesakes is how many IDs the error of a name that several things have lists.
+// maxNamesakes is how many IDs an error about an ambiguous name lists.
 const maxNamesakes = 10
 
-// agentID returns the ID of the agent that a text names. A name that no agent or several have is an error.
+// agentID returns the ID of an agent that is given by name or ID. It is an error if no agent or several agents have the
+// name.
 func (r remote) agentID(ctx context.Context, nameOrID string) (string, error) {
 	if agentForm.MatchString(nameOrID) {
 		return nameOrID, nil
@@ -44,7 +45,7 @@ func (r remote) agentID(ctx context.Context, nameOrID string) (string, error) {
 	return onlyAgent(nameOrID, ids)
 }
 
-// agentOrTreeID returns the ID of the agent or the memory tree that a text names.
+// agentOrTreeID returns the ID of an agent or a memory tree that is given by name or ID.
 func (r remote) agentOrTreeID(ctx context.Context, nameOrID string) (string, error) {
 	if agentForm.MatchString(nameOrID) || treeForm.MatchString(nameOrID) {
 		return nameOrID, nil
@@ -66,23 +67,23 @@ func (r remote) agentOrTreeID(ctx context.Context, nameOrID string) (string, err
 		"'loci agents list' shows the agents, and GET /v1/memory-trees the trees"}, nameOrID, ids)
 }
 
-// isName reports whether a text names an agent by its name.
+// isName reports whether a text is an agent's name and not its ID.
 func isName(text string) bool { return !agentForm.MatchString(text) }
 
-// agentsNamed returns the IDs of the agents with a name, as agentsOfName does.
+// agentsNamed returns the IDs of the agents with a name; see agentsOfName.
 func (r remote) agentsNamed(ctx context.Context, name string) ([]string, error) {
 	return agentsOfName(name, func(hidden bool) (list []named, err error) {
 		query := url.Values{"name": {name}, "show_hidden_agents": {fmt.Sprint(hidden)}, "order": {"asc"},
 			"limit": {fmt.Sprint(maxNamesakes + 1)}}
 		err = r.get(ctx, "/v1/agents/?"+query.Encode(), &list)
-		if no, ok := errors.AsType[*refusedRequest](err); ok && no.status == http.StatusForbidden {
+		if refused, ok := errors.AsType[*refusedRequest](err); ok && refused.status == http.StatusForbidden {
 			err = fmt.Errorf("find the agent %q by its name: %w. Give its ID", name, err)
 		}
 		return list, err
 	})
 }
 
-// agentIDIn returns the ID of the agent of an organization that a text names, as remote.agentID does.
+// agentIDIn returns the ID of an agent of an organization, like remote.agentID, but from the database.
 func agentIDIn(ctx context.Context, d db.DB, org db.Org, nameOrID string) (string, error) {
 	if agentForm.MatchString(nameOrID) {
 		return nameOrID, nil
@@ -101,8 +102,8 @@ func agentIDIn(ctx context.Context, d db.DB, org db.Org, nameOrID string) (strin
 	return onlyAgent(nameOrID, ids)
 }
 
-// agentsOfName returns the IDs of the agents with a name, the oldest first, at most maxNamesakes and one more. Hidden
-// agents count only where no other agent has the name. list returns agents, those with the name among them.
+// agentsOfName returns the IDs of agents with a name, the oldest first, at most maxNamesakes+1. Hidden agents count
+// only if no other agent has the name. list returns agents; it may include some with other names.
 func agentsOfName(name string, list func(hidden bool) ([]named, error)) (ids []string, err error) {
 	for _, hidden := range []bool{false, true} {
 		agents, err := list(hidden)
@@ -125,11 +126,10 @@ func onlyAgent(name string, ids []string) (string, error) {
 	return onlyOne(kind{"agent", "agents", "'loci agents list' shows them"}, name, ids)
 }
 
-// kind is what a name is of.
+// kind describes the kind of thing that a name belongs to, for errors.
 type kind struct{ one, several, listed string }
 
-// onlyOne returns the only one of the IDs of the things that have a name. That there is none, or more than one, is an
-// error.
+// onlyOne returns the only ID in ids. It returns an error if there is none, or more than one.
 func onlyOne(k kind, name string, ids []string) (string, error) {
 	switch n := len(ids); {
 	case n == 0:

@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/server/metrics"
 )
 
-// called counts a call of a tool.
+// called counts a tool call.
 func (p *process) called(c tool.Called) {
 	outcome := metrics.OK
 	switch {
@@ -28,22 +28,23 @@ func (p *process) called(c tool.Called) {
 
 // compacted logs and counts a compaction.
 func (p *process) compacted(ctx context.Context, c store.Compaction) {
-	how, by := "clipped", ""
+	method, policyName := "clipped", ""
 	if c.How != nil {
-		how = string(*c.How)
+		method = string(*c.How)
 	}
 	if c.Policy != nil {
-		by = *c.Policy
+		policyName = *c.Policy
 	}
 	p.log.InfoContext(ctx, "a conversation is compacted", "agent", c.AgentID, "compaction", c.ID, "trigger", c.Trigger,
-		"policy", by, "how", how, "tokens_before", c.TokensBefore, "tokens_after", c.TokensAfter, "window", c.Window,
+		"policy", policyName, "how", method, "tokens_before", c.TokensBefore, "tokens_after", c.TokensAfter, "window",
+		c.Window,
 		"model_calls", c.ModelCalls, "milliseconds", c.Milliseconds)
-	p.counts.Compaction(metrics.Compaction{Trigger: c.Trigger, Policy: presetOr(by, "other"), How: how,
+	p.counts.Compaction(metrics.Compaction{Trigger: c.Trigger, Policy: presetOr(policyName, "other"), How: method,
 		Before: c.TokensBefore, After: c.TokensAfter, Took: time.Duration(c.Milliseconds) * time.Millisecond})
 }
 
-// presetOr returns a policy's name if it is a preset's, or empty, and else another word: users name their own as they
-// like.
+// presetOr returns a policy's name if it is empty or a preset's, and otherwise another word. Users choose names freely,
+// so other names must not become metric labels.
 func presetOr(name, other string) string {
 	known := func(p policy.PresetInfo) bool { return p.Name == name }
 	if name == "" || slices.ContainsFunc(policy.Presets(), known) {
@@ -52,13 +53,13 @@ func presetOr(name, other string) string {
 	return other
 }
 
-// fileFailed logs a file that cannot be read.
+// fileFailed logs and counts a file that cannot be read.
 func (p *process) fileFailed(ctx context.Context, fileID, reason string) {
 	p.log.InfoContext(ctx, "a file cannot be read", "file", fileID, "reason", reason)
 	p.counts.FileFailed()
 }
 
-// listenMetrics listens at LOCI_METRICS_ADDR; nil if it is not set.
+// listenMetrics listens on LOCI_METRICS_ADDR; nil if that is not set.
 func (c *serving) listenMetrics(ctx context.Context) (net.Listener, error) {
 	if c.MetricsAddr == "" {
 		return nil, nil
@@ -70,7 +71,7 @@ func (c *serving) listenMetrics(ctx context.Context) (net.Listener, error) {
 	return listener, nil
 }
 
-// listenForMetrics answers at LOCI_METRICS_ADDR until ctx ends.
+// listenForMetrics serves metrics on LOCI_METRICS_ADDR until ctx ends.
 func (p *process) listenForMetrics(ctx context.Context, api *server.Server) error {
 	if p.metrics == nil {
 		return nil

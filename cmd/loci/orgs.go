@@ -32,7 +32,6 @@ type orgsCreateCmd struct {
 	Name string `arg:"" help:"From 1 to 200 characters."`
 }
 
-// Run implements the command.
 func (c orgsCreateCmd) Run(ctx context.Context, s streams) error {
 	if err := apikey.CheckOrgName(c.Name); err != nil {
 		return settingError{err}
@@ -55,7 +54,6 @@ type orgsListCmd struct {
 	asked
 }
 
-// Run implements the command.
 func (c orgsListCmd) Run(ctx context.Context, s streams) error {
 	return c.with(ctx, s, false, func(a administration) error {
 		list, err := a.Orgs(ctx)
@@ -83,7 +81,6 @@ type orgsRenameCmd struct {
 	Name         string `arg:"" help:"Its new name."`
 }
 
-// Run implements the command.
 func (c orgsRenameCmd) Run(ctx context.Context, s streams) error {
 	if err := apikey.CheckOrgName(c.Name); err != nil {
 		return settingError{err}
@@ -105,7 +102,6 @@ type orgsDeleteCmd struct {
 	Wait         bool   `help:"Delete its data now, showing the progress, instead of in the background of a server."`
 }
 
-// Run implements the command.
 func (c orgsDeleteCmd) Run(ctx context.Context, s streams) error {
 	if c.Wait && c.Addr != "" {
 		return settingError{errors.New("--wait deletes the data in the database itself, and --addr (LOCI_URL) names a " +
@@ -140,11 +136,11 @@ func (c orgsDeleteCmd) Run(ctx context.Context, s streams) error {
 	})
 }
 
-// confirm asks for the organization's name on a terminal. It returns an error if the answer is another one, and without
-// a terminal if --yes is not given.
+// confirm asks for the organization's name on a terminal. It returns an error if the answer differs. Without a terminal
+// it returns an error unless --yes was given.
 func (c orgsDeleteCmd) confirm(ctx context.Context, s streams, a administration) error {
 	o, err := a.Organization(ctx, c.Organization)
-	if c.Yes || errors.Is(err, db.ErrNotFound) { // the deletion says what is not found
+	if c.Yes || errors.Is(err, db.ErrNotFound) { // the deletion reports what is not found
 		return nil
 	}
 	if err != nil {
@@ -163,7 +159,8 @@ func (c orgsDeleteCmd) confirm(ctx context.Context, s streams, a administration)
 	return nil
 }
 
-// deletedBefore returns the organization if it is deleted already and its data is not, and else the given error.
+// deletedBefore returns the organization if it was deleted earlier and its data still exists, and otherwise the given
+// error.
 func (c orgsDeleteCmd) deletedBefore(ctx context.Context, a administration, notFound error) (apikey.Organization,
 	error) {
 	list, err := a.Orgs(ctx)
@@ -178,18 +175,18 @@ func (c orgsDeleteCmd) deletedBefore(ctx context.Context, a administration, notF
 	return apikey.Organization{}, notFound
 }
 
-// clearOrganizations deletes the data of deleted organizations, those of earlier commands included, until none is left,
-// and returns the number of rows.
+// clearOrganizations deletes the data of all deleted organizations, including those that earlier commands deleted. It
+// returns the number of rows.
 func clearOrganizations(ctx context.Context, s streams, keys *apikey.Store) (rows int, err error) {
-	told := time.Now()
+	reported := time.Now()
 	for {
-		left, err := keys.Clear(ctx, func(o apikey.Organization, table string, n int) {
-			if rows += n; time.Since(told) > time.Second {
-				told = time.Now()
+		remaining, err := keys.Clear(ctx, func(o apikey.Organization, table string, n int) {
+			if rows += n; time.Since(reported) > time.Second {
+				reported = time.Now()
 				fmt.Fprintf(s.err, "%s: %d rows are deleted, the last of %s\n", o.Name, rows, table)
 			}
 		})
-		if err != nil || left == 0 {
+		if err != nil || remaining == 0 {
 			return rows, err
 		}
 		fmt.Fprintln(s.err, "Waiting for jobs of the organization that still run.")

@@ -15,42 +15,42 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// outage notices that the database does not do its part, and logs one line when that begins and one when it ends.
+// outage notices that the database fails in one way, and logs a line when that begins and a line when it ends.
 type outage struct {
 	outageKind
-	ping  func(context.Context) error // returns the error of an outage that lasts
-	every time.Duration               // between two looks for its end
+	ping  func(context.Context) error // returns an error while the outage lasts
+	every time.Duration               // how often to check for the end
 
 	mu     sync.Mutex
-	since  time.Time     // zero while there is none
-	ended  time.Time     // when the last one ended
+	since  time.Time     // zero while there is no outage
+	ended  time.Time     // when the last outage ended
 	looked time.Time     // when the database was last asked
-	asked  chan struct{} // closed when the question that is under way has its answer; nil without one
+	asked  chan struct{} // closed when the running check has its answer; nil if none runs
 	wake   chan struct{}
 }
 
-// outageKind is what an outage is of.
+// outageKind describes a kind of outage.
 type outageKind struct {
-	signs      *regexp.Regexp   // of what libraries and Postgres say during one
-	upkeep     bool             // whether it keeps the server from all upkeep, which says that it fails in many ways
-	is         func(error) bool // whether an error of ping means one that begins; nil: each does
-	begun, end string           // the lines
-	lasts      string           // the line of each minute between them
+	signs      *regexp.Regexp   // matches errors of libraries and Postgres during such an outage
+	upkeep     bool             // the outage also stops River's upkeep, which then fails in many ways
+	is         func(error) bool // whether an error of ping means that the outage begins; nil means every error does
+	begun, end string           // lines logged at the begin and at the end
+	lasts      string           // line logged every minute in between
 }
 
 const (
 	pingTimeout = time.Second
 	pingEvery   = time.Second
 	remindEvery = time.Minute
-	looksEvery  = 10 // times in pingEvery the database is asked at most whether an outage begins
-	outageEchos = 15 // times pingEvery in which errors of an outage may come after it: presenceEvery is the longest pause
+	looksEvery  = 10 // how often per pingEvery the database is asked at most whether an outage begins
+	outageEchos = 15 // times pingEvery in which an outage's errors may come after it (presenceEvery is the longest pause)
 )
 
 func newOutage(kind outageKind, ping func(context.Context) error) *outage {
 	return &outage{outageKind: kind, ping: ping, every: pingEvery, wake: make(chan struct{}, 1)}
 }
 
-// noAnswer is the outage of a database that is away, stops or starts.
+// noAnswer is the outage of a database that is away, stopping or starting.
 func noAnswer() outageKind {
 	return outageKind{
 		signs: regexp.MustCompile("failed to connect to `|SQLSTATE (57P0|08)|" +
@@ -64,7 +64,8 @@ func noAnswer() outageKind {
 	}
 }
 
-// noFiles is the outage of a database whose files were replaced while it runs, so that it can begin no session.
+// noFiles is the outage of a database with files that were replaced while it runs. Such a database can begin no
+// session.
 func noFiles() outageKind {
 	return outageKind{
 		signs:  regexp.MustCompile("SQLSTATE 58P01"),
@@ -76,7 +77,7 @@ func noFiles() outageKind {
 	}
 }
 
-// noStoring is the outage of a database that can store nothing: its disk is full or broken, or it is read-only.
+// noStoring is the outage of a database that cannot store anything: its disk is full or broken, or it is read-only.
 func noStoring() outageKind {
 	return outageKind{
 		signs: regexp.MustCompile("SQLSTATE (53000|53100|58030|25006)|(?i)no space left on device|" +
@@ -90,7 +91,7 @@ func noStoring() outageKind {
 	}
 }
 
-// noCommits is the outage of a database that does not confirm what it stores.
+// noCommits is the outage of a database that does not confirm commits.
 func noCommits() outageKind {
 	return outageKind{
 		signs: regexp.MustCompile("did not confirm a change|its standby does not answer|context deadline exceeded|" +
@@ -118,7 +119,7 @@ func noSchema() outageKind {
 	}
 }
 
-// noLocks is the outage of a database of which another session locks a table, so that no message can be stored.
+// noLocks is the outage of a database in which another session locks a table, so that no message can be stored.
 func noLocks() outageKind {
 	return outageKind{
 		signs:  regexp.MustCompile("SQLSTATE 55P03|context deadline exceeded|timed out"),
@@ -131,7 +132,7 @@ func noLocks() outageKind {
 	}
 }
 
-// outages returns those that are looked for in a database whose schema has the given parts, the worst first.
+// outages returns the outages to watch for, the worst first. parts are the parts of the schema at the start.
 func (o opened) outages(pool *pgxpool.Pool, parts db.Parts) *[]*outage {
 	probe := o.probe(pool, parts)
 	return &[]*outage{newOutage(noAnswer(), o.ping(pool)), newOutage(noFiles(), probe),
@@ -139,9 +140,9 @@ func (o opened) outages(pool *pgxpool.Pool, parts db.Parts) *[]*outage {
 		newOutage(noSchema(), probe), newOutage(noCommits(), probe), newOutage(noLocks(), probe)}
 }
 
-// explains reports whether an error with a text is explained by the outage; upkeep says that it is of the library that
-// works on jobs. It asks the database itself, but seldom, and logs to log when an outage begins. All errors of one
-// moment wait for one answer.
+// explains reports whether the outage explains an error with this text. upkeep says that the error comes from River.
+// explains asks the database itself, though rarely, and logs to log when an outage begins. Errors that come at the same
+// time wait for the same answer.
 func (o *outage) explains(ctx context.Context, log slog.Handler, text string, upkeep bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -163,17 +164,17 @@ func (o *outage) explains(ctx context.Context, log slog.Handler, text string, up
 	return !o.since.IsZero() || time.Since(o.ended) < outageEchos*o.every
 }
 
-// ask asks the database whether an outage has begun. It gives mu back meanwhile.
+// ask asks the database whether an outage has begun. It releases mu while it waits.
 func (o *outage) ask(ctx context.Context, log slog.Handler) {
-	began, answer := time.Now(), make(chan struct{})
-	o.looked, o.asked = began, answer
+	start, answer := time.Now(), make(chan struct{})
+	o.looked, o.asked = start, answer
 	o.mu.Unlock()
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
 	err := o.ping(asking)
 	cancel()
 	begins := err != nil && (o.is == nil || o.is(err))
 	if begins {
-		line := slog.NewRecord(began, slog.LevelError, o.begun, 0)
+		line := slog.NewRecord(start, slog.LevelError, o.begun, 0)
 		line.AddAttrs(slog.Any("error", err))
 		_ = log.Handle(ctx, line)
 	}
@@ -181,13 +182,13 @@ func (o *outage) ask(ctx context.Context, log slog.Handler) {
 	o.asked = nil
 	close(answer)
 	if begins {
-		o.since = began
+		o.since = start
 		o.wake <- struct{}{}
 	}
 }
 
-// watch asks the database during outages, and logs when one ends, until ctx ends. While one of some worse outages
-// lasts, it does not remind of its own.
+// watch checks the database during outages, and logs when one ends, until ctx ends. It gives no reminders while one of
+// the worse outages lasts.
 func (o *outage) watch(ctx context.Context, log *slog.Logger, worse ...*outage) {
 	for {
 		select {
@@ -195,11 +196,11 @@ func (o *outage) watch(ctx context.Context, log *slog.Logger, worse ...*outage) 
 			return
 		case <-o.wake:
 		}
-		began, reminded := time.Now(), time.Now()
+		start, reminded := time.Now(), time.Now()
 		for db.Pause(ctx, o.every) {
 			if time.Since(reminded) >= remindEvery && !slices.ContainsFunc(worse, (*outage).isOn) {
 				reminded = time.Now()
-				log.Warn(o.lasts, "seconds", int(time.Since(began).Seconds()))
+				log.Warn(o.lasts, "seconds", int(time.Since(start).Seconds()))
 			}
 			asking, cancel := context.WithTimeout(ctx, pingTimeout)
 			err := o.ping(asking)
@@ -212,14 +213,14 @@ func (o *outage) watch(ctx context.Context, log *slog.Logger, worse ...*outage) 
 	}
 }
 
-// isOn reports whether there is an outage.
+// isOn reports whether the outage is under way.
 func (o *outage) isOn() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return !o.since.IsZero()
 }
 
-// over ends the outage, and returns how long it was.
+// over ends the outage, and returns how long it lasted.
 func (o *outage) over() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -229,7 +230,7 @@ func (o *outage) over() time.Duration {
 	return lasted
 }
 
-// outages are those that a log knows of: none until the database is open.
+// outages are the outages that a log handler knows; none until the database is open.
 type outages struct{ atomic.Pointer[[]*outage] }
 
 // newOutages returns outages that are known from the beginning.
@@ -247,7 +248,7 @@ func (o *outages) list() []*outage {
 	return nil
 }
 
-// duringOutages writes errors that an outage explains at level debug.
+// duringOutages logs errors at level debug if an outage explains them.
 type duringOutages struct {
 	slog.Handler
 	outages *outages

@@ -13,18 +13,17 @@ import (
 	"unicode"
 )
 
-// streams are where a command writes.
+// streams are the streams that a command reads and writes.
 type streams struct {
 	out, err io.Writer
 	in       io.Reader
 }
 
-// asked says how a command prints what it was asked for.
+// asked holds the flag that selects the form of a command's output.
 type asked struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// printJSON prints a value as JSON.
 func printJSON(s streams, value any) error {
 	e := json.NewEncoder(s.out)
 	e.SetIndent("", "  ")
@@ -32,22 +31,22 @@ func printJSON(s streams, value any) error {
 	return e.Encode(value)
 }
 
-// printTable prints rows below their titles. Characters that would move a terminal's cursor are replaced: the texts may
-// be anyone's.
+// printTable prints rows below their titles. It replaces characters that could move a terminal's cursor, because the
+// texts may come from anyone.
 func printTable(s streams, titles string, rows [][]string) error {
 	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, strings.Join(strings.Split(titles, " | "), "\t"))
 	for _, row := range rows {
-		shown := make([]string, len(row))
+		cells := make([]string, len(row))
 		for i, cell := range row {
-			shown[i] = dash(printable(cell))
+			cells[i] = dash(printable(cell))
 		}
-		fmt.Fprintln(w, strings.Join(shown, "\t"))
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
 	return w.Flush()
 }
 
-// printable returns a text in which what cannot be printed in one line is replaced.
+// printable returns a text with all characters replaced that cannot be printed on one line.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -57,7 +56,7 @@ func printable(text string) string {
 	}, text)
 }
 
-// printFields prints an object of numbers as JSON, or as a table with a row for each field, "none" for null.
+// printFields prints an object of numbers as JSON, or as a table with one row for each field; null is "none".
 func printFields(s streams, a asked, titles string, object any) error {
 	if a.JSON {
 		return printJSON(s, object)
@@ -72,16 +71,16 @@ func printFields(s streams, a asked, titles string, object any) error {
 	}
 	var rows [][]string
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		shown := "none"
+		value := "none"
 		if n := fields[name]; n != nil {
-			shown = n.String()
+			value = n.String()
 		}
-		rows = append(rows, []string{name, shown})
+		rows = append(rows, []string{name, value})
 	}
 	return printTable(s, titles, rows)
 }
 
-// shownTime shows a time of a list to the second, in UTC; a dash for nil.
+// shownTime formats a time to the second, in UTC; a dash for nil.
 func shownTime(t *time.Time) string {
 	if t == nil {
 		return dash("")
@@ -91,7 +90,7 @@ func shownTime(t *time.Time) string {
 
 func dash(text string) string { return cmp.Or(text, "-") }
 
-// textOf returns a text that may be absent.
+// textOf returns a text; "" if it is absent.
 func textOf(text *string) string {
 	if text == nil {
 		return ""

@@ -29,25 +29,25 @@ type process struct {
 	out      streams
 	pg       opened
 	pool     *pgxpool.Pool
-	owner    *pgxpool.Pool // of the role that owns the schema; nil if the server knows none
-	parts    db.Parts      // of the schema, as they were at the start
+	owner    *pgxpool.Pool // for the role that owns the schema; nil if the server knows no such role
+	parts    db.Parts      // parts of the schema at the start
 	keys     *apikey.Store
-	outages  *outages     // of the database
-	metrics  net.Listener // of LOCI_METRICS_ADDR; nil if it is not set
+	outages  *outages     // outages of the database
+	metrics  net.Listener // on LOCI_METRICS_ADDR; nil if that is not set
 	settings []server.Setting
-	unknown  []string // variables that are called like settings and are none
+	unknown  []string // variables that look like settings but are none
 	jq       *jq.Runner
-	id       string // of this server among the servers of the database
+	id       string // id of this server among the servers of the database
 
 	inFlight queue.InFlight
 }
 
-// warn returns a function that logs errors under a message.
+// warn returns a function that logs errors with a message.
 func (p *process) warn(message string) func(error) {
 	return func(err error) { p.log.Warn(message, "error", err) }
 }
 
-// probe stores a row in a new session of the database, and returns how long that took.
+// probe stores a row over a new connection, and returns how long that took.
 func (p *process) probe(ctx context.Context) (time.Duration, error) {
 	if err := p.pg.away(); err != nil {
 		return 0, err

@@ -9,7 +9,8 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
-// progressLine shows what a command does: on a terminal in one line that changes, elsewhere in a line now and then.
+// progressLine shows the progress of a command: on a terminal in one line that changes, elsewhere in a new line now and
+// then.
 type progressLine struct {
 	to       io.Writer
 	terminal bool
@@ -17,7 +18,7 @@ type progressLine struct {
 	shown    time.Time
 }
 
-// newProgressLine returns a progress that is shown on errs.
+// newProgressLine returns a progressLine that writes to errs.
 func newProgressLine(errs io.Writer) *progressLine {
 	errs = rawTerminal(errs)
 	p := &progressLine{to: errs, every: 10 * time.Second, shown: time.Now()}
@@ -27,7 +28,7 @@ func newProgressLine(errs io.Writer) *progressLine {
 	return p
 }
 
-// show shows a state, unless the last was shown a moment ago.
+// show shows a state, unless it showed one a moment ago.
 func (p *progressLine) show(state string) {
 	if time.Since(p.shown) < p.every {
 		return
@@ -40,7 +41,7 @@ func (p *progressLine) show(state string) {
 	}
 }
 
-// end removes the line of a terminal.
+// end removes the line from a terminal.
 func (p *progressLine) end() {
 	if p.terminal {
 		fmt.Fprint(p.to, "\r\x1b[K")

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/tenant/quota"
 )
 
-// orgsQuotaCmd shows or changes what an organization may have at most.
+// orgsQuotaCmd shows or changes the quotas of an organization.
 type orgsQuotaCmd struct {
 	admin
 	asked
@@ -19,7 +19,6 @@ type orgsQuotaCmd struct {
 	Requests    *string `name:"requests-per-month" placeholder:"N" help:"Requests of a month in UTC; 'none' is no limit."`
 }
 
-// Run implements the command.
 func (c orgsQuotaCmd) Run(ctx context.Context, s streams) error {
 	change := map[string]*int64{}
 	for _, f := range []struct {
@@ -36,21 +35,21 @@ func (c orgsQuotaCmd) Run(ctx context.Context, s streams) error {
 		}
 		change[f.field] = n
 	}
-	var asked quota.Limits
-	changeLimits(&asked, change)
-	if err := asked.Check(); err != nil {
+	var requested quota.Limits
+	changeLimits(&requested, change)
+	if err := requested.Check(); err != nil {
 		return settingError{err}
 	}
 	return c.with(ctx, s, false, func(a administration) error {
-		now, err := a.UpdateQuotas(ctx, c.Name, change)
+		limits, err := a.UpdateQuotas(ctx, c.Name, change)
 		if err != nil {
 			return err
 		}
-		return printFields(s, c.asked, "QUOTA | LIMIT", now)
+		return printFields(s, c.asked, "QUOTA | LIMIT", limits)
 	})
 }
 
-// quotaNumber reads a quota; nil for none.
+// quotaNumber parses a quota; nil for "none".
 func quotaNumber(text string) (limit *int64, ok bool) {
 	if text == "none" {
 		return nil, true
@@ -59,14 +58,13 @@ func quotaNumber(text string) (limit *int64, ok bool) {
 	return &n, err == nil && n >= 0
 }
 
-// orgsUsageCmd reports what organizations have.
+// orgsUsageCmd reports the usage of organizations.
 type orgsUsageCmd struct {
 	admin
 	asked
 	Name string `arg:"" optional:"" help:"Name or ID of the organization (default: all)."`
 }
 
-// Run implements the command.
 func (c orgsUsageCmd) Run(ctx context.Context, s streams) error {
 	return c.with(ctx, s, false, func(a administration) error {
 		all, err := a.Usage(ctx, c.Name)
@@ -87,7 +85,7 @@ func (c orgsUsageCmd) Run(ctx context.Context, s streams) error {
 	})
 }
 
-// ofQuota shows what is used, and of how much.
+// ofQuota formats a usage, with its quota if there is one.
 func ofQuota(used int64, limit *int64) string {
 	if limit == nil {
 		return fmt.Sprint(used)

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// reembedCmd makes the vectors of another model beside those in use, and switches to them.
+// reembedCmd makes vectors with another model while the current ones are in use, and switches to them.
 type reembedCmd struct {
 	Status reembedStatusCmd `cmd:"" default:"withargs" help:"Say how far the vectors of the new model are."`
 	Start  reembedStartCmd  `cmd:"" help:"Make the vectors of the model that the server's LOCI_EMBEDDING_NEXT* name."`
@@ -20,7 +20,7 @@ type reembedCmd struct {
 
 const (
 	reembedPath   = "/v1/admin/reembedding"
-	lookAtReembed = time.Second // between two looks at the progress
+	lookAtReembed = time.Second // between two reads of the progress
 )
 
 type reembedStatusCmd struct {
@@ -29,7 +29,6 @@ type reembedStatusCmd struct {
 	Wait bool `help:"Wait until it is done, showing the progress."`
 }
 
-// Run implements the command.
 func (c reembedStatusCmd) Run(ctx context.Context, s streams) error {
 	var p endpoint.ReembedProgress
 	if err := c.get(ctx, reembedPath, &p); err != nil {
@@ -47,7 +46,6 @@ type reembedStartCmd struct {
 	Detach bool `help:"Return at once; a server makes the vectors in any case."`
 }
 
-// Run implements the command.
 func (c reembedStartCmd) Run(ctx context.Context, s streams) error {
 	var p endpoint.ReembedProgress
 	if err := c.send(ctx, http.MethodPost, reembedPath, nil, &p); err != nil {
@@ -64,7 +62,6 @@ type reembedCancelCmd struct {
 	asked
 }
 
-// Run implements the command.
 func (c reembedCancelCmd) Run(ctx context.Context, s streams) error {
 	var p endpoint.ReembedProgress
 	if err := c.send(ctx, http.MethodDelete, reembedPath, nil, &p); err != nil {
@@ -73,7 +70,7 @@ func (c reembedCancelCmd) Run(ctx context.Context, s streams) error {
 	return printReembedding(s, p, c.JSON)
 }
 
-// follow shows the progress until it ends. A server that restarts meanwhile is asked again.
+// follow shows the progress until it ends. If the server restarts meanwhile, follow asks again.
 func (r remote) follow(ctx context.Context, s streams, asJSON bool) error {
 	line := newProgressLine(s.err)
 	defer line.end()
@@ -106,7 +103,7 @@ func printReembedding(s streams, p endpoint.ReembedProgress, asJSON bool) error 
 	return err
 }
 
-// reembeddingText says how far the vectors are in a sentence.
+// reembeddingText describes the progress in a sentence.
 func reembeddingText(p endpoint.ReembedProgress) string {
 	switch p.State {
 	case endpoint.NotReembedding:
@@ -121,12 +118,12 @@ func reembeddingText(p endpoint.ReembedProgress) string {
 	if p.State == endpoint.Cancelled {
 		state = "cancelled"
 	}
-	of := ""
+	total := ""
 	if p.Total != nil {
-		of = fmt.Sprintf(" of %d (%d %%)", *p.Total, 100*p.Done/max(*p.Total, 1))
+		total = fmt.Sprintf(" of %d (%d %%)", *p.Total, 100*p.Done/max(*p.Total, 1))
 	}
 	text := fmt.Sprintf("%s to %s, with %d numbers: %s, %d%s texts. Searches rank by %s, with %d numbers.", p.From, p.To,
-		p.ToDim, state, p.Done, of, p.From, p.FromDim)
+		p.ToDim, state, p.Done, total, p.From, p.FromDim)
 	if p.Error != nil {
 		text += " It waits: " + *p.Error
 	}

@@ -12,14 +12,14 @@ import (
 	"github.com/loci-memory/loci/embed/rank"
 )
 
-// reranking holds the settings of the model that judges the best hits of a search.
+// reranking holds the settings of the model that reranks the best hits of a search.
 type reranking struct {
 	RerankDir     string        `name:"rerank-model-dir" env:"LOCI_RERANK_MODEL_DIR" help:"Directory of a reranker."`
 	RerankTimeout time.Duration `env:"LOCI_RERANK_TIMEOUT" default:"1s" help:"After it hits stay in their first order."`
 }
 
-// reranker opens the reranker; nil if none is named. A processor that is too slow for it has none, and says so in the
-// log.
+// reranker opens the reranker; nil if none is configured. On a processor that is too slow it returns nil too, and logs
+// that.
 func (r reranking) reranker(log *slog.Logger) (*rank.Reranker, error) {
 	switch {
 	case r.RerankTimeout <= 0:
@@ -40,7 +40,7 @@ func (r reranking) reranker(log *slog.Logger) (*rank.Reranker, error) {
 
 const noRerankKernel = "this processor lacks the instructions that it needs (AVX2 with FMA, or arm64)"
 
-// examine lets the reranker judge as many texts as of a search.
+// examine measures how fast the reranker judges as many texts as in a search.
 func (r reranking) examine(ctx context.Context) []db.Finding {
 	const of = "reranker"
 	opened, err := r.reranker(slog.New(slog.DiscardHandler))
@@ -57,13 +57,13 @@ func (r reranking) examine(ctx context.Context) []db.Finding {
 	for i := range texts {
 		texts[i] = text
 	}
-	began := time.Now()
+	start := time.Now()
 	if _, err := opened.Scores(ctx, "Where is the market held?", texts); err != nil {
 		return []db.Finding{broken(of, err, "")}
 	}
-	took := time.Since(began).Round(time.Millisecond)
-	said := fmt.Sprintf("the model %s judges %d texts in %s", opened.Name, len(texts), took)
-	if took > r.RerankTimeout {
+	duration := time.Since(start).Round(time.Millisecond)
+	said := fmt.Sprintf("the model %s judges %d texts in %s", opened.Name, len(texts), duration)
+	if duration > r.RerankTimeout {
 		return []db.Finding{db.MakeFinding(of, db.Advice, fmt.Sprintf("%s, and LOCI_RERANK_TIMEOUT is %s: hits stay in "+
 			"their first order", said, r.RerankTimeout), "name a smaller model, or allow more time")}
 	}

@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	maxRestarts  = 6               // of Postgres in a row
-	restartPause = time.Second     // before the second try, doubled before each further one
-	stableAfter  = time.Minute     // a Postgres that ran this long may again be restarted maxRestarts times
-	lookEvery    = time.Minute     // between two looks whether its files were replaced
-	roomPause    = 5 * time.Second // between two tries while the disk is full
+	maxRestarts  = 6               // attempts in a row
+	restartPause = time.Second     // before the second attempt; doubled before each further one
+	stableAfter  = time.Minute     // after running this long, Postgres may be restarted maxRestarts times again
+	lookEvery    = time.Minute     // between two checks whether the files were replaced
+	roomPause    = 5 * time.Second // between two attempts while the disk is full
 )
 
-// keepPostgres restarts the private Postgres when it ended by itself, and when its files were replaced, as by an
-// upgrade of its package. It returns the error after maxRestarts tries in a row, and where there is nothing that it
-// could start. While the disk is full it goes on trying.
+// keepPostgres restarts the private Postgres if it ended by itself, or if its files were replaced, for example by an
+// upgrade of its package. It returns an error after maxRestarts attempts in a row, or if there is nothing to start.
+// While the disk is full it keeps trying.
 func (p *process) keepPostgres(ctx context.Context) error {
 	if p.pg.private == nil {
 		return nil
@@ -26,7 +26,7 @@ func (p *process) keepPostgres(ctx context.Context) error {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	for {
-		began := time.Now()
+		start := time.Now()
 		select {
 		case <-ctx.Done():
 			return nil
@@ -36,11 +36,11 @@ func (p *process) keepPostgres(ctx context.Context) error {
 		}
 		if p.pg.private.Changed(ctx) {
 			if err := p.replace(ctx); err != nil && p.pg.private.Err() == nil {
-				return err // it was not ended, for nothing could take its place
+				return err // it was not ended, because nothing could replace it
 			}
 		}
 		err := p.pg.private.Err()
-		if time.Since(began) > stableAfter {
+		if time.Since(start) > stableAfter {
 			tries = 0
 		}
 		for ; err != nil; tries++ {
@@ -61,8 +61,8 @@ func (p *process) keepPostgres(ctx context.Context) error {
 	}
 }
 
-// restartWithRoom tries to start Postgres until its disk has room, or until it ends for another reason, which is the
-// error. Meanwhile requests are told that there is no room.
+// restartWithRoom tries to start Postgres until its disk has room. If Postgres then ends for another reason, that is
+// the error. Meanwhile requests are answered that there is no room.
 func (p *process) restartWithRoom(ctx context.Context, full error) error {
 	p.log.Error("Postgres ended, because its disk is full; it is started when there is room", "error", full)
 	p.pg.full.Store(&full)
@@ -75,7 +75,7 @@ func (p *process) restartWithRoom(ctx context.Context, full error) error {
 	return nil
 }
 
-// restart starts Postgres again. It ignores the end of ctx: the server stops after it.
+// restart starts Postgres again. It finishes even if ctx ends, because the server stops Postgres afterwards.
 func (p *process) restart(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
 	defer cancel()
@@ -86,16 +86,17 @@ func (p *process) restart(ctx context.Context) error {
 	return nil
 }
 
-// replace starts the Postgres that took the place of the one that runs. It ignores the end of ctx, as restart does.
+// replace ends the running Postgres and starts the one that replaced its files. It finishes even if ctx ends, as
+// restart does.
 func (p *process) replace(ctx context.Context) error {
 	p.log.Warn("the files of Postgres were replaced, as by an upgrade of its package; it is started again",
 		"program", p.pg.private.Program())
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
 	defer cancel()
-	began := time.Now()
+	start := time.Now()
 	if err := p.pg.private.Replace(ctx); err != nil {
 		return err
 	}
-	p.log.Info("Postgres runs again", "program", p.pg.private.Program(), "seconds", time.Since(began).Seconds())
+	p.log.Info("Postgres runs again", "program", p.pg.private.Program(), "seconds", time.Since(start).Seconds())
 	return nil
 }

@@ -20,14 +20,13 @@ type orgsKeepCmd struct {
 	Replays     *int   `name:"replays-days" help:"Days of replays of the lab; 0 keeps them for good."`
 }
 
-// Run implements the command.
 func (c orgsKeepCmd) Run(ctx context.Context, s streams) error {
 	change := map[string]int{}
-	for field, given := range map[string]*int{"prompts_days": c.Prompts, "prompts_kept": c.PromptsKept,
+	for field, value := range map[string]*int{"prompts_days": c.Prompts, "prompts_kept": c.PromptsKept,
 		"long_results_days": c.LongResults, "vectors_days": c.Vectors, "run_events_hours": c.RunEvents,
 		"runs_days": c.Runs, "replays_days": c.Replays} {
-		if given != nil {
-			change[field] = *given
+		if value != nil {
+			change[field] = *value
 		}
 	}
 	ages := retention.Defaults()
@@ -36,10 +35,10 @@ func (c orgsKeepCmd) Run(ctx context.Context, s streams) error {
 		return settingError{err}
 	}
 	return c.with(ctx, s, false, func(a administration) error {
-		now, err := a.UpdateRetention(ctx, c.Name, change)
+		updated, err := a.UpdateRetention(ctx, c.Name, change)
 		if err != nil {
 			return err
 		}
-		return printFields(s, c.asked, "SETTING | KEPT", now)
+		return printFields(s, c.asked, "SETTING | KEPT", updated)
 	})
 }

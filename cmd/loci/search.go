@@ -29,7 +29,6 @@ type searchCmd struct {
 	JSON    bool     `name:"json" help:"Print the server's answer."`
 }
 
-// Run implements the command.
 func (c searchCmd) Run(ctx context.Context, s streams) error {
 	values := url.Values{"query": {c.Query}, "limit": {strconv.Itoa(c.Limit)}, "kinds": c.Kinds}
 	if c.Explain {
@@ -44,26 +43,26 @@ func (c searchCmd) Run(ctx context.Context, s streams) error {
 	if err := c.get(ctx, target, &answer); err != nil {
 		return err
 	}
-	var found server.MemorySearch
-	if err := decode(answer, &found); err != nil {
+	var result server.MemorySearch
+	if err := decode(answer, &result); err != nil {
 		return err
 	}
 	if c.JSON {
 		return printJSON(s, answer)
 	}
-	printFound(s.out, found)
-	return printExplanations(s.out, found.Explanations)
+	printFound(s.out, result)
+	return printExplanations(s.out, result.Explanations)
 }
 
 // printFound prints hits, the best first.
-func printFound(out io.Writer, found server.MemorySearch) {
-	if len(found.Hits) == 0 {
+func printFound(out io.Writer, result server.MemorySearch) {
+	if len(result.Hits) == 0 {
 		fmt.Fprintln(out, "Nothing was found.")
 	}
-	if found.SearchedFor != "" {
-		fmt.Fprintf(out, "Searched for '%s'.\n", printable(found.SearchedFor))
+	if result.SearchedFor != "" {
+		fmt.Fprintf(out, "Searched for '%s'.\n", printable(result.SearchedFor))
 	}
-	for i, h := range found.Hits {
+	for i, h := range result.Hits {
 		head := fmt.Sprintf("%d. %.2f %s %s", i+1, h.Score, h.Kind, foundAt(h.Place))
 		if h.Context {
 			head += " (context)"
@@ -76,29 +75,29 @@ func printFound(out io.Writer, found server.MemorySearch) {
 			fmt.Fprintln(out, "   "+explained(*h.Explanation))
 		}
 	}
-	if found.Note != "" {
-		fmt.Fprintln(out, found.Note)
+	if result.Note != "" {
+		fmt.Fprintln(out, result.Note)
 	}
 }
 
-// foundAt returns where a hit stands.
+// foundAt says where a hit stands.
 func foundAt(p memorysearch.FoundPlace) string {
-	at := p.ID
+	place := p.ID
 	for _, name := range []string{p.Path, p.Label, p.Field} {
 		if name != "" {
-			at = name
+			place = name
 		}
 	}
 	if p.FirstLine > 0 {
-		at += fmt.Sprintf(" lines %d-%d", p.FirstLine, p.LastLine)
+		place += fmt.Sprintf(" lines %d-%d", p.FirstLine, p.LastLine)
 	}
 	if p.Seq > 0 {
-		at += fmt.Sprintf(" seq %d", p.Seq)
+		place += fmt.Sprintf(" seq %d", p.Seq)
 	}
-	return at
+	return place
 }
 
-// explained returns how a hit was ranked, on one line.
+// explained says in one line how a hit was ranked.
 func explained(e rank.HitExplanation) string {
 	var line strings.Builder
 	fmt.Fprintf(&line, "words %.2f, meaning %.2f", e.Words, e.Meaning)

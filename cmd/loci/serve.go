@@ -38,7 +38,6 @@ import (
 	"github.com/loci-memory/loci/tenant/retention"
 )
 
-// Run implements the command.
 func (c *serveCmd) Run(ctx context.Context, command *kong.Context, s streams) (err error) {
 	log, err := logger(s, c.LogLevel, c.LogFormat)
 	if err != nil {
@@ -49,8 +48,8 @@ func (c *serveCmd) Run(ctx context.Context, command *kong.Context, s streams) (e
 		log.Warn(notASetting(name))
 	}
 	limitMemory()
-	ofPostgres, known := log, &outages{}
-	log = slog.New(duringOutages{newSparing(log.Handler()), known})
+	ofPostgres, outageList := log, &outages{}
+	log = slog.New(duringOutages{newSparing(log.Handler()), outageList})
 	configured, err := c.configure(ctx, log)
 	if err != nil {
 		return err
@@ -93,7 +92,7 @@ func (c *serveCmd) Run(ctx context.Context, command *kong.Context, s streams) (e
 	if err != nil {
 		return err
 	}
-	known.Store(pg.outages(pool, parts))
+	outageList.Store(pg.outages(pool, parts))
 	keys := &apikey.Store{DB: pool}
 	if err := c.register(ctx, keys, log, configured.loopback); err != nil {
 		return err
@@ -103,7 +102,7 @@ func (c *serveCmd) Run(ctx context.Context, command *kong.Context, s streams) (e
 	}
 	p := &process{serveCmd: c, configured: configured, log: log, out: s, pg: pg, pool: pool, parts: parts, owner: owner,
 		keys: keys, settings: settingsOf(command, os.LookupEnv), unknown: unknown, jq: queries, metrics: metricsListener,
-		outages: known, id: "loci-" + uuid.NewString()}
+		outages: outageList, id: "loci-" + uuid.NewString()}
 	return p.serve(ctx, listener)
 }
 
@@ -174,7 +173,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		MaxUploadBytes: p.MaxUploadBytes, MaxImportBytes: p.MaxImportBytes, MinBodyRate: p.bodyRate(),
 		Probe:          p.probe,
 		RequestTimeout: p.RequestTimeout, KeyLimits: p.limits(), MCPFixtures: fixtures()}
-	if p.loopback { // only this machine reaches the server
+	if p.loopback { // only this machine can reach the server
 		api.OpenOrg = p.keys.OpenOrg
 	}
 	p.counts.Database(p.pool)
@@ -184,7 +183,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	tasks = append(tasks,
 		task{"requests", func(ctx context.Context) error { return p.listen(ctx, listener, handler) }},
 		task{"requests for metrics", func(ctx context.Context) error {
-			return p.listenForMetrics(ctx, api) //nolint:contextcheck // the same
+			return p.listenForMetrics(ctx, api) //nolint:contextcheck // likewise
 		}})
 	for _, t := range tasks {
 		group.Go(func() error { return t.do(ctx) })
@@ -193,7 +192,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 	return group.Wait()
 }
 
-// examineItself examines what the server needs, with its own settings and its own database.
+// examineItself examines what the server needs, with its own settings and database.
 func (p *process) examineItself(ctx context.Context) (list []db.Finding) {
 	for _, name := range p.unknown {
 		list = append(list, db.MakeFinding("settings", db.Advice, "in the environment of the server "+notASetting(name),

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// register makes LOCI_API_KEY a key, and returns an error if other machines can reach the server and there is no key.
+// register makes LOCI_API_KEY a key. It returns an error if other machines can reach the server and there is no key.
 func (c *serving) register(ctx context.Context, keys *apikey.Store, log *slog.Logger, loopback bool) error {
 	if c.APIKey != "" {
 		revoked, err := keys.Register(ctx, string(c.APIKey))
@@ -37,31 +37,31 @@ func (c *serving) checkReachable(ctx context.Context, keys *apikey.Store, loopba
 	if loopback {
 		return nil
 	}
-	any, err := keys.Any(ctx)
-	if err == nil && !any {
+	hasKeys, err := keys.Any(ctx)
+	if err == nil && !hasKeys {
 		err = settingError{fmt.Errorf("LOCI_ADDR is '%s', which other machines can reach, and there is no API key: "+
 			"set LOCI_API_KEY, run 'loci keys create', or listen on 127.0.0.1", c.Addr)}
 	}
 	return err
 }
 
-// reopen answers this machine without a key again, or logs why not.
+// reopen lets this machine use the server without a key again, or logs why that is impossible.
 func reopen(ctx context.Context, keys *apikey.Store, log *slog.Logger) error {
 	if err := keys.Reopen(ctx); err != nil {
 		return err
 	}
-	any, err := keys.Any(ctx)
-	if err == nil && any {
+	hasKeys, err := keys.Any(ctx)
+	if err == nil && hasKeys {
 		log.Warn("LOCI_REOPEN opens nothing: there are API keys, and one that has expired counts until it is revoked. " +
 			"'loci keys list' shows them, 'loci keys revoke' revokes one")
 	}
 	return err
 }
 
-// warnIfClosed logs that nobody can use the server, if every key is revoked or has expired.
+// warnIfClosed logs that nobody can use the server if all keys are revoked or expired.
 func warnIfClosed(ctx context.Context, keys *apikey.Store, log *slog.Logger) error {
-	any, err := keys.AnyValid(ctx)
-	if err != nil || any {
+	hasValidKey, err := keys.AnyValid(ctx)
+	if err != nil || hasValidKey {
 		return err
 	}
 	if _, err = keys.OpenOrg(ctx); errors.Is(err, db.ErrNotFound) {

@@ -34,7 +34,7 @@ type serving struct {
 	keyLimits `prefix:"key-requests-"`
 }
 
-// bodyRate returns LOCI_MIN_BODY_RATE as rest.BodyPace has it.
+// bodyRate returns LOCI_MIN_BODY_RATE as the Rate of rest.BodyPace, where a negative number means none.
 func (c *serving) bodyRate() int64 {
 	if c.MinBodyRate == 0 {
 		return -1

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/agent"
 )
 
-// statsCmd prints what an agent's conversations hold and how their prompts grow.
+// statsCmd prints the contents of an agent's conversations, and how their prompts grow.
 type statsCmd struct {
 	remote
 	asked
@@ -17,7 +17,6 @@ type statsCmd struct {
 	Sessions int    `default:"15" help:"The newest conversations that are counted, from 1 to 100."`
 }
 
-// Run implements the command.
 func (c statsCmd) Run(ctx context.Context, s streams) error {
 	id, err := c.agentID(ctx, c.Agent)
 	if err != nil {
@@ -56,7 +55,7 @@ func (c statsCmd) Run(ctx context.Context, s streams) error {
 	return nil
 }
 
-// categories prints the categories of a session.
+// categories prints the categories of messages in a session.
 func categories(w *tabwriter.Writer, session string, all []agent.Category) {
 	for _, c := range all {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%.1f %%\n", session, c.Category, c.Messages, c.Chars, c.Tokens, 100*c.Share)

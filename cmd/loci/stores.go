@@ -24,7 +24,7 @@ import (
 	"github.com/loci-memory/loci/tenant/erase"
 )
 
-// stores are the memories and the agents of a server.
+// stores are the memories and agents of a server.
 type stores struct {
 	files    *files.Store
 	messages *recall.Store
@@ -43,7 +43,7 @@ type stores struct {
 	reembed     *endpoint.Reembed
 }
 
-// ownerQueue is an *endpoint.Queue.
+// ownerQueue is the interface of *endpoint.Queue.
 type ownerQueue interface {
 	vectorStore
 	Call(ctx context.Context, jobs *river.Client[pgx.Tx]) (int, error)
@@ -52,20 +52,20 @@ type ownerQueue interface {
 	Work(workers *river.Workers)
 }
 
-// ownerQueues returns the queues of vectors by the names of their owners.
+// ownerQueues returns the queues of vectors, by the plural name of their owners.
 func (s stores) ownerQueues() map[string]ownerQueue {
 	return map[string]ownerQueue{"conversations": s.messages.Queue(), "archives": s.passages.Queue(),
 		"memory trees": s.memoryFiles.Queue()}
 }
 
-// vectorStore is a memory with vectors.
+// vectorStore is a memory that has vectors.
 type vectorStore interface {
 	Index(ctx context.Context, pool *pgxpool.Pool, may func(rows int) bool,
 		progress func(done, total int)) (built bool, err error)
 	ClearSpaces(ctx context.Context, pool *pgxpool.Pool) (rows int, err error)
 }
 
-// vectorStores returns the memories with vectors by the names of their owners.
+// vectorStores returns the memories that have vectors, by the plural name of their owners.
 func (s stores) vectorStores() map[string]vectorStore {
 	all := map[string]vectorStore{"files": s.files}
 	for owners, queue := range s.ownerQueues() {
@@ -74,7 +74,7 @@ func (s stores) vectorStores() map[string]vectorStore {
 	return all
 }
 
-// wordStore is a memory with an index of words.
+// wordStore is a memory that has a word index.
 type wordStore interface {
 	IndexWords(ctx context.Context) (segments int, err error)
 	PruneWords(ctx context.Context) (segments int, err error)

@@ -8,9 +8,9 @@ import (
 	"github.com/loci-memory/loci/server"
 )
 
-// task is a part of a server that runs until the server ends. Its error ends the server.
+// task is a part of a server that runs as long as the server. If it fails, the server ends.
 type task struct {
-	name string // in profiles, as the label "task"
+	name string // label "task" in profiles
 	run  func(context.Context) error
 }
 
@@ -19,7 +19,7 @@ func (t task) do(ctx context.Context) (err error) {
 	return err
 }
 
-// unfailing is a task that cannot fail.
+// unfailing returns a task that cannot fail.
 func unfailing(name string, run func(context.Context)) task {
 	return task{name, func(ctx context.Context) error {
 		run(ctx)
@@ -27,7 +27,7 @@ func unfailing(name string, run func(context.Context)) task {
 	}}
 }
 
-// tasks returns what a server does beside answering requests.
+// tasks returns what a server does besides answering requests.
 func (p *process) tasks(s stores, api *server.Server) []task {
 	present := make(chan struct{}) // closed when other servers know of this one
 	return []task{

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// forTerminal returns a writer of text that shows what others wrote without obeying it: if w is a terminal, the
-// characters that could steer it are replaced. Any other writer is returned as it is.
+// forTerminal returns a writer for text that others may have written. If w is a terminal, characters that could control
+// the terminal are replaced. Otherwise it returns w.
 func forTerminal(w io.Writer) io.Writer {
 	if !isTerminal(w) {
 		return w
@@ -18,7 +18,7 @@ func forTerminal(w io.Writer) io.Writer {
 	return &tameWriter{to: w}
 }
 
-// tameWriter replaces what could steer a terminal. It holds back the bytes of a character that is not complete.
+// tameWriter replaces characters that could control a terminal. It holds incomplete characters back.
 type tameWriter struct {
 	to io.Writer
 
@@ -31,25 +31,25 @@ func (t *tameWriter) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	text := append(t.held, p...)
-	whole := len(text)
+	complete := len(text)
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if b := text[len(text)-n:]; utf8.RuneStart(b[0]) {
 			if !utf8.FullRune(b) {
-				whole -= n
+				complete -= n
 			}
 			break
 		}
 	}
-	t.held = append([]byte(nil), text[whole:]...)
-	if _, err := io.WriteString(t.to, tame(string(text[:whole]))); err != nil {
+	t.held = append([]byte(nil), text[complete:]...)
+	if _, err := io.WriteString(t.to, tame(string(text[:complete]))); err != nil {
 		return 0, err
 	}
 	return len(p), nil
 }
 
-// tame returns a text in which what could steer a terminal is replaced: control characters other than tab and line
-// feed, bytes that are no character, and characters that change the direction of a line, end it, or are Unicode's tags,
-// which nobody sees.
+// tame replaces the characters in a text that could control a terminal: control characters except tab and line feed,
+// bytes that are no character, and Unicode characters that change the direction of a line, end it, or are invisible
+// tags.
 func tame(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) ||
@@ -60,7 +60,7 @@ func tame(text string) string {
 	}, text)
 }
 
-// rawTerminal returns the writer of a terminal itself, for what this program makes up to steer it.
+// rawTerminal returns the writer of a terminal itself, for this program's own control sequences.
 func rawTerminal(w io.Writer) io.Writer {
 	if t, ok := w.(*tameWriter); ok {
 		return t.to

@@ -28,11 +28,12 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// tracing sends spans of requests, jobs, statements and calls of models to the collector that OpenTelemetry's standard
-// variables name. It is nil without a collector: nothing is sent then.
+// tracing sends spans of requests, jobs, statements and model calls to the collector that OpenTelemetry's standard
+// variables name. Without a collector it is nil, and nothing is sent.
 type tracing struct{ *sdktrace.TracerProvider }
 
-// newTracing returns the tracing that an environment asks for. A settingError if it asks for what Loci does not do.
+// newTracing returns the tracing that an environment configures. A settingError if it asks for something that Loci
+// cannot do.
 func newTracing(ctx context.Context, log *slog.Logger, lookup func(string) string) (*tracing, error) {
 	endpoint := cmp.Or(lookup("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), lookup("OTEL_EXPORTER_OTLP_ENDPOINT"))
 	if endpoint == "" || lookup("OTEL_TRACES_EXPORTER") == "none" ||
@@ -50,7 +51,7 @@ func newTracing(ctx context.Context, log *slog.Logger, lookup func(string) strin
 				v.name, v.value, v.honoured)}
 		}
 	}
-	if to, err := url.Parse(endpoint); err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
+	if u, err := url.Parse(endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, settingError{fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT is '%s'; it must be a URL such as "+
 			"http://localhost:4318", endpoint)}
 	}
@@ -58,16 +59,17 @@ func newTracing(ctx context.Context, log *slog.Logger, lookup func(string) strin
 	if err != nil {
 		return nil, settingError{fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)}
 	}
-	about, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "loci"),
+	attributes, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "loci"),
 		attribute.String("service.version", version())), resource.WithTelemetrySDK(), resource.WithFromEnv())
 	if err != nil {
 		return nil, settingError{fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)}
 	}
 	otel.SetErrorHandler(onceAMinute(log))
-	return &tracing{sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))}, nil
+	return &tracing{sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(attributes))}, nil
 }
 
-// onceAMinute returns a handler that logs at most one error a minute: a collector that is away fails every few seconds.
+// onceAMinute returns a handler that logs at most one error a minute, because errors come every few seconds while a
+// collector is away.
 func onceAMinute(log *slog.Logger) otel.ErrorHandler {
 	var mu sync.Mutex
 	var last time.Time
@@ -81,20 +83,20 @@ func onceAMinute(log *slog.Logger) otel.ErrorHandler {
 	})
 }
 
-// flushTimeout is for the last spans to be sent when the server stops.
+// flushTimeout bounds how long the last spans may take to be sent when the server stops.
 const flushTimeout = 4 * time.Second
 
-// close sends what is left.
+// close sends the remaining spans.
 func (t *tracing) close(ctx context.Context) {
 	if t == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 	defer cancel()
-	_ = t.Shutdown(ctx) // the error handler has logged why
+	_ = t.Shutdown(ctx) // the error handler has logged the error
 }
 
-// statements returns a tracer of the statements within spans, without their arguments; nil without tracing.
+// statements returns a tracer for statements inside of spans, without their arguments; nil without tracing.
 func (t *tracing) statements() pgx.QueryTracer {
 	if t == nil {
 		return nil
@@ -103,7 +105,7 @@ func (t *tracing) statements() pgx.QueryTracer {
 		otelpgx.WithDisableConnectionDetailsInAttributes())
 }
 
-// requests returns a handler that opens a span for each request but those by which a server is watched.
+// requests returns a handler that opens a span for each request, except health checks and metrics.
 func (t *tracing) requests(handler http.Handler) http.Handler {
 	if t == nil {
 		return handler
@@ -113,7 +115,7 @@ func (t *tracing) requests(handler http.Handler) http.Handler {
 		otelhttp.WithFilter(func(r *http.Request) bool { return !rest.Watches(r.URL.Path) }))
 }
 
-// jobs returns what opens a span for each job; none without tracing.
+// jobs returns middleware that opens a span for each job; none without tracing.
 func (t *tracing) jobs() []rivertype.Middleware {
 	if t == nil {
 		return nil
@@ -127,7 +129,7 @@ func (t *tracing) jobs() []rivertype.Middleware {
 		})}
 }
 
-// startSpan opens a span within that of ctx. It does nothing if ctx has none, as without tracing.
+// startSpan opens a span inside the span of ctx. It does nothing if ctx has no span.
 func startSpan(ctx context.Context, name string) (context.Context, trace.Span) {
 	return trace.SpanFromContext(ctx).TracerProvider().Tracer("loci").Start(ctx, name,
 		trace.WithSpanKind(trace.SpanKindClient))

@@ -27,7 +27,7 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// uploadCmd uploads files and waits for them.
+// uploadCmd uploads files, and waits until they are processed.
 type uploadCmd struct {
 	remote
 	asked
@@ -39,12 +39,12 @@ type uploadCmd struct {
 	Parallel   int      `default:"4" help:"How many files are sent at the same time."`
 }
 
-const uploadPage = 1000 // files of a folder that are listed at a time
+const uploadPage = 1000 // files of a folder in a page of a list
 
-// localFile is a file to upload, and the name that it gets in the folder.
+// localFile is a file to upload, with its name in the folder.
 type localFile struct{ path, name string }
 
-// failure is a file that failed: the path of one that was not stored, or the name of one that was.
+// failure is a file that failed: its path if it was not stored, otherwise its name.
 type failure struct {
 	Name  string `json:"name"`
 	Error string `json:"error"`
@@ -55,17 +55,16 @@ type upload struct {
 	uploadCmd
 	streams
 	folder   string
-	existing map[string][]files.File // by name; numbered copies also by the name that they are copies of
+	existing map[string][]files.File // by name; a numbered copy also by its original's name
 
 	mu               sync.Mutex
 	total, unchanged int
-	sent             []files.File // as they are now
+	sent             []files.File // in their current state
 	failures         []failure
 	searchable       int
 	shown            bool // the terminal shows the progress
 }
 
-// Run implements the command.
 func (c uploadCmd) Run(ctx context.Context, s streams) error {
 	if c.Parallel < 1 {
 		return settingError{fmt.Errorf("--parallel is %d; send at least 1 file at a time", c.Parallel)}
@@ -111,25 +110,25 @@ func (c uploadCmd) Run(ctx context.Context, s streams) error {
 	return nil
 }
 
-// print prints what was done.
+// print prints the results.
 func (u *upload) print() error {
 	if u.JSON {
 		return printJSON(u.streams, map[string]any{"folder_id": u.folder, "total": u.total, "uploaded": u.sent,
 			"unchanged": u.unchanged, "failed": u.failures})
 	}
-	what := "files"
+	noun := "files"
 	if u.total == 1 {
-		what = "file"
+		noun = "file"
 	}
-	_, err := fmt.Fprintf(u.out, "%d %s: %d uploaded, %d unchanged, %d failed\n", u.total, what, len(u.sent), u.unchanged,
+	_, err := fmt.Fprintf(u.out, "%d %s: %d uploaded, %d unchanged, %d failed\n", u.total, noun, len(u.sent), u.unchanged,
 		len(u.failures))
 	return err
 }
 
-// find returns the files of a path. Those of a directory and of a pattern are named relative to it; hidden ones and
-// links to directories are left out, and so are pipes, devices and sockets, of which it prints the names.
+// find returns the files at a path. Files in a directory or of a pattern are named relative to it. find leaves out
+// hidden files and links to directories. It skips pipes, devices and sockets, and prints their names.
 func (u *upload) find(path string) (all []localFile, err error) {
-	base, pattern, none := path, "**", "the directory has no files"
+	base, pattern, empty := path, "**", "the directory has no files"
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && !info.IsDir() && !info.Mode().IsRegular():
@@ -140,7 +139,7 @@ func (u *upload) find(path string) (all []localFile, err error) {
 		return nil, withoutPath(err)
 	case err != nil:
 		base, pattern = doublestar.SplitPattern(filepath.ToSlash(path))
-		none = "no file matches the pattern"
+		empty = "no file matches the pattern"
 	}
 	names, err := doublestar.Glob(os.DirFS(base), pattern, doublestar.WithFilesOnly(), doublestar.WithNoHidden(),
 		doublestar.WithNoFollow(), doublestar.WithFailOnIOErrors())
@@ -158,12 +157,12 @@ func (u *upload) find(path string) (all []localFile, err error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, errors.New(none)
+		return nil, errors.New(empty)
 	}
 	return all, nil
 }
 
-// kindOf names what a file is that is neither regular nor a directory.
+// kindOf names the kind of a file that is neither regular nor a directory.
 func kindOf(mode fs.FileMode) string {
 	switch {
 	case mode&fs.ModeNamedPipe != 0:
@@ -174,15 +173,15 @@ func kindOf(mode fs.FileMode) string {
 	return "a device"
 }
 
-// withoutPath returns the cause of an error about a path that is named with it.
+// withoutPath returns the cause of an error about a path, for errors that name the path anyway.
 func withoutPath(err error) error {
-	if at, ok := errors.AsType[*fs.PathError](err); ok {
-		return at.Err
+	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
+		return pathError.Err
 	}
 	return err
 }
 
-// open finds the folder, which it creates if it is new, and lists its files.
+// open finds or creates the folder, and lists its files.
 func (u *upload) open(ctx context.Context) error {
 	u.existing = map[string][]files.File{}
 	f, err := u.findFolder(ctx, u.Folder)
@@ -198,11 +197,11 @@ func (u *upload) open(ctx context.Context) error {
 	return u.list(ctx)
 }
 
-// list reads the names of the folder's files, unless all are uploaded again.
+// list reads the names of the folder's files, unless all files are to be uploaded again.
 func (u *upload) list(ctx context.Context) error {
-	for after := ""; !u.Again; {
+	for cursor := ""; !u.Again; {
 		var page []files.File
-		path := fmt.Sprintf("/v1/folders/%s/files?limit=%d&order=asc&after=%s", u.folder, uploadPage, after)
+		path := fmt.Sprintf("/v1/folders/%s/files?limit=%d&order=asc&after=%s", u.folder, uploadPage, cursor)
 		if err := u.get(ctx, path, &page); err != nil {
 			return err
 		}
@@ -215,22 +214,22 @@ func (u *upload) list(ctx context.Context) error {
 		if len(page) < uploadPage {
 			return nil
 		}
-		after = page[len(page)-1].ID
+		cursor = page[len(page)-1].ID
 	}
 	return nil
 }
 
-// one uploads a file unless the folder has it. It prints and counts a failure of this file; the error that it returns,
-// which ends all uploads, is that of ctx.
+// one uploads a file, unless the folder has it already. It prints and counts a failure of this file. It returns an
+// error only if ctx has ended, which ends all uploads.
 func (u *upload) one(ctx context.Context, local localFile) error {
-	var same *files.File
-	var sent files.File
+	var stored *files.File
+	var uploaded files.File
 	err := sendable(local.name)
 	if err == nil {
-		same, err = u.has(ctx, local)
+		stored, err = u.has(ctx, local)
 	}
-	if err == nil && same == nil {
-		sent, err = u.send(ctx, local)
+	if err == nil && stored == nil {
+		uploaded, err = u.send(ctx, local)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -238,18 +237,18 @@ func (u *upload) one(ctx context.Context, local localFile) error {
 	switch {
 	case err != nil:
 		u.fail(local.path, withoutPath(err).Error())
-	case same != nil && same.Status == files.Failed:
+	case stored != nil && stored.Status == files.Failed:
 		u.fail(local.path, fmt.Sprintf("it is not stored again, because it failed before: %s. 'loci files retry %s %s' "+
-			"tries again", strings.TrimSuffix(textOf(same.ErrorMessage), "."), u.folder, same.ID))
-	case same != nil:
+			"tries again", strings.TrimSuffix(textOf(stored.ErrorMessage), "."), u.folder, stored.ID))
+	case stored != nil:
 		u.update(func() { u.unchanged++ })
 	default:
-		u.update(func() { u.sent = append(u.sent, sent) })
+		u.update(func() { u.sent = append(u.sent, uploaded) })
 	}
 	return nil
 }
 
-// sendable returns an error for a name that the server would keep otherwise, or not at all.
+// sendable returns an error for a name that the server would change or refuse.
 func sendable(name string) error {
 	if !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
 		return errors.New("its name has control characters, or is not UTF-8: rename it")
@@ -257,36 +256,36 @@ func sendable(name string) error {
 	return nil
 }
 
-// numberedCopy matches the name that the server gives a file whose own name is taken.
+// numberedCopy matches the name that the server gives a file if the file's own name is taken.
 var numberedCopy = regexp.MustCompile(`^(.*)_\(\d+\)(\.[^./]*)?$`)
 
-// has returns the folder's file of this name, or a numbered copy of it, with this content: one that did not fail, if
-// there is one, and nil if there is none.
-func (u *upload) has(ctx context.Context, local localFile) (same *files.File, err error) {
-	known := u.existing[local.name]
-	if len(known) == 0 {
+// has returns a file of the folder with this name, or a numbered copy of it, and with this content; nil if there is
+// none. It prefers a file that did not fail.
+func (u *upload) has(ctx context.Context, local localFile) (stored *files.File, err error) {
+	candidates := u.existing[local.name]
+	if len(candidates) == 0 {
 		return nil, nil
 	}
-	in, err := openFile(ctx, local.path)
+	file, err := openFile(ctx, local.path)
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
+	defer file.Close()
 	sum := sha256.New()
-	size, err := io.Copy(sum, in)
-	for _, f := range known {
-		if err != nil || f.SizeBytes != size || same != nil && f.Status == files.Failed {
+	size, err := io.Copy(sum, file)
+	for _, f := range candidates {
+		if err != nil || f.SizeBytes != size || stored != nil && f.Status == files.Failed {
 			continue
 		}
 		var hash string
 		if hash, err = u.hash(ctx, f); hash != hex.EncodeToString(sum.Sum(nil)) {
 			continue
 		}
-		if same = &f; f.Status != files.Failed {
-			return same, err
+		if stored = &f; f.Status != files.Failed {
+			return stored, err
 		}
 	}
-	return same, err
+	return stored, err
 }
 
 // hash returns the SHA-256 of a file's original, in hexadecimal.
@@ -302,44 +301,44 @@ func (u *upload) hash(ctx context.Context, f files.File) (string, error) {
 	return strings.Trim(res.Header.Get("ETag"), `"`), res.Body.Close()
 }
 
-// send streams one file.
+// send streams one file to the server.
 func (u *upload) send(ctx context.Context, local localFile) (f files.File, err error) {
-	in, err := openFile(ctx, local.path)
+	file, err := openFile(ctx, local.path)
 	if err != nil {
 		return f, err
 	}
-	defer in.Close()
+	defer file.Close()
 	body, out := io.Pipe()
 	form := multipart.NewWriter(out)
-	sent := make(chan error, 1)
+	written := make(chan error, 1)
 	go func() {
 		part, err := form.CreateFormFile("file", filepath.Base(local.path))
 		if err == nil {
-			_, err = io.Copy(part, in)
+			_, err = io.Copy(part, file)
 		}
 		if err == nil {
 			err = form.Close()
 		}
-		if errors.Is(err, io.ErrClosedPipe) { // the server refused the rest: its answer says why
+		if errors.Is(err, io.ErrClosedPipe) { // the server refused the rest, and its answer says why
 			err = nil
 		}
-		sent <- errors.Join(err, out.CloseWithError(err))
+		written <- errors.Join(err, out.CloseWithError(err))
 	}()
 	target := "/v1/folders/" + u.folder + "/upload?duplicate_handling=" + u.Duplicates +
 		"&name=" + url.QueryEscape(local.name)
 	err = u.call(ctx, target, body, form.FormDataContentType(), &f)
-	return f, errors.Join(err, body.Close(), <-sent)
+	return f, errors.Join(err, body.Close(), <-written)
 }
 
-// await polls the files, in the order in which they were sent, until each is completed or has failed.
+// await polls the files in the order in which they were sent, until each is completed or has failed.
 func (u *upload) await(ctx context.Context) error {
 	for i, f := range u.sent {
 		for f.Status != files.Completed && f.Status != files.Failed {
-			before := f.Status
+			previous := f.Status
 			if err := u.get(ctx, "/v1/folders/"+u.folder+"/files/"+f.ID, &f); err != nil {
 				return err
 			}
-			if f.Status == before && !db.Pause(ctx, 100*time.Millisecond) {
+			if f.Status == previous && !db.Pause(ctx, 100*time.Millisecond) {
 				return ctx.Err()
 			}
 		}

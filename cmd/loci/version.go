@@ -8,7 +8,6 @@ import (
 
 type versionCmd struct{ asked }
 
-// Run implements the command.
 func (c versionCmd) Run(s streams) error {
 	if c.JSON {
 		return printJSON(s, map[string]string{"version": version()})
@@ -17,7 +16,8 @@ func (c versionCmd) Run(s streams) error {
 	return err
 }
 
-// built is the version of a program that is built without its repository, as the image is: -ldflags=-X main.built=….
+// built is the version of a program that was built without its repository, as in the image; it is set with -ldflags=-X
+// main.built=….
 var built string
 
 // version returns the version that the binary was built from.
@@ -35,7 +35,7 @@ func version() string {
 // pseudo matches the pseudo-version that Go gives a commit without a tag.
 var pseudo = regexp.MustCompile(`\d{14}-[0-9a-f]{12}(\+|$)`)
 
-// versionOf returns the version of a module, or that of the source where the module has no tag.
+// versionOf returns the version of a module. If the module has no tag, it returns release.
 func versionOf(module string) string {
 	if module == "" || module == "(devel)" || pseudo.MatchString(module) {
 		return release
