@@ -10,9 +10,9 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Edit changes the value of the agent's block with a label; the version's author is the agent. edit gets the present
-// value under the block's lock and returns the new one. ErrNotFound if the agent has no such block; ErrInvalid if it is
-// read-only, or the new value breaks a rule.
+// Edit changes the value of the agent's block with a label. The author of the version is the agent. edit is called
+// under the block's lock with the current value, and returns the new one. ErrNotFound if the agent has no such block;
+// ErrInvalid if the block is read-only or the new value breaks a rule.
 func (s *Store) Edit(ctx context.Context, org db.Org, agentID, label string,
 	edit func(value string) (string, error)) (Block, error) {
 	return s.EditAll(ctx, org, agentID, label, func(b *Block) error {
@@ -22,7 +22,7 @@ func (s *Store) Edit(ctx context.Context, org db.Org, agentID, label string,
 	})
 }
 
-// EditAll is Edit for a change that may also concern the label and the description.
+// EditAll is Edit for a change that may also affect the label and the description.
 func (s *Store) EditAll(ctx context.Context, org db.Org, agentID, label string, edit func(*Block) error) (Block,
 	error) {
 	b, err := s.ofAgent(ctx, org, agentID, label)
@@ -44,7 +44,8 @@ func readOnly(label string) error {
 	return db.Invalid("Block %s is read-only and cannot be edited.", label)
 }
 
-// ofAgent returns the agent's block with a label. ErrNotFound, with the labels of the agent's blocks, if it has none.
+// ofAgent returns the agent's block with a label. If the agent has none, it returns an ErrNotFound that lists the
+// labels of the agent's blocks.
 func (s *Store) ofAgent(ctx context.Context, org db.Org, agentID, label string) (Block, error) {
 	b, err := s.Labelled(ctx, org, agentID, label)
 	if !errors.Is(err, db.ErrNotFound) {
@@ -62,21 +63,21 @@ func (s *Store) ofAgent(ctx context.Context, org db.Org, agentID, label string) 
 		strings.Join(labels, ", "))
 }
 
-// Add creates a block whose author is an agent, and attaches it to the agent. ErrConflict if the agent has a block with
-// that label.
-func (s *Store) Add(ctx context.Context, org db.Org, agentID string, n New) (made Block, err error) {
+// Add creates a block and attaches it to the agent, who is its author. ErrConflict if the agent has a block with that
+// label.
+func (s *Store) Add(ctx context.Context, org db.Org, agentID string, n New) (created Block, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		if made, err = in.Create(ctx, org, agentID, n); err != nil {
+		txStore := s.With(tx)
+		if created, err = txStore.Create(ctx, org, agentID, n); err != nil {
 			return err
 		}
-		return in.Attach(ctx, org, agentID, made.ID)
+		return txStore.Attach(ctx, org, agentID, created.ID)
 	})
-	return made, err
+	return created, err
 }
 
-// Remove detaches the block with a label from an agent, at the agent's request. The block is not deleted: other agents
-// and the operator may need it. ErrInvalid if it is read-only.
+// Remove detaches the block with a label from an agent, at the agent's request. The block itself stays, because other
+// agents and the operator may need it. ErrInvalid if it is read-only.
 func (s *Store) Remove(ctx context.Context, org db.Org, agentID, label string) error {
 	b, err := s.ofAgent(ctx, org, agentID, label)
 	if err != nil {
@@ -88,14 +89,14 @@ func (s *Store) Remove(ctx context.Context, org db.Org, agentID, label string) e
 	return s.Detach(ctx, org, agentID, b.ID)
 }
 
-// Apply applies a patch to the blocks of an agent, all operations or none; the author of the versions is the agent. It
-// returns the blocks that it added and changed.
+// Apply applies a patch to the blocks of an agent, all operations or none. The author of the versions is the agent. It
+// returns the blocks that it added or changed.
 func (s *Store) Apply(ctx context.Context, org db.Org, agentID string, p Patch) (changed []Block, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		changed = nil
-		in := s.With(tx)
+		txStore := s.With(tx)
 		for _, o := range p {
-			b, err := in.apply(ctx, org, agentID, o)
+			b, err := txStore.apply(ctx, org, agentID, o)
 			if err != nil {
 				return err
 			}

@@ -1,7 +1,7 @@
 // Package block stores core memory blocks: short texts that an agent always sees and that agents may share. It keeps
 // every version of a block.
 //
-// Each file uses those that are named before it:
+// Each file uses only the files named before it:
 //   - blocks and their versions: block.go store.go change.go version.go
 //   - changes by agents: edit.go patch.go agentedit.go
 //   - blocks in the file of an agent: portable.go
@@ -25,43 +25,44 @@ const DefaultLimit = 100_000
 // MaxLimit is the largest limit of a block, in characters.
 const MaxLimit = 10_000_000
 
-// Block is a core memory block in its present version.
+// Block is a core memory block in its current version.
 type Block struct {
 	Key         int64           `db:"key" json:"-"`
 	ID          string          `db:"id" json:"id"`
 	Label       string          `db:"label" json:"label"`
 	Description *string         `db:"description" json:"description"`
 	Value       string          `db:"value" json:"value"`
-	Limit       int             `db:"limit_chars" json:"limit"` // of Value, in characters
+	Limit       int             `db:"limit_chars" json:"limit"` // maximum length of Value in characters
 	ReadOnly    bool            `db:"read_only" json:"read_only"`
 	Hidden      bool            `db:"hidden" json:"hidden"`
 	Tags        []string        `db:"tags" json:"tags"`
 	Metadata    json.RawMessage `db:"metadata" json:"metadata"`
 	Template    Template        `db:"template" json:"-"`
-	Version     int             `db:"version" json:"version"` // from 1, one higher after each change
+	Version     int             `db:"version" json:"version"` // from 1; each change adds one
 	CreatedAt   time.Time       `db:"created_at" json:"created_at"`
 	UpdatedAt   time.Time       `db:"updated_at" json:"updated_at"`
 
-	// AttachedBy is who attached it to the agent of whose blocks it is read as one; else nil.
+	// AttachedBy says who attached the block to an agent. It is set only if the block was read as one of that agent's
+	// blocks.
 	AttachedBy *db.Provenance `db:"attached_by" json:"attached_by,omitempty" doc:"Among an agent's: who attached it."`
 }
 
-// Template marks a block that Letta's clients copy to make others. Loci stores the mark and does not use it.
+// Template marks a block that Letta's clients copy to create others. Loci stores the mark but does not use it.
 type Template struct {
 	IsTemplate bool    `json:"is_template,omitempty"`
 	Name       *string `json:"template_name,omitempty"`
 }
 
-// SHA256 returns the hash of the block's value, in hexadecimal digits.
+// SHA256 returns the SHA-256 of the block's value in hexadecimal digits.
 func (b Block) SHA256() string {
 	sum := sha256.Sum256([]byte(b.Value))
 	return hex.EncodeToString(sum[:])
 }
 
-// OperatorAuthor is the author of changes that were made over the API and not by an agent's tool.
+// OperatorAuthor is the author of changes that were made over the API, and not by an agent's tool.
 const OperatorAuthor = "operator"
 
-// New describes a block to create. A Limit of 0 is DefaultLimit.
+// New describes a block to create. A Limit of 0 means DefaultLimit.
 type New struct {
 	Label       string
 	Value       string
@@ -86,13 +87,15 @@ type Update struct {
 	Metadata    json.RawMessage
 }
 
-// Expected is the version or the hash of the value that a block must have for a change; nil and empty require nothing.
+// Expected is the version, or the SHA-256 of the value, that a block must have before a change. Empty fields require
+// nothing.
 type Expected struct {
 	Version *int
 	SHA256  string
 }
 
-// MismatchError says that a block is not as a change expects it. It is an ErrConflict, and holds the present block.
+// MismatchError says that a block is not as a change expects. errors.Is finds ErrConflict in it. Current is the block
+// as it is.
 type MismatchError struct{ Current Block }
 
 func (e *MismatchError) Error() string {
@@ -100,7 +103,7 @@ func (e *MismatchError) Error() string {
 		"was not made. Its value is: %s", e.Current.ID, e.Current.Version, e.Current.SHA256(), e.Current.Value)
 }
 
-// Unwrap makes it an ErrConflict.
+// Unwrap returns ErrConflict.
 func (e *MismatchError) Unwrap() error { return db.ErrConflict }
 
 func (x Expected) check(b Block) error {
@@ -110,7 +113,7 @@ func (x Expected) check(b Block) error {
 	return nil
 }
 
-// labels matches the labels that a block may have.
+// labels matches valid labels of a block.
 var labels = regexp.MustCompile(`^[a-zA-Z0-9_/-]{1,50}$`)
 
 func checkLabel(label string) error {
@@ -120,7 +123,8 @@ func checkLabel(label string) error {
 	return nil
 }
 
-// checkSize returns ErrInvalid, with both numbers, for a value that is longer than its limit.
+// checkSize returns ErrInvalid if a value is longer than its limit, or the limit is out of range. The error has the
+// numbers.
 func checkSize(label, value string, limit int) error {
 	if limit < 1 || limit > MaxLimit {
 		return db.Invalid("the limit of block %s is %d; it must be from 1 to %d characters", label, limit, MaxLimit)

@@ -10,14 +10,14 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// Target names the block of a change, the author of the change, and the state in which the block is expected.
+// Target names the block to change, the author of the change, and the expected state of the block.
 type Target struct {
 	ID       string
 	Author   string
 	Expected Expected
 }
 
-// Update changes a block and keeps its previous version. ErrInvalid if the change breaks a rule, *MismatchError if the
+// Update changes a block, and keeps its previous version. ErrInvalid if the change breaks a rule; *MismatchError if the
 // block is not as expected.
 func (s *Store) Update(ctx context.Context, org db.Org, t Target, u Update) (Block, error) {
 	if err := db.CheckTags(u.Tags); err != nil {
@@ -46,13 +46,13 @@ func set[T any](field, value *T) {
 	}
 }
 
-// change changes a block under its lock, and appends an event to the log of each agent that has it. A change that
-// leaves the block the same makes no version and no event.
+// change changes a block under its lock, and appends an event to the log of each agent that has the block. If do leaves
+// the block unchanged, there is no new version and no event.
 func (s *Store) change(ctx context.Context, org db.Org, t Target, do func(*Block) error) (Block, error) {
 	var changed Block
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		before, err := in.lock(ctx, org, t.ID)
+		txStore := s.With(tx)
+		before, err := txStore.lock(ctx, org, t.ID)
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func (s *Store) change(ctx context.Context, org db.Org, t Target, do func(*Block
 		if err := cmp.Or(checkLabel(after.Label), checkSize(after.Label, after.Value, after.Limit)); err != nil {
 			return err
 		}
-		changed, err = in.write(ctx, org, t.Author, before, after)
+		changed, err = txStore.write(ctx, org, t.Author, before, after)
 		return err
 	})
 	return changed, err
@@ -97,7 +97,7 @@ func (s *Store) write(ctx context.Context, org db.Org, author string, before, af
 	return changed, s.appendToAgents(ctx, org, changed, event.BlockChanged)
 }
 
-// sameVersion reports whether two blocks are equal in all that a version keeps.
+// sameVersion reports whether two blocks are equal in everything that a version stores.
 func sameVersion(a, b Block) bool {
 	text := func(s *string) string {
 		if s == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Append returns a value with a text added on a line of its own.
+// Append returns the value with content added on a new line.
 func Append(value, content string) string {
 	if value == "" {
 		return content
@@ -15,7 +15,7 @@ func Append(value, content string) string {
 	return value + "\n" + content
 }
 
-// ReplaceAll returns a value with every occurrence of old replaced. ErrInvalid if there is none.
+// ReplaceAll returns the value with every occurrence of old replaced. ErrInvalid if there is none.
 func ReplaceAll(label, value, old, text string) (string, error) {
 	if old == "" || !strings.Contains(value, old) {
 		return "", db.Invalid("Old content '%s' not found in memory block '%s'. Nothing was changed; the text must be "+
@@ -24,7 +24,8 @@ func ReplaceAll(label, value, old, text string) (string, error) {
 	return strings.ReplaceAll(value, old, text), nil
 }
 
-// ReplaceOnce returns a value with the only occurrence of old replaced. ErrInvalid if there is none, or several.
+// ReplaceOnce returns the value with the single occurrence of old replaced. ErrInvalid if there is none, or more than
+// one.
 func ReplaceOnce(label, value, old, text string) (string, error) {
 	switch strings.Count(value, old) {
 	case 1:
@@ -41,25 +42,25 @@ func ReplaceOnce(label, value, old, text string) (string, error) {
 		"ensure it is unique.", old, linesOf(value, old))
 }
 
-// linesOf returns the lines, from 1, in which occurrences of a text begin.
+// linesOf returns the numbers, from 1, of the lines in which occurrences of a text begin.
 func linesOf(value, text string) (lines []int) {
 	for from, line := 0, 1; ; {
-		at := strings.Index(value[from:], text)
-		if at < 0 {
+		offset := strings.Index(value[from:], text)
+		if offset < 0 {
 			return lines
 		}
-		line += strings.Count(value[from:from+at], "\n")
+		line += strings.Count(value[from:from+offset], "\n")
 		lines = append(lines, line)
 		line += strings.Count(text, "\n")
-		from += at + len(text)
+		from += offset + len(text)
 	}
 }
 
 // AtEnd makes Insert insert after the last line.
 const AtEnd = -1
 
-// Insert returns a value with a text inserted, as lines of its own, after the given line: 0 is before the first line,
-// AtEnd after the last. ErrInvalid if there is no such line.
+// Insert returns the value with a text inserted, as lines of its own, after the given line. Line 0 is before the first
+// line, AtEnd is after the last. ErrInvalid if there is no such line.
 func Insert(value, text string, line int) (string, error) {
 	lines := split(value)
 	if line == AtEnd {
@@ -72,7 +73,7 @@ func Insert(value, text string, line int) (string, error) {
 	return strings.Join(slices.Insert(lines, line, text), "\n"), nil
 }
 
-// split returns the lines of a value; an empty value has none.
+// split returns the lines of a value. An empty value has no lines.
 func split(value string) []string {
 	if value == "" {
 		return nil

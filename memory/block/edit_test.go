@@ -16,7 +16,7 @@ func TestEditsOfAValue(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		edit func() (string, error)
-		want string // or, of an error, what it says
+		want string // the result; for an error, its text
 	}{
 		{"append to nothing", func() (string, error) { return block.Append("", "a"), nil }, "a"},
 		{"append on a line of its own", func() (string, error) { return block.Append("a", "\tb"), nil }, "a\n\tb"},
@@ -114,19 +114,19 @@ func TestPatchesOfSeveralBlocks(t *testing.T) {
 	}
 }
 
-// A diff of two values makes the one of the other, and its reverse undoes that.
+// The diff of two values, as a patch, turns one into the other. The reverse diff undoes it.
 func TestADiffIsAPatch(t *testing.T) {
 	t.Parallel()
 	line := rapid.StringMatching(`[-+@ \t*a-c0-9→}{]{0,6}`)
 	rapid.Check(t, func(t *rapid.T) {
-		// each once, so that every hunk has one place
+		// distinct lines, so that every hunk has one place
 		lines := rapid.SliceOfNDistinct(line, 1, 12, rapid.ID[string]).Draw(t, "lines")
-		at := rapid.IntRange(0, len(lines)-1).Draw(t, "at")
-		changed := append(append(append([]string{}, lines[:at]...), "x"+rapid.StringMatching(`[a-z]{0,3}`).Draw(t, "new")),
-			lines[at+1:]...)
+		i := rapid.IntRange(0, len(lines)-1).Draw(t, "at")
+		changed := append(append(append([]string{}, lines[:i]...), "x"+rapid.StringMatching(`[a-z]{0,3}`).Draw(t, "new")),
+			lines[i+1:]...)
 		before, after := strings.Join(lines, "\n"), strings.Join(changed, "\n")
 		if before == "" || after == "" {
-			return // a value without lines is not one with an empty line
+			return // a value without lines differs from one with an empty line
 		}
 		for _, pair := range [][2]string{{before, after}, {after, before}} {
 			diff, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{A: strings.SplitAfter(pair[0]+"\n", "\n"),

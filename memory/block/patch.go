@@ -7,21 +7,22 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Patch changes blocks. Its text is either hunks of a unified diff for one block, or operations, each under its header:
+// Patch changes blocks. Its text is either hunks of a unified diff for one block, or several operations, each under its
+// header:
 //
-//	*** Add Block: label        with a line "Description: …" or none, and the value's lines, each after '+'
+//	*** Add Block: label        with an optional line "Description: …", and the value's lines, each after '+'
 //	*** Delete Block: label
-//	*** Update Block: label     with a line "*** Move to: label" or none, and hunks
+//	*** Update Block: label     with an optional line "*** Move to: label", and hunks
 //
-// The lines of a hunk that stay begin with ' ', those to remove with '-' and those to add with '+'; lines that begin
-// with @@ separate hunks. The lines "*** Begin Patch" and "*** End Patch" are ignored.
+// In a hunk, unchanged lines begin with ' ', removed lines with '-' and added lines with '+'. Lines that begin with @@
+// separate hunks. The lines "*** Begin Patch" and "*** End Patch" are ignored.
 type Patch []Operation
 
 // Operation is the change of one block by a patch.
 type Operation struct {
 	Kind        Kind
 	Label       string
-	NewLabel    string  // of an update; empty keeps it
+	NewLabel    string  // of an update; empty: the label stays
 	Description *string // of an addition
 	Value       string  // of an addition
 	hunks       []hunk
@@ -52,7 +53,8 @@ var headers = []struct {
 // moveTo begins the line of an update that gives the block another label.
 const moveTo = "*** Move to:"
 
-// ParsePatch reads a patch; hunks without a header are for the block with the label. ErrInvalid if it is not a patch.
+// ParsePatch reads a patch. Hunks without a header are for the block with the label. ErrInvalid if the text is not a
+// patch.
 func ParsePatch(label, text string) (Patch, error) {
 	lines := slices.DeleteFunc(strings.Split(strings.TrimSuffix(text, "\n"), "\n"), func(line string) bool {
 		return line == "*** Begin Patch" || line == "*** End Patch"
@@ -101,7 +103,7 @@ func parseOperations(lines []string) (Patch, error) {
 	return patch, nil
 }
 
-// read reads the lines under an operation's header.
+// read reads the lines below an operation's header.
 func (o *Operation) read(lines []string) error {
 	switch o.Kind {
 	case AddBlock:
@@ -141,7 +143,8 @@ func (o *Operation) readAddition(lines []string) error {
 	return nil
 }
 
-// withoutFileHeader drops the two first lines if they name the files of a diff. Other such lines are the block's.
+// withoutFileHeader drops the first two lines if they are the file names of a diff. Such lines elsewhere belong to the
+// block.
 func withoutFileHeader(lines []string) []string {
 	if len(lines) > 2 && strings.HasPrefix(lines[0], "--- ") && strings.HasPrefix(lines[1], "+++ ") &&
 		strings.HasPrefix(lines[2], "@@") {
@@ -179,8 +182,8 @@ func readHunks(lines []string) []hunk {
 	return hunks
 }
 
-// Apply returns a value changed by the hunks of an update, in their order. ErrInvalid if the value does not contain the
-// old lines of a hunk, or contains them several times.
+// Apply returns the value after an update's hunks, applied in order. ErrInvalid if the value does not contain a hunk's
+// old lines, or contains them more than once.
 func (o Operation) Apply(value string) (string, error) {
 	for _, h := range o.hunks {
 		lines := split(value)
@@ -188,11 +191,11 @@ func (o Operation) Apply(value string) (string, error) {
 			value = strings.Join(append(lines, h.new...), "\n")
 			continue
 		}
-		at, err := h.place(lines)
+		start, err := h.place(lines)
 		if err != nil {
 			return "", err
 		}
-		value = strings.Join(slices.Concat(lines[:at], h.new, lines[at+len(h.old):]), "\n")
+		value = strings.Join(slices.Concat(lines[:start], h.new, lines[start+len(h.old):]), "\n")
 	}
 	return value, nil
 }
@@ -200,15 +203,15 @@ func (o Operation) Apply(value string) (string, error) {
 // place returns the index of the line at which the old lines of a hunk begin.
 func (h hunk) place(lines []string) (int, error) {
 	found := -1
-	for at := 0; at+len(h.old) <= len(lines); at++ {
-		if !slices.Equal(lines[at:at+len(h.old)], h.old) {
+	for start := 0; start+len(h.old) <= len(lines); start++ {
+		if !slices.Equal(lines[start:start+len(h.old)], h.old) {
 			continue
 		}
 		if found >= 0 {
 			return 0, db.Invalid("Failed to apply patch: hunk context matched multiple places in the memory block. Give more " +
 				"of the lines around the change.")
 		}
-		found = at
+		found = start
 	}
 	if found < 0 {
 		return 0, db.Invalid("Failed to apply patch: expected hunk context not found in the memory block. Its lines must "+

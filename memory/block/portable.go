@@ -12,22 +12,22 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Portable is a block as a file of an agent carries it, with when it was attached to that agent. Its versions follow.
+// Portable is a block in the file of an agent, with its attachment to that agent. In the file its versions follow it.
 type Portable struct {
 	Block
 	Marks      Template  `db:"-" json:"template"` // Block.Template
 	AgentID    string    `db:"agent_id" json:"agent_id"`
 	AttachedAt time.Time `db:"attached_at" json:"attached_at"`
-	OnlyRead   bool      `db:"read_only_for_agent" json:"read_only_for_agent"` // by this agent
+	OnlyRead   bool      `db:"read_only_for_agent" json:"read_only_for_agent"` // for this agent
 }
 
-// PortableVersion is a version of a block as a file of an agent carries it.
+// PortableVersion is a version of a block in the file of an agent.
 type PortableVersion struct {
 	BlockID string `json:"block_id"`
 	Version
 }
 
-// Export lists the blocks of an agent, the first attached first.
+// Export lists the blocks of an agent, first attached first.
 func (s *Store) Export(ctx context.Context, org db.Org, agentID string) ([]Portable, error) {
 	list, err := db.All[Portable](ctx, s.DB, `
 		SELECT `+strings.Replace(columns, withoutAttacher, "a.attached_by", 1)+`, a.agent_id, a.attached_at,
@@ -41,7 +41,7 @@ func (s *Store) Export(ctx context.Context, org db.Org, agentID string) ([]Porta
 	return list, err
 }
 
-// ExportVersions yields the versions of a block, the oldest first. The first error is the last thing that is yielded.
+// ExportVersions yields the versions of a block, oldest first. It stops after the first error.
 func (s *Store) ExportVersions(ctx context.Context, org db.Org, b Block) iter.Seq2[PortableVersion, error] {
 	return func(yield func(PortableVersion, error) bool) {
 		for n := range b.Version {
@@ -53,8 +53,8 @@ func (s *Store) ExportVersions(ctx context.Context, org db.Org, b Block) iter.Se
 	}
 }
 
-// RestoreBlock creates a block under its id, without its versions, and attaches it to the agent, if it names one.
-// ErrInvalid if it breaks a rule, ErrConflict if the agent has another block of its label.
+// RestoreBlock creates a block under its stored id, without its versions. If AgentID is not empty, it also attaches the
+// block. ErrInvalid if the block breaks a rule; ErrConflict if the agent has another block with its label.
 func (s *Store) RestoreBlock(ctx context.Context, org db.Org, b Portable) error {
 	if err := cmp.Or(checkLabel(b.Label), db.CheckTags(b.Tags), checkSize(b.Label, b.Value, b.Limit)); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (s *Store) RestoreBlock(ctx context.Context, org db.Org, b Portable) error 
 }
 
 // RestoreAttachment attaches a restored block to a restored agent, without an event. ErrNotFound if there is no such
-// block, ErrConflict if the agent has a block of its label.
+// block; ErrConflict if the agent has a block with its label.
 func (s *Store) RestoreAttachment(ctx context.Context, org db.Org, agentID, id string, at time.Time) error {
 	b, err := s.Block(ctx, org, id)
 	if err != nil {

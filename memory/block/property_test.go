@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/memory/block"
 )
 
-// edits are those of the tools, on any value.
+// edits are the edits of the tools, on any value.
 var edits = map[string]func(t *rapid.T, value string) (string, error){
 	"append": func(t *rapid.T, value string) (string, error) {
 		return block.Append(value, word.Draw(t, "content")), nil
@@ -39,7 +39,7 @@ var edits = map[string]func(t *rapid.T, value string) (string, error){
 
 var word = rapid.SampledFrom([]string{"a", "b", "a\nb", "\tb", "12→ a", "}{", "</value>", "é", ""})
 
-// Each edit, undone and made again, gives the same bytes; one that fails changes nothing.
+// An edit that is undone and made again gives the same bytes. An edit that fails changes nothing.
 func TestAnEditIsUndoneAndMadeAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -61,9 +61,9 @@ func TestAnEditIsUndoneAndMadeAgain(t *testing.T) {
 			return made, err
 		})
 		if errors.Is(err, db.ErrInvalid) {
-			if now, err := w.store.Block(context.Background(), w.org, b.ID); err != nil || now.Value != start ||
-				now.Version != before.Version {
-				t.Fatalf("a %s that failed left %q at version %d, %v; want %q", name, now.Value, now.Version, err, start)
+			if stored, err := w.store.Block(context.Background(), w.org, b.ID); err != nil || stored.Value != start ||
+				stored.Version != before.Version {
+				t.Fatalf("a %s that failed left %q at version %d, %v; want %q", name, stored.Value, stored.Version, err, start)
 			}
 			return
 		}
@@ -81,8 +81,8 @@ func TestAnEditIsUndoneAndMadeAgain(t *testing.T) {
 	})
 }
 
-// A block that is attached and detached by many at once is in the end attached once or not at all, and its agent's
-// events say which.
+// If many requests attach and detach a block at the same time, it is attached once or not at all in the end, and the
+// agent's events show which.
 func TestAttachAndDetachRace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -109,7 +109,7 @@ func TestAttachAndDetachRace(t *testing.T) {
 			t.Fatalf("after %s the agent would have %d blocks of one label", e, attached)
 		}
 	}
-	if has, err := w.store.OfAgent(t.Context(), w.org, agent); err != nil || len(has) != attached {
-		t.Errorf("the agent has %d blocks, %v; its events say %d", len(has), err, attached)
+	if blocks, err := w.store.OfAgent(t.Context(), w.org, agent); err != nil || len(blocks) != attached {
+		t.Errorf("the agent has %d blocks, %v; its events say %d", len(blocks), err, attached)
 	}
 }

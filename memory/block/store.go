@@ -24,10 +24,10 @@ func (s *Store) With(tx pgx.Tx) *Store { return &Store{DB: tx} }
 const columns = `b.key, b.id, b.label, b.description, b.value, b.limit_chars, b.read_only, b.hidden, b.tags, b.metadata,
 	b.template, b.version, b.created_at, b.updated_at, ` + withoutAttacher
 
-// withoutAttacher is the column attached_by of a block that is read as no agent's.
+// withoutAttacher is the column attached_by of a block that is read independently of agents.
 const withoutAttacher = "NULL::jsonb AS attached_by"
 
-// attachedColumns are the columns of a block b as the agent of an attachment a has it.
+// attachedColumns are the columns of a block b for the agent of an attachment a.
 var attachedColumns = strings.NewReplacer("b.read_only", "b.read_only OR a.read_only AS read_only",
 	withoutAttacher, "a.attached_by").Replace(columns)
 
@@ -41,10 +41,10 @@ func (s *Store) Create(ctx context.Context, org db.Org, author string, n New) (B
 	if n.Metadata == nil {
 		n.Metadata = json.RawMessage(`{}`)
 	}
-	var made Block
+	var created Block
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		var err error
-		made, err = db.One[Block](ctx, tx, `
+		created, err = db.One[Block](ctx, tx, `
 			INSERT INTO blocks AS b (org, label, description, value, limit_chars, read_only, hidden, tags, metadata, template)
 			VALUES (@org, @label, @description, @value, @limit, @read_only, @hidden, @tags, @metadata, @template)
 			RETURNING `+columns,
@@ -54,12 +54,12 @@ func (s *Store) Create(ctx context.Context, org db.Org, author string, n New) (B
 		if err != nil {
 			return err
 		}
-		return s.With(tx).record(ctx, org, author, made)
+		return s.With(tx).record(ctx, org, author, created)
 	})
-	return made, err
+	return created, err
 }
 
-// record stores a block's present version.
+// record stores a block's current state as a version.
 func (s *Store) record(ctx context.Context, org db.Org, author string, b Block) error {
 	return db.Exec(ctx, s.DB, `
 		INSERT INTO block_versions (block_key, version, org, author, label, description, value, limit_chars, read_only,
@@ -76,9 +76,9 @@ func (s *Store) Block(ctx context.Context, org db.Org, id string) (Block, error)
 	return b, db.OrNotFound(err, "Block with ID %s not found", id)
 }
 
-// Filter narrows a list of blocks; empty fields do not. Parts of texts are found in any case.
+// Filter narrows a list of blocks. An empty field does not narrow it. The …Contains fields ignore case.
 type Filter struct {
-	Label            string // exactly
+	Label            string // exact
 	LabelContains    string
 	ValueContains    string
 	DescriptContains string
@@ -86,12 +86,12 @@ type Filter struct {
 	Templates        *bool
 	Tags             []string
 	AllTags          bool
-	Hidden           bool  // hidden ones too
+	Hidden           bool  // include hidden blocks
 	AgentsMore       *int  // attached to more agents than this
-	AgentsFewer      *int  // to fewer
-	Agents           []int // to one of these numbers
+	AgentsFewer      *int  // attached to fewer agents than this
+	Agents           []int // attached to exactly one of these numbers of agents
 	Identity         string
-	IdentifierKeys   []string // of identities, one of which the block has; nil selects all
+	IdentifierKeys   []string // the block must have an identity with one of these keys; nil: any block
 }
 
 const filtered = ` FROM blocks b
@@ -132,19 +132,20 @@ func (s *Store) Count(ctx context.Context, org db.Org, f Filter) (int, error) {
 // Delete deletes a block with its versions, and detaches it from its agents.
 func (s *Store) Delete(ctx context.Context, org db.Org, id string) error {
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		b, err := in.lock(ctx, org, id)
+		txStore := s.With(tx)
+		b, err := txStore.lock(ctx, org, id)
 		if err != nil {
 			return err
 		}
-		if err := in.appendToAgents(ctx, org, b, event.BlockDetached); err != nil {
+		if err := txStore.appendToAgents(ctx, org, b, event.BlockDetached); err != nil {
 			return err
 		}
 		return db.Exec(ctx, tx, `DELETE FROM blocks WHERE org = $1 AND key = $2`, org, b.Key)
 	})
 }
 
-// lock returns a block and locks it: until the transaction ends no other transaction changes, attaches or detaches it.
+// lock locks a block and returns it. Until the transaction ends, no other transaction changes, attaches or detaches the
+// block.
 func (s *Store) lock(ctx context.Context, org db.Org, id string) (Block, error) {
 	b, err := db.One[Block](ctx, s.DB, `
 		SELECT `+columns+` FROM blocks b WHERE b.org = $1 AND b.id = $2 FOR UPDATE`, org, id)
@@ -152,7 +153,7 @@ func (s *Store) lock(ctx context.Context, org db.Org, id string) (Block, error) 
 }
 
 // appendToAgents appends an event to the log of each agent that has the block.
-func (s *Store) appendToAgents(ctx context.Context, org db.Org, b Block, what event.Type) error {
+func (s *Store) appendToAgents(ctx context.Context, org db.Org, b Block, eventType event.Type) error {
 	agents, err := db.All[string](ctx, s.DB, `
 		SELECT agent_id FROM agent_blocks WHERE org = $1 AND block_key = $2 ORDER BY agent_id`, org, b.Key)
 	if err != nil {
@@ -160,19 +161,19 @@ func (s *Store) appendToAgents(ctx context.Context, org db.Org, b Block, what ev
 	}
 	events := make([]event.Event, len(agents))
 	for i, agent := range agents {
-		events[i] = event.Event{AgentID: agent, Type: what, RefID: b.ID}
+		events[i] = event.Event{AgentID: agent, Type: eventType, RefID: b.ID}
 	}
 	_, err = event.Append(ctx, s.DB.(pgx.Tx), org, events...)
 	return err
 }
 
-// Attach attaches a block to an agent; attaching it again changes nothing. ErrConflict if the agent has another block
-// of that label; ErrNotFound if either does not exist.
+// Attach attaches a block to an agent. Attaching it again changes nothing. ErrConflict if the agent has another block
+// with that label; ErrNotFound if the block or the agent does not exist.
 func (s *Store) Attach(ctx context.Context, org db.Org, agentID, id string) error {
 	return s.attach(ctx, org, agentID, id, false)
 }
 
-// AttachReadOnly is Attach of a block that the agent cannot change.
+// AttachReadOnly is Attach for a block that the agent may not change.
 func (s *Store) AttachReadOnly(ctx context.Context, org db.Org, agentID, id string) error {
 	return s.attach(ctx, org, agentID, id, true)
 }
@@ -193,8 +194,8 @@ func (s *Store) attach(ctx context.Context, org db.Org, agentID, id string, read
 	})
 }
 
-// withAttachment calls do with a locked block and whether it is attached to an agent. ErrNotFound if either does not
-// exist.
+// withAttachment locks a block and calls do with it, and with whether it is attached to an agent. ErrNotFound if the
+// block or the agent does not exist.
 func (s *Store) withAttachment(ctx context.Context, org db.Org, agentID, id string,
 	do func(tx pgx.Tx, b Block, attached bool) error) error {
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
@@ -212,8 +213,8 @@ func (s *Store) withAttachment(ctx context.Context, org db.Org, agentID, id stri
 	})
 }
 
-// labelError returns an ErrConflict that says what to do for the error of a label that an agent would have twice, and
-// db.Error for any other.
+// labelError turns the error of a label that an agent would have twice into an ErrConflict that says what to do. For
+// any other error it returns db.Error.
 func labelError(err error, label string) error {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	if ok && pg.ConstraintName == "agent_blocks_label_key" {
@@ -223,7 +224,8 @@ func labelError(err error, label string) error {
 	return db.Error(err)
 }
 
-// Detach detaches a block from an agent. ErrNotFound if either does not exist, or the agent does not have the block.
+// Detach detaches a block from an agent. ErrNotFound if the block or the agent does not exist, or the agent does not
+// have the block.
 func (s *Store) Detach(ctx context.Context, org db.Org, agentID, id string) error {
 	return s.withAttachment(ctx, org, agentID, id, func(tx pgx.Tx, b Block, attached bool) error {
 		if !attached {
@@ -241,20 +243,20 @@ func (s *Store) Detach(ctx context.Context, org db.Org, agentID, id string) erro
 // Set attaches the given blocks to an agent, and detaches all others.
 func (s *Store) Set(ctx context.Context, org db.Org, agentID string, ids []string) error {
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		has, err := in.OfAgent(ctx, org, agentID)
+		txStore := s.With(tx)
+		attached, err := txStore.OfAgent(ctx, org, agentID)
 		if err != nil {
 			return err
 		}
-		for _, b := range has {
+		for _, b := range attached {
 			if !slices.Contains(ids, b.ID) {
-				if err := in.Detach(ctx, org, agentID, b.ID); err != nil {
+				if err := txStore.Detach(ctx, org, agentID, b.ID); err != nil {
 					return err
 				}
 			}
 		}
 		for _, id := range ids {
-			if err := in.Attach(ctx, org, agentID, id); err != nil {
+			if err := txStore.Attach(ctx, org, agentID, id); err != nil {
 				return err
 			}
 		}
@@ -262,7 +264,7 @@ func (s *Store) Set(ctx context.Context, org db.Org, agentID string, ids []strin
 	})
 }
 
-// OfAgent lists the blocks of an agent, the first attached first.
+// OfAgent lists the blocks of an agent, first attached first.
 func (s *Store) OfAgent(ctx context.Context, org db.Org, agentID string) ([]Block, error) {
 	return db.All[Block](ctx, s.DB, `
 		SELECT `+attachedColumns+` FROM agent_blocks a JOIN blocks b ON b.org = a.org AND b.key = a.block_key
@@ -278,7 +280,7 @@ func (s *Store) Labelled(ctx context.Context, org db.Org, agentID, label string)
 	return b, db.OrNotFound(err, "No block with label '%s' is attached to agent %s", label, agentID)
 }
 
-// Agents lists the ids of the agents that have a block, in the order in which it was attached.
+// Agents lists the ids of the agents that have a block, in the order in which it was attached to them.
 func (s *Store) Agents(ctx context.Context, org db.Org, id string) ([]string, error) {
 	if _, err := s.Block(ctx, org, id); err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// world is a store, and an organization of the database that the package's tests share.
+// world is a store, and an organization in the database that the package's tests share.
 type world struct {
 	*testing.T
 	pool  *pgxpool.Pool
@@ -117,12 +117,12 @@ func TestEachChangeIsAVersion(t *testing.T) {
 		t.Errorf("restored: got %+v, %v", restored, err)
 	}
 	versions, err := w.store.Versions(t.Context(), w.org, b.ID, 0, 10)
-	var said []string
+	var lines []string
 	for _, v := range versions {
-		said = append(said, fmt.Sprintf("%d by %s: %q", v.Version, strings.ReplaceAll(v.Author, agent, "agent"), v.Value))
+		lines = append(lines, fmt.Sprintf("%d by %s: %q", v.Version, strings.ReplaceAll(v.Author, agent, "agent"), v.Value))
 	}
 	want := []string{`3 by op: "one\ntwo"`, `2 by agent: "one\ntwo\nthree"`, `1 by operator: "one\ntwo"`}
-	if diff := cmp.Diff(want, said); diff != "" || err != nil {
+	if diff := cmp.Diff(want, lines); diff != "" || err != nil {
 		t.Errorf("versions, %v (-want +got):\n%s", err, diff)
 	}
 	diff, err := w.store.Diff(t.Context(), w.org, b.ID, 1, 2)
@@ -208,7 +208,7 @@ func TestAnAgentDoesNotChangeWhatItMayOnlyRead(t *testing.T) {
 	}
 }
 
-// Two servers, here two stores on pools of their own, lose no edit of a block that many agents share.
+// Two servers lose no edit of a block that many agents share. Here they are two stores with their own pools.
 func TestWritersOfASharedBlockLoseNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -289,7 +289,7 @@ func TestBlocksAreListed(t *testing.T) {
 	}
 }
 
-// A patch of several blocks is applied whole or not at all.
+// A patch for several blocks is applied completely or not at all.
 func TestAPatchIsAtomic(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -302,11 +302,11 @@ func TestAPatchIsAtomic(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var said []string
+		var values []string
 		for _, b := range all {
-			said = append(said, b.Label+"="+b.Value)
+			values = append(values, b.Label+"="+b.Value)
 		}
-		return strings.Join(said, "; ")
+		return strings.Join(values, "; ")
 	}
 	for _, tt := range []struct{ name, patch, wrong, want string }{
 		{"the last part fails", "*** Add Block: two\n+x\n*** Update Block: one\n-a\n+A\n*** Update Block: one\n-gone\n+come",

@@ -13,7 +13,7 @@ import (
 // Version is a block as it was after one of its changes.
 type Version struct {
 	Version     int       `db:"version" json:"version"`
-	Author      string    `db:"author" json:"author"` // of the change: an agent's id, or OperatorAuthor
+	Author      string    `db:"author" json:"author"` // author of the change: an agent's id, or OperatorAuthor
 	Label       string    `db:"label" json:"label"`
 	Description *string   `db:"description" json:"description"`
 	Value       string    `db:"value" json:"value"`
@@ -28,7 +28,7 @@ const selectVersions = `
 	SELECT version, author, label, description, value, limit_chars, read_only, at, provenance FROM block_versions
 	WHERE org = $1 AND block_key = $2 AND `
 
-// Versions lists at most limit versions of a block, the newest first; if before is not 0, those below it.
+// Versions lists at most limit versions of a block, newest first. If before is not 0, it lists versions below before.
 func (s *Store) Versions(ctx context.Context, org db.Org, id string, before, limit int) ([]Version, error) {
 	b, err := s.Block(ctx, org, id)
 	if err != nil {
@@ -49,7 +49,8 @@ func (s *Store) Version(ctx context.Context, org db.Org, id string, version int)
 	return v, db.OrNotFound(err, "Block %s has no version %d; its versions are 1 to %d", id, version, b.Version)
 }
 
-// Diff returns how the value of a block changed between two versions, as a unified diff; empty if it is the same.
+// Diff returns how the value of a block changed between two versions, as a unified diff. It is empty if the values are
+// equal.
 func (s *Store) Diff(ctx context.Context, org db.Org, id string, from, to int) (string, error) {
 	a, err := s.Version(ctx, org, id, from)
 	if err != nil {
@@ -63,8 +64,8 @@ func (s *Store) Diff(ctx context.Context, org db.Org, id string, from, to int) (
 		FromFile: a.name(), ToFile: b.name(), Context: 3})
 }
 
-// Restore gives a block the value, the description and at least the limit of one of its versions. This makes a new
-// version. The label stays, and so does read-only.
+// Restore gives a block the value and the description of one of its versions, as a new version. The limit becomes at
+// least that of the version. The label and read-only do not change.
 func (s *Store) Restore(ctx context.Context, org db.Org, t Target, version int) (Block, error) {
 	v, err := s.Version(ctx, org, t.ID, version)
 	if err != nil {

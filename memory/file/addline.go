@@ -12,14 +12,14 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Place returns the path of the file where a line on something belongs, by what the manifest's entries hold. name takes
-// the place of the * of an entry's path.
+// Place returns the path of the file in which a line about something belongs, according to the manifest. If the path of
+// the manifest's entry has a *, name replaces it.
 func (m Manifest) Place(about, name string) string {
 	return named(m.place("", about), cmp.Or(slug(name), "other"))
 }
 
-// AddLine adds a line at the end of a file, which it creates with its name as the heading. A line that the file has
-// already changes nothing.
+// AddLine adds a line at the end of a file. If there is no such file, it creates one, with the file's name as the
+// heading. If the file has the line already, nothing changes.
 func (s *Store) AddLine(ctx context.Context, at At, file, line string) error {
 	_, err := s.changeFile(ctx, at, file, func(e *editor, file string) (File, error) {
 		content := "# " + strings.TrimSuffix(path.Base(file), path.Ext(file)) + "\n\n"
@@ -39,8 +39,9 @@ func (s *Store) AddLine(ctx context.Context, at At, file, line string) error {
 
 var recentHeading = regexp.MustCompile(`(?i)^#{1,6}\s+recent`)
 
-// Point makes the index of a tree point to a file for good, and under its heading of recent activity: as the newest
-// entry, with a note. So do files to which only that heading points. The index itself changes nothing.
+// Point adds a file to the index of a tree. The index gets a lasting pointer to the file, and a newest entry with a
+// note under its heading of recent activity. Other files to which only that heading points get lasting pointers, too.
+// If file is the index itself, nothing changes.
 func (s *Store) Point(ctx context.Context, at At, file, note string) error {
 	t, err := s.Tree(ctx, at.Org, at.Tree)
 	if err != nil || t.Rules.IsIndex(file) {
@@ -61,7 +62,7 @@ func (s *Store) Point(ctx context.Context, at At, file, note string) error {
 	return err
 }
 
-// withRecent returns an index with an entry as the newest one of its recent activity.
+// withRecent returns an index with entry as the newest entry of its recent activity.
 func withRecent(content, entry string) string {
 	lines := slices.DeleteFunc(Lines(content), func(l string) bool { return l == entry })
 	head := slices.IndexFunc(lines, recentHeading.MatchString)

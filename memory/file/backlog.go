@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// Backlog counts an organization's memory files that wait for vectors, and the parts of files that have one or get
-// none.
+// Backlog counts an organization's memory files that wait for vectors, and the parts of files that have a vector or
+// were refused one.
 func (s *Store) Backlog(ctx context.Context, org db.Org) (endpoint.Backlog, error) {
 	space, _ := s.search.Endpoint.Space()
 	return db.One[endpoint.Backlog](ctx, s.db, `

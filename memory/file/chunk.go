@@ -12,14 +12,14 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// chunk is a part of a file's text, as it is embedded.
+// chunk is a part of a file's text that gets its own vector.
 type chunk struct {
-	id          int64  // the first 8 bytes of the SHA-256 of text
-	text        string // with the file's path and the heading it stands under
-	first, last int    // its lines, from 1
+	id          int64  // first 8 bytes of the SHA-256 of text
+	text        string // begins with the file's path and the heading above the part
+	first, last int    // line numbers, from 1
 }
 
-// chunksOf cuts the text of a file. What stands in a file twice is one chunk, at its first place.
+// chunksOf cuts the text of a file. If a part occurs more than once, it is one chunk, at its first place.
 func chunksOf(path, content string) (all []chunk) {
 	for _, c := range chunker.Split(content, chunker.Options{Kind: chunker.Markdown}) {
 		text := path + "\n"
@@ -36,7 +36,7 @@ func chunksOf(path, content string) (all []chunk) {
 	return all
 }
 
-// dropOldVectors drops the vectors of what a file's text has no longer, and notes where the rest of them stand now.
+// dropOldVectors deletes the vectors of chunks that the file no longer has, and updates the line numbers of the others.
 func (s *Store) dropOldVectors(ctx context.Context, org db.Org, file int64, path, content string) error {
 	chunks := chunksOf(path, content)
 	ids, firsts, lasts := make([]int64, len(chunks)), make([]int, len(chunks)), make([]int, len(chunks))

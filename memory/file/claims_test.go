@@ -10,7 +10,7 @@ import (
 	memoryfile "github.com/loci-memory/loci/memory/file"
 )
 
-// refusal returns what a write of the index is refused with; empty if it is stored.
+// refusal returns the error text if writing the index is refused, or "" if it is stored.
 func (f *fixture) refusal(content string) string {
 	if _, err := f.store.Write(f.Context(), f.at, index, content, ""); err != nil {
 		return err.Error()
@@ -60,7 +60,7 @@ func TestClaims234And250TheIndexHasAtMost5000Characters(t *testing.T) {
 	}
 }
 
-// compressed is a tree whose index of 92,000 characters was compressed: the index before, and all files after.
+// compressed is a tree with an index of 92,000 characters that was compressed: the index before, and all files after.
 var compressed struct {
 	once   sync.Once
 	before string

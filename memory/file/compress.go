@@ -14,20 +14,20 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// The ways in which the lines of a grown index are sorted into files.
+// How the lines of a grown index were sorted into files.
 const (
 	ByHeadings = "headings"
 	ByModel    = "model"
 )
 
-// Topic says which lines of an index belong in a file. A model names the topics of an index.
+// Topic says which lines of an index belong in a file. A model proposes the topics of an index.
 type Topic struct {
 	Path  string   `json:"path"`
 	Title string   `json:"title"`
-	Lines [][2]int `json:"lines"` // the first and the last line of each range, from 1
+	Lines [][2]int `json:"lines"` // first and last line of each range, from 1
 }
 
-// Proposal is a change of a tree that makes a grown index one of pointers. Nothing of it is done yet.
+// Proposal is a change of a tree that turns a grown index into pointers. Nothing of it is done yet.
 type Proposal struct {
 	How        string         `json:"how" enum:"model,headings" doc:"What sorted the lines of the index into files."`
 	Why        *string        `json:"why" doc:"Why no model sorted them; null if one did, or none is configured."`
@@ -51,8 +51,8 @@ type NewFile struct {
 	Expected *string `json:"expected_sha256,omitempty" required:"false" doc:"Of the present text; empty: there is none."`
 }
 
-// WriteAll writes several files, all of them or none. The rules of the index hold for what they make together.
-// *MismatchError if one of them has another text than expected; ErrConflict if one exists that is expected not to.
+// WriteAll writes several files, all or none. The index rules are checked after all files are written. *MismatchError
+// if a file does not have the expected text; ErrConflict if a file exists that is expected not to.
 func (s *Store) WriteAll(ctx context.Context, at At, files []NewFile) (written []File, notes []string, err error) {
 	if len(files) == 0 || len(files) > MaxFiles {
 		return nil, nil, db.Invalid("files has %d files; it must have from 1 to %d", len(files), MaxFiles)
@@ -70,7 +70,7 @@ func (s *Store) WriteAll(ctx context.Context, at At, files []NewFile) (written [
 	return written, notes, err
 }
 
-// putExpected is put for a file that may be expected not to be there.
+// putExpected is put for a file that may be expected not to exist.
 func (e *editor) putExpected(ctx context.Context, f NewFile) (File, error) {
 	path, err := ParseFile(f.Path)
 	if err != nil {
@@ -79,17 +79,17 @@ func (e *editor) putExpected(ctx context.Context, f NewFile) (File, error) {
 	expected := ""
 	if f.Expected != nil {
 		expected = *f.Expected
-		if was := e.find(path); expected == "" && was != nil && was.SHA256 != hashOf(db.Clean(f.Content)) {
+		if existing := e.find(path); expected == "" && existing != nil && existing.SHA256 != hashOf(db.Clean(f.Content)) {
 			return File{}, db.Conflict("%s exists already; nothing was changed", path)
 		}
 	}
 	return e.put(ctx, path, f.Content, expected)
 }
 
-// errUndo ends the transaction of a change that is only tried.
+// errUndo rolls back the transaction of a change that was only tried.
 var errUndo = errors.New("the change was tried")
 
-// try returns the error that WriteAll would return.
+// try returns the error that WriteAll would return. It changes nothing.
 func (s *Store) try(ctx context.Context, at At, files []NewFile) error {
 	err := db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		_, _, err := s.With(tx).WriteAll(ctx, at, files)
@@ -101,19 +101,20 @@ func (s *Store) try(ctx context.Context, at At, files []NewFile) error {
 	return err
 }
 
-// Grown is an index whose lines are to be sorted into files.
+// Grown is an index with lines that are to be sorted into files.
 type Grown struct {
 	at       At
 	tree     Tree
 	manifest Manifest
-	now      File   // the index; empty if the tree has none
-	text     string // to compress
+	now      File   // the current index; empty if the tree has none
+	text     string // the text to compress
 	others   []File
 	lines    []indexLine
-	kept     []bool // the lines that stay
+	kept     []bool // for each line, whether it stays in the index
 }
 
-// Grown reads the index of a tree, or takes a text in its place. ErrNotFound if there is neither.
+// Grown reads the index of a tree. If text is not nil, it uses text in place of the index. ErrNotFound if there is
+// neither.
 func (s *Store) Grown(ctx context.Context, at At, text *string) (*Grown, error) {
 	t, err := s.Tree(ctx, at.Org, at.Tree)
 	if err != nil {
@@ -134,7 +135,7 @@ func (s *Store) Grown(ctx context.Context, at At, text *string) (*Grown, error) 
 	return newGrown(Grown{at: at, tree: t, manifest: m, now: index, others: others}, whole), nil
 }
 
-// newGrown reads a text as an index that has grown in a tree.
+// newGrown reads a text as the index of a tree.
 func newGrown(in Grown, text string) *Grown {
 	in.text = lineFeeds(strings.ReplaceAll(text, "\r\n", "\n"))
 	in.tree.Rules.Off = nil
@@ -143,7 +144,7 @@ func newGrown(in Grown, text string) *Grown {
 	return &in
 }
 
-// keep marks the lines that obey all rules and point somewhere. Of a list only as many as a list may have stay.
+// keep marks the lines that obey all rules and point somewhere. Of a list, no more lines stay than the rules allow.
 func (g *Grown) keep() {
 	g.kept = make([]bool, len(g.lines))
 	c := &indexCheck{rules: g.tree.Rules, manifest: g.manifest, lines: g.lines, others: g.others}
@@ -172,7 +173,7 @@ func (g *Grown) keep() {
 	}
 }
 
-// Numbered returns the lines that are to be sorted, with their numbers.
+// Numbered returns the lines to be sorted, with their numbers.
 func (g *Grown) Numbered() string {
 	var b strings.Builder
 	for i, l := range g.lines {
@@ -183,10 +184,10 @@ func (g *Grown) Numbered() string {
 	return b.String()
 }
 
-// Manifest returns what belongs in which file, as agents read it.
+// Manifest returns the tree's manifest as agents read it.
 func (g *Grown) Manifest() string { return g.manifest.Render() }
 
-// Paths returns the paths of the other files of the tree.
+// Paths returns the paths of the tree's other files.
 func (g *Grown) Paths() (all []string) {
 	for _, f := range g.others {
 		all = append(all, f.Path)
@@ -194,9 +195,9 @@ func (g *Grown) Paths() (all []string) {
 	return all
 }
 
-// Propose returns the change that moves the lines of a grown index, word for word, to the files of the topics, and
-// those that no topic has by their headings. Every rule of the tree was tried on it. ErrInvalid if the index has
-// nothing to move.
+// Propose returns a change that moves the lines of a grown index, word for word, into files. Lines of topics go to the
+// topics' files; the others are sorted by their headings. Propose tries the change on all rules of the tree. ErrInvalid
+// if the index has nothing to move.
 func (s *Store) Propose(ctx context.Context, g *Grown, topics []Topic) (p Proposal, err error) {
 	w, err := g.sort(topics)
 	if err != nil {
@@ -216,7 +217,7 @@ func (s *Store) Propose(ctx context.Context, g *Grown, topics []Topic) (p Propos
 	return p, s.try(ctx, g.at, files)
 }
 
-// sort puts all lines of a grown index that do not stay into files. ErrInvalid if there are none.
+// sort puts all lines that do not stay in the index into files. ErrInvalid if there are none.
 func (g *Grown) sort(topics []Topic) (*sorting, error) {
 	w := newSorting(g)
 	for _, t := range topics {

@@ -12,7 +12,7 @@ import (
 	memoryfile "github.com/loci-memory/loci/memory/file"
 )
 
-// grown is an index that an agent wrote inline, of some 1,500 characters for each of a number of projects.
+// grown returns an index as an agent writes it inline, with about 1,500 characters per project.
 func grown(projects int) string {
 	var b strings.Builder
 	b.WriteString("# Memory of the agent\r\n\r\nWhat I know.\n\n## Users\n\n| Handle | Role | Notes |\n" +
@@ -61,7 +61,7 @@ func (f *fixture) rules(r memoryfile.IndexRules) {
 	}
 }
 
-// withGrown has an index of a number of projects, whose rules hold again.
+// withGrown returns a tree with a grown index of a number of projects. Its index rules hold again.
 func withGrown(t *testing.T, projects int) *fixture {
 	f := newFixture(t)
 	f.write("/memories/infra/dns.md", "The zone is example.net.\n")
@@ -71,7 +71,7 @@ func withGrown(t *testing.T, projects int) *fixture {
 	return f
 }
 
-// checkCompressed checks that every line of the grown index is in a file, and that the index obeys its rules.
+// checkCompressed checks that every line of the grown index is in some file, and that the index obeys its rules.
 func (f *fixture) checkCompressed(before string) {
 	f.Helper()
 	all := strings.Join(mapValues(f.files()), "\n")
@@ -97,8 +97,8 @@ func mapValues(m map[string]string) (all []string) {
 	return all
 }
 
-// A grown index becomes pointers and files, by its headings: every line is in a file, and nothing is written before the
-// proposal is applied.
+// A grown index becomes pointers and files, according to its headings. Every line is in some file. Nothing is written
+// before the proposal is applied.
 func TestAGrownIndexIsCompressedByItsHeadings(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
@@ -134,8 +134,8 @@ func TestAGrownIndexIsCompressedByItsHeadings(t *testing.T) {
 	}
 }
 
-// The topics of a model say where lines go; what it leaves out, repeats or puts where agents may not write goes by the
-// headings.
+// A model's topics say where lines go. Lines that it leaves out, repeats, or puts where agents may not write are sorted
+// by their headings.
 func TestAModelSortsTheLinesOfAnIndex(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
@@ -157,7 +157,7 @@ func TestAModelSortsTheLinesOfAnIndex(t *testing.T) {
 	}
 }
 
-// A proposal that the tree has overtaken changes nothing.
+// A proposal is refused if the tree has changed since, and changes nothing.
 func TestAnOldProposalChangesNothing(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
@@ -184,7 +184,7 @@ func TestAnOldProposalChangesNothing(t *testing.T) {
 	}
 }
 
-// A text that is in no tree is compressed into one, though the rules would refuse it as an index.
+// A text that is in no tree can be compressed into a tree, even if the rules would refuse it as an index.
 func TestATextIsCompressedIntoATree(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
@@ -206,7 +206,7 @@ func TestATextIsCompressedIntoATree(t *testing.T) {
 	}
 }
 
-// Whatever an index has, each of its lines is in a file afterwards, once the proposal is applied.
+// Whatever an index contains, each of its lines is in some file after the proposal is applied.
 func TestOddIndexesAreCompressed(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()

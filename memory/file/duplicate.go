@@ -13,16 +13,16 @@ type fact struct {
 	path string
 	line int
 	all  string   // its words, in lower case
-	says []string // its words without small ones and endings
+	says []string // its words without small words, and without endings
 }
 
 const (
-	leastFactWords = 4   // a sentence of fewer words states nothing
-	sameShare      = 0.7 // of what the longer of two facts says, the shorter one must say
-	maxPostings    = 500 // of a word: facts are not looked for by words that more of them have
+	leastFactWords = 4   // a sentence with fewer words states nothing
+	sameShare      = 0.7 // share of the longer fact's words that the shorter one must have
+	maxPostings    = 500 // words that occur in more facts are not used to find facts
 )
 
-// smallWords say nothing by themselves. Words that deny or limit are no small words.
+// smallWords say nothing by themselves. Words that deny or limit something are not among them.
 var smallWords = setOf("a an the is are was were be been has have had it its this that of to in on at by for with " +
 	"and we i our my their his her as does do did will there which who")
 
@@ -34,7 +34,7 @@ func setOf(words string) map[string]bool {
 	return all
 }
 
-// stem returns a word without the ending of its form, if at least three letters stay.
+// stem returns a word without its inflectional ending, if at least three letters remain.
 func stem(word string) string {
 	for _, ending := range []string{"ing", "ed", "es", "s", "e"} {
 		short, ok := strings.CutSuffix(word, ending)
@@ -66,8 +66,8 @@ func factsOf(path string, number int, text string) (all []fact) {
 	return all
 }
 
-// same reports whether two facts say the same: in the same words, or one says all that the other says, in that order,
-// and little more. Facts of which each has something of its own, a name or a number, are two.
+// same reports whether two facts say the same. Either their words are equal, or one has all words of the other in the
+// same order and little more. If each has something of its own, a name or a number, they differ.
 func (f fact) same(o fact) bool {
 	if f.all == o.all {
 		return true
@@ -79,24 +79,24 @@ func (f fact) same(o fact) bool {
 	if len(short) < leastFactWords || float64(len(short)) < sameShare*float64(len(long)) {
 		return false
 	}
-	at := 0
+	matched := 0
 	for _, w := range long {
-		if at < len(short) && short[at] == w {
-			at++
+		if matched < len(short) && short[matched] == w {
+			matched++
 		} else if denies.MatchString(w) {
 			return false
 		}
 	}
-	return at == len(short)
+	return matched == len(short)
 }
 
-// denies matches what turns a fact into another one.
+// denies matches words that turn a fact into another one.
 var denies = regexp.MustCompile(`^(?:not|no|never|none|without|only|except|unless|t|cannot|\pN+)$`)
 
 // knownFacts finds facts by their words.
 type knownFacts struct {
 	exact map[string]fact
-	by    map[string][]fact // a word that they say
+	by    map[string][]fact // word → the facts that have it
 }
 
 // learn adds the facts of a file.
@@ -119,19 +119,19 @@ func (k *knownFacts) learn(f File) {
 	}
 }
 
-// like returns a fact that says the same as another one, if there is one.
-func (k *knownFacts) like(f fact) (same fact, is bool) {
-	if same, is = k.exact[f.all]; is {
+// like returns a known fact that says the same as f; found reports whether there is one.
+func (k *knownFacts) like(f fact) (same fact, found bool) {
+	if same, found = k.exact[f.all]; found {
 		return same, true
 	}
 	words := slices.Clone(f.says)
 	slices.SortFunc(words, func(a, b string) int { return len(k.by[a]) - len(k.by[b]) })
 	for _, w := range words {
-		of := k.by[w]
-		if len(of) > maxPostings {
+		candidates := k.by[w]
+		if len(candidates) > maxPostings {
 			break
 		}
-		for _, o := range of {
+		for _, o := range candidates {
 			if f.same(o) {
 				return o, true
 			}
@@ -140,7 +140,7 @@ func (k *knownFacts) like(f fact) (same fact, is bool) {
 	return same, false
 }
 
-// checkDuplicates finds facts that stand in another file, also in slightly other words.
+// checkDuplicates finds facts that another file also states, even in slightly different words.
 func (c *indexCheck) checkDuplicates() {
 	var known knownFacts
 	for _, f := range c.others {
@@ -151,7 +151,7 @@ func (c *indexCheck) checkDuplicates() {
 			continue
 		}
 		for _, one := range factsOf("", l.number, l.text) {
-			if same, is := known.like(one); is {
+			if same, found := known.like(one); found {
 				c.add(ruleDuplicate, l, "says what stands in "+same.path+": point to it", false)
 				break
 			}
@@ -159,10 +159,10 @@ func (c *indexCheck) checkDuplicates() {
 	}
 }
 
-// maxDuplicates is the most facts that a lint names as said twice.
+// maxDuplicates is how many duplicate facts a lint lists.
 const maxDuplicates = 50
 
-// Duplicate is a line that says what a line of another file says.
+// Duplicate is a line that says the same as a line of another file.
 type Duplicate struct {
 	Path      string `json:"path"`
 	Line      int    `json:"line" doc:"From 1."`
@@ -171,7 +171,7 @@ type Duplicate struct {
 	Text      string `json:"text" doc:"What the line says, in lower case and without signs."`
 }
 
-// duplicatesIn finds facts that two files have, apart from the index: its rules say that.
+// duplicatesIn finds facts that two files state. It leaves out the index, because the index rules report those.
 func duplicatesIn(files []File) []Duplicate {
 	all := []Duplicate{}
 	var known knownFacts
@@ -184,7 +184,7 @@ func duplicatesIn(files []File) []Duplicate {
 				continue
 			}
 			for _, one := range factsOf(f.Path, i+1, line) {
-				if same, is := known.like(one); is && len(all) < maxDuplicates {
+				if same, found := known.like(one); found && len(all) < maxDuplicates {
 					all = append(all, Duplicate{f.Path, i + 1, same.path, same.line, one.all})
 				}
 			}

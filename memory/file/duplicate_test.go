@@ -7,7 +7,8 @@ import (
 	memoryfile "github.com/loci-memory/loci/memory/file"
 )
 
-// Two facts are one if they differ in small words, endings and a little more; a name, a number or a denial makes two.
+// Two facts are the same if they differ only in small words, endings and a little more. They differ if one has another
+// name, another number, or a denial.
 func TestFactsThatSayTheSame(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -33,7 +34,7 @@ func TestFactsThatSayTheSame(t *testing.T) {
 	}
 }
 
-// The index may not say what another file says in slightly other words, and a lint names what two files say.
+// The index may not repeat what another file says, even in slightly different words. A lint lists what two files say.
 func TestDuplicatesBySimilarity(t *testing.T) {
 	t.Parallel()
 	file := func(path, content string) memoryfile.ProposedFile {

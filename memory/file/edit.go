@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// ReplaceOnce returns the text of a file with the only occurrence of old replaced. ErrInvalid if old does not occur, or
-// several. In a text whose lines end with CRLF, those of old may end with LF.
+// ReplaceOnce returns the text of a file with the single occurrence of old replaced. If the file's lines end in CRLF,
+// those of old may end in LF. ErrInvalid if old does not occur, or occurs more than once.
 func ReplaceOnce(path, content, old, text string) (string, error) {
 	if !strings.Contains(content, old) && !strings.Contains(old, "\r\n") && strings.Contains(content, "\r\n") {
 		old, text = strings.ReplaceAll(old, "\n", "\r\n"), strings.ReplaceAll(text, "\n", "\r\n")
@@ -26,21 +26,21 @@ func ReplaceOnce(path, content, old, text string) (string, error) {
 	return strings.Replace(content, old, text, 1), nil
 }
 
-// linesOf returns the lines, from 1, in which occurrences of a text begin.
+// linesOf returns the numbers, from 1, of the lines in which occurrences of a text begin.
 func linesOf(content, text string) (lines []int) {
 	for from, line := 0, 1; ; {
-		at := strings.Index(content[from:], text)
-		if at < 0 {
+		offset := strings.Index(content[from:], text)
+		if offset < 0 {
 			return lines
 		}
-		line += strings.Count(content[from:from+at], "\n")
+		line += strings.Count(content[from:from+offset], "\n")
 		lines = append(lines, line)
 		line += strings.Count(text, "\n")
-		from += at + len(text)
+		from += offset + len(text)
 	}
 }
 
-// Lines returns the lines of a text; a line feed at its end begins none. An empty text has none.
+// Lines returns the lines of a text. A line feed at the end does not begin another line. An empty text has no lines.
 func Lines(content string) []string {
 	if content == "" {
 		return nil
@@ -48,9 +48,8 @@ func Lines(content string) []string {
 	return strings.Split(strings.TrimSuffix(content, "\n"), "\n")
 }
 
-// Insert returns the text of a file with a text inserted, as lines of its own (an empty one is an
-// empty line), after the given line: 0 is before the
-// first. ErrInvalid if there is no such line.
+// Insert returns the text of a file with a text inserted, as lines of its own, after the given line. Line 0 is before
+// the first line; an empty text inserts an empty line. ErrInvalid if there is no such line.
 func Insert(path, content, text string, line int) (string, error) {
 	lines := Lines(content)
 	if line < 0 || line > len(lines) {

@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/embed/lexicon"
 )
 
-// The kinds of changes, as versions have them.
+// The kinds of changes that versions record.
 const (
 	created  = "created"
 	modified = "modified"
@@ -26,27 +26,27 @@ const (
 
 // editor changes files of a tree under the tree's lock.
 type editor struct {
-	store  *Store // in the transaction
+	store  *Store // works in the transaction
 	at     At
 	tree   Tree
-	files  []Entry  // those of the tree, as they are now
-	change string   // the kind of a change that has no kind of its own; empty is modified
-	ids    []string // of the files that were changed
-	notes  []string // for the author
+	files  []Entry  // the tree's files, as they are now
+	change string   // kind of a change without a kind of its own; empty: modified
+	ids    []string // ids of the changed files
+	notes  []string // for the author of the change
 
-	removed []string // the paths of files that were deleted
+	removed []string // paths of the deleted files
 }
 
-// change calls do with an editor of a tree, and appends an event to the log of each agent that has the tree for each
-// file that it changed. It returns the editor's notes.
+// change calls do with an editor of a tree. For each file that do changes, it appends an event to the log of every
+// agent that has the tree. It returns the editor's notes.
 func (s *Store) change(ctx context.Context, at At, do func(*editor) error) (notes []string, err error) {
 	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		t, err := in.lock(ctx, at.Org, at.Tree)
+		txStore := s.With(tx)
+		t, err := txStore.lock(ctx, at.Org, at.Tree)
 		if err != nil {
 			return err
 		}
-		e := &editor{store: in, at: at, tree: t}
+		e := &editor{store: txStore, at: at, tree: t}
 		if e.files, err = db.All[Entry](ctx, tx, selectEntries, at.Org, t.Key); err != nil {
 			return err
 		}
@@ -57,12 +57,12 @@ func (s *Store) change(ctx context.Context, at At, do func(*editor) error) (note
 			return err
 		}
 		notes = e.notes
-		return in.appendToAgents(ctx, at.Org, t, event.MemoryFileChanged, e.ids...)
+		return txStore.appendToAgents(ctx, at.Org, t, event.MemoryFileChanged, e.ids...)
 	})
 	return notes, err
 }
 
-// find returns the file of a path; nil if it does not exist.
+// find returns the file at a path, or nil.
 func (e *editor) find(path string) *Entry {
 	i := slices.IndexFunc(e.files, func(f Entry) bool { return f.Path == path })
 	if i < 0 {
@@ -71,7 +71,7 @@ func (e *editor) find(path string) *Entry {
 	return &e.files[i]
 }
 
-// below returns the file of a path, or those of a directory.
+// below returns the file at a path, or the files in the directory at that path.
 func (e *editor) below(path string) (all []Entry) {
 	for _, f := range e.files {
 		if within(f.Path, path) {
@@ -81,8 +81,8 @@ func (e *editor) below(path string) (all []Entry) {
 	return all
 }
 
-// mustBeFree returns an ErrConflict if a path is that of a file or a directory, in any case, or is below a file. What
-// is in moving does not count.
+// mustBeFree returns ErrConflict if a file or a directory has the path, in any case, or if the path is below a file.
+// The files in moving are ignored.
 func (e *editor) mustBeFree(path string, moving []Entry) error {
 	folded := fold(path)
 	for _, f := range e.files {
@@ -113,7 +113,7 @@ func (e *editor) checkSize() error {
 	return nil
 }
 
-// expect returns a *MismatchError unless the file of a path has the hash.
+// expect returns *MismatchError unless the file's text has the given hash.
 func (e *editor) expect(ctx context.Context, path, expected string) error {
 	f, err := e.store.file(ctx, e.at.Org, e.tree, path)
 	if err == nil && !strings.EqualFold(f.SHA256, expected) {
@@ -122,7 +122,7 @@ func (e *editor) expect(ctx context.Context, path, expected string) error {
 	return err
 }
 
-// put gives a file a text, and creates it if it is not there. A file that has the text is not changed.
+// put gives a file a text, and creates the file if needed. If the file has the text already, nothing changes.
 func (e *editor) put(ctx context.Context, path, content, expected string) (File, error) {
 	content, err := e.redacted(ctx, db.Clean(content))
 	if err != nil {
@@ -136,8 +136,8 @@ func (e *editor) put(ctx context.Context, path, content, expected string) (File,
 		return File{}, db.Invalid("%s would have %d bytes; a file may have at most %d: put a part of it into another file; "+
 			"nothing was changed", path, len(content), MaxFileBytes)
 	}
-	was := e.find(path)
-	if was != nil && was.SHA256 == hashOf(content) {
+	existing := e.find(path)
+	if existing != nil && existing.SHA256 == hashOf(content) {
 		return e.store.file(ctx, e.at.Org, e.tree, path)
 	}
 	if expected != "" {
@@ -145,11 +145,11 @@ func (e *editor) put(ctx context.Context, path, content, expected string) (File,
 			return File{}, err
 		}
 	}
-	if was != nil {
-		if was.Ended {
+	if existing != nil {
+		if existing.Ended {
 			e.note("%s has ended: no search shows it, and no listing.", path)
 		}
-		return e.write(ctx, *was, path, content)
+		return e.write(ctx, *existing, path, content)
 	}
 	if err := e.mustBeFree(path, nil); err != nil {
 		return File{}, err
@@ -157,7 +157,7 @@ func (e *editor) put(ctx context.Context, path, content, expected string) (File,
 	return e.insert(ctx, path, content)
 }
 
-// redacted returns a text without secrets, and notes for its author that it had some.
+// redacted returns a text without secrets. If the text had some, it adds a note for the author.
 func (e *editor) redacted(ctx context.Context, content string) (string, error) {
 	if e.store.o.Redactor == nil {
 		return content, nil
@@ -188,8 +188,8 @@ func (e *editor) insert(ctx context.Context, path, content string) (File, error)
 	return f, e.record(ctx, f, created)
 }
 
-// write stores a file's new path and text as its next version, whose kind is e.change.
-func (e *editor) write(ctx context.Context, was Entry, path, content string) (File, error) {
+// write stores a file's new path and text as its next version, with the kind e.change.
+func (e *editor) write(ctx context.Context, previous Entry, path, content string) (File, error) {
 	lex := lexicon.Document(path + "\n" + content)
 	f, err := db.One[File](ctx, e.store.db, `
 		UPDATE memory_files AS f
@@ -197,7 +197,7 @@ func (e *editor) write(ctx context.Context, was Entry, path, content string) (Fi
 		    version = f.version + 1, updated_at = now(), deleted_at = NULL, unembedded = true, refused_chunks = '{}'
 		WHERE f.org = @org AND f.key = @key
 		RETURNING `+entryColumns+`, f.content, @author::jsonb AS provenance`,
-		pgx.StrictNamedArgs{"org": e.at.Org, "key": was.Key, "path": path, "folded": fold(path), "content": content,
+		pgx.StrictNamedArgs{"org": e.at.Org, "key": previous.Key, "path": path, "folded": fold(path), "content": content,
 			"sha256": hashOf(content), "lex": lex.Vector, "terms": lexicon.Owned(0, lex.Terms), "author": e.at.Author})
 	if err != nil {
 		return f, err
@@ -213,7 +213,7 @@ func (e *editor) write(ctx context.Context, was Entry, path, content string) (Fi
 	return f, e.record(ctx, f, cmp.Or(e.change, modified))
 }
 
-// record stores the present version of a file.
+// record stores the current state of a file as a version.
 func (e *editor) record(ctx context.Context, f File, change string) error {
 	e.ids = append(e.ids, f.ID)
 	return db.Exec(ctx, e.store.db, `
@@ -229,33 +229,33 @@ func (e *editor) move(ctx context.Context, f Entry, path string) error {
 	if fold(f.Path) == fold(ManifestPath) || fold(path) == fold(ManifestPath) {
 		return db.Invalid("%s has this path only, and no other file gets it; nothing was changed", ManifestPath)
 	}
-	was, err := e.store.file(ctx, e.at.Org, e.tree, f.Path)
-	if err != nil || was.Path == path {
+	previous, err := e.store.file(ctx, e.at.Org, e.tree, f.Path)
+	if err != nil || previous.Path == path {
 		return err
 	}
-	m, own, err := e.store.manifest(ctx, e.at.Org, e.tree)
+	m, stored, err := e.store.manifest(ctx, e.at.Org, e.tree)
 	if err == nil {
 		err = e.mustBeNoDirectory(path, m)
 	}
-	if err == nil && own {
-		err = cmp.Or(m.keeps(f.Path), m.allows(path, was.Content, was.Content))
+	if err == nil && stored {
+		err = cmp.Or(m.keeps(f.Path), m.allows(path, previous.Content, previous.Content))
 	}
 	if err != nil {
 		return err
 	}
 	e.change = moved
-	_, err = e.write(ctx, f, path, was.Content)
+	_, err = e.write(ctx, f, path, previous.Content)
 	e.change = ""
 	return err
 }
 
-// remove deletes a file; its versions stay.
+// remove deletes a file. Its versions stay.
 func (e *editor) remove(ctx context.Context, f Entry) error {
 	if fold(f.Path) == fold(ManifestPath) && e.at.Author.AgentID != "" {
 		return db.Invalid("%s is the operator's; nothing was changed", ManifestPath)
 	}
-	m, own, err := e.store.manifest(ctx, e.at.Org, e.tree)
-	if err == nil && own {
+	m, stored, err := e.store.manifest(ctx, e.at.Org, e.tree)
+	if err == nil && stored {
 		err = m.keeps(f.Path)
 	}
 	if err != nil {

@@ -23,11 +23,11 @@ type job = endpoint.OwnerJob[memoryFiles]
 const waitingFiles = `memory_files f JOIN memory_trees t ON t.org = f.org AND t.key = f.tree_key
 	WHERE f.unembedded AND f.deleted_at IS NULL AND t.embedded_space = `
 
-// Queue returns the queue of the files that wait for the vectors of their chunks. Their owners are trees.
+// Queue returns the queue of files with chunks that wait for vectors. Their owners are trees.
 func (s *Store) Queue() *endpoint.Queue[memoryFiles] {
 	vectors := s.search.VectorTable(`SELECT count(*) FROM `+waitingFiles+`$1`, "org", "tree_key", "file_key", "first_line",
 		"last_line")
-	vectors.Row, vectors.IndexRows = "chunk", math.MaxInt // a tree is small enough for exact scans
+	vectors.Row, vectors.IndexRows = "chunk", math.MaxInt // a tree is small enough to be searched without an index
 	return &endpoint.Queue[memoryFiles]{
 		Worker: endpoint.Worker[job]{DB: s.db, Vectors: vectors, Next: s.nextBatch},
 		Settle: s.settle,
@@ -41,7 +41,7 @@ func (s *Store) Queue() *endpoint.Queue[memoryFiles] {
 			WHERE org = @org AND tree_key = ANY (@keys) AND deleted_at IS NULL`}}
 }
 
-// batch is chunks without their vectors, of files of one tree.
+// batch is chunks of files of one tree that have no vectors yet.
 type batch struct {
 	store *Store
 	job   job
@@ -49,23 +49,23 @@ type batch struct {
 	files []unembedded
 }
 
-// unembedded is a file that waits.
+// unembedded is a file with chunks that have no vector.
 type unembedded struct {
 	Key     int64   `db:"key"`
 	Path    string  `db:"path"`
 	Content string  `db:"content"`
 	SHA256  string  `db:"sha256"`
-	Has     []int64 `db:"has"` // the chunks that have a vector, or were refused
+	Has     []int64 `db:"has"` // ids of chunks that have a vector or were refused
 
-	lacking []chunk // those of the batch
-	whole   bool    // it lacks no others
+	lacking []chunk // the chunks in the batch
+	whole   bool    // no other chunks lack a vector
 }
 
-// filesAtOnce is the most files of one batch: they have 3 MB at most.
+// filesAtOnce is how many files a batch may have. Together they have at most 3 MB.
 const filesAtOnce = 32
 
-// nextBatch reads the first chunks that lack a vector, of the files that were written last, at most as many as the
-// endpoint's Size.
+// nextBatch reads chunks without a vector, from the files that were written last, as many as one request to the
+// endpoint may hold.
 func (s *Store) nextBatch(ctx context.Context, j job, space endpoint.Space) (endpoint.Batch, error) {
 	files, err := db.All[unembedded](ctx, s.db, `
 		SELECT f.key, f.path, f.content, f.sha256, f.refused_chunks || ARRAY(
@@ -97,8 +97,8 @@ func (b *batch) Items() (items []embed.Item) {
 	return items
 }
 
-// Lock implements endpoint.Batch. It returns ErrNotFound if the tree is deleted or has another space. It leaves out
-// files that have another path or text, are deleted, or wait no longer.
+// Lock implements endpoint.Batch. It leaves out files that were deleted, got another path or text, or no longer wait.
+// ErrNotFound if the tree was deleted or moved to another space.
 func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	if _, err := db.One[int64](ctx, tx, `
 		SELECT key FROM memory_trees WHERE org = $1 AND key = $2 AND embedded_space = $3 FOR NO KEY UPDATE`,
@@ -123,7 +123,7 @@ func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	return locked, err
 }
 
-// columns returns the keys of the files, with their paths and sums as they were read.
+// columns returns the files' keys, and their paths and checksums as they were read.
 func (b *batch) columns() (keys []int64, paths, sums []string) {
 	for _, f := range b.files {
 		keys, paths, sums = append(keys, f.Key), append(paths, f.Path), append(sums, f.SHA256)
@@ -131,7 +131,7 @@ func (b *batch) columns() (keys []int64, paths, sums []string) {
 	return keys, paths, sums
 }
 
-// Finish implements endpoint.Batch. A refused chunk is kept with the file.
+// Finish implements endpoint.Batch. It stores with a file which of its chunks were refused.
 func (b *batch) Finish(ctx context.Context, tx pgx.Tx, refused []*endpoint.RefusedError) error {
 	var rows pgx.Batch
 	for _, f := range b.files {

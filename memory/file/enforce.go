@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// manifest returns the manifest of the tree; own is false if it is the default one.
+// manifest returns the manifest of a tree. own is false if the tree has none; then it is the default manifest.
 func (s *Store) manifest(ctx context.Context, org db.Org, t Tree) (m Manifest, own bool, err error) {
 	f, err := s.file(ctx, org, t, ManifestPath)
 	if errors.Is(err, db.ErrNotFound) {
@@ -23,7 +23,7 @@ func (s *Store) manifest(ctx context.Context, org db.Org, t Tree) (m Manifest, o
 	return m, true, err
 }
 
-// obey returns the text of a file as the rules of the tree have it. ErrInvalid if they refuse it.
+// obey returns the text of a file after applying the rules of the tree. ErrInvalid if the rules refuse it.
 func (e *editor) obey(ctx context.Context, path, content string) (string, error) {
 	if e.change == redacted {
 		return content, nil
@@ -31,7 +31,7 @@ func (e *editor) obey(ctx context.Context, path, content string) (string, error)
 	if fold(path) == fold(ManifestPath) {
 		return content, e.obeyManifest(path, content)
 	}
-	m, own, err := e.store.manifest(ctx, e.at.Org, e.tree)
+	m, stored, err := e.store.manifest(ctx, e.at.Org, e.tree)
 	if err != nil {
 		return "", err
 	}
@@ -56,7 +56,7 @@ func (e *editor) obey(ctx context.Context, path, content string) (string, error)
 	if e.tree.Rules.IsIndex(path) && e.tree.Rules.holds(ruleList) {
 		content = e.roll(before, content)
 	}
-	if !own {
+	if !stored {
 		return content, nil
 	}
 	if _, known := m.entry(path); !known && e.find(path) == nil {
@@ -65,8 +65,8 @@ func (e *editor) obey(ctx context.Context, path, content string) (string, error)
 	return content, m.allows(path, before, content)
 }
 
-// mustBeNoDirectory returns ErrInvalid for a new path below the manifest, the index or a file that the manifest names:
-// the file could never be made then.
+// mustBeNoDirectory returns ErrInvalid if a new path is below the manifest, the index, or a file that the manifest
+// names, because that file could then never be created.
 func (e *editor) mustBeNoDirectory(path string, m Manifest) error {
 	files := []string{ManifestPath, e.tree.Rules.index()}
 	for _, entry := range m.Entries {
@@ -88,7 +88,7 @@ func (e *editor) note(format string, args ...any) {
 	}
 }
 
-// obeyManifest returns ErrInvalid if an agent writes the manifest, or if its text is not a manifest.
+// obeyManifest returns ErrInvalid if an agent writes the manifest, or if the text is not a manifest.
 func (e *editor) obeyManifest(path, content string) error {
 	if e.at.Author.AgentID != "" {
 		return db.Invalid("%s is the operator's: read it, and write other files; nothing was changed", ManifestPath)
@@ -104,11 +104,12 @@ var recentSection = regexp.MustCompile(`(?i)^recent`)
 
 var anyDay = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`)
 
-// roll drops the oldest entries of the index's lists of recent activity that have too many: those at the end where the
-// newest entry is the first, by their dates or else by what is new, and those at the beginning otherwise.
+// roll shortens lists of recent activity in the index that are too long, by dropping the oldest entries. Where the
+// newest entry is first, the oldest are at the end, otherwise at the beginning. The entries' dates tell the order;
+// without dates, the list counts as newest first if its first line is new.
 func (e *editor) roll(before, content string) string {
 	lines := readIndex(content)
-	gone := map[int]bool{}
+	dropped := map[int]bool{}
 	for start := 0; start < len(lines); start++ {
 		if !lines[start].item || !recentSection.MatchString(lines[start].section) {
 			continue
@@ -124,29 +125,29 @@ func (e *editor) roll(before, content string) string {
 			newestFirst = first > last
 		}
 		for i := range max(over, 0) {
-			at := start + i
+			dropAt := start + i
 			if newestFirst {
-				at = end - 1 - i
+				dropAt = end - 1 - i
 			}
-			gone[at] = true
+			dropped[dropAt] = true
 			e.note("The list of recent activity keeps %d entries: dropped %q.", e.tree.Rules.maxListItems(),
-				strings.TrimSpace(lines[at].text))
+				strings.TrimSpace(lines[dropAt].text))
 		}
 		start = end
 	}
-	if len(gone) == 0 {
+	if len(dropped) == 0 {
 		return content
 	}
 	var kept []string
 	for i, l := range lines {
-		if !gone[i] {
+		if !dropped[i] {
 			kept = append(kept, l.text)
 		}
 	}
 	return strings.Join(kept, "\n") + "\n"
 }
 
-// checkIndex returns ErrInvalid if the index breaks a rule after a change.
+// checkIndex returns ErrInvalid if a change makes the index break a rule.
 func (e *editor) checkIndex(ctx context.Context) error {
 	i := slices.IndexFunc(e.files, func(f Entry) bool { return e.tree.Rules.IsIndex(f.Path) })
 	if i < 0 || e.change == redacted || !slices.Contains(e.ids, e.files[i].ID) && len(e.removed) == 0 {
@@ -165,8 +166,8 @@ func (e *editor) checkIndex(ctx context.Context) error {
 	return nil
 }
 
-// indexOf returns the index of a tree, the other files but the manifest, and the manifest. ErrNotFound if the tree has
-// no index.
+// indexOf returns the index of a tree, the tree's other files without the manifest, and the manifest. ErrNotFound if
+// the tree has no index.
 func (s *Store) indexOf(ctx context.Context, org db.Org, t Tree) (index File, others []File, m Manifest, err error) {
 	if m, _, err = s.manifest(ctx, org, t); err != nil {
 		return index, nil, m, err
@@ -185,7 +186,7 @@ func (s *Store) indexOf(ctx context.Context, org db.Org, t Tree) (index File, ot
 	return index, others, m, err
 }
 
-// checkRemoved returns ErrInvalid if the index points to a file that is removed.
+// checkRemoved returns ErrInvalid if the index points to a removed file.
 func (e *editor) checkRemoved(ctx context.Context, index string) error {
 	if !e.tree.Rules.holds(ruleDangling) {
 		return nil
@@ -205,7 +206,7 @@ func (e *editor) checkRemoved(ctx context.Context, index string) error {
 	return nil
 }
 
-// repoint makes the index's pointers to what is renamed follow it.
+// repoint changes the index's pointers after a file or directory was renamed.
 func (e *editor) repoint(ctx context.Context, from, to string) error {
 	i := slices.IndexFunc(e.files, func(f Entry) bool { return e.tree.Rules.IsIndex(f.Path) })
 	if i < 0 {
@@ -231,7 +232,8 @@ func (e *editor) repoint(ctx context.Context, from, to string) error {
 // maxTouched is how many files an agent may change in a conversation before it is told to look at them again.
 const maxTouched = 3
 
-// noteTouched tells an agent which files it has changed in a conversation since it changed the index, if they are many.
+// noteTouched tells an agent which files it has changed in this conversation since it last changed the index, if they
+// are many.
 func (e *editor) noteTouched(ctx context.Context) error {
 	if e.at.Author.AgentID == "" {
 		return nil

@@ -9,8 +9,7 @@ import (
 	"github.com/loci-memory/loci/embed/lexicon"
 )
 
-// Reindex brings the hash, the words and the vectors of a file up to date with its path and content, of which a text
-// was erased.
+// Reindex updates the hash, the words and the vectors of a file after an erasure in its path or content.
 func (s *Store) Reindex(ctx context.Context, org db.Org, key string) error {
 	f, err := db.One[struct {
 		Key     int64  `db:"key"`
@@ -32,7 +31,8 @@ func (s *Store) Reindex(ctx context.Context, org db.Org, key string) error {
 			"lex": lex.Vector, "terms": lexicon.Owned(0, lex.Terms)})
 }
 
-// ReweighWords weighs the words of files anew that an older version of Loci weighed, and returns their number.
+// ReweighWords computes the word weights of files again if an older version of Loci computed them. It returns the
+// number of files.
 func (s *Store) ReweighWords(ctx context.Context) (rows int, err error) {
 	return s.search.Reweigh(ctx, s.db, `
 		SELECT r.key, 0::bigint AS owner, r.path || E'\n' || r.content AS text FROM memory_files r WHERE r.org = @org`)

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Compressed returns the files that a proposal for an index would have, for a tree without files.
+// Compressed returns the files that a proposal for an index would have, in a tree without files.
 func Compressed(text string, topics []Topic) ([]ProposedFile, error) {
 	w, err := newGrown(Grown{manifest: defaultManifest}, text).sort(topics)
 	if err != nil {
@@ -16,7 +16,7 @@ func Compressed(text string, topics []Topic) ([]ProposedFile, error) {
 	return w.files()
 }
 
-// Breaches returns the rules that an index breaks in a tree of files.
+// Breaches returns the rules that an index breaks in a tree with these files.
 func Breaches(content string, files []ProposedFile) (rules []string) {
 	var others []File
 	for _, f := range files {
@@ -34,10 +34,10 @@ func SameFact(one, other string) bool {
 	return len(a) == 1 && len(b) == 1 && a[0].same(b[0])
 }
 
-// SetSettle sets how long a job waits for more to be written.
+// SetSettle sets how long an embedding job waits for more writes.
 func (s *Store) SetSettle(d time.Duration) { s.settle = d }
 
-// EmbedOnce does what a job does for a tree until nothing is left or the endpoint fails.
+// EmbedOnce runs a tree's embedding job until nothing is left or the endpoint fails.
 func EmbedOnce(s *Store, ctx context.Context, org db.Org, tree string) error {
 	t, err := s.Tree(ctx, org, tree)
 	if err != nil {

@@ -31,8 +31,8 @@ const (
 		WHERE f.org = $1 AND f.tree_key = $2 AND f.deleted_at IS NULL AND f.path = $3`
 )
 
-// List lists the files in a directory and the directories below it, sorted by path; the file of a path is listed
-// whether it holds or not. ErrNotFound if there is no such directory; the root is always there.
+// List lists the files in a directory and below it, sorted by path. If dir is a file, that file is listed whether or
+// not it holds. ErrNotFound if there is no such directory; the root always exists.
 func (s *Store) List(ctx context.Context, org db.Org, tree, dir string, held db.Held) ([]Entry, error) {
 	t, err := s.Tree(ctx, org, tree)
 	if err != nil {
@@ -73,13 +73,13 @@ func (s *Store) file(ctx context.Context, org db.Org, t Tree, path string) (File
 	return f, db.OrNotFound(err, "the file %s does not exist", path)
 }
 
-// Changed is what a change did, and what its author should know of it.
+// Changed is the result of a change, with notes for its author.
 type Changed struct {
 	File  File
 	Notes []string // sentences
 }
 
-// Create creates a file that holds in a time. ErrConflict if there is one at its path.
+// Create creates a file that holds in a given time. ErrConflict if there is a file at its path.
 func (s *Store) Create(ctx context.Context, at At, path, content string, d Dates) (Changed, error) {
 	return s.changeFile(ctx, at, path, func(e *editor, path string) (File, error) {
 		if e.find(path) != nil {
@@ -93,15 +93,16 @@ func (s *Store) Create(ctx context.Context, at At, path, content string, d Dates
 	})
 }
 
-// Write creates a file, or replaces its text. A file that has the text already is not changed. *MismatchError if
-// expected is not empty and not the SHA-256 of the file's text; ErrNotFound if it is not empty and there is no file.
+// Write creates a file or replaces its text. If the file has the text already, nothing changes. expected, if not empty,
+// is the required SHA-256 of the current text: *MismatchError if the file has another text; ErrNotFound if there is no
+// file.
 func (s *Store) Write(ctx context.Context, at At, path, content, expected string) (Changed, error) {
 	return s.changeFile(ctx, at, path, func(e *editor, path string) (File, error) {
 		return e.put(ctx, path, content, expected)
 	})
 }
 
-// Edit changes the text of a file by a function of its text.
+// Edit replaces the text of a file by the result of edit, which gets the current text.
 func (s *Store) Edit(ctx context.Context, at At, path string, edit func(string) (string, error)) (Changed, error) {
 	return s.changeFile(ctx, at, path, func(e *editor, path string) (File, error) {
 		f, err := e.store.file(ctx, at.Org, e.tree, path)
@@ -116,7 +117,7 @@ func (s *Store) Edit(ctx context.Context, at At, path string, edit func(string) 
 	})
 }
 
-// changeFile changes the file of a path.
+// changeFile changes the file at a path.
 func (s *Store) changeFile(ctx context.Context, at At, path string,
 	do func(*editor, string) (File, error)) (c Changed, err error) {
 	c.Notes, err = s.change(ctx, at, func(e *editor) error {
@@ -129,9 +130,9 @@ func (s *Store) changeFile(ctx context.Context, at At, path string,
 	return c, err
 }
 
-// Delete deletes a file, or a directory with all that is in it. *MismatchError if expected is not empty and not the
-// SHA-256 of the file's text. It returns the paths of the files that it deleted.
-func (s *Store) Delete(ctx context.Context, at At, path, expected string) (gone, notes []string, err error) {
+// Delete deletes a file, or a directory with everything in it. It returns the paths of the deleted files.
+// *MismatchError if expected is not empty and the file's text has another SHA-256.
+func (s *Store) Delete(ctx context.Context, at At, path, expected string) (deleted, notes []string, err error) {
 	notes, err = s.change(ctx, at, func(e *editor) error {
 		if path, err = ParsePath(path); err != nil {
 			return err
@@ -149,20 +150,20 @@ func (s *Store) Delete(ctx context.Context, at At, path, expected string) (gone,
 			return noPath(path)
 		}
 		for _, f := range below {
-			gone = append(gone, f.Path)
+			deleted = append(deleted, f.Path)
 			if err := e.remove(ctx, f); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	return gone, notes, err
+	return deleted, notes, err
 }
 
-// Rename gives a file, or all files of a directory, another path. ErrConflict if something is at that path. Pointers
-// of the index to what is renamed follow it. It returns the new paths.
+// Rename gives a file, or all files of a directory, another path. The index's pointers to them are changed, too. It
+// returns the new paths. ErrConflict if something is at the new path.
 func (s *Store) Rename(ctx context.Context, at At, from, to string) (renamed, notes []string, err error) {
-	given := to
+	newPath := to
 	if from, err = ParsePath(from); err != nil {
 		return nil, nil, err
 	}
@@ -181,7 +182,7 @@ func (s *Store) Rename(ctx context.Context, at At, from, to string) (renamed, no
 			return noPath(from)
 		}
 		if e.find(from) != nil {
-			if _, err := ParseFile(given); err != nil {
+			if _, err := ParseFile(newPath); err != nil {
 				return err
 			}
 		}

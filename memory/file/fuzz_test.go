@@ -7,7 +7,7 @@ import (
 	memoryfile "github.com/loci-memory/loci/memory/file"
 )
 
-// str_replace replaces one occurrence or nothing, insert adds lines and keeps all others.
+// str_replace replaces one occurrence or nothing. insert adds lines and keeps all others.
 func FuzzEdits(f *testing.F) {
 	f.Add("one\ntwo\n", "two", "2", 1)
 	f.Add("a\r\nb", "\n", "", 0)
@@ -50,8 +50,8 @@ func FuzzEdits(f *testing.F) {
 // isLineEnd reports whether a character ends a line of an index.
 func isLineEnd(r rune) bool { return strings.ContainsRune("\n\r\v\f\u0085\u2028\u2029", r) }
 
-// Whatever an index has, and whatever a model says of it, each of its lines is in a file of the proposal, and the index
-// obeys its rules.
+// Whatever an index contains, and whatever topics a model names, each line is in some file of the proposal, and the
+// index obeys its rules.
 func FuzzCompress(f *testing.F) {
 	f.Add(grown(30), "/memories/a.md", "A", 1, 30)
 	f.Add("# A\n```\n# b\n|x|\n|---|\n- c\n", "/memories/MEMORY.md", "|", 0, 9)
@@ -74,9 +74,9 @@ func FuzzCompress(f *testing.F) {
 				t.Errorf("a file of the proposal is %q, %v", file.Path, err)
 			}
 		}
-		for _, said := range strings.FieldsFunc(text, isLineEnd) {
-			if strings.TrimSpace(said) != "" && !strings.HasPrefix(said, "#") && !strings.Contains(all.String(), said) {
-				t.Errorf("no file has the line %q of %q", said, text)
+		for _, line := range strings.FieldsFunc(text, isLineEnd) {
+			if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "#") && !strings.Contains(all.String(), line) {
+				t.Errorf("no file has the line %q of %q", line, text)
 			}
 		}
 		last := len(files) - 1

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// In whatever form an index tells a fact, shows an error or has a long list, its rules refuse it.
+// The rules refuse a fact, an error message or a long list in an index, in whatever form it is written.
 func TestARuleOfAnIndexHoldsInEachForm(t *testing.T) {
 	t.Parallel()
 	f := withTopics(t)
@@ -60,7 +60,7 @@ func TestARuleOfAnIndexHoldsInEachForm(t *testing.T) {
 	}
 }
 
-// Topics as headings, links with a short description and tables of pointers are what an index is for.
+// The rules accept what an index is for: topics as headings, links with a short description, tables of pointers.
 func TestGoodIndexesAreKept(t *testing.T) {
 	t.Parallel()
 	f := withTopics(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Manifest returns the manifest of a tree; own is false if it has none, and the default one counts.
+// Manifest returns the manifest of a tree. own is false if the tree has none; then it is the default manifest.
 func (s *Store) Manifest(ctx context.Context, org db.Org, tree string) (m Manifest, own bool, err error) {
 	t, err := s.Tree(ctx, org, tree)
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *Store) SetManifest(ctx context.Context, at At, m Manifest) (Changed, er
 	return s.Write(ctx, at, ManifestPath, m.Render(), "")
 }
 
-// Lint is the state of a tree.
+// Lint reports the state of a tree.
 type Lint struct {
 	Files       int         `json:"files"`
 	Bytes       int         `json:"bytes"`
@@ -46,7 +46,7 @@ type Lint struct {
 	Duplicates  []Duplicate `json:"duplicates" doc:"What two files say, apart from the index; 50 at most."`
 }
 
-// Lint reports the state of a tree. It changes nothing.
+// Lint examines a tree. It changes nothing.
 func (s *Store) Lint(ctx context.Context, org db.Org, tree string) (l Lint, err error) {
 	t, err := s.Tree(ctx, org, tree)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Store) Lint(ctx context.Context, org db.Org, tree string) (l Lint, err 
 	return l, nil
 }
 
-// Words returns what is to be mended, one sentence each.
+// Words returns what should be corrected, one sentence each.
 func (l Lint) Words() (all []string) {
 	if n := len(l.Violations); n > 0 {
 		all = append(all, fmt.Sprintf("%s breaks %d of its rules; the first: %s.", l.Index, n, l.Violations[0]))
@@ -105,7 +105,7 @@ func (l Lint) Words() (all []string) {
 	return all
 }
 
-// add adds what is to be said of a file.
+// add adds the findings about a file.
 func (l *Lint) add(f File, m Manifest, pointed bool) {
 	if f.Ended {
 		if pointed {
@@ -125,7 +125,7 @@ func (l *Lint) add(f File, m Manifest, pointed bool) {
 	}
 }
 
-// pointedTo reports whether a line of an index points to a file, or to a directory that it is in.
+// pointedTo reports whether a line of an index points to a file, or to a directory around it.
 func pointedTo(lines []indexLine, path string) bool {
 	return slices.ContainsFunc(lines, func(l indexLine) bool {
 		return slices.ContainsFunc(l.pointers, func(p string) bool {
@@ -134,8 +134,8 @@ func pointedTo(lines []indexLine, path string) bool {
 	})
 }
 
-// Index returns the index of the tree of an agent, without the lines that point only to files that do not hold.
-// ErrNotFound if the agent has no tree, or the tree no index, or the index has ended.
+// Index returns the index of an agent's tree, without lines that point only to files that do not hold. ErrNotFound if
+// the agent has no tree, the tree has no index, or the index has ended.
 func (s *Store) Index(ctx context.Context, org db.Org, agentID string) (File, error) {
 	t, err := s.OfAgent(ctx, org, agentID)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// ManifestPath is the path of the file that says what belongs in which file.
+// ManifestPath is the path of the manifest, the file that says what belongs in which file.
 const ManifestPath = Root + "/MANIFEST.md"
 
 // Manifest says which files a tree has, and what belongs in each.
@@ -29,17 +29,17 @@ type ManifestEntry struct {
 	NotHere  string `json:"not_here" required:"false" doc:"What does not belong in them, and where it goes."`
 }
 
-// The ways in which files change.
+// How a file may be changed.
 const (
 	updateAppend  = "append"
 	updateUpsert  = "upsert"
 	updateReplace = "replace"
 )
 
-// DefaultManifest returns the manifest of a tree without one.
+// DefaultManifest returns a copy of the manifest for trees without one.
 func DefaultManifest() Manifest { return Manifest{slices.Clone(defaultManifest.Entries)} }
 
-// defaultManifest is that of a tree without one.
+// defaultManifest is the manifest for trees without one.
 var defaultManifest = Manifest{Entries: []ManifestEntry{
 	{Path: Root + "/MEMORY.md", Holds: "the index: pointers to the other files", MaxChars: 5_000, Update: updateReplace,
 		NotHere: "facts, code and errors go to the file of their topic"},
@@ -53,10 +53,10 @@ var defaultManifest = Manifest{Entries: []ManifestEntry{
 	{Path: Root + "/topics/*.md", Holds: "any other topic", Update: updateUpsert},
 }}
 
-// manifestHead is the first line of the table of a manifest.
+// manifestHead is the first line of a manifest's table.
 const manifestHead = "| Path | Holds | Limit | Update | Elsewhere |"
 
-// Render writes a manifest as the file that agents read.
+// Render returns the manifest as the file that agents read.
 func (m Manifest) Render() string {
 	var b strings.Builder
 	b.WriteString("# Manifest\n\nWhich files there are, and what belongs in each.\n\n" + manifestHead +
@@ -71,12 +71,12 @@ func (m Manifest) Render() string {
 	return b.String()
 }
 
-// cell returns a text as a cell of a table.
+// cell returns a text in a form that fits in a table cell.
 func cell(text string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(text, "|", "/")), " ")
 }
 
-// ParseManifest reads the table of a manifest. ErrInvalid if it has none, or a line of it breaks a rule.
+// ParseManifest reads the table of a manifest. ErrInvalid if there is no table, or one of its lines breaks a rule.
 func ParseManifest(text string) (m Manifest, err error) {
 	lines := Lines(text)
 	head := slices.IndexFunc(lines, func(l string) bool {
@@ -110,7 +110,7 @@ func ParseManifest(text string) (m Manifest, err error) {
 	return m, m.check()
 }
 
-// maxManifestEntries is the most lines of a manifest.
+// maxManifestEntries is how many entries a manifest may have.
 const maxManifestEntries = 200
 
 func (m *Manifest) check() error {
@@ -139,7 +139,7 @@ func (m *Manifest) check() error {
 	return nil
 }
 
-// entry returns the first entry that a path matches.
+// entry returns the first entry that covers a path.
 func (m Manifest) entry(file string) (ManifestEntry, bool) {
 	for _, e := range m.Entries {
 		if ok, err := path.Match(fold(e.Path), fold(file)); err == nil && ok {
@@ -149,7 +149,7 @@ func (m Manifest) entry(file string) (ManifestEntry, bool) {
 	return ManifestEntry{}, false
 }
 
-// allows returns ErrInvalid if the manifest does not allow that a file's text becomes another one.
+// allows returns ErrInvalid if the manifest does not allow a file's text to change from before to after.
 func (m Manifest) allows(file, before, after string) error {
 	e, ok := m.entry(file)
 	if !ok {
@@ -165,8 +165,8 @@ func (m Manifest) allows(file, before, after string) error {
 	return nil
 }
 
-// keeps returns ErrInvalid if the manifest does not allow that a file leaves its path: one that is only added to could
-// be written anew there.
+// keeps returns ErrInvalid if the manifest does not allow a file to leave its path. A file that may only be appended to
+// must stay, because otherwise it could be written anew.
 func (m Manifest) keeps(file string) error {
 	if e, ok := m.entry(file); ok && e.Update == updateAppend {
 		return db.Invalid("by the manifest %s is only added to, at its end: it is not deleted, and not renamed; nothing was "+
@@ -175,7 +175,7 @@ func (m Manifest) keeps(file string) error {
 	return nil
 }
 
-// kinds are words for what breaks a rule, by which its place is found.
+// kinds maps each rule to words. The place for a line that breaks the rule is found by these words.
 var kinds = map[string]string{
 	ruleHash: "commits project", ruleCode: "code project", ruleError: "errors learned failures lessons",
 	ruleTemporary: "temporary tasks todo notes", ruleContent: "", ruleList: "",
@@ -183,17 +183,18 @@ var kinds = map[string]string{
 
 var wordOf = regexp.MustCompile(`[\pL\pN]{3,}`)
 
-// fillers are words of manifests that say nothing of what belongs in a file.
+// fillers are words in manifests that do not say what belongs in a file.
 var fillers = []string{"memories", "any", "one", "each", "other", "the", "and", "from", "what", "was", "for", "file"}
 
-// place returns the path of the entry that fits a line best, leaving out the index; the last one if none fits.
+// place returns the path of the entry that fits a line best, except the index. If no entry fits, it returns the last
+// one.
 func (m Manifest) place(rule, line string) string {
 	best, _ := m.best(kinds[rule] + " " + line)
 	return best
 }
 
-// best returns the path of the entry that fits a text best, leaving out the index, and how many words fit; the last
-// one if none fits.
+// best returns the path of the entry that fits a text best, except the index, and the number of fitting words. If no
+// entry fits, it returns the last one.
 func (m Manifest) best(text string) (best string, most int) {
 	words := wordOf.FindAllString(strings.ToLower(text), -1)
 	for _, e := range m.Entries {

@@ -20,7 +20,7 @@ type denseFixture struct {
 	space  endpoint.Space
 }
 
-// connect gives the fixture a store that uses an endpoint.
+// connect gives the fixture a store with an endpoint.
 func (f *denseFixture) connect(e *embedtest.Endpoint) {
 	f.Helper()
 	endpoint := e.Endpoint(f)
@@ -39,7 +39,7 @@ func newDenseFixture(t *testing.T, e *embedtest.Endpoint) *denseFixture {
 	return f
 }
 
-// embedded makes the vectors that the tree lacks.
+// embedded computes the vectors that the tree lacks.
 func (f *denseFixture) embedded() {
 	f.Helper()
 	if err := memoryfile.EmbedOnce(f.store, f.Context(), f.org, f.at.Tree); err != nil {
@@ -47,7 +47,7 @@ func (f *denseFixture) embedded() {
 	}
 }
 
-// count runs a query that counts, with the organization as $1.
+// count runs a query that returns one number; $1 is the organization.
 func (f *fixture) count(sql string, args ...any) int {
 	f.Helper()
 	n, err := db.One[int](f.Context(), f.pool, sql, append([]any{f.org}, args...)...)
@@ -79,7 +79,7 @@ func (f *fixture) status() *endpoint.Status {
 func TestQueueOfMemoryFiles(t *testing.T) {
 	t.Parallel()
 	embedtest.TestQueue(t, func(t *testing.T) *embedtest.Memory {
-		pool := dbtest.New(t) // its jobs are those of every organization
+		pool := dbtest.New(t) // the queue works on jobs of every organization
 		f, n := &denseFixture{fixture: fixtureOf(t, pool, dbtest.NewOrg(t, pool))}, 0
 		return &embedtest.Memory{
 			Pool: f.pool, Vectors: "memory_file_vectors",
@@ -118,7 +118,7 @@ func TestQueueOfMemoryFiles(t *testing.T) {
 	})
 }
 
-// A file that shares no word with the question is found by what a part of it means, and the part is shown.
+// A file that shares no word with the question is found by the meaning of one of its parts, and that part is shown.
 func TestAFileIsFoundByItsMeaning(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 1024)
@@ -158,7 +158,7 @@ func TestAFileIsFoundByItsMeaning(t *testing.T) {
 	}
 }
 
-// What a file has no longer is found by meaning no longer, at once, and what stays keeps its vector.
+// A removed part of a file is not found by its meaning any more, at once. Unchanged parts keep their vectors.
 func TestVectorsAreThoseOfThePresentTexts(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 1024)
@@ -210,7 +210,7 @@ func TestVectorsAreThoseOfThePresentTexts(t *testing.T) {
 	}
 }
 
-// A part that the endpoint refuses is counted, and asked for again only when the file is another.
+// A part that the endpoint refuses is counted. It is asked for again only after the file changes.
 func TestRefusedPartsOfFilesAreCounted(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)
@@ -239,7 +239,7 @@ func TestRefusedPartsOfFilesAreCounted(t *testing.T) {
 	}
 }
 
-// What is erased of a file has no vector left, and the rest is embedded anew.
+// Erased text has no vector left. The rest of the file is embedded again.
 func TestErasedTextsHaveNoVectors(t *testing.T) {
 	t.Parallel()
 	f := newDenseFixture(t, embedtest.New(t, 64))
@@ -261,7 +261,7 @@ func TestErasedTextsHaveNoVectors(t *testing.T) {
 	}
 }
 
-// A word whose term has the same place in the lexicon as another finds no file that has only that other.
+// Two words may share a term id in the lexicon. A search for one does not find files that have only the other.
 func TestAWordFindsNoFileWithAnotherOfItsPlace(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -1,8 +1,8 @@
-// Package file stores memory files: trees of paths under /memories that an agent, or several, read and write. It
-// keeps every version of a file, and refuses what the rules of a tree's index do not allow.
+// Package file stores memory files: trees of paths under /memories that one or several agents read and write. It keeps
+// every version of a file, and refuses changes that the rules of a tree's index do not allow.
 //
-// Each file uses those that are named before it:
-//   - texts, paths, and what trees and files are: edit.go path.go memoryfile.go
+// Each file uses only the files named before it:
+//   - texts, paths, and the types of trees and files: edit.go path.go memoryfile.go
 //   - the rules of an index: telling.go pointer.go manifest.go duplicate.go rawerror.go rules.go
 //   - trees, and the parts of files that are embedded: tree.go chunk.go
 //   - files and their changes: file.go enforce.go editor.go version.go validity.go portable.go
@@ -25,7 +25,7 @@ import (
 const (
 	MaxFileBytes = 102_400
 	MaxFiles     = 1_000
-	MaxTreeBytes = 10 << 20 // of all files of a tree
+	MaxTreeBytes = 10 << 20 // all files of a tree together
 )
 
 // Tree is a tree of memory files.
@@ -38,24 +38,24 @@ type Tree struct {
 	CreatedAt   time.Time  `db:"created_at" json:"created_at"`
 	UpdatedAt   time.Time  `db:"updated_at" json:"updated_at"`
 
-	// Vectors is nil before the first embeddings endpoint. It counts files that wait and parts that were refused.
+	// Vectors counts the files that wait and the parts that were refused. It is nil without an embeddings endpoint.
 	Vectors *endpoint.Status `db:"embedding_status" json:"embedding_status,omitempty"`
 }
 
 // Attached is the tree of an agent.
 type Attached struct {
 	Tree
-	ReadOnly bool `db:"read_only" json:"read_only"` // the agent's tool cannot change it
+	ReadOnly bool `db:"read_only" json:"read_only"` // the agent's tool may not change it
 }
 
 // Entry is a file of a tree without its content.
 type Entry struct {
 	Key       int64     `db:"key" json:"-"`
-	ID        string    `db:"id" json:"id"` // stays the same when the file is renamed
+	ID        string    `db:"id" json:"id"` // does not change when the file is renamed
 	Path      string    `db:"path" json:"path"`
 	SHA256    string    `db:"sha256" json:"sha256"` // of the content, in hexadecimal digits
 	SizeBytes int       `db:"size_bytes" json:"size_bytes"`
-	Version   int       `db:"version" json:"version"` // from 1, one higher after each change
+	Version   int       `db:"version" json:"version"` // from 1; each change adds one
 	CreatedAt time.Time `db:"created_at" json:"created_at"`
 	UpdatedAt time.Time `db:"updated_at" json:"updated_at"`
 
@@ -63,7 +63,7 @@ type Entry struct {
 
 	db.Validity
 	SupersededBy *string `db:"superseded_by" json:"superseded_by" doc:"The path of the file that took its place."`
-	Ended        bool    `db:"ended" json:"ended" doc:"It holds no longer."` // when it was read
+	Ended        bool    `db:"ended" json:"ended" doc:"It holds no longer."` // when the file was read
 	Successor    *int64  `db:"successor" json:"-"`
 }
 
@@ -74,14 +74,15 @@ type File struct {
 	Provenance *db.Provenance `db:"provenance" json:"provenance" doc:"Who made the newest version."`
 }
 
-// At names a tree and who works in it: an agent, or an operator if Author names none.
+// At names a tree and who works in it: the agent in Author, or an operator if Author names no agent.
 type At struct {
 	Org    db.Org
-	Tree   string // its id
+	Tree   string // id of the tree
 	Author db.Provenance
 }
 
-// MismatchError says that a file is not as a change expects it. It is an ErrConflict, and holds the present file.
+// MismatchError says that a file is not as a change expects. errors.Is finds ErrConflict in it. Current is the file as
+// it is.
 type MismatchError struct{ Current File }
 
 func (e *MismatchError) Error() string {
@@ -89,7 +90,7 @@ func (e *MismatchError) Error() string {
 		"text is: %s", e.Current.Path, e.Current.SHA256, e.Current.Content)
 }
 
-// Unwrap makes it an ErrConflict.
+// Unwrap returns ErrConflict.
 func (e *MismatchError) Unwrap() error { return db.ErrConflict }
 
 func hashOf(content string) string {

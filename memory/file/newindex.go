@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// index returns the new index: the lines that stay below their headings, and a table of pointers to the files that they
-// do not point to. Where the table would be too long, directories take the places of their files.
+// index returns the new index: the lines that stay, below their headings, and a table of pointers to all other files.
+// If the table would be too long, it points to directories instead of their files.
 func (w *sorting) index() string {
 	head := w.keptLines()
 	lines := readIndex(head)
@@ -37,7 +37,7 @@ func (w *sorting) index() string {
 	}
 }
 
-// row is a line of the table of pointers: to a file, or to a directory of several.
+// row is a row of the table of pointers. It points to a file, or to a directory of several files.
 type row struct {
 	title, path string
 	files       int
@@ -45,7 +45,7 @@ type row struct {
 
 func (r row) String() string { return fmt.Sprintf("| %s | %s |\n", r.title, Pointer(r.path)) }
 
-// row returns the pointer to a file, with a title that breaks no rule.
+// row returns the row for a file, with a title that breaks no rule.
 func (c *indexCheck) row(f File, title string) row {
 	for _, title := range []string{titleOf(title, f.Path), titleOf("", f.Path)} {
 		r := row{title, f.Path, 1}
@@ -58,7 +58,7 @@ func (c *indexCheck) row(f File, title string) row {
 	return row{strings.TrimPrefix(path.Dir(f.Path), Root), f.Path, 1}
 }
 
-// firstHeading returns the first heading of a text; empty if it has none.
+// firstHeading returns the first heading of a text, or "".
 func firstHeading(text string) string {
 	for _, l := range readIndex(text) {
 		if levelOf(l) > 0 {
@@ -68,7 +68,7 @@ func firstHeading(text string) string {
 	return ""
 }
 
-// folded returns rows in which the directories of a depth take the places of what is in them.
+// folded replaces the rows for files in directories of the given depth by one row per directory.
 func folded(rows []row, depth int) (all []row) {
 	for _, r := range rows {
 		dir := path.Dir(strings.TrimSuffix(r.path, "/"))

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Root is the path of the directory that holds all files of a tree.
+// Root is the path of the directory with all files of a tree.
 const Root = "/memories"
 
 // Limits of a path.
@@ -21,11 +21,11 @@ const (
 	maxDepth     = 16
 )
 
-// punctuation are the characters, other than letters, digits and marks, that a name may have.
+// punctuation lists the characters that a name may have besides letters, digits and marks.
 const punctuation = " -_.,+@()[]=&'!#"
 
-// ParsePath returns the path of a file or a directory in its only form: without a slash at its end. ErrInvalid for
-// anything that is not Root or below it.
+// ParsePath returns the path of a file or directory in its only valid form, without a slash at the end. ErrInvalid if
+// the path is neither Root nor below it.
 func ParsePath(path string) (string, error) {
 	refuse := func(why string) (string, error) {
 		return "", db.Invalid("the path %q %s; a path is %s or begins with %s/, as %s/notes.md does", db.Short(path), why,
@@ -63,7 +63,7 @@ func ParseFile(path string) (string, error) {
 	return parsed, err
 }
 
-// faultOf says what is wrong with a name in a path; empty if nothing is.
+// faultOf says what is wrong with a name in a path, or "".
 func faultOf(name string) string {
 	switch {
 	case name == "":
@@ -104,8 +104,8 @@ func allowed(r rune) bool {
 		!unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
-// fold returns a path without its case: two files of a tree may not differ in it alone.
+// fold returns a path without its case. The paths of two files of a tree may not differ only in case.
 func fold(path string) string { return cases.Fold().String(path) }
 
-// within reports whether a path is a directory or below it.
+// within reports whether a path is dir or below it.
 func within(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }

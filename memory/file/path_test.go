@@ -29,7 +29,7 @@ func TestPathsOfATree(t *testing.T) {
 }
 
 // hostile are paths that would leave the tree, that two programs may read as different files, or that look like another
-// one.
+// path.
 var hostile = []string{
 	"", "/", "memories", "memories/a", "/memoriesx", "/memories_evil/x", "/Memories/a", "/etc/passwd", "//memories/a",
 	"/memories//a", "/memories/a//", "/memories/.", "/memories/..", "/memories/../etc/passwd", "/memories/a/../../b",
@@ -60,7 +60,7 @@ func TestHostilePathsAreRefused(t *testing.T) {
 	}
 }
 
-// A path that is accepted is below the root, and its only form.
+// An accepted path is below the root, and in its only form.
 func FuzzParsePath(f *testing.F) {
 	for _, path := range append(hostile, "/memories/a/b.md") {
 		f.Add(path)

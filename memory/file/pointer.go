@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// erasedName is a part of a path of which a text was erased.
+// erasedName is a part of a path from which a text was erased.
 const erasedName = `\[erased\]`
 
 var (
@@ -17,54 +17,54 @@ var (
 		`(?:[\pL\pN_@+.-]|` + erasedName + `)*(?:[\pL\pN_]|` + erasedName + `)(?:/(?:[\pL\pN_@+.-]|` + erasedName +
 		`)+)*\.(?:md|txt|json|ya?ml|csv|toml)\b`)
 
-	// link matches a link of Markdown: its text, and its destination with or without angle brackets. An image is one.
+	// link matches a Markdown link or image: its text, and its destination with or without angle brackets.
 	link = regexp.MustCompile(`!?\[((?:[^\[\]\\]|\\.|\[[^\[\]]*\])*)\]\(\s*(<(?:[^<>\\]|\\.)*>|` +
 		`(?:[^\s<>()\\]|\\.|\((?:[^\s()\\]|\\.)*\))+)(?:\s+(?:"[^"]*"|'[^']*'))?\s*\)`)
 	scheme   = regexp.MustCompile(`^(?:[a-zA-Z][a-zA-Z0-9+.-]*:|//|#)`)
 	fragment = regexp.MustCompile(`#[^./#]*$`)
 	escaped  = regexp.MustCompile(`\\([!-/:-@\[-\x60{-~])`)
 
-	// foreign matches names of files that the documents of a project have, and files that are no notes.
+	// foreign matches names of documents that a project has, and of files that are not notes.
 	foreign = regexp.MustCompile(`^[A-Z_]+\.md$|\.(?:txt|json|ya?ml|csv|toml)$`)
 
 	explicit = regexp.MustCompile(`^(?:\./)?(?:/memories|memory|memories)/`)
 )
 
-// span is a pointer in a text: its path, and the bytes of the text that write it.
+// span is a pointer in a text: the path, and the bytes of the text that contain it.
 type span struct {
 	path     string
 	from, to int
-	link     bool // they are the destination of a link of Markdown
+	link     bool // the bytes are the destination of a Markdown link
 }
 
-// spansOf returns the pointers in a text, in their order, and the text with spaces in place of them, of URLs, and of
-// the texts of links.
+// spansOf returns the pointers in a text, in order. rest is the text with spaces in place of the pointers, of URLs, and
+// of the texts of links.
 func spansOf(text string) (all []span, rest string) {
-	left := []byte(text)
+	blanked := []byte(text)
 	blank := func(from, to int) {
 		for i := from; i < to; i++ {
-			left[i] = ' '
+			blanked[i] = ' '
 		}
 	}
-	for _, at := range link.FindAllStringSubmatchIndex(text, -1) {
-		blank(at[0], at[1])
-		if path := destination(text[at[4]:at[5]]); path != "" {
-			all = append(all, span{path, at[4], at[5], true})
+	for _, match := range link.FindAllStringSubmatchIndex(text, -1) {
+		blank(match[0], match[1])
+		if path := destination(text[match[4]:match[5]]); path != "" {
+			all = append(all, span{path, match[4], match[5], true})
 		}
 	}
-	for _, at := range anyURL.FindAllIndex(left, -1) {
-		blank(at[0], at[1])
+	for _, match := range anyURL.FindAllIndex(blanked, -1) {
+		blank(match[0], match[1])
 	}
-	for _, at := range pointer.FindAllIndex(left, -1) {
-		path := strings.TrimRight(string(left[at[0]:at[1]]), ".:!?")
-		all = append(all, span{path, at[0], at[0] + len(path), false})
-		blank(at[0], at[1])
+	for _, match := range pointer.FindAllIndex(blanked, -1) {
+		path := strings.TrimRight(string(blanked[match[0]:match[1]]), ".:!?")
+		all = append(all, span{path, match[0], match[0] + len(path), false})
+		blank(match[0], match[1])
 	}
 	slices.SortFunc(all, func(a, b span) int { return a.from - b.from })
-	return all, string(left)
+	return all, string(blanked)
 }
 
-// destination returns the path that the destination of a link names, as CommonMark reads it; empty if it is a URL or a
+// destination returns the path to which a link's destination leads, as CommonMark reads it. It is empty for a URL or a
 // place in the same file.
 func destination(text string) string {
 	text = strings.TrimSuffix(strings.TrimPrefix(text, "<"), ">")
@@ -78,7 +78,7 @@ func destination(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// pointersOf returns the paths and names of files in a text.
+// pointersOf returns the paths and file names in a text.
 func pointersOf(text string) (found []string) {
 	all, _ := spansOf(text)
 	for _, s := range all {
@@ -87,7 +87,7 @@ func pointersOf(text string) (found []string) {
 	return found
 }
 
-// withoutPointers returns a text without the paths and names of files in it, and without URLs. The texts of links stay.
+// withoutPointers returns a text without paths, file names and URLs. The texts of links stay.
 func withoutPointers(text string) string {
 	if strings.Contains(text, "](") {
 		text = link.ReplaceAllString(text, " $1 ")
@@ -99,16 +99,17 @@ func withoutPointers(text string) string {
 	return rest
 }
 
-// endings are those of the paths that a text may name without their tree.
+// endings are extensions of paths that are recognized without /memories before them.
 var endings = []string{".md", ".txt", ".json", ".yml", ".yaml", ".csv", ".toml"}
 
-// mayPoint reports whether a text may have a link, a URL, or a path: most have none, and these are looked for slowly.
+// mayPoint reports whether a text may have a link, a URL or a path. It is a quick check; most texts have none.
 func mayPoint(text string) bool {
 	return strings.Contains(text, "](") || strings.Contains(text, "://") || strings.Contains(text, "/memories/") ||
 		slices.ContainsFunc(endings, func(e string) bool { return strings.Contains(text, e) })
 }
 
-// Pointer returns a path as an index writes it: alone, or as a link where it has characters that end a path in a text.
+// Pointer returns a path as an index writes it: plain, or as a link if the path has characters that would end it within
+// a text.
 func Pointer(path string) string {
 	if found := pointersOf(path); len(found) == 1 && found[0] == path {
 		return path
@@ -126,7 +127,7 @@ func linked(path string) string {
 	return path
 }
 
-// repointed returns a line whose pointers to what is renamed follow it.
+// repointed returns a line with its pointers changed after a renaming.
 func repointed(line, from, to string) string {
 	all, _ := spansOf(line)
 	for _, s := range slices.Backward(all) {
@@ -144,8 +145,8 @@ func repointed(line, from, to string) string {
 	return line
 }
 
-// readings returns a pointer, and what is left of it after each letter of a script that is written without spaces: the
-// words before a path may look like a part of it.
+// readings returns a pointer, and what is left of it after each letter of a script without spaces between words. In
+// such a script, the words before a path may look like a part of it.
 func readings(p string) []string {
 	all := []string{p}
 	for i, r := range p {
@@ -180,15 +181,15 @@ func meant(p string) []string {
 	return all
 }
 
-// leads reports whether a pointer names a file or a directory of the tree.
+// leads reports whether a pointer leads to a file or a directory of the tree.
 func (c *indexCheck) leads(p string) bool {
 	return slices.ContainsFunc(candidates(p), func(path string) bool {
 		return c.rules.IsIndex(path) || slices.ContainsFunc(c.others, func(f File) bool { return within(f.Path, path) })
 	})
 }
 
-// dangling returns a pointer of a line that names no file of the tree; empty if each one exists. The name of a file of
-// another place does not count where the line points to a file, or may tell a short fact.
+// dangling returns a pointer of a line that leads to no file of the tree, or "". The name of a file outside the tree is
+// ignored if the line also points to a file, or is in a section where it may tell a short fact.
 func (c *indexCheck) dangling(l indexLine) string {
 	mayTell := slices.ContainsFunc(l.pointers, c.leads) || inlineSections.MatchString(l.section)
 	for _, p := range l.pointers {

@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/embed/lexicon"
 )
 
-// PortableTree is the tree of an agent as a file of the agent carries it. Its files follow.
+// PortableTree is the tree of an agent in the file of the agent. Its files follow it.
 type PortableTree struct {
 	Tree
 	AgentID    string    `db:"agent_id" json:"agent_id"`
@@ -21,7 +21,7 @@ type PortableTree struct {
 	AttachedAt time.Time `db:"attached_at" json:"attached_at"`
 }
 
-// PortableFile is a file of a tree, also a deleted one, as a file of an agent carries it. Its versions follow.
+// PortableFile is a file of a tree, possibly deleted, in the file of an agent. Its versions follow it.
 type PortableFile struct {
 	TreeID    string     `db:"tree_id" json:"tree_id"`
 	ID        string     `db:"id" json:"id"`
@@ -33,28 +33,28 @@ type PortableFile struct {
 	DeletedAt *time.Time `db:"deleted_at" json:"deleted_at"`
 
 	db.Validity
-	SupersededBy *string `db:"superseded_by" json:"superseded_by"` // the id of a file of the tree
+	SupersededBy *string `db:"superseded_by" json:"superseded_by"` // id of a file of the same tree
 }
 
-// PortableVersion is a version of a file as a file of an agent carries it.
+// PortableVersion is a version of a file in the file of an agent.
 type PortableVersion struct {
 	FileID string `json:"file_id"`
 	Version
 }
 
-// ExportTrees lists the trees of an agent, of which it has at most one.
+// ExportTrees lists the tree of an agent; there is at most one.
 func (s *Store) ExportTrees(ctx context.Context, org db.Org, agentID string) ([]PortableTree, error) {
 	trees, err := db.All[PortableTree](ctx, s.db, `
 		SELECT `+treeColumns+`, a.agent_id, a.read_only, a.attached_at
 		FROM agent_memory_trees a JOIN memory_trees t ON t.org = a.org AND t.key = a.tree_key
 		WHERE a.org = $1 AND t.org = $1 AND a.agent_id = $2`, org, agentID)
 	for i := range trees {
-		trees[i].Vectors = nil // they are made again
+		trees[i].Vectors = nil // they are computed again
 	}
 	return trees, err
 }
 
-// ExportFiles lists the files of a tree with those that are deleted, the oldest first.
+// ExportFiles lists the files of a tree, including deleted ones, oldest first.
 func (s *Store) ExportFiles(ctx context.Context, org db.Org, t PortableTree) ([]PortableFile, error) {
 	return db.All[PortableFile](ctx, s.db, `
 		SELECT $3::text AS tree_id, f.id, f.path, f.content, f.version, f.created_at, f.updated_at, f.deleted_at,
@@ -68,8 +68,7 @@ func (s *Store) ExportFiles(ctx context.Context, org db.Org, t PortableTree) ([]
 // exportPage is how many versions ExportVersions reads at a time.
 const exportPage = 50
 
-// ExportVersions yields the versions of a file of a tree, the oldest first. The first error is the last thing that is
-// yielded.
+// ExportVersions yields the versions of a file, oldest first. It stops after the first error.
 func (s *Store) ExportVersions(ctx context.Context, org db.Org, f PortableFile) iter.Seq2[PortableVersion, error] {
 	return func(yield func(PortableVersion, error) bool) {
 		e, err := s.entry(ctx, At{Org: org, Tree: f.TreeID}, Of{ID: f.ID})
@@ -90,7 +89,8 @@ func (s *Store) ExportVersions(ctx context.Context, org db.Org, f PortableFile) 
 	}
 }
 
-// RestoreTree creates a tree under its id, without files, and attaches it to its agent. ErrInvalid if it breaks a rule.
+// RestoreTree creates a tree under its stored id, without files, and attaches it to its agent. ErrInvalid if it breaks
+// a rule.
 func (s *Store) RestoreTree(ctx context.Context, org db.Org, t PortableTree) error {
 	if err := (TreeUpdate{Name: &t.Name, Description: t.Description, Rules: &t.Rules}).check(); err != nil {
 		return err
@@ -107,8 +107,8 @@ func (s *Store) RestoreTree(ctx context.Context, org db.Org, t PortableTree) err
 		org, t.AgentID, key, t.ReadOnly, t.AttachedAt)
 }
 
-// RestoreFile creates a file of a restored tree under its id, without its versions and its successor. ErrInvalid if it
-// breaks a rule that holds for every file.
+// RestoreFile creates a file of a restored tree under its stored id, without its versions and its successor. ErrInvalid
+// if it breaks a rule for all files.
 func (s *Store) RestoreFile(ctx context.Context, org db.Org, f PortableFile) error {
 	if err := cmp.Or(checkPath(f.Path), checkText(f.Path, f.Content), f.Check()); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (s *Store) RestoreFile(ctx context.Context, org db.Org, f PortableFile) err
 			"from": f.ValidFrom, "until": f.ValidUntil})
 }
 
-// checkRoom returns ErrInvalid or ErrConflict if a tree has no place for a file.
+// checkRoom returns ErrInvalid or ErrConflict if the tree has no room for a file.
 func (s *Store) checkRoom(ctx context.Context, org db.Org, t Tree, f PortableFile) (err error) {
 	if f.DeletedAt != nil {
 		return nil
@@ -154,7 +154,7 @@ func (s *Store) checkRoom(ctx context.Context, org db.Org, t Tree, f PortableFil
 	return e.checkSize()
 }
 
-// checkPath returns ErrInvalid unless a path is that of a file in its only form.
+// checkPath returns ErrInvalid unless path is a valid path of a file, in its only form.
 func checkPath(path string) error {
 	parsed, err := ParseFile(path)
 	if err == nil && parsed != path {
@@ -163,7 +163,7 @@ func checkPath(path string) error {
 	return err
 }
 
-// checkText returns ErrInvalid unless a text can be that of a file.
+// checkText returns ErrInvalid if a file may not have the text.
 func checkText(path, content string) error {
 	if !utf8.ValidString(content) || len(content) > MaxFileBytes {
 		return db.Invalid("%s has %d bytes; a file has at most %d, in UTF-8", path, len(content), MaxFileBytes)

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// errorText matches what may be a message of an error, or the name of a topic, if it has only a few words.
+// errorText matches what may be an error message. If there are only a few words, it may also be the name of a topic.
 var errorText = regexp.MustCompile(`(?i)^\W*(?:panic|fatal|fatal error|error):\s|\b[a-z]\w*(?:error|exception)\b:\s|` +
 	`\bexit (?:code|status) [1-9]|\bSQLSTATE\b|\bsegmentation fault\b`)
 
-// errorBeginning matches the beginning of a message of an error. Alone it may be the name of a topic.
+// errorBeginning matches the beginning of an error message. Alone, it may be the name of a topic.
 var errorBeginning = regexp.MustCompile(`(?i:\b(?:panic|fatal error|unhandled \w+|uncaught \w+|caused by):)|` +
 	`\b[A-Z][\w.$]*(?:Error|Exception)(?: \[\w+\])?:|(?i:(?::\s*error(?: \w+\d)?|\berror\[\w+\]):)`)
 
-// errorOutput matches what only the output of a program has: lines of stack traces and of dumps of goroutines, and
-// messages of languages, shells and databases.
+// errorOutput matches what only a program prints: lines of stack traces and goroutine dumps, and messages of languages,
+// shells and databases.
 var errorOutput = regexp.MustCompile(strings.Join([]string{
 	`\bgoroutine \d+ \[`, `\.go:\d+ \+0x[0-9a-f]`, `\bthread '[^']*' panicked at\b`, `\*\* \(\w+(?:Error|Exception)\)`,
 	`(?i:\btraceback \(most recent|\bstack trace:\s*#)`, `\bstack traceback:`, `\bException in thread "`,
@@ -29,13 +29,13 @@ var errorOutput = regexp.MustCompile(strings.Join([]string{
 // leading are words that lead from the name of a topic to a file.
 var leading = setOf("see in at under also there refer to read or how what do it they mean means")
 
-// isErrorOutput reports whether a text has a message of an error, or a line of what is printed with one. A name that
-// only a pointer follows is none, such as "panic: see".
+// isErrorOutput reports whether a text has an error message or a line that programs print with one. A topic's name
+// followed only by a pointer, such as "panic: see", does not count.
 func isErrorOutput(text string) bool {
 	if errorOutput.MatchString(text) {
 		return true
 	}
-	at := errorBeginning.FindStringIndex(text)
-	return at != nil && slices.ContainsFunc(anyWord.FindAllString(strings.ToLower(text[at[1]:]), -1),
+	match := errorBeginning.FindStringIndex(text)
+	return match != nil && slices.ContainsFunc(anyWord.FindAllString(strings.ToLower(text[match[1]:]), -1),
 		func(w string) bool { return !leading[w] })
 }

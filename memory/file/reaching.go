@@ -7,9 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// reaching returns an index in which a table points to each file that only its recent activity points to, which rolls:
-// the table of the section that is named as the file's directory, or else that of the section Topics. Where the index
-// would be too long, directories take the places of their files in the latter.
+// reaching adds pointers to an index for the files to which only its recent activity points, because that list drops
+// old entries. The pointer goes into the table of the section with the name of the file's directory, if there is one
+// and the index does not get too long. Otherwise it goes into the table of the section Topics, which points to
+// directories instead of files if it gets too long.
 func (c *indexCheck) reaching(content string) string {
 	content = lineFeeds(content)
 	lines := readIndex(content)
@@ -27,9 +28,9 @@ func (c *indexCheck) reaching(content string) string {
 			continue
 		}
 		r := c.row(f, firstHeading(f.Content))
-		with, ok := withRow(content, path.Base(path.Dir(f.Path)), r)
-		if ok && utf8.RuneCountInString(with) <= c.rules.maxChars() {
-			content = with
+		longer, ok := withRow(content, path.Base(path.Dir(f.Path)), r)
+		if ok && utf8.RuneCountInString(longer) <= c.rules.maxChars() {
+			content = longer
 		} else {
 			rows = append(rows, r)
 		}
@@ -40,60 +41,60 @@ func (c *indexCheck) reaching(content string) string {
 	return c.withTopics(content, rows)
 }
 
-// withRow returns an index with a row at the end of the table of a section, if it has one. The first cell of the row is
-// its title, the last one its pointer.
+// withRow adds a row at the end of a section's table. It returns false if the section has no table. The row's first
+// cell is the title, its last cell the pointer.
 func withRow(content, section string, r row) (string, bool) {
 	lines := readIndex(content)
-	at := -1
+	lastRow := -1
 	for i, l := range lines {
 		if l.row && l.section == strings.ToLower(section) {
-			at = i
+			lastRow = i
 		}
 	}
-	if at < 0 {
+	if lastRow < 0 {
 		return content, false
 	}
-	columns := strings.Count(strings.Trim(lines[at].text, "| "), "|") + 1
+	columns := strings.Count(strings.Trim(lines[lastRow].text, "| "), "|") + 1
 	if columns < 2 {
 		return content, false
 	}
 	text := "| " + r.title + strings.Repeat(" | ", columns-1) + Pointer(r.path) + " |"
-	return strings.Join(slices.Insert(Lines(content), at+1, text), "\n") + "\n", true
+	return strings.Join(slices.Insert(Lines(content), lastRow+1, text), "\n") + "\n", true
 }
 
 const topicsHead = "| Topic | File |"
 
-// withTopics returns an index with more rows in the table of its section Topics, which it makes if there is none.
+// withTopics adds rows to the table of the section Topics, and creates that section if there is none.
 func (c *indexCheck) withTopics(content string, rows []row) string {
 	lines := readIndex(content)
-	own := func(l indexLine) bool { return l.row && l.section == "topics" && len(l.pointers) == 1 }
+	isTopicRow := func(l indexLine) bool { return l.row && l.section == "topics" && len(l.pointers) == 1 }
 	var before []row
 	for _, l := range lines {
-		if own(l) {
+		if isTopicRow(l) {
 			title, _, _ := strings.Cut(strings.Trim(l.text, "| "), "|")
 			before = append(before, row{strings.TrimSpace(title), meant(l.pointers[0])[0], 1})
 		}
 	}
 	head := slices.IndexFunc(lines, func(l indexLine) bool { return l.text == topicsHead })
 	var kept []string
-	at := -1 // of the rows, in kept
+	rowsEnd := -1 // index in kept behind the last row
 	for i, l := range lines {
-		if head >= 0 && i > head && own(l) {
+		if head >= 0 && i > head && isTopicRow(l) {
 			continue
 		}
-		if head < 0 && at < 0 && recentHeading.MatchString(l.text) {
+		if head < 0 && rowsEnd < 0 && recentHeading.MatchString(l.text) {
 			kept = append(kept, "## Topics", "", topicsHead, "| --- | --- |")
-			at = len(kept)
+			rowsEnd = len(kept)
 			kept = append(kept, "")
 		}
 		kept = append(kept, l.text)
-		if head >= 0 && i == head+1 { // the line below the names of the columns
-			at = len(kept)
+		if head >= 0 && i == head+1 { // the line below the column names
+			rowsEnd = len(kept)
 		}
 	}
-	if at < 0 {
+	if rowsEnd < 0 {
 		kept = append(kept, "", "## Topics", "", topicsHead, "| --- | --- |")
-		at = len(kept)
+		rowsEnd = len(kept)
 	}
 	if head >= 0 {
 		rows = append(before, rows...)
@@ -103,7 +104,7 @@ func (c *indexCheck) withTopics(content string, rows []row) string {
 		for _, r := range rows {
 			texts = append(texts, strings.TrimSuffix(r.String(), "\n"))
 		}
-		text := strings.Join(slices.Insert(slices.Clone(kept), at, texts...), "\n") + "\n"
+		text := strings.Join(slices.Insert(slices.Clone(kept), rowsEnd, texts...), "\n") + "\n"
 		if utf8.RuneCountInString(text) <= c.rules.maxChars() || depth == 1 {
 			return text
 		}

@@ -8,7 +8,8 @@ import (
 	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
-// The index points to each file that Point names for good, also when its recent activity has rolled on.
+// The index keeps a lasting pointer to each file that Point was called for, even after its recent activity dropped the
+// file.
 func TestWhatIsPointedToStaysReachable(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// redactedMark takes the place of a text that is redacted.
+// redactedMark replaces a redacted text.
 const redactedMark = "[REDACTED]"
 
 // Redaction says what a redaction changed.
@@ -16,8 +16,8 @@ type Redaction struct {
 	Versions int      `json:"versions" doc:"How many versions were changed."`
 }
 
-// Redact replaces a text by [REDACTED] in all files of a tree and in all their versions, also those of deleted files.
-// ErrInvalid if it is too short, or a path has it.
+// Redact replaces a text by [REDACTED] in all files of a tree and all their versions, including those of deleted files.
+// ErrInvalid if the text is too short, or occurs in a path.
 func (s *Store) Redact(ctx context.Context, at At, text string) (r Redaction, err error) {
 	if text = db.Clean(text); len(strings.TrimSpace(text)) < 4 || strings.Contains(redactedMark, text) {
 		return r, db.Invalid("the text to redact must have at least 4 characters, and not be part of %s", redactedMark)
@@ -62,14 +62,14 @@ func (s *Store) Redact(ctx context.Context, at At, text string) (r Redaction, er
 	return r, err
 }
 
-// redact redacts the present text of a file, as its next version.
-func (e *editor) redact(ctx context.Context, was Entry, text string, r *Redaction) error {
-	f, err := e.store.file(ctx, e.at.Org, e.tree, was.Path)
+// redact redacts the current text of a file, as a new version.
+func (e *editor) redact(ctx context.Context, entry Entry, text string, r *Redaction) error {
+	f, err := e.store.file(ctx, e.at.Org, e.tree, entry.Path)
 	if err != nil || !strings.Contains(f.Content, text) {
 		return err
 	}
 	e.change = redacted
 	r.Files = append(r.Files, f.Path)
-	_, err = e.write(ctx, was, f.Path, strings.ReplaceAll(f.Content, text, redactedMark))
+	_, err = e.write(ctx, entry, f.Path, strings.ReplaceAll(f.Content, text, redactedMark))
 	return err
 }

@@ -10,21 +10,21 @@ import (
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// Remade lets endpoint.Reembed make the vectors of memory files in another space.
+// Remade lets endpoint.Reembed compute the vectors of memory files in another space.
 func (s *Store) Remade() endpoint.Remade {
 	remade := s.Queue().Remade(s.readRemade)
-	remade.Key = s.search.VectorKey // a file has several vectors
+	remade.Key = s.search.VectorKey // because a file has several vectors
 	return remade
 }
 
-// remade is chunks of files without a vector in a space.
+// remade is chunks of files that have no vector in a space.
 type remade struct {
 	batch
 	org   db.Org
-	trees map[int64]int64 // of the files
+	trees map[int64]int64 // file key → tree key
 }
 
-// readRemade returns those chunks of files with some keys that lack a vector in a space.
+// readRemade returns the chunks of the files with these keys that have no vector in the space.
 func (s *Store) readRemade(ctx context.Context, org db.Org, space endpoint.Space, keys []int64) (endpoint.Rows, error) {
 	type row struct {
 		unembedded
@@ -50,7 +50,7 @@ func (s *Store) readRemade(ctx context.Context, org db.Org, space endpoint.Space
 	return b, nil
 }
 
-// Lock implements endpoint.Rows. It leaves out files that have another path or text, or are deleted.
+// Lock implements endpoint.Rows. It leaves out files that were deleted or got another path or text.
 func (b *remade) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	keys, paths, sums := b.columns()
 	same, err := db.All[int64](ctx, tx, `

@@ -14,21 +14,21 @@ import (
 
 // The rules of an index.
 const (
-	ruleSize      = "size"      // it has at most MaxChars characters
-	ruleContent   = "content"   // it points, and does not tell
-	ruleHash      = "hash"      // no hashes of commits
+	ruleSize      = "size"      // at most MaxChars characters
+	ruleContent   = "content"   // it points to facts, and does not tell them
+	ruleHash      = "hash"      // no commit hashes
 	ruleCode      = "code"      // no code fences
-	ruleError     = "error"     // no raw messages of errors
-	ruleList      = "list"      // no list has more than MaxListItems items
-	ruleDuplicate = "duplicate" // no fact stands in another file
-	ruleDangling  = "dangling"  // no pointer leads nowhere
-	ruleTemporary = "temporary" // no note for the moment
+	ruleError     = "error"     // no raw error messages
+	ruleList      = "list"      // no list with more than MaxListItems items
+	ruleDuplicate = "duplicate" // no fact that another file has
+	ruleDangling  = "dangling"  // no pointer that leads nowhere
+	ruleTemporary = "temporary" // no temporary notes
 )
 
 var ruleNames = []string{ruleSize, ruleContent, ruleHash, ruleCode, ruleError, ruleList, ruleDuplicate, ruleDangling,
 	ruleTemporary}
 
-// IndexRules are the rules of a tree for its index. Zero fields are defaults: all rules hold.
+// IndexRules are the rules of a tree for its index. A zero field means the default; by default all rules hold.
 type IndexRules struct {
 	Index        string   `json:"index,omitempty" doc:"The path of the index; /memories/MEMORY.md if absent."`
 	MaxChars     int      `json:"max_chars,omitempty" minimum:"0" maximum:"100000" doc:"Of the index; 5,000 if absent."`
@@ -43,7 +43,7 @@ func (r IndexRules) index() string {
 	return r.Index
 }
 
-// IsIndex reports whether a path is that of the index, in any case.
+// IsIndex reports whether a path is the index's, in any case.
 func (r IndexRules) IsIndex(path string) bool { return fold(path) == fold(r.index()) }
 
 func (r IndexRules) maxChars() int { return defaulted(r.MaxChars, 5_000) }
@@ -83,14 +83,14 @@ func (r IndexRules) check() error {
 	return nil
 }
 
-// ruleWords are what the rules say to an agent.
+// ruleWords describe the rules to an agent.
 var ruleWords = map[string]string{
 	ruleContent: "pointers to files in place of facts", ruleHash: "no hashes of commits", ruleCode: "no code",
 	ruleError: "no raw messages of errors", ruleDuplicate: "no fact that another file has",
 	ruleDangling: "no pointer that leads nowhere", ruleTemporary: "no notes for the moment (TODO.md is for them)",
 }
 
-// Words returns the rules that hold in a sentence; empty if none holds.
+// Words returns the rules that hold as a sentence, or "" if none holds.
 func (r IndexRules) Words() string {
 	var all []string
 	for _, name := range ruleNames {
@@ -131,28 +131,28 @@ func (v Violation) String() string {
 	return text
 }
 
-// refusal is the error of a change that would break rules of the index.
+// refusal returns the error of a change after which the index would break rules.
 func refusal(path string, broken []Violation) error {
-	var said []string
+	var lines []string
 	for _, v := range broken[:min(len(broken), 5)] {
-		said = append(said, fmt.Sprintf("[%s] %s.", v.Rule, v))
+		lines = append(lines, fmt.Sprintf("[%s] %s.", v.Rule, v))
 	}
 	if n := len(broken) - 5; n > 0 {
-		said = append(said, fmt.Sprintf("%d more lines break rules.", n))
+		lines = append(lines, fmt.Sprintf("%d more lines break rules.", n))
 	}
 	return db.Invalid("%s is an index of pointers; nothing was changed, because the new text would break its rules:\n%s",
-		path, strings.Join(said, "\n"))
+		path, strings.Join(lines, "\n"))
 }
 
 // indexLine is a line of an index.
 type indexLine struct {
 	number   int
 	text     string
-	section  string // its heading, in lower case
-	heads    bool   // it is a heading
-	item     bool   // of a list
-	row      bool   // of a table
-	plain    bool   // neither, and no heading
+	section  string // heading above the line, in lower case
+	heads    bool   // the line is a heading
+	item     bool   // item of a list
+	row      bool   // row of a table
+	plain    bool   // none of these
 	inFence  bool
 	pointers []string
 }
@@ -174,11 +174,11 @@ var (
 		`remember to|don['’]t forget(?: to)?|` +
 		`until (?:then|further notice|(?:next|this) \w+|\w+day))\b|^\W*reminders?:`)
 
-	// passing matches the sections of notes for the moment.
+	// passing matches the names of sections for temporary notes.
 	passing = regexp.MustCompile(`^(?:temp|temporary|scratch|reminder|todo|to do)\b`)
 )
 
-// nameOf returns the name of a section: a heading in lower case, from its first letter to its last.
+// nameOf returns the name of a section: its heading in lower case, from the first letter to the last.
 func nameOf(heading string) string {
 	return strings.ToLower(strings.TrimFunc(heading, func(r rune) bool { return !unicode.IsLetter(r) }))
 }
@@ -214,12 +214,12 @@ func readIndex(content string) (lines []indexLine) {
 	return lines
 }
 
-// isTitle reports whether a line is a heading if the line below it underlines it.
+// isTitle reports whether a line becomes a heading if the line below underlines it.
 func isTitle(text string) bool {
 	return !listItem.MatchString(text) && !underline.MatchString(text) && !strings.HasPrefix(strings.TrimSpace(text), "|")
 }
 
-// lineFeeds returns a text in which line feeds, also behind a carriage return, end all lines.
+// lineFeeds returns a text in which every line ends in a line feed, or in a carriage return and a line feed.
 func lineFeeds(text string) string {
 	lines := strings.Split(text, "\r\n")
 	for i, line := range lines {
@@ -228,16 +228,16 @@ func lineFeeds(text string) string {
 	return strings.Join(lines, "\r\n")
 }
 
-// indexCheck is a check of an index.
+// indexCheck checks an index.
 type indexCheck struct {
 	rules    IndexRules
 	manifest Manifest
 	lines    []indexLine
-	others   []File // the other files of the tree
+	others   []File // the tree's other files
 	broken   []Violation
 }
 
-// checkIndex returns what a text of the index breaks.
+// checkIndex returns the rules that a text of the index breaks.
 func checkIndex(r IndexRules, m Manifest, content string, others []File) []Violation {
 	c := &indexCheck{rules: r, manifest: m, lines: readIndex(content), others: others}
 	if n := utf8.RuneCountInString(content); n > r.maxChars() {
@@ -297,10 +297,10 @@ func (c *indexCheck) checkLine(l indexLine) {
 	}
 }
 
-// maxLabelWords is the most words of a heading, or of a text that points to a file, that only name something.
+// maxLabelWords: a heading, or a text that points to a file, only names something if it has at most this many words.
 const maxLabelWords = 3
 
-// cells returns the text of a line without pointers, or those of the cells of a row.
+// cells returns the text of a line without pointers. For a row it returns one text per cell.
 func (l indexLine) cells() []string {
 	text := withoutPointers(l.text)
 	if l.row {
@@ -309,8 +309,8 @@ func (l indexLine) cells() []string {
 	return []string{text}
 }
 
-// saidIn returns what a line says: its text without pointers, or the cells of a row. What only names something that the
-// line points to is left out, as is a heading of a few words.
+// saidIn returns what a line says: its text without pointers, or the cells of a row. It leaves out texts that only name
+// the thing to which the line points, and headings of a few words.
 func saidIn(l indexLine) (said []string) {
 	for _, part := range l.cells() {
 		names := len(wordOf.FindAllString(part, -1)) <= maxLabelWords
@@ -321,7 +321,7 @@ func saidIn(l indexLine) (said []string) {
 	return said
 }
 
-// hasHash reports whether a line has the hash of a commit outside of a path.
+// hasHash reports whether a line has a commit hash outside a path.
 func hasHash(l indexLine) bool {
 	text := anyUUID.ReplaceAllString(withoutPointers(l.text), " ")
 	return slices.ContainsFunc(hash.FindAllString(text, -1), func(s string) bool {

@@ -18,7 +18,7 @@ import (
 
 const index = "/memories/MEMORY.md"
 
-// good is an index that keeps the rules.
+// good is an index that obeys the rules.
 const good = `# Memory
 
 The index of my notes.
@@ -52,7 +52,7 @@ func withTopics(t *testing.T) *fixture {
 	return f
 }
 
-// Each rule refuses a line, and says which one it is and where it belongs.
+// For each rule, a line that breaks it is refused. The error names the rule, and the place where the line belongs.
 func TestTheRulesOfAnIndex(t *testing.T) {
 	t.Parallel()
 	f := withTopics(t)
@@ -126,7 +126,7 @@ func TestRecentActivityRolls(t *testing.T) {
 	}
 }
 
-// The dates of entries say which are the oldest, also in a first text.
+// The dates of entries tell which are the oldest, even when the index is written for the first time.
 func TestRecentActivityRollsByItsDates(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -240,7 +240,7 @@ func TestManyChangedFilesAreNamed(t *testing.T) {
 	}
 }
 
-// However many servers write it at once, no way of writing leaves an index that is too long.
+// No way of writing makes an index too long, even if many servers write it at the same time.
 func TestAnIndexNeverGetsTooLong(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -308,7 +308,8 @@ func TestALintReportsTheStateOfATree(t *testing.T) {
 	}
 }
 
-// What indexes that point have in them is no breach: labels, intros, identifiers, other projects' files, other scripts.
+// The rules accept what an index of pointers contains: labels, introductions, identifiers, other projects' files, other
+// scripts.
 func TestIndexesThatPointAreNotRefused(t *testing.T) {
 	t.Parallel()
 	f := withTopics(t)
@@ -367,7 +368,7 @@ func TestIndexesThatPointAreNotRefused(t *testing.T) {
 	}
 }
 
-// Each path that a file may have can be pointed to, and its pointers follow a renaming.
+// The index can point to every path that a file may have, and the pointers follow a renaming.
 func TestEachPathCanBePointedTo(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -421,7 +422,7 @@ func TestEachPathCanBePointedTo(t *testing.T) {
 	}
 }
 
-// The manifest says what belongs where, and is never the index.
+// The manifest can never be the index.
 func TestTheManifestIsNoIndex(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -27,7 +27,8 @@ type Hit struct {
 	Lines []HitLine `db:"-" json:"lines" doc:"Those that fit best, in the order of the file."`
 	Text  string    `db:"content" json:"-"`
 
-	// FirstLine and LastLine, from 1, are the part that is nearest by meaning; 0 if the file was not ranked by it.
+	// FirstLine and LastLine, from 1, are the part of the file that is nearest by meaning; 0 if the file was not ranked by
+	// meaning.
 	FirstLine int `db:"-" json:"-"`
 	LastLine  int `db:"-" json:"-"`
 }
@@ -38,34 +39,35 @@ type HitLine struct {
 	Text string `json:"text"`
 }
 
-// maxHitLines is the most lines that a hit shows.
+// maxHitLines is how many lines a hit shows.
 const maxHitLines = 5
 
-// Query asks for the files of a tree that a text is about.
+// Query asks for the files of a tree about Text.
 type Query struct {
 	Text      string
-	Held      db.Held // what does not hold is left out
+	Held      db.Held // which files hold; the others are left out
 	Limit     int
-	AsWritten bool // no other spellings are searched
+	AsWritten bool // other spellings are not searched
 	Explain   bool // hits and results say how they were ranked
 
-	WordsOnly   bool    // the embeddings endpoint is not asked
-	MeaningOnly bool    // but by words where the endpoint does not answer
-	Weight      float64 // of meaning, as rank.Question has it
+	WordsOnly   bool    // do not ask the embeddings endpoint
+	MeaningOnly bool    // rank by meaning alone; by words if the endpoint does not answer
+	Weight      float64 // weight of meaning, see rank.Question
 }
 
-// Results are the files that a search found, the best first.
+// Results are the files that a search found, best first.
 type Results struct {
 	Hits      []Hit
 	ByMeaning bool
 	rank.Remarks
 
-	// SearchedFor is the spelling of the query that the hits are of, where words of it are in no row; else empty.
+	// SearchedFor is the query in another spelling, if some words of it are in no file and the hits are for that spelling;
+	// else empty.
 	SearchedFor string
-	Explanation *rank.Explanation // if the query asks for it
+	Explanation *rank.Explanation // set if Query.Explain
 }
 
-// Search finds the files of a tree by words, and by meaning where an embedding model answers.
+// Search finds the files of a tree by words, and also by meaning if an embedding model answers.
 func (s *Store) Search(ctx context.Context, org db.Org, tree string, q Query) (Results, error) {
 	t, err := s.Tree(ctx, org, tree)
 	if err != nil {
@@ -97,7 +99,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, tree string, q Query) (R
 	return out, err
 }
 
-// ranked searches once.
+// ranked runs one search.
 func (s *Store) ranked(ctx context.Context, org db.Org, t Tree, q Query, question rank.Question) (
 	out rank.Searched[Results], err error) {
 	ranking, err := s.search.Rank(ctx, s.db, question)
@@ -115,7 +117,8 @@ func (s *Store) ranked(ctx context.Context, org db.Org, t Tree, q Query, questio
 		FROM ` + rank.HitTable + rank.KeyedRow("memory_files", "hit.key") + ` f
 		WHERE f.deleted_at IS NULL
 		ORDER BY hit.place`}, rows)
-	if !q.Held.All && q.Held.AsOf == nil { // those that ended since they were ranked
+	// Drop files that ended after they were ranked.
+	if !q.Held.All && q.Held.AsOf == nil {
 		hits = slices.DeleteFunc(hits, func(h Hit) bool { return h.Ended })
 	}
 	if err == nil && ranking.ByMeaning {
@@ -137,7 +140,7 @@ func (s *Store) ranked(ctx context.Context, org db.Org, t Tree, q Query, questio
 	return out, err
 }
 
-// rerank lets the reranker order the best rows of a ranking, if there is one.
+// rerank lets the reranker, if there is one, order the best rows of a ranking.
 func (s *Store) rerank(ctx context.Context, org db.Org, ranking rank.Ranking, rows []rank.Scored) error {
 	if !ranking.Reranks() {
 		return nil
@@ -157,7 +160,7 @@ func (s *Store) rerank(ctx context.Context, org db.Org, ranking rank.Ranking, ro
 	return err
 }
 
-// explain adds to results how they were ranked.
+// explain adds to the results how they were ranked.
 func (r *Results) explain(ranking rank.Ranking) {
 	r.Explanation = ranking.Explanation()
 	for i, h := range r.Hits {
@@ -168,14 +171,14 @@ func (r *Results) explain(ranking rank.Ranking) {
 	}
 }
 
-// confirm returns a function that reports whether a file of a ranking is a hit.
+// confirm returns a function that reports whether a ranked file is a hit.
 func confirm(ranking rank.Ranking) func(*Hit) (bool, error) {
 	return func(h *Hit) (bool, error) {
 		return ranking.Confirm(h.Path+"\n"+h.Text, &h.WordsRank, h.MeaningRank), nil
 	}
 }
 
-// addNearest adds to hits which part of each file is nearest to a query by meaning.
+// addNearest adds to each hit the part of the file that is nearest to the query by meaning.
 func (s *Store) addNearest(ctx context.Context, org db.Org, t Tree, r rank.Ranking, hits []Hit) error {
 	type part struct {
 		File  int64 `db:"file_key"`
@@ -202,18 +205,18 @@ func (s *Store) addNearest(ctx context.Context, org db.Org, t Tree, r rank.Ranki
 	return err
 }
 
-// Nearest returns the part of the file that is nearest by meaning, and its lines, from 1; ok is false if the file was
-// not ranked by meaning.
+// Nearest returns the part of the file that is nearest by meaning, and its first and last line, from 1. ok is false if
+// the file was not ranked by meaning.
 func (h Hit) Nearest() (part string, first, last int, ok bool) {
 	lines := Lines(h.Text)
 	first, last = h.FirstLine, min(h.LastLine, len(lines))
-	if first < 1 || first > last { // or has another text since
+	if first < 1 || first > last { // or the file has another text since
 		return "", 0, 0, false
 	}
 	return strings.Join(lines[first-1:last], "\n"), first, last, true
 }
 
-// nearestLines returns the first lines with a text of the part that is nearest by meaning.
+// nearestLines returns the first lines, without blank ones, of the part that is nearest by meaning.
 func (h Hit) nearestLines() []HitLine {
 	part, first, _, _ := h.Nearest()
 	lines := []HitLine{}
@@ -234,7 +237,7 @@ func (s *Store) sample(ctx context.Context, org db.Org, t Tree) (*lexicon.IDF, e
 	return lexicon.NewIDF(terms, len(terms)), err
 }
 
-// bestLines returns the lines that have the most words of a query.
+// bestLines returns the lines with the most words of a query.
 func bestLines(query, text string) []HitLine {
 	terms := lexicon.DistinctTerms(query)
 	type scored struct {

@@ -14,20 +14,21 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// maxPartChars is how long a part of an index may be that is not divided further, where it has headings.
+// maxPartChars: a part of an index that is not longer is not divided further. A longer part is divided if it has
+// headings.
 const maxPartChars = 8_000
 
 // part is a piece of an index that goes to one file.
 type part struct {
 	title string
 	lines []string
-	first int // the number of its first line
+	first int // number of its first line
 }
 
 func (p part) text() string { return strings.Trim(strings.Join(p.lines, "\n"), "\n") }
 
-// parts divides the lines that neither stay nor are taken by their headings: by the highest level that there are
-// several of, and a part that is long by the next level in it.
+// parts divides the lines that neither stay nor belong to a topic by their headings: by the highest level with several
+// headings, and long parts by the next level.
 func (g *Grown) parts(taken []bool) []part {
 	var lines []indexLine
 	for i, l := range g.lines {
@@ -38,8 +39,8 @@ func (g *Grown) parts(taken []bool) []part {
 	return divide("", lines, 1)
 }
 
-// divide divides lines by their headings of a level or, if there are fewer than two, of the next one. title is that of
-// what they are in.
+// divide divides lines by their headings of a level. If there are fewer than two, it uses the next level. title is the
+// title of the surrounding part.
 func divide(title string, lines []indexLine, level int) (all []part) {
 	for level <= 6 && countLevel(lines, level) < 2 {
 		level++
@@ -49,18 +50,18 @@ func divide(title string, lines []indexLine, level int) (all []part) {
 	}
 	start := 0
 	add := func(end int) {
-		of := lines[start:end]
+		section := lines[start:end]
 		name := title
-		if start < end && levelOf(of[0]) == level {
-			name = headingOf(of[0])
+		if start < end && levelOf(section[0]) == level {
+			name = headingOf(section[0])
 			if title != "" {
 				name = title + ": " + name
 			}
 		}
-		if chars(of) > maxPartChars && level < 6 {
-			all = append(all, divide(name, of, level+1)...)
+		if chars(section) > maxPartChars && level < 6 {
+			all = append(all, divide(name, section, level+1)...)
 		} else {
-			all = append(all, whole(name, of)...)
+			all = append(all, whole(name, section)...)
 		}
 		start = end
 	}
@@ -73,8 +74,8 @@ func divide(title string, lines []indexLine, level int) (all []part) {
 	return all
 }
 
-// whole returns lines as one part; none if they say nothing. Without a title it has that of the last heading before its
-// text.
+// whole returns lines as one part, or no part if they say nothing. Without a title, the part gets the last heading
+// before its text as the title.
 func whole(title string, lines []indexLine) []part {
 	p := part{title: title}
 	says := false
@@ -94,7 +95,7 @@ func whole(title string, lines []indexLine) []part {
 	return []part{p}
 }
 
-// levelOf returns the level of a line that is a heading; 0 for any other line.
+// levelOf returns the level of a heading, or 0 if the line is not a heading.
 func levelOf(l indexLine) int {
 	if l.inFence || !heading.MatchString(l.text) {
 		return 0
@@ -125,16 +126,16 @@ func chars(lines []indexLine) (n int) {
 // sorting puts parts of an index into files.
 type sorting struct {
 	*Grown
-	taken []bool            // the lines that a topic has
-	moved int               // lines
-	texts map[string]*topic // by their folded paths
-	order []*topic          // the files that get something
+	taken []bool            // for each line, whether it belongs to a topic
+	moved int               // number of moved lines
+	texts map[string]*topic // folded path → file
+	order []*topic          // files that get something, in order
 }
 
 // topic is a file of a tree with its text before and after.
 type topic struct {
 	path, title   string
-	sha           string // of the text before; empty if there is no file
+	sha           string // SHA-256 of the text before; empty if there is no file
 	before, after string
 }
 
@@ -146,8 +147,8 @@ func newSorting(g *Grown) *sorting {
 	return w
 }
 
-// take moves the lines of a topic to its file. A topic whose file agents may not write is left out, and
-// so are lines that stay, or that another topic has.
+// take moves the lines of a topic to the topic's file. It skips a topic if agents may not write its file. It skips
+// lines that stay, or that another topic took.
 func (w *sorting) take(t Topic) {
 	file, err := ParseFile(t.Path)
 	if err != nil || w.tree.Rules.IsIndex(file) || fold(file) == fold(ManifestPath) {
@@ -175,7 +176,7 @@ func (w *sorting) take(t Topic) {
 	}
 }
 
-// place moves a part to the file in which it belongs by the manifest.
+// place moves a part to the file in which it belongs according to the manifest.
 func (w *sorting) place(p part) {
 	pattern, score := w.manifest.best(p.title)
 	if score == 0 {
@@ -194,7 +195,7 @@ func (w *sorting) place(p part) {
 	w.halve(p)
 }
 
-// halve moves a part that no file has place for in two.
+// halve divides a part that fits in no file, and places both halves.
 func (w *sorting) halve(p part) {
 	if half := len(p.lines) / 2; half > 0 {
 		w.place(part{title: p.title, lines: p.lines[:half], first: p.first})
@@ -202,7 +203,7 @@ func (w *sorting) halve(p part) {
 	}
 }
 
-// named returns the path of a file that an entry of a manifest covers.
+// named returns the path of a file that a manifest entry covers.
 func named(pattern, name string) string {
 	if file := strings.ReplaceAll(pattern, "*", name); checkPath(file) == nil {
 		return file
@@ -212,13 +213,13 @@ func named(pattern, name string) string {
 
 var notInSlug = regexp.MustCompile(`[^\pL\pM\p{Nd}]+`)
 
-// slug returns a text as a name of a file; empty if it has neither letters nor digits.
+// slug returns a text as a file name. It is empty if the text has no letters or digits.
 func slug(text string) string {
 	name := strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(norm.NFKC.String(text)), "-"), "-")
 	return strings.Trim(db.Beginning(name, 50), "-…")
 }
 
-// fileName returns a part's title as a name of a file, the n-th of this name.
+// fileName returns a file name from a part's title; n numbers files of the same name.
 func (p part) fileName(n int) string {
 	name := cmp.Or(slug(p.title), fmt.Sprintf("line-%d", p.first))
 	if n > 1 {
@@ -227,7 +228,7 @@ func (p part) fileName(n int) string {
 	return name
 }
 
-// append adds a part at the end of a file, and reports whether the file can have it.
+// append adds a part at the end of a file. It reports whether the file can take it.
 func (w *sorting) append(file string, p part) bool {
 	t := w.texts[fold(file)]
 	if t == nil {
@@ -260,17 +261,17 @@ func (w *sorting) append(file string, p part) bool {
 	return true
 }
 
-// blocked reports whether a new file would be in a file, or a directory with files has its path.
+// blocked reports whether a new file would be below a file, or has the path of a directory.
 func (w *sorting) blocked(t *topic) bool {
 	for folded := range w.texts {
-		if at := fold(t.path); folded != at && (within(folded, at) || within(at, folded)) {
+		if file := fold(t.path); folded != file && (within(folded, file) || within(file, folded)) {
 			return true
 		}
 	}
 	return false
 }
 
-// titleOf returns a title in one short line; that of the path if it has no title.
+// titleOf returns a title as one short line. Without a title it uses the file's name.
 func titleOf(title, file string) string {
 	title = strings.Trim(strings.Join(strings.Fields(strings.NewReplacer("|", " ", "`", "").Replace(title)), " "), "# ")
 	if title == "" {
@@ -279,7 +280,7 @@ func titleOf(title, file string) string {
 	return db.Beginning(title, 80)
 }
 
-// allOthers are the files of the tree but the index, as they would be.
+// allOthers returns the files of the tree except the index, as they would be.
 func (w *sorting) allOthers() (all []File) {
 	for _, t := range w.texts {
 		all = append(all, File{Entry: Entry{Path: t.path}, Content: t.after})
@@ -288,7 +289,7 @@ func (w *sorting) allOthers() (all []File) {
 	return all
 }
 
-// files returns the changed files, and the index.
+// files returns the changed files, and the index last.
 func (w *sorting) files() (all []ProposedFile, err error) {
 	add := func(path, sha, before, after string) error {
 		diff, err := difference(path, path, before, after)
@@ -300,9 +301,9 @@ func (w *sorting) files() (all []ProposedFile, err error) {
 			return nil, err
 		}
 	}
-	at := w.tree.Rules.index()
+	indexPath := w.tree.Rules.index()
 	if w.now.Path != "" {
-		at = w.now.Path
+		indexPath = w.now.Path
 	}
-	return all, add(at, w.now.SHA256, w.now.Content, w.index())
+	return all, add(indexPath, w.now.SHA256, w.now.Content, w.index())
 }

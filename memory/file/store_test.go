@@ -24,10 +24,10 @@ type fixture struct {
 	pool  *pgxpool.Pool
 	org   db.Org
 	store *memoryfile.Store
-	at    memoryfile.At // the tree
+	at    memoryfile.At // names the tree
 }
 
-// newFixture returns an organization of the database that the package's tests share.
+// newFixture returns a fixture with an organization in the database that the package's tests share.
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	pool, org := dbtest.Org(t)
@@ -71,7 +71,7 @@ func (f *fixture) write(path, content string) memoryfile.File {
 	return c.File
 }
 
-// files are the texts of all files, by their paths.
+// files maps the path of each file to its text.
 func (f *fixture) files() map[string]string {
 	f.Helper()
 	all, err := f.store.List(f.Context(), f.org, f.at.Tree, memoryfile.Root, db.Held{})
@@ -104,16 +104,16 @@ func (f *fixture) changes(of memoryfile.Of) (all []string) {
 func TestAFileKeepsItsIDAndItsVersions(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	made := f.write("/memories/a.md", "one\n")
+	created := f.write("/memories/a.md", "one\n")
 	f.write("/memories/a.md", "two\n")
-	f.write("/memories/a.md", "two\n") // again changes nothing
+	f.write("/memories/a.md", "two\n") // writing the same text again changes nothing
 	if _, _, err := f.store.Rename(t.Context(), f.at, "/memories/a.md", "/memories/b/c.md"); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := f.store.Delete(t.Context(), f.at, "/memories/b", ""); err != nil {
 		t.Fatal(err)
 	}
-	of := memoryfile.Of{ID: made.ID}
+	of := memoryfile.Of{ID: created.ID}
 	want := []string{"4 deleted /memories/b/c.md", "3 renamed /memories/b/c.md", "2 modified /memories/a.md",
 		"1 created /memories/a.md"}
 	if diff := cmp.Diff(want, f.changes(of)); diff != "" {
@@ -124,7 +124,7 @@ func TestAFileKeepsItsIDAndItsVersions(t *testing.T) {
 		t.Errorf("version 1 is %+v, %v", v, err)
 	}
 	back, err := f.store.Restore(t.Context(), f.at, of, 1, "")
-	if err != nil || back.File.ID != made.ID || back.File.Version != 5 || back.File.SHA256 != made.SHA256 {
+	if err != nil || back.File.ID != created.ID || back.File.Version != 5 || back.File.SHA256 != created.SHA256 {
 		t.Errorf("restored: got %+v, %v", back, err)
 	}
 	if diff := cmp.Diff(map[string]string{"/memories/b/c.md": "one\n"}, f.files()); diff != "" {
@@ -181,7 +181,7 @@ func TestPathsThatContradictEachOtherAreConflicts(t *testing.T) {
 	}
 }
 
-// A redacted text is nowhere in the tables of the tree.
+// A redacted text is in no table of the tree any more.
 func TestARedactedTextIsGone(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -189,7 +189,7 @@ func TestARedactedTextIsGone(t *testing.T) {
 	f.write("/memories/a.md", "the password is "+secret+" and "+secret)
 	f.write("/memories/a.md", "no password")
 	f.write("/memories/b.md", "also "+secret)
-	gone := f.write("/memories/c.md", secret)
+	deleted := f.write("/memories/c.md", secret)
 	if _, _, err := f.store.Delete(t.Context(), f.at, "/memories/c.md", ""); err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestARedactedTextIsGone(t *testing.T) {
 		f.files()); diff != "" {
 		t.Error(diff)
 	}
-	v, err := f.store.Version(t.Context(), f.at, memoryfile.Of{ID: gone.ID}, 1)
+	v, err := f.store.Version(t.Context(), f.at, memoryfile.Of{ID: deleted.ID}, 1)
 	if err != nil || *v.Content != "[REDACTED]" || !v.Redacted {
 		t.Errorf("got %+v, %v", v, err)
 	}
@@ -248,8 +248,8 @@ func TestATreeIsShared(t *testing.T) {
 	}
 }
 
-// Two servers, here two stores on pools of their own, lose no edit of a file that agents share, and make one tree for
-// an agent.
+// Two servers lose no edit of a file that agents share, and create one tree for an agent. Here they are two stores with
+// their own pools.
 func TestWritersOfASharedTreeLoseNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -324,8 +324,8 @@ func TestFilesAreFoundByTheirWords(t *testing.T) {
 	f := newFixture(t)
 	f.write("/memories/a.md", "# Animals\n\nA zebra has stripes.\nA lion has none.\n")
 	f.write("/memories/b.md", "The lion sleeps.\n")
-	gone := f.write("/memories/c.md", "Zebras, zebras, zebras.")
-	if _, _, err := f.store.Delete(t.Context(), f.at, gone.Path, ""); err != nil {
+	deleted := f.write("/memories/c.md", "Zebras, zebras, zebras.")
+	if _, _, err := f.store.Delete(t.Context(), f.at, deleted.Path, ""); err != nil {
 		t.Fatal(err)
 	}
 	found, err := f.store.Search(t.Context(), f.org, f.at.Tree, memoryfile.Query{Text: "zebra stripes", Limit: 10})
@@ -341,7 +341,7 @@ func TestFilesAreFoundByTheirWords(t *testing.T) {
 	}
 }
 
-// Files that an older version of Loci weighed are weighed anew.
+// ReweighWords weighs files again that an older version of Loci weighed.
 func TestFilesOfAnOlderVersionAreWeighedAnew(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

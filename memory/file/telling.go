@@ -8,18 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// maxLineChars is the most characters of a line of an index.
+// maxLineChars is how many characters a line of an index may have.
 const maxLineChars = 200
 
-// maxInlineChars is the most characters of a line that may tell something: an introduction, or a line of a section for
-// short facts.
+// maxInlineChars is how many characters a line may have that tells something: an introduction, or a line in a section
+// for short facts.
 const maxInlineChars = 120
 
-// inlineSections are the sections whose lines may tell short facts.
+// inlineSections are the sections in which lines may tell short facts.
 var inlineSections = regexp.MustCompile(`^(?:users?|people|rules|behaviou?r.*|recent.*)$`)
 
-// tells reports whether a line tells something and points nowhere, or is too long for a pointer. A first plain line,
-// the rows of the heads of tables and the lines of inlineSections may tell something short.
+// tells reports whether a line tells something and points nowhere, or is too long for a pointer. Introductions, heads
+// of tables, and lines in inlineSections may tell something short.
 func (c *indexCheck) tells(l indexLine) bool {
 	if !l.item && !l.row && !l.plain {
 		return false
@@ -35,27 +35,27 @@ func (c *indexCheck) tells(l indexLine) bool {
 	return chars > maxInlineChars || !short
 }
 
-// headOfTable reports whether a row names the columns of a table, or is the line below it.
+// headOfTable reports whether a row names the columns of a table, or is the line below that row.
 func (c *indexCheck) headOfTable(l indexLine) bool {
-	next := l.number // the index of the next line
+	next := l.number // index of the next line
 	return separator.MatchString(l.text) || next < len(c.lines) && c.lines[next].row &&
 		separator.MatchString(c.lines[next].text)
 }
 
-// maxIntroLines is the most lines of an introduction.
+// maxIntroLines is how many lines an introduction may have.
 const maxIntroLines = 3
 
-// ofIndexes matches what an introduction of an index speaks of.
+// ofIndexes matches words with which an index speaks of itself.
 var ofIndexes = regexp.MustCompile(`(?i)\b(?:index|notes?|memory|memories|files?|pointers?)\b|索引|笔记|文件`)
 
-// isIntroduction reports whether a line is one of the first paragraph, which speaks of the index, or leads to the list
-// or the table below it.
+// isIntroduction reports whether a line introduces the list or the table below it, or is in the first paragraph and
+// speaks of the index.
 func (c *indexCheck) isIntroduction(l indexLine) bool {
 	if strings.HasSuffix(strings.TrimSpace(l.text), ":") && c.introduces(l) {
 		return true
 	}
-	said := func(o indexLine) bool { return o.item || o.row || o.plain || o.inFence }
-	first := slices.IndexFunc(c.lines, said)
+	hasText := func(o indexLine) bool { return o.item || o.row || o.plain || o.inFence }
+	first := slices.IndexFunc(c.lines, hasText)
 	if l.number-1-first >= maxIntroLines ||
 		slices.ContainsFunc(c.lines[first:l.number], func(o indexLine) bool { return !o.plain }) {
 		return false
@@ -75,15 +75,15 @@ func (c *indexCheck) introduces(l indexLine) bool {
 	return false
 }
 
-// anyWord matches a word, also a short one.
+// anyWord matches a word, even a short one.
 var anyWord = regexp.MustCompile(`[\pL\pN][\pL\pM\pN]*`)
 
-// stating matches the verb of a sentence that tells a fact, and the word behind it.
+// stating matches a verb with which a sentence tells a fact, and the word behind it.
 var stating = regexp.MustCompile(
 	`(?i)\b(?:is|are|was|were|has|have|must|should|will|needs?|requires?|prefers?|` +
 		`ist|sind|muss|müssen|soll|sollen|braucht|sont|doit|doivent|debe|deben|tiene|prefiere)\s+([\pL\pN]+)`)
 
-// Words around such a verb in a line that only says what a file is about, or where something is.
+// Words around such a verb if the line only says what a file is about, or where something is.
 var (
 	asking = regexp.MustCompile(`(?i)\b(?:what|how|who|where|when|why|which|that|if|whether|for|there|` +
 		`wie|wer|wo|wann|warum|welche[rsnm]?|ob|dass|comment|qui|que|pour|quand|para)\b|^\W*was\s`)
@@ -91,19 +91,19 @@ var (
 		`im|hier|unter|dans|sur|en)$`)
 )
 
-// The verb of a Chinese sentence that tells a fact, and words of a line that only says what a file is about. Its words
-// have no spaces between them.
+// The same for Chinese, which has no spaces between words: the verb of a sentence that tells a fact, and words of a
+// line that only says what a file is about.
 var (
 	statingHan = regexp.MustCompile(`\p{Han}.*(?:是|为|等于|必须|应该|应当|需要|不能|不得|禁止|喜欢|偏好).*[\p{Han}\pN]`)
 	askingHan  = regexp.MustCompile(`什么|如何|怎么|怎样|谁|哪|何时|为何|是否|关于`)
 )
 
-// maxLabelHan is the most Chinese characters of a text that only names something.
+// maxLabelHan: a text only names something if it has at most this many Chinese characters.
 const maxLabelHan = 6
 
 var han = regexp.MustCompile(`\p{Han}`)
 
-// tellsBeside reports whether a line with a pointer tells a fact besides. A short one may, in one of inlineSections.
+// tellsBeside reports whether a line with a pointer also tells a fact. In inlineSections a short line may.
 func tellsBeside(l indexLine) bool {
 	if len(l.pointers) == 0 || !l.item && !l.row && !l.plain || inlineSections.MatchString(l.section) &&
 		utf8.RuneCountInString(strings.TrimSpace(l.text)) <= maxInlineChars {
@@ -117,52 +117,52 @@ func isLabel(text string) bool {
 	return len(anyWord.FindAllString(text, -1)) <= maxLabelWords && len(han.FindAllString(text, -1)) <= maxLabelHan
 }
 
-// states reports whether a text tells a fact. Where something is written is none.
+// states reports whether a text tells a fact. Saying where something is written does not count.
 func states(text string) bool {
 	if statingHan.MatchString(text) && !askingHan.MatchString(text) {
 		return true
 	}
-	for _, at := range stating.FindAllStringSubmatchIndex(text, -1) {
-		subject := text[:at[0]]
+	for _, match := range stating.FindAllStringSubmatchIndex(text, -1) {
+		subject := text[:match[0]]
 		if anyWord.MatchString(subject) && !asking.MatchString(subject) &&
-			(!placed.MatchString(text[at[2]:at[3]]) || placesThing(text[at[3]:])) {
+			(!placed.MatchString(text[match[2]:match[3]]) || placesThing(text[match[3]:])) {
 			return true
 		}
 	}
 	return false
 }
 
-// placesThing reports whether the words behind "is in" name another place than one where something is written.
+// placesThing reports whether the words behind "is in" name a place other than a file or a note.
 func placesThing(text string) bool {
 	return strings.ContainsFunc(text, unicode.IsDigit) || !isLabel(text) && !ofIndexes.MatchString(text)
 }
 
-// maxHeadingChars is the most characters of a heading that names a topic.
+// maxHeadingChars is how many characters a heading may have that names a topic.
 const maxHeadingChars = 80
 
 var (
-	// acting matches a sentence whose verb only some know as one, and the word behind the verb.
+	// acting matches a sentence with a verb that may also be a noun, and the word behind the verb.
 	acting = regexp.MustCompile(`(?i)^\W*(?:the|an?|our|my|his|her|its|their|this|all|each|every)\s+\pL.*?\s` +
 		`(?:runs?|uses?|lives?|listens?|works?|likes?|loves|hates|wants?|speaks?|drinks?|costs?|takes?|means|starts?|` +
 		`stands|expects?|supports?|returns?|sends?|owns|holds|keeps?|fails?|can|cannot|may|does|did|became|moved|` +
 		`changed)\s+([\pL\pN]+)`)
-	// behindNoun matches words behind such a word that is a noun.
+	// behindNoun matches the words that show such a word to be a noun.
 	behindNoun = regexp.MustCompile(`(?i)^(?:of|and|or|for|with|from|to|by|per)$`)
-	// clause matches words that make a verb one of a clause, such as "bugs we have fixed".
+	// clause matches words that put the verb in a subordinate clause, such as "bugs we have fixed".
 	clause = regexp.MustCompile(`(?i)\S\s+(?:i|we|you|they|he|she)\s`)
 	// lastParticiple matches the participle at the end of such a clause.
 	lastParticiple = regexp.MustCompile(`(?i)\b(?:has|have|had|is|are|was|were)\s+\pL+(?:ed|en|made|done|said|met)\W*$`)
 
-	// valued matches a value of a setting.
+	// valued matches a setting with its value.
 	valued = regexp.MustCompile(`(?i)\b(?:port|host|ip|url|address|version|pin|id)\s*[:=]\s*\S*\d|` +
 		`\b(?:pass(?:word|phrase|wd)|pwd|secret|token|key)\s*[:=]\s*\S+\s*$|\b\d{1,3}(?:\.\d{1,3}){3}\b`)
-	// number matches a long number, and the word before it that makes it the name of something.
+	// number matches a long number, and before it a word that makes it the name of something.
 	number = regexp.MustCompile(`(?i)(?:(?:^|[^\pL\pN])(rfc|iso|issues?|tickets?|prs?|case|error|code|status|https?|` +
 		`#|no\.?|\pL+-)[\s#-]*)?\b(\d{4,})\b`)
 	year = regexp.MustCompile(`^(?:19|20)\d\d$`)
 )
 
-// headingTells reports whether a heading tells a fact in place of naming a topic.
+// headingTells reports whether a heading tells a fact instead of naming a topic.
 func headingTells(heading string) bool {
 	text := strings.TrimSpace(strings.Trim(withoutPointers(heading), "#*_> "))
 	switch {
@@ -173,12 +173,12 @@ func headingTells(heading string) bool {
 	case !clause.MatchString(text) && !lastParticiple.MatchString(text) && (states(text) || acts(text)):
 		return true
 	}
-	return slices.ContainsFunc(number.FindAllStringSubmatch(text, -1), func(at []string) bool {
-		return at[1] == "" && !year.MatchString(at[2])
+	return slices.ContainsFunc(number.FindAllStringSubmatch(text, -1), func(match []string) bool {
+		return match[1] == "" && !year.MatchString(match[2])
 	})
 }
 
-// acts reports whether a heading is a sentence of acting.
+// acts reports whether a heading is a sentence as acting matches it.
 func acts(text string) bool {
 	at := acting.FindStringSubmatchIndex(text)
 	return at != nil && !behindNoun.MatchString(text[at[2]:at[3]]) && !asking.MatchString(text[:at[2]])

@@ -18,10 +18,11 @@ import (
 
 // Options configure a Store.
 type Options struct {
-	Endpoint *endpoint.Endpoint // the embeddings endpoint; nil ranks by words alone
-	Reranker *rank.Reranker     // orders the best hits of a search; nil leaves their order
+	Endpoint *endpoint.Endpoint // nil: searches rank by words alone
+	Reranker *rank.Reranker     // reorders the best hits of a search; nil: no reordering
 
-	// Redactor returns what takes secrets out of the texts that are written; it reads from d. Nil redacts nothing.
+	// Redactor returns a function that removes secrets from texts to be written. It reads its settings from d. If it is
+	// nil, nothing is removed.
 	Redactor func(ctx context.Context, d db.DB, org db.Org) (func(text string) string, error)
 }
 
@@ -29,7 +30,7 @@ type Options struct {
 type Store struct {
 	db     db.DB
 	search *rank.Search
-	settle time.Duration // between a write and the job that embeds it
+	settle time.Duration // delay between a write and the job that embeds it
 	o      Options
 }
 
@@ -43,7 +44,7 @@ func New(d db.DB, o Options) *Store {
 // With returns a store that works in tx.
 func (s *Store) With(tx pgx.Tx) *Store { return &Store{tx, s.search, s.settle, s.o} }
 
-// ByMeaning reports whether searches rank by meaning too.
+// ByMeaning reports whether searches also rank by meaning.
 func (s *Store) ByMeaning() bool {
 	_, ok := s.search.Endpoint.Space()
 	return ok
@@ -126,27 +127,27 @@ func (s *Store) UpdateTree(ctx context.Context, org db.Org, id string, u TreeUpd
 // DeleteTree deletes a tree with all versions of its files, and takes it from its agents.
 func (s *Store) DeleteTree(ctx context.Context, org db.Org, id string) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		t, err := in.lock(ctx, org, id)
+		txStore := s.With(tx)
+		t, err := txStore.lock(ctx, org, id)
 		if err != nil {
 			return err
 		}
-		if err := in.appendToAgents(ctx, org, t, event.MemoryTreeDetached, t.ID); err != nil {
+		if err := txStore.appendToAgents(ctx, org, t, event.MemoryTreeDetached, t.ID); err != nil {
 			return err
 		}
 		return db.Exec(ctx, tx, `DELETE FROM memory_trees WHERE org = $1 AND key = $2`, org, t.Key)
 	})
 }
 
-// lock returns a tree and locks it: until the transaction ends no other one changes, attaches or detaches it.
+// lock locks a tree and returns it. Until the transaction ends, no other transaction changes, attaches or detaches it.
 func (s *Store) lock(ctx context.Context, org db.Org, id string) (Tree, error) {
 	t, err := db.One[Tree](ctx, s.db, `
 		SELECT `+treeColumns+` FROM memory_trees t WHERE t.org = $1 AND t.id = $2 FOR UPDATE`, org, id)
 	return t, treeNotFound(err, id)
 }
 
-// appendToAgents appends events about things to the logs of the agents that have a tree.
-func (s *Store) appendToAgents(ctx context.Context, org db.Org, t Tree, what event.Type, refs ...string) error {
+// appendToAgents appends one event per ref to the log of each agent that has the tree.
+func (s *Store) appendToAgents(ctx context.Context, org db.Org, t Tree, eventType event.Type, refs ...string) error {
 	agents, err := db.All[string](ctx, s.db, `
 		SELECT agent_id FROM agent_memory_trees WHERE org = $1 AND tree_key = $2 ORDER BY agent_id`, org, t.Key)
 	if err != nil {
@@ -155,14 +156,14 @@ func (s *Store) appendToAgents(ctx context.Context, org db.Org, t Tree, what eve
 	var events []event.Event
 	for _, agent := range agents {
 		for _, ref := range slices.Compact(slices.Sorted(slices.Values(refs))) {
-			events = append(events, event.Event{AgentID: agent, Type: what, RefID: ref})
+			events = append(events, event.Event{AgentID: agent, Type: eventType, RefID: ref})
 		}
 	}
 	_, err = event.Append(ctx, s.db.(pgx.Tx), org, events...)
 	return err
 }
 
-// Agents lists the ids of the agents that have a tree, in the order in which it was attached.
+// Agents lists the ids of the agents that have a tree, in the order in which it was attached to them.
 func (s *Store) Agents(ctx context.Context, org db.Org, id string) ([]string, error) {
 	t, err := s.Tree(ctx, org, id)
 	if err != nil {
@@ -183,11 +184,12 @@ func (s *Store) OfAgent(ctx context.Context, org db.Org, agentID string) (Attach
 		"/v1/agents/%s/memory-trees/attach/{tree_id})", agentID, agentID)
 }
 
-// Attach gives an agent a tree, or changes whether its tool can change it. ErrConflict if the agent has another tree.
+// Attach gives an agent a tree, or changes whether the agent's tool may change it. ErrConflict if the agent has another
+// tree.
 func (s *Store) Attach(ctx context.Context, org db.Org, agentID, id string, readOnly bool) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		t, err := in.lock(ctx, org, id)
+		txStore := s.With(tx)
+		t, err := txStore.lock(ctx, org, id)
 		if err != nil {
 			return err
 		}
@@ -209,7 +211,7 @@ func (s *Store) Attach(ctx context.Context, org db.Org, agentID, id string, read
 	})
 }
 
-// Detach takes a tree from an agent; the tree stays. ErrNotFound if the agent does not have it.
+// Detach takes a tree from an agent. The tree stays. ErrNotFound if the agent does not have it.
 func (s *Store) Detach(ctx context.Context, org db.Org, agentID, id string) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		t, err := s.With(tx).lock(ctx, org, id)
@@ -226,8 +228,8 @@ func (s *Store) Detach(ctx context.Context, org db.Org, agentID, id string) erro
 	})
 }
 
-// Writable returns the tree that an agent's tool changes; it creates one for an agent that has none. ErrInvalid if the
-// agent may only read it.
+// Writable returns the tree that an agent's tool changes. It creates a tree if the agent has none. ErrInvalid if the
+// agent may only read its tree.
 func (s *Store) Writable(ctx context.Context, org db.Org, agentID string) (t Attached, err error) {
 	t, err = s.OfAgent(ctx, org, agentID)
 	if errors.Is(err, db.ErrNotFound) {
@@ -242,7 +244,7 @@ func (s *Store) Writable(ctx context.Context, org db.Org, agentID string) (t Att
 	return t, err
 }
 
-// make returns the tree of an agent, which it creates if another transaction has not.
+// make returns the tree of an agent. It creates one unless another transaction has created one.
 func (s *Store) make(ctx context.Context, org db.Org, agentID string) (Attached, error) {
 	name, err := db.One[string](ctx, s.db, `
 		SELECT name FROM agents WHERE org = $1 AND id = $2 FOR NO KEY UPDATE`, org, agentID)

@@ -12,25 +12,25 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Dates change the time in which a file holds. Fields that are nil or empty change nothing.
+// Dates change the time in which a file holds. Nil and empty fields change nothing.
 type Dates struct {
 	From, Until  *db.Bound
-	SupersededBy *string // the path of a file of the tree, where the file ends; empty is none
-	Supersedes   string  // the path of a file of the tree, which ends where the file begins: now, if nothing else is said
+	SupersededBy *string // path of the file that supersedes this one, which ends then; empty: none
+	Supersedes   string  // path of a file that ends where this one begins; without From, that is now
 }
 
-// SupersededError says that another file superseded a file already. It is an ErrConflict, and holds the file as it was
-// read.
+// SupersededError says that another file has superseded the file already. errors.Is finds ErrConflict in it. Current is
+// the file as it was read.
 type SupersededError struct{ Current Entry }
 
 func (e *SupersededError) Error() string {
 	return fmt.Sprintf("%s superseded %s already; nothing was changed", *e.Current.SupersededBy, e.Current.Path)
 }
 
-// Unwrap makes it an ErrConflict.
+// Unwrap returns ErrConflict.
 func (e *SupersededError) Unwrap() error { return db.ErrConflict }
 
-// WriteDated is Write, and changes the time in which the file holds.
+// WriteDated is Write, and also changes the time in which the file holds.
 func (s *Store) WriteDated(ctx context.Context, at At, f NewFile, d Dates) (Changed, error) {
 	return s.changeFile(ctx, at, f.Path, func(e *editor, _ string) (File, error) {
 		written, err := e.putExpected(ctx, f)
@@ -41,8 +41,8 @@ func (s *Store) WriteDated(ctx context.Context, at At, f NewFile, d Dates) (Chan
 	})
 }
 
-// Date changes the time in which a file holds. ErrInvalid if it ends before it begins, or its successors are a loop;
-// *SupersededError if another file superseded it.
+// Date changes the time in which a file holds. ErrInvalid if it would end before it begins, or its chain of successors
+// would be a loop; *SupersededError if another file superseded it.
 func (s *Store) Date(ctx context.Context, at At, path string, d Dates) (Changed, error) {
 	return s.changeFile(ctx, at, path, func(e *editor, path string) (File, error) {
 		f, err := e.store.file(ctx, at.Org, e.tree, path)
@@ -53,7 +53,7 @@ func (s *Store) Date(ctx context.Context, at At, path string, d Dates) (Changed,
 	})
 }
 
-// date stores the time in which a file holds as its next version, and ends the file that it supersedes.
+// date stores the time in which a file holds as a new version, and ends the file that it supersedes.
 func (e *editor) date(ctx context.Context, f File, d Dates) (File, error) {
 	now, err := db.One[time.Time](ctx, e.store.db, `SELECT now()`)
 	if err != nil {
@@ -96,7 +96,8 @@ func (e *editor) date(ctx context.Context, f File, d Dates) (File, error) {
 	return f, err
 }
 
-// undoEnd takes back the successor of f and the end that it brought: an end of f's own is before the successor begins.
+// undoEnd removes the successor of f and the end that the successor set. An end before the successor's beginning is f's
+// own and stays.
 func (e *editor) undoEnd(f *Entry) {
 	if f.Successor == nil {
 		return
@@ -114,8 +115,8 @@ func (e *editor) undoEnd(f *Entry) {
 	}
 }
 
-// endWith makes the file of a path the successor of f, which ends where that begins; an empty path is none. field is
-// that of the request.
+// endWith makes the file at path the successor of f, and ends f where the successor begins. An empty path removes the
+// successor. field is the name of the request's field for errors.
 func (e *editor) endWith(f *Entry, path, field string, now time.Time) error {
 	if path == "" {
 		e.undoEnd(f)
@@ -147,7 +148,7 @@ func (e *editor) endWith(f *Entry, path, field string, now time.Time) error {
 	return nil
 }
 
-// follows reports whether a file is at, or in the chain of its successors.
+// follows reports whether the file with the key is at, or one of at's successors.
 func (e *editor) follows(key int64, at Entry) bool {
 	for range e.files {
 		if at.Key == key {
@@ -162,28 +163,28 @@ func (e *editor) follows(key int64, at Entry) bool {
 	return true
 }
 
-// setValidity stores the time in which a file holds, unless it is the same.
-func (e *editor) setValidity(ctx context.Context, was, after Entry) (File, error) {
+// setValidity stores the time in which a file holds, if it changed.
+func (e *editor) setValidity(ctx context.Context, before, after Entry) (File, error) {
 	if after.Successor != nil && after.ValidUntil == nil {
-		return File{}, &db.FieldError{Field: "valid_until", Rule: was.Path + " is superseded, so that it has an end; to " +
+		return File{}, &db.FieldError{Field: "valid_until", Rule: before.Path + " is superseded, so that it has an end; to " +
 			"remove it, remove superseded_by too"}
 	}
 	if err := after.Check(); err != nil {
 		return File{}, err
 	}
-	if same(was.ValidFrom, after.ValidFrom) && same(was.ValidUntil, after.ValidUntil) &&
-		(was.Successor == nil) == (after.Successor == nil) {
-		return e.store.file(ctx, e.at.Org, e.tree, was.Path)
+	if same(before.ValidFrom, after.ValidFrom) && same(before.ValidUntil, after.ValidUntil) &&
+		(before.Successor == nil) == (after.Successor == nil) {
+		return e.store.file(ctx, e.at.Org, e.tree, before.Path)
 	}
 	if err := db.Exec(ctx, e.store.db, `
 		UPDATE memory_files SET valid_from = @from, valid_until = @until, superseded_by = @successor,
 		    version = version + 1, updated_at = now()
 		WHERE org = @org AND key = @key`,
-		pgx.StrictNamedArgs{"org": e.at.Org, "key": was.Key, "from": after.ValidFrom, "until": after.ValidUntil,
+		pgx.StrictNamedArgs{"org": e.at.Org, "key": before.Key, "from": after.ValidFrom, "until": after.ValidUntil,
 			"successor": after.Successor}); err != nil {
 		return File{}, err
 	}
-	f, err := e.store.file(ctx, e.at.Org, e.tree, was.Path)
+	f, err := e.store.file(ctx, e.at.Org, e.tree, before.Path)
 	if err != nil {
 		return f, err
 	}
@@ -194,7 +195,7 @@ func (e *editor) setValidity(ctx context.Context, was, after Entry) (File, error
 
 func same(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }
 
-// withoutEnded returns the text of an index without the lines whose pointers all lead to files that do not hold.
+// withoutEnded returns the text of an index without lines that point only to files that do not hold.
 func (s *Store) withoutEnded(ctx context.Context, org db.Org, t Tree, content string) (string, error) {
 	args := pgx.StrictNamedArgs{"org": org, "tree": t.Key}
 	held := db.Held{}.Where("f", args)
@@ -218,8 +219,8 @@ func (s *Store) withoutEnded(ctx context.Context, org db.Org, t Tree, content st
 	return text.String(), nil
 }
 
-// RestoreSuccessions stores which files of a restored tree superseded others, by their ids. ErrInvalid if the tree does
-// not have them, or a chain of them is a loop.
+// RestoreSuccessions stores which files of a restored tree superseded which, by their ids. ErrInvalid if the tree does
+// not have a file, or a chain is a loop.
 func (s *Store) RestoreSuccessions(ctx context.Context, org db.Org, tree string, list []db.Succession) error {
 	if len(list) == 0 {
 		return nil
@@ -231,14 +232,14 @@ func (s *Store) RestoreSuccessions(ctx context.Context, org db.Org, tree string,
 	if err != nil {
 		return err
 	}
-	ended, by := make([]string, len(list)), make([]string, len(list))
+	ended, successors := make([]string, len(list)), make([]string, len(list))
 	for i, l := range list {
-		ended[i], by[i] = l.Ended, l.By
+		ended[i], successors[i] = l.Ended, l.By
 	}
 	tag, err := s.db.Exec(ctx, `
 		UPDATE memory_files f SET superseded_by = n.key
 		FROM unnest($3::text[], $4::text[]) AS l (ended, by) JOIN memory_files n ON n.org = $1 AND n.id = l.by
-		WHERE f.org = $1 AND f.tree_key = $2 AND n.tree_key = $2 AND f.id = l.ended`, org, t.Key, ended, by)
+		WHERE f.org = $1 AND f.tree_key = $2 AND n.tree_key = $2 AND f.id = l.ended`, org, t.Key, ended, successors)
 	if err == nil && tag.RowsAffected() != int64(len(list)) {
 		return &db.FieldError{Field: "superseded_by", Rule: "the tree " + tree + " lacks a file that another one names"}
 	}

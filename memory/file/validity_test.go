@@ -16,10 +16,10 @@ import (
 	memoryfile "github.com/loci-memory/loci/memory/file"
 )
 
-// may is the n-th day from May 2024 on.
+// may returns day n, counted from May 1, 2024.
 func may(n int) *time.Time { return new(time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, n)) }
 
-// shown are the paths that a list and a search show.
+// shown returns the paths in a list, and the paths that a search finds.
 func (f *fixture) shown(held db.Held) (listed, found []string) {
 	f.Helper()
 	entries, err := f.store.List(f.Context(), f.org, f.at.Tree, memoryfile.Root, held)
@@ -41,7 +41,7 @@ func (f *fixture) shown(held db.Held) (listed, found []string) {
 	return listed, found
 }
 
-// At every moment lists and searches show the files that hold then, and no other.
+// At every asOf, lists and searches show exactly the files that hold then.
 func TestNoSearchShowsAFileThatDoesNotHold(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -73,13 +73,13 @@ func TestNoSearchShowsAFileThatDoesNotHold(t *testing.T) {
 			}
 		}
 		for _, held := range []db.Held{{}, {All: true}, {AsOf: may(day.Draw(r, "as of"))}, {AsOf: may(-1)}} {
-			at := time.Now()
+			asOf := time.Now()
 			if held.AsOf != nil {
-				at = *held.AsOf
+				asOf = *held.AsOf
 			}
 			var want []string
 			for path, v := range holds {
-				if held.All || (v.ValidFrom == nil || !v.ValidFrom.After(at)) && (v.ValidUntil == nil || v.ValidUntil.After(at)) {
+				if held.All || (v.ValidFrom == nil || !v.ValidFrom.After(asOf)) && (v.ValidUntil == nil || v.ValidUntil.After(asOf)) {
 					want = append(want, path)
 				}
 			}
@@ -91,7 +91,7 @@ func TestNoSearchShowsAFileThatDoesNotHold(t *testing.T) {
 	})
 }
 
-// A file that is superseded leaves lists, searches and the index of the prompt, and can be read still.
+// A superseded file disappears from lists, searches and the index in the prompt. It can still be read.
 func TestASupersededFileIsNotShown(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -129,7 +129,7 @@ func TestASupersededFileIsNotShown(t *testing.T) {
 	}
 }
 
-// What breaks a rule of validity changes nothing, and the error names the field.
+// A change that breaks a rule of validity changes nothing, and the error names the field.
 func TestValidityOfFilesIsChecked(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -170,7 +170,7 @@ func TestValidityOfFilesIsChecked(t *testing.T) {
 	}
 }
 
-// Of many who supersede a file at once one wins; the others learn what it is now, and store nothing.
+// If many requests supersede a file at once, one wins. The others get the file as it is now, and store nothing.
 func TestOneOfManySupersedesAFile(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

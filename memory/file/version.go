@@ -24,10 +24,10 @@ type Version struct {
 	db.Validity
 }
 
-// Of names a file, by its path if it is not deleted, or by its id.
+// Of names a file: by its path if it is not deleted, or by its id.
 type Of struct{ Path, ID string }
 
-// find returns a file, also a deleted one if its id is given.
+// find returns a file. A deleted file is found only by its id.
 func (s *Store) find(ctx context.Context, org db.Org, t Tree, of Of) (Entry, error) {
 	if of.ID != "" {
 		e, err := db.One[Entry](ctx, s.db, `
@@ -47,7 +47,7 @@ const selectVersions = `
 	FROM memory_file_versions
 	WHERE org = $1 AND file_key = $2 AND `
 
-// Versions lists at most limit versions of a file, the newest first; if before is not 0, those below it.
+// Versions lists at most limit versions of a file, newest first. If before is not 0, it lists versions below before.
 func (s *Store) Versions(ctx context.Context, at At, of Of, before, limit int) ([]Version, error) {
 	e, err := s.entry(ctx, at, of)
 	if err != nil {
@@ -80,7 +80,8 @@ func (s *Store) version(ctx context.Context, org db.Org, e Entry, version int) (
 	return v, db.OrNotFound(err, "%s has no version %d; its versions are 1 to %d", e.Path, version, e.Version)
 }
 
-// Diff returns how the text of a file changed between two versions, as a unified diff; empty if it is the same.
+// Diff returns how the text of a file changed between two versions, as a unified diff. It is empty if the texts are
+// equal.
 func (s *Store) Diff(ctx context.Context, at At, of Of, from, to int) (string, error) {
 	e, err := s.entry(ctx, at, of)
 	if err != nil {
@@ -103,7 +104,7 @@ func difference(from, to, a, b string) (string, error) {
 		Context: 3})
 }
 
-// lineEnds returns the lines of a text with their ends, as a diff shows them.
+// lineEnds returns the lines of a text with their line ends, as a diff needs them.
 func lineEnds(text string) []string {
 	lines := strings.SplitAfter(text, "\n")
 	last := len(lines) - 1
@@ -124,14 +125,14 @@ func (v Version) text() string {
 }
 
 // Restore gives a file the text of one of its versions, as a new version. A deleted file is named by its id, and comes
-// back at the path that it had. *MismatchError if expected is not empty and not the SHA-256 of the present text.
+// back at its former path. *MismatchError if expected is not empty and the current text has another SHA-256.
 func (s *Store) Restore(ctx context.Context, at At, of Of, version int, expected string) (c Changed, err error) {
 	c.Notes, err = s.change(ctx, at, func(e *editor) error {
-		was, err := e.store.find(ctx, at.Org, e.tree, of)
+		entry, err := e.store.find(ctx, at.Org, e.tree, of)
 		if err != nil {
 			return err
 		}
-		v, err := e.store.version(ctx, at.Org, was, version)
+		v, err := e.store.version(ctx, at.Org, entry, version)
 		if err != nil {
 			return err
 		}
@@ -139,27 +140,27 @@ func (s *Store) Restore(ctx context.Context, at At, of Of, version int, expected
 			return db.Invalid("version %d of %s is its deletion; restore another one", version, v.Path)
 		}
 		e.change = restored
-		if e.find(was.Path) != nil && e.find(was.Path).Key == was.Key {
-			c.File, err = e.put(ctx, was.Path, *v.Content, expected)
+		if e.find(entry.Path) != nil && e.find(entry.Path).Key == entry.Key {
+			c.File, err = e.put(ctx, entry.Path, *v.Content, expected)
 			return err
 		}
-		c.File, err = e.bringBack(ctx, was, *v.Content, expected)
+		c.File, err = e.bringBack(ctx, entry, *v.Content, expected)
 		return err
 	})
 	return c, err
 }
 
 // bringBack restores a deleted file.
-func (e *editor) bringBack(ctx context.Context, was Entry, content, expected string) (File, error) {
+func (e *editor) bringBack(ctx context.Context, entry Entry, content, expected string) (File, error) {
 	if expected != "" {
-		return File{}, db.Conflict("%s is deleted; nothing was changed. Restore it without expected_sha256", was.Path)
+		return File{}, db.Conflict("%s is deleted; nothing was changed. Restore it without expected_sha256", entry.Path)
 	}
-	if err := e.mustBeFree(was.Path, nil); err != nil {
+	if err := e.mustBeFree(entry.Path, nil); err != nil {
 		return File{}, err
 	}
-	content, err := e.obey(ctx, was.Path, content)
+	content, err := e.obey(ctx, entry.Path, content)
 	if err != nil {
 		return File{}, err
 	}
-	return e.write(ctx, was, was.Path, content)
+	return e.write(ctx, entry, entry.Path, content)
 }

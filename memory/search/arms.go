@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// call returns a call of the first of the tools that the agent has; nil if it has none.
+// call returns the first of some tool calls for which the agent has the tool, or nil.
 func (q Query) call(calls ...ReadOn) *ReadOn {
 	for _, c := range calls {
 		if q.Agent.HasTool(c.Tool) {
@@ -27,7 +27,8 @@ func (q Query) call(calls ...ReadOn) *ReadOn {
 
 func expand(id string) ReadOn { return ReadOn{"expand", map[string]any{"id": id}} }
 
-// workingMemory searches the entries of the working memories of an agent, or of the conversation it is confined to.
+// workingMemory searches the working memories of an agent. If the agent is confined to a conversation, it searches only
+// that one.
 func (m Memories) workingMemory(ctx context.Context, q Query) (found, error) {
 	list, err := m.Working.OfAgent(ctx, q.Org, q.Agent.ID)
 	var hits []MemoryFound
@@ -55,7 +56,7 @@ func (m Memories) workingMemory(ctx context.Context, q Query) (found, error) {
 	return found{hits: q.best(hits), searchedFor: spelling}, err
 }
 
-// blocks searches the core memory blocks. They stand in the prompt: no tool reads on.
+// blocks searches the core memory blocks. Hits have no tool call, because the blocks are in the prompt anyway.
 func (m Memories) blocks(ctx context.Context, q Query) (found, error) {
 	list, err := m.Blocks.OfAgent(ctx, q.Org, q.Agent.ID)
 	texts := make([]string, len(list))
@@ -75,7 +76,7 @@ func (m Memories) blocks(ctx context.Context, q Query) (found, error) {
 	return found{hits: q.best(hits), searchedFor: spelling}, err
 }
 
-// memoryFiles searches the tree of memory files by words, and by meaning too if byMeaning is true.
+// memoryFiles searches the tree of memory files by words, and if byMeaning is true also by meaning.
 func (m Memories) memoryFiles(ctx context.Context, q Query, byMeaning bool) (found, error) {
 	tree, err := m.MemoryFiles.OfAgent(ctx, q.Org, q.Agent.ID)
 	if errors.Is(err, db.ErrNotFound) {
@@ -87,7 +88,7 @@ func (m Memories) memoryFiles(ctx context.Context, q Query, byMeaning bool) (fou
 	r, err := m.MemoryFiles.Search(ctx, q.Org, tree.ID,
 		memoryfile.Query{Text: q.Text, Held: q.Held, Limit: q.Limit, WordsOnly: !byMeaning,
 			MeaningOnly: q.Mode == recall.ByMeaning, Weight: q.Weight, AsWritten: q.AsWritten, Explain: q.Explain})
-	if errors.Is(err, db.ErrInvalid) { // nothing but signs
+	if errors.Is(err, db.ErrInvalid) { // the query consists of signs only
 		return found{}, nil
 	}
 	var hits []MemoryFound
@@ -109,7 +110,7 @@ func (m Memories) memoryFiles(ctx context.Context, q Query, byMeaning bool) (fou
 	return found{hits, len(hits) > 0 && r.ByMeaning, r.Note, r.Explanation, r.SearchedFor}, err
 }
 
-// stores searches the memories that rank by meaning too.
+// stores searches the memories that can also rank by meaning.
 type stores struct {
 	Memories
 	wordsOnly bool

@@ -1,8 +1,8 @@
-// Package search searches all memories of an agent at once: working memory, core memory blocks, memory files,
-// passages, files and messages, side by side, and ranks together what they find.
+// Package search searches all memories of an agent at the same time and ranks their hits together: working memory, core
+// memory blocks, memory files, passages, files and messages.
 //
-// Each file uses those that are named before it: rank.go ranks what is found, spelling.go changes the spelling of a
-// query, arms.go searches each memory, and memorysearch.go all of them.
+// Each file uses only the files named before it: rank.go ranks hits, spelling.go changes the spelling of a query,
+// arms.go searches each memory, and memorysearch.go searches all of them.
 package search
 
 import (
@@ -35,10 +35,10 @@ type Memories struct {
 	MemoryFiles *memoryfile.Store
 }
 
-// Kind is the memory that a hit is of.
+// Kind is the memory from which a hit comes.
 type Kind string
 
-// The kinds, in the order in which hits of the same rank stand.
+// The kinds. Hits with equal scores are in this order.
 const (
 	WorkingMemory Kind = "working_memory"
 	Block         Kind = "block"
@@ -48,16 +48,16 @@ const (
 	Message       Kind = "message"
 )
 
-// Kinds are all kinds.
+// Kinds lists all kinds.
 var Kinds = []Kind{WorkingMemory, Block, MemoryFile, Passage, File, Message}
 
-// Layer is how far a hit is from the model: the nearer layers are searched by words first, and vectors are asked only
-// where they do not know the place.
+// Layer says how far a hit is from the model. The nearer layers are searched first, by words. Vectors are used only if
+// the nearer layers do not know the place.
 type Layer string
 
-// The layers, the nearest first.
+// The layers, nearest first.
 const (
-	Active Layer = "active" // stands in each prompt: working memory and core memory blocks
+	Active Layer = "active" // in every prompt: working memory and core memory blocks
 	Index  Layer = "index"  // the index of memory files, which points to the topics
 	Topic  Layer = "topic"  // memory files that are read when they are needed
 	Store  Layer = "store"  // passages, files and messages, by words and by meaning
@@ -67,29 +67,30 @@ const (
 const (
 	DefaultLimit = 10
 	MaxLimit     = 50
-	maxTextBytes = 1_500 // of the text that a hit shows
+	maxTextBytes = 1_500 // most bytes of a hit's text
 )
 
-// Query asks for what an agent's memories hold on a subject.
+// Query asks what an agent's memories hold about Text.
 type Query struct {
 	Org          db.Org
 	Agent        agent.Agent
 	Text         string
-	Kinds        []Kind // empty is all
+	Kinds        []Kind // empty: all
 	Limit        int    // 1 to MaxLimit
-	Conversation string // the one whose model asks: an id or DefaultConversation; empty if no model asks
-	Confined     bool   // to that conversation, of messages and working memory
-	AsWritten    bool   // no other spellings are searched
+	Conversation string // the conversation of the model that asks: an id or DefaultConversation; empty if no model asks
+	Confined     bool   // search messages and working memory only in that conversation
+	AsWritten    bool   // other spellings are not searched
 	Explain      bool   // hits and results say how they were ranked
 
-	// Mode is what the memories rank by. By meaning, those without vectors are left out: working memory and blocks.
+	// Mode says whether to rank by words, by meaning or both. By meaning, working memory and blocks are left out, because
+	// they have no vectors.
 	Mode   recall.Mode
-	Weight float64 // of meaning, as rank.Question has it
+	Weight float64 // weight of meaning, see rank.Question
 
-	Unseen bool    // leaves out the messages that the model sees anyway
-	Held   db.Held // of passages and memory files, what does not hold is left out
+	Unseen bool    // leave out messages that the model sees anyway
+	Held   db.Held // which passages and memory files hold; the others are left out
 
-	guessed bool // Text is another spelling of what was asked for
+	guessed bool // Text is another spelling of the query
 }
 
 // MemoryFound is a hit of a search in all memories.
@@ -112,7 +113,7 @@ type MemoryFound struct {
 	Explanation *rank.HitExplanation `json:"explain,omitempty" doc:"How it was ranked, with explain=true."`
 }
 
-// FoundPlace is where a hit stands. Fields that its memory does not have are absent.
+// FoundPlace says where a hit is. Fields that do not apply to its memory are absent.
 type FoundPlace struct {
 	ID           string `json:"id,omitempty" doc:"Of the block, memory file, passage, file or message."`
 	Path         string `json:"path,omitempty" doc:"Of the memory file, or of the file with its folder."`
@@ -127,27 +128,27 @@ type FoundPlace struct {
 	LastLine     int    `json:"last_line,omitempty" doc:"Inclusive."`
 }
 
-// ReadOn is a call of a tool.
+// ReadOn is a tool call that reads more.
 type ReadOn struct {
 	Tool      string         `json:"tool" doc:"Its name."`
 	Arguments map[string]any `json:"arguments" doc:"Of the call."`
 }
 
-// Results are the hits of a search, the best first.
+// Results are the hits of a search, best first.
 type Results struct {
 	Hits    []MemoryFound
 	Meaning bool   // memory files, passages, files or messages were ranked by meaning too
-	Known   string // the place that a near layer named, so that no vectors were asked; empty if none did
+	Known   string // the place that a near layer knows, so that no vectors were used; else empty
 	rank.Remarks
 
-	SearchedFor  string                     // the spelling that was found, where no text has a word of the query
-	Explanations map[Kind]*rank.Explanation // of memory files, passages, files and messages, if the query asks for them
+	SearchedFor  string                     // the spelling that was searched, if no text has a word of the query
+	Explanations map[Kind]*rank.Explanation // for memory files, passages, files and messages, if Query.Explain
 }
 
-// arm is the search of one memory.
+// arm searches one memory.
 type arm func(ctx context.Context, q Query) (found, error)
 
-// found are the hits of an arm, the best first.
+// found is the result of an arm, with the best hit first.
 type found struct {
 	hits    []MemoryFound
 	meaning bool
@@ -157,8 +158,8 @@ type found struct {
 	searchedFor string
 }
 
-// Search searches the memories side by side. No arm holds a connection while it waits for another.
-// ErrInvalid if the query is blank or too long, or a kind unknown.
+// Search searches the memories at the same time. No arm holds a connection while it waits for another. ErrInvalid if
+// the query is blank or too long, or a kind is unknown.
 func (m Memories) Search(ctx context.Context, q Query) (Results, error) {
 	if q.Text = strings.TrimSpace(db.Clean(q.Text)); q.Text == "" {
 		return Results{}, db.Invalid("query has no words; say what to search for")
@@ -183,8 +184,8 @@ func (m Memories) Search(ctx context.Context, q Query) (Results, error) {
 	if err != nil {
 		return Results{}, err
 	}
-	out := Results{Known: q.known(near)}
-	inStores := stores{Memories: m, wordsOnly: out.Known != "" || q.Mode == recall.ByWords}
+	results := Results{Known: q.known(near)}
+	inStores := stores{Memories: m, wordsOnly: results.Known != "" || q.Mode == recall.ByWords}
 	arms := map[Kind]arm{Passage: inStores.passages, File: inStores.files, Message: inStores.messages}
 	if !inStores.wordsOnly && m.MemoryFiles.ByMeaning() {
 		arms[MemoryFile] = filesBy(true)
@@ -203,20 +204,20 @@ func (m Memories) Search(ctx context.Context, q Query) (Results, error) {
 	}
 	for i, f := range all {
 		if f.explanation != nil {
-			if out.Explanations == nil {
-				out.Explanations = map[Kind]*rank.Explanation{}
+			if results.Explanations == nil {
+				results.Explanations = map[Kind]*rank.Explanation{}
 			}
-			out.Explanations[Kinds[i]] = f.explanation
+			results.Explanations[Kinds[i]] = f.explanation
 		}
 	}
 	for _, f := range all {
-		out.SearchedFor = cmp.Or(out.SearchedFor, f.searchedFor)
-		out.Meaning, out.Note = out.Meaning || f.meaning, cmp.Or(out.Note, f.note)
+		results.SearchedFor = cmp.Or(results.SearchedFor, f.searchedFor)
+		results.Meaning, results.Note = results.Meaning || f.meaning, cmp.Or(results.Note, f.note)
 	}
-	out.Hits = q.ranked(all)
-	out.Wordless = len(out.Hits) == 0 && rank.IsWordless(q.Text) &&
-		(q.Mode == recall.ByWords || !m.MemoryFiles.ByMeaning() || out.Note != "")
-	return out, nil
+	results.Hits = q.ranked(all)
+	results.Wordless = len(results.Hits) == 0 && rank.IsWordless(q.Text) &&
+		(q.Mode == recall.ByWords || !m.MemoryFiles.ByMeaning() || results.Note != "")
+	return results, nil
 }
 
 func joinedKinds() string {

@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// terms returns the distinct words of a text, as searches by words have them.
+// terms returns the distinct words of a text, as a search by words sees them.
 func terms(text string) []string { return lexicon.DistinctTerms(text) }
 
 // covered returns the share of the query's words that a text has, from 0 to 1.
@@ -31,9 +31,9 @@ func covered(query []string, text string) float64 {
 	return float64(n) / float64(len(query))
 }
 
-// ranked returns the best hits of all arms. The scores of two memories cannot be compared, for each counts words within
-// itself: a hit counts by the share of the query's words that it has, and by its rank in its memory. By meaning alone,
-// it counts by its score.
+// ranked returns the best hits of all arms. The scores of two memories cannot be compared, because each memory weighs
+// words by its own statistics. A hit therefore counts by its share of the query's words and by its rank in its memory.
+// In the mode ByMeaning it counts by its score.
 func (q Query) ranked(arms []found) []MemoryFound {
 	all, sure := []MemoryFound{}, 0.0
 	for _, a := range arms {
@@ -50,7 +50,8 @@ func (q Query) ranked(arms []found) []MemoryFound {
 	slices.SortStableFunc(all, func(a, b MemoryFound) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(slices.Index(Kinds, a.Kind), slices.Index(Kinds, b.Kind)))
 	})
-	if len(all) > 0 && all[0].Score > 0 { // the best is as sure as the surest of its memory
+	// The best hit gets the highest score that any memory gave.
+	if len(all) > 0 && all[0].Score > 0 {
 		for i, best := len(all)-1, all[0].Score; i >= 0; i-- {
 			all[i].Score *= sure / best
 		}
@@ -58,13 +59,13 @@ func (q Query) ranked(arms []found) []MemoryFound {
 	return all[:min(len(all), q.Limit)]
 }
 
-// named returns the names by which a place is found.
+// named returns the names that a place can be found by.
 func (p FoundPlace) named() string { return strings.TrimSpace(p.Path + " " + p.Label) }
 
-// minKnown is the fewest words of a query by which a text is known to be what it asks for.
+// minKnown is how many words a query must have for a text with all of them to count as the answer.
 const minKnown = 2
 
-// known returns the place of a near layer that a query knows: it names the place, or the place has all of its words.
+// known returns the place in a near layer that a query asks for: the query names it, or it has all words of the query.
 func (q Query) known(near []found) string {
 	query := terms(q.Text)
 	for _, f := range near {
@@ -77,8 +78,8 @@ func (q Query) known(near []found) string {
 	return ""
 }
 
-// names reports whether a text has a path or its last name, as words of its own. A name without an ending is a word
-// like others: only its whole path names it.
+// names reports whether a text contains a path, or the path's last name, as separate words. A last name without an
+// extension is like any other word, so that only the whole path counts.
 func names(text, of string) bool {
 	if of == "" {
 		return false
@@ -87,24 +88,24 @@ func names(text, of string) bool {
 	return hasWord(text, of) || strings.Contains(strings.Trim(name, "."), ".") && hasWord(text, name)
 }
 
-// hasWord reports whether a text has a name that no letter, digit, '_' or '-' continues.
+// hasWord reports whether a text contains a name with no letter, digit, '_' or '-' directly before or after it.
 func hasWord(text, name string) bool {
 	continues := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-' }
-	for at := 0; ; {
-		i := strings.Index(text[at:], name)
+	for start := 0; ; {
+		i := strings.Index(text[start:], name)
 		if i < 0 {
 			return false
 		}
-		before, _ := utf8.DecodeLastRuneInString(text[:at+i])
-		after, _ := utf8.DecodeRuneInString(text[at+i+len(name):])
+		before, _ := utf8.DecodeLastRuneInString(text[:start+i])
+		after, _ := utf8.DecodeRuneInString(text[start+i+len(name):])
 		if !continues(before) && !continues(after) {
 			return true
 		}
-		at += i + len(name)
+		start += i + len(name)
 	}
 }
 
-// best returns the hits of a list of texts that share words with the query, the best first.
+// best returns the hits that share words with the query, best first.
 func (q Query) best(hits []MemoryFound) []MemoryFound {
 	query := terms(q.Text)
 	share := func(h MemoryFound) float64 { return covered(query, h.Place.named()+" "+h.Text) }
@@ -122,25 +123,25 @@ func (q Query) best(hits []MemoryFound) []MemoryFound {
 	return hits[:min(len(hits), q.Limit)]
 }
 
-// explained returns which words of the query an entry or a block has.
+// explained says which words of the query a hit has.
 func (q Query) explained(h MemoryFound) *rank.HitExplanation {
 	query, has := terms(q.Text), terms(h.Place.named()+" "+h.Text)
 	return &rank.HitExplanation{Words: h.Score, Boosts: []rank.Boost{}, Terms: slices.DeleteFunc(query,
 		func(t string) bool { return !slices.Contains(has, t) })}
 }
 
-// bestLines returns the part of a text around the line that has the most words of the query, at most maxTextBytes, and
-// the lines that it has, from 1.
+// bestLines returns the part of a text around the line with the most words of the query. part has at most maxTextBytes;
+// first and last are its line numbers, from 1.
 func (q Query) bestLines(text string) (part string, first, last int) {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	query, at, most := terms(q.Text), 0, -1.0
+	query, bestLine, most := terms(q.Text), 0, -1.0
 	for i, line := range lines {
 		if share := covered(query, line); share > most {
-			at, most = i, share
+			bestLine, most = i, share
 		}
 	}
-	first, last = at, at
-	for size := len(lines[at]); ; {
+	first, last = bestLine, bestLine
+	for size := len(lines[bestLine]); ; {
 		grown := false
 		if last+1 < len(lines) && size+len(lines[last+1]) < maxTextBytes {
 			last, grown = last+1, true

@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/embed/rank"
 )
 
-// respelled returns a query of a list of texts in the spelling in which these have its words, and that spelling; the
-// query as it is, and nothing, where they have its words as they are written, or none that is spelled like one.
+// respelled returns the query in the spelling that the texts use for its words, and that spelling. If the texts have
+// the words as they are written, or no similar words, it returns the query unchanged and "".
 func (q Query) respelled(texts []string) (Query, string) {
 	if q.AsWritten {
 		return q, ""
@@ -20,8 +20,8 @@ func (q Query) respelled(texts []string) (Query, string) {
 	return q, spelling
 }
 
-// asWritten searches the memories again, as the query is written, that found another spelling of a word while some
-// other memory has that word. All are the memories' hits, in the order of Kinds.
+// asWritten repeats the search, with the query as it is written, in memories that replaced a word while another memory
+// has that word. It puts the new hits into all, which has one element per kind.
 func (m Memories) asWritten(ctx context.Context, q Query, arms map[Kind]arm, all []found) error {
 	again := map[Kind]arm{}
 	for i, f := range all {
@@ -42,9 +42,9 @@ func (m Memories) asWritten(ctx context.Context, q Query, arms map[Kind]arm, all
 	return err
 }
 
-// replacedStands reports whether a hit of all has a word of the query that a memory replaced.
-func (q Query) replacedStands(by found, all []found) bool {
-	kept := terms(by.searchedFor)
+// replacedStands reports whether some memory's hit has a word that respelled's memory replaced.
+func (q Query) replacedStands(respelled found, all []found) bool {
+	kept := terms(respelled.searchedFor)
 	replaced := slices.DeleteFunc(terms(q.Text), func(t string) bool { return slices.Contains(kept, t) })
 	return slices.ContainsFunc(all, func(f found) bool {
 		return f.searchedFor == "" && slices.ContainsFunc(f.hits, func(h MemoryFound) bool {

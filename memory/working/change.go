@@ -16,22 +16,24 @@ import (
 type Change struct {
 	Field Field
 
-	// Action is Add, which adds an entry to a list, or moves it to the end with new evidence, Set, which replaces the
-	// entry Old of a list or that of a field with one entry, or Remove. Empty is Set for a field with one entry, else Add.
+	// Action is Add, Set or Remove. Add adds an entry to a list; if the list has the entry already, it moves to the end
+	// with new evidence. Set replaces the entry Old of a list, or the only entry of a field. Empty means Set for a field
+	// with a single entry, otherwise Add.
 	Action string
 
-	Text string // of the entry; may be empty to remove the only entry of a field
-	Old  string // the entry of a list that Set replaces
+	Text string // text of the entry; may be empty to remove the only entry of a field
+	Old  string // the list's entry that Set replaces
 
-	// Evidence is what the entry rests on: a position of the agent's log, the name of a file of the agent's folders, or a
-	// value of the arguments of a call, such as a command or a path, whose latest result it then is. Empty names no call.
+	// Evidence is what the entry is based on: a position in the agent's log, the name of a file in the agent's folders, or
+	// a value among the arguments of a tool call, such as a command or a path. For such a value it is the latest result of
+	// that call. Empty means no evidence.
 	Evidence string
 
-	// Pasted says that a model wrote the texts, which it may have copied from a prompt with the marks and the label that
+	// Pasted says that a model wrote the texts. It may have copied them from a prompt, with the marks and the label that
 	// they have there.
 	Pasted bool
 
-	labelled string // the position in the label of a pasted text
+	labelled string // position in the label of a pasted text
 }
 
 // The actions of changes.
@@ -44,7 +46,7 @@ const (
 // copiedLabel matches what a prompt shows before the text of an entry.
 var copiedLabel = regexp.MustCompile(`^\s*(?:- |(?:task|next): )?\[seq (\d+)(?:, stale since seq \d+)?\] ?`)
 
-// shown returns the text that a prompt shows as a pasted one, and the position in its label; 0 if it has none.
+// shown returns a pasted text without the prompt's marks and label, and the position in the label, or "".
 func shown(pasted string) (text string, seq string) {
 	if m := copiedLabel.FindStringSubmatchIndex(pasted); m != nil {
 		seq, pasted = pasted[m[2]:m[3]], pasted[m[1]:]
@@ -52,29 +54,30 @@ func shown(pasted string) (text string, seq string) {
 	return frame.UnmarkLineEnds(frame.Restore(pasted)), seq
 }
 
-// resolved returns a change whose texts are not pasted: those of entries of the field where it names some.
+// resolved returns the change with the texts that were meant, if they are pasted. Where a text names an entry of the
+// field, it becomes the entry's text.
 func (c Change) resolved(entries []Entry) Change {
 	if !c.Pasted {
 		return c
 	}
-	has := func(text string) bool { return indexOf(entries, text) >= 0 }
+	isEntry := func(text string) bool { return indexOf(entries, text) >= 0 }
 	text, seq := shown(c.Text)
-	given := c.Text
-	if c.Text = text; c.Action == Remove && !has(text) {
-		for _, reading := range []string{frame.UnmarkLineEnds(frame.Restore(given)), given} {
-			if has(reading) {
+	pasted := c.Text
+	if c.Text = text; c.Action == Remove && !isEntry(text) {
+		for _, reading := range []string{frame.UnmarkLineEnds(frame.Restore(pasted)), pasted} {
+			if isEntry(reading) {
 				c.Text = reading
 			}
 		}
 	}
 	c.labelled = seq
-	if old, _ := shown(c.Old); has(old) || !has(c.Old) {
+	if old, _ := shown(c.Old); isEntry(old) || !isEntry(c.Old) {
 		c.Old = old
 	}
 	return c
 }
 
-// indexOf returns the index of the entry with a text, -1 if no entry has it.
+// indexOf returns the index of the entry with a text, or -1.
 func indexOf(entries []Entry, text string) int {
 	return slices.IndexFunc(entries, func(e Entry) bool { return e.Text == text })
 }
@@ -102,7 +105,7 @@ func (c Change) checked(r Record) (Change, error) {
 	return c, c.check(r.Entries(c.Field))
 }
 
-// trimmed returns a text without white space around it; a diff keeps that of its lines.
+// trimmed returns a text without white space around it. A diff keeps the white space of its lines.
 func (c Change) trimmed(text string) string {
 	if c.Field == LastEdit {
 		return strings.Trim(db.Clean(text), "\r\n")
@@ -131,7 +134,7 @@ func (c Change) check(entries []Entry) error {
 	return nil
 }
 
-// checkNamed returns ErrInvalid, listing the entries, if no entry has the text, unless any entry will do.
+// checkNamed returns ErrInvalid, with a list of the entries, if no entry has the text. It returns nil if anyOne is set.
 func (c Change) checkNamed(entries []Entry, text string, anyOne bool) error {
 	if anyOne || indexOf(entries, text) >= 0 {
 		return nil
@@ -147,7 +150,7 @@ func (c Change) checkNamed(entries []Entry, text string, anyOne bool) error {
 		strings.Join(texts, ", "))
 }
 
-// apply changes a record that is a copy. entry returns the new entry with its evidence.
+// apply changes r, which must be a copy. entry returns the new entry with its evidence.
 func (c Change) apply(r *Record, entry func() (Entry, error)) error {
 	entries := r.Entries(c.Field)
 	i := indexOf(entries, c.Text)
@@ -169,8 +172,8 @@ func (c Change) apply(r *Record, entry func() (Entry, error)) error {
 	case c.Field.single():
 		entries = []Entry{e}
 	case c.Action == Set:
-		at := indexOf(entries, c.Old)
-		if entries[at] = e; i >= 0 && i != at {
+		oldIndex := indexOf(entries, c.Old)
+		if entries[oldIndex] = e; i >= 0 && i != oldIndex {
 			entries = slices.Delete(entries, i, i+1)
 		}
 	case i >= 0:
@@ -202,7 +205,7 @@ func joinedFields() string {
 	return strings.Join(names, ", ")
 }
 
-// redacted returns a change without secrets. A text that names an entry from before stays.
+// redacted returns the change without secrets. A text that names an existing entry stays as it is.
 func (c Change) redacted(r Record, redacted func(string) string) Change {
 	entries := r.Entries(c.Field)
 	if c.Action != Remove || indexOf(entries, c.trimmed(c.Text)) < 0 {
@@ -215,7 +218,7 @@ func (c Change) redacted(r Record, redacted func(string) string) Change {
 	return c
 }
 
-// applyAll returns a record after changes. ErrInvalid if one of them breaks a rule.
+// applyAll returns the record after the changes. ErrInvalid if one of them breaks a rule.
 func (s *Store) applyAll(ctx context.Context, org db.Org, l log, before Record, changes []Change) (Record, error) {
 	if len(changes) == 0 || len(changes) > maxChanges {
 		return Record{}, db.Invalid("%d changes are given; it must be from 1 to %d, each with a field and a text.",

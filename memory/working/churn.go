@@ -8,13 +8,13 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// MaxChurnTurns bounds the turns of a report.
+// MaxChurnTurns is how many turns a report may cover.
 const MaxChurnTurns = 100
 
-// minRewritten is in how many turns a field must be rewritten before it is reported as flapping.
+// minRewritten is in how many turns a field must be rewritten before it can be reported as flapping.
 const minRewritten = 3
 
-// Churn says how a record changed from turn to turn. A turn begins with a message of a user.
+// Churn says how a record changed from turn to turn. A turn begins with a user's message.
 type Churn struct {
 	Turns  []TurnDiff  `json:"turns" doc:"The newest last; the first without the record before it."`
 	Fields []FieldTurn `json:"fields" doc:"How often each field changed in these turns."`
@@ -39,16 +39,16 @@ type FieldTurn struct {
 	gone map[string]bool
 }
 
-// Churn reports how the record of a conversation changed in its newest turns, at most MaxChurnTurns.
+// Churn reports how a conversation's record changed in its newest turns, at most MaxChurnTurns.
 func (s *Store) Churn(ctx context.Context, org db.Org, c recall.Conversation, turns int) (Churn, error) {
-	begins, err := s.Recall.Messages(ctx, org, recall.MessageFilter{AgentID: c.AgentID, Conversation: c.ID,
+	turnStarts, err := s.Recall.Messages(ctx, org, recall.MessageFilter{AgentID: c.AgentID, Conversation: c.ID,
 		Roles: []recall.Role{recall.User}}, db.Page{Limit: turns})
 	if err != nil {
 		return Churn{}, err
 	}
-	slices.Reverse(begins)
-	seqs := make([]int64, len(begins))
-	for i, m := range begins {
+	slices.Reverse(turnStarts)
+	seqs := make([]int64, len(turnStarts))
+	for i, m := range turnStarts {
 		seqs[i] = m.Seq
 	}
 	states, err := s.statesAt(ctx, org, c, seqs)
@@ -58,7 +58,8 @@ func (s *Store) Churn(ctx context.Context, org db.Org, c recall.Conversation, tu
 	return churnOf(seqs, states)
 }
 
-// statesAt returns the versions of a record before each position of the agent's log, and the newest one.
+// statesAt returns the versions of a record before each of the positions in the agent's log, and then the newest
+// version.
 func (s *Store) statesAt(ctx context.Context, org db.Org, c recall.Conversation, seqs []int64) (
 	[]RecordVersion, error) {
 	var oldest int64
@@ -82,7 +83,7 @@ func (s *Store) statesAt(ctx context.Context, org db.Org, c recall.Conversation,
 	return states, err
 }
 
-// churnOf compares the states before each turn, and the one after the last.
+// churnOf compares the states before each turn and after the last one.
 func churnOf(seqs []int64, states []RecordVersion) (c Churn, err error) {
 	c.Turns = []TurnDiff{}
 	for _, f := range Fields {
@@ -111,7 +112,7 @@ func churnOf(seqs []int64, states []RecordVersion) (c Churn, err error) {
 	return c, nil
 }
 
-// compare counts a turn, and reports whether the field changed in it.
+// compare counts a turn. It reports whether the field changed in it.
 func (f *FieldTurn) compare(before, after []Entry) bool {
 	lost, gained, returned := false, false, false
 	for _, e := range before {

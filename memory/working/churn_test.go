@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// A report names the fields that are rewritten in more than half of the turns; those that only grow, and next, are not
-// among them.
+// A report names the fields that are rewritten in more than half of the turns. It leaves out next, and fields that only
+// grow.
 func TestChurnNamesTheFieldsThatFlap(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -27,11 +27,11 @@ func TestChurnNamesTheFieldsThatFlap(t *testing.T) {
 	if last.Version != 8 || !strings.Contains(last.Diff, "unittest") || len(last.Changed) != 3 {
 		t.Errorf("the last turn: %+v", last)
 	}
-	for _, of := range got.Fields {
+	for _, field := range got.Fields {
 		want := map[working.Field][4]any{working.Task: {6, 6, 5, true}, working.Decisions: {6, 0, 0, false},
-			working.Next: {6, 6, 0, false}}[of.Field]
-		if got := [4]any{of.Changed, of.Rewritten, of.Returned, of.Flaps}; want != [4]any{} && got != want {
-			t.Errorf("%s: got %v, want %v", of.Field, got, want)
+			working.Next: {6, 6, 0, false}}[field.Field]
+		if got := [4]any{field.Changed, field.Rewritten, field.Returned, field.Flaps}; want != [4]any{} && got != want {
+			t.Errorf("%s: got %v, want %v", field.Field, got, want)
 		}
 	}
 	if empty, err := newFixture(t).emptyChurn(); err != nil || len(empty.Turns) != 0 || len(empty.Fields) != 7 {

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory/working"
 )
 
-// filled is a record of an agent at work.
+// filled returns the record of an agent at work.
 func (f *fixture) filled() working.Memory {
 	f.Helper()
 	return f.change(add(working.Task, "Add an endpoint that exports the invoices of a month"),

@@ -17,30 +17,30 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// log is the conversation whose record is changed, at one moment.
+// log is the conversation of a record that is being changed, at one moment.
 type log struct {
 	recall.Conversation
-	last     int64 // the position of its newest message in the agent's log
-	compared *int  // up to which position evidence was compared with messages
+	last     int64 // position of its newest message in the agent's log
+	compared *int  // up to which position evidence has been compared with messages
 }
 
-// restsAt notes that an entry rests on a call whose result has a position.
+// restsAt records that an entry is based on the call result at a position.
 func (l log) restsAt(position int) { *l.compared = min(*l.compared, position) }
 
-// searched is how many of the newest messages of a conversation are searched for a call that a change names.
+// searched is how many of the newest messages are searched for a call that a change names.
 const searched = 300
 
-// answered is a call of a tool with its result.
+// answered is a tool call with its result.
 type answered struct {
 	recall.Part             // the call
 	result      recall.Part // its result
-	seq         int64       // of the result
-	called      int         // position of the call
-	position    int         // of the result
+	seq         int64       // of the result, in the agent's log
+	called      int         // position of the call in the conversation
+	position    int         // position of the result in the conversation
 }
 
-// callsIn returns the calls of messages that have results among them, in the order of the results, and the position of
-// the first call without a result; 0 if each call has one.
+// callsIn returns the tool calls that have results among the messages, in the order of the results. waiting is the
+// position of the first call without a result, or 0.
 func callsIn(messages []recall.Message) (calls []answered, waiting int) {
 	open := recall.OpenCalls[answered]{}
 	for _, m := range messages {
@@ -56,20 +56,20 @@ func callsIn(messages []recall.Message) (calls []answered, waiting int) {
 			}
 		}
 	}
-	for _, left := range open {
-		for _, c := range left {
+	for _, unanswered := range open {
+		for _, c := range unanswered {
 			waiting = min(cmp.Or(waiting, c.called), c.called)
 		}
 	}
 	return calls, waiting
 }
 
-// evidence returns what an entry rests on that rests on a call.
+// evidence returns the evidence of an entry that is based on this call.
 func (a answered) evidence() *Evidence {
 	return &Evidence{Kind: OfCall, Name: a.Name, Arguments: hashOf(canonical(a.Input)), SHA256: hashOfResult(a.result)}
 }
 
-// repeats reports whether a call is the one that an entry rests on, made again.
+// repeats reports whether this call is the same as the call of an entry's evidence.
 func (a answered) repeats(e *Evidence) bool {
 	return e.Kind == OfCall && e.Name == a.Name && e.Arguments == hashOf(canonical(a.Input))
 }
@@ -79,7 +79,7 @@ func hashOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// hashOfResult returns the hash of a result: of its whole text, and of whether it is an error.
+// hashOfResult returns a hash of a result: of its whole text, and of whether it is an error.
 func hashOfResult(p recall.Part) string {
 	whole := hashOf(p.Text)
 	if p.Clip != nil {
@@ -91,7 +91,7 @@ func hashOfResult(p recall.Part) string {
 	return whole
 }
 
-// canonical returns arguments with sorted names and without spaces, or as they are if they are not JSON.
+// canonical returns JSON arguments with sorted names and without spaces. Anything else it returns unchanged.
 func canonical(arguments string) string {
 	value, err := decoded(arguments)
 	if err != nil {
@@ -111,7 +111,7 @@ func decoded(arguments string) (value any, err error) {
 	return value, err
 }
 
-// texts calls do with each text in a JSON value, with the name of the field that has it, until do returns false.
+// texts calls do with each text in a JSON value and the name of its field, until do returns false.
 func texts(name string, value any, do func(name, text string) bool) bool {
 	switch value := value.(type) {
 	case string:
@@ -141,17 +141,16 @@ func sortedKeys(m map[string]any) []string {
 	return keys
 }
 
-// has reports whether the arguments of a call have a text as one of their values.
+// has reports whether a text is one of the values in a call's arguments.
 func (a answered) has(text string) bool {
 	value, err := decoded(a.Input)
 	return err == nil && !texts("", value, func(_, v string) bool { return v != text })
 }
 
-// position matches a position of a log that a change gives as evidence.
+// position matches a position in the log that a change gives as evidence.
 var position = regexp.MustCompile(`^\[?(?:seq )?(\d{1,18})\]?$`)
 
-// entry returns the entry of a change with its evidence. ErrInvalid if the evidence that the change names does not
-// exist.
+// entry returns the entry of a change with its evidence. ErrInvalid if the named evidence does not exist.
 func (s *Store) entry(ctx context.Context, org db.Org, l log, c Change) (Entry, error) {
 	e := Entry{Text: c.Text, Seq: l.last}
 	switch given := strings.TrimSpace(c.Evidence); {
@@ -172,7 +171,7 @@ func (s *Store) entry(ctx context.Context, org db.Org, l log, c Change) (Entry, 
 	return e, nil
 }
 
-// rest lets an entry rest on what a text names: a position, a file, or a value of the arguments of a call.
+// rest sets an entry's evidence from a text: a position, a file, or a value among the arguments of a call.
 func (s *Store) rest(ctx context.Context, org db.Org, l log, e *Entry, text string) (found bool, err error) {
 	if m := position.FindStringSubmatch(text); m != nil {
 		seq, err := strconv.ParseInt(m[1], 10, 64)
@@ -204,26 +203,26 @@ func (s *Store) rest(ctx context.Context, org db.Org, l log, e *Entry, text stri
 	return false, nil
 }
 
-// restOnMessage lets an entry rest on the message at a position of the agent's log: on the result that the message has,
-// if it has one.
+// restOnMessage sets an entry's evidence to the message at a position of the agent's log; if the message has a call's
+// result, to that result.
 func (s *Store) restOnMessage(ctx context.Context, org db.Org, l log, e *Entry, seq int64) (bool, error) {
-	at, err := s.Recall.PositionOf(ctx, org, l.Conversation, seq)
+	messagePosition, err := s.Recall.PositionOf(ctx, org, l.Conversation, seq)
 	if errors.Is(err, db.ErrNotFound) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	messages, err := s.Recall.Between(ctx, org, l.Conversation, at-searched, at)
+	messages, err := s.Recall.Between(ctx, org, l.Conversation, messagePosition-searched, messagePosition)
 	if err != nil {
 		return false, err
 	}
 	e.Seq = seq
 	calls, _ := callsIn(messages)
-	calls = slices.DeleteFunc(calls, func(c answered) bool { return c.position != at })
+	calls = slices.DeleteFunc(calls, func(c answered) bool { return c.position != messagePosition })
 	if len(calls) == 1 {
 		e.Evidence = calls[0].evidence()
-		l.restsAt(at)
+		l.restsAt(messagePosition)
 	}
 	return true, nil
 }

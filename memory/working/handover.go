@@ -7,18 +7,19 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// NewEntry is an entry that rests on a message of the agent's log, by its position.
+// NewEntry is an entry based on the message at position Seq of the agent's log.
 type NewEntry struct {
 	Field Field
 	Text  string
 	Seq   int64
 }
 
-// Add gives a conversation's record an entry: the only one of a field with one entry. ErrInvalid if it breaks a rule.
+// Add adds an entry to a conversation's record. In a field with a single entry, it replaces that entry. ErrInvalid if
+// the entry breaks a rule.
 func (s *Store) Add(ctx context.Context, org db.Org, t Target, e NewEntry) error {
-	_, err := s.change(ctx, org, t, func(in *Store, l log, before *row) (Record, error) {
+	_, err := s.change(ctx, org, t, func(txStore *Store, l log, before *row) (Record, error) {
 		after := before.Record.clone()
-		redacted, err := in.Recall.Redactor(ctx, in.DB, org)
+		redacted, err := txStore.Recall.Redactor(ctx, txStore.DB, org)
 		if err != nil {
 			return after, err
 		}
@@ -37,12 +38,12 @@ func (s *Store) Add(ctx context.Context, org db.Org, t Target, e NewEntry) error
 	return err
 }
 
-// Continue gives a conversation the record that another one has, by the key of that.
+// Continue copies the record of the conversation with key from to another conversation.
 func (s *Store) Continue(ctx context.Context, org db.Org, from int64, to recall.Conversation) error {
-	was, err := s.read(ctx, org, from)
-	if err != nil || was.Record.IsEmpty() {
+	source, err := s.read(ctx, org, from)
+	if err != nil || source.Record.IsEmpty() {
 		return err
 	}
 	t := Target{AgentID: to.AgentID, Conversation: to.ID, Author: Author{Kind: ByHandover}}
-	return s.carry(ctx, org, t, was.Record)
+	return s.carry(ctx, org, t, source.Record)
 }

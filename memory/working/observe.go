@@ -15,18 +15,18 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// Turn is what was said in a conversation since the automatic mode last took something up, up to the end of a turn.
+// Turn is the part of a conversation that the automatic mode has not read yet, up to the end of a turn.
 type Turn struct {
 	Record   Record
 	Messages []recall.Message // the newest, at most MaxTurnMessages
-	End      int              // the position of the last
+	End      int              // position of the last one
 }
 
-// MaxTurnMessages bounds the messages of a turn.
+// MaxTurnMessages is how many messages a Turn may have.
 const MaxTurnMessages = 200
 
-// LastTurn returns what the automatic mode has not taken up yet. ok is false if there is nothing, or if the turn has
-// not ended: the model has not spoken last, or has called a tool.
+// LastTurn returns what the automatic mode has not read yet. ok is false if there is nothing, or the turn has not ended
+// because the last message is not the model's or calls a tool.
 func (s *Store) LastTurn(ctx context.Context, org db.Org, c recall.Conversation) (t Turn, ok bool, err error) {
 	r, err := s.read(ctx, org, c.Key)
 	if err != nil || r.Turned >= c.Messages {
@@ -39,7 +39,7 @@ func (s *Store) LastTurn(ctx context.Context, org db.Org, c recall.Conversation)
 	return t, err == nil && ended(t.Messages), err
 }
 
-// ended reports whether the last message, without those of the system, is the model's and calls no tool.
+// ended reports whether the last message, apart from system messages, is the model's and calls no tool.
 func ended(messages []recall.Message) bool {
 	for _, m := range slices.Backward(messages) {
 		if m.Role != recall.System {
@@ -51,15 +51,14 @@ func ended(messages []recall.Message) bool {
 	return false
 }
 
-// TakeUp makes those changes that break no rule, and notes that the messages up to a position were taken up. A file
-// that is too much takes the place of the one that was added first. If another server took the turn up meanwhile,
-// nothing is changed.
+// TakeUp makes those of the changes that break no rule, and records that the messages up to end have been read. If
+// there are too many files, a new one replaces the first. If another server did this meanwhile, nothing changes.
 func (s *Store) TakeUp(ctx context.Context, org db.Org, c recall.Conversation, end int, changes []Change) error {
-	by := Author{Kind: Automatic, Provenance: db.Provenance{AgentID: c.AgentID}}
-	t := Target{AgentID: c.AgentID, Conversation: c.ID, Author: by}
+	author := Author{Kind: Automatic, Provenance: db.Provenance{AgentID: c.AgentID}}
+	t := Target{AgentID: c.AgentID, Conversation: c.ID, Author: author}
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		_, err := in.change(ctx, org, t, func(in *Store, l log, before *row) (Record, error) {
+		txStore := s.With(tx)
+		_, err := txStore.change(ctx, org, t, func(in *Store, l log, before *row) (Record, error) {
 			if before.Turned >= end {
 				return before.Record, nil
 			}
@@ -85,7 +84,7 @@ func (s *Store) TakeUp(ctx context.Context, org db.Org, c recall.Conversation, e
 	})
 }
 
-// withRoom returns a record that has room for the file of a change.
+// withRoom returns a record that has room for the change's file.
 func withRoom(r Record, c Change) Record {
 	if files := r.ImportantFiles; c.Field == ImportantFiles && len(files) >= MaxImportant && indexOf(files, c.Text) < 0 {
 		r = r.clone()
@@ -94,7 +93,7 @@ func withRoom(r Record, c Change) Record {
 	return r
 }
 
-// The names of arguments that hold a path, the old and the new text of an edit, and a diff.
+// The names of arguments that hold a path, the old or new text of an edit, or a diff.
 var (
 	pathNames = regexp.MustCompile(`(?i)^(?:(?:file|notebook|target|abs|absolute|relative)?_?(?:path|file)|file_?name)s?$`)
 	oldNames  = regexp.MustCompile(`(?i)^old_?(?:str|string|text|content)?$`)
@@ -102,17 +101,17 @@ var (
 	diffNames = regexp.MustCompile(`(?i)^(?:diff|patch)$`)
 )
 
-// memoryTools matches the names of tools whose paths and edits are of memories, not of files.
+// memoryTools matches the names of tools whose paths and edits concern memories, not files.
 var memoryTools = regexp.MustCompile(`^(?:core_|archival_|update_working_)?memory`)
 
-// The longest texts that are taken from a turn, in characters.
+// The maximum length, in characters, of texts that are taken from a turn.
 const (
 	maxTaskChars = 200
 	maxPathChars = 300
 )
 
-// Observed returns the changes that follow from a turn without a model: the files that successful calls of tools name,
-// the newest edit, and, if there is no task yet, what the user asked for first.
+// Observed returns the changes that follow from a turn without a model: the files that successful tool calls name, the
+// newest edit, and, if there is no task yet, the user's first request.
 func Observed(t Turn) (changes []Change) {
 	if t.Record.Task == nil {
 		if text := firstRequest(t.Messages); text != "" {
@@ -143,7 +142,7 @@ func Observed(t Turn) (changes []Change) {
 	return changes
 }
 
-// firstRequest returns the beginning of the first message of a user, in one line.
+// firstRequest returns the beginning of the first user message, in one line.
 func firstRequest(messages []recall.Message) string {
 	for _, m := range messages {
 		if m.Role != recall.User {
@@ -158,7 +157,7 @@ func firstRequest(messages []recall.Message) string {
 	return ""
 }
 
-// touched returns the paths that a call names, and what it edits as a diff; empty if it edits nothing.
+// touched returns the paths that a call names, and its edit as a diff. The diff is empty if it edits nothing.
 func touched(c answered) (paths []string, diff string) {
 	value, err := decoded(c.Input)
 	if err != nil {
@@ -197,7 +196,7 @@ func prefixed(sign, text string) string {
 	return sign + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+sign) + "\n"
 }
 
-// cutDiff returns the first lines of a diff that last_edit may have, and says how many more there are.
+// cutDiff returns as many lines of a diff as last_edit may have, and says how many are left out.
 func cutDiff(diff string) string {
 	lines := strings.Split(strings.Trim(diff, "\r\n"), "\n")
 	for n := len(lines); n > 0; n = n * 3 / 4 {

@@ -12,9 +12,9 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Portable is the working memory of a conversation as a file of an agent carries it. Its versions follow.
+// Portable is the working memory of a conversation in the file of an agent. Its versions follow it.
 type Portable struct {
-	Key          int64     `db:"key" json:"-"` // of the conversation
+	Key          int64     `db:"key" json:"-"` // key of the conversation
 	Conversation string    `db:"conversation_id" json:"conversation_id"`
 	Version      int       `db:"version" json:"version"`
 	Record       Record    `db:"record" json:"record"`
@@ -23,7 +23,7 @@ type Portable struct {
 	UpdatedAt    time.Time `db:"updated_at" json:"updated_at"`
 }
 
-// PortableVersion is a version of a working memory as a file of an agent carries it.
+// PortableVersion is a version of a working memory in the file of an agent.
 type PortableVersion struct {
 	Conversation string `json:"conversation_id"`
 	RecordVersion
@@ -43,8 +43,7 @@ func (s *Store) Export(ctx context.Context, org db.Org, agentID string) ([]Porta
 // exportPage is how many versions ExportVersions reads at a time.
 const exportPage = 100
 
-// ExportVersions yields the versions of a working memory, the oldest first. The first error is the last thing that is
-// yielded.
+// ExportVersions yields the versions of a working memory, oldest first. It stops after the first error.
 func (s *Store) ExportVersions(ctx context.Context, org db.Org, m Portable) iter.Seq2[PortableVersion, error] {
 	return func(yield func(PortableVersion, error) bool) {
 		for from := 1; from <= m.Version; from += exportPage {
@@ -64,7 +63,7 @@ func (s *Store) ExportVersions(ctx context.Context, org db.Org, m Portable) iter
 	}
 }
 
-// RestoreMemory stores the working memory of a restored conversation, which has its messages, without the versions.
+// RestoreMemory stores the working memory of a restored conversation, after its messages and without its versions.
 // ErrInvalid if it breaks a rule.
 func (s *Store) RestoreMemory(ctx context.Context, org db.Org, m Portable) error {
 	if m.Version < 0 || m.Checked < 0 || m.Turned < 0 {
@@ -85,7 +84,7 @@ func (s *Store) RestoreMemory(ctx context.Context, org db.Org, m Portable) error
 	return err
 }
 
-// check returns ErrInvalid if a record of a file breaks a rule.
+// check returns ErrInvalid if a record from a file breaks a rule.
 func (r Record) check() (err error) {
 	for _, f := range Fields {
 		entries := r.Entries(f)

@@ -13,7 +13,7 @@ import (
 // comparedAtOnce is how many messages are compared with evidence at a time.
 const comparedAtOnce = 200
 
-// maxWaiting is how many messages a call may wait for its result and still be compared with evidence.
+// maxWaiting is how many messages later a call's result may come and still be compared with evidence.
 const maxWaiting = 200
 
 // restsOn reports whether an entry has evidence of a kind.
@@ -22,42 +22,45 @@ func (r *Record) restsOn(kind string) (some bool) {
 	return some
 }
 
-// Refresh marks the entries of a conversation's record whose evidence the log or a file contradicts by now, and removes
-// the marks of those that the newest evidence confirms again. The newest result of a call decides: an entry that rests
-// on a call is stale if the same tool was called with the same arguments since and the last result differs; it is stale
-// since the first of the results that differ. An entry that rests on a file is stale while the agent has no file of the
-// name or one with another content, since the newest event when that was found. Another server may refresh the record
-// at the same time: the marks are the same.
+// Refresh marks the entries of a record whose evidence the log or a file now contradicts, and removes marks that no
+// longer apply.
+//
+// An entry based on a call becomes stale if the same tool is called later with the same arguments and the last result
+// differs. It is stale since the first result that differs. An entry based on a file is stale while the agent has no
+// file of that name, or the file has another content. It is stale since the newest event at the moment when this was
+// found.
+//
+// Two servers may refresh the same record at the same time, because both make the same marks.
 func (s *Store) Refresh(ctx context.Context, org db.Org, c recall.Conversation) error {
-	was, err := s.read(ctx, org, c.Key)
-	if err != nil || was.Version == 0 {
+	stored, err := s.read(ctx, org, c.Key)
+	if err != nil || stored.Version == 0 {
 		return err
 	}
-	now := was
-	now.Record = was.Record.clone()
-	if err := s.compareFiles(ctx, org, c, &now.Record); err != nil {
+	refreshed := stored
+	refreshed.Record = stored.Record.clone()
+	if err := s.compareFiles(ctx, org, c, &refreshed.Record); err != nil {
 		return err
 	}
-	if now.Record.restsOn(OfCall) {
-		if err := s.compareCalls(ctx, org, c, &now); err != nil {
+	if refreshed.Record.restsOn(OfCall) {
+		if err := s.compareCalls(ctx, org, c, &refreshed); err != nil {
 			return err
 		}
 	}
-	if now.Checked == was.Checked && sameMarks(was.Record, now.Record) {
+	if refreshed.Checked == stored.Checked && sameMarks(stored.Record, refreshed.Record) {
 		return nil
 	}
 	_, err = s.DB.Exec(ctx, `
 		UPDATE working_memories SET record = @record, checked = @checked
 		WHERE org = @org AND conversation_key = @conversation AND version = @version AND checked = @was`,
-		pgx.StrictNamedArgs{"org": org, "conversation": c.Key, "version": was.Version, "was": was.Checked,
-			"record": now.Record, "checked": now.Checked})
+		pgx.StrictNamedArgs{"org": org, "conversation": c.Key, "version": stored.Version, "was": stored.Checked,
+			"record": refreshed.Record, "checked": refreshed.Checked})
 	return db.Error(err)
 }
 
-// sameMarks reports whether two records with the same entries have the same stale ones.
+// sameMarks reports whether two records with equal entries have the same stale ones.
 func sameMarks(a, b Record) bool { return Render(a) == Render(b) }
 
-// compareFiles marks the entries that rest on files.
+// compareFiles marks the entries that are based on files.
 func (s *Store) compareFiles(ctx context.Context, org db.Org, c recall.Conversation, r *Record) error {
 	var names []string
 	r.each(func(e *Entry) {
@@ -81,7 +84,8 @@ func (s *Store) compareFiles(ctx context.Context, org db.Org, c recall.Conversat
 	return err
 }
 
-// mark marks an entry as stale since a position unless it is already, or removes the mark if its evidence is confirmed.
+// mark marks an entry as stale since a position, unless it is marked already. If its evidence is confirmed, it removes
+// the mark.
 func (e *Entry) mark(confirmed bool, since int64) {
 	switch {
 	case confirmed:
@@ -91,8 +95,8 @@ func (e *Entry) mark(confirmed bool, since int64) {
 	}
 }
 
-// compareCalls marks the entries that rest on calls, by the messages of the conversation that were not compared yet.
-// Calls that wait for their results are compared again.
+// compareCalls marks the entries that are based on calls. It reads the messages that were not compared yet. Calls that
+// still wait for their results are compared again later.
 func (s *Store) compareCalls(ctx context.Context, org db.Org, c recall.Conversation, r *row) error {
 	from, waiting := r.Checked, 0
 	for from < c.Messages {

@@ -11,12 +11,12 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// rests is a decision that rests on some evidence.
+// rests returns a decision with evidence.
 func rests(text, evidence string) working.Change {
 	return working.Change{Field: working.Decisions, Text: text, Evidence: evidence}
 }
 
-// staleSince returns the position since which the first decision is stale; 0 if it is not.
+// staleSince returns since which position the first decision is stale, or 0.
 func staleSince(m working.Memory) int64 {
 	if m.Decisions[0].Stale == nil {
 		return 0
@@ -24,8 +24,8 @@ func staleSince(m working.Memory) int64 {
 	return *m.Decisions[0].Stale
 }
 
-// An entry that rests on a call is stale once the same call has another result, since the first of these, until the
-// call has the old result again.
+// An entry based on a call is stale once the same call has another result, until it has the old result again. It is
+// stale since the first other result.
 func TestAnotherResultOfACallContradictsAnEntry(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -65,8 +65,8 @@ func TestAnotherResultOfACallContradictsAnEntry(t *testing.T) {
 	}
 }
 
-// A result that comes after many messages still counts, an error differs from the same text, and a long result counts
-// whole.
+// A result that comes many messages later still counts. An error differs from the same text without an error. A long
+// result is compared completely.
 func TestLateAndLongResultsCount(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -88,8 +88,7 @@ func TestLateAndLongResultsCount(t *testing.T) {
 	}
 }
 
-// An entry may be given a position whose message is old: what came since counts at once. A changed entry rests on what
-// it was given then.
+// An entry may be based on an old message. Later results count at once. A changed entry is based on its new evidence.
 func TestEvidenceMayBeOld(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -108,7 +107,7 @@ func TestEvidenceMayBeOld(t *testing.T) {
 	}
 }
 
-// An entry that rests on a file of the agent's folders is stale once the file has another content or is gone.
+// An entry based on a file in the agent's folders is stale once the file has another content or is gone.
 func TestAnotherFileContradictsAnEntry(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -152,7 +151,7 @@ func TestAnotherFileContradictsAnEntry(t *testing.T) {
 	}
 }
 
-// What an earlier version rests on is compared again when it is restored.
+// When an earlier version is restored, its evidence is compared again.
 func TestARestoredEntryMayBeStale(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -16,7 +16,7 @@ import (
 // Store keeps working memories in Postgres.
 type Store struct {
 	DB     db.DB
-	Recall *recall.Store // the log, which has the evidence of entries
+	Recall *recall.Store // the log, with the evidence of entries
 	Files  *files.Store
 }
 
@@ -35,17 +35,17 @@ const (
 	ByHandover = "handover"
 )
 
-// Author is who made a version.
+// Author says who made a version.
 type Author struct {
 	Kind string `json:"kind" enum:"agent,operator,automatic,fork,reset,handover" doc:"Who or what made the version."`
 	db.Provenance
 	From string `json:"from_conversation,omitempty" doc:"That the record came from."`
 }
 
-// Target names the conversation whose record is changed, the author, and the version that the change expects: nil is
-// any, 0 the one before the first change.
+// Target names the conversation whose record is to be changed, the author, and the expected version: nil is any, 0 is
+// the one before the first change.
 type Target struct {
-	AgentID      string // empty for a conversation by its id
+	AgentID      string // empty if Conversation is an id
 	Conversation string // an id, or recall.DefaultConversation of the agent
 	Author       Author
 	Expected     *int
@@ -62,7 +62,7 @@ type row struct {
 
 const rowColumns = `version, record, checked, turned, updated_at`
 
-// read returns the record of a conversation; a row of version 0 if it has none.
+// read returns the record of a conversation. If there is none, it returns a row of version 0.
 func (s *Store) read(ctx context.Context, org db.Org, conversation int64) (row, error) {
 	r, err := db.One[row](ctx, s.DB, `
 		SELECT `+rowColumns+` FROM working_memories WHERE org = $1 AND conversation_key = $2`, org, conversation)
@@ -72,7 +72,7 @@ func (s *Store) read(ctx context.Context, org db.Org, conversation int64) (row, 
 	return r, err
 }
 
-// OfConversation is the record of a conversation, named by its id.
+// OfConversation is the record of a conversation.
 type OfConversation struct {
 	ID        string    `db:"id"`
 	IsDefault bool      `db:"is_default"`
@@ -80,12 +80,12 @@ type OfConversation struct {
 	UpdatedAt time.Time `db:"updated_at"`
 }
 
-// Is reports whether a name, an id or recall.DefaultConversation, is that of the conversation.
+// Is reports whether conversation, an id or recall.DefaultConversation, names this conversation.
 func (o OfConversation) Is(conversation string) bool {
 	return conversation == o.ID || o.IsDefault && conversation == recall.DefaultConversation
 }
 
-// OfAgent returns the records of the conversations of an agent that have one, the newest first.
+// OfAgent returns the records of an agent's conversations, newest first. Conversations without a record are left out.
 func (s *Store) OfAgent(ctx context.Context, org db.Org, agentID string) ([]OfConversation, error) {
 	return db.All[OfConversation](ctx, s.DB, `
 		SELECT c.id, c.is_default, w.record, w.updated_at
@@ -113,40 +113,42 @@ func (r row) of(c recall.Conversation) Memory {
 		FieldTokens: FieldSizes(record), Record: record, Text: Render(record), UpdatedAt: r.UpdatedAt}
 }
 
-// Change changes the record of a conversation under its lock, all changes or none, and returns it. ErrInvalid if a
-// change breaks a rule or makes the record too large, *MismatchError if the record is not at the expected version.
+// Change changes the record of a conversation under its lock, all changes or none. It returns the new memory.
+// ErrInvalid if a change breaks a rule or makes the record too large; *MismatchError if the record is not at the
+// expected version.
 func (s *Store) Change(ctx context.Context, org db.Org, t Target, changes []Change) (Memory, error) {
 	return s.change(ctx, org, t, func(in *Store, l log, before *row) (Record, error) {
 		return in.applyAll(ctx, org, l, before.Record, changes)
 	})
 }
 
-// change replaces the record of a conversation by what do returns. A record that stays the same makes no version.
+// change replaces the record of a conversation by the result of do. If the record stays the same, there is no new
+// version.
 func (s *Store) change(ctx context.Context, org db.Org, t Target,
 	do func(in *Store, l log, before *row) (Record, error)) (m Memory, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		l, before, err := in.lock(ctx, org, t.AgentID, t.Conversation)
+		txStore := s.With(tx)
+		l, before, err := txStore.lock(ctx, org, t.AgentID, t.Conversation)
 		if err != nil {
 			return err
 		}
 		if m = before.of(l.Conversation); t.Expected != nil && *t.Expected != before.Version {
 			return &MismatchError{Current: m}
 		}
-		after, err := do(in, l, before)
+		after, err := do(txStore, l, before)
 		if err != nil || same(before.Record, after) {
 			return err
 		}
 		before.Record = after
-		stored, err := in.store(ctx, org, l, before, t.Author)
+		stored, err := txStore.store(ctx, org, l, before, t.Author)
 		m = stored.of(l.Conversation)
 		return err
 	})
 	return m, err
 }
 
-// lock returns a conversation and its record, which no other transaction changes until this one ends. All transactions
-// lock the conversation first, the record, and then the agent's head of events.
+// lock locks a conversation and its record until the transaction ends, and returns them. Every transaction locks in
+// this order: the conversation, the record, the agent's event log.
 func (s *Store) lock(ctx context.Context, org db.Org, agentID, conversation string) (l log, r *row, err error) {
 	if l.Conversation, err = s.Recall.Conversation(ctx, org, agentID, conversation); err != nil {
 		return l, r, err
@@ -166,7 +168,7 @@ func (s *Store) lock(ctx context.Context, org db.Org, agentID, conversation stri
 		return l, r, err
 	}
 	r = &locked
-	l.Conversation, err = s.Recall.Conversation(ctx, org, l.AgentID, l.ID) // read under the lock
+	l.Conversation, err = s.Recall.Conversation(ctx, org, l.AgentID, l.ID) // read again under the lock
 	if err != nil {
 		return l, r, err
 	}
@@ -182,8 +184,8 @@ func (s *Store) lock(ctx context.Context, org db.Org, agentID, conversation stri
 }
 
 // store stores a changed record as a new version, with an event.
-func (s *Store) store(ctx context.Context, org db.Org, l log, r *row, by Author) (row, error) {
-	by.Provenance = by.Or(ctx)
+func (s *Store) store(ctx context.Context, org db.Org, l log, r *row, author Author) (row, error) {
+	author.Provenance = author.Or(ctx)
 	written, err := event.Append(ctx, s.DB.(pgx.Tx), org,
 		event.Event{AgentID: l.AgentID, Type: event.WorkingMemoryChanged, RefID: l.ID})
 	if err != nil {
@@ -199,6 +201,6 @@ func (s *Store) store(ctx context.Context, org db.Org, l log, r *row, by Author)
 	_, err = s.DB.Exec(ctx, `
 		INSERT INTO working_memory_versions (org, conversation_key, version, author, record, seq)
 		VALUES ($1, $2, $3, $4, $5, $6)`,
-		org, l.Key, stored.Version, by, stored.Record.unmarked(), written[0].Seq)
+		org, l.Key, stored.Version, author, stored.Record.unmarked(), written[0].Seq)
 	return stored, db.Error(err)
 }

@@ -32,8 +32,8 @@ func sized(v RecordVersion) RecordVersion {
 	return v
 }
 
-// Versions lists at most limit versions of a conversation's record, the newest first; if before is not 0, those below
-// it.
+// Versions lists at most limit versions of a conversation's record, newest first. If before is not 0, it lists versions
+// below before.
 func (s *Store) Versions(ctx context.Context, org db.Org, c recall.Conversation, before, limit int) (
 	[]RecordVersion, error) {
 	list, err := db.All[RecordVersion](ctx, s.DB, versionRows+`($3 = 0 OR version < $3)
@@ -54,8 +54,8 @@ func (s *Store) Version(ctx context.Context, org db.Org, c recall.Conversation, 
 	return sized(v), db.OrNotFound(err, "The working memory of conversation %s has no version %d", c.ID, version)
 }
 
-// Diff returns how a record changed between two versions, as a unified diff of what prompts show; empty if it is the
-// same.
+// Diff returns how a record changed between two versions, as a unified diff of what prompts show. It is empty if that
+// is equal.
 func (s *Store) Diff(ctx context.Context, org db.Org, c recall.Conversation, from, to int) (string, error) {
 	a, err := s.Version(ctx, org, c, from)
 	if err != nil {
@@ -80,7 +80,7 @@ func diff(a, b RecordVersion) (string, error) {
 		Context: 3})
 }
 
-// Restore gives the record of a conversation the entries of one of its versions, as a new version.
+// Restore gives a conversation's record the entries of one of its versions, as a new version.
 func (s *Store) Restore(ctx context.Context, org db.Org, t Target, version int) (Memory, error) {
 	return s.change(ctx, org, t, func(in *Store, l log, before *row) (Record, error) {
 		v, err := in.Version(ctx, org, l.Conversation, version)
@@ -91,14 +91,16 @@ func (s *Store) Restore(ctx context.Context, org db.Org, t Target, version int) 
 
 // CopiedTo says how much of a conversation was copied.
 type CopiedTo struct {
-	Position int                      // of the last message of which all is copied
-	Changed  int                      // of the last message whose changes of the record the copy has
-	SeqAt    func(position int) int64 // returns the position in the agent's log of the copy of a message
+	Position int // position of the last message that was copied completely
+	// Position of the last message that contributes its changes of the record to the copy.
+	Changed int
+	SeqAt   func(position int) int64 // maps the position of a message to the position of its copy in the agent's log
 }
 
-// Fork gives a conversation that is a copy of the first messages of another one the record that the other had there.
-func (s *Store) Fork(ctx context.Context, org db.Org, from, to recall.Conversation, at CopiedTo) error {
-	v, err := s.versionAt(ctx, org, from, at.Changed)
+// Fork gives a conversation that is a copy of the first messages of another one the record that the other had at that
+// point.
+func (s *Store) Fork(ctx context.Context, org db.Org, from, to recall.Conversation, copied CopiedTo) error {
+	v, err := s.versionAt(ctx, org, from, copied.Changed)
 	if errors.Is(err, db.ErrNotFound) || err == nil && v.Record.IsEmpty() {
 		return nil
 	}
@@ -109,8 +111,8 @@ func (s *Store) Fork(ctx context.Context, org db.Org, from, to recall.Conversati
 	r.each(func(e *Entry) {
 		position, failed := s.Recall.PositionOf(ctx, org, from, e.Seq)
 		switch {
-		case failed == nil && position <= at.Position:
-			e.Seq = at.SeqAt(position)
+		case failed == nil && position <= copied.Position:
+			e.Seq = copied.SeqAt(position)
 		case failed != nil && !errors.Is(failed, db.ErrNotFound):
 			err = failed
 		}
@@ -118,13 +120,13 @@ func (s *Store) Fork(ctx context.Context, org db.Org, from, to recall.Conversati
 	if err != nil {
 		return err
 	}
-	by := Author{Kind: ByFork, From: from.ID}
-	return s.carry(ctx, org, Target{AgentID: to.AgentID, Conversation: to.ID, Author: by}, r)
+	author := Author{Kind: ByFork, From: from.ID}
+	return s.carry(ctx, org, Target{AgentID: to.AgentID, Conversation: to.ID, Author: author}, r)
 }
 
-// versionAt returns the version of a record that was there when a conversation ended at a position.
+// versionAt returns the version of a record from the time when the conversation ended at a position.
 func (s *Store) versionAt(ctx context.Context, org db.Org, c recall.Conversation, position int) (RecordVersion, error) {
-	var seq int64 // 0: the newest
+	var seq int64 // 0 means the newest
 	if position < c.Messages {
 		last, err := s.Recall.Between(ctx, org, c, position, position)
 		if err != nil || len(last) == 0 {
@@ -137,15 +139,15 @@ func (s *Store) versionAt(ctx context.Context, org db.Org, c recall.Conversation
 		LIMIT 1`, org, c.Key, seq)
 }
 
-// Reset gives a conversation that replaces another one the other's record as its first version, and empties it: the
-// second version has no entries.
+// Reset is for a conversation that replaces another one. It stores the other's record as the first version, and an
+// empty record as the second.
 func (s *Store) Reset(ctx context.Context, org db.Org, from, to recall.Conversation) error {
-	was, err := s.read(ctx, org, from.Key)
-	if err != nil || was.Record.IsEmpty() {
+	source, err := s.read(ctx, org, from.Key)
+	if err != nil || source.Record.IsEmpty() {
 		return err
 	}
 	t := Target{AgentID: to.AgentID, Conversation: to.ID, Author: Author{Kind: ByReset, From: from.ID}}
-	if err := s.carry(ctx, org, t, was.Record); err != nil {
+	if err := s.carry(ctx, org, t, source.Record); err != nil {
 		return err
 	}
 	return s.carry(ctx, org, t, Record{})

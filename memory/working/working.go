@@ -1,8 +1,8 @@
-// Package working keeps the working memory of conversations: one structured record each, of the state of the agent's
-// task, which stands in every prompt. It keeps every version of a record, and knows when evidence of an entry has
-// changed.
+// Package working keeps the working memory of conversations: one structured record per conversation about the state of
+// the agent's task. The record is in every prompt. The package keeps every version of a record, and detects when the
+// evidence of an entry has changed.
 //
-// Each file uses those that are named before it:
+// Each file uses only the files named before it:
 //   - records, and the evidence of their entries: working.go evidence.go stale.go store.go change.go
 //   - versions, and how records change: version.go churn.go
 //   - handovers, the automatic mode, and the file of an agent: handover.go observe.go portable.go
@@ -20,13 +20,13 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// Limits of a record, in tokens as the prompt shows it.
+// Limits of a record, in tokens as a prompt shows it.
 const (
 	HealthyTokens  = 800   // a larger record should be shortened
-	MaxTokens      = 1_500 // a change that makes it larger is refused
-	MaxEditTokens  = 400   // of last_edit
-	MaxImportant   = 7     // files
-	maxChanges     = 50    // at once
+	MaxTokens      = 1_500 // a change that makes the record larger is refused
+	MaxEditTokens  = 400   // tokens of last_edit
+	MaxImportant   = 7     // important files
+	maxChanges     = 50    // changes per call
 	maxChangeBytes = 100_000
 )
 
@@ -44,7 +44,7 @@ const (
 	LastEdit       Field = "last_edit"
 )
 
-// Fields are all fields.
+// Fields lists all fields.
 var Fields = []Field{Task, ImportantFiles, Decisions, OpenQuestions, Next, Blockers, LastEdit}
 
 // single reports whether a field has at most one entry.
@@ -60,11 +60,11 @@ type Entry struct {
 
 // The kinds of evidence.
 const (
-	OfFile = "file" // a file of one of the agent's folders
-	OfCall = "call" // a call of a tool
+	OfFile = "file" // a file in one of the agent's folders
+	OfCall = "call" // a tool call
 )
 
-// Evidence is what an entry rests on: a file's content or the result of a call of a tool, by their hashes.
+// Evidence is what an entry is based on: a file's content or a tool call's result, as a hash.
 type Evidence struct {
 	Kind      string `json:"kind" enum:"file,call" doc:"A file of the agent's folders, or a call of a tool."`
 	Name      string `json:"name" doc:"Of the file, with its folder, or of the tool."`
@@ -83,7 +83,7 @@ type Record struct {
 	LastEdit       *Entry  `json:"last_edit" doc:"The newest diff."`
 }
 
-// one and list return where a record stores a field; the other one is nil.
+// place returns where a record stores a field: one for a field with a single entry, else list. The other is nil.
 func (r *Record) place(f Field) (one **Entry, list *[]Entry) {
 	switch f {
 	case Task:
@@ -131,7 +131,7 @@ func (r Record) IsEmpty() bool {
 	return !slices.ContainsFunc(Fields, func(f Field) bool { return len(r.Entries(f)) > 0 })
 }
 
-// clone returns a copy that shares no entry. Its lists are not nil.
+// clone returns a copy that shares no entry with r. Its lists are not nil.
 func (r Record) clone() (c Record) {
 	for _, f := range Fields {
 		c.set(f, append([]Entry{}, r.Entries(f)...))
@@ -139,7 +139,7 @@ func (r Record) clone() (c Record) {
 	return c
 }
 
-// each calls do with each entry of a record that is a copy.
+// each calls do with each entry of r, which must be a copy.
 func (r *Record) each(do func(*Entry)) {
 	for _, f := range Fields {
 		one, list := r.place(f)
@@ -162,18 +162,18 @@ func (r Record) unmarked() Record {
 	return c
 }
 
-// same reports whether two records have the same entries, whatever is stale.
+// same reports whether two records have equal entries. Marks of stale entries are ignored.
 func same(a, b Record) bool {
 	x, _ := json.Marshal(a.unmarked())
 	y, _ := json.Marshal(b.unmarked())
 	return string(x) == string(y)
 }
 
-// staleNote explains the marks of a record that has stale entries.
+// staleNote explains the marks in a record with stale entries.
 const staleNote = frame.StaleExplained + "\n"
 
-// Render returns a record as a prompt shows it; empty if it has no entries. The same record gives the same bytes.
-// Texts are neutralized, so that no entry can end the section or pass for another.
+// Render returns a record as a prompt shows it, or "" if it has no entries. Equal records give equal bytes. Texts are
+// neutralized, so that no entry can end the section or look like another entry.
 func Render(r Record) string {
 	if r.IsEmpty() {
 		return ""
@@ -212,7 +212,8 @@ func renderField(f Field, entries []Entry) string {
 	return b.String() + "\n"
 }
 
-// label returns the label by which a prompt begins an entry, with a space; empty for an entry without a position.
+// label returns the label with which a prompt begins an entry, including a space. It is empty for an entry without a
+// position.
 func (e Entry) label() string {
 	switch {
 	case e.Stale != nil:
@@ -223,8 +224,8 @@ func (e Entry) label() string {
 	return fmt.Sprintf(frame.Position+" ", e.Seq)
 }
 
-// Unplaced returns a record without the positions of its entries, for a reader of another log, and without those that
-// are stale.
+// Unplaced returns a record for a reader of another log: without the positions of its entries, and without stale
+// entries.
 func (r Record) Unplaced() Record {
 	r = r.clone()
 	for _, f := range Fields {
@@ -234,11 +235,11 @@ func (r Record) Unplaced() Record {
 	return r
 }
 
-// Size returns the tokens of a record in a prompt, by an estimate that is not below the count of any model's. Marks of
-// stale entries do not count.
+// Size returns the tokens of a record in a prompt. The estimate is not below any model's count. Marks of stale entries
+// do not count.
 func Size(r Record) int { return tokens.Estimate(Render(r.unmarked())) }
 
-// FieldSizes returns the tokens of the fields of a record that have entries.
+// FieldSizes returns the tokens of each field that has entries.
 func FieldSizes(r Record) map[Field]int {
 	sizes, unmarked := map[Field]int{}, r.unmarked()
 	for _, f := range Fields {
@@ -249,7 +250,7 @@ func FieldSizes(r Record) map[Field]int {
 	return sizes
 }
 
-// Largest returns the fields of a record with the most tokens, at most three, as "decisions (420 tokens)".
+// Largest returns the fields with the most tokens, at most three, such as "decisions (420 tokens)".
 func Largest(r Record) []string {
 	sizes := FieldSizes(r)
 	fields := slices.DeleteFunc(slices.Clone(Fields), func(f Field) bool { return sizes[f] == 0 })
@@ -261,7 +262,7 @@ func Largest(r Record) []string {
 	return names
 }
 
-// checkSize returns ErrInvalid for a record that is too large, unless a change made it smaller.
+// checkSize returns ErrInvalid if a record is too large, unless the change made it smaller.
 func checkSize(before, after Record) error {
 	size := Size(after)
 	if size <= MaxTokens || size < Size(before) {
@@ -272,7 +273,7 @@ func checkSize(before, after Record) error {
 		strings.Join(Largest(after), ", "))
 }
 
-// Memory is the working memory of a conversation in its present version.
+// Memory is the working memory of a conversation in its current version.
 type Memory struct {
 	AgentID      string        `json:"agent_id"`
 	Conversation string        `json:"conversation_id"`
@@ -284,8 +285,8 @@ type Memory struct {
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
-// MismatchError says that a working memory is not at the version that a change expects. It is an ErrConflict, and holds
-// the present one.
+// MismatchError says that a working memory is not at the version that a change expects. errors.Is finds ErrConflict in
+// it. Current is the current memory.
 type MismatchError struct{ Current Memory }
 
 func (e *MismatchError) Error() string {
@@ -293,5 +294,5 @@ func (e *MismatchError) Error() string {
 		"expects; the change was not made", e.Current.Conversation, e.Current.Version)
 }
 
-// Unwrap makes it an ErrConflict.
+// Unwrap returns ErrConflict.
 func (e *MismatchError) Unwrap() error { return db.ErrConflict }

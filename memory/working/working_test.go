@@ -21,8 +21,8 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// fixture is an agent with its default conversation, in an organization of the database that the package's tests share,
-// and its working memories.
+// fixture is an agent with its default conversation and working memories, in an organization of the database that the
+// package's tests share.
 type fixture struct {
 	testing.TB
 	pool  *pgxpool.Pool
@@ -52,7 +52,7 @@ func newFixture(t testing.TB) *fixture {
 	return f
 }
 
-// target is the record of the agent in an expected version; 0 is any.
+// target returns the agent's record as a target, with an expected version; 0 is any.
 func (f *fixture) target(expected int) working.Target {
 	t := working.Target{AgentID: f.agent, Conversation: recall.DefaultConversation,
 		Author: working.Author{Kind: working.ByOperator}}
@@ -81,7 +81,7 @@ func (f *fixture) conversation() recall.Conversation {
 	return c
 }
 
-// refreshed returns the record after its marks are refreshed.
+// refreshed returns the record after a refresh of its marks.
 func (f *fixture) refreshed() working.Memory {
 	f.Helper()
 	c := f.conversation()
@@ -108,7 +108,7 @@ func said(role recall.Role, parts ...recall.Part) recall.Draft {
 	return recall.Draft{Role: role, Content: parts}
 }
 
-// call appends a call of a tool and its result, and returns the position of the result.
+// call appends a tool call and its result. It returns the position of the result.
 func (f *fixture) call(tool, args, result string) int64 {
 	f.Helper()
 	f.calls++
@@ -159,7 +159,7 @@ last_edit: [seq N]
 	}
 }
 
-// A change that breaks a rule changes nothing, with a sentence that says what to do.
+// A change that breaks a rule changes nothing. The error says what to do.
 func TestChangesThatBreakRulesAreRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -199,8 +199,8 @@ func TestChangesThatBreakRulesAreRefused(t *testing.T) {
 	}
 }
 
-// Up to 1,500 tokens are accepted; a change beyond them is refused with the largest fields, and one that makes a record
-// smaller is not.
+// A record may have 1,500 tokens. A change that exceeds them is refused, and the error names the largest fields. A
+// change that makes a too large record smaller is accepted.
 func TestARecordHasALimit(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -231,7 +231,7 @@ func TestARecordHasALimit(t *testing.T) {
 	}
 }
 
-// No text can end the section or pass for an entry, and what a prompt shows of an entry removes it.
+// No text can end the section or look like an entry. An entry can be removed by what a prompt shows of it.
 func TestWhatIsShownCanBePasted(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -263,7 +263,7 @@ func TestWhatIsShownCanBePasted(t *testing.T) {
 	})
 }
 
-// Servers that change a record at the same time lose nothing.
+// Two servers that change a record at the same time lose no change.
 func TestTwoServersLoseNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
