@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// background measures a search by words while the built-in model embeds files, against the same search while it has
-// nothing to do. It also says how many chunks a second the model embeds while nobody searches.
+// background measures a search by words while the built-in model embeds files, and the same search while the model is
+// idle. It also measures how many chunks a second the model embeds while nobody searches.
 func (b *bench) background(ctx context.Context) (err error) {
 	home := filepath.Join(b.work, "background")
 	s, _, err := b.serve(ctx, home, "LOCI_EMBEDDING=builtin")
@@ -55,7 +55,7 @@ func (b *bench) background(ctx context.Context) (err error) {
 	return nil
 }
 
-// inFolder searches the files of a folder by words.
+// inFolder searches a folder's files by words.
 func inFolder(folder string, queries []string) searched {
 	return searched{queries: queries, once: func(ctx context.Context, s *instance, query string) error {
 		values := url.Values{"query": {query}, "search_mode": {"fts"}}
@@ -63,29 +63,29 @@ func inFolder(folder string, queries []string) searched {
 	}}
 }
 
-// embedded uploads documents, and reports how many chunks a second the model embeds once they are parsed.
+// embedded uploads documents, and reports how many chunks a second the model embeds after they are parsed.
 func (b *bench) embedded(ctx context.Context, s *instance, folder string, documents []Document) error {
 	if err := s.uploadParsed(ctx, folder, documents); err != nil {
 		return err
 	}
-	before, err := s.vectors(ctx)
+	progress, err := s.vectors(ctx)
 	if err != nil {
 		return err
 	}
-	began := time.Now()
+	start := time.Now()
 	if err := s.awaitVectors(ctx); err != nil {
 		return err
 	}
 	row := Row{What: "chunks of Go's sources that the built-in model embeds, nobody searching", Unit: "/s"}
-	row.Loci.Raw = []float64{float64(before.Waiting) / time.Since(began).Seconds()}
+	row.Loci.Raw = []float64{float64(progress.Waiting) / time.Since(start).Seconds()}
 	row.settle(median)
-	row.Note = fmt.Sprintf("%d chunks", before.Waiting)
+	row.Note = fmt.Sprintf("%d chunks", progress.Waiting)
 	say("%s: %.1f/s (%s)", row.What, row.Loci.Value, row.Note)
 	b.report.add(row)
 	return nil
 }
 
-// whileEmbedding searches while documents are embedded, and then deletes these.
+// whileEmbedding searches while documents are embedded, and deletes the documents afterwards.
 func (b *bench) whileEmbedding(ctx context.Context, s *instance, documents []Document, search searched) (l latencies,
 	err error) {
 	folder, _, err := s.folder(ctx, fmt.Sprint("queued ", time.Now().UnixNano()))
@@ -99,7 +99,7 @@ func (b *bench) whileEmbedding(ctx context.Context, s *instance, documents []Doc
 	if err != nil {
 		return l, err
 	}
-	if left, err := s.vectors(ctx); err != nil || left.Waiting == 0 {
+	if progress, err := s.vectors(ctx); err != nil || progress.Waiting == 0 {
 		return l, errors.Join(err, errors.New("all files were embedded before the searches ended: there are too few"))
 	}
 	if err := s.call(ctx, http.MethodDelete, "/v1/folders/"+folder, nil, nil); err != nil {
@@ -108,7 +108,7 @@ func (b *bench) whileEmbedding(ctx context.Context, s *instance, documents []Doc
 	return l, s.awaitVectors(ctx)
 }
 
-// uploadParsed uploads documents, and waits until words find them all.
+// uploadParsed uploads documents, and waits until a search by words can find all of them.
 func (s *instance) uploadParsed(ctx context.Context, folder string, documents []Document) error {
 	if err := s.upload(ctx, folder, documents); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (s *instance) uploadParsed(ctx context.Context, folder string, documents []
 	})
 }
 
-// vectorProgress is how far the vectors of all texts are.
+// vectorProgress says how many texts wait for their vectors.
 type vectorProgress struct {
 	Waiting int64 `json:"waiting"`
 }

@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// beamKinds are BEAM's abilities, in its words. Its questions of abstention have no evidence.
+// beamKinds are BEAM's abilities, in its words. Abstention is missing, because its questions have no evidence.
 var beamKinds = []string{"contradiction_resolution", "event_ordering", "information_extraction",
 	"instruction_following", "knowledge_update", "multi_session_reasoning", "preference_following", "summarization",
 	"temporal_reasoning"}
 
-// beamRows are the rows that are reported of BEAM: of each ability, and of all.
+// beamRows are the rows that are reported for BEAM: one for each ability, and one for all.
 func beamRows() (rows []recallRow) {
 	for _, kind := range beamKinds {
 		rows = append(rows, recallRow{strings.ReplaceAll(kind, "_", " "), []string{kind}})
@@ -27,8 +27,8 @@ func beamRows() (rows []recallRow) {
 	return append(rows, recallRow{"all", beamKinds})
 }
 
-// readBeam reads the chats of a folder in BEAM's layout: below it, at any depth, folders with a chat.json, and beside
-// it probing_questions.json or probing_questions/probing_questions.json.
+// readBeam reads the chats in a folder with BEAM's layout: at any depth, folders with a chat.json, and beside it
+// probing_questions.json or probing_questions/probing_questions.json.
 func readBeam(root string) (all []dialogue, err error) {
 	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.Name() != "chat.json" {
@@ -58,9 +58,9 @@ func readBeamChat(folder, name string) (d dialogue, err error) {
 	if err != nil {
 		return d, err
 	}
-	asked, err := os.ReadFile(filepath.Join(folder, "probing_questions", "probing_questions.json")) // #nosec G304
+	questions, err := os.ReadFile(filepath.Join(folder, "probing_questions", "probing_questions.json")) // #nosec G304
 	if errors.Is(err, fs.ErrNotExist) {
-		asked, err = os.ReadFile(filepath.Join(folder, "probing_questions.json")) // #nosec G304
+		questions, err = os.ReadFile(filepath.Join(folder, "probing_questions.json")) // #nosec G304
 	}
 	if err != nil {
 		return d, err
@@ -68,13 +68,13 @@ func readBeamChat(folder, name string) (d dialogue, err error) {
 	if d.sessions, err = beamSessions(chat); err != nil {
 		return d, fmt.Errorf("chat.json: %w", err)
 	}
-	if d.questions, err = beamQuestions(asked); err != nil {
+	if d.questions, err = beamQuestions(questions); err != nil {
 		return d, fmt.Errorf("probing_questions.json: %w", err)
 	}
 	return d, nil
 }
 
-// beamMessage is one message of a chat. Most say nothing of their time, which is then that of the message before.
+// beamMessage is a message of a chat. Most messages have no time; they have the time of the message before.
 type beamMessage struct {
 	Role       string          `json:"role"`
 	ID         json.RawMessage `json:"id"`
@@ -82,29 +82,29 @@ type beamMessage struct {
 	Content    string          `json:"content"`
 }
 
-// beamSessions finds the messages of a chat. In the chats of up to a million tokens they stand in turns of batches; in
-// those of ten million, these are parts of plans. A list with messages is a session.
+// beamSessions finds the messages of a chat. In chats of up to a million tokens, they stand in turns of batches; in
+// chats of ten million, the batches are parts of plans. A list with messages is a session.
 func beamSessions(chat []byte) (sessions [][]turn, err error) {
 	var day time.Time
-	said := 0 // since the day's beginning
+	count := 0 // messages since the beginning of the day
 	message := func(text json.RawMessage) (turn, error) {
 		var m beamMessage
 		if err := json.Unmarshal(text, &m); err != nil {
 			return turn{}, err
 		}
 		if m.TimeAnchor != "" {
-			at, err := time.Parse("January-2-2006", m.TimeAnchor)
+			anchor, err := time.Parse("January-2-2006", m.TimeAnchor)
 			if err != nil {
 				return turn{}, err
 			}
-			if !at.Equal(day) {
-				day, said = at, 0
+			if !anchor.Equal(day) {
+				day, count = anchor, 0
 			}
 		}
 		t := turn{id: string(m.ID), role: m.Role, text: m.Content}
 		if !day.IsZero() {
-			t.at = day.Add(9*time.Hour + time.Duration(said)*time.Minute)
-			said++
+			t.at = day.Add(9*time.Hour + time.Duration(count)*time.Minute)
+			count++
 		}
 		return t, nil
 	}
@@ -148,7 +148,7 @@ func beamSessions(chat []byte) (sessions [][]turn, err error) {
 	return sessions, nil
 }
 
-// sortedNames returns the names of fields in the order in which people count: plan-2 before plan-10.
+// sortedNames returns the names of fields in numerical order: plan-2 before plan-10.
 func sortedNames(fields map[string]json.RawMessage) (names []string) {
 	for name := range fields {
 		names = append(names, name)
@@ -164,7 +164,7 @@ func sortedNames(fields map[string]json.RawMessage) (names []string) {
 	return names
 }
 
-// beamQuestions returns the questions that name the messages which answer them.
+// beamQuestions returns the questions that name the messages with their answers.
 func beamQuestions(text []byte) (questions []question, err error) {
 	var abilities map[string][]struct {
 		Question string          `json:"question"`
@@ -184,7 +184,7 @@ func beamQuestions(text []byte) (questions []question, err error) {
 	return questions, nil
 }
 
-// beamSources returns the ids of messages in a list, or in lists by their part in the question, each once.
+// beamSources returns the ids of messages in a list, or in lists by part of the question. Each id occurs once.
 func beamSources(text json.RawMessage) (ids []string) {
 	var list []json.RawMessage
 	var parts map[string]json.RawMessage

@@ -11,8 +11,8 @@ import (
 type bench struct {
 	Scale
 	loci        string // the built program
-	postgresBin string // directory of the Postgres programs; empty lets the program search
-	work        string // everything that is written, but the results
+	postgresBin string // directory of the Postgres programs; if empty, the program searches for them
+	work        string // directory for everything that is written, except the results
 	report      *Report
 	corpus      *corpus
 }
@@ -31,5 +31,5 @@ func (b *bench) tool(name string) string {
 	return path
 }
 
-// say prints the progress of the run.
+// say prints a message about the progress of the run.
 func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...) }

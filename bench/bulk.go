@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// bulk watches the server's memory while much goes in, and then searches and opens what went in.
+// bulk watches the server's memory during a large load, and then searches and opens what was loaded.
 func (b *bench) bulk(ctx context.Context) error {
 	load, err := b.newLoad()
 	if err != nil {
@@ -44,43 +44,44 @@ func (b *bench) bulk(ctx context.Context) error {
 		os.RemoveAll(filepath.Join(b.work, "large")), os.RemoveAll(filepath.Join(b.work, "few")))
 }
 
-// watch uploads everything and reports the server's memory before, meanwhile and afterwards.
+// watch uploads everything, and reports the server's memory before, during and after that.
 func (l *load) watch(ctx context.Context, s *instance) error {
 	idle := Row{What: "resident memory, idle after the start", Unit: "MB", AtMost: 60}
 	peak := Row{What: fmt.Sprintf("resident memory, peak while %d MiB go in", l.BulkBytes/mebibyte), Unit: "MB",
 		AtMost: 400}
-	after := Row{What: "resident memory, idle afterwards", Unit: "MB", AtMost: 60}
+	idleAfter := Row{What: "resident memory, idle afterwards", Unit: "MB", AtMost: 60}
 	if err := pause(ctx, l.Settle); err != nil {
 		return err
 	}
-	before, known := s.resident()
-	took, err := l.ingest(ctx, s)
+	memoryBefore, known := s.resident()
+	duration, err := l.ingest(ctx, s)
 	if err != nil {
 		return err
 	}
-	during, _ := s.resident()
+	memoryDuring, _ := s.resident()
 	if err := pause(ctx, 3*l.Settle); err != nil {
 		return err
 	}
-	rest, _ := s.resident()
+	memoryAfter, _ := s.resident()
 	if !known {
-		l.report.skip("this system has no /proc", idle, peak, after)
+		l.report.skip("this system has no /proc", idle, peak, idleAfter)
 		return nil
 	}
-	say("memory: %.0f MB idle, %.0f MB at most, %.0f MB afterwards; %.0f s", before.now/1e6, during.peak/1e6,
-		rest.now/1e6, took.Seconds())
-	idle.Note = before.ofProgram()
-	peak.Note = fmt.Sprintf("%.0f s, %s", took.Seconds(), during.ofProgram())
-	after.Note = fmt.Sprintf("%s later, %s", 3*l.Settle, rest.ofProgram())
-	for row, bytes := range map[*Row]float64{&idle: before.now, &peak: during.peak, &after: rest.now} {
+	say("memory: %.0f MB idle, %.0f MB at most, %.0f MB afterwards; %.0f s", memoryBefore.now/1e6, memoryDuring.peak/1e6,
+		memoryAfter.now/1e6, duration.Seconds())
+	idle.Note = memoryBefore.ofProgram()
+	peak.Note = fmt.Sprintf("%.0f s, %s", duration.Seconds(), memoryDuring.ofProgram())
+	idleAfter.Note = fmt.Sprintf("%s later, %s", 3*l.Settle, memoryAfter.ofProgram())
+	for row, bytes := range map[*Row]float64{&idle: memoryBefore.now, &peak: memoryDuring.peak,
+		&idleAfter: memoryAfter.now} {
 		row.Loci.Raw = []float64{bytes / 1e6}
 		row.settle(median)
 	}
-	l.report.add(idle, peak, after)
+	l.report.add(idle, peak, idleAfter)
 	return nil
 }
 
-// open measures opening 100 lines in the middle of a large file against the same of a small one.
+// open measures opening 100 lines in the middle of a large file, compared with a small file.
 func (b *bench) open(ctx context.Context, s *instance, l *load) error {
 	row := Row{What: fmt.Sprintf("open_files, 100 lines amid %.3g MiB, p50", float64(b.LargeBytes)/mebibyte), Unit: "ms",
 		AtMost: 1.5,
@@ -103,13 +104,13 @@ func (b *bench) open(ctx context.Context, s *instance, l *load) error {
 	var times [2][]float64
 	for range b.Opens {
 		for i, d := range sides {
-			began := time.Now()
+			start := time.Now()
 			if _, err := s.tool(ctx, l.openAgent, "open_files", map[string]any{"include_content": true,
 				"file_requests": []map[string]any{
 					{"file_name": "large/" + filepath.Base(d.Path), "offset": middles[i], "length": 100}}}); err != nil {
 				return err
 			}
-			times[i] = append(times[i], time.Since(began).Seconds()*1e3)
+			times[i] = append(times[i], time.Since(start).Seconds()*1e3)
 		}
 	}
 	row.Loci.Raw, row.Against.Raw = times[0], times[1]

@@ -14,11 +14,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// client speaks to a server as any client does.
+// client sends requests to a server as any client does.
 type client struct {
 	base string
 	http *http.Client
-	key  string // empty without
+	key  string // empty for none
 }
 
 func newClient(base string) client {
@@ -26,7 +26,7 @@ func newClient(base string) client {
 	return client{base: base, http: &http.Client{Transport: transport}}
 }
 
-// call sends a JSON body and reads a JSON answer; both may be nil.
+// call sends a JSON body, and decodes a JSON answer into out; both may be nil.
 func (c client) call(ctx context.Context, method, path string, body, out any) error {
 	var sent io.Reader
 	if body != nil {
@@ -44,7 +44,7 @@ func (c client) call(ctx context.Context, method, path string, body, out any) er
 	return c.do(req, out)
 }
 
-// laterError is an answer that asks for the same request later: a 429 or a 503.
+// laterError is an answer that asks to repeat the request later: a 429 or a 503.
 type laterError struct{ error }
 
 func (c client) do(req *http.Request, out any) error {
@@ -77,7 +77,7 @@ type named struct {
 	ID string `json:"id"`
 }
 
-// folder makes a folder and an agent that has it.
+// folder creates a folder, and an agent that has the folder.
 func (c client) folder(ctx context.Context, name string) (folder, agent string, err error) {
 	var f, a named
 	if err := c.call(ctx, http.MethodPost, "/v1/folders/", map[string]string{"name": name}, &f); err != nil {
@@ -89,7 +89,7 @@ func (c client) folder(ctx context.Context, name string) (folder, agent string, 
 	return f.ID, a.ID, c.call(ctx, http.MethodPatch, "/v1/agents/"+a.ID+"/folders/attach/"+f.ID, nil, nil)
 }
 
-// upload uploads documents, several at a time.
+// upload uploads documents, several at the same time.
 func (c client) upload(ctx context.Context, folder string, list []Document) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(uploaders)
@@ -125,7 +125,7 @@ func (c client) uploadOne(ctx context.Context, folder string, d Document) error 
 	return c.do(req, nil)
 }
 
-// tool runs a tool of an agent and returns its text.
+// tool runs an agent's tool, and returns the result's text.
 func (c client) tool(ctx context.Context, agent, name string, args map[string]any) (string, error) {
 	var answer struct {
 		Status string `json:"status"`
@@ -141,20 +141,21 @@ func (c client) tool(ctx context.Context, agent, name string, args map[string]an
 	return answer.Return, nil
 }
 
-// statuses counts the files of a folder by their status, as a client sees them.
+// statuses counts a folder's files by status, as a client sees them.
 func (c client) statuses(ctx context.Context, folder string) (map[string]int, error) {
-	counts, after := map[string]int{}, ""
+	counts, cursor := map[string]int{}, ""
 	for {
 		var page []struct {
 			ID     string `json:"id"`
 			Status string `json:"processing_status"`
 		}
-		if err := c.call(ctx, http.MethodGet, "/v1/folders/"+folder+"/files?limit=500&after="+after, nil, &page); err != nil {
+		if err := c.call(ctx, http.MethodGet, "/v1/folders/"+folder+"/files?limit=500&after="+cursor, nil,
+			&page); err != nil {
 			return nil, err
 		}
 		for _, f := range page {
 			counts[f.Status]++
-			after = f.ID
+			cursor = f.ID
 		}
 		if len(page) == 0 {
 			return counts, nil

@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	agentWindow = 32_768 // tokens, of the agent that is driven
-	mostFacts   = 100    // that it is told
-	mostCalls   = 5      // of a model for one summary
+	agentWindow = 32_768 // window of the agent, in tokens
+	mostFacts   = 100    // facts that the agent is told
+	mostCalls   = 5      // model calls for one summary
 )
 
-// compaction drives an agent through many compactions, with a model that answers at once and without one, and looks for
-// what it was told.
+// compaction leads an agent through many compactions, once with a model that answers immediately and once without a
+// model. It checks whether the facts that the agent was told can still be found.
 func (b *bench) compaction(ctx context.Context) error {
 	var panels []panel
 	var failed error
@@ -53,14 +53,14 @@ func (b *bench) compaction(ctx context.Context) error {
 	return failed
 }
 
-// driven is a life that was lived, and how long the model took that wrote its summaries.
+// driven is an agent's life, and how long the model worked on its summaries.
 type driven struct {
 	*agenttest.Agent
 	agenttest.Outcome
 	model *timed // nil without a model
 }
 
-// drive runs a server of its own. What it returns with an error is how far the agent came.
+// drive runs a server of its own for a life. If it returns an error, it also returns how far the agent came.
 func (b *bench) drive(ctx context.Context, model bool) (*driven, error) {
 	home := filepath.Join(b.work, "compaction")
 	d, settings := &driven{}, []string(nil)
@@ -79,9 +79,9 @@ func (b *bench) drive(ctx context.Context, model bool) (*driven, error) {
 }
 
 func (d *driven) live(ctx context.Context, base string, l agenttest.Life) (err error) {
-	own := llmtest.Start()
-	defer own.Close()
-	if d.Agent, err = agenttest.New(ctx, base, own, l); err != nil {
+	provider := llmtest.Start()
+	defer provider.Close()
+	if d.Agent, err = agenttest.New(ctx, base, provider, l); err != nil {
 		return err
 	}
 	lived := d.Live(ctx)
@@ -91,10 +91,10 @@ func (d *driven) live(ctx context.Context, base string, l agenttest.Life) (err e
 	return errors.Join(lived, d.Check(d.Outcome, plan.Defaults().Trigger))
 }
 
-// rows are what is reported of a life.
+// rows are the rows that are reported about a life.
 func (d *driven) rows(name string) []Row {
-	what := fmt.Sprintf("an agent of %d turns in a window of %d tokens, %s", len(d.Ends), agentWindow, name)
-	taken := Row{What: what + ": prompts that its provider takes", Unit: "%", AtLeast: 100,
+	life := fmt.Sprintf("an agent of %d turns in a window of %d tokens, %s", len(d.Ends), agentWindow, name)
+	accepted := Row{What: life + ": prompts that its provider takes", Unit: "%", AtLeast: 100,
 		Note: fmt.Sprintf("%d prompts, %d compactions", len(d.Prompts), len(d.Compactions))}
 	fullest := Row{What: "the same: the fullest prompt, of the window, as its provider counts", Unit: "%", AtMost: 92}
 	out := Row{What: "the same: hand-out of a prompt, p50", Unit: "ms"}
@@ -110,14 +110,14 @@ func (d *driven) rows(name string) []Row {
 		}
 		out.Loci.Raw = append(out.Loci.Raw, p.Took.Seconds()*1e3)
 	}
-	taken.Loci.Raw = []float64{100 * float64(fits) / float64(len(d.Prompts))}
-	taken.settle(median)
+	accepted.Loci.Raw = []float64{100 * float64(fits) / float64(len(d.Prompts))}
+	accepted.settle(median)
 	fullest.settle(slices.Max)
 	fullest.Note = fmt.Sprintf("%s %% while a call was open", number(open))
 	fullest.thin()
 	out.settle(median)
 	out.thin()
-	rows := []Row{taken, fullest, out, d.reached()}
+	rows := []Row{accepted, fullest, out, d.reached()}
 	if len(d.Compactions) > 0 {
 		rows = append(rows, d.overhead())
 		if d.model != nil {
@@ -127,11 +127,11 @@ func (d *driven) rows(name string) []Row {
 	return rows
 }
 
-// reached counts the facts that can still be reached, and by which ways.
+// reached counts the facts that can still be found, and in which ways.
 func (d *driven) reached() Row {
-	any, window, summary, search, expand := 0, 0, 0, 0, 0
+	reachable, window, summary, search, expand := 0, 0, 0, 0, 0
 	for _, f := range d.Found {
-		any += b2i(f.Any())
+		reachable += b2i(f.Any())
 		window += b2i(f.Window)
 		summary += b2i(f.Summary)
 		search += b2i(f.Search)
@@ -141,12 +141,12 @@ func (d *driven) reached() Row {
 		AtLeast: float64(len(d.Facts)),
 		Note: fmt.Sprintf("in the window %d, in the summary %d, by the first five of conversation_search %d, by expand %d",
 			window, summary, search, expand),
-		Loci: Side{Raw: []float64{float64(any)}}}
+		Loci: Side{Raw: []float64{float64(reachable)}}}
 	r.settle(median)
 	return r
 }
 
-// calls are those of the model for each summary.
+// calls reports the model calls for each summary.
 func (d *driven) calls() Row {
 	total := 0
 	r := Row{What: "the same: calls of the model for a summary, at most", Unit: "calls", AtMost: mostCalls}
@@ -160,23 +160,23 @@ func (d *driven) calls() Row {
 	return r
 }
 
-// overhead measures the time of compactions without the model's time.
+// overhead reports the time of compactions without the model's time.
 func (d *driven) overhead() Row {
 	r := Row{What: "the same: what a compaction takes beside the model's time, p50", Unit: "ms", AtMost: 50}
 	for _, k := range d.Compactions {
-		took := time.Duration(k.Milliseconds) * time.Millisecond
-		own := took
+		duration := time.Duration(k.Milliseconds) * time.Millisecond
+		withoutModel := duration
 		if d.model != nil {
-			own -= d.model.between(k.CreatedAt.Add(-took), k.CreatedAt)
+			withoutModel -= d.model.between(k.CreatedAt.Add(-duration), k.CreatedAt)
 		}
-		r.Loci.Raw = append(r.Loci.Raw, own.Seconds()*1e3)
+		r.Loci.Raw = append(r.Loci.Raw, withoutModel.Seconds()*1e3)
 	}
 	r.settle(median)
 	r.thin()
 	return r
 }
 
-// panel is how full the window was after each turn.
+// panel shows how full the window was after each turn.
 func (d *driven) panel(title string) panel {
 	p := panel{title: title, window: agentWindow, usage: make([]int, len(d.Ends)), trigger: plan.Defaults().Trigger,
 		goal: plan.Defaults().Goal}
@@ -195,7 +195,7 @@ func (d *driven) panel(title string) panel {
 	return p
 }
 
-// timed is a provider that notes when it was at work.
+// timed is a provider that records when it worked.
 type timed struct {
 	*llmtest.Provider
 	mu   sync.Mutex
@@ -209,20 +209,20 @@ func newTimed(window int) *timed {
 }
 
 func (t *timed) serve(w http.ResponseWriter, r *http.Request) {
-	began := time.Now()
+	start := time.Now()
 	t.ServeHTTP(w, r)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.Take() // nobody looks at them
-	t.work = append(t.work, [2]time.Time{began, time.Now()})
+	t.Take() // nobody reads the requests
+	t.work = append(t.work, [2]time.Time{start, time.Now()})
 }
 
-// between is how long it worked from one time to another.
-func (t *timed) between(from, to time.Time) (d time.Duration) {
+// between returns how long the provider worked in calls that began between two times.
+func (t *timed) between(start, end time.Time) (d time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, w := range t.work {
-		if w[0].After(from) && w[0].Before(to) {
+		if w[0].After(start) && w[0].Before(end) {
 			d += w[1].Sub(w[0])
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// copyTables are those whose rows an ingestion makes out of a text, with how they belong to a file; a COPY fills them
-// in this order.
+// copyTables are the tables with rows that an ingestion derives from a text, and how they refer to a file. A COPY fills
+// them in this order.
 var copyTables = []struct{ name, of string }{
 	{"file_originals", "file_key"},
 	{"file_segments", "file_key"},
@@ -23,16 +23,16 @@ var copyTables = []struct{ name, of string }{
 	{"chunk_vectors", "(SELECT c.file_key FROM chunks c WHERE c.org = chunk_vectors.org AND c.key = chunk_key)"},
 }
 
-// parentTables are those that they refer to. Their few rows are there before the clock starts.
+// parentTables are the tables that copyTables refer to. Their few rows are copied before the clock starts.
 var parentTables = []string{"folders", "embedding_spaces", "files"}
 
 // baseline is the name of the empty database that a COPY fills, in the same cluster.
 const baseline = "baseline"
 
-// copy takes the time in which the rows that an ingestion made are copied into a database with the same schema, all
-// indexes and constraints in place: binary COPY from files, each connection every second file's rows, table after
+// copy measures how long COPY takes to load an ingestion's rows into a database with the same schema, with all indexes
+// and constraints in place. It uses binary COPY from files. Each connection loads every second file's rows, table after
 // table.
-func (in *ingestion) copy(ctx context.Context, conn *pgx.Conn) (took time.Duration, spent cpu, err error) {
+func (in *ingestion) copy(ctx context.Context, conn *pgx.Conn) (duration time.Duration, spent cpu, err error) {
 	dir := filepath.Join(in.work, "copy")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return 0, cpu{}, err
@@ -60,12 +60,12 @@ func (in *ingestion) copy(ctx context.Context, conn *pgx.Conn) (took time.Durati
 	if err := loadDumps(ctx, target, append([]dump{{sql: "CHECKPOINT"}}, dumps.parents...)); err != nil {
 		return 0, cpu{}, err
 	}
-	before := in.used()
-	took, err = fill(ctx, target, dumps)
-	return took, in.used().since(before), err
+	usedBefore := in.used()
+	duration, err = fill(ctx, target, dumps)
+	return duration, in.used().since(usedBefore), err
 }
 
-// databaseURL is the address of another database of the same server.
+// databaseURL returns the address of another database of the same server.
 func databaseURL(address, name string) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -78,7 +78,7 @@ func databaseURL(address, name string) (string, error) {
 // dump is a file with rows, and the statement that loads it.
 type dump struct{ path, sql string }
 
-// dumps are those of a whole ingestion: of the parents, and of each connection.
+// dumps are the dumps of a whole ingestion: of the parent tables, and for each connection.
 type dumps struct {
 	parents []dump
 	parts   [copiers][]dump
@@ -105,7 +105,7 @@ func dumpAll(ctx context.Context, conn *pgx.Conn, dir string) (all dumps, err er
 	return all, nil
 }
 
-func dumpRows(ctx context.Context, conn *pgx.Conn, path, table, where string) (dump, error) {
+func dumpRows(ctx context.Context, conn *pgx.Conn, path, table, condition string) (dump, error) {
 	var columns string
 	if err := conn.QueryRow(ctx, `
 		SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute
@@ -120,22 +120,22 @@ func dumpRows(ctx context.Context, conn *pgx.Conn, path, table, where string) (d
 	}
 	defer file.Close()
 	_, err = conn.PgConn().CopyTo(ctx, file, fmt.Sprintf("COPY (SELECT %s FROM %s WHERE %s) TO STDOUT (FORMAT binary)",
-		columns, table, where))
+		columns, table, condition))
 	return d, err
 }
 
-// fill measures how long loading all but the parents takes.
+// fill measures how long it takes to load everything except the parent tables.
 func fill(ctx context.Context, target string, all dumps) (time.Duration, error) {
-	began := time.Now()
+	start := time.Now()
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, part := range all.parts {
 		group.Go(func() error { return loadDumps(groupCtx, target, part) })
 	}
 	err := group.Wait()
-	return time.Since(began), err
+	return time.Since(start), err
 }
 
-// loadDumps reads dumps one after the other through one connection, each in a transaction of its own.
+// loadDumps loads dumps one after the other over one connection, each in its own transaction.
 func loadDumps(ctx context.Context, target string, list []dump) error {
 	conn, err := pgx.Connect(ctx, target)
 	if err != nil {
@@ -154,7 +154,7 @@ func loadDumps(ctx context.Context, target string, list []dump) error {
 			return err
 		}
 		_, err = conn.PgConn().CopyFrom(ctx, file, d.sql)
-		_ = file.Close() // it was only read
+		_ = file.Close() // the file was only read
 		if err != nil {
 			return err
 		}

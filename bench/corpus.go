@@ -14,33 +14,33 @@ import (
 	"strings"
 )
 
-// corpus makes documents: prose and Markdown over a vocabulary whose words are as frequent as Zipf says, and the Go
-// standard library's sources. The same seed makes the same documents.
+// corpus makes documents: prose and Markdown with words that are distributed by Zipf's law, and the Go standard
+// library's sources. The same seed makes the same documents.
 type corpus struct {
-	code  []string // paths of sources
-	words []string // of the vocabulary, the most frequent first
+	code  []string // paths of source files
+	words []string // the vocabulary, most frequent word first
 }
 
 const (
 	vocabulary = 40_000
-	zipfS      = 1.07 // the exponent, near that of English
+	zipfS      = 1.07 // Zipf's exponent, near that for English
 	zipfV      = 2.7
 )
 
 func newCorpus(code []string) *corpus {
 	r := rand.New(rand.NewPCG(1, 1))
-	seen, words := map[string]bool{}, make([]string, 0, vocabulary)
+	coined, words := map[string]bool{}, make([]string, 0, vocabulary)
 	for len(words) < vocabulary {
 		// Frequent words are short.
-		if w := coin(r, 1+int(math.Log10(float64(1+len(words))))); !seen[w] {
-			seen[w] = true
+		if w := coin(r, 1+int(math.Log10(float64(1+len(words))))); !coined[w] {
+			coined[w] = true
 			words = append(words, w)
 		}
 	}
 	return &corpus{code: code, words: words}
 }
 
-// coin returns a word of about the given number of syllables.
+// coin returns a word with about this number of syllables.
 func coin(r *rand.Rand, syllables int) string {
 	var b strings.Builder
 	for range max(1, syllables+r.IntN(2)-r.IntN(2)) {
@@ -53,7 +53,7 @@ func coin(r *rand.Rand, syllables int) string {
 	return b.String()
 }
 
-// goSources returns the paths of the standard library's sources, without test data, which need not be text.
+// goSources returns the paths of the standard library's source files, without test data, which may be no text.
 func goSources(ctx context.Context) ([]string, error) {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
@@ -84,14 +84,14 @@ type Document struct {
 	Bytes int64
 }
 
-// needle is a text that is hidden in lines of the documents, a number of times.
+// needle is a text that is hidden a number of times in lines of the documents.
 type needle struct {
 	text  string
 	times int
 }
 
-// write creates documents of total bytes in a new directory: half prose, a quarter Markdown, a quarter source
-// code. Each has 2 KB to 2 MB, small ones being more frequent.
+// write creates documents of total bytes in a new directory: half prose, a quarter Markdown, and a quarter source code.
+// Each has 2 KB to 2 MB; small documents are more frequent.
 func (c *corpus) write(dir string, total int64, seed uint64, needles ...needle) ([]Document, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (c *corpus) prose(path string, size int64, seed uint64) (Document, error) {
 	return Document{Path: path, Bytes: int64(len(text))}, os.WriteFile(path, text, 0o644)
 }
 
-// queries returns n texts to search for, of words that are neither the most frequent nor the rarest.
+// queries returns n queries, with words that are neither the most frequent nor the rarest.
 func (c *corpus) queries(n int) []string {
 	r := rand.New(rand.NewPCG(4, 4))
 	list := make([]string, n)
@@ -139,10 +139,10 @@ type writer struct {
 	*corpus
 	r       *rand.Rand
 	zipf    *rand.Zipf
-	source  int // the next of the code
+	source  int // index of the next source file
 	needles []needle
-	hidden  []int // of each needle, so far
-	made    int64 // bytes, without the needles
+	hidden  []int // how often each needle was hidden so far
+	made    int64 // bytes so far, without the needles
 	total   int64
 }
 
@@ -167,16 +167,16 @@ func (w *writer) document(dir string, n, size int) (Document, error) {
 	return d, os.WriteFile(d.Path, text, 0o644)
 }
 
-// hide puts as many needles between the lines of a text as are due by now.
+// hide puts needles between lines of a text, as many as are due by now.
 func (w *writer) hide(text []byte) []byte {
 	for i, n := range w.needles {
 		share := float64(w.made) / float64(w.total)
 		for w.hidden[i] < int(min(share, 1)*float64(n.times)) {
 			w.hidden[i]++
-			at := w.r.IntN(len(text))
-			at += bytes.IndexByte(append(text[at:len(text):len(text)], '\n'), '\n')
+			position := w.r.IntN(len(text))
+			position += bytes.IndexByte(append(text[position:len(text):len(text)], '\n'), '\n')
 			line := "\n" + w.word() + " " + w.word() + " " + n.text + " " + w.word()
-			text = append(text[:at:at], append([]byte(line), text[at:]...)...)
+			text = append(text[:position:position], append([]byte(line), text[position:]...)...)
 		}
 	}
 	return text
@@ -201,7 +201,7 @@ func (w *writer) sentence(b []byte) []byte {
 	return append(b, '.')
 }
 
-// paragraph appends a paragraph, a sentence or two to a line.
+// paragraph appends a paragraph with one or two sentences on a line.
 func (w *writer) paragraph(b []byte) []byte {
 	for i := range 3 + w.r.IntN(6) {
 		if i > 0 {
@@ -247,7 +247,7 @@ func (w *writer) markdown(size int) []byte {
 	return b
 }
 
-// sources returns about size bytes of the next sources.
+// sources returns about size bytes from the next source files.
 func (w *writer) sources(size int) ([]byte, error) {
 	var b []byte
 	for len(b) < size {

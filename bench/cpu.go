@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// cpu is the time of processors that a server has used, in seconds: the program's own, and its Postgres'. Nobody else's
-// work is in it, so it says where the time went even on a machine that is busy otherwise.
+// cpu is the processor time that a server used, in seconds: in its own process, and in its Postgres. It excludes other
+// processes, so it says where time went even on a busy machine.
 type cpu struct{ loci, postgres float64 }
 
 func (c cpu) since(before cpu) cpu { return cpu{c.loci - before.loci, c.postgres - before.postgres} }
@@ -19,29 +19,29 @@ func (c cpu) String() string {
 	return fmt.Sprintf("CPU: loci %.1f s, Postgres %.1f s", c.loci, c.postgres)
 }
 
-// ticks is the number of /proc's time units in a second, on every Linux.
+// ticks is the number of /proc's time units per second, on every Linux.
 const ticks = 100
 
-// processStat is what /proc says of a process.
+// processStat is what /proc says about a process.
 type processStat struct {
 	parent   int
-	own, all float64 // seconds; all has those of children that ended
+	own, all float64 // seconds; all includes children that have ended
 }
 
-// used returns the time that the server's processes have used so far; zero on a system without /proc.
+// used returns the processor time that the server's processes have used so far; zero on systems without /proc.
 func (s *instance) used() (c cpu) {
 	processes := map[int]processStat{}
-	paths, _ := filepath.Glob("/proc/[0-9]*/stat") // none elsewhere
+	paths, _ := filepath.Glob("/proc/[0-9]*/stat") // none on other systems
 	for _, path := range paths {
-		if text, err := os.ReadFile(path); err == nil { // it may have ended
+		if text, err := os.ReadFile(path); err == nil { // the process may have ended
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 			processes[pid] = parseStat(text)
 		}
 	}
 	c.loci = processes[s.cmd.Process.Pid].own
 	for pid, p := range processes {
-		for at := p.parent; at > 1 && pid != s.cmd.Process.Pid; at = processes[at].parent {
-			if at == s.cmd.Process.Pid {
+		for ancestor := p.parent; ancestor > 1 && pid != s.cmd.Process.Pid; ancestor = processes[ancestor].parent {
+			if ancestor == s.cmd.Process.Pid {
 				c.postgres += p.all
 				break
 			}
@@ -50,7 +50,7 @@ func (s *instance) used() (c cpu) {
 	return c
 }
 
-// parseStat reads a stat file of /proc, whose second field, the program's name, may contain spaces and parentheses.
+// parseStat parses a stat file of /proc. Its second field, the program's name, may contain spaces and parentheses.
 func parseStat(text []byte) (p processStat) {
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) < 15 {

@@ -10,10 +10,10 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// benchOrg is the organization that all rows of the measurements belong to: the default one.
+// benchOrg is the organization that all measured rows belong to: the default one.
 const benchOrg = 1
 
-// query runs a function on a connection to the server's database.
+// query calls run with a connection to the server's database.
 func (s *instance) query(ctx context.Context, run func(*pgx.Conn) error) error {
 	url, err := s.postgres()
 	if err != nil {
@@ -26,10 +26,10 @@ func (s *instance) query(ctx context.Context, run func(*pgx.Conn) error) error {
 	return errors.Join(run(conn), conn.Close(context.WithoutCancel(ctx)))
 }
 
-// vectorIndexRows is how many vectors a space has that the server indexes.
+// vectorIndexRows is the number of vectors in a space from which on the server indexes them.
 const vectorIndexRows = 50_000
 
-// indexed reports whether a table of vectors has an index of a space.
+// indexed reports whether a table of vectors has an index for a space.
 func indexed(ctx context.Context, conn *pgx.Conn, table string) (yes bool, err error) {
 	err = conn.QueryRow(ctx, `
 		SELECT EXISTS (SELECT FROM pg_index WHERE indisvalid AND starts_with(indexrelid::regclass::text, $1))`,
@@ -37,8 +37,8 @@ func indexed(ctx context.Context, conn *pgx.Conn, table string) (yes bool, err e
 	return yes, err
 }
 
-// during does something while a server runs, which ends then.
-func (b *bench) during(ctx context.Context, home string, do func(*instance, *pgxpool.Pool) error,
+// during calls use while a server runs, and then stops the server.
+func (b *bench) during(ctx context.Context, home string, use func(*instance, *pgxpool.Pool) error,
 	settings ...string) error {
 	s, _, err := b.serve(ctx, home, settings...)
 	if err != nil {
@@ -54,6 +54,6 @@ func (b *bench) during(ctx context.Context, home string, do func(*instance, *pgx
 			return err
 		}
 		defer pool.Close()
-		return do(s, pool)
+		return use(s, pool)
 	}(), s.stop())
 }

@@ -11,37 +11,37 @@ import (
 	"time"
 )
 
-// dialogue is what two parties said to each other, and questions about it.
+// dialogue is a conversation between two parties, and questions about it.
 type dialogue struct {
 	name      string
 	sessions  [][]turn
 	questions []question
 }
 
-// turn is what one of them said at once.
+// turn is one party's contribution.
 type turn struct {
-	id            string // several turns may have the same
+	id            string // several turns may have the same id
 	role, speaker string
 	text          string
-	at            time.Time // zero if nobody wrote it down
+	at            time.Time // zero if unknown
 }
 
-// question has the ids of the turns that answer it.
+// question is a question with the ids of the turns that answer it.
 type question struct {
 	kind, text string
 	evidence   []string
 }
 
-// asked captures each dialogue by an agent of its own, asks its questions of that agent, over REST, and prints which
-// share of the evidence is among the first hits, in the rows of a table.
+// asked stores each dialogue with an agent of its own, and asks the dialogue's questions over REST. It prints how much
+// of the evidence is among the first hits, as a table with these rows.
 func (b *bench) asked(ctx context.Context, dialogues []dialogue, rows []recallRow) error {
 	s, _, err := b.serve(ctx, filepath.Join(b.work, "asked"))
 	if err != nil {
 		return err
 	}
-	found := recalled{}
+	results := recalled{}
 	for i, d := range dialogues {
-		if err = s.ask(ctx, d, found); err != nil {
+		if err = s.ask(ctx, d, results); err != nil {
 			err = fmt.Errorf("dialogue %s: %w", d.name, err)
 			break
 		}
@@ -50,11 +50,11 @@ func (b *bench) asked(ctx context.Context, dialogues []dialogue, rows []recallRo
 	if err = errors.Join(err, s.stop()); err != nil {
 		return err
 	}
-	fmt.Print(found.table(rows))
+	fmt.Print(results.table(rows))
 	return nil
 }
 
-func (s *instance) ask(ctx context.Context, d dialogue, found recalled) error {
+func (s *instance) ask(ctx context.Context, d dialogue, results recalled) error {
 	var agent named
 	if err := s.call(ctx, http.MethodPost, "/v1/agents/", map[string]string{"name": d.name}, &agent); err != nil {
 		return err
@@ -84,12 +84,12 @@ func (s *instance) ask(ctx context.Context, d dialogue, found recalled) error {
 		for k, h := range hits {
 			ids[k] = h.ID
 		}
-		found.add(q.kind, ids, evidence)
+		results.add(q.kind, ids, evidence)
 	}
 	return nil
 }
 
-// tell captures sessions, and returns the ids of the messages by those of their turns.
+// tell stores sessions. It returns the ids of messages by the ids of their turns.
 func (s *instance) tell(ctx context.Context, agent string, sessions [][]turn) (map[string][]string, error) {
 	ids := map[string][]string{}
 	for _, turns := range sessions {
@@ -103,30 +103,30 @@ func (s *instance) tell(ctx context.Context, agent string, sessions [][]turn) (m
 				messages[i]["created_at"] = t.at.Format(time.RFC3339)
 			}
 		}
-		var kept struct {
+		var captured struct {
 			Messages []named `json:"messages"`
 		}
 		if err := s.call(ctx, http.MethodPost, "/v1/agents/"+agent+"/messages/capture", map[string]any{"messages": messages},
-			&kept); err != nil {
+			&captured); err != nil {
 			return nil, err
 		}
-		for i, m := range kept.Messages {
+		for i, m := range captured.Messages {
 			ids[turns[i].id] = append(ids[turns[i].id], m.ID)
 		}
 	}
 	return ids, nil
 }
 
-// cutoffs are how many hits count as the first.
+// cutoffs are the numbers of first hits that are counted.
 var cutoffs = []int{5, 10, 25, 50}
 
-// recalled sums up, by the kind of the questions, the share of each one's evidence among the first hits.
+// recalled adds up the share of evidence among the first hits, by kind of question.
 type recalled map[string]*struct {
 	n     int
 	share [4]float64
 }
 
-// add counts a question. Each piece of its evidence is found if one of its messages is.
+// add counts a question. A piece of evidence is found if one of its messages is among the first hits.
 func (r recalled) add(kind string, hits []string, evidence [][]string) {
 	if r[kind] == nil {
 		r[kind] = &struct {
@@ -134,19 +134,19 @@ func (r recalled) add(kind string, hits []string, evidence [][]string) {
 			share [4]float64
 		}{}
 	}
-	of := r[kind]
-	of.n++
+	sum := r[kind]
+	sum.n++
 	for i, k := range cutoffs {
 		first := hits[:min(k, len(hits))]
 		for _, ids := range evidence {
 			if slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(first, id) }) {
-				of.share[i] += 1 / float64(len(evidence))
+				sum.share[i] += 1 / float64(len(evidence))
 			}
 		}
 	}
 }
 
-// recallRow is a row of a table: of some kinds of questions together.
+// recallRow is a row of a table, for some kinds of questions together.
 type recallRow struct {
 	name  string
 	kinds []string
@@ -159,10 +159,10 @@ func (r recalled) table(rows []recallRow) string {
 		n := 0
 		var share [4]float64
 		for _, kind := range row.kinds {
-			if of := r[kind]; of != nil {
-				n += of.n
+			if sum := r[kind]; sum != nil {
+				n += sum.n
 				for i := range share {
-					share[i] += of.share[i]
+					share[i] += sum.share[i]
 				}
 			}
 		}

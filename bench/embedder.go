@@ -10,11 +10,11 @@ import (
 	"strconv"
 )
 
-// embedDimension is that of the fake endpoint's vectors.
+// embedDimension is the dimension of the fake endpoint's vectors.
 const embedDimension = 384
 
-// newEmbedder serves an OpenAI-compatible embeddings endpoint that answers at once. A text's vector is a matter of its
-// hash. The caller closes it.
+// newEmbedder starts an OpenAI-compatible embeddings endpoint that answers immediately. A text's vector depends on its
+// hash. The caller must close it.
 func newEmbedder() *httptest.Server { return httptest.NewServer(http.HandlerFunc(embeddings)) }
 
 func embeddings(w http.ResponseWriter, r *http.Request) {
@@ -37,10 +37,10 @@ func embeddings(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(append(out,
-		`],"usage":{"prompt_tokens":1,"total_tokens":1}}`...)) // a client that is gone has no use for it
+		`],"usage":{"prompt_tokens":1,"total_tokens":1}}`...)) // a client that is gone needs no answer
 }
 
-// appendVector appends the vector of a text as JSON. Its numbers are of three digits: the endpoint is not what is
+// appendVector appends a text's vector as JSON. Its numbers have only three digits, because the endpoint itself is not
 // measured.
 func appendVector(out []byte, text string, packed bool) []byte {
 	hash := fnv.New64a()

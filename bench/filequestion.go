@@ -1,6 +1,6 @@
 package main
 
-// folder is documents to upload.
+// folder is a folder of documents to upload.
 type folder struct {
 	name  string
 	files []fileText
@@ -8,10 +8,10 @@ type folder struct {
 
 type fileText struct{ name, text string }
 
-// fileQuestion is a question, and where its answer stands in a file: on lines, or below a heading of its text.
+// fileQuestion is a question with the place of its answer in a file: lines, or the text below a heading.
 type fileQuestion struct {
 	text        string
 	file        string
-	heading     string // empty where the lines are known
+	heading     string // empty if the lines are known
 	first, last int
 }

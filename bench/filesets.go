@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// fileSet is questions that are asked of some folders together.
+// fileSet is a set of questions about some folders together.
 type fileSet struct {
 	name      string
 	folders   []*folder
 	questions []fileQuestion
-	from, to  float64 // the percentage that is found in the first ten hits, as measured, and some more or less
-	skipped   string  // why it is not measured; empty if it is
+	from, to  float64 // expected range of the percentage of answers among the first ten hits, with some tolerance
+	skipped   string  // why the set is not measured; empty if it is
 }
 
-// askedTitles is how many titles of a manual are asked, and askedFunctions how many functions.
+// How many titles of a manual, and how many functions, questions are about.
 const (
 	askedTitles    = 800
 	askedFunctions = 1000
@@ -24,11 +24,13 @@ const (
 
 // fileSets returns the sets of questions.
 //
-// Of pgdocs and pydocs, each question is the title of a section, which its page then lacks; its answer is the text up
-// to the next heading. Tables of contents are left out, because they repeat the titles. Of pyfaq, the questions
-// are those of the FAQ, once asked of pages that have them, and once of pages that do not; beside these stands the
-// whole manual.
-// Of gostd, each is what a function's comment says.
+// In pgdocs and pydocs, each question is the title of a section, and its page lacks that title; the answer is the text
+// up to the next heading. Tables of contents are left out, because they repeat the titles.
+//
+// In pyfaq, the questions come from the FAQ. They are asked once with pages that contain the questions, and once with
+// pages that do not; the whole manual is in the folder too.
+//
+// In gostd, each question is the comment of a function.
 func fileSets(ctx context.Context) ([]fileSet, error) {
 	pgdocs := fileSet{name: "pgdocs", from: 79, to: 82}
 	pydocs := fileSet{name: "pydocs", from: 71, to: 74}
@@ -46,7 +48,7 @@ func fileSets(ctx context.Context) ([]fileSet, error) {
 	return []fileSet{pgdocs, pydocs, faq, bare, gostd}, err
 }
 
-// titles asks for sections of a manual by their titles.
+// titles adds questions for sections of a manual: their titles.
 func (s *fileSet) titles(name string, m manual) error {
 	pages, err := m.pages()
 	if errors.Is(err, errNotInstalled) {
@@ -62,7 +64,7 @@ func (s *fileSet) titles(name string, m manual) error {
 	return err
 }
 
-// pythonSets makes the sets of the Python manual.
+// pythonSets fills the sets about the Python manual.
 func pythonSets(pydocs, faq, bare *fileSet) error {
 	pages, err := pythonManual().pages()
 	if errors.Is(err, errNotInstalled) {
@@ -74,49 +76,49 @@ func pythonSets(pydocs, faq, bare *fileSet) error {
 	if err != nil {
 		return err
 	}
-	var others, ofFAQ []*page
+	var otherPages, ofFAQ []*page
 	asIs := &folder{name: "faq"}
-	var asked []sectionOf
+	var faqSections []sectionOf
 	for _, p := range pages {
 		if !strings.HasPrefix(p.name, "faq-") {
-			others = append(others, p)
+			otherPages = append(otherPages, p)
 			continue
 		}
 		ofFAQ = append(ofFAQ, p)
 		asIs.files = append(asIs.files, fileText{p.name, p.raw})
 		for _, s := range p.sections {
 			if s.level > 1 && s.lowest && s.chars > 0 {
-				asked = append(asked, sectionOf{p, s})
+				faqSections = append(faqSections, sectionOf{p, s})
 				faq.questions = append(faq.questions, fileQuestion{text: s.title, file: p.name, heading: s.title})
 			}
 		}
 	}
-	pydocs.questions = untitled(some(askable(others), askedTitles))
-	bare.questions = untitled(asked)
-	manual, err := rendered("python", others)
+	pydocs.questions = untitled(some(askable(otherPages), askedTitles))
+	bare.questions = untitled(faqSections)
+	manual, err := rendered("python", otherPages)
 	if err != nil {
 		return err
 	}
-	without, err := rendered("faq without questions", ofFAQ)
-	pydocs.folders, bare.folders = []*folder{manual, without}, []*folder{manual, without}
+	withoutQuestions, err := rendered("faq without questions", ofFAQ)
+	pydocs.folders, bare.folders = []*folder{manual, withoutQuestions}, []*folder{manual, withoutQuestions}
 	faq.folders = []*folder{manual, asIs}
 	return err
 }
 
-// some returns at most n of a list, always the same ones of the same list.
+// some returns at most n items of a list, always the same items of the same list.
 func some[T any](list []T, n int) []T {
 	r := rand.New(rand.NewPCG(1, 2))
 	r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	return list[:min(n, len(list))]
 }
 
-// untitled removes the titles of sections and returns the questions for them.
+// untitled removes the titles of sections, and returns the questions about them.
 func untitled(sections []sectionOf) []fileQuestion {
 	headings := make([]string, len(sections))
 	for i, s := range sections {
 		headings[i] = s.untitle(i)
 	}
-	questions := make([]fileQuestion, len(sections)) // of pages whose names no longer change
+	questions := make([]fileQuestion, len(sections)) // created now, because the names of pages no longer change
 	for i, s := range sections {
 		questions[i] = fileQuestion{text: s.section.title, file: s.name, heading: headings[i]}
 	}

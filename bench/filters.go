@@ -6,16 +6,16 @@ import (
 	"maps"
 )
 
-// filter narrows a search to a share of what it may see, by arguments of its tool.
+// filter narrows a search to a share of the data, by arguments of the tool.
 type filter struct {
 	name      string
 	arguments map[string]any
 }
 
-// passageTags is the number of tags and of days that passages have in turn.
+// passageTags is the number of different tags, and of different days, that passages have in rotation.
 const passageTags = 100
 
-// day returns a day that passages happened on, as it is written in a request.
+// day returns day n of the passages, in the format of a request.
 func day(n int) string { return fmt.Sprintf("2025-%02d-%02d", 1+n/25, 1+n%25) }
 
 func fileFilters() []filter {
@@ -50,11 +50,11 @@ type filteredSearch struct {
 	filters []filter
 }
 
-// filtered measures searches with filters against those without, in turn.
+// filtered measures searches with filters, compared with the same searches without, in turns.
 func (b *bench) filtered(ctx context.Context, s *instance, search filteredSearch) error {
-	once := func(more map[string]any) searched {
+	withArguments := func(filterArguments map[string]any) searched {
 		return searched{queries: search.queries, once: func(ctx context.Context, _ *instance, query string) error {
-			arguments := maps.Clone(more)
+			arguments := maps.Clone(filterArguments)
 			if arguments == nil {
 				arguments = map[string]any{}
 			}
@@ -67,11 +67,11 @@ func (b *bench) filtered(ctx context.Context, s *instance, search filteredSearch
 		for range b.Rounds {
 			var p50 [2]float64
 			for i, arguments := range []map[string]any{f.arguments, nil} {
-				took, err := searchFor(ctx, s, once(arguments), 1, b.SearchFor)
+				latency, err := searchFor(ctx, s, withArguments(arguments), 1, b.SearchFor)
 				if err != nil {
 					return err
 				}
-				p50[i] = took.p50() * 1e3
+				p50[i] = latency.p50() * 1e3
 			}
 			row.measured(p50[0], p50[1])
 		}

@@ -16,17 +16,17 @@ import (
 	"time"
 )
 
-// flood is what floods a server: an organization, whose clients append, upload, search and ask for prompts as fast as
-// they are answered. They run in a process of their own, so that they do not hold up the clients that are measured.
+// flood describes a flood of a server by one organization: its clients append, upload, search and ask for prompts as
+// fast as they get answers. They run in a separate process, so that they do not slow the measured clients down.
 type flood struct {
 	Base      string     `json:"base"`
 	Key       string     `json:"key"`
-	Agents    []string   `json:"agents"`  // one of each client
-	Folders   []string   `json:"folders"` // one of each client
+	Agents    []string   `json:"agents"`  // one for each client
+	Folders   []string   `json:"folders"` // one for each client
 	Documents []Document `json:"documents"`
 }
 
-// newFlood makes an organization that can flood the server.
+// newFlood creates an organization that can flood the server.
 func (s *instance) newFlood(ctx context.Context, documents []Document) (*flood, error) {
 	c, err := s.organization(ctx, "flood")
 	if err != nil {
@@ -43,14 +43,14 @@ func (s *instance) newFlood(ctx context.Context, documents []Document) (*flood, 
 	return f, nil
 }
 
-// floodTally is what a flood did.
+// floodTally counts what a flood did.
 type floodTally struct {
 	Seconds  float64          `json:"seconds"`
 	Accepted map[string]int64 `json:"accepted"` // by kind of work
-	Refused  map[string]int64 `json:"refused"`  // answers that ask for the same request later
+	Refused  map[string]int64 `json:"refused"`  // answers that ask to repeat the request later
 }
 
-// sum adds up tallies.
+// sum adds tallies up.
 func sum(list []floodTally) floodTally {
 	all := floodTally{Accepted: map[string]int64{}, Refused: map[string]int64{}}
 	for _, t := range list {
@@ -65,7 +65,7 @@ func sum(list []floodTally) floodTally {
 	return all
 }
 
-// String says what the flood did in a second.
+// String describes what the flood did per second.
 func (t floodTally) String() string {
 	if t.Seconds == 0 {
 		return "no flood"
@@ -85,7 +85,7 @@ func (t floodTally) String() string {
 // floodRun is the process of a flood's clients.
 type floodRun struct {
 	cmd  *exec.Cmd
-	stop io.Closer // ends the flood
+	stop io.Closer // closing it ends the flood
 	out  *json.Decoder
 }
 
@@ -97,25 +97,26 @@ func (f *flood) start(ctx context.Context) (*floodRun, error) {
 	}
 	cmd := exec.CommandContext(ctx, program, "-flood")
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
+	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
-	out, err := cmd.StdoutPipe()
+	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	run := &floodRun{cmd: cmd, stop: in, out: json.NewDecoder(out)}
-	if err := json.NewEncoder(in).Encode(f); err != nil {
+	run := &floodRun{cmd: cmd, stop: stdin, out: json.NewDecoder(stdout)}
+	if err := json.NewEncoder(stdin).Encode(f); err != nil {
 		return nil, errors.Join(err, run.kill())
 	}
 	return run, nil
 }
 
-// end ends the flood and returns what it did. A request that failed for another reason than its number is an error.
+// end ends the flood, and returns its tally. It returns an error if a request failed for another reason than too many
+// requests.
 func (r *floodRun) end() (t floodTally, err error) {
 	err = errors.Join(r.stop.Close(), r.out.Decode(&t))
 	if err = errors.Join(err, r.cmd.Wait()); err != nil {
@@ -128,10 +129,10 @@ func (r *floodRun) kill() error {
 	return errors.Join(r.stop.Close(), r.cmd.Process.Kill(), r.cmd.Wait())
 }
 
-// floodKinds are the kinds of the work of a flood's clients. Of as many clients in a row each does another one.
+// floodKinds is the number of kinds of work. Consecutive clients do different kinds.
 const floodKinds = 4
 
-// floodWork is what the flood's clients do, each of them one kind.
+// floodWork is the work of the flood's clients. Each client does one kind.
 var floodWork = [floodKinds]struct {
 	name string
 	do   func(ctx context.Context, f *flood, c client, i, n int) error
@@ -144,7 +145,7 @@ var floodWork = [floodKinds]struct {
 	}},
 	{"search", func(ctx context.Context, f *flood, c client, i, n int) error {
 		if n%2 == 0 {
-			return c.search(ctx, f.Agents[i-i%floodKinds]) // of the agent to which another client appends
+			return c.search(ctx, f.Agents[i-i%floodKinds]) // the agent that another client appends to
 		}
 		_, err := c.tool(ctx, f.Agents[i-1], "semantic_search_files", map[string]any{"query": "harbour of ferries"})
 		return err
@@ -154,26 +155,26 @@ var floodWork = [floodKinds]struct {
 	}},
 }
 
-// runFlood reads a flood, floods until the input ends, and writes what it did.
-func runFlood(ctx context.Context, in io.Reader, out io.Writer) error {
+// runFlood reads a flood, floods until the input ends, and writes the tally.
+func runFlood(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var f flood
-	input := json.NewDecoder(in)
+	input := json.NewDecoder(stdin)
 	if err := input.Decode(&f); err != nil {
 		return err
 	}
 	go func() {
-		_, _ = io.Copy(io.Discard, in) // until it is closed
+		_, _ = io.Copy(io.Discard, stdin) // until it is closed
 		cancel()
 	}()
-	began := time.Now()
+	start := time.Now()
 	tally, err := f.run(ctx)
 	if err != nil {
 		return err
 	}
-	tally.Seconds = time.Since(began).Seconds()
-	return json.NewEncoder(out).Encode(tally)
+	tally.Seconds = time.Since(start).Seconds()
+	return json.NewEncoder(stdout).Encode(tally)
 }
 
 func (f *flood) run(ctx context.Context) (floodTally, error) {
@@ -207,8 +208,8 @@ func (f *flood) run(ctx context.Context) (floodTally, error) {
 		t.Accepted[work.name], t.Refused[work.name] = accepted[i].Load(), refused[i].Load()
 	}
 	var err error
-	for each := range failed {
-		err = errors.Join(err, each)
+	for failure := range failed {
+		err = errors.Join(err, failure)
 	}
 	return t, err
 }

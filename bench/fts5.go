@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// fts5 is the program of bench/fts5 at work: SQLite's full text search of the same chunks.
+// fts5 is a running bench/fts5: SQLite's full text search over the same chunks.
 type fts5 struct {
 	command *exec.Cmd
 	in      io.WriteCloser
@@ -20,62 +20,62 @@ type fts5 struct {
 	answers *json.Decoder
 }
 
-// besideFTS5 measures SQLite's FTS5 with the same chunks and queries, and adds the rows that compare it with what was
-// measured of Loci. Words are at most a tenth of its time, words and meaning a quarter.
-func (b *bench) besideFTS5(ctx context.Context, in *ingestion, queries []string, loci, rate Row) error {
+// besideFTS5 measures SQLite's FTS5 with the same chunks and queries, and adds rows that compare it with Loci. The
+// targets allow Loci at most a tenth of FTS5's time for words, and a quarter for words and meaning.
+func (b *bench) besideFTS5(ctx context.Context, loaded *ingestion, queries []string, loci, rate Row) error {
 	beside := Row{What: loci.What, Unit: loci.Unit, AtMost: 0.1, Versus: "SQLite FTS5, any of the words"}
-	if in.vectors {
+	if loaded.vectors {
 		beside.AtMost = 0.25
 	}
-	most := Row{What: rate.What, Unit: rate.Unit, Versus: beside.Versus}
+	throughput := Row{What: rate.What, Unit: rate.Unit, Versus: beside.Versus}
 	if b.tool("fts5") == "" {
-		b.report.skip("bench/fts5 is not built", beside, most)
+		b.report.skip("bench/fts5 is not built", beside, throughput)
 		return nil
 	}
-	f, rows, err := b.startFTS5(ctx, in)
+	f, rows, err := b.startFTS5(ctx, loaded)
 	if err != nil {
 		return fmt.Errorf("FTS5: %w", err)
 	}
-	for clients, row := range map[int]*Row{1: &beside, manyClients: &most} {
+	for clients, row := range map[int]*Row{1: &beside, manyClients: &throughput} {
 		p50, perSecond, err := f.search(queries, clients, b.SearchFor.Seconds())
 		if err != nil {
 			return errors.Join(err, f.stop())
 		}
 		row.Note = fmt.Sprintf("%d rows", rows)
-		for _, own := range map[int]Row{1: loci, manyClients: rate}[clients].Loci.Raw {
-			row.measured(own, map[int]float64{1: p50 * 1e3, manyClients: perSecond}[clients])
+		for _, lociValue := range map[int]Row{1: loci, manyClients: rate}[clients].Loci.Raw {
+			row.measured(lociValue, map[int]float64{1: p50 * 1e3, manyClients: perSecond}[clients])
 		}
 		row.settle(median)
 	}
-	say("%s: FTS5 %.2f ms, %.0f/s", beside.What, last(beside.Against.Raw), last(most.Against.Raw))
-	b.report.add(beside, most)
+	say("%s: FTS5 %.2f ms, %.0f/s", beside.What, last(beside.Against.Raw), last(throughput.Against.Raw))
+	b.report.add(beside, throughput)
 	return f.stop()
 }
 
-// startFTS5 starts the program and loads the chunks.
-func (b *bench) startFTS5(ctx context.Context, in *ingestion) (f *fts5, rows int, err error) {
+// startFTS5 starts the program, and loads the chunks.
+func (b *bench) startFTS5(ctx context.Context, loaded *ingestion) (f *fts5, rows int, err error) {
 	f = &fts5{command: exec.CommandContext(ctx, b.tool("fts5"))}
 	f.command.Stderr = os.Stderr
 	if f.in, err = f.command.StdinPipe(); err != nil {
 		return nil, 0, err
 	}
-	out, err := f.command.StdoutPipe()
+	stdout, err := f.command.StdoutPipe()
 	if err != nil {
 		return nil, 0, err
 	}
-	f.ask, f.answers = json.NewEncoder(f.in), json.NewDecoder(out)
+	f.ask, f.answers = json.NewEncoder(f.in), json.NewDecoder(stdout)
 	if err := f.command.Start(); err != nil {
 		return nil, 0, err
 	}
-	rows, err = f.load(ctx, in)
+	rows, err = f.load(ctx, loaded)
 	if err != nil {
 		return nil, rows, errors.Join(err, f.stop())
 	}
 	return f, rows, nil
 }
 
-func (f *fts5) load(ctx context.Context, in *ingestion) (rows int, err error) {
-	err = in.query(ctx, func(conn *pgx.Conn) error {
+func (f *fts5) load(ctx context.Context, loaded *ingestion) (rows int, err error) {
+	err = loaded.query(ctx, func(conn *pgx.Conn) error {
 		list, err := conn.Query(ctx, `SELECT text FROM chunks WHERE org = $1`, benchOrg)
 		if err != nil {
 			return err

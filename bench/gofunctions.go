@@ -14,14 +14,15 @@ import (
 
 // goFunction is a function of Go's standard library.
 type goFunction struct {
-	says        string // the first sentence of its comment, without its name
+	says        string // first sentence of its comment, without the function's name
 	first, last int    // lines of its code
 }
 
-// leastLines is how many lines a function has that is asked for.
+// leastLines is how many lines a function must have to be asked about.
 const leastLines = 4
 
-// uncommented returns a source without the comments of its functions, and the functions with leastLines or more.
+// uncommented returns a source file without the comments of its functions, and the functions with at least leastLines
+// lines.
 func uncommented(source string) (text string, functions []goFunction, err error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, "", source, parser.ParseComments|parser.SkipObjectResolution)
@@ -29,11 +30,11 @@ func uncommented(source string) (text string, functions []goFunction, err error)
 		return "", nil, err
 	}
 	var b strings.Builder
-	from, lines := 0, 1 // of the source, of what is written
+	offset, lines := 0, 1 // offset in the source; next line of the output
 	write := func(to int) {
-		b.WriteString(source[from:to])
-		lines += strings.Count(source[from:to], "\n")
-		from = to
+		b.WriteString(source[offset:to])
+		lines += strings.Count(source[offset:to], "\n")
+		offset = to
 	}
 	for _, declaration := range file.Decls {
 		f, ok := declaration.(*ast.FuncDecl)
@@ -43,7 +44,7 @@ func uncommented(source string) (text string, functions []goFunction, err error)
 		begin, end := files.Position(f.Type.Pos()).Offset, files.Position(f.End()).Offset
 		if f.Doc != nil {
 			write(files.Position(f.Doc.Pos()).Offset)
-			from = begin
+			offset = begin
 		}
 		write(begin)
 		first := lines
@@ -58,7 +59,7 @@ func uncommented(source string) (text string, functions []goFunction, err error)
 
 var sentenceEnd = regexp.MustCompile(`^(?s:.*?[.!?])\s+[A-Z]`)
 
-// firstSentence returns the first sentence of a function's comment, without its name.
+// firstSentence returns the first sentence of a function's comment, without the function's name.
 func firstSentence(comment, name string) string {
 	if first := sentenceEnd.FindString(comment); first != "" {
 		comment = first[:len(first)-1]
@@ -66,8 +67,8 @@ func firstSentence(comment, name string) string {
 	return onOneLine(strings.ReplaceAll(comment, name, ""))
 }
 
-// goLibrary returns the sources of Go's standard library without the comments of their functions, and a question for
-// each function that says enough.
+// goLibrary returns the sources of Go's standard library without the comments of functions. It returns a question for
+// each function with a comment that says enough.
 func goLibrary(ctx context.Context) (f folder, questions []fileQuestion, err error) {
 	paths, err := goSources(ctx)
 	if err != nil {
@@ -86,7 +87,7 @@ func goLibrary(ctx context.Context) (f folder, questions []fileQuestion, err err
 		}
 		text, functions, err := uncommented(string(source))
 		if err != nil {
-			continue // a source that is not to be compiled
+			continue // a source that is not compiled
 		}
 		file := strings.Join(parts, "-")
 		f.files = append(f.files, fileText{file, text})
@@ -99,7 +100,7 @@ func goLibrary(ctx context.Context) (f folder, questions []fileQuestion, err err
 	return f, questions, nil
 }
 
-// isApart reports whether a folder of Go's sources is no part of what programs import.
+// isApart reports whether a folder of Go's sources is not meant to be imported by programs.
 func isApart(name string) bool {
 	switch name {
 	case "cmd", "vendor", "testdata", "runtime", "internal", "syscall":

@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// hunt is a pattern with the needle that it finds.
+// hunt is a pattern, and the needle that it finds.
 type hunt struct {
 	pattern string
 	needle  needle
 	many    bool
 }
 
-// hunts are what is searched for. The last pattern has no literal that an index could use.
+// hunts are the patterns to search for. The last one has no literal that an index could use.
 func hunts() []hunt {
 	return []hunt{
 		{`obsidian weathervane`, needle{"Obsidian weathervane", 40}, false},
@@ -40,8 +40,8 @@ func needles() (list []needle) {
 	return list
 }
 
-// grep measures grep_files against ripgrep on the same documents. Cold is right after a start of the server and its
-// Postgres; the system's own cache of files is warm on both sides. It leaves a server that runs.
+// grep measures grep_files against ripgrep on the same documents. Cold means right after a start of the server and its
+// Postgres; the system's file cache is warm on both sides. grep returns a running server.
 func (b *bench) grep(ctx context.Context, s *instance, agent, documents string,
 	restart func() (*instance, error)) (*instance, error) {
 	rows := map[string]*Row{}
@@ -68,7 +68,7 @@ func (b *bench) grep(ctx context.Context, s *instance, agent, documents string,
 	return s, nil
 }
 
-// many is how the rows of frequent patterns are told from those of selective ones.
+// many distinguishes the rows of frequent patterns from the rows of selective ones.
 const many = ", many"
 
 // hunting is the measurement of one pattern.
@@ -79,7 +79,7 @@ type hunting struct {
 	documents string
 }
 
-// measure takes the least of several runs on each side. A row keeps the pattern that does worst.
+// measure takes the minimum of several runs on each side. A row keeps the pattern with the worst result.
 func (g hunting) measure(ctx context.Context, s *instance, restart func() (*instance, error),
 	rows map[string]*Row) (*instance, error) {
 	cold, warm := Row{}, Row{}
@@ -88,11 +88,11 @@ func (g hunting) measure(ctx context.Context, s *instance, restart func() (*inst
 		if s, err = restart(); err != nil {
 			return s, err
 		}
-		first, found, err := g.ask(ctx, s)
+		first, lines, err := g.ask(ctx, s)
 		if err != nil {
 			return s, err
 		}
-		again, _, err := g.ask(ctx, s)
+		second, _, err := g.ask(ctx, s)
 		if err != nil {
 			return s, err
 		}
@@ -100,11 +100,11 @@ func (g hunting) measure(ctx context.Context, s *instance, restart func() (*inst
 		if err != nil {
 			return s, err
 		}
-		if found != want {
-			return s, fmt.Errorf("Loci finds %d lines, and ripgrep %d", found, want)
+		if lines != want {
+			return s, fmt.Errorf("Loci finds %d lines, and ripgrep %d", lines, want)
 		}
 		cold.measured(first.Seconds()*1e3, rg.Seconds()*1e3)
-		warm.measured(again.Seconds()*1e3, rg.Seconds()*1e3)
+		warm.measured(second.Seconds()*1e3, rg.Seconds()*1e3)
 		cold.Note = fmt.Sprintf("worst of its patterns: `%s`, %d matches", g.pattern, want)
 	}
 	warm.Note = cold.Note
@@ -122,33 +122,33 @@ func (g hunting) measure(ctx context.Context, s *instance, restart func() (*inst
 
 var totalMatches = regexp.MustCompile(`^Found (\d+) total matches`)
 
-// ask runs grep_files and reads how many lines it found.
+// ask runs grep_files, and returns its time and the number of lines found.
 func (g hunting) ask(ctx context.Context, s *instance) (time.Duration, int, error) {
-	began := time.Now()
+	start := time.Now()
 	text, err := s.tool(ctx, g.agent, "grep_files", map[string]any{"pattern": g.pattern})
-	took := time.Since(began)
+	duration := time.Since(start)
 	if err != nil || strings.HasPrefix(text, "No matches found") {
-		return took, 0, err
+		return duration, 0, err
 	}
 	m := totalMatches.FindStringSubmatch(text)
 	if m == nil {
-		return took, 0, fmt.Errorf("grep_files answers: %.200s", text)
+		return duration, 0, fmt.Errorf("grep_files answers: %.200s", text)
 	}
 	n, err := strconv.Atoi(m[1])
-	return took, n, err
+	return duration, n, err
 }
 
-// ripgrep runs rg on the same documents, with as many threads as it likes, and counts the lines.
+// ripgrep runs rg on the same documents, with its default number of threads, and counts the lines found.
 func (g hunting) ripgrep(ctx context.Context) (time.Duration, int, error) {
 	cmd := exec.CommandContext(ctx, g.tool("rg"), "--no-config", "--no-ignore", "-n", "-i", "--", g.pattern,
 		filepath.Clean(g.documents))
 	var out bytes.Buffer
 	cmd.Stdout = &out
-	began := time.Now()
+	start := time.Now()
 	err := cmd.Run()
-	took := time.Since(began)
-	if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == 1 { // no line
+	duration := time.Since(start)
+	if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == 1 { // rg found no line
 		err = nil
 	}
-	return took, bytes.Count(out.Bytes(), []byte("\n")), err
+	return duration, bytes.Count(out.Bytes(), []byte("\n")), err
 }

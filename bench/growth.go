@@ -8,13 +8,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// growth measures searches by words of all that went in against those of a hundredth as much, in turn.
+// growth measures searches by words in everything that was loaded, compared with searches in a hundredth of it, in
+// turns.
 func (l *load) growth(ctx context.Context, s *instance) error {
-	var folder, few string
+	var folder, smallAgent string
 	var all named
 	var chunks, fewChunks int
 	if err := s.query(ctx, func(conn *pgx.Conn) (err error) {
-		if folder, few, err = s.folder(ctx, "few"); err != nil {
+		if folder, smallAgent, err = s.folder(ctx, "few"); err != nil {
 			return err
 		}
 		const count = `SELECT count(*) FROM chunks WHERE org = $1`
@@ -46,12 +47,12 @@ func (l *load) growth(ctx context.Context, s *instance) error {
 	queries := l.corpus.queries(l.Queries)
 	for range l.Rounds {
 		var p50 [2]float64
-		for i, agent := range []string{all.ID, few} {
-			took, err := searchFor(ctx, s, inFiles(agent, queries), 1, l.SearchFor)
+		for i, agent := range []string{all.ID, smallAgent} {
+			latency, err := searchFor(ctx, s, inFiles(agent, queries), 1, l.SearchFor)
 			if err != nil {
 				return err
 			}
-			p50[i] = took.p50() * 1e3
+			p50[i] = latency.p50() * 1e3
 		}
 		row.measured(p50[0], p50[1])
 	}

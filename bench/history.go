@@ -19,8 +19,7 @@ import (
 	"github.com/loci-memory/loci/embed/lexicon"
 )
 
-// history measures the log of messages: appending to a long one and to a short one, reading what is in view, and
-// searching.
+// history measures the log of messages: appends to a long log and to a short one, reads of the view, and searches.
 func (b *bench) history(ctx context.Context) error {
 	home := filepath.Join(b.work, "history")
 	err := b.during(ctx, home, func(s *instance, pool *pgxpool.Pool) error { return b.historyOf(ctx, s, pool) })
@@ -38,17 +37,18 @@ func (b *bench) historyOf(ctx context.Context, s *instance, pool *pgxpool.Pool) 
 	if err := h.appends(ctx); err != nil {
 		return fmt.Errorf("append: %w", err)
 	}
-	one := Row{What: fmt.Sprintf("conversation_search in an agent of %d messages: p50 of 1 client", b.History), Unit: "ms",
+	single := Row{What: fmt.Sprintf("conversation_search in an agent of %d messages: p50 of 1 client", b.History),
+		Unit:   "ms",
 		AtMost: 150}
-	if err := h.searches(ctx, &one, 1, b.History); err != nil {
+	if err := h.searches(ctx, &single, 1, b.History); err != nil {
 		return err
 	}
-	many := Row{What: fmt.Sprintf("conversation_search in %d agents of %d messages: p50 of 1 client",
+	several := Row{What: fmt.Sprintf("conversation_search in %d agents of %d messages: p50 of 1 client",
 		b.History/shortHistory, shortHistory), Unit: "ms", AtMost: 20}
-	if err := h.searches(ctx, &many, b.History/shortHistory, shortHistory); err != nil {
+	if err := h.searches(ctx, &several, b.History/shortHistory, shortHistory); err != nil {
 		return err
 	}
-	b.report.add(one, many)
+	b.report.add(single, several)
 	return nil
 }
 
@@ -80,7 +80,7 @@ func (h *historian) newLog(ctx context.Context, name string) (l log, err error) 
 	return l, err
 }
 
-// fill copies messages to the end of a log until it has total, in conversations of forty a day.
+// fill copies messages to the end of a log until it has total messages, in sessions of forty a day.
 func (h *historian) fill(ctx context.Context, l log, total int) error {
 	var have int
 	if err := h.pool.QueryRow(ctx, `SELECT messages FROM conversations WHERE org = $1 AND key = $2`,
@@ -95,7 +95,7 @@ func (h *historian) fill(ctx context.Context, l log, total int) error {
 	position, session := have, have+1
 	var events [][]any
 	rows := pgx.CopyFromFunc(func() ([]any, error) {
-		if position >= total { // measured appends may have passed it
+		if position >= total { // measured appends may have exceeded it
 			return nil, nil
 		}
 		position++
@@ -103,18 +103,18 @@ func (h *historian) fill(ctx context.Context, l log, total int) error {
 		if position-session >= 40 {
 			session = position
 		}
-		text, id, at := h.sentence(), uuid.New(), time.Unix(1_600_000_000,
+		text, id, created := h.sentence(), uuid.New(), time.Unix(1_600_000_000,
 			0).Add(time.Duration(position/40)*24*time.Hour+time.Duration(position%40)*time.Minute)
 		lex := lexicon.Document(text)
 		terms := make([]int64, len(lex.Terms))
 		for i, t := range lex.Terms {
 			terms[i] = l.key<<24 | int64(t)
 		}
-		events = append(events, []any{l.agent, seq, benchOrg, "message", "message-" + id.String(), at})
+		events = append(events, []any{l.agent, seq, benchOrg, "message", "message-" + id.String(), created})
 		role := []string{"user", "assistant"}[position%2]
 		return []any{id, benchOrg, l.key, seq, l.conversation, position, session, role,
 			fmt.Sprintf(`[{"type":"text","text":%q}]`, text),
-			len(text)/4 + 4, at, lex.Vector, terms}, nil
+			len(text)/4 + 4, created, lex.Vector, terms}, nil
 	})
 	return pgx.BeginFunc(ctx, h.pool, func(tx pgx.Tx) error {
 		if _, err := tx.CopyFrom(ctx, pgx.Identifier{"messages"}, []string{"id", "org", "agent_key", "seq",
@@ -136,7 +136,7 @@ func (h *historian) fill(ctx context.Context, l log, total int) error {
 	})
 }
 
-// settle vacuums and analyzes what was copied, as autovacuum would have by then.
+// settle vacuums and analyzes the copied rows, as autovacuum would have done over time.
 func (h *historian) settle(ctx context.Context) error {
 	for _, sql := range []string{`VACUUM ANALYZE messages`, `VACUUM ANALYZE conversations`, `VACUUM ANALYZE events`,
 		`CHECKPOINT`} {
@@ -144,11 +144,11 @@ func (h *historian) settle(ctx context.Context) error {
 			return err
 		}
 	}
-	syscall.Sync() // what a slow disk has still to write would be measured instead
+	syscall.Sync() // otherwise later measurements would include pending disk writes
 	return nil
 }
 
-// appends measures appending and viewing with short histories, and again with long ones.
+// appends measures appends and reads of the view with short histories, and then with long ones.
 func (h *historian) appends(ctx context.Context) error {
 	logs := make([]log, manyClients)
 	for i := range logs {
@@ -226,7 +226,7 @@ func (h *historian) measure(ctx context.Context, logs []log, messages int) (m me
 	return m, err
 }
 
-// replay runs a script with pgbench, each client on its own agent, and returns the transactions per second.
+// replay runs a script with pgbench, with one agent for each client. It returns the transactions per second.
 func (h *historian) replay(ctx context.Context, logs []log, sql string) (float64, error) {
 	dir := filepath.Join(h.work, "replay")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -249,14 +249,14 @@ func (h *historian) replay(ctx context.Context, logs []log, sql string) (float64
 		"tokens":  strconv.Itoa(len(text)/4 + 4), "first": strconv.FormatInt(logs[0].key, 10), "terms": arrayOf(lex.Terms)} {
 		p.variables = append(p.variables, "-D", name+"="+value)
 	}
-	if _, err := p.run(ctx, manyClients, h.SearchFor); err != nil { // as the server was warm
+	if _, err := p.run(ctx, manyClients, h.SearchFor); err != nil { // warms up, because the server was warm too
 		return 0, err
 	}
 	l, err := p.run(ctx, manyClients, 2*h.SearchFor)
 	return l.rate(), err
 }
 
-// printed returns a vector in the form that Postgres reads.
+// printed returns a vector in Postgres' text format.
 func printed(lex lexicon.Lex) string {
 	parts := make([]string, len(lex.Terms))
 	for i, v := range lex.Vector.Values() {
@@ -273,7 +273,7 @@ func arrayOf(terms []int32) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// insertScript inserts a message at a position that no other has.
+// insertScript inserts a message at a position that no other message has.
 const insertScript = `\set agent :first + :client_id
 INSERT INTO messages (id, org, agent_key, seq, conversation_key, position, session, role, content, is_err, tokens,
                       created_at, lex, terms)
@@ -285,7 +285,7 @@ JOIN conversations c ON c.org = 1 AND c.agent_key = :agent::bigint AND c.is_defa
 ON CONFLICT DO NOTHING;
 `
 
-// appendScript sends the statements that the server sends to append a message.
+// appendScript runs the statements that the server runs to append a message.
 const appendScript = `\set agent :first + :client_id
 BEGIN;
 SELECT c.key AS conversation, c.messages + 1 AS position, c.session, a.id AS agent_id
@@ -322,7 +322,7 @@ WHERE org = 1 AND key = :conversation;
 COMMIT;
 `
 
-// searches measures searches in a number of agents with a number of messages each.
+// searches measures searches in a number of agents, each with a number of messages.
 func (h *historian) searches(ctx context.Context, row *Row, agents, messages int) error {
 	logs := make([]log, agents)
 	for i := range logs {

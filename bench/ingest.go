@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ingestAndSearch measures ingestion against COPY, each time into a new home, and search on what the last one brought
-// in, once the vectors are indexed.
+// ingestAndSearch measures ingestion against COPY, each time with a new home. Then it measures searches in the data of
+// the last ingestion, after the vectors are indexed.
 func (b *bench) ingestAndSearch(ctx context.Context, vectors bool) error {
 	var settings []string
 	name := "words"
@@ -34,12 +34,12 @@ func (b *bench) ingestAndSearch(ctx context.Context, vectors bool) error {
 		if err != nil {
 			return err
 		}
-		in := &ingestion{bench: b, instance: s, documents: documents, vectors: vectors}
-		err = in.measure(ctx, &row)
+		loaded := &ingestion{bench: b, instance: s, documents: documents, vectors: vectors}
+		err = loaded.measure(ctx, &row)
 		if err == nil && pass == b.Passes-1 {
 			row.settle(median)
 			b.report.add(row)
-			err = b.search(ctx, in, name, settings)
+			err = b.search(ctx, loaded, name, settings)
 		} else {
 			err = errors.Join(err, s.stop())
 		}
@@ -50,7 +50,8 @@ func (b *bench) ingestAndSearch(ctx context.Context, vectors bool) error {
 	return os.RemoveAll(filepath.Join(b.work, "documents"))
 }
 
-// measure takes the time of the upload until every file is completed, and that of a COPY of the rows that it made.
+// measure measures the time from the upload until every file is completed, and the time of a COPY of the resulting
+// rows.
 func (in *ingestion) measure(ctx context.Context, row *Row) error {
 	url, err := in.postgres()
 	if err != nil {
@@ -66,11 +67,11 @@ func (in *ingestion) measure(ctx context.Context, row *Row) error {
 		return err
 	}
 	in.agent = agent
-	before, began := in.used(), time.Now()
+	usedBefore, start := in.used(), time.Now()
 	if in.took, err = in.ingest(ctx, conn, folder, in.documents); err != nil {
 		return err
 	}
-	spent := in.used().since(before)
+	spent := in.used().since(usedBefore)
 	if err := conn.QueryRow(ctx, `SELECT count(*) FROM chunks WHERE org = $1`, benchOrg).Scan(&in.chunks); err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func (in *ingestion) measure(ctx context.Context, row *Row) error {
 		if err := poll(ctx, lookEvery, func() (bool, error) { return indexed(ctx, conn, "chunk_vectors") }); err != nil {
 			return err
 		}
-		in.took.indexed = time.Since(began)
+		in.took.indexed = time.Since(start)
 	}
 	row.Loci.Raw = append(row.Loci.Raw, in.megabytes()/in.took.all.Seconds())
 	copied, spentCopying, err := in.copy(ctx, conn)

@@ -20,11 +20,11 @@ type ingestion struct {
 	took      ingested
 }
 
-// ingested says how long after the begin of an upload something was true of all files.
+// ingested says how long after the begin of an upload certain states were reached for all files.
 type ingested struct {
-	words   time.Duration // words found them
-	all     time.Duration // they were completed, with vectors where there are any
-	indexed time.Duration // the index of their vectors was built; 0 where there is to be none
+	words   time.Duration // searches by words found them
+	all     time.Duration // they were completed, with vectors if there are any
+	indexed time.Duration // the vector index was built; 0 if there is none
 }
 
 func (in *ingestion) megabytes() float64 {
@@ -35,49 +35,49 @@ func (in *ingestion) megabytes() float64 {
 	return float64(n) / 1e6
 }
 
-// ingest uploads documents and waits until all files are completed.
-func (s *instance) ingest(ctx context.Context, conn *pgx.Conn, folder string, documents []Document) (took ingested,
+// ingest uploads documents, and waits until all files are completed.
+func (s *instance) ingest(ctx context.Context, conn *pgx.Conn, folder string, documents []Document) (times ingested,
 	err error) {
 	if _, err := conn.Exec(ctx, `CHECKPOINT`); err != nil {
-		return took, err
+		return times, err
 	}
-	began := time.Now()
+	start := time.Now()
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.upload(groupCtx, folder, documents) })
 	group.Go(func() error {
 		return poll(groupCtx, lookEvery, func() (bool, error) {
-			found, waiting, err := progress(groupCtx, conn, folder)
-			if found == len(documents) && took.words == 0 {
-				took.words = time.Since(began)
+			searchable, waiting, err := progress(groupCtx, conn, folder)
+			if searchable == len(documents) && times.words == 0 {
+				times.words = time.Since(start)
 			}
-			return found == len(documents) && !waiting, err
+			return searchable == len(documents) && !waiting, err
 		})
 	})
 	if err := group.Wait(); err != nil {
-		return took, err
+		return times, err
 	}
-	took.all = time.Since(began)
+	times.all = time.Since(start)
 	counts, err := s.statuses(ctx, folder)
 	if err == nil && counts["completed"] != len(documents) {
 		err = fmt.Errorf("%d files were uploaded, and the server says: %v", len(documents), counts)
 	}
-	return took, err
+	return times, err
 }
 
-// progress returns how many files of a folder words find, and whether any wait for vectors. It looks past the server,
-// whose answers would cost it more.
-func progress(ctx context.Context, conn *pgx.Conn, folder string) (found int, waiting bool, err error) {
+// progress returns how many of a folder's files can be found by words, and whether any wait for vectors. It asks the
+// database directly, because asking the server would cost the server more.
+func progress(ctx context.Context, conn *pgx.Conn, folder string) (searchable int, waiting bool, err error) {
 	var failure *string
 	if err := conn.QueryRow(ctx, `
 		SELECT count(*) FILTER (WHERE generation = wanted_generation), EXISTS (SELECT FROM embed_batches WHERE org = $1),
 		       min(name || ': ' || error)
 		FROM files
 		WHERE org = $1 AND folder_key = (SELECT key FROM folders WHERE org = $1 AND id = $2)`, benchOrg, folder).
-		Scan(&found, &waiting, &failure); err != nil {
+		Scan(&searchable, &waiting, &failure); err != nil {
 		return 0, false, err
 	}
 	if failure != nil {
 		return 0, false, fmt.Errorf("a file was not taken: %s", *failure)
 	}
-	return found, waiting, nil
+	return searchable, waiting, nil
 }

@@ -11,35 +11,35 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// The sessions that are replayed.
+// The replayed sessions.
 const (
-	replayedWindow  = 128_000 // tokens
-	replayedSeconds = 60      // a processor takes at most, for a session of 1,000 turns
-	mostReplayed    = 1_000   // turns
+	replayedWindow  = 128_000 // in tokens
+	replayedSeconds = 60      // target of processor time for a session of 1,000 turns
+	mostReplayed    = 1_000   // number of turns
 )
 
-// replays measures what a session's replay under all policies with a name takes of a processor, without a model.
+// replays measures the processor time to replay a session under all presets, without a model.
 func (b *bench) replays(ctx context.Context) error {
 	turns := min(b.Turns, mostReplayed)
 	row := Row{What: fmt.Sprintf("replaying a session of %d turns, %d messages, under all %d policies", turns, 4*turns,
 		len(policy.Presets())), Unit: "s CPU", AtMost: replayedSeconds}
 	var failed error
-	used := processorTime(func() {
+	milliseconds := processorTime(func() {
 		session := lab.NewSession(recordedTurns(turns))
 		for _, p := range policy.Presets() {
-			under := lab.Settings{Name: p.Name, Policy: p.Policy(), Window: replayedWindow, Prices: policy.UsualPrices}
-			if _, failed = lab.ReplayOf(ctx, session, under); failed != nil {
+			settings := lab.Settings{Name: p.Name, Policy: p.Policy(), Window: replayedWindow, Prices: policy.UsualPrices}
+			if _, failed = lab.ReplayOf(ctx, session, settings); failed != nil {
 				return
 			}
 		}
 	})
-	row.Loci.Raw = []float64{used / 1e3}
+	row.Loci.Raw = []float64{milliseconds / 1e3}
 	row.settle(median)
 	b.report.add(row)
 	return failed
 }
 
-// recordedTurns is a session of turns that each ask, read a file, and answer.
+// recordedTurns returns a session with turns that each ask, read a file, and answer.
 func recordedTurns(turns int) transcript.Transcript {
 	t := transcript.Transcript{Name: "recorded", System: "You repair programs."}
 	add := func(role recall.Role, p recall.Part) {

@@ -10,14 +10,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// load is what goes in: documents to grep, and large ones.
+// load is the data to load: documents to grep, and large ones.
 type load struct {
 	*bench
 	home      string
 	searched  []Document
-	large     []Document // all but the last are of the size of a large file
-	few       []Document // a hundredth of all
-	folders   []string   // of the searched and the large
+	large     []Document // all except the last have the size of a large file
+	few       []Document // a hundredth of all documents
+	folders   []string   // of searched and of large
 	grepAgent string
 	openAgent string
 }

@@ -12,10 +12,11 @@ import (
 	"time"
 )
 
-// locomoKinds are the names of LoCoMo's categories, which it numbers from 1.
+// locomoKinds are the names of LoCoMo's categories, which LoCoMo numbers from 1.
 var locomoKinds = []string{"multi-hop", "temporal", "open-domain", "single-hop", "adversarial"}
 
-// locomoRows are the rows that are reported of LoCoMo: of each category, of all that have an answer, and of all.
+// locomoRows are the rows that are reported for LoCoMo: one for each category, one for all categories with an answer,
+// and one for all.
 func locomoRows() (rows []recallRow) {
 	for _, kind := range locomoKinds {
 		rows = append(rows, recallRow{kind, []string{kind}})
@@ -68,7 +69,7 @@ func (u utterance) said() string {
 	return strings.TrimSpace(u.Text + " [shares " + u.Caption + "]")
 }
 
-// dialogue returns the sample with the first speaker as the user.
+// dialogue returns the sample as a dialogue. The first speaker is the user.
 func (s locomoSample) dialogue() (dialogue, error) {
 	d := dialogue{name: s.ID}
 	var first string
@@ -77,21 +78,21 @@ func (s locomoSample) dialogue() (dialogue, error) {
 	}
 	for n := 1; s.Conversation[sessionKey(n)] != nil; n++ {
 		key := sessionKey(n)
-		var said []utterance
-		var when string
-		err := errors.Join(json.Unmarshal(s.Conversation[key], &said),
-			json.Unmarshal(s.Conversation[key+"_date_time"], &when))
+		var utterances []utterance
+		var dateTime string
+		err := errors.Join(json.Unmarshal(s.Conversation[key], &utterances),
+			json.Unmarshal(s.Conversation[key+"_date_time"], &dateTime))
 		if err != nil {
 			return d, fmt.Errorf("%s: %w", key, err)
 		}
-		at, err := time.Parse("3:04 pm on 2 January, 2006", when)
+		start, err := time.Parse("3:04 pm on 2 January, 2006", dateTime)
 		if err != nil {
 			return d, fmt.Errorf("%s: %w", key, err)
 		}
 		var turns []turn
-		for i, u := range said {
+		for i, u := range utterances {
 			t := turn{id: u.ID, role: "assistant", speaker: u.Speaker, text: u.said(),
-				at: at.Add(time.Duration(i) * time.Minute / 2)}
+				at: start.Add(time.Duration(i) * time.Minute / 2)}
 			if u.Speaker == first {
 				t.role = "user"
 			}
@@ -112,10 +113,10 @@ func (s locomoSample) dialogue() (dialogue, error) {
 
 func sessionKey(n int) string { return "session_" + strconv.Itoa(n) }
 
-// turnName is how evidence names a turn, as people wrote it: D8:6, D:11:26, D30:05.
+// turnName matches the names of turns in evidence, as people wrote them: D8:6, D:11:26, D30:05.
 var turnName = regexp.MustCompile(`D:?(\d+):0*(\d+)`)
 
-// turnsNamed returns the ids of turns that are named, each once.
+// turnsNamed returns the ids of the turns named in texts, each once.
 func turnsNamed(texts []string) (ids []string) {
 	for _, text := range texts {
 		for _, m := range turnName.FindAllStringSubmatch(text, -1) {

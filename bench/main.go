@@ -1,21 +1,20 @@
-// Command bench measures the built program from outside, over REST, against what its work costs at the least: COPY,
-// pgbench, ripgrep. Both sides of a comparison run in turns, on the same data, in the same minutes. It prints a
-// Markdown table and keeps every number.
+// Command bench measures the built program over REST, against tools that do the bare work: COPY, pgbench, ripgrep. Both
+// sides of a comparison take turns, on the same data. It prints a Markdown table, and keeps every number.
 //
 // Each file uses those that are named before it:
-//   - a run, how much it measures, and what it reports: machine.go report.go plot.go scale.go corpus.go bench.go
-//     describemachine.go
-//   - servers that are measured: client.go wait.go server.go cpu.go database.go organization.go embedder.go
-//   - searches: latencies.go searched.go filters.go pgbench.go
-//   - files that go in: ingestion.go copy.go fts5.go search.go ingest.go smallfiles.go background.go
-//   - much that goes in: grep.go load.go growth.go bulk.go
-//   - messages and passages: talk.go history.go passages.go mcp.go
-//   - compactions: compaction.go policies.go lab.go
-//   - tenants beside each other: flood.go tenants.go
-//   - starts: start.go
-//   - how well questions are answered: dialogue.go locomo.go beam.go filequestion.go manual.go gofunctions.go
-//     filesets.go findfiles.go
-//   - the command: main.go
+// - a run, how much it measures, and what it reports: machine.go report.go plot.go scale.go corpus.go bench.go
+// describemachine.go
+// - servers that are measured: client.go wait.go server.go cpu.go database.go organization.go embedder.go
+// - searches: latencies.go searched.go filters.go pgbench.go
+// - files that go in: ingestion.go copy.go fts5.go search.go ingest.go smallfiles.go background.go
+// - much that goes in: grep.go load.go growth.go bulk.go
+// - messages and passages: talk.go history.go passages.go mcp.go
+// - compactions: compaction.go policies.go lab.go
+// - tenants beside each other: flood.go tenants.go
+// - starts: start.go
+// - how well questions are answered: dialogue.go locomo.go beam.go filequestion.go manual.go gofunctions.go filesets.go
+// findfiles.go
+// - the command: main.go
 package main
 
 import (
@@ -41,7 +40,7 @@ func main() {
 	}
 }
 
-// stage is a part of a run that needs none of the others.
+// stage is a part of a run that is independent of the others.
 type stage struct {
 	name string
 	run  func(*bench, context.Context) error
@@ -110,9 +109,9 @@ func run(ctx context.Context, args []string) (err error) {
 			break
 		}
 	}
-	fmt.Print("\n", b.report.Markdown()) // of a run that failed, the rows so far
+	fmt.Print("\n", b.report.Markdown()) // after a failure, it has the rows so far
 	if *out != "" {
-		err = errors.Join(err, b.report.Draw(*out, *scale)) // each is whole, of whatever run
+		err = errors.Join(err, b.report.Draw(*out, *scale)) // each drawing is complete, even after a partial run
 	}
 	if err != nil || *out == "" || *only != "" {
 		return err
@@ -120,7 +119,8 @@ func run(ctx context.Context, args []string) (err error) {
 	return b.report.Keep(*out, *scale)
 }
 
-// recalls measures how well the questions of a file of LoCoMo and of a folder of BEAM are answered; empty is none.
+// recalls measures how well searches answer the questions of a LoCoMo file and of a BEAM folder. An empty path skips a
+// set.
 func (b *bench) recalls(ctx context.Context, locomo, beam string) error {
 	for _, set := range []struct {
 		path string
@@ -177,20 +177,20 @@ func newBench(ctx context.Context, scale, loci string) (*bench, error) {
 	if b.work, err = os.MkdirTemp("", "loci-bench-*"); err != nil {
 		return nil, err
 	}
-	// Where this runs as root, Postgres runs as another user, who must be able to pass.
+	// If this runs as root, Postgres runs as another user, who must be able to enter the directory.
 	if err := os.Chmod(b.work, 0o755); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(b.work))
 	}
-	for program, in := range needed() {
+	for program, pkg := range needed() {
 		if b.tool(program) == "" {
-			say("%s is not installed (Debian: %s): what is compared with it is left out", program, in)
+			say("%s is not installed (Debian: %s): what is compared with it is left out", program, pkg)
 		}
 	}
 	b.report = &Report{Scale: scale, Machine: describeMachine(ctx, b)}
 	return b, nil
 }
 
-// needed are the programs that are compared with, and the packages that have them. Nothing is installed.
+// needed maps programs that are compared with to the packages that contain them. Nothing is installed.
 func needed() map[string]string {
 	return map[string]string{"rg": "ripgrep", "pgbench": "postgresql-contrib"}
 }

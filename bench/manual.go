@@ -15,11 +15,11 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// manual is a documentation of HTML pages that a package of Debian installs.
+// manual is a documentation in HTML that a Debian package installs.
 type manual struct {
 	pkg, root string
-	skip      *regexp.Regexp // paths below root that are no text: indexes, tables of contents
-	number    *regexp.Regexp // what stands before a title
+	skip      *regexp.Regexp // paths below root to leave out: indexes and tables of contents
+	number    *regexp.Regexp // matches the number before a title
 }
 
 func postgresManual() manual {
@@ -40,26 +40,26 @@ func pythonManual() manual {
 
 // page is a page of a manual. Its sections are in the order of their headings.
 type page struct {
-	name     string // of its file, with the folders joined by -
-	raw      string // as it is installed
+	name     string // the file's name, with its folders joined by -
+	raw      string // as installed
 	doc      *html.Node
-	title    *html.Node // its title element; nil if it has none
+	title    *html.Node // the title element; nil if there is none
 	sections []*section
 }
 
-// section is what stands between a heading and the next.
+// section is the text between a heading and the next.
 type section struct {
 	level   int
-	title   string // without its number
+	title   string // without the number
 	chars   int    // of its own text
-	lowest  bool   // no section is below it
+	lowest  bool   // no other section is inside
 	heading *html.Node
 }
 
-// errNotInstalled is that of a manual whose package is not installed.
+// errNotInstalled says that a manual's package is not installed.
 var errNotInstalled = errors.New("not installed")
 
-// pages reads the pages of a manual in the order of their names.
+// pages reads the pages of a manual, sorted by name.
 func (m manual) pages() (all []*page, err error) {
 	if _, err := os.Stat(m.root); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: apt-get install %s", errNotInstalled, m.pkg)
@@ -87,7 +87,7 @@ func (m manual) pages() (all []*page, err error) {
 	return all, err
 }
 
-// page finds the sections of a page. It removes the tables of contents, which repeat the titles.
+// page parses a page, and finds its sections. It removes tables of contents, because they repeat the titles.
 func (m manual) page(name, raw string) (*page, error) {
 	p := &page{name: name, raw: raw}
 	var err error
@@ -128,13 +128,13 @@ func (p *page) begin(heading *html.Node, title string) {
 	p.sections = append(p.sections, s)
 }
 
-// titleOf returns the title that a heading shows, without its number and the sign that links to it.
+// titleOf returns the title in a heading, without its number and without the sign of its link.
 func (m manual) titleOf(heading *html.Node) string {
 	title := strings.TrimSpace(strings.TrimSuffix(onOneLine(textOf(heading)), "¶"))
 	return strings.TrimSpace(m.number.ReplaceAllString(title, ""))
 }
 
-// levelOf returns the level of a heading, and 0 of other nodes.
+// levelOf returns the level of a heading; 0 for other nodes.
 func levelOf(n *html.Node) int {
 	switch n.DataAtom {
 	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
@@ -150,7 +150,7 @@ func isContents(n *html.Node) bool {
 	})
 }
 
-// isAside reports whether the text of an element is no part of a page: it leads to other pages, or is not seen.
+// isAside reports whether an element does not belong to the page's text: it leads to other pages, or is invisible.
 func isAside(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Nav, atom.Script, atom.Style, atom.Form:
@@ -182,13 +182,13 @@ func textOf(n *html.Node) string {
 	return b.String()
 }
 
-// onOneLine returns a text with one blank between its words.
+// onOneLine returns a text with single blanks between its words.
 func onOneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// Limits of the sections that questions are of.
+// Limits of the sections that questions are about.
 const (
-	leastChars = 200 // of its text
-	leastWords = 2   // of its title
+	leastChars = 200 // of the section's text
+	leastWords = 2   // of the section's title
 )
 
 var (
@@ -196,7 +196,7 @@ var (
 	digits   = regexp.MustCompile(`[0-9.]+`)
 )
 
-// askable returns the sections whose title tells them apart from all others, and that have text.
+// askable returns the sections that have a unique title and enough text.
 func askable(pages []*page) (all []sectionOf) {
 	key := func(s *section) string {
 		return onOneLine(strings.ToLower(digits.ReplaceAllString(s.title, "")))
@@ -217,21 +217,21 @@ func askable(pages []*page) (all []sectionOf) {
 	return all
 }
 
-// sectionOf is a section and its page.
+// sectionOf is a section with its page.
 type sectionOf struct {
 	*page
 	*section
 }
 
-// untitle removes the title of the n-th section that is asked for from its page. Signs that no search has take its
-// place, and are returned: the text below stays a section, and is found by them.
+// untitle removes the title of section n from its page, and puts signs in its place that no search uses. It returns the
+// signs: the text below stays a section, and can be found by them.
 func (s sectionOf) untitle(n int) string {
 	sign := signs(n)
 	for child := s.heading.FirstChild; child != nil; child = s.heading.FirstChild {
 		s.heading.RemoveChild(child)
 	}
 	s.heading.AppendChild(&html.Node{Type: html.TextNode, Data: sign})
-	if s.section == s.sections[0] { // the page's own title, of which its file is often named
+	if s.section == s.sections[0] { // the page's own title, which often gives the file its name
 		s.name = fmt.Sprintf("%04d.html", n)
 		if s.page.title != nil {
 			s.page.title.Parent.RemoveChild(s.page.title)
@@ -240,28 +240,29 @@ func (s sectionOf) untitle(n int) string {
 	return sign
 }
 
-// signs writes a number in characters that are no words.
+// signs writes a number with characters that are no words.
 func signs(n int) string {
 	return strings.NewReplacer("0", "◇", "1", "◆").Replace(fmt.Sprintf("%012b", n))
 }
 
-// render returns the page as a file.
+// render returns the page's HTML.
 func (p *page) render() (string, error) {
 	var b strings.Builder
 	err := html.Render(&b, p.doc)
 	return b.String(), err
 }
 
-// sectionLines returns the first and the last line, from 1, of the text of the section below a heading of Markdown, up
-// to the next heading. ok is false if there is no such heading, or no text. The heading's line may have links, whose
-// targets follow their text.
+// sectionLines returns the first and last line, from 1, of the text below a Markdown heading, up to the next heading.
+// ok is false if there is no such heading, or no text. The heading may contain links; in Markdown their targets follow
+// the link texts.
 func sectionLines(markdown, heading string) (first, last int, ok bool) {
 	fence, lines := "", strings.Split(strings.TrimRight(markdown, "\n"), "\n")
 	for i, line := range lines {
 		trimmed := strings.TrimSpace(line)
 		switch {
 		case fence != "":
-			if end := strings.TrimLeft(trimmed, "> "); strings.HasPrefix(end, fence) && strings.Trim(end, "`") == "" {
+			closing := strings.TrimLeft(trimmed, "> ")
+			if strings.HasPrefix(closing, fence) && strings.Trim(closing, "`") == "" {
 				fence = ""
 			}
 		case opensFence.MatchString(trimmed):
@@ -281,7 +282,7 @@ func sectionLines(markdown, heading string) (first, last int, ok bool) {
 
 var (
 	atx        = regexp.MustCompile(`^#{1,6} `)
-	opensFence = regexp.MustCompile("^(?:(?:[-*+>:]|[0-9]+[.)]) +)*(`{3,})[^`]*$") // also in a list or a definition
+	opensFence = regexp.MustCompile("^(?:(?:[-*+>:]|[0-9]+[.)]) +)*(`{3,})[^`]*$") // also inside of a list or a definition
 )
 
 // wordSigns returns the letters and digits of a text, and the signs of removed titles.

@@ -13,10 +13,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-const mcpCalls = 500 // of each side
+const mcpCalls = 500 // for each side
 
-// mcp measures a call of a tool over the Model Context Protocol against the same call over REST, in turns, with one
-// client: in a short log, and in an empty one, where what the protocol costs weighs most.
+// mcp measures a tool call over MCP, compared with the same call over REST, in turns and with one client: in a short
+// log, and in an empty log, where the protocol's share of the cost is largest.
 func (b *bench) mcp(ctx context.Context) (err error) {
 	home := filepath.Join(b.work, "mcp")
 	s, _, err := b.serve(ctx, home)
@@ -52,7 +52,7 @@ func (b *bench) mcp(ctx context.Context) (err error) {
 	return nil
 }
 
-// mcpCalls measures calls of both sides, with one query after the other.
+// mcpCalls measures calls of both sides, query after query.
 func (s *instance) mcpCalls(ctx context.Context, row *Row, agent string, queries []string) error {
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil).Connect(ctx,
 		&mcp.StreamableClientTransport{Endpoint: s.base + "/mcp/agents/" + agent}, nil)
@@ -74,7 +74,7 @@ func (s *instance) mcpCalls(ctx context.Context, row *Row, agent string, queries
 			_, err := s.tool(ctx, agent, name, args)
 			return err
 		}
-		if err := overREST(); err != nil { // so that neither side is the first with a query
+		if err := overREST(); err != nil { // first, so that neither side is the first with a query
 			return err
 		}
 		if err := row.timed(overMCP, overREST); err != nil {
@@ -88,12 +88,12 @@ func (s *instance) mcpCalls(ctx context.Context, row *Row, agent string, queries
 	return nil
 }
 
-// timed measures how many milliseconds each of two things takes.
-func (r *Row) timed(loci, against func() error) error {
-	began := time.Now()
+// timed measures how many milliseconds two calls take.
+func (r *Row) timed(loci, other func() error) error {
+	start := time.Now()
 	err := loci()
-	between := time.Now()
-	err = errors.Join(err, against())
-	r.measured(between.Sub(began).Seconds()*1e3, time.Since(between).Seconds()*1e3)
+	middle := time.Now()
+	err = errors.Join(err, other())
+	r.measured(middle.Sub(start).Seconds()*1e3, time.Since(middle).Seconds()*1e3)
 	return err
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// organization makes an organization with a key, and returns a client with it.
+// organization creates an organization with a key, and returns a client with that key.
 func (s *instance) organization(ctx context.Context, name string) (client, error) {
 	c := s.client
 	c.key = "loci_benchmark_of_" + name

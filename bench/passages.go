@@ -13,14 +13,14 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Bounds of what is written to archives.
+// Sizes of the archives.
 const (
-	smallArchive = 100    // passages of one among many
-	batchRows    = 10_000 // of a call
+	smallArchive = 100    // passages in each of many archives
+	batchRows    = 10_000 // passages in a call
 )
 
-// passages measures archival memory: batches, and searches of one large archive and of many small ones, by words and by
-// meaning too.
+// passages measures archival memory: batches, and searches in one large archive and in many small ones, by words, and
+// by words and meaning.
 func (b *bench) passages(ctx context.Context) error {
 	home := filepath.Join(b.work, "passages")
 	defer os.RemoveAll(home)
@@ -52,23 +52,24 @@ func (b *bench) passages(ctx context.Context) error {
 		settings...)
 }
 
-// librarian writes archives and searches them.
+// librarian writes archives, and searches them.
 type librarian struct {
 	*bench
 	*talk
-	one, many string              // agents: with one archive of all passages, and with as many in small archives
-	asked     map[string][]string // of an agent: questions about some passages that it has
+	one   string              // agent with a single archive, which has all passages
+	many  string              // agent with as many passages in small archives
+	asked map[string][]string // by agent: questions about some of its passages
 }
 
 func (l *librarian) write(ctx context.Context, s *instance, pool *pgxpool.Pool) (err error) {
 	batch := Row{What: fmt.Sprintf("inserting %d passages, %d a call", l.Passages, min(batchRows, l.Passages)), Unit: "/s"}
-	began := time.Now()
+	start := time.Now()
 	if l.one, err = l.agent(ctx, s, 1, l.Passages); err != nil {
 		return err
 	}
-	batch.measured(float64(l.Passages)/time.Since(began).Seconds(), 0)
+	batch.measured(float64(l.Passages)/time.Since(start).Seconds(), 0)
 	batch.Against = Side{}
-	if memory, known := s.resident(); known {
+	if memory, ok := s.resident(); ok {
 		batch.Note = fmt.Sprintf("the server's memory was %.0f MB at most", memory.peak/1e6)
 	}
 	batch.settle(median)
@@ -80,7 +81,7 @@ func (l *librarian) write(ctx context.Context, s *instance, pool *pgxpool.Pool) 
 	return tidy(ctx, pool)
 }
 
-// agent creates an agent with a number of archives of a number of passages each.
+// agent creates an agent with a number of archives, each with a number of passages.
 func (l *librarian) agent(ctx context.Context, s *instance, archives, passages int) (string, error) {
 	var a named
 	if err := s.call(ctx, http.MethodPost, "/v1/agents/", map[string]string{"name": fmt.Sprint("reader of ", archives)},
@@ -96,12 +97,12 @@ func (l *librarian) agent(ctx context.Context, s *instance, archives, passages i
 		for n := 0; n < passages; n += batchRows {
 			list := make([]map[string]any, min(batchRows, passages-n))
 			for k := range list {
-				said := l.sentence()
-				list[k] = map[string]any{"text": fmt.Sprintf("%s %d", said, n+k),
+				sentence := l.sentence()
+				list[k] = map[string]any{"text": fmt.Sprintf("%s %d", sentence, n+k),
 					"created_at": day((n+k)%passageTags) + "T12:00:00Z",
 					"tags":       []string{fmt.Sprint("tag ", (n+k)%passageTags)}}
 				if asked := l.asked[a.ID]; len(asked) < l.Queries {
-					words := strings.Fields(said)
+					words := strings.Fields(sentence)
 					l.asked[a.ID] = append(asked, "what was said about "+words[1]+" and "+words[len(words)-1])
 				}
 			}
@@ -117,7 +118,7 @@ func (l *librarian) agent(ctx context.Context, s *instance, archives, passages i
 	return a.ID, nil
 }
 
-// tidy makes what was written look as if it had grown.
+// tidy vacuums and analyzes the tables, as if they had grown over time.
 func tidy(ctx context.Context, pool *pgxpool.Pool) error {
 	for _, sql := range []string{`VACUUM ANALYZE passages`, `VACUUM ANALYZE passage_vectors`,
 		`VACUUM ANALYZE unembedded_passages`, `VACUUM ANALYZE archives`,
@@ -130,9 +131,9 @@ func tidy(ctx context.Context, pool *pgxpool.Pool) error {
 	return nil
 }
 
-// embedded waits until all passages have their vectors, and these their index, if they are to have one.
+// embedded waits until all passages have vectors, and until the vectors are indexed if there are enough of them.
 func (l *librarian) embedded(ctx context.Context, pool *pgxpool.Pool) error {
-	began := time.Now()
+	start := time.Now()
 	err := poll(ctx, 500*time.Millisecond, func() (done bool, err error) {
 		err = pool.QueryRow(ctx, `
 			SELECT NOT EXISTS (SELECT FROM archives WHERE org = $2 AND embedded_space IS NULL)
@@ -147,16 +148,16 @@ func (l *librarian) embedded(ctx context.Context, pool *pgxpool.Pool) error {
 		return err
 	}
 	say("%d passages have their vectors, indexed if they are many, after %.0f s", 2*l.Passages,
-		time.Since(began).Seconds())
+		time.Since(start).Seconds())
 	return tidy(ctx, pool)
 }
 
-// rows are what is measured of searches, by words alone or not.
+// rows are the rows about searches. ranked says how they rank.
 func (l *librarian) rows(ranked string) (all []Row) {
-	for _, where := range []string{"in one archive", fmt.Sprintf("in %d archives", l.Passages/smallArchive)} {
-		what := fmt.Sprintf("archival_memory_search of %d passages %s, %s: ", l.Passages, where, ranked)
+	for _, place := range []string{"in one archive", fmt.Sprintf("in %d archives", l.Passages/smallArchive)} {
+		name := fmt.Sprintf("archival_memory_search of %d passages %s, %s: ", l.Passages, place, ranked)
 		const versus = "its ranking SQL by pgbench -M prepared"
-		all = append(all, Row{What: what + "p50 of 1 client", Unit: "ms", AtMost: 2, Versus: versus},
+		all = append(all, Row{What: name + "p50 of 1 client", Unit: "ms", AtMost: 2, Versus: versus},
 			Row{What: fmt.Sprintf("the same: throughput of %d clients", manyClients), Unit: "/s", Versus: versus})
 	}
 	return all

@@ -17,26 +17,26 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// pgbench sends what the server sent for each of some queries: a script a query.
+// pgbench replays the statements that the server sent for some queries: one script for each query.
 type pgbench struct {
 	program   string
 	url       string
 	dir       string
 	scripts   []string
-	variables []string // of the scripts: -D, name=value, -D, …
-	perQuery  float64  // statements of a script
-	plans     string   // how Postgres plans them
+	variables []string // variables of the scripts: -D, name=value, -D, …
+	perQuery  float64  // statements in a script
+	plans     string   // plan_cache_mode of Postgres
 }
 
-// sent is a statement as the server sent it.
+// sent is a statement that the server sent.
 type sent struct {
 	sql    string
-	values map[string]string // of its parameters, by number; one that is null has none
+	values map[string]string // parameters by number; null ones are missing
 }
 
-// capture searches once for each query while Postgres writes down what it is sent, and keeps the statements that rank,
-// and settings made for them. What the server asks besides (who the agent is, what it has attached) is its own cost.
-func (b *bench) capture(ctx context.Context, s *instance, in searched, queries []string) (p pgbench, err error) {
+// capture searches once for each query while Postgres logs its statements. It keeps the statements that rank, and
+// settings made for them. The server's other statements (who the agent is, what it has attached) count as its own cost.
+func (b *bench) capture(ctx context.Context, s *instance, search searched, queries []string) (p pgbench, err error) {
 	p = pgbench{program: b.tool("pgbench"), dir: filepath.Join(b.work, "pgbench")}
 	if p.url, err = s.postgres(); err != nil {
 		return p, err
@@ -49,8 +49,8 @@ func (b *bench) capture(ctx context.Context, s *instance, in searched, queries [
 	if err := os.MkdirAll(p.dir, 0o755); err != nil {
 		return p, err
 	}
-	for _, q := range queries { // as before each measurement
-		if err := in.once(ctx, s, q); err != nil {
+	for _, q := range queries { // warms up, as before each measurement
+		if err := search.once(ctx, s, q); err != nil {
 			return p, err
 		}
 	}
@@ -58,7 +58,7 @@ func (b *bench) capture(ctx context.Context, s *instance, in searched, queries [
 		return p, err
 	}
 	for i, q := range queries {
-		list, err := captureWhole(ctx, s, conn, in, q)
+		list, err := captureWhole(ctx, s, conn, search, q)
 		if err != nil {
 			return p, err
 		}
@@ -73,9 +73,9 @@ func (b *bench) capture(ctx context.Context, s *instance, in searched, queries [
 	return p, p.choosePlans(ctx, b.SearchFor)
 }
 
-// choosePlans tries both ways in which Postgres plans a prepared statement, for the values or once for all, and takes
-// the faster. The server's statements are few and each is sent often, so that Postgres may choose for it; these are
-// many, and each is sent seldom.
+// choosePlans measures both ways in which Postgres can plan a prepared statement (for each execution, or once), and
+// picks the faster. For the server, Postgres can choose by itself, because it sends few statements often. These scripts
+// contain many statements, and run each rarely.
 func (p *pgbench) choosePlans(ctx context.Context, d time.Duration) error {
 	best, fastest := "", math.Inf(1)
 	for _, plans := range []string{"force_custom_plan", "force_generic_plan"} {
@@ -93,21 +93,21 @@ func (p *pgbench) choosePlans(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// logStatements sets what the server's connections write down, of those that are open already too.
-func logStatements(ctx context.Context, conn *pgx.Conn, which string) error {
-	for _, sql := range []string{`ALTER SYSTEM SET log_statement = '` + which + `'`, `SELECT pg_reload_conf()`} {
+// logStatements sets which statements the server's connections log, including connections that are already open.
+func logStatements(ctx context.Context, conn *pgx.Conn, level string) error {
+	for _, sql := range []string{`ALTER SYSTEM SET log_statement = '` + level + `'`, `SELECT pg_reload_conf()`} {
 		if _, err := conn.Exec(ctx, sql); err != nil {
 			return err
 		}
 	}
-	return pause(ctx, 500*time.Millisecond) // a connection reads its settings again at its next statement after the signal
+	return pause(ctx, 500*time.Millisecond) // a connection reads its settings at its next statement after the signal
 }
 
-// captureWhole returns the ranking statements of one query. It asks again where Postgres does not parse one: long lines
-// of two connections may mix in the log.
-func captureWhole(ctx context.Context, s *instance, conn *pgx.Conn, in searched, query string) ([]sent, error) {
+// captureWhole returns the ranking statements of a query. If Postgres cannot parse one, it tries again, because long
+// lines from two connections can mix in the log.
+func captureWhole(ctx context.Context, s *instance, conn *pgx.Conn, search searched, query string) ([]sent, error) {
 	for tries := 1; ; tries++ {
-		list, err := captureOne(ctx, s, in, query)
+		list, err := captureOne(ctx, s, search, query)
 		if err != nil {
 			return nil, err
 		}
@@ -117,7 +117,7 @@ func captureWhole(ctx context.Context, s *instance, conn *pgx.Conn, in searched,
 	}
 }
 
-// parse returns the error of the first statement that Postgres does not parse.
+// parse returns the error for the first statement that Postgres cannot parse.
 func parse(ctx context.Context, conn *pgx.Conn, list []sent) error {
 	for _, s := range list {
 		if _, err := conn.Prepare(ctx, "", s.sql); err != nil {
@@ -127,30 +127,30 @@ func parse(ctx context.Context, conn *pgx.Conn, list []sent) error {
 	return nil
 }
 
-// captureOne searches once and returns the ranking statements that the server's log then has.
-func captureOne(ctx context.Context, s *instance, in searched, query string) (list []sent, err error) {
+// captureOne searches once, and returns the ranking statements that the server then logged.
+func captureOne(ctx context.Context, s *instance, search searched, query string) (list []sent, err error) {
 	log := filepath.Join(s.home, "bench.log")
-	before, err := os.Stat(log)
+	info, err := os.Stat(log)
 	if err != nil {
 		return nil, err
 	}
-	if err := in.once(ctx, s, query); err != nil {
+	if err := search.once(ctx, s, query); err != nil {
 		return nil, err
 	}
 	var text []byte
-	// The server writes what it is told of Postgres when it comes to it.
+	// The server writes Postgres' log lines with a delay.
 	err = poll(ctx, 20*time.Millisecond, func() (bool, error) {
 		if text, err = os.ReadFile(log); err != nil {
 			return false, err
 		}
-		list, err = ranking(string(text[before.Size():]), in.ranks)
-		return time.Since(before.ModTime()) > 10*time.Second || len(list) > 0 &&
-			strings.Contains(list[len(list)-1].sql, in.last), err
+		list, err = ranking(string(text[info.Size():]), search.ranks)
+		return time.Since(info.ModTime()) > 10*time.Second || len(list) > 0 &&
+			strings.Contains(list[len(list)-1].sql, search.last), err
 	})
 	return list, err
 }
 
-// addScript writes the script of a query.
+// addScript writes the script for a query.
 func (p *pgbench) addScript(n int, list []sent) error {
 	p.perQuery += float64(len(list))
 	path := filepath.Join(p.dir, fmt.Sprintf("%d.sql", n))
@@ -158,13 +158,14 @@ func (p *pgbench) addScript(n int, list []sent) error {
 	return os.WriteFile(path, []byte(p.script(fmt.Sprintf("v%d", n), list)), 0o644)
 }
 
-// maxCaptures is how often a query is asked until its statements in the log are whole.
+// maxCaptures is how often a query is tried until its logged statements are complete.
 const maxCaptures = 5
 
-// longValue is the length of a value that does not fit in an argument of a program, and so stands in the script.
+// longValue is the length from which a value is written into the script, because it does not fit in a program's
+// argument.
 const longValue = 2000
 
-// script is the text of a script. Its parameters are variables, for a value in the text would be planned for.
+// script returns the text of a script. Parameters become variables, because Postgres would plan for a literal value.
 func (p *pgbench) script(prefix string, list []sent) string {
 	var b strings.Builder
 	for i, s := range list {
@@ -210,7 +211,7 @@ func ranking(log string, ranks func(sql string) bool) (list []sent, err error) {
 		switch {
 		case statement.MatchString(line):
 			flush()
-			s.sql = " " + line[len(statement.FindString(line)):] // which may go on in the next lines
+			s.sql = " " + line[len(statement.FindString(line)):] // the statement may continue on the next lines
 		case parameters.MatchString(line):
 			s.values = map[string]string{}
 			for _, p := range parameter.FindAllStringSubmatch(line, -1) {
@@ -225,20 +226,20 @@ func ranking(log string, ranks func(sql string) bool) (list []sent, err error) {
 	return transactions(list), nil
 }
 
-// transactions puts each setting that is local to a transaction into one, with the statement after it.
-func transactions(list []sent) (out []sent) {
+// transactions puts each transaction-local setting into one transaction with the statement after it.
+func transactions(list []sent) (wrapped []sent) {
 	for i := 0; i < len(list); i++ {
 		if !strings.Contains(list[i].sql, "hnsw.") || i+1 == len(list) {
-			out = append(out, list[i])
+			wrapped = append(wrapped, list[i])
 			continue
 		}
-		out = append(out, sent{sql: "BEGIN"}, list[i], list[i+1], sent{sql: "COMMIT"})
+		wrapped = append(wrapped, sent{sql: "BEGIN"}, list[i], list[i+1], sent{sql: "COMMIT"})
 		i++
 	}
-	return out
+	return wrapped
 }
 
-// run sends the scripts for a while, in any order.
+// run runs the scripts for a while, in random order.
 func (p *pgbench) run(ctx context.Context, clients int, d time.Duration) (latencies, error) {
 	logs := filepath.Join(p.dir, "log")
 	if err := os.MkdirAll(logs, 0o755); err != nil {
@@ -258,14 +259,14 @@ func (p *pgbench) run(ctx context.Context, clients int, d time.Duration) (latenc
 	return readLatencies(logs)
 }
 
-// readLatencies reads pgbench's logs: the third column is a transaction's microseconds, the last two the time of its
-// end.
+// readLatencies reads pgbench's logs. The third column is a transaction's duration in microseconds; the last two are
+// the time of its end.
 func readLatencies(dir string) (l latencies, err error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil {
 		return l, err
 	}
-	var first, end float64
+	var first, latest float64
 	for _, path := range paths {
 		file, err := os.Open(path)
 		if err != nil {
@@ -273,22 +274,22 @@ func readLatencies(dir string) (l latencies, err error) {
 		}
 		lines := bufio.NewScanner(file)
 		for lines.Scan() {
-			var client, n, micros, script, seconds, rest float64
-			if _, err := fmt.Sscan(lines.Text(), &client, &n, &micros, &script, &seconds, &rest); err != nil {
+			var client, n, micros, script, seconds, fraction float64
+			if _, err := fmt.Sscan(lines.Text(), &client, &n, &micros, &script, &seconds, &fraction); err != nil {
 				return l, errors.Join(err, file.Close())
 			}
-			at := seconds + rest/1e6
-			if began := at - micros/1e6; first == 0 || began < first {
-				first = began
+			finished := seconds + fraction/1e6
+			if started := finished - micros/1e6; first == 0 || started < first {
+				first = started
 			}
-			end = max(end, at)
+			latest = max(latest, finished)
 			l.seconds = append(l.seconds, micros/1e6)
 		}
 		if err := errors.Join(lines.Err(), file.Close()); err != nil {
 			return l, err
 		}
 	}
-	l.took = time.Duration((end - first) * float64(time.Second))
+	l.took = time.Duration((latest - first) * float64(time.Second))
 	if len(l.seconds) == 0 {
 		err = errors.New("pgbench finished no transaction")
 	}

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// panel is a drawing of the window's usage after each turn.
+// panel is a drawing of how full a window was after each turn.
 type panel struct {
 	title         string
 	window        int     // tokens
-	trigger, goal float64 // shares of it
+	trigger, goal float64 // shares of the window
 	usage         []int   // tokens after each turn
-	compacted     []int   // turns, from 1, in which a compaction was
+	compacted     []int   // turns with a compaction, from 1
 }
 
 // The measures of a panel, in pixels.
@@ -21,7 +21,7 @@ const (
 	left, right, top, below = 64, 24, 40, 48
 )
 
-// plot draws panels, one below the other, as SVG.
+// plot draws panels below each other, as SVG.
 func plot(panels []panel) []byte {
 	var b strings.Builder
 	height := panelHeight * max(len(panels), 1)
@@ -76,7 +76,7 @@ func (p panel) draw(b *strings.Builder) {
 	b.WriteString(`"/>` + "\n")
 }
 
-// x returns where a turn is drawn, and y where a number of tokens is.
+// x returns the horizontal position of a turn; y returns the vertical position of a number of tokens.
 func (p panel) x(turn int) float64 {
 	return left + float64(turn-1)/float64(max(len(p.usage)-1, 1))*(panelWidth-left-right)
 }

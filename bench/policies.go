@@ -20,47 +20,47 @@ const (
 	plannedMessages = 2_000
 	plannedWindow   = 1_000_000 // tokens
 	plannedRuns     = 9
-	mostPlanned     = 5 // ms of a processor
+	mostPlanned     = 5 // target in milliseconds of processor time
 )
 
-// policies measures what each policy with a name takes of a processor to plan a prompt, against what the server does
-// with every prompt: its messages are encoded as JSON and hashed.
+// policies measures the processor time that each preset needs to plan a prompt, compared with encoding the prompt's
+// messages as JSON and hashing them, which the server does with every prompt.
 func (b *bench) policies(ctx context.Context) error {
 	view := longView(plannedMessages)
-	at := policy.Moment{Now: view.Messages[len(view.Messages)-1].CreatedAt.Add(time.Hour), Sent: plannedMessages - 10,
+	moment := policy.Moment{Now: view.Messages[len(view.Messages)-1].CreatedAt.Add(time.Hour), Sent: plannedMessages - 10,
 		Touched: view.Messages[len(view.Messages)-1].CreatedAt}
-	what := fmt.Sprintf("planning a prompt of %d messages, %d tokens, the slowest policy: ", plannedMessages,
+	name := fmt.Sprintf("planning a prompt of %d messages, %d tokens, the slowest policy: ", plannedMessages,
 		clip.Estimate(view))
 	const versus = "encoding and hashing the prompt"
-	first := Row{What: what + "its first prompt, once in a conversation", Unit: "ms CPU", Versus: versus}
-	next := Row{What: what + "the prompts after it", Unit: "ms CPU", Versus: versus, AtMost: 0.5}
+	first := Row{What: name + "its first prompt, once in a conversation", Unit: "ms CPU", Versus: versus}
+	next := Row{What: name + "the prompts after it", Unit: "ms CPU", Versus: versus, AtMost: 0.5}
 	for _, preset := range policy.Presets() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		p := preset.Policy()
-		after, _ := p.Prune(view, at)
-		later := view
-		later.Edits = after.Edits
-		for row, v := range map[*Row]clip.View{&first: view, &next: later} {
-			of := Row{Unit: row.Unit, Versus: versus}
+		pruned, _ := p.Prune(view, moment)
+		nextView := view
+		nextView.Edits = pruned.Edits
+		for row, v := range map[*Row]clip.View{&first: view, &next: nextView} {
+			result := Row{Unit: row.Unit, Versus: versus}
 			for range plannedRuns {
-				of.measured(processorTime(func() { p.Prune(v, at) }), processorTime(func() { encode(v) }))
+				result.measured(processorTime(func() { p.Prune(v, moment) }), processorTime(func() { encode(v) }))
 			}
-			of.settle(median)
-			of.Note = fmt.Sprintf("%s: %s ms", preset.Name, number(of.Loci.Value))
-			row.keepWorse(preset.Name, of)
+			result.settle(median)
+			result.Note = fmt.Sprintf("%s: %s ms", preset.Name, number(result.Loci.Value))
+			row.keepWorse(preset.Name, result)
 		}
 	}
-	most := Row{What: "the same: the prompts after it, at most", Unit: "ms CPU", AtMost: mostPlanned}
-	most.Loci.Raw = []float64{next.Loci.Value}
-	most.settle(median)
-	b.report.add(first, next, most)
+	slowest := Row{What: "the same: the prompts after it, at most", Unit: "ms CPU", AtMost: mostPlanned}
+	slowest.Loci.Raw = []float64{next.Loci.Value}
+	slowest.settle(median)
+	b.report.add(first, next, slowest)
 	return nil
 }
 
-// longView is a view of some messages: calls that read files, every fifth of them long, with a word of the user's now
-// and then.
+// longView returns a view with a number of messages: tool calls that read files, every fifth file long, and now and
+// then a message of the user.
 func longView(messages int) clip.View {
 	v := clip.View{Window: plannedWindow, Fixed: 3_000}
 	add := func(role recall.Role, p recall.Part) {
@@ -86,7 +86,7 @@ func longView(messages int) clip.View {
 	return v
 }
 
-// encode encodes and hashes the messages of a view as they are shown.
+// encode encodes the messages of a view as the model sees them, and hashes them.
 func encode(v clip.View) [sha256.Size]byte {
 	raw, err := json.Marshal(v.AsShown())
 	if err != nil {
@@ -95,7 +95,7 @@ func encode(v clip.View) [sha256.Size]byte {
 	return sha256.Sum256(raw)
 }
 
-// processorTime returns how long processors work on what is done, in milliseconds, whoever else works on the machine.
+// processorTime returns the processor time that do takes, in milliseconds. Other processes do not count.
 func processorTime(do func()) float64 {
 	var before, after syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &before)

@@ -10,49 +10,49 @@ import (
 	"strings"
 )
 
-// Report is the outcome of a run.
+// Report is the result of a run.
 type Report struct {
 	Scale   string  `json:"scale"`
 	Machine Machine `json:"machine"`
 	Rows    []Row   `json:"rows"`
 
-	figures map[string][]byte // drawings, by the end of their files' names
+	figures map[string][]byte // drawings, by the ending of the file name
 }
 
-// Side is one side of a comparison: the value that counts, and every one that was measured.
+// Side is one side of a comparison: the value that counts, and all measured values.
 type Side struct {
 	Value float64   `json:"value"`
 	Raw   []float64 `json:"raw,omitempty"`
 }
 
-// Row is one measurement. Its target is a bound of the ratio, or of Loci's own value where nothing is compared.
+// Row is a measurement. Its target is a bound on the ratio or, if nothing is compared, on Loci's own value.
 type Row struct {
 	What    string         `json:"what"`
 	Unit    string         `json:"unit"`
 	Loci    Side           `json:"loci"`
 	Against Side           `json:"against"`
-	Versus  string         `json:"versus,omitempty"` // what Against is; empty where nothing is compared
+	Versus  string         `json:"versus,omitempty"` // describes Against; empty if nothing is compared
 	AtLeast float64        `json:"at_least,omitempty"`
 	AtMost  float64        `json:"at_most,omitempty"`
 	Note    string         `json:"note,omitempty"`
 	Skipped string         `json:"skipped,omitempty"` // why nothing was measured
-	Parts   map[string]Row `json:"parts,omitempty"`   // what the row is the worst of
+	Parts   map[string]Row `json:"parts,omitempty"`   // the measurements that the row shows the worst of
 }
 
-// measured adds a run of both sides.
+// measured adds a measurement of both sides.
 func (r *Row) measured(loci, against float64) {
 	r.Loci.Raw, r.Against.Raw = append(r.Loci.Raw, loci), append(r.Against.Raw, against)
 }
 
-// settle makes the values that count of those measured.
-func (r *Row) settle(of func([]float64) float64) {
-	r.Loci.Value = of(r.Loci.Raw)
+// settle computes the values that count from the measured ones.
+func (r *Row) settle(reduce func([]float64) float64) {
+	r.Loci.Value = reduce(r.Loci.Raw)
 	if len(r.Against.Raw) > 0 {
-		r.Against.Value = of(r.Against.Raw)
+		r.Against.Value = reduce(r.Against.Raw)
 	}
 }
 
-// ratio is Loci's value as a multiple of the other.
+// ratio is Loci's value divided by the other side's.
 func (r *Row) ratio() float64 { return r.Loci.Value / r.Against.Value }
 
 // met reports whether the target is reached.
@@ -64,30 +64,30 @@ func (r *Row) met() bool {
 	return value >= r.AtLeast && (r.AtMost == 0 || value <= r.AtMost)
 }
 
-// keepWorse adds a named part, and takes over its values if its ratio is the worst so far.
-func (r *Row) keepWorse(name string, other Row) {
-	if len(r.Parts) == 0 || other.ratio() > r.ratio() {
-		r.Loci, r.Against, r.Note = other.Loci, other.Against, other.Note
+// keepWorse adds a named part. If the part's ratio is the worst so far, the row takes over its values.
+func (r *Row) keepWorse(name string, part Row) {
+	if len(r.Parts) == 0 || part.ratio() > r.ratio() {
+		r.Loci, r.Against, r.Note = part.Loci, part.Against, part.Note
 	}
 	if r.Parts == nil {
 		r.Parts = map[string]Row{}
 	}
-	other.Note = ""
-	r.Parts[name] = other
+	part.Note = ""
+	r.Parts[name] = part
 }
 
-// thin keeps every tenth quantile of many runs.
+// thin replaces the raw values by eleven quantiles: 0 %, 10 %, up to 100 %.
 func (r *Row) thin() {
 	for _, s := range []*Side{&r.Loci, &r.Against} {
 		if len(s.Raw) == 0 {
 			continue
 		}
 		slices.Sort(s.Raw)
-		var kept []float64
+		var quantiles []float64
 		for i := range 11 {
-			kept = append(kept, s.Raw[i*(len(s.Raw)-1)/10])
+			quantiles = append(quantiles, s.Raw[i*(len(s.Raw)-1)/10])
 		}
-		s.Raw = kept
+		s.Raw = quantiles
 	}
 	r.Note = strings.TrimPrefix(r.Note+"; raw: each tenth of the runs, sorted", "; ")
 }
@@ -116,11 +116,11 @@ func (r *Report) Markdown() string {
 }
 
 func (r *Row) markdown() string {
-	what := r.What
+	description := r.What
 	if r.Note != "" {
-		what += " (" + r.Note + ")"
+		description += " (" + r.Note + ")"
 	}
-	what = strings.ReplaceAll(what, "|", `\|`)
+	description = strings.ReplaceAll(description, "|", `\|`)
 	target, bound, value := "", "≥", r.AtLeast
 	if r.AtMost > 0 {
 		bound, value = "≤", r.AtMost
@@ -132,11 +132,11 @@ func (r *Row) markdown() string {
 		target = "–"
 	}
 	if r.Skipped != "" {
-		return fmt.Sprintf("| %s | – | %s | – | %s | not measured: %s |", what, r.Versus, target, r.Skipped)
+		return fmt.Sprintf("| %s | – | %s | – | %s | not measured: %s |", description, r.Versus, target, r.Skipped)
 	}
-	against, ratio := "–", "–"
+	comparison, ratio := "–", "–"
 	if r.Versus != "" {
-		against, ratio = r.shown(r.Against)+", "+r.Versus, number(r.ratio())+"×"
+		comparison, ratio = r.shown(r.Against)+", "+r.Versus, number(r.ratio())+"×"
 	}
 	met := "no"
 	switch {
@@ -145,7 +145,7 @@ func (r *Row) markdown() string {
 	case r.met():
 		met = "yes"
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |", what, r.shown(r.Loci), against, ratio, target, met)
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |", description, r.shown(r.Loci), comparison, ratio, target, met)
 }
 
 // shown formats a value with its unit.
@@ -167,7 +167,7 @@ func number(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// Keep writes the report to dir, as a table and with every number.
+// Keep writes the report to dir: as a table, and as JSON with every number.
 func (r *Report) Keep(dir, name string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -185,13 +185,13 @@ func (r *Report) Keep(dir, name string) error {
 	return os.WriteFile(filepath.Join(dir, name+".md"), []byte(r.Markdown()), 0o644)
 }
 
-// Draw writes the figures to dir.
+// Draw writes the drawings to dir.
 func (r *Report) Draw(dir, name string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for end, drawing := range r.figures {
-		if err := os.WriteFile(filepath.Join(dir, name+"."+end), drawing, 0o644); err != nil {
+	for ending, drawing := range r.figures {
+		if err := os.WriteFile(filepath.Join(dir, name+"."+ending), drawing, 0o644); err != nil {
 			return err
 		}
 	}

@@ -4,28 +4,28 @@ import "time"
 
 // Scale says how much is measured.
 type Scale struct {
-	IngestBytes int64 // text of each ingestion
-	Passes      int   // of each ingestion, and of its COPY
-	SmallFiles  int   // of 10 KB, which go in together
+	IngestBytes int64 // of text in each ingestion
+	Passes      int   // number of ingestions, and of COPYs
+	SmallFiles  int   // number of files of 10 KB that are loaded together
 	Queries     int
-	SearchFor   time.Duration // each measurement of a search
-	Rounds      int           // of those, on each side
-	GrepBytes   int64         // text that is searched for patterns
-	GrepRuns    int           // of each pattern, on each side
-	BulkBytes   int64         // text that goes in while memory is watched, the one above among it
+	SearchFor   time.Duration // duration of each measurement of a search
+	Rounds      int           // measurements of a search on each side
+	GrepBytes   int64         // of text that is searched for patterns
+	GrepRuns    int           // runs of each pattern on each side
+	BulkBytes   int64         // of text that is loaded while memory is watched, including GrepBytes
 	LargeBytes  int64         // of a large file
-	SmallBytes  int64         // of a small one
-	Opens       int           // of each
+	SmallBytes  int64         // of a small file
+	Opens       int           // of each file
 	Starts      int
-	History     int           // messages of a long history
-	Passages    int           // in one archive, and in archives of smallArchive
-	Turns       int           // of an agent's life through compactions
-	Settle      time.Duration // after which an idle server is idle
+	History     int           // messages in a long history
+	Passages    int           // passages in one archive, and in archives of smallArchive passages
+	Turns       int           // turns of an agent's life with compactions
+	Settle      time.Duration // how long until a server without work is idle
 }
 
 const mebibyte = 1 << 20
 
-// scales returns the scales that BENCH_SCALE names. The targets hold for the full one only.
+// scales returns the scales that BENCH_SCALE can name. The targets apply only to the full scale.
 func scales() map[string]Scale {
 	return map[string]Scale{
 		"full": {IngestBytes: 128 * mebibyte, Passes: 3, SmallFiles: 12_000, Queries: 64, SearchFor: 5 * time.Second,
@@ -44,14 +44,14 @@ func scales() map[string]Scale {
 	}
 }
 
-// uploaders are the clients that upload at a time.
+// uploaders is how many clients upload at the same time.
 const uploaders = 6
 
-// copiers are the connections of a COPY baseline: as many as the texts that the server reads at a time.
+// copiers is the number of connections of a COPY baseline: as many as the server has parsers.
 const copiers = 2
 
-// manyClients are those that a search's throughput is measured with.
+// manyClients is how many clients the throughput of a search is measured with.
 const manyClients = 8
 
-// floodClients are the clients of the tenant that floods. Each has an agent and a folder of its own.
+// floodClients is the number of clients of the flooding tenant. Each has its own agent and folder.
 const floodClients = 24

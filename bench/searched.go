@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// searched is a way of searching, and what to search for.
+// searched is a way of searching, with queries.
 type searched struct {
 	queries []string
 	once    func(ctx context.Context, s *instance, query string) error
-	ranks   func(sql string) bool // whether a statement ranks
-	last    string                // of the last such statement, a part
+	ranks   func(sql string) bool // reports whether a statement ranks
+	last    string                // a part of the last ranking statement
 }
 
-// inFiles searches the files of an agent.
+// inFiles searches an agent's files.
 func inFiles(agent string, queries []string) searched {
 	return searched{
 		queries: queries,
@@ -30,15 +30,15 @@ func inFiles(agent string, queries []string) searched {
 	}
 }
 
-// searchFor searches for a duration; each client starts at another of the queries.
-func searchFor(ctx context.Context, s *instance, in searched, clients int, d time.Duration) (latencies, error) {
-	queries := in.queries
-	for _, q := range queries { // as pgbench prepares its statements, so the server its caches
-		if err := in.once(ctx, s, q); err != nil {
+// searchFor searches for a duration. Each client starts with a different query.
+func searchFor(ctx context.Context, s *instance, search searched, clients int, d time.Duration) (latencies, error) {
+	queries := search.queries
+	for _, q := range queries { // warms the server's caches, as pgbench prepares its statements
+		if err := search.once(ctx, s, q); err != nil {
 			return latencies{}, err
 		}
 	}
 	return repeat(ctx, clients, d, func(client, n int) error {
-		return in.once(ctx, s, queries[(client*len(queries)/clients+n)%len(queries)])
+		return search.once(ctx, s, queries[(client*len(queries)/clients+n)%len(queries)])
 	})
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/loci-memory/loci/db/local"
 )
 
-// instance is a running server on a private Postgres of its own.
+// instance is a running server with a private Postgres of its own.
 type instance struct {
 	client
 	home  string
@@ -29,8 +29,8 @@ type instance struct {
 // patience bounds the wait for a server to start or to stop.
 const patience = 2 * time.Minute
 
-// serve starts the program on a home, which it makes if it is new, and waits until it is ready; it takes as long as the
-// whole does.
+// serve starts the program on a home, created if necessary, and waits until the server is ready. It also returns how
+// long that took.
 func (b *bench) serve(ctx context.Context, home string, settings ...string) (*instance, time.Duration, error) {
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		return nil, 0, err
@@ -53,7 +53,7 @@ func (b *bench) serve(ctx context.Context, home string, settings ...string) (*in
 	if err != nil {
 		return nil, 0, err
 	}
-	began := time.Now()
+	start := time.Now()
 	if err := cmd.Start(); err != nil {
 		return nil, 0, err
 	}
@@ -63,31 +63,31 @@ func (b *bench) serve(ctx context.Context, home string, settings ...string) (*in
 	if err := s.awaitReady(ctx, address); err != nil {
 		return nil, 0, errors.Join(err, s.stop())
 	}
-	return s, time.Since(began), nil
+	return s, time.Since(start), nil
 }
 
-// environment is this process's without settings that would change what is measured.
-func environment() (kept []string) {
+// environment returns this process's environment without settings that would change the measurements.
+func environment() (variables []string) {
 	for _, variable := range os.Environ() {
 		if !strings.HasPrefix(variable, "LOCI_") {
-			kept = append(kept, variable)
+			variables = append(variables, variable)
 		}
 	}
-	return kept
+	return variables
 }
 
-// follow reads the address from what the server prints, and the rest until it ends.
+// follow reads the address from the server's output, and then reads on until the output ends.
 func (s *instance) follow(stdout io.Reader, address chan<- string) {
 	defer close(s.ended)
 	defer close(address)
-	lines, found := bufio.NewScanner(stdout), false
+	lines, sent := bufio.NewScanner(stdout), false
 	for lines.Scan() {
-		if _, base, ok := strings.Cut(lines.Text(), " serves "); ok && !found {
-			found = true
+		if _, base, ok := strings.Cut(lines.Text(), " serves "); ok && !sent {
+			sent = true
 			address <- strings.TrimSpace(base)
 		}
 	}
-	_ = s.cmd.Wait() // ProcessState has it
+	_ = s.cmd.Wait() // ProcessState has the result
 }
 
 func (s *instance) awaitReady(ctx context.Context, address <-chan string) error {
@@ -117,7 +117,7 @@ func (s *instance) lastWords() string {
 
 // stop ends the server as an operator would.
 func (s *instance) stop() error {
-	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+	_ = s.cmd.Process.Signal(syscall.SIGTERM) // the server may have ended
 	select {
 	case <-s.ended:
 	case <-time.After(patience):
@@ -130,7 +130,7 @@ func (s *instance) stop() error {
 	return nil
 }
 
-// postgres is the address of the server's database.
+// postgres returns the address of the server's database.
 func (s *instance) postgres() (string, error) {
 	url, _, ok := local.Running(s.home)
 	if !ok {
@@ -139,19 +139,19 @@ func (s *instance) postgres() (string, error) {
 	return url, nil
 }
 
-// memory is that of the server's own process, in bytes: all that is resident, the most that it was, and how much of it
-// are pages of the program's file, which the system shares and takes back at will.
+// memory is the memory of the server's own process, in bytes: the resident memory, its maximum so far, and the part of
+// it that is pages of the program's file. The system shares those pages, and can take them back at any time.
 type memory struct{ now, peak, program float64 }
 
-// resident returns the memory of the server's own process; ok is false where the system does not tell.
+// resident returns the memory of the server's own process. ok is false if the system does not tell.
 func (s *instance) resident() (m memory, ok bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	if err != nil {
 		return m, false
 	}
 	field := func(name string) float64 {
-		_, rest, _ := strings.Cut(string(text), name+":")
-		kilobytes, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+		_, line, _ := strings.Cut(string(text), name+":")
+		kilobytes, _, _ := strings.Cut(strings.TrimSpace(line), " ")
 		n, _ := strconv.ParseFloat(kilobytes, 64)
 		return n * 1024
 	}

@@ -15,10 +15,10 @@ import (
 
 const (
 	smallTenants  = 100
-	tenantClients = 2 // of all small tenants together
-	// requestEvery is the time from one request of such a client to its next: a small tenant sends one every two seconds.
+	tenantClients = 2 // all small tenants together
+	// requestEvery is the time between two requests of such a client. So a small tenant sends a request every two seconds.
 	requestEvery = 40 * time.Millisecond
-	floodBegins  = time.Second // from the beginning of a flood to what is measured in it
+	floodBegins  = time.Second // from the start of a flood to the start of the measurement
 )
 
 // tenant is an organization with an agent that has a folder.
@@ -27,16 +27,16 @@ type tenant struct {
 	agent, folder string
 }
 
-// circumstance is one under which the small tenants are measured: with a flood, or without.
+// circumstance is a situation in which the small tenants are measured: with or without a flood.
 type circumstance struct {
-	flood   *flood // nil without one
+	flood   *flood // nil without a flood
 	phases  []map[string][]float64
 	tallies []floodTally
 }
 
-// tenants measures how long small tenants wait for an append, a prompt and a search: alone, while another one floods
-// their server, and while the same flood goes to another server of this machine, which shares only the machine with
-// theirs. The three take turns, in both orders, and each begins when both servers have nothing left to do.
+// tenants measures how long small tenants wait for an append, a prompt and a search: alone, while another tenant floods
+// their server, and while the same flood goes to another server on this machine, which shares only the machine. The
+// three take turns, in both orders. Each begins when both servers are idle.
 func (b *bench) tenants(ctx context.Context) (err error) {
 	documents, err := b.corpus.write(filepath.Join(b.work, "documents"), b.IngestBytes/4, 13)
 	if err != nil {
@@ -58,7 +58,7 @@ func (b *bench) tenants(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	of := [3]*circumstance{{}, {flood: floods[0]}, {flood: floods[1]}}
+	circumstances := [3]*circumstance{{}, {flood: floods[0]}, {flood: floods[1]}}
 	for range b.Rounds {
 		for _, i := range []int{0, 1, 2, 2, 1, 0} {
 			for _, s := range servers {
@@ -66,16 +66,16 @@ func (b *bench) tenants(ctx context.Context) (err error) {
 					return err
 				}
 			}
-			if err := b.tenantPhase(ctx, small, of[i]); err != nil {
+			if err := b.tenantPhase(ctx, small, circumstances[i]); err != nil {
 				return err
 			}
 		}
 	}
-	b.reportTenants(of[0], of[1], of[2])
+	b.reportTenants(circumstances[0], circumstances[1], circumstances[2])
 	return nil
 }
 
-// tenantWork is what small tenants do.
+// tenantWork is the work of small tenants.
 var tenantWork = []struct {
 	name string
 	do   func(ctx context.Context, t tenant, n int) error
@@ -87,12 +87,12 @@ var tenantWork = []struct {
 	{"search", func(ctx context.Context, t tenant, _ int) error { return t.search(ctx, t.agent) }},
 }
 
-// tenantPhase measures each kind of work once in the circumstance.
-func (b *bench) tenantPhase(ctx context.Context, small []tenant, in *circumstance) error {
+// tenantPhase measures each kind of work once in a circumstance.
+func (b *bench) tenantPhase(ctx context.Context, small []tenant, situation *circumstance) error {
 	var run *floodRun
-	if in.flood != nil {
+	if situation.flood != nil {
 		var err error
-		if run, err = in.flood.start(ctx); err != nil {
+		if run, err = situation.flood.start(ctx); err != nil {
 			return err
 		}
 		if err := pause(ctx, floodBegins); err != nil {
@@ -101,16 +101,16 @@ func (b *bench) tenantPhase(ctx context.Context, small []tenant, in *circumstanc
 	}
 	seconds, err := measureTenants(ctx, small, b.SearchFor)
 	if run != nil {
-		tally, broken := run.end()
-		in.tallies = append(in.tallies, tally)
-		err = errors.Join(err, broken)
+		tally, failure := run.end()
+		situation.tallies = append(situation.tallies, tally)
+		err = errors.Join(err, failure)
 	}
-	in.phases = append(in.phases, seconds)
+	situation.phases = append(situation.phases, seconds)
 	return err
 }
 
-// measureTenants lets the clients of the small tenants work for a duration, and returns the seconds that each of their
-// requests took, by its kind.
+// measureTenants lets the clients of the small tenants work for a duration. It returns the seconds that each request
+// took, by kind of work.
 func measureTenants(ctx context.Context, small []tenant, d time.Duration) (map[string][]float64, error) {
 	type took struct {
 		work    string
@@ -121,12 +121,12 @@ func measureTenants(ctx context.Context, small []tenant, d time.Duration) (map[s
 	go func() {
 		defer close(all)
 		_, failed = repeat(ctx, tenantClients, d, func(client, n int) error {
-			began := time.Now()
+			start := time.Now()
 			work := tenantWork[(n+client)%len(tenantWork)]
 			if err := work.do(ctx, small[(client*len(small)/tenantClients+n)%len(small)], n); err != nil {
 				return fmt.Errorf("%s: %w", work.name, err)
 			}
-			spent := time.Since(began)
+			spent := time.Since(start)
 			all <- took{work.name, spent.Seconds()}
 			return pause(ctx, requestEvery-spent)
 		})
@@ -138,7 +138,7 @@ func measureTenants(ctx context.Context, small []tenant, d time.Duration) (map[s
 	return seconds, failed
 }
 
-// reportTenants adds the rows of what was measured.
+// reportTenants adds the rows about the tenants.
 func (b *bench) reportTenants(alone, flooded, control *circumstance) {
 	for _, work := range tenantWork {
 		for _, q := range []float64{0.5, 0.95} {
@@ -161,7 +161,7 @@ func (b *bench) reportTenants(alone, flooded, control *circumstance) {
 	}
 }
 
-// quantiles returns a quantile of what a kind of work took in each phase, in milliseconds.
+// quantiles returns a quantile of a kind of work's durations in each phase, in milliseconds.
 func (c *circumstance) quantiles(work string, q float64) (list []float64) {
 	for _, phase := range c.phases {
 		list = append(list, quantile(phase[work], q)*1e3)
@@ -169,7 +169,7 @@ func (c *circumstance) quantiles(work string, q float64) (list []float64) {
 	return list
 }
 
-// quantile returns the value that the share q of a list does not exceed.
+// quantile returns the smallest value that is not exceeded by the share q of the list.
 func quantile(list []float64, q float64) float64 {
 	if q == 0.5 {
 		return median(list)
@@ -189,7 +189,7 @@ func (c *circumstance) note() string {
 	return fmt.Sprintf("%d requests of %d clients; %s", requests, tenantClients, sum(c.tallies))
 }
 
-// tenants makes organizations with a key, an agent, a folder and ten messages each.
+// tenants creates organizations, each with a key, an agent, a folder and ten messages.
 func (s *instance) tenants(ctx context.Context, number int) ([]tenant, error) {
 	list := make([]tenant, number)
 	for i := range list {
@@ -210,16 +210,16 @@ func (s *instance) tenants(ctx context.Context, number int) ([]tenant, error) {
 	return list, nil
 }
 
-// drain bounds the wait for a server to do what a flood has left.
+// drain bounds the wait for a server to finish the work that a flood left.
 const drain = 10 * time.Minute
 
-// awaitIdle waits until the server has no jobs left, its database runs no statement and no autovacuum, and what was
-// written is on disk.
+// awaitIdle waits until the server has no jobs, its database runs no statement and no autovacuum, and all writes are on
+// disk.
 func (s *instance) awaitIdle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, drain)
 	defer cancel()
 	return s.query(ctx, func(conn *pgx.Conn) error {
-		quiet := 0 // looks in a row
+		quiet := 0 // consecutive checks
 		err := poll(ctx, lookEvery, func() (bool, error) {
 			var busy bool
 			err := conn.QueryRow(ctx, `

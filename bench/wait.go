@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// poll calls ask until it returns true.
-func poll(ctx context.Context, every time.Duration, ask func() (bool, error)) error {
-	tick := time.NewTicker(every)
+// poll calls ask periodically until it returns true.
+func poll(ctx context.Context, interval time.Duration, ask func() (bool, error)) error {
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		if yes, err := ask(); err != nil || yes {
@@ -21,7 +21,7 @@ func poll(ctx context.Context, every time.Duration, ask func() (bool, error)) er
 	}
 }
 
-// pause waits, unless ctx ends.
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -31,5 +31,5 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// lookEvery is how often an ingestion is looked at: more often would cost it time.
+// lookEvery is how often an ingestion's progress is checked. More checks would slow it down.
 const lookEvery = 200 * time.Millisecond

@@ -1,6 +1,6 @@
-// Command fts5 searches texts with SQLite's FTS5, as a measure for the benchmarks. Its standard input is a stream of
-// JSON values: texts, each a string, and then questions, each an object of Asked. It answers each question with an
-// Answered on a line of its standard output.
+// Command fts5 searches texts with SQLite's FTS5, as a yardstick for the benchmarks. It reads JSON values from standard
+// input: first texts, each a string, and then questions, each an Asked. It answers each question with an Answered, on a
+// line of standard output.
 package main
 
 import (
@@ -22,14 +22,14 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// Asked is queries to be searched for, again and again, by some clients at once.
+// Asked holds queries to search for repeatedly, with a number of concurrent clients.
 type Asked struct {
 	Queries []string `json:"queries"`
 	Clients int      `json:"clients"`
 	Seconds float64  `json:"seconds"`
 }
 
-// Answered is how long a search took in the median, and how many were answered.
+// Answered says how long a search took (the median), and how many searches were answered.
 type Answered struct {
 	Median float64 `json:"median_seconds"`
 	Rate   float64 `json:"searches_per_second"`
@@ -60,8 +60,8 @@ func run(ctx context.Context) error {
 	if _, err := db.ExecContext(ctx, create); err != nil {
 		return err
 	}
-	in := json.NewDecoder(os.Stdin)
-	rows, asked, err := load(ctx, db, in)
+	input := json.NewDecoder(os.Stdin)
+	rows, asked, err := load(ctx, db, input)
 	out := json.NewEncoder(os.Stdout)
 	for err == nil {
 		var answer Answered
@@ -71,7 +71,7 @@ func run(ctx context.Context) error {
 		answer.Rows = rows
 		if err = out.Encode(answer); err == nil {
 			asked = Asked{}
-			err = in.Decode(&asked)
+			err = input.Decode(&asked)
 		}
 	}
 	if errors.Is(err, io.EOF) {
@@ -80,20 +80,20 @@ func run(ctx context.Context) error {
 	return err
 }
 
-// load stores the texts, and returns the first question behind them.
-func load(ctx context.Context, db *sql.DB, in *json.Decoder) (rows int, first Asked, err error) {
+// load stores the texts, and returns the first question after them.
+func load(ctx context.Context, db *sql.DB, input *json.Decoder) (rows int, first Asked, err error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return 0, first, err
 	}
-	defer tx.Rollback() // without effect behind a commit
+	defer tx.Rollback() // does nothing after a commit
 	insert, err := tx.PrepareContext(ctx, `INSERT INTO texts (body) VALUES (?)`)
 	if err != nil {
 		return 0, first, err
 	}
 	for {
 		var value json.RawMessage
-		if err := in.Decode(&value); err != nil {
+		if err := input.Decode(&value); err != nil {
 			return rows, first, fmt.Errorf("no question follows %d texts: %w", rows, err)
 		}
 		var text string
@@ -115,7 +115,7 @@ func load(ctx context.Context, db *sql.DB, in *json.Decoder) (rows int, first As
 	return rows, first, err
 }
 
-// ask searches for each query once, to warm up, and then for the time that is asked.
+// ask searches for each query once, to warm up, and then repeatedly for the requested time.
 func ask(ctx context.Context, db *sql.DB, q Asked) (a Answered, err error) {
 	search, err := db.PrepareContext(ctx, `SELECT rowid, rank FROM texts WHERE texts MATCH ? ORDER BY rank LIMIT 10`)
 	if err != nil {
@@ -130,14 +130,14 @@ func ask(ctx context.Context, db *sql.DB, q Asked) (a Answered, err error) {
 	var mu sync.Mutex
 	var seconds []float64
 	var clients sync.WaitGroup
-	began := time.Now()
+	start := time.Now()
 	for client := range max(q.Clients, 1) {
 		clients.Go(func() {
-			for n := client; time.Since(began).Seconds() < q.Seconds; n++ {
-				at := time.Now()
+			for n := client; time.Since(start).Seconds() < q.Seconds; n++ {
+				queryStart := time.Now()
 				found, failed := hits(ctx, search, q.Queries[n%len(q.Queries)])
 				mu.Lock()
-				seconds, err = append(seconds, time.Since(at).Seconds()), errors.Join(err, failed)
+				seconds, err = append(seconds, time.Since(queryStart).Seconds()), errors.Join(err, failed)
 				a.Hits += found
 				mu.Unlock()
 			}
@@ -147,13 +147,13 @@ func ask(ctx context.Context, db *sql.DB, q Asked) (a Answered, err error) {
 	if err != nil || len(seconds) == 0 {
 		return a, errors.Join(err, errors.New("nothing was asked"))
 	}
-	a.Rate = float64(len(seconds)) / time.Since(began).Seconds()
+	a.Rate = float64(len(seconds)) / time.Since(start).Seconds()
 	slices.Sort(seconds)
 	a.Median = seconds[len(seconds)/2]
 	return a, nil
 }
 
-// hits reads the ten best rows that have one of the query's words.
+// hits reads the ten best rows that contain any of the query's words.
 func hits(ctx context.Context, search *sql.Stmt, query string) (n int, err error) {
 	words := strings.FieldsFunc(query, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	for i, word := range words {

@@ -217,8 +217,8 @@ func (f *forwarder) with(ctx context.Context, use func(context.Context, *sdk.Cli
 // attempt records what happened to the request of one call.
 type attempt struct {
 	mu      sync.Mutex
-	reached bool  // error of the transport
-	failure error // of the transport
+	reached bool  // the server may have begun the call
+	failure error // error of the transport
 }
 
 // attemptKey is the context key for the *attempt of a request.

@@ -11,17 +11,17 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// isa is what the functions of one instruction set differ in.
+// isa describes how the functions for one instruction set differ.
 type isa struct {
 	name  string
-	wide  bool // registers of 16 values, not of eight
-	group int  // vectors of 16 values that score and weigh keep for each row
+	wide  bool // registers hold 16 values, not eight
+	group int  // how many vectors of 16 values score and weigh keep for each row
 }
 
-// vec is 16 values: one wide register or two, or where they lie in memory.
+// vec is 16 values: in one wide register, in two registers, or in memory.
 type vec []Op
 
-// table is the constants, each 16 times.
+// table holds the constants, each repeated 16 times.
 var table Mem
 
 func amd64() {
@@ -50,11 +50,11 @@ func (s isa) function(name, signature string) {
 	TEXT(name+s.name, attr.NOSPLIT, signature)
 }
 
-// address returns where a parameter lies.
+// address returns the place of a parameter.
 func address(name string) Op {
 	basic, err := Param(name).Resolve()
 	if err != nil {
-		panic(err) // the signature has none of this name
+		panic(err) // the signature has no such parameter
 	}
 	return basic.Addr
 }
@@ -72,7 +72,7 @@ func (s isa) new() vec {
 	return vec{YMM(), YMM()}
 }
 
-// at returns 16 values in memory.
+// at returns a vec for 16 values in memory.
 func (s isa) at(m Mem) vec {
 	if s.wide {
 		return vec{m}
@@ -82,7 +82,7 @@ func (s isa) at(m Mem) vec {
 
 func (s isa) constant(i int) vec { return s.at(table.Offset(64 * i)) }
 
-// each applies an instruction to each register of the vectors.
+// each applies an instruction to every register of the vectors.
 func each(op func(...Op), vs ...vec) {
 	for i := range vs[len(vs)-1] {
 		ops := make([]Op, len(vs))
@@ -100,7 +100,7 @@ func fixed3(op func(a, b, c Op)) func(...Op) { return func(o ...Op) { op(o[0], o
 func (s isa) zero() vec {
 	v := s.new()
 	if s.wide {
-		// It depends on no earlier value, which avo does not know.
+		// VPXORD reads no earlier value here, but avo does not know that.
 		Instruction(&ir.Instruction{Opcode: "VPXORD", Operands: []Op{v[0], v[0], v[0]}, Outputs: []Op{v[0]}})
 	} else {
 		each(fixed3(VPXOR), v, v, v)
@@ -108,7 +108,7 @@ func (s isa) zero() vec {
 	return v
 }
 
-// broadcast returns 16 times the value at m; both halves of a vector are one register.
+// broadcast returns a vec with 16 copies of the value at m. Narrow sets use one register for both halves.
 func (s isa) broadcast(m Mem) vec {
 	if s.wide {
 		z := ZMM()
@@ -120,7 +120,7 @@ func (s isa) broadcast(m Mem) vec {
 	return vec{y, y}
 }
 
-// spread returns 16 times the first value of a register.
+// spread returns a vec with 16 copies of the first value in a register.
 func (s isa) spread(x reg.VecVirtual) vec {
 	if s.wide {
 		z := ZMM()
@@ -132,7 +132,7 @@ func (s isa) spread(x reg.VecVirtual) vec {
 	return vec{y, y}
 }
 
-// reduce returns the values of a vector joined: the first eight with the last eight, and so on.
+// reduce combines the values of a vector into one: the first eight with the last eight, and so on.
 func (s isa) reduce(v vec, op func(...Op)) reg.VecVirtual {
 	y, x, t := YMM(), XMM(), XMM()
 	if s.wide {
@@ -151,7 +151,7 @@ func (s isa) reduce(v vec, op func(...Op)) reg.VecVirtual {
 	return x
 }
 
-// loop counts n down by step, and advances the pointers by 64 bytes each time.
+// loop counts n down by step. body must advance the pointers.
 func loop(label string, n reg.Register, step int, body func()) {
 	Label(label)
 	body()
@@ -288,7 +288,7 @@ func (s isa) normalize() {
 	done()
 }
 
-// polynomial returns terms of x, the first of which are in the table from first.
+// polynomial evaluates a polynomial of x. Its count coefficients begin at first in the table.
 func (s isa) polynomial(first, count int, x vec) vec {
 	y := s.new()
 	each(VMOVUPS, s.constant(first+count-1), y)
@@ -323,7 +323,7 @@ func field(from reg.Register, offset int) reg.GPVirtual {
 	return r
 }
 
-// rows is six rows of values that lie stride bytes apart.
+// rows addresses six rows of values that are stride bytes apart.
 type rows struct{ first, fourth, stride reg.GPVirtual }
 
 func rowsFrom(first, stride reg.GPVirtual) rows {
@@ -349,7 +349,8 @@ func (r rows) advance(bytes uint32) {
 	ADDQ(U32(bytes), r.fourth)
 }
 
-// products adds to sums, group vectors of each of six rows, what each row's next value makes of the vectors at m.
+// products multiplies vectors at m by each row's next value, and adds the results to sums: one group of vectors for
+// each of six rows.
 func (s isa) products(sums [][]vec, r rows, m Mem) {
 	vectors := make([]vec, len(sums[0]))
 	for i := range vectors {
@@ -518,7 +519,7 @@ func (s isa) weigh() {
 	done()
 }
 
-// tileAVX512 has six rows of activations and four panels.
+// tileAVX512 computes six rows of activations and four panels.
 func tileAVX512() {
 	const panels = 4
 	s := isa{"AVX512", true, panels}
@@ -593,14 +594,15 @@ func tileAVX512() {
 	done()
 }
 
-// dotProduct adds the products of four bytes, those of x without a sign, to each sum. avo has no function for it.
+// dotProduct adds the products of four bytes each to the sums. The bytes of x are unsigned. avo has no function for
+// this instruction.
 func dotProduct(weights, x, sums reg.VecVirtual) {
 	Instruction(&ir.Instruction{
 		Opcode: "VPDPBUSD", Operands: []Op{weights, x, sums}, Inputs: []Op{weights, x, sums}, Outputs: []Op{sums},
 	})
 }
 
-// tileAVX2 has six rows of activations, of 16 bits each, and one panel, eight rows of weights at a time.
+// tileAVX2 computes six rows of activations, 16 bits each, and one panel, eight rows of weights at a time.
 func tileAVX2() {
 	s := isa{name: "AVX2"}
 	s.function("tile", "func(t *byte)")

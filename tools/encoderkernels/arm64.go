@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// neon writes Go assembly. Go's assembler lacks most vector instructions, so they are written as words. Vector registers
-// are numbers; 16 values are four registers in a row.
+// neon writes Go assembly. Go's assembler lacks most vector instructions, so they are written as machine words. Vector
+// registers are numbered; 16 values need four consecutive registers.
 type neon struct{ text strings.Builder }
 
 const (
 	neonQueries  = 4
 	neonTileRows = 4
-	neonConstant = 15 // the register that points to the constants
+	neonConstant = 15 // general register that points to the constants
 )
 
 func arm64() []byte {
@@ -45,23 +45,23 @@ func (a *neon) function(name, size string) {
 	a.line("\nTEXT ·%s(SB), NOSPLIT, $0-%s", name, size)
 }
 
-// The words of instructions on three vectors of four values.
+// Machine words of instructions on three vectors of four values.
 const (
 	fadd, fsub, fmul, fmla = 0x4e20d400, 0x4ea0d400, 0x6e20dc00, 0x4e20cc00
 	fmax, fmin             = 0x4e20f400, 0x4ea0f400
 	add, sub, mul          = 0x4ea08400, 0x6ea08400, 0x4ea09c00
 	smax, smin, addp       = 0x4ea06400, 0x4ea06c00, 0x4ea0bc00
-	smull, smull2          = 0x0e20c000, 0x4e20c000 // eight bytes each
+	smull, smull2          = 0x0e20c000, 0x4e20c000 // on eight bytes each
 	smlal, smlal2          = 0x0e208000, 0x4e208000
 )
 
-// The words of instructions on two vectors.
+// Machine words of instructions on two vectors.
 const (
 	fcvtns, scvtf = 0x4e21a800, 0x4e21d800
-	fmaxv, fminv  = 0x6e30f800, 0x6eb0f800 // to a scalar
-	sadalp        = 0x4e606800             // pairs of 16 bits to 32
-	xtnH, xtnH2   = 0x0e612800, 0x4e612800 // 32 bits to 16
-	xtnB, xtnB2   = 0x0e212800, 0x4e212800 // 16 bits to 8
+	fmaxv, fminv  = 0x6e30f800, 0x6eb0f800 // the result is a scalar
+	sadalp        = 0x4e606800             // adds pairs of 16 bits into 32
+	xtnH, xtnH2   = 0x0e612800, 0x4e612800 // from 32 bits to 16
+	xtnB, xtnB2   = 0x0e212800, 0x4e212800 // from 16 bits to 8
 	shl23         = 0x4f005400 | (32+23)<<16
 )
 
@@ -76,17 +76,17 @@ func (a *neon) word(word uint32, format string, args ...any) {
 	a.ins("WORD $0x%08x // %s", word, fmt.Sprintf(format, args...))
 }
 
-// op3 sets d to an operation of n and m.
+// op3 sets d to the result of op on n and m.
 func (a *neon) op3(op uint32, d, n, m int) {
 	a.word(op|uint32(m)<<16|uint32(n)<<5|uint32(d), "%s v%d, v%d, v%d", names[op], d, n, m)
 }
 
-// op2 sets d to an operation of n.
+// op2 sets d to the result of op on n.
 func (a *neon) op2(op uint32, d, n int) {
 	a.word(op|uint32(n)<<5|uint32(d), "%s v%d, v%d", names[op], d, n)
 }
 
-// byElement adds to d the products of n and one value of m; op is fmla or sdot by an element.
+// byElement adds the products of n and value i of m to d. op is the by-element form of fmla or sdot.
 func (a *neon) byElement(op uint32, d, n, m, i int) {
 	a.word(op|uint32(i&1)<<21|uint32(m)<<16|uint32(i>>1)<<11|uint32(n)<<5|uint32(d), "v%d, v%d, v%d[%d]", d, n, m, i)
 }
@@ -101,12 +101,12 @@ func (a *neon) store(v, base, offset int) {
 	a.word(0x3d800000|uint32(offset/16)<<10|uint32(base)<<5|uint32(v), "str q%d, [x%d, #%d]", v, base, offset)
 }
 
-// broadcast loads the value at a register into all four lanes.
+// broadcast loads the value at address base into all four lanes.
 func (a *neon) broadcast(v, base int) {
 	a.word(0x4d40c800|uint32(base)<<5|uint32(v), "ld1r {v%d.4s}, [x%d]", v, base)
 }
 
-// dup copies one lane of n to all of d.
+// dup copies one lane of n to all lanes of d.
 func (a *neon) dup(d, n, lane int) {
 	a.word(0x4e000400|uint32(lane<<3|4)<<16|uint32(n)<<5|uint32(d), "dup v%d.4s, v%d.s[%d]", d, n, lane)
 }
@@ -118,17 +118,17 @@ func (a *neon) dupWord(d, r int) {
 
 func (a *neon) zero(v int) { a.word(0x6f00e400|uint32(v), "movi v%d.2d, #0", v) }
 
-// turn sets d to n, turned by some bytes.
+// turn rotates n by a number of bytes, into d.
 func (a *neon) turn(d, n, bytes int) {
 	a.word(0x6e000000|uint32(n)<<16|uint32(bytes)<<11|uint32(n)<<5|uint32(d), "ext v%d, v%d, v%d, #%d", d, n, n, bytes)
 }
 
-// toWord rounds the first lane of v to an integer in a general register.
+// toWord rounds the first lane of v to an integer, into a general register.
 func (a *neon) toWord(r, v int) {
 	a.word(0x1e200000|uint32(v)<<5|uint32(r), "fcvtns w%d, s%d", r, v)
 }
 
-// constants points the register neonConstant to the constants.
+// constants makes the register neonConstant point to the constants.
 func (a *neon) constants() { a.ins("MOVD $kernelConstants<>(SB), R%d", neonConstant) }
 
 func (a *neon) scalar(v, constant int) { a.ins("FMOVS %d(R%d), F%d", 4*constant, neonConstant, v) }
@@ -138,7 +138,7 @@ func (a *neon) constant(v, constant int) {
 	a.dup(v, v, 0)
 }
 
-// sum16 sums the 16 lanes of four registers from v into the first lane of v. It uses t.
+// sum16 adds the 16 lanes of the four registers from v on, into the first lane of v. It overwrites t.
 func (a *neon) sum16(v, t int) {
 	a.op3(fadd, v, v, v+2)
 	a.op3(fadd, v+1, v+1, v+3)
@@ -149,7 +149,7 @@ func (a *neon) sum16(v, t int) {
 	a.op3(fadd, v, v, t)
 }
 
-// loop counts a general register down.
+// loop counts a general register down to zero.
 func (a *neon) loop(label string, counter, step int, body func()) {
 	a.line("%s:", label)
 	body()
@@ -320,7 +320,7 @@ func (a *neon) gelu() {
 	a.constant(begin, geluStart)
 	a.constant(halves, half)
 	a.loop("gelu", n, 8, func() {
-		// Two registers of values at a time; the sums of a polynomial alternate between two registers.
+		// Two registers of values at a time; the polynomial's sums alternate between two registers.
 		for i := range 2 {
 			a.load(i, values, 16*i)
 			a.op3(fmin, 2+i, i, end)
@@ -408,7 +408,7 @@ func (a *neon) score() {
 	a.ins("RET")
 }
 
-// rows points count registers from first to rows that lie stride bytes apart.
+// rows makes count registers, from first on, point to rows that are stride bytes apart.
 func (a *neon) rows(first, base, stride, count int) {
 	a.ins("MOVD R%d, R%d", base, first)
 	for i := 1; i < count; i++ {
@@ -532,13 +532,13 @@ func (a *neon) weigh() {
 	a.ins("RET")
 }
 
-// Registers of the tiles.
+// General registers of the tiles.
 const (
-	tileXReg, tileWReg, tileN, tileRow = 1, 2, 3, 4 // four rows from tileRow
+	tileXReg, tileWReg, tileN, tileRow = 1, 2, 3, 4 // four rows, from tileRow on
 	tileOutReg, tileStrideReg          = 8, 9
 )
 
-// tileStart points to the activations of some rows and to the weights.
+// tileStart points registers to the weights and to the activations of some rows.
 func (a *neon) tileStart(name string, rows int) {
 	a.function(name, "8")
 	a.ins("MOVD t+0(FP), R0")
@@ -548,8 +548,8 @@ func (a *neon) tileStart(name string, rows int) {
 	a.rows(tileRow, tileXReg, tileN, rows)
 }
 
-// tileEnd writes 16 sums of a row, which are in four registers from v, and advances the output by a row. It uses the
-// registers from t.
+// tileEnd writes the 16 sums of a row, in the four registers from v on, and advances the output by a row. It uses the
+// registers from t on.
 func (a *neon) tileEnd(row, v, t int) {
 	const sums, scales, bias, zeros, rowScales, at = 10, 11, 12, 13, 14, 3
 	if row == 0 {
@@ -575,7 +575,7 @@ func (a *neon) tileEnd(row, v, t int) {
 	a.ins("ADD R%d, R%d, R%d", tileStrideReg, tileOutReg, tileOutReg)
 }
 
-// tileDot has four rows of activations and one panel, with the dot product of four bytes.
+// tileDot computes four rows of activations and one panel, with the instruction for dot products of four bytes.
 func (a *neon) tileDot() {
 	a.tileStart("tileNEONDot", neonTileRows)
 	for i := range 4 * neonTileRows {
@@ -607,14 +607,15 @@ func (a *neon) tileDot() {
 	a.ins("RET")
 }
 
-// tileLong has two rows of activations and one panel. Two products of 8 bits fit into 16, as weights are above -128.
+// tileLong computes two rows of activations and one panel. Weights are above -128, so the sum of two 8-bit products
+// fits in 16 bits.
 func (a *neon) tileLong() {
 	const rows = 2
 	a.tileStart("tileNEON", rows)
 	for i := range 8 * rows {
 		a.zero(i)
 	}
-	const x, w, t = 16, 22, 24 // x: of each row, its bytes and two broadcasts
+	const x, w, t = 16, 22, 24 // x: for each row, its bytes and two broadcasts
 	a.loop("long", tileN, 16, func() {
 		for row := range rows {
 			a.load(x+3*row, tileRow+row, 0)

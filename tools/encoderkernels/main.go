@@ -1,8 +1,9 @@
-// Command encoderkernels writes the assembly of embed/local: with -out FILE the kernels of AVX2 and AVX-512 VNNI, with
-// -neon FILE those of NEON. `go generate ./embed/local` runs it. The kernels compute what oracle.go there says.
+// Command encoderkernels writes the assembly of embed/local: with -out FILE the kernels for AVX2 and AVX-512 VNNI, with
+// -neon FILE the kernels for NEON. `go generate ./embed/local` runs it. The kernels compute the same as oracle.go
+// there.
 //
-// Its files, in order: main.go has what all kernels share, the offsets of structs and the constants; amd64.go has the
-// kernels of AVX2 and AVX-512 VNNI; arm64.go those of NEON.
+// Its files, in order: main.go has the offsets of structs and the constants, which all kernels share; amd64.go has the
+// kernels for AVX2 and AVX-512 VNNI; arm64.go the kernels for NEON.
 package main
 
 import (
@@ -11,7 +12,7 @@ import (
 	"os"
 )
 
-// Offsets of the structs in embed/local/kernel.go.
+// Offsets of fields of the structs in embed/local/kernel.go.
 const (
 	tileX, tileWeights, tileOut, tileScale, tileZero = 0, 24, 48, 72, 96
 	tileWeightScale, tileWeightSum, tileBias         = 120, 144, 168
@@ -21,7 +22,7 @@ const (
 	headSize, hidden, attendStride, attnRows         = 32, 384, 3 * 384, 6
 )
 
-// constants are those of kernel.go and oracle.go.
+// constants are the constants of kernel.go and oracle.go.
 var constants = []float32{
 	1.5 * (1 << 23), // roundMagic
 	-100,            // leastExponent

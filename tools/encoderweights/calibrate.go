@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// calibration has a text a line.
+// calibration holds texts, one on each line.
 //
 //go:embed calibration.txt
 var calibration string
@@ -18,8 +18,8 @@ const (
 	headSize = hidden / heads
 )
 
-// calibrate returns the largest activations that each matrix reads, column by column, by the matrix's name. It runs the
-// model in 32-bit floats.
+// calibrate returns, by a matrix's name, the largest activations that each of its columns reads. It runs the model in
+// 32-bit floats.
 func calibrate(model map[string]tensor, vocab string) map[string][]float32 {
 	pieces := map[string]int{}
 	for i, piece := range strings.Split(vocab, "\n") {
@@ -32,7 +32,7 @@ func calibrate(model map[string]tensor, vocab string) map[string][]float32 {
 	return r.largest
 }
 
-// cut cuts a text of ASCII into pieces.
+// cut splits an ASCII text into pieces of the vocabulary.
 func cut(pieces map[string]int, text string) []int {
 	ids := []int{pieces["[CLS]"]}
 	for _, word := range words(text) {
@@ -64,7 +64,7 @@ type run struct {
 	largest map[string][]float32
 }
 
-// text takes a text through the model.
+// text runs a text through the model.
 func (r *run) text(ids []int) {
 	x := make([][]float32, len(ids))
 	for i, id := range ids {
@@ -78,8 +78,8 @@ func (r *run) text(ids []int) {
 	for layer := range layers {
 		name := fmt.Sprintf("encoder.layer.%d.", layer)
 		self := name + "attention.self."
-		taken := attend(r.linear(x, self+"query"), r.linear(x, self+"key"), r.linear(x, self+"value"))
-		r.normalize(x, r.linear(taken, name+"attention.output.dense"), name+"attention.output.LayerNorm")
+		context := attend(r.linear(x, self+"query"), r.linear(x, self+"key"), r.linear(x, self+"value"))
+		r.normalize(x, r.linear(context, name+"attention.output.dense"), name+"attention.output.LayerNorm")
 		wide := r.linear(x, name+"intermediate.dense")
 		for _, row := range wide {
 			for i, v := range row {
@@ -92,7 +92,7 @@ func (r *run) text(ids []int) {
 
 func (r *run) weight(name string) []float32 { return r.model[name+".weight"].values }
 
-// linear multiplies rows with a matrix, and notes the largest values of the rows.
+// linear multiplies rows by a matrix, and records the largest value in each column of the rows.
 func (r *run) linear(x [][]float32, name string) [][]float32 {
 	weights, bias := r.weight(name), r.model[name+".bias"].values
 	largest := r.largest[name]
@@ -113,21 +113,21 @@ func (r *run) linear(x [][]float32, name string) [][]float32 {
 	return out
 }
 
-// attend returns what each token takes of the others.
+// attend returns what attention passes from all tokens to each token.
 func attend(queries, keys, values [][]float32) [][]float32 {
 	out := make([][]float32, len(queries))
 	for i, query := range queries {
 		out[i] = make([]float32, hidden)
-		for from := 0; from < hidden; from += headSize {
+		for head := 0; head < hidden; head += headSize {
 			shares := make([]float32, len(keys))
 			var sum float32
 			for j, key := range keys {
-				score := dot(query[from:from+headSize], key[from:])
+				score := dot(query[head:head+headSize], key[head:])
 				shares[j] = float32(math.Exp(float64(score) / math.Sqrt(headSize)))
 				sum += shares[j]
 			}
 			for j, value := range values {
-				for k := from; k < from+headSize; k++ {
+				for k := head; k < head+headSize; k++ {
 					out[i][k] += shares[j] / sum * value[k]
 				}
 			}
@@ -136,7 +136,7 @@ func attend(queries, keys, values [][]float32) [][]float32 {
 	return out
 }
 
-// normalize adds two tables into the first, or takes the first alone if both are the same, and normalizes its rows.
+// normalize normalizes the rows of x after adding the rows of add; it adds nothing if both are the same table.
 func (r *run) normalize(x, add [][]float32, name string) {
 	weights, bias := r.weight(name), r.model[name+".bias"].values
 	for i, row := range x {

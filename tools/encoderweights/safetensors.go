@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// entry is what a safetensors header says of one tensor.
+// entry describes a tensor in the header of a safetensors file.
 type entry struct {
 	Type    string `json:"dtype"`
 	Shape   []int  `json:"shape"`
@@ -44,15 +44,15 @@ func readSafetensors(name string) (map[string]tensor, error) {
 			continue
 		}
 		t := tensor{shape: e.Shape}
-		for at := e.Offsets[0]; at < e.Offsets[1]; at += 4 {
-			t.values = append(t.values, math.Float32frombits(binary.LittleEndian.Uint32(data[at:])))
+		for offset := e.Offsets[0]; offset < e.Offsets[1]; offset += 4 {
+			t.values = append(t.values, math.Float32frombits(binary.LittleEndian.Uint32(data[offset:])))
 		}
 		tensors[key] = t
 	}
 	return tensors, nil
 }
 
-// writer collects the tensors of a safetensors file.
+// writer collects the tensors for a safetensors file.
 type writer struct {
 	header  map[string]entry
 	data    []byte
@@ -88,11 +88,11 @@ func (w *writer) ints(name string, values []int32, shape ...int) {
 	w.add(name, "I32", shape, data)
 }
 
-// file returns the file, with a header that is filled up to a multiple of 64 bytes.
+// file returns the bytes of the file. The header is padded to a multiple of 64 bytes.
 func (w *writer) file() []byte {
 	header, err := json.Marshal(w.header)
 	if err != nil {
-		panic(err) // it holds numbers and names
+		panic(err) // the header holds only numbers and names
 	}
 	fill := -(8 + len(header)) & 63
 	file := binary.LittleEndian.AppendUint64(nil, uint64(len(header)+fill))

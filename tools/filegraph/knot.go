@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// Arrow is the use by a file of names that another declares.
+// Arrow says that the file From uses names that the file To declares.
 type Arrow struct {
 	From, To string
 	Names    []string
 }
 
-// Knots returns the sets of at least two files that all reach each other, the largest first.
+// Knots returns the sets of two or more files that all reach each other, the largest first.
 func (p Package) Knots() [][]string {
 	t := tarjan{of: p.Uses, index: map[string]int{}, low: map[string]int{}, open: map[string]bool{}}
 	for _, file := range p.Files {
@@ -34,37 +34,37 @@ type tarjan struct {
 }
 
 func (t *tarjan) visit(file string) {
-	at := len(t.index) + 1
-	t.index[file], t.low[file], t.open[file] = at, at, true
+	number := len(t.index) + 1
+	t.index[file], t.low[file], t.open[file] = number, number, true
 	t.stack = append(t.stack, file)
-	for _, used := range slices.Sorted(maps.Keys(t.of[file])) {
+	for _, target := range slices.Sorted(maps.Keys(t.of[file])) {
 		switch {
-		case t.index[used] == 0:
-			t.visit(used)
-			t.low[file] = min(t.low[file], t.low[used])
-		case t.open[used]:
-			t.low[file] = min(t.low[file], t.index[used])
+		case t.index[target] == 0:
+			t.visit(target)
+			t.low[file] = min(t.low[file], t.low[target])
+		case t.open[target]:
+			t.low[file] = min(t.low[file], t.index[target])
 		}
 	}
-	if t.low[file] < at {
+	if t.low[file] < number {
 		return
 	}
-	from := slices.Index(t.stack, file)
-	knot := slices.Clone(t.stack[from:])
+	start := slices.Index(t.stack, file)
+	knot := slices.Clone(t.stack[start:])
 	for _, closed := range knot {
 		t.open[closed] = false
 	}
-	if t.stack = t.stack[:from]; len(knot) > 1 {
+	if t.stack = t.stack[:start]; len(knot) > 1 {
 		slices.Sort(knot)
 		t.knots = append(t.knots, knot)
 	}
 }
 
-// fileName matches the name of a source file in a comment.
+// fileName matches the name of a Go file in a comment.
 var fileName = regexp.MustCompile(`\b[\w]+\.go\b`)
 
-// Order returns the files in the order in which the package comment first names them, and those that it does not name.
-// A package of one file needs no order.
+// Order returns the files in the order in which the package comment first names them, and the files that it does not
+// name. A package with one file needs no order.
 func (p Package) Order() (order, unnamed []string) {
 	for _, name := range fileName.FindAllString(p.Doc, -1) {
 		if slices.Contains(p.Files, name) && !slices.Contains(order, name) {
@@ -79,14 +79,14 @@ func (p Package) Order() (order, unnamed []string) {
 	return order, unnamed
 }
 
-// Up returns the arrows from a file to one that the package comment names later.
+// Up returns the arrows from a file to a file that the package comment names later.
 func (p Package) Up() []Arrow {
 	order, _ := p.Order()
 	var up []Arrow
-	for at, from := range order {
-		for _, to := range order[at+1:] {
-			if names := p.Uses[from][to]; names != nil {
-				up = append(up, Arrow{from, to, names})
+	for index, user := range order {
+		for _, used := range order[index+1:] {
+			if names := p.Uses[user][used]; names != nil {
+				up = append(up, Arrow{user, used, names})
 			}
 		}
 	}

@@ -1,5 +1,6 @@
 // Command filegraph shows how the files of each package use each other: how many files there are, the lines of the
-// longest, the largest knot, the arrows up, and the files that the package comment does not name. With -v it lists them.
+// longest, the largest knot, the arrows up, and the files that the package comment does not name. With -v it lists
+// knots, arrows and files.
 //
 // Its files, in order: package.go reads a package; knot.go finds the knots of its graph and the arrows up; main.go
 // prints the table.
@@ -40,9 +41,9 @@ func main() {
 	}
 }
 
-// show prints a package.
+// show prints a line about a package, and with verbose its details.
 func show(p Package, verbose bool) {
-	knots, up := p.Knots(), p.Up()
+	knots, arrows := p.Knots(), p.Up()
 	_, unnamed := p.Order()
 	largest, longest := 0, 0
 	for _, lines := range p.Lines {
@@ -51,14 +52,14 @@ func show(p Package, verbose bool) {
 	if len(knots) > 0 {
 		largest = len(knots[0])
 	}
-	fmt.Printf("%-70s %5d %5d %5d %4d %7d\n", p.Path, len(p.Files), longest, largest, len(up), len(unnamed))
+	fmt.Printf("%-70s %5d %5d %5d %4d %7d\n", p.Path, len(p.Files), longest, largest, len(arrows), len(unnamed))
 	if !verbose {
 		return
 	}
 	for _, knot := range knots {
 		fmt.Println("  knot:", strings.Join(knot, " "))
 	}
-	for _, a := range up {
+	for _, a := range arrows {
 		fmt.Printf("  up: %s → %s: %s\n", a.From, a.To, strings.Join(a.Names, " "))
 	}
 	if len(unnamed) > 0 {

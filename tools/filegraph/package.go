@@ -17,16 +17,16 @@ import (
 	"strings"
 )
 
-// Package is how the files of a package use each other. Tests are left out.
+// Package describes how the files of a package use each other. Tests are left out.
 type Package struct {
-	Path  string                         // of the import
+	Path  string                         // import path
 	Files []string                       // base names, sorted
-	Lines map[string]int                 // of each file
-	Uses  map[string]map[string][]string // the names that a file uses of another, by both files; sorted
-	Doc   string                         // the package comment
+	Lines map[string]int                 // by file
+	Uses  map[string]map[string][]string // the names, sorted, that the first file uses of the second
+	Doc   string                         // text of the package comment
 }
 
-// listed is what go list says of a package.
+// listed is go list's description of a package.
 type listed struct {
 	ImportPath string
 	Dir        string
@@ -37,7 +37,7 @@ type listed struct {
 	Error      *struct{ Err string }
 }
 
-// load reads the packages that patterns name, as go list does in a folder. It compiles what they import.
+// load reads the packages that patterns match, as go list does in folder. It compiles their imports.
 func load(folder string, patterns ...string) ([]Package, error) {
 	all, err := list(folder, patterns)
 	if err != nil {
@@ -54,11 +54,11 @@ func load(folder string, patterns ...string) ([]Package, error) {
 		if p.DepOnly || p.Standard || len(p.GoFiles) == 0 {
 			continue
 		}
-		read, err := read(p, set, imports)
+		loaded, err := read(p, set, imports)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.ImportPath, err)
 		}
-		packages = append(packages, read)
+		packages = append(packages, loaded)
 	}
 	return packages, nil
 }
@@ -91,12 +91,13 @@ func list(folder string, patterns []string) ([]listed, error) {
 	}
 }
 
-// read reads a package.
-func read(of listed, set *token.FileSet, imports types.Importer) (Package, error) {
+// read reads one package.
+func read(described listed, set *token.FileSet, imports types.Importer) (Package, error) {
 	var sources []*ast.File
-	p := Package{Path: of.ImportPath, Lines: map[string]int{}, Uses: map[string]map[string][]string{}}
-	for _, name := range of.GoFiles {
-		source, err := parser.ParseFile(set, filepath.Join(of.Dir, name), nil, parser.ParseComments|parser.SkipObjectResolution)
+	p := Package{Path: described.ImportPath, Lines: map[string]int{}, Uses: map[string]map[string][]string{}}
+	for _, name := range described.GoFiles {
+		source, err := parser.ParseFile(set, filepath.Join(described.Dir, name), nil,
+			parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return p, err
 		}
@@ -108,7 +109,7 @@ func read(of listed, set *token.FileSet, imports types.Importer) (Package, error
 	}
 	slices.Sort(p.Files)
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
-	checked, err := (&types.Config{Importer: imports}).Check(of.ImportPath, set, sources, info)
+	checked, err := (&types.Config{Importer: imports}).Check(described.ImportPath, set, sources, info)
 	if err != nil {
 		return p, err
 	}
@@ -116,27 +117,27 @@ func read(of listed, set *token.FileSet, imports types.Importer) (Package, error
 	return p, nil
 }
 
-// uses returns the names that the files of a package use of each other.
-func uses(set *token.FileSet, of *types.Package, info *types.Info) map[string]map[string][]string {
-	file := func(at token.Pos) string { return filepath.Base(set.Position(at).Filename) }
+// uses returns the names that the files of a package use from each other.
+func uses(set *token.FileSet, pkg *types.Package, info *types.Info) map[string]map[string][]string {
+	file := func(pos token.Pos) string { return filepath.Base(set.Position(pos).Filename) }
 	found := map[string]map[string][]string{}
 	for name, object := range info.Uses {
-		from, to := file(name.Pos()), file(object.Pos())
-		if object.Pkg() != of || !declares(of, object) || from == to {
+		user, declarer := file(name.Pos()), file(object.Pos())
+		if object.Pkg() != pkg || !declares(pkg, object) || user == declarer {
 			continue
 		}
-		if found[from] == nil {
-			found[from] = map[string][]string{}
+		if found[user] == nil {
+			found[user] = map[string][]string{}
 		}
-		if !slices.Contains(found[from][to], object.Name()) {
-			found[from][to] = append(found[from][to], object.Name())
-			slices.Sort(found[from][to])
+		if !slices.Contains(found[user][declarer], object.Name()) {
+			found[user][declarer] = append(found[user][declarer], object.Name())
+			slices.Sort(found[user][declarer])
 		}
 	}
 	return found
 }
 
-// declares reports whether a package declares an object: a name of its own, or a method.
+// declares reports whether a package declares an object at the top level or as a method.
 func declares(p *types.Package, object types.Object) bool {
 	if object.Parent() == p.Scope() {
 		return true

@@ -1,5 +1,5 @@
-// Command gitleaksrules writes gitleaks.json, the rules of the gitleaks version below changed to search in JSON, to
-// standard output. `go generate ./recall/redact` runs it.
+// Command gitleaksrules writes gitleaks.json to standard output: the rules of the gitleaks version below, changed to
+// search in JSON. `go generate ./recall/redact` runs it.
 package main
 
 import (
@@ -18,17 +18,17 @@ import (
 
 const gitleaks = "github.com/zricethezav/gitleaks/v8@v8.30.1"
 
-// fixedChars is how many characters of a secret must be fixed for its rule to be certain. Hyphens do not count, because
-// ids have them.
+// fixedChars is how many characters of a secret must be fixed for the rule to count as certain. Hyphens do not count,
+// because ids have them too.
 const fixedChars = 3
 
-// certainly lists rules that are certain with fewer fixed characters, and why.
+// certainly lists rules that are certain despite fewer fixed characters, and why.
 var certainly = map[string]string{
 	"1password-secret-key": "A3- and five groups of capitals",
 	"mailchimp-api-key":    "follows the name and ends with -us and a number",
 }
 
-// uncertain lists rules that are not certain in spite of fixedChars fixed characters, and why.
+// uncertain lists rules that are not certain despite enough fixed characters, and why.
 var uncertain = map[string]string{
 	"atlassian-api-token":                    "one shape is any 24 characters after the name; our rule has the other",
 	"azure-ad-client-secret":                 "misses secrets in JSON; our rule finds them",
@@ -39,7 +39,7 @@ var uncertain = map[string]string{
 	"square-access-token":                    "EAAA occurs in base64 wherever there are zeros",
 }
 
-// redundant lists keywords of rules whose pattern always contains another keyword.
+// redundant lists keywords of rules with patterns that always contain another keyword.
 var redundant = map[string]string{
 	"cloudflare-origin-ca-key": "cloudflare",
 	"gocardless-api-token":     "live_",
@@ -88,7 +88,7 @@ func main() {
 	}
 }
 
-// outRule and outAllowlist are the fields of package redact's rule and allowlist.
+// outRule and outAllowlist are rules and allowlists in the form that package redact reads.
 type outRule struct {
 	ID      string         `json:"id"`
 	Pattern string         `json:"pattern"`
@@ -107,7 +107,7 @@ type outAllowlist struct {
 	Match    bool     `json:"match,omitempty"`
 }
 
-// read returns the rules of the gitleaks module.
+// read returns the rules in the gitleaks module.
 func read() (c config) {
 	raw, err := exec.Command("go", "mod", "download", "-json", gitleaks).Output()
 	if err != nil {
@@ -147,8 +147,8 @@ func (a allowlist) out() outAllowlist {
 	return outAllowlist{Patterns: a.Regexes, Words: strings.Join(words, " "), Match: a.RegexTarget == "match"}
 }
 
-// A secret may follow an escape of JSON or of a URL, and ends before any byte that it cannot contain, such as a comma.
-// These replace how the patterns of gitleaks start and end.
+// A secret may follow an escape in JSON or in a URL. It ends before any byte that it cannot contain, such as a comma.
+// These replace the beginnings and ends of gitleaks' patterns.
 const (
 	boundary   = `\b`
 	shapeStart = "(?:" + boundary + `|\\{1,4}[nrtbf]|\\{1,4}u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2})`
@@ -159,7 +159,7 @@ const (
 // pattern returns the rule's pattern, changed to match in texts that may be JSON, encoded once or twice.
 func (r rule) pattern() string {
 	p := r.Regex
-	const anyPrefix = `[\w.-]{0,50}?` // before a provider's name, and of no use
+	const anyPrefix = `[\w.-]{0,50}?` // text before a provider's name, which need not match
 	for _, name := range []string{anyPrefix + "(?i:" + anyPrefix, "(?i)" + anyPrefix} {
 		p = strings.Replace(p, name, strings.ReplaceAll(name, anyPrefix, ""), 1)
 	}
@@ -168,7 +168,7 @@ func (r rule) pattern() string {
 	for _, tail := range []string{`(?:[\x60'"\s;]|\\[nr]|$|\b)`, `(?:[^\w-]|\z)`, `(?:[^a-zA-Z0-9+/]|\z)`} {
 		p = strings.TrimSuffix(p, tail)
 	}
-	p = strings.ReplaceAll(p, `([a-z0-9]{4}-){3}`, `(?:[a-z0-9]{4}-){3}`) // a group that is not the secret
+	p = strings.ReplaceAll(p, `([a-z0-9]{4}-){3}`, `(?:[a-z0-9]{4}-){3}`) // this group does not hold the secret
 	p = namedGroup.ReplaceAllString(p, "(?:")
 	if rest, ok := strings.CutPrefix(p, "(?i)"+boundary); ok {
 		return "(?i)" + shapeStart + rest
@@ -188,8 +188,8 @@ func (r rule) pattern() string {
 
 var namedGroup = regexp.MustCompile(`\(\?P<\w+>`)
 
-// keywords returns the rule's keywords: as written where the pattern is case-sensitive, else in lower case. inside
-// reports whether the pattern contains each of them.
+// keywords returns the rule's keywords: exact ones where the pattern is case-sensitive, others in lower case. inside
+// reports whether the pattern contains all of them.
 func (r rule) keywords() (exact, folded []string, inside bool) {
 	plain := strings.ReplaceAll(r.Regex, `\`, "")
 	lower := strings.ToLower(plain)
@@ -198,11 +198,11 @@ func (r rule) keywords() (exact, folded []string, inside bool) {
 		if k == redundant[r.ID] {
 			continue
 		}
-		at := strings.Index(lower, k)
-		inside = inside && at >= 0
-		if at >= 0 && !strings.Contains(lower[:at], "(?i") &&
-			strings.Count(lower, k) == strings.Count(plain, plain[at:at+len(k)]) {
-			exact = append(exact, plain[at:at+len(k)])
+		index := strings.Index(lower, k)
+		inside = inside && index >= 0
+		if index >= 0 && !strings.Contains(lower[:index], "(?i") &&
+			strings.Count(lower, k) == strings.Count(plain, plain[index:index+len(k)]) {
+			exact = append(exact, plain[index:index+len(k)])
 		} else {
 			folded = append(folded, k)
 		}
@@ -210,21 +210,21 @@ func (r rule) keywords() (exact, folded []string, inside bool) {
 	return exact, folded, inside
 }
 
-// secretFixed returns how many characters of the rule's secret are fixed: of the group, else of the first group, else
-// of the match.
+// secretFixed returns how many characters of the rule's secret are fixed. The secret is the given group, else the first
+// group, else the whole match.
 func secretFixed(tree *syntax.Regexp, group int) int {
 	if tree.MaxCap() == 0 {
 		return fixed(tree)
 	}
-	least := -1
+	fewest := -1
 	var visit func(*syntax.Regexp)
 	visit = func(t *syntax.Regexp) {
 		if t.Op == syntax.OpCapture && (group == 0 || t.Cap == group) {
-			if n := fixed(t); least < 0 || n < least {
-				least = n
+			if n := fixed(t); fewest < 0 || n < fewest {
+				fewest = n
 			}
 			if group == 0 {
-				return // a group within is not the first
+				return // a group inside of another is not the first
 			}
 		}
 		for _, s := range t.Sub {
@@ -232,10 +232,10 @@ func secretFixed(tree *syntax.Regexp, group int) int {
 		}
 	}
 	visit(tree)
-	return least
+	return fewest
 }
 
-// fixed returns how many characters are the same, or one of at most four, in every match of a pattern, without hyphens.
+// fixed returns how many characters of a match are always the same, or one of at most four, without hyphens.
 func fixed(t *syntax.Regexp) int {
 	switch t.Op {
 	case syntax.OpLiteral:
@@ -259,16 +259,16 @@ func fixed(t *syntax.Regexp) int {
 		}
 		return sum
 	case syntax.OpAlternate:
-		least := fixed(t.Sub[0])
+		fewest := fixed(t.Sub[0])
 		for _, s := range t.Sub[1:] {
-			least = min(least, fixed(s))
+			fewest = min(fewest, fixed(s))
 		}
-		return least
+		return fewest
 	}
 	return 0
 }
 
-// longestMatch returns how many bytes an ASCII match has at most, or 0 if there is no bound.
+// longestMatch returns the largest number of bytes in an ASCII match; 0 if there is no bound.
 func longestMatch(t *syntax.Regexp) int {
 	switch t.Op {
 	case syntax.OpLiteral:
@@ -280,23 +280,23 @@ func longestMatch(t *syntax.Regexp) int {
 	case syntax.OpCapture, syntax.OpQuest:
 		return longestMatch(t.Sub[0])
 	case syntax.OpConcat, syntax.OpAlternate:
-		sum, most := 0, 0
+		sum, longest := 0, 0
 		for _, s := range t.Sub {
 			n := longestMatch(s)
 			if n == 0 && !matchesEmpty(s) {
 				return 0
 			}
-			sum, most = sum+n, max(most, n)
+			sum, longest = sum+n, max(longest, n)
 		}
 		if t.Op == syntax.OpConcat {
 			return sum
 		}
-		return most
+		return longest
 	}
 	return 0
 }
 
-// matchesEmpty reports whether a pattern matches positions and no bytes.
+// matchesEmpty reports whether a pattern matches only positions, no bytes.
 func matchesEmpty(t *syntax.Regexp) bool {
 	return slices.Contains([]syntax.Op{syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText,
 		syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary}, t.Op)

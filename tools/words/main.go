@@ -1,6 +1,6 @@
-// Command words finds phrases in comments that make a reader go back: "of which", "that of", "those which", "what it
-// is", "whose". It reads the Go files of the folders that are named, prints each place, and ends with status 1 where a
-// thousand words of comment have more than one such phrase.
+// Command words finds phrases in comments that make a reader go back; the pattern phrases lists them. It reads the Go
+// files in the given folders, and prints each place. It ends with status 1 if there is more than one such phrase in a
+// thousand words of comment.
 package main
 
 import (
@@ -20,7 +20,7 @@ var (
 	spaces  = regexp.MustCompile(`\s+`)
 )
 
-// count is how many words of comment there are, and the places of the phrases among them.
+// count counts the words in comments, and holds the places of the phrases.
 type count struct {
 	words  int
 	places []string
@@ -70,9 +70,9 @@ func (c *count) addFile(path string) error {
 	for _, group := range file.Comments {
 		text := spaces.ReplaceAllString(group.Text(), " ") // a phrase may stand on two lines
 		c.words += len(strings.Fields(text))
-		for _, at := range phrases.FindAllStringIndex(text, -1) {
-			near := text[max(0, at[0]-30):min(len(text), at[1]+30)]
-			c.places = append(c.places, fmt.Sprintf("%s: …%s…", set.Position(group.Pos()), strings.ToValidUTF8(near, "")))
+		for _, match := range phrases.FindAllStringIndex(text, -1) {
+			excerpt := text[max(0, match[0]-30):min(len(text), match[1]+30)]
+			c.places = append(c.places, fmt.Sprintf("%s: …%s…", set.Position(group.Pos()), strings.ToValidUTF8(excerpt, "")))
 		}
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// archive is an archive at the source.
+// archive is an archive in Letta's database.
 type archive struct {
 	row
 	Name        string
@@ -26,7 +26,7 @@ type archive struct {
 	Embedding   *embeddingConfig `json:"embedding_config"`
 }
 
-// embeddingConfig says of which model vectors are.
+// embeddingConfig says which model made vectors.
 type embeddingConfig struct {
 	Endpoint  *string `json:"embedding_endpoint"`
 	Model     string  `json:"embedding_model"`
@@ -46,7 +46,7 @@ func (c *embeddingConfig) handle() *string {
 	return nil
 }
 
-// archives imports the archives of the organization with their passages.
+// archives imports the organization's archives, with their passages.
 func (r *run) archives(ctx context.Context) error {
 	all, err := list[archive](ctx, r, "archives", `
 		SELECT * FROM archives WHERE organization_id = $1 ORDER BY id`, r.source)
@@ -62,8 +62,8 @@ func (r *run) archives(ctx context.Context) error {
 		case !missing:
 			r.report.stored("archives", false)
 		default:
-			err := r.item(ctx, "archives", a.ID, func(in *run) error {
-				return in.Agents.Archival.RestoreArchive(ctx, in.org, archival.PortableArchive{ID: a.ID,
+			err := r.item(ctx, "archives", a.ID, func(txRun *run) error {
+				return txRun.Agents.Archival.RestoreArchive(ctx, txRun.org, archival.PortableArchive{ID: a.ID,
 					Name: clipped(plainName(a.Name, "archive"), 255), Description: cleanText(a.Description),
 					Metadata: object(a.Metadata), Embedding: a.Embedding.handle(), CreatedAt: a.created(),
 					UpdatedAt: a.updated()})
@@ -79,18 +79,18 @@ func (r *run) archives(ctx context.Context) error {
 	return nil
 }
 
-// passage is an archival passage at the source.
+// passage is an archival passage in Letta's database.
 type passage struct {
 	row
 	Text      string
 	Metadata  json.RawMessage `json:"metadata_"`
 	Tags      []string
-	MoreTags  []string `json:"more_tags"` // of the table of tags
+	MoreTags  []string `json:"more_tags"` // from the table of tags
 	Config    *embeddingConfig
-	Embedding *string // as pgvector writes a vector
+	Embedding *string // in pgvector's text format
 }
 
-// UnmarshalJSON implements json.Unmarshaler. Tags of another form than a list of texts count as none.
+// UnmarshalJSON implements json.Unmarshaler. Tags that are no list of texts count as none.
 func (p *passage) UnmarshalJSON(raw []byte) error {
 	var v struct {
 		row
@@ -103,12 +103,12 @@ func (p *passage) UnmarshalJSON(raw []byte) error {
 	}
 	err := json.Unmarshal(raw, &v)
 	var tags []string
-	_ = json.Unmarshal(v.Tags, &tags) // null, and older forms
+	_ = json.Unmarshal(v.Tags, &tags) // null, and older formats
 	*p = passage{v.row, v.Text, v.Metadata, tags, v.MoreTags, v.Config, v.Embedding}
 	return err
 }
 
-// passagesAtOnce is how many passages are stored in a transaction.
+// passagesAtOnce is how many passages one transaction stores.
 const passagesAtOnce = 250
 
 func (r *run) passages(ctx context.Context, archiveID string) error {
@@ -133,17 +133,17 @@ func (r *run) passages(ctx context.Context, archiveID string) error {
 	return r.page(ctx, archiveID, page)
 }
 
-// page stores those of some passages that are not there. If a rule forbids one, the others are stored one by one.
+// page stores the passages of a page that Loci does not have. If a rule forbids one, the others are stored one by one.
 func (r *run) page(ctx context.Context, archiveID string, page []passage) error {
 	ids := make([]string, len(page))
 	for n, p := range page {
 		ids[n] = p.ID
 	}
-	there, err := r.Agents.Archival.Stored(ctx, r.org, archiveID, ids)
+	stored, err := r.Agents.Archival.Stored(ctx, r.org, archiveID, ids)
 	if err != nil {
 		return err
 	}
-	page = slices.DeleteFunc(page, func(p passage) bool { return slices.Contains(there, p.ID) })
+	page = slices.DeleteFunc(page, func(p passage) bool { return slices.Contains(stored, p.ID) })
 	r.report.table("archival_passages").Present += len(ids) - len(page)
 	return r.store(ctx, archiveID, page)
 }
@@ -153,16 +153,18 @@ func (r *run) store(ctx context.Context, archiveID string, page []passage) error
 		return nil
 	}
 	t := r.report.table("archival_passages")
-	left, imported, notes := t.LeftOut, t.Imported, len(r.report.Notes)
-	err := r.item(ctx, "archival_passages", page[0].ID, func(in *run) error { return in.restore(ctx, archiveID, page) })
+	leftOut, imported, notes := t.LeftOut, t.Imported, len(r.report.Notes)
+	err := r.item(ctx, "archival_passages", page[0].ID, func(txRun *run) error {
+		return txRun.restore(ctx, archiveID, page)
+	})
 	if err != nil || len(page) == 1 {
 		return err
 	}
-	if t.LeftOut == left {
+	if t.LeftOut == leftOut {
 		t.Imported += len(page) - 1
 		return nil
 	}
-	t.LeftOut, t.Imported, r.report.Notes = left, imported, r.report.Notes[:notes]
+	t.LeftOut, t.Imported, r.report.Notes = leftOut, imported, r.report.Notes[:notes]
 	for n := range page {
 		if err := r.store(ctx, archiveID, page[n:n+1]); err != nil {
 			return err
@@ -181,9 +183,9 @@ func (r *run) restore(ctx context.Context, archiveID string, page []passage) err
 			return err
 		}
 		all = append(all, parts...)
-		vector, why := p.vector()
-		if why != "" {
-			r.report.note("passage %s: its vector is left out, and made anew. %s", p.ID, why)
+		vector, problem := p.vector()
+		if problem != "" {
+			r.report.note("passage %s: its vector is left out, and made anew. %s", p.ID, problem)
 		}
 		if vector == nil || len(parts) > 1 {
 			continue
@@ -200,15 +202,15 @@ func (r *run) restore(ctx context.Context, archiveID string, page []passage) err
 	if err := r.Agents.Archival.RestorePassages(ctx, r.org, archiveID, all); err != nil {
 		return err
 	}
-	for space, of := range vectors {
-		if err := r.Agents.Archival.RestoreVectors(ctx, r.org, space, of); err != nil {
+	for space, byID := range vectors {
+		if err := r.Agents.Archival.RestoreVectors(ctx, r.org, space, byID); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// providerOf returns the provider of the space that vectors of Letta's belong to.
+// providerOf returns the provider in the space of Letta's vectors.
 func (r *run) providerOf(c *embeddingConfig) string {
 	provider := r.Provider
 	if provider == "" && c.Endpoint != nil {
@@ -217,7 +219,7 @@ func (r *run) providerOf(c *embeddingConfig) string {
 	return strings.TrimRight(provider, "/")
 }
 
-// parts returns what a passage becomes: several, one after the other, if its text is too long for one.
+// parts returns the Loci passages for a passage of Letta's: several in a row if its text is too long for one.
 func (r *run) parts(archiveID string, p passage) ([]archival.Passage, error) {
 	if parsed := db.UUID("passage-", p.ID); parsed == uuid.Nil {
 		return nil, db.Invalid("its id is not passage- and a UUID")
@@ -249,14 +251,14 @@ func (r *run) parts(archiveID string, p passage) ([]archival.Passage, error) {
 	return all, nil
 }
 
-// derived returns a UUID that follows from an id: another import gives the same.
+// derived returns a UUID that depends only on an id and a word, so that another import gives the same UUID.
 func derived(id, of string) string {
 	return uuid.NewHash(sha256.New(), uuid.NameSpaceURL, []byte("letta:"+id+":"+of), 4).String()
 }
 
-// vector returns the vector of a passage without the zeros up to 4,096 numbers that Letta stores behind it; nil if it
-// has none, or why it cannot be used.
-func (p passage) vector() (vector []float32, why string) {
+// vector returns the vector of a passage, without the zeros that Letta appends up to 4,096 numbers; nil if there is
+// none. If the vector cannot be used, it returns the reason.
+func (p passage) vector() (vector []float32, problem string) {
 	if p.Embedding == nil {
 		return nil, ""
 	}
@@ -277,7 +279,7 @@ func (p passage) vector() (vector []float32, why string) {
 	}
 	vector = vector[:n]
 	if embed.Normalize(vector) == nil {
-		return nil, cmp.Or(why, "All its numbers are zero.")
+		return nil, cmp.Or(problem, "All its numbers are zero.")
 	}
 	return vector, ""
 }

@@ -14,7 +14,7 @@ import (
 
 func cleanEscapes(text string) string { return recall.CleanEscapes(text) }
 
-// lettaBlock is a block at the source, or a checkpoint of one.
+// lettaBlock is a block in Letta's database, or a checkpoint of one.
 type lettaBlock struct {
 	row
 	Label       string
@@ -28,10 +28,10 @@ type lettaBlock struct {
 	Template    *string `json:"template_name"`
 
 	ActorID *string  `json:"actor_id"`
-	Tags    []string // of the block
+	Tags    []string // tags of the block
 }
 
-// blocks imports the blocks of the organization with their checkpoints.
+// blocks imports the organization's blocks, with their checkpoints.
 func (r *run) blocks(ctx context.Context) error {
 	tags := `'[]'::json`
 	if r.from.has("blocks_tags") {
@@ -56,12 +56,12 @@ func (r *run) blocks(ctx context.Context) error {
 			r.report.table("block_history").Present += len(history)
 			continue
 		}
-		before := r.report.table("block").Imported
-		err = r.item(ctx, "block", b.ID, func(in *run) error { return in.block(ctx, b, history) })
+		imported := r.report.table("block").Imported
+		err = r.item(ctx, "block", b.ID, func(txRun *run) error { return txRun.block(ctx, b, history) })
 		if err != nil {
 			return err
 		}
-		if r.report.table("block").Imported > before {
+		if r.report.table("block").Imported > imported {
 			r.report.table("block_history").Imported += len(history)
 		} else {
 			r.report.table("block_history").LeftOut += len(history)
@@ -70,7 +70,7 @@ func (r *run) blocks(ctx context.Context) error {
 	return nil
 }
 
-// block stores a block. Its checkpoints are its first versions, and the present value is the last.
+// block stores a block. Its checkpoints become its first versions, and its current value the last.
 func (r *run) block(ctx context.Context, b lettaBlock, history []lettaBlock) error {
 	last := r.version(b, b)
 	var versions []block.Version
@@ -95,19 +95,19 @@ func (r *run) block(ctx context.Context, b lettaBlock, history []lettaBlock) err
 	return err
 }
 
-// notInLabel matches what no label of a block may have.
+// notInLabel matches characters that labels of blocks may not have.
 var notInLabel = regexp.MustCompile(`[^a-zA-Z0-9_/-]`)
 
-// labelOf returns the label that a block gets.
+// labelOf returns the label for a block.
 func labelOf(label string) string {
 	return cmp.Or(clipped(notInLabel.ReplaceAllString(db.Clean(label), "_"), 50), "block")
 }
 
-// version returns a checkpoint of a block, or the block itself, as a version. Letta's server did not enforce limits: a
-// value that is longer raises it.
-func (r *run) version(of, b lettaBlock) block.Version {
+// version returns a version for a checkpoint of a block, or for the block itself. If the value is longer than the
+// limit, which Letta's server did not enforce, the limit is raised.
+func (r *run) version(owner, b lettaBlock) block.Version {
 	v := block.Version{Author: block.OperatorAuthor, Label: labelOf(b.Label), Value: db.Clean(b.Value),
-		ReadOnly: of.ReadOnly, At: b.created()}
+		ReadOnly: owner.ReadOnly, At: b.created()}
 	if b.ActorID != nil && *b.ActorID != "" {
 		v.Author = db.Clean(*b.ActorID)
 	}
@@ -115,12 +115,13 @@ func (r *run) version(of, b lettaBlock) block.Version {
 		v.Description = new(db.Clean(*b.Description))
 	}
 	if v.Label != b.Label {
-		r.report.note("block %s: the label %q became %q, because labels have letters, digits, '_', '-' and '/'.", of.ID,
+		r.report.note("block %s: the label %q became %q, because labels have letters, digits, '_', '-' and '/'.", owner.ID,
 			db.Short(b.Label), v.Label)
 	}
 	chars := int64(utf8.RuneCountInString(v.Value))
 	if chars > b.Limit {
-		r.report.note("block %s: its value has %d characters and its limit was %d, which was raised.", of.ID, chars, b.Limit)
+		r.report.note("block %s: its value has %d characters and its limit was %d, which was raised.", owner.ID, chars,
+			b.Limit)
 	}
 	v.Limit = int(min(max(b.Limit, chars, 1), block.MaxLimit))
 	return v

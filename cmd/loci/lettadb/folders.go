@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// folder is a source at the source.
+// folder is a source row in Letta's database.
 type folder struct {
 	row
 	Name         string
@@ -24,7 +24,7 @@ type folder struct {
 	Metadata     json.RawMessage `json:"metadata_"`
 }
 
-// folders imports the folders of the organization with their files.
+// folders imports the organization's folders, with their files.
 func (r *run) folders(ctx context.Context) error {
 	all, err := list[folder](ctx, r, "sources", `SELECT * FROM sources WHERE organization_id = $1 ORDER BY id`, r.source)
 	if err != nil {
@@ -39,7 +39,7 @@ func (r *run) folders(ctx context.Context) error {
 		case !missing:
 			r.report.stored("sources", false)
 		default:
-			if err := r.item(ctx, "sources", f.ID, func(in *run) error { return in.folder(ctx, f) }); err != nil {
+			if err := r.item(ctx, "sources", f.ID, func(txRun *run) error { return txRun.folder(ctx, f) }); err != nil {
 				return err
 			}
 		}
@@ -51,8 +51,8 @@ func (r *run) folders(ctx context.Context) error {
 }
 
 func (r *run) folder(ctx context.Context, f folder) error {
-	wanted := clipped(plainName(f.Name, "folder"), 240)
-	name, err := r.Agents.Files.RestoreFolder(ctx, r.org, files.PortableFolder{ID: f.ID, Name: wanted,
+	proposed := clipped(plainName(f.Name, "folder"), 240)
+	name, err := r.Agents.Files.RestoreFolder(ctx, r.org, files.PortableFolder{ID: f.ID, Name: proposed,
 		Description: cleanText(f.Description), Instructions: cleanText(f.Instructions), Metadata: object(f.Metadata),
 		OverlapTokens: files.DefaultOverlapTokens, CreatedAt: f.created(), UpdatedAt: f.updated()})
 	if err == nil && name != f.Name {
@@ -68,7 +68,7 @@ func cleanText(text *string) *string {
 	return new(db.Clean(*text))
 }
 
-// file is a file at the source. Letta keeps no originals: the file becomes its text.
+// file is a file in Letta's database. Letta keeps no originals, so only the text is imported.
 type file struct {
 	row
 	Name     *string `json:"file_name"`
@@ -77,15 +77,15 @@ type file struct {
 	Error    *string `json:"error_message"`
 }
 
-func (r *run) files(ctx context.Context, in folder) error {
-	all, err := list[file](ctx, r, "files", `SELECT * FROM files WHERE source_id = $1 ORDER BY created_at, id`, in.ID)
+func (r *run) files(ctx context.Context, parent folder) error {
+	all, err := list[file](ctx, r, "files", `SELECT * FROM files WHERE source_id = $1 ORDER BY created_at, id`, parent.ID)
 	if err != nil {
 		return err
 	}
-	taken := map[string]bool{}
+	names := map[string]bool{}
 	for _, f := range all {
-		name := freeName(f.storedName(), taken)
-		_, err := r.Agents.Files.File(ctx, r.org, in.ID, f.ID, false)
+		name := freeName(f.storedName(), names)
+		_, err := r.Agents.Files.File(ctx, r.org, parent.ID, f.ID, false)
 		if missing, err := absent(err); err != nil {
 			return err
 		} else if !missing {
@@ -101,16 +101,16 @@ func (r *run) files(ctx context.Context, in folder) error {
 				"%s", f.ID, db.Short(name), f.Status, orNone(f.Error))
 			continue
 		}
-		err = r.item(ctx, "files", f.ID, func(run *run) error { return run.file(ctx, in.ID, name, f, *text) })
+		err = r.item(ctx, "files", f.ID, func(run *run) error { return run.file(ctx, parent.ID, name, f, *text) })
 		if err != nil {
 			return err
 		}
 	}
-	return r.loosePassages(ctx, in, taken)
+	return r.loosePassages(ctx, parent, names)
 }
 
-// loosePassages makes files of the passages of a folder that belong to no file: one of those of each name.
-func (r *run) loosePassages(ctx context.Context, in folder, taken map[string]bool) error {
+// loosePassages turns passages of a folder that belong to no file into files: one file for each file name.
+func (r *run) loosePassages(ctx context.Context, parent folder, names map[string]bool) error {
 	if !r.from.has("source_passages") {
 		return nil
 	}
@@ -121,32 +121,32 @@ func (r *run) loosePassages(ctx context.Context, in folder, taken map[string]boo
 	all, err := db.All[loose](ctx, r.from.tx, `
 		SELECT file_name AS name, string_agg(text, E'\n\n' ORDER BY created_at, id) AS text FROM source_passages
 		WHERE source_id = $1 AND file_id IS NULL AND NOT is_deleted
-		GROUP BY file_name ORDER BY file_name`, in.ID)
+		GROUP BY file_name ORDER BY file_name`, parent.ID)
 	if err != nil {
 		return err
 	}
 	for _, l := range all {
-		f := file{row: row{ID: filePrefix + derived(in.ID, l.Name), CreatedAt: in.CreatedAt}, Name: &l.Name}
-		name := freeName(f.storedName(), taken)
-		_, err := r.Agents.Files.File(ctx, r.org, in.ID, f.ID, false)
+		f := file{row: row{ID: filePrefix + derived(parent.ID, l.Name), CreatedAt: parent.CreatedAt}, Name: &l.Name}
+		name := freeName(f.storedName(), names)
+		_, err := r.Agents.Files.File(ctx, r.org, parent.ID, f.ID, false)
 		missing, err := absent(err)
 		if err != nil {
 			return err
 		}
 		if missing {
 			err = db.Tx(ctx, r.Agents.DB, func(tx pgx.Tx) error {
-				return r.with(tx).file(ctx, in.ID, name, f, *valid(&l.Text))
+				return r.with(tx).file(ctx, parent.ID, name, f, *valid(&l.Text))
 			})
 		}
 		switch {
 		case errors.Is(err, db.ErrInvalid):
-			r.report.note("folder %s: the passages of %q, which belong to no file, are left out. %v", in.ID, db.Short(l.Name),
-				err)
+			r.report.note("folder %s: the passages of %q, which belong to no file, are left out. %v", parent.ID,
+				db.Short(l.Name), err)
 		case err != nil:
 			return err
 		default:
-			r.report.note("folder %s: the passages of %q, which belong to no file, are the file %s.", in.ID, db.Short(l.Name),
-				f.ID)
+			r.report.note("folder %s: the passages of %q, which belong to no file, are the file %s.", parent.ID,
+				db.Short(l.Name), f.ID)
 		}
 	}
 	return nil
@@ -161,7 +161,7 @@ func orNone(text *string) string {
 	return db.Short(*text)
 }
 
-// file stores the text of a file under its name. What was no text gets the ending .txt.
+// file stores the text of a file under its name. If the name means another format, .txt is appended.
 func (r *run) file(ctx context.Context, folderID, name string, f file, text string) error {
 	stored := files.PortableFile{ID: f.ID, FolderID: folderID, Name: name, OriginalName: name, MediaType: "text/plain",
 		SizeBytes: int64(len(text)), CreatedAt: f.created()}
@@ -176,8 +176,8 @@ func (r *run) file(ctx context.Context, folderID, name string, f file, text stri
 	return err
 }
 
-// textOf returns the text of a file: the stored one, or its passages, if a server that stopped stored no text. It is
-// nil if there is neither.
+// textOf returns the text of a file: the stored text or, if a stopped server stored none, the file's passages joined.
+// It returns nil if there are neither.
 func (r *run) textOf(ctx context.Context, f file) (text *string, err error) {
 	if r.from.has("file_contents") {
 		text, err = db.One[*string](ctx, r.from.tx, `
@@ -195,7 +195,7 @@ func (r *run) textOf(ctx context.Context, f file) (text *string, err error) {
 	return valid(text), err
 }
 
-// valid returns a text as UTF-8: a database of the encoding SQL_ASCII has any bytes.
+// valid returns a text as valid UTF-8. A database with the encoding SQL_ASCII may hold any bytes.
 func valid(text *string) *string {
 	if text == nil || utf8.ValidString(*text) {
 		return text
@@ -203,12 +203,12 @@ func valid(text *string) *string {
 	return new(strings.ToValidUTF8(*text, "\uFFFD"))
 }
 
-// notText are the endings of files of which Letta stored the text.
+// notText are file name extensions of formats that Letta stored as text.
 var notText = []string{".pdf", ".docx", ".pptx", ".xlsx", ".xls", ".doc", ".ppt", ".epub",
 	".odt", ".ods", ".odp", ".rtf"}
 
-// storedName returns the name of a file in its folder. Letta's is with the folder's name before it, or the one that it
-// had.
+// storedName returns the name for a file in its folder: Letta's name without the folder's name before it, or the
+// original name.
 func (f file) storedName() string {
 	name, original := "", ""
 	if f.Name != nil {
@@ -217,8 +217,8 @@ func (f file) storedName() string {
 	if f.Original != nil {
 		original = *f.Original
 	}
-	if _, rest, has := strings.Cut(name, "/"); has && rest != "" && name != original {
-		name = rest
+	if _, inFolder, hasFolder := strings.Cut(name, "/"); hasFolder && inFolder != "" && name != original {
+		name = inFolder
 	}
 	if name == "" {
 		name = original
@@ -234,7 +234,7 @@ func (f file) storedName() string {
 	return name
 }
 
-// freeName returns a name that no other file of the folder has.
+// freeName returns a name that no other file of the folder has, and marks it as taken.
 func freeName(name string, taken map[string]bool) string {
 	free := name
 	for n := 1; taken[free]; n++ {

@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/server/agentfile"
 )
 
-// conversation is a conversation at the source. An agent's messages without one are in its default conversation.
+// conversation is a conversation in Letta's database. Messages without one belong to the agent's default conversation.
 type conversation struct {
 	row
 	Summary  *string
@@ -24,7 +24,7 @@ type conversation struct {
 	Settings json.RawMessage `json:"model_settings"`
 }
 
-// message is a message at the source, without its contents.
+// message is a message in Letta's database, without its content.
 type message struct {
 	row
 	Conversation *string `json:"conversation_id"`
@@ -35,13 +35,13 @@ type message struct {
 	IsErr        *bool   `json:"is_err"`
 }
 
-// history is what an import knows of an agent's messages, without their contents.
+// history is what the import knows about an agent's messages, without their contents.
 type history struct {
 	drafts        *agentfile.LettaMessages
-	rows          int // messages that are to be imported
+	rows          int // number of messages to import
 	conversations []string
 
-	imported, left map[string]int // rows, by tables
+	imported, left map[string]int // numbers of rows by table
 }
 
 func (h *history) reset() { h.imported, h.left = map[string]int{}, map[string]int{} }
@@ -55,13 +55,13 @@ func (h *history) count(report *builder) {
 	}
 }
 
-// messagesSQL selects the messages of an agent. Older servers kept a text in place of contents.
+// messagesSQL selects an agent's messages. Older servers stored a text instead of content.
 const messagesSQL = `
 	SELECT m.*, coalesce(m.content, CASE WHEN m.text IS NOT NULL
 		THEN json_build_array(json_build_object('type', 'text', 'text', m.text)) END) AS content
 	FROM messages m WHERE agent_id = $1 ORDER BY sequence_id`
 
-// note reads the messages of an agent, counts them, and keeps what drafts of them need.
+// note reads an agent's messages, counts them, and keeps what is needed to turn them into drafts.
 func (r *run) note(ctx context.Context, a lettaAgent, conversations []conversation) (*history, error) {
 	h := &history{drafts: agentfile.NewLettaMessages()}
 	for _, c := range conversations {
@@ -82,14 +82,14 @@ func (r *run) note(ctx context.Context, a lettaAgent, conversations []conversati
 	return h, nil
 }
 
-// of reads a message. skip reports that it, or its conversation, is deleted.
+// of decodes a message. skip reports that the message or its conversation is deleted.
 func (h *history) of(raw json.RawMessage) (m message, skip bool) {
-	_ = json.Unmarshal(raw, &m) // columns have their types
+	_ = json.Unmarshal(raw, &m) // the columns have these types
 	return m, m.IsDeleted || m.Conversation != nil && !slices.Contains(h.conversations, *m.Conversation)
 }
 
-// history stores the conversations of an agent with their messages.
-func (r *run) history(ctx context.Context, a lettaAgent, has attached, h *history) error {
+// history stores an agent's conversations, with their messages.
+func (r *run) history(ctx context.Context, a lettaAgent, attachments attached, h *history) error {
 	stored, err := r.Agents.Agent(ctx, r.org, a.ID)
 	if err != nil {
 		return err
@@ -99,33 +99,34 @@ func (r *run) history(ctx context.Context, a lettaAgent, has attached, h *histor
 		return err
 	}
 	w := &writer{run: r, agent: a, history: h, prompt: prompt, threads: map[string]*thread{}, otids: map[string]bool{}}
-	own := &thread{id: "conv-" + derived(a.ID, "default")}
+	defaultThread := &thread{id: "conv-" + derived(a.ID, "default")}
 	if a.MessageIDs != nil {
-		own.sees(*a.MessageIDs)
+		defaultThread.sees(*a.MessageIDs)
 	}
-	w.threads[""] = own
-	if err := w.begin(ctx, recall.PortableConversation{ID: own.id, IsDefault: true, CreatedAt: a.created()}); err != nil {
+	w.threads[""] = defaultThread
+	if err := w.begin(ctx, recall.PortableConversation{ID: defaultThread.id, IsDefault: true,
+		CreatedAt: a.created()}); err != nil {
 		return err
 	}
-	for _, c := range has.conversations {
-		of := &thread{id: c.ID}
-		if err := r.contextOf(ctx, of); err != nil {
+	for _, c := range attachments.conversations {
+		conversationThread := &thread{id: c.ID}
+		if err := r.contextOf(ctx, conversationThread); err != nil {
 			return err
 		}
-		w.threads[c.ID] = of
+		w.threads[c.ID] = conversationThread
 		if err := w.begin(ctx, recall.PortableConversation{ID: c.ID, Summary: note(c.Summary), Model: cleanText(c.Model),
 			ModelSettings: object(c.Settings), CreatedAt: c.created()}); err != nil {
 			return err
 		}
 	}
-	h.imported["conversations"] = len(has.conversations)
+	h.imported["conversations"] = len(attachments.conversations)
 	if err := w.write(ctx); err != nil {
 		return err
 	}
-	if err := w.finish(ctx, own); err != nil {
+	if err := w.finish(ctx, defaultThread); err != nil {
 		return err
 	}
-	for _, c := range has.conversations {
+	for _, c := range attachments.conversations {
 		if err := w.finish(ctx, w.threads[c.ID]); err != nil {
 			return err
 		}
@@ -133,7 +134,7 @@ func (r *run) history(ctx context.Context, a lettaAgent, has attached, h *histor
 	return nil
 }
 
-// note returns a note of a conversation, cut to the length that one may have.
+// note returns the note of a conversation, cut to the allowed length.
 func note(text *string) *string {
 	if text == nil {
 		return nil
@@ -141,23 +142,23 @@ func note(text *string) *string {
 	return new(db.Beginning(db.Clean(*text), 4000))
 }
 
-// writer stores the messages of an agent in the order in which they were said.
+// writer stores an agent's messages in the order in which they were said.
 type writer struct {
 	*run
 	agent   lettaAgent
 	history *history
 	prompt  string
-	threads map[string]*thread // by the ids of conversations; "" is the default one
+	threads map[string]*thread // by conversation id; "" is the default conversation
 	otids   map[string]bool
-	said    time.Time // when the message before was said
-	seq     int64     // of the message before
+	said    time.Time // time of the previous message
+	seq     int64     // seq of the previous message
 
-	page  []recall.Draft // of one conversation, to be stored together
-	of    *thread        // of the page
+	page  []recall.Draft // messages of one conversation, to be stored together
+	of    *thread        // the conversation of page
 	bytes int
 }
 
-// Bounds of the messages that are stored together.
+// Bounds on the messages that are stored together.
 const (
 	messagesAtOnce = 500
 	bytesAtOnce    = 8 << 20
@@ -193,13 +194,13 @@ func (w *writer) write(ctx context.Context) error {
 	return w.flush(ctx)
 }
 
-// draft returns what a message becomes; ok is false if it is left out. What has another form than Letta's is kept as a
-// text.
+// draft returns the draft for a message; ok is false if the message is left out. A message that does not have Letta's
+// form is kept as text.
 func (w *writer) draft(n int, m message, raw json.RawMessage) (d recall.Draft, ok bool) {
-	d, why, err := w.history.drafts.Draft(n, raw)
+	d, reason, err := w.history.drafts.Draft(n, raw)
 	if err == nil && len(d.Content) == 0 && d.Role == recall.Tool {
 		w.history.left["messages"]++
-		w.report.note("message %s: left out. %s", m.ID, cmp.Or(why, "Its answers are with the results of the calls."))
+		w.report.note("message %s: left out. %s", m.ID, cmp.Or(reason, "Its answers are with the results of the calls."))
 		return d, false
 	}
 	d.StepID, d.RunID, d.IsErr = m.StepID, m.RunID, m.IsErr != nil && *m.IsErr
@@ -219,7 +220,7 @@ func (w *writer) draft(n int, m message, raw json.RawMessage) (d recall.Draft, o
 	return d, true
 }
 
-// own gives a draft the id and the time of its message, and its otid, unless an earlier message has it.
+// own gives a draft its message's id, time and otid. It drops the otid if an earlier message has the same.
 func (w *writer) own(d *recall.Draft, m message) {
 	d.ID = m.ID
 	if db.UUID("message-", m.ID) == uuid.Nil {
@@ -231,19 +232,19 @@ func (w *writer) own(d *recall.Draft, m message) {
 	} else if d.OTID != nil {
 		w.otids[*d.OTID] = true
 	}
-	at := m.created()
+	created := m.created()
 	if m.CreatedAt == nil && !w.said.IsZero() {
-		at = w.said
+		created = w.said
 	}
-	if now := time.Now(); at.After(now) {
-		at = now
-	} else if at.Year() < 1900 {
-		at = time.Unix(0, 0).UTC()
+	if present := time.Now(); created.After(present) {
+		created = present
+	} else if created.Year() < 1900 {
+		created = time.Unix(0, 0).UTC()
 	}
-	d.CreatedAt, w.said = &at, at
+	d.CreatedAt, w.said = &created, created
 }
 
-// pieces returns the parts of a text, each as long as a part may be.
+// pieces splits a text into parts of the greatest allowed length.
 func pieces(raw json.RawMessage) (parts []recall.Part) {
 	text := string(raw)
 	for len(text) > 0 {
@@ -258,46 +259,48 @@ func pieces(raw json.RawMessage) (parts []recall.Part) {
 }
 
 // add adds a message to the page. A conversation begins with a system prompt.
-func (w *writer) add(ctx context.Context, of *thread, id string, d recall.Draft, bytes int) error {
-	if w.of != of || len(w.page) >= messagesAtOnce || w.bytes >= bytesAtOnce {
+func (w *writer) add(ctx context.Context, target *thread, id string, d recall.Draft, bytes int) error {
+	if w.of != target || len(w.page) >= messagesAtOnce || w.bytes >= bytesAtOnce {
 		if err := w.flush(ctx); err != nil {
 			return err
 		}
-		w.of = of
+		w.of = target
 	}
-	if of.count == 0 && d.Role != recall.System {
-		of.own = true
-		w.place(of, "", w.instructions(*d.CreatedAt), true)
+	if target.count == 0 && d.Role != recall.System {
+		target.own = true
+		w.place(target, "", w.instructions(*d.CreatedAt), true)
 	}
-	w.place(of, id, d, false)
+	w.place(target, id, d, false)
 	w.bytes += bytes
 	return nil
 }
 
-// instructions returns the system prompt as Loci compiles it.
+// instructions returns the system prompt in Loci's form.
 func (w *writer) instructions(at time.Time) recall.Draft {
 	return recall.Draft{Role: recall.System, CreatedAt: &at, Content: []recall.Part{{Type: recall.Text, Text: w.prompt}}}
 }
 
-// place gives a draft the next position of a conversation. Letta's system messages are earlier system prompts, but for
-// those that the model sees after the first.
-func (w *writer) place(of *thread, id string, d recall.Draft, own bool) {
-	of.count++
+// place gives a draft the next position in a conversation. Letta's system messages are earlier system prompts, except
+// those in the model's view after the first.
+func (w *writer) place(target *thread, id string, d recall.Draft, isOwn bool) {
+	target.count++
 	w.seq++
-	d = of.summarized(d)
-	seen := of.context == nil || of.context[id]
-	isPrompt := own || d.Role == recall.System && (of.count == 1 || !seen || id == of.first)
+	d = target.summarized(d)
+	visible := target.context == nil || target.context[id]
+	isPrompt := isOwn || d.Role == recall.System && (target.count == 1 || !visible || id == target.first)
 	if isPrompt {
-		of.prompts = append(of.prompts, of.count)
+		target.prompts = append(target.prompts, target.count)
 	}
-	if d.Role == recall.Summary && of.context[id] {
-		of.summary = new(of.count)
+	if d.Role == recall.Summary && target.context[id] {
+		target.summary = new(target.count)
 	}
 	ordinary := !isPrompt && d.Role != recall.Summary && !d.IsErr
-	of.ordinary, of.seen, of.last = append(of.ordinary, ordinary), append(of.seen, seen), *d.CreatedAt
-	if ordinary && !seen {
-		of.hidden.To, of.hidden.ToSeq = of.count, w.seq
-		of.hidden.From, of.hidden.FromSeq = cmp.Or(of.hidden.From, of.count), cmp.Or(of.hidden.FromSeq, w.seq)
+	target.ordinary, target.seen, target.last = append(target.ordinary, ordinary), append(target.seen, visible),
+		*d.CreatedAt
+	if ordinary && !visible {
+		target.hidden.To, target.hidden.ToSeq = target.count, w.seq
+		target.hidden.From, target.hidden.FromSeq = cmp.Or(target.hidden.From, target.count),
+			cmp.Or(target.hidden.FromSeq, w.seq)
 	}
 	w.page = append(w.page, d)
 }
@@ -314,29 +317,30 @@ func (w *writer) flush(ctx context.Context) error {
 	return nil
 }
 
-// finish gives a conversation its present system prompt and its view.
-func (w *writer) finish(ctx context.Context, of *thread) error {
-	if of.last.IsZero() {
-		of.last = w.agent.created()
+// finish gives a conversation its current system prompt and its view.
+func (w *writer) finish(ctx context.Context, target *thread) error {
+	if target.last.IsZero() {
+		target.last = w.agent.created()
 	}
-	if !of.own {
-		w.of = of
-		w.place(of, "", w.instructions(of.last), true)
+	if !target.own {
+		w.of = target
+		w.place(target, "", w.instructions(target.last), true)
 		if err := w.flush(ctx); err != nil {
 			return err
 		}
 	}
-	v := recall.View{FirstVisible: of.count + 1, Kept: []int{}, SummaryAt: of.summary, Clipped: json.RawMessage(`[]`)}
-	p := of.count
-	for ; p > 0 && (of.seen[p-1] || !of.ordinary[p-1]); p-- {
-		if of.ordinary[p-1] {
+	v := recall.View{FirstVisible: target.count + 1, Kept: []int{}, SummaryAt: target.summary,
+		Clipped: json.RawMessage(`[]`)}
+	p := target.count
+	for ; p > 0 && (target.seen[p-1] || !target.ordinary[p-1]); p-- {
+		if target.ordinary[p-1] {
 			v.FirstVisible = p
 		}
 	}
 	for k := 1; k < v.FirstVisible; k++ {
-		if of.ordinary[k-1] && of.seen[k-1] {
+		if target.ordinary[k-1] && target.seen[k-1] {
 			v.Kept = append(v.Kept, k)
 		}
 	}
-	return w.Agents.Recall.RestoreView(ctx, w.org, of.id, v, of.prompts)
+	return w.Agents.Recall.RestoreView(ctx, w.org, target.id, v, target.prompts)
 }

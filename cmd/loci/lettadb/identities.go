@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/agent"
 )
 
-// identity is an identity at the source.
+// identity is an identity in Letta's database.
 type identity struct {
 	row
 	Key        string `json:"identifier_key"`
@@ -17,7 +17,7 @@ type identity struct {
 	Properties json.RawMessage
 }
 
-// link is a row of a table that ties two others.
+// link is a row of a table that connects two others.
 type link struct {
 	Agent string `json:"agent_id"`
 	Block string `json:"block_id"`
@@ -26,7 +26,7 @@ type link struct {
 
 func (link) deleted() bool { return false }
 
-// identities imports the identities of the organization with their agents and blocks.
+// identities imports the organization's identities, with their agents and blocks.
 func (r *run) identities(ctx context.Context) error {
 	all, err := list[identity](ctx, r, "identities", `
 		SELECT * FROM identities WHERE organization_id = $1 ORDER BY id`, r.source)
@@ -53,7 +53,7 @@ func (r *run) identities(ctx context.Context) error {
 			r.report.table("identities_blocks").Present += len(blocks)
 			continue
 		}
-		err = r.item(ctx, "identities", i.ID, func(in *run) error { return in.identity(ctx, i, agents, blocks) })
+		err = r.item(ctx, "identities", i.ID, func(txRun *run) error { return txRun.identity(ctx, i, agents, blocks) })
 		if err != nil {
 			return err
 		}
@@ -62,32 +62,32 @@ func (r *run) identities(ctx context.Context) error {
 }
 
 func (r *run) identity(ctx context.Context, i identity, agents, blocks []link) error {
-	made := agent.PortableIdentity{CreatedAt: i.created(), UpdatedAt: i.updated(), Identity: agent.Identity{ID: i.ID,
+	restored := agent.PortableIdentity{CreatedAt: i.created(), UpdatedAt: i.updated(), Identity: agent.Identity{ID: i.ID,
 		IdentifierKey: clipped(plainName(i.Key, i.ID), 500), Name: clipped(plainName(i.Name, i.ID), 500), Type: i.Type,
 		Properties: json.RawMessage(`[]`)}}
 	if !slices.Contains([]string{"org", "user", "other"}, i.Type) {
-		made.Type = "other"
+		restored.Type = "other"
 	}
 	if properties := array(i.Properties); properties != nil {
-		made.Properties = properties
+		restored.Properties = properties
 	}
 	for _, l := range agents {
 		_, err := r.Agents.Agent(ctx, r.org, l.Agent)
-		if there, err := r.linked("identities_agents", l.Agent, err); err != nil {
+		if found, err := r.linked("identities_agents", l.Agent, err); err != nil {
 			return err
-		} else if there {
-			made.AgentIDs = append(made.AgentIDs, l.Agent)
+		} else if found {
+			restored.AgentIDs = append(restored.AgentIDs, l.Agent)
 		}
 	}
 	for _, l := range blocks {
 		_, err := r.Agents.Blocks.Block(ctx, r.org, l.Block)
-		if there, err := r.linked("identities_blocks", l.Block, err); err != nil {
+		if found, err := r.linked("identities_blocks", l.Block, err); err != nil {
 			return err
-		} else if there {
-			made.BlockIDs = append(made.BlockIDs, l.Block)
+		} else if found {
+			restored.BlockIDs = append(restored.BlockIDs, l.Block)
 		}
 	}
-	present, err := r.Agents.RestoreIdentity(ctx, r.org, made)
+	present, err := r.Agents.RestoreIdentity(ctx, r.org, restored)
 	if err == nil && present != nil {
 		r.report.note("identity %s: the organization has %s with its identifier key, which gets its agents and blocks.", i.ID,
 			present.ID)
@@ -95,9 +95,9 @@ func (r *run) identity(ctx context.Context, i identity, agents, blocks []link) e
 	return err
 }
 
-// linked counts a row that ties something to a thing, by the error of looking for the thing.
-func (r *run) linked(table, id string, looked error) (there bool, err error) {
-	missing, err := absent(looked)
+// linked counts a row that links something to an object. lookup is the error of looking the object up.
+func (r *run) linked(table, id string, lookup error) (found bool, err error) {
+	missing, err := absent(lookup)
 	if err != nil {
 		return false, err
 	}

@@ -1,12 +1,12 @@
-// Package lettadb reads the database of a Letta server and stores what is in it as Loci's: organizations, blocks,
-// folders, archives, tools, agents with all their messages, and identities, under their ids.
+// Package lettadb imports the database of a Letta server into Loci: organizations, blocks, folders, archives, tools,
+// agents with all their messages, and identities, all with their ids.
 //
 // Each file uses those that are named before it:
-//   - what is read, and what is reported of it: source.go report.go
-//   - the import of all organizations: lettadb.go
-//   - what Loci has nothing for: others.go
-//   - what agents share: folders.go archives.go blocks.go tools.go identities.go
-//   - agents and their messages: thread.go history.go agents.go
+// - the source and the report: source.go report.go
+// - the import of all organizations: lettadb.go
+// - data that has no place in Loci: others.go
+// - what agents share: folders.go archives.go blocks.go tools.go identities.go
+// - agents and their messages: thread.go history.go agents.go
 package lettadb
 
 import (
@@ -21,30 +21,32 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// Importer imports from a Letta server's database. Each block, folder, file, page of passages, tool, agent and identity
-// is stored in a transaction of its own, an agent with all its messages. What is there already is not stored again, so
-// that an import which was interrupted goes on where it stopped.
+// Importer imports a Letta server's database. Each block, folder, file, page of passages, tool, agent and identity is
+// stored in its own transaction; an agent includes all its messages. What Loci already has is not stored again, so that
+// an interrupted import can continue.
 type Importer struct {
 	Agents *agent.Store
-	Has    func(tool string) bool // whether Loci has a built-in tool
-	// Org is the name or id of the organization that takes all; empty for one for each of Letta's.
+	Has    func(tool string) bool // reports whether Loci has a built-in tool
+	// Org is the name or id of the organization that gets everything. If empty, each of Letta's organizations gets its
+	// own.
 	Org string
-	// Provider is the base URL of the embeddings endpoint whose vectors Letta's are; empty is what Letta has itself.
+	// Provider is the base URL of the embeddings endpoint that made Letta's vectors. If empty, the import uses the URL in
+	// Letta's data.
 	Provider string
-	// Progress is called after each thing that was stored, with the table of Letta's that it is from; nil is not called.
+	// Progress is called after each thing that was stored, with the name of its table in Letta. It may be nil.
 	Progress func(table string, done int)
 }
 
-// Import stores what the database of dsn has. It reads one state of it, whatever a Letta server writes meanwhile, and
-// writes nothing to it. With dryRun it takes everything back at the end. The error is a *NotLettaError if the database
-// is no Letta server's.
+// Import stores the content of the database at dsn. It reads the database in one snapshot, whatever a Letta server
+// writes meanwhile, and never writes to it. With dryRun, it rolls everything back at the end. The error is a
+// *NotLettaError if the database is not a Letta server's.
 func (i *Importer) Import(ctx context.Context, dsn string, dryRun bool) (report Report, err error) {
-	from, err := open(ctx, dsn)
+	database, err := open(ctx, dsn)
 	if err != nil {
 		return Report{}, err
 	}
-	defer from.close(ctx)
-	r := &run{Importer: i, from: from, report: newReport(from, dryRun)}
+	defer database.close(ctx)
+	r := &run{Importer: i, from: database, report: newReport(database, dryRun)}
 	if !dryRun {
 		err = r.all(ctx)
 	} else if err = db.Tx(ctx, i.Agents.DB, func(tx pgx.Tx) error {
@@ -55,27 +57,27 @@ func (i *Importer) Import(ctx context.Context, dsn string, dryRun bool) (report 
 	return r.report.done(), err
 }
 
-// errDry ends the transaction of a dry run, which is rolled back.
+// errDry ends the transaction of a dry run, which rolls it back.
 var errDry = errors.New("the transaction of a dry run is rolled back")
 
-// run is an import under way.
+// run is a running import.
 type run struct {
 	*Importer
 	from   *source
 	report *builder
 	org    db.Org
-	source string // the id of the organization at the source
+	source string // id of the organization in Letta's database
 }
 
-// with returns the run with all statements at the target in tx.
+// with returns a run that executes its statements on Loci's database in tx.
 func (r *run) with(tx pgx.Tx) *run {
-	in, importer := *r, *r.Importer
+	copied, importer := *r, *r.Importer
 	importer.Agents = r.Agents.With(tx)
-	in.Importer = &importer
-	return &in
+	copied.Importer = &importer
+	return &copied
 }
 
-// all imports every organization, and counts what has no home.
+// all imports every organization, and counts the rows that have no place in Loci.
 func (r *run) all(ctx context.Context) error {
 	var orgs []organization
 	for o, err := range each[organization](ctx, r, "organizations", `SELECT * FROM organizations ORDER BY id`) {
@@ -96,35 +98,36 @@ func (r *run) all(ctx context.Context) error {
 	return r.countOthers(ctx)
 }
 
-// organization is an organization at the source.
+// organization is an organization in Letta's database.
 type organization struct {
 	row
 	Name string
 }
 
-// lettasDefault is the id of the organization that each Letta server begins with, which becomes Loci's first.
+// lettasDefault is the id of the organization with which every Letta server begins. It becomes Loci's first
+// organization.
 const lettasDefault = "org-00000000-0000-4000-8000-000000000000"
 
 func (r *run) organization(ctx context.Context, o organization) error {
 	keys := &apikey.Store{DB: r.Agents.DB}
-	taken, created, err := apikey.Organization{}, false, error(nil)
+	target, created, err := apikey.Organization{}, false, error(nil)
 	switch {
 	case r.Org != "":
-		taken, err = keys.Organization(ctx, r.Org)
+		target, err = keys.Organization(ctx, r.Org)
 	case o.ID == lettasDefault:
-		taken, err = keys.Organization(ctx, apikey.DefaultOrg)
+		target, err = keys.Organization(ctx, apikey.DefaultOrg)
 	default:
 		name := clipped(plainName(o.Name, "Organization"), 190)
-		taken, created, err = keys.RestoreOrg(ctx, o.ID, name, o.created())
+		target, created, err = keys.RestoreOrg(ctx, o.ID, name, o.created())
 	}
 	if err != nil {
 		return err
 	}
 	r.report.stored("organizations", created)
-	in := *r
-	in.org, in.source = taken.Org, o.ID
-	for _, step := range []func(context.Context) error{in.blocks, in.folders, in.archives, in.tools, in.agents,
-		in.identities} {
+	orgRun := *r
+	orgRun.org, orgRun.source = target.Org, o.ID
+	for _, step := range []func(context.Context) error{orgRun.blocks, orgRun.folders, orgRun.archives, orgRun.tools,
+		orgRun.agents, orgRun.identities} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -132,8 +135,8 @@ func (r *run) organization(ctx context.Context, o organization) error {
 	return nil
 }
 
-// item stores a thing in a transaction. If a rule forbids it, nothing of it is stored, and the report says why.
-func (r *run) item(ctx context.Context, table, id string, store func(in *run) error) error {
+// item stores a thing in a transaction. If a rule forbids the thing, nothing of it is stored, and the report says why.
+func (r *run) item(ctx context.Context, table, id string, store func(txRun *run) error) error {
 	err := db.Tx(ctx, r.Agents.DB, func(tx pgx.Tx) error { return store(r.with(tx)) })
 	switch {
 	case err == nil:
@@ -149,7 +152,7 @@ func (r *run) item(ctx context.Context, table, id string, store func(in *run) er
 	return nil
 }
 
-// absent reports whether a thing is not there, by the error of looking for it.
+// absent reports whether a thing does not exist, by the error of looking it up.
 func absent(err error) (bool, error) {
 	if errors.Is(err, db.ErrNotFound) {
 		return true, nil

@@ -40,7 +40,7 @@ const (
 	manuals = "source-00000000-0000-4000-8000-000000000001"
 )
 
-// lettas returns the address of a database of Letta's, which imports only read: one for all tests.
+// lettas returns the address of a Letta database that all tests share. Imports only read it.
 var lettas = sync.OnceValue(func() string {
 	t := dbtest.Program()
 	dsn := dbtest.EmptyURL(t)
@@ -61,7 +61,7 @@ var lettas = sync.OnceValue(func() string {
 	return dsn
 })
 
-// target is a database of Loci's that takes an import.
+// target is a Loci database that receives an import.
 type target struct {
 	*lettadb.Importer
 	t    *testing.T
@@ -74,16 +74,16 @@ func newTarget(t *testing.T, pool *pgxpool.Pool) target {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := recall.New(pool, recall.Options{})
-	agents := &agent.Store{DB: pool, Files: store, Recall: said, Blocks: &block.Store{DB: pool},
-		Archival: archival.New(pool, archival.Options{}), Working: &working.Store{DB: pool, Recall: said, Files: store},
-		MemoryFiles: memoryfile.New(pool, memoryfile.Options{Redactor: said.Redactor}), Tokens: tokens.New(),
-		Compaction: compaction.New(pool, said)}
-	has := func(tool string) bool { return tool == "conversation_search" }
-	return target{&lettadb.Importer{Agents: agents, Has: has}, t, pool}
+	messages := recall.New(pool, recall.Options{})
+	agents := &agent.Store{DB: pool, Files: store, Recall: messages, Blocks: &block.Store{DB: pool},
+		Archival: archival.New(pool, archival.Options{}), Working: &working.Store{DB: pool, Recall: messages, Files: store},
+		MemoryFiles: memoryfile.New(pool, memoryfile.Options{Redactor: messages.Redactor}), Tokens: tokens.New(),
+		Compaction: compaction.New(pool, messages)}
+	hasTool := func(tool string) bool { return tool == "conversation_search" }
+	return target{&lettadb.Importer{Agents: agents, Has: hasTool}, t, pool}
 }
 
-// counts are the numbers of rows of a target's tables that are not empty.
+// counts returns the numbers of rows in the target's tables, without empty tables.
 func (w target) counts() map[string]int {
 	w.t.Helper()
 	owner := dbtest.Owner(w.t, w.pool)
@@ -105,7 +105,7 @@ func (w target) counts() map[string]int {
 	return counts
 }
 
-// tallies are a report's numbers by table: rows = imported + present + deleted + left out.
+// tallies returns a report's numbers by table: rows = imported + present + deleted + left out.
 func tallies(report lettadb.Report) map[string]string {
 	all := map[string]string{}
 	for _, t := range report.Tables {
@@ -131,19 +131,19 @@ var imported = map[string]string{
 	"identities_agents": "1 = 1 + 0 + 0 + 0", "identities_blocks": "1 = 0 + 0 + 0 + 1",
 }
 
-// A dry run stores nothing and says what an import then does, and another import finds all of it there.
+// A dry run stores nothing and reports what an import then does. A second import finds everything present.
 func TestAnImportStoresWhatItsDryRunSays(t *testing.T) {
 	t.Parallel()
-	from, to := lettas(), newTarget(t, dbtest.New(t))
-	empty := to.counts()
-	dry, err := to.Import(t.Context(), from, true)
+	source, loci := lettas(), newTarget(t, dbtest.New(t))
+	empty := loci.counts()
+	dry, err := loci.Import(t.Context(), source, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(empty, to.counts()); diff != "" {
+	if diff := cmp.Diff(empty, loci.counts()); diff != "" {
 		t.Errorf("a dry run changed the numbers of rows (-before +after):\n%s", diff)
 	}
-	report, err := to.Import(t.Context(), from, false)
+	report, err := loci.Import(t.Context(), source, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,24 +159,24 @@ func TestAnImportStoresWhatItsDryRunSays(t *testing.T) {
 		{Table: "users", Rows: 1, Why: "Loci has API keys: make some with 'loci keys create'."}}, report.NoHome); diff != "" {
 		t.Errorf("what has no home (-want +got):\n%s", diff)
 	}
-	once := to.counts()
-	again, err := to.Import(t.Context(), from, false)
+	afterFirst := loci.counts()
+	second, err := loci.Import(t.Context(), source, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(once, to.counts()); diff != "" {
+	if diff := cmp.Diff(afterFirst, loci.counts()); diff != "" {
 		t.Errorf("a second import changed the numbers of rows (-before +after):\n%s", diff)
 	}
-	for _, table := range again.Tables {
+	for _, table := range second.Tables {
 		if table.Imported > 0 {
 			t.Errorf("a second import stores %d rows of %s", table.Imported, table.Name)
 		}
 	}
-	if diff := cmp.Diff(sums(dry), sums(again)); diff != "" {
+	if diff := cmp.Diff(sums(dry), sums(second)); diff != "" {
 		t.Errorf("the checksums of the same rows differ:\n%s", diff)
 	}
-	to.check()
-	t.Run("an interrupted import goes on", func(t *testing.T) { interruptedImportGoesOn(t, once) })
+	loci.check()
+	t.Run("an interrupted import goes on", func(t *testing.T) { interruptedImportGoesOn(t, afterFirst) })
 }
 
 // check checks what the import stored.
@@ -231,13 +231,13 @@ func (w target) check() {
 
 func (w target) checkView(t *testing.T) {
 	view := w.viewOf(t, recall.DefaultConversation)
-	var seen []string
+	var visible []string
 	for _, m := range view {
-		seen = append(seen, fmt.Sprintf("%s %s", m.Role, strings.TrimPrefix(m.ID, message)))
+		visible = append(visible, fmt.Sprintf("%s %s", m.Role, strings.TrimPrefix(m.ID, message)))
 	}
-	if len(seen) == 0 || !strings.HasPrefix(seen[0], "system message-") ||
-		!slices.Equal(seen[1:], []string{"summary 07", "user 03", "assistant 08", "tool 09"}) {
-		t.Fatalf("the view is %q", seen)
+	if len(visible) == 0 || !strings.HasPrefix(visible[0], "system message-") ||
+		!slices.Equal(visible[1:], []string{"summary 07", "user 03", "assistant 08", "tool 09"}) {
+		t.Fatalf("the view is %q", visible)
 	}
 	if text := view[2].Content[0].Text; text != "nul: ␀ and half an emoji: \uFFFD" {
 		t.Errorf("a text is %q", text)
@@ -296,19 +296,20 @@ func (w target) checkPassages(t *testing.T) {
 	}
 }
 
-// An import that stops at any place goes on there, and stores what an import stores that did not stop.
-func interruptedImportGoesOn(t *testing.T, whole map[string]int) {
-	from, to := lettas(), newTarget(t, dbtest.New(t))
+// interruptedImportGoesOn checks that an import that is stopped anywhere can continue, and then has stored the same as
+// an uninterrupted one.
+func interruptedImportGoesOn(t *testing.T, complete map[string]int) {
+	source, loci := lettas(), newTarget(t, dbtest.New(t))
 	stopped := 0
 	for {
 		ctx, stop := context.WithCancel(t.Context())
 		steps := 0
-		to.Progress = func(string, int) {
+		loci.Progress = func(string, int) {
 			if steps++; steps == 2 {
 				stop()
 			}
 		}
-		_, err := to.Import(ctx, from, false)
+		_, err := loci.Import(ctx, source, false)
 		stop()
 		if err == nil {
 			break
@@ -323,31 +324,31 @@ func interruptedImportGoesOn(t *testing.T, whole map[string]int) {
 	if stopped < 3 {
 		t.Errorf("the import was interrupted %d times", stopped)
 	}
-	if diff := cmp.Diff(whole, to.counts()); diff != "" {
+	if diff := cmp.Diff(complete, loci.counts()); diff != "" {
 		t.Errorf("numbers of rows (-whole +interrupted):\n%s", diff)
 	}
-	to.check()
+	loci.check()
 }
 
 func TestImportsRefuseOtherDatabases(t *testing.T) {
 	t.Parallel()
 	pool, _ := dbtest.Org(t)
-	to := newTarget(t, pool)
-	_, err := to.Import(t.Context(), dbtest.URLOf(pool), false)
-	if _, other := errors.AsType[*lettadb.NotLettaError](err); !other {
+	loci := newTarget(t, pool)
+	_, err := loci.Import(t.Context(), dbtest.URLOf(pool), false)
+	if _, isNotLetta := errors.AsType[*lettadb.NotLettaError](err); !isNotLetta {
 		t.Errorf("the import of another database: %v", err)
 	}
-	if _, err := to.Import(t.Context(), "mysql://letta", false); !errors.Is(err, db.ErrInvalid) {
+	if _, err := loci.Import(t.Context(), "mysql://letta", false); !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("the import of no address: %v", err)
 	}
 	for _, dsn := range []string{"host=127.0.0.1 password = s3cretpw port=x", "nonsense s3cretpw"} {
-		_, err := to.Import(t.Context(), dsn, false)
+		_, err := loci.Import(t.Context(), dsn, false)
 		if !errors.Is(err, db.ErrInvalid) || strings.Contains(err.Error(), "s3cretpw") {
 			t.Errorf("the import of %q: %v", dsn, err)
 		}
 	}
-	to.Org = "default"
-	if _, err := to.Import(t.Context(), lettas(), false); !errors.Is(err, db.ErrInvalid) {
+	loci.Org = "default"
+	if _, err := loci.Import(t.Context(), lettas(), false); !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("the import of two organizations into one: %v", err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// noHome says why Loci has nothing for tables of Letta's.
+// noHome says why tables of Letta's have no place in Loci.
 var noHome = map[string]string{
 	"agent_environment_variables":   "They are secrets of tools, which Loci does not run.",
 	"sandbox_configs":               "Loci runs no tools.",
@@ -37,10 +37,11 @@ var noHome = map[string]string{
 	"prompts":                       "Loci keeps no library of prompts.",
 }
 
-// inOthers are the tables whose rows are imported with those of other tables, and Letta's record of its migrations.
+// inOthers are tables with rows that are imported together with other tables' rows, and the record of Letta's
+// migrations.
 var inOthers = []string{"alembic_version", "conversation_messages", "file_contents", "passage_tags", "blocks_tags"}
 
-// countOthers counts the rows of the tables that are not imported.
+// countOthers counts the rows in tables that are not imported.
 func (r *run) countOthers(ctx context.Context) error {
 	for _, table := range r.from.tables {
 		if slices.Contains(imported, table) || slices.Contains(inOthers, table) {
@@ -50,12 +51,12 @@ func (r *run) countOthers(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		why, known := noHome[table]
+		reason, known := noHome[table]
 		if !known {
-			why = "It is no table of Letta's."
+			reason = "It is no table of Letta's."
 		}
 		if n > 0 {
-			r.report.NoHome = append(r.report.NoHome, Others{table, n, why})
+			r.report.NoHome = append(r.report.NoHome, Others{table, n, reason})
 		}
 	}
 	return nil

@@ -11,54 +11,53 @@ import (
 	"strings"
 )
 
-// Report says what an import read and what became of it.
+// Report says what an import read, and what happened to it.
 type Report struct {
 	DryRun    bool     `json:"dry_run"`
-	Migration string   `json:"migration"` // the last of Letta's that the source has
+	Migration string   `json:"migration"` // Letta's last migration in the source
 	Tables    []*Table `json:"tables"`
-	NoHome    []Others `json:"no_home"` // tables that Loci has nothing for
-	// Notes says what was changed or left out, a sentence each, and MoreNotes how many sentences are left out.
+	NoHome    []Others `json:"no_home"` // tables without a place in Loci
+	// Notes are sentences about what was changed or left out. MoreNotes is the number of further sentences.
 	Notes     []string `json:"notes"`
 	MoreNotes int      `json:"more_notes"`
 }
 
-// Table is what an import read of a table. Rows is the sum of the others.
+// Table counts the rows of a table. Rows is the sum of the other numbers.
 type Table struct {
 	Name     string `json:"table"`
 	Rows     int    `json:"rows"`
 	Imported int    `json:"imported"`
-	Present  int    `json:"present"` // that Loci had already
-	Deleted  int    `json:"deleted"` // that Letta marked as deleted
+	Present  int    `json:"present"` // rows that Loci had already
+	Deleted  int    `json:"deleted"` // rows that Letta marked as deleted
 	LeftOut  int    `json:"left_out"`
-	SHA256   string `json:"sha256"` // of all rows, in their order
+	SHA256   string `json:"sha256"` // over all rows in order
 
 	sum hash.Hash
 }
 
-// Others are the rows of a table that Loci has nothing for.
+// Others counts the rows of a table that has no place in Loci.
 type Others struct {
 	Table string `json:"table"`
 	Rows  int64  `json:"rows"`
 	Why   string `json:"why"`
 }
 
-// lastMigration is the last migration that Letta's server had when it was retired.
+// lastMigration is the last migration of Letta's server before it was retired.
 const lastMigration = "1c28e167b74f"
 
-// maxNotes bounds the notes of a report.
+// maxNotes bounds the notes in a report.
 const maxNotes = 1000
 
-// builder builds a report.
 type builder struct{ Report }
 
-func newReport(from *source, dryRun bool) *builder {
-	b := &builder{Report{DryRun: dryRun, Migration: from.head, Notes: []string{}, NoHome: []Others{}}}
+func newReport(database *source, dryRun bool) *builder {
+	b := &builder{Report{DryRun: dryRun, Migration: database.head, Notes: []string{}, NoHome: []Others{}}}
 	for _, name := range imported {
 		b.Tables = append(b.Tables, &Table{Name: name, sum: sha256.New()})
 	}
-	if from.head != lastMigration {
+	if database.head != lastMigration {
 		b.note("The source is of another version of Letta's server than the last one: its last migration is %s, and not %s. "+
-			"Columns and tables that it lacks count as empty.", from.head, lastMigration)
+			"Columns and tables that it lacks count as empty.", database.head, lastMigration)
 	}
 	return b
 }
@@ -82,7 +81,7 @@ func (b *builder) read(table string, raw json.RawMessage) {
 	t.sum.Write(raw)
 }
 
-// stored counts a row that was stored, or was there already.
+// stored counts a row that was stored now, or was already present.
 func (b *builder) stored(table string, now bool) {
 	if now {
 		b.table(table).Imported++
@@ -106,7 +105,7 @@ func (b *builder) note(format string, args ...any) {
 	}
 }
 
-// done returns the report with its checksums.
+// done returns the report with the checksums.
 func (b *builder) done() Report {
 	for _, t := range b.Tables {
 		t.SHA256 = hex.EncodeToString(t.sum.Sum(nil))

@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// NotLettaError says that a database is not that of a Letta server.
+// NotLettaError says that a database does not belong to a Letta server.
 type NotLettaError struct{ lacks string }
 
 func (e *NotLettaError) Error() string {
@@ -22,19 +22,19 @@ func (e *NotLettaError) Error() string {
 		"LETTA_PG_URI names, with a user who may read its tables"
 }
 
-// source is the database of a Letta server, in a transaction that reads one state of it.
+// source is a Letta server's database, in a transaction that sees one snapshot.
 type source struct {
 	conn   *pgx.Conn
 	tx     pgx.Tx
-	tables []string // that it has
-	head   string   // the last migration
+	tables []string // names of the existing tables
+	head   string   // Letta's last migration
 }
 
-// open connects to a database of Letta's.
+// open connects to a Letta database.
 func open(ctx context.Context, dsn string) (_ *source, err error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
-		// What cannot be read may have a password anywhere in it, so that neither it nor the error is shown.
+		// An invalid address may contain a password anywhere, so neither the address nor the error is shown.
 		return nil, db.Invalid("--dsn is no address of a Postgres, such as postgres://letta:password@host:5432/letta")
 	}
 	if config.ConnectTimeout == 0 {
@@ -80,14 +80,14 @@ func (s *source) check(ctx context.Context) (err error) {
 	return err
 }
 
-// has reports whether the database has a table. Those of older servers lack some.
+// has reports whether the database has a table. Databases of older servers lack some.
 func (s *source) has(table string) bool { return slices.Contains(s.tables, table) }
 
 func (s *source) close(ctx context.Context) {
 	_ = s.conn.Close(context.WithoutCancel(ctx)) // nothing was written
 }
 
-// read yields the rows of a query as JSON. The first error is the last thing that is yielded.
+// read yields the rows of a query as JSON. An error is the last thing that it yields.
 func (s *source) read(ctx context.Context, sql string, args ...any) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		rows, err := s.tx.Query(ctx, `SELECT row_to_json(r)::text FROM (`+sql+`) r`, args...)
@@ -111,7 +111,7 @@ func (s *source) read(ctx context.Context, sql string, args ...any) iter.Seq2[js
 	}
 }
 
-// row has the columns that tables of Letta's share.
+// row holds the columns that Letta's tables share.
 type row struct {
 	ID        string
 	CreatedAt *lettaTime `json:"created_at"`
@@ -121,7 +121,7 @@ type row struct {
 
 func (r row) deleted() bool { return r.IsDeleted }
 
-// created returns when the row was made: older rows have no time.
+// created returns when the row was created; the epoch for old rows without a time.
 func (r row) created() time.Time {
 	for _, t := range []*lettaTime{r.CreatedAt, r.UpdatedAt} {
 		if t != nil {
@@ -138,10 +138,10 @@ func (r row) updated() time.Time {
 	return r.created()
 }
 
-// lettaTime is a time with or without an offset from UTC.
+// lettaTime is a time, with or without an offset from UTC.
 type lettaTime struct{ time.Time }
 
-// UnmarshalJSON implements json.Unmarshaler. It takes times that Go has no form of, such as infinity, for the epoch.
+// UnmarshalJSON implements json.Unmarshaler. Times that Go cannot represent, such as infinity, become the epoch.
 func (t *lettaTime) UnmarshalJSON(raw []byte) error {
 	var text string
 	if err := json.Unmarshal(raw, &text); err != nil {
@@ -157,10 +157,10 @@ func (t *lettaTime) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// rowOf is a row of a table of which deleted rows are marked.
+// rowOf is a row of a table that marks deleted rows.
 type rowOf interface{ deleted() bool }
 
-// each yields the rows of a table, without those that are marked as deleted, and counts all of them.
+// each yields the rows of a table that are not marked as deleted. It counts all rows.
 func each[T rowOf](ctx context.Context, r *run, table, sql string, args ...any) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		if !r.from.has(table) {
@@ -196,8 +196,8 @@ func list[T rowOf](ctx context.Context, r *run, table, sql string, args ...any) 
 	return all, nil
 }
 
-// plainName returns a name without characters that no name may have; the other one if nothing is left.
-func plainName(name, other string) string {
+// plainName returns a name without characters that names may not have; if nothing is left, it returns fallback.
+func plainName(name, fallback string) string {
 	name = strings.TrimSpace(strings.Map(func(c rune) rune {
 		if c < ' ' || c == 0x7f || c == '\uFFFD' {
 			return ' '
@@ -205,12 +205,12 @@ func plainName(name, other string) string {
 		return c
 	}, db.Clean(name)))
 	if name == "" {
-		return other
+		return fallback
 	}
 	return name
 }
 
-// clipped returns the first characters of a text.
+// clipped returns at most the first chars characters of a text.
 func clipped(text string, chars int) string {
 	if runes := []rune(text); len(runes) > chars {
 		return strings.TrimSpace(string(runes[:chars]))
@@ -218,7 +218,7 @@ func clipped(text string, chars int) string {
 	return text
 }
 
-// object returns a JSON object without characters that Postgres cannot store; nil for null and other values.
+// object returns a JSON object without characters that Postgres cannot store; nil for any other JSON value.
 func object(raw json.RawMessage) json.RawMessage {
 	text := strings.TrimSpace(cleanEscapes(string(raw)))
 	if !strings.HasPrefix(text, "{") {

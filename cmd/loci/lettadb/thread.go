@@ -13,19 +13,19 @@ import (
 // thread is a conversation that is being stored.
 type thread struct {
 	id       string
-	context  map[string]bool // ids of the messages that the model sees; nil if Letta does not say
-	first    string          // of these, which is the system prompt if it is of that role
-	count    int             // of stored messages
+	context  map[string]bool // ids of the messages in the model's view; nil if Letta does not say
+	first    string          // the first of context, which may be a system prompt
+	count    int             // number of stored messages
 	prompts  []int
 	ordinary []bool // by position: a model could see the message
-	seen     []bool // by position: the model sees it
+	seen     []bool // by position: the model sees the message
 	summary  *int
-	hidden   clip.Summary // the range of messages so far that the model does not see
-	own      bool         // it began with the system prompt as Loci compiles it
+	hidden   clip.Summary // the range of earlier messages that are out of the model's view
+	own      bool         // the conversation began with a system prompt in Loci's form
 	last     time.Time
 }
 
-// sees says which messages the model sees.
+// sees sets the messages in the model's view.
 func (t *thread) sees(ids []string) {
 	t.context = map[string]bool{}
 	for n, id := range ids {
@@ -36,8 +36,8 @@ func (t *thread) sees(ids []string) {
 	}
 }
 
-// contextOf reads which messages of a conversation its model sees.
-func (r *run) contextOf(ctx context.Context, of *thread) error {
+// contextOf reads which messages of a conversation are in its model's view.
+func (r *run) contextOf(ctx context.Context, target *thread) error {
 	if !r.from.has("conversation_messages") {
 		return nil
 	}
@@ -47,22 +47,22 @@ func (r *run) contextOf(ctx context.Context, of *thread) error {
 	}
 	places, err := db.All[place](ctx, r.from.tx, `
 		SELECT message_id, in_context FROM conversation_messages
-		WHERE conversation_id = $1 AND NOT is_deleted ORDER BY position, id`, of.id)
+		WHERE conversation_id = $1 AND NOT is_deleted ORDER BY position, id`, target.id)
 	if err != nil || len(places) == 0 {
 		return err
 	}
-	seen := []string{}
+	visible := []string{}
 	for _, p := range places {
 		if p.Seen {
-			seen = append(seen, p.ID)
+			visible = append(visible, p.ID)
 		}
 	}
-	of.sees(seen)
+	target.sees(visible)
 	return nil
 }
 
-// summarized returns a draft. A summary gets the range that it is of; one of nothing becomes a message of the user,
-// which is how older servers stored summaries.
+// summarized returns a draft, changed if it is a summary. A summary gets the range that it covers. A summary of nothing
+// becomes a message of the user, because older servers stored summaries that way.
 func (t *thread) summarized(d recall.Draft) recall.Draft {
 	if d.Role != recall.Summary {
 		return d

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// lettaTool is a tool at the source.
+// lettaTool is a tool in Letta's database.
 type lettaTool struct {
 	row
 	Name             string
@@ -32,7 +32,7 @@ type lettaTool struct {
 // customTool is the type of tools that Letta's users wrote.
 const customTool = "custom"
 
-// tools imports the definitions of custom tools. Letta's own tools are Loci's too, or left out.
+// tools imports the definitions of custom tools. Letta's own tools exist in Loci too, or are left out.
 func (r *run) tools(ctx context.Context) error {
 	all, err := list[lettaTool](ctx, r, "tools", `SELECT * FROM tools WHERE organization_id = $1 ORDER BY id`, r.source)
 	if err != nil {
@@ -54,7 +54,7 @@ func (r *run) tools(ctx context.Context) error {
 			r.report.leftOut("tools", "tool %s: left out. It is a tool of Letta's server of the type %s, which Loci lacks.",
 				db.Short(t.Name), db.Short(t.Type))
 		default:
-			if err := r.item(ctx, "tools", t.ID, func(in *run) error { return in.tool(ctx, t) }); err != nil {
+			if err := r.item(ctx, "tools", t.ID, func(txRun *run) error { return txRun.tool(ctx, t) }); err != nil {
 				return err
 			}
 		}
@@ -62,7 +62,7 @@ func (r *run) tools(ctx context.Context) error {
 	return nil
 }
 
-// toolNames matches the names that a tool may have.
+// toolNames matches valid names of tools.
 var toolNames = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
 func (r *run) tool(ctx context.Context, t lettaTool) error {
@@ -72,7 +72,7 @@ func (r *run) tool(ctx context.Context, t lettaTool) error {
 			db.Short(t.Name))
 	}
 	var tags []string
-	_ = json.Unmarshal(t.Tags, &tags) // another form is none
+	_ = json.Unmarshal(t.Tags, &tags) // other forms count as none
 	limit := 50_000
 	if t.ReturnCharLimit != nil {
 		limit = min(max(*t.ReturnCharLimit, 1), 1_000_000)
@@ -91,7 +91,7 @@ func (r *run) tool(ctx context.Context, t lettaTool) error {
 	return err
 }
 
-// array returns a JSON array without characters that Postgres cannot store; nil for null and other values.
+// array returns a JSON array without characters that Postgres cannot store; nil for any other JSON value.
 func array(raw json.RawMessage) json.RawMessage {
 	if text := cleanEscapes(string(raw)); len(text) > 0 && text[0] == '[' {
 		return json.RawMessage(text)
