@@ -99,7 +99,8 @@ func (s *Store) Whole(ctx context.Context, org db.Org, agentID string, q ExpandQ
 }
 
 // expandable returns the agent's text that a query names. A range of the log may have at most maxBytes bytes.
-func (s *Store) expandable(ctx context.Context, org db.Org, agentID string, q ExpandQuery, maxBytes int64) (text, error) {
+func (s *Store) expandable(ctx context.Context, org db.Org, agentID string, q ExpandQuery,
+	maxBytes int64) (text, error) {
 	if r, ok := parseSeqRange(q.ID); ok {
 		r.conversation = q.Conversation
 		return s.seqRangeText(ctx, org, agentID, r, maxBytes)
