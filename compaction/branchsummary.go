@@ -13,15 +13,16 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// What a model that summarizes a branch may read and write: Pi's reserve of the window, and its bound of the summary.
+// Sizes for a model that summarizes a branch, in tokens: Pi's reserve of the window, and Pi's bound of the summary.
 const (
 	branchReserve = 16_384
 	branchTokens  = 2_048
 )
 
-// Branch returns what is summarized of a branch, whose messages were said after it parted from another conversation:
-// its newest messages that fit a window without a reserve, and without results. If older ones do not fit, the newest
-// summary of the branch goes in for them. Files are listed from all messages. Without messages it has none.
+// Branch returns what to summarize of a branch: messages that were said after it parted from another conversation. It
+// takes the newest messages that fit the window minus a reserve, without tool results. If older ones do not fit, the
+// branch's newest summary stands in for them. Its calls come from all messages, for the list of files. Evicted.Messages
+// is empty if nothing was said.
 func Branch(messages []recall.Message, window int, format *prose.Format) clip.Evicted {
 	e := clip.Evicted{Budget: branchTokens, Making: prose.Making{Format: format}}
 	room := max(window-branchReserve, window/2)
@@ -56,10 +57,10 @@ func Branch(messages []recall.Message, window int, format *prose.Format) clip.Ev
 	return e
 }
 
-// isSpoken reports whether a message is the user's or the assistant's.
+// isSpoken reports whether a message is from the user or the assistant.
 func isSpoken(m recall.Message) bool { return m.Role == recall.User || m.Role == recall.Assistant }
 
-// SummarizeBranch summarizes a branch by the model that writes summaries, or without one.
+// SummarizeBranch summarizes a branch with the model that writes summaries, or without a model.
 func (s *Compactor) SummarizeBranch(ctx context.Context, e clip.Evicted, settings plan.Settings) (clip.Summary, error) {
 	return summary.Summarize(ctx, e, settings, s.model(ctx, Task{Settings: settings}, plan.Plan{}))
 }

@@ -21,16 +21,15 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// slow is a model that answers when it is let.
+// slow is a model that answers only once the test lets it.
 type slow struct {
 	calls  atomic.Int64
-	asked  chan struct{} // receives when it is asked
+	asked  chan struct{} // receives when the model is asked
 	answer chan struct{}
 }
 
 func newSlow() *slow { return &slow{asked: make(chan struct{}, 100), answer: make(chan struct{})} }
 
-// Complete implements summary.Summarizer.
 func (m *slow) Complete(ctx context.Context, _ summary.Request) (summary.Reply, error) {
 	m.calls.Add(1)
 	m.asked <- struct{}{}
@@ -42,7 +41,8 @@ func (m *slow) Complete(ctx context.Context, _ summary.Request) (summary.Reply, 
 	return summary.Reply{Text: strings.Repeat("They spoke of tea at length. ", 8), Finish: "stop"}, nil
 }
 
-// crowded is a store whose agent has said more than fits a window, and the task that compacts it.
+// crowded returns a store with an agent that has said more than fits its window, and the task that compacts the
+// conversation.
 func crowded(t *testing.T, m summary.Summarizer) (*kept, compaction.Task) {
 	t.Helper()
 	k := newKept(t)
@@ -56,7 +56,7 @@ func crowded(t *testing.T, m summary.Summarizer) (*kept, compaction.Task) {
 		Due:     func(_ recall.Conversation, v clip.View) bool { return clip.Estimate(v) > 7200 }}
 }
 
-// Requests of several servers that find a compaction due wait for one of them.
+// If requests on several servers find the same compaction due, all wait for one of them.
 func TestOneRequestOfManyAsksTheModel(t *testing.T) {
 	t.Parallel()
 	m := newSlow()
@@ -75,21 +75,21 @@ func TestOneRequestOfManyAsksTheModel(t *testing.T) {
 	<-m.asked
 	close(m.answer)
 	wait.Wait()
-	made := 0
+	compactions := 0
 	for _, r := range results {
 		if r.Made != nil {
-			made++
+			compactions++
 			if got := int(m.calls.Load()); got != r.Made.ModelCalls {
 				t.Errorf("the model was asked %d times, and %d times for the summary", got, r.Made.ModelCalls)
 			}
 		}
 	}
-	if made != 1 {
-		t.Errorf("%d compactions, want 1", made)
+	if compactions != 1 {
+		t.Errorf("%d compactions, want 1", compactions)
 	}
 }
 
-// A request whose patience ends while another waits for its model makes a summary without one.
+// If a request's patience ends while another request waits for its model, the request makes a summary without a model.
 func TestARequestDoesNotWaitForAnotherForEver(t *testing.T) {
 	t.Parallel()
 	m := newSlow()
@@ -111,7 +111,7 @@ func TestARequestDoesNotWaitForAnotherForEver(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.say(strings.Repeat("they spoke of tea, ", 1200))
-	task.Patience = 30 * time.Minute // others have waited for so long
+	task.Patience = 30 * time.Minute // others have waited that long
 	if r, err := k.store.Run(t.Context(), k.org, task); err != nil || r.Made == nil ||
 		*r.Made.How != clip.Extracted || r.Made.ModelCalls != 0 {
 		t.Errorf("after an hour: got %+v, %v", r.Made, err)
@@ -123,7 +123,8 @@ func TestARequestDoesNotWaitForAnotherForEver(t *testing.T) {
 	}
 }
 
-// A compaction that a caller asks for waits for others, and others for it. It asks no model beside another one.
+// A compaction that a caller asks for waits for other compactions, and they wait for it. While another one runs, it
+// asks no model.
 func TestACallersCompactionWaitsForOthers(t *testing.T) {
 	t.Parallel()
 	for _, first := range []string{"automatic", "manual"} {
@@ -158,19 +159,20 @@ func TestACallersCompactionWaitsForOthers(t *testing.T) {
 		}
 		close(m.answer)
 		wait.Wait()
-		var made, calls int
+		var compactions, calls int
 		if err := k.pool.QueryRow(t.Context(), `
 			SELECT count(*), sum(model_calls) FROM compactions WHERE org = $1 AND conversation_key = $2`, k.org,
-			k.conversation().Key).Scan(&made, &calls); err != nil {
+			k.conversation().Key).Scan(&compactions, &calls); err != nil {
 			t.Fatal(err)
 		}
-		if made != 1 || calls != int(m.calls.Load()) {
-			t.Errorf("%s first: %d compactions with %d calls; the model was asked %d times", first, made, calls, m.calls.Load())
+		if compactions != 1 || calls != int(m.calls.Load()) {
+			t.Errorf("%s first: %d compactions with %d calls; the model was asked %d times", first, compactions, calls,
+				m.calls.Load())
 		}
 	}
 }
 
-// aged returns the holder of a claim that was made some time ago.
+// aged returns the holder of a claim that was made ago.
 func aged(t *testing.T, ago time.Duration) uuid.UUID {
 	t.Helper()
 	holder, err := uuid.NewV7()
@@ -183,7 +185,7 @@ func aged(t *testing.T, ago time.Duration) uuid.UUID {
 	return holder
 }
 
-// The claim of a server that stopped ends; that of one at work does not, and it ends with its work.
+// The claim of a stopped server ends. The claim of a working server does not end before its work.
 func TestAClaimEndsWithItsServer(t *testing.T) {
 	t.Parallel()
 	m := newSlow()

@@ -23,28 +23,28 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Compactor compacts conversations, and keeps the compactions in its store.
+// Compactor compacts conversations and keeps the compactions in its store.
 type Compactor struct {
 	*store.Store
 
-	// Models returns the model that writes summaries by its handle, provider/model; an empty handle means the default.
-	// If Models is nil or returns nil, summaries are extracted without a model.
+	// Models returns the model that writes summaries by its handle, provider/model; an empty handle means the default. If
+	// Models or its result is nil, summaries are made without a model.
 	Models func(ctx context.Context, handle string) *summary.Model
 
-	// Extracted, if not nil, is called with a compaction whose summary was extracted although there is a model, and with
-	// what the model's provider said, for the operator; empty if the compaction's Why says all.
+	// Extracted, if not nil, is called when a compaction's summary was made without a model although there is one. detail
+	// is what the model's provider said, for the operator; it is empty if the compaction's Why says everything.
 	Extracted func(ctx context.Context, c store.Compaction, detail string)
 
-	// Made, if not nil, is called with each compaction that was committed.
+	// Made, if not nil, is called with each committed compaction.
 	Made func(ctx context.Context, c store.Compaction)
 }
 
-// New returns a compactor that asks no model.
+// New returns a compactor without models.
 func New(d db.DB, log *recall.Store) *Compactor {
 	return &Compactor{Store: &store.Store{DB: d, Recall: log}}
 }
 
-// With returns the compactor with all statements in tx.
+// With returns the compactor for use in transaction tx.
 func (s *Compactor) With(tx pgx.Tx) *Compactor {
 	in := *s
 	in.Store = s.Store.With(tx)
@@ -54,26 +54,26 @@ func (s *Compactor) With(tx pgx.Tx) *Compactor {
 // Task is a conversation to compact.
 type Task struct {
 	AgentID      string
-	Conversation string // an id, or recall.DefaultConversation
+	Conversation string // an id or recall.DefaultConversation
 	Settings     plan.Settings
 	Overhead     store.PromptOverhead
-	Model        string        // the agent's own, provider/model; empty if it has none
+	Model        string        // the agent's own model, provider/model; empty if it has none
 	Patience     time.Duration // bounds the wait for other compactions and for the model; 0: the model's own bound
-	Wait         time.Duration // bounds the wait for other compactions alone; 0: Patience
-	Usage        *clip.Usage   // of a prompt of the view of Version; nil means the provider's last report
-	Version      int           // of the view
+	Wait         time.Duration // bounds only the wait for other compactions; 0: Patience
+	Usage        *clip.Usage   // usage of a prompt with the view of Version; nil: the provider's last report
+	Version      int           // version of the view
 	Trigger      string        // why it is compacted; stored with the compaction
-	Dry          bool          // only plan
+	Dry          bool          // only make a plan
 
-	// Due decides from the conversation and its view whether to compact. It is called again if another request has changed
-	// the view. Nil always compacts.
+	// Due decides from the conversation and its view whether to compact. It is called again if another request changes the
+	// view. Nil always compacts.
 	Due func(recall.Conversation, clip.View) bool
 
-	// Plan plans as a policy says; nil plans by MakePlan.
+	// Plan makes the plan of a policy; nil uses MakePlan.
 	Plan   func(clip.View) (plan.Plan, error)
-	Policy string // the name of the policy that plans; stored with the compaction
+	Policy string // name of the policy that plans; stored with the compaction
 
-	late bool // Patience ended while another request compacted the conversation: no model is asked
+	late bool // Patience ended while another request compacted: no model is asked
 }
 
 // Result is the outcome of a Task.
@@ -81,17 +81,17 @@ type Result struct {
 	Plan plan.Plan
 	Made *store.Compaction // nil if it was only planned, or nothing was due
 	Sent int               // messages that the model saw before, including the system prompt and a summary
-	Left int               // messages that the model sees after
+	Left int               // messages that the model sees afterwards
 }
 
-// maxAttempts bounds how often a compaction is planned again because other requests changed the view.
+// maxAttempts is how often a compaction is planned while other requests change the view.
 const maxAttempts = 5
 
-// Run compacts a conversation. It first waits for another request, on any server, that compacts the conversation. When
-// Wait is over, a task with Due goes on without a model, and a task without Due returns ErrBusy. Run holds no
-// transaction while it waits for a model; messages that are appended during that time stay in view. If another request
-// changes the view, Run plans again. It returns a *Nothing, with a result that changes nothing, or a *TooBig (both are
-// ErrInvalid), ErrNotFound, or ErrConflict if others keep changing the view.
+// Run compacts a conversation. It first waits for other requests, on any server, that compact the same conversation.
+// Once Wait is over, a task with Due goes on without a model, and a task without Due returns ErrBusy. Run holds no
+// transaction while it waits for a model; messages that are appended meanwhile stay in view. If another request changes
+// the view, Run plans again. Errors: *Nothing, with a Result that changes nothing, and *TooBig, which are both
+// ErrInvalid; ErrNotFound; ErrConflict if others keep changing the view.
 func (s *Compactor) Run(ctx context.Context, org db.Org, t Task) (Result, error) {
 	if t.Dry {
 		return s.run(ctx, org, t)
@@ -147,20 +147,20 @@ func (s *Compactor) run(ctx context.Context, org db.Org, t Task) (Result, error)
 			return Result{}, fmt.Errorf("compact conversation %s: %w", c.ID, err)
 		}
 		change.Took = time.Since(began)
-		made, err := s.Commit(ctx, org, c, change)
+		compaction, err := s.Commit(ctx, org, c, change)
 		if errors.Is(err, db.ErrConflict) && attempt < maxAttempts {
 			continue
 		}
 		if err != nil {
 			return Result{}, err
 		}
-		if model != nil && change.Summary.How == clip.Extracted && made.Why != nil && s.Extracted != nil {
-			s.Extracted(ctx, made, change.Summary.Detail)
+		if model != nil && change.Summary.How == clip.Extracted && compaction.Why != nil && s.Extracted != nil {
+			s.Extracted(ctx, compaction, change.Summary.Detail)
 		}
 		if s.Made != nil {
-			s.Made(ctx, made)
+			s.Made(ctx, compaction)
 		}
-		r.Made = &made
+		r.Made = &compaction
 		return r, nil
 	}
 }
@@ -172,19 +172,19 @@ func (t Task) plan(v clip.View) (plan.Plan, error) {
 	return plan.MakePlan(v, t.Settings)
 }
 
-// prepare summarizes what a plan evicts and checks that nothing is lost. The model is nil if none was asked.
+// prepare summarizes what a plan evicts, and checks that nothing is lost. The returned model is nil if none was asked.
 func (s *Compactor) prepare(ctx context.Context, v clip.View, planned plan.Plan, t Task) (
 	ch store.Change, model *summary.Model, err error) {
-	given := planned.Evict(v)
+	evicted := planned.Evict(v)
 	var written *clip.Summary
 	if planned.Evicted > 0 {
 		if planned.NeedsModel {
 			model = s.model(ctx, t, planned)
 		}
-		if given.Self != nil {
-			given.Self.System, given.Self.Tools = t.Overhead.System, t.Overhead.Tools
+		if evicted.Self != nil {
+			evicted.Self.System, evicted.Self.Tools = t.Overhead.System, t.Overhead.Tools
 		}
-		made, err := summary.Summarize(ctx, given, t.Settings, model)
+		made, err := summary.Summarize(ctx, evicted, t.Settings, model)
 		if err != nil {
 			return ch, nil, err
 		}
@@ -194,7 +194,7 @@ func (s *Compactor) prepare(ctx context.Context, v clip.View, planned plan.Plan,
 		written = &made
 	}
 	after := planned.View(v, written)
-	if err := plan.CheckNothingLost(v, given, after); err != nil {
+	if err := plan.CheckNothingLost(v, evicted, after); err != nil {
 		return ch, nil, err
 	}
 	ch = store.Change{Trigger: t.Trigger, Policy: t.Policy, Mode: planned.Mode, Window: v.Window, Summary: written,
@@ -211,7 +211,7 @@ func (s *Compactor) prepare(ctx context.Context, v clip.View, planned plan.Plan,
 	return ch, model, nil
 }
 
-// model returns the model that writes the summary of a plan; nil if there is none.
+// model returns the model that writes a plan's summary; nil if there is none.
 func (s *Compactor) model(ctx context.Context, t Task, plan plan.Plan) *summary.Model {
 	if s.Models == nil || t.late {
 		return nil

@@ -14,10 +14,10 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// Remake makes the summaries of a conversation again that replace the message at a position or continue one that does,
-// from what the log has now, the oldest first. It returns how many there are. The model that writes summaries is asked,
-// if there is one; else they are extracted. Without the conversation, which may be deleted, their texts are erased.
-// erase takes out of a new summary what must not be in it, whatever its model knows.
+// Remake makes a conversation's summaries again if they replace the message at position, or continue one that does. It
+// works from what the log contains now, the oldest summary first, and returns the number of summaries. The default
+// model writes them, if there is one; otherwise they are made without a model. If the conversation is gone, their texts
+// are erased. erase removes from each new summary what must not be in it, whatever the model knows.
 func (s *Compactor) Remake(ctx context.Context, org db.Org, conversation int64, position int,
 	erase func(string) string) (int, error) {
 	all, err := s.Written(ctx, org, conversation, position)
@@ -43,7 +43,7 @@ func (s *Compactor) Remake(ctx context.Context, org db.Org, conversation int64, 
 	return len(all), nil
 }
 
-// remake makes the last of some summaries of a conversation again. The others are made again already.
+// remake makes the last of these summaries again. The others were already made again.
 func (s *Compactor) remake(ctx context.Context, org db.Org, c recall.Conversation, all []store.Written,
 	erase func(string) string) error {
 	last := &all[len(all)-1]

@@ -66,7 +66,7 @@ func (k *kept) conversation() recall.Conversation {
 	return c
 }
 
-func (k *kept) view() (summary string, said []string) {
+func (k *kept) view() (summary string, texts []string) {
 	k.Helper()
 	v, err := k.store.LoadView(k.Context(), k.org, k.conversation(), store.PromptOverhead{Window: 8000, Tokens: 10})
 	if err != nil {
@@ -76,12 +76,12 @@ func (k *kept) view() (summary string, said []string) {
 		summary = fmt.Sprintf("%s [%d-%d]", v.Summary.Text, v.Summary.From, v.Summary.To)
 	}
 	for _, m := range v.Messages {
-		said = append(said, m.Content[0].Text)
+		texts = append(texts, m.Content[0].Text)
 	}
-	return summary, said
+	return summary, texts
 }
 
-// change hides what stands before a place.
+// change returns a change that hides everything before position first.
 func change(first int, text string) store.Change {
 	return store.Change{Trigger: "manual", Mode: plan.SlidingWindow, Window: 8000, FirstVisible: first,
 		Before: 900, After: 100,
@@ -99,16 +99,16 @@ func (k *kept) commit(c recall.Conversation, ch store.Change) store.Compaction {
 	return made
 }
 
-// What was said while a summary was made stays in view, a compaction is told of, and reverting brings back what it hid.
+// Messages said while a summary is made stay in view. A compaction has an event. Reverting it brings back what it hid.
 func TestACompactionIsKeptAndReverted(t *testing.T) {
 	t.Parallel()
 	k := newKept(t)
 	k.say("one", "two", "three")
 	read := k.conversation()
-	k.say("four") // while a model thinks
+	k.say("four") // while a model is thinking
 	first := k.commit(read, change(4, "They counted."))
-	if summary, said := k.view(); summary != "They counted. [2-3]" || !cmp.Equal(said, []string{"three", "four"}) {
-		t.Errorf("the view is %q, %v", summary, said)
+	if summary, view := k.view(); summary != "They counted. [2-3]" || !cmp.Equal(view, []string{"three", "four"}) {
+		t.Errorf("the view is %q, %v", summary, view)
 	}
 	if first.Summary == nil || *first.Summary != "They counted." || *first.ToPosition != 3 ||
 		first.ConversationID != nil || first.Model != nil {
@@ -116,8 +116,8 @@ func TestACompactionIsKeptAndReverted(t *testing.T) {
 	}
 	k.say("five")
 	second := k.commit(k.conversation(), change(6, "They counted on."))
-	if summary, said := k.view(); summary != "They counted on. [2-5]" || !cmp.Equal(said, []string{"five"}) {
-		t.Errorf("compacted twice, the view is %q, %v", summary, said)
+	if summary, view := k.view(); summary != "They counted on. [2-5]" || !cmp.Equal(view, []string{"five"}) {
+		t.Errorf("compacted twice, the view is %q, %v", summary, view)
 	}
 	list, err := k.store.Compactions(t.Context(), k.org, k.agent, "", db.Page{Limit: 10, Ascending: true})
 	if err != nil || len(list) != 2 || list[0].ID != first.ID || list[1].ID != second.ID {
@@ -131,12 +131,12 @@ func TestACompactionIsKeptAndReverted(t *testing.T) {
 		!strings.Contains(err.Error(), "reverted already") {
 		t.Errorf("reverted by who read it before, with an older one left: %v", err)
 	}
-	if summary, said := k.view(); summary != "They counted. [2-3]" || !cmp.Equal(said, []string{"three", "four", "five"}) {
-		t.Errorf("reverted once, the view is %q, %v", summary, said)
+	if summary, view := k.view(); summary != "They counted. [2-3]" || !cmp.Equal(view, []string{"three", "four", "five"}) {
+		t.Errorf("reverted once, the view is %q, %v", summary, view)
 	}
 	k.revert(first)
-	if summary, said := k.view(); summary != "" || !cmp.Equal(said, []string{"one", "two", "three", "four", "five"}) {
-		t.Errorf("reverted twice, the view is %q, %v", summary, said)
+	if summary, view := k.view(); summary != "" || !cmp.Equal(view, []string{"one", "two", "three", "four", "five"}) {
+		t.Errorf("reverted twice, the view is %q, %v", summary, view)
 	}
 	again, err := k.store.Compaction(t.Context(), k.org, first.ID)
 	if err != nil || again.RevertedAt == nil {
@@ -162,7 +162,7 @@ func (k *kept) revert(c store.Compaction) {
 	}
 }
 
-// Servers that compact one view at once do so once, and the events of the agent tell it once.
+// If servers compact the same view at the same time, only one does so, and the agent's events contain it once.
 func TestAViewIsCompactedOnce(t *testing.T) {
 	t.Parallel()
 	k := newKept(t)
@@ -174,23 +174,23 @@ func TestAViewIsCompactedOnce(t *testing.T) {
 		wait.Go(func() { _, results[i] = k.store.Commit(k.Context(), k.org, read, change(3, fmt.Sprint("summary ", i))) })
 	}
 	wait.Wait()
-	made := 0
+	succeeded := 0
 	for _, err := range results {
 		if err == nil {
-			made++
+			succeeded++
 		} else if !errors.Is(err, db.ErrConflict) {
 			t.Error(err)
 		}
 	}
 	events, err := db.One[int](t.Context(), k.pool, `SELECT count(*) FROM events WHERE agent_id = $1 AND type = `+
 		`'compaction'`, k.agent)
-	if c := k.conversation(); err != nil || made != 1 || c.Version != 1 || c.Messages != 5 || events != 1 {
-		t.Errorf("%d were kept, the frame is %d, there are %d messages and %d events, %v; want 1, 1, 5 and 1", made,
+	if c := k.conversation(); err != nil || succeeded != 1 || c.Version != 1 || c.Messages != 5 || events != 1 {
+		t.Errorf("%d were kept, the frame is %d, there are %d messages and %d events, %v; want 1, 1, 5 and 1", succeeded,
 			c.Version, c.Messages, events, err)
 	}
 }
 
-// Clips stay with the view, and go with what they are of.
+// Clips stay with the view, and disappear with their parts.
 func TestClipsAreKept(t *testing.T) {
 	t.Parallel()
 	k := newKept(t)
@@ -204,7 +204,7 @@ func TestClipsAreKept(t *testing.T) {
 	}
 }
 
-// What a model took and why it did not write the summary are kept, whatever its provider said.
+// A compaction keeps the tokens that a model took, and why it did not write the summary, whatever its provider said.
 func TestWhyASummaryWasExtractedIsKept(t *testing.T) {
 	t.Parallel()
 	k := newKept(t)
