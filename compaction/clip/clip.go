@@ -1,4 +1,4 @@
-// Package clip holds what a model sees of a conversation, a [View], and the edits that show parts of it otherwise than
+// Package clip holds what a model sees of a conversation, a [View], and edits that show parts of it in other ways than
 // they are stored: clipped, as a line, as a pointer. It never changes what is stored.
 //
 // Each file uses those that are named before it: edit.go view.go clip.go shown.go summarymessage.go cutpoints.go
@@ -21,8 +21,8 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// textOffset returns where a part begins in the text of its message, as expand reads it, in bytes: each part is on
-// lines of its own.
+// textOffset returns the byte at which a part begins in the text of its message, as expand reads that text: each part
+// starts on a new line.
 func textOffset(m recall.Message, part int) (offset int) {
 	for i, p := range m.Content[:part] {
 		n := len(p.Text)
@@ -36,18 +36,17 @@ func textOffset(m recall.Message, part int) (offset int) {
 	return offset
 }
 
-// marker says where to read what a clip leaves out: by the reference of the message, from an offset in its text.
+// marker says where to read the text that a clip leaves out: the message's reference, and an offset in its text.
 type marker struct {
 	of     string
 	offset int
 	limit  int            // bytes of a result of expand that the view likely shows whole
-	has    recall.Toolset // of the model
-	tail   float64        // share of the shown characters that are of the text's end
-	said   string         // what the marker says first
+	has    recall.Toolset // the model's tools
+	tail   float64        // share of the shown characters that come from the text's end
+	said   string         // the marker's first words
 }
 
-// reference returns what expand reads a message by: its seq, which takes fewer tokens than its id; or the id, of a
-// result that is in no message yet.
+// reference returns the message's seq (shorter than its id), or the result's id while no message holds it.
 func reference(m recall.Message) string {
 	if m.Seq == 0 && m.ID != "" {
 		return m.ID
@@ -55,14 +54,13 @@ func reference(m recall.Message) string {
 	return strconv.FormatInt(m.Seq, 10)
 }
 
-// leastPage is the fewest bytes that a marker proposes to read at a time.
+// leastPage is the fewest bytes that a marker suggests to read at a time.
 const leastPage = 100
 
-// readLimit returns how many bytes expand may return so that a clip to some characters, which may show of a page as
-// many, shows all of them.
+// readLimit returns how many bytes expand may return so that a clip to chars characters still shows all of them.
 func readLimit(chars int) int { return max(chars, leastPage) }
 
-// expandedPage returns the page that a result of expand shows; ok is false of any other part.
+// expandedPage returns the page that a result of expand shows. ok is false for any other part.
 func expandedPage(view []recall.Message, p recall.Part) (page recall.ExpandPage, ok bool) {
 	if p.Type != recall.ToolReturn || p.Clip != nil {
 		return page, false
@@ -76,9 +74,9 @@ func expandedPage(view []recall.Message, p recall.Part) (page recall.ExpandPage,
 	return page, slices.ContainsFunc(view, func(m recall.Message) bool { return slices.ContainsFunc(m.Content, isCall) })
 }
 
-// clippedPage returns the beginning of a page as expand would have shown it with a smaller limit: it leads to the text
-// that the page is of, not to the result. A result that takes no more tokens is returned as it is. note is where the
-// line is that says so.
+// clippedPage returns the beginning of a page, as expand would have returned it with a smaller limit, so that the model
+// can read on in the original text. A result that takes no more tokens than that is returned unchanged. note is where
+// the line with the notice stands.
 func clippedPage(result string, page recall.ExpandPage, chars int, has recall.Toolset) (short string, note [2]int) {
 	if utf8.RuneCountInString(result) <= chars {
 		return result, note
@@ -102,7 +100,7 @@ func clippedPage(result string, page recall.ExpandPage, chars int, has recall.To
 	return short, [2]int{len(short) - len(last), len(short)}
 }
 
-// cutWith returns the notice of a text of which nothing is shown, with the call that reads it, if there is one.
+// cutWith returns the notice for a text that is not shown at all, with the call that reads it if there is one.
 func cutWith(call string) string {
 	if call == "" {
 		return frame.Cut
@@ -110,67 +108,68 @@ func cutWith(call string) string {
 	return fmt.Sprintf(frame.CutCalled, call)
 }
 
-// clipped returns a clipped text: at most some characters of the original, in whole lines if at least half of the
-// characters are left then, and one marker, because it is always made from the log's text. A text that takes no more
-// tokens than that is returned as it is. Of no characters, the marker is as short as can be. note is where it stands.
-func clipped(text string, chars int, at marker) (short string, note [2]int) {
+// clipped returns a text cut to chars characters and one marker. Lines stay whole if at least half of the characters
+// are left then. It always starts from the log's text, so there is never a second marker. A text that takes no more
+// tokens than its clip is returned unchanged. With chars 0 only the shortest marker is left. note is where the marker
+// stands.
+func clipped(text string, chars int, mark marker) (short string, note [2]int) {
 	total := tokens.Chars(text)
 	if total <= chars {
 		return text, note
 	}
-	end := min(int(at.tail*float64(chars)+ratio.Rounding), chars)
+	end := min(int(mark.tail*float64(chars)+ratio.Rounding), chars)
 	head, tail := headOf(text, chars-end), tailOf(text, end)
 	if chars == 0 {
 		offset := ""
-		if at.offset > 0 {
-			offset = fmt.Sprintf(", offset=%d", at.offset)
+		if mark.offset > 0 {
+			offset = fmt.Sprintf(", offset=%d", mark.offset)
 		}
-		short = cutWith(at.has.Hint("expand", fmt.Sprintf("expand(id=%s%s)", at.of, offset)))
+		short = cutWith(mark.has.Hint("expand", fmt.Sprintf("expand(id=%s%s)", mark.of, offset)))
 		return short, [2]int{0, len(short)}
 	}
-	rest := at.has.Hint("expand", ": call "+
-		recall.ExpandCall(strconv.Quote(at.of), at.offset+len(head), at.limit))
+	rest := mark.has.Hint("expand", ": call "+
+		recall.ExpandCall(strconv.Quote(mark.of), mark.offset+len(head), mark.limit))
 	head, tail = head+"\n", "\n"+tail
 	said := ""
-	if at.said != "" {
-		said = frame.Neutralize(at.said) + "; "
+	if mark.said != "" {
+		said = frame.Neutralize(mark.said) + "; "
 	}
 	marked := fmt.Sprintf(frame.CharsLeftOut, said,
 		total-tokens.Chars(head)-tokens.Chars(tail)+2, total, rest)
 	short = head + marked + tail
-	left := text[len(head)-1 : len(text)-len(tail)+1]
-	if len(text) < 4*len(short) && !worthCutting(left, marked) && tokens.Estimate(text) <= tokens.Estimate(short) {
+	omitted := text[len(head)-1 : len(text)-len(tail)+1]
+	if len(text) < 4*len(short) && !worthCutting(omitted, marked) && tokens.Estimate(text) <= tokens.Estimate(short) {
 		return text, note
 	}
 	return short, [2]int{len(head), len(head + marked)}
 }
 
-// worthCutting reports whether a clip saves tokens for sure: the beginning of what it leaves out takes more than its
-// marker.
+// worthCutting reports whether a clip certainly saves tokens: the beginning of the text that is left out takes more
+// than the marker.
 func worthCutting(left, marker string) bool {
-	const part, slack = 1000, 16 // bytes, and tokens by which the counts of pieces differ from that of the whole
+	const part, slack = 1000, 16 // bytes; tokens by which the counts of pieces may differ from the whole
 	if len(left)/tokens.MaxBytesPerToken > tokens.MaxPerByte*len(marker)+slack {
 		return true
 	}
 	return tokens.Estimate(db.Beginning(left, part)) > tokens.Estimate(marker)+slack
 }
 
-// Characters of clipped arguments: the fewest that a string is clipped to, and how many the other fields may take in
-// addition to those that the clip allows.
+// Characters for clipped arguments: the least that a string is clipped to, and how many the other fields may take
+// beyond the clip's limit.
 const (
 	leastLiteral = 32
 	otherFields  = 160
 )
 
-// clippedInput returns the clipped arguments of a call: a JSON object with the same fields, whose long strings are
-// clipped to c.Chars together; or, if that is not enough, an object with the beginning and the end of the arguments. Of
-// an edit that shows beginnings, each long string is clipped to c.Chars.
+// clippedInput returns a call's arguments, clipped: a JSON object with the same fields, where the long strings together
+// have c.Chars characters. If that is not possible, it returns an object with the beginning and the end of the
+// arguments. An edit of kind Head clips each long string to c.Chars.
 func clippedInput(m recall.Message, c Edit, has recall.Toolset) string {
 	p := m.Content[c.Part]
 	if utf8.RuneCountInString(p.Input) <= c.Chars {
 		return p.Input
 	}
-	at := marker{of: reference(m), offset: textOffset(m, c.Part) + len(p.Name) + len("("), limit: readLimit(c.Chars),
+	mark := marker{of: reference(m), offset: textOffset(m, c.Part) + len(p.Name) + len("("), limit: readLimit(c.Chars),
 		has: has, tail: c.tailShare()}
 	each := c.Kind == Head
 	isJSON, literals := json.Valid([]byte(p.Input)), StringLiterals(p.Input)
@@ -182,9 +181,9 @@ func clippedInput(m recall.Message, c Edit, has recall.Toolset) string {
 			if utf8.RuneCountInString(whole) <= chars || json.Unmarshal([]byte(whole), &text) != nil {
 				continue
 			}
-			of := at
-			of.offset += l[0] + 1
-			short, _ := clipped(text, chars, of)
+			literal := mark
+			literal.offset += l[0] + 1
+			short, _ := clipped(text, chars, literal)
 			if short == text {
 				continue
 			}
@@ -201,18 +200,18 @@ func clippedInput(m recall.Message, c Edit, has recall.Toolset) string {
 	if c.Chars == 0 {
 		return fmt.Sprintf(`{"cut":%q}`, has.Hint("expand", fmt.Sprintf("expand(id=%s)", reference(m))))
 	}
-	short, _ := clipped(p.Input, c.Chars, at)
+	short, _ := clipped(p.Input, c.Chars, mark)
 	return string(chat.Encode(map[string]string{"clipped": short}))
 }
 
-// StringLiterals returns the bounds of the string literals of a JSON text, with their quotes.
+// StringLiterals returns the bounds of the string literals in a JSON text, including their quotes.
 func StringLiterals(text string) (bounds [][2]int) {
-	for at := 0; ; {
-		begin := strings.IndexByte(text[at:], '"')
+	for offset := 0; ; {
+		begin := strings.IndexByte(text[offset:], '"')
 		if begin < 0 {
 			return bounds
 		}
-		end := at + begin + 1
+		end := offset + begin + 1
 		for end < len(text) && text[end] != '"' {
 			step := strings.IndexAny(text[end:], `"\\`)
 			switch {
@@ -226,12 +225,12 @@ func StringLiterals(text string) (bounds [][2]int) {
 		if end >= len(text) {
 			return bounds
 		}
-		bounds = append(bounds, [2]int{at + begin, end + 1})
-		at = end + 1
+		bounds = append(bounds, [2]int{offset + begin, end + 1})
+		offset = end + 1
 	}
 }
 
-// clippedPreview returns the text of a clipped result of which the log holds only the beginning, and where its note is.
+// clippedPreview clips a result that the log only holds the beginning of. note is where its notice stands.
 func clippedPreview(p recall.Part, chars int, has recall.Toolset) (text string, note [2]int) {
 	whole := p.Text[:min(max(p.Clip.Shown, 0), len(p.Text))]
 	if utf8.RuneCountInString(whole) <= chars {
@@ -242,7 +241,7 @@ func clippedPreview(p recall.Part, chars int, has recall.Toolset) (text string, 
 	return text, [2]int{head, len(text)}
 }
 
-// headOf returns at most some characters of the beginning of a text.
+// headOf returns the beginning of a text, at most chars characters.
 func headOf(text string, chars int) string {
 	end := tokens.ASCIIPrefix(text[:min(max(chars, 0), len(text))])
 	for chars -= end; chars > 0 && end < len(text); chars-- {
@@ -256,7 +255,7 @@ func headOf(text string, chars int) string {
 	return head[:escape(head)]
 }
 
-// tailOf returns at most some characters of the end of a text.
+// tailOf returns the end of a text, at most chars characters.
 func tailOf(text string, chars int) string {
 	start := len(text) - tokens.ASCIISuffix(text[len(text)-min(max(chars, 0), len(text)):])
 	for chars -= len(text) - start; chars > 0 && start > 0; chars-- {
@@ -267,18 +266,18 @@ func tailOf(text string, chars int) string {
 	if i := strings.IndexByte(tail, '\n'); i >= 0 && i < len(tail)/2 {
 		return tail[i+1:]
 	}
-	for at := start; at <= len(text) && at < start+maxEscape; at++ { // skip the rest of a terminal's escape sequence
-		if escape(text[:at]) == at && (at == len(text) || utf8.RuneStart(text[at])) {
-			return text[at:]
+	for from := start; from <= len(text) && from < start+maxEscape; from++ { // skip the rest of a terminal escape sequence
+		if escape(text[:from]) == from && (from == len(text) || utf8.RuneStart(text[from])) {
+			return text[from:]
 		}
 	}
 	return tail
 }
 
-// maxEscape is the length of the longest escape sequence of a terminal, in bytes, that is kept whole.
+// maxEscape is the length in bytes of the longest terminal escape sequence that is kept whole.
 const maxEscape = 32
 
-// escape returns where the escape sequence begins that the end of a text cuts, or the length of the text.
+// escape returns where the escape sequence begins that the end of a text cuts, or the text's length if it cuts none.
 func escape(text string) int {
 	from := max(len(text)-maxEscape, 0)
 	i := strings.LastIndexByte(text[from:], 0x1b)

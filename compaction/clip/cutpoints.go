@@ -6,15 +6,15 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// CutPoints says where a view may be cut. A cut separates neither a tool call from its result, nor messages between
-// the two, nor messages of one step of the assistant. A late result, which comes after the assistant or the user went
-// on, is a message of its own: it may stay when its call leaves, but leaves no call that stays.
+// CutPoints says where a view may be cut. A cut must not separate a tool call from its result, messages between the
+// two, or messages of one step of the assistant. A result is late if it came after the assistant or the user went on. A
+// late result may stay when its call leaves, but may not leave while its call stays.
 type CutPoints struct {
-	Inside   []bool       // inside[i]: a cut before message i separates what belongs together; one more than messages
+	Inside   []bool       // inside[i]: a cut before message i is not allowed; one more entry than messages
 	User     int          // index of the user's newest message; -1 if there is none
-	OpenCall int          // index where the newest step begins if one of its calls has no result; else their number
-	Unseen   int          // index where the newest step begins if no answer follows its calls' results; else as above
-	Seen     int          // index after the results of that step; else the number of messages
+	OpenCall int          // where the newest step begins if one of its calls has no result; else the number of messages
+	Unseen   int          // index where the newest step begins if no answer follows its results; else as above
+	Seen     int          // index behind the results of that step; else the number of messages
 	kept     map[int]bool // indexes of other messages that stay wherever the view is cut
 	unread   map[int]bool // indexes of late results that the model has not answered
 	Late     []LatePair   // in the order of the results
@@ -23,13 +23,13 @@ type CutPoints struct {
 // LatePair holds the indexes of a call and of its late result.
 type LatePair struct{ Call, Result int }
 
-// CutPointsOf returns where a view with some messages may be cut.
+// CutPointsOf returns where a view with these messages may be cut.
 func CutPointsOf(messages []recall.Message) CutPoints {
 	n := len(messages)
 	c := CutPoints{Inside: make([]bool, n+1), User: -1, OpenCall: n, Unseen: n, Seen: n}
-	until := make([]int, n) // the last message that belongs to each
-	newest := -1            // of the assistant
-	wentOn := -1            // the last message that makes the results of earlier calls late
+	until := make([]int, n) // for each message, the last one that belongs to it
+	newest := -1            // the assistant's newest message
+	wentOn := -1            // the last message that makes results of earlier calls late
 	c.unread = map[int]bool{}
 	open := recall.OpenCalls[int]{}
 	for i, m := range messages {
@@ -51,13 +51,13 @@ func CutPointsOf(messages []recall.Message) CutPoints {
 			case recall.ToolCall:
 				open.Add(p.CallID, i)
 			case recall.ToolReturn:
-				at, ok := open.Answer(p.CallID)
+				call, ok := open.Answer(p.CallID)
 				switch {
-				case ok && at < wentOn:
-					c.Late, c.unread[i] = append(c.Late, LatePair{at, i}), true
+				case ok && call < wentOn:
+					c.Late, c.unread[i] = append(c.Late, LatePair{call, i}), true
 				case ok:
-					until[at] = i
-				case !p.Orphan: // of a call that left
+					until[call] = i
+				case !p.Orphan: // its call has left
 					c.unread[i] = true
 				}
 			}
@@ -92,20 +92,21 @@ func callsTool(m recall.Message) bool {
 	return slices.ContainsFunc(m.Content, func(p recall.Part) bool { return p.Type == recall.ToolCall })
 }
 
-// Stays reports whether the message at an index stays wherever the view is cut: the user's newest, the newest step
-// with its results until the model has answered them, and what a cutter keeps.
+// Stays reports whether message i stays wherever the view is cut: the user's newest, the newest step with its results
+// until the model has answered them, and the messages that a cutter keeps.
 func (c CutPoints) Stays(i int) bool { return i == c.User || c.IsUnseen(i) || c.kept[i] }
 
-// IsUnseen reports whether a message is of the newest step or has a late result, and the model has not answered it.
+// IsUnseen reports whether the model has not yet answered message i, and it belongs to the newest step or has a late
+// result.
 func (c CutPoints) IsUnseen(i int) bool { return i >= c.Unseen && i < c.Seen || c.unread[i] }
 
-// Keep lets messages stay wherever the view is cut, with what must not be separated from them.
+// Keep makes messages stay wherever the view is cut, together with all that must not be separated from them.
 func (c *CutPoints) Keep(messages []int) {
 	c.kept = map[int]bool{}
 	for _, i := range messages {
 		c.keepGroup(i)
 	}
-	for again := true; again; { // the late results of calls that stay
+	for again := true; again; { // also keep late results of calls that stay
 		again = false
 		for _, p := range c.Late {
 			if c.kept[p.Call] && !c.kept[p.Result] {
@@ -116,7 +117,7 @@ func (c *CutPoints) Keep(messages []int) {
 	}
 }
 
-// keepGroup keeps the group of a message.
+// keepGroup keeps message i and all that must not be separated from it.
 func (c *CutPoints) keepGroup(i int) {
 	if i < 0 || i >= len(c.Inside)-1 {
 		return
@@ -128,7 +129,7 @@ func (c *CutPoints) keepGroup(i int) {
 	}
 }
 
-// After returns the first cut point at or after i, but none after the newest group or an open call.
+// After returns the first cut point at or after i, but none behind the newest group or an open call.
 func (c CutPoints) After(i int) int {
 	for i < len(c.Inside)-1 && c.Inside[i] {
 		i++
@@ -136,8 +137,8 @@ func (c CutPoints) After(i int) int {
 	return min(i, c.Last())
 }
 
-// Abandoned reports whether results that the model has not answered can leave because the user spoke after them: those
-// of the newest step, if it has all, and late ones.
+// Abandoned reports whether unanswered results may leave because the user spoke after them: results of the newest step,
+// if it has all of them, and late results.
 func (c CutPoints) Abandoned() bool {
 	n := len(c.Inside) - 1
 	if c.OpenCall < n || c.Unseen < n && c.User < c.Seen {
@@ -156,8 +157,8 @@ func (c *CutPoints) Release() {
 	c.Unseen, c.Seen, c.unread = len(c.Inside)-1, len(c.Inside)-1, nil
 }
 
-// sameStep reports whether two adjacent messages are one answer of the assistant: its calls, and the call that waits
-// for an approval, may be messages of their own.
+// sameStep reports whether two adjacent messages belong to one answer of the assistant. Its calls, and a call that
+// waits for approval, may be separate messages.
 func sameStep(a, b recall.Message) bool {
 	return a.Role == recall.Assistant && b.Role == recall.Assistant &&
 		a.StepID != nil && b.StepID != nil && *a.StepID == *b.StepID
@@ -171,7 +172,7 @@ func (c CutPoints) Before(i int) int {
 	return i
 }
 
-// Last returns the cut point before the newest group of messages, or before the open call if that is earlier.
+// Last returns the cut point before the newest group of messages, or before the open call if that comes earlier.
 func (c CutPoints) Last() int {
 	n := len(c.Inside) - 1
 	if n == 0 {

@@ -7,43 +7,43 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Edit says how a part of a message is shown otherwise than the log holds it: a tool's result, the arguments of a call,
-// a text, or a reasoning. The log never changes; the tool expand reads the whole part by the id of the message. Of a
-// summary, only a clip to its beginning is an edit. A part has at most one edit.
+// Edit shows a part of a message in another way than the log holds it. The part is a tool's result, a call's arguments,
+// a text or a reasoning; a part has at most one edit. The log never changes, and the tool expand reads the whole part
+// by the message's id. A summary can only be clipped to its beginning.
 type Edit struct {
-	Position int      `json:"position"` // of the message in its conversation; 0: the summary
+	Position int      `json:"position"` // position of the message in its conversation; 0: the summary
 	Part     int      `json:"part"`     // index in the message's content
 	Kind     EditKind `json:"kind,omitempty" enum:"clip,head,tail,line,pointer,stub,removed"`
-	Chars    int      `json:"chars"`                // of a clip: characters that are shown
-	Tail     float64  `json:"tail_share,omitempty"` // of a clip: the share of Chars that are of the end; 0: a half
-	// of a line or a stub: what is shown; of a clip: how its note begins
+	Chars    int      `json:"chars"`                // for a clip: characters that are shown
+	Tail     float64  `json:"tail_share,omitempty"` // for a clip: the share of Chars from the end; 0: a half
+	// For a line or a stub: the text that is shown. For a clip: how its note begins.
 	Text    string `json:"text,omitempty"`
-	CopySeq int64  `json:"copy_seq,omitempty"` // of a pointer: where in the agent's log the same text is
-	Step    string `json:"step,omitempty"`     // the step of the policy that made the edit; empty: a compaction
-	Tokens  int    `json:"tokens,omitempty"`   // of the part as it is shown, as Loci estimates them; 0: not known
+	CopySeq int64  `json:"copy_seq,omitempty"` // for a pointer: seq of the message with the same text
+	Step    string `json:"step,omitempty"`     // the policy's step that made the edit; empty: a compaction
+	Tokens  int    `json:"tokens,omitempty"`   // tokens of the part as shown, estimated by Loci; 0: not known
 }
 
-// EditKind names what an edit shows of a part.
+// EditKind says what an edit shows of its part.
 type EditKind string
 
-// The kinds of edits, those that show most first.
+// The kinds of edits. The first show most.
 const (
 	Clip    EditKind = ""        // the beginning and the end, also written "clip"
 	Head    EditKind = "head"    // the beginning
 	Ending  EditKind = "tail"    // the end
-	Line    EditKind = "line"    // a line that says what the part held
+	Line    EditKind = "line"    // a line that says what the part contained
 	Pointer EditKind = "pointer" // where in the log the same text is
-	Stub    EditKind = "stub"    // that something was here; of a call, no arguments
-	Removed EditKind = "removed" // nothing; only of a reasoning
+	Stub    EditKind = "stub"    // that something was here; for a call, no arguments
+	Removed EditKind = "removed" // nothing; only for a reasoning
 )
 
-// editKinds orders the kinds: an edit may be replaced by one of a later kind.
+// editKinds ranks the kinds. An edit may be replaced by one of the same or a higher rank.
 var editKinds = map[EditKind]int{Clip: 0, "clip": 0, Head: 0, Ending: 0, Line: 1, Pointer: 1, Stub: 2, Removed: 3}
 
 // IsClip reports whether an edit shows characters of its part.
 func (e Edit) IsClip() bool { return editKinds[e.Kind] == editKinds[Clip] }
 
-// tailShare returns the share of a clip's characters that are of the end.
+// tailShare returns the share of a clip's characters that come from the end.
 func (e Edit) tailShare() float64 {
 	switch {
 	case e.Kind == Head:
@@ -56,7 +56,7 @@ func (e Edit) tailShare() float64 {
 	return 0.5
 }
 
-// ShowsNoMoreThan reports whether an edit may replace another of its part: it shows no more characters of it.
+// ShowsNoMoreThan reports whether the edit may replace edit was of the same part, because it shows no more characters.
 func (e Edit) ShowsNoMoreThan(was Edit) bool {
 	if e.IsClip() && was.IsClip() {
 		return e.Chars <= was.Chars
@@ -64,27 +64,27 @@ func (e Edit) ShowsNoMoreThan(was Edit) bool {
 	return editKinds[e.Kind] >= editKinds[was.Kind]
 }
 
-// Compare orders edits by the parts that they are of.
+// Compare orders edits by their parts.
 func (e Edit) Compare(other Edit) int {
 	return cmp.Or(cmp.Compare(e.Position, other.Position), cmp.Compare(e.Part, other.Part))
 }
 
-// MergeEdits returns edits with others in place of those of the same parts.
+// MergeEdits returns edits, with others replacing edits of the same parts.
 func MergeEdits(edits, others []Edit) []Edit {
 	if len(others) == 0 {
 		return edits
 	}
-	at := make(map[Place]int, len(edits)+len(others))
+	indexes := make(map[Place]int, len(edits)+len(others))
 	all := slices.Clone(edits)
 	for i, e := range all {
-		at[Place{e.Position, e.Part}] = i
+		indexes[Place{e.Position, e.Part}] = i
 	}
 	for _, e := range others {
-		if i, ok := at[Place{e.Position, e.Part}]; ok {
+		if i, ok := indexes[Place{e.Position, e.Part}]; ok {
 			all[i] = e
 			continue
 		}
-		at[Place{e.Position, e.Part}] = len(all)
+		indexes[Place{e.Position, e.Part}] = len(all)
 		all = append(all, e)
 	}
 	return all
@@ -102,7 +102,7 @@ func EditsByPosition(edits []Edit) map[int][]Edit {
 	return all
 }
 
-// IsEditOf reports whether an edit is of a part of the message, of a kind that the part may have.
+// IsEditOf reports whether the message has the edit's part, and the part may have an edit of this kind.
 func IsEditOf(e Edit, m recall.Message) bool {
 	if m.Position != e.Position || e.Part < 0 || e.Part >= len(m.Content) || e.Chars < 0 {
 		return false
@@ -125,13 +125,13 @@ func isReasoning(p recall.Part) bool {
 	return false
 }
 
-// IsClippable reports whether a compaction may clip a part of a message of a role: a result, the arguments of a call,
-// or a text of the assistant. Edits of a policy may be of texts of the user, too, but of the newest.
+// IsClippable reports whether a compaction may clip a part, given the role of its message: a result, a call's
+// arguments, or a text of the assistant. A policy may also edit the user's texts, except the newest.
 func IsClippable(p recall.Part, role recall.Role) bool {
 	return p.Type == recall.ToolReturn || p.Type == recall.ToolCall || p.Type == recall.Text && role == recall.Assistant
 }
 
-// ClippableText returns the text of a part that a clip shortens.
+// ClippableText returns the text that a clip of the part shortens.
 func ClippableText(p recall.Part) string {
 	if p.Type == recall.ToolCall {
 		return p.Input
@@ -139,5 +139,5 @@ func ClippableText(p recall.Part) string {
 	return p.Text
 }
 
-// Place is the place of a part: the index of its message in the view, and its own index in the message.
+// Place identifies a part by the index of its message in the view, and its own index in the message.
 type Place struct{ Message, Part int }

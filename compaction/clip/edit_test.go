@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// Each kind of edit shows less of a part, says how to read the whole of it, and leaves the log's text unchanged.
+// Each kind of edit shows less of a part, says how to read the whole part, and leaves the log unchanged.
 func TestEachKindOfEditIsShown(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("one line of the result\n", 40) + "the end"
@@ -22,7 +22,7 @@ func TestEachKindOfEditIsShown(t *testing.T) {
 		recall.Message{Role: recall.User, Content: []recall.Part{question}})
 	for name, c := range map[string]struct {
 		edit clip.Edit
-		want string // of the part; empty: the part is gone
+		want string // how the part is shown; empty: not at all
 	}{
 		"beginning and end": {clip.Edit{Position: 3, Chars: 46}, "characters left out"},
 		"beginning":         {clip.Edit{Position: 3, Kind: clip.Head, Chars: 46}, "of the result\n\n[881 of 927"},
@@ -56,7 +56,7 @@ func TestEachKindOfEditIsShown(t *testing.T) {
 	}
 }
 
-// viewOf is a view of messages, which get their places and their tokens.
+// viewOf returns a view of messages, and sets their positions and tokens.
 func viewOf(messages ...recall.Message) clip.View {
 	for i := range messages {
 		m := &messages[i]

@@ -6,11 +6,11 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// Estimate returns how many tokens a view takes: a provider's count of the prompt, and ours of the messages after it;
-// without a provider's count, ours of all that is sent. A clipped result counts as it is shown.
+// Estimate returns how many tokens a view takes: a provider's count of the prompt plus our count of the messages after
+// it, or our count of everything if there is no provider's count. Clipped results count as shown.
 func Estimate(v View) int { return EstimateShown(v, ShownTokens(v)) }
 
-// EstimateShown is Estimate of a view whose messages, as they are shown, have the given tokens.
+// EstimateShown is Estimate for a view with known tokens of each message, as shown.
 func EstimateShown(v View, shown []int) int {
 	if !v.Reported() {
 		return counted(v, shown)
@@ -27,7 +27,7 @@ func EstimateShown(v View, shown []int) int {
 // Counted counts a view without a provider's report.
 func Counted(v View) int { return counted(v, ShownTokens(v)) }
 
-// counted is Counted of a view whose messages, as they are shown, have the given tokens.
+// counted is Counted for a view with known tokens of each message, as shown.
 func counted(v View, shown []int) int {
 	n := ratio.Add(v.Fixed, v.SummaryTokens(v.SummaryClip()))
 	for _, tokens := range shown {
@@ -36,7 +36,7 @@ func counted(v View, shown []int) int {
 	return n
 }
 
-// ShownTokens returns the tokens of each message of a view as it is shown, as Loci counts them.
+// ShownTokens returns the tokens of each message of a view as shown, by Loci's count.
 func ShownTokens(v View) []int {
 	clips := EditsByPosition(v.Edits)
 	tokens := make([]int, len(v.Messages))
@@ -49,7 +49,7 @@ func ShownTokens(v View) []int {
 	return tokens
 }
 
-// CountText returns the tokens of a text as the view counts them.
+// CountText returns the tokens of a text, in the view's count.
 func (v View) CountText(text string) int {
 	if v.Count == nil {
 		return tokens.Estimate(text)
@@ -57,7 +57,7 @@ func (v View) CountText(text string) int {
 	return v.Count(text)
 }
 
-// EditSaves returns the tokens that an edit saves of a message; 0 if the message may not have it.
+// EditSaves returns the tokens that an edit of a message saves; 0 if the message may not have it.
 func (v View) EditSaves(m recall.Message, c Edit) int {
 	if !IsEditOf(c, m) {
 		return 0
@@ -65,15 +65,14 @@ func (v View) EditSaves(m recall.Message, c Edit) int {
 	return v.wholeTokens(m, c.Part) - v.EditedTokens(m, c)
 }
 
-// Saves returns the tokens that an edit of a part of one of the view's messages saves, compared with another edit of
-// that part, or if was is nil with the whole part. It is 0 of an edit that the part may not have, and of one that shows
-// more than the other.
+// Saves returns the tokens that edit now saves in place of edit was, or in place of the whole part if was is nil. It is
+// 0 if the part may not have the edit, or if the edit shows more than was.
 func (v View) Saves(m recall.Message, was *Edit, now Edit) int {
 	_, saves := v.Weighed(m, was, now)
 	return saves
 }
 
-// Weighed returns an edit with the tokens that the part takes with it, and what it saves, as Saves says.
+// Weighed returns an edit with its Tokens set, and the tokens that it saves (see Saves).
 func (v View) Weighed(m recall.Message, was *Edit, now Edit) (Edit, int) {
 	if !IsEditOf(now, m) || was != nil && !now.ShowsNoMoreThan(*was) {
 		return now, 0
@@ -85,7 +84,7 @@ func (v View) Weighed(m recall.Message, was *Edit, now Edit) (Edit, int) {
 	return now, v.PartTokens(m, now.Part, was) - takes
 }
 
-// PartTokens returns the tokens of a part of one of the view's messages as it is shown with an edit, nil for none.
+// PartTokens returns the tokens of a part as shown with edit e; nil shows it whole.
 func (v View) PartTokens(m recall.Message, part int, e *Edit) int {
 	if e != nil && IsEditOf(*e, m) {
 		return v.EditedTokens(m, *e)
@@ -93,7 +92,8 @@ func (v View) PartTokens(m recall.Message, part int, e *Edit) int {
 	return v.wholeTokens(m, part)
 }
 
-// wholeTokens returns the tokens of a part that is shown whole. Those of the only part of a message are known.
+// wholeTokens returns the tokens of a part shown whole. If it is the message's only part, they are known from the
+// message.
 func (v View) wholeTokens(m recall.Message, part int) int {
 	p := m.Content[part]
 	if len(m.Content) == 1 && m.Tokens > tokens.PerMessage && len(p.Stdout)+len(p.Stderr) == 0 {
@@ -102,7 +102,7 @@ func (v View) wholeTokens(m recall.Message, part int) int {
 	return v.WholePartTokens(p)
 }
 
-// EditedTokens returns the tokens of a part as an edit shows it.
+// EditedTokens returns the tokens of a part as shown with an edit.
 func (v View) EditedTokens(m recall.Message, c Edit) int {
 	if c.Tokens > 0 && v.Count == nil {
 		return c.Tokens
@@ -110,7 +110,7 @@ func (v View) EditedTokens(m recall.Message, c Edit) int {
 	return v.WholePartTokens(editedPart(v.Messages, m, c, v.Has))
 }
 
-// WholePartTokens counts a part that is shown whole.
+// WholePartTokens returns the tokens of a part shown whole.
 func (v View) WholePartTokens(p recall.Part) int {
 	n := v.CountText(p.Text) + v.CountText(p.Name) + v.CountText(p.Input) + p.SealedTokens() +
 		len(p.Images)*tokens.PerImage
@@ -120,7 +120,7 @@ func (v View) WholePartTokens(p recall.Part) int {
 	return n
 }
 
-// SummaryTokens returns the tokens of the summary, clipped if clip is not nil; 0 if there is none.
+// SummaryTokens returns the tokens of the summary, clipped if clip is not nil; 0 if there is no summary.
 func (v View) SummaryTokens(clip *Edit) int {
 	if v.Summary == nil {
 		return 0
@@ -133,8 +133,8 @@ func (v View) SummaryTokens(clip *Edit) int {
 	return n
 }
 
-// Crowding returns by how many tokens the fixed parts of a prompt exceed three quarters of the window, which leaves
-// messages less than a quarter; 0 if they do not, or if the window is unknown.
+// Crowding returns by how many tokens the fixed parts exceed three quarters of the window, so that less than a quarter
+// is left for messages; 0 if they do not, or if the window is unknown.
 func Crowding(fixed, window int) int {
 	if window <= 0 {
 		return 0

@@ -10,12 +10,12 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// Shown returns messages as a model sees them, with some edits. It does not change the messages given.
+// Shown returns messages as a model sees them with these edits. The given messages do not change.
 func Shown(messages []recall.Message, edits []Edit) []recall.Message {
 	return shownWith(messages, edits, nil)
 }
 
-// shownWith returns messages as a model with some tools sees them, which takes no more tokens than with all tools.
+// shownWith is Shown for a model with these tools. The result takes no more tokens than with all tools.
 func shownWith(messages []recall.Message, edits []Edit, has recall.Toolset) []recall.Message {
 	byPosition := EditsByPosition(edits)
 	if len(byPosition) == 0 {
@@ -40,12 +40,12 @@ func shownWith(messages []recall.Message, edits []Edit, has recall.Toolset) []re
 	return shown
 }
 
-// ShownPart returns a part of one of the view's messages as a model sees it with an edit. A removed part has no type.
+// ShownPart returns a part of message m as a model sees it with edit e. A removed part has no type.
 func (v View) ShownPart(m recall.Message, e Edit) recall.Part {
 	return editedPart(v.Messages, m, e, v.Has)
 }
 
-// editedPart returns a part of one of the view's messages as it is shown. A removed part has no type.
+// editedPart returns the edited part of message m. A removed part has no type.
 func editedPart(view []recall.Message, m recall.Message, e Edit, has recall.Toolset) recall.Part {
 	switch p := m.Content[e.Part]; {
 	case e.IsClip():
@@ -64,20 +64,20 @@ func editedPart(view []recall.Message, m recall.Message, e Edit, has recall.Tool
 	}
 }
 
-// replacement returns what is shown instead of the text of a part.
+// replacement returns the text that is shown instead of a part's text.
 func (e Edit) replacement(m recall.Message, has recall.Toolset) string {
-	said := e.Text
+	text := e.Text
 	if e.Kind == Pointer {
-		said = fmt.Sprintf("the same text as at seq %d", e.CopySeq)
+		text = fmt.Sprintf("the same text as at seq %d", e.CopySeq)
 	}
 	hint := readHint(m, e.Part, has)
 	if hint != "" {
 		hint = ": " + hint
 	}
-	return "[" + frame.Neutralize(said) + hint + "]"
+	return "[" + frame.Neutralize(text) + hint + "]"
 }
 
-// readHint returns the call that reads a part of a message; empty if the model has no tool for it.
+// readHint returns the call that reads a part of a message; empty if the model lacks the tool for it.
 func readHint(m recall.Message, part int, has recall.Toolset) string {
 	offset := ""
 	if at := textOffset(m, part); at > 0 {
@@ -86,10 +86,10 @@ func readHint(m recall.Message, part int, has recall.Toolset) string {
 	return has.Hint("expand", fmt.Sprintf("expand(id=%s%s)", reference(m), offset))
 }
 
-// TextOffset returns where a part begins in the text of its message, as the tool expand reads it, in bytes.
+// TextOffset returns the byte at which a part begins in the text of its message, as the tool expand reads that text.
 func TextOffset(m recall.Message, part int) int { return textOffset(m, part) }
 
-// clippedPart returns a clipped part. A clip to no characters leaves out the part's images, too.
+// clippedPart returns a clipped part. A clip to 0 characters also drops the part's images.
 func clippedPart(view []recall.Message, m recall.Message, e Edit, has recall.Toolset) recall.Part {
 	p := m.Content[e.Part]
 	page, expanded := expandedPage(view, p)
@@ -102,8 +102,8 @@ func clippedPart(view []recall.Message, m recall.Message, e Edit, has recall.Too
 	case p.Clip != nil:
 		text, p.NoteAt = clippedPreview(p, e.Chars, has)
 	default:
-		at := marker{reference(m), textOffset(m, e.Part), readLimit(e.Chars), has, e.tailShare(), e.Text}
-		text, p.NoteAt = clipped(p.Text, e.Chars, at)
+		mark := marker{reference(m), textOffset(m, e.Part), readLimit(e.Chars), has, e.tailShare(), e.Text}
+		text, p.NoteAt = clipped(p.Text, e.Chars, mark)
 	}
 	p.ReplaceText(text, func(before string) string { return before })
 	if p.Type == recall.Text {
@@ -111,12 +111,12 @@ func clippedPart(view []recall.Message, m recall.Message, e Edit, has recall.Too
 	}
 	if n := len(p.Images); e.Chars == 0 && n > 0 {
 		p.Text, p.Images, p.ImagesAt = p.Text+"\n"+fmt.Sprintf(frame.ImagesLeftOut, n), nil, nil
-		p.NoteAt = [2]int{0, len(p.Text)} // nothing else is left
+		p.NoteAt = [2]int{0, len(p.Text)} // only the note is left
 	}
 	return p
 }
 
-// ShownChars returns how many characters of the original an unclipped part shows.
+// ShownChars returns how many characters of the original a part shows without a clip.
 func ShownChars(p recall.Part) int {
 	if p.Clip != nil {
 		return tokens.Chars(p.Text[:min(max(p.Clip.Shown, 0), len(p.Text))])

@@ -12,11 +12,11 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// Range names a range of an agent's log, both ends included, as the tool expand reads it.
+// Range returns the name of a range of an agent's log in the form that the tool expand reads. Both ends are included.
 func Range(from, to int64) string { return fmt.Sprintf(frame.Range, from, to) }
 
-// SummaryMessage is the text by which a model reads a summary: the range that it replaces, how to read that range, and
-// the summary. under says that a request of the user that follows in the view is older than the end of the range.
+// SummaryMessage returns the text by which a model reads a summary: the range that it replaces, how to read that range,
+// and the summary. under says that the view still has a user's request from before the end of the range.
 func SummaryMessage(s Summary, under bool, has recall.Toolset) string {
 	request := ""
 	if under {
@@ -26,7 +26,7 @@ func SummaryMessage(s Summary, under bool, has recall.Toolset) string {
 	return s.wrapped(hiddenHint(Range(s.FromSeq, s.ToSeq), has), request)
 }
 
-// hiddenHint says how to read hidden messages; empty if the model has no tool for it.
+// hiddenHint says how to read hidden messages; empty if the model lacks the tool for it.
 func hiddenHint(seqs string, has recall.Toolset) string {
 	var ways []string
 	for _, way := range []string{has.Hint("expand", fmt.Sprintf("expand(id=%q)", seqs)),
@@ -55,7 +55,7 @@ func (v View) SummaryText() string {
 	}), v.Has) + note
 }
 
-// SummaryClip returns the clip of the view's summary; nil if all of it is shown.
+// SummaryClip returns the clip of the view's summary; nil if it is shown whole.
 func (v View) SummaryClip() *Edit {
 	i := slices.IndexFunc(v.Edits, func(c Edit) bool { return c.Position == 0 })
 	if i < 0 {
@@ -64,7 +64,7 @@ func (v View) SummaryClip() *Edit {
 	return &v.Edits[i]
 }
 
-// clippedSummary returns the beginning of a summary's text, and a note of what it lacks.
+// clippedSummary returns the beginning of a summary's text, and a note about the rest.
 func clippedSummary(text string, c Edit) (head, note string) {
 	text = strings.TrimSpace(text)
 	head = headOf(text, max(c.Chars, 0))
@@ -80,36 +80,36 @@ func SummaryTokens(s Summary) int {
 	return tokens.Estimate(SummaryMessage(s, true, nil)) + tokens.PerMessage
 }
 
-// shown returns a summary's text as a model is shown it: the line that says that no model made it, or its part of a
-// divided turn, is Loci's own.
+// shown returns a summary's text for a model. Loci's own line that no model made it is not neutralized, also not in the
+// parts of a divided turn.
 func (s Summary) shown() string {
 	text := strings.TrimSpace(s.Text)
 	parts := []string{text}
-	if at := strings.LastIndex(text, prose.SplitTurn); at >= 0 {
-		parts = []string{text[:at+len(prose.SplitTurn)], text[at+len(prose.SplitTurn):]}
+	if i := strings.LastIndex(text, prose.SplitTurn); i >= 0 {
+		parts = []string{text[:i+len(prose.SplitTurn)], text[i+len(prose.SplitTurn):]}
 	}
 	shown := ""
 	for _, part := range parts {
-		said, own := strings.CutPrefix(part, prose.ExtractedBy)
-		if own && (s.How == Extracted || len(parts) > 1) {
-			shown, part = shown+prose.ExtractedBy, said
+		rest, isExtracted := strings.CutPrefix(part, prose.ExtractedBy)
+		if isExtracted && (s.How == Extracted || len(parts) > 1) {
+			shown, part = shown+prose.ExtractedBy, rest
 		}
 		shown += frame.Neutralize(part)
 	}
 	return shown
 }
 
-// wrapped returns the words around a summary's text: default ones, or those of its format.
+// wrapped returns the summary's text with the words around it: default ones, or those of its format.
 func (s Summary) wrapped(hint, request string) string {
-	of, text := Range(s.FromSeq, s.ToSeq), s.shown()
+	seqs, text := Range(s.FromSeq, s.ToSeq), s.shown()
 	if s.Before == "" {
 		return fmt.Sprintf("%s Earlier messages do not fit the context window and are hidden. %s%sThis is a summary of "+
-			"them:\n\n%s", of, hint, request, text)
+			"them:\n\n%s", seqs, hint, request, text)
 	}
 	after := ""
 	if s.After != "" {
 		after = "\n\n" + s.After
 	}
-	return fmt.Sprintf("%s Earlier messages are hidden. %s%s\n%s\n\n%s%s", of, hint, strings.TrimSpace(request), s.Before,
-		text, after)
+	return fmt.Sprintf("%s Earlier messages are hidden. %s%s\n%s\n\n%s%s", seqs, hint, strings.TrimSpace(request),
+		s.Before, text, after)
 }
