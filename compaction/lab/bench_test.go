@@ -9,7 +9,7 @@ import (
 )
 
 // BenchmarkAThousandTurns replays a session of 1,000 turns (4,000 messages, 2,000 prompts) under all presets, without a
-// model. It reports how much time of a processor each replay of all takes.
+// model. It reports the processor time per round of replays.
 func BenchmarkAThousandTurns(b *testing.B) {
 	var before, after syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &before); err != nil {

@@ -9,15 +9,15 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Compared is a policy that is compared with others.
+// Compared is a policy in a comparison.
 type Compared struct {
-	Name   string          `json:"name"`   // in the report
-	Asked  json.RawMessage `json:"policy"` // as it was written: a name, or an object
+	Name   string          `json:"name"`   // its name in the report
+	Asked  json.RawMessage `json:"policy"` // as it was written: a name or an object
 	Policy policy.Policy   `json:"-"`
 }
 
-// Policies returns the policies of a comparison, each once: those that are written, or all that have a name. A written
-// one that is no name is told from others by a letter. ErrInvalid names what is wrong.
+// Policies returns the policies of a comparison, each only once: the written ones, or all presets if none is written.
+// Written ones without a name are told apart by a letter. ErrInvalid says what is wrong.
 func Policies(written []json.RawMessage) (all []Compared, err error) {
 	if len(written) == 0 {
 		for _, p := range policy.Presets() {

@@ -17,10 +17,10 @@ type Kind string
 
 // The kinds of entities.
 const (
-	Path      Kind = "paths"       // of files, and addresses
+	Path      Kind = "paths"       // paths of files, and addresses
 	Number    Kind = "numbers"     // amounts, dates, versions
 	Name      Kind = "identifiers" // names as in programs
-	ID        Kind = "ids"         // of messages, calls, commits, and other things
+	ID        Kind = "ids"         // ids of messages, calls, commits and other things
 	Quote     Kind = "lines"       // whole lines of an earlier message that an answer repeats
 	ErrorText Kind = "errors"      // lines of a result that say what failed
 )
@@ -28,14 +28,14 @@ const (
 // Kinds lists the kinds.
 var Kinds = []Kind{Path, Number, Name, ID, Quote, ErrorText}
 
-// use is an entity that an answer uses, and the messages before it that have the entity.
+// use is an answer's use of an entity, with the earlier messages that contain the entity.
 type use struct {
 	entity string
 	kind   Kind
 	in     []int // indexes of messages, ascending
 }
 
-// Bounds of a line that counts as an entity, in characters, and of how many error lines are looked for.
+// Limits: the characters of a line that counts as an entity, and how many error lines are remembered.
 const (
 	minLineChars  = 24
 	minErrorChars = 12
@@ -43,10 +43,10 @@ const (
 	maxErrorLines = 400
 )
 
-// entities finds what answers use of what was said before.
+// entities remembers what messages contain, and finds what later answers use of it.
 type entities struct {
-	seen   map[string][]int // paths, numbers and names, by the messages that have them
-	lines  map[string][]int // lines
+	seen   map[string][]int // path, number or name → messages with it
+	lines  map[string][]int // line → messages with it
 	errors []errorLine      // the newest
 }
 
@@ -55,7 +55,7 @@ type errorLine struct {
 	in   int
 }
 
-// usesOf returns, by message, what each answer uses of what was said before.
+// usesOf returns for each message the entities that it uses from earlier messages. Only answers use any.
 func usesOf(messages []recall.Message) [][]use {
 	e := entities{seen: map[string][]int{}, lines: map[string][]int{}}
 	all := make([][]use, len(messages))
@@ -71,16 +71,16 @@ func usesOf(messages []recall.Message) [][]use {
 	return all
 }
 
-// uses returns what an answer uses.
+// uses returns the entities that an answer uses.
 func (e *entities) uses(text string, found, lines []string) (all []use) {
 	for _, entity := range found {
-		if in := e.seen[entity]; len(in) > 0 {
-			all = append(all, use{entity, kindOf(entity), slices.Clone(in)})
+		if messages := e.seen[entity]; len(messages) > 0 {
+			all = append(all, use{entity, kindOf(entity), slices.Clone(messages)})
 		}
 	}
 	for _, line := range lines {
-		if in := e.lines[line]; len(in) > 0 && utf8.RuneCountInString(line) >= minLineChars {
-			all = append(all, use{line, Quote, slices.Clone(in)})
+		if messages := e.lines[line]; len(messages) > 0 && utf8.RuneCountInString(line) >= minLineChars {
+			all = append(all, use{line, Quote, slices.Clone(messages)})
 		}
 	}
 	for _, line := range e.errors {
@@ -91,7 +91,7 @@ func (e *entities) uses(text string, found, lines []string) (all []use) {
 	return all
 }
 
-// note remembers what a message has.
+// note remembers what message i contains.
 func (e *entities) note(i int, m recall.Message, found, lines []string) {
 	for _, entity := range found {
 		e.seen[entity] = append(e.seen[entity], i)
@@ -107,11 +107,11 @@ func (e *entities) note(i int, m recall.Message, found, lines []string) {
 	}
 }
 
-// lineNumber matches the number with which tools begin the lines of files.
+// lineNumber matches the number that tools put before the lines of files.
 var lineNumber = regexp.MustCompile(`^\d{1,7}[\t:|→] ?`)
 
-// linesOf returns the lines of a message that say something, without their indentation and numbers, each once. Those of
-// a call are of the texts in its arguments.
+// linesOf returns the lines of a message that say something, each once, without indentation and line numbers. For calls
+// these are lines of the texts in the arguments.
 func linesOf(m recall.Message) (all []string) {
 	seen := map[string]bool{}
 	for _, p := range m.Content {
@@ -133,7 +133,7 @@ func linesOf(m recall.Message) (all []string) {
 	return all
 }
 
-// textsIn returns the texts in the arguments of a call that have several lines or words.
+// textsIn returns the texts in a call's arguments that have several lines or words.
 func textsIn(input string) (all []string) {
 	if !strings.Contains(input, " ") {
 		return nil
@@ -158,7 +158,7 @@ func textsIn(input string) (all []string) {
 		}
 	}
 	walk(args)
-	slices.Sort(all) // the order of a map is another each time
+	slices.Sort(all) // the order of a map varies
 	return all
 }
 
@@ -168,7 +168,7 @@ var failing = regexp.MustCompile(`(?i)(\b(\w*error|\w*exception|fail(ed|ure)?|fa
 
 func isErrorLine(line string) bool { return failing.MatchString(line) }
 
-// spoken returns all that a message says, calls, and returns.
+// spoken returns everything that a message says, calls and returns.
 func spoken(m recall.Message) string {
 	var b strings.Builder
 	for _, p := range m.Content {
@@ -180,11 +180,11 @@ func spoken(m recall.Message) string {
 	return b.String()
 }
 
-// idLike matches the ids of things: those with a prefix and a long ending, and hexadecimal ones.
+// idLike matches ids: those with a prefix and a long ending, and hexadecimal ones.
 var idLike = regexp.MustCompile(`^([a-z]+[-_])?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$|^[0-9a-f]{7,64}$|` +
 	`^(message|msg|call|toolu|clip|run|step|job|req|evt|chatcmpl)[-_]\w{4,}$`)
 
-// kindOf returns what an entity is, by its signs.
+// kindOf returns the kind of an entity, judged by its characters.
 func kindOf(entity string) Kind {
 	if strings.ContainsAny(entity, "/\\") {
 		return Path
@@ -195,7 +195,7 @@ func kindOf(entity string) Kind {
 	if idLike.MatchString(entity) && strings.ContainsAny(entity, "0123456789") {
 		return ID
 	}
-	if at := strings.LastIndexByte(entity, '.'); at > 0 && len(entity)-at <= 5 && !strings.ContainsAny(entity[at:], "()") {
+	if i := strings.LastIndexByte(entity, '.'); i > 0 && len(entity)-i <= 5 && !strings.ContainsAny(entity[i:], "()") {
 		return Path
 	}
 	return Name

@@ -9,15 +9,15 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Evidence counts the uses of entities by where they were when an answer used them.
+// Evidence counts uses of entities by where each entity was when an answer used it.
 type Evidence struct {
 	InView int `json:"in_view"`
-	Expand int `json:"expand"` // in a message that is shown with less, whose mark says how to read it
-	Search int `json:"search"` // behind the summary, whose range is read or searched
+	Expand int `json:"expand"` // in a message that is shown shortened; its marker says how to read it
+	Search int `json:"search"` // behind the summary; its range can be read or searched
 	Lost   int `json:"lost"`   // nothing in view leads there
 }
 
-// inView says that a prompt showed what was used. The other places are expand, search and lost.
+// inView says that the prompt showed the entity. The other places are expand, search and lost.
 const inView = "in view"
 
 // count counts a use by its place.
@@ -37,13 +37,13 @@ func (e *Evidence) count(where string) {
 // Total returns the number of uses.
 func (e Evidence) Total() int { return e.InView + e.Expand + e.Search + e.Lost }
 
-// Share returns the share of the uses that were in view; 1 without uses.
+// Share returns the share of uses that were in view; 1 if there are none.
 func (e Evidence) Share() float64 { return e.share(e.InView) }
 
-// ReachableShare returns the share of the uses that were in view, or one call of expand or a search away.
+// ReachableShare returns the share of uses that were in view, or one call of expand or one search away.
 func (e Evidence) ReachableShare() float64 { return e.share(e.Total() - e.Lost) }
 
-// InViewText returns Share in percent; a dash without uses.
+// InViewText returns Share in percent; a dash if there are no uses.
 func (e Evidence) InViewText() string {
 	if e.Total() == 0 {
 		return "–"
@@ -60,25 +60,25 @@ func (e Evidence) share(n int) float64 {
 
 // Missing is a use of an entity that was not in view.
 type Missing struct {
-	Position int    `json:"position"` // of the answer
+	Position int    `json:"position"` // position of the answer
 	Entity   string `json:"entity"`
 	Kind     Kind   `json:"kind"`
-	First    int    `json:"first"`   // position of the first message that has it
-	Newest   int    `json:"newest"`  // position of the newest message before that has it
+	First    int    `json:"first"`   // position of the first message with the entity
+	Newest   int    `json:"newest"`  // position of the newest earlier message with the entity
 	Where    string `json:"where"`   // expand, search, or lost
-	Excerpt  string `json:"excerpt"` // of that message, around it
+	Excerpt  string `json:"excerpt"` // of that message, around the entity
 }
 
-// excerptChars is what an excerpt shows before and after an entity.
+// excerptChars is how many characters an excerpt shows before and after the entity.
 const excerptChars = 80
 
-// excerpt returns the text of a message around an entity, on one line; its beginning if the message is all that is
-// asked for.
+// excerpt returns the text of a message around an entity, on one line. If the message as a whole is the evidence, it
+// returns the beginning.
 func excerpt(m recall.Message, entity string) string {
 	text := []rune(strings.Join(strings.Fields(spoken(m)), " "))
-	at := max(strings.Index(string(text), entity), 0)
-	at = utf8.RuneCountInString(string(text)[:at])
-	from, to := max(at-excerptChars, 0), min(at+utf8.RuneCountInString(entity)+excerptChars, len(text))
+	position := max(strings.Index(string(text), entity), 0)
+	position = utf8.RuneCountInString(string(text)[:position])
+	from, to := max(position-excerptChars, 0), min(position+utf8.RuneCountInString(entity)+excerptChars, len(text))
 	short := string(text[from:to])
 	if from > 0 {
 		short = "…" + short
@@ -89,10 +89,10 @@ func excerpt(m recall.Message, entity string) string {
 	return short
 }
 
-// sight is what a view shows, for looking entities up.
+// sight is what a view shows, in a form for looking up entities.
 type sight struct {
-	shown   map[int]string // of edited messages, by position
-	visible map[int]bool   // by position
+	shown   map[int]string // texts of edited messages, by position
+	visible map[int]bool   // positions of messages in the view
 	summary string
 }
 
@@ -102,20 +102,20 @@ func sightOf(v clip.View) sight {
 	for _, e := range v.Edits {
 		edited[e.Position] = true
 	}
-	var of []recall.Message
+	var messages []recall.Message
 	for _, m := range v.Messages {
 		s.visible[m.Position] = true
 		if edited[m.Position] {
-			of = append(of, m)
+			messages = append(messages, m)
 		}
 	}
-	for _, m := range clip.Shown(of, v.Edits) {
+	for _, m := range clip.Shown(messages, v.Edits) {
 		s.shown[m.Position] = spoken(m)
 	}
 	return s
 }
 
-// whole returns where a message is that has to be read whole.
+// whole returns where a message is, if all of it is needed.
 func (s sight) whole(m recall.Message) string {
 	_, edited := s.shown[m.Position]
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/compaction/policy"
 )
 
-// transcriptOf reads lines of a chat as a transcript.
+// transcriptOf returns a transcript of chat messages, one per line.
 func transcriptOf(t *testing.T, lines ...string) transcript.Transcript {
 	t.Helper()
 	all, err := transcript.Read("chat", strings.NewReader(strings.Join(lines, "\n")))
@@ -26,7 +26,7 @@ func calls(said, id, tool, arguments string) string {
 		"function":{"name":%q,"arguments":%q}}]}`, said, id, tool, arguments)
 }
 
-// What an answer uses is counted by what it is, and by the kinds of messages that said it.
+// The entities that an answer uses are counted by kind, and by the kinds of messages that said them.
 func TestEvidenceIsToldApartByKindAndSource(t *testing.T) {
 	t.Parallel()
 	session := transcriptOf(t,
@@ -61,7 +61,8 @@ func TestEvidenceIsToldApartByKindAndSource(t *testing.T) {
 	}
 }
 
-// A row of what was not in view has the text around it, and the report has the messages that it names.
+// Each row about something that was not in view shows the text around it, and the report contains the messages that
+// rows name.
 func TestWhatIsMissingLinksToItsText(t *testing.T) {
 	t.Parallel()
 	session := lab.NewSession(work(30))

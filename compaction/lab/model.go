@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// lineCache holds the lines that a model wrote, by the hashes of their requests.
+// lineCache maps the hash of a request → the line that a model wrote for it.
 type lineCache map[string]string
 
 // Line implements policy.LineCache.
@@ -20,8 +20,8 @@ func (c lineCache) Line(hash string) (string, bool) {
 // Keep implements policy.LineCache.
 func (c lineCache) Keep(hash, line string) { c[hash] = line }
 
-// writer returns what writes lines of results with the model; nil without one. A line that the model fails to write is
-// counted, and its result stays as it is shown.
+// writer returns the function that has the model write lines about results; nil without a model. If the model fails,
+// that is counted, and the result stays as it is.
 func (r *Replaying) writer(ctx context.Context) func([]policy.LineRequest) []string {
 	m := r.settings.Model
 	if m == nil {

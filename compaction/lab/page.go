@@ -13,13 +13,13 @@ import (
 //go:embed report.html
 var reportPage embed.FS
 
-// Size of the plots in the units of their view boxes.
+// Size of the plots, in units of their view boxes.
 const (
 	plotWidth  = 760
 	plotHeight = 220
 )
 
-// WriteHTML writes the report as a page that needs nothing else.
+// WriteHTML writes the report as a page that needs no other files.
 func (r Report) WriteHTML(w io.Writer) error {
 	page, err := template.New("report.html").Funcs(template.FuncMap{
 		"line":    func(g group, r Result) string { return g.line(r) },
@@ -47,7 +47,7 @@ func (r Report) WriteHTML(w io.Writer) error {
 	}{r, r.groups()})
 }
 
-// shareOf returns the share in view of some uses and their number; a dash without uses.
+// shareOf returns the share of uses that were in view, and the number of uses; a dash if there are none.
 func shareOf(e Evidence) string {
 	if e.Total() == 0 {
 		return "–"
@@ -55,7 +55,7 @@ func shareOf(e Evidence) string {
 	return fmt.Sprintf("%.0f %% of %d", 100*e.Share(), e.Total())
 }
 
-// thousands returns a number with spaces between its thousands.
+// thousands formats a number with spaces between groups of three digits.
 func thousands(n int) string {
 	digits := fmt.Sprint(n)
 	var b strings.Builder
@@ -68,7 +68,7 @@ func thousands(n int) string {
 	return b.String()
 }
 
-// line returns the points of a replay's tokens by turn.
+// line returns the points of a plot of a replay's tokens by turn.
 func (g group) line(r Result) string {
 	points := make([]string, len(r.Turns))
 	for i, t := range r.Turns {
@@ -85,10 +85,10 @@ func (g group) y(tokens int) float64 { return plotHeight * (1 - float64(tokens)/
 type point struct {
 	X, Y, LabelX, LabelY float64
 	Color                int
-	Title, Anchor, Label string // Label is of those that are on the front
+	Title, Anchor, Label string // only replays on the front have a Label
 }
 
-// points returns the places of the replays, with labels of those on the front that do not cover each other.
+// points returns where the replays are in the plot. Those on the front have labels that do not cover each other.
 func (g group) points() (all []point) {
 	for i, r := range g.Results {
 		x := r.CachedCost / max(g.Dearest, 1e-9) * (plotWidth - 160)
@@ -123,13 +123,13 @@ func (g group) points() (all []point) {
 	return all
 }
 
-// tick is a line of a plot with its share.
+// tick is a horizontal line of a plot, labelled with its share.
 type tick struct {
 	Y     float64
 	Label string
 }
 
-// ticks returns the lines of the plot of cost against evidence.
+// ticks returns the lines in the plot of cost against evidence.
 func (g group) ticks() (all []tick) {
 	for i := range 5 {
 		share := 1 - float64(i)/4*(1-g.Least)

@@ -21,7 +21,7 @@ const (
 	docsEnd   = "<!-- end of the replays -->\n"
 )
 
-// parcels is the session that the repository has: an agent mends a service that follows parcels.
+// parcels returns the session in the repository: an agent repairs a service that follows parcels.
 func parcels(t testing.TB) *lab.Session {
 	t.Helper()
 	f, err := os.Open("testdata/parcels.jsonl")
@@ -36,7 +36,7 @@ func parcels(t testing.TB) *lab.Session {
 	return lab.NewSession(all[0])
 }
 
-// labTables are the tables that the page has.
+// labTables returns the tables of the page.
 func labTables(t testing.TB) string {
 	t.Helper()
 	session := parcels(t)
@@ -69,7 +69,7 @@ func labTables(t testing.TB) string {
 	return b.String() + "\n"
 }
 
-// docs/policies.md shows what the lab measures of the session that the repository has.
+// docs/policies.md shows what the lab measures for the session in the repository.
 func TestThePageShowsWhatTheLabMeasures(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()

@@ -9,30 +9,31 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// shownMessage is a message of a prompt: a hash of what it shows, and its tokens.
+// shownMessage is a message in a prompt: a hash of what it shows, and its tokens.
 type shownMessage struct {
 	Sum    uint64 `json:"sum,string"`
 	Tokens int    `json:"tokens"`
 }
 
-// kept returns the tokens of the prompt's beginning that the prompt before had, too, and remembers the prompt.
+// kept returns how many tokens at the prompt's beginning are the same as in the prompt before. It remembers the prompt
+// for the next call.
 func (r *Replaying) kept() int {
 	shown := r.shown()
-	kept := 0
+	tokens := 0
 	for i := range min(len(shown), len(r.before)) {
 		if shown[i].Sum != r.before[i].Sum {
 			break
 		}
-		kept += shown[i].Tokens
+		tokens += shown[i].Tokens
 	}
 	if len(r.before) > 0 {
-		kept += r.session.fixed
+		tokens += r.session.fixed
 	}
 	r.before = shown
-	return kept
+	return tokens
 }
 
-// shown returns the messages of the view as they are shown, the summary first.
+// shown returns the view's messages as shown, the summary first.
 func (r *Replaying) shown() (all []shownMessage) {
 	edited := map[int]bool{}
 	for _, e := range r.view.Edits {
@@ -62,7 +63,7 @@ func sumOf(m recall.Message) uint64 {
 	h := fnv.New64a()
 	for _, p := range m.Content {
 		for _, text := range []string{p.Text, p.Name, p.Input, "\x00"} {
-			_, _ = io.WriteString(h, text) // a hash takes all
+			_, _ = io.WriteString(h, text) // writing to a hash does not fail
 		}
 	}
 	return h.Sum64()

@@ -7,17 +7,16 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Ratios are the shares of a transcript of a ratio replay.
+// Ratios are the default shares for ratio replays.
 var Ratios = []float64{1, 0.5, 0.3, 0.2, 0.1}
 
-// leastRoom is what the window of a ratio replay has besides the system prompt, at least: in less, no compaction finds
-// what can leave.
+// leastRoom is the least room in the window of a ratio replay, besides the system prompt. With less room, no compaction
+// finds messages that can leave.
 const leastRoom = 8_000
 
-// AtRatio returns the settings of a replay whose prompts hold a share of the whole session: above it the oldest
-// messages are summarized, and the newest that take at most half of it stay. A share of 1 shows all. The window is so
-// large that nothing else compacts them.
-// ErrInvalid if the share is not above 0 and at most 1.
+// AtRatio returns the settings of a replay with prompts that hold a share of the whole session. Above that share the
+// oldest messages are summarized, and the newest ones, up to half of it, stay. A share of 1 shows everything. The
+// window is so large that nothing else compacts. ErrInvalid unless the share is above 0 and at most 1.
 func AtRatio(s *Session, ratio float64, prices policy.CachePrices) (Settings, error) {
 	if !(ratio > 0 && ratio <= 1) {
 		return Settings{}, db.Invalid("A ratio is %v; it must be above 0 and at most 1", ratio)

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
-// The smaller the share of a session that prompts hold, the fewer tokens they take, and the less is in view.
+// The smaller the share of a session that prompts hold, the fewer tokens they have, and the less is in view.
 func TestRatioReplaysHoldAShareOfTheSession(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()

@@ -16,21 +16,21 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Settings say under what a session is replayed.
+// Settings say how a session is replayed.
 type Settings struct {
-	Name   string // of the policy, in the report
+	Name   string // the policy's name in the report
 	Policy policy.Policy
 	Window int // tokens
 	Prices policy.CachePrices
-	Ratio  float64        // of a ratio replay: the share of the session that prompts hold; else 0
-	Model  *summary.Model // writes summaries, and lines of results; nil: rules make them
+	Ratio  float64        // for a ratio replay: the share of the session that prompts hold; otherwise 0
+	Model  *summary.Model // writes summaries, and lines about results; nil: made without a model
 }
 
-// Turn is a prompt for which a model was asked.
+// Turn is a prompt that a model was asked with.
 type Turn struct {
-	Position  int  `json:"position"` // of its answer
+	Position  int  `json:"position"` // position of the answer
 	Tokens    int  `json:"tokens"`
-	Kept      int  `json:"prefix_kept_tokens"` // of the prompt before, unchanged
+	Kept      int  `json:"prefix_kept_tokens"` // tokens at the beginning that did not change since the prompt before
 	Compacted bool `json:"compacted,omitempty"`
 }
 
@@ -41,9 +41,9 @@ type Result struct {
 	Window        int                 `json:"window_tokens"`
 	Ratio         float64             `json:"ratio,omitempty"`
 	Turns         []Turn              `json:"turns"`
-	Tokens        int                 `json:"tokens"` // of all prompts
+	Tokens        int                 `json:"tokens"` // of all prompts together
 	Most          int                 `json:"most_tokens"`
-	CachedCost    float64             `json:"cached_cost"`   // with a provider's cache of the prefix that is kept
+	CachedCost    float64             `json:"cached_cost"`   // if a provider caches the kept prefix
 	Cost          float64             `json:"uncached_cost"` // without a cache
 	KeptShare     float64             `json:"prefix_kept_share"`
 	Compactions   int                 `json:"compactions"`
@@ -52,27 +52,27 @@ type Result struct {
 	ModelTokens   int                 `json:"model_tokens"`
 	ModelFailures int                 `json:"model_failures"` // summaries and lines that the model failed to write
 	TooLarge      int                 `json:"too_large"`      // prompts that do not fit the window
-	PairErrors    int                 `json:"pair_errors"`    // compactions that would have lost something: none is made
+	PairErrors    int                 `json:"pair_errors"`    // compactions that were not made: they would lose something
 	OfQuestions   bool                `json:"evidence_of_questions"`
-	Evidence      Evidence            `json:"evidence"` // of the transcript's questions after its end, if it has any
+	Evidence      Evidence            `json:"evidence"` // about questions after the session, if the transcript has any
 	Kinds         map[Kind]Evidence   `json:"evidence_by_kind"`
 	Sources       map[Source]Evidence `json:"evidence_by_source"`
-	Missing       []Missing           `json:"missing"` // at most maxMissing, the first
+	Missing       []Missing           `json:"missing"` // the first maxMissing
 	Wall          time.Duration       `json:"wall_ns"`
 }
 
-// maxMissing bounds the uses that a result lists.
+// maxMissing bounds the Missing list of a result.
 const maxMissing = 500
 
-// Replay replays a transcript turn by turn: before each answer it shows less by the policy, and compacts where that is
-// due. It returns an error only if ctx ends.
+// Replay replays a transcript turn by turn. Before each answer it applies the policy's edits, and compacts when due. It
+// returns an error only if ctx ends.
 func Replay(ctx context.Context, t transcript.Transcript, s Settings) (Result, error) {
 	return ReplayOf(ctx, NewSession(t), s)
 }
 
-// ReplayOf replays a session as Replay does. Several replays share what it found out about the session.
-func ReplayOf(ctx context.Context, of *Session, s Settings) (Result, error) {
-	r := Begin(of, s)
+// ReplayOf is Replay for a Session. Several replays can share a Session and what it has computed.
+func ReplayOf(ctx context.Context, session *Session, s Settings) (Result, error) {
+	r := Begin(session, s)
 	for !r.Done() {
 		if err := r.Step(ctx); err != nil {
 			return Result{}, err
@@ -81,16 +81,16 @@ func ReplayOf(ctx context.Context, of *Session, s Settings) (Result, error) {
 	return r.Result(), nil
 }
 
-// Replaying is a session that is replayed, one message at a time.
+// Replaying is a replay in progress. It advances one message at a time.
 type Replaying struct {
 	session  *Session
 	settings Settings
 	view     clip.View
 	trigger  plan.TriggerState
 	touched  time.Time
-	before   []shownMessage // the prompt before
-	sums     map[int]uint64 // of the messages that are shown as they are, by position
-	next     int            // index of the message that is replayed next
+	before   []shownMessage // the previous prompt
+	sums     map[int]uint64 // hashes of messages that are shown unchanged, by position
+	next     int            // index of the next message to replay
 	lines    lineCache
 	result   Result
 }
@@ -121,26 +121,26 @@ func (r *Replaying) Step(ctx context.Context) error {
 	return nil
 }
 
-// Result returns what the replay has measured so far: all if it is Done.
+// Result returns what the replay has measured so far; it is complete once Done.
 func (r *Replaying) Result() Result {
 	out := r.result
 	out.Kinds, out.Sources, out.Missing = maps.Clone(out.Kinds), maps.Clone(out.Sources), slices.Clone(out.Missing)
 	if r.Done() && out.OfQuestions {
 		out = r.answered(out)
 	}
-	kept := 0
+	tokens := 0
 	for _, t := range out.Turns {
 		out.Tokens += t.Tokens
 		out.Most = max(out.Most, t.Tokens)
-		kept += t.Kept
+		tokens += t.Kept
 	}
 	if out.Tokens > 0 {
-		out.KeptShare = float64(kept) / float64(out.Tokens)
+		out.KeptShare = float64(tokens) / float64(out.Tokens)
 	}
 	return out
 }
 
-// turn makes the prompt of the answer at an index, and measures it.
+// turn makes the prompt for the answer at index i, and measures it.
 func (r *Replaying) turn(ctx context.Context, i int) error {
 	at := policy.Moment{Now: r.session.messages[i].CreatedAt, Touched: r.touched, Write: r.writer(ctx)}
 	var fresh []clip.Edit
@@ -149,15 +149,15 @@ func (r *Replaying) turn(ctx context.Context, i int) error {
 		return err
 	}
 	r.result.Edits += len(fresh)
-	due, now := r.settings.Policy.Check(r.view, at, r.trigger)
-	r.trigger = now
+	due, trigger := r.settings.Policy.Check(r.view, at, r.trigger)
+	r.trigger = trigger
 	turn := Turn{Position: r.session.messages[i].Position}
 	if due.Compact {
-		made, err := r.compact(ctx, at)
+		compacted, err := r.compact(ctx, at)
 		if err != nil {
 			return err
 		}
-		turn.Compacted = made
+		turn.Compacted = compacted
 	}
 	r.touched = at.Now
 	turn.Tokens = clip.Estimate(r.view)
@@ -172,7 +172,7 @@ func (r *Replaying) turn(ctx context.Context, i int) error {
 	return nil
 }
 
-// compact compacts the view by the policy. It reports false if there is nothing to compact.
+// compact compacts the view by the policy. It returns false if there is nothing to compact.
 func (r *Replaying) compact(ctx context.Context, at policy.Moment) (bool, error) {
 	planned, err := r.settings.Policy.PlanAndRestore(r.view, at)
 	if errors.Is(err, db.ErrInvalid) {
@@ -184,10 +184,10 @@ func (r *Replaying) compact(ctx context.Context, at policy.Moment) (bool, error)
 	if err != nil {
 		return false, fmt.Errorf("plan a compaction of %s by %s: %w", r.session.name, r.settings.Name, err)
 	}
-	given := planned.Evict(r.view)
+	evicted := planned.Evict(r.view)
 	var written *clip.Summary
 	if planned.NeedsModel {
-		made, err := summary.Summarize(ctx, given, plan.Defaults(), r.settings.Model)
+		made, err := summary.Summarize(ctx, evicted, plan.Defaults(), r.settings.Model)
 		if err != nil {
 			return false, err
 		}
@@ -200,7 +200,7 @@ func (r *Replaying) compact(ctx context.Context, at policy.Moment) (bool, error)
 		}
 	}
 	after := planned.View(r.view, written)
-	if err := plan.CheckNothingLost(r.view, given, after); err != nil {
+	if err := plan.CheckNothingLost(r.view, evicted, after); err != nil {
 		r.result.PairErrors++
 		return false, nil //nolint:nilerr // it is counted, and not made
 	}
@@ -210,7 +210,7 @@ func (r *Replaying) compact(ctx context.Context, at policy.Moment) (bool, error)
 	return true, nil
 }
 
-// look notes where each entity is that the answer at an index uses.
+// look records where each entity is that the answer at index i uses.
 func (r *Replaying) look(i int) {
 	if r.session.uses == nil || len(r.session.uses[i]) == 0 {
 		return
@@ -221,7 +221,7 @@ func (r *Replaying) look(i int) {
 	}
 }
 
-// answered returns the result with where, after the session, the messages are that its questions need.
+// answered adds to the result where, after the session, the messages are that the transcript's questions need.
 func (r *Replaying) answered(out Result) Result {
 	s := sightOf(r.view)
 	for _, u := range r.session.asked {
@@ -230,7 +230,8 @@ func (r *Replaying) answered(out Result) Result {
 	return out
 }
 
-// found counts a use by its place, its kind, and the kinds of the messages that said it.
+// found counts a use by its place, its kind, and the sources of the messages with the entity. by is the position of the
+// user.
 func (r *Result) found(s *Session, u use, where string, by int) {
 	if where != inView && len(r.Missing) < maxMissing {
 		newest := s.messages[u.in[len(u.in)-1]]
@@ -245,8 +246,8 @@ func (r *Result) found(s *Session, u use, where string, by int) {
 		if !slices.ContainsFunc(u.in, func(i int) bool { return slices.Contains(s.sources[i], source) }) {
 			continue
 		}
-		of := r.Sources[source]
-		of.count(where)
-		r.Sources[source] = of
+		evidence := r.Sources[source]
+		evidence.count(where)
+		r.Sources[source] = evidence
 	}
 }

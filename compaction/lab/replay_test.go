@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// work is a session of some turns, each of which reads a file of many lines. Every fifth answer names what the file
-// read five turns before says, and no other message since.
+// work returns a session in which each turn reads a file of many lines. Every fifth answer names something that only
+// the file from five turns before says.
 func work(turns int) transcript.Transcript {
 	t := transcript.Transcript{Name: "work", System: "You repair programs."}
 	text := func(role recall.Role, said string) {
@@ -53,7 +53,7 @@ func replayed(t *testing.T, turns, window int, name string) lab.Result {
 	return r
 }
 
-// In a window that holds all of a session nothing is hidden, and each prompt begins with the one before.
+// In a window that holds the whole session nothing is hidden, and each prompt begins with the one before.
 func TestAWindowThatHoldsAllShowsAll(t *testing.T) {
 	t.Parallel()
 	r := replayed(t, 20, 1_000_000, "letta")
@@ -70,11 +70,12 @@ func TestAWindowThatHoldsAllShowsAll(t *testing.T) {
 	}
 }
 
-// Each preset keeps prompts within the window, loses nothing, tells where what is used is, and does so the same again.
+// Each preset keeps prompts within the window, loses nothing, leaves a way to what is used, and gives the same result
+// each time.
 func TestPresetsAreReplayed(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
-	whole := replayed(t, 60, 1_000_000, "letta").Tokens // of a window that holds all
+	whole := replayed(t, 60, 1_000_000, "letta").Tokens // in a window that holds everything
 	for _, p := range policy.Presets() {
 		r := replayed(t, 60, 16_000, p.Name)
 		if r.PairErrors+r.TooLarge+r.Evidence.Lost > 0 || r.Compactions+r.Edits == 0 {
@@ -93,7 +94,7 @@ func TestPresetsAreReplayed(t *testing.T) {
 	}
 }
 
-// What an answer uses and a policy has cleared is said to be one call of expand away.
+// If an answer uses something that a policy has cleared, the replay counts it as one call of expand away.
 func TestWhatIsClearedIsOneExpandAway(t *testing.T) {
 	t.Parallel()
 	p, err := policy.Parse([]byte(`{"steps":[{"step":"clear_tool_uses","trigger_tokens":1000,"keep":1}]}`))
@@ -107,7 +108,7 @@ func TestWhatIsClearedIsOneExpandAway(t *testing.T) {
 	}
 }
 
-// The messages that a data set names as the evidence of its questions are looked for after the session.
+// The replay looks for the messages that a data set names as evidence after the session.
 func TestEvidenceOfQuestionsIsLookedFor(t *testing.T) {
 	t.Parallel()
 	all, err := transcript.Read("set", strings.NewReader(`{"messages":[

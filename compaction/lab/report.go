@@ -18,18 +18,18 @@ import (
 
 // Report is what replays of sessions measured.
 type Report struct {
-	Policies []Compared `json:"policies"` // without those of ratios
+	Policies []Compared `json:"policies"` // without the ratios
 	Sessions []Reported `json:"sessions"`
 	Results  []Result   `json:"results"`
 }
 
-// Reported is a session of a report.
+// Reported is a session in a report.
 type Reported struct {
 	Name     string          `json:"name"`
 	Messages int             `json:"messages"`
-	Tokens   int             `json:"tokens"`   // of a prompt that shows all
-	LeftOut  map[string]int  `json:"left_out"` // what of the recording was not replayed, by kind
-	Texts    []QuotedMessage `json:"texts"`    // the messages that Missing names
+	Tokens   int             `json:"tokens"`   // of a prompt that shows everything
+	LeftOut  map[string]int  `json:"left_out"` // what was not replayed from the recording, by kind
+	Texts    []QuotedMessage `json:"texts"`    // the messages that Missing lists name
 }
 
 // QuotedMessage is a message as a report shows it.
@@ -42,7 +42,7 @@ type QuotedMessage struct {
 // quotedChars bounds the text of a message in a report.
 const quotedChars = 4_000
 
-// Quote returns a session as a report of results shows it.
+// Quote returns the session as a report shows it with these results.
 func (s *Session) Quote(results []Result) Reported {
 	out := Reported{Name: s.name, Messages: len(s.messages), Tokens: s.Tokens(), LeftOut: s.leftOut,
 		Texts: []QuotedMessage{}}
@@ -62,7 +62,7 @@ func (s *Session) Quote(results []Result) Reported {
 	return out
 }
 
-// LeftOutText returns what of the recording was not replayed, in words; empty for nothing.
+// LeftOutText says in words what was not replayed from the recording; empty if nothing.
 func (r Reported) LeftOutText() string {
 	var kinds []string
 	for _, kind := range slices.Sorted(maps.Keys(r.LeftOut)) {
@@ -71,7 +71,7 @@ func (r Reported) LeftOutText() string {
 	return strings.Join(kinds, ", ")
 }
 
-// Changed returns the policies of the report that are more than a name.
+// Changed returns the report's policies that are more than a name.
 func (r Report) Changed() (all []Compared) {
 	for _, p := range r.Policies {
 		if len(p.Asked) > 0 && p.Asked[0] != '"' {
@@ -81,7 +81,7 @@ func (r Report) Changed() (all []Compared) {
 	return all
 }
 
-// clipped returns the beginning and the end of a text that is longer than some characters.
+// clipped returns the beginning and the end of a text if it is longer than chars characters.
 func clipped(text string, chars int) string {
 	if utf8.RuneCountInString(text) <= chars {
 		return text
@@ -91,7 +91,7 @@ func clipped(text string, chars int) string {
 		string(all[len(all)-chars/2:])
 }
 
-// Write writes the report to a directory: report.json for programs, and report.html, which needs no network.
+// Write writes the report into a directory: report.json for programs, and report.html, which needs no network.
 func (r Report) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return fmt.Errorf("make the directory of the report: %w", err)
@@ -118,19 +118,19 @@ func (r Report) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// group is what the page shows together: the replays of a session in a window, or at ratios.
+// group is a section of the page: the replays of a session in one window, or at ratios.
 type group struct {
-	Anchor  string // begins the ids of its messages
+	Anchor  string // prefix for the ids of its messages
 	Session Reported
 	Window  int // 0: at ratios
 	Results []Result
-	Most    int     // tokens
-	Turns   int     // the most of a replay
-	Dearest float64 // cached cost
-	Least   float64 // share in view, rounded down to a tenth
+	Most    int     // most tokens of a prompt
+	Turns   int     // most turns of a replay
+	Dearest float64 // highest cached cost
+	Least   float64 // lowest share in view, rounded down to a tenth
 }
 
-// groups returns the results in the order in which sessions and windows come.
+// groups returns the results by session and window, in their order.
 func (r Report) groups() (all []group) {
 	for _, result := range r.Results {
 		window := result.Window
@@ -140,12 +140,13 @@ func (r Report) groups() (all []group) {
 		i := slices.IndexFunc(all, func(g group) bool { return g.Session.Name == result.Session && g.Window == window })
 		if i < 0 {
 			i = len(all)
-			at := slices.IndexFunc(r.Sessions, func(s Reported) bool { return s.Name == result.Session })
-			of := Reported{Name: result.Session}
-			if at >= 0 {
-				of = r.Sessions[at]
+			index := slices.IndexFunc(r.Sessions, func(s Reported) bool { return s.Name == result.Session })
+			session := Reported{Name: result.Session}
+			if index >= 0 {
+				session = r.Sessions[index]
 			}
-			all = append(all, group{Anchor: fmt.Sprintf("s%d", at+1), Session: of, Window: window, Most: 1, Turns: 1, Least: 1})
+			all = append(all, group{Anchor: fmt.Sprintf("s%d", index+1), Session: session, Window: window,
+				Most: 1, Turns: 1, Least: 1})
 		}
 		g := &all[i]
 		g.Results = append(g.Results, result)
@@ -159,7 +160,7 @@ func (r Report) groups() (all []group) {
 	return all
 }
 
-// onFront reports whether no other replay is both cheaper and keeps more in view.
+// onFront reports whether no other replay is both cheaper and has more in view.
 func (g group) onFront(r Result) bool {
 	return !slices.ContainsFunc(g.Results, func(o Result) bool {
 		return o.CachedCost <= r.CachedCost && o.Evidence.Share() >= r.Evidence.Share() &&

@@ -1,5 +1,5 @@
-// Package lab replays recorded sessions under policies of context windows, and measures what each costs and what it
-// keeps in view of what the session needs later.
+// Package lab replays recorded sessions under policies for context windows. It measures what each policy costs, and how
+// much it keeps in view of what the session needs later.
 //
 // Each file uses those that are named before it:
 //   - a session, and what its answers use of what was said before: entity.go source.go session.go evidence.go
@@ -18,22 +18,21 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// Session is a transcript as messages of a log, with what its answers use of what was said before.
+// Session is a transcript as messages of a log, with what its answers use of earlier messages.
 type Session struct {
 	name     string
 	fixed    int // tokens of the system prompt
 	leftOut  map[string]int
 	messages []recall.Message
-	uses     [][]use    // by message: what it uses of the messages before; nil if asked is not empty
-	sources  [][]Source // by message
-	asked    []use      // after the session, by questions whose evidence the transcript names: an id, and its message
+	uses     [][]use    // for each message, what it uses of earlier ones; nil if asked is not empty
+	sources  [][]Source // for each message
+	asked    []use      // evidence for questions after the session: its id and its message, as the transcript names them
 }
 
-// pace is how far the messages are apart of a transcript that does not say when they were said. Steps that go by the
-// clock need times.
+// pace is the time between messages if a transcript has no times. Steps that depend on the clock need times.
 const pace = 15 * time.Second
 
-// NewSession returns a session whose messages have the positions and the counts that a log gives them.
+// NewSession returns a session with the positions and counts that a log gives messages.
 func NewSession(t transcript.Transcript) *Session {
 	s := &Session{name: t.Name, fixed: tokens.Estimate(t.System) + tokens.PerMessage}
 	last := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -65,8 +64,7 @@ func NewSession(t transcript.Transcript) *Session {
 	return s
 }
 
-// asked returns the messages that the transcript's questions need, and how many of the ids of their evidence no message
-// has.
+// asked returns the messages that the transcript's questions need. unknown counts ids of evidence that no message has.
 func asked(t transcript.Transcript) (all []use, unknown int) {
 	byID := map[string]int{}
 	for i, d := range t.Drafts {
@@ -92,7 +90,7 @@ const (
 	MaxWindow = 100_000_000
 )
 
-// Distinct returns the values of a list in their order, each once.
+// Distinct returns a list's values in their order, each once.
 func Distinct[T comparable](list []T) (values []T) {
 	seen := map[T]bool{}
 	for _, v := range list {
@@ -109,7 +107,7 @@ func (s *Session) Name() string { return s.name }
 // Messages returns the number of messages.
 func (s *Session) Messages() int { return len(s.messages) }
 
-// Tokens returns what a prompt takes that shows the whole session.
+// Tokens returns the tokens of a prompt that shows the whole session.
 func (s *Session) Tokens() int {
 	n := s.fixed
 	for _, m := range s.messages {
@@ -118,7 +116,7 @@ func (s *Session) Tokens() int {
 	return n
 }
 
-// asks reports whether a model was asked for the message at an index: it begins an answer.
+// asks reports whether a model was asked for message i, that is, whether it begins an answer.
 func (s *Session) asks(i int) bool {
 	m := s.messages[i]
 	if m.Role != recall.Assistant {

@@ -8,14 +8,14 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Source names a kind of message that has said an entity before an answer uses it. A message may be of several kinds:
-// the result of a command that failed is of a command, and of an error.
+// Source is a kind of message that an entity may come from before an answer uses it. A message may be of several kinds:
+// the result of a failed command belongs to commands and to errors.
 type Source string
 
 // The kinds of messages.
 const (
-	Requests  Source = "requests"  // of the user
-	Decisions Source = "decisions" // answers that decide
+	Requests  Source = "requests"  // messages of the user
+	Decisions Source = "decisions" // answers with a decision
 	Files     Source = "files"     // calls that read or change a file, and their results
 	Commands  Source = "commands"  // other calls, and their results
 	Errors    Source = "errors"    // results that say what failed
@@ -26,7 +26,7 @@ var Sources = []Source{Requests, Decisions, Files, Commands, Errors}
 
 // sourcesOf returns the kinds of each message.
 func sourcesOf(messages []recall.Message) [][]Source {
-	ofFile := map[string]bool{} // by the ids of calls
+	ofFile := map[string]bool{} // calls of files, by their ids
 	all := make([][]Source, len(messages))
 	for i, m := range messages {
 		all[i] = sources(m, ofFile)
@@ -35,24 +35,24 @@ func sourcesOf(messages []recall.Message) [][]Source {
 }
 
 func sources(m recall.Message, ofFile map[string]bool) (all []Source) {
-	said := map[Source]bool{}
+	kinds := map[Source]bool{}
 	for _, p := range m.Content {
 		switch {
 		case m.Role == recall.User:
-			said[Requests] = true
+			kinds[Requests] = true
 		case p.Type == recall.ToolCall:
 			path, _ := summary.FileOf(p)
 			ofFile[p.CallID] = path != ""
-			said[fileOr(path != "")] = true
+			kinds[fileOr(path != "")] = true
 		case p.Type == recall.ToolReturn:
-			said[fileOr(ofFile[p.CallID])] = true
-			said[Errors] = said[Errors] || p.IsError || m.IsErr || endsInError(p.Text)
+			kinds[fileOr(ofFile[p.CallID])] = true
+			kinds[Errors] = kinds[Errors] || p.IsError || m.IsErr || endsInError(p.Text)
 		case p.Type == recall.Text && m.Role == recall.Assistant:
-			said[Decisions] = said[Decisions] || prose.Decides(p.Text)
+			kinds[Decisions] = kinds[Decisions] || prose.Decides(p.Text)
 		}
 	}
 	for _, s := range Sources {
-		if said[s] {
+		if kinds[s] {
 			all = append(all, s)
 		}
 	}
@@ -66,7 +66,7 @@ func fileOr(file bool) Source {
 	return Commands
 }
 
-// endBytes is how much of a result's end is searched for what failed: commands say it last.
+// endBytes is how much of a result's end is searched for failures, because commands report them last.
 const endBytes = 2_000
 
 func endsInError(text string) bool {

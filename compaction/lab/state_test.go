@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
-// A replay that is saved and resumed after every few messages measures what one does that is never interrupted.
+// A replay that is saved and resumed after every few messages gives the same result as an uninterrupted one.
 func TestAReplayGoesOnWhereItWasSaved(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
@@ -49,7 +49,7 @@ func TestAReplayGoesOnWhereItWasSaved(t *testing.T) {
 	}
 }
 
-// A saved replay of another session is refused.
+// Resume refuses the saved replay of another session.
 func TestASavedReplayOfAnotherSessionIsRefused(t *testing.T) {
 	t.Parallel()
 	long, short := lab.NewSession(work(10)), lab.NewSession(work(1))
