@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// messages reads messages of a chat API. System prompts before all others are the transcript's.
+// messages reads messages of a chat API. System prompts at the beginning become the transcript's System.
 func (d document) messages(entries []object) (Transcript, error) {
 	t := Transcript{Format: Chat}
 	for _, e := range entries {
@@ -21,8 +21,7 @@ func (d document) messages(entries []object) (Transcript, error) {
 	return t, nil
 }
 
-// answered returns a message of an assistant that called no tool and said nothing, which APIs return, with an empty
-// text.
+// answered adds an empty text to an assistant's message without text and calls, as some APIs return it.
 func answered(e object) object {
 	if e.text("role") == "assistant" && !e.has("content") && !e.has("tool_calls") && !e.has("function_call") {
 		return e.with(map[string]any{"content": ""})
@@ -30,7 +29,7 @@ func answered(e object) object {
 	return e
 }
 
-// add adds the drafts of an entry, with its id and time.
+// add adds an entry's drafts, with the entry's id and time.
 func (t *Transcript) add(e object, drafts []recall.Draft) {
 	for i, draft := range drafts {
 		if draft.Role == recall.System && len(t.Drafts) == 0 {
@@ -39,7 +38,7 @@ func (t *Transcript) add(e object, drafts []recall.Draft) {
 		}
 		for _, name := range []string{"id", "uuid", "dia_id"} {
 			if id := e.text(name); id != "" && draft.OTID == nil {
-				if i > 0 { // an entry of several messages
+				if i > 0 { // an entry may be several messages
 					id = fmt.Sprintf("%s#%d", id, i+1)
 				}
 				draft.OTID = &id
@@ -57,7 +56,7 @@ func (t *Transcript) add(e object, drafts []recall.Draft) {
 	}
 }
 
-// leaveOut counts what is not read, by its kind.
+// leaveOut counts something that is not read, by its kind.
 func (t *Transcript) leaveOut(kind string) {
 	if t.LeftOut == nil {
 		t.LeftOut = map[string]int{}
@@ -75,7 +74,7 @@ func textOf(draft recall.Draft) string {
 	return strings.Join(texts, "\n")
 }
 
-// questions reads the questions of a session in a data set, with the ids of the messages that answer them.
+// questions reads a data set's questions about a session, with the ids of the messages that answer them.
 func (d document) questions(o object) (all []Question, err error) {
 	if !o.isList("questions") {
 		return nil, nil

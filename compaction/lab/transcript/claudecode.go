@@ -6,19 +6,20 @@ import (
 	"slices"
 )
 
-// isClaudeCode reports whether entries are of a session of Claude Code.
+// isClaudeCode reports whether entries are from a session of Claude Code.
 func isClaudeCode(entries []object) bool {
 	return slices.ContainsFunc(entries, func(e object) bool {
 		return e.isObject("message") && e.text("uuid") != "" && (e.text("type") == "user" || e.text("type") == "assistant")
 	})
 }
 
-// claudeCode reads sessions of Claude Code: the main one, and each of a sub-agent. Branches that were left by going
-// back are left out, and so are the summaries of its own compactions: the messages that they replaced are there.
+// claudeCode reads sessions of Claude Code: the main session, and one for each sub-agent. It leaves out branches that
+// the user went back from, and summaries of Claude Code's own compactions, because the messages that these replaced are
+// there.
 func (d document) claudeCode(entries []object) ([]Transcript, error) {
 	tree := newTree(entries)
 	var all []Transcript
-	index := map[string]int{} // in all, by thread
+	index := map[string]int{} // thread → index in all
 	left := map[string]int{}
 	for _, e := range entries {
 		if kind := e.text("type"); !isTurn(e) {
@@ -44,7 +45,7 @@ func (d document) claudeCode(entries []object) ([]Transcript, error) {
 		if err != nil {
 			return nil, err
 		}
-		if id := message.text("id"); id != "" { // an answer is an entry for each of its blocks
+		if id := message.text("id"); id != "" { // an answer has one entry for each of its blocks
 			for n := range drafts {
 				drafts[n].StepID = &id
 			}
@@ -54,10 +55,10 @@ func (d document) claudeCode(entries []object) ([]Transcript, error) {
 	return all, nil
 }
 
-// tree holds the entries of a file by their ids, and which of them lead to the last of their thread.
+// tree holds a file's entries by their ids, and which of them lead to the last entry of their thread.
 type tree struct {
 	byID    map[string]object
-	threads map[string]string // of sub-agents' entries
+	threads map[string]string // of entries of sub-agents
 	kept    map[string]bool
 }
 
@@ -72,14 +73,14 @@ func newTree(entries []object) tree {
 			last[t.thread(e)] = e
 		}
 	}
-	answers := map[string]bool{} // by their ids, since an answer is several entries
+	answers := map[string]bool{} // ids of answers; an answer may have several entries
 	for _, e := range last {
 		for ok := true; ok && !t.kept[e.text("uuid")]; e, ok = t.byID[parent(e)] {
 			t.kept[e.text("uuid")] = true
 			answers[answerID(e)] = true
 		}
 	}
-	for _, e := range entries { // the entries of calls that were made together, and their results, are branches
+	for _, e := range entries { // parallel calls and their results are side branches of the tree
 		siblings := answerID(e) != "" && answers[answerID(e)]
 		if siblings || isResult(e) && t.kept[parent(e)] {
 			t.kept[e.text("uuid")] = true
@@ -88,8 +89,8 @@ func newTree(entries []object) tree {
 	return t
 }
 
-// thread returns what tells apart the threads of a file: the session of the main one, and the first entry of each
-// sub-agent's.
+// thread returns a key for the thread of an entry: the session id for the main thread, and the id of the first entry
+// for a sub-agent's.
 func (t tree) thread(e object) string {
 	if !e.flag("isSidechain") {
 		return e.text("sessionId")
@@ -102,7 +103,7 @@ func (t tree) thread(e object) string {
 			first = known
 			break
 		}
-		t.threads[id] = id // ends a loop of parents
+		t.threads[id] = id // stops if parents form a loop
 		passed, first = append(passed, id), id
 		before, ok := t.byID[parent(e)]
 		if !ok || !before.flag("isSidechain") {
@@ -116,7 +117,7 @@ func (t tree) thread(e object) string {
 	return first
 }
 
-// answerID returns the id of the answer of a model that an entry is of; empty if it is of none.
+// answerID returns the id of the model's answer that an entry belongs to; empty if there is none.
 func answerID(e object) string {
 	var m struct {
 		ID string `json:"id"`
@@ -127,7 +128,7 @@ func answerID(e object) string {
 	return m.ID
 }
 
-// isResult reports whether an entry is the result of a tool.
+// isResult reports whether an entry is a tool's result.
 func isResult(e object) bool {
 	return e.text("type") == "user" && bytes.Contains(e.fields["message"].raw, []byte(`"tool_result"`))
 }
@@ -139,7 +140,7 @@ func isTurn(e object) bool {
 		!e.flag("isApiErrorMessage")
 }
 
-// parent returns the id of the entry before one; before a compaction that is its logical parent.
+// parent returns the id of the entry before e. At a compaction that is the logical parent.
 func parent(e object) string {
 	if id := e.text("parentUuid"); id != "" {
 		return id

@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
-// Any file is read, or refused with a line that it has; what is read has messages, and is the same when read again.
+// Read accepts any file or refuses it with an existing line. What it accepts has messages, and reads the same again.
 func FuzzRead(f *testing.F) {
 	samples, err := filepath.Glob("testdata/*")
 	if err != nil {
@@ -58,7 +58,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// Entries whose parents lead back to themselves are read once each.
+// Entries with parents that form a loop are read once each.
 func TestParentsInALoopAreRead(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
@@ -88,7 +88,7 @@ func TestParentsInALoopAreRead(t *testing.T) {
 	}
 }
 
-// repeated reads a text some times over, so that a test holds one copy of what it makes.
+// repeated reads a text several times over, so that the test holds only one copy of it.
 func repeated(text string, times int) io.Reader {
 	readers := make([]io.Reader, times)
 	for i := range readers {
@@ -97,7 +97,7 @@ func repeated(text string, times int) io.Reader {
 	return io.MultiReader(readers...)
 }
 
-// A line of 100 MB is read with memory of a few times its size.
+// A line of 100 MB is read in a few times as much memory.
 func TestAVeryLongLineIsRead(t *testing.T) {
 	scale.Long(t)
 	const mega = 1 << 20

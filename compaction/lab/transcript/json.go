@@ -19,19 +19,19 @@ type document struct {
 	data []byte
 }
 
-// value is a JSON value, and where it begins in its document.
+// value is a JSON value, and the offset at which it begins in its document.
 type value struct {
 	raw json.RawMessage
 	at  int
 }
 
-// object is a JSON object, and where it begins.
+// object is a JSON object, and the offset at which it begins.
 type object struct {
 	at     int
 	fields map[string]value
 }
 
-// fail returns an error about a place of the document.
+// fail returns an error about an offset in the document.
 func (d document) fail(at int, format string, args ...any) error {
 	at = min(max(at, 0), len(d.data))
 	return &Error{Name: d.name, Line: 1 + bytes.Count(d.data[:at], []byte("\n")), Why: fmt.Sprintf(format, args...)}
@@ -76,7 +76,7 @@ func (d document) list(v value) (all []value, err error) {
 	return all, nil
 }
 
-// next reads the next value of a decoder whose text begins at a place.
+// next reads a decoder's next value. at is the offset at which the decoder's text begins.
 func (d document) next(at int, dec *json.Decoder) (v value, err error) {
 	if err := dec.Decode(&v.raw); err != nil {
 		return v, d.syntax(at, dec, err)
@@ -85,8 +85,8 @@ func (d document) next(at int, dec *json.Decoder) (v value, err error) {
 	return v, nil
 }
 
-// syntax returns the error of text that is no JSON.
-func (d document) syntax(at int, dec *json.Decoder, err error) error {
+// syntax returns the error for text that is not JSON.
+func (d document) syntax(begin int, dec *json.Decoder, err error) error {
 	offset := dec.InputOffset()
 	if bad, ok := errors.AsType[*json.SyntaxError](err); ok {
 		offset = bad.Offset
@@ -94,10 +94,10 @@ func (d document) syntax(at int, dec *json.Decoder, err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return d.fail(len(bytes.TrimRight(d.data, " \t\r\n")), "the JSON ends too early")
 	}
-	return d.fail(at+int(offset)-1, "no valid JSON: %v", err)
+	return d.fail(begin+int(offset)-1, "no valid JSON: %v", err)
 }
 
-// values reads the values that follow each other in the document: one of JSON, or one for each line.
+// values reads all values in the document: a single JSON value, or one per line.
 func (d document) values() (all []value, err error) {
 	dec := json.NewDecoder(bytes.NewReader(d.data))
 	for {
@@ -113,33 +113,33 @@ func (d document) values() (all []value, err error) {
 	}
 }
 
-// broken returns the error of the value after all others of the document. Where each value has a line, one that ends
-// too early is only noticed on a later line: the error is that of its own line.
+// broken returns the error for the value behind all others. If each value has a line of its own, a value that ends too
+// early is noticed only on a later line; broken then returns the error of its own line.
 func (d document) broken(before []value, err error) error {
-	at := 0
+	begin := 0
 	for _, v := range before {
 		if bytes.ContainsRune(v.raw, '\n') {
 			return err
 		}
-		at = v.at + len(v.raw)
+		begin = v.at + len(v.raw)
 	}
-	at += len(d.data[at:]) - len(bytes.TrimLeft(d.data[at:], " \t\r\n"))
-	line, rest, _ := bytes.Cut(d.data[at:], []byte("\n"))
+	begin += len(d.data[begin:]) - len(bytes.TrimLeft(d.data[begin:], " \t\r\n"))
+	line, rest, _ := bytes.Cut(d.data[begin:], []byte("\n"))
 	next, _, _ := bytes.Cut(bytes.TrimLeft(rest, " \t\r\n"), []byte("\n"))
 	if len(before) == 0 && !isObjectAlone(next) {
 		return err
 	}
 	dec := json.NewDecoder(bytes.NewReader(line))
-	if _, own := (document{name: d.name, data: d.data[:at+len(line)]}).next(at, dec); own != nil {
-		return own
+	if _, lineErr := (document{name: d.name, data: d.data[:begin+len(line)]}).next(begin, dec); lineErr != nil {
+		return lineErr
 	}
 	return err
 }
 
-// isObjectAlone reports whether a line is a whole object.
+// isObjectAlone reports whether a line is a whole JSON object.
 func isObjectAlone(line []byte) bool { return bytes.HasPrefix(line, []byte("{")) && json.Valid(line) }
 
-// text returns a field that is a text, and empty for any other.
+// text returns a text field; empty if the field is not a text.
 func (o object) text(name string) (s string) {
 	if json.Unmarshal(o.fields[name].raw, &s) != nil {
 		return ""
@@ -147,7 +147,7 @@ func (o object) text(name string) (s string) {
 	return s
 }
 
-// flag returns a field that is true.
+// flag reports whether a field is true.
 func (o object) flag(name string) (is bool) {
 	return json.Unmarshal(o.fields[name].raw, &is) == nil && is
 }
@@ -164,17 +164,17 @@ func (o object) isList(name string) bool { return bytes.HasPrefix(o.fields[name]
 // isObject reports whether a field is an object.
 func (o object) isObject(name string) bool { return bytes.HasPrefix(o.fields[name].raw, []byte("{")) }
 
-// time returns a field that is a moment: a text, or milliseconds since 1970; nil for any other.
+// time returns a field with a time, as text or in milliseconds since 1970; nil for any other field.
 func (o object) time(name string) *time.Time {
 	var ms float64
-	if at, err := time.Parse(time.RFC3339, o.text(name)); err == nil {
-		return &at
+	if t, err := time.Parse(time.RFC3339, o.text(name)); err == nil {
+		return &t
 	}
 	if json.Unmarshal(o.fields[name].raw, &ms) != nil || ms <= 0 || ms > 1e14 {
 		return nil
 	}
-	at := time.UnixMilli(int64(ms)).UTC()
-	return &at
+	t := time.UnixMilli(int64(ms)).UTC()
+	return &t
 }
 
 // chat reads an object as a message of a chat API.
@@ -183,9 +183,9 @@ func (d document) chat(o object) ([]recall.Draft, error) {
 	for name, v := range o.fields {
 		fields[name] = v.raw
 	}
-	in := chat.NewObject(fields, time.UTC)
-	drafts := chat.Read(in)
-	if err := in.Err(); err != nil {
+	message := chat.NewObject(fields, time.UTC)
+	drafts := chat.Read(message)
+	if err := message.Err(); err != nil {
 		return nil, d.fail(o.at, "%v", err)
 	}
 	return drafts, nil

@@ -6,8 +6,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// loci reads the conversations of an agent that Loci exported in full. Summaries are left out: the messages that they
-// replaced are there.
+// loci reads the conversations of an agent that Loci exported in full. It leaves out summaries, because the messages
+// that they replaced are there.
 func (d document) loci(o object) (all []Transcript, err error) {
 	items, err := d.list(o.fields["loci_messages"])
 	if err != nil {
@@ -40,7 +40,7 @@ func (d document) loci(o object) (all []Transcript, err error) {
 	return all, nil
 }
 
-// agents reads the messages of agents that Letta exported.
+// agents reads the messages of agents exported by Letta.
 func (d document) agents(o object) (all []Transcript, err error) {
 	agents, err := d.objects(o.fields["agents"])
 	if err != nil {
@@ -63,7 +63,7 @@ func (d document) agents(o object) (all []Transcript, err error) {
 	return all, nil
 }
 
-// OfMessages returns the messages of a conversation of a log as a transcript.
+// OfMessages returns messages from a log as a transcript.
 func OfMessages(name string, messages []recall.Message) Transcript {
 	t := Transcript{Name: name, Format: Loci}
 	for _, m := range messages {

@@ -6,19 +6,19 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// isPi reports whether entries are of a session of Pi, or of OpenClaw, which writes the same format.
+// isPi reports whether entries are from a session of Pi, or of OpenClaw, which uses the same format.
 func isPi(entries []object) bool {
 	return entries[0].text("type") == "session" && (entries[0].has("id") || entries[0].has("version"))
 }
 
-// pi reads a session of Pi: the branch that ends with its last entry. Summaries are left out: the messages that they
-// replaced are there.
+// pi reads a session of Pi: the branch that ends with its last entry. It leaves out summaries, because the messages
+// that they replaced are there.
 func (d document) pi(entries []object) ([]Transcript, error) {
 	t := Transcript{Session: entries[0].text("id"), Format: Pi, LeftOut: map[string]int{}}
-	kept := branch(entries[1:])
+	ids := branch(entries[1:])
 	for _, e := range entries[1:] {
 		switch kind := e.text("type"); {
-		case !kept[e.text("id")]:
+		case !ids[e.text("id")]:
 			t.LeftOut["abandoned"]++
 		case kind == "message" && e.isObject("message"):
 			m, err := d.object(e.fields["message"])
@@ -46,24 +46,24 @@ func (d document) pi(entries []object) ([]Transcript, error) {
 	return []Transcript{t}, nil
 }
 
-// branch returns the ids of the entries that lead to the last one. The entries of the oldest sessions have no ids: all
-// are of it.
+// branch returns the ids of the entries that lead to the last one. The oldest sessions have no ids; then all entries
+// belong to the branch.
 func branch(entries []object) map[string]bool {
 	byID := map[string]object{}
 	for _, e := range entries {
 		byID[e.text("id")] = e
 	}
-	kept := map[string]bool{}
+	ids := map[string]bool{}
 	if len(entries) == 0 {
-		return kept
+		return ids
 	}
-	for e, ok := entries[len(entries)-1], true; ok && !kept[e.text("id")]; e, ok = byID[e.text("parentId")] {
-		kept[e.text("id")] = true
+	for e, ok := entries[len(entries)-1], true; ok && !ids[e.text("id")]; e, ok = byID[e.text("parentId")] {
+		ids[e.text("id")] = true
 	}
-	return kept
+	return ids
 }
 
-// piMessage reads a message: of a chat, or one of a kind that only Pi has.
+// piMessage reads a chat message, or a message of a kind that only Pi has.
 func (d document) piMessage(m object) ([]recall.Draft, error) {
 	switch role := m.text("role"); role {
 	case "user", "system":
@@ -78,7 +78,7 @@ func (d document) piMessage(m object) ([]recall.Draft, error) {
 		text, err := d.piText(m)
 		return []recall.Draft{{Role: recall.Tool, Content: []recall.Part{{Type: recall.ToolReturn,
 			CallID: m.text("toolCallId"), Text: text, IsError: m.flag("isError")}}}}, err
-	case "bashExecution": // of the user's own command
+	case "bashExecution": // a command of the user
 		said := fmt.Sprintf("Ran %s\n%s", m.text("command"), m.text("output"))
 		return []recall.Draft{{Role: recall.User, Content: []recall.Part{{Type: recall.Text, Text: said}}}}, nil
 	case "custom", "hookMessage":
@@ -95,7 +95,7 @@ func (o object) hasItems(name string) bool {
 	return o.isList(name) && string(o.fields[name].raw) != "[]"
 }
 
-// piParts reads the content of an answer.
+// piParts reads an answer's content.
 func (d document) piParts(m object) (parts []recall.Part, err error) {
 	if text := m.text("content"); text != "" || !m.hasItems("content") {
 		return []recall.Part{{Type: recall.Text, Text: text}}, nil
@@ -124,7 +124,7 @@ func (d document) piParts(m object) (parts []recall.Part, err error) {
 	return parts, nil
 }
 
-// piText reads the content of a result: a text, or blocks of text and images.
+// piText reads a result's content: a text, or blocks of text and images.
 func (d document) piText(m object) (text string, err error) {
 	if !m.isList("content") {
 		return m.text("content"), nil

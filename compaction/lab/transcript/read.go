@@ -11,8 +11,8 @@ import (
 // MaxBytes bounds a transcript.
 const MaxBytes = 1 << 30
 
-// Read reads the transcripts of a file: most have one, a data set has several. The format is told from the content. It
-// returns an *Error with the line that is not understood.
+// Read reads the transcripts in a file: most files have one, data sets have several. It recognizes the format by the
+// content. It returns an *Error with the line that is not understood.
 func Read(name string, r io.Reader) ([]Transcript, error) {
 	data, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {
@@ -52,7 +52,7 @@ func Read(name string, r io.Reader) ([]Transcript, error) {
 	return all, nil
 }
 
-// invalidAt returns where a text is no UTF-8.
+// invalidAt returns the offset of the first byte that is not UTF-8; len(data) if all is.
 func invalidAt(data []byte) int {
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])
@@ -102,7 +102,7 @@ func (d document) transcripts(values []value) ([]Transcript, error) {
 	return all, nil
 }
 
-// session reads an object that holds the messages of one session, or of several.
+// session reads an object with the messages of one or several sessions.
 func (d document) session(o object) ([]Transcript, error) {
 	switch {
 	case o.isList("history") && o.isList("trajectory"), o.isList("history") && o.has("environment"):
@@ -135,7 +135,7 @@ func (d document) session(o object) ([]Transcript, error) {
 		"history, conversation or input")
 }
 
-// sessionID returns the id that an object gives the session it holds; empty if it gives none.
+// sessionID returns the id of the session in an object; empty if it has none.
 func (o object) sessionID() string {
 	return cmp.Or(o.text("session_id"), o.text("conversation_id"), o.text("thread_id"), o.text("id"))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/compaction/lab/transcript"
 )
 
-// told writes a transcript as a line for each part, so that a test shows what was read of it.
+// told writes a transcript with a line per part.
 func told(t transcript.Transcript) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %q\n", t.Format, t.System)
@@ -27,7 +27,7 @@ func told(t transcript.Transcript) string {
 	return b.String()
 }
 
-// Each file of testdata is a session in another format. Its golden file tells what is read of it.
+// Each file in testdata is a session in another format. Its golden file shows what is read from it.
 func TestEachFormatIsRead(t *testing.T) {
 	t.Parallel()
 	goldens, err := filepath.Glob("testdata/*.golden")
@@ -56,7 +56,7 @@ func TestEachFormatIsRead(t *testing.T) {
 	}
 }
 
-// What cannot be read is refused with its line and the reason.
+// A file that cannot be read is refused with its line and the reason.
 func TestWhatIsNoTranscriptIsRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -90,7 +90,7 @@ func TestWhatIsNoTranscriptIsRefused(t *testing.T) {
 	}
 }
 
-// A byte order mark before the text is no part of it.
+// A byte order mark before the text is ignored.
 func TestAByteOrderMarkIsNoText(t *testing.T) {
 	t.Parallel()
 	all, err := transcript.Read("x", strings.NewReader("\ufeff{\"role\":\"user\",\"content\":\"a\"}"))

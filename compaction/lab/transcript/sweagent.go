@@ -8,15 +8,15 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// sweAgent reads a trajectory of SWE-agent. In older ones a model's action is a text, and what it led to is the next
-// message of the user: these become a call of the tool "action" and its result.
+// sweAgent reads a trajectory of SWE-agent. In older ones an action is a text of the model, and its outcome is the next
+// message of the user; they become a call of the tool "action" and its result.
 func (d document) sweAgent(o object) (Transcript, error) {
 	t := Transcript{Format: SWEAgent, LeftOut: map[string]int{}}
 	entries, err := d.objects(o.fields["history"])
 	if err != nil {
 		return t, err
 	}
-	waits := "" // the id of the call whose result is the next message
+	waits := "" // id of the call that the next message answers
 	for i, e := range entries {
 		if ids := e.texts("tool_call_ids"); len(ids) > 0 && e.text("role") == "tool" {
 			e = e.with(map[string]any{"tool_call_id": ids[0]})
@@ -35,8 +35,8 @@ func (d document) sweAgent(o object) (Transcript, error) {
 			call := recall.Part{Type: recall.ToolCall, CallID: waits, Name: "action",
 				Input: string(chat.Encode(map[string]string{"action": e.text("action")}))}
 			drafts[0].Content = []recall.Part{call}
-			if said := e.text("thought"); said != "" {
-				drafts[0].Content = []recall.Part{{Type: recall.Text, Text: said}, call}
+			if thought := e.text("thought"); thought != "" {
+				drafts[0].Content = []recall.Part{{Type: recall.Text, Text: thought}, call}
 			}
 		default:
 			waits = ""
@@ -46,7 +46,7 @@ func (d document) sweAgent(o object) (Transcript, error) {
 	return t, nil
 }
 
-// texts returns a field that is a list of texts.
+// texts returns a field with a list of texts.
 func (o object) texts(name string) (all []string) {
 	if json.Unmarshal(o.fields[name].raw, &all) != nil {
 		return nil

@@ -15,16 +15,16 @@ import (
 
 // Transcript is a recorded session.
 type Transcript struct {
-	Name     string // of the file, and of the session in it if it has several
+	Name     string // name of the file, and of the session if the file has several
 	Session  string // the recording's own id of the session; empty if it has none
 	Format   Format
 	System   string         // the system prompt; empty if the recording has none
-	Drafts   []recall.Draft // without the system prompt; OTID is the recording's own id of the message, where it has one
-	LeftOut  map[string]int // how many entries of each kind are no messages, and what of others is not read
-	Evidence []Question     // questions whose evidence the recording names
+	Drafts   []recall.Draft // without the system prompt; an OTID is the recording's own id of the message
+	LeftOut  map[string]int // number of entries that are no messages, and of parts that are not read, by kind
+	Evidence []Question     // questions with evidence that the recording names
 }
 
-// Question is a question about a session, asked after it, and the ids of the messages that answer it.
+// Question is a question about a session, asked after its end, and the ids of the messages that answer it.
 type Question struct {
 	Text     string   `json:"question"`
 	Answer   string   `json:"answer"`
@@ -36,9 +36,9 @@ type Format string
 
 // The formats.
 const (
-	Chat       Format = "chat"        // messages of OpenAI's APIs, of Anthropic's, or of Letta
+	Chat       Format = "chat"        // messages of OpenAI's APIs, of Anthropic or of Letta
 	ClaudeCode Format = "claude-code" // a line for each entry of a session of Claude Code
-	Pi         Format = "pi"          // a line for each entry of a session of Pi, or of OpenClaw
+	Pi         Format = "pi"          // a line for each entry of a session of Pi or OpenClaw
 	SWEAgent   Format = "swe-agent"   // a trajectory
 	Loci       Format = "loci"        // an agent that Loci exported in full
 )

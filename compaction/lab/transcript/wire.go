@@ -12,24 +12,24 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// WireMessage is a message as the server's capture reads it.
+// WireMessage is a message in the form that the server's capture reads.
 type WireMessage struct {
-	Place int    // among the session's messages, from 1
-	OwnID string // the recording's id of it; empty if it has none that is its alone
+	Place int    // number of the message in the session, from 1
+	OwnID string // the recording's id of the message; empty if it has none, or it is not unique
 	JSON  json.RawMessage
 }
 
-// Wire returns the messages as the server's capture reads them, each with an otid that is the same whenever the
-// recording is read again, also when it has grown since. left counts the parts that have no such form, by their types.
+// Wire returns the messages in the form that the server's capture reads. A message gets the same otid each time the
+// recording is read, even if it has grown. left counts the parts that have no such form, by type.
 func (t Transcript) Wire() (messages []WireMessage, left map[string]int) {
 	left = map[string]int{}
 	session, seen := t.Key(), map[string]bool{}
-	before, after := "", 0 // the last message with an id of its own, and how many came since
+	before, after := "", 0 // the last message with its own id; the number of messages since then
 	for i, d := range t.Drafts {
 		after++
-		id, own := fmt.Sprintf("%s+%d", before, after), ""
+		id, ownID := fmt.Sprintf("%s+%d", before, after), ""
 		if d.OTID != nil && len(*d.OTID) <= maxIDBytes && !seen[*d.OTID] {
-			id, own = *d.OTID, *d.OTID
+			id, ownID = *d.OTID, *d.OTID
 			seen[id], before, after = true, id, 0
 		}
 		m := map[string]any{"role": d.Role, "content": blocks(d.Content, left), "otid": session + ":" + id}
@@ -48,7 +48,7 @@ func (t Transcript) Wire() (messages []WireMessage, left map[string]int) {
 		if d.IsErr {
 			m["is_err"] = true
 		}
-		messages = append(messages, WireMessage{Place: i + 1, OwnID: own, JSON: chat.Encode(m)})
+		messages = append(messages, WireMessage{Place: i + 1, OwnID: ownID, JSON: chat.Encode(m)})
 	}
 	return messages, left
 }
@@ -56,12 +56,12 @@ func (t Transcript) Wire() (messages []WireMessage, left map[string]int) {
 // Bounds of ids.
 const (
 	maxIDBytes    = 200 // longer ones are not used
-	uniqueIDBytes = 16  // shorter ones, such as 7 or D1:3, are in many recordings
+	uniqueIDBytes = 16  // shorter ones, such as 7 or D1:3, occur in many recordings
 )
 
-// Key returns what tells the session apart from others, in a file of any name: a hash of its own id, else of that of
-// its first message. Where an id is short, it is that and what the first message says; where there is none, what that
-// says and the file's name.
+// Key returns a key of the session that does not depend on the file's name if possible. It is a hash of the session's
+// id, or of its first message's id if it has none. A short session id is hashed together with the first message. If
+// there is no id, the first message is hashed with the file's name.
 func (t Transcript) Key() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\x00", t.Format)
@@ -69,21 +69,21 @@ func (t Transcript) Key() string {
 	if len(t.Drafts) > 0 {
 		first = t.Drafts[0]
 	}
-	said := chat.Encode(map[string]any{"role": first.Role, "content": first.Content, "id": first.OTID})
+	firstMessage := chat.Encode(map[string]any{"role": first.Role, "content": first.Content, "id": first.OTID})
 	switch {
 	case len(t.Session) >= uniqueIDBytes:
 		h.Write([]byte(t.Session))
 	case t.Session != "":
-		fmt.Fprintf(h, "%s\x00%s", t.Session, said)
+		fmt.Fprintf(h, "%s\x00%s", t.Session, firstMessage)
 	case first.OTID != nil && len(*first.OTID) >= uniqueIDBytes:
 		h.Write([]byte(*first.OTID))
 	default:
-		fmt.Fprintf(h, "%s\x00%s", filepath.Base(t.Name), said)
+		fmt.Fprintf(h, "%s\x00%s", filepath.Base(t.Name), firstMessage)
 	}
 	return "session-" + hex.EncodeToString(h.Sum(nil)[:10])
 }
 
-// blocks returns the parts of a message as blocks of Anthropic's, which have all that readers of transcripts read.
+// blocks returns a message's parts as blocks of Anthropic's API, which can express all parts that transcripts have.
 func blocks(parts []recall.Part, left map[string]int) []any {
 	all := []any{}
 	for _, p := range parts {
@@ -110,7 +110,7 @@ func blocks(parts []recall.Part, left map[string]int) []any {
 	return all
 }
 
-// input returns the arguments of a call: an object, or the text that a model wrote in place of one.
+// input returns a call's arguments: an object, or whatever text the model wrote instead.
 func input(text string) any {
 	var object map[string]json.RawMessage
 	if json.Unmarshal([]byte(text), &object) == nil && object != nil {
@@ -119,7 +119,7 @@ func input(text string) any {
 	return text
 }
 
-// results returns what a tool returned: a text, or blocks if there are images.
+// results returns a tool's output: a text, or blocks if there are images.
 func results(p recall.Part) any {
 	if len(p.Images) == 0 {
 		return p.Text
