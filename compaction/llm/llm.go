@@ -1,8 +1,8 @@
-// Package llm asks language models for summaries, behind any endpoint that speaks OpenAI's POST /chat/completions:
-// OpenAI, Ollama, vLLM, llama.cpp, LM Studio, OpenRouter and others.
+// Package llm asks language models for summaries, at any endpoint with OpenAI's POST /chat/completions: OpenAI, Ollama,
+// vLLM, llama.cpp, LM Studio, OpenRouter and others.
 //
-// Its files, in order: transport.go sends tools byte for byte and reads the original answer; overflow.go recognizes
-// the answers to a request that is too large; models.go lists the models of the endpoint; llm.go asks for a summary.
+// Its files, in order: transport.go sends tools byte for byte and reads the original answer; overflow.go recognizes the
+// answers to a request that is too large; models.go lists the models of the endpoint; llm.go asks for a summary.
 package llm
 
 import (
@@ -26,45 +26,45 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// maxAnswerBytes bounds an answer. Models write at most some 128,000 tokens.
+// maxAnswerBytes bounds an answer. Models write at most about 128,000 tokens.
 const maxAnswerBytes = 8 << 20 // unless Config says otherwise
 
 // Config says where the model is.
 type Config struct {
-	BaseURL string // up to and without /chat/completions; empty means OpenAI's own
+	BaseURL string // without /chat/completions; empty means OpenAI's own
 	APIKey  string // empty if the server needs none
-	Model   string // default for requests that name none
+	Model   string // the default for requests that name no model
 	Window  int    // the model's context window in tokens; 0 if unknown
 
-	HTTP     *http.Client  // nil means a new one; redirects are never followed, its Timeout is ignored
-	Attempts int           // of a request until it is answered; 0 means 3
+	HTTP     *http.Client  // nil means a new one; redirects are never followed, and its Timeout is ignored
+	Attempts int           // attempts per request; 0 means 3
 	Timeout  time.Duration // of one attempt; 0 means 3 min
 
-	FirstPause time.Duration // before the second attempt, doubled before each further one; 0 means 500 ms
+	FirstPause time.Duration // pause before the second attempt; doubled before each further one; 0 means 500 ms
 
 	MaxAnswerBytes int64 // 0 means 8 MiB
 }
 
-// Client is a summary.Summarizer. It may be used from many goroutines.
+// Client is a summary.Summarizer. It is safe for concurrent use.
 type Client struct {
 	at     provider.Endpoint
 	client *openai.Client
 	window int
-	// completion is set once the endpoint asked for max_completion_tokens in place of max_tokens.
+	// completion is set once the endpoint has asked for max_completion_tokens instead of max_tokens.
 	completion atomic.Bool
 	list       modelList
-	breakers   sync.Map // circuitbreaker.CircuitBreaker[any] by breakerKey
+	breakers   sync.Map // breakerKey → circuitbreaker.CircuitBreaker[any]
 }
 
-// breakerKey is an organization, as db.OrgOf returns it, and the name of a model: what fails for one organization is
-// tried for the others.
+// breakerKey is an organization, as returned by db.OrgOf, and a model's name. Failures for one organization do not
+// affect the others.
 type breakerKey struct {
 	org   db.Org
 	model string
 }
 
-// A model gets no requests of an organization for the length of pause after maxFailures requests in a row failed in all
-// their attempts, or after one that timed out. Then one request tries it again.
+// A model gets no requests from an organization for the time pause after maxFailures requests in a row failed in all
+// attempts, or after one request timed out. Then a single request tries it again.
 const (
 	pause       = 5 * time.Minute
 	maxFailures = 3
@@ -76,7 +76,7 @@ func (c *Client) breaker(key breakerKey) circuitbreaker.CircuitBreaker[any] {
 	return b.(circuitbreaker.CircuitBreaker[any])
 }
 
-// record counts the outcome of a request. Failures that the caller or the request itself caused do not count.
+// record counts the outcome of a request. Failures caused by the caller or by the request itself do not count.
 func (c *Client) record(breaker circuitbreaker.CircuitBreaker[any], x *exchange, err error) {
 	refused := x.status == http.StatusBadRequest || x.status == http.StatusUnprocessableEntity ||
 		errors.Is(err, context.Canceled) || c.overflows(x.status, x.words)
@@ -121,19 +121,19 @@ func (c *Client) Model() string { return c.at.Model }
 // Window returns the default model's context window in tokens; 0 if it is unknown.
 func (c *Client) Window() int { return c.window }
 
-// Complete implements summary.Summarizer. It returns a *summary.Overflow for a request that is too large, even if
-// the provider cuts it without an error. A model that failed an organization three times in a row, or timed out once,
-// gets no requests of it for five minutes. Every other error, except that of ctx, is a sentence for the operator that
-// names the setting to check.
+// Complete implements summary.Summarizer. It returns a *summary.Overflow for a request that is too large, even if the
+// provider cuts it without an error. A model that failed an organization three times in a row, or timed out once, gets
+// none of its requests for five minutes. Any other error, except ctx's, is a sentence for the operator that names the
+// setting to check.
 func (c *Client) Complete(ctx context.Context, r summary.Request) (summary.Reply, error) {
 	r.Model = cmp.Or(r.Model, c.at.Model)
-	at := c.at
-	at.Model = r.Model // errors name it
+	endpoint := c.at
+	endpoint.Model = r.Model // errors name it
 	breaker := c.breaker(breakerKey{db.OrgOf(ctx), r.Model})
 	if !breaker.TryAcquirePermit() {
 		rest := breaker.RemainingDelay().Round(time.Second)
 		return summary.Reply{}, &summary.NotAsked{Err: provider.Told(
-			fmt.Errorf("%s at %s did not answer and is not asked again for %v", r.Model, at.Host(), rest),
+			fmt.Errorf("%s at %s did not answer and is not asked again for %v", r.Model, endpoint.Host(), rest),
 			"the model did not answer and is not asked again for %v", rest)}
 	}
 	answer, x, err := c.send(ctx, r)
@@ -142,10 +142,10 @@ func (c *Client) Complete(ctx context.Context, r summary.Request) (summary.Reply
 	}
 	c.record(breaker, x, err)
 	if err != nil {
-		return summary.Reply{}, c.explain(ctx, &at, x, err)
+		return summary.Reply{}, c.explain(ctx, &endpoint, x, err)
 	}
 	if len(answer.Choices) == 0 {
-		return summary.Reply{}, at.Wrong("without a choice")
+		return summary.Reply{}, endpoint.Wrong("without a choice")
 	}
 	reply := replyOf(answer)
 	if reply.Text == "" && reply.Finish == string(openai.FinishReasonLength) {
@@ -176,18 +176,18 @@ func (c *Client) send(ctx context.Context, r summary.Request) (openai.ChatComple
 }
 
 // wantsOtherLimit reports whether an endpoint refuses max_tokens and asks for max_completion_tokens. It returns true
-// once: later requests have the new name.
+// only once, because later requests use the new name.
 func (c *Client) wantsOtherLimit(r summary.Request, x *exchange, err error) bool {
 	if err == nil || r.MaxTokens == 0 || c.completion.Load() {
 		return false
 	}
-	said := x.status == http.StatusBadRequest && strings.Contains(x.words, "max_completion_tokens") &&
+	asksForOther := x.status == http.StatusBadRequest && strings.Contains(x.words, "max_completion_tokens") &&
 		!c.overflows(x.status, x.words)
-	return (said || errors.Is(err, openai.ErrReasoningModelMaxTokensDeprecated)) &&
+	return (asksForOther || errors.Is(err, openai.ErrReasoningModelMaxTokensDeprecated)) &&
 		c.completion.CompareAndSwap(false, true)
 }
 
-// reasons reports whether a model is one of OpenAI's that refuse max_tokens.
+// reasons reports whether a model is one of OpenAI's reasoning models, which refuse max_tokens.
 func reasons(model string) bool {
 	for _, series := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6"} {
 		if strings.HasPrefix(model, series) {
@@ -209,8 +209,8 @@ func messages(turns []chat.Message) []openai.ChatCompletionMessage {
 	return all
 }
 
-// replyOf returns the text of an answer without reasoning and calls. If there is no text but a refusal, it returns that
-// with the finish Refused.
+// replyOf returns the text of an answer, without reasoning and calls. If there is only a refusal, it returns that with
+// the finish Refused.
 func replyOf(answer openai.ChatCompletionResponse) summary.Reply {
 	choice := answer.Choices[0]
 	reply := summary.Reply{Text: choice.Message.Content, Finish: string(choice.FinishReason),
@@ -225,11 +225,11 @@ func replyOf(answer openai.ChatCompletionResponse) summary.Reply {
 	return reply
 }
 
-func (c *Client) explain(ctx context.Context, at *provider.Endpoint, x *exchange, err error) error {
+func (c *Client) explain(ctx context.Context, endpoint *provider.Endpoint, x *exchange, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	status, reason := at.Answered(err)
+	status, reason := endpoint.Answered(err)
 	if o := overflow(status, x.words, c.window, x.least); o != nil {
 		o.Reason = cmp.Or(reason, o.Reason)
 		return o
@@ -237,8 +237,8 @@ func (c *Client) explain(ctx context.Context, at *provider.Endpoint, x *exchange
 	switch status {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
 		return provider.Told(fmt.Errorf("the language model provider at %s refuses the request (status %d: %s): check "+
-			"LOCI_LLM_MODEL (%s) and LOCI_LLM_BASE_URL", at.Host(), status, reason, at.Model),
+			"LOCI_LLM_MODEL (%s) and LOCI_LLM_BASE_URL", endpoint.Host(), status, reason, endpoint.Model),
 			"the language model provider refuses the request (status %d)", status)
 	}
-	return at.Explain(ctx, err)
+	return endpoint.Explain(ctx, err)
 }

@@ -31,9 +31,9 @@ func TestRequestIsOpenAIs(t *testing.T) {
 	if err != nil || reply.Text == "" || reply.Finish != "stop" || reply.PromptTokens == 0 || reply.OutputTokens == 0 {
 		t.Fatalf("got %+v, %v", reply, err)
 	}
-	asked := p.Requests()[0]
+	sent := p.Requests()[0]
 	var body map[string]json.RawMessage
-	if err := json.Unmarshal(asked.Body, &body); err != nil {
+	if err := json.Unmarshal(sent.Body, &body); err != nil {
 		t.Fatal(err)
 	}
 	want := `[{"role":"system","content":"S"},{"role":"user","content":"U"},{"role":"assistant",` +
@@ -45,9 +45,9 @@ func TestRequestIsOpenAIs(t *testing.T) {
 	if string(body["tools"]) != string(tools) {
 		t.Errorf("got tools %s, want them byte for byte", body["tools"])
 	}
-	if asked.Model != "test-model" || asked.MaxTokens != 99 || asked.Header.Get("Authorization") != "Bearer "+testKey {
-		t.Errorf("got model %q, max_tokens %d, authorization %q", asked.Model, asked.MaxTokens,
-			asked.Header.Get("Authorization"))
+	if sent.Model != "test-model" || sent.MaxTokens != 99 || sent.Header.Get("Authorization") != "Bearer "+testKey {
+		t.Errorf("got model %q, max_tokens %d, authorization %q", sent.Model, sent.MaxTokens,
+			sent.Header.Get("Authorization"))
 	}
 	for _, absent := range []string{"temperature", "tool_choice", "max_completion_tokens"} {
 		if _, there := body[absent]; there {
@@ -196,7 +196,7 @@ func TestCallersContextEndsTheCall(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p.Always(func(_ http.ResponseWriter, r *http.Request, _ llmtest.Asked) bool {
 		cancel()
-		<-r.Context().Done() // the client has gone; an answer before that could arrive in spite of the cancellation
+		<-r.Context().Done() // wait until the client has left; an earlier answer might still arrive
 		return true
 	})
 	if _, err := client(t, p, nil).Complete(ctx, ask("hello")); !errors.Is(err, context.Canceled) {
@@ -272,7 +272,7 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 	}
 }
 
-// withProvider runs a test of its own, in parallel, with a provider of its own.
+// withProvider runs a parallel subtest with a provider of its own.
 func withProvider(t *testing.T, name string, run func(*testing.T, *llmtest.Provider)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// A list of models is asked for once in listAge, and may take listTimeout.
+// The list of models is asked for at most once in listAge. The request may take listTimeout.
 const (
 	listAge     = 5 * time.Minute
 	listTimeout = 3 * time.Second
 )
 
-// modelList is the models of an endpoint as it listed them last.
+// modelList is the endpoint's latest list of models.
 type modelList struct {
 	mu    sync.Mutex
 	names []string
 	asked time.Time
 }
 
-// unlisted are the statuses of endpoints that have no list of their models.
+// unlisted are HTTP statuses of endpoints that have no list of models.
 var unlisted = []int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented}
 
 // otherModels are parts of the names of models that do not chat.
@@ -42,14 +42,14 @@ func (c *Client) Models(ctx context.Context) []string {
 	defer cancel()
 	names, err := c.ListModels(ctx)
 	l.asked = time.Now()
-	if err == nil { // otherwise those of the last time
+	if err == nil { // otherwise keep the last list
 		l.names = names
 	}
 	return l.names
 }
 
-// ListModels asks the endpoint for the names that Models returns. An error is a sentence for the operator, which names
-// the setting to check. An endpoint that answers and has no list is no error.
+// ListModels asks the endpoint for the names that Models returns. An error is a sentence for the operator that names
+// the setting to check. An endpoint without a list is no error.
 func (c *Client) ListModels(ctx context.Context) (names []string, err error) {
 	answer, err := c.client.ListModels(ctx)
 	if status, _ := c.at.Answered(err); err != nil && slices.Contains(unlisted, status) {

@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/compaction/summary"
 )
 
-// wordings match what providers answer to a request that is larger than the model's window, with the tokens of the
-// window and of the request if the answer has them. The first that matches counts: those with numbers come first.
+// wordings match what providers answer to a request larger than the model's window. If the answer names the tokens of
+// the window and of the request, the match has them. The first match counts, so wordings with numbers come first.
 var wordings = []*regexp.Regexp{
 	// OpenAI, Azure, DeepSeek, vLLM, llama-cpp-python, SGLang; OpenRouter says "this endpoint's", Fireworks "model
 	// maximum context length".
@@ -22,14 +22,14 @@ var wordings = []*regexp.Regexp{
 		`you requested(?: a total of)?|your request has|your prompt contains(?: at least)?)(?: about)? (?P<sent>[\d,]+))?`),
 	regexp.MustCompile(`(?i)(?:prompt is too long|input length)\s*[:(]?\s*(?P<sent>[\d,]+)\)?,?(?: exceeds)? (?:the ` +
 		`)?model(?:'s)? maximum context length:? \(?(?P<window>[\d,]+)`),
-	// OpenAI, models with a limit set for the key's project.
+	// OpenAI, if the key's project has a limit for the model.
 	regexp.MustCompile(`(?i)input tokens exceed the configured limit of (?P<window>[\d,]+) tokens(?s:.{0,40}?resulted ` +
 		`in (?P<sent>[\d,]+))?`),
-	// OpenRouter, a prompt that alone takes more than the account has credit for.
+	// OpenRouter, if the prompt alone costs more than the account's credit.
 	regexp.MustCompile(`(?i)prompt tokens limit exceeded: (?P<sent>[\d,]+) > (?P<window>[\d,]+)`),
-	// OpenAI and Groq, a request that alone has more tokens than a minute allows.
+	// OpenAI and Groq, if the request alone has more tokens than a minute allows.
 	regexp.MustCompile(`(?i)request too large for(?s:.{0,300}?)limit:? (?P<window>[\d,]+),? requested:? (?P<sent>[\d,]+)`),
-	// Anthropic, and Bedrock's and Vertex' endpoints of its models.
+	// Anthropic, also through Bedrock and Vertex.
 	regexp.MustCompile(`(?i)prompt is too long: (?P<sent>[\d,]+) tokens > (?P<window>[\d,]+)`),
 	regexp.MustCompile(`(?i)exceed context limit: (?P<sent>[\d,]+) \+ [\d,]+ > (?P<window>[\d,]+)`),
 	// Google.
@@ -40,7 +40,7 @@ var wordings = []*regexp.Regexp{
 		`too large for model with (?P<window>[\d,]+)`),
 	// xAI.
 	regexp.MustCompile(`(?i)maximum prompt length is (?P<window>[\d,]+) but the request contains (?P<sent>[\d,]+)`),
-	// vLLM, before a prompt is tokenized with the chat's template; and by the answer's limit.
+	// vLLM, before it applies the chat template to a prompt; and for the answer's limit.
 	regexp.MustCompile(`(?i)prompt \(length (?P<sent>[\d,]+)\) is longer than the maximum model length of ` +
 		`(?P<window>[\d,]+)`),
 	regexp.MustCompile(`(?i)longer than the (?:maximum model length|model's context length) of (?P<window>[\d,]+)`),
@@ -52,7 +52,8 @@ var wordings = []*regexp.Regexp{
 	// text-generation-inference.
 	regexp.MustCompile("(?i)`?inputs`? (?:tokens \\+ `?max_new_tokens`? )?must (?:be <=|have less than) " +
 		"(?P<window>[\\d,]+)(?s:.{0,20}?given: (?P<sent>[\\d,]+))?"),
-	// llama.cpp: numbers in the message, in other fields (sorted by key: n_ctx first), and none in old versions.
+	// llama.cpp: with numbers in the message; with numbers in other fields (sorted by key: n_ctx first); old versions have
+	// none.
 	regexp.MustCompile(`(?i)request \((?P<sent>[\d,]+) tokens\) exceeds the available context size \((?P<window>[\d,]+)`),
 	regexp.MustCompile(`(?is)exceeds the available context size.*?n_ctx: (?P<window>[\d,]+).*?n_prompt_tokens: ` +
 		`(?P<sent>[\d,]+)`),
@@ -60,7 +61,7 @@ var wordings = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)requested tokens \((?P<sent>[\d,]+)\) exceed context window of (?P<window>[\d,]+)`),
 	regexp.MustCompile(`(?i)prompt exceeds n_ctx: (?P<sent>[\d,]+) > (?P<window>[\d,]+)`),
 	regexp.MustCompile(`(?i)input \((?P<sent>[\d,]+) tokens\) is too large to process`),
-	// Ollama with cutting turned off, and its cloud.
+	// Ollama with truncation turned off, and Ollama's cloud.
 	regexp.MustCompile(`(?i)prompt too long; exceeded (?:max )?context length`),
 	regexp.MustCompile(`(?i)input (?:length )?exceeds (?:the )?(?:maximum )?context length`),
 	// LM Studio.
@@ -95,69 +96,69 @@ var wordings = []*regexp.Regexp{
 		`)?token limit`),
 }
 
-// others match errors about tokens that are no overflow: limits of a rate, and the limit of the answer's tokens.
+// others match errors about tokens that are no overflow: rate limits, and the limit of the answer's tokens.
 var others = regexp.MustCompile(`(?i)rate limit|too many requests|per (?:minute|min|hour|day)\b|quota|wait ` +
 	`before|throttl|` +
 	`max_(?:completion_)?tokens(?:'|"| )*(?:is|:) too (?:large|high)|completion tokens, whereas`)
 
-// overflows reports whether an answer is an overflow, from its body.
+// overflows reports whether an answer's body says that the request is too large.
 func (c *Client) overflows(status int, body string) bool {
 	return overflow(status, words([]byte(body)), c.window, 0) != nil
 }
 
-// IsOverflow reports whether an error with a status and a body says that a request is larger than its model's window.
-// An error that names one message as too long is none: the others need not get shorter.
+// IsOverflow reports whether an error answer says that a request is larger than its model's window. An error about one
+// message that is too long is no overflow, because the others need not get shorter.
 func IsOverflow(status int, body []byte) bool {
-	said := words(body)
-	return !ofOneMessage.MatchString(said) && overflow(status, said, 0, 0) != nil
+	text := words(body)
+	return !ofOneMessage.MatchString(text) && overflow(status, text, 0, 0) != nil
 }
 
-// ofOneMessage matches OpenAI's words for one text that is longer than any may be, whatever the window.
+// ofOneMessage matches OpenAI's words for a single text that is too long for any window.
 var ofOneMessage = regexp.MustCompile(`(?i)'(?:messages|input)\[\d+\][^']*': string too long`)
 
-// overflow returns an Overflow if a provider's error is about its model's window, else nil. Some providers answer with
-// status 500, so the words decide: known wordings, or words about sizes with a number above the model's window (if it
-// is unknown, above the fewest tokens that the request can have). Status 413, and status 400 without a body, are
-// overflows.
-func overflow(status int, said string, window, least int) *summary.Overflow {
+// overflow returns an Overflow if a provider's error is about its model's window, otherwise nil. Some providers answer
+// with status 500, so the words decide: a known wording, or words about sizes and a number above the model's window. If
+// the window is unknown, the number must be above least, the fewest tokens that the request can have. Status 413, and
+// status 400 without a body, are also overflows.
+func overflow(status int, text string, window, least int) *summary.Overflow {
 	if status < http.StatusBadRequest || status == http.StatusUnauthorized || status == http.StatusForbidden ||
 		status == http.StatusNotFound {
 		return nil
 	}
-	passes := others.MatchString(said)
+	passes := others.MatchString(text)
 	for _, w := range wordings {
-		found := w.FindStringSubmatch(said)
+		found := w.FindStringSubmatch(text)
 		if found == nil {
 			continue
 		}
 		o := &summary.Overflow{Reason: strings.Join(strings.Fields(found[0]), " ")}
 		o.Window, o.Sent = number(w, found, "window"), number(w, found, "sent")
-		if !passes || o.Window > 0 && o.Sent > o.Window { // a request of more tokens than a minute allows never succeeds
+		if !passes || o.Window > 0 && o.Sent > o.Window { // a request with more tokens than a minute allows never succeeds
 			return o
 		}
 	}
-	if sent := largestAbove(cmp.Or(window, least), said); !passes && sent > 0 && sizeWords.MatchString(said) {
-		return &summary.Overflow{Window: window, Sent: sent, Reason: strings.Join(strings.Fields(said), " ")}
+	if sent := largestAbove(cmp.Or(window, least), text); !passes && sent > 0 && sizeWords.MatchString(text) {
+		return &summary.Overflow{Window: window, Sent: sent, Reason: strings.Join(strings.Fields(text), " ")}
 	}
-	if status == http.StatusRequestEntityTooLarge || status == http.StatusBadRequest && strings.TrimSpace(said) == "" {
+	if status == http.StatusRequestEntityTooLarge || status == http.StatusBadRequest && strings.TrimSpace(text) == "" {
 		return &summary.Overflow{Reason: "status " + strconv.Itoa(status) + " without a word of why"}
 	}
 	return nil
 }
 
-// sizeWords match an error about the size of a request, in words that no provider was known to use.
+// sizeWords match an error about the size of a request in words that are not in wordings.
 var sizeWords = regexp.MustCompile(`(?i)tokens?\b|context|prompt|input|length|window|too (?:long|large|big|many)|` +
 	`capacity|sequence|limit|maximum|exceed|the most\b|at most|refused|units?\b|pieces?\b|(?:larg|great|long)er than`)
 
-// counts match what may be counts of tokens.
+// counts match numbers that may be counts of tokens.
 var counts = regexp.MustCompile(`\b\d{1,3}(?:[,. _']\d{3})+\b|\b\d{3,8}\b`)
 
-// mostTokens bounds a count of tokens: larger numbers are times and ids.
+// mostTokens bounds counts of tokens; larger numbers are times and ids.
 const mostTokens = 50_000_000
 
-// largestAbove returns the largest count in a text that is above a window of at least one token; 0 if there is none.
-func largestAbove(window int, said string) (largest int) {
-	for _, digits := range counts.FindAllString(said, -1) {
+// largestAbove returns the largest count in a text that is above window; 0 if there is none, or if window is below 1.
+func largestAbove(window int, text string) (largest int) {
+	for _, digits := range counts.FindAllString(text, -1) {
 		n, _ := strconv.Atoi(strings.NewReplacer(",", "", ".", "", " ", "", "_", "", "'", "").Replace(digits))
 		if window > 0 && n > window && n <= mostTokens {
 			largest = max(largest, n)
@@ -175,20 +176,20 @@ func number(w *regexp.Regexp, found []string, name string) int {
 	return n
 }
 
-// A provider that read a whole request counts hardly fewer tokens than words. A provider that counts less than
-// readShare of them has cut the request, as Ollama does. So has one that counts fewer tokens than words and a multiple
-// of roundTokens, which is the window of such a server.
+// A provider that read a whole request counts hardly fewer tokens than words. A provider has cut the request, as Ollama
+// does, if it counts less than readShare of the words; or if it counts fewer tokens than words and exactly a multiple
+// of roundTokens, because that is such a server's window.
 const (
 	readShare   = 0.6
 	roundTokens = 1024
-	leastTokens = 1500 // of the smallest request that is checked
-	leastRead   = 256  // by a server with a window of 512, which keeps half of it; fewer are no count of a request
+	leastTokens = 1500 // smallest request that is checked
+	leastRead   = 256  // a server with a window of 512 keeps half of it; smaller numbers do not count a request
 )
 
 // cut reports whether a provider left out a part of a request without an error.
 func cut(r summary.Request, usage openai.Usage) bool {
 	read := usage.PromptTokens
-	if d := usage.PromptTokensDetails; d != nil && d.CachedTokens > read { // some providers do not include them
+	if d := usage.PromptTokensDetails; d != nil && d.CachedTokens > read { // some providers do not include cached tokens
 		read += d.CachedTokens
 	}
 	sent := leastTokensOf(r)
@@ -198,7 +199,7 @@ func cut(r summary.Request, usage openai.Usage) bool {
 	return float64(read) < readShare*float64(sent) || read%roundTokens == 0 && read < sent
 }
 
-// leastTokensOf returns a lower estimate of the tokens of a request.
+// leastTokensOf returns a lower bound of a request's tokens.
 func leastTokensOf(r summary.Request) (n int) {
 	for _, m := range r.Messages {
 		n += leastCount(m.Content)
@@ -206,8 +207,8 @@ func leastTokensOf(r summary.Request) (n int) {
 	return n
 }
 
-// leastCount returns a lower estimate of the tokens of a text: one for a word or number of any length, and one for
-// three characters of scripts without spaces. It counts neither spaces nor signs, of which a token may hold many.
+// leastCount returns a lower bound of a text's tokens: one for each word or number, and one for three characters of
+// scripts without spaces. Spaces and signs do not count, because one token may hold many of them.
 func leastCount(text string) int {
 	count, dense := 0, 0
 	within := false

@@ -161,7 +161,7 @@ func ask(text string) summary.Request {
 		{Role: "user", Content: text}}}
 }
 
-// client returns a client of the provider that retries without a pause.
+// client returns a client of the provider without a pause between attempts.
 func client(t *testing.T, p *llmtest.Provider, change func(*llm.Config)) *llm.Client {
 	t.Helper()
 	config := llm.Config{BaseURL: p.BaseURL(), APIKey: testKey, Model: "test-model", HTTP: p.Client(),

@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// visit is a conversation of some 20,000 tokens with one request after the other.
+// visit returns a conversation of about 20,000 tokens with one request after the other.
 func visit() clip.Evicted {
 	var all []recall.Message
 	add := func(role recall.Role, p recall.Part) {
@@ -37,7 +37,8 @@ func visit() clip.Evicted {
 	return clip.Evicted{Messages: all, Budget: 1500}
 }
 
-// summarised asks the provider for a summary of visit, and fails if it has not what any must have.
+// summarised asks the provider for a summary of visit. It fails the test if the summary lacks something that every
+// summary must have.
 func summarised(t *testing.T, p *llmtest.Provider, window int, change func(*llm.Config)) clip.Summary {
 	t.Helper()
 	got, err := summary.Summarize(t.Context(), visit(), plan.Defaults(),
@@ -56,7 +57,7 @@ func summarised(t *testing.T, p *llmtest.Provider, window int, change func(*llm.
 	return got
 }
 
-// A provider that fails, in whatever way, costs the words of a model, and never the summary.
+// If a provider fails in any way, the summary lacks a model's words, but there is a summary.
 func TestFailingProviderDoesNotBrickTheAgent(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -125,7 +126,7 @@ func TestAModelThatFailsIsNotAskedAgainForAWhile(t *testing.T) {
 					c.Timeout = time.Millisecond
 				}
 			})
-			of := func(org db.Org, model string) clip.Summary {
+			summaryFor := func(org db.Org, model string) clip.Summary {
 				got, err := summary.Summarize(db.WithOrg(t.Context(), org), visit(), plan.Defaults(),
 					&summary.Model{Summarizer: client, Name: model})
 				if err != nil {
@@ -133,7 +134,7 @@ func TestAModelThatFailsIsNotAskedAgainForAWhile(t *testing.T) {
 				}
 				return got
 			}
-			by := func(model string) clip.Summary { return of(1, model) }
+			by := func(model string) clip.Summary { return summaryFor(1, model) }
 			for n := range 5 {
 				got := by("test-model")
 				if got.How != clip.Extracted || strings.Contains(got.Why, "is not asked again for") != (n >= c.most) {
@@ -147,7 +148,7 @@ func TestAModelThatFailsIsNotAskedAgainForAWhile(t *testing.T) {
 				t.Errorf("it was asked %d times, want at most %d", n, c.most)
 			}
 			p.Always(nil)
-			if got := of(2, "test-model"); strings.Contains(got.Why, "not asked again") {
+			if got := summaryFor(2, "test-model"); strings.Contains(got.Why, "not asked again") {
 				t.Errorf("another organization: got %q", got.Why)
 			}
 			if got := by("another-model"); strings.Contains(got.Why, "not asked again") {
@@ -157,7 +158,7 @@ func TestAModelThatFailsIsNotAskedAgainForAWhile(t *testing.T) {
 	}
 }
 
-// Letta knew the wordings of three providers, and neither llama.cpp's nor what Ollama does without a word.
+// Letta knew the wordings of three providers. It knew neither llama.cpp's, nor that Ollama cuts requests silently.
 func TestEveryProvidersOverflowIsGotAround(t *testing.T) {
 	t.Parallel()
 	for _, w := range llmtest.Wordings {
@@ -184,10 +185,10 @@ func TestKnownWindowSparesTheOverflow(t *testing.T) {
 	if got := summarised(t, p, 12_000, nil); got.How != clip.Middle || len(p.Requests()) > 2 {
 		t.Errorf("got %s after %d requests", got.How, len(p.Requests()))
 	}
-	for i, asked := range p.Requests() {
-		if asked.MaxTokens == 0 || llmtest.Tokens(asked.Text())+asked.MaxTokens > 12_000 {
-			t.Errorf("request %d: %d tokens and %d for the answer do not fit 12,000", i+1, llmtest.Tokens(asked.Text()),
-				asked.MaxTokens)
+	for i, request := range p.Requests() {
+		if request.MaxTokens == 0 || llmtest.Tokens(request.Text())+request.MaxTokens > 12_000 {
+			t.Errorf("request %d: %d tokens and %d for the answer do not fit 12,000", i+1, llmtest.Tokens(request.Text()),
+				request.MaxTokens)
 		}
 	}
 }

@@ -18,19 +18,20 @@ type contextKey int
 // keyExchange is the key of the exchange in a request's context.
 const keyExchange contextKey = iota
 
-// exchange holds what go-openai does not pass on: the exact bytes of tool definitions, and the original answer.
+// exchange passes through what go-openai does not: the exact bytes of tool definitions, and the provider's original
+// answer.
 type exchange struct {
 	tools  []byte
 	status int
-	words  string // of an error
-	least  int    // tokens that the request has by any count
+	words  string // the words of an error
+	least  int    // a lower bound of the request's tokens
 }
 
-// transport is the transport of go-openai. It inserts the tools into the request byte for byte, because a provider's
-// cache needs the same bytes, and detects failures with status 200, such as those of OpenRouter and LM Studio.
+// transport is go-openai's transport. It inserts the tools into the request byte for byte, because a provider's cache
+// needs the same bytes. It also detects failures with status 200, such as those of OpenRouter and LM Studio.
 type transport struct {
 	next http.RoundTripper // nil means the default
-	most int64             // bytes of an answer; one byte more is passed on of a larger one
+	most int64             // most bytes of an answer; of a larger one, one byte more is passed on
 }
 
 // RoundTrip implements http.RoundTripper. It reads the answer's body into memory.
@@ -74,8 +75,8 @@ func withTools(req *http.Request, tools []byte) error {
 	return nil
 }
 
-// statusOf returns the status of an answer. If an answer with a good status has an error and no choice, that is the
-// error's code, or 400.
+// statusOf returns an answer's status. If an answer with status 200 has an error and no choice, that is the error's
+// code, or 400.
 func statusOf(status int, body []byte) int {
 	if status >= http.StatusBadRequest {
 		return status
@@ -99,7 +100,7 @@ func statusOf(status int, body []byte) int {
 		found = answer.Choices[0].Error
 	case len(answer.Error) > 0 && string(answer.Error) != "null":
 		found = &failure{}
-		_ = json.Unmarshal(answer.Error, found) // an error that is a text has no code
+		_ = json.Unmarshal(answer.Error, found) // an error that is only a text has no code
 	}
 	if found == nil {
 		return status
@@ -110,25 +111,26 @@ func statusOf(status int, body []byte) int {
 	return http.StatusBadRequest
 }
 
-// maxWords bounds the bytes of an error that are matched. What follows may be the request itself.
+// maxWords bounds the bytes of an error that are matched, because the request itself may follow.
 const maxWords = 8 << 10
 
-// words returns the texts and numbers of an error in JSON, each after its key; of another error, its text.
+// words returns the texts and numbers in an error's JSON, each behind its key. An error that is not JSON is returned as
+// its text.
 func words(body []byte) string {
 	var value any
-	said := strings.ToValidUTF8(string(body), "\uFFFD")
+	text := strings.ToValidUTF8(string(body), "\uFFFD")
 	if json.Unmarshal(body, &value) == nil {
 		var b strings.Builder
 		say(&b, "", value)
-		said = cmp.Or(b.String(), said)
+		text = cmp.Or(b.String(), text)
 	}
-	if len(said) > maxWords {
-		said = said[:maxWords]
-		for !utf8.ValidString(said) {
-			said = said[:len(said)-1]
+	if len(text) > maxWords {
+		text = text[:maxWords]
+		for !utf8.ValidString(text) {
+			text = text[:len(text)-1]
 		}
 	}
-	return said
+	return text
 }
 
 func say(b *strings.Builder, key string, value any) {
@@ -143,7 +145,7 @@ func say(b *strings.Builder, key string, value any) {
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if name != "input" { // it repeats the request
+			if name != "input" { // "input" repeats the request
 				say(b, name, v[name])
 			}
 		}
