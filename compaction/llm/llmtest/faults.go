@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Fault answers a request instead of the model, and reports whether it did; else the model answers.
+// Fault may answer a request instead of the model. It returns false if it did not.
 type Fault func(w http.ResponseWriter, r *http.Request, asked Asked) bool
 
-// Says answers with a status and a body, which is JSON or not; headers are pairs of name and value.
+// Says answers with a status and a body, which may be JSON. headers are pairs of name and value.
 func Says(status int, body string, headers ...string) Fault {
 	return func(w http.ResponseWriter, _ *http.Request, _ Asked) bool {
 		for i := 0; i+1 < len(headers); i += 2 {
@@ -45,7 +45,7 @@ func Hangs(release <-chan struct{}) Fault {
 	}
 }
 
-// Hangup breaks the connection off.
+// Hangup breaks off the connection.
 func Hangup() Fault {
 	return func(http.ResponseWriter, *http.Request, Asked) bool { panic(http.ErrAbortHandler) }
 }
@@ -53,7 +53,7 @@ func Hangup() Fault {
 // Garbage answers with a text that is not JSON.
 func Garbage() Fault { return Says(http.StatusOK, "{]") }
 
-// Malformed answers with JSON whose fields have other types.
+// Malformed answers with JSON that has fields of wrong types.
 func Malformed() Fault {
 	return Says(http.StatusOK, `{"choices":[{"message":{"role":"assistant","content":{"text":12}}}]}`)
 }
@@ -69,7 +69,7 @@ func Page(status int) Fault {
 		"Content-Type", "text/html")
 }
 
-// Completes answers with a message and a reason to finish.
+// Completes answers with a message and a finish reason.
 func Completes(message map[string]any, finish string) Fault {
 	return func(w http.ResponseWriter, _ *http.Request, asked Asked) bool {
 		writeCompletion(w, message, finish, Tokens(asked.Text()), 10)
@@ -100,7 +100,7 @@ func Refuses() Fault {
 		"refusal": "I'm sorry, but I can't help with that."}, "stop")
 }
 
-// OutOfLength answers with an empty text that ended for its length.
+// OutOfLength answers with an empty text that reached the length limit.
 func OutOfLength() Fault {
 	return Completes(map[string]any{"role": "assistant", "content": ""}, "length")
 }
@@ -116,13 +116,13 @@ func Echo() Fault {
 	}
 }
 
-// TooLong answers with at least some characters.
+// TooLong answers with at least chars characters.
 func TooLong(chars int) Fault {
 	const sentence = "And then something else happened that was of no importance to anybody at all. "
 	return Writes(strings.Repeat(sentence, chars/len(sentence)+1))
 }
 
-// Overflows answers that the request is too large.
+// Overflows answers that the request is too large, in a provider's words.
 func Overflows(by Wording, window, sent int) Fault {
 	return func(w http.ResponseWriter, _ *http.Request, _ Asked) bool {
 		by.write(w, window, sent)

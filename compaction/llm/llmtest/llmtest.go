@@ -1,4 +1,4 @@
-// Package llmtest gives tests a language model: a server that speaks OpenAI's POST /chat/completions, counts tokens,
+// Package llmtest gives tests a language model: a server with OpenAI's POST /chat/completions that counts tokens,
 // overflows like real providers, and fails on demand.
 //
 // Its files, in order: wordings.go has what known providers say of a request that is too large; llmtest.go is the
@@ -20,14 +20,14 @@ import (
 // maxRequestBytes bounds a request.
 const maxRequestBytes = 64 << 20
 
-// Provider is a server whose model writes summaries. Set its fields before the first request.
+// Provider is a server with a model that writes summaries. Set its fields before the first request.
 type Provider struct {
 	*httptest.Server
 	Window   int                // the model's context window in tokens; 0 for no limit
-	Wording  Wording            // the answer to a request that is larger; the zero value is OpenAI's
-	Truncate bool               // cut a larger request to the window without an error, like Ollama
+	Wording  Wording            // the answer to a larger request; the zero value is OpenAI's
+	Truncate bool               // cut a larger request to the window without an error, as Ollama does
 	Answer   func(Asked) string // writes the answer; nil means Summary
-	Count    func(r Asked) int  // counts a request; nil means Tokens of all its texts
+	Count    func(r Asked) int  // counts a request's tokens; nil means Tokens of all its texts
 
 	mu     sync.Mutex
 	models []string
@@ -36,7 +36,7 @@ type Provider struct {
 	always Fault
 }
 
-// Asked is a request that the server received.
+// Asked is a request as the server received it.
 type Asked struct {
 	Model               string          `json:"model"`
 	Messages            []Message       `json:"messages"`
@@ -70,7 +70,7 @@ func (a Asked) Text() string {
 	return b.String()
 }
 
-// New starts a provider that lives until the test ends.
+// New starts a provider. It stops when the test ends.
 func New(t testing.TB) *Provider {
 	t.Helper()
 	p := Start()
@@ -88,14 +88,14 @@ func Start() *Provider {
 // BaseURL returns the value for LOCI_LLM_BASE_URL.
 func (p *Provider) BaseURL() string { return p.URL + "/v1" }
 
-// Next sets the faults that answer the next requests, one each; a nil fault lets the model answer.
+// Next sets the faults that answer the next requests, one each. A nil fault lets the model answer.
 func (p *Provider) Next(faults ...Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.next = append(p.next, faults...)
 }
 
-// Always sets the fault that answers every request without one of Next; nil lets the model answer.
+// Always sets the fault that answers every request for which Next set none; nil lets the model answer.
 func (p *Provider) Always(f Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,19 +125,19 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxRequestBytes))
-	asked := Asked{Header: r.Header, Body: body}
-	if err != nil || json.Unmarshal(body, &asked) != nil ||
+	request := Asked{Header: r.Header, Body: body}
+	if err != nil || json.Unmarshal(body, &request) != nil ||
 		r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/chat/completions") {
 		http.Error(w, "404 page not found", http.StatusNotFound)
 		return
 	}
-	if fault := p.note(asked); fault != nil && fault(w, r, asked) {
+	if fault := p.note(request); fault != nil && fault(w, r, request) {
 		return
 	}
-	p.complete(w, asked)
+	p.complete(w, request)
 }
 
-// listModels lists the models of SetModels.
+// listModels answers with the names of SetModels.
 func (p *Provider) listModels(w http.ResponseWriter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -153,17 +153,17 @@ func (p *Provider) listModels(w http.ResponseWriter) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": list})
 }
 
-// SetModels sets the names of the models that the provider lists; without any it does not list them.
+// SetModels sets the names of the models that the provider lists. Without names it has no list.
 func (p *Provider) SetModels(names ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.models = names
 }
 
-func (p *Provider) note(asked Asked) (fault Fault) {
+func (p *Provider) note(request Asked) (fault Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.asked = append(p.asked, asked)
+	p.asked = append(p.asked, request)
 	if len(p.next) == 0 {
 		return p.always
 	}
@@ -171,9 +171,9 @@ func (p *Provider) note(asked Asked) (fault Fault) {
 	return fault
 }
 
-func (p *Provider) complete(w http.ResponseWriter, asked Asked) {
-	sent := p.count(asked)
-	if p.Window > 0 && sent+max(asked.MaxTokens, asked.MaxCompletionTokens) > p.Window {
+func (p *Provider) complete(w http.ResponseWriter, request Asked) {
+	sent := p.count(request)
+	if p.Window > 0 && sent+max(request.MaxTokens, request.MaxCompletionTokens) > p.Window {
 		if !p.Truncate {
 			wording := p.Wording
 			if wording.Body == "" {
@@ -188,7 +188,7 @@ func (p *Provider) complete(w http.ResponseWriter, asked Asked) {
 	if p.Answer != nil {
 		answer = p.Answer
 	}
-	text := answer(asked)
+	text := answer(request)
 	writeCompletion(w, map[string]any{"role": "assistant", "content": text}, "stop", sent, Tokens(text))
 }
 
@@ -199,7 +199,7 @@ func (p *Provider) count(asked Asked) int {
 	return Tokens(asked.Text()) + 4*len(asked.Messages)
 }
 
-// Tokens counts the tokens of a text as the model does: one for four characters of ASCII, one for any other character.
+// Tokens counts a text's tokens as the model does: four ASCII characters are one token, any other character is one.
 func Tokens(text string) int {
 	ascii, others := 0, 0
 	for _, r := range text {
@@ -212,7 +212,8 @@ func Tokens(text string) int {
 	return (ascii+3)/4 + others
 }
 
-// Summary is the model's default answer: a sentence with the words of the last message that look like names or numbers.
+// Summary is the model's default answer: a sentence with those words of the last message that look like names or
+// numbers.
 func Summary(asked Asked) string {
 	if len(asked.Messages) == 0 || asked.Messages[len(asked.Messages)-1].Content == nil {
 		return "There was nothing to summarise."
@@ -243,5 +244,5 @@ func writeCompletion(w http.ResponseWriter, message map[string]any, finish strin
 func writeJSON(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(value) // the client may have left
+	_ = json.NewEncoder(w).Encode(value) // the client may have disconnected
 }

@@ -12,13 +12,13 @@ import (
 type Wording struct {
 	Name   string `json:"name"`
 	Status int    `json:"status"`
-	Body   string `json:"body"` // with WINDOW and SENT for the tokens of the window and of the request
+	Body   string `json:"body"` // with WINDOW and SENT in place of the tokens of the window and of the request
 }
 
-// HasWindow reports whether the body has the tokens of the window.
+// HasWindow reports whether the body names the tokens of the window.
 func (w Wording) HasWindow() bool { return strings.Contains(w.Body, "WINDOW") }
 
-// HasSent reports whether the body has the tokens of the request.
+// HasSent reports whether the body names the tokens of the request.
 func (w Wording) HasSent() bool { return strings.Contains(w.Body, "SENT") }
 
 // Text returns the body for a window and a request.
@@ -29,13 +29,13 @@ func (w Wording) Text(window, sent int) string {
 func (w Wording) write(out http.ResponseWriter, window, sent int) {
 	out.Header().Set("Content-Type", "application/json")
 	out.WriteHeader(w.Status)
-	_, _ = out.Write([]byte(w.Text(window, sent))) // the client may have left
+	_, _ = out.Write([]byte(w.Text(window, sent))) // the client may have disconnected
 }
 
 //go:embed wordings.json
 var wordings []byte
 
-// Wordings are those of known providers; the first is OpenAI's.
+// Wordings are the answers of known providers; the first is OpenAI's.
 var Wordings = parseWordings()
 
 func parseWordings() (all []Wording) {
