@@ -6,20 +6,20 @@ import (
 	"github.com/loci-memory/loci/compaction/ratio"
 )
 
-// candidate is a cut of a view, with the clips in what stays.
+// candidate is a cut of a view, and the clips in the messages that stay.
 type candidate struct {
 	*planner
-	cut     int                      // index of the first message after it
-	evicted int                      // number of messages
+	cut     int                      // index of the first message behind the cut
+	evicted int                      // number of messages that leave
 	left    int                      // tokens that leave
-	old     int                      // tokens that stay and that a report covers, counted by us
-	new     int                      // tokens that stay, of later messages
-	budget  int                      // tokens of the summary, without what it quotes of the user
-	quoted  int                      // tokens of that
-	fresh   map[clip.Place]clip.Edit // those of the planner, and more
+	old     int                      // tokens that stay and that a provider's report covers, by our count
+	new     int                      // tokens that stay, in messages after the report
+	budget  int                      // tokens of the summary, without quotes of the user
+	quoted  int                      // tokens of these quotes
+	fresh   map[clip.Place]clip.Edit // clips of the planner, and more
 }
 
-// at returns the candidate with a cut before the message at an index.
+// at returns the candidate with a cut before message cut.
 func (p *planner) at(cut int) candidate {
 	c := candidate{planner: p, cut: cut, evicted: cut, left: p.were[cut], fresh: p.fresh}
 	all, known := p.sums[len(p.shown)], p.sums[p.known]
@@ -44,12 +44,12 @@ func (p *planner) at(cut int) candidate {
 	return c
 }
 
-// quotedShare is the share of the room between the fixed parts and the trigger that a summary may take to quote the
-// user.
+// quotedShare is the share of the room between the fixed parts and the trigger that quotes of the user may take in a
+// summary.
 const quotedShare = 0.5
 
-// quotes returns the tokens that a summary may take to quote all messages of the user that leave or that the summary
-// before quotes: what they take, at most a share of the room below the trigger, and what the rest leaves free.
+// quotes returns the tokens that a summary may use to quote the user: all user's messages that leave, and those that
+// the previous summary quotes. It is at most quotedShare of the room below the trigger, and at most what is free.
 func (c candidate) quotes() int {
 	if c.said == nil {
 		return 0
@@ -72,18 +72,18 @@ func (c candidate) quotes() int {
 
 func (c candidate) leaves(i int) bool { return i < c.cut && !c.points.Stays(i) }
 
-// WrapperTokens bounds what a summary's message takes besides the summary's text.
+// WrapperTokens bounds the tokens of a summary's message around the summary's text.
 const WrapperTokens = 120
 
-// smallSummary is the size in tokens up to which a summary may take an eighth of the window.
+// smallSummary is the number of tokens up to which a summary may take an eighth of the window.
 const smallSummary = 1024
 
-// budget returns the tokens that the text of a summary may take if some tokens leave. It is less than what it
-// replaces, and at most a tenth of the window (an eighth up to smallSummary), a quarter of what the fixed parts leave
-// of it below the trigger, and a quarter token for each character that the settings allow.
-func (p *planner) budget(left int) int {
+// budget returns the tokens for a summary's text if evicted tokens leave. It is less than the summary replaces, and at
+// most a tenth of the window (an eighth up to smallSummary), a quarter of the room between the fixed parts and the
+// trigger, and a quarter token per character that the settings allow.
+func (p *planner) budget(evicted int) int {
 	most := max(p.window/10, min(p.window/8, smallSummary))
-	most = min(most, (p.below-p.ratio.Of(max(p.v.Fixed, 0)))/4, ratio.Add(p.previous, left/2))
+	most = min(most, (p.below-p.ratio.Of(max(p.v.Fixed, 0)))/4, ratio.Add(p.previous, evicted/2))
 	if p.settings.ClipChars != nil {
 		most = min(most, *p.settings.ClipChars/4)
 	}
@@ -93,7 +93,7 @@ func (p *planner) budget(left int) int {
 	return max(most, 1)
 }
 
-// tokens estimates the view after the cut.
+// tokens estimates the tokens of the view after the cut.
 func (c candidate) tokens() int {
 	if c.evicted == 0 {
 		return ratio.Add(c.ratio.Of(ratio.Add(ratio.Add(c.v.Fixed, c.summary()), c.old)), c.new)
@@ -101,12 +101,13 @@ func (c candidate) tokens() int {
 	return ratio.Add(ratio.Add(c.ratio.Of(ratio.Add(c.v.Fixed, c.old)), c.new), c.summary())
 }
 
-// counted estimates the view after the cut without regard to a provider's report.
+// counted estimates the tokens of the view after the cut by our own count, ignoring a provider's report.
 func (c candidate) counted() int {
 	return ratio.Add(ratio.Add(c.v.Fixed, c.summary()), ratio.Add(c.old, c.new))
 }
 
-// summary returns the tokens of the summary after the cut: at most those of a new one, or those of the one that stays.
+// summary returns the tokens of the summary after the cut: the most that a new one may have, or the size of the old one
+// if it stays.
 func (c candidate) summary() int {
 	if c.evicted > 0 {
 		return c.budget + c.quoted + WrapperTokens
@@ -117,7 +118,7 @@ func (c candidate) summary() int {
 	return c.previous
 }
 
-// worthwhile reports whether the cut leaves fewer messages in the view, or is needed to reach the target.
+// worthwhile reports whether the cut makes the view shorter by at least one message, or is needed to reach the target.
 func (c candidate) worthwhile(before, target int) bool {
 	replaced := c.evicted
 	if c.v.Summary != nil {
@@ -136,7 +137,7 @@ func (c candidate) plan(by strategy, before, target int) Plan {
 	if c.evicted > 0 {
 		p.Tokens, p.Budget, p.NeedsModel, p.Self = c.left, c.budget+c.quoted, true, by.self
 		p.Quoted = c.quoted
-	} else { // all before the cut stays
+	} else { // everything before the cut stays
 		if clip, ok := c.fresh[ofSummary]; ok {
 			p.Edits = append(p.Edits, clip)
 			p.change(1)
@@ -161,11 +162,11 @@ func (c candidate) plan(by strategy, before, target int) Plan {
 			p.Kept = append(p.Kept, m.Position)
 		}
 		for part := range m.Content {
-			at := clip.Place{Message: i, Part: part}
-			if clip, ok := c.editAt(c.fresh, at); ok {
+			place := clip.Place{Message: i, Part: part}
+			if clip, ok := c.editAt(c.fresh, place); ok {
 				p.Edits = append(p.Edits, clip)
 			}
-			if _, changed := c.fresh[at]; changed {
+			if _, changed := c.fresh[place]; changed {
 				p.change(m.Position)
 			}
 		}
@@ -173,7 +174,7 @@ func (c candidate) plan(by strategy, before, target int) Plan {
 	return p
 }
 
-// firstVisible returns the position from which all messages stay. It is never before the end of the summary.
+// firstVisible returns the position from which on all messages stay. It is always behind the end of the summary.
 func (c candidate) firstVisible() int {
 	first := 1
 	if c.v.Summary != nil {

@@ -9,26 +9,26 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// clipLevels are the characters that are shown of results and of the arguments of calls. One level is tried after the
-// other until what stays fits: longer texts are clipped first, and of these the oldest. lowLevels follow if a view does
-// not fit otherwise. summaryLevels are those of a summary, until its message takes no more than LeastSummary.
+// Characters that clips leave. clipLevels apply to results and to arguments of calls. The levels are tried in turn
+// until the view fits; at each level the oldest text is clipped first. lowLevels follow if the view still does not fit.
+// summaryLevels apply to a summary, until its message takes at most LeastSummary.
 var (
 	clipLevels    = []int{8000, 4000, 2000, 1000, 500}
 	lowLevels     = []int{350, 250, 175, 125, 90, 60, 40, 20, 0}
 	summaryLevels = append(slices.Clip(clipLevels), 200, 80)
 )
 
-// LeastSummary bounds the tokens of the message of the shortest summary.
+// LeastSummary is the most tokens that the message of the shortest summary takes.
 const LeastSummary = MinBudget + WrapperTokens
 
-// least returns the view after a cut with everything clipped to the last of clipLevels.
+// least returns the candidate with everything clipped to the last of clipLevels.
 func (p *planner) least(cut int) candidate {
 	c := p.at(cut)
 	c.clip(-1, clipLevels[len(clipLevels)-1:])
 	return c
 }
 
-// squeeze shortens the summary, and then clips to lowLevels, until the view takes no more than target.
+// squeeze shortens the summary and then clips to lowLevels, until the view takes at most target tokens.
 func (c *candidate) squeeze(target int) {
 	if c.evicted > 0 {
 		c.quoted = max(c.quoted-max(c.tokens()-max(target, 0), 0), 0)
@@ -36,7 +36,7 @@ func (c *candidate) squeeze(target int) {
 	} else if c.v.Summary != nil {
 		for _, chars := range summaryLevels {
 			clip := clip.Edit{Chars: chars}
-			if was := c.summary(); c.tokens() > target && was > LeastSummary && c.v.SummaryTokens(&clip) < was {
+			if before := c.summary(); c.tokens() > target && before > LeastSummary && c.v.SummaryTokens(&clip) < before {
 				c.fresh = maps.Clone(c.fresh)
 				c.fresh[ofSummary] = clip
 			}
@@ -49,7 +49,7 @@ func (c *candidate) squeeze(target int) {
 	}
 }
 
-// clip clips what stays until it takes no more than target.
+// clip clips the remaining messages until the view takes at most target tokens.
 func (c *candidate) clip(target int, levels []int) {
 	c.fresh = maps.Clone(c.fresh)
 	c.clipRange(clipping{fresh: c.fresh, to: len(c.v.Messages), levels: levels, leaves: c.leaves,
@@ -63,8 +63,9 @@ func (c *candidate) clip(target int, levels []int) {
 		}})
 }
 
-// clipGroups clips what stays after a cut in every group that alone exceeds the room for messages, to three quarters of
-// that room. Otherwise all messages before the group would have to leave, and then the group itself.
+// clipGroups looks for groups of messages behind the cut that alone exceed the room for messages, and clips them to
+// three quarters of that room. Otherwise all messages before such a group would have to leave, and then the group
+// itself.
 func (p *planner) clipGroups(cut int) {
 	fixed := p.ratio.Of(max(p.v.Fixed, 0))
 	room := max(p.goal-fixed, (p.limit-fixed)/2) - p.budget(endless) - WrapperTokens
@@ -94,15 +95,15 @@ func (p *planner) clipGroups(cut int) {
 // clipping says what clipRange clips, and how far.
 type clipping struct {
 	fresh    map[clip.Place]clip.Edit // receives the clips
-	from, to int                      // indexes of the messages, the end excluded
+	from, to int                      // range of message indexes; to is exclusive
 	levels   []int                    // characters
 	leaves   func(message int) bool
 	enough   func() bool
 	save     func(message, tokens int)
 }
 
-// clipRange clips results and arguments level by level, the oldest first, until it is enough. Of the step whose results
-// the model has not answered, it clips what the assistant said, too.
+// clipRange clips results and arguments, level by level and the oldest first, until enough returns true. In the newest
+// step, if the model has not answered its results, it also clips the assistant's text.
 func (p *planner) clipRange(c clipping) {
 	for _, chars := range c.levels {
 		for i := c.from; i < c.to; i++ {
@@ -126,29 +127,29 @@ func (p *planner) clipRange(c clipping) {
 	}
 }
 
-// clipPart shows at most some characters of a part, and returns the tokens that this saves.
-func (p *planner) clipPart(fresh map[clip.Place]clip.Edit, at clip.Place, chars int) int {
-	m := p.v.Messages[at.Message]
-	whole := p.size(at)
-	was, again := p.editAt(fresh, at)
-	noImages := chars == 0 && len(m.Content[at.Part].Images) > 0
-	if whole.chars <= chars && !noImages || again && was.IsClip() && was.Chars <= chars {
+// clipPart clips a part to chars characters, and returns the saved tokens.
+func (p *planner) clipPart(fresh map[clip.Place]clip.Edit, place clip.Place, chars int) int {
+	m := p.v.Messages[place.Message]
+	whole := p.size(place)
+	current, again := p.editAt(fresh, place)
+	noImages := chars == 0 && len(m.Content[place.Part].Images) > 0
+	if whole.chars <= chars && !noImages || again && current.IsClip() && current.Chars <= chars {
 		return 0
 	}
-	trim, shown := clip.Edit{Position: m.Position, Part: at.Part, Chars: chars}, whole.tokens
+	trim, shown := clip.Edit{Position: m.Position, Part: place.Part, Chars: chars}, whole.tokens
 	if again {
-		shown = p.v.EditedTokens(m, was)
-		trim.Kind, trim.Tail = was.Kind, was.Tail
+		shown = p.v.EditedTokens(m, current)
+		trim.Kind, trim.Tail = current.Kind, current.Tail
 	}
-	if !trim.IsClip() { // which shows none of the text
-		if chars > 0 || was.Kind == clip.Removed {
+	if !trim.IsClip() { // the edit shows none of the text
+		if chars > 0 || current.Kind == clip.Removed {
 			return 0
 		}
 		trim.Kind, trim.Text = clip.Stub, "cut"
 	}
 	saved := shown - p.v.EditedTokens(m, trim)
 	if saved > 0 {
-		fresh[at] = trim
+		fresh[place] = trim
 	}
 	return saved
 }

@@ -10,31 +10,32 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Cut is what the cutter of a policy wants to leave a view.
+// Cut is what a policy's cutter wants to leave in a view.
 type Cut struct {
-	At     int           // index of the first message that stays; the last cut point at or before it is taken
-	Keep   []int         // indexes of messages before At that stay, with what belongs to them, if the rest fits
-	Goal   int           // tokens that the view may take afterwards; 0, or more than the settings' trigger: up to that
-	Below  int           // tokens above which the policy compacts again: Goal is restShare of the room below. 0: no rest
-	All    bool          // nothing stays that shows the current state: the summary says it
-	Split  bool          // the beginning of a turn that the cut divides is summarized by itself
-	Format *prose.Format // of the summary; nil: that of the settings' mode
+	At     int           // index of the first message to keep; the cut is at the last cut point at or before it
+	Keep   []int         // indexes of earlier messages to keep, with what belongs to them, if the rest fits
+	Goal   int           // tokens that the view may have afterwards; 0, or above the settings' trigger: up to that trigger
+	Below  int           // tokens above which the policy compacts again: Goal is at most restShare of the room. 0: unused
+	All    bool          // the summary must describe the current state, because no message that stays shows it
+	Split  bool          // if the cut divides a turn, the turn's beginning is summarized separately
+	Format *prose.Format // of the summary; nil: the format of the settings' mode
 }
 
-// restShare is the share of the room between the fixed parts and the trigger of a policy that a compaction may leave
-// taken: else the next turn would compact again.
+// restShare is how much of the room between the fixed parts and a policy's trigger a compaction may leave filled. If it
+// left more, the next turn would compact again.
 const restShare = 0.75
 
-// Rest returns the tokens that a view may take after a compaction by a policy with a trigger: the fixed parts, and
-// three quarters of the room between them and the trigger; up to the trigger if the fixed parts leave no room.
+// Rest returns the tokens that a view may have after a compaction by a policy with a trigger: the fixed parts plus
+// restShare of the room up to the trigger. If the fixed parts leave no room, it returns the trigger.
 func Rest(trigger, fixed int) int {
 	room := max(trigger-max(fixed, 0), 0)
 	return trigger - room + ratio.Share(restShare, room)
 }
 
-// ByCut plans a compaction with a chosen cut. More leaves if the rest is over the goal, and what stays is clipped if
-// it does not fit the view's window below the trigger. It returns a *Nothing if no message can leave and nothing can be
-// clipped, or if that would save no tokens of a view that fits, and a *TooBig if what must stay does not fit.
+// ByCut plans a compaction at a given cut. More messages leave if the rest exceeds the goal, and the rest is clipped if
+// it does not fit below the window's trigger. It returns a *Nothing if no message can leave and nothing can be clipped,
+// or if the view fits and a compaction would save nothing. It returns a *TooBig if the messages that must stay do not
+// fit.
 func ByCut(v clip.View, s Settings, c Cut) (Plan, error) {
 	s.Mode = s.Mode.withAll(c.All)
 	plan, err := planCut(newPlanner(v, s), c)
@@ -54,7 +55,7 @@ func isTooBig(err error) bool {
 	return ok
 }
 
-// withAll returns the mode that summarizes everything or only the beginning, by the same model.
+// withAll returns the mode with the same model that summarizes everything, or only the beginning.
 func (m Mode) withAll(all bool) Mode {
 	switch {
 	case m.own() && all:
@@ -95,8 +96,8 @@ func planCut(p *planner, c Cut) (Plan, error) {
 	return plan, nil
 }
 
-// dividedTurn returns the position of the user's message with which the turn begins that the cut of a plan divides; 0
-// if it divides none, or if nothing of the turn leaves.
+// dividedTurn returns the position of the user's message that begins the turn divided by the plan's cut. It returns 0
+// if the cut divides no turn, or if nothing of the turn leaves.
 func dividedTurn(v clip.View, p Plan) int {
 	began, leaves := 0, false
 	for _, m := range v.Messages {
@@ -114,26 +115,26 @@ func dividedTurn(v clip.View, p Plan) int {
 	return 0
 }
 
-// cutsFrom returns the cut at or before an index, and those that evict 10 percent of the messages more each, up to the
-// last.
-func cutsFrom(points clip.CutPoints, at int) []int {
+// cutsFrom returns the cut at or before index first, and then cuts that each evict 10 percent of the messages more, up
+// to the last possible one.
+func cutsFrom(points clip.CutPoints, first int) []int {
 	n := len(points.Inside) - 1
-	at = points.Before(min(max(at, 0), points.OpenCall))
-	cuts := []int{at}
+	first = points.Before(min(max(first, 0), points.OpenCall))
+	cuts := []int{first}
 	for step := 1; step < 10; step++ {
-		cut := min(points.Before(min(at+step*max(n/10, 1), n)), points.Last())
+		cut := min(points.Before(min(first+step*max(n/10, 1), n)), points.Last())
 		if cut > cuts[len(cuts)-1] {
 			cuts = append(cuts, cut)
 		}
 	}
-	return slices.Compact(append(cuts, max(points.Last(), at)))
+	return slices.Compact(append(cuts, max(points.Last(), first)))
 }
 
-// MessageTokens returns the tokens of each message of a view, as it is shown.
+// MessageTokens returns the tokens of each message in a view, as shown.
 func MessageTokens(v clip.View) []int { return clip.ShownTokens(v) }
 
-// FixedTokens returns the tokens of a view besides its messages: those of the fixed parts, and of the summary.
+// FixedTokens returns the tokens of a view without its messages: the fixed parts and the summary.
 func FixedTokens(v clip.View) int { return ratio.Add(v.Fixed, v.SummaryTokens(v.SummaryClip())) }
 
-// PartTokens returns the tokens of a part, as it is shown to the model of a view.
+// PartTokens returns the tokens of a part when the view's model is shown it whole.
 func PartTokens(v clip.View, p recall.Part) int { return v.WholePartTokens(p) }

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/compaction/prose"
 )
 
-// FormatPrompt returns the instruction of a format for a summary of at most some tokens.
+// FormatPrompt returns a format's instruction for a summary of at most budget tokens.
 func FormatPrompt(f *prose.Format, m Mode, budget int) string {
 	var parts strings.Builder
 	for _, s := range f.Sections {
@@ -22,7 +22,7 @@ func FormatPrompt(f *prose.Format, m Mode, budget int) string {
 		fmt.Sprintf("Write at most %d words, and %s.", FormatWords(f, m, budget), how)
 }
 
-// FormatWords returns how many words a summary of the format may have.
+// FormatWords returns how many words a summary in this format may have.
 func FormatWords(f *prose.Format, m Mode, budget int) int {
 	if f == nil || f.MaxWords == 0 {
 		return words(m, budget)
@@ -30,7 +30,7 @@ func FormatWords(f *prose.Format, m Mode, budget int) int {
 	return max(min(f.MaxWords, budget*5/8), leastWords)
 }
 
-// The most words of a summary, by mode, if its budget allows as many. Letta's.
+// The most words of a summary, by mode, if its budget allows them. The numbers are Letta's.
 const (
 	allWords     = 500
 	slidingWords = 300
@@ -43,7 +43,7 @@ func (m Mode) everything() bool { return m == All || m == SelfCompactAll }
 // own reports whether the agent's own model writes the summary.
 func (m Mode) own() bool { return m == SelfCompactAll || m == SelfCompactSlidingWindow }
 
-// words returns how many words a summary may have: five for eight tokens, as in languages with an alphabet.
+// words returns how many words a summary may have: five per eight tokens, which fits languages with an alphabet.
 func words(m Mode, budget int) int {
 	most := slidingWords
 	if m.everything() {
@@ -52,8 +52,8 @@ func words(m Mode, budget int) int {
 	return max(min(most, budget*5/8), leastWords)
 }
 
-// sections lists the sections that a summary is asked for. The current state and the next step are among them if no
-// message stays that shows them.
+// sections lists the sections that a summary must have. If no message that stays shows the current state, they include
+// the current state and the next step.
 func sections(m Mode) string {
 	parts := []string{
 		"Goals: what the user wants overall, with any wish or rule they set, in their own words where the wording matters.",
@@ -75,13 +75,13 @@ func sections(m Mode) string {
 	return strings.Join(parts, "\n")
 }
 
-// Prompt returns the instruction of a mode for a summary of at most some tokens.
+// Prompt returns a mode's instruction for a summary of at most budget tokens.
 func Prompt(m Mode, budget int) string {
 	return promptIntro(m) + "Use these sections, and leave out those that would be empty:\n" + sections(m) + "\n\n" +
 		fmt.Sprintf("Write at most %d words, and nothing but the summary.", words(m, budget))
 }
 
-// promptIntro says what happens to the conversation, and how to write.
+// promptIntro says what will happen to the conversation, and how to write.
 func promptIntro(m Mode) string {
 	conversation, whom, whose := "a conversation between an AI assistant and its user", "the assistant", "its"
 	if m.own() {

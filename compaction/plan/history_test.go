@@ -22,14 +22,14 @@ type history struct {
 	calls    int
 	big      int // tokens of a large message
 
-	waiting []string // ids of calls whose results come late
+	waiting []string // ids of calls with results that come late
 }
 
 func newHistory(seed uint64) *history {
 	return &history{Rand: rand.New(rand.NewPCG(seed, 7)), position: 1, seq: 3, big: 2000}
 }
 
-// tokensOf counts a message as the log does.
+// tokensOf counts a message's tokens as the log does.
 func tokensOf(parts []recall.Part) int {
 	n := 4
 	for _, p := range parts {
@@ -41,7 +41,7 @@ func tokensOf(parts []recall.Part) int {
 	return n
 }
 
-// add appends a message. Positions and seqs have gaps: other messages, which the model does not see, and other events.
+// add appends a message. Positions and seqs have gaps for messages that the model does not see, and for other events.
 func (h *history) add(role recall.Role, step string, parts ...recall.Part) {
 	h.position += 1 + h.IntN(12)/11
 	h.seq += 1 + int64(h.IntN(4))
@@ -63,7 +63,7 @@ func called(id, input string) recall.Part {
 	return recall.Part{Type: recall.ToolCall, CallID: id, Name: "run", Input: input}
 }
 
-// Texts to cut from, each of characters of one size.
+// Texts to cut from. The characters of each have the same size.
 var (
 	lines   = strings.Repeat("a line of a log, which says something or other\n", 8000)
 	solid   = strings.Repeat("abcdefghijklmnop", 24_000)
@@ -72,7 +72,7 @@ var (
 	colours = strings.Repeat("\x1b[31mred\x1b[0m and \x1b[1;32mgreen\x1b[0m ", 8000)
 )
 
-// saying is a text of about a given number of tokens.
+// saying returns a text of about this many tokens.
 func (h *history) saying(tokens int) string {
 	cut := func(s string, size int) string {
 		size = min(max(size, 4), len(s)-1)
@@ -105,12 +105,12 @@ func (h *history) size() int {
 func (h *history) id() string {
 	h.calls++
 	if h.IntN(20) == 0 {
-		return "call_0" // again and again
+		return "call_0" // a repeated id
 	}
 	return fmt.Sprintf("call_%d", h.calls)
 }
 
-// input are arguments, seldom long ones and seldom no JSON.
+// input returns arguments; few are long, and few are not JSON.
 func (h *history) input() string {
 	if h.IntN(10) == 0 {
 		return h.saying(h.size())
@@ -132,8 +132,8 @@ func (h *history) user() {
 
 func (h *history) assistant() { h.add(recall.Assistant, "", text(h.saying(h.size()))) }
 
-// tools are calls made at once, and their results in any order, in one message or several. The last open ones have
-// none yet.
+// tools adds parallel calls, and their results in any order, in one message or several. The last open calls have no
+// result yet.
 func (h *history) tools(n, open int) {
 	h.calls++
 	step := fmt.Sprintf("step-%d", h.calls)
@@ -147,7 +147,7 @@ func (h *history) tools(n, open int) {
 			parts = append(parts, called(id, h.input()))
 		}
 	}
-	if n > 1 && h.IntN(3) == 0 { // what waits to be allowed is a message of its own
+	if n > 1 && h.IntN(3) == 0 { // a call that waits for approval is a message of its own
 		h.add(recall.Assistant, step, parts[:n]...)
 		h.add(recall.Assistant, step, parts[n])
 	} else {
@@ -166,13 +166,13 @@ func (h *history) tools(n, open int) {
 			h.add(recall.Tool, step, results...)
 			results = nil
 			if i < len(ids)-1 && h.IntN(6) == 0 {
-				h.user() // who did not wait
+				h.user() // the user did not wait
 			}
 		}
 	}
 }
 
-// lateResults are results of calls that were left behind.
+// lateResults adds results of calls that the conversation went on without.
 func (h *history) lateResults() {
 	for n := 1 + h.IntN(len(h.waiting)); n > 0; n-- {
 		h.add(recall.Tool, "", result(h.waiting[0], h.saying(h.size())))
@@ -196,7 +196,7 @@ func (h *history) live(n int) {
 		case k == 18 && len(h.waiting) > 0:
 			h.lateResults()
 		case k == 18:
-			h.tools(2, 1) // abandoned, unless it is the last, or answered late
+			h.tools(2, 1) // abandoned, unless it is the last call or is answered late
 		default:
 			h.add(recall.System, "", text("Mind the time."))
 		}
@@ -207,7 +207,7 @@ func (h *history) live(n int) {
 	}
 }
 
-// wide are settings anywhere in their ranges.
+// wide returns settings anywhere in their ranges.
 func (h *history) wide() plan.Settings {
 	s := plan.Defaults()
 	s.Mode = []plan.Mode{plan.SlidingWindow, plan.SlidingWindow, plan.All,
@@ -223,7 +223,7 @@ func (h *history) wide() plan.Settings {
 	return s
 }
 
-// window is one for what was said so far: mostly so that it is nearly full, or more than full.
+// window returns a window for the history so far. Mostly it is nearly full, or too small.
 func (h *history) window() clip.View {
 	v := clip.View{Messages: h.messages}
 	v.Window = max(int(float64(clip.Counted(v))*(0.4+1.2*h.Float64())), 1500)

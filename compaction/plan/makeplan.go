@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// MakePlan decides what leaves a view. It reads and writes nothing, and makes the same plan from the same view and
-// settings. It returns a *Nothing or a *TooBig if there is no plan, and ErrInvalid if the mode is unknown.
+// MakePlan decides what leaves a view. It has no other input or effect: the same view and settings give the same plan.
+// If there is no plan, it returns a *Nothing or a *TooBig; ErrInvalid if the mode is unknown.
 func MakePlan(v clip.View, s Settings) (Plan, error) {
 	by, ok := strategies[s.Mode]
 	if !ok {
@@ -48,11 +48,11 @@ func (p *planner) plan(by strategy) (Plan, error) {
 	goal := p.goal
 	if least.tokens() > p.limit {
 		least.squeeze(-1)
-		if before > p.limit { // a part of the free room goes to the newest results
+		if before > p.limit { // the newest results get a part of the free room
 			goal += max(p.below-goal, 0) / 2
 		}
 	}
-	if n := len(v.Messages); least.tokens() > p.limit && last < n { // rather no newest message than no prompt
+	if n := len(v.Messages); least.tokens() > p.limit && last < n { // better lose the newest message than the prompt
 		last = n
 		cuts, least = []int{last}, p.least(last)
 		least.squeeze(-1)
@@ -70,7 +70,7 @@ func (p *planner) plan(by strategy) (Plan, error) {
 	if reached > target { // leave half of the room below the trigger free
 		target = reached + max(p.below-reached, 0)/2
 	}
-	if p.rests { // what stays below the trigger is not clipped
+	if p.rests { // do not clip what already fits below the trigger
 		target = max(target, min(p.at(last).tokens(), p.below))
 	}
 	c, ok := p.first(cuts, before, target)
@@ -88,10 +88,11 @@ func (p *planner) plan(by strategy) (Plan, error) {
 // MaxMessages bounds the messages of a view that is sent to a model.
 const MaxMessages = 10_000
 
-// TooLong reports whether a view has more messages, or more bytes, than can be sent, whatever their tokens.
+// TooLong reports whether a view has too many messages or bytes to be sent, whatever its tokens.
 func TooLong(v clip.View) bool { return len(v.Messages) > MaxMessages || abridged(v) > 0 }
 
-// abridged returns how many messages must leave a view so that none is left that was too large to be read whole.
+// abridged returns how many messages must leave so that the view contains no abridged message, that is none that was
+// too large to be read whole.
 func abridged(v clip.View) int {
 	for i, m := range slices.Backward(v.Messages) {
 		if m.Abridged {
@@ -101,7 +102,8 @@ func abridged(v clip.View) int {
 	return 0
 }
 
-// first returns the first of the cuts that reaches the target, and the goal of messages if the view is too long.
+// first returns the first of the cuts that reaches the target. If the view is too long, the cut must also leave few
+// enough messages.
 func (p *planner) first(cuts []int, before, target int) (candidate, bool) {
 	for _, cut := range cuts {
 		c := p.at(cut)
@@ -114,7 +116,7 @@ func (p *planner) first(cuts []int, before, target int) (candidate, bool) {
 	return candidate{}, false
 }
 
-// Refuse returns a *TooBig that names the largest items of a view that cannot become small enough to be sent.
+// Refuse returns a *TooBig that names the largest items of a view that cannot be made small enough to be sent.
 func Refuse(v clip.View, s Settings) error {
 	p := newPlanner(v, s)
 	e := p.tooBig(p.at(0))
@@ -126,21 +128,21 @@ func Refuse(v clip.View, s Settings) error {
 func (p *planner) tooBig(least candidate) *TooBig {
 	e := &TooBig{Window: p.window, Limit: p.limit, Least: min(least.tokens(), least.counted()),
 		Crowded: clip.Crowding(p.v.Fixed, p.v.Window)}
-	as := ratio.Ratio{Num: 1, Den: 1} // as Least counts
+	scale := ratio.Ratio{Num: 1, Den: 1} // in the count that Least uses
 	if least.tokens() < least.counted() {
-		as = p.ratio
+		scale = p.ratio
 	}
 	tokensOf := func(i int) int {
 		tokens := max(least.clippedMessage(i), 0)
 		if i < p.known {
-			tokens = as.Of(tokens)
+			tokens = scale.Of(tokens)
 		}
 		return tokens
 	}
-	e.Items = []Big{{What: "the system prompt", Tokens: as.Of(max(p.v.Fixed-p.v.Tools, 0))},
-		{What: "the definitions of the tools", Tokens: as.Of(p.v.Tools)}}
+	e.Items = []Big{{What: "the system prompt", Tokens: scale.Of(max(p.v.Fixed-p.v.Tools, 0))},
+		{What: "the definitions of the tools", Tokens: scale.Of(p.v.Tools)}}
 	if p.v.Tools == 0 {
-		e.Items = []Big{{What: "the system prompt with the tools", Tokens: as.Of(p.v.Fixed)}}
+		e.Items = []Big{{What: "the system prompt with the tools", Tokens: scale.Of(p.v.Fixed)}}
 	}
 	if tokens := least.summary(); tokens > 0 {
 		e.Items = append(e.Items, Big{What: "the summary", Tokens: tokens})
@@ -172,7 +174,7 @@ func (p *planner) tooBig(least candidate) *TooBig {
 	return e
 }
 
-// clippedMessage returns the tokens of a message with the clips of the candidate.
+// clippedMessage returns the tokens of a message with the candidate's clips.
 func (c candidate) clippedMessage(i int) int {
 	m, tokens := c.v.Messages[i], c.shown[i]
 	for part := range m.Content {
@@ -180,8 +182,8 @@ func (c candidate) clippedMessage(i int) int {
 		if !ok {
 			continue
 		}
-		if was, again := c.editAt(c.planner.fresh, clip.Place{Message: i, Part: part}); again {
-			tokens += c.v.EditSaves(m, was)
+		if edit, again := c.editAt(c.planner.fresh, clip.Place{Message: i, Part: part}); again {
+			tokens += c.v.EditSaves(m, edit)
 		}
 		tokens -= c.v.EditSaves(m, trim)
 	}

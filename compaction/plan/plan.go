@@ -17,14 +17,14 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Plan says what a compaction does to a view. Positions are those of messages in their conversation, seqs those in the
-// agent's log. Tokens are estimates: After counts a summary of Budget tokens.
+// Plan says how a compaction changes a view. Positions count messages in their conversation, seqs in the agent's log.
+// Tokens are estimates; After includes a summary of Budget tokens.
 type Plan struct {
 	Mode   Mode `json:"mode" enum:"sliding_window,all,self_compact_all,self_compact_sliding_window"`
 	Window int  `json:"window_tokens"` // 0: unknown
-	Goal   int  `json:"goal_tokens"`   // bounds After: the goal of the settings, or what can be reached if that is more
+	Goal   int  `json:"goal_tokens"`   // upper bound of After: the settings' goal, or more if that cannot be reached
 
-	// The visible messages from From to To, both included, leave the view, except those in Kept. All are zero if no
+	// The visible messages from From to To, both included, leave the view, except those in Kept. Both are zero if no
 	// message leaves and only results are clipped; then the summary stays unchanged.
 	From    int   `json:"from"`
 	To      int   `json:"to"`
@@ -33,27 +33,27 @@ type Plan struct {
 	Evicted int   `json:"messages_evicted"`
 	Tokens  int   `json:"tokens_evicted"` // as they were shown
 
-	First int         `json:"first_visible"` // position from which all messages stay
-	Kept  []int       `json:"kept"`          // positions before it that stay
-	Edits []clip.Edit `json:"edits"`         // all edits of the view after
+	First int         `json:"first_visible"` // position from which on all messages stay
+	Kept  []int       `json:"kept"`          // positions before First that stay
+	Edits []clip.Edit `json:"edits"`         // all edits of the view after the plan
 	Stay  int         `json:"messages_kept"`
 
-	Budget       int  `json:"summary_tokens"` // of the summary's text
+	Budget       int  `json:"summary_tokens"` // tokens of the summary's text
 	Before       int  `json:"tokens_before"`
 	After        int  `json:"tokens_after"`
 	FirstChanged int  `json:"first_changed"`  // position of the first message that leaves or is shown differently
-	NeedsModel   bool `json:"needs_model"`    // there is something to summarize by a model, if there is one
+	NeedsModel   bool `json:"needs_model"`    // there is something for a model to summarize, if there is a model
 	Self         bool `json:"self"`           // the agent's own model summarizes
-	Crowded      int  `json:"crowded_tokens"` // by which the fixed parts exceed three quarters of the window
+	Crowded      int  `json:"crowded_tokens"` // tokens by which the fixed parts exceed three quarters of the window
 
-	prose.Making `json:"-"` // of the summary
+	prose.Making `json:"-"` // how the summary is made
 }
 
 func (p Plan) evicts(m recall.Message) bool {
 	return p.Evicted > 0 && m.Position < p.First && !slices.Contains(p.Kept, m.Position)
 }
 
-// Unchanged returns the plan of a view in which there is nothing to compact.
+// Unchanged returns the plan for a view in which there is nothing to compact.
 func Unchanged(v clip.View, mode Mode) Plan {
 	p := Plan{Mode: mode, Window: v.Window, Before: clip.Estimate(v), First: 1, Kept: []int{},
 		Edits: slices.Clone(v.Edits),
@@ -67,9 +67,9 @@ func Unchanged(v clip.View, mode Mode) Plan {
 	return p
 }
 
-// Evict returns what to summarize of a view: the one that was planned for, or the one that it has grown to. The agent's
-// own model also gets the view as it was shown, for the caller to add the system prompt and the tools; any other model
-// gets clipped results whole.
+// Evict returns what to summarize from a view: the view that was planned for, or the one that it has grown to. The
+// agent's own model also gets the view as it was shown; the caller adds the system prompt and the tools. Any other
+// model gets clipped results whole.
 func (p Plan) Evict(v clip.View) clip.Evicted {
 	e := clip.Evicted{Budget: p.Budget, Making: p.Making}
 	if p.Evicted == 0 {
@@ -90,8 +90,8 @@ func (p Plan) Evict(v clip.View) clip.Evicted {
 	return e
 }
 
-// View returns what the model sees after the plan: of the view that was planned for, or of the one that it has grown
-// to. The summary replaces what left; it is ignored if nothing leaves.
+// View returns what the model sees after the plan; v is the view that was planned for, or the one that it has grown to.
+// The summary replaces the messages that left; it is ignored if none leave.
 func (p Plan) View(v clip.View, summary *clip.Summary) clip.View {
 	after := clip.View{Window: v.Window, Fixed: v.Fixed, Tools: v.Tools, Summary: v.Summary, Edits: p.Edits,
 		Count: v.Count}
@@ -113,12 +113,12 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Nothing reports that there is nothing to compact, and why. No model was asked.
+// Nothing is the error that there is nothing to compact, and says why. No model was asked.
 type Nothing struct {
-	Tokens, Goal int  // of the view, and how many may stay; both 0 if that is not the reason
-	Messages     int  // of the view
+	Tokens, Goal int  // tokens of the view, and how many may stay; both 0 if that is not the reason
+	Messages     int  // messages of the view
 	Summarized   bool // the view has a summary
-	Stuck        bool // a plan was looked for, and none makes the view smaller
+	Stuck        bool // no plan makes the view smaller
 }
 
 func (n *Nothing) Error() string {
@@ -138,18 +138,18 @@ func (n *Nothing) Error() string {
 // Unwrap returns ErrInvalid.
 func (*Nothing) Unwrap() error { return db.ErrInvalid }
 
-// TooBig reports that what cannot leave a view does not fit its window below the trigger.
+// TooBig is the error that the parts of a view that cannot leave do not fit below the window's trigger.
 type TooBig struct {
-	Window, Limit int   // tokens of the window, and up to its trigger
+	Window, Limit int   // tokens of the window, and of its part below the trigger
 	Least         int   // fewest tokens that the view can have
-	Items         []Big // what takes them, the largest first
+	Items         []Big // the largest items first
 	Crowded       int   // tokens by which the fixed parts exceed three quarters of the window
 }
 
 // Big is an item that cannot leave a view.
 type Big struct {
 	What     string
-	Position int // of a message; 0 for any other item
+	Position int // position of a message; 0 for any other item
 	Tokens   int
 }
 
@@ -165,5 +165,5 @@ func (e *TooBig) Error() string {
 		"Shorten the largest, or set a larger context_window_limit", e.Least, e.Limit, e.Window, strings.Join(parts, ", "))
 }
 
-// Unwrap returns ErrInvalid: the caller can shorten an item.
+// Unwrap returns ErrInvalid, because the caller can shorten an item.
 func (*TooBig) Unwrap() error { return db.ErrInvalid }

@@ -20,7 +20,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// outcomes count how the plans of many lives ended, so that no property holds only because a case never occurs.
+// outcomes count how the plans of many lives ended, to make sure that every case occurs.
 type outcomes struct {
 	sync.Mutex
 	plans, clips, kept, nothing, tooBig, relaxed, again int
@@ -28,29 +28,29 @@ type outcomes struct {
 
 func (o *outcomes) count(add func()) { o.Lock(); defer o.Unlock(); add() }
 
-// ledger is where each message of a life is: in the view, or with the summariser.
+// ledger says for each message of a life whether it is in the view or was given to the summarizer.
 type ledger map[int]bool
 
-// live makes up a life of about n messages, compacts it again and again as it goes on, and returns the first property
-// that does not hold.
+// live makes up a life of about n messages and compacts it again and again. It returns the first property that does not
+// hold.
 func live(seed uint64, n int, o *outcomes) error {
 	h := newHistory(seed)
 	h.big = 200 + h.IntN(3500)
 	s := h.wide()
 	h.live(n)
 	v := h.window()
-	if h.IntN(8) == 0 && len(h.messages) > 0 { // one message larger than the window
+	if h.IntN(8) == 0 && len(h.messages) > 0 { // one message is larger than the window
 		h.big = v.Window + 100
 		h.enlarge()
 	}
 	gone := ledger{}
 	for round := range 3 {
 		if h.IntN(3) == 0 && len(v.Messages) > 0 {
-			at := h.IntN(len(v.Messages))
+			last := h.IntN(len(v.Messages))
 			part := v
-			part.Messages = v.Messages[:at+1]
+			part.Messages = v.Messages[:last+1]
 			v.Usage = &clip.Usage{PromptTokens: int(float64(clip.Counted(part)) * (0.4 + 2*h.Float64())),
-				Position: v.Messages[at].Position}
+				Position: v.Messages[last].Position}
 		}
 		after, err := compact(h, v, s, gone, o)
 		if err != nil {
@@ -68,7 +68,7 @@ func live(seed uint64, n int, o *outcomes) error {
 	return nil
 }
 
-// enlarge makes one message as long as it may be.
+// enlarge makes one message as long as a message may be.
 func (h *history) enlarge() {
 	m := &h.messages[h.IntN(len(h.messages))]
 	for i := range m.Content {
@@ -80,7 +80,7 @@ func (h *history) enlarge() {
 	m.Tokens = tokensOf(m.Content)
 }
 
-// accounted reports whether each message that was ever said is visible or with the summariser, and not both.
+// accounted reports whether each message of the life is either visible or with the summarizer, but not both.
 func accounted(h *history, v clip.View, gone ledger) error {
 	visible := ledger{}
 	for _, m := range v.Messages {
@@ -131,14 +131,14 @@ func compact(h *history, v clip.View, s plan.Settings, gone ledger, o *outcomes)
 	return v, fmt.Errorf("planning does not come to an end")
 }
 
-// apply carries a plan out, with a summary made up, and checks that it does what it says.
+// apply carries out a plan with a made-up summary, and checks that it does what it says.
 func apply(h *history, v clip.View, s plan.Settings, p plan.Plan, gone ledger) (clip.View,
 	error) {
 	if again, err := plan.MakePlan(v, s); err != nil || !reflect.DeepEqual(p, again) {
 		return v, fmt.Errorf("the same view has another plan: %+v, %w", again, err)
 	}
-	given := p.Evict(v)
-	summary := made(h, p, given)
+	evicted := p.Evict(v)
+	summary := made(h, p, evicted)
 	after := p.View(v, summary)
 	limit := int(s.Trigger*float64(v.Window) + 1e-9)
 	switch {
@@ -154,19 +154,20 @@ func apply(h *history, v clip.View, s plan.Settings, p plan.Plan, gone ledger) (
 		return v, fmt.Errorf("its goal is above the trigger, at %d", limit)
 	case v.Usage == nil && clip.Estimate(after) > p.After:
 		return v, fmt.Errorf("after it there are %d tokens", clip.Estimate(after))
-	case p.Evicted+p.Stay != len(v.Messages) || len(given.Messages) != p.Evicted || len(after.Messages) != p.Stay:
-		return v, fmt.Errorf("of %d messages %d leave and %d stay", len(v.Messages), len(given.Messages), len(after.Messages))
+	case p.Evicted+p.Stay != len(v.Messages) || len(evicted.Messages) != p.Evicted || len(after.Messages) != p.Stay:
+		return v, fmt.Errorf("of %d messages %d leave and %d stay", len(v.Messages), len(evicted.Messages),
+			len(after.Messages))
 	case p.NeedsModel != (p.Evicted > 0) || p.Self != (p.NeedsModel && strings.HasPrefix(string(s.Mode), "self")) ||
-		p.Self != (given.Self != nil):
+		p.Self != (evicted.Self != nil):
 		return v, fmt.Errorf("who is to summarise")
-	case p.Evicted > 0 && given.Previous != v.Summary:
+	case p.Evicted > 0 && evicted.Previous != v.Summary:
 		return v, fmt.Errorf("the summary before is not carried along")
 	case v.Summary != nil && p.First <= v.Summary.To:
 		return v, fmt.Errorf("the cut goes back")
 	case after.Fixed != v.Fixed || after.Window != v.Window || after.Usage != nil:
 		return v, fmt.Errorf("the fixed parts change")
 	}
-	if err := plan.CheckNothingLost(v, given, after); err != nil {
+	if err := plan.CheckNothingLost(v, evicted, after); err != nil {
 		return v, err
 	}
 	for _, check := range []func() error{
@@ -180,15 +181,15 @@ func apply(h *history, v clip.View, s plan.Settings, p plan.Plan, gone ledger) (
 			return v, err
 		}
 	}
-	// What is above the goal is planned again only to come down to it, where the summary was shorter than it might have
-	// been.
+	// If the view is above the goal, the next plan may only bring it down to the goal, and only because the summary was
+	// shorter than planned.
 	goal := int(s.Goal*float64(v.Window) + 1e-9)
-	if now := clip.Estimate(after); now <= goal || now <= limit && v.Usage == nil {
-		if again, err := plan.MakePlan(after, s); !isNothing(err) && (now <= goal || again.After > goal) {
+	if size := clip.Estimate(after); size <= goal || size <= limit && v.Usage == nil {
+		if again, err := plan.MakePlan(after, s); !isNothing(err) && (size <= goal || again.After > goal) {
 			return v, fmt.Errorf("what was compacted is planned again: %+v, %w", again, err)
 		}
 	}
-	for _, m := range given.Messages {
+	for _, m := range evicted.Messages {
 		if gone[m.Position] {
 			return v, fmt.Errorf("message %d is summarised twice", m.Position)
 		}
@@ -202,23 +203,23 @@ func isNothing(err error) bool {
 	return ok
 }
 
-// made is a summary of what left, as long as it may be or shorter.
-func made(h *history, p plan.Plan, given clip.Evicted) *clip.Summary {
+// made returns a summary of what left, as long as allowed or shorter.
+func made(h *history, p plan.Plan, evicted clip.Evicted) *clip.Summary {
 	if p.Evicted == 0 {
 		return nil
 	}
 	s := &clip.Summary{From: p.From, To: p.To, FromSeq: p.FromSeq, ToSeq: p.ToSeq,
 		Text: tokens.Prefix(strings.Repeat([]string{"tea ", "茶"}[p.To%2], p.Budget), h.IntN(p.Budget+1))}
-	if was := given.Previous; was != nil {
-		s.From, s.FromSeq = min(s.From, was.From), min(s.FromSeq, was.FromSeq)
-		s.To, s.ToSeq = max(s.To, was.To), max(s.ToSeq, was.ToSeq)
+	if previous := evicted.Previous; previous != nil {
+		s.From, s.FromSeq = min(s.From, previous.From), min(s.FromSeq, previous.FromSeq)
+		s.To, s.ToSeq = max(s.To, previous.To), max(s.ToSeq, previous.ToSeq)
 	}
 	s.Tokens = clip.SummaryTokens(*s)
 	return s
 }
 
-// pairs checks that each result that had its call has it still, unless it is late, and each call its result. Ids that
-// come again are left to CheckNothingLost.
+// pairs checks that each result still has its call, unless it is late, and each call its result. Repeated ids are left
+// to CheckNothingLost.
 func pairs(before, after clip.View) error {
 	type pair struct {
 		call, result int
@@ -260,8 +261,8 @@ func newestUser(before, after clip.View) error {
 		if m.Role != recall.User {
 			continue
 		}
-		at := slices.IndexFunc(after.Messages, func(a recall.Message) bool { return a.Position == m.Position })
-		if at < 0 || !reflect.DeepEqual(after.Messages[at], m) ||
+		i := slices.IndexFunc(after.Messages, func(a recall.Message) bool { return a.Position == m.Position })
+		if i < 0 || !reflect.DeepEqual(after.Messages[i], m) ||
 			slices.ContainsFunc(after.Edits, func(c clip.Edit) bool { return c.Position == m.Position }) {
 			return fmt.Errorf("the newest message of the user, at %d, is not as it was", m.Position)
 		}
@@ -308,7 +309,7 @@ func newestResults(before, after clip.View) error {
 	return nil
 }
 
-// readable checks that what is shown of clipped results is text, has one marker, and leads to exactly what is left out.
+// readable checks that a clipped result is shown as valid text, has one marker, and leads to exactly what is left out.
 func readable(v clip.View) error {
 	shown := clip.Shown(v.Messages, v.Edits)
 	for _, c := range v.Edits {
@@ -345,14 +346,14 @@ func readable(v clip.View) error {
 			tokens.Estimate(now) >= tokens.Estimate(was) {
 			return fmt.Errorf("of message %d, this is shown: %.200q", c.Position, now)
 		}
-		var left, total, offset, limit int
+		var omitted, total, offset, limit int
 		var seq int64
 		if _, err := fmt.Sscanf(rest, "%d of %d characters left out: call expand(id=\"%d\", offset=%d, limit=%d)]",
-			&left, &total, &seq, &offset, &limit); err != nil {
+			&omitted, &total, &seq, &offset, &limit); err != nil {
 			return fmt.Errorf("of message %d, the marker is %.200q: %w", c.Position, rest, err)
 		}
 		_, tail, _ := strings.Cut(rest, "]\n")
-		rebuilt := head + string([]rune(m.Text()[offset:])[:left]) + tail
+		rebuilt := head + string([]rune(m.Text()[offset:])[:omitted]) + tail
 		if seq != m.Seq || rebuilt != was || total != utf8.RuneCountInString(was) {
 			return fmt.Errorf("message %d is not whole again with what seq %d has from %d on", c.Position, seq, offset)
 		}
@@ -364,58 +365,58 @@ func readable(v clip.View) error {
 	return nil
 }
 
-// readableCall checks that clipped arguments are JSON, of no more than a given number of characters, which may be
-// escaped, beside their markers, and lead to what is left out.
-func readableCall(was, now recall.Part, c clip.Edit, seq int64) error {
-	if now.Input == fmt.Sprintf(`{"cut":"expand(id=%d)"}`, seq) && c.Chars == 0 {
+// readableCall checks that clipped arguments are JSON, have at most a number of characters besides their markers
+// (escaped ones count more), and lead to what is left out.
+func readableCall(before, after recall.Part, c clip.Edit, seq int64) error {
+	if after.Input == fmt.Sprintf(`{"cut":"expand(id=%d)"}`, seq) && c.Chars == 0 {
 		return nil
 	}
-	plain := markers.ReplaceAllString(now.Input, "")
-	if n := utf8.RuneCountInString(plain); !json.Valid([]byte(now.Input)) || plain == now.Input ||
-		!strings.Contains(now.Input, fmt.Sprintf(`(id=\"%d\", `, seq)) || n > 6*c.Chars+200 || now.Name != was.Name ||
-		now.CallID != was.CallID {
-		return fmt.Errorf("of arguments of %d bytes, clipped to %d, this is shown: %.300q", len(was.Input), c.Chars,
-			now.Input)
+	plain := markers.ReplaceAllString(after.Input, "")
+	if n := utf8.RuneCountInString(plain); !json.Valid([]byte(after.Input)) || plain == after.Input ||
+		!strings.Contains(after.Input, fmt.Sprintf(`(id=\"%d\", `, seq)) || n > 6*c.Chars+200 || after.Name != before.Name ||
+		after.CallID != before.CallID {
+		return fmt.Errorf("of arguments of %d bytes, clipped to %d, this is shown: %.300q", len(before.Input), c.Chars,
+			after.Input)
 	}
 	return nil
 }
 
-// cutMarker matches what is shown of a text of which no character is.
+// cutMarker matches the marker of a text that is not shown at all.
 var cutMarker = regexp.MustCompile(`^\[cut: expand\(id=(\d+)(?:, offset=(\d+))?\)\]$`)
 
 var markers = regexp.MustCompile(`\\n\[\d+ of \d+ characters left out: call expand\(id=` +
 	`\\"\d+\\", offset=\d+, limit=\d+\)\]\\n`)
 
-// What a text ends and begins with that is cut within the colours of a terminal.
+// Beginnings and ends of texts that were cut within a terminal's color codes.
 var (
 	begunEscape  = regexp.MustCompile(`\x1b(\[[0-9;]*)?$`)
 	endingEscape = regexp.MustCompile(`^\[?[0-9;]*m`)
 )
 
-// changesFrom checks that nothing before the position that the plan names is shown otherwise than before.
+// changesFrom checks that nothing is shown differently before the position that the plan names.
 func changesFrom(before, after clip.View, p plan.Plan) error {
-	was, is := clip.Shown(before.Messages, before.Edits), clip.Shown(after.Messages, after.Edits)
+	shownBefore, shownAfter := clip.Shown(before.Messages, before.Edits), clip.Shown(after.Messages, after.Edits)
 	if before.SummaryText() != after.SummaryText() && p.Evicted == 0 {
 		if p.FirstChanged != 1 {
 			return fmt.Errorf("the summary is clipped, and the first change is said to be at %d", p.FirstChanged)
 		}
 		return nil
 	}
-	for i, m := range was {
+	for i, m := range shownBefore {
 		if m.Position >= p.FirstChanged {
-			if i < len(is) && reflect.DeepEqual(is[i], m) {
+			if i < len(shownAfter) && reflect.DeepEqual(shownAfter[i], m) {
 				return fmt.Errorf("the first change is said to be at %d, which stays as it is", p.FirstChanged)
 			}
 			return nil
 		}
-		if i >= len(is) || !reflect.DeepEqual(is[i], m) {
+		if i >= len(shownAfter) || !reflect.DeepEqual(shownAfter[i], m) {
 			return fmt.Errorf("message %d changes, and the first change is said to be at %d", m.Position, p.FirstChanged)
 		}
 	}
 	return fmt.Errorf("nothing changes at %d", p.FirstChanged)
 }
 
-// soundNothing checks that nothing is left undone that could be done.
+// soundNothing checks that a *Nothing leaves nothing undone.
 func soundNothing(v clip.View, s plan.Settings, _ *plan.Nothing) error {
 	limit := int(s.Trigger*float64(v.Window) + 1e-9)
 	if least := limit + plan.LeastSummary; clip.Estimate(v) > least && clip.Counted(v) > least {
@@ -424,8 +425,8 @@ func soundNothing(v clip.View, s plan.Settings, _ *plan.Nothing) error {
 	return nil
 }
 
-// soundTooBig checks that the fixed parts, the newest message of the user, an open call with what it waits for and a
-// summary do not fit.
+// soundTooBig checks that a *TooBig is right: the fixed parts, the user's newest message, an open call with what
+// belongs to it, and a summary do not fit.
 func soundTooBig(v clip.View, s plan.Settings, big *plan.TooBig) error {
 	least := v.Fixed + plan.LeastSummary
 	answered := map[string]bool{}
@@ -466,7 +467,7 @@ func soundTooBig(v clip.View, s plan.Settings, big *plan.TooBig) error {
 	return nil
 }
 
-// An agent that goes on and on is compacted now and then, never twice for the same growth, and its window never
+// However long an agent lives, it is compacted now and then, never twice for the same growth, and its window never
 // overflows.
 func TestUsageStaysFlatHoweverLongAnAgentLives(t *testing.T) {
 	t.Parallel()
@@ -479,13 +480,13 @@ func TestUsageStaysFlatHoweverLongAnAgentLives(t *testing.T) {
 			s.Mode = plan.All
 		}
 		var memory plan.TriggerState
-		said, compactions, most := 0, 0, 0
+		total, compactions, most := 0, 0, 0
 		for len(h.messages) < 4000 {
 			old := len(h.messages)
 			h.live(1)
 			v.Messages = append(v.Messages, h.messages[old:]...)
 			for _, m := range h.messages[old:] {
-				said += m.Tokens
+				total += m.Tokens
 			}
 			var due plan.Decision
 			due, memory = plan.Check(clip.Estimate(v), v.Window, v.Open(), s, memory)
@@ -500,14 +501,14 @@ func TestUsageStaysFlatHoweverLongAnAgentLives(t *testing.T) {
 			}
 			most = max(most, clip.Estimate(v))
 		}
-		// From 70 percent, at most, it takes 20 of the window to the next one.
-		if atMost := said/(v.Window/5) + 1; compactions > atMost || compactions == 0 || most >= v.Window {
-			t.Errorf("seed %d: %d compactions for %d tokens, at most %d tokens in the window", seed, compactions, said, most)
+		// After a compaction to at most 70 percent, 20 percent of the window must come before the next one.
+		if atMost := total/(v.Window/5) + 1; compactions > atMost || compactions == 0 || most >= v.Window {
+			t.Errorf("seed %d: %d compactions for %d tokens, at most %d tokens in the window", seed, compactions, total, most)
 		}
 	}
 }
 
-// messagesOf is how long a life is at first: mostly short, some of them very long.
+// messagesOf returns how long a life is at first: mostly short, sometimes very long.
 func messagesOf(seed uint64) int {
 	switch {
 	case seed%5000 == 4999:

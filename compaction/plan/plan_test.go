@@ -20,7 +20,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// viewBuilder builds a view message by message, each of a number of tokens.
+// viewBuilder builds a view message by message. Each message has a given number of tokens.
 type viewBuilder struct {
 	clip.View
 	calls int
@@ -31,9 +31,9 @@ func (v *viewBuilder) say(role recall.Role, tokens int) *viewBuilder {
 }
 
 func (v *viewBuilder) put(role recall.Role, step string, parts ...recall.Part) *viewBuilder {
-	at := len(v.Messages) + 1
-	m := recall.Message{ID: fmt.Sprintf("message-%08d-0000-4000-8000-000000000000", at), Seq: int64(at), Position: at,
-		Role: role, Content: parts,
+	position := len(v.Messages) + 1
+	m := recall.Message{ID: fmt.Sprintf("message-%08d-0000-4000-8000-000000000000", position), Seq: int64(position),
+		Position: position, Role: role, Content: parts,
 		Tokens: tokensOf(parts)}
 	if step != "" {
 		m.StepID = &step
@@ -42,7 +42,7 @@ func (v *viewBuilder) put(role recall.Role, step string, parts ...recall.Part) *
 	return v
 }
 
-// look is a call of a tool, and its result of a given number of tokens.
+// look adds a tool call, and its result with this many tokens.
 func (v *viewBuilder) look(tokens int) *viewBuilder {
 	v.calls++
 	id := fmt.Sprint("c", v.calls)
@@ -50,16 +50,16 @@ func (v *viewBuilder) look(tokens int) *viewBuilder {
 	return v.put(recall.Tool, "", result(id, strings.Repeat("the ", max(tokens-4, 0))))
 }
 
-// storm is a step of calls with arguments of a given number of characters, and their results.
+// storm adds a step of calls with arguments of this many characters, and their results.
 func (v *viewBuilder) storm(calls, input, answer int) *viewBuilder {
-	var asked, answered []recall.Part
+	var calling, answered []recall.Part
 	for range calls {
 		v.calls++
 		id := fmt.Sprint("c", v.calls)
-		asked = append(asked, called(id, fmt.Sprintf(`{"path":"a.txt","text":%q}`, lines[:input])))
+		calling = append(calling, called(id, fmt.Sprintf(`{"path":"a.txt","text":%q}`, lines[:input])))
 		answered = append(answered, result(id, lines[:answer]))
 	}
-	return v.put(recall.Assistant, "", asked...).put(recall.Tool, "", answered...)
+	return v.put(recall.Assistant, "", calling...).put(recall.Tool, "", answered...)
 }
 
 func window(tokens, fixed int) *viewBuilder {
@@ -72,24 +72,24 @@ func mode(m plan.Mode) plan.Settings {
 	return s
 }
 
-// mustPlan returns a plan, and the view after it with a summary as long as it may be.
+// mustPlan returns a plan, and the view after it with a summary as long as allowed.
 func mustPlan(t *testing.T, v clip.View, s plan.Settings) (plan.Plan, clip.View) {
 	t.Helper()
 	p, err := plan.MakePlan(v, s)
 	if err != nil {
 		t.Fatalf("plan: %v", err)
 	}
-	given := p.Evict(v)
+	evicted := p.Evict(v)
 	var sum *clip.Summary
 	if p.Evicted > 0 {
 		sum = &clip.Summary{Text: "what was", From: p.From, To: p.To, FromSeq: p.FromSeq, ToSeq: p.ToSeq,
 			Tokens: p.Budget + 120}
-		if was := given.Previous; was != nil {
-			sum.From, sum.FromSeq = was.From, was.FromSeq
+		if previous := evicted.Previous; previous != nil {
+			sum.From, sum.FromSeq = previous.From, previous.FromSeq
 		}
 	}
 	after := p.View(v, sum)
-	if err := plan.CheckNothingLost(v, given, after); err != nil {
+	if err := plan.CheckNothingLost(v, evicted, after); err != nil {
 		t.Fatal(err)
 	}
 	return p, after
@@ -103,13 +103,13 @@ func positions(messages []recall.Message) []int {
 	return all
 }
 
-// checkGolden compares a text with the file that has it.
+// checkGolden compares a text with a golden file.
 func checkGolden(t *testing.T, name, got string) {
 	t.Helper()
 	golden.Check(t, "testdata/"+name, got)
 }
 
-// What an operator, a caller and a model read of plans.
+// These are the texts about plans that an operator, a caller and a model read.
 func TestPlansAsTheyAreRead(t *testing.T) {
 	t.Parallel()
 	storm := window(20_000, 3000).say(recall.User, 100).say(recall.Assistant, 50).say(recall.User, 300)
@@ -131,9 +131,9 @@ func TestPlansAsTheyAreRead(t *testing.T) {
 		for _, m := range clip.Shown(after.Messages, after.Edits) {
 			if len(after.Edits) > 0 && m.Position == after.Edits[0].Position {
 				shown := strings.Split(m.Content[0].Text, "\n")
-				at := slices.IndexFunc(shown, func(line string) bool { return strings.HasPrefix(line, "[") })
-				fmt.Fprintf(&b, "\nposition %d is shown: %d lines, and\n%s\nand %d lines\n", m.Position, at, shown[at],
-					len(shown)-at-2)
+				head := slices.IndexFunc(shown, func(line string) bool { return strings.HasPrefix(line, "[") })
+				fmt.Fprintf(&b, "\nposition %d is shown: %d lines, and\n%s\nand %d lines\n", m.Position, head, shown[head],
+					len(shown)-head-2)
 			}
 		}
 		b.WriteString("\n---\n")
@@ -152,7 +152,7 @@ func TestPlansAsTheyAreRead(t *testing.T) {
 	checkGolden(t, "plans.golden", b.String())
 }
 
-// A summary's message is never longer than what plans reckon with beside its text.
+// A summary's message is never longer than plans assume for the words around its text.
 func TestASummaryHasOneFormOfAKnownSize(t *testing.T) {
 	t.Parallel()
 	s := clip.Summary{FromSeq: 999_999_999, ToSeq: 999_999_999}
@@ -166,8 +166,7 @@ func TestASummaryHasOneFormOfAKnownSize(t *testing.T) {
 	}
 }
 
-// The first attempt evicts the share that the settings say, and not ten percent more; the next ones ten percent more
-// each.
+// The first attempt evicts the share in the settings. Each further attempt evicts ten percent more.
 func TestTheFirstAttemptEvictsTheShareOfTheSettings(t *testing.T) {
 	t.Parallel()
 	talk := window(100_000, 1000)
@@ -188,15 +187,15 @@ func TestTheFirstAttemptEvictsTheShareOfTheSettings(t *testing.T) {
 	for range 50 {
 		heavy.say(recall.User, 100).say(recall.Assistant, 100)
 	}
-	// Of 10,500 tokens 7,000 may stay, with a summary of 1,120: the last 54 messages and no more, which are what 50
-	// percent leave.
+	// Of 10,500 tokens 7,000 may stay, including a summary of 1,120. That leaves the last 54 messages, so the first
+	// attempt with 50 percent suffices.
 	p, after := mustPlan(t, heavy.View, plan.Defaults())
 	if p.Evicted != 50 || p.After > 7000 || clip.Estimate(after) != p.After {
 		t.Errorf("evicted %d, %d tokens after, %d counted", p.Evicted, p.After, clip.Estimate(after))
 	}
 }
 
-// A share of the messages may be a small one of the tokens: what counts in the end is what the tail takes.
+// A share of the messages may have only a small share of the tokens. What counts in the end is the size of the rest.
 func TestALargeTailDoesNotRefillTheWindow(t *testing.T) {
 	t.Parallel()
 	v := window(100_000, 5000)
@@ -212,7 +211,7 @@ func TestALargeTailDoesNotRefillTheWindow(t *testing.T) {
 	}
 }
 
-// A second pass over what the first kept must not be needed, nor take the first summary's place.
+// A second plan for what the first one kept must not be needed, and must not replace the first summary.
 func TestTheFirstSummaryIsNotThrownAway(t *testing.T) {
 	t.Parallel()
 	v := window(20_000, 1000)
@@ -227,19 +226,19 @@ func TestTheFirstSummaryIsNotThrownAway(t *testing.T) {
 	for _, m := range []plan.Mode{plan.SlidingWindow, plan.All, plan.SelfCompactAll,
 		plan.SelfCompactSlidingWindow} {
 		p, after := mustPlan(t, v.View, mode(m))
-		given := p.Evict(v.View)
-		if given.Previous != v.Summary || after.Summary.From != 1 || p.After > 14_000 {
-			t.Errorf("%s: given %+v, after it %d tokens", m, given.Previous, p.After)
+		evicted := p.Evict(v.View)
+		if evicted.Previous != v.Summary || after.Summary.From != 1 || p.After > 14_000 {
+			t.Errorf("%s: given %+v, after it %d tokens", m, evicted.Previous, p.After)
 		}
-		given.Previous = nil
-		if err := plan.CheckNothingLost(v.View, given, after); err == nil {
+		evicted.Previous = nil
+		if err := plan.CheckNothingLost(v.View, evicted, after); err == nil {
 			t.Errorf("%s: a summary that is not carried along is committed", m)
 		}
 	}
 }
 
-// Counts that are too high must not make the first attempts fail: the provider's report says how much the messages
-// really take.
+// If our counts are too high, the first attempts still succeed, because the provider's report says how many tokens the
+// messages really have.
 func TestOwnCountsThatAreTooHighDoNotWipeTheWindow(t *testing.T) {
 	t.Parallel()
 	v := window(10_000, 1000)
@@ -258,8 +257,8 @@ func TestOwnCountsThatAreTooHighDoNotWipeTheWindow(t *testing.T) {
 	}
 }
 
-// A report that is far from what was counted is rather of something else: it has a compaction made, and not more of
-// it leave than need be.
+// A report far from our count is likely about another prompt. It may cause a compaction, but no more leaves than
+// necessary.
 func TestAnUnlikelyReportIsBelievedToTheDouble(t *testing.T) {
 	t.Parallel()
 	v := window(100_000, 1000)
@@ -280,7 +279,8 @@ func TestAnUnlikelyReportIsBelievedToTheDouble(t *testing.T) {
 	}
 }
 
-// The report is of the prompt. What a tool returned since is counted, and a report from before a compaction is ignored.
+// The report covers the prompt only. Later tool results are counted on top, and a report from before a compaction is
+// ignored.
 func TestTheEstimateIsTheReportAndWhatCameAfter(t *testing.T) {
 	t.Parallel()
 	v := window(200_000, 10_000).say(recall.User, 100).look(50)
@@ -299,8 +299,8 @@ func TestTheEstimateIsTheReportAndWhatCameAfter(t *testing.T) {
 	}
 }
 
-// What an approval waits for and the calls made with it stay together, however the cut falls and whichever of them is
-// open.
+// A call that waits for approval and the calls made with it stay together, wherever the cut falls and whichever of them
+// is open.
 func TestAnApprovalIsNotPartedFromItsSibling(t *testing.T) {
 	t.Parallel()
 	for _, answered := range [][]string{{}, {"x"}, {"y"}, {"x", "y"}, {"y", "x"}} {
@@ -340,8 +340,8 @@ func TestAnApprovalIsNotPartedFromItsSibling(t *testing.T) {
 	}
 }
 
-// Ids that come again belong to the latest call that waits, as in the log: its result is not parted from it. That of
-// the earlier one is late.
+// If an id occurs several times, a result belongs to the latest open call with the id, as in the log, and is not
+// separated from it. A result of the earlier call is late.
 func TestResultsOfOneIDBelongToTheLatestCall(t *testing.T) {
 	t.Parallel()
 	for before := range 20 {
@@ -367,8 +367,8 @@ func TestResultsOfOneIDBelongToTheLatestCall(t *testing.T) {
 	}
 }
 
-// A batch of parallel calls is one group wherever the cut falls, also where a search of five messages around would
-// miss it.
+// Parallel calls are one group wherever the cut falls, even if a search of five messages around the cut would miss
+// that.
 func TestTwelveParallelCallsAreNeverSplit(t *testing.T) {
 	t.Parallel()
 	for before := range 40 {
@@ -398,7 +398,7 @@ func TestTwelveParallelCallsAreNeverSplit(t *testing.T) {
 	}
 }
 
-// A system prompt of nearly the whole window must not have a model called at every step.
+// A system prompt of nearly the whole window must not cause a call of a model at every step.
 func TestALargeSystemPromptIsNotCompactedAtEveryStep(t *testing.T) {
 	t.Parallel()
 	for _, fixed := range []int{60_000, 75_000, 85_000, 88_000, 91_000, 99_000, 110_000} {
@@ -409,8 +409,8 @@ func TestALargeSystemPromptIsNotCompactedAtEveryStep(t *testing.T) {
 		for step := range 400 {
 			v.say([]recall.Role{recall.User, recall.Assistant}[step%2], 200)
 			v.Messages[len(v.Messages)-1].Position = step + 1
-			due, now := plan.Check(clip.Estimate(v.View), v.Window, false, s, memory)
-			memory = now
+			due, state := plan.Check(clip.Estimate(v.View), v.Window, false, s, memory)
+			memory = state
 			if !due.Compact {
 				continue
 			}
@@ -427,7 +427,7 @@ func TestALargeSystemPromptIsNotCompactedAtEveryStep(t *testing.T) {
 			memory.Disarmed, memory.Base = true, p.After
 			compactions++
 		}
-		// 80,000 tokens are said; every compaction frees room for 5,000.
+		// 80,000 tokens are said, and every compaction frees room for 5,000.
 		if compactions > 80_000/4_500 || fixed > 90_000 && (compactions > 0 || refused == 0) || fixed < 88_000 &&
 			refused > 0 {
 			t.Errorf("fixed %d: %d compactions, refused %d times", fixed, compactions, refused)
@@ -435,7 +435,7 @@ func TestALargeSystemPromptIsNotCompactedAtEveryStep(t *testing.T) {
 	}
 }
 
-// The summary's own tokens are in the window after.
+// The summary's own tokens count in the new window.
 func TestTheSummaryCountsInTheNewWindow(t *testing.T) {
 	t.Parallel()
 	v := window(100_000, 10_000)
@@ -455,7 +455,7 @@ func TestTheSummaryCountsInTheNewWindow(t *testing.T) {
 	}
 }
 
-// No model is paid for a transcript without anything in it.
+// No model is asked about a transcript without content.
 func TestNoModelIsAskedAboutNothing(t *testing.T) {
 	t.Parallel()
 	sum := &clip.Summary{Text: "x", To: 9, Tokens: 50_000}
@@ -474,7 +474,7 @@ func TestNoModelIsAskedAboutNothing(t *testing.T) {
 	}
 }
 
-// The newest message of the user stays word for word, also where a long turn of tools has pushed it far before the cut.
+// The user's newest message stays word for word, even if a long turn of tools has pushed it far before the cut.
 func TestTheUsersNewestMessageStaysWhenTheCutPassesIt(t *testing.T) {
 	t.Parallel()
 	v := window(60_000, 2000).say(recall.User, 50).say(recall.Assistant, 50).say(recall.User, 600)
@@ -487,7 +487,7 @@ func TestTheUsersNewestMessageStaysWhenTheCutPassesIt(t *testing.T) {
 		p.After > 42_000 {
 		t.Errorf("%+v, after it (-want +got):\n%s", p, diff)
 	}
-	// It stays through the next ones, and leaves when the user says something newer.
+	// It stays through later compactions, and leaves once the user says something newer.
 	for range 30 {
 		after.Messages = append(after.Messages, window(0, 0).say(recall.Assistant, 1000).Messages...)
 		after.Messages[len(after.Messages)-1].Position = 100 + len(after.Messages)
@@ -503,7 +503,8 @@ func TestTheUsersNewestMessageStaysWhenTheCutPassesIt(t *testing.T) {
 	}
 }
 
-// Large results at the end, behind which there is no cut, are clipped; it is not reported that there is nothing to do.
+// Large results at the end, with no cut point behind them, are clipped. The plan must not report that there is nothing
+// to do.
 func TestTrailingResultsAreClippedAndNotKeptForever(t *testing.T) {
 	t.Parallel()
 	v := window(32_000, 1000).say(recall.User, 100)
@@ -524,8 +525,8 @@ func TestTrailingResultsAreClippedAndNotKeptForever(t *testing.T) {
 	}
 }
 
-// Oldest results are clipped first, the newest stays whole where that is enough; one that is clipped already is clipped
-// further, and has one marker.
+// The oldest results are clipped first, and the newest stays whole if that suffices. A clipped result is clipped
+// further, and keeps one marker.
 func TestTheOldestAndLongestResultsAreClippedFirst(t *testing.T) {
 	t.Parallel()
 	v := window(40_000, 1000).say(recall.User, 100)
@@ -554,7 +555,7 @@ func TestTheOldestAndLongestResultsAreClippedFirst(t *testing.T) {
 	}
 }
 
-// What does not fit is named, with its size and the limits; nothing is emptied and nothing is tried again.
+// An error names what does not fit, its size and the limits. Nothing is emptied, and nothing is tried again.
 func TestWhatIsTooBigIsNamed(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
@@ -591,28 +592,28 @@ func TestWhatIsTooBigIsNamed(t *testing.T) {
 	}
 }
 
-// Any other message larger than the window leaves, the newest too, where nothing of it can be clipped: better a
-// summary than no prompt.
+// Any other message larger than the window leaves, even the newest, if it cannot be clipped: a summary is better than
+// no prompt.
 func TestAMessageLargerThanTheWindowLeaves(t *testing.T) {
 	t.Parallel()
-	for at := range 5 {
+	for large := range 5 {
 		v := window(50_000, 2000)
 		for i := range 5 {
 			role, tokens := recall.User, 20
-			if i == at {
+			if i == large {
 				role, tokens = recall.Assistant, 90_000
 			}
 			v.say(role, tokens)
 		}
 		p, after := mustPlan(t, v.View, plan.Defaults())
-		if p.After > 45_000 || len(after.Messages) == 0 || slices.Contains(positions(after.Messages), at+1) {
-			t.Errorf("the large one at %d: %v", at+1, p)
+		if p.After > 45_000 || len(after.Messages) == 0 || slices.Contains(positions(after.Messages), large+1) {
+			t.Errorf("the large one at %d: %v", large+1, p)
 		}
 	}
 }
 
-// Five compactions in a row: each message is visible, or was given to a summariser once. What the first kept is not
-// lost by the second.
+// Over five compactions each message is visible, or was given to a summarizer exactly once. The second compaction does
+// not lose what the first one kept.
 func TestWhatOneCompactionKeptTheNextDoesNotLose(t *testing.T) {
 	t.Parallel()
 	for _, m := range []plan.Mode{plan.SlidingWindow, plan.All} {
@@ -633,8 +634,8 @@ func TestWhatOneCompactionKeptTheNextDoesNotLose(t *testing.T) {
 			}
 			v.View = after
 		}
-		for _, kept := range v.Messages {
-			read[kept.Position]++
+		for _, visible := range v.Messages {
+			read[visible.Position]++
 		}
 		for at := 1; at <= position; at++ {
 			if read[at] != 1 {
@@ -644,8 +645,8 @@ func TestWhatOneCompactionKeptTheNextDoesNotLose(t *testing.T) {
 	}
 }
 
-// All that leaves is given to the summariser, whole, also of results that were shown clipped; the agent's own model
-// is given what it saw.
+// Everything that leaves is given to the summarizer whole, including results that were shown clipped. The agent's own
+// model gets what it saw.
 func TestAllThatLeavesIsGivenToTheSummariser(t *testing.T) {
 	t.Parallel()
 	v := window(30_000, 1000).say(recall.User, 100).say(recall.Assistant, 10).say(recall.User,
@@ -656,21 +657,21 @@ func TestAllThatLeavesIsGivenToTheSummariser(t *testing.T) {
 		s := mode(m)
 		s.Percentage = 0.7
 		p, _ := mustPlan(t, v.View, s)
-		given := p.Evict(v.View)
-		if diff := cmp.Diff([]int{1, 2, 4, 5}, positions(given.Messages)); diff != "" {
+		evicted := p.Evict(v.View)
+		if diff := cmp.Diff([]int{1, 2, 4, 5}, positions(evicted.Messages)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", m, diff)
 		}
-		shown := given.Messages[3].Content[0].Text
+		shown := evicted.Messages[3].Content[0].Text
 		if whole := len(shown) > 50_000; whole == p.Self {
 			t.Errorf("%s is given %d bytes of the clipped result", m, len(shown))
 		}
-		if p.Self && !slices.Equal(positions(given.Self.View), []int{1, 2, 3, 4, 5}) {
-			t.Errorf("the agent's own model is given messages %v", positions(given.Self.View))
+		if p.Self && !slices.Equal(positions(evicted.Self.View), []int{1, 2, 3, 4, 5}) {
+			t.Errorf("the agent's own model is given messages %v", positions(evicted.Self.View))
 		}
 	}
 }
 
-// Messages that arrive while a model is thinking stay, and the plan is still good.
+// Messages that arrive while a model is thinking stay, and the plan remains valid.
 func TestAPlanHoldsWhileTheConversationGoesOn(t *testing.T) {
 	t.Parallel()
 	v := window(20_000, 1000)
@@ -681,10 +682,10 @@ func TestAPlanHoldsWhileTheConversationGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	given := p.Evict(v.View)
+	evicted := p.Evict(v.View)
 	v.say(recall.Assistant, 10).look(10)
 	after := p.View(v.View, &clip.Summary{From: p.From, To: p.To})
-	if err := plan.CheckNothingLost(v.View, given, after); err != nil {
+	if err := plan.CheckNothingLost(v.View, evicted, after); err != nil {
 		t.Error(err)
 	}
 	if got := after.Messages[len(after.Messages)-1].Position; got != len(v.Messages) {
@@ -692,7 +693,7 @@ func TestAPlanHoldsWhileTheConversationGoesOn(t *testing.T) {
 	}
 }
 
-// The caller shortens the views of files before anything else, by what the plan says.
+// The plan says by how much the fixed parts are too large, so that the caller can first shorten the views of files.
 func TestFixedPartsThatLeaveTooLittleAreToldByHowMuch(t *testing.T) {
 	t.Parallel()
 	v := window(100_000, 80_000)
@@ -709,7 +710,7 @@ func TestFixedPartsThatLeaveTooLittleAreToldByHowMuch(t *testing.T) {
 	}
 }
 
-// Numbers that no provider counts do not overflow.
+// Absurd numbers do not overflow.
 func TestAbsurdNumbersAreBorne(t *testing.T) {
 	t.Parallel()
 	const most = int(^uint(0) >> 1)
@@ -729,8 +730,8 @@ func TestAbsurdNumbersAreBorne(t *testing.T) {
 	}
 }
 
-// A long turn right after a compaction shrinks, though there is no cut in it: it is not the summary alone that is
-// summarised again.
+// A long turn right after a compaction gets shorter although it has no cut point. It must not be only the summary that
+// is summarized again.
 func TestOneLongTurnAfterACompactionShrinks(t *testing.T) {
 	t.Parallel()
 	v := window(40_000, 2000).say(recall.User, 200)
@@ -751,7 +752,7 @@ func TestOneLongTurnAfterACompactionShrinks(t *testing.T) {
 	}
 }
 
-// The trigger, the plan and what is too big reckon with one sum, of the fixed parts and the messages.
+// The trigger, the plan and a *TooBig use the same sum of fixed parts and messages.
 func TestFixedPartsAndMessagesAreOneSum(t *testing.T) {
 	t.Parallel()
 	s := plan.Defaults()
@@ -766,7 +767,7 @@ func TestFixedPartsAndMessagesAreOneSum(t *testing.T) {
 	}
 }
 
-// A mode that is not known is refused, and is not another one with its prompt.
+// An unknown mode is refused, not replaced by another.
 func TestAnUnknownModeIsNotAnotherMode(t *testing.T) {
 	t.Parallel()
 	if p, err := plan.MakePlan(window(1000, 10).View, mode("partial_evict")); !errors.Is(err, db.ErrInvalid) {
@@ -774,7 +775,7 @@ func TestAnUnknownModeIsNotAnotherMode(t *testing.T) {
 	}
 }
 
-// An answer of several messages that was begun with reasoning is cut before all of it or behind all of it.
+// An answer of several messages that began with reasoning is only cut before or behind all of it.
 func TestMessagesOfOneStepStayTogether(t *testing.T) {
 	t.Parallel()
 	v := window(1_000_000, 0)

@@ -10,15 +10,14 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// strategy says how a mode plans: it evicts the beginning of a view, up to the first of its cuts after which the rest
-// fits. If none fits, tool results in what stays are clipped.
+// strategy says how a mode plans. The beginning of the view leaves, up to the first of its cuts after which the rest
+// fits. If the rest fits after none, tool results in it are clipped.
 type strategy struct {
-	cuts     func(clip.CutPoints, Settings) []int // ascending indexes in the view; the last evicts most
-	keepGoal bool                                 // a view that was compacted and is within the goal is left alone
+	cuts     func(clip.CutPoints, Settings) []int // ascending indexes in the view; the last cut evicts most
+	keepGoal bool                                 // leave a view alone that was compacted and is within the goal
 	self     bool                                 // the agent's own model writes the summary
 }
 
-// strategies are those of the modes.
 var strategies = map[Mode]strategy{
 	SlidingWindow:            {cuts: slidingCuts, keepGoal: true},
 	All:                      {cuts: allCuts},
@@ -26,47 +25,47 @@ var strategies = map[Mode]strategy{
 	SelfCompactAll:           {cuts: allCuts, self: true},
 }
 
-// slidingCuts evict the share of the messages that the settings name, then 10 percent of them more, and so on. The
-// newest group always stays.
+// slidingCuts first evict the share of messages in the settings, and then 10 percent more each. The newest group always
+// stays.
 func slidingCuts(points clip.CutPoints, s Settings) []int {
 	n := len(points.Inside) - 1
 	last := points.Last()
 	var cuts []int
 	for step := 0; ; step++ {
-		of := s.Percentage + float64(step)/10
-		if of >= 1 {
+		share := s.Percentage + float64(step)/10
+		if share >= 1 {
 			break
 		}
-		cuts = append(cuts, min(points.Before(int(of*float64(n)+ratio.Rounding)), last))
+		cuts = append(cuts, min(points.Before(int(share*float64(n)+ratio.Rounding)), last))
 	}
 	return slices.Compact(append(cuts, last))
 }
 
-// allCuts evict everything but what stays wherever the view is cut.
+// allCuts evict everything except what always stays.
 func allCuts(points clip.CutPoints, _ Settings) []int { return []int{points.OpenCall} }
 
-// planner holds the counts of a view from which a plan is made.
+// planner holds the counts that a plan is made from.
 type planner struct {
 	v           clip.View
 	settings    Settings
-	window      int  // the view's, or endless if it is unknown
-	goal, limit int  // tokens
+	window      int  // the view's window; endless if unknown
+	goal, limit int  // in tokens
 	below       int  // tokens above which the view is compacted again; at most limit
-	rests       bool // the goal is that of a policy's own trigger
+	rests       bool // the goal comes from a policy's own trigger
 	points      clip.CutPoints
 	previous    int         // tokens of the view's summary
-	pinned      []int       // indexes of the messages that stay wherever the view is cut
-	ratio       ratio.Ratio // of a provider's tokens to ours, in the messages that its report covers
+	pinned      []int       // indexes of messages that stay wherever the view is cut
+	ratio       ratio.Ratio // a provider's tokens to ours, for messages that its report covers
 	known       int         // number of messages that the report covers
 	shown       []int       // tokens of each message
-	sums        []int       // of the messages before each; one more than there are messages
-	were        []int       // sums before the clips of this plan
+	sums        []int       // tokens of all messages before each; has one more entry than there are messages
+	were        []int       // sums before this plan's clips
 	edits       map[int][]clip.Edit
-	fresh       map[clip.Place]clip.Edit // of groups that are too large for any window
-	sizes       map[clip.Place]size      // of what can be clipped, once it was looked at
-	format      *prose.Format            // of the summary; nil: that of the settings
-	said        []int                    // tokens of the user's messages before each, as quoted; nil: none is
-	carried     int                      // tokens of those that the summary before quotes
+	fresh       map[clip.Place]clip.Edit // clips in groups that are too large for any window
+	sizes       map[clip.Place]size      // sizes of clippable parts, once they were looked at
+	format      *prose.Format            // of the summary; nil: the settings'
+	said        []int                    // tokens of quotes of the user before each message; nil: nothing is quoted
+	carried     int                      // tokens of quotes in the previous summary
 }
 
 // ofSummary is the place of the summary.
@@ -75,7 +74,7 @@ var ofSummary = clip.Place{Message: -1}
 // size is the size of a part in the log.
 type size struct{ chars, tokens int }
 
-// endless is the size of a window that is unknown.
+// endless stands for an unknown window.
 const endless = math.MaxInt / 16
 
 func newPlanner(v clip.View, s Settings) *planner {
@@ -110,7 +109,7 @@ func (p *planner) pin() {
 	}
 }
 
-// sums returns the sum of the numbers before each, and of all.
+// sums returns for each index the sum of all numbers before it, and at the end the sum of all.
 func sums(of []int) []int {
 	all := make([]int, len(of)+1)
 	for i, n := range of {
@@ -119,17 +118,17 @@ func sums(of []int) []int {
 	return all
 }
 
-func (p *planner) size(at clip.Place) size {
-	s, ok := p.sizes[at]
+func (p *planner) size(place clip.Place) size {
+	s, ok := p.sizes[place]
 	if !ok {
-		part := p.v.Messages[at.Message].Content[at.Part]
+		part := p.v.Messages[place.Message].Content[place.Part]
 		s = size{chars: clip.ShownChars(part), tokens: p.v.WholePartTokens(part)}
-		p.sizes[at] = s
+		p.sizes[place] = s
 	}
 	return s
 }
 
-// quote lets the summary of the plan have a format.
+// quote sets the summary's format. If that quotes the user, it counts the quotes.
 func (p *planner) quote(f *prose.Format) {
 	if p.format = f; !f.QuotesUser() {
 		return
@@ -146,13 +145,13 @@ func (p *planner) quote(f *prose.Format) {
 	}
 }
 
-// editAt returns the clip of a part: a fresh one, or else that of the view.
-func (p *planner) editAt(fresh map[clip.Place]clip.Edit, at clip.Place) (clip.Edit, bool) {
-	if clip, ok := fresh[at]; ok {
+// editAt returns a part's clip: a fresh one, or else the view's.
+func (p *planner) editAt(fresh map[clip.Place]clip.Edit, place clip.Place) (clip.Edit, bool) {
+	if clip, ok := fresh[place]; ok {
 		return clip, true
 	}
-	for _, clip := range p.edits[p.v.Messages[at.Message].Position] {
-		if clip.Part == at.Part {
+	for _, clip := range p.edits[p.v.Messages[place.Message].Position] {
+		if clip.Part == place.Part {
 			return clip, true
 		}
 	}

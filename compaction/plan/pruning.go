@@ -8,41 +8,41 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Pruned is the trigger of a change that only shows less of some messages: a policy made it before a prompt.
+// Pruned is the recorded trigger of a change in which a policy only shows less of some messages before a prompt.
 const Pruned = "prune"
 
-// Pruning is what a policy shows less of in a view.
+// Pruning is a change in which a policy shows less of a view.
 type Pruning struct {
-	Policy string      // its name
-	Mode   Mode        // of the conversation's settings
-	Edits  []clip.Edit // that are new, or replace others of the same parts
+	Policy string      // the policy's name
+	Mode   Mode        // the mode in the conversation's settings
+	Edits  []clip.Edit // new edits, including replacements of old ones
 	Before clip.View
 	After  clip.View // Before with the edits
-	Asked  Asked     // of a model, for lines instead of results
+	Asked  Asked     // what models were asked for lines to show instead of results
 }
 
-// Asked is what a model was asked for, and what that took.
+// Asked is the work of models for a Pruning.
 type Asked struct {
 	Calls                      int
-	PromptTokens, OutputTokens int // as the provider counted
+	PromptTokens, OutputTokens int // by the provider's count
 }
 
-// StepCount is what the edits of a step did.
+// StepCount is the effect of one step's edits.
 type StepCount struct {
 	Step   string `json:"step"`
 	Edits  int    `json:"edits"`
 	Tokens int    `json:"tokens_saved"`
 }
 
-// Steps counts the edits by step, in the order of their first ones.
+// Steps returns a StepCount per step, in the order of each step's first edit.
 func (p Pruning) Steps() []StepCount {
 	messages := make(map[int]recall.Message, len(p.Before.Messages))
 	for _, m := range p.Before.Messages {
 		messages[m.Position] = m
 	}
-	was := make(map[clip.Place]clip.Edit, len(p.Before.Edits))
+	before := make(map[clip.Place]clip.Edit, len(p.Before.Edits))
 	for _, e := range p.Before.Edits {
-		was[clip.Place{Message: e.Position, Part: e.Part}] = e
+		before[clip.Place{Message: e.Position, Part: e.Part}] = e
 	}
 	var counts []StepCount
 	for _, e := range p.Edits {
@@ -53,7 +53,7 @@ func (p Pruning) Steps() []StepCount {
 		}
 		m := messages[e.Position]
 		saved := p.Before.EditSaves(m, e)
-		if old, ok := was[clip.Place{Message: e.Position, Part: e.Part}]; ok {
+		if old, ok := before[clip.Place{Message: e.Position, Part: e.Part}]; ok {
 			saved -= p.Before.EditSaves(m, old)
 		}
 		counts[i].Edits++
@@ -71,7 +71,7 @@ func (p Pruning) Worthwhile() bool {
 	return len(p.Edits) > 0 && saved > 0
 }
 
-// VisibleTokens returns the tokens of the messages of the view and of its summary.
+// VisibleTokens returns the tokens of the view's messages and summary.
 func VisibleTokens(v clip.View) int {
 	n := 0
 	if v.Summary != nil {

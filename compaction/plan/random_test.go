@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
-// Whatever was said, and whatever the settings: a plan conserves, comes to its goal or says what is too big, and
+// Whatever was said and whatever the settings, a plan loses nothing, reaches its goal or says what is too big, and
 // comes to an end.
 func TestPlansConserveFitAndEnd(t *testing.T) {
 	t.Parallel()

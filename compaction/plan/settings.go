@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Mode names what leaves a view and who writes the summary: the agent's own model in the modes self_…, else the
-// default one, unless the settings name a model.
+// Mode says what leaves a view, and which model writes the summary: the agent's own in the modes self_…, otherwise the
+// default one. The settings may name another model.
 type Mode string
 
 // The modes, as Letta names them.
@@ -26,33 +26,33 @@ const (
 // Modes lists the modes.
 var Modes = []Mode{SlidingWindow, All, SelfCompactAll, SelfCompactSlidingWindow}
 
-// Settings say when and how a conversation is compacted. Trigger and Goal are shares of the window, Percentage a share
-// of the messages.
+// Settings say when and how a conversation is compacted. Trigger and Goal are shares of the window; Percentage is a
+// share of the messages.
 type Settings struct {
 	Mode                  Mode            `json:"mode"`
-	Model                 *string         `json:"model"` // provider/model; nil: the mode's
+	Model                 *string         `json:"model"` // provider/model; nil: the mode's model
 	ModelSettings         json.RawMessage `json:"model_settings"`
-	Prompt                *string         `json:"prompt"` // nil: that of the mode
+	Prompt                *string         `json:"prompt"` // nil: the mode's prompt
 	PromptAcknowledgement bool            `json:"prompt_acknowledgement"`
-	ClipChars             *int            `json:"clip_chars"`                // of a summary; nil: only its budget counts
-	Percentage            float64         `json:"sliding_window_percentage"` // evicted by the first attempt
+	ClipChars             *int            `json:"clip_chars"`                // of a summary; nil: no limit but its budget
+	Percentage            float64         `json:"sliding_window_percentage"` // share that the first attempt evicts
 	Trigger               float64         `json:"trigger"`
 	Goal                  float64         `json:"goal"`
 	Warning               bool            `json:"warning"`          // warn the model at 75 % of the window
-	Policy                json.RawMessage `json:"policy,omitempty"` // as package policy reads it; nil: none
+	Policy                json.RawMessage `json:"policy,omitempty"` // in the form that package policy reads; nil: none
 }
 
-// Defaults returns the settings of an agent that has none.
+// Defaults returns the settings of an agent without any.
 func Defaults() Settings {
 	clip := 50_000
 	return Settings{Mode: SlidingWindow, ClipChars: &clip, Percentage: 0.30, Trigger: 0.90, Goal: 0.70, Warning: true}
 }
 
-// Limit returns the tokens of a window above which a conversation is compacted.
+// Limit returns the tokens above which a conversation in this window is compacted.
 func (s Settings) Limit(window int) int { return ratio.Share(s.Trigger, window) }
 
-// Most returns the tokens of a window that no prompt exceeds: those up to the trigger, or less than 95 % of the window
-// if what must stay takes more.
+// Most returns the most tokens of any prompt in a window: up to the trigger, or just under 95 % of the window if the
+// parts that must stay need more.
 func (s Settings) Most(window int) int { return max(s.Limit(window), ratio.Share(forceAt, window)-1) }
 
 // Ranges of the settings.
@@ -69,46 +69,46 @@ const (
 	MaxModelSettingsBytes = 64 << 10
 )
 
-// ParseSettings reads settings from a JSON object. An absent field has its value in base, and a null field its value
-// in Defaults, but a null clip_chars is no limit. Unknown fields are ignored. A change of the mode resets the prompt,
-// unless one is given. ErrInvalid if a value is out of its range.
+// ParseSettings reads settings from a JSON object. An absent field keeps its value in base, and null sets the value in
+// Defaults; null for clip_chars means no limit. Unknown fields are ignored. A new mode resets the prompt unless one is
+// given. ErrInvalid if a value is out of its range.
 func ParseSettings(raw []byte, base Settings) (Settings, error) {
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
 		return base, base.Validate()
 	}
-	var given map[string]json.RawMessage
-	if json.Unmarshal(raw, &given) != nil {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
 		return Settings{}, db.Invalid("compaction_settings must be a JSON object")
 	}
-	s, own := base, Defaults()
+	s, defaults := base, Defaults()
 	for _, f := range []struct {
 		name, want string
 		to         any
 		reset      func()
 	}{
-		{"mode", "a string", &s.Mode, func() { s.Mode = own.Mode }},
-		{"model", "a string", &s.Model, func() { s.Model = own.Model }},
+		{"mode", "a string", &s.Mode, func() { s.Mode = defaults.Mode }},
+		{"model", "a string", &s.Model, func() { s.Model = defaults.Model }},
 		{"model_settings", "an object", &s.ModelSettings, func() { s.ModelSettings = nil }},
-		{"prompt", "a string", &s.Prompt, func() { s.Prompt = own.Prompt }},
+		{"prompt", "a string", &s.Prompt, func() { s.Prompt = defaults.Prompt }},
 		{"prompt_acknowledgement", "true or false", &s.PromptAcknowledgement,
-			func() { s.PromptAcknowledgement = own.PromptAcknowledgement }},
+			func() { s.PromptAcknowledgement = defaults.PromptAcknowledgement }},
 		{"clip_chars", "a whole number", &s.ClipChars, func() { s.ClipChars = nil }},
-		{"sliding_window_percentage", "a number", &s.Percentage, func() { s.Percentage = own.Percentage }},
-		{"trigger", "a number", &s.Trigger, func() { s.Trigger = own.Trigger }},
-		{"goal", "a number", &s.Goal, func() { s.Goal = own.Goal }},
-		{"warning", "true or false", &s.Warning, func() { s.Warning = own.Warning }},
+		{"sliding_window_percentage", "a number", &s.Percentage, func() { s.Percentage = defaults.Percentage }},
+		{"trigger", "a number", &s.Trigger, func() { s.Trigger = defaults.Trigger }},
+		{"goal", "a number", &s.Goal, func() { s.Goal = defaults.Goal }},
+		{"warning", "true or false", &s.Warning, func() { s.Warning = defaults.Warning }},
 		{"policy", "a policy", &s.Policy, func() { s.Policy = nil }},
 	} {
-		value, ok := given[f.name]
+		value, ok := fields[f.name]
 		if !ok {
 			continue
 		}
-		f.reset() // do not write through a pointer of base
+		f.reset() // do not write through base's pointer
 		if string(value) != "null" && json.Unmarshal(value, f.to) != nil {
 			return Settings{}, db.Invalid("compaction_settings.%s is %s; it must be %s", f.name, db.Short(string(value)), f.want)
 		}
 	}
-	if _, explicit := given["prompt"]; s.Mode != base.Mode && !explicit {
+	if _, explicit := fields["prompt"]; s.Mode != base.Mode && !explicit {
 		s.Prompt = nil
 	}
 	for _, text := range []**string{&s.Model, &s.Prompt} {
@@ -119,7 +119,7 @@ func ParseSettings(raw []byte, base Settings) (Settings, error) {
 	return s, s.Validate()
 }
 
-// Validate returns ErrInvalid with the first setting that is out of its range.
+// Validate returns ErrInvalid for the first setting that is out of its range.
 func (s Settings) Validate() error {
 	switch {
 	case !slices.Contains(Modes, s.Mode):
@@ -150,17 +150,17 @@ func (s Settings) Validate() error {
 	return nil
 }
 
-// within reports whether x is a number in a range.
+// within reports whether x is in a range, and a number.
 func within(x, least, most float64) bool {
 	return x >= least-ratio.Rounding && x <= most+ratio.Rounding
 }
 
-// Shares of the window that hold for all settings.
+// Shares of the window that apply to all settings.
 const (
-	warnAt  = 0.75 // the model is warned from here on
-	rearmBy = 0.05 // usage grows by this after a compaction before the trigger is armed again
-	forceAt = 0.95 // nothing defers a compaction from here on
+	warnAt  = 0.75 // from here on the model is warned
+	rearmBy = 0.05 // growth after a compaction that arms the trigger again
+	forceAt = 0.95 // from here on nothing delays a compaction
 )
 
-// MinBudget is the least budget of a summary in tokens: that of a plan may be close to zero.
+// MinBudget is the smallest budget of a summary, in tokens. A plan's own number may be close to zero.
 const MinBudget = 128

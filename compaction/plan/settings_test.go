@@ -15,7 +15,7 @@ func TestSettingsAreMerged(t *testing.T) {
 	t.Parallel()
 	base := plan.Defaults()
 	base.Prompt, base.Model, base.Percentage, base.Goal = new("Be brief."), new("openai/small"), 0.4, 0.6
-	with := func(change func(*plan.Settings)) plan.Settings {
+	defaultsWith := func(change func(*plan.Settings)) plan.Settings {
 		s := base
 		change(&s)
 		return s
@@ -28,27 +28,27 @@ func TestSettingsAreMerged(t *testing.T) {
 		"null":              {` null `, base},
 		"an empty object":   {`{}`, base},
 		"what is not known": {`{"keep_last": 3, "Mode": "all"}`, base},
-		"one field":         {`{"trigger": 0.8}`, with(func(s *plan.Settings) { s.Trigger = 0.8 })},
+		"one field":         {`{"trigger": 0.8}`, defaultsWith(func(s *plan.Settings) { s.Trigger = 0.8 })},
 		"nulls are defaults": {`{"sliding_window_percentage": null, "goal": null, "model": null, "warning": null}`,
-			with(func(s *plan.Settings) { s.Percentage, s.Goal, s.Model = 0.3, 0.7, nil })},
-		"no limit of chars": {`{"clip_chars": null}`, with(func(s *plan.Settings) { s.ClipChars = nil })},
-		"a limit of chars":  {`{"clip_chars": 100}`, with(func(s *plan.Settings) { s.ClipChars = new(100) })},
-		"the mode's prompt": {`{"mode": "all"}`, with(func(s *plan.Settings) {
+			defaultsWith(func(s *plan.Settings) { s.Percentage, s.Goal, s.Model = 0.3, 0.7, nil })},
+		"no limit of chars": {`{"clip_chars": null}`, defaultsWith(func(s *plan.Settings) { s.ClipChars = nil })},
+		"a limit of chars":  {`{"clip_chars": 100}`, defaultsWith(func(s *plan.Settings) { s.ClipChars = new(100) })},
+		"the mode's prompt": {`{"mode": "all"}`, defaultsWith(func(s *plan.Settings) {
 			s.Mode, s.Prompt = plan.All,
 				nil
 		})},
 		"a prompt of its own": {`{"mode": "all", "prompt": "Be long."}`,
-			with(func(s *plan.Settings) { s.Mode, s.Prompt = plan.All, new("Be long.") })},
+			defaultsWith(func(s *plan.Settings) { s.Mode, s.Prompt = plan.All, new("Be long.") })},
 		"the same mode":  {`{"mode": "sliding_window"}`, base},
-		"a blank prompt": {`{"prompt": " "}`, with(func(s *plan.Settings) { s.Prompt = nil })},
+		"a blank prompt": {`{"prompt": " "}`, defaultsWith(func(s *plan.Settings) { s.Prompt = nil })},
 		"a model's settings": {`{"model_settings": {"a": 1}}`,
-			with(func(s *plan.Settings) { s.ModelSettings = []byte(`{"a": 1}`) })},
+			defaultsWith(func(s *plan.Settings) { s.ModelSettings = []byte(`{"a": 1}`) })},
 		"the least that may": {`{"trigger": 0.5, "goal": 0.1, "sliding_window_percentage": 0.05}`,
-			with(func(s *plan.Settings) { s.Trigger, s.Goal, s.Percentage = 0.5, 0.1, 0.05 })},
+			defaultsWith(func(s *plan.Settings) { s.Trigger, s.Goal, s.Percentage = 0.5, 0.1, 0.05 })},
 		"the most that may": {`{"trigger": 0.98, "goal": 0.88, "sliding_window_percentage": 0.95}`,
-			with(func(s *plan.Settings) { s.Trigger, s.Goal, s.Percentage = 0.98, 0.88, 0.95 })},
+			defaultsWith(func(s *plan.Settings) { s.Trigger, s.Goal, s.Percentage = 0.98, 0.88, 0.95 })},
 		"a goal just below": {`{"trigger": 0.8, "goal": 0.7}`,
-			with(func(s *plan.Settings) { s.Trigger, s.Goal = 0.8, 0.7 })},
+			defaultsWith(func(s *plan.Settings) { s.Trigger, s.Goal = 0.8, 0.7 })},
 	} {
 		before := *base.ClipChars
 		got, err := plan.ParseSettings([]byte(c.raw), base)

@@ -10,7 +10,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// due are the shares of a window of 100,000 tokens that are looked at one after the other, and what is decided at each.
+// Each case looks at several sizes of a view in a window of 100,000 tokens, one after the other, and names the decision
+// at each.
 func TestWhatIsDue(t *testing.T) {
 	t.Parallel()
 	type look struct {
@@ -61,7 +62,7 @@ func TestWhatIsDue(t *testing.T) {
 	}
 }
 
-// When a compaction is due is a setting, and no part of the program.
+// The trigger comes from the settings.
 func TestTheTriggerIsASetting(t *testing.T) {
 	t.Parallel()
 	for trigger, first := range map[float64]int{0.5: 50_001, 0.9: 90_001, 0.98: 98_001} {
@@ -76,20 +77,20 @@ func TestTheTriggerIsASetting(t *testing.T) {
 	}
 }
 
-// Without a known window nothing is due, and nothing is forgotten.
+// In an unknown window nothing is due, and the state does not change.
 func TestNothingIsDueInAnUnknownWindow(t *testing.T) {
 	t.Parallel()
-	was := plan.TriggerState{Warned: true, Disarmed: true, Base: 7}
+	before := plan.TriggerState{Warned: true, Disarmed: true, Base: 7}
 	for _, w := range []int{0, -1} {
-		d, now := plan.Check(1<<40, w, false, plan.Defaults(), was)
-		if diff := cmp.Diff(plan.Decision{}, d); diff != "" || now != was {
-			t.Errorf("window %d: %+v, %+v", w, d, now)
+		d, after := plan.Check(1<<40, w, false, plan.Defaults(), before)
+		if diff := cmp.Diff(plan.Decision{}, d); diff != "" || after != before {
+			t.Errorf("window %d: %+v, %+v", w, d, after)
 		}
 	}
 }
 
-// The trigger fires by a count where no provider ever reported anything, and what a tool returned counts before the
-// next prompt.
+// The trigger works with our own count if no provider ever reported one, and new tool results count before the next
+// prompt.
 func TestTheTriggerFiresWithoutAProvider(t *testing.T) {
 	t.Parallel()
 	v := window(20_000, 2000).say(recall.User, 1000).look(14_000)

@@ -14,10 +14,10 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// input is the arguments of a call that writes a text of a given number of characters.
+// input returns arguments of a call that writes a text of this many characters.
 func input(chars int) string { return fmt.Sprintf(`{"path":"a.txt","text":%q}`, lines[:chars]) }
 
-// The newest calls and their results stay until the model answers them, clipped as far as needed, in every mode.
+// In every mode the newest calls and their results stay until the model answers them, clipped as far as needed.
 func TestUnseenResultsStay(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -63,7 +63,7 @@ func TestUnseenResultsStay(t *testing.T) {
 	}
 }
 
-// lateJob adds a call, 200 steps with results that the model has answered, and at last the result of the call.
+// lateJob adds a call, then 200 steps with results that the model has answered, and at last the result of the call.
 func (v *viewBuilder) lateJob() *viewBuilder {
 	v.put(recall.Assistant, "", called("job", "{}"))
 	for i := range 200 {
@@ -73,8 +73,8 @@ func (v *viewBuilder) lateJob() *viewBuilder {
 	return v.put(recall.Tool, "", result("job", "done"))
 }
 
-// A late result holds nothing back that came since its call. It stays until the model has answered it; its call may
-// leave before.
+// A late result does not keep messages since its call in the view. It stays until the model has answered it; its call
+// may leave before.
 func TestLateResultsHoldNothingBack(t *testing.T) {
 	t.Parallel()
 	for _, m := range []plan.Mode{plan.SlidingWindow, plan.All, plan.SelfCompactAll} {
@@ -95,12 +95,12 @@ func TestLateResultsHoldNothingBack(t *testing.T) {
 	}
 }
 
-// images are so many images of a result.
+// images returns n images for a result.
 func images(n int) []json.RawMessage {
 	return slices.Repeat([]json.RawMessage{json.RawMessage(`{}`)}, n)
 }
 
-// What the model has answered leaves as anything else does.
+// Results that the model has answered leave like other messages.
 func TestAnsweredResultsLeave(t *testing.T) {
 	t.Parallel()
 	v := window(8192, 1500).say(recall.User, 50).storm(30, 40, 1200).say(recall.Assistant, 50).say(recall.User, 50)
@@ -109,7 +109,7 @@ func TestAnsweredResultsLeave(t *testing.T) {
 	}
 }
 
-// Of clipped arguments every short field is shown, and the beginning and the end of the long one.
+// Clipped arguments show every short field whole, and the beginning and end of the long one.
 func TestClippedArgumentsKeepTheirFields(t *testing.T) {
 	t.Parallel()
 	v := window(0, 0).put(recall.Assistant, "", called("c", `{"path":"src/main.go","line":12,"text":"`+
@@ -123,7 +123,7 @@ func TestClippedArgumentsKeepTheirFields(t *testing.T) {
 	}
 }
 
-// A request that is shown after a summary of the work on it is not taken for a new one.
+// The model is told that a request shown behind a summary of the work on it is not new.
 func TestASummarySaysThatTheRequestAfterItIsOld(t *testing.T) {
 	t.Parallel()
 	const old = "The user's message after this summary is not new"
@@ -147,7 +147,7 @@ func TestASummarySaysThatTheRequestAfterItIsOld(t *testing.T) {
 	}
 }
 
-// A message that fits alone fits with any history: the summary is shortened, whether it is to be made or stays.
+// A message that fits alone also fits with any history, because a new or old summary is shortened.
 func TestAMessageThatFitsAloneFitsWithAHistory(t *testing.T) {
 	t.Parallel()
 	long := &clip.Summary{Text: strings.Repeat("a line of a summary that says much\n", 200), From: 1, To: 9,
@@ -186,7 +186,7 @@ func TestAMessageThatFitsAloneFitsWithAHistory(t *testing.T) {
 	}
 }
 
-// A clipped summary stays clipped until the next one is made, from all of it.
+// A clipped summary stays clipped until the next summary, which is made from the whole of it.
 func TestAClippedSummaryIsCarriedAlongWhole(t *testing.T) {
 	t.Parallel()
 	v := viewBuilder{View: clip.View{Window: 16_000, Fixed: 3100, Summary: &clip.Summary{From: 1, To: 9,
@@ -205,12 +205,12 @@ func TestAClippedSummaryIsCarriedAlongWhole(t *testing.T) {
 	after.Messages = append(after.Messages, window(0, 0).say(recall.Assistant, 2500).say(recall.User, 100).Messages...)
 	after.Messages[1].Position, after.Messages[2].Position = 11, 12
 	p, last := mustPlan(t, after, plan.Defaults())
-	if given := p.Evict(after); given.Previous.Text != v.Summary.Text || len(last.Edits) > 0 || p.Evicted == 0 {
-		t.Errorf("given %d bytes of the summary; %+v", len(given.Previous.Text), p)
+	if evicted := p.Evict(after); evicted.Previous.Text != v.Summary.Text || len(last.Edits) > 0 || p.Evicted == 0 {
+		t.Errorf("given %d bytes of the summary; %+v", len(evicted.Previous.Text), p)
 	}
 }
 
-// A view of more messages than are sent to a model is shortened to the goal's share of them, whatever its tokens.
+// A view with too many messages for a model is shortened to the goal's share of that number, whatever its tokens.
 func TestAViewOfTooManyMessagesIsShortened(t *testing.T) {
 	t.Parallel()
 	v := window(1_000_000, 3000)
@@ -232,7 +232,7 @@ func TestAViewOfTooManyMessagesIsShortened(t *testing.T) {
 	}
 }
 
-// Hundreds of parallel calls fit a small window, and leave it if they do not and the user goes on.
+// Hundreds of parallel calls fit a small window. If they do not, they leave once the user goes on.
 func TestManyParallelCallsNeverEndAConversation(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
@@ -257,7 +257,7 @@ func TestManyParallelCallsNeverEndAConversation(t *testing.T) {
 	}
 }
 
-// Results are not clipped further than the room below the trigger needs.
+// Results are not clipped further than the room below the trigger requires.
 func TestClippedResultsUseTheRoom(t *testing.T) {
 	t.Parallel()
 	dense := strings.Repeat("记忆", 20_000)
@@ -268,7 +268,7 @@ func TestClippedResultsUseTheRoom(t *testing.T) {
 	}
 }
 
-// What is too big is named as a provider counts it, as is the whole: no part is larger than that.
+// A *TooBig counts its items as the provider counts, like the whole, so that no item is larger than the whole.
 func TestWhatIsTooBigIsCountedAsTheWhole(t *testing.T) {
 	t.Parallel()
 	v := window(8192, 1500).say(recall.Assistant, 500).say(recall.User, 14_000)

@@ -8,10 +8,10 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Violation reports that a compaction would lose a message, show one twice, or separate a call from its result. Such a
-// compaction is never committed.
+// Violation is the error that a compaction would lose a message, show one twice, or separate a call from its result.
+// Such a compaction is never committed.
 type Violation struct {
-	Position int // of the message; 0 if the fault is not about one
+	Position int // position of the message; 0 if the fault is not about one
 	Fault    string
 }
 
@@ -22,20 +22,20 @@ func (v *Violation) Error() string {
 	return fmt.Sprintf("the compaction is wrong: message %d %s", v.Position, v.Fault)
 }
 
-// CheckNothingLost checks a compaction before it is committed, and returns a *Violation if one of these does not hold:
-//   - Each message of the view before is either in the view after, unchanged or clipped, or was given to be summarized.
-//   - The view after has no other messages, and no call without the result that it had. A result has its call, unless
-//     it is a late one.
-//   - The user's newest message stays, and so do the newest calls and their results until the model answers them or
-//     the user speaks again.
-//   - The summary before was given to be included in the new one.
+// CheckNothingLost checks a compaction before it is committed. It returns a *Violation unless all of this holds:
+//   - Each message of the view before is in the view after, unchanged or clipped, or was given to the summarizer.
+//   - The view after has no other messages, and no call has lost its result. Each result has its call, unless it came
+//     late.
+//   - The user's newest message stays. So do the newest calls and their results, until the model answers them or the
+//     user speaks again.
+//   - The previous summary was given to the summarizer.
 func CheckNothingLost(before clip.View, given clip.Evicted, after clip.View) error {
 	if err := checkSummary(before, given, after); err != nil {
 		return err
 	}
-	visible, summarized := 0, 0 // messages found in the view after and in what was given; both have the view's order
+	visible, summarized := 0, 0 // messages found so far in after and in given; both keep the view's order
 	evicted := make(map[int]bool, len(given.Messages))
-	removed := map[int]int{} // parts that the view before does not show, by the positions of their messages
+	removed := map[int]int{} // number of parts that the view before does not show, by their message's position
 	for _, e := range before.Edits {
 		if e.Kind == clip.Removed {
 			removed[e.Position]++
@@ -68,16 +68,16 @@ func CheckNothingLost(before clip.View, given clip.Evicted, after clip.View) err
 	return checkEdits(before, after)
 }
 
-// same reports whether a is the message b with all of its parts, or without those that are not shown: the agent's own
-// model is given its messages as it saw them.
+// same reports whether a is message b, with all parts or without the notShown parts that the view does not show. The
+// agent's own model gets its messages as it saw them.
 func same(a, b recall.Message, notShown int) bool {
 	parts := len(b.Content)
 	return a.Position == b.Position && a.ID == b.ID && a.Seq == b.Seq && a.Role == b.Role && a.Tokens == b.Tokens &&
 		(len(a.Content) == parts || len(a.Content) == parts-notShown)
 }
 
-// checkSummary checks that the summary covers all that it did before and what leaves now, and changes only if a
-// message leaves.
+// checkSummary checks that the summary covers everything that it covered before and everything that leaves now. The
+// summary may change only if a message leaves.
 func checkSummary(before clip.View, given clip.Evicted, after clip.View) error {
 	if len(given.Messages) == 0 {
 		if before.Summary != after.Summary {
@@ -86,11 +86,11 @@ func checkSummary(before clip.View, given clip.Evicted, after clip.View) error {
 		return nil
 	}
 	from, to := given.Messages[0].Position, given.Messages[len(given.Messages)-1].Position
-	if was := before.Summary; was != nil {
-		if given.Previous == nil || given.Previous.Text != was.Text {
+	if old := before.Summary; old != nil {
+		if given.Previous == nil || given.Previous.Text != old.Text {
 			return &Violation{0, "the summary before was not carried along"}
 		}
-		from, to = min(from, was.From), max(to, was.To)
+		from, to = min(from, old.From), max(to, old.To)
 	}
 	if s := after.Summary; s == nil || s.From > from || s.To < to {
 		return &Violation{0, fmt.Sprintf("the summary does not cover all from position %d to %d", from, to)}
@@ -98,8 +98,8 @@ func checkSummary(before clip.View, given clip.Evicted, after clip.View) error {
 	return nil
 }
 
-// checkPairs checks that a call and its result leave together or not at all, that a late result leaves no call that
-// stays, and that neither the user's newest message nor results that the model has not answered leave.
+// checkPairs checks that a call and its result leave together or not at all, except that a late result may stay alone;
+// and that neither the user's newest message nor unanswered results leave.
 func checkPairs(messages []recall.Message, evicted map[int]bool) error {
 	open, points := recall.OpenCalls[int]{}, clip.CutPointsOf(messages)
 	for i, m := range messages {
@@ -108,11 +108,11 @@ func checkPairs(messages []recall.Message, evicted map[int]bool) error {
 			case recall.ToolCall:
 				open.Add(p.CallID, i)
 			case recall.ToolReturn:
-				at, ok := open.Answer(p.CallID)
-				if ok && evicted[messages[at].Position] != evicted[m.Position] &&
-					(evicted[m.Position] || !slices.Contains(points.Late, clip.LatePair{Call: at, Result: i})) {
+				call, ok := open.Answer(p.CallID)
+				if ok && evicted[messages[call].Position] != evicted[m.Position] &&
+					(evicted[m.Position] || !slices.Contains(points.Late, clip.LatePair{Call: call, Result: i})) {
 					return &Violation{m.Position, fmt.Sprintf("has the result of a call of message %d, "+
-						"and only one of them would leave", messages[at].Position)}
+						"and only one of them would leave", messages[call].Position)}
 				}
 			}
 		}
@@ -132,8 +132,8 @@ func checkPairs(messages []recall.Message, evicted map[int]bool) error {
 	return nil
 }
 
-// checkEdits checks that each edit is of a part that stays and that may have it, that no part has two, that none is of
-// the user's newest message, and that an edited part shows no more than before.
+// checkEdits checks that each edit is of a part that stays and may be edited, that no part has two edits, that no edit
+// is of the user's newest message, and that an edited part shows no more than before.
 func checkEdits(before, after clip.View) error {
 	messages := make(map[int]recall.Message, len(after.Messages))
 	newest := 0 // position of the user's newest message
@@ -163,7 +163,7 @@ func checkEdits(before, after clip.View) error {
 		if _, stays := messages[e.Position]; !stays && (e.Position > 0 || after.Summary != before.Summary) {
 			continue
 		}
-		if now, ok := edits[clip.Place{Message: e.Position, Part: e.Part}]; !ok || !now.ShowsNoMoreThan(e) {
+		if edit, ok := edits[clip.Place{Message: e.Position, Part: e.Part}]; !ok || !edit.ShowsNoMoreThan(e) {
 			return &Violation{e.Position, fmt.Sprintf("would show more of part %d than before", e.Part)}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Whatever is done to a compaction so that it would lose or double something, it is not committed.
+// A compaction is not committed if it was changed so that it would lose or duplicate something.
 func TestWhatDoesNotConserveIsRefused(t *testing.T) {
 	t.Parallel()
 	type commit struct {
@@ -122,8 +122,8 @@ func TestWhatDoesNotConserveIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		given := p.Evict(v.View)
-		all := commit{v.View, given, p.View(v.View, &clip.Summary{Text: "s", From: p.From, To: p.To})}
+		evicted := p.Evict(v.View)
+		all := commit{v.View, evicted, p.View(v.View, &clip.Summary{Text: "s", From: p.From, To: p.To})}
 		c.change(&all)
 		err = plan.CheckNothingLost(all.before, all.given, all.after)
 		violation, ok := errors.AsType[*plan.Violation](err)
