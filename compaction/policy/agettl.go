@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// AgeTTL clears each result some time after it came.
+// AgeTTL clears each result a set time after it came.
 type AgeTTL struct {
 	TTL          Duration `json:"ttl"`
 	MinChars     int      `json:"min_chars" min:"0" max:"100000000"`
@@ -31,7 +31,7 @@ func (*AgeTTL) describe() Mechanism {
 		}}
 }
 
-// Edits clears results.
+// Edits clears old results.
 func (a *AgeTTL) Edits(v clip.View, at Moment) (edits []clip.Edit) {
 	n := len(v.Messages)
 	if n == 0 || a.When == "turn_start" && v.Messages[n-1].Role != recall.User {
@@ -49,8 +49,8 @@ func (a *AgeTTL) Edits(v clip.View, at Moment) (edits []clip.Edit) {
 	return edits
 }
 
-// turnStart returns the index of the user's message with which the newest turns begin. A turn that the user's message
-// at the end of the view only begins is not one of them if begins is true.
+// turnStart returns the index of the user's message that begins the newest turns. If begins is true, a user's message
+// at the end of the view does not count as a turn.
 func turnStart(v clip.View, turns int, begins bool) int {
 	start := len(v.Messages)
 	for i := len(v.Messages) - 1; i >= 0 && turns > 0; i-- {

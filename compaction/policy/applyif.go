@@ -6,8 +6,8 @@ import (
 	"github.com/loci-memory/loci/compaction/clip"
 )
 
-// ApplyIf holds back what the steps of the stages normalize and prune would change of a prompt that a provider has in
-// its cache, until that is worth what it costs. What the provider was not sent yet is always changed.
+// ApplyIf holds back changes by the stages normalize and prune to a prompt that the provider has in its cache, until
+// they are worth their cost. Text that the provider has not been sent yet is always changed.
 type ApplyIf struct {
 	When          string   `json:"when" oneof:"always,only_if_cold,under_pressure,break_even"`
 	CacheTTL      Duration `json:"cache_ttl"`
@@ -36,7 +36,7 @@ func (*ApplyIf) describe() Mechanism {
 		}}
 }
 
-// Opens reports whether a change of a view is made.
+// Opens reports whether a change of a view is made now.
 func (a *ApplyIf) Opens(change Change, v clip.View, at Moment) bool {
 	full := v.Window > 0 && float64(at.tokens(v)) > a.PressureShare*float64(v.Window)
 	cold := at.Touched.IsZero() || at.Idle() >= time.Duration(a.CacheTTL)

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/compaction/policy"
 )
 
-// A change of a cached prompt waits until it is worth what it costs.
+// A change of a cached prompt waits until it is worth its cost.
 func TestChangesWaitForTheCache(t *testing.T) {
 	t.Parallel()
 	v := window(1_000_000).user(10)
@@ -18,7 +18,7 @@ func TestChangesWaitForTheCache(t *testing.T) {
 		v.call("read", 2, fmt.Sprint(i)+strings.Repeat(" the", 12_000))
 	}
 	v.says(10)
-	with := func(when string, turns int) string {
+	applyIf := func(when string, turns int) string {
 		gate := fmt.Sprintf(`{"step":"apply_if","when":%q,"turns_left":%d}`, when, turns)
 		return `{"steps":[{"step":"clear_tool_uses"},` + gate + `]}`
 	}
@@ -32,15 +32,15 @@ func TestChangesWaitForTheCache(t *testing.T) {
 		at     policy.Moment
 		want   bool
 	}{
-		{"always", v, with("always", 0), warm, true},
-		{"warm", v, with("only_if_cold", 100), warm, false},
-		{"cold", v, with("only_if_cold", 0), cold, true},
-		{"not full", v, with("under_pressure", 0), cold, false},
-		{"full", &small, with("under_pressure", 0), warm, true},
-		{"full, whatever the mode", &small, with("only_if_cold", 0), warm, true},
-		{"84,000 of 120,000 tokens, 4 turns left", v, with("break_even", 4), warm, false},
-		{"84,000 of 120,000 tokens, 5 turns left", v, with("break_even", 5), warm, true},
-		{"cold, no turns left", v, with("break_even", 0), cold, true},
+		{"always", v, applyIf("always", 0), warm, true},
+		{"warm", v, applyIf("only_if_cold", 100), warm, false},
+		{"cold", v, applyIf("only_if_cold", 0), cold, true},
+		{"not full", v, applyIf("under_pressure", 0), cold, false},
+		{"full", &small, applyIf("under_pressure", 0), warm, true},
+		{"full, whatever the mode", &small, applyIf("only_if_cold", 0), warm, true},
+		{"84,000 of 120,000 tokens, 4 turns left", v, applyIf("break_even", 4), warm, false},
+		{"84,000 of 120,000 tokens, 5 turns left", v, applyIf("break_even", 5), warm, true},
+		{"cold, no turns left", v, applyIf("break_even", 0), cold, true},
 	} {
 		after, edits := c.v.prune(c.policy, c.at)
 		if len(edits) > 0 != c.want || len(after.Edits) != len(edits) {
@@ -48,12 +48,12 @@ func TestChangesWaitForTheCache(t *testing.T) {
 		}
 	}
 	warm.Sent = 3 // only the oldest result was sent
-	if _, edits := v.prune(with("only_if_cold", 0), warm); len(edits) != 6 {
+	if _, edits := v.prune(applyIf("only_if_cold", 0), warm); len(edits) != 6 {
 		t.Errorf("of results that were not sent yet, %d are cleared", len(edits))
 	}
 }
 
-// The cost of a change: 50,000 of 150,000 tokens pay after 23 prompts.
+// If 50,000 of 150,000 tokens leave, the change pays for itself after 23 prompts.
 func TestBreakEven(t *testing.T) {
 	t.Parallel()
 	change := policy.Change{First: 1, Saved: 50_000, Suffix: 100_000}

@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// AutoCompact summarizes the oldest messages until the prompt takes half of a threshold. What matters most stays,
-// unless the rest does not fit.
+// AutoCompact summarizes the oldest messages until the prompt takes half of a threshold. The most important messages
+// stay, unless the rest does not fit.
 type AutoCompact struct {
 	ThresholdShare   float64    `json:"threshold_share" min:"0.1" max:"0.98" doc:"Of the window; a smaller prompt stays."`
 	ReduceShare      float64    `json:"reduce_share" min:"0.1" max:"0.9" doc:"Of the threshold, that may stay."`
@@ -28,7 +28,7 @@ func (*AutoCompact) describe() Mechanism {
 		}}
 }
 
-// Plan cuts after the oldest messages that together have the tokens to be saved.
+// Plan cuts after the oldest messages that together have the tokens to save.
 func (s *AutoCompact) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	total := at.tokens(v)
 	threshold := int(s.ThresholdShare * float64(v.Window))
@@ -50,10 +50,11 @@ func (s *AutoCompact) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	return planCut(v, at, plan.Cut{At: cut, Keep: keep, Format: s.Summary.format()})
 }
 
-// protected returns the indexes of the messages that stay wherever the view is cut.
+// protected returns the indexes of messages that stay wherever the view is cut: the newest of the user, and the newest
+// errors.
 func (s *AutoCompact) protected(v clip.View) (keep []int) {
-	said := turns(v.Messages)
-	keep = append(keep, said[max(len(said)-s.KeepUserMessages, 0):]...)
+	userMessages := turns(v.Messages)
+	keep = append(keep, userMessages[max(len(userMessages)-s.KeepUserMessages, 0):]...)
 	failed := []int{}
 	for r := range results(v) {
 		if r.p.IsError {
@@ -63,7 +64,7 @@ func (s *AutoCompact) protected(v clip.View) (keep []int) {
 	return append(keep, failed[max(len(failed)-s.KeepErrors, 0):]...)
 }
 
-// newest returns the index of the first message after which none leaves: the newest of the assistant, and the newest
+// newest returns the index from which on all messages stay. This includes the assistant's newest message and the newest
 // results.
 func (s *AutoCompact) newest(v clip.View) int {
 	first, seen := len(v.Messages), 0

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Of a branch what was said is summarized, the newest that fits, without results; files are listed from all of it.
+// A branch is summarized from its newest messages that fit, without results. The list of files covers the whole branch.
 func TestBranchSummaries(t *testing.T) {
 	t.Parallel()
 	format := policy.Formats()["branch"]

@@ -4,7 +4,7 @@ import (
 	"github.com/loci-memory/loci/compaction/clip"
 )
 
-// Buffer is due if no more is free than a summary needs, and a buffer.
+// Buffer is due when the free part of the window is no larger than a summary plus a buffer.
 type Buffer struct {
 	SummaryTokens int `json:"summary_tokens" min:"0" max:"10000000" doc:"Of the window, for a summary."`
 	BufferTokens  int `json:"buffer_tokens" min:"0" max:"10000000" doc:"Also free; both at most half of the room."`
@@ -20,7 +20,7 @@ func (*Buffer) describe() Mechanism {
 		}}
 }
 
-// Due reports whether the prompt reaches the window without what a summary needs and the buffer.
+// Due reports whether the prompt, a summary and the buffer fill the window.
 func (s *Buffer) Due(v clip.View, at Moment) bool {
 	return v.Window > 0 && s.tokens(v, at) > s.most(v, at)
 }

@@ -4,7 +4,7 @@ import (
 	"github.com/loci-memory/loci/compaction/clip"
 )
 
-// ByteCount is due at a size of the view's texts.
+// ByteCount is due when the view's texts reach a size in bytes.
 type ByteCount struct {
 	MaxBytes int `json:"max_bytes" min:"1000" max:"1000000000" doc:"Bytes of a view at which it is compacted."`
 }
@@ -15,7 +15,7 @@ func (*ByteCount) describe() Mechanism {
 		New:   func() Step { return &ByteCount{MaxBytes: 2 << 20} }}
 }
 
-// Due reports whether the messages, as they are shown, have so many bytes.
+// Due reports whether the messages, as shown, have at least MaxBytes.
 func (s *ByteCount) Due(v clip.View, _ Moment) bool {
 	n := 0
 	for _, m := range clip.Shown(v.Messages, v.Edits) {

@@ -6,38 +6,39 @@ import (
 	"github.com/loci-memory/loci/compaction/clip"
 )
 
-// CachePrices are what a provider charges for a prompt.
+// CachePrices are a provider's prices for a prompt.
 type CachePrices struct {
-	Input float64 `json:"input_per_million"` // of a million tokens that are neither read from the cache nor written to it
-	Read  float64 `json:"read_multiplier"`   // of Input, for tokens read from the cache
-	Write float64 `json:"write_multiplier"`  // of Input, for tokens written to the cache
+	Input float64 `json:"input_per_million"` // price of a million tokens that the cache neither has nor gets
+	Read  float64 `json:"read_multiplier"`   // factor of Input for tokens read from the cache
+	Write float64 `json:"write_multiplier"`  // factor of Input for tokens written to the cache
 }
 
-// UsualPrices are those of a cache that lives five minutes, for prompts of $15 per million tokens.
+// UsualPrices are the prices of a five-minute cache, for prompts of $15 per million tokens.
 var UsualPrices = CachePrices{Input: 15, Read: 0.1, Write: 1.25}
 
-// Change is what edits change of a prompt that a provider has in its cache.
+// Change says how edits change a prompt that a provider has in its cache.
 type Change struct {
-	First  int // position of the first message that is shown otherwise; 0 if none is
-	Saved  int // tokens that the prompt no longer has
-	Suffix int // tokens from the first changed message to the end of what was sent, which are written again
+	First  int // position of the first message that is shown differently; 0 if none is
+	Saved  int // tokens by which the prompt gets shorter
+	Suffix int // tokens of the sent prompt from the first changed message on; they are written again
 }
 
-// Prompt returns what a prompt costs of which some tokens are in the cache. The others are written to it.
+// Prompt returns the price of a prompt with cached tokens in the cache. The others are written to it.
 func (c CachePrices) Prompt(tokens, cached int) float64 {
 	cached = min(max(cached, 0), tokens)
 	return c.Input / 1e6 * (c.Read*float64(cached) + c.Write*float64(tokens-cached))
 }
 
-// Uncached returns what a prompt costs without a cache.
+// Uncached returns the price of a prompt without a cache.
 func (c CachePrices) Uncached(tokens int) float64 { return c.Input / 1e6 * float64(tokens) }
 
-// Penalty returns what a change costs once while the cache is warm: what follows it is written again instead of read.
+// Penalty returns what a change costs once while the cache is warm: the tokens behind it are written again instead of
+// read.
 func (c CachePrices) Penalty(change Change) float64 {
 	return c.Input / 1e6 * (c.Write - c.Read) * float64(change.Suffix)
 }
 
-// BreakEven returns after how many prompts a change has saved what it costs; infinite if it saves nothing.
+// BreakEven returns after how many prompts a change has saved as much as it cost; infinite if it saves nothing.
 func (c CachePrices) BreakEven(change Change) float64 {
 	if change.Suffix <= 0 {
 		return 0
@@ -48,7 +49,7 @@ func (c CachePrices) BreakEven(change Change) float64 {
 	return float64(change.Suffix) * (c.Write - c.Read) / (float64(change.Saved) * c.Read)
 }
 
-// changeOf returns what some edits change of a view of which messages were sent up to a position.
+// changeOf returns how edits change the part of a view that was sent, up to position sent.
 func changeOf(before, after clip.View, edits []clip.Edit, sent int) (c Change) {
 	for _, e := range edits {
 		if e.Position <= sent && (c.First == 0 || e.Position < c.First) {
@@ -58,11 +59,11 @@ func changeOf(before, after clip.View, edits []clip.Edit, sent int) (c Change) {
 	if c.First == 0 {
 		return c
 	}
-	was, is := clip.ShownTokens(before), clip.ShownTokens(after)
+	tokensBefore, tokensAfter := clip.ShownTokens(before), clip.ShownTokens(after)
 	for i, m := range before.Messages {
 		if m.Position >= c.First && m.Position <= sent {
-			c.Suffix += is[i]
-			c.Saved += was[i] - is[i]
+			c.Suffix += tokensAfter[i]
+			c.Saved += tokensBefore[i] - tokensAfter[i]
 		}
 	}
 	return c

@@ -50,7 +50,7 @@ func (*CacheTTL) describe() Mechanism {
 		}}
 }
 
-// What this mechanism counts, in characters.
+// Sizes that this mechanism counts with, in characters.
 const (
 	charsPerToken = 4
 	charsPerImage = 8000
@@ -77,16 +77,16 @@ func (c *CacheTTL) Edits(v clip.View, at Moment) (edits []clip.Edit) {
 		if r.message < from || r.message >= to || len(r.p.Images) > 0 || !selects(c.Tools, c.Except, r.tool()) {
 			continue
 		}
-		now := r.shownChars()
-		if soft, ok := c.shortened(r, now); ok {
+		shown := r.shownChars()
+		if soft, ok := c.shortened(r, shown); ok {
 			r.edit, changed[r.place()] = &soft, true
-			total -= now
-			now = r.shownChars()
-			total += now
+			total -= shown
+			shown = r.shownChars()
+			total += shown
 		}
 		all = append(all, r)
-		chars[r.place()] = now
-		sum += now
+		chars[r.place()] = shown
+		sum += shown
 	}
 	if c.HardClear && sum >= c.MinClearChars {
 		for i, r := range all {
@@ -108,7 +108,7 @@ func (c *CacheTTL) Edits(v clip.View, at Moment) (edits []clip.Edit) {
 	return edits
 }
 
-// shortened returns the edit that shortens a result of which some characters are shown.
+// shortened returns the edit that shortens a result; shown is how many characters of it are shown now.
 func (c *CacheTTL) shortened(r result, shown int) (clip.Edit, bool) {
 	chars := c.SoftHeadChars + c.SoftTailChars
 	if chars == 0 || shown <= max(c.SoftMaxChars, chars) || !r.hasText() {
@@ -117,8 +117,8 @@ func (c *CacheTTL) shortened(r result, shown int) (clip.Edit, bool) {
 	return r.headAndTail("cache_ttl", c.SoftHeadChars, c.SoftTailChars), true
 }
 
-// prunable returns the indexes of the messages whose results may be pruned: those from the user's first one on, before
-// the assistant's newest. ok is false if the assistant has said too little.
+// prunable returns the range of messages with results that may be pruned: from the user's first message to the
+// KeepAssistants newest of the assistant. ok is false if the assistant has sent fewer.
 func (c *CacheTTL) prunable(v clip.View) (from, to int, ok bool) {
 	from, to = len(v.Messages), len(v.Messages)
 	for i, m := range v.Messages {
@@ -127,17 +127,17 @@ func (c *CacheTTL) prunable(v clip.View) (from, to int, ok bool) {
 			break
 		}
 	}
-	kept := 0
-	for i := len(v.Messages) - 1; i >= 0 && kept < c.KeepAssistants; i-- {
+	found := 0
+	for i := len(v.Messages) - 1; i >= 0 && found < c.KeepAssistants; i-- {
 		if v.Messages[i].Role == recall.Assistant {
-			kept++
+			found++
 			to = i
 		}
 	}
-	return from, to, kept == c.KeepAssistants
+	return from, to, found == c.KeepAssistants
 }
 
-// viewChars returns the characters of a view's messages as they are shown.
+// viewChars returns the characters of a view's messages, as shown.
 func viewChars(v clip.View) (n int) {
 	edits := editsOf(v)
 	for _, m := range v.Messages {
@@ -148,8 +148,8 @@ func viewChars(v clip.View) (n int) {
 	return n
 }
 
-// charsWith returns the characters of a part as it is shown with an edit, nil for none: about, so that no edited part
-// has to be made for it.
+// charsWith estimates the characters of a part that is shown with edit e, or whole if e is nil. It does not build the
+// edited part.
 func charsWith(p recall.Part, e *clip.Edit) int {
 	switch {
 	case e == nil:
@@ -162,7 +162,7 @@ func charsWith(p recall.Part, e *clip.Edit) int {
 	return len(e.Text) + hintChars
 }
 
-// What the note of a clip takes, about, and what a text that stands for a part takes beside itself.
+// Approximate characters of the note on a clip, and of the words around a text that stands for a part.
 const (
 	clipNoteChars = 100
 	hintChars     = 20
@@ -176,5 +176,5 @@ func partChars(p recall.Part) int {
 	return n
 }
 
-// shownChars returns the characters of the result as it is shown.
+// shownChars returns the characters of the result, as shown.
 func (r result) shownChars() int { return charsWith(*r.p, r.edit) }

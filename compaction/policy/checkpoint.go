@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Checkpoint hides what came before a checkpoint that the model wrote into working memory. Without one it cuts as
-// KeepRecent does.
+// Checkpoint hides messages from before a checkpoint that the model wrote into working memory. Without a checkpoint it
+// cuts like KeepRecent.
 type Checkpoint struct {
 	KeepRecentTokens int        `json:"keep_recent_tokens" min:"0" max:"10000000" doc:"That stay without a checkpoint."`
 	Summary          FormatName `json:"summary" doc:"Its format, without a checkpoint."`
@@ -33,7 +33,7 @@ func (s *Checkpoint) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	return noted(planCut(v, at, plan.Cut{At: cut}))(at.Notes)
 }
 
-// noted makes notes the summary of a plan.
+// noted returns a function that sets notes as the summary of a plan.
 func noted(p plan.Plan, err error) func(notes string) (plan.Plan, error) {
 	return func(notes string) (plan.Plan, error) {
 		if p.Evicted > 0 {

@@ -14,16 +14,16 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// said is what a view shows of the first part of a message, by its position in a view of a viewBuilder.
+// said returns the shown text of a message's first part, by the message's position in a viewBuilder's view.
 func said(v clip.View, position int) string {
 	p := v.AsShown()[position-1].Content[0]
 	return p.Text + p.Input
 }
 
-// within reports whether a number is at most a share away from another.
+// within reports whether got differs from want by at most a share.
 func within(got, want, share float64) bool { return math.Abs(got-want) <= share*want }
 
-// What harnesses claim about their bounds of a single result.
+// Claims of harnesses about how they bound a single result.
 func TestClaimsAboutBounds(t *testing.T) {
 	t.Parallel()
 	for claim, holds := range map[string]func() (any, bool){
@@ -79,7 +79,7 @@ func TestClaimsAboutBounds(t *testing.T) {
 	}
 }
 
-// What harnesses claim about results that came before.
+// Claims of harnesses about older results.
 func TestClaimsAboutOldResults(t *testing.T) {
 	t.Parallel()
 	for claim, holds := range map[string]func() (any, bool){
@@ -199,7 +199,7 @@ func TestClaimsAboutOldResults(t *testing.T) {
 	}
 }
 
-// What the deck on prompts claims about prices: $15 for a million tokens, a tenth of it from the cache.
+// Claims of the deck on prompts about prices: $15 per million tokens, and a tenth of that from the cache.
 func TestClaimsAboutPrices(t *testing.T) {
 	t.Parallel()
 	prices := policy.UsualPrices
@@ -218,7 +218,7 @@ func TestClaimsAboutPrices(t *testing.T) {
 	}
 }
 
-// A system prompt is never changed: it is no part of what the steps are given. The user's newest message is, and stays.
+// The system prompt never changes, because steps do not get it. The user's newest message stays unchanged.
 func TestWhatIsSacredStays(t *testing.T) {
 	t.Parallel()
 	for _, p := range policy.Presets() {

@@ -15,8 +15,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// claimTests names the tests that hold claims of the harnesses about their ways of keeping a window: those of a number,
-// by package and test. The tests named TestClaim… say it in their names.
+// claimTests maps package → test → numbers of the harnesses' claims that the test checks. Tests named TestClaim… have
+// the numbers in their names.
 var claimTests = map[string]map[string][]int{
 	"compaction/policy": {
 		"TestAgeTTLGoldenNumbers":                     {216, 217, 218, 219, 221, 222, 224},
@@ -101,7 +101,7 @@ var claimTests = map[string]map[string][]int{
 		"TestIndexesThatPointAreNotRefused": {229, 230, 231, 232}},
 }
 
-// noTest says why no test of Loci can hold a claim about working memory, memory files, and hand-overs.
+// noTest maps a reason → claims about working memory, memory files and hand-overs that no test of Loci can check.
 var noTest = map[string][]int{
 	"how a model or a provider behaves": {118, 119, 120, 134},
 	"an opinion of which way is better": {137, 139, 264, 267},
@@ -112,7 +112,7 @@ var noTest = map[string][]int{
 	"Loci does otherwise: code enforces the rules": {257},
 }
 
-// Each claim about working memory, memory files, and hand-overs has a test, or a reason for none.
+// Each claim about working memory, memory files and hand-overs has a test, or a reason why it has none.
 func TestEachClaimAboutStateIsHeldOrNamed(t *testing.T) {
 	t.Parallel()
 	held := claimsInNames(t)
@@ -142,7 +142,7 @@ var (
 	number    = regexp.MustCompile(`\d+`)
 )
 
-// claimsInNames returns the claims that tests of state have in their names.
+// claimsInNames returns the claims in the names of tests about state.
 func claimsInNames(t *testing.T) map[int]bool {
 	t.Helper()
 	held := map[int]bool{}
@@ -170,8 +170,8 @@ func claimsInNames(t *testing.T) map[int]bool {
 	return held
 }
 
-// The deck's summary keeps paths, decisions, what blocks the work, and the next action, and leaves out the output of
-// tools, thoughts, and repeated reading.
+// The deck's summary keeps paths, decisions, obstacles and the next action. It leaves out tools' output, thoughts and
+// repeated reads.
 func TestClaims143And144WhatTheDecksSummaryKeeps(t *testing.T) {
 	t.Parallel()
 	var headings, words []string
@@ -187,8 +187,8 @@ func TestClaims143And144WhatTheDecksSummaryKeeps(t *testing.T) {
 	}
 }
 
-// The deck has four levers: results are clipped, then equal ones shown once, before anything is decided by age, and old
-// turns are summarized.
+// The deck has four levers: it clips results, shows equal ones once, clears by age, and summarizes old turns, in this
+// order.
 func TestClaims122And153TheDecksFourLevers(t *testing.T) {
 	t.Parallel()
 	p, err := policy.Preset("deck")
@@ -208,7 +208,7 @@ func TestClaims122And153TheDecksFourLevers(t *testing.T) {
 
 var testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
 
-// Each test that holds a claim is there.
+// Every test that checks a claim exists.
 func TestClaimsHaveTheirTests(t *testing.T) {
 	t.Parallel()
 	for dir, tests := range claimTests {
@@ -234,7 +234,7 @@ func TestClaimsHaveTheirTests(t *testing.T) {
 	}
 }
 
-// longSession is a session of 32 turns that takes 287,000 tokens.
+// longSession returns a session of 32 turns with 287,000 tokens.
 func longSession() *talk {
 	v := newTalk(200_000, 4_000)
 	for range 32 {
@@ -243,9 +243,9 @@ func longSession() *talk {
 	return v
 }
 
-// A session of 287,000 tokens in 32 turns does not fit 200,000 from turn 22 or 23 on. Snipping saves about 89,000,
-// lines instead of old results about 56,000. What is left is below the 80 % at which messages would be summarized, so
-// that the other layers do nothing.
+// A session of 287,000 tokens in 32 turns exceeds 200,000 from turn 22 or 23 on. Snipping saves about 89,000, and lines
+// instead of old results about 56,000. The rest is below 80 %, where summaries would begin, so the other layers do
+// nothing.
 func TestClaims319To325ASessionOf287000Tokens(t *testing.T) {
 	t.Parallel()
 	v := longSession()
@@ -288,7 +288,8 @@ func TestClaims319To325ASessionOf287000Tokens(t *testing.T) {
 	}
 }
 
-// Summaries of the deck have at most 200 tokens, those of the four layers 1,000, and a line instead of a result 100.
+// Summaries have at most 200 tokens in the deck and 1,000 in the four layers. A line instead of a result has at most
+// 100.
 func TestClaims142And286And295BoundsOfSummaries(t *testing.T) {
 	t.Parallel()
 	deck, layers := policy.Formats()["deck"], policy.Formats()["four-layers"]
@@ -300,7 +301,7 @@ func TestClaims142And286And295BoundsOfSummaries(t *testing.T) {
 	}
 }
 
-// The four layers begin at 10,000 characters of a result, and at 60, 80, and 95 % of the window.
+// The four layers begin at 10,000 characters of a result, and at 60, 80 and 95 % of the window.
 func TestClaim302DefaultsOfTheFourLayers(t *testing.T) {
 	t.Parallel()
 	for _, preset := range []string{"four-layers", "fourlayer-literal"} {

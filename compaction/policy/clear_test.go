@@ -12,7 +12,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Pruning when the cache has expired: the numbers follow from the rules, within what our notes are longer or shorter.
+// Numbers for pruning after the cache has expired. They follow from the rules, except that our notes have other
+// lengths.
 func TestCacheTTLGoldenNumbers(t *testing.T) {
 	t.Parallel()
 	literal := `{"steps":[{"step":"cache_ttl","hard_share":0,"min_clear_chars":100}]}`
@@ -24,7 +25,7 @@ func TestCacheTTLGoldenNumbers(t *testing.T) {
 		policy        string
 		ago           time.Duration
 		soft, cleared int
-		chars         int // shown in the end, as the rules have them with notes of 82 and 33 characters
+		chars         int // characters shown in the end; the rules have notes of 82 and 33 characters
 	}{
 		{"30 results are all shortened", 200_000, 30, 10_000, usual, 5 * time.Minute, 27, 0, 116_449},
 		{"a hard share of 0 clears most, not least", 200_000, 30, 10_000, literal, 5 * time.Minute, 0, 27, 33_991},
@@ -66,7 +67,7 @@ func TestCacheTTLGoldenNumbers(t *testing.T) {
 	}
 }
 
-// A time without a unit is refused (D1): some read minutes, some seconds.
+// A time without a unit is refused (D1), because some harnesses mean minutes and others seconds.
 func TestDurationsHaveUnits(t *testing.T) {
 	t.Parallel()
 	for _, ttl := range []string{`30`, `"30"`, `"5"`, `"-5m"`} {
@@ -77,7 +78,7 @@ func TestDurationsHaveUnits(t *testing.T) {
 	}
 }
 
-// Clearing of tool uses has the numbers of its source.
+// Clearing tool uses gives the numbers of its source.
 func TestClearToolUsesGoldenNumbers(t *testing.T) {
 	t.Parallel()
 	ten := func() *viewBuilder {
@@ -120,7 +121,7 @@ func TestClearToolUsesGoldenNumbers(t *testing.T) {
 	}
 }
 
-// Thoughts leave whole, the oldest turns first, and never while their calls are not answered.
+// Thoughts are removed whole, from the oldest turns first, and never before their calls are answered.
 func TestClearThinking(t *testing.T) {
 	t.Parallel()
 	v := window(200_000)
@@ -148,7 +149,7 @@ func TestClearThinking(t *testing.T) {
 	}
 }
 
-// The rule of microcompact: a pause of an hour, five kept, twelve at most.
+// Microcompact's numbers: a pause of an hour, five results kept, twelve at most.
 func TestMicrocompactGoldenNumbers(t *testing.T) {
 	t.Parallel()
 	idle := func(v *viewBuilder, ago time.Duration) policy.Moment {
@@ -174,39 +175,39 @@ func TestMicrocompactGoldenNumbers(t *testing.T) {
 	}
 }
 
-// Results older than 30 seconds are cleared when a turn begins, but not those of the turn before.
+// Results older than 30 seconds are cleared when a turn begins, except those of the turn before.
 func TestAgeTTLGoldenNumbers(t *testing.T) {
 	t.Parallel()
-	at := func(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
-	of := func(chars ...int) *viewBuilder {
+	second := func(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
+	viewWith := func(chars ...int) *viewBuilder {
 		v := window(200_000).user(10)
 		for i, n := range chars {
 			v.call("bash", 5, sea(n))
-			v.Messages[len(v.Messages)-1].CreatedAt = at([]int{0, 10, 40}[i])
+			v.Messages[len(v.Messages)-1].CreatedAt = second([]int{0, 10, 40}[i])
 		}
 		return v
 	}
 	aged := `{"steps":[{"step":"age_ttl","protect_turns":0}]}`
-	now := policy.Moment{Now: at(45)}
-	after, edits := of(1000, 1000, 1000).user(10).prune(aged, now)
+	moment := policy.Moment{Now: second(45)}
+	after, edits := viewWith(1000, 1000, 1000).user(10).prune(aged, moment)
 	if len(edits) != 2 || after.AsShown()[2].Content[0].Text != "[result of bash cleared: expand(id=3)]" {
 		t.Errorf("of results of 0, 10, and 40 s at 45 s: %v", edits)
 	}
-	if _, edits := of(1000, 99, 1000).user(10).prune(aged, now); len(edits) != 1 {
+	if _, edits := viewWith(1000, 99, 1000).user(10).prune(aged, moment); len(edits) != 1 {
 		t.Errorf("a result of 99 characters: %v", edits)
 	}
-	if _, edits := of(1000, 1000, 1000).user(10).prune("memory-v2", now); len(edits) > 0 {
+	if _, edits := viewWith(1000, 1000, 1000).user(10).prune("memory-v2", moment); len(edits) > 0 {
 		t.Errorf("the turn that just ended: %v", edits)
 	}
-	if _, edits := of(1000, 1000, 1000).user(10).says(10).user(10).prune("memory-v2", now); len(edits) != 2 {
+	if _, edits := viewWith(1000, 1000, 1000).user(10).says(10).user(10).prune("memory-v2", moment); len(edits) != 2 {
 		t.Errorf("the turn before that: %v", edits)
 	}
-	if _, edits := of(1000, 1000, 1000).says(10).prune(aged, now); len(edits) > 0 {
+	if _, edits := viewWith(1000, 1000, 1000).says(10).prune(aged, moment); len(edits) > 0 {
 		t.Errorf("in the middle of a turn: %v", edits)
 	}
 }
 
-// Long texts of old calls are cut; the arguments keep their fields.
+// Long texts in old calls are cut; the arguments keep their fields.
 func TestOldArguments(t *testing.T) {
 	t.Parallel()
 	input := `{"path":"a.go","content":"` + sea(5000) + `","mode":7}`
@@ -216,10 +217,10 @@ func TestOldArguments(t *testing.T) {
 	}
 	v.calling("write_file", input, "ok").says(5)
 	after, edits := v.prune(`{"steps":[{"step":"old_arguments"}]}`, policy.Moment{})
-	var of map[string]any
-	if err := json.Unmarshal([]byte(after.AsShown()[1].Content[0].Input), &of); err != nil || len(edits) != 1 ||
-		of["path"] != "a.go" || of["mode"] != 7.0 ||
-		!strings.HasPrefix(of["content"].(string), sea(20)+"\n[4980 of 5000 ") {
+	var arguments map[string]any
+	if err := json.Unmarshal([]byte(after.AsShown()[1].Content[0].Input), &arguments); err != nil || len(edits) != 1 ||
+		arguments["path"] != "a.go" || arguments["mode"] != 7.0 ||
+		!strings.HasPrefix(arguments["content"].(string), sea(20)+"\n[4980 of 5000 ") {
 		t.Errorf("%v, %v: %s", err, edits, after.AsShown()[1].Content[0].Input)
 	}
 }

@@ -24,7 +24,7 @@ func (*ClearThinking) describe() Mechanism {
 
 // Edits removes thoughts.
 func (c *ClearThinking) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
-	turns, counted := 0, false // turns with thoughts so far, the newest first, and whether this one is counted
+	turns, counted := 0, false // turns with thoughts so far, from the newest on; whether the current one is counted
 	inLoop := !answered(v)
 	for i, m := range slices.Backward(v.Messages) {
 		if m.Role == recall.User {
@@ -47,7 +47,7 @@ func (c *ClearThinking) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 	return edits
 }
 
-// answered reports whether the view ends with an answer of the assistant that calls no tool.
+// answered reports whether the view ends with an answer of the assistant without tool calls.
 func answered(v clip.View) bool {
 	n := len(v.Messages)
 	if n == 0 || v.Messages[n-1].Role != recall.Assistant {

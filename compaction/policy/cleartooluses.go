@@ -4,7 +4,8 @@ import (
 	"github.com/loci-memory/loci/compaction/clip"
 )
 
-// ClearToolUses clears old results, and if asked the arguments of their calls, when a prompt has become long.
+// ClearToolUses clears old results when a prompt has become long. On request it also clears the arguments of their
+// calls.
 type ClearToolUses struct {
 	TriggerTokens int      `json:"trigger_tokens" min:"0" max:"100000000"`
 	TriggerUses   int      `json:"trigger_uses" min:"0" max:"1000000"`

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// CommandTail shows the end of what long commands print: errors come last.
+// CommandTail shows the end of a long command's output, because errors come last.
 type CommandTail struct {
 	MaxLines int      `json:"max_lines" min:"1" max:"10000000"`
 	MaxBytes int      `json:"max_bytes" min:"100" max:"10000000"`
@@ -39,7 +39,7 @@ func (c *CommandTail) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 		if end := c.end(r.p.Text); end != r.p.Text {
 			chars := tokens.Chars(end)
 			if strings.HasSuffix(strings.TrimSuffix(r.p.Text, end), "\n") {
-				chars++ // a clip of the end begins behind its first line feed
+				chars++ // the clip begins behind its first line feed
 			}
 			e := r.clip("command_tail", chars)
 			e.Tail = 1
@@ -49,8 +49,8 @@ func (c *CommandTail) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 	return edits
 }
 
-// end returns the most whole lines at the end of a text that are within the bounds, or the end of the last line if that
-// is longer than they are.
+// end returns as many whole lines from a text's end as fit the bounds. If the last line alone does not fit, it returns
+// the end of that line.
 func (c *CommandTail) end(text string) string {
 	from, lines := len(text), 0
 	for lines < c.MaxLines && from > 0 {

@@ -8,19 +8,19 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// The ways of counting the tokens of a prompt, which a trigger's setting names.
+// How to count the tokens of a prompt. A trigger's setting names one of them.
 const (
-	byLoci  = "loci"  // a provider's count of the beginning, and Loci's of the rest
-	byChars = "chars" // a provider's count of the beginning, and a token for four characters of the rest
+	byLoci  = "loci"  // a provider's count of the beginning, and Loci's count of the rest
+	byChars = "chars" // a provider's count of the beginning, and a quarter of the characters of the rest
 )
 
-// Counting is how a trigger counts: settings of each that counts tokens.
+// Counting is how a trigger counts tokens. Each trigger that counts tokens has these settings.
 type Counting struct {
 	Count       string  `json:"count" oneof:"loci,chars" doc:"By Loci, or four characters a token."`
 	CountFactor float64 `json:"count_factor" min:"1" max:"4" doc:"Raises the count."`
 }
 
-// asLoci is how triggers count by default.
+// asLoci is the default.
 var asLoci = Counting{Count: byLoci, CountFactor: 1}
 
 // tokens returns the tokens of a prompt.
@@ -35,8 +35,8 @@ func (c Counting) tokens(v clip.View, at Moment) int {
 	return n
 }
 
-// charTokens counts a view at four UTF-16 code units a token, as most harnesses do. A provider's count of the beginning
-// replaces that of the messages that it covers.
+// charTokens counts four UTF-16 code units as one token, as most harnesses do. If a provider has counted the beginning
+// of the view, it uses that count for those messages.
 func charTokens(v clip.View) int {
 	n, from := plan.FixedTokens(v), 0
 	if u := v.Usage; u != nil && u.PromptTokens > 0 {
@@ -50,10 +50,10 @@ func charTokens(v clip.View) int {
 	return n
 }
 
-// imageChars is what an image counts as.
+// imageChars are the characters that an image counts as.
 const imageChars = 4_800
 
-// chars16 returns the UTF-16 code units of all that a message says.
+// chars16 returns a message's length in UTF-16 code units.
 func chars16(m recall.Message) (n int) {
 	for _, p := range m.Content {
 		for _, text := range []string{p.Text, p.Name, p.Input} {
@@ -77,7 +77,8 @@ func turns(messages []recall.Message) (at []int) {
 	return at
 }
 
-// units16 returns the UTF-16 code units of a text: two of a character that begins with a byte from 0xF0 on.
+// units16 returns a text's length in UTF-16 code units: two for a character that begins with a byte from 0xF0 on, one
+// for any other.
 func units16(text string) int {
 	n := utf8.RuneCountInString(text)
 	if n == len(text) {

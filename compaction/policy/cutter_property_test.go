@@ -20,7 +20,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// planners are all policies whose plans the property tests make: each cutter alone, with its defaults and with others,
+// planners returns the policies that the property tests plan with: each cutter alone, with default and other settings,
 // and each preset.
 func planners(t *testing.T) (names []string, all map[string]policy.Policy) {
 	all = map[string]policy.Policy{}
@@ -59,7 +59,7 @@ func planners(t *testing.T) (names []string, all map[string]policy.Policy) {
 	return names, all
 }
 
-// asker is a model whose n-th answer, from 1, is of a function.
+// asker is a model that lets a function give the n-th answer, from 1.
 type asker struct {
 	answer func(n int, r summary.Request) (summary.Reply, error)
 	asked  []summary.Request
@@ -70,7 +70,7 @@ func (a *asker) Complete(_ context.Context, r summary.Request) (summary.Reply, e
 	return a.answer(len(a.asked), r)
 }
 
-// faulty are models that fail in their ways.
+// faulty are models that each fail in another way.
 var faulty = []func(n int, r summary.Request) (summary.Reply, error){
 	func(int, summary.Request) (summary.Reply, error) {
 		return summary.Reply{Text: "The user wants it, and we decided on plan B."}, nil
@@ -103,15 +103,15 @@ var faulty = []func(n int, r summary.Request) (summary.Reply, error){
 // madeUpSecret is a secret that a model makes up.
 var madeUpSecret = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 
-// cutLife is one conversation that a policy compacts again and again.
+// cutLife is a conversation that a policy compacts again and again.
 type cutLife struct {
 	*talk
 	policy policy.Policy
-	others []policy.Policy // one of which replaces the policy in each round; none: it stays
+	others []policy.Policy // in each round one of these replaces the policy; empty: the policy stays
 	at     policy.Moment
 	model  *summary.Model
 	set    plan.Settings
-	write  bool // summaries are made by Summarize; else they are made up, which takes less time
+	write  bool // Summarize makes summaries; otherwise they are made up, which takes less time
 	gone   map[int]bool
 	plans  int
 }
@@ -138,7 +138,7 @@ func newCutLife(seed uint64, p policy.Policy) *cutLife {
 	return l
 }
 
-// run compacts and goes on.
+// run compacts, lets the conversation go on, and repeats.
 func (l *cutLife) run() error {
 	for round := range 3 {
 		if len(l.others) > 0 {
@@ -197,7 +197,7 @@ func isTooBig(err error) bool {
 	return ok
 }
 
-// sound checks that a cutter reports too big only where the messages that must stay take more than their room.
+// sound checks that a cutter returns a *TooBig only if the messages that must stay exceed their room.
 func (l *cutLife) sound(err error) error {
 	big, ok := errors.AsType[*plan.TooBig](err)
 	if ok && big.Least <= big.Limit {
@@ -206,23 +206,23 @@ func (l *cutLife) sound(err error) error {
 	return nil
 }
 
-// apply carries a plan out, and checks what holds of all.
+// apply carries out a plan, and checks the properties of every plan.
 func (l *cutLife) apply(p plan.Plan) error {
-	given := p.Evict(l.View)
-	if given.Self != nil {
-		given.Self.System = "You are an agent."
+	evicted := p.Evict(l.View)
+	if evicted.Self != nil {
+		evicted.Self.System = "You are an agent."
 	}
 	var summary *clip.Summary
 	if p.Evicted > 0 {
 		var err error
-		if summary, err = l.summary(p, given); err != nil {
+		if summary, err = l.summary(p, evicted); err != nil {
 			return err
 		}
 	}
 	after := p.View(l.View, summary)
 	after.Has = l.Has
 	limit := l.settings().Limit(l.Window)
-	now := clip.Estimate(after)
+	size := clip.Estimate(after)
 	switch {
 	case p.Evicted == 0 && p.After >= p.Before:
 		return errors.New("no progress")
@@ -230,16 +230,16 @@ func (l *cutLife) apply(p plan.Plan) error {
 		return errors.New("nothing leaves, and nothing is clipped")
 	case p.After > p.Goal && p.Goal > 0:
 		return errors.New("it misses its goal")
-	case l.Window > 0 && now > limit+plan.MinBudget+200:
-		return fmt.Errorf("after it there are %d tokens, above %d", now, limit)
+	case l.Window > 0 && size > limit+plan.MinBudget+200:
+		return fmt.Errorf("after it there are %d tokens, above %d", size, limit)
 	}
-	if err := plan.CheckNothingLost(l.View, given, after); err != nil {
+	if err := plan.CheckNothingLost(l.View, evicted, after); err != nil {
 		return err
 	}
 	if err := invariants(l.View, after); err != nil {
 		return err
 	}
-	for _, m := range given.Messages {
+	for _, m := range evicted.Messages {
 		if l.gone[m.Position] {
 			return fmt.Errorf("message %d leaves twice", m.Position)
 		}
@@ -249,10 +249,10 @@ func (l *cutLife) apply(p plan.Plan) error {
 	return nil
 }
 
-// summary returns a summary by the life's model, checked; or one that is made up, as long as it may be or shorter.
-func (l *cutLife) summary(p plan.Plan, given clip.Evicted) (*clip.Summary, error) {
+// summary returns a checked summary by the life's model, or a made-up one that is as long as allowed or shorter.
+func (l *cutLife) summary(p plan.Plan, evicted clip.Evicted) (*clip.Summary, error) {
 	if !l.write {
-		s := summaryOf(given)
+		s := summaryOf(evicted)
 		s.Text = filler[:min(4*(1+l.IntN(max(p.Budget, 1))), len(filler))]
 		if f := p.Format; f != nil {
 			s.Before, s.After = f.Before, f.After
@@ -264,25 +264,25 @@ func (l *cutLife) summary(p plan.Plan, given clip.Evicted) (*clip.Summary, error
 	if !p.NeedsModel {
 		model = nil
 	}
-	s, err := summary.Summarize(context.Background(), given, l.settings(), model)
+	s, err := summary.Summarize(context.Background(), evicted, l.settings(), model)
 	if err == nil {
-		err = soundSummary(s, given, p)
+		err = soundSummary(s, evicted, p)
 	}
 	return &s, err
 }
 
 func (l *cutLife) settings() plan.Settings { return l.set }
 
-// soundSummary checks a summary's size, range, and text.
-func soundSummary(s clip.Summary, given clip.Evicted, p plan.Plan) error {
-	last := given.Messages[len(given.Messages)-1]
+// soundSummary checks a summary's size, range and text.
+func soundSummary(s clip.Summary, evicted clip.Evicted, p plan.Plan) error {
+	last := evicted.Messages[len(evicted.Messages)-1]
 	shown := clip.SummaryMessage(s, true, nil)
 	switch {
 	case tokens.Estimate(s.Text) > max(p.Budget, plan.MinBudget):
 		return fmt.Errorf("the summary has %d tokens, and its budget is %d", tokens.Estimate(s.Text), p.Budget)
 	case strings.TrimSpace(s.Text) == "" || !utf8.ValidString(s.Text):
 		return errors.New("the summary is empty or no text")
-	case s.To < last.Position || s.From > given.Messages[0].Position:
+	case s.To < last.Position || s.From > evicted.Messages[0].Position:
 		return fmt.Errorf("the summary is of %d to %d", s.From, s.To)
 	case strings.Contains(s.Text, "secret thought"):
 		return errors.New("the summary has the model's thoughts")
@@ -311,13 +311,13 @@ func (l *cutLife) accounted() error {
 	return nil
 }
 
-// Whatever was said, whatever the model answers, and whatever the window: each cutter and each preset loses nothing,
-// comes to its goal or says what is too big, and comes to an end.
+// Whatever was said, whatever the model answers and whatever the window, each cutter and each preset loses nothing,
+// reaches its goal or says what is too big, and comes to an end.
 func TestCuttersConserveFitAndEnd(t *testing.T) {
 	t.Parallel()
 	names, all := planners(t)
 	lives := uint64(scale.Pure(200, 20_000))
-	made := map[string]int{}
+	plans := map[string]int{}
 	var others []policy.Policy
 	for _, name := range names {
 		others = append(others, all[name])
@@ -329,23 +329,23 @@ func TestCuttersConserveFitAndEnd(t *testing.T) {
 			for seed := lane; seed < lives && !t.Failed(); seed += 4 {
 				name := names[seed%uint64(len(names))]
 				l := newCutLife(seed, all[name])
-				if seed%7 == 6 { // the policy changes while the conversation goes on
+				if seed%7 == 6 { // the policy changes during the conversation
 					l.others = others
 				}
 				if err := l.run(); err != nil {
 					t.Errorf("%s, seed %d, window %d: %v", name, seed, l.Window, err)
 				}
 				lock.Lock()
-				made[name] += l.plans
+				plans[name] += l.plans
 				lock.Unlock()
 			}
 		})
 	}
 	group.Wait()
 	for _, name := range names {
-		if !t.Failed() && made[name] < int(lives)/len(names)/10 {
-			t.Errorf("only %d plans of %s: the conversations do not try it", made[name], name)
+		if !t.Failed() && plans[name] < int(lives)/len(names)/10 {
+			t.Errorf("only %d plans of %s: the conversations do not try it", plans[name], name)
 		}
 	}
-	t.Log(made)
+	t.Log(plans)
 }

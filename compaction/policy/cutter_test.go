@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// mustPlan returns the plan of a step, what it gives to be summarized, and the view after it with a short summary.
+// mustPlan returns a step's plan, what it gives to the summarizer, and the view after it with a short summary.
 func mustPlan(t *testing.T, s step, v clip.View, at policy.Moment) (plan.Plan, clip.Evicted,
 	clip.View) {
 	t.Helper()
@@ -23,16 +23,16 @@ func mustPlan(t *testing.T, s step, v clip.View, at policy.Moment) (plan.Plan, c
 	if err != nil {
 		t.Fatalf("%v: %v", s, err)
 	}
-	given := p.Evict(v)
+	evicted := p.Evict(v)
 	var summary *clip.Summary
 	if p.Evicted > 0 {
-		summary = summaryOf(given)
+		summary = summaryOf(evicted)
 	}
 	after := p.View(v, summary)
-	if err := plan.CheckNothingLost(v, given, after); err != nil {
+	if err := plan.CheckNothingLost(v, evicted, after); err != nil {
 		t.Fatalf("%v: %v", s, err)
 	}
-	return p, given, after
+	return p, evicted, after
 }
 
 func planOf(t *testing.T, s step, v clip.View, at policy.Moment) (plan.Plan, error) {
@@ -50,7 +50,7 @@ func isNothing(err error) bool {
 	return ok
 }
 
-// The preset letta plans what Loci plans without a policy, whatever the settings.
+// The preset letta makes the same plans as Loci without a policy, whatever the settings.
 func TestLettaPlansAsWithoutAPolicy(t *testing.T) {
 	t.Parallel()
 	letta, err := policy.Preset("letta")
@@ -73,10 +73,10 @@ func TestLettaPlansAsWithoutAPolicy(t *testing.T) {
 		}
 		for _, state := range []plan.TriggerState{{}, {Warned: true, Disarmed: true, Base: talk.Window / 2}} {
 			used := clip.Estimate(talk.View)
-			due, now := letta.Check(talk.View, at, state)
+			due, nextState := letta.Check(talk.View, at, state)
 			wantDue, wantNow := plan.Check(used, talk.Window, talk.Open(), s, state)
-			if due != wantDue || talk.Window > 0 && now != wantNow {
-				t.Fatalf("seed %d: due %+v %+v, want %+v %+v", seed, due, now, wantDue, wantNow)
+			if due != wantDue || talk.Window > 0 && nextState != wantNow {
+				t.Fatalf("seed %d: due %+v %+v, want %+v %+v", seed, due, nextState, wantDue, wantNow)
 			}
 		}
 		if wantErr == nil {
@@ -88,7 +88,7 @@ func TestLettaPlansAsWithoutAPolicy(t *testing.T) {
 	}
 }
 
-// Pi keeps the newest 20,000 tokens of twenty turns of 3,000: it cuts at entry 27, within a turn.
+// Pi keeps the newest 20,000 tokens. With twenty turns of 3,000 tokens it cuts at entry 27, within a turn.
 func TestPiKeepsTheNewest20000Tokens(t *testing.T) {
 	t.Parallel()
 	talk := newTalk(200_000, 1_000)
@@ -104,11 +104,11 @@ func TestPiKeepsTheNewest20000Tokens(t *testing.T) {
 	}
 }
 
-// A second compaction of Pi's summarizes what the first one kept: after five, each message is with a summarizer or in
-// view, and none twice.
+// Pi's second compaction summarizes what the first one kept. After five compactions each message is with a summarizer
+// or in view, and none is there twice.
 func TestPiLosesNothingOverFiveCompactions(t *testing.T) {
 	t.Parallel()
-	talk, given := newTalk(200_000, 1_000), map[int]int{}
+	talk, seen := newTalk(200_000, 1_000), map[int]int{}
 	for range 5 {
 		for range 20 {
 			talk.say(recall.User, 1_000).say(recall.Assistant, 2_000)
@@ -118,42 +118,42 @@ func TestPiLosesNothingOverFiveCompactions(t *testing.T) {
 			t.Fatal("the summary before is not carried along")
 		}
 		for _, m := range evicted.Messages {
-			given[m.Position]++
+			seen[m.Position]++
 		}
 		talk.View = after
 	}
 	for _, m := range talk.Messages {
-		given[m.Position]++
+		seen[m.Position]++
 	}
-	for at := 1; at <= talk.at; at++ {
-		if n, said := given[at]; said && n != 1 {
-			t.Errorf("message %d is %d times in a summary or in view", at, n)
+	for position := 1; position <= talk.at; position++ {
+		if n, found := seen[position]; found && n != 1 {
+			t.Errorf("message %d is %d times in a summary or in view", position, n)
 		}
 	}
-	if len(given) != 200 {
-		t.Errorf("%d messages are accounted for, want 200", len(given))
+	if len(seen) != 200 {
+		t.Errorf("%d messages are accounted for, want 200", len(seen))
 	}
 }
 
-// One request and forty rounds of 1,000 tokens: the first rounds are the beginning of a divided turn, and the request
-// stays.
+// With one request and forty rounds of 1,000 tokens, the first rounds become the beginning of a divided turn, and the
+// request stays.
 func TestPiSplitsALongTurn(t *testing.T) {
 	t.Parallel()
 	talk := newTalk(200_000, 1_000).say(recall.User, 100)
 	for range 40 {
 		talk.look(980)
 	}
-	p, given, after := mustPlan(t, step{"step": "keep_recent"}, talk.View, policy.Moment{})
+	p, evicted, after := mustPlan(t, step{"step": "keep_recent"}, talk.View, policy.Moment{})
 	if p.Evicted != 40 || after.Messages[0].Role != recall.User || p.Split != talk.Messages[0].Position {
 		t.Errorf("%d messages leave, the turn begins at %d", p.Evicted, p.Split)
 	}
-	if given.Messages[0].Role != recall.Assistant || after.Messages[1].Role != recall.Assistant {
+	if evicted.Messages[0].Role != recall.Assistant || after.Messages[1].Role != recall.Assistant {
 		t.Error("a call is separated from its result")
 	}
 }
 
-// Results at the end that take more than what is kept, and a single long message, come to an end: what leaves is
-// nothing, or what stays is clipped.
+// Plans come to an end even if the results at the end, or a single message, are larger than what is kept: nothing
+// leaves, or the rest is clipped.
 func TestPisTrailingResultsEnd(t *testing.T) {
 	t.Parallel()
 	for name, talk := range map[string]*talk{
@@ -184,7 +184,7 @@ func TestPisTrailingResultsEnd(t *testing.T) {
 	}
 }
 
-// OpenClaw's safeguard lets 120,000 tokens of 200,000 stay, and of one more only what a half holds.
+// OpenClaw's safeguard keeps 120,000 of 200,000 tokens. With one token more it keeps only what a half holds.
 func TestSafeguardDropsAbove120000(t *testing.T) {
 	t.Parallel()
 	for large, want := range map[int]int{110_000: 120_000, 110_001: 10_000} {
@@ -201,24 +201,24 @@ func TestSafeguardDropsAbove120000(t *testing.T) {
 	}
 }
 
-// Claude Code's compaction hides all but the user's newest message and what the model has not answered.
+// Claude Code's compaction hides everything except the user's newest message and what the model has not answered.
 func TestFullHidesAll(t *testing.T) {
 	t.Parallel()
 	talk := newTalk(200_000, 1_000).say(recall.User, 100).look(1_000).say(recall.Assistant, 300).say(recall.User, 200).
 		look(500).say(recall.Assistant, 300)
-	p, given, after := mustPlan(t, step{"step": "full"}, talk.View, policy.Moment{})
-	if len(after.Messages) != 1 || after.Messages[0].Role != recall.User || len(given.Messages) != 7 ||
+	p, evicted, after := mustPlan(t, step{"step": "full"}, talk.View, policy.Moment{})
+	if len(after.Messages) != 1 || after.Messages[0].Role != recall.User || len(evicted.Messages) != 7 ||
 		p.Mode != plan.All {
 		t.Errorf("%d messages stay: %+v", len(after.Messages), p)
 	}
 	waiting := newTalk(200_000, 1_000).say(recall.User, 100).say(recall.Assistant, 3_000).say(recall.User, 200).
 		open(2, 1, 300)
-	_, given, after = mustPlan(t, step{"step": "provider"}, waiting.View, policy.Moment{})
-	if len(after.Messages) != 3 || len(given.Messages) != 2 {
-		t.Errorf("an open call: %d stay, %d leave", len(after.Messages), len(given.Messages))
+	_, evicted, after = mustPlan(t, step{"step": "provider"}, waiting.View, policy.Moment{})
+	if len(after.Messages) != 3 || len(evicted.Messages) != 2 {
+		t.Errorf("an open call: %d stay, %d leave", len(after.Messages), len(evicted.Messages))
 	}
-	_, given, _ = mustPlan(t, step{"step": "provider", "keep_turns": 1}, talk.View, policy.Moment{})
-	if last := given.Messages[len(given.Messages)-1]; last.Position >= talk.Messages[4].Position {
+	_, evicted, _ = mustPlan(t, step{"step": "provider", "keep_turns": 1}, talk.View, policy.Moment{})
+	if last := evicted.Messages[len(evicted.Messages)-1]; last.Position >= talk.Messages[4].Position {
 		t.Error("a turn that is kept leaves")
 	}
 }
@@ -236,14 +236,14 @@ func TestDeckSummarizesTheOldest70PercentOfTurns(t *testing.T) {
 	}
 }
 
-// fourLayers is a conversation of 100 messages of 1,000 tokens of the assistant between those of the user.
+// fourLayers returns a conversation of total tokens, with messages of 1,000 tokens of the assistant between the user's.
 func fourLayers(total int) *talk {
 	talk := newTalk(200_000, 4_000)
 	for range 3 {
 		talk.say(recall.User, 1_000)
 	}
-	for left := total - 4_000 - 3_000 - 4_000; left > 0; left -= 1_000 {
-		talk.say(recall.Assistant, min(left, 1_000))
+	for rest := total - 4_000 - 3_000 - 4_000; rest > 0; rest -= 1_000 {
+		talk.say(recall.Assistant, min(rest, 1_000))
 	}
 	for range 4 {
 		talk.say(recall.User, 1_000)
@@ -251,17 +251,17 @@ func fourLayers(total int) *talk {
 	return talk
 }
 
-// The third layer does nothing below 160,000 tokens, and at 175,000 the oldest 95,000 leave, so that 80,000 and a
-// summary of 1,000 stay.
+// The third layer does nothing below 160,000 tokens. At 175,000 the oldest 95,000 leave, so that 80,000 and a summary
+// of 1,000 stay.
 func TestAutoCompactReducesToHalfOfItsThreshold(t *testing.T) {
 	t.Parallel()
 	if _, err := planOf(t, step{"step": "auto_compact"}, fourLayers(159_999).View, policy.Moment{}); !isNothing(err) {
 		t.Error("at 159,999 tokens:", err)
 	}
 	for total, reduction := range map[int]int{175_000: 95_000, 198_000: 118_000} {
-		p, given, after := mustPlan(t, step{"step": "auto_compact"}, fourLayers(total).View, policy.Moment{})
+		p, evicted, after := mustPlan(t, step{"step": "auto_compact"}, fourLayers(total).View, policy.Moment{})
 		gone := 0
-		for _, m := range given.Messages {
+		for _, m := range evicted.Messages {
 			gone += m.Tokens
 		}
 		if gone < reduction || gone >= reduction+1_000 || p.Budget > 1_000 {
@@ -273,8 +273,8 @@ func TestAutoCompactReducesToHalfOfItsThreshold(t *testing.T) {
 	}
 }
 
-// The table of priorities holds: the newest three messages of the user, the newest of the assistant, the newest five
-// results, and the newest failed ones stay, and no pair is cut.
+// The priorities hold: the user's newest three messages, the assistant's newest, the newest five results and the newest
+// failed ones stay, and no pair is separated.
 func TestAutoCompactKeepsWhatMatters(t *testing.T) {
 	t.Parallel()
 	talk := newTalk(20_000, 500)
@@ -321,11 +321,11 @@ func TestHardTruncateStopsAtTheFirstMisfit(t *testing.T) {
 	t.Parallel()
 	talk := newTalk(200_000, 4_000).say(recall.User, 1_000).say(recall.Assistant, 150_000).say(recall.User, 1_000).
 		look(30_000).say(recall.Assistant, 20_000)
-	p, given, after := mustPlan(t, step{"step": "hard_truncate"}, talk.View, policy.Moment{})
-	if len(given.Messages) != 2 || len(after.Messages) != 4 || p.NeedsModel || !p.Hidden {
-		t.Errorf("%d leave, %d stay: %+v", len(given.Messages), len(after.Messages), p)
+	p, evicted, after := mustPlan(t, step{"step": "hard_truncate"}, talk.View, policy.Moment{})
+	if len(evicted.Messages) != 2 || len(after.Messages) != 4 || p.NeedsModel || !p.Hidden {
+		t.Errorf("%d leave, %d stay: %+v", len(evicted.Messages), len(after.Messages), p)
 	}
-	s, err := summary.Summarize(t.Context(), given, plan.Defaults(), nil)
+	s, err := summary.Summarize(t.Context(), evicted, plan.Defaults(), nil)
 	if err != nil || s.Text != "Not shown and not summarized: 2 messages, seq 101–102." {
 		t.Error(s.Text, err)
 	}
@@ -340,7 +340,7 @@ func TestHardTruncateStopsAtTheFirstMisfit(t *testing.T) {
 	}
 }
 
-// Hidden ranges add up, after the summary before.
+// Hidden ranges add up, behind the previous summary.
 func TestHardTruncateKeepsTheSummaryBefore(t *testing.T) {
 	t.Parallel()
 	talk := newTalk(8_000, 100)
@@ -367,7 +367,8 @@ func TestHardTruncateKeepsTheSummaryBefore(t *testing.T) {
 	}
 }
 
-// Working memory becomes the summary without a model, and recent messages stay; without it, all is summarized.
+// Working memory becomes the summary without a model, and recent messages stay. Without working memory everything is
+// summarized.
 func TestNotesAreTheSummary(t *testing.T) {
 	t.Parallel()
 	talk := newTalk(200_000, 1_000)
@@ -375,15 +376,15 @@ func TestNotesAreTheSummary(t *testing.T) {
 		talk.say(recall.User, 1_000).say(recall.Assistant, 2_000)
 	}
 	at := policy.Moment{Notes: "Task: build the parser.\nNext: run go test ./parser."}
-	p, given, after := mustPlan(t, step{"step": "notes"}, talk.View, at)
-	kept := 0
+	p, evicted, after := mustPlan(t, step{"step": "notes"}, talk.View, at)
+	keptTokens := 0
 	for _, m := range after.Messages {
-		kept += m.Tokens
+		keptTokens += m.Tokens
 	}
-	if p.NeedsModel || kept < 10_000 || kept > 40_000 || len(after.Messages) < 5 {
-		t.Errorf("%d tokens in %d messages stay: %+v", kept, len(after.Messages), p)
+	if p.NeedsModel || keptTokens < 10_000 || keptTokens > 40_000 || len(after.Messages) < 5 {
+		t.Errorf("%d tokens in %d messages stay: %+v", keptTokens, len(after.Messages), p)
 	}
-	s, err := summary.Summarize(t.Context(), given, plan.Defaults(), nil)
+	s, err := summary.Summarize(t.Context(), evicted, plan.Defaults(), nil)
 	if err != nil || s.How != summary.Noted || !strings.HasPrefix(s.Text, at.Notes) {
 		t.Error(s, err)
 	}
@@ -393,7 +394,7 @@ func TestNotesAreTheSummary(t *testing.T) {
 	}
 }
 
-// What came before a checkpoint leaves once the checkpoint is stored, and not before.
+// Messages from before a checkpoint leave once the checkpoint is stored, and not before.
 func TestCheckpointPrunesWhatItCovers(t *testing.T) {
 	t.Parallel()
 	talk := newTalk(200_000, 1_000)
@@ -401,8 +402,8 @@ func TestCheckpointPrunesWhatItCovers(t *testing.T) {
 		talk.say(recall.User, 1_000).say(recall.Assistant, 2_000)
 	}
 	at := policy.Moment{Notes: "Task: build the parser.", Noted: talk.Messages[29].Position}
-	p, given, _ := mustPlan(t, step{"step": "checkpoint"}, talk.View, at)
-	if p.Evicted != 30 || p.NeedsModel || given.Notes != at.Notes {
+	p, evicted, _ := mustPlan(t, step{"step": "checkpoint"}, talk.View, at)
+	if p.Evicted != 30 || p.NeedsModel || evicted.Notes != at.Notes {
 		t.Errorf("%+v", p)
 	}
 	p, _, _ = mustPlan(t, step{"step": "checkpoint"}, talk.View, policy.Moment{})

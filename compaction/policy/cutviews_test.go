@@ -12,48 +12,48 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// talk makes up a conversation whose messages have sizes in tokens.
+// talk makes up a conversation from messages with given sizes in tokens.
 type talk struct {
 	*rand.Rand
 	clip.View
 	calls   int
 	at      int      // position of the last message
-	waiting []string // calls whose results come late, or never
+	waiting []string // calls with results that come late or never
 }
 
 func newTalk(window, fixed int) *talk {
 	return &talk{Rand: rand.New(rand.NewPCG(1, 2)), View: clip.View{Window: window, Fixed: fixed}}
 }
 
-// filler is what long texts are cut from, of a token for each word.
+// filler is a text with one token per word, to cut long texts from.
 var filler = strings.Repeat("the ", 1<<20)
 
-// sized returns a text of some tokens, which begins with what it is about.
+// sized returns a text of about size tokens that begins with about.
 func sized(about string, size int) string {
 	return about + filler[:min(4*max(size-tokens.Estimate(about), 0), len(filler))]
 }
 
 func (t *talk) put(role recall.Role, size int, parts ...recall.Part) *talk {
 	t.at += 1 + t.IntN(10)/9
-	at := t.at
+	position := t.at
 	if size == 0 {
 		size = tokens.PerMessage
 		for _, p := range parts {
 			size += tokens.Estimate(p.Text) + tokens.Estimate(p.Name) + tokens.Estimate(p.Input)
 		}
 	}
-	t.Messages = append(t.Messages, recall.Message{ID: fmt.Sprintf("message-%08d-0000-4000-8000-000000000000", at),
-		Seq: int64(at + 100), Position: at, Role: role, Content: parts, Tokens: size})
+	t.Messages = append(t.Messages, recall.Message{ID: fmt.Sprintf("message-%08d-0000-4000-8000-000000000000", position),
+		Seq: int64(position + 100), Position: position, Role: role, Content: parts, Tokens: size})
 	return t
 }
 
-// say appends a message of a number of tokens.
+// say appends a message of size tokens.
 func (t *talk) say(role recall.Role, size int) *talk {
 	about := fmt.Sprintf("%s says no. %d about src/file%d.go. ", role, len(t.Messages), t.IntN(50))
 	return t.put(role, size, recall.Part{Type: recall.Text, Text: sized(about, size-tokens.PerMessage)})
 }
 
-// look appends a call of a tool, of 20 tokens, and its result of a number of tokens.
+// look appends a tool call of 20 tokens, and its result of size tokens.
 func (t *talk) look(size int) *talk { return t.called("read_file", size, false) }
 
 func (t *talk) called(tool string, size int, failed bool) *talk {
@@ -65,16 +65,16 @@ func (t *talk) called(tool string, size int, failed bool) *talk {
 		Text: sized(fmt.Sprintf("result %d: ", t.calls), size-tokens.PerMessage)})
 }
 
-// open appends calls of which some have no result yet.
+// open appends calls; only the first answered ones have a result.
 func (t *talk) open(calls, answered, size int) *talk {
-	var asked []recall.Part
+	var calling []recall.Part
 	first := t.calls + 1
 	for range calls {
 		t.calls++
-		asked = append(asked, recall.Part{Type: recall.ToolCall, CallID: fmt.Sprint("call-", t.calls), Name: "run",
+		calling = append(calling, recall.Part{Type: recall.ToolCall, CallID: fmt.Sprint("call-", t.calls), Name: "run",
 			Input: `{"text":"x"}`})
 	}
-	t.put(recall.Assistant, 0, asked...)
+	t.put(recall.Assistant, 0, calling...)
 	for i := range answered {
 		t.put(recall.Tool, size, recall.Part{Type: recall.ToolReturn, CallID: fmt.Sprint("call-", first+i),
 			Text: sized("result ", size-tokens.PerMessage)})
@@ -85,7 +85,7 @@ func (t *talk) open(calls, answered, size int) *talk {
 	return t
 }
 
-// late appends the result of a call that waits, wherever the call is by now.
+// late appends the result of a waiting call, wherever that call is by now.
 func (t *talk) late(size int) *talk {
 	if len(t.waiting) == 0 {
 		return t
@@ -97,7 +97,7 @@ func (t *talk) late(size int) *talk {
 		Text: sized("late result ", size-tokens.PerMessage)})
 }
 
-// randomTalk returns a conversation of about n messages that takes about a share of its window.
+// randomTalk returns a conversation of about n messages that fills a random share of its window.
 func randomTalk(seed uint64, n int) *talk {
 	rng := rand.New(rand.NewPCG(seed, 11))
 	window := []int{1_000, 2_000, 4_000, 4_000, 8_000, 8_000, 16_000, 32_000, 32_000, 128_000, 0}[rng.IntN(11)]
@@ -110,7 +110,7 @@ func randomTalk(seed uint64, n int) *talk {
 	return t
 }
 
-// goOn appends about n messages, of about a window together.
+// goOn appends about n messages that together have about window tokens.
 func (t *talk) goOn(n, window int) {
 	size := func() int {
 		most := max(window*(1+t.IntN(4))/(2*max(n, 1)), 10)
@@ -146,7 +146,7 @@ func (t *talk) goOn(n, window int) {
 	}
 }
 
-// stepOf returns a policy of one step and settings.
+// policyOf returns a policy with these steps and settings as JSON.
 func policyOf(steps ...map[string]any) json.RawMessage {
 	raw, err := json.Marshal(map[string]any{"steps": steps})
 	if err != nil {

@@ -14,15 +14,15 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// decode reads one JSON object into a struct. It refuses unknown fields, fields that are there twice, and names in
-// another case, of which encoding/json would keep one only.
-func decode(raw []byte, to any) error {
-	if err := exactNames(raw, to); err != nil {
+// decode reads one JSON object into a struct. It refuses unknown and repeated fields, and names that differ in case;
+// encoding/json would accept these and keep only one of two values.
+func decode(raw []byte, target any) error {
+	if err := exactNames(raw, target); err != nil {
 		return err
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
-	err := d.Decode(to)
+	err := d.Decode(target)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field == "" {
 		return fmt.Errorf("got %s", kindOf(wrong.Value))
 	} else if ok {
@@ -37,14 +37,14 @@ func decode(raw []byte, to any) error {
 	return nil
 }
 
-// exactNames returns an error if an object has a field that the struct lacks, or one twice. Nil for what is no object,
-// which is refused for that.
-func exactNames(raw []byte, of any) error {
+// exactNames returns an error if an object has an unknown or a repeated field. It returns nil for anything but an
+// object; decode refuses that otherwise.
+func exactNames(raw []byte, target any) error {
 	if !json.Valid(raw) || kindIn(raw) != '{' {
 		return nil
 	}
 	var known []string
-	for _, field := range reflect.VisibleFields(reflect.TypeOf(of).Elem()) {
+	for _, field := range reflect.VisibleFields(reflect.TypeOf(target).Elem()) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		known = append(known, name)
 	}
@@ -52,7 +52,7 @@ func exactNames(raw []byte, of any) error {
 	_, _ = d.Token() // the brace
 	seen := map[string]bool{}
 	for d.More() {
-		token, _ := d.Token() // it is valid
+		token, _ := d.Token() // the JSON is valid
 		name, _ := token.(string)
 		switch {
 		case !slices.Contains(known, name):
@@ -61,12 +61,12 @@ func exactNames(raw []byte, of any) error {
 			return fmt.Errorf("the field %q is there twice", name)
 		}
 		seen[name] = true
-		_ = d.Decode(new(json.RawMessage)) // as above
+		_ = d.Decode(new(json.RawMessage)) // the JSON is valid
 	}
 	return nil
 }
 
-// kindIn returns the first byte of a JSON value; 0 of none.
+// kindIn returns the first byte of a JSON value; 0 if there is none.
 func kindIn(raw []byte) byte {
 	if raw = bytes.TrimSpace(raw); len(raw) > 0 {
 		return raw[0]
@@ -74,7 +74,7 @@ func kindIn(raw []byte) byte {
 	return 0
 }
 
-// kindOf returns what json.UnmarshalTypeError calls a value, in words.
+// kindOf describes a value in words. value is its name in json.UnmarshalTypeError.
 func kindOf(value string) string {
 	switch value {
 	case "array":
@@ -94,18 +94,18 @@ func kindOf(value string) string {
 	return value
 }
 
-// withoutNull refuses settings that are null, and lists with a null in them: neither says anything.
+// withoutNull refuses settings that are null, and lists that contain a null, because these say nothing.
 func withoutNull(settings []byte) error {
-	var given map[string]json.RawMessage
-	if err := json.Unmarshal(settings, &given); err != nil {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(settings, &fields); err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		var list []json.RawMessage
-		if string(given[name]) == "null" {
+		if string(fields[name]) == "null" {
 			return fmt.Errorf("%s cannot be null; leave it out", name)
 		}
-		if json.Unmarshal(given[name], &list) != nil {
+		if json.Unmarshal(fields[name], &list) != nil {
 			continue
 		}
 		if i := slices.IndexFunc(list, func(item json.RawMessage) bool { return string(item) == "null" }); i >= 0 {
@@ -118,7 +118,7 @@ func withoutNull(settings []byte) error {
 // decimal writes a number without an exponent.
 func decimal(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
-// float reads a bound of a tag, which a test has checked.
+// float reads a bound from a tag; without is the value of an empty one. A test checks the tags.
 func float(text string, without float64) float64 {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil {

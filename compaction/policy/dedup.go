@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Dedup shows equal results once.
+// Dedup shows equal results only once.
 type Dedup struct {
 	MinTokens     int      `json:"min_tokens" min:"1" max:"1000000"`
 	Keep          string   `json:"keep" oneof:"newest,oldest"`
@@ -29,7 +29,7 @@ func (*Dedup) describe() Mechanism {
 		New: func() Step { return &Dedup{MinTokens: 64, Keep: "newest"} }}
 }
 
-// Edits compares results by their text, never by what was asked for: a file that changed is shown twice.
+// Edits compares results by their texts, not by their calls: a file that has changed is shown twice.
 func (d *Dedup) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 	var all []result
 	for r := range results(v) {
@@ -37,7 +37,7 @@ func (d *Dedup) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 			all = append(all, r)
 		}
 	}
-	last := -1 // position of the newest message of which a result may change
+	last := -1 // position of the newest message with a result that may change
 	if n := newest(len(all), d.ProtectNewest); n > 0 {
 		last = all[n-1].m.Position
 	}
@@ -48,7 +48,7 @@ func (d *Dedup) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 	return clip.MergeEdits(edits, d.pointers(v, all, last))
 }
 
-// pointers returns pointers from results to the first of their copies in a list, which is the copy that is shown.
+// pointers returns edits that replace results by pointers to the first of their copies; that copy stays shown.
 func (d *Dedup) pointers(v clip.View, all []result, last int) (edits []clip.Edit) {
 	first := make(map[string]result, len(all))
 	for _, r := range all {
@@ -69,7 +69,7 @@ func (d *Dedup) pointers(v clip.View, all []result, last int) (edits []clip.Edit
 	return edits
 }
 
-// superseded returns lines for results of calls that were repeated with another result.
+// superseded returns lines for results of calls that were repeated and then had another result.
 func (d *Dedup) superseded(all []result, last int) (edits []clip.Edit) {
 	if !d.Supersede {
 		return nil
@@ -79,17 +79,17 @@ func (d *Dedup) superseded(all []result, last int) (edits []clip.Edit) {
 		if r.call == nil {
 			continue
 		}
-		asked := r.call.Name + "\x00" + canonical(r.call.Input)
-		if by, ok := newer[asked]; ok && r.m.Position <= last && sameText(by.p) != sameText(r.p) {
+		call := r.call.Name + "\x00" + canonical(r.call.Input)
+		if by, ok := newer[call]; ok && r.m.Position <= last && sameText(by.p) != sameText(r.p) {
 			edits = append(edits, r.line("dedup", supersededBy(by)))
 		} else if !ok {
-			newer[asked] = r
+			newer[call] = r
 		}
 	}
 	return edits
 }
 
-// sameText returns what results with the same text have in common: their text with plain line ends, or the hash of a
+// sameText returns a key that is equal for results with the same text: the text with plain line ends, or the hash of a
 // text that is stored outside the log.
 func sameText(p *recall.Part) string {
 	if p.Clip != nil {

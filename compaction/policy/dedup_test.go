@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// The same file read three times is shown once; a file that changed is shown as often as it changed.
+// A file that is read three times unchanged is shown once. A file that changed is shown once for each version.
 func TestDedupComparesTextsNotCalls(t *testing.T) {
 	t.Parallel()
 	first, second := sea(2000), "changed "+sea(2000)
@@ -24,7 +24,7 @@ func TestDedupComparesTextsNotCalls(t *testing.T) {
 		name     string
 		settings string
 		v        *viewBuilder
-		want     string // of each result, its first characters; p: a pointer
+		want     string // the first characters of each shown result; p: a pointer
 	}{
 		{"turns 3, 7, 14", ``, read(first, first, first), "ppw"},
 		{"the oldest is kept", `,"keep":"oldest"`, read(first, first, first), "wpp"},
@@ -60,7 +60,7 @@ func TestDedupComparesTextsNotCalls(t *testing.T) {
 	}
 }
 
-// A pointer never leads to a pointer, and says that the text is cleared once its copy is gone.
+// A pointer never leads to a pointer. If its target is gone, it says that the text is cleared.
 func TestPointersLeadToText(t *testing.T) {
 	t.Parallel()
 	newest := `{"steps":[{"step":"dedup"}]}`
@@ -82,7 +82,7 @@ func TestPointersLeadToText(t *testing.T) {
 	}
 }
 
-// Of five previews of a data set one is shown; of two data sets, two.
+// Of five previews of one data set the newest is shown; of two data sets, the newest of each.
 func TestIdempotentCallsShowTheNewestState(t *testing.T) {
 	t.Parallel()
 	v := window(200_000).user(10)

@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Duration is a time span in JSON: a text with a unit, such as "5m". A number without a unit is refused, because
-// harnesses read it as minutes, seconds, or milliseconds.
+// Duration is a time span. In JSON it is a text with a unit, such as "5m". A number without a unit is refused, because
+// some harnesses read it as minutes, others as seconds or milliseconds.
 type Duration time.Duration
 
 // UnmarshalJSON reads a text with a unit.

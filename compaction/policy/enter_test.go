@@ -12,22 +12,21 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Layer 1: exactly what the pattern says is shown and left out.
+// Layer 1 shows and leaves out exactly what the pattern says.
 func TestSnipGoldenNumbers(t *testing.T) {
 	t.Parallel()
 	step := `{"steps":[{"step":"snip"}]}`
-	for chars, left := range map[int]int{10_000: 0, 10_001: 4001, 25_000: 19_000} {
+	for chars, out := range map[int]int{10_000: 0, 10_001: 4001, 25_000: 19_000} {
 		after, _ := window(200_000).user(10).call("read", 5, sea(chars)).prune(step, policy.Moment{})
-		said := after.AsShown()[2].Content[0].Text
-		if want := fmt.Sprintf("[%d of %d characters left out", left, chars); strings.Contains(said, want) != (left > 0) {
-			t.Errorf("%d characters: %.100s", chars, said)
+		shown := after.AsShown()[2].Content[0].Text
+		if want := fmt.Sprintf("[%d of %d characters left out", out, chars); strings.Contains(shown, want) != (out > 0) {
+			t.Errorf("%d characters: %.100s", chars, shown)
 		}
 	}
 }
 
-// A result's end is shown if it says how it went.
-// Of what a command prints the last 2,000 lines or 51,200 bytes are shown: whole lines, or the end of a last one that
-// is longer. Results of other tools stay.
+// A result's end is shown if it says how the call went. For commands, the last 2,000 lines or 51,200 bytes are shown:
+// whole lines, or the end of a longer last line. Results of other tools stay.
 func TestCommandTailGoldenNumbers(t *testing.T) {
 	t.Parallel()
 	numbered := func(n int) string {
@@ -39,7 +38,7 @@ func TestCommandTailGoldenNumbers(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, tool, text, begins string
-		bytes                    int // that are shown of the text; 0: all
+		bytes                    int // bytes of the text that are shown; 0: all
 	}{
 		{"8,000 lines", "bash", numbered(8_000), "6001\n", 10_000},
 		{"2,000 lines", "bash", numbered(2_000), "1\n", 0},
@@ -85,14 +84,15 @@ func TestImportantTail(t *testing.T) {
 	} {
 		v := window(c.window).user(10).call("bash", 5, sea(40_000)+c.end)
 		after, _ := v.prune(step, policy.Moment{})
-		said := after.AsShown()[2].Content[0].Text
-		if n := len(said); n > c.most || n < c.most/2 || strings.HasSuffix(said, strings.TrimSpace(c.end)) != c.tail {
-			t.Errorf("%s: %d characters that end in %q", c.name, n, said[n-50:])
+		text := after.AsShown()[2].Content[0].Text
+		if n := len(text); n > c.most || n < c.most/2 || strings.HasSuffix(text, strings.TrimSpace(c.end)) != c.tail {
+			t.Errorf("%s: %d characters that end in %q", c.name, n, text[n-50:])
 		}
 	}
 }
 
-// A result beyond its bound is shown as a preview, and so are the longest of a message beyond its own.
+// A result above its bound is shown as a preview. If a message's results are together above theirs, the longest become
+// previews, too.
 func TestOffloadGoldenNumbers(t *testing.T) {
 	t.Parallel()
 	message := func(chars ...int) *viewBuilder {
@@ -130,7 +130,7 @@ func TestOffloadGoldenNumbers(t *testing.T) {
 	}
 }
 
-// A clip takes no more tokens than it may, 60 % of them for the beginning, and is not made if it saves none.
+// A clip stays within its tokens, gives 60 % of them to the beginning, and is not made if it saves nothing.
 func TestTokenClip(t *testing.T) {
 	t.Parallel()
 	const total = 8000
@@ -138,9 +138,9 @@ func TestTokenClip(t *testing.T) {
 	for _, bound := range []int{64, 1000, 1500, 3000} {
 		step := fmt.Sprintf(`{"steps":[{"step":"token_clip","max_tokens":%d}]}`, bound)
 		after, edits := window(200_000).user(10).call("bash", 5, words).prune(step, policy.Moment{})
-		said := after.AsShown()[2].Content[0].Text
-		n := after.CountText(said)
-		if len(edits) != 1 || n > bound || n < bound*9/10 && bound > 100 || !strings.HasSuffix(said, "end") ||
+		text := after.AsShown()[2].Content[0].Text
+		n := after.CountText(text)
+		if len(edits) != 1 || n > bound || n < bound*9/10 && bound > 100 || !strings.HasSuffix(text, "end") ||
 			edits[0].Tail < 0.39 || edits[0].Tail > 0.41 && bound > 100 {
 			t.Errorf("%d of %d tokens: %v of %d", bound, total, edits, n)
 		}
@@ -151,9 +151,9 @@ func TestTokenClip(t *testing.T) {
 	}
 }
 
-// A clip's beginning and end share what the note leaves of the bound: the claims have the beginning take its share of
-// the whole bound, and the end what is left beside 12 tokens of note. Clips begin with 48 tokens for the note, which
-// takes more than 12, and get shorter until all of it is within the bound.
+// The beginning and end of a clip share what the note leaves of the bound. The claims give the beginning its share of
+// the whole bound, and the end the rest minus 12 tokens for a note. Our notes are longer: clips start with 48 tokens
+// for the note, and get shorter until everything fits.
 func TestEndsOfAClipShareWhatTheNoteLeaves(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
@@ -164,11 +164,11 @@ func TestEndsOfAClipShareWhatTheNoteLeaves(t *testing.T) {
 		for _, bound := range []int{500, 1500} {
 			step := fmt.Sprintf(`{"steps":[{"step":"token_clip","max_tokens":%d,"head_share":%g}]}`, bound, share)
 			after, edits := window(200_000).user(10).call("bash", 5, text.String()).prune(step, policy.Moment{})
-			said := after.AsShown()[2].Content[0].Text
-			head, tail := sharedEnds(said, text.String())
-			note := after.CountText(said[head : len(said)-tail])
+			shown := after.AsShown()[2].Content[0].Text
+			head, tail := sharedEnds(shown, text.String())
+			note := after.CountText(shown[head : len(shown)-tail])
 			got := float64(head) / float64(head+tail)
-			if n := after.CountText(said); len(edits) != 1 || n > bound || n < bound*9/10-16 || note <= 12 || note > 48 ||
+			if n := after.CountText(shown); len(edits) != 1 || n > bound || n < bound*9/10-16 || note <= 12 || note > 48 ||
 				math.Abs(got-share) > 0.05 {
 				t.Errorf("%g of %d tokens: %d tokens, %d of them the note, %d + %d characters (%.2f)", share, bound, n,
 					note, head, tail, got)
@@ -177,7 +177,7 @@ func TestEndsOfAClipShareWhatTheNoteLeaves(t *testing.T) {
 	}
 }
 
-// sharedEnds returns how many bytes at the beginning and at the end of two texts are the same.
+// sharedEnds returns how many bytes at the beginning and at the end two texts have in common.
 func sharedEnds(a, b string) (head, tail int) {
 	for head < min(len(a), len(b)) && a[head] == b[head] {
 		head++
@@ -188,7 +188,7 @@ func sharedEnds(a, b string) (head, tail int) {
 	return head, tail
 }
 
-// The most rows that fit are shown: one more would not.
+// LargestSlice shows as many rows as fit; one more would not.
 func TestLargestSlice(t *testing.T) {
 	t.Parallel()
 	var rows []map[string]string
@@ -202,38 +202,38 @@ func TestLargestSlice(t *testing.T) {
 		t.Fatal(err)
 	}
 	step := `{"steps":[{"step":"largest_slice","budget_tokens":10000}]}`
-	for name, of := range map[string]string{"lines": lines, "a JSON list": string(list)} {
-		v := window(200_000).user(10).call("query", 5, of)
+	for name, result := range map[string]string{"lines": lines, "a JSON list": string(list)} {
+		v := window(200_000).user(10).call("query", 5, result)
 		after, edits := v.prune(step, policy.Moment{})
-		said := after.AsShown()[2].Content[0].Text
+		text := after.AsShown()[2].Content[0].Text
 		var shown int
 		if len(edits) != 1 {
 			t.Fatalf("%s: %v", name, edits)
 		}
 		if _, err := fmt.Sscanf(edits[0].Text, "%d of 1000 rows", &shown); err != nil || shown < 150 ||
-			after.CountText(said) > 10_000 || !strings.Contains(said, fmt.Sprintf("%04d", shown-1)) ||
-			strings.Contains(said, fmt.Sprintf("%04d  the", shown)) || !strings.Contains(said, "["+edits[0].Text+"; ") {
-			t.Errorf("%s: %v, %d tokens, ends in %q", name, edits, after.CountText(said), said[len(said)-200:])
+			after.CountText(text) > 10_000 || !strings.Contains(text, fmt.Sprintf("%04d", shown-1)) ||
+			strings.Contains(text, fmt.Sprintf("%04d  the", shown)) || !strings.Contains(text, "["+edits[0].Text+"; ") {
+			t.Errorf("%s: %v, %d tokens, ends in %q", name, edits, after.CountText(text), text[len(text)-200:])
 		}
-		one := after.CountText(of) / 1000
-		if after.CountText(said)+one+5 < 10_000-one {
-			t.Errorf("%s: another row of %d tokens would fit in the rest of %d", name, one, after.CountText(said))
+		one := after.CountText(result) / 1000
+		if after.CountText(text)+one+5 < 10_000-one {
+			t.Errorf("%s: another row of %d tokens would fit in the rest of %d", name, one, after.CountText(text))
 		}
 	}
 	after, edits := window(200_000).user(10).call("query", 5, strings.Repeat("x ", 50_000)).prune(step, policy.Moment{})
-	if said := after.AsShown()[2].Content[0].Text; len(edits) != 1 || after.CountText(said) > 10_000 {
+	if text := after.AsShown()[2].Content[0].Text; len(edits) != 1 || after.CountText(text) > 10_000 {
 		t.Errorf("one row that does not fit: %v", edits)
 	}
 	v := window(200_000).user(10).call("bash", 5, lines+"FAIL: it ends so")
 	v.Messages[2].Content[0].IsError = true
 	after, _ = v.prune(step, policy.Moment{})
-	if said := after.AsShown()[2].Content[0].Text; !strings.HasSuffix(said, "FAIL: it ends so") ||
-		!strings.HasPrefix(said, lines[:100]) || after.CountText(said) > 10_000 {
-		t.Errorf("a failed result shows %d tokens that end in %q", after.CountText(said), said[len(said)-100:])
+	if text := after.AsShown()[2].Content[0].Text; !strings.HasSuffix(text, "FAIL: it ends so") ||
+		!strings.HasPrefix(text, lines[:100]) || after.CountText(text) > 10_000 {
+		t.Errorf("a failed result shows %d tokens that end in %q", after.CountText(text), text[len(text)-100:])
 	}
 }
 
-// A preview of JSON fits, says how many items there are, and leads to each text that it cuts.
+// A JSON preview fits, says how many items there are, and leads to each text that it cuts.
 func TestJSONPreview(t *testing.T) {
 	t.Parallel()
 	var rows []any
@@ -250,18 +250,18 @@ func TestJSONPreview(t *testing.T) {
 	if len(edits) != 1 {
 		t.Fatal(edits)
 	}
-	said := after.AsShown()[2].Content[0].Text
-	if after.CountText(said) > 2000 || !strings.Contains(said, `"… 1996 of 2000 items"`) ||
-		!strings.Contains(said, `"total":2000`) || !strings.Contains(said, `"id":1999`) ||
-		!strings.HasSuffix(said, ": expand(id=3)]") {
-		t.Errorf("%d tokens: %s", after.CountText(said), said)
+	text := after.AsShown()[2].Content[0].Text
+	if after.CountText(text) > 2000 || !strings.Contains(text, `"… 1996 of 2000 items"`) ||
+		!strings.Contains(text, `"total":2000`) || !strings.Contains(text, `"id":1999`) ||
+		!strings.HasSuffix(text, ": expand(id=3)]") {
+		t.Errorf("%d tokens: %s", after.CountText(text), text)
 	}
-	_, object, _ := strings.Cut(strings.TrimSuffix(said, ": expand(id=3)]"), "characters: ")
+	_, object, _ := strings.Cut(strings.TrimSuffix(text, ": expand(id=3)]"), "characters: ")
 	if !json.Valid([]byte(object)) {
 		t.Errorf("the preview is no JSON: %s", object)
 	}
 	var chars, offset int
-	_, at, _ := strings.Cut(said, "… ")
+	_, at, _ := strings.Cut(text, "… ")
 	if _, err := fmt.Sscanf(at, "%d characters from offset %d …", &chars, &offset); err != nil {
 		t.Fatal(at, err)
 	}
@@ -272,7 +272,7 @@ func TestJSONPreview(t *testing.T) {
 	}
 }
 
-// Whatever a result holds, and whatever the bound: with the note on what is left out it takes no more than the bound.
+// Whatever a result contains and whatever the bound, the shown text with its note is within the bound.
 func TestFittedResultsKeepToTheirBounds(t *testing.T) {
 	t.Parallel()
 	texts := []string{strings.Repeat("0123456789", 3_000),
@@ -283,7 +283,7 @@ func TestFittedResultsKeepToTheirBounds(t *testing.T) {
 	for _, c := range []struct {
 		step, setting string
 		most          []int
-		chars         bool // the bound is in characters, else in tokens
+		chars         bool // the bound is in characters, otherwise in tokens
 	}{
 		{"important_tail", "max_chars", []int{500, 501, 513, 999, 4_000, 16_000}, true},
 		{"token_clip", "max_tokens", []int{64, 65, 66, 99, 400, 1_500, 4_000}, false},
@@ -293,20 +293,21 @@ func TestFittedResultsKeepToTheirBounds(t *testing.T) {
 		for i, text := range texts {
 			for _, most := range c.most {
 				v := window(200_000).user(10).call("read", 5, text)
-				if most%2 == 0 { // of results/fit: it is in no log yet, and its note has a long id
+				if most%2 == 0 { // the result is not in the log yet, so its note has a long id
 					v.Messages[2].Seq, v.Messages[2].ID = 0, "message-6d1c9a52-8c1f-4f0e-9d55-0e0a4e1a2b3c"
 				}
 				after, edits := v.prune(fmt.Sprintf(`{"steps":[{"step":%q,%q:%d}]}`, c.step, c.setting, most), policy.Moment{})
 				if len(edits) == 0 {
 					continue
 				}
-				said := after.AsShown()[2].Content[0].Text
+				shown := after.AsShown()[2].Content[0].Text
 				takes := after.PartTokens(after.Messages[2], 0, &edits[0])
 				if c.chars {
-					takes = utf8.RuneCountInString(said)
+					takes = utf8.RuneCountInString(shown)
 				}
 				if takes > most {
-					t.Errorf("%s of %d: text %d takes %d: %.60s … %.100s", c.step, most, i, takes, said, said[max(len(said)-100, 0):])
+					t.Errorf("%s of %d: text %d takes %d: %.60s … %.100s", c.step, most, i, takes, shown,
+						shown[max(len(shown)-100, 0):])
 				}
 			}
 		}

@@ -12,13 +12,13 @@ import (
 	"github.com/loci-memory/loci/compaction/prose"
 )
 
-// formats holds the formats of summaries as data, a file for each.
+// formats holds the formats of summaries, one file each.
 //
 //go:embed formats/*.json
 var formats embed.FS
 
-// Formats returns the formats of summaries but Loci's, by name. A format that cannot be read is a fault of this
-// package, which its tests find.
+// Formats maps name → format of summaries, without Loci's own. If a format cannot be read, that is a fault of this
+// package, and its tests find it.
 var Formats = sync.OnceValue(func() map[string]*prose.Format {
 	all := map[string]*prose.Format{}
 	files, err := formats.ReadDir("formats")
@@ -39,10 +39,10 @@ var Formats = sync.OnceValue(func() map[string]*prose.Format {
 	return all
 })
 
-// FormatName is a setting: the name of a format, or loci for that of the mode of the agent's settings.
+// FormatName is a setting: the name of a format, or loci for the format of the mode in the agent's settings.
 type FormatName string
 
-// format returns the format; nil for Loci's.
+// format returns the format; nil for loci.
 func (n FormatName) format() *prose.Format { return Formats()[string(n)] }
 
 func (FormatName) oneOf() []string {

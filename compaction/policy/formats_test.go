@@ -16,11 +16,12 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// session is a conversation about a parser, with what the formats list: requests, rules, decisions, files, errors.
+// session returns a conversation about a parser with everything that formats list: requests, rules, decisions, files,
+// errors.
 func session() *talk {
 	talk := newTalk(200_000, 1_000)
 	user := func(s string) { talk.put(recall.User, 0, recall.Part{Type: recall.Text, Text: s}) }
-	said := func(s string) { talk.put(recall.Assistant, 0, recall.Part{Type: recall.Text, Text: s}) }
+	answer := func(s string) { talk.put(recall.Assistant, 0, recall.Part{Type: recall.Text, Text: s}) }
 	run := func(tool, input, result string, failed bool) {
 		talk.calls++
 		id := fmt.Sprint("call-", talk.calls)
@@ -30,22 +31,23 @@ func session() *talk {
 	user("Please fix the parser in src/parser.go: it fails on commit 3f9c2d1ab7e0. Never touch src/lexer.go.")
 	run("read_file", `{"path":"src/parser.go"}`, "package parser\nfunc Parse() error { return nil }", false)
 	run("bash", `{"command":"go test ./..."}`, "FAIL: TestParse: unexpected token at parser.go:88, exit status 1", true)
-	said("The loop stops one token too early. We decided to read ahead by one token, because the grammar is LL(2).")
+	answer("The loop stops one token too early. We decided to read ahead by one token, because the grammar is LL(2).")
 	run("edit_file", `{"path":"src/parser.go"}`, "edited", false)
 	user("Also update docs/grammar.md, and tell me when ticket PROJ-1742 can be closed.")
 	run("read_file", `{"path":"docs/grammar.md"}`, "# Grammar\nThe grammar is LL(1).", false)
-	said("I still have to run the tests again before PROJ-1742 can be closed.")
+	answer("I still have to run the tests again before PROJ-1742 can be closed.")
 	return talk
 }
 
-// evictedAs returns all of a session to be summarized in a format.
+// evictedAs returns a whole session, to be summarized in a format.
 func evictedAs(f *prose.Format, talk *talk) clip.Evicted {
 	e := clip.Evicted{Messages: talk.Messages, Budget: 2_000}
 	e.Format = f
 	return e
 }
 
-// Without a model each format's summary says so, has the format's headings, and quotes what was said.
+// Without a model, each format's summary says that no model made it, has the format's headings, and quotes what was
+// said.
 func TestFormatsAreFilledWithoutAModel(t *testing.T) {
 	t.Parallel()
 	for name, f := range policy.Formats() {
@@ -75,9 +77,8 @@ func TestFormatsAreFilledWithoutAModel(t *testing.T) {
 	}
 }
 
-// What is open stays open with the next summary, and how far the work was becomes what was found: no format keeps the
-// old state under what is still to be done. A sum is kept although its sentence has hardly any words; a line that was
-// cut is not.
+// Open questions stay open in the next summary, and the last state becomes a finding, so that no format lists an old
+// state as still to do. A sum is kept although its sentence has hardly any words; a line that was cut is not.
 func TestOldStateIsNothingOpen(t *testing.T) {
 	t.Parallel()
 	for name, f := range policy.Formats() {
@@ -106,7 +107,7 @@ func TestOldStateIsNothingOpen(t *testing.T) {
 	}
 }
 
-// Each format names sections that exist, each once, and one that is no list of sentences stands alone.
+// Each format names only sections that exist, each once. A section that is not a list of sentences stands alone.
 func TestFormatsAreWhole(t *testing.T) {
 	t.Parallel()
 	alone := []string{"requests", "errors", "named", "calls"}
@@ -139,7 +140,7 @@ func TestFormatsAreWhole(t *testing.T) {
 	}
 }
 
-// summarized asks a model whose answers are given, and returns the summary and what it was asked.
+// summarized asks a model with given answers. It returns the summary and the requests.
 func summarized(t *testing.T, e clip.Evicted, answers ...any) (clip.Summary,
 	[]summary.Request) {
 	t.Helper()
@@ -159,21 +160,21 @@ func summarized(t *testing.T, e clip.Evicted, answers ...any) (clip.Summary,
 	return s, model.asked
 }
 
-// Claude Code's request has nine parts, in order; the model's analysis is not in the summary.
+// Claude Code's request has nine parts, in order. The model's analysis is not in the summary.
 func TestClaudeCodeAsksForNineParts(t *testing.T) {
 	t.Parallel()
 	e := evictedAs(policy.Formats()["claude-code"], session())
 	good := "<analysis>x marks it</analysis>\n<summary>Fix src/parser.go of commit 3f9c2d1ab7e0, update " +
 		"docs/grammar.md, tell when PROJ-1742 can be closed; src/lexer.go stays.</summary>"
-	s, asked := summarized(t, e, good)
-	at := 0
+	s, requests := summarized(t, e, good)
+	from := 0
 	for _, part := range []string{"Primary Request", "Key Technical Concepts", "Files and Code", "Errors and fixes",
 		"Problem Solving", "All user messages", "Pending Tasks", "Current Work", "Optional Next Step"} {
-		i := strings.Index(asked[0].Messages[0].Content[at:], part)
+		i := strings.Index(requests[0].Messages[0].Content[from:], part)
 		if i < 0 {
-			t.Fatalf("no %s in\n%s", part, asked[0].Messages[0].Content)
+			t.Fatalf("no %s in\n%s", part, requests[0].Messages[0].Content)
 		}
-		at += i
+		from += i
 	}
 	if strings.Contains(s.Text, "x marks it") || !strings.HasPrefix(s.Text, "Fix src/parser.go") {
 		t.Errorf("the summary is\n%s", s.Text)
@@ -183,20 +184,20 @@ func TestClaudeCodeAsksForNineParts(t *testing.T) {
 		t.Error(shown)
 	}
 	unclosed := strings.Replace(strings.Replace(good, "</analysis>", "", 1), "</summary>", "", 1)
-	if s, asked = summarized(t, e, unclosed); len(asked) != 1 || strings.Contains(s.Text, "x marks it") {
-		t.Errorf("without closing tags: %d calls,\n%s", len(asked), s.Text)
+	if s, requests = summarized(t, e, unclosed); len(requests) != 1 || strings.Contains(s.Text, "x marks it") {
+		t.Errorf("without closing tags: %d calls,\n%s", len(requests), s.Text)
 	}
-	s, asked = summarized(t, e, "<analysis>x marks it</analysis> All is well with PROJ-1742.", good)
-	if len(asked) != 2 || !strings.Contains(asked[1].Messages[1].Content, "no summary between <summary> tags") ||
+	s, requests = summarized(t, e, "<analysis>x marks it</analysis> All is well with PROJ-1742.", good)
+	if len(requests) != 2 || !strings.Contains(requests[1].Messages[1].Content, "no summary between <summary> tags") ||
 		s.How != clip.Whole {
-		t.Errorf("without a summary tag: %d calls, %s", len(asked), s.How)
+		t.Errorf("without a summary tag: %d calls, %s", len(requests), s.How)
 	}
 	if s, _ = summarized(t, e, "Nothing tagged."); s.How != clip.Extracted {
 		t.Errorf("without a summary tag again: %s", s.How)
 	}
 }
 
-// All messages of the user are in the summary or follow it, also those of the compaction before.
+// All messages of the user are in the summary or behind it, including those of an earlier compaction.
 func TestClaudeCodeKeepsAllUserMessages(t *testing.T) {
 	t.Parallel()
 	talk, want := newTalk(200_000, 0), []string{}
@@ -220,23 +221,24 @@ func TestClaudeCodeKeepsAllUserMessages(t *testing.T) {
 	}
 }
 
-// OpenClaw's summary is asked for once more if it lacks a heading or an identifier, with the reason; then it is kept.
+// If OpenClaw's summary lacks a heading or an identifier, it is asked for once more, with the reason; the second one is
+// kept.
 func TestOpenClawChecksHeadingsAndIdentifiers(t *testing.T) {
 	t.Parallel()
 	e := evictedAs(policy.Formats()["openclaw"], session())
 	headings := "## Decisions\nRead ahead.\n## Open TODOs\nTests.\n## Constraints/Rules\nsrc/lexer.go stays.\n" +
 		"## Pending user asks\nUpdate docs/grammar.md, tell when PROJ-1742 can be closed.\n"
 	whole := headings + "## Exact identifiers\nsrc/parser.go 3f9c2d1ab7e0 LL(1) LL(2) parser.go:88"
-	if _, asked := summarized(t, e, whole); len(asked) != 1 {
-		t.Errorf("a whole summary takes %d calls", len(asked))
+	if _, requests := summarized(t, e, whole); len(requests) != 1 {
+		t.Errorf("a whole summary takes %d calls", len(requests))
 	}
 	for what, answer := range map[string]string{
 		"3f9c2d1ab7e0":         strings.Replace(whole, "3f9c2d1ab7e0", "", 1),
 		"## Exact identifiers": headings + "src/parser.go 3f9c2d1ab7e0 parser.go:88",
 	} {
-		s, asked := summarized(t, e, answer, answer)
-		if len(asked) != 2 || !strings.Contains(asked[1].Messages[len(asked[1].Messages)-1].Content, what) {
-			t.Errorf("without %s: %d calls", what, len(asked))
+		s, requests := summarized(t, e, answer, answer)
+		if len(requests) != 2 || !strings.Contains(requests[1].Messages[len(requests[1].Messages)-1].Content, what) {
+			t.Errorf("without %s: %d calls", what, len(requests))
 		}
 		if !strings.Contains(s.Text, "3f9c2d1ab7e0") || !strings.HasPrefix(s.Text, "## Decisions") {
 			t.Errorf("without %s: the summary is\n%s", what, s.Text)
@@ -277,7 +279,7 @@ func TestOpenClawAppendsFailuresAndRecentTurns(t *testing.T) {
 	}
 }
 
-// Pi's lists of files are sorted, have a modified file once, and grow from compaction to compaction.
+// Pi's lists of files are sorted, list a modified file only once, and grow with each compaction.
 func TestPiListsFilesCumulatively(t *testing.T) {
 	t.Parallel()
 	e := evictedAs(policy.Formats()["pi"], session())
@@ -293,21 +295,21 @@ func TestPiListsFilesCumulatively(t *testing.T) {
 	}
 }
 
-// A turn that the cut divides has a summary of its own, after that of the history.
+// A turn that the cut divides has a summary of its own, behind the history's.
 func TestPiJoinsTheSummaryOfADividedTurn(t *testing.T) {
 	t.Parallel()
 	talk := session()
 	e := evictedAs(policy.Formats()["pi"], talk)
 	e.Split = talk.Messages[8].Position
-	s, asked := summarized(t, e, "We fixed src/parser.go.", "We read docs/grammar.md for PROJ-1742.")
+	s, requests := summarized(t, e, "We fixed src/parser.go.", "We read docs/grammar.md for PROJ-1742.")
 	history, turn, ok := strings.Cut(s.Text, "\n\n---\n\n**Turn Context (split turn):**\n\n")
-	if !ok || len(asked) < 2 || !strings.HasPrefix(history, "We fixed") || !strings.HasPrefix(turn, "We read") {
-		t.Errorf("%d calls:\n%s", len(asked), s.Text)
+	if !ok || len(requests) < 2 || !strings.HasPrefix(history, "We fixed") || !strings.HasPrefix(turn, "We read") {
+		t.Errorf("%d calls:\n%s", len(requests), s.Text)
 	}
 	if s.From != talk.Messages[0].Position || s.To != talk.at || tokens.Estimate(s.Text) > e.Budget {
 		t.Errorf("it covers %d to %d in %d tokens", s.From, s.To, tokens.Estimate(s.Text))
 	}
-	if !strings.Contains(asked[len(asked)-1].Messages[0].Content, "## Original Request") {
+	if !strings.Contains(requests[len(requests)-1].Messages[0].Content, "## Original Request") {
 		t.Error("the turn's beginning is asked for in another format")
 	}
 	e.Split = talk.Messages[0].Position
@@ -316,7 +318,7 @@ func TestPiJoinsTheSummaryOfADividedTurn(t *testing.T) {
 	}
 }
 
-// The words around a summary of the four layers are those of the pattern.
+// The words around a summary of the four layers are the pattern's.
 func TestFourLayersSummaryHasItsMarkers(t *testing.T) {
 	t.Parallel()
 	s, _ := summarized(t, evictedAs(policy.Formats()["four-layers"], session()), "We chose LL(2).")
@@ -327,7 +329,7 @@ func TestFourLayersSummaryHasItsMarkers(t *testing.T) {
 	}
 }
 
-// Why a summary was not written as planned is said about the model, not to it.
+// The operator, not the model, is told why a summary was not written as planned.
 func TestWhyIsSaidToTheOperator(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ answer, want string }{
@@ -341,11 +343,11 @@ func TestWhyIsSaidToTheOperator(t *testing.T) {
 	} {
 		e := evictedAs(nil, session())
 		e.Messages = slices.Concat(e.Messages, newTalk(0, 0).say(recall.Assistant, 900).Messages)
-		s, asked := summarized(t, e, c.answer)
+		s, requests := summarized(t, e, c.answer)
 		if s.How != clip.Extracted || s.Why != c.want {
 			t.Errorf("%.30q: %s because %q, want %q", c.answer, s.How, s.Why, c.want)
 		}
-		if last := asked[len(asked)-1].Messages; !strings.Contains(last[len(last)-1].Content, "\n\nYour last answer ") {
+		if last := requests[len(requests)-1].Messages; !strings.Contains(last[len(last)-1].Content, "\n\nYour last answer ") {
 			t.Errorf("%.30q: the model is not told", c.answer)
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Of a window of 200,000 with 4,000 of the system prompt and 1,000 for safety, 195,000 are for messages: the walk stops
-// at the first that does not fit.
+// In a window of 200,000, with 4,000 for the system prompt and 1,000 for safety, 195,000 tokens are left for messages.
+// Truncation stops at the first message that does not fit.
 func TestHardTruncateBudgetIs195000(t *testing.T) {
 	t.Parallel()
 	s := &policy.HardTruncate{SafetyTokens: 1_000}
@@ -34,7 +34,7 @@ func TestHardTruncateBudgetIs195000(t *testing.T) {
 	}
 }
 
-// Four characters are a token, of the units in which other harnesses count: an emoji has two, a Chinese character one.
+// Four code units are a token, as in other harnesses: an emoji has two units, a Chinese character one.
 func TestCharTokensCountCodeUnits(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{strings.Repeat("x", 400): 100, strings.Repeat("茶", 100): 25,
@@ -46,7 +46,7 @@ func TestCharTokensCountCodeUnits(t *testing.T) {
 	}
 }
 
-// fourLayersSession is one of 287,000 tokens: reads of 60 KB, and what was said about them.
+// fourLayersSession returns a session of 287,000 tokens: reads of 60 KB, and text about them.
 func fourLayersSession() *talk {
 	talk := newTalk(200_000, 4_000)
 	talk.say(recall.User, 500)
@@ -59,8 +59,8 @@ func fourLayersSession() *talk {
 // size returns the tokens of the view.
 func (t *talk) size() int { return clip.Estimate(t.View) }
 
-// Each of the four layers makes the session smaller or leaves it alone, as its own trigger says, and what is protected
-// stays as it was said.
+// Each of the four layers makes the session smaller or leaves it alone, as its own trigger says. What is protected
+// stays word for word.
 func TestFourLayersEachRespectTheirTrigger(t *testing.T) {
 	t.Parallel()
 	p, err := policy.Preset("four-layers")
@@ -113,7 +113,7 @@ func turns(messages []recall.Message) (at []int) {
 	return at
 }
 
-// No preset compacts what it has just compacted, unless the window is still nearly full.
+// No preset compacts again right after a compaction, unless the window is still nearly full.
 func TestPresetsRestAfterACompaction(t *testing.T) {
 	t.Parallel()
 	compacted := 0
@@ -122,7 +122,7 @@ func TestPresetsRestAfterACompaction(t *testing.T) {
 		p := all[seed%uint64(len(all))]
 		talk := randomTalk(seed, 10+int(seed%30))
 		v, _ := p.Policy().Prune(talk.View, policy.Moment{})
-		due, was := p.Policy().Check(v, policy.Moment{}, plan.TriggerState{})
+		due, state := p.Policy().Check(v, policy.Moment{}, plan.TriggerState{})
 		if !due.Compact {
 			continue
 		}
@@ -136,8 +136,8 @@ func TestPresetsRestAfterACompaction(t *testing.T) {
 		}
 		v = plan.View(v, summary)
 		compacted++
-		was.Disarmed, was.Base = true, clip.Estimate(v)
-		if due, _ = p.Policy().Check(v, policy.Moment{}, was); due.Compact && v.Window > 0 &&
+		state.Disarmed, state.Base = true, clip.Estimate(v)
+		if due, _ = p.Policy().Check(v, policy.Moment{}, state); due.Compact && v.Window > 0 &&
 			clip.Estimate(v) < v.Window*95/100 {
 			t.Errorf("%s, seed %d: %d of %d tokens are compacted again", p.Name, seed, clip.Estimate(v), v.Window)
 		}
@@ -147,7 +147,7 @@ func TestPresetsRestAfterACompaction(t *testing.T) {
 	}
 }
 
-// Each format has a summary for every fault of a provider.
+// Each format gets a summary whatever fault the provider has.
 func TestFormatsSurviveFailingProviders(t *testing.T) {
 	t.Parallel()
 	for fault, answer := range map[string]llmtest.Fault{"fails": llmtest.Fails(), "hangs up": llmtest.Hangup(),
@@ -171,7 +171,7 @@ func TestFormatsSurviveFailingProviders(t *testing.T) {
 	}
 }
 
-// What a policy costs before each prompt of a conversation of 2,000 messages.
+// BenchmarkPolicies measures what a policy costs before each prompt of a conversation of 2,000 messages.
 func BenchmarkPolicies(b *testing.B) {
 	talk := newTalk(200_000, 4_000)
 	for len(talk.Messages) < 2_000 {

@@ -4,7 +4,7 @@ import (
 	"github.com/loci-memory/loci/compaction/clip"
 )
 
-// Fraction is due above a share of the window.
+// Fraction is due when the prompt takes more than a share of the window.
 type Fraction struct {
 	WindowShare float64 `json:"window_share" min:"0" max:"1" doc:"Of the window; 0: compaction_settings.trigger."`
 
@@ -17,7 +17,7 @@ func (*Fraction) describe() Mechanism {
 		New:   func() Step { return &Fraction{Counting: asLoci} }}
 }
 
-// Due reports whether the prompt takes more than the share of the window.
+// Due reports whether the prompt takes more than the share.
 func (s *Fraction) Due(v clip.View, at Moment) bool {
 	if v.Window <= 0 {
 		return false

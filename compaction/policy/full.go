@@ -5,8 +5,8 @@ import (
 	"github.com/loci-memory/loci/compaction/plan"
 )
 
-// Full summarizes the whole conversation but what must stay: the user's newest message, and calls that the model has
-// not answered.
+// Full summarizes the whole conversation, except the user's newest message and calls that the model has not yet
+// answered.
 type Full struct {
 	Summary FormatName `json:"summary" doc:"Its format."`
 }

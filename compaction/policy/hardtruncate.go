@@ -7,7 +7,8 @@ import (
 	"github.com/loci-memory/loci/compaction/plan"
 )
 
-// HardTruncate hides the oldest messages without a summary. They can be read by the range that the view names.
+// HardTruncate hides the oldest messages without a summary. The view names their range, so that the model can read
+// them.
 type HardTruncate struct {
 	AboveShare   float64 `json:"above_share" min:"0.5" max:"1" doc:"Of the window; a smaller prompt is left alone."`
 	SafetyTokens int     `json:"safety_tokens" min:"0" max:"1000000" doc:"Of the window, that stay free."`
@@ -35,8 +36,8 @@ func (s *HardTruncate) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	return p, err
 }
 
-// cut returns the index of the oldest of the newest messages that fit some tokens without the safety: it stops at the
-// first that does not.
+// cut returns the index of the oldest message to keep. The newest messages are kept as long as they fit room, with a
+// margin for safety.
 func (s *HardTruncate) cut(tokens []int, room int) int {
 	room -= s.SafetyTokens
 	for i, n := range slices.Backward(tokens) {

@@ -12,18 +12,18 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// history makes up what an agent was told, thought, did, and saw.
+// history makes up what an agent was told, thought, did and saw.
 type history struct {
 	*rand.Rand
 	clip.View
 	now   time.Time
 	calls int
-	said  []string // texts of results, some of which come again
+	said  []string // texts of results; some occur again
 
 	longest int // characters of a result
 }
 
-// epoch is when every history begins.
+// epoch is the beginning of every history.
 var epoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func newHistory(seed uint64) *history {
@@ -34,7 +34,7 @@ func newHistory(seed uint64) *history {
 	return h
 }
 
-// add appends a message, with gaps in the positions now and then.
+// add appends a message. Positions have gaps now and then.
 func (h *history) add(role recall.Role, parts ...recall.Part) {
 	position := 1 + h.IntN(12)/11
 	if n := len(h.Messages); n > 0 {
@@ -44,7 +44,7 @@ func (h *history) add(role recall.Role, parts ...recall.Part) {
 		Position: position, Role: role, Content: parts, Tokens: tokensOf(parts), CreatedAt: h.now})
 }
 
-// tokensOf counts a message as the log does.
+// tokensOf counts a message's tokens as the log does.
 func tokensOf(parts []recall.Part) int {
 	n := tokens.PerMessage
 	for _, p := range parts {
@@ -70,10 +70,10 @@ func result(id, s string) recall.Part {
 	return recall.Part{Type: recall.ToolReturn, CallID: id, Text: s}
 }
 
-// tools are the names of the tools that agents call.
+// tools are the tools that the agents call.
 var tools = []string{"read_file", "bash", "grep_files", "write_file", "preview_data", "memory", "expand"}
 
-// saying is a text of up to some characters, of one kind.
+// saying returns a text of one kind with up to chars characters.
 func (h *history) saying(chars int) string {
 	piece := []string{"a line of a log, which says something\n", "abcdefghijklmnop", "記憶服務器保存每一個消息", "👩\u200d🚀🙂",
 		"\x1b[31mred\x1b[0m and \x1b[1;32mgreen\x1b[0m ", "line\r\n", "error: it failed\n"}[h.IntN(7)]
@@ -81,7 +81,7 @@ func (h *history) saying(chars int) string {
 	return string(runes[:min(chars, len(runes))])
 }
 
-// returned is what a tool returns: a text that it may have returned before, or JSON.
+// returned returns a tool's output: a text, perhaps one that was returned before, or JSON.
 func (h *history) returned() string {
 	if len(h.said) > 0 && h.IntN(4) == 0 {
 		return h.said[h.IntN(len(h.said))]
@@ -106,7 +106,7 @@ func (h *history) returned() string {
 	return s
 }
 
-// turn is an answer of the assistant: a text, or calls with their results, some of which may be missing.
+// turn adds an answer of the assistant: a text, or calls with their results. Some results may be missing.
 func (h *history) turn(open bool) {
 	var parts []recall.Part
 	if h.IntN(3) == 0 {
@@ -141,7 +141,7 @@ func (h *history) turn(open bool) {
 	}
 }
 
-// live goes on for some messages.
+// live adds n messages.
 func (h *history) live(n int) {
 	for end := len(h.Messages) + n; len(h.Messages) < end; {
 		h.now = h.now.Add(time.Duration(h.IntN(100)) * time.Second)

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/compaction/clip"
 )
 
-// IdempotentCalls shows only the newest result of each call that only shows a state.
+// IdempotentCalls shows only the newest result of a repeated call that only reads a state.
 type IdempotentCalls struct {
 	Tools []string `json:"tools"`
 	Key   []string `json:"key"`
@@ -46,23 +46,23 @@ func (c *IdempotentCalls) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 	return edits
 }
 
-// supersededBy says where a newer result of the same call is.
+// supersededBy returns a line that says where a newer result of the same call is.
 func supersededBy(by result) string { return fmt.Sprintf("superseded: see seq %d", by.m.Seq) }
 
-// keyOf returns some fields of a call's arguments, or all if none are named, in one form.
+// keyOf returns the named fields of a call's arguments in one spelling, or all fields if none are named.
 func keyOf(input string, fields []string) string {
-	var of map[string]any
-	if len(fields) == 0 || json.Unmarshal([]byte(input), &of) != nil {
+	var arguments map[string]any
+	if len(fields) == 0 || json.Unmarshal([]byte(input), &arguments) != nil {
 		return canonical(input)
 	}
 	values := make([]any, len(fields))
 	for i, f := range fields {
-		values[i] = of[f]
+		values[i] = arguments[f]
 	}
 	return canonicalOf(values, input)
 }
 
-// canonical returns JSON with its fields in order and without spaces, or a text that is no JSON as it is.
+// canonical returns JSON with sorted fields and without spaces. It returns any other text unchanged.
 func canonical(input string) string {
 	var of any
 	if json.Unmarshal([]byte(input), &of) != nil {

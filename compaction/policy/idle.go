@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/compaction/plan"
 )
 
-// Idle is due after a pause.
+// Idle is due when no prompt was handed out for a while.
 type Idle struct {
 	After       Duration `json:"after" doc:"How long no prompt was handed out."`
 	AboveTokens int      `json:"above_tokens" min:"0" max:"100000000" doc:"A prompt up to this size is left alone."`
@@ -20,7 +20,7 @@ func (*Idle) describe() Mechanism {
 		New:   func() Step { return &Idle{After: Duration(75 * time.Minute), AboveTokens: 100_000} }}
 }
 
-// Pause returns the shortest pause after which a step of the policy compacts; false if none does after a pause.
+// Pause returns the shortest pause after which a step of the policy compacts. ok is false if pauses make no step due.
 func (p Policy) Pause() (pause time.Duration, ok bool) { return pauseOf(p.Steps) }
 
 func pauseOf(steps []Step) (pause time.Duration, ok bool) {
@@ -39,7 +39,7 @@ func pauseOf(steps []Step) (pause time.Duration, ok bool) {
 	return pause, ok
 }
 
-// DueWithoutPause reports whether a view is compacted also by a trigger that no pause makes due.
+// DueWithoutPause reports whether a view would be compacted even without any pause.
 func (p Policy) DueWithoutPause(v clip.View, at Moment, was plan.TriggerState) bool {
 	at.Touched = time.Time{}
 	due, _ := p.Check(v, at, was)

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// ImportantTail caps each result, and keeps its end if that says how it went.
+// ImportantTail caps each result. It keeps a result's end if that says how the call went.
 type ImportantTail struct {
 	MaxChars    int     `json:"max_chars" min:"500" max:"10000000"`
 	WindowShare float64 `json:"window_share" min:"0.01" max:"1"`
@@ -29,7 +29,7 @@ func (*ImportantTail) describe() Mechanism {
 		}}
 }
 
-// noteChars is what the note on a clip takes, about.
+// noteChars is about the length of the note on a clip.
 const noteChars = 120
 
 // Edits clips results.
@@ -47,7 +47,7 @@ func (t *ImportantTail) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 	return edits
 }
 
-// clip returns the clip that takes at most some characters, with its note.
+// clip returns the clip that takes at most most characters, including its note.
 func (t *ImportantTail) clip(v clip.View, r result, most int) clip.Edit {
 	ends := hasImportantTail(r.p.Text)
 	for chars := max(most-noteChars, 0); ; {
@@ -64,7 +64,7 @@ func (t *ImportantTail) clip(v clip.View, r result, most int) clip.Edit {
 	}
 }
 
-// Words at the end of a text that say how it went.
+// Words at the end of a text that say how a call went.
 var (
 	errorWords = []string{"error", "exception", "failed", "fatal", "traceback", "panic", "stack trace", "errno",
 		"exit code"}
@@ -74,19 +74,20 @@ var (
 // tailBytes is how much of a text's end is searched for these words.
 const tailBytes = 2000
 
-// hasImportantTail reports whether a text's end says how it went, or closes JSON.
+// hasImportantTail reports whether a text's end says how the call went, or closes JSON.
 func hasImportantTail(text string) bool {
 	end := strings.ToLower(text[max(len(text)-tailBytes, 0):])
 	return saysFailure(end) || strings.HasSuffix(strings.TrimSpace(end), "}") || sumsUp(end)
 }
 
-// saysFailure reports whether a text in lower case has an error word, also at the end of a name like TypeError.
+// saysFailure reports whether a lower-case text contains an error word, also as the end of a name like TypeError.
 func saysFailure(text string) bool { return hasWord(text, errorWords, false) }
 
-// sumsUp reports whether a text in lower case has one of the summary words.
+// sumsUp reports whether a lower-case text contains a summary word.
 func sumsUp(text string) bool { return hasWord(text, summaryWords, true) }
 
-// hasWord reports whether a text has one of some words, also in the plural. If whole, no longer word ends in it.
+// hasWord reports whether a text contains one of these words, also in the plural. If whole is true, the word must not
+// be the end of a longer one.
 func hasWord(text string, words []string, whole bool) bool {
 	for _, w := range words {
 		for from := 0; ; {
@@ -104,7 +105,7 @@ func hasWord(text string, words []string, whole bool) bool {
 	return false
 }
 
-// endsWord reports whether a text goes on with no letter or digit, or with a plural's s before that.
+// endsWord reports whether a word ends before text, or before a plural s at its beginning.
 func endsWord(text string) bool {
 	text = strings.TrimPrefix(text, "s")
 	return text == "" || !inWord(text[0])

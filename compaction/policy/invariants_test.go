@@ -12,10 +12,9 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// invariants checks what holds of each view that a policy makes of another, whichever stage made it. The numbers are
-// those of the invariants of context policies; those that are not here are checked where the views are made: that a
-// second time changes nothing (I5), that tokens fall (I6), that nothing is lost (I8, I9), and that the same comes out
-// each time (I11).
+// invariants checks what holds for each view that a policy makes from another, whichever stage made it. The numbers are
+// those of the invariants of context policies. Others are checked where the views are made: that a second time changes
+// nothing (I5), that tokens fall (I6), that nothing is lost (I8, I9), and that the result is the same each time (I11).
 func invariants(before, after clip.View) error {
 	if before.Fixed != after.Fixed { // I3
 		return errors.New("the fixed parts of the prompt change")
@@ -31,7 +30,7 @@ func invariants(before, after clip.View) error {
 	return legible(after) // I2, I7, I10
 }
 
-// lonely returns the ids of the calls without a result, and of the results without a call, of a view.
+// lonely returns the ids of calls without a result, and of results without a call, in a view.
 func lonely(v clip.View) (calls, results map[string]bool) {
 	calls, results = map[string]bool{}, map[string]bool{}
 	for _, m := range v.AsShown() {
@@ -50,7 +49,7 @@ func lonely(v clip.View) (calls, results map[string]bool) {
 	return calls, results
 }
 
-// late returns the ids of the results that came after the user or the assistant went on. They are shown as messages of
+// late returns the ids of results that came after the user or the assistant went on. They are shown as messages of
 // their own, without their calls.
 func late(v clip.View) map[string]bool {
 	calls, all, wentOn := map[string]int{}, map[string]bool{}, -1
@@ -59,11 +58,11 @@ func late(v clip.View) map[string]bool {
 			wentOn = i
 		}
 		for _, p := range m.Content {
-			at, called := calls[p.CallID]
+			call, called := calls[p.CallID]
 			switch {
 			case p.Type == recall.ToolCall:
 				calls[p.CallID] = i
-			case p.Type == recall.ToolReturn && called && at < wentOn:
+			case p.Type == recall.ToolReturn && called && call < wentOn:
 				all[p.CallID] = true
 			}
 		}
@@ -89,7 +88,7 @@ func paired(before, after clip.View) error {
 	return nil
 }
 
-// escape matches a whole escape sequence of a terminal, also as arguments spell it; escapePiece one that is cut, in the
+// escape matches a whole terminal escape sequence, also as arguments spell it. escapePiece matches a cut one in the
 // texts of histories.
 var (
 	escape      = regexp.MustCompile(`(?:\x1b|\\x1b|\\u001b)\[[0-9;]*m`)
@@ -105,7 +104,7 @@ func wholeEscapes(_, after clip.View) error {
 		}
 		whole := after.Messages[i].Content[e.Part].Text
 		if !strings.Contains(whole, "\x1b[") || escapePiece.MatchString(escape.ReplaceAllString(whole, "")) {
-			continue // the text was cut before
+			continue // the text was already cut before
 		}
 		if text := after.ShownPart(after.Messages[i], e).Text; escapePiece.MatchString(escape.ReplaceAllString(text, "")) {
 			return fmt.Errorf("message %d shows a piece of an escape sequence: %q", e.Position, text)
@@ -114,12 +113,12 @@ func wholeEscapes(_, after clip.View) error {
 	return nil
 }
 
-// legal checks that a provider takes the messages: I13. Where messages left, a summary, which is sent as one of the
-// user's, or a message of the user is the first; no message is empty, and the order is that of the log.
+// legal checks that a provider accepts the messages: I13. If messages left, the first message is the user's or a
+// summary, which is sent as the user's. No message is empty, and the order is the log's.
 func legal(before, after clip.View) error {
 	shown := after.AsShown()
-	left := len(after.Messages) < len(before.Messages) || after.Summary != nil
-	if left && (len(shown) == 0 || shown[0].Role != recall.Summary && shown[0].Role != recall.User) {
+	shorter := len(after.Messages) < len(before.Messages) || after.Summary != nil
+	if shorter && (len(shown) == 0 || shown[0].Role != recall.Summary && shown[0].Role != recall.User) {
 		return errors.New("the first message is neither a summary nor of the user")
 	}
 	last := 0
@@ -138,7 +137,7 @@ func legal(before, after clip.View) error {
 	return nil
 }
 
-// newestUnchanged checks that the user's newest message is shown as it was said.
+// newestUnchanged checks that the user's newest message is shown unchanged.
 func newestUnchanged(before, after clip.View) error {
 	i := len(before.Messages) - 1
 	for i >= 0 && before.Messages[i].Role != recall.User {

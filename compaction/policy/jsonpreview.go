@@ -52,14 +52,14 @@ func (j *JSONPreview) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 	return edits
 }
 
-// isOf reports whether a text is JSON that is shown as a preview.
+// isOf reports whether a text is JSON that JSONPreview shortens.
 func (j *JSONPreview) isOf(text string) bool {
 	text = strings.TrimLeft(text, " \t\r\n")
 	return text != "" && (text[0] == '{' || text[0] == '[' && j.Of == "all") && json.Valid([]byte(text))
 }
 
-// preview returns a preview that fits: the longest of a few that show less and less; or, if none fits, the beginning
-// and the end of the JSON.
+// preview returns the largest of several previews that fits. If none fits, it returns the beginning and the end of the
+// JSON.
 func (j *JSONPreview) preview(v clip.View, r result) clip.Edit {
 	less := *j
 	for {
@@ -75,7 +75,7 @@ func (j *JSONPreview) preview(v clip.View, r result) clip.Edit {
 	}
 }
 
-// clipped returns the longest of a few clips that fits; of none, that which shows least.
+// clipped returns the largest of several clips that fits; if none fits, the smallest.
 func (j *JSONPreview) clipped(v clip.View, r result) clip.Edit {
 	for chars := 4 * j.BudgetTokens; ; chars /= 2 {
 		if e := r.clip("json_preview", chars); chars == 0 || v.PartTokens(*r.m, r.part, &e) <= j.BudgetTokens {
@@ -84,8 +84,8 @@ func (j *JSONPreview) clipped(v clip.View, r result) clip.Edit {
 	}
 }
 
-// text returns the preview of JSON. Each text in it that is cut says where it begins in the whole, which begins at an
-// offset.
+// text returns the preview of JSON. Each cut text in it says at which byte of the whole result it begins; whole itself
+// begins at offset.
 func (j *JSONPreview) text(whole string, offset int) string {
 	w := previewer{JSONPreview: j, whole: whole, offset: offset, json: json.NewDecoder(strings.NewReader(whole))}
 	w.json.UseNumber()
@@ -93,7 +93,7 @@ func (j *JSONPreview) text(whole string, offset int) string {
 	return "preview of JSON with " + fmt.Sprint(utf8.RuneCountInString(whole)) + " characters: " + w.out.String()
 }
 
-// previewer writes a preview as it reads the JSON.
+// previewer writes a preview while it reads the JSON.
 type previewer struct {
 	*JSONPreview
 	whole  string
@@ -102,7 +102,7 @@ type previewer struct {
 	out    strings.Builder
 }
 
-// value writes the next value, at a depth.
+// value writes the next value; depth is how deep it is nested.
 func (w *previewer) value(depth int) {
 	start := w.json.InputOffset()
 	token, err := w.json.Token()
@@ -126,7 +126,7 @@ func (w *previewer) value(depth int) {
 	}
 }
 
-// cell writes a text. Of a long one, it says where its literal is in the whole.
+// cell writes a text. If the text is cut, it says where the literal begins in the whole result.
 func (w *previewer) cell(text string, from int64) {
 	runes := utf8.RuneCountInString(text)
 	if runes > 2*w.CellChars {
@@ -144,10 +144,10 @@ func (w *previewer) cell(text string, from int64) {
 	}
 }
 
-// list writes a list whose bracket was read.
+// list writes a list; its bracket was already read.
 func (w *previewer) list(depth int) {
 	items := 0
-	var last []string // the newest items after the first ones
+	var last []string // the newest items behind the first ones
 	w.out.WriteByte('[')
 	for w.json.More() {
 		items++
@@ -186,7 +186,7 @@ func (w *previewer) list(depth int) {
 	w.out.WriteByte(']')
 }
 
-// object writes an object whose brace was read.
+// object writes an object; its brace was already read.
 func (w *previewer) object(depth int) {
 	fields := 0
 	w.out.WriteByte('{')
@@ -215,7 +215,7 @@ func (w *previewer) object(depth int) {
 	w.out.WriteByte('}')
 }
 
-// more writes that something is not shown.
+// more writes a note that something is not shown.
 func (w *previewer) more(comma bool, what string) {
 	if comma {
 		w.out.WriteByte(',')
@@ -223,14 +223,14 @@ func (w *previewer) more(comma bool, what string) {
 	w.out.WriteString(`"… ` + what + `"`)
 }
 
-// apart returns the next value as it is written.
+// apart returns the text of the next value instead of writing it.
 func (w *previewer) apart(depth int) string {
 	item := previewer{JSONPreview: w.JSONPreview, whole: w.whole, offset: w.offset, json: w.json}
 	item.value(depth)
 	return item.out.String()
 }
 
-// skip reads a value that is not shown.
+// skip reads a value without showing it.
 func (w *previewer) skip() {
 	var raw json.RawMessage
 	if err := w.json.Decode(&raw); err != nil && err != io.EOF {
@@ -238,7 +238,7 @@ func (w *previewer) skip() {
 	}
 }
 
-// end reads the bracket or brace that ends a list or an object.
+// end reads the closing bracket or brace of a list or an object.
 func (w *previewer) end() {
 	if _, err := w.json.Token(); err != nil {
 		return

@@ -5,8 +5,8 @@ import (
 	"github.com/loci-memory/loci/compaction/plan"
 )
 
-// KeepRecent keeps the newest messages by their tokens, as Pi does. The messages that an earlier compaction kept are
-// summarized by a later one, with the summary before.
+// KeepRecent keeps the newest messages up to a number of tokens, as Pi does. A later compaction summarizes the messages
+// that an earlier one kept, together with the earlier summary.
 type KeepRecent struct {
 	KeepRecentTokens int        `json:"keep_recent_tokens" min:"0" max:"10000000" doc:"At most half of the room."`
 	SplitTurns       bool       `json:"split_turns" doc:"The beginning of a divided turn has its own summary."`
@@ -19,7 +19,7 @@ func (*KeepRecent) describe() Mechanism {
 		New:   func() Step { return &KeepRecent{KeepRecentTokens: 20_000, SplitTurns: true, Summary: "pi"} }}
 }
 
-// Plan cuts at or after the message with which the newest reach the tokens to keep.
+// Plan cuts at or after the message from which on the messages have the tokens to keep.
 func (s *KeepRecent) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	cut := s.cut(v, at)
 	return planCut(v, at, plan.Cut{At: cut, Format: s.Summary.format(),

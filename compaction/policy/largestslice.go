@@ -38,8 +38,8 @@ func (s *LargestSlice) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 	return edits
 }
 
-// edit returns the clip to the most rows that fit; to the beginning and the end if not one fits, or if the end says why
-// the call failed.
+// edit returns the clip with the most rows that fit. If no row fits, or the end says why the call failed, it returns a
+// clip with the beginning and the end.
 func (s *LargestSlice) edit(v clip.View, r result) clip.Edit {
 	if !r.failed() {
 		if e, ok := s.slice(v, r); ok {
@@ -52,25 +52,25 @@ func (s *LargestSlice) edit(v clip.View, r result) clip.Edit {
 	return e
 }
 
-// slice returns the clip to the most rows that fit; false if not one does.
+// slice returns the clip with the most rows that fit; false if no row fits.
 func (s *LargestSlice) slice(v clip.View, r result) (clip.Edit, bool) {
 	ends := rowEnds(r.p.Text)
-	of := func(rows int) clip.Edit {
+	clipTo := func(rows int) clip.Edit {
 		e := r.head("largest_slice", utf8.RuneCountInString(r.p.Text[:ends[rows-1]]))
 		e.Text = fmt.Sprintf("%d of %d rows", rows, len(ends))
 		return e
 	}
 	tooMany := sort.Search(len(ends), func(i int) bool {
-		e := of(i + 1)
+		e := clipTo(i + 1)
 		return v.PartTokens(*r.m, r.part, &e) > s.BudgetTokens
 	})
 	if tooMany == 0 {
 		return clip.Edit{}, false
 	}
-	return of(tooMany), true
+	return clipTo(tooMany), true
 }
 
-// rowEnds returns where the rows of a text end, in bytes: the items of a JSON list, or the lines of another text.
+// rowEnds returns the byte offsets where rows of a text end: the items of a JSON list, or lines.
 func rowEnds(text string) (ends []int) {
 	if ends = itemEnds(text); len(ends) > 0 {
 		return ends
@@ -86,7 +86,7 @@ func rowEnds(text string) (ends []int) {
 	return ends
 }
 
-// itemEnds returns where the items of a JSON list end, with the comma and the line end that follow.
+// itemEnds returns where the items of a JSON list end, including the comma and line end behind each.
 func itemEnds(text string) (ends []int) {
 	if !strings.HasPrefix(strings.TrimSpace(text), "[") {
 		return nil

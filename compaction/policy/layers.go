@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// The places that set a policy, the farthest first. A nearer one changes what the farther ones set, step by step.
+// The places that set a policy, the farthest first. A nearer place changes single steps of what farther ones set.
 const (
 	OfServer       = "server"
 	OfOrganization = "organization"
@@ -19,22 +19,22 @@ const (
 	OfCall         = "call"
 )
 
-// Default is the preset that layers change if none of them names one.
+// Default is the preset that layers change if none of them names a preset.
 const Default = "letta"
 
-// Layer is what one place sets: a policy as Parse reads it, or an object of steps that changes that of the farther
-// layers. Empty or null sets nothing.
+// Layer is what one place sets: a whole policy, or an object of steps that changes the policy of the farther layers.
+// Empty or null sets nothing.
 type Layer struct {
 	Place  string
 	Policy json.RawMessage
 }
 
-// Effective is the policy that layers make together.
+// Effective is the policy that all layers make together.
 type Effective struct {
 	Policy
-	SetBy   string                       // the place that names the preset or lists the steps; empty if none does
-	Origins map[string]map[string]string // the place that set a setting of a step, where it is not SetBy
-	LeftOut map[string]string            // steps of the preset, or of farther places, by the place that left them out
+	SetBy   string                       // the place that chose the preset or listed the steps; empty if none did
+	Origins map[string]map[string]string // step → setting → the place that set it, if not SetBy
+	LeftOut map[string]string            // step that was left out → the place that left it out
 }
 
 // MaxBytes bounds a policy's JSON.
@@ -52,8 +52,8 @@ func Check(raw json.RawMessage) error {
 	return err
 }
 
-// Layered returns the policy of layers, the farthest first. Layers that were stored and that this version cannot read
-// change nothing; of a call's, ErrInvalid says what is wrong. Without a layer it has no steps.
+// Layered returns the policy of layers, the farthest first. A stored layer that this version cannot read is ignored;
+// for a layer of the call, ErrInvalid says what is wrong. Without layers the policy has no steps.
 func Layered(layers ...Layer) (e Effective, err error) {
 	for _, l := range layers {
 		next, err := e.over(l)
@@ -67,7 +67,7 @@ func Layered(layers ...Layer) (e Effective, err error) {
 	return e, nil
 }
 
-// over returns the policy with a nearer layer.
+// over returns the policy after a nearer layer.
 func (e Effective) over(l Layer) (Effective, error) {
 	raw := bytes.TrimSpace(l.Policy)
 	if len(raw) == 0 || string(raw) == "null" {
@@ -94,15 +94,15 @@ func (e Effective) over(l Layer) (Effective, error) {
 	if leftOut == nil {
 		leftOut = map[string]string{}
 	}
-	for given, settings := range changes {
-		name := cmp.Or(e.onlyOf(given), given)
+	for stepOrStage, settings := range changes {
+		name := cmp.Or(e.onlyOf(stepOrStage), stepOrStage)
 		if string(settings) != "null" {
 			origins[name] = originsOf(origins[name], settings, l.Place)
 			delete(leftOut, name)
 			continue
 		}
 		if _, known := mechanisms[name]; known && e.index(name) < 0 {
-			delete(changes, given) // a farther layer has left it out already
+			delete(changes, stepOrStage) // a farther layer already left it out
 		} else {
 			leftOut[name] = l.Place
 		}
@@ -119,14 +119,14 @@ func (e Effective) over(l Layer) (Effective, error) {
 	return e, e.oneCutter()
 }
 
-// leftOut returns the steps of the policy's preset that it lacks, all left out by a place.
+// leftOut returns the steps of the policy's preset that the policy lacks. It names place as the one that left them out.
 func (p Policy) leftOut(place string) map[string]string {
-	of, err := Preset(p.Preset)
+	preset, err := Preset(p.Preset)
 	if err != nil {
 		return nil
 	}
 	out := map[string]string{}
-	for _, step := range of.Steps {
+	for _, step := range preset.Steps {
 		if name := NameOf(step); p.index(name) < 0 {
 			out[name] = place
 		}
@@ -134,35 +134,36 @@ func (p Policy) leftOut(place string) map[string]string {
 	return out
 }
 
-// originsOf returns the places that set the settings of a step, with those of a change.
-func originsOf(was map[string]string, settings json.RawMessage, place string) map[string]string {
-	now := maps.Clone(was)
-	if now == nil {
-		now = map[string]string{}
+// originsOf returns the places that set a step's settings, after place changed settings.
+func originsOf(before map[string]string, settings json.RawMessage, place string) map[string]string {
+	origins := maps.Clone(before)
+	if origins == nil {
+		origins = map[string]string{}
 	}
-	var given map[string]json.RawMessage
-	if json.Unmarshal(settings, &given) == nil {
-		for name := range given {
-			now[name] = place
+	var changed map[string]json.RawMessage
+	if json.Unmarshal(settings, &changed) == nil {
+		for name := range changed {
+			origins[name] = place
 		}
 	}
-	return now
+	return origins
 }
 
-// changesOf returns the steps of an object that has only these: it changes the policy of the farther layers.
+// changesOf returns the steps of an object that has no other field. Such an object changes the policy of the farther
+// layers.
 func changesOf(raw []byte) (steps map[string]json.RawMessage, ok bool) {
-	var given map[string]json.RawMessage
-	if json.Unmarshal(raw, &given) != nil || len(given) != 1 {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil || len(fields) != 1 {
 		return nil, false
 	}
-	text := bytes.TrimSpace(given["steps"])
+	text := bytes.TrimSpace(fields["steps"])
 	return steps, len(text) > 0 && text[0] == '{' && json.Unmarshal(text, &steps) == nil
 }
 
-// Origin returns the place that set a setting of a step; empty if it is the preset's own value, or the step's.
+// Origin returns the place that set a step's setting; empty if it is the value of the preset or the step's default.
 func (e Effective) Origin(step, setting string) string { return e.Origins[step][setting] }
 
-// Name returns the name of the policy: its preset, changed or not, or custom for a list of steps.
+// Name returns the policy's name: the name of its preset, changed or not, or custom for a list of steps.
 func (e Effective) Name() string {
 	switch {
 	case e.Preset == "" && len(e.Steps) == 0:

@@ -22,28 +22,28 @@ func layered(t *testing.T, raws ...string) policy.Effective {
 	return e
 }
 
-// snipOf returns the settings of the step snip, by name; nil if the policy has none.
+// snipOf returns the settings of the step snip by name; nil if the policy lacks the step.
 func snipOf(e policy.Effective) map[string]any {
 	for _, s := range e.Steps {
 		if policy.NameOf(s) == "snip" {
-			of := map[string]any{}
+			settings := map[string]any{}
 			for _, setting := range policy.Settings(s) {
-				of[setting.Name] = setting.Value
+				settings[setting.Name] = setting.Value
 			}
-			return of
+			return settings
 		}
 	}
 	return nil
 }
 
-// The nearer layer wins, setting by setting, and each setting says where it comes from.
+// The nearer layer wins for each setting, and each setting says where it comes from.
 func TestTheNearerLayerWins(t *testing.T) {
 	t.Parallel()
 	e := layered(t, `"four-layers"`, `{"steps":{"snip":{"max_chars":800}}}`, `{"steps":{"snip":{"head_share":0.5}}}`,
 		`null`, `{"steps":{"snip":{"max_chars":400}}}`)
-	of := snipOf(e)
-	if of["max_chars"] != 400 || of["head_share"] != 0.5 || of["tail_share"] != 0.3 || e.SetBy != policy.OfServer {
-		t.Errorf("%v, set by %s", of, e.SetBy)
+	snip := snipOf(e)
+	if snip["max_chars"] != 400 || snip["head_share"] != 0.5 || snip["tail_share"] != 0.3 || e.SetBy != policy.OfServer {
+		t.Errorf("%v, set by %s", snip, e.SetBy)
 	}
 	for setting, want := range map[string]string{"max_chars": policy.OfCall, "head_share": policy.OfAgent,
 		"tail_share": ""} {
@@ -72,7 +72,7 @@ func TestTheNearerLayerWins(t *testing.T) {
 	}
 }
 
-// A step that a place leaves out is named with the place, until a nearer one has it again.
+// If a place leaves out a step, the policy names the step and the place, until a nearer place adds the step again.
 func TestStepsThatAreLeftOutAreNamed(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -94,7 +94,7 @@ func TestStepsThatAreLeftOutAreNamed(t *testing.T) {
 	}
 }
 
-// A stored layer that cannot be read changes nothing; a call's is refused with what is wrong.
+// A stored layer that cannot be read is ignored. A call's layer is refused, and the error says what is wrong.
 func TestABadLayer(t *testing.T) {
 	t.Parallel()
 	if e := layered(t, `"four-layers"`, `"no such"`); e.Preset != "four-layers" {

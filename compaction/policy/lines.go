@@ -15,31 +15,31 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// LineRequest asks a model for a line that is shown instead of a result.
+// LineRequest asks a model for a line to show instead of a result.
 type LineRequest struct {
-	Hash      string // of Prompt; results with the same prompt have the same line
+	Hash      string // hash of Prompt; results with the same prompt share a line
 	Prompt    string
 	MaxTokens int
 }
 
-// maxLineSource is how many bytes of a result a model reads that writes a line about it.
+// maxLineSource bounds the bytes of a result that a model reads to write a line about it.
 const maxLineSource = 20_000
 
-// linesOf returns a line for each result, empty where the result stays as it is.
-func linesOf(v clip.View, of []result, maxTokens int, write func([]LineRequest) []string) []string {
-	lines := make([]string, len(of))
+// linesOf returns a line for each result; empty if the result stays as it is.
+func linesOf(v clip.View, results []result, maxTokens int, write func([]LineRequest) []string) []string {
+	lines := make([]string, len(results))
 	if write == nil {
-		for i, r := range of {
+		for i, r := range results {
 			lines[i] = lineOf(r, maxTokens)
 		}
 		return lines
 	}
-	requests := make([]LineRequest, len(of))
-	for i, r := range of {
+	requests := make([]LineRequest, len(results))
+	for i, r := range results {
 		requests[i] = lineRequest(v, r, maxTokens)
 	}
 	for i, line := range write(requests) {
-		if line = oneLine(line, charsPerToken*maxTokens); i < len(of) && line != "" {
+		if line = oneLine(line, charsPerToken*maxTokens); i < len(results) && line != "" {
 			lines[i] = "compacted: " + line
 		}
 	}
@@ -69,24 +69,24 @@ type LineCache interface {
 type LineWriter struct {
 	Ask      func(LineRequest) (string, error)
 	Parallel int // requests at a time; at least 1
-	Most     int // requests of one call of Write; 0: no bound
+	Most     int // requests per call of Write; 0: no bound
 	Cache    LineCache
 }
 
-// Write returns a line for each request, empty where the model failed or the bound is reached.
+// Write returns a line for each request; empty if the model failed or the bound was reached.
 func (w LineWriter) Write(requests []LineRequest) []string {
 	lines := make([]string, len(requests))
-	at := map[string][]int{} // indexes by hash
+	indexes := map[string][]int{} // hash → indexes of the requests with it
 	var ask []int
 	for i, r := range requests {
 		if line, ok := w.cached(r.Hash); ok {
 			lines[i] = line
 			continue
 		}
-		if len(at[r.Hash]) == 0 && (w.Most <= 0 || len(ask) < w.Most) {
+		if len(indexes[r.Hash]) == 0 && (w.Most <= 0 || len(ask) < w.Most) {
 			ask = append(ask, i)
 		}
-		at[r.Hash] = append(at[r.Hash], i)
+		indexes[r.Hash] = append(indexes[r.Hash], i)
 	}
 	slots := make(chan struct{}, max(w.Parallel, 1))
 	var group sync.WaitGroup
@@ -98,7 +98,7 @@ func (w LineWriter) Write(requests []LineRequest) []string {
 			if err != nil || strings.TrimSpace(line) == "" {
 				return
 			}
-			for _, same := range at[requests[i].Hash] {
+			for _, same := range indexes[requests[i].Hash] {
 				lines[same] = line // no other goroutine writes these
 			}
 			if w.Cache != nil {
@@ -117,7 +117,7 @@ func (w LineWriter) cached(hash string) (string, bool) {
 	return w.Cache.Line(hash)
 }
 
-// counted says how much a result is.
+// counted returns the size of a result in words.
 func counted(r result) string {
 	if r.p.Clip != nil {
 		return fmt.Sprintf("%d characters", r.p.Clip.Chars)
@@ -139,7 +139,8 @@ func firstLine(text string) string {
 	return ""
 }
 
-// importantLine returns the last line of a text's end about an error, or the last that sums up, but not the first line.
+// importantLine returns the last line about an error near a text's end, or else the last line that sums up. It never
+// returns the first line.
 func importantLine(text string) string {
 	end := text[max(len(text)-tailBytes, len(firstLine(text))):]
 	failure, total := "", ""
@@ -154,10 +155,10 @@ func importantLine(text string) string {
 	return cmp.Or(failure, total)
 }
 
-// terminalCode matches an escape sequence of a terminal, whole or cut by the end of a text.
+// terminalCode matches an escape sequence of a terminal, also one that the end of the text cuts.
 var terminalCode = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]?)?`)
 
-// oneLine returns a text without line ends and codes of terminals, and at most some characters of it.
+// oneLine returns a text without line ends and terminal codes, cut to chars characters.
 func oneLine(text string, chars int) string {
 	text = strings.ToValidUTF8(db.Beginning(text, 8*utf8.UTFMax*chars), "")
 	text = terminalCode.ReplaceAllString(text, "")

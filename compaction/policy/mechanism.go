@@ -1,17 +1,17 @@
 package policy
 
-// Stage is when a step runs. Stages have a fixed order, so that nothing that a later one adds overflows.
+// Stage says when a step runs. The order of stages is fixed, so that no later stage makes a view too large again.
 type Stage int
 
-// The stages, in their order.
+// The stages, in order.
 const (
-	Enter     Stage = iota // bounds each result once, by itself
+	Enter     Stage = iota // bounds each result by itself, once
 	Normalize              // repairs pairs, shows equal texts once
-	Prune                  // shows less of what is old, before each prompt
+	Prune                  // shows less of old content, before each prompt
 	Pressure               // says when to compact
-	Compact                // says what leaves, and how it is summarized
+	Compact                // says what leaves and how it is summarized
 	Restore                // shows again what the work needs
-	Truncate               // hides the oldest messages of a view that is still too large
+	Truncate               // hides the oldest messages if the view is still too large
 )
 
 var stageNames = []string{"enter", "normalize", "prune", "pressure", "compact", "restore", "truncate"}
@@ -20,14 +20,14 @@ func (s Stage) String() string { return stageNames[s] }
 
 // Mechanism describes a kind of step.
 type Mechanism struct {
-	Name   string // of the step, in policies
+	Name   string // the step's name in policies
 	Stage  Stage
 	Source string // the harness that has it
 	Words  string // what it does, for a reader
 	New    func() Step
 
-	Settings map[string]string // what each setting does, where the tag of its field does not say it
+	Settings map[string]string // what a setting does, if its field's tag does not say it
 }
 
-// described is a step that describes its mechanism: each does, in the file that is named for it.
+// described is a step that describes its mechanism. Each step does so in the file named after it.
 type described interface{ describe() Mechanism }

@@ -51,14 +51,14 @@ func (m *Microcompact) Edits(v clip.View, at Moment) (edits []clip.Edit) {
 	return edits
 }
 
-// cold reports whether the assistant said nothing for longer than the gap.
+// cold reports whether the assistant has said nothing for longer than the gap.
 func (m *Microcompact) cold(v clip.View, at Moment) bool {
 	if m.Gap <= 0 {
 		return false
 	}
-	for _, said := range slices.Backward(v.Messages) {
-		if said.Role == recall.Assistant {
-			return !said.CreatedAt.IsZero() && at.Now.Sub(said.CreatedAt) > time.Duration(m.Gap)
+	for _, message := range slices.Backward(v.Messages) {
+		if message.Role == recall.Assistant {
+			return !message.CreatedAt.IsZero() && at.Now.Sub(message.CreatedAt) > time.Duration(m.Gap)
 		}
 	}
 	return false

@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Notes makes the working memory the summary, so that no model is called. Without notes, or if what stays is too
-// large, it summarizes all.
+// Notes uses the working memory as the summary, so that no model is called. Without notes, or if the remaining messages
+// are too large, it summarizes everything.
 type Notes struct {
 	MinTokens   int        `json:"min_tokens" min:"0" max:"10000000" doc:"Of recent messages, that stay at least."`
 	MinMessages int        `json:"min_messages" min:"0" max:"10000" doc:"With text, that stay at least."`
@@ -25,7 +25,7 @@ func (*Notes) describe() Mechanism {
 		}}
 }
 
-// Plan cuts before the newest messages that have enough tokens and enough that was said.
+// Plan keeps the newest messages that have enough tokens and enough messages with text; it cuts before them.
 func (s *Notes) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	full := &Full{Summary: s.Summary}
 	if at.Notes == "" {
@@ -41,14 +41,14 @@ func (s *Notes) Plan(v clip.View, at Moment) (plan.Plan, error) {
 
 func (s *Notes) cut(v clip.View, at Moment) int {
 	tokens, most := plan.MessageTokens(v), kept(s.MaxTokens, v, at)
-	have, said := 0, 0
+	have, texts := 0, 0
 	for i, n := range slices.Backward(tokens) {
-		if have >= s.MinTokens && said >= s.MinMessages || have+n > most {
+		if have >= s.MinTokens && texts >= s.MinMessages || have+n > most {
 			return i + 1
 		}
 		have += n
 		if role := v.Messages[i].Role; (role == recall.User || role == recall.Assistant) && v.Messages[i].Text() != "" {
-			said++
+			texts++
 		}
 	}
 	return 0

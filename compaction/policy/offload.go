@@ -36,7 +36,7 @@ func (*Offload) describe() Mechanism {
 
 // Edits clips results to their previews.
 func (o *Offload) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
-	var message []result // results of one message
+	var message []result // results of the current message
 	flush := func() {
 		edits = append(edits, o.ofMessage(message)...)
 		message = message[:0]
@@ -51,7 +51,7 @@ func (o *Offload) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 	return edits
 }
 
-// ofMessage returns the edits of the results of one message.
+// ofMessage returns the edits of one message's results.
 func (o *Offload) ofMessage(all []result) (edits []clip.Edit) {
 	total := 0
 	for _, r := range all {
@@ -77,7 +77,7 @@ func (o *Offload) ofMessage(all []result) (edits []clip.Edit) {
 	return edits
 }
 
-// shownLength returns the characters that a result shows of its text.
+// shownLength returns how many characters of its text a result shows.
 func shownLength(r result) int {
 	switch {
 	case r.edit == nil:

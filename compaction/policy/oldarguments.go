@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// OldArguments shortens the long texts in the arguments of old calls.
+// OldArguments shortens long texts in the arguments of old calls.
 type OldArguments struct {
 	KeepMessages  int      `json:"keep_messages" min:"0" max:"100000"`
 	MaxChars      int      `json:"max_chars" min:"20" max:"10000000"`
@@ -37,11 +37,11 @@ func (o *OldArguments) Edits(v clip.View, at Moment) (edits []clip.Edit) {
 	if o.TriggerTokens > 0 && at.tokens(v) <= o.TriggerTokens {
 		return nil
 	}
-	was := editsOf(v)
+	edited := editsOf(v)
 	for _, m := range v.Messages[:newest(len(v.Messages), o.KeepMessages)] {
 		for i, p := range m.Content {
 			if p.Type != recall.ToolCall || !selects(o.Tools, nil, p.Name) || len(p.Input) <= o.MaxChars ||
-				was[place{m.Position, i}] != nil || utf8.RuneCountInString(p.Input) <= o.MaxChars {
+				edited[place{m.Position, i}] != nil || utf8.RuneCountInString(p.Input) <= o.MaxChars {
 				continue
 			}
 			edits = append(edits, clip.Edit{Position: m.Position, Part: i, Kind: clip.Head, Chars: o.HeadChars,

@@ -5,7 +5,7 @@ import (
 	"github.com/loci-memory/loci/compaction/plan"
 )
 
-// OlderTurns summarizes all but the newest turns of the user.
+// OlderTurns summarizes all but the user's newest turns.
 type OlderTurns struct {
 	KeepTurns int        `json:"keep_turns" min:"1" max:"10000" doc:"Turns of the user that stay."`
 	Summary   FormatName `json:"summary" doc:"Its format."`

@@ -5,7 +5,7 @@ import (
 	"github.com/loci-memory/loci/compaction/plan"
 )
 
-// OldestShare summarizes the oldest turns of the user by a share of their number.
+// OldestShare summarizes a share of the user's turns, the oldest ones.
 type OldestShare struct {
 	TurnsShare float64    `json:"turns_share" min:"0.05" max:"0.95" doc:"Of the turns, that leave."`
 	Summary    FormatName `json:"summary" doc:"Its format."`
@@ -17,7 +17,7 @@ func (*OldestShare) describe() Mechanism {
 		New:   func() Step { return &OldestShare{TurnsShare: 0.7, Summary: "deck"} }}
 }
 
-// Plan cuts before the first turn that stays; of fewer than two turns, the share is of the messages.
+// Plan cuts before the first turn that stays. With fewer than two turns, the share is of the messages instead.
 func (s *OldestShare) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	said := turns(v.Messages)
 	cut := int(s.TurnsShare * float64(len(v.Messages)))

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// oneCutter returns ErrInvalid if a policy has two steps that say what leaves: only the first would cut.
+// oneCutter returns ErrInvalid if a policy has two steps that say what leaves, because only the first would cut.
 func (p Policy) oneCutter() error {
 	first := ""
 	for _, s := range p.Steps {
@@ -25,9 +25,8 @@ func (p Policy) oneCutter() error {
 	return nil
 }
 
-// CheckOver returns ErrInvalid unless raw can be the layer of a place over farther layers, and makes a policy with them
-// that can be carried out. What farther places set later is not known: where it makes another cutter of it, the layer
-// changes nothing.
+// CheckOver returns ErrInvalid unless raw can be the layer of place over the farther layers, and gives a working policy
+// together with them. Farther places may change later; if the layer then makes a second cutter, it is ignored.
 func CheckOver(raw []byte, place string, farther ...Layer) error {
 	e, err := Layered(farther...)
 	if err == nil {
@@ -36,21 +35,20 @@ func CheckOver(raw []byte, place string, farther ...Layer) error {
 	return err
 }
 
-// checkChanges returns ErrInvalid unless some changes can be those of a policy that is not known. Two cutters are one
-// too many for any.
+// checkChanges returns ErrInvalid unless the changes can work with some policy. Two cutters can work with none.
 func checkChanges(changes map[string]json.RawMessage) error {
-	given := Policy{}
-	of, err := Preset(Default)
+	cutters := Policy{}
+	changed, err := Preset(Default)
 	for _, name := range slices.Sorted(maps.Keys(changes)) {
 		if _, known := mechanisms[name]; known && string(changes[name]) == "null" {
 			continue
 		}
 		if err == nil {
-			of, err = of.with(name, changes[name])
+			changed, err = changed.with(name, changes[name])
 		}
 		if m, known := mechanisms[name]; known && m.Stage == Compact {
-			given.Steps = append(given.Steps, m.New())
+			cutters.Steps = append(cutters.Steps, m.New())
 		}
 	}
-	return cmp.Or(err, given.oneCutter())
+	return cmp.Or(err, cutters.oneCutter())
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// A policy of which two steps say what leaves is refused with the names of both, wherever it is set.
+// A policy with two steps that say what leaves is refused with the names of both, wherever it is set.
 func TestASecondCutterIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, preset := range policy.Presets() {
@@ -20,7 +20,7 @@ func TestASecondCutterIsRefused(t *testing.T) {
 	}
 	for _, c := range []struct {
 		farther, policy string
-		two             []string // empty: it is accepted
+		two             []string // empty: the policy is accepted
 	}{
 		{"", `{"preset":"pi","steps":{"full":{}}}`, []string{"keep_recent", "full"}},
 		{"", `{"preset":"letta","steps":{"full":{}}}`, []string{"slide", "full"}},

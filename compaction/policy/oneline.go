@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/compaction/clip"
 )
 
-// OneLine shows a line instead of each old result when the window fills.
+// OneLine replaces old results by a line each when the window fills.
 type OneLine struct {
 	TriggerShare  float64 `json:"trigger_share" min:"0" max:"1"`
 	StopShare     float64 `json:"stop_share" min:"0" max:"1"`
@@ -48,11 +48,11 @@ func (o *OneLine) Edits(v clip.View, at Moment) (edits []clip.Edit) {
 		write = nil
 	}
 	for results := o.eligible(v); len(results) > 0 && (o.StopShare <= 0 || float64(used) > o.StopShare*window); {
-		n := len(results) // as many as are needed if each takes as much as a line may
+		n := len(results) // enough results even if each line is as long as allowed
 		if o.StopShare > 0 {
-			left := float64(used) - o.StopShare*window
-			for n = 0; n < len(results) && left > 0; n++ {
-				left -= float64(results[n].tokens(v) - o.MaxTokens)
+			toSave := float64(used) - o.StopShare*window
+			for n = 0; n < len(results) && toSave > 0; n++ {
+				toSave -= float64(results[n].tokens(v) - o.MaxTokens)
 			}
 		}
 		for i, line := range linesOf(v, results[:n], o.MaxTokens, write) {
@@ -70,7 +70,7 @@ func (o *OneLine) Edits(v clip.View, at Moment) (edits []clip.Edit) {
 	return edits
 }
 
-// WantsLines reports whether a model writes lines that replace results under the policy.
+// WantsLines reports whether the policy has a model write lines instead of results.
 func (p Policy) WantsLines() bool {
 	return slices.ContainsFunc(p.Steps, func(s Step) bool {
 		o, ok := s.(*OneLine)
@@ -102,11 +102,11 @@ func (o *OneLine) eligible(v clip.View) (eligible []result) {
 	return eligible
 }
 
-// lineOf returns a line about a result without a model.
+// lineOf returns a line about a result, written without a model.
 func lineOf(r result, maxTokens int) string {
-	of := r.p.Text
+	text := r.p.Text
 	if r.p.Clip != nil {
-		of = of[:min(max(r.p.Clip.Shown, 0), len(of))]
+		text = text[:min(max(r.p.Clip.Shown, 0), len(text))]
 	}
 	chars := max(charsPerToken*maxTokens/2, 40)
 	var b strings.Builder
@@ -115,10 +115,10 @@ func lineOf(r result, maxTokens int) string {
 		b.WriteString(" " + oneLine(r.call.Input, chars/3))
 	}
 	b.WriteString(" returned " + counted(r))
-	if first := oneLine(firstLine(of), chars/3); first != "" {
+	if first := oneLine(firstLine(text), chars/3); first != "" {
 		b.WriteString(`, which begin "` + first + `"`)
 	}
-	if last := importantLine(of); last != "" {
+	if last := importantLine(text); last != "" {
 		b.WriteString(` and say "` + oneLine(last, chars/3) + `"`)
 	}
 	return b.String()

@@ -10,13 +10,14 @@ import (
 	"github.com/loci-memory/loci/compaction/policy"
 )
 
-// Lines replace results of the older half above 60 % of the window, each written once, and those that fail stay.
+// Lines replace results in the older half above 60 % of the window. Each line is written once, and a result stays if
+// its line fails.
 func TestOneLine(t *testing.T) {
 	t.Parallel()
-	asked := map[string]int{}
+	requests := map[string]int{}
 	cache := lineCache{}
 	write := policy.LineWriter{Cache: cache, Parallel: 1, Ask: func(r policy.LineRequest) (string, error) {
-		asked[r.Hash]++
+		requests[r.Hash]++
 		if strings.Contains(r.Prompt, "\n3 ") {
 			return "", errors.New("it is overloaded")
 		}
@@ -26,7 +27,7 @@ func TestOneLine(t *testing.T) {
 	used := clip.Estimate(v.View)
 	literal := `{"preset":"fourlayer-literal","steps":{"snip":null}}`
 	v.Window = (used*10 + 5) / 6
-	if _, edits := v.prune(literal, policy.Moment{Write: write}); len(edits) > 0 || len(asked) > 0 {
+	if _, edits := v.prune(literal, policy.Moment{Write: write}); len(edits) > 0 || len(requests) > 0 {
 		t.Errorf("at 60 %% of the window: %v", edits)
 	}
 	v.Window--
@@ -35,8 +36,8 @@ func TestOneLine(t *testing.T) {
 	}
 	at := policy.Moment{Write: write}
 	after, edits := v.prune(literal, at)
-	if len(edits) != 8 || len(asked) != 9 {
-		t.Errorf("above 60 %%: %d lines of %d requests", len(edits), len(asked))
+	if len(edits) != 8 || len(requests) != 9 {
+		t.Errorf("above 60 %%: %d lines of %d requests", len(edits), len(requests))
 	}
 	if want := "[compacted: read_file: exports two functions: expand(id=3)]"; after.AsShown()[2].Content[0].Text != want {
 		t.Error(after.AsShown()[2].Content[0].Text)
@@ -49,8 +50,8 @@ func TestOneLine(t *testing.T) {
 	if _, edits = v.prune(literal, at); len(edits) != 8 {
 		t.Errorf("without the edits: %v", edits)
 	}
-	for hash, n := range asked {
-		if _, kept := cache[hash]; kept && n != 1 {
+	for hash, n := range requests {
+		if _, unchanged := cache[hash]; unchanged && n != 1 {
 			t.Errorf("the line %s was asked for %d times", hash, n)
 		}
 	}

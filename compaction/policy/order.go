@@ -2,7 +2,7 @@ package policy
 
 import "slices"
 
-// Prunes reports whether a step may edit views before prompts.
+// Prunes reports whether a step of the policy may edit views before prompts.
 func (p Policy) Prunes() bool {
 	return slices.ContainsFunc(p.Steps, func(s Step) bool {
 		_, ok := s.(Editor)

@@ -19,7 +19,7 @@ const (
 	pageEnd   = "<!-- end -->\n"
 )
 
-// settingsWords are the settings of a step in one cell of a table.
+// settingsWords returns a step's settings in one cell of a table.
 func settingsWords(s policy.Step) string {
 	var words []string
 	for _, set := range policy.Settings(s) {
@@ -29,12 +29,12 @@ func settingsWords(s policy.Step) string {
 	return strings.Join(words, ", ")
 }
 
-// cell is a text in a cell of a table.
+// cell returns a text for a cell of a table.
 func cell(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, "|", `\|`), "\n", " ")
 }
 
-// policiesPage is what the page says of each preset and of each step.
+// policiesPage returns what the page says about each preset and each step.
 func policiesPage() string {
 	var b strings.Builder
 	b.WriteString("\n## Policies with a name\n")
@@ -63,7 +63,7 @@ func policiesPage() string {
 	return b.String() + "\n"
 }
 
-// rangeWords are the values that a setting may have.
+// rangeWords returns the values that a setting may have.
 func rangeWords(s policy.Setting) string {
 	switch {
 	case len(s.OneOf) > 0:
@@ -74,7 +74,7 @@ func rangeWords(s policy.Setting) string {
 	return ""
 }
 
-// docs/policies.md describes the presets and the steps that there are.
+// docs/policies.md describes the current presets and steps.
 func TestThePageOfPoliciesIsCurrent(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile(pagePath)

@@ -11,43 +11,43 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Parse reads a policy: the name of a preset; or an object with a preset and with steps whose settings change those of
-// the preset, where null leaves a step out and a step that the preset does not have is added; or an object with a list
-// of steps. ErrInvalid names what is wrong.
+// Parse reads a policy in one of three forms: the name of a preset; an object with a preset and an object of steps; or
+// an object with a list of steps. An object of steps changes settings of the preset's steps; null leaves a step out,
+// and a step that the preset lacks is added. ErrInvalid says what is wrong.
 func Parse(raw json.RawMessage) (Policy, error) {
 	var name string
 	if json.Unmarshal(raw, &name) == nil {
 		return Preset(name)
 	}
-	var given struct {
+	var object struct {
 		Preset string          `json:"preset"`
 		Steps  json.RawMessage `json:"steps"`
 	}
-	if err := decode(raw, &given); err != nil {
+	if err := decode(raw, &object); err != nil {
 		return Policy{}, db.Invalid("A policy is the name of a preset, or an object with preset and steps: %v", err)
 	}
 	var p Policy
 	var err error
-	if given.Preset != "" {
-		if p, err = Preset(given.Preset); err != nil {
+	if object.Preset != "" {
+		if p, err = Preset(object.Preset); err != nil {
 			return p, err
 		}
 	}
-	steps := bytes.TrimSpace(given.Steps)
+	steps := bytes.TrimSpace(object.Steps)
 	switch {
 	case len(steps) == 0 || string(steps) == "null":
-		if given.Preset == "" {
+		if object.Preset == "" {
 			return p, db.Invalid("A policy names a preset, or lists steps")
 		}
 		return p, nil
-	case steps[0] == '[' && given.Preset != "":
+	case steps[0] == '[' && object.Preset != "":
 		return p, db.Invalid("A policy with a preset changes its steps by an object of them; a list of steps stands alone")
 	case steps[0] == '[':
 		if p, err = pipeline(steps); err == nil && len(p.Steps) == 0 {
 			return p, db.Invalid("A policy has at least one step")
 		}
 		return p, cmp.Or(err, p.oneCutter())
-	case given.Preset == "":
+	case object.Preset == "":
 		return p, db.Invalid("A policy without a preset lists its steps: [{\"step\": \"snip\"}]")
 	}
 	if p, err = p.changed(steps); err != nil {
@@ -56,16 +56,16 @@ func Parse(raw json.RawMessage) (Policy, error) {
 	return p, p.oneCutter()
 }
 
-// Written returns a policy as Parse reads it from what a caller wrote: JSON, or a name without quotes.
+// Written returns a policy for Parse from what a caller wrote: JSON, or a name without quotes.
 func Written(text string) json.RawMessage {
 	if json.Valid([]byte(text)) {
 		return json.RawMessage(text)
 	}
-	raw, _ := json.Marshal(text) // a text
+	raw, _ := json.Marshal(text) // a text can always be marshaled
 	return raw
 }
 
-// pipeline reads a list of steps: objects with the name of a step and its settings.
+// pipeline reads a list of steps. Each is an object with the step's name and its settings.
 func pipeline(raw []byte) (p Policy, err error) {
 	var list []json.RawMessage
 	if err := json.Unmarshal(raw, &list); err != nil {
@@ -81,18 +81,18 @@ func pipeline(raw []byte) (p Policy, err error) {
 		if p.index(name) >= 0 {
 			return p, db.Invalid("The step %q is listed twice", db.Short(name))
 		}
-		own, err := json.Marshal(settings)
+		settingsJSON, err := json.Marshal(settings)
 		if err != nil {
 			return p, err
 		}
-		if p, err = p.with(name, own); err != nil {
+		if p, err = p.with(name, settingsJSON); err != nil {
 			return p, err
 		}
 	}
 	return p, nil
 }
 
-// changed returns the policy with the changes of an object of steps.
+// changed returns the policy with the changes in an object of steps.
 func (p Policy) changed(raw []byte) (Policy, error) {
 	var steps map[string]json.RawMessage
 	if json.Unmarshal(raw, &steps) != nil {
@@ -116,8 +116,8 @@ func (p Policy) index(name string) int {
 	return slices.IndexFunc(p.Steps, func(s Step) bool { return NameOf(s) == name })
 }
 
-// onlyOf returns the name of the policy's step if it has one of a stage only; empty if not, or if there is no such
-// stage. So "compact" names the cutter, whichever it is.
+// onlyOf returns the name of the policy's only step in a stage; empty if there is none or several, or no such stage.
+// "compact" thus names the cutter, whichever it is.
 func (p Policy) onlyOf(stage string) (name string) {
 	for _, s := range p.Steps {
 		if stageOf(s).String() != stage {
@@ -131,7 +131,7 @@ func (p Policy) onlyOf(stage string) (name string) {
 	return name
 }
 
-// with returns the policy with a step whose settings are changed; null leaves the step out.
+// with returns the policy with changed settings of a step. null leaves the step out.
 func (p Policy) with(name string, settings json.RawMessage) (Policy, error) {
 	if only := p.onlyOf(name); only != "" {
 		name = only
@@ -150,12 +150,12 @@ func (p Policy) with(name string, settings json.RawMessage) (Policy, error) {
 		return p, nil
 	}
 	step := m.New()
-	if i >= 0 { // a copy, because presets are shared
-		was, err := json.Marshal(p.Steps[i])
+	if i >= 0 { // copied, because presets are shared
+		current, err := json.Marshal(p.Steps[i])
 		if err != nil {
 			return p, err
 		}
-		if err := json.Unmarshal(was, step); err != nil {
+		if err := json.Unmarshal(current, step); err != nil {
 			return p, err
 		}
 	}
@@ -173,7 +173,7 @@ func (p Policy) with(name string, settings json.RawMessage) (Policy, error) {
 	return p, nil
 }
 
-// inRange checks the numbers of a step's settings against the bounds in their tags, and texts against their lists.
+// inRange checks a step's numbers against the bounds in their tags, and its texts against their lists of values.
 func inRange(step Step) error {
 	for s := range settingsOf(step) {
 		n, isNumber := s.number()

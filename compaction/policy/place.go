@@ -8,10 +8,10 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// place is a part of a message.
+// place identifies a part of a message.
 type place struct{ position, part int }
 
-// editsOf returns the edits of a view by the parts that they are of.
+// editsOf maps each edited part of a view to its edit.
 func editsOf(v clip.View) map[place]*clip.Edit {
 	edits := make(map[place]*clip.Edit, len(v.Edits))
 	for i, e := range v.Edits {

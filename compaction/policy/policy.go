@@ -1,7 +1,6 @@
-// Package policy holds the ways in which the harnesses of agents keep a context window, as steps that a policy lists.
-// A step is one mechanism with its settings: it reads a view and returns edits of it, or says when to compact, or what
-// leaves. It reads and writes nothing else, so that the same view, settings, and moment give the same result. A preset
-// is a policy with a name.
+// Package policy holds the ways in which agent harnesses manage a context window, as steps of a policy. A step is a
+// mechanism with settings. It reads a view and returns edits, or says when to compact, or what leaves. Steps have no
+// other input or effect: the same view, settings and moment give the same result. A preset is a policy with a name.
 //
 // Each file uses those that are named before it:
 //   - what steps work with: duration.go decode.go usage.go place.go mechanism.go policy.go result.go tools.go lines.go
@@ -29,77 +28,78 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Policy is an ordered list of steps. Steps run in the order of their stages, and within a stage in that of the list.
+// Policy is a list of steps. They run in the order of their stages; steps of the same stage run in the order of the
+// list.
 type Policy struct {
-	Preset string // the preset that it began as; empty if it is a pipeline of the caller's
+	Preset string // the preset that it began as; empty for a caller's own list of steps
 	Steps  []Step
 }
 
-// Step is a mechanism with its settings: a pointer to a struct whose exported fields are the settings. It is one of
-// Editor, Trigger, Gate, Cutter, or Restorer.
+// Step is a mechanism with its settings: a pointer to a struct with the settings as exported fields. It is an Editor,
+// Trigger, Gate, Cutter or Restorer.
 type Step any
 
 // Editor is a step that changes how messages are shown.
 type Editor interface {
-	// Edits returns the edits that the step asks for, which may be those of the view. Prune makes those of them that save
-	// tokens and that are allowed.
+	// Edits returns the edits that the step wants; the view may already have some of them. Prune makes only edits that
+	// save tokens and are allowed.
 	Edits(v clip.View, at Moment) []clip.Edit
 }
 
-// Trigger is a step that says when a view is compacted. Of several triggers one is enough.
+// Trigger is a step that says when a view is compacted. One due trigger is enough.
 type Trigger interface {
 	Due(v clip.View, at Moment) bool
 }
 
-// Gate is a step that lets a compaction that is due wait until the work has come to a quiet point.
+// Gate is a step that delays a due compaction until the work reaches a quiet point.
 type Gate interface {
-	// Wait reports whether the compaction waits, given what reports whether it is due for a view. force is the share of
-	// the window from which nothing waits.
+	// Wait reports whether the compaction waits. due reports whether the compaction is due for a given view. force is the
+	// share of the window from which on nothing waits.
 	Wait(v clip.View, at Moment, due func(clip.View) bool) (wait bool, force float64)
 }
 
-// Cutter is a step that says what of a view leaves, and how it is summarized. Its plan hides at least one message or
-// clips something, else it returns a *plan.Nothing, or a *plan.TooBig for what does not fit.
+// Cutter is a step that says what leaves a view, and how that is summarized. Its plan hides at least one message or
+// clips something. If there is nothing to do it returns a *plan.Nothing, and if the rest does not fit a *plan.TooBig.
 type Cutter interface {
 	Plan(v clip.View, at Moment) (plan.Plan, error)
 }
 
-// Restorer is a step that says what of the messages that left is shown again after a summary.
+// Restorer is a step that says which of the messages that left are shown again behind the summary.
 type Restorer interface {
 	Restore(left []recall.Message, after clip.View, at Moment) []Restored
 }
 
-// Restored is a result of a tool that is shown again.
+// Restored is a tool's result that is shown again.
 type Restored struct {
-	Position int    // of its message in the conversation
-	Seq      int64  // of its message in the agent's log
+	Position int    // position of its message in the conversation
+	Seq      int64  // seq of its message in the agent's log
 	Part     int    // index in the message's content
-	Source   string // the file or the call that it is of
-	Tokens   int    // of what is shown
+	Source   string // the file or call that it came from
+	Tokens   int    // tokens of the shown text
 	Named    bool   // too long to be shown: only its source and its seq are named
 }
 
-// Moment is what a step may know in addition to the view.
+// Moment is what a step may know besides the view.
 type Moment struct {
-	Now      time.Time     // of the prompt
+	Now      time.Time     // time of the prompt
 	Touched  time.Time     // when the conversation's last prompt was handed out; zero if none was
-	Sent     int           // position of the last message of that prompt; 0 if none is known
+	Sent     int           // position of the last message in that prompt; 0 if unknown
 	Forced   bool          // someone asked for a compaction
-	Settings plan.Settings // of the agent: bounds that hold whatever the policy says; zero: the defaults
-	Tokens   int           // of the prompt, as the caller counts them; 0: those of the view
+	Settings plan.Settings // the agent's settings: bounds that no policy exceeds; zero: the defaults
+	Tokens   int           // tokens of the prompt, counted by the caller; 0: counted from the view
 	Busy     bool          // a plan is under way, or a sub-agent still works
 	Notes    string        // the working memory, as the model reads it
 	Noted    int           // position of the newest message when a checkpoint wrote the notes; 0: none did
 
-	// Write writes lines that show what results held, in the order of the requests; an empty line keeps a result as it
-	// is shown. Nil: there is no model, and the lines say so.
+	// Write returns a line about the result in each request, in the order of the requests. An empty line leaves the result
+	// as it is. Nil means that there is no model, and lines are made without one.
 	Write func([]LineRequest) []string
 
 	usage *usage // of the prompt while it is pruned
-	steps []Step // of the policy that plans
+	steps []Step // steps of the policy that plans
 }
 
-// tokens returns the tokens of the prompt.
+// tokens returns the prompt's tokens.
 func (at Moment) tokens(v clip.View) int {
 	if at.usage != nil {
 		return at.usage.of(at.Tokens, v)
@@ -110,7 +110,7 @@ func (at Moment) tokens(v clip.View) int {
 	return clip.Estimate(v)
 }
 
-// settings returns the agent's settings.
+// settings returns the agent's settings, or the defaults.
 func (at Moment) settings() plan.Settings {
 	if at.Settings.Mode == "" {
 		return plan.Defaults()

@@ -19,13 +19,13 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// subject is a policy that a property is checked of.
+// subject is a policy that a property is checked for.
 type subject struct {
 	name string
 	of   func(h *history) policy.Policy
 }
 
-// subjects are each step that edits, with settings anywhere in their ranges, and each preset.
+// subjects returns each step that edits, with settings anywhere in their ranges, and each preset.
 func subjects() (all []subject) {
 	for _, m := range policy.Mechanisms() {
 		_, edits := m.New().(policy.Editor)
@@ -39,12 +39,12 @@ func subjects() (all []subject) {
 	return all
 }
 
-// alone is a policy of one step with settings made up.
+// alone returns a policy of one step with random settings.
 func alone(h *history, m policy.Mechanism) policy.Policy {
 	return parsed(map[string]any{"steps": []any{settingsFor(h.Rand, m)}})
 }
 
-// settingsFor returns a step with settings anywhere in their ranges.
+// settingsFor returns settings anywhere in their ranges for a step.
 func settingsFor(h *rand.Rand, m policy.Mechanism) map[string]any {
 	step := map[string]any{"step": m.Name}
 	for _, s := range policy.Settings(m.New()) {
@@ -69,7 +69,7 @@ func settingsFor(h *rand.Rand, m policy.Mechanism) map[string]any {
 	return step
 }
 
-// held is a preset, which holds its changes back for the provider's cache now and then.
+// held returns a preset that now and then holds back its changes for the provider's cache.
 func held(h *history, p policy.Policy) policy.Policy {
 	modes := []string{"always", "only_if_cold", "under_pressure", "break_even"}
 	gate := map[string]any{"when": modes[h.IntN(4)], "turns_left": h.IntN(40)}
@@ -79,8 +79,8 @@ func held(h *history, p policy.Policy) policy.Policy {
 	return parsed(map[string]any{"preset": p.Preset, "steps": map[string]any{"apply_if": gate}})
 }
 
-func parsed(of any) policy.Policy {
-	raw, err := json.Marshal(of)
+func parsed(written any) policy.Policy {
+	raw, err := json.Marshal(written)
 	if err != nil {
 		panic(err)
 	}
@@ -91,7 +91,7 @@ func parsed(of any) policy.Policy {
 	return p
 }
 
-// For random histories and windows, the edits of a policy lose nothing and obey its settings.
+// In random histories and windows, a policy's edits lose nothing and obey its settings.
 func TestPruningLosesNothing(t *testing.T) {
 	t.Parallel()
 	cases := uint64(scale.Pure(100, 20_000))
@@ -114,7 +114,7 @@ func TestPruningLosesNothing(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		if cases < uint64(10*len(all)) {
-			return // so few cases need not edit anything
+			return // with so few cases there may be no edit
 		}
 		for _, s := range all {
 			if p, err := policy.Preset(s.name); edited[s.name] == 0 && (err != nil || hasEditor(p)) && !t.Failed() {
@@ -134,11 +134,11 @@ func hasEditor(p policy.Policy) bool {
 	})
 }
 
-// prunes lets a history go on for some rounds under a policy, and returns how many edits there were, and the first
-// property that does not hold.
-func prunes(seed uint64, of func(*history) policy.Policy) (edits int, err error) {
+// prunes lets a history go on for some rounds under a policy. It returns the number of edits, and the first property
+// that does not hold.
+func prunes(seed uint64, policyFor func(*history) policy.Policy) (edits int, err error) {
 	h := newHistory(seed)
-	p := of(h)
+	p := policyFor(h)
 	h.Window = 4000 << h.IntN(9)
 	h.Fixed = h.IntN(h.Window / 4)
 	at := policy.Moment{}
@@ -174,7 +174,7 @@ func (h *history) leave() {
 	})
 }
 
-// failing is a model that writes lines, and fails now and then, always for the same requests.
+// failing returns a model that writes lines. It fails now and then, always for the same requests.
 func failing(seed uint64) func([]policy.LineRequest) []string {
 	return func(requests []policy.LineRequest) []string {
 		lines := make([]string, len(requests))
@@ -198,10 +198,10 @@ func pruned(p policy.Policy, at policy.Moment, before, after clip.View, fresh []
 	if err := plan.CheckNothingLost(before, clip.Evicted{}, after); err != nil {
 		return err
 	}
-	was, is := sum(clip.ShownTokens(before)), sum(clip.ShownTokens(after))
+	tokensBefore, tokensAfter := sum(clip.ShownTokens(before)), sum(clip.ShownTokens(after))
 	saves := func(e clip.Edit) bool { return e.Kind != clip.Pointer }
-	if is > was || is == was && slices.ContainsFunc(fresh, saves) {
-		return fmt.Errorf("%d tokens become %d with %+v", was, is, fresh)
+	if tokensAfter > tokensBefore || tokensAfter == tokensBefore && slices.ContainsFunc(fresh, saves) {
+		return fmt.Errorf("%d tokens become %d with %+v", tokensBefore, tokensAfter, fresh)
 	}
 	if before.Summary != after.Summary || !reflect.DeepEqual(before.Messages, after.Messages) {
 		return fmt.Errorf("more than edits changed")
@@ -219,8 +219,8 @@ func sum(all []int) (n int) {
 	return n
 }
 
-// legible checks that each message of a view is shown with its calls and results in their order, in valid text, and
-// that thoughts are whole or gone.
+// legible checks that each message of a view is shown as valid text, with its calls and results in order, and that
+// thoughts are whole or gone.
 func legible(v clip.View) error {
 	shown, whole := clip.Shown(v.Messages, v.Edits), v.Messages
 	for i, m := range shown {
@@ -250,7 +250,7 @@ func legible(v clip.View) error {
 }
 
 // leads checks that each edited part says how to read the whole, that each pointer leads to a text that is shown, and
-// that no note is in a note.
+// that no note is within a note.
 func leads(after clip.View) error {
 	shown := clip.Shown(after.Messages, after.Edits)
 	edits := map[int64][]clip.Edit{}
@@ -258,8 +258,8 @@ func leads(after clip.View) error {
 		for _, e := range after.Edits {
 			if e.Position == m.Position {
 				edits[m.Seq] = append(edits[m.Seq], e)
-				if said := shown[i].Content; e.Kind != clip.Removed && !strings.Contains(textOf(said), "expand(id=") {
-					return fmt.Errorf("message %d does not say how to read it: %s", m.Position, textOf(said))
+				if content := shown[i].Content; e.Kind != clip.Removed && !strings.Contains(textOf(content), "expand(id=") {
+					return fmt.Errorf("message %d does not say how to read it: %s", m.Position, textOf(content))
 				}
 			}
 		}

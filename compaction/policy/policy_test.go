@@ -13,7 +13,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// A policy is read from a name, a changed preset, or a list of steps; anything else is refused with what is wrong.
+// A policy is read from a name, a changed preset or a list of steps. Anything else is refused, and the error says what
+// is wrong.
 func TestParse(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]string{
@@ -68,7 +69,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Whatever is given, Parse returns a policy whose settings are in their ranges, or says what is wrong.
+// For any input Parse returns a policy with settings in their ranges, or says what is wrong.
 func FuzzParse(f *testing.F) {
 	for _, p := range policy.Presets() {
 		f.Add(fmt.Sprintf("%q", p.Name))
@@ -94,13 +95,13 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, s := range p.Steps {
-			for _, of := range policy.Settings(s) {
-				n, ok := of.Value.(float64)
-				if i, is := of.Value.(int); is {
+			for _, setting := range policy.Settings(s) {
+				n, ok := setting.Value.(float64)
+				if i, is := setting.Value.(int); is {
 					n, ok = float64(i), true
 				}
-				if ok && (n < of.Min || n > of.Max) {
-					t.Errorf("%q: %s is %v, from %v to %v", raw, of.Name, n, of.Min, of.Max)
+				if ok && (n < setting.Min || n > setting.Max) {
+					t.Errorf("%q: %s is %v, from %v to %v", raw, setting.Name, n, setting.Min, setting.Max)
 				}
 			}
 		}
@@ -109,7 +110,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A preset is the same after a policy that changes its lists.
+// A policy that changes a preset's lists leaves the preset itself unchanged.
 func TestPresetsAreNotChanged(t *testing.T) {
 	t.Parallel()
 	before := stepsOf(t, "claude-code")
@@ -134,7 +135,7 @@ func stepsOf(t *testing.T, preset string) string {
 	return string(raw)
 }
 
-// Each mechanism has a source, words, and settings whose names and bounds a reader understands.
+// Each mechanism has a source, a description, and settings with names and bounds that a reader understands.
 func TestMechanismsAreDescribed(t *testing.T) {
 	t.Parallel()
 	for _, m := range policy.Mechanisms() {

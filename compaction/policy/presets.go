@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// presets holds the presets as data: a file for each, {"title", "source", "description", "steps"}.
+// presets holds the presets, one file each: {"title", "source", "description", "steps"}.
 //
 //go:embed presets/*.json
 var presets embed.FS
@@ -21,12 +21,13 @@ var presets embed.FS
 type PresetInfo struct {
 	Name        string `json:"-"`
 	Title       string `json:"title"`
-	Source      string `json:"source"`      // the harness whose way it is, and what differs from it
-	Description string `json:"description"` // for a reader who has to choose
+	Source      string `json:"source"`      // the harness that works like this, and how the preset differs from it
+	Description string `json:"description"` // helps a reader to choose
 	policy      Policy
 }
 
-// readPresets reads the presets once. A preset that cannot be read is a fault of this package, which its tests find.
+// readPresets reads the presets once. If a preset cannot be read, that is a fault of this package, and its tests find
+// it.
 var readPresets = sync.OnceValue(func() []PresetInfo {
 	files, err := presets.ReadDir("presets")
 	if err != nil {
@@ -63,7 +64,7 @@ func Presets() []PresetInfo { return readPresets() }
 // Policy returns the preset's policy.
 func (p PresetInfo) Policy() Policy { return p.policy }
 
-// Preset returns the policy of a preset. ErrInvalid names the presets if there is none of the name.
+// Preset returns the policy of a preset. If there is no such preset, ErrInvalid lists all presets.
 func Preset(name string) (Policy, error) {
 	all := Presets()
 	i := slices.IndexFunc(all, func(p PresetInfo) bool { return p.Name == name })

@@ -9,35 +9,35 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Check decides whether a view is compacted now. was is what it remembers of the conversation. A trigger that counts
-// tokens is disarmed after a compaction until the view has grown by 5 % of its window. A view above the trigger of the
-// settings is compacted whatever the triggers say; at once if a cutter of the policy's own left it below, unless the
-// fixed parts crowd the window.
-func (p Policy) Check(v clip.View, at Moment, was plan.TriggerState) (plan.Decision,
+// Check decides whether a view is compacted now. state is what the last Check of the conversation returned. After a
+// compaction, a trigger that counts tokens is disarmed until the view has grown by 5 % of its window. A view above the
+// trigger in the settings is compacted whatever the policy's triggers say: at once if the policy has its own cutter and
+// the last compaction went below that trigger, unless the fixed parts crowd the window.
+func (p Policy) Check(v clip.View, at Moment, state plan.TriggerState) (plan.Decision,
 	plan.TriggerState) {
 	tokens := at.tokens(v)
-	now := plan.Pressure{Tokens: tokens, Window: v.Window}
-	now.Due, now.Paced = p.due(v, at)
+	pressure := plan.Pressure{Tokens: tokens, Window: v.Window}
+	pressure.Due, pressure.Paced = p.due(v, at)
 	if limit := at.settings().Limit(v.Window); v.Window > 0 && tokens > limit {
-		now.Due = true
-		now.Paced = now.Paced || p.cuts() && was.Base <= limit && clip.Crowding(v.Fixed, v.Window) == 0
+		pressure.Due = true
+		pressure.Paced = pressure.Paced || p.cuts() && state.Base <= limit && clip.Crowding(v.Fixed, v.Window) == 0
 	}
 	if plan.TooLong(v) || at.Forced {
-		now.Due, now.Paced = true, true
+		pressure.Due, pressure.Paced = true, true
 	}
-	now.Wait = v.Open()
+	pressure.Wait = v.Open()
 	for _, s := range p.Steps {
 		if g, ok := s.(Gate); ok {
 			past := at
-			past.Tokens = 0 // those of the whole view
+			past.Tokens = 0 // count the tokens of the whole view
 			wait, force := g.Wait(v, at, func(v clip.View) bool { due, _ := p.due(v, past); return due })
-			now.Wait, now.ForceAt = now.Wait || wait, force
+			pressure.Wait, pressure.ForceAt = pressure.Wait || wait, force
 		}
 	}
-	return now.Decide(was)
+	return pressure.Decide(state)
 }
 
-// cuts reports whether the policy has a cutter of its own: one that does not come to the goal of the settings.
+// cuts reports whether the policy has a cutter that may miss the goal in the settings, that is any cutter but Slide.
 func (p Policy) cuts() bool {
 	return slices.ContainsFunc(p.Steps, func(s Step) bool {
 		_, cutter := s.(Cutter)
@@ -46,22 +46,22 @@ func (p Policy) cuts() bool {
 	})
 }
 
-// paced is a trigger that is not due again before the conversation has gone on.
+// paced is a trigger that, once it was due, is not due again before the conversation has gone on.
 type paced interface{ paced() }
 
-// due reports whether a trigger is due, and whether one of those that pace themselves is.
-func (p Policy) due(v clip.View, at Moment) (due, own bool) {
+// due reports whether a trigger is due, and whether a paced one is.
+func (p Policy) due(v clip.View, at Moment) (due, paces bool) {
 	for _, s := range p.Steps {
 		if t, ok := s.(Trigger); ok && t.Due(v, at) {
 			_, is := s.(paced)
-			due, own = true, own || is
+			due, paces = true, paces || is
 		}
 	}
-	return due, own
+	return due, paces
 }
 
-// Plan says what of a view leaves, by the cutter of the policy; by plan.MakePlan if it has none, or if it leaves
-// a view as it is that is above the limit of the settings.
+// Plan says what leaves a view. It asks the policy's cutter. It uses plan.MakePlan if there is no cutter, or if the
+// cutter leaves a view unchanged that is above the limit in the settings.
 func (p Policy) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	at.steps = p.Steps
 	full := v.Window > 0 && at.tokens(v) > at.settings().Limit(v.Window)
@@ -77,7 +77,7 @@ func (p Policy) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	return (&Slide{Mode: bySettings}).Plan(v, at)
 }
 
-// Restore says what of the messages that left is shown again.
+// Restore says which of the messages that left are shown again.
 func (p Policy) Restore(left []recall.Message, after clip.View, at Moment) (all []Restored) {
 	for _, s := range p.inOrder() {
 		if r, ok := s.(Restorer); ok {
@@ -87,7 +87,7 @@ func (p Policy) Restore(left []recall.Message, after clip.View, at Moment) (all 
 	return all
 }
 
-// MayTruncate reports whether a policy has a step that cuts what no compaction makes fit.
+// MayTruncate reports whether a policy has a step that hides messages without a summary.
 func (p Policy) MayTruncate() bool {
 	return slices.ContainsFunc(p.Steps, func(s Step) bool {
 		_, cuts := s.(Cutter)
@@ -95,8 +95,8 @@ func (p Policy) MayTruncate() bool {
 	})
 }
 
-// Truncate says which of the oldest messages of a view are hidden without a summary because the view, with all that was
-// restored, is still too large; a *plan.Nothing if it is not, or if the policy does not truncate.
+// Truncate plans which of the oldest messages are hidden without a summary, because the view with all restored results
+// is still too large. It returns a *plan.Nothing if the view is small enough, or if the policy does not truncate.
 func (p Policy) Truncate(v clip.View, at Moment) (plan.Plan, error) {
 	for _, s := range p.Steps {
 		if c, ok := s.(Cutter); ok && stageOf(s) == Truncate {

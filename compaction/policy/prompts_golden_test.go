@@ -20,9 +20,9 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// What a model is sent in one session under each preset, in a window that holds nearly all of it and in a smaller one:
-// what each prompt changed, and the prompts after the mending and at the end. Rules write the summaries, and the lines
-// that replace results. To be read by a person after a change.
+// The golden files show what a model is sent in one session under each preset, in a window that holds nearly everything
+// and in a smaller one: what each prompt changed, and the prompts after the repair and at the end. Summaries and lines
+// are made without a model. A person must read the files after a change.
 func TestPromptsOfASession(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
@@ -49,41 +49,41 @@ func TestPromptsOfASession(t *testing.T) {
 	}
 }
 
-// sessionReplay is a session that is replayed under a policy.
+// sessionReplay replays a session under a policy.
 type sessionReplay struct {
 	*testing.T
 	policy  policy.Policy
 	view    clip.View
 	trigger plan.TriggerState
-	touched time.Time // when the prompt before was sent
-	sent    int       // position of its last message
+	touched time.Time // when the previous prompt was sent
+	sent    int       // position of the previous prompt's last message
 	changes strings.Builder
 }
 
 // promptsUnder replays a session under a policy.
-func promptsUnder(t *testing.T, p policy.Policy, of *shopSession) string {
+func promptsUnder(t *testing.T, p policy.Policy, session *shopSession) string {
 	t.Helper()
-	r := &sessionReplay{T: t, policy: p, view: clip.View{Window: of.Window, Fixed: of.Fixed}}
+	r := &sessionReplay{T: t, policy: p, view: clip.View{Window: session.Window, Fixed: session.Fixed}}
 	var middle strings.Builder
-	for _, m := range of.Messages {
+	for _, m := range session.Messages {
 		if m.Role == recall.Assistant {
-			at := policy.Moment{Now: m.CreatedAt, Busy: m.Position >= of.plan[0] && m.Position <= of.plan[1]}
-			if m.Position > of.pointed {
-				at.Noted, at.Notes = of.pointed, "Task: mend SHOP-4417. Refunds: queue refunds-batch, 50 an hour, no gift "+
+			at := policy.Moment{Now: m.CreatedAt, Busy: m.Position >= session.plan[0] && m.Position <= session.plan[1]}
+			if m.Position > session.pointed {
+				at.Noted, at.Notes = session.pointed, "Task: mend SHOP-4417. Refunds: queue refunds-batch, 50 an hour, no gift "+
 					"cards.\nNever write to the table ledger.\nNext: list the refunds."
 			}
 			r.prompt(at)
-			if m.Position == of.pointed+2 {
+			if m.Position == session.pointed+2 {
 				writePrompt(&middle, r.view)
 			}
 		}
 		r.view.Messages = append(r.view.Messages, m)
 	}
-	r.prompt(policy.Moment{Now: of.now.Add(time.Second)})
+	r.prompt(policy.Moment{Now: session.now.Add(time.Second)})
 	var end strings.Builder
 	writePrompt(&end, r.view)
 	return fmt.Sprintf("===== A window of %d tokens\n%s\n----- The prompt after #%d\n%s\n----- The prompt at the end\n%s",
-		of.Window, r.changes.String(), of.pointed+1, middle.String(), end.String())
+		session.Window, r.changes.String(), session.pointed+1, middle.String(), end.String())
 }
 
 // prompt changes the view as the policy does before a prompt.
@@ -101,8 +101,8 @@ func (r *sessionReplay) prompt(at policy.Moment) {
 			positions(edits, c.Step))
 	}
 	r.view, r.touched, r.sent = pruned, at.Now, last
-	due, now := r.policy.Check(pruned, at, r.trigger)
-	if r.trigger = now; due.Compact {
+	due, state := r.policy.Check(pruned, at, r.trigger)
+	if r.trigger = state; due.Compact {
 		r.compact(when, at)
 	}
 }
@@ -117,10 +117,10 @@ func (r *sessionReplay) compact(when string, at policy.Moment) {
 	if err != nil {
 		r.Fatalf("%s %v", when, err)
 	}
-	given := planned.Evict(r.view)
+	evicted := planned.Evict(r.view)
 	var written *clip.Summary
 	if planned.Evicted > 0 {
-		made, err := summary.Summarize(r.Context(), given, plan.Defaults(), nil)
+		made, err := summary.Summarize(r.Context(), evicted, plan.Defaults(), nil)
 		if err != nil {
 			r.Fatalf("%s %v", when, err)
 		}
@@ -128,7 +128,7 @@ func (r *sessionReplay) compact(when string, at policy.Moment) {
 		written = &made
 	}
 	after := planned.View(r.view, written)
-	if err := plan.CheckNothingLost(r.view, given, after); err != nil {
+	if err := plan.CheckNothingLost(r.view, evicted, after); err != nil {
 		r.Fatalf("%s %v", when, err)
 	}
 	was, is := clip.Estimate(r.view), clip.Estimate(after)
@@ -138,7 +138,7 @@ func (r *sessionReplay) compact(when string, at policy.Moment) {
 	r.view, r.trigger = after, plan.TriggerState{Warned: r.trigger.Warned, Disarmed: true, Base: is}
 }
 
-// positions are those of the edits of a step.
+// positions returns the positions of a step's edits.
 func positions(edits []clip.Edit, step string) string {
 	var all []string
 	for _, e := range edits {
@@ -149,7 +149,7 @@ func positions(edits []clip.Edit, step string) string {
 	return strings.Join(all, " ")
 }
 
-// writePrompt writes a prompt with the middles of long texts left out.
+// writePrompt writes a prompt without the middles of long texts.
 func writePrompt(out *strings.Builder, v clip.View) {
 	fmt.Fprintf(out, "%d tokens\n", clip.Estimate(v))
 	for _, m := range v.AsShown() {
@@ -171,8 +171,8 @@ func writePrompt(out *strings.Builder, v clip.View) {
 	}
 }
 
-// excerpt returns a text without the middles of its long pieces: that before the note of an edit, if it has one, and
-// that after.
+// excerpt returns a text without the middles of its long pieces: the piece before the note of an edit and the piece
+// behind it, or the whole text if there is no note.
 func excerpt(text string, note [2]int) string {
 	if note[1] == 0 {
 		return ends(text)
@@ -180,7 +180,7 @@ func excerpt(text string, note [2]int) string {
 	return ends(text[:note[0]]) + "«" + text[note[0]:note[1]] + "»" + ends(text[note[1]:])
 }
 
-// ends returns the beginning and the end of a text in one line.
+// ends returns the beginning and the end of a text on one line.
 func ends(text string) string {
 	const each = 60
 	all := []rune(strings.NewReplacer("\n", "⏎", "\t", " ").Replace(text))

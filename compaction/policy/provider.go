@@ -5,7 +5,7 @@ import (
 	"github.com/loci-memory/loci/compaction/plan"
 )
 
-// Provider replaces all messages by a summary, as a provider's own compaction does, but by Loci's summarizer.
+// Provider replaces all messages by a summary, as a provider's own compaction does, but Loci's summarizer writes it.
 type Provider struct {
 	KeepTurns int        `json:"keep_turns" min:"0" max:"1000" doc:"Turns of the user that stay; 0: only what must."`
 	Summary   FormatName `json:"summary" doc:"Its format."`
@@ -20,10 +20,10 @@ func (*Provider) describe() Mechanism {
 // Plan cuts before the turns that stay.
 func (s *Provider) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	cut := len(v.Messages)
-	if said := turns(v.Messages); s.KeepTurns > 0 {
+	if userMessages := turns(v.Messages); s.KeepTurns > 0 {
 		cut = 0
-		if len(said) > s.KeepTurns {
-			cut = said[len(said)-s.KeepTurns]
+		if len(userMessages) > s.KeepTurns {
+			cut = userMessages[len(userMessages)-s.KeepTurns]
 		}
 	}
 	return planCut(v, at,

@@ -7,10 +7,10 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Prune returns the view with the edits of all steps that are due before a prompt, and the edits that are new. An edit
-// is made only if it saves tokens and shows no more of its part than the view did, and never of the user's newest
-// message. Of the step that the model has not answered yet, only the stage enter edits the results. With the edits in
-// the view, a second call returns none.
+// Prune applies the edits of all steps that are due before a prompt. It returns the view with these edits, and the new
+// edits. An edit must save tokens, must not show more of its part than before, and must not be of the user's newest
+// message. The newest results, which the model has not answered yet, are only edited by the stage enter. A second call
+// on the returned view returns no new edits.
 func (p Policy) Prune(v clip.View, at Moment) (clip.View, []clip.Edit) {
 	entered := newPruning(v, at)
 	entered.run(p, Enter, Enter)
@@ -26,7 +26,7 @@ func (p Policy) Prune(v clip.View, at Moment) (clip.View, []clip.Edit) {
 	return pruned.view, clip.MergeEdits(entered.fresh, pruned.fresh)
 }
 
-// gate returns the step that says whether a change of the prompt is worth what it costs; nil if the policy has none.
+// gate returns the step that decides whether a change of the prompt is worth its cost; nil if the policy has none.
 func (p Policy) gate() *ApplyIf {
 	for _, s := range p.Steps {
 		if gate, ok := s.(*ApplyIf); ok {
@@ -36,7 +36,7 @@ func (p Policy) gate() *ApplyIf {
 	return nil
 }
 
-// pruning makes the edits of one step after the other.
+// pruning is a view that takes the edits of one step after the other.
 type pruning struct {
 	view  clip.View
 	at    Moment
@@ -58,7 +58,7 @@ func newPruning(v clip.View, at Moment) *pruning {
 	return run
 }
 
-// next returns a pruning of the same view that has no new edits yet.
+// next returns a pruning of the same view without new edits.
 func (run *pruning) next() *pruning {
 	next := *run
 	next.fresh, next.at.usage = nil, &usage{}
@@ -66,7 +66,7 @@ func (run *pruning) next() *pruning {
 	return &next
 }
 
-// run makes the edits of a policy's steps of some stages.
+// run makes the edits of the policy's steps in the stages from … to.
 func (run *pruning) run(p Policy, from, to Stage) {
 	for _, s := range p.inOrder() {
 		if e, ok := s.(Editor); ok && stageOf(s) >= from && stageOf(s) <= to {
@@ -75,26 +75,26 @@ func (run *pruning) run(p Policy, from, to Stage) {
 	}
 }
 
-// make adds those edits of a stage to the view that are allowed and save tokens.
+// make adds a stage's edits to the view, if they are allowed and save tokens.
 func (run *pruning) make(edits []clip.Edit, stage Stage) {
 	if len(edits) == 0 {
 		return
 	}
-	was := editsOf(run.view)
+	edited := editsOf(run.view)
 	saved := 0
-	made := make([]clip.Edit, 0, len(edits))
+	accepted := make([]clip.Edit, 0, len(edits))
 	for _, e := range edits {
 		i, ok := messageAt(run.view, e.Position)
 		if !ok || e.Position == run.user || stage != Enter && i >= run.unanswered[0] && i < run.unanswered[1] {
 			continue
 		}
-		e, saves := run.view.Weighed(run.view.Messages[i], was[place{e.Position, e.Part}], e)
+		e, saves := run.view.Weighed(run.view.Messages[i], edited[place{e.Position, e.Part}], e)
 		if saves > 0 {
-			made = append(made, e)
+			accepted = append(accepted, e)
 			saved += saves
 		}
 	}
-	run.add(made, saved)
+	run.add(accepted, saved)
 }
 
 // add adds edits to the view.
@@ -107,8 +107,9 @@ func (run *pruning) add(edits []clip.Edit, saved int) {
 	run.at.usage.tokens = max(run.at.usage.tokens-saved, 0)
 }
 
-// repoint changes pointers that lead to no text: the message that they name left the view, or its text is no longer
-// shown, or is a pointer itself. They lead to what that leads to, or say that the text is cleared.
+// repoint changes pointers that no longer lead to text, because the message that they name has left the view, or shows
+// no text, or is a pointer itself. A pointer to a pointer takes over its target; any other says that its text is
+// cleared.
 func (run *pruning) repoint() {
 	if !slices.ContainsFunc(run.view.Edits, isPointer) {
 		return
@@ -132,22 +133,22 @@ func (run *pruning) repoint() {
 		if r.edit == nil || !isPointer(*r.edit) {
 			continue
 		}
-		now := *r.edit
-		for range len(copies) + 1 { // a chain of pointers is no longer
-			to, ok := copies[copyAt{now.CopySeq, sameText(r.p)}]
+		pointer := *r.edit
+		for range len(copies) + 1 { // no chain of pointers is longer
+			to, ok := copies[copyAt{pointer.CopySeq, sameText(r.p)}]
 			if ok && to.hasText() {
 				break
 			}
-			if !ok || !isPointer(*to.edit) || to.edit.CopySeq == now.CopySeq {
-				now = r.stub(now.Step, cleared)
+			if !ok || !isPointer(*to.edit) || to.edit.CopySeq == pointer.CopySeq {
+				pointer = r.stub(pointer.Step, cleared)
 				break
 			}
-			now.CopySeq = to.edit.CopySeq
+			pointer.CopySeq = to.edit.CopySeq
 		}
-		if now != *r.edit {
-			now.Tokens = 0
-			now, saves := run.view.Weighed(*r.m, r.edit, now)
-			changed = append(changed, now)
+		if pointer != *r.edit {
+			pointer.Tokens = 0
+			pointer, saves := run.view.Weighed(*r.m, r.edit, pointer)
+			changed = append(changed, pointer)
 			saved += max(saves, 0)
 		}
 	}

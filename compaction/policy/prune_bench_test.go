@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/compaction/policy"
 )
 
-// BenchmarkPrune is what each preset takes before a prompt of 2,000 messages, which have 750,000 tokens in a window of
-// a million: the first time, and when the edits of the prompt before are there and a turn was added.
+// BenchmarkPrune measures each preset before a prompt of 2,000 messages with 750,000 tokens, in a window of a million:
+// once without earlier edits, and once with the edits of the previous prompt and one more turn.
 func BenchmarkPrune(b *testing.B) {
 	v := window(1_000_000)
 	for i := 0; len(v.Messages) < 2000; i++ {
@@ -35,7 +35,7 @@ func BenchmarkPrune(b *testing.B) {
 	}
 }
 
-// prunings prunes a view again and again, and reports how much time of a processor each takes.
+// prunings prunes a view again and again, and reports the processor time of each time.
 func prunings(b *testing.B, p policy.Policy, v clip.View, at policy.Moment) {
 	var before, after syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &before); err != nil {

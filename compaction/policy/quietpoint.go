@@ -4,7 +4,7 @@ import (
 	"github.com/loci-memory/loci/compaction/clip"
 )
 
-// QuietPoint lets a compaction wait until a planned action has ended.
+// QuietPoint delays a compaction until a planned action has ended.
 type QuietPoint struct {
 	MaxDeferTurns int     `json:"max_defer_turns" min:"1" max:"1000" doc:"Turns of the user that it waits at most."`
 	HardShare     float64 `json:"hard_share" min:"0.5" max:"0.95" doc:"Of the window, from which nothing waits."`
@@ -17,17 +17,18 @@ func (*QuietPoint) describe() Mechanism {
 		New: func() Step { return &QuietPoint{MaxDeferTurns: 5, HardShare: 0.95} }}
 }
 
-// Wait reports whether something is under way, unless the compaction was due so many turns ago.
+// Wait reports whether something is under way. It returns false if the compaction was already due MaxDeferTurns turns
+// ago.
 func (s *QuietPoint) Wait(v clip.View, at Moment, due func(clip.View) bool) (wait bool, force float64) {
 	if !at.Busy || at.Forced {
 		return false, s.HardShare
 	}
-	said := turns(v.Messages)
-	if len(said) < s.MaxDeferTurns {
+	userMessages := turns(v.Messages)
+	if len(userMessages) < s.MaxDeferTurns {
 		return true, s.HardShare
 	}
 	then := v
-	then.Messages = v.Messages[:said[len(said)-s.MaxDeferTurns]]
+	then.Messages = v.Messages[:userMessages[len(userMessages)-s.MaxDeferTurns]]
 	if n := len(then.Messages); v.Usage != nil && (n == 0 || then.Messages[n-1].Position < v.Usage.Position) {
 		then.Usage = nil
 	}

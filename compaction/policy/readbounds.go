@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// ReadBounds bounds what Loci's tools open_files and grep_files show of files when they are called. The tools keep to
-// its numbers; the step itself shows a read that repeats an older one as a pointer to it.
+// ReadBounds bounds how much of files Loci's tools open_files and grep_files return. The tools apply its numbers
+// themselves; the step replaces a repeated read by a pointer to the older one.
 type ReadBounds struct {
 	MaxLines      int    `json:"max_lines" min:"1" max:"10000000"`
 	MaxBytes      int    `json:"max_bytes" min:"100" max:"10000000"`
@@ -41,10 +41,10 @@ func (*ReadBounds) describe() Mechanism {
 		}}
 }
 
-// readTools are the tools that keep to the bounds.
+// readTools are the tools that apply the bounds.
 var readTools = []string{"open_files", "grep_files"}
 
-// Edits points repeated reads to the ones that they repeat.
+// Edits replaces repeated reads by pointers to the first.
 func (b *ReadBounds) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 	if !b.UnchangedStub {
 		return nil
@@ -54,22 +54,22 @@ func (b *ReadBounds) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 		if r.edit != nil || r.call == nil || r.failed() || !selects(readTools, nil, r.tool()) {
 			continue
 		}
-		read := r.call.Name + "\x00" + sameText(r.p) // which names the file and its lines
-		was, ok := first[read]
+		read := r.call.Name + "\x00" + sameText(r.p) // the text names the file and its lines
+		earlier, ok := first[read]
 		if !ok {
 			first[read] = r
 			continue
 		}
-		if was.m.Seq != r.m.Seq {
+		if earlier.m.Seq != r.m.Seq {
 			e := r.clip("read_bounds", 0)
-			e.Kind, e.CopySeq = clip.Pointer, was.m.Seq
+			e.Kind, e.CopySeq = clip.Pointer, earlier.m.Seq
 			edits = append(edits, e)
 		}
 	}
 	return edits
 }
 
-// ReadBounds returns the step that bounds what tools read of files; nil if the policy has none.
+// ReadBounds returns the policy's step that bounds reads of files; nil if there is none.
 func (p Policy) ReadBounds() *ReadBounds {
 	for _, s := range p.Steps {
 		if b, ok := s.(*ReadBounds); ok {
@@ -79,7 +79,7 @@ func (p Policy) ReadBounds() *ReadBounds {
 	return nil
 }
 
-// Fits reports whether a text is within the bounds of one call. Nil bounds nothing.
+// Fits reports whether a text is within the bounds of one call. A nil ReadBounds has no bounds.
 func (b *ReadBounds) Fits(text string) bool {
 	return b == nil || strings.Count(text, "\n") < b.MaxLines && len(text) <= b.MaxBytes && b.fitsTokens(text)
 }
@@ -88,13 +88,13 @@ func (b *ReadBounds) fitsTokens(text string) bool {
 	return b.MaxTokens == 0 || len(text) <= b.MaxTokens || tokens.Estimate(text) <= b.MaxTokens
 }
 
-// Lines returns the most lines at the beginning of a text that are within the bounds: all, or whole ones. It is empty
-// if not even the first one is.
+// Lines returns as many whole lines from the beginning of a text as fit the bounds; empty if the first line does not
+// fit.
 func (b *ReadBounds) Lines(text string) string {
 	if b.Fits(text) {
 		return text
 	}
-	ends := []int{0} // of the lines, without their line ends
+	ends := []int{0} // where lines end, without line feeds
 	for i := range len(text) + 1 {
 		if i == len(text) || text[i] == '\n' {
 			if len(ends) > b.MaxLines || i > b.MaxBytes {
@@ -104,7 +104,7 @@ func (b *ReadBounds) Lines(text string) string {
 		}
 	}
 	low, high := 0, len(ends)-1
-	for low < high { // the most lines whose tokens fit
+	for low < high { // finds the most lines with tokens that fit
 		middle := (low + high + 1) / 2
 		if b.fitsTokens(text[:ends[middle]]) {
 			low = middle
@@ -115,7 +115,7 @@ func (b *ReadBounds) Lines(text string) string {
 	return text[:ends[low]]
 }
 
-// CutLine returns a line of a file with at most some characters, and a mark if it is cut; 0 cuts none.
+// CutLine cuts a line of a file to chars characters and marks it as cut; chars 0 cuts nothing.
 func CutLine(line string, chars int) string {
 	if chars == 0 || len(line) <= chars || utf8.RuneCountInString(line) <= chars {
 		return line
@@ -123,11 +123,11 @@ func CutLine(line string, chars int) string {
 	return string([]rune(line)[:chars]) + frame.LineTruncated
 }
 
-// lineNumber matches the number before a line of a file in a view. Lines without one are Loci's own.
+// lineNumber matches the number before a line in the view of a file. Lines without a number are Loci's own.
 var lineNumber = regexp.MustCompile(`^\d+: `)
 
-// CutNumbered returns a view of a file with its lines cut to some characters. Their numbers and Loci's own lines do not
-// count.
+// CutNumbered cuts the lines in the view of a file to chars characters. Line numbers do not count, and Loci's own lines
+// are not cut.
 func CutNumbered(view string, chars int) string {
 	if chars == 0 || len(view) <= chars {
 		return view
@@ -141,14 +141,15 @@ func CutNumbered(view string, chars int) string {
 	return strings.Join(lines, "\n")
 }
 
-// Rest is what a read leaves to read: the lines that it shows, from 1, of how many, and the call that reads on.
+// Rest says what a read leaves unread: the lines that it shows (from 1), how many there are, and the call that reads
+// on.
 type Rest struct {
 	File               string
 	First, Last, Lines int
 	Call               string
 }
 
-// Sentence says how to read on, in the words that the policy prescribes.
+// Sentence says how to read on, in the words that the policy's setting chooses.
 func (b *ReadBounds) Sentence(r Rest) string {
 	form := ""
 	if b != nil && r.First <= r.Last {

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/compaction/policy"
 )
 
-// boundsOf returns the bounds of a preset for what tools read of files.
+// boundsOf returns a preset's bounds for what tools read of files.
 func boundsOf(t *testing.T, preset string) *policy.ReadBounds {
 	t.Helper()
 	p, err := policy.Preset(preset)
@@ -23,7 +23,7 @@ func boundsOf(t *testing.T, preset string) *policy.ReadBounds {
 	return b
 }
 
-// The most whole lines that fit are shown, and what follows them is the rest, byte for byte.
+// As many whole lines as fit are shown, and the rest follows them byte for byte.
 func TestReadBoundsGoldenNumbers(t *testing.T) {
 	t.Parallel()
 	numbered := func(n int) string {
@@ -88,7 +88,7 @@ func TestLongLinesAreCut(t *testing.T) {
 	}
 }
 
-// A read that repeats an older one leads to it, as long as that is shown whole; a file that changed is shown again.
+// A repeated read leads to the older one as long as that is shown whole. A file that changed is shown again.
 func TestAnUnchangedReadLeadsToTheOlderOne(t *testing.T) {
 	t.Parallel()
 	text := "* Opened docs/a.md\n" + sea(4_000)

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Recency shows the less of a message the older it is.
+// Recency shows less of a message the older it is.
 type Recency struct {
 	VerbatimTurns int    `json:"verbatim_turns" min:"1" max:"1000000"`
 	ClipTurns     int    `json:"clip_turns" min:"0" max:"1000000"`
@@ -40,10 +40,10 @@ func (*Recency) describe() Mechanism {
 		}}
 }
 
-// Edits gives each old part what its age leaves it.
+// Edits shortens each old part by its age.
 func (c *Recency) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 	ages := c.ages(v)
-	was := editsOf(v)
+	edited := editsOf(v)
 	for r := range results(v) {
 		if age := ages[r.message]; age < c.VerbatimTurns {
 			break
@@ -58,7 +58,7 @@ func (c *Recency) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 		for n, p := range m.Content {
 			e, ok := c.ofPart(p, m.Role, ages[i])
 			e.Position, e.Part = m.Position, n
-			if old := was[place{m.Position, n}]; ok && (old == nil || old.Kind != e.Kind || old.Chars != e.Chars) {
+			if old := edited[place{m.Position, n}]; ok && (old == nil || old.Kind != e.Kind || old.Chars != e.Chars) {
 				edits = append(edits, e)
 			}
 		}
@@ -66,7 +66,7 @@ func (c *Recency) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 	return edits
 }
 
-// ofResult returns what an age in turns leaves of a result.
+// ofResult returns the edit of a result that is age turns old.
 func (c *Recency) ofResult(r result, age int) (clip.Edit, bool) {
 	switch trim := charsPerToken * c.ClipTokens; {
 	case age < c.VerbatimTurns+c.ClipTurns:
@@ -80,7 +80,7 @@ func (c *Recency) ofResult(r result, age int) (clip.Edit, bool) {
 	return r.stub("recency", cleared), r.edit == nil || r.edit.Kind != clip.Stub
 }
 
-// ofPart returns what an age in turns leaves of another part.
+// ofPart returns the edit of any other part that is age turns old.
 func (c *Recency) ofPart(p recall.Part, role recall.Role, age int) (e clip.Edit, ok bool) {
 	e.Step = "recency"
 	answer := c.Of != "results" && role == recall.Assistant
@@ -100,9 +100,9 @@ func (c *Recency) ofPart(p recall.Part, role recall.Role, age int) (e clip.Edit,
 	return e, false
 }
 
-// ages returns the age of each message in turns, as of the last turn at which messages grew older.
+// ages returns the age of each message in turns. Ages grow only every EveryTurns turns.
 func (c *Recency) ages(v clip.View) []int {
-	turn := make([]int, len(v.Messages)) // of each message: how many answers there were before it
+	turn := make([]int, len(v.Messages)) // for each message, the number of answers up to it
 	turns := 0
 	for i, m := range v.Messages {
 		if m.Role == recall.Assistant && (i == 0 || v.Messages[i-1].Role != recall.Assistant) {
@@ -110,9 +110,9 @@ func (c *Recency) ages(v clip.View) []int {
 		}
 		turn[i] = turns
 	}
-	now := turns - turns%c.EveryTurns
+	lastStep := turns - turns%c.EveryTurns
 	for i := range turn {
-		turn[i] = max(now-turn[i], 0)
+		turn[i] = max(lastStep-turn[i], 0)
 	}
 	return turn
 }

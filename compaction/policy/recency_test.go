@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/compaction/policy"
 )
 
-// The older a turn, the less is shown of it; a prompt of equal turns stays as long as it is, and its beginning changes
-// only now and then.
+// The older a turn, the less of it is shown. With equal turns the prompt's length stays the same, and its beginning
+// changes only now and then.
 func TestRecencyKeepsPromptsFlat(t *testing.T) {
 	t.Parallel()
 	step := `{"steps":[{"step":"recency","every_turns":5}]}`
@@ -33,18 +33,18 @@ func TestRecencyKeepsPromptsFlat(t *testing.T) {
 	}
 	want := map[int]string{78: "whole", 72: "clip", 60: "line", 20: "cleared"}
 	for turn, kind := range want {
-		said := v.View.AsShown()[2*turn].Content[0].Text
+		text := v.View.AsShown()[2*turn].Content[0].Text
 		got := "whole"
 		switch {
-		case strings.Contains(said, "characters left out"):
+		case strings.Contains(text, "characters left out"):
 			got = "clip"
-		case strings.HasPrefix(said, "[compacted without a model"):
+		case strings.HasPrefix(text, "[compacted without a model"):
 			got = "line"
-		case strings.HasPrefix(said, "[old result cleared"):
+		case strings.HasPrefix(text, "[old result cleared"):
 			got = "cleared"
 		}
 		if got != kind {
-			t.Errorf("turn %d of 80 is shown as %s, want %s: %.80s", turn, got, kind, said)
+			t.Errorf("turn %d of 80 is shown as %s, want %s: %.80s", turn, got, kind, text)
 		}
 	}
 }

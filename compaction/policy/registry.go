@@ -2,7 +2,7 @@ package policy
 
 import "reflect"
 
-// mechanisms are all kinds of steps, by name.
+// mechanisms maps name → kind of step.
 var mechanisms = byName(
 	// what enters
 	&CommandTail{}, &ImportantTail{}, &JSONPreview{}, &LargestSlice{}, &Offload{}, &ReadBounds{}, &Snip{}, &TokenClip{},
@@ -30,7 +30,7 @@ func byName(steps ...described) map[string]Mechanism {
 	return all
 }
 
-// ofType names the mechanism of each type of step.
+// ofType maps a step's type to its mechanism's name.
 var ofType = func() map[reflect.Type]string {
 	names := make(map[reflect.Type]string, len(mechanisms))
 	for name, m := range mechanisms {

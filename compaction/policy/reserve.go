@@ -4,7 +4,7 @@ import (
 	"github.com/loci-memory/loci/compaction/clip"
 )
 
-// Reserve is due if less than a reserve of the window is free.
+// Reserve is due when less than a reserve of the window is free.
 type Reserve struct {
 	ReserveTokens int `json:"reserve_tokens" min:"1" max:"10000000" doc:"That stay free; at most half of the room."`
 
@@ -17,7 +17,7 @@ func (*Reserve) describe() Mechanism {
 		New:   func() Step { return &Reserve{ReserveTokens: 16_384, Counting: asLoci} }}
 }
 
-// Due reports whether the prompt takes more than the window without its reserve.
+// Due reports whether the prompt takes more than the window without the reserve.
 func (s *Reserve) Due(v clip.View, at Moment) bool {
 	return v.Window > 0 && s.tokens(v, at) > s.most(v, at)
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// mustStay returns the tokens of a view that no compaction can take out of it: the fixed parts, the newest group of
-// messages, and the newest message of the user.
+// mustStay returns the tokens of a view that no compaction can remove: the fixed parts, the newest group of messages,
+// and the user's newest message.
 func mustStay(v clip.View) int {
 	points, n := clip.CutPointsOf(v.Messages), v.Fixed
 	for i, size := range clip.ShownTokens(v) {
@@ -29,7 +29,7 @@ func mustStay(v clip.View) int {
 	return n
 }
 
-// restLife is a conversation of an agent with many tools under a preset.
+// restLife is a conversation, under a preset, of an agent with many tools.
 type restLife struct {
 	*talk
 	policy policy.Policy
@@ -37,12 +37,13 @@ type restLife struct {
 	at     policy.Moment
 }
 
-// prompt compacts the view if it is due, with a summary of a usual length, and returns the tokens above which the
-// policy compacts and what must stay, with all that the summary may take. compacted says that it was.
+// prompt compacts the view if that is due, with a summary of a usual length. trigger is the tokens above which the
+// policy compacts; must is the tokens that must stay, plus the largest summary allowed; compacted says whether it
+// compacted.
 func (l *restLife) prompt() (trigger, must int, compacted bool, err error) {
 	l.View, _ = l.policy.Prune(l.View, l.at)
-	due, now := l.policy.Check(l.View, l.at, l.state)
-	l.state = now
+	due, state := l.policy.Check(l.View, l.at, l.state)
+	l.state = state
 	if !due.Compact {
 		return 0, 0, false, nil
 	}
@@ -63,7 +64,7 @@ func (l *restLife) prompt() (trigger, must int, compacted bool, err error) {
 	return l.trigger(), mustStay(l.View) + max(planned.Budget, plan.MinBudget) + 120, true, nil
 }
 
-// trigger returns the tokens above which the policy compacts the view, found by Check alone.
+// trigger finds the tokens above which the policy compacts the view, only by calling Check.
 func (l *restLife) trigger() int {
 	low, high := 0, l.Window
 	for low < high {
@@ -79,8 +80,8 @@ func (l *restLife) trigger() int {
 	return low
 }
 
-// After a compaction under any preset, at least a fifth of the room between the fixed parts and the trigger is free, in
-// small windows, too, unless what must stay takes more. So the next turn does not compact again.
+// After a compaction under any preset, at least a fifth of the room between the fixed parts and the trigger is free,
+// even in small windows, unless what must stay takes more. So the next turn does not compact again.
 func TestCompactionsEndBelowTheTrigger(t *testing.T) {
 	t.Parallel()
 	for _, preset := range policy.Presets() {
@@ -145,8 +146,9 @@ func TestSmallWindowsDoNotThrash(t *testing.T) {
 	}
 }
 
-// All that the user said is in the summary of Claude Code as long as it takes less than half of the room below the
-// trigger, compaction after compaction, whatever a model writes. Then the oldest give way, and the summary says which.
+// Claude Code's summary contains everything that the user said, as long as that takes less than half of the room below
+// the trigger, through all compactions and whatever a model writes. Then the oldest messages are left out, and the
+// summary says which.
 func TestClaudeCodeKeepsWhatTheUserSaidWhileThereIsRoom(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("I looked at all the files and they are fine so far, as ABC-1 says. ", 60)
@@ -177,11 +179,11 @@ func TestClaudeCodeKeepsWhatTheUserSaidWhileThereIsRoom(t *testing.T) {
 			lost := []int{}
 			for i := range c.turns {
 				want := fmt.Sprintf("please look at /src/file%d.py number %d", i, i)
-				in := slices.ContainsFunc(strings.Split(l.Summary.Text, "\n"), func(line string) bool {
+				isQuoted := slices.ContainsFunc(strings.Split(l.Summary.Text, "\n"), func(line string) bool {
 					_, text, _ := strings.Cut(line, "] ")
 					return text == want
 				})
-				if !in && !slices.ContainsFunc(l.Messages, func(m recall.Message) bool {
+				if !isQuoted && !slices.ContainsFunc(l.Messages, func(m recall.Message) bool {
 					return m.Text() == want
 				}) {
 					lost = append(lost, i)
@@ -204,7 +206,7 @@ func TestClaudeCodeKeepsWhatTheUserSaidWhileThereIsRoom(t *testing.T) {
 	}
 }
 
-// compactAs compacts a view as a policy says, with a model that gives an answer, or with none.
+// compactAs compacts a view by a policy, with a model that gives this answer, or without a model if it is empty.
 func compactAs(t *testing.T, l *talk, p policy.Policy, at policy.Moment, answer string) {
 	t.Helper()
 	planned, err := p.PlanAndRestore(l.View, at)

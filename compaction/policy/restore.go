@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Triggers reports whether the policy says when to compact: by a step, or because its cutter may leave a view close to
-// the trigger of the agent's settings. If not, that trigger does.
+// Triggers reports whether the policy itself says when to compact: by a step, or because its cutter may leave a view
+// close to the trigger in the agent's settings. If not, only that trigger does.
 func (p Policy) Triggers() bool {
 	return p.cuts() || slices.ContainsFunc(p.Steps, func(s Step) bool {
 		_, trigger := s.(Trigger)
@@ -21,8 +21,8 @@ func (p Policy) Triggers() bool {
 	})
 }
 
-// PlanAndRestore plans by the cutter of the policy, and keeps the results that its restorers show again, with their
-// calls, if they fit. The summary names those that are too long for it.
+// PlanAndRestore plans with the policy's cutter. Results that its restorers show again stay in the view with their
+// calls, if they fit. The summary names those that are too long.
 func (p Policy) PlanAndRestore(v clip.View, at Moment) (plan.Plan, error) {
 	at.steps = p.Steps
 	planned, err := p.Plan(v, at)
@@ -59,7 +59,7 @@ func (p Policy) PlanAndRestore(v clip.View, at Moment) (plan.Plan, error) {
 	all := planned.Mode == plan.All || planned.Mode == plan.SelfCompactAll
 	again, err := planCut(v, at,
 		plan.Cut{At: cut, Keep: keep, All: all, Format: planned.Format})
-	if errors.Is(err, db.ErrInvalid) || again.Evicted == 0 { // with what is restored it does not fit
+	if errors.Is(err, db.ErrInvalid) || again.Evicted == 0 { // the restored results do not fit
 		return planned, nil
 	}
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// After a compaction the five newest of eight files are shown again, a long one by its name, and none that is in view.
+// After a compaction the five newest of eight files are shown again: a long one only by its name, and none that is
+// still in view.
 func TestRestoreShowsTheNewestFilesAgain(t *testing.T) {
 	t.Parallel()
 	talk := newTalk(200_000, 1_000)
@@ -54,7 +55,7 @@ func TestRestoreShowsTheNewestFilesAgain(t *testing.T) {
 	}
 }
 
-// After a compaction, a file that is too long to be shown again is named with where it was read.
+// After a compaction, the summary names a file that is too long to be shown again, and where it was read.
 func TestRestoreNamesLongFiles(t *testing.T) {
 	t.Parallel()
 	v := newTalk(200_000, 1_000).say(recall.User, 100).look(20_000).look(1_000).say(recall.Assistant, 100).

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// RestoreFiles shows the newest files again that were read in what left.
+// RestoreFiles shows again the newest files that were read in the messages that left.
 type RestoreFiles struct {
 	MaxFiles       int `json:"max_files" min:"1" max:"100" doc:"That are shown again, the newest."`
 	MaxFileTokens  int `json:"max_file_tokens" min:"1" max:"1000000" doc:"Of one; of a longer one only the path is named."`
@@ -22,7 +22,7 @@ func (*RestoreFiles) describe() Mechanism {
 		New:   func() Step { return &RestoreFiles{MaxFiles: 5, MaxFileTokens: 5_000, MaxTotalTokens: 50_000} }}
 }
 
-// Restore names the results, the newest first. A file whose result is still in view is not among them.
+// Restore returns the results, the newest first. It leaves out a file with a result that is still in view.
 func (s *RestoreFiles) Restore(left []recall.Message, after clip.View, at Moment) (all []Restored) {
 	free := s.MaxTotalTokens
 	if after.Window > 0 {
@@ -33,9 +33,9 @@ func (s *RestoreFiles) Restore(left []recall.Message, after clip.View, at Moment
 	for _, r := range filesRead(after) {
 		seen[r.Source] = true
 	}
-	was := after
-	was.Messages, was.Edits = left, nil
-	for _, r := range slices.Backward(filesRead(was)) {
+	before := after
+	before.Messages, before.Edits = left, nil
+	for _, r := range slices.Backward(filesRead(before)) {
 		if seen[r.Source] || len(all) == s.MaxFiles {
 			continue
 		}
@@ -54,7 +54,7 @@ func (s *RestoreFiles) Restore(left []recall.Message, after clip.View, at Moment
 // namedTokens bounds the tokens of a line that names a file.
 const namedTokens = 100
 
-// filesRead returns the results of calls that read or changed a file, without failed ones.
+// filesRead returns the results of calls that read or changed a file, except failed ones.
 func filesRead(v clip.View) (all []Restored) {
 	for r := range results(v) {
 		if r.call == nil || r.p.IsError {

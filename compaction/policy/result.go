@@ -12,14 +12,14 @@ import (
 
 // result is a tool's result in a view.
 type result struct {
-	message int // index in the view
+	message int // index of its message in the view
 	part    int // index in the message
 	m       *recall.Message
 	p       *recall.Part
-	call    *recall.Part // the call that it answers; nil if the view does not have it
-	caller  int          // index of the call's message; -1 if the view does not have it
-	input   int          // index of the call in that message
-	edit    *clip.Edit   // of the view; nil if it is shown whole
+	call    *recall.Part // the call that it answers; nil if that is not in the view
+	caller  int          // index of the call's message; -1 if that is not in the view
+	input   int          // index of the call in its message
+	edit    *clip.Edit   // the view's edit of the result; nil if it is shown whole
 }
 
 func (r result) place() place { return place{r.m.Position, r.part} }
@@ -27,10 +27,10 @@ func (r result) place() place { return place{r.m.Position, r.part} }
 // toolName returns the name of the tool, or "a tool".
 func (r result) toolName() string { return cmp.Or(r.tool(), "a tool") }
 
-// chars returns the length of the result in the log.
+// chars returns the result's length in the log, in characters.
 func (r result) chars() int { return tokens.Chars(r.p.Text) }
 
-// longerThan reports whether the result has more than some characters.
+// longerThan reports whether the result has more than chars characters.
 func (r result) longerThan(chars int) bool { return len(r.p.Text) > chars && r.chars() > chars }
 
 // tool returns the name of the tool; empty if it is unknown.
@@ -57,7 +57,7 @@ func (r result) hasText() bool {
 	return r.edit == nil || r.edit.Chars > 0 && showsText(*r.edit)
 }
 
-// showsText reports whether an edit shows some of the text of its part.
+// showsText reports whether an edit shows any text of its part.
 func showsText(e clip.Edit) bool {
 	switch e.Kind {
 	case clip.Line, clip.Pointer, clip.Stub, clip.Removed:
@@ -66,22 +66,22 @@ func showsText(e clip.Edit) bool {
 	return true
 }
 
-// tokens returns the tokens of the result as it is shown.
+// tokens returns the tokens of the result as shown.
 func (r result) tokens(v clip.View) int { return v.PartTokens(*r.m, r.part, r.edit) }
 
-// clip returns a clip of the result to some characters.
+// clip returns an edit that clips the result to chars characters.
 func (r result) clip(step string, chars int) clip.Edit {
 	return clip.Edit{Position: r.m.Position, Part: r.part, Chars: chars, Step: step}
 }
 
-// head returns a clip of the result to its first characters.
+// head returns an edit that shows only the result's first characters.
 func (r result) head(step string, chars int) clip.Edit {
 	e := r.clip(step, chars)
 	e.Kind = clip.Head
 	return e
 }
 
-// headAndTail returns a clip of the result to its first and its last characters.
+// headAndTail returns an edit that shows the result's first and last characters.
 func (r result) headAndTail(step string, head, tail int) clip.Edit {
 	if tail <= 0 {
 		return r.head(step, head)
@@ -91,7 +91,7 @@ func (r result) headAndTail(step string, head, tail int) clip.Edit {
 	return e
 }
 
-// cleared is what is shown of a result that a step clears.
+// cleared is the text in place of a result that a step clears.
 const cleared = "old result cleared"
 
 // stub returns an edit that shows a short text instead of the result.
@@ -108,7 +108,7 @@ func (r result) line(step, text string) clip.Edit {
 	return e
 }
 
-// results returns the tools' results of a view, the oldest first.
+// results yields the tool results in a view, the oldest first.
 func results(v clip.View) iter.Seq[result] {
 	return func(yield func(result) bool) {
 		type call struct{ message, part int }
@@ -123,8 +123,8 @@ func results(v clip.View) iter.Seq[result] {
 					open.Add(p.CallID, call{i, n})
 				case recall.ToolReturn:
 					r := result{message: i, part: n, m: m, p: p, caller: -1, edit: edits[place{m.Position, n}]}
-					if at, ok := open.Answer(p.CallID); ok {
-						r.caller, r.input, r.call = at.message, at.part, &v.Messages[at.message].Content[at.part]
+					if answered, ok := open.Answer(p.CallID); ok {
+						r.caller, r.input, r.call = answered.message, answered.part, &v.Messages[answered.message].Content[answered.part]
 					}
 					if !yield(r) {
 						return
@@ -135,10 +135,10 @@ func results(v clip.View) iter.Seq[result] {
 	}
 }
 
-// newest returns the index in a list from which on the last n items begin.
+// newest returns the index of the first of a list's last n items.
 func newest(length, n int) int { return max(length-n, 0) }
 
-// backward returns results with the newest first.
+// backward returns the results, the newest first.
 func backward(all []result) []result {
 	all = slices.Clone(all)
 	slices.Reverse(all)

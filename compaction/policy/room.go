@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/compaction/plan"
 )
 
-// room returns the tokens that messages may take below the trigger of the policy; endless if there is none, in a window
-// that is unknown.
+// room returns the tokens that messages may take before the policy compacts; endless if the window is unknown and
+// nothing counts tokens.
 func room(v clip.View, at Moment) int {
 	most := at.most(v)
 	if most <= 0 {
@@ -18,23 +18,23 @@ func room(v clip.View, at Moment) int {
 	return max(most-plan.FixedTokens(v), 0)
 }
 
-// withFree returns the tokens that a prompt may take if some of the window stay free: at most half of what the fixed
-// parts leave.
+// withFree returns the tokens that a prompt may take if free tokens of the window stay free. At most half of what the
+// fixed parts leave stays free.
 func withFree(v clip.View, free int) int {
 	return v.Window - min(free, max(v.Window-v.Fixed, 0)/2)
 }
 
 // bounded is a trigger that counts the tokens of a prompt.
 type bounded interface {
-	// most returns the tokens above which the trigger is due, as it counts them.
+	// most returns the tokens above which the trigger is due, in the trigger's own count.
 	most(v clip.View, at Moment) int
 	tokens(v clip.View, at Moment) int
 }
 
-// conjunction is a trigger that is due if all of several are.
+// conjunction is a trigger that is due only if all of its triggers are.
 type conjunction interface{ triggers() []Step }
 
-// mostByAll returns the tokens above which all of some triggers are due; 0 if one of them counts none.
+// mostByAll returns the tokens above which all of the triggers are due; 0 if one of them does not count tokens.
 func mostByAll(triggers []Step, v clip.View, at Moment) (most int) {
 	for _, t := range triggers {
 		n := mostBy([]Step{t}, v, at)
@@ -46,7 +46,8 @@ func mostByAll(triggers []Step, v clip.View, at Moment) (most int) {
 	return most
 }
 
-// mostBy returns the tokens above which one of some triggers is due, as the caller counts them; 0 if none counts any.
+// mostBy returns the tokens above which at least one of the triggers is due, in the caller's count; 0 if none counts
+// tokens.
 func mostBy(steps []Step, v clip.View, at Moment) (most int) {
 	for _, s := range steps {
 		n := 0
@@ -57,7 +58,7 @@ func mostBy(steps []Step, v clip.View, at Moment) (most int) {
 			if n = s.most(v, at); v.Window <= 0 && !isWindowless(s) {
 				n = 0
 			}
-			if by := s.tokens(v, at); by > 0 { // in the caller's tokens
+			if by := s.tokens(v, at); by > 0 { // converts to the caller's count
 				n = int(float64(n) * float64(at.tokens(v)) / float64(by))
 			}
 		}
@@ -68,14 +69,14 @@ func mostBy(steps []Step, v clip.View, at Moment) (most int) {
 	return most
 }
 
-// isWindowless reports whether a trigger counts tokens whatever the window.
+// isWindowless reports whether a trigger counts tokens independently of the window.
 func isWindowless(s Step) bool {
 	_, is := s.(*Tokens)
 	return is
 }
 
-// most returns the tokens above which the policy compacts a view: at most the trigger of the settings; 0 if nothing
-// counts them, in a window that is unknown.
+// most returns the tokens above which the policy compacts a view, at most the trigger in the settings; 0 if the window
+// is unknown and nothing counts tokens.
 func (at Moment) most(v clip.View) int {
 	n := mostBy(at.steps, v, at)
 	if v.Window <= 0 {
@@ -88,16 +89,16 @@ func (at Moment) most(v clip.View) int {
 	return min(n, limit)
 }
 
-// planCut plans a compaction after which the view is clearly below the trigger of the policy.
+// planCut plans a compaction that leaves the view clearly below the policy's trigger.
 func planCut(v clip.View, at Moment, c plan.Cut) (plan.Plan, error) {
 	c.Below = at.most(v)
 	return plan.ByCut(v, at.settings(), c)
 }
 
-// kept returns the tokens of recent messages that a cutter keeps: as many as it wants, and at most half of the room.
+// kept returns how many tokens of recent messages a cutter keeps: want, but at most half of the room.
 func kept(want int, v clip.View, at Moment) int { return min(want, room(v, at)/2) }
 
-// recent returns the index of the message with which the newest messages reach some tokens, and 0 if all are fewer.
+// recent returns the index of the message from which on the messages have want tokens; 0 if all together have fewer.
 func recent(tokens []int, want int) int {
 	for i, n := range slices.Backward(tokens) {
 		if want -= n; want <= 0 {

@@ -5,7 +5,7 @@ import (
 	"github.com/loci-memory/loci/compaction/plan"
 )
 
-// Safeguard keeps the newest messages as KeepRecent does, but no more than a share of the window.
+// Safeguard keeps the newest messages like KeepRecent, but at most a share of the window.
 type Safeguard struct {
 	KeepRecentTokens int        `json:"keep_recent_tokens" min:"0" max:"10000000" doc:"At most half of the room."`
 	HistoryShare     float64    `json:"history_share" min:"0.05" max:"0.9" doc:"Of the window, that what stays may take."`
@@ -21,7 +21,7 @@ func (*Safeguard) describe() Mechanism {
 		}}
 }
 
-// Plan cuts as KeepRecent does, and later if what stays takes more than the share.
+// Plan cuts like KeepRecent, or later if the remaining messages take more than the share.
 func (s *Safeguard) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	cut := (&KeepRecent{KeepRecentTokens: s.KeepRecentTokens}).cut(v, at)
 	if v.Window > 0 {
@@ -30,8 +30,8 @@ func (s *Safeguard) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	return planCut(v, at, plan.Cut{At: cut, Format: s.Summary.format()})
 }
 
-// halved returns the cut after which no more stays than the share of the window: half of the tokens that stay leave
-// again and again, the oldest first.
+// halved moves the cut until the remaining messages take at most the share of the window. Each time the oldest half of
+// their tokens leaves.
 func (s *Safeguard) halved(v clip.View, cut int) int {
 	tokens, points := plan.MessageTokens(v), clip.CutPointsOf(v.Messages)
 	most := int(s.HistoryShare * float64(v.Window))
@@ -40,12 +40,12 @@ func (s *Safeguard) halved(v clip.View, cut int) int {
 		return cut
 	}
 	for stays > most {
-		at, half := cut, 0
-		for at < len(tokens) && 2*half < stays {
-			half += tokens[at]
-			at++
+		i, half := cut, 0
+		for i < len(tokens) && 2*half < stays {
+			half += tokens[i]
+			i++
 		}
-		next := points.After(at)
+		next := points.After(i)
 		if next <= cut {
 			break
 		}

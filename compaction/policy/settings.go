@@ -10,36 +10,36 @@ import (
 	"strings"
 )
 
-// Setting describes a setting of a step. Its name ends in its unit: _chars, _bytes, _tokens, _share, _turns. Times are
+// Setting describes a step's setting. Its name ends in its unit: _chars, _bytes, _tokens, _share, _turns. Times are
 // texts with a unit.
 type Setting struct {
 	Name  string   `json:"name"`
 	Value any      `json:"value"`
-	Min   float64  `json:"min,omitempty"` // of a number
+	Min   float64  `json:"min,omitempty"` // for a number
 	Max   float64  `json:"max,omitempty"`
-	OneOf []string `json:"one_of,omitempty"` // of a text
+	OneOf []string `json:"one_of,omitempty"` // for a text
 	Words string   `json:"description"`
 }
 
-// settingsOf yields the settings of a step, in the order of its fields, also of those that it shares with others. Their
-// tags say the rest: min and max bound a number, oneof lists the values of a text, unless its type does, and doc, or
-// the mechanism, says what the setting does.
+// settingsOf yields a step's settings in the order of its fields, including fields of embedded structs. Tags describe a
+// setting: min and max bound a number; oneof lists a text's values, unless its type does; doc says what the setting
+// does, unless the mechanism does.
 func settingsOf(step Step) iter.Seq[Setting] {
 	return func(yield func(Setting) bool) {
 		words := mechanisms[NameOf(step)].Settings
 		v := reflect.ValueOf(step).Elem()
 		for _, field := range reflect.VisibleFields(v.Type()) {
 			if field.Anonymous {
-				continue // its fields follow
+				continue // the fields of the embedded struct follow
 			}
-			tag, of := field.Tag, v.FieldByIndex(field.Index)
+			tag, value := field.Tag, v.FieldByIndex(field.Index)
 			name, _, _ := strings.Cut(tag.Get("json"), ",")
-			s := Setting{Name: name, Value: of.Interface(), Words: cmp.Or(tag.Get("doc"), words[name])}
+			s := Setting{Name: name, Value: value.Interface(), Words: cmp.Or(tag.Get("doc"), words[name])}
 			if _, ok := s.number(); ok {
 				s.Min, s.Max = float(tag.Get("min"), 0), float(tag.Get("max"), math.MaxInt32)
 			}
 			if listed, ok := s.Value.(interface{ oneOf() []string }); ok {
-				s.Value, s.OneOf = of.String(), listed.oneOf()
+				s.Value, s.OneOf = value.String(), listed.oneOf()
 			}
 			if list, ok := s.Value.([]string); ok && list == nil {
 				s.Value = []string{}
@@ -54,7 +54,7 @@ func settingsOf(step Step) iter.Seq[Setting] {
 	}
 }
 
-// number returns the value of a setting that is a number.
+// number returns the setting's value if that is a number.
 func (s Setting) number() (float64, bool) {
 	switch n := s.Value.(type) {
 	case int:
@@ -71,7 +71,7 @@ func Settings(s Step) []Setting { return slices.Collect(settingsOf(s)) }
 // Names returns the names of all mechanisms.
 func Names() []string { return slices.Sorted(maps.Keys(mechanisms)) }
 
-// Mechanisms returns all mechanisms by stage, and by name within a stage.
+// Mechanisms returns all mechanisms, sorted by stage and then by name.
 func Mechanisms() []Mechanism {
 	all := make([]Mechanism, 0, len(mechanisms))
 	for _, name := range Names() {

@@ -11,14 +11,14 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// shopSession is a conversation about a shop that charges some customers twice: with results of every length, files
-// that are read again before and after an edit, previews that are repeated, errors, thoughts, decisions, and pauses. It
-// takes about 215,000 tokens.
+// shopSession is a conversation about a shop that charges some customers twice. It has results of every length, files
+// that are read before and after an edit, repeated previews, errors, thoughts, decisions and pauses. It has about
+// 215,000 tokens.
 type shopSession struct {
 	clip.View
 	now     time.Time
 	calls   int
-	plan    [2]int // positions between which a planned action was under way
+	plan    [2]int // positions of the beginning and end of a planned action
 	pointed int    // position at which a model would have written a checkpoint
 }
 
@@ -33,14 +33,14 @@ func (s *shopSession) user(said string) { s.add(recall.User, text(said)) }
 
 func (s *shopSession) says(said string) { s.add(recall.Assistant, text(said)) }
 
-// does is an answer with thoughts, words, or both, and calls with their results.
-func (s *shopSession) does(thinks, said string, uses ...use) {
+// does adds an answer with thoughts, words or both, and calls with their results.
+func (s *shopSession) does(thinks, words string, uses ...use) {
 	var parts []recall.Part
 	if thinks != "" {
 		parts = append(parts, thought(thinks))
 	}
-	if said != "" {
-		parts = append(parts, text(said))
+	if words != "" {
+		parts = append(parts, text(words))
 	}
 	results := make([]recall.Part, len(uses))
 	for i, u := range uses {
@@ -58,7 +58,7 @@ func (s *shopSession) does(thinks, said string, uses ...use) {
 	s.add(recall.Tool, results...)
 }
 
-// use is a call of a tool with what it returned.
+// use is a tool call and its result.
 type use struct {
 	tool    string
 	input   map[string]any
@@ -84,12 +84,12 @@ func edits(path, old, replacement string) use {
 		returns: "The file " + path + " was changed in one place."}
 }
 
-// source is a Go file of some lines.
+// source returns a Go file with this many lines.
 func source(path string, lines int) string {
 	r := rand.New(rand.NewPCG(uint64(lines), uint64(len(path))))
 	verbs, nouns := strings.Fields("load store check charge refund cancel settle record count split"),
 		strings.Fields("Order Payment Card Invoice Ledger Attempt Customer Receipt Amount Gateway")
-	pick := func(of []string) string { return of[r.IntN(len(of))] }
+	pick := func(list []string) string { return list[r.IntN(len(list))] }
 	var b strings.Builder
 	fmt.Fprintf(&b, "// %s\npackage checkout\n\nimport \"context\"\n", path)
 	for n := 4; n < lines; n += 9 {
@@ -104,7 +104,7 @@ func source(path string, lines int) string {
 	return b.String()
 }
 
-// matches is what grep finds: some lines of files.
+// matches returns output of grep: lines of several files.
 func matches(word string, lines int) string {
 	r := rand.New(rand.NewPCG(7, uint64(lines)))
 	var b strings.Builder
@@ -117,7 +117,7 @@ func matches(word string, lines int) string {
 	return b.String()
 }
 
-// testLog is what tests print: some lines, and how they went.
+// testLog returns output of tests: some lines, and then end.
 func testLog(lines int, end string) string {
 	r := rand.New(rand.NewPCG(uint64(lines), 3))
 	var b strings.Builder
@@ -129,7 +129,7 @@ func testLog(lines int, end string) string {
 	return b.String() + end
 }
 
-// orders are rows of a table.
+// orders returns rows of a table.
 func orders(rows, from int) []map[string]any {
 	all := make([]map[string]any, rows)
 	for i := range all {
@@ -148,13 +148,13 @@ func inJSON(of any) string {
 	return string(raw)
 }
 
-// doubleCharges is the session in a window of some tokens.
+// doubleCharges returns the session in a window of this many tokens.
 func doubleCharges(window int) *shopSession {
 	s := &shopSession{View: clip.View{Window: window, Fixed: 2_400}, now: time.Date(2026, 5, 4, 9, 0, 0, 0,
 		time.UTC)}
 	s.findTheCause()
 	s.mendIt()
-	s.now = s.now.Add(12 * time.Minute) // longer than a provider keeps a prompt
+	s.now = s.now.Add(12 * time.Minute) // longer than a provider caches a prompt
 	s.checkTheOrders()
 	s.now = s.now.Add(95 * time.Minute)
 	s.writeItDown()

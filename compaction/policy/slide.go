@@ -5,7 +5,8 @@ import (
 	"github.com/loci-memory/loci/compaction/plan"
 )
 
-// Slide is Letta's way: the oldest messages leave by a share, and 10 percent more until the rest is within a goal.
+// Slide compacts as Letta does: a share of the messages leaves, the oldest first, and 10 percent more until the rest
+// reaches a goal.
 type Slide struct {
 	Mode       SlideMode `json:"mode" doc:"What leaves, and who summarizes; settings: as compaction_settings say."`
 	EvictShare float64   `json:"evict_share" min:"0" max:"0.95" doc:"Of the messages; 0: the settings' share."`
@@ -15,7 +16,7 @@ type Slide struct {
 // SlideMode is a mode of compaction_settings, or bySettings.
 type SlideMode plan.Mode
 
-// bySettings leaves the mode to the agent's settings.
+// bySettings uses the mode in the agent's settings.
 const bySettings SlideMode = "settings"
 
 func (SlideMode) oneOf() []string {
@@ -32,20 +33,20 @@ func (*Slide) describe() Mechanism {
 		New:   func() Step { return &Slide{Mode: bySettings} }}
 }
 
-// Plan plans by plan.MakePlan.
+// Plan calls plan.MakePlan.
 func (s *Slide) Plan(v clip.View, at Moment) (plan.Plan, error) {
-	of := at.settings()
+	set := at.settings()
 	if s.Mode != bySettings {
-		of.Mode = plan.Mode(s.Mode)
+		set.Mode = plan.Mode(s.Mode)
 	}
 	if s.EvictShare > 0 {
-		of.Percentage = s.EvictShare
+		set.Percentage = s.EvictShare
 	}
 	if s.GoalShare > 0 {
-		of.Goal = min(s.GoalShare, of.Trigger-plan.GoalBelowTrigger)
+		set.Goal = min(s.GoalShare, set.Trigger-plan.GoalBelowTrigger)
 	}
-	if most := at.most(v); v.Window > 0 && most < of.Limit(v.Window) { // below the policy's own trigger
-		of.Goal = min(of.Goal, float64(plan.Rest(most, v.Fixed))/float64(v.Window))
+	if most := at.most(v); v.Window > 0 && most < set.Limit(v.Window) { // the policy's own trigger is lower: stay below it
+		set.Goal = min(set.Goal, float64(plan.Rest(most, v.Fixed))/float64(v.Window))
 	}
-	return plan.MakePlan(v, of)
+	return plan.MakePlan(v, set)
 }

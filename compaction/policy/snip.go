@@ -4,7 +4,7 @@ import (
 	"github.com/loci-memory/loci/compaction/clip"
 )
 
-// Snip shows the beginning and the end of each tool result that is longer than a bound.
+// Snip shows the beginning and the end of each tool result longer than MaxChars.
 type Snip struct {
 	MaxChars  int     `json:"max_chars" min:"100" max:"10000000"`
 	HeadShare float64 `json:"head_share" min:"0" max:"1"`

@@ -4,7 +4,7 @@ import (
 	"github.com/loci-memory/loci/compaction/clip"
 )
 
-// TokenClip shows the beginning and the end of each result that takes more than some tokens.
+// TokenClip shows the beginning and the end of each result with more than MaxTokens.
 type TokenClip struct {
 	MaxTokens int      `json:"max_tokens" min:"64" max:"1000000"`
 	HeadShare float64  `json:"head_share" min:"0" max:"1"`
@@ -22,7 +22,7 @@ func (*TokenClip) describe() Mechanism {
 		New: func() Step { return &TokenClip{MaxTokens: 1500, HeadShare: 0.6, Except: []string{"expand"}} }}
 }
 
-// noteTokens is what the note on a clip takes, about.
+// noteTokens is about the length of the note on a clip.
 const noteTokens = 48
 
 // Edits clips results.
@@ -31,14 +31,14 @@ func (c *TokenClip) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 		if r.edit != nil || len(r.p.Text) <= c.MaxTokens || !selects(nil, c.Except, r.tool()) {
 			continue
 		}
-		if n := r.tokens(v); n >= c.MaxTokens+noteTokens { // a clip of less would be mostly a note
+		if n := r.tokens(v); n >= c.MaxTokens+noteTokens { // a shorter clip would be mostly note
 			edits = append(edits, c.clip(v, r, n))
 		}
 	}
 	return edits
 }
 
-// clip returns the longest clip that takes no more than the bound, found by halving the error of a first guess.
+// clip returns the longest clip within the bound. It guesses, and then halves the error of the guess.
 func (c *TokenClip) clip(v clip.View, r result, n int) clip.Edit {
 	chars := r.chars() * max(c.MaxTokens-noteTokens, 0) / n
 	for {

@@ -17,7 +17,7 @@ func (*Tokens) describe() Mechanism {
 		New:   func() Step { return &Tokens{AboveTokens: 50_000, Counting: asLoci} }}
 }
 
-// Due reports whether the prompt takes more tokens.
+// Due reports whether the prompt has more than AboveTokens.
 func (s *Tokens) Due(v clip.View, at Moment) bool {
 	return s.tokens(v, at) > s.AboveTokens
 }

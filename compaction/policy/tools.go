@@ -2,8 +2,8 @@ package policy
 
 import "strings"
 
-// selects reports whether a step is of a tool: its name matches one of the patterns of tools, or there are none, and
-// none of except. A * in a pattern matches any characters. Upper and lower case are the same.
+// selects reports whether a step applies to a tool: the name matches a pattern in tools, or tools is empty, and it
+// matches none in except. * matches any characters; case is ignored.
 func selects(tools, except []string, name string) bool {
 	return (len(tools) == 0 || matchesAny(tools, name)) && !matchesAny(except, name)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// pressureOf returns a policy of some steps.
+// pressureOf returns a policy of these steps.
 func pressureOf(t *testing.T, steps ...map[string]any) policy.Policy {
 	t.Helper()
 	p, err := policy.Parse(policyOf(steps...))
@@ -24,7 +24,7 @@ func pressureOf(t *testing.T, steps ...map[string]any) policy.Policy {
 
 type step = map[string]any
 
-// Each trigger is due at its number and not one token, message, or second before.
+// Each trigger is due at its number, and not one token, message or second earlier.
 func TestTriggersFireAtTheirNumbers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -32,7 +32,7 @@ func TestTriggersFireAtTheirNumbers(t *testing.T) {
 		step   step
 		window int
 		not    int // tokens of a prompt that is left alone
-		due    int // tokens of one that is compacted
+		due    int // tokens of a prompt that is compacted
 	}{
 		{"Pi: 16,384 of 200,000 stay free", step{"step": "reserve"}, 200_000, 183_616, 183_617},
 		{"OpenClaw: 20,000 stay free", step{"step": "reserve", "reserve_tokens": 20_000}, 200_000, 180_000, 180_001},
@@ -49,7 +49,7 @@ func TestTriggersFireAtTheirNumbers(t *testing.T) {
 		{"of a window that is unknown, no share is due", step{"step": "fraction", "window_share": 0.3}, 0, 1 << 30, 0},
 	} {
 		p, settings := pressureOf(t, c.step), plan.Defaults()
-		if c.not > c.window*9/10 && c.window > 0 { // later than the settings would compact it
+		if c.not > c.window*9/10 && c.window > 0 { // the settings would compact it earlier
 			settings.Trigger = plan.MaxTrigger
 		}
 		for tokens, want := range map[int]bool{c.not: false, c.due: true} {
@@ -80,8 +80,8 @@ func TestAnthropicCompactsAt150000(t *testing.T) {
 	}
 }
 
-// A provider's report counts the beginning of a prompt, and four characters a token what follows it; a report from
-// before a compaction is gone with it.
+// A provider's report counts the beginning of a prompt, and four characters a token count the rest. A report from
+// before a compaction is no longer used.
 func TestUsageIsReportedAndEstimated(t *testing.T) {
 	t.Parallel()
 	talk := newTalk(400_000, 1_000).say(recall.User, 100).look(100)
@@ -100,12 +100,12 @@ func TestTurnCountFiresAtTurns10And20(t *testing.T) {
 	t.Parallel()
 	p := pressureOf(t, step{"step": "turn_count", "every_turns": 10, "keep_turns": 3},
 		step{"step": "older_turns", "keep_turns": 3})
-	talk, was := newTalk(200_000, 1_000), plan.TriggerState{}
+	talk, state := newTalk(200_000, 1_000), plan.TriggerState{}
 	var fired []int
 	for turn := 1; turn <= 30; turn++ {
 		talk.say(recall.User, 30).say(recall.Assistant, 400)
 		var due plan.Decision
-		if due, was = p.Check(talk.View, policy.Moment{}, was); !due.Compact {
+		if due, state = p.Check(talk.View, policy.Moment{}, state); !due.Compact {
 			continue
 		}
 		fired = append(fired, turn)
@@ -116,23 +116,23 @@ func TestTurnCountFiresAtTurns10And20(t *testing.T) {
 		if turn == 10 && planned.Evicted != 14 {
 			t.Errorf("%d messages leave at turn 10, want those of 7 turns", planned.Evicted)
 		}
-		given := planned.Evict(talk.View)
-		talk.View = planned.View(talk.View, summaryOf(given))
-		was = plan.TriggerState{Disarmed: true, Base: planned.After}
+		evicted := planned.Evict(talk.View)
+		talk.View = planned.View(talk.View, summaryOf(evicted))
+		state = plan.TriggerState{Disarmed: true, Base: planned.After}
 	}
 	if fmt.Sprint(fired) != "[10 20 30]" {
 		t.Errorf("it fires at turns %v", fired)
 	}
 }
 
-// summaryOf is a summary that a test makes up.
-func summaryOf(given clip.Evicted) *clip.Summary {
-	first, last := given.Messages[0], given.Messages[len(given.Messages)-1]
+// summaryOf returns a made-up summary.
+func summaryOf(evicted clip.Evicted) *clip.Summary {
+	first, last := evicted.Messages[0], evicted.Messages[len(evicted.Messages)-1]
 	s := &clip.Summary{Text: "What was.", From: first.Position, To: last.Position, FromSeq: first.Seq,
 		ToSeq: last.Seq}
-	if was := given.Previous; was != nil {
-		s.From, s.FromSeq = min(s.From, was.From), min(s.FromSeq, was.FromSeq)
-		s.To, s.ToSeq = max(s.To, was.To), max(s.ToSeq, was.ToSeq)
+	if previous := evicted.Previous; previous != nil {
+		s.From, s.FromSeq = min(s.From, previous.From), min(s.FromSeq, previous.FromSeq)
+		s.To, s.ToSeq = max(s.To, previous.To), max(s.ToSeq, previous.ToSeq)
 	}
 	s.Tokens = clip.SummaryTokens(*s)
 	return s
@@ -178,7 +178,7 @@ func TestCountsAndPausesFireAtTheirNumbers(t *testing.T) {
 	}
 }
 
-// A list of triggers is due if one is; a when only takes triggers.
+// A list of triggers is due if one of them is. A step when accepts only triggers.
 func TestTriggersAreCombined(t *testing.T) {
 	t.Parallel()
 	v := newTalk(200_000, 60_000).say(recall.User, 50).View
@@ -205,34 +205,34 @@ func TestTriggersAreCombined(t *testing.T) {
 	}
 }
 
-// A trigger of tokens rests after a compaction until 5 % of the window have come, unless the window is nearly full.
+// After a compaction a trigger that counts tokens rests until 5 % of the window have been added, unless the window is
+// nearly full.
 func TestTriggersRestAfterACompaction(t *testing.T) {
 	t.Parallel()
 	p := pressureOf(t, step{"step": "fraction", "window_share": 0.3})
-	was := plan.TriggerState{Disarmed: true, Base: 70_000}
+	state := plan.TriggerState{Disarmed: true, Base: 70_000}
 	for _, c := range []struct {
 		tokens int
 		want   bool
 	}{{70_000, false}, {79_999, false}, {80_000, true}} {
 		v := newTalk(200_000, c.tokens-50).say(recall.User, 50).View
-		if due, _ := p.Check(v, policy.Moment{}, was); due.Compact != c.want {
+		if due, _ := p.Check(v, policy.Moment{}, state); due.Compact != c.want {
 			t.Errorf("at %d tokens after a compaction to 70,000 it is due: %v", c.tokens, due.Compact)
 		}
 	}
 	full := newTalk(200_000, 189_950).say(recall.User, 50).View
-	if due, _ := pressureOf(t, step{"step": "turn_count"}).Check(full, policy.Moment{}, was); !due.Compact {
+	if due, _ := pressureOf(t, step{"step": "turn_count"}).Check(full, policy.Moment{}, state); !due.Compact {
 		t.Error("a window that is 95 % full is left alone")
 	}
 }
 
-// A compaction waits for the end of a plan that is under way, at most until the window is nearly full or for some
-// turns.
+// A compaction waits for the end of a planned action, but only until the window is nearly full, or for some turns.
 func TestQuietPointWaits(t *testing.T) {
 	t.Parallel()
 	p := pressureOf(t, step{"step": "fraction", "window_share": 0.3}, step{"step": "quiet_point", "max_defer_turns": 5})
 	for _, c := range []struct {
 		what           string
-		turn, until    int // when the plan begins to be of no matter: its end
+		turn, until    int // turns at which the plan begins and ends
 		hard, compacts int
 	}{
 		{"it waits for the end of the plan", 10, 13, 0, 13},
@@ -241,8 +241,8 @@ func TestQuietPointWaits(t *testing.T) {
 		{"it does not wait without a plan", 10, 0, 0, 10},
 	} {
 		talk := newTalk(100_000, 500)
-		at, was := 0, plan.TriggerState{}
-		for turn := 1; turn < 30 && at == 0; turn++ {
+		compactedAt, state := 0, plan.TriggerState{}
+		for turn := 1; turn < 30 && compactedAt == 0; turn++ {
 			size := 100
 			switch turn {
 			case c.turn:
@@ -252,18 +252,18 @@ func TestQuietPointWaits(t *testing.T) {
 			}
 			talk.say(recall.User, 50).say(recall.Assistant, size)
 			var due plan.Decision
-			due, was = p.Check(talk.View, policy.Moment{Busy: turn < c.until}, was)
+			due, state = p.Check(talk.View, policy.Moment{Busy: turn < c.until}, state)
 			if due.Compact {
-				at = turn
+				compactedAt = turn
 			}
 		}
-		if at != c.compacts {
-			t.Errorf("%s: it compacts at turn %d, want %d", c.what, at, c.compacts)
+		if compactedAt != c.compacts {
+			t.Errorf("%s: it compacts at turn %d, want %d", c.what, compactedAt, c.compacts)
 		}
 	}
 }
 
-// An open call of a tool defers a compaction, but not in a full window.
+// An open tool call delays a compaction, but not in a full window.
 func TestOpenCallsDefer(t *testing.T) {
 	t.Parallel()
 	p := pressureOf(t, step{"step": "tokens", "above_tokens": 10_000})
@@ -277,7 +277,7 @@ func TestOpenCallsDefer(t *testing.T) {
 	}
 }
 
-// The pause of a policy is the shortest of its steps, also of those that must be due together.
+// A policy's pause is the shortest of its steps', including steps that must be due together.
 func TestPauseOfAPolicy(t *testing.T) {
 	t.Parallel()
 	idle := func(after string) step { return step{"step": "idle", "after": after} }
@@ -292,8 +292,8 @@ func TestPauseOfAPolicy(t *testing.T) {
 	}
 }
 
-// Whatever a policy waits for, and whatever its cutter would keep, a view is compacted above the trigger of the
-// settings, and comes below it.
+// Whatever a policy waits for and whatever its cutter would keep, a view above the trigger in the settings is
+// compacted, and is below it afterwards.
 func TestLateTriggersDoNotOverfillTheWindow(t *testing.T) {
 	t.Parallel()
 	for name, raw := range map[string]string{
@@ -324,7 +324,7 @@ func TestLateTriggersDoNotOverfillTheWindow(t *testing.T) {
 	}
 }
 
-// JSON of which no preview fits is clipped: the smallest budget never shows more than a larger one.
+// JSON is clipped if no preview of it fits. The smallest budget never shows more than a larger one.
 func TestJSONWithoutAPreviewThatFitsIsClipped(t *testing.T) {
 	t.Parallel()
 	for name, raw := range map[string]string{

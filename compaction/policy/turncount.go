@@ -4,7 +4,7 @@ import (
 	"github.com/loci-memory/loci/compaction/clip"
 )
 
-// TurnCount is due after each number of turns of the user.
+// TurnCount is due every EveryTurns turns of the user.
 type TurnCount struct {
 	EveryTurns int `json:"every_turns" min:"2" max:"100000" doc:"Turns of the user from one compaction to the next."`
 	KeepTurns  int `json:"keep_turns" min:"1" max:"10000" doc:"Turns that a compaction keeps."`
@@ -16,7 +16,7 @@ func (*TurnCount) describe() Mechanism {
 		New:   func() Step { return &TurnCount{EveryTurns: 10, KeepTurns: 3} }}
 }
 
-// Due reports whether the user has said so much since the last compaction.
+// Due reports whether the user has had EveryTurns turns since the last compaction.
 func (s *TurnCount) Due(v clip.View, _ Moment) bool {
 	n := len(turns(v.Messages))
 	if v.Summary != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// viewBuilder builds a view message by message, a second apart.
+// viewBuilder builds a view message by message, one second apart.
 type viewBuilder struct {
 	clip.View
 	calls int
@@ -33,7 +33,7 @@ func (v *viewBuilder) says(chars int) *viewBuilder {
 	return v.put(recall.Assistant, text(sea(chars)))
 }
 
-// call is a call of a tool with nothing but a text of some characters, and its result.
+// call adds a tool call with a text of chars characters as its only argument, and its result.
 func (v *viewBuilder) call(tool string, chars int, returned string) *viewBuilder {
 	return v.calling(tool, strings.Repeat("x", chars), returned)
 }
@@ -44,7 +44,7 @@ func (v *viewBuilder) calling(tool, input, returned string) *viewBuilder {
 	return v.put(recall.Assistant, called(id, tool, input)).put(recall.Tool, result(id, returned))
 }
 
-// repeat calls a tool some times, with arguments of 100 characters; the results differ.
+// repeat calls a tool several times, with arguments of 100 characters and different results.
 func (v *viewBuilder) repeat(times int, tool string, chars int) *viewBuilder {
 	for range times {
 		v.call(tool, 100, fmt.Sprintf("%-10d", v.calls)+sea(chars-10))
@@ -52,23 +52,23 @@ func (v *viewBuilder) repeat(times int, tool string, chars int) *viewBuilder {
 	return v
 }
 
-// sea is a text of some characters without a word that says how anything went.
+// sea returns a text of chars characters without any word about how a call went.
 func sea(chars int) string { return strings.Repeat("the sea ", chars/8+1)[:max(chars, 0)] }
 
-// prune is what a policy makes of a view, and the edits it makes.
-func (v *viewBuilder) prune(of string, at policy.Moment) (clip.View, []clip.Edit) {
-	raw := []byte(of)
+// prune returns the view after a policy's edits, and the edits.
+func (v *viewBuilder) prune(policyText string, at policy.Moment) (clip.View, []clip.Edit) {
+	raw := []byte(policyText)
 	if !json.Valid(raw) {
-		raw = fmt.Appendf(nil, "%q", of)
+		raw = fmt.Appendf(nil, "%q", policyText)
 	}
 	p, err := policy.Parse(raw)
 	if err != nil {
-		panic(fmt.Errorf("%s: %w", of, err))
+		panic(fmt.Errorf("%s: %w", policyText, err))
 	}
 	return p.Prune(v.View, at)
 }
 
-// kinds counts edits by their kinds.
+// kinds counts edits by kind.
 func kinds(edits []clip.Edit) map[clip.EditKind]int {
 	n := map[clip.EditKind]int{}
 	for _, e := range edits {
@@ -77,7 +77,7 @@ func kinds(edits []clip.Edit) map[clip.EditKind]int {
 	return n
 }
 
-// shownChars counts the characters of a view as it is shown.
+// shownChars counts the characters of a view, as shown.
 func shownChars(v clip.View) (n int) {
 	for _, m := range v.AsShown() {
 		for _, p := range m.Content {

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// When is due if all of its triggers are. A list of steps is due if one of its triggers is.
+// When is due if all of its triggers are. In a list of steps, one due trigger is enough.
 type When struct {
 	All Triggers `json:"all" doc:"A list of triggers with their settings, all of which must be due."`
 }
@@ -30,10 +30,10 @@ func (s *When) Due(v clip.View, at Moment) bool {
 // triggers implements conjunction.
 func (s *When) triggers() []Step { return s.All }
 
-// Triggers is a list of triggers, in JSON as in a list of steps.
+// Triggers is a list of triggers. In JSON it looks like a list of steps.
 type Triggers []Step
 
-// UnmarshalJSON reads a list of at least one trigger. ErrInvalid names what is wrong.
+// UnmarshalJSON reads a list of at least one trigger. ErrInvalid says what is wrong.
 func (t *Triggers) UnmarshalJSON(raw []byte) error {
 	p, err := pipeline(raw)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
-// randomPipeline returns a policy of some steps of each kind, whose numbers are anywhere in their ranges, and often at
-// their ends: a trigger that is never due, a cutter that would keep all.
+// randomPipeline returns a policy of some steps of each kind. Their numbers are anywhere in their ranges and often at
+// the ends, such as a trigger that is never due, or a cutter that would keep everything.
 func randomPipeline(r *rand.Rand) policy.Policy {
 	var steps []any
 	cuts := false
@@ -30,7 +30,7 @@ func randomPipeline(r *rand.Rand) policy.Policy {
 			case policy.Cutter:
 				each = 6
 			}
-			if m.Stage == policy.Compact && cuts { // a policy has one
+			if m.Stage == policy.Compact && cuts { // a policy has only one cutter
 				continue
 			}
 			if r.IntN(each) == 0 {
@@ -42,7 +42,7 @@ func randomPipeline(r *rand.Rand) policy.Policy {
 	return parsed(map[string]any{"steps": steps})
 }
 
-// randomStep returns a step whose numbers are anywhere in their ranges, and often the greatest.
+// randomStep returns a step with numbers anywhere in their ranges, often the greatest.
 func randomStep(r *rand.Rand, m policy.Mechanism) map[string]any {
 	step := settingsFor(r, m)
 	for _, s := range policy.Settings(m.New()) {
@@ -56,17 +56,18 @@ func randomStep(r *rand.Rand, m policy.Mechanism) map[string]any {
 	return step
 }
 
-// summarySlack is what a summary may take that a plan with next to no budget for it does not count.
+// summarySlack is how many tokens a summary may have more than its plan counts, if the plan has almost no budget for
+// it.
 const summarySlack = plan.MinBudget + 200
 
-// windowLife is a conversation whose prompts a server hands out under a policy.
+// windowLife is a conversation with prompts that a server hands out under a policy.
 type windowLife struct {
 	*cutLife
 	state plan.TriggerState
 }
 
-// prompt does what happens before a prompt: it edits and compacts until nothing is due. It returns whether something
-// defers a compaction, and whether what must stay does not fit.
+// prompt does what a server does before a prompt: it edits and compacts until nothing is due. waits says that something
+// delays a compaction; tooBig says that what must stay does not fit.
 func (l *windowLife) prompt() (waits, tooBig bool, err error) {
 	for range 20 {
 		pruned, _ := l.policy.Prune(l.View, l.at)
@@ -74,11 +75,11 @@ func (l *windowLife) prompt() (waits, tooBig bool, err error) {
 			return false, false, fmt.Errorf("before the prompt: %w", err)
 		}
 		l.View = pruned
-		due, now := plan.Check(clip.Estimate(l.View), l.Window, l.Open(), l.set, l.state)
+		due, state := plan.Check(clip.Estimate(l.View), l.Window, l.Open(), l.set, l.state)
 		if l.policy.Triggers() {
-			due, now = l.policy.Check(l.View, l.at, l.state)
+			due, state = l.policy.Check(l.View, l.at, l.state)
 		}
-		l.state = now
+		l.state = state
 		if !due.Compact {
 			return due.Deferred, false, nil
 		}
@@ -128,9 +129,9 @@ func (l *windowLife) run() error {
 	return nil
 }
 
-// Whatever a policy's triggers and cutters say, whatever the window, and however late results come: a prompt is larger
-// than the trigger of the settings only where a call is open or something else defers the compaction, where what must
-// stay takes more, or where the last compaction's summary left it above.
+// Whatever a policy's triggers and cutters say, whatever the window and however late results come, a prompt exceeds the
+// trigger in the settings only in three cases: an open call or something else delays the compaction; what must stay
+// takes more; or the last summary left the view above the trigger.
 func TestPromptsFitTheirWindows(t *testing.T) {
 	t.Parallel()
 	lives := uint64(scale.Pure(150, 6_000))
@@ -139,7 +140,7 @@ func TestPromptsFitTheirWindows(t *testing.T) {
 	plans := 0
 	for lane := range uint64(4) {
 		group.Go(func() {
-			seeds := []uint64{9_730 + lane, 11_360 + lane} // of which some failed once
+			seeds := []uint64{9_730 + lane, 11_360 + lane} // some of these seeds failed once
 			for seed := lane; seed < lives; seed += 4 {
 				seeds = append(seeds, seed)
 			}
