@@ -2,7 +2,7 @@ package prose
 
 import "regexp"
 
-// The headings of what a format appends, and the tags of its lists of files.
+// Headings of the parts that a format appends, and tags of its lists of files.
 const (
 	FailuresHeading = "## Tool failures"
 	RecentHeading   = "## Recent turns, word for word"
@@ -11,6 +11,6 @@ const (
 	ModifiedTag     = "modified-files"
 )
 
-// Appended matches what formats append, which no extraction reads.
+// Appended matches the parts that formats append. Extractions do not read them.
 var Appended = regexp.MustCompile(`(?s)\n\n(?:<` + ReadTag + `>|<` + ModifiedTag + `>|` + FailuresHeading + `\n|` +
 	RecentHeading + `\n|` + UserHeading + `\n|` + NamedHeading + `\n).*$`)

@@ -12,7 +12,7 @@ import (
 const maxIdentifier = 120
 
 // Identifiers returns what a summary of a text must not reword: addresses, paths, ids, versions, dates, amounts, and
-// names as in programs; in the order of the text, each once.
+// names as in programs. They are in the text's order, each once.
 func Identifiers(text string) []string {
 	var all []string
 	seen := map[string]bool{}
@@ -25,7 +25,7 @@ func Identifiers(text string) []string {
 	return all
 }
 
-// eachIdentifier yields the identifiers of a text, also those that come again.
+// eachIdentifier yields a text's identifiers, including repeated ones.
 func eachIdentifier(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := 0; i < len(text); {
@@ -45,26 +45,26 @@ func eachIdentifier(text string) iter.Seq[string] {
 	}
 }
 
-// wordEnd returns where a word ends. An address may hold signs that end other words.
+// wordEnd returns where a word ends. An address may contain signs that end other words.
 func wordEnd(text string, from int) int {
 	address := false
 	for i, r := range text[from:] {
 		if strings.HasPrefix(text[from+i:], "://") {
 			address = true
 		}
-		at := from + i
-		if r == ',' && at > from && at+1 < len(text) && isDigit(text[at-1]) && isDigit(text[at+1]) {
+		end := from + i
+		if r == ',' && end > from && end+1 < len(text) && isDigit(text[end-1]) && isDigit(text[end+1]) {
 			continue
 		}
 		endsAddress := unicode.IsSpace(r) || strings.ContainsRune("\"'`<>)]}\\|", r) || Dense(r)
 		if address && endsAddress || !address && separates(r) {
-			return at
+			return end
 		}
 	}
 	return len(text)
 }
 
-// separates reports whether a character separates words. Those of scripts without spaces do.
+// separates reports whether a character separates words. Characters of scripts without spaces do.
 func separates(r rune) bool {
 	switch {
 	case r < utf8.RuneSelf:
@@ -76,7 +76,7 @@ func separates(r rune) bool {
 		unicode.C)
 }
 
-// Dense reports whether a character is of a script that is written without spaces.
+// Dense reports whether a character belongs to a script without spaces.
 func Dense(r rune) bool {
 	return r >= 0x0E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
 }
@@ -89,8 +89,8 @@ func trimmed(word string) string {
 // escaped matches a character as JSON may write it.
 var escaped = regexp.MustCompile(`^(?:\\u[0-9a-fA-F]{4})+$`)
 
-// isIdentifier decides by the signs in a word. In doubt it says yes: an identifier too many costs a line, one too few
-// may be the one that matters.
+// isIdentifier decides by the signs in a word. If in doubt it returns true: an identifier too many costs a line, and
+// one too few may be the one that matters.
 func isIdentifier(word string) bool {
 	n := utf8.RuneCountInString(word)
 	if n < 2 || n > maxIdentifier {
@@ -107,7 +107,7 @@ func isIdentifier(word string) bool {
 	case s.backslashes > 0:
 		return s.letters > 1 && n > 3 && !escaped.MatchString(word)
 	case s.letters == 0:
-		return s.digits >= 1 && (s.dots > 1 || s.marks > s.dots+strings.Count(word, ",")) // else a bare number
+		return s.digits >= 1 && (s.dots > 1 || s.marks > s.dots+strings.Count(word, ",")) // else it is a bare number
 	case s.digits > 0:
 		return n >= 4 || s.marks > 0
 	}
@@ -115,8 +115,8 @@ func isIdentifier(word string) bool {
 	return n > 3 && (s.inner > 0 || s.underscores > 0 || s.dots > 0 && endings[ending])
 }
 
-// signs counts the characters of a word by kind. Marks are neither letters nor digits; inner are capital letters after
-// a small one.
+// signs counts a word's characters by kind. Marks are neither letters nor digits; inner are capital letters behind a
+// small one.
 type signs struct {
 	letters, digits, dots, slashes, backslashes, underscores, at, marks, inner int
 }
@@ -157,7 +157,7 @@ func isPath(word string, s signs) bool {
 	return s.letters+s.digits > 1 && (s.slashes > 1 || s.marks > s.slashes || s.digits > 0 || word[0] == '/')
 }
 
-// endings are those of file names and hosts that make an identifier of a word.
+// endings are the endings of file names and hosts. A word with such an ending is an identifier.
 var endings = setOf("go py js ts tsx jsx rs rb php kt swift java c h cc cpp cs sh sql md txt rst json yaml yml toml " +
 	"xml ini cfg conf env lock mod sum proto html css csv xls xlsx doc docx ppt pptx odt pdf png jpg jpeg gif svg webp " +
 	"mp3 mp4 wav zip gz tar log ipynb tf com org net io dev ai app edu gov de uk fr eu")
@@ -170,11 +170,11 @@ func setOf(words string) map[string]bool {
 	return set
 }
 
-// Mentions reports whether a text, folded, has an identifier that is not a part of a longer word. Case and commas in
-// numbers do not matter.
+// Mentions reports whether a folded text contains an identifier that is not part of a longer word. Case, and commas in
+// numbers, do not matter.
 func Mentions(lower, identifier string) bool { return has(lower, Folded(identifier)) }
 
-// has reports whether a text has an identifier that is not a part of a longer word; both are folded.
+// has reports whether a text contains an identifier that is not part of a longer word. Both are folded.
 func has(lower, id string) bool {
 	for from := 0; ; {
 		i := strings.Index(lower[from:], id)
@@ -195,7 +195,7 @@ func joins(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) && !Dense(r)
 }
 
-// Folded returns a text as mentions compares it: in lower case, without commas in numbers.
+// Folded returns a text in the form that Mentions compares: lower case, without commas in numbers.
 func Folded(text string) string {
 	text = strings.ToLower(text)
 	if !strings.ContainsRune(text, ',') {
@@ -214,8 +214,8 @@ func Folded(text string) string {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// Keywords returns the first words of a text that carry its meaning: of at least four letters, or pairs of characters
-// of a script without spaces.
+// Keywords returns the first most words of a text that carry its meaning: words of at least four letters, or pairs of
+// characters in a script without spaces.
 func Keywords(text string, most int) []string {
 	var all []string
 	noted := map[string]bool{}

@@ -15,20 +15,20 @@ const (
 	maxRequestMentions  = 12
 	requestMentionShare = 0.5 // of the summary's budget
 	maxMentions         = 40
-	mentionShare        = 0.3 // of the summary's budget, with those of the last request
-	lastWords           = 12  // of the last request
+	mentionShare        = 0.3 // of the summary's budget, including those of the last request
+	lastWords           = 12  // words of the last request
 )
 
 // MustMention is what a summary must mention.
 type MustMention struct {
 	Request []string        // identifiers of the last request
-	Others  []string        // the most important other identifiers, in the order in which they came
-	folded  []string        // all of these, folded
+	Others  []string        // the most important other identifiers, in the order in which they appeared
+	folded  []string        // all identifiers, folded
 	Last    *recall.Message // the last request; nil if there is none
 }
 
-// MustMentionOf selects identifiers that are likely needed again: those that the user named, or that were named often
-// or late. It leaves out what only tool results name, because a listing may name hundreds.
+// MustMentionOf selects identifiers that are likely needed again: those that the user named, and those that were named
+// often or late. It leaves out those that only tool results name, because a listing may name hundreds.
 func MustMentionOf(messages []recall.Message, previous string, budget int) MustMention {
 	var must MustMention
 	n := names{by: map[string]*name{}}
@@ -72,19 +72,19 @@ func MustMentionOf(messages []recall.Message, previous string, budget int) MustM
 	return must
 }
 
-// names are identifiers with a score of how likely they are needed again.
+// names are identifiers, scored by how likely they are needed again.
 type names struct {
 	all []*name
-	by  map[string]*name // by the identifier in lower case
+	by  map[string]*name // lower-case identifier → its entry in all
 }
 
 type name struct {
 	id    string
-	first int // place among all
+	first int // index in all
 	score float64
 }
 
-// note scores the identifiers of texts. One that is named again gains less each time.
+// note scores the identifiers in texts. Each repetition of an identifier adds less.
 func (n *names) note(weight float64, texts ...string) {
 	for _, text := range texts {
 		for _, id := range Identifiers(text) {
@@ -99,7 +99,8 @@ func (n *names) note(weight float64, texts ...string) {
 	}
 }
 
-// best returns the identifiers of the highest scores that take at most some tokens, in the order in which they came.
+// best returns the identifiers with the highest scores that fit room tokens, in the order in which they appeared. It
+// leaves out but.
 func (n *names) best(room int, but []string) []string {
 	slices.SortStableFunc(n.all, func(a, b *name) int { return cmp.Compare(b.score, a.score) })
 	var chosen []*name
@@ -123,17 +124,17 @@ func (n *names) best(room int, but []string) []string {
 	return ids
 }
 
-// added matches what Loci writes into an extracted summary: whole lines about calls, and the beginnings of others with
-// the number of the message and the tool.
+// added matches what Loci writes into an extracted summary: whole lines about calls, and the beginnings of other lines
+// with the message's number and the tool.
 var added = regexp.MustCompile(`(?m)^- \[\d+\] .* -> (?:an error|\d+ characters)$|^- \[\d+–\d+\] .*, \d+ times.*$|` +
 	`^- \[\d+(?:–\d+)?\] (?:result of (?:a tool|\S+): |assistant: )?`)
 
-// plain returns a summary without what Loci added to it, and without the calls that it lists.
+// plain returns a summary without Loci's additions and without its lines about calls.
 func plain(summary string) string {
 	return Unmarked(added.ReplaceAllString(strings.TrimPrefix(summary, ExtractedBy), ""))
 }
 
-// RequestText returns the texts of a message, a line each.
+// RequestText returns the texts of a message, one per line.
 func RequestText(m recall.Message) string {
 	var texts []string
 	for _, p := range m.Content {
@@ -144,7 +145,8 @@ func RequestText(m recall.Message) string {
 	return strings.TrimSpace(Unmarked(strings.Join(texts, "\n")))
 }
 
-// Missing returns the identifiers that a text does not mention, and reports whether it lacks the last request.
+// Missing returns the identifiers that a text does not mention. request reports whether the text lacks the last
+// request.
 func (must MustMention) Missing(text string) (ids []string, request bool) {
 	lower := Folded(text)
 	for _, id := range slices.Concat(must.Request, must.Others) {
@@ -156,7 +158,7 @@ func (must MustMention) Missing(text string) (ids []string, request bool) {
 }
 
 // tells reports whether a text mentions a request: two of its first words, or one if it has few. A summary in another
-// language does not, and gets the request added word for word.
+// language does not, so the request is added word for word.
 func tells(lower, request string) bool {
 	looked := Keywords(request, lastWords)
 	hits := 0
@@ -168,7 +170,7 @@ func tells(lower, request string) bool {
 	return hits >= min(2, (len(looked)+1)/2)
 }
 
-// CountIn returns how many of the identifiers a line has.
+// CountIn returns how many of the identifiers a line contains.
 func (must MustMention) CountIn(line string) (n int) {
 	lower := Folded(line)
 	for _, id := range must.folded {

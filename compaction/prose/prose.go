@@ -1,5 +1,5 @@
-// Package prose reads what texts say: their sentences and names, the requests and decisions in them, the transcript of
-// messages, and the headings and remarks that Loci writes into a summary.
+// Package prose reads what texts say: sentences and names, requests and decisions, transcripts of messages, and the
+// headings and remarks that Loci writes into summaries.
 //
 // Each file uses those that are named before it: prose.go warning.go identifiers.go format.go remarks.go score.go
 // sentences.go mustmention.go quotation.go transcript.go appended.go decides.go
@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// Clean returns a text as valid UTF-8 whose only control characters are tabs and line feeds, which end all lines.
+// Clean returns a text as valid UTF-8. Line feeds end all lines; the only other control characters are tabs.
 func Clean(text string) string {
 	if !strings.ContainsFunc(text, unclean) && utf8.ValidString(text) {
 		return text
@@ -31,7 +31,7 @@ func unclean(r rune) bool {
 	return r != '\n' && r != '\t' && (unicode.IsControl(r) || r == '\u2028' || r == '\u2029')
 }
 
-// OneLine returns a text on one line, of at most some characters.
+// OneLine returns a text on one line, at most chars characters of it.
 func OneLine(text string, chars int) string {
 	text = strings.Join(strings.Fields(Clean(text)), " ")
 	if cut := tokens.PrefixChars(text, chars); len(cut) < len(text) {

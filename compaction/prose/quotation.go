@@ -12,40 +12,40 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// RequestChars bounds the quotation of a request. A longer one is cut at the end of a sentence.
+// RequestChars bounds the quotation of a request. A longer request is cut at the end of a sentence.
 const RequestChars = 1_500
 
-// Quoted returns a request on one line: whole, or its first sentences.
+// Quoted returns a request on one line, whole or only its first sentences.
 func Quoted(text string) string {
 	one := strings.Join(strings.Fields(text), " ")
-	one = tokens.PrefixChars(one, RequestChars+1) // of more, no other sentence fits
+	one = tokens.PrefixChars(one, RequestChars+1) // no sentence beyond this fits
 	return cmp.Or(WholeSentences(one, func(s string) bool { return len(s) <= RequestChars }), OneLine(one, RequestChars))
 }
 
-// QuotesOverhead bounds the tokens of the heading, and of the line about the messages that are left out.
+// QuotesOverhead bounds the tokens of the heading and of the line about messages without room.
 const QuotesOverhead = 64
 
-// leftOutLine matches the line that counts the quotations which had no room, with their range.
+// leftOutLine matches the line that counts messages without room, and names their range.
 var leftOutLine = regexp.MustCompile(`^- \[seq (\d+)–(\d+)\] (\d+) older`)
 
-// Quotation is the line that quotes a message of the user, or several that have no room.
+// Quotation is a line that quotes a message of the user, or stands for several messages that have no room.
 type Quotation struct {
 	From, To int64 // seqs
 	Count    int
-	Line     string // empty if it has no room
+	Line     string // empty for messages without room
 }
 
-// QuotationOf returns the quotation of a message; false if it is none of the user, or says nothing.
+// QuotationOf returns the quotation of a message. ok is false if the message is not the user's, or says nothing.
 func QuotationOf(m recall.Message) (q Quotation, ok bool) {
 	if m.Role != recall.User {
 		return q, false
 	}
-	said := strings.Join(strings.Fields(Clean(RequestText(m))), " ")
-	line := OneLine(said, RequestChars)
-	if line != said {
-		line += fmt.Sprintf(" [%d of %d characters; the rest is at seq %d]", tokens.Chars(line)-1, tokens.Chars(said), m.Seq)
+	text := strings.Join(strings.Fields(Clean(RequestText(m))), " ")
+	line := OneLine(text, RequestChars)
+	if line != text {
+		line += fmt.Sprintf(" [%d of %d characters; the rest is at seq %d]", tokens.Chars(line)-1, tokens.Chars(text), m.Seq)
 	}
-	return Quotation{m.Seq, m.Seq, 1, fmt.Sprintf("- [%d] %s", m.Seq, line)}, said != ""
+	return Quotation{m.Seq, m.Seq, 1, fmt.Sprintf("- [%d] %s", m.Seq, line)}, text != ""
 }
 
 // QuotationsIn returns the quotations in a summary, and the summary without them.
@@ -77,7 +77,7 @@ func QuotationsIn(summary string) (all []Quotation, without string) {
 	return all, strings.TrimSpace(before + "\n\n" + strings.TrimSpace(rest))
 }
 
-// QuotationTokens returns the tokens of the quotations that end a summary.
+// QuotationTokens returns the tokens of the quotations at the end of a summary.
 func QuotationTokens(summary string) (n int) {
 	all, _ := QuotationsIn(summary)
 	for _, q := range all {

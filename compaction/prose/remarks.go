@@ -8,10 +8,10 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// ExtractedBy begins a summary that no model wrote.
+// ExtractedBy begins a summary that was made without a model.
 const ExtractedBy = frame.MadeWithout
 
-// LeftOut precedes the lines that are added to a summary which a model wrote.
+// LeftOut precedes the lines that are added to a summary by a model.
 const LeftOut = "Not in the text above, word for word:"
 
 // AlsoNamed begins a line of identifiers.
@@ -20,7 +20,7 @@ const AlsoNamed = "Also named: "
 // ClipSuffix ends a summary that was cut, as in Letta.
 const ClipSuffix = frame.SummaryCut
 
-// CutTo returns a text of at most some tokens.
+// CutTo cuts a text to at most most tokens.
 func CutTo(text string, most int) string {
 	if tokens.Estimate(text) <= most {
 		return text
@@ -28,7 +28,7 @@ func CutTo(text string, most int) string {
 	return strings.TrimSpace(tokens.Prefix(text, most-tokens.Estimate(ClipSuffix)-1)) + ClipSuffix
 }
 
-// LimitChars returns a text of at most some characters; nil is no limit.
+// LimitChars cuts a text to *chars characters; nil is no limit.
 func LimitChars(text string, chars *int) string {
 	if chars == nil || utf8.RuneCountInString(text) <= *chars {
 		return text
@@ -36,10 +36,10 @@ func LimitChars(text string, chars *int) string {
 	return tokens.PrefixChars(text, max(*chars-utf8.RuneCountInString(ClipSuffix), 0)) + ClipSuffix
 }
 
-// NothingSaid stands where there is nothing to summarize; the next summary does not carry it on.
+// NothingSaid stands where there is nothing to summarize. The next summary does not repeat it.
 const NothingSaid = "Nothing was said."
 
-// SplitFormat is that of the beginning of a turn that a cut divides.
+// SplitFormat is the format for the beginning of a turn that a cut divides.
 var SplitFormat = &Format{Sections: []FormatSection{
 	{"## Original Request", "What the user asked for in this turn.", []string{"requests", "told"}},
 	{"## Early Progress", "What was decided and done in the part of the turn that is hidden.",
@@ -48,7 +48,7 @@ var SplitFormat = &Format{Sections: []FormatSection{
 		[]string{"open"}},
 }}
 
-// The texts that join the summaries of a divided turn.
+// Texts that join the two summaries of a divided turn.
 const (
 	NoHistory  = "No prior history."
 	SplitRule  = "---"

@@ -8,14 +8,14 @@ import (
 	"unicode"
 )
 
-// lexicon says of which kinds words and phrases are signs. Each kind is a bit.
+// lexicon lists words and phrases, and for each the kinds that it is a sign of. Each kind is a bit.
 type lexicon struct {
 	words   map[string]uint32
 	phrases map[string][]phrase // by their first words
 	dense   []phrase            // texts in scripts without spaces
 }
 
-// phrase is a text that is a sign of some kinds: of a phrase, the words after the first, between spaces.
+// phrase is a sign of some kinds. For a phrase of words, text is all words after the first, between spaces.
 type phrase struct {
 	text  string
 	kinds uint32
@@ -35,7 +35,7 @@ func (l *lexicon) add(kinds uint32, list string) {
 	}
 }
 
-// kindsOf returns the kinds of which a text has signs.
+// kindsOf returns the kinds that a text has signs of.
 func (l *lexicon) kindsOf(t spaced) (kinds uint32) {
 	end := 0
 	for _, w := range t.Words {
@@ -52,7 +52,7 @@ func (l *lexicon) kindsOf(t spaced) (kinds uint32) {
 	return kinds
 }
 
-// kindsAt returns the kinds of a word and of the phrases that it begins. after is the text after it.
+// kindsAt returns the kinds of a word, and of the phrases that begin with it. after is the text behind the word.
 func (l *lexicon) kindsAt(word, after string) uint32 {
 	kinds := l.words[word]
 	for _, p := range l.phrases[word] {
@@ -63,7 +63,7 @@ func (l *lexicon) kindsAt(word, after string) uint32 {
 	return kinds
 }
 
-// opening returns the kinds of the first words of a text that are not in fillers.
+// opening returns the kinds at the beginning of a text. It skips fillers that are no sign.
 func (l *lexicon) opening(t spaced, fillers map[string]bool) uint32 {
 	end := 0
 	for _, w := range t.Words {
@@ -75,7 +75,7 @@ func (l *lexicon) opening(t spaced, fillers map[string]bool) uint32 {
 	return 0
 }
 
-// spaced is a text in lower case whose words stand between single spaces, without other signs than apostrophes.
+// spaced is a lower-case text with single spaces between words, and no signs but apostrophes.
 type spaced struct {
 	Text  string
 	Words []string
@@ -113,8 +113,8 @@ const (
 	standing // a rule that holds from now on
 )
 
-// cues are the signs of what will matter later, with what they weigh: those of English, with the commonest
-// of some other languages.
+// cues are signs of things that will matter later, with their weights: English ones, and the most common ones of some
+// other languages.
 var cues = []struct {
 	kind   uint32
 	weight float64
@@ -175,11 +175,11 @@ var cues = []struct {
 		"denied, refused, undefined, cannot, conflict, fehler, erreur, ошибка, not found, timed out, 错误, エラー"},
 }
 
-// Kinds of the beginnings of sentences: what only asks for the next step, or only tells of it.
+// Kinds of sentence beginnings: requests for the next step, announcements of it, and introductions.
 const (
 	Asking = 1 << iota
 	announcing
-	introducing // oneself
+	introducing // of oneself
 )
 
 var (
@@ -202,7 +202,7 @@ var (
 	}()
 	fillers = setOf("ok okay thanks good great and now then next please hm hmm yes no also hi hello sure first")
 
-	// Quantity matches a time, or an amount bound to what it counts. A bare number is neither.
+	// Quantity matches a time, or an amount together with what it counts. A bare number does not match.
 	Quantity = regexp.MustCompile(`(?i)\d[:.]\d\d\b|\d{4}-\d\d|[$€£¥]\s?\d|\d\s?[$€£¥%°]|\d[\d.,'’]*[\s-]?\pL`)
 )
 
@@ -210,13 +210,13 @@ func newLexicon() *lexicon {
 	return &lexicon{words: map[string]uint32{}, phrases: map[string][]phrase{}}
 }
 
-// Sentence is a text with the kinds of the signs that it has, and those of its beginning.
+// Sentence is a text with the kinds of its signs, and the kinds of its beginning.
 type Sentence struct {
 	Text           string
 	kinds, Opening uint32
 }
 
-// SentenceOf returns a text with what its words say.
+// SentenceOf returns a text with its kinds.
 func SentenceOf(text string) Sentence {
 	t := SpacedOf(text)
 	return Sentence{text, cueLexicon.kindsOf(t), openings.opening(t, fillers)}
@@ -225,7 +225,7 @@ func SentenceOf(text string) Sentence {
 // Is reports whether a sentence is of a kind.
 func (s Sentence) Is(kind uint32) bool { return s.kinds&kind != 0 }
 
-// CueScore returns how likely a sentence says what will matter later, from its words alone.
+// CueScore returns how likely it is that a sentence will matter later, judged only by its words.
 func (s Sentence) CueScore() float64 {
 	score := 0.3
 	for _, c := range cues {
@@ -254,10 +254,10 @@ func (s Sentence) CueScore() float64 {
 	return score
 }
 
-// hasProperName reports whether a text has a name within a sentence: after a space that a word or a sign within a
-// sentence precedes, a capital letter that others follow.
+// hasProperName reports whether a text has a name within a sentence: a capital letter, followed by more letters, after
+// a space that does not follow the end of a sentence.
 func hasProperName(text string) bool {
-	var r [3]rune // the last ones
+	var r [3]rune // the last three characters
 	for _, next := range text {
 		if r[1] == ' ' && unicode.IsUpper(r[2]) && (unicode.IsLetter(next) || strings.ContainsRune("'’-", next)) &&
 			(unicode.IsLetter(r[0]) || r[0] >= '0' && r[0] <= '9' || strings.ContainsRune(",;:'’\")", r[0])) {
@@ -268,7 +268,7 @@ func hasProperName(text string) bool {
 	return false
 }
 
-// Frequency counts in how many lines a word stands.
+// Frequency counts for each word the lines that contain it.
 type Frequency struct {
 	lines int
 	Of    map[string]int
@@ -282,7 +282,7 @@ func (f *Frequency) Note(words []string) {
 	}
 }
 
-// Novelty returns how rare the words of a line are, from 0 to 1. Chatter repeats its words, also with other numbers.
+// Novelty returns how rare a line's words are, from 0 to 1. Chatter repeats its words, even if its numbers differ.
 func (f *Frequency) Novelty(words []string) float64 {
 	if len(words) == 0 {
 		return 0.3
@@ -295,14 +295,14 @@ func (f *Frequency) Novelty(words []string) float64 {
 	return sum / float64(len(words))
 }
 
-// StemChars is how many characters of a word are compared, maxContentWords how many words of a text.
+// StemChars is how many characters of a word are compared; maxContentWords is how many words of a text.
 const (
 	StemChars       = 6
 	maxContentWords = 2_000
 )
 
-// ContentWords returns the beginnings of the words of a text that carry its meaning, sorted, each once: without numbers
-// and without the shortest words. Of a script without spaces they are pairs of characters.
+// ContentWords returns the beginnings of the words that carry a text's meaning, sorted, each once. Numbers and the
+// shortest words are left out. In a script without spaces they are pairs of characters.
 func ContentWords(text string) []string {
 	all := []string{}
 	for _, w := range Keywords(text, maxContentWords) {
@@ -315,13 +315,13 @@ func ContentWords(text string) []string {
 	return slices.Compact(all)
 }
 
-// common are words that every text has.
+// common are words that occur in every text.
 var common = setOf("this that these those with from have has had been were will would could should there their they " +
 	"them then than what when where which while your yours into about also just like more most much many some such very " +
 	"only over under does done doing here because since please thanks must never always need needs want wants before " +
 	"after until dass eine einen einer nicht auch noch aber oder wenn dann sind wird haben hast habe kann kannst bitte")
 
-// ShareIn returns the share of sorted words that is in others.
+// ShareIn returns the share of sorted words that others contains, too.
 func ShareIn(words, others []string) float64 {
 	n := 0
 	for _, w := range words {

@@ -11,16 +11,16 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// markup matches what Loci writes into what a model reads: the positions of messages, the notices of shortened results,
-// ids to expand, and headers of summaries.
+// markup matches what Loci adds to texts for a model: positions of messages, notices of shortened results, ids to
+// expand, and headers of summaries.
 var markup = regexp.MustCompile(frame.Notice + `|` +
 	`\[seq \d+(?:[–-]\d+)?\](?: Earlier messages do not fit[^\n]*)?|expand\(id=[^)]*\)|` +
 	`\b(?:clip|message|conv)-[0-9a-f-]{36}\b|… \[\d+ more characters\]|` + regexp.QuoteMeta(ClipSuffix))
 
-// Unmarked returns what a part says, without what Loci added to it.
+// Unmarked returns a part's text without what Loci added.
 func Unmarked(text string) string {
 	text = Clean(text)
-	for _, begin := range []string{"[", "expand(id=", "clip-", "message-", "conv-"} { // of all markup
+	for _, begin := range []string{"[", "expand(id=", "clip-", "message-", "conv-"} { // the beginnings of all markup
 		if strings.Contains(text, begin) {
 			return markup.ReplaceAllString(text, " ")
 		}
@@ -28,8 +28,8 @@ func Unmarked(text string) string {
 	return text
 }
 
-// abbreviations matches a word before a full stop that ends no sentence: an initial, the number of a list, a dotted
-// abbreviation or a common one. numberings matches those after which none ends if a word with a digit follows.
+// abbreviations match a word before a full stop that ends no sentence: an initial, the number of a list item, a dotted
+// or a common abbreviation. numberings match words where the full stop ends no sentence if a word with a digit follows.
 var (
 	abbreviations = regexp.MustCompile(`^(?i:\pL|\d{1,2}|\d*\pL{1,2}(?:\.\pL{1,2})+|` +
 		`dr|mr|mrs|ms|messrs|prof|st|ste|mt|ft|jr|sr|lt|capt|sgt|gov|etc|vs|nr|ca|bzw|str|tel|approx|inc|ltd|co|corp|` +
@@ -38,8 +38,8 @@ var (
 		`jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)$`)
 )
 
-// endsAt reports whether the full stop after some text ends a sentence. In doubt it does not: a fact that is cut is
-// lost.
+// endsAt reports whether a full stop between before and after ends a sentence. If in doubt it does not, because a fact
+// that is cut in two is lost.
 func endsAt(before, after string) bool {
 	word := before[strings.LastIndexFunc(before, unicode.IsSpace)+1:]
 	after = strings.TrimLeftFunc(after, unicode.IsSpace)
@@ -55,7 +55,8 @@ func endsAt(before, after string) bool {
 		(!numberings.MatchString(word) || !strings.ContainsAny(after, "0123456789"))
 }
 
-// Sentences splits a text into sentences, and joins those that only make sense with the one before.
+// Sentences splits a text into sentences. A sentence that only makes sense together with the one before is joined to
+// it.
 func Sentences(text string) []string {
 	var all []string
 	from := 0
@@ -87,10 +88,10 @@ func Sentences(text string) []string {
 	return all
 }
 
-// joinedChars is the most characters of a sentence with those that belong to it.
+// joinedChars is the most characters of joined sentences.
 const joinedChars = 220
 
-// continuing are the first words of a sentence that speaks of the one before.
+// continuing are first words of sentences that refer to the sentence before.
 var continuing = func() *lexicon {
 	l := newLexicon()
 	l.add(1, "it, its, they, their, this, that, these, those, he, she, his, her, otherwise, so, because, nobody, no, "+
@@ -108,8 +109,8 @@ var adding = func() *lexicon {
 // addingChars is the most characters of a short sentence.
 const addingChars = 60
 
-// belongs reports whether a sentence belongs to the one before. A question never belongs to a statement, which counts
-// less where it ends with a question.
+// belongs reports whether sentence s belongs to the one before. A question never belongs to a statement, because a
+// statement that ends with a question counts less.
 func belongs(before, s string) bool {
 	if len(before)+len(s) > joinedChars || isQuestion(s) && isStatement(before) {
 		return false
@@ -126,8 +127,8 @@ func isStatement(s string) bool {
 	return slices.ContainsFunc([]string{".", "!", "。", "！"}, func(end string) bool { return strings.HasSuffix(s, end) })
 }
 
-// WholeSentences returns the text if it fits, else its first sentences that do and an ellipsis; empty if not even one
-// fits.
+// WholeSentences returns a text if it fits. Otherwise it returns the first sentences that fit, and an ellipsis; empty
+// if not even one fits.
 func WholeSentences(text string, fits func(string) bool) string {
 	if fits(text) {
 		return text

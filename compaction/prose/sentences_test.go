@@ -46,7 +46,8 @@ func TestSentencesEnd(t *testing.T) {
 	}
 }
 
-// A long sentence that begins with a conjunction is a line of its own: joined to the one before, both may not fit.
+// A long sentence that begins with a conjunction is a line of its own. If it were joined to the one before, both might
+// not fit.
 func TestLongSentencesStandAlone(t *testing.T) {
 	t.Parallel()
 	long := []string{"Never write to the table ledger.",
@@ -60,7 +61,7 @@ func TestLongSentencesStandAlone(t *testing.T) {
 	}
 }
 
-// A question never weakens the statement before it.
+// A question never lowers the score of the statement before it.
 func TestQuestionsStandAlone(t *testing.T) {
 	t.Parallel()
 	for _, c := range [][]string{

@@ -15,34 +15,34 @@ import (
 // ClampChars bounds a tool's result and a call's arguments in a clamped transcript. Letta: 5,000.
 const ClampChars = 5_000
 
-// timeGap is the least time between two messages of a transcript that show their times.
+// timeGap is the least time between two messages from which on a transcript shows their times.
 const timeGap = time.Hour
 
-// Entry is a message as a transcript shows it, with its line end.
+// Entry is a message in a transcript, including its line end.
 type Entry struct {
 	Seq    int64
 	Text   string
 	Tokens int
 }
 
-// Transcript returns messages as a summarizer reads them: each begins a line with its speaker, and its other lines are
-// indented, so that no message can pass itself off as another. Reasoning is left out, and images are counted. A message
-// that says nothing has no entry.
+// Transcript returns messages in the form that a summarizer reads. Each message begins a line with its speaker, and its
+// other lines are indented, so that no message can pass for another. Reasoning is left out, and images are only
+// counted. A message that says nothing has no entry.
 func Transcript(messages []recall.Message, clamp bool) []Entry {
 	var entries []Entry
 	names := CallNames(messages)
 	var shown time.Time
 	for _, m := range messages {
-		said := Spoken(m, names, clamp)
-		if said == "" || IsWarning(m) {
+		spoken := Spoken(m, names, clamp)
+		if spoken == "" || IsWarning(m) {
 			continue
 		}
-		at := ""
+		when := ""
 		if !m.CreatedAt.IsZero() && m.CreatedAt.Sub(shown).Abs() >= timeGap {
 			shown = m.CreatedAt
-			at = shown.UTC().Format(" (2006-01-02 15:04 UTC)")
+			when = shown.UTC().Format(" (2006-01-02 15:04 UTC)")
 		}
-		text := fmt.Sprintf("[%d] %s%s: %s\n", m.Seq, speaker(m), at, said)
+		text := fmt.Sprintf("[%d] %s%s: %s\n", m.Seq, speaker(m), when, spoken)
 		entries = append(entries, Entry{Seq: m.Seq, Text: text, Tokens: tokens.Estimate(text)})
 	}
 	return entries
@@ -61,7 +61,7 @@ func speaker(m recall.Message) string {
 	return string(m.Role) + " " + frame.Neutralize(tokens.PrefixChars(strings.Join(strings.Fields(name), " "), 60))
 }
 
-// CallNames returns the names of the called tools, by the ids of the calls.
+// CallNames maps call id → name of the called tool.
 func CallNames(messages []recall.Message) map[string]string {
 	names := map[string]string{}
 	for _, m := range messages {
@@ -74,7 +74,7 @@ func CallNames(messages []recall.Message) map[string]string {
 	return names
 }
 
-// Spoken returns what a message says, with the lines after the first indented.
+// Spoken returns what a message says. Lines after the first are indented.
 func Spoken(m recall.Message, names map[string]string, clamp bool) string {
 	var parts []string
 	images := 0
@@ -97,13 +97,13 @@ func Spoken(m recall.Message, names map[string]string, clamp bool) string {
 	} else if images > 1 {
 		parts = append(parts, fmt.Sprintf("[%d images]", images))
 	}
-	var said []string
+	var texts []string
 	for _, part := range parts {
 		if part = strings.TrimSpace(Clean(part)); part != "" {
-			said = append(said, part)
+			texts = append(texts, part)
 		}
 	}
-	lines := strings.Split(strings.Join(said, "\n"), "\n")
+	lines := strings.Split(strings.Join(texts, "\n"), "\n")
 	for i, line := range lines {
 		if line = strings.TrimRight(line, " \t"); i > 0 && line != "" {
 			line = "  " + line
@@ -121,7 +121,7 @@ func returned(p recall.Part, names map[string]string, clamp bool) string {
 	if p.IsError {
 		head += ", an error"
 	}
-	if p.Clip != nil { // what Loci says of the rest is for the agent
+	if p.Clip != nil { // Loci's note on the rest is meant for the agent
 		shown := p.Text[:min(max(p.Clip.Shown, 0), len(p.Text))]
 		p.Text = moreCharacters(shown, p.Clip.Chars-utf8.RuneCountInString(shown))
 	}
@@ -152,7 +152,7 @@ func TokensIn(entries []Entry) (n int) {
 	return n
 }
 
-// Joined returns the texts of entries, a blank line between them.
+// Joined joins the texts of entries by blank lines.
 func Joined(entries []Entry) string {
 	var b strings.Builder
 	for _, e := range entries {
@@ -161,19 +161,18 @@ func Joined(entries []Entry) string {
 	return b.String()
 }
 
-// Shares of a budget if the middle of a transcript is cut: its beginning, its end, and an extract of the middle.
+// Shares of the budget if a transcript's middle is cut: its beginning, its end, and an extract of the middle.
 const (
 	headShare  = 0.3
 	tailShare  = 0.3
 	AboutShare = 0.2
 )
 
-// leastPart is the fewest tokens of a message that are kept if not all of it fits.
+// leastPart is the fewest tokens of a message that are kept if it does not fit whole.
 const leastPart = 40
 
-// CutMiddle returns the beginning and the end of a transcript within a budget in tokens: whole entries, and on each
-// side a part of one if it has room. first and last are the indexes of the first and the last entry that are not
-// whole.
+// CutMiddle returns a transcript's beginning and end within a budget in tokens: whole entries, and on each side a part
+// of one more entry if it has room. first and last are the indexes of the first and the last entry that are not whole.
 func CutMiddle(entries []Entry, budget int) (head, tail string, first, last int) {
 	room := int(headShare * float64(budget))
 	for first < len(entries) && entries[first].Tokens <= room {

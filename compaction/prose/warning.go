@@ -11,8 +11,8 @@ import (
 // warning begins the message that warns a model.
 const warning = frame.System + " The context window is "
 
-// WarningLine is the message that warns a model that its window is nearly full. It names no tool: it stays in the
-// conversation after the agent's tools have changed.
+// WarningLine returns the message that warns a model that its window is nearly full. It names no tool, because it stays
+// in the conversation after the agent's tools have changed.
 func WarningLine(tokens, window int) string {
 	percent := 0
 	if window > 0 {
@@ -22,7 +22,7 @@ func WarningLine(tokens, window int) string {
 		"hand, write to memory now.", percent)
 }
 
-// IsWarning reports whether a message is a WarningLine. A summary leaves it out.
+// IsWarning reports whether a message is a WarningLine. Summaries leave it out.
 func IsWarning(m recall.Message) bool {
 	return m.Role == recall.System && len(m.Content) == 1 && strings.HasPrefix(m.Content[0].Text, warning)
 }
