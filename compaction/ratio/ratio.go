@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// Add returns a sum that is at most math.MaxInt. A negative number counts as 0.
+// Add returns a sum, at most math.MaxInt. A negative number counts as 0.
 func Add(a, b int) int {
 	a, b = max(a, 0), max(b, 0)
 	if a > math.MaxInt-b {
@@ -15,10 +15,10 @@ func Add(a, b int) int {
 	return a + b
 }
 
-// Ratio is how many tokens a provider counts for Den of ours.
+// Ratio says that a provider counts Num tokens for Den tokens of ours.
 type Ratio struct{ Num, Den int }
 
-// Of converts tokens of ours, which are not negative, to the provider's.
+// Of converts our tokens, which must not be negative, to the provider's.
 func (r Ratio) Of(x int) int {
 	if r.Num == r.Den {
 		return x
@@ -31,8 +31,8 @@ func (r Ratio) Of(x int) int {
 	return int(min(quotient, math.MaxInt))              // #nosec G115
 }
 
-// Of compares a provider's count with ours of the same messages. It is at least a half and at most 2: a report
-// beyond that is likely about another prompt.
+// Of compares a provider's count with ours of the same messages. The ratio is at least a half and at most 2, because a
+// report beyond these limits is likely about another prompt.
 func Of(reported, counted int) Ratio {
 	reported, counted = min(reported, math.MaxInt/4), min(counted, math.MaxInt/4)
 	if counted <= 0 {
@@ -41,8 +41,8 @@ func Of(reported, counted int) Ratio {
 	return Ratio{Num: min(max(reported, counted/2, 1), 2*counted), Den: counted}
 }
 
-// Share returns a share of a window, in tokens.
+// Share returns a share of a window in tokens.
 func Share(of float64, window int) int { return int(of*float64(window) + Rounding) }
 
-// Rounding bounds the error of a sum of shares, for example 0.7 + 0.1.
+// Rounding is added to sums of shares such as 0.7 + 0.1, because they may be slightly too small.
 const Rounding = 1e-9
