@@ -17,21 +17,21 @@ import (
 	"github.com/loci-memory/loci/db/queue"
 )
 
-// queueReplay is the queue of the slices of replays.
+// queueReplay is the queue for slices of replays.
 const queueReplay = "replay"
 
 const (
 	sliceTime     = 10 * time.Second
-	modelPatience = 40 * time.Second // for a summary; a slice may have to wait for one that it has begun
+	modelPatience = 40 * time.Second // wait for a summary; a slice may have to wait for one that it has begun
 	jobTimeout    = 100 * time.Second
 )
 
-// Queues returns the queue of the jobs, with the workers that a server gives it.
+// Queues returns the queue with the number of workers that a server gives it.
 func Queues() map[string]river.QueueConfig {
 	return map[string]river.QueueConfig{queueReplay: {MaxWorkers: 1}}
 }
 
-// args is the job of a slice of a replay.
+// args is the job of one slice of a replay.
 type args struct {
 	queue.Start
 	Org   db.Org `json:"org"`
@@ -41,15 +41,14 @@ type args struct {
 
 func (args) Kind() string { return "replay" }
 
-// InsertOpts implements river.JobArgsWithInsertOpts.
 func (args) InsertOpts() river.InsertOpts { return queue.Tried(queueReplay, 5) }
 
-// Work registers the worker of the jobs.
+// Work registers the worker for the jobs.
 func (s *Store) Work(workers *river.Workers) {
 	river.AddWorker(workers, &queue.Worker[args]{Limit: jobTimeout, Do: s.slice, Fail: s.fail})
 }
 
-// fail ends a replay that cannot go on.
+// fail ends a replay that cannot continue.
 func (s *Store) fail(ctx context.Context, a args, why string) error {
 	_, err := s.DB.Exec(ctx, `
 		UPDATE replays SET status = 'failed', why = $3, ended_at = now()
@@ -57,7 +56,7 @@ func (s *Store) fail(ctx context.Context, a args, why string) error {
 	return db.Error(err)
 }
 
-// queue queues a slice in a transaction; without Jobs none.
+// queue queues a slice in a transaction. Without Jobs it does nothing.
 func (s *Store) queue(ctx context.Context, tx pgx.Tx, a args) error {
 	if s.Jobs == nil || s.Jobs() == nil {
 		return nil
@@ -78,8 +77,8 @@ type waiting struct {
 	Transcript json.RawMessage `db:"transcript"`
 }
 
-// slice replays for a while, commits where the replay stands, and queues the next slice. A slice that another server
-// has committed meanwhile changes nothing.
+// slice replays for a while, commits the state, and queues the next slice. If another server has committed the slice
+// meanwhile, nothing changes.
 func (s *Store) slice(ctx context.Context, job *river.Job[args]) error {
 	a := job.Args
 	next, err := db.One[waiting](ctx, s.DB, `
@@ -112,17 +111,17 @@ func (s *Store) slice(ctx context.Context, job *river.Job[args]) error {
 	return s.commit(ctx, a, next, r, steps)
 }
 
-// replaying returns the replay of a part where it stands.
+// replaying returns the replay of a part at its stored state.
 func (s *Store) replaying(ctx context.Context, next waiting) (*lab.Replaying, error) {
 	var t transcript.Transcript
-	var of settings
+	var stored settings
 	var prices policy.CachePrices
-	if err := errors.Join(json.Unmarshal(next.Transcript, &t), json.Unmarshal(next.Settings, &of),
+	if err := errors.Join(json.Unmarshal(next.Transcript, &t), json.Unmarshal(next.Settings, &stored),
 		json.Unmarshal(next.Prices, &prices)); err != nil {
 		return nil, err
 	}
 	session := lab.NewSession(t)
-	under, err := of.under(session, prices)
+	under, err := stored.under(session, prices)
 	if err != nil {
 		return nil, err
 	}
@@ -137,8 +136,8 @@ func (s *Store) replaying(ctx context.Context, next waiting) (*lab.Replaying, er
 	return lab.Resume(session, under, next.Saved)
 }
 
-// commit stores where a part stands after some more steps, and queues the next slice, or ends the replay.
-func (s *Store) commit(ctx context.Context, a args, at waiting, r *lab.Replaying, steps int) error {
+// commit stores the state of a part after some more steps. Then it queues the next slice, or ends the replay.
+func (s *Store) commit(ctx context.Context, a args, part waiting, r *lab.Replaying, steps int) error {
 	saved, err := r.Save()
 	if err != nil {
 		return err
@@ -153,20 +152,20 @@ func (s *Store) commit(ctx context.Context, a args, at waiting, r *lab.Replaying
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `
 			UPDATE replays SET slices = slices + 1, steps_done = steps_done + $4
-			WHERE org = $1 AND key = $2 AND slices = $3 AND status = 'running'`, a.Org, at.Key, a.Slice, steps)
+			WHERE org = $1 AND key = $2 AND slices = $3 AND status = 'running'`, a.Org, part.Key, a.Slice, steps)
 		if err != nil || tag.RowsAffected() == 0 {
 			return err
 		}
 		if err := db.Exec(ctx, tx, `
 			UPDATE replay_parts SET saved = @saved, result = @result
 			WHERE org = @org AND replay_key = @replay AND number = @number`, pgx.StrictNamedArgs{"org": a.Org,
-			"replay": at.Key, "number": at.Number, "saved": saved, "result": result}); err != nil {
+			"replay": part.Key, "number": part.Number, "saved": saved, "result": result}); err != nil {
 			return err
 		}
 		tag, err = tx.Exec(ctx, `
 			UPDATE replays r SET status = 'done', ended_at = now()
 			WHERE r.org = $1 AND r.key = $2 AND NOT EXISTS (
-				SELECT FROM replay_parts p WHERE p.org = $1 AND p.replay_key = $2 AND p.result IS NULL)`, a.Org, at.Key)
+				SELECT FROM replay_parts p WHERE p.org = $1 AND p.replay_key = $2 AND p.result IS NULL)`, a.Org, part.Key)
 		if err != nil || tag.RowsAffected() > 0 {
 			return err
 		}

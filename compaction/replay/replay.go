@@ -1,5 +1,5 @@
-// Package replay replays recorded sessions under policies as jobs in slices, each of which commits where it stands, so
-// that a replay goes on after its server was killed.
+// Package replay replays recorded sessions under policies. Jobs do the work in slices, and each slice commits its
+// state, so that a replay continues after its server was killed.
 //
 // Its files, in order: replay.go checks and creates a replay; store.go stores, lists and deletes replays; job.go
 // replays one slice after the other.
@@ -21,12 +21,12 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Store makes replays. All fields but Slice must be set before Create; Models may give no model.
+// Store makes replays. All fields except Slice must be set before Create. Models may return no model.
 type Store struct {
 	DB     db.DB
 	Recall *recall.Store
 	Models func(context.Context, string) *summary.Model
-	Jobs   func() *river.Client[pgx.Tx] // nil, or of nil: nobody works on replays
+	Jobs   func() *river.Client[pgx.Tx] // nil, or returns nil: no server works on replays
 	Slice  time.Duration                // how long a slice works before it commits; 0 means 10 seconds
 }
 
@@ -44,7 +44,7 @@ const (
 	MaxSessions = 100
 	MaxParts    = 1_000      // sessions times policies and windows
 	MaxMessages = 50_000     // of all sessions together
-	MaxSteps    = 10_000_000 // messages times policies and windows
+	MaxSteps    = 10_000_000 // messages × policies × windows
 )
 
 // Replay is a replay of sessions.
@@ -64,14 +64,14 @@ type Replay struct {
 // Request says what to replay.
 type Request struct {
 	Sessions []transcript.Transcript
-	Policies []json.RawMessage // none: all presets
+	Policies []json.RawMessage // empty: all presets
 	Windows  []int             // tokens
-	Ratios   []float64         // in addition
+	Ratios   []float64         // more replays, besides Windows
 	Prices   policy.CachePrices
-	Model    string // empty: none
+	Model    string // empty: no model
 }
 
-// settings are those of a part, as they are stored.
+// settings are a part's settings as stored.
 type settings struct {
 	Name   string          `db:"name" json:"name"`
 	Policy json.RawMessage `db:"policy" json:"policy,omitempty"`
@@ -79,8 +79,8 @@ type settings struct {
 	Ratio  float64         `db:"-" json:"ratio,omitempty"`
 }
 
-// Create stores a replay and queues its job. ErrInvalid names what is wrong; ErrConflict if the organization has too
-// many.
+// Create stores a replay and queues its job. ErrInvalid says what is wrong; ErrConflict if the organization has too
+// many replays.
 func (s *Store) Create(ctx context.Context, org db.Org, r Request) (Replay, error) {
 	if r.Model != "" && (s.Models == nil || s.Models(ctx, r.Model) == nil) {
 		return Replay{}, db.Invalid("There is no model %q: the server has no endpoint for models. Leave model out",
@@ -145,7 +145,7 @@ func (r Request) check(each int) (messages int, err error) {
 	return messages, nil
 }
 
-// settings returns under what each session is replayed.
+// settings returns the settings for the replays of each session.
 func (r Request) settings() (all []settings, err error) {
 	policies, err := lab.Policies(r.Policies)
 	if err != nil {
@@ -165,7 +165,7 @@ func (r Request) settings() (all []settings, err error) {
 	return all, nil
 }
 
-// under returns the settings of a part for the lab.
+// under returns a part's settings in the lab's form.
 func (of settings) under(s *lab.Session, prices policy.CachePrices) (lab.Settings, error) {
 	if of.Ratio > 0 {
 		return lab.AtRatio(s, of.Ratio, prices)

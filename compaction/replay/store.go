@@ -11,14 +11,15 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// part names a row of a replay.
+// part identifies a row of a replay.
 type part struct {
 	org    db.Org
 	replay int64
 	number int
 }
 
-// room returns ErrConflict if the organization can have no replay more. It locks out others that look.
+// room returns ErrConflict if the organization cannot have another replay. It holds a lock, so that no other request
+// finds the same room.
 func (s *Store) room(ctx context.Context, tx pgx.Tx, org db.Org) error {
 	if err := db.Exec(ctx, tx, `SELECT FROM organizations WHERE org = $1 FOR UPDATE`, org); err != nil {
 		return err
@@ -50,22 +51,22 @@ func insert(ctx context.Context, tx pgx.Tx, org db.Org, r Request, steps int) (i
 	if err != nil {
 		return "", 0, err
 	}
-	made, err := db.One[row](ctx, tx, `
+	created, err := db.One[row](ctx, tx, `
 		INSERT INTO replays (org, prices, model, steps) VALUES (@org, @prices, nullif(@model, ''), @steps)
 		RETURNING id, key`, pgx.StrictNamedArgs{"org": org, "prices": json.RawMessage(prices), "model": r.Model,
 		"steps": steps})
-	return made.ID, made.Key, err
+	return created.ID, created.Key, err
 }
 
 // insertSession stores a session of a replay, and its parts.
-func insertSession(ctx context.Context, tx pgx.Tx, of part, t transcript.Transcript, each []settings) error {
+func insertSession(ctx context.Context, tx pgx.Tx, numbered part, t transcript.Transcript, each []settings) error {
 	raw, err := json.Marshal(t)
 	if err != nil {
 		return err
 	}
 	if err := db.Exec(ctx, tx, `
 		INSERT INTO replay_sessions (org, replay_key, number, transcript) VALUES (@org, @replay, @number, @transcript)`,
-		pgx.StrictNamedArgs{"org": of.org, "replay": of.replay, "number": of.number,
+		pgx.StrictNamedArgs{"org": numbered.org, "replay": numbered.replay, "number": numbered.number,
 			"transcript": json.RawMessage(raw)}); err != nil {
 		return err
 	}
@@ -77,8 +78,8 @@ func insertSession(ctx context.Context, tx pgx.Tx, of part, t transcript.Transcr
 		if err := db.Exec(ctx, tx, `
 			INSERT INTO replay_parts (org, replay_key, number, session, settings)
 			VALUES (@org, @replay, @number, @session, @settings)`,
-			pgx.StrictNamedArgs{"org": of.org, "replay": of.replay, "number": (of.number-1)*len(each) + i + 1,
-				"session": of.number, "settings": json.RawMessage(raw)}); err != nil {
+			pgx.StrictNamedArgs{"org": numbered.org, "replay": numbered.replay, "number": (numbered.number-1)*len(each) + i + 1,
+				"session": numbered.number, "settings": json.RawMessage(raw)}); err != nil {
 			return err
 		}
 	}
@@ -103,7 +104,7 @@ func (s *Store) Replays(ctx context.Context, org db.Org, limit int) ([]Replay, e
 	return db.All[Replay](ctx, s.DB, columns+`WHERE r.org = $1 ORDER BY r.key DESC LIMIT $2`, org, limit)
 }
 
-// Delete deletes a replay, also one that runs. ErrNotFound if it does not exist.
+// Delete deletes a replay, even if it is running. ErrNotFound if it does not exist.
 func (s *Store) Delete(ctx context.Context, org db.Org, id string) error {
 	tag, err := s.DB.Exec(ctx, `DELETE FROM replays WHERE org = $1 AND id = $2`, org, id)
 	if err == nil && tag.RowsAffected() == 0 {
@@ -112,7 +113,7 @@ func (s *Store) Delete(ctx context.Context, org db.Org, id string) error {
 	return db.Error(err)
 }
 
-// Report returns what a replay measured. ErrConflict while it runs.
+// Report returns what a replay measured. ErrConflict while it is running.
 func (s *Store) Report(ctx context.Context, org db.Org, id string) (lab.Report, error) {
 	out := lab.Report{Policies: []lab.Compared{}, Sessions: []lab.Reported{}, Results: []lab.Result{}}
 	r, err := s.Replay(ctx, org, id)
