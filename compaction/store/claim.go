@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	claimLease  = 8 * time.Second // after which a claim that is not renewed ends: its server has stopped
+	claimLease  = 8 * time.Second // a claim that is not renewed for so long ends, because its server has stopped
 	claimPause  = 20 * time.Millisecond
 	maxPause    = 500 * time.Millisecond
 	releaseTime = 5 * time.Second
 )
 
 // Claim waits until no other request, on any server, compacts a conversation, and makes others wait until release is
-// called. It returns ErrBusy once it has waited for patience, or the other request has compacted for that long: of all
-// callers, a model that hangs delays only the first for the whole time. A patience of 0 is without end.
+// called. It returns ErrBusy once it has waited for patience, or once the other request has compacted for that long: a
+// model that hangs thus delays only the first caller for the whole time. Patience 0 waits without end.
 func (s *Store) Claim(ctx context.Context, org db.Org, c recall.Conversation, patience time.Duration) (release func(),
 	err error) {
 	began := time.Now()
 	for pause := claimPause; ; pause = min(2*pause, maxPause) {
-		holder, err := uuid.NewV7() // its time is that of the claim
+		holder, err := uuid.NewV7() // its time is the time of the claim
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +51,7 @@ func (s *Store) Claim(ctx context.Context, org db.Org, c recall.Conversation, pa
 	}
 }
 
-// claimAge returns how long ago the claim of a conversation was made; 0 without a claim.
+// claimAge returns the age of a conversation's claim; 0 if there is none.
 func (s *Store) claimAge(ctx context.Context, org db.Org, conversation int64) (time.Duration, error) {
 	holder, err := db.One[uuid.UUID](ctx, s.DB, `
 		SELECT holder FROM compaction_claims WHERE org = $1 AND conversation_key = $2`, org, conversation)
@@ -61,7 +61,7 @@ func (s *Store) claimAge(ctx context.Context, org db.Org, conversation int64) (t
 	return time.Since(time.Unix(holder.Time().UnixTime())), err
 }
 
-// tryClaim makes or renews a claim, and reports whether the holder has it.
+// tryClaim makes or renews a claim. It reports whether the holder has it now.
 func (s *Store) tryClaim(ctx context.Context, org db.Org, conversation int64, holder uuid.UUID) (bool, error) {
 	tag, err := s.DB.Exec(ctx, `
 		INSERT INTO compaction_claims (org, conversation_key, holder, held_until)
@@ -72,16 +72,16 @@ func (s *Store) tryClaim(ctx context.Context, org db.Org, conversation int64, ho
 	return tag.RowsAffected() > 0, db.Error(err)
 }
 
-// keepClaim renews a claim until release is called, which ends it.
+// keepClaim renews a claim until release is called; release ends the claim.
 func (s *Store) keepClaim(ctx context.Context, org db.Org, conversation int64, holder uuid.UUID) (release func()) {
 	stop := db.Renew(ctx, claimLease, func(ctx context.Context) {
-		_, _ = s.tryClaim(ctx, org, conversation, holder) // without it the claim ends, and two requests summarize
+		_, _ = s.tryClaim(ctx, org, conversation, holder) // if this fails the claim ends, and two requests may summarize
 	})
 	return func() {
 		stop()
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 		defer cancel()
-		// A claim that cannot be deleted ends with its lease.
+		// If the deletion fails, the claim ends with its lease.
 		_, _ = s.DB.Exec(ending, `
 			DELETE FROM compaction_claims WHERE org = $1 AND conversation_key = $2 AND holder = $3`, org, conversation, holder)
 	}

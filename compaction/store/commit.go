@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Commit changes the view of a conversation in one transaction. ErrConflict if the view changed since the conversation
-// was read. Messages that were appended since stay in view.
+// Commit changes a conversation's view in one transaction. ErrConflict if the view has changed since c was read.
+// Messages that were appended since then stay in view.
 func (s *Store) Commit(ctx context.Context, org db.Org, c recall.Conversation, ch Change) (Compaction, error) {
 	clips, err := json.Marshal(ch.Edits)
 	if err != nil || ch.Edits == nil {
@@ -25,32 +25,32 @@ func (s *Store) Commit(ctx context.Context, org db.Org, c recall.Conversation, c
 	}
 	next := recall.ContextView{Version: c.Version, FirstVisible: ch.FirstVisible, Kept: ch.Kept, SummaryAt: c.SummaryAt,
 		Clipped: clips, HiddenTokens: c.Tokens - int64(ch.Visible)}
-	var made Compaction
+	var compaction Compaction
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		before, err := in.before(ctx, org, c, ch)
+		store := s.With(tx)
+		before, err := store.before(ctx, org, c, ch)
 		if err != nil {
 			return err
 		}
-		view, err := in.Recall.ChangeView(ctx, org, c, next, summary)
+		view, err := store.Recall.ChangeView(ctx, org, c, next, summary)
 		if err != nil {
 			return err
 		}
 		args := ch.arguments(view)
 		args["org"], args["conversation"], args["before"] = org, c.Key, before
-		if made, err = in.insert(ctx, org, args); err != nil {
+		if compaction, err = store.insert(ctx, org, args); err != nil {
 			return err
 		}
-		if err := in.Recall.RecordUsage(ctx, org, c.Key, view.Version, ch.usage(c)); err != nil {
+		if err := store.Recall.RecordUsage(ctx, org, c.Key, view.Version, ch.usage(c)); err != nil {
 			return err
 		}
-		_, err = event.Append(ctx, tx, org, event.Event{AgentID: c.AgentID, Type: event.Compacted, RefID: made.ID})
+		_, err = event.Append(ctx, tx, org, event.Event{AgentID: c.AgentID, Type: event.Compacted, RefID: compaction.ID})
 		return err
 	})
-	return made, err
+	return compaction, err
 }
 
-// summaryDraft returns the message of the new summary; nil if there is none.
+// summaryDraft returns the new summary's message; nil if there is none.
 func (ch Change) summaryDraft() (*recall.Draft, error) {
 	if ch.Summary == nil {
 		return nil, nil
@@ -62,7 +62,7 @@ func (ch Change) summaryDraft() (*recall.Draft, error) {
 		err
 }
 
-// arguments returns the columns of the row of a change that made a view.
+// arguments returns the columns of the row for a change that made this view.
 func (ch Change) arguments(view recall.ContextView) pgx.StrictNamedArgs {
 	args := pgx.StrictNamedArgs{"frame": view.Version, "trigger": ch.Trigger, "mode": ch.Mode, "window": ch.Window,
 		"tokens_before": ch.Before, "tokens_after": ch.After, "messages_before": ch.MessagesBefore,
@@ -74,13 +74,13 @@ func (ch Change) arguments(view recall.ContextView) pgx.StrictNamedArgs {
 	}
 	if ch.pruned != nil {
 		args["steps"], args["edits"] = ch.steps, ch.pruned.Edits
-		asked := ch.pruned.Asked
-		args["calls"], args["prompt"], args["output"] = asked.Calls, asked.PromptTokens, asked.OutputTokens
+		models := ch.pruned.Asked
+		args["calls"], args["prompt"], args["output"] = models.Calls, models.PromptTokens, models.OutputTokens
 	}
 	if sum := ch.Summary; sum != nil {
 		args["how"], args["calls"], args["summary"] = sum.How, sum.ModelCalls, view.SummaryAt
 		args["prompt"], args["output"] = sum.PromptTokens, sum.OutputTokens
-		if why := prose.Clean(sum.Why); why != "" { // a provider's words may hold characters that Postgres refuses
+		if why := prose.Clean(sum.Why); why != "" { // a provider's words may contain characters that Postgres refuses
 			args["why"] = why
 		}
 		args["from"], args["to"], args["from_seq"], args["to_seq"] = sum.From, sum.To, sum.FromSeq, sum.ToSeq

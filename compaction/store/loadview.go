@@ -12,20 +12,20 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// PromptOverhead is what a prompt holds besides the messages of a conversation.
+// PromptOverhead is what a prompt contains besides a conversation's messages.
 type PromptOverhead struct {
 	Window     int    // the model's context window in tokens
 	System     string // the system prompt
-	Tools      []byte // definitions in OpenAI's shape, a JSON array; nil for none
+	Tools      []byte // definitions in OpenAI's form, a JSON array; nil for none
 	Tokens     int    // of System and Tools
 	ToolTokens int    // of Tools
 	Has        recall.Toolset
 
-	Count  func(text string) int // counts tokens for the model; nil keeps those of the log
-	Factor tokens.Factor         // of the model, where its provider reported no count; 0 is 1
+	Count  func(text string) int // counts tokens for the model; nil keeps the log's counts
+	Factor tokens.Factor         // the model's factor, if its provider reported no count; 0 is 1
 }
 
-// LoadView reads the view of a conversation. Of one that is too large for a prompt the older messages are abridged.
+// LoadView reads a conversation's view. If it is too large for a prompt, the older messages are abridged.
 func (s *Store) LoadView(ctx context.Context, org db.Org, c recall.Conversation, overhead PromptOverhead) (clip.View,
 	error) {
 	messages, err := s.Recall.AbridgedView(ctx, org, c)
@@ -35,8 +35,8 @@ func (s *Store) LoadView(ctx context.Context, org db.Org, c recall.Conversation,
 	return ViewOf(c, messages[1:], overhead) // without the system prompt
 }
 
-// ViewOf returns the view of a conversation whose messages, without the system prompt, were read before. A summary, if
-// there is one, is the first of them. If overhead has a Count, the messages of the view are counted by it.
+// ViewOf returns the view of a conversation from messages that were already read, without the system prompt. If there
+// is a summary, it is the first of them. If overhead has a Count, it counts the messages.
 func ViewOf(c recall.Conversation, messages []recall.Message, overhead PromptOverhead) (v clip.View, err error) {
 	v = clip.View{Window: overhead.Window, Fixed: overhead.Tokens, Tools: overhead.ToolTokens, Count: overhead.Count,
 		Has: overhead.Has, Messages: messages}
@@ -49,7 +49,7 @@ func ViewOf(c recall.Conversation, messages []recall.Message, overhead PromptOve
 		if v.Summary, err = SummaryOf(v.Messages[0]); err != nil {
 			return clip.View{}, err
 		}
-		if v.Messages[0].Refused != nil { // other words have its place, of which no clip is known
+		if v.Messages[0].Refused != nil { // another text stands in its place, and the clip does not fit it
 			v.Edits = slices.DeleteFunc(v.Edits, func(e clip.Edit) bool { return e.Position == 0 })
 		}
 		v.Messages = v.Messages[1:]
@@ -76,15 +76,15 @@ func ViewOf(c recall.Conversation, messages []recall.Message, overhead PromptOve
 	return v, nil
 }
 
-// SummaryOf reads a summary from the message that stores it.
+// SummaryOf reads a summary from its message.
 func SummaryOf(m recall.Message) (*clip.Summary, error) {
 	if len(m.Content) == 0 {
 		return nil, fmt.Errorf("read summary %s: it has no content", m.ID)
 	}
-	var of stats
-	if err := json.Unmarshal(m.Content[0].Stats, &of); err != nil {
+	var st stats
+	if err := json.Unmarshal(m.Content[0].Stats, &st); err != nil {
 		return nil, fmt.Errorf("read summary %s: %w", m.ID, err)
 	}
-	return &clip.Summary{Text: m.Content[0].Text, From: of.From, To: of.To, FromSeq: of.FromSeq, ToSeq: of.ToSeq,
-		Tokens: m.Tokens, How: of.How, Model: of.Model, Before: of.WordsBefore, After: of.WordsAfter}, nil
+	return &clip.Summary{Text: m.Content[0].Text, From: st.From, To: st.To, FromSeq: st.FromSeq, ToSeq: st.ToSeq,
+		Tokens: m.Tokens, How: st.How, Model: st.Model, Before: st.WordsBefore, After: st.WordsAfter}, nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Portable is a compaction as a file of an agent carries it.
+// Portable is a compaction in the form that an agent's file carries.
 type Portable struct {
 	ID             string          `db:"id" json:"id"`
 	ConversationID string          `db:"conversation_id" json:"conversation_id"`
@@ -62,13 +62,13 @@ func (s *Store) Export(ctx context.Context, org db.Org, conversation int64) ([]P
 		ORDER BY k.key`, org, conversation)
 }
 
-// Triggers are all triggers of compactions.
+// Triggers lists all triggers of compactions.
 var Triggers = []string{Manual, Threshold, Idle, BeforePrompt, plan.Pruned}
 
-// ways lists the ways of making a summary.
+// ways lists the ways in which summaries are made.
 var ways = []clip.How{clip.Own, clip.Whole, clip.Clamped, clip.Middle, clip.Extracted}
 
-// RestoreCompaction stores a compaction of a restored conversation under its id. ErrInvalid if Commit could not have
+// RestoreCompaction stores a restored conversation's compaction under its old id. ErrInvalid if Commit could not have
 // made it.
 func (s *Store) RestoreCompaction(ctx context.Context, org db.Org, k Portable) error {
 	var before recall.ContextView
@@ -106,8 +106,8 @@ func (s *Store) RestoreCompaction(ctx context.Context, org db.Org, k Portable) e
 			"reverted": k.RevertedAt, "provenance": k.Provenance})
 }
 
-// MarkSummary gives the draft of a summary that another server made what a view needs of it: the messages that it is
-// of.
+// MarkSummary adds to the draft of a summary from another server what a view needs: the range of messages that the
+// summary replaces.
 func MarkSummary(d *recall.Draft, of clip.Summary) error {
 	raw, err := json.Marshal(stats{How: clip.Whole, From: of.From, To: of.To, FromSeq: of.FromSeq, ToSeq: of.ToSeq})
 	if len(d.Content) > 0 {
@@ -116,8 +116,8 @@ func MarkSummary(d *recall.Draft, of clip.Summary) error {
 	return err
 }
 
-// CheckView returns ErrInvalid if what a file says of a view cannot be read: the clips of a conversation, and the
-// statistics of the messages that are summaries.
+// CheckView returns ErrInvalid if parts of a view in a file cannot be read: the conversation's clips, or the stats of
+// its summaries.
 func CheckView(clipped json.RawMessage, messages ...recall.PortableMessage) error {
 	var clips []clip.Edit
 	if len(clipped) > 0 && json.Unmarshal(clipped, &clips) != nil {

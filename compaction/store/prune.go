@@ -17,9 +17,9 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Prune commits the edits of a policy as a change of a conversation's view. Nothing leaves the view; the trigger of
-// compactions and the warning stay as they were. ErrConflict if the view changed since the conversation was read; a
-// *Violation if something would be lost.
+// Prune commits a policy's edits as a change of a conversation's view. No message leaves the view, and the trigger and
+// the warning stay as they were. ErrConflict if the view has changed since c was read; a *Violation if something would
+// be lost.
 func (s *Store) Prune(ctx context.Context, org db.Org, c recall.Conversation, p plan.Pruning) (Compaction, error) {
 	began := time.Now()
 	if err := plan.CheckNothingLost(p.Before, clip.Evicted{}, p.After); err != nil {
@@ -38,7 +38,7 @@ func (s *Store) Prune(ctx context.Context, org db.Org, c recall.Conversation, p 
 	return s.Commit(ctx, org, c, ch)
 }
 
-// KeptWhole returns the edits of a conversation that were reverted: a policy does not make them again.
+// KeptWhole returns a conversation's reverted edits. A policy does not make them again.
 func (s *Store) KeptWhole(ctx context.Context, org db.Org, c recall.Conversation) ([]clip.Edit, error) {
 	lists, err := db.All[json.RawMessage](ctx, s.DB, `
 		SELECT edits FROM compactions
@@ -50,45 +50,45 @@ func (s *Store) KeptWhole(ctx context.Context, org db.Org, c recall.Conversation
 	return editsIn(lists)
 }
 
-// Unpruned returns a conversation's current view without the edits of a pruning: each part is shown as before, unless
-// a later edit shows less of it. ErrConflict if none of the edits is in the view any more.
+// unpruned returns a conversation's current view without the edits of pruning k: each part is shown as before, unless a
+// later edit shows less of it. ErrConflict if none of the edits is in the view any more.
 func (s *Store) unpruned(ctx context.Context, org db.Org, k Compaction, c recall.Conversation) (recall.Conversation,
 	error) {
 	v, err := s.LoadView(ctx, org, c, PromptOverhead{})
 	if err != nil {
 		return c, err
 	}
-	was, err := s.readBefore(ctx, org, c.Key, k.Version, k.Before)
+	stored, err := s.readBefore(ctx, org, c.Key, k.Version, k.Before)
 	if err != nil {
 		return c, err
 	}
-	before, err := editsIn([]json.RawMessage{was.Clipped})
+	before, err := editsIn([]json.RawMessage{stored.Clipped})
 	if err != nil {
 		return c, err
 	}
-	made, err := editsIn([]json.RawMessage{k.Edits})
+	pruned, err := editsIn([]json.RawMessage{k.Edits})
 	if err != nil {
 		return c, err
 	}
-	now := v.Edits
+	current := v.Edits
 	v.Edits = nil
-	for _, e := range now {
-		if !slices.Contains(made, e) {
+	for _, e := range current {
+		if !slices.Contains(pruned, e) {
 			v.Edits = append(v.Edits, e)
 			continue
 		}
-		same := func(was clip.Edit) bool { return was.Position == e.Position && was.Part == e.Part }
+		same := func(stored clip.Edit) bool { return stored.Position == e.Position && stored.Part == e.Part }
 		if i := slices.IndexFunc(before, same); i >= 0 {
 			v.Edits = append(v.Edits, before[i])
 		}
 	}
-	if slices.Equal(now, v.Edits) {
+	if slices.Equal(current, v.Edits) {
 		return c, db.Conflict("Compaction %s cannot be reverted: the view has none of its edits any more", k.ID)
 	}
 	return withEdits(c, v)
 }
 
-// withEdits returns a conversation with the edits of its view.
+// withEdits returns a conversation with the edits of view v.
 func withEdits(c recall.Conversation, v clip.View) (recall.Conversation, error) {
 	raw, err := json.Marshal(v.Edits)
 	if err != nil || v.Edits == nil {
@@ -98,7 +98,7 @@ func withEdits(c recall.Conversation, v clip.View) (recall.Conversation, error) 
 	return c, err
 }
 
-// prunedSince gives a view that a reversal brings back the edits that policies made after the compaction k.
+// prunedSince adds to a view that a reversal brings back the edits that policies made after compaction k.
 func (s *Store) prunedSince(ctx context.Context, org db.Org, k Compaction, c recall.Conversation) (recall.Conversation,
 	error) {
 	lists, err := db.All[json.RawMessage](ctx, s.DB, `
@@ -109,7 +109,7 @@ func (s *Store) prunedSince(ctx context.Context, org db.Org, k Compaction, c rec
 	if err != nil || len(lists) == 0 {
 		return c, err
 	}
-	made, err := editsIn(lists)
+	edits, err := editsIn(lists)
 	if err != nil {
 		return c, err
 	}
@@ -117,7 +117,7 @@ func (s *Store) prunedSince(ctx context.Context, org db.Org, k Compaction, c rec
 	if err != nil {
 		return c, err
 	}
-	for _, e := range made {
+	for _, e := range edits {
 		if e.Position == 0 {
 			continue
 		}

@@ -13,16 +13,16 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Latest returns the compaction that made the current view of a conversation, apart from the edits of policies;
-// ErrNotFound if none did.
+// Latest returns the compaction that made a conversation's current view, not counting edits of policies; ErrNotFound if
+// there is none.
 func (s *Store) Latest(ctx context.Context, org db.Org, c recall.Conversation) (Compaction, error) {
 	return db.One[Compaction](ctx, s.DB, compactionRows+`
 		AND k.conversation_key = @of AND k.reverted_at IS NULL AND k.trigger <> 'prune' ORDER BY k.frame DESC LIMIT 1`,
 		pgx.StrictNamedArgs{"org": org, "of": c.Key})
 }
 
-// ViewAt returns what the model saw of a conversation when the message at a position was its last. Where a compaction
-// since then was reverted, it is what the reversal brought back.
+// ViewAt returns what the model saw of a conversation when the message at position was its last. If a compaction since
+// then was reverted, it returns the view that the reversal brought back.
 func (s *Store) ViewAt(ctx context.Context, org db.Org, c recall.Conversation, position int) (recall.ContextView,
 	error) {
 	type row struct {
@@ -42,8 +42,8 @@ func (s *Store) ViewAt(ctx context.Context, org db.Org, c recall.Conversation, p
 	return s.readBefore(ctx, org, c.Key, next.Frame, next.Before)
 }
 
-// Inherit gives a copy of a conversation, made by recall.Store.Fork, the compactions that made its view, and the edits
-// that were reverted, which are not made again. head is the Seq before that of its first message.
+// Inherit copies to forked, a copy of conversation c by recall.Store.Fork, the compactions that made its view, and the
+// reverted edits, which must not be made again. head is the Seq before the copy's first message.
 func (s *Store) Inherit(ctx context.Context, org db.Org, c, forked recall.Conversation, head int64) error {
 	_, err := s.DB.Exec(ctx, `
 		INSERT INTO compactions (org, conversation_key, frame, trigger, mode, how, model, model_calls, prompt_tokens,
@@ -60,20 +60,19 @@ func (s *Store) Inherit(ctx context.Context, org db.Org, c, forked recall.Conver
 	return db.Error(err)
 }
 
-// Restated returns the stats of a summary in a copy of its conversation, whose messages have other numbers in the
-// agent's log.
+// Restated returns a summary's stats for a copy of its conversation, where messages have other seqs.
 func Restated(raw json.RawMessage, seqAt func(position int) int64) (json.RawMessage, error) {
-	var of stats
-	if err := json.Unmarshal(raw, &of); err != nil {
+	var restated stats
+	if err := json.Unmarshal(raw, &restated); err != nil {
 		return nil, fmt.Errorf("read the stats of a summary: %w", err)
 	}
-	of.FromSeq, of.ToSeq = seqAt(of.From), seqAt(of.To)
-	return json.Marshal(of)
+	restated.FromSeq, restated.ToSeq = seqAt(restated.From), seqAt(restated.To)
+	return json.Marshal(restated)
 }
 
-// Restored returns a conversation with the view from before a compaction, the messages appended since, and the edits
-// that policies made since; of a pruning, the current view without its edits. ErrConflict if the compaction was
-// reverted already, or another came after it.
+// Restored returns a conversation with the view from before compaction k, plus the messages and the policies' edits
+// since then. If k is a pruning, it returns the current view without k's edits. ErrConflict if k was already reverted,
+// or another compaction came after it.
 func (s *Store) Restored(ctx context.Context, org db.Org, k Compaction) (recall.Conversation, error) {
 	name := recall.DefaultConversation
 	if k.ConversationID != nil {
@@ -107,13 +106,13 @@ func (s *Store) Restored(ctx context.Context, org db.Org, k Compaction) (recall.
 	return s.prunedSince(ctx, org, k, c)
 }
 
-// Revert restores the view that Restored returned, whose prompt has some tokens. The trigger is disarmed as after a
-// compaction. ErrConflict if the view changed since.
+// Revert stores the view that Restored returned; tokens is the size of its prompt. The trigger is disarmed as after a
+// compaction. ErrConflict if the view has changed since.
 func (s *Store) Revert(ctx context.Context, org db.Org, k Compaction, restored recall.Conversation, tokens int) (
 	Compaction, error) {
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		view, err := in.Recall.ChangeView(ctx, org, restored, restored.ContextView, nil)
+		store := s.With(tx)
+		view, err := store.Recall.ChangeView(ctx, org, restored, restored.ContextView, nil)
 		if err != nil {
 			return err
 		}
@@ -121,10 +120,10 @@ func (s *Store) Revert(ctx context.Context, org db.Org, k Compaction, restored r
 		if k.Trigger == plan.Pruned {
 			usage.Settled, usage.Warned = restored.Settled, restored.Warned
 		}
-		if err := in.Recall.RecordUsage(ctx, org, restored.Key, view.Version, usage); err != nil {
+		if err := store.Recall.RecordUsage(ctx, org, restored.Key, view.Version, usage); err != nil {
 			return err
 		}
-		return in.reversed(ctx, tx, org, k)
+		return store.reversed(ctx, tx, org, k)
 	})
 	if err != nil {
 		return Compaction{}, err

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Written is a stored summary, with the range of positions that it replaces.
+// Written is a stored summary, and the range of positions that it replaces.
 type Written struct {
 	Compaction int64  `db:"compaction"`
 	Message    int64  `db:"message"`
@@ -21,7 +21,7 @@ type Written struct {
 	ToSeq      int64  `db:"to_seq"`
 }
 
-// Written returns the summaries of a conversation that replace the message at a position or a later one, the oldest
+// Written returns those summaries of a conversation that replace the message at position or a later one, the oldest
 // first.
 func (s *Store) Written(ctx context.Context, org db.Org, conversation int64, position int) ([]Written, error) {
 	return db.All[Written](ctx, s.DB, `
@@ -33,7 +33,7 @@ func (s *Store) Written(ctx context.Context, org db.Org, conversation int64, pos
 		ORDER BY k.frame`, org, conversation, position)
 }
 
-// Rewrite replaces the text of a stored summary, which was old, by its Text.
+// Rewrite replaces the stored text of a summary, old, by w.Text.
 func (s *Store) Rewrite(ctx context.Context, org db.Org, w Written, old string, how clip.How) error {
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		if _, err := s.Recall.With(tx).EraseFrom(ctx, org, w.Message, recall.Eraser{Text: func(text string) (string, int) {

@@ -1,5 +1,5 @@
-// Package store keeps compactions in Postgres: it claims a conversation, loads its view, commits a change of it, and
-// takes one back. It asks no model.
+// Package store keeps compactions in Postgres. It claims a conversation, loads its view, commits a change of the view,
+// and reverts one. It asks no model.
 //
 // Each file uses those that are named before it: store.go claim.go viewbefore.go loadview.go commit.go prune.go
 // restore.go portable.go rewrite.go
@@ -25,7 +25,7 @@ type Store struct {
 	Recall *recall.Store
 }
 
-// With returns the store with all statements in tx.
+// With returns the store for use in transaction tx.
 func (s *Store) With(tx pgx.Tx) *Store {
 	return &Store{DB: tx, Recall: s.Recall.With(tx)}
 }
@@ -33,29 +33,29 @@ func (s *Store) With(tx pgx.Tx) *Store {
 // Triggers of compactions.
 const (
 	Manual       = "manual"
-	Threshold    = "post_step_context_check" // Letta's name of usage above the trigger
-	Idle         = "idle"                    // nobody asked for a prompt for as long as the policy's step idle says
+	Threshold    = "post_step_context_check" // Letta's name for usage above the trigger
+	Idle         = "idle"                    // no prompt was asked for, as long as the policy's step idle says
 	BeforePrompt = "context_window_exceeded" // an assembled prompt did not fit
 )
 
-// Compaction is a change of what a model sees of a conversation. The messages that it hid stay in the log, from FromSeq
-// to ToSeq.
+// Compaction is a change of what a model sees of a conversation. The messages that it hid, FromSeq to ToSeq, stay in
+// the log.
 type Compaction struct {
 	Key             int64   `db:"key" json:"-"`
 	ID              string  `db:"id" json:"id"`
 	AgentID         string  `db:"agent_id" json:"agent_id"`
 	ConversationID  *string `db:"conversation_id" json:"conversation_id"` // nil: the default conversation
 	ConversationKey int64   `db:"conversation_key" json:"-"`
-	Version         int     `db:"frame" json:"-"` // of the view that it made
+	Version         int     `db:"frame" json:"-"` // version of the view that it made
 	Trigger         string  `db:"trigger" json:"trigger"`
-	// of the summary: its mode, how it was made (nil if clipping was enough), and its model (nil if none wrote it)
+	// About the summary: its mode; how it was made, nil if clipping was enough; its model, nil if none wrote it.
 	Mode         plan.Mode `db:"mode" json:"mode" enum:"sliding_window,all,self_compact_all,self_compact_sliding_window"` //nolint:lll // a tag is one line
 	How          *clip.How `db:"how" json:"how"`
 	Model        *string   `db:"model" json:"model"`
 	ModelCalls   int       `db:"model_calls" json:"model_calls"`
-	PromptTokens int       `db:"prompt_tokens" json:"prompt_tokens"` // of the calls, as the provider counted
+	PromptTokens int       `db:"prompt_tokens" json:"prompt_tokens"` // of all calls, by the provider's count
 	OutputTokens int       `db:"output_tokens" json:"output_tokens"`
-	// why the first way of making the summary failed; nil if it did not
+	// Why is why the first way of making the summary failed; nil if it did not.
 	Why            *string          `db:"why" json:"why"`
 	FromPosition   *int             `db:"from_position" json:"from_position"`
 	ToPosition     *int             `db:"to_position" json:"to_position"`
@@ -69,10 +69,10 @@ type Compaction struct {
 	MessagesBefore int              `db:"messages_before" json:"messages_count_before"`
 	MessagesAfter  int              `db:"messages_after" json:"messages_count_after"`
 	Milliseconds   int64            `db:"duration_ms" json:"duration_ms"`
-	Before         json.RawMessage  `db:"before" json:"-"` // a viewBefore: what it replaced
+	Before         json.RawMessage  `db:"before" json:"-"` // a viewBefore: the view that was replaced
 	Policy         *string          `db:"policy" json:"policy,omitempty" doc:"That planned it; absent if none did."`
 	Steps          []plan.StepCount `db:"steps" json:"steps,omitempty" doc:"Of the policy: edits, and tokens saved."`
-	Edits          json.RawMessage  `db:"edits" json:"-"` // that the policy made
+	Edits          json.RawMessage  `db:"edits" json:"-"` // edits that the policy made
 	CreatedAt      time.Time        `db:"created_at" json:"created_at"`
 	RevertedAt     *time.Time       `db:"reverted_at" json:"reverted_at"`
 
@@ -99,12 +99,12 @@ func (s *Store) Compactions(ctx context.Context, org db.Org, agentID, conversati
 	if err != nil {
 		return nil, err
 	}
-	where, of := ` AND c.agent_key = @of`, c.AgentKey
+	where, key := ` AND c.agent_key = @of`, c.AgentKey
 	if conversation != "" {
-		where, of = ` AND k.conversation_key = @of`, c.Key
+		where, key = ` AND k.conversation_key = @of`, c.Key
 	}
 	p.Order = "key"
-	return db.List[Compaction](ctx, s.DB, p, compactionRows+where, pgx.StrictNamedArgs{"org": org, "of": of})
+	return db.List[Compaction](ctx, s.DB, p, compactionRows+where, pgx.StrictNamedArgs{"org": org, "of": key})
 }
 
 // Compaction returns a compaction by its id; ErrNotFound if there is none.
@@ -119,7 +119,7 @@ func (s *Store) Compaction(ctx context.Context, org db.Org, id string) (Compacti
 // Change is a change of a view that Commit stores.
 type Change struct {
 	Trigger        string // manual, context_window_exceeded, …
-	Policy         string // that planned it; empty if none did
+	Policy         string // the policy that planned it; empty if none did
 	Mode           plan.Mode
 	Window         int
 	Summary        *clip.Summary // nil if clipping is enough
@@ -128,15 +128,15 @@ type Change struct {
 	Edits          []clip.Edit
 	Visible        int // tokens of the messages that stay in view, and of the old summary if it stays
 	Before, After  int // tokens of the whole prompt
-	MessagesBefore int // with the system prompt
+	MessagesBefore int // including the system prompt
 	MessagesAfter  int
 	Took           time.Duration
 
-	pruned *plan.Pruning // nil of a compaction
+	pruned *plan.Pruning // nil for a compaction
 	steps  []plan.StepCount
 }
 
-// usage returns how full the window is after the change. A policy's edits leave the trigger as it was.
+// usage returns how full the window is after the change. A policy's edits do not affect the trigger.
 func (ch Change) usage(c recall.Conversation) recall.Usage {
 	if ch.pruned != nil {
 		return recall.Usage{Fixed: c.Fixed, Settled: c.Settled, Warned: c.Warned}
@@ -144,7 +144,7 @@ func (ch Change) usage(c recall.Conversation) recall.Usage {
 	return recall.Usage{Fixed: c.Fixed, Settled: ch.After}
 }
 
-// stats are stored with the message of a summary: those of Letta, and the range that the summary replaces.
+// stats are stored with a summary's message: Letta's stats, and the range that the summary replaces.
 type stats struct {
 	Trigger        string   `json:"trigger"`
 	Before         int      `json:"context_tokens_before"`

@@ -11,18 +11,19 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// viewBefore is the view before a change, as its row has it. A pruning that follows another one does not have the edits
-// of the view: they are those of the row of frame Since with the edits of the prunings from there on.
+// viewBefore is the view before a change, as stored in the change's row. If a pruning follows another pruning, the row
+// does not contain the view's edits. They are then the edits in the row with frame Since, plus the edits of all
+// prunings from there on.
 type viewBefore struct {
 	recall.ContextView
-	Since int `json:"since,omitempty"` // 0: the view has its edits
+	Since int `json:"since,omitempty"` // 0: the row contains the edits
 }
 
-// maxPruningsSince bounds the rows that are read for the edits of a view.
+// maxPruningsSince bounds how many rows are read to find a view's edits.
 const maxPruningsSince = 32
 
-// before returns the view of a conversation as the row of a change has it. The rows of policies that prune before each
-// prompt would have all edits of the view each time.
+// before returns a conversation's view for a change's row. It leaves out edits where possible, because policies that
+// prune before each prompt would store all edits of the view each time.
 func (s *Store) before(ctx context.Context, org db.Org, c recall.Conversation, ch Change) (json.RawMessage, error) {
 	view := viewBefore{ContextView: c.ContextView}
 	if ch.pruned == nil {
@@ -40,7 +41,7 @@ func (s *Store) before(ctx context.Context, org db.Org, c recall.Conversation, c
 	return json.Marshal(view)
 }
 
-// readBefore returns the view of a conversation before a change that made a frame, from what the change's row has.
+// readBefore returns a conversation's view before the change that made version frame, from the change's row.
 func (s *Store) readBefore(ctx context.Context, org db.Org, conversation int64, frame int, raw json.RawMessage) (
 	recall.ContextView, error) {
 	var view viewBefore
@@ -67,9 +68,9 @@ func (s *Store) readBefore(ctx context.Context, org db.Org, conversation int64, 
 	}
 	edits, err := editsOfView(rows[0].Before)
 	for i := 0; i < len(rows) && err == nil; i++ {
-		var made []clip.Edit
-		if made, err = editsIn([]json.RawMessage{rows[i].Edits}); err == nil {
-			edits = clip.MergeEdits(edits, made)
+		var pruned []clip.Edit
+		if pruned, err = editsIn([]json.RawMessage{rows[i].Edits}); err == nil {
+			edits = clip.MergeEdits(edits, pruned)
 		}
 	}
 	if err == nil {
@@ -92,7 +93,7 @@ func editsIn(lists []json.RawMessage) (all []clip.Edit, err error) {
 	return all, nil
 }
 
-// editsOfView returns the edits of a stored view.
+// editsOfView returns the edits in a stored view.
 func editsOfView(raw json.RawMessage) (edits []clip.Edit, err error) {
 	var view recall.ContextView
 	if err := json.Unmarshal(raw, &view); err != nil {
