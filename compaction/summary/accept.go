@@ -15,14 +15,14 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// Limits that distinguish a summary from other answers.
+// Limits that tell a summary from other answers.
 const (
-	echoWindow  = 24   // characters of a piece of the answer that is looked up in the transcript
-	echoWindows = 120  // pieces that are looked up at most
+	echoWindow  = 24   // characters of each piece of the answer that is looked up in the transcript
+	echoWindows = 120  // most pieces to look up
 	echoLeast   = 8    // pieces of the shortest answer that may be an echo
-	echoShare   = 0.65 // share of the pieces that makes an echo if the transcript has them
-	errorChars  = 400  // of the longest error or refusal
-	leastTokens = 6    // of a summary of more than muchTokens
+	echoShare   = 0.65 // an answer is an echo if the transcript contains this share of its pieces
+	errorChars  = 400  // the longest error or refusal
+	leastTokens = 6    // the shortest summary of more than muchTokens
 	muchTokens  = 500
 )
 
@@ -35,11 +35,11 @@ var errorText = regexp.MustCompile(`(?i)^\W*(?:an? )?(?:(?:internal )?(?:server 
 
 // fault is why an answer is not a summary.
 type fault struct {
-	told string // to the model, with what to do about it; empty: there is none
-	why  string // to the organization and the operator
+	told string // for the model, with what to do about it; empty: no fault
+	why  string // for the organization and the operator
 }
 
-// reject returns why an answer is not a summary; none if it is one.
+// reject returns why an answer is not a summary. The fault is empty if it is one.
 func (w *writer) reject(r Reply, text string) fault {
 	switch {
 	case text == "" && w.e.Format != nil && w.e.Format.Tagged && strings.TrimSpace(r.Text) != "":
@@ -80,7 +80,8 @@ func (w *writer) reject(r Reply, text string) fault {
 	return fault{}
 }
 
-// echoes reports whether an answer repeats the request, is mostly the transcript's text, or looks like a transcript.
+// echoes reports whether an answer repeats the request, consists mostly of the transcript's text, or looks like a
+// transcript.
 func (w *writer) echoes(text string) bool {
 	if text == textOf(Reply{Text: w.asked}) || len(messageLine.FindAllStringIndex(text, 4)) == 4 {
 		return true
@@ -104,17 +105,17 @@ func (w *writer) echoes(text string) bool {
 	return float64(found) > echoShare*float64(looked)
 }
 
-// Limits that distinguish text in any language from noise.
+// Limits that tell text in any language from noise.
 const (
-	readableShare = 0.5 // of the characters that are letters, digits or spaces
-	maxScripts    = 5   // of the letters
-	longestWord   = 400 // characters, of a script with spaces
+	readableShare = 0.5 // least share of characters that are letters, digits or spaces
+	maxScripts    = 5   // most scripts that the letters belong to
+	longestWord   = 400 // in characters, in a script with spaces
 )
 
-// closings matches tags that end the material of a summarizer or the place where a summary is shown.
+// closings match tags that end a summarizer's material, or the place where a summary is shown.
 var closings = regexp.MustCompile(`(?i)<\s*/\s*(?:transcript|earlier_summary|summary|system)\b`)
 
-// isNoise reports whether a text is in no language: it has few letters, characters without a meaning, letters of more
+// isNoise reports whether a text is in no language: it has few letters, characters without meaning, letters from more
 // than maxScripts scripts, or a word longer than longestWord.
 func isNoise(text string) bool {
 	all, readable, broken, word, longest := 0, 0, 0, 0, 0
@@ -140,15 +141,15 @@ func isNoise(text string) bool {
 		longest > longestWord
 }
 
-// Limits that identify an answer that repeats itself or is about something else.
+// Limits that recognize an answer that repeats itself, or is about something else.
 const (
-	leastWordsRepeated = 60   // words of the shortest answer that is looked at
-	distinctShare      = 0.05 // of the words that differ, at least
-	leastWordsCompared = 40   // content words of the shortest answer that is looked up in the material
-	relatedShare       = 0.02 // of the content words that the material has, at least
+	leastWordsRepeated = 60   // words of the shortest answer that is checked
+	distinctShare      = 0.05 // least share of words that differ
+	leastWordsCompared = 40   // content words of the shortest answer that is compared with the material
+	relatedShare       = 0.02 // least share of content words that the material contains
 )
 
-// repeatsItself reports whether a text has hardly any words that differ.
+// repeatsItself reports whether hardly any of a text's words differ.
 func repeatsItself(text string) bool {
 	distinct, all := map[string]bool{}, 0
 	for word := range strings.FieldsSeq(strings.ToLower(text)) {
@@ -158,8 +159,8 @@ func repeatsItself(text string) bool {
 	return all >= leastWordsRepeated && float64(len(distinct)) < distinctShare*float64(all)
 }
 
-// isUnrelated reports whether a long answer has hardly a word of the material and none of its numbers and identifiers.
-// A summary in another language has some of these.
+// isUnrelated reports whether a long answer shares hardly a word with the material, and none of its numbers and
+// identifiers. A summary in another language shares some of these.
 func (w *writer) isUnrelated(text string) bool {
 	words := prose.ContentWords(text)
 	if len(words) < leastWordsCompared {
@@ -200,17 +201,17 @@ func scriptOf(r rune) *unicode.RangeTable {
 	return unicode.Letter
 }
 
-// messageLine matches a line of a transcript that begins a message.
+// messageLine matches a line that begins a message in a transcript.
 var messageLine = regexp.MustCompile(`(?m)^\[\d+\] (?:system|user|assistant|tool)\b[^\n]{0,100}: `)
 
-// thoughts matches what some models write before their answer, and wrappings what they put around it.
+// thoughts match what some models write before their answer; wrappings match what they put around it.
 var (
 	thoughts = regexp.MustCompile(
 		`(?is)^\s*<(think|thinking|reasoning|analysis)>.*?(?:</(?:think|thinking|reasoning|analysis)>|$)`)
 	wrappings = regexp.MustCompile("(?is)^(?:```[a-z]*\\s*\\n(.*)\\n```|[^<]{0,200}<summary>(.*)</summary>)$")
 )
 
-// textOf returns the summary in a reply, as its format has it.
+// textOf returns the summary in a reply, read by its format.
 func (w *writer) textOf(r Reply) string {
 	if f := w.e.Format; f != nil && f.Tagged {
 		return f.SummaryOnly(prose.Clean(r.Text))
@@ -218,7 +219,7 @@ func (w *writer) textOf(r Reply) string {
 	return textOf(r)
 }
 
-// textOf returns the text of a reply, clean, without thoughts and wrappings.
+// textOf returns the text of a reply, cleaned, without thoughts and wrappings.
 func textOf(r Reply) string {
 	text := thoughts.ReplaceAllString(prose.Clean(r.Text), "")
 	if _, answer, found := strings.Cut(text, "</think>"); found { // the chat template wrote the opening tag
@@ -231,7 +232,7 @@ func textOf(r Reply) string {
 	return text
 }
 
-// complaint asks for what an answer lacks: identifiers, and the last request.
+// complaint asks for what an answer lacks: identifiers and the last request.
 func (w *writer) complaint(ids []string, request bool) string {
 	var b strings.Builder
 	b.WriteString("Your summary leaves out what will be needed. Write it again, whole, " +

@@ -11,20 +11,20 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// appendixShare is the share of a summary's budget that what its format appends may take.
+// appendixShare is the share of a summary's budget for what its format appends.
 const appendixShare = 0.5
 
-// appendixShares are the shares that are tried, until the names of the last request fit beside it.
+// appendixShares are tried in turn, until the names of the last request fit beside the appendix.
 var appendixShares = []float64{appendixShare, appendixShare / 4, 0}
 
-// Limits of what a format appends, in characters of a line.
+// Limits of an appendix, in characters per line.
 const (
 	failureChars = 240
 	recentChars  = 600
 )
 
-// appendix returns what the format appends to a text, whichever way it was made, within a share of the budget: every
-// line is whole, and what does not fit is counted.
+// appendix returns what the format appends to any summary, within a share of the budget. Every line is whole, and lines
+// that do not fit are counted.
 func (w *writer) appendix(share float64) string {
 	f := cmp.Or(w.e.Format, &prose.Format{})
 	if share == 0 {
@@ -51,7 +51,8 @@ func (w *writer) appendix(share float64) string {
 	return b.String()
 }
 
-// listed returns a heading and the newest lines that fit some tokens, at most so many, in order; empty without lines.
+// listed returns a heading and the newest lines, in order: at most most lines, and room tokens. It is empty without
+// lines.
 func listed(heading string, lines []string, most, room int) string {
 	if len(lines) == 0 {
 		return ""
@@ -83,7 +84,7 @@ func (w *writer) named() (lines []string) {
 	return lines
 }
 
-// failures returns a line for each failed call, the same failure once.
+// failures returns a line for each failed call; equal failures have one line.
 func (w *writer) failures() (lines []string) {
 	names := prose.CallNames(w.e.Messages)
 	for _, m := range w.e.Messages {
@@ -100,7 +101,7 @@ func (w *writer) failures() (lines []string) {
 	return lines
 }
 
-// recentTurns returns lines of what was said in the newest turns of those that leave.
+// recentTurns returns lines about the newest turns that leave.
 func (w *writer) recentTurns(turns int) (lines []string) {
 	from := len(w.e.Messages)
 	for n := 0; from > 0 && n < turns; {
@@ -113,15 +114,15 @@ func (w *writer) recentTurns(turns int) (lines []string) {
 		if m.Role != recall.User && m.Role != recall.Assistant || prose.IsWarning(m) {
 			continue
 		}
-		if said := prose.Spoken(m, names, true); said != "" {
-			lines = append(lines, fmt.Sprintf("- [%d] %s: %s", m.Seq, m.Role, prose.OneLine(prose.Unmarked(said), recentChars)))
+		if text := prose.Spoken(m, names, true); text != "" {
+			lines = append(lines, fmt.Sprintf("- [%d] %s: %s", m.Seq, m.Role, prose.OneLine(prose.Unmarked(text), recentChars)))
 		}
 	}
 	return lines
 }
 
-// fileLists returns the files that were read and those that were modified, with those of the summary before, sorted. A
-// file that was modified is not among the others.
+// fileLists returns the files that were read and the files that were modified, including those in the previous summary,
+// sorted. A modified file is not listed as read.
 func (w *writer) fileLists(room int) string {
 	read, modified := listIn(w.previous, prose.ReadTag), listIn(w.previous, prose.ModifiedTag)
 	calls := slices.Clone(w.e.Calls)

@@ -17,7 +17,7 @@ import (
 // whole returns a request with the whole transcript; nil if it does not fit.
 func (w *writer) whole() []chat.Message { return w.ifFits(w.request(prose.Joined(w.entries))) }
 
-// clampedTranscript returns a request with tool results clamped; nil if it does not fit or clamps nothing.
+// clampedTranscript returns a request with clamped tool results; nil if it does not fit or nothing was clamped.
 func (w *writer) clampedTranscript() []chat.Message {
 	entries := prose.Transcript(w.e.Messages, true)
 	if prose.TokensIn(entries) == prose.TokensIn(w.entries) {
@@ -26,8 +26,8 @@ func (w *writer) clampedTranscript() []chat.Message {
 	return w.ifFits(w.request(prose.Joined(entries)))
 }
 
-// ifFits returns a request that fits the model's window by our count and is smaller than any that was too large; else
-// nil.
+// ifFits returns the request if it fits the model's window by our count, and is smaller than every request that was too
+// large; otherwise nil.
 func (w *writer) ifFits(messages []chat.Message) []chat.Message {
 	n := tokensOfMessages(messages)
 	if n >= w.sent || w.window > 0 && float64(n)*w.scale > float64(w.window-w.answer()) {
@@ -37,8 +37,8 @@ func (w *writer) ifFits(messages []chat.Message) []chat.Message {
 	return messages
 }
 
-// middle returns a request with the middle of its transcript cut so that it fits; nil if the window has less than
-// leastRoom tokens for it.
+// middle returns a request with a transcript without its middle, so that it fits; nil if the window has less than
+// leastRoom tokens for the transcript.
 func (w *writer) middle() []chat.Message {
 	entries := prose.Transcript(w.e.Messages, true)
 	fixed := tokensOfMessages(w.request(""))
@@ -57,7 +57,7 @@ func (w *writer) middle() []chat.Message {
 		return nil
 	}
 	head, tail, first, last := prose.CutMiddle(entries, room)
-	if first > last || last < 0 { // all of it fits
+	if first > last || last < 0 { // everything fits
 		return w.ifFits(w.request(head + tail))
 	}
 	w.cut = between(w.e.Messages, entries[first].Seq, entries[last].Seq)
@@ -66,7 +66,7 @@ func (w *writer) middle() []chat.Message {
 	return w.ifFits(w.request(head + note + tail))
 }
 
-// leastRoom is the fewest tokens of a transcript that are worth a call.
+// leastRoom is the smallest transcript, in tokens, that is worth a call.
 const leastRoom = 400
 
 func between(messages []recall.Message, from, to int64) []recall.Message {
@@ -89,12 +89,12 @@ func tokensOfMessages(messages []chat.Message) (n int) {
 	return n
 }
 
-// try asks in one way, and once more if the answer is rejected or lacks what it must mention. next says that another
-// way may succeed: after most failures of the agent's own model, and after an overflow.
+// try asks in one way, and a second time if the answer is rejected or lacks something that it must mention. next says
+// that another way may succeed: after an overflow, and after most failures of the agent's own model.
 func (w *writer) try(ctx context.Context, messages []chat.Message, tools []byte, own bool) (text string, next bool) {
 	reply, err := w.call(ctx, messages, tools, own)
 	over, ok := errors.AsType[*Overflow](err)
-	if ok && over.Counted && tokensOfMessages(messages) < w.read { // it has room for more: it counts too few
+	if ok && over.Counted && tokensOfMessages(messages) < w.read { // the window has room for more, so the count is too low
 		err, ok = nil, false
 	}
 	if ok {
@@ -134,7 +134,7 @@ func (w *writer) try(ctx context.Context, messages []chat.Message, tools []byte,
 	return cmp.Or(w.shortened(second, better), w.shortened(reply, text)), false
 }
 
-// complete asks once more for a summary that mentions what this one does not, and adds what is still missing.
+// complete asks once more if a summary does not mention everything that it must, and adds what is then still missing.
 func (w *writer) complete(ctx context.Context, messages []chat.Message, tools []byte, text string, own bool) string {
 	ids, request := w.must.Missing(text)
 	headings := w.e.Format.Lacks(text)
@@ -157,7 +157,8 @@ func (w *writer) complete(ctx context.Context, messages []chat.Message, tools []
 	return w.repaired(text)
 }
 
-// shortened returns an answer cut to its budget if it was only too long, at most twice the budget; else an empty text.
+// shortened returns an answer cut to its budget if it was only too long, by at most a factor of 2; otherwise an empty
+// text.
 func (w *writer) shortened(r Reply, text string) string {
 	tokens := tokens.Estimate(text)
 	onlyLong := tokens > w.budget && tokens <= 2*w.budget

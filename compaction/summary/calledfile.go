@@ -9,17 +9,17 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// maxPathBytes bounds a path of a called file.
+// maxPathBytes bounds the path of a called file.
 const maxPathBytes = 300
 
-// The names of tools that read a file, and of those that change one.
+// Names of tools that read a file, and of tools that change one.
 var (
 	readingTool  = regexp.MustCompile(`(?i)read|open|view|cat\b|show_file|get_file`)
 	changingTool = regexp.MustCompile(`(?i)write|edit|create|patch|replace|insert|update_file|modify|save|delete_file`)
 )
 
-// FileOf returns the path of the file that a call of a tool reads or changes, by the tool's name and by its arguments;
-// empty if the part is no such call.
+// FileOf returns the path of the file that a tool call reads or changes, judged by the tool's name and the arguments.
+// The path is empty if the part is no such call.
 func FileOf(p recall.Part) (path string, changes bool) {
 	changes = changingTool.MatchString(p.Name)
 	if p.Type != recall.ToolCall || !changes && !readingTool.MatchString(p.Name) {

@@ -8,10 +8,10 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// errAskedOften is the error of a call after MaxModelCalls.
+// errAskedOften is the error of a call beyond MaxModelCalls.
 var errAskedOften = errors.New("the model was asked often enough")
 
-// failed notes why a call gave no answer. Organizations do not read what an unknown error says.
+// failed records why a call gave no answer. The text of an unknown error is not for organizations.
 func (w *writer) failed(err error) {
 	w.why, w.detail = "the language model fails", err.Error()
 	known, ok := errors.AsType[interface {
@@ -41,18 +41,18 @@ func (w *writer) call(ctx context.Context, messages []chat.Message, tools []byte
 	return r, err
 }
 
-// configured returns a request with the model settings.
+// configured returns the request with the model settings.
 func (w *writer) configured(r Request, own bool) Request {
-	var given struct {
+	var settings struct {
 		Temperature *float32 `json:"temperature"`
 		MaxTokens   int      `json:"max_output_tokens"`
 		Reasoning   struct {
 			Effort string `json:"reasoning_effort"`
 		} `json:"reasoning"`
 	}
-	_ = json.Unmarshal(w.s.ModelSettings, &given) // settings of another shape are ignored
-	r.Temperature, r.Effort, r.MaxTokens = given.Temperature, given.Reasoning.Effort, max(given.MaxTokens, 0)
-	if r.MaxTokens == 0 && !own { // the agent's own prompt leaves little of its window
+	_ = json.Unmarshal(w.s.ModelSettings, &settings) // settings of another form are ignored
+	r.Temperature, r.Effort, r.MaxTokens = settings.Temperature, settings.Reasoning.Effort, max(settings.MaxTokens, 0)
+	if r.MaxTokens == 0 && !own { // the agent's own prompt leaves little room in its window
 		r.MaxTokens = w.answer()
 	}
 	return r
@@ -72,7 +72,7 @@ func (w *writer) learn(o *Overflow, sent int) {
 	}
 }
 
-// answer returns how many tokens the model's answer may take, including its reasoning.
+// answer returns how many tokens the model's answer may take, including reasoning.
 func (w *writer) answer() int {
 	if w.window == 0 {
 		return 0
@@ -80,7 +80,7 @@ func (w *writer) answer() int {
 	return max(min(w.budget+8_192, w.window/4), min(w.budget, w.window/2))
 }
 
-// overGap returns by how many of our tokens a request is too large for the model, as far as one knows; 0: unknown.
+// overGap returns by how many of our tokens a request was too large for the model; 0 if unknown.
 func (w *writer) overGap(o *Overflow, sent int) int {
 	switch {
 	case o != nil && o.Sent > o.Window && o.Window > 0:

@@ -13,13 +13,13 @@ import (
 )
 
 // extract finds what may matter later in messages: requests, what the user told, decisions, findings, open questions,
-// errors, calls and the last state. It carries the lines of the previous summary along, which are whole as they were,
-// and the sentences of one that a model wrote.
+// errors, calls and the last state. It carries over the previous summary: extracted lines unchanged, and the sentences
+// of a summary that a model wrote.
 func extract(messages []recall.Message, previous string, must prose.MustMention) *extraction {
 	return extractAs(layoutOf(nil), messages, previous, must)
 }
 
-// extractAs does it with the headings of a layout, by which it also reads the previous summary.
+// extractAs is extract with the headings of a layout. It also reads the previous summary by that layout.
 func extractAs(l layout, messages []recall.Message, previous string, must prose.MustMention) *extraction {
 	x := &extraction{said: prose.Frequency{Of: map[string]int{}}, layout: l}
 	x.carry(previous)
@@ -43,7 +43,7 @@ func extractAs(l layout, messages []recall.Message, previous string, must prose.
 	return x
 }
 
-// results counts the results of tools in messages.
+// results counts the tool results in messages.
 func results(messages []recall.Message) (n int) {
 	for _, m := range messages {
 		for _, p := range m.Content {
@@ -55,31 +55,31 @@ func results(messages []recall.Message) (n int) {
 	return n
 }
 
-// saysNothing are the lines of summaries that are no part of what they say.
+// saysNothing are lines of summaries without content.
 var saysNothing = map[string]bool{"": true, prose.ExtractedBy: true, prose.LeftOut: true, prose.NothingSaid: true,
 	prose.NoHistory: true,
 	prose.SplitRule: true, prose.SplitTitle: true}
 
-// carry adds the lines of a previous summary to their sections, and sentences that a model wrote to Earlier. A request
-// may leave: its sentences are also among what the user told.
+// carry adds the previous summary's lines to their sections, and sentences that a model wrote to Earlier. A request
+// need not stay, because its sentences are also added to what the user told.
 func (x *extraction) carry(previous string) {
-	in, text := []section{earlier}, []string{}
+	current, text := []section{earlier}, []string{}
 	known := []layout{x.layout, layoutOf(nil), layoutOf(prose.SplitFormat)}
 	for line := range strings.Lines(previous) {
 		line = strings.TrimSpace(line)
 		if group := sectionsUnder(known, line); group != nil {
-			in = group
+			current = group
 			continue
 		}
 		if strings.HasPrefix(line, "## ") {
-			in = []section{earlier}
+			current = []section{earlier}
 			continue
 		}
 		found := numbered.FindStringSubmatch(line)
 		if saysNothing[line] || strings.HasPrefix(line, prose.AlsoNamed) {
 			continue
 		}
-		if found == nil || found[1] == "" && slices.Contains(in, earlier) {
+		if found == nil || found[1] == "" && slices.Contains(current, earlier) {
 			text = append(text, prose.Unmarked(strings.TrimPrefix(line, "- ")))
 			continue
 		}
@@ -88,15 +88,14 @@ func (x *extraction) carry(previous string) {
 		}
 		seq, _ := strconv.ParseInt(cmp.Or(found[2], found[1]), 10, 64)
 		text := line[len(found[0]):]
-		x.carryLine(sectionOfLine(in, text), seq, text, strings.TrimPrefix(line, "- "))
+		x.carryLine(sectionOfLine(current, text), seq, text, strings.TrimPrefix(line, "- "))
 	}
 	for _, s := range prose.Sentences(strings.Join(text, "\n")) {
 		x.add(earlier, item{text: prose.OneLine(s, sentenceChars), carried: true}, prose.SentenceOf(s), 1)
 	}
 }
 
-// sectionsUnder returns the sections under a heading, by the first layout that has the heading. It returns nil if no
-// layout has it.
+// sectionsUnder returns the sections under a heading in the first layout that has the heading; nil if none has it.
 func sectionsUnder(known []layout, heading string) []section {
 	for _, l := range known {
 		if group := l.sectionsOf(heading); group != nil {
@@ -109,10 +108,10 @@ func sectionsUnder(known []layout, heading string) []section {
 func (x *extraction) carryLine(in section, seq int64, text, line string) {
 	i := item{text: line, seq: seq, carried: true}
 	switch in {
-	case named: // those that matter are among what must be mentioned
+	case named: // the important ones are among what must be mentioned
 	case state:
-		if said, ok := strings.CutPrefix(text, "assistant: "); ok {
-			for _, s := range prose.Sentences(said) {
+		if answer, ok := strings.CutPrefix(text, "assistant: "); ok {
+			for _, s := range prose.Sentences(answer) {
 				x.add(findings, item{text: fmt.Sprintf("[%d] %s", seq, s), seq: seq, carried: true}, prose.SentenceOf(s), 1)
 			}
 		}
@@ -129,7 +128,7 @@ func (x *extraction) carryLine(in section, seq int64, text, line string) {
 	}
 }
 
-// addMessage adds a message of the user as a request, and the sentences of any message.
+// addMessage adds a user's message as a request, and the sentences of any message.
 func (x *extraction) addMessage(m recall.Message, text string) {
 	in := findings
 	if m.Role == recall.User {
@@ -139,7 +138,7 @@ func (x *extraction) addMessage(m recall.Message, text string) {
 				item{seq: m.Seq, text: fmt.Sprintf("[%d] %s", m.Seq, prose.Quoted(text))})
 		}
 	}
-	if len(text) > 64<<10 { // a document, not something said
+	if len(text) > 64<<10 { // a document rather than an utterance
 		text = tokens.PrefixChars(text, 16<<10)
 	}
 	for _, text := range prose.Sentences(text) {
@@ -149,13 +148,13 @@ func (x *extraction) addMessage(m recall.Message, text string) {
 	}
 }
 
-// Shares by which a line gains: an old one for its age, and one with identifiers that must be mentioned.
+// Shares that lines gain: an old line for its age, and a line with identifiers that must be mentioned.
 const (
 	ageGain     = 0.6
 	mentionGain = 0.3
 )
 
-// rate completes the scores of the compared lines: by how rare their words are, by their age, and by what they mention.
+// rate completes the scores of compared lines: for rare words, for age, and for what they mention.
 func (x *extraction) rate(must prose.MustMention) {
 	first, last := int64(0), int64(0)
 	for _, items := range x.items {
@@ -186,12 +185,12 @@ func (x *extraction) rate(must prose.MustMention) {
 type toolCall struct {
 	seq             int64
 	name, arguments string
-	main            string // the first of its arguments' texts
+	main            string // the first text in its arguments
 	outcome         string
 	failed          bool
 }
 
-// callLines returns a line for each call, or for each tool if there are more than maxCallLines calls.
+// callLines returns a line for each call. If there are more than maxCallLines calls, it returns a line for each tool.
 func callLines(messages []recall.Message) []item {
 	var all []*toolCall
 	open := map[string]*toolCall{}

@@ -10,11 +10,11 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// Shares of an extracted summary's budget. What a part leaves goes to the compared lines.
+// Shares of an extracted summary's budget. What one part leaves unused goes to the compared lines.
 const (
 	lastShare    = 0.4  // the last request
-	newShare     = 0.15 // the best compared lines of the messages that leave now
-	factShare    = 0.5  // all compared lines, with those
+	newShare     = 0.15 // the best compared lines from the messages that leave now
+	factShare    = 0.5  // all compared lines, including those
 	firstShare   = 0.16 // the first request
 	requestsPart = 0.12 // other requests
 	statePart    = 0.12
@@ -23,8 +23,8 @@ const (
 	namedPart    = 0.08
 )
 
-// within returns the extraction in at most some tokens, with header as its first line. Only the last request, the last
-// state and calls are shortened if they do not fit; every other line is whole or not there.
+// within returns the extraction in at most budget tokens, with header as its first line. Only the last request, the
+// last state and calls may be shortened; any other line is whole or absent.
 func (x *extraction) within(header string, budget int, must prose.MustMention) string {
 	f := newSelection(x, header, budget)
 	part := func(share float64) int { return int(share * float64(budget)) }
@@ -48,8 +48,8 @@ func (x *extraction) within(header string, budget int, must prose.MustMention) s
 
 func anyItem(item) bool { return true }
 
-// lacking returns the compared lines that a text does not mention and that score at least strongScore, and the
-// identifiers that the text lacks, in at most some tokens; empty if there are none.
+// lacking returns, in at most budget tokens, the identifiers that a text lacks, and those compared lines with a score
+// of at least strongScore that it does not mention; empty if there are none.
 func (x *extraction) lacking(text string, budget int, must prose.MustMention) string {
 	f := newSelection(x, prose.LeftOut, budget)
 	f.layout = layoutOf(nil)
@@ -65,32 +65,32 @@ func (x *extraction) lacking(text string, budget int, must prose.MustMention) st
 	return f.render(prose.LeftOut)
 }
 
-// strongScore is that of a line which a summary should not leave out.
+// strongScore is the score from which on a summary should not leave out a line.
 const strongScore = 1.2
 
-// itemKey is where an item stands.
+// itemKey says where an item stands.
 type itemKey struct {
 	section section
 	index   int
 }
 
-// toldLine is a text that a summary has: its words, and its numbers and names.
+// toldLine is a text that the summary already has: its words, numbers and names.
 type toldLine struct {
 	words []string
-	text  string // spaced
+	text  string // the spaced text
 }
 
 func lineOf(text string) toldLine { return toldLine{lineWords(text), prose.SpacedOf(text).Text} }
 
-// selection is the part of an extraction that fits a budget.
+// selection is the part of an extraction that is chosen to fit a budget.
 type selection struct {
 	x      *extraction
-	left   int // tokens
-	facts  int // tokens of the compared lines
+	left   int // tokens that are left
+	facts  int // tokens of the chosen compared lines
 	ranked []itemKey
 	taken  map[itemKey]string
 	told   []toldLine
-	text   string // all that is taken, as mentions compares it
+	text   string // everything chosen, folded for comparison
 	ids    []string
 	layout layout
 }
@@ -114,7 +114,7 @@ const maxRanked = 600
 
 func (f *selection) item(a itemKey) item { return f.x.items[a.section][a.index] }
 
-// cost returns the tokens of a line, and of its section's title if it is the first.
+// cost returns the tokens of a line, plus those of its section's title if it is the first.
 func (f *selection) cost(s section, text string) int {
 	n := tokens.Estimate("- " + text + "\n")
 	for a := range f.taken {
@@ -125,7 +125,8 @@ func (f *selection) cost(s section, text string) int {
 	return n + tokens.Estimate(f.layout.titles[s]+"\n")
 }
 
-// take takes an item that costs at most some tokens, and returns what it costs; 0 if it is taken already or too long.
+// take takes an item if it costs at most most tokens, and returns its cost. It returns 0 if the item was already taken,
+// or is too long.
 func (f *selection) take(a itemKey, text string, most int) int {
 	if _, again := f.taken[a]; again || text == "" {
 		return 0
@@ -141,7 +142,7 @@ func (f *selection) take(a itemKey, text string, most int) int {
 	return n
 }
 
-// lines takes the compared lines of the highest scores that say something new.
+// lines takes the compared lines with the highest scores that say something new.
 func (f *selection) lines(most int, fits func(item) bool) {
 	for _, a := range f.ranked {
 		if i := f.item(a); fits(i) && most >= leastLine && !f.says(a.section, i) {
@@ -152,11 +153,12 @@ func (f *selection) lines(most int, fits func(item) bool) {
 	}
 }
 
-// leastLine is the fewest tokens for which lines are looked for.
+// leastLine is the least room, in tokens, for which lines are looked for.
 const leastLine = 8
 
-// says reports whether what is taken says what a line of a section does: most of its words and all of its numbers, or
-// the same with other numbers twice. What was decided and what the user told with other numbers is something else.
+// says reports whether the chosen lines already say the same as item i: one has most of its words and all of its
+// numbers, or two have most of its words with other numbers. In decisions and in what the user told, other numbers
+// always make a difference.
 func (f *selection) says(s section, i item) bool {
 	similar := 0
 	for _, t := range f.told {
@@ -170,10 +172,11 @@ func (f *selection) says(s section, i item) bool {
 	return false
 }
 
-// sameShare is the share of a line's words that another one has which says the same.
+// sameShare is the share of a line's words from which on another line with these words says the same.
 const sameShare = 0.7
 
-// numbersIn reports whether a spaced text has all the words with digits of a line, but for its position.
+// numbersIn reports whether a spaced text has all of a line's words with digits, not counting the number of the
+// message.
 func numbersIn(line, text string) bool {
 	for _, w := range prose.SpacedOf(numbered.ReplaceAllString("- "+line, "")).Words {
 		if strings.ContainsAny(w, "0123456789") && !strings.Contains(text, " "+w+" ") {
@@ -194,7 +197,7 @@ func (f *selection) newest(s section, most int, shorten bool) {
 	}
 }
 
-// shortened returns a text cut so that it costs at most some tokens; empty if hardly anything of it would be left.
+// shortened returns a text cut so that it costs at most most tokens; empty if hardly anything would be left.
 func (f *selection) shortened(s section, text string, most int) string {
 	over := f.cost(s, text) - min(most, f.left)
 	switch whole := tokens.Estimate(text); {
@@ -207,8 +210,8 @@ func (f *selection) shortened(s section, text string, most int) string {
 	}
 }
 
-// lastRequest takes the newest request: whole, or its first sentences, or as much of its first as fits. It leaves room
-// for the identifiers of the request that it does not take.
+// lastRequest takes the newest request: whole, or its first sentences, or as much of the first sentence as fits. It
+// leaves room for the request's identifiers that are not in what it takes.
 func (f *selection) lastRequest(must prose.MustMention, most int) {
 	n := len(f.x.items[requests]) - 1
 	if n < 0 {
@@ -224,7 +227,7 @@ func (f *selection) lastRequest(must prose.MustMention, most int) {
 	f.take(itemKey{requests, n}, whole, most)
 }
 
-// namesCost returns the tokens of the section of the identifiers that a text does not mention.
+// namesCost returns the tokens of a section with the identifiers that a text does not mention.
 func (f *selection) namesCost(ids []string, text string) (n int) {
 	text = prose.Folded(text)
 	for _, id := range ids {
@@ -238,7 +241,7 @@ func (f *selection) namesCost(ids []string, text string) (n int) {
 	return n
 }
 
-// firstRequest takes the first request, which mostly says what the conversation is about.
+// firstRequest takes the first request, because it mostly says what the conversation is about.
 func (f *selection) firstRequest(most int) {
 	if len(f.x.items[requests]) > 0 {
 		f.take(itemKey{requests, 0}, f.x.items[requests][0].text, most)
@@ -265,7 +268,7 @@ func (f *selection) names(ids []string, most int) {
 	}
 }
 
-// render returns what was taken, section by section, in the order in which it was said.
+// render returns what was taken, section by section, in the order of the conversation.
 func (f *selection) render(header string) string {
 	var b strings.Builder
 	if header != "" {

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// lineWords returns the content words of a line, or all of its words if it has hardly any.
+// lineWords returns the content words of a line, or all of its words if it has hardly any content words.
 func lineWords(text string) []string {
 	all := prose.ContentWords(text)
 	if len(all) >= leastWordsOfLine {
@@ -24,25 +24,25 @@ func lineWords(text string) []string {
 // item is a line of a section.
 type item struct {
 	text    string // with the number of its message
-	seq     int64  // of its message; 0 if it is unknown
+	seq     int64  // seq of its message; 0 if unknown
 	words   []string
 	score   float64
-	carried bool // from the previous summary
+	carried bool // it comes from the previous summary
 }
 
-// extraction is what was found in messages, by section, in the order in which it was said.
+// extraction is what was found in messages, by section, in the order of the conversation.
 type extraction struct {
 	items  [sectionCount][]item
 	said   prose.Frequency
 	layout layout
 
-	outputLines int // of a tool's result that are looked at
+	outputLines int // lines of each tool result that are read
 }
 
-// numbered matches a line of an extracted summary.
+// numbered matches the beginning of a line in an extracted summary.
 var numbered = regexp.MustCompile(`^- (?:\[(\d+)(?:–(\d+))?\] )?`)
 
-// add adds a sentence to a section whose sentences are compared.
+// add adds a sentence to a section with compared sentences.
 func (x *extraction) add(in section, i item, s prose.Sentence, weight float64) {
 	if strings.HasPrefix(s.Text, "result of ") {
 		weight = outputTrust
@@ -51,7 +51,7 @@ func (x *extraction) add(in section, i item, s prose.Sentence, weight float64) {
 	if len(prose.ContentWords(s.Text)) < leastWordsOfLine && (question || !saysMuchInFewWords(s, in, weight)) {
 		return
 	}
-	if in == told && question && s.Opening&prose.Asking == 0 { // cueScore lowers the others
+	if in == told && question && s.Opening&prose.Asking == 0 { // CueScore lowers the others
 		weight /= 2
 	}
 	i.words = lineWords(s.Text)

@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// addResult adds the error of a tool: the first line about an error, or the first line of a failed result without one.
-// Other lines are findings.
+// addResult adds a tool's error: the first line about an error or, if the call failed without one, the first line.
+// Other lines are added as findings.
 func (x *extraction) addResult(m recall.Message, p recall.Part, tool string) {
 	text := resultText(p)
 	failure := strings.TrimSpace(failureLine(text, p.IsError))
@@ -37,7 +37,8 @@ func (x *extraction) addResult(m recall.Message, p recall.Part, tool string) {
 	}
 }
 
-// resultText returns what of a result is looked at: its beginning, and of one that failed also its end, which says why.
+// resultText returns the part of a result that is read: its beginning, and if the call failed also its end, because
+// that says why.
 func resultText(p recall.Part) string {
 	text := p.Text
 	if p.Clip != nil && p.Clip.Shown <= len(text) {
@@ -47,17 +48,17 @@ func resultText(p recall.Part) string {
 	if !p.IsError || len(text) <= 2*prose.ClampChars {
 		return beginning(text, prose.ClampChars)
 	}
-	_, end, _ := strings.Cut(text[len(text)-prose.ClampChars/2:], "\n") // without the rest of a line
+	_, end, _ := strings.Cut(text[len(text)-prose.ClampChars/2:], "\n") // without the rest of a cut line
 	return beginning(text, prose.ClampChars/2) + "\n" + prose.Unmarked(end)
 }
 
-// beginning returns the first characters of a text without the marks in it.
+// beginning returns the first characters of a text, without Loci's markup.
 func beginning(text string, chars int) string {
-	text = prose.Unmarked(tokens.PrefixChars(text, 2*chars)) // a mark at the end is not looked at
+	text = prose.Unmarked(tokens.PrefixChars(text, 2*chars)) // markup that is cut at the end does not matter
 	return tokens.PrefixChars(text, chars)
 }
 
-// failureLine returns the first line about an error, or the first line of a failed result without one.
+// failureLine returns the first line about an error. If there is none and the call failed, it returns the first line.
 func failureLine(text string, failed bool) (line string) {
 	if !failed && !SaysError(text) {
 		return ""
@@ -74,17 +75,17 @@ func failureLine(text string, failed bool) (line string) {
 	return line
 }
 
-// errorSigns are what a line of output about an error has one of.
+// errorSigns are texts that mark a line of output as about an error.
 var errorSigns = []string{"ERROR", "FATAL", "FAIL", "Error:", "error:", "panic:", "Traceback", "Exception", "denied",
 	"not found", "timed out", "refused"}
 
-// SaysError reports whether a line of output is about an error. It is asked of each line of each result: a regular
-// expression takes ten times as long.
+// SaysError reports whether a line of output is about an error. It is called for each line of each result, and a
+// regular expression would take ten times as long.
 func SaysError(line string) bool {
 	return slices.ContainsFunc(errorSigns, func(sign string) bool { return strings.Contains(line, sign) })
 }
 
-// failureText returns what a failed result says from its line about an error on.
+// failureText returns a failed result from its line about an error on.
 func failureText(p recall.Part) string {
 	text := resultText(p)
 	if line := failureLine(text, true); line != "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// A summary without a model quotes of a failed result the line that says why, also from the end of a long one.
+// A summary without a model quotes the line of a failed result that says why, even from the end of a long result.
 func TestErrorsOfLongResultsAreQuoted(t *testing.T) {
 	t.Parallel()
 	log := strings.Repeat("=== RUN a case that passes\n", 2_000)
@@ -34,7 +34,8 @@ func TestErrorsOfLongResultsAreQuoted(t *testing.T) {
 	}
 }
 
-// Of very many results a summary without a model looks at a few lines each, and still quotes the line about an error.
+// With very many results, a summary without a model reads only a few lines of each, and still quotes the line about an
+// error.
 func TestErrorsOfManyResultsAreQuoted(t *testing.T) {
 	t.Parallel()
 	lines := strings.Repeat("a line of what the tool wrote\n", 30)
@@ -58,7 +59,7 @@ func TestErrorsOfManyResultsAreQuoted(t *testing.T) {
 	}
 }
 
-// What only Loci says, in its warning and where there is nothing to summarize, is not carried on.
+// Loci's own words, in its warning and in an empty summary, are not carried over.
 func TestNothingOfLocisOwnIsCarriedOn(t *testing.T) {
 	t.Parallel()
 	warning := recall.Part{Type: recall.Text, Text: prose.WarningLine(3, 4)}

@@ -20,7 +20,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// fact is said among the first 60 messages of a conversation. It survives if a line of the summary has all its keys.
+// fact is said among the first 60 messages of a conversation. It survives if one line of the summary has all its keys.
 type fact struct {
 	role recall.Role
 	text string
@@ -42,7 +42,7 @@ func (f fact) in(summary string) bool {
 	return false
 }
 
-// talk is a conversation without end: facts first, and then chatter from templates.
+// talk is an endless conversation: facts first, and then chatter from templates.
 type talk struct {
 	*rand.Rand
 	messages []recall.Message
@@ -58,7 +58,7 @@ func newTalk(seed uint64) *talk {
 	return &talk{Rand: rand.New(rand.NewPCG(seed, 7)), position: 1, seq: 3}
 }
 
-// add appends a message. Positions and seqs have gaps: other messages, which the model does not see, and other events.
+// add appends a message. Positions and seqs have gaps for messages that the model does not see, and for other events.
 func (k *talk) add(role recall.Role, parts ...recall.Part) {
 	k.position += 1 + k.IntN(12)/11
 	k.seq += 1 + int64(k.IntN(4))
@@ -101,7 +101,7 @@ func readTalk(t *testing.T, name string) *talk {
 	return k
 }
 
-// chatter fills templates.
+// chatter returns lines from templates.
 func (k *talk) chatter(templates []string, lines int, separator string) string {
 	all := make([]string, lines)
 	for i := range all {
@@ -117,7 +117,7 @@ func (k *talk) chatter(templates []string, lines int, separator string) string {
 	return strings.Join(all, separator)
 }
 
-// turn says something, calls a tool and answers. A fact stands between other sentences or alone.
+// turn adds a user's message, a tool call and an answer. A fact stands among other sentences or alone.
 func (k *talk) turn(f *fact) {
 	said := func(role recall.Role, templates []string, sentences int) {
 		text := k.chatter(templates, sentences, " ")
@@ -136,10 +136,10 @@ func (k *talk) turn(f *fact) {
 	said(recall.Assistant, k.assistants, 1+k.IntN(3))
 }
 
-// compactions is how often a conversation is compacted until its summary is looked at.
+// compactions is how often a conversation is compacted before its summary is checked.
 const compactions = 32
 
-// surviving counts the facts in a conversation's summary after its last compaction, and names the others.
+// surviving counts the facts in a conversation's summary after its last compaction, and names the lost ones.
 func (k *talk) surviving(t *testing.T, window int, m *summary.Model) (kept int, lost []string, last string) {
 	t.Helper()
 	view := clip.View{Window: window, Fixed: window / 8}
@@ -181,7 +181,7 @@ func (k *talk) surviving(t *testing.T, window int, m *summary.Model) (kept int, 
 	return kept, lost, last
 }
 
-// forgetful is a model that writes about the newest messages and ignores the summary before.
+// forgetful returns a model that writes about the newest messages and ignores the previous summary.
 func forgetful() *summary.Model {
 	rng := rand.New(rand.NewPCG(3, 3))
 	topics := strings.Fields("files queries tests lists offers names prices pages tables notes")
@@ -219,7 +219,7 @@ func TestFactsSurviveThirtyTwoCompactions(t *testing.T) {
 	}
 }
 
-// Short statements of the user are kept by extraction before questions and chatter are.
+// Without a model, short statements of the user are kept rather than questions and chatter.
 func TestShortFactsSurvive(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
@@ -228,7 +228,7 @@ func TestShortFactsSurvive(t *testing.T) {
 		"My flight is at 5 p.m. on Tuesday.", "Never ship to the U.S. office.", "Never use bus No. 7 on Sundays.",
 		"I never fly to St. Petersburg.", "I'm vegan. What do you cook tonight?", "I am diabetic. Any idea for Monday?",
 		"Call me Zed. And what is next?"}
-	for told := range slices.Chunk(all, scale.Of(5, 1)) { // in one conversation
+	for told := range slices.Chunk(all, scale.Of(5, 1)) { // facts in one conversation
 		var facts []fact
 		for _, said := range told {
 			facts = append(facts, fact{recall.User, said, []string{prose.Sentences(said)[0]}})

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// extractedNames are the names of the sections of an extraction, in formats.
+// extractedNames are the names by which formats refer to the sections of an extraction.
 var extractedNames = [sectionCount]string{"earlier", "requests", "told", "decisions", "findings", "open", "errors",
 	"named", "calls", "state"}
 
-// layout says under which headings the sections of an extraction stand, and in which order.
+// layout says under which headings, and in which order, the sections of an extraction stand.
 type layout struct {
 	titles [sectionCount]string
-	groups [][]section // of the same title
+	groups [][]section // sections with the same title
 }
 
-// layoutOf returns the layout of a format; nil has that of Loci. Sections that the format does not have keep theirs and
-// follow.
+// layoutOf returns the layout of a format; nil is Loci's. Sections that the format lacks keep Loci's headings and come
+// last.
 func layoutOf(f *prose.Format) layout {
 	l := layout{titles: titles}
 	used := [sectionCount]bool{}
@@ -40,7 +40,7 @@ func layoutOf(f *prose.Format) layout {
 	return l
 }
 
-// sectionsOf returns the sections under a heading, nil if the layout does not have the heading.
+// sectionsOf returns the sections under a heading; nil if the layout lacks the heading.
 func (l layout) sectionsOf(heading string) []section {
 	for _, group := range l.groups {
 		if len(group) > 0 && l.titles[group[0]] == heading {
@@ -50,7 +50,7 @@ func (l layout) sectionsOf(heading string) []section {
 	return nil
 }
 
-// sectionOfLine returns the section of a line, without its number, that stands under the heading of several sections.
+// sectionOfLine returns the section of a line under a heading that several sections share. line has no number.
 func sectionOfLine(group []section, line string) section {
 	has := func(s section) bool { return slices.Contains(group, s) }
 	switch {
@@ -63,8 +63,8 @@ func sectionOfLine(group []section, line string) section {
 		if !has(general) {
 			continue
 		}
-		if said := sectionIn(prose.SentenceOf(line), general); has(said) && trust[general] > 0 {
-			return said
+		if found := sectionIn(prose.SentenceOf(line), general); has(found) && trust[general] > 0 {
+			return found
 		}
 		return general
 	}

@@ -24,7 +24,7 @@ const (
 	selfPause     = "I pause here to write the summary."
 )
 
-// instruction returns the configured prompt, or that of the mode.
+// instruction returns the configured prompt, or the mode's.
 func (w *writer) instruction() string {
 	if w.s.Prompt != nil && strings.TrimSpace(*w.s.Prompt) != "" {
 		return *w.s.Prompt
@@ -35,7 +35,8 @@ func (w *writer) instruction() string {
 	return plan.Prompt(w.s.Mode, w.budget)
 }
 
-// request asks a model that is not in the conversation: it has the instruction, and the material in one message.
+// request returns a request for a model that is not in the conversation: the instruction, and the material in one
+// message.
 func (w *writer) request(material string) []chat.Message {
 	messages := []chat.Message{{Role: "system", Content: w.externalInstruction()}}
 	if w.s.PromptAcknowledgement {
@@ -46,8 +47,8 @@ func (w *writer) request(material string) []chat.Message {
 	return append(messages, chat.Message{Role: "user", Content: material})
 }
 
-// externalInstruction returns the instruction for a model that is not in the conversation, even if the mode asks the
-// agent's own first.
+// externalInstruction returns the instruction for a model that is not in the conversation, even if the mode first asks
+// the agent's own.
 func (w *writer) externalInstruction() string {
 	plain := *w
 	switch w.s.Mode {
@@ -72,10 +73,10 @@ func tagged(tag string, from, to int64, material string) string {
 }
 
 // middleNote says which entries a transcript leaves out, and what they are about.
-func middleNote(left []prose.Entry, about string) string {
-	seqs := clip.Range(left[0].Seq, left[len(left)-1].Seq)
+func middleNote(omitted []prose.Entry, about string) string {
+	seqs := clip.Range(omitted[0].Seq, omitted[len(omitted)-1].Seq)
 	note := fmt.Sprintf(frame.LeftOutForRoom,
-		len(left), seqs, prose.TokensIn(left))
+		len(omitted), seqs, prose.TokensIn(omitted))
 	if about == "" {
 		return note + "]\n"
 	}
@@ -83,7 +84,8 @@ func middleNote(left []prose.Entry, about string) string {
 	return note + " What can be said of them without reading them:\n  " + about + "]\n"
 }
 
-// selfRequest asks the agent's own model: it has the prompt that the model is sent anyway, and then the instruction.
+// selfRequest returns a request for the agent's own model: the prompt that the model gets anyway, and then the
+// instruction.
 func (w *writer) selfRequest() []chat.Message {
 	var messages []chat.Message
 	if w.e.Self.System != "" {

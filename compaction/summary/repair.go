@@ -12,10 +12,10 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// repaired returns a model's text with what it lacks: the last request, lines of the previous summary and of the
-// messages that matter, identifiers in the lines where they stood, and what its transcript left out. A text that leaves
-// too little room for them is cut. What the format appends, and then all but the last request, is left out where the
-// names of the last request would not fit beside it.
+// repaired returns a model's text with what it lacks: the last request, important lines from the previous summary and
+// the messages, identifiers in the lines where they stood, and a note about messages that the model was not shown. The
+// text is cut if it leaves too little room for these. If the names of the last request would not fit otherwise, first
+// the format's appendix is dropped, and then everything that was added but the last request.
 func (w *writer) repaired(text string) string {
 	for _, share := range appendixShares {
 		note := ""
@@ -30,17 +30,17 @@ func (w *writer) repaired(text string) string {
 	return prose.CutTo(w.redacted(prose.Clean(text)), w.budget-tokens.Estimate(request)-4) + request
 }
 
-// namesLastRequest reports whether a summary of a text would have all names of the last request.
+// namesLastRequest reports whether a summary with this text has all names of the last request.
 func (w *writer) namesLastRequest(text string) bool {
 	lower := prose.Folded(prose.CutTo(w.redacted(prose.Clean(text)), w.budget))
 	return !slices.ContainsFunc(w.must.Request, func(id string) bool { return !prose.Mentions(lower, id) })
 }
 
-// repairedWith returns a text with what it lacks, and with some more that follows it.
+// repairedWith returns a text with what it lacks, followed by more.
 func (w *writer) repairedWith(text, more string) string {
 	whole := w.extraction()
 	body, added := text, ""
-	for range 3 { // a cut may remove what was not missing before
+	for range 3 { // a cut may remove something that was not missing before
 		added = w.lastRequest(body + more)
 		free := w.budget - tokens.Estimate(text+more+added) - 4
 		most := max(free, int(missingShare*float64(w.budget))-tokens.Estimate(added))
@@ -56,17 +56,17 @@ func (w *writer) repairedWith(text, more string) string {
 	return body + more + added
 }
 
-// missingShare is the share of a summary's budget that added lines may take from what a model wrote, requestShare that
-// of the last request.
+// missingShare is the share of a summary's budget that added lines may take away from a model's text; requestShare is
+// the share for the last request.
 const (
 	missingShare = 0.45
 	requestShare = 0.25
 )
 
-// leastUnread is the smallest budget in tokens that has room for a note of what the model was not shown.
+// leastUnread is the smallest budget in tokens with room for a note about messages that the model was not shown.
 const leastUnread = 200
 
-// unread returns a note of the messages that the model was not shown.
+// unread returns a note about messages that the model was not shown.
 func (w *writer) unread() string {
 	if len(w.cut) == 0 || w.budget < leastUnread {
 		return ""
@@ -79,8 +79,8 @@ func (w *writer) unread() string {
 		clip.Range(w.cut[0].Seq, w.cut[len(w.cut)-1].Seq), about)
 }
 
-// lastRequest returns a line with the last request if a text does not mention it, and one with the identifiers of the
-// request that both lack.
+// lastRequest returns lines to add to a text: the last request if the text does not mention it, and identifiers of the
+// request that neither has.
 func (w *writer) lastRequest(text string) string {
 	lines := ""
 	if _, lacks := w.must.Missing(text); lacks {
@@ -98,7 +98,7 @@ func (w *writer) lastRequest(text string) string {
 	return lines
 }
 
-// extraction returns what was found in all that is summarized.
+// extraction returns what was found in everything that is summarized.
 func (w *writer) extraction() *extraction {
 	if w.found == nil {
 		w.found = extractAs(layoutOf(w.e.Format), w.e.Messages, prose.Appended.ReplaceAllString(w.previous, ""), w.must)
@@ -118,7 +118,7 @@ func (w *writer) extracted() clip.Summary {
 	return s
 }
 
-// extractedWith returns a text made without a model, and what the format appends within a share of the budget.
+// extractedWith returns a text made without a model, and the format's appendix within a share of the budget.
 func (w *writer) extractedWith(share float64) (text string) {
 	budget := w.budget
 	appendix := w.appendix(share)
@@ -135,7 +135,7 @@ func (w *writer) extractedWith(share float64) (text string) {
 	return text
 }
 
-// nothing returns the summary of messages that say nothing: the previous one.
+// nothing returns the summary of messages that say nothing: the previous summary.
 func (w *writer) nothing() clip.Summary {
 	if w.e.Previous == nil {
 		s := w.summary(prose.ExtractedBy+"\n"+prose.NothingSaid, clip.Extracted)
@@ -148,7 +148,7 @@ func (w *writer) nothing() clip.Summary {
 	return s
 }
 
-// summary returns a text as a summary, with the range that it replaces and the calls that it took.
+// summary returns a text as a Summary, with the range that it replaces and the calls that it took.
 func (w *writer) summary(text string, how clip.How) clip.Summary {
 	text = prose.Clean(text)
 	if w.e.Format.QuotesUser() {
@@ -165,7 +165,7 @@ func (w *writer) summary(text string, how clip.How) clip.Summary {
 		s.To, s.ToSeq = w.e.Messages[n-1].Position, w.e.Messages[n-1].Seq
 	}
 	if p := w.e.Previous; p != nil {
-		if len(w.e.Messages) == 0 || p.From < s.From { // else the user's kept message leaves, which is before it
+		if len(w.e.Messages) == 0 || p.From < s.From { // otherwise a kept user's message leaves from before it
 			s.From, s.FromSeq = p.From, p.FromSeq
 		}
 		s.To, s.ToSeq = max(s.To, p.To), max(s.ToSeq, p.ToSeq)
@@ -177,7 +177,7 @@ func (w *writer) summary(text string, how clip.How) clip.Summary {
 	return s
 }
 
-// aboutCut extracts, within a budget, what the messages that a transcript left out are about.
+// aboutCut extracts, within a budget, what the messages say that a transcript left out.
 func (w *writer) aboutCut(mentions, budget int) string {
 	return extract(w.cut, "", prose.MustMentionOf(w.cut, "", mentions)).within("", budget, prose.MustMention{})
 }

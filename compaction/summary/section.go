@@ -10,7 +10,7 @@ const (
 	requests
 	told // by the user: rules, wishes, dates, facts
 	decisions
-	findings // of the assistant, and in the results of tools
+	findings // findings of the assistant, and in tool results
 	open
 	failures
 	named
@@ -23,7 +23,7 @@ const (
 var titles = [sectionCount]string{"Earlier:", "Requests, word for word:", "Told by the user:", "Decisions:",
 	"Findings and results:", "Open:", "Errors:", "Named:", "Tool calls:", "Last state:"}
 
-// trust is how much a sentence of a section weighs: those of the sections that have none are not compared.
+// trust is the weight of a section's sentences. Sentences of sections without a weight are not compared.
 var trust = [sectionCount]float64{earlier: 0.9, told: 1, decisions: 1, findings: 0.8, open: 1}
 
 // Limits of an extraction.
@@ -32,22 +32,22 @@ const (
 	argumentChars = 100
 	stateChars    = 600
 	maxCallLines  = 40
-	// of a line that is compared; shorter ones say little alone, but for what the user is, wants or demands
+	// Words of a compared line. Shorter lines say little alone, unless they say what the user is, wants or demands.
 	leastWordsOfLine = 2
-	outputLines      = 40    // of a tool's result that are looked at,
-	leastOutputLines = 5     // and of each of many,
-	allOutputLines   = 4_000 // which are about as many of all together
-	outputTrust      = 0.4   // of a line of a result
+	outputLines      = 40    // lines that are read of one tool result,
+	leastOutputLines = 5     // at least of each if there are many,
+	allOutputLines   = 4_000 // and of all together
+	outputTrust      = 0.4   // weight of a line in a result
 )
 
-// saysMuchInFewWords reports whether a sentence may matter although it has hardly any words: if it says what the user
-// is, wants or demands, or if someone said it (no result of a tool) and it has an amount.
+// saysMuchInFewWords reports whether a sentence may matter although it has hardly any words: it says what the user is,
+// wants or demands; or it has an amount, and is not from a tool result.
 func saysMuchInFewWords(s prose.Sentence, in section, weight float64) bool {
 	return in == told && s.Is(prose.Obliging|prose.Wishing|prose.Owning) || weight > outputTrust &&
 		prose.Quantity.MatchString(s.Text)
 }
 
-// sectionIn returns the section of a sentence that belongs to one unless its words say otherwise.
+// sectionIn returns the section of a sentence. That is in, unless the sentence's words say otherwise.
 func sectionIn(s prose.Sentence, in section) section {
 	switch {
 	case s.Is(prose.Pending):

@@ -15,27 +15,28 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// Limits of a summary in stages. OpenClaw's, but for MaxParts.
+// Limits of a summary in stages. They are OpenClaw's, except MaxParts.
 const (
-	chunkRatio    = 0.4 // of the model's window, that a part may take
+	chunkRatio    = 0.4 // share of the model's window for a part
 	leastRatio    = 0.15
-	chunkOverhead = 4_096 // tokens of the instruction and the answer
+	chunkOverhead = 4_096 // tokens for the instruction and the answer
 	leastStaged   = 4     // messages
 	MaxParts      = 8
 )
 
-// MaxChunk returns how many tokens of a transcript a part may have for a model with a window, if the messages have some
-// tokens on average: less if they are long, because a part ends between two of them.
+// MaxChunk returns the most tokens of a transcript in one part, for a model with this window. average is the average
+// size of a message: if messages are long, parts are smaller, because a part ends between two messages.
 func MaxChunk(window, average int) int {
 	ratio := chunkRatio
-	if of := margin * float64(average) / float64(window); of > 0.1 {
-		ratio = max(ratio-min(2*of, 0.25), leastRatio)
+	if share := margin * float64(average) / float64(window); share > 0.1 {
+		ratio = max(ratio-min(2*share, 0.25), leastRatio)
 	}
 	return max(int(ratio*float64(window))-chunkOverhead, window/8)
 }
 
-// StageCuts returns the indexes before which messages of some tokens are cut into parts of about equal size, none
-// within what belongs together; none if they are few, or no more than one part may have.
+// StageCuts returns the indexes at which messages with these tokens are cut into parts of about equal size, each at
+// most most tokens. No cut separates messages that belong together. It returns none if there are few messages, or one
+// part can hold them all.
 func StageCuts(messages []recall.Message, tokens []int, most int) (cuts []int) {
 	all := 0
 	for _, n := range tokens {
@@ -56,8 +57,9 @@ func StageCuts(messages []recall.Message, tokens []int, most int) (cuts []int) {
 	return cuts
 }
 
-// staged asks for a summary of each part, and then for one of these. If the model fails after the first part, what it
-// wrote is kept, and what it did not read is said. ok is false if the format does not want it, or nothing was written.
+// staged asks for a summary of each part, and then for one summary of these. If the model fails after the first part,
+// the summaries so far are kept, and a note says what it did not read. ok is false if the format does not use stages,
+// or nothing was written.
 func (w *writer) staged(ctx context.Context) (text string, ok bool) {
 	if w.e.Format == nil || !w.e.Format.Staged || w.window == 0 {
 		return "", false
@@ -88,7 +90,7 @@ func (w *writer) staged(ctx context.Context) (text string, ok bool) {
 	return w.repaired(merged), true
 }
 
-// unmerged returns the summaries of parts in order, each with its share of the budget.
+// unmerged returns the summaries of the parts in order, each cut to its share of the budget.
 func (w *writer) unmerged(written []string) string {
 	for i, text := range written {
 		written[i] = prose.CutTo(text, w.budget/len(written)-2)
@@ -117,9 +119,9 @@ func (w *writer) chunks() (chunks [][]recall.Message) {
 func (w *writer) largest() float64 { return 0.5 * float64(w.window) / margin }
 
 // chunkMaterial returns a part as a transcript, without messages that are too large for the model's window.
-func (w *writer) chunkMaterial(chunk []recall.Message, i, of int) string {
+func (w *writer) chunkMaterial(chunk []recall.Message, i, parts int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, frame.OnePart+"\n", i+1, of)
+	fmt.Fprintf(&b, frame.OnePart+"\n", i+1, parts)
 	for _, e := range prose.Transcript(chunk, true) {
 		if float64(e.Tokens) > w.largest() {
 			fmt.Fprintf(&b, "[%d] a message of about %dK tokens is left out of the summary\n", e.Seq, e.Tokens/1000)
@@ -130,7 +132,7 @@ func (w *writer) chunkMaterial(chunk []recall.Message, i, of int) string {
 	return b.String()
 }
 
-// mergeRules say how summaries of parts become one.
+// mergeRules say how to make one summary of the parts' summaries.
 const mergeRules = "The material is summaries of the parts of one conversation, in order. Make one summary of " +
 	"them. Keep the state of each task, counters like 5/17, what was asked for last, decisions, what is still to be " +
 	"done, and what was promised. Where they differ, the most recent holds.\n\n"
@@ -151,7 +153,7 @@ func (w *writer) mergeRequest(chunks [][]recall.Message, written []string) []cha
 	return w.request(mergeRules + b.String())
 }
 
-// askPlain asks once; an answer that is no summary is an error.
+// askPlain asks once. An answer that is no summary is an error.
 func (w *writer) askPlain(ctx context.Context, messages []chat.Message) (string, error) {
 	reply, err := w.call(ctx, messages, nil, false)
 	if err != nil {
@@ -168,15 +170,15 @@ func (w *writer) askPlain(ctx context.Context, messages []chat.Message) (string,
 	return text, nil
 }
 
-// maxHeadDrops bounds how often the oldest rounds are left out. headShareDropped is the share of the rounds that are
-// left out if nobody knows by how much the request was too large.
+// maxHeadDrops is how often the oldest rounds are left out. headShareDropped is the share of rounds that leave if it is
+// unknown by how much the request was too large.
 const (
 	maxHeadDrops     = 3
 	headShareDropped = 0.2
 )
 
-// HeadDrop returns how many of the oldest groups of messages, of some tokens each, are left out of a request that was
-// too large by a gap in tokens; 0: unknown. One group at least stays: 0 says that no more can be left out.
+// HeadDrop returns how many of the oldest groups to leave out of a request that was gap tokens too large; gap 0 is
+// unknown. groups are the tokens of each group. At least one group stays, and 0 means that no more can be left out.
 func HeadDrop(groups []int, gap int) (n int) {
 	if len(groups) < 2 {
 		return 0
@@ -191,8 +193,8 @@ func HeadDrop(groups []int, gap int) (n int) {
 	return n
 }
 
-// headDropped returns a request without the oldest rounds, and more of them each time; nil if there is no more to leave
-// out.
+// headDropped returns a request without the oldest rounds; each time more are left out. It returns nil if no more can
+// be.
 func (w *writer) headDropped() []chat.Message {
 	var begins, groups []int
 	points := clip.CutPointsOf(w.e.Messages)
@@ -208,12 +210,12 @@ func (w *writer) headDropped() []chat.Message {
 	if w.dropped == 0 || w.dropped >= len(groups) {
 		return nil
 	}
-	at := begins[w.dropped]
-	w.cut = w.e.Messages[:at]
-	left, stays := prose.Transcript(w.cut, true), prose.Transcript(w.e.Messages[at:], true)
+	begin := begins[w.dropped]
+	w.cut = w.e.Messages[:begin]
+	out, stays := prose.Transcript(w.cut, true), prose.Transcript(w.e.Messages[begin:], true)
 	note := ""
-	if len(left) > 0 {
-		note = middleNote(left, frame.Neutralize(w.aboutCut(w.budget, min(w.budget, tokens.Estimate(prose.Joined(left))/8))))
+	if len(out) > 0 {
+		note = middleNote(out, frame.Neutralize(w.aboutCut(w.budget, min(w.budget, tokens.Estimate(prose.Joined(out))/8))))
 	}
 	return w.ifFits(w.request(note + prose.Joined(stays)))
 }

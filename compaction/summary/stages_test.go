@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// A part of a summary in stages has at most 75,904 tokens for a window of 200,000, and less if messages are long.
+// In a window of 200,000 tokens a part of a staged summary has at most 75,904, and fewer if messages are long.
 func TestMaxChunkOf200000Is75904(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ window, average, want int }{
@@ -27,7 +27,7 @@ func TestMaxChunkOf200000Is75904(t *testing.T) {
 	}
 }
 
-// Stages are cut between groups of about equal size; few messages, or those that one part may have, are not cut.
+// Stages are cut into groups of about equal size. Few messages, or messages that fit one part, are not cut.
 func TestStageCuts(t *testing.T) {
 	t.Parallel()
 	d := &dialogue{}
@@ -48,7 +48,8 @@ func TestStageCuts(t *testing.T) {
 	}
 }
 
-// The oldest fifth of the rounds is left out of a request that was too large, or as many as close the gap; one stays.
+// A request that was too large loses the oldest fifth of its rounds, or as many as close the gap. At least one round
+// stays.
 func TestHeadDrop(t *testing.T) {
 	t.Parallel()
 	groups := func(n, tokens int) []int {
@@ -68,7 +69,7 @@ func TestHeadDrop(t *testing.T) {
 	}
 }
 
-// rounds is what leaves a view: requests with a round of a tool each.
+// rounds returns evicted messages: n requests, each with a round of a tool.
 func rounds(n, tokens int) clip.Evicted {
 	d := &dialogue{}
 	for i := range n {
@@ -77,7 +78,7 @@ func rounds(n, tokens int) clip.Evicted {
 	return clip.Evicted{Messages: d.messages, Budget: 2_000}
 }
 
-// look is a call of a tool, and its result of a given number of tokens.
+// look adds a tool call, and its result with this many tokens.
 func (d *dialogue) look(tokens int) {
 	id := fmt.Sprint("c", len(d.messages))
 	d.add(recall.Assistant, called(id, "{}")).
@@ -92,7 +93,7 @@ func result(id, s string) recall.Part {
 	return recall.Part{Type: recall.ToolReturn, CallID: id, Text: s}
 }
 
-// What is too long for the model is summarized in parts, oldest first, and these are merged.
+// A transcript that is too long for the model is summarized in parts, the oldest first, and these are merged.
 func TestStagedSummaryMergesParts(t *testing.T) {
 	t.Parallel()
 	e := rounds(30, 600)
@@ -130,7 +131,7 @@ func TestStagedSummaryMergesParts(t *testing.T) {
 	}
 }
 
-// A model that fails at a later part leaves what it wrote, with a note of what it did not read.
+// If the model fails at a later part, the summaries so far are kept, with a note about what was not read.
 func TestStagedSummaryKeepsWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	e := rounds(30, 600)
@@ -150,8 +151,8 @@ func TestStagedSummaryKeepsWhatWasWritten(t *testing.T) {
 	}
 }
 
-// Of a conversation that is too long for the model, the oldest rounds are left out until it fits, and what they said is
-// not lost.
+// If a conversation is too long for the model, the oldest rounds are left out until it fits, and what they said is not
+// lost.
 func TestFullSummaryDropsTheOldestRounds(t *testing.T) {
 	t.Parallel()
 	e := rounds(20, 500)

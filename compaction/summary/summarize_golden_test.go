@@ -38,7 +38,7 @@ func (d *dialogue) assistant(said string) *dialogue {
 	return d.add(recall.Assistant, recall.Part{Type: recall.Text, Text: said})
 }
 
-// tool is a call, with something said before it, and its result.
+// tool adds a call, with words before it, and its result.
 func (d *dialogue) tool(said, name, input, output string, failed bool) *dialogue {
 	id := fmt.Sprint("call-", len(d.messages))
 	parts := []recall.Part{{Type: recall.Reasoning, Text: "I think that this is secret."},
@@ -50,7 +50,7 @@ func (d *dialogue) tool(said, name, input, output string, failed bool) *dialogue
 		Text: output, IsError: failed})
 }
 
-// coding is an agent that works on code.
+// coding returns messages of an agent that works on code.
 func coding() []recall.Message {
 	d := &dialogue{}
 	d.user("Our nightly import breaks since Friday, see https://ci.example.com/jobs/8841. The code is in " +
@@ -86,7 +86,7 @@ func coding() []recall.Message {
 	return d.messages
 }
 
-// personal is a dialogue in German, between an assistant and somebody with a name.
+// personal returns a dialogue in German between an assistant and somebody with a name.
 func personal() []recall.Message {
 	d := &dialogue{}
 	d.user("Hallo! Meine Schwester Jana heiratet am 14.06.2026 in Görlitz, und ich soll die Feier für 45 Gäste planen. " +
@@ -152,7 +152,7 @@ func TestExtractions(t *testing.T) {
 	checkGolden(t, "extracted_after_written.txt", again.Text+"\n")
 }
 
-// asks are the requests that a model gets, as it would read them.
+// asks returns the requests that a model gets, as the model reads them.
 func asks(t *testing.T, e clip.Evicted, s plan.Settings, m summary.Model,
 	answer func(context.Context, int, summary.Request) (summary.Reply, error)) (string, clip.Summary) {
 	t.Helper()
@@ -223,7 +223,7 @@ func TestRequests(t *testing.T) {
 	checkGolden(t, "request_middle.txt", text+"===== summary\n"+got.Text+"\n")
 }
 
-// checkGolden compares a text with the file that has it.
+// checkGolden compares a text with a golden file.
 func checkGolden(t *testing.T, name, got string) {
 	t.Helper()
 	golden.Check(t, "testdata/"+name, got)

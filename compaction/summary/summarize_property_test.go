@@ -26,7 +26,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// writer is a model that answers the n-th request, from 1, of a summary.
+// writer is a model that answers the n-th request for a summary, from 1.
 type writer struct {
 	answer func(ctx context.Context, n int, r summary.Request) (summary.Reply, error)
 	asked  []summary.Request
@@ -41,10 +41,10 @@ func reply(text string) (summary.Reply, error) {
 	return summary.Reply{Text: text, Finish: "stop", PromptTokens: 10, OutputTokens: 5}, nil
 }
 
-// lastOf is the last message of a request.
+// lastOf returns the last message of a request.
 func lastOf(r summary.Request) string { return r.Messages[len(r.Messages)-1].Content }
 
-// misbehaviours are the ways in which a model may fail, by name. Those that hang need a Model of little patience.
+// misbehaviours are ways in which a model may fail. Those that hang need a Model with little patience.
 var misbehaviours = []struct {
 	name   string
 	answer func(ctx context.Context, n int, r summary.Request) (summary.Reply, error)
@@ -135,7 +135,7 @@ var misbehaviours = []struct {
 
 var madeUpToken = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 
-// story is a random stretch of a conversation, of which something is evicted.
+// story returns a random stretch of a conversation, to be summarized.
 func story(rng *rand.Rand) clip.Evicted {
 	n := []int{0, 1, 2, 5, 20, 80}[rng.IntN(6)]
 	var all []recall.Message
@@ -181,7 +181,7 @@ func story(rng *rand.Rand) clip.Evicted {
 	return e
 }
 
-// speech is a few sentences of one sort or another.
+// speech returns a few sentences of one sort or another.
 func speech(rng *rand.Rand) string {
 	all := []string{
 		"Please fix the bug in src/main.go at line 42, see https://example.com/issues/17.",
@@ -201,7 +201,7 @@ func speech(rng *rand.Rand) string {
 	return strings.TrimSpace(b.String())
 }
 
-// summarised makes the summary of a seed, with what was asked for it.
+// summarised makes the summary for a seed, and returns its inputs, too.
 func summarised(seed uint64) (e clip.Evicted, s plan.Settings, got clip.Summary,
 	asked []summary.Request, how string, err error) {
 	rng := rand.New(rand.NewPCG(seed, 7))
@@ -229,7 +229,7 @@ func summarised(seed uint64) (e clip.Evicted, s plan.Settings, got clip.Summary,
 	return e, s, got, model.asked, how, err
 }
 
-// readFormats reads the formats of the summaries that policies have, by their files' names.
+// readFormats maps file name → format, for the formats of summaries that policies have.
 var readFormats = sync.OnceValue(func() map[string]*prose.Format {
 	files, err := filepath.Glob("../policy/formats/*.json")
 	if err != nil || len(files) == 0 {
@@ -249,7 +249,7 @@ var readFormats = sync.OnceValue(func() map[string]*prose.Format {
 	return all
 })
 
-// making is how a policy may want a summary made.
+// making returns a random Making.
 func making(rng *rand.Rand, e clip.Evicted) (m prose.Making) {
 	formats := readFormats()
 	names := slices.Sorted(maps.Keys(formats))
@@ -266,7 +266,7 @@ func making(rng *rand.Rand, e clip.Evicted) (m prose.Making) {
 	return m
 }
 
-// checkSummary fails for a seed whose summary is not what Summarize promises.
+// checkSummary fails if a seed's summary does not keep Summarize's promises.
 func checkSummary(t *testing.T, seed uint64) {
 	t.Helper()
 	e, s, got, asked, how, err := summarised(seed)
@@ -320,7 +320,7 @@ func checkSummary(t *testing.T, seed uint64) {
 	}
 }
 
-// lastIdentifiers are those of the last request that a budget of some size has to hold.
+// lastIdentifiers returns the identifiers of the last request that a summary with some budget must contain.
 func lastIdentifiers(e clip.Evicted) []string {
 	for _, m := range slices.Backward(e.Messages) {
 		if m.Role == recall.User && strings.TrimSpace(m.Content[0].Text) != "" {
@@ -339,7 +339,7 @@ func TestSummaryIsTheSameEachTime(t *testing.T) {
 	for seed := range uint64(scale.Pure(15, 300)) {
 		_, _, first, _, _, _ := summarised(seed)
 		_, _, again, _, how, _ := summarised(seed)
-		// one that hangs may be given up before it is asked
+		// A model that hangs may be given up before it is asked.
 		if first.ModelCalls = again.ModelCalls; !reflect.DeepEqual(first, again) {
 			t.Fatalf("seed %d, a model that %s: got\n%+v\nthen\n%+v", seed, how, first, again)
 		}
@@ -350,7 +350,7 @@ func FuzzSummarize(f *testing.F) {
 	for seed := range uint64(20) {
 		f.Add(seed)
 	}
-	// Budgets with hardly any room beside the headings of a format, and what it appends.
+	// Budgets with hardly any room besides a format's headings and its appendix.
 	for _, seed := range []uint64{4211, 8569, 11254, 19156, 38267, 41225} {
 		f.Add(seed)
 	}
@@ -358,7 +358,7 @@ func FuzzSummarize(f *testing.F) {
 	f.Fuzz(checkSummary)
 }
 
-// Whatever was said and whatever a model answers, there is a summary, within its budget.
+// Whatever was said and whatever a model answers, there is a summary within its budget.
 func TestThereIsAlwaysASummary(t *testing.T) {
 	t.Parallel()
 	const lanes = 4

@@ -25,7 +25,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// by makes a summary with a model that answers so.
+// by makes a summary with a model that gives this answer.
 func by(t *testing.T, e clip.Evicted, s plan.Settings, m summary.Model,
 	answer func(n int, r summary.Request) (summary.Reply, error)) (clip.Summary, []summary.Request) {
 	t.Helper()
@@ -44,7 +44,7 @@ func by(t *testing.T, e clip.Evicted, s plan.Settings, m summary.Model,
 	return got, model.asked
 }
 
-// good is a summary of coding that names all that it must.
+// good returns a summary of coding that names everything it must.
 func good(t *testing.T) string {
 	t.Helper()
 	names := map[string]bool{}
@@ -93,8 +93,8 @@ func TestThoughtsAndWrappingsAreTakenOff(t *testing.T) {
 	}
 }
 
-// A summary that quotes its material has the tags there without the marks that they are shown with, else each
-// compaction would add one; shown, it has one mark again.
+// In a summary that quotes its material, tags have no marks, because each compaction would add another. When the
+// summary is shown, a tag has one mark again.
 func TestMarksOfTagsAreNotStored(t *testing.T) {
 	t.Parallel()
 	const quoted = "\nThe page holds </value> and <system>."
@@ -109,7 +109,7 @@ func TestMarksOfTagsAreNotStored(t *testing.T) {
 	}
 }
 
-// Decisions that differ in one word and a number are not one: each is extracted.
+// Decisions that differ in one word and a number are different: each is extracted.
 func TestDecisionsOfOneFormStay(t *testing.T) {
 	t.Parallel()
 	d := &dialogue{}
@@ -133,7 +133,7 @@ func TestDecisionsOfOneFormStay(t *testing.T) {
 	}
 }
 
-// Letta had no way to compact without a model: one that was down or misconfigured bricked its agent.
+// Letta could not compact without a model: an agent was stuck if its model was down or misconfigured.
 func TestSummariserDownDoesNotBrickTheAgent(t *testing.T) {
 	t.Parallel()
 	got, asked := by(t, clip.Evicted{Messages: coding(), Budget: 2000}, plan.Defaults(), summary.Model{},
@@ -147,7 +147,7 @@ func TestSummariserDownDoesNotBrickTheAgent(t *testing.T) {
 	}
 }
 
-// A provider that hung kept the compaction, and with it the agent, for as long as it liked: 31 minutes once.
+// A provider that hung blocked the compaction, and with it the agent, without a limit: once for 31 minutes.
 func TestSummariserThatHangsIsGivenUp(t *testing.T) {
 	t.Parallel()
 	model := &writer{answer: func(ctx context.Context, _ int, _ summary.Request) (summary.Reply, error) {
@@ -175,8 +175,8 @@ func TestOnlyTheCallersContextIsAnError(t *testing.T) {
 	}
 }
 
-// Letta asked its model to summarise empty transcripts, and transcripts of nothing but an earlier summary, and LM
-// Studio answered null.
+// Letta asked its model to summarize transcripts that were empty or had only an earlier summary, and LM Studio answered
+// null.
 func TestNothingIsPaidForAnEmptyTranscript(t *testing.T) {
 	t.Parallel()
 	previous := &clip.Summary{Text: "I planned the wedding.", From: 2, To: 9, FromSeq: 3, ToSeq: 17,
@@ -208,7 +208,7 @@ func TestNothingIsPaidForAnEmptyTranscript(t *testing.T) {
 	}
 }
 
-// Letta's second pass summarised what the first had kept, and threw the first one's summary away.
+// Letta's second pass summarized what the first had kept, and threw away the first one's summary.
 func TestEarlierSummaryIsCarriedAlong(t *testing.T) {
 	t.Parallel()
 	previous := &clip.Summary{Text: "Before that I moved the archive to /srv/archive-7 for Mira.", From: 1, To: 1,
@@ -235,7 +235,7 @@ func TestEarlierSummaryIsCarriedAlong(t *testing.T) {
 	}
 }
 
-// However often a conversation is compacted without a model, its first request and the rules set by it stay.
+// However often a conversation is compacted without a model, its first request and the rules in it stay.
 func TestFirstRequestOutlivesAHundredExtractions(t *testing.T) {
 	t.Parallel()
 	var s *clip.Summary
@@ -256,7 +256,7 @@ func TestFirstRequestOutlivesAHundredExtractions(t *testing.T) {
 	}
 }
 
-// LangChain kept an exception's text for a summary, and the history was gone.
+// LangChain took an exception's text for a summary, and the history was lost.
 func TestErrorTextIsNoSummary(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"Error generating summary: connection reset", "An error occurred",
@@ -278,7 +278,7 @@ func TestErrorTextIsNoSummary(t *testing.T) {
 	}
 }
 
-// A summary speaks of the conversation, be it in another language.
+// A summary must be about the conversation, even if it is in another language.
 func TestASummaryOfNothingThatWasSaidIsNoSummary(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -331,7 +331,7 @@ func TestNoiseAndInjectedTagsAreNoSummary(t *testing.T) {
 	}
 }
 
-// Loci's own words about a message are not what it says.
+// Loci's own words about a message are not part of what the message says.
 func TestMarkupIsNoContent(t *testing.T) {
 	t.Parallel()
 	d := &dialogue{}
@@ -380,7 +380,7 @@ func TestEchoIsNoSummary(t *testing.T) {
 	}
 }
 
-// What was kept before an earlier summary and leaves now is stood for, too.
+// If a message was kept before an earlier summary and leaves now, the summary's range includes it.
 func TestSummaryBeginsWithTheFirstThatLeft(t *testing.T) {
 	t.Parallel()
 	messages := coding()
@@ -395,7 +395,7 @@ func TestSummaryBeginsWithTheFirstThatLeft(t *testing.T) {
 	}
 }
 
-// The agent's own model is asked by what is no transcript.
+// The request to the agent's own model contains no transcript.
 func TestEchoOfTheRequestIsNoSummary(t *testing.T) {
 	t.Parallel()
 	e := clip.Evicted{Messages: coding(), Budget: 2000, Self: &clip.Self{System: "S", View: coding()}}
@@ -418,7 +418,7 @@ func plainText(messages []recall.Message) string {
 	return b.String()
 }
 
-// Nothing checked what a model wrote: a summary without the names it stood for was kept all the same.
+// Nothing checked a model's summary: it was kept even if it lacked the names that it stood for.
 func TestWhatASummaryLeavesOutIsAskedForAndThenAdded(t *testing.T) {
 	t.Parallel()
 	got, asked := by(t, clip.Evicted{Messages: coding(), Budget: 2000}, plan.Defaults(), summary.Model{},
@@ -444,7 +444,7 @@ func TestWhatASummaryLeavesOutIsAskedForAndThenAdded(t *testing.T) {
 	}
 }
 
-// A summary of 50,000 characters was not counted and refilled the window that it was to empty.
+// A summary of 50,000 characters was not counted, and refilled the window that it should have emptied.
 func TestSummaryIsWithinItsBudget(t *testing.T) {
 	t.Parallel()
 	long := good(t) + strings.Repeat(" And the sun was shining on all of this, day after day.", 20)
@@ -476,7 +476,7 @@ func TestSummaryIsClippedToItsCharacters(t *testing.T) {
 	}
 }
 
-// overflowing is a model of a window that says so, with numbers or without.
+// overflowing returns a model with a window. It reports an overflow, with or without numbers.
 func overflowing(window int, numbers bool, text string) func(int, summary.Request) (summary.Reply, error) {
 	return func(_ int, r summary.Request) (summary.Reply, error) {
 		n := 0
@@ -494,7 +494,7 @@ func overflowing(window int, numbers bool, text string) func(int, summary.Reques
 	}
 }
 
-// storm is coding with results of tools that fill most of it, or with a user who does.
+// storm returns coding with tool results that fill most of it, or with a user who does.
 func storm(results bool, tokens int) []recall.Message {
 	d := &dialogue{messages: coding()}
 	for i := range 10 {
@@ -509,15 +509,15 @@ func storm(results bool, tokens int) []recall.Message {
 	return d.messages
 }
 
-// Letta capped the summariser at a global limit and bounded its input by the agent's window; ours is bounded by its
-// own, and no more.
+// Letta capped the summarizer at a global limit, and bounded its input by the agent's window. Only the summarizer's own
+// window bounds ours.
 func TestSummarisersOwnWindowBoundsItsInput(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name     string
 		messages []recall.Message
-		known    int // window that is configured
-		window   int // the model's
+		known    int // the configured window
+		window   int // the model's real window
 		numbers  bool
 		how      clip.How
 		calls    int
@@ -553,7 +553,7 @@ func TestSummarisersOwnWindowBoundsItsInput(t *testing.T) {
 	}
 }
 
-// LangChain gave its model the last 4,000 tokens of what it dropped, and never said so.
+// LangChain gave its model only the last 4,000 tokens of what it dropped, and did not say so.
 func TestWhatIsCutFromTheMiddleIsNamedWithItsPlace(t *testing.T) {
 	t.Parallel()
 	messages := storm(false, 30_000)
@@ -648,7 +648,7 @@ func TestCallsAreAtMostAsManyAsIsSaid(t *testing.T) {
 	e := clip.Evicted{Messages: messages, Budget: 2000, Self: &clip.Self{System: "S", View: messages}}
 	most := 0
 	step := scale.Of(7, 1)
-	for bits := 0; bits < 1<<6; bits += step { // overflows, or leaves something out, call by call
+	for bits := 0; bits < 1<<6; bits += step { // in each call, the model overflows or leaves something out
 		got, asked := by(t, e, plan.Settings{Mode: plan.SelfCompactAll}, summary.Model{},
 			func(n int, _ summary.Request) (summary.Reply, error) {
 				if bits>>(n-1)&1 == 0 {
@@ -707,7 +707,8 @@ func TestIdentifiersOfTexts(t *testing.T) {
 	}
 }
 
-// What Loci adds to the time of the model: of 40,000 tokens of results and 160,000 of others, a good answer, and none.
+// BenchmarkSummarize measures what Loci adds to the model's time, with 40,000 tokens of results and 160,000 of other
+// messages: once with a good answer, and once with none.
 func BenchmarkSummarize(b *testing.B) {
 	said := func(context.Context, int, summary.Request) (summary.Reply, error) {
 		return reply("I worked on the import, and read what I was told to.")
@@ -733,7 +734,7 @@ func BenchmarkSummarize(b *testing.B) {
 	}
 }
 
-// prattle is a conversation of some tokens whose sentences all differ.
+// prattle returns a conversation of this many tokens in which all sentences differ.
 func prattle(tokens int) []recall.Message {
 	d, rng := &dialogue{}, rand.New(rand.NewPCG(1, 2))
 	word := func() string { return fmt.Sprintf("%c%cn%ctal", 'a'+rng.IntN(26), 'a'+rng.IntN(26), 'a'+rng.IntN(26)) }
@@ -744,7 +745,7 @@ func prattle(tokens int) []recall.Message {
 	return d.messages
 }
 
-// itemized is a conversation of some tokens that names much.
+// itemized returns a conversation of this many tokens with many names.
 func itemized(tokens int) []recall.Message {
 	d := &dialogue{}
 	for n := 0; n < tokens; n += 200 {
@@ -757,8 +758,8 @@ func itemized(tokens int) []recall.Message {
 	return d.messages
 }
 
-// A provider that reports half of the tokens that it reads seems to leave out half of every request. It is believed
-// only until it answers a request that is smaller than what it has read.
+// If a provider reports half of the tokens that it reads, it seems to leave out half of every request. It is believed
+// only until it answers a request smaller than what it has read.
 func TestAModelWhoseTokensAreReportedTooLowWritesSummaries(t *testing.T) {
 	t.Parallel()
 	got, _ := by(t, clip.Evicted{Messages: storm(false, 30_000), Budget: 2000}, plan.Defaults(),

@@ -1,5 +1,5 @@
-// Package summary writes the summary of messages that leave a view: a model's, which is checked, or without a model one
-// that is extracted from the messages.
+// Package summary writes the summary of messages that leave a view. A model writes it, and it is checked; without a
+// model it is extracted from the messages.
 //
 // Each file uses those that are named before it:
 //   - a summary that no model writes: summarizer.go section.go layout.go extraction.go extractresult.go extract.go
@@ -23,10 +23,10 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// Summarize makes the summary that replaces what is evicted. It fails only if ctx ends: if m is nil, down, slow, too
-// small for the transcript or writes nonsense, the summary is extracted. A summary keeps to the budget of e, or to
-// MinBudget if that is more, and to the settings' clip_chars; it is valid UTF-8, and names what the last request named.
-// If no message says anything, no model is asked and the summary is the previous one.
+// Summarize makes the summary that replaces the evicted messages. It fails only if ctx ends: if m is nil, down, slow,
+// too small for the transcript, or writes nonsense, the summary is extracted. A summary is valid UTF-8, names
+// everything that the last request named, and keeps to the settings' clip_chars and to the budget of e (at least
+// MinBudget). If no message says anything, no model is asked, and the summary is the previous one.
 func Summarize(ctx context.Context, e clip.Evicted, s plan.Settings, m *Model) (clip.Summary, error) {
 	if history, turn, ok := divided(e); ok {
 		return summarizeDivided(ctx, history, turn, s, m)
@@ -124,7 +124,7 @@ func (w *writer) ask(ctx context.Context) (text string, how clip.How, ok bool) {
 	return "", "", false
 }
 
-// stages returns the ways in which a model other than the agent's own is asked, in order.
+// stages returns the ways of asking a model other than the agent's own, in order.
 func (w *writer) stages() []stage {
 	ways := []stage{{clip.Whole, w.whole}, {Staged, nil}, {clip.Clamped, w.clampedTranscript}}
 	if f := w.e.Format; f != nil && f.HeadDrop {
@@ -133,7 +133,7 @@ func (w *writer) stages() []stage {
 	return append(ways, stage{clip.Middle, w.middle})
 }
 
-// summarizeDivided makes a summary of the history and one of the beginning of a turn, and joins them.
+// summarizeDivided summarizes the history and the beginning of a turn separately, and joins the two summaries.
 func summarizeDivided(ctx context.Context, history, turn clip.Evicted, s plan.Settings, m *Model) (
 	clip.Summary, error) {
 	before := clip.Summary{Text: prose.NoHistory, From: turn.Messages[0].Position, FromSeq: turn.Messages[0].Seq}
@@ -150,7 +150,7 @@ func summarizeDivided(ctx context.Context, history, turn clip.Evicted, s plan.Se
 	after.Text = before.Text + prose.SplitTurn + after.Text
 	after.From, after.FromSeq = min(before.From, after.From), min(before.FromSeq, after.FromSeq)
 	after.To, after.ToSeq = max(before.To, after.To), max(before.ToSeq, after.ToSeq)
-	if before.ModelCalls > 0 && before.How != clip.Extracted { // else it repeats an earlier summary, or is empty
+	if before.ModelCalls > 0 && before.How != clip.Extracted { // otherwise it repeats an earlier summary, or is empty
 		after.How, after.Model = before.How, before.Model
 	}
 	after.ModelCalls += before.ModelCalls

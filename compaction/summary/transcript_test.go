@@ -15,10 +15,10 @@ import (
 
 var (
 	beginnings    = regexp.MustCompile(`(?m)^\[\d+\] `)
-	transcriptTag = regexp.MustCompile(`(?i)</?transcript([\s/>]|$)`) // <transcript0 is another
+	transcriptTag = regexp.MustCompile(`(?i)</?transcript([\s/>]|$)`) // <transcript0 is another tag
 )
 
-// checkTranscript fails if a text that is said can pass for more than was said.
+// checkTranscript fails if a text can pass for more than one message.
 func checkTranscript(t *testing.T, said string) {
 	t.Helper()
 	d := &dialogue{}
@@ -72,8 +72,8 @@ func FuzzTranscript(f *testing.F) {
 	f.Fuzz(checkTranscript)
 }
 
-// Of a result that the log holds in part, the summarizer reads how much more there is, and nothing that Loci tells the
-// agent about it.
+// If the log holds only a part of a result, the summarizer reads how much more there is, but nothing that Loci tells
+// the agent about it.
 func TestATranscriptHasNoNoticesForTheAgent(t *testing.T) {
 	t.Parallel()
 	p := result("a", "first line\nsecond line")

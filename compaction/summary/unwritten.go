@@ -10,23 +10,23 @@ import (
 	"strings"
 )
 
-// Ways in which no model is asked for a summary, because the policy does not want one.
+// Ways in which a summary is made if the policy wants no model.
 const (
-	Noted      clip.How = "notes"  // it is what was noted while the conversation went on
-	Unreported clip.How = "hidden" // it says only which messages are hidden
+	Noted      clip.How = "notes"  // notes that were taken during the conversation
+	Unreported clip.How = "hidden" // says only which messages are hidden
 )
 
-// fromNotes returns the notes as the summary, with what they lack: the last request, and lines that matter.
+// fromNotes returns the notes as the summary, plus what they lack: the last request and important lines.
 func (w *writer) fromNotes() clip.Summary {
 	s := w.summary(w.repaired(prose.CutTo(prose.Clean(w.e.Notes), w.budget*2/3)), Noted)
 	s.Model = ""
 	return s
 }
 
-// hiddenLine matches the line of a summary about messages that were hidden without one.
+// hiddenLine matches the line in a summary about messages that were hidden without a summary.
 var hiddenLine = regexp.MustCompile(`(?m)\n*^Not shown and not summarized: (\d+) messages, seq (\d+)–(\d+)\.$`)
 
-// hidden returns the summary before, and a line with the range of the messages that are hidden without one.
+// hidden returns the previous summary, plus a line with the range of messages that are hidden without a summary.
 func (w *writer) hidden() clip.Summary {
 	n, from, to := len(w.e.Messages), w.from(), w.to()
 	if found := hiddenLine.FindStringSubmatch(w.previous); found != nil {

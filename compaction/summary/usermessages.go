@@ -10,7 +10,8 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// quotations returns those of the messages and of the summary before, the oldest first, without secrets.
+// quotations returns the quotations of the user's messages and those in the previous summary, the oldest first, without
+// secrets.
 func (w *writer) quotations() (all []prose.Quotation) {
 	if !w.e.Format.QuotesUser() {
 		return nil
@@ -25,8 +26,8 @@ func (w *writer) quotations() (all []prose.Quotation) {
 	return all
 }
 
-// reserve keeps what quoting the user needs out of the budget of the text: at most what the plan says, or half of the
-// budget if it says nothing; and at most half of the characters that the settings allow.
+// reserve takes the room for quotations out of the text's budget: as much as they need, up to the plan's number, or up
+// to half of the budget if the plan has none. Of the characters that the settings allow it takes at most half.
 func (w *writer) reserve() {
 	w.quoted = w.quotations()
 	need, chars := 0, tokens.Chars(prose.UserHeading)
@@ -48,8 +49,8 @@ func (w *writer) reserve() {
 	w.reserved = min(need+prose.QuotesOverhead, most)
 }
 
-// withQuotations returns a text with the quotations behind it, the newest that have room: what the text leaves of the
-// budget, and of the characters that the settings allow.
+// withQuotations appends quotations to a text: the newest that fit what the text leaves of the budget and of the
+// characters that the settings allow.
 func (w *writer) withQuotations(text string) string {
 	if len(w.quoted) == 0 {
 		return text
@@ -59,30 +60,30 @@ func (w *writer) withQuotations(text string) string {
 	if w.s.ClipChars != nil {
 		chars = *w.s.ClipChars + w.quotedChars - tokens.Chars(text)
 	}
-	blockOf := func(from int) string { // of the quotations from an index on
-		left := prose.Quotation{}
+	blockOf := func(from int) string { // the block of quotations from an index on
+		omitted := prose.Quotation{}
 		for _, q := range w.quoted[:from] {
-			if left.Count == 0 {
-				left.From = q.From
+			if omitted.Count == 0 {
+				omitted.From = q.From
 			}
-			left.To, left.Count = max(left.To, q.To), left.Count+q.Count
+			omitted.To, omitted.Count = max(omitted.To, q.To), omitted.Count+q.Count
 		}
 		var b strings.Builder
 		b.WriteString("\n\n" + prose.UserHeading)
-		if left.Count > 0 {
-			fmt.Fprintf(&b, "\n- [seq %d–%d] %d older, for which there is no room here: read them by this range.", left.From,
-				left.To, left.Count)
+		if omitted.Count > 0 {
+			fmt.Fprintf(&b, "\n- [seq %d–%d] %d older, for which there is no room here: read them by this range.", omitted.From,
+				omitted.To, omitted.Count)
 		}
 		for _, q := range w.quoted[from:] {
 			b.WriteString("\n" + q.Line)
 		}
 		return b.String()
 	}
-	first, last := 0, len(w.quoted) // the first that has a line; those before have no room already
+	first, last := 0, len(w.quoted) // skip quotations that had no room in an earlier summary
 	for first < last && w.quoted[first].Line == "" {
 		first++
 	}
-	for first < last { // the fewest that have to be left out
+	for first < last { // search the fewest that must be left out
 		middle := (first + last) / 2
 		if block := blockOf(middle); tokens.Estimate(block) <= room && tokens.Chars(block) <= chars {
 			last = middle

@@ -11,20 +11,20 @@ import (
 	"github.com/loci-memory/loci/recall/redact"
 )
 
-// MaxModelCalls bounds the calls of a model for one summary: the agent's own model once, another with the whole, the
-// clamped and the cut transcript, and once again for an answer that is rejected. A call that a Summarizer repeats
-// because it failed counts once.
+// MaxModelCalls bounds the model calls for one summary: one of the agent's own model; one of another model each for the
+// whole, the clamped and the cut transcript; and one more after a rejected answer. If a Summarizer repeats a failed
+// call, that counts once.
 const MaxModelCalls = 5
 
-// Patience bounds all calls of a model for one summary, unless the Model sets another bound. Past it the summary is
-// extracted.
+// Patience bounds the time of all model calls for one summary, unless the Model sets another bound. After that the
+// summary is extracted.
 const Patience = 5 * time.Minute
 
-// unknownRoom is how many tokens of a transcript are sent if all of it was too large for a model whose window is
-// unknown. Letta: 48,000 bytes.
+// unknownRoom is the tokens of a transcript that is sent after the whole was too large for a model with an unknown
+// window. Letta: 48,000 bytes.
 const unknownRoom = 12_000
 
-// margin is the factor by which a provider may count more tokens than we do, until it has told its count.
+// margin is by what factor a provider's count may exceed ours, until the provider has told its count.
 const margin = 1.2
 
 // writer makes one summary.
@@ -32,24 +32,24 @@ type writer struct {
 	e        clip.Evicted
 	s        plan.Settings
 	m        *Model
-	budget   int // tokens of the text, without what it quotes of the user
+	budget   int // tokens of the text, without quotations
 	quoted   []prose.Quotation
-	reserved int // tokens of the budget of e for these
+	reserved int // tokens of e's budget for quotations
 
-	quotedChars int    // of the settings' clip_chars for these; s has the rest
-	previous    string // text of the summary before
+	quotedChars int    // characters of the settings' clip_chars for quotations; s has the rest
+	previous    string // text of the previous summary
 	entries     []prose.Entry
 	flat        string // text of the entries without line ends; empty until echoes needs it
 	must        prose.MustMention
-	found       *extraction      // in all that is summarized; nil until it is needed
+	found       *extraction      // in everything that is summarized; nil until needed
 	cut         []recall.Message // messages that the last transcript left out
 
 	window int     // tokens of the model's window; 0 if unknown
-	scale  float64 // the model's tokens for one of ours
+	scale  float64 // the model's tokens per token of ours
 	sent   int     // tokens, by our count, of the smallest request that was too large
-	read   int     // tokens that the provider read of a request of which it seemed to leave out a part
+	read   int     // most tokens that the provider read of a request that it seemed to cut
 
-	maxCalls int // of the model
+	maxCalls int // most calls of the model
 	dropped  int // oldest rounds that the last transcript left out
 	gap      int // tokens by which the last request was too large; 0: unknown
 
@@ -62,7 +62,7 @@ func (w *writer) from() int64 { return w.e.Messages[0].Seq }
 
 func (w *writer) to() int64 { return w.e.Messages[len(w.e.Messages)-1].Seq }
 
-// stage is a way to ask a model; make returns nil if it does not do.
+// stage is a way of asking a model. make returns nil if the way does not apply.
 type stage struct {
 	how  clip.How
 	make func() []chat.Message
@@ -75,5 +75,5 @@ func (w *writer) redacted(text string) string {
 	return redact.New(nil, redact.Options{}).Redact(text)
 }
 
-// Staged is the way in which a model wrote a summary from those of parts, which it wrote before.
+// Staged is the way in which a model wrote a summary from its own summaries of parts.
 const Staged clip.How = "staged"
