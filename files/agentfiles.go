@@ -12,27 +12,27 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// AgentFile is a file of a folder that is attached to an agent.
+// AgentFile is a file in a folder that is attached to an agent.
 type AgentFile struct {
-	ID             string     `db:"id" json:"id"` // file_agent- and the file's own UUID
+	ID             string     `db:"id" json:"id"` // file_agent- and the UUID of the file's own id
 	FileID         string     `db:"file_id" json:"file_id"`
-	FileName       string     `db:"file_name" json:"file_name"` // folder/name, as the tools know it
+	FileName       string     `db:"file_name" json:"file_name"` // folder/name, as the tools name it
 	FolderID       string     `db:"folder_id" json:"folder_id"`
 	FolderName     string     `db:"folder_name" json:"folder_name"`
 	IsOpen         bool       `db:"is_open" json:"is_open"`
-	IsPinned       bool       `db:"is_pinned" json:"is_pinned"` // whether it stays open until it is closed
+	IsPinned       bool       `db:"is_pinned" json:"is_pinned"` // it stays open until it is closed
 	LastAccessedAt *time.Time `db:"last_accessed_at" json:"last_accessed_at"`
-	VisibleContent *string    `db:"-" json:"visible_content"` // nil unless open
-	StartLine      *int       `db:"-" json:"start_line"`      // 1-based, of what is visible
+	VisibleContent *string    `db:"-" json:"visible_content"` // nil if the file is closed
+	StartLine      *int       `db:"-" json:"start_line"`      // first visible line, from 1
 	EndLine        *int       `db:"-" json:"end_line"`
 }
 
-// agentFileColumns are the columns of an AgentFile; f is the file, d its folder.
+// agentFileColumns are the columns of an AgentFile for a file f in a folder d.
 const agentFileColumns = `replace(f.id, 'file-', 'file_agent-') AS id, f.id AS file_id,
 	d.name || '/' || f.name AS file_name,
 	d.id AS folder_id, d.name AS folder_name`
 
-// openRows selects the open files, in no order.
+// openRows selects the agent's open files, unordered.
 const openRows = `
 	SELECT f.created_at, f.key, ` + agentFileColumns + `, true AS is_open, o.pinned AS is_pinned,
 	       o.last_used_at AS last_accessed_at
@@ -40,7 +40,8 @@ const openRows = `
 	JOIN folders d ON d.org = f.org AND d.key = f.folder_key
 	WHERE o.org = @org AND f.org = @org AND o.agent_id = @agent AND o.is_open AND f.replaces IS NULL`
 
-// pageRows selects a page of each folder, of all files or of the closed ones. The rows contain the page of all folders.
+// pageRows selects a page of each folder, with all files or only the closed ones. Together these rows contain the page
+// over all folders.
 func pageRows(page db.Clauses) string {
 	return `
 	SELECT f.created_at, f.key, ` + agentFileColumns + `, f.is_open, f.is_pinned, f.last_accessed_at
@@ -56,21 +57,21 @@ func pageRows(page db.Clauses) string {
 	WHERE a.org = @org AND a.agent_id = @agent`
 }
 
-// AgentFilesQuery asks for a page of the files of an agent's folders. A cursor may be the id of an AgentFile or of a
-// File, also of one that was detached, or deleted within the last day.
+// AgentFilesQuery asks for a page of the files in an agent's folders. A cursor may be the id of an AgentFile or of a
+// File. The file may have been detached since, or deleted within the last day.
 type AgentFilesQuery struct {
 	Limits Limits
-	Open   *bool // only open or only closed files; nil for all
+	Open   *bool // true: only open files; false: only closed ones; nil: all
 	Page   db.Page
 }
 
-// AgentFiles lists the files of an agent's folders, the open ones with what the prompt shows of them. more reports
-// whether the list goes on.
+// AgentFiles lists the files in an agent's folders. An open file has the content that the prompt shows. more reports
+// whether there are further pages.
 func (s *Store) AgentFiles(ctx context.Context, org db.Org, agentID string, q AgentFilesQuery) (
 	list []AgentFile, more bool, err error) {
 	p := q.Page
 	p.Limit = cmp.Or(p.Limit, 100)
-	asked := db.Page{Before: plainFileID(p.Before), After: plainFileID(p.After), Limit: p.Limit + 1,
+	page := db.Page{Before: plainFileID(p.Before), After: plainFileID(p.After), Limit: p.Limit + 1,
 		Ascending: p.Ascending}
 	args := pgx.StrictNamedArgs{"org": org, "agent": agentID}
 	type row struct {
@@ -78,7 +79,7 @@ func (s *Store) AgentFiles(ctx context.Context, org db.Org, agentID string, q Ag
 		CreatedAt any   `db:"created_at"`
 		Key       int64 `db:"key"`
 	}
-	rows, err := db.All[row](ctx, s.db, agentFilesSQL(asked, q.Open, args), args)
+	rows, err := db.All[row](ctx, s.db, agentFilesSQL(page, q.Open, args), args)
 	if err != nil {
 		return nil, false, err
 	}
@@ -109,7 +110,7 @@ func plainFileID(id string) string {
 	return id
 }
 
-// setVisible sets what the prompt shows of the open files in a list.
+// setVisible sets the content that the prompt shows of the open files in a list.
 func (s *Store) setVisible(ctx context.Context, org db.Org, agentID string, l Limits, list []AgentFile) error {
 	if !slices.ContainsFunc(list, func(f AgentFile) bool { return f.IsOpen }) {
 		return nil
@@ -128,8 +129,8 @@ func (s *Store) setVisible(ctx context.Context, org db.Org, agentID string, l Li
 	return nil
 }
 
-// ListState returns a text that is another once a file was added to the folders that are attached to an agent, was
-// removed from them, or changed. Nobody can read anything else from it.
+// ListState returns a text that changes whenever a file is added to, removed from or changed in the agent's attached
+// folders. The text has no other meaning.
 func (s *Store) ListState(ctx context.Context, org db.Org, agentID string) (string, error) {
 	return db.One[string](ctx, s.db, `
 		SELECT concat_ws(' ', count(*), max(f.key), max(f.updated_at))

@@ -17,8 +17,8 @@ import (
 // item is a file in any list.
 type item struct{ id, name string }
 
-// Whoever pages through a list that others add to and delete from meets each file once that was there all the time:
-// forward and backward, oldest or newest first, also where the file is deleted that the next page goes on from.
+// While others add files to a list and delete some, a caller who pages through it sees each file that stays once:
+// forward and backward, oldest or newest first. That holds too if the file before the next page is deleted.
 func TestPagesAreStableWhileOthersWrite(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
@@ -60,8 +60,8 @@ func TestPagesAreStableWhileOthersWrite(t *testing.T) {
 	}
 }
 
-// mixed gives the folder files that stay and others that do not, and returns the names of the former in the order of
-// the list.
+// mixed fills the folder with files that stay and files that go. It returns the names of those that stay, in the order
+// of the list.
 func (fx *fixture) mixed(folder files.Folder, ascending bool) (stay []string) {
 	fx.t.Helper()
 	fx.exec(`DELETE FROM files WHERE folder_key = $1`, folder.Key)
@@ -79,7 +79,7 @@ func (fx *fixture) mixed(folder files.Folder, ascending bool) (stay []string) {
 	return stay
 }
 
-// row adds files of which there is no text.
+// row adds files without text.
 func (fx *fixture) row(folder files.Folder, names ...string) {
 	_, err := fx.pool.Exec(fx.t.Context(), `
 		INSERT INTO files (org, folder_key, name, original_name, media_type, size_bytes, sha256)
@@ -90,12 +90,12 @@ func (fx *fixture) row(folder files.Folder, names ...string) {
 	}
 }
 
-// churn adds and deletes files that do not stay, until it is stopped, or has done enough.
+// churn adds and deletes files that do not stay, until stop is called or 40 rounds are done.
 func (fx *fixture) churn(folder files.Folder) (stop func()) {
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		for i := range 40 { // or a pager would never come to the end
+		for i := range 40 { // without a limit, a pager would never reach the end
 			select {
 			case <-end:
 				return
@@ -113,7 +113,7 @@ func (fx *fixture) churn(folder files.Folder) (stop func()) {
 	return func() { close(end); <-ended }
 }
 
-// from is the page that a turn starts with: the first, or the one before the last file that stays.
+// from returns the page that turn starts with: the first, or the page before the last file that stays.
 func (fx *fixture) from(folder files.Folder, p db.Page, backward bool, stay []string) db.Page {
 	fx.t.Helper()
 	if !backward {
@@ -127,8 +127,8 @@ func (fx *fixture) from(folder files.Folder, p db.Page, backward bool, stay []st
 	return p
 }
 
-// turn pages through a list to its end, in pages of random sizes, and returns the names that stay, as they would stand
-// in one page. It deletes the file that the next page goes on from, unless that stays.
+// turn pages through a list to its end, in pages of random sizes. It returns the names that stay, in the order of one
+// page. It deletes the file that the next page starts after, unless that file stays.
 func (fx *fixture) turn(folder files.Folder, list func(db.Page) ([]item, error), p db.Page,
 	backward bool) (names []string) {
 	fx.t.Helper()
@@ -164,7 +164,7 @@ func (fx *fixture) turn(folder files.Folder, list func(db.Page) ([]item, error),
 	}
 }
 
-// An id that never was, or is another organization's, gives an empty page; so does one that was forgotten.
+// An id that never existed, that belongs to another organization or that was forgotten gives an empty page.
 func TestACursorThatNeverWas(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
@@ -181,8 +181,8 @@ func TestACursorThatNeverWas(t *testing.T) {
 	}
 	count := func(after string) int {
 		t.Helper()
-		of := files.Filter{FolderID: folder.ID}
-		got, err := fx.Files(t.Context(), fx.org, of, false, db.Page{Ascending: true, After: after})
+		filter := files.Filter{FolderID: folder.ID}
+		got, err := fx.Files(t.Context(), fx.org, filter, false, db.Page{Ascending: true, After: after})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,9 +10,9 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// Attach attaches a folder to an agent, which can then open, search and list its files. Unless at.Opens or the agent's
-// limits forbid it, it opens the folder's oldest files with text while there is room; open files stay open. Attaching
-// twice changes nothing.
+// Attach attaches a folder to an agent, which can then open, search and list its files. It opens the folder's oldest
+// files with text as long as there is room, unless at.Opens or the agent's limits forbid it. Files that are open stay
+// open. Attaching a folder twice changes nothing.
 func (s *Store) Attach(ctx context.Context, org db.Org, at Attachment) error {
 	return s.inTx(ctx, func(in *Store) error {
 		set := in.openSet(org, at.AgentID)
@@ -50,8 +50,8 @@ func (s *Store) SetFolders(ctx context.Context, org db.Org, agentID string, fold
 	if err != nil {
 		return err
 	}
-	had := mapped(before, func(f Folder) string { return f.ID })
-	for _, id := range had {
+	attached := mapped(before, func(f Folder) string { return f.ID })
+	for _, id := range attached {
 		if !slices.Contains(folderIDs, id) {
 			if err := s.Detach(ctx, org, agentID, id); err != nil {
 				return err
@@ -59,7 +59,7 @@ func (s *Store) SetFolders(ctx context.Context, org db.Org, agentID string, fold
 		}
 	}
 	for _, id := range folderIDs {
-		if !slices.Contains(had, id) {
+		if !slices.Contains(attached, id) {
 			if err := s.Attach(ctx, org, Attachment{AgentID: agentID, FolderID: id, Limits: l}); err != nil {
 				return err
 			}

@@ -10,22 +10,22 @@ import (
 )
 
 // Attachment is a folder to attach to an agent. Opens says whether the folder's files open by themselves, now and when
-// they are uploaded; nil leaves it to the agent's limits.
+// they are uploaded. If it is nil, the agent's limits decide.
 type Attachment struct {
 	AgentID, FolderID string
 	Opens             *bool
 	Limits            Limits
 }
 
-// lockFolder locks a folder, exclusively to attach it and shared to add a text to it, so that the second sees what the
-// first did. Folders are always locked before agents.
+// lockFolder locks a folder: exclusively to attach it, shared to add a text to it. The later of two such transactions
+// then sees what the earlier one did. Folders are always locked before agents.
 func (s *Store) lockFolder(ctx context.Context, org db.Org, key int64, mode string) error {
 	_, err := db.One[int64](ctx, s.db, `
 		SELECT key FROM folders WHERE org = $1 AND key = $2 AND deleted_at IS NULL FOR `+mode, org, key)
 	return ifNotFound(err, errNoFolder)
 }
 
-// Detach detaches a folder from an agent, and closes its files there. It changes nothing if the folder is not attached.
+// Detach detaches a folder from an agent, and closes its files there. If the folder is not attached, nothing changes.
 func (s *Store) Detach(ctx context.Context, org db.Org, agentID, folderID string) error {
 	return s.inTx(ctx, func(in *Store) error {
 		set := in.openSet(org, agentID)
@@ -40,7 +40,7 @@ func (s *Store) Detach(ctx context.Context, org db.Org, agentID, folderID string
 	})
 }
 
-// detach locks the attachment before the agent, as every transaction does that opens files of an attached folder.
+// detach locks the attachment before the agent, like every transaction that opens files of an attached folder.
 func (set openSet) detach(ctx context.Context, folder Folder) error {
 	_, err := db.One[string](ctx, set.db, `
 		SELECT agent_id FROM agent_folders WHERE org = $1 AND agent_id = $2 AND folder_key = $3 FOR UPDATE`,
@@ -68,7 +68,7 @@ func (set openSet) detach(ctx context.Context, folder Folder) error {
 		DELETE FROM agent_folders WHERE org = $1 AND agent_id = $2 AND folder_key = $3`, set.org, set.agentID, folder.Key)
 }
 
-// AgentFolders lists the folders attached to an agent.
+// AgentFolders lists the folders that are attached to an agent.
 func (s *Store) AgentFolders(ctx context.Context, org db.Org, agentID string, p db.Page) ([]Folder, error) {
 	list, err := db.List[Folder](ctx, s.db, p, `
 		SELECT `+folderColumns+` 
@@ -78,15 +78,15 @@ func (s *Store) AgentFolders(ctx context.Context, org db.Org, agentID string, p 
 	return mapped(list, s.described), err
 }
 
-// HasFolder reports whether any folder is attached to the agent: only then it has the file tools.
+// HasFolder reports whether any folder is attached to the agent. Only then does the agent have the file tools.
 func (s *Store) HasFolder(ctx context.Context, org db.Org, agentID string) (bool, error) {
 	return db.One[bool](ctx, s.db, `
 		SELECT EXISTS (SELECT FROM agent_folders WHERE org = $1 AND agent_id = $2)`, org, agentID)
 }
 
 // LockFolders locks an agent's folders, the given folders and the agent's attachments. A transaction calls it before it
-// locks the agent, attaches several folders to it or deletes it: folders, in the order of their keys, and attachments
-// are always locked before agents.
+// locks the agent, if it attaches several folders to the agent or deletes the agent. Folders, in the order of their
+// keys, and attachments are always locked before agents.
 func (s *Store) LockFolders(ctx context.Context, org db.Org, agentID string, folderIDs []string) error {
 	if err := s.exec(ctx, `
 		SELECT FROM folders d

@@ -8,13 +8,13 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// readyFile is a file with text that may open by itself.
+// readyFile is a file with text, which may open by itself.
 type readyFile struct {
 	storedText
 	ID string `db:"id"`
 }
 
-// openOldest opens a folder's oldest files with text while the agent has room. It needs the agent's lock.
+// openOldest opens a folder's oldest files with text as long as the agent has room. The caller holds the agent's lock.
 func (set openSet) openOldest(ctx context.Context, folder Folder, at Attachment) error {
 	open, err := set.files(ctx)
 	if err != nil {
@@ -43,7 +43,7 @@ func (set openSet) openOldest(ctx context.Context, folder Folder, at Attachment)
 	return err
 }
 
-// opens reports whether files open by themselves: attachment decides unless it is nil, then the agent's setting.
+// opens reports whether files open by themselves. The attachment decides; if it is nil, the agent's setting does.
 func (l Limits) opens(attachment *bool) bool {
 	if attachment != nil {
 		return *attachment
@@ -51,8 +51,8 @@ func (l Limits) opens(attachment *bool) bool {
 	return !l.OpensNone
 }
 
-// fitting returns the first of the ready files for which the prompt has room in addition to the open ones. They are
-// shown whole; the last may be cut.
+// fitting returns the first ready files for which the prompt has room next to the open files. They are shown
+// completely, except that the last one may be cut.
 func (set openSet) fitting(ctx context.Context, open []openFile, ready []readyFile, l Limits) ([]readyFile, error) {
 	room := l.automaticTokens()
 	for _, f := range open {
@@ -83,8 +83,9 @@ func (set openSet) viewTokens(ctx context.Context, text storedText, lines LineRa
 	return markupTokens + set.promptTokens(v.Text), err
 }
 
-// openUploaded opens files of one folder that got their first text in the agents that the folder is attached to and
-// that have room. errAlone if one of several files is to be opened: they are opened in their own transactions.
+// openUploaded opens files of one folder that just got their first text, for the agents that have the folder and have
+// room. errAlone if there are several files and at least one is to be opened; each is then opened in its own
+// transaction.
 func (s *Store) openUploaded(ctx context.Context, org db.Org, all []*ingested) error {
 	all = slices.DeleteFunc(slices.Clone(all), func(f *ingested) bool { return f.src.Previous > 0 || f.job.KeepsClosed })
 	if s.o.Limits == nil || len(all) == 0 {
@@ -112,7 +113,7 @@ func (s *Store) openUploaded(ctx context.Context, org db.Org, all []*ingested) e
 	if events, err = event.Append(ctx, s.tx, org, events...); err != nil {
 		return err
 	}
-	file := all[0].src // the only one, if there are events
+	file := all[0].src // if there are events, there is only one file
 	for i := 0; err == nil && i < len(events); i++ {
 		err = inOrder(
 			func() error { return s.setOpen(ctx, openedView{Org: org, Key: file.Key, Automatic: true}, events[i]) },
@@ -121,15 +122,15 @@ func (s *Store) openUploaded(ctx context.Context, org db.Org, all []*ingested) e
 	return err
 }
 
-// roomy is the open set of an agent that has fewer files open than it may.
+// roomy is the open set of an agent that may open more files.
 type roomy struct {
 	openSet
 	open   []openFile
 	limits Limits
 }
 
-// withRoom returns the agents in which files of a folder open by themselves and that have fewer files open than they
-// may. Agents that have a single file already are left out.
+// withRoom returns the agents that may open more files, and for which files of the folder open by themselves. If there
+// is a single file, it leaves out agents that have that file already.
 func (s *Store) withRoom(ctx context.Context, org db.Org, all []*ingested) (some []roomy, err error) {
 	type agent struct {
 		ID    string `db:"agent_id"`
@@ -174,8 +175,8 @@ func (set roomy) fits(ctx context.Context, fileKey int64) (bool, error) {
 	return len(fitting) > 0, err
 }
 
-// closeIfFull closes a file that was just opened, if other files took the room before the agent was locked. It needs
-// the agent's lock.
+// closeIfFull closes a file that was just opened if other files took its room before the agent was locked. The caller
+// holds the agent's lock.
 func (set openSet) closeIfFull(ctx context.Context, fileID string) error {
 	open, err := set.files(ctx)
 	if err != nil || len(open) <= set.limits(ctx, Limits{}).MaxOpen {

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// limitsOf are the limits of every agent, as an operator set them.
+// limitsOf returns options that give every agent the limits l.
 func limitsOf(l files.Limits) files.Options {
 	return files.Options{Limits: func(_ context.Context, _ db.DB, _ db.Org,
 		ids []string) (map[string]files.Limits, error) {
@@ -24,8 +24,8 @@ func limitsOf(l files.Limits) files.Options {
 	}}
 }
 
-// What an attachment opens shows together at most a tenth of the window: whole while it fits, then one view that is
-// cut; what the agent opens itself has the limits of its tier.
+// The files that an attachment opens show at most a tenth of the window together: whole ones first, then one that is
+// cut. A file that the agent opens itself has the limits of its tier.
 func TestWhatOpensByItselfShowsATenthOfTheWindow(t *testing.T) {
 	t.Parallel()
 	windows := []int{0, 8_192, 32_768, 128_000, 200_000, 1_000_000}
@@ -107,7 +107,7 @@ func TestShortFilesOpenByThemselvesWhole(t *testing.T) {
 	}
 }
 
-// Whether files open by themselves, now and when they are uploaded, is said by the attachment, or else by the agent.
+// The attachment decides whether files open by themselves, now and after an upload. If it does not say, the agent does.
 func TestNothingOpensByItselfWhereItShallNot(t *testing.T) {
 	t.Parallel()
 	for _, agentOpens := range []bool{true, false} {
@@ -133,7 +133,7 @@ func TestNothingOpensByItselfWhereItShallNot(t *testing.T) {
 	}
 }
 
-// A prompt names twenty closed files, of every folder some.
+// A prompt names twenty closed files, some from every folder.
 func TestTwentyClosedFilesAreNamed(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)

@@ -11,13 +11,13 @@ import (
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// requeueFiles is the number of files whose batches are queued again in one transaction.
+// requeueFiles is how many files get their batches queued again in one transaction.
 const requeueFiles = 1000
 
-// Backfill queues the vectors that the active space lacks, of every organization: of files that were embedded in
-// another space or in none, and of files whose jobs are gone, for example because a server with another space took
-// them. It deletes the batches of other spaces for files that have none left in this one, whose vectors here are whole.
-// It returns how many batches it added.
+// Backfill queues the vectors that the active space lacks, for every organization. These are the vectors of files that
+// were embedded in another space or not at all, and of files that lost their jobs, for example because a server with
+// another space took them. If a file has all vectors in this space, Backfill deletes its batches in other spaces. It
+// returns how many batches it added.
 func (s *Store) Backfill(ctx context.Context) (added int, err error) {
 	space := s.space()
 	if space == 0 {
@@ -77,7 +77,7 @@ func (s *Store) backfill(ctx context.Context, org db.Org, space int16) (added in
 	return int(tag.RowsAffected()), s.deleteOtherSpaces(ctx, org, space)
 }
 
-// requeueBatches queues the batches of files whose jobs are gone.
+// requeueBatches queues the batches of files that lost their jobs.
 func (s *Store) requeueBatches(ctx context.Context, org db.Org, space int16, fileKeys []int64) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `
@@ -89,8 +89,8 @@ func (s *Store) requeueBatches(ctx context.Context, org db.Org, space int16, fil
 	})
 }
 
-// deleteOtherSpaces deletes the batches of other spaces for files that have none left in this one, and the vectors of
-// these files in those spaces: a file is embedded in a space whole or not at all.
+// deleteOtherSpaces deletes the batches of other spaces for files that have none left in this space, and the vectors of
+// these files in those spaces. A file is embedded in a space completely or not at all.
 func (s *Store) deleteOtherSpaces(ctx context.Context, org db.Org, space int16) error {
 	_, err := s.db.Exec(ctx, `
 		WITH gone AS (

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// Backlog counts the chunks of an organization by what became of their vectors.
+// Backlog counts an organization's chunks that wait for a vector, have one, or were refused one.
 func (s *Store) Backlog(ctx context.Context, org db.Org) (endpoint.Backlog, error) {
 	return db.One[endpoint.Backlog](ctx, s.db, `
 		SELECT (SELECT coalesce(sum(end_ordinal - first_ordinal), 0) FROM embed_batches

@@ -6,12 +6,12 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// errCancelled is the error of a file whose work was cancelled.
+// errCancelled is shown on a file after a cancellation.
 const errCancelled = "cancelled by request; retry the file to go on"
 
-// Cancel stops the work on a file that waits, is being parsed or is being embedded; its status is then Failed. It keeps
-// the text that the file has, and the file that it replaces. Cancelling twice changes nothing. ErrConflict if no work
-// is left.
+// Cancel stops the work on a file that waits, is being parsed or is being embedded. The file's status is then Failed.
+// The file keeps the text that it has, and a file that it was to replace stays. Cancelling twice changes nothing.
+// ErrConflict if there is no work left to cancel.
 func (s *Store) Cancel(ctx context.Context, org db.Org, folderID, fileID string) (File, error) {
 	return s.updateLocked(ctx, org, folderID, fileID, func(in *Store, f File, w workState) error {
 		switch {
@@ -20,7 +20,7 @@ func (s *Store) Cancel(ctx context.Context, org db.Org, folderID, fileID string)
 		case f.Status == Completed || f.Status == Failed:
 			return db.Conflict("there is no work on '%s' to cancel: its status is '%s'", f.Name, f.Status)
 		}
-		// A generation that is being parsed is then no longer wanted, and is not committed.
+		// A generation that is being parsed is then not wanted any more, and will not be committed.
 		if err := in.exec(ctx, `
 			UPDATE files
 			SET cancelled = true, error = $3, turn = NULL, updated_at = now(),

@@ -41,11 +41,11 @@ func TestCancelStopsAFileThatIsBeingParsed(t *testing.T) {
 	}
 }
 
-// A server that lost its lock on the database, and lives, works on jobs that another takes too: the text is stored
-// once.
+// A server that lost its lock on the database but still runs works on jobs that another server takes too. The text is
+// stored once.
 func TestAJobThatTwoServersWorkOnIsDoneOnce(t *testing.T) {
 	t.Parallel()
-	one := map[string]river.QueueConfig{files.QueueParse: {MaxWorkers: 1}} // so that the other server takes the job
+	one := map[string]river.QueueConfig{files.QueueParse: {MaxWorkers: 1}} // the other server takes the job
 	gate := newGate()
 	fx := newOwnFixture(t, gate.options(), one)
 	folder := fx.folder("f")

@@ -11,27 +11,27 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Directory is a folder as an agent's prompt shows it: its open files, and the first of its closed ones by name.
+// Directory is a folder as an agent's prompt shows it: its open files, and the first closed ones by name.
 type Directory struct {
 	Folder Folder
 	Files  []DirectoryFile
-	More   int // closed files that are not shown
+	More   int // number of closed files that are not shown
 }
 
-// DirectoryFile is a file in a Directory. Text is its view, and Shown what a prompt shows of it; both are empty if the
-// file is closed.
+// DirectoryFile is a file in a Directory. Text is its view, and Shown is the view as the prompt shows it. Both are
+// empty if the file is closed.
 type DirectoryFile struct {
 	FileID     string     `db:"id"`
 	FileName   string     `db:"name"` // folder/name
 	FolderKey  int64      `db:"folder_key"`
 	IsOpen     bool       `db:"is_open"`
 	LastUsedAt *time.Time `db:"last_used_at"`
-	Leaf       string     `db:"leaf"` // the name without its folder
+	Leaf       string     `db:"leaf"` // name without the folder
 	Text       string     `db:"-"`
 	Shown      string     `db:"-"`
 }
 
-// Directories returns an agent's folders, in the order of their names, with the files that its prompt shows.
+// Directories returns an agent's folders, ordered by name, with the files that its prompt shows.
 func (s *Store) Directories(ctx context.Context, org db.Org, agentID string, l Limits) ([]Directory, error) {
 	type row struct {
 		Folder
@@ -58,12 +58,12 @@ func (s *Store) Directories(ctx context.Context, org db.Org, agentID string, l L
 	return directories, nil
 }
 
-// directoryFiles returns the files that a prompt shows, by folder key: all open files with their views, and the first
-// closed ones of each folder. If there are too many closed files, each folder has the same share of the limit.
+// directoryFiles maps folder key → the files that a prompt shows: all open files with their views, and the first closed
+// files. If there are too many closed files, each folder gets the same share of the limit.
 func (s *Store) directoryFiles(ctx context.Context, org db.Org, agentID string, l Limits) (
 	map[int64][]DirectoryFile, error) {
-	// The limit is part of the statement: a plan for any limit looks dearer than one for the given one, so that Postgres
-	// would make it anew for each prompt.
+	// The limit is part of the statement's text. With a parameter, the generic plan would look more expensive than a
+	// specific one, and Postgres would plan the statement again for each prompt.
 	list, err := db.All[DirectoryFile](ctx, s.db, fmt.Sprintf(`
 		SELECT f.id, d.name || '/' || f.name AS name, f.folder_key, true AS is_open, o.last_used_at, f.name AS leaf
 		FROM agent_files o JOIN files f ON f.org = o.org AND f.key = o.file_key

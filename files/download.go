@@ -21,15 +21,15 @@ type Download struct {
 	ctx   context.Context //nolint:containedctx // io.Reader takes none
 	store *Store
 	org   db.Org
-	at    int64  // the offset of the next byte
-	piece []byte // the piece that was read last
-	first int64  // the offset of the first byte of piece
+	at    int64  // offset of the next byte
+	piece []byte // the piece that was last read
+	first int64  // offset of the first byte of piece
 }
 
-// pieceTimeout bounds the wait for one piece of an original.
+// pieceTimeout is how long to wait for one piece of an original.
 const pieceTimeout = 30 * time.Second
 
-// Download returns the original of a file, readable until ctx ends. ErrNotFound if the folder has no such file.
+// Download returns the original of a file. It can be read until ctx ends. ErrNotFound if the folder has no such file.
 func (s *Store) Download(ctx context.Context, org db.Org, folderID, fileID string) (*Download, error) {
 	ask, cancel := context.WithTimeout(ctx, pieceTimeout)
 	defer cancel()
@@ -87,6 +87,6 @@ func (d *Download) Seek(offset int64, whence int) (int64, error) {
 }
 
 const (
-	pieceBytes   = 1 << 20         // of an original, in a row
-	storeTimeout = 2 * time.Minute // of the transaction that stores an upload
+	pieceBytes   = 1 << 20         // of an original, in one row
+	storeTimeout = 2 * time.Minute // for the transaction that stores an upload
 )

@@ -14,15 +14,15 @@ import (
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// batch is a batch of the chunks of one file, or those of several.
+// batch is a batch of chunks of one file, or one batch each of several files.
 type batch struct {
 	store *Store
 	org   db.Org
 	space int16
-	parts []*filePart // one of each file
+	parts []*filePart // one per file
 }
 
-// filePart is the first or next chunks of a file.
+// filePart is a batch of consecutive chunks of a file.
 type filePart struct {
 	EmbedArgs
 	chunks []unembedded
@@ -39,7 +39,7 @@ type unembedded struct {
 
 var errOtherSpace = river.JobCancel(errors.New("the space is not in use; its work is queued again when it is"))
 
-// nextBatch reads a job's batch, shortened to the number of chunks that the endpoint embeds in time.
+// nextBatch reads a job's batch. It shortens the batch to the number of chunks that the endpoint can embed in time.
 func (s *Store) nextBatch(ctx context.Context, job EmbedArgs, space endpoint.Space) (endpoint.Batch, error) {
 	if space.ID != job.SpaceID {
 		return nil, errOtherSpace
@@ -47,7 +47,7 @@ func (s *Store) nextBatch(ctx context.Context, job EmbedArgs, space endpoint.Spa
 	return s.readBatch(ctx, job.Org, job.SpaceID, []EmbedArgs{job})
 }
 
-// nextFiles reads those of a job's files that wait, as many as the endpoint embeds in time.
+// nextFiles reads those of a job's files that wait, as many as the endpoint can embed in time.
 func (s *Store) nextFiles(ctx context.Context, job EmbedFilesArgs, space endpoint.Space) (endpoint.Batch, error) {
 	if space.ID != job.SpaceID {
 		return nil, errOtherSpace
@@ -57,10 +57,10 @@ func (s *Store) nextFiles(ctx context.Context, job EmbedFilesArgs, space endpoin
 	}))
 }
 
-// readBatch reads the batches of jobs, each of another file; nil if none of them waits.
+// readBatch reads the batches of jobs for different files. It returns nil if none of them waits.
 func (s *Store) readBatch(ctx context.Context, org db.Org, space int16, jobs []EmbedArgs) (endpoint.Batch, error) {
 	size := s.o.Endpoint.Size()
-	for i := 0; size < endpoint.MostTexts && i < len(jobs); i++ { // no batch has more
+	for i := 0; size < endpoint.MostTexts && i < len(jobs); i++ { // no batch is larger
 		if err := s.shorten(ctx, jobs[i], size); err != nil {
 			return nil, err
 		}
@@ -82,11 +82,11 @@ func (s *Store) readBatch(ctx context.Context, org db.Org, space int16, jobs []E
 	}
 	b := &batch{store: s, org: org, space: space}
 	for _, job := range jobs {
-		of := ofFile(chunks, job.FileKey)
-		if len(of) > 0 && (len(b.parts) == 0 || len(of) <= size) {
-			b.parts = append(b.parts, &filePart{EmbedArgs: job, chunks: of,
-				whole: job.FirstOrdinal == 0 && len(of) == of[0].FileChunks})
-			size -= len(of)
+		fileChunks := ofFile(chunks, job.FileKey)
+		if len(fileChunks) > 0 && (len(b.parts) == 0 || len(fileChunks) <= size) {
+			b.parts = append(b.parts, &filePart{EmbedArgs: job, chunks: fileChunks,
+				whole: job.FirstOrdinal == 0 && len(fileChunks) == fileChunks[0].FileChunks})
+			size -= len(fileChunks)
 		}
 	}
 	return b, nil
@@ -97,7 +97,7 @@ func ofFile(chunks []unembedded, fileKey int64) []unembedded {
 	return slices.DeleteFunc(slices.Clone(chunks), func(c unembedded) bool { return c.FileKey != fileKey })
 }
 
-// shorten keeps the first size chunks of a batch; the others become a batch that is queued later.
+// shorten keeps the first size chunks of a batch. The others become a batch that is queued later.
 func (s *Store) shorten(ctx context.Context, job EmbedArgs, size int) error {
 	_, err := s.db.Exec(ctx, `
 		WITH long AS (
@@ -127,7 +127,7 @@ func (b *batch) Items() (items []embed.Item) {
 	return items
 }
 
-// item is what the endpoint gets of a chunk.
+// item returns the text of a chunk as the endpoint gets it.
 func (c unembedded) item() embed.Item {
 	if c.Heading == "" {
 		return embed.Item{ID: c.Key, Text: c.Text}
@@ -135,8 +135,8 @@ func (c unembedded) item() embed.Item {
 	return embed.Item{ID: c.Key, Text: c.Heading + "\n\n" + c.Text}
 }
 
-// Lock implements endpoint.Batch. The chunks of a file are not stored if it is deleted or cancelled, if another worker
-// stored or shortened its batch, or if it has another text.
+// Lock implements endpoint.Batch. It leaves out a file's chunks if the file was deleted, cancelled or got another text,
+// or if another worker stored or shortened its batch.
 func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	type file struct {
 		Key    int64 `db:"key"`
@@ -180,8 +180,8 @@ func (b *batch) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	return locked, nil
 }
 
-// Finish implements endpoint.Batch. It counts refused chunks, with the reason of one of each file, and queues the next
-// batches of the files.
+// Finish implements endpoint.Batch. For each file it counts the refused chunks and stores one reason. It queues the
+// files' next batches.
 func (b *batch) Finish(ctx context.Context, tx pgx.Tx, refused []*endpoint.RefusedError) error {
 	var more []int64
 	for _, p := range b.parts {
@@ -198,7 +198,7 @@ func (b *batch) Finish(ctx context.Context, tx pgx.Tx, refused []*endpoint.Refus
 	return b.store.With(tx).queueBatches(ctx, b.org, b.space, more, 1)
 }
 
-// refuse counts those of the refused chunks that are the file's.
+// refuse counts the refused chunks that belong to the file.
 func (p *filePart) refuse(ctx context.Context, tx pgx.Tx, refused []*endpoint.RefusedError) error {
 	chunks, reason := 0, ""
 	for _, r := range refused {

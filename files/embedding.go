@@ -13,17 +13,17 @@ import (
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// embedWidth is how many batches of a file are queued at a time. Each batch that is done queues the next, so that files
+// embedWidth is how many batches of a file are queued at a time. Each finished batch queues the next one, so that files
 // take turns.
 const embedWidth = 4
 
-// batchOf returns how many chunks of a given number of tokens one job embeds.
+// batchOf returns how many chunks with chunkTokens tokens one job embeds.
 func batchOf(chunkTokens int) int {
 	return min(max(endpoint.MostTokens/max(chunkTokens, 1), 1), endpoint.MostTexts)
 }
 
-// vectors returns the table of the chunks' vectors. Of files that are not parsed yet, a chunk is to come for each 1,000
-// bytes.
+// vectors returns the table of the chunks' vectors. A file that is not parsed yet is expected to have one chunk per
+// 1,000 bytes.
 func (s *Store) vectors() endpoint.Vectors {
 	return s.search.VectorTable(`
 		SELECT (coalesce(sum(end_ordinal - first_ordinal), 0) + (
@@ -32,8 +32,8 @@ func (s *Store) vectors() endpoint.Vectors {
 		FROM embed_batches WHERE space_id = $1`, "org", "folder_key")
 }
 
-// addBatches adds the batches of generations of files of one folder, and queues the first of each file, if an endpoint
-// is configured. Files that are whole in one batch share jobs.
+// addBatches adds the batches of new generations of files in one folder. If an endpoint is configured, it queues the
+// first batches of each file. Files that fit in one batch share jobs.
 func (s *Store) addBatches(ctx context.Context, org db.Org, all []*ingested) error {
 	space := s.space()
 	batches := batchesOf(all, space)
@@ -66,7 +66,7 @@ func (s *Store) addBatches(ctx context.Context, org db.Org, all []*ingested) err
 type newBatch struct {
 	EmbedArgs
 	end   int
-	whole bool       // the file has no other
+	whole bool       // it is the file's only batch
 	turn  *time.Time // nil if it is queued later
 }
 
@@ -82,18 +82,18 @@ func batchesOf(all []*ingested, space int16) (batches []*newBatch) {
 	return batches
 }
 
-// jobsOf returns the jobs of the first batches of files, from a turn on, and gives the batches their turns. A job has
-// one batch of a file, or several files of at most so many chunks.
+// jobsOf returns the jobs for the first batches of files, beginning at a turn, and gives these batches their turns. A
+// job has one batch of one file, or several whole files with at most most chunks together.
 func jobsOf(batches []*newBatch, most int, turn queue.Turn) (jobs []river.JobArgs) {
-	for _, of := range sharing(batches, most) {
+	for _, shared := range sharing(batches, most) {
 		start, next := queue.At(turn.Start), turn.Next(batchLength)
-		of[0].Start = start
-		var job river.JobArgs = of[0].EmbedArgs
-		if len(of) > 1 {
-			job = EmbedFilesArgs{Org: of[0].Org, SpaceID: of[0].SpaceID, Start: start,
-				Files: mapped(of, func(b *newBatch) FileGeneration { return FileGeneration{b.FileKey, b.Generation} })}
+		shared[0].Start = start
+		var job river.JobArgs = shared[0].EmbedArgs
+		if len(shared) > 1 {
+			job = EmbedFilesArgs{Org: shared[0].Org, SpaceID: shared[0].SpaceID, Start: start,
+				Files: mapped(shared, func(b *newBatch) FileGeneration { return FileGeneration{b.FileKey, b.Generation} })}
 		}
-		for _, b := range of {
+		for _, b := range shared {
 			b.turn = &next.Start
 		}
 		jobs, turn = append(jobs, job), next
@@ -101,7 +101,7 @@ func jobsOf(batches []*newBatch, most int, turn queue.Turn) (jobs []river.JobArg
 	return jobs
 }
 
-// sharing returns the batches of each job: the first embedWidth of a long file, each alone, and whole files together.
+// sharing groups batches into jobs: the first embedWidth batches of a long file, each alone, and whole files together.
 func sharing(batches []*newBatch, most int) (jobs [][]*newBatch) {
 	chunks, ofFile := 0, 0
 	for i, b := range batches {
@@ -121,8 +121,8 @@ func sharing(batches []*newBatch, most int) (jobs [][]*newBatch) {
 	return jobs
 }
 
-// queueBatches queues jobs for the first batches without a job of every file, at most each of a file, at the turn of
-// its folder. It must run in a transaction.
+// queueBatches queues jobs for each file's first batches without a job, at most each per file, at the turn of the
+// file's folder. It must run in a transaction.
 func (s *Store) queueBatches(ctx context.Context, org db.Org, space int16, fileKeys []int64, each int) error {
 	type batch struct {
 		EmbedArgs
@@ -144,7 +144,7 @@ func (s *Store) queueBatches(ctx context.Context, org db.Org, space int16, fileK
 	}
 	jobs := make([]river.JobArgs, len(batches))
 	turn := map[int64]queue.Turn{}
-	keys, firsts, ends := make([]int64, len(batches)), make([]int, len(batches)), make([]time.Time, len(batches))
+	keys, firsts, turns := make([]int64, len(batches)), make([]int, len(batches)), make([]time.Time, len(batches))
 	for i, b := range batches {
 		if _, known := turn[b.FolderKey]; !known {
 			if turn[b.FolderKey], err = s.embedTurn(ctx, org, b.FolderKey, space); err != nil {
@@ -153,31 +153,31 @@ func (s *Store) queueBatches(ctx context.Context, org db.Org, space int16, fileK
 		}
 		b.Start = queue.At(turn[b.FolderKey].Start)
 		turn[b.FolderKey] = turn[b.FolderKey].Next(batchLength)
-		jobs[i], keys[i], firsts[i], ends[i] = b.EmbedArgs, b.FileKey, b.FirstOrdinal, turn[b.FolderKey].Start
+		jobs[i], keys[i], firsts[i], turns[i] = b.EmbedArgs, b.FileKey, b.FirstOrdinal, turn[b.FolderKey].Start
 	}
 	if _, err := s.db.Exec(ctx, `
 		UPDATE embed_batches b SET turn = u.turn
 		FROM unnest($3::bigint[], $4::integer[], $5::timestamptz[]) AS u (file_key, first_ordinal, turn)
 		WHERE b.org = $1 AND b.space_id = $2 AND b.file_key = u.file_key AND b.first_ordinal = u.first_ordinal`,
-		org, space, keys, firsts, ends); err != nil {
+		org, space, keys, firsts, turns); err != nil {
 		return err
 	}
 	return s.enqueue(ctx, jobs...)
 }
 
-// Index builds the index of the active space's vectors as endpoint.Vectors.Index does.
+// Index builds the index of the active space's vectors, as endpoint.Vectors.Index does.
 func (s *Store) Index(ctx context.Context, pool *pgxpool.Pool, may func(rows int) bool,
 	progress func(done, total int)) (built bool, err error) {
 	return s.vectors().Index(ctx, pool, may, progress)
 }
 
-// IndexAll builds the missing indexes of all spaces that are used, and returns their number.
+// IndexAll builds the missing indexes of all spaces in use. It returns their number.
 func (s *Store) IndexAll(ctx context.Context, pool *pgxpool.Pool) (built int, err error) {
 	return s.vectors().IndexAll(ctx, pool)
 }
 
-// ClearSpaces deletes the vectors of spaces that no server has used for a week, with their indexes, and returns their
-// number.
+// ClearSpaces deletes the vectors and indexes of spaces that no server has used for a week. It returns the number of
+// deleted vectors.
 func (s *Store) ClearSpaces(ctx context.Context, pool *pgxpool.Pool) (rows int, err error) {
 	return s.vectors().ClearUnused(ctx, pool, func(ctx context.Context, unused []int16) error {
 		_, err := pool.Exec(ctx, `DELETE FROM embed_batches WHERE space_id = ANY ($1)`, unused)

@@ -46,7 +46,7 @@ func TestFilesWaitForAnEndpointThatIsDown(t *testing.T) {
 	f := fx.send(folder, "a.txt", "words that can be found", files.Suffix)
 	f = fx.awaitWhere(folder, f, func(f files.File) bool { return f.ErrorMessage != nil })
 	if f.Status != files.Embedding || f.ChunksEmbedded != 0 || !strings.Contains(*f.ErrorMessage, "fails (status 503)") ||
-		strings.Contains(*f.ErrorMessage, "repairs") { // the endpoint's own words are the operator's
+		strings.Contains(*f.ErrorMessage, "repairs") { // the endpoint's own words are for the operator
 		t.Errorf("got %+v, want it embedding, with the reason why it waits", f)
 	}
 	got, err := fx.Search(t.Context(), fx.org, fx.agentWith(folder), files.Query{Text: "words", Limit: 3})
@@ -102,8 +102,8 @@ func TestANewSpaceIsFilledBesideTheOld(t *testing.T) {
 	}
 }
 
-// Until the endpoint has answered once, nobody knows the space: files wait, and say so, and a search says that it lacks
-// meaning. Then Backfill queues the files of all organizations: so the test has a database.
+// The space is unknown until the endpoint has answered once. Until then files wait and show it, and a search says that
+// it lacks meaning. Then Backfill queues the files of all organizations: the test has its own database.
 func TestFilesWaitForTheFirstAnswer(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)
@@ -141,7 +141,7 @@ func TestFilesWaitForTheFirstAnswer(t *testing.T) {
 	}
 }
 
-// While the endpoint fails, jobs share one pause: a backlog is no storm.
+// While the endpoint fails, all jobs share one pause, so a backlog does not flood it.
 func TestABacklogIsNoStorm(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)
@@ -157,7 +157,7 @@ func TestABacklogIsNoStorm(t *testing.T) {
 	fx.eventually("every batch waits, and the endpoint was asked again", func() bool {
 		return fx.rows("embed_batches") == 20 && e.Requests.Load() > 4
 	})
-	// Five in the first 310 ms, then one every pause; four jobs may have been under way when it began.
+	// Five requests in the first 310 ms, then one per pause. Four jobs may have been running when the pause began.
 	if n, most := e.Requests.Load(), 10+int64(time.Since(began)/endpoint.MaxPause); n > most {
 		t.Errorf("20 waiting batches made %d requests where %d are the most", n, most)
 	}

@@ -12,20 +12,20 @@ import (
 	"github.com/loci-memory/loci/files/document"
 )
 
-// ErasedFile says what was erased of a file.
+// ErasedFile says what was erased in a file.
 type ErasedFile struct {
 	ID        string
-	Found     int  // occurrences
-	Unread    bool // the file has no text, and its bytes do not show what they say
-	Waiting   bool // the file is not parsed yet, and its text is not its bytes: it is to be looked at again
-	Converted bool // its bytes, which do not show what was erased, are now the text that was read of them
+	Found     int  // number of occurrences
+	Unread    bool // the file has no text, and its bytes cannot be searched
+	Waiting   bool // the file is not parsed yet and must be looked at again, because its bytes do not show its text
+	Converted bool // the original is now the text read from it: nothing can be erased in its own format
 }
 
-// EraseFrom takes texts out of a file, its bytes and all that was made of them. A file whose bytes are text keeps its
-// format; another one becomes its text. The file is then parsed again, and searches find it when that is done. erase
-// returns a text without what is to be erased, and how often it was there. With dry, it only counts.
+// EraseFrom erases texts in a file: in its bytes and everything made from them. A file with bytes that are text keeps
+// its format; any other file becomes plain text. The file is then parsed again, and searches find it after that. erase
+// returns a text without the erased parts, and their number. With dry, EraseFrom only counts.
 func (s *Store) EraseFrom(ctx context.Context, org db.Org, key int64, dry bool, erase func(string) (string, int)) (
-	out ErasedFile, err error) {
+	erased ErasedFile, err error) {
 	type row struct {
 		FileID     string  `db:"file_id"`
 		FolderID   *string `db:"folder_id"`
@@ -39,77 +39,78 @@ func (s *Store) EraseFrom(ctx context.Context, org db.Org, key int64, dry bool, 
 		FROM files f LEFT JOIN folders d ON d.org = f.org AND d.key = f.folder_key AND d.deleted_at IS NULL
 		WHERE f.org = $1 AND f.key = $2`, org, key)
 	if errors.Is(err, db.ErrNotFound) {
-		return out, nil
+		return erased, nil
 	}
 	if err != nil {
-		return out, err
+		return erased, err
 	}
-	in := erasing{key: key, id: f.FileID, generation: f.Generation, waiting: f.Waiting, erase: erase,
+	e := erasing{key: key, id: f.FileID, generation: f.Generation, waiting: f.Waiting, erase: erase,
 		format: document.Input{MediaType: f.MediaType}}
-	if out, err = in.read(ctx, s, org); err != nil || out.Found == 0 || dry || out.Waiting {
-		return out, err
+	if erased, err = e.read(ctx, s, org); err != nil || erased.Found == 0 || dry || erased.Waiting {
+		return erased, err
 	}
-	if f.FolderID == nil { // its folder is deleted, and its rows are about to be
+	if f.FolderID == nil { // its folder was deleted, and its rows will be
 		_, err := s.db.Exec(ctx, `DELETE FROM files WHERE org = $1 AND key = $2`, org, key)
-		return out, db.Error(err)
+		return erased, db.Error(err)
 	}
 	_, err = s.updateLocked(ctx, org, *f.FolderID, f.FileID, func(tx *Store, _ File, w workState) error {
-		in.generation = w.Generation
-		if out, err = in.read(ctx, tx, org); err != nil || out.Found == 0 || out.Waiting { // it may have another text by now
+		e.generation = w.Generation
+		// It may have another text by now.
+		if erased, err = e.read(ctx, tx, org); err != nil || erased.Found == 0 || erased.Waiting {
 			return err
 		}
-		return in.store(ctx, tx, org)
+		return e.store(ctx, tx, org)
 	})
-	return out, ifNotFound(err, nil)
+	return erased, ifNotFound(err, nil)
 }
 
-// erasing is a file of which texts are erased.
+// erasing is a file in which texts are being erased.
 type erasing struct {
 	key        int64
 	id         string
 	generation int
-	waiting    bool // to be parsed
+	waiting    bool // the file waits to be parsed
 	format     document.Input
 	erase      func(string) (string, int)
 
-	after  []byte // what its bytes become
-	asText bool   // the bytes are no longer of the file's format
+	after  []byte // the new bytes
+	asText bool   // the new bytes are not in the file's format
 }
 
-// read reads a file and decides what becomes of it.
-func (e *erasing) read(ctx context.Context, s *Store, org db.Org) (out ErasedFile, err error) {
+// read reads a file and computes its new bytes.
+func (e *erasing) read(ctx context.Context, s *Store, org db.Org) (erased ErasedFile, err error) {
 	pieces, err := db.All[[]byte](ctx, s.db, `
 		SELECT bytes FROM file_originals WHERE org = $1 AND file_key = $2 ORDER BY ordinal`, org, e.key)
 	if err != nil {
-		return out, err
+		return erased, err
 	}
 	segments, err := db.All[string](ctx, s.db, `
 		SELECT text FROM file_segments WHERE org = $1 AND file_key = $2 AND generation = $3 ORDER BY ordinal`,
 		org, e.key, e.generation)
 	if err != nil {
-		return out, err
+		return erased, err
 	}
-	out.ID = e.id
+	erased.ID = e.id
 	original := bytes.Join(pieces, nil)
 	text, inText := e.erase(strings.Join(segments, ""))
 	e.after, e.asText = []byte(text), true
 	if utf8.Valid(original) {
 		raw, n := e.erase(string(original))
-		if out.Found = max(n, inText); n > 0 || inText == 0 {
+		if erased.Found = max(n, inText); n > 0 || inText == 0 {
 			e.after, e.asText = []byte(raw), false
 		}
-		out.Converted = e.asText
-		out.Waiting = e.waiting && n == 0 && (e.format.IsHTML() || e.format.IsComplex())
-		return out, nil
+		erased.Converted = e.asText
+		erased.Waiting = e.waiting && n == 0 && (e.format.IsHTML() || e.format.IsComplex())
+		return erased, nil
 	}
-	out.Found = max(inText, inPacked(original, e.erase))
-	out.Waiting = e.waiting
-	out.Unread = out.Found == 0 && len(segments) == 0
-	out.Converted = out.Found > 0 && !out.Waiting
-	return out, nil
+	erased.Found = max(inText, inPacked(original, e.erase))
+	erased.Waiting = e.waiting
+	erased.Unread = erased.Found == 0 && len(segments) == 0
+	erased.Converted = erased.Found > 0 && !erased.Waiting
+	return erased, nil
 }
 
-// store replaces the bytes of a file, deletes what was made of them, and queues the file.
+// store replaces the bytes of a file, deletes everything made from them, and queues the file.
 func (e *erasing) store(ctx context.Context, s *Store, org db.Org) error {
 	sum := sha256.Sum256(e.after)
 	if err := s.exec(ctx, `

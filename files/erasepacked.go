@@ -10,12 +10,12 @@ import (
 	"unicode/utf16"
 )
 
-// maxPackedBytes is the most of a packed part of a document that is searched.
+// maxPackedBytes is how many bytes of a packed part of a document are searched.
 const maxPackedBytes = 64 << 20
 
-// inPacked returns how often what is to be erased stands in bytes that are no text: as they are, in the entries of a
-// zip archive, which documents of offices and books are, and in the packed streams and the UTF-16 texts of a PDF. In
-// markup it is also found across tags. What a PDF draws with numbers of glyphs, and what an image shows, is not found.
+// inPacked counts occurrences in bytes that are not text: in the bytes themselves; in the entries of a zip archive,
+// such as office documents and e-books; and in the packed streams and UTF-16 strings of a PDF. In markup it also finds
+// occurrences across tags. It cannot find text that a PDF draws by glyph numbers, or text in an image.
 func inPacked(original []byte, erase func(string) (string, int)) (n int) {
 	count := func(raw []byte) {
 		_, plain := erase(string(raw))
@@ -48,10 +48,10 @@ var (
 	pdfHex    = regexp.MustCompile(`<(?i:feff)[0-9A-Fa-f\s]*>`)
 )
 
-// pdfTexts returns the contents of the packed streams of a PDF, and its strings in UTF-16, such as its title.
+// pdfTexts returns the contents of a PDF's packed streams, and its UTF-16 strings, such as its title.
 func pdfTexts(original []byte) (texts [][]byte) {
-	for _, at := range pdfStream.FindAllIndex(original, -1) {
-		r, err := zlib.NewReader(bytes.NewReader(original[at[1]:]))
+	for _, match := range pdfStream.FindAllIndex(original, -1) {
+		r, err := zlib.NewReader(bytes.NewReader(original[match[1]:]))
 		if err != nil {
 			continue
 		}
@@ -81,10 +81,10 @@ func pdfTexts(original []byte) (texts [][]byte) {
 	return texts
 }
 
-// maxPDFString is the most of a string of a PDF that is read.
+// maxPDFString is how many bytes of a PDF string are read.
 const maxPDFString = 64 << 10
 
-// pdfStringEnd returns where a string in parentheses ends; -1 if it does not.
+// pdfStringEnd returns where a string in parentheses ends, or -1.
 func pdfStringEnd(raw []byte) int {
 	for i := 0; i < min(len(raw), maxPDFString); i++ {
 		switch raw[i] {
@@ -97,15 +97,15 @@ func pdfStringEnd(raw []byte) int {
 	return -1
 }
 
-// pdfUnescaped returns the bytes of a string without the escapes of parentheses and of itself.
-func pdfUnescaped(raw []byte) (out []byte) {
+// pdfUnescaped returns the bytes of a string without the escapes of parentheses and backslashes.
+func pdfUnescaped(raw []byte) (unescaped []byte) {
 	for i := 0; i < min(len(raw), maxPDFString); i++ {
 		if raw[i] == '\\' && i+1 < len(raw) {
 			i++
 		}
-		out = append(out, raw[i])
+		unescaped = append(unescaped, raw[i])
 	}
-	return out
+	return unescaped
 }
 
 func fromUTF16(raw []byte) []byte {

@@ -6,13 +6,13 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// SetIndexRows sets the number of rows up to which a search reads all of them.
+// SetIndexRows sets the number of rows up to which a search reads all rows.
 func (s *Store) SetIndexRows(n int) { s.search.IndexRows = n }
 
-// SetIndexChars changes how much text of a folder is indexed together.
+// SetIndexChars sets how much text of a folder is indexed together.
 func (s *Store) SetIndexChars(chars int64) { s.grep.IndexChars = chars }
 
-// PurgeOnce clears some of a deleted folder away.
+// PurgeOnce clears away a part of a deleted folder.
 func PurgeOnce(s *Store, ctx context.Context, job PurgeArgs) (done bool, err error) {
 	return s.purge(ctx, job)
 }
@@ -22,7 +22,7 @@ func BackfillOrg(s *Store, ctx context.Context, org db.Org) (added int, err erro
 	return s.backfill(ctx, org, s.space())
 }
 
-// ByMeaning ranks the chunks of folders by their meaning, and returns the keys of the best.
+// ByMeaning ranks the chunks of folders by meaning and returns the keys of the best.
 func ByMeaning(s *Store, ctx context.Context, org db.Org, folders ...int64) ([]int64, error) {
 	q := s.question(searchedFiles{org: org, folders: folders}, "anything", 10)
 	q.MeaningOnly = true
@@ -34,18 +34,18 @@ func ByMeaning(s *Store, ctx context.Context, org db.Org, folders ...int64) ([]i
 	return keys, err
 }
 
-// WaitsForMemory reports whether a document waits for the memory to parse it.
+// WaitsForMemory reports whether a document waits for memory before it is parsed.
 func (s *Store) WaitsForMemory() bool { return s.parsing.Waiting() > 0 }
 
-// SetWordRows sets how many chunks of a folder are indexed by their words, and how many more make a new segment.
+// SetWordRows sets how many chunks of a folder get a word index, and how many more make a new segment.
 func (s *Store) SetWordRows(first, more int) {
 	s.search.Words.FirstRows, s.search.Words.NewRows = first, more
 }
 
-// LiteralOf returns a text that the names which an include accepts have.
+// LiteralOf returns a text that is in every name that an include accepts.
 var LiteralOf = literalOf
 
-// Gathering lets tests do things together.
+// Gathering exposes gathering to tests.
 type Gathering struct{ *gathering[string, int] }
 
 // NewGathering returns a gathering of numbers.
@@ -53,10 +53,10 @@ func NewGathering(slots, most int, each func(ctx context.Context, key string, th
 	return Gathering{newGathering(slots, most, each)}
 }
 
-// Do does a thing.
+// Do hands over one number.
 func (g Gathering) Do(ctx context.Context, key string, thing int) error { return g.do(ctx, key, thing) }
 
-// Waiting returns how many things of a key wait.
+// Waiting returns how many numbers wait under a key.
 func (g Gathering) Waiting(key string) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

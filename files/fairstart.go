@@ -10,11 +10,11 @@ import (
 	"github.com/loci-memory/loci/db/queue"
 )
 
-// cost is the length of parsing a file of size bytes in the queue's virtual time.
+// cost returns how long parsing a file takes in the queue's virtual time. size is in bytes.
 func cost(size int64) time.Duration { return time.Millisecond * time.Duration(1+size>>16) }
 
-// parseTurn returns the turn of the next file of a folder, of size bytes. Files that arrive in the same moment may get
-// the same one: that costs no lock, and puts the folder ahead by no more files than there are connections.
+// parseTurn returns the turn of a folder's next file. Files that arrive at the same moment may get the same turn. This
+// avoids a lock, and puts the folder ahead by at most as many files as there are connections.
 func (s *Store) parseTurn(ctx context.Context, org db.Org, folderKey, size int64) (queue.Turn, error) {
 	return db.One[queue.Turn](ctx, s.db, queue.FairTurn(`
 			SELECT turn FROM files
@@ -27,10 +27,10 @@ func (s *Store) parseTurn(ctx context.Context, org db.Org, folderKey, size int64
 			"length": cost(size)})
 }
 
-// batchLength is the length of a batch in the queue's virtual time.
+// batchLength is how long a batch takes in the queue's virtual time.
 const batchLength = time.Millisecond
 
-// embedTurn returns the turn of the next batch of a folder.
+// embedTurn returns the turn of a folder's next batch.
 func (s *Store) embedTurn(ctx context.Context, org db.Org, folderKey int64, space int16) (queue.Turn, error) {
 	return db.One[queue.Turn](ctx, s.db, queue.FairTurn(`
 			SELECT turn FROM embed_batches

@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// worked are the names of files of some organizations in the order in which they were parsed.
+// worked returns the names of some organizations' files in the order in which they were parsed.
 func (fx *fixture) worked(orgs ...db.Org) []string {
 	fx.t.Helper()
 	names, err := db.All[string](fx.t.Context(), fx.pool, `
@@ -32,7 +32,7 @@ func (fx *fixture) worked(orgs ...db.Org) []string {
 var oneEach = map[string]river.QueueConfig{files.QueueParse: {MaxWorkers: 1}, files.QueueLarge: {MaxWorkers: 1},
 	files.QueueEmbed: {MaxWorkers: 1}}
 
-// Turns are those of all jobs in a queue: so these tests have a database, and come one after the other.
+// All jobs of a queue take turns with each other. So these tests have their own database and run one after the other.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	pool := dbtest.New(t)
@@ -48,7 +48,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// A folder with many files waiting holds back another folder's one by one file, and others' few by as many.
+// A folder with many waiting files delays another folder's one file by one file, and a few files by as many.
 func foldersTakeTurns(t *testing.T, pool *pgxpool.Pool) {
 	fx := newFixtureIn(t, pool, files.Options{})
 	many, one, few := fx.folder("many"), fx.folder("one"), fx.folder("few")
@@ -57,7 +57,7 @@ func foldersTakeTurns(t *testing.T, pool *pgxpool.Pool) {
 	}
 	fx.send(one, "one.txt", "text\n", files.Suffix)
 	for i := range 3 {
-		// the second costs 4
+		// The second costs 4.
 		fx.send(few, fmt.Sprintf("few %d.txt", i), strings.Repeat("a long file's line\n", 12000*(i%2)+1), files.Suffix)
 	}
 	fx.work(oneEach)
@@ -69,7 +69,7 @@ func foldersTakeTurns(t *testing.T, pool *pgxpool.Pool) {
 	}
 }
 
-// An organization with many folders has no more of the workers than one with a single folder.
+// An organization with many folders gets no more of the workers than one with a single folder.
 func organizationsTakeTurns(t *testing.T, pool *pgxpool.Pool) {
 	fx := newFixtureIn(t, pool, files.Options{})
 	for i := range 16 {
@@ -87,13 +87,13 @@ func organizationsTakeTurns(t *testing.T, pool *pgxpool.Pool) {
 	worked := fx.worked(fx.org, other.org)
 	for i := range 6 {
 		name := fmt.Sprintf("single %d.txt", i)
-		if at := slices.Index(worked, name); at < 0 || at > 2*i+2 {
-			t.Errorf("%s is number %d of %v; want the organizations to take turns", name, at, worked)
+		if place := slices.Index(worked, name); place < 0 || place > 2*i+2 {
+			t.Errorf("%s is number %d of %v; want the organizations to take turns", name, place, worked)
 		}
 	}
 }
 
-// While nobody works on large files, small ones go on.
+// Small files are parsed while nobody works on large ones.
 func TestALargeFileHoldsNobodyBack(t *testing.T) {
 	t.Parallel()
 	fx := newOwnFixture(t, files.Options{}, map[string]river.QueueConfig{files.QueueParse: {MaxWorkers: 1}})
@@ -125,12 +125,12 @@ func batchesTakeTurns(t *testing.T, pool *pgxpool.Pool) {
 	fx.work(map[string]river.QueueConfig{files.QueueEmbed: {MaxWorkers: 1}})
 	fx.await(folder, long)
 	asked := e.Asked()
-	at := func(text string) int {
+	position := func(text string) int {
 		return slices.IndexFunc(asked, func(texts []string) bool { return strings.Contains(texts[0], text) })
 	}
-	// A job of the long file takes several requests: the other comes after its first batch, the short one after the four
-	// that were called.
-	if other, short := at("the other"), at("the short"); other < 1 || short <= 3*other || short > 6*other ||
+	// A job of the long file makes several requests. The other file comes after its first batch, the short one after the
+	// four that were called.
+	if other, short := position("the other"), position("the short"); other < 1 || short <= 3*other || short > 6*other ||
 		2*short > len(asked) {
 		t.Errorf("of %d requests, the other file's was number %d and the short one's number %d", len(asked), other, short)
 	}

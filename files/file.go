@@ -10,10 +10,10 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// Status is the stage of a file's processing, derived from the work that is left.
+// Status is the stage of a file's processing. It is derived from the work that is left.
 type Status string
 
-// The stages of a file. Completed and Failed are final until the file is parsed again.
+// The stages of a file. Completed and Failed are final, unless the file is parsed again.
 const (
 	Pending   Status = "pending"
 	Parsing   Status = "parsing"
@@ -47,8 +47,8 @@ type File struct {
 	Provenance *db.Provenance `db:"provenance" json:"provenance" doc:"Who uploaded it; null if unknown."`
 }
 
-// fileRows selects files with their status, which is derived from the work that is left: a wanted generation that has
-// no text yet, or chunks that wait for their vectors in the active space. Its arguments are those of fileArgs.
+// fileRows selects files with their status. A file has work left if its wanted generation has no text yet, or if chunks
+// wait for vectors in the active space. fileArgs gives the arguments.
 const fileRows = `
 	SELECT f.key, f.id, d.id AS folder_id, f.name, f.original_name, f.media_type, f.size_bytes,
 	       CASE WHEN f.error IS NOT NULL THEN 'error'
@@ -87,11 +87,11 @@ func (s *Store) fileArgs(org db.Org, content bool) pgx.StrictNamedArgs {
 	return pgx.StrictNamedArgs{"org": org, "space": space.ID, "unknown": s.o.Endpoint != nil && !known, "content": content}
 }
 
-// contentBytes bounds the text of a file that is read with it, and the text in one list of files: the list ends early,
-// and the next page continues it.
+// contentBytes limits the text that is read with a file, and all text in one list of files. A list ends early at the
+// limit, and the next page continues.
 const contentBytes = 16 << 20
 
-// textBytes returns the bytes of the texts of files, by their keys.
+// textBytes maps file key → bytes of the file's text.
 func (s *Store) textBytes(ctx context.Context, org db.Org, files []File) (map[int64]int64, error) {
 	type size struct {
 		Key   int64 `db:"key"`
@@ -102,24 +102,24 @@ func (s *Store) textBytes(ctx context.Context, org db.Org, files []File) (map[in
 		FROM files f JOIN file_segments g ON g.org = f.org AND g.file_key = f.key AND g.generation = f.generation
 		WHERE f.org = $1 AND f.key = ANY ($2)
 		GROUP BY f.key`, org, mapped(files, func(f File) int64 { return f.Key }))
-	of := map[int64]int64{}
+	bytes := map[int64]int64{}
 	for _, f := range sizes {
-		of[f.Key] = f.Bytes
+		bytes[f.Key] = f.Bytes
 	}
-	return of, err
+	return bytes, err
 }
 
-// Filter selects files. Its zero value is every file of the organization.
+// Filter selects files. The zero value selects every file of the organization.
 type Filter struct {
-	FolderID string // of this folder only; empty for all
-	Status   Status // at this stage only; empty for all
+	FolderID string // only this folder; empty: all
+	Status   Status // only this stage; empty: all
 }
 
-// Files lists files, oldest or newest upload first, with their text if content is true. A list with text ends before
-// the file whose text brings the sum above contentBytes, although more files follow. ErrNotFound if there is no such
-// folder, ErrInvalid if the text of the first file is longer than that.
-func (s *Store) Files(ctx context.Context, org db.Org, of Filter, content bool, p db.Page) ([]File, error) {
-	list, err := s.listFiles(ctx, org, of, false, p)
+// Files lists files, oldest or newest upload first. If content is set, it includes their texts. A list with texts ends
+// before the file that would exceed contentBytes, even if more files follow. ErrNotFound if there is no such folder;
+// ErrInvalid if the text of the first file alone is longer.
+func (s *Store) Files(ctx context.Context, org db.Org, filter Filter, content bool, p db.Page) ([]File, error) {
+	list, err := s.listFiles(ctx, org, filter, false, p)
 	if err != nil || !content || len(list) == 0 {
 		return list, err
 	}
@@ -138,30 +138,30 @@ func (s *Store) Files(ctx context.Context, org db.Org, of Filter, content bool, 
 	if p.Limit == 0 {
 		return nil, list[0].tooLong(size)
 	}
-	return s.listFiles(ctx, org, of, true, p)
+	return s.listFiles(ctx, org, filter, true, p)
 }
 
-func (s *Store) listFiles(ctx context.Context, org db.Org, of Filter, content bool, p db.Page) ([]File, error) {
+func (s *Store) listFiles(ctx context.Context, org db.Org, filter Filter, content bool, p db.Page) ([]File, error) {
 	args, query := s.fileArgs(org, content), fileRows
-	if of.FolderID != "" {
-		folder, err := s.Folder(ctx, org, of.FolderID)
+	if filter.FolderID != "" {
+		folder, err := s.Folder(ctx, org, filter.FolderID)
 		if err != nil {
 			return nil, err
 		}
 		args["folder"] = folder.Key
 		query += ` AND f.folder_key = @folder`
 	}
-	if of.Status == Failed { // which few files are
+	if filter.Status == Failed { // few files have failed
 		query += ` AND f.error IS NOT NULL`
-	} else if of.Status != "" {
-		args["status"] = of.Status
+	} else if filter.Status != "" {
+		args["status"] = filter.Status
 		query = `SELECT * FROM (` + query + `) r WHERE r.status = @status`
 	}
 	return db.List[File](ctx, s.db, p, query, args)
 }
 
-// File returns a file of a folder, with its text if content is true. ErrNotFound if the folder has no such file,
-// ErrInvalid if its text has more than contentBytes.
+// File returns a file in a folder. If content is set, it includes the text. ErrNotFound if the folder has no such file;
+// ErrInvalid if the text is longer than contentBytes.
 func (s *Store) File(ctx context.Context, org db.Org, folderID, fileID string, content bool) (File, error) {
 	f, err := s.file(ctx, org, folderID, fileID, false)
 	if err != nil || !content {
@@ -184,13 +184,13 @@ func (s *Store) file(ctx context.Context, org db.Org, folderID, fileID string, c
 	return f, ifNotFound(err, errNoFile)
 }
 
-// tooLong is the error of a file that is read with its text, which is too long for that.
+// tooLong returns the error for a file if its text is too long to be read with it.
 func (f File) tooLong(bytes int64) error {
 	return db.Invalid("The text of %s has %d bytes, and include_content shows at most %d. Leave include_content out, and "+
 		"search in the file, open some of its lines, or download it.", f.OriginalName, bytes, int64(contentBytes))
 }
 
-// DeleteFile deletes a file of a folder with its text and chunks, and closes it in every agent.
+// DeleteFile deletes a file with its text and chunks, and closes it for every agent.
 func (s *Store) DeleteFile(ctx context.Context, org db.Org, folderID, fileID string) error {
 	return s.inTx(ctx, func(in *Store) error {
 		f, err := in.File(ctx, org, folderID, fileID, false)
@@ -207,8 +207,8 @@ func (s *Store) DeleteFile(ctx context.Context, org db.Org, folderID, fileID str
 	})
 }
 
-// appendWhereOpen appends an event to each agent that has a file open. The file must be locked, so that no agent opens
-// it meanwhile.
+// appendWhereOpen appends an event for each agent that has a file open. The caller holds the file's lock, so that no
+// agent opens it meanwhile.
 func (s *Store) appendWhereOpen(ctx context.Context, org db.Org, fileKey int64, t event.Type, refID string) error {
 	agents, err := db.All[string](ctx, s.db, `
 		SELECT agent_id FROM agent_files WHERE org = $1 AND file_key = $2 AND is_open ORDER BY agent_id`, org, fileKey)
@@ -227,7 +227,7 @@ type fileRef struct {
 	ID  string `db:"id"`
 }
 
-// An agent file's id and its file's id differ in these prefixes only.
+// The id of an agent's file and the id of the file itself differ only in these prefixes.
 const (
 	agentFilePrefix = "file_agent-"
 	filePrefix      = "file-"

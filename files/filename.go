@@ -12,16 +12,16 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// NameChars is the most characters a file's name may have (Letta: 255).
+// NameChars is how many characters a file's name may have (Letta: 255).
 const NameChars = 255
 
-// extChars is the most characters of an extension; a longer ending is part of the stem.
+// extChars is how many characters an extension may have. A longer one counts as part of the stem.
 const extChars = 32
 
-// CleanName returns the name under which an upload is stored, given the client's name of the file: the part after the
-// last slash or backslash, in Unicode normal form C, without control, bidirectional and invisible characters, and
-// without spaces at its ends. It shortens the stem of a name of more than NameChars characters, and returns "upload" if
-// no character is left. ErrInvalid for "." and "..".
+// CleanName returns the name under which an upload is stored. It takes the part of the client's name behind the last
+// slash or backslash, in Unicode normal form C. It drops control, bidirectional and invisible characters, and spaces at
+// both ends. It shortens the stem if there are more than NameChars characters. If nothing is left, it returns "upload".
+// ErrInvalid for "." and "..".
 func CleanName(raw string) (string, error) {
 	trimmed := strings.TrimRightFunc(cleanText(raw), func(r rune) bool { return isSlash(r) || unicode.IsSpace(r) })
 	name := strings.TrimSpace(trimmed[strings.LastIndexFunc(trimmed, isSlash)+1:])
@@ -35,9 +35,9 @@ func CleanName(raw string) (string, error) {
 	return strings.TrimSpace(clip(stem, NameChars-utf8.RuneCountInString(ext)) + ext), nil
 }
 
-// CleanPath returns the name that a caller chose for a file, which may have slashes: it cleans each part like CleanName
-// and drops empty parts. ErrInvalid for a part "." or "..", for a name without parts, and for more than NameChars
-// characters.
+// CleanPath returns the cleaned name that a caller chose for a file, which may contain slashes. It cleans each part as
+// CleanName does, and drops empty parts. ErrInvalid if a part is "." or "..", if there are no parts, or if there are
+// more than NameChars characters.
 func CleanPath(raw string) (string, error) {
 	var parts []string
 	for _, part := range strings.FieldsFunc(cleanText(raw), isSlash) {
@@ -71,8 +71,8 @@ func Suffixed(name string, n int) string {
 
 func isSlash(r rune) bool { return r == '/' || r == '\\' }
 
-// cleanText removes the characters that no name may have. It keeps the joiners U+200C and U+200D, which scripts and
-// emoji need.
+// cleanText removes the characters that no name may have. It keeps the joiners U+200C and U+200D, because scripts and
+// emoji need them.
 func cleanText(raw string) string {
 	return norm.NFC.String(strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control) ||
@@ -91,7 +91,7 @@ func checkPart(part, raw string) error {
 	return nil
 }
 
-// splitExt splits a name before its last extension. Leading dots belong to the stem: .env has no extension.
+// splitExt splits a name before its last extension. Leading dots belong to the stem, so .env has no extension.
 func splitExt(name string) (stem, ext string) {
 	base := strings.TrimLeft(name[strings.LastIndexByte(name, '/')+1:], ".")
 	ext = path.Ext(base)
@@ -111,7 +111,7 @@ func clip(s string, n int) string {
 	return s
 }
 
-// quoted returns a name or pattern as an error message shows it: escaped, and at most 120 characters.
+// quoted returns a name or pattern for an error message: escaped, and at most 120 characters.
 func quoted(s string) string {
 	if short := clip(s, 120); short != s {
 		s = short + "…"

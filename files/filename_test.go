@@ -112,7 +112,7 @@ func TestSuffixed(t *testing.T) {
 	}
 }
 
-// anyName draws names with what makes trouble in them.
+// anyName draws names with difficult characters.
 func anyName() *rapid.Generator[string] {
 	piece := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a-z./\\ ]{0,12}`),
 		rapid.SampledFrom([]string{"..", ".", "/", `\`, "\u202e", "e\u0301", "\xff", "\x00", " ", strings.Repeat("long", 70),

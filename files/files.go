@@ -1,8 +1,8 @@
 // Package files keeps uploaded documents, turns them into searchable chunks, and tracks which of them an agent has
-// open. It owns folders, files, their originals, segments, chunks and vectors, and what is attached to and open in
-// which agent; it knows an agent only by its id.
+// open. It owns folders, files, their originals, segments, chunks and vectors, and which agents have attached or opened
+// them; it knows an agent only by its id.
 //
-// Each file uses those that are named before it:
+// Each file uses only the files named before it:
 //   - the store, and what it holds: mapped.go gathering.go jobargs.go pagenumbers.go ingested.go tiers.go uses.go
 //     files.go
 //   - jobs: jobs.go fairstart.go embedding.go embedbatch.go
@@ -32,29 +32,29 @@ import (
 
 // Options configure a Store.
 type Options struct {
-	MaxUploadBytes int64              // a larger upload is refused; 0 is 50 MiB
-	TempDir        string             // where uploads are spooled; empty is the system's
-	Endpoint       *endpoint.Endpoint // the embeddings endpoint; nil ranks by words alone
-	Reranker       *rank.Reranker     // orders the best hits of a search; nil leaves their order
+	MaxUploadBytes int64              // a larger upload is refused; 0 means 50 MiB
+	TempDir        string             // holds uploads for a short time; empty: the system's temporary directory
+	Endpoint       *endpoint.Endpoint // nil: searches rank by words alone
+	Reranker       *rank.Reranker     // reorders the best hits of a search; nil: no reordering
 
-	// PromptTokens counts the tokens of a text; nil estimates them from the characters.
+	// PromptTokens counts the tokens of a text. If it is nil, they are estimated from the number of characters.
 	PromptTokens func(text string) int
 
-	// Failed, if not nil, is called with a file whose text or passages cannot be made, and with the reason.
+	// Failed, if not nil, is called if a file's text or chunks cannot be made, with the reason.
 	Failed func(ctx context.Context, fileID, reason string)
 
-	// Jobs queues the store's jobs; nil is a client that only queues.
+	// Jobs queues the store's jobs. If it is nil, the store makes a client that only queues.
 	Jobs *river.Client[pgx.Tx]
 
-	// Read reads the text of documents; nil reads them in this process, which a hostile one can take down.
+	// Read reads the text of documents. If it is nil, this process reads them, and a hostile document can crash it.
 	Read func(ctx context.Context, in document.Input) (document.Text, error)
 
-	// Limits returns the limits of agents, by id. It is called when a file was uploaded to a folder of theirs, to open it
-	// for them. Nil opens no uploaded file.
+	// Limits maps agent id → the agent's limits. It is called when a file is uploaded to a folder of these agents, to open
+	// it for them. If it is nil, uploaded files are not opened.
 	Limits func(ctx context.Context, d db.DB, org db.Org, agentIDs []string) (map[string]Limits, error)
 }
 
-// DefaultMaxUploadBytes is Letta's: 50 MiB.
+// DefaultMaxUploadBytes is 50 MiB, as in Letta.
 const DefaultMaxUploadBytes = 50 << 20
 
 // Store keeps files in Postgres.
@@ -67,10 +67,10 @@ type Store struct {
 	o      Options
 
 	parsing *db.Shares    // bytes of documents that are being parsed
-	readers chan struct{} // one for each text that is being read and split
+	readers chan struct{} // one slot per text that is being read and split
 	starts  *gathering[db.Org, *startedFile]
 	commits *gathering[folderOf, *ingested]
-	uses    *uses // of files by searches, that wait to be recorded
+	uses    *uses // uses of files by searches, which wait to be recorded
 }
 
 // With returns a store that works in tx.
@@ -80,12 +80,13 @@ func (s *Store) With(tx pgx.Tx) *Store {
 	return &in
 }
 
-// inTx calls fn with a store that works in a transaction, again if Postgres aborts it, see db.Tx.
+// inTx calls fn with a store that works in a transaction. It calls fn again if Postgres aborts the transaction, see
+// db.Tx.
 func (s *Store) inTx(ctx context.Context, fn func(in *Store) error) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error { return fn(s.With(tx)) })
 }
 
-// exec runs a statement that may touch no row.
+// exec runs a statement that may affect no row.
 func (s *Store) exec(ctx context.Context, sql string, args ...any) error {
 	_, err := s.db.Exec(ctx, sql, args...)
 	return err
@@ -109,7 +110,7 @@ func ifNotFound(err, other error) error {
 	return err
 }
 
-// space returns the id of the active embedding space, 0 if there is none.
+// space returns the id of the active embedding space, or 0.
 func (s *Store) space() int16 {
 	space, ok := s.o.Endpoint.Space()
 	if !ok {

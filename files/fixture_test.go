@@ -27,29 +27,29 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// fixture is a store that a test uses for an organization.
+// fixture is a store and a test's organization in it.
 type fixture struct {
 	*files.Store
 	t    testing.TB
 	pool *pgxpool.Pool
 	org  db.Org
 	jobs *river.Client[pgx.Tx] // queues the store's jobs
-	ends *jobEnds              // of these jobs
+	ends *jobEnds              // signals the ends of those jobs
 
-	// client makes clients that work on the store's jobs, and queue returns the name of one of their queues.
+	// client makes clients that work on the store's jobs. queue returns the name of one of their queues.
 	client func(river.Config) *river.Client[pgx.Tx]
 	queue  func(name string) string
-	worker *river.Client[pgx.Tx] // that began last
+	worker *river.Client[pgx.Tx] // the one that started last
 
-	// poll is the time between two looks of the workers for jobs that nobody tells them of: those that are tried again.
+	// poll is how often workers look for jobs that no notice announces: those to be retried.
 	poll time.Duration
 }
 
 // wide limits never close a file.
 var wide = files.Limits{MaxOpen: 1000, ViewChars: 100_000}
 
-// newFixture returns a fixture in the shared database, of a store with default options. Its jobs are done by workers
-// that all such fixtures share: a test that pauses workers or is about their order has a newOwnFixture.
+// newFixture returns a fixture in the shared database. Its store has default options, and workers that all such
+// fixtures share do its jobs. A test that pauses workers or depends on their order uses newOwnFixture.
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	pool, org := dbtest.Org(t)
@@ -64,7 +64,7 @@ var shared struct {
 	fixture *fixture
 }
 
-// sharedFixture returns the fixture with the workers of newFixture, which work until all tests have run.
+// sharedFixture returns the fixture that runs the workers of newFixture until all tests have run.
 func sharedFixture(pool *pgxpool.Pool) *fixture {
 	shared.Do(func() {
 		shared.fixture = newFixtureIn(dbtest.Program(), pool, files.Options{})
@@ -73,7 +73,7 @@ func sharedFixture(pool *pgxpool.Pool) *fixture {
 	return shared.fixture
 }
 
-// newOwnFixture returns a fixture in the shared database, with jobs of its own and workers on the given queues.
+// newOwnFixture returns a fixture in the shared database with its own jobs, and workers on the given queues.
 func newOwnFixture(t testing.TB, o files.Options, queues map[string]river.QueueConfig) *fixture {
 	t.Helper()
 	fx := newIdleFixture(t, o)
@@ -81,14 +81,14 @@ func newOwnFixture(t testing.TB, o files.Options, queues map[string]river.QueueC
 	return fx
 }
 
-// newIdleFixture returns a fixture in the shared database, with jobs of its own, on which nobody works.
+// newIdleFixture returns a fixture in the shared database with its own jobs and no workers.
 func newIdleFixture(t testing.TB, o files.Options) *fixture {
 	t.Helper()
 	pool, org := dbtest.Org(t)
 	return newIdleFixtureOn(t, pool, org, o)
 }
 
-// newIdleFixtureOn is newIdleFixture on a pool of the test's own.
+// newIdleFixtureOn is newIdleFixture on a pool of the test.
 func newIdleFixtureOn(t testing.TB, pool *pgxpool.Pool, org db.Org, o files.Options) *fixture {
 	t.Helper()
 	fx := &fixture{t: t, pool: pool, org: org, ends: &jobEnds{}}
@@ -99,7 +99,7 @@ func newIdleFixtureOn(t testing.TB, pool *pgxpool.Pool, org db.Org, o files.Opti
 	return fx
 }
 
-// newFixtureIn returns a fixture in any database, on whose jobs nobody works.
+// newFixtureIn returns a fixture without workers in any database.
 func newFixtureIn(t testing.TB, pool *pgxpool.Pool, o files.Options) *fixture {
 	t.Helper()
 	fx := &fixture{t: t, pool: pool, org: dbtest.NewOrg(t, pool), ends: &jobEnds{}}
@@ -110,10 +110,10 @@ func newFixtureIn(t testing.TB, pool *pgxpool.Pool, o files.Options) *fixture {
 	return fx
 }
 
-// newStore returns a store whose jobs are among the fixture's.
+// newStore returns a store that queues its jobs with those of the fixture.
 func (fx *fixture) newStore(d db.DB, o files.Options) *files.Store {
 	fx.t.Helper()
-	// Not the system's, where it would remove the files of other programs' tests.
+	// In the system's directory it would remove the files of other programs' tests.
 	o.Jobs, o.TempDir = fx.jobs, cmp.Or(o.TempDir, programDir())
 	store, err := files.New(d, o)
 	if err != nil {
@@ -122,10 +122,10 @@ func (fx *fixture) newStore(d db.DB, o files.Options) *files.Store {
 	return store
 }
 
-// programDir returns a directory for temporary files that lives until all tests have run.
+// programDir returns a directory for temporary files that exists until all tests have run.
 var programDir = sync.OnceValue(func() string { return dbtest.Program().TempDir() })
 
-// newDenseFixture returns a fixture with jobs of its own, whose files an endpoint embeds.
+// newDenseFixture returns a fixture with its own jobs and an endpoint that embeds its files.
 func newDenseFixture(t testing.TB, dimension int) (*fixture, *embedtest.Endpoint, endpoint.Space) {
 	t.Helper()
 	e := embedtest.New(t, dimension)
@@ -135,8 +135,8 @@ func newDenseFixture(t testing.TB, dimension int) (*fixture, *embedtest.Endpoint
 	return fx, e, space
 }
 
-// newDenseFixtureWith returns a fixture with jobs of its own, whose files the given endpoint embeds, and workers on
-// the given queues.
+// newDenseFixtureWith returns a fixture with its own jobs, the given endpoint that embeds its files, and workers on the
+// given queues.
 func newDenseFixtureWith(t testing.TB, e *embedtest.Endpoint, endpoint *endpoint.Endpoint,
 	queues map[string]river.QueueConfig) (*fixture, endpoint.Space) {
 	t.Helper()
@@ -148,8 +148,7 @@ func newDenseFixtureWith(t testing.TB, e *embedtest.Endpoint, endpoint *endpoint
 	return fx, space
 }
 
-// space returns a space of an endpoint's vectors that no other test uses: another's endpoint may have had the same
-// URL.
+// space returns a vector space that no other test uses: an earlier test's endpoint may have had the same URL.
 func (fx *fixture) space(e *embedtest.Endpoint, model string) endpoint.Space {
 	fx.t.Helper()
 	space, err := endpoint.UseSpace(fx.t.Context(), fx.pool, fmt.Sprintf("%s of %d", e.URL, fx.org), model, e.Dimension)
@@ -159,17 +158,17 @@ func (fx *fixture) space(e *embedtest.Endpoint, model string) endpoint.Space {
 	return space
 }
 
-// queueing configures a client that queues jobs to tell workers of each at once. With River's default, they learn of
-// those within a tenth of a second from another when they look the next time.
+// queueing makes a client announce each job to the workers at once. With River's default, a job that follows another
+// within a tenth of a second waits until the workers look again.
 var queueing = river.Config{FetchCooldown: time.Millisecond}
 
-// work works on the fixture's jobs until the test ends.
+// work runs workers on the fixture's jobs until the test ends.
 func (fx *fixture) work(queues map[string]river.QueueConfig) {
 	fx.t.Helper()
 	fx.workWith(fx.Store, queues)
 }
 
-// workWith works on the fixture's jobs as the server of a store does, until the test ends or stop is called.
+// workWith runs workers on the fixture's jobs as a store's server does, until the test ends or stop is called.
 func (fx *fixture) workWith(store *files.Store, queues map[string]river.QueueConfig) (stop func()) {
 	t := fx.t
 	t.Helper()
@@ -192,7 +191,7 @@ func (fx *fixture) workWith(store *files.Store, queues map[string]river.QueueCon
 	return stop
 }
 
-// jobEnds is a middleware of workers that tells of the ends of jobs.
+// jobEnds is a worker middleware that signals when jobs end.
 type jobEnds struct {
 	river.MiddlewareDefaults
 
@@ -213,7 +212,7 @@ func (e *jobEnds) Work(ctx context.Context, _ *rivertype.JobRow, work func(conte
 	return work(ctx)
 }
 
-// wait returns a channel that is closed when the next job ends.
+// wait returns a channel that closes when the next job ends.
 func (e *jobEnds) wait() <-chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -223,7 +222,7 @@ func (e *jobEnds) wait() <-chan struct{} {
 	return e.next
 }
 
-// eventually looks until something is so: whenever a job ends, and now and then, for what is stored after that.
+// eventually waits until is returns true. It asks whenever a job ends, and every 50 ms for what is stored later.
 func (fx *fixture) eventually(what string, is func() bool) {
 	fx.t.Helper()
 	deadline := time.After(embedtest.Patience)
@@ -248,13 +247,13 @@ func (fx *fixture) folder(name string) files.Folder {
 	return fx.newFolder(files.NewFolder{Name: name})
 }
 
-// finelyCut returns a folder of short chunks, of which a short text has many.
+// finelyCut returns a folder with short chunks: a short text has many.
 func (fx *fixture) finelyCut(name string) files.Folder {
 	fx.t.Helper()
 	return fx.newFolder(files.NewFolder{Name: name, ChunkTokens: 50, OverlapTokens: 1})
 }
 
-// coarselyCut returns a folder of long chunks, of which a long text has few.
+// coarselyCut returns a folder with long chunks: a long text has few.
 func (fx *fixture) coarselyCut(name string) files.Folder {
 	fx.t.Helper()
 	return fx.newFolder(files.NewFolder{Name: name, ChunkTokens: 8000})
@@ -269,7 +268,7 @@ func (fx *fixture) newFolder(n files.NewFolder) files.Folder {
 	return f
 }
 
-// agent makes an agent, as its own package would.
+// agent adds an agent as the agents' package would.
 func (fx *fixture) agent() string {
 	fx.t.Helper()
 	var id string
@@ -293,7 +292,7 @@ func (fx *fixture) attach(agent, folder string, l files.Limits) error {
 	return fx.Attach(context.Background(), fx.org, files.Attachment{AgentID: agent, FolderID: folder, Limits: l})
 }
 
-// agentWith makes an agent that has the folders, and nothing open.
+// agentWith adds an agent with the folders attached and no file open.
 func (fx *fixture) agentWith(folders ...files.Folder) string {
 	fx.t.Helper()
 	id := fx.agent()
@@ -305,7 +304,7 @@ func (fx *fixture) agentWith(folders ...files.Folder) string {
 	return id
 }
 
-// upload stores a document and waits until its text is searchable.
+// upload stores a document and waits until searches find its text.
 func (fx *fixture) upload(folder files.Folder, name, text string) files.File {
 	fx.t.Helper()
 	return fx.await(folder, fx.send(folder, name, text, files.Suffix))
@@ -322,7 +321,7 @@ func (fx *fixture) send(folder files.Folder, name, text string, d files.Duplicat
 	return f
 }
 
-// await waits for a file's work to end.
+// await waits until a file is completed or failed.
 func (fx *fixture) await(folder files.Folder, f files.File) files.File {
 	fx.t.Helper()
 	return fx.awaitWhere(folder, f, func(f files.File) bool {
@@ -331,7 +330,7 @@ func (fx *fixture) await(folder files.Folder, f files.File) files.File {
 	})
 }
 
-// awaitWhere waits until a file is as wanted.
+// awaitWhere waits until wanted returns true for a file.
 func (fx *fixture) awaitWhere(folder files.Folder, f files.File, wanted func(files.File) bool) (got files.File) {
 	fx.t.Helper()
 	fx.eventually("the file "+f.Name+" is as wanted", func() bool {
@@ -347,7 +346,7 @@ func (fx *fixture) awaitWhere(folder files.Folder, f files.File, wanted func(fil
 // gate is a reader of documents. While it is closed, it reads none.
 type gate struct {
 	mu      sync.Mutex
-	opened  chan struct{} // closed when the gate is
+	opened  chan struct{} // closed when the gate opens
 	waiting int           // documents at the closed gate
 }
 
@@ -367,7 +366,7 @@ func (g *gate) close() (open func()) {
 	return func() { close(opened) }
 }
 
-// options are those of a store that reads through the gate.
+// options returns the options of a store that reads through the gate.
 func (g *gate) options() files.Options { return files.Options{Read: g.read} }
 
 func (g *gate) read(ctx context.Context, in document.Input) (document.Text, error) {
@@ -388,7 +387,7 @@ func (g *gate) enter(n int) (opened <-chan struct{}) {
 	return g.opened
 }
 
-// await waits until some documents are at the closed gate.
+// await waits until n documents are at the closed gate.
 func (g *gate) await(t testing.TB, n int) {
 	t.Helper()
 	embedtest.Eventually(t, fmt.Sprintf("%d documents are read", n), func() bool {
@@ -398,7 +397,7 @@ func (g *gate) await(t testing.TB, n int) {
 	})
 }
 
-// backfill queues the vectors that the organization's files lack, and returns the number of batches that it added.
+// backfill queues the missing vectors of the organization's files and returns the number of batches that it added.
 func (fx *fixture) backfill() int {
 	fx.t.Helper()
 	n, err := files.BackfillOrg(fx.Store, fx.t.Context(), fx.org)
@@ -408,7 +407,7 @@ func (fx *fixture) backfill() int {
 	return n
 }
 
-// pause holds back the parsing of files until resume is called. It returns when the workers know.
+// pause stops the parsing of files until resume is called. It returns when the workers have stopped.
 func (fx *fixture) pause() (resume func()) {
 	fx.t.Helper()
 	return fx.pauseQueue(files.QueueParse)
@@ -453,14 +452,14 @@ func (fx *fixture) count(sql string, args ...any) int {
 	return n
 }
 
-// rows counts the organization's rows of a table, of those for which conditions hold.
+// rows counts the organization's rows in a table that meet all conditions.
 func (fx *fixture) rows(table string, conditions ...string) int {
 	fx.t.Helper()
 	where := strings.Join(append([]string{"org = $1"}, conditions...), " AND ")
 	return fx.count(`SELECT count(*) FROM `+table+` WHERE `+where, fx.org)
 }
 
-// jobsWhere counts the organization's jobs for which a condition holds.
+// jobsWhere counts the organization's jobs that meet a condition.
 func (fx *fixture) jobsWhere(condition string) int {
 	fx.t.Helper()
 	return fx.count(`SELECT count(*) FROM river_job WHERE args @> jsonb_build_object('org', $1::integer) AND `+condition,
@@ -481,7 +480,7 @@ func (fx *fixture) exec(sql string, args ...any) {
 	}
 }
 
-// names of what an agent has open, least recently used first.
+// open returns the names of an agent's open files, least recently used first.
 func (fx *fixture) open(agentID string) []string {
 	fx.t.Helper()
 	views, err := fx.Views(fx.t.Context(), fx.org, agentID, wide)
@@ -503,7 +502,7 @@ func requests(names ...string) []files.OpenRequest {
 	return reqs
 }
 
-// manyLines is a text of n lines.
+// manyLines returns a text of n lines.
 func manyLines(n int) string {
 	var b strings.Builder
 	for i := 1; i <= n; i++ {
@@ -512,7 +511,7 @@ func manyLines(n int) string {
 	return b.String()
 }
 
-// endless is a body of n bytes that were never in memory together.
+// endless returns a body of n bytes that is never in memory as a whole.
 func endless(n int64) io.Reader { return io.LimitReader(zeros{}, n) }
 
 type zeros struct{}

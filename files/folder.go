@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// Folder is a set of files that agents attach together.
+// Folder is a set of files. Agents attach it as a whole.
 type Folder struct {
 	Key             int64           `db:"key" json:"-"`
 	ID              string          `db:"id" json:"id"`
@@ -32,19 +32,19 @@ type Folder struct {
 	db.Makers
 }
 
-// EmbeddingConfig describes, in Letta's terms, the model that embeds a folder's chunks: the endpoint's, or the built-in
-// word weights.
+// EmbeddingConfig describes, in Letta's terms, the model that embeds a folder's chunks: the endpoint's model, or the
+// built-in word weights.
 type EmbeddingConfig struct {
-	EndpointType string  `json:"embedding_endpoint_type"` // always "openai": the protocol
-	Endpoint     *string `json:"embedding_endpoint"`      // always null: where the model runs is the operator's
+	EndpointType string  `json:"embedding_endpoint_type"` // always "openai", the name of the protocol
+	Endpoint     *string `json:"embedding_endpoint"`      // always null: only the operator knows where the model runs
 	Model        string  `json:"embedding_model"`
 	Dimension    int     `json:"embedding_dim"` // 0: texts are found by words, without vectors
 	ChunkTokens  int     `json:"embedding_chunk_size"`
 	BatchSize    int     `json:"batch_size"`
-	Handle       string  `json:"handle"` // provider/model, by which clients choose it
+	Handle       string  `json:"handle"` // provider/model; clients choose the model by it
 }
 
-// NewFolder describes a folder to create. Sizes of 0 are the defaults: chunks of 300 tokens that overlap by 50.
+// NewFolder describes a folder to create. Sizes of 0 mean the defaults: chunks of 300 tokens that overlap by 50.
 type NewFolder struct {
 	Name          string
 	Description   *string
@@ -62,7 +62,7 @@ type FolderUpdate struct {
 	Metadata     json.RawMessage
 }
 
-// Total is the number and size of a folder's files.
+// Total is the number of a folder's files and their total size.
 type Total struct {
 	FolderID   string `db:"folder_id" json:"source_id"`
 	FolderName string `db:"folder_name" json:"source_name"`
@@ -79,8 +79,8 @@ const (
 const folderColumns = `d.key, d.id, d.name, d.description, d.instructions, d.metadata, d.chunk_tokens, d.overlap_tokens,
 	d.created_at, d.updated_at, d.made_by, d.changed_by`
 
-// CreateFolder creates a folder. ErrConflict if the organization has one of that name; ErrInvalid if a field is out of
-// range.
+// CreateFolder creates a folder. ErrConflict if the organization has a folder with that name; ErrInvalid if a field is
+// out of range.
 func (s *Store) CreateFolder(ctx context.Context, org db.Org, n NewFolder) (Folder, error) {
 	name, err := folderName(n.Name)
 	if err != nil {
@@ -100,7 +100,8 @@ func (s *Store) CreateFolder(ctx context.Context, org db.Org, n NewFolder) (Fold
 	return s.described(f), folderError(err, name)
 }
 
-// folderName returns a folder's name as it is stored: one line, trimmed. ErrInvalid if it has more than 255 characters.
+// folderName returns a folder's name as it is stored: on one line and trimmed. ErrInvalid if it has more than 255
+// characters.
 func folderName(raw string) (string, error) {
 	name := strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -117,7 +118,7 @@ func folderName(raw string) (string, error) {
 	return name, db.CheckUTF8("the folder's name", name)
 }
 
-// folderError says in words that the folder does not exist, or that another one has its name.
+// folderError says in words that the folder does not exist, or that another folder has its name.
 func folderError(err error, name string) error {
 	if errors.Is(err, db.ErrConflict) {
 		return db.Conflict("a folder named '%s' already exists; folder names are unique", name)
@@ -137,8 +138,8 @@ func (s *Store) Embedding(chunkTokens int) EmbeddingConfig {
 	return c
 }
 
-// EmbeddingProblem returns a sentence on why texts have no vectors now, empty if they get them or no endpoint is
-// configured.
+// EmbeddingProblem returns a sentence that says why texts get no vectors now. It is empty if they do, or if no endpoint
+// is configured.
 func (s *Store) EmbeddingProblem() string { return s.o.Endpoint.Problem() }
 
 // described returns a folder with its EmbeddingConfig.
@@ -147,7 +148,7 @@ func (s *Store) described(f Folder) Folder {
 	return f
 }
 
-// Folder returns a folder by id.
+// Folder returns a folder by its id.
 func (s *Store) Folder(ctx context.Context, org db.Org, id string) (Folder, error) {
 	f, err := db.One[Folder](ctx, s.db, `
 		SELECT `+folderColumns+` FROM folders d WHERE d.org = $1 AND d.id = $2 AND d.deleted_at IS NULL`, org, id)
@@ -161,7 +162,7 @@ func (s *Store) FolderNamed(ctx context.Context, org db.Org, name string) (Folde
 	return s.described(f), folderError(err, "")
 }
 
-// Folders lists the folders whose name contains a text, ignoring case; all folders if the text is empty.
+// Folders lists the folders with a text in their name, ignoring case. With an empty text it lists all folders.
 func (s *Store) Folders(ctx context.Context, org db.Org, nameContains string, p db.Page) ([]Folder, error) {
 	list, err := db.List[Folder](ctx, s.db, p, `
 		SELECT `+folderColumns+` FROM folders d
@@ -197,7 +198,7 @@ func (s *Store) UpdateFolder(ctx context.Context, org db.Org, id string, u Folde
 	return s.described(f), folderError(err, name)
 }
 
-// FolderAgents lists the ids of the agents that a folder is attached to, in the order of the ids.
+// FolderAgents lists the ids of the agents that have a folder attached, in the order of the ids.
 func (s *Store) FolderAgents(ctx context.Context, org db.Org, folderID string, p db.Page) ([]string, error) {
 	folder, err := s.Folder(ctx, org, folderID)
 	if err != nil {
@@ -209,7 +210,7 @@ func (s *Store) FolderAgents(ctx context.Context, org db.Org, folderID string, p
 		pgx.StrictNamedArgs{"org": org, "folder": folder.Key})
 }
 
-// Totals returns the total of each folder of the organization, by name.
+// Totals returns the total of each folder of the organization, ordered by folder name.
 func (s *Store) Totals(ctx context.Context, org db.Org) ([]Total, error) {
 	return db.All[Total](ctx, s.db, `
 		SELECT d.id AS folder_id, d.name AS folder_name, t.file_count, t.total_size

@@ -6,22 +6,22 @@ import (
 	"sync"
 )
 
-// gathering does things of one kind together: those that come while earlier ones with the same key are done, or while
-// all slots are taken, are done after those by one call.
+// gathering handles things of one kind together. Things that arrive while earlier ones with the same key are being
+// handled, or while all slots are taken, are then handled together by one call.
 type gathering[K comparable, T any] struct {
-	slots chan struct{} // one for each call that runs
-	most  int           // things of a call
-	// each does things together, all or none of them. A thing whose call failed is done again alone.
+	slots chan struct{} // one slot per running call
+	most  int           // most things per call
+	// each handles things together, all or none of them. If the call fails, each thing is handled again alone.
 	each func(ctx context.Context, key K, things []T) error
 
 	mu    sync.Mutex
-	lines map[K][]*gathered[T] // those that wait; a key is here while a thing of it leads
+	lines map[K][]*gathered[T] // things that wait; a key is present while one of its things leads
 }
 
 // gathered is a thing that waits.
 type gathered[T any] struct {
 	thing T
-	done  chan error // gets errLead when the thing is to lead, otherwise what came of it
+	done  chan error // gets errLead when the thing should lead, otherwise the result
 }
 
 var (
@@ -35,7 +35,8 @@ func newGathering[K comparable, T any](slots, most int,
 		lines: map[K][]*gathered[T]{}}
 }
 
-// do does a thing, with others of the key if there are some. The context of one of them is that of the call.
+// do handles a thing, together with others of the same key if there are any. Their call uses the context of one of
+// them.
 func (g *gathering[K, T]) do(ctx context.Context, key K, thing T) error {
 	mine := &gathered[T]{thing, make(chan error, 1)}
 	g.mu.Lock()
@@ -55,7 +56,7 @@ func (g *gathering[K, T]) do(ctx context.Context, key K, thing T) error {
 	return err
 }
 
-// lead does the first of a line with those behind it, and lets the next lead. Where it fails to do several, each gets
+// lead handles the first things of a line, and lets the next one lead. If handling several together fails, each gets
 // errAlone.
 func (g *gathering[K, T]) lead(ctx context.Context, key K) error {
 	g.slots <- struct{}{}
@@ -65,7 +66,7 @@ func (g *gathering[K, T]) lead(ctx context.Context, key K) error {
 	group := g.lines[key][:n:n]
 	g.lines[key] = g.lines[key][n:]
 	g.mu.Unlock()
-	err := errAlone // if the call panics
+	err := errAlone // the result if the call panics
 	defer func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()

@@ -15,20 +15,23 @@ import (
 	"github.com/loci-memory/loci/files/grep"
 )
 
-// CompileInclude returns a filter of file names, which are folder/name. It ignores case, and in which of Unicode's
-// canonical forms a letter such as é is written. Every filter accepts a file whose full name, or the last parts of it,
+// CompileInclude returns a filter for file names, which are folder/name. It ignores case, and treats Unicode's
+// canonical forms of a letter such as é as equal. Every filter accepts a file if its full name or the name's last parts
 // equal include. What else it accepts depends on the form of include:
 //
-//   - With any of ^ $ ( ) [ ] \ + | it is a regular expression, searched anywhere in the name (Letta's rule, except for
-//     braces, and for a class such as [a-c] beside * or ?, as in [a-c]*.md, unless .* is in it, too).
-//   - Else with * or ? or {a,b} it is a glob: * and ? stay within a part of the name, ** crosses parts, [a-c] is one of
-//     these characters and [!a-c] another one. A glob without a slash matches the last part or, without a class, the
-//     whole name with * crossing slashes. A glob with a slash may match from any part on, but only from the first if it
-//     begins with a slash. It also accepts everything below what it matches.
-//   - Else it is text that the name contains. Empty text accepts all.
+//   - With any of ^ $ ( ) [ ] \ + | it is a regular expression, searched anywhere in the name. This is Letta's rule.
+//     Braces
+//     are an exception, and so is a class such as [a-c] together with * or ?, as in [a-c]*.md, unless .* is there, too.
+//   - Otherwise with * or ? or {a,b} it is a glob: * and ? stay within a part of the name, ** crosses parts, [a-c] is
+//     one
+//     of these characters and [!a-c] any other. A glob without a slash matches the last part. If it has no class, it
+//     also
+//     matches the whole name, and then * crosses slashes. A glob with a slash may match from any part on; if it begins
+//     with a slash, only from the first. It also accepts everything below what it matches.
+//   - Otherwise it is text that the name must contain. An empty text accepts all names.
 //
-// ErrInvalid if include is neither a regular expression nor a glob, or too long. The filter then accepts only files of
-// that name, and the caller returns the error if there are none.
+// ErrInvalid if include is neither a regular expression nor a glob, or is too long. The filter then accepts only files
+// with exactly that name, and the caller returns the error if there are none.
 func CompileInclude(include string) (accepts func(fullName string) bool, err error) {
 	include = norm.NFC.String(strings.TrimSpace(include))
 	if !isExpression(include) {
@@ -45,8 +48,8 @@ func CompileInclude(include string) (accepts func(fullName string) bool, err err
 	}, err
 }
 
-// IncludeHint returns a sentence for a filter that accepts no file and may be meant as a list of several: how to write
-// that. It is empty for other filters.
+// IncludeHint returns a hint for a filter that accepts no file and may be meant as a list: how to write a list. It is
+// empty for other filters.
 func IncludeHint(include string) string {
 	if !strings.Contains(include, ",") || isExpression(include) || strings.ContainsAny(include, "{}") {
 		return ""
@@ -64,9 +67,10 @@ func IncludeHint(include string) string {
 		strings.Join(parts, ",") + "}"
 }
 
-// literalOf returns a text that the lower case of each name has, in one of its parts, that an include accepts; "" if it
-// finds none. It is the longest run of characters that are the same everywhere: no other character of Unicode becomes
-// one of them in lower case or in its canonical form, as K of Kelvin becomes k, and the Greek question mark ;.
+// literalOf returns a text that every accepted name contains within one of its parts, in lower case. It returns "" if
+// it finds none. The text is the longest run of characters with only one form. A character does not count if another
+// Unicode character becomes it in lower case or in its canonical form, as the Kelvin sign becomes k, and the Greek
+// question mark becomes ;.
 func literalOf(include string) string {
 	include = strings.ToLower(norm.NFC.String(strings.TrimSpace(include)))
 	if isExpression(include) || strings.ContainsAny(include, "{[") {
@@ -84,7 +88,7 @@ func literalOf(include string) string {
 	return longest
 }
 
-// endsWithName reports whether a name consists of, or ends with, the given parts.
+// endsWithName reports whether a name equals the given parts, or ends with them.
 func endsWithName(fullName, parts string) bool {
 	at := len(fullName) - len(parts)
 	return at >= 0 && strings.EqualFold(fullName[at:], parts) && (at == 0 || fullName[at-1] == '/')
@@ -118,10 +122,10 @@ func compileExpression(include string) (func(fullName string) bool, error) {
 	return compileGlob(include)
 }
 
-// repeats are an expression's {2,3}, unlike a glob's {a,b}.
+// repeats match a regular expression's {2,3}, as opposed to a glob's {a,b}.
 var repeats = regexp.MustCompile(`\{\d+,?\d*\}`)
 
-// classes are [a-c], [^a-c] and, in a glob, [!a-c].
+// classes match [a-c], [^a-c] and, in a glob, [!a-c].
 var classes = regexp.MustCompile(`\[[!^]?\]?[^\]]*\]`)
 
 func isExpression(include string) bool {
@@ -154,7 +158,7 @@ func compileGlob(glob string) (func(fullName string) bool, error) {
 		return func(name string) bool {
 			name = strings.ToLower(name)
 			return doublestar.MatchUnvalidated(glob, path.Base(name)) ||
-				!hasClass && doublestar.MatchUnvalidated(glob, strings.ReplaceAll(name, "/", "\x00")) // * crosses slashes
+				!hasClass && doublestar.MatchUnvalidated(glob, strings.ReplaceAll(name, "/", "\x00")) // here * crosses slashes
 		}, nil
 	}
 	below := strings.TrimPrefix(glob, "/") + "/**"
@@ -169,11 +173,11 @@ func invalidGlob(glob string) error {
 		quoted(glob))
 }
 
-// maxAlternatives bounds the time of a match, which grows with the number of alternatives in a glob's braces.
+// maxAlternatives limits the alternatives in a glob's braces, because the time of a match grows with their number.
 const maxAlternatives = 100
 
-// alternatives returns how many names the braces of a valid glob expand to; nested ones count as if they followed each
-// other.
+// alternatives returns how many names the braces of a valid glob expand to. It counts nested braces as if they followed
+// each other.
 func alternatives(glob string) int {
 	all, open := 1, []int{}
 	for _, c := range glob {

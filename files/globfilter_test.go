@@ -104,7 +104,8 @@ func TestCompileIncludeSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A name that is no valid pattern is found to the letter; only where no file has it, the error says what is wrong.
+// A name that is no valid pattern is matched literally. Only if no file has that name does the error say what is wrong
+// with the pattern.
 func TestALiteralNameIsIncludedWhateverItIsMadeOf(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
@@ -140,7 +141,7 @@ func TestALiteralNameIsIncludedWhateverItIsMadeOf(t *testing.T) {
 	}
 }
 
-// A letter with a mark is one character or two; names and what looks for them may differ in that.
+// A letter with a mark is one character or two. Searches treat both forms alike.
 func TestNamesAreFoundInEitherCanonicalForm(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
@@ -177,7 +178,7 @@ func TestNamesAreFoundInEitherCanonicalForm(t *testing.T) {
 	}
 }
 
-// A list of patterns with commas fits no file: the hint shows the pattern that does.
+// A list of patterns with commas matches no file. The hint shows the pattern that would.
 func TestAListOfPatternsIsHintedAt(t *testing.T) {
 	t.Parallel()
 	for include, want := range map[string]string{"*.txt,*.md": "{*.txt,*.md}", "a.txt, docs/b.md ,": "{a.txt,docs/b.md}",
@@ -211,7 +212,7 @@ func TestAnyIncludeIsReadOrRefused(t *testing.T) {
 	})
 }
 
-// The database looks for the literal text of an include before the include is tried.
+// The database first looks for the literal text of an include; then the include itself is tried.
 func TestNamesHaveTheLiteralOfTheirInclude(t *testing.T) {
 	t.Parallel()
 	for include, want := range map[string]string{

@@ -9,18 +9,18 @@ import (
 	"github.com/loci-memory/loci/files/grep"
 )
 
-// GrepQuery asks for the lines that match a pattern in an agent's attached files. Matches are ordered by file name,
-// then line.
+// GrepQuery asks for the lines in an agent's attached files that match a pattern. Matches are ordered by file name,
+// then by line.
 type GrepQuery struct {
 	Pattern       string
-	Include       string // filter of folder/name, see CompileInclude; empty is all
+	Include       string // filter for folder/name, see CompileInclude; empty: all files
 	ContextLines  int
-	Offset        int // matches to skip
+	Offset        int // number of matches to skip
 	CaseSensitive bool
 	Literal       bool
 }
 
-// GrepMatch is a matching line with the lines around it and its pages, which are zero if the file has none.
+// GrepMatch is a matching line with the lines around it and its pages. Pages is zero if the file has no pages.
 type GrepMatch struct {
 	grep.Match
 	Pages Pages
@@ -29,21 +29,21 @@ type GrepMatch struct {
 // FileCount is the number of matches in a file.
 type FileCount = grep.Count
 
-// GrepResult is a page of matches with their pages.
+// GrepResult is one page of matches.
 type GrepResult struct {
 	grep.Result
 	Matches []GrepMatch
 }
 
-// Bounds of one grep, as Letta's.
+// Limits of one grep, as in Letta.
 const (
 	GrepPage = grep.PageSize
 	GrepCap  = grep.MaxMatches
 )
 
-// Grep returns a page of the lines of an agent's attached files that match a pattern, all as of one moment. Open files
-// on the page count as used. ErrInvalid for a pattern, an include or a number of context lines that is not valid, and
-// for a search that takes too long.
+// Grep returns a page of the lines in an agent's attached files that match a pattern, from one snapshot of the
+// database. Open files on the page count as used. ErrInvalid if the pattern, the include or the number of context lines
+// is not valid, or if the search takes too long.
 func (s *Store) Grep(ctx context.Context, org db.Org, agentID string, q GrepQuery) (GrepResult, error) {
 	pattern, err := grep.Compile(q.Pattern, grep.PatternOptions{CaseSensitive: q.CaseSensitive, Literal: q.Literal})
 	if err = cmp.Or(err, grep.CheckContext(q.ContextLines)); err != nil {
@@ -69,25 +69,26 @@ func (s *Store) Grep(ctx context.Context, org db.Org, agentID string, q GrepQuer
 	return result, s.used(ctx, use{user: user{org, agentID}, fileIDs: fileIDs})
 }
 
-// IndexText indexes new text for Grep, in all folders that have enough of it, and returns how many blocks of the index
-// it made. Several servers may call it at once.
+// IndexText indexes new text for Grep in all folders with enough of it. It returns how many index blocks it made.
+// Several servers may call it at once.
 func (s *Store) IndexText(ctx context.Context) (blocks int, err error) {
 	return s.grep.UpdateIndex(ctx, s.db)
 }
 
-// IndexWords indexes the words of new chunks, in the folders that have enough of them, and returns how many segments of
-// that index it made. Several servers may call it at once.
+// IndexWords indexes the words of new chunks in the folders with enough of them. It returns how many index segments it
+// made. Several servers may call it at once.
 func (s *Store) IndexWords(ctx context.Context) (segments int, err error) {
 	return s.search.Words.Update(ctx, s.db)
 }
 
-// PruneWords makes the segments of the index of words anew that have deleted or erased chunks, and returns how many it
-// made.
+// PruneWords rebuilds those segments of the index of words that have deleted or erased chunks. It returns how many it
+// rebuilt.
 func (s *Store) PruneWords(ctx context.Context) (segments int, err error) {
 	return s.search.Words.Prune(ctx, s.db)
 }
 
-// ReweighWords weighs the words of chunks anew that an older version of Loci weighed, and returns their number.
+// ReweighWords computes the word weights of chunks again if an older version of Loci computed them. It returns the
+// number of chunks.
 func (s *Store) ReweighWords(ctx context.Context) (rows int, err error) {
 	return s.search.Reweigh(ctx, s.db, `
 		SELECT r.key, 0::bigint AS owner, f.name || E'\n' || r.heading || E'\n' || r.text AS text
@@ -95,7 +96,7 @@ func (s *Store) ReweighWords(ctx context.Context) (rows int, err error) {
 		WHERE r.org = @org`)
 }
 
-// PruneIndex rebuilds the parts of Grep's index that mostly hold deleted text, and returns how many blocks it made.
+// PruneIndex rebuilds those blocks of Grep's index that mostly hold deleted text. It returns how many blocks it made.
 func (s *Store) PruneIndex(ctx context.Context) (blocks int, err error) {
 	return s.grep.PruneIndex(ctx, s.db)
 }

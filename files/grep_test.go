@@ -23,7 +23,7 @@ func (fx *fixture) grep(agentID string, q files.GrepQuery) files.GrepResult {
 	return got
 }
 
-// places are the matches of a page as file:line.
+// places returns the matches of a page as file:line.
 func places(r files.GrepResult) []string {
 	list := []string{}
 	for _, m := range r.Matches {
@@ -83,7 +83,7 @@ func TestGrepGoesByFileNameThenLine(t *testing.T) {
 	}
 }
 
-// Pages of many files, one larger than a batch, add up to every match, in order and once each, up to the cap.
+// The pages of a search through many files, one larger than a batch, have every match in order, once, up to the cap.
 func TestGrepPagesAddUp(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()

@@ -21,7 +21,7 @@ import (
 	"github.com/loci-memory/loci/files/grep"
 )
 
-// indexText brings the index up to date and returns how many blocks were made.
+// indexText updates the index and returns how many blocks it made.
 func (fx *fixture) indexText() int {
 	fx.t.Helper()
 	n, err := fx.IndexText(fx.t.Context())
@@ -31,7 +31,7 @@ func (fx *fixture) indexText() int {
 	return n
 }
 
-// unindexed is the same store, which searches without the index.
+// unindexed returns the same store, but its searches do not use the index.
 func (fx *fixture) unindexed() *fixture {
 	fx.t.Helper()
 	store := fx.newStore(fx.pool, files.Options{})
@@ -41,14 +41,14 @@ func (fx *fixture) unindexed() *fixture {
 	return &plain
 }
 
-// storedFile is a file of which there is only what a search reads.
+// storedFile is a file with nothing but the rows that a search reads.
 type storedFile struct {
 	key        int64
 	id         string
 	generation int
 }
 
-// store makes a file with a text, and nothing else.
+// store adds a file with a text, and nothing else.
 func (fx *fixture) store(folder files.Folder, name, text string) storedFile {
 	fx.t.Helper()
 	var f storedFile
@@ -61,7 +61,7 @@ func (fx *fixture) store(folder files.Folder, name, text string) storedFile {
 	return fx.rewrite(f, text)
 }
 
-// rewrite gives a file its next text.
+// rewrite replaces the text of a file.
 func (fx *fixture) rewrite(f storedFile, text string) storedFile {
 	fx.t.Helper()
 	f.generation++
@@ -87,11 +87,11 @@ func (fx *fixture) rewrite(f storedFile, text string) storedFile {
 	return f
 }
 
-// indexWords are words in several cases and scripts, some of which fold to letters of ASCII.
+// indexWords are words in several cases and scripts. Some fold to ASCII letters.
 var indexWords = []string{"sketch", "Storage", "handler", "\u212Aelvin", "me\u017Fsage", "日本語", "größer", "svc-7",
 	"a.b(c)", "needle", "x"}
 
-// randomText is lines of words that patterns look for, some of them longer than a segment.
+// randomText returns lines of words that patterns look for. Some lines are longer than a segment.
 func randomText(random *rand.Rand) string {
 	var b strings.Builder
 	for range random.IntN(60) {
@@ -130,8 +130,8 @@ func randomPattern(random *rand.Rand) string {
 	return word()
 }
 
-// Text is indexed, and the index pruned, for all organizations: so these tests have a database, and come one after the
-// other.
+// Text is indexed, and the index pruned, for all organizations. So these tests have their own database and run one
+// after the other.
 func TestIndexOfText(t *testing.T) {
 	t.Parallel()
 	pool := dbtest.New(t)
@@ -148,7 +148,7 @@ func TestIndexOfText(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			fx := newFixtureIn(t, pool, files.Options{})
 			fx.SetIndexChars(1)
-			fx.indexText() // of the tests before
+			fx.indexText() // from the tests before
 			test.run(t, fx)
 		})
 	}
@@ -169,14 +169,14 @@ func grepFindsTheSameWithTheIndex(t *testing.T, fx *fixture) {
 					folder := folders[random.IntN(len(folders))]
 					name := fmt.Sprintf("%d.%s", random.IntN(25), []string{"md", "txt"}[random.IntN(2)])
 					key := folder.Name + "/" + name
-					f, there := names[key]
+					f, exists := names[key]
 					switch {
-					case there && random.IntN(2) == 0:
+					case exists && random.IntN(2) == 0:
 						if err := fx.DeleteFile(t.Context(), fx.org, folder.ID, f.id); err != nil {
 							t.Fatal(err)
 						}
 						delete(names, key)
-					case there:
+					case exists:
 						names[key] = fx.rewrite(f, randomText(random))
 					default:
 						names[key] = fx.store(folder, name, randomText(random))
@@ -202,7 +202,7 @@ func grepFindsTheSameWithTheIndex(t *testing.T, fx *fixture) {
 	}
 }
 
-// counting is a pool that counts the segments which transactions read.
+// counting is a pool that counts the segments that transactions read.
 type counting struct {
 	*pgxpool.Pool
 	segments atomic.Int64
@@ -249,13 +249,13 @@ func grepReadsOnlyWhatMayMatch(t *testing.T, fx *fixture) {
 	pool := &counting{Pool: fx.pool}
 	store := fx.newStore(pool, files.Options{})
 	store.SetIndexChars(1)
-	in := *fx
-	in.Store = store
+	other := *fx
+	other.Store = store
 	all := fx.rows("file_segments")
 	reads := func(q files.GrepQuery, total int) int {
 		t.Helper()
 		pool.segments.Store(0)
-		if got := in.grep(agent, q); got.Total != total {
+		if got := other.grep(agent, q); got.Total != total {
 			t.Errorf("%+v: %d matches, want %d", q, got.Total, total)
 		}
 		return int(pool.segments.Load())
@@ -263,7 +263,7 @@ func grepReadsOnlyWhatMayMatch(t *testing.T, fx *fixture) {
 	if n := reads(files.GrepQuery{Pattern: "planted needle"}, 1); n < all {
 		t.Errorf("without an index %d of %d segments were read", n, all)
 	}
-	if in.indexText() != 1 || in.indexText() != 0 {
+	if other.indexText() != 1 || other.indexText() != 0 {
 		t.Errorf("the index is not made at once, and once")
 	}
 	for name, c := range map[string]struct {
@@ -342,7 +342,7 @@ func twoServersIndexOnce(t *testing.T, fx *fixture) {
 	}
 }
 
-// A search that needs several connections does not wait for one that another search has.
+// A search that needs several connections does not wait for a connection that another search holds.
 func TestManySearchesOfFewConnections(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
@@ -374,7 +374,7 @@ func TestManySearchesOfFewConnections(t *testing.T) {
 	}
 }
 
-// A file that is replaced while it is searched is found as it was, or as it is then: never both, and never neither.
+// A search finds a file that is being replaced in its old or in its new version: never both, never neither.
 func filesAreReplacedDuringAGrep(t *testing.T, fx *fixture) {
 	fx.work(files.Queues())
 	folder := fx.folder("f")

@@ -8,10 +8,10 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Hashes returns the SHA-256 of the originals of an agent's files, in hexadecimal digits, by their names, which begin
-// with their folders'. A file that the agent does not have is not in the result.
+// Hashes maps the names of an agent's files, which begin with their folders' names, to the SHA-256 of their originals
+// in hexadecimal digits. Files that the agent does not have are left out.
 func (s *Store) Hashes(ctx context.Context, org db.Org, agentID string, names []string) (map[string]string, error) {
-	var within []string // what may be the names in their folders
+	var within []string // possible names of the files within their folders
 	for _, name := range names {
 		for i, r := range name {
 			if r == '/' {

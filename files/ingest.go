@@ -42,18 +42,18 @@ func (s *Store) ingest(ctx context.Context, job ParseArgs) error {
 		return err
 	}
 	src := *started.src
-	in := document.Input{MediaType: src.MediaType, SizeBytes: src.SizeBytes,
+	input := document.Input{MediaType: src.MediaType, SizeBytes: src.SizeBytes,
 		Body: &Download{SizeBytes: src.SizeBytes, Key: src.Key, ctx: ctx, store: s, org: src.Org, piece: started.original}}
-	held, err := s.startReading(ctx, src.Org, in)
+	share, err := s.startReading(ctx, src.Org, input)
 	if err != nil {
 		return err
 	}
-	defer held.shrink(0)
-	p, err := s.parse(ctx, src, in)
+	defer share.shrink(0)
+	p, err := s.parse(ctx, src, input)
 	if err != nil {
 		return err
 	}
-	held.shrink(2 * int64(len(p.Text.Text))) // with its chunks
+	share.shrink(2 * int64(len(p.Text.Text))) // the text with its chunks
 	all := []*ingested{{job: job, src: src, parsed: p}}
 	if p.isSmall() && src.Previous == 0 && src.Replaces == nil {
 		return s.commits.do(ctx, folderOf{src.Org, src.FolderKey}, all[0])
@@ -102,7 +102,7 @@ func (s *Store) startParsing(ctx context.Context, org db.Org, started []*started
 	return err
 }
 
-// failParsing stores why a generation cannot be made. It does nothing if this generation is no longer wanted.
+// failParsing stores why a generation cannot be made. It does nothing if this generation is not wanted any more.
 func (s *Store) failParsing(ctx context.Context, job ParseArgs, reason string) error {
 	id, err := db.One[string](ctx, s.db, `
 		UPDATE files
@@ -116,16 +116,16 @@ func (s *Store) failParsing(ctx context.Context, job ParseArgs, reason string) e
 	return ifNotFound(err, nil)
 }
 
-// parse reads the text of a document, and splits it into chunks.
-func (s *Store) parse(ctx context.Context, src source, in document.Input) (p parsed, err error) {
-	if !in.IsComplex() { // others are read by programs of their own
+// parse reads the text of a document and splits it into chunks.
+func (s *Store) parse(ctx context.Context, src source, input document.Input) (p parsed, err error) {
+	if !input.IsComplex() { // other documents are read by separate programs
 		s.readers <- struct{}{}
 		defer func() { <-s.readers }()
 	}
-	if p.Text, err = s.o.Read(ctx, in); err != nil {
+	if p.Text, err = s.o.Read(ctx, input); err != nil {
 		return parsed{}, err
 	}
-	p.chunks = chunker.Split(p.Text.Text, chunker.Options{Kind: kindOf(src.Name, in), SizeTokens: src.ChunkTokens,
+	p.chunks = chunker.Split(p.Text.Text, chunker.Options{Kind: kindOf(src.Name, input), SizeTokens: src.ChunkTokens,
 		OverlapTokens: src.OverlapTokens})
 	if p.isSmall() {
 		p.lex = mapped(p.chunks, func(c chunker.Chunk) lexicon.Lex { return lexicon.Document(searchable(src.Name, c)) })
@@ -133,21 +133,21 @@ func (s *Store) parse(ctx context.Context, src source, in document.Input) (p par
 	return p, nil
 }
 
-// kindOf returns the kind of a document's text: that of a PDF has no marks of its structure, that of other formats is
-// Markdown.
-func kindOf(name string, in document.Input) chunker.Kind {
+// kindOf returns the kind of a document's text. Text from a PDF is Prose, because it has no marks of its structure.
+// Text from other complex formats is Markdown.
+func kindOf(name string, input document.Input) chunker.Kind {
 	switch {
-	case in.IsPDF():
+	case input.IsPDF():
 		return chunker.Prose
-	case in.IsComplex():
+	case input.IsComplex():
 		return chunker.Markdown
 	}
-	return chunker.KindOf(name, in.MediaType)
+	return chunker.KindOf(name, input.MediaType)
 }
 
-// commit replaces the previous generations of files of one folder in one transaction: text, chunks, vectors to make
-// and, if a file replaces another, that one's name and views. Of several files each has its first text and replaces
-// none. errAlone if several files cannot be committed together.
+// commit stores new generations of files in one folder, in one transaction: text, chunks, and batches for vectors. If a
+// file replaces another one, it takes over that file's name and views. If there are several files, each has its first
+// text and replaces no file. errAlone if several files cannot be committed together.
 func (s *Store) commit(ctx context.Context, org db.Org, all []*ingested) error {
 	chunks := 0
 	err := s.inTx(ctx, func(in *Store) error {
@@ -199,8 +199,8 @@ func (s *Store) finishParsing(ctx context.Context, org db.Org, all []*ingested) 
 			"chunks":      mapped(all, func(f *ingested) int { return len(f.chunks) })})
 }
 
-// lockWanted locks the files that others replace, then these, and returns those whose generation is still wanted. Files
-// are always locked before folders, and folders before agents.
+// lockWanted locks the files that are to be replaced, then the given files. It returns the files with a
+// generation that is still wanted. Files are always locked before folders, and folders before agents.
 func (s *Store) lockWanted(ctx context.Context, org db.Org, all []*ingested) ([]*ingested, error) {
 	if old := all[0].src.Replaces; old != nil {
 		if err := s.exec(ctx, `
@@ -250,7 +250,7 @@ func (s *Store) storeText(ctx context.Context, all []*ingested) error {
 	return nil
 }
 
-// eachOf yields what a sequence of each item of a list yields.
+// eachOf yields everything that seq yields for each item of a list.
 func eachOf[T, U any](list []T, seq func(T, func(U) bool)) iter.Seq[U] {
 	return func(yield func(U) bool) {
 		for _, item := range list {
@@ -266,7 +266,7 @@ func eachOf[T, U any](list []T, seq func(T, func(U) bool)) iter.Seq[U] {
 	}
 }
 
-// copyRows turns a sequence into the rows of a COPY. The caller calls stop when the COPY is over.
+// copyRows turns a sequence into the rows of a COPY. The caller calls stop after the COPY.
 func copyRows(seq iter.Seq[[]any]) (rows pgx.CopyFromSource, stop func()) {
 	next, stop := iter.Pull(seq)
 	return pgx.CopyFromFunc(func() ([]any, error) {
@@ -275,8 +275,8 @@ func copyRows(seq iter.Seq[[]any]) (rows pgx.CopyFromSource, stop func()) {
 	}), stop
 }
 
-// takePlace gives the file the views, open or closed, that agents have of the file that it replaces, and deletes the
-// replaced file.
+// takePlace gives the file the views, open or closed, that agents have of the file that it replaces. It then deletes
+// the replaced file.
 func (s *Store) takePlace(ctx context.Context, src source) error {
 	if src.Replaces == nil {
 		return nil

@@ -36,7 +36,7 @@ func TestAFileGoesFromUploadToSearch(t *testing.T) {
 	}
 }
 
-// A server is stopped from outside: what it parsed then is not to blame, however often.
+// If a server is stopped, the file it was parsing is not to blame, however often that happens.
 func TestStopsOfTheServerAreNotTheFiles(t *testing.T) {
 	t.Parallel()
 	fx := newIdleFixture(t, files.Options{})
@@ -49,7 +49,7 @@ func TestStopsOfTheServerAreNotTheFiles(t *testing.T) {
 	}
 }
 
-// A file whose child dies each time is given up.
+// A file is given up if its child dies each time.
 func TestAFileThatKillsItsChildrenIsGivenUp(t *testing.T) {
 	t.Parallel()
 	var reads atomic.Int32
@@ -70,7 +70,7 @@ func TestAFileThatKillsItsChildrenIsGivenUp(t *testing.T) {
 	}
 }
 
-// A job that comes twice, or late, changes nothing.
+// A job that comes twice or late changes nothing.
 func TestAnOldJobChangesNothing(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)

@@ -23,15 +23,15 @@ type source struct {
 	SizeBytes     int64  `db:"size_bytes"`
 	ChunkTokens   int    `db:"chunk_tokens"`
 	OverlapTokens int    `db:"overlap_tokens"`
-	Previous      int    `db:"previous"` // the generation before, 0 if the file has no text
-	Replaces      *int64 `db:"replaces"` // the file that this one replaces, nil if none
+	Previous      int    `db:"previous"` // the previous generation; 0 if the file has no text
+	Replaces      *int64 `db:"replaces"` // key of the file that this one replaces; nil: none
 }
 
 // parsed is the text of a file, and its chunks.
 type parsed struct {
 	document.Text
 	chunks []chunker.Chunk
-	lex    []lexicon.Lex // the weights of the chunks of a small text
+	lex    []lexicon.Lex // word weights of the chunks, for a small text
 }
 
 // smallBytes is the size up to which texts are committed together.
@@ -40,7 +40,7 @@ const smallBytes = 256 << 10
 // isSmall reports whether a text may be committed with others.
 func (p parsed) isSmall() bool { return len(p.Text.Text) <= smallBytes && p.Pages == nil }
 
-// ingested is a file with the text that a job made of it.
+// ingested is a file with the text that a job read from it.
 type ingested struct {
 	job ParseArgs
 	src source
@@ -53,7 +53,7 @@ type folderOf struct {
 	key int64
 }
 
-// startedFile is a job that begins; src is nil if its generation is no longer wanted.
+// startedFile is a job that begins. src is nil if its generation is not wanted any more.
 type startedFile struct {
 	job      ParseArgs
 	src      *source
@@ -88,7 +88,8 @@ func (f *ingested) chunkRows(yield func([]any) bool) {
 	}
 }
 
-// searchable returns the text by which a chunk is found: the file's name and the headings above it count as its words.
+// searchable returns the text by which a chunk is found by words. It includes the file's name and the headings above
+// the chunk.
 func searchable(name string, c chunker.Chunk) string {
 	return name + "\n" + c.Heading + "\n" + c.Text
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/db/queue"
 )
 
-// The queues of the work on files: parsing is bound by processors, embedding by the endpoint. Large files wait in a
-// queue of their own, so that a short one always has a worker.
+// The queues of the work on files. Parsing is limited by processors, embedding by the endpoint. Large files have a
+// queue of their own, so that a small one always finds a worker.
 const (
 	QueueParse  = "parse"
 	QueueLarge  = "parse_large"
@@ -16,7 +16,7 @@ const (
 	QueueUpkeep = "upkeep"
 )
 
-// Queues returns the queues, with the number of workers that a server has for each.
+// Queues returns the queues, with the number of workers that each server has for them.
 func Queues() map[string]river.QueueConfig {
 	return map[string]river.QueueConfig{QueueParse: {MaxWorkers: 8}, QueueLarge: {MaxWorkers: 1},
 		QueueEmbed: {MaxWorkers: 4}, QueueUpkeep: {MaxWorkers: 1}}
@@ -66,7 +66,7 @@ type EmbedFilesArgs struct {
 	queue.Start
 }
 
-// FileGeneration names a text of a file.
+// FileGeneration names one generation of a file's text.
 type FileGeneration struct {
 	FileKey    int64 `json:"file_key"`
 	Generation int   `json:"generation"`
@@ -78,8 +78,8 @@ func (EmbedFilesArgs) Kind() string { return "embed_files" }
 // InsertOpts implements river.JobArgsWithInsertOpts.
 func (EmbedFilesArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueEmbed) }
 
-// ReparseArgs is the job that queues the files of a folder, a page at a time: those with keys from AfterKey, without
-// it, to LastKey.
+// ReparseArgs is the job that queues the files of a folder page by page: the files with keys above AfterKey, up to
+// LastKey.
 type ReparseArgs struct {
 	Org       db.Org `json:"org"`
 	FolderKey int64  `json:"folder_key" river:"unique"`
@@ -93,9 +93,9 @@ func (ReparseArgs) Kind() string { return "reparse_folder" }
 // InsertOpts implements river.JobArgsWithInsertOpts.
 func (ReparseArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueUpkeep) }
 
-// PurgeArgs is the job that deletes the rows of a folder that was deleted.
+// PurgeArgs is the job that deletes the rows of a deleted folder.
 type PurgeArgs struct {
-	Org       db.Org `json:"org"` // the organization that the folder belonged to
+	Org       db.Org `json:"org"` // the folder's former organization
 	FolderKey int64  `json:"folder_key" river:"unique"`
 }
 
@@ -105,7 +105,7 @@ func (PurgeArgs) Kind() string { return "purge_folder" }
 // InsertOpts implements river.JobArgsWithInsertOpts.
 func (PurgeArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueUpkeep) }
 
-// largeBytes is the size beyond which a file waits in QueueLarge; the index files_turn names it too.
+// largeBytes is the size above which a file waits in QueueLarge. The index files_turn contains the same number.
 const largeBytes = 1 << 20
 
 func queueOf(size int64) string {

@@ -14,11 +14,11 @@ import (
 	"github.com/loci-memory/loci/files/document"
 )
 
-// Of the workers that parse files, so many read texts at a time, and so many commit.
+// parsers is how many workers read texts at the same time, and how many commit at the same time.
 const parsers = 2
 
 const (
-	maxOverruns = 3 // attempts that ran out of time, or whose child died; not those that ended with their server
+	maxOverruns = 3 // attempts that ran out of time or lost their child, not counting those that ended with their server
 	maxPause    = time.Minute
 )
 
@@ -34,8 +34,9 @@ func (s *Store) enqueue(ctx context.Context, jobs ...river.JobArgs) error {
 	return nil
 }
 
-// cancelJobs cancels the jobs of a file in the store's transaction: waiting jobs at once, running ones by a signal to
-// their workers, which may still run but no longer commit. Jobs that it shares with other files go on without it.
+// cancelJobs cancels the jobs of a file in the store's transaction. Waiting jobs are cancelled at once. Running jobs
+// get a signal; they may still run, but do not commit any more. Jobs that the file shares with others continue without
+// it.
 func (s *Store) cancelJobs(ctx context.Context, fileKey int64) error {
 	running, err := db.All[int64](ctx, s.tx, `
 		WITH mine AS (
@@ -55,11 +56,11 @@ func (s *Store) cancelJobs(ctx context.Context, fileKey int64) error {
 	return err
 }
 
-// pause returns how long a job waits after its n-th failure: a second, doubled each time up to a minute.
+// pause returns how long a job waits after its n-th failure: a second, doubled each time, up to a minute.
 func pause(failures int) time.Duration { return min(time.Second<<min(failures-1, 6), maxPause) }
 
-// wasCutShort reports whether an attempt ran out of time, or its reader was killed. The cause may be the file or the
-// machine.
+// wasCutShort reports whether an attempt ran out of time, or its reader was killed. Either the file or the machine may
+// be the cause.
 func wasCutShort(ctx context.Context, err error) bool {
 	return errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(err, document.ErrCutShort)
 }

@@ -12,29 +12,29 @@ import (
 	"github.com/loci-memory/loci/files/grep"
 )
 
-// View is a range of a file's lines as a model reads it: a header, then each line after its number in the file.
+// View is a range of a file's lines as a model reads it: a header, then each line after its number.
 type View struct {
-	FirstLine  int    // 1-based; 0 in a view of an empty file
-	LastLine   int    // the last line shown, whole or in part; FirstLine-1 if the limit leaves room for none
+	FirstLine  int    // from 1; 0 in a view of an empty file
+	LastLine   int    // last line shown, completely or in part; FirstLine-1 if the limit leaves room for none
 	TotalLines int    // of the file
-	Text       string // without a line end at its end
-	Lines      [2]int // from where to where in Text the file's own lines stand
-	Truncated  bool   // a part of the requested lines is not shown
-	NextOffset int    // 0-based offset of the first requested line of which nothing is shown, -1 if none
+	Text       string // has no line end at its end
+	Lines      [2]int // start and end of the file's own lines within Text
+	Truncated  bool   // some of the requested lines are not shown completely
+	NextOffset int    // offset, from 0, of the first requested line that is not shown at all; -1: none
 }
 
-// Excerpt is the lines First to Last of a file of Total lines, 1-based and inclusive. First 0 is the file's start, Last
-// 0 its end.
+// Excerpt is the lines First to Last of a file with Total lines, from 1 and inclusive. First 0 means the start of the
+// file, Last 0 its end.
 type Excerpt struct {
 	First, Last, Total int
 	Pages              Paging
-	LimitChars         int // of the view, header and notes included
+	LimitChars         int // limit of the view, including header and notes
 }
 
-// Render returns a view of an excerpt. The segments are those of the file from the one in which line First begins. A
-// view is cut between lines, and within a line only if that is its first; it then names the lines that it shows and the
-// offset of the next. The header names the pages of a file that has pages. ErrInvalid if the file has no line First, or
-// Last comes before it; a Last past the end is the end.
+// Render returns a view of an excerpt. segments are the file's segments, beginning with the one in which line First
+// begins. A view is cut between lines; only its first line may be cut within. A cut view says which lines it shows, and
+// the offset of the next. If the file has pages, the header names them. A Last behind the end means the end. ErrInvalid
+// if the file has no line First, or Last is before First.
 func Render(segments iter.Seq2[grep.Segment, error], e Excerpt) (View, error) {
 	fromStart, toEnd := e.First <= 1, e.Last <= 0
 	e.First, e.LimitChars = max(e.First, 1), max(e.LimitChars, 0)
@@ -65,25 +65,25 @@ func Render(segments iter.Seq2[grep.Segment, error], e Excerpt) (View, error) {
 	return v.view(v.headerTo(e.Last)), nil
 }
 
-// viewer collects numbered lines, each after a line end, until they exceed the limit.
+// viewer collects numbered lines, each behind a line end, until they exceed the limit.
 type viewer struct {
 	Excerpt
 	body       strings.Builder
-	chars      int       // in body
-	line       int       // the number of the line that is read; 0 before the first segment
-	within     bool      // a part of line was read
-	ends       []lineEnd // of the whole lines in body
+	chars      int       // characters in body
+	line       int       // number of the current line; 0 before the first segment
+	within     bool      // a part of the current line was read
+	ends       []lineEnd // ends of the whole lines in body
 	overflown  bool
-	firstChars int // of the whole first line, or more than counted
+	firstChars int // length of the whole first line, or more than counted
 }
 
-// counted is how many characters of a first line beyond the limit are counted.
+// counted: the first line's characters beyond the limit are counted up to this number.
 const counted = 1 << 20
 
 // lineEnd is where a whole line ends in the body.
 type lineEnd struct{ bytes, chars int }
 
-// read reads until the limit is exceeded; a first line that exceeds it is read on to count its characters.
+// read reads until the limit is exceeded. If the first line exceeds it, read continues to count that line's characters.
 func (v *viewer) read(segments iter.Seq2[grep.Segment, error]) error {
 	for segment, err := range segments {
 		if err != nil {
@@ -135,13 +135,13 @@ func (v *viewer) end() {
 	v.within = false
 }
 
-// headerTo returns the header of a view of the first line to last.
+// headerTo returns the header of a view from the first line to last.
 func (v *viewer) headerTo(last int) string {
 	return fmt.Sprintf(frame.ViewLines, v.First, last, v.Total, v.Pages.note(v.First, last))
 }
 
-// view returns all that was read under header if that fits, else as many whole lines as fit with a note, else a part of
-// the first line.
+// view returns everything that was read, below header, if that fits. Otherwise it returns as many whole lines as fit
+// and a note, or else a part of the first line.
 func (v *viewer) view(header string) View {
 	if !v.overflown && len(header)+v.chars <= v.LimitChars {
 		return v.shown(header, v.body.String(), "", View{LastLine: v.Last, NextOffset: -1})
@@ -157,7 +157,7 @@ func (v *viewer) view(header string) View {
 	return v.firstLine()
 }
 
-// firstLine returns a view of as much of the first line as fits, or of no line if nothing fits.
+// firstLine returns a view with as much of the first line as fits, or with no line if nothing fits.
 func (v *viewer) firstLine() View {
 	header, number := v.headerTo(v.First), fmt.Sprintf("\n%d: ", v.First)
 	room := v.LimitChars - len(header) - len(number) - len(v.lineNote(v.LimitChars))
@@ -181,20 +181,20 @@ func (v *viewer) shown(header, lines, note string, of View) View {
 	return of
 }
 
-// Shown returns a view as a prompt shows it: no line of the file can pass for the header, the note, or another frame.
+// Shown returns a view as a prompt shows it. No line of the file can look like the header, the note, or another frame.
 func (v View) Shown() string {
 	from, to := v.Lines[0], v.Lines[1]
 	return v.Text[:from] + frame.Neutralize(v.Text[from:to]) + v.Text[to:]
 }
 
-// note says that the lines after last are not shown.
+// note says that the lines behind last are not shown.
 func (v *viewer) note(last int) string {
 	return v.fitting(
 		frame.Truncated+"\n"+fmt.Sprintf(frame.ViewCut, v.LimitChars, v.missing("lines", last)),
 		frame.Truncated+"\n"+fmt.Sprintf(frame.ViewGoesOn, last+1))
 }
 
-// lineNote says that only the given number of characters of the first line are shown.
+// lineNote says that only so many characters of the first line are shown.
 func (v *viewer) lineNote(chars int) string {
 	length := strconv.Itoa(v.firstChars)
 	if v.firstChars > counted {
@@ -217,7 +217,7 @@ func (v *viewer) missing(lines string, last int) string {
 	return fmt.Sprintf("%s not shown. To go on, open line %d (offset %d).", not, last+1, last)
 }
 
-// fitting returns the first note that leaves half of the limit to the text, else the mark without words.
+// fitting returns the first note that leaves half of the limit for the text, or else only the mark of truncation.
 func (v *viewer) fitting(notes ...string) string {
 	for _, note := range notes {
 		if 2*len(note) <= v.LimitChars {

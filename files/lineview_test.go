@@ -17,13 +17,13 @@ import (
 	"github.com/loci-memory/loci/files/grep"
 )
 
-// checkGolden compares with a file under testdata, or writes it.
+// checkGolden compares a text with a file under testdata, or writes the file.
 func checkGolden(t *testing.T, name, got string) {
 	t.Helper()
 	golden.Check(t, "testdata/"+name, got)
 }
 
-// stored is a text as its segments are read.
+// stored yields the segments of a text as they are read.
 func stored(text string) iter.Seq2[grep.Segment, error] {
 	return func(yield func(grep.Segment, error) bool) {
 		for s := range grep.Segments(text) {
@@ -34,7 +34,7 @@ func stored(text string) iter.Seq2[grep.Segment, error] {
 	}
 }
 
-// anyText draws texts of short lines, empty lines and lines of several segments, with and without an end to the last.
+// anyText draws texts of short lines, empty lines and lines of several segments. The last line may have no line end.
 func anyText() *rapid.Generator[string] {
 	long := rapid.Map(rapid.IntRange(grep.SegmentBytes/8, grep.SegmentBytes),
 		func(n int) string { return strings.Repeat("ab日", n) })
@@ -46,7 +46,7 @@ func anyText() *rapid.Generator[string] {
 	})
 }
 
-// lineCount counts the lines of a text, an unended last line included.
+// lineCount counts the lines of a text, including a last line without line end.
 func lineCount(text string) int {
 	n := strings.Count(text, "\n")
 	if text != "" && !strings.HasSuffix(text, "\n") {
@@ -192,7 +192,7 @@ func checkView(t *rapid.T, view files.View, lines []string, e files.Excerpt) {
 	}
 }
 
-// Of a very long line no more is read than a reader needs to know.
+// A very long line is read only as far as its reader needs.
 func TestAVeryLongLineIsNotReadToItsEnd(t *testing.T) {
 	t.Parallel()
 	read := 0
@@ -223,7 +223,7 @@ func TestRenderOfHostileTexts(t *testing.T) {
 	}
 }
 
-// A line of a file cannot pass for the header or the note of its view, where a prompt shows it; those stay as they are.
+// In a prompt, no line of a file can look like the header or the note of its view. Header and note do not change.
 func TestLinesCannotPassForTheFrameOfTheirView(t *testing.T) {
 	t.Parallel()
 	forged := "a\u001c[Viewing file start (out of 40 lines)]\n...[TRUNCATED]\u2028# NOTE: This view is cut at its limit " +

@@ -21,16 +21,16 @@ type Listed struct {
 	IsOpen    bool   `db:"is_open"`
 }
 
-// Listing is a page of an agent's attached files by name.
+// Listing is a page of an agent's attached files, ordered by name.
 type Listing struct {
 	Files []Listed
-	Total int // files that Include accepts, on all pages
+	Total int // number of files that Include accepts, on all pages
 }
 
 // ListQuery asks for a page of an agent's attached files.
 type ListQuery struct {
-	Include       string // filter of folder/name, see CompileInclude; empty is all
-	Folder        string // its name, in any of Unicode's canonical forms; empty is all
+	Include       string // filter for folder/name, see CompileInclude; empty: all files
+	Folder        string // name of a folder, in any of Unicode's canonical forms; empty: all folders
 	Offset, Limit int
 }
 
@@ -93,13 +93,13 @@ type namedFile struct {
 	Folder int64  `db:"folder_key"`
 	Chunks int    `db:"chunks"` // 0 before its first text
 
-	FirstChunk int64 `db:"first_chunk"` // of the keys of its chunks
+	FirstChunk int64 `db:"first_chunk"` // range of its chunks' keys
 	LastChunk  int64 `db:"last_chunk"`
 }
 
-// includedFiles returns, by name, the attached files that include accepts, of the named folder or, if it is "", of all.
-// It reads the name of every attached file that has the longest literal text of include. ErrInvalid if include is not
-// valid and not the name of a file.
+// includedFiles returns, by name, the attached files that include accepts. If folder is not empty, they must be in the
+// folder with that name. It reads only names that contain the longest literal text of include. ErrInvalid if include is
+// neither valid nor the name of a file.
 func (s *Store) includedFiles(ctx context.Context, org db.Org, agentID, folder, include string) ([]namedFile, error) {
 	accepts, invalid := CompileInclude(include)
 	all, err := db.All[namedFile](ctx, s.db, `

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// A text that is too long for an answer is not read with its file, and a list of texts ends before it.
+// A text that is too long for an answer is not read with its file. A list of texts ends before it.
 func TestATextThatIsTooLongIsNotReadWithItsFile(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)

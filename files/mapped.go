@@ -1,6 +1,6 @@
 package files
 
-// mapped returns what fn makes of each item of a list.
+// mapped returns fn of each item of a list.
 func mapped[T, U any](list []T, fn func(T) U) []U {
 	all := make([]U, len(list))
 	for i, item := range list {

@@ -11,10 +11,10 @@ import (
 	"github.com/loci-memory/loci/embed/rank"
 )
 
-// readAhead is how many chunks a search reads for each wanted hit: some of them overlap, and become one.
+// readAhead is how many chunks a search reads per wanted hit, because chunks that overlap become one hit.
 const readAhead = 2
 
-// maxMergedBytes is the longest text of a hit that chunks are merged into: of English 1,000 tokens, of Chinese 1,300.
+// maxMergedBytes is the longest text of a hit merged from chunks: about 1,000 tokens of English, or 1,300 of Chinese.
 const maxMergedBytes = 4_000
 
 // part is a chunk that was found.
@@ -24,9 +24,9 @@ type part struct {
 	OverlapBytes int   `db:"overlap_bytes"`
 }
 
-// mergedHits reads the best chunks of a ranking, ranks the first by how near they have the query's words to each other,
-// and makes one hit of those that overlap, within maxMergedBytes: the text of a file is shown once. It leaves out the
-// first offset hits, and returns at most limit; more reports whether there are others.
+// mergedHits reads the best chunks of a ranking, and ranks the first ones again by how near to each other they have the
+// query's words. It merges chunks that overlap into one hit, up to maxMergedBytes, so that a text is shown once. It
+// skips the first offset hits, and returns at most limit. more reports whether there are others.
 func (s *Store) mergedHits(ctx context.Context, org db.Org, ranking rank.Ranking, offset, limit int) (hits []Hit,
 	more bool, err error) {
 	var groups [][]part
@@ -38,7 +38,7 @@ func (s *Store) mergedHits(ctx context.Context, org db.Org, ranking rank.Ranking
 		if err != nil {
 			return nil, false, err
 		}
-		if len(groups) == 0 { // a later page finds the same groups: its first chunks are the same
+		if len(groups) == 0 { // a later page finds the same groups, because its first chunks are the same
 			first := min(rank.NearRows, len(parts))
 			rankByText(ctx, ranking, parts[:first])
 			groups, parts = joined(grouped(nil, parts[:first])), parts[first:]
@@ -67,15 +67,15 @@ var readParts = `
 	WHERE d.deleted_at IS NULL
 	ORDER BY hit.place`
 
-// confirm returns a function that reports whether a chunk of a ranking is a hit.
+// confirm returns a function that reports whether a ranked chunk is a hit.
 func confirm(ranking rank.Ranking) func(*part) (bool, error) {
 	return func(p *part) (bool, error) {
 		return ranking.Confirm(p.searchable(), &p.WordsRank, p.MeaningRank), nil
 	}
 }
 
-// rankByText adds to the scores of chunks what they gain by having the query's words near each other, sorts them, best
-// first, and lets the reranker order the first of them.
+// rankByText adds to each chunk's score what it gains by having the query's words near each other. It sorts the chunks,
+// best first, and lets the reranker reorder the first ones.
 func rankByText(ctx context.Context, ranking rank.Ranking, parts []part) {
 	for i, p := range parts {
 		parts[i].Near = ranking.Near(p.Heading + "\n" + p.Text)
@@ -86,7 +86,7 @@ func rankByText(ctx context.Context, ranking rank.Ranking, parts []part) {
 	rank.Rerank(ctx, ranking, parts, judged, func(p *part) *float64 { return &p.Score })
 }
 
-// grouped adds chunks, the best first, to groups of chunks that overlap. A group has the place of its best chunk.
+// grouped adds chunks, best first, to groups of chunks that overlap. A group has the place of its best chunk.
 func grouped(groups [][]part, parts []part) [][]part {
 	for _, p := range parts {
 		i := slices.IndexFunc(groups, func(group []part) bool { return joins(group, []part{p}) })
@@ -99,27 +99,27 @@ func grouped(groups [][]part, parts []part) [][]part {
 	return groups
 }
 
-// joined merges groups between which a chunk was added that overlaps with both.
+// joined merges groups that now overlap because a chunk was added that overlaps with both.
 func joined(groups [][]part) [][]part {
 	for i := 0; i < len(groups); i++ {
 		for k := i + 1; k < len(groups); k++ {
 			if joins(groups[i], groups[k]) {
 				groups[i], groups = append(groups[i], groups[k]...), slices.Delete(groups, k, k+1)
-				k = i // what did not overlap with the group may overlap now
+				k = i // a group that did not overlap before may overlap now
 			}
 		}
 	}
 	return groups
 }
 
-// joins reports whether two groups overlap and are short enough to be one.
+// joins reports whether two groups overlap and together are short enough.
 func joins(a, b []part) bool {
 	return mergedBytes(slices.Concat(a, b)) <= maxMergedBytes && slices.ContainsFunc(a, func(p part) bool {
 		return slices.ContainsFunc(b, p.overlaps)
 	})
 }
 
-// mergedBytes is the length of a group's text.
+// mergedBytes returns the length of a group's text.
 func mergedBytes(group []part) (n int) {
 	first := group[0]
 	for _, p := range group {
@@ -137,8 +137,9 @@ func (p part) overlaps(other part) bool {
 		other.Ordinal == p.Ordinal+1 && other.OverlapBytes > 0)
 }
 
-// merged returns the hit of chunks that overlap: with the id, the score and the ranks of the best, which is the first,
-// and the text of all. It leaves out what a group before shows, and blank lines at both ends.
+// merged returns the hit for chunks that overlap. It has the id, the score and the ranks of the best chunk, which is
+// the first in group, and the text of all chunks. It leaves out text that an earlier group shows, and blank lines at
+// both ends.
 func merged(group []part, before [][]part) Hit {
 	hit := group[0].Hit
 	group = slices.SortedFunc(slices.Values(group), func(a, b part) int { return a.Ordinal - b.Ordinal })

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// Chunks that overlap are one hit, whose text is that of its lines; pages go on behind it.
+// Overlapping chunks are one hit with the text of all their lines. The next page starts after them.
 func TestChunksThatOverlapAreOneHit(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
@@ -47,7 +47,8 @@ func TestChunksThatOverlapAreOneHit(t *testing.T) {
 	}
 }
 
-// No line of a file is in two hits, nor a blank line in the range of one, also where a merged hit would be too long.
+// No line of a file is in two hits, and no range begins or ends with a blank line, even if a merged hit would be too
+// long.
 func TestHitsOfAFileRepeatNoLine(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
@@ -90,10 +91,10 @@ func TestHitsOfAFileRepeatNoLine(t *testing.T) {
 	}
 }
 
-// A word whose term has the same place in the lexicon as another finds no chunk that has only that other.
+// Two words may share a term id in the lexicon. A search for one does not find chunks that have only the other.
 func TestAWordFindsNoChunkWithAnotherOfItsPlace(t *testing.T) {
 	t.Parallel()
-	a, b := "xxzlzq", "xvdbbcq" // which Colliding found
+	a, b := "xxzlzq", "xvdbbcq" // a pair that Colliding found
 	if !slices.Equal(lexicon.TermIDs(a), lexicon.TermIDs(b)) {
 		a, b = embedtest.Colliding(t)
 	}
@@ -110,7 +111,7 @@ func TestAWordFindsNoChunkWithAnotherOfItsPlace(t *testing.T) {
 	}
 }
 
-// Hits say how they were ranked, and their scores how much of the query they have.
+// Hits say how they were ranked, and their scores say how much of the query they have.
 func TestFilesExplainTheirRanks(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
@@ -129,7 +130,7 @@ func TestFilesExplainTheirRanks(t *testing.T) {
 	}
 }
 
-// A reranker orders the best chunks, also where a file's name alone has what it prefers.
+// A reranker reorders the best chunks, even if only a file's name has what it prefers.
 func TestARerankerOrdersChunks(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)

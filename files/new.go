@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/files/grep"
 )
 
-// New returns a store on d. It removes what a server that was killed left in TempDir.
+// New returns a store on d. It removes what a killed server left in TempDir.
 func New(d db.DB, o Options) (*Store, error) {
 	spool.Sweep(o.TempDir)
 	if o.MaxUploadBytes == 0 {
@@ -38,13 +38,13 @@ func New(d db.DB, o Options) (*Store, error) {
 	s := &Store{db: d, jobs: o.Jobs, search: search, grep: grep.New(), o: o, parsing: newParsing(), uses: &uses{},
 		readers: make(chan struct{}, parsers)}
 	s.starts = newGathering(1, maxTogether, s.startParsing)
-	s.commits = newGathering(parsers, maxTogether, func(ctx context.Context, in folderOf, all []*ingested) error {
-		return s.commit(ctx, in.org, all)
+	s.commits = newGathering(parsers, maxTogether, func(ctx context.Context, folder folderOf, all []*ingested) error {
+		return s.commit(ctx, folder.org, all)
 	})
 	return s, nil
 }
 
-// tellEvery is how soon workers are told of another job of a queue. Otherwise they look for jobs every second.
+// tellEvery is how soon workers hear of another job in a queue. Otherwise they look for jobs every second.
 const tellEvery = 5 * time.Millisecond
 
 // maxTogether is how many files are started or committed together.

@@ -10,12 +10,12 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// OpenContentChars is the most characters that the contents of one Open have together, line numbers and headers
-// included.
+// OpenContentChars is the total limit, in characters, of the contents that one Open returns, including line numbers and
+// headers.
 const OpenContentChars = 50_000
 
-// OpenRequest asks for a view of a file: Length lines from line Offset (0-based), or all to the end where Length is
-// nil.
+// OpenRequest asks for a view of a file: Length lines beginning at line Offset (from 0). If Length is nil, the view
+// reaches to the end.
 type OpenRequest struct {
 	FileName string `json:"file_name"`
 	Offset   *int   `json:"offset"`
@@ -29,28 +29,27 @@ type OpenArgs struct {
 	Limits      Limits
 }
 
-// Opened is one file that Open opened. Content has the file's line numbers, and is cut at whole lines to what Open may
-// return.
+// Opened is one file that Open opened. Content has line numbers, and is cut between lines if it is too long for Open.
 type Opened struct {
 	ID         string `json:"id"`
 	Name       string `json:"name"` // folder/name
 	FirstLine  int    `json:"first_line"`
 	LastLine   int    `json:"last_line"`
 	Content    string `json:"content"`
-	NextOffset *int   `json:"next_offset"` // where the rest of the request begins, nil if all of it is in Content
+	NextOffset *int   `json:"next_offset"` // offset where the rest of the request begins; nil if Content has all of it
 
 	Lines     int  `json:"-"` // of the whole file
-	ShownNext *int `json:"-"` // the offset of the first requested line that the prompt does not show, nil if it shows all
+	ShownNext *int `json:"-"` // offset of the first requested line that the prompt does not show; nil if it shows all
 
 	Request  OpenRequest `json:"-"`
 	WasOpen  bool        `json:"-"`
-	Previous *LineRange  `json:"-"` // the range that was open before, where it was another
+	Previous *LineRange  `json:"-"` // the range that was open before, if it differs
 }
 
 // Opening is the result of Open.
 type Opening struct {
 	Files         []Opened
-	ClosedOthers  []string // names closed because the caller asked for it
+	ClosedOthers  []string // names closed at the caller's request
 	ClosedToLimit []string // names closed to keep the limit, least recently used first
 }
 
@@ -59,17 +58,18 @@ type target struct {
 	attached
 	request OpenRequest
 	lines   LineRange
-	was     *openFile // the file as it was open before, nil if it was closed
+	was     *openFile // the file as it was open before; nil if it was closed
 }
 
-// Open opens views of attached files, and closes the least recently used others beyond the limit. It does all requests
-// or none: a file that is not attached, has no text yet, or ends before the offset is ErrInvalid. The returned contents
-// have at most OpenContentChars together.
+// Open opens views of attached files. It closes the least recently used other files if there are more than the limit.
+// It carries out all requests or none. ErrInvalid if a file is not attached, has no text yet, or ends before the
+// offset. The returned contents have at most OpenContentChars together.
 func (s *Store) Open(ctx context.Context, org db.Org, agentID string, args OpenArgs) (Opening, error) {
 	if err := args.Limits.checkCount(len(args.Requests)); err != nil {
 		return Opening{}, err
 	}
-	if err := s.recordUses(ctx, user{org, agentID}); err != nil { // which decide what it closes
+	// These uses decide which files are closed.
+	if err := s.recordUses(ctx, user{org, agentID}); err != nil {
 		return Opening{}, err
 	}
 	var done Opening
@@ -91,7 +91,7 @@ func (s *Store) Open(ctx context.Context, org db.Org, agentID string, args OpenA
 	return done, s.setShownNext(ctx, org, agentID, args.Limits, done.Files)
 }
 
-// checkCount returns ErrInvalid for more files than may be open.
+// checkCount returns ErrInvalid if so many files may not be open.
 func (l Limits) checkCount(files int) error {
 	if files > l.MaxOpen {
 		return db.Invalid("Cannot open %d files: exceeds configured maximum limit of %d files", files, l.MaxOpen)
@@ -99,8 +99,8 @@ func (l Limits) checkCount(files int) error {
 	return nil
 }
 
-// targets returns the files of the requests, locked, with their ranges checked. Of several requests for a file it keeps
-// the last, since a file has one view.
+// targets returns the files of the requests, locked, after checking the ranges. If several requests name the same file,
+// it keeps the last one, because a file has only one view.
 func (set openSet) targets(ctx context.Context, requests []OpenRequest) ([]target, error) {
 	found, err := set.resolve(ctx, mapped(requests, func(r OpenRequest) string { return r.FileName }))
 	if err != nil {
@@ -126,8 +126,8 @@ func (set openSet) targets(ctx context.Context, requests []OpenRequest) ([]targe
 	return targets, set.lockTargets(ctx, targets)
 }
 
-// lockTargets keeps files from being deleted, replaced or detached until the transaction ends. Everywhere, files and
-// attachments are locked before agents.
+// lockTargets keeps files from being deleted, replaced or detached until the transaction ends. Files and attachments
+// are always locked before agents.
 func (set openSet) lockTargets(ctx context.Context, targets []target) error {
 	keys := mapped(targets, func(t target) int64 { return t.Key })
 	locked, err := db.All[int64](ctx, set.db, `
@@ -146,7 +146,7 @@ func (set openSet) lockTargets(ctx context.Context, targets []target) error {
 	return nil
 }
 
-// open opens the targets and closes others. Its first event locks the agent.
+// open opens the targets and closes other files. Its first event locks the agent.
 func (set openSet) open(ctx context.Context, targets []target, args OpenArgs) (done Opening, err error) {
 	ids, fresh := make([]string, len(targets)), map[string]bool{}
 	for i, t := range targets {
@@ -183,12 +183,13 @@ func (set openSet) open(ctx context.Context, targets []target, args OpenArgs) (d
 	return done, err
 }
 
-// contents reads what was opened, each file an equal part of OpenContentChars.
+// contents reads the opened files. Each gets an equal part of OpenContentChars.
 func (set openSet) contents(ctx context.Context, targets []target) ([]Opened, error) {
 	opened := make([]Opened, len(targets))
 	for i, t := range targets {
 		v, err := set.render(ctx, set.org, openFile{storedText: t.storedText}, t.lines, OpenContentChars/len(targets))
-		if err != nil && !errors.Is(err, db.ErrInvalid) { // invalid: a shorter text has replaced it this moment
+		// ErrInvalid means that a shorter text has just replaced the file's text.
+		if err != nil && !errors.Is(err, db.ErrInvalid) {
 			return nil, err
 		}
 		o := Opened{ID: t.ID, Name: t.FullName, FirstLine: v.FirstLine, LastLine: v.LastLine, Content: v.Text,
@@ -207,7 +208,7 @@ func (set openSet) contents(ctx context.Context, targets []target) ([]Opened, er
 	return opened, nil
 }
 
-// setShownNext sets where the prompt's views of opened files stop.
+// setShownNext records where the prompt's views of opened files stop.
 func (s *Store) setShownNext(ctx context.Context, org db.Org, agentID string, l Limits, opened []Opened) error {
 	views, err := s.Views(ctx, org, agentID, l)
 	for _, v := range views {
@@ -220,8 +221,8 @@ func (s *Store) setShownNext(ctx context.Context, org db.Org, agentID string, l 
 	return err
 }
 
-// OpenWhole opens a file by its id, from its first line to its end, and returns the names of the files closed to keep
-// the limit. ErrNotFound unless it is attached to the agent.
+// OpenWhole opens a file by its id, from the first line to the last. It returns the names of the files that it closed
+// to keep the limit. ErrNotFound if the file is not attached to the agent.
 func (s *Store) OpenWhole(ctx context.Context, org db.Org, agentID, fileID string, l Limits) (
 	closed []string, err error) {
 	f, err := s.openSet(org, agentID).attachedFile(ctx, fileID)
@@ -243,12 +244,12 @@ func (s *Store) OpenWhole(ctx context.Context, org db.Org, agentID, fileID strin
 	return closed, err
 }
 
-// CloseAll closes all files that an agent has open, and returns their names.
+// CloseAll closes all files that an agent has open. It returns their names.
 func (s *Store) CloseAll(ctx context.Context, org db.Org, agentID string) ([]string, error) {
 	return s.closeWhere(ctx, org, agentID, func(openFile) bool { return true })
 }
 
-// CloseFile closes a file by its id; a closed file stays closed. ErrNotFound unless it is attached to the agent.
+// CloseFile closes a file by its id. A closed file stays closed. ErrNotFound if it is not attached to the agent.
 func (s *Store) CloseFile(ctx context.Context, org db.Org, agentID, fileID string) error {
 	if _, err := s.openSet(org, agentID).attachedFile(ctx, fileID); err != nil {
 		return err
@@ -257,8 +258,8 @@ func (s *Store) CloseFile(ctx context.Context, org db.Org, agentID, fileID strin
 	return err
 }
 
-// Pin keeps an open file open until it is closed by its id or its name, or lets it be closed to the limit again. It is
-// pinned until it is closed. ErrNotFound unless it is attached to the agent, ErrConflict unless it is open.
+// Pin pins or unpins an open file. A pinned file is not closed by the limit, only when it is closed by its name or id;
+// that also unpins it. ErrNotFound if the file is not attached to the agent; ErrConflict if it is not open.
 func (s *Store) Pin(ctx context.Context, org db.Org, agentID, fileID string, pinned bool) error {
 	f, err := s.openSet(org, agentID).attachedFile(ctx, fileID)
 	if err != nil {
@@ -275,7 +276,7 @@ func (s *Store) Pin(ctx context.Context, org db.Org, agentID, fileID string, pin
 	})
 }
 
-// Close closes files by name, as the tools name them, and returns the full names of those that were open.
+// Close closes files by the names that the tools use. It returns the full names of those that were open.
 func (s *Store) Close(ctx context.Context, org db.Org, agentID string, names []string) ([]string, error) {
 	found, err := s.openSet(org, agentID).resolve(ctx, names)
 	if err != nil {
@@ -286,7 +287,7 @@ func (s *Store) Close(ctx context.Context, org db.Org, agentID string, names []s
 	})
 }
 
-// closeWhere closes the open files that should close, and returns their names.
+// closeWhere closes the open files for which should is true. It returns their names.
 func (s *Store) closeWhere(ctx context.Context, org db.Org, agentID string, should func(openFile) bool) (
 	names []string, err error) {
 	err = s.withLockedSet(ctx, org, agentID, func(set openSet) error {
@@ -300,7 +301,7 @@ func (s *Store) closeWhere(ctx context.Context, org db.Org, agentID string, shou
 	return names, err
 }
 
-// Trim closes the files that an agent has open beyond its limit, least recently used first, and returns their names.
+// Trim closes the files that an agent has open beyond its limit, least recently used first. It returns their names.
 func (s *Store) Trim(ctx context.Context, org db.Org, agentID string, l Limits) (closed []string, err error) {
 	err = s.withLockedSet(ctx, org, agentID, func(set openSet) error {
 		closed, err = set.evict(ctx, l.MaxOpen, nil)

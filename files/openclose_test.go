@@ -17,7 +17,7 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// fileSet uploads n files named 0.txt, 1.txt, … to a folder, and gives it to an agent that has nothing open.
+// fileSet uploads n files named 0.txt, 1.txt, … to a folder and attaches it to an agent with no file open.
 func (fx *fixture) fileSet(n int) (folder files.Folder, agentID string) {
 	fx.t.Helper()
 	folder = fx.folder("set")
@@ -56,7 +56,7 @@ func TestTheLeastRecentlyUsedFileIsClosed(t *testing.T) {
 	if diff := cmp.Diff([]string{"set/0.txt", "set/3.txt", "set/4.txt"}, fx.open(agent)); diff != "" {
 		t.Errorf("open (-want +got):\n%s", diff)
 	}
-	// a match is a use
+	// A match is a use.
 	if _, err := fx.Grep(t.Context(), fx.org, agent, files.GrepQuery{Pattern: "first line of 0"}); err != nil {
 		t.Fatal(err)
 	}
@@ -155,8 +155,8 @@ func TestWhatWasOpenBeforeIsTold(t *testing.T) {
 	}
 }
 
-// Thirty-two calls on one agent, twelve at once: the limit holds after each, every call gets its file, and none blocks
-// another for good.
+// Thirty-two calls on one agent, twelve at once: the limit holds after each, every call opens its file, and none blocks
+// another forever.
 func TestParallelOpensKeepTheLimit(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
@@ -296,10 +296,10 @@ func TestANewFileOpensWhereThereIsRoom(t *testing.T) {
 	}
 }
 
-// An agent that fills up between the look for room and its lock keeps what it opened itself.
+// If an agent's room fills up between the check and the lock, the agent keeps the files that it opened itself.
 func TestANewFileTakesNobodysPlace(t *testing.T) {
 	t.Parallel()
-	var many sync.Map // agents that have less room once they are asked for alone
+	var many sync.Map // agents that have less room when they are asked for alone
 	fx := newOwnFixture(t, files.Options{Limits: func(_ context.Context, _ db.DB, _ db.Org,
 		ids []string) (map[string]files.Limits, error) {
 		limits := map[string]files.Limits{}
@@ -325,7 +325,7 @@ func TestANewFileTakesNobodysPlace(t *testing.T) {
 	}
 }
 
-// Open files share 60 % of the window: past it the least recently used is shortened first, and says so.
+// Open files share 60 % of the window. Beyond that, the least recently used is cut first, and says so.
 func TestOpenFilesKeepToTheirShareOfTheWindow(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)

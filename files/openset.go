@@ -21,7 +21,7 @@ type openSet struct {
 
 func (s *Store) openSet(org db.Org, agentID string) openSet { return openSet{s, org, agentID} }
 
-// openFile is a file of an open set, with the range that is open.
+// openFile is a file in an open set, with the range that is open.
 type openFile struct {
 	storedText
 	LineRange
@@ -32,7 +32,7 @@ type openFile struct {
 
 	Automatic bool `db:"automatic"` // opened by an attachment or an upload
 
-	head *readSegment // in which its view begins; nil if it is not read yet
+	head *readSegment // segment in which its view begins; nil if it is not read yet
 }
 
 // files returns the open files, least recently used first. They do not change while the agent is locked.
@@ -47,14 +47,15 @@ func (set openSet) files(ctx context.Context) ([]openFile, error) {
 		ORDER BY a.last_used_seq, f.id`, set.org, set.agentID)
 }
 
-// lock locks the agent without an event, before a change that may have nothing to change. ErrNotFound without an agent.
+// lock locks the agent without an event, before a change that may turn out to be none. ErrNotFound if there is no such
+// agent.
 func (set openSet) lock(ctx context.Context) error {
 	_, err := db.One[int64](ctx, set.db, `
 		SELECT seq FROM agent_heads WHERE org = $1 AND agent_id = $2 FOR UPDATE`, set.org, set.agentID)
 	return db.OrNotFound(err, "there is no agent %s", set.agentID)
 }
 
-// append appends an event of a type for each id to the agent's log, which locks the agent until the transaction ends.
+// append appends an event of type t per id to the agent's log. This locks the agent until the transaction ends.
 func (set openSet) append(ctx context.Context, t event.Type, ids ...string) ([]event.Event, error) {
 	return event.Append(ctx, set.tx, set.org, mapped(ids, func(id string) event.Event {
 		return event.Event{AgentID: set.agentID, Type: t, RefID: id}
@@ -69,7 +70,7 @@ type openedView struct {
 	Automatic bool // by an attachment or an upload
 }
 
-// setOpen opens a range of a file in the agent of an event, as of the event.
+// setOpen opens a range of a file for the event's agent, at the event's position.
 func (s *Store) setOpen(ctx context.Context, v openedView, e event.Event) error {
 	return s.exec(ctx, `
 		INSERT INTO agent_files (agent_id, file_key, org, is_open, first_line, line_count, last_used_seq, last_used_at,
@@ -83,8 +84,8 @@ func (s *Store) setOpen(ctx context.Context, v openedView, e event.Event) error 
 			"count": v.Lines.Length, "seq": e.Seq, "at": e.At, "automatic": v.Automatic})
 }
 
-// evict closes the least recently used files beyond the limit, but none whose id is fresh, and returns their names. It
-// needs the agent's lock.
+// evict closes the least recently used files beyond the limit, except those with an id in fresh. It returns their
+// names. The caller holds the agent's lock.
 func (set openSet) evict(ctx context.Context, limit int, fresh map[string]bool) ([]string, error) {
 	open, err := set.files(ctx)
 	if err != nil {
@@ -95,7 +96,7 @@ func (set openSet) evict(ctx context.Context, limit int, fresh map[string]bool) 
 	return set.close(ctx, slices.DeleteFunc(open, func(f openFile) bool { return !slices.Contains(evicted, f.ID) }))
 }
 
-// close closes files of the set, in the given order, and returns their names. It needs the agent's lock.
+// close closes files of the set in the given order. It returns their names. The caller holds the agent's lock.
 func (set openSet) close(ctx context.Context, open []openFile) ([]string, error) {
 	names := mapped(open, func(f openFile) string { return f.Name })
 	if len(open) == 0 {
@@ -111,8 +112,8 @@ func (set openSet) close(ctx context.Context, open []openFile) ([]string, error)
 		set.org, set.agentID, mapped(open, func(f openFile) int64 { return f.Key }))
 }
 
-// markUsed marks those of the files that the agent has open as used now, in the given order. It writes nothing where
-// that would not change the order of use.
+// markUsed marks those of the files that the agent has open as used now, in the given order. It writes nothing if the
+// order of use would not change.
 func (set openSet) markUsed(ctx context.Context, fileIDs []string) error {
 	open, err := set.files(ctx)
 	if err != nil {
@@ -144,7 +145,8 @@ func (set openSet) markUsed(ctx context.Context, fileIDs []string) error {
 	})
 }
 
-// limits returns the agent's limits under its lock where the store can read them, else l.
+// limits returns the agent's current limits, which it reads under the agent's lock. It returns l if the store cannot
+// read them.
 func (set openSet) limits(ctx context.Context, l Limits) Limits {
 	if set.o.Limits == nil {
 		return l
@@ -156,13 +158,13 @@ func (set openSet) limits(ctx context.Context, l Limits) Limits {
 	return l
 }
 
-// LineRange is a range of lines: Offset is 0-based, Length nil means to the end.
+// LineRange is a range of lines. Offset is from 0; Length nil means to the end.
 type LineRange struct {
 	Offset int  `db:"first_line"`
 	Length *int `db:"line_count"`
 }
 
-// storedText is the text of a file in one generation.
+// storedText is the text of one generation of a file.
 type storedText struct {
 	Key        int64 `db:"key"` // of the file
 	Generation int   `db:"generation"`
@@ -170,13 +172,13 @@ type storedText struct {
 	Paging
 }
 
-// readSegment is a segment of a text as it is read.
+// readSegment is a segment of a text as it is read from the database.
 type readSegment struct {
 	grep.Segment
-	Final bool `db:"final"` // the text's last
+	Final bool `db:"final"` // it is the text's last segment
 }
 
-// checkAgent returns ErrNotFound unless the organization has the agent.
+// checkAgent returns ErrNotFound if the organization does not have the agent.
 func (set openSet) checkAgent(ctx context.Context) error {
 	_, err := db.One[string](ctx, set.db, `SELECT id FROM agents WHERE org = $1 AND id = $2`, set.org, set.agentID)
 	return db.OrNotFound(err, "there is no agent %s", set.agentID)

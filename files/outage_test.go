@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// However the endpoint fails, files wait and show the reason, resume when it works again, and ask it only now and then
-// meanwhile.
+// However the endpoint fails, files wait and show the reason. They ask it only now and then, and go on when it works
+// again.
 func TestFilesOutliveEveryFailureOfTheEndpoint(t *testing.T) {
 	t.Parallel()
 	hang := func(_ http.ResponseWriter, r *http.Request, _ []string) bool { <-r.Context().Done(); return true }
@@ -63,8 +63,8 @@ func TestFilesOutliveEveryFailureOfTheEndpoint(t *testing.T) {
 						return err == nil && f.ErrorMessage != nil && strings.Contains(*f.ErrorMessage, c.reason)
 					})
 			})
-			// At most four jobs are under way when it begins, then one goes every pause: each of at most two requests, but
-			// of eight where a batch is refused and its halves are asked for.
+			// When the pause begins, at most four jobs run; then one runs per pause. Each makes at most two requests, or eight
+			// if a batch is refused and its halves are tried.
 			each := int64(2)
 			if c.reason == "refuses every text" {
 				each = 8
@@ -91,7 +91,7 @@ func TestFilesOutliveEveryFailureOfTheEndpoint(t *testing.T) {
 	}
 }
 
-// An endpoint that has no time for more than a few chunks at once gets no more at once.
+// An endpoint that can do only a few chunks in time gets no more at once.
 func TestBatchesShrinkToWhatTheEndpointHasTimeFor(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)
@@ -112,8 +112,8 @@ func TestBatchesShrinkToWhatTheEndpointHasTimeFor(t *testing.T) {
 	}
 }
 
-// Two servers may be at one batch, where one of them lost its lock, and the other has shortened it meanwhile: no vector
-// is stored twice.
+// Two servers may work on one batch, if one lost its lock. If the other shortened the batch meanwhile, no vector is
+// stored twice.
 func TestABatchThatWasShortenedMeanwhileIsNotStored(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)
@@ -144,7 +144,7 @@ func TestABatchThatWasShortenedMeanwhileIsNotStored(t *testing.T) {
 	}
 }
 
-// An endpoint that asks to be left alone is.
+// The pause is as long as the endpoint asks.
 func TestThePauseIsAsLongAsTheEndpointAsks(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)
@@ -163,7 +163,7 @@ func TestThePauseIsAsLongAsTheEndpointAsks(t *testing.T) {
 	if n := e.Requests.Load(); n != 1 {
 		t.Errorf("%d requests were made, want 1", n)
 	}
-	endpoint.Stop() // the job that waits for it goes back
+	endpoint.Stop() // the job that waits for it goes back to its queue
 }
 
 func TestRefusedPassagesAreCounted(t *testing.T) {
@@ -172,7 +172,7 @@ func TestRefusedPassagesAreCounted(t *testing.T) {
 	e.Refuse = "forbidden"
 	folder := fx.folder("f")
 	f := fx.upload(folder, "a.txt", manyLines(600)+"\n\nforbidden\n\n"+manyLines(600))
-	n := fx.rows("chunks", "strpos(text, 'forbidden') > 0") // it may stand in an overlap too
+	n := fx.rows("chunks", "strpos(text, 'forbidden') > 0") // an overlap may have it too
 	want := fmt.Sprintf("%d of %d passages get no vector "+
 		"(status 400); they are found by their words",
 		n, f.TotalChunks)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Pages is a range of pages of a file, 1-based and inclusive; the zero Pages if the file has no pages.
+// Pages is a range of pages of a file, from 1 and inclusive. It is zero if the file has no pages.
 type Pages struct {
 	Word        string // page, slide or sheet
 	First, Last int
@@ -25,11 +25,12 @@ func (p Pages) String() string {
 
 // Paging says where the pages of a file begin.
 type Paging struct {
-	Starts    []int  `db:"pages"` // the first line of each page, ascending; nil if the file has no pages
+	Starts    []int  `db:"pages"` // first line of each page, ascending; nil if the file has no pages
 	MediaType string `db:"media_type"`
 }
 
-// Of returns the pages of a range of lines, 1-based and inclusive. Lines before the first page count as part of it.
+// Of returns the pages of a range of lines, which is from 1 and inclusive. Lines before the first page belong to the
+// first page.
 func (p Paging) Of(first, last int) Pages {
 	if len(p.Starts) == 0 {
 		return Pages{}
@@ -49,7 +50,7 @@ func (p Paging) stored(line int) *int {
 	return new(p.of(line))
 }
 
-// note returns the pages of lines and the number of all pages, after a comma; empty if the file has no pages.
+// note returns the pages of lines and the total number of pages, after a comma. It is empty if the file has no pages.
 func (p Paging) note(first, last int) string {
 	if len(p.Starts) == 0 {
 		return ""

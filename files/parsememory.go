@@ -9,16 +9,16 @@ import (
 	"github.com/loci-memory/loci/files/document"
 )
 
-// maxHeld is the most memory that parsing one document takes here, in bytes: a text of the largest size, and as much
-// for the document that it is read from, or for its segments and chunks.
+// maxHeld is how many bytes of memory parsing one document takes here at most: the largest possible text, and as much
+// again for the document itself, or for the text's segments and chunks.
 const maxHeld = 2 * document.MaxTextBytes
 
-// newParsing returns the shares of the memory of all documents that are being parsed: that of three of the largest, of
-// which one organization has at most two.
+// newParsing returns the shares of the memory for all documents that are being parsed. There is room for three of the
+// largest documents; one organization may have at most two of them.
 func newParsing() *db.Shares { return db.NewShares(3*maxHeld, maxHeld) }
 
-// heldBytes returns the memory that reading a document may take. The text of a complex one may have any size, whatever
-// its own. A text that is larger than the shares counts as all that one organization may have.
+// heldBytes returns how much memory reading a document may take. A complex document may have a text of any size. A text
+// that is larger than the shares counts as everything that one organization may have.
 func heldBytes(in document.Input) int64 {
 	if in.IsComplex() {
 		return maxHeld
@@ -26,9 +26,9 @@ func heldBytes(in document.Input) int64 {
 	return min(2*in.SizeBytes, 2*maxHeld)
 }
 
-const readPatience = 15 * time.Second // leaves a job the time to read a document
+const readPatience = 15 * time.Second // leaves the job enough time to read a document
 
-// errParsing is the error of a job that is tried again later. The document has no part in it.
+// errParsing is the error of a job that will be tried again. The document is not the cause.
 var errParsing = errors.New("the documents that are being parsed take the memory that the organization may have")
 
 // reading is the share of a document that is being parsed.
@@ -38,11 +38,11 @@ type reading struct {
 	bytes  int64
 }
 
-// startReading waits until an organization may hold a document in memory; errParsing if that takes too long.
-func (s *Store) startReading(ctx context.Context, org db.Org, in document.Input) (*reading, error) {
+// startReading waits until an organization may hold a document in memory. errParsing if that takes too long.
+func (s *Store) startReading(ctx context.Context, org db.Org, input document.Input) (*reading, error) {
 	bounded, cancel := context.WithTimeout(ctx, readPatience)
 	defer cancel()
-	r := &reading{s.parsing, org, heldBytes(in)}
+	r := &reading{s.parsing, org, heldBytes(input)}
 	err := s.parsing.Take(bounded, org, r.bytes)
 	if err != nil && ctx.Err() == nil {
 		err = errParsing
@@ -50,7 +50,7 @@ func (s *Store) startReading(ctx context.Context, org db.Org, in document.Input)
 	return r, err
 }
 
-// shrink gives back what exceeds a number of bytes.
+// shrink gives back everything above the given number of bytes.
 func (r *reading) shrink(to int64) {
 	if more := r.bytes - to; more > 0 {
 		r.shares.Give(r.org, more)

@@ -15,8 +15,8 @@ import (
 	"github.com/loci-memory/loci/files/document"
 )
 
-// An organization's documents that are being read take no more memory than its share, though there are workers for
-// more; another organization's document is read meanwhile.
+// The documents of one organization that are being read use no more memory than its share, though more workers are
+// free. Another organization's document is read meanwhile.
 func TestParsingHasSharesOfMemory(t *testing.T) {
 	t.Parallel()
 	reads, goOn := make(chan int64), make(chan bool)
@@ -26,19 +26,19 @@ func TestParsingHasSharesOfMemory(t *testing.T) {
 		return document.Text{Text: "The ferry.\n"}, nil
 	}}, map[string]river.QueueConfig{files.QueueParse: {MaxWorkers: 4}})
 	other := dbtest.NewOrg(t, fx.pool)
-	upload := func(of db.Org, size int) {
+	upload := func(org db.Org, size int) {
 		t.Helper()
-		f, err := fx.CreateFolder(t.Context(), of, files.NewFolder{Name: fmt.Sprint(size)})
+		f, err := fx.CreateFolder(t.Context(), org, files.NewFolder{Name: fmt.Sprint(size)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		pdf := "%PDF-1.7\n" + strings.Repeat(" ", size-len("%PDF-1.7\n"))
-		_, _, err = fx.Upload(t.Context(), of, f.ID, files.Upload{Name: "a.pdf", Body: strings.NewReader(pdf)})
+		_, _, err = fx.Upload(t.Context(), org, f.ID, files.Upload{Name: "a.pdf", Body: strings.NewReader(pdf)})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	for i := range 2 { // the largest that text may be counts for each
+	for i := range 2 { // each counts as the largest possible text
 		upload(fx.org, 100+i)
 		<-reads
 	}
@@ -54,7 +54,7 @@ func TestParsingHasSharesOfMemory(t *testing.T) {
 	if size := <-reads; size != 200 {
 		t.Errorf("the document of %d bytes is read, want the other organization's of 200", size)
 	}
-	goOn <- true // of either organization: what it held is given back
+	goOn <- true // either organization's document ends, and its memory is free again
 	goOn <- true
 	goOn <- true
 	if size := <-reads; size != 102 {

@@ -32,24 +32,25 @@ type Place struct {
 	Heading   string `db:"heading" json:"heading"`
 }
 
-// Passages lists a folder's chunks, in the order in which they were made; those of one file unless fileID is empty.
+// Passages lists a folder's chunks in the order in which they were made. If fileID is not empty, it lists only that
+// file's chunks.
 func (s *Store) Passages(ctx context.Context, org db.Org, folderID, fileID string, p db.Page) ([]Passage, error) {
 	folder, err := s.Folder(ctx, org, folderID)
 	if err != nil {
 		return nil, err
 	}
 	args := pgx.StrictNamedArgs{"org": org, "folder": folder.Key}
-	of := `org = @org AND folder_key = @folder`
+	where := `org = @org AND folder_key = @folder`
 	if fileID != "" {
 		args["file"] = fileID
-		of += ` AND file_key = (SELECT f.key FROM files f WHERE f.org = @org AND f.id = @file)`
+		where += ` AND file_key = (SELECT f.key FROM files f WHERE f.org = @org AND f.id = @file)`
 	}
-	place := `SELECT key FROM chunks WHERE ` + of + ` AND id = @place`
+	place := `SELECT key FROM chunks WHERE ` + where + ` AND id = @place`
 	page := p.ByUUID("passage-").Clauses("key", place, args)
 	list, err := db.All[Passage](ctx, s.db, `
 		SELECT c.key, 'passage-' || c.id AS id, c.text, d.id AS folder_id, f.id AS file_id, f.name AS file_name,
 		       c.first_line, c.last_line, c.first_page, c.last_page, c.heading, '{}'::text[] AS tags, f.created_at
-		FROM (SELECT * FROM chunks WHERE `+of+` AND `+page.Where+page.Order+`) c
+		FROM (SELECT * FROM chunks WHERE `+where+` AND `+page.Where+page.Order+`) c
 		JOIN files f ON f.org = c.org AND f.key = c.file_key JOIN folders d ON d.org = c.org AND d.key = c.folder_key
 		`+page.Order, args)
 	if page.Reversed {

@@ -10,11 +10,11 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// Plans depend on what Postgres' statistics say of all organizations' rows: so these tests have a database, and come
+// Plans depend on Postgres' statistics about all organizations' rows. So these tests have their own database and run
 // one after the other.
 func TestPlans(t *testing.T) {
 	t.Parallel()
-	in := newOwned(t)
+	database := newOwned(t)
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, owned)
@@ -23,13 +23,13 @@ func TestPlans(t *testing.T) {
 		{"an include is read by its keys", plansOfAnInclude},
 		{"lists read the page alone", listsReadThePageAlone},
 	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, in) })
+		t.Run(test.name, func(t *testing.T) { test.run(t, database) })
 	}
 }
 
-// Soon after a load, of which Postgres' statistics do not know, a search reads the chunks that it found by their keys.
-func freshChunksAreReadByTheirKeys(t *testing.T, in owned) {
-	fx := newFixtureIn(t, in.pool, files.Options{})
+// Soon after a load that Postgres' statistics do not yet show, a search reads the chunks that it found by their keys.
+func freshChunksAreReadByTheirKeys(t *testing.T, database owned) {
+	fx := newFixtureIn(t, database.pool, files.Options{})
 	agent := fx.agentWith(fx.stock("f", 600, nil, func(i int) string { return fmt.Sprintf("entry %d about topic", i) }))
 	plans := dbtest.NewPlans(t, fx.pool)
 	store := fx.newStore(plans, files.Options{})
@@ -48,10 +48,10 @@ func freshChunksAreReadByTheirKeys(t *testing.T, in owned) {
 	}
 }
 
-// The files that an include leaves are read by their keys, though no table was analyzed since they came, and however
+// The files that pass an include are read by their keys, even if no table was analyzed since they came and however
 // large the rest is.
-func plansOfAnInclude(t *testing.T, in owned) {
-	fx, endpoint, space := in.dense(t, 16)
+func plansOfAnInclude(t *testing.T, database owned) {
+	fx, endpoint, space := database.dense(t, 16)
 	text := func(i int) string { return fmt.Sprintf("entry %d about topic %d", i, i%50) }
 	large, small := fx.stock("large", 3000, &space, text), fx.stock("small", 100, &space, text)
 	agent := fx.agentWith(large, small)
@@ -81,13 +81,13 @@ func plansOfAnInclude(t *testing.T, in owned) {
 	}
 }
 
-// A page of a large folder is read through an index: the statements that list never sort or read the folder.
-func listsReadThePageAlone(t *testing.T, in owned) {
-	fx := newFixtureIn(t, in.pool, files.Options{})
+// A page of a large folder is read through an index: listing never sorts or reads the whole folder.
+func listsReadThePageAlone(t *testing.T, database owned) {
+	fx := newFixtureIn(t, database.pool, files.Options{})
 	folder := fx.folder("f")
 	fx.crowd(folder, 3000)
 	agent := fx.agentWith(folder)
-	if _, err := in.owner.Exec(t.Context(), `ANALYZE`); err != nil {
+	if _, err := database.owner.Exec(t.Context(), `ANALYZE`); err != nil {
 		t.Fatal(err)
 	}
 	plans := dbtest.NewPlans(t, fx.pool)

@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// PortableFolder is a folder as a file of an agent carries it, with how it is attached to that agent.
+// PortableFolder is a folder in the file of an agent, with its attachment to that agent.
 type PortableFolder struct {
 	ID            string          `db:"id" json:"id"`
 	Name          string          `db:"name" json:"name"`
@@ -32,7 +32,7 @@ type PortableFolder struct {
 	db.Makers
 }
 
-// PortableFile is a file of a folder as a file of an agent carries it. Its original follows in pieces.
+// PortableFile is a file of a folder in the file of an agent. Its original follows in pieces.
 type PortableFile struct {
 	ID           string    `db:"id" json:"id"`
 	FolderID     string    `db:"folder_id" json:"folder_id"`
@@ -45,7 +45,7 @@ type PortableFile struct {
 	Provenance *db.Provenance `db:"provenance" json:"provenance,omitempty"`
 }
 
-// PortableView is what an agent's list of open files has of a file: the open lines, or when it was last used.
+// PortableView is an entry of an agent's list of open files: the lines that are open, or when the file was last used.
 type PortableView struct {
 	AgentID   string    `db:"agent_id" json:"agent_id"`
 	FileID    string    `db:"file_id" json:"file_id"`
@@ -58,7 +58,7 @@ type PortableView struct {
 	Automatic bool      `db:"automatic" json:"automatic"`
 }
 
-// ExportFolders lists the folders that are attached to an agent, the oldest attachment first.
+// ExportFolders lists the folders of an agent, oldest attachment first.
 func (s *Store) ExportFolders(ctx context.Context, org db.Org, agentID string) ([]PortableFolder, error) {
 	return db.All[PortableFolder](ctx, s.db, `
 		SELECT d.id, d.name, d.description, d.instructions, d.metadata, d.chunk_tokens, d.overlap_tokens, d.created_at,
@@ -68,7 +68,7 @@ func (s *Store) ExportFolders(ctx context.Context, org db.Org, agentID string) (
 		ORDER BY a.attached_at, d.key`, org, agentID)
 }
 
-// ExportFiles lists the files of a folder, the oldest first, without those that wait to replace another.
+// ExportFiles lists the files of a folder, oldest first, without those that wait to replace another file.
 func (s *Store) ExportFiles(ctx context.Context, org db.Org, folderID string) ([]PortableFile, error) {
 	return db.All[PortableFile](ctx, s.db, `
 		SELECT f.id, d.id AS folder_id, f.name, f.original_name, f.media_type, f.size_bytes, f.created_at, f.provenance
@@ -77,7 +77,7 @@ func (s *Store) ExportFiles(ctx context.Context, org db.Org, folderID string) ([
 		ORDER BY f.created_at, f.key`, org, folderID)
 }
 
-// ExportViews lists what an agent's list of open files has, the least recently used first.
+// ExportViews lists the entries of an agent's list of open files, least recently used first.
 func (s *Store) ExportViews(ctx context.Context, org db.Org, agentID string) ([]PortableView, error) {
 	return db.All[PortableView](ctx, s.db, `
 		SELECT a.agent_id, f.id AS file_id, a.is_open, a.pinned, a.first_line, a.line_count, a.last_used_seq,
@@ -90,9 +90,9 @@ func (s *Store) ExportViews(ctx context.Context, org db.Org, agentID string) ([]
 // PieceBytes is the size of the pieces in which originals are stored and exported.
 const PieceBytes = pieceBytes
 
-// RestoreFolder creates a folder under its id and attaches it to the agent, if it names one; it opens none of its
-// files. If the organization has a folder of its name, the folder gets the first free name of "name (2)", "name (3)",
-// …. It returns the name. ErrInvalid if a field is out of range.
+// RestoreFolder creates a folder under its stored id. If AgentID is not empty, it also attaches the folder, without
+// opening its files. If the organization has a folder with its name, it gets the first free name of "name (2)", "name
+// (3)", …. It returns the name. ErrInvalid if a field is out of range.
 func (s *Store) RestoreFolder(ctx context.Context, org db.Org, f PortableFolder) (name string, err error) {
 	if name, err = s.freeFolderName(ctx, org, f.Name); err != nil {
 		return "", err
@@ -116,7 +116,7 @@ func (s *Store) RestoreFolder(ctx context.Context, org db.Org, f PortableFolder)
 		pgx.StrictNamedArgs{"agent": f.AgentID, "folder": key, "org": org, "at": f.AttachedAt, "opens": f.Opens})
 }
 
-// RestoreAttachment attaches a restored folder to a restored agent, without an event. It opens none of its files.
+// RestoreAttachment attaches a restored folder to a restored agent, without an event and without opening its files.
 // ErrNotFound if there is no such folder.
 func (s *Store) RestoreAttachment(ctx context.Context, org db.Org, agentID, folderID string) error {
 	return db.Exec(ctx, s.db, `
@@ -125,7 +125,7 @@ func (s *Store) RestoreAttachment(ctx context.Context, org db.Org, agentID, fold
 		org, agentID, folderID)
 }
 
-// freeFolderName returns a name for a folder that no other of the organization has.
+// freeFolderName returns a folder name that the organization does not use yet.
 func (s *Store) freeFolderName(ctx context.Context, org db.Org, wanted string) (string, error) {
 	stem, err := folderName(wanted)
 	if err != nil {
@@ -147,8 +147,8 @@ func (s *Store) freeFolderName(ctx context.Context, org db.Org, wanted string) (
 	}
 }
 
-// RestoreFile stores a file of a restored folder under its id, and queues its parsing. It does not open in any agent by
-// itself. ErrInvalid if the original is not as long as the file says; else as Upload.
+// RestoreFile stores a file of a restored folder under its stored id, and queues its parsing. The file does not open by
+// itself for any agent. ErrInvalid if the original does not have the file's size; otherwise as Upload.
 func (s *Store) RestoreFile(ctx context.Context, org db.Org, f PortableFile, original io.Reader) error {
 	stored, _, err := s.Upload(ctx, org, f.FolderID, Upload{Name: f.Name, Override: f.Name, MediaType: f.MediaType,
 		Duplicates: Reject, Body: original, ID: f.ID, KeepsClosed: true})
@@ -163,7 +163,7 @@ func (s *Store) RestoreFile(ctx context.Context, org db.Org, f PortableFile, ori
 		org, f.ID, cmp.Or(f.OriginalName, f.Name), f.CreatedAt, f.Provenance)
 }
 
-// RestoreView stores what an agent's list of open files has of a restored file.
+// RestoreView stores an entry of an agent's list of open files, for a restored file.
 func (s *Store) RestoreView(ctx context.Context, org db.Org, v PortableView) error {
 	if v.FirstLine < 0 || v.LineCount != nil && *v.LineCount < 0 {
 		return db.Invalid("the range of an open file begins at line %d; it must begin at 0 or later", v.FirstLine)

@@ -35,7 +35,7 @@ type progressKey struct {
 	file int64
 }
 
-// ProgressPoller passes on the progress of files as it changes.
+// ProgressPoller tells subscribers when the progress of files changes.
 type ProgressPoller = event.Poller[progressKey, Progress]
 
 // ProgressSubscription receives the progress of one file.
@@ -47,8 +47,8 @@ func (s *Store) NewProgressPoller(every time.Duration) *ProgressPoller {
 	return event.NewPoller(every, s.progress)
 }
 
-// FollowProgress subscribes to the progress of a file, the present one first. The caller closes the subscription.
-// ErrNotFound if the folder has no such file; ErrTooMany if the organization has event.MaxSubscriptions.
+// FollowProgress subscribes to the progress of a file, beginning with the current progress. The caller closes the
+// subscription. ErrNotFound if the folder has no such file; ErrTooMany if the organization has event.MaxSubscriptions.
 func (s *Store) FollowProgress(ctx context.Context, p *ProgressPoller, org db.Org, folderID, fileID string) (
 	*ProgressSubscription, error) {
 	f, err := s.File(ctx, org, folderID, fileID, false)
@@ -58,7 +58,7 @@ func (s *Store) FollowProgress(ctx context.Context, p *ProgressPoller, org db.Or
 	return p.Subscribe(org, progressKey{org, f.Key}, progressOf(f))
 }
 
-// progress reads the progress of files, by organization. A file that does not exist any more is Deleted.
+// progress reads the progress of files, organization by organization. A file that no longer exists is Deleted.
 func (s *Store) progress(ctx context.Context, keys []progressKey) (map[progressKey]Progress, error) {
 	found, byOrg := make(map[progressKey]Progress, len(keys)), map[db.Org][]int64{}
 	for _, k := range keys {

@@ -19,9 +19,9 @@ type OpenView struct {
 	FileName string // folder/name
 }
 
-// Views renders the files that an agent has open, least recently used first: each within the limit of one file, and all
-// within their share of the window or the limit for all. Beyond it the least recently used views are shortened first,
-// and say so.
+// Views renders the files that an agent has open, least recently used first. Each view stays within the limit of one
+// file. All together stay within their share of the window, or the limit for all files; to keep it, the least recently
+// used views are shortened first, and say so.
 func (s *Store) Views(ctx context.Context, org db.Org, agentID string, l Limits) ([]OpenView, error) {
 	open, err := s.openSet(org, agentID).files(ctx)
 	if err != nil {
@@ -47,8 +47,8 @@ func (s *Store) Views(ctx context.Context, org db.Org, agentID string, l Limits)
 	return views, nil
 }
 
-// limitAutomatic cuts the views of the files that opened by themselves to their share of the window, the newest files
-// first, so that the others stay the same.
+// limitAutomatic cuts the views of files that opened by themselves to their share of the window. The newest files are
+// cut first, so that the other views stay the same.
 func (s *Store) limitAutomatic(ctx context.Context, org db.Org, views []OpenView, l Limits, open []openFile) error {
 	var order []int
 	for i, f := range open {
@@ -57,22 +57,22 @@ func (s *Store) limitAutomatic(ctx context.Context, org db.Org, views []OpenView
 		}
 	}
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(open[a].Key, open[b].Key) })
-	left := l.automaticTokens()
+	leftTokens := l.automaticTokens()
 	for _, i := range order {
-		left -= markupTokens
-		if s.promptTokens(views[i].Shown()) > left {
-			within := viewLimit{utf8.RuneCountInString(views[i].Text), max(left, 0), s.promptTokens}
+		leftTokens -= markupTokens
+		if s.promptTokens(views[i].Shown()) > leftTokens {
+			within := viewLimit{utf8.RuneCountInString(views[i].Text), max(leftTokens, 0), s.promptTokens}
 			var err error
 			if views[i], err = s.viewWithin(ctx, org, open[i], within); err != nil {
 				return err
 			}
 		}
-		left -= s.promptTokens(views[i].Shown())
+		leftTokens -= s.promptTokens(views[i].Shown())
 	}
 	return nil
 }
 
-// promptTokens counts the tokens of what a prompt shows.
+// promptTokens counts the tokens of a text in a prompt.
 func (s *Store) promptTokens(text string) int {
 	if s.o.PromptTokens == nil {
 		return utf8.RuneCountInString(text) / charsPerToken
@@ -80,7 +80,8 @@ func (s *Store) promptTokens(text string) int {
 	return s.o.PromptTokens(text)
 }
 
-// shortened returns which views must be cut, by index, and to how many characters, so that all fit the limits together.
+// shortened maps the index of each view that must be cut to its allowed characters, so that all views together stay
+// within the limits.
 func (s *Store) shortened(open []openFile, views []OpenView, l Limits) map[int]int {
 	if len(open) == 0 {
 		return nil
@@ -100,7 +101,7 @@ func (s *Store) shortened(open []openFile, views []OpenView, l Limits) map[int]i
 	return cut
 }
 
-// viewLimit bounds a view: it has at most chars characters, and its size in a prompt is at most most.
+// viewLimit limits a view: at most chars characters, and at most most by size, which measures the view in a prompt.
 type viewLimit struct {
 	chars, most int
 	size        func(text string) int
@@ -123,7 +124,7 @@ func (s *Store) view(ctx context.Context, org db.Org, f openFile, limitChars int
 	return OpenView{View: v, FileID: f.ID, FileName: f.Name}, err
 }
 
-// shown returns the lines that are open, all of them if a shorter text has replaced the file's since.
+// shown returns the lines that are open. If a shorter text has replaced the file's text since, it returns all lines.
 func (f openFile) shown() LineRange {
 	if f.Offset >= f.Lines {
 		return LineRange{}
@@ -139,12 +140,13 @@ func (s *Store) render(ctx context.Context, org db.Org, f openFile, lines LineRa
 	return Render(s.segments(ctx, org, f, first), Excerpt{first, last, f.Lines, f.Paging, limitChars})
 }
 
-// segmentColumns are those of a readSegment of file_segments g, in a statement whose argument $1 is the organization.
+// segmentColumns are the columns of a readSegment from file_segments g. The statement's argument $1 is the
+// organization.
 const segmentColumns = `g.ordinal, g.first_line, g.lines, g.continues, g.text, 0 AS start_byte, NOT EXISTS (
 	SELECT FROM file_segments n
 	WHERE n.org = $1 AND n.file_key = g.file_key AND n.generation = g.generation AND n.ordinal = g.ordinal + 1) AS final`
 
-// readHeads reads for each open file the segment in which its view begins, and most views end.
+// readHeads reads, for each open file, the segment in which its view begins. Most views also end there.
 func (s *Store) readHeads(ctx context.Context, org db.Org, open []openFile) error {
 	if len(open) == 0 {
 		return nil
@@ -171,11 +173,11 @@ func (s *Store) readHeads(ctx context.Context, org db.Org, open []openFile) erro
 	return err
 }
 
-// laterSegments is how many segments are read at once after the first, in which most views end.
+// laterSegments is how many segments are read at once behind the first one.
 const laterSegments = 4
 
-// segments yields the segments of an open file from the one in which a line (1-based) begins: its head, if that was
-// read.
+// segments yields the segments of an open file, beginning with the one in which a line (from 1) begins. If the file's
+// head was read, it begins with the head.
 func (s *Store) segments(ctx context.Context, org db.Org, f openFile, line int) iter.Seq2[grep.Segment, error] {
 	return func(yield func(grep.Segment, error) bool) {
 		ordinal, limit := -1, 1

@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// DeleteFolder deletes a folder with all its files, and detaches it from every agent. At once the folder belongs to no
-// organization, no request finds it, and its name is free; a job then deletes its rows in batches.
+// DeleteFolder deletes a folder with all its files, and detaches it from every agent. At once no request finds the
+// folder, and its name is free. A job then deletes its rows in batches.
 func (s *Store) DeleteFolder(ctx context.Context, org db.Org, id string) error {
 	return s.inTx(ctx, func(in *Store) error {
 		folder, err := in.Folder(ctx, org, id)
@@ -36,7 +36,8 @@ func (s *Store) DeleteFolder(ctx context.Context, org db.Org, id string) error {
 	})
 }
 
-// disown removes a folder from its organization, so that no statement of the organization finds it or its files.
+// disown removes a folder from its organization, so that no statement of the organization finds the folder or its
+// files.
 func (s *Store) disown(ctx context.Context, org db.Org, folder Folder) error {
 	return s.exec(ctx, `
 		WITH gone AS (
@@ -45,7 +46,7 @@ func (s *Store) disown(ctx context.Context, org db.Org, folder Folder) error {
 		INSERT INTO deleted_places (id, org, created_at, key) SELECT id, $1, created_at, key FROM gone`, org, folder.Key)
 }
 
-// purgeTime is how long a job works before it goes back to the queue and lets other jobs work.
+// purgeTime is how long a job works before it goes back to the queue and lets other jobs run.
 const purgeTime = 20 * time.Second
 
 // purgeFolder deletes the rows of a deleted folder.
@@ -59,14 +60,14 @@ func (s *Store) purgeFolder(ctx context.Context, job *river.Job[PurgeArgs]) erro
 	return river.JobSnooze(0)
 }
 
-// The most that one transaction of a purge deletes; a single file may have more chunks.
+// The most that one transaction of a purge deletes. A single file may have more chunks.
 const (
 	purgeFiles  = 500
 	purgeChunks = 5000
 )
 
-// purge deletes some files of a deleted folder or, when no file is left, the folder; done reports that it did the
-// latter.
+// purge deletes some files of a deleted folder or, if no file is left, the folder itself. done reports that it deleted
+// the folder.
 func (s *Store) purge(ctx context.Context, job PurgeArgs) (done bool, err error) {
 	type deletable struct {
 		Key    int64 `db:"key"`

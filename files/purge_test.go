@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// crowd fills a folder with n files of one chunk each, without going through their uploads.
+// crowd fills a folder with n files of one chunk each, without uploads.
 func (fx *fixture) crowd(folder files.Folder, n int) {
 	fx.t.Helper()
 	for _, sql := range []string{`
@@ -31,7 +31,7 @@ func (fx *fixture) crowd(folder files.Folder, n int) {
 	}
 }
 
-// deletes is the body of an upload during which the folder is deleted.
+// deletes is the body of an upload that deletes the folder while it is read.
 type deletes struct {
 	io.Reader
 	folder func() error
@@ -63,8 +63,7 @@ func TestAFolderIsDeletedDuringAnUpload(t *testing.T) {
 	}
 }
 
-// A deleted folder is gone at once, though its rows are cleared away later: nobody finds it, what was in it, or work on
-// that.
+// A deleted folder is gone at once, though its rows are cleared away later: nobody finds it, its files or their jobs.
 func TestADeletedFolderIsGoneBeforeItsRows(t *testing.T) {
 	t.Parallel()
 	fx := newOwnFixture(t, files.Options{}, files.Queues())
@@ -125,7 +124,7 @@ func (fx *fixture) uploadTo(folder files.Folder, name string, d files.Duplicates
 	return f, err
 }
 
-// Two servers clear one folder away, whatever one of them had done when it was killed; other folders keep theirs.
+// Two servers clear one folder away together, whatever one had done when it was killed. Other folders keep their files.
 func TestPurgesAreRestartedAndShared(t *testing.T) {
 	t.Parallel()
 	fx := newIdleFixture(t, files.Options{})
@@ -170,19 +169,20 @@ func TestPurgesAreRestartedAndShared(t *testing.T) {
 	}
 }
 
-// Deleting a folder costs a statement or two for each agent, not for each file.
+// Deleting a folder costs one or two statements per agent, not per file.
 func TestDeletingAFolderDoesNotTouchItsFiles(t *testing.T) {
 	t.Parallel()
 	fx := newIdleFixture(t, files.Options{})
 	folder := fx.folder("f")
 	fx.crowd(folder, 600)
 	written := func() string {
-		var at string
-		if err := fx.pool.QueryRow(t.Context(), `
-			SELECT string_agg(DISTINCT xmin::text || xmax::text, ',') FROM files WHERE org = $1`, fx.org).Scan(&at); err != nil {
+		var versions string
+		err := fx.pool.QueryRow(t.Context(), `
+			SELECT string_agg(DISTINCT xmin::text || xmax::text, ',') FROM files WHERE org = $1`, fx.org).Scan(&versions)
+		if err != nil {
 			t.Fatal(err)
 		}
-		return at
+		return versions
 	}
 	before := written()
 	if err := fx.DeleteFolder(t.Context(), fx.org, folder.ID); err != nil {
@@ -193,7 +193,7 @@ func TestDeletingAFolderDoesNotTouchItsFiles(t *testing.T) {
 	}
 }
 
-// Neither vectors nor another text are made for the files of a folder that is being cleared away.
+// While a folder is being cleared away, its files get no vectors and no new text.
 func TestADeletedFolderGetsNoWork(t *testing.T) {
 	t.Parallel()
 	fx, e, _ := newDenseFixture(t, 8)

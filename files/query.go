@@ -11,20 +11,20 @@ import (
 type Query struct {
 	Text    string
 	Limit   int    // chunks, at most SearchMax
-	Offset  int    // of the hits, the first that are left out
-	Include string // glob or regular expression on folder/name; empty is all
+	Offset  int    // how many hits to skip
+	Include string // glob or regular expression for folder/name; empty: all files
 
-	WordsOnly   bool    // the embeddings endpoint is not asked
-	MeaningOnly bool    // but by words where the endpoint does not answer
-	Weight      float64 // of meaning, as rank.Question has it
-	AsWritten   bool    // no other spellings are searched
+	WordsOnly   bool    // do not ask the embeddings endpoint
+	MeaningOnly bool    // rank by meaning alone; by words if the endpoint does not answer
+	Weight      float64 // weight of meaning, see rank.Question
+	AsWritten   bool    // other spellings are not searched
 	Explain     bool    // hits and results say how they were ranked
 }
 
-// SearchMax is the most chunks one search returns.
+// SearchMax is how many chunks one search returns at most.
 const SearchMax = 50
 
-// Hit is a chunk that a search found, or several that overlap. Lines are 1-based, inclusive.
+// Hit is a chunk that a search found, or several chunks that overlap. Lines are from 1 and inclusive.
 type Hit struct {
 	ChunkKey    int64   `db:"key"`
 	FileID      string  `db:"file_id"`
@@ -39,14 +39,14 @@ type Hit struct {
 	Heading     string  `db:"heading"`
 	Text        string  `db:"text"`
 	Score       float64 `db:"score"`
-	Near        float64 `db:"-"`            // what it gains by having the query's words near each other
-	WordsRank   int     `db:"words_rank"`   // from 1; 0 if it shares no word with the query
-	MeaningRank int     `db:"meaning_rank"` // from 1; 0 if it was not ranked by meaning
+	Near        float64 `db:"-"`            // gain from having the query's words near each other
+	WordsRank   int     `db:"words_rank"`   // from 1; 0 if the chunk shares no word with the query
+	MeaningRank int     `db:"meaning_rank"` // from 1; 0 if the chunk was not ranked by meaning
 
-	Explanation *rank.HitExplanation `db:"-"` // if the query asks for it
+	Explanation *rank.HitExplanation `db:"-"` // set if Query.Explain
 }
 
-// Pages returns the pages that the chunk is on.
+// Pages returns the pages on which the chunk is.
 func (h Hit) Pages() Pages {
 	if h.FirstPage == nil || h.LastPage == nil {
 		return Pages{}
@@ -54,8 +54,8 @@ func (h Hit) Pages() Pages {
 	return Pages{Word: pageWord(h.MediaType), First: *h.FirstPage, Last: *h.LastPage}
 }
 
-// Ranking says what a search was ranked by: words alone where no embedding model is configured, or it did not
-// answer.
+// Ranking says how a search was ranked. It is by words alone if no embedding model is configured, or if the model did
+// not answer.
 type Ranking string
 
 // The rankings.
@@ -64,17 +64,18 @@ const (
 	ByWordsAndMeaning Ranking = "words and meaning"
 )
 
-// Results are the best chunks first.
+// Results are the chunks that a search found, best first.
 type Results struct {
 	Hits     []Hit
 	Ranking  Ranking
-	More     bool // there are hits behind these
-	Attached bool // there are attached files, with or without text, whose names Include accepts
+	More     bool // there are more hits behind these
+	Attached bool // the agent has attached files, with or without text, that Include accepts
 	rank.Remarks
 
-	// SearchedFor is the spelling of the query that the hits are of, where words of it are in no row; else empty.
+	// SearchedFor is the query in another spelling, if some words of it are in no chunk and the hits are for that
+	// spelling; else empty.
 	SearchedFor string
-	Explanation *rank.Explanation // if the query asks for it
+	Explanation *rank.Explanation // set if Query.Explain
 }
 
 func (q Query) check() error {
@@ -84,5 +85,5 @@ func (q Query) check() error {
 	return rank.CheckQuery(q.Text)
 }
 
-// searchable is the text by which the hit is found.
+// searchable returns the text by which the hit is found by words.
 func (h Hit) searchable() string { return h.FileName + "\n" + h.Heading + "\n" + h.Text }

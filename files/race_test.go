@@ -17,7 +17,7 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// interrupted is a pool whose first COPY Postgres breaks off, as it does to resolve a deadlock.
+// interrupted is a pool that fails its first COPY as Postgres does to resolve a deadlock.
 type interrupted struct {
 	*pgxpool.Pool
 	once sync.Once
@@ -93,7 +93,7 @@ func TestParallelReplacementsAreAllAnswered(t *testing.T) {
 	}
 }
 
-// Opening, detaching, deleting and uploading at once: every call ends in what it should or says why, and nothing is
+// Files are opened, detached, deleted and uploaded at once. Every call does its work or says why not, and no file is
 // open that is not attached.
 func TestOpeningWhileFilesGo(t *testing.T) {
 	t.Parallel()

@@ -11,14 +11,14 @@ import (
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// Remade lets endpoint.Reembed make the vectors of chunks in another space.
+// Remade lets endpoint.Reembed compute the vectors of chunks in another space.
 func (s *Store) Remade() endpoint.Remade {
 	vectors := s.vectors()
 	return endpoint.Remade{Vectors: vectors, Key: vectors.Row, Read: s.readRemade, Begin: s.forgetRefusals,
 		Complete: s.dropPartial}
 }
 
-// remade is chunks without a vector in a space.
+// remade is chunks that have no vector in a space.
 type remade struct {
 	org    db.Org
 	space  int16
@@ -27,10 +27,10 @@ type remade struct {
 
 type remadeChunk struct {
 	unembedded
-	Version int64 `db:"version"` // changes with each change of the row
+	Version int64 `db:"version"` // changes whenever the row changes
 }
 
-// readRemade returns those chunks with some keys that lack a vector in a space.
+// readRemade returns the chunks with these keys that have no vector in the space.
 func (s *Store) readRemade(ctx context.Context, org db.Org, space endpoint.Space, keys []int64) (endpoint.Rows, error) {
 	chunks, err := db.All[remadeChunk](ctx, s.db, `
 		SELECT c.file_key, f.chunks AS file_chunks, c.key, c.heading, c.text, c.xmin::text::bigint AS version
@@ -49,7 +49,7 @@ func (b *remade) Items() []embed.Item {
 	return mapped(b.chunks, func(c remadeChunk) embed.Item { return c.item() })
 }
 
-// Lock implements endpoint.Rows. It leaves out chunks that are deleted or that an erasure changed.
+// Lock implements endpoint.Rows. It leaves out chunks that were deleted or changed by an erasure.
 func (b *remade) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	type row struct {
 		Key    int64 `db:"key"`
@@ -70,7 +70,7 @@ func (b *remade) Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error) {
 	return locked, err
 }
 
-// Finish implements endpoint.Rows. It counts refused chunks, with the reason of one of each file.
+// Finish implements endpoint.Rows. For each file it counts the refused chunks and stores one reason.
 func (b *remade) Finish(ctx context.Context, tx pgx.Tx, refused []*endpoint.RefusedError) error {
 	for _, r := range refused {
 		for _, c := range b.chunks {
@@ -87,13 +87,13 @@ func (b *remade) Finish(ctx context.Context, tx pgx.Tx, refused []*endpoint.Refu
 	return nil
 }
 
-// forgetRefusals lets the chunks that the endpoint of a space refused be asked for again.
+// forgetRefusals deletes the refusals of a space, so that its endpoint is asked for these chunks again.
 func (s *Store) forgetRefusals(ctx context.Context, org db.Org, space int16) error {
 	return s.exec(ctx, `DELETE FROM embed_refusals WHERE org = $1 AND space_id = $2`, org, space)
 }
 
-// dropPartial deletes the vectors in a space of files that have only a part of them there, and no batch for the others:
-// Backfill then embeds these files whole.
+// dropPartial deals with files that have vectors in a space for only some of their chunks, and no batch for the others.
+// It deletes these vectors, and Backfill then embeds the whole files.
 func (s *Store) dropPartial(ctx context.Context, org db.Org, space int16) error {
 	err := s.exec(ctx, `
 		WITH partial AS (

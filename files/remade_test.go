@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// A file of which only a part has vectors in a space that is adopted is embedded whole; files that are whole, also but
-// for refused chunks, keep theirs, and so does every other space.
+// A new space is adopted in which some files have only a part of their vectors: these files are embedded whole. Files
+// that have all vectors, apart from refused chunks, keep them. So does every other space.
 func TestFilesThatAreRemadeInPartAreEmbeddedWhole(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)
@@ -54,8 +54,8 @@ func TestFilesThatAreRemadeInPartAreEmbeddedWhole(t *testing.T) {
 		file files.File
 		want int
 	}{{whole, whole.TotalChunks}, {part, 0}, {refused, refused.TotalChunks - 1}} {
-		if now, was := vectors(c.file, next), vectors(c.file, old); now != c.want || was != c.file.TotalChunks {
-			t.Errorf("%s has %d new vectors and %d old ones of %d; want %d new ones", c.file.OriginalName, now, was,
+		if new, was := vectors(c.file, next), vectors(c.file, old); new != c.want || was != c.file.TotalChunks {
+			t.Errorf("%s has %d new vectors and %d old ones of %d; want %d new ones", c.file.OriginalName, new, was,
 				c.file.TotalChunks, c.want)
 		}
 	}

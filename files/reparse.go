@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/db/queue"
 )
 
-// Reparse parses a file again; its old text stays until the new one is ready. ErrConflict if it is being parsed.
+// Reparse parses a file again. The old text stays until the new one is ready. ErrConflict if the file is being parsed.
 func (s *Store) Reparse(ctx context.Context, org db.Org, folderID, fileID string) (File, error) {
 	return s.updateLocked(ctx, org, folderID, fileID, func(in *Store, f File, _ workState) error {
 		if f.Status == Pending || f.Status == Parsing {
@@ -22,7 +22,7 @@ func (s *Store) Reparse(ctx context.Context, org db.Org, folderID, fileID string
 	})
 }
 
-// queueParsing queues the next generation of files of one folder, which must be locked.
+// queueParsing queues the next generation of files in one folder. The caller holds the files' locks.
 func (s *Store) queueParsing(ctx context.Context, org db.Org, fileKeys []int64) error {
 	type wanted struct {
 		Key        int64 `db:"key"`
@@ -39,7 +39,7 @@ func (s *Store) queueParsing(ctx context.Context, org db.Org, fileKeys []int64) 
 	}
 	jobs := make([]river.JobArgs, len(files))
 	keys, ends := make([]int64, len(files)), make([]time.Time, len(files))
-	next := map[string]queue.Turn{} // by queue
+	next := map[string]queue.Turn{} // queue → turn
 	for i, f := range files {
 		name := queueOf(f.Size)
 		if _, known := next[name]; !known {
@@ -63,8 +63,8 @@ func (s *Store) queueParsing(ctx context.Context, org db.Org, fileKeys []int64) 
 	return s.enqueue(ctx, jobs...)
 }
 
-// ReparseFolder parses every file of a folder again that is not being parsed, and returns how many files the folder
-// has. A job queues them, page by page.
+// ReparseFolder parses every file of a folder again, except those that are being parsed. It returns how many files the
+// folder has. A job queues them, page by page.
 func (s *Store) ReparseFolder(ctx context.Context, org db.Org, folderID string) (int, error) {
 	folder, err := s.Folder(ctx, org, folderID)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *Store) ReparseFolder(ctx context.Context, org db.Org, folderID string) 
 // reparseFiles is how many files one job queues.
 const reparseFiles = 500
 
-// reparsePage queues the next files of a folder, and the job of those after them.
+// reparsePage queues the next files of a folder, and the job for those behind them.
 func (s *Store) reparsePage(ctx context.Context, job *river.Job[ReparseArgs]) error {
 	a := job.Args
 	return s.inTx(ctx, func(in *Store) error {

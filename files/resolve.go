@@ -12,9 +12,9 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// attached is a file of a folder that is attached to an agent.
+// attached is a file in a folder that is attached to an agent.
 type attached struct {
-	storedText         // of generation 0 before its first text
+	storedText         // generation 0 before the file's first text
 	ID         string  `db:"id"`
 	FullName   string  `db:"full_name"`
 	Name       string  `db:"name"`
@@ -49,7 +49,7 @@ func (set openSet) attachedFile(ctx context.Context, fileID string) (attached, e
 }
 
 // resolve finds attached files by the names that a model gives: folder/name, a name that only one attached file has, or
-// an id. ErrInvalid, with the names of attached files, for a name that no file has or several files have.
+// an id. ErrInvalid if no file has the name, or several have it. The error lists names of attached files.
 func (set openSet) resolve(ctx context.Context, names []string) ([]attached, error) {
 	var folders, leaves []string
 	for _, name := range names {
@@ -91,7 +91,7 @@ func (set openSet) resolve(ctx context.Context, names []string) ([]attached, err
 	return found, nil
 }
 
-// named returns the rows that a name means: those with this full name or id, else those with this own name.
+// named returns the files that a name means: those with this full name or id, otherwise those with this own name.
 func named(rows []attached, name string) []attached {
 	var full, leaf []attached
 	name = norm.NFC.String(name)
@@ -99,7 +99,7 @@ func named(rows []attached, name string) []attached {
 		switch name {
 		case norm.NFC.String(r.FullName), r.ID:
 			full = append(full, r)
-		case r.Name: // which is stored in this form
+		case r.Name: // names are stored in this form
 			leaf = append(leaf, r)
 		}
 	}
@@ -109,13 +109,13 @@ func named(rows []attached, name string) []attached {
 	return leaf
 }
 
-// An error names at most namesShown attached files, in at most namesBytes.
+// An error lists at most namesShown attached files, in at most namesBytes.
 const (
 	namesShown = 50
 	namesBytes = 600
 )
 
-// notAttached returns ErrInvalid, which names the files that are attached.
+// notAttached returns an ErrInvalid that lists the attached files.
 func (set openSet) notAttached(ctx context.Context, name string) error {
 	list, err := set.List(ctx, set.org, set.agentID, ListQuery{Limit: namesShown})
 	if err != nil {

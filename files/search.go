@@ -13,25 +13,25 @@ import (
 	"github.com/loci-memory/loci/embed/wordindex"
 )
 
-// Search finds chunks of an agent's attached files by words, and by meaning where an embedding model answers. Those
-// that overlap are one hit, with the place of the best. Open files that are among the hits count as used. ErrInvalid if
-// the query is blank or too long.
+// Search finds chunks of an agent's attached files by words, and also by meaning if an embedding model answers. Chunks
+// that overlap become one hit, at the place of the best. Open files among the hits count as used. ErrInvalid if the
+// query is blank or too long.
 func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query) (Results, error) {
 	if err := q.check(); err != nil {
 		return Results{}, err
 	}
-	in, err := s.searched(ctx, org, agentID, q.Include)
+	scope, err := s.searched(ctx, org, agentID, q.Include)
 	if err != nil {
 		return Results{Hits: []Hit{}, Ranking: ByWords}, err
 	}
-	out, err := s.searchIn(ctx, in, q)
-	if err != nil || in.empty {
-		return out, err
+	results, err := s.searchIn(ctx, scope, q)
+	if err != nil || scope.empty {
+		return results, err
 	}
-	return out, s.used(ctx, in.use(agentID, out.Hits))
+	return results, s.used(ctx, scope.use(agentID, results.Hits))
 }
 
-// SearchFolder finds chunks of a folder's files as Search does, whatever Include is. ErrNotFound if there is no such
+// SearchFolder finds chunks of a folder's files, as Search does. It ignores Include. ErrNotFound if there is no such
 // folder.
 func (s *Store) SearchFolder(ctx context.Context, org db.Org, folderID string, q Query) (Results, error) {
 	if err := q.check(); err != nil {
@@ -41,33 +41,34 @@ func (s *Store) SearchFolder(ctx context.Context, org db.Org, folderID string, q
 	if err != nil {
 		return Results{}, err
 	}
-	of := []int64{folder.Key}
-	return s.searchIn(ctx, searchedFiles{org: org, all: of, folders: of}, q)
+	folders := []int64{folder.Key}
+	return s.searchIn(ctx, searchedFiles{org: org, all: folders, folders: folders}, q)
 }
 
 // searchIn finds chunks of some files.
-func (s *Store) searchIn(ctx context.Context, in searchedFiles, q Query) (Results, error) {
-	if in.empty {
+func (s *Store) searchIn(ctx context.Context, scope searchedFiles, q Query) (Results, error) {
+	if scope.empty {
 		return Results{Hits: []Hit{}, Ranking: ByWords}, nil
 	}
 	q.Limit = min(max(q.Limit, 1), SearchMax)
-	question := s.question(in, q.Text, rank.Depth(0, q.Offset, q.Limit))
+	question := s.question(scope, q.Text, rank.Depth(0, q.Offset, q.Limit))
 	question.WordsOnly, question.MeaningOnly, question.AsWritten = q.WordsOnly, q.MeaningOnly, q.AsWritten
 	question.Weight = q.Weight
-	out, spelling, err := rank.Respelled(ctx, s.db, s.search, question,
+	searched, spelling, err := rank.Respelled(ctx, s.db, s.search, question,
 		func(text string, guessed bool) (rank.Searched[Results], error) {
 			question.Text, question.Guessed = text, guessed
 			return s.ranked(ctx, q, question)
 		})
-	out.SearchedFor = spelling
-	return out, err
+	searched.SearchedFor = spelling
+	return searched, err
 }
 
-// ranked searches once.
-func (s *Store) ranked(ctx context.Context, q Query, question rank.Question) (out rank.Searched[Results], err error) {
+// ranked runs one search.
+func (s *Store) ranked(ctx context.Context, q Query, question rank.Question) (
+	searched rank.Searched[Results], err error) {
 	ranking, err := s.search.Rank(ctx, s.db, question)
 	if err != nil {
-		return out, err
+		return searched, err
 	}
 	r := Results{Ranking: ByWords, Attached: true}
 	if ranking.ByMeaning {
@@ -76,16 +77,16 @@ func (s *Store) ranked(ctx context.Context, q Query, question rank.Question) (ou
 	r.Hits, r.More, err = s.mergedHits(ctx, question.Org, ranking, max(q.Offset, 0), q.Limit)
 	r.Remarks = ranking.Remarks(len(r.Hits), r.More)
 	for _, h := range r.Hits {
-		out.Texts = append(out.Texts, h.searchable())
+		searched.Texts = append(searched.Texts, h.searchable())
 	}
 	if q.Explain {
 		r.explain(ranking)
 	}
-	out.Results, out.Ranking = r, ranking
-	return out, err
+	searched.Results, searched.Ranking = r, ranking
+	return searched, err
 }
 
-// explain adds to results how they were ranked.
+// explain adds to the results how they were ranked.
 func (r *Results) explain(ranking rank.Ranking) {
 	r.Explanation = ranking.Explanation()
 	for i, h := range r.Hits {
@@ -99,16 +100,16 @@ func (r *Results) explain(ranking rank.Ranking) {
 // searchedFiles are the files that a search may see.
 type searchedFiles struct {
 	org     db.Org
-	all     []int64          // folders that are attached
-	folders []int64          // of these, those that have the files
-	files   []int64          // nil is all files of the folders
-	keys    wordindex.Ranges // in which the files' chunks are
-	most    int              // chunks of files, and one; 0 where files is nil
-	empty   bool             // it has no file at all, not even one without text
-	open    []string         // ids of the files that the agent has open, the last used last
+	all     []int64          // attached folders
+	folders []int64          // of these, the folders with the files
+	files   []int64          // nil: all files of the folders
+	keys    wordindex.Ranges // ranges of the chunks of the files
+	most    int              // number of the files' chunks, plus one; 0 if files is nil
+	empty   bool             // there is no file at all, not even one without text
+	open    []string         // ids of the files that the agent has open, last used last
 }
 
-// use returns the use of the open files among those of hits, the best as the last used.
+// use returns which open files the hits use. The file of the best hit is the last used.
 func (f searchedFiles) use(agentID string, hits []Hit) use {
 	used := slices.DeleteFunc(hitFiles(hits), func(id string) bool { return !slices.Contains(f.open, id) })
 	return use{user{f.org, agentID}, used, slices.Equal(used, f.open[len(f.open)-len(used):])}
@@ -133,21 +134,21 @@ func (f searchedFiles) filter() rank.Filter {
 	}
 }
 
-// question asks for the files' chunks. The statistics of words are of all attached folders.
-func (s *Store) question(in searchedFiles, text string, limit int) rank.Question {
+// question asks for the files' chunks. Word statistics are those of all attached folders.
+func (s *Store) question(scope searchedFiles, text string, limit int) rank.Question {
 	return rank.Question{
-		Org:     in.org,
+		Org:     scope.org,
 		Text:    text,
-		Filters: []rank.Filter{in.filter()},
+		Filters: []rank.Filter{scope.filter()},
 		Limit:   limit,
-		Most:    in.most,
-		Scope:   fmt.Sprint(in.org, in.all),
-		Sample:  func(ctx context.Context) (*lexicon.IDF, error) { return s.sample(ctx, in) },
-		Owners:  func(context.Context) ([]int64, error) { return in.folders, nil },
+		Most:    scope.most,
+		Scope:   fmt.Sprint(scope.org, scope.all),
+		Sample:  func(ctx context.Context) (*lexicon.IDF, error) { return s.sample(ctx, scope) },
+		Owners:  func(context.Context) ([]int64, error) { return scope.folders, nil },
 	}
 }
 
-// hitFiles returns the ids of the hits' files, the best last.
+// hitFiles returns the ids of the hits' files, best last.
 func hitFiles(hits []Hit) []string {
 	var ids []string
 	for _, h := range slices.Backward(hits) {
@@ -156,8 +157,8 @@ func hitFiles(hits []Hit) []string {
 	return ids
 }
 
-// searched returns the files that the agent has attached; of these, those whose names match include if that is not
-// empty.
+// searched returns the files that the agent has attached. If include is not empty, it returns only those with matching
+// names.
 func (s *Store) searched(ctx context.Context, org db.Org, agentID, include string) (searchedFiles, error) {
 	type folder struct {
 		Key  int64    `db:"folder_key"`
@@ -191,10 +192,10 @@ func (s *Store) searched(ctx context.Context, org db.Org, agentID, include strin
 	return c, err
 }
 
-// manyFiles are as many as make it pay to look whether they are all of their folders.
+// manyFiles: with so many files it is worth checking whether they are all files of their folders.
 const manyFiles = 200
 
-// narrow limits a search to files, or to the folders of which they are all.
+// narrow limits a search to files. If these are all files of their folders, it limits the search to the folders.
 func (s *Store) narrow(ctx context.Context, c *searchedFiles, included []namedFile) error {
 	included = slices.DeleteFunc(included, func(f namedFile) bool { return f.Chunks == 0 })
 	c.folders = []int64{}
@@ -222,9 +223,9 @@ func (s *Store) narrow(ctx context.Context, c *searchedFiles, included []namedFi
 	return nil
 }
 
-// sample reads the terms of up to lexicon.SampleRows chunks, evenly spread over the folders' files by their numbers of
-// chunks. The same files always give the same sample.
-func (s *Store) sample(ctx context.Context, in searchedFiles) (*lexicon.IDF, error) {
+// sample reads the terms of up to lexicon.SampleRows chunks, spread evenly over the chunks of the folders' files. The
+// same files always give the same sample.
+func (s *Store) sample(ctx context.Context, scope searchedFiles) (*lexicon.IDF, error) {
 	type file struct {
 		Key        int64 `db:"key"`
 		Generation int   `db:"generation"`
@@ -233,7 +234,7 @@ func (s *Store) sample(ctx context.Context, in searchedFiles) (*lexicon.IDF, err
 	list, err := db.All[file](ctx, s.db, `
 		SELECT key, generation, chunks FROM files
 		WHERE org = $1 AND folder_key = ANY ($2) AND replaces IS NULL AND chunks > 0
-		ORDER BY folder_key, key`, in.org, in.all)
+		ORDER BY folder_key, key`, scope.org, scope.all)
 	if err != nil {
 		return nil, err
 	}
@@ -255,6 +256,6 @@ func (s *Store) sample(ctx context.Context, in searchedFiles) (*lexicon.IDF, err
 		SELECT c.terms
 		FROM unnest($2::bigint[], $3::integer[], $4::integer[]) AS p (file_key, generation, ordinal)
 		JOIN chunks c ON c.file_key = p.file_key AND c.generation = p.generation AND c.ordinal = p.ordinal
-		WHERE c.org = $1`, in.org, keys, generations, ordinals)
+		WHERE c.org = $1`, scope.org, keys, generations, ordinals)
 	return lexicon.NewIDF(terms, rows), err
 }

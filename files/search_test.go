@@ -20,8 +20,8 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// stock fills a new folder with one file of n chunks, each of a text that the function gives, and a vector if there is
-// a space.
+// stock fills a new folder with one file of n chunks. text gives each chunk's text. If space is not nil, each chunk
+// also gets a vector.
 func (fx *fixture) stock(name string, n int, space *endpoint.Space, text func(i int) string) files.Folder {
 	fx.t.Helper()
 	folder := fx.folder(name)
@@ -61,7 +61,7 @@ func (fx *fixture) stock(name string, n int, space *endpoint.Space, text func(i 
 	return folder
 }
 
-// Many agents, hundreds of chunks each, all about the same: each finds k of its own, by words and by meaning.
+// Many agents have hundreds of chunks each, all on the same topic. Each finds k of its own, by words and by meaning.
 func TestEachAgentFindsItsOwnInACrowd(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
@@ -85,7 +85,7 @@ func TestEachAgentFindsItsOwnInACrowd(t *testing.T) {
 	}
 }
 
-// The pages of a search are, one after the other, what it finds at once.
+// The pages of a search add up to what one large page has.
 func TestPagesOfASearch(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
@@ -181,8 +181,8 @@ func TestSearchSeesOnlyWhatIsAttached(t *testing.T) {
 	}
 }
 
-// The idf of a scope follows its chunks, whatever their keys: a late file of one chunk, and many small folders next to
-// a large one.
+// The idf of a scope depends on its chunks, whatever their keys: after a late file of one chunk, and with many small
+// folders next to a large one.
 func TestIDFFollowsTheChunks(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)

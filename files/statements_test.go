@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// The statements of a file, from its upload until words and vectors find it, and of a search.
+// This counts the statements for a file, from its upload until words and vectors find it, and those for a search.
 func TestAFileAndASearchTakeFewStatements(t *testing.T) {
 	t.Parallel()
 	e := embedtest.New(t, 8)
@@ -18,7 +18,8 @@ func TestAFileAndASearchTakeFewStatements(t *testing.T) {
 	endpoint.Use(fx.space(e, "fake"))
 	fx.work(files.Queues())
 	folder := fx.folder("f")
-	fx.send(folder, "first.txt", manyLines(600), files.Suffix) // with what a server sends once
+	// This also runs the statements that a server sends only once.
+	fx.send(folder, "first.txt", manyLines(600), files.Suffix)
 	fx.idle()
 	dbtest.AtMost(t, 29, "a small file", dbtest.Sent(t, fx.pool, func() {
 		fx.send(folder, "small.txt", manyLines(600), files.Suffix)

@@ -5,18 +5,18 @@ import (
 	"math"
 )
 
-// Limits bound what an agent has open: by the tier of its context window, or as its operator chose.
+// Limits say how much an agent may have open. They come from its context window, or from its operator.
 type Limits struct {
-	MaxOpen      int // files
-	ViewChars    int // of one open file's section in the prompt
-	WindowTokens int // of the agent's model; 0 is unknown
-	OpenChars    int // of all open files together, as a prompt shows them; 0 is their share of the window
+	MaxOpen      int // number of open files
+	ViewChars    int // characters of one open file's section in the prompt
+	WindowTokens int // context window of the agent's model; 0: unknown
+	OpenChars    int // characters of all open files together in a prompt; 0: their share of the window
 
 	OpensNone bool // no file opens by itself, unless an attachment says so
 }
 
-// TierFor returns the limits of a context window; 0 tokens or less is a window of unknown size. The bounds are the
-// windows that models have. Letta's are 8,000, 32,000 and 128,000, and for an unknown window it shows 50,000
+// TierFor returns the limits for a context window. 0 tokens or less means an unknown window. The bounds between tiers
+// are windows that models have. Letta's bounds are 8,000, 32,000 and 128,000, and for an unknown window it shows 50,000
 // characters.
 func TierFor(windowTokens int) Limits {
 	tier := Limits{MaxOpen: 15, ViewChars: 40_000, WindowTokens: windowTokens}
@@ -38,14 +38,14 @@ func TierFor(windowTokens int) Limits {
 const (
 	openShare     = 0.6 // share of the window for all open files
 	closedShare   = 0.1 // share of the window for the names of closed files
-	maxClosed     = 20  // closed files that a prompt names
-	closedChars   = 60  // about the size of the line that names one
+	maxClosed     = 20  // number of closed files that a prompt names
+	closedChars   = 60  // approximate size of a line that names one
 	automatic     = 0.1 // share of the window for files that opened by themselves
 	assumedWindow = 32_768
-	charsPerToken = 4   // the estimate that turns a window into characters
-	stubChars     = 500 // the least that a shortened view keeps
-	overheadChars = 150 // about the size of a prompt's markup around a file
-	markupTokens  = 60  // of that markup, at most, with the file's name
+	charsPerToken = 4   // estimate that turns a window into characters
+	stubChars     = 500 // least characters of a shortened view
+	overheadChars = 150 // approximate size of a prompt's markup around a file
+	markupTokens  = 60  // most tokens of that markup, with the file's name
 	stubTokens    = markupTokens + stubChars/charsPerToken
 )
 
@@ -55,7 +55,7 @@ func (l Limits) automaticTokens() int {
 }
 
 // openBudget returns how many characters n open files may show together, and how many a shortened one keeps at least.
-// bounded is false where they have no limit together.
+// bounded is false if there is no common limit.
 func (l Limits) openBudget(n int) (budget, stub int, bounded bool) {
 	budget, stub = math.MaxInt, stubChars
 	if l.WindowTokens > 0 {
@@ -65,7 +65,7 @@ func (l Limits) openBudget(n int) (budget, stub int, bounded bool) {
 	if l.OpenChars > 0 {
 		budget = min(budget, l.OpenChars)
 		if l.WindowTokens > 0 {
-			stub = min(stub, l.WindowTokens/4/n) // of some texts a character is a token
+			stub = min(stub, l.WindowTokens/4/n) // in some texts each character is a token
 		}
 	}
 	return budget, stub, budget < math.MaxInt

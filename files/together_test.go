@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// sendAll stores n small files while nobody parses, and lets their parsing begin; open lets it go on.
+// sendAll stores n small files while nobody parses, then lets two begin; open lets all go on.
 func (fx *fixture) sendAll(gate *gate, folder files.Folder, n int, text func(i int) string) (sent []files.File,
 	open func()) {
 	fx.t.Helper()
@@ -22,12 +22,12 @@ func (fx *fixture) sendAll(gate *gate, folder files.Folder, n int, text func(i i
 	}
 	open = gate.close()
 	fx.work(files.Queues())
-	gate.await(fx.t, 2) // as many as read at the same time
+	gate.await(fx.t, 2) // two are read at the same time
 	return sent, open
 }
 
-// Small files that are committed and embedded together have each its own text, state and refusals. While the endpoint
-// is down, words find them.
+// Small files that are committed and embedded together keep their own text, state and refusals. While the endpoint is
+// down, words find them.
 func TestFilesThatAreCommittedTogetherAreEachWhole(t *testing.T) {
 	t.Parallel()
 	e, gate := embedtest.New(t, 8), newGate()
@@ -73,7 +73,7 @@ func TestFilesThatAreCommittedTogetherAreEachWhole(t *testing.T) {
 	}
 }
 
-// Of small files that come together, as many open by themselves as of files that come one after the other.
+// As many files open by themselves from a group committed together as from files that come one after the other.
 func TestFilesThatAreCommittedTogetherOpenWhileThereIsRoom(t *testing.T) {
 	t.Parallel()
 	l := files.Limits{MaxOpen: 3, ViewChars: 1000}
@@ -94,7 +94,7 @@ func TestFilesThatAreCommittedTogetherOpenWhileThereIsRoom(t *testing.T) {
 	}
 }
 
-// What comes while the first is done is done by one call, in its order; where that fails, each is done alone.
+// Things that arrive during the first call are done by one call, in order. If that call fails, each is done alone.
 func TestThingsAreDoneTogether(t *testing.T) {
 	t.Parallel()
 	begun, goOn := make(chan []int), make(chan error)

@@ -18,11 +18,11 @@ import (
 	"github.com/loci-memory/loci/files/document"
 )
 
-// Duplicates controls an upload whose name the folder already has.
+// Duplicates says what to do if the folder already has a file with the upload's name.
 type Duplicates string
 
-// Suffix, the default, stores the file as name_(1).ext. Skip keeps the old file, Reject fails, and Replace deletes the
-// old file once the text of the new one is ready.
+// Suffix, the default, stores the file as name_(1).ext. Skip keeps the old file. Reject fails. Replace deletes the old
+// file once the text of the new one is ready.
 const (
 	Suffix  Duplicates = "suffix"
 	Skip    Duplicates = "skip"
@@ -33,16 +33,16 @@ const (
 // Upload is a document to store.
 type Upload struct {
 	Name       string     // the client's name of the file
-	Override   string     // the name to store, which may have slashes; empty to use Name
+	Override   string     // the name to store, which may have slashes; empty: Name
 	MediaType  string     // the type that the client declares, a hint
-	Duplicates Duplicates // empty is Suffix
+	Duplicates Duplicates // empty: Suffix
 	Body       io.Reader
 
-	ID          string // file- and a UUID; empty to choose one
-	KeepsClosed bool   // it does not open by itself in the agents that have its folder
+	ID          string // file- and a UUID; empty: a new one
+	KeepsClosed bool   // it does not open by itself for agents with the folder
 }
 
-// TooLargeError reports an upload larger than the server accepts.
+// TooLargeError says that an upload is larger than the server accepts.
 type TooLargeError struct{ LimitBytes int64 }
 
 func (e *TooLargeError) Error() string {
@@ -50,16 +50,16 @@ func (e *TooLargeError) Error() string {
 		e.LimitBytes)
 }
 
-// UnsupportedError reports an upload of a format that Loci does not read. It is an ErrInvalid.
+// UnsupportedError says that Loci does not read the format of an upload. errors.Is finds ErrInvalid in it.
 type UnsupportedError struct{ *document.UnsupportedError }
 
-// Unwrap makes it an ErrInvalid.
+// Unwrap returns ErrInvalid.
 func (e *UnsupportedError) Unwrap() error { return db.ErrInvalid }
 
-// Upload stores a document in a folder and queues its parsing. It reads the whole body, up to the limit, and recognises
-// its format before it writes the first row, all in one transaction. skipped is true where Duplicates is Skip and the
-// folder has the name; the returned file is then the old one. Errors: ErrNotFound for the folder, ErrInvalid for a
-// name, *TooLargeError, *UnsupportedError.
+// Upload stores a document in a folder and queues its parsing. It reads the whole body, up to the limit, and recognizes
+// the format before it writes any row. It writes everything in one transaction. If Duplicates is Skip and the folder
+// has the name, skipped is true and f is the old file. ErrNotFound if the folder does not exist; ErrInvalid if the name
+// is not valid; *TooLargeError; *UnsupportedError.
 func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Upload) (f File, skipped bool, err error) {
 	folder, err := s.Folder(ctx, org, folderID)
 	if err != nil {
@@ -84,7 +84,8 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	err = s.inTx(ctx, func(in *Store) error {
-		if err := in.lockFolder(ctx, org, folder.Key, "KEY SHARE"); err != nil { // it may be deleted meanwhile
+		// The folder may be deleted meanwhile.
+		if err := in.lockFolder(ctx, org, folder.Key, "KEY SHARE"); err != nil {
 			return err
 		}
 		row := newFile{org: org, folder: folder, name: name, mediaType: mediaType, spooled: spooled,
@@ -102,7 +103,8 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 				return err
 			}
 		}
-		f, err = in.File(ctx, org, folderID, ref.ID, false) // after the commit, another upload may replace it
+		// Read it here, because after the commit another upload may replace it.
+		f, err = in.File(ctx, org, folderID, ref.ID, false)
 		return err
 	})
 	if err != nil {
@@ -129,7 +131,7 @@ type spooled struct {
 	sum []byte
 }
 
-// spool writes the body to a temporary file, and reads at most one byte more than the limit.
+// spool writes the body to a temporary file. It reads at most one byte more than the limit.
 func (s *Store) spool(body io.Reader) (*spooled, error) {
 	u, sum := &spooled{Spool: spool.Spool{Dir: s.o.TempDir}}, sha256.New()
 	n, err := io.Copy(io.MultiWriter(u, sum), io.LimitReader(body, s.o.MaxUploadBytes+1))
@@ -152,7 +154,7 @@ type newFile struct {
 	folder    Folder
 	name      string
 	mediaType string
-	turn      queue.Turn // of its parsing
+	turn      queue.Turn // turn of its parsing
 	*spooled
 
 	id          string
@@ -160,8 +162,8 @@ type newFile struct {
 	provenance  *db.Provenance
 }
 
-// insertNamed inserts the row under its name or, if that is taken, as Duplicates says. skipped reports that it inserted
-// nothing, and returns the file that has the name.
+// insertNamed inserts the row under its name. If the name is taken, it does as Duplicates says. If it inserts nothing,
+// skipped is true, and it returns the file with the name.
 func (s *Store) insertNamed(ctx context.Context, row newFile, d Duplicates) (ref fileRef, skipped bool, err error) {
 	for range nameTries {
 		ref, err = s.insert(ctx, row, row.name, nil)
@@ -179,17 +181,18 @@ func (s *Store) insertNamed(ctx context.Context, row newFile, d Duplicates) (ref
 		default:
 			ref, err = s.insertSuffixed(ctx, row)
 		}
-		if !errors.Is(err, db.ErrNotFound) { // not found: the old file was deleted, or the next name was taken meanwhile
+		// ErrNotFound means that the old file was deleted, or the next name was taken meanwhile.
+		if !errors.Is(err, db.ErrNotFound) {
 			return ref, skipped, err
 		}
 	}
 	return fileRef{}, false, db.Conflict("other uploads take every name like '%s'; try again", row.name)
 }
 
-// nameTries is how often an upload tries to get a name before other uploads do.
+// nameTries is how often an upload tries to get a name before other uploads take it.
 const nameTries = 100
 
-// insert inserts the row under a name. ErrNotFound if the folder has the name.
+// insert inserts the row under a name. ErrNotFound if the folder has the name already.
 func (s *Store) insert(ctx context.Context, row newFile, name string, replaces *int64) (fileRef, error) {
 	return db.One[fileRef](ctx, s.db, `
 		INSERT INTO files (id, org, folder_key, name, original_name, replaces, media_type, size_bytes, sha256, turn,
@@ -203,7 +206,7 @@ func (s *Store) insert(ctx context.Context, row newFile, name string, replaces *
 			"turn": row.turn.Next(cost(row.Size())).Start, "provenance": row.provenance})
 }
 
-// lockNamed returns and locks the file that has the row's name.
+// lockNamed locks and returns the file with the row's name.
 func (s *Store) lockNamed(ctx context.Context, row newFile) (fileRef, error) {
 	return db.One[fileRef](ctx, s.db, `
 		SELECT key, id FROM files
@@ -211,8 +214,8 @@ func (s *Store) lockNamed(ctx context.Context, row newFile) (fileRef, error) {
 		FOR UPDATE`, row.org, row.folder.Key, row.name)
 }
 
-// insertReplacement inserts the row as a replacement of the file with its name, which happens once its text is ready.
-// It deletes earlier replacements that are not ready.
+// insertReplacement inserts the row as a replacement of the file with its name. The replacement happens once its text
+// is ready. It deletes earlier replacements that are not ready.
 func (s *Store) insertReplacement(ctx context.Context, row newFile) (fileRef, error) {
 	old, err := s.lockNamed(ctx, row)
 	if err != nil {
@@ -224,8 +227,8 @@ func (s *Store) insertReplacement(ctx context.Context, row newFile) (fileRef, er
 	return s.insert(ctx, row, row.name, &old.Key)
 }
 
-// insertSuffixed inserts the row under the first free name_(n).ext up to n = 16, else under one that follows a name
-// that is taken. It finds n by doubling and halving, so that it looks at few names, however many the folder has.
+// insertSuffixed inserts the row under the first free name_(n).ext up to n = 16. Beyond 16, it finds a free n behind a
+// taken one by doubling and halving, so that it looks at few names, however many the folder has.
 func (s *Store) insertSuffixed(ctx context.Context, row newFile) (fileRef, error) {
 	var numbers []int // 1, 2, 3, … 16, 32, 64, …
 	for n := 1; n <= 1<<30; n = max(n+1, n/16*32) {
@@ -246,17 +249,18 @@ func (s *Store) insertSuffixed(ctx context.Context, row newFile) (fileRef, error
 	return s.insert(ctx, row, Suffixed(row.name, free), nil)
 }
 
-// firstFree returns the first of some numbers whose name the folder does not have; the last if it has all.
+// firstFree returns the first number that gives a name the folder does not have, or the last number if all names are
+// taken.
 func (s *Store) firstFree(ctx context.Context, row newFile, numbers []int) (int, error) {
 	names := mapped(numbers, func(n int) string { return Suffixed(row.name, n) })
 	taken, err := db.All[string](ctx, s.db, `
 		SELECT name FROM files
 		WHERE org = $1 AND folder_key = $2 AND replaces IS NULL AND name = ANY ($3)`, row.org, row.folder.Key, names)
-	at := slices.IndexFunc(names, func(name string) bool { return !slices.Contains(taken, name) })
-	if at < 0 {
-		at = len(numbers) - 1
+	free := slices.IndexFunc(names, func(name string) bool { return !slices.Contains(taken, name) })
+	if free < 0 {
+		free = len(numbers) - 1
 	}
-	return numbers[at], err
+	return numbers[free], err
 }
 
 // storeOriginal stores the original in pieces, and queues the parsing of the file.
@@ -289,14 +293,14 @@ func (s *Store) storeOriginal(ctx context.Context, row newFile, fileKey int64) e
 		Start: queue.At(row.turn.Start), KeepsClosed: row.keepsClosed})
 }
 
-// copyPieces stores the pieces of an original: their values of file_key, ordinal, org and bytes.
+// copyPieces stores the pieces of an original. next returns their values for file_key, ordinal, org and bytes.
 func (s *Store) copyPieces(ctx context.Context, next func() ([]any, error)) error {
 	_, err := s.db.CopyFrom(ctx, pgx.Identifier{"file_originals"}, []string{"file_key", "ordinal", "org", "bytes"},
 		pgx.CopyFromFunc(next))
 	return err
 }
 
-// insertPiece is copyPieces for an original of at most one piece, in a third of the round trips.
+// insertPiece is copyPieces for an original with at most one piece. It needs a third of the round trips.
 func (s *Store) insertPiece(ctx context.Context, next func() ([]any, error)) error {
 	piece, err := next()
 	if err != nil || piece == nil {
@@ -305,5 +309,6 @@ func (s *Store) insertPiece(ctx context.Context, next func() ([]any, error)) err
 	return s.exec(ctx, `INSERT INTO file_originals (file_key, ordinal, org, bytes) VALUES ($1, $2, $3, $4)`, piece...)
 }
 
-// IsMediaType reports whether a stored media type is one that Loci knows, and not as an upload declared it.
+// IsMediaType reports whether Loci itself may have found a stored media type. Any other media type was declared by an
+// upload.
 func IsMediaType(mediaType string) bool { return document.IsKnown(mediaType) }

@@ -46,10 +46,10 @@ func TestANameThatExists(t *testing.T) {
 	if third.OriginalName != "test.txt" {
 		t.Errorf("original name: got %s", third.OriginalName)
 	}
-	skipped, was, err := fx.Upload(t.Context(), fx.org, folder.ID,
+	skipped, isSkipped, err := fx.Upload(t.Context(), fx.org, folder.ID,
 		files.Upload{Name: "test.txt", Body: strings.NewReader("four"), Duplicates: files.Skip})
-	if err != nil || !was || skipped.ID != first.ID {
-		t.Errorf("skip: got %v %v %v, want the first file", skipped.ID, was, err)
+	if err != nil || !isSkipped || skipped.ID != first.ID {
+		t.Errorf("skip: got %v %v %v, want the first file", skipped.ID, isSkipped, err)
 	}
 	_, _, err = fx.Upload(t.Context(), fx.org, folder.ID,
 		files.Upload{Name: "test.txt", Body: strings.NewReader("five"), Duplicates: files.Reject})
@@ -192,9 +192,9 @@ func TestUploadsThatAreRefusedLeaveNothing(t *testing.T) {
 	} else {
 		fx.await(folder, f)
 	}
-	left, err := os.ReadDir(dir)
-	if err != nil || len(left) > 0 {
-		t.Errorf("temporary files are left: %v (%v)", left, err)
+	remaining, err := os.ReadDir(dir)
+	if err != nil || len(remaining) > 0 {
+		t.Errorf("temporary files are left: %v (%v)", remaining, err)
 	}
 }
 
@@ -223,7 +223,7 @@ func TestEmptyAndBlankFiles(t *testing.T) {
 	}
 }
 
-// A file of several pieces and segments comes back byte for byte.
+// A file of several pieces and segments is returned byte for byte.
 func TestALargeFileIsKeptWhole(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
@@ -250,12 +250,12 @@ func TestALargeFileIsKeptWhole(t *testing.T) {
 	}
 }
 
-// A server may be killed between making a file for an upload and taking its name away.
+// A server may be killed after it has made a file for an upload and before it has removed the file's name.
 func TestWhatAKilledServerSpooledIsRemoved(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	left, other := filepath.Join(dir, "loci-spool-123"), filepath.Join(dir, "other")
-	for _, path := range []string{left, other} {
+	spooled, other := filepath.Join(dir, "loci-spool-123"), filepath.Join(dir, "other")
+	for _, path := range []string{spooled, other} {
 		if err := os.WriteFile(path, []byte("text"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -263,7 +263,7 @@ func TestWhatAKilledServerSpooledIsRemoved(t *testing.T) {
 	if _, err := files.New(nil, files.Options{TempDir: dir}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(spooled); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the upload is still there (%v)", err)
 	}
 	if _, err := os.Stat(other); err != nil {
@@ -271,8 +271,7 @@ func TestWhatAKilledServerSpooledIsRemoved(t *testing.T) {
 	}
 }
 
-// However many files have a name, the next of that name is stored under one that is free: the first, where that is a
-// low one.
+// However many files have a name, the next one gets a free name: the first free one, if its number is low.
 func TestManyFilesOfOneName(t *testing.T) {
 	t.Parallel()
 	fx := newIdleFixture(t, files.Options{})

@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// used notes that an agent used files. Where RecordUses runs, it records the use soon; else it is recorded before used
-// returns. Nothing is recorded that would not change the order of use.
+// used records that an agent used files. If RecordUses runs, it records the use a little later; otherwise it is
+// recorded before used returns. Nothing is recorded if the order of use would not change.
 func (s *Store) used(ctx context.Context, u use) error {
 	if len(u.fileIDs) == 0 || s.uses.add(u) {
 		return nil
@@ -16,8 +16,8 @@ func (s *Store) used(ctx context.Context, u use) error {
 	return db.UnlessFull(s.openSet(u.org, u.agentID).markUsed(ctx, u.fileIDs))
 }
 
-// RecordUses records the uses of files by searches, in the order of the searches, until ctx ends, and then those that
-// still wait. It calls failed with the error of uses that are not recorded.
+// RecordUses records the uses of files by searches, in the order of the searches, until ctx ends. Then it records those
+// that still wait. It calls failed with the error if uses cannot be recorded.
 func (s *Store) RecordUses(ctx context.Context, failed func(error)) {
 	arrived := s.uses.start()
 	for ended := false; !ended; {
@@ -35,7 +35,7 @@ func (s *Store) RecordUses(ctx context.Context, failed func(error)) {
 	}
 }
 
-// recordUses records the uses that wait of an agent's files. When it returns, they are recorded, whoever did it.
+// recordUses records the waiting uses of an agent's files. When it returns, they are recorded, by this or another call.
 func (s *Store) recordUses(ctx context.Context, u user) error {
 	ctx, cancel := context.WithTimeout(db.WithOrg(ctx, u.org), useLength)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// recordUses lets the store record the uses of files by searches later, until the function that it returns is called.
+// recordUses runs RecordUses until stop is called.
 func (fx *fixture) recordUses() (stop func()) {
 	ctx, cancel := context.WithCancel(fx.t.Context())
 	var recording sync.WaitGroup
@@ -25,7 +25,7 @@ func (fx *fixture) recordUses() (stop func()) {
 	return stop
 }
 
-// fourOpen is a fixture with files named 0.txt to 3.txt, each with a word of its own, open in this order.
+// fourOpen returns a fixture with files named 0.txt to 3.txt, each with its own word, open in this order.
 func fourOpen(t *testing.T) (fx *fixture, agent string) {
 	fx = newFixture(t)
 	folder := fx.folder("set")
@@ -48,7 +48,7 @@ func (fx *fixture) find(agent, text string) {
 	}
 }
 
-// Searches that were answered are recorded in their order: soon, before files are opened, and before the server ends.
+// Searches are recorded in order after their answer: soon, before files are opened, and before the server ends.
 func TestUsesAreRecordedAfterTheAnswer(t *testing.T) {
 	t.Parallel()
 	fx, agent := fourOpen(t)
@@ -66,13 +66,13 @@ func TestUsesAreRecordedAfterTheAnswer(t *testing.T) {
 	if diff := cmp.Diff([]string{"set/1.txt", "set/0.txt", "set/2.txt", "set/3.txt"}, fx.open(agent)); diff != "" {
 		t.Errorf("after the end (-want +got):\n%s", diff)
 	}
-	fx.find(agent, "banana") // nobody records: it is done with the answer
+	fx.find(agent, "banana") // nobody records: the search records its use itself
 	if diff := cmp.Diff([]string{"set/0.txt", "set/2.txt", "set/3.txt", "set/1.txt"}, fx.open(agent)); diff != "" {
 		t.Errorf("without a recorder (-want +got):\n%s", diff)
 	}
 }
 
-// What a search used is not closed by the opening that follows it.
+// A file that a search used is not closed by the next opening.
 func TestAnOpeningKnowsTheUsesBefore(t *testing.T) {
 	t.Parallel()
 	fx, agent := fourOpen(t)

@@ -9,10 +9,10 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Bounds of the uses of files that wait to be recorded.
+// Limits of uses that wait to be recorded.
 const (
-	maxUsers  = 1_000            // agents; the uses of further ones are recorded before their searches are answered
-	useLength = 10 * time.Second // for recording the uses of one agent's files
+	maxUsers  = 1_000            // agents; for further agents, uses are recorded before their searches are answered
+	useLength = 10 * time.Second // time limit for recording the uses of one agent's files
 )
 
 // user is an agent that uses its open files.
@@ -21,24 +21,24 @@ type user struct {
 	agentID string
 }
 
-// uses holds the uses of files by searches that were answered, until RecordUses records them. Its zero value is ready.
+// uses holds the uses of files by answered searches until RecordUses records them. The zero value is ready to use.
 type uses struct {
 	mu        sync.Mutex
 	running   bool
-	waiting   map[user][]string      // the ids of the files, the last used last
-	recording map[user]chan struct{} // closed when it is over
-	arrived   chan struct{}          // has a value when there may be some that wait
+	waiting   map[user][]string      // ids of the files, last used last
+	recording map[user]chan struct{} // closed when the recording ends
+	arrived   chan struct{}          // has a value when some may be waiting
 }
 
 // use is a search's use of files that an agent has open.
 type use struct {
 	user
-	fileIDs []string // the last used last
+	fileIDs []string // last used last
 	inOrder bool     // the files were the last used already, in this order
 }
 
-// add adds a use, unless it changes nothing; false where it must be recorded now, because nobody records uses, or too
-// many wait.
+// add adds a use, unless it changes nothing. It returns false if the use must be recorded now, because nobody records
+// uses, or too many wait.
 func (w *uses) add(u use) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -67,14 +67,14 @@ func (w *uses) start() (arrived <-chan struct{}) {
 	return w.arrived
 }
 
-// end lets no more uses wait.
+// end stops letting uses wait.
 func (w *uses) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.running = false
 }
 
-// next returns an agent whose uses wait, if there is one.
+// next returns an agent with waiting uses, if there is one.
 func (w *uses) next() (u user, any bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,8 +84,8 @@ func (w *uses) next() (u user, any bool) {
 	return user{}, false
 }
 
-// take takes an agent's uses, once those that were taken before are recorded. The caller calls done when it has
-// recorded them; if there are none, done is nil.
+// take takes an agent's waiting uses, after those taken before are recorded. The caller calls done when it has recorded
+// them. If there are none, done is nil.
 func (w *uses) take(ctx context.Context, u user) (fileIDs []string, done func(), err error) {
 	for {
 		w.mu.Lock()

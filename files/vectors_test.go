@@ -22,8 +22,7 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// clustered gives a folder n chunks whose vectors lie around the given number of centres, and returns some more of
-// their kind.
+// clustered gives a folder n chunks with vectors around the given number of centres. It returns some more such vectors.
 func (fx *fixture) clustered(folder files.Folder, space endpoint.Space, n, centres, queries int) [][]float32 {
 	fx.t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -54,23 +53,23 @@ func (fx *fixture) clustered(folder files.Folder, space endpoint.Space, n, centr
 		[]string{"space_id", "chunk_key", "org", "folder_key", "embedding"}, rows); err != nil {
 		fx.t.Fatal(err)
 	}
-	asked := make([][]float32, queries)
-	for i := range asked {
-		asked[i] = next()
+	queryVectors := make([][]float32, queries)
+	for i := range queryVectors {
+		queryVectors[i] = next()
 	}
-	return asked
+	return queryVectors
 }
 
-// An index is of the vectors that all organizations have in a space, the owner of the table builds it, and all servers
-// together build one at a time: so these tests have a database, and come one after the other.
+// An index covers the vectors of all organizations in a space. The table's owner builds it, and all servers together
+// build one at a time. So these tests have their own database and run one after the other.
 func TestIndexesOfVectors(t *testing.T) {
 	t.Parallel()
-	in := newOwned(t)
+	database := newOwned(t)
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, owned)
 	}{
-		{"searches are planned by the number of rows", searchPlans}, // before there are others' rows
+		{"searches are planned by the number of rows", searchPlans}, // before other tests add rows
 		{"all spaces are indexed by the owner", allSpacesAreIndexedByTheOwner},
 		{"a dense space is indexed", aDenseSpaceIsIndexed},
 		{"an index that is half built is built anew", anIndexThatIsHalfBuiltIsBuiltAnew},
@@ -78,27 +77,27 @@ func TestIndexesOfVectors(t *testing.T) {
 		{"unused spaces are cleared", unusedSpacesAreCleared},
 		{"a scope far from the query is found", aScopeFarFromTheQueryIsFound},
 	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, in) })
+		t.Run(test.name, func(t *testing.T) { test.run(t, database) })
 	}
 }
 
-// owned is a database, with a pool of the role that owns its tables.
+// owned is a database: a pool for it, and one for the role that owns its tables.
 type owned struct{ pool, owner *pgxpool.Pool }
 
-// newOwned returns a database of a test's own, in which Postgres makes no statistics by itself.
+// newOwned returns a test's own database, in which Postgres makes no statistics by itself.
 func newOwned(t *testing.T) owned {
 	t.Helper()
 	pool := dbtest.New(t)
-	in := owned{pool, dbtest.Owner(t, pool)}
+	database := owned{pool, dbtest.Owner(t, pool)}
 	for _, table := range []string{"chunks", "chunk_vectors", "files"} {
-		if _, err := in.owner.Exec(t.Context(), `ALTER TABLE `+table+` SET (autovacuum_enabled = false)`); err != nil {
+		if _, err := database.owner.Exec(t.Context(), `ALTER TABLE `+table+` SET (autovacuum_enabled = false)`); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return in
+	return database
 }
 
-// dense returns a fixture in the database with an endpoint and its space, on whose jobs nobody works.
+// dense returns a fixture in the database with an endpoint and its space, and without workers.
 func (in owned) dense(t *testing.T, dimension int) (*fixture, *endpoint.Endpoint, endpoint.Space) {
 	t.Helper()
 	e := embedtest.New(t, dimension)
@@ -118,29 +117,29 @@ func (in owned) index(t *testing.T, space endpoint.Space) {
 	}
 }
 
-// Past its threshold a space is indexed, once. Searches go through the index, find as many as there are, and nearly all
-// of the nearest.
-func aDenseSpaceIsIndexed(t *testing.T, in owned) {
-	asked := &fixedQuery{}
-	fx, endpoint, space := in.dense(t, 96)
-	endpoint.Queries = asked
+// A space is indexed once it is large enough, and only once. Searches use the index, find as many as there are, and
+// nearly all of the nearest.
+func aDenseSpaceIsIndexed(t *testing.T, database owned) {
+	query := &fixedQuery{}
+	fx, endpoint, space := database.dense(t, 96)
+	endpoint.Queries = query
 	folder, small := fx.folder("f"), fx.folder("small")
 	queries := fx.clustered(folder, space, 1500, 30, 25)
 	fx.clustered(small, space, 30, 3, 0)
 	fx.SetIndexRows(2000)
-	if built, err := fx.Index(t.Context(), in.owner, nil, nil); built || err != nil {
+	if built, err := fx.Index(t.Context(), database.owner, nil, nil); built || err != nil {
 		t.Fatalf("below the threshold an index was built: %v (%v)", built, err)
 	}
 	fx.SetIndexRows(1000)
-	if built, err := fx.Index(t.Context(), in.owner, nil, nil); !built || err != nil {
+	if built, err := fx.Index(t.Context(), database.owner, nil, nil); !built || err != nil {
 		t.Fatalf("an index was built: %v (%v)", built, err)
 	}
-	if built, err := fx.Index(t.Context(), in.owner, nil, nil); built || err != nil {
+	if built, err := fx.Index(t.Context(), database.owner, nil, nil); built || err != nil {
 		t.Fatalf("an index was built again: %v (%v)", built, err)
 	}
 	found, wanted := 0, 0
 	for _, q := range queries {
-		asked.vector = q
+		query.vector = q
 		fx.SetIndexRows(1 << 40)
 		exact := fx.nearest(folder.Key)
 		fx.SetIndexRows(1000)
@@ -164,10 +163,10 @@ func aDenseSpaceIsIndexed(t *testing.T, in owned) {
 	}
 }
 
-// The owner's program builds the missing indexes of all spaces that are used, and drops those of the others, whose
-// vectors a server that owns nothing deletes.
-func allSpacesAreIndexedByTheOwner(t *testing.T, in owned) {
-	fx, _, space := in.dense(t, 16)
+// The owner's program builds the missing indexes of all spaces in use. It drops the indexes of the others; a server
+// that owns no table deletes their vectors.
+func allSpacesAreIndexedByTheOwner(t *testing.T, database owned) {
+	fx, _, space := database.dense(t, 16)
 	ctx := t.Context()
 	other, err := endpoint.UseSpace(ctx, fx.pool, "another", "model", 16)
 	if err != nil {
@@ -177,7 +176,7 @@ func allSpacesAreIndexedByTheOwner(t *testing.T, in owned) {
 	fx.clustered(fx.folder("g"), other, 300, 4, 0)
 	for _, c := range []struct{ indexRows, want int }{{250, 1}, {250, 0}, {100, 1}} {
 		fx.SetIndexRows(c.indexRows)
-		if built, err := fx.IndexAll(ctx, in.owner); built != c.want || err != nil {
+		if built, err := fx.IndexAll(ctx, database.owner); built != c.want || err != nil {
 			t.Errorf("from %d vectors on: %d indexes were built, %v; want %d", c.indexRows, built, err, c.want)
 		}
 	}
@@ -190,13 +189,13 @@ func allSpacesAreIndexedByTheOwner(t *testing.T, in owned) {
 		if n := fx.count(`SELECT count(*) FROM pg_class WHERE relname = $1`, name); n != left {
 			t.Errorf("%d indexes of the unused space are there, want %d", n, left)
 		}
-		if _, err := fx.IndexAll(ctx, in.owner); err != nil {
+		if _, err := fx.IndexAll(ctx, database.owner); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
-// fixedQuery is an embedder whose texts all have one vector.
+// fixedQuery is an embedder that returns one vector for every text.
 type fixedQuery struct{ vector []float32 }
 
 func (f *fixedQuery) Embed(_ context.Context, items []embed.Item) ([]embed.Vector, error) {
@@ -213,14 +212,14 @@ func (fx *fixture) nearest(folder int64) []int64 {
 	return keys
 }
 
-// An index that a killed builder left is built again; while another server builds, this one does not.
-func anIndexThatIsHalfBuiltIsBuiltAnew(t *testing.T, in owned) {
-	fx, _, space := in.dense(t, 16)
+// An index that a killed server left unfinished is built again. While another server builds, this one does not.
+func anIndexThatIsHalfBuiltIsBuiltAnew(t *testing.T, database owned) {
+	fx, _, space := database.dense(t, 16)
 	fx.SetIndexRows(100)
 	fx.clustered(fx.folder("f"), space, 200, 4, 0)
-	in.index(t, space)
+	database.index(t, space)
 	name := fmt.Sprintf("chunk_vectors_space_%d", space.ID)
-	if _, err := in.owner.Exec(t.Context(), `UPDATE pg_index SET indisvalid = false WHERE indexrelid = $1::regclass`,
+	if _, err := database.owner.Exec(t.Context(), `UPDATE pg_index SET indisvalid = false WHERE indexrelid = $1::regclass`,
 		name); err != nil {
 		t.Fatal(err)
 	}
@@ -232,13 +231,13 @@ func anIndexThatIsHalfBuiltIsBuiltAnew(t *testing.T, in owned) {
 	if _, err := other.Exec(t.Context(), `SELECT pg_advisory_lock($1)`, db.LockIndex); err != nil {
 		t.Fatal(err)
 	}
-	if built, err := fx.Index(t.Context(), in.owner, nil, nil); built || err != nil {
+	if built, err := fx.Index(t.Context(), database.owner, nil, nil); built || err != nil {
 		t.Errorf("beside another server an index was built: %v (%v)", built, err)
 	}
 	if _, err := other.Exec(t.Context(), `SELECT pg_advisory_unlock($1)`, db.LockIndex); err != nil {
 		t.Fatal(err)
 	}
-	if built, err := fx.Index(t.Context(), in.owner, nil, nil); !built || err != nil {
+	if built, err := fx.Index(t.Context(), database.owner, nil, nil); !built || err != nil {
 		t.Errorf("the index was built anew: %v (%v)", built, err)
 	}
 	if n := fx.count(`SELECT count(*) FROM pg_index WHERE indexrelid = $1::regclass AND indisvalid`, name); n != 1 {
@@ -251,9 +250,9 @@ func anIndexThatIsHalfBuiltIsBuiltAnew(t *testing.T, in owned) {
 	})
 }
 
-// A space is not indexed while much of it is still to come.
-func aSpaceThatIsStillFilledIsNotIndexed(t *testing.T, in owned) {
-	fx, _, space := in.dense(t, 16)
+// A space is not indexed while most of its vectors are still missing.
+func aSpaceThatIsStillFilledIsNotIndexed(t *testing.T, database owned) {
+	fx, _, space := database.dense(t, 16)
 	fx.SetIndexRows(100)
 	folder := fx.folder("f")
 	fx.clustered(folder, space, 200, 4, 0)
@@ -266,25 +265,25 @@ func aSpaceThatIsStillFilledIsNotIndexed(t *testing.T, in owned) {
 			fx.org, space.ID, chunks)
 	}
 	wait(21)
-	if built, err := fx.Index(t.Context(), in.owner, nil, nil); built || err != nil {
+	if built, err := fx.Index(t.Context(), database.owner, nil, nil); built || err != nil {
 		t.Errorf("while 21 of 221 wait an index was built: %v (%v)", built, err)
 	}
 	wait(20)
 	fx.exec(`
 		INSERT INTO files (org, folder_key, name, original_name, media_type, size_bytes, sha256)
 		VALUES ($1, $2, 'new.txt', 'new.txt', 'text/plain', 100, '')`, fx.org, folder.Key)
-	if built, err := fx.Index(t.Context(), in.owner, nil, nil); built || err != nil {
+	if built, err := fx.Index(t.Context(), database.owner, nil, nil); built || err != nil {
 		t.Errorf("while 20 wait and a file is to be parsed an index was built: %v (%v)", built, err)
 	}
 	fx.exec(`UPDATE files SET error = 'unreadable' WHERE org = $1 AND name = 'new.txt'`, fx.org)
-	if built, err := fx.Index(t.Context(), in.owner, nil, nil); !built || err != nil {
+	if built, err := fx.Index(t.Context(), database.owner, nil, nil); !built || err != nil {
 		t.Errorf("while 20 of 220 wait an index was built: %v (%v)", built, err)
 	}
 }
 
-// The vectors of a model that no server has used for a week go, with their index; those in use stay.
-func unusedSpacesAreCleared(t *testing.T, in owned) {
-	fx, _, space := in.dense(t, 16)
+// If no server has used a model for a week, its vectors and their index are deleted. Those in use stay.
+func unusedSpacesAreCleared(t *testing.T, database owned) {
+	fx, _, space := database.dense(t, 16)
 	ctx := t.Context()
 	old, err := endpoint.UseSpace(ctx, fx.pool, "before", "old", 16)
 	if err != nil {
@@ -292,7 +291,7 @@ func unusedSpacesAreCleared(t *testing.T, in owned) {
 	}
 	fx.clustered(fx.folder("old"), old, 300, 4, 0)
 	fx.clustered(fx.folder("new"), space, 20, 4, 0)
-	in.index(t, old)
+	database.index(t, old)
 	clear := func(age string) int {
 		t.Helper()
 		if _, err := fx.pool.Exec(ctx, `
@@ -300,7 +299,7 @@ func unusedSpacesAreCleared(t *testing.T, in owned) {
 			WHERE id IN ($2, $3)`, age, old.ID, space.ID); err != nil {
 			t.Fatal(err)
 		}
-		n, err := fx.ClearSpaces(ctx, in.owner)
+		n, err := fx.ClearSpaces(ctx, database.owner)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -321,15 +320,15 @@ func unusedSpacesAreCleared(t *testing.T, in owned) {
 	}
 }
 
-// A scope of 2 % whose rows are all far from the query, the others near: an index would not come upon it.
-func aScopeFarFromTheQueryIsFound(t *testing.T, in owned) {
+// A scope has 2 % of the rows, all far from the query; the rest are near it. An index would not find them.
+func aScopeFarFromTheQueryIsFound(t *testing.T, database owned) {
 	scale.NotRaced(t)
-	fx, _, space := in.dense(t, 16)
+	fx, _, space := database.dense(t, 16)
 	fx.stock("near", scale.Of(1_470, 14_700), &space,
 		func(i int) string { return fmt.Sprintf("apples and pears number %d", i) })
 	far := fx.stock("far", scale.Of(60, 300), &space,
 		func(i int) string { return fmt.Sprintf("unrelated granite quarry entry %d", i) })
-	in.index(t, space)
+	database.index(t, space)
 	agent := fx.agentWith(far)
 	for name, rows := range map[string]int{"exact": 50_000, "through the index": 10} {
 		fx.SetIndexRows(rows)
@@ -345,11 +344,11 @@ func aScopeFarFromTheQueryIsFound(t *testing.T, in owned) {
 	}
 }
 
-func searchPlans(t *testing.T, in owned) {
-	fx, endpoint, space := in.dense(t, 16)
+func searchPlans(t *testing.T, database owned) {
+	fx, endpoint, space := database.dense(t, 16)
 	agent := fx.agentWith(fx.stock("f", 1500, &space,
 		func(i int) string { return fmt.Sprintf("entry %d about topic %d", i, i%50) }))
-	in.index(t, space)
+	database.index(t, space)
 	plans := dbtest.NewPlans(t, fx.pool)
 	store := fx.newStore(plans, files.Options{Endpoint: endpoint})
 	vectors := fmt.Sprintf("chunk_vectors_space_%d", space.ID)

@@ -12,11 +12,11 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// Words are pruned and weighed anew in all organizations, and how they are read depends on Postgres' statistics: so
-// these tests have a database, and come one after the other.
+// Words are pruned and weighed again for all organizations, and how they are read depends on Postgres' statistics. So
+// these tests have their own database and run one after the other.
 func TestIndexOfWords(t *testing.T) {
 	t.Parallel()
-	in := newOwned(t)
+	database := newOwned(t)
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, owned)
@@ -24,14 +24,14 @@ func TestIndexOfWords(t *testing.T) {
 		{"a folder is ranked through the index of words", aFolderIsRankedThroughTheIndexOfWords},
 		{"chunks of an older version are weighed anew", chunksOfAnOlderVersionAreWeighedAnew},
 	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, in) })
+		t.Run(test.name, func(t *testing.T) { test.run(t, database) })
 	}
 }
 
-// A folder is ranked through the index of words as from its chunks, with new chunks and without, and chunks that are
-// gone are not found.
-func aFolderIsRankedThroughTheIndexOfWords(t *testing.T, in owned) {
-	fx := newFixtureIn(t, in.pool, files.Options{})
+// A folder ranks the same through the index of words as from its chunks, with and without new chunks. Deleted chunks
+// are not found.
+func aFolderIsRankedThroughTheIndexOfWords(t *testing.T, database owned) {
+	fx := newFixtureIn(t, database.pool, files.Options{})
 	folder := fx.stock("f", 2200, nil, func(i int) string { return fmt.Sprintf("entry %d about topic %d", i, i%50) })
 	agent := fx.agentWith(folder, fx.stock("g", 20, nil, func(i int) string { return fmt.Sprintf("topic 7 again %d", i) }))
 	plans := dbtest.NewPlans(t, fx.pool)
@@ -77,11 +77,11 @@ func aFolderIsRankedThroughTheIndexOfWords(t *testing.T, in owned) {
 	compare("with a segment made anew")
 }
 
-// Chunks that an older version of Loci weighed are weighed anew, by their file's name too, with and without an index of
-// words.
-func chunksOfAnOlderVersionAreWeighedAnew(t *testing.T, in owned) {
+// Chunks that an older version of Loci weighed are weighed again, including their file's name, with and without an
+// index of words.
+func chunksOfAnOlderVersionAreWeighedAnew(t *testing.T, database owned) {
 	const chunks = 250
-	fx := newFixtureIn(t, in.pool, files.Options{})
+	fx := newFixtureIn(t, database.pool, files.Options{})
 	folder := fx.stock("f", chunks, nil, func(i int) string { return fmt.Sprintf("entry e%de", i) })
 	fx.SetWordRows(150, 100)
 	agent := fx.agentWith(folder)

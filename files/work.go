@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// Work registers the workers of the jobs of files.
+// Work registers the workers for the jobs of files.
 func (s *Store) Work(workers *river.Workers) {
 	work(workers, s.parseFile)
 	work(workers, s.reparsePage)

@@ -21,7 +21,7 @@ func readArchive(r io.ReaderAt, size int64, read func(*archive, *markdown) error
 	return md.finish()
 }
 
-// part reads an XML part of an archive. errNoEntry if there is none of that name.
+// part reads an XML part of an archive. errNoEntry if there is no part with that name.
 func (a *archive) part(name string, read func(*xmlReader) error) error {
 	body, err := a.open(name)
 	if err != nil {
@@ -39,7 +39,7 @@ func (a *archive) optional(name string, read func(*xmlReader) error) error {
 	return a.part(name, read)
 }
 
-// find calls found for each element of a name in a part, if the document has the part.
+// find calls found for each element with a name in a part, if the document has the part.
 func (a *archive) find(part, name string, found func(*xmlReader, element) error) error {
 	return a.optional(part, func(x *xmlReader) error {
 		return x.find(name, func(e element) error { return found(x, e) })
@@ -48,11 +48,12 @@ func (a *archive) find(part, name string, found func(*xmlReader, element) error)
 
 // relation leads from an OOXML part to another part, or to an address outside.
 type relation struct {
-	kind, target string // the last element of the type's name; a part's name in the archive, or an address
+	kind, target string // last element of the type's name; name of a part in the archive, or an address
 	external     bool
 }
 
-// relations returns those of a part, by their ids; of the whole document if part is empty.
+// relations maps the ids of a part's relations to the relations. If part is empty, they are those of the whole
+// document.
 func (a *archive) relations(part string) (map[string]relation, error) {
 	all := map[string]relation{}
 	dir, base := path.Split(part)
@@ -67,7 +68,7 @@ func (a *archive) relations(part string) (map[string]relation, error) {
 	})
 }
 
-// resolve returns the name in the archive of a target that a part names.
+// resolve returns the name in the archive of the target that a part names.
 func resolve(part, target string) string {
 	if strings.HasPrefix(target, "/") {
 		return strings.TrimPrefix(path.Clean(target), "/")
@@ -75,7 +76,7 @@ func resolve(part, target string) string {
 	return strings.TrimPrefix(path.Join("/", path.Dir(part), target), "/")
 }
 
-// related returns the part of a kind, of several the first by name; fallback if there is none.
+// related returns the part of a kind; of several parts, the first by name. It returns fallback if there is none.
 func related(all map[string]relation, kind, fallback string) string {
 	found := ""
 	for _, r := range all {
@@ -89,7 +90,7 @@ func related(all map[string]relation, kind, fallback string) string {
 	return found
 }
 
-// mainPart returns the part of an OOXML document that leads to the others.
+// mainPart returns the part of an OOXML document that leads to all others.
 func (a *archive) mainPart(usual string) (string, error) {
 	all, err := a.relations("")
 	if err != nil {
@@ -104,7 +105,7 @@ func (a *archive) mainPart(usual string) (string, error) {
 
 var errNotThatFormat = errors.New("it is not what its type says, its main part is missing")
 
-// number returns the whole number in s, or otherwise if s is not one from -1,000,000 to 1,000,000.
+// number returns the integer in s. It returns otherwise if s is not an integer from -1,000,000 to 1,000,000.
 func number(s string, otherwise int) int {
 	n, err := strconv.Atoi(strings.TrimSpace(s))
 	if err != nil || n < -1_000_000 || n > 1_000_000 {

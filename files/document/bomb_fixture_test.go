@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/files/document"
 )
 
-// reading counts what is asked of a document.
+// reading counts the bytes that are read from a document.
 type reading struct {
 	io.ReaderAt
 
@@ -27,7 +27,7 @@ func (r *reading) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// allocated is how many bytes f allocates, on all goroutines: tests that measure do not run in parallel.
+// allocated returns how many bytes f allocates, on all goroutines. So tests that use it do not run in parallel.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -36,14 +36,14 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// bomb is a document that is small, or looks so, and would become large.
+// bomb is a document that is small, or claims to be, and would become large.
 type bomb struct {
 	read document.Reader
 	raw  func(t testing.TB) []byte
 	says string
 }
 
-// packed is an archive of one part.
+// packed returns an archive of one part.
 func packed(name string, write func(io.Writer)) func(testing.TB) []byte {
 	return func(t testing.TB) []byte { return zipped(t, entries{name: write}) }
 }
@@ -54,7 +54,7 @@ func odt(inner string, n int) func(testing.TB) []byte {
 	return packed("content.xml", repeated(odfHead, inner, n, "</office:body></office:document-content>"))
 }
 
-// workbook is one of a sheet with a row n times.
+// workbook returns a workbook with one sheet that has a row n times.
 func workbook(row string, n int) func(testing.TB) []byte {
 	const types = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 	const main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -101,7 +101,7 @@ func manyZeros(t testing.TB) []byte {
 	return zipped(t, parts)
 }
 
-// entityTower is a declaration of many entities, each twice the one before.
+// entityTower writes the declarations of many entities, each of them twice the one before.
 func entityTower(w io.Writer) {
 	var b strings.Builder
 	b.WriteString("<!DOCTYPE d [")
@@ -174,7 +174,7 @@ var bombs = map[string]bomb{
 	"a million lists deep": {document.IPYNB, deep(`{"cells":`, "["), "damaged"},
 }
 
-// largeBombs pass their limit only when they are large; they are read at the scales verify and all.
+// largeBombs pass a limit only if they are large. They run at the scales verify and all.
 var largeBombs = map[string]bomb{
 	"zeros in many parts": {document.XLSX, manyZeros, "more than 256 MiB"},
 	"ten million elements": {document.DOCX, word(repeated(wordHead, "<w:p/>", 10_000_000, wordTail)),
@@ -185,7 +185,7 @@ var largeBombs = map[string]bomb{
 		"<w:lastRenderedPageBreak/><w:t>a b </w:t>", 2_000_000, "</w:r></w:p>"+wordTail)), "10 million XML elements"},
 }
 
-// tenGigabytes is an archive of an entry of one byte 10 GiB times, which packs to 10 MB, after others.
+// tenGigabytes returns an archive with an entry of one byte 10 GiB times, after others. It packs to 10 MB.
 func tenGigabytes(t testing.TB, name string, c byte, others ...string) []byte {
 	t.Helper()
 	const blocks = 10 << 10
@@ -195,7 +195,7 @@ func tenGigabytes(t testing.TB, name string, c byte, others ...string) []byte {
 		t.Fatal(err)
 	}
 	_, _ = packer.Write(bytes.Repeat([]byte{c}, 1<<20))
-	if err := packer.Flush(); err != nil { // ends on a byte: the same again is a mebibyte more
+	if err := packer.Flush(); err != nil { // it ends on a byte boundary: each copy is a mebibyte more
 		t.Fatal(err)
 	}
 	z := zip.NewWriter(&b)

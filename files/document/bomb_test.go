@@ -1,6 +1,6 @@
 //go:build !race
 
-// The race detector, which finds nothing in one goroutine, makes minutes of these.
+// With the race detector, which finds nothing in one goroutine, these tests take minutes.
 
 package document_test
 
@@ -14,8 +14,7 @@ import (
 	"github.com/loci-memory/loci/files/document"
 )
 
-// TestBombsEndWithinBounds measures what is allocated in all: a bound of the work done, not of the memory held at one
-// time.
+// TestBombsEndWithinBounds measures all that is allocated: it bounds the work, not the memory in use at one time.
 func TestBombsEndWithinBounds(t *testing.T) { //nolint:paralleltest // it measures what is allocated
 	all := maps.Clone(bombs)
 	if scale.Of(0, 1) == 1 {
@@ -24,19 +23,19 @@ func TestBombsEndWithinBounds(t *testing.T) { //nolint:paralleltest // it measur
 	for name, bomb := range all {
 		t.Run(name, func(t *testing.T) { //nolint:paralleltest // as above
 			raw := bomb.raw(t)
-			in := &reading{ReaderAt: bytes.NewReader(raw)}
+			input := &reading{ReaderAt: bytes.NewReader(raw)}
 			var got document.Text
 			var err error
-			bytes := allocated(func() { got, err = bomb.read(in, int64(len(raw))) })
+			bytes := allocated(func() { got, err = bomb.read(input, int64(len(raw))) })
 			if !isUnreadable(err) || !strings.Contains(err.Error(), bomb.says) {
 				t.Errorf("read %d bytes of text, %v; want an *UnreadableError with %q", len(got.Text), err, bomb.says)
 			}
-			t.Logf("%d bytes: %v; %d MiB allocated, %d bytes read", len(raw), err, bytes>>20, in.bytes)
+			t.Logf("%d bytes: %v; %d MiB allocated, %d bytes read", len(raw), err, bytes>>20, input.bytes)
 			if bytes > 3<<30 {
 				t.Errorf("%d MiB allocated for %d bytes", bytes>>20, len(raw))
 			}
-			if in.bytes > 3*int64(len(raw))+1<<20 {
-				t.Errorf("%d bytes read of %d", in.bytes, len(raw))
+			if input.bytes > 3*int64(len(raw))+1<<20 {
+				t.Errorf("%d bytes read of %d", input.bytes, len(raw))
 			}
 		})
 	}

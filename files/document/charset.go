@@ -15,8 +15,8 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// DeclaredCharset returns the charset that an upload declares, a hint for Decode: in the part's content type, in the
-// <meta> of an HTML page, or in the declaration of an XML document. Empty if it declares none.
+// DeclaredCharset returns the charset that an upload declares, as a hint for Decode. It looks in the content type, in
+// an HTML page's <meta>, and in an XML document's declaration. It returns "" if there is none.
 func DeclaredCharset(mediaType, contentType string, head []byte) string {
 	if _, params, err := mime.ParseMediaType(contentType); err == nil && params["charset"] != "" {
 		return params["charset"]
@@ -33,7 +33,8 @@ var declaration = regexp.MustCompile(`(?i)<meta\s[^>]*charset\s*=\s*["']?\s*([\w
 var declares = setOf(`text/html application/xhtml+xml application/xml text/xml image/svg+xml application/rss+xml
 	application/atom+xml`)
 
-// decodeLegacy decodes text that is not Unicode: as hint says if every byte fits it, else by statistics.
+// decodeLegacy decodes text that is not Unicode. It uses the charset of hint if every byte is valid in it, otherwise
+// statistics.
 func decodeLegacy(raw []byte, hint string) (text, name string) {
 	if e, name := charsetNamed(hint); e != nil {
 		if text := decoded(raw, e); badRunes(text) == 0 {
@@ -44,11 +45,12 @@ func decodeLegacy(raw []byte, hint string) (text, name string) {
 	return decoded(raw, e), name
 }
 
-// guessCharset returns the likeliest encoding that decodes all of the sample, else the one that loses least of it.
+// guessCharset returns the likeliest encoding that can decode the whole sample. If there is none, it returns the one
+// that loses the least.
 func guessCharset(sample []byte) (best encoding.Encoding, name string) {
 	best, name = charsetNamed("windows-1252")
 	least := badRunes(decoded(sample, best)) + 1
-	guesses, _ := chardet.NewTextDetector().DetectAll(sample) // none with an error
+	guesses, _ := chardet.NewTextDetector().DetectAll(sample) // empty if there is an error
 	slices.SortFunc(guesses, func(a, b chardet.Result) int {
 		return cmp.Or(cmp.Compare(b.Confidence, a.Confidence), cmp.Compare(rareIn(sample, a), rareIn(sample, b)),
 			cmp.Compare(a.Charset, b.Charset))
@@ -65,8 +67,8 @@ func guessCharset(sample []byte) (best encoding.Encoding, name string) {
 	return best, name
 }
 
-// commonPairs are the bytes of the common characters of East Asian encodings: where the first byte begins and ends, and
-// where the second begins. Narrow encodings come first: their texts fit the wider ones, too.
+// commonPairs lists, per East Asian encoding, the bytes of common characters: the range of the first byte, and the
+// lowest second byte. Narrow encodings come first, because their texts are also valid in the wider ones.
 var commonPairs = []struct {
 	charset         string
 	from, to, trail byte
@@ -75,8 +77,9 @@ var commonPairs = []struct {
 	{"GB-18030", 0xa1, 0xd7, 0xa1}, {"Big5", 0xa1, 0xc6, 0x40},
 }
 
-// rareIn decides between East Asian encodings, which the library cannot tell apart in a short text: it returns how
-// many rare characters the sample has in one, and among equals less for the narrower; 0 for any other encoding.
+// rareIn helps to decide between East Asian encodings, which the library cannot tell apart in short texts. It returns
+// how many rare characters the sample has in an encoding; on a tie, a narrower encoding gets the lower value. It
+// returns 0 for any other encoding.
 func rareIn(sample []byte, guess chardet.Result) int {
 	for i, c := range commonPairs {
 		if c.charset != guess.Charset {
@@ -96,11 +99,11 @@ func rareIn(sample []byte, guess chardet.Result) int {
 	return 0
 }
 
-// isEBCDIC reports whether the bytes are EBCDIC: letters, digits and blanks in what its code pages have in common, and
-// neither blanks nor line feeds of any other encoding.
+// isEBCDIC reports whether the bytes are EBCDIC. They must consist of letters, digits and blanks that all its code
+// pages share, and have no blanks or line feeds of other encodings.
 func isEBCDIC(raw []byte) bool {
 	sample := raw[:min(len(raw), 64<<10)]
-	if bytes.ContainsAny(sample, " \n") || bytes.Count(sample, []byte{0x40})*20 <= len(sample) { // 0x40 is its blank
+	if bytes.ContainsAny(sample, " \n") || bytes.Count(sample, []byte{0x40})*20 <= len(sample) { // 0x40 is EBCDIC's blank
 		return false
 	}
 	plain := 0
@@ -113,14 +116,14 @@ func isEBCDIC(raw []byte) bool {
 	return plain*5 >= len(sample)*4
 }
 
-// sureLanguage is the confidence, of 100, and sureBytes the length from which the language of a guess counts. Below,
-// languages that share a charset tie, and the library names any of them.
+// A guessed language counts only with a confidence of at least sureLanguage, of 100, and from sureBytes bytes on.
+// Otherwise languages that share a charset tie, and the library names any of them.
 const (
 	sureLanguage = 30
 	sureBytes    = 100
 )
 
-// charsetOf corrects the charset of Central European guesses: the library knows the languages, but names Latin-1.
+// charsetOf corrects the charset of guesses for Central European languages, for which the library names Latin-1.
 func charsetOf(guess chardet.Result, sample []byte) string {
 	central := guess.Confidence >= sureLanguage && len(sample) >= sureBytes &&
 		slices.Contains([]string{"cs", "hu", "pl", "ro"}, guess.Language)
@@ -135,7 +138,7 @@ func charsetOf(guess chardet.Result, sample []byte) string {
 	return guess.Charset
 }
 
-// legacySample returns up to 64 KiB of the lines that have bytes beyond ASCII.
+// legacySample returns up to 64 KiB of lines with bytes beyond ASCII.
 func legacySample(raw []byte) []byte {
 	const most = 64 << 10
 	var sample []byte
@@ -150,7 +153,7 @@ func legacySample(raw []byte) []byte {
 	return sample
 }
 
-// charsetNamed returns the encoding that the web knows by a name, and its usual name; nil if there is none.
+// charsetNamed returns the encoding that the web knows by a name, and its usual name. It returns nil if there is none.
 func charsetNamed(label string) (encoding.Encoding, string) {
 	e, name := charset.Lookup(label)
 	if e == nil || name == "replacement" || name == "utf-8" || name == "x-user-defined" {

@@ -13,12 +13,17 @@ import (
 	"golang.org/x/text/encoding/unicode/utf32"
 )
 
-// Decode returns the text of a file and the name of its encoding: by its byte order mark, as UTF-8 if it is valid, by
-// the positions of its NULs as UTF-16, by hint (a charset's name, or empty) if every byte fits it, else by statistics.
-// The text is valid UTF-8 without a byte order mark; its lines end in LF where the file has CR LF, or CR throughout;
-// NUL and bytes that cannot be decoded are U+FFFD. The rest is as in the file: line n of the text is line n of the
-// file. *UnreadableError if more than one character in twenty is a control character or cannot be decoded, and of
-// EBCDIC, whose code pages look alike.
+// Decode returns the text of a file and the name of its encoding. The encoding is found, in this order:
+//   - by the byte order mark
+//   - as UTF-8, if the bytes are valid
+//   - as UTF-16, by the positions of NULs
+//   - by hint, the name of a charset, if every byte is valid in it
+//   - by statistics
+//
+// The text is valid UTF-8 without a byte order mark. CR LF, or CR if the whole file uses it, becomes LF. NUL and
+// undecodable bytes become U+FFFD. Everything else stays, so that line n of the text is line n of the file.
+// *UnreadableError if more than one character in twenty is a control character or undecodable, and for EBCDIC, because
+// its code pages cannot be told apart.
 func Decode(raw []byte, hint string) (text, charset string, err error) {
 	if isEBCDIC(raw) {
 		return "", "", unreadable("The file is in EBCDIC, the encoding of mainframes. Save it as UTF-8, and upload it again.")
@@ -47,8 +52,9 @@ func normalLines(text string) string {
 
 var carriageReturns = regexp.MustCompile(`\r+\n`)
 
-// badIn counts the bad runes of the text of a whole file. It does not count ^Z at the end, which DOS wrote, and in
-// Unicode NEL, which ends a line there, and U+FFFD that the file has itself: another program could not decode it.
+// badIn counts the bad runes in the text of a whole file. It ignores ^Z at the end, which DOS wrote. In Unicode it also
+// ignores NEL, which ends a line there, and U+FFFD that the file itself contains, because some other program could not
+// decode a character.
 func badIn(raw []byte, text string, isUnicode bool) int {
 	bad := badRunes(strings.TrimRight(text, "\x1a\r\n"))
 	if bad == 0 || !isUnicode {
@@ -61,10 +67,10 @@ func badIn(raw []byte, text string, isUnicode bool) int {
 	return bad
 }
 
-// badRunes counts the characters that do not belong in a text: bytes that could not be decoded, and controls other than
-// tab, line ends, vertical tab, form feed, backspace, bell, escape, delete, and those that separate or frame fields:
-// SOH (as in FIX), STX, ETX, and the separators of files, groups, records and units. These do not belong in a text that
-// has NUL, too.
+// badRunes counts the characters that do not belong in a text: undecodable bytes, and most control characters. Tab,
+// line ends, vertical tab, form feed, backspace, bell, escape and delete are accepted. So are characters that separate
+// or frame fields (SOH as in FIX, STX, ETX, and the separators of files, groups, records and units), unless the text
+// also has NUL.
 func badRunes(text string) (bad int) {
 	separators := 0
 	for _, r := range text {
@@ -93,7 +99,7 @@ type boundMark struct {
 	encoding encoding.Encoding
 }
 
-// marks are the byte order marks; of two that begin alike, the longer comes first.
+// marks are the byte order marks. If one mark is the beginning of another, the longer one comes first.
 var marks = []boundMark{
 	{"\xef\xbb\xbf", "utf-8", encoding.Nop},
 	{"\xff\xfe\x00\x00", "utf-32le", utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM)},
@@ -102,7 +108,7 @@ var marks = []boundMark{
 	{"\xfe\xff", "utf-16be", utf16.UTF16(utf16.BigEndian, utf16.IgnoreBOM)},
 }
 
-// decodeUnicode decodes Unicode, found by its byte order mark or by its form; ok is false for anything else.
+// decodeUnicode decodes Unicode, recognized by its byte order mark or its form. ok is false for anything else.
 func decodeUnicode(raw []byte) (text, charset string, ok bool) {
 	for _, m := range marks {
 		if rest, found := bytes.CutPrefix(raw, []byte(m.mark)); found {
@@ -121,8 +127,8 @@ func decodeUnicode(raw []byte) (text, charset string, ok bool) {
 	return decoded(raw, m.encoding), m.charset, true
 }
 
-// isUTF8 reports whether the bytes are UTF-8, a few broken ones excepted: a log may be cut in a character, or mix
-// encodings. There must be as many whole characters beyond ASCII as broken bytes.
+// isUTF8 reports whether the bytes are UTF-8. A few broken bytes are accepted, because a log may be cut within a
+// character, or mix encodings. There must be at least as many valid characters beyond ASCII as broken bytes.
 func isUTF8(raw []byte) bool {
 	whole, broken := 0, 0
 	trimmed := trimCutRune(raw)
@@ -135,11 +141,11 @@ func isUTF8(raw []byte) bool {
 			whole++
 		}
 	}
-	onlyCut := len(trimmed) < len(raw) && whole == 0 // nothing else speaks for UTF-8
+	onlyCut := len(trimmed) < len(raw) && whole == 0 // the cut character is the only one beyond ASCII
 	return broken <= whole && !onlyCut
 }
 
-// trimCutRune drops an incomplete character from the end of head, where reading stopped.
+// trimCutRune drops an incomplete character at the end of head, where reading stopped.
 func trimCutRune(head []byte) []byte {
 	for i := max(0, len(head)-utf8.UTFMax+1); i < len(head); i++ {
 		if utf8.RuneStart(head[i]) && !utf8.FullRune(head[i:]) {
@@ -149,7 +155,7 @@ func trimCutRune(head []byte) []byte {
 	return head
 }
 
-// fromEscapes decodes ISO-2022-JP, whose bytes are ASCII, if the text has the sequences that switch to kanji and back.
+// fromEscapes decodes ISO-2022-JP if the text has its sequences that switch to kanji and back. All its bytes are ASCII.
 func fromEscapes(text string) (string, string, bool) {
 	to := strings.Contains(text, "\x1b$B") || strings.Contains(text, "\x1b$@")
 	if to && (strings.Contains(text, "\x1b(B") || strings.Contains(text, "\x1b(J")) {
@@ -158,8 +164,9 @@ func fromEscapes(text string) (string, string, bool) {
 	return text, "utf-8", true
 }
 
-// guessUTF16 returns the byte order of UTF-16 without a mark, nil if it is not UTF-16. The high bytes of its ASCII
-// characters, blanks and line ends among them, are NULs: at even offsets if big-endian, at odd ones if little-endian.
+// guessUTF16 returns the byte order of UTF-16 without a mark, or nil if the bytes are not UTF-16. In UTF-16, ASCII
+// characters (letters, blanks, line ends) have a high byte of NUL: at even offsets if big-endian, at odd ones if
+// little-endian.
 func guessUTF16(raw []byte) *boundMark {
 	sample := raw[:min(len(raw), 64<<10)&^1]
 	var nuls [2]int
@@ -185,8 +192,8 @@ func guessUTF16(raw []byte) *boundMark {
 	return m
 }
 
-// guessHan returns the byte order in which a text with NULs is Chinese, nil if it is not: of random characters a third
-// are. Such a text has hardly any ASCII characters.
+// guessHan returns the byte order in which a text with NULs is Chinese, or nil. Even a third of random characters are
+// Chinese. A Chinese text may have hardly any ASCII characters.
 func guessHan(sample []byte) *boundMark {
 	for i := range marks[3:5] {
 		m, han := &marks[3+i], 0
@@ -203,7 +210,7 @@ func guessHan(sample []byte) *boundMark {
 	return nil
 }
 
-// isWritten reports whether at least 98 in 100 characters are assigned and not private.
+// isWritten reports whether at least 98 in 100 characters are assigned in Unicode and not private.
 func isWritten(text string) bool {
 	odd := 0
 	for _, r := range text {
@@ -214,7 +221,7 @@ func isWritten(text string) bool {
 	return odd*50 <= utf8.RuneCountInString(text)
 }
 
-// decoded returns valid UTF-8; bytes that the encoding does not know are U+FFFD.
+// decoded returns valid UTF-8. Bytes that are invalid in the encoding become U+FFFD.
 func decoded(raw []byte, e encoding.Encoding) string {
 	out, err := e.NewDecoder().Bytes(raw)
 	if err != nil {
@@ -223,16 +230,16 @@ func decoded(raw []byte, e encoding.Encoding) string {
 	return strings.ToValidUTF8(string(out), "\ufffd")
 }
 
-func readText(in Input) (Text, error) {
-	raw, err := in.bytes()
+func readText(input Input) (Text, error) {
+	raw, err := input.bytes()
 	if err != nil {
 		return Text{}, err
 	}
-	text, charset, err := Decode(raw, DeclaredCharset(in.MediaType, "", raw))
+	text, charset, err := Decode(raw, DeclaredCharset(input.MediaType, "", raw))
 	if err != nil {
 		return Text{}, err
 	}
-	if in.IsHTML() {
+	if input.IsHTML() {
 		text, err = HTML(text)
 	}
 	return Text{Text: text, Charset: charset}, err

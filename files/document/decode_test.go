@@ -46,12 +46,12 @@ var (
 	utf16be = unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)
 )
 
-// lines returns 40 long lines, each a text without its line ends.
+// lines returns 40 long lines, each of them the text without its line ends.
 func lines(text string) string {
 	return strings.Repeat(strings.Repeat(strings.ReplaceAll(text, "\n", ""), 9)+"\n", 40)
 }
 
-// samples are texts in the encodings that people's files are in.
+// samples are texts in common encodings.
 var samples = []struct {
 	name, charset, text string
 	encoding            encoding.Encoding
@@ -234,7 +234,7 @@ func TestDecodeRefusesEBCDIC(t *testing.T) {
 	}
 }
 
-// checkText fails where a text is not fit to be stored.
+// checkText fails if Decode returns a text that cannot be stored.
 func checkText(t interface{ Fatalf(string, ...any) }, raw []byte) {
 	text, _, err := document.Decode(raw, "")
 	switch {

@@ -1,13 +1,13 @@
-// Package document reads the text of documents: it turns the bytes of a format into Markdown, and records on which
-// lines its pages begin.
+// Package document reads the text of documents. It turns the bytes of a format into Markdown, and records on which
+// lines the pages begin.
 //
-// Each file uses those that are named before it:
+// Each file uses only the files named before it:
 //   - what all formats share: mediatype.go document.go limits.go inline.go table.go markdown.go pages.go
 //   - HTML and text: stylesheet.go htmlbounds.go html.go charset.go decode.go
 //   - packed formats: zip.go ipynb.go xml.go archive.go xmltree.go formula.go
 //   - Office: styles.go docxlist.go docxstyle.go docxtext.go docx.go sheet.go xlsx.go pptx.go
 //   - OpenDocument and EPUB: odflist.go odfstyle.go odftable.go odf.go odp.go epub.go
-//   - any of them, and which it is: office.go sniff.go pdf.go pdftotext.go read.go
+//   - reading any format, and recognizing it: office.go sniff.go pdf.go pdftotext.go read.go
 package document
 
 import (
@@ -21,14 +21,14 @@ import (
 type Input struct {
 	MediaType string // as Sniff returns it
 	SizeBytes int64
-	Body      io.Reader // an io.ReaderAt is read in place; any other is held in memory where a format needs that
+	Body      io.Reader // an io.ReaderAt is read in place; any other reader is read into memory if the format needs that
 }
 
-// Text is the text of a document: valid UTF-8 without NUL, its lines ended by LF.
+// Text is the text of a document: valid UTF-8 without NUL, with lines that end in LF.
 type Text struct {
 	Text    string
-	Charset string // of a format that is plain text, as "utf-8"; empty for others
-	Pages   []int  // the 1-based line on which each page, slide or sheet begins, ascending; nil if there are none
+	Charset string // charset of a plain-text format, such as "utf-8"; empty for other formats
+	Pages   []int  // line, from 1, on which each page, slide or sheet begins, ascending; nil if there are no pages
 }
 
 // UnreadableError says, in a sentence for the uploader, why a document gives no text. Reading it again does not help.
@@ -40,13 +40,13 @@ func unreadable(format string, args ...any) *UnreadableError {
 	return &UnreadableError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// ErrCutShort says that a reader was ended before it was done, because the machine's memory ran out or its processors
+// ErrCutShort says that reading was ended before it was done, because the machine ran out of memory or its processors
 // were busy. Reading the document again may succeed.
 var ErrCutShort = errors.New("reading the document was cut short")
 
 // Readers read documents of all formats. The zero value is ready to use.
 type Readers struct {
-	CacheDir string // where compiled programs are kept between runs; empty keeps none
+	CacheDir string // keeps compiled programs between runs; empty: they are not kept
 }
 
 // IsHTML reports whether the document is HTML.
@@ -64,17 +64,17 @@ func (in Input) bytes() ([]byte, error) {
 	return all.Bytes(), err
 }
 
-// seekable returns the body, or all of its bytes if it can only be read from beginning to end.
+// seekable returns the body. If it can only be read from beginning to end, it is read into memory first.
 func (in Input) seekable() (*io.SectionReader, error) {
-	at, ok := in.Body.(io.ReaderAt)
+	reader, ok := in.Body.(io.ReaderAt)
 	if !ok {
 		raw, err := in.bytes()
 		if err != nil {
 			return nil, err
 		}
-		at = bytes.NewReader(raw)
+		reader = bytes.NewReader(raw)
 	}
-	return io.NewSectionReader(at, 0, in.SizeBytes), nil
+	return io.NewSectionReader(reader, 0, in.SizeBytes), nil
 }
 
 var errRTF = unreadable("RTF documents are not read. Save the document as DOCX or plain text, and upload that.")

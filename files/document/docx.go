@@ -2,9 +2,9 @@ package document
 
 import "io"
 
-// DOCX reads a document of Word: headings, lists with their numbers, tables, links, notes, code by its style or font,
-// text boxes. Inserted text is shown; deleted and hidden text, tables of contents, headers and footers are left out.
-// Pages begin where Word last laid them out, if it did.
+// DOCX reads a Word document: headings, numbered and other lists, tables, links, notes, code (recognized by style or
+// font) and text boxes. Inserted text is included. Deleted and hidden text, tables of contents, headers and footers are
+// left out. If Word stored the page layout, pages begin where it says.
 func DOCX(r io.ReaderAt, size int64) (Text, error) {
 	return severalPages(readArchive(r, size, func(a *archive, md *markdown) error {
 		main, err := a.mainPart("word/document.xml")
@@ -28,11 +28,11 @@ type docx struct {
 	styles  blockStyles
 	lists   *wordLists
 	links   map[string]relation
-	notes   map[string]string // texts by kind and id
-	cited   []string          // texts of the notes, in the order of their numbers
-	numbers map[string]int    // of the notes that are cited; nil while the notes are read
+	notes   map[string]string // text of each note, by kind and id
+	cited   []string          // texts of the cited notes, in the order of their numbers
+	numbers map[string]int    // number of each cited note; nil while the notes are read
 	fields  []field
-	carried *inline // the text of a paragraph whose end was deleted: the next paragraph continues it
+	carried *inline // text of a paragraph without end mark, which the next paragraph continues
 }
 
 func (d *docx) readParts(main string) (err error) {
@@ -70,7 +70,7 @@ func (d *docx) readNotes(part, kind string) error {
 	})
 }
 
-// cite returns the mark of a note; a note that is cited again has the same mark. A note within a note has none.
+// cite returns the mark of a note. Further citations of a note have the same mark. A note within a note gets no mark.
 func (d *docx) cite(key string) string {
 	if d.numbers == nil || d.notes[key] == "" {
 		return ""
@@ -82,11 +82,11 @@ func (d *docx) cite(key string) string {
 	return noteMark(d.numbers[key])
 }
 
-// wrappers are elements of Word that hold what their parents hold.
+// wrappers are Word elements that only contain what may be in their parents.
 var wrappers = setOf(`w:sdt w:sdtContent w:ins w:moveTo w:customXml w:smartTag w:dir w:bdo m:oMathPara
 	mc:AlternateContent mc:Choice`)
 
-// eachIn calls f for each child of an element of Word, and for the children of wrappers in place of these.
+// eachIn calls f for each child of a Word element. For a wrapper, it calls f for the wrapper's children instead.
 func eachIn(x *xmlReader, f func(e element) error) error {
 	return x.each(func(e element) error {
 		if wrappers[e.name] {
@@ -96,14 +96,14 @@ func eachIn(x *xmlReader, f func(e element) error) error {
 	})
 }
 
-// blocks reads an element that holds paragraphs and tables.
+// blocks reads an element that contains paragraphs and tables.
 func (d *docx) blocks(x *xmlReader, md *markdown) error {
 	err := eachIn(x, func(e element) error { return d.block(x, e, md) })
 	d.endParagraph(md)
 	return err
 }
 
-// endParagraph writes a paragraph whose end was deleted where no other paragraph follows.
+// endParagraph writes a paragraph without end mark if no other paragraph follows.
 func (d *docx) endParagraph(md *markdown) {
 	if carried := d.carried; carried != nil {
 		d.carried = nil
@@ -152,7 +152,8 @@ func (d *docx) table(x *xmlReader, md *markdown) error {
 	return err
 }
 
-// cell adds a cell, and an empty one for each further column that it spans. One merged with the cell above is empty.
+// cell adds a cell, and an empty cell for each further column that it spans. A cell that is merged with the one above
+// is empty.
 func (d *docx) cell(x *xmlReader, r *row) error {
 	md, width, merged := newFlat(d.budget), 1, false
 	err := eachIn(x, func(e element) error {

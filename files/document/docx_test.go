@@ -72,7 +72,7 @@ func TestDOCXTrackedChanges(t *testing.T) {
 	})
 }
 
-// tableRow returns a row of a table of Word.
+// tableRow returns a row of a Word table.
 func tableRow(texts ...string) string {
 	var b strings.Builder
 	for _, s := range texts {

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// listPlace is the list and the level, from 0, of a paragraph.
+// listPlace is the list of a paragraph, and its level there, from 0.
 type listPlace struct {
 	num   string
 	level int
 }
 
-// noList is the place of a paragraph that says nothing of lists; list "0" holds those that say they are in none.
+// noList is the place of a paragraph without list properties. Paragraphs in list "0" are explicitly in no list.
 var noList listPlace
 
-// listPlaceOf returns the place that a paragraph's properties give it.
+// listPlaceOf returns the place in a paragraph's properties.
 func listPlaceOf(props *tree) listPlace {
 	place := props.at("w:numPr")
 	return listPlace{place.val("w:numId"), min(max(number(place.val("w:ilvl"), 0), 0), maxListLevels-1)}
@@ -30,7 +30,7 @@ type wordLists struct {
 	nums     map[string]*wordList
 }
 
-// abstractList holds the levels of a list and counts its items. Several lists of Word may share one.
+// abstractList has the levels of a list and counts its items. Several Word lists may share one.
 type abstractList struct {
 	levels [maxListLevels]listLevel
 	counts [maxListLevels]int
@@ -38,7 +38,7 @@ type abstractList struct {
 }
 
 type listLevel struct {
-	format, text string // as "decimal" and "%1."
+	format, text string // such as "decimal" and "%1."
 	start        int
 }
 
@@ -46,7 +46,7 @@ const maxLevelTextBytes = 100
 
 type wordList struct {
 	abstract  string
-	overrides map[int]int // the first number of a level that starts again
+	overrides map[int]int // level → its first number, for levels that start again
 	begun     bool
 }
 
@@ -57,7 +57,7 @@ func readWordLists(a *archive, part string) (*wordLists, error) {
 	})
 }
 
-// add takes a list, or what several share.
+// add adds a list, or an abstract list that several lists share.
 func (l *wordLists) add(t *tree) {
 	switch t.name {
 	case "w:abstractNum":
@@ -81,7 +81,7 @@ func (l *wordLists) add(t *tree) {
 	}
 }
 
-// abstractOf returns the list that a place is in, with its marks and counts; nil if there is none.
+// abstractOf returns the abstract list of a place, or nil.
 func (l *wordLists) abstractOf(p listPlace) *abstractList {
 	list := l.nums[p.num]
 	if list == nil {
@@ -90,7 +90,7 @@ func (l *wordLists) abstractOf(p listPlace) *abstractList {
 	return l.abstract[list.abstract]
 }
 
-// next counts an item and returns its label: "3.", "(b)", "1.2"; empty for a bullet.
+// next counts an item and returns its label: "3.", "(b)", "1.2". The label of a bullet is empty.
 func (l *wordLists) next(p listPlace) string {
 	list, abstract := l.nums[p.num], l.abstractOf(p)
 	if abstract == nil {
@@ -108,7 +108,7 @@ func (l *wordLists) next(p listPlace) string {
 	return abstract.label(p.level)
 }
 
-// isUnmarked reports whether a paragraph continues the item before it, as an item with a blank for a bullet does.
+// isUnmarked reports whether a paragraph continues the item before it. It does if its bullet is a blank.
 func (l *wordLists) isUnmarked(p listPlace) bool {
 	abstract := l.abstractOf(p)
 	return abstract != nil && abstract.levels[p.level].format == "bullet" && isBlank(abstract.levels[p.level].text)
@@ -134,12 +134,12 @@ func (a *abstractList) label(level int) string {
 		return ""
 	}
 	return strings.TrimSpace(levelMark.ReplaceAllStringFunc(a.levels[level].text, func(mark string) string {
-		of := int(mark[1] - '1')
-		return inFormat(a.counts[of], a.levels[of].format)
+		n := int(mark[1] - '1')
+		return inFormat(a.counts[n], a.levels[n].format)
 	}))
 }
 
-// inFormat returns a number as lists of Word or OpenDocument of that format show it.
+// inFormat returns a number in a numbering format of Word or OpenDocument.
 func inFormat(n int, format string) string {
 	switch format {
 	case "lowerLetter", "a":
@@ -158,7 +158,7 @@ func inFormat(n int, format string) string {
 	return strconv.Itoa(n)
 }
 
-// letters counts A to Z, then AA to ZZ and so on.
+// letters counts A to Z, then AA to ZZ, and so on.
 func letters(n int) string {
 	if n < 1 || n > 26*20 {
 		return strconv.Itoa(n)

@@ -22,7 +22,7 @@ func wordStyleOf(t *tree) blockStyle {
 	return s
 }
 
-// outlineLevel returns the heading level in a paragraph's properties: 1 for the highest, 0 if they give none.
+// outlineLevel returns the heading level in a paragraph's properties, 1 for the highest, or 0 if there is none.
 func outlineLevel(props *tree) int {
 	if props.at("w:outlineLvl") == nil {
 		return 0
@@ -30,7 +30,7 @@ func outlineLevel(props *tree) int {
 	return number(props.val("w:outlineLvl"), 9) + 1
 }
 
-// runStyle returns how text looks by the properties of its run.
+// runStyle returns the style that a run's properties give its text.
 func (d *docx) runStyle(props *tree) style {
 	return style{
 		code:   d.styles.whole(props.val("w:rStyle")).code || isCodeFont(props.at("w:rFonts").attr("w:ascii")),

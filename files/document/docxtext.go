@@ -12,7 +12,7 @@ type wordParagraph struct {
 	style         string
 	outline       int // 1 for the highest heading, 0 for none
 	list          listPlace
-	before, after int // pages that begin before its text, and within
+	before, after int // number of pages that begin before the text, and within it
 	boxes         *markdown
 	endDeleted    bool
 }
@@ -36,7 +36,7 @@ func (d *docx) paragraph(x *xmlReader, md *markdown) error {
 	return nil
 }
 
-// write adds a paragraph as its style says.
+// write adds a paragraph in its style.
 func (d *docx) write(p *wordParagraph, md *markdown) {
 	s := d.styles.whole(p.style)
 	outline, place := cmp.Or(p.outline, s.outline), cmp.Or(p.list, s.list)
@@ -58,7 +58,7 @@ func (d *docx) write(p *wordParagraph, md *markdown) {
 	md.put(b, p.text)
 }
 
-// inlines reads an element that holds runs of text.
+// inlines reads an element that contains runs of text.
 func (d *docx) inlines(x *xmlReader, p *wordParagraph, s style) error {
 	return eachIn(x, func(e element) error {
 		within := s
@@ -88,7 +88,7 @@ func (p *wordParagraph) properties(props *tree) {
 	p.endDeleted = end.at("w:del") != nil || end.at("w:moveFrom") != nil
 }
 
-// run reads text of one look.
+// run reads text of one style.
 func (d *docx) run(x *xmlReader, p *wordParagraph, s style) error {
 	if n := len(d.fields); n > 0 && d.fields[n-1].href != "" {
 		s.href = d.fields[n-1].href
@@ -173,7 +173,7 @@ func hyperlink(instruction string) string {
 
 var hyperlinkField = regexp.MustCompile(`^\s*HYPERLINK\s*"*([^"]*)`)
 
-// boxes reads the text boxes in a drawing. Of two forms of one drawing, the first is read.
+// boxes reads the text boxes in a drawing. If a drawing has two alternative forms, it reads the first.
 func (d *docx) boxes(x *xmlReader, p *wordParagraph) error {
 	return x.each(func(e element) error {
 		switch e.name {

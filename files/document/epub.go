@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// EPUB reads a book of EPUB 2 or 3: its title, then its chapters in reading order. Its table of contents is left out.
+// EPUB reads an EPUB 2 or 3 book: its title, then its chapters in reading order. The table of contents is left out.
 func EPUB(r io.ReaderAt, size int64) (Text, error) {
 	return readArchive(r, size, func(a *archive, md *markdown) error {
 		if err := a.refuseDRM(); err != nil {
@@ -28,7 +28,7 @@ func EPUB(r io.ReaderAt, size int64) (Text, error) {
 
 var errDRM = unreadable("The book is protected by digital rights management. Upload a copy without protection.")
 
-// refuseDRM returns errDRM if parts other than fonts are encrypted. Fonts are only made hard to copy.
+// refuseDRM returns errDRM if parts other than fonts are encrypted. Encryption of fonts only makes them hard to copy.
 func (a *archive) refuseDRM() error {
 	if a.has("META-INF/rights.xml") && a.has("META-INF/encryption.xml") {
 		return errDRM
@@ -46,7 +46,7 @@ type book struct {
 	archive  *archive
 	packaged string // the part that lists the other parts
 	title    string
-	chapters map[string]string // parts by id
+	chapters map[string]string // id → part
 	spine    []string
 }
 
@@ -81,7 +81,7 @@ func (b *book) readPackage(x *xmlReader) error {
 	})
 }
 
-// addChapter adds an item of the book if it is text, and not the table of contents.
+// addChapter adds an item of the book if it is text and not the table of contents.
 func (b *book) addChapter(e element) {
 	href := e.attr("href")
 	if unescaped, err := url.PathUnescape(href); err == nil {
@@ -95,7 +95,7 @@ func (b *book) addChapter(e element) {
 	}
 }
 
-// write writes the chapters in their order, each once. A missing chapter is left out if there are others.
+// write writes the chapters in order, each once. A missing chapter is skipped if there are others.
 func (b *book) write(md *markdown) error {
 	seen := map[string]bool{}
 	var missing error
@@ -124,7 +124,7 @@ func (b *book) write(md *markdown) error {
 	return nil
 }
 
-// pageTitle matches the title of a chapter, which is the name of its file or of the book.
+// pageTitle matches the title element of a chapter, which is usually the name of its file or of the book.
 var pageTitle = regexp.MustCompile(`(?is)<title\b[^>]*>.*?</title\s*>|<title\b[^>]*/>`)
 
 func (b *book) chapter(part string) (string, error) {

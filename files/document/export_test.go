@@ -1,4 +1,4 @@
 package document
 
-// Keeps reports whether a reader keeps what it compiles.
+// Keeps reports whether a reader keeps its compiled programs.
 func Keeps(r Readers) bool { return r.compiled() != nil }

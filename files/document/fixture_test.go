@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/files/document"
 )
 
-// checkGolden compares a text with the file under testdata that holds it.
+// checkGolden compares a text with a file under testdata.
 func checkGolden(t *testing.T, name, got string) {
 	t.Helper()
 	golden.Check(t, "testdata/"+name, got)
@@ -26,7 +26,7 @@ func isUnreadable(err error) bool {
 	return ok
 }
 
-// readCase is a document and the text and pages that its reader returns.
+// readCase is a document, with the text and pages that its reader returns.
 type readCase struct {
 	claim string
 	raw   []byte
@@ -55,7 +55,7 @@ func testReads(t *testing.T, read document.Reader, cases []readCase) {
 	}
 }
 
-// refusal is a document and a part of the sentence that refuses it.
+// refusal is a document, with a part of the sentence that refuses it.
 type refusal struct {
 	claim string
 	raw   []byte
@@ -76,7 +76,7 @@ func testRefusals(t *testing.T, read document.Reader, cases []refusal) {
 	}
 }
 
-// checkMarkdown tests what holds of every document's text.
+// checkMarkdown checks what is true of every document's text.
 func checkMarkdown(t testing.TB, text document.Text) {
 	t.Helper()
 	if strings.ToValidUTF8(text.Text, "") != text.Text || strings.ContainsAny(text.Text, "\x00\r") {
@@ -94,7 +94,7 @@ func checkMarkdown(t testing.TB, text document.Text) {
 	}
 }
 
-// checkRead tests that a reader returns a text, or the reason why there is none.
+// checkRead checks that a reader returns a valid text or an *UnreadableError.
 func checkRead(t testing.TB, read document.Reader, raw []byte) {
 	t.Helper()
 	got, err := read(bytes.NewReader(raw), int64(len(raw)))
@@ -193,28 +193,28 @@ const (
 	odfTail = `</office:body></office:document-content>`
 )
 
-// docx returns a document of Word with a body, and further parts.
+// docx returns a Word document with a body and further parts.
 func docx(body string, parts ...string) []byte {
 	return archive(append([]string{"word/document.xml", wordHead + body + wordTail}, parts...)...)
 }
 
-// wordPart returns an XML part of Word with a root element, as "styles".
+// wordPart returns an XML part of a Word document. root names its root element, for example "styles".
 func wordPart(root, content string) string {
 	return "<w:" + root + wordNamespaces + ">" + content + "</w:" + root + ">"
 }
 
-// run returns a run of Word with a text and properties.
+// run returns a run of a Word document with a text and properties.
 func run(s string, props ...string) string {
 	return "<w:r><w:rPr>" + strings.Join(props, "") + "</w:rPr><w:t>" + s + "</w:t></w:r>"
 }
 
-// para returns a paragraph of Word.
+// para returns a paragraph of a Word document.
 func para(runs ...string) string { return "<w:p>" + strings.Join(runs, "") + "</w:p>" }
 
-// styled returns a paragraph of Word with properties and a text.
+// styled returns a paragraph of a Word document with properties and a text.
 func styled(props, s string) string { return para("<w:pPr>"+props+"</w:pPr>", run(s)) }
 
-// relations returns a part of relations, each given by id, kind and target. A target with a scheme is external.
+// relations returns a part with relations. Each is given by id, kind and target; a target with a scheme is external.
 func relations(all ...string) string {
 	var b strings.Builder
 	for i := 0; i < len(all); i += 3 {
@@ -234,7 +234,7 @@ func odf(kind, body string, parts ...string) []byte {
 	return archive(append([]string{"content.xml", content}, parts...)...)
 }
 
-// odfStyles returns the part of styles.
+// odfStyles returns the part with the styles.
 func odfStyles(styles string) string {
 	return "<office:document-styles" + odfNamespaces + "><office:styles>" + styles +
 		"</office:styles></office:document-styles>"
@@ -257,7 +257,7 @@ func pptx(slides []string, parts ...string) []byte {
 
 func slidePart(content string) string { return "<p:sld" + slideNamespaces + ">" + content + "</p:sld>" }
 
-// shape returns a shape with paragraphs. Its placeholder may be empty.
+// shape returns a shape with paragraphs; placeholder may be empty.
 func shape(placeholder string, paragraphs ...string) string {
 	if placeholder != "" {
 		placeholder = `<p:nvSpPr><p:nvPr><p:ph type="` + placeholder + `"/></p:nvPr></p:nvSpPr>`
@@ -265,16 +265,16 @@ func shape(placeholder string, paragraphs ...string) string {
 	return "<p:sp>" + placeholder + "<p:txBody>" + strings.Join(paragraphs, "") + "</p:txBody></p:sp>"
 }
 
-// line returns a paragraph of a slide with properties, as `<a:pPr lvl="1"/>`, and a text.
+// line returns a paragraph of a slide with a text and properties such as `<a:pPr lvl="1"/>`.
 func line(props, s string) string { return "<a:p>" + props + "<a:r><a:t>" + s + "</a:t></a:r></a:p>" }
 
-// sheet is a sheet of a workbook: its rows, and attributes as `state="hidden"`.
+// sheet is a sheet of a workbook: its rows, and attributes such as `state="hidden"`.
 type sheet struct{ name, attributes, rows string }
 
-// xlsx returns a workbook of sheets, and further parts.
+// xlsx returns a workbook of sheets and further parts.
 func xlsx(sheets []sheet, parts ...string) []byte { return xlsxWith("", sheets, parts...) }
 
-// xlsxWith returns a workbook with properties, the element before its list of sheets.
+// xlsxWith returns a workbook with properties: an element before the list of its sheets.
 func xlsxWith(properties string, sheets []sheet, parts ...string) []byte {
 	main := ` xmlns="` + schemas + `spreadsheetml/2006/main" xmlns:r="` + schemas + `officeDocument/2006/relationships"`
 	var list strings.Builder

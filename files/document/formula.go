@@ -2,8 +2,8 @@ package document
 
 import "strings"
 
-// formula adds a formula of Office Math or MathML on one line: a fraction as a/b, raised as ^, lowered as _, with
-// brackets around more than one character.
+// formula adds a formula in Office Math or MathML on one line: fractions as a/b, raised text as ^, lowered text as _.
+// More than one character gets brackets.
 func formula(x *xmlReader, in *inline) error {
 	var b strings.Builder
 	err := mathPart(x, &b)
@@ -11,10 +11,10 @@ func formula(x *xmlReader, in *inline) error {
 	return err
 }
 
-// mathSigns are written before elements of Office Math and of MathML.
+// mathSigns are written before these elements of Office Math and MathML.
 var mathSigns = map[string]string{"m:sup": "^", "m:sub": "_", "m:num": "", "m:den": "/", "m:rad": "√", "msqrt": "√"}
 
-// mathBetween are written between the children of elements of MathML.
+// mathBetween are written between the children of these MathML elements.
 var mathBetween = map[string]string{"mfrac": "/", "msup": "^", "msub": "_"}
 
 func mathPart(x *xmlReader, b *strings.Builder) error {

@@ -53,7 +53,7 @@ func TestUnreadableDocumentsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// TestAFileThatCannotBeReadIsNotItsFault: such errors pass, and the document is read again.
+// TestAFileThatCannotBeReadIsNotItsFault: an I/O error says nothing about the document, which is read again later.
 func TestAFileThatCannotBeReadIsNotItsFault(t *testing.T) {
 	t.Parallel()
 	for ext, mediaType := range officeTypes {
@@ -70,7 +70,7 @@ var errDisk = errors.New("input/output error")
 
 func (brokenDisk) ReadAt([]byte, int64) (int, error) { return 0, errDisk }
 
-// TestDamagedDocumentsDoNotPanic reads copies of each fixture with bytes changed, and cut short.
+// TestDamagedDocumentsDoNotPanic reads copies of each fixture in which bytes are changed or the end is missing.
 func TestDamagedDocumentsDoNotPanic(t *testing.T) {
 	t.Parallel()
 	const copies = 60
@@ -95,7 +95,7 @@ func TestDamagedDocumentsDoNotPanic(t *testing.T) {
 	}
 }
 
-// damaged has bytes changed; every third copy is cut short too.
+// damaged returns a copy with bytes changed; every third is also cut short.
 func damaged(raw []byte, seed uint64) []byte {
 	random := rand.New(rand.NewPCG(seed, 1))
 	raw = bytes.Clone(raw)
@@ -108,8 +108,7 @@ func damaged(raw []byte, seed uint64) []byte {
 	return raw
 }
 
-// damagedParts has bytes changed within the parts of an archive, which are packed again: what the archive's checksums
-// do not find.
+// damagedParts changes bytes in the parts of an archive and packs them again, so that its checksums are right.
 func damagedParts(t testing.TB, raw []byte, seed uint64) []byte {
 	t.Helper()
 	return repacked(t, raw, func(name string, part []byte) []byte {
@@ -121,22 +120,22 @@ func damagedParts(t testing.TB, raw []byte, seed uint64) []byte {
 	})
 }
 
-// rezipped is an archive with one part changed.
+// rezipped returns an archive with one part changed.
 func rezipped(t testing.TB, raw []byte, name string, changed []byte) []byte {
 	t.Helper()
-	return repacked(t, raw, func(of string, part []byte) []byte {
-		if of == name {
+	return repacked(t, raw, func(partName string, part []byte) []byte {
+		if partName == name {
 			return changed
 		}
 		return part
 	})
 }
 
-// unzipped is one part of an archive.
+// unzipped returns one part of an archive.
 func unzipped(t testing.TB, raw []byte, name string) (found []byte) {
 	t.Helper()
-	repacked(t, raw, func(of string, part []byte) []byte {
-		if of == name {
+	repacked(t, raw, func(partName string, part []byte) []byte {
+		if partName == name {
 			found = part
 		}
 		return part
@@ -173,7 +172,7 @@ func repacked(t testing.TB, raw []byte, change func(name string, part []byte) []
 	return b.Bytes()
 }
 
-// swapped has tags of a part exchanged, so that it often stays XML, or bytes changed.
+// swapped swaps tags of a part, so that it often stays XML, or changes bytes.
 func swapped(part []byte, seed uint64) []byte {
 	random := rand.New(rand.NewPCG(seed, 2))
 	if seed%4 == 0 {

@@ -16,11 +16,11 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// HTML returns a page as Markdown: headings, lists, tables, code and links; without scripts, styles, forms, elements
-// that the page itself hides as it opens, and navigation, unless navigation is all there is. An element is hidden by
-// its attributes or by a style element. A page without a first-level heading gets its title as one. A page beyond the
-// bounds of layout (deeper than 500 elements, tables of more than a million cells, more than a million elements) comes
-// as plain text, without what its attributes hide. Time and space are linear.
+// HTML returns a page as Markdown: headings, lists, tables, code and links. It leaves out scripts, styles, forms,
+// elements that the page hides when it opens (by attributes or a style element), and navigation unless there is nothing
+// else. A page without a first-level heading gets its title as one. A page beyond the limits of layout (more than 500
+// levels of elements, a million table cells, or a million elements) becomes plain text, without elements that its
+// attributes hide. Time and space are linear.
 func HTML(raw string) (markdown string, err error) {
 	if !isInBounds(raw) {
 		return stripTags(raw), nil
@@ -37,7 +37,7 @@ func HTML(raw string) (markdown string, err error) {
 	return plainCharacters.Replace(markdown), nil
 }
 
-// escaped precedes a character that is escaped if it would break a table.
+// escaped precedes a character that must be escaped if it would break a table.
 const escaped = string(marker.MarkerEscaping)
 
 // plainCharacters replaces characters that a search would not match.
@@ -46,18 +46,18 @@ var plainCharacters = strings.NewReplacer("\x00", "\ufffd", "\u00a0", " ", escap
 // unescaped undoes the converter's escapes, so that a search finds identifiers and operators as the page shows them.
 var unescaped = strings.NewReplacer("&lt;", "<", "&gt;", ">")
 
-// toMarkdown survives a panic of the converter on a page it does not expect.
+// toMarkdown returns an error if the converter panics on a page that it does not expect.
 func toMarkdown(doc *html.Node) (markdown string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("convert HTML: %v", p)
 		}
 	}()
-	out, err := newConverter().ConvertNode(doc)
-	if err != nil || len(out) == 0 {
+	text, err := newConverter().ConvertNode(doc)
+	if err != nil || len(text) == 0 {
 		return "", err
 	}
-	return string(out) + "\n", nil
+	return string(text) + "\n", nil
 }
 
 func newConverter() *converter.Converter {
@@ -86,22 +86,22 @@ func newConverter() *converter.Converter {
 	return conv
 }
 
-// rewritten renders an element as what rewrite makes of its content.
+// rewritten renders an element as the result of rewrite on its content.
 func rewritten(rewrite func(n *html.Node, content string) string) converter.HandleRenderFunc {
 	return func(ctx converter.Context, w converter.Writer, n *html.Node) converter.RenderStatus {
 		var b strings.Builder
 		ctx.RenderChildNodes(ctx, &b, n)
-		_, _ = w.WriteString(rewrite(n, b.String())) // to memory, which does not fail
+		_, _ = w.WriteString(rewrite(n, b.String())) // writing to memory does not fail
 		return converter.RenderSuccess
 	}
 }
 
-// escapePipes marks the pipes of a cell, which the converter escapes if it writes a table.
+// escapePipes marks the pipes in a cell. The converter escapes them if it writes a table.
 func escapePipes(_ *html.Node, content string) string { return pipes.Replace(content) }
 
 var pipes = strings.NewReplacer(escaped+"|", escaped+"|", "|", escaped+"|")
 
-// raise writes a raised number that follows something as 10^6.
+// raise writes a raised number behind something else as 10^6.
 func raise(n *html.Node, content string) string {
 	if n.PrevSibling != nil && content != "" && isExponent(content) {
 		return "^" + content
@@ -109,11 +109,11 @@ func raise(n *html.Node, content string) string {
 	return content
 }
 
-// isNoise are the elements that are not part of a page's text.
+// isNoise are elements that are not part of a page's text.
 var isNoise = setOf("script style template svg button select object canvas noscript noembed noframes datalist iframe")
 
-// isUnseen reports whether a reader of the page does not see an element: noise, or hidden by an attribute of its own.
-// The page itself never counts as hidden: its script shows it.
+// isUnseen reports whether a reader does not see an element, because it is noise or hidden by its own attributes. The
+// page itself never counts as hidden, because its script shows it.
 func isUnseen(tag string, attributes []html.Attribute) bool {
 	if isNoise[tag] {
 		return true
@@ -137,7 +137,7 @@ var (
 	styleComments = regexp.MustCompile(`(?s)/\*.*?\*/`)
 )
 
-// isNavigation reports whether an element leads to other pages: by its tag, its role, or the classes of DocBook.
+// isNavigation reports whether an element leads to other pages, by its tag, its role, or the classes of DocBook.
 func isNavigation(n *html.Node) bool {
 	if n.DataAtom == atom.Nav || attribute(n, "role") == "navigation" {
 		return true
@@ -156,7 +156,7 @@ func attribute(n *html.Node, key string) string {
 	return ""
 }
 
-// prune removes what a reader does not see, and the navigation unless nothing else is left.
+// prune removes what a reader does not see. It also removes navigation, unless nothing else would be left.
 func prune(doc *html.Node) {
 	styles := stylesheetOf(doc)
 	remove(doc, func(n *html.Node) bool { return isUnseen(n.Data, n.Attr) || styles.hides(n) })
@@ -168,7 +168,7 @@ func prune(doc *html.Node) {
 	}
 }
 
-// remove removes the elements that fit from a tree.
+// remove removes the elements for which fits is true from a tree.
 func remove(n *html.Node, fits func(*html.Node) bool) {
 	for child := n.FirstChild; child != nil; {
 		next := child.NextSibling
@@ -181,7 +181,8 @@ func remove(n *html.Node, fits func(*html.Node) bool) {
 	}
 }
 
-// find returns the first node that fits, in document order, without those in nodes to pass over; nil if there is none.
+// find returns the first node, in document order, for which fits is true. It skips nodes within those for which
+// passOver is true. It returns nil if there is none.
 func find(n *html.Node, fits, passOver func(*html.Node) bool) *html.Node {
 	for child := n.FirstChild; child != nil; child = child.NextSibling {
 		if passOver != nil && passOver(child) {
@@ -199,8 +200,8 @@ func find(n *html.Node, fits, passOver func(*html.Node) bool) *html.Node {
 
 func is(a atom.Atom) func(*html.Node) bool { return func(n *html.Node) bool { return n.DataAtom == a } }
 
-// addTitle adds the page's title before its text, as a heading, if the text has no first-level heading. A first heading
-// of the same text becomes that heading instead.
+// addTitle adds the page's title as a heading before its text, if the text has no first-level heading. If the first
+// heading has the same text, that heading becomes first-level instead.
 func addTitle(doc *html.Node) {
 	body, title := find(doc, is(atom.Body), nil), find(doc, is(atom.Title), nil)
 	if body == nil || title == nil || title.FirstChild == nil || find(body, is(atom.H1), nil) != nil {

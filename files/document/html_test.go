@@ -74,7 +74,7 @@ func TestHTMLOfSmallPages(t *testing.T) {
 	}
 }
 
-// A reader of a page does not see what its stylesheets hide.
+// Text that stylesheets hide from the reader of a page is left out.
 func TestHTMLHiddenByStylesheets(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, style, body, want string }{
@@ -119,7 +119,7 @@ func TestHTMLHiddenByStylesheets(t *testing.T) {
 	}
 }
 
-// A page with more rules and elements than are compared keeps its text.
+// A page with too many rules and elements to compare keeps its text.
 func TestHTMLWithHostileStylesheetsIsRead(t *testing.T) {
 	t.Parallel()
 	rules := strings.Repeat("* * p{display:none} ", 3_000)

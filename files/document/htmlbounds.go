@@ -8,16 +8,16 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// Bounds of the pages that are laid out. A page beyond them is an attack, or so large that only its text matters.
+// Limits of pages that are laid out. A page beyond them is an attack, or so large that only its text matters.
 const (
 	maxElements    = 1_000_000
-	maxCells       = 1_000_000 // of all tables, as spans make them
-	maxIndents     = 16        // lists and quotations within each other: each repeats its mark on every line
-	maxUnclosed    = 8         // formatting elements open at a tag, on average: each paragraph opens them again
+	maxCells       = 1_000_000 // in all tables, with spans filled
+	maxIndents     = 16        // nested lists and quotations; each repeats its mark on every line
+	maxUnclosed    = 8         // open formatting elements at a tag, on average; each paragraph opens them again
 	unclosedAllows = 100_000
 )
 
-// isInBounds reports, before a page is parsed, whether its tree will be of a size in proportion to it.
+// isInBounds reports, before a page is parsed, whether the size of its tree will be in proportion to the page.
 func isInBounds(raw string) bool {
 	tokens := html.NewTokenizer(strings.NewReader(raw))
 	elements, open, reopened := 0, 0, 0
@@ -44,8 +44,8 @@ func isInBounds(raw string) bool {
 
 var isFormatting = setOf("a b big code em font i nobr s small strike strong tt u")
 
-// isOutOfProportion reports whether the Markdown of a node within a number of indents, or with the cells counted so
-// far, would be too large for the page.
+// isOutOfProportion reports whether the Markdown of a node would be too large. indents is how many lists and quotations
+// are around the node; cells counts the table cells so far.
 func isOutOfProportion(n *html.Node, indents int, cells *int) bool {
 	switch n.DataAtom {
 	case atom.Ul, atom.Ol, atom.Blockquote, atom.Dl, atom.Dd:
@@ -64,7 +64,7 @@ func isOutOfProportion(n *html.Node, indents int, cells *int) bool {
 	return false
 }
 
-// tableCells returns how many cells a table has when each row is as wide as the widest, and spans are filled.
+// tableCells returns how many cells a table has if each row is as wide as the widest, and spans are filled.
 func tableCells(table *html.Node) int {
 	rows, widest, spanned := 0, 0, 0
 	for n := range table.Descendants() {
@@ -92,7 +92,7 @@ func span(cell *html.Node, key string) int {
 	return min(n, maxCells+1)
 }
 
-// stripTags returns the text of a page that a reader sees, without laying it out: blocks become lines.
+// stripTags returns the text of a page that a reader sees, without layout. Blocks become lines.
 func stripTags(raw string) string {
 	tokens := html.NewTokenizer(strings.NewReader(raw))
 	var b strings.Builder
@@ -113,13 +113,14 @@ func stripTags(raw string) string {
 	}
 }
 
-// skipped is an element whose text is left out, with how many of its kind are open in each other; none if depth is 0.
+// skipped is an element with text to leave out. depth counts how many elements with this tag are open; 0 means that
+// nothing is skipped.
 type skipped struct {
 	tag   string
 	depth int
 }
 
-// pass counts a tag. A paragraph ends where the next begins.
+// pass counts a tag. A paragraph ends where the next one begins.
 func (s *skipped) pass(tag html.Token) {
 	switch starts := tag.Type != html.EndTagToken; {
 	case s.depth > 0 && tag.Data == s.tag && !starts:
@@ -134,10 +135,10 @@ func (s *skipped) pass(tag html.Token) {
 	}
 }
 
-// isVoid are the elements that have no end and no text.
+// isVoid are elements without an end tag and without text.
 var isVoid = setOf("area base br col embed hr img input link meta param source track wbr")
 
-// stripped drops the blanks around each line, and all but one of empty lines in a row.
+// stripped drops the blanks around each line, and reduces several empty lines in a row to one.
 func stripped(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

@@ -6,23 +6,23 @@ import (
 	"unicode"
 )
 
-// style is the formatting of a text that Markdown keeps.
+// style is the formatting of a text, as far as Markdown keeps it.
 type style struct {
 	code, struck, raised, hidden bool
-	href                         string // where the text leads; empty for nowhere
+	href                         string // address to which the text links; empty: none
 }
 
-// with returns the style of a text within another.
+// with returns the style of a text with style inner within a text with style s.
 func (s style) with(inner style) style {
 	return style{s.code || inner.code, s.struck || inner.struck, s.raised || inner.raised, s.hidden || inner.hidden,
 		cmp.Or(inner.href, s.href)}
 }
 
-// inline collects the text of a paragraph. Neighbours of one style are one part.
+// inline collects the text of a paragraph. Adjacent texts of one style are one part.
 type inline struct {
 	budget *budget
 	parts  []part
-	words  bool // whether there is more than blanks
+	words  bool // there is more than blanks
 }
 
 type part struct {
@@ -44,11 +44,11 @@ func (in *inline) add(text string, s style) {
 	}
 }
 
-// addWords adds a text in which line ends and other controls are blanks.
+// addWords adds a text. Line ends and other control characters become blanks.
 func (in *inline) addWords(text string, s style) {
 	in.add(strings.Map(func(r rune) rune {
 		switch {
-		case r == '\u00ad' || r == '\ufeff': // a soft hyphen, a mark
+		case r == '\u00ad' || r == '\ufeff': // a soft hyphen or a byte order mark
 			return -1
 		case unicode.IsControl(r):
 			return ' '
@@ -59,7 +59,7 @@ func (in *inline) addWords(text string, s style) {
 
 func (in *inline) isEmpty() bool { return !in.words }
 
-// isCode reports whether there is text, and all of it is code.
+// isCode reports whether there is text and all of it is code.
 func (in *inline) isCode() bool {
 	for _, p := range in.parts {
 		if !p.code && !isBlank(string(p.text)) {
@@ -77,7 +77,7 @@ func (in *inline) plain() string {
 	return b.String()
 }
 
-// markdown returns the text with its marks.
+// markdown returns the text with Markdown's marks.
 func (in *inline) markdown() string {
 	var b strings.Builder
 	for i := 0; i < len(in.parts); {
@@ -91,7 +91,7 @@ func (in *inline) markdown() string {
 	return b.String()
 }
 
-// marked returns the text with its marks inside of its outer blanks. A raised number that follows something gets a ^,
+// marked returns the text with its marks placed inside its outer blanks. If follows is true, a raised number gets a ^,
 // as in 10^6.
 func (p part) marked(follows bool) string {
 	text := string(p.text)
@@ -112,12 +112,13 @@ func (p part) marked(follows bool) string {
 	return before + words + after
 }
 
-// isExponent reports whether a raised text would change a number if it stood on the line.
+// isExponent reports whether a raised text would change a number if it were not raised.
 func isExponent(s string) bool {
 	return strings.Trim(s, "0123456789+-−n") == ""
 }
 
-// link returns a text that leads to an address; the text alone where the address leads nowhere outside of the document.
+// link returns a text as a link to an address. If the address does not lead outside the document, it returns only the
+// text.
 func link(text, href string) string {
 	words := strings.TrimSpace(text)
 	switch {

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// Limits of a notebook, which is read as a whole: its size with all images, and the opening braces in it.
+// Limits of a notebook, which is read completely: its size with all images, and its opening braces.
 const (
 	maxNotebookBytes  = 128 << 20
 	maxNotebookBraces = 1_000_000
 )
 
-// IPYNB reads a notebook of Jupyter, nbformat 3 to 4: Markdown cells as they are, code and its text outputs in fences,
-// the code's with the language of the kernel. Images are left out. JSON that is not a notebook is returned as text.
+// IPYNB reads a Jupyter notebook, nbformat 3 to 4: Markdown cells as they are, code and text outputs in fences. The
+// fence of code names the kernel's language. Images are left out. JSON that is not a notebook is returned as text.
 func IPYNB(r io.ReaderAt, size int64) (Text, error) {
 	if size > maxNotebookBytes {
 		return Text{}, unreadable("The notebook has %d MiB; %d are read. Clear its outputs, and upload it again.",
@@ -43,7 +43,7 @@ func IPYNB(r io.ReaderAt, size int64) (Text, error) {
 	return md.finish()
 }
 
-// jsonInUTF8 returns JSON, which may be in UTF-16 or begin with a byte order mark, in UTF-8 without a mark.
+// jsonInUTF8 returns JSON in UTF-8 without a byte order mark. The input may be UTF-16 or have such a mark.
 func jsonInUTF8(raw []byte) []byte {
 	if _, charset, ok := decodeUnicode(raw[:min(len(raw), sniffBytes)]); ok && charset != "utf-8" {
 		text, _, _ := decodeUnicode(raw)
@@ -64,16 +64,16 @@ type notebook struct {
 
 type notebookCell struct {
 	Type     string       `json:"cell_type"`
-	Source   notebookText // of nbformat 4
-	Input    notebookText // of code in nbformat 3
-	Level    int          // of a heading in nbformat 3
-	Language string       // in nbformat 3
+	Source   notebookText // nbformat 4
+	Input    notebookText // code in nbformat 3
+	Level    int          // level of a heading in nbformat 3
+	Language string       // nbformat 3
 	Outputs  jsonList[notebookOutput]
 }
 
 type notebookOutput struct {
 	Type  string       `json:"output_type"`
-	Text  notebookText // of a stream; in nbformat 3 the plain text of others too
+	Text  notebookText // of a stream; in nbformat 3 also the plain text of other outputs
 	Data  notebookBundle
 	Name  string        `json:"ename"`
 	Value string        `json:"evalue"`
@@ -85,14 +85,14 @@ type notebookBundle struct {
 	Markdown notebookText `json:"text/markdown"`
 }
 
-// jsonList is a list without its nulls, which only cost memory.
+// jsonList is a list without its nulls, which would only take memory.
 type jsonList[T any] []T
 
 func (l *jsonList[T]) UnmarshalJSON(raw []byte) error {
 	return eachOf(raw, func(item *T) { *l = append(*l, *item) })
 }
 
-// syntaxOnly returns the error of a decoder, but nil of a value of another type than its field: that one was left out.
+// syntaxOnly returns a decoder's error, except if a value has another type than its field. Such a value was left out.
 func syntaxOnly(err error) error {
 	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return nil
@@ -100,7 +100,7 @@ func syntaxOnly(err error) error {
 	return err
 }
 
-// eachOf decodes the items of a list one by one. JSON that is not a list has none.
+// eachOf decodes the items of a list one by one. JSON that is not a list has no items.
 func eachOf[T any](raw []byte, f func(*T)) error {
 	items := json.NewDecoder(bytes.NewReader(raw))
 	if start, err := items.Token(); err != nil || start != json.Delim('[') {
@@ -118,7 +118,7 @@ func eachOf[T any](raw []byte, f func(*T)) error {
 	return nil
 }
 
-// notebookText is a string, or a list of lines, empty for any other JSON.
+// notebookText is a string or a list of lines. Any other JSON gives an empty text.
 type notebookText string
 
 func (t *notebookText) UnmarshalJSON(raw []byte) error {
@@ -137,7 +137,7 @@ func (t *notebookText) join(raw []byte, end string) error {
 	return err
 }
 
-// notebookTrace is a list of lines without their ends.
+// notebookTrace is a list of lines without line ends.
 type notebookTrace struct{ notebookText }
 
 func (t *notebookTrace) UnmarshalJSON(raw []byte) error { return t.join(raw, "\n") }
@@ -167,12 +167,12 @@ func (c *notebookCell) write(md *markdown, language string) {
 			language = c.Language
 		}
 		md.fence(language, source)
-		for _, out := range c.Outputs {
-			out.write(md)
+		for _, output := range c.Outputs {
+			output.write(md)
 		}
 	case "heading":
 		md.heading(c.Level, source)
-	default: // markdown, raw
+	default: // markdown or raw
 		md.raw(source)
 	}
 }
@@ -189,11 +189,11 @@ func (o *notebookOutput) write(md *markdown) {
 	md.fence("", cleanText(ansi.ReplaceAllString(string(text), "")))
 }
 
-// ansi are the sequences that colour a terminal, of ECMA-48.
+// ansi matches the control sequences of ECMA-48 that color a terminal.
 var ansi = regexp.MustCompile("\x1b\\[[0-?]*[ -/]*[@-~]")
 
-// cleanText returns a text without NUL and invalid UTF-8, its lines ended by LF. Of a line that was written over, as by
-// a progress bar, only the last version stays.
+// cleanText returns valid UTF-8 without NUL, with lines that end in LF. If a line was overwritten, as by a progress
+// bar, only its last version stays.
 func cleanText(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\ufffd"), "\r\n", "\n")
 	if !strings.Contains(text, "\r") {

@@ -5,25 +5,25 @@ import (
 	"io"
 )
 
-// MaxTextBytes is the most Markdown that a document may have.
+// MaxTextBytes is the size limit of a document's Markdown.
 const MaxTextBytes = 64 << 20
 
-// Limits of one document. Beyond them it is an attack, or better uploaded in parts.
+// Limits of one document. A document beyond them is an attack, or should be uploaded in parts.
 const (
-	maxHandledBytes  = 256 << 20 // of text on its way there: the text of a cell within cells counts once for each
-	maxUnpackedBytes = 256 << 20 // of all that is read from one archive
-	maxEntries       = 10_000    // of an archive
-	maxDirectoryMB   = 8         // read to find an archive's entries, in MiB
-	maxRatio         = 600       // of an entry's bytes to its packed ones, where it has more than ratioFromBytes
+	maxHandledBytes  = 256 << 20 // text that is handled on the way; the text of a cell within cells counts once per level
+	maxUnpackedBytes = 256 << 20 // all that is read from one archive
+	maxEntries       = 10_000    // in an archive
+	maxDirectoryMB   = 8         // MiB that are read to find an archive's entries
+	maxRatio         = 600       // unpacked bytes per packed byte of an entry with more than ratioFromBytes
 	ratioFromBytes   = 32 << 20
-	maxXMLTokens     = 10_000_000 // of all parts together
-	maxXMLTokenBytes = 4 << 20    // of one tag, text or declaration
-	maxXMLDepth      = 1000       // elements within each other
-	maxLinkBytes     = 2048       // a longer link is shown by its text only
+	maxXMLTokens     = 10_000_000 // in all parts together
+	maxXMLTokenBytes = 4 << 20    // one tag, text or declaration
+	maxXMLDepth      = 1000       // nested elements
+	maxLinkBytes     = 2048       // of a longer link only the text is shown
 	maxColumns       = 16_384     // that a merged or repeated cell covers
 )
 
-// budget is the rest of a document's limits.
+// budget is what is left of a document's limits.
 type budget struct {
 	unpacked, handled int64
 	tokens            int
@@ -33,14 +33,14 @@ func newBudget() *budget {
 	return &budget{unpacked: maxUnpackedBytes, handled: maxHandledBytes, tokens: maxXMLTokens}
 }
 
-// handle takes n bytes of text from the budget and reports whether they were left. A caller drops text beyond it; the
-// next token finds it spent.
+// handle takes n bytes of text from the budget, and reports whether they were left. The caller drops text beyond the
+// budget; at the next token the reader stops.
 func (b *budget) handle(n int) bool {
 	b.handled -= int64(n)
 	return b.handled >= 0
 }
 
-// spent returns an *UnreadableError once a limit is passed.
+// spent returns *UnreadableError once a limit is exceeded.
 func (b *budget) spent() error {
 	switch {
 	case b.unpacked < 0:
@@ -61,7 +61,7 @@ func tooMuchText() error {
 // LimitedBuffer fails with io.ErrShortWrite when more is written than is left.
 type LimitedBuffer struct {
 	Held      bytes.Buffer
-	LeftBytes int // below 0 when it overflowed
+	LeftBytes int // below 0 after an overflow
 }
 
 // Write implements io.Writer.

@@ -9,12 +9,12 @@ import (
 	"github.com/loci-memory/loci/files/document/documenttest"
 )
 
-// reader keeps what it compiles for all tests.
+// reader is shared by all tests, with its compiled programs.
 var reader document.Readers
 
-// What is compiled is kept from one run of the tests to the next.
+// Compiled programs are kept between runs of the tests.
 func TestMain(m *testing.M) {
-	// The default spends a tenth of the processor time on small heaps; the limit is for the large ones.
+	// With the default, small heaps cost a tenth of the processor time. The limit is for large heaps.
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(400 << 20)
 	reader = documenttest.Readers()

@@ -7,25 +7,25 @@ import (
 	"unicode/utf8"
 )
 
-// blockKind decides whether an empty line precedes a block, and whether the last item of a list continues after it.
+// blockKind decides whether an empty line precedes a block, and whether the last list item continues after it.
 type blockKind int
 
 const (
 	otherBlock blockKind = iota
-	itemBlock            // follows another without an empty line
+	itemBlock            // follows another item without an empty line
 	moreBlock            // within the last item
 )
 
-// markdown writes the blocks of a document in their order. A flat one, for a cell or a note, writes each on lines of
-// its own without the marks that begin a line.
+// markdown writes the blocks of a document in order. If flat is set, for a cell or a note, it writes each block on its
+// own lines without the marks at the beginning of lines.
 type markdown struct {
 	budget *budget
 	flat   bool
 	b      strings.Builder
-	lines  int // ended so far
+	lines  int // lines that have ended so far
 	last   blockKind
-	items  []openItem // that the next item may be within, each within the one before
-	code   []string   // lines of a block that has not ended
+	items  []openItem // items that may contain the next item, each within the one before
+	code   []string   // lines of a code block that has not ended
 	breaks int        // pages begun since the last block
 	pages  []int
 	full   bool
@@ -67,17 +67,17 @@ func (m *markdown) beginPages() {
 	}
 }
 
-// block says what a paragraph is: plain if it is nothing else.
+// block says what kind of paragraph it is. The zero block is a plain paragraph.
 type block struct {
-	heading     int    // its level, from 1; 0 for none
-	label       string // of a heading or an item, as "2.1"
-	item        bool   // of a list
-	within      bool   // a further paragraph of the last item
-	level       int    // of an item, from 0
+	heading     int    // level from 1; 0 for none
+	label       string // of a heading or an item, such as "2.1"
+	item        bool   // list item
+	within      bool   // further paragraph of the last item
+	level       int    // level of an item, from 0
 	code, quote bool
 }
 
-// put adds a paragraph. An empty one shows only between lines of code.
+// put adds a paragraph. An empty paragraph shows only between lines of code.
 func (m *markdown) put(b block, text *inline) {
 	switch {
 	case text.isEmpty():
@@ -123,13 +123,13 @@ func (m *markdown) quote(text string) {
 	m.paragraph(text)
 }
 
-// openItem is an item of a list: its level, and the blanks before the blocks within it.
+// openItem is a list item: its level, and the indentation of blocks within it.
 type openItem struct {
 	level  int
 	indent string
 }
 
-// indent returns the blanks before a block within the last item.
+// indent returns the indentation of a block within the last item.
 func (m *markdown) indent() string {
 	if len(m.items) == 0 {
 		return ""
@@ -139,8 +139,8 @@ func (m *markdown) indent() string {
 
 var plainNumber = regexp.MustCompile(`^[0-9]{1,9}[.)]$`)
 
-// item adds an item of a list, within the last item of a lower level. A label that is a plain number is the item's
-// marker, another label follows a bullet.
+// item adds a list item, within the last item of a lower level. A label that is a plain number becomes the item's
+// marker. Any other label follows a bullet.
 func (m *markdown) item(level int, label, text string) {
 	marker := "-"
 	if plainNumber.MatchString(label) {
@@ -168,7 +168,7 @@ func (m *markdown) more(text string) {
 	}
 }
 
-// codeLines adds lines of code. Those that follow each other are one block.
+// codeLines adds lines of code. Consecutive lines become one block.
 func (m *markdown) codeLines(text string) {
 	if m.budget.handle(len(text)) {
 		m.code = append(m.code, strings.Split(text, "\n")...)
@@ -187,7 +187,7 @@ func (m *markdown) flushCode() {
 	m.fence("", strings.Join(lines, "\n"))
 }
 
-// fence adds a block of code. Its fence is longer than any in it.
+// fence adds a code block. Its fence is longer than any fence within it.
 func (m *markdown) fence(language, code string) {
 	code = strings.Trim(trimEnds(code), "\n")
 	if strings.TrimSpace(code) == "" {
@@ -216,7 +216,7 @@ func (m *markdown) embed(box *markdown) {
 	}
 }
 
-// slide adds a page under its number and title. A slide without text has no lines.
+// slide adds a page below its number and title. A slide without text gets no lines.
 func (m *markdown) slide(n int, title string, body, notes *markdown) {
 	m.breaks++
 	text, noted := body.text(), notes.text()
@@ -235,10 +235,10 @@ func (m *markdown) slide(n int, title string, body, notes *markdown) {
 	}
 }
 
-// noteMark returns the mark of the nth note in the text.
+// noteMark returns the mark of the nth note.
 func noteMark(n int) string { return fmt.Sprintf("[^%d]", n) }
 
-// notes adds the texts of the notes that the marks 1, 2, … in the document cite.
+// notes adds the texts of the notes with the marks 1, 2, ….
 func (m *markdown) notes(texts []string) {
 	m.flushCode()
 	m.last, m.items = otherBlock, nil
@@ -256,7 +256,7 @@ func (m *markdown) text() string {
 // oneLine returns all blocks so far on one line.
 func (m *markdown) oneLine() string { return strings.ReplaceAll(m.text(), "\n", " ") }
 
-// finish returns the document's text. *UnreadableError if it is empty or beyond a limit.
+// finish returns the document's text. *UnreadableError if it is empty or a limit is exceeded.
 func (m *markdown) finish() (Text, error) {
 	text := m.text()
 	if spent := m.budget.spent(); spent != nil {
@@ -272,7 +272,7 @@ func (m *markdown) finish() (Text, error) {
 	return Text{Text: text + "\n", Pages: m.pages}, nil
 }
 
-// severalPages drops the page of a document that has only one.
+// severalPages drops the page list of a document with only one page.
 func severalPages(text Text, err error) (Text, error) {
 	if len(text.Pages) < 2 {
 		text.Pages = nil
@@ -282,7 +282,7 @@ func severalPages(text Text, err error) (Text, error) {
 
 var atEnds = regexp.MustCompile(`(?m)[ \t\r]+$`)
 
-// trimLines makes one blank of each run, and drops blanks around lines and empty lines.
+// trimLines reduces each run of blanks to one blank, and drops blanks around lines and empty lines.
 func trimLines(text string) string {
 	if isTrim(text) {
 		return text
@@ -297,14 +297,14 @@ func trimLines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// isTrim reports whether a text has no blanks at all, as most cells of a table have none.
+// isTrim reports whether a text has no blanks at all, like most table cells.
 func isTrim(text string) bool {
 	return !strings.ContainsAny(text, " \t\r\n\u00a0") && utf8.ValidString(text)
 }
 
 func trimEnds(text string) string { return atEnds.ReplaceAllString(text, "") }
 
-// tidyMarkdown is tidyLines outside of blocks of code.
+// tidyMarkdown applies tidyLines outside code blocks.
 func tidyMarkdown(text string) string {
 	var b strings.Builder
 	fence, empty := "", true
@@ -324,7 +324,8 @@ func tidyMarkdown(text string) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// fenceMark returns the run of marks that a line which opens or closes a block of code begins with; empty for others.
+// fenceMark returns the marks at the beginning of a line that opens or closes a code block. It returns "" for other
+// lines.
 func fenceMark(line string) string {
 	line = strings.TrimLeft(line, " ")
 	for _, c := range []string{"`", "~"} {

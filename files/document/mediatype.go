@@ -13,7 +13,7 @@ const (
 	opendocument = "application/vnd.oasis.opendocument."
 )
 
-// sniffBytes is how much of a file's beginning Sniff reads to find its type.
+// sniffBytes is how many bytes at the beginning of a file Sniff reads.
 const sniffBytes = 4096
 
 // setOf returns the words of a list as a set.

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// ODT reads a text document of OpenDocument: headings, lists with their numbers, tables, links, notes, code by its
-// style or font, text boxes, formulas. Deleted and hidden text, comments and tables of contents are left out. Pages
-// begin where the document was last laid out, if it says so.
+// ODT reads an OpenDocument text: headings, numbered and other lists, tables, links, notes, code (recognized by style
+// or font), text boxes and formulas. Deleted and hidden text, comments and tables of contents are left out. If the
+// document stores the page layout, pages begin where it says.
 func ODT(r io.ReaderAt, size int64) (Text, error) {
 	return severalPages(readODF(r, size, "office:text", func(o *odf, x *xmlReader, e element, md *markdown) error {
 		if o.paged = e.attr("text:use-soft-page-breaks") == "true"; o.paged {
@@ -17,12 +17,12 @@ func ODT(r io.ReaderAt, size int64) (Text, error) {
 	}))
 }
 
-// ODS reads a spreadsheet of OpenDocument, as XLSX does.
+// ODS reads an OpenDocument spreadsheet, as XLSX does.
 func ODS(r io.ReaderAt, size int64) (Text, error) {
 	return readODF(r, size, "office:spreadsheet", (*odf).sheets)
 }
 
-// ODP reads a presentation of OpenDocument, as PPTX does.
+// ODP reads an OpenDocument presentation, as PPTX does.
 func ODP(r io.ReaderAt, size int64) (Text, error) {
 	return readODF(r, size, "office:presentation", (*odf).slides)
 }
@@ -36,8 +36,8 @@ type odf struct {
 	outline *abstractList
 	last    *abstractList // the last list, which the next one may continue
 	notes   []string
-	depth   int  // of notes within notes
-	paged   bool // whether its page breaks are known
+	depth   int  // nesting of notes
+	paged   bool // the page breaks are known
 }
 
 type odfBodyReader = func(*odf, *xmlReader, element, *markdown) error
@@ -70,7 +70,7 @@ func readODF(r io.ReaderAt, size int64, body string, read odfBodyReader) (Text, 
 	})
 }
 
-// refuseEncryptedODF looks for the mark of encryption in the list of parts.
+// refuseEncryptedODF returns errProtected if the list of parts says that the document is encrypted.
 func (a *archive) refuseEncryptedODF() error {
 	if a.has("encrypted-package") {
 		return errProtected
@@ -79,7 +79,7 @@ func (a *archive) refuseEncryptedODF() error {
 		func(*xmlReader, element) error { return errProtected })
 }
 
-// blocks reads an element that holds paragraphs, lists and tables.
+// blocks reads an element that contains paragraphs, lists and tables.
 func (o *odf) blocks(x *xmlReader, md *markdown) error {
 	return x.each(func(e element) error { return o.block(x, e, md) })
 }
@@ -144,7 +144,7 @@ func (o *odf) paragraph(x *xmlReader, e element, md *markdown, write odfParagrap
 	return nil
 }
 
-// write adds a paragraph as its style says.
+// write adds a paragraph in its style.
 func (o *odf) write(md *markdown, s blockStyle, text *inline) {
 	b := block{code: (s.code || text.isCode()) && !md.flat, quote: s.quote}
 	if s.title {
@@ -161,7 +161,7 @@ type odfParagraph struct {
 	breaks int
 }
 
-// inlines reads text and the elements in it.
+// inlines reads text and the elements within it.
 func (o *odf) inlines(x *xmlReader, p *odfParagraph, s style) error {
 	return x.walk(func(e element) error {
 		switch e.name {
@@ -196,7 +196,7 @@ func (o *odf) inlines(x *xmlReader, p *odfParagraph, s style) error {
 	}, func(text string) { p.text.addWords(text, s) })
 }
 
-// note keeps a note's text for the end, and adds its mark. A note within a note has none.
+// note keeps a note's text for the end, and adds its mark. A note within a note gets no mark.
 func (o *odf) note(x *xmlReader, in *inline) error {
 	return x.find("text:note-body", func(element) error {
 		md := newFlat(o.budget)

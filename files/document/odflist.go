@@ -7,8 +7,8 @@ type odfList struct {
 	level  int
 }
 
-// list reads a list, within outer if that is not nil. Its numbers begin again unless it says that it continues the
-// last.
+// list reads a list. If outer is not nil, the list is within outer. Its numbers start again unless it says that it
+// continues the last list.
 func (o *odf) list(x *xmlReader, e element, md *markdown, outer *odfList) error {
 	l := &odfList{style: e.attr("text:style-name")}
 	switch {
@@ -29,7 +29,7 @@ func (o *odf) list(x *xmlReader, e element, md *markdown, outer *odfList) error 
 			l.counts.levels = levels.levels
 		}
 	}
-	defer func() { o.last = l.counts }() // rather than that of a list within
+	defer func() { o.last = l.counts }() // rather than the last list within this one
 	return x.each(func(e element) error {
 		switch e.name {
 		case "text:list-item":
@@ -44,7 +44,8 @@ func (o *odf) list(x *xmlReader, e element, md *markdown, outer *odfList) error 
 	})
 }
 
-// item reads an item. Its first paragraph follows the mark unless it is marked already; the others are below it.
+// item reads an item. Its first paragraph gets the mark, unless marked says that the item has one already. Further
+// paragraphs are below it.
 func (o *odf) item(x *xmlReader, md *markdown, l *odfList, marked bool) error {
 	return x.each(func(e element) error {
 		switch e.name {

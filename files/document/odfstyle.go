@@ -9,7 +9,7 @@ func (o *odf) readStyles(x *xmlReader) error {
 	return x.each(func(e element) error { return o.readStyle(x, e) })
 }
 
-// readStyle reads a style, or an element that holds styles.
+// readStyle reads a style, or an element that contains styles.
 func (o *odf) readStyle(x *xmlReader, e element) error {
 	switch e.name {
 	case "office:document-styles", "office:styles", "office:automatic-styles":
@@ -25,7 +25,7 @@ func (o *odf) readStyle(x *xmlReader, e element) error {
 	return nil
 }
 
-// namedStyle returns the style that programs commonly give this name.
+// namedStyle returns the style that programs usually mean by this name.
 func namedStyle(name string) (s blockStyle) {
 	name = strings.ToLower(strings.ReplaceAll(strings.ReplaceAll(name, "_20_", " "), "_", " "))
 	s.code, s.title, s.quote = isCodeName(name), name == "title", strings.HasPrefix(name, "quotation")
@@ -49,21 +49,21 @@ func odfStyleOf(family string, t *tree) blockStyle {
 
 func (o *odf) style(family, name string) blockStyle { return o.styles.whole(family + "/" + name) }
 
-// odfLevels returns the levels of a list as Word has them: a bullet, or the text around its numbers.
+// odfLevels returns the levels of a list in the same form as Word's: a bullet, or the text around a number.
 func odfLevels(t *tree) *abstractList {
 	list := &abstractList{}
-	for _, of := range t.children {
-		level := number(of.attr("text:level"), 0) - 1
+	for _, element := range t.children {
+		level := number(element.attr("text:level"), 0) - 1
 		if level < 0 || level >= maxListLevels {
 			continue
 		}
-		l := listLevel{format: of.attr("style:num-format"), start: number(of.attr("text:start-value"), 1)}
+		l := listLevel{format: element.attr("style:num-format"), start: number(element.attr("text:start-value"), 1)}
 		switch {
-		case of.name != "text:list-level-style-number" && of.name != "text:outline-level-style":
+		case element.name != "text:list-level-style-number" && element.name != "text:outline-level-style":
 			l.format = "bullet"
 		case l.format != "":
-			l.text = of.attr("style:num-prefix") + levelMarks(level, number(of.attr("text:display-levels"), 1)) +
-				of.attr("style:num-suffix")
+			l.text = element.attr("style:num-prefix") + levelMarks(level, number(element.attr("text:display-levels"), 1)) +
+				element.attr("style:num-suffix")
 			l.text = l.text[:min(len(l.text), maxLevelTextBytes)]
 		}
 		list.levels[level] = l
@@ -71,7 +71,7 @@ func odfLevels(t *tree) *abstractList {
 	return list
 }
 
-// levelMarks returns the marks of a level's number and of those above it that are shown, as "%1.%2".
+// levelMarks returns the marks for a level's number and the shown numbers of the levels above it, such as "%1.%2".
 func levelMarks(level, shown int) string {
 	var marks []string
 	for i := max(0, level+1-max(shown, 1)); i <= level; i++ {

@@ -13,7 +13,7 @@ func (o *odf) table(x *xmlReader, md *markdown) error {
 	return err
 }
 
-// rows reads the rows of a table and calls put with each, a repeated one again.
+// rows reads the rows of a table and calls put for each. For a repeated row it calls put repeatedly.
 func (o *odf) rows(x *xmlReader, put func(row) error) error {
 	return x.each(func(e element) error {
 		switch e.name {
@@ -34,7 +34,8 @@ func (o *odf) rows(x *xmlReader, put func(row) error) error {
 	})
 }
 
-// row reads the cells up to the last full one: the empty ones after it may be repeated up to the sheet's edge.
+// row reads the cells up to the last one with text. The empty cells after it may be repeated up to the edge of the
+// sheet.
 func (o *odf) row(x *xmlReader) (r row, err error) {
 	empty := 0
 	return r, x.each(func(e element) error {

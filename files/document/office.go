@@ -5,11 +5,11 @@ import (
 	"io"
 )
 
-// Reader reads the text of one format, as Markdown. It returns *UnreadableError for a document that is damaged,
-// protected, beyond the limits or without text, and other errors only if r cannot be read.
+// Reader reads the text of one format as Markdown. *UnreadableError if the document is damaged, protected, beyond the
+// limits or without text. Any other error means that r cannot be read.
 type Reader = func(r io.ReaderAt, size int64) (Text, error)
 
-// Office returns the reader of an office format by its media type; false if it is not one.
+// Office returns the reader for the media type of an office format. It returns false for other media types.
 func Office(mediaType string) (Reader, bool) {
 	reader, ok := offices[mediaType]
 	return reader, ok
@@ -27,11 +27,11 @@ var offices = map[string]Reader{
 	oleType:                refuseOldOffice, rtfType: refuseRTF, "application/rtf": refuseRTF,
 }
 
-// refuseOldOffice returns why an OLE container is not read: it is encrypted, or of an old format of Office.
+// refuseOldOffice returns why an OLE container is not read: it is encrypted, or in an old Office format.
 func refuseOldOffice(r io.ReaderAt, size int64) (Text, error) {
 	return Text{}, cmp.Or(refuseOLE(r, size), error(errOldOffice))
 }
 
-// refuseRTF returns why an RTF document is not read. Uploads of RTF are refused by Sniff; files stored by an earlier
-// version that read RTF come here when they are parsed again.
+// refuseRTF returns errRTF. Sniff refuses uploads of RTF, but files that an earlier version of Loci accepted come here
+// when they are parsed again.
 func refuseRTF(io.ReaderAt, int64) (Text, error) { return Text{}, errRTF }

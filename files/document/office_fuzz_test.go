@@ -16,7 +16,7 @@ func FuzzODP(f *testing.F)   { fuzz(f, document.ODP, "*.odp") }
 func FuzzEPUB(f *testing.F)  { fuzz(f, document.EPUB, "*.epub") }
 func FuzzIPYNB(f *testing.F) { fuzz(f, document.IPYNB, "*.ipynb") }
 
-// fuzz tests that whatever a reader is given, it makes a text of it or says why not.
+// fuzz checks that a reader returns a text or an *UnreadableError, whatever it reads.
 func fuzz(f *testing.F, read document.Reader, seeds string) {
 	for _, path := range fixtures(f, seeds) {
 		raw, err := os.ReadFile(path)
@@ -30,7 +30,7 @@ func fuzz(f *testing.F, read document.Reader, seeds string) {
 	})
 }
 
-// FuzzWordXML, FuzzODFXML and FuzzSlideXML change what stands in an archive rather than the archive.
+// FuzzWordXML, FuzzODFXML and FuzzSlideXML change a part of an archive, not the archive.
 func FuzzWordXML(f *testing.F) { fuzzPart(f, document.DOCX, "*.docx", "word/document.xml") }
 
 func FuzzODFXML(f *testing.F) { fuzzPart(f, document.ODT, "*.odt", "content.xml") }
@@ -48,8 +48,8 @@ func fuzzPart(f *testing.F, read document.Reader, seeds, part string) {
 		archives[i] = raw
 		f.Add(unzipped(f, raw, part), uint(i)) //nolint:gosec // an index
 	}
-	f.Fuzz(func(t *testing.T, changed []byte, of uint) {
-		raw := rezipped(t, archives[of%uint(len(archives))], part, changed)
+	f.Fuzz(func(t *testing.T, changed []byte, n uint) {
+		raw := rezipped(t, archives[n%uint(len(archives))], part, changed)
 		checkRead(t, read, raw)
 	})
 }

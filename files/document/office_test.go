@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/files/document"
 )
 
-// officeTypes are the media types of the fixtures, by extension.
+// officeTypes maps extension → media type of the fixtures.
 var officeTypes = map[string]string{
 	".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
 	".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
@@ -23,7 +23,7 @@ var officeTypes = map[string]string{
 	".epub": "application/epub+zip", ".ipynb": "application/x-ipynb+json",
 }
 
-// fixtures are documents that other programs made: see testdata/office/README.md.
+// fixtures returns the paths of documents that other programs made, see testdata/office/README.md.
 func fixtures(t testing.TB, pattern string) []string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join("testdata", "office", pattern))

@@ -8,13 +8,14 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// joinPages joins the pages of a document. An empty line ends each but the last; a page without text is an empty line.
+// joinPages joins the pages of a document. Each page but the last ends in an empty line. A page without text is an
+// empty line.
 func joinPages(pages []string) (Text, error) {
 	var b strings.Builder
-	out := Text{Pages: make([]int, len(pages))}
+	text := Text{Pages: make([]int, len(pages))}
 	line := 1
 	for i, page := range pages {
-		out.Pages[i] = line
+		text.Pages[i] = line
 		if page = laidOut(page); page != "" {
 			page += "\n"
 		}
@@ -26,10 +27,10 @@ func joinPages(pages []string) (Text, error) {
 			return Text{}, tooMuchText()
 		}
 	}
-	if out.Text = b.String(); isBlank(out.Text) {
+	if text.Text = b.String(); isBlank(text.Text) {
 		return Text{}, scanned(len(pages))
 	}
-	return out, nil
+	return text, nil
 }
 
 func scanned(pages int) error {
@@ -41,7 +42,7 @@ func scanned(pages int) error {
 
 const runOCR = "If it was scanned, run OCR on it and upload the result."
 
-// laidOut returns the text of a page without traces of its typesetting, hyphenated words joined, its lines tidied.
+// laidOut returns the text of a page without typesetting: hyphenated words are joined, and lines are tidied.
 func laidOut(page string) string {
 	page = strings.ToValidUTF8(page, "\ufffd")
 	page = softened.ReplaceAllString(lineEnds.Replace(page), string(joint))
@@ -52,7 +53,7 @@ func laidOut(page string) string {
 	return tidyLines(page)
 }
 
-// tidyLines drops the blanks at the end of each line, and empty lines that come first, last or after another.
+// tidyLines drops blanks at the ends of lines, and empty lines at both ends of the text and behind other empty lines.
 func tidyLines(text string) string {
 	text = emptyLines.ReplaceAllString(trimEnds(text), "\n\n")
 	return strings.Trim(text, "\n")
@@ -62,7 +63,7 @@ var emptyLines = regexp.MustCompile(`\n{3,}`)
 
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\f", "\n", "\u2028", "\n", "\u2029", "\n\n")
 
-// plain drops the characters that only typesetting needs, and replaces wide blanks by plain ones.
+// plain drops characters that only typesetting needs, and replaces wide blanks by plain ones.
 func plain(r rune) rune {
 	switch {
 	case r == '\n', r == '\t', r == joint:
@@ -77,15 +78,15 @@ func plain(r rune) rune {
 	return r
 }
 
-// joint is the character that PDFium writes in place of a hyphen and line end where it finds a word hyphenated.
+// joint is the character that PDFium writes in place of a hyphen and a line end within a word.
 const joint = '\ufffe'
 
 var (
 	softened  = regexp.MustCompile(`\x{ad}[-\x{2010}]?\n`)
 	ligatures = regexp.MustCompile(`[\x{fb00}-\x{fb4f}]+`)
 
-	// The rest of a word is joined to its beginning, and the line ends after it. Lower case after a hyphen at the end of a
-	// line is the rest of a word.
+	// The rest of a hyphenated word is joined to its beginning, and the line ends behind the word. Lower case behind a
+	// hyphen at the end of a line is the rest of a word.
 	broken     = regexp.MustCompile(`(\S)\x{fffe}\n?(\S*)[ \n]?`)
 	hyphenated = regexp.MustCompile(`(\p{L}\p{L})[-\x{2010}]\n(\p{Ll}\S*)[ \n]?`)
 )

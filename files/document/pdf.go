@@ -19,7 +19,7 @@ import (
 const (
 	guestMemoryPages = 512 << 20 / (64 << 10) // 512 MiB, PDFium's own memory
 	maxPages         = 50_000
-	maxMissingPages  = 100 // in a row: their number is false, or the rest is lost
+	maxMissingPages  = 100 // in a row: then the page count is wrong, or the rest is lost
 )
 
 // engine is PDFium in a WebAssembly sandbox without access to files. It reads one PDF.
@@ -31,7 +31,7 @@ type engine struct {
 // pdfium starts PDFium.
 func (r Readers) pdfium() (*engine, error) {
 	pool, err := pdfiumPool(r.compiled())
-	if err != nil && r.CacheDir != "" { // the disk may be full, or what it holds broken
+	if err != nil && r.CacheDir != "" { // the disk may be full, or the cache broken
 		pool, err = pdfiumPool(nil)
 	}
 	if err != nil {
@@ -51,12 +51,12 @@ func (e *engine) close() {
 }
 
 // read returns the text of a PDF. A page that cannot be read is empty.
-func (e *engine) read(in Input) (Text, error) {
-	body, err := in.seekable()
+func (e *engine) read(input Input) (Text, error) {
+	body, err := input.seekable()
 	if err != nil {
 		return Text{}, err
 	}
-	opened, err := e.OpenDocument(&requests.OpenDocument{FileReader: body, FileReaderSize: in.SizeBytes})
+	opened, err := e.OpenDocument(&requests.OpenDocument{FileReader: body, FileReaderSize: input.SizeBytes})
 	if err != nil {
 		return Text{}, pdfRefusal(err)
 	}
@@ -74,7 +74,8 @@ func pdfiumPool(cache wazero.CompilationCache) (pdfium.Pool, error) {
 	})
 }
 
-// compiled returns the cache of PDFium's machine code, with which it starts ten times faster; nil if it cannot be kept.
+// compiled returns the cache of PDFium's machine code, with which PDFium starts ten times faster. It returns nil if
+// there is no safe place for the cache.
 func (r Readers) compiled() wazero.CompilationCache {
 	if r.CacheDir == "" || !isPrivate(r.CacheDir) {
 		return nil
@@ -86,7 +87,7 @@ func (r Readers) compiled() wazero.CompilationCache {
 	return cache
 }
 
-// isPrivate reports whether nobody else may write to a directory. The code in the cache is run.
+// isPrivate reports whether nobody else may write to a directory. This matters because the code in the cache is run.
 func isPrivate(dir string) bool {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return false
@@ -140,7 +141,8 @@ func pdfPages(engine pdfium.Pdfium, doc references.FPDF_DOCUMENT) (pages []strin
 	return pages, nil
 }
 
-// pdfPage closes the page's text; the engine closes the page when the next one is loaded.
+// pdfPage returns the text of one page, and closes that text. The engine closes the page itself when the next page is
+// loaded.
 func pdfPage(engine pdfium.Pdfium, doc references.FPDF_DOCUMENT, index int) (string, error) {
 	page := requests.Page{ByIndex: &requests.PageByIndex{Document: doc, Index: index}}
 	text, err := engine.FPDFText_LoadPage(&requests.FPDFText_LoadPage{Page: page})

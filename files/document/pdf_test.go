@@ -30,7 +30,7 @@ func readPDF(r document.Readers, raw []byte) (document.Text, error) {
 		Body: bytes.NewReader(raw)})
 }
 
-// paged shows a text with a mark before each line that begins a page.
+// paged returns a text with a mark before each line that begins a page.
 func paged(text document.Text) string {
 	var b strings.Builder
 	for i, line := range strings.SplitAfter(text.Text, "\n") {
@@ -90,7 +90,8 @@ func TestPDFsWithoutTextSayWhy(t *testing.T) {
 	}
 }
 
-// A page tree that leads back to itself, a million pages that are not there, and trees as deep as the file is long.
+// Reading ends for a page tree that leads back to itself, for a million missing pages, and for trees as deep as the
+// file is long.
 func TestHostilePDFsEnd(t *testing.T) {
 	t.Parallel()
 	const catalog = "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n"
@@ -178,7 +179,7 @@ func TestCompiledProgramsAreKeptWhereNobodyElseWrites(t *testing.T) {
 			t.Errorf("%s: kept %t, want %t", tt.name, got, tt.want)
 		}
 	}
-	if there, err := os.ReadDir(shared); err != nil || len(there) > 0 {
-		t.Errorf("what others could replace is kept: %v, %v", there, err)
+	if cached, err := os.ReadDir(shared); err != nil || len(cached) > 0 {
+		t.Errorf("what others could replace is kept: %v, %v", cached, err)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// PPTX reads a presentation of PowerPoint: each slide is a page under the heading "Slide n: title", with its lists,
+// PPTX reads a PowerPoint presentation: each slide is a page below the heading "Slide n: title", with its lists,
 // tables, links, diagrams and speaker notes.
 func PPTX(r io.ReaderAt, size int64) (Text, error) {
 	return readArchive(r, size, func(a *archive, md *markdown) error {
@@ -34,7 +34,7 @@ func PPTX(r io.ReaderAt, size int64) (Text, error) {
 	})
 }
 
-// slides returns the parts of the slides in their order, each once.
+// slides returns the parts of the slides in order, each once.
 func (a *archive) slides(main string) (parts []string, err error) {
 	links, err := a.relations(main)
 	if err != nil {
@@ -50,7 +50,7 @@ func (a *archive) slides(main string) (parts []string, err error) {
 	})
 }
 
-// slide is the state of reading a slide, or its notes.
+// slide is the state of reading a slide or its notes.
 type slide struct {
 	archive *archive
 	links   map[string]relation
@@ -68,7 +68,7 @@ func (a *archive) readSlide(part string, isNotes bool) (*slide, error) {
 	return s, a.part(part, s.shapes)
 }
 
-// shapes reads the shapes on a slide, also those in groups.
+// shapes reads the shapes on a slide, including those in groups.
 func (s *slide) shapes(x *xmlReader) error {
 	return x.each(func(e element) error {
 		switch e.name {
@@ -85,7 +85,7 @@ func (s *slide) shapes(x *xmlReader) error {
 	})
 }
 
-// shape reads a shape's text. Its placeholder says what the text is for: "" is free text, "body" a list.
+// shape reads a shape's text. The shape's placeholder says what the text is for: "" is free text, "body" is a list.
 func (s *slide) shape(x *xmlReader) error {
 	place := ""
 	return x.each(func(e element) error {
@@ -118,7 +118,7 @@ func (s *slide) placed(x *xmlReader, place string) error {
 	return s.paragraphs(x, s.md, place == "body" && !s.isNotes)
 }
 
-// paragraphs reads a body of text. Its paragraphs are items of a list if isList, unless they say otherwise.
+// paragraphs reads a body of text. If isList is set, its paragraphs are list items unless they say otherwise.
 func (s *slide) paragraphs(x *xmlReader, md *markdown, isList bool) error {
 	var counts [maxListLevels]int
 	return x.find("a:p", func(element) error {

@@ -20,13 +20,13 @@ type author struct {
 	depth int
 }
 
-// word returns a new word; what stands around it does not become part of it.
+// word returns a new word. A space ends it.
 func (a *author) word() string {
 	a.words++
 	return fmt.Sprintf("w%dw ", a.words)
 }
 
-// oneOf calls one of the functions, and in depth only the first two.
+// oneOf calls one of the functions; at depth, only one of the first two.
 func (a *author) oneOf(write ...func() string) string {
 	if a.depth > 3 {
 		write = write[:2]
@@ -36,7 +36,7 @@ func (a *author) oneOf(write ...func() string) string {
 	return write[rapid.IntRange(0, len(write)-1).Draw(a.t, "kind")]()
 }
 
-// some returns up to three of what write returns.
+// some returns up to three results of write.
 func (a *author) some(write func() string) string {
 	all := ""
 	for range rapid.IntRange(1, 3).Draw(a.t, "times") {
@@ -161,7 +161,7 @@ func (a *author) htmlInline() string {
 
 var wordsOfAuthors = regexp.MustCompile(`w[0-9]+w`)
 
-// TestNoWordIsLost: whatever the structure of a document, each of its words is in its text once.
+// TestNoWordIsLost: each word of a document is in its text once, whatever the document's structure.
 func TestNoWordIsLost(t *testing.T) {
 	t.Parallel()
 	links := []string{"word/_rels/document.xml.rels", relations("a", "hyperlink", "https://example.org")}
@@ -201,7 +201,7 @@ func TestNoWordIsLost(t *testing.T) {
 	}
 }
 
-// vandal draws XML of the elements and attributes in two lists, closed or not.
+// vandal draws XML from a list of elements and one of attributes. Elements may be left open.
 func vandal(elements, withAttributes string) *rapid.Generator[string] {
 	names, attributes := strings.Fields(elements), append(strings.Fields(withAttributes), "")
 	return rapid.Custom(func(t *rapid.T) string {
@@ -264,7 +264,7 @@ func TestAnyXMLGivesTextOrASentence(t *testing.T) {
 	})
 }
 
-// readAny fails unless a document gives a clean text, or an *UnreadableError.
+// readAny fails unless a document gives a clean text or an *UnreadableError.
 func readAny(t *rapid.T, read document.Reader, raw []byte) {
 	got, err := read(bytes.NewReader(raw), int64(len(raw)))
 	switch {
@@ -278,7 +278,7 @@ func readAny(t *rapid.T, read document.Reader, raw []byte) {
 	}
 }
 
-// TestDecodeKeepsLines: line n of a text is line n of its file, whatever its encoding and line ends.
+// TestDecodeKeepsLines: line n of a text is line n of its file, in any encoding and with any line ends.
 func TestDecodeKeepsLines(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

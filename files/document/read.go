@@ -4,7 +4,7 @@ import (
 	"context"
 )
 
-// Read returns the text of a document, *UnreadableError if it has none that can be read.
+// Read returns the text of a document. *UnreadableError if it has no readable text.
 func (r Readers) Read(_ context.Context, in Input) (Text, error) {
 	ready, err := r.Prepare(in.MediaType)
 	if err != nil {
@@ -13,10 +13,10 @@ func (r Readers) Read(_ context.Context, in Input) (Text, error) {
 	return ready.Read(in)
 }
 
-// Ready is a reader that has all that it needs of the system: it opens no file and compiles nothing any more.
+// Ready is a reader that is completely prepared: it will open no file and compile nothing.
 type Ready struct{ engine *engine }
 
-// Prepare readies the reader of one document of a media type.
+// Prepare prepares a reader for one document of a media type.
 func (r Readers) Prepare(mediaType string) (Ready, error) {
 	if mediaType != pdfType {
 		return Ready{}, nil
@@ -25,23 +25,23 @@ func (r Readers) Prepare(mediaType string) (Ready, error) {
 	return Ready{engine}, err
 }
 
-// Read returns the text of the document, *UnreadableError if it has none that can be read.
-func (r Ready) Read(in Input) (Text, error) {
+// Read returns the text of the document. *UnreadableError if it has no readable text.
+func (r Ready) Read(input Input) (Text, error) {
 	if r.engine != nil {
 		defer r.engine.close()
-		return r.engine.read(in)
+		return r.engine.read(input)
 	}
-	if read, ok := Office(in.MediaType); ok {
-		body, err := in.seekable()
+	if read, ok := Office(input.MediaType); ok {
+		body, err := input.seekable()
 		if err != nil {
 			return Text{}, err
 		}
-		return read(body, in.SizeBytes)
+		return read(body, input.SizeBytes)
 	}
-	return readText(in)
+	return readText(input)
 }
 
-// IsComplex reports whether the document needs a reader so large that hostile bytes may harm it.
+// IsComplex reports whether the document needs such a large reader that hostile bytes might attack it.
 func (in Input) IsComplex() bool {
 	_, office := Office(in.MediaType)
 	return office || in.IsPDF()

@@ -40,7 +40,7 @@ func TestReadersReadText(t *testing.T) {
 	}
 }
 
-// TestReadersReadStreams: a body that is no io.ReaderAt is read as a file is.
+// TestReadersReadStreams: a body without ReadAt is read like a file.
 func TestReadersReadStreams(t *testing.T) {
 	t.Parallel()
 	for ext, mediaType := range officeTypes {
@@ -49,17 +49,17 @@ func TestReadersReadStreams(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			in := document.Input{MediaType: mediaType, SizeBytes: int64(len(raw)), Body: strings.NewReader(string(raw))}
-			want, err := reader.Read(t.Context(), in)
+			input := document.Input{MediaType: mediaType, SizeBytes: int64(len(raw)), Body: strings.NewReader(string(raw))}
+			want, err := reader.Read(t.Context(), input)
 			if err != nil {
 				t.Fatal(err)
 			}
-			in.Body = iotest.HalfReader(strings.NewReader(string(raw)))
-			if got, err := reader.Read(t.Context(), in); err != nil || got.Text != want.Text {
+			input.Body = iotest.HalfReader(strings.NewReader(string(raw)))
+			if got, err := reader.Read(t.Context(), input); err != nil || got.Text != want.Text {
 				t.Errorf("%s: got %.60q, %v, want %.60q", path, got.Text, err, want.Text)
 			}
-			in.Body = iotest.ErrReader(errDisk)
-			if _, err := reader.Read(t.Context(), in); !errors.Is(err, errDisk) || isUnreadable(err) {
+			input.Body = iotest.ErrReader(errDisk)
+			if _, err := reader.Read(t.Context(), input); !errors.Is(err, errDisk) || isUnreadable(err) {
 				t.Errorf("%s: got %v, want %v", path, err, errDisk)
 			}
 		}
@@ -78,8 +78,8 @@ func TestInputsAreToldApart(t *testing.T) {
 		"text/plain":            {false, false, false},
 		"":                      {false, false, false},
 	} {
-		in := document.Input{MediaType: mediaType}
-		if got := [3]bool{in.IsHTML(), in.IsComplex(), in.IsPDF()}; got != want {
+		input := document.Input{MediaType: mediaType}
+		if got := [3]bool{input.IsHTML(), input.IsComplex(), input.IsPDF()}; got != want {
 			t.Errorf("%q: HTML, complex, PDF: %v, want %v", mediaType, got, want)
 		}
 	}

@@ -2,26 +2,26 @@ package document
 
 import "strings"
 
-// sheetWriter writes the rows of sheets: each block of rows without an empty one between them is a table.
+// sheetWriter writes the rows of sheets. Each block of rows without an empty row in between becomes a table.
 type sheetWriter struct {
 	md     *markdown
 	name   string
-	begun  bool       // whether the sheet's heading is written
-	rows   [][]string // of the block so far
-	lo, hi int        // its columns, hi not included
-	cells  int        // of all sheets, with the empty ones
+	begun  bool       // the sheet's heading is written
+	rows   [][]string // rows of the current block
+	lo, hi int        // columns of the block, hi excluded
+	cells  int        // cells of all sheets, including empty ones
 }
 
-// maxSheetCells is how many cells the sheets of a document may have, counting the empty ones before others.
+// maxSheetCells is how many cells a document's sheets may have together, counting empty cells before others.
 const maxSheetCells = 10_000_000
 
-// sheet ends the last sheet and begins one. A sheet without text has no heading.
+// sheet ends the last sheet and begins a new one. A sheet without text gets no heading.
 func (s *sheetWriter) sheet(name string) {
 	s.flush()
 	s.name, s.begun = name, false
 }
 
-// row adds the next row, with its empty cells before the last full one.
+// row adds the next row, with the empty cells before its last cell with text.
 func (s *sheetWriter) row(cells []string) error {
 	if s.cells += len(cells); s.cells > maxSheetCells {
 		return unreadable("The sheets have more than %d million cells. Upload them as CSV, in parts.",
@@ -40,7 +40,7 @@ func (s *sheetWriter) row(cells []string) error {
 	return s.md.budget.spent()
 }
 
-// extent returns the index of the first cell that has text, and the one after the last.
+// extent returns the index of the first cell with text, and the index behind the last one.
 func extent(cells []string) (lo, hi int) {
 	for hi = len(cells); hi > 0 && isBlank(cells[hi-1]); hi-- { //nolint:revive // counts down
 	}
@@ -49,8 +49,8 @@ func extent(cells []string) (lo, hi int) {
 	return lo, hi
 }
 
-// flush ends a block. The sheet's heading precedes its first block. A single cell above a table is its title; a block
-// of one column is written as lines.
+// flush ends a block. The sheet's heading comes before its first block. A single cell above a table becomes the table's
+// title. A block with one column is written as lines.
 func (s *sheetWriter) flush() {
 	rows := s.rows
 	s.rows = nil
@@ -81,7 +81,7 @@ func (s *sheetWriter) flush() {
 	s.md.table(table)
 }
 
-// isSingle reports whether a row has one cell of text.
+// isSingle reports whether a row has exactly one cell with text.
 func isSingle(cells []string) bool {
 	lo, hi := extent(cells)
 	return hi-lo == 1

@@ -14,7 +14,7 @@ import (
 	"github.com/gabriel-vasile/mimetype"
 )
 
-// UnsupportedError says that files of this type are not read. MediaType is empty if it is not known; Advice is a
+// UnsupportedError says that files of this type are not read. MediaType is empty if the type is not known. Advice is a
 // sentence, or empty.
 type UnsupportedError struct{ MediaType, Name, Advice string }
 
@@ -29,10 +29,11 @@ func (e *UnsupportedError) Error() string {
 		cmp.Or(e.MediaType, "unknown"), e.Name, advice)
 }
 
-// Sniff returns the media type of an upload by its beginning, and of a zip file by its entries. The bytes decide
-// whether it is a document. Text is accepted whatever its extension, RTF excepted; its media type is taken from the
-// name, else from the content, else from the declared type. A few control characters, such as colours in a log, do not
-// make a text binary: Decode says how many. An empty file is text. Anything else is an *UnsupportedError.
+// Sniff returns the media type of an upload. It reads the beginning of the file, and the entries of a zip file. The
+// bytes decide whether it is a document. Text other than RTF is accepted with any extension; its media type comes from
+// its name, else from its content, else from the declared type. A few control characters, such as colors in a log, do
+// not make a text binary (Decode says how many may be there). An empty file is text. For anything else Sniff returns
+// *UnsupportedError.
 func Sniff(name, declared string, body io.ReaderAt, size int64) (mediaType string, err error) {
 	head := make([]byte, sniffBytes)
 	n, err := body.ReadAt(head, 0)
@@ -64,7 +65,8 @@ func Sniff(name, declared string, body io.ReaderAt, size int64) (mediaType strin
 	return "", &UnsupportedError{content, name, advice(extension, content, body, size)}
 }
 
-// documentType returns the media type of a document that its beginning shows. Text that only mentions PDF is not one.
+// documentType returns the media type of a document according to its beginning. Text that only mentions PDF is not a
+// PDF.
 func documentType(extension, content string, head []byte, isText bool) (string, bool) {
 	switch {
 	case content == pdfType:
@@ -78,15 +80,16 @@ func documentType(extension, content string, head []byte, isText bool) (string, 
 	return content, ok
 }
 
-// beforeText may stand before the mark of a format.
+// beforeText are characters that may come before a format's mark.
 const beforeText = "\ufeff\t\n\f\r "
 
-// startsWith reports whether a file begins with a format's mark, after blanks or a byte order mark.
+// startsWith reports whether a file begins with a format's mark, possibly after blanks or a byte order mark.
 func startsWith(head []byte, mark string) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(head, beforeText), []byte(mark))
 }
 
-// packedType returns the media type of a document that is a zip file, by its entries, which may come in any order.
+// packedType returns the media type of a document that is a zip file. It looks at the entries, which may be in any
+// order.
 func packedType(body io.ReaderAt, size int64) (string, bool) {
 	a, err := openArchive(body, size)
 	if err != nil {
@@ -110,14 +113,15 @@ func packedType(body io.ReaderAt, size int64) (string, bool) {
 	return "", false
 }
 
-// typesByFolder are the media types of Office by the folder of their parts.
+// typesByFolder maps the folder of a document's parts to an Office media type.
 var typesByFolder = []struct{ folder, media string }{
 	{"word/", ooxml + "wordprocessingml.document"},
 	{"ppt/", ooxml + "presentationml.presentation"},
 	{"xl/", ooxml + "spreadsheetml.sheet"},
 }
 
-// advice returns a sentence on what to upload instead of a file that is not read; empty if nothing is known to help.
+// advice returns a sentence that says what to upload instead of a file that is not read. It is empty if nothing is
+// known to help.
 func advice(extension, content string, body io.ReaderAt, size int64) string {
 	if isArchive[content] && isPacked[extension] {
 		return "By its name it is a document, but it is damaged or something else: " +
@@ -132,15 +136,15 @@ func advice(extension, content string, body io.ReaderAt, size int64) string {
 	return ""
 }
 
-// isPacked are the extensions of documents that are zip files.
+// isPacked are extensions of documents that are zip files.
 var isPacked = setOf(".docx .pptx .xlsx .odt .odp .ods .epub")
 
 var isArchive = setOf(`application/zip application/java-archive application/vnd.android.package-archive application/gzip
 	application/x-tar application/x-bzip2 application/x-xz application/zstd application/lzip application/x-7z-compressed
 	application/vnd.rar application/x-archive application/x-cpio application/vnd.debian.binary-package application/x-rpm`)
 
-// isBinary reports whether the content begins with the mark of a format that is not text. The marks are short ("BM" is
-// a bitmap), so they count only where the content is not plainly text.
+// isBinary reports whether the content begins with the mark of a format that is not text. Marks may be short ("BM" is a
+// bitmap), so they count only if the content is not plainly text.
 func isBinary(found *mimetype.MIME) bool {
 	for m := found; m != nil; m = m.Parent() {
 		if m.Is("text/plain") {
@@ -152,7 +156,7 @@ func isBinary(found *mimetype.MIME) bool {
 
 // looksLikeText reports whether the beginning of a file is text in some encoding.
 func looksLikeText(head []byte, marked bool) bool {
-	if len(head) == sniffBytes { // there is more of the file
+	if len(head) == sniffBytes { // the file is longer than head
 		head = trimCutRune(head)
 	}
 	text, _, ok := decodeUnicode(head)
@@ -177,12 +181,13 @@ func textType(name, content, declared string) string {
 	return "text/plain"
 }
 
-// IsKnown reports whether Sniff knows a media type by itself. Others are those of texts, as an upload declared them.
+// IsKnown reports whether Sniff itself may return a media type. Other media types are those that uploads of text
+// declared.
 func IsKnown(mediaType string) bool {
 	return !strings.HasPrefix(mediaType, "text/") || isNamedType[mediaType] || mimetype.Lookup(mediaType) != nil
 }
 
-// bareType returns a media type without its parameters, empty if it is malformed.
+// bareType returns a media type without parameters, or "" if it is malformed.
 func bareType(mediaType string) string {
 	bare, _, err := mime.ParseMediaType(mediaType)
 	if err != nil {
@@ -195,7 +200,7 @@ var isTextType = setOf(`application/json application/jsonl application/x-ndjson 
 	application/xhtml+xml application/rss+xml application/atom+xml application/toml application/yaml
 	application/javascript application/sql image/svg+xml`)
 
-// typesOf returns the media type of each name in a list as "text/x-c c h; text/x-go go".
+// typesOf returns name → media type for a list such as "text/x-c c h; text/x-go go".
 func typesOf(list string) map[string]string {
 	types := map[string]string{}
 	for line := range strings.SplitSeq(list, ";") {
@@ -211,7 +216,7 @@ var typesByName = typesOf(`text/x-dockerfile dockerfile containerfile; text/x-ma
 	text/x-cmake cmakelists.txt; text/x-go.mod go.mod; text/plain go.sum; text/x-groovy jenkinsfile;
 	text/x-ruby gemfile rakefile`)
 
-// typesByExt are Letta's names for the types it knows.
+// typesByExt maps extensions to media types, with Letta's names for the types that Letta knows.
 var typesByExt = typesOf(`text/plain txt text log; text/x-rst rst; text/x-asciidoc adoc; text/x-org org; text/x-tex tex;
 	text/markdown md markdown mdx; text/html html htm; application/xhtml+xml xhtml; application/json json ipynb;
 	application/jsonl jsonl ndjson; text/csv csv; text/tab-separated-values tsv; application/xml xml xsd;
@@ -226,7 +231,7 @@ var typesByExt = typesOf(`text/plain txt text log; text/x-rst rst; text/x-asciid
 	text/x-sql sql; text/x-protobuf proto; text/x-graphql graphql; text/x-terraform tf; text/x-diff diff patch;
 	text/vtt vtt; text/x-srt srt; message/rfc822 eml; text/calendar ics; text/vcard vcf`)
 
-// isNamedType are the media types of names and extensions.
+// isNamedType are the media types in typesByName and typesByExt.
 var isNamedType = func() map[string]bool {
 	types := map[string]bool{}
 	for _, byName := range []map[string]string{typesByName, typesByExt} {

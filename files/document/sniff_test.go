@@ -181,7 +181,7 @@ func TestSniffRefusesWhatIsNotText(t *testing.T) {
 	}
 }
 
-// A media type is known unless it is one that an upload declared for a text.
+// A media type is known unless an upload declared it for a text.
 func TestKnownMediaTypes(t *testing.T) {
 	t.Parallel()
 	for mediaType, want := range map[string]bool{"text/plain": true, "text/html": true, "text/x-python": true,

@@ -12,21 +12,21 @@ import (
 type blockStyle struct {
 	style
 
-	parent       string // the key of the style that it inherits from
+	parent       string // key of the style from which it inherits
 	name         string // in lower case; empty for OpenDocument
 	outline      int    // 1 for the highest heading, 0 for none
 	list         listPlace
 	title, quote bool
-	newPage      bool // whether it begins a page
+	newPage      bool // it begins a page
 }
 
-// blockStyles are those of a document: by id in Word, by family and name, as "paragraph/Title", in OpenDocument.
+// blockStyles maps a document's styles: in Word by id; in OpenDocument by family and name, such as "paragraph/Title".
 type blockStyles map[string]blockStyle
 
-// maxStyles is how many styles a style inherits from, one through the other.
+// maxStyles is the longest chain of styles that inherit from each other.
 const maxStyles = 20
 
-// whole returns a style with what it inherits.
+// whole returns a style with everything that it inherits.
 func (all blockStyles) whole(key string) blockStyle {
 	s := all.own(key)
 	parent := s.parent
@@ -39,8 +39,8 @@ func (all blockStyles) whole(key string) blockStyle {
 	return s
 }
 
-// own returns a style without those that it inherits. In place of an absent style, OpenDocument has what programs mean
-// by the name, and Word the plain one.
+// own returns a style without what it inherits. For an absent style, it returns what programs usually mean by the name
+// in OpenDocument, and the plain style in Word.
 func (all blockStyles) own(key string) blockStyle {
 	if s, known := all[key]; known || !strings.Contains(key, "/") {
 		return s

@@ -10,17 +10,17 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// Bounds of the stylesheets that are looked at. Beyond them nothing more is hidden.
+// Limits of reading stylesheets. Beyond them, nothing more is hidden.
 const (
-	maxStyleSteps  = 20_000_000 // comparisons of elements with rules, and with the elements around them
-	maxCombinators = 2          // of a selector
+	maxStyleSteps  = 20_000_000 // comparisons of rules with elements and the elements around them
+	maxCombinators = 2          // in a selector
 )
 
-// stylesheet has the rules of a page's own style elements that hide elements or show them, in their order. Rules of
-// other files are not read, nor are rules within rules, and selectors with pseudo-classes or siblings.
+// stylesheet has those rules of a page's own style elements that hide or show elements, in order. It leaves out rules
+// in other files, rules within rules, and selectors with pseudo-classes or siblings.
 type stylesheet struct {
 	rules []styleRule
-	steps int // left
+	steps int // steps that are left
 }
 
 // styleRule displays the elements of a selector, makes them visible, or hides them.
@@ -28,16 +28,16 @@ type styleRule struct {
 	property    string
 	hides       bool
 	important   bool
-	last, whole cascadia.Sel // what an element itself must match, and with the elements around it
+	last, whole cascadia.Sel // selector for the element itself, and selector including the elements around it
 	combinators int
 }
 
-// styleScope says where rules hold.
+// styleScope says where rules apply.
 type styleScope int
 
 const (
 	everyScreen styleScope = iota
-	someScreens            // rules that hide are left out: another reader may see the text
+	someScreens            // rules that hide are ignored, because another reader may see the text
 	noScreen
 )
 
@@ -55,7 +55,7 @@ func stylesheetOf(doc *html.Node) *stylesheet {
 	return s
 }
 
-// mediaScope returns where the rules for a list of media hold.
+// mediaScope returns where rules for a list of media apply.
 func mediaScope(list string) styleScope {
 	scope := noScreen
 	for media := range strings.SplitSeq(strings.ToLower(list), ",") {
@@ -69,41 +69,42 @@ func mediaScope(list string) styleScope {
 	return scope
 }
 
-// styleBlock is a block of rules or declarations in others.
+// styleBlock is a block of rules or declarations within others.
 type styleBlock struct {
-	selectors string // of its declarations
+	selectors string // selectors of its declarations
 	scope     styleScope
 }
 
-// read adds the rules of a style element that hide or show.
+// read adds the rules of a style element that hide or show elements.
 func (s *stylesheet) read(text string, scope styleScope) {
 	p := css.NewParser(parse.NewInputString(text), false)
 	blocks := []styleBlock{{scope: scope}}
 	for {
 		kind, _, name := p.Next()
-		in := blocks[len(blocks)-1]
+		outer := blocks[len(blocks)-1]
 		switch kind {
 		case css.ErrorGrammar:
 			if !p.HasParseError() {
 				return
 			}
 		case css.BeginAtRuleGrammar:
-			blocks = append(blocks, styleBlock{in.selectors, max(in.scope, atRuleScope(string(name), written(p.Values())))})
+			scope := max(outer.scope, atRuleScope(string(name), written(p.Values())))
+			blocks = append(blocks, styleBlock{outer.selectors, scope})
 		case css.BeginRulesetGrammar:
-			if in.selectors != "" {
-				in.scope = noScreen
+			if outer.selectors != "" {
+				outer.scope = noScreen
 			}
-			blocks = append(blocks, styleBlock{written(p.Values()), in.scope})
+			blocks = append(blocks, styleBlock{written(p.Values()), outer.scope})
 		case css.EndRulesetGrammar, css.EndAtRuleGrammar:
 			blocks = blocks[:max(len(blocks)-1, 1)]
 		case css.DeclarationGrammar:
-			s.declare(in, strings.ToLower(string(name)), p.Values())
+			s.declare(outer, strings.ToLower(string(name)), p.Values())
 		default:
 		}
 	}
 }
 
-// atRuleScope returns where the rules within an at-rule hold.
+// atRuleScope returns where the rules within an at-rule apply.
 func atRuleScope(name, prelude string) styleScope {
 	if strings.EqualFold(name, "@media") {
 		return mediaScope(prelude)
@@ -120,17 +121,17 @@ func written(tokens []css.Token) string {
 }
 
 // declare adds a declaration of a block.
-func (s *stylesheet) declare(in styleBlock, property string, values []css.Token) {
+func (s *stylesheet) declare(block styleBlock, property string, values []css.Token) {
 	if property != "display" && property != "visibility" || len(values) == 0 {
 		return
 	}
 	value := strings.ToLower(string(values[0].Data))
 	r := styleRule{property: property, hides: value == "none" || value == "hidden" || value == "collapse",
 		important: strings.HasSuffix(strings.ToLower(written(values)), "!important")}
-	if in.scope == noScreen || in.scope == someScreens && r.hides {
+	if block.scope == noScreen || block.scope == someScreens && r.hides {
 		return
 	}
-	for selector := range strings.SplitSeq(in.selectors, ",") {
+	for selector := range strings.SplitSeq(block.selectors, ",") {
 		parts := strings.FieldsFunc(selector, func(c rune) bool { return c == ' ' || c == '>' })
 		if r.combinators = len(parts) - 1; r.combinators < 0 || r.combinators > maxCombinators ||
 			strings.ContainsAny(selector, ":~+|\\") {
@@ -144,8 +145,8 @@ func (s *stylesheet) declare(in styleBlock, property string, values []css.Token)
 	}
 }
 
-// hides reports whether a reader does not see an element of the page because of a stylesheet: the last of the most
-// specific rules decides, unless the element's own style does. The page itself never counts as hidden.
+// hides reports whether a stylesheet hides an element of the page. The last of the most specific rules decides, unless
+// the element's own style attribute does. The page itself never counts as hidden.
 func (s *stylesheet) hides(n *html.Node) bool {
 	if len(s.rules) == 0 || n.DataAtom == atom.Html || n.DataAtom == atom.Body {
 		return false
@@ -165,7 +166,7 @@ func (s *stylesheet) hides(n *html.Node) bool {
 	return false
 }
 
-// outranks reports whether a rule holds though another that comes later says otherwise.
+// outranks reports whether a rule still applies although a later one says otherwise.
 func (r *styleRule) outranks(later *styleRule) bool {
 	if r.important != later.important {
 		return r.important
@@ -173,7 +174,7 @@ func (r *styleRule) outranks(later *styleRule) bool {
 	return later.whole.Specificity().Less(r.whole.Specificity())
 }
 
-// matches reports whether a rule is about an element, and counts the steps that this takes.
+// matches reports whether a rule applies to an element. It counts the steps that this takes.
 func (s *stylesheet) matches(r *styleRule, n *html.Node) bool {
 	if s.steps--; s.steps <= 0 || !r.last.Match(n) {
 		return false
@@ -192,7 +193,7 @@ func (s *stylesheet) matches(r *styleRule, n *html.Node) bool {
 	return r.whole.Match(n)
 }
 
-// setsProperty reports whether an element's own style has a property.
+// setsProperty reports whether an element's style attribute sets a property.
 func setsProperty(style, property string) bool {
 	p := css.NewParser(parse.NewInputString(style), true)
 	for {

@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
-// row is one of a table.
+// row is a row of a table.
 type row struct {
 	cells  []string
-	breaks int // pages that begin in it
+	breaks int // number of pages that begin in the row
 }
 
-// table adds a table with its first row as its head. A table of one cell is a box around text, and comes as text.
+// table adds a table. Its first row is the head. A table with one cell is only a box around text, and is written as
+// text.
 func (m *markdown) table(rows []row) {
 	rows, breaks, width := trimRows(rows)
 	defer func() { m.breaks += breaks }()
@@ -45,8 +46,8 @@ func (m *markdown) table(rows []row) {
 	}
 }
 
-// trimRows drops empty rows, and empty cells at the ends of rows. It returns the pages that begin in rows dropped at
-// the end, and the width of the widest row.
+// trimRows drops empty rows, and empty cells at the ends of rows. It returns the number of pages that begin in the rows
+// dropped at the end, and the width of the widest row.
 func trimRows(rows []row) (kept []row, breaks, width int) {
 	for _, r := range rows {
 		r.breaks += breaks

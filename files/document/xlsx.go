@@ -10,9 +10,9 @@ import (
 	"github.com/xuri/excelize/v2"
 )
 
-// XLSX reads a workbook of Excel: each sheet is a page under its name, each block of rows a table, each cell as it is
-// displayed, dates of the default format as 2026-03-31. Formulas are shown by the values that were last computed.
-// Hidden sheets are left out.
+// XLSX reads an Excel workbook: each sheet is a page below its name, each block of rows is a table, each cell is as
+// displayed. Dates in the default format are shown as 2026-03-31. Formulas are shown by the values that were last
+// computed. Hidden sheets are left out.
 func XLSX(r io.ReaderAt, size int64) (Text, error) {
 	return readArchive(r, size, func(a *archive, md *markdown) error {
 		if _, err := a.mainPart("xl/workbook.xml"); err != nil {
@@ -25,7 +25,7 @@ func XLSX(r io.ReaderAt, size int64) (Text, error) {
 	})
 }
 
-// measure unpacks every part once: the library gets only archives that are whole and within the limits.
+// measure unpacks every part once, so that the library gets only archives that are complete and within the limits.
 func (a *archive) measure() error {
 	block := make([]byte, 64<<10)
 	for _, name := range a.names {
@@ -48,14 +48,14 @@ func (a *archive) measure() error {
 	return a.budget.spent()
 }
 
-// writeBook survives a panic of the library on a workbook it does not expect.
+// writeBook returns an error if the library panics on a workbook that it does not expect.
 func writeBook(r io.ReaderAt, size int64, md *markdown) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("a sheet cannot be laid out: %v", p)
 		}
 	}()
-	// With both limits the same, nothing is unpacked to temporary files.
+	// With equal limits, the library unpacks nothing to temporary files.
 	book, err := excelize.OpenReader(io.NewSectionReader(r, 0, size), excelize.Options{
 		UnzipSizeLimit: maxUnpackedBytes, UnzipXMLSizeLimit: maxUnpackedBytes, ShortDatePattern: "yyyy-mm-dd",
 	})
@@ -95,14 +95,14 @@ func (s *sheetWriter) read(book *excelize.File, name string) error {
 	return rows.Error()
 }
 
-// maxBadCells is how many cells of a row may have a reference outside of a sheet.
+// maxBadCells is how many cells of a row may have a reference outside the sheet.
 const maxBadCells = 100
 
-// columnsOf returns the cells of a row. A cell whose reference lies outside of a sheet is #REF!, as Excel writes it.
+// columnsOf returns the cells of a row. A cell with a reference outside the sheet is #REF!, as Excel writes it.
 func columnsOf(rows *excelize.Rows) (cells []string, err error) {
 	for range maxBadCells {
 		var more []string
-		more, err = rows.Columns() // after an error, it continues with the next cell
+		more, err = rows.Columns() // after an error, Columns continues with the next cell
 		cells = append(cells, more[min(len(cells), len(more)):]...)
 		outside := errors.Is(err, excelize.ErrColumnNumber) || errors.Is(err, excelize.ErrMaxRows) ||
 			err != nil && strings.HasPrefix(err.Error(), "cannot convert cell")

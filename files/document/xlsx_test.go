@@ -111,7 +111,7 @@ func TestXLSXCellsOutsideOfTheSheet(t *testing.T) {
 	})
 }
 
-// A workbook that counts its days from 1904 says so in its properties.
+// A workbook that counts days from 1904 says so in its properties.
 func TestXLSXDatesFrom1904(t *testing.T) {
 	t.Parallel()
 	book := func(properties string) []byte {

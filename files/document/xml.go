@@ -13,7 +13,7 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// xmlReader reads one XML part as a stream. Depth, the size of a token and the number of tokens are limited.
+// xmlReader reads one XML part as a stream. It limits the depth, the size of a token and the number of tokens.
 type xmlReader struct {
 	dec    *xml.Decoder
 	in     *tokenMeter
@@ -22,21 +22,21 @@ type xmlReader struct {
 }
 
 func newXMLReader(r io.Reader, b *budget) *xmlReader {
-	in := &tokenMeter{r: r, left: maxXMLTokenBytes}
-	dec := xml.NewDecoder(asUTF8(in))
+	meter := &tokenMeter{r: r, left: maxXMLTokenBytes}
+	dec := xml.NewDecoder(asUTF8(meter))
 	dec.CharsetReader = func(label string, input io.Reader) (io.Reader, error) {
 		if label = strings.ToLower(label); strings.HasPrefix(label, "utf-16") || strings.HasPrefix(label, "utf8") {
 			return input, nil // asUTF8 has decoded it
 		}
 		return charset.NewReaderLabel(label, input)
 	}
-	return &xmlReader{dec: dec, in: in, budget: b}
+	return &xmlReader{dec: dec, in: meter, budget: b}
 }
 
 var otherCharset = regexp.MustCompile(`(?i)^\s*<\?xml[^>]*encoding\s*=\s*["'](?:[^u"']|u[^t"']|utf-?7)`)
 
-// asUTF8 decodes UTF-16 by its byte order mark and replaces bytes that are not UTF-8 by U+FFFD, unless the part
-// declares another charset.
+// asUTF8 decodes UTF-16 by its byte order mark, and replaces invalid UTF-8 by U+FFFD. If the part declares another
+// charset, it changes nothing.
 func asUTF8(r io.Reader) io.Reader {
 	buffered := bufio.NewReader(r)
 	head, _ := buffered.Peek(200)
@@ -46,7 +46,7 @@ func asUTF8(r io.Reader) io.Reader {
 	return transform.NewReader(buffered, unicode.BOMOverride(unicode.UTF8.NewDecoder()))
 }
 
-// tokenMeter fails after reading too much within one token.
+// tokenMeter fails if too much is read for one token.
 type tokenMeter struct {
 	r    io.Reader
 	left int
@@ -62,7 +62,7 @@ func (m *tokenMeter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// next returns the next token; io.EOF after the last.
+// next returns the next token, or io.EOF after the last one.
 func (x *xmlReader) next() (xml.Token, error) {
 	x.in.left = maxXMLTokenBytes
 	token, err := x.dec.Token()
@@ -83,14 +83,15 @@ func (x *xmlReader) next() (xml.Token, error) {
 	return token, x.budget.spent()
 }
 
-// element is the start of an XML element. Its name has the prefix that its standard gives the namespace, as "w:p",
-// whatever prefix the document uses.
+// element is the start of an XML element. Its name has the prefix that the standard uses for the namespace, such as
+// "w:p", whatever prefix the document uses.
 type element struct {
 	name  string
 	attrs []xml.Attr
 }
 
-// attr returns the value of an attribute by its name, as "r:id", or by its local name alone; empty if it is absent.
+// attr returns the value of an attribute, given its full name, such as "r:id", or its local name alone. It is empty if
+// the attribute is absent.
 func (e element) attr(name string) string {
 	space, local, qualified := strings.Cut(name, ":")
 	if !qualified {
@@ -104,10 +105,11 @@ func (e element) attr(name string) string {
 	return ""
 }
 
-// each calls f for each child of the element that was just begun (at first, the root), and skips what f leaves unread.
+// each calls f for each child of the element that was just begun (at first, the root). It skips whatever f leaves
+// unread.
 func (x *xmlReader) each(f func(e element) error) error { return x.walk(f, func(string) {}) }
 
-// walk is each, and calls text for each text between the children.
+// walk is each, and also calls text for each text between the children.
 func (x *xmlReader) walk(f func(e element) error, text func(string)) error {
 	depth := x.depth
 	for {
@@ -136,7 +138,7 @@ func (x *xmlReader) walk(f func(e element) error, text func(string)) error {
 	}
 }
 
-// find calls found for each element of a name, at any depth, but not for those within one it found.
+// find calls found for each element with a name, at any depth, but not for those within an element that it found.
 func (x *xmlReader) find(name string, found func(e element) error) error {
 	return x.each(func(e element) error {
 		if e.name == name {
@@ -161,7 +163,7 @@ func (x *xmlReader) text() (string, error) {
 	return b.String(), nil
 }
 
-// qualified returns a name with its standard's prefix; a namespace without a known prefix gives the local name.
+// qualified returns a name with its standard prefix. For a namespace without a known prefix it returns the local name.
 func qualified(name xml.Name) string {
 	if prefix, ok := prefixes[name.Space]; ok {
 		return prefix + ":" + name.Local
@@ -169,7 +171,7 @@ func qualified(name xml.Name) string {
 	return name.Local
 }
 
-// prefixes are those of the namespaces that are read: ECMA-376, each transitional and strict, and OpenDocument 1.3.
+// prefixes are the prefixes of the namespaces that are read: ECMA-376, transitional and strict, and OpenDocument 1.3.
 var prefixes = map[string]string{
 	"http://schemas.openxmlformats.org/wordprocessingml/2006/main":        "w",
 	"http://purl.oclc.org/ooxml/wordprocessingml/main":                    "w",

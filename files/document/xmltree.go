@@ -2,21 +2,21 @@ package document
 
 import "slices"
 
-// tree is an element with the elements in it, without their text: the properties of a paragraph, a style, a list.
-// All its methods may be called on nil, which has no attributes and no children.
+// tree is an element with its child elements and without text: the properties of a paragraph, a style, a list. All
+// methods may be called on nil, which has no attributes and no children.
 type tree struct {
 	element
 
 	children []*tree
 }
 
-// Limits of what a tree keeps; the rest is dropped.
+// Limits of a tree. Anything beyond them is dropped.
 const (
 	maxTreeElements   = 2000
-	maxTreeAttributes = 30 // of an element
+	maxTreeAttributes = 30 // per element
 )
 
-// tree reads the element e that was just begun, and passes it to use.
+// tree reads the element e, which was just begun, and passes it to use.
 func (x *xmlReader) tree(e element, use func(*tree)) error {
 	left := maxTreeElements
 	t, err := x.subtree(e, &left)
@@ -39,7 +39,7 @@ func (x *xmlReader) subtree(e element, left *int) (*tree, error) {
 	})
 }
 
-// at returns the first descendant that the names of children lead to, nil if there is none.
+// at returns the first descendant that a path of child names leads to, or nil.
 func (t *tree) at(path ...string) *tree {
 	for _, name := range path {
 		all := t.all(name)
@@ -51,7 +51,7 @@ func (t *tree) at(path ...string) *tree {
 	return t
 }
 
-// all returns the children of a name.
+// all returns the children with a name.
 func (t *tree) all(name string) (found []*tree) {
 	if t == nil {
 		return nil
@@ -64,7 +64,7 @@ func (t *tree) all(name string) (found []*tree) {
 	return found
 }
 
-// attr returns the value of an attribute as element.attr does.
+// attr returns the value of an attribute, as element.attr does.
 func (t *tree) attr(name string) string {
 	if t == nil {
 		return ""
@@ -72,10 +72,10 @@ func (t *tree) attr(name string) string {
 	return t.element.attr(name)
 }
 
-// val returns the attribute w:val of a child, where Word keeps nearly all that it says.
+// val returns the attribute w:val of a child. Word stores nearly everything in w:val.
 func (t *tree) val(child string) string { return t.at(child).attr("w:val") }
 
-// isOn reports whether a child that switches something on is there, and does not say that it is off.
+// isOn reports whether a child that is a switch exists and is not set to off.
 func (t *tree) isOn(child string) bool {
 	val := t.val(child)
 	return t.at(child) != nil && val != "0" && val != "false" && val != "off"

@@ -13,12 +13,13 @@ import (
 // archive is a zip file that is read within the limits of one document.
 type archive struct {
 	source  *source
-	entries map[string]*zip.File // the first of each name
-	names   []string             // in their order
+	entries map[string]*zip.File // name → the first entry with that name
+	names   []string             // in the order of the archive
 	budget  *budget
 }
 
-// source reads a file, up to left bytes. failed is why the file could not be read, which is not the document's fault.
+// source reads up to left bytes from a file. failed is the error if the file itself could not be read, which is not the
+// document's fault.
 type source struct {
 	r      io.ReaderAt
 	left   int64
@@ -28,7 +29,7 @@ type source struct {
 var errDirectory = unreadable("The archive's list of entries is longer than %d MiB. "+
 	"Save the document again, and upload that.", maxDirectoryMB)
 
-// ReadAt implements io.ReaderAt. A hostile archive may name a negative offset, where the file ends.
+// ReadAt implements io.ReaderAt. A hostile archive may name a negative offset; there the file counts as ended.
 func (s *source) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, io.EOF
@@ -51,10 +52,10 @@ func openArchive(r io.ReaderAt, size int64) (*archive, error) {
 		return nil, err
 	}
 	z, err := zip.NewReader(a.source, size)
-	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // names are looked up, not written to disk
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // names are only looked up, not written to disk
 		return nil, explain(err, a.source.failed)
 	}
-	a.source.left = math.MaxInt64 // entries have limits of their own
+	a.source.left = math.MaxInt64 // entries have their own limits
 	if len(z.File) > maxEntries {
 		return nil, unreadable("The archive has %d entries; a document may have %d. Upload the files in it one by one.",
 			len(z.File), maxEntries)
@@ -68,7 +69,8 @@ func openArchive(r io.ReaderAt, size int64) (*archive, error) {
 	return a, nil
 }
 
-// explain returns a reader's error as a sentence for the uploader, unless it failed to read the file itself.
+// explain turns a reader's error into a sentence for the uploader. If the file itself could not be read, it returns
+// that error.
 func explain(err, failed error) error {
 	if known, ok := errors.AsType[*UnreadableError](err); ok {
 		return known
@@ -86,7 +88,7 @@ func (a *archive) has(name string) bool {
 	return a.entries[name] != nil
 }
 
-// open returns the content of an entry, which ends at the limits. errNoEntry if there is none of that name.
+// open returns the content of an entry, which ends at the limits. errNoEntry if there is no entry with that name.
 func (a *archive) open(name string) (io.ReadCloser, error) {
 	f := a.entries[name]
 	if f == nil {
@@ -142,17 +144,18 @@ var (
 		"Save it as .docx, .xlsx or .pptx, and upload that.")
 )
 
-// refuseOLE returns an *UnreadableError for an OLE container: Office encrypts into one, and its old formats are one.
+// refuseOLE returns *UnreadableError for an OLE container, because encrypted Office documents and old Office formats
+// are such containers.
 func refuseOLE(r io.ReaderAt, size int64) error {
 	head := make([]byte, 8)
 	if _, err := r.ReadAt(head, 0); err != nil || string(head) != "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" {
 		return nil //nolint:nilerr // a file this short is not an OLE container
 	}
-	// The container's directory, which may be anywhere in the file, holds names in UTF-16.
+	// The container's directory may be anywhere in the file. It has names in UTF-16.
 	name := []byte(strings.Join(strings.Split("EncryptedPackage", ""), "\x00"))
 	block := make([]byte, 64<<10)
-	for at := int64(0); at < size; at += int64(len(block) - len(name)) {
-		n, err := r.ReadAt(block, at)
+	for offset := int64(0); offset < size; offset += int64(len(block) - len(name)) {
+		n, err := r.ReadAt(block, offset)
 		if bytes.Contains(block[:n], name) {
 			return errProtected
 		}

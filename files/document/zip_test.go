@@ -13,7 +13,7 @@ import (
 
 const archived = wordHead + "<w:p><w:r><w:t>x</w:t></w:r></w:p>" + wordTail
 
-// stored returns an archive with the entry archived, which is not compressed, and a header that may be false.
+// stored returns an archive with the uncompressed entry archived and a header that may be false.
 func stored(t *testing.T, header *zip.FileHeader) []byte {
 	t.Helper()
 	var b bytes.Buffer

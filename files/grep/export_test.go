@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// FileMatches is what a search found in one file.
+// FileMatches is the result of a search in one file.
 type FileMatches struct {
 	Total   int  // matching lines, at most Cap
 	More    bool // there are more than Cap
 	Matches []Match
 }
 
-// MatchRange says which matching lines of a file are wanted: Take of them, after Skip, each with Context lines before
-// and after it.
+// MatchRange selects matching lines of a file: Take lines after the first Skip, each with Context lines before and
+// after it.
 type MatchRange struct{ Context, Skip, Take, Cap int }
 
 // File searches one file as Grep does.
@@ -38,7 +38,7 @@ func (p *Pattern) File(segments iter.Seq2[Segment, error], want MatchRange) (Fil
 	return found, nil
 }
 
-// Required is what the pattern asks of the index; empty if nothing.
+// Required returns what the pattern requires of the index, or "".
 func (p *Pattern) Required() string {
 	if p.grams == nil {
 		return ""
@@ -61,7 +61,7 @@ func (r *required) String() string {
 	return "(" + strings.Join(list, sign) + ")"
 }
 
-// MayMatch reports whether the index says that a unit of this text may match.
+// MayMatch reports whether the index lets a unit with this text pass.
 func (p *Pattern) MayMatch(text string) bool {
 	if p.grams == nil {
 		return true
@@ -76,23 +76,23 @@ func (p *Pattern) MayMatch(text string) bool {
 	return p.grams.units(rows)[0] == 1
 }
 
-// RequiredBy reads what a pattern asks of the index.
+// RequiredBy computes what a pattern requires of the index, and reports whether it requires anything.
 func RequiredBy(pattern string) bool {
 	tree, err := syntax.Parse(pattern, syntax.Perl)
 	return err == nil && newGramQuery(requiredBy(tree)) != nil
 }
 
-// IndexUnit does what the index does with the text of a unit.
+// IndexUnit indexes the text of a unit.
 func IndexUnit(text string) { new(gramSet).add(text) }
 
-// WithoutPrefilter is a pattern that is matched against each line.
+// WithoutPrefilter returns the pattern without its prefilter: it is matched against each line.
 func (p *Pattern) WithoutPrefilter() *Pattern {
 	copied := *p
 	copied.texts = nil
 	return &copied
 }
 
-// Places are the places of a text at which the prefilter finds one of its texts; none if it does not look.
+// Places returns where in a text the prefilter finds one of its texts, or nil if it cannot search that text.
 func (p *Pattern) Places(text string) []int {
 	if !p.texts.knows(text) {
 		return nil

@@ -1,9 +1,9 @@
 // Package grep finds the lines of stored files that match a pattern. It reads the segments of files, and owns the
 // n-gram index that narrows a search: the tables gram_blocks and gram_units, and the column files.gram_generation.
 //
-// Each file uses those that are named before it:
+// Each file uses only the files named before it:
 //   - patterns: required.go ngram.go prefilter.go pattern.go
-//   - texts, and what of them is searched: segment.go match.go plan.go scan.go
+//   - texts, and which parts are searched: segment.go match.go plan.go scan.go
 //   - the index, and searches: index.go grep.go
 package grep
 
@@ -19,37 +19,38 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Bounds of one search, as Letta's.
+// Limits of one search, as in Letta.
 const (
-	PageSize   = 20   // matches of a page
-	MaxMatches = 1000 // matches after which a search ends
+	PageSize   = 20   // matches per page
+	MaxMatches = 1000 // a search ends after so many matches
 )
 
-// maxDuration bounds one search (Letta: 30 s). It is shorter than a request's limit, so that the caller gets an answer
-// that says what to do instead.
+// maxDuration is the time limit of a search (Letta: 30 s). It is shorter than a request's limit, so that the caller
+// gets an answer that says what to do instead.
 const maxDuration = 25 * time.Second
 
 // Searcher searches the files attached to agents, and maintains the index of their texts.
 type Searcher struct {
-	// IndexChars is how many characters of a folder are indexed together. Less text is scanned without the index.
+	// IndexChars is the minimum number of a folder's characters that are indexed together. Less text is scanned without
+	// the index.
 	IndexChars int64
 
-	helpers chan struct{} // one for each connection that a search may take in addition to its own
+	helpers chan struct{} // one slot per additional connection that searches may take
 }
 
-// New returns a Searcher whose searches use, all together, one connection for each further processor.
+// New returns a Searcher. All its searches together use one additional connection per further processor.
 func New() *Searcher {
 	return &Searcher{IndexChars: defaultIndexChars, helpers: make(chan struct{}, max(runtime.GOMAXPROCS(0)-1, 1))}
 }
 
-// Query asks for the lines that match a pattern in an agent's attached files.
+// Query asks for the lines in an agent's attached files that match a pattern.
 type Query struct {
 	Org          db.Org
 	AgentID      string
 	Pattern      *Pattern
-	Include      func(fullName string) bool // which files to search, by folder/name; nil for all
+	Include      func(fullName string) bool // selects files by folder/name; nil: all files
 	ContextLines int                        // lines shown before and after a match, see CheckContext
-	Offset       int                        // matches to skip
+	Offset       int                        // number of matches to skip
 }
 
 // Count is the number of matches in a file.
@@ -58,13 +59,13 @@ type Count struct {
 	Matches  int
 }
 
-// Result is one page of matches, ordered by file name, then line. A search ends after MaxMatches matches: Capped
-// reports that Total and the last count are lower bounds.
+// Result is one page of matches, ordered by file name, then by line. A search ends after MaxMatches matches; Capped
+// then says that Total and the last count are lower bounds.
 type Result struct {
-	Attached int // files attached in all
-	Searched int // included files with text
-	Waiting  int // included files without text yet
-	Total    int // matches
+	Attached int // number of attached files
+	Searched int // number of included files with text
+	Waiting  int // number of included files without text yet
+	Total    int // number of matches
 	Capped   bool
 	Files    []Count // most matches first, then by name
 	Matches  []Match // the page, at most PageSize
@@ -76,11 +77,11 @@ type search struct {
 	Query
 	db     db.DB
 	result Result
-	spans  []span // where each match of the page is
+	spans  []span // span of each match of the page
 }
 
-// Search returns a page of matches. It searches one snapshot of the database; within a transaction, that of the
-// transaction. ErrInvalid when the search takes too long.
+// Search returns a page of matches. It searches one snapshot of the database; within a transaction, that transaction's.
+// ErrInvalid if the search takes too long.
 func (s *Searcher) Search(ctx context.Context, d db.DB, q Query) (Result, error) {
 	run := &search{Searcher: s, Query: q, db: d}
 	bounded, cancel := context.WithTimeout(ctx, maxDuration)
@@ -114,27 +115,27 @@ func (s *search) do(ctx context.Context, tx pgx.Tx) error {
 	return s.readContext(ctx, tx)
 }
 
-// add adds the matches of a span to the result; spans come in order. It reports whether the search has enough.
-func (s *search) add(in span, matches []Match) (enough bool) {
+// add adds the matches of a span to the result. Spans come in order. It reports whether the search has enough.
+func (s *search) add(searched span, matches []Match) (enough bool) {
 	if len(matches) == 0 {
 		return false
 	}
-	if left := MaxMatches - s.result.Total; len(matches) > left {
-		s.result.Capped, matches = true, matches[:left]
+	if room := MaxMatches - s.result.Total; len(matches) > room {
+		s.result.Capped, matches = true, matches[:room]
 	}
 	for i, m := range matches {
 		if n := s.result.Total + i; n < s.Offset || len(s.result.Matches) == PageSize {
 			continue
 		}
-		m.FileID, m.FileName = in.file.ID, in.file.Name
+		m.FileID, m.FileName = searched.file.ID, searched.file.Name
 		s.result.Matches = append(s.result.Matches, m)
-		s.spans = append(s.spans, in)
+		s.spans = append(s.spans, searched)
 	}
 	s.result.Total += len(matches)
-	if n := len(s.result.Files); n > 0 && s.result.Files[n-1].FileName == in.file.Name {
+	if n := len(s.result.Files); n > 0 && s.result.Files[n-1].FileName == searched.file.Name {
 		s.result.Files[n-1].Matches += len(matches)
 	} else if len(matches) > 0 {
-		s.result.Files = append(s.result.Files, Count{FileName: in.file.Name, Matches: len(matches)})
+		s.result.Files = append(s.result.Files, Count{FileName: searched.file.Name, Matches: len(matches)})
 	}
 	return s.result.Capped
 }

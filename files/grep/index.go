@@ -14,15 +14,16 @@ import (
 
 // Sizes of the index.
 const (
-	maxUnitBytes      = SegmentBytes + SegmentBytes/4 // small texts share a unit up to this size
-	maxBlockChars     = 64 << 20                      // of a block, unless it holds a single larger text
-	maxTextChars      = 256 << 20                     // a larger text is not indexed: its block would not fit in memory
-	defaultIndexChars = 8 << 20                       // a scan of less text is fast without an index
+	maxUnitBytes  = SegmentBytes + SegmentBytes/4 // small texts share a unit up to this size
+	maxBlockChars = 64 << 20                      // per block, unless it holds a single larger text
+	// A larger text is not indexed, because its block would not fit in memory.
+	maxTextChars      = 256 << 20
+	defaultIndexChars = 8 << 20 // less text is scanned fast enough without an index
 	maxBlockFiles     = 20_000
 )
 
-// UpdateIndex indexes new text in all folders that have at least IndexChars of it, and returns how many blocks it made.
-// Several servers may call it at once; only one works on a folder.
+// UpdateIndex indexes new text in all folders with at least IndexChars of it. It returns how many blocks it made.
+// Several servers may call it at once; only one of them works on a folder.
 func (s *Searcher) UpdateIndex(ctx context.Context, d db.DB) (blocks int, err error) {
 	due, err := db.All[folder](ctx, d, `
 		SELECT org, folder_key FROM files
@@ -35,8 +36,8 @@ func (s *Searcher) UpdateIndex(ctx context.Context, d db.DB) (blocks int, err er
 	return s.buildBlocks(ctx, d, due)
 }
 
-// PruneIndex rebuilds the blocks of which more than half belongs to deleted or replaced texts, and returns how many it
-// made.
+// PruneIndex rebuilds blocks in which more than half belongs to deleted or replaced texts. It returns how many blocks
+// it made.
 func (s *Searcher) PruneIndex(ctx context.Context, d db.DB) (blocks int, err error) {
 	due, err := db.All[folder](ctx, d, `
 		SELECT b.org, b.folder_key FROM gram_blocks b
@@ -53,11 +54,11 @@ func (s *Searcher) PruneIndex(ctx context.Context, d db.DB) (blocks int, err err
 // buildBlocks builds blocks of each folder until none is due.
 func (s *Searcher) buildBlocks(ctx context.Context, d db.DB, due []folder) (blocks int, err error) {
 	for len(due) > 0 {
-		made, err := s.buildBlock(ctx, d, due[0])
+		built, err := s.buildBlock(ctx, d, due[0])
 		switch {
 		case err != nil:
 			return blocks, fmt.Errorf("index the text of folder %d: %w", due[0].Key, err)
-		case made:
+		case built:
 			blocks++
 		default:
 			due = due[1:]
@@ -74,9 +75,9 @@ type folder struct {
 
 // buildBlock builds one block of a folder in one transaction, from new texts and from blocks that it replaces. It
 // builds none if another server works on the folder, or nothing is due.
-func (s *Searcher) buildBlock(ctx context.Context, d db.DB, f folder) (made bool, err error) {
+func (s *Searcher) buildBlock(ctx context.Context, d db.DB, f folder) (built bool, err error) {
 	err = db.Tx(ctx, d, func(tx pgx.Tx) error {
-		made = false
+		built = false
 		locked, err := db.One[bool](ctx, tx, `SELECT pg_try_advisory_xact_lock(hashtextextended('grams', $1))`, f.Key)
 		if err != nil || !locked {
 			return err
@@ -89,30 +90,31 @@ func (s *Searcher) buildBlock(ctx context.Context, d db.DB, f folder) (made bool
 		if err != nil {
 			return err
 		}
-		made = true
+		built = true
 		return commitBlock(ctx, tx, f, todo, block)
 	})
 	if errors.Is(err, db.ErrNotFound) { // the folder was deleted
 		return false, nil
 	}
-	return made && err == nil, err
+	return built && err == nil, err
 }
 
-// blockPlan is the texts that go into a new block, and the keys of the blocks that it replaces.
+// blockPlan has the texts for a new block, and the keys of the blocks that it replaces.
 type blockPlan struct {
 	texts    []text
 	replaced []int64
 }
 
-// text is the text of a file in one generation.
+// text is the text of one generation of a file.
 type text struct {
 	Key        int64 `db:"key"`
 	Generation int   `db:"generation"`
 	Chars      int64 `db:"chars"`
 }
 
-// plannedBlock plans a block of new texts up to the size of a block, then of blocks that are stale or no larger than
-// the texts planned so far. So a folder that grows in small steps has few blocks, and a text is indexed a few times.
+// plannedBlock plans a block. It takes new texts up to the size of a block, then blocks that are stale or no larger
+// than the texts planned so far. A folder that grows in small steps therefore has few blocks, and a text is indexed
+// only a few times.
 func (s *Searcher) plannedBlock(ctx context.Context, tx pgx.Tx, f folder) (blockPlan, error) {
 	texts, err := db.All[text](ctx, tx, `
 		SELECT key, generation, chars FROM files
@@ -135,12 +137,12 @@ func (s *Searcher) plannedBlock(ctx context.Context, tx pgx.Tx, f folder) (block
 	return todo, todo.addBlocks(ctx, tx, f, chars)
 }
 
-// addBlocks adds the blocks to replace to a plan of the given number of characters, and their current texts.
+// addBlocks adds blocks to replace, and their current texts, to a plan that has chars characters already.
 func (p *blockPlan) addBlocks(ctx context.Context, tx pgx.Tx, f folder, chars int64) error {
 	type block struct {
 		Key     int64 `db:"key"`
-		Parts   int   `db:"parts"`   // of files in its units, those of deleted files included
-		Current int   `db:"current"` // of these, with the text that the file still has
+		Parts   int   `db:"parts"`   // files in its units, including deleted ones
+		Current int   `db:"current"` // of these, files that still have the same text
 		Chars   int64 `db:"chars"`   // of the current files
 	}
 	blocks, err := db.All[block](ctx, tx, `
@@ -182,12 +184,12 @@ type unit struct {
 
 // block is a block that is being built.
 type block struct {
-	sets  []*gramSet // of each unit
+	sets  []*gramSet // one per unit
 	units []unit
-	bytes int // in the last unit
+	bytes int // bytes in the last unit
 }
 
-// readBlock reads texts and builds a block of them.
+// readBlock reads texts and builds a block from them.
 func readBlock(ctx context.Context, tx pgx.Tx, f folder, texts []text) (*block, error) {
 	spans := make([]span, len(texts))
 	for i, t := range texts {
@@ -199,7 +201,7 @@ func readBlock(ctx context.Context, tx pgx.Tx, f folder, texts []text) (*block, 
 	return b, err
 }
 
-// add adds a text. The segments of a long line stay together in a unit, so that a match across them is found.
+// add adds a text. The segments of a long line stay in one unit, so that a match across them is found.
 func (b *block) add(t text, segments iter.Seq2[Segment, error]) error {
 	for part, err := range wholeLines(segments) {
 		if err != nil {
@@ -220,9 +222,9 @@ func (b *block) add(t text, segments iter.Seq2[Segment, error]) error {
 	return nil
 }
 
-// commitBlock writes a block in place of those that it replaces, and marks its files as indexed. It leaves out files
-// that were deleted, or whose text has changed, since they were read. It locks files, in the order of their keys,
-// before the folder that the block belongs to.
+// commitBlock stores a block in place of the blocks that it replaces, and marks its files as indexed. It leaves out
+// files that were deleted, or got another text, since they were read. It locks files, in the order of their keys,
+// before the block's folder.
 func commitBlock(ctx context.Context, tx pgx.Tx, f folder, todo blockPlan, b *block) error {
 	keys, generations := make([]int64, len(todo.texts)), make([]int, len(todo.texts))
 	for i, t := range todo.texts {

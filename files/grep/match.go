@@ -9,23 +9,24 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// MaxContextLines is the most lines shown before and after a matching one.
+// MaxContextLines is how many lines may be shown before and after a matching line.
 const MaxContextLines = 20
 
-// maxLineBytes is the most shown of one line: a match in a file of one line must not return the whole file.
+// maxLineBytes is how many bytes of one line are shown, so that a match in a file with a single line does not return
+// the whole file.
 const maxLineBytes = 2000
 
-// Match is a matching line with the lines around it. A line of more than about 2,000 bytes is cut, the matching one
-// around its first match; the text says where and how many bytes are missing.
+// Match is a matching line with the lines around it. A line of more than about 2,000 bytes is cut; the matching line is
+// cut around its first match. The text says where and how many bytes are missing.
 type Match struct {
-	FileID, FileName string // the name is folder/name
-	Line             int    // 1-based
+	FileID, FileName string // FileName is folder/name
+	Line             int    // from 1
 	Text             string
 	Before           []string // the lines up to Line-1
-	After            []string // the lines from Line+1
+	After            []string // the lines from Line+1 on
 }
 
-// CheckContext returns ErrInvalid unless that many lines may be shown around a match.
+// CheckContext returns ErrInvalid if not so many lines may be shown around a match.
 func CheckContext(lines int) error {
 	if lines < 0 || lines > MaxContextLines {
 		return db.Invalid("Invalid context_lines: %d. Ask for 0 to %d lines, and open the file to see more around a match.",
@@ -34,8 +35,8 @@ func CheckContext(lines int) error {
 	return nil
 }
 
-// matchIn returns the first matching lines, at most limit, of consecutive segments of a file. It holds one segment in
-// memory at a time, or one line where that is longer.
+// matchIn returns the first matching lines, at most limit, of consecutive segments of a file. It holds only one segment
+// in memory at a time, or one line if that is longer.
 func (p *Pattern) matchIn(segments iter.Seq2[Segment, error], limit int) ([]Match, error) {
 	var found []Match
 	for b, err := range wholeLines(segments) {
@@ -53,34 +54,34 @@ func (p *Pattern) matchIn(segments iter.Seq2[Segment, error], limit int) ([]Matc
 	return found, nil
 }
 
-// linesAround returns up to n lines before and n after a line. The segments must hold at least those lines.
+// linesAround returns up to n lines before and n lines after a line. The segments must contain these lines.
 func linesAround(segments iter.Seq2[Segment, error], line, n int) (before, after []string, err error) {
 	for b, err := range wholeLines(segments) {
 		if err != nil {
 			return nil, nil, err
 		}
-		at := b.firstLine
+		number := b.firstLine
 		for text := range strings.Lines(b.text) {
 			switch text = strings.TrimSuffix(text, "\n"); {
-			case line-n <= at && at < line:
+			case line-n <= number && number < line:
 				before = append(before, cutLine(text))
-			case line < at && at <= line+n:
+			case line < number && number <= line+n:
 				after = append(after, cutLine(text))
 			}
-			at++
+			number++
 		}
 	}
 	return before, after, nil
 }
 
-// lines is a run of whole lines of a file. The last line of the file may have no end.
+// lines is a run of whole lines of a file. The file's last line may have no line end.
 type lines struct {
-	firstLine  int // 1-based
-	first, end int // the ordinals of its segments, end excluded
+	firstLine  int // from 1
+	first, end int // ordinals of its segments, end excluded
 	text       string
 }
 
-// wholeLines yields each segment as lines, and joins the segments of a long line.
+// wholeLines yields each segment as lines. It joins the segments of a long line.
 func wholeLines(segments iter.Seq2[Segment, error]) iter.Seq2[lines, error] {
 	return func(yield func(lines, error) bool) {
 		var b lines
@@ -115,7 +116,7 @@ func wholeLines(segments iter.Seq2[Segment, error]) iter.Seq2[lines, error] {
 	}
 }
 
-// cutLine returns a line, or the beginning of a long one with a note.
+// cutLine returns a line. Of a long line it returns the beginning and a note.
 func cutLine(line string) string {
 	if len(line) <= maxLineBytes {
 		return strings.Clone(line)
@@ -124,13 +125,13 @@ func cutLine(line string) string {
 	return line[:end] + fmt.Sprintf(frame.BytesCutAfter, len(line)-end)
 }
 
-// cutAround returns a matching line, or the part of a long one around its first match.
+// cutAround returns a matching line. Of a long line it returns the part around the first match.
 func (p *Pattern) cutAround(line string) string {
 	if len(line) <= maxLineBytes {
 		return strings.Clone(line)
 	}
-	at, end := p.first(line)
-	start := runeBoundary(line, max(0, min(at-max(0, maxLineBytes-(end-at))/2, len(line)-maxLineBytes)))
+	first, end := p.first(line)
+	start := runeBoundary(line, max(0, min(first-max(0, maxLineBytes-(end-first))/2, len(line)-maxLineBytes)))
 	head := ""
 	if start > 0 {
 		head = fmt.Sprintf(frame.BytesCutBefore, start)
@@ -144,8 +145,8 @@ func (p *Pattern) first(line string) (start, end int) {
 		at := strings.Index(line, p.literal)
 		return at, at + len(p.literal)
 	}
-	if at := p.match.FindStringIndex(line); at != nil {
-		return at[0], at[1]
+	if place := p.match.FindStringIndex(line); place != nil {
+		return place[0], place[1]
 	}
 	return 0, 0
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/loci-memory/loci/files/grep"
 )
 
-// matchesOneByOne is what File must find.
+// matchesOneByOne returns what File must find.
 func matchesOneByOne(re *regexp.Regexp, text string, want grep.MatchRange) grep.FileMatches {
 	var found grep.FileMatches
 	lines := linesOf(text)
@@ -38,7 +38,7 @@ func matchesOneByOne(re *regexp.Regexp, text string, want grep.MatchRange) grep.
 	return found
 }
 
-// cutLong makes long lines alike: how they are cut is not for this test.
+// cutLong makes long lines alike: this test is not about how they are cut.
 func cutLong(s string) string {
 	if len(s) > 1000 {
 		return "long"
@@ -148,16 +148,16 @@ func TestFileOfHostileTexts(t *testing.T) {
 	}
 }
 
-// grepLines are the numbers and texts that grep -n prints.
+// grepLines returns the numbers and texts that grep -n prints.
 func grepLines(t *testing.T, text string, args ...string) []string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "grep", append([]string{"-n", "-a"}, args...)...)
 	cmd.Env, cmd.Stdin = []string{"LC_ALL=C.UTF-8"}, strings.NewReader(text)
-	out, err := cmd.Output()
+	output, err := cmd.Output()
 	if exit := new(exec.ExitError); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
 		t.Fatalf("grep %q: %v", args, err)
 	}
-	return linesOf(string(out))
+	return linesOf(string(output))
 }
 
 func TestFileAgreesWithGrep(t *testing.T) {

@@ -8,16 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// The index knows a unit of text by the n-grams of bytes in its lines, of three lengths: short ones find short words,
-// long ones tell digits and identifiers apart. Each n-gram falls into one of gramBuckets buckets, which makes 10 KiB of
-// bits for a unit of 64 KiB.
+// The index knows a unit of text by the byte n-grams in its lines, of three lengths. Short n-grams find short words;
+// long ones tell digits and identifiers apart. Each n-gram falls into one of gramBuckets buckets, so that a unit of 64
+// KiB has 10 KiB of bits.
 const (
 	gramMin     = 3
 	gramMax     = 5
 	gramBuckets = 5 << 14
 )
 
-// bucket returns the bucket of the n-gram whose bytes are in x.
+// bucket returns the bucket of the n-gram with its bytes in x.
 func bucket(x uint64, n int) uint32 {
 	hash := (x | uint64(n)<<40) * 0x9E3779B97F4A7C15 >> 32 //nolint:gosec // n is gramMin to gramMax
 	return uint32(hash * gramBuckets >> 32)                //nolint:gosec // below gramBuckets
@@ -26,8 +26,9 @@ func bucket(x uint64, n int) uint32 {
 // last returns the last n bytes of x.
 func last(x uint64, n int) uint64 { return x & (1<<(8*n) - 1) }
 
-// fold returns the byte by which the index knows the character or byte at text[i], and its size in bytes. Letters of
-// ASCII become lower case; so do ſ (long s) and the Kelvin sign, which are letters of ASCII in another case.
+// fold returns the byte that stands in the index for the character or byte at text[i], and the size of that character
+// in bytes. ASCII letters become lower case. So do ſ (long s) and the Kelvin sign, which are ASCII letters in another
+// case.
 func fold(text string, i int) (folded byte, size int) {
 	c := text[i]
 	switch {
@@ -41,7 +42,7 @@ func fold(text string, i int) (folded byte, size int) {
 	return c, 1
 }
 
-// folded returns a text in the bytes of fold.
+// folded returns a text folded as by fold.
 func folded(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {
@@ -52,7 +53,7 @@ func folded(text string) string {
 	return b.String()
 }
 
-// gramSet is a set of buckets, one bit each.
+// gramSet is a set of buckets, one bit per bucket.
 type gramSet [gramBuckets / 64]uint64
 
 // add adds the n-grams of a text of whole lines.
@@ -85,16 +86,16 @@ func (s *gramSet) add(text string) {
 
 func (s *gramSet) set(bucket uint32) { s[bucket/64] |= 1 << (bucket % 64) }
 
-// gramRows turns the sets of a block's units into one row of bits for each bucket: (units + 7) / 8 bytes, one bit for
-// each unit.
+// gramRows turns the sets of a block's units into rows, one per bucket. A row has (units + 7) / 8 bytes, one bit per
+// unit.
 func gramRows(sets []*gramSet) []byte {
 	width := (len(sets) + 7) / 8
 	rows := make([]byte, gramBuckets*width)
 	for unit, set := range sets {
-		at, bit := unit/8, byte(1)<<(unit%8)
+		index, bit := unit/8, byte(1)<<(unit%8)
 		for i, word := range set {
 			for ; word != 0; word &= word - 1 {
-				rows[(i*64+bits.TrailingZeros64(word))*width+at] |= bit
+				rows[(i*64+bits.TrailingZeros64(word))*width+index] |= bit
 			}
 		}
 	}
@@ -128,23 +129,23 @@ func or(row, other []byte) {
 	}
 }
 
-// The most buckets that a search reads from the index, for one text and for all texts.
+// How many buckets a search reads from the index, at most, for one text and for all texts.
 const (
 	gramsOfText  = 24
 	gramsOfQuery = 256
 )
 
-// minGramsOfText is the least buckets that a search reads for a text: one alone leaves too many units.
+// minGramsOfText is how many buckets a search reads at least for a text, because a single one leaves too many units.
 const minGramsOfText = 2
 
-// gramQuery is a requirement in buckets.
+// gramQuery is a requirement in terms of buckets.
 type gramQuery struct {
-	buckets  []int32 // each once
+	buckets  []int32 // without duplicates
 	required *required
-	of       map[string][]int // the buckets of each text, as indexes of buckets
+	of       map[string][]int // text → indexes of its buckets in buckets
 }
 
-// newGramQuery returns nil where r is nil or has too many texts.
+// newGramQuery returns nil if r is nil or has too many texts.
 func newGramQuery(r *required) *gramQuery {
 	if r == nil || r.texts() > gramsOfQuery/minGramsOfText {
 		return nil
@@ -171,17 +172,17 @@ func (q *gramQuery) add(r *required, limit int, places map[int32]int) {
 	}
 }
 
-// bucketsOf returns the buckets of up to limit n-grams of a folded text: the longest n-grams first, and those of a long
-// text spread evenly over it.
+// bucketsOf returns the buckets of up to limit n-grams of a folded text. It prefers the longest n-grams; for a long
+// text, it spreads them evenly.
 func bucketsOf(text string, limit int) []int32 {
 	var list []int32
 	for n := gramMax; n >= gramMin; n-- {
 		places := len(text) - n + 1
 		take := min(max(places, 0), limit-len(list))
 		for i := range take {
-			at := i * places / take
+			start := i * places / take
 			var x uint64
-			for _, c := range []byte(text[at : at+n]) {
+			for _, c := range []byte(text[start : start+n]) {
 				x = x<<8 | uint64(c)
 			}
 			list = append(list, int32(bucket(x, n))) //nolint:gosec // below gramBuckets
@@ -190,7 +191,7 @@ func bucketsOf(text string, limit int) []int32 {
 	return list
 }
 
-// units returns, as a row of bits, which units of a block may match. rows are the block's rows of the query's buckets.
+// units returns, as a row of bits, which units of a block may match. rows are the block's rows for the query's buckets.
 func (q *gramQuery) units(rows [][]byte) []byte { return q.eval(q.required, rows) }
 
 func (q *gramQuery) eval(r *required, rows [][]byte) []byte {

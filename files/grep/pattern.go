@@ -16,30 +16,30 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// PatternChars is the most characters a search pattern may have (Letta: 1,000).
+// PatternChars is how many characters a search pattern may have (Letta: 1,000).
 const PatternChars = 1000
 
-// PatternOptions control how a pattern is read. The zero value is a regular expression that ignores case.
+// PatternOptions say how a pattern is read. By default it is a regular expression that ignores case.
 type PatternOptions struct {
 	CaseSensitive bool
 	Literal       bool // the pattern is text, not a regular expression
 }
 
-// Pattern finds matching lines. Each line is matched by itself: ^, $, \A and \z are the edges of the line, and no match
-// crosses its end. A search takes time linear in the text, whatever the pattern. A Pattern is safe for concurrent use.
+// Pattern finds matching lines. Each line is matched separately: ^, $, \A and \z are the ends of the line, and no match
+// crosses a line end. A search takes time linear in the text for every pattern. A Pattern is safe for concurrent use.
 type Pattern struct {
-	lines   *re2.Regexp // matches from where the pattern matches to the end of the line
+	lines   *re2.Regexp // matches from the match to the end of the line
 	match   *re2.Regexp // matches what the pattern matches
-	literal string      // the whole pattern, if it is a text in this very case
+	literal string      // the whole pattern, if it is a text with exact case
 	grams   *gramQuery  // what a matching line must contain; nil if nothing is certain
-	texts   *prefilter  // finds texts of which a matching line has one; nil if nothing is certain
+	texts   *prefilter  // finds texts; a matching line has at least one; nil if nothing is certain
 
-	// exact, if not nil, checks the lines that RE2 finds, whose \B also matches between the bytes of a character.
+	// exact, if not nil, checks the lines that RE2 finds, because RE2's \B also matches between the bytes of a character.
 	exact *regexp.Regexp
 }
 
-// Compile reads a pattern. ErrInvalid, with a sentence on what to change, if it is empty, too long or not a regular
-// expression of RE2.
+// Compile reads a pattern. ErrInvalid, with a sentence that says what to change, if it is empty, too long, or not a
+// regular expression that RE2 supports.
 func Compile(pattern string, o PatternOptions) (*Pattern, error) {
 	pattern = strings.Trim(pattern, "\r\n")
 	if strings.TrimSpace(pattern) == "" {
@@ -81,8 +81,9 @@ func parsePattern(pattern string, o PatternOptions) (*syntax.Regexp, error) {
 	return syntax.Parse(pattern, flags)
 }
 
-// perLine rewrites a pattern for a line as one that finds the same in a text of lines: the edges of the text become
-// those of a line, and nothing matches a line end. (syntax.Regexp.String takes milliseconds for a large class.)
+// perLine rewrites a pattern for single lines so that it finds the same in a text of many lines: the ends of the text
+// become the ends of a line, and nothing matches a line end. It does not use syntax.Regexp.String, which takes
+// milliseconds for a large class.
 func perLine(re *syntax.Regexp) string {
 	switch re.Op {
 	case syntax.OpEmptyMatch:
@@ -113,7 +114,7 @@ func perLine(re *syntax.Regexp) string {
 	return matchNothing
 }
 
-// matchNothing is an expression that no text matches.
+// matchNothing is an expression that matches no text.
 const matchNothing = `[^\x00-\x{10FFFF}]`
 
 func joined(subs []*syntax.Regexp, separator string) string {
@@ -135,7 +136,7 @@ func literalPerLine(re *syntax.Regexp) string {
 	return regexp.QuoteMeta(text)
 }
 
-// classPerLine writes a character class, given as ranges lo, hi, lo, hi, …, without the line end.
+// classPerLine writes a character class without the line end. ranges is lo, hi, lo, hi, ….
 func classPerLine(ranges []rune) string {
 	var b strings.Builder
 	add := func(lo, hi rune) {
@@ -170,7 +171,8 @@ func repeatOf(re *syntax.Regexp) string {
 	return times
 }
 
-// literalOf returns the text of a pattern that matches only one text, in its case; else "".
+// literalOf returns the text of a pattern that matches only that text, with exact case. It returns "" for other
+// patterns.
 func literalOf(re *syntax.Regexp) string {
 	if re.Op != syntax.OpLiteral || re.Flags&syntax.FoldCase != 0 || slices.Contains(re.Rune, '\n') {
 		return ""
@@ -178,7 +180,7 @@ func literalOf(re *syntax.Regexp) string {
 	return string(re.Rune)
 }
 
-// hint returns what to do about an expression that RE2 does not support.
+// hint says what to do about an expression that RE2 does not support.
 func hint(err error) string {
 	parse, ok := errors.AsType[*syntax.Error](err)
 	switch {
@@ -197,22 +199,22 @@ func hint(err error) string {
 	return ". To find text as it stands, escape characters such as ( [ . * with a backslash."
 }
 
-// Lines yields the matching lines of a text in order, until yield returns false. The last line may have no end. A line
-// is given by its 0-based number and its bytes, the line end excluded.
+// Lines yields the matching lines of a text in order, until yield returns false. Each line is given by its number, from
+// 0, and its bytes without the line end. The last line may have no line end.
 func (p *Pattern) Lines(text string, yield func(line, start, end int) bool) {
 	if text == "" {
 		return
 	}
 	line, counted := 0, 0
-	for at := range p.candidates(text) {
-		if at < counted || at == len(text) && strings.HasSuffix(text, "\n") {
+	for place := range p.candidates(text) {
+		if place < counted || place == len(text) && strings.HasSuffix(text, "\n") {
 			continue
 		}
-		start := strings.LastIndexByte(text[:at], '\n') + 1
+		start := strings.LastIndexByte(text[:place], '\n') + 1
 		line += strings.Count(text[counted:start], "\n")
 		end := len(text)
-		if n := strings.IndexByte(text[at:], '\n'); n >= 0 {
-			end = at + n
+		if n := strings.IndexByte(text[place:], '\n'); n >= 0 {
+			end = place + n
 		}
 		if (p.exact == nil || p.exact.MatchString(text[start:end])) && !yield(line, start, end) {
 			return
@@ -242,24 +244,25 @@ func (p *Pattern) candidates(text string) iter.Seq[int] {
 	}
 }
 
-// lineCost is how many bytes RE2 searches in the time that it takes to be called for one line.
+// lineCost is how many bytes RE2 can search in the time of one call for a single line.
 const lineCost = 512
 
-// yieldLines yields the starts of the lines that match among those that have a text of the prefilter. It returns where
-// to go on without it: at a line behind which there are too many such lines, or at the end; -1 if yield returned false.
+// yieldLines looks at the lines with a text of the prefilter, and yields the starts of those that match. It returns the
+// position from which to continue without the prefilter: a line after which there are too many such lines, or the end
+// of the text. It returns -1 if yield returned false.
 func (p *Pattern) yieldLines(text string, yield func(int) bool) int {
 	tried, next := 0, 0
-	for at := range p.texts.places(text) {
-		if at < next {
+	for place := range p.texts.places(text) {
+		if place < next {
 			continue
 		}
-		start := strings.LastIndexByte(text[:at], '\n') + 1
-		if tried++; tried*lineCost > at+len(text)/8 {
+		start := strings.LastIndexByte(text[:place], '\n') + 1
+		if tried++; tried*lineCost > place+len(text)/8 {
 			return start
 		}
 		next = len(text)
-		if n := strings.IndexByte(text[at:], '\n'); n >= 0 {
-			next = at + n + 1
+		if n := strings.IndexByte(text[place:], '\n'); n >= 0 {
+			next = place + n + 1
 		}
 		if p.match.MatchString(strings.TrimSuffix(text[start:next], "\n")) && !yield(start) {
 			return -1
@@ -270,14 +273,14 @@ func (p *Pattern) yieldLines(text string, yield func(int) bool) int {
 
 func yieldLiteral(text, literal string, yield func(int) bool) {
 	for from := 0; ; {
-		at := strings.Index(text[from:], literal)
-		if at < 0 || !yield(from+at) {
+		offset := strings.Index(text[from:], literal)
+		if offset < 0 || !yield(from+offset) {
 			return
 		}
-		end := strings.IndexByte(text[from+at:], '\n')
+		end := strings.IndexByte(text[from+offset:], '\n')
 		if end < 0 {
 			return
 		}
-		from += at + end + 1
+		from += offset + end + 1
 	}
 }

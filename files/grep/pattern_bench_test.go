@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/files/grep"
 )
 
-// benchText is 20 MB of prose, code and log lines.
+// benchText returns 20 MB of prose, code and log lines.
 func benchText() string {
 	random := rand.New(rand.NewPCG(7, 7))
 	words := strings.Fields(
@@ -52,7 +52,7 @@ func BenchmarkLines(b *testing.B) {
 	}
 }
 
-// BenchmarkLinesStandard is what the standard library's engine takes for the same, a block at a time.
+// BenchmarkLinesStandard does the same with the standard library, block by block.
 func BenchmarkLinesStandard(b *testing.B) {
 	text := benchText()
 	blocks := slices.Collect(grep.Segments(text))

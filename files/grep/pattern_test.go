@@ -23,7 +23,7 @@ func compile(t interface{ Fatalf(string, ...any) }, pattern string, o grep.Patte
 	return p
 }
 
-// found is what Lines yields of a block: places and texts.
+// found returns what Lines yields for a block: places and texts.
 func found(p *grep.Pattern, block string) (lines []string) {
 	p.Lines(block, func(line, start, end int) bool {
 		lines = append(lines, fmt.Sprintf("%d %d-%d %q", line, start, end, block[start:end]))
@@ -32,7 +32,7 @@ func found(p *grep.Pattern, block string) (lines []string) {
 	return lines
 }
 
-// linesOf are the lines of a block without their ends.
+// linesOf returns the lines of a block without their ends.
 func linesOf(block string) []string {
 	if block == "" {
 		return nil
@@ -40,14 +40,14 @@ func linesOf(block string) []string {
 	return strings.Split(strings.TrimSuffix(block, "\n"), "\n")
 }
 
-// foundOneByOne is what Lines must yield: each line is matched for itself by the standard library.
+// foundOneByOne returns what Lines must yield: the standard library matches each line by itself.
 func foundOneByOne(re *regexp.Regexp, block string) (lines []string) {
-	at := 0
+	start := 0
 	for i, line := range linesOf(block) {
 		if re.MatchString(line) {
-			lines = append(lines, fmt.Sprintf("%d %d-%d %q", i, at, at+len(line), line))
+			lines = append(lines, fmt.Sprintf("%d %d-%d %q", i, start, start+len(line), line))
 		}
-		at += len(line) + 1
+		start += len(line) + 1
 	}
 	return lines
 }
@@ -130,7 +130,7 @@ func TestCompileSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// anyPattern draws regular expressions, many of which match something in anyBlock.
+// anyPattern draws regular expressions. Many match something in anyBlock.
 func anyPattern() *rapid.Generator[string] {
 	atom := rapid.SampledFrom([]string{"a", "b", "B", "ab", "x", "é", "K", "ſ", ".", `\s`, `\S`, `\w`, `\W`, `\d`, "[^x]",
 		"[^\\n]", "[a-c]", `[\s\S]`, "[[:space:]]", `\pL`, "^", "$",
@@ -161,7 +161,7 @@ func anyBlock() *rapid.Generator[string] {
 	})
 }
 
-// With -rapid.checks=5000 it tries more patterns.
+// Use -rapid.checks=5000 to try more patterns.
 func TestLinesAgreeWithMatchingEachLine(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

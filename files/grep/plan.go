@@ -17,7 +17,7 @@ type file struct {
 	Name       string `db:"name"` // folder/name
 	Generation int    `db:"generation"`
 	Chars      int64  `db:"chars"`
-	Indexed    bool   `db:"indexed"` // the n-gram index holds its text
+	Indexed    bool   `db:"indexed"` // the n-gram index has its text
 }
 
 // attachedSQL selects an agent's attached files. The organization is $1, the agent $2.
@@ -27,8 +27,8 @@ const attachedSQL = `
 	JOIN files f ON f.folder_key = a.folder_key AND f.replaces IS NULL
 	WHERE a.org = $1 AND d.org = $1 AND f.org = $1 AND a.agent_id = $2`
 
-// plan returns the spans to search, in the order of the result: files by name, and the lines of each in order. Of
-// indexed files it returns only the spans that may match.
+// plan returns the spans to search in the order of the result: files by name, and within each file by line. Of indexed
+// files it returns only the spans that may match.
 func (s *search) plan(ctx context.Context, tx pgx.Tx) ([]span, error) {
 	if s.Include != nil {
 		return s.planIncluded(ctx, tx)
@@ -52,10 +52,10 @@ func (s *search) plan(ctx context.Context, tx pgx.Tx) ([]span, error) {
 	return s.ordered(ctx, tx, spans, files)
 }
 
-// usesIndex reports whether the index narrows a search of a given number of characters.
+// usesIndex reports whether a search of so many characters uses the index.
 func (s *search) usesIndex(chars int64) bool { return s.Pattern.grams != nil && chars >= s.IndexChars }
 
-// count counts the attached files, and returns how many characters they have together.
+// count counts the attached files, and returns their total number of characters.
 func (s *search) count(ctx context.Context, tx pgx.Tx) (chars int64, err error) {
 	type counts struct {
 		Attached int   `db:"attached"`
@@ -93,16 +93,16 @@ func (s *search) planIncluded(ctx context.Context, tx pgx.Tx) ([]span, error) {
 	if err != nil {
 		return nil, err
 	}
-	spans = slices.DeleteFunc(spans, func(in span) bool { return !indexed[in.file.Key] })
+	spans = slices.DeleteFunc(spans, func(found span) bool { return !indexed[found.file.Key] })
 	return s.ordered(ctx, tx, spans, slices.DeleteFunc(ready, func(f file) bool { return f.Indexed }))
 }
 
 const (
-	longChars    = 8 << 20 // a file with more text is searched in several spans,
-	longSegments = 64      // each of about as many segments
+	longChars    = 8 << 20 // a file with more text is searched in several spans
+	longSegments = 64      // about so many segments per span
 )
 
-// ordered adds whole files to spans, and sorts all by file name and place.
+// ordered adds spans for whole files, and sorts all spans by file name and position.
 func (s *search) ordered(ctx context.Context, tx pgx.Tx, spans []span, files []file) ([]span, error) {
 	cuts, err := s.cuts(ctx, tx, files)
 	if err != nil {
@@ -123,7 +123,7 @@ func (s *search) ordered(ctx context.Context, tx pgx.Tx, spans []span, files []f
 	return spans, nil
 }
 
-// cuts returns the ordinals at which long files are cut between lines, every longSegments segments, by file key.
+// cuts maps file key → the ordinals at which a long file is cut, between lines, about every longSegments segments.
 func (s *search) cuts(ctx context.Context, tx pgx.Tx, files []file) (map[int64][]int, error) {
 	var keys []int64
 	var generations []int
@@ -179,7 +179,7 @@ func (s *search) indexedSpans(ctx context.Context, tx pgx.Tx) ([]span, error) {
 	return spans, err
 }
 
-// candidates returns the units that may match, each as its block's key and its number in the block.
+// candidates returns the units that may match. A unit is given by the key of its block and its number in the block.
 func (s *search) candidates(ctx context.Context, tx pgx.Tx) (blocks []int64, units []int, err error) {
 	q := s.Pattern.grams
 	rows, err := tx.Query(ctx, `

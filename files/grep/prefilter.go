@@ -6,19 +6,20 @@ import (
 	"strings"
 )
 
-// prefilter finds the places of a text that have one of some folded texts, which a matching line has; the other lines
-// need no regular expression. It reads two bytes at a time and skips what no text can hold (Wu and Manber, 1994).
+// prefilter finds the places in a text where one of several folded texts is. Every matching line has one of them, so
+// that other lines need no regular expression. It reads two bytes at a time and skips positions where no text can be
+// (Wu and Manber, 1994).
 type prefilter struct {
 	texts []string
-	least int // bytes of the shortest, at most maxLeast
+	least int // bytes of the shortest text, at most maxLeast
 	skip  [1 << 16]uint8
-	ends  map[uint16][]string // the texts by the folded two bytes at which their first least bytes end
+	ends  map[uint16][]string // two folded bytes → the texts with these two at the end of their first least bytes
 }
 
-// maxLeast bounds what is looked at of each text at once.
+// maxLeast limits how many bytes of each text are looked at in one step.
 const maxLeast = 64
 
-// newPrefilter returns nil if a pattern requires nothing, or too much.
+// newPrefilter returns nil if a pattern requires nothing, or too many texts.
 func newPrefilter(r *required) *prefilter {
 	texts := oneOfTexts(r)
 	if len(texts) == 0 || len(texts) > maxExpanded {
@@ -43,8 +44,8 @@ func newPrefilter(r *required) *prefilter {
 	return p
 }
 
-// oneOfTexts returns texts of which a requirement needs at least one: of several requirements, those of the one with
-// the longest; none if nothing is certain.
+// oneOfTexts returns texts; a matching line has at least one of them. If there are several requirements, it chooses
+// the one with the longest texts. It returns none if nothing is certain.
 func oneOfTexts(r *required) []string {
 	switch {
 	case r == nil:
@@ -75,7 +76,7 @@ func shortest(texts []string) int {
 	return len(slices.MinFunc(texts, func(a, b string) int { return len(a) - len(b) }))
 }
 
-// pairs returns two folded bytes in every case.
+// pairs returns two folded bytes in every combination of cases.
 func pairs(a, b byte) []uint16 {
 	var all []uint16
 	for _, first := range cases(a) {
@@ -93,13 +94,13 @@ func cases(c byte) []byte {
 	return []byte{c}
 }
 
-// knows reports whether the prefilter finds all that a line of the text must have: it does not know the characters of
-// several bytes that fold to one.
+// knows reports whether the prefilter finds every matching line of the text. It cannot handle characters of several
+// bytes that fold to one byte.
 func (p *prefilter) knows(text string) bool {
 	return p != nil && !strings.Contains(text, "ſ") && !strings.Contains(text, "\u212A")
 }
 
-// places yields, in order, the places at which one of the texts begins.
+// places yields, in order, the places where one of the texts begins.
 func (p *prefilter) places(text string) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for i := p.least - 1; i < len(text); {
@@ -107,7 +108,7 @@ func (p *prefilter) places(text string) iter.Seq[int] {
 				i += int(skip)
 				continue
 			}
-			if at := i - p.least + 1; p.hasAt(text, at, i) && !yield(at) {
+			if place := i - p.least + 1; p.hasAt(text, place, i) && !yield(place) {
 				return
 			}
 			i++
@@ -115,15 +116,15 @@ func (p *prefilter) places(text string) iter.Seq[int] {
 	}
 }
 
-// hasAt reports whether one of the texts begins at a place; its first bytes end at end.
-func (p *prefilter) hasAt(text string, at, end int) bool {
+// hasAt reports whether one of the texts begins at place. end is where its first least bytes end.
+func (p *prefilter) hasAt(text string, place, end int) bool {
 	last := uint16(lower(text[end-1]))<<8 | uint16(lower(text[end]))
 	return slices.ContainsFunc(p.ends[last], func(t string) bool {
-		if len(t) > len(text)-at {
+		if len(t) > len(text)-place {
 			return false
 		}
 		for i := range len(t) {
-			if lower(text[at+i]) != t[i] {
+			if lower(text[place+i]) != t[i] {
 				return false
 			}
 		}

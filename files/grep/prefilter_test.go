@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/files/grep"
 )
 
-// A pattern finds the same lines whether or not they are looked for by the texts that it requires.
+// A pattern finds the same lines with and without the prefilter.
 func TestThePrefilterPassesOverNoLine(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -40,7 +40,7 @@ func TestThePrefilterFindsPlaces(t *testing.T) {
 		{"abc|xyz12", "abcxyz1xyz12 ABC", []int{0, 7, 13}},
 		{"(abc|def).*longest", "abc def LONGEST", []int{8}},
 		{"[jq]x[jq]", "jxq qxj jxx", []int{0, 4}},
-		{"needle", "me\u017Fsage needle", nil}, // not looked for: \u017F is another s
+		{"needle", "me\u017Fsage needle", nil}, // not searched: \u017F is another s
 		{"日本語", "今日本語", []int{3}},
 		{"a.c", "abc", nil},
 	} {

@@ -7,16 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// required is what a line must contain for a pattern to match it: a text, all of several requirements, or any of
-// several. It may require less than the pattern does, never more.
+// required is what a line must contain for a pattern to match: a text, all of several requirements, or any of several.
+// It may require less than the pattern does, but never more.
 type required struct {
-	text string // folded, of at least gramMin bytes
+	text string // folded, at least gramMin bytes
 	all  []*required
 	any  []*required
 }
 
-// requiredBy returns what a pattern requires; nil if nothing is certain. Only where a pattern has no text of its own,
-// classes of few characters are expanded.
+// requiredBy returns what a pattern requires, or nil if nothing is certain. Small character classes are expanded only
+// if the pattern has no text otherwise.
 func requiredBy(re *syntax.Regexp) *required {
 	parts := piecesOf(re)
 	if need := parts.required(1); need != nil {
@@ -25,10 +25,10 @@ func requiredBy(re *syntax.Regexp) *required {
 	return parts.required(maxExpanded)
 }
 
-// maxExpanded is the most texts that adjacent classes of few characters, such as [Qq]uu[xy]\d, are expanded to.
+// maxExpanded is how many texts adjacent small classes, such as [Qq]uu[xy]\d, may be expanded to.
 const maxExpanded = 128
 
-// piece is a part of a pattern: one of a few folded texts, or something else of which at most a requirement is known.
+// piece is a part of a pattern: one of a few folded texts, or something else for which at most a requirement is known.
 type piece struct {
 	texts []string
 	need  *required
@@ -40,7 +40,7 @@ type pieces []piece
 // unknown is a piece that may match anything.
 var unknown = piece{}
 
-// required returns what all pieces together require. Adjacent texts are joined, to at most limit texts.
+// required returns what all pieces together require. It joins adjacent texts, up to limit texts.
 func (r pieces) required(limit int) *required {
 	var all []*required
 	texts := []string{""}
@@ -81,7 +81,8 @@ func product(beginnings, ends []string) []string {
 	return all
 }
 
-// oneOf requires one of some texts; nil if one of them is too short for the index.
+// oneOf returns the requirement that a line has one of some texts. It returns nil if one of them is too short for the
+// index.
 func oneOf(texts []string) *required {
 	need := &required{}
 	for _, t := range texts {
@@ -123,7 +124,7 @@ func piecesOf(re *syntax.Regexp) pieces {
 	return pieces{unknown}
 }
 
-// repeatPieces writes out the first repeats, at most four.
+// repeatPieces writes out the required repeats, at most four.
 func repeatPieces(re *syntax.Regexp) pieces {
 	if re.Min == 0 {
 		return pieces{unknown}
@@ -136,7 +137,7 @@ func repeatPieces(re *syntax.Regexp) pieces {
 	return all
 }
 
-// alternatives require something only if each of them does.
+// alternatives returns a piece that requires something only if each alternative does.
 func alternatives(subs []*syntax.Regexp) piece {
 	need := &required{}
 	for _, sub := range subs {
@@ -161,7 +162,7 @@ func literalPieces(re *syntax.Regexp) pieces {
 	return all
 }
 
-// certain reports whether everything that a character of a pattern matches is folded to the same text.
+// certain reports whether everything that a character of a pattern matches folds to the same text.
 func certain(r rune, foldCase bool) bool {
 	switch {
 	case r == '\n' || !utf8.ValidRune(r):
@@ -172,7 +173,7 @@ func certain(r rune, foldCase bool) bool {
 	return !foldCase || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }
 
-// maxClassTexts is how many folded characters a class may have to be expanded: the ten digits do.
+// maxClassTexts is how many folded characters a class may have and still be expanded. The ten digits fit.
 const maxClassTexts = 10
 
 func classPieces(ranges []rune) pieces {

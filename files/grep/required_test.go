@@ -65,7 +65,7 @@ func TestWhatAPatternRequires(t *testing.T) {
 	}
 }
 
-// eighty are the texts of [jq][xz][jq]\d.
+// eighty returns the texts of [jq][xz][jq]\d.
 func eighty() string {
 	var texts []string
 	for _, first := range "jq" {
@@ -80,7 +80,7 @@ func eighty() string {
 	return "(" + strings.Join(texts, " | ") + ")"
 }
 
-// A line that matches is in a unit that the index does not pass over.
+// The index never leaves out a unit with a matching line.
 func FuzzRequired(f *testing.F) {
 	for _, pattern := range []string{"needle", "(?i)sk[yz]+", "a(bc|de)+f", "日本|\u212A\u017Fx", "x{2,3}yz",
 		"[sS\u017F]tore"} {
@@ -106,7 +106,7 @@ func matchesAny(p *grep.Pattern, text string) (matches bool) {
 	return matches
 }
 
-// wordPattern generates patterns that match something now and then in texts of the same words.
+// wordPattern generates patterns that sometimes match a text of the same words.
 func wordPattern() *rapid.Generator[string] {
 	word := rapid.SampledFrom(indexWords)
 	return rapid.Custom(func(t *rapid.T) string {

@@ -19,7 +19,7 @@ type span struct {
 	chars      int64 // an estimate
 }
 
-// maxOrdinal ends a span that goes to the end of its file.
+// maxOrdinal ends a span that reaches to the end of its file.
 const maxOrdinal = math.MaxInt32
 
 // The sizes of batches. The first batches are small, because many searches end early.
@@ -31,22 +31,22 @@ const (
 
 // batches groups spans that are read by one query.
 func batches(spans []span) [][]span {
-	var out [][]span
+	var batched [][]span
 	var chars, limit int64 = 0, firstBatchChars
 	start := 0
-	for i, in := range spans {
-		if i > start && (chars+in.chars > limit || i-start == maxBatchSpans) {
-			out, start, chars, limit = append(out, spans[start:i]), i, 0, min(2*limit, maxBatchChars)
+	for i, s := range spans {
+		if i > start && (chars+s.chars > limit || i-start == maxBatchSpans) {
+			batched, start, chars, limit = append(batched, spans[start:i]), i, 0, min(2*limit, maxBatchChars)
 		}
-		chars += in.chars
+		chars += s.chars
 	}
 	if start < len(spans) {
-		out = append(out, spans[start:])
+		batched = append(batched, spans[start:])
 	}
-	return out
+	return batched
 }
 
-// found are the matches of one span.
+// found is the matches of one span.
 type found struct {
 	in      span
 	matches []Match
@@ -58,15 +58,15 @@ type scan struct {
 	batches [][]span
 
 	mu     sync.Mutex
-	next   int             // the batch to search next
-	merged int             // batches that are in the result
-	done   map[int][]found // batches that are searched and not in the result
+	next   int             // the next batch to search
+	merged int             // number of batches that are in the result
+	done   map[int][]found // batches that are searched but not in the result yet
 	found  int             // matches in all batches
 	err    error
 }
 
-// scan searches spans in order. Unless it runs in the caller's transaction, free connections, which see the same
-// snapshot, help if there are several batches. It does not wait for a connection while it holds one.
+// scan searches spans in order. If there are several batches, and it does not run in the caller's transaction, free
+// connections with the same snapshot help. It does not wait for a connection while it holds one.
 func (s *search) scan(ctx context.Context, tx pgx.Tx, spans []span, shared bool) error {
 	c := &scan{search: s, batches: batches(spans), done: map[int][]found{}}
 	var helpers sync.WaitGroup
@@ -94,7 +94,7 @@ func (s *search) scan(ctx context.Context, tx pgx.Tx, spans []span, shared bool)
 	return c.err
 }
 
-// help searches batches on another connection, unless starting ends before it has one.
+// help searches batches on another connection. It gives up if starting ends before it has a connection.
 func (c *scan) help(starting, ctx context.Context, snapshot string) {
 	tx, err := c.search.db.Begin(starting)
 	if err != nil {
@@ -118,7 +118,7 @@ func (c *scan) work(ctx context.Context, tx pgx.Tx) {
 	}
 }
 
-// take returns the next batch; ok is false when none is left, or the batches before it have enough matches.
+// take returns the next batch. ok is false if none is left, or the batches before have enough matches.
 func (c *scan) take() (i int, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,7 +129,7 @@ func (c *scan) take() (i int, ok bool) {
 	return c.next - 1, true
 }
 
-// put stores the matches of a batch, and adds to the result every batch that now follows it without a gap.
+// put stores the matches of a batch. It adds to the result every batch that now follows the result without a gap.
 func (c *scan) put(i int, list []found, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,7 +156,7 @@ func (c *scan) put(i int, list []found, err error) {
 
 var errEnough = errors.New("enough matches")
 
-// searchBatch returns the matches of a batch, at most MaxMatches+1: one more than a result has.
+// searchBatch returns the matches of a batch, at most MaxMatches+1, one more than a result may have.
 func (c *scan) searchBatch(ctx context.Context, tx pgx.Tx, batch []span) ([]found, error) {
 	var list []found
 	left := MaxMatches + 1

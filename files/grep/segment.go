@@ -11,18 +11,18 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// SegmentBytes is the most that one segment of a text holds.
+// SegmentBytes is the maximum size of a segment.
 const SegmentBytes = 64 << 10
 
-// Segment is a part of a text: whole lines, or a part of one line that is longer than SegmentBytes. The segments of a
-// text, joined in order, are the text.
+// Segment is a part of a text: whole lines, or a part of one line that is longer than SegmentBytes. Joined in order,
+// the segments of a text are the text.
 type Segment struct {
-	Ordinal   int    // 0-based place among the text's segments
-	FirstLine int    // 1-based line on which it starts
-	Lines     int    // line ends in it, and 1 for the last line of the text if that has no end
-	StartByte int    // 0-based place in the text
-	Continues bool   // starts within a line that began in the segment before
-	Text      string // cut between characters
+	Ordinal   int    // number among the text's segments, from 0
+	FirstLine int    // line on which it starts, from 1
+	Lines     int    // number of line ends, plus 1 for a last line without one
+	StartByte int    // position in the text, from 0
+	Continues bool   // it starts within a line that began in an earlier segment
+	Text      string // never cut within a character
 }
 
 // Segments splits a text. An empty text has no segments.
@@ -46,8 +46,8 @@ func Segments(text string) iter.Seq[Segment] {
 	}
 }
 
-// segmentEnd returns the length of the first segment of rest: as many whole lines as fit, else the remainder of a line
-// that began before rest, else as much of one line as fits.
+// segmentEnd returns the length of the first segment of rest. It takes the remainder of a line that began before rest,
+// else as many whole lines as fit, else as much of one line as fits.
 func segmentEnd(rest string, continues bool) int {
 	head := rest[:min(len(rest), SegmentBytes)]
 	if continues {
@@ -62,12 +62,12 @@ func segmentEnd(rest string, continues bool) int {
 	return runeBoundary(rest, len(head))
 }
 
-// runeBoundary returns the last place in s, at most n, that is not within a character. In bytes that are no UTF-8 it
-// returns n.
+// runeBoundary returns the last position in s, at most n, that is not within a character. In invalid UTF-8 it returns
+// n.
 func runeBoundary(s string, n int) int {
-	for at := n; at > n-utf8.UTFMax && 0 < at && at < len(s); at-- {
-		if utf8.RuneStart(s[at]) {
-			return at
+	for i := n; i > n-utf8.UTFMax && 0 < i && i < len(s); i-- {
+		if utf8.RuneStart(s[i]) {
+			return i
 		}
 	}
 	return n
@@ -97,8 +97,8 @@ const (
 func (q segmentQuery) each(ctx context.Context, fn func(i int, segments iter.Seq2[Segment, error]) error) error {
 	keys, generations := make([]int64, len(q.spans)), make([]int, len(q.spans))
 	firsts, ends := make([]int, len(q.spans)), make([]int, len(q.spans))
-	for i, in := range q.spans {
-		keys[i], generations[i], firsts[i], ends[i] = in.file.Key, in.file.Generation, in.first, in.end
+	for i, s := range q.spans {
+		keys[i], generations[i], firsts[i], ends[i] = s.file.Key, s.file.Generation, s.first, s.end
 	}
 	rows, err := q.db.Query(ctx, q.sql, q.org, keys, generations, firsts, ends)
 	if err != nil {
@@ -121,7 +121,7 @@ func (q segmentQuery) each(ctx context.Context, fn func(i int, segments iter.Seq
 // segmentStream reads the segments of one span after the other.
 type segmentStream struct {
 	rows    pgx.Rows
-	span    int // the index of the span of the current segment; -1 at the end
+	span    int // index of the current segment's span; -1 at the end
 	segment Segment
 	err     error
 }
@@ -135,7 +135,7 @@ func (s *segmentStream) next() {
 	s.err = s.rows.Scan(&s.span, &g.Ordinal, &g.FirstLine, &g.Lines, &g.Continues, &g.Text)
 }
 
-// of yields the segments of one span, from the current one on.
+// of yields the segments of one span, from the current segment on.
 func (s *segmentStream) of(span int) iter.Seq2[Segment, error] {
 	return func(yield func(Segment, error) bool) {
 		for s.err == nil && s.span == span {

@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/files/grep"
 )
 
-// anyText draws texts of short lines, empty lines and lines longer than a segment, with and without an end to the last.
+// anyText draws texts of short lines, empty lines and lines longer than a segment. The last line may have no line end.
 func anyText() *rapid.Generator[string] {
 	line := rapid.OneOf(rapid.StringMatching(`[a-c x.]{0,12}`),
 		rapid.SampledFrom([]string{"", "é", "日本語", "\r", "\f", "\U0001f600 x"}),
@@ -30,7 +30,7 @@ func anyText() *rapid.Generator[string] {
 	})
 }
 
-// stored yields the segments of a text as they are read from the database.
+// stored yields the segments of a text as the database returns them.
 func stored(text string) iter.Seq2[grep.Segment, error] {
 	return func(yield func(grep.Segment, error) bool) {
 		for s := range grep.Segments(text) {
@@ -41,7 +41,7 @@ func stored(text string) iter.Seq2[grep.Segment, error] {
 	}
 }
 
-// lineCount is the number of lines of a text as files count them: an unended last line is one.
+// lineCount returns the number of lines in a text. A last line without line end counts.
 func lineCount(text string) int {
 	n := strings.Count(text, "\n")
 	if text != "" && !strings.HasSuffix(text, "\n") {
@@ -52,12 +52,12 @@ func lineCount(text string) int {
 
 func checkSegments(t interface{ Fatalf(string, ...any) }, text string) {
 	all := slices.Collect(grep.Segments(text))
-	at, lines, ends := 0, 0, 0
+	start, lines, ends := 0, 0, 0
 	for i, s := range all {
-		begins := at == 0 || text[at-1] == '\n'
+		begins := start == 0 || text[start-1] == '\n'
 		switch {
-		case s.Ordinal != i || s.StartByte != at || !strings.HasPrefix(text[at:], s.Text):
-			t.Fatalf("segment %d: ordinal %d, start %d, want start %d", i, s.Ordinal, s.StartByte, at)
+		case s.Ordinal != i || s.StartByte != start || !strings.HasPrefix(text[start:], s.Text):
+			t.Fatalf("segment %d: ordinal %d, start %d, want start %d", i, s.Ordinal, s.StartByte, start)
 		case s.Text == "" || len(s.Text) > grep.SegmentBytes || utf8.ValidString(text) && !utf8.ValidString(s.Text):
 			t.Fatalf("segment %d: %d bytes, valid UTF-8: %t", i, len(s.Text), utf8.ValidString(s.Text))
 		case s.Continues == begins || s.FirstLine != ends+1:
@@ -67,12 +67,12 @@ func checkSegments(t interface{ Fatalf(string, ...any) }, text string) {
 		case !s.Continues && !strings.HasSuffix(s.Text, "\n") && strings.Contains(s.Text, "\n") && i+1 < len(all):
 			t.Fatalf("segment %d: begins a line among whole ones", i)
 		}
-		at += len(s.Text)
+		start += len(s.Text)
 		lines += s.Lines
 		ends += strings.Count(s.Text, "\n")
 	}
-	if at != len(text) || lines != lineCount(text) {
-		t.Fatalf("segments hold %d bytes and %d lines, want %d and %d", at, lines, len(text), lineCount(text))
+	if start != len(text) || lines != lineCount(text) {
+		t.Fatalf("segments hold %d bytes and %d lines, want %d and %d", start, lines, len(text), lineCount(text))
 	}
 }
 

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nobody is the user and the group of children of a server that runs as root.
+// nobody is the user and group of children if the server runs as root.
 const nobody = 65534
 
-// Unconfined returns what the kernel lets a child do that it should not, empty if nothing.
+// Unconfined says what the kernel allows a child although it should not. It is empty if there is nothing.
 func Unconfined() string {
 	if abi, err := ll.LandlockGetABIVersion(); err != nil || abi < 1 {
 		return "read the server's files: the kernel has no Landlock"
@@ -26,8 +26,8 @@ func Unconfined() string {
 	return ""
 }
 
-// Enter takes from this process everything but its memory and its open files: all other files, sockets, processes, the
-// means to gain privileges, and root. It does what the kernel can; Unconfined says what that is not.
+// Enter takes everything from this process except its memory and its open files: all other files, sockets, other
+// processes, means to gain privileges, and root. It does as much as the kernel can; Unconfined says what is missing.
 func Enter() error {
 	if err := confine(); err != nil {
 		return err
@@ -35,8 +35,9 @@ func Enter() error {
 	return allowOnly(ownCalls())
 }
 
-// Become makes this process another program, in a sandbox that is as close as a program permits that loads libraries:
-// it reads the system's libraries and fonts and the program's folder, and no other file, but may see which paths exist.
+// Become turns this process into another program, in the tightest sandbox in which a program can still load its
+// libraries. The program may read the system's libraries and fonts and its own folder, and no other file. It may see
+// which paths exist.
 func Become(program string, args ...string) error {
 	readable := landlock.RODirs(filepath.Dir(program), "/usr", "/lib", "/lib64", "/etc/fonts", "/var/cache/fontconfig")
 	files := landlock.ROFiles("/etc/ld.so.cache", "/dev/null")
@@ -50,7 +51,7 @@ func Become(program string, args ...string) error {
 	return fmt.Errorf("run %s: %w", program, err)
 }
 
-// confine takes from this process all files but those of the rules, the network, the means to gain privileges, and
+// confine takes from this process all files except those of the rules, the network, the means to gain privileges, and
 // root.
 func confine(rules ...landlock.Rule) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
@@ -77,9 +78,9 @@ func confine(rules ...landlock.Rule) error {
 	return nil
 }
 
-// becomeNobody changes the user and the group. The kernel forgets then that this process dies with its parent.
+// becomeNobody changes the user and the group. After that, the kernel no longer ends this process with its parent.
 func becomeNobody() error {
-	runtime.LockOSThread() // until the process ends: what follows is the thread's
+	runtime.LockOSThread() // until the process ends, because the changes below affect only this thread
 	for _, change := range []func() error{
 		func() error { return syscall.Setgroups(nil) },
 		func() error { return syscall.Setresgid(nobody, nobody, nobody) },

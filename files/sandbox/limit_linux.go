@@ -12,28 +12,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attributes keep a terminal's signals from the child. The kernel kills it when the thread that started it ends.
+// attributes returns how a child is started: out of reach of a terminal's signals. The kernel kills it when the thread
+// that started it ends.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// keepInherited keeps from children what this process was given open by those who started it. What it opens itself no
-// child gets. A kernel without the call has no Landlock either, which Unconfined says.
+// keepInherited marks the open files that this process inherited so that children do not get them. Files that the
+// process opens itself are never passed on. A kernel without this call has no Landlock either, which Unconfined
+// reports.
 func keepInherited() {
 	_ = unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
 }
 
-// Bounds of what a child holds of the kernel.
+// Limits of the kernel's resources that a child holds.
 const (
-	maxOpen    = 64   // descriptors
-	maxThreads = 1024 // beyond those that its user has already, of which the kernel counts all
+	maxOpen    = 64   // file descriptors
+	maxThreads = 1024 // in addition to those of its user, because the kernel counts all of the user's threads
 )
 
-// limitProcess sets the kernel's limits of this process, and makes it the first to be killed when the machine's memory
-// runs out. Of memory it gets half as much again, since the kernel counts what is not used yet, and in a process that
-// has mapped a lot already as much as it may have.
+// limitProcess sets the kernel's limits of this process, and makes it the first to be killed when the machine runs out
+// of memory. Its memory limit is half as much again, because the kernel also counts memory that is not used yet. If the
+// process has mapped a lot already, the limit is that plus what it may have.
 func limitProcess(memoryBytes int64, cpu time.Duration) {
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0) // without it, the limits below still hold
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0) // if this fails, the limits below still hold
 	seconds := uint64(max(1, cpu/time.Second))
 	limit(syscall.RLIMIT_CPU, seconds, seconds+5)
 	memory := max(uint64(memoryBytes)/2*3, uint64(memoryBytes)+mapped()) //nolint:gosec // positive
@@ -41,8 +43,8 @@ func limitProcess(memoryBytes int64, cpu time.Duration) {
 	limit(syscall.RLIMIT_CORE, 0, 0)
 }
 
-// limitAddresses lets this process reserve some more bytes of addresses. Against RLIMIT_DATA the kernel does not count
-// memory that takes the place of reserved addresses, which is how Go's heap grows.
+// limitAddresses lets this process reserve more bytes of addresses, and no further ones. RLIMIT_DATA is not enough: the
+// kernel does not count memory in place of reserved addresses, and Go's heap grows that way.
 func limitAddresses(more int64) {
 	all := statm(0) + uint64(more) //nolint:gosec // positive
 	limit(syscall.RLIMIT_AS, all, all)
@@ -53,10 +55,10 @@ func limit(resource int, soft, hard uint64) {
 	_ = syscall.Setrlimit(resource, &syscall.Rlimit{Cur: soft, Max: hard})
 }
 
-// mapped returns the bytes that RLIMIT_DATA counts of this process.
+// mapped returns how many bytes of this process RLIMIT_DATA counts.
 func mapped() uint64 { return statm(5) }
 
-// statm returns the bytes of a field of what the kernel says of this process' memory.
+// statm returns a field of this process' memory statistics, in bytes.
 func statm(field int) uint64 {
 	raw, _ := os.ReadFile("/proc/self/statm")
 	fields := strings.Fields(string(raw))

@@ -22,7 +22,7 @@ import (
 	"github.com/loci-memory/loci/files/sandbox"
 )
 
-// A child that its input has taken over reaches no file, no process, no network, and nothing that outlives it.
+// A child that runs its input's code reaches no file, process or network, and leaves nothing behind.
 func TestAChildIsConfined(t *testing.T) {
 	t.Parallel()
 	if lacks := sandbox.Unconfined(); lacks != "" {
@@ -32,24 +32,24 @@ func TestAChildIsConfined(t *testing.T) {
 	if err := os.WriteFile(secret, []byte("s"), 0o666); err != nil { //nolint:gosec // nobody is to be refused by its mode
 		t.Fatal(err)
 	}
-	inherited, err := unix.Open(secret, unix.O_RDWR, 0) // as one that was given to the server
+	inherited, err := unix.Open(secret, unix.O_RDWR, 0) // like one that the server inherited
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unix.Close(inherited)
-	out, err := run(t.Context(), t, 10*time.Minute, "prowl", secret)
-	if err != nil || !strings.HasSuffix(out, "done\n") {
-		t.Fatalf("got %v: %s", err, out)
+	output, err := run(t.Context(), t, 10*time.Minute, "prowl", secret)
+	if err != nil || !strings.HasSuffix(output, "done\n") {
+		t.Fatalf("got %v: %s", err, output)
 	}
-	for line := range strings.Lines(strings.TrimSuffix(out, "done\n")) {
+	for line := range strings.Lines(strings.TrimSuffix(output, "done\n")) {
 		t.Error("a child may " + strings.TrimSpace(line))
 	}
 }
 
-// prowl tries what a child should not be able to do, and prints what it can.
+// prowl tries what a child should not be able to do, and prints what it could do.
 func prowl(secret string) {
 	sandbox.Limit(memoryBytes, time.Minute)
-	own := open()
+	given := open()
 	if err := sandbox.Enter(); err != nil {
 		panic(err)
 	}
@@ -58,7 +58,7 @@ func prowl(secret string) {
 			fmt.Printf("%s: %v\n", name, err)
 		}
 	}
-	for fd, info := range own {
+	for fd, info := range given {
 		if kind := info.Mode & unix.S_IFMT; fd > 2 && (kind == unix.S_IFREG && info.Size > 0 || kind == unix.S_IFSOCK) {
 			fmt.Printf("use descriptor %d\n", fd)
 		}
@@ -75,7 +75,7 @@ func prowl(secret string) {
 	fmt.Println("done")
 }
 
-// open returns the descriptors of this process.
+// open returns the open descriptors of this process.
 func open() map[int]unix.Stat_t {
 	found := map[int]unix.Stat_t{}
 	for fd := range 1024 {
@@ -167,30 +167,31 @@ func tries(secret string) map[string]func() error {
 	}
 }
 
-// The kernel bounds a child's memory, however it is asked for, to half as much again, and bounds its descriptors.
+// The kernel limits a child's memory, however it asks for it, to one and a half times the limit. It also limits its
+// descriptors.
 func TestTheKernelBoundsAChild(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		what string
+		act  string
 		most int
 	}{
 		{"MiB in one piece", memoryBytes >> 20 * 3 / 2},
 		{"MiB in pieces", memoryBytes >> 20 * 3 / 2},
 		{"descriptors", 64},
 	} {
-		t.Run(tt.what, func(t *testing.T) {
+		t.Run(tt.act, func(t *testing.T) {
 			t.Parallel()
-			out, err := run(t.Context(), t, 10*time.Minute, "hoard", tt.what)
-			var got int // after it, the runtime may miss what was taken
-			if n, _ := fmt.Sscan(out, &got); n == 0 || got == 0 || got > tt.most {
-				t.Errorf("got %.300q, %v, want at most %d", out, err, tt.most)
+			output, err := run(t.Context(), t, 10*time.Minute, "hoard", tt.act)
+			var got int // after the number, output may have the crash of a runtime without memory
+			if n, _ := fmt.Sscan(output, &got); n == 0 || got == 0 || got > tt.most {
+				t.Errorf("got %.300q, %v, want at most %d", output, err, tt.most)
 			}
 		})
 	}
 }
 
-// hoard takes of something as much as the kernel gives, and prints how much that is.
-func hoard(what string) {
+// hoard takes as much of something as the kernel gives, and prints how much that is.
+func hoard(act string) {
 	sandbox.Limit(memoryBytes, time.Minute)
 	if err := sandbox.Enter(); err != nil {
 		panic(err)
@@ -203,7 +204,7 @@ func hoard(what string) {
 		return err == nil
 	}
 	got := 0
-	switch what {
+	switch act {
 	case "MiB in one piece":
 		for got = 4096; got > 0 && !grab(got); got-- { //nolint:revive // the largest that is given
 		}
@@ -219,7 +220,7 @@ func hoard(what string) {
 	_, _ = os.Stdout.WriteString(strconv.Itoa(got) + "\n")
 }
 
-// A program that a child becomes reads its input and the system's libraries, and no other file.
+// A program that replaces a child reads its input and the system's libraries, and no other file.
 func TestAChildBecomesAProgram(t *testing.T) {
 	t.Parallel()
 	secret := filepath.Join(t.TempDir(), "secret")
@@ -234,15 +235,15 @@ func TestAChildBecomesAProgram(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			var out bytes.Buffer
+			var output bytes.Buffer
 			program, err := os.Executable()
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = sandbox.Child{Command: []string{program, "become", "/bin/sh", "-c", tt.script}, Stdout: &out,
+			_, err = sandbox.Child{Command: []string{program, "become", "/bin/sh", "-c", tt.script}, Stdout: &output,
 				Patience: 10 * time.Minute}.Run(t.Context())
-			if out.String() != tt.want {
-				t.Errorf("got %q, %v, want %q", out.String(), err, tt.want)
+			if output.String() != tt.want {
+				t.Errorf("got %q, %v, want %q", output.String(), err, tt.want)
 			}
 		})
 	}

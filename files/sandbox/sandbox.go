@@ -1,12 +1,12 @@
-// Package sandbox runs what reads hostile input in child processes: the same program, run again for one input. A child
-// has its three streams, and memory and time within bounds that the kernel keeps. Once it calls Enter it opens no file,
-// starts no process, and reaches neither another process nor the network.
+// Package sandbox reads hostile input in child processes. A child is this program, run again for one input. It has its
+// three streams, and limited memory and time; the kernel enforces the limits. Once it has called Enter, it can open no
+// file, start no process, and reach neither another process nor the network.
 //
-// Each file uses those that are named before it:
+// Each file uses only the files named before it:
 //   - the system calls that a child may make: calls_linux_amd64.go calls_linux_arm64.go seccomp_linux.go calls_cgo.go
 //     calls_nocgo.go nofilters_linux.go
 //   - what the kernel keeps from a child: limit_linux.go confine_linux.go sandbox_other.go
-//   - children and their bounds: sandbox.go limit.go
+//   - children and their limits: sandbox.go limit.go
 package sandbox
 
 import (
@@ -22,7 +22,7 @@ import (
 	"time"
 )
 
-// Why a child ended without an answer, beside its own *exec.ExitError.
+// Why a child ended without an answer, if not by its own *exec.ExitError.
 var (
 	ErrMemory   = errors.New("it needed more memory than a child may have")
 	ErrCPU      = errors.New("it took more processor time than a child may have")
@@ -31,7 +31,7 @@ var (
 	ErrStart    = errors.New("its process was not started")
 )
 
-// Exit codes of a child beyond its bounds. Go's runtime exits with 2.
+// Exit codes of a child that exceeded its limits. Go's runtime exits with 2.
 const (
 	exitMemory = 70
 	exitCPU    = 71
@@ -42,11 +42,11 @@ type Child struct {
 	Command  []string // a program that calls Limit and Enter
 	Stdin    io.Reader
 	Stdout   io.Writer
-	Patience time.Duration // of wall clock
+	Patience time.Duration // wall-clock time
 }
 
-// Run runs the child to its end, and returns the beginning and the end of what it wrote to stderr. Its error is one of
-// ctx, one of those above, or an *exec.ExitError.
+// Run runs the child to its end. It returns the beginning and the end of what the child wrote to stderr. The error is
+// ctx's, one of the errors above, or an *exec.ExitError.
 func (c Child) Run(ctx context.Context) (stderr string, err error) {
 	bounded, cancel := context.WithTimeout(ctx, c.Patience)
 	defer cancel()
@@ -65,7 +65,7 @@ func (c Child) Run(ctx context.Context) (stderr string, err error) {
 	}
 	cmd.WaitDelay = time.Second
 	keepInherited()
-	runtime.LockOSThread() // the child dies with the thread that started it
+	runtime.LockOSThread() // because the child dies with the thread that started it
 	err = cmd.Run()
 	runtime.UnlockOSThread()
 	if err != nil && ctx.Err() != nil {
@@ -74,8 +74,8 @@ func (c Child) Run(ctx context.Context) (stderr string, err error) {
 	return stderrEnds.String(), verdict(cmd.ProcessState, bounded.Err() != nil, stderrEnds.String(), err)
 }
 
-// readOnly returns a file that is open for writing, too, as one that can only be read, from its beginning; another
-// reader, and a file of a system without /proc, as it is.
+// readOnly returns a file that is also open for writing as a file that can only be read, from its beginning. Any other
+// reader, or a file on a system without /proc, is returned unchanged.
 func readOnly(r io.Reader) (read io.Reader, close func()) {
 	file, ok := r.(*os.File)
 	if !ok {
@@ -88,7 +88,7 @@ func readOnly(r io.Reader) (read io.Reader, close func()) {
 	return again, func() { _ = again.Close() } // the child has its own
 }
 
-// verdict returns why a child that ended in err, late or not, gave no answer.
+// verdict returns why a child gave no answer. The child ended with err; late says that its time was over.
 func verdict(state *os.ProcessState, late bool, stderr string, err error) error {
 	switch {
 	case err == nil:
@@ -101,14 +101,14 @@ func verdict(state *os.ProcessState, late bool, stderr string, err error) error 
 		return ErrMemory
 	case state.ExitCode() == exitCPU, endedBy(state, syscall.SIGXCPU):
 		return ErrCPU
-	case endedBy(state, syscall.SIGKILL): // as the system does when memory runs out
+	case endedBy(state, syscall.SIGKILL): // as the system does when it runs out of memory
 		return ErrKilled
 	}
 	return err
 }
 
-// noMemory matches what programs say when the system refuses them memory. Go's garbage collector does not look whether
-// it got memory for its own lists, and then reads from address 0.
+// noMemory matches what programs print when the system refuses them memory. Go's garbage collector does not check
+// whether it got memory for its own lists, and then reads from address 0.
 var noMemory = regexp.MustCompile(`out of memory|cannot allocate memory|failed to allocate|` +
 	`pthread_create failed|failed to create new OS thread|Out of memory|std::bad_alloc|` +
 	`SIGSEGV: segmentation violation\s+PC=\S+ m=\d+ sigcode=1 addr=0x0\s+goroutine 0 `)
@@ -118,7 +118,7 @@ func endedBy(state *os.ProcessState, signal syscall.Signal) bool {
 	return ok && status.Signaled() && status.Signal() == signal
 }
 
-// said holds the beginning and the end of what was written to it: programs name the cause first or last.
+// said keeps the beginning and the end of what is written to it, because programs name the cause first or last.
 type said struct{ beginning, end []byte }
 
 const (

@@ -8,17 +8,18 @@ import (
 	"time"
 )
 
-// attributes keep a terminal's signals from the child. A child whose parent dies ends at its own bounds.
+// attributes returns how a child is started: out of reach of a terminal's signals. If its parent dies, the child ends
+// at its own limits.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func keepInherited() {}
 
-// limitProcess does nothing: the process and its parent keep the bounds.
+// limitProcess does nothing. The process and its parent enforce the limits.
 func limitProcess(int64, time.Duration) {}
 
 func limitAddresses(int64) {}
 
-// Unconfined returns what the system lets a child do that it should not.
+// Unconfined says what the system allows a child although it should not.
 func Unconfined() string {
 	return "read and write the server's files, and connect to other machines: only Linux can forbid that"
 }
@@ -26,7 +27,7 @@ func Unconfined() string {
 // Enter does nothing.
 func Enter() error { return nil }
 
-// Become makes this process another program.
+// Become turns this process into another program.
 func Become(program string, args ...string) error {
 	return errors.Join(syscall.Exec(program, append([]string{program}, args...), []string{}))
 }

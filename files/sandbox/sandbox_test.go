@@ -17,8 +17,8 @@ import (
 	"github.com/loci-memory/loci/files/sandbox"
 )
 
-// TestMain is also the program of the children: what its first argument names, and that is what hostile input could
-// make of one.
+// TestMain also runs the children's program: its first argument names an act, such as one that hostile input could make
+// a child do.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		if act, ok := acts[os.Args[1]]; ok {
@@ -51,7 +51,7 @@ var acts = map[string]func(args []string){
 			_ = n
 		}
 	},
-	"collector": func([]string) { // what Go's garbage collector says where it got no memory for its lists
+	"collector": func([]string) { // Go's garbage collector prints this if it gets no memory for its lists
 		fmt.Fprintln(os.Stderr, "SIGSEGV: segmentation violation\nPC=0x437efd m=5 sigcode=1 addr=0x0\n\n"+
 			"goroutine 0 gp=0x259d338025a0 m=5 mp=0x259d33b80008 [idle]:\nruntime.(*spanQueue).tryDrain(...)")
 		os.Exit(2)
@@ -80,9 +80,10 @@ func run(ctx context.Context, t *testing.T, patience time.Duration, command ...s
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out bytes.Buffer
-	said, err := sandbox.Child{Command: append([]string{program}, command...), Stdout: &out, Patience: patience}.Run(ctx)
-	return out.String() + said, err
+	var stdout bytes.Buffer
+	child := sandbox.Child{Command: append([]string{program}, command...), Stdout: &stdout, Patience: patience}
+	stderr, err := child.Run(ctx)
+	return stdout.String() + stderr, err
 }
 
 func TestARunSaysWhyItHasNoAnswer(t *testing.T) {
@@ -93,17 +94,17 @@ func TestARunSaysWhyItHasNoAnswer(t *testing.T) {
 	} {
 		t.Run(act, func(t *testing.T) {
 			t.Parallel()
-			if out, err := run(t.Context(), t, 10*time.Minute, act); !errors.Is(err, want) {
-				t.Errorf("got %v, want %v: %.300s", err, want, out)
+			if output, err := run(t.Context(), t, 10*time.Minute, act); !errors.Is(err, want) {
+				t.Errorf("got %v, want %v: %.300s", err, want, output)
 			}
 		})
 	}
 	t.Run("it crashes", func(t *testing.T) {
 		t.Parallel()
 		for _, act := range []string{"crash", "noise"} {
-			out, err := run(t.Context(), t, 10*time.Minute, act)
-			if _, ok := errors.AsType[*exec.ExitError](err); !ok || !strings.Contains(out, "panic: ") {
-				t.Errorf("%s: got %v, want an ExitError and a panic in %d bytes", act, err, len(out))
+			output, err := run(t.Context(), t, 10*time.Minute, act)
+			if _, ok := errors.AsType[*exec.ExitError](err); !ok || !strings.Contains(output, "panic: ") {
+				t.Errorf("%s: got %v, want an ExitError and a panic in %d bytes", act, err, len(output))
 			}
 		}
 	})
@@ -131,25 +132,26 @@ func TestARunSaysWhyItHasNoAnswer(t *testing.T) {
 	})
 }
 
-// A child reads its input from the beginning, and cannot write to the file that it is in.
+// A child reads its input from the beginning and cannot write to the input's file.
 func TestAChildCannotWriteToItsInput(t *testing.T) {
 	t.Parallel()
-	in, err := os.OpenFile(filepath.Join(t.TempDir(), "in"), os.O_RDWR|os.O_CREATE, 0o600)
+	stdin, err := os.OpenFile(filepath.Join(t.TempDir(), "in"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer in.Close()
-	if _, err := in.WriteAt([]byte("input"), 0); err != nil {
+	defer stdin.Close()
+	if _, err := stdin.WriteAt([]byte("input"), 0); err != nil {
 		t.Fatal(err)
 	}
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out bytes.Buffer
-	child := sandbox.Child{Command: []string{program, "scribble"}, Stdin: in, Stdout: &out, Patience: 10 * time.Minute}
-	if said, err := child.Run(t.Context()); err != nil || out.String() != "input, true" {
-		t.Errorf("the child says %q, %v: %s", out.String(), err, said)
+	var stdout bytes.Buffer
+	child := sandbox.Child{Command: []string{program, "scribble"}, Stdin: stdin, Stdout: &stdout,
+		Patience: 10 * time.Minute}
+	if stderr, err := child.Run(t.Context()); err != nil || stdout.String() != "input, true" {
+		t.Errorf("the child says %q, %v: %s", stdout.String(), err, stderr)
 	}
 }
 

@@ -12,29 +12,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// call is a system call that a process may make, with arguments that meet all conditions.
+// call is a system call that a process may make if its arguments meet all conditions.
 type call struct {
 	number     uint32
 	conditions []condition
 }
 
-// condition says that an argument, its lower 32 bits masked, has a value.
+// condition says that the lower 32 bits of an argument, after the mask, have a value.
 type condition struct {
 	argument    int
 	mask, value uint32
 }
 
-// ownCalls are what a Go program needs to compute, to read its open files and to end: nothing by which it names a file,
-// another process or an address, shares memory, or makes more of it executable.
+// ownCalls are the calls that a Go program needs to compute, to read its open files and to end. None of them names a
+// file, another process or an address, shares memory, or makes memory executable.
 func ownCalls() []call {
 	withoutCode := append(private(), condition{2, unix.PROT_EXEC, 0})
 	return append(append(commonCalls(), libraryCalls()...), call{unix.SYS_MMAP, withoutCode})
 }
 
-// programCalls are what a program needs that loads its libraries.
+// programCalls are the calls that a program needs that loads its libraries.
 func programCalls() []call {
 	calls := append(commonCalls(), call{unix.SYS_MMAP, private()},
-		call{unix.SYS_PRLIMIT64, []condition{{0, allBits, 0}, {2, allBits, 0}}}, // reads its own
+		call{unix.SYS_PRLIMIT64, []condition{{0, allBits, 0}, {2, allBits, 0}}}, // a process may read its own limits
 		call{unix.SYS_IOCTL, []condition{{1, allBits, unix.TCGETS}}})
 	for _, number := range append(archCalls(), unix.SYS_BRK, unix.SYS_DUP3, unix.SYS_EXECVE, unix.SYS_FACCESSAT,
 		unix.SYS_FSTATFS, unix.SYS_GETCWD, unix.SYS_GETDENTS64, unix.SYS_GETEGID, unix.SYS_GETEUID, unix.SYS_GETGID,
@@ -48,7 +48,7 @@ func programCalls() []call {
 
 const allBits = 0xffffffff
 
-// private asks for memory of the process alone. The kernel counts all of it that can be written.
+// private asks for memory that is not shared. The kernel counts all of it that can be written.
 func private() []condition {
 	return []condition{{3, 0xf | unix.MAP_GROWSDOWN | unix.MAP_HUGETLB, unix.MAP_PRIVATE}}
 }
@@ -73,7 +73,7 @@ func commonCalls() []call {
 	return calls
 }
 
-// architectures are the kernel's names of those with a filter.
+// architectures are the kernel's names of the architectures with a filter.
 var architectures = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
 // filters reports whether the kernel filters system calls.
@@ -84,8 +84,8 @@ func filters() bool {
 	return errno == 0
 }
 
-// allowOnly makes the kernel refuse all other system calls to all threads of this process, and to what it becomes. It
-// does nothing where the kernel has no filters.
+// allowOnly makes the kernel refuse all other system calls to all threads of this process, and to any program that it
+// becomes. It does nothing if the kernel has no filters.
 func allowOnly(calls []call) error {
 	if !filters() {
 		return nil
@@ -100,7 +100,7 @@ func allowOnly(calls []call) error {
 	return nil
 }
 
-// program returns the filter that allows calls. Its jumps count instructions from the one that follows.
+// program returns the filter that allows calls. Its jumps count instructions from the following one.
 func program(calls []call) []unix.SockFilter {
 	const (
 		load  = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
@@ -116,10 +116,10 @@ func program(calls []call) []unix.SockFilter {
 	}
 	filter := []unix.SockFilter{
 		{Code: load, K: architecture},
-		{Code: equal, K: architectures[runtime.GOARCH], Jt: 1}, // else the numbers mean other calls
+		{Code: equal, K: architectures[runtime.GOARCH], Jt: 1}, // otherwise the numbers mean other calls
 		refuse(unix.EACCES),
 		{Code: load, K: number},
-		{Code: equal, K: unix.SYS_CLONE3, Jf: 1}, // its arguments cannot be read: libraries then use clone
+		{Code: equal, K: unix.SYS_CLONE3, Jf: 1}, // its arguments cannot be read, so it is refused; libraries then use clone
 		refuse(unix.ENOSYS),
 	}
 	for _, c := range calls {

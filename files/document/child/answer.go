@@ -12,10 +12,10 @@ import (
 	"github.com/loci-memory/loci/files/document"
 )
 
-// header is the first line of a child's answer. The text follows it.
+// header is the first line of a child's answer. The text follows.
 type header struct {
-	Unreadable string `json:"unreadable,omitempty"` // the document's fault
-	Failed     string `json:"failed,omitempty"`     // not the document's
+	Unreadable string `json:"unreadable,omitempty"` // the document cannot be read, and why
+	Failed     string `json:"failed,omitempty"`     // something else failed
 	Charset    string `json:"charset,omitempty"`
 	Pages      []int  `json:"pages,omitempty"`
 	TextBytes  int    `json:"text_bytes"`
@@ -28,7 +28,7 @@ type failedError struct{ reason string }
 
 func (e *failedError) Error() string { return "read the document: " + e.reason }
 
-// readAnswer returns the text in an answer. A document may have taken over the child: everything is checked.
+// readAnswer returns the text in an answer. It checks everything, because a document may have taken over the child.
 func readAnswer(answer []byte) (document.Text, error) {
 	line, text, ok := bytes.Cut(answer, []byte("\n"))
 	var h header

@@ -23,8 +23,8 @@ import (
 	"github.com/loci-memory/loci/files/sandbox"
 )
 
-// TestMain is also the program of the children: what its first argument names, and that is what a hostile document
-// could make of one.
+// TestMain also runs the children's program: its first argument names an act, such as one that a hostile document could
+// make a child do.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 {
 		if act, ok := acts[os.Args[1]]; ok {
@@ -83,12 +83,12 @@ var acts = map[string]func(request string){
 	"confesses": func(string) { fmt.Print(`{"unreadable":"It is a poem."}`, "\n") },
 }
 
-// cacheDir returns a directory of this user that is kept from one run of the tests to the next.
+// cacheDir returns a directory of this user that stays between runs of the tests.
 func cacheDir() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("loci-test-compiled-%d", os.Getuid()))
 }
 
-// reader runs an act in place of a child.
+// reader returns a Reader whose child runs an act.
 func reader(t *testing.T, act string) *child.Reader {
 	t.Helper()
 	return &child.Reader{Command: []string{os.Args[0], act}, TempDir: t.TempDir()}
@@ -110,15 +110,15 @@ func fixture(t *testing.T, name string) string {
 func TestChildReads(t *testing.T) {
 	t.Parallel()
 	r := reader(t, "read")
-	r.CPU, r.Patience = 5*time.Minute, 5*time.Minute // to compile, with the race detector too
+	r.CPU, r.Patience = 5*time.Minute, 5*time.Minute // enough to compile, with the race detector too
 	r.Document.CacheDir = cacheDir()
 	got, err := r.Read(t.Context(), pdf(fixture(t, "libreoffice.pdf")))
 	if err != nil || len(got.Pages) != 3 || !strings.Contains(got.Text,
 		"the lighthouse keeper answers on channel twelve") {
 		t.Errorf("got %q, %v, %v", got.Text, got.Pages, err)
 	}
-	if kept, err := filepath.Glob(filepath.Join(r.Document.CacheDir, "*", "*")); err != nil || len(kept) == 0 {
-		t.Errorf("the cache holds %v, %v", kept, err)
+	if cached, err := filepath.Glob(filepath.Join(r.Document.CacheDir, "*", "*")); err != nil || len(cached) == 0 {
+		t.Errorf("the cache holds %v, %v", cached, err)
 	}
 	if left, err := os.ReadDir(r.TempDir); err != nil || len(left) > 0 {
 		t.Errorf("%v is left over, %v", left, err)
@@ -130,7 +130,7 @@ func TestChildReads(t *testing.T) {
 	}
 }
 
-// A page of a gigabyte of zeros in 13 KB: what the sandbox or the child may have runs out.
+// A page of a gigabyte of zeros, 13 KB packed: the child runs out of memory or time, or the sandbox does.
 func TestABombEndsInTheChild(t *testing.T) {
 	t.Parallel()
 	scale.Long(t)
@@ -148,7 +148,7 @@ func TestABombEndsInTheChild(t *testing.T) {
 	}
 }
 
-// deflated packs what is repeated so many times.
+// deflated packs raw, repeated the given number of times.
 func deflated(t *testing.T, raw []byte, times int) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -264,15 +264,15 @@ func TestWhatIsNotTheDocumentsFault(t *testing.T) {
 	t.Run("the document does not arrive", func(t *testing.T) {
 		t.Parallel()
 		r := reader(t, "read")
-		in := document.Input{MediaType: "application/pdf", Body: io.MultiReader(strings.NewReader("%PDF-"),
+		input := document.Input{MediaType: "application/pdf", Body: io.MultiReader(strings.NewReader("%PDF-"),
 			&signalling{Reader: strings.NewReader(""), err: io.ErrUnexpectedEOF})}
-		if _, err := r.Read(t.Context(), in); !errors.Is(err, io.ErrUnexpectedEOF) || isUnreadable(err) {
+		if _, err := r.Read(t.Context(), input); !errors.Is(err, io.ErrUnexpectedEOF) || isUnreadable(err) {
 			t.Errorf("got %v, want ErrUnexpectedEOF", err)
 		}
 	})
 }
 
-// signalling calls ended where its reader ends, and ends in err.
+// signalling calls ended at the end of its reader, and then returns err.
 type signalling struct {
 	io.Reader
 	ended func()
@@ -306,7 +306,8 @@ func isUnreadable(err error) bool {
 	return ok
 }
 
-// What a document plants can only be where children write: nowhere. Their server's compiled programs are not theirs.
+// A document can plant files only where children may write: nowhere. A child cannot replace the server's compiled
+// programs.
 func TestCompiledProgramsAreTheServersOwn(t *testing.T) {
 	t.Parallel()
 	r := reader(t, "read")
@@ -363,10 +364,11 @@ func TestPDFToText(t *testing.T) {
 	}
 }
 
-// imitatePDFToText answers as pdftotext does, where it is not installed. It starts no process, as it may not.
+// imitatePDFToText puts a script in place of pdftotext, for machines without it. The script starts no process, since it
+// may not.
 func imitatePDFToText(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "loci-test-child-") // which others than root can reach, as t.TempDir is not
+	dir, err := os.MkdirTemp("", "loci-test-child-") // t.TempDir is for root alone; other users can read this one.
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/files/sandbox"
 )
 
-// Exit codes of a child without an answer. Go's runtime exits with 2; pdftotext with 1, 2, 3 and 99.
+// Exit codes of a child that gives no answer. Go's runtime exits with 2; pdftotext with 1, 2, 3 and 99.
 const (
 	exitFailed      = 1
 	exitNoPDFToText = 72
@@ -26,14 +26,14 @@ type request struct {
 	CPU         time.Duration `json:"cpu"`
 }
 
-// String returns the request as Main's argument.
+// String returns the request as the argument of Main.
 func (q request) String() string {
-	raw, _ := json.Marshal(q) // strings and numbers
+	raw, _ := json.Marshal(q) // strings and numbers always marshal
 	return string(raw)
 }
 
-// Main is the program of a child: it bounds the process, reads the document on stdin, and writes its answer to stdout.
-// It has all that it needs before it reads the document, and gives up all else.
+// Main is the program of a child. It limits the process, reads the document from stdin, and writes its answer to
+// stdout. Before it reads the document, it prepares everything it needs and gives up all other rights.
 func Main(argument string) error {
 	var q request
 	if err := json.Unmarshal([]byte(argument), &q); err != nil {

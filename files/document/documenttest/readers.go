@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/files/document"
 )
 
-// Readers keep what they compile, which takes seconds, from one run of the tests to the next.
+// Readers returns readers that keep compiled programs for later test runs, because compiling takes seconds.
 func Readers() document.Readers {
 	return document.Readers{CacheDir: filepath.Join(os.TempDir(), fmt.Sprintf("loci-test-%d", os.Getuid()))}
 }
