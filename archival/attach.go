@@ -48,7 +48,7 @@ func (s *Store) setAttached(ctx context.Context, org db.Org, agentID string, c A
 	if attached {
 		change.Type = event.ArchiveAttached
 	}
-	// Appending the event locks the agent, so that of two archives attached at once only one becomes the default.
+	// Appending the event locks the agent, so only one of two archives that are attached at once becomes the default.
 	if _, err := event.Append(ctx, s.db.(pgx.Tx), org, change); err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func TestLongWorkDoesNotHoldUpItsOrganization(t *testing.T) {
 	})
 }
 
-// An organization whose work waits for itself starts its next piece only after another organization with enough units
+// An organization with several pieces of work starts its next piece only after another organization with enough units
 // has finished, or after yields.
 func TestTheBusyGiveWay(t *testing.T) {
 	t.Parallel()

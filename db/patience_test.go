@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/db/dbtest"
 )
 
-// locked returns a context with little patience, and an organization whose row another session has locked.
+// locked returns a context with little patience, and an organization with a row that another session has locked.
 func locked(t *testing.T) (ctx context.Context, pool *pgxpool.Pool, org db.Org) {
 	t.Helper()
 	pool, org = dbtest.Org(t)

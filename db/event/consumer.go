@@ -74,7 +74,7 @@ type Commit struct {
 }
 
 // CommitCursor sets the position of a consumer, and creates the consumer if there is none. If Expected is set, the
-// consumer must be at that position, so that of several readers with one name each event goes to exactly one.
+// consumer must be at that position: then each event goes to only one of several readers with the same name.
 // ErrConflict if the consumer is elsewhere; ErrInvalid if Seq is beyond the agent's newest event; ErrNotFound if the
 // agent does not exist.
 func CommitCursor(ctx context.Context, d db.DB, org db.Org, c Commit) (Consumer, error) {

@@ -60,7 +60,7 @@ func newPoller(
 	return s, p, failed, stop
 }
 
-// subscribe subscribes to a key whose value is 1.
+// subscribe subscribes to a key with the value 1.
 func subscribe(t *testing.T, p *event.Poller[string, int], key string) *event.Subscription[string, int] {
 	t.Helper()
 	s, err := p.Subscribe(1, key, 1)

@@ -28,7 +28,7 @@ var States = []string{Waiting, Running, Retrying, Completed, Failed, Cancelled}
 // Job is a piece of background work.
 type Job struct {
 	ID string `db:"id" json:"id" doc:"Of a queue's job job- and what tells it from others; else the id of what is worked on."` //nolint:lll // a tag is one line
-	// Number is that of a queue's job; else 0.
+	// Number is the number of a queue's job; 0 for other work.
 	Number      int64      `db:"number" json:"-"`
 	Kind        string     `db:"kind" json:"kind" doc:"What is done."`
 	State       string     `db:"state" json:"state" enum:"waiting,running,retrying,completed,failed,cancelled"`

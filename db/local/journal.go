@@ -58,8 +58,8 @@ func (j *journal) Write(p []byte) (int, error) {
 	}
 }
 
-// levels maps Postgres' severities to levels for an operator. ERROR is debug level, because the client whose statement
-// failed reports it. The end of a connection is reported by its client, too.
+// levels maps Postgres' severities to levels for an operator. ERROR is debug level: the client that sent the failed
+// statement reports it. The end of a connection is reported by its client, too.
 var levels = map[string]slog.Level{
 	"FATAL": slog.LevelError, "PANIC": slog.LevelError, "WARNING": slog.LevelWarn, "LOG": slog.LevelInfo,
 	"ERROR": slog.LevelDebug, "NOTICE": slog.LevelDebug, "INFO": slog.LevelDebug, "DEBUG": slog.LevelDebug,

@@ -52,8 +52,8 @@ type Server struct {
 
 // Start runs Postgres on the cluster under o.Home, and creates the cluster first if there is none. It returns once the
 // database "loci" with the extension "vector" answers. Before, it disarms the pid file of a crashed server, and stops a
-// server whose parent has ended. Errors are sentences for the operator. Start never deletes data. If ctx ends, the
-// start is given up; a started server keeps running.
+// server that has outlived its parent. Errors are sentences for the operator. Start never deletes data. If ctx ends,
+// the start is given up; a started server keeps running.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	h, err := openHome(o.Home)
 	if err != nil {

@@ -32,8 +32,8 @@ func readPIDFile(data string) pidFile {
 	return f
 }
 
-// takeOver prepares data for a new server. It stops a server whose parent has ended, and disarms the pid file of a
-// crashed server. The home is locked, so neither belongs to another running Loci.
+// takeOver prepares data for a new server. It stops a server that has outlived its parent, and disarms the pid file of
+// a crashed server. The home is locked, so neither belongs to another running Loci.
 func takeOver(ctx context.Context, data string) error {
 	f := readPIDFile(data)
 	if f.pid > 0 && runsOn(f.pid, data) {
@@ -60,7 +60,7 @@ func disarm(f pidFile, data string) error {
 	return os.WriteFile(path, []byte(strings.Join(f.lines, "\n")), 0o600)
 }
 
-// stopOrphan stops a server whose parent has ended, cleanly if possible.
+// stopOrphan stops a server that has outlived its parent, cleanly if possible.
 func stopOrphan(ctx context.Context, pid int, data string) error {
 	for _, step := range []struct {
 		signal   syscall.Signal

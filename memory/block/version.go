@@ -65,7 +65,7 @@ func (s *Store) Diff(ctx context.Context, org db.Org, id string, from, to int) (
 }
 
 // Restore gives a block the value and the description of one of its versions, as a new version. The limit becomes at
-// least that of the version. The label and read-only do not change.
+// least the version's limit. The label and read-only do not change.
 func (s *Store) Restore(ctx context.Context, org db.Org, t Target, version int) (Block, error) {
 	v, err := s.Version(ctx, org, t.ID, version)
 	if err != nil {

@@ -79,7 +79,8 @@ func TestNoSearchShowsAFileThatDoesNotHold(t *testing.T) {
 			}
 			var want []string
 			for path, v := range holds {
-				if held.All || (v.ValidFrom == nil || !v.ValidFrom.After(asOf)) && (v.ValidUntil == nil || v.ValidUntil.After(asOf)) {
+				begun := v.ValidFrom == nil || !v.ValidFrom.After(asOf)
+				if held.All || begun && (v.ValidUntil == nil || v.ValidUntil.After(asOf)) {
 					want = append(want, path)
 				}
 			}

@@ -101,7 +101,7 @@ var (
 	diffNames = regexp.MustCompile(`(?i)^(?:diff|patch)$`)
 )
 
-// memoryTools matches the names of tools whose paths and edits concern memories, not files.
+// memoryTools matches the names of tools with paths and edits that concern memories, not files.
 var memoryTools = regexp.MustCompile(`^(?:core_|archival_|update_working_)?memory`)
 
 // The maximum length, in characters, of texts that are taken from a turn.

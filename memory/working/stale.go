@@ -22,15 +22,7 @@ func (r *Record) restsOn(kind string) (some bool) {
 	return some
 }
 
-// Refresh marks the entries of a record whose evidence the log or a file now contradicts, and removes marks that no
-// longer apply.
-//
-// An entry based on a call becomes stale if the same tool is called later with the same arguments and the last result
-// differs. It is stale since the first result that differs. An entry based on a file is stale while the agent has no
-// file of that name, or the file has another content. It is stale since the newest event at the moment when this was
-// found.
-//
-// Two servers may refresh the same record at the same time, because both make the same marks.
+// Refresh marks the entries of a record that the log or a file now contradicts, and removes marks that no longer apply.
 func (s *Store) Refresh(ctx context.Context, org db.Org, c recall.Conversation) error {
 	stored, err := s.read(ctx, org, c.Key)
 	if err != nil || stored.Version == 0 {

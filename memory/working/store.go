@@ -42,8 +42,8 @@ type Author struct {
 	From string `json:"from_conversation,omitempty" doc:"That the record came from."`
 }
 
-// Target names the conversation whose record is to be changed, the author, and the expected version: nil is any, 0 is
-// the one before the first change.
+// Target names the conversation (its record is to be changed), the author and the expected version: nil is any, 0 is
+// the version before the first change.
 type Target struct {
 	AgentID      string // empty if Conversation is an id
 	Conversation string // an id, or recall.DefaultConversation of the agent

@@ -50,7 +50,7 @@ type Key struct {
 	ExpiresAt  *time.Time `db:"expires_at" json:"expires_at"`
 	LastUsedAt *time.Time `db:"last_used_at" json:"last_used_at"` // exact to about a minute
 
-	SessionID string `db:"-" json:"-"` // set if the secret was that of a console session; empty for the key's own secret
+	SessionID string `db:"-" json:"-"` // set if the secret belonged to a console session; empty for the key's own secret
 
 	// nil: the server's setting; so for RequestsAtOnce
 	RequestsPerMinute *int `db:"requests_per_minute" json:"requests_per_minute"`
@@ -290,7 +290,7 @@ func (s *Store) revoke(ctx context.Context, id string) error {
 
 // Register makes the secret from the server's settings a key of the default organization, and deletes the key that was
 // registered before. Registering the same secret again changes nothing. revoked reports that the secret belongs to a
-// revoked key, which stays revoked. ErrInvalid if the secret is too short, or is that of a key with other rights.
+// revoked key, which stays revoked. ErrInvalid if the secret is too short, or belongs to a key with other rights.
 func (s *Store) Register(ctx context.Context, secret string) (revoked bool, err error) {
 	if err := s.CheckRegistered(ctx, secret); err != nil {
 		return false, err

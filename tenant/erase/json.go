@@ -21,7 +21,7 @@ const (
 	memberNames               // a caller, who named the members that a schema describes
 )
 
-// Fields whose values have field names of another kind than the fields around them.
+// Fields with values that have field names of another kind than the fields around them.
 var (
 	callersFields = []string{"metadata", "metadata_", "arguments", "args", "input", "tool_args", "value"}
 	schemaFields  = []string{"parameters", "input_schema", "json_schema", "args_json_schema", "schema"}
@@ -63,7 +63,7 @@ var ownField = regexp.MustCompile(`^[a-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*_?$`)
 // stay reports whether an erasure leaves field names of this kind unchanged.
 func (n names) stay() bool { return n == ownNames || n == schemaNames }
 
-// machineWords are JSON fields whose values are mostly words of Loci or a provider.
+// machineWords are JSON fields with values that are mostly words of Loci or a provider.
 var machineWords = []string{"type", "kind", "role", "status", "object"}
 
 var (

@@ -174,13 +174,13 @@ func (l *rowLinks) idOf(table, row string) string {
 	return row + ".id"
 }
 
-// Tables whose rows are named by callers' texts: the names of event readers, and of models.
+// Tables with rows that are named by callers' texts: the names of event readers, and of models.
 const (
 	consumers    = "event_consumers"
 	modelFactors = "model_factors"
 )
 
-// renamed are the tables whose keys an erasure may change.
+// renamed are the tables in which an erasure may change keys.
 var renamed = []string{consumers, modelFactors}
 
 // matcherOf returns the matcher to use for a table.
