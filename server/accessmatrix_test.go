@@ -26,9 +26,9 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// idMeanings says what the ids in queries and bodies name: a parameter of a path, which a tenant has, or why they name
-// nothing of an organization's. A parameter or a field that holds ids, as holdsIDs finds them, fails the test until it
-// is here.
+// idMeanings says what ids in queries and bodies name. The value is a parameter of a path, for which a tenant has an
+// id, or a reason why the id names nothing that belongs to an organization. If holdsIDs finds a parameter or field that
+// is missing here, the test fails.
 var idMeanings = map[string]string{
 	"agent_id": "agent_id", "agent_ids": "agent_id", "archive_id": "archive_id", "file_id": "file_id",
 	"block_ids":       "block_id",
@@ -51,10 +51,11 @@ var idMeanings = map[string]string{
 	"created_by_id": "- not stored", "return_token_ids": "- a switch", "client_tools[].name": "- a word of the client's",
 }
 
-// anyID means the id of an item of the list, which is of any kind.
+// anyID means the id of any item of the list, of any kind.
 const anyID = "*"
 
-// bodiesWith are the bodies in which a field is read, or an operation without one, where the example is not one.
+// bodiesWith are bodies for operations with examples that are unfit: the body in which a field is read, or the body of
+// an operation without the field.
 var bodiesWith = map[string]string{
 	"messages[].approval_request_id": `{"messages":[{"type":"approval","approval_request_id":%s,"approve":true}]}`,
 	"blocks[].id":                    `{"mode":"blank","task":"x","blocks":[{"id":%s}]}`,
@@ -65,7 +66,7 @@ var bodiesWith = map[string]string{
 	"PATCH /v1/agents/{agent_id}/tools/approval/{tool_name} ": `{"requires_approval":true}`,
 }
 
-// refusedWith are the statuses, other than 404, of requests with an id that is not the organization's in a field.
+// refusedWith are the statuses, other than 404, of requests with a foreign id in a field.
 var refusedWith = map[string]int{"GET /v1/memory-trees/{tree_id}/versions ": 422, // without a file
 	"blocks[].id": 422, "memory_tree.id": 422, "supersedes": 422, "superseded_by": 422, "passages[].supersedes": 422,
 	"messages[].approval_request_id": 400, "run_ids": 409, "run_id": 400,
@@ -93,7 +94,7 @@ var holdsIDs = regexp.MustCompile(`(^|_)(id|ids|otid|key|keys|uuid)$|^(before|af
 // operation is a route with its description.
 type operation struct {
 	rest.Route
-	described map[string]any // of the document
+	described map[string]any // the operation's part of the API document
 	document  *documentCheck
 }
 
@@ -118,7 +119,7 @@ func (c *client) operations() []operation {
 	return slices.DeleteFunc(c.routes(), func(o operation) bool { return o.described == nil })
 }
 
-// params are the parameters of the path.
+// params returns the names of the path's parameters.
 func (o operation) params() (names []string) {
 	for _, match := range pathParams.FindAllStringSubmatch(o.Path, -1) {
 		names = append(names, match[1])
@@ -126,9 +127,9 @@ func (o operation) params() (names []string) {
 	return names
 }
 
-// target is the path with the values that of returns for its parameters, and the query's required parameters.
-func (o operation) target(of func(param string) string, query map[string]string) string {
-	path := pathParams.ReplaceAllStringFunc(o.Path, func(param string) string { return of(strings.Trim(param, "{}")) })
+// target returns the path and the query's required parameters. idOf returns the value of a path parameter.
+func (o operation) target(idOf func(param string) string, query map[string]string) string {
+	path := pathParams.ReplaceAllStringFunc(o.Path, func(param string) string { return idOf(strings.Trim(param, "{}")) })
 	pairs := []string{}
 	for _, p := range o.document.list(o.described["parameters"]) {
 		name, schema := p["name"].(string), o.document.resolved(p["schema"].(map[string]any))
@@ -138,7 +139,7 @@ func (o operation) target(of func(param string) string, query map[string]string)
 			continue
 		case given:
 		case idMeanings[name] != "":
-			value = of(idMeanings[name])
+			value = idOf(idMeanings[name])
 		case schema["type"] == "integer":
 			value = "1"
 		default:
@@ -149,7 +150,7 @@ func (o operation) target(of func(param string) string, query map[string]string)
 	return strings.Replace(path, "*", "x", 1) + "?" + strings.Join(pairs, "&")
 }
 
-// content is the description of the JSON body, nil if the operation takes none.
+// content returns the description of the JSON body; nil if the operation takes none.
 func (o operation) content() map[string]any {
 	body, _ := o.described["requestBody"].(map[string]any)
 	contents, _ := body["content"].(map[string]any)
@@ -157,8 +158,8 @@ func (o operation) content() map[string]any {
 	return content
 }
 
-// example is a body that the operation takes, whose ids are a tenant's.
-func (o operation) example(of func(param string) string) any {
+// example returns a body that the operation takes, with ids of a tenant.
+func (o operation) example(idOf func(param string) string) any {
 	content := o.content()
 	value := content["example"]
 	examples, _ := content["examples"].(map[string]any)
@@ -168,23 +169,23 @@ func (o operation) example(of func(param string) string) any {
 	if value == nil {
 		value = map[string]any{}
 	}
-	return withIDs(value, of)
+	return withIDs(value, idOf)
 }
 
-// withIDs returns a copy of a value whose fields with ids have those of a tenant.
-func withIDs(value any, of func(param string) string) any {
+// withIDs returns a copy of a value, with a tenant's ids in the fields that hold ids.
+func withIDs(value any, idOf func(param string) string) any {
 	switch value := value.(type) {
 	case []any:
 		list := []any{}
 		for _, v := range value {
-			list = append(list, withIDs(v, of))
+			list = append(list, withIDs(v, idOf))
 		}
 		return list
 	case map[string]any:
 		object := map[string]any{}
 		for name, v := range value {
-			object[name] = withIDs(v, of)
-			if id := of(idMeanings[name]); id != "" {
+			object[name] = withIDs(v, idOf)
+			if id := idOf(idMeanings[name]); id != "" {
 				object[name] = as(v, id)
 			}
 		}
@@ -193,7 +194,7 @@ func withIDs(value any, of func(param string) string) any {
 	return value
 }
 
-// as is an id, or a list of it where a field has a list.
+// as returns an id, or a list with the id if like is a list.
 func as(like any, id string) any {
 	if _, list := like.([]any); list {
 		return []any{id}
@@ -203,7 +204,7 @@ func as(like any, id string) any {
 
 // idField is a parameter of the query or a field of the body that holds ids.
 type idField struct {
-	name, place string // a field's place is its path in the body; a parameter has none
+	name, place string // place is a field's path in the body; empty for a parameter
 	list        bool
 }
 
@@ -221,7 +222,7 @@ func (o operation) idFields() (found []idField) {
 	return found
 }
 
-// walk calls found with the fields of a schema that hold ids. within are the types around it.
+// walk calls found with each field of a schema that holds ids. within are the schemas around it.
 func (o operation) walk(schema map[string]any, place string, within []string, found func(idField)) {
 	if ref, ok := schema["$ref"].(string); ok {
 		if slices.Contains(within, ref) {
@@ -232,9 +233,9 @@ func (o operation) walk(schema map[string]any, place string, within []string, fo
 	schema = o.document.resolved(schema)
 	properties, _ := schema["properties"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		of := o.document.resolved(properties[name].(map[string]any))
+		property := o.document.resolved(properties[name].(map[string]any))
 		if holdsIDs.MatchString(name) {
-			found(idField{name, place + name, of["items"] != nil})
+			found(idField{name, place + name, property["items"] != nil})
 		}
 		o.walk(properties[name].(map[string]any), place+name+".", within, found)
 	}
@@ -246,15 +247,15 @@ func (o operation) walk(schema map[string]any, place string, within []string, fo
 	}
 }
 
-// body is a body that the operation takes, with an id at a field's place.
-func (o operation) body(of func(param string) string, f idField, id string) string {
+// body returns a body that the operation takes, with an id in a field.
+func (o operation) body(idOf func(param string) string, f idField, id string) string {
 	value, _ := json.Marshal(id)
-	for _, at := range []string{f.place, o.String() + " " + f.place} {
-		if template, ok := bodiesWith[at]; ok {
+	for _, key := range []string{f.place, o.String() + " " + f.place} {
+		if template, ok := bodiesWith[key]; ok {
 			return strings.ReplaceAll(template, "%s", string(value))
 		}
 	}
-	example := o.example(of)
+	example := o.example(idOf)
 	if body, ok := example.(map[string]any); ok && f.place != "" {
 		var like any
 		if f.list {
@@ -266,7 +267,7 @@ func (o operation) body(of func(param string) string, f idField, id string) stri
 	return string(text)
 }
 
-// place puts a value at a path of a body: name[] is the first item of a list.
+// place stores a value at a path of a body; name[] is the first item of a list.
 func place(body map[string]any, path []string, value any) {
 	name, list := strings.CutSuffix(path[0], "[]")
 	if len(path) == 1 {
@@ -286,7 +287,6 @@ func place(body map[string]any, path []string, value any) {
 	place(inner, path[1:], value)
 }
 
-// send calls the operation.
 func (o operation) send(c *client, target, body string) servertest.Reply {
 	headers := c.headers()
 	if strings.HasSuffix(o.Path, "/upload") {
@@ -297,17 +297,17 @@ func (o operation) send(c *client, target, body string) servertest.Reply {
 		body = ""
 	}
 	limited := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), streamed) // a stream that should be refused has no end
+		ctx, cancel := context.WithTimeout(r.Context(), streamed) // a stream that should have been refused would not end
 		defer cancel()
 		c.ServeHTTP(w, r.WithContext(ctx))
 	})
 	return servertest.Send(limited, o.Method, target, body, headers...)
 }
 
-// streamed is how long an answer may take.
+// streamed is how long an answer may take, even if it is a stream.
 const streamed = 20 * time.Second
 
-// unknown returns an id like another one that nothing has.
+// unknown returns an id of the same form that names nothing.
 func unknown(id string) string {
 	if anyUUID.MatchString(id) {
 		return anyUUID.ReplaceAllStringFunc(id, func(string) string { return uuid.NewString() })
@@ -320,13 +320,13 @@ var (
 	varying = regexp.MustCompile(anyUUID.String() + `|"\d{4}-\d\d-\d\dT[^"]*"|"trace_id":"[^"]*"`)
 )
 
-// shown is an answer without what differs between two equal requests: ids, times, the request's own id.
+// shown returns an answer without anything that differs between two equal requests: ids, times, and the request's id.
 func shown(got servertest.Reply) string {
 	text := strings.ReplaceAll(got.Text, "-none", "")
 	return fmt.Sprint(got.Code, " ", varying.ReplaceAllString(text, "*"))
 }
 
-// hashes are those of an organization's rows, by table, without the last use of its keys.
+// hashes returns the hashes of an organization's rows by table, without the times at which its keys were last used.
 func (c *client) hashes(org db.Org) map[string]string {
 	c.t.Helper()
 	type hash struct {
@@ -356,37 +356,37 @@ func (c *client) hashes(org db.Org) map[string]string {
 	return sums
 }
 
-// idle waits until the jobs on files have ended.
+// idle waits until all jobs on files have ended.
 func (c *client) idle() {
 	c.t.Helper()
 	queues := slices.Collect(maps.Keys(files.Queues()))
-	var own []string
+	var ownQueues []string
 	for _, name := range queues {
-		own = append(own, queuetest.Name(c.org, name))
+		ownQueues = append(ownQueues, queuetest.Name(c.org, name))
 	}
 	embedtest.Eventually(c.t, "all jobs have ended", func() bool {
-		left, err := db.One[int](c.t.Context(), c.pool, `
+		unfinished, err := db.One[int](c.t.Context(), c.pool, `
 			SELECT count(*) FROM river_job
 			WHERE finalized_at IS NULL AND (queue = ANY ($1) OR queue = ANY ($2)) AND (args ->> 'org')::integer = $3`,
-			queues, own, c.org)
+			queues, ownQueues, c.org)
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		return left == 0
+		return unfinished == 0
 	})
 }
 
-// matrix calls each route with what it should refuse.
+// matrix calls each route with requests that must be refused.
 type matrix struct {
 	*client
 	routes        []operation
-	alice, second tenant // of one organization
-	mallory       tenant // of another
-	org           db.Org // alice's
+	alice, second tenant // tenants of one organization
+	mallory       tenant // tenant of another organization
+	org           db.Org // alice's organization
 	rows          map[string]string
-	oneOrg        bool // the keys are of one organization: an item of its lists may end a page of any
+	oneOrg        bool // the keys belong to one organization, so each of its items may be a cursor of its lists
 	calls         int
-	every, since  int // routes from one comparison of the rows to the next, and since the last
+	every, since  int // routes between two comparisons of the rows, and routes since the last comparison
 }
 
 func newMatrix(t *testing.T) *matrix {
@@ -399,15 +399,15 @@ func newMatrix(t *testing.T) *matrix {
 	return m
 }
 
-// watch takes alice's rows as those that must not change.
+// watch records alice's rows, which must not change, and compares them after every so many routes.
 func (m *matrix) watch(every int) {
 	m.every = every
 	m.idle()
 	m.rows = m.hashes(m.org)
 }
 
-// unchanged checks that a route, and those before it, changed none of alice's rows, once in so many routes as watch was
-// told.
+// unchanged checks that a route, and the routes before it, did not change alice's rows. It compares once in as many
+// routes as watch was told.
 func (m *matrix) unchanged(o operation) {
 	m.t.Helper()
 	if m.since++; m.since >= m.every {
@@ -415,7 +415,7 @@ func (m *matrix) unchanged(o operation) {
 	}
 }
 
-// compare checks that no route changed any of alice's rows, of which o was the last.
+// compare checks that no route up to o changed alice's rows.
 func (m *matrix) compare(o operation) {
 	m.t.Helper()
 	rows := m.hashes(m.org)
@@ -426,10 +426,10 @@ func (m *matrix) compare(o operation) {
 	m.since = 0
 }
 
-// ids returns a function that gives a tenant's id for each parameter, and fails for one that the tenant has not.
-func (m *matrix) ids(o operation, of tenant) func(string) string {
+// ids returns a function that returns a tenant's id for a parameter, and fails the test if the tenant has none.
+func (m *matrix) ids(o operation, owner tenant) func(string) string {
 	return func(param string) string {
-		id, ok := of.has[param]
+		id, ok := owner.has[param]
 		if !ok && strings.Contains(o.Path, "{"+param+"}") && o.Access != rest.Public && o.described != nil {
 			m.t.Errorf("%s: no tenant has a %s: say in newTenant what it names", o, param)
 		}
@@ -440,11 +440,11 @@ func (m *matrix) ids(o operation, of tenant) func(string) string {
 	}
 }
 
-// refused checks the form of a refusal.
+// refused checks the status and the form of a refusal.
 func (m *matrix) refused(o operation, what string, got servertest.Reply, status int, code string) {
 	m.t.Helper()
 	m.calls++
-	if o.Method == http.MethodHead { // without a body
+	if o.Method == http.MethodHead { // its answer has no body
 		if got.Code != status {
 			m.t.Errorf("%s %s: got %d, want %d", o, what, got.Code, status)
 		}
@@ -458,7 +458,7 @@ func (m *matrix) refused(o operation, what string, got servertest.Reply, status 
 	}
 }
 
-// Each route refuses each wrong key alike for what exists and what does not, and stores nothing.
+// Each route refuses a wrong key in the same way whether or not the named things exist, and stores nothing.
 func TestEachRouteRefusesEachWrongKey(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
@@ -490,8 +490,8 @@ func TestEachRouteRefusesEachWrongKey(t *testing.T) {
 		if n%scale.Of(4, 1) != 0 || o.Access == rest.Public {
 			continue
 		}
-		own, none := m.ids(o, m.alice), func(param string) string { return unknown(m.ids(o, m.alice)(param)) }
-		for _, ids := range []func(string) string{own, none} {
+		existing, missing := m.ids(o, m.alice), func(param string) string { return unknown(m.ids(o, m.alice)(param)) }
+		for _, ids := range []func(string) string{existing, missing} {
 			target, body := o.target(ids, nil), o.body(ids, idField{}, "")
 			for what, c := range unauthorized {
 				code := "unauthorized"
@@ -514,7 +514,7 @@ func TestEachRouteRefusesEachWrongKey(t *testing.T) {
 	}
 }
 
-// A key is let in where its scopes suffice, and operations that change something need more than a reader's.
+// A route accepts a key if the key's scopes suffice. Operations that change something need more than a reader's key.
 func TestEachRouteLetsTheRightKeysIn(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
@@ -546,7 +546,7 @@ func TestEachRouteLetsTheRightKeysIn(t *testing.T) {
 				}
 			}
 			if c == bound && (o.first() != "agent_id" && !reads || strings.HasSuffix(o.Path, "/stream")) {
-				continue // what the path names must exist, and a stream has no end
+				continue // things that the path names would have to exist, and a stream would not end
 			}
 			got := o.send(c, o.target(ids, nil), `{"seq":"no number"}`)
 			if got.Code == 401 || got.Code == 403 {
@@ -556,7 +556,7 @@ func TestEachRouteLetsTheRightKeysIn(t *testing.T) {
 	}
 }
 
-// first is the parameter of the path that leads to an agent; empty if none does.
+// first returns the path parameter that leads to an agent; empty if there is none.
 func (o operation) first() string {
 	for _, name := range []string{"agent_id", "conversation_id", "run_id"} {
 		if slices.Contains(o.params(), name) {
@@ -566,8 +566,8 @@ func (o operation) first() string {
 	return ""
 }
 
-// With the key of one organization and ids of another, all of a path's and each alone, and in each parameter and field
-// that holds ids, the answers are those for ids that nothing has.
+// A client uses the key of one organization with ids of another: with all ids of a path, with each alone, and in each
+// parameter and field that holds ids. The answers are the same as for ids that name nothing.
 func TestTenantsDoNotMeet(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
@@ -593,26 +593,26 @@ func TestTenantsDoNotMeet(t *testing.T) {
 	}
 }
 
-// settle waits until no agent is at work.
+// settle waits until no agent works on a run.
 func (m *matrix) settle() {
 	m.t.Helper()
 	embedtest.Eventually(m.t, "all runs have ended", func() bool {
-		left, err := db.One[int](m.t.Context(), m.pool, `
+		working, err := db.One[int](m.t.Context(), m.pool, `
 			SELECT count(*) FROM runs WHERE org = ANY ($1) AND status = 'running'`, []db.Org{m.alice.org, m.mallory.org})
 		if err != nil {
 			m.t.Fatal(err)
 		}
-		return left == 0
+		return working == 0
 	})
 }
 
-// shared are the parameters of paths that name nothing of an organization's.
+// shared are path parameters that name nothing that belongs to an organization.
 var shared = []string{"tool_name", "policy_name", "consumer_name", "block_label", "version", "number"}
 
-// changesNoMessage is the operation that refuses each message alike, with the parameter that names it.
+// changesNoMessage is an operation that refuses all messages, with the parameter that names the message.
 const changesNoMessage = "PATCH /v1/agents/{agent_id}/messages/{message_id} [message_id]"
 
-// foreignPaths calls a route with each set of foreign ids in its path.
+// foreignPaths calls a route with every combination of foreign ids in its path.
 func (m *matrix) foreignPaths(o operation) {
 	sets := [][]string{nil}
 	for _, param := range o.params() {
@@ -623,42 +623,43 @@ func (m *matrix) foreignPaths(o operation) {
 		}
 	}
 	for _, foreign := range sets[1:] {
-		own := m.ids(o, m.mallory)
-		with := func(change func(string) string) servertest.Reply {
+		ownID := m.ids(o, m.mallory)
+		sendWith := func(change func(string) string) servertest.Reply {
 			ids := func(param string) string {
 				if slices.Contains(foreign, param) {
 					return change(m.alice.has[param])
 				}
-				return own(param)
+				return ownID(param)
 			}
-			return o.send(m.mallory.client, o.target(ids, nil), o.body(own, idField{}, ""))
+			return o.send(m.mallory.client, o.target(ids, nil), o.body(ownID, idField{}, ""))
 		}
-		got, none := with(func(id string) string { return id }), with(unknown)
+		got, unknownReply := sendWith(func(id string) string { return id }), sendWith(unknown)
 		if fmt.Sprint(o, foreign) == changesNoMessage {
 			m.refused(o, "with alice's message", got, 405, "method_not_allowed")
 		} else {
 			m.refused(o, fmt.Sprint("with alice's ", foreign), got, 404, "not_found")
 		}
-		if o.Method != http.MethodHead && shown(got) != shown(none) {
-			m.t.Errorf("%s with alice's %v: got %s, and with ids that nothing has %s", o, foreign, shown(got), shown(none))
+		if o.Method != http.MethodHead && shown(got) != shown(unknownReply) {
+			m.t.Errorf("%s with alice's %v: got %s, and with ids that nothing has %s", o, foreign, shown(got),
+				shown(unknownReply))
 		}
 	}
 }
 
-// foreignFields calls a route with a victim's ids in each parameter of its query and field of its body that holds ids.
+// foreignFields calls a route with a victim's ids in each parameter and field that holds ids.
 func (m *matrix) foreignFields(o operation, attacker, victim tenant) {
 	for _, f := range o.idFields() {
-		at := f.place
-		if at == "" {
-			at = f.name
+		place := f.place
+		if place == "" {
+			place = f.name
 		}
 		meaning := idMeanings[f.name]
-		if special := idMeanings[at]; special != "" {
+		if special := idMeanings[place]; special != "" {
 			meaning = special
 		}
 		switch {
 		case meaning == "":
-			m.t.Errorf("%s: %s holds ids: say in idMeanings what they name", o, at)
+			m.t.Errorf("%s: %s holds ids: say in idMeanings what they name", o, place)
 		case meaning == anyID:
 			for _, kind := range []string{"agent_id", "folder_id", "file_id", "conversation_id", "message_id", "block_id",
 				"archive_id", "passage_id", "run_id", "step_id", "compaction_id", "key_id", "org_id"} {
@@ -671,37 +672,38 @@ func (m *matrix) foreignFields(o operation, attacker, victim tenant) {
 }
 
 func (m *matrix) foreignField(o operation, f idField, attacker tenant, id string) {
-	own := func(param string) string {
+	ownID := func(param string) string {
 		if param == "conversation_id" && f.name == "agent_id" && !m.oneOrg && strings.Contains(o.Path, "{conversation_id}") {
-			return "default" // of the agent
+			return "default" // the agent's default conversation
 		}
 		return m.ids(o, attacker)(param)
 	}
-	with := func(id string) servertest.Reply {
+	sendWith := func(id string) servertest.Reply {
 		query := map[string]string{}
 		if f.place == "" {
 			query[f.name] = id
 		}
-		answer := o.send(attacker.client, o.target(own, query), o.body(own, f, id))
+		answer := o.send(attacker.client, o.target(ownID, query), o.body(ownID, f, id))
 		m.settle()
 		return answer
 	}
 	m.calls++
-	got, none := with(id), with(unknown(id))
+	got, unknownReply := sendWith(id), sendWith(unknown(id))
 	statuses := []int{200, 404, refusedWith[f.place], refusedWith[o.String()+" "+f.place]}
 	cursor := idMeanings[f.name] == anyID
 	if cursor {
-		statuses = append(statuses, 400, 422) // there is no such item, or a place is a number
+		statuses = append(statuses, 400, 422) // no item has the id, or the field takes a number
 	}
-	same := shown(got) == shown(none) || got.Code == 200 && (o.Method != http.MethodGet || cursor && m.oneOrg)
-	if got.Code != none.Code || !same || strings.Contains(got.Text, "alice") || !slices.Contains(statuses, got.Code) {
+	same := shown(got) == shown(unknownReply) || got.Code == 200 && (o.Method != http.MethodGet || cursor && m.oneOrg)
+	if got.Code != unknownReply.Code || !same || strings.Contains(got.Text, "alice") ||
+		!slices.Contains(statuses, got.Code) {
 		m.t.Errorf("%s with alice's %s in %s%s: got %s, and with an id that nothing has %s", o, id, f.name, f.place,
-			shown(got), shown(none))
+			shown(got), shown(unknownReply))
 	}
 }
 
-// A key of one agent, with ids of another agent of its organization in the query and the body, gets the answers for ids
-// that nothing has.
+// A client uses a key of one agent, with ids of another agent of the organization in the query and the body. The
+// answers are the same as for ids that name nothing.
 func TestKeysOfAgentsDoNotMeet(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
@@ -720,7 +722,7 @@ func TestKeysOfAgentsDoNotMeet(t *testing.T) {
 	}
 }
 
-// agentState is what a tenant's agent has.
+// agentState returns everything that the API shows of a tenant's agent.
 func (t tenant) agentState() (seen []string) {
 	for _, part := range []string{"", "/messages", "/files", "/folders", "/events", "/consumers", "/compactions",
 		"/core-memory", "/archival-memory"} {

@@ -8,18 +8,18 @@ import (
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 )
 
-// askingAgent is an agent whose notes may change with approval only.
+// askingAgent is an agent that needs approval to change its notes.
 const askingAgent = `{"name":"a","include_base_tools":true,"memory_blocks":[{"label":"human","value":"Ada."}],
 	"tool_rules":[{"type":"requires_approval","tool_name":"memory_insert"}]}`
 
 const clientWeather = `"client_tools":[{"name":"weather","parameters":{"type":"object","properties":{}}}]`
 
-// noteCall is the call i of memory_insert.
+// noteCall returns a call of memory_insert with the id i.
 func noteCall() modeltest.Call {
 	return modeltest.Call{ID: "i", Name: "memory_insert", Arguments: `{"label":"human","new_string":"Tea."}`}
 }
 
-// approvals is a request that answers calls.
+// approvals returns a request that answers calls.
 func approvals(otid string, answers ...string) string {
 	return `{"messages":[` + strings.Replace(approvalOf(answers...), `{`, `{"otid":"`+otid+`",`, 1) + `]}`
 }
@@ -36,7 +36,7 @@ const (
 	resultW  = `{"type":"tool","tool_call_id":"w","tool_return":"Rain","status":"success"}`
 )
 
-// asks lets the agent's model call memory_insert and weather, and returns the message that asks.
+// asks lets the agent's model call memory_insert and weather, and returns the id of the message with these calls.
 func (r runner) asks() string {
 	r.t.Helper()
 	r.model.Says(modeltest.Answer{Calls: []modeltest.Call{noteCall(), {ID: "w", Name: "weather", Arguments: `{}`}}})
@@ -47,7 +47,7 @@ func (r runner) asks() string {
 	return fmt.Sprint(got.Messages[0]["id"])
 }
 
-// A request answers a call once, and approves only calls that the server runs. What is refused changes nothing.
+// A request answers a call once, and approves only calls that the server runs. A refused request changes nothing.
 func TestContradictoryAnswersToCallsAreRefused(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, askingAgent)
@@ -85,7 +85,7 @@ func TestContradictoryAnswersToCallsAreRefused(t *testing.T) {
 	}
 }
 
-// What is refused is named: an approval without an id names none, and a field its own place.
+// An error names the place of the mistake: an approval without an id, or a field.
 func TestRefusedAnswersNameWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, askingAgent)
@@ -103,7 +103,7 @@ func TestRefusedAnswersNameWhatIsWrong(t *testing.T) {
 	}
 }
 
-// Whether a tool's calls wait for approval is changed for one tool, which the agent must have.
+// A client can switch whether a tool's calls need approval. The agent must have the tool.
 func TestApprovalOfAToolIsSwitched(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, `{"name":"a","tools":["memory_insert","memory_replace"],"include_base_tools":false,
@@ -152,7 +152,7 @@ func TestApprovalOfAToolIsSwitched(t *testing.T) {
 	}
 }
 
-// An otid of approvals belongs to one request: sent again with another decision, it is a conflict.
+// An otid of approvals belongs to one request. Sending it again with another decision is a conflict.
 func TestARepeatedApprovalDecidesTheSame(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, askingAgent)
@@ -169,7 +169,7 @@ func TestARepeatedApprovalDecidesTheSame(t *testing.T) {
 		if got.Code != 409 || !strings.Contains(got.Text, otid) || got.Header().Get("X-Should-Retry") != "false" {
 			t.Errorf("%s and then %s: got %d %s", c.first, c.other, got.Code, got.Text)
 		}
-		// A provider may give a later call the same id. The otid is still that of the earlier answer.
+		// A provider may give a later call the same id. The otid still belongs to the earlier answer.
 		r.model.Says(modeltest.Answer{Calls: []modeltest.Call{noteCall()}})
 		r.send(hello)
 		if again := r.send(approvals(otid, c.first)); again.RunID != first.RunID {
@@ -207,7 +207,7 @@ func TestFieldsOfRequestsToAgentsAreHonouredOrRefused(t *testing.T) {
 	if n := len(r.model.Requests()); n > 0 {
 		t.Errorf("the model was asked %d times", n)
 	}
-	// What the published clients send.
+	// The published clients send these fields.
 	r.send(`{"input":"Hello","messages":null,"callback_url":null,"enable_thinking":"","return_logprobs":false,
 		"top_logprobs":null,"return_token_ids":false,"client_skills":[],"client_tools":null,"override_model":null,
 		"include_compaction_messages":false,"max_steps":50,"use_assistant_message":true,"streaming":false,"agent_id":"` +
@@ -222,7 +222,7 @@ func TestFieldsOfRequestsToAgentsAreHonouredOrRefused(t *testing.T) {
 	}
 }
 
-// A client that asks for them sees the summaries that its run makes.
+// A client sees the summaries that its run makes only if it asks for them.
 func TestSummariesOfARunAreShownToThoseWhoAsk(t *testing.T) {
 	t.Parallel()
 	for _, asks := range []bool{false, true} {

@@ -14,7 +14,8 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// Where calls wait for the client and no run works, a cancellation denies them all, once, and the conversation goes on.
+// If calls wait for the client and no run is working, a cancellation denies all of them once, and the conversation goes
+// on.
 func TestAWaitForApprovalIsCancelled(t *testing.T) {
 	t.Parallel()
 	for name, path := range map[string]string{"an agent's": "", "a conversation's": "conversations",
@@ -50,11 +51,12 @@ func TestAWaitForApprovalIsCancelled(t *testing.T) {
 				t.Errorf("again: got %d %s, want %d", got.Code, got.Text, again)
 			}
 			checkSaid(t, "the log after another cancellation", r.log(), log)
-			of := fields(t, r.must("GET", "/v1/runs/"+run, ""))
+			cancelledRun := fields(t, r.must("GET", "/v1/runs/"+run, ""))
 			state := fields(t, r.must("GET", "/v1/agents/"+r.agent+"?include=agent.pending_approval", ""))
-			if of["status"] != "cancelled" || of["stop_reason"] != "cancelled" || state["last_stop_reason"] != "cancelled" ||
+			if cancelledRun["status"] != "cancelled" || cancelledRun["stop_reason"] != "cancelled" ||
+				state["last_stop_reason"] != "cancelled" ||
 				state["pending_approval"] != nil {
-				t.Errorf("got the run %v and the agent %v", of, state)
+				t.Errorf("got the run %v and the agent %v", cancelledRun, state)
 			}
 			r.model.Says(modeltest.Answer{Text: "Well."})
 			if got := r.send(hello); got.StopReason.StopReason != "end_turn" {
@@ -67,7 +69,7 @@ func TestAWaitForApprovalIsCancelled(t *testing.T) {
 	}
 }
 
-// A job is shown as it is after its cancellation, not as it was while its run stopped.
+// The answer to a cancellation shows the job after the cancellation, not while its run stopped.
 func TestAJobThatWorksIsCancelled(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
@@ -81,7 +83,7 @@ func TestAJobThatWorksIsCancelled(t *testing.T) {
 	<-said
 }
 
-// Calls that no run of the conversation made can be cancelled, too: the answer names their message.
+// Calls that no run of the conversation made can be cancelled, too. The answer names their message.
 func TestCallsOfAStepAreCancelled(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, askingAgent)
@@ -102,7 +104,7 @@ func TestCallsOfAStepAreCancelled(t *testing.T) {
 	}
 }
 
-// Of a cancellation and an approval at the same time one wins, and each call has one result.
+// If a cancellation and an approval come at the same time, one of them wins, and each call gets one result.
 func TestACancellationAndAnApprovalAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, askingAgent)
@@ -125,8 +127,8 @@ func TestACancellationAndAnApprovalAtTheSameTime(t *testing.T) {
 	}
 }
 
-// A cancellation that meets a run that has just begun, with approvals, cancels the run; one that names the run that
-// waited for them finds nothing to cancel.
+// A cancellation may arrive when approvals have just begun a run. If it names no run, it cancels the new run; if it
+// names the run that waited for the approvals, it finds nothing to cancel.
 func TestACancellationRightAfterApprovals(t *testing.T) {
 	t.Parallel()
 	for _, named := range []bool{false, true} {
@@ -165,17 +167,18 @@ func TestACancellationRightAfterApprovals(t *testing.T) {
 	}
 }
 
-// locked locks the agent's default conversation until release is called. await waits until n statements wait for that.
+// locked locks the agent's default conversation until release is called. await waits until n statements wait for that
+// lock.
 func (r runner) locked() (await func(n int), release func()) {
 	r.t.Helper()
 	tx, err := r.server.DB.Begin(r.t.Context())
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	in := r.server.Recall.With(tx)
-	c, err := in.Conversation(r.t.Context(), r.org, r.agent, recall.DefaultConversation)
+	store := r.server.Recall.With(tx)
+	c, err := store.Conversation(r.t.Context(), r.org, r.agent, recall.DefaultConversation)
 	if err == nil {
-		err = in.Lock(r.t.Context(), r.org, c)
+		err = store.Lock(r.t.Context(), r.org, c)
 	}
 	if err != nil {
 		r.t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// moves lets another server take over the run of the runner's agent, as if the runner's had lost the database. It
-// returns the id of the run.
+// moves lets another server take over the run of the runner's agent, as if the runner's server had lost the database.
+// It returns the run's id.
 func (r runner) moves(other runner) string {
 	r.t.Helper()
 	r.exec(`UPDATE runs SET owner = $2 WHERE org = $1 AND status = 'running'`, r.org, other.server.Loop.Server)
@@ -22,7 +22,7 @@ func (r runner) moves(other runner) string {
 	return run
 }
 
-// elsewhere checks the answer to the client of a run that another server has ended.
+// elsewhere checks the client's answer for a run that another server has ended.
 func (r runner) elsewhere(got servertest.Reply, run string) {
 	r.t.Helper()
 	for _, want := range []string{"Elsewhere.", "end_turn", run} {
@@ -38,12 +38,12 @@ func (r runner) elsewhere(got servertest.Reply, run string) {
 	checkSaid(r.t, "the log", r.log(), []string{"user_message Hello", "assistant_message Elsewhere."})
 }
 
-// forms are options of a request whose client waits for the end of the run.
+// forms are the options of requests that wait for the end of the run.
 var forms = map[string]string{"JSON": `"max_steps":50`, "a stream": `"streaming":true`,
 	"pieces": `"streaming":true,"stream_tokens":true`}
 
-// The client of a run that another server took over and ended gets its answer, whatever became of the model that this
-// server asked: nobody cancelled the run.
+// If another server takes over a run and ends it, the run's client gets the other server's answer, whatever happens to
+// the model that this server asked. Nobody cancelled the run.
 func TestTheClientOfARunThatEndsElsewhereGetsItsAnswer(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]func(wait chan struct{}) modeltest.Answer{
@@ -73,28 +73,28 @@ func TestTheClientOfARunThatEndsElsewhereGetsItsAnswer(t *testing.T) {
 	}
 }
 
-// The client of a run that another server works on, which this one learns when its model has answered, waits for what
-// comes of it there.
+// This server learns only after its model has answered that another server works on the run. Its client waits for the
+// other server's result.
 func TestTheClientOfARunThatGoesOnElsewhereWaitsForIt(t *testing.T) {
 	t.Parallel()
 	for way, options := range forms {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
-			r, wait, there := newOwnRunner(t, ""), make(chan struct{}), make(chan struct{})
+			r, wait, elsewhere := newOwnRunner(t, ""), make(chan struct{}), make(chan struct{})
 			_, log := r.stoppable()
 			other := r.second()
-			r.model.Says(modeltest.Answer{Text: "Lost.", Wait: wait}, modeltest.Answer{Text: "Elsewhere.", Wait: there})
+			r.model.Says(modeltest.Answer{Text: "Lost.", Wait: wait}, modeltest.Answer{Text: "Elsewhere.", Wait: elsewhere})
 			reply := r.begun(`{"input":"Hello",` + options + `}`)
 			run := r.moves(other)
 			close(wait)
 			embedtest.Eventually(t, "the server knows", func() bool { return strings.Contains(log.String(), "another server") })
-			close(there)
+			close(elsewhere)
 			r.elsewhere(<-reply, run)
 		})
 	}
 }
 
-// A server that stops, or a run that is cancelled on the server that works on it, ends that wait.
+// The wait for another server ends when this server stops, and when the run is cancelled on the other server.
 func TestAWaitForAnotherServerEnds(t *testing.T) {
 	t.Parallel()
 	for way, options := range forms {

@@ -20,7 +20,7 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// importing sends a file as Letta's clients do. texts are names of text parts, each followed by its text.
+// importing sends a file as Letta's clients do. texts are names of text parts, each followed by the part's text.
 func (c *client) importing(file string, texts ...string) servertest.Reply {
 	c.t.Helper()
 	var body bytes.Buffer
@@ -44,7 +44,7 @@ func (c *client) importing(file string, texts ...string) servertest.Reply {
 		append(c.headers(), "Content-Type", form.FormDataContentType())...)
 }
 
-// imported imports a file and returns the ids of its agents, and what is left out.
+// imported imports a file. It returns the ids of the agents, and the parts that were left out.
 func (c *client) imported(file string, texts ...string) (ids, leftOut []string) {
 	c.t.Helper()
 	got := c.importing(file, texts...)
@@ -58,7 +58,7 @@ func (c *client) imported(file string, texts ...string) (ids, leftOut []string) 
 	return answer.AgentIDs, answer.LeftOut
 }
 
-// checkPrompts fails the test unless a provider of each format takes the next prompt of an agent.
+// checkPrompts fails the test unless providers of all formats take an agent's next prompt.
 func (c *client) checkPrompts(agent string) {
 	c.t.Helper()
 	for format, check := range map[string]func([]json.RawMessage) error{"openai": chattest.OpenAI,
@@ -69,17 +69,17 @@ func (c *client) checkPrompts(agent string) {
 	}
 }
 
-// tables counts the rows of each table that an import may write.
+// tables counts the rows in each table that an import may write.
 func (c *client) tables() map[string]int {
 	c.t.Helper()
-	counts, of := map[string]int{}, c.ofOrg()
+	counts, org := map[string]int{}, c.ofOrg()
 	for _, table := range []string{"agents", "agent_heads", "agent_logs", "agent_blocks", "agent_files", "agent_folders",
 		"agent_archives", "archives", "blobs", "block_versions", "blocks", "clips", "compactions", "conversations", "events",
 		"file_originals",
 		"files", "folders", "messages", "passages", "tool_calls", "tools", "agent_tools", "identities", "agent_identities",
 		"block_identities", "event_consumers", "river_job"} {
 		var n int
-		if err := c.pool.QueryRow(c.t.Context(), `SELECT count(*) FROM `+table+` t `+of[table]).Scan(&n); err != nil {
+		if err := c.pool.QueryRow(c.t.Context(), `SELECT count(*) FROM `+table+` t `+org[table]).Scan(&n); err != nil {
 			c.t.Fatal(err)
 		}
 		counts[table] = n
@@ -87,7 +87,7 @@ func (c *client) tables() map[string]int {
 	return counts
 }
 
-// lettasFile is a file as a server of Letta's exports it, with all that Loci does not have.
+// lettasFile is a file as Letta's server exports it, with everything that Loci does not have.
 const lettasFile = `{"agents":[{"name":"Ada","memory_blocks":[],"tools":[],
 	"tool_ids":["tool-0","tool-1","tool-2","tool-3","tool-4"],
 	"source_ids":["source-0"],"block_ids":["block-0","block-1"],
@@ -257,8 +257,8 @@ func TestAnImportHonoursItsOptionsOrRefusesThem(t *testing.T) {
 	}
 }
 
-// A part that an import does not have, or has already, is refused when it begins, however long it is. The texts have a
-// limit together.
+// An import refuses a part that it does not know, or that it already got, as soon as the part begins, however long the
+// part is. All texts together are bounded.
 func TestPartsThatAnImportDoesNotHaveAreNotRead(t *testing.T) {
 	t.Parallel()
 	c := newClient(t).keyed()
@@ -274,7 +274,8 @@ func TestPartsThatAnImportDoesNotHaveAreNotRead(t *testing.T) {
 	}
 }
 
-// A custom tool of the file is one of the organization's, which an import changes unless it is told not to.
+// A custom tool of the file becomes a tool of the organization. If a tool of that name exists, the import changes it
+// unless told otherwise.
 func TestAnImportCreatesCustomTools(t *testing.T) {
 	t.Parallel()
 	c := newClient(t).keyed()
@@ -303,17 +304,17 @@ func TestAnImportCreatesCustomTools(t *testing.T) {
 			t.Errorf("the model of %s is not given the tool: %s", id, prompt)
 		}
 	}
-	there := c.as("other")
-	theirs, _ := there.imported(c.must("GET", "/v1/agents/"+again[0]+"/export", ""))
-	if tools := there.must("GET", "/v1/agents/"+theirs[0]+"/tools", ""); !strings.Contains(tools, "def weather") {
+	otherOrg := c.as("other")
+	copies, _ := otherOrg.imported(c.must("GET", "/v1/agents/"+again[0]+"/export", ""))
+	if tools := otherOrg.must("GET", "/v1/agents/"+copies[0]+"/tools", ""); !strings.Contains(tools, "def weather") {
 		t.Errorf("an agent of another organization has %s", tools)
 	}
-	if n := len(there.list("/v1/tools?tool_types=custom")); n != 1 {
+	if n := len(otherOrg.list("/v1/tools?tool_types=custom")); n != 1 {
 		t.Errorf("the organization has %d tools, want 1", n)
 	}
 }
 
-// changed returns a file of Letta's in which a text is replaced.
+// changed returns lettasFile with a text replaced.
 func changed(t *testing.T, old, now string) string {
 	t.Helper()
 	if !strings.Contains(lettasFile, old) {
@@ -322,7 +323,7 @@ func changed(t *testing.T, old, now string) string {
 	return strings.Replace(lettasFile, old, now, 1)
 }
 
-// nested returns an object with a number of objects within each other.
+// nested returns a number of nested objects.
 func nested(levels int) string {
 	return strings.Repeat(`{"a":`, levels) + "1" + strings.Repeat("}", levels)
 }
@@ -395,7 +396,8 @@ func TestABrokenAgentFileIsRefusedAndWritesNothing(t *testing.T) {
 	}
 }
 
-// Each entry has the fields that Letta's schema of agent files wants, and no other where it forbids them.
+// Each entry has the fields that Letta's schema of agent files requires, and only known fields where the schema forbids
+// others.
 func TestAnExportHasTheFormOfLettas(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -462,7 +464,7 @@ func TestAnExportHasTheFormOfLettas(t *testing.T) {
 	}
 }
 
-// spokenBy returns messages of roles and texts, in turn.
+// spokenBy returns messages for pairs of a role and a text.
 func spokenBy(said ...string) (all []recall.Draft) {
 	for i := 0; i+1 < len(said); i += 2 {
 		all = append(all, recall.Draft{Role: recall.Role(said[i]),
@@ -471,7 +473,7 @@ func spokenBy(said ...string) (all []recall.Draft) {
 	return all
 }
 
-// What a file that is not full has of an agent is the same after an import.
+// A plain file keeps everything about an agent that it can contain.
 func TestAnExportedAgentIsImported(t *testing.T) {
 	t.Parallel()
 	c := newClient(t).keyed()
@@ -492,14 +494,14 @@ func TestAnExportedAgentIsImported(t *testing.T) {
 		t.Errorf("the agent differs (-exported +imported):\n%s", diff)
 	}
 	for _, format := range []string{"openai", "anthropic", "responses"} {
-		was, is := encodedRaw(c.requested(agent, format)), encodedRaw(other.requested(ids[0], format))
-		if diff := cmp.Diff(unnamed(string(was)), unnamed(string(is))); diff != "" {
+		exported, imported := encodedRaw(c.requested(agent, format)), encodedRaw(other.requested(ids[0], format))
+		if diff := cmp.Diff(unnamed(string(exported)), unnamed(string(imported))); diff != "" {
 			t.Errorf("the prompt in the format %s differs (-exported +imported):\n%s", format, diff)
 		}
 	}
 }
 
-// A request may append at most recall.MaxMessages, and a file may have more.
+// A request may append at most recall.MaxMessages messages, but a file may have more.
 func TestAnAgentOfManyMessagesIsExportedAndImported(t *testing.T) {
 	t.Parallel()
 	scale.Long(t)
@@ -509,23 +511,23 @@ func TestAnAgentOfManyMessagesIsExportedAndImported(t *testing.T) {
 	c.append(agent, recall.DefaultConversation, said...)
 	c.append(agent, recall.DefaultConversation, spokenBy("user", "last but one", "assistant", "last")...)
 	ids, _ := c.imported(c.must("GET", "/v1/agents/"+agent+"/export", ""))
-	was, err := c.server.Recall.Conversation(t.Context(), c.org, agent, recall.DefaultConversation)
-	is, err2 := c.server.Recall.Conversation(t.Context(), c.org, ids[0], recall.DefaultConversation)
-	if err != nil || err2 != nil || is.Messages != recall.MaxMessages+3 || is.Messages != was.Messages ||
-		is.FirstVisible != was.FirstVisible {
-		t.Errorf("got %d messages from %d on, %v; want %d from %d on, %v", is.Messages, is.FirstVisible, err2, was.Messages,
-			was.FirstVisible, err)
+	original, err := c.server.Recall.Conversation(t.Context(), c.org, agent, recall.DefaultConversation)
+	copied, err2 := c.server.Recall.Conversation(t.Context(), c.org, ids[0], recall.DefaultConversation)
+	if err != nil || err2 != nil || copied.Messages != recall.MaxMessages+3 || copied.Messages != original.Messages ||
+		copied.FirstVisible != original.FirstVisible {
+		t.Errorf("got %d messages from %d on, %v; want %d from %d on, %v", copied.Messages, copied.FirstVisible, err2,
+			original.Messages, original.FirstVisible, err)
 	}
 }
 
-// ofRows matches what an import gives new values: ids and times.
+// ofRows matches ids and times, which an import replaces.
 var ofRows = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|` +
 	`20\d\d-\d\d-\d\dT[0-9:.]+(Z|\+00:00)`)
 
-// unnamed returns a text with a mark in place of each id and time.
+// unnamed replaces each id and time in a text with a mark.
 func unnamed(text string) string { return ofRows.ReplaceAllString(text, "~") }
 
-// awaitFilesOf waits until all files of an agent have their texts.
+// awaitFilesOf waits until all files of an agent have texts.
 func (c *client) awaitFilesOf(agent string) {
 	c.t.Helper()
 	for _, folder := range c.list("/v1/agents/" + agent + "/folders") {
@@ -535,7 +537,7 @@ func (c *client) awaitFilesOf(agent string) {
 	}
 }
 
-// stateOf returns an agent as the API shows it, without ids and times.
+// stateOf returns an agent as the API shows it, with marks in place of ids and times.
 func (c *client) stateOf(agent string) (state any) {
 	c.t.Helper()
 	if err := json.Unmarshal([]byte(unnamed(c.must("GET", "/v1/agents/"+agent, ""))), &state); err != nil {
@@ -544,13 +546,13 @@ func (c *client) stateOf(agent string) (state any) {
 	return state
 }
 
-// A file that is larger than the server takes is a 413 that names the bound, and writes nothing.
+// If a file is larger than the server allows, the answer is a 413 that names the limit, and nothing is stored.
 func TestAnAgentFileAboveTheBoundIsRefused(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
 	c.own().MaxImportBytes = 2 << 20
 	before := c.tables()
-	for _, pad := range []int{2 << 20, 4 << 20} { // the body around the file may be larger than the bound, or not
+	for _, pad := range []int{2 << 20, 4 << 20} { // the body with the file exceeds the limit in one case only
 		got := c.importing(strings.Replace(lettasFile, `"agents"`, `"pad":"`+strings.Repeat("x", pad)+`","agents"`, 1))
 		if got.Code != http.StatusRequestEntityTooLarge || !strings.Contains(got.Text, "larger than 2097152 bytes") {
 			t.Errorf("%d bytes: got %d %.300s", pad, got.Code, got.Text)
@@ -562,7 +564,7 @@ func TestAnAgentFileAboveTheBoundIsRefused(t *testing.T) {
 	c.imported(lettasFile)
 }
 
-// A call that waits beside one that was run waits in an imported agent, too.
+// If one call waits and another was run, the first waits in the imported agent, too.
 func TestACallThatWaitsBesideAnotherIsImported(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")

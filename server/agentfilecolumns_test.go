@@ -15,8 +15,8 @@ import (
 	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
-// notCarried are the tables of tenants, and their columns, that a full file of an agent does not carry, each with the
-// reason: a table, a column of all tables, or a column of one.
+// notCarried are the tables and columns of tenants that an agent's full file does not carry, each with the reason. A
+// key is a table, a column of all tables, or a column of one table.
 var notCarried = map[string]string{
 	"org": "that of the import",
 	"key": "a number of the database's own", "agent_key": "a number of the database's own",
@@ -82,7 +82,7 @@ type carriedColumn struct {
 	Default *string `db:"default"`
 }
 
-// carriedColumns are the columns that a full file carries, by their tables.
+// carriedColumns returns the columns that a full file carries, by table.
 func (c *client) carriedColumns() map[string][]carriedColumn {
 	c.t.Helper()
 	all, err := db.All[carriedColumn](c.t.Context(), c.pool, `
@@ -114,7 +114,7 @@ func (c *client) carriedColumns() map[string][]carriedColumn {
 	return carried
 }
 
-// rows are those of a table with the columns that a file carries, sorted.
+// rows returns a table's rows, sorted, with the columns that a file carries.
 func (c *client) rows(table string, columns []carriedColumn) []string {
 	c.t.Helper()
 	pairs := make([]string, len(columns))
@@ -130,7 +130,7 @@ func (c *client) rows(table string, columns []carriedColumn) []string {
 	return rows
 }
 
-// differs reports whether a row of the organization has another value in a column than a row gets by default.
+// differs reports whether a row of the organization has a value other than the column's default.
 func (c *client) differs(column carriedColumn) bool {
 	c.t.Helper()
 	fallback := "NULL"
@@ -146,7 +146,7 @@ func (c *client) differs(column carriedColumn) bool {
 	return found
 }
 
-// settled sets what takes long to come about over the API, so that each column has a value of its own.
+// settled sets columns that would take long to change over the API, so that each column has a value of its own.
 func (c *client) settled() {
 	c.t.Helper()
 	for _, statement := range []string{
@@ -184,7 +184,7 @@ func (c *client) settled() {
 	}
 }
 
-// Each column of a tenant's table is carried by a full file, or named in notCarried with the reason.
+// A full file carries each column of a tenant's table, unless notCarried names the column with a reason.
 func TestEachColumnIsCarriedByAFullFile(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()

@@ -15,11 +15,11 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// A user's message that comes with approvals follows the approved calls' results. Each approved tool runs once.
+// A user's message that comes with approvals follows the results of the approved calls. Each approved tool runs once.
 func TestAMessageFollowsTheCallsThatAreApprovedWithIt(t *testing.T) {
 	t.Parallel()
 	const user = `{"role":"user","content":"And also","otid":"u"}`
-	approval, both := approvalOf(approveI), approvalOf(approveI, resultW)
+	approval, approvalAndResult := approvalOf(approveI), approvalOf(approveI, resultW)
 	result := `{"type":"tool_return","tool_returns":[` + resultW + `]}`
 	for name, c := range map[string]struct {
 		path, messages string
@@ -29,14 +29,14 @@ func TestAMessageFollowsTheCallsThatAreApprovedWithIt(t *testing.T) {
 		"message first":            {"", user + `,` + approval, false, false},
 		"a stream":                 {"/stream", approval + `,` + user, false, false},
 		"a conversation":           {"conversations", approval + `,` + user, false, false},
-		"with a result":            {"", both + `,` + user, true, false},
+		"with a result":            {"", approvalAndResult + `,` + user, true, false},
 		"between result and it":    {"", result + `,` + user + `,` + approval, true, false},
 		"before result and it":     {"", user + `,` + result + `,` + approval, true, false},
-		"a result and a message":   {"", user + `,` + both, true, false},
+		"a result and a message":   {"", user + `,` + approvalAndResult, true, false},
 		"a denial, and a message":  {"", user + `,` + approvalOf(denyI), false, true},
 		"a denial with a result":   {"/stream", user + `,` + approvalOf(denyI, resultW), true, true},
 		"a background run":         {"background", approval + `,` + user, false, false},
-		"a background run's order": {"background", user + `,` + both, true, false},
+		"a background run's order": {"background", user + `,` + approvalAndResult, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -94,7 +94,7 @@ func TestAMessageFollowsTheCallsThatAreApprovedWithIt(t *testing.T) {
 	}
 }
 
-// A message that comes with approvals is kept, in its place, when its run is interrupted or cancelled before it.
+// A message that comes with approvals keeps its place if its run is interrupted or cancelled before the message.
 func TestAMessageThatFollowsApprovalsIsNotLost(t *testing.T) {
 	t.Parallel()
 	secret := "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bD1fG3hJ5"
@@ -145,7 +145,7 @@ func TestAMessageThatFollowsApprovalsIsNotLost(t *testing.T) {
 	}
 }
 
-// begins waits until a run is at work, and returns its id.
+// begins waits until a run is working, and returns the run's id.
 func (r runner) begins() string {
 	r.t.Helper()
 	var all []map[string]any
@@ -156,7 +156,7 @@ func (r runner) begins() string {
 	return fmt.Sprint(all[0]["id"])
 }
 
-// human returns the value of the agent's block of that label.
+// human returns the value of the agent's block with the label human.
 func (r runner) human() string {
 	r.t.Helper()
 	return fmt.Sprint(fields(r.t, r.must("GET", "/v1/agents/"+r.agent+"/core-memory/blocks/human", ""))["value"])

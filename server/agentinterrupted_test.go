@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// stoppable gives the runner's server a loop that stop stops. Its log goes to the buffer.
+// stoppable gives the runner's server a loop that stop ends. The loop logs to a buffer.
 func (r runner) stoppable() (stop func(), log *safeBuffer) {
 	log = &safeBuffer{}
 	l := *r.server.Loop
@@ -26,7 +26,7 @@ func (r runner) stoppable() (stop func(), log *safeBuffer) {
 	return stop, log
 }
 
-// safeBuffer is a buffer for several goroutines.
+// safeBuffer is a buffer that several goroutines may use.
 type safeBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -44,7 +44,7 @@ func (s *safeBuffer) String() string {
 	return s.b.String()
 }
 
-// beginAt sends a request to a path and waits until the model is asked for the second time.
+// beginAt sends a request to a path, and waits until the model is asked for the second time.
 func (r runner) beginAt(path, body string) (reply chan servertest.Reply) {
 	r.t.Helper()
 	n := len(r.model.Requests())
@@ -54,8 +54,8 @@ func (r runner) beginAt(path, body string) (reply chan servertest.Reply) {
 	return reply
 }
 
-// A server that stops tells its clients that their runs go on, so that they do not send their requests again. The runs
-// go on where they were.
+// A server that stops tells its clients that their runs go on, so that the clients do not send their requests again.
+// The runs continue where they stopped.
 func TestAServerThatStopsTellsTheClientsOfItsRuns(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ path, options string }{
@@ -113,7 +113,7 @@ func (r runner) resumes() {
 	r.server.Loop.Adopt(r.t.Context(), r.org)
 }
 
-// goesOn starts the runner's server again, and waits until a run has ended.
+// goesOn starts the runner's server again, and waits until a run is completed.
 func (r runner) goesOn(run string) {
 	r.t.Helper()
 	r.resumes()
@@ -122,7 +122,8 @@ func (r runner) goesOn(run string) {
 	})
 }
 
-// A run that goes on where no model is configured ends as a request without one is refused: the server has no fault.
+// If a run goes on and no model is configured, it ends with the error of a request without a model. This is not the
+// server's fault.
 func TestARunThatGoesOnWithoutAModelSaysSo(t *testing.T) {
 	t.Parallel()
 	r := newOwnRunner(t, "")
@@ -148,7 +149,7 @@ func TestARunThatGoesOnWithoutAModelSaysSo(t *testing.T) {
 	}
 }
 
-// A run whose conversation is reset, or whose agent or organization is deleted, is cancelled. That is no fault.
+// A run is cancelled if its conversation is reset, or its agent or organization is deleted. This is not a failure.
 func TestARunThatLosesItsAgentIsCancelled(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(r runner){
@@ -188,14 +189,14 @@ func TestARunThatLosesItsAgentIsCancelled(t *testing.T) {
 	}
 }
 
-// A run whose conversation is deleted is cancelled before its model has answered.
+// If a run's conversation is deleted, the run is cancelled before its model has answered.
 func TestARunThatLosesItsConversationIsCancelled(t *testing.T) {
 	t.Parallel()
 	r := newOwnRunner(t, "")
 	_, log := r.stoppable()
 	conversation := "/v1/conversations/" + r.made("/v1/conversations?agent_id="+r.agent, "")
-	in := `{"streaming":false,"agent_id":"` + r.agent + `",` + hello[1:]
-	other := strings.Replace(in, r.agent, r.made("/v1/agents", `{"name":"b"}`), 1)
+	toAgent := `{"streaming":false,"agent_id":"` + r.agent + `",` + hello[1:]
+	other := strings.Replace(toAgent, r.agent, r.made("/v1/agents", `{"name":"b"}`), 1)
 	for path, status := range map[string]int{conversation: 404, "/v1/conversations/" + r.agent: 422} {
 		if got := r.call("POST", path+"/messages", other); got.Code != status {
 			t.Errorf("%s, another agent: got %d %s", path, got.Code, got.Text)
@@ -203,7 +204,7 @@ func TestARunThatLosesItsConversationIsCancelled(t *testing.T) {
 	}
 	r.model.Says(callOf("a", "memory_insert", `{"label":"human","new_string":"Tea."}`),
 		modeltest.Answer{Text: "Hello", Wait: make(chan struct{})})
-	reply := r.beginAt(conversation+"/messages", in)
+	reply := r.beginAt(conversation+"/messages", toAgent)
 	r.must("DELETE", conversation, "")
 	if got := <-reply; !strings.Contains(got.Text, `"stop_reason":"cancelled"`) {
 		t.Errorf("got %s", got.Text)
@@ -213,7 +214,8 @@ func TestARunThatLosesItsConversationIsCancelled(t *testing.T) {
 	}
 }
 
-// An organization has a number of runs at the same time; more are a 429 that says when to come again.
+// The number of an organization's simultaneous runs is limited. Above the limit, the answer is a 429 that says when to
+// try again.
 func TestAnOrganizationsRunsAreBounded(t *testing.T) {
 	t.Parallel()
 	r := newOwnRunner(t, "")

@@ -17,10 +17,10 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// drivenWindow is that of the agents below, in tokens.
+// drivenWindow is the window of the agents below, in tokens.
 const drivenWindow = 16_000
 
-// faults are the ways in which a provider fails, one after the other; nil is a good answer.
+// faults returns a provider's faults, in order; nil is a good answer.
 func faults(release <-chan struct{}) []llmtest.Fault {
 	overflow := llmtest.Overflows(llmtest.Wordings[0], 4_000, 9_000)
 	return []llmtest.Fault{overflow, overflow, overflow, overflow, nil, nil,
@@ -33,15 +33,15 @@ func faults(release <-chan struct{}) []llmtest.Fault {
 		llmtest.ErrorText(), llmtest.Refuses(), llmtest.OutOfLength(), llmtest.Page(502), nil}
 }
 
-// An agent lives through many compactions: no prompt is fuller than the trigger allows, none has a result without its
-// call, the cut never goes back, and each fact that it heard can still be reached, whatever becomes of the model that
-// writes summaries.
+// An agent lives through many compactions. No prompt is fuller than the trigger allows, none has a result without its
+// call, and the cut never goes back. Each fact that the agent heard can still be reached, whether or not the summary
+// model fails.
 func TestAnAgentLosesNothing(t *testing.T) {
 	t.Parallel()
 	for name, w := range map[string]struct {
 		model, fails bool
-		counts       float64    // tokens of the agent's provider for one of ours
-		ways         []clip.How // that summaries are made in, among others
+		counts       float64    // the agent provider's tokens for one of ours
+		ways         []clip.How // ways in which some summaries are made
 	}{
 		"no model":                      {counts: 1, ways: []clip.How{clip.Extracted}},
 		"a model that counts half more": {model: true, counts: 1.5, ways: []clip.How{clip.Whole}},
@@ -57,9 +57,11 @@ func TestAnAgentLosesNothing(t *testing.T) {
 			web := httptest.NewServer(c)
 			t.Cleanup(web.Close)
 			turns := scale.Of(24, 60)
-			own := llmtest.New(t)
-			own.Count = func(r llmtest.Asked) int { return int(w.counts * float64(llmtest.Tokens(r.Text())+4*len(r.Messages))) }
-			a, err := agenttest.New(t.Context(), web.URL, own, agenttest.Life{Turns: turns, Facts: turns / 2,
+			agentProvider := llmtest.New(t)
+			agentProvider.Count = func(r llmtest.Asked) int {
+				return int(w.counts * float64(llmtest.Tokens(r.Text())+4*len(r.Messages)))
+			}
+			a, err := agenttest.New(t.Context(), web.URL, agentProvider, agenttest.Life{Turns: turns, Facts: turns / 2,
 				Window: drivenWindow, Seed: 1})
 			if err != nil {
 				t.Fatal(err)
@@ -76,52 +78,53 @@ func TestAnAgentLosesNothing(t *testing.T) {
 			if err := a.Check(o, 0.9); err != nil {
 				t.Error(err)
 			}
-			made := o.Compactions
-			if len(made) < turns/8 {
-				t.Errorf("%d compactions in %d turns are too few to tell anything", len(made), turns)
+			compactions := o.Compactions
+			if len(compactions) < turns/8 {
+				t.Errorf("%d compactions in %d turns are too few to tell anything", len(compactions), turns)
 			}
 			for _, way := range w.ways {
-				if !slices.ContainsFunc(made, func(k store.Compaction) bool { return k.How != nil && *k.How == way }) {
-					t.Errorf("of %d summaries none was made in the way %q", len(made), way)
+				if !slices.ContainsFunc(compactions, func(k store.Compaction) bool { return k.How != nil && *k.How == way }) {
+					t.Errorf("of %d summaries none was made in the way %q", len(compactions), way)
 				}
 			}
 		})
 	}
 }
 
-// modelsOf gives the model of a provider, which fails or does not.
+// modelsOf returns a function that gives the model of a provider. The provider fails if fails is set.
 func modelsOf(t *testing.T, fails bool) func(context.Context, string) *summary.Model {
 	t.Helper()
 	p := llmtest.New(t)
 	p.Window = drivenWindow
-	within := patience
+	timeout := patience
 	if fails {
-		within = summaryPatience
+		timeout = summaryPatience
 		release := make(chan struct{})
 		t.Cleanup(func() { close(release) })
 		for range 20 {
 			p.Next(faults(release)...)
 		}
 	}
-	models, err := agenttest.Models(p, within)
+	models, err := agenttest.Models(p, timeout)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return models
 }
 
-// summaryPatience is how long a model that fails may take for a summary; one that hangs takes it.
+// summaryPatience is how long a failing model may take for a summary. A model that hangs takes all of it.
 const summaryPatience = 10 * time.Second
 
-// viewer looks at what a model sees each time something was captured.
+// viewer looks at the model's view after captures.
 type viewer struct {
 	*client
 	agent    string
 	captured int
-	first    int // message in view
+	first    int // first message in view
 }
 
-// look checks the window after every third capture, as servers do after appends, and checks the view as it is stored.
+// look checks the window after every third capture, because servers do that after appends. It also checks the stored
+// view.
 func (v *viewer) look(ctx context.Context) error {
 	if v.captured++; v.captured%3 > 0 {
 		return nil

@@ -29,7 +29,8 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// newLoop gives a server a loop whose model is at a URL; none if it is empty. The loop runs until the test ends.
+// newLoop gives a server a loop with a model at a URL, or without a model if the URL is empty. The loop runs until the
+// test ends.
 func newLoop(t testing.TB, s *server.Server, baseURL string) *loop.Loop {
 	t.Helper()
 	if baseURL == "" {
@@ -38,7 +39,7 @@ func newLoop(t testing.TB, s *server.Server, baseURL string) *loop.Loop {
 	return newLoopOf(t, s, clientsOf(t, baseURL))
 }
 
-// clientsOf returns clients of the model at a URL, by their formats.
+// clientsOf returns clients of the model at a URL, by format.
 func clientsOf(t testing.TB, baseURL string) map[string]model.Client {
 	t.Helper()
 	chat, err := model.NewOpenAI(model.Config{BaseURL: baseURL + "/v1", Model: "m"})
@@ -52,7 +53,7 @@ func clientsOf(t testing.TB, baseURL string) map[string]model.Client {
 	return map[string]model.Client{chat.Format(): chat, claude.Format(): claude}
 }
 
-// newLoopOf gives a server a loop with clients by their formats, of which there may be none.
+// newLoopOf gives a server a loop with clients by format. There may be none.
 func newLoopOf(t testing.TB, s *server.Server, clients map[string]model.Client) *loop.Loop {
 	t.Helper()
 	config := loop.Loop{DB: s.DB, Agents: s.Agents, Recall: s.Recall, Tools: s.Tools, Server: "test-" + t.Name(),
@@ -70,7 +71,7 @@ func newLoopOf(t testing.TB, s *server.Server, clients map[string]model.Client) 
 	return l
 }
 
-// runLoop runs a loop until the function that it returns is called. The loop takes over no runs: a test's servers are
+// runLoop runs a loop until the returned function is called. The loop takes over no runs, because a test's servers are
 // not announced.
 func runLoop(l *loop.Loop) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -82,15 +83,15 @@ func runLoop(l *loop.Loop) (stop func()) {
 	}
 }
 
-// runner is a client of a server whose agents are answered by a scripted model.
+// runner is a client of a server that asks a scripted model for its agents' answers.
 type runner struct {
 	*client
 	model *modeltest.Model
 	agent string
 }
 
-// newRunner returns a runner of the server that such tests share, in an organization of its own. The test must not
-// change the server: see newOwnRunner. Nobody works on its jobs.
+// newRunner returns a runner in an organization of its own, on a server that several tests share. The test must not
+// change the server; if it has to, it uses newOwnRunner. Nobody works on the server's jobs.
 func newRunner(t *testing.T, agent string) runner {
 	t.Helper()
 	c := *runnerServer()
@@ -104,13 +105,13 @@ func newRunner(t *testing.T, agent string) runner {
 	return c.runner(m, agent)
 }
 
-// newOwnRunner returns a runner of a server of the test's own.
+// newOwnRunner returns a runner of a server that belongs to the test.
 func newOwnRunner(t *testing.T, agent string) runner {
 	t.Helper()
 	return newRunnerOf(newServerClient(t), agent)
 }
 
-// runnerServer returns the server of newRunner.
+// runnerServer returns a client of the server that newRunner uses.
 var runnerServer = sync.OnceValue(func() *client {
 	t := dbtest.Program()
 	pool, _ := dbtest.Org(t)
@@ -121,10 +122,10 @@ var runnerServer = sync.OnceValue(func() *client {
 	return &client{Handler: s.Handler(), server: s, pool: pool, stopWatching: watch(t, s)}
 })
 
-// ofOrg is a client of the scripted model of the organization that asks, in a format.
+// ofOrg is a client with a format. It uses the scripted model of the organization that asks.
 type ofOrg string
 
-// scripted has the clients of organizations, by their formats.
+// scripted holds the clients of organizations, by format.
 var scripted sync.Map
 
 func (format ofOrg) client(ctx context.Context) model.Client {
@@ -135,7 +136,6 @@ func (format ofOrg) client(ctx context.Context) model.Client {
 	return clients.(map[string]model.Client)[string(format)]
 }
 
-// Answer implements model.Client.
 func (format ofOrg) Answer(ctx context.Context, r model.Request, show func(model.Delta)) (model.Answer, error) {
 	c := format.client(ctx)
 	if c == nil {
@@ -144,33 +144,31 @@ func (format ofOrg) Answer(ctx context.Context, r model.Request, show func(model
 	return c.Answer(ctx, r, show)
 }
 
-// Format implements model.Client.
 func (format ofOrg) Format() string { return string(format) }
 
-// Address implements model.Client.
 func (ofOrg) Address() string { return "the address of a test's model" }
 
-// endRuns ends the runs of a test that has ended.
+// endRuns ends the runs of a finished test.
 func (c *client) endRuns(m *modeltest.Model) {
 	scripted.Delete(c.org)
 	m.CloseClientConnections()
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		left, err := db.One[int](context.Background(), c.pool,
+		running, err := db.One[int](context.Background(), c.pool,
 			`SELECT count(*) FROM runs WHERE org = $1 AND completed_at IS NULL`, c.org)
 		switch {
 		case err != nil:
 			c.t.Errorf("end the test's runs: %v", err)
 			return
-		case left == 0:
+		case running == 0:
 			return
 		case time.Now().After(deadline):
-			c.t.Errorf("%d runs of the test have not ended", left)
+			c.t.Errorf("%d runs of the test have not ended", running)
 			return
 		}
 	}
 }
 
-// newRunnerOf makes a runner of a client with a server of its own.
+// newRunnerOf makes a runner of a client, which must have its own server.
 func newRunnerOf(c *client, agent string) runner {
 	c.t.Helper()
 	m := modeltest.New(c.t)
@@ -179,7 +177,7 @@ func newRunnerOf(c *client, agent string) runner {
 	return c.runner(m, agent)
 }
 
-// runner makes a runner of a client whose agents a model answers.
+// runner makes a runner of a client. A model answers for its agents.
 func (c *client) runner(m *modeltest.Model, agent string) runner {
 	c.t.Helper()
 	if agent == "" {
@@ -190,7 +188,7 @@ func (c *client) runner(m *modeltest.Model, agent string) runner {
 
 func (r runner) path() string { return "/v1/agents/" + r.agent + "/messages" }
 
-// answer is the answer of a run.
+// answer is the API's answer about a run.
 type answer struct {
 	Messages   []map[string]any
 	StopReason struct {
@@ -208,16 +206,16 @@ type answer struct {
 		Message string
 		Detail  string
 	}
-	Code int `json:"-"` // the status
+	Code int `json:"-"`
 }
 
-// send sends a request to the agent. Where the model's provider failed, the answer is that of the run's record.
+// send sends a request to the agent. If the model's provider failed, the answer comes from the run's record.
 func (r runner) send(body string) answer {
 	r.t.Helper()
 	return r.answerOf(r.call("POST", r.path(), body))
 }
 
-// answerOf reads an answer of a run.
+// answerOf decodes the answer about a run.
 func (r runner) answerOf(got servertest.Reply) answer {
 	r.t.Helper()
 	var a answer
@@ -230,7 +228,7 @@ func (r runner) answerOf(got servertest.Reply) answer {
 	run := fields(r.t, r.must("GET", "/v1/runs/"+a.RunID, ""))
 	a.StopReason.StopReason, _ = run["stop_reason"].(string)
 	a.Error.Type, a.Error.Detail = "", ""
-	if failed, is := run["error"].(map[string]any); is {
+	if failed, hasError := run["error"].(map[string]any); hasError {
 		a.Error.Type, _ = failed["error_type"].(string)
 		a.Error.Message, _ = failed["message"].(string)
 		a.Error.Detail, _ = failed["detail"].(string)
@@ -243,7 +241,7 @@ func (r runner) answerOf(got servertest.Reply) answer {
 	return a
 }
 
-// itemTexts summarizes messages: their types, and what they say.
+// itemTexts summarizes messages as their types and contents.
 func itemTexts(messages []map[string]any) (all []string) {
 	for _, m := range messages {
 		text := fmt.Sprint(m["message_type"])
@@ -261,8 +259,8 @@ func itemTexts(messages []map[string]any) (all []string) {
 			}
 		case m["approvals"] != nil:
 			for _, a := range m["approvals"].([]any) {
-				of := a.(map[string]any)
-				text += fmt.Sprintf(" %v=%v", of["tool_call_id"], stdcmp.Or(of["approve"], of["tool_return"]))
+				answered := a.(map[string]any)
+				text += fmt.Sprintf(" %v=%v", answered["tool_call_id"], stdcmp.Or(answered["approve"], answered["tool_return"]))
 			}
 		case m["stop_reason"] != nil:
 			text += " " + fmt.Sprint(m["stop_reason"])
@@ -325,7 +323,7 @@ func TestAnAgentAnswersAndUsesItsTools(t *testing.T) {
 	}
 }
 
-// stream sends a request whose answer is a stream, and returns its items, and the names of its events.
+// stream sends a request with a streamed answer. It returns the stream's items, and the names of its events.
 func (r runner) stream(path, body string) (items []map[string]any, names []string) {
 	r.t.Helper()
 	got := r.call("POST", path, body)
@@ -335,7 +333,7 @@ func (r runner) stream(path, body string) (items []map[string]any, names []strin
 	return readStream(r.t, got.Text)
 }
 
-// readStream reads the items of a stream that has ended, and the names of its events.
+// readStream returns the items of a stream, and the names of its events. The stream must have ended.
 func readStream(t *testing.T, text string) (items []map[string]any, names []string) {
 	t.Helper()
 	done := false
@@ -406,7 +404,7 @@ func TestAnAnswerIsStreamed(t *testing.T) {
 	}
 }
 
-// list reads a list.
+// list returns the items of a list.
 func (r runner) list(target string) (list []map[string]any) {
 	r.t.Helper()
 	if err := json.Unmarshal([]byte(r.must("GET", target, "")), &list); err != nil {
@@ -618,7 +616,7 @@ func TestRulesOfToolsHold(t *testing.T) {
 	}
 }
 
-// begun sends a request and waits until the model is asked.
+// begun sends a request, and waits until the model is asked.
 func (r runner) begun(body string) (reply chan servertest.Reply) {
 	r.t.Helper()
 	n := len(r.model.Requests())
@@ -925,7 +923,7 @@ func TestAnApprovalIsAnsweredOnce(t *testing.T) {
 	}
 }
 
-// Rules hold between the calls of one answer, as if they were made one after the other.
+// Rules also hold between the calls of one answer, as if the calls were made one after the other.
 func TestRulesHoldWithinAnAnswer(t *testing.T) {
 	t.Parallel()
 	agent := func(rules string) string {
@@ -951,7 +949,7 @@ func TestRulesHoldWithinAnAnswer(t *testing.T) {
 	if asked := r.model.Requests(); string(asked[1].Fields["tool_choice"]) == "" {
 		t.Error("the refused call counts: the next answer may be any")
 	}
-	// The client's tools, of which two are asked for and one is allowed.
+	// The model calls two of the client's tools, and may call only one.
 	for _, stream := range []string{`false`, `true,"stream_tokens":true,"include_pings":false`} {
 		r = newRunner(t, "")
 		r.must("POST", "/v1/tools", weatherTool)
@@ -969,7 +967,7 @@ func TestRulesHoldWithinAnAnswer(t *testing.T) {
 	}
 }
 
-// Two calls of one id are two calls, in the stream as in the log.
+// Two calls with one id are two calls in the stream and in the log.
 func TestCallsOfOneIDAreToldApart(t *testing.T) {
 	t.Parallel()
 	for _, handle := range []string{"openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5"} {
@@ -988,8 +986,8 @@ func TestCallsOfOneIDAreToldApart(t *testing.T) {
 		for _, m := range r.list(r.path()) {
 			calls, _ := m["tool_calls"].([]any)
 			for _, c := range calls {
-				of := c.(map[string]any)
-				log[fmt.Sprint(of["tool_call_id"])] = fmt.Sprint(of["arguments"])
+				toolCall := c.(map[string]any)
+				log[fmt.Sprint(toolCall["tool_call_id"])] = fmt.Sprint(toolCall["arguments"])
 			}
 		}
 		if diff := cmp.Diff(log, arguments); diff != "" || len(log) != 3 {

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 )
 
-// An answer is asked for three times, whatever is wrong with its stream or its connection.
+// The server asks for an answer three times, whatever is wrong with the stream or the connection.
 func TestAModelIsAskedThreeTimes(t *testing.T) {
 	t.Parallel()
 	faults := map[string]modeltest.Answer{
@@ -30,7 +30,7 @@ func TestAModelIsAskedThreeTimes(t *testing.T) {
 		for name, fault := range faults {
 			r := newRunner(t, `{"name":"a","model":"`+handle+`"}`)
 			if handle == "anthropic/m" && fault.Raw != "" {
-				continue // these are OpenAI's
+				continue // these faults are specific to OpenAI
 			}
 			r.model.Reply = func(modeltest.Asked) modeltest.Answer { return fault }
 			before := len(r.model.Requests())
@@ -42,8 +42,8 @@ func TestAModelIsAskedThreeTimes(t *testing.T) {
 	}
 }
 
-// A model is asked again after limits for as long as the server's patience lasts, however often, and the client of a
-// request is told how long the provider wants it to wait.
+// After a rate limit, the server asks the model again until its patience ends, however often. The client is told how
+// long the provider wants it to wait.
 func TestTheProvidersPauseReachesTheClient(t *testing.T) {
 	t.Parallel()
 	for _, handle := range handles {
@@ -58,7 +58,7 @@ func TestTheProvidersPauseReachesTheClient(t *testing.T) {
 	}
 }
 
-// patient gives the runner's server a loop that waits for an hour before it asks a model again.
+// patient gives the runner's server a loop that waits an hour before it asks a model again.
 func (r runner) patient() (stop func()) {
 	l := *r.server.Loop
 	l.FirstPause, l.Server = time.Hour, "patient-"+r.agent
@@ -68,7 +68,7 @@ func (r runner) patient() (stop func()) {
 	return stop
 }
 
-// A pause before a model is asked again ends when the run is cancelled, and when the server stops.
+// A pause before a repeated question to a model ends when the run is cancelled, and when the server stops.
 func TestAPauseEndsWithItsRun(t *testing.T) {
 	t.Parallel()
 	for word, end := range map[string]func(r runner, stop func()){

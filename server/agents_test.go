@@ -15,13 +15,13 @@ import (
 
 const someAgent = "/v1/agents/agent-123e4567-e89b-42d3-8456-426614174000"
 
-// pick is the given fields of an object, as JSON.
+// pick returns some fields of an object as JSON.
 func pick(t *testing.T, body string, names ...string) string {
 	t.Helper()
 	object, picked := fields(t, body), map[string]any{}
 	for _, name := range names {
-		value, there := object[name]
-		if !there {
+		value, ok := object[name]
+		if !ok {
 			t.Errorf("there is no %s in %s", name, body)
 		}
 		picked[name] = value
@@ -33,24 +33,24 @@ func pick(t *testing.T, body string, names ...string) string {
 	return string(text)
 }
 
-// A body that names another conversation than its route is refused: the other one would not be touched.
+// A body that names another conversation than its route is refused, because the other conversation would not change.
 func TestBodiesNameTheConversationOfTheRoute(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a"}`)
-	one := c.made("/v1/conversations/?agent_id="+agent, `{}`)
-	other := c.made("/v1/conversations/?agent_id="+agent, `{}`)
-	body := fmt.Sprintf(`{"conversation_id":%q,"input":"Hello."}`, other)
+	first := c.made("/v1/conversations/?agent_id="+agent, `{}`)
+	second := c.made("/v1/conversations/?agent_id="+agent, `{}`)
+	body := fmt.Sprintf(`{"conversation_id":%q,"input":"Hello."}`, second)
 	for _, path := range []string{"agents/" + agent + "/messages", "agents/" + agent + "/messages/stream",
 		"agents/" + agent + "/messages/async", "agents/" + agent + "/messages/cancel", "agents/" + agent + "/summarize",
-		"conversations/" + one + "/messages"} {
+		"conversations/" + first + "/messages"} {
 		got := c.call("POST", "/v1/"+path, body)
 		if detail, _ := fields(t, got.Text)["detail"].(string); got.Code != 422 ||
 			!strings.Contains(got.Text, "conversation_id") {
 			t.Errorf("%s: got %d %s %s, want 422", path, got.Code, detail, got.Text)
 		}
 	}
-	for path, named := range map[string]string{"agents/" + agent: "default", "conversations/" + other: other} {
+	for path, named := range map[string]string{"agents/" + agent: "default", "conversations/" + second: second} {
 		body := fmt.Sprintf(`{"conversation_id":%q,"input":"Hello."}`, named)
 		if got := c.call("POST", "/v1/"+path+"/messages", body); got.Code != 503 {
 			t.Errorf("%s: got %d %s, want 503 of a server without a model", path, got.Code, got.Text)
@@ -83,20 +83,20 @@ func TestAgentFieldsAreKeptAndChanged(t *testing.T) {
 	all := []string{"name", "description", "system", "tags", "metadata", "timezone", "model", "max_files_open",
 		"per_file_view_window_char_limit",
 		"context_window_limit", "hidden", "agent_type", "model_settings", "tool_rules"}
-	was := pick(t, c.must("GET", "/v1/agents/"+id, ""), all...)
+	original := pick(t, c.must("GET", "/v1/agents/"+id, ""), all...)
 	if want := `{"agent_type":"memgpt_v2_agent","context_window_limit":null,"description":"d","hidden":false,` +
 		`"max_files_open":7,` +
 		`"metadata":{"k":[1]},"model":"openai/gpt-4o-mini","model_settings":{"provider_type":"openai","temperature":1},` +
 		`"name":"a",` +
 		`"per_file_view_window_char_limit":900,"system":"s","tags":["x","y"],"timezone":"Europe/Berlin",` +
-		`"tool_rules":[{"tool_name":"expand","type":"exit_loop"}]}`; was != want {
-		t.Errorf("created: got\n%s, want\n%s", was, want)
+		`"tool_rules":[{"tool_name":"expand","type":"exit_loop"}]}`; original != want {
+		t.Errorf("created: got\n%s, want\n%s", original, want)
 	}
 	for _, same := range []string{"", "{}", `{"name":null,"description":null,"system":null,"tags":null,"metadata":null,
 		"timezone":null,"model":null,
 		"hidden":null,"model_settings":null,"tool_rules":null,"folder_ids":null,"message_ids":null}`} {
-		if got := pick(t, c.must("PATCH", "/v1/agents/"+id, same), all...); got != was {
-			t.Errorf("changed by %q: got\n%s, want\n%s", same, got, was)
+		if got := pick(t, c.must("PATCH", "/v1/agents/"+id, same), all...); got != original {
+			t.Errorf("changed by %q: got\n%s, want\n%s", same, got, original)
 		}
 	}
 	for _, c2 := range []struct{ name, body, field, want string }{
@@ -203,7 +203,7 @@ func TestAgentsRefuse(t *testing.T) {
 	}
 }
 
-// namesOf reads a list's names.
+// namesOf returns the names in a list.
 func namesOf(t *testing.T, body string) []string {
 	t.Helper()
 	var list []struct{ Name string }
@@ -264,7 +264,7 @@ func TestAgentsAreListed(t *testing.T) {
 	}
 }
 
-// A client that iterates asks for what follows the last item until a page is empty.
+// A client that asks for the items after the last one gets an empty page at the end.
 func TestIterationEnds(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -279,7 +279,7 @@ func TestIterationEnds(t *testing.T) {
 		"/v1/agents/" + agent + "/tools": 19,
 		"/v1/tools/":                     24} {
 		for _, order := range []string{"asc", "desc"} {
-			seen, after := map[string]bool{}, ""
+			ids, after := map[string]bool{}, ""
 			for range 13 {
 				var page []struct{ ID string }
 				body := c.must("GET", target+"?limit=2&order="+order+"&after="+url.QueryEscape(after), "")
@@ -291,12 +291,12 @@ func TestIterationEnds(t *testing.T) {
 					break
 				}
 				for _, item := range page {
-					seen[item.ID] = true
+					ids[item.ID] = true
 				}
 				after = page[len(page)-1].ID
 			}
-			if after != "ended" || len(seen) != want {
-				t.Errorf("%s %s: saw %d items, ended %v; want %d and an end", target, order, len(seen), after == "ended", want)
+			if after != "ended" || len(ids) != want {
+				t.Errorf("%s %s: saw %d items, ended %v; want %d and an end", target, order, len(ids), after == "ended", want)
 			}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// Clients that change different compaction settings of an agent at the same time all have their changes stored.
+// If clients change different compaction settings of an agent at the same time, all changes are stored.
 func TestConcurrentCompactionSettingsAreAllStored(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -27,18 +27,18 @@ func TestConcurrentCompactionSettingsAreAllStored(t *testing.T) {
 			})
 		}
 		requests.Wait()
-		var now struct {
+		var stored struct {
 			Settings struct {
 				Goal    float64 `json:"goal"`
 				Trigger float64 `json:"trigger"`
 			} `json:"compaction_settings"`
 		}
-		if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+agent, "")), &now); err != nil {
+		if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+agent, "")), &stored); err != nil {
 			t.Fatal(err)
 		}
-		if now.Settings.Goal != goal || now.Settings.Trigger != trigger {
-			t.Errorf("round %d: got goal %g and trigger %g, want %g and %g", round, now.Settings.Goal, now.Settings.Trigger,
-				goal, trigger)
+		if stored.Settings.Goal != goal || stored.Settings.Trigger != trigger {
+			t.Errorf("round %d: got goal %g and trigger %g, want %g and %g", round, stored.Settings.Goal,
+				stored.Settings.Trigger, goal, trigger)
 		}
 	}
 }

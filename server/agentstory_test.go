@@ -18,7 +18,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// A run that was cancelled on another server stores nothing, also if its model answers before the server knows.
+// A run that was cancelled on another server stores nothing, even if its model answers before this server knows.
 func TestALostRunStoresNothing(t *testing.T) {
 	t.Parallel()
 	for _, streams := range []string{"false", `true,"background":true`} {
@@ -41,7 +41,7 @@ func TestALostRunStoresNothing(t *testing.T) {
 	}
 }
 
-// A run whose organization is deleted while its model is asked stores nothing more, and ends as cancelled.
+// If an organization is deleted while a run's model is asked, the run stores nothing more, and ends as cancelled.
 func TestTheRunOfADeletedOrganizationStops(t *testing.T) {
 	t.Parallel()
 	r, wait := newRunner(t, ""), make(chan struct{})
@@ -54,8 +54,8 @@ func TestTheRunOfADeletedOrganizationStops(t *testing.T) {
 	}
 }
 
-// whole returns the items that are stored of a background run, as a client sees them that attaches to it.
-func (r runner) whole(run string) (said []string, withdrawn any) {
+// whole returns the stored items of a background run, as a client that attaches to it sees them.
+func (r runner) whole(run string) (texts []string, withdrawn any) {
 	r.t.Helper()
 	items, _ := r.stream("/v1/runs/"+run+"/stream", `{"include_pings":false}`)
 	for _, item := range items {
@@ -66,8 +66,8 @@ func (r runner) whole(run string) (said []string, withdrawn any) {
 	return itemTexts(items), withdrawn
 }
 
-// The pieces of an answer that is not stored are withdrawn: clients that follow are told, and clients that attach later
-// see none of them.
+// If an answer is not stored, its pieces are withdrawn. Clients that follow the run are told, and clients that attach
+// later do not see the pieces.
 func TestPiecesOfALostAnswerAreWithdrawn(t *testing.T) {
 	t.Parallel()
 	r := newOwnRunner(t, "")
@@ -117,7 +117,6 @@ func TestPiecesOfALostAnswerAreWithdrawn(t *testing.T) {
 	}
 }
 
-// ended waits until a run has ended.
 func (r runner) ended(run string) {
 	r.t.Helper()
 	embedtest.Eventually(r.t, "the run ends", func() bool {
@@ -125,7 +124,7 @@ func (r runner) ended(run string) {
 	})
 }
 
-// Messages that were stored when a server stopped, and that it did not show, are shown when the run goes on.
+// If a server stops after it stored messages and before it showed them, they are shown when the run goes on.
 func TestStoredMessagesAreShownWhenARunGoesOn(t *testing.T) {
 	t.Parallel()
 	r := newOwnRunner(t, "")
@@ -144,7 +143,7 @@ func TestStoredMessagesAreShownWhenARunGoesOn(t *testing.T) {
 		"assistant_message Done.", "stop_reason end_turn", "usage_statistics"})
 }
 
-// An answer that breaks off is asked for again in a stream of pieces, too, while its client was sent none of it.
+// An answer that breaks off is asked for again, in a stream of pieces too, if none of it was sent to the client.
 func TestAnAnswerOfWhichNothingWasSentIsAskedForAgain(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
@@ -156,7 +155,7 @@ func TestAnAnswerOfWhichNothingWasSentIsAskedForAgain(t *testing.T) {
 		"stop_reason end_turn", "usage_statistics"})
 }
 
-// A request that answers some of the calls that wait is shown the others again, in every form of answer.
+// A request that answers only some of the waiting calls is shown the others again, in every form of answer.
 func TestCallsThatStillWaitAreShownAgain(t *testing.T) {
 	t.Parallel()
 	for _, streams := range []string{"false", "true", `true,"background":true`, `true,"stream_tokens":true`} {
@@ -165,7 +164,7 @@ func TestCallsThatStillWaitAreShownAgain(t *testing.T) {
 		body := strings.TrimSuffix(approvals("o", approveI), "}") + `,"streaming":` + streams + `}`
 		for range 2 {
 			if streams == `true,"background":true` && strings.Contains(strings.Join(r.log(), " "), "tool_return") {
-				break // a background run is attached to, not repeated
+				break // clients attach to a background run, and do not repeat it
 			}
 			got := r.call("POST", r.path(), body)
 			var items []map[string]any
@@ -175,7 +174,7 @@ func TestCallsThatStillWaitAreShownAgain(t *testing.T) {
 				}
 			} else {
 				items, _ = readStream(t, got.Text)
-				items = items[1 : len(items)-2] // without ping, reason and usage
+				items = items[1 : len(items)-2] // without the ping, the reason and the usage
 			}
 			checkSaid(t, streams, itemTexts(items), []string{"tool_return_message i success",
 				"approval_request_message weather"})
@@ -190,7 +189,7 @@ func TestCallsThatStillWaitAreShownAgain(t *testing.T) {
 	}
 }
 
-// A model of Anthropic's that pauses is asked again.
+// If a model of Anthropic's pauses, it is asked again.
 func TestAPausedAnswerGoesOn(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, `{"name":"a","model":"anthropic/claude-sonnet-4-5"}`)
@@ -204,7 +203,7 @@ func TestAPausedAnswerGoesOn(t *testing.T) {
 	}
 }
 
-// The pieces of a call that was cut for its answer's length are withdrawn, and a text that takes its place is sent.
+// If the answer's length cuts a call, the pieces of the call are withdrawn, and a text is sent in its place.
 func TestPiecesOfACutCallAreWithdrawn(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
@@ -252,7 +251,7 @@ func TestPiecesOfACutCallAreWithdrawn(t *testing.T) {
 	}
 }
 
-// The pieces of a background run's answer are stored also while its model is silent.
+// The pieces of a background run's answer are stored even while its model is silent.
 func TestPiecesAreStoredWhileAModelIsSilent(t *testing.T) {
 	t.Parallel()
 	r := newOwnRunner(t, "")
@@ -267,19 +266,19 @@ func TestPiecesAreStoredWhileAModelIsSilent(t *testing.T) {
 	r.ended(run)
 }
 
-// Pieces that are being stored when an answer ends are stored once, and what follows has the next numbers.
+// If an answer ends while pieces are being stored, the pieces are stored once, and later items have the next numbers.
 func TestPiecesAreStoredWhileAnAnswerEnds(t *testing.T) {
 	t.Parallel()
 	r := newOwnRunner(t, "")
-	late := &lateDB{DB: r.server.Loop.DB, stored: make(chan struct{})}
+	slowDB := &lateDB{DB: r.server.Loop.DB, stored: make(chan struct{})}
 	config, log := *r.server.Loop, &safeBuffer{}
-	config.DB, config.Log = late, slog.New(slog.NewTextHandler(log, nil))
+	config.DB, config.Log = slowDB, slog.New(slog.NewTextHandler(log, nil))
 	r.own().Loop = loop.New(config)
 	t.Cleanup(runLoop(r.server.Loop))
 	ends := make(chan struct{})
 	r.model.Says(modeltest.Answer{Text: "Done", After: ends})
 	run := fmt.Sprint(fields(t, r.must("POST", r.path()+"/async", `{"input":"Hello","stream_tokens":true}`))["id"])
-	<-late.stored
+	<-slowDB.stored
 	close(ends)
 	r.ended(run)
 	said, _ := r.whole(run)
@@ -290,7 +289,7 @@ func TestPiecesAreStoredWhileAnAnswerEnds(t *testing.T) {
 	}
 }
 
-// lateDB answers the second statement that stores items late, or when its context has ended.
+// lateDB answers the second statement that stores items with a delay, or when its context has ended.
 type lateDB struct {
 	db.DB
 	stored chan struct{}

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 )
 
-// approvalLog is what lists show of the conversation that approvalStory has.
+// approvalLog is what lists show after approvalStory.
 var approvalLog = []string{"user_message Hello", "tool_call_message conversation_search",
 	"approval_request_message memory_insert weather", "tool_return_message s success",
 	"approval_response_message w=Rain", "tool_return_message w success",
@@ -18,7 +18,7 @@ var approvalLog = []string{"user_message Hello", "tool_call_message conversation
 	"approval_request_message memory_insert", "approval_response_message i=false", "tool_return_message i error",
 	"assistant_message Well."}
 
-// approvalStory lets an agent ask for a result and two approvals, of which one is denied.
+// approvalStory lets an agent ask for a result and two approvals. One approval is denied.
 func approvalStory(t *testing.T) runner {
 	r := newRunner(t, askingAgent)
 	search := modeltest.Call{ID: "s", Name: "conversation_search", Arguments: `{"query":"x"}`}
@@ -73,18 +73,18 @@ func TestListsShowWhatWaitedAndItsAnswers(t *testing.T) {
 	checkSaid(t, "a fork's list", itemTexts(copied)[1:], approvalLog)
 }
 
-// What waited and what was answered is the same in an agent that comes of a file, and in one that captures a list.
+// An agent that was imported from a file, and one that captured a list, show the same waiting calls and answers.
 func TestApprovalsOutliveTheirAgent(t *testing.T) {
 	t.Parallel()
 	r := approvalStory(t)
-	// The plain file has Letta's form, in which all calls of a message wait, or none.
+	// The plain file has Letta's format, in which either all calls of a message wait, or none.
 	plain := append([]string{approvalLog[0], "tool_call_message memory_insert weather conversation_search"},
 		approvalLog[3:]...)
 	for query, want := range map[string][]string{"": plain, "?full=true": approvalLog} {
 		file := r.must("GET", "/v1/agents/"+r.agent+"/export"+query, "")
 		ids, leftOut := r.imported(file)
-		of := runner{r.client, r.model, ids[0]}
-		checkSaid(t, "imported "+query, of.log(), want)
+		imported := runner{r.client, r.model, ids[0]}
+		checkSaid(t, "imported "+query, imported.log(), want)
 		if text := strings.Join(leftOut, " "); strings.Contains(text, "messages[") {
 			t.Errorf("%q: %s", query, text)
 		}
@@ -93,12 +93,12 @@ func TestApprovalsOutliveTheirAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := runner{r.client, r.model, r.made("/v1/agents", askingAgent)}
-	other.must("POST", other.path()+"/capture", `{"messages":`+string(list)+`}`)
-	checkSaid(t, "captured", other.log()[1:], approvalLog)
+	capturing := runner{r.client, r.model, r.made("/v1/agents", askingAgent)}
+	capturing.must("POST", capturing.path()+"/capture", `{"messages":`+string(list)+`}`)
+	checkSaid(t, "captured", capturing.log()[1:], approvalLog)
 }
 
-// A step marks the calls that its server runs when they are approved; its program's own are calls.
+// A step marks the calls that the server runs after approval. Calls of the client's own tools are only calls.
 func TestAStepShowsWhatItAsksFor(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, askingAgent)
@@ -120,7 +120,7 @@ func TestAStepShowsWhatItAsksFor(t *testing.T) {
 	}
 }
 
-// A file of Letta's has the answers in messages of their own, older ones for a whole request.
+// Files of Letta's have the answers in separate messages. Older files have one answer for a whole request.
 func TestApprovalsOfLettasFilesAreKept(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

@@ -28,7 +28,7 @@ func newKey(t *testing.T, keys *apikey.Store, org string) (secret string) {
 	return secret
 }
 
-// keyIn returns a key that may do all in an organization.
+// keyIn returns a key with all rights in an organization.
 func keyIn(t testing.TB, keys *apikey.Store, org db.Org) (secret string) {
 	t.Helper()
 	secret, _, err := keys.Create(context.Background(), apikey.NewKey{In: org, Name: "test",
@@ -39,8 +39,8 @@ func keyIn(t testing.TB, keys *apikey.Store, org db.Org) (secret string) {
 	return secret
 }
 
-// The first key of a database closes the server for requests without one. The tests run one after another in a database
-// of their own, without a key at first.
+// After the first key of a database was created, the server refuses requests without a key. The tests run one after
+// another in a database of their own, at first without a key.
 func TestTheFirstKeyOfADatabase(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, dbtest.New(t))
@@ -153,7 +153,8 @@ func TestWithoutAKeyOnlyThisMachineIsAnswered(t *testing.T) {
 	}
 }
 
-// Without a key, what a browser sends for another site and what a proxy forwards is refused.
+// If the database has no key, the server refuses requests that a browser sends for another site, and requests that a
+// proxy forwards.
 func forwardedRequestsAreRefused(t *testing.T, s *server.Server) {
 	h := s.Handler()
 	headers := map[string][2]int{ // the statuses without any key, and with one
@@ -189,10 +190,10 @@ func forwardedRequestsAreRefused(t *testing.T, s *server.Server) {
 
 func serverStaysClosed(t *testing.T, s *server.Server) {
 	h, ctx := s.Handler(), t.Context()
-	status := func(what string, want int) {
+	status := func(target string, want int) {
 		t.Helper()
 		if got := servertest.Send(h, "GET", "/v1/agents", ""); got.Code != want {
-			t.Errorf("%s: got %d %s, want %d", what, got.Code, got.Text, want)
+			t.Errorf("%s: got %d %s, want %d", target, got.Code, got.Text, want)
 		}
 	}
 	must := func(err error) {

@@ -21,8 +21,8 @@ func (c *client) backgroundJobs(query string) (list []job.Job) {
 	return list
 }
 
-// One list has the jobs of queues and the work that goes in slices: of all organizations for the operator, and of their
-// own for administrators.
+// One list shows the jobs of queues and the work in slices. The operator sees all organizations; administrators see
+// their own.
 func TestBackgroundJobsAreListed(t *testing.T) {
 	t.Parallel()
 	c := newDatabaseClient(t)
@@ -117,8 +117,8 @@ func TestBackgroundJobsAreListed(t *testing.T) {
 	}
 }
 
-// addJobs adds jobs of the client's organization that have ended, all asked for at one time, some seconds from now. It
-// returns their ids, the newest first.
+// addJobs adds finished jobs of the client's organization, all created at the same time, some seconds from now. It
+// returns their ids, newest first.
 func (c *client) addJobs(n, seconds int) []string {
 	c.t.Helper()
 	ids, err := db.All[string](c.t.Context(), c.pool, `
@@ -138,7 +138,7 @@ func (c *client) addJobs(n, seconds int) []string {
 	return ids
 }
 
-// The ids of an organization's jobs do not count the jobs of others: no number of the queue is in them.
+// The ids of an organization's jobs do not reveal how many jobs others have. They contain no number of the queue.
 func TestIDsOfJobsCountNothing(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -156,15 +156,15 @@ func TestIDsOfJobsCountNothing(t *testing.T) {
 	}
 }
 
-// Jobs that were asked for at one time have an order, too, so that pages follow one another; what is added meanwhile
-// stands before them, and a page follows a job whose state has changed since it was listed.
+// Jobs that were created at the same time have an order too, so pages are consecutive. Jobs that are added meanwhile
+// come before them. A page can follow a job even if the job's state has changed since it was listed.
 func TestPagesOfBackgroundJobsFollowOneAnother(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	own := "?org_id=" + c.orgID() // without it the operator sees the jobs of other tests
+	ownJobs := "?org_id=" + c.orgID() // without it the operator would see jobs of other tests
 	want := append(c.addJobs(12, 0), c.addJobs(13, -1)...)
 	var got []string
-	for query := own + "&limit=4&state=completed"; ; {
+	for query := ownJobs + "&limit=4&state=completed"; ; {
 		page := c.backgroundJobs(query)
 		if len(page) == 0 {
 			break
@@ -173,7 +173,7 @@ func TestPagesOfBackgroundJobsFollowOneAnother(t *testing.T) {
 			got = append(got, j.ID)
 		}
 		last := page[len(page)-1].ID
-		query = own + "&limit=4&state=completed&after=" + last
+		query = ownJobs + "&limit=4&state=completed&after=" + last
 		c.addJobs(3, 1)
 		if _, err := c.pool.Exec(t.Context(), `
 			UPDATE river_job SET state = 'cancelled'
@@ -186,32 +186,32 @@ func TestPagesOfBackgroundJobsFollowOneAnother(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	var oldest []string
-	for _, j := range c.backgroundJobs(own + "&order=asc&limit=25") {
+	for _, j := range c.backgroundJobs(ownJobs + "&order=asc&limit=25") {
 		oldest = append(oldest, j.ID)
 	}
 	slices.Reverse(oldest)
 	if !slices.Equal(oldest, want) {
 		t.Errorf("the oldest first: got %q, want %q", oldest, want)
 	}
-	before := c.backgroundJobs(own + "&limit=4&before=" + want[10])
+	before := c.backgroundJobs(ownJobs + "&limit=4&before=" + want[10])
 	if len(before) != 4 || before[0].ID != want[6] || before[3].ID != want[9] {
 		t.Errorf("before %s: got %+v", want[10], before)
 	}
-	gone := want[4]
+	deleted := want[4]
 	if _, err := c.pool.Exec(t.Context(), `
 		DELETE FROM river_job
 		WHERE args @> jsonb_build_object('org', $2::integer) AND 'job-' ||
-		      md5((SELECT job_salt::text FROM organizations WHERE org = $2) || id)::uuid = $1`, gone, c.org); err != nil {
+		      md5((SELECT job_salt::text FROM organizations WHERE org = $2) || id)::uuid = $1`, deleted, c.org); err != nil {
 		t.Fatal(err)
 	}
-	for _, query := range []string{"&after=" + gone, "&before=" + gone, "&before=nothing",
-		"&after=" + want[3] + "&before=" + gone} {
-		got := c.call("GET", "/v1/admin/jobs"+own+query, "")
+	for _, query := range []string{"&after=" + deleted, "&before=" + deleted, "&before=nothing",
+		"&after=" + want[3] + "&before=" + deleted} {
+		got := c.call("GET", "/v1/admin/jobs"+ownJobs+query, "")
 		if got.Code != 404 || !strings.Contains(got.Text, "Begin again") {
 			t.Errorf("%s: got %d %s, want a 404 that says what to do", query, got.Code, got.Text)
 		}
 	}
-	if last := c.backgroundJobs(own + "&after=" + want[24]); len(last) != 0 {
+	if last := c.backgroundJobs(ownJobs + "&after=" + want[24]); len(last) != 0 {
 		t.Errorf("after the last: got %+v", last)
 	}
 }

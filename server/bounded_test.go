@@ -10,16 +10,17 @@ import (
 	"github.com/loci-memory/loci/server"
 )
 
-// The parts of a request that wait for the database have one time together: where the first has taken it, none is left.
+// All parts of a request that wait for the database share one time limit. If the first part uses it up, nothing is left
+// for the others.
 func TestPartsOfARequestHaveOneTimeTogether(t *testing.T) {
 	t.Parallel()
 	s := server.Server{RequestTimeout: time.Millisecond}
 	c := echo.New().NewContext(httptest.NewRequestWithContext(t.Context(), "POST", "/", nil), httptest.NewRecorder())
-	first, end := s.Bounded(c)
+	first, cancel := s.Bounded(c)
 	<-first.Done()
-	end()
-	second, end := s.Bounded(c)
-	defer end()
+	cancel()
+	second, cancel := s.Bounded(c)
+	defer cancel()
 	if second.Err() == nil {
 		t.Error("the second part has time left")
 	}

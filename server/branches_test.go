@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A conversation is told what another branch of it said after they parted, once; conversations that have nothing in
-// common are no branches.
+// A conversation is told once what another branch said after the two parted. Conversations with no common messages are
+// not branches.
 func TestABranchThatWasLeftIsSummarized(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

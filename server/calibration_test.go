@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// promptTokens are the tokens of a prompt as it was handed out.
+// promptTokens are the token counts of a prompt that the server returned.
 type promptTokens struct{ Total, Estimated int }
 
-// handedOut returns the counts of an agent's next prompt.
+// handedOut returns the token counts of an agent's next prompt.
 func (c *client) handedOut(agent string) promptTokens {
 	c.t.Helper()
 	var got struct{ Tokens promptTokens }
@@ -20,15 +20,16 @@ func (c *client) handedOut(agent string) promptTokens {
 	return got.Tokens
 }
 
-// answer captures the answer to a prompt of which the provider counted some tokens.
+// answer captures the answer to a prompt, with the number of tokens that the provider counted.
 func (c *client) answer(agent string, counted int) {
 	c.t.Helper()
 	c.capture(agent, fmt.Sprintf(`{"messages":[{"role":"assistant","content":"So it is."}],"usage":{"prompt_tokens":%d}}`,
 		counted))
 }
 
-// A provider that counts 1.6 tokens for one of ours is sent no prompt above 90 % of the window after its first report,
-// nor is one that is sent by another server, of another agent. Another organization's reports do not count.
+// A provider counts 1.6 tokens for each of ours. After its first report, no prompt is above 90 % of the window by its
+// count, including prompts from another server and prompts of another agent. Another organization's reports do not
+// count.
 func TestReportsCalibrateTheCountsOfAModel(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t).as("home")
@@ -77,7 +78,7 @@ func TestReportsCalibrateTheCountsOfAModel(t *testing.T) {
 	}
 }
 
-// What a provider reported last counts in /context and in the tokens of a prompt, and its parts add up to it.
+// The provider's last report counts in /context and in the tokens of a prompt, and the parts add up to it.
 func TestTheNewestReportCountsInContext(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

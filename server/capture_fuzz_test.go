@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// What comes in is an answer or a refusal, never the server's fault, and what was refused is not there.
+// The answer to any input is a success or a refusal, never a server error. Refused messages are not stored.
 
 func FuzzCaptureOpenAI(f *testing.F) {
 	fuzzCapture(f, `{"messages":[%s]}`,
@@ -97,7 +97,7 @@ func fuzzCapture(f *testing.F, body string, seeds ...string) {
 	})
 }
 
-// turns draws messages of every format, and notes the texts in them.
+// turns draws messages of all formats, and records the texts in them.
 type turns struct {
 	*rapid.T
 	texts []string
@@ -116,7 +116,7 @@ func (d *turns) call() string {
 	return fmt.Sprintf("call-%d", d.calls)
 }
 
-// maybe is a value or null.
+// maybe returns a value or nil.
 func (d *turns) maybe(value func() any) any {
 	if rapid.Bool().Draw(d.T, "there") {
 		return value()
@@ -182,7 +182,7 @@ func (d *turns) message() map[string]any {
 	}).Draw(d.T, "message")()
 }
 
-// Every text that was accepted is in what is read back.
+// Every accepted text can be read back.
 func TestCaptureLosesNoText(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// captured is what a call of capture answers.
+// captured is the answer to a capture.
 type captured struct {
 	ConversationID *string `json:"conversation_id"`
 	Messages       []recall.Appended
@@ -31,8 +31,8 @@ func (c *client) capture(agent, body string) captured {
 	return got
 }
 
-// A result without a call is in no prompt. The answer says so, also if the request is repeated, and everything that
-// reads the log finds it, also when the model sees the messages around it.
+// A result without a call is in no prompt. The answer says so, even if the request is repeated. Every reader of the log
+// finds the result, even while the model sees the messages around it.
 func TestAResultWithoutACallIsFound(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -46,7 +46,7 @@ func TestAResultWithoutACallIsFound(t *testing.T) {
 		`"function":{"name":"look","arguments":"{}"}}]},
 		{"type":"tool_return","otid":"x","tool_returns":[{"tool_call_id":"b","tool_return":"Seen."},
 		{"tool_call_id":"lost","tool_return":"The walrus is in the cellar."}]}]}`
-	for range 2 { // the call of the second has no otid, and is another one
+	for range 2 { // the second request's call has no otid, so it is another call
 		got := c.capture(agent, body).Messages
 		if diff := cmp.Diff([][]string{{}, {"lost"}}, [][]string{got[0].Orphans, got[1].Orphans}); diff != "" {
 			t.Errorf("orphans (-want +got):\n%s", diff)
@@ -68,7 +68,7 @@ func TestAResultWithoutACallIsFound(t *testing.T) {
 	contains(t, "a search of the organization", all, "walrus is in")
 }
 
-// A list is counted before its messages are read, and read no further than a mistake.
+// The messages of a list are counted before they are read, and none is read after a mistake.
 func TestALongListIsRefusedEarly(t *testing.T) {
 	t.Parallel()
 	scale.Long(t)
@@ -89,7 +89,7 @@ func TestALongListIsRefusedEarly(t *testing.T) {
 			t.Errorf("%d times %s: got %d %.200s, want %s", tt.times, tt.item, got.Code, got.Text, tt.want)
 		}
 	}
-	// A client that sends as many as each of these errors names succeeds.
+	// A client that sends as many messages as each of these errors names succeeds.
 	const item = `{"role":"user","content":"x"}`
 	if got := c.capture(strings.Split(target, "/")[3], `{"messages":[`+strings.Repeat(item+",", 9_999)+item+`]}`); len(
 		got.Messages) != 10_000 {
@@ -97,8 +97,8 @@ func TestALongListIsRefusedEarly(t *testing.T) {
 	}
 }
 
-// A long body is stored in chunks: calls find their results, and otids their twins, in other chunks, fields may stand
-// behind the messages, and what is refused at the end leaves nothing.
+// A long body is stored in chunks. Calls find their results, and repeated otids the first message, in other chunks.
+// Fields may come after the messages. If the end of a body is refused, nothing is stored.
 func TestALongBodyIsStoredWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -141,7 +141,7 @@ func TestALongBodyIsStoredWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// said are an agent's messages after its instructions, a line each.
+// said returns an agent's messages after its system prompt, one per line.
 func (c *client) said(agent string) (lines []string) {
 	c.t.Helper()
 	for _, m := range c.log(agent) {
@@ -150,7 +150,7 @@ func (c *client) said(agent string) (lines []string) {
 	return lines
 }
 
-// log are an agent's messages after its instructions.
+// log returns an agent's messages after its system prompt.
 func (c *client) log(agent string) []recall.Message {
 	c.t.Helper()
 	all, err := c.server.Recall.Messages(c.t.Context(), c.org, recall.MessageFilter{AgentID: agent, WithErrors: true},
@@ -161,7 +161,7 @@ func (c *client) log(agent string) []recall.Message {
 	return all[1:]
 }
 
-// shownMessage is what was kept of a message: its role, its name, and its parts as JSON.
+// shownMessage returns what was stored of a message: its role, its name, and its parts as JSON.
 func shownMessage(t *testing.T, m recall.Message) string {
 	t.Helper()
 	parts, err := json.Marshal(m.Content)
@@ -296,8 +296,8 @@ func TestCaptureKeepsWhatComesWithAMessage(t *testing.T) {
 		t.Errorf("kept %+v", m)
 	}
 	for i, want := range []string{"2024-01-31T10:30:00Z", "2024-02-01T00:00:00Z", "2024-02-02T00:00:00Z"} {
-		if at := log[i].CreatedAt.UTC().Format("2006-01-02T15:04:05Z"); at != want || log[i].IsErr != (i == 1) {
-			t.Errorf("message %d was said at %s, error %t; want %s", i, at, log[i].IsErr, want)
+		if createdAt := log[i].CreatedAt.UTC().Format("2006-01-02T15:04:05Z"); createdAt != want || log[i].IsErr != (i == 1) {
+			t.Errorf("message %d was said at %s, error %t; want %s", i, createdAt, log[i].IsErr, want)
 		}
 	}
 }
@@ -348,7 +348,7 @@ func TestCaptureAppendsToAConversation(t *testing.T) {
 	}
 }
 
-// refusals are requests that are not understood, and how the answer begins.
+// refusals are invalid requests, and the beginnings of their answers.
 var refusals = []struct {
 	name, body string
 	status     int
@@ -575,7 +575,7 @@ func TestIdenticalCapturesAtOnceStoreOnce(t *testing.T) {
 	const twins = 12
 	answers := make([]servertest.Reply, twins)
 	var calls sync.WaitGroup
-	for i := range twins { // half of them to another conversation, whose lock is another
+	for i := range twins { // half of them go to another conversation, which has another lock
 		conversation := []string{"default", other.ID}[i%2]
 		body := fmt.Sprintf(`{"conversation_id":%q,"messages":[{"role":"user","content":"q","otid":"o1"},`+
 			`{"role":"assistant","content":"a","otid":"o2"}]}`, conversation)

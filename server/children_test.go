@@ -15,12 +15,11 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// wireChild is a sub-agent as the API shows it.
 type wireChild struct {
 	subagent.Child
 }
 
-// child makes a sub-agent.
+// child creates a sub-agent.
 func (c *client) child(agent, body string) (made wireChild) {
 	c.t.Helper()
 	if err := json.Unmarshal([]byte(c.must("POST", "/v1/agents/"+agent+"/children", body)), &made); err != nil {
@@ -29,7 +28,7 @@ func (c *client) child(agent, body string) (made wireChild) {
 	return made
 }
 
-// prompt returns the messages and the tools of the next prompt of a conversation.
+// nextPrompt returns the messages and the tools of a conversation's next prompt.
 func (c *client) nextPrompt(agent, conversation string) (messages []string, tools string) {
 	c.t.Helper()
 	var p struct {
@@ -51,8 +50,8 @@ func (c *client) nextPrompt(agent, conversation string) (messages []string, tool
 const openCall = `{"messages":[{"role":"user","content":"go on"},{"role":"assistant","tool_calls":[{"id":"c9",
 	"function":{"name":"delegate","arguments":"{}"}}]}]}`
 
-// The prompt of a fork begins with its parent's, byte for byte: summary, cut results and open calls included. What the
-// fork does later does not change the parent's.
+// A fork's prompt begins with its parent's prompt, byte for byte, including the summary, cut results and open calls.
+// The fork's later messages do not change the parent's prompt.
 func TestAForkedChildsPromptBeginsWithItsParents(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -69,25 +68,26 @@ func TestAForkedChildsPromptBeginsWithItsParents(t *testing.T) {
 			{"name":"read","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c1","content":`+string(long)+`}]}`)
 		c.captured(agent, conversation, openCall)
 		parents, tools := c.nextPrompt(agent, conversation)
-		made := c.child(agent, fmt.Sprintf(`{"mode":"fork","task":"Count the lines.","conversation_id":%q}`, conversation))
-		own, has := c.nextPrompt(agent, made.ConversationID)
+		child := c.child(agent, fmt.Sprintf(`{"mode":"fork","task":"Count the lines.","conversation_id":%q}`, conversation))
+		childMessages, childTools := c.nextPrompt(agent, child.ConversationID)
 		n := len(parents)
-		if len(own) != n+2 || !slices.Equal(own[:n], parents) || has != tools {
-			t.Fatalf("the fork's prompt begins otherwise:\n%.3000s\nthe parent's:\n%.3000s", own, parents)
+		if len(childMessages) != n+2 || !slices.Equal(childMessages[:n], parents) || childTools != tools {
+			t.Fatalf("the fork's prompt begins otherwise:\n%.3000s\nthe parent's:\n%.3000s", childMessages, parents)
 		}
-		if !strings.Contains(own[n], "c9") || !strings.Contains(own[n+1], "Count the lines.") {
-			t.Errorf("the fork goes on with %s", own[n:])
+		if !strings.Contains(childMessages[n], "c9") || !strings.Contains(childMessages[n+1], "Count the lines.") {
+			t.Errorf("the fork goes on with %s", childMessages[n:])
 		}
-		clip := clipIDs.FindString(strings.Join(own, ""))
-		c.captured(agent, made.ConversationID, `{"messages":[{"role":"assistant","content":"There are 10,000."}]}`)
+		clip := clipIDs.FindString(strings.Join(childMessages, ""))
+		c.captured(agent, child.ConversationID, `{"messages":[{"role":"assistant","content":"There are 10,000."}]}`)
 		c.captured(agent, conversation, `{"messages":[{"role":"user","content":"a secret of the parent"}]}`)
 		parents, _ = c.nextPrompt(agent, conversation)
-		if again, _ := c.nextPrompt(agent, conversation); parents[0] != again[0] || !slices.Equal(own[:1], parents[:1]) {
-			t.Errorf("the system prompt of the parent changed:\n%s\nwas:\n%s", parents[0], own[0])
+		if again, _ := c.nextPrompt(agent, conversation); parents[0] != again[0] ||
+			!slices.Equal(childMessages[:1], parents[:1]) {
+			t.Errorf("the system prompt of the parent changed:\n%s\nwas:\n%s", parents[0], childMessages[0])
 		}
 		run := func(tool, args string) string {
 			return c.must("POST", "/v1/agents/"+agent+"/tools/"+tool+"/run",
-				fmt.Sprintf(`{"conversation_id":%q,"args":%s}`, made.ConversationID, args))
+				fmt.Sprintf(`{"conversation_id":%q,"args":%s}`, child.ConversationID, args))
 		}
 		if got := run("expand", `{"id":"`+clip+`"}`); !strings.Contains(got, "a long line") {
 			t.Errorf("a cut result of the parent reads %.200s", got)
@@ -98,8 +98,8 @@ func TestAForkedChildsPromptBeginsWithItsParents(t *testing.T) {
 	}
 }
 
-// What a forked sub-agent does is in its own conversation: no list and no search of its parent's agent has it, nor the
-// copies. The fork itself finds it.
+// A forked sub-agent's messages are in its own conversation. No list or search of the parent agent shows them or the
+// copies of the parent's messages. The fork itself finds them.
 func TestAForkedChildsMessagesAreItsOwn(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -142,7 +142,8 @@ func TestAForkedChildsMessagesAreItsOwn(t *testing.T) {
 	}
 }
 
-// A blank sub-agent knows its task and nothing of its parent; a brief one the state of the work and its files, too.
+// A blank sub-agent knows its task and nothing about its parent. A brief one also knows the state of the work and the
+// files.
 func TestBlankAndBriefChildren(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -193,46 +194,46 @@ func TestBlankAndBriefChildren(t *testing.T) {
 	}
 }
 
-// What a sub-agent returns stands once in its parent's log, and leads to the sub-agent's own.
+// A sub-agent's result is in its parent's log once, and leads to the sub-agent's log.
 func TestAChildReturnsOnce(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	agent := c.made("/v1/agents", "")
-	made := c.child(agent, `{"mode":"blank","task":"Find the ferry.","otid":"t1"}`)
-	if again := c.child(agent, `{"mode":"blank","task":"Find the ferry.","otid":"t1"}`); again.ID != made.ID {
-		t.Errorf("the same otid made %s and %s", made.ID, again.ID)
+	child := c.child(agent, `{"mode":"blank","task":"Find the ferry.","otid":"t1"}`)
+	if again := c.child(agent, `{"mode":"blank","task":"Find the ferry.","otid":"t1"}`); again.ID != child.ID {
+		t.Errorf("the same otid made %s and %s", child.ID, again.ID)
 	}
 	path := "/v1/agents/" + agent + "/children/"
 	create := func(body string) servertest.Reply { return c.call("POST", "/v1/agents/"+agent+"/children", body) }
 	if got := create(`{"mode":"blank","task":"Other","otid":"t1"}`); got.Code != 409 {
 		t.Errorf("the same otid with another task: %d %s", got.Code, got.Text)
 	}
-	if got := c.call("POST", path+made.ID+"/return", `{}`); got.Code != 422 {
+	if got := c.call("POST", path+child.ID+"/return", `{}`); got.Code != 422 {
 		t.Errorf("a sub-agent that said nothing returned: %d %s", got.Code, got.Text)
 	}
 	for _, blank := range []string{"", " \\n"} {
-		if got := c.call("POST", path+made.ID+"/return", `{"result":"`+blank+`"}`); got.Code != 422 {
+		if got := c.call("POST", path+child.ID+"/return", `{"result":"`+blank+`"}`); got.Code != 422 {
 			t.Errorf("the result %q: %d %s", blank, got.Code, got.Text)
 		}
 	}
-	said := strings.Repeat("The ferry is the Erna. ", 1000)
-	c.captured(made.AgentID, "default", `{"messages":[{"role":"assistant","content":"`+said+`"}]}`)
+	result := strings.Repeat("The ferry is the Erna. ", 1000)
+	c.captured(child.AgentID, "default", `{"messages":[{"role":"assistant","content":"`+result+`"}]}`)
 	for range 2 {
-		c.must("POST", path+made.ID+"/return", `{}`)
+		c.must("POST", path+child.ID+"/return", `{}`)
 	}
 	messages, _ := c.nextPrompt(agent, "default")
 	all := strings.Join(messages, "\n")
-	if len(messages) != 2 || !strings.Contains(all, "ferry is the Erna") || !strings.Contains(all, made.ID) ||
+	if len(messages) != 2 || !strings.Contains(all, "ferry is the Erna") || !strings.Contains(all, child.ID) ||
 		len(all) > 14_000 {
 		t.Errorf("the parent's prompt of %d bytes in %d messages: %.2000s", len(all), len(messages), all)
 	}
 	expand := func(id string) string {
 		return c.must("POST", "/v1/agents/"+agent+"/tools/expand/run", `{"args":{"id":"`+id+`"}}`)
 	}
-	if got := expand(made.ID); !strings.Contains(got, "Find the ferry.") || !strings.Contains(got, "offset") {
+	if got := expand(child.ID); !strings.Contains(got, "Find the ferry.") || !strings.Contains(got, "offset") {
 		t.Errorf("the log of the sub-agent: %.500s", got)
 	}
-	// Another one answers a call.
+	// Another sub-agent answers a call.
 	c.captured(agent, "default", openCall)
 	answers := c.child(agent, `{"mode":"fork","task":"Answer it.","tool_call_id":"c9"}`)
 	c.captured(agent, answers.ConversationID, `{"messages":[{"role":"assistant","content":"42"}]}`)
@@ -247,10 +248,10 @@ func TestAChildReturnsOnce(t *testing.T) {
 	if got := create(`{"mode":"blank","task":"x","tool_call_id":"c9"}`); got.Code != 409 {
 		t.Errorf("a call with a result: %d %s", got.Code, got.Text)
 	}
-	c.as("other").refusedChild(agent, made.ID)
+	c.as("other").refusedChild(agent, child.ID)
 }
 
-// refusedChild checks that a client reaches no sub-agent of an agent.
+// refusedChild checks that a client cannot reach an agent's sub-agent.
 func (c *client) refusedChild(agent, id string) {
 	c.t.Helper()
 	for _, target := range []string{"", "/" + id} {
@@ -260,31 +261,31 @@ func (c *client) refusedChild(agent, id string) {
 	}
 }
 
-// The server runs a sub-agent and brings its result, also why it stopped.
+// The server runs a sub-agent and delivers its result, or the reason why it stopped.
 func TestTheServerRunsChildren(t *testing.T) {
 	t.Parallel()
 	r := newOwnRunner(t, "")
 	r.work()
 	r.own().Loop.Ended = r.server.Children.RunEnded
 	r.model.Says(modeltest.Answer{Text: "It is the Erna."})
-	made := r.child(r.agent, `{"mode":"fork","task":"Find the ferry.","run":true,"tools":["conversation_search"]}`)
-	r.await(made.ID, subagent.Returned)
+	child := r.child(r.agent, `{"mode":"fork","task":"Find the ferry.","run":true,"tools":["conversation_search"]}`)
+	r.await(child.ID, subagent.Returned)
 	messages, _ := r.nextPrompt(r.agent, "default")
 	if last := messages[len(messages)-1]; !strings.Contains(last, "It is the Erna.") {
 		t.Errorf("the parent's last message is %s", last)
 	}
 	r.model.Says(callOf("c1", "core_memory_append", `{"label":"human","content":"x"}`), modeltest.Answer{Text: "Not."})
-	made = r.child(r.agent, `{"mode":"fork","task":"Change the block.","run":true,"tools":["conversation_search"]}`)
-	r.await(made.ID, subagent.Returned)
+	child = r.child(r.agent, `{"mode":"fork","task":"Change the block.","run":true,"tools":["conversation_search"]}`)
+	r.await(child.ID, subagent.Returned)
 	if got := r.must("GET", "/v1/agents/"+r.agent+"/core-memory/blocks/human", ""); strings.Contains(got, "Ada.x") {
 		t.Errorf("a tool that the sub-agent may not call changed the block: %s", got)
 	}
 	r.model.Says(modeltest.Answer{Status: 400})
-	made = r.child(r.agent, `{"mode":"blank","task":"Fail.","run":true}`)
-	r.await(made.ID, subagent.Failed)
+	child = r.child(r.agent, `{"mode":"blank","task":"Fail.","run":true}`)
+	r.await(child.ID, subagent.Failed)
 }
 
-// A sub-agent whose run cannot start is not made: it would be at work for ever, and count as such.
+// If a sub-agent's run cannot start, the sub-agent is not created. It would count as working for ever.
 func TestAChildThatCannotRunIsNotMade(t *testing.T) {
 	t.Parallel()
 	r := newOwnRunner(t, "")
@@ -307,18 +308,18 @@ func TestAChildThatCannotRunIsNotMade(t *testing.T) {
 	if got := r.must("GET", path, ""); strings.TrimSpace(got) != "[]" {
 		t.Errorf("sub-agents that do not run: %s", got)
 	}
-	made, err := db.One[int](t.Context(), r.pool, `
+	child, err := db.One[int](t.Context(), r.pool, `
 		SELECT ((SELECT count(*) FROM agents WHERE org = $1 AND hidden) +
 		        (SELECT count(*) FROM conversations WHERE org = $1 AND delegated))::integer`, r.org)
-	if err != nil || made != 0 {
-		t.Errorf("%d agents and forks are left of sub-agents that were not made (%v)", made, err)
+	if err != nil || child != 0 {
+		t.Errorf("%d agents and forks are left of sub-agents that were not made (%v)", child, err)
 	}
 	close(wait)
 	<-first
 	r.model.Says(modeltest.Answer{Text: "Found."})
-	for range 2 { // the second request finds the first one's
-		made := r.child(r.agent, `{"mode":"blank","task":"x","run":true,"otid":"t1"}`)
-		r.await(made.ID, subagent.Returned)
+	for range 2 { // the second request finds the first one's sub-agent
+		child := r.child(r.agent, `{"mode":"blank","task":"x","run":true,"otid":"t1"}`)
+		r.await(child.ID, subagent.Returned)
 	}
 	if asked := len(r.model.Requests()); asked != 2 {
 		t.Errorf("the model was asked %d times, want once for the agent and once for its sub-agent", asked)
@@ -337,8 +338,8 @@ func (r runner) await(id, status string) {
 	})
 }
 
-// Copies of a sub-agent are as deep as it is: a fork of its conversation, an agent made of its file, and what those
-// fork. Deleting what they are copies of changes nothing.
+// A copy of a sub-agent has the sub-agent's depth: a fork of its conversation, an agent imported from its file, and
+// forks of these. This holds after the originals are deleted.
 func TestCopiesOfChildrenAreAsDeep(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -346,17 +347,17 @@ func TestCopiesOfChildrenAreAsDeep(t *testing.T) {
 	fork := func(conversation string) string {
 		return c.made("/v1/conversations/"+conversation+"/fork?agent_id="+agent, `{}`)
 	}
-	if made := c.child(agent, `{"mode":"fork","task":"Go.","conversation_id":"`+fork("default")+`"}`); made.Depth != 1 {
-		t.Errorf("of a fork of the agent's own conversation: the depth is %d, want 1", made.Depth)
+	if child := c.child(agent, `{"mode":"fork","task":"Go.","conversation_id":"`+fork("default")+`"}`); child.Depth != 1 {
+		t.Errorf("of a fork of the agent's own conversation: the depth is %d, want 1", child.Depth)
 	}
 	deep := "default"
 	for depth := 1; depth <= subagent.MaxDepth; depth++ {
-		made := c.child(agent, `{"mode":"fork","task":"Go deeper.","conversation_id":"`+deep+`"}`)
-		if made.Depth != depth {
-			t.Fatalf("the depth of a sub-agent of a fork is %d, want %d", made.Depth, depth)
+		child := c.child(agent, `{"mode":"fork","task":"Go deeper.","conversation_id":"`+deep+`"}`)
+		if child.Depth != depth {
+			t.Fatalf("the depth of a sub-agent of a fork is %d, want %d", child.Depth, depth)
 		}
-		deep = fork(fork(made.ConversationID))
-		c.must("DELETE", "/v1/conversations/"+made.ConversationID, "")
+		deep = fork(fork(child.ConversationID))
+		c.must("DELETE", "/v1/conversations/"+child.ConversationID, "")
 	}
 	body := `{"mode":"blank","task":"x","conversation_id":"` + deep + `"}`
 	got := c.call("POST", "/v1/agents/"+agent+"/children", body)
@@ -375,16 +376,16 @@ func TestCopiesOfChildrenAreAsDeep(t *testing.T) {
 	}
 }
 
-// Sub-agents are bounded in number and depth, and what a mode does not have is refused.
+// The number and depth of sub-agents are bounded. Options that a mode does not have are refused.
 func TestChildrenAreBounded(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	deep := agent
 	for depth := range subagent.MaxDepth {
-		made := c.child(deep, `{"mode":"blank","task":"Go deeper."}`)
-		if deep = made.AgentID; made.Depth != depth+1 {
-			t.Errorf("the depth is %d, want %d", made.Depth, depth+1)
+		child := c.child(deep, `{"mode":"blank","task":"Go deeper."}`)
+		if deep = child.AgentID; child.Depth != depth+1 {
+			t.Errorf("the depth is %d, want %d", child.Depth, depth+1)
 		}
 	}
 	if got := c.call("POST", "/v1/agents/"+deep+"/children", `{"mode":"fork","task":"x"}`); got.Code != 422 {

@@ -17,8 +17,8 @@ func (c *client) childState(agent, id string) map[string]any {
 	return fields(c.t, c.must("GET", "/v1/agents/"+agent+"/children/"+id, ""))
 }
 
-// A sub-agent whose own conversation or that of its parent is gone is cancelled: it says why, holds no place, and takes
-// no result.
+// If a sub-agent's conversation or its parent's conversation is gone, the sub-agent is cancelled. It says why, no
+// longer counts as working, and accepts no result.
 func TestChildrenEndWithTheirConversations(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -50,14 +50,14 @@ func TestChildrenEndWithTheirConversations(t *testing.T) {
 			}
 			made = append(made, c.child(agent, body))
 		}
-		of := c.child(made[0].AgentID, `{"mode":"fork","task":"of the first"}`)
-		why := end(agent, conversation, made[0])
+		grandchild := c.child(made[0].AgentID, `{"mode":"fork","task":"of the first"}`)
+		reason := end(agent, conversation, made[0])
 		if got := c.childState(agent, made[0].ID); got["status"] != subagent.Cancelled ||
-			!strings.Contains(fmt.Sprint(got["result"]), why) || got["returned_at"] == nil {
+			!strings.Contains(fmt.Sprint(got["result"]), reason) || got["returned_at"] == nil {
 			t.Errorf("%s: the sub-agent is %v", name, got)
 		}
 		if name != "its agent deleted" {
-			if got := c.childState(made[0].AgentID, of.ID); got["status"] != subagent.Cancelled {
+			if got := c.childState(made[0].AgentID, grandchild.ID); got["status"] != subagent.Cancelled {
 				t.Errorf("%s: the sub-agent of the sub-agent is %v", name, got)
 			}
 		}
@@ -69,19 +69,19 @@ func TestChildrenEndWithTheirConversations(t *testing.T) {
 	}
 }
 
-// A fork whose conversation is deleted is cancelled, too.
+// If a fork's conversation is deleted, the fork is cancelled, too.
 func TestAForkEndsWithItsConversation(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	agent := c.made("/v1/agents", "")
-	made := c.child(agent, `{"mode":"fork","task":"t"}`)
-	c.must("DELETE", "/v1/conversations/"+made.ConversationID, "")
-	if got := c.childState(agent, made.ID); got["status"] != subagent.Cancelled {
+	child := c.child(agent, `{"mode":"fork","task":"t"}`)
+	c.must("DELETE", "/v1/conversations/"+child.ConversationID, "")
+	if got := c.childState(agent, child.ID); got["status"] != subagent.Cancelled {
 		t.Errorf("the sub-agent is %v", got)
 	}
 }
 
-// A cancelled sub-agent's run ends, those that work for it are cancelled with it, and its parent's log gets nothing.
+// Cancelling a sub-agent ends its run and cancels its own sub-agents. Its parent's log gets nothing.
 func TestAChildIsCancelled(t *testing.T) {
 	t.Parallel()
 	r := newOwnRunner(t, "")
@@ -89,62 +89,62 @@ func TestAChildIsCancelled(t *testing.T) {
 	r.own().Loop.Ended = r.server.Children.RunEnded
 	before, _ := r.nextPrompt(r.agent, "default")
 	r.model.Says(modeltest.Answer{Text: "Never.", Wait: make(chan struct{})})
-	made := r.child(r.agent, `{"mode":"blank","task":"Take your time.","run":true}`)
-	of := r.child(made.AgentID, `{"mode":"fork","task":"of the first"}`)
-	path := "/v1/agents/" + r.agent + "/children/" + made.ID
+	child := r.child(r.agent, `{"mode":"blank","task":"Take your time.","run":true}`)
+	grandchild := r.child(child.AgentID, `{"mode":"fork","task":"of the first"}`)
+	path := "/v1/agents/" + r.agent + "/children/" + child.ID
 	for range 2 {
 		if got := fields(t, r.must("POST", path+"/cancel", "")); got["status"] != subagent.Cancelled {
 			t.Fatalf("the sub-agent is %v", got)
 		}
 	}
 	embedtest.Eventually(t, "the run is cancelled", func() bool { return r.list("/v1/runs")[0]["status"] == "cancelled" })
-	if got := r.childState(made.AgentID, of.ID); got["status"] != subagent.Cancelled {
+	if got := r.childState(child.AgentID, grandchild.ID); got["status"] != subagent.Cancelled {
 		t.Errorf("the sub-agent of the sub-agent is %v", got)
 	}
-	if got := r.childState(r.agent, made.ID); got["status"] != subagent.Cancelled || got["message_id"] != nil {
+	if got := r.childState(r.agent, child.ID); got["status"] != subagent.Cancelled || got["message_id"] != nil {
 		t.Errorf("the sub-agent is %v", got)
 	}
 	if after, _ := r.nextPrompt(r.agent, "default"); len(after) != len(before) {
 		t.Errorf("the parent's prompt has %d messages, want %d: %s", len(after), len(before), after)
 	}
-	back := r.child(r.agent, `{"mode":"blank","task":"Return."}`)
-	r.must("POST", "/v1/agents/"+r.agent+"/children/"+back.ID+"/return", `{"result":"done"}`)
-	if got := fields(t, r.must("POST", "/v1/agents/"+r.agent+"/children/"+back.ID+"/cancel",
+	returning := r.child(r.agent, `{"mode":"blank","task":"Return."}`)
+	r.must("POST", "/v1/agents/"+r.agent+"/children/"+returning.ID+"/return", `{"result":"done"}`)
+	if got := fields(t, r.must("POST", "/v1/agents/"+r.agent+"/children/"+returning.ID+"/cancel",
 		"")); got["result"] != "done" {
 		t.Errorf("a sub-agent that had returned is %v", got)
 	}
 }
 
-// A result for a call that has one is brought as a message; two sub-agents do not work on one call.
+// A result for a call that was already answered is delivered as a message. Two sub-agents cannot work on one call.
 func TestAResultOfAnAnsweredCallIsAMessage(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	c.captured(agent, "default", openCall)
-	made := c.child(agent, `{"mode":"blank","task":"t","tool_call_id":"c9"}`)
+	child := c.child(agent, `{"mode":"blank","task":"t","tool_call_id":"c9"}`)
 	got := c.call("POST", "/v1/agents/"+agent+"/children", `{"mode":"blank","task":"u","tool_call_id":"c9"}`)
-	if got.Code != 409 || !strings.Contains(got.Text, made.ID) {
+	if got.Code != 409 || !strings.Contains(got.Text, child.ID) {
 		t.Errorf("a second sub-agent for the call: %d %s", got.Code, got.Text)
 	}
 	c.captured(agent, "default", `{"messages":[{"role":"tool","tool_call_id":"c9","content":"answered by hand"}]}`)
-	returned := fields(t, c.must("POST", "/v1/agents/"+agent+"/children/"+made.ID+"/return", `{"result":"late"}`))
+	returned := fields(t, c.must("POST", "/v1/agents/"+agent+"/children/"+child.ID+"/return", `{"result":"late"}`))
 	messages, _ := c.nextPrompt(agent, "default")
 	if last := messages[len(messages)-1]; returned["message_id"] == nil || !strings.Contains(last, "late") {
 		t.Errorf("returned %v, the last message is %s", returned, last)
 	}
 }
 
-// Of results that come at the same time one is taken, and each request is answered with it.
+// If several results come at the same time, one is taken, and all requests get it as the answer.
 func TestResultsAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	agent := c.made("/v1/agents", "")
-	made := c.child(agent, `{"mode":"blank","task":"t"}`)
+	child := c.child(agent, `{"mode":"blank","task":"t"}`)
 	results := make([]any, 8)
 	var wait sync.WaitGroup
 	for i := range results {
 		wait.Go(func() {
-			got := c.call("POST", "/v1/agents/"+agent+"/children/"+made.ID+"/return", fmt.Sprintf(`{"result":"r%d"}`, i))
+			got := c.call("POST", "/v1/agents/"+agent+"/children/"+child.ID+"/return", fmt.Sprintf(`{"result":"r%d"}`, i))
 			if results[i] = got.Text; got.Code == 200 {
 				results[i] = fields(t, got.Text)["result"]
 			}

@@ -18,7 +18,7 @@ import (
 	"github.com/loci-memory/loci/server/letta"
 )
 
-// chatter is a body of turns between a user and an agent, numbered from first.
+// chatter returns a body with turns of a user and an agent, numbered from first.
 func chatter(first, turns int, text string) string {
 	var all []map[string]string
 	for i := range turns {
@@ -46,7 +46,7 @@ func (c *client) compact(target, body string) compacted {
 	return got
 }
 
-// inContext are the ids of what the model sees of an agent's default conversation.
+// inContext returns how many messages of an agent's default conversation the model sees.
 func (c *client) inContext(agent string) int {
 	ids, _ := fields(c.t, c.must("GET", "/v1/agents/"+agent, ""))["message_ids"].([]any)
 	return len(ids)
@@ -64,13 +64,13 @@ func TestCompactingAnAgent(t *testing.T) {
 		c.inContext(agent) != before {
 		t.Errorf("a dry run: %+v, of %d messages", dry, before)
 	}
-	made := c.compact(base+"/summarize", `{}`)
-	if made.Compaction == nil || made.Before != before || made.After != c.inContext(agent) || made.After >= before ||
-		made.Compaction.Trigger != "manual" {
-		t.Fatalf("compacted: %+v, of %d messages, and %d are left", made, before, c.inContext(agent))
+	result := c.compact(base+"/summarize", `{}`)
+	if result.Compaction == nil || result.Before != before || result.After != c.inContext(agent) ||
+		result.After >= before || result.Compaction.Trigger != "manual" {
+		t.Fatalf("compacted: %+v, of %d messages, and %d are left", result, before, c.inContext(agent))
 	}
-	if !strings.Contains(made.Summary, "/srv/data/plan-7.txt") {
-		t.Errorf("the summary lacks the path that all spoke of: %s", made.Summary)
+	if !strings.Contains(result.Summary, "/srv/data/plan-7.txt") {
+		t.Errorf("the summary lacks the path that all spoke of: %s", result.Summary)
 	}
 	var summaries []struct {
 		MessageType string         `json:"message_type"`
@@ -85,13 +85,13 @@ func TestCompactingAnAgent(t *testing.T) {
 		t.Fatalf("the summary among the messages: %s, %v", list, err)
 	}
 	if summaries[0].EventType != "compaction" || summaries[0].EventData["trigger"] != "manual" ||
-		summaries[1].Summary != made.Summary ||
-		summaries[1].Stats["messages_count_before"] != float64(made.Before) ||
+		summaries[1].Summary != result.Summary ||
+		summaries[1].Stats["messages_count_before"] != float64(result.Before) ||
 		summaries[1].Stats["context_window"] != 16000.0 {
 		t.Errorf("the summary among the messages: %s", list)
 	}
-	// What it stands for is read by the range that it names, and found by a search.
-	name := fmt.Sprintf("seq %d-%d", *made.Compaction.FromSeq, *made.Compaction.ToSeq)
+	// The summarized messages can be read by the range that the summary names, and found by a search.
+	name := fmt.Sprintf("seq %d-%d", *result.Compaction.FromSeq, *result.Compaction.ToSeq)
 	if got := c.tool(agent, "expand", fmt.Sprintf(`{"id":%q}`, name)); !strings.Contains(got, "Question 1:") ||
 		strings.Contains(got, "Answer 20:") {
 		t.Errorf("expanded %s: %s", name, got)
@@ -103,20 +103,20 @@ func TestCompactingAnAgent(t *testing.T) {
 	if got := c.tool(agent, "conversation_search", `{"query":"question 1 plan"}`); !strings.Contains(got, "Question 1:") {
 		t.Errorf("searched: %s", got)
 	}
-	one := base + "/compactions/" + made.Compaction.ID
-	if got := c.must("GET", base+"/compactions", ""); !strings.Contains(got, made.Compaction.ID) ||
+	target := base + "/compactions/" + result.Compaction.ID
+	if got := c.must("GET", base+"/compactions", ""); !strings.Contains(got, result.Compaction.ID) ||
 		!strings.Contains(got, `"reverted_at":null`) {
 		t.Errorf("the list: %s", got)
 	}
-	if got := c.must("POST", one+"/revert", ""); strings.Contains(got, `"reverted_at":null`) ||
+	if got := c.must("POST", target+"/revert", ""); strings.Contains(got, `"reverted_at":null`) ||
 		c.inContext(agent) != before {
 		t.Errorf("reverted: %s, and %d messages of %d are in view", got, c.inContext(agent), before)
 	}
-	if got := c.call("POST", one+"/revert", ""); got.Code != 409 || !strings.Contains(got.Text, "reverted already") {
+	if got := c.call("POST", target+"/revert", ""); got.Code != 409 || !strings.Contains(got.Text, "reverted already") {
 		t.Errorf("reverted twice: %d %s", got.Code, got.Text)
 	}
 	if got := c.must("GET", base+"/events?types=compaction&types=compaction_reverted", ""); strings.Count(got,
-		made.Compaction.ID) != 2 {
+		result.Compaction.ID) != 2 {
 		t.Errorf("the events: %s", got)
 	}
 }
@@ -129,10 +129,10 @@ func TestCompactingAConversation(t *testing.T) {
 	body := strings.Replace(chatter(1, 12, "hello"), `{"messages"`, `{"conversation_id":"`+conversation+`","messages"`, 1)
 	c.capture(agent, body)
 	c.capture(agent, chatter(1, 3, "in the default one"))
-	made := c.compact("/v1/conversations/"+conversation+"/compact", `{"compaction_settings":{"mode":"all"}}`)
-	if made.Compaction == nil || made.Compaction.Mode != plan.All ||
-		*made.Compaction.ConversationID != conversation || made.Compaction.Window != 12000 {
-		t.Errorf("compacted: %+v", made)
+	result := c.compact("/v1/conversations/"+conversation+"/compact", `{"compaction_settings":{"mode":"all"}}`)
+	if result.Compaction == nil || result.Compaction.Mode != plan.All ||
+		*result.Compaction.ConversationID != conversation || result.Compaction.Window != 12000 {
+		t.Errorf("compacted: %+v", result)
 	}
 	if got := c.inContext(agent); got != 7 {
 		t.Errorf("the default conversation has %d messages in view, want 7: it was not compacted", got)
@@ -145,7 +145,7 @@ func TestCompactingAConversation(t *testing.T) {
 	if got := c.must("GET", "/v1/agents/"+agent+"/compactions", ""); strings.Count(got, `"id":"compaction-`) != 2 {
 		t.Errorf("of the agent: %s", got)
 	}
-	later := fmt.Sprint(fields(t, c.must("GET", "/v1/agents/"+agent+"/compactions/"+made.Compaction.ID, ""))["id"])
+	later := fmt.Sprint(fields(t, c.must("GET", "/v1/agents/"+agent+"/compactions/"+result.Compaction.ID, ""))["id"])
 	other := c.made("/v1/agents", `{"name":"Bob"}`)
 	empty := c.made("/v1/conversations?agent_id="+other, "")
 	for _, w := range []struct {
@@ -171,7 +171,7 @@ func TestCompactingAConversation(t *testing.T) {
 			t.Errorf("%s: got %d %s, want %d with %q", w.name, got.Code, got.Text, w.status, w.detail)
 		}
 	}
-	// A change of the settings leaves the others as they are.
+	// Changing some settings leaves the others unchanged.
 	c.must("PATCH", "/v1/agents/"+agent, `{"compaction_settings":{"prompt":"Be brief.","goal":0.5}}`)
 	settings := fields(t, c.must("PATCH", "/v1/agents/"+agent,
 		`{"compaction_settings":{"clip_chars":null}}`))["compaction_settings"]
@@ -181,38 +181,38 @@ func TestCompactingAConversation(t *testing.T) {
 	}
 }
 
-// Appends keep the view inside the window by themselves, turn after turn, and nothing of what was said is out of reach.
+// Appends keep the view within the window without a client's help, turn after turn, and every message stays reachable.
 func TestTheWindowNeverOverflows(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"Ada","system":"Be kind.","context_window_limit":16000}`)
 	base := "/v1/agents/" + agent
-	compactions, most := 0, 0
+	compactions, mostTokens := 0, 0
 	for turn := 1; turn <= 40; turn++ {
 		c.capture(agent, chatter(turn, 1, fmt.Sprintf("item-%04d %s", turn, strings.Repeat("and so it goes on ", 60))))
 		if err := c.server.Agents.CheckWindow(t.Context(), c.org, agent, "default"); err != nil {
 			t.Fatalf("turn %d: %v", turn, err)
 		}
 		size := fields(t, c.must("GET", base+"/context", ""))["context_window_size_current"].(float64)
-		most = max(most, int(size))
+		mostTokens = max(mostTokens, int(size))
 	}
 	var list []store.Compaction
 	if err := json.Unmarshal([]byte(c.must("GET", base+"/compactions?limit=100", "")), &list); err != nil {
 		t.Fatal(err)
 	}
 	compactions = len(list)
-	if most > 15200 || compactions < 2 || compactions > 20 {
-		t.Errorf("the view had %d tokens once, of 16000, and was compacted %d times", most, compactions)
+	if mostTokens > 15200 || compactions < 2 || compactions > 20 {
+		t.Errorf("the view had %d tokens once, of 16000, and was compacted %d times", mostTokens, compactions)
 	}
 	if got := c.must("GET", base+"/events?types=window_warning", ""); strings.Count(got, `"type":"window_warning"`) < 1 {
 		t.Errorf("there was no warning: %s", got)
 	}
-	for _, made := range list {
-		if strings.Contains(*made.Summary, "at hand, write to memory") {
-			t.Errorf("a summary has what was a warning of its moment: %s", *made.Summary)
+	for _, compaction := range list {
+		if strings.Contains(*compaction.Summary, "at hand, write to memory") {
+			t.Errorf("a summary has what was a warning of its moment: %s", *compaction.Summary)
 		}
 	}
-	// The view before does not fit any more, and the answer says by how much.
+	// The view from before no longer fits, and the answer says how much it is too large.
 	if got := c.call("POST", base+"/compactions/"+list[0].ID+"/revert", ""); got.Code != 409 ||
 		!strings.Contains(got.Text, "does not fit any more: it has") {
 		t.Errorf("reverting the last: %d %s", got.Code, got.Text)
@@ -225,7 +225,7 @@ func TestTheWindowNeverOverflows(t *testing.T) {
 	}
 }
 
-// A prompt that does not fit is assembled again if another request made the room for it meanwhile.
+// If a prompt does not fit, and another request makes room for it meanwhile, the prompt is assembled again.
 func TestAPromptIsNotFromBeforeACompaction(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
@@ -234,7 +234,7 @@ func TestAPromptIsNotFromBeforeACompaction(t *testing.T) {
 	p := llmtest.New(t)
 	var first atomic.Bool
 	p.Answer = func(asked llmtest.Asked) string {
-		if first.CompareAndSwap(false, true) { // while this one thinks, on a server that stalled
+		if first.CompareAndSwap(false, true) { // while this request waits, on a server that stalled
 			if _, err := c.server.Agents.DB.Exec(t.Context(), `DELETE FROM compaction_claims WHERE org = $1`,
 				c.org); err != nil {
 				t.Error(err)
@@ -251,13 +251,13 @@ func TestAPromptIsNotFromBeforeACompaction(t *testing.T) {
 	}
 	c.own().Agents.Compaction.Models = models
 	tokens := fields(t, c.must("GET", "/v1/agents/"+agent+"/prompt", ""))["tokens"].(map[string]any)["total"].(float64)
-	if made := c.must("GET", "/v1/agents/"+agent+"/compactions", ""); tokens > 14_400 || !first.Load() ||
-		strings.Count(made, `"id":"compaction-`) != 1 {
-		t.Errorf("the prompt has %v tokens of 16000; compactions: %s", tokens, made)
+	if compactions := c.must("GET", "/v1/agents/"+agent+"/compactions", ""); tokens > 14_400 || !first.Load() ||
+		strings.Count(compactions, `"id":"compaction-`) != 1 {
+		t.Errorf("the prompt has %v tokens of 16000; compactions: %s", tokens, compactions)
 	}
 }
 
-// A prompt that another request compacts meanwhile is assembled again, and not refused for what it was.
+// If another request compacts a prompt meanwhile, the prompt is assembled again, and not refused for its earlier size.
 func TestAPromptIsNotRefusedForAViewOfBefore(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
@@ -278,7 +278,7 @@ func TestAPromptIsNotRefusedForAViewOfBefore(t *testing.T) {
 	}
 }
 
-// A result that comes after its call was summarized is in the next prompt.
+// A result that arrives after its call was summarized is in the next prompt.
 func TestALateResultIsShown(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -303,7 +303,7 @@ func TestALateResultIsShown(t *testing.T) {
 	}
 }
 
-// Where a provider counts more than the server does, what came after its report is taken to be more, too.
+// If a provider counts more tokens than the server, messages after its report are assumed to count more, too.
 func TestAReportTellsOfWhatCameAfter(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -313,19 +313,19 @@ func TestAReportTellsOfWhatCameAfter(t *testing.T) {
 			""))["tokens"].(map[string]any)["estimated"].(float64))
 	}
 	c.capture(agent, chatter(1, 10, strings.Repeat("and so it goes on ", 30)))
-	was := prompt()
-	reported := was * 8 / 5
+	estimated := prompt()
+	reported := estimated * 8 / 5
 	c.capture(agent, fmt.Sprintf(`{"messages":[{"role":"assistant","content":"So it is."}],"usage":{"prompt_tokens":%d}}`,
 		reported))
 	left := 14_400 - reported
 	c.capture(agent, fmt.Sprintf(`{"messages":[{"role":"user","content":%q}]}`, strings.Repeat("word", left-100)))
-	if got := prompt(); got*reported/was > 16_000 {
+	if got := prompt(); got*reported/estimated > 16_000 {
 		t.Errorf("a prompt of %d tokens, of which its provider counted %d for %d, was handed out for a window of 16000", got,
-			reported, was)
+			reported, estimated)
 	}
 }
 
-// What a provider counted of a prompt is preferred to what is estimated, however clients name it.
+// The provider's count of a prompt is preferred to the estimate, whatever clients call the field.
 func TestCapturedUsage(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -374,7 +374,7 @@ func TestCapturedUsage(t *testing.T) {
 	}
 }
 
-// A prompt from before a compaction says nothing of what the model sees after it.
+// A report about a prompt from before a compaction says nothing about the view after it.
 func TestUsageOfAnEarlierViewIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -390,7 +390,7 @@ func TestUsageOfAnEarlierViewIsNotBelieved(t *testing.T) {
 	}
 	c.capture(agent, chatter(1, 20, "hello"))
 	c.must("GET", "/v1/agents/"+agent+"/prompt", "")
-	made := c.compact("/v1/agents/"+agent+"/summarize", `{}`).Compaction
+	compaction := c.compact("/v1/agents/"+agent+"/summarize", `{}`).Compaction
 	c.capture(agent, turn)
 	if got := reported(); got != 0 {
 		t.Errorf("of a prompt from before the compaction: %d tokens are believed", got)
@@ -400,15 +400,15 @@ func TestUsageOfAnEarlierViewIsNotBelieved(t *testing.T) {
 	if got := reported(); got != 15000 {
 		t.Errorf("of the prompt after it: %d tokens are believed, want 15000", got)
 	}
-	c.must("POST", "/v1/agents/"+agent+"/compactions/"+made.ID+"/revert", "")
+	c.must("POST", "/v1/agents/"+agent+"/compactions/"+compaction.ID+"/revert", "")
 	c.capture(agent, turn)
 	if got := reported(); got != 0 {
 		t.Errorf("of a prompt from before the compaction was reverted: %d tokens are believed", got)
 	}
 }
 
-// The agent's own model is asked for a summary with what it was sent before, unchanged, so that what its provider keeps
-// of it stays good.
+// A summary request to the agent's own model begins with the prompt that the model got before, unchanged, so that the
+// provider's cache stays useful.
 func TestSelfCompactionSendsWhatTheModelWasSent(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
@@ -437,19 +437,19 @@ func TestSelfCompactionSendsWhatTheModelWasSent(t *testing.T) {
 	if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+agent+"/prompt?format=openai", "")), &handed); err != nil {
 		t.Fatal(err)
 	}
-	made := c.compact("/v1/agents/"+agent+"/summarize", `{"compaction_settings":{"mode":"self_compact_sliding_window"}}`)
+	result := c.compact("/v1/agents/"+agent+"/summarize", `{"compaction_settings":{"mode":"self_compact_sliding_window"}}`)
 	asked := provider.Requests()
-	if made.Compaction == nil || len(asked) == 0 {
-		t.Fatalf("compacted: %+v, after %d requests", made, len(asked))
+	if result.Compaction == nil || len(asked) == 0 {
+		t.Fatalf("compacted: %+v, after %d requests", result, len(asked))
 	}
 	first := asked[0]
-	same := len(first.Messages) - 1 // the last is what the model is asked for
-	if first.Messages[same-1].Content != nil && *first.Messages[same-1].Content != *at(handed.Request.Messages,
-		same-1).Content {
-		same-- // and before it, a word of the assistant's where the last was not its own
+	common := len(first.Messages) - 1 // the last message asks for the summary
+	if first.Messages[common-1].Content != nil && *first.Messages[common-1].Content != *at(handed.Request.Messages,
+		common-1).Content {
+		common-- // before it may stand an assistant message, if the last message was not the assistant's
 	}
-	if diff := cmp.Diff(handed.Request.Messages[:same], first.Messages[:same], jsonEqual); same < 10 || diff != "" {
-		t.Errorf("of the %d messages sent, %d are not as before (-handed out +asked):\n%s", len(first.Messages), same, diff)
+	if diff := cmp.Diff(handed.Request.Messages[:common], first.Messages[:common], jsonEqual); common < 10 || diff != "" {
+		t.Errorf("of the %d messages sent, %d are not as before (-handed out +asked):\n%s", len(first.Messages), common, diff)
 	}
 	if diff := cmp.Diff(handed.Request.Tools, first.Tools, jsonEqual); diff != "" {
 		t.Errorf("the tools (-handed out +asked):\n%s", diff)
@@ -458,14 +458,14 @@ func TestSelfCompactionSendsWhatTheModelWasSent(t *testing.T) {
 
 func at(messages []llmtest.Message, i int) llmtest.Message { return messages[min(i, len(messages)-1)] }
 
-// jsonEqual compares JSON by what it says.
+// jsonEqual compares JSON by its values.
 var jsonEqual = cmp.Transformer("JSON", func(raw json.RawMessage) (value any) {
-	_ = json.Unmarshal(raw, &value) // nothing is nil
+	_ = json.Unmarshal(raw, &value) // nil decodes to nil
 	return value
 })
 
-// Where there is nothing to compact the counts are equal, the answer says why, and nothing is recorded; where no
-// smaller view can be made the request is refused.
+// If there is nothing to compact, the counts are equal, the answer says why, and nothing is recorded. If no smaller
+// view is possible, the request is refused.
 func TestACompactionOfNothingAnswersEqualCounts(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

@@ -17,10 +17,10 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// formCookie is the value that each form of the console repeats.
+// formCookie is the value that each of the console's forms repeats.
 const formCookie = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// browse sends a request of a browser that is signed in with the client's key, if it has one.
+// browse sends a request like a browser. If the client has a key, the browser is signed in with it.
 func (c *client) browse(method, target string, form url.Values, headers ...string) servertest.Reply {
 	cookies := "loci_form=" + formCookie
 	if c.key != "" {
@@ -41,7 +41,7 @@ func (c *client) browse(method, target string, form url.Values, headers ...strin
 	return servertest.Send(firstPart{c}, method, target, body, append(all, headers...)...)
 }
 
-// signedIn is the secret of a session of the console for the client's key; the key if none begins.
+// signedIn returns the secret of a console session for the client's key; the key itself if no session begins.
 func (c *client) signedIn() string {
 	c.t.Helper()
 	var started struct{ Secret string }
@@ -53,7 +53,7 @@ func (c *client) signedIn() string {
 	return started.Secret
 }
 
-// firstPart answers a request for a stream with its first part only.
+// firstPart answers a request for a stream with the stream's first part only.
 type firstPart struct{ http.Handler }
 
 func (h firstPart) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -65,7 +65,7 @@ func (h firstPart) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Handler.ServeHTTP(w, r)
 }
 
-// endingWriter ends a request as soon as it is answered.
+// endingWriter ends a request as soon as something is written.
 type endingWriter struct {
 	http.ResponseWriter
 	end func()
@@ -78,8 +78,8 @@ func (w *endingWriter) Write(p []byte) (int, error) {
 
 func (w *endingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// pageOf is the address of a page with the ids of a tenant.
-func pageOf(route string, of tenant) (method, target string) {
+// pageOf returns the address of a page with a tenant's ids.
+func pageOf(route string, owner tenant) (method, target string) {
 	method, path, _ := strings.Cut(strings.TrimSuffix(route, "{$}"), " ")
 	names := map[string]string{"agent": "agent_id", "block": "block_id", "folder": "folder_id", "file": "file_id",
 		"archive": "archive_id", "passage": "passage_id", "compaction": "compaction_id", "key": "key_id", "org": "org_id",
@@ -89,14 +89,14 @@ func pageOf(route string, of tenant) (method, target string) {
 		verb = "retry"
 	}
 	return method, pathParams.ReplaceAllStringFunc(path, func(param string) string {
-		if id := of.has[names[strings.Trim(param, "{}")]]; id != "" {
+		if id := owner.has[names[strings.Trim(param, "{}")]]; id != "" {
 			return id
 		}
 		return verb
 	})
 }
 
-// A page does not wait for cards that take long: the browser asks for each of them.
+// A page does not wait for slow cards. The browser asks for each of them.
 func TestAPageDoesNotWaitForSlowCards(t *testing.T) {
 	t.Parallel()
 	c := newElsewhereServerClient(t)
@@ -131,8 +131,8 @@ func TestAPageDoesNotWaitForSlowCards(t *testing.T) {
 	}
 }
 
-// The pages of the console are no routes of the API: each asks it with the visitor's key. Without a key that the API
-// knows nobody sees one, and with a key that may only read nobody changes anything.
+// The console's pages are not routes of the API; each asks the API with the visitor's key. Without a key that the API
+// knows, nobody sees a page. With a key that may only read, nobody changes anything.
 func TestConsoleChecksKeysAsTheAPIDoes(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
@@ -171,7 +171,7 @@ func TestConsoleChecksKeysAsTheAPIDoes(t *testing.T) {
 	m.compare(operation{Route: rest.Route{Path: routes[len(routes)-1]}})
 }
 
-// A change has to come from a page of the console itself.
+// A change must come from one of the console's own pages.
 func TestConsoleRefusesFormsOfOtherSites(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -205,7 +205,7 @@ func TestConsoleRefusesFormsOfOtherSites(t *testing.T) {
 	}
 }
 
-// The console takes the root and what is below /console/, and the API answers elsewhere as before.
+// The console answers at the root and below /console/. Everywhere else, the API answers as before.
 func TestConsoleLeavesTheRestToTheAPI(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -231,7 +231,7 @@ func TestConsoleLeavesTheRestToTheAPI(t *testing.T) {
 	}
 }
 
-// A key opens the console, and no page has it.
+// A key opens the console, but no page contains the key.
 func TestConsoleSignsIn(t *testing.T) {
 	t.Parallel()
 	c := newClient(t).withKey("")
@@ -269,20 +269,20 @@ func TestConsoleSignsIn(t *testing.T) {
 			t.Errorf("%s: got the cookies %q and %s", row.name, cookie, got.Text)
 		}
 	}
-	seen := c.withKey(key).browse("GET", "/console/agents/"+agentID, nil)
-	if seen.Code != 200 || strings.Contains(seen.Text, "<script>alert") ||
-		!strings.Contains(seen.Text, "&lt;script&gt;alert") {
-		t.Errorf("a page with markup in a name: got %d %s", seen.Code, seen.Text)
+	page := c.withKey(key).browse("GET", "/console/agents/"+agentID, nil)
+	if page.Code != 200 || strings.Contains(page.Text, "<script>alert") ||
+		!strings.Contains(page.Text, "&lt;script&gt;alert") {
+		t.Errorf("a page with markup in a name: got %d %s", page.Code, page.Text)
 	}
-	if policy := seen.Header().Get("Content-Security-Policy"); !strings.Contains(policy, "script-src 'self';") {
+	if policy := page.Header().Get("Content-Security-Policy"); !strings.Contains(policy, "script-src 'self';") {
 		t.Errorf("got the policy %q", policy)
 	}
-	out := c.withKey(key).browse("POST", "/console/sign-out", nil)
-	if got := strings.Join(out.Header().Values("Set-Cookie"), " "); out.Code != 303 ||
+	signOut := c.withKey(key).browse("POST", "/console/sign-out", nil)
+	if got := strings.Join(signOut.Header().Values("Set-Cookie"), " "); signOut.Code != 303 ||
 		!strings.Contains(got, "loci_session=; Path=/console/; Max-Age=0") {
-		t.Errorf("sign out: got %d with the cookies %q", out.Code, got)
+		t.Errorf("sign out: got %d with the cookies %q", signOut.Code, got)
 	}
 }
 
-// keyCookies matches the cookie of a session, which scripts and other sites do not get. It does not hold the key.
+// keyCookies matches a session's cookie. Scripts and other sites do not get the cookie, and it does not hold the key.
 var keyCookies = regexp.MustCompile(`loci_session=loci-session_[A-Z2-7]{40}; Path=/console/; HttpOnly; SameSite=Strict`)

@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-// An agent is named by its name or its id, whichever of many it is.
+// An agent can be named by its name or its id, even among many agents.
 func TestTheConsoleTakesNamesOfAgents(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
 	c.work()
 	alice := newTenant(c, "alice")
 	helper := alice.made("/v1/agents", `{"name":"travel helper"}`)
-	for range 30 { // more than are proposed
+	for range 30 { // more than the console proposes
 		alice.made("/v1/agents", `{"name":"twin"}`)
 	}
 	for _, row := range []struct{ target, want string }{

@@ -1,5 +1,4 @@
-// The race detector watches the handlers of the pages in the tests of console_test.go: a browser would only wait for
-// it.
+// The race detector watches the pages' handlers in console_test.go. In these tests, the browser would only wait for it.
 
 //go:build !race
 
@@ -26,10 +25,10 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// browser is Chromium with one page, which collects what the page complains about.
+// browser is Chromium with one page. It collects the page's errors and warnings.
 type browser struct {
 	t   *testing.T
-	ctx context.Context //nolint:containedctx // of the browser
+	ctx context.Context //nolint:containedctx // context of the browser
 	url string
 	axe string
 
@@ -37,7 +36,7 @@ type browser struct {
 	problems []string
 }
 
-// chromium is the path of an installed Chromium. The test is skipped where there is none.
+// chromium returns the path of an installed Chromium. If there is none, the test is skipped.
 func chromium(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
@@ -74,7 +73,7 @@ func newBrowser(t *testing.T, url string) *browser {
 	return b
 }
 
-// listen keeps errors and warnings of the console, and exceptions.
+// listen collects errors, warnings and exceptions from the browser's console.
 func (b *browser) listen(messages iter.Seq2[chromedp.ConsoleMessage, error]) {
 	for m, err := range messages {
 		if err != nil {
@@ -89,7 +88,7 @@ func (b *browser) listen(messages iter.Seq2[chromedp.ConsoleMessage, error]) {
 	}
 }
 
-// complaints returns what was complained about since it was last asked for.
+// complaints returns the page's errors and warnings since the last call.
 func (b *browser) complaints() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -107,29 +106,29 @@ func (b *browser) do(what string, steps ...chromedp.Action[chromedp.Void]) {
 }
 
 // ask evaluates an expression in a page.
-func ask[T any](b *browser, what, expression string) T {
+func ask[T any](b *browser, step, expression string) T {
 	b.t.Helper()
 	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
-		b.t.Fatalf("%s: %v", what, err)
+		b.t.Fatalf("%s: %v", step, err)
 	}
 	return value
 }
 
-// submit types a value into a field of a form, sends the form, and waits for what the next page shows. The key Enter is
-// not pressed: the page may be gone before the browser has seen the key released, which is an error.
-func (b *browser) submit(what, field, value, shown string) {
+// submit types a value into a form's field, sends the form, and waits until the next page shows an element. It does not
+// press Enter: the page might be gone before the browser has seen the key released, which would be an error.
+func (b *browser) submit(step, field, value, element string) {
 	b.t.Helper()
 	loaded := `document.readyState === "complete" || new Promise(done => addEventListener("load", () => done(true)))`
-	if !ask[bool](b, what, loaded) {
-		b.t.Fatalf("%s: the page is not loaded", what)
+	if !ask[bool](b, step, loaded) {
+		b.t.Fatalf("%s: the page is not loaded", step)
 	}
-	b.do(what, chromedp.SendKeys(field, value))
-	ask[bool](b, what, fmt.Sprintf(`setTimeout(() => document.querySelector(%q).form.requestSubmit()), true`, field))
-	b.do(what, chromedp.WaitVisible(shown))
+	b.do(step, chromedp.SendKeys(field, value))
+	ask[bool](b, step, fmt.Sprintf(`setTimeout(() => document.querySelector(%q).form.requestSubmit()), true`, field))
+	b.do(step, chromedp.WaitVisible(element))
 }
 
-// open shows a page in a theme at a width, checks it, and keeps a picture of it if the test is asked for pictures.
+// open shows a page in a theme at a width, checks it, and takes a screenshot if the test is asked for pictures.
 func (b *browser) open(name, path, theme string, width int64) {
 	b.t.Helper()
 	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -150,41 +149,42 @@ func (b *browser) open(name, path, theme string, width int64) {
 	}
 }
 
-// check fails the test if the page fails, complains, is wider than the window, or is hard to use.
-func (b *browser) check(what string) {
+// check fails the test if the page fails, has errors or warnings, is wider than the window, or violates rules of
+// accessibility.
+func (b *browser) check(page string) {
 	b.t.Helper()
-	ask[bool](b, what, b.axe+";true")
-	violations := ask[[]string](b, what, `axe.run().then(r => r.violations
+	ask[bool](b, page, b.axe+";true")
+	violations := ask[[]string](b, page, `axe.run().then(r => r.violations
 		.filter(v => v.impact === "serious" || v.impact === "critical")
 		.map(v => v.id + ": " + v.nodes.slice(0, 3).map(n => n.html).join(" | ")))`)
 	if len(violations) > 0 {
-		b.t.Errorf("%s: axe-core finds %s", what, strings.Join(violations, "\n"))
+		b.t.Errorf("%s: axe-core finds %s", page, strings.Join(violations, "\n"))
 	}
-	if ask[bool](b, what, `document.documentElement.scrollWidth > window.innerWidth`) {
-		b.t.Errorf("%s is wider than the window", what)
+	if ask[bool](b, page, `document.documentElement.scrollWidth > window.innerWidth`) {
+		b.t.Errorf("%s is wider than the window", page)
 	}
-	wide := ask[[]string](b, what,
+	wide := ask[[]string](b, page,
 		`[...document.querySelectorAll(".card")].filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.id)`)
 	if len(wide) > 0 {
-		b.t.Errorf("%s: the cards %q have more than they are wide", what, wide)
+		b.t.Errorf("%s: the cards %q have more than they are wide", page, wide)
 	}
-	if !ask[bool](b, what, `[...document.querySelectorAll("nav [aria-current]")].every(e => {
+	if !ask[bool](b, page, `[...document.querySelectorAll("nav [aria-current]")].every(e => {
 		const there = e.getBoundingClientRect(); return there.left >= 0 && there.right <= window.innerWidth })`) {
-		b.t.Errorf("%s: the navigation does not show where one is", what)
+		b.t.Errorf("%s: the navigation does not show where one is", page)
 	}
-	failures := ask[[]string](b, what,
+	failures := ask[[]string](b, page,
 		`[...document.querySelectorAll(".card > [role=alert]")].map(e => e.textContent)`)
 	if all := b.complaints(); len(all)+len(failures) > 0 {
-		b.t.Errorf("%s: the browser complains %q, and the page %q", what, all, failures)
+		b.t.Errorf("%s: the browser complains %q, and the page %q", page, all, failures)
 	}
 }
 
-// Chromium walks through every page of the console.
+// Chromium visits every page of the console.
 func TestConsoleInABrowser(t *testing.T) {
 	t.Parallel()
 	scale.Long(t)
 	chromium(t)
-	c := newDatabaseClient(t) // it shows the work on embedding spaces, which are of the whole database
+	c := newDatabaseClient(t) // the console shows the work on embedding spaces, which belong to the whole database
 	c.work()
 	c.set(server.Setting{Variable: "LOCI_EMBEDDING_BASE_URL", Flag: "--embedding-base-url", Value: "http://127.0.0.1:1/v1",
 		Origin: server.OfFlag, Meaning: "OpenAI-compatible endpoint."})
@@ -208,7 +208,7 @@ func TestConsoleInABrowser(t *testing.T) {
 	b.operate(alice.operator().key)
 }
 
-// longNames gives things names that are longer than a telephone is wide, some without a place to break them.
+// longNames renames things to names that are wider than a phone, some with no place for a line break.
 func (t tenant) longNames() {
 	t.t.Helper()
 	long := strings.Repeat("project_notes_", 3)
@@ -222,26 +222,27 @@ func (t tenant) longNames() {
 	t.must("POST", "/v1/archives/"+t.has["archive_id"]+"/passages", passage)
 }
 
-// signIn is refused with a wrong key and granted with the right one.
+// signIn tries a wrong key, which is refused, and then signs in with the right one.
 func (b *browser) signIn(of tenant) {
 	b.t.Helper()
 	b.open("sign-in", "/", "light", 1280)
 	b.submit("a wrong key", "#key", "loci_UNKNOWN", ".sign-in [role=alert]")
-	b.complaints() // of the 401
+	b.complaints() // the error message of the 401
 	b.submit("the right key", "#key", of.key, "#overview-needs")
 }
 
 // pages opens every page in both themes, and at a phone's width.
-func (b *browser) pages(of tenant) {
+func (b *browser) pages(owner tenant) {
 	b.t.Helper()
-	agent := "/console/agents/" + of.has["agent_id"]
-	folder := "/console/folders/" + of.has["folder_id"]
+	agent := "/console/agents/" + owner.has["agent_id"]
+	folder := "/console/folders/" + owner.has["folder_id"]
 	for _, p := range [][2]string{{"overview", "/console/"}, {"agents", "/console/agents"}, {"agent", agent},
 		{"history", agent + "/history"}, {"prompt", agent + "/prompt"}, {"events", agent + "/events"},
-		{"compaction", agent + "/compactions/" + of.has["compaction_id"]}, {"block", "/console/blocks/" + of.has["block_id"]},
-		{"files", "/console/files"}, {"folder", folder}, {"file", folder + "/files/" + of.has["file_id"]},
-		{"archival", "/console/archival"}, {"archive", "/console/archives/" + of.has["archive_id"]},
-		{"search", "/console/search?q=secret"}, {"policies", "/console/policies?agent=" + of.has["agent_id"]},
+		{"compaction", agent + "/compactions/" + owner.has["compaction_id"]},
+		{"block", "/console/blocks/" + owner.has["block_id"]},
+		{"files", "/console/files"}, {"folder", folder}, {"file", folder + "/files/" + owner.has["file_id"]},
+		{"archival", "/console/archival"}, {"archive", "/console/archives/" + owner.has["archive_id"]},
+		{"search", "/console/search?q=secret"}, {"policies", "/console/policies?agent=" + owner.has["agent_id"]},
 		{"jobs", "/console/jobs"}, {"all-events", "/console/events"}, {"keys", "/console/keys"},
 		{"organizations", "/console/organizations"}} {
 		b.open(p[0], p[1], "light", 1280)
@@ -250,32 +251,32 @@ func (b *browser) pages(of tenant) {
 	}
 }
 
-// edit changes a block, and takes the change back.
-func (b *browser) edit(of tenant) {
+// edit changes a block, and undoes the change.
+func (b *browser) edit(owner tenant) {
 	b.t.Helper()
 	text := func() (value string) {
 		var block struct{ Value string }
-		if err := json.Unmarshal([]byte(of.must("GET", "/v1/blocks/"+of.has["block_id"], "")), &block); err != nil {
+		if err := json.Unmarshal([]byte(owner.must("GET", "/v1/blocks/"+owner.has["block_id"], "")), &block); err != nil {
 			b.t.Fatal(err)
 		}
 		return block.Value
 	}
-	before := text()
-	b.do("edit", chromedp.Navigate(b.url+"/console/blocks/"+of.has["block_id"]), chromedp.WaitVisible("textarea"),
+	original := text()
+	b.do("edit", chromedp.Navigate(b.url+"/console/blocks/"+owner.has["block_id"]), chromedp.WaitVisible("textarea"),
 		chromedp.SendKeys("textarea", "changed <b>here</b> "), chromedp.WaitVisible(".counter"),
 		chromedp.Click("form.edit .primary"), chromedp.WaitVisible("form.note button"))
-	if got := text(); got != "changed <b>here</b> "+before {
+	if got := text(); got != "changed <b>here</b> "+original {
 		b.t.Errorf("the block has %q", got)
 	}
 	b.do("undo", chromedp.Click("form.note button"), chromedp.WaitVisible(`//p[@role="status"][contains(., "earlier")]`))
-	if got := text(); got != before {
-		b.t.Errorf("after the undo the block has %q, want %q", got, before)
+	if got := text(); got != original {
+		b.t.Errorf("after the undo the block has %q, want %q", got, original)
 	}
 	b.check("the block after the undo")
 }
 
-// upload chooses two files, one of which cannot be read, and waits for what becomes of them.
-func (b *browser) upload(of tenant) {
+// upload chooses two files, one of them unreadable, and waits until both have their final states.
+func (b *browser) upload(owner tenant) {
 	b.t.Helper()
 	dir := b.t.TempDir()
 	for name, content := range map[string]string{"plain.txt": "a line\nanother", "broken.pdf": "%PDF-1.4 nothing"} {
@@ -283,28 +284,28 @@ func (b *browser) upload(of tenant) {
 			b.t.Fatal(err)
 		}
 	}
-	b.do("upload", chromedp.Navigate(b.url+"/console/folders/"+of.has["folder_id"]), chromedp.WaitVisible(".drop"),
+	b.do("upload", chromedp.Navigate(b.url+"/console/folders/"+owner.has["folder_id"]), chromedp.WaitVisible(".drop"),
 		chromedp.SetUploadFiles("#choose-files", []string{filepath.Join(dir, "plain.txt"), filepath.Join(dir, "broken.pdf")}),
 		chromedp.WaitVisible(`//ul[@class="uploads"]/li[contains(., "plain.txt")][contains(., "completed")]`),
 		chromedp.WaitVisible(`//ul[@class="uploads"]/li[contains(., "broken.pdf")][contains(., "damaged")]`),
 		chromedp.WaitVisible(`//section[@id="folder-files"]//tr[contains(., "broken.pdf")][contains(., "damaged")]`))
 	b.check("the folder after the upload")
-	b.do("only the failed", chromedp.Navigate(b.url+"/console/folders/"+of.has["folder_id"]+"?status=error"),
+	b.do("only the failed", chromedp.Navigate(b.url+"/console/folders/"+owner.has["folder_id"]+"?status=error"),
 		chromedp.WaitVisible(`//section[@id="folder-files"]//tr[contains(., "broken.pdf")]`),
 		chromedp.WaitNotPresent(`//section[@id="folder-files"]//tr[contains(., "plain.txt")]`))
 }
 
-// find searches from the form of the search lab.
-func (b *browser) find(of tenant) {
+// find searches with the form of the search page.
+func (b *browser) find(owner tenant) {
 	b.t.Helper()
 	b.do("search", chromedp.Navigate(b.url+"/console/search"), chromedp.WaitVisible("form[role=search]"))
 	b.submit("secret", "main input[name=q]", "secret", `//section[@aria-label="Fused"]//li[contains(., "secret")]`)
-	b.do("grep", chromedp.Navigate(b.url+"/console/search?in=grep&q=secret&agent="+of.has["agent_id"]),
+	b.do("grep", chromedp.Navigate(b.url+"/console/search?in=grep&q=secret&agent="+owner.has["agent_id"]),
 		chromedp.WaitVisible(`//pre[contains(., "matches")]`))
 	b.check("the search lab with what grep found")
 }
 
-// readCompaction opens a compaction from the history, and what it covers.
+// readCompaction opens a compaction from the history, and the messages that it covers.
 func (b *browser) readCompaction(of tenant) {
 	b.t.Helper()
 	b.do("a compaction", chromedp.Navigate(b.url+"/console/agents/"+of.has["agent_id"]+"/history"),
@@ -313,20 +314,20 @@ func (b *browser) readCompaction(of tenant) {
 	b.check("a compaction with what it covers")
 }
 
-// readOnly signs in with a key that may only read, and is shown nothing that changes.
-func (b *browser) readOnly(of tenant, key string) {
+// readOnly signs in with a key that may only read, and checks that the pages offer no changes.
+func (b *browser) readOnly(owner tenant, key string) {
 	b.t.Helper()
 	b.do("sign out", chromedp.Navigate(b.url+"/console/"), chromedp.Click(`//button[text()="Sign out"]`),
 		chromedp.WaitVisible("#key"))
 	b.submit("a key that reads", "#key", key, "#overview-needs")
-	b.do("the block", chromedp.Navigate(b.url+"/console/blocks/"+of.has["block_id"]), chromedp.WaitVisible("textarea"))
+	b.do("the block", chromedp.Navigate(b.url+"/console/blocks/"+owner.has["block_id"]), chromedp.WaitVisible("textarea"))
 	buttons := ask[[]string](b, "the block", `[...document.querySelectorAll("main button")].map(e => e.textContent)`)
 	if len(buttons) > 0 {
 		b.t.Errorf("a key that may only read is shown the buttons %q", buttons)
 	}
 }
 
-// operate signs in with a key of the operator, looks at what only the operator sees, and tests an endpoint.
+// operate signs in with the operator's key, opens the pages that only the operator sees, and tests an endpoint.
 func (b *browser) operate(key string) {
 	b.t.Helper()
 	b.do("sign out", chromedp.Navigate(b.url+"/console/"), chromedp.Click(`//button[text()="Sign out"]`),

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A compaction's page shows all that it covers, by pages, however much that is.
+// A compaction's page shows everything that the compaction covers, page by page, however much it is.
 func TestTheConsoleShowsAllThatACompactionCovers(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)

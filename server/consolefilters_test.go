@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A filter, a position or a place in a list that means nothing is said to be wrong, and not left out.
+// If a filter or a position in a list is invalid, the console says so, and does not ignore it.
 func TestTheConsoleRefusesFiltersThatMeanNothing(t *testing.T) {
 	t.Parallel()
 	m := newMatrix(t)

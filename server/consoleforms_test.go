@@ -14,14 +14,14 @@ import (
 )
 
 // sendForm sends a form with files as a browser without JavaScript does.
-func (c *client) sendForm(target, token string, sent map[string]string, headers ...string) servertest.Reply {
+func (c *client) sendForm(target, token string, contents map[string]string, headers ...string) servertest.Reply {
 	c.t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
 	err := form.WriteField("form", token)
 	for _, name := range []string{"", "a.txt", "b.bin", "c.txt"} { // in this order
-		text, is := sent[name]
-		if err != nil || !is {
+		text, ok := contents[name]
+		if err != nil || !ok {
 			continue
 		}
 		part, failed := form.CreateFormFile("file", name)
@@ -40,7 +40,8 @@ func (c *client) sendForm(target, token string, sent map[string]string, headers 
 		"Content-Type", form.FormDataContentType())...)
 }
 
-// A browser without JavaScript uploads files by a form; the first that is refused is named, and those before it stay.
+// A browser without JavaScript uploads files with a form. The answer names the first refused file, and the files before
+// it stay.
 func TestTheConsoleTakesFilesWithoutScripts(t *testing.T) {
 	t.Parallel()
 	c := newClient(t).as("acme")

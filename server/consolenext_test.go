@@ -9,13 +9,13 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// Who signs in goes on to a page of the console, whatever address the link to the sign-in page names.
+// After signing in, a visitor stays on a page of the console, whatever address the link to the sign-in page contains.
 func TestSigningInStaysBelowTheConsole(t *testing.T) {
 	t.Parallel()
 	c := newClient(t).scoped(apikey.NewKey{Scopes: []string{apikey.Read}})
-	for _, kept := range []string{"/console/", "/console/agents/agent-1?tab=files&after=a%2Fb", "/console/a%20b",
+	for _, address := range []string{"/console/", "/console/agents/agent-1?tab=files&after=a%2Fb", "/console/a%20b",
 		"/console/x/"} {
-		signInGoesTo(t, c, kept, kept)
+		signInGoesTo(t, c, address, address)
 	}
 	for _, refused := range []string{"", "agents", "/", "/v1/agents", "//evil.example/console/",
 		"https://evil.example/console/",
@@ -28,7 +28,7 @@ func TestSigningInStaysBelowTheConsole(t *testing.T) {
 	}
 }
 
-// signInGoesTo fails unless the sign-in page with an address leads to another.
+// signInGoesTo checks where the sign-in page leads if its link contains an address.
 func signInGoesTo(t *testing.T, c *client, next, want string) {
 	t.Helper()
 	page := c.browse("GET", "/console/sign-in?next="+url.QueryEscape(next), nil)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A change of a conversation is made whole or not at all, and null takes back whom it is with.
+// A change of a conversation is stored completely or not at all. A null identity removes the conversation's identity.
 func TestAConversationChangesWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -32,7 +32,7 @@ func TestAConversationChangesWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// Changes of different settings of a conversation at the same time are all stored.
+// Simultaneous changes of different settings of a conversation are all stored.
 func TestSettingsOfAConversationAreNotLost(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -54,7 +54,7 @@ func TestSettingsOfAConversationAreNotLost(t *testing.T) {
 	}
 }
 
-// Prices that a preview leaves out are the usual ones; a prompt under another policy begins no silent turn.
+// A preview uses the usual prices if the request has none. A preview with another policy does not begin a silent turn.
 func TestPreviewsOfPoliciesReadTheirRequests(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// contents are the texts of the items of a list, those that have one.
+// contents returns the texts of a list's items, without the items that have none.
 func contents(items []map[string]any) (texts []string) {
 	for _, item := range items {
 		if text, ok := item["content"].(string); ok && item["message_type"] != "system_message" {
@@ -70,7 +70,7 @@ func TestConversationsAreApart(t *testing.T) {
 	}
 }
 
-// first is the system message that is in force in a conversation, and how many messages its model sees.
+// first returns a conversation's current system message, and how many messages the model sees.
 func (c *client) first(conversation string) (text string, visible int) {
 	c.t.Helper()
 	ids := fields(c.t, c.must("GET", "/v1/conversations/"+conversation, ""))["in_context_message_ids"].([]any)
@@ -161,17 +161,17 @@ func TestConversationsAreKeptAndChanged(t *testing.T) {
 	all := []string{"id", "agent_id", "summary", "description", "model", "model_settings", "context_window_limit",
 		"archived", "created_by_id", "last_updated_by_id",
 		"isolated_block_ids"}
-	was := pick(t, c.must("GET", "/v1/conversations/"+id, ""), all...)
+	original := pick(t, c.must("GET", "/v1/conversations/"+id, ""), all...)
 	if want := fmt.Sprintf(`{"agent_id":%q,"archived":false,"context_window_limit":9000,"created_by_id":null,`+
 		`"description":"d","id":%q,"isolated_block_ids":[],`+
 		`"last_updated_by_id":null,"model":"openai/gpt-4o","model_settings":{"temperature":1},"summary":"s"}`, agent,
-		id); was != want {
-		t.Errorf("created: got\n%s, want\n%s", was, want)
+		id); original != want {
+		t.Errorf("created: got\n%s, want\n%s", original, want)
 	}
-	for _, same := range []string{"", "{}", `{"summary":null,"archived":null,"last_message_at":null,"model":null,` +
+	for _, unchanged := range []string{"", "{}", `{"summary":null,"archived":null,"last_message_at":null,"model":null,` +
 		`"model_settings":null,"context_window_limit":null,"description":null}`} {
-		if got := pick(t, c.must("PATCH", "/v1/conversations/"+id, same), all...); got != was {
-			t.Errorf("changed by %q: got\n%s, want\n%s", same, got, was)
+		if got := pick(t, c.must("PATCH", "/v1/conversations/"+id, unchanged), all...); got != original {
+			t.Errorf("changed by %q: got\n%s, want\n%s", unchanged, got, original)
 		}
 	}
 	got := c.must("PATCH", "/v1/conversations/"+id, `{"summary":"S","archived":true,`+
@@ -242,15 +242,15 @@ func TestConversationsAreListed(t *testing.T) {
 	}
 }
 
-// Both ends of a time belong to it; a day is the agent's, or UTC's where no agent is named.
+// A time range includes both ends. A day is a day in the agent's time zone, or in UTC if no agent is named.
 func TestMessagesAreFoundByTheirTime(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	agent := c.made("/v1/agents", `{"timezone":"America/New_York"}`)
 	strange := c.made("/v1/agents", "")
-	c.exec(`UPDATE agents SET timezone = 'Middle Earth' WHERE id = '` + strange + `'`) // as older servers accepted it
-	at := func(text, when string) recall.Draft {
-		moment, err := time.Parse(time.RFC3339, when)
+	c.exec(`UPDATE agents SET timezone = 'Middle Earth' WHERE id = '` + strange + `'`) // older servers allowed this
+	draftAt := func(text, timestamp string) recall.Draft {
+		moment, err := time.Parse(time.RFC3339, timestamp)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -258,8 +258,8 @@ func TestMessagesAreFoundByTheirTime(t *testing.T) {
 		d.CreatedAt = &moment
 		return d
 	}
-	c.append(agent, "default", at("ann", "2026-03-10T03:30:00Z"), at("bob", "2026-03-10T12:00:00.5Z"),
-		at("cid", "2026-03-11T03:59:59.999999Z"), at("dan", "2026-03-11T04:00:00Z"))
+	c.append(agent, "default", draftAt("ann", "2026-03-10T03:30:00Z"), draftAt("bob", "2026-03-10T12:00:00.5Z"),
+		draftAt("cid", "2026-03-11T03:59:59.999999Z"), draftAt("dan", "2026-03-11T04:00:00Z"))
 	for _, q := range []struct{ name, filter, want string }{
 		{"all of it", `"limit":10`, "ann bob cid dan"},
 		{"a day in UTC", `"start_date":"2026-03-10","end_date":"2026-03-10"`, "ann bob"},
@@ -277,18 +277,18 @@ func TestMessagesAreFoundByTheirTime(t *testing.T) {
 			"cid dan"},
 		{"an agent of no known zone", fmt.Sprintf(`"agent_id":%q,"start_date":"2026-03-11"`, strange), ""},
 	} {
-		var found []struct {
+		var hits []struct {
 			Type    string `json:"message_type"`
 			Content string
 			ID      string    `json:"message_id"`
 			At      time.Time `json:"created_at"`
 		}
 		if err := json.Unmarshal([]byte(c.must("POST", "/v1/messages/search", `{"query":"dragon",`+q.filter+`}`)),
-			&found); err != nil {
+			&hits); err != nil {
 			t.Fatal(err)
 		}
 		names := []string{}
-		for _, f := range found {
+		for _, f := range hits {
 			names = append(names, f.Content[:3])
 			if f.Type != "user_message" || f.ID == "" || f.At.IsZero() {
 				t.Errorf("%s: got %+v", q.name, f)
@@ -313,7 +313,7 @@ func TestMessagesAreFoundByTheirTime(t *testing.T) {
 	}
 }
 
-// Every search over REST is read by pages, by offset and by the last result's id.
+// Results of every search over REST can be read page by page, by offset and by the last result's id.
 func TestPagesOfSearches(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -329,18 +329,18 @@ func TestPagesOfSearches(t *testing.T) {
 		{"POST", "/v1/passages/search"},
 		{"GET", "/v1/agents/" + agent + "/archival-memory/search"},
 	} {
-		page := func(limit, offset int, after string) (found []string) {
+		page := func(limit, offset int, last string) (texts []string) {
 			var got string
 			if s.method == "GET" {
-				got = c.must("GET", fmt.Sprintf("%s?query=dragon&top_k=%d&offset=%d&after=%s", s.target, limit, offset, after), "")
+				got = c.must("GET", fmt.Sprintf("%s?query=dragon&top_k=%d&offset=%d&after=%s", s.target, limit, offset, last), "")
 			} else {
 				got = c.must("POST", s.target, fmt.Sprintf(`{"query":"dragon","limit":%d,"offset":%d,"after":%s}`, limit, offset,
-					strconv.Quote(after)))
+					strconv.Quote(last)))
 			}
 			for _, id := range ids.FindAllStringSubmatch(got, -1) {
-				found = append(found, id[1])
+				texts = append(texts, id[1])
 			}
-			return found
+			return texts
 		}
 		all := page(100, 0, "")
 		if len(all) != 9 {

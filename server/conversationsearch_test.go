@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// tool runs a tool of an agent, and returns what the model reads.
+// tool runs an agent's tool, and returns the text for the model.
 func (c *client) tool(agent, name, args string) string {
 	c.t.Helper()
 	run := fields(c.t, c.must("POST", "/v1/agents/"+agent+"/tools/"+name+"/run", `{"args":`+args+`}`))
@@ -21,7 +21,7 @@ func (c *client) tool(agent, name, args string) string {
 	return run["func_return"].(string)
 }
 
-// contains checks that a text has each of some parts.
+// contains checks that a text contains some parts.
 func contains(t *testing.T, what, text string, parts ...string) {
 	t.Helper()
 	for _, p := range parts {
@@ -31,7 +31,7 @@ func contains(t *testing.T, what, text string, parts ...string) {
 	}
 }
 
-// proposed is the arguments of a call that a result proposes: (id="x", offset=3) as JSON.
+// proposed returns the arguments of a call that a result proposes as JSON; the result has them as (id="x", offset=3).
 func proposed(t *testing.T, text, tool string) string {
 	t.Helper()
 	found := regexp.MustCompile(`call: ` + tool + `\((.*)\)`).FindStringSubmatch(text)
@@ -41,7 +41,8 @@ func proposed(t *testing.T, text, tool string) string {
 	return "{" + regexp.MustCompile(`(\w+)=`).ReplaceAllString(found[1], `"$1":`) + "}"
 }
 
-// An agent without any folder finds what was captured by a question, reads around it, and reads all of a long result.
+// An agent without a folder searches captured messages with a question, reads around a hit, and reads all of a long
+// result.
 func TestACapturedConversationIsFoundAndReadAround(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -81,7 +82,7 @@ func TestACapturedConversationIsFoundAndReadAround(t *testing.T) {
 	contains(t, "the lines", failed, "5001 (offset ", "): test 5000 FAILED: Größe is 3, want 4",
 		"No more lines to show.")
 
-	// Over REST the bytes are those that came in.
+	// Over REST, the bytes are the same as in the captured text.
 	var e recall.Expansion
 	target := "/v1/agents/" + agent + "/expand/" + clipIDs.FindString(around)
 	if err := json.Unmarshal([]byte(c.must("GET", target+"?limit=1048576", "")), &e); err != nil ||
@@ -106,7 +107,7 @@ func TestACapturedConversationIsFoundAndReadAround(t *testing.T) {
 	}
 }
 
-// A date without a time is that day in the agent's zone, wherever it is given.
+// A date without a time is that day in the agent's time zone, in every argument.
 func TestADateIsADayOfTheAgentsZone(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -137,7 +138,8 @@ func TestADateIsADayOfTheAgentsZone(t *testing.T) {
 		talk+`","start_date":"2025-04-15","end_date":"2025-04-15"}`), "dragon three")
 }
 
-// The zone of an archive is that of the agents that have it; UTC where they have several, or where none has it.
+// An archive has the time zone of the agents that have it attached; UTC if they have different zones, or if no agent
+// has it.
 func TestADateIsADayOfTheArchivesZone(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -168,7 +170,7 @@ func TestADateIsADayOfTheArchivesZone(t *testing.T) {
 	inserted("of agents of two zones", `"created_at":"2025-04-15T00:00:00Z"`)
 }
 
-// An operator keeps the tools to the conversation in which they are called: by the agent's setting, or in the request.
+// An operator can restrict the tools to the conversation that calls them, with the agent's setting or in the request.
 func TestRecallIsKeptToOneConversation(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -190,8 +192,8 @@ func TestRecallIsKeptToOneConversation(t *testing.T) {
 	if clip == "" {
 		t.Fatal("Bob's result was not cut")
 	}
-	run := func(name, args, more string) string {
-		return c.must("POST", "/v1/agents/"+agent+"/tools/"+name+"/run", `{"args":`+args+more+`}`)
+	run := func(name, args, options string) string {
+		return c.must("POST", "/v1/agents/"+agent+"/tools/"+name+"/run", `{"args":`+args+options+`}`)
 	}
 	calls := []struct{ name, args string }{
 		{"conversation_search", `{"query":"PIN"}`},
@@ -202,11 +204,11 @@ func TestRecallIsKeptToOneConversation(t *testing.T) {
 		{"expand", fmt.Sprintf(`{"id":"seq 1-%d"}`, seq)},
 		{"expand", fmt.Sprintf(`{"id":"seq %d"}`, seq)},
 	}
-	check := func(how, more string, finds bool) {
+	check := func(label, options string, finds bool) {
 		t.Helper()
 		for _, call := range calls {
-			if got := run(call.name, call.args, more); strings.Contains(got, "2222") != finds {
-				t.Errorf("%s, %s%s: finds Bob's PIN: %t, want %t:\n%.600s", how, call.name, call.args, !finds, finds, got)
+			if got := run(call.name, call.args, options); strings.Contains(got, "2222") != finds {
+				t.Errorf("%s, %s%s: finds Bob's PIN: %t, want %t:\n%.600s", label, call.name, call.args, !finds, finds, got)
 			}
 		}
 	}

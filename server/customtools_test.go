@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// rollDice is a request for a tool whose schema its source says.
+// rollDice is a request for a tool with a schema in its source.
 const rollDice = `{"source_code":"def roll_dice(sides: int, label: str = \"\") -> int:\n    \"\"\"Roll a <die>.\n\n` +
 	`    Args:\n        sides: How many sides it has.\n    \"\"\"\n    return 4\n",` +
 	`"tags":["games"],"pip_requirements":[{"name":"numpy","version":"2.1"}],"default_requires_approval":true}`
@@ -140,7 +140,7 @@ func TestDefinitionsAreListedAfterBuiltInTools(t *testing.T) {
 		"order=asc&return_only_letta_tools=true": all[:len(all)-30], "name=custom_3": {made[3]},
 		"names=custom_3&names=memory": {made[3], toolIDs()["memory"]}, "tool_ids=" + made[7]: {made[7]},
 		"search=Custom_2&order=asc": append([]string{made[2]}, made[20:]...), "name=none": {},
-		"search=_": nil, // whatever it is, the count agrees
+		"search=_": nil, // any tools; only the count must agree
 	} {
 		got := []string{}
 		for after := ""; ; {
@@ -181,7 +181,7 @@ func TestDefinitionsAreGivenToAgents(t *testing.T) {
 		}
 	}
 	check("created", "expand weather roll_dice")
-	for range 2 { // the second changes nothing
+	for range 2 { // the second time changes nothing
 		if got := c.must("PATCH", path+"/tools/detach/"+weather, ""); got != "null" {
 			t.Errorf("detached: got %s", got)
 		}
@@ -225,7 +225,7 @@ func TestDefinitionsAreGivenToAgents(t *testing.T) {
 	c.must("DELETE", "/v1/tools/"+weather, "")
 }
 
-// eventsOf are the types of an agent's events.
+// eventsOf returns the types of an agent's events.
 func eventsOf(t *testing.T, c *client, agent string) (types []string) {
 	t.Helper()
 	var got []struct{ Type string }
@@ -277,14 +277,14 @@ func TestRulesOfToolsAreCheckedAndStoredOnce(t *testing.T) {
 	c.made("/v1/tools", weatherTool)
 	path := "/v1/agents/" + c.made("/v1/agents", `{"tool_rules":[{"type":"exit_loop","tool_name":"weather"},
 		{"tool_name":"weather","type":"exit_loop"},{"type":"run_first","tool_name":"expand"}]}`)
-	kept := `{"tool_rules":[{"type":"exit_loop","tool_name":"weather"},{"type":"run_first","tool_name":"expand"}]}`
+	unchanged := `{"tool_rules":[{"type":"exit_loop","tool_name":"weather"},{"type":"run_first","tool_name":"expand"}]}`
 	check := func(after string) {
 		t.Helper()
 		var want, got struct {
 			Rules []map[string]string `json:"tool_rules"`
 		}
-		for body, to := range map[string]any{kept: &want, c.must("GET", path, ""): &got} {
-			if err := json.Unmarshal([]byte(body), to); err != nil {
+		for body, target := range map[string]any{unchanged: &want, c.must("GET", path, ""): &got} {
+			if err := json.Unmarshal([]byte(body), target); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -313,49 +313,50 @@ func TestRulesOfToolsAreCheckedAndStoredOnce(t *testing.T) {
 		}
 	}
 	check("refused")
-	c.must("PATCH", path, kept) // a client that sends back what it read
+	c.must("PATCH", path, unchanged) // a client that sends back what it read
 	check("sent back")
 }
 
-// A definition says whether its calls wait for approval by default: an agent that gets it has the rule then, once.
+// A definition says whether its calls need approval by default. An agent that gets the definition also gets one rule
+// for it.
 func TestADefinitionAsksForApprovalByDefault(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	asks := c.made("/v1/tools", strings.Replace(weatherTool, `{"json_schema"`,
+	tool := c.made("/v1/tools", strings.Replace(weatherTool, `{"json_schema"`,
 		`{"default_requires_approval":true,"json_schema"`, 1))
 	plain := c.made("/v1/tools", strings.Replace(weatherTool, `"weather"`, `"tides"`, 1))
 	const exit = `{"type":"exit_loop","tool_name":"weather"}`
 	rules := func(agent string) (all []string) {
 		list, _ := fields(t, c.must("GET", "/v1/agents/"+agent, ""))["tool_rules"].([]any)
 		for _, rule := range list {
-			of := rule.(map[string]any)
-			all = append(all, fmt.Sprint(of["type"], " ", of["tool_name"]))
+			fieldsOf := rule.(map[string]any)
+			all = append(all, fmt.Sprint(fieldsOf["type"], " ", fieldsOf["tool_name"]))
 		}
 		return all
 	}
-	created := c.made("/v1/agents", `{"tool_ids":["`+asks+`","`+plain+`"],"tool_rules":[`+exit+`]}`)
+	created := c.made("/v1/agents", `{"tool_ids":["`+tool+`","`+plain+`"],"tool_rules":[`+exit+`]}`)
 	checkSaid(t, "created", rules(created), []string{"exit_loop weather", "requires_approval weather"})
-	ruled := c.made("/v1/agents", `{"tool_ids":["`+asks+
+	ruled := c.made("/v1/agents", `{"tool_ids":["`+tool+
 		`"],"tool_rules":[{"type":"requires_approval","tool_name":"weather"}]}`)
 	checkSaid(t, "with the rule already", rules(ruled), []string{"requires_approval weather"})
 	agent := c.made("/v1/agents", `{}`)
 	for range 2 {
-		c.must("PATCH", "/v1/agents/"+agent+"/tools/attach/"+asks, "")
+		c.must("PATCH", "/v1/agents/"+agent+"/tools/attach/"+tool, "")
 		c.must("PATCH", "/v1/agents/"+agent+"/tools/attach/"+plain, "")
 		checkSaid(t, "attached", rules(agent), []string{"requires_approval weather"})
 	}
 	c.must("PATCH", "/v1/agents/"+agent+"/tools/approval/weather", `{"requires_approval":false}`)
-	c.must("PATCH", "/v1/agents/"+agent+"/tools/attach/"+asks, "")
+	c.must("PATCH", "/v1/agents/"+agent+"/tools/attach/"+tool, "")
 	checkSaid(t, "attached already", rules(agent), nil)
 	updated := c.made("/v1/agents", `{}`)
-	got := fields(t, c.must("PATCH", "/v1/agents/"+updated, `{"tool_ids":["`+asks+`"],"tool_rules":[`+exit+`]}`))
+	got := fields(t, c.must("PATCH", "/v1/agents/"+updated, `{"tool_ids":["`+tool+`"],"tool_rules":[`+exit+`]}`))
 	checkSaid(t, "updated", rules(updated), []string{"exit_loop weather", "requires_approval weather"})
 	if shown, _ := got["tool_rules"].([]any); len(shown) != 2 {
 		t.Errorf("the answer has the rules %v", shown)
 	}
 }
 
-// A tool that gets another name keeps its rules, also those of agents that do not have it.
+// A renamed tool keeps its rules, including rules of agents that do not have the tool.
 func TestRulesFollowARenamedTool(t *testing.T) {
 	t.Parallel()
 	c := newClient(t).keyed()
@@ -368,12 +369,12 @@ func TestRulesFollowARenamedTool(t *testing.T) {
 	rulesOf := func(c *client, agent string) (rules any) {
 		return fields(t, c.must("GET", "/v1/agents/"+agent, ""))["tool_rules"]
 	}
-	with := c.made("/v1/agents", fmt.Sprintf(`{"tool_ids":[%q],"tool_rules":%s}`, tool, rules))
-	without := c.made("/v1/agents", fmt.Sprintf(`{"tool_rules":%s}`, rules))
-	none, theirs := c.made("/v1/agents", `{}`), other.made("/v1/agents", fmt.Sprintf(`{"tool_rules":%s}`, rules))
-	was := rulesOf(other, theirs)
+	withTool := c.made("/v1/agents", fmt.Sprintf(`{"tool_ids":[%q],"tool_rules":%s}`, tool, rules))
+	withoutTool := c.made("/v1/agents", fmt.Sprintf(`{"tool_rules":%s}`, rules))
+	withoutRules, foreign := c.made("/v1/agents", `{}`), other.made("/v1/agents", fmt.Sprintf(`{"tool_rules":%s}`, rules))
+	foreignRules := rulesOf(other, foreign)
 	seen := map[string]int{}
-	for _, id := range []string{with, without, none} {
+	for _, id := range []string{withTool, withoutTool, withoutRules} {
 		seen[id] = len(c.events(id, ""))
 	}
 	c.must("PATCH", "/v1/tools/"+tool, strings.Replace(weatherTool, `"weather"`, `"forecast"`, 1))
@@ -384,7 +385,7 @@ func TestRulesFollowARenamedTool(t *testing.T) {
 			"child_output_mapping":{"weather":"forecast"}}]`), &want); err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range []string{with, without} {
+	for _, id := range []string{withTool, withoutTool} {
 		if diff := cmp.Diff(want, rulesOf(c, id)); diff != "" {
 			t.Errorf("the rules (-want +got):\n%s", diff)
 		}
@@ -392,10 +393,10 @@ func TestRulesFollowARenamedTool(t *testing.T) {
 			t.Errorf("an agent whose rules changed was told so %d times", n)
 		}
 	}
-	if n := len(c.events(none, "")) - seen[none]; n != 0 {
+	if n := len(c.events(withoutRules, "")) - seen[withoutRules]; n != 0 {
 		t.Errorf("an agent without the tool and rules was told %d times", n)
 	}
-	if diff := cmp.Diff(was, rulesOf(other, theirs)); diff != "" {
+	if diff := cmp.Diff(foreignRules, rulesOf(other, foreign)); diff != "" {
 		t.Errorf("another organization's rules changed:\n%s", diff)
 	}
 }

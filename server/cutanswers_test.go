@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 )
 
-// A text that is sent again after each end that is shown as failed is in the prompt once, also after an answer that was
+// If a client sends a text again after each failed end, the text is in the prompt once, even after an answer that was
 // cut for its length. The prompt does not end with that answer.
 func TestATextAfterACutAnswerIsInThePromptOnce(t *testing.T) {
 	t.Parallel()

@@ -15,8 +15,8 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// The calls for which a run waited wait on when the record of the run is deleted, and every question about the run has
-// a clear answer.
+// If a run's record is deleted, the calls that it waited for keep waiting, and every question about the run has a clear
+// answer.
 func TestCallsOfADeletedRunWaitAndAreCancelled(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, askingAgent)
@@ -49,15 +49,15 @@ func TestCallsOfADeletedRunWaitAndAreCancelled(t *testing.T) {
 	if got := r.must("POST", r.path()+"/cancel", `{}`); !strings.Contains(got, `{"message-`) {
 		t.Errorf("a cancellation answers %s", got)
 	}
-	if of := fields(t, r.must("GET", "/v1/runs/"+first, "")); of["status"] != "completed" {
-		t.Errorf("the run before is %v", of)
+	if earlier := fields(t, r.must("GET", "/v1/runs/"+first, "")); earlier["status"] != "completed" {
+		t.Errorf("the run before is %v", earlier)
 	}
 	checkSaid(t, "the log", r.log()[6:], []string{"user_message Again",
 		"approval_request_message memory_insert weather", "approval_response_message i=false w=false",
 		"tool_return_message i error"})
 }
 
-// A request whose run was deleted is not made again, and its repetition says where its answer is.
+// A request with a deleted run is not run again. Its repetition says where the answer is.
 func TestARequestOfADeletedRunIsNotMadeAgain(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
@@ -73,8 +73,8 @@ func TestARequestOfADeletedRunIsNotMadeAgain(t *testing.T) {
 	checkSaid(t, "the log", r.log(), []string{"user_message Hello", "assistant_message Done."})
 }
 
-// A client that is attached to a background run learns that its record was deleted, and its stream ends. So does the
-// request that began the run.
+// If the record of a background run is deleted, a client that is attached learns so, and its stream ends. The same
+// holds for the request that began the run.
 func TestAStreamOfADeletedRunEnds(t *testing.T) {
 	t.Parallel()
 	r := newOwnRunner(t, "")
@@ -95,14 +95,14 @@ func TestAStreamOfADeletedRunEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reply.Body.Close()
-	in := bufio.NewReader(reply.Body)
-	if ping, err := in.ReadString('\n'); err != nil || !strings.Contains(ping, "ping") {
+	lines := bufio.NewReader(reply.Body)
+	if ping, err := lines.ReadString('\n'); err != nil || !strings.Contains(ping, "ping") {
 		t.Fatalf("the stream begins with %q, %v", ping, err)
 	}
 	if _, err := r.pool.Exec(t.Context(), `DELETE FROM runs WHERE org = $1`, r.org); err != nil {
 		t.Fatal(err)
 	}
-	rest, err := io.ReadAll(in)
+	rest, err := io.ReadAll(lines)
 	if err != nil {
 		t.Fatal(err)
 	}

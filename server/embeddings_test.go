@@ -38,7 +38,7 @@ func (c *client) embeddings(body string) (e embeddings) {
 	return e
 }
 
-// numbers reads a vector as JSON or as base64.
+// numbers decodes a vector from JSON or base64.
 func numbers(t testing.TB, raw json.RawMessage) (v []float32) {
 	t.Helper()
 	if raw[0] == '[' {
@@ -168,7 +168,7 @@ func TestTheProgressOfVectorsIsCounted(t *testing.T) {
 	}
 }
 
-// cosine returns that of two vectors of norm 1.
+// cosine returns the cosine of two vectors with norm 1.
 func cosine(a, b []float32) (sum float64) {
 	for i := range min(len(a), len(b)) {
 		sum += float64(a[i]) * float64(b[i])

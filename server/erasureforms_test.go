@@ -24,7 +24,7 @@ import (
 	"github.com/loci-memory/loci/tenant/erase"
 )
 
-// encodings are forms of a text that a caller stores.
+// encodings returns different encodings of a text, by name.
 func encodings(text string) map[string]string {
 	html := strings.NewReplacer(`"`, "&quot;", "ë", "&euml;", "ü", "&#252;").Replace(text)
 	return map[string]string{
@@ -41,7 +41,7 @@ func encodings(text string) map[string]string {
 	}
 }
 
-// What base64 shows of the secret wherever it begins, at least.
+// base64Cores returns parts of the secret's base64, for each offset at which the secret may begin.
 func base64Cores() (cores []string) {
 	for shift := range 3 {
 		encoded := base64.StdEncoding.EncodeToString([]byte("xxx"[:shift] + secret))
@@ -50,7 +50,8 @@ func base64Cores() (cores []string) {
 	return cores
 }
 
-// Each form is erased from each of the memories; the judge looks for the word that all but base64 show, and for base64.
+// Each encoding is erased from all memories. The test then searches for the word that all encodings except base64 show,
+// and for parts of the base64.
 func TestAnErasureFindsEncodedTexts(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -77,8 +78,8 @@ func TestAnErasureFindsEncodedTexts(t *testing.T) {
 	}
 }
 
-// An occurrence that the pieces of an answer, the chunks of a file or the views of a prompt cut is found wherever they
-// cut it.
+// An erasure finds a text that is split between the pieces of an answer, the chunks of a file, or the views of a
+// prompt, wherever it is split.
 func TestAnErasureFindsTextsThatAreCut(t *testing.T) {
 	t.Parallel()
 	r := newOwnRunner(t, `{"name":"a"}`)
@@ -93,7 +94,7 @@ func TestAnErasureFindsTextsThatAreCut(t *testing.T) {
 		r.uploaded(folder, fmt.Sprintf("f%d.txt", pad), strings.Repeat("A word of no use is here. ", 30)+
 			strings.Repeat("y", 3*pad)+" "+secret+strings.Repeat(" And more of it.", 40))
 	}
-	cut := func() (n int) { // the word of the secret in the pieces of an answer together
+	inPieces := func() (n int) { // how often the pieces of an answer, joined, contain the secret's word
 		texts, err := db.All[string](t.Context(), r.pool, `
 			SELECT string_agg(item ->> 'content', '' ORDER BY seq) FROM run_items
 			WHERE org = $1 AND item ->> 'message_type' = 'assistant_message' GROUP BY run_key, item ->> 'id'`, r.org)
@@ -105,19 +106,19 @@ func TestAnErasureFindsTextsThatAreCut(t *testing.T) {
 		}
 		return n
 	}
-	if cut() < 6 {
+	if inPieces() < 6 {
 		t.Fatal("no piece is stored")
 	}
 	e := r.erased(secret)
-	if left := r.stored("qzx7741"); len(left) > 0 || cut() > 0 {
-		t.Errorf("left: %.2000q, and %d in pieces", left, cut())
+	if left := r.stored("qzx7741"); len(left) > 0 || inPieces() > 0 {
+		t.Errorf("left: %.2000q, and %d in pieces", left, inPieces())
 	}
 	if e.Report.Found["files"] < 20 || e.Report.Found["run_items"] == 0 {
 		t.Errorf("the report: %v", e.Report.Found)
 	}
 }
 
-// What a whole message said is gone from all that copies or quotes it; a preview counts it before.
+// If a whole message is erased, all copies and quotations of it are erased too. A preview counts them beforehand.
 func TestCopiesOfAnErasedMessageAreErased(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
@@ -125,16 +126,16 @@ func TestCopiesOfAnErasedMessageAreErased(t *testing.T) {
 	agent := c.made("/v1/agents", `{"name":"a","include_base_tools":true,"tools":["memory_files"]}`)
 	path := "/v1/agents/" + agent
 	const fact = "We decided that Zora Quill keeps the spare key under the blue stone"
-	said := "The house is old. " + fact + ". Tell nobody."
-	made := c.capture(agent, fmt.Sprintf(`{"messages":[{"role":"assistant","content":%s}]}`, quoted(said)))
+	text := "The house is old. " + fact + ". Tell nobody."
+	appended := c.capture(agent, fmt.Sprintf(`{"messages":[{"role":"assistant","content":%s}]}`, quoted(text)))
 	c.capture(agent, chatter(1, 8, "weather"))
 	c.must("GET", path+"/prompt", "")
 	c.compact(path+"/summarize", `{}`)
 	c.must("GET", path+"/prompt", "")
 	c.must("PATCH", "/v1/conversations/"+agent+"/working-memory",
 		fmt.Sprintf(`{"changes":[{"field":"decisions","text":%s}]}`, quoted(fact)))
-	c.must("POST", path+"/archival-memory", fmt.Sprintf(`{"text":%s}`, quoted("Noted: "+said)))
-	c.child(agent, fmt.Sprintf(`{"mode":"blank","task":%s}`, quoted("Check this: "+said)))
+	c.must("POST", path+"/archival-memory", fmt.Sprintf(`{"text":%s}`, quoted("Noted: "+text)))
+	c.child(agent, fmt.Sprintf(`{"mode":"blank","task":%s}`, quoted("Check this: "+text)))
 	c.child(agent, `{"mode":"fork","task":"Count the stones."}`)
 	c.handOver(agent)
 	replayed := fields(t, c.accepted("/v1/lab/replays", `{"agent_id":"`+agent+`","policies":["letta"]}`))["id"].(string)
@@ -142,7 +143,7 @@ func TestCopiesOfAnErasedMessageAreErased(t *testing.T) {
 	if before := c.stored("blue stone"); len(before) < 10 {
 		t.Fatalf("in %d places only: %.3000q", len(before), before)
 	}
-	body := fmt.Sprintf(`{"message_id":%q}`, made.Messages[0].ID)
+	body := fmt.Sprintf(`{"message_id":%q}`, appended.Messages[0].ID)
 	var preview erase.Report
 	c.unmarshal(c.must("POST", "/v1/erasures/preview", body), &preview)
 	for _, table := range []string{"messages", "passages", "prompt_parts", "working_memories", "children",
@@ -169,7 +170,7 @@ func TestCopiesOfAnErasedMessageAreErased(t *testing.T) {
 	}
 }
 
-// packedDocument is a document of Word whose text is cut by markup, with a comment that no reader shows.
+// packedDocument returns a Word document. Markup splits its text, and it has a comment that no program shows.
 func packedDocument(t *testing.T, text, title string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -202,7 +203,7 @@ func packedDocument(t *testing.T, text, title string) string {
 	return b.String()
 }
 
-// packedPDF is a PDF of an empty page, with a title in UTF-16 and a packed stream.
+// packedPDF returns a PDF with an empty page, a title in UTF-16, and a compressed stream.
 func packedPDF(title, stream string) string {
 	var packed bytes.Buffer
 	w := zlib.NewWriter(&packed)
@@ -218,8 +219,8 @@ func packedPDF(title, stream string) string {
 		"trailer<</Root 1 0 R/Info 5 0 R>>\n%%%%EOF\n", packed.Len(), packed.String(), utf)
 }
 
-// A document whose format packs its text keeps the text that was read of it, and its original bytes are deleted. A file
-// of which nothing was read is named: the check does not pass over it.
+// If a document's format packs its text, the document keeps the text that was read from it, and its original bytes are
+// deleted. If nothing was read from a file, the report names the file.
 func TestPackedDocumentsAreErased(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -265,7 +266,7 @@ func TestPackedDocumentsAreErased(t *testing.T) {
 	}
 }
 
-// holding is a model that writes a summary when it is let go.
+// holding is a model that writes a summary when it is released.
 type holding struct {
 	once        sync.Once
 	asked, goOn chan struct{}
@@ -281,7 +282,7 @@ func (h *holding) Complete(ctx context.Context, _ summary.Request) (summary.Repl
 	return summary.Reply{Text: h.text}, ctx.Err()
 }
 
-// A run, a compaction and an import that began before an erasure have read the text, and write it while it works: the
+// A run, a compaction and an import that began before an erasure have read the text, and may write it later. The
 // erasure waits for them.
 func TestAnErasureWaitsForWhatBeganBefore(t *testing.T) {
 	t.Parallel()
@@ -289,16 +290,17 @@ func TestAnErasureWaitsForWhatBeganBefore(t *testing.T) {
 	other := r.made("/v1/agents", `{"name":"other"}`)
 	r.capture(other, fmt.Sprintf(`{"messages":[{"role":"user","content":%s}]}`, quoted("I am "+secret)))
 	r.capture(other, chatter(1, 8, "weather"))
-	held := &holding{asked: make(chan struct{}), goOn: make(chan struct{}), text: "## Who\n- The user is " + secret + "."}
+	blocked := &holding{asked: make(chan struct{}), goOn: make(chan struct{}),
+		text: "## Who\n- The user is " + secret + "."}
 	r.own().Agents.Compaction.Models = func(context.Context, string) *summary.Model {
-		return &summary.Model{Summarizer: held, Name: "m"}
+		return &summary.Model{Summarizer: blocked, Name: "m"}
 	}
 	wait := make(chan struct{})
 	r.model.Says(modeltest.Answer{Text: "Hello, " + secret, Wait: wait})
 	run := r.begun(fmt.Sprintf(`{"input":%s}`, quoted("I am "+secret)))
 	compacted, erased := make(chan servertest.Reply, 1), make(chan servertest.Reply, 1)
 	go func() { compacted <- r.call("POST", "/v1/agents/"+other+"/summarize", `{}`) }()
-	<-held.asked
+	<-blocked.asked
 	folder := r.made("/v1/folders", `{"name":"f"}`)
 	file := r.sent(folder, "a.docx", packedDocument(t, strings.ReplaceAll(secret, `"`, "&quot;"), "nothing"))
 
@@ -314,7 +316,7 @@ func TestAnErasureWaitsForWhatBeganBefore(t *testing.T) {
 		}
 	}
 	close(wait)
-	close(held.goOn)
+	close(blocked.goOn)
 	r.work()
 	for what, reply := range map[string]chan servertest.Reply{"the run": run, "the compaction": compacted} {
 		if got := <-reply; got.Code != 200 {
@@ -330,7 +332,7 @@ func TestAnErasureWaitsForWhatBeganBefore(t *testing.T) {
 	}
 }
 
-// An erasure that has waited long ends, and says what may write the texts again.
+// An erasure does not wait for ever. When it ends, it says what may write the texts again.
 func TestAnErasureDoesNotWaitForEver(t *testing.T) {
 	t.Parallel()
 	r := newRunnerOf(newErasingClient(t), "")

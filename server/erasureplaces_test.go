@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// plantInWords stores a text where mostly words of Loci's or a provider's stand: in the model, the ids and the
-// signatures of an answer, and in the type of a tool's source.
+// plantInWords stores a text in fields that usually hold words of Loci or of a provider: in an answer's model, ids and
+// signatures, and in the type of a tool's source.
 func (c *client) plantInWords(agent, text string) {
 	c.t.Helper()
 	c.capture(agent, fmt.Sprintf(`{"messages":[{"role":"user","content":"Hm?"},{"role":"assistant","model":%[1]s,
@@ -20,8 +20,8 @@ func (c *client) plantInWords(agent, text string) {
 		"parameters":{"type":"object","properties":{}}}}`, quoted(text)))
 }
 
-// An erasure reaches the names of event consumers and the arguments of jobs. The report names each place, and says what
-// it does not reach.
+// An erasure reaches the names of event consumers and the arguments of jobs. The report names each place, and the
+// places that it does not reach.
 func TestErasuresReachWhatIsOutsideOfTheMemories(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -64,8 +64,8 @@ func TestErasuresReachWhatIsOutsideOfTheMemories(t *testing.T) {
 	}
 }
 
-// An erasure finds a text that a caller gave where mostly words of Loci's or a provider's stand. Those words stay, also
-// if they are what is erased.
+// An erasure finds a caller's text in fields that usually hold words of Loci or of a provider. Those words stay, even
+// if they are the text to erase.
 func TestAnErasureFindsATextAmongWords(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -84,7 +84,9 @@ func TestAnErasureFindsATextAmongWords(t *testing.T) {
 	c.exec(`INSERT INTO model_factors (org, model, factor) VALUES ($1, 'openai/qzoraword', 1.1)`, c.org)
 	for _, column := range []string{"messages.model", "messages.step_id", "messages.run_id", "messages.content",
 		"tools.source_type", "files.media_type", "agents.model", "model_factors.model"} {
-		if !slices.ContainsFunc(c.stored("qzoraword"), func(at string) bool { return strings.HasPrefix(at, column+": ") }) {
+		if !slices.ContainsFunc(c.stored("qzoraword"), func(place string) bool {
+			return strings.HasPrefix(place, column+": ")
+		}) {
 			t.Errorf("the text is not planted in %s", column)
 		}
 	}

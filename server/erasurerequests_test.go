@@ -14,14 +14,14 @@ import (
 	"github.com/loci-memory/loci/tenant/erase"
 )
 
-// A page whose bytes show one occurrence and whose text shows another is searched again when it is parsed again. Where
-// only the text shows one, the report says that the page keeps its text only.
+// One page contains one occurrence in its bytes and another in its text. The page is parsed again, and then searched
+// again. If only the text has an occurrence, the report says that the page keeps only its text.
 func TestPagesAreErasedInBytesAndText(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	folder := c.made("/v1/folders", `{"name":"f"}`)
 	const cut = "<p>And Qzora <!-- a remark -->Quill.</p>" // parsing joins it
-	both := c.uploaded(folder, "both.html", "<html><body><p>Here is Qzora Quill.</p>"+cut+"</body></html>")
+	inBoth := c.uploaded(folder, "both.html", "<html><body><p>Here is Qzora Quill.</p>"+cut+"</body></html>")
 	text := c.uploaded(folder, "text.html", "<html><body>"+cut+"</body></html>")
 	marked := c.uploaded(folder, "marked.html", "<html><body><p>And Qzora <b>Quill</b>.</p></body></html>")
 	e := c.erased("Qzora Quill")
@@ -29,7 +29,7 @@ func TestPagesAreErasedInBytesAndText(t *testing.T) {
 	if !strings.Contains(converted, text) || strings.Contains(converted, marked) {
 		t.Errorf("converted: got %q, want %s", converted, text)
 	}
-	for name, id := range map[string]string{"both": both, "text": text, "marked": marked} {
+	for name, id := range map[string]string{"both": inBoth, "text": text, "marked": marked} {
 		c.awaitFile(folder, id)
 		got := c.must("GET", "/v1/folders/"+folder+"/files/"+id+"?include_content=true", "")
 		if strings.Contains(got, "Quill") || !strings.Contains(got, "[erased]") {
@@ -41,7 +41,8 @@ func TestPagesAreErasedInBytesAndText(t *testing.T) {
 	}
 }
 
-// The reasons of other erasures are searched too; the texts of one that waits for an operator are named as left.
+// The reasons of other erasures are searched too. If an erasure waits for an operator, the report names its texts as
+// left.
 func TestReasonsOfErasuresAreErased(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -58,7 +59,7 @@ func TestReasonsOfErasuresAreErased(t *testing.T) {
 	}
 }
 
-// A message is named with or without its prefix, in any case, and only texts have whole words.
+// A message can be named with or without its prefix, in upper or lower case. Whole words apply only to texts.
 func TestAMessageToEraseIsNamedInAnyWay(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -76,7 +77,7 @@ func TestAMessageToEraseIsNamedInAnyWay(t *testing.T) {
 	}
 }
 
-// editing is a database where another request changes a passage after an erasure has read it.
+// editing is a database in which another request changes a passage after an erasure has read it.
 type editing struct {
 	db.DB
 	edit func()
@@ -91,7 +92,7 @@ func (e *editing) Query(ctx context.Context, sql string, args ...any) (pgx.Rows,
 	return rows, err
 }
 
-// What another request writes between the reading and the change of a passage is kept.
+// If another request changes a passage after an erasure has read it, the change is kept.
 func TestAnErasureKeepsWhatIsWrittenMeanwhile(t *testing.T) {
 	t.Parallel()
 	c := newErasingClient(t)
@@ -116,7 +117,8 @@ func TestAnErasureKeepsWhatIsWrittenMeanwhile(t *testing.T) {
 	}
 }
 
-// An erasure that fails, here for texts that no version of the server accepts, holds up no other.
+// An erasure that fails does not stop others. This one fails because its texts are invalid in every version of the
+// server.
 func TestAnErasureThatFailsHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	c := newErasingClient(t)
@@ -134,8 +136,9 @@ func TestAnErasureThatFailsHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// A person is erased by the forms of the name and what else names the person: from identities, messages with their
-// senders, all memories and runs. Another person's erasure does not end at the mark that the first one's key became.
+// Erasing a person erases all forms of the name and everything else that names the person, in identities, messages with
+// their senders, memories and runs. Another person's erasure does not stop at the mark that replaced the first person's
+// key.
 func TestPersonsAreErased(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
@@ -183,8 +186,8 @@ func TestPersonsAreErased(t *testing.T) {
 	}
 }
 
-// A text that is part of a word of Loci's own is erased from what callers said, and nothing else changes; a preview
-// counts the same. Of two texts, one of which begins the other, parts of a message have nothing left.
+// If a text is part of a word of Loci's own, it is erased only from what callers wrote, and a preview counts the same.
+// If one text begins another, nothing is left of both in the parts of a message.
 func TestAnErasureKeepsWhatLociWrote(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

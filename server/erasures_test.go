@@ -23,14 +23,15 @@ import (
 	"github.com/loci-memory/loci/tenant/erase"
 )
 
-// secret has what JSON escapes, a letter that Unicode writes in two ways, and more than one word.
+// secret has characters that JSON escapes, a letter that Unicode can write in two ways, and several words.
 const secret = `Zoë "Quartz" Müller qzx7741`
 
-// spellings are other ways in which a text is stored.
+// spellings are different ways to store the text.
 var spellings = []string{secret, "ZOË \"quartz\" Mu\u0308ller qzx7741", `Zo\u00eb \"Quartz\" M\u00fcller qzx7741`,
 	"Zoë\n\"Quartz\"\tMüller\u00a0qzx7741", "Zo\u200bë \"Quartz\" Müller qzx7741"}
 
-// everyTextColumn returns the columns of all tables that may hold a text, by the catalog, jobs included.
+// everyTextColumn returns all columns that may hold a text, from the database's catalog. It includes the columns of
+// jobs.
 func everyTextColumn(c *client) (columns [][2]string) {
 	c.t.Helper()
 	rows, err := c.pool.Query(c.t.Context(), `
@@ -52,13 +53,14 @@ func everyTextColumn(c *client) (columns [][2]string) {
 	return columns
 }
 
-// stored returns where a stored text has one of some parts, in any case: as table.column and the text.
+// stored returns the places of stored texts that contain one of some parts, in upper or lower case, as table.column and
+// the text.
 func (c *client) stored(parts ...string) (places []string) {
 	c.t.Helper()
-	of := c.ofOrg()
+	conditions := c.ofOrg()
 	for _, col := range everyTextColumn(c) {
 		table, name := pgx.Identifier{col[0]}.Sanitize(), pgx.Identifier{col[1]}.Sanitize()
-		texts, err := db.All[*string](c.t.Context(), c.pool, `SELECT t.`+name+`::text FROM `+table+` t `+of[col[0]])
+		texts, err := db.All[*string](c.t.Context(), c.pool, `SELECT t.`+name+`::text FROM `+table+` t `+conditions[col[0]])
 		if err != nil {
 			c.t.Fatalf("read %v: %v", col, err)
 		}
@@ -82,7 +84,7 @@ func (c *client) stored(parts ...string) (places []string) {
 	return places
 }
 
-// ofOrg returns the condition for rows t of the client's organization, by the tables that have such rows.
+// ofOrg returns, by table, the condition for rows t that belong to the client's organization.
 func (c *client) ofOrg() map[string]string {
 	c.t.Helper()
 	tables, err := db.All[string](c.t.Context(), c.pool, `
@@ -91,14 +93,14 @@ func (c *client) ofOrg() map[string]string {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	of := map[string]string{"river_job": fmt.Sprintf(`WHERE (t.args ->> 'org')::integer = %d`, c.org)}
+	conditions := map[string]string{"river_job": fmt.Sprintf(`WHERE (t.args ->> 'org')::integer = %d`, c.org)}
 	for _, table := range tables {
-		of[table] = fmt.Sprintf(`WHERE t.org = %d`, c.org)
+		conditions[table] = fmt.Sprintf(`WHERE t.org = %d`, c.org)
 	}
-	return of
+	return conditions
 }
 
-// blobs returns the texts that are stored outside of the log.
+// blobs returns the texts that are stored outside the log.
 func (c *client) blobs() (texts []*string) {
 	rows, err := c.pool.Query(c.t.Context(), `SELECT bytes, zstd FROM blobs WHERE org = $1`, c.org)
 	if err != nil {
@@ -124,18 +126,19 @@ func quoted(text string) string {
 	return string(raw)
 }
 
-// planted has a text in each memory, in present and former versions, in runs, prompts, summaries and jobs.
+// planted returns an agent with a text in each memory, in current and older versions, and in runs, prompts, summaries
+// and jobs.
 func planted(t *testing.T, text string) (c *client, agent string) {
 	t.Helper()
 	return plantedIn(newServerClient(t), text)
 }
 
-// plantedIn is planted for a client with a server of its own.
-func plantedIn(of *client, text string) (c *client, agent string) {
-	t := of.t
+// plantedIn does the same as planted for a client with its own server.
+func plantedIn(owner *client, text string) (c *client, agent string) {
+	t := owner.t
 	t.Helper()
 	q := func(format string) string { return fmt.Sprintf(format, quoted(text)) }
-	r := newRunnerOf(of, q(`{"name":"a","description":%[1]s,"metadata":{"note":%[1]s},"include_base_tools":true,
+	r := newRunnerOf(owner, q(`{"name":"a","description":%[1]s,"metadata":{"note":%[1]s},"include_base_tools":true,
 		"system":%[1]s,"tags":[%[1]s],"tools":["request_erasure","memory_files","search_memory"],
 		"memory_blocks":[{"label":"human","value":%[1]s}]}`))
 	c, agent = r.client, r.agent
@@ -186,7 +189,7 @@ func plantedIn(of *client, text string) (c *client, agent string) {
 	return c, agent
 }
 
-// erased erases a text and returns the erasure, which must be complete.
+// erased erases a text, and checks that the erasure is complete.
 func (c *client) erased(text string) (e erase.Erasure) {
 	c.t.Helper()
 	got := c.must("POST", "/v1/erasures", fmt.Sprintf(`{"texts":[%s],"reason":"asked to"}`, quoted(text)))
@@ -199,11 +202,11 @@ func (c *client) erased(text string) (e erase.Erasure) {
 	return e
 }
 
-// knownName matches the name of a place that a caller can look up.
+// knownName matches the name of a place, in a form that a caller can look up.
 var knownName = regexp.MustCompile(`^(consumer .+ of agent |)(agent|api|archive|block|child|compaction|conv|flush|` +
 	`handover|identity|job|key|memfile|message|org|passage|replay|run|source|file|step|tool|tree|view)-[0-9a-f-]{36}`)
 
-// Each way of writing a text is erased from each column of each table: columns of later versions are searched too.
+// Each spelling of a text is erased from each column of each table. Columns that later versions add are searched too.
 func TestAnErasureLeavesNoOccurrenceInAnyColumn(t *testing.T) {
 	t.Parallel()
 	for i, text := range spellings {
@@ -242,13 +245,13 @@ func TestAnErasureLeavesNoOccurrenceInAnyColumn(t *testing.T) {
 	}
 }
 
-// worksAfter checks that an agent has its order, its prompt and its searches after an erasure.
+// worksAfter checks an agent's order of messages, prompt and searches after an erasure.
 func (c *client) worksAfter(agent, events string) {
 	c.t.Helper()
 	path := "/v1/agents/" + agent
 	after := c.must("GET", path+"/events?limit=1000", "")
-	if n, was := strings.Count(after, `"seq"`), strings.Count(events, `"seq"`); n < was {
-		c.t.Errorf("%d events, before %d", n, was)
+	if n, expected := strings.Count(after, `"seq"`), strings.Count(events, `"seq"`); n < expected {
+		c.t.Errorf("%d events, before %d", n, expected)
 	}
 	if got := c.must("GET", path+"/messages?limit=200", ""); !strings.Contains(got, "I am [erased]") {
 		c.t.Errorf("no gap is marked: %.3000s", got)
@@ -262,7 +265,8 @@ func (c *client) worksAfter(agent, events string) {
 	}
 }
 
-// A message keeps its place and its call; what it said is gone from it, its summary, runs, prompts and forks.
+// An erased message keeps its place and its call. Its text is gone from the message, its summary, runs, prompts and
+// forks.
 func TestAMessageIsErasedWhole(t *testing.T) {
 	t.Parallel()
 	c, agent := planted(t, secret)
@@ -296,7 +300,7 @@ func TestAMessageIsErasedWhole(t *testing.T) {
 	}
 }
 
-// An agent asks, an operator decides. Nothing is erased before.
+// An agent asks for an erasure, and an operator decides. Nothing is erased before the decision.
 func TestAnAgentAsksForAnErasure(t *testing.T) {
 	t.Parallel()
 	c, agent := planted(t, secret)
@@ -316,7 +320,7 @@ func TestAnAgentAsksForAnErasure(t *testing.T) {
 	if got := c.must("POST", denied+"/deny", ""); !strings.Contains(got, `"texts":null`) {
 		t.Errorf("denied: got %s", got)
 	}
-	if after := len(c.stored("qzx7741")); after != before-1 { // the request's own
+	if after := len(c.stored("qzx7741")); after != before-1 { // the place in the request itself
 		t.Errorf("in %d places after a denial, before in %d", after, before)
 	}
 	approved := ask()
@@ -348,7 +352,7 @@ func TestErasuresRefuseWhatTheyCannotErase(t *testing.T) {
 	}
 }
 
-// Another organization's occurrences stay.
+// An erasure does not touch other organizations.
 func TestAnErasureIsOfOneOrganization(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -368,8 +372,8 @@ func TestAnErasureIsOfOneOrganization(t *testing.T) {
 	}
 }
 
-// A server that stops in the middle of an erasure loses nothing of it: another one takes it over, and summaries of
-// messages that the first one changed are made again.
+// If a server stops in the middle of an erasure, another server continues it without loss. Summaries of messages that
+// the first server changed are made again.
 func TestAnErasureGoesOnAfterAKill(t *testing.T) {
 	t.Parallel()
 	c, _ := plantedIn(newErasingClient(t), secret)
@@ -403,11 +407,11 @@ func TestAnErasureGoesOnAfterAKill(t *testing.T) {
 	}
 }
 
-// runsErasures is held by the test that calls Erasures.Run, which goes over all organizations.
+// runsErasures is held by a test that calls Erasures.Run, because that goes over all organizations.
 var runsErasures sync.Mutex
 
-// newErasingClient is newServerClient for a test that calls Erasures.Run. It is on the other database, where nothing
-// else is erased, and no other such test runs until this one has ended.
+// newErasingClient does the same as newServerClient, for tests that call Erasures.Run. It uses the other database,
+// where no other erasures run, and only one such test runs at a time.
 func newErasingClient(t *testing.T) *client {
 	t.Helper()
 	c := newElsewhereServerClient(t)
@@ -419,8 +423,8 @@ func newErasingClient(t *testing.T) *client {
 	return c
 }
 
-// An erasure whose server is silent says so, and another server goes on with it after 20 seconds; one whose server says
-// that it works is left to it.
+// If an erasure's server is silent, the API says so, and after 20 seconds another server takes the erasure over. If the
+// server says that it is working, the erasure stays with it.
 func TestAnErasureOfAStoppedServerIsTakenOver(t *testing.T) {
 	t.Parallel()
 	c, _ := plantedIn(newErasingClient(t), secret)
@@ -483,12 +487,12 @@ func (s *stopping) Begin(ctx context.Context) (pgx.Tx, error) {
 	return s.DB.Begin(ctx)
 }
 
-// What was written before an erasure began is erased though others write meanwhile, or the report says that it is not
-// complete. What they wrote meanwhile, another erasure erases.
+// Everything that was written before an erasure began is erased even though others write meanwhile; otherwise the
+// report says that the erasure is not complete. Another erasure erases what they wrote meanwhile.
 func TestWritesDuringAnErasureAreErasedOrReported(t *testing.T) {
 	t.Parallel()
 	c, agent := planted(t, secret)
-	var written atomic.Int64 // rounds of writes that have ended
+	var rounds atomic.Int64 // rounds of writes that have ended
 	begun, answered := make(chan struct{}), make(chan struct{})
 	var writing sync.WaitGroup
 	writing.Go(func() {
@@ -498,7 +502,7 @@ func TestWritesDuringAnErasureAreErasedOrReported(t *testing.T) {
 				fmt.Sprintf(`{"messages":[{"role":"user","content":%s}]}`, quoted(text)))
 			c.call("POST", "/v1/agents/"+agent+"/archival-memory", fmt.Sprintf(`{"text":%s}`, quoted(text)))
 			c.call("GET", "/v1/agents/"+agent+"/prompt", "")
-			if written.Store(int64(i)); i == 4 {
+			if rounds.Store(int64(i)); i == 4 {
 				close(begun)
 			}
 			select {
@@ -509,17 +513,17 @@ func TestWritesDuringAnErasureAreErasedOrReported(t *testing.T) {
 		}
 	})
 	<-begun
-	before := written.Load()
+	completedRounds := rounds.Load()
 	got := c.must("POST", "/v1/erasures", fmt.Sprintf(`{"texts":[%s]}`, quoted(secret)))
 	close(answered)
 	writing.Wait()
 	if strings.Contains(got, `"completed"`) {
 		for _, left := range c.stored("qzx7741") {
 			var round int64
-			if at := strings.LastIndex(left, "round "); at >= 0 {
-				_, _ = fmt.Sscanf(left[at:], "round %d", &round)
+			if index := strings.LastIndex(left, "round "); index >= 0 {
+				_, _ = fmt.Sscanf(left[index:], "round %d", &round)
 			}
-			if round <= before {
+			if round <= completedRounds {
 				t.Errorf("it is complete, and left what was written before: %.300q", left)
 			}
 		}

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// An erasure of a text that is also a word of Loci's own changes nothing that lacks the text, and its check agrees.
+// If a text is also a word of Loci's own, erasing it changes nothing that does not contain the text, and the erasure's
+// check agrees.
 func TestAnErasureLeavesLocisOwnWords(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -33,7 +34,7 @@ func TestAnErasureLeavesLocisOwnWords(t *testing.T) {
 	}
 }
 
-// A text in the id of a call, which the call and its result keep, is named by the erasure and by the check.
+// If a call's id contains the text, the call and its result keep the id. The erasure and its check name the place.
 func TestAnErasureNamesTheIDsItLeaves(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -49,7 +50,7 @@ func TestAnErasureNamesTheIDsItLeaves(t *testing.T) {
 	}
 }
 
-// A text in two neighboring parts of a message goes, also if a part of it is erased by itself.
+// A text that spans two neighboring parts of a message is erased, even if another text to erase is a part of it.
 func TestAnErasureOfTwoSpellingsGoesAcrossParts(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

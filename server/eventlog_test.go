@@ -21,7 +21,7 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// kept is everything that is kept of an organization's agents, as the database has it.
+// kept selects everything that is stored about an organization's agents.
 const kept = `
 	SELECT coalesce(string_agg(row, E'\n' ORDER BY row), '') FROM (
 		SELECT 'agent ' || to_jsonb(a)::text AS row FROM agents a WHERE org = $1
@@ -40,7 +40,7 @@ func (c *client) kept() string {
 	return all
 }
 
-// refusing makes the database refuse every row that is written to tables, while do runs.
+// refusing makes the database refuse all writes to some tables while do runs.
 func (c *client) refusing(do func(), tables ...string) {
 	c.t.Helper()
 	var remove []func()
@@ -53,9 +53,9 @@ func (c *client) refusing(do func(), tables ...string) {
 	}
 }
 
-// trigger lets the database run a statement of PL/pgSQL for each row of the client's organization that is written as on
-// says, as in BEFORE INSERT ON blocks, until remove is called or the test ends. It locks the table, so that the client
-// must be that of newElsewhereClient.
+// trigger lets the database run a PL/pgSQL statement for each written row of the client's organization, until remove is
+// called or the test ends. on says when, as in BEFORE INSERT ON blocks. The trigger locks the table, so the client must
+// come from newElsewhereClient.
 func (c *client) trigger(on, statement string) (remove func()) {
 	c.t.Helper()
 	if c.pool != elsewhereServer().pool {
@@ -80,8 +80,8 @@ func (c *client) trigger(on, statement string) (remove func()) {
 	return remove
 }
 
-// Whatever changes an agent appends the events that say so, in the same transaction: where the event is refused nothing
-// is changed, and where the change is refused there is no event.
+// Every change of an agent appends its events in the same transaction. If the event is refused, nothing changes; if the
+// change is refused, there is no event.
 func TestEveryChangeOfAnAgentIsAnEvent(t *testing.T) {
 	t.Parallel()
 	c := newElsewhereClient(t)
@@ -124,7 +124,7 @@ func TestEveryChangeOfAnAgentIsAnEvent(t *testing.T) {
 		{"one that is attached", "PATCH", base + "/folders/attach/" + other, "", []string{"folder_attached " + other}},
 		{"one that is deleted", "DELETE", "/v1/folders/" + other, "", []string{"folder_detached " + other}},
 	} {
-		do := func() error {
+		apply := func() error {
 			if change.method == "SAY" {
 				_, err := c.server.Recall.Append(t.Context(), c.org, agent, "", drafts("one", "two"))
 				return err
@@ -138,7 +138,7 @@ func TestEveryChangeOfAnAgentIsAnEvent(t *testing.T) {
 		before := c.kept()
 		for _, tables := range [][]string{{"events"}, {"agents", "agent_folders", "agent_files", "messages"}} {
 			c.refusing(func() {
-				if err := do(); err == nil {
+				if err := apply(); err == nil {
 					t.Errorf("%s: it came through without writing to %v", change.name, tables)
 				}
 			}, tables...)
@@ -147,7 +147,7 @@ func TestEveryChangeOfAnAgentIsAnEvent(t *testing.T) {
 			}
 		}
 		last := c.events(agent, "?order=desc&limit=1")[0].Seq
-		if err := do(); err != nil {
+		if err := apply(); err != nil {
 			t.Errorf("%s: %v", change.name, err)
 		}
 		var got []string
@@ -163,25 +163,25 @@ func TestEveryChangeOfAnAgentIsAnEvent(t *testing.T) {
 	}
 }
 
-// throng are writers on agents, and what was written by those of their transactions that came through.
+// throng is a group of writers and what their committed transactions wrote.
 type throng struct {
 	*client
 	web    *httptest.Server
 	agents []string
-	done   context.Context // ends when all have written
+	done   context.Context // ends when all writers are done
 
 	mu      sync.Mutex
-	said    map[string]map[string]bool // texts, by agent
-	renamed map[string]int             // how often, by agent
+	said    map[string]map[string]bool // committed texts, by agent
+	renamed map[string]int             // number of renames, by agent
 }
 
-// writer says something to agents in transactions, of which every fourth is aborted, and renames them.
-func (w *throng) writer(who int) {
-	dice := rand.New(rand.NewPCG(1, uint64(who)))
+// writer appends messages to agents in transactions, and renames the agents. It aborts every fourth transaction.
+func (w *throng) writer(number int) {
+	dice := rand.New(rand.NewPCG(1, uint64(number)))
 	for n := range 5 {
 		agent := w.agents[max(0, dice.IntN(2*len(w.agents))-len(w.agents))]
 		if dice.IntN(4) == 0 {
-			if got := w.call("PATCH", "/v1/agents/"+agent, fmt.Sprintf(`{"name":"by %d"}`, who)); got.Code != 200 {
+			if got := w.call("PATCH", "/v1/agents/"+agent, fmt.Sprintf(`{"name":"by %d"}`, number)); got.Code != 200 {
 				w.t.Errorf("rename: got %d %s", got.Code, got.Text)
 				continue
 			}
@@ -192,7 +192,7 @@ func (w *throng) writer(who int) {
 		}
 		texts := make([]string, 1+dice.IntN(3))
 		for i := range texts {
-			texts[i] = fmt.Sprint(who, "-", n, "-", i)
+			texts[i] = fmt.Sprint(number, "-", n, "-", i)
 		}
 		err := w.speak(agent, texts, dice)
 		switch {
@@ -232,7 +232,7 @@ func (w *throng) note(agent string, texts []string) {
 	}
 }
 
-// over tells that all has been written, and that a reader has come to the end of it.
+// over reports whether all writers are done and a reader has reached the end.
 func (w *throng) over(agent string, last int64) bool {
 	if w.done.Err() == nil {
 		return false
@@ -244,7 +244,7 @@ func (w *throng) over(agent string, last int64) bool {
 	return err != nil || last >= head
 }
 
-// page reads events over REST; false if that is no answer.
+// page reads events over REST. ok is false if the request fails.
 func (w *throng) page(agent, query string) (list []wireEvent, ok bool) {
 	got := w.call("GET", "/v1/agents/"+agent+"/events"+query, "")
 	err := json.Unmarshal([]byte(got.Text), &list)
@@ -254,21 +254,21 @@ func (w *throng) page(agent, query string) (list []wireEvent, ok bool) {
 	return list, err == nil
 }
 
-// pages reads page by page, knowing nothing but the last position.
-func (w *throng) pages(agent string, dice *rand.Rand) (read []wireEvent) {
+// pages reads page by page. It remembers only the last position.
+func (w *throng) pages(agent string, dice *rand.Rand) (events []wireEvent) {
 	for last, ok := int64(0), true; ok && !w.over(agent, last); {
 		var page []wireEvent
 		page, ok = w.page(agent, fmt.Sprintf("?after=%d&limit=%d", last, 1+dice.IntN(20)))
-		read = append(read, page...)
+		events = append(events, page...)
 		if len(page) > 0 {
 			last = page[len(page)-1].Seq
 		}
 	}
-	return read
+	return events
 }
 
-// consumes reads as a consumer, knowing nothing but its name: what it committed it has read.
-func (w *throng) consumes(agent string, dice *rand.Rand) (read []wireEvent) {
+// consumes reads as a named consumer, which remembers only its name. It has read everything up to its last commit.
+func (w *throng) consumes(agent string, dice *rand.Rand) (events []wireEvent) {
 	for last, ok := int64(0), true; ok && !w.over(agent, last); {
 		var page []wireEvent
 		if page, ok = w.page(agent, fmt.Sprintf("?consumer=reader&limit=%d", 1+dice.IntN(20))); len(page) == 0 {
@@ -277,21 +277,21 @@ func (w *throng) consumes(agent string, dice *rand.Rand) (read []wireEvent) {
 		commit := fmt.Sprintf(`{"seq":%d,"expected_seq":%d}`, page[len(page)-1].Seq, last)
 		if got := w.call("PUT", "/v1/agents/"+agent+"/consumers/reader", commit); got.Code != 200 {
 			w.t.Errorf("commit %s: got %d %s", commit, got.Code, got.Text)
-			return read
+			return events
 		}
-		read, last = append(read, page...), page[len(page)-1].Seq
+		events, last = append(events, page...), page[len(page)-1].Seq
 	}
-	return read
+	return events
 }
 
-// follows reads a stream that breaks off again and again, the last time when all have written, and comes back with the
+// follows reads a stream that keeps breaking off, for the last time after all writers are done. It reconnects with the
 // last id.
-func (w *throng) follows(agent string, dice *rand.Rand) (read []wireEvent) {
+func (w *throng) follows(agent string, dice *rand.Rand) (events []wireEvent) {
 	for last := int64(0); !w.over(agent, last); {
 		s, err := w.tail(w.t.Context(), w.web, agent, "", fmt.Sprint(last))
 		if err != nil {
 			w.t.Errorf("follow: %v", err)
-			return read
+			return events
 		}
 		if w.done.Err() == nil {
 			context.AfterFunc(w.done, s.close)
@@ -307,20 +307,20 @@ func (w *throng) follows(agent string, dice *rand.Rand) (read []wireEvent) {
 			if err != nil {
 				break
 			}
-			read, last = append(read, e), e.Seq
+			events, last = append(events, e), e.Seq
 		}
 		s.close()
 	}
-	return read
+	return events
 }
 
-// check compares what a reader read with what was written: everything once, in order, without a gap, with its message.
-func (w *throng) check(reader, agent string, read []wireEvent) {
+// check compares a reader's events with what was written: each event once, in order, without gaps, with its message.
+func (w *throng) check(reader, agent string, events []wireEvent) {
 	w.t.Helper()
-	said, renamed := map[string]bool{}, 0
-	for i, e := range read {
+	texts, renamed := map[string]bool{}, 0
+	for i, e := range events {
 		if e.Seq != int64(i+1) {
-			w.t.Errorf("%s of %s read %v", reader, agent, positions(read))
+			w.t.Errorf("%s of %s read %v", reader, agent, positions(events))
 			return
 		}
 		switch {
@@ -329,17 +329,17 @@ func (w *throng) check(reader, agent string, read []wireEvent) {
 		case e.Message == nil && e.Type == "message":
 			w.t.Errorf("%s of %s read %+v without its message", reader, agent, e)
 		case e.Type == "message" && e.Message.Role == "user":
-			said[e.Message.Content[0].Text] = true
+			texts[e.Message.Content[0].Text] = true
 		}
 	}
-	if diff := gocmp.Diff(w.said[agent], said); diff != "" || renamed != w.renamed[agent] {
+	if diff := gocmp.Diff(w.said[agent], texts); diff != "" || renamed != w.renamed[agent] {
 		w.t.Errorf("%s of %s read %d renamings, want %d; messages (-want +got):\n%s", reader, agent, renamed,
 			w.renamed[agent], diff)
 	}
 }
 
-// Thirty-two writers, one agent that many share and others, and readers over REST: each sees every event once, in order
-// and without a gap, over its own breaks.
+// Thirty-two writers write to a shared agent and to others, while readers read over REST. Each reader sees every event
+// once, in order and without gaps, even though its connection breaks.
 func TestReadersOverRESTMissNothingAndSeeNothingTwice(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -366,10 +366,10 @@ func TestReadersOverRESTMissNothingAndSeeNothingTwice(t *testing.T) {
 			all  func(string, *rand.Rand) []wireEvent
 		}{{"a pager", w.pages}, {"a consumer", w.consumes}, {"a stream", w.follows}} {
 			reading.Go(func() {
-				read := reader.all(agent, rand.New(rand.NewPCG(uint64(i), uint64(k))))
+				events := reader.all(agent, rand.New(rand.NewPCG(uint64(i), uint64(k))))
 				mu.Lock()
 				defer mu.Unlock()
-				results = append(results, result{reader.name, agent, read})
+				results = append(results, result{reader.name, agent, events})
 			})
 		}
 	}

@@ -26,7 +26,7 @@ import (
 
 const defaultOrg = db.Org(1)
 
-// wireEvent is an agent's event as clients see it.
+// wireEvent is an agent's event in the API's form.
 type wireEvent struct {
 	Seq     int64
 	Type    string
@@ -226,13 +226,13 @@ func TestNamedReadersGoOnWhereTheyStopped(t *testing.T) {
 	}
 }
 
-// sse is a client's view of an agent's stream.
+// sse is a stream of an agent's events as a client reads it.
 type sse struct {
 	lines *bufio.Scanner
 	close func()
 }
 
-// tail opens a stream; the header, if any, is the last event that the client has.
+// tail opens a stream. last is the client's last event, sent in a header; empty for none.
 func (c *client) tail(ctx context.Context, web *httptest.Server, agent, query, last string) (*sse, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, web.URL+"/v1/agents/"+agent+"/events/stream"+query, nil)
@@ -246,7 +246,7 @@ func (c *client) tail(ctx context.Context, web *httptest.Server, agent, query, l
 	if last != "" {
 		r.Header.Set("Last-Event-ID", last)
 	}
-	answer, err := http.DefaultClient.Do(r) //nolint:bodyclose // by close
+	answer, err := http.DefaultClient.Do(r) //nolint:bodyclose // close closes it
 	if err != nil {
 		cancel()
 		return nil, err
@@ -273,7 +273,7 @@ func (c *client) mustTail(web *httptest.Server, agent, query, last string) *sse 
 
 var errEnd = errors.New("the stream has ended")
 
-// next is the next event, whose id is its position; errEnd at the end.
+// next returns the next event, and checks that the event's id is its position. It returns errEnd at the end.
 func (s *sse) next() (e wireEvent, err error) {
 	id := ""
 	for s.lines.Scan() {
@@ -294,7 +294,7 @@ func (s *sse) next() (e wireEvent, err error) {
 	return e, errEnd
 }
 
-// expect reads as many events as there are positions.
+// expect reads events, and checks their positions.
 func (s *sse) expect(t *testing.T, what string, want ...int64) (last wireEvent) {
 	t.Helper()
 	var got []int64
@@ -318,7 +318,7 @@ func (s *sse) ends(t *testing.T, what string) {
 	}
 }
 
-// isRefused reads a last event that is an error with a code.
+// isRefused checks that the stream's last event is an error with a code.
 func (s *sse) isRefused(t *testing.T, what, code string) {
 	t.Helper()
 	var got []string
@@ -332,14 +332,14 @@ func (s *sse) isRefused(t *testing.T, what, code string) {
 	}
 }
 
-// isLast reads lines after which the stream ends.
+// isLast checks that the stream's remaining lines are these.
 func (s *sse) isLast(t *testing.T, what string, want ...string) {
 	t.Helper()
 	var got []string
 	for s.lines.Scan() {
 		got = append(got, s.lines.Text())
 	}
-	if len(got) > 0 && got[0] == "" { // the end of the event before
+	if len(got) > 0 && got[0] == "" { // the blank line that ends the previous event
 		got = got[1:]
 	}
 	if diff := cmp.Diff(want, got); diff != "" || s.lines.Err() != nil {
@@ -452,7 +452,7 @@ func TestStreamsOfOneOrganizationStarveNoOther(t *testing.T) {
 	other.mustTail(web, other.made("/v1/agents", `{"name":"b"}`), "", "").expect(t, "another organization", 1, 2)
 }
 
-// Messages of a conversation that was deleted stay in the log's order, without what was said.
+// Messages of a deleted conversation keep their places in the log's order, without their contents.
 func TestEventsOfDeletedConversationsStay(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

@@ -14,14 +14,14 @@ import (
 	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
-// What the views of the model show of long results.
+// These match notices and headers in the model's view of long results.
 var (
 	readOn     = regexp.MustCompile(`expand\(id="?([^",)]+)"?(?:, offset=(\d+))?(?:, limit=(\d+))?\)`)
 	pageHeader = regexp.MustCompile(`^(\S+), bytes (\d+)-(\d+) of \d+\n=+\n`)
 )
 
-// An agent with a small window that does what the notices of clipped results say reads all of a long result, each byte
-// once, in few calls, or is told that its window has no room for any of it. No notice leads to a part that was shown.
+// An agent with a small window follows the notices of clipped results. It reads all of a long result, each byte once
+// and in few calls, or is told that its window has no room for it. No notice leads to a part that was already shown.
 func TestAgentsThatFollowNoticesReadAll(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
@@ -35,34 +35,35 @@ func TestAgentsThatFollowNoticesReadAll(t *testing.T) {
 		whole := b.String()
 		c.capture(agent, `{"messages":[{"role":"user","content":"`+strings.Repeat("word ", window/4)+`"}]}`)
 		c.exchanged(agent, "run", "{}", whole)
-		read, steps, told := "", 0, false
+		collected, steps, noRoom := "", 0, false
 		asked := map[string]bool{}
 		for ; steps < 200; steps++ {
 			shown := c.lastResult(agent)
 			page := pageHeader.FindStringSubmatch(shown)
 			switch {
 			case page != nil:
-				from, _ := strconv.Atoi(page[2])
-				to, _ := strconv.Atoi(page[3])
+				start, _ := strconv.Atoi(page[2])
+				end, _ := strconv.Atoi(page[3])
 				body := shown[len(page[0]):]
-				if from != len(read) || to-from > len(body) {
-					t.Fatalf("window %d, step %d: bytes %d-%d are shown after %d: %.200s", window, steps, from, to, len(read), shown)
+				if start != len(collected) || end-start > len(body) {
+					t.Fatalf("window %d, step %d: bytes %d-%d are shown after %d: %.200s", window, steps, start, end, len(collected),
+						shown)
 				}
-				read += body[:to-from]
+				collected += body[:end-start]
 			case steps == 0:
-				read, _, _ = strings.Cut(shown, "\n[")
+				collected, _, _ = strings.Cut(shown, "\n[")
 			}
-			told = strings.Contains(shown, "has no room for any of this text")
+			noRoom = strings.Contains(shown, "has no room for any of this text")
 			call := readOn.FindAllStringSubmatch(shown, -1)
 			if len(call) == 0 {
 				break
 			}
 			next := call[len(call)-1]
 			args := fmt.Sprintf(`{"id":%q,"offset":%s,"limit":%s}`, next[1], cmp.Or(next[2], "0"), cmp.Or(next[3], "16000"))
-			if steps == 0 && next[2] != "" { // the line's end before the notice is one of the text, or not
-				read = shown[:min(len(read)+1, len(shown))]
-				if !strings.HasPrefix(whole, read) || fmt.Sprint(len(read)) != next[2] {
-					read = read[:len(read)-1]
+			if steps == 0 && next[2] != "" { // the line break before the notice may belong to the text
+				collected = shown[:min(len(collected)+1, len(shown))]
+				if !strings.HasPrefix(whole, collected) || fmt.Sprint(len(collected)) != next[2] {
+					collected = collected[:len(collected)-1]
 				}
 			}
 			if asked[args] {
@@ -71,13 +72,13 @@ func TestAgentsThatFollowNoticesReadAll(t *testing.T) {
 			asked[args] = true
 			c.exchanged(agent, "expand", args, c.tool(agent, "expand", args))
 		}
-		if read != whole && (!told || window >= 4096) {
-			t.Errorf("window %d: after %d steps, %d of %d bytes are read", window, steps, len(read), len(whole))
+		if collected != whole && (!noRoom || window >= 4096) {
+			t.Errorf("window %d: after %d steps, %d of %d bytes are read", window, steps, len(collected), len(whole))
 		}
 	}
 }
 
-// exchanged captures a call of a tool and its result.
+// exchanged captures a tool call and its result.
 func (c *client) exchanged(agent, tool, args, result string) {
 	c.t.Helper()
 	id := uuid.NewString()
@@ -91,7 +92,7 @@ func (c *client) exchanged(agent, tool, args, result string) {
 	c.capture(agent, string(raw))
 }
 
-// lastResult returns the newest result of a tool as the agent's model sees it.
+// lastResult returns the newest tool result as the agent's model sees it.
 func (c *client) lastResult(agent string) (text string) {
 	c.t.Helper()
 	var prompt struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// HandlerWithoutKeys returns the API of a server that asks for no keys.
+// HandlerWithoutKeys returns the API of a server that requires no keys.
 func HandlerWithoutKeys(s *Server) http.Handler {
 	_, h := withoutKeys(s)
 	return h

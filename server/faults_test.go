@@ -12,10 +12,10 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// goTexts are what only Go's own errors say.
+// goTexts matches texts that occur only in Go's own errors.
 var goTexts = regexp.MustCompile(`Go (value|struct)|json: |strconv\.|pq:|pgx|SQLSTATE|\bnil\b|%!`)
 
-// TestFaultsHaveOneFormAndTheirStatus sends each operation of the document each class of fault that it can have.
+// TestFaultsHaveOneFormAndTheirStatus sends each documented operation every kind of fault that it can have.
 func TestFaultsHaveOneFormAndTheirStatus(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
@@ -47,15 +47,15 @@ func TestFaultsHaveOneFormAndTheirStatus(t *testing.T) {
 	}
 }
 
-// faulty sends an operation requests with faults.
+// faulty sends requests with faults to an operation.
 type faulty struct {
 	t                    *testing.T
 	h                    http.Handler
-	method, path, target string // target is the path with ids of nothing
+	method, path, target string // target is the path with ids that name nothing
 	params               []map[string]any
 }
 
-// example is a value of a parameter in a path.
+// example returns an example value for a path parameter.
 func example(p map[string]any) string {
 	schema := p["schema"].(map[string]any)
 	if examples, ok := schema["examples"].([]any); ok {
@@ -67,7 +67,7 @@ func example(p map[string]any) string {
 	return "nothing"
 }
 
-// send checks the answer of a request: its status is one of several, its form that of all errors.
+// send checks an answer: its status is one of several, and it has the form of all errors.
 func (f *faulty) send(fault, method, target, body string, statuses ...int) {
 	f.t.Helper()
 	got := servertest.Send(f.h, method, target, body)
@@ -79,7 +79,7 @@ func (f *faulty) send(fault, method, target, body string, statuses ...int) {
 	}
 }
 
-// sendParams sends parameters of the path that name nothing or have another form, and bad values of the query.
+// sendParams sends path parameters that name nothing or have a wrong form, and invalid query parameters.
 func (f *faulty) sendParams() {
 	body := ""
 	for _, p := range f.params {
@@ -88,7 +88,7 @@ func (f *faulty) sendParams() {
 		switch {
 		case p["in"] == "path" && schema["pattern"] != nil:
 			f.send("another form of "+name, f.method, strings.Replace(f.target, example(p), "x-1", 1), body, 422)
-			statuses := []int{404, 422} // 422 where a body is needed
+			statuses := []int{404, 422} // 422 if the operation requires a body
 			if strings.HasPrefix(f.path, "/mcp") {
 				statuses = append(statuses, 400) // an empty body is no message
 			}
@@ -106,21 +106,21 @@ func (f *faulty) sendParams() {
 	}
 }
 
-// sendBodies sends bodies that are no JSON, of another type, too deep, and too large, and fields of other types.
+// sendBodies sends bodies that are not JSON, of a wrong type, too deep and too large, and fields of wrong types.
 func (f *faulty) sendBodies(check documentCheck, contents map[string]any) {
 	content, ok := contents["application/json"].(map[string]any)
 	if !ok {
 		f.send("no form", f.method, f.target, "{}", 422)
 		return
 	}
-	// A streamed operation looks for what the path names before it reads the body.
+	// A streamed operation looks up the path's ids before it reads the body.
 	f.send("no JSON", f.method, f.target, `{"a":`, 400, 404)
 	f.send("something behind it", f.method, f.target, `{} {}`, 400, 404)
 	f.send("a list", f.method, f.target, `[]`, 422, 404)
 	f.send("too deep", f.method, f.target, `{"a":`+strings.Repeat("[", 200)+strings.Repeat("]", 200)+`}`, 422, 404)
 	large := []int{413, 404}
 	if f.path == "/v1/lab/replays" {
-		large = []int{422} // it takes whole transcripts
+		large = []int{422} // it accepts whole transcripts
 	}
 	f.send("too large", f.method, f.target, `{"a":"`+strings.Repeat("a", 1<<20)+`"}`, large...)
 	properties, _ := check.resolved(content["schema"].(map[string]any))["properties"].(map[string]any)
@@ -129,7 +129,7 @@ func (f *faulty) sendBodies(check documentCheck, contents map[string]any) {
 			"{}", `{"a":{}}`, "null"} {
 			kind, _ := check.resolved(p.(map[string]any))["type"].(string)
 			if p.(map[string]any)["deprecated"] == true {
-				kind = "" // takes any JSON, to refuse it with a reason
+				kind = "" // the field accepts any JSON, and is then refused with a reason
 			}
 			wrong := map[string]string{`"text"`: "string", "7": "integer", "true": "boolean", "[]": "array",
 				"{}": "object"}[value]
@@ -138,7 +138,8 @@ func (f *faulty) sendBodies(check documentCheck, contents map[string]any) {
 			if goTexts.MatchString(got.Text) || got.Code >= 500 {
 				f.t.Errorf("%s %s %s: got %d %.300s", f.method, f.target, body, got.Code, got.Text)
 			}
-			if known := wrong != "" && kind != "" && kind != wrong && (kind != "number" || wrong != "integer"); known &&
+			if detectable := wrong != "" && kind != "" && kind != wrong &&
+				(kind != "number" || wrong != "integer"); detectable &&
 				!slices.Contains([]int{422, 404}, got.Code) {
 				f.t.Errorf("%s %s %s: got %d %.300s, want 422", f.method, f.target, body, got.Code, got.Text)
 			}

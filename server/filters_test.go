@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Each filter of Letta's that nothing of Loci's can match selects nothing: a program that keeps to its own user's or
-// project's things must not be given everyone's.
+// If a filter of Letta's cannot match anything in Loci, it selects nothing. A program that filters by user or project
+// must not get everyone's data.
 func TestFiltersThatNothingMatchesSelectNothing(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -48,7 +48,7 @@ func TestFiltersThatNothingMatchesSelectNothing(t *testing.T) {
 	}
 }
 
-// A filter in a query that cannot be read would be left out, and select everything.
+// A filter in an unreadable query would be ignored, and everything would be selected.
 func TestBrokenQueriesAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -95,7 +95,7 @@ func TestAMessageSearchKeepsToItsRoles(t *testing.T) {
 	}
 }
 
-// Another agent's default conversation is not found where an agent's own is asked for.
+// A request for an agent's conversation does not find another agent's default conversation.
 func TestAnotherAgentsConversationIsNotFound(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// flushAgent is an agent with a small window, whose model gets silent turns.
+// flushAgent is an agent with a small window and silent turns.
 const flushAgent = `{"name":"a","context_window_limit":8000,"model":"openai/m","flush":%s,
 	"include_base_tools":false,"tools":["update_working_memory","memory_insert","conversation_search"],
 	"memory_blocks":[{"label":"human","value":"Ada."}]}`
@@ -161,8 +161,8 @@ func TestASilentTurnThatFailsIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestACheckpointIsForcedOnceAndCompactsAfterwards follows the order in which a compaction loses nothing: the
-// checkpoint is stored first.
+// TestACheckpointIsForcedOnceAndCompactsAfterwards checks the order that makes compactions lossless: the checkpoint is
+// stored first.
 func TestACheckpointIsForcedOnceAndCompactsAfterwards(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -203,7 +203,7 @@ func TestACheckpointIsForcedOnceAndCompactsAfterwards(t *testing.T) {
 	}
 }
 
-// silent is a prompt that a loop of a program was handed.
+// silent is a prompt that the server returned to a program's own loop.
 type silent struct {
 	Purpose string
 	Flush   *struct {
@@ -339,7 +339,7 @@ func TestRequestsAtOnceBeginOneSilentTurn(t *testing.T) {
 	}
 }
 
-// A silent turn that nobody answers has ended with its deadline, also if nobody asks for a prompt again.
+// A silent turn that nobody answers ends at its deadline, even if nobody asks for a prompt again.
 func TestASilentTurnEndsWithItsDeadline(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -358,11 +358,11 @@ func TestASilentTurnEndsWithItsDeadline(t *testing.T) {
 	}
 }
 
-// Of answers to one silent turn at the same time each that is stored is run; the others are refused.
+// If several answers to one silent turn come at the same time, each stored answer is run, and the others are refused.
 func TestAnswersToOneSilentTurnAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	for mode, most := range map[string]int{"flush": 3, "checkpoint": 1} {
+	for mode, maxSteps := range map[string]int{"flush": 3, "checkpoint": 1} {
 		agent := c.made("/v1/agents", fmt.Sprintf(flushAgent, fmt.Sprintf(`{"mode":%q,"max_steps":3,"timeout_seconds":300}`,
 			mode)))
 		c.fill(agent, 6_500)
@@ -387,15 +387,15 @@ func TestAnswersToOneSilentTurnAtTheSameTime(t *testing.T) {
 				t.Errorf("%s: answer %d: %d %.500s", mode, i, got.Code, got.Text)
 			}
 		}
-		if got := c.flushes(agent); stored == 0 || stored > most || len(got) != 1 || got[0].Steps != stored ||
+		if got := c.flushes(agent); stored == 0 || stored > maxSteps || len(got) != 1 || got[0].Steps != stored ||
 			got[0].Calls != stored {
 			t.Errorf("%s: %d answers are stored, the turn is %+v", mode, stored, got)
 		}
 	}
 }
 
-// A silent turn that a program's loop was handed ends with an answer without a call, with a step that accepts no more
-// of it, and when the conversation goes on: what comes later is refused.
+// A silent turn of a program's own loop ends with an answer that has no call, with a step that does not accept more of
+// it, and when the conversation goes on. Later answers are refused.
 func TestNothingIsAddedToASilentTurnThatHasEnded(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

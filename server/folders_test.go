@@ -155,7 +155,7 @@ func TestUploads(t *testing.T) {
 	}
 }
 
-// What comes before the file is bounded too, however much of it the client announces.
+// The parts before the file are bounded too, whatever size the client announces.
 func TestUploadsAreBoundedAsAWhole(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -169,7 +169,7 @@ func TestUploadsAreBoundedAsAWhole(t *testing.T) {
 		"larger than %d bytes", 2*maxUpload)})
 }
 
-// A client that is still sending gets its 413, and not a broken connection.
+// If an upload is too large, the client gets a 413 while it is still sending, and not a broken connection.
 func TestATooLargeUploadIsAnsweredWhileItComes(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -185,7 +185,7 @@ func TestATooLargeUploadIsAnsweredWhileItComes(t *testing.T) {
 	_ = conn.SetDeadline(time.Now().Add(patience))
 	_, err = fmt.Fprintf(conn, "POST /v1/folders/%s/upload HTTP/1.1\r\nHost: localhost\r\nContent-Type: "+
 		"%s\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s",
-		folder, mediaType, 4*maxUpload, body) // never ended
+		folder, mediaType, 4*maxUpload, body) // the request's body does not end
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,19 +198,19 @@ func TestATooLargeUploadIsAnsweredWhileItComes(t *testing.T) {
 func TestFilesOfAFolderAreOnlyFoundInIt(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	one, two := c.made("/v1/folders", `{"name":"one"}`), c.made("/v1/folders", `{"name":"two"}`)
-	file := fields(t, c.upload(one, "", "a.txt", "x").Text)["id"].(string)
-	for _, call := range [][2]string{{"GET", "/v1/folders/" + two + "/files/" + file},
-		{"DELETE", "/v1/folders/" + two + "/" + file},
-		{"GET", "/v1/sources/" + two + "/files/" + file}} {
+	first, second := c.made("/v1/folders", `{"name":"one"}`), c.made("/v1/folders", `{"name":"two"}`)
+	file := fields(t, c.upload(first, "", "a.txt", "x").Text)["id"].(string)
+	for _, call := range [][2]string{{"GET", "/v1/folders/" + second + "/files/" + file},
+		{"DELETE", "/v1/folders/" + second + "/" + file},
+		{"GET", "/v1/sources/" + second + "/files/" + file}} {
 		if got := c.call(call[0], call[1], ""); got.Code != http.StatusNotFound {
 			t.Errorf("%s %s: got %d %s, want 404", call[0], call[1], got.Code, got.Text)
 		}
 	}
-	if got := c.call("DELETE", "/v1/sources/"+one+"/"+file, ""); got.Code != http.StatusNoContent || got.Text != "" {
+	if got := c.call("DELETE", "/v1/sources/"+first+"/"+file, ""); got.Code != http.StatusNoContent || got.Text != "" {
 		t.Errorf("delete: got %d %q, want 204 and nothing", got.Code, got.Text)
 	}
-	if got := c.call("DELETE", "/v1/folders/"+one+"/"+file, ""); got.Code != http.StatusNotFound {
+	if got := c.call("DELETE", "/v1/folders/"+first+"/"+file, ""); got.Code != http.StatusNotFound {
 		t.Errorf("delete again: got %d, want 404", got.Code)
 	}
 }
@@ -218,18 +218,18 @@ func TestFilesOfAFolderAreOnlyFoundInIt(t *testing.T) {
 func TestFilesAreListedByStage(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	one, two := c.made("/v1/folders", `{"name":"one"}`), c.made("/v1/folders", `{"name":"two"}`)
-	read := c.uploaded(one, "read.txt", "a text")
-	broken := fields(t, c.upload(two, "", "broken.pdf", "%PDF-1.4 nothing").Text)["id"].(string)
+	first, second := c.made("/v1/folders", `{"name":"one"}`), c.made("/v1/folders", `{"name":"two"}`)
+	read := c.uploaded(first, "read.txt", "a text")
+	broken := fields(t, c.upload(second, "", "broken.pdf", "%PDF-1.4 nothing").Text)["id"].(string)
 	embedtest.Eventually(t, "the broken file has failed", func() bool {
-		return strings.Contains(c.must("GET", "/v1/folders/"+two+"/files/"+broken, ""), `"processing_status":"error"`)
+		return strings.Contains(c.must("GET", "/v1/folders/"+second+"/files/"+broken, ""), `"processing_status":"error"`)
 	})
 	for target, want := range map[string][]string{
 		"/v1/files": {broken, read}, "/v1/files?order=asc": {read, broken}, "/v1/files?status=error": {broken},
 		"/v1/files?status=completed": {read}, "/v1/files?status=parsing": nil, "/v1/files?after=" + broken: {read},
-		"/v1/folders/" + one + "/files?status=error":     nil,
-		"/v1/folders/" + two + "/files?status=error":     {broken},
-		"/v1/sources/" + one + "/files?status=completed": {read},
+		"/v1/folders/" + first + "/files?status=error":     nil,
+		"/v1/folders/" + second + "/files?status=error":    {broken},
+		"/v1/sources/" + first + "/files?status=completed": {read},
 	} {
 		var listed []files.File
 		if err := json.Unmarshal([]byte(c.must("GET", target, "")), &listed); err != nil {
@@ -245,7 +245,7 @@ func TestFilesAreListedByStage(t *testing.T) {
 	}
 	for file, want := range map[string]int{read: 1, broken: 0} {
 		var chunks []files.Passage
-		text := c.must("GET", "/v1/folders/"+one+"/passages?file_id="+file, "")
+		text := c.must("GET", "/v1/folders/"+first+"/passages?file_id="+file, "")
 		if err := json.Unmarshal([]byte(text), &chunks); err != nil || len(chunks) != want {
 			t.Errorf("the chunks of %s in its folder: got %s, want %d", file, text, want)
 		}

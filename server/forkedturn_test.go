@@ -8,7 +8,8 @@ import (
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 )
 
-// A fork inside a turn has the results of the server's tools that have run, and not those of the client's.
+// A fork in the middle of a turn has the results of the server's tools that have run, but not the results of the
+// client's tools.
 func TestAForkInsideATurnRunsNoToolAgain(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, `{"name":"a","tools":["core_memory_append"],"include_base_tools":false,
@@ -27,10 +28,10 @@ func TestAForkInsideATurnRunsNoToolAgain(t *testing.T) {
 	if got.StopReason.StopReason != "requires_approval" || block() != "base\nONCE" {
 		t.Fatalf("got %+v, and the block %q", got.StopReason, block())
 	}
-	at := fmt.Sprint(got.Messages[0]["id"])
+	firstMessage := fmt.Sprint(got.Messages[0]["id"])
 	r.send(returns("first") + `}`)
 	for i, text := range []string{"second", "third"} {
-		fork := r.made("/v1/conversations/default/fork?agent_id="+r.agent+"&message_id="+at, "")
+		fork := r.made("/v1/conversations/default/fork?agent_id="+r.agent+"&message_id="+firstMessage, "")
 		asked := len(r.model.Requests())
 		r.must("POST", "/v1/conversations/"+fork+"/messages", returns(text)+`,"streaming":false,"agent_id":"`+r.agent+`"}`)
 		if block() != "base\nONCE" {

@@ -14,11 +14,11 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// summaryRange matches the range of an agent's log that a summary names.
+// summaryRange matches the range of messages in a summary.
 var summaryRange = regexp.MustCompile(`seq (\d+)–(\d+)`)
 
-// nextMessages are the messages of the next prompt of a conversation, without the system prompt. Ids of clips and the
-// range of the summary are the conversation's own.
+// nextMessages returns the messages of a conversation's next prompt, without the system prompt. It masks clip ids and
+// the summary's range, which differ between conversations.
 func (c *client) nextMessages(agent, conversation string) []string {
 	c.t.Helper()
 	var p struct {
@@ -53,7 +53,7 @@ func (c *client) messages(path string) (all []listedMessage) {
 	return all
 }
 
-// foundIn returns the conversations and the texts of messages that a search finds, in the order of these.
+// foundIn returns the conversations and texts of the messages that a search finds, in search order.
 func (c *client) foundIn(path, body string) []string {
 	c.t.Helper()
 	var hits []struct {
@@ -71,7 +71,7 @@ func (c *client) foundIn(path, body string) []string {
 	return found
 }
 
-// captured captures messages in a conversation, and returns the id of the last.
+// captured captures messages in a conversation, and returns the last message's id.
 func (c *client) captured(agent, conversation, body string) string {
 	c.t.Helper()
 	body = fmt.Sprintf(`{"conversation_id":%q,%s`, conversation, body[1:])
@@ -112,15 +112,15 @@ func TestAForkHasThePromptOfItsPosition(t *testing.T) {
 				t.Errorf("%s: the prompt of a fork (-then +fork):\n%.3000s", conversation, diff)
 			}
 		}
-		whole := c.made(path+"/fork"+query, "")
-		now := c.nextMessages(agent, conversation)
-		if diff := cmp.Diff(now, c.nextMessages(agent, whole)); diff != "" {
+		copied := c.made(path+"/fork"+query, "")
+		current := c.nextMessages(agent, conversation)
+		if diff := cmp.Diff(current, c.nextMessages(agent, copied)); diff != "" {
 			t.Errorf("%s: the prompt of a copy (-original +copy):\n%.3000s", conversation, diff)
 		}
-		c.captured(agent, whole, chatter(100, 5, "wine"))
-		c.compact("/v1/conversations/"+whole+"/compact", "")
+		c.captured(agent, copied, chatter(100, 5, "wine"))
+		c.compact("/v1/conversations/"+copied+"/compact", "")
 		c.must("DELETE", "/v1/conversations/"+forks[order[0]], "")
-		if diff := cmp.Diff(now, c.nextMessages(agent, conversation)); diff != "" {
+		if diff := cmp.Diff(current, c.nextMessages(agent, conversation)); diff != "" {
 			t.Errorf("%s: changes of copies changed it (-before +after):\n%.3000s", conversation, diff)
 		}
 		if conversation != "default" {
@@ -175,7 +175,7 @@ func TestForksAreConversationsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// forkedAgent is an agent with a conversation of 40 messages, of which a summary hides the first, and a fork of it.
+// forkedAgent creates an agent with a conversation of 40 messages and a fork of it. A summary hides the first messages.
 func forkedAgent(c *client) (agent, original, fork string) {
 	c.t.Helper()
 	agent = c.made("/v1/agents", `{"compaction_settings":{"mode":"all"}}`)
@@ -186,8 +186,8 @@ func forkedAgent(c *client) (agent, original, fork string) {
 	return agent, original, c.made("/v1/conversations/"+original+"/fork", "")
 }
 
-// What a fork's summary names is read in the fork, by its range and by the places that it cites, whether or not the
-// original is there.
+// The messages that a fork's summary names can be read in the fork, by the summary's range and by the cited places,
+// even after the original is deleted.
 func TestAForksSummaryLeadsToItsMessages(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -195,7 +195,7 @@ func TestAForksSummaryLeadsToItsMessages(t *testing.T) {
 	prompt := func(conversation string) string {
 		return c.must("GET", "/v1/agents/"+agent+"/prompt?conversation_id="+conversation, "")
 	}
-	own, others := summaryRange.FindString(prompt(fork)), summaryRange.FindString(prompt(original))
+	ownRange, originalRange := summaryRange.FindString(prompt(fork)), summaryRange.FindString(prompt(original))
 	var cited string
 	for _, m := range c.messages("/v1/conversations/" + original + "/messages?limit=100&order=asc") {
 		if m.Text == "Answer 3: the teapot is green" {
@@ -205,12 +205,12 @@ func TestAForksSummaryLeadsToItsMessages(t *testing.T) {
 	expand := func(id, query string) string {
 		return c.must("GET", "/v1/agents/"+agent+"/expand/"+url.PathEscape(id)+query, "")
 	}
-	if own == others {
-		t.Fatalf("the fork's summary names %q, the range of the original", own)
+	if ownRange == originalRange {
+		t.Fatalf("the fork's summary names %q, the range of the original", ownRange)
 	}
 	check := func(when string) {
 		t.Helper()
-		for name, id := range map[string]string{"its range": own, "the original's": others} {
+		for name, id := range map[string]string{"its range": ownRange, "the original's": originalRange} {
 			got := expand(id, "")
 			contains(t, when+", "+name, got, "Question 1: the teapot is green", "Answer 15: the teapot is green")
 			if strings.Contains(got, "cake") || strings.Count(got, "Question 7:") != 1 {
@@ -230,12 +230,12 @@ func TestAForksSummaryLeadsToItsMessages(t *testing.T) {
 	second := c.made("/v1/conversations/"+fork+"/fork", "")
 	c.must("DELETE", "/v1/conversations/"+fork, "")
 	check("in a copy of the copy")
-	if got := summaryRange.FindString(prompt(second)); got == own || got == others {
+	if got := summaryRange.FindString(prompt(second)); got == ownRange || got == originalRange {
 		t.Errorf("the summary of a copy's copy names %s", got)
 	}
 }
 
-// A full file carries forks whose originals were deleted, with all that can be read in them.
+// A full file carries forks of deleted conversations, with everything that can be read in them.
 func TestAFullFileCarriesForksOfDeletedConversations(t *testing.T) {
 	t.Parallel()
 	c, other := newClient(t), newElsewhereClient(t)
@@ -257,8 +257,8 @@ func TestAFullFileCarriesForksOfDeletedConversations(t *testing.T) {
 		"/v1/agents/" + agent + "/expand/" + cited}
 	for _, id := range []string{fork, second} {
 		reads = append(reads, "/v1/conversations/"+id, "/v1/conversations/"+id+"/messages?limit=100")
-		for _, where := range []*client{c, other} {
-			if said := where.nextMessages(agent, id); len(said) < 11 {
+		for _, server := range []*client{c, other} {
+			if said := server.nextMessages(agent, id); len(said) < 11 {
 				t.Errorf("the next prompt of %s has %d messages", id, len(said))
 			}
 		}
@@ -268,14 +268,14 @@ func TestAFullFileCarriesForksOfDeletedConversations(t *testing.T) {
 			t.Errorf("the next prompt of %s (-exported +imported):\n%s", id, diff)
 		}
 	}
-	for _, read := range reads {
-		if diff := cmp.Diff(c.must("GET", read, ""), other.must("GET", read, "")); diff != "" {
-			t.Errorf("%s (-exported +imported):\n%.2000s", read, diff)
+	for _, path := range reads {
+		if diff := cmp.Diff(c.must("GET", path, ""), other.must("GET", path, "")); diff != "" {
+			t.Errorf("%s (-exported +imported):\n%.2000s", path, diff)
 		}
 	}
 }
 
-// A fork has the compactions that made its view. They can be reverted there, and nowhere else by that.
+// A fork has the compactions that made its view. Reverting them in the fork does not revert them elsewhere.
 func TestAForkInheritsCompactions(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -287,11 +287,12 @@ func TestAForkInheritsCompactions(t *testing.T) {
 		}
 		return all
 	}
-	theirs, own := list(original), list(fork)
-	if len(theirs) != 1 || len(own) != 1 || own[0]["summary"] != theirs[0]["summary"] || own[0]["id"] == theirs[0]["id"] ||
-		own[0]["conversation_id"] != fork || own[0]["from_seq"] == theirs[0]["from_seq"] ||
-		own[0]["summary_message_id"] == theirs[0]["summary_message_id"] {
-		t.Fatalf("got %v, want a copy of %v", own, theirs)
+	inherited, copies := list(original), list(fork)
+	if len(inherited) != 1 || len(copies) != 1 || copies[0]["summary"] != inherited[0]["summary"] ||
+		copies[0]["id"] == inherited[0]["id"] || copies[0]["conversation_id"] != fork ||
+		copies[0]["from_seq"] == inherited[0]["from_seq"] ||
+		copies[0]["summary_message_id"] == inherited[0]["summary_message_id"] {
+		t.Fatalf("got %v, want a copy of %v", copies, inherited)
 	}
 	first := c.messages("/v1/conversations/" + fork + "/messages?limit=100&order=asc")[1].ID
 	early := c.made("/v1/conversations/"+fork+"/fork?message_id="+first, "")
@@ -304,7 +305,7 @@ func TestAForkInheritsCompactions(t *testing.T) {
 	before := c.nextMessages(agent, original)
 	c.captured(agent, fork, chatter(50, 5, "wine"))
 	c.compact("/v1/conversations/"+fork+"/compact", "")
-	if got := list(fork); len(got) != 2 || got[0]["from_seq"] != own[0]["from_seq"] {
+	if got := list(fork); len(got) != 2 || got[0]["from_seq"] != copies[0]["from_seq"] {
 		t.Errorf("after another compaction: got %v", got)
 	}
 	for _, k := range list(fork) {
@@ -318,8 +319,8 @@ func TestAForkInheritsCompactions(t *testing.T) {
 	}
 }
 
-// A search over more than one conversation finds a copied message once: the original while it is there. A search in one
-// conversation finds that one's.
+// A search over several conversations finds a copied message once, and prefers the original. A search in one
+// conversation finds that conversation's message.
 func TestACopiedMessageIsFoundOnce(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -365,7 +366,7 @@ func TestACopiedMessageIsFoundOnce(t *testing.T) {
 		nested+" The parrot sleeps")
 }
 
-// The newest message of a fork is the last that was copied; its own system prompt has the place of the original's.
+// A fork's newest message is the last copied one. Its system prompt has the position of the original's system prompt.
 func TestAForksNewestMessageIsTheLastCopied(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// remembering makes an agent that has something of everything that an agent can have.
+// remembering creates an agent with at least one of everything that an agent can have.
 func (c *client) remembering() string {
 	c.t.Helper()
 	folder := c.made("/v1/folders", `{"name":"Papers","instructions":"read"}`)
@@ -110,7 +110,7 @@ func (c *client) remembers(agent string) {
 	c.must("PATCH", base+"/memory-trees/attach/"+tree.ID+"?read_only=true", `{}`)
 }
 
-// customTool is a definition with all its fields.
+// customTool is a definition with all fields.
 const customTool = `{"json_schema":{"name":"weather","description":"Says <the> weather.",
 	"parameters":{"type":"object","properties":{"city":{"type":"string","description":"a & b"}}}},
 	"source_code":"def weather(city: str): ...","source_type":"python",
@@ -118,7 +118,7 @@ const customTool = `{"json_schema":{"name":"weather","description":"Says <the> w
 	"tags":["t"],"return_char_limit":77,"pip_requirements":[{"name":"requests"}],"npm_requirements":[{"name":"x"}],
 	"default_requires_approval":true,"enable_parallel_execution":true,"metadata_":{"k":1.50}}`
 
-// memory is all that the API tells of an agent, by what was asked.
+// memory returns everything that the API shows about an agent, by request.
 func (c *client) memory(agent string) map[string]string {
 	c.t.Helper()
 	base := "/v1/agents/" + agent
@@ -169,7 +169,7 @@ func (c *client) memory(agent string) map[string]string {
 	return all
 }
 
-// memoryFiles are the ids of the files of a tree with those that are deleted.
+// memoryFiles returns the ids of a tree's files, including deleted files.
 func (c *client) memoryFiles(tree string) []string {
 	c.t.Helper()
 	all, err := db.All[string](c.t.Context(), c.pool, `
@@ -182,7 +182,7 @@ func (c *client) memoryFiles(tree string) []string {
 	return all
 }
 
-// messagesWithReset are the messages of an agent's log as they are stored, also those that a reset hid.
+// messagesWithReset returns the stored messages of an agent's log, including messages that a reset hid.
 func (c *client) messagesWithReset(agent string) string {
 	c.t.Helper()
 	rows, err := c.pool.Query(c.t.Context(), `
@@ -209,7 +209,7 @@ func (c *client) messagesWithReset(agent string) string {
 	return strings.Join(all, "\n")
 }
 
-// A full export is imported on an empty server without a difference.
+// If a full export is imported on an empty server, nothing is lost.
 func TestAFullExportIsImportedWithoutLoss(t *testing.T) {
 	t.Parallel()
 	c, other := newClient(t), newElsewhereClient(t)
@@ -220,25 +220,25 @@ func TestAFullExportIsImportedWithoutLoss(t *testing.T) {
 		t.Fatalf("got %v, left out %q", ids, leftOut)
 	}
 	other.awaitFilesOf(agent)
-	was, is := c.memory(agent), other.memory(agent)
-	for asked, answer := range was {
-		if diff := cmp.Diff(answer, is[asked]); diff != "" {
+	exported, imported := c.memory(agent), other.memory(agent)
+	for asked, answer := range exported {
+		if diff := cmp.Diff(answer, imported[asked]); diff != "" {
 			t.Errorf("%s differs (-exported +imported):\n%.3000s", asked, diff)
 		}
 	}
-	if len(was) != len(is) {
-		t.Errorf("got %d answers, want %d", len(is), len(was))
+	if len(exported) != len(imported) {
+		t.Errorf("got %d answers, want %d", len(imported), len(exported))
 	}
-	again := func(c *client) []string {
+	exportAgain := func(c *client) []string {
 		lines := strings.Split(c.must("GET", "/v1/agents/"+agent+"/export?full=true", ""), "\n")
-		return slices.DeleteFunc(lines, func(l string) bool { // the second lacks what the first says it leaves out
+		return slices.DeleteFunc(lines, func(l string) bool { // only the first export names what it leaves out
 			return strings.HasPrefix(l, `"created_at":`) || strings.HasPrefix(l, `"metadata":{"exported_by":`)
 		})
 	}
-	if diff := cmp.Diff(again(c), again(other)); diff != "" {
+	if diff := cmp.Diff(exportAgain(c), exportAgain(other)); diff != "" {
 		t.Errorf("a second export differs:\n%.2000s", diff)
 	}
-	// What is appended next has the next numbers, and a compaction can be reverted.
+	// Messages that are appended next get the next numbers, and a compaction can be reverted.
 	c.say(agent, "next")
 	other.say(agent, "next")
 	if w, g := len(c.events(agent, "")), len(other.events(agent, "")); w != g {
@@ -248,7 +248,7 @@ func TestAFullExportIsImportedWithoutLoss(t *testing.T) {
 	other.must("POST", fmt.Sprintf("/v1/agents/%s/compactions/%s/revert", agent, k), `{}`)
 }
 
-// A full file says which hand-overs and sub-agents it does not have, and why.
+// A full file says which hand-overs and sub-agents it leaves out, and why.
 func TestAFullFileNamesWhatItLeavesOut(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
@@ -273,25 +273,25 @@ func TestAFullFileNamesWhatItLeavesOut(t *testing.T) {
 	}
 }
 
-// Where an id is taken, all objects of the file get new ones, and nothing of what is there changes.
+// If an id is taken, all objects in the file get new ids, and nothing that already exists changes.
 func TestAFullImportTouchesNothingThatIsThere(t *testing.T) {
 	t.Parallel()
 	c := newClient(t).keyed()
 	agent := c.remembering()
 	file := c.must("GET", "/v1/agents/"+agent+"/export?full=true", "")
-	was := c.memory(agent)
+	original := c.memory(agent)
 	ids, _ := c.imported(file)
 	if len(ids) != 1 || ids[0] == agent {
 		t.Fatalf("got %v", ids)
 	}
 	c.awaitFilesOf(ids[0])
 	for asked, answer := range c.memory(agent) {
-		if diff := cmp.Diff(unlinked(was[asked]), unlinked(answer)); diff != "" && asked != "search" {
+		if diff := cmp.Diff(unlinked(original[asked]), unlinked(answer)); diff != "" && asked != "search" {
 			t.Errorf("%s changed:\n%.2000s", asked, diff)
 		}
 	}
 	counts := regexp.MustCompile(`"(tokens|total)":\d+`) // ids take different numbers of tokens
-	// An import has no keys.
+	// An import contains no keys.
 	keys := regexp.MustCompile(`,"(provenance|attached_by)":\{"key_id":"key-~"\}|"key_id":"key-~",|` +
 		`,"(made|changed)_by":(null|\{"key_id":"key-~"\})`)
 	copied := func(text string) string {
@@ -305,9 +305,9 @@ func TestAFullImportTouchesNothingThatIsThere(t *testing.T) {
 		}
 	}
 	other := c.as("other")
-	theirs, _ := other.imported(file)
-	if theirs[0] != agent {
-		t.Errorf("the id is free in another organization, and became %s", theirs[0])
+	imported, _ := other.imported(file)
+	if imported[0] != agent {
+		t.Errorf("the id is free in another organization, and became %s", imported[0])
 	}
 	for _, id := range []string{agent, ids[0]} {
 		if got := c.call("GET", "/v1/agents/"+id, ""); got.Code != http.StatusOK {
@@ -316,18 +316,19 @@ func TestAFullImportTouchesNothingThatIsThere(t *testing.T) {
 	}
 	other.must("DELETE", "/v1/agents/"+agent, "")
 	for asked, answer := range c.memory(agent) {
-		if diff := cmp.Diff(unlinked(was[asked]), unlinked(answer)); diff != "" && asked != "search" {
+		if diff := cmp.Diff(unlinked(original[asked]), unlinked(answer)); diff != "" && asked != "search" {
 			t.Errorf("%s changed with another organization's agent:\n%.2000s", asked, diff)
 		}
 	}
 }
 
-// unlinked returns an answer without the agents and blocks of identities: those of an import join them.
+// unlinked removes the agents and blocks of identities from an answer, because an import adds to them.
 func unlinked(text string) string {
 	return regexp.MustCompile(`"(agent|block)_ids":\[[^]]*\]|"changed_by":(null|\{[^}]*\})`).ReplaceAllString(text, "")
 }
 
-// A full file that was changed by hand is refused with the place, and writes nothing; ids of others do not reach them.
+// A full file with a change made by hand is refused, and nothing is stored. The error names the place. Foreign ids in
+// it do not reach other organizations.
 func TestABrokenFullFileIsRefusedAndWritesNothing(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
@@ -337,83 +338,84 @@ func TestABrokenFullFileIsRefusedAndWritesNothing(t *testing.T) {
 	stranger, notes := c.made("/v1/agents", `{}`), c.made("/v1/blocks", `{"label":"notes","value":""}`)
 	other := c.as("other")
 	before := other.tables()
-	one := func(pattern, now string) string {
+	edit := func(pattern, replacement string) string {
 		find := regexp.MustCompile(pattern)
-		at := find.FindStringSubmatchIndex(file)
-		if at == nil {
+		match := find.FindStringSubmatchIndex(file)
+		if match == nil {
 			t.Fatalf("the file has no %s", pattern)
 		}
-		return file[:at[0]] + string(find.ExpandString(nil, now, file, at)) + file[at[1]:]
+		return file[:match[0]] + string(find.ExpandString(nil, replacement, file, match)) + file[match[1]:]
 	}
 	const nobody = "123e4567-e89b-42d3-8456-426614174000"
 	for name, broken := range map[string]struct{ text, want string }{
-		"an agent of nobody": {one(`"loci_blocks":(.*?)"agent_id":"agent-[^"]*`, `"loci_blocks":[{"agent_id":"agent-`+nobody),
+		"an agent of nobody": {edit(`"loci_blocks":(.*?)"agent_id":"agent-[^"]*`,
+			`"loci_blocks":[{"agent_id":"agent-`+nobody),
 			"loci_blocks[0]"},
-		"an id that is none": {one(`"loci_blocks":\[\{"id":"block-`, `"loci_blocks":[{"id":"blok-`), "loci_blocks[0]"},
-		"a version too many": {one(`"loci_block_versions":\[`, `"loci_block_versions":[{"block_id":"block-`+nobody+`"},`),
+		"an id that is none": {edit(`"loci_blocks":\[\{"id":"block-`, `"loci_blocks":[{"id":"blok-`), "loci_blocks[0]"},
+		"a version too many": {edit(`"loci_block_versions":\[`, `"loci_block_versions":[{"block_id":"block-`+nobody+`"},`),
 			"versions"},
-		"a message twice":   {one(`"loci_messages":\[([^\n]*),\n`, `"loci_messages":[`), "loci_"},
-		"a wrong position":  {one(`"position":2,`, `"position":9,`), "the position of message"},
-		"a wrong seq":       {one(`"seq":1,"type":"agent_created"`, `"seq":5,"type":"agent_created"`), "loci_events"},
-		"a type of nothing": {one(`"type":"agent_created"`, `"type":"boom"`), "loci_events"},
-		"a view beyond":     {one(`"first_visible":14`, `"first_visible":999999`), "first_visible"},
-		"a version below 0": {one(`"view":\{"version":\d+`, `"view":{"version":-1`), "view is -1"},
-		"settled below 0":   {one(`"settled_tokens":\d+`, `"settled_tokens":-5`), "view is -5"},
-		"an unknown field": {one(`"loci_conversations":\[\{`, `"loci_conversations":[{"bogus":1,`),
+		"a message twice":   {edit(`"loci_messages":\[([^\n]*),\n`, `"loci_messages":[`), "loci_"},
+		"a wrong position":  {edit(`"position":2,`, `"position":9,`), "the position of message"},
+		"a wrong seq":       {edit(`"seq":1,"type":"agent_created"`, `"seq":5,"type":"agent_created"`), "loci_events"},
+		"a type of nothing": {edit(`"type":"agent_created"`, `"type":"boom"`), "loci_events"},
+		"a view beyond":     {edit(`"first_visible":14`, `"first_visible":999999`), "first_visible"},
+		"a version below 0": {edit(`"view":\{"version":\d+`, `"view":{"version":-1`), "view is -1"},
+		"settled below 0":   {edit(`"settled_tokens":\d+`, `"settled_tokens":-5`), "view is -5"},
+		"an unknown field": {edit(`"loci_conversations":\[\{`, `"loci_conversations":[{"bogus":1,`),
 			"loci_conversations[0]: unknown field"},
-		"an unknown own field": {one(`"loci":\{`, `"loci":{"bogus":1,`), "loci: unknown field"},
-		"a definition of nothing": {one(`"tools":\[\{"of":"[^"]*"`, `"tools":[{"of":"tool-99"`),
+		"an unknown own field": {edit(`"loci":\{`, `"loci":{"bogus":1,`), "loci: unknown field"},
+		"a definition of nothing": {edit(`"tools":\[\{"of":"[^"]*"`, `"tools":[{"of":"tool-99"`),
 			"loci.tools[0].of"},
-		"own fields of nobody": {one(`"agents":\[\{"of"`,
+		"own fields of nobody": {edit(`"agents":\[\{"of"`,
 			`"agents":[{"of":"agent-9"},{"of"`), "loci.agents[0].of"},
-		"a block of nothing": {one(`"block_ids":\["block-[^"]*"`, `"block_ids":["block-99"`), "agents[0].block_ids[0]"},
-		"a view of nothing": {one(`("files_agents":\[\{.*?"file_id":)"[^"]*"`, `$1"file-99"`),
+		"a block of nothing": {edit(`"block_ids":\["block-[^"]*"`, `"block_ids":["block-99"`), "agents[0].block_ids[0]"},
+		"a view of nothing": {edit(`("files_agents":\[\{.*?"file_id":)"[^"]*"`, `$1"file-99"`),
 			"agents[0].files_agents[0]"},
-		"a summary of nothing": {one(`"summary_position":42`, `"summary_position":3`), "summary"},
-		"a summary unread":     {one(`"stats":\{`, `"stats":7,"x":{`), "loci_messages"},
-		"a window below 1": {one(`("llm_config":\{[^}]*"context_window":)\d+`, `$1-1`),
+		"a summary of nothing": {edit(`"summary_position":42`, `"summary_position":3`), "summary"},
+		"a summary unread":     {edit(`"stats":\{`, `"stats":7,"x":{`), "loci_messages"},
+		"a window below 1": {edit(`("llm_config":\{[^}]*"context_window":)\d+`, `$1-1`),
 			"llm_config.context_window is -1"},
-		"a short original":  {one(`"size_bytes":4500`, `"size_bytes":4501`), "loci_files[0]"},
-		"a file twice":      {one(`"loci_files":\[(\{[^\n]*\}),\n`, `"loci_files":[`), "loci_"},
-		"no base64":         {one(`"bytes":"`, `"bytes":"%%`), "loci_originals[0]"},
-		"a mode of nothing": {one(`"mode":"sliding_window","how"`, `"mode":"x","how"`), "loci_compactions[0]"},
-		"no conversation": {one(`(?s)"loci_conversations":.*"loci_compactions":`, `"loci_compactions":`),
+		"a short original":  {edit(`"size_bytes":4500`, `"size_bytes":4501`), "loci_files[0]"},
+		"a file twice":      {edit(`"loci_files":\[(\{[^\n]*\}),\n`, `"loci_files":[`), "loci_"},
+		"no base64":         {edit(`"bytes":"`, `"bytes":"%%`), "loci_originals[0]"},
+		"a mode of nothing": {edit(`"mode":"sliding_window","how"`, `"mode":"x","how"`), "loci_compactions[0]"},
+		"no conversation": {edit(`(?s)"loci_conversations":.*"loci_compactions":`, `"loci_compactions":`),
 			"default conversation"},
-		"a tool without a name": {one(`"json_schema":\{"name":"weather"`, `"json_schema":{"name":"a b"`), "json_schema"},
-		"a built-in tool": {one(`"json_schema":\{"name":"weather"`, `"json_schema":{"name":"expand"`),
+		"a tool without a name": {edit(`"json_schema":\{"name":"weather"`, `"json_schema":{"name":"a b"`), "json_schema"},
+		"a built-in tool": {edit(`"json_schema":\{"name":"weather"`, `"json_schema":{"name":"expand"`),
 			"expand is the name of a built-in tool"},
-		"a tool's id":      {one(`("tools":\[\{"of":"[^"]*","id":)"tool-[^"]*"`, `$1"tool-1"`), "tools["},
-		"a tool too few":   {one(`"custom_tools":\[[^]]*\]`, `"custom_tools":[]`), "custom_tools"},
-		"a tool of nobody": {one(`"custom_tools":\[\{"of":"[^"]*"`, `"custom_tools":[{"of":"tool-99"`), "tool-99"},
-		"a reader beyond": {one(`"name":"reader","seq":3`, `"name":"reader","seq":3000`),
+		"a tool's id":      {edit(`("tools":\[\{"of":"[^"]*","id":)"tool-[^"]*"`, `$1"tool-1"`), "tools["},
+		"a tool too few":   {edit(`"custom_tools":\[[^]]*\]`, `"custom_tools":[]`), "custom_tools"},
+		"a tool of nobody": {edit(`"custom_tools":\[\{"of":"[^"]*"`, `"custom_tools":[{"of":"tool-99"`), "tool-99"},
+		"a reader beyond": {edit(`"name":"reader","seq":3`, `"name":"reader","seq":3000`),
 			"loci_event_consumers[0]: seq"},
-		"a reader of none": {one(`"name":"reader"`, `"name":""`), "loci_event_consumers[0]"},
-		"an identity twice": {one(`(?s)"loci_identities":\[(.*?)\]\n`, `"loci_identities":[$1,$1]`),
+		"a reader of none": {edit(`"name":"reader"`, `"name":""`), "loci_event_consumers[0]"},
+		"an identity twice": {edit(`(?s)"loci_identities":\[(.*?)\]\n`, `"loci_identities":[$1,$1]`),
 			"loci_identities[2]"},
-		"a type of an identity": {one(`"identity_type":"user"`, `"identity_type":"boss"`), "loci_identities[0]"},
-		"an identity of another's agent": {one(`("properties":\[[^]]*\],"agent_ids":\[)"agent-[^"]*"`,
+		"a type of an identity": {edit(`"identity_type":"user"`, `"identity_type":"boss"`), "loci_identities[0]"},
+		"an identity of another's agent": {edit(`("properties":\[[^]]*\],"agent_ids":\[)"agent-[^"]*"`,
 			`$1"`+stranger+`"`), "loci_identities[0]: agent_id"},
-		"an identity of another's block": {one(`("properties":\[[^]]*\],"agent_ids":\[[^]]*\],"block_ids":\[)"block-[^"]*"`,
+		"an identity of another's block": {edit(`("properties":\[[^]]*\],"agent_ids":\[[^]]*\],"block_ids":\[)"block-[^"]*"`,
 			`$1"`+notes+`"`), "loci_identities[0]: block_ids[0]"},
-		"a fork of nobody": {one(`"forked_from":"conv-[^"]*"`, `"forked_from":"conv-`+nobody+`"`), "forked_from"},
-		"a fork of itself": {one(`("id":"(conv-[^"]*)"[^\n]*"forked_from":)"conv-[^"]*"`, `$1"$2"`), "forked_from"},
-		"a fork too far":   {one(`("forked_from":"conv-[^"]*","forked_to":)`, `${1}9`), "forked_to is 9"},
-		"a working memory too many": {one(`"loci_working_memories":\[`,
+		"a fork of nobody": {edit(`"forked_from":"conv-[^"]*"`, `"forked_from":"conv-`+nobody+`"`), "forked_from"},
+		"a fork of itself": {edit(`("id":"(conv-[^"]*)"[^\n]*"forked_from":)"conv-[^"]*"`, `$1"$2"`), "forked_from"},
+		"a fork too far":   {edit(`("forked_from":"conv-[^"]*","forked_to":)`, `${1}9`), "forked_to is 9"},
+		"a working memory too many": {edit(`"loci_working_memories":\[`,
 			`"loci_working_memories":[{"conversation_id":"conv-`+nobody+`"},`), "loci_working_memories[0]"},
-		"a working memory that lacks a version": {one(`"loci_working_memory_versions":\[[^\n]*,\n`,
+		"a working memory that lacks a version": {edit(`"loci_working_memory_versions":\[[^\n]*,\n`,
 			`"loci_working_memory_versions":[`), "lacks 1 of its versions"},
-		"an entry of two lines": {one(`"text":"count at dawn"`, `"text":"a\nb"`), "loci_working_memories[0]"},
-		"evidence of nothing":   {one(`"kind":"file"`, `"kind":"x"`), "loci_working_memories[0]"},
-		"a path that leaves": {one(`"path":"/memories/people/ada.md"`, `"path":"/memories/../ada.md"`),
+		"an entry of two lines": {edit(`"text":"count at dawn"`, `"text":"a\nb"`), "loci_working_memories[0]"},
+		"evidence of nothing":   {edit(`"kind":"file"`, `"kind":"x"`), "loci_working_memories[0]"},
+		"a path that leaves": {edit(`"path":"/memories/people/ada.md"`, `"path":"/memories/../ada.md"`),
 			"loci_memory_files[0]"},
-		"a file of no tree":      {one(`"tree_id":"tree-[^"]*`, `"tree_id":"tree-`+nobody), "loci_memory_files[0]"},
-		"a deletion with a text": {one(`"change":"deleted"`, `"change":"created"`), "loci_memory_file_versions"},
-		"a change of nothing":    {one(`"change":"created"`, `"change":"made"`), "loci_memory_file_versions[0]"},
-		"a tree of nobody": {one(`("loci_memory_trees":\[.*"agent_id":)"agent-[^"]*"`, `$1"`+stranger+`"`),
+		"a file of no tree":      {edit(`"tree_id":"tree-[^"]*`, `"tree_id":"tree-`+nobody), "loci_memory_files[0]"},
+		"a deletion with a text": {edit(`"change":"deleted"`, `"change":"created"`), "loci_memory_file_versions"},
+		"a change of nothing":    {edit(`"change":"created"`, `"change":"made"`), "loci_memory_file_versions[0]"},
+		"a tree of nobody": {edit(`("loci_memory_trees":\[.*"agent_id":)"agent-[^"]*"`, `$1"`+stranger+`"`),
 			"loci_memory_trees[0]"},
-		"a compaction of another's conversation": {one(`("loci_compactions":\[\{[^\n]*?"conversation_id":)"conv-[^"]*"`,
+		"a compaction of another's conversation": {edit(`("loci_compactions":\[\{[^\n]*?"conversation_id":)"conv-[^"]*"`,
 			`$1"conv-`+nobody+`"`), "loci_compactions[0]"},
-		"a passage of nobody": {one(`"archive_id":"archive-[^"]*`, `"archive_id":"archive-`+nobody), "loci_passages[0]"},
+		"a passage of nobody": {edit(`"archive_id":"archive-[^"]*`, `"archive_id":"archive-`+nobody), "loci_passages[0]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := other.importing(broken.text)
@@ -429,7 +431,7 @@ func TestABrokenFullFileIsRefusedAndWritesNothing(t *testing.T) {
 	}
 }
 
-// A file holds no secret, and none that another server put into one is stored.
+// A file contains no secrets. If another server's file contains one, it is not stored.
 func TestSecretsStayOutOfAgentFiles(t *testing.T) {
 	t.Parallel()
 	c := newClient(t).keyed()

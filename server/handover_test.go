@@ -16,14 +16,13 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// summarizer is a model whose answers are scripted: the last one again once they are used up. An empty one hangs.
+// summarizer is a model with scripted answers. It repeats the last one when they are used up. An empty answer hangs.
 type summarizer struct {
 	mu      sync.Mutex
 	answers []string
 	asked   []summary.Request
 }
 
-// Complete implements summary.Summarizer.
 func (m *summarizer) Complete(ctx context.Context, r summary.Request) (summary.Reply, error) {
 	m.mu.Lock()
 	answer := m.answers[min(len(m.asked), len(m.answers)-1)]
@@ -39,7 +38,7 @@ func (m *summarizer) Complete(ctx context.Context, r summary.Request) (summary.R
 	return summary.Reply{Text: answer}, nil
 }
 
-// summarizes gives a server a model that writes.
+// summarizes gives a server a summary model.
 func (c *client) summarizes(answers ...string) *summarizer {
 	m := &summarizer{answers: answers}
 	c.own().Agents.Compaction.Models = func(context.Context, string) *summary.Model {
@@ -48,7 +47,7 @@ func (c *client) summarizes(answers ...string) *summarizer {
 	return m
 }
 
-// session captures a session of an agent, and returns the positions of its messages in the log.
+// session captures an agent's session, and returns the messages' positions in the log.
 func (c *client) session(agent string) (seqs []int64) {
 	c.t.Helper()
 	for _, m := range c.capture(agent, `{"messages":[
@@ -62,7 +61,6 @@ func (c *client) session(agent string) (seqs []int64) {
 	return seqs
 }
 
-// handedOver is a hand-over.
 type handedOver struct {
 	ID, Status string
 	How        *string
@@ -84,7 +82,7 @@ func (c *client) handOver(agent string) (h handedOver) {
 	return h
 }
 
-// lines shows updates as section, target, status and text.
+// lines returns the updates as section, target, status and text.
 func (h handedOver) lines() (all []string) {
 	for _, u := range h.Updates {
 		all = append(all, fmt.Sprintf("%s %s %s %v: %s", u.Section, u.Target, u.Status, u.Seqs, u.Text))
@@ -92,7 +90,7 @@ func (h handedOver) lines() (all []string) {
 	return all
 }
 
-// filed is an agent with memory files.
+// filed creates an agent with memory files.
 func (c *client) filed(settings string) string {
 	c.t.Helper()
 	return c.made("/v1/agents", `{"name":"a","include_base_tools":false,"tools":["memory_files","update_working_memory",
@@ -146,7 +144,7 @@ func TestASessionIsHandedOverWithoutAModel(t *testing.T) {
 	}
 }
 
-// written is an answer of a model, of the positions of a session.
+// written returns a model's answer that cites positions of a session.
 func written(s []int64) string {
 	return fmt.Sprintf(`{"done":[{"text":"The port is fixed","seqs":[%d,%d]}],
 		"decided":[{"text":"Port 8283","seqs":[%[1]d]}],"learned":[],"open":[],
@@ -154,7 +152,7 @@ func written(s []int64) string {
 		"entities":[{"name":"Edge Proxy","kind":"service","text":"keeps port 8080","seqs":[%[1]d]}]}`, s[1], s[3])
 }
 
-// A model may answer with a NUL, which no database stores.
+// A model's answer may contain a NUL, which the database cannot store.
 func TestAModelsHandoverIsStorable(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
@@ -210,7 +208,7 @@ func TestAModelWritesTheHandover(t *testing.T) {
 	}
 }
 
-// TestASlowHandoverGoesOn has a model that answers only after the request has ended. The conversation that began
+// TestASlowHandoverGoesOn has a model that answers only after the request has ended. A conversation that began
 // meanwhile gets the updates.
 func TestASlowHandoverGoesOn(t *testing.T) {
 	t.Parallel()
@@ -227,7 +225,7 @@ func TestASlowHandoverGoesOn(t *testing.T) {
 	id := fields(t, got.Text)["id"].(string)
 	next := c.made("/v1/conversations?agent_id="+agent, `{}`)
 	var servers sync.WaitGroup
-	for range 4 { // as jobs on several servers
+	for range 4 { // like jobs on several servers
 		servers.Go(func() {
 			if err := c.server.Handovers.Make(t.Context(), c.org, agent, id); err != nil {
 				t.Error(err)
@@ -294,7 +292,7 @@ func TestAConversationThatEndsIsHandedOver(t *testing.T) {
 	agent := c.filed(`,"handover":{"mode":"apply"}`)
 	c.session(agent)
 	c.must("PATCH", "/v1/agents/"+agent+"/reset-messages", `{}`)
-	c.must("PATCH", "/v1/agents/"+agent+"/reset-messages", `{}`) // of an empty conversation
+	c.must("PATCH", "/v1/agents/"+agent+"/reset-messages", `{}`) // now the conversation is empty
 	prompt := c.must("GET", "/v1/agents/"+agent+"/prompt", "")
 	if strings.Contains(prompt, "Which port") {
 		t.Errorf("the reset conversation still has its messages: %s", prompt)
@@ -372,7 +370,7 @@ func TestASecondHandoverHasOnlyWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestALateHandoverKeepsNewerEdits has a next step that an operator changes while the hand-over is made.
+// TestALateHandoverKeepsNewerEdits lets an operator change a next step while the hand-over is being made.
 func TestALateHandoverKeepsNewerEdits(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)

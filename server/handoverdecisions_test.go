@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// One request decides on all updates that wait; what was decided before stays.
+// One request decides all waiting updates. Earlier decisions stay.
 func TestAllUpdatesAreDecidedAtOnce(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
@@ -49,7 +49,7 @@ func TestAllUpdatesAreDecidedAtOnce(t *testing.T) {
 	}
 }
 
-// A hand-over of the same messages with other options than it was made with is refused, and the old one stays.
+// A request to hand over the same messages with different options is refused, and the first hand-over stays.
 func TestAHandoverWithOtherOptionsIsRefused(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)

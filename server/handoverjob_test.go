@@ -12,13 +12,12 @@ import (
 	"github.com/loci-memory/loci/compaction/summary"
 )
 
-// slowWriter is a model that answers when it may.
+// slowWriter is a model that waits for permission to answer.
 type slowWriter struct {
 	text string
 	may  chan struct{}
 }
 
-// Complete implements summary.Summarizer.
 func (w slowWriter) Complete(ctx context.Context, _ summary.Request) (summary.Reply, error) {
 	select {
 	case <-w.may:
@@ -28,7 +27,7 @@ func (w slowWriter) Complete(ctx context.Context, _ summary.Request) (summary.Re
 	}
 }
 
-// writesSlowly gives a server a model that answers when the channel is closed, after requests have ended.
+// writesSlowly gives a server a model that answers after may is closed, later than requests wait.
 func (c *client) writesSlowly(text string) (may chan struct{}) {
 	may = make(chan struct{})
 	c.own().Agents.Compaction.Models = func(context.Context, string) *summary.Model {
@@ -49,19 +48,19 @@ func (c *client) awaitHandover(agent, id string) (h handedOver) {
 	return h
 }
 
-// A model takes longer than a request waits: the job of the hand-over goes on, and the API shows how it ends.
+// If a model takes longer than a request waits, the hand-over's job goes on, and the API shows its result.
 func TestASlowHandoverIsMadeByItsJob(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
 	c.work()
 	agent := c.filed("")
 	s := c.session(agent)
-	may := c.writesSlowly(written(s))
+	release := c.writesSlowly(written(s))
 	path := "/v1/agents/" + agent + "/handover"
 	id := ""
-	for range 2 { // asked for again, it is the same one
+	for range 2 { // asked again, it is the same hand-over
 		got := c.call("POST", path, `{}`)
-		if now := fields(t, got.Text)["id"].(string); got.Code != 202 || id != "" && now != id {
+		if handoverID := fields(t, got.Text)["id"].(string); got.Code != 202 || id != "" && handoverID != id {
 			t.Fatalf("got %d %s, want 202 and %s", got.Code, got.Text, id)
 		}
 		id = fields(t, got.Text)["id"].(string)
@@ -69,7 +68,7 @@ func TestASlowHandoverIsMadeByItsJob(t *testing.T) {
 	if got := fields(t, c.must("GET", path+"s/"+id, ""))["status"]; got != handover.Running {
 		t.Errorf("the status of a hand-over that is still made is %v", got)
 	}
-	close(may)
+	close(release)
 	h := c.awaitHandover(agent, id)
 	if h.Status != handover.Done || *h.How != handover.ByModel || len(h.Updates) != 4 {
 		t.Errorf("got %+v", h)
@@ -82,7 +81,7 @@ func TestASlowHandoverIsMadeByItsJob(t *testing.T) {
 	}
 }
 
-// A session is handed over when it has come to rest: what a run has half said is refused.
+// A session is handed over only while no run works. Otherwise the request is refused.
 func TestNoHandoverWhileARunWorks(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
@@ -105,8 +104,8 @@ func TestNoHandoverWhileARunWorks(t *testing.T) {
 	}
 }
 
-// Who deletes a conversation wants nothing of it kept: it is not handed over, and no conversation begins with its
-// working memory, also if its hand-over was still to be made.
+// If someone deletes a conversation, nothing of it should be kept. It is not handed over, even if its hand-over was
+// already requested, and no conversation begins with its working memory.
 func TestADeletedConversationLeavesNothing(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
@@ -121,15 +120,15 @@ func TestADeletedConversationLeavesNothing(t *testing.T) {
 	if got := c.must("GET", "/v1/agents/"+agent+"/handovers", ""); strings.TrimSpace(got) != "[]" {
 		t.Errorf("a deleted conversation is handed over: %s", got)
 	}
-	made := conversation()
-	c.must("POST", "/v1/agents/"+agent+"/handover", `{"conversation_id":"`+made+`"}`)
-	c.must("DELETE", "/v1/conversations/"+made, "")
+	finished := conversation()
+	c.must("POST", "/v1/agents/"+agent+"/handover", `{"conversation_id":"`+finished+`"}`)
+	c.must("DELETE", "/v1/conversations/"+finished, "")
 	running := conversation()
-	may := c.writesSlowly("no JSON")
+	release := c.writesSlowly("no JSON")
 	h := c.call("POST", "/v1/agents/"+agent+"/handover", `{"conversation_id":"`+running+`"}`)
 	c.must("DELETE", "/v1/conversations/"+running, "")
 	next := c.made("/v1/conversations?agent_id="+agent, `{}`)
-	close(may)
+	close(release)
 	if h.Code != 202 {
 		t.Fatalf("got %d %s", h.Code, h.Text)
 	}
@@ -141,8 +140,8 @@ func TestADeletedConversationLeavesNothing(t *testing.T) {
 	}
 }
 
-// Several users talk to one agent. What one of them left is carried on by their own next conversation, whoever begins
-// one before.
+// Several users talk to one agent. A user's working memory goes to the user's own next conversation, whoever begins
+// another one first.
 func TestAHandoverIsCarriedOnByTheSameIdentity(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
@@ -151,10 +150,10 @@ func TestAHandoverIsCarriedOnByTheSameIdentity(t *testing.T) {
 		return c.made("/v1/identities", fmt.Sprintf(`{"identifier_key":%q,"name":%[1]q,"identity_type":"user"}`, key))
 	}
 	ada, bob := identity("ada"), identity("bob")
-	begin := func(with string) string {
-		return c.made("/v1/conversations?agent_id="+agent, with)
+	begin := func(body string) string {
+		return c.made("/v1/conversations?agent_id="+agent, body)
 	}
-	of := func(id string) string { return `{"identity_id":"` + id + `"}` }
+	withIdentity := func(id string) string { return `{"identity_id":"` + id + `"}` }
 	leave := func(conversation, text string) {
 		c.captured(agent, conversation, `{"messages":[{"role":"assistant","content":"We decided to use `+text+`."}]}`)
 		c.must("POST", "/v1/agents/"+agent+"/handover", `{"conversation_id":"`+conversation+`"}`)
@@ -162,13 +161,14 @@ func TestAHandoverIsCarriedOnByTheSameIdentity(t *testing.T) {
 	working := func(conversation string) string {
 		return c.must("GET", "/v1/conversations/"+conversation+"/working-memory?agent_id="+agent, "")
 	}
-	leave(begin(of(ada)), "the port of Ada")
-	leave(begin(of(bob)), "the port of Bob")
+	leave(begin(withIdentity(ada)), "the port of Ada")
+	leave(begin(withIdentity(bob)), "the port of Bob")
 	leave(begin(`{}`), "the port of nobody")
-	gone := identity("gone")
-	leave(begin(of(gone)), "the port of Eve")
-	c.must("DELETE", "/v1/identities/"+gone, "")
-	for _, next := range []struct{ with, has string }{{of(ada), "Ada"}, {`{}`, "nobody"}, {of(bob), "Bob"}, {of(ada), ""},
+	deleted := identity("gone")
+	leave(begin(withIdentity(deleted)), "the port of Eve")
+	c.must("DELETE", "/v1/identities/"+deleted, "")
+	for _, next := range []struct{ with, has string }{{withIdentity(ada), "Ada"}, {`{}`, "nobody"},
+		{withIdentity(bob), "Bob"}, {withIdentity(ada), ""},
 		{`{}`, ""}} {
 		got := working(begin(next.with))
 		for _, name := range []string{"Ada", "Bob", "nobody", "Eve"} {
@@ -177,8 +177,8 @@ func TestAHandoverIsCarriedOnByTheSameIdentity(t *testing.T) {
 			}
 		}
 	}
-	// The default conversation keeps its identity over a reset, and a copy that of its original.
-	c.must("PATCH", "/v1/conversations/default?agent_id="+agent, of(ada))
+	// A reset keeps the default conversation's identity, and a copy keeps its original's.
+	c.must("PATCH", "/v1/conversations/default?agent_id="+agent, withIdentity(ada))
 	leave("default", "the port of Ada once more")
 	c.must("PATCH", "/v1/agents/"+agent+"/reset-messages", `{}`)
 	if got := working("default"); !strings.Contains(got, "once more") {
@@ -188,7 +188,7 @@ func TestAHandoverIsCarriedOnByTheSameIdentity(t *testing.T) {
 	if got := fields(t, copied)["identity_id"]; got != ada {
 		t.Errorf("a copy is with %v, want %s", got, ada)
 	}
-	if got := c.call("POST", "/v1/conversations?agent_id="+agent, of("identity-x")); got.Code != 404 {
+	if got := c.call("POST", "/v1/conversations?agent_id="+agent, withIdentity("identity-x")); got.Code != 404 {
 		t.Errorf("an identity that does not exist: %d %s", got.Code, got.Text)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The next conversation takes all hand-overs that wait: what is approved later reaches it.
+// The next conversation takes all waiting hand-overs, including updates that are approved later.
 func TestTheNextConversationTakesAllThatWaits(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)

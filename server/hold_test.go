@@ -11,7 +11,7 @@ import (
 const planning = `{"name":"a","context_window_limit":16000,"compaction_settings":{"policy":{"steps":[
 	{"step":"fraction","window_share":0.3},{"step":"quiet_point"},{"step":"keep_recent","keep_recent_tokens":1000}]}}}`
 
-// A compaction waits for the end of a plan: until the program says that it has ended, or its time is over.
+// A compaction waits for the end of a plan: until the program says so, or the plan's time limit has passed.
 func TestACompactionWaitsForAPlan(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(c *client, hold string){
@@ -67,9 +67,9 @@ func TestHoldsAreChecked(t *testing.T) {
 			t.Errorf("released: %v", got)
 		}
 	}
-	none := "/v1/conversations/conv-123e4567-e89b-42d3-8456-426614174000/hold"
+	missing := "/v1/conversations/conv-123e4567-e89b-42d3-8456-426614174000/hold"
 	for _, method := range []string{"PUT", "DELETE"} {
-		if got := c.call(method, none, ""); got.Code != 404 {
+		if got := c.call(method, missing, ""); got.Code != 404 {
 			t.Errorf("%s of no conversation: got %d %s", method, got.Code, got.Text)
 		}
 	}

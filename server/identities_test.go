@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ids are the ids of a list's items, in the order of ids.
+// ids returns the ids of a list's items, sorted.
 func (c *client) ids(target string) []string {
 	c.t.Helper()
 	var items []struct{ ID string }
@@ -110,7 +110,7 @@ func TestIdentitiesFilter(t *testing.T) {
 	c.made("/v1/agents", "")
 	block := c.made("/v1/blocks", `{"label":"a","value":"v"}`)
 	c.made("/v1/blocks", `{"label":"b","value":"v"}`)
-	for range 2 { // the second changes nothing
+	for range 2 { // the second time changes nothing
 		if got := c.must("PATCH", "/v1/agents/"+his+"/identities/attach/"+bob, ""); got != "null" {
 			t.Errorf("attached: got %s", got)
 		}
@@ -170,7 +170,7 @@ func TestIdentitiesFilter(t *testing.T) {
 	}
 }
 
-// Clients that start together all upsert the identity of their user.
+// If several clients start together, all of them can upsert their user's identity.
 func TestIdentitiesAreUpsertedAtOnce(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

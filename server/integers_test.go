@@ -12,10 +12,10 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// schema is what the tests read of a schema of the API's document.
+// schema is the part of a schema in the API document that the tests use.
 type schema struct {
 	Ref        string `json:"$ref"`
-	Type       any    // a name, or names
+	Type       any    // one name or a list of names
 	Enum       []any
 	Properties map[string]*schema
 	Required   []string
@@ -32,7 +32,7 @@ type parameter struct {
 	Schema   *schema
 }
 
-// document is what the tests read of the API's document.
+// document is the part of the API document that the tests use.
 type document struct {
 	Paths map[string]map[string]struct {
 		Parameters  []parameter
@@ -78,7 +78,8 @@ func (d *document) sample(s *schema) any {
 	return "x"
 }
 
-// integers calls visit with each integer that a schema has below a path, and with the sample that holds a value there.
+// integers calls visit with the path and schema of each integer below a schema, and with a function that returns a
+// sample with a number in that place.
 func (d *document) integers(s *schema, path string, depth int, visit func(string, *schema, func(json.Number) any)) {
 	s = d.resolve(s)
 	if s == nil || depth == 0 {
@@ -87,35 +88,34 @@ func (d *document) integers(s *schema, path string, depth int, visit func(string
 	if s.is("integer") {
 		visit(path, s, func(n json.Number) any { return n })
 	}
-	for _, one := range s.OneOf {
-		d.integers(one, path, depth-1, visit)
+	for _, option := range s.OneOf {
+		d.integers(option, path, depth-1, visit)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-		d.integers(s.Properties[name], path+"."+name, depth-1, func(at string, in *schema, with func(json.Number) any) {
-			visit(at, in, func(n json.Number) any {
+		d.integers(s.Properties[name], path+"."+name, depth-1, func(at string, integer *schema, with func(json.Number) any) {
+			visit(at, integer, func(n json.Number) any {
 				object, _ := d.sample(s).(map[string]any)
 				object[name] = with(n)
 				return object
 			})
 		})
 	}
-	d.integers(s.Items, path+"[0]", depth-1, func(at string, in *schema, with func(json.Number) any) {
-		visit(at, in, func(n json.Number) any { return []any{with(n)} })
+	d.integers(s.Items, path+"[0]", depth-1, func(place string, integer *schema, sampleWith func(json.Number) any) {
+		visit(place, integer, func(n json.Number) any { return []any{sampleWith(n)} })
 	})
 }
 
-// maxDepth is how deep bodies nest in which integers are looked for.
+// maxDepth is how deep in bodies the tests look for integers.
 const maxDepth = 8
 
-// Every integer of every operation is sent beyond each bound that a number can break: of its column, of 64 bits, of a
-// float.
+// Every integer of every operation is sent with values beyond all bounds: of its column, of 64 bits, of a float.
 func TestNoIntegerIsTheServersFault(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
 	c.work()
-	mine := newTenant(c, "integers")
+	own := newTenant(c, "integers")
 	var d document
-	if err := json.Unmarshal([]byte(mine.must("GET", "/openapi.json", "")), &d); err != nil {
+	if err := json.Unmarshal([]byte(own.must("GET", "/openapi.json", "")), &d); err != nil {
 		t.Fatal(err)
 	}
 	operator := c.operator()
@@ -133,11 +133,11 @@ func TestNoIntegerIsTheServersFault(t *testing.T) {
 			t.Errorf("%s = %s: got %s, which does not name the limit", what, n, got.Text)
 		}
 	}
-	for _, o := range mine.operations() {
+	for _, o := range own.operations() {
 		method, path, operation := o.Method, o.Path, o.String()
-		as := mine
+		caller := own
 		if o.Access == rest.Operator {
-			as.client = operator
+			caller.client = operator
 		}
 		op := d.Paths[path][strings.ToLower(method)]
 		body := op.RequestBody.Content["application/json"].Schema
@@ -149,21 +149,21 @@ func TestNoIntegerIsTheServersFault(t *testing.T) {
 						t.Fatalf("%s has no maximum", what)
 					}
 					if p.In == "header" || strings.HasSuffix(path, "/stream") && n == "2147483648" {
-						return // a position that has yet to come
+						return // such a position does not exist yet
 					}
-					check(what, s, n, as.with(d, operation, p, n))
+					check(what, s, n, caller.with(d, operation, p, n))
 				})
 			}
-			d.integers(body, "", maxDepth, func(at string, s *schema, with func(json.Number) any) {
+			d.integers(body, "", maxDepth, func(place string, s *schema, sampleWith func(json.Number) any) {
 				if s.Maximum == nil {
-					t.Fatalf("%s: body%s has no maximum", operation, at)
+					t.Fatalf("%s: body%s has no maximum", operation, place)
 				}
-				raw, err := json.Marshal(with(n))
+				raw, err := json.Marshal(sampleWith(n))
 				if err != nil {
 					t.Fatal(err)
 				}
-				target := pathParams.ReplaceAllStringFunc(path, func(p string) string { return mine.has[strings.Trim(p, "{}")] })
-				check(operation+": body"+at, s, n, as.call(method, target, string(raw)))
+				target := pathParams.ReplaceAllStringFunc(path, func(p string) string { return own.has[strings.Trim(p, "{}")] })
+				check(operation+": body"+place, s, n, caller.call(method, target, string(raw)))
 			})
 		}
 	}
@@ -172,7 +172,7 @@ func TestNoIntegerIsTheServersFault(t *testing.T) {
 	}
 }
 
-// with calls an operation with a number as a parameter, and with what else it requires.
+// with calls an operation with a number as a parameter, and with everything else that it requires.
 func (t tenant) with(d document, operation string, of parameter, n json.Number) servertest.Reply {
 	method, path, _ := strings.Cut(operation, " ")
 	op := d.Paths[path][strings.ToLower(method)]
@@ -193,7 +193,7 @@ func (t tenant) with(d document, operation string, of parameter, n json.Number) 
 	})
 	body := ""
 	if s := op.RequestBody.Content["application/json"].Schema; s != nil {
-		raw, _ := json.Marshal(d.sample(s)) // maps, lists and texts
+		raw, _ := json.Marshal(d.sample(s)) // maps, lists and texts can be encoded
 		body = string(raw)
 	}
 	return t.call(method, target+query, body)

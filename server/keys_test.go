@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// wireKey is an API key as a client reads it.
+// wireKey is an API key in the API's form.
 type wireKey struct {
 	ID, Name, Prefix, Key string
 	OrgID                 string   `json:"org_id"`
@@ -29,14 +29,14 @@ type wireKey struct {
 	RequestsAtOnce        *int       `json:"requests_at_once"`
 }
 
-// withKey is the same client with another key.
+// withKey returns the same client with another key.
 func (c *client) withKey(secret string) *client {
 	other := *c
 	other.key, other.open = secret, 0
 	return &other
 }
 
-// scoped is the same client with a new key of an organization.
+// scoped returns the same client with a new key of an organization.
 func (c *client) scoped(n apikey.NewKey) *client {
 	c.t.Helper()
 	if n.Name = "test"; n.Org == "" {
@@ -127,9 +127,10 @@ func TestKeysCannotBeMadeStrongerOverREST(t *testing.T) {
 	admin := c.scoped(apikey.NewKey{Org: apikey.DefaultOrg, Scopes: []string{apikey.Admin}, ExpiresAt: &end,
 		RequestsPerMinute: new(1000)})
 	for body, want := range map[string]int{
-		`{"name":"k","scopes":["read"]}`: 403, // it would not expire
+		`{"name":"k","scopes":["read"]}`: 403, // the key would not expire
 		`{"name":"k","scopes":["read"],"expires_at":"2030-01-01T00:00:00Z","requests_per_minute":1}`: 403,
-		fmt.Sprintf(`{"name":"k","scopes":["read"],"expires_at":%q}`, end.Format(time.RFC3339Nano)):  403, // no limit
+		fmt.Sprintf(`{"name":"k","scopes":["read"],"expires_at":%q}`, end.Format(time.RFC3339Nano)):  403,
+		// the key would have no limit
 		fmt.Sprintf(`{"name":"k","scopes":["admin"],"operator":true,"requests_per_minute":1,"expires_at":%q}`,
 			end.Format(time.RFC3339Nano)): 403,
 		fmt.Sprintf(`{"name":"k","scopes":["admin"],"requests_per_minute":1000,"expires_at":%q}`,
@@ -153,7 +154,7 @@ func TestKeysCannotBeMadeStrongerOverREST(t *testing.T) {
 	}
 }
 
-// A refusal says what is wrong with the key, and that the same request is not to be sent again.
+// A refusal says what is wrong with the key, and that repeating the request is useless.
 func TestRefusalsOfKeysSayWhy(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -201,43 +202,47 @@ func TestRefusalsOfKeysSayWhy(t *testing.T) {
 	}
 }
 
-// A key of an agent reaches what belongs to that agent, through its conversations and runs too, and nothing else.
+// A key of an agent reaches things that belong to that agent, also through its conversations and runs, and nothing
+// else.
 func TestKeysOfAgentsReachTheirAgents(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
 	c.work()
-	own := newTenant(c, "acme")
+	agentTenant := newTenant(c, "acme")
 	other := newTenantNamed(c, "acme", "others")
-	key := own.scoped(apikey.NewKey{Scopes: []string{apikey.Tools}, AgentIDs: []string{own.has["agent_id"]}})
+	key := agentTenant.scoped(apikey.NewKey{Scopes: []string{apikey.Tools},
+		AgentIDs: []string{agentTenant.has["agent_id"]}})
 	unknown := map[string]string{"agent_id": "agent-123e4567-e89b-42d3-8456-426614174000",
 		"conversation_id": "conv-123e4567-e89b-42d3-8456-426614174000", "run_id": "run-123e4567-e89b-42d3-8456-426614174000"}
 	for _, target := range []string{"agents/agent_id", "agents/agent_id/messages", "agents/agent_id/prompt",
 		"conversations/conversation_id", "conversations/conversation_id/messages", "conversations/agent_id/messages",
 		"runs/run_id", "runs/run_id/messages", "jobs/run_id"} {
-		of := func(has map[string]string) string {
+		path := func(has map[string]string) string {
 			return "/v1/" + strings.NewReplacer("agent_id", has["agent_id"], "conversation_id", has["conversation_id"],
 				"run_id", has["run_id"]).Replace(target)
 		}
-		if got := key.call("GET", of(own.has), ""); got.Code != 200 {
+		if got := key.call("GET", path(agentTenant.has), ""); got.Code != 200 {
 			t.Errorf("%s of its agent: got %d %s", target, got.Code, got.Text)
 		}
-		refused, none := key.call("GET", of(other.has), ""), key.call("GET", of(unknown), "")
-		if refused.Code != 403 || none.Code != 403 {
-			t.Errorf("%s of another agent: got %d %s, of none %d %s", target, refused.Code, refused.Text, none.Code, none.Text)
+		refused, missing := key.call("GET", path(other.has), ""), key.call("GET", path(unknown), "")
+		if refused.Code != 403 || missing.Code != 403 {
+			t.Errorf("%s of another agent: got %d %s, of none %d %s", target, refused.Code, refused.Text, missing.Code,
+				missing.Text)
 		}
 	}
 	for _, target := range []string{"/v1/agents", "/v1/messages", "/v1/runs", "/v1/folders",
-		"/v1/conversations/default?agent_id=" + own.has["agent_id"]} {
+		"/v1/conversations/default?agent_id=" + agentTenant.has["agent_id"]} {
 		if got := key.call("GET", target, ""); got.Code != 403 {
 			t.Errorf("%s: got %d %s", target, got.Code, got.Text)
 		}
 	}
-	key.must("POST", "/v1/agents/"+own.has["agent_id"]+"/messages/capture",
+	key.must("POST", "/v1/agents/"+agentTenant.has["agent_id"]+"/messages/capture",
 		`{"messages":[{"role":"user","content":"Hello."}]}`)
-	key.must("POST", "/v1/agents/"+own.has["agent_id"]+"/tools/conversation_search/run", `{"args":{"query":"Hello"}}`)
+	key.must("POST", "/v1/agents/"+agentTenant.has["agent_id"]+"/tools/conversation_search/run",
+		`{"args":{"query":"Hello"}}`)
 }
 
-// docs/api.md lists the routes of keys with the scope tools.
+// docs/api.md lists the routes for keys with the scope tools.
 func TestRoutesOfAgentsKeysAreDocumented(t *testing.T) {
 	t.Parallel()
 	var table strings.Builder
@@ -253,7 +258,7 @@ func TestRoutesOfAgentsKeysAreDocumented(t *testing.T) {
 	checkTable(t, "../docs/api.md", "<!-- tools -->\n", table.String())
 }
 
-// Nothing that the server logs, at any level, has a key.
+// The server's log contains no keys, at any level.
 func TestLogsHaveNoKeys(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)

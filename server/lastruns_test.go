@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 )
 
-// inOrder returns the ids of a list in its order.
+// inOrder returns the ids of a list in the list's order.
 func (c *client) inOrder(path string) []string {
 	c.t.Helper()
 	var list []struct{ ID string }
@@ -24,7 +24,7 @@ func (c *client) inOrder(path string) []string {
 	return ids
 }
 
-// An agent tells how its newest run ended. Lists can be in that order, whole and page by page, and narrowed by it.
+// An agent shows how its newest run ended. Lists can be sorted and filtered by that time, whole or page by page.
 func TestAgentsTellOfTheirLastRun(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
@@ -80,7 +80,7 @@ func TestAgentsTellOfTheirLastRun(t *testing.T) {
 	}
 }
 
-// Conversations are in the order of their newest runs if the caller asks for it.
+// Conversations are sorted by their newest runs if the caller asks for it.
 func TestConversationsAreOrderedByTheirLastRun(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
@@ -113,7 +113,7 @@ func TestConversationsAreOrderedByTheirLastRun(t *testing.T) {
 	}
 }
 
-// A program that runs agents by itself may say how its last run of one ended.
+// A program that runs agents by itself can set how an agent's last run ended.
 func TestAProgramSetsTheLastRun(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -136,14 +136,14 @@ func TestAProgramSetsTheLastRun(t *testing.T) {
 	}
 }
 
-// An agent and its lists show the calls that wait for the client, whoever made them, until they are answered.
+// Until they are answered, an agent and its lists show the calls that wait for the client, whoever made them.
 func TestAgentsShowTheirPendingApproval(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"run", "capture"} {
 		r := newRunner(t, askingAgent)
 		r.made("/v1/agents", "")
-		pending := func(from map[string]any) string {
-			p, _ := from["pending_approval"].(map[string]any)
+		pending := func(object map[string]any) string {
+			p, _ := object["pending_approval"].(map[string]any)
 			var calls []string
 			all, _ := p["tool_calls"].([]any)
 			for _, c := range all {

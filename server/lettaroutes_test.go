@@ -13,11 +13,11 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// inPath matches the parameters of a path.
+// inPath matches a path's parameters.
 var inPath = regexp.MustCompile(`\{[^}]*\}`)
 
-// Each of Letta's routes is served, or says in a sentence why it is not; no client gets a bare 404 or 405, or is told
-// to try again. docs/letta.md lists them.
+// Each of Letta's routes is served or explains in a sentence why not. No client gets a bare 404 or 405, or is told to
+// try again. docs/letta.md lists the routes.
 func TestLettasRoutesAreServedOrExplained(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -25,26 +25,26 @@ func TestLettasRoutesAreServedOrExplained(t *testing.T) {
 	table.WriteString("| route | method of the SDKs | |\n| --- | --- | --- |\n")
 	counts := map[string]int{}
 	for _, r := range letta.Routes() {
-		named := strings.NewReplacer("{conversation_id}", "conv-123e4567-e89b-42d3-8456-426614174000", "{agent_id}",
+		path := strings.NewReplacer("{conversation_id}", "conv-123e4567-e89b-42d3-8456-426614174000", "{agent_id}",
 			"agent-123e4567-e89b-42d3-8456-426614174000").Replace(r.Path)
 		if strings.Contains(r.Path, "path:path") || strings.Contains(r.Path, "endpoint:path") {
-			checkNotServed(t, r, c.call(r.Method, inPath.ReplaceAllString(named, "x/y.git/z"), ""))
+			checkNotServed(t, r, c.call(r.Method, inPath.ReplaceAllString(path, "x/y.git/z"), ""))
 		}
-		got := c.call(r.Method, inPath.ReplaceAllString(named, "x"), "")
-		how := "served"
+		got := c.call(r.Method, inPath.ReplaceAllString(path, "x"), "")
+		treatment := "served"
 		switch otherwise := letta.Otherwise[r.Method+" "+r.Path]; {
 		case got.Code == http.StatusNotImplemented:
-			how = "not served: " + strings.TrimSuffix(lowered(r.WhyNot()), ".")
+			treatment = "not served: " + strings.TrimSuffix(lowered(r.WhyNot()), ".")
 			checkNotServed(t, r, got)
 		case otherwise != "":
-			how = "otherwise: " + otherwise
+			treatment = "otherwise: " + otherwise
 		case got.Code == http.StatusMethodNotAllowed ||
 			got.Code == http.StatusNotFound && strings.Contains(got.Text, `"unknown_route"`):
 			t.Errorf("%s %s: got %d %s", r.Method, r.Path, got.Code, got.Text)
 		}
-		word, _, _ := strings.Cut(how, ":")
+		word, _, _ := strings.Cut(treatment, ":")
 		counts[word]++
-		fmt.Fprintf(&table, "| `%s %s` | %s | %s |\n", r.Method, r.Path, sdkMethod(r.SDK), how)
+		fmt.Fprintf(&table, "| `%s %s` | %s | %s |\n", r.Method, r.Path, sdkMethod(r.SDK), treatment)
 	}
 	fmt.Fprintf(&table, "\nOf %d routes %d are served, %d of them otherwise than by Letta, and %d are not.\n",
 		len(letta.Routes()), counts["served"]+counts["otherwise"], counts["otherwise"], counts["not served"])
@@ -76,7 +76,7 @@ func checkNotServed(t *testing.T, r letta.Route, got servertest.Reply) {
 	}
 }
 
-// checkTable compares the table after a mark in a page of the documentation, up to <!-- end -->, with what it must be.
+// checkTable compares the table after a mark in a documentation page, up to <!-- end -->, with the wanted table.
 func checkTable(t *testing.T, page, mark, want string) {
 	t.Helper()
 	text, err := os.ReadFile(page)

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/db/dbtest"
 )
 
-// TestMain is also the program that runs expressions of jq.
+// TestMain is also the program that runs jq expressions.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "run-jq" {
 		if err := jq.Main(); err != nil {

@@ -17,10 +17,10 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// versions are those of the protocol: the newest, without sessions, and the oldest and the newest with them.
+// versions are the protocol's newest version, which has no sessions, and the newest and the oldest with sessions.
 var versions = []string{"2026-07-28", "2025-11-25", "2024-11-05"}
 
-// bearer sends a key with each request.
+// bearer is a transport that sends a key with each request.
 type bearer struct {
 	key     string
 	headers []string
@@ -37,36 +37,36 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// mcpTo is how a client of MCP connects.
+// mcpTo says how an MCP client connects.
 type mcpTo struct {
 	path, version string
 	headers       []string
 	options       *sdk.ClientOptions
 }
 
-// dial connects a client of MCP with the key of c.
-func (c *client) dial(web *httptest.Server, to mcpTo) (*sdk.ClientSession, error) {
+// dial connects an MCP client with the key of c.
+func (c *client) dial(web *httptest.Server, target mcpTo) (*sdk.ClientSession, error) {
 	c.t.Helper()
-	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, to.options).Connect(c.t.Context(),
-		&sdk.StreamableClientTransport{Endpoint: web.URL + to.path, HTTPClient: &http.Client{
-			Transport: bearer{c.key, to.headers}}, MaxRetries: -1},
-		&sdk.ClientSessionOptions{ProtocolVersion: to.version})
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, target.options).Connect(c.t.Context(),
+		&sdk.StreamableClientTransport{Endpoint: web.URL + target.path, HTTPClient: &http.Client{
+			Transport: bearer{c.key, target.headers}}, MaxRetries: -1},
+		&sdk.ClientSessionOptions{ProtocolVersion: target.version})
 	if err == nil {
 		c.t.Cleanup(func() { session.Close() })
 	}
 	return session, err
 }
 
-func (c *client) mustDial(web *httptest.Server, to mcpTo) *sdk.ClientSession {
+func (c *client) mustDial(web *httptest.Server, target mcpTo) *sdk.ClientSession {
 	c.t.Helper()
-	session, err := c.dial(web, to)
+	session, err := c.dial(web, target)
 	if err != nil {
-		c.t.Fatalf("connect to %s with %s: %v", to.path, to.version, err)
+		c.t.Fatalf("connect to %s with %s: %v", target.path, target.version, err)
 	}
 	return session
 }
 
-// toolNames are the tools that a session lists.
+// toolNames returns the names of the tools that a session lists.
 func toolNames(t *testing.T, session *sdk.ClientSession) (names []string) {
 	t.Helper()
 	for tl, err := range session.Tools(t.Context(), nil) {
@@ -78,7 +78,7 @@ func toolNames(t *testing.T, session *sdk.ClientSession) (names []string) {
 	return names
 }
 
-// calledTool is the text of a tool's result, after checks of its form.
+// calledTool calls a tool, checks the form of the result, and returns the result's text.
 func calledTool(t *testing.T, session *sdk.ClientSession, name, args string) (text string, failed bool) {
 	t.Helper()
 	got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: json.RawMessage(args)})
@@ -96,7 +96,7 @@ func calledTool(t *testing.T, session *sdk.ClientSession, name, args string) (te
 	return text, got.IsError
 }
 
-// mcpAgent is an agent of c that has all tools and something in each memory, and a server on the network.
+// mcpAgent returns an agent with all tools and something in each memory, and a server on the network.
 func (c *client) mcpAgent() (agent string, web *httptest.Server) {
 	c.t.Helper()
 	web = httptest.NewServer(c)
@@ -112,7 +112,7 @@ func (c *client) mcpAgent() (agent string, web *httptest.Server) {
 	return agent, web
 }
 
-// toolCalls are arguments with which each tool does something, or says what it lacks.
+// toolCalls are arguments for each tool. With them, the tool does something or says what is missing.
 var toolCalls = map[string]string{
 	"open_files": `{"file_requests":[{"file_name":"papers/ode.txt"}]}`, "grep_files": `{"pattern":"moon"}`,
 	"semantic_search_files": `{"query":"moon"}`, "list_files": `{}`, "close_files": `{"file_names":["papers/ode.txt"]}`,
@@ -132,7 +132,7 @@ var toolCalls = map[string]string{
 	"remember_turns":  `{"turns":[{"role":"user","text":"Good night"}]}`,
 }
 
-// In each version of the protocol an agent's tools are those of REST with the same schemas, and each can be called.
+// In each protocol version, an agent has the same tools as over REST, with the same schemas, and each can be called.
 func TestAnAgentsToolsAreCalledOverMCP(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -189,10 +189,11 @@ func TestAnAgentsToolsAreCalledOverMCP(t *testing.T) {
 	}
 }
 
-// ages are how long ago something was, which grows between two calls.
+// ages matches relative times, which change between two calls.
 var ages = regexp.MustCompile(`just now|\d+[a-z]+ ago`)
 
-// A mistake of the model is a result that it can read; a call that the server cannot make is an error.
+// If the model makes a mistake, it gets a result that it can read. If the server cannot make a call, the client gets an
+// error.
 func TestErrorsOfToolsAreResultsOverMCP(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -217,15 +218,15 @@ func TestErrorsOfToolsAreResultsOverMCP(t *testing.T) {
 			t.Errorf("%s: got %q, error %v, want an error about %s", args, text, failed, want)
 		}
 	}
-	own := "Your tools are " + strings.Join(toolNames(t, session), ", ") + "."
+	available := "Your tools are " + strings.Join(toolNames(t, session), ", ") + "."
 	for _, name := range []string{"no_such_tool", "changed", "", "a\nb", "../x"} {
 		_, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: name})
-		if err == nil || !strings.HasSuffix(err.Error(), own) {
-			t.Errorf("the unknown tool %q: got %v, want an error with %q", name, err, own)
+		if err == nil || !strings.HasSuffix(err.Error(), available) {
+			t.Errorf("the unknown tool %q: got %v, want an error with %q", name, err, available)
 		}
 	}
 	for _, name := range []string{"grep_files", "search_memory"} {
-		want := "The tool " + name + " is not attached to you. " + own
+		want := "The tool " + name + " is not attached to you. " + available
 		if text, failed := calledTool(t, session, name, `{}`); !failed || text != want {
 			t.Errorf("%s, which the agent lacks: got %q, error %v, want %q", name, text, failed, want)
 		}
@@ -235,7 +236,7 @@ func TestErrorsOfToolsAreResultsOverMCP(t *testing.T) {
 	}
 }
 
-// Turns that were remembered are in the log once.
+// Turns that are remembered several times are in the log once.
 func TestTurnsAreRememberedOnceOverMCP(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -255,7 +256,7 @@ func TestTurnsAreRememberedOnceOverMCP(t *testing.T) {
 		}
 	}
 	calledTool(t, session, "remember_turns", `{"turns":[{"role":"user","text":"D"}],"conversation_id":"`+conversation+`"}`)
-	// As models write them: in a text, one alone, one twice.
+	// Models write the turns in several ways: as one text, one alone, one twice.
 	for turns, want := range map[string]string{
 		`"[{\"role\":\"User\",\"text\":\"A\",\"id\":\"1\"}]"`:                                 "Stored 0 of 1 turns. 1 was",
 		`{"role":"assistant","text":"B","id":"2"}`:                                            "Stored 0 of 1 turns. 1 was",
@@ -285,7 +286,7 @@ func TestTurnsAreRememberedOnceOverMCP(t *testing.T) {
 	}
 }
 
-// The agent of a message is named by the path, a header, or the key.
+// The path, a header, or the key names the agent of a message.
 func TestTheAgentOfAnMCPMessageIsNamed(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -295,7 +296,7 @@ func TestTheAgentOfAnMCPMessageIsNamed(t *testing.T) {
 	one := admin.made("/v1/agents", `{"name":"one","tools":["expand"],"include_base_tools":false}`)
 	two := admin.made("/v1/agents", `{"name":"two","tools":["memory"],"include_base_tools":false}`)
 	bound := admin.scoped(apikey.NewKey{Scopes: []string{apikey.Tools}, AgentIDs: []string{one}})
-	both := admin.scoped(apikey.NewKey{Scopes: []string{apikey.Tools}, AgentIDs: []string{one, two}})
+	forBoth := admin.scoped(apikey.NewKey{Scopes: []string{apikey.Tools}, AgentIDs: []string{one, two}})
 	read := admin.scoped(apikey.NewKey{Scopes: []string{apikey.Read}})
 	foreign := c.as("other")
 	for name, test := range map[string]struct {
@@ -306,11 +307,11 @@ func TestTheAgentOfAnMCPMessageIsNamed(t *testing.T) {
 		"the path":                  {admin, mcpTo{path: "/mcp/agents/" + two}, "memory"},
 		"a header":                  {admin, mcpTo{path: "/mcp", headers: []string{"Loci-Agent", two}}, "memory"},
 		"the key":                   {bound, mcpTo{path: "/mcp"}, "expand"},
-		"the header before the key": {both, mcpTo{path: "/mcp", headers: []string{"Loci-Agent", two}}, "memory"},
+		"the header before the key": {forBoth, mcpTo{path: "/mcp", headers: []string{"Loci-Agent", two}}, "memory"},
 		"a path and another header": {admin, mcpTo{path: "/mcp/agents/" + one, headers: []string{"Loci-Agent", two}},
 			"Unprocessable"},
 		"nothing":                      {admin, mcpTo{path: "/mcp"}, "Unprocessable"},
-		"a key of several agents":      {both, mcpTo{path: "/mcp"}, "Unprocessable"},
+		"a key of several agents":      {forBoth, mcpTo{path: "/mcp"}, "Unprocessable"},
 		"another agent's key":          {bound, mcpTo{path: "/mcp/agents/" + two}, "Forbidden"},
 		"another agent's key, header":  {bound, mcpTo{path: "/mcp", headers: []string{"Loci-Agent", two}}, "Forbidden"},
 		"another organization's agent": {foreign, mcpTo{path: "/mcp/agents/" + one}, "Not Found"},
@@ -350,7 +351,7 @@ func TestTheAgentOfAnMCPMessageIsNamed(t *testing.T) {
 	}
 }
 
-// A session is that of its key and its agent: others do not find it.
+// A session belongs to its key and its agent. Others do not find it.
 func TestSessionsOfOthersAreNotFound(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -389,13 +390,12 @@ func TestSessionsOfOthersAreNotFound(t *testing.T) {
 	}
 }
 
-// wireRequest is a request over the network.
 type wireRequest struct {
 	method, path, body string
 	headers            []string
 }
 
-// send sends a request, and returns the status of its answer.
+// send sends a request, and returns the answer's status.
 func send(t *testing.T, web *httptest.Server, q wireRequest) (status int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -421,7 +421,7 @@ func send(t *testing.T, web *httptest.Server, q wireRequest) (status int) {
 	return got.StatusCode
 }
 
-// A client's model sees nothing of the agent's prompt: what a prompt shows, results show, too.
+// Over MCP, a client's model does not see the agent's prompt. So results contain what a prompt would show.
 func TestResultsOverMCPLeaveOutNothingForAPrompt(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -439,11 +439,11 @@ func TestResultsOverMCPLeaveOutNothingForAPrompt(t *testing.T) {
 			t.Errorf("%s does not find what was said last:\n%s", name, text)
 		}
 	}
-	for args, shown := range map[string]bool{`{"file_requests":["papers/ode.txt"]}`: true,
+	for args, hasText := range map[string]bool{`{"file_requests":["papers/ode.txt"]}`: true,
 		`{"file_requests":["papers/ode.txt"],"include_content":false}`: false} {
 		text, failed := calledTool(t, session, "open_files", args)
-		if failed || strings.Contains(text, "of Piraeus") != shown {
-			t.Errorf("open_files %s has lines: want %v\n%s", args, shown, text)
+		if failed || strings.Contains(text, "of Piraeus") != hasText {
+			t.Errorf("open_files %s has lines: want %v\n%s", args, hasText, text)
 		}
 	}
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// mcpSession sends messages of a session.
+// mcpSession sends the messages of a session.
 type mcpSession struct {
 	c       *client
 	agent   string
 	headers []string
 }
 
-// mcpSession begins a session of an agent.
+// mcpSession begins a session for an agent.
 func (c *client) mcpSession(agent string) mcpSession {
 	c.t.Helper()
 	s := mcpSession{c, agent, append(c.headers(), "Accept", "application/json, text/event-stream", versionHeader,
@@ -55,7 +55,8 @@ func (s mcpSession) appends(id, word string) (answered bool) {
 	return strings.Contains(w.Text, "data: {")
 }
 
-// A request is not done if its cancellation came before it; one that comes late, or in another session, is of no other.
+// A request is not run if its cancellation came first. A cancellation that comes late, or in another session, cancels
+// no other request.
 func TestACancellationBeforeItsRequestIsHeard(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -72,13 +73,13 @@ func TestACancellationBeforeItsRequestIsHeard(t *testing.T) {
 		{s, "5.0", "early", false},
 		{s, "6", "six", true},
 		{s, `"5"`, "text", false},
-		{s, "5", "again", true}, // it cancels one request
+		{s, "5", "again", true}, // a cancellation counts for one request
 	} {
 		if got := step.in.appends(step.id, step.word); got != step.answered {
 			t.Errorf("%s is answered: %v, want %v", step.word, got, step.answered)
 		}
 	}
-	s.cancel("6") // it is answered already
+	s.cancel("6") // the request was already answered
 	if !s.appends("6", "reused") {
 		t.Error("a request with the id of one that was cancelled late is not answered")
 	}
@@ -96,8 +97,8 @@ func TestACancellationBeforeItsRequestIsHeard(t *testing.T) {
 	}
 }
 
-// The calls of a message without a session end when its client goes away, those of a batch too: nobody can come back
-// for their answers.
+// Without a session, the calls of a message end when the client goes away, including those of a batch, because nobody
+// can come back for their answers.
 func TestCallsWithoutASessionEndWithTheirClient(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -109,12 +110,12 @@ func TestCallsWithoutASessionEndWithTheirClient(t *testing.T) {
 	}
 	for version, body := range map[string]string{"2025-03-26": "[" + strings.Join(calls, ",") + "]",
 		"2025-11-25": calls[0]} {
-		held, err := c.pool.Begin(t.Context())
+		blocking, err := c.pool.Begin(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		pid := held.Conn().PgConn().PID()
-		if _, err := held.Exec(t.Context(), `SELECT FROM blocks WHERE org = $1 FOR UPDATE`, c.org); err != nil {
+		pid := blocking.Conn().PgConn().PID()
+		if _, err := blocking.Exec(t.Context(), `SELECT FROM blocks WHERE org = $1 FOR UPDATE`, c.org); err != nil {
 			t.Fatal(err)
 		}
 		ctx, leave := context.WithCancel(t.Context())
@@ -124,20 +125,20 @@ func TestCallsWithoutASessionEndWithTheirClient(t *testing.T) {
 		for i := 0; i < len(headers); i += 2 {
 			r.Header.Set(headers[i], headers[i+1])
 		}
-		left := make(chan servertest.Reply, 1)
-		go func() { left <- servertest.Do(c, r) }()
+		reply := make(chan servertest.Reply, 1)
+		go func() { reply <- servertest.Do(c, r) }()
 		embedtest.Eventually(t, "a call waits", func() bool {
 			select {
-			case got := <-left:
+			case got := <-reply:
 				t.Fatalf("%s: the calls did not wait: %d %s", version, got.Code, got.Text)
 			default:
 			}
 			return c.waitFor(pid) > 0
 		})
 		leave()
-		<-left
+		<-reply
 		embedtest.Eventually(t, "no call waits", func() bool { return c.waitFor(pid) == 0 })
-		if err := held.Rollback(t.Context()); err != nil {
+		if err := blocking.Rollback(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		c.must("GET", "/v1/agents/"+agent+"/core-memory/blocks/human", "")
@@ -147,7 +148,7 @@ func TestCallsWithoutASessionEndWithTheirClient(t *testing.T) {
 	}
 }
 
-// waitFor returns how many sessions of the database wait for another one.
+// waitFor returns how many database sessions wait for another session.
 func (c *client) waitFor(pid uint32) int {
 	c.t.Helper()
 	n, err := db.One[int](c.t.Context(), c.pool, `

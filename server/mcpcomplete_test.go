@@ -17,7 +17,7 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// stateless is a message of the protocol's version without sessions.
+// stateless returns a message in the protocol version without sessions.
 func stateless(t *testing.T, id any, method string, params map[string]any) string {
 	t.Helper()
 	meta := map[string]any{"io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -37,7 +37,7 @@ func stateless(t *testing.T, id any, method string, params map[string]any) strin
 	return string(body)
 }
 
-// post sends a message of a version of the protocol to an agent's memory.
+// post sends a message to an agent's memory in a protocol version.
 func (c *client) post(agent, version, body string) servertest.Reply {
 	c.t.Helper()
 	headers := append(c.headers(), "Accept", "application/json, text/event-stream", versionHeader, version)
@@ -54,7 +54,7 @@ func (c *client) post(agent, version, body string) servertest.Reply {
 	return servertest.Send(c, "POST", "/mcp/agents/"+agent, body, headers...)
 }
 
-// answerIn is the last message of an answer, which is JSON or a stream of events.
+// answerIn returns the last message of an answer, which is JSON or a stream of events.
 func answerIn(w servertest.Reply) string {
 	text := w.Body.String()
 	if at := strings.LastIndex(text, "\ndata: "); at >= 0 {
@@ -63,7 +63,8 @@ func answerIn(w servertest.Reply) string {
 	return text
 }
 
-// Each result says that it is complete in the version without sessions, which requires it, and only there.
+// The protocol version without sessions requires that each result says that it is complete. In other versions, results
+// do not say so.
 func TestResultsSayThatTheyAreComplete(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -80,7 +81,7 @@ func TestResultsSayThatTheyAreComplete(t *testing.T) {
 		{"tools/call", search(map[string]any{"query": "tea"})},
 		{"tools/call", search(map[string]any{"nonsense": 1})}, // a mistake of the model
 		{"tools/call", map[string]any{"name": "conversation_search", "arguments": map[string]any{"query": "tea"},
-			"_meta": map[string]any{"progressToken": 1}}}, // a stream of events
+			"_meta": map[string]any{"progressToken": 1}}}, // answered with a stream of events
 		{"resources/list", nil},
 		{"resources/templates/list", nil},
 		{"resources/read", map[string]any{"uri": "loci://" + agent + "/blocks/human"}},
@@ -105,7 +106,7 @@ func TestResultsSayThatTheyAreComplete(t *testing.T) {
 	}
 }
 
-// A batch does what is valid beside notifications that nobody knows, which are ignored.
+// If a batch contains unknown notifications, they are ignored, and its valid messages are processed.
 func TestUnknownNotificationsAreIgnored(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -117,7 +118,8 @@ func TestUnknownNotificationsAreIgnored(t *testing.T) {
 	}
 }
 
-// A filter of changes is honoured but for resources that there are not; the acknowledgement names the others.
+// A request to follow changes is accepted, without resources that do not exist. The acknowledgement names the accepted
+// resources.
 func TestTheAcknowledgementNamesTheResourcesThatAreFollowed(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -159,13 +161,14 @@ func TestTheAcknowledgementNamesTheResourcesThatAreFollowed(t *testing.T) {
 				break
 			}
 		}
-		if is := got.Params.Notifications; !is.ResourcesListChanged || !slices.Equal(is.ResourceSubscriptions, tt.honoured) {
+		if acknowledged := got.Params.Notifications; !acknowledged.ResourcesListChanged ||
+			!slices.Equal(acknowledged.ResourceSubscriptions, tt.honoured) {
 			t.Errorf("asked for %v: got %d %+v, want %v", tt.want, res.StatusCode, got, tt.honoured)
 		}
 	}
 }
 
-// The cursor of a list is refused where it is of another agent or another list, or another text than it was.
+// A list's cursor is refused if it belongs to another agent or another list, or if it was changed.
 func TestCursorsAreOfOneListOfAnAgent(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -173,13 +176,13 @@ func TestCursorsAreOfOneListOfAnAgent(t *testing.T) {
 	for i := range 101 {
 		c.made("/v1/conversations?agent_id="+agent, fmt.Sprintf(`{"summary":"c%d"}`, i))
 	}
-	list := func(of, method, cursor string) (next string, code int) {
+	list := func(owner, method, cursor string) (next string, code int) {
 		t.Helper()
 		params := map[string]any{}
 		if cursor != "" {
 			params["cursor"] = cursor
 		}
-		w := c.post(of, "2026-07-28", stateless(t, 1, method, params))
+		w := c.post(owner, "2026-07-28", stateless(t, 1, method, params))
 		var got struct {
 			Result struct{ NextCursor string }
 			Error  struct{ Code int }
@@ -222,7 +225,7 @@ func TestAnEmptyResourceHasAnEmptyText(t *testing.T) {
 	}
 }
 
-// A request that its client cancels is not answered, and a second initialize of a session is no valid request.
+// A request that its client cancels gets no answer. A second initialize in a session is an invalid request.
 func TestCancelledRequestsAreNotAnswered(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -265,7 +268,7 @@ func TestCancelledRequestsAreNotAnswered(t *testing.T) {
 	}
 }
 
-// What /mcp refuses as a request is described in JSON, and says so.
+// If /mcp refuses a request, the answer is JSON that describes the error, and has that content type.
 func TestRefusedMCPRequestsAreJSON(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

@@ -22,10 +22,10 @@ import (
 	memoryfile "github.com/loci-memory/loci/memory/file"
 )
 
-// maxFollowed is how many resources of an agent the clients of a key follow.
+// maxFollowed is how many of an agent's resources the clients of a key may follow.
 const maxFollowed = 1000
 
-// listened are the resources that the acknowledgement of a message to listen names, or the error that answers it.
+// listened returns the resources that the acknowledgement of a listen message names, or the error's code.
 func (c *client) listened(web *httptest.Server, agent string, uris []string) (honoured []string, code int) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
@@ -67,32 +67,29 @@ func (c *client) listened(web *httptest.Server, agent string, uris []string) (ho
 	return nil, 0
 }
 
-// queryCount counts statements.
 type queryCount struct{ atomic.Int64 }
 
-// TraceQueryStart implements pgx.QueryTracer.
 func (n *queryCount) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
 	n.Add(1)
 	return ctx
 }
 
-// TraceQueryEnd implements pgx.QueryTracer.
 func (*queryCount) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// A client listens to each resource once, at most to 1,000, and the server reads them together.
+// A client can listen to up to 1,000 resources, each once, and the server reads them together.
 func TestManyResourcesAreListenedTo(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
 	agent := c.made("/v1/agents", `{"name":"a","tool_set":"all","tools":["memory_files"],
 		"memory_blocks":[{"label":"human","value":"Ada"}]}`)
-	var files, none []string
+	var files, missing []string
 	for i := range 40 {
 		path := fmt.Sprintf("/memories/f%d.md", i)
 		c.tool(agent, "memory_files", fmt.Sprintf(`{"command":"create","path":%q,"file_text":"x"}`, path))
 		files = append(files, "loci://"+agent+"/memory"+path)
 	}
 	for i := range maxFollowed {
-		none = append(none, fmt.Sprintf("loci://%s/blocks/none%d", agent, i))
+		missing = append(missing, fmt.Sprintf("loci://%s/blocks/none%d", agent, i))
 	}
 	counted := new(queryCount)
 	traced := tracedPool(t, c.pool, counted)
@@ -103,11 +100,11 @@ func TestManyResourcesAreListenedTo(t *testing.T) {
 	if got, _ := c.listened(web, agent, slices.Repeat([]string{block}, 40_000)); !slices.Equal(got, []string{block}) {
 		t.Errorf("one resource is acknowledged as %v", got)
 	}
-	if got, code := c.listened(web, agent, append([]string{block}, none...)); code != -32602 {
-		t.Errorf("%d resources: got %v and the code %d, want -32602", 1+len(none), got, code)
+	if got, code := c.listened(web, agent, append([]string{block}, missing...)); code != -32602 {
+		t.Errorf("%d resources: got %v and the code %d, want -32602", 1+len(missing), got, code)
 	}
-	if got, code := c.listened(web, agent, append([]string{block}, none[1:]...)); !slices.Equal(got, []string{block}) {
-		t.Errorf("%d resources: got %v and the code %d, want the one that there is", len(none), got, code)
+	if got, code := c.listened(web, agent, append([]string{block}, missing[1:]...)); !slices.Equal(got, []string{block}) {
+		t.Errorf("%d resources: got %v and the code %d, want the one that there is", len(missing), got, code)
 	}
 	before := counted.Load()
 	if got, _ := c.listened(web, agent, files); !slices.Equal(got, files) {
@@ -118,10 +115,10 @@ func TestManyResourcesAreListenedTo(t *testing.T) {
 	}
 }
 
-// tracedPool is a pool of the same database, whose statements a tracer sees.
-func tracedPool(t *testing.T, of *pgxpool.Pool, tracer pgx.QueryTracer) *pgxpool.Pool {
+// tracedPool returns a pool on the same database with a tracer.
+func tracedPool(t *testing.T, original *pgxpool.Pool, tracer pgx.QueryTracer) *pgxpool.Pool {
 	t.Helper()
-	config := of.Config()
+	config := original.Config()
 	config.ConnConfig.Tracer = tracer
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	if err != nil {
@@ -138,7 +135,7 @@ func TestSessionsFollowBoundedResources(t *testing.T) {
 	agent := c.made("/v1/agents", `{"name":"a","memory_blocks":[{"label":"human","value":"Ada"}]}`)
 	s, other := c.mcpSession(agent), c.mcpSession(agent)
 	subscribe := func(s mcpSession, i int) string {
-		uri := "loci://" + agent + "/" // of the block, written in one of 2,048 ways
+		uri := "loci://" + agent + "/" // the block's URI, written in one of 2,048 ways
 		for k, letter := range []byte("blocks/human") {
 			if letter != '/' && i>>k&1 == 1 {
 				uri += fmt.Sprintf("%%%02x", letter)
@@ -150,19 +147,19 @@ func TestSessionsFollowBoundedResources(t *testing.T) {
 	}
 	ways := 0
 	for i := 0; ways < maxFollowed; i++ {
-		if i>>len("blocks")&1 == 1 { // the slash is written in one way
+		if i>>len("blocks")&1 == 1 { // the slash is never escaped
 			continue
 		}
-		of := s
+		session := s
 		if ways%2 == 1 {
-			of = other
+			session = other
 		}
-		if got := subscribe(of, i); !strings.Contains(got, `"result"`) {
+		if got := subscribe(session, i); !strings.Contains(got, `"result"`) {
 			t.Fatalf("the resource %d: %s", ways, got)
 		}
 		ways++
 	}
-	const more = 1<<12 - 1 - 1<<6 // every letter of it is escaped
+	const more = 1<<12 - 1 - 1<<6 // every letter is escaped
 	if got := subscribe(s, more); !strings.Contains(got, `"code":-32602`) || !strings.Contains(got, "1,000 resources") {
 		t.Errorf("one more resource: %s", got)
 	}
@@ -171,7 +168,8 @@ func TestSessionsFollowBoundedResources(t *testing.T) {
 	}
 }
 
-// A path of a memory file is that of the tools, with its first slash or without it, in all that takes a resource.
+// A resource's path of a memory file is the path that the tools use, with or without the first slash, in every request
+// that takes a resource.
 func TestMemoryFilesAreNamedAsTheToolsNameThem(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -179,10 +177,10 @@ func TestMemoryFilesAreNamedAsTheToolsNameThem(t *testing.T) {
 	c.tool(agent, "memory_files", `{"command":"create","path":"/memories/l.md","file_text":"Ada likes tea."}`)
 	web := httptest.NewServer(c)
 	t.Cleanup(web.Close)
-	told := make(chan string, 10)
+	updated := make(chan string, 10)
 	session := c.mustDial(web, mcpTo{path: "/mcp/agents/" + agent, version: "2025-11-25", options: &sdk.ClientOptions{
 		ResourceUpdatedHandler: func(_ context.Context, r *sdk.ResourceUpdatedNotificationRequest) {
-			told <- r.Params.URI
+			updated <- r.Params.URI
 		}}})
 	base := "loci://" + agent + "/memory/"
 	uris := []string{base + "memories/l.md", base + "/memories/l.md", base + "%2Fmemories%2Fl.md"}
@@ -207,7 +205,7 @@ func TestMemoryFilesAreNamedAsTheToolsNameThem(t *testing.T) {
 	defer cancel()
 	for want := slices.Clone(uris); len(want) > 0; {
 		select {
-		case got := <-told:
+		case got := <-updated:
 			want = slices.DeleteFunc(want, func(w string) bool { return w == got })
 		case <-ctx.Done():
 			t.Fatalf("not told of %v", want)
@@ -225,11 +223,11 @@ func TestMemoryFilesAreNamedAsTheToolsNameThem(t *testing.T) {
 	}
 }
 
-// What a session asks for after its agent was deleted has the same error, whatever it is.
+// After a session's agent was deleted, every request of the session gets the same error.
 func TestADeletedAgentIsNotFoundInASession(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
-	c.own().Followers = event.NewFollowers(c.pool, time.Hour) // sessions do not end with the agent
+	c.own().Followers = event.NewFollowers(c.pool, time.Hour) // so that sessions do not end with the agent
 	c.Handler = c.server.Handler()
 	agent := c.made("/v1/agents", `{"name":"a","tool_set":"all"}`)
 	s := c.mcpSession(agent)
@@ -252,7 +250,7 @@ func TestADeletedAgentIsNotFoundInASession(t *testing.T) {
 	}
 }
 
-// A stream that has ended is a 204 to a client that resumes it: the client would take an empty answer for a broken one.
+// If a client resumes a stream that has ended, it gets a 204. It would take an empty answer for a broken one.
 func TestAStreamThatEndedIsNotResumed(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -280,7 +278,7 @@ func TestAStreamThatEndedIsNotResumed(t *testing.T) {
 	}
 }
 
-// The resource of a conversation whose newest messages do not fit says how many it leaves out.
+// If a conversation's newest messages do not fit into its resource, the resource says how many it leaves out.
 func TestALongConversationSaysWhatItLeavesOut(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

@@ -17,14 +17,14 @@ import (
 	"github.com/loci-memory/loci/server/mcp"
 )
 
-// restarting is a server that forgets its sessions, as one does that is killed and started again.
+// restarting is a server that forgets its sessions, like a server that is killed and started again.
 type restarting struct {
 	http.Handler
 	mu       sync.Mutex
-	sessions map[string]bool // of this life
-	dies     bool            // with the next call of a tool, which it has made, before it says so
-	calls    int             // of tools that reached it
-	away     bool            // breaks each connection off; its port stays its own meanwhile
+	sessions map[string]bool // sessions since the last restart
+	dies     bool            // the next tool call is made, and the server restarts before it answers
+	calls    int             // tool calls that reached the server
+	away     bool            // closes each connection without an answer, but keeps the port
 }
 
 func (s *restarting) restart() {
@@ -40,7 +40,7 @@ func (s *restarting) set(change func()) {
 	change()
 }
 
-// reached returns how many calls reached the server since it was last asked.
+// reached returns how many calls reached the server since the last call of reached.
 func (s *restarting) reached() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,7 +49,6 @@ func (s *restarting) reached() int {
 	return n
 }
 
-// ServeHTTP implements http.Handler.
 func (s *restarting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(bytes.NewReader(body))
@@ -82,7 +81,7 @@ func (s *restarting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sessionNoter notes the session that an answer begins.
+// sessionNoter records the session that an answer begins.
 type sessionNoter struct {
 	http.ResponseWriter
 	server *restarting
@@ -91,10 +90,8 @@ type sessionNoter struct {
 // Unwrap is for http.ResponseController.
 func (n sessionNoter) Unwrap() http.ResponseWriter { return n.ResponseWriter }
 
-// Flush implements http.Flusher.
 func (n sessionNoter) Flush() { _ = http.NewResponseController(n.ResponseWriter).Flush() }
 
-// WriteHeader implements http.ResponseWriter.
 func (n sessionNoter) WriteHeader(status int) {
 	if id := n.Header().Get("Mcp-Session-Id"); id != "" {
 		n.server.mu.Lock()
@@ -104,8 +101,8 @@ func (n sessionNoter) WriteHeader(status int) {
 	n.ResponseWriter.WriteHeader(status)
 }
 
-// A call that a killed server had begun is not made again: it is an error. Where the server only forgot the session,
-// the client sees nothing of it, and is told of changes as before.
+// If a server is killed after a call has begun, the call is not repeated, and fails. If the server only forgot the
+// session, the client does not notice, and is told of changes as before.
 func TestAForwardedCallIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -152,11 +149,11 @@ func TestAForwardedCallIsMadeOnce(t *testing.T) {
 	}
 
 	remote.restart()
-	said, err := insert("Ada likes tea.")
+	result, err := insert("Ada likes tea.")
 	if n := remote.reached(); err != nil || n != 1 {
-		t.Errorf("after a restart: %q, %v, %d calls reached the server, want 1", said, err, n)
+		t.Errorf("after a restart: %q, %v, %d calls reached the server, want 1", result, err, n)
 	}
-	told := func(when string) {
+	expectUpdate := func(when string) {
 		select {
 		case uri := <-updated:
 			if uri != block {
@@ -166,16 +163,16 @@ func TestAForwardedCallIsMadeOnce(t *testing.T) {
 			t.Fatalf("%s nothing is said to have changed, want %s", when, block)
 		}
 	}
-	told("in the new session")
+	expectUpdate("in the new session")
 	c.must("PATCH", "/v1/agents/"+agent+"/core-memory/blocks/human", `{"value":"Ada likes tea."}`)
-	told("after a change")
+	expectUpdate("after a change")
 
 	remote.set(func() { remote.dies = true })
-	if said, err := insert("Bob likes coffee."); err == nil {
-		t.Errorf("a call that the killed server did not answer: got %q, want an error", said)
+	if result, err := insert("Bob likes coffee."); err == nil {
+		t.Errorf("a call that the killed server did not answer: got %q, want an error", result)
 	}
-	if said, err := insert("Cyd likes milk."); err != nil {
-		t.Errorf("the call after it: %q, %v", said, err)
+	if result, err := insert("Cyd likes milk."); err != nil {
+		t.Errorf("the call after it: %q, %v", result, err)
 	}
 	stored := c.must("GET", "/v1/agents/"+agent+"/archival-memory", "")
 	if n, reached := strings.Count(stored, "Bob likes coffee."), remote.reached(); n != 1 || reached != 2 {
@@ -184,12 +181,12 @@ func TestAForwardedCallIsMadeOnce(t *testing.T) {
 
 	remote.set(func() { remote.away = true })
 	web.CloseClientConnections()
-	if said, err := insert("Dee likes water."); err == nil || !strings.Contains(err.Error(), "did not answer: ") {
-		t.Errorf("without a server: got %q, %v, want the reason", said, err)
+	if result, err := insert("Dee likes water."); err == nil || !strings.Contains(err.Error(), "did not answer: ") {
+		t.Errorf("without a server: got %q, %v, want the reason", result, err)
 	}
 	remote.set(func() { remote.away = false })
 	remote.restart()
-	if said, err := insert("Eve likes wine."); err != nil {
-		t.Errorf("the first call after an outage: %q, %v", said, err)
+	if result, err := insert("Eve likes wine."); err != nil {
+		t.Errorf("the first call after an outage: %q, %v", result, err)
 	}
 }

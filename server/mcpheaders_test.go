@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// Clients encode a name that a header cannot hold. The server compares the decoded name with the message.
+// Clients encode names that a header cannot hold. The server compares the decoded name with the message.
 func TestEncodedNamesOverMCPAreDecoded(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -22,7 +22,7 @@ func TestEncodedNamesOverMCPAreDecoded(t *testing.T) {
 	for claim, tt := range map[string]struct {
 		method string
 		params map[string]any
-		name   string // of the header
+		name   string // the name in the header
 		status int
 		want   string
 	}{
@@ -49,7 +49,7 @@ func TestEncodedNamesOverMCPAreDecoded(t *testing.T) {
 	}
 }
 
-// A request with two values of a header that has one is refused, whatever its method.
+// A request with two values of a header that may have only one is refused, whatever its method.
 func TestMCPHeadersThatContradictAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// newDoubtingClient returns a client of a server of its own that checks keys before each event of an open answer.
+// newDoubtingClient returns a client with its own server, which checks keys before each event of an open answer.
 func newDoubtingClient(t *testing.T) *client {
 	t.Helper()
 	c := newServerClient(t)
@@ -21,20 +21,20 @@ func newDoubtingClient(t *testing.T) *client {
 	return c.again()
 }
 
-// A stream of a session ends with its key: what comes after is not sent, but a comment says why.
+// When a key is revoked, its session's stream ends. Later events are not sent, but a comment says why.
 func TestAnMCPStreamEndsWithItsKey(t *testing.T) {
 	t.Parallel()
 	c := newDoubtingClient(t)
 	agent, web := c.mcpAgent()
-	kept, revoked := c.keyed(), c.keyed()
-	other, gone := kept.mcpStream(web, agent), revoked.mcpStream(web, agent)
+	valid, revoked := c.keyed(), c.keyed()
+	other, ended := valid.mcpStream(web, agent), revoked.mcpStream(web, agent)
 	change := func(value string) {
 		t.Helper()
-		kept.must("PATCH", "/v1/agents/"+agent+"/core-memory/blocks/human", `{"value":"`+value+`"}`)
+		valid.must("PATCH", "/v1/agents/"+agent+"/core-memory/blocks/human", `{"value":"`+value+`"}`)
 	}
 	const updated = "notifications/resources/updated"
 	change("known to both")
-	for _, s := range []*mcpStream{other, gone} {
+	for _, s := range []*mcpStream{other, ended} {
 		if got := s.next(t); !strings.Contains(got, updated) {
 			t.Fatalf("told %s of a change", got)
 		}
@@ -46,19 +46,19 @@ func TestAnMCPStreamEndsWithItsKey(t *testing.T) {
 	if got := other.next(t); !strings.Contains(got, updated) {
 		t.Errorf("told %s of a change with the key that is left", got)
 	}
-	// The stream of a session has no answers: a comment says why.
-	if last, err := io.ReadAll(gone.body); err != nil || !strings.HasPrefix(strings.TrimSpace(string(last)), ": ") ||
+	// The stream of a session has no answers. A comment says why it ended.
+	if last, err := io.ReadAll(ended.body); err != nil || !strings.HasPrefix(strings.TrimSpace(string(last)), ": ") ||
 		!strings.Contains(string(last), "key") || strings.Contains(string(last), "data: ") {
 		t.Errorf("the stream goes on, or does not say why it ends: %q, %v", last, err)
 	}
 }
 
-// What waits for changes without a session ends with its key, and an error that answers it.
+// When a key is revoked, its requests that wait for changes without a session end, and are answered with an error.
 func TestAListenEndsWithItsKey(t *testing.T) {
 	t.Parallel()
 	c := newDoubtingClient(t)
 	agent, web := c.mcpAgent()
-	kept, revoked := c.keyed(), c.keyed()
+	valid, revoked := c.keyed(), c.keyed()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, "POST", web.URL+"/mcp/agents/"+agent, strings.NewReader(
@@ -85,7 +85,7 @@ func TestAListenEndsWithItsKey(t *testing.T) {
 	if _, err := c.server.Keys.Revoke(t.Context(), revoked.key); err != nil {
 		t.Fatal(err)
 	}
-	kept.must("PATCH", "/v1/agents/"+agent+"/core-memory/blocks/human", `{"value":"a secret"}`)
+	valid.must("PATCH", "/v1/agents/"+agent+"/core-memory/blocks/human", `{"value":"a secret"}`)
 	var last struct {
 		ID    int
 		Error struct {
@@ -146,7 +146,7 @@ func (c *client) mcpStream(web *httptest.Server, agent string) *mcpStream {
 	return &mcpStream{bufio.NewReader(events)}
 }
 
-// next is the data of the next event.
+// next returns the data of the next event.
 func (s *mcpStream) next(t *testing.T) string {
 	t.Helper()
 	for {

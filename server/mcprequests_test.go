@@ -28,7 +28,7 @@ func batchOf(n int) string {
 	return "[" + strings.Join(calls, ",") + "]"
 }
 
-// What is no message of the protocol is refused with a status, and changes nothing.
+// Invalid messages are refused with a status, and change nothing.
 func TestBrokenMCPMessagesAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -91,7 +91,8 @@ func TestBrokenMCPMessagesAreRefused(t *testing.T) {
 	}
 }
 
-// An answer has the id of its message, also one of an error; what cannot be answered so is refused.
+// An answer has the id of its message, even if the answer is an error. A message that cannot be answered in this way is
+// refused.
 func TestMCPMessagesAreAnsweredWithTheirIDs(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -142,8 +143,8 @@ func TestMCPMessagesAreAnsweredWithTheirIDs(t *testing.T) {
 	}
 }
 
-// Params of another kind than their method has are refused with the field, what is expected and what came, in words of
-// the protocol.
+// If a method's params have a wrong type, the error names the field, the expected type and the received type, in words
+// of the protocol.
 func TestWrongParamsOverMCPAreNamed(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -181,8 +182,8 @@ func TestWrongParamsOverMCPAreNamed(t *testing.T) {
 		{"subscriptions/listen", `{"notifications":{"toolsListChanged":"yes"}}`,
 			"params.notifications.toolsListChanged: expected true or false, not a text"},
 	} {
-		one := fmt.Sprintf(`{"jsonrpc":"2.0","id":"of %s","method":%[1]q,"params":%s}`, tt.method, tt.params)
-		for body, id := range map[string]string{one: `"of ` + tt.method + `"`, "[" + one + "]": "null"} {
+		message := fmt.Sprintf(`{"jsonrpc":"2.0","id":"of %s","method":%[1]q,"params":%s}`, tt.method, tt.params)
+		for body, id := range map[string]string{message: `"of ` + tt.method + `"`, "[" + message + "]": "null"} {
 			w := servertest.Send(c, "POST", "/mcp/agents/"+agent, body, append(c.headers(), "Accept",
 				"application/json, text/event-stream")...)
 			var got struct {
@@ -197,7 +198,8 @@ func TestWrongParamsOverMCPAreNamed(t *testing.T) {
 	}
 }
 
-// A version of the protocol that is not served is refused as the protocol says, with those that are.
+// A request with an unsupported protocol version is refused in the protocol's form, and the error names the supported
+// versions.
 func TestVersionsThatAreNotServedAreNamed(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -220,7 +222,7 @@ func TestVersionsThatAreNotServedAreNamed(t *testing.T) {
 	}
 }
 
-// Arguments with a text that cannot be stored, or a field that is there twice, change nothing; the result says why.
+// If arguments contain a text that cannot be stored, or a field twice, nothing changes, and the result says why.
 func TestArgumentsThatCannotBeKeptAreRefusedOverMCP(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -247,7 +249,7 @@ func TestArgumentsThatCannotBeKeptAreRefusedOverMCP(t *testing.T) {
 	}
 }
 
-// An unknown resource is answered with the error code of the protocol's version.
+// For an unknown resource, the error has the code of the protocol version.
 func TestUnknownResourcesHaveTheCodeOfTheVersion(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -265,7 +267,7 @@ func TestUnknownResourcesHaveTheCodeOfTheVersion(t *testing.T) {
 	}
 }
 
-// A client that goes away in a call, or cancels it, leaves a server that answers others.
+// If a client goes away during a call, or cancels it, the server still answers others.
 func TestCancelledMCPCallsLeaveTheServer(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -288,16 +290,16 @@ func TestCancelledMCPCallsLeaveTheServer(t *testing.T) {
 	}
 }
 
-// A client that asks for it is told that a tool runs.
+// A client that asks for progress is told that a tool runs.
 func TestProgressIsToldOverMCP(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	agent, web := c.mcpAgent()
 	for _, version := range versions {
-		told := make(chan string, 10)
+		progress := make(chan string, 10)
 		session := c.mustDial(web, mcpTo{path: "/mcp/agents/" + agent, version: version, options: &sdk.ClientOptions{
 			ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
-				told <- r.Params.Message
+				progress <- r.Params.Message
 			}}})
 		params := &sdk.CallToolParams{Name: "list_files", Arguments: map[string]any{}}
 		params.SetProgressToken("token")
@@ -307,7 +309,7 @@ func TestProgressIsToldOverMCP(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		select {
-		case got := <-told:
+		case got := <-progress:
 			if got != "running list_files" {
 				t.Errorf("%s: told %q", version, got)
 			}

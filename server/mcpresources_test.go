@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// readText is the text of a resource.
+// readText returns the text of a resource.
 func readText(t *testing.T, session *sdk.ClientSession, uri string) (string, error) {
 	t.Helper()
 	got, err := session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri})
@@ -29,7 +29,7 @@ func readText(t *testing.T, session *sdk.ClientSession, uri string) (string, err
 	return got.Contents[0].Text, nil
 }
 
-// What an agent has is listed and read, whatever its names are; what it has not is not found.
+// Everything that an agent has is listed and can be read, whatever its name is. Anything else is not found.
 func TestAnAgentsMemoryIsReadOverMCP(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -101,7 +101,7 @@ func TestAnAgentsMemoryIsReadOverMCP(t *testing.T) {
 	}
 }
 
-// A list of more than a page is complete, with each resource once.
+// A list of more than one page is complete, and has each resource once.
 func TestResourcesAreListedInPages(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -139,7 +139,7 @@ func TestResourcesAreListedInPages(t *testing.T) {
 	}
 }
 
-// A resource of another organization's agent is not found, and one of another agent's with the session of the first.
+// A session does not find resources of another organization's agent, or of another agent in the same organization.
 func TestResourcesOfOthersAreNotFoundOverMCP(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -164,7 +164,7 @@ func TestResourcesOfOthersAreNotFoundOverMCP(t *testing.T) {
 	}
 }
 
-// Clients are told of what they follow, and of lists that change, and of nothing else.
+// Clients are told of changes in resources that they follow, and of changed lists, and of nothing else.
 func TestClientsAreToldOfChangesOverMCP(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -173,13 +173,13 @@ func TestClientsAreToldOfChangesOverMCP(t *testing.T) {
 		c.must("PATCH", "/v1/agents/"+agent+"/core-memory/blocks/human", fmt.Sprintf(`{"value":%q}`, value))
 	}
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
-		told := make(chan string, 100)
+		updates := make(chan string, 100)
 		options := &sdk.ClientOptions{
 			ResourceUpdatedHandler: func(_ context.Context, r *sdk.ResourceUpdatedNotificationRequest) {
-				told <- r.Params.URI
+				updates <- r.Params.URI
 			},
-			ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { told <- "resources" },
-			ToolListChangedHandler:     func(context.Context, *sdk.ToolListChangedRequest) { told <- "tools" },
+			ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { updates <- "resources" },
+			ToolListChangedHandler:     func(context.Context, *sdk.ToolListChangedRequest) { updates <- "tools" },
 		}
 		block("before " + version)
 		session := c.mustDial(web, mcpTo{path: "/mcp/agents/" + agent, version: version, options: options})
@@ -195,7 +195,7 @@ func TestClientsAreToldOfChangesOverMCP(t *testing.T) {
 			defer cancel()
 			for len(want) > 0 {
 				select {
-				case got := <-told:
+				case got := <-updates:
 					want = slices.DeleteFunc(want, func(w string) bool { return w == got })
 				case <-ctx.Done():
 					t.Fatalf("%s: not told of %v", version, want)
@@ -215,8 +215,8 @@ func TestClientsAreToldOfChangesOverMCP(t *testing.T) {
 		block("last " + version)
 		c.say(agent, "more of "+version)
 		await(log)
-		for len(told) > 0 {
-			if got := <-told; got == human {
+		for len(updates) > 0 {
+			if got := <-updates; got == human {
 				t.Errorf("%s: told of %s, which is no longer followed", version, got)
 			}
 		}
@@ -226,7 +226,7 @@ func TestClientsAreToldOfChangesOverMCP(t *testing.T) {
 	}
 }
 
-// Clients are told that a list is another once it is, and not otherwise.
+// Clients are told that a list has changed only if it has.
 func TestClientsAreToldOfOtherListsOverMCP(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
@@ -235,12 +235,12 @@ func TestClientsAreToldOfOtherListsOverMCP(t *testing.T) {
 	c.Handler = c.server.Handler()
 	agent, web := c.mcpAgent()
 	conversation := ""
-	told := make(chan string, 100)
+	updates := make(chan string, 100)
 	session := c.mustDial(web, mcpTo{path: "/mcp/agents/" + agent, options: &sdk.ClientOptions{
-		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { told <- "resources" },
-		ToolListChangedHandler:     func(context.Context, *sdk.ToolListChangedRequest) { told <- "tools" },
+		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { updates <- "resources" },
+		ToolListChangedHandler:     func(context.Context, *sdk.ToolListChangedRequest) { updates <- "tools" },
 		ResourceUpdatedHandler: func(_ context.Context, r *sdk.ResourceUpdatedNotificationRequest) {
-			told <- r.Params.URI
+			updates <- r.Params.URI
 		}}})
 	defer session.Close()
 	for _, step := range []struct {
@@ -287,7 +287,7 @@ func TestClientsAreToldOfOtherListsOverMCP(t *testing.T) {
 		}
 		for len(want) > 0 {
 			select {
-			case got := <-told:
+			case got := <-updates:
 				if !want[got] {
 					t.Errorf("%s: told of %s", step.name, got)
 				}
@@ -297,14 +297,14 @@ func TestClientsAreToldOfOtherListsOverMCP(t *testing.T) {
 			}
 		}
 		select {
-		case got := <-told:
+		case got := <-updates:
 			t.Errorf("%s: told of %s, too", step.name, got)
 		case <-time.After(20 * c.server.MCPFilesEvery):
 		}
 	}
 }
 
-// Clients are told that the list of resources is another once a file comes into an attached folder or goes.
+// When a file is added to or removed from an attached folder, clients are told that the list of resources has changed.
 func TestClientsAreToldOfNewFilesOverMCP(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
@@ -314,14 +314,14 @@ func TestClientsAreToldOfNewFilesOverMCP(t *testing.T) {
 	agent, web := c.mcpAgent()
 	folder := c.made("/v1/folders", `{"name":"news"}`)
 	c.must("PATCH", "/v1/agents/"+agent+"/folders/attach/"+folder, "")
-	told := make(chan struct{}, 100)
+	updates := make(chan struct{}, 100)
 	session := c.mustDial(web, mcpTo{path: "/mcp/agents/" + agent, options: &sdk.ClientOptions{
-		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { told <- struct{}{} }}})
+		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { updates <- struct{}{} }}})
 	defer session.Close()
 	await := func(what string) {
 		t.Helper()
 		select {
-		case <-told:
+		case <-updates:
 		case <-time.After(patience):
 			t.Fatalf("not told of %s", what)
 		}
@@ -330,7 +330,7 @@ func TestClientsAreToldOfNewFilesOverMCP(t *testing.T) {
 		t.Helper()
 		for {
 			select {
-			case <-told: // its states while it is read
+			case <-updates: // the file changes its status while it is parsed
 				continue
 			case <-time.After(20 * c.server.MCPFilesEvery):
 			}
@@ -345,7 +345,7 @@ func TestClientsAreToldOfNewFilesOverMCP(t *testing.T) {
 	await("a deleted file")
 }
 
-// Prompts show what the agent knows, within a budget.
+// Prompts show the agent's knowledge, within a budget.
 func TestPromptsShowTheMemoryOverMCP(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
@@ -403,8 +403,8 @@ func TestPromptsShowTheMemoryOverMCP(t *testing.T) {
 	}
 }
 
-// An agent that has said nothing has resources with a text, but for a block that is empty; one whose newest message is
-// long is told of it in part.
+// If nothing was said to an agent, all its resources have a text, except an empty block. If the newest message is long,
+// the resource shows a part of it.
 func TestWhatIsEmptyOrLongIsShownOverMCP(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

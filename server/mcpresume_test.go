@@ -13,7 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// raw sends a request of the version 2025-11-25, and returns the whole answer.
+// raw sends a request in version 2025-11-25, and returns the whole answer.
 func (c *client) raw(web *httptest.Server, q wireRequest) rawAnswer {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
@@ -44,8 +44,8 @@ type rawAnswer struct {
 	session, text string
 }
 
-// A client that resumes a stream at a server that never had it, since the one that had it was killed, is told so and
-// can begin again. Nothing of the old session is done or sent again.
+// The server of a stream is killed, and its client resumes the stream at another server. The client is told that the
+// stream is unknown, and can begin again. Nothing from the old session is done or sent again.
 func TestAStreamIsNotResumedAtAnotherServer(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
@@ -73,7 +73,7 @@ func TestAStreamIsNotResumedAtAnotherServer(t *testing.T) {
 		t.Fatalf("behind %s the server has %d %s, want the result", first, status, text)
 	}
 
-	again := httptest.NewServer(c.again()) // it has no sessions
+	again := httptest.NewServer(c.again()) // this server has no sessions
 	t.Cleanup(again.Close)
 	killed.Close()
 	for name, q := range map[string]wireRequest{
@@ -104,7 +104,7 @@ func TestAStreamIsNotResumedAtAnotherServer(t *testing.T) {
 	}
 }
 
-// problemIn is the sentence of an error's answer.
+// problemIn returns the sentence in an error's answer.
 func problemIn(t *testing.T, text string) string {
 	t.Helper()
 	var p struct{ Detail string }
@@ -114,13 +114,14 @@ func problemIn(t *testing.T, text string) string {
 	return p.Detail
 }
 
-// A client of the SDK whose server was killed gets an error, not the answer of another; connecting again is enough.
+// If a server is killed, a client of the SDK gets an error, and not another request's answer. It only needs to connect
+// again.
 func TestAClientGoesOnAfterItsServerWasKilled(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
 	c.work()
 	agent, _ := c.mcpAgent()
-	var serving atomic.Pointer[client] // the port stays the test's own meanwhile
+	var serving atomic.Pointer[client] // keeps the port for the test
 	serving.Store(c)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		serving.Load().ServeHTTP(w, r)
@@ -136,7 +137,7 @@ func TestAClientGoesOnAfterItsServerWasKilled(t *testing.T) {
 	}
 	serving.Store(c.again())
 	web.CloseClientConnections()
-	http.DefaultClient.CloseIdleConnections() // a call on one that the server has closed would fail
+	http.DefaultClient.CloseIdleConnections() // a call on a connection that the server has closed would fail
 	for i, version := range versions {
 		_, err := old[i].CallTool(t.Context(), &sdk.CallToolParams{Name: "list_files"})
 		if err != nil && version >= "2026-07-28" {

@@ -12,25 +12,25 @@ import (
 	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
-// Many sessions at once each work, and are told of a change: with the largest scale there are 1,000, beside 500 clients
-// without one.
+// Many sessions work at the same time, and are told of a change. At the largest scale there are 1,000 sessions, and 500
+// clients without one.
 func TestManySessionsOverMCP(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	agent, web := c.mcpAgent()
 	const atOnce = 20
-	most := scale.Of(99, 300)
+	sessions := scale.Of(99, 300)
 	turns := make(chan struct{}, atOnce)
-	told := make(chan int, 100*most)
-	errs := make(chan error, most)
+	notified := make(chan int, 100*sessions)
+	errs := make(chan error, sessions)
 	var clients sync.WaitGroup
-	for i := range most {
+	for i := range sessions {
 		clients.Go(func() {
 			turns <- struct{}{}
 			session, err := c.dial(web, mcpTo{path: "/mcp/agents/" + agent, version: versions[i%len(versions)],
 				options: &sdk.ClientOptions{ResourceListChangedHandler: func(context.Context,
 					*sdk.ResourceListChangedRequest) {
-					told <- i
+					notified <- i
 				}}})
 			<-turns
 			if err != nil {
@@ -53,12 +53,12 @@ func TestManySessionsOverMCP(t *testing.T) {
 	}
 	c.must("PATCH", "/v1/agents/"+agent+"/folders/attach/"+c.made("/v1/folders", `{"name":"news"}`), "")
 	clientsTold := map[int]bool{}
-	for end := time.After(patience); len(clientsTold) < most; {
+	for deadline := time.After(patience); len(clientsTold) < sessions; {
 		select {
-		case i := <-told:
+		case i := <-notified:
 			clientsTold[i] = true
-		case <-end:
-			t.Fatalf("%d of %d clients are told of a change", len(clientsTold), most)
+		case <-deadline:
+			t.Fatalf("%d of %d clients are told of a change", len(clientsTold), sessions)
 		}
 	}
 }

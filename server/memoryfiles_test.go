@@ -85,7 +85,7 @@ func TestMemoryFilesOverREST(t *testing.T) {
 	}
 }
 
-// A loop of Anthropic's hands calls of its memory tool over: by a step, or as commands.
+// A program with Anthropic's memory tool hands over the tool's calls, as a step or as commands.
 func TestAnthropicsLoopHasMemoryFiles(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -119,7 +119,7 @@ func TestAnthropicsLoopHasMemoryFiles(t *testing.T) {
 		t.Errorf("the author of the version: got %s", got)
 	}
 
-	// The prompt shows the index, which cannot end its section, and only where the agent has the tool.
+	// The prompt shows the index only if the agent has the tool. The index cannot end its section.
 	const section = `<memory_files index=\"/memories/MEMORY.md\">\n# Index <~/memory_files>\n</memory_files>`
 	if got := c.must("GET", agent+"/prompt?format=openai", ""); !strings.Contains(unescaped(got), section) {
 		t.Errorf("the prompt lacks the index: %s", got)
@@ -130,12 +130,13 @@ func TestAnthropicsLoopHasMemoryFiles(t *testing.T) {
 	}
 }
 
-// unescaped is JSON without the escapes of angle brackets.
+// unescaped returns JSON without the escapes of angle brackets.
 func unescaped(json string) string {
 	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(json)
 }
 
-// What has ended is in no list, search or prompt unless it is asked for; files end, and hold again, by PATCH.
+// Ended files are in no list, search or prompt unless the request asks for them. A PATCH ends files and makes them
+// valid again.
 func TestEndedMemoryFilesAreShownOnRequest(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -191,7 +192,8 @@ func TestEndedMemoryFilesAreShownOnRequest(t *testing.T) {
 	}
 }
 
-// No path is below that of the index, of the manifest or of a file that it names: these could not be made then.
+// A path cannot be below the path of the index, of the manifest, or of a file that the manifest names, because these
+// files could not be created then.
 func TestFilesOfTheManifestAreNoDirectories(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/loci-memory/loci/server"
 )
 
-// remembering is an agent with a text in each of its memories, which has the word zebra.
+// remembering returns an agent with a text in each memory. Each text contains the word zebra.
 func remembering(c *client) (agent string) {
 	c.t.Helper()
 	folder := c.made("/v1/folders", `{"name":"docs"}`)
@@ -50,7 +50,7 @@ func (c *client) searchMemory(agent, query string) (found server.MemorySearch) {
 	return found
 }
 
-// Each hit names its place, and both the tool call and the path that it names read on from there.
+// Each hit names its place. The tool call and the path that it names both read on from there.
 func TestOneSearchFindsWhatAllMemoriesHold(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -58,7 +58,7 @@ func TestOneSearchFindsWhatAllMemoriesHold(t *testing.T) {
 	var kinds []memorysearch.Kind
 	for _, h := range c.searchMemory(agent, "query=where+is+the+zebra").Hits {
 		kinds = append(kinds, h.Kind)
-		if strings.Contains(h.Text, "Noted.") { // the neighbour of a message counts with it
+		if strings.Contains(h.Text, "Noted.") { // the neighbour of a matching message also counts as a hit
 			continue
 		}
 		if !strings.Contains(h.Text, "zebra") {
@@ -79,7 +79,7 @@ func TestOneSearchFindsWhatAllMemoriesHold(t *testing.T) {
 		}
 		if got := c.tool(agent, h.Call.Tool, string(args)); !strings.Contains(got, "zebra") &&
 			h.Kind != memorysearch.WorkingMemory && // its evidence is the newest message
-			h.Kind != memorysearch.File { // opened, it stands in the prompt
+			h.Kind != memorysearch.File { // an opened file is in the prompt
 			t.Errorf("%s: %s %s shows %s", h.Kind, h.Call.Tool, args, got)
 		}
 	}
@@ -119,7 +119,7 @@ func TestOneSearchRefusesWhatItCannotDo(t *testing.T) {
 	}
 }
 
-// No arm waits for a second connection: where each of them held one, all would wait.
+// No part of a search waits for a second connection. Otherwise all searches could wait for each other.
 func TestOneSearchNeedsOneConnection(t *testing.T) {
 	t.Parallel()
 	pool, err := db.Connect(t.Context(), dbtest.SharedURL(t)+"&pool_max_conns=1")
@@ -133,7 +133,7 @@ func TestOneSearchNeedsOneConnection(t *testing.T) {
 	}
 }
 
-// A tool confined to its conversation shows nothing of the others.
+// A tool that is restricted to its conversation shows nothing of other conversations.
 func TestOneSearchIsConfinedAsItsAgentIs(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -151,7 +151,7 @@ func TestOneSearchIsConfinedAsItsAgentIs(t *testing.T) {
 	}
 }
 
-// A query whose place the near layers know costs no vector; one that they do not know is ranked by meaning.
+// If the near layers know the query's place, no vector is requested. Otherwise the search also ranks by meaning.
 func TestVectorsAreAskedOnlyWhereNoNearLayerKnowsThePlace(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
@@ -174,18 +174,18 @@ func TestVectorsAreAskedOnlyWhereNoNearLayerKnowsThePlace(t *testing.T) {
 		{"what+does+/memories/zoo.md+say", "/memories/zoo.md", false},
 		{"zebra+vet+stein", "/memories/zoo.md", false},
 		{"what+did+she+say+about+lunch", "", true},
-		{"is+it+in+a+park+with+bamboozoo.md", "", true}, // another name, of which zoo.md is a part
-		{"where+is+a+park", "", true},                   // a word, and not the name of the file
+		{"is+it+in+a+park+with+bamboozoo.md", "", true}, // another name that ends in zoo.md
+		{"where+is+a+park", "", true},                   // a word that is not the file's name
 	} {
 		before := fake.Requests.Load()
 		got := c.searchMemory(agent, "query="+w.query)
-		if asked := fake.Requests.Load() > before; asked != w.asks || got.KnownPlace != w.known {
-			t.Errorf("%s: vectors asked: %t, want %t; known %q, want %q", w.query, asked, w.asks, got.KnownPlace, w.known)
+		if requested := fake.Requests.Load() > before; requested != w.asks || got.KnownPlace != w.known {
+			t.Errorf("%s: vectors asked: %t, want %t; known %q, want %q", w.query, requested, w.asks, got.KnownPlace, w.known)
 		}
 	}
 }
 
-// A memory file that shares no word with the query is found by what it means, with the part that is meant.
+// A memory file that shares no word with the query is found by meaning, and the hit shows the matching part.
 func TestOneSearchFindsMemoryFilesByTheirMeaning(t *testing.T) {
 	t.Parallel()
 	c := newDatabaseClient(t)
@@ -236,7 +236,7 @@ func TestOneSearchFindsMemoryFilesByTheirMeaning(t *testing.T) {
 	}
 }
 
-// All routes that search take the same modes, and refuse a search by meaning alone where there is no embedding model.
+// All search routes accept the same modes. Without an embedding model, they refuse a search by meaning alone.
 func TestAllSearchesHaveTheSameModes(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -246,21 +246,21 @@ func TestAllSearchesHaveTheSameModes(t *testing.T) {
 		searchRequest{"GET", "/v1/folders/" + folder + "/search?query=zebra", ""})
 	for _, r := range all {
 		for mode, found := range map[string]bool{"fts": true, "hybrid": true, "vector": false, "words": false} {
-			of := r
+			request := r
 			if r.method == "GET" {
-				of.target += "&search_mode=" + mode
+				request.target += "&search_mode=" + mode
 			} else {
-				of.body = strings.TrimSuffix(r.body, "}") + `,"search_mode":"` + mode + `"}`
+				request.body = strings.TrimSuffix(r.body, "}") + `,"search_mode":"` + mode + `"}`
 			}
-			got := c.call(of.method, of.target, of.body)
+			got := c.call(request.method, request.target, request.body)
 			want := "zebra"
 			if !found {
 				want = "search_mode"
-			} else if strings.HasPrefix(r.target, "/v1/folders") { // has no files
+			} else if strings.HasPrefix(r.target, "/v1/folders") { // this folder has no files
 				want = "[]"
 			}
 			if (got.Code == 200) != found || got.Code >= 500 || !strings.Contains(got.Text, want) {
-				t.Errorf("%s %s %s: got %d %s, want %q", of.method, of.target, of.body, got.Code, got.Text, want)
+				t.Errorf("%s %s %s: got %d %s, want %q", request.method, request.target, request.body, got.Code, got.Text, want)
 			}
 		}
 		sign := "?"
@@ -277,7 +277,7 @@ func TestAllSearchesHaveTheSameModes(t *testing.T) {
 	}
 }
 
-// Every search says how it ranked where its query asks for it, and only there.
+// Every search explains its ranking if the query asks for it, and only then.
 func TestSearchesExplainTheirRanks(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -333,7 +333,7 @@ func TestSearchesExplainTheirRanks(t *testing.T) {
 	}
 }
 
-// The first result of each page says how the search ranked, and no other does: no page before it need be read.
+// On each page, only the first result explains the ranking, so no earlier page has to be read.
 func TestTheFirstResultOfEachPageExplainsTheSearch(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

@@ -43,7 +43,7 @@ func returned(id, text string) recall.Part {
 	return recall.Part{Type: recall.ToolReturn, CallID: id, Text: text}
 }
 
-// kinds are messages of every kind, at moments a fraction after a second.
+// kinds returns messages of every kind, at fractions of a second.
 func kinds() []recall.Draft {
 	picture := json.RawMessage(`{"type":"url","url":"https://example.com/a.png"}`)
 	all := []recall.Draft{
@@ -82,7 +82,7 @@ func kinds() []recall.Draft {
 	return all
 }
 
-// What every kind of message is shown as is what clients see: look at every change of it.
+// The test stores how the API shows every kind of message. Clients see any change of it, so review each.
 func TestMessagesAreShownAsItems(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -105,7 +105,7 @@ func TestMessagesAreShownAsItems(t *testing.T) {
 	checkGolden(t, "testdata/messages.txt", w.String())
 }
 
-// Clients that check what they read accept every item: what they need is there, and of the right form.
+// Clients that validate messages accept every item: all required fields are there, and have the right form.
 func TestItemsAreWhatStrictClientsTake(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -154,7 +154,7 @@ func TestItemsAreWhatStrictClientsTake(t *testing.T) {
 	}
 }
 
-// list reads a list of objects.
+// list returns the objects in a list.
 func (c *client) list(target string) []map[string]any {
 	c.t.Helper()
 	var list []map[string]any
@@ -164,13 +164,14 @@ func (c *client) list(target string) []map[string]any {
 	return list
 }
 
-// pages follows a list as clients do: after the last item, or, where the query has a before, before the first; until a
-// page is empty. It returns the ids in the order in which they came, those of several items once.
-func (c *client) pages(target, before string) (ids []string) {
+// pages reads a list page by page, as clients do, until a page is empty. It continues after the last item, or, if
+// before is given, before the first. It returns the ids in the order in which they came, and counts several items of
+// one message once.
+func (c *client) pages(target, start string) (ids []string) {
 	c.t.Helper()
 	cursor := ""
-	if before != "" {
-		cursor = "&before=" + before
+	if start != "" {
+		cursor = "&before=" + start
 	}
 	for range 500 {
 		page := c.list(target + cursor)
@@ -182,7 +183,7 @@ func (c *client) pages(target, before string) (ids []string) {
 				ids = append(ids, id)
 			}
 		}
-		if cursor = "&after=" + page[len(page)-1]["id"].(string); before != "" {
+		if cursor = "&after=" + page[len(page)-1]["id"].(string); start != "" {
 			cursor = "&before=" + page[0]["id"].(string)
 		}
 	}
@@ -195,7 +196,7 @@ func TestPagesOfMessagesFollowOneAnother(t *testing.T) {
 	c := newClient(t)
 	agent := c.made("/v1/agents", "")
 	conversation := c.made("/v1/conversations?agent_id="+agent, "")
-	of := func(conversation string) []string {
+	idsOf := func(conversation string) []string {
 		ids := []string{fields(t, c.must("GET", "/v1/conversations/"+conversation+"?agent_id="+agent,
 			""))["in_context_message_ids"].([]any)[0].(string)}
 		for i := range 4 {
@@ -205,7 +206,7 @@ func TestPagesOfMessagesFollowOneAnother(t *testing.T) {
 		}
 		return ids
 	}
-	inDefault, inOther := of("default"), of(conversation)
+	inDefault, inOther := idsOf("default"), idsOf(conversation)
 	var all, users []string
 	for _, item := range c.list("/v1/agents/" + agent + "/messages?order=asc&limit=1000") {
 		if id := item["id"].(string); len(all) == 0 || all[len(all)-1] != id {
@@ -221,7 +222,7 @@ func TestPagesOfMessagesFollowOneAnother(t *testing.T) {
 	for _, l := range []struct {
 		target string
 		want   []string // oldest first
-		newest bool     // first, in descending order
+		newest bool     // in descending order, newest first
 	}{
 		{"/v1/agents/" + agent + "/messages?", all, false},
 		{"/v1/agents/" + agent + "/messages?conversation_id=default", inDefault, false},
@@ -262,7 +263,7 @@ func TestPagesOfMessagesFollowOneAnother(t *testing.T) {
 				}
 			}
 		}
-		if !l.newest { // between two messages, as clients go: backwards
+		if !l.newest { // clients also read backwards between two messages
 			between := c.pages(l.target+"&limit=2&after="+l.want[1], l.want[6])
 			slices.Sort(between)
 			want := slices.Clone(l.want[2:6])
@@ -279,7 +280,7 @@ func TestPagesOfMessagesFollowOneAnother(t *testing.T) {
 	}
 }
 
-// Whoever follows a list that grows meets every message once, in its order.
+// A client that follows a growing list gets every message once, in order.
 func TestPagesFollowAListThatGrows(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -290,9 +291,10 @@ func TestPagesFollowAListThatGrows(t *testing.T) {
 	for w := range writers {
 		writing.Go(func() {
 			for i := range each {
-				to := []string{"default", conversation}[(w+i)%2]
-				if _, err := c.server.Recall.Append(t.Context(), c.org, agent, to, []recall.Draft{draft(recall.User, said("one")),
-					draft(recall.Assistant, said("two"))}); err != nil {
+				target := []string{"default", conversation}[(w+i)%2]
+				if _, err := c.server.Recall.Append(t.Context(), c.org, agent, target,
+					[]recall.Draft{draft(recall.User, said("one")),
+						draft(recall.Assistant, said("two"))}); err != nil {
 					t.Errorf("append: %v", err)
 				}
 			}
@@ -326,7 +328,7 @@ func TestPagesFollowAListThatGrows(t *testing.T) {
 	}
 }
 
-// An item-less page would end a client's loop: what is shown as nothing is passed over.
+// Some messages have no items. They are skipped, because an empty page would end a client's loop.
 func TestAPageIsEmptyOnlyAtTheEnd(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -463,8 +465,8 @@ func TestAnAgentBeginsWithWhatItIsGiven(t *testing.T) {
 	}
 }
 
-// A reset hides what was said from lists, prompts and searches. A list that asks for it has it, and the new system
-// message does not count what can no longer be searched.
+// A reset hides messages from lists, prompts and searches. A list that asks for hidden messages has them. The new
+// system message does not count messages that can no longer be searched.
 func TestAResetKeepsMessagesInTheLog(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -483,8 +485,8 @@ func TestAResetKeepsMessagesInTheLog(t *testing.T) {
 	contains(t, "the whole list", c.must("GET", target+"/messages?include_reset=true", ""), "The walrus sleeps.")
 }
 
-// After a reset, no tool of the agent reads what was said: not by a search of any kind, nor by the seqs, the ids and
-// the long results that the model may remember.
+// After a reset, no tool of the agent reads hidden messages, neither by any search nor by seqs, ids or long results
+// that the model may remember.
 func TestToolsReadNothingThatAResetHid(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -527,8 +529,8 @@ func TestToolsReadNothingThatAResetHid(t *testing.T) {
 	}
 }
 
-// A search that asks for what reset-messages hid finds it, by words and as the newest, in both routes; one of an
-// agent's conversation or of a deleted conversation does not.
+// A search finds messages that a reset hid if it asks for them, by words and as the newest, in both routes. A search in
+// an agent's conversation or in a deleted conversation does not.
 func TestASearchFindsWhatAResetHidIfAsked(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -539,7 +541,7 @@ func TestASearchFindsWhatAResetHidIfAsked(t *testing.T) {
 	c.must("DELETE", "/v1/conversations/"+deleted, "")
 	c.must("PATCH", "/v1/agents/"+agent+"/reset-messages", "{}")
 	for _, route := range []string{"/v1/messages/search", "/v1/agents/messages/search"} {
-		for body, found := range map[string]bool{
+		for body, isFound := range map[string]bool{
 			`"agent_id":"` + agent + `","query":"walrus"`:                                                  false,
 			`"agent_id":"` + agent + `","query":"walrus","include_reset":false`:                            false,
 			`"agent_id":"` + agent + `","query":"walrus","include_reset":true`:                             true,
@@ -549,8 +551,8 @@ func TestASearchFindsWhatAResetHidIfAsked(t *testing.T) {
 			`"agent_id":"` + agent + `","query":"walrus","roles":["assistant"],"include_reset":true`:       false,
 		} {
 			got := c.must("POST", route, "{"+body+"}")
-			if strings.Contains(got, "walrus sleeps") != found || strings.Contains(got, "walrus dances") {
-				t.Errorf("%s {%s}: got %s, want it found: %v", route, body, got, found)
+			if strings.Contains(got, "walrus sleeps") != isFound || strings.Contains(got, "walrus dances") {
+				t.Errorf("%s {%s}: got %s, want it found: %v", route, body, got, isFound)
 			}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/server/metrics"
 )
 
-// What metrics call searches are routes and tools that there are.
+// All routes and tools that the metrics count as searches exist.
 func TestTheSearchesThatAreCountedExist(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -29,7 +29,7 @@ func TestTheSearchesThatAreCountedExist(t *testing.T) {
 	}
 }
 
-// Metrics count the requests of the server that answers them; paths that are not served are counted together.
+// Metrics count the requests of the server that serves them. Requests with unknown paths are counted together.
 func TestMetricsAreServed(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)

@@ -52,7 +52,7 @@ func TestModelsAreListedWithTheirWindows(t *testing.T) {
 	}
 }
 
-// The operator's own model is listed, and an agent of it has the window that the list names.
+// The operator's own model is listed, and an agent with it has the listed window.
 func TestTheConfiguredModelIsListed(t *testing.T) {
 	t.Parallel()
 	for window, want := range map[int]float64{0: 32768, 24_000: 24_000} {
@@ -102,7 +102,7 @@ func TestWhatIsNotKnownOfAModelIsSaid(t *testing.T) {
 	}
 }
 
-// A configured model is listed by its name while its endpoint does not answer, with what is wrong.
+// While a model's endpoint does not answer, the configured model is listed by name, with the problem.
 func TestTheEmbeddingModelIsListedWhileItsEndpointFails(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
@@ -114,7 +114,7 @@ func TestTheEmbeddingModelIsListedWhileItsEndpointFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.own().Files = store
-	listed := func(when string, dimension float64, problem any) {
+	listed := func(label string, dimension float64, problem any) {
 		t.Helper()
 		var list []map[string]any
 		if err := json.Unmarshal([]byte(c.must("GET", "/v1/models/embedding", "")), &list); err != nil {
@@ -122,7 +122,7 @@ func TestTheEmbeddingModelIsListedWhileItsEndpointFails(t *testing.T) {
 		}
 		if m := list[0]; len(list) != 1 || m["handle"] != "openai/fake" || m["embedding_dim"] != dimension ||
 			m["problem"] != problem {
-			t.Errorf("%s the list is %v, want the dimension %v and the problem %v", when, list, dimension, problem)
+			t.Errorf("%s the list is %v, want the dimension %v and the problem %v", label, list, dimension, problem)
 		}
 	}
 	const meanwhile = ": texts wait for their vectors, and search ranks by words."
@@ -142,7 +142,7 @@ func TestTheEmbeddingModelIsListedWhileItsEndpointFails(t *testing.T) {
 	listed("when it answers again", 8, nil)
 }
 
-// The endpoint's models are listed after the operator's own, without those that do not chat, and each model once.
+// The endpoint's models are listed after the operator's own model, each once, without models that do not chat.
 func TestTheEndpointsModelsAreListed(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)

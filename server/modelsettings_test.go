@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// settings are what an agent shows of its model's settings: model_settings, and the fields of llm_config that are set.
+// settings returns what an agent shows of its model settings: model_settings, and the fields of llm_config that are
+// set.
 func (c *client) settings(agent string) (shown map[string]any, config map[string]any) {
 	c.t.Helper()
 	got := fields(c.t, c.must("GET", "/v1/agents/"+agent, ""))
@@ -23,7 +24,7 @@ func (c *client) settings(agent string) (shown map[string]any, config map[string
 	return shown, config
 }
 
-// object reads JSON.
+// object decodes JSON.
 func object(t *testing.T, text string) (read map[string]any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &read); err != nil {
@@ -149,7 +150,7 @@ func TestThinkingIsShorterThanTheAnswer(t *testing.T) {
 	}
 }
 
-// handedOver is what a prompt's request has besides messages and tools, and what was left out of it.
+// handedOver returns a prompt's request without messages and tools, and the settings that were left out of it.
 func (c *client) handedOver(target string) (request map[string]any, leftOut any) {
 	c.t.Helper()
 	got := fields(c.t, c.must("GET", target, ""))
@@ -221,7 +222,7 @@ func TestModelSettingsAreHandedOut(t *testing.T) {
 	}
 }
 
-// The settings of a conversation are over those of its agent, unless it has a model of its own.
+// A conversation's settings take precedence over its agent's, unless the conversation has its own model.
 func TestAConversationHasModelSettings(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A null in a PATCH restores the default of each setting that is Loci's own.
+// A null in a PATCH restores the default of each setting that only Loci has.
 func TestNullRestoresDefaults(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
@@ -28,7 +28,8 @@ func TestNullRestoresDefaults(t *testing.T) {
 	}
 }
 
-// An empty hash expects that there is no text: it overwrites none, and is refused where there is one always.
+// An empty hash expects that there is no text. It overwrites no existing text, and is refused where there is always
+// one.
 func TestAnEmptyHashOverwritesNothing(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestNullIsNotGiven holds that a null in a PATCH of an object of Letta's is what an absent field is, as in Letta: it
-// changes nothing. Limits and sets of an agent are the exception: null restores their defaults.
+// TestNullIsNotGiven checks null in a PATCH of Letta's objects. As in Letta, null is the same as an absent field, and
+// changes nothing. An agent's limits and sets are the exception: null restores their defaults.
 func TestNullIsNotGiven(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -63,11 +63,11 @@ func TestNullIsNotGiven(t *testing.T) {
 	}
 }
 
-// fieldsOf returns the names of the fields of a route's body.
+// fieldsOf returns the field names of a route's body.
 func (c *client) fieldsOf(method, route string) []string {
 	c.t.Helper()
 	document := fields(c.t, c.must("GET", "/openapi.json", ""))
-	at := func(v any, path ...string) any {
+	lookup := func(v any, path ...string) any {
 		for _, name := range path {
 			m, _ := v.(map[string]any)
 			if v = m[name]; v == nil {
@@ -76,11 +76,11 @@ func (c *client) fieldsOf(method, route string) []string {
 		}
 		return v
 	}
-	schema := at(document, "paths", route, method, "requestBody", "content", "application/json", "schema")
-	if ref, ok := at(schema, "$ref").(string); ok {
-		schema = at(document, append([]string{}, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)...)
+	schema := lookup(document, "paths", route, method, "requestBody", "content", "application/json", "schema")
+	if ref, ok := lookup(schema, "$ref").(string); ok {
+		schema = lookup(document, append([]string{}, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)...)
 	}
-	properties, _ := at(schema, "properties").(map[string]any)
+	properties, _ := lookup(schema, "properties").(map[string]any)
 	if len(properties) == 0 {
 		c.t.Fatalf("%s %s has no fields in the document", method, route)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/db/dbtest"
 )
 
-// No transaction of a run or a capture waits for a second connection: where each of them held one, all would wait.
+// No transaction of a run or a capture waits for a second connection. Otherwise all of them could wait for each other.
 func TestRunsAndCapturesNeedOneConnection(t *testing.T) {
 	t.Parallel()
 	pool, err := db.Connect(t.Context(), dbtest.SharedURL(t)+"&pool_max_conns=1")

@@ -13,7 +13,7 @@ import (
 
 const userAgain = `{"messages":[{"role":"user","content":"And now?"}]}`
 
-// checkRefused checks that a request is a 409 whose text has some words, and that it changes nothing in a conversation.
+// checkRefused checks that a request gets a 409 with some words, and that it changes nothing in a conversation.
 func (r runner) checkRefused(conversation, path, body string, words ...string) {
 	r.t.Helper()
 	messages := "/v1/conversations/" + conversation + "/messages?limit=1000&agent_id=" + r.agent
@@ -28,7 +28,8 @@ func (r runner) checkRefused(conversation, path, body string, words ...string) {
 	}
 }
 
-// While a run works in a conversation, nothing else is put there: the run does all that its model calls.
+// While a run works in a conversation, no messages are added from outside, because the run makes all calls of its
+// model.
 func TestNothingIsCapturedOrSteppedWhereARunWorks(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
@@ -79,8 +80,8 @@ func TestNothingIsCapturedOrSteppedWhereARunWorks(t *testing.T) {
 	r.must("POST", step, userAgain)
 }
 
-// pendingIn returns a conversation that waits for the approval of memory_insert and the result of weather, by the way
-// that the calls came there.
+// pendingIn returns a conversation that waits for the approval of memory_insert and for the result of weather. way says
+// how the calls got there.
 func (r runner) pendingIn(way string) string {
 	r.t.Helper()
 	call := `{"id":"i","type":"function","function":{"name":"memory_insert","arguments":` +
@@ -106,7 +107,7 @@ func (r runner) pendingIn(way string) string {
 
 var ways = []string{"run", "fork", "step", "capture"}
 
-// The log says which calls wait, whoever made them: the model is asked when all have results.
+// The log decides which calls are waiting, whoever made them. The model is asked only when all have results.
 func TestSomeAnswersDoNotGoOnWherever(t *testing.T) {
 	t.Parallel()
 	for _, way := range ways[:scale.Of(1, 4)] {
@@ -143,23 +144,24 @@ func TestSomeAnswersDoNotGoOnWherever(t *testing.T) {
 	}
 }
 
-// Calls that wait for the client are not left behind: other messages are refused, and a capture says what it leaves.
+// Calls that wait for the client are not lost silently. Other messages are refused, and a capture says which calls it
+// leaves without a result.
 func TestCallsThatWaitAreNotLostSilently(t *testing.T) {
 	t.Parallel()
 	for _, way := range ways {
 		r := newRunner(t, askingAgent)
 		id := r.pendingIn(way)
-		in := `{"agent_id":"` + r.agent + `",` + userAgain[1:]
-		step, of := "/v1/agents/"+r.agent+"/step", `{"conversation_id":"`+id+`",`
-		r.checkRefused(id, "/v1/conversations/"+id+"/messages", in, "pending_approval", "pending_request_id")
-		r.checkRefused(id, step, of+userAgain[1:], "pending_approval", "pending_request_id")
-		r.checkRefused(id, step, of+answering("s2", ownCall("x"))[1:], "pending_approval")
-		r.checkRefused(id, step, of+`"messages":[{"role":"tool","tool_call_id":"w","content":"Rain"},`+
+		toAgent := `{"agent_id":"` + r.agent + `",` + userAgain[1:]
+		step, toConversation := "/v1/agents/"+r.agent+"/step", `{"conversation_id":"`+id+`",`
+		r.checkRefused(id, "/v1/conversations/"+id+"/messages", toAgent, "pending_approval", "pending_request_id")
+		r.checkRefused(id, step, toConversation+userAgain[1:], "pending_approval", "pending_request_id")
+		r.checkRefused(id, step, toConversation+answering("s2", ownCall("x"))[1:], "pending_approval")
+		r.checkRefused(id, step, toConversation+`"messages":[{"role":"tool","tool_call_id":"w","content":"Rain"},`+
 			`{"role":"user","content":"And now?"}]}`, "pending_approval")
-		r.checkRefused(id, step, of+`"messages":[{"role":"system","content":"A note."}]}`, "pending_approval")
-		r.checkRefused(id, "/v1/conversations/"+id+"/messages", strings.Replace(in, `"messages":[`,
+		r.checkRefused(id, step, toConversation+`"messages":[{"role":"system","content":"A note."}]}`, "pending_approval")
+		r.checkRefused(id, "/v1/conversations/"+id+"/messages", strings.Replace(toAgent, `"messages":[`,
 			`"messages":[`+approvalOf(resultW)+`,`, 1), "pending_approval", "pending_request_id")
-		r.checkRefused(id, "/v1/conversations/"+id+"/messages", strings.Replace(in, `}]}`,
+		r.checkRefused(id, "/v1/conversations/"+id+"/messages", strings.Replace(toAgent, `}]}`,
 			`},`+approvalOf(approveI)+`]}`, 1), "pending_approval", "pending_request_id")
 		var got struct {
 			Left []struct {
@@ -167,31 +169,31 @@ func TestCallsThatWaitAreNotLostSilently(t *testing.T) {
 				Name string
 			} `json:"pending_tool_calls"`
 		}
-		result := of + `"messages":[{"role":"tool","tool_call_id":"w","content":"Rain"}]}`
+		result := toConversation + `"messages":[{"role":"tool","tool_call_id":"w","content":"Rain"}]}`
 		if r.unmarshal(r.must("POST", r.path()+"/capture", result), &got); len(got.Left) != 0 {
 			t.Errorf("%s: a result leaves %v", way, got.Left)
 		}
-		r.unmarshal(r.must("POST", r.path()+"/capture", of+userAgain[1:]), &got)
+		r.unmarshal(r.must("POST", r.path()+"/capture", toConversation+userAgain[1:]), &got)
 		if fmt.Sprint(got.Left) != "[{i memory_insert}]" {
 			t.Errorf("%s: a message leaves %v, want the call i", way, got.Left)
 		}
 		got.Left = nil
-		r.unmarshal(r.must("POST", r.path()+"/capture", of+userAgain[1:]), &got)
+		r.unmarshal(r.must("POST", r.path()+"/capture", toConversation+userAgain[1:]), &got)
 		if len(got.Left) != 0 {
 			t.Errorf("%s: a later message leaves %v", way, got.Left)
 		}
 	}
 }
 
-// A step may leave calls without a result if it says so, and does not hide its own answer's.
+// A step may leave calls without a result if it says so, but not the calls in its own answer.
 func TestAStepLeavesCallsOnlyIfItSaysSo(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, askingAgent)
 	id := r.pendingIn("step")
-	step, of := "/v1/agents/"+r.agent+"/step", `{"conversation_id":"`+id+`",`
-	r.step(r.agent, of+`"pending":"answer",`+userAgain[1:])
-	both := strings.TrimSuffix(answering("s3", ownCall("x")), "}") + `,` + userAgain[1:]
-	r.checkRefused(id, step, of+both[1:], "pending_approval")
+	step, toConversation := "/v1/agents/"+r.agent+"/step", `{"conversation_id":"`+id+`",`
+	r.step(r.agent, toConversation+`"pending":"answer",`+userAgain[1:])
+	answerAndMessage := strings.TrimSuffix(answering("s3", ownCall("x")), "}") + `,` + userAgain[1:]
+	r.checkRefused(id, step, toConversation+answerAndMessage[1:], "pending_approval")
 }
 
 func (c *client) unmarshal(text string, into any) {

@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// wireOrg is an organization as a client reads it.
+// wireOrg is an organization in the API's form.
 type wireOrg struct {
 	ID, Name        string
 	CreatedAt       string `json:"created_at"`
@@ -31,7 +31,7 @@ func (c *client) orgs(query string) (list []wireOrg) {
 	return list
 }
 
-// orgNamed returns the organization that is listed under a name, the zero one if none is.
+// orgNamed returns the organization with a name; the zero value if there is none.
 func (c *client) orgNamed(name string) (found wireOrg) {
 	c.t.Helper()
 	for after := ""; ; {
@@ -51,15 +51,15 @@ func TestTheOperatorManagesOrganizations(t *testing.T) {
 	t.Parallel()
 	keyed := newClient(t)
 	operators := map[string]*client{"without a key": newOpenClient(t), "with an operator's key": keyed.operator()}
-	for what, c := range operators {
+	for operator, c := range operators {
 		acme, umbrella := keyed.unique("acme"), keyed.unique("umbrella")
-		made := c.made("/v1/admin/orgs/", fmt.Sprintf(`{"name":%q,"privileged_tools":false}`, acme))
-		if o := c.orgNamed(acme); o.ID != made || o.CreatedAt == "" || o.PrivilegedTools != false {
-			t.Errorf("%s: got %+v, want %s with all fields", what, o, made)
+		id := c.made("/v1/admin/orgs/", fmt.Sprintf(`{"name":%q,"privileged_tools":false}`, acme))
+		if o := c.orgNamed(acme); o.ID != id || o.CreatedAt == "" || o.PrivilegedTools != false {
+			t.Errorf("%s: got %+v, want %s with all fields", operator, o, id)
 		}
-		c.must("PATCH", "/v1/admin/orgs?org_id="+made, fmt.Sprintf(`{"name":%q}`, umbrella))
-		if o := c.orgNamed(umbrella); o.ID != made {
-			t.Errorf("%s, renamed: got %+v, want %s", what, o, made)
+		c.must("PATCH", "/v1/admin/orgs?org_id="+id, fmt.Sprintf(`{"name":%q}`, umbrella))
+		if o := c.orgNamed(umbrella); o.ID != id {
+			t.Errorf("%s, renamed: got %+v, want %s", operator, o, id)
 		}
 		for _, refused := range []struct {
 			method, query, body string
@@ -67,20 +67,20 @@ func TestTheOperatorManagesOrganizations(t *testing.T) {
 		}{
 			{"POST", "", fmt.Sprintf(`{"name":%q}`, umbrella), 409}, {"POST", "", `{"name":""}`, 400}, {"POST", "", `{}`, 422},
 			{"POST", "", `{"name":"` + strings.Repeat("x", 201) + `"}`, 400}, {"POST", "", `{"name":"a\u0007"}`, 400},
-			{"PATCH", "?org_id=" + made, `{"name":"default"}`, 409}, {"PATCH", "", `{"name":"x"}`, 422},
+			{"PATCH", "?org_id=" + id, `{"name":"default"}`, 409}, {"PATCH", "", `{"name":"x"}`, 422},
 			{"PATCH", "?org_id=" + c.orgNamed("default").ID, `{"name":"x"}`, 400},
 			{"DELETE", "?org_id=" + c.orgNamed("default").ID, "", 400}, {"DELETE", "?org_id=umbrella", "", 422},
 			{"DELETE", "?org_id=org-123e4567-e89b-42d3-8456-426614174000", "", 404},
 		} {
 			if got := c.call(refused.method, "/v1/admin/orgs"+refused.query, refused.body); got.Code != refused.want {
-				t.Errorf("%s, %+v: got %d %s", what, refused, got.Code, got.Text)
+				t.Errorf("%s, %+v: got %d %s", operator, refused, got.Code, got.Text)
 			}
 		}
-		if got := c.must("DELETE", "/v1/admin/orgs?org_id="+made, ""); !strings.Contains(got, made) {
-			t.Errorf("%s, deleted: got %s, want the organization", what, got)
+		if got := c.must("DELETE", "/v1/admin/orgs?org_id="+id, ""); !strings.Contains(got, id) {
+			t.Errorf("%s, deleted: got %s, want the organization", operator, got)
 		}
-		if got := c.call("DELETE", "/v1/admin/orgs?org_id="+made, ""); got.Code != 404 || c.orgNamed(umbrella).ID != "" {
-			t.Errorf("%s, deleted twice: got %d %s, list %v", what, got.Code, got.Text, c.orgs(""))
+		if got := c.call("DELETE", "/v1/admin/orgs?org_id="+id, ""); got.Code != 404 || c.orgNamed(umbrella).ID != "" {
+			t.Errorf("%s, deleted twice: got %d %s, list %v", operator, got.Code, got.Text, c.orgs(""))
 		}
 	}
 }
@@ -100,7 +100,7 @@ func TestOrganizationsArePaged(t *testing.T) {
 			break
 		}
 		for _, o := range page {
-			if after = o.ID; slices.Contains(want, o.Name) { // other tests make organizations, too
+			if after = o.ID; slices.Contains(want, o.Name) { // other tests create organizations, too
 				names = append(names, o.Name)
 			}
 		}
@@ -110,17 +110,17 @@ func TestOrganizationsArePaged(t *testing.T) {
 	}
 }
 
-// A key that is not the operator's shows its own organization only, and changes none.
+// A key that is not the operator's shows only its own organization, and cannot change any.
 func TestOrganizationsAreTheOperators(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	alice, mallory := c.as("alice"), c.as("mallory")
 	operator := c.operator()
-	foreign, own := operator.orgNamed(c.unique("alice")), operator.orgNamed(c.unique("mallory"))
-	if list := mallory.orgs(""); len(list) != 1 || list[0].ID != own.ID {
+	foreign, mallorys := operator.orgNamed(c.unique("alice")), operator.orgNamed(c.unique("mallory"))
+	if list := mallory.orgs(""); len(list) != 1 || list[0].ID != mallorys.ID {
 		t.Errorf("mallory sees %+v, want only its own organization", list)
 	}
-	for _, id := range []string{foreign.ID, operator.orgNamed("default").ID, own.ID} {
+	for _, id := range []string{foreign.ID, operator.orgNamed("default").ID, mallorys.ID} {
 		if got := mallory.call("PATCH", "/v1/admin/orgs?org_id="+id, `{"name":"x"}`); got.Code != 403 {
 			t.Errorf("rename %s: got %d %s, want 403", id, got.Code, got.Text)
 		}
@@ -131,15 +131,16 @@ func TestOrganizationsAreTheOperators(t *testing.T) {
 	if got := mallory.call("POST", "/v1/admin/orgs", `{"name":"x"}`); got.Code != 403 {
 		t.Errorf("create: got %d %s, want 403", got.Code, got.Text)
 	}
-	if now := operator.orgNamed(foreign.Name); now != foreign || operator.orgNamed(own.Name) != own {
-		t.Errorf("the organizations are %+v and %+v, want those of before", now, operator.orgNamed(own.Name))
+	if current := operator.orgNamed(foreign.Name); current != foreign || operator.orgNamed(mallorys.Name) != mallorys {
+		t.Errorf("the organizations are %+v and %+v, want those of before", current, operator.orgNamed(mallorys.Name))
 	}
 	if list := alice.orgs(""); len(list) != 1 || list[0] != foreign {
 		t.Errorf("alice sees %+v, want %+v", list, foreign)
 	}
 }
 
-// The keys of a deleted organization are refused at once, and its name is free for another one without its data.
+// When an organization is deleted, its keys are refused at once. A new organization with the same name has no access to
+// the old data.
 func TestDeletedOrganizationsAreClosed(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -155,7 +156,7 @@ func TestDeletedOrganizationsAreClosed(t *testing.T) {
 	}
 }
 
-// lateBody is a request's body that deletes the request's organization before its first byte is read.
+// lateBody is a request body that deletes the request's organization before its first byte is read.
 type lateBody struct {
 	io.Reader
 	remove func()
@@ -166,13 +167,13 @@ func (b *lateBody) Read(p []byte) (int, error) {
 	return b.Reader.Read(p)
 }
 
-// A request that was let in before its organization was deleted is answered as one after it.
+// If an organization is deleted after a request was accepted, the request gets the same answer as one that comes later.
 func TestARequestThatOutlivesItsOrganizationIsRefused(t *testing.T) {
 	t.Parallel()
-	c := newElsewhereClient(t) // Clear is for all organizations
+	c := newElsewhereClient(t) // Clear works on all organizations
 	for i, path := range []string{"/v1/agents/", "/v1/folders/", "/v1/blocks/", "/v1/archives/"} {
 		name := fmt.Sprintf("org %d", i)
-		of := c.as(name)
+		owner := c.as(name)
 		remove := sync.OnceFunc(func() {
 			if _, err := c.server.Keys.DeleteOrg(t.Context(), c.unique(name)); err != nil {
 				t.Error(err)
@@ -183,17 +184,17 @@ func TestARequestThatOutlivesItsOrganizationIsRefused(t *testing.T) {
 		})
 		r := httptest.NewRequestWithContext(t.Context(), "POST", path,
 			&lateBody{strings.NewReader(`{"name":"late","label":"late","value":"v"}`), remove})
-		r.Header.Set("Authorization", "Bearer "+of.key)
+		r.Header.Set("Authorization", "Bearer "+owner.key)
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
-		of.ServeHTTP(w, r)
+		owner.ServeHTTP(w, r)
 		if w.Code != 401 && w.Code != 404 || strings.Contains(w.Body.String(), "_fkey") {
 			t.Errorf("%s: got %d %s, want 401 or 404 without the name of a constraint", path, w.Code, w.Body)
 		}
 	}
 }
 
-// orgTables are the tables with a column org, and the number of rows that an organization has in each.
+// orgTables returns the number of an organization's rows in each table with a column org.
 func (c *client) orgTables(org db.Org) map[string]int {
 	c.t.Helper()
 	names, err := db.All[string](c.t.Context(), c.pool, `
@@ -216,10 +217,11 @@ func (c *client) orgTables(org db.Org) map[string]int {
 	return rows
 }
 
-// Of a deleted organization with everything in it no row is left in any table, and no job. What another one has stays.
+// After an organization with data of every kind is deleted, no row is left in any table, and no job. Other
+// organizations keep everything.
 func TestDeletedOrganizationsLeaveNothing(t *testing.T) {
 	t.Parallel()
-	c := newElsewhereServerClient(t) // Clear is for all organizations
+	c := newElsewhereServerClient(t) // Clear works on all organizations
 	c.work()
 	alice, mallory := newTenant(c, "alice"), newTenant(c, "mallory")
 	before := alice.state()
@@ -232,9 +234,9 @@ func TestDeletedOrganizationsLeaveNothing(t *testing.T) {
 	}
 	operator := c.operator()
 	operator.must("DELETE", "/v1/admin/orgs?org_id="+mallory.has["org_id"], "")
-	for left := 1; left > 0; {
+	for remaining := 1; remaining > 0; {
 		var err error
-		if left, err = c.server.Keys.Clear(t.Context(), func(apikey.Organization, string, int) {}); err != nil {
+		if remaining, err = c.server.Keys.Clear(t.Context(), func(apikey.Organization, string, int) {}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -248,7 +250,8 @@ func TestDeletedOrganizationsLeaveNothing(t *testing.T) {
 	}
 }
 
-// What an administrator sets is set for the organization that the operator names; others name none but their own.
+// An administrator's settings apply to the organization that the operator names. Other administrators can name only
+// their own organization.
 func TestTheOperatorNamesTheOrganizationOfSettings(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -267,8 +270,8 @@ func TestTheOperatorNamesTheOrganizationOfSettings(t *testing.T) {
 	} {
 		before := operator.must("GET", path, "")
 		changed := operator.must(change[0], path+"?org_id="+acme, change[1])
-		if now := operator.must("GET", path, ""); now != before || changed == before {
-			t.Errorf("%s of another organization: got %s; the operator's own was %s and is %s", path, changed, before, now)
+		if current := operator.must("GET", path, ""); current != before || changed == before {
+			t.Errorf("%s of another organization: got %s; the operator's own was %s and is %s", path, changed, before, current)
 		}
 		for _, got := range []string{admin.must("GET", path, ""), admin.must("GET", path+"?org_id="+acme, ""),
 			operator.must("GET", path+"?org_id="+acme, "")} {
@@ -285,10 +288,10 @@ func TestTheOperatorNamesTheOrganizationOfSettings(t *testing.T) {
 		}
 	}
 	const changes = "/v1/admin/policy/changes"
-	list, theirs := operator.must("GET", changes, ""), operator.must("GET", changes+"?org_id="+acme, "")
+	list, ofAcme := operator.must("GET", changes, ""), operator.must("GET", changes+"?org_id="+acme, "")
 	if list != "[]" ||
-		!strings.Contains(theirs, `"pi"`) || admin.call("GET", changes+"?org_id="+own, "").Code != 404 {
-		t.Errorf("the changes: got %s and of the other organization %s", list, theirs)
+		!strings.Contains(ofAcme, `"pi"`) || admin.call("GET", changes+"?org_id="+own, "").Code != 404 {
+		t.Errorf("the changes: got %s and of the other organization %s", list, ofAcme)
 	}
 	if got := operator.call("POST", "/v1/erasures?org_id="+acme, `{"texts":["Ann Lee"]}`); got.Code != 422 ||
 		!strings.Contains(got.Text, "query.org_id") || operator.must("GET", "/v1/erasures", "") != "[]" {

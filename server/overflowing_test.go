@@ -11,11 +11,11 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// tooLong is a provider's answer to a prompt that is longer than its window.
+// tooLong is a provider's answer to a prompt that exceeds its window.
 var tooLong = modeltest.Answer{Status: 400, Text: "This model's maximum context length is 4000 tokens"}
 
-// A conversation that is longer than the provider's window, but not than the one that Loci knows, is compacted, and the
-// model is asked again.
+// If a conversation exceeds the provider's window, but not the window that Loci knows, it is compacted, and the model
+// is asked again.
 func TestAConversationThatOverflowsItsProviderIsCompacted(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, `{"name":"a","tool_set":"small"}`)
@@ -38,7 +38,7 @@ func TestAConversationThatOverflowsItsProviderIsCompacted(t *testing.T) {
 	}
 }
 
-// What is too long however much is compacted ends the run with the numbers of the prompt.
+// If a prompt is too long even after all compactions, the run ends, and the error has the prompt's numbers.
 func TestAPromptThatIsAlwaysTooLongSaysItsNumbers(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, `{"name":"a","tool_set":"small","context_window_limit":30000}`)
@@ -51,7 +51,7 @@ func TestAPromptThatIsAlwaysTooLongSaysItsNumbers(t *testing.T) {
 	}
 }
 
-// A provider's count that no prompt can have moves neither the calibration nor the trigger of compactions.
+// If a provider reports an impossible count, neither the calibration nor the trigger of compactions changes.
 func TestACountThatNoPromptCanHaveIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -69,7 +69,7 @@ func TestACountThatNoPromptCanHaveIsNotBelieved(t *testing.T) {
 	}
 }
 
-// A conversation that is still too long for its provider after a compaction gets a short summary, and no turn leaves.
+// If a conversation is still too long for its provider after a compaction, it gets a short summary, and loses no turn.
 func TestASummaryThatIsTooLongIsMadeShorter(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, `{"name":"a","tool_set":"small"}`)

@@ -161,8 +161,7 @@ func TestArchives(t *testing.T) {
 	}
 }
 
-// A batch is read passage by passage: what is wrong with one is reported with its place, and none of the others is
-// stored.
+// A batch is read passage by passage. If one passage is wrong, the error names its place, and no passage is stored.
 func TestBatchesOfPassages(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
@@ -220,9 +219,9 @@ func TestBatchesOfPassages(t *testing.T) {
 		&hits); err != nil || len(hits) != 0 {
 		t.Errorf("of batches that were refused %d passages are stored, %v", len(hits), err)
 	}
-	most := scale.Of(1_000, 10_000)
+	batchSize := scale.Of(1_000, 10_000)
 	first := c.must("POST", "/v1/archives/"+archive+"/passages",
-		fmt.Sprintf(`{"text":"Fact number 7 of <%d> & more"}`, most))
+		fmt.Sprintf(`{"text":"Fact number 7 of <%d> & more"}`, batchSize))
 	var list []struct {
 		Text      string
 		Tags      []string
@@ -230,20 +229,20 @@ func TestBatchesOfPassages(t *testing.T) {
 		CreatedAt string `json:"created_at"`
 		Duplicate bool
 	}
-	if err := json.Unmarshal([]byte(c.must("POST", target, many(most, `{"text":"the last"}`))), &list); err != nil ||
-		len(list) != most {
+	if err := json.Unmarshal([]byte(c.must("POST", target, many(batchSize, `{"text":"the last"}`))), &list); err != nil ||
+		len(list) != batchSize {
 		t.Fatalf("%d passages are answered, %v", len(list), err)
 	}
-	for i, p := range list[:most-1] {
-		if p.Text != fmt.Sprintf("Fact number %d of <%d> & more", i, most) || p.Duplicate != (i == 7) || i != 7 &&
+	for i, p := range list[:batchSize-1] {
+		if p.Text != fmt.Sprintf("Fact number %d of <%d> & more", i, batchSize) || p.Duplicate != (i == 7) || i != 7 &&
 			(len(p.Tags) != 1 || p.Metadata["k"] != i || p.CreatedAt != "2024-05-01T10:00:00Z") {
 			t.Fatalf("passages[%d]: got %+v", i, p)
 		}
 	}
-	if last := list[most-1]; last.Text != "the last" || last.Tags == nil || last.Duplicate {
+	if last := list[batchSize-1]; last.Text != "the last" || last.Tags == nil || last.Duplicate {
 		t.Errorf("the last: got %+v", last)
 	}
-	again := fmt.Sprintf(`{"passages":[{"text":"Fact number 7 of <%d> & more"}]}`, most)
+	again := fmt.Sprintf(`{"passages":[{"text":"Fact number 7 of <%d> & more"}]}`, batchSize)
 	if got := c.must("POST", target, again); pick(t, strings.Trim(got, "[]\n"), "id", "tags") !=
 		pick(t, first, "id", "tags") {
 		t.Errorf("there already: got %s, want %s", got, first)
@@ -254,7 +253,8 @@ func TestBatchesOfPassages(t *testing.T) {
 	}
 }
 
-// A text that is stored already is not changed. Each route that inserts passages says what of its request was dropped.
+// A text that is already stored is not changed. Each route that inserts passages says which parts of its request were
+// dropped.
 func TestInsertionsSayWhichTagsWereNotAdded(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -287,31 +287,32 @@ func TestInsertionsSayWhichTagsWereNotAdded(t *testing.T) {
 			if strings.HasSuffix(target, "batch") {
 				body = `{"passages":[` + body + `]}`
 			}
-			said := warned(target, body)
-			if tt.says == "" && said != "" || !strings.Contains(said, tt.says) ||
-				tt.says != "" && !strings.Contains(said, "PATCH /v1/agents/") {
-				t.Errorf("%s, %s: says %q, want %q", target, name, said, tt.says)
+			warning := warned(target, body)
+			if tt.says == "" && warning != "" || !strings.Contains(warning, tt.says) ||
+				tt.says != "" && !strings.Contains(warning, "PATCH /v1/agents/") {
+				t.Errorf("%s, %s: says %q, want %q", target, name, warning, tt.says)
 			}
 		}
 	}
 	twice := `{"text":"Twice.","tags":["a"]},{"text":"Twice.","tags":["b"]}`
-	said := warned(ofArchive+"/batch", `{"passages":[`+twice+`]}`)
-	if !strings.Contains(said, `the tags "b" were not added`) {
-		t.Errorf("a batch with a text twice: says %q", said)
+	warning := warned(ofArchive+"/batch", `{"passages":[`+twice+`]}`)
+	if !strings.Contains(warning, `the tags "b" were not added`) {
+		t.Errorf("a batch with a text twice: says %q", warning)
 	}
 	many := strings.TrimSuffix(strings.Repeat(`{"text":"Twice.","tags":["c"]},`, 9), ",")
-	said = warned(ofArchive+"/batch", `{"passages":[`+many+`]}`)
-	if strings.Count(said, "PATCH") != 5 || !strings.Contains(said, "4 more texts") {
-		t.Errorf("nine texts that are stored: says %q, want five and that there are four more", said)
+	warning = warned(ofArchive+"/batch", `{"passages":[`+many+`]}`)
+	if strings.Count(warning, "PATCH") != 5 || !strings.Contains(warning, "4 more texts") {
+		t.Errorf("nine texts that are stored: says %q, want five and that there are four more", warning)
 	}
 	unknown := ""
 	for i := range 30 {
 		unknown += fmt.Sprintf(`,"odd%d":1`, i)
 	}
-	if said := warned(ofAgent, `{"text":"Twice.","tags":["d"]`+unknown+`}`); !strings.Contains(said, `the tags "d"`) {
-		t.Errorf("a request with unknown fields: says %q", said)
+	if warning := warned(ofAgent, `{"text":"Twice.","tags":["d"]`+unknown+`}`); !strings.Contains(warning,
+		`the tags "d"`) {
+		t.Errorf("a request with unknown fields: says %q", warning)
 	}
-	// The PATCH that the warning names does it.
+	// The PATCH that the warning names adds the tags.
 	id, _ := c.list(ofAgent + "?search=Rent+is")[0]["id"].(string)
 	if got := c.must("PATCH", ofAgent+"/"+id, `{"tags":["money","house"]}`); !strings.Contains(got, `["money","house"]`) {
 		t.Errorf("changed: got %s", got)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A pinned file stays open though others are used later, until it is unpinned or closed.
+// A pinned file stays open while other files are used, until it is unpinned or closed.
 func TestAPinnedFileStaysOpen(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

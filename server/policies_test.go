@@ -12,7 +12,8 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// worked is a body of turns in which an agent called a tool, each with a result of some lines, numbered from first.
+// worked returns a body with turns in which an agent called a tool. Each call has a result of some lines; the turns are
+// numbered from first.
 func worked(first, turns, lines int) string {
 	var all []map[string]any
 	for i := range turns {
@@ -27,7 +28,7 @@ func worked(first, turns, lines int) string {
 	return string(raw)
 }
 
-// result is the result of a call with some lines.
+// result returns a call's result with some lines.
 func result(n, lines int) string {
 	var b strings.Builder
 	for line := range lines {
@@ -36,7 +37,7 @@ func result(n, lines int) string {
 	return b.String()
 }
 
-// pruned lists the changes that a policy made of an agent's default conversation, the oldest first.
+// pruned returns the changes that a policy made in an agent's default conversation, oldest first.
 func (c *client) pruned(agent string) []store.Compaction {
 	c.t.Helper()
 	var list, pruned []store.Compaction
@@ -53,8 +54,8 @@ func (c *client) pruned(agent string) []store.Compaction {
 
 const snips = `{"preset":"four-layers","steps":{"snip":{"max_chars":500}}}`
 
-// A policy's edits are made before a prompt, once, are listed with their steps, lead to the whole text, and are
-// reverted for good.
+// A policy edits messages once, before a prompt. The edits are listed with their steps, lead to the whole text, and can
+// be reverted for good.
 func TestAPolicyEditsBeforeAPrompt(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -69,17 +70,18 @@ func TestAPolicyEditsBeforeAPrompt(t *testing.T) {
 	if again := c.must("GET", prompt, ""); again != first {
 		t.Errorf("the next prompt differs:\n%s\n%s", first, again)
 	}
-	made := c.pruned(agent)
-	if len(made) != 1 || made[0].Policy == nil || *made[0].Policy != "four-layers (changed)" || len(made[0].Steps) != 1 ||
-		made[0].Steps[0].Step != "snip" || made[0].Steps[0].Edits != 3 || made[0].Steps[0].Tokens <= 0 ||
-		made[0].TokensAfter >= made[0].TokensBefore || made[0].Summary != nil {
-		t.Fatalf("pruned: %+v", made)
+	prunings := c.pruned(agent)
+	if len(prunings) != 1 || prunings[0].Policy == nil || *prunings[0].Policy != "four-layers (changed)" ||
+		len(prunings[0].Steps) != 1 || prunings[0].Steps[0].Step != "snip" || prunings[0].Steps[0].Edits != 3 ||
+		prunings[0].Steps[0].Tokens <= 0 ||
+		prunings[0].TokensAfter >= prunings[0].TokensBefore || prunings[0].Summary != nil {
+		t.Fatalf("pruned: %+v", prunings)
 	}
 	seq := c.seqOf(agent, "result 1 line 0 ")
 	if got := c.tool(agent, "expand", fmt.Sprintf(`{"id":"%d"}`, seq)); !strings.Contains(got, "result 1 line 50 ") {
 		t.Errorf("expanded: %s", got)
 	}
-	c.must("POST", "/v1/agents/"+agent+"/compactions/"+made[0].ID+"/revert", "")
+	c.must("POST", "/v1/agents/"+agent+"/compactions/"+prunings[0].ID+"/revert", "")
 	if got := c.must("GET", prompt, ""); !strings.Contains(got, "result 1 line 50 ") {
 		t.Errorf("reverted, the prompt: %s", got)
 	}
@@ -107,7 +109,7 @@ func (c *client) seqOf(agent, text string) int64 {
 	return seq
 }
 
-// A pruning and a compaction are reverted in either order, and nothing is lost.
+// A pruning and a compaction can be reverted in either order, and nothing is lost.
 func TestEditsAndCompactionsAreRevertedInAnyOrder(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"the edits first", "the compaction first"} {
@@ -122,13 +124,13 @@ func TestEditsAndCompactionsAreRevertedInAnyOrder(t *testing.T) {
 			compacted := c.compact(base+"/summarize", `{"compaction_settings":{"mode":"all"}}`)
 			c.capture(agent, worked(4, 1, 30))
 			c.must("GET", base+"/prompt", "")
-			made := c.pruned(agent)
-			if len(made) != 2 {
-				t.Fatalf("pruned: %+v", made)
+			prunings := c.pruned(agent)
+			if len(prunings) != 2 {
+				t.Fatalf("pruned: %+v", prunings)
 			}
-			order := []string{made[1].ID, compacted.Compaction.ID, made[0].ID}
+			order := []string{prunings[1].ID, compacted.Compaction.ID, prunings[0].ID}
 			if name == "the compaction first" {
-				order = []string{compacted.Compaction.ID, made[0].ID, made[1].ID}
+				order = []string{compacted.Compaction.ID, prunings[0].ID, prunings[1].ID}
 			}
 			for _, id := range order {
 				c.must("POST", base+"/compactions/"+id+"/revert", "")
@@ -139,7 +141,7 @@ func TestEditsAndCompactionsAreRevertedInAnyOrder(t *testing.T) {
 					t.Errorf("%q is not in the prompt: %s", want, got)
 				}
 			}
-			reply := c.call("POST", base+"/compactions/"+made[0].ID+"/revert", "")
+			reply := c.call("POST", base+"/compactions/"+prunings[0].ID+"/revert", "")
 			if reply.Code != 409 || !strings.Contains(reply.Text, "reverted already") {
 				t.Errorf("reverted twice: %d %s", reply.Code, reply.Text)
 			}
@@ -147,7 +149,7 @@ func TestEditsAndCompactionsAreRevertedInAnyOrder(t *testing.T) {
 	}
 }
 
-// An unknown policy is refused at every place where a policy can be set, with a sentence that names it.
+// At each place where a policy can be set, an unknown policy is refused, and the error names it.
 func TestABadPolicyIsRefused(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -163,7 +165,7 @@ func TestABadPolicyIsRefused(t *testing.T) {
 	}
 }
 
-// The nearer layer wins; null takes a layer back; a fork has the settings of its original.
+// A conversation's policy takes precedence over its agent's. Null removes it, and a fork has its original's settings.
 func TestTheConversationsPolicyIsNearer(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -213,7 +215,8 @@ func TestAPolicyOfOneStep(t *testing.T) {
 	}
 }
 
-// Policies are listed with their steps; an organization's reaches its agents, and changes are listed with their place.
+// Policies are listed with their steps. An organization's policy applies to its agents, and changes are listed with
+// their places.
 func TestPoliciesOverREST(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -274,8 +277,8 @@ func TestPoliciesOverREST(t *testing.T) {
 	}
 }
 
-// The operator sets the policy of all organizations while the server runs; others may not see it. It holds before that
-// of the server's settings, until it is taken back, and each change has its author.
+// The operator can set the policy of all organizations while the server runs; others cannot see it. It takes precedence
+// over the policy in the server's settings until it is removed, and each change has its author.
 func TestTheOperatorSetsThePolicyOfTheServer(t *testing.T) {
 	t.Parallel()
 	c := newDatabaseClient(t)
@@ -323,7 +326,8 @@ func TestTheOperatorSetsThePolicyOfTheServer(t *testing.T) {
 	}
 }
 
-// An update of what the system prompt does not show leaves its bytes, and so a provider's cache, as they are.
+// If an update changes nothing that the system prompt shows, the system prompt stays the same, byte for byte, and so
+// does a provider's cache.
 func TestUpdatesOfOtherThingsLeaveTheSystemPrompt(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -349,7 +353,7 @@ func TestUpdatesOfOtherThingsLeaveTheSystemPrompt(t *testing.T) {
 	}
 }
 
-// A preview has the tool that a policy brings with it, as the agent has once the policy is set.
+// A preview has the tool that a policy brings, as the agent has it once the policy is set.
 func TestAPreviewHasTheToolsOfThePolicy(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -364,8 +368,8 @@ func TestAPreviewHasTheToolsOfThePolicy(t *testing.T) {
 		}
 		before := tokens(base + "/prompt?policy=alyx")
 		c.must("PATCH", base, `{"compaction_settings":{"policy":"alyx"}}`)
-		if now := tokens(base + "/prompt"); now != before {
-			t.Errorf("%s: the preview has %d tokens, and the prompt %d", body, before, now)
+		if actual := tokens(base + "/prompt"); actual != before {
+			t.Errorf("%s: the preview has %d tokens, and the prompt %d", body, before, actual)
 		}
 	}
 }
@@ -380,9 +384,9 @@ func TestAPreviewOfAPolicyStoresNothing(t *testing.T) {
 	seq := c.seqOf(agent, "Answer 2")
 	c.capture(agent, worked(3, 2, 100))
 	before := c.must("GET", base+"/prompt", "")
-	under := c.must("GET", base+"/prompt?policy=four-layers&at_seq="+fmt.Sprint(seq), "")
-	if strings.Contains(under, "Question 3") || !strings.Contains(under, "Question 2") {
-		t.Errorf("at the position: %s", under)
+	atPosition := c.must("GET", base+"/prompt?policy=four-layers&at_seq="+fmt.Sprint(seq), "")
+	if strings.Contains(atPosition, "Question 3") || !strings.Contains(atPosition, "Question 2") {
+		t.Errorf("at the position: %s", atPosition)
 	}
 	var previews []struct {
 		Policy string
@@ -400,9 +404,9 @@ func TestAPreviewOfAPolicyStoresNothing(t *testing.T) {
 	if err := json.Unmarshal([]byte(raw), &previews); err != nil || len(previews) != 2 {
 		t.Fatal(raw, err)
 	}
-	whole, snipped := previews[0], previews[1]
-	if whole.First != 0 || whole.Tokens.Total != whole.Before || snipped.First == 0 ||
-		snipped.Tokens.Total >= snipped.Before || snipped.Steps[0].Edits != 4 || snipped.Cost.Later >= whole.Cost.Later ||
+	unchanged, snipped := previews[0], previews[1]
+	if unchanged.First != 0 || unchanged.Tokens.Total != unchanged.Before || snipped.First == 0 ||
+		snipped.Tokens.Total >= snipped.Before || snipped.Steps[0].Edits != 4 || snipped.Cost.Later >= unchanged.Cost.Later ||
 		snipped.Cost.Next <= snipped.Cost.Later {
 		t.Errorf("the previews: %s", raw)
 	}
@@ -417,7 +421,7 @@ func TestAPreviewOfAPolicyStoresNothing(t *testing.T) {
 	}
 }
 
-// A preview at a position shows the messages up to it, also of a conversation that has too many to be sent.
+// A preview at a position shows the messages up to there, even if the conversation has too many messages to send.
 func TestAPreviewAtAPositionOfALongLog(t *testing.T) {
 	t.Parallel()
 	scale.Long(t)

@@ -12,14 +12,14 @@ import (
 	"github.com/loci-memory/loci/compaction/store"
 )
 
-// Whatever policies a conversation has in turn, and whatever is reverted, each result is read whole, and each message
-// is in view or replaced by the summary.
+// A conversation has several policies in turn, and changes are reverted. In all cases, each result can be read whole,
+// and each message is in view or replaced by the summary.
 func TestPoliciesThatChangeLoseNothing(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
-			r := rand.New(rand.NewPCG(seed, 18)) // #nosec G404 -- a test's
+			r := rand.New(rand.NewPCG(seed, 18)) // #nosec G404 -- a test needs no secure numbers
 			c := newClient(t)
 			agent := c.made("/v1/agents", `{"name":"Ada","context_window_limit":12000}`)
 			base, turns, lines := "/v1/agents/"+agent, 0, map[int]int{}
@@ -47,7 +47,7 @@ func TestPoliciesThatChangeLoseNothing(t *testing.T) {
 	}
 }
 
-// revertAny reverts a compaction of an agent, if one can be.
+// revertAny reverts one of an agent's compactions, if possible.
 func (c *client) revertAny(r *rand.Rand, agent string) {
 	c.t.Helper()
 	var list []store.Compaction
@@ -65,7 +65,7 @@ func (c *client) revertAny(r *rand.Rand, agent string) {
 	}
 }
 
-// readsWhole checks that expand returns a stored result, page by page.
+// readsWhole checks that expand returns all of a stored result, page by page.
 func (c *client) readsWhole(agent, text string) {
 	c.t.Helper()
 	first, _, _ := strings.Cut(text, "\n")
@@ -113,7 +113,7 @@ func (c *client) coversAll(agent string) {
 	}
 }
 
-// Of many requests for a prompt at once, each part is edited once, and all are sent the same.
+// If many requests ask for a prompt at the same time, each part is edited once, and all requests get the same prompt.
 func TestManyPruneAtOnce(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

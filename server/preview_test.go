@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// A preview is the request that messages would make, in any form of them, and leaves nothing behind.
+// A preview returns the request that some messages would cause, in any form of messages, and stores nothing.
 func TestAPreviewStoresNothing(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// A developer with a loop of their own sends what is handed out, captures the answer, and is handed out the next; each
-// is shown again.
+// A program with its own loop sends the prompt that it gets, captures the answer, and gets the next prompt. The prompts
+// can be read again later.
 func TestPromptsAreHandedOut(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -80,7 +80,8 @@ func TestPromptsAreHandedOut(t *testing.T) {
 		"agent-123e4567-e89b-42d3-8456-426614174000 not found"})
 }
 
-// A prompt names the calls that wait for their results, as it is shown later, and can be sent on request.
+// A prompt names the calls that wait for results, in the same way when it is read again later. If requested, it
+// contains a placeholder for each missing result.
 func TestAPromptNamesPendingCalls(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -100,8 +101,8 @@ func TestAPromptNamesPendingCalls(t *testing.T) {
 		`{"role":"tool","tool_call_id":"a","content":"[No result yet: this call is still pending.]"}`)
 	contains(t, "Anthropic's", c.must("GET", target+"/prompt?pending=answer&format=anthropic", ""),
 		`{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"[No result yet`)
-	later := c.must("GET", fmt.Sprintf("%s/context?at_seq=%.0f", target, fields(t, waiting)["seq"]), "")
-	contains(t, "what is shown later", later, `"pending_tool_calls":[{"tool_call_id":"a"`)
+	shownLater := c.must("GET", fmt.Sprintf("%s/context?at_seq=%.0f", target, fields(t, waiting)["seq"]), "")
+	contains(t, "what is shown later", shownLater, `"pending_tool_calls":[{"tool_call_id":"a"`)
 	c.capture(agent, `{"messages":[{"role":"tool","tool_call_id":"a","content":"Looked."}]}`)
 	contains(t, "the next prompt", c.must("GET", target+"/prompt?pending=answer", ""), `"pending_tool_calls":[]`)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// provenances are those of the objects of a list or of one object, in the field that they have it in.
+// provenances returns the provenances of an object or of a list's objects, from a field.
 func (c *client) provenances(path, field string) (all []db.Provenance) {
 	c.t.Helper()
 	text := c.must("GET", path, "")
@@ -39,7 +39,7 @@ func (c *client) expectProvenance(path, field string, want ...db.Provenance) {
 	}
 }
 
-// keyedRunner is a client with a key, whose agents are answered by a scripted model.
+// keyedRunner returns a runner with a key. A scripted model answers for its agents.
 func keyedRunner(t *testing.T, agent string) runner {
 	t.Helper()
 	c, m := newServerClient(t).as("acme"), modeltest.New(t)
@@ -48,7 +48,7 @@ func keyedRunner(t *testing.T, agent string) runner {
 	return runner{c, m, c.made("/v1/agents", agent)}
 }
 
-// defaultConversation is the id of an agent's default conversation.
+// defaultConversation returns the id of an agent's default conversation.
 func (c *client) defaultConversation(agent string) string {
 	c.t.Helper()
 	conversation, err := c.server.Recall.Conversation(c.t.Context(), c.orgKey(), agent, "default")
@@ -58,8 +58,8 @@ func (c *client) defaultConversation(agent string) string {
 	return conversation.ID
 }
 
-// What a run's tools store tells the key of its request, the agent, the conversation, the position of the call and the
-// tool.
+// Everything that a run's tools store has a provenance: the key of the request, the agent, the conversation, the call's
+// position and the tool.
 func TestToolsOfARunTellWhoStored(t *testing.T) {
 	t.Parallel()
 	r := keyedRunner(t, `{"name":"a","tools":["archival_memory_insert","memory_insert","memory_files",
@@ -72,40 +72,43 @@ func TestToolsOfARunTellWhoStored(t *testing.T) {
 		modeltest.Answer{Text: "Done."})
 	r.send(hello)
 	base := "/v1/agents/" + r.agent
-	by := db.Provenance{KeyID: r.keyID(), AgentID: r.agent, ConversationID: r.defaultConversation(r.agent), Position: 3}
-	with := func(tool string) db.Provenance {
-		by := by
-		by.Tool = tool
-		return by
+	provenance := db.Provenance{KeyID: r.keyID(), AgentID: r.agent, ConversationID: r.defaultConversation(r.agent),
+		Position: 3}
+	ofTool := func(tool string) db.Provenance {
+		provenance := provenance
+		provenance.Tool = tool
+		return provenance
 	}
-	r.expectProvenance(base+"/archival-memory", "provenance", with("archival_memory_insert"))
+	r.expectProvenance(base+"/archival-memory", "provenance", ofTool("archival_memory_insert"))
 	block := fields(t, r.must("GET", base+"/core-memory/blocks/human", ""))["id"]
-	r.expectProvenance(fmt.Sprintf("/v1/blocks/%s/versions", block), "provenance", with("memory_insert"),
-		db.Provenance{KeyID: by.KeyID})
+	r.expectProvenance(fmt.Sprintf("/v1/blocks/%s/versions", block), "provenance", ofTool("memory_insert"),
+		db.Provenance{KeyID: provenance.KeyID})
 	tree := fields(t, r.must("GET", base+"/memory-tree", ""))["id"].(string)
-	r.expectProvenance("/v1/memory-trees/"+tree+"/file?path=/memories/t.md", "provenance", with("memory_files"))
-	r.expectProvenance("/v1/memory-trees/"+tree+"/versions?path=/memories/t.md", "author", with("memory_files"))
+	r.expectProvenance("/v1/memory-trees/"+tree+"/file?path=/memories/t.md", "provenance", ofTool("memory_files"))
+	r.expectProvenance("/v1/memory-trees/"+tree+"/versions?path=/memories/t.md", "author", ofTool("memory_files"))
 	var versions []struct{ Author, Provenance db.Provenance }
-	r.unmarshal(r.must("GET", "/v1/conversations/"+by.ConversationID+"/working-memory/versions", ""), &versions)
-	if len(versions) != 1 || versions[0].Author != with("update_working_memory") {
+	r.unmarshal(r.must("GET", "/v1/conversations/"+provenance.ConversationID+"/working-memory/versions", ""), &versions)
+	if len(versions) != 1 || versions[0].Author != ofTool("update_working_memory") {
 		t.Errorf("the versions of the working memory are %+v", versions)
 	}
-	key := db.Provenance{KeyID: by.KeyID}
-	result := func(tool string) db.Provenance { return db.Provenance{KeyID: by.KeyID, Position: 3, Tool: tool} }
+	key := db.Provenance{KeyID: provenance.KeyID}
+	result := func(tool string) db.Provenance {
+		return db.Provenance{KeyID: provenance.KeyID, Position: 3, Tool: tool}
+	}
 	r.expectProvenance(base+"/messages?order=asc&limit=20", "provenance", key, key, key,
 		result("archival_memory_insert"), result("memory_insert"), result("memory_files"), result("update_working_memory"),
 		key)
 }
 
-// What requests store tells their key, and the agent and the conversation of their path.
+// Everything that requests store has their key in its provenance, and the agent and the conversation in their path.
 func TestRequestsTellWhoStored(t *testing.T) {
 	t.Parallel()
 	c := newClient(t).as("acme")
 	agent, key := c.made("/v1/agents", `{"name":"a"}`), c.keyID()
 	base := "/v1/agents/" + agent
-	of := db.Provenance{KeyID: key, AgentID: agent}
+	provenance := db.Provenance{KeyID: key, AgentID: agent}
 	c.must("POST", base+"/archival-memory", `{"text":"Tea is green."}`)
-	c.expectProvenance(base+"/archival-memory", "provenance", of)
+	c.expectProvenance(base+"/archival-memory", "provenance", provenance)
 	archive := c.made("/v1/archives", `{"name":"teas"}`)
 	passage := c.made("/v1/archives/"+archive+"/passages", `{"text":"Tea is black."}`)
 	c.expectProvenance("/v1/archives/"+archive+"/passages/"+passage, "provenance", db.Provenance{KeyID: key})
@@ -124,8 +127,8 @@ func TestRequestsTellWhoStored(t *testing.T) {
 	c.expectProvenance(base+"/archival-memory", "provenance", db.Provenance{KeyID: other.keyID(), AgentID: agent})
 }
 
-// Folders, archives, identities and definitions of tools tell who made them and who last changed them, and an agent's
-// blocks who attached them.
+// Folders, archives, identities and definitions of tools show who made them and who last changed them. An agent's
+// blocks show who attached them.
 func TestPlacesTellWhoMadeAndChangedThem(t *testing.T) {
 	t.Parallel()
 	r := keyedRunner(t, `{"name":"a","tools":["memory","archival_memory_insert"]}`)
@@ -155,8 +158,9 @@ func TestPlacesTellWhoMadeAndChangedThem(t *testing.T) {
 		{ID: "b", Name: "archival_memory_insert", Arguments: `{"content":"Tea is green."}`}}},
 		modeltest.Answer{Text: "Done."})
 	r.send(hello)
-	by := db.Provenance{KeyID: key.KeyID, AgentID: r.agent, ConversationID: r.defaultConversation(r.agent), Position: 3}
-	memory, insert := by, by
+	provenance := db.Provenance{KeyID: key.KeyID, AgentID: r.agent, ConversationID: r.defaultConversation(r.agent),
+		Position: 3}
+	memory, insert := provenance, provenance
 	memory.Tool, insert.Tool = "memory", "archival_memory_insert"
 	c.expectProvenance(base+"/core-memory/blocks/human", "attached_by", db.Provenance{KeyID: key.KeyID, AgentID: r.agent})
 	c.expectProvenance(base+"/core-memory/blocks/tea", "attached_by", memory)
@@ -164,30 +168,31 @@ func TestPlacesTellWhoMadeAndChangedThem(t *testing.T) {
 	c.expectProvenance("/v1/archives?agent_id="+r.agent, "made_by", insert)
 }
 
-// A hand-over that a job makes writes with the key of the request that asked for it.
+// A hand-over that is made by a job has the key of the request that asked for it.
 func TestJobsTellWhoBeganThem(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t).as("acme")
 	c.work()
 	agent := c.filed("")
 	s := c.session(agent)
-	may := c.writesSlowly(written(s))
+	release := c.writesSlowly(written(s))
 	id := fields(t, c.call("POST", "/v1/agents/"+agent+"/handover", `{}`).Text)["id"].(string)
-	close(may)
+	close(release)
 	if h := c.awaitHandover(agent, id); h.Status != handover.Done {
 		t.Fatalf("the hand-over is %+v", h)
 	}
-	by := db.Provenance{KeyID: c.keyID(), AgentID: agent}
-	c.expectProvenance("/v1/agents/"+agent+"/handovers/"+id, "provenance", by)
+	provenance := db.Provenance{KeyID: c.keyID(), AgentID: agent}
+	c.expectProvenance("/v1/agents/"+agent+"/handovers/"+id, "provenance", provenance)
 	conversation := c.defaultConversation(agent)
 	var versions []struct{ Author db.Provenance }
 	c.unmarshal(c.must("GET", "/v1/conversations/"+conversation+"/working-memory/versions", ""), &versions)
-	if len(versions) == 0 || versions[0].Author != by {
-		t.Errorf("the versions of the working memory are %+v, want those of %+v", versions, by)
+	if len(versions) == 0 || versions[0].Author != provenance {
+		t.Errorf("the versions of the working memory are %+v, want those of %+v", versions, provenance)
 	}
 }
 
-// A full file keeps who stored what, by the ids that the import gives, and no key of the organization it comes from.
+// A full file keeps the provenance of everything, with the ids of the imported objects, but without keys of the
+// organization that it comes from.
 func TestAnImportKeepsWhoStoredButNoKey(t *testing.T) {
 	t.Parallel()
 	c := newClient(t).as("acme")

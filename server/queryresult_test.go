@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// query calls query_result with arguments, and returns what a model reads.
+// query calls query_result with arguments, and returns the text for the model.
 func (c *client) query(agentID string, args map[string]any) string {
 	c.t.Helper()
 	raw, err := json.Marshal(args)
@@ -63,7 +63,7 @@ func TestKeptResultsAreQueried(t *testing.T) {
 	}
 }
 
-// What a model can do better is said in its result, which is an error.
+// If a query cannot be answered, the result is an error that says how the model can do better.
 func TestQueriesThatCannotBeAnsweredSayWhy(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -95,11 +95,12 @@ func TestQueriesThatCannotBeAnsweredSayWhy(t *testing.T) {
 	}
 }
 
-// A policy that shows data in part gives its agent the tool that queries the whole, unless the request chooses tools.
+// If a policy shows data in part, its agent gets the tool that queries the whole data, unless the request chooses
+// tools.
 func TestPoliciesThatShowPreviewsBringQueries(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	has := func(id string) bool {
+	hasTool := func(id string) bool {
 		return strings.Contains(c.must("GET", "/v1/agents/"+id+"/tools?limit=100", ""), `"query_result"`)
 	}
 	alyx := `"compaction_settings":{"policy":"alyx"}`
@@ -110,25 +111,25 @@ func TestPoliciesThatShowPreviewsBringQueries(t *testing.T) {
 		`{"name":"f","compaction_settings":{"policy":{"preset":"alyx","steps":{"json_preview":null}}}}`: true,
 	} {
 		id := c.made("/v1/agents", body)
-		if got := has(id); got != want {
+		if got := hasTool(id); got != want {
 			t.Errorf("%s: has the tool %t, want %t", body, got, want)
 		}
 		if want {
 			c.must("PATCH", "/v1/agents/"+id+"/tools/detach/"+toolIDs()["query_result"], "")
-			if has(id) {
+			if hasTool(id) {
 				t.Errorf("%s: the tool stays when it is detached", body)
 			}
 			continue
 		}
 		c.must("PATCH", "/v1/agents/"+id, "{"+alyx+"}")
-		if !has(id) {
+		if !hasTool(id) {
 			t.Errorf("%s: a later policy does not bring the tool", body)
 		}
 	}
 }
 
-// A conversation, an organization, or a call whose own policy shows data in part brings the tool to its prompts. An
-// agent whose tools were chosen has it only where its conversation or the call says so.
+// If a conversation, an organization or a call has its own policy that shows data in part, its prompts get the tool. If
+// an agent's tools were chosen, only its conversation or the call brings the tool.
 func TestConversationsWithPreviewsBringQueries(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/loci-memory/loci/tenant/quota"
 )
 
-// usageOf returns the usage of an organization.
-func (c *client) usageOf(org string) (of quota.OrgUsage) {
+// usageOf returns an organization's usage.
+func (c *client) usageOf(org string) (usage quota.OrgUsage) {
 	c.t.Helper()
 	var list []quota.OrgUsage
 	if err := json.Unmarshal([]byte(c.must("GET", "/v1/admin/usage?org_id="+org, "")), &list); err != nil {
@@ -29,7 +29,8 @@ func (c *client) usageOf(org string) (of quota.OrgUsage) {
 	return list[0]
 }
 
-// wantQuota checks that a request for agents is refused for a quota, and names it, the use and the limit.
+// wantQuota checks that a request for agents is refused because of a quota, and that the error names the quota, the use
+// and the limit.
 func (c *client) wantQuota(method, body string, status int, want db.QuotaError) {
 	c.t.Helper()
 	got := c.call(method, "/v1/agents", body)
@@ -44,7 +45,8 @@ func (c *client) wantQuota(method, body string, status int, want db.QuotaError) 
 	}
 }
 
-// An organization makes as many agents as it may, however many ask at once, and those of others do not count.
+// An organization can create exactly as many agents as its quota allows, even with simultaneous requests. Other
+// organizations' agents do not count.
 func TestAQuotaOfAgentsHoldsExactly(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -52,7 +54,7 @@ func TestAQuotaOfAgentsHoldsExactly(t *testing.T) {
 	id := operator.orgNamed(c.unique("acme")).ID
 	acme.made("/v1/agents", `{"name":"first"}`)
 	operator.must("PATCH", "/v1/admin/quotas?org_id="+id, `{"agents":5}`)
-	var made, refused int
+	var created, refused int
 	var mu sync.Mutex
 	var callers sync.WaitGroup
 	for i := range 20 {
@@ -62,7 +64,7 @@ func TestAQuotaOfAgentsHoldsExactly(t *testing.T) {
 			defer mu.Unlock()
 			switch got.Code {
 			case 200:
-				made++
+				created++
 			case 403:
 				refused++
 			default:
@@ -71,8 +73,8 @@ func TestAQuotaOfAgentsHoldsExactly(t *testing.T) {
 		})
 	}
 	callers.Wait()
-	if made != 4 || refused != 16 || operator.usageOf(id).Agents != 5 {
-		t.Errorf("%d were made and %d refused of 20, and 1 was there; the report says %d; want 5 in all", made, refused,
+	if created != 4 || refused != 16 || operator.usageOf(id).Agents != 5 {
+		t.Errorf("%d were made and %d refused of 20, and 1 was there; the report says %d; want 5 in all", created, refused,
 			operator.usageOf(id).Agents)
 	}
 	acme.wantQuota("POST", `{"name":"more"}`, 403, db.QuotaError{Quota: "agents", Used: 5, Requested: 1,
@@ -88,7 +90,7 @@ func TestAQuotaOfAgentsHoldsExactly(t *testing.T) {
 	acme.made("/v1/agents", `{"name":"without a quota"}`)
 }
 
-// Uploads at once do not exceed a quota of bytes together, and one that is refused leaves no row.
+// Simultaneous uploads together do not exceed a quota of bytes. A refused upload leaves no row.
 func TestAQuotaOfBytesHoldsExactlyForFiles(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -130,8 +132,8 @@ func TestAQuotaOfBytesHoldsExactlyForFiles(t *testing.T) {
 	}
 }
 
-// Beyond a quota of bytes nothing new is stored of any kind, nothing half, and all that is there is read and deleted;
-// answers of a turn that has begun, and erasures, are stored.
+// Above a quota of bytes, nothing new of any kind is stored, not even in part. Everything stored can be read and
+// deleted. Answers in a turn that has begun, and erasures, are still stored.
 func TestBeyondAQuotaOfBytes(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -154,10 +156,10 @@ func TestBeyondAQuotaOfBytes(t *testing.T) {
 			t.Errorf("%s %s: got %d %s", r[0], r[1], got.Code, got.Text)
 		}
 	}
-	said := acme.must("POST", "/v1/agents/"+agent+"/tools/core_memory_append/run",
+	result := acme.must("POST", "/v1/agents/"+agent+"/tools/core_memory_append/run",
 		`{"args":{"label":"notes","content":"m"}}`)
-	if !strings.Contains(said, "quota of stored bytes") {
-		t.Errorf("the tool says %s", said)
+	if !strings.Contains(result, "quota of stored bytes") {
+		t.Errorf("the tool says %s", result)
 	}
 	if usage := operator.usageOf(id); usage.StoredBytes != full {
 		t.Errorf("%d bytes are stored, before %d", usage.StoredBytes, full)
@@ -168,7 +170,7 @@ func TestBeyondAQuotaOfBytes(t *testing.T) {
 	acme.must("DELETE", "/v1/agents/"+agent, "")
 }
 
-// The counts that triggers keep are those of the rows, whatever happens to these, folded or not.
+// The counts that triggers keep agree with the rows after any change, whether or not the counts were folded.
 func TestUsageIsWhatIsStored(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
@@ -180,8 +182,8 @@ func TestUsageIsWhatIsStored(t *testing.T) {
 	mallory.must("DELETE", "/v1/archives/"+mallory.has["archive_id"], "")
 	check := func() {
 		t.Helper()
-		for _, of := range []tenant{alice, mallory} {
-			c.wantCounted(of.org)
+		for _, owner := range []tenant{alice, mallory} {
+			c.wantCounted(owner.org)
 		}
 	}
 	check()
@@ -212,10 +214,10 @@ func TestUsageIsWhatIsStored(t *testing.T) {
 	check()
 }
 
-// Organizations whose usage is in many rows are folded, and no others.
+// Only organizations with many rows of usage are folded.
 func TestOrganizationsWithMuchUsageAreFolded(t *testing.T) {
 	t.Parallel()
-	c := newElsewhereServerClient(t) // Fold is for all organizations
+	c := newElsewhereServerClient(t) // Fold works on all organizations
 	few := dbtest.NewOrg(t, c.pool)
 	for org, rows := range map[db.Org]int{c.org: 120, few: 3} {
 		c.exec(`INSERT INTO stored_usage (org, kind, items, bytes)
@@ -233,8 +235,8 @@ func TestOrganizationsWithMuchUsageAreFolded(t *testing.T) {
 	}
 }
 
-// wantCounted checks the report of an organization against its rows. Both are read at one moment, because the deletion
-// of a folder goes on after its answer.
+// wantCounted compares an organization's report with its rows. It reads both in one snapshot, because the deletion of a
+// folder continues after its answer.
 func (c *client) wantCounted(org db.Org) {
 	c.t.Helper()
 	if err := db.Snapshot(c.t.Context(), c.pool, func(tx pgx.Tx) error {
@@ -247,7 +249,7 @@ func (c *client) wantCounted(org db.Org) {
 		}
 		got := reports[0]
 		type counted struct{ Items, Bytes int64 }
-		for what, of := range map[string]struct {
+		for kind, query := range map[string]struct {
 			sql  string
 			want counted
 		}{
@@ -265,12 +267,12 @@ func (c *client) wantCounted(org db.Org) {
 			"memory files": {`0 AS items, coalesce(sum(octet_length(content)), 0) AS bytes FROM memory_file_versions`,
 				counted{0, got.Bytes.MemoryFileVersions}},
 		} {
-			now, err := db.One[counted](c.t.Context(), tx, `SELECT `+of.sql+` WHERE org = $1`, org)
+			counts, err := db.One[counted](c.t.Context(), tx, `SELECT `+query.sql+` WHERE org = $1`, org)
 			if err != nil {
 				return err
 			}
-			if now != of.want {
-				c.t.Errorf("%s of %s: the report has %+v, the table %+v", what, got.OrgName, of.want, now)
+			if counts != query.want {
+				c.t.Errorf("%s of %s: the report has %+v, the table %+v", kind, got.OrgName, query.want, counts)
 			}
 		}
 		return nil

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What open_files and grep_files show is within the bounds of the policy that is in force in the conversation, with the
-// sentence that it prescribes; a change holds for the next call.
+// The output of open_files and grep_files is within the bounds of the policy that applies to the conversation, and
+// contains the policy's sentence. A change of the policy applies to the next call.
 func TestReadsKeepToThePolicy(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -23,16 +23,16 @@ func TestReadsKeepToThePolicy(t *testing.T) {
 		body := fmt.Sprintf(`{"args":{"file_requests":[%s],"include_content":true},"conversation_id":%q}`, request,
 			conversation)
 		got, _, _ := strings.Cut(c.must("POST", "/v1/agents/"+agent+"/tools/open_files/run", body), `"files":`)
-		return got // without what is open, for callers who keep their own prompt
+		return got // without the open files, which are for callers who keep their own prompt
 	}
 	grep := func(pattern string) string {
 		return c.tool(agent, "grep_files", fmt.Sprintf(`{"pattern":%q,"context_lines":0}`, pattern))
 	}
-	has := func(what, got string, want ...string) {
+	checkContains := func(label, got string, want ...string) {
 		t.Helper()
 		for _, w := range want {
 			if !strings.Contains(got, w) {
-				t.Errorf("%s lacks %q: %.300s … %s", what, w, got, got[max(len(got)-300, 0):])
+				t.Errorf("%s lacks %q: %.300s … %s", label, w, got, got[max(len(got)-300, 0):])
 			}
 		}
 	}
@@ -45,20 +45,22 @@ func TestReadsKeepToThePolicy(t *testing.T) {
 	}
 	policy("/v1/agents/"+agent, `"pi"`)
 	const rest = `{\"file_name\":\"docs/long.txt\",\"line\":2001}`
-	has("pi", open("default", `"docs/long.txt"`), "2000: entry 2000", "[docs/long.txt: Showing lines 1-2000 of 3001. Use "+
-		`line=2001 to continue: open_files(file_requests=[`+rest+`], include_content=true)]`)
+	checkContains("pi", open("default", `"docs/long.txt"`), "2000: entry 2000",
+		"[docs/long.txt: Showing lines 1-2000 of 3001. Use "+
+			`line=2001 to continue: open_files(file_requests=[`+rest+`], include_content=true)]`)
 	if got := open("default", `"docs/long.txt"`); strings.Contains(got, "2001: entry 2001") {
 		t.Error("pi shows more than 2,000 lines")
 	}
-	has("the rest", open("default", `{"file_name":"docs/long.txt","line":2001}`), "2001: entry 2001", "3000: entry 3000")
+	checkContains("the rest", open("default", `{"file_name":"docs/long.txt","line":2001}`), "2001: entry 2001",
+		"3000: entry 3000")
 	if got := grep("wide"); strings.Contains(got, strings.Repeat("w", 501)) || !strings.Contains(got, "... [truncated]") {
 		t.Errorf("a wide line among matches: %s", got)
 	}
-	own := c.made("/v1/conversations?agent_id="+agent, `{}`)
-	policy("/v1/conversations/"+own, `{"preset":"claude-code","steps":{"read_bounds":{"max_lines":10}}}`)
-	has("the conversation's own policy", open(own, `"docs/long.txt"`), "10: entry 10",
+	bounded := c.made("/v1/conversations?agent_id="+agent, `{}`)
+	policy("/v1/conversations/"+bounded, `{"preset":"claude-code","steps":{"read_bounds":{"max_lines":10}}}`)
+	checkContains("the conversation's own policy", open(bounded, `"docs/long.txt"`), "10: entry 10",
 		"lines 1-10 of 3001, the most that one call shows")
-	has("the agent's", open("default", `"docs/long.txt"`), "2000: entry 2000")
+	checkContains("the agent's", open("default", `"docs/long.txt"`), "2000: entry 2000")
 	policy("/v1/agents/"+agent, `{"preset":"pi","steps":{"read_bounds":{"max_lines":20,"max_bytes":600}}}`)
 	if got := grep("entry"); len(got) > 700 || !strings.Contains(got, "To see more matches, call: grep_files(") {
 		t.Errorf("a page of matches: %d bytes: %s", len(got), got)
@@ -68,8 +70,8 @@ func TestReadsKeepToThePolicy(t *testing.T) {
 		!strings.Contains(got, "3001: wide "+strings.Repeat("w", 15)+"... [truncated]") {
 		t.Errorf("short bounds cut more than the file's own text: %s", got)
 	}
-	has("short lines", open("default", `{"file_name":"docs/long.txt","line":2990}`), "[Viewing lines 2990 to ",
+	checkContains("short lines", open("default", `{"file_name":"docs/long.txt","line":2990}`), "[Viewing lines 2990 to ",
 		"2990: entry 29... [truncated]", "3001: wide www... [truncated]")
 	policy("/v1/agents/"+agent, `"letta"`)
-	has("letta", open("default", `"docs/long.txt"`), "3000: entry 3000")
+	checkContains("letta", open("default", `"docs/long.txt"`), "3000: entry 3000")
 }

@@ -6,21 +6,21 @@ import (
 	"testing"
 )
 
-// Secrets are taken out of tasks and results of sub-agents, of working memory and of memory files before they are
-// stored, as out of messages.
+// Secrets are removed from tasks and results of sub-agents, from working memory and from memory files before these are
+// stored, as from messages.
 func TestSecretsAreStoredInNoMemory(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"Ada"}`)
 	secret := "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bD1fG3hJ5"
 	for _, mode := range []string{"blank", "fork"} {
-		made := c.child(agent, fmt.Sprintf(`{"mode":%q,"task":"Log in with %s.","name":"with %[2]s","otid":%[1]q}`, mode,
+		child := c.child(agent, fmt.Sprintf(`{"mode":%q,"task":"Log in with %s.","name":"with %[2]s","otid":%[1]q}`, mode,
 			secret))
 		again := c.child(agent, fmt.Sprintf(`{"mode":%q,"task":"Log in with %s.","otid":%[1]q}`, mode, secret))
-		if again.ID != made.ID {
-			t.Errorf("%s: the same request made %s after %s", mode, again.ID, made.ID)
+		if again.ID != child.ID {
+			t.Errorf("%s: the same request made %s after %s", mode, again.ID, child.ID)
 		}
-		c.must("POST", "/v1/agents/"+agent+"/children/"+made.ID+"/return", `{"result":"It was `+secret+`."}`)
+		c.must("POST", "/v1/agents/"+agent+"/children/"+child.ID+"/return", `{"result":"It was `+secret+`."}`)
 	}
 	record := "/v1/conversations/default/working-memory?agent_id=" + agent
 	c.must("PATCH", record, `{"changes":[{"field":"decisions","text":"Use `+secret+`"},{"field":"task","text":"x"}]}`)

@@ -23,8 +23,8 @@ func (r runner) second() runner {
 	return runner{c, r.model, r.agent}
 }
 
-// Two servers on one database know of each other's refusals: the turn after one goes on, in a row they are tried
-// together, and a text that failed on one goes on when the other has it again.
+// Two servers on one database know of each other's refusals. The turn after a refusal goes on. After several refusals,
+// the refused texts are tried together. A text that failed on one server is answered when the other gets it again.
 func TestARefusalIsKnownToAllServers(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
@@ -54,7 +54,7 @@ func TestARefusalIsKnownToAllServers(t *testing.T) {
 	}
 }
 
-// A refusal after the client approved a call, or sent its result, cuts the view before the call.
+// If a provider refuses after the client approved a call or sent its result, the view is cut before the call.
 func TestARefusalAfterAnApprovalCutsTheView(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, askingAgent)
@@ -73,7 +73,7 @@ func TestARefusalAfterAnApprovalCutsTheView(t *testing.T) {
 	}
 }
 
-// lies are answers of a provider that say of themselves that all is well.
+// lies returns bad answers of a provider that claim to be good.
 func lies(handle string) (all []modeltest.Answer) {
 	all = []modeltest.Answer{{Finish: "length"}, {Text: "Half", Finish: "length"}, {Raw: "<html>Welcome</html>"},
 		{Raw: "{]"}, {Raw: "data: {]\n\n"}, {Raw: "data: null\n\n"}, {Raw: `{}`}, {Ends: true}, {Text: "No end", Ends: true},
@@ -93,8 +93,9 @@ func lies(handle string) (all []modeltest.Answer) {
 		modeltest.Answer{Raw: `{"choices":[]}`}, modeltest.Answer{Raw: `{"choices":[{"index":0,"message":null}]}`})
 }
 
-// A provider that refuses, fails and lies in turn stops no agent, streamed, in the background or not: after each storm
-// a message is answered, the first or, if the refused one of before was the last answer's fault, the second.
+// A provider refuses, fails and lies in turn, and no agent gets stuck, whether streamed, in the background or neither.
+// After each storm, the agent answers the first message, or the second one if the last bad answer belonged to a refused
+// message from before.
 func TestNoAgentGetsStuck(t *testing.T) {
 	t.Parallel()
 	for _, handle := range handles {
@@ -123,16 +124,16 @@ func TestNoAgentGetsStuck(t *testing.T) {
 					return faults[dice.IntN(len(faults))]
 				}
 				for n := range stormMessages {
-					on := servers[n%2]
+					target := servers[n%2]
 					body := fmt.Sprintf(`{"input":"Message %d","max_steps":4`, n-n%3/2) // some are sent twice
 					storm = n%6 != 5
 					if storm {
-						on.inStorm(n%4, body)
+						target.inStorm(n%4, body)
 						continue
 					}
-					first, second := on.says(fmt.Sprint("Check ", n)), answer{}
+					first, second := target.says(fmt.Sprint("Check ", n)), answer{}
 					if first.Code != 200 {
-						second = on.says(fmt.Sprint("Check again ", n))
+						second = target.says(fmt.Sprint("Check again ", n))
 					}
 					if first.StopReason.StopReason != "end_turn" && second.StopReason.StopReason != "end_turn" {
 						t.Fatalf("after message %d the agent is stuck: %+v, %+v; it was asked %s", n, first, second, r.asked())
@@ -144,7 +145,7 @@ func TestNoAgentGetsStuck(t *testing.T) {
 	}
 }
 
-// stormMessages are sent to an agent whose provider refuses, fails and lies.
+// stormMessages is how many messages are sent to an agent with such a provider.
 const stormMessages = 24
 
 // inStorm sends a message in one of four ways, and waits until its run has ended.
@@ -161,11 +162,11 @@ func (r runner) inStorm(way int, body string) {
 		`,"streaming":true,"background":true}`}[way])
 }
 
-// A loop of the caller's own whose provider refuses and lies stops no agent, in three dialects: a provider takes the
-// next prompt, and the next turn is taken.
+// If a program has its own loop, and its provider refuses and lies, no agent gets stuck in any of the three dialects.
+// The provider accepts the next prompt, and the next turn is accepted.
 func TestNoLoopOfOnesOwnGetsStuck(t *testing.T) {
 	t.Parallel()
-	for format, said := range dialects {
+	for format, dialect := range dialects {
 		for seed := range uint64(scale.Of(1, 4)) {
 			t.Run(fmt.Sprint(format, " ", seed), func(t *testing.T) {
 				t.Parallel()
@@ -173,9 +174,9 @@ func TestNoLoopOfOnesOwnGetsStuck(t *testing.T) {
 				agent := c.made("/v1/agents", `{"name":"a","include_base_tools":true,
 					"memory_blocks":[{"label":"notes","value":"x"}]}`)
 				dice := rand.New(rand.NewPCG(seed, 2))
-				answers := []string{`"response":` + fmt.Sprintf(said.end, 10), `"response":` + fmt.Sprintf(said.answer, 10),
-					`"response":` + strings.ReplaceAll(fmt.Sprintf(said.answer, 10), `\"tea\"`, `\"te`),
-					`"response":{}`, `"response":{"choices":[]}`, `"messages":[` + said.result + `]`, reported, reported, reported,
+				answers := []string{`"response":` + fmt.Sprintf(dialect.end, 10), `"response":` + fmt.Sprintf(dialect.answer, 10),
+					`"response":` + strings.ReplaceAll(fmt.Sprintf(dialect.answer, 10), `\"tea\"`, `\"te`),
+					`"response":{}`, `"response":{"choices":[]}`, `"messages":[` + dialect.result + `]`, reported, reported, reported,
 					`"refused":{"status":400}`, `"refused":{"status":400,"message":"prompt is too long: 9000 tokens > 4000 maximum"}`,
 					`"refused":{"status":500,"message":"Overloaded"}`, `"refused":{"status":401}`}
 				step := func(body string) servertest.Reply {

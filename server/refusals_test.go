@@ -10,24 +10,25 @@ import (
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 )
 
-// badRequest is a provider's refusal of what a prompt says.
+// badRequest is a provider's refusal because of the prompt's content.
 var badRequest = modeltest.Answer{Status: 400, Text: `{"error":{"message":"The image cannot be read",
 	"type":"invalid_request_error"}}`}
 
-// handles are those of the models of both dialects in which the server asks.
+// handles are the models of both dialects in which the server asks.
 var handles = []string{"openai/m", "anthropic/claude-sonnet-4-5"}
 
-// asked returns what the model was asked last.
+// asked returns the last request to the model.
 func (r runner) asked() string {
 	all := r.model.Requests()
 	return string(all[len(all)-1].Body)
 }
 
-// refusedItems are the messages of the log that a provider refused, as lists show them.
+// refusedItems returns the messages that a provider refused, as lists show them.
 func (r runner) refusedItems() (texts []string) {
 	for _, m := range r.list(r.path() + "?limit=1000&order=asc") {
-		if why, is := m["refused"].(map[string]any); is {
-			texts = append(texts, fmt.Sprintf("%s: %v %v", itemTexts([]map[string]any{m})[0], why["status"], why["message"]))
+		if refusal, ok := m["refused"].(map[string]any); ok {
+			texts = append(texts, fmt.Sprintf("%s: %v %v", itemTexts([]map[string]any{m})[0], refusal["status"],
+				refusal["message"]))
 		}
 	}
 	return texts
@@ -38,7 +39,7 @@ func (r runner) says(text string) answer {
 	return r.send(fmt.Sprintf(`{"input":%q}`, text))
 }
 
-// A message that the provider refuses leaves the view and stays in the log. The next one is answered.
+// If the provider refuses a message, the message leaves the view and stays in the log. The next message is answered.
 func TestARefusedMessageLeavesTheView(t *testing.T) {
 	t.Parallel()
 	for _, handle := range handles {
@@ -46,7 +47,7 @@ func TestARefusedMessageLeavesTheView(t *testing.T) {
 			t.Parallel()
 			r := newRunner(t, `{"name":"a","model":"`+handle+`"}`)
 			r.says("First")
-			r.model.Says(badRequest, badRequest) // also without what came before
+			r.model.Says(badRequest, badRequest) // refused even without the earlier messages
 			got := r.says("Bad picture")
 			if got.Code != 400 || got.StopReason.StopReason != "llm_api_error" || got.Error == nil ||
 				got.Error.Detail != "The image cannot be read" || !strings.Contains(got.Error.Message, got.Error.Detail) {
@@ -66,7 +67,7 @@ func TestARefusedMessageLeavesTheView(t *testing.T) {
 	}
 }
 
-// A refusal of a later prompt of a turn cuts the view to what the provider answered, and the model reads why.
+// If a later prompt of a turn is refused, the view is cut back to the last accepted prompt, and the model reads why.
 func TestARefusalAfterACallCutsTheView(t *testing.T) {
 	t.Parallel()
 	for _, handle := range handles {
@@ -92,8 +93,8 @@ func TestARefusalAfterACallCutsTheView(t *testing.T) {
 	}
 }
 
-// An answer that is refused when it comes back, and a message that another model took, leave the view, and no turn
-// fails: the provider is asked without them.
+// A provider may refuse its own earlier answer, or a message that another model accepted. These leave the view, and no
+// turn fails, because the provider is asked without them.
 func TestARefusedHistoryLeavesTheView(t *testing.T) {
 	t.Parallel()
 	for _, handle := range handles {
@@ -126,7 +127,8 @@ func TestARefusedHistoryLeavesTheView(t *testing.T) {
 	}
 }
 
-// A provider that refuses whatever it is asked hides no message: when it takes prompts again, all are in them.
+// A provider that refuses everything does not hide any message. When it accepts prompts again, all messages are in
+// them.
 func TestAProviderThatRefusesEverythingHidesNothing(t *testing.T) {
 	t.Parallel()
 	for _, handle := range handles {
@@ -155,7 +157,8 @@ func TestAProviderThatRefusesEverythingHidesNothing(t *testing.T) {
 	}
 }
 
-// Failures that are not about what a prompt says leave the view as it is, and say what the provider said.
+// Failures that are not caused by the prompt's content leave the view unchanged, and the error contains the provider's
+// words.
 func TestOtherFailuresLeaveTheView(t *testing.T) {
 	t.Parallel()
 	words := func(text string) string { return `{"error":{"message":"` + text + `"}}` }
@@ -208,7 +211,8 @@ func TestOtherFailuresLeaveTheView(t *testing.T) {
 	}
 }
 
-// A text that is sent again after its turn failed is in the prompt once, with or without otids, and however it failed.
+// If a text is sent again after its turn failed, it is in the prompt once, with or without otids, whatever the failure
+// was.
 func TestATextThatIsSentAgainIsThePromptsOnce(t *testing.T) {
 	t.Parallel()
 	const plain, other = `{"messages":[{"role":"user","content":"Say it"}]}`,
@@ -253,7 +257,7 @@ func TestATextThatIsSentAgainIsThePromptsOnce(t *testing.T) {
 	}
 }
 
-// A text that failed, and comes again with more, is in the prompt once, however often the rest fails.
+// If a failed text is sent again with more text, it is in the prompt once, however often the rest fails.
 func TestATextThatIsSentAgainWithMoreIsThePromptsOnce(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]modeltest.Answer{"refused": badRequest, "failed": {Status: 500}} {
@@ -261,18 +265,18 @@ func TestATextThatIsSentAgainWithMoreIsThePromptsOnce(t *testing.T) {
 			t.Parallel()
 			r := newRunner(t, "")
 			r.says("Before")
-			said := ""
+			sent := ""
 			for n, text := range []string{"Aardvark", "Bittern", "Bittern", "Cormorant"} {
 				r.model.Reply = func(modeltest.Asked) modeltest.Answer { return fault }
-				if said += `,{"role":"user","content":"` + text + `"}`; n == 2 {
-					said = strings.TrimSuffix(said, `,{"role":"user","content":"Bittern"}`)
+				if sent += `,{"role":"user","content":"` + text + `"}`; n == 2 {
+					sent = strings.TrimSuffix(sent, `,{"role":"user","content":"Bittern"}`)
 				}
-				if got := r.call("POST", r.path(), `{"messages":[`+said[1:]+`]}`); got.Code < 400 {
-					t.Errorf("%s: got %d %s", said, got.Code, got.Text)
+				if got := r.call("POST", r.path(), `{"messages":[`+sent[1:]+`]}`); got.Code < 400 {
+					t.Errorf("%s: got %d %s", sent, got.Code, got.Text)
 				}
 			}
 			r.model.Reply = nil
-			r.send(`{"messages":[` + said[1:] + `]}`)
+			r.send(`{"messages":[` + sent[1:] + `]}`)
 			asked := r.asked()
 			for _, text := range []string{"Aardvark", "Bittern", "Cormorant"} {
 				if strings.Count(asked, text) != 1 {

@@ -9,12 +9,13 @@ import (
 	"github.com/loci-memory/loci/embed/embedtest"
 )
 
-// refusing is a provider's refusal that quotes what it refuses.
+// refusing returns a provider's refusal that quotes the refused text.
 func refusing(words string) modeltest.Answer {
 	return modeltest.Answer{Status: 400, Text: `{"error":{"message":"Not allowed: ` + words + `"}}`}
 }
 
-// What a provider quotes of a refused text is erased with the text: from the message, the runs and what was streamed.
+// If a provider quotes a refused text, erasing the text also erases the quotation, in the message, the runs and the
+// streams.
 func TestTheWordsOfARefusalAreErased(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{`{"input":"Buy qzx7741"`, `{"input":"Buy qzx7741","streaming":true,"stream_tokens":true`,
@@ -44,8 +45,8 @@ func TestTheWordsOfARefusalAreErased(t *testing.T) {
 	}
 }
 
-// A server that stops after what was refused left the view, and before its run has ended, leaves the end to the server
-// that goes on with the run: this asks no model again.
+// A server stops after a refused message left the view, and before the run ended. The server that takes over the run
+// ends it without asking the model again.
 func TestARefusedRunEndsOnTheServerThatGoesOnWithIt(t *testing.T) {
 	t.Parallel()
 	r := newOwnRunner(t, "")
@@ -78,7 +79,7 @@ func TestARefusedRunEndsOnTheServerThatGoesOnWithIt(t *testing.T) {
 	}
 }
 
-// A sub-agent that has its parent's conversation has not what was refused in it, and a fork neither.
+// A sub-agent with its parent's conversation does not have messages that were refused there. Neither does a fork.
 func TestChildrenAndForksHaveNotWhatWasRefused(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
@@ -103,7 +104,7 @@ func (r runner) importedOne(file string) string {
 	return ids[0]
 }
 
-// Refused messages are found: by the agent's own search, and by the search and the lists of the API.
+// The agent's own search finds refused messages, and so do the search and the lists of the API.
 func TestRefusedMessagesAreFound(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
@@ -125,8 +126,8 @@ func TestRefusedMessagesAreFound(t *testing.T) {
 	}
 }
 
-// A provider that refuses something of before a turn fails no turn, however it says so, and only what it refuses leaves
-// the view: a captured turn, an answer of the model, or an old message.
+// If a provider refuses something from before a turn, the turn does not fail, however the provider words its refusal.
+// Only the refused thing leaves the view: a captured turn, a model's answer, or an old message.
 func TestWhatIsRefusedOfBeforeATurnLeavesAlone(t *testing.T) {
 	t.Parallel()
 	for name, poison := range map[string]func(r runner){
@@ -192,7 +193,7 @@ func (r runner) capturesPoison() {
 	r.capture(r.agent, `{"messages":[{"role":"user","content":"Poison"},{"role":"assistant","content":"Captured."}]}`)
 }
 
-// Of several turns that the provider refuses each leaves the view alone, and no other.
+// If the provider refuses several turns, each of them leaves the view, and no other turn.
 func TestEachTurnThatIsRefusedLeavesAlone(t *testing.T) {
 	t.Parallel()
 	for _, handle := range handles {
@@ -224,8 +225,8 @@ func TestEachTurnThatIsRefusedLeavesAlone(t *testing.T) {
 	}
 }
 
-// If the requests do not suffice, the turns from the first on that was not found leave the view, and the turn is
-// answered.
+// If the allowed requests are not enough to find all refused turns, all turns from the first one not found leave the
+// view, and the new turn is answered.
 func TestTooManyRefusedTurnsLeaveWithOthers(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, `{"name":"a"}`)

@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 )
 
-// A text that the provider refuses in the agent's own memory or instructions takes no message out of the view: the
-// failure names the place, and once it is mended the model has all that was said meanwhile.
+// If the provider refuses a text in the agent's own memory or instructions, no message leaves the view. The failure
+// names the place. After the text is changed, the model gets everything that was said meanwhile.
 func TestWhatIsRefusedOutsideOfTheMessagesHidesNone(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ bad, mended, place string }{
@@ -24,8 +24,8 @@ func TestWhatIsRefusedOutsideOfTheMessagesHidesNone(t *testing.T) {
 					t.Parallel()
 					r := newRunner(t, `{"name":"a","model":"`+handle+`","memory_blocks":[{"label":"human","value":"Ada."}]}`)
 					r.says("Warm")
-					change := func(to string) {
-						path, body, _ := strings.Cut(to, " ")
+					change := func(request string) {
+						path, body, _ := strings.Cut(request, " ")
 						r.must("PATCH", "/v1/agents/"+r.agent+path, body)
 					}
 					change(c.bad)
@@ -49,7 +49,7 @@ func TestWhatIsRefusedOutsideOfTheMessagesHidesNone(t *testing.T) {
 	}
 }
 
-// withholds is the reason with which a provider ends an answer that it withholds.
+// withholds returns the reason with which a provider ends a withheld answer.
 func withholds(handle string) string {
 	if strings.HasPrefix(handle, "anthropic/") {
 		return "refusal"
@@ -57,7 +57,7 @@ func withholds(handle string) string {
 	return "content_filter"
 }
 
-// hasAsked checks that the model's last prompt has some texts, each once.
+// hasAsked checks that the model's last prompt contains each of some texts once.
 func (r runner) hasAsked(texts ...string) {
 	r.t.Helper()
 	asked := r.asked()
@@ -68,7 +68,7 @@ func (r runner) hasAsked(texts ...string) {
 	}
 }
 
-// So it is if the model's own call puts the text there: the later prompt of the turn names the block, too.
+// The same holds if the model's own call stored the text: the error about the turn's later prompt also names the block.
 func TestWhatAModelStoresOfItsOwnAndIsRefusedHidesNoTurn(t *testing.T) {
 	t.Parallel()
 	for _, handle := range handles {
@@ -88,7 +88,7 @@ func TestWhatAModelStoresOfItsOwnAndIsRefusedHidesNoTurn(t *testing.T) {
 	}
 }
 
-// The first message of an agent, too, stays in the view if its provider refuses the agent's instructions.
+// If the provider refuses the agent's instructions, even the agent's first message stays in the view.
 func TestAFirstMessageStaysIfTheInstructionsAreRefused(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, `{"name":"a","system":"POISON"}`)
@@ -99,8 +99,8 @@ func TestAFirstMessageStaysIfTheInstructionsAreRefused(t *testing.T) {
 	r.hasAsked("First", "Second")
 }
 
-// A text of an open file that the provider refuses holds no agent: it is asked without the texts of open files, and its
-// model is told. Closing the file ends that.
+// If the provider refuses a text in an open file, the agent goes on. It is asked without the texts of open files, and
+// its model is told. Closing the file ends this.
 func TestARefusedOpenFileHoldsNoAgent(t *testing.T) {
 	t.Parallel()
 	for _, handle := range handles {
@@ -149,8 +149,8 @@ func TestARefusedOpenFileHoldsNoAgent(t *testing.T) {
 	}
 }
 
-// A memory block for which the provider fails and does not say why is named once that repeats, and a provider that is
-// down is not taken for that. Neither is asked much more often.
+// If a provider repeatedly fails because of a memory block without saying why, the block is named. A provider that is
+// down is not mistaken for that. Neither is asked much more often.
 func TestAFailureThatRepeatsNamesItsPlace(t *testing.T) {
 	t.Parallel()
 	for _, handle := range handles {

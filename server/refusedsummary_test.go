@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
 )
 
-// summarized makes the agent say some texts, each with an answer, and summarizes all but the newest.
+// summarized lets the agent answer some texts, and summarizes all but the newest.
 func (r runner) summarized(texts ...string) {
 	r.t.Helper()
 	for _, text := range texts {
@@ -19,7 +19,7 @@ func (r runner) summarized(texts ...string) {
 	r.must("POST", "/v1/agents/"+r.agent+"/summarize", `{"compaction_settings":{"mode":"all"}}`)
 }
 
-// refusesWith lets the model refuse prompts with one of some words.
+// refusesWith lets the model refuse prompts that contain one of some words.
 func (r runner) refusesWith(words ...string) {
 	r.model.Reply = func(a modeltest.Asked) modeltest.Answer {
 		for _, word := range words {
@@ -31,7 +31,7 @@ func (r runner) refusesWith(words ...string) {
 	}
 }
 
-// A summary that the provider refuses leaves the view, and nothing else does. The next compaction replaces it.
+// If the provider refuses a summary, only the summary leaves the view. The next compaction replaces it.
 func TestARefusedSummaryLeavesTheView(t *testing.T) {
 	t.Parallel()
 	for _, handle := range handles {
@@ -68,8 +68,8 @@ func TestARefusedSummaryLeavesTheView(t *testing.T) {
 	}
 }
 
-// A provider that refuses whatever it is asked hides no summary: when it takes prompts again, the summary is in them,
-// with all messages.
+// A provider that refuses everything does not hide any summary. When it accepts prompts again, they contain the summary
+// and all messages.
 func TestAProviderThatRefusesEverythingHidesNoSummary(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, `{"name":"a","model":"openai/m"}`)
@@ -96,7 +96,7 @@ func TestAProviderThatRefusesEverythingHidesNoSummary(t *testing.T) {
 	}
 }
 
-// A refused summary and a refused message are found together: the agent goes on without both.
+// A refused summary and a refused message are found together. The agent goes on without both.
 func TestARefusedSummaryBesideARefusedMessage(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, `{"name":"a","model":"openai/m"}`)
@@ -111,28 +111,29 @@ func TestARefusedSummaryBesideARefusedMessage(t *testing.T) {
 	}
 }
 
-// A loop of the caller's own reports refusals until its prompt has no summary.
+// A program with its own loop reports refusals until its prompt has no summary.
 func TestARefusedSummaryOfALoopOfOnesOwn(t *testing.T) {
 	t.Parallel()
-	for format, said := range dialects {
+	for format, dialect := range dialects {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
 			c := newClient(t)
 			agent := c.made("/v1/agents", `{"name":"a","include_base_tools":true,
 				"memory_blocks":[{"label":"notes","value":"x"}]}`)
-			in := func(body string) string { return strings.TrimSuffix(body, "}") + `,"format":"` + format + `"}` }
+			withFormat := func(body string) string { return strings.TrimSuffix(body, "}") + `,"format":"` + format + `"}` }
 			for _, text := range []string{"Please order wormwood", "Newest"} {
-				c.step(agent, in(`{"messages":[{"role":"user","content":"`+text+`"}]}`))
-				c.step(agent, in(`{"response":`+fmt.Sprintf(said.end, 10)+`}`))
+				c.step(agent, withFormat(`{"messages":[{"role":"user","content":"`+text+`"}]}`))
+				c.step(agent, withFormat(`{"response":`+fmt.Sprintf(dialect.end, 10)+`}`))
 			}
 			c.must("POST", "/v1/agents/"+agent+"/summarize", `{"compaction_settings":{"mode":"all"}}`)
-			c.step(agent, in(`{"messages":[{"role":"user","content":"One"}]}`))
-			if got := c.reports(agent, "/step", in(`{`+reported+`}`)); got.Refused.AskAgain || len(got.Refused.Left) != 1 {
+			c.step(agent, withFormat(`{"messages":[{"role":"user","content":"One"}]}`))
+			if got := c.reports(agent, "/step", withFormat(`{`+reported+`}`)); got.Refused.AskAgain ||
+				len(got.Refused.Left) != 1 {
 				t.Errorf("the first report: got %+v", got.Refused)
 			}
-			c.step(agent, in(`{"messages":[{"role":"user","content":"Two"}]}`))
+			c.step(agent, withFormat(`{"messages":[{"role":"user","content":"Two"}]}`))
 			for n := 0; ; n++ {
-				got := c.reports(agent, "/step", in(`{`+reported+`}`))
+				got := c.reports(agent, "/step", withFormat(`{`+reported+`}`))
 				if prompt := string(got.Prompt.Request); !strings.Contains(prompt, "wormwood") {
 					if !got.Refused.AskAgain || !strings.Contains(prompt, "Two") || !strings.Contains(prompt, "Newest") {
 						t.Errorf("got %+v %s", got.Refused, prompt)
@@ -143,7 +144,7 @@ func TestARefusedSummaryOfALoopOfOnesOwn(t *testing.T) {
 					t.Fatalf("after %d reports the prompt is %s", n, got.Prompt.Request)
 				}
 			}
-			c.step(agent, in(`{"response":`+fmt.Sprintf(said.end, 10)+`}`))
+			c.step(agent, withFormat(`{"response":`+fmt.Sprintf(dialect.end, 10)+`}`))
 			if prompt := c.promptIn(agent, format); strings.Contains(prompt, "wormwood") || !strings.Contains(prompt, "Newest") {
 				t.Errorf("the next prompt is %s", prompt)
 			}
@@ -151,7 +152,7 @@ func TestARefusedSummaryOfALoopOfOnesOwn(t *testing.T) {
 	}
 }
 
-// A provider that refuses to write a summary holds no turn: the summary is extracted, and the compaction says why.
+// If a provider refuses to write a summary, the turn goes on. The summary is extracted, and the compaction says why.
 func TestAProviderThatRefusesToSummarizeHoldsNoTurn(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"sliding_window", "all", "self_compact_all", "self_compact_sliding_window"} {
@@ -170,9 +171,10 @@ func TestAProviderThatRefusesToSummarizeHoldsNoTurn(t *testing.T) {
 			if got := r.says("Next"); got.StopReason.StopReason != "end_turn" {
 				t.Errorf("got %d %+v", got.Code, got)
 			}
-			made := r.list("/v1/agents/" + r.agent + "/compactions")
-			if len(made) == 0 || made[0]["how"] != "extracted" || !strings.Contains(fmt.Sprint(made[0]["why"]), "status 400") {
-				t.Errorf("compactions: %v", made)
+			compactions := r.list("/v1/agents/" + r.agent + "/compactions")
+			if len(compactions) == 0 || compactions[0]["how"] != "extracted" ||
+				!strings.Contains(fmt.Sprint(compactions[0]["why"]), "status 400") {
+				t.Errorf("compactions: %v", compactions)
 			}
 			if len(p.Requests()) == 0 {
 				t.Error("the model that writes summaries was not asked")

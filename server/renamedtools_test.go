@@ -9,7 +9,8 @@ import (
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 )
 
-// renamedAgent creates an agent with rules of its tools weather and roll_dice, and returns it and the id of weather.
+// renamedAgent creates an agent with rules for the tools weather and roll_dice. It returns the agent's runner and the
+// id of weather.
 func (r runner) renamedAgent(rules string) (of runner, weather string) {
 	r.t.Helper()
 	weather, dice := r.made("/v1/tools", weatherTool), r.made("/v1/tools", rollDice)
@@ -18,8 +19,7 @@ func (r runner) renamedAgent(rules string) (of runner, weather string) {
 	return r, weather
 }
 
-// A rule holds for the result of a call that waited while its tool got another name, once or twice, or its old one
-// again.
+// A call waits while its tool is renamed once, or twice, or back to its old name. The rules apply to the call's result.
 func TestRulesHoldForCallsOfRenamedTools(t *testing.T) {
 	t.Parallel()
 	const weather = `{"type":"%s","tool_name":"weather"%s}`
@@ -75,7 +75,7 @@ func TestRulesHoldForCallsOfRenamedTools(t *testing.T) {
 	}
 }
 
-// A call that waits for its result waits on when its tool gets another name and another call is answered.
+// If a tool is renamed while its call waits, and another call is answered, the call keeps waiting.
 func TestACallOfARenamedToolWaitsOn(t *testing.T) {
 	t.Parallel()
 	r, tool := newRunner(t, "").renamedAgent(`{"type":"exit_loop","tool_name":"weather"}`)
@@ -94,7 +94,7 @@ func TestACallOfARenamedToolWaitsOn(t *testing.T) {
 	}
 }
 
-// Another tool that takes the name that a tool had takes its calls, too.
+// If another tool takes the old name of a renamed tool, it takes the tool's calls, too.
 func TestAnotherToolTakesTheNameOfARenamedOne(t *testing.T) {
 	t.Parallel()
 	r, tool := newRunner(t, "").renamedAgent(`{"type":"exit_loop","tool_name":"weather"}`)

@@ -18,7 +18,7 @@ import (
 	"github.com/loci-memory/loci/db/queue/queuetest"
 )
 
-// recordedSession is the text of a session of some turns, as a JSON string.
+// recordedSession returns a session of some turns as a JSON string.
 func recordedSession(turns int, said string) string {
 	var b strings.Builder
 	for i := range turns {
@@ -26,7 +26,7 @@ func recordedSession(turns int, said string) string {
 		fmt.Fprintf(&b, `{"role":"assistant","content":"It holds limit_%03d. %s It uses limit_%03d."}`+"\n", i,
 			strings.Repeat("That is all there is to say. ", 60), max(i-9, 0))
 	}
-	text, _ := json.Marshal(b.String()) // a text is JSON
+	text, _ := json.Marshal(b.String()) // a string can always be encoded
 	return string(text)
 }
 
@@ -48,7 +48,7 @@ func (c *client) report(id string) (report lab.Report) {
 	return report
 }
 
-// A replay runs as a job. In slices of one message it measures what it measures in one slice, and no secret is stored.
+// A replay runs as a job. It measures the same in slices of one message as in one slice, and stores no secrets.
 func TestReplaysRunAsJobsInSlices(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
@@ -60,12 +60,12 @@ func TestReplaysRunAsJobsInSlices(t *testing.T) {
 	var reports []lab.Report
 	for _, slice := range []time.Duration{time.Minute, time.Nanosecond} {
 		c.own().Replays.Slice = slice
-		made := c.call("POST", "/v1/lab/replays", body)
-		if made.Code != http.StatusAccepted || !strings.Contains(made.Text, `"warnings":["`) ||
-			!strings.Contains(made.Text, "windws") {
-			t.Fatal(made)
+		started := c.call("POST", "/v1/lab/replays", body)
+		if started.Code != http.StatusAccepted || !strings.Contains(started.Text, `"warnings":["`) ||
+			!strings.Contains(started.Text, "windws") {
+			t.Fatal(started)
 		}
-		id := fields(t, made.Text)["id"].(string)
+		id := fields(t, started.Text)["id"].(string)
 		r := c.awaitReplay(id)
 		if r.Status != replay.Done || r.Steps != 180 || r.StepsDone != 180 || r.PartsDone != 3 || r.EndedAt == nil {
 			t.Fatalf("got %+v", r)
@@ -83,8 +83,9 @@ func TestReplaysRunAsJobsInSlices(t *testing.T) {
 		results[2].Ratio != 0.5 {
 		t.Errorf("got %+v", results)
 	}
-	if of := reports[0].Policies; len(of) != 2 || of[0].Name != "letta" || string(of[1].Asked) != `"pi"` {
-		t.Errorf("the policies: %+v", of)
+	if policies := reports[0].Policies; len(policies) != 2 || policies[0].Name != "letta" ||
+		string(policies[1].Asked) != `"pi"` {
+		t.Errorf("the policies: %+v", policies)
 	}
 	var stored int
 	if err := c.pool.QueryRow(t.Context(), `
@@ -94,17 +95,17 @@ func TestReplaysRunAsJobsInSlices(t *testing.T) {
 	}
 }
 
-// An agent's conversation is replayed as it is. A replay that is deleted is gone with its sessions.
+// An agent's conversation can be replayed. A deleted replay is gone, with its sessions.
 func TestAConversationIsReplayedAndTheReplayDeleted(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	c.capture(agent, chatter(1, 20, "the words of it"))
-	made := c.call("POST", "/v1/lab/replays", `{"agent_id":"`+agent+`","policies":["letta"]}`)
-	if made.Code != http.StatusAccepted {
-		t.Fatal(made)
+	started := c.call("POST", "/v1/lab/replays", `{"agent_id":"`+agent+`","policies":["letta"]}`)
+	if started.Code != http.StatusAccepted {
+		t.Fatal(started)
 	}
-	id := fields(t, made.Text)["id"].(string)
+	id := fields(t, started.Text)["id"].(string)
 	if r := c.awaitReplay(id); r.Status != replay.Done || r.Steps != 40 {
 		t.Errorf("got %+v", r)
 	}
@@ -115,18 +116,18 @@ func TestAConversationIsReplayedAndTheReplayDeleted(t *testing.T) {
 	if got := c.call("GET", "/v1/lab/replays/"+id, ""); got.Code != http.StatusNotFound {
 		t.Errorf("after the deletion: %v", got)
 	}
-	var left int
+	var sessions int
 	if err := c.pool.QueryRow(t.Context(), `SELECT count(*) FROM replay_sessions WHERE org = $1`, c.org).Scan(
-		&left); err != nil || left != 0 {
-		t.Errorf("%d sessions are left, %v", left, err)
+		&sessions); err != nil || sessions != 0 {
+		t.Errorf("%d sessions are left, %v", sessions, err)
 	}
 }
 
-// What cannot be replayed is refused with the field, and a transcript with its line. Nothing is stored.
+// If something cannot be replayed, the error names the field, or the line of a transcript. Nothing is stored.
 func TestWhatCannotBeReplayedIsRefused(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
-	c.own().Agents.Jobs = queuetest.Jobs(t, c.pool, c.org, river.Config{}) // nobody works on them
+	c.own().Agents.Jobs = queuetest.Jobs(t, c.pool, c.org, river.Config{}) // nobody works on the jobs
 	good := `"transcripts":[{"name":"a","text":` + recordedSession(1, "") + `}]`
 	for body, want := range map[string]string{
 		`{}`: "nothing to replay",

@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 )
 
-// The results and approvals of a request without otids that comes again after its turn failed, as clients' libraries
-// send it, go on with the turn, on each server.
+// A turn fails after a request with results and approvals but no otids. When the client's library sends the request
+// again, the turn goes on, on each server.
 func TestAnswersToCallsThatAreSentAgainGoOn(t *testing.T) {
 	t.Parallel()
 	limited := modeltest.Answer{Status: 429, Header: http.Header{"Retry-After": {"61"}}}
@@ -38,8 +38,8 @@ func TestAnswersToCallsThatAreSentAgainGoOn(t *testing.T) {
 				r.send(`{"input":"Hello",` + clientWeather + `}`)
 				r.model.Reply = func(modeltest.Asked) modeltest.Answer { return fault }
 				for n := range 2 {
-					on := []runner{r, other}[n]
-					if got := on.call("POST", r.path(), body); got.Code < 400 || strings.Contains(got.Text, "No tool call") {
+					target := []runner{r, other}[n]
+					if got := target.call("POST", r.path(), body); got.Code < 400 || strings.Contains(got.Text, "No tool call") {
 						t.Errorf("try %d: got %d %s", n, got.Code, got.Text)
 					}
 				}

@@ -11,9 +11,9 @@ import (
 )
 
 // fit bounds a result for an agent.
-func (c *client) fit(agentID, text, more string) (fitted agent.FittedResult) {
+func (c *client) fit(agentID, text, options string) (fitted agent.FittedResult) {
 	c.t.Helper()
-	body := fmt.Sprintf(`{"text":%s%s}`, quoted(text), more)
+	body := fmt.Sprintf(`{"text":%s%s}`, quoted(text), options)
 	raw := c.must("POST", "/v1/agents/"+agentID+"/results/fit", body)
 	if err := json.Unmarshal([]byte(raw), &fitted); err != nil {
 		c.t.Fatal(err)
@@ -21,7 +21,7 @@ func (c *client) fit(agentID, text, more string) (fitted agent.FittedResult) {
 	return fitted
 }
 
-// refuses expects a request to be refused with a sentence.
+// refuses checks that a request is refused with some words.
 func (c *client) refuses(method, target, body string, status int, says string) {
 	c.t.Helper()
 	if got := c.call(method, target, body); got.Code != status || !strings.Contains(got.Text, says) {
@@ -29,7 +29,7 @@ func (c *client) refuses(method, target, body string, status int, says string) {
 	}
 }
 
-// whole is the text that expand reads of an id, page by page.
+// whole returns the text that expand reads for an id, page by page.
 func (c *client) whole(agentID, id string) string {
 	c.t.Helper()
 	var all strings.Builder
@@ -49,7 +49,7 @@ func (c *client) whole(agentID, id string) string {
 	}
 }
 
-// numbered is a text of lines.
+// numbered returns a text with some lines.
 func numbered(lines int) string {
 	var b strings.Builder
 	for i := range lines {
@@ -58,7 +58,7 @@ func numbered(lines int) string {
 	return b.String()
 }
 
-// rows is a JSON list of objects.
+// rows returns a JSON list of objects.
 func rows(n int) string {
 	list := make([]map[string]any, n)
 	for i := range list {
@@ -136,7 +136,7 @@ func TestResultsAreBoundedByThePolicy(t *testing.T) {
 	}
 }
 
-// The policy of the nearest place bounds a result, as it prunes a prompt.
+// A result is bounded by the policy of the nearest place, as a prompt is pruned.
 func TestThePolicyInForceBoundsResults(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -144,17 +144,17 @@ func TestThePolicyInForceBoundsResults(t *testing.T) {
 	conversation := c.made("/v1/conversations/?agent_id="+id, `{}`)
 	c.must("PATCH", "/v1/conversations/"+conversation, `{"compaction_settings":{"policy":"deck"}}`)
 	text := numbered(5_000)
-	for more, want := range map[string]string{"": "snip", `,"conversation_id":"` + conversation + `"`: "token_clip",
+	for options, want := range map[string]string{"": "snip", `,"conversation_id":"` + conversation + `"`: "token_clip",
 		`,"policy":{"steps":{"snip":{"max_chars":500}}}`: "snip", `,"policy":"claude-code"`: "offload"} {
-		if got := c.fit(id, text, more); got.Step == nil || *got.Step != want {
-			t.Errorf("with %s the step is %v, want %s", more, got.Step, want)
+		if got := c.fit(id, text, options); got.Step == nil || *got.Step != want {
+			t.Errorf("with %s the step is %v, want %s", options, got.Step, want)
 		}
 	}
 	short := c.fit(id, text, `,"policy":{"steps":{"snip":{"max_chars":500}}}`)
 	if short.Tokens > 300 || short.Policy != "four-layers (changed)" {
 		t.Errorf("a call's own number: %d tokens under %s", short.Tokens, short.Policy)
 	}
-	// A tool that a step exempts is shown whole.
+	// If a step exempts a tool, the tool's results are shown completely.
 	if got := c.fit(id, numbered(600), `,"tool":"expand","policy":"deck"`); got.ID != nil {
 		t.Errorf("the result of an exempted tool is bounded by %s", *got.Step)
 	}
@@ -172,7 +172,7 @@ func TestResultsThatCannotBeFittedAreRefused(t *testing.T) {
 		says       string
 	}{
 		{path, `{}`, 422, "text"},
-		{path, `{"text":"x","tol":"shell"}`, 200, `"warnings":["`}, // named in the answer
+		{path, `{"text":"x","tol":"shell"}`, 200, `"warnings":["`}, // the answer names the unknown field
 		{path, `{"text":""}`, 200, `"text":""`},                    // a tool may return nothing
 		{path, `{"text":7}`, 422, "text"},
 		{path, `{"text":"x","policy":"lettuce"}`, 422, "There is no policy"},
@@ -185,15 +185,16 @@ func TestResultsThatCannotBeFittedAreRefused(t *testing.T) {
 	}
 }
 
-// A kept result is of its conversation: it goes with it, secrets are not in it, and other agents do not read it.
+// A stored result belongs to its conversation. It is deleted with the conversation, contains no secrets, and cannot be
+// read by other agents.
 func TestKeptResultsAreOfTheirConversation(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	id, other := c.made("/v1/agents", `{"name":"a"}`), c.made("/v1/agents", `{"name":"b"}`)
 	conversation := c.made("/v1/conversations/?agent_id="+id, `{}`)
-	in := `,"policy":"four-layers","conversation_id":"` + conversation + `"`
+	options := `,"policy":"four-layers","conversation_id":"` + conversation + `"`
 	secret := "sk-ant-" + "api03-" + strings.Repeat("Ab3dEf6hIj", 9) + "AA"
-	fitted := c.fit(id, numbered(3_000)+secret+"\n", in)
+	fitted := c.fit(id, numbered(3_000)+secret+"\n", options)
 	if whole := c.whole(id, *fitted.ID); strings.Contains(whole, secret) || strings.Contains(fitted.Text, secret) ||
 		!strings.Contains(whole, "line 2999 ") {
 		t.Errorf("the kept result has the secret, or lacks its lines: %d bytes", len(whole))
@@ -203,7 +204,7 @@ func TestKeptResultsAreOfTheirConversation(t *testing.T) {
 	c.refuses("GET", "/v1/agents/"+id+"/expand/"+*fitted.ID, "", 404, "There is no text")
 }
 
-// An imported agent has its kept results, also under new ids, which the texts of its messages name.
+// An imported agent has its stored results, even under new ids, which its messages then name.
 func TestKeptResultsGoWithTheirAgent(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -231,7 +232,7 @@ func TestKeptResultsGoWithTheirAgent(t *testing.T) {
 	}
 }
 
-// An erasure takes a text out of a kept result, and nothing else.
+// An erasure removes a text from a stored result, and nothing else.
 func TestAnErasureFindsKeptResults(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

@@ -10,11 +10,11 @@ import (
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 )
 
-// refusal is a model that refuses a request.
+// refusal is a model's answer that refuses a request.
 var refusal = modeltest.Answer{Status: 400, Text: `{"error":{"message":"Not now"}}`}
 
-// A request whose run failed goes on when it is sent again with its otid, as often as it fails. Then it has the answer
-// of the run that went on.
+// If a request's run failed, sending the request again with its otid continues it, however often it fails. After it
+// succeeds, the request gets the answer of the continued run.
 func TestARequestThatFailedGoesOn(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
@@ -36,7 +36,7 @@ func TestARequestThatFailedGoesOn(t *testing.T) {
 	checkSaid(t, "the log", r.log(), []string{"user_message Hello", "assistant_message Hi."})
 }
 
-// A failed request does not go on behind later messages.
+// If there are later messages, a failed request does not go on.
 func TestAFailedRequestDoesNotGoOnBehindOthers(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
@@ -55,20 +55,20 @@ func TestAFailedRequestDoesNotGoOnBehindOthers(t *testing.T) {
 	}
 }
 
-// Approvals whose run failed are given once, and their request goes on.
+// If a run with approvals failed, the approvals count once, and their request goes on.
 func TestApprovalsThatFailedGoOn(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, askingAgent)
 	r.asks()
-	said := approvals("o", approveI, resultW)
+	body := approvals("o", approveI, resultW)
 	r.model.Says(refusal)
-	if got := r.send(said); got.StopReason.StopReason != "llm_api_error" {
+	if got := r.send(body); got.StopReason.StopReason != "llm_api_error" {
 		t.Fatalf("got %+v", got)
 	}
 	r.model.Says(modeltest.Answer{Text: "Noted."})
-	got := r.send(said)
+	got := r.send(body)
 	checkSaid(t, "sent again", itemTexts(got.Messages), []string{"assistant_message Noted."})
-	if again := r.send(said); again.RunID != got.RunID {
+	if again := r.send(body); again.RunID != got.RunID {
 		t.Errorf("a third time it has the run %s, not %s", again.RunID, got.RunID)
 	}
 	if block := r.must("GET", "/v1/agents/"+r.agent+"/core-memory/blocks/human", ""); strings.Count(block, "Tea.") != 1 {
@@ -76,7 +76,7 @@ func TestApprovalsThatFailedGoOn(t *testing.T) {
 	}
 }
 
-// Clients that write null for what they leave out mean the same as those that leave it out.
+// A null field means the same as an absent one.
 func TestNullsOfApprovalsAreAbsent(t *testing.T) {
 	t.Parallel()
 	const nulls = `,"tool_return":null,"status":null,"stdout":null,"stderr":null`
@@ -95,8 +95,8 @@ func TestNullsOfApprovalsAreAbsent(t *testing.T) {
 			"approve":     `{"type":"approval","tool_call_id":"i","approve":null}`,
 		} {
 			got := r.call("POST", r.path(), approvals("x", wrong, resultW))
-			if at := "body.messages[0].approvals[0]." + field; got.Code != 422 || !strings.Contains(got.Text, at) {
-				t.Errorf("%s: got %d %s, want 422 at %s", wrong, got.Code, got.Text, at)
+			if place := "body.messages[0].approvals[0]." + field; got.Code != 422 || !strings.Contains(got.Text, place) {
+				t.Errorf("%s: got %d %s, want 422 at %s", wrong, got.Code, got.Text, place)
 			}
 		}
 		r.model.Says(modeltest.Answer{Text: "Noted."})
@@ -114,7 +114,7 @@ func TestNullsOfApprovalsAreAbsent(t *testing.T) {
 	}
 }
 
-// A message is what its type, or its role, says, also when the fields of other kinds are null.
+// A message is what its type or role says, even if it has null fields of other kinds.
 func TestNullsOfOtherMessagesAreAbsent(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")

@@ -12,7 +12,8 @@ import (
 	"github.com/loci-memory/loci/tenant/retention"
 )
 
-// An agent that is read again and again does not grow: stored prompts, with their pieces, have an age and a number.
+// An agent that is read again and again does not grow. The age and the number of stored prompts, and of their pieces,
+// are bounded.
 func TestReadingDoesNotGrowTheDatabase(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -26,7 +27,7 @@ func TestReadingDoesNotGrowTheDatabase(t *testing.T) {
 	}
 	c.must("PATCH", "/v1/admin/retention", `{"prompts_kept":20}`)
 	store := retention.Store{DB: c.pool, Batch: 3}
-	var most [2]int
+	var sizes [2]int
 	for round := range 4 {
 		for i := range 30 {
 			c.must("POST", agent+"/messages/capture", fmt.Sprintf(`{"messages":[{"role":"user","content":"%d %d"}]}`, round, i))
@@ -35,37 +36,37 @@ func TestReadingDoesNotGrowTheDatabase(t *testing.T) {
 		}
 		c.age("2 hours 1 minute")
 		c.sweep(store)
-		now := [2]int{rows("prompts"), rows("prompt_parts")}
-		if now[0] > 20 || round > 0 && now[1] > 30*(round+1)+60 {
-			t.Errorf("after %d rounds: %d prompts, %d pieces", round+1, now[0], now[1])
+		size := [2]int{rows("prompts"), rows("prompt_parts")}
+		if size[0] > 20 || round > 0 && size[1] > 30*(round+1)+60 {
+			t.Errorf("after %d rounds: %d prompts, %d pieces", round+1, size[0], size[1])
 		}
-		most = now
+		sizes = size
 	}
 	c.age("31 days")
 	c.sweep(store)
 	if n := rows("prompts"); n != 1 {
 		t.Errorf("%d prompts are left after their days, want the newest", n)
 	}
-	if n := rows("prompt_parts"); n > most[1] {
-		t.Errorf("%d pieces, before %d", n, most[1])
+	if n := rows("prompt_parts"); n > sizes[1] {
+		t.Errorf("%d pieces, before %d", n, sizes[1])
 	}
 	c.must("GET", agent+"/context", "")
 	c.must("GET", agent+"/prompt", "")
 }
 
 // age makes prompts and their pieces older.
-func (c *client) age(by string) {
+func (c *client) age(interval string) {
 	c.t.Helper()
 	for _, sql := range []string{
 		`UPDATE prompts SET handed_out_at = handed_out_at - $1::text::interval WHERE org = $2`,
 		`UPDATE prompt_parts SET used_at = used_at - $1::text::interval WHERE org = $2`} {
-		if _, err := c.pool.Exec(context.WithoutCancel(c.t.Context()), sql, by, c.org); err != nil {
+		if _, err := c.pool.Exec(context.WithoutCancel(c.t.Context()), sql, interval, c.org); err != nil {
 			c.t.Fatal(err)
 		}
 	}
 }
 
-// sweep deletes what is too old, of the client's organization, and returns the number of rows by table.
+// sweep deletes rows of the client's organization that are too old. It returns the number of deleted rows by table.
 func (c *client) sweep(store retention.Store) (deleted map[string]int) {
 	c.t.Helper()
 	deleted = map[string]int{}
@@ -75,7 +76,8 @@ func (c *client) sweep(store retention.Store) (deleted map[string]int) {
 	return deleted
 }
 
-// Each kind is there until its age, and gone after it: by the ages of the defaults, and by those of an organization.
+// Each kind of row is there until it reaches its maximum age, and is then deleted. This holds for the default ages and
+// for an organization's own.
 func TestEachKindHasAnAge(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, `{"name":"a"}`)
@@ -113,16 +115,16 @@ func TestEachKindHasAnAge(t *testing.T) {
 		{`{"runs_days":60}`, "runs", 60 * day, 0},
 	} {
 		r.must("PATCH", "/v1/admin/retention", w.settings)
-		for _, at := range []struct {
+		for _, moment := range []struct {
 			age  time.Duration
 			gone bool
 		}{{w.age - time.Minute, false}, {w.age + time.Minute, true}} {
 			before := rows(w.table)
-			now = time.Now().Add(at.age)
+			now = time.Now().Add(moment.age)
 			deleted := r.sweep(store)
-			if left := rows(w.table); before == w.left || at.gone && left != w.left || !at.gone && left != before ||
+			if left := rows(w.table); before == w.left || moment.gone && left != w.left || !moment.gone && left != before ||
 				deleted[w.table] != before-left {
-				t.Errorf("%s after %s: %d rows, before %d; reported %v", w.table, at.age, left, before, deleted)
+				t.Errorf("%s after %s: %d rows, before %d; reported %v", w.table, moment.age, left, before, deleted)
 			}
 		}
 	}
@@ -132,7 +134,7 @@ func TestEachKindHasAnAge(t *testing.T) {
 	r.must("GET", "/v1/agents/"+r.agent+"/prompt", "")
 }
 
-// Long results and vectors are kept for good, unless an organization sets days.
+// Long results and vectors are kept for ever, unless an organization sets a number of days.
 func TestAnOrganizationSetsHowLongItKeeps(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -163,7 +165,7 @@ func TestAnOrganizationSetsHowLongItKeeps(t *testing.T) {
 	}
 }
 
-// Changes of different settings at the same time are all stored.
+// Simultaneous changes of different settings are all stored.
 func TestChangesOfTheRetentionAreNotLost(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

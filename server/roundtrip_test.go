@@ -15,8 +15,8 @@ import (
 	"github.com/loci-memory/loci/recall/chat/chattest"
 )
 
-// drawnHistory draws a conversation that a provider's model could have had: questions with images, thoughts in the form
-// of the provider, words, parallel calls, and their results, which may be errors and have images.
+// drawnHistory draws a conversation that a provider's model could have had: questions with images, thoughts in the
+// provider's form, texts, parallel calls, and their results. Results may be errors, and may contain images.
 func drawnHistory(t *rapid.T, format string) (all []recall.Draft) {
 	word := rapid.StringOfN(rapid.RuneFrom([]rune("ab ñ世\"\\<&\n\u2028🙂'{}")), 1, 20, -1)
 	text := func() recall.Part {
@@ -25,24 +25,25 @@ func drawnHistory(t *rapid.T, format string) (all []recall.Draft) {
 	image := json.RawMessage(`{"data":"aGk=","media_type":"image/png","type":"base64"}`)
 	call := 0
 	for range rapid.IntRange(1, 6).Draw(t, "turns") {
-		asked := []recall.Part{text()}
+		question := []recall.Part{text()}
 		if rapid.Bool().Draw(t, "image") {
-			asked = append(asked, recall.Part{Type: recall.Image, Source: image})
+			question = append(question, recall.Part{Type: recall.Image, Source: image})
 		}
-		all = append(all, recall.Draft{Role: recall.User, Content: asked})
+		all = append(all, recall.Draft{Role: recall.User, Content: question})
 		for range rapid.IntRange(0, 3).Draw(t, "steps") {
-			said, results := drawnThoughts(t, format), []recall.Part{}
+			answer, results := drawnThoughts(t, format), []recall.Part{}
 			if format == "openai" {
-				said = rapid.SampledFrom(besideContent).Draw(t, "thought")
+				answer = rapid.SampledFrom(besideContent).Draw(t, "thought")
 			}
 			if rapid.Bool().Draw(t, "words") {
-				said = append(slices.Clip(said), drawnForm(t, format, text()))
+				answer = append(slices.Clip(answer), drawnForm(t, format, text()))
 			}
 			for range rapid.IntRange(1, 3).Draw(t, "calls") {
 				call++
 				id := fmt.Sprintf("call_%d", call)
-				said = append(slices.Clip(said), drawnForm(t, format, recall.Part{Type: recall.ToolCall, CallID: id, Name: "look",
-					Input: `{"a":` + string(encoded(word.Draw(t, "argument"))) + `}`}))
+				answer = append(slices.Clip(answer), drawnForm(t, format,
+					recall.Part{Type: recall.ToolCall, CallID: id, Name: "look",
+						Input: `{"a":` + string(encoded(word.Draw(t, "argument"))) + `}`}))
 				r := recall.Part{Type: recall.ToolReturn, CallID: id,
 					IsError: format == "anthropic" && rapid.Bool().Draw(t, "error")}
 				content := []recall.Part{text()}
@@ -53,7 +54,7 @@ func drawnHistory(t *rapid.T, format string) (all []recall.Draft) {
 				r.SetReturned(content)
 				results = append(results, r)
 			}
-			all = append(all, recall.Draft{Role: recall.Assistant, Content: said},
+			all = append(all, recall.Draft{Role: recall.Assistant, Content: answer},
 				recall.Draft{Role: recall.Tool, Content: results})
 		}
 		all = append(all, recall.Draft{Role: recall.Assistant, Content: append(drawnThoughts(t, format),
@@ -70,13 +71,13 @@ func encoded(v any) []byte {
 	return raw
 }
 
-// besideContent are the thoughts that servers with OpenAI's format return with calls.
+// besideContent are thoughts that servers with OpenAI's format return with calls.
 var besideContent = [][]recall.Part{nil,
 	{{Type: recall.Reasoning, Text: "Hm, <b>.", Native: true, Kind: recall.ReasoningContent}},
 	{{Type: recall.Reasoning, Text: "Hm.", Native: true, Kind: recall.ReasoningField,
 		Extra: `{"chat":{"reasoning_details":[{"type":"reasoning.encrypted","data":"c2ln+/==","index":1.0}]}}`}}}
 
-// drawnForm draws the form in which a provider's API returns a text or a call.
+// drawnForm draws a form in which a provider's API returns a text or a call.
 func drawnForm(t *rapid.T, format string, p recall.Part) recall.Part {
 	extras := map[string]string{
 		"anthropic text":      `{"anthropic":{"citations":[{"type":"char_location","cited_text":"a <b>","start":1.0}]}}`,
@@ -97,9 +98,9 @@ func drawnForm(t *rapid.T, format string, p recall.Part) recall.Part {
 	return p
 }
 
-// drawnThoughts draws what only a provider can read again.
+// drawnThoughts draws thoughts that only their provider can read again.
 func drawnThoughts(t *rapid.T, format string) []recall.Part {
-	known := map[string][]recall.Part{
+	forms := map[string][]recall.Part{
 		"anthropic": {
 			{Type: recall.Reasoning, Text: "Hm,\n <b> & \"so\" 世.", Native: true, Signature: "c2ln+/=="},
 			{Type: recall.Reasoning, Text: "", Native: true, Signature: "b21pdHRlZA=="},
@@ -111,16 +112,17 @@ func drawnThoughts(t *rapid.T, format string) []recall.Part {
 				`"type":"reasoning","summary":[{"type":"summary_text","text":"Hm <b>."}],"encrypted_content":"gAAA+/=="}`},
 			{Type: recall.ResponsesItem, Item: `{"type":"compaction","id":"cmp_1","encrypted_content":"gBBB=","n":1.0}`},
 		}}[format]
-	if len(known) == 0 {
+	if len(forms) == 0 {
 		return nil
 	}
-	return rapid.SliceOfN(rapid.SampledFrom(known), 0, 2).Draw(t, "thoughts")
+	return rapid.SliceOfN(rapid.SampledFrom(forms), 0, 2).Draw(t, "thoughts")
 }
 
-// roomy is an agent whose window is never so full that its model is warned.
+// roomy is an agent with a window so large that its model is never warned.
 const roomy = `{"tool_set":"small","context_window_limit":1000000}`
 
-// What a prompt hands out, in any format, is captured as the messages that it was made of, and makes the same prompt.
+// If a prompt is captured, in any format, the same messages are stored that the prompt was made from, and they make the
+// same prompt.
 func TestWhatAPromptHandsOutIsCapturedAsItWas(t *testing.T) {
 	t.Parallel()
 	for format, check := range map[string]func([]json.RawMessage) error{"openai": chattest.OpenAI,
@@ -160,7 +162,7 @@ func encodedRaw(all []json.RawMessage) []byte {
 	return []byte("[" + strings.Join(texts, ",") + "]")
 }
 
-// requested are the messages of an agent's next prompt, without the system prompt.
+// requested returns the messages of an agent's next prompt, without the system prompt.
 func (c *client) requested(agent, format string) []json.RawMessage {
 	c.t.Helper()
 	var got struct {
@@ -175,7 +177,7 @@ func (c *client) requested(agent, format string) []json.RawMessage {
 	return append(got.Request.Messages, got.Request.Input...)
 }
 
-// spoken are an agent's messages, those of a role in a row as one: formats differ in how they part them.
+// spoken returns an agent's messages. It joins consecutive messages of a role, because formats split them differently.
 func (c *client) spoken(agent string) (all []recall.Draft) {
 	for _, m := range c.log(agent) {
 		if n := len(all); n > 0 && all[n-1].Role == m.Role {
@@ -187,7 +189,7 @@ func (c *client) spoken(agent string) (all []recall.Draft) {
 	return all
 }
 
-// A request that was handed out may be captured as it is, whatever fields it has.
+// A request that the server returned can be captured unchanged, whatever fields it has.
 func TestAWholeRequestIsCaptured(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

@@ -10,18 +10,18 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// Rules that come while the tool that they name gets another name are refused: no agent keeps rules of the old name.
+// If rules arrive while their tool is being renamed, they are refused, so no agent has rules with the old name.
 func TestRulesThatMeetARenameAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, known := range []bool{false, true} {
 		c := newClient(t)
 		c.made("/v1/tools", weatherTool)
 		const rule = `{"type":"requires_approval","tool_name":"weather"}`
-		had := `[]`
+		oldRules := `[]`
 		if known {
-			had = `[` + rule + `]`
+			oldRules = `[` + rule + `]`
 		}
-		agent := c.made("/v1/agents", `{"name":"a","tool_rules":`+had+`}`)
+		agent := c.made("/v1/agents", `{"name":"a","tool_rules":`+oldRules+`}`)
 		for _, request := range [][3]string{{"PATCH", "/v1/agents/" + agent, `"a"`}, {"POST", "/v1/agents", `"b"`}} {
 			renaming, err := c.pool.Begin(t.Context())
 			if err != nil {
@@ -49,7 +49,7 @@ func TestRulesThatMeetARenameAreRefused(t *testing.T) {
 	}
 }
 
-// An agent that is imported while its tool gets another name has a tool of the name that its rules have.
+// If an agent is imported while its tool is being renamed, its tool has the name that its rules have.
 func TestAnImportThatMeetsARenameKeepsRulesAndToolsTogether(t *testing.T) {
 	t.Parallel()
 	for _, query := range []string{"", "?full=true"} {
@@ -72,10 +72,10 @@ func TestAnImportThatMeetsARenameKeepsRulesAndToolsTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := <-reply
-		var made struct {
+		var imported struct {
 			AgentIDs []string `json:"agent_ids"`
 		}
-		if err := json.Unmarshal([]byte(got.Text), &made); err != nil || got.Code != 200 || len(made.AgentIDs) != 1 {
+		if err := json.Unmarshal([]byte(got.Text), &imported); err != nil || got.Code != 200 || len(imported.AgentIDs) != 1 {
 			t.Fatalf("%s: got %d %s, %v", query, got.Code, got.Text, err)
 		}
 		var state struct {
@@ -84,14 +84,14 @@ func TestAnImportThatMeetsARenameKeepsRulesAndToolsTogether(t *testing.T) {
 				Tool string `json:"tool_name"`
 			} `json:"tool_rules"`
 		}
-		if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+made.AgentIDs[0], "")), &state); err != nil {
+		if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+imported.AgentIDs[0], "")), &state); err != nil {
 			t.Fatal(err)
 		}
-		has := false
+		hasTool := false
 		for _, one := range state.Tools {
-			has = has || one.Name == "weather"
+			hasTool = hasTool || one.Name == "weather"
 		}
-		if len(state.Rules) != 1 || state.Rules[0].Tool != "weather" || !has {
+		if len(state.Rules) != 1 || state.Rules[0].Tool != "weather" || !hasTool {
 			t.Errorf("%s: the agent has the tools %v and the rules %v", query, state.Tools, state.Rules)
 		}
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/loci-memory/loci/agent/tool"
 )
 
-// finished makes a conversation of an agent that has ended, and returns its id and the positions of its messages.
+// finished creates a finished conversation of an agent. It returns the conversation's id and the positions of its
+// messages.
 func (c *client) finished(agent string) (id string, seqs []int64) {
 	c.t.Helper()
 	id = c.made("/v1/conversations?agent_id="+agent, `{}`)
@@ -121,7 +122,7 @@ func TestSessionsThatCannotBeAsked(t *testing.T) {
 	}
 }
 
-// refusedBy is why ask_session refuses a call of an agent.
+// refusedBy returns the reason why ask_session refuses an agent's call.
 func (c *client) refusedBy(agent, args string, confined bool) string {
 	c.t.Helper()
 	a, err := c.server.Agents.Agent(c.t.Context(), c.org, agent)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Searches take the last day of the calendar as an end, and the first one as a start.
+// Searches accept the calendar's last day as an end, and its first day as a start.
 func TestSearchesTakeTheEndsOfTheCalendar(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -42,7 +42,7 @@ func TestSearchesTakeTheEndsOfTheCalendar(t *testing.T) {
 	}
 }
 
-// What is stored with the last day of the calendar is shown again.
+// A passage that is valid until the calendar's last day can be read again.
 func TestPassagesMayHoldToTheEndOfTheCalendar(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -62,7 +62,7 @@ func TestPassagesMayHoldToTheEndOfTheCalendar(t *testing.T) {
 	}
 }
 
-// A tag that is empty is a filter like another, and nothing has it.
+// An empty tag is a filter like any other, and nothing has it.
 func TestAnEmptyTagOfASearchFindsNothing(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -95,7 +95,7 @@ func TestAnEmptyTagOfASearchFindsNothing(t *testing.T) {
 	}
 }
 
-// A search of an agent and an archive is of that archive, which the agent must have.
+// If a search names an agent and an archive, it searches only the archive, which must be attached to the agent.
 func TestASearchOfAnAgentAndAnArchiveIsOfThatArchive(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -123,7 +123,7 @@ func TestASearchOfAnAgentAndAnArchiveIsOfThatArchive(t *testing.T) {
 	}
 }
 
-// A search that starts after its end says why it finds nothing, with a query and without one.
+// If a search starts after its end, the answer says why it finds nothing, with or without a query.
 func TestSearchesSayThatTheyStartAfterTheirEnd(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

@@ -14,7 +14,7 @@ import (
 // searchRequest is a search of one of the routes.
 type searchRequest struct{ method, target, body string }
 
-// searches are the same search of all routes that search what agents remember: offset is left out where it is 0.
+// searches returns the same search on all routes that search agents' memories. If offset is 0, it is left out.
 func searches(agent, tree, query string, offset int) (all []searchRequest) {
 	inQuery, inBody := "", ""
 	if offset > 0 {
@@ -35,7 +35,7 @@ func searches(agent, tree, query string, offset int) (all []searchRequest) {
 	return all
 }
 
-// told is what an answer says about itself: its warnings and notes.
+// told returns the warnings and notes of an answer.
 func (c *client) told(r searchRequest) string {
 	c.t.Helper()
 	got := c.call(r.method, r.target, r.body)
@@ -58,7 +58,7 @@ func (c *client) treeOf(agent string) string {
 	return id
 }
 
-// A search ranks 200 rows by words. Its last page says so, where there may be others, and no other page does.
+// A search ranks at most 200 rows by words. If there may be more, the last page says so, and no other page does.
 func TestTheLastPageSaysThatOnlyTheBestAreRanked(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -97,7 +97,7 @@ func TestTheLastPageSaysThatOnlyTheBestAreRanked(t *testing.T) {
 	}
 }
 
-// A query that has only stop words finds nothing, and each search says why in the same words.
+// A query with only stop words finds nothing. All searches explain this in the same words.
 func TestSearchesSayThatAQueryHasOnlyStopWords(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -120,7 +120,7 @@ func TestSearchesSayThatAQueryHasOnlyStopWords(t *testing.T) {
 	}
 }
 
-// A query has at most rank.MaxQueryChars characters, in each search. One of that length is answered.
+// In each search, a query may have at most rank.MaxQueryChars characters. A query of exactly that length is answered.
 func TestQueriesAreBounded(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -146,7 +146,7 @@ func TestQueriesAreBounded(t *testing.T) {
 	}
 }
 
-// A text with a NUL is refused in a query string as it is in a body.
+// A text with a NUL is refused in a query string, as in a body.
 func TestAQueryStringWithANULIsRefused(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -161,7 +161,7 @@ func TestAQueryStringWithANULIsRefused(t *testing.T) {
 	}
 }
 
-// A search by meaning is refused where there is no endpoint that makes vectors, and never ranked by words silently.
+// Without an endpoint for vectors, a search by meaning is refused, and never silently ranked by words.
 func TestASearchByMeaningNeedsAnEndpoint(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -174,7 +174,8 @@ func TestASearchByMeaningNeedsAnEndpoint(t *testing.T) {
 	}
 }
 
-// A misspelt word finds the block and the entry of working memory that have it, though no other memory does.
+// A query with a misspelt word finds the block and the entry in working memory that contain the word, even if no other
+// memory does.
 func TestAMisspeltWordFindsABlock(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

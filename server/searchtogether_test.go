@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/db/dbtest"
 )
 
-// meeting traces statements: those that read one of its tables wait until each of the tables is being read.
+// meeting traces statements. Each statement that reads one of its tables waits until all tables are being read.
 type meeting struct {
 	tables []*regexp.Regexp
 
@@ -39,7 +39,7 @@ func (m *meeting) wait(sql string) {
 		if table.MatchString(sql) {
 			reads = true
 			if m.begun[table] = true; len(m.begun) == len(m.tables) {
-				m.tables = nil // the next ones need not wait
+				m.tables = nil // later statements need not wait
 				close(m.all)
 			}
 		}
@@ -57,13 +57,12 @@ func (m *meeting) wait(sql string) {
 	}
 }
 
-// meetings are meetings that begin when they are set.
+// meetings holds meetings, which begin when they are set.
 type meetings struct {
 	mu  sync.Mutex
 	set []*meeting
 }
 
-// TraceQueryStart implements pgx.QueryTracer.
 func (m *meetings) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
 	m.mu.Lock()
 	set := m.set
@@ -74,10 +73,10 @@ func (m *meetings) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.Trace
 	return ctx
 }
 
-// TraceQueryEnd implements pgx.QueryTracer.
 func (m *meetings) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// The memories of a layer are searched at the same time: a search that waits for another one to end never meets it.
+// The memories of a layer are searched at the same time. If one search waited for another to end, the two would never
+// meet.
 func TestOneSearchSearchesTheMemoriesAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	var traced meetings

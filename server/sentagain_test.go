@@ -8,30 +8,30 @@ import (
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 )
 
-// A text whose turn failed is in the prompt once when it comes again, last of all, whatever failed in between and by
-// whichever way it comes. The log keeps both.
+// If a text's turn failed and the text comes again, the prompt has it once, at the end, whatever failed in between and
+// however it is sent. The log keeps both.
 func TestATextOfAFailedTurnIsThePromptsOnce(t *testing.T) {
 	t.Parallel()
 	const text, failed = `{"messages":[{"role":"user","content":%q}]}`, `{"refused":{"status":500,"message":"Oh"}}`
-	step := func(r runner, said string) { r.step(r.agent, fmt.Sprintf(text, said)) }
-	captured := func(r runner, said string) {
-		r.must("POST", r.path()+"/capture", strings.TrimSuffix(fmt.Sprintf(text, said), "}")+","+failed[1:])
+	step := func(r runner, message string) { r.step(r.agent, fmt.Sprintf(text, message)) }
+	captured := func(r runner, message string) {
+		r.must("POST", r.path()+"/capture", strings.TrimSuffix(fmt.Sprintf(text, message), "}")+","+failed[1:])
 	}
-	failing := func(r runner, said string) {
+	failing := func(r runner, message string) {
 		r.model.Reply = func(modeltest.Asked) modeltest.Answer { return modeltest.Answer{Status: 500} }
-		r.says(said)
+		r.says(message)
 		r.model.Reply = nil
 	}
-	stepping := func(r runner, said string) {
-		step(r, said)
+	stepping := func(r runner, message string) {
+		step(r, message)
 		r.reports(r.agent, "/step", failed)
 	}
 	for first, fails := range map[string]func(runner, string){"a run": failing, "a step": stepping,
 		"a captured turn": captured} {
-		for again, says := range map[string]func(runner, string){"a run": func(r runner, said string) { r.says(said) },
+		for resend, says := range map[string]func(runner, string){"a run": func(r runner, message string) { r.says(message) },
 			"a step": step, "a failing run": failing} {
-			for between, others := range map[string][]string{"nothing": nil, "others": {"Other 1", "Other 2"}} {
-				t.Run(first+", "+between+", "+again, func(t *testing.T) {
+			for name, others := range map[string][]string{"nothing": nil, "others": {"Other 1", "Other 2"}} {
+				t.Run(first+", "+name+", "+resend, func(t *testing.T) {
 					t.Parallel()
 					r := newRunner(t, "")
 					r.says("Before")
@@ -49,9 +49,9 @@ func TestATextOfAFailedTurnIsThePromptsOnce(t *testing.T) {
 							t.Errorf("%q is not before the text in %s", other, prompt)
 						}
 					}
-					for _, said := range r.refusedItems() {
-						if !strings.HasPrefix(said, "user_message Caf\u00e9: ") || !strings.Contains(said, "sent again") {
-							t.Errorf("%q left the view", said)
+					for _, message := range r.refusedItems() {
+						if !strings.HasPrefix(message, "user_message Caf\u00e9: ") || !strings.Contains(message, "sent again") {
+							t.Errorf("%q left the view", message)
 						}
 					}
 					r.checkPrompts(r.agent)
@@ -61,7 +61,7 @@ func TestATextOfAFailedTurnIsThePromptsOnce(t *testing.T) {
 	}
 }
 
-// A client that sends all its failed texts again, one after the other, has each in the prompt once.
+// If a client sends all its failed texts again in order, each is in the prompt once.
 func TestFailedTextsThatComeAgainInOrderAreThePromptsOnce(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
@@ -84,7 +84,8 @@ func TestFailedTextsThatComeAgainInOrderAreThePromptsOnce(t *testing.T) {
 	r.checkPrompts(r.agent)
 }
 
-// A request whose run failed before newer messages came is told so, and its text runs under another otid.
+// If a request's run failed, and newer messages came since, the client is told so. The text can be sent under another
+// otid.
 func TestARequestThatFailedBeforeNewerMessagesIsToldSo(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
@@ -106,7 +107,7 @@ func TestARequestThatFailedBeforeNewerMessagesIsToldSo(t *testing.T) {
 	}
 }
 
-// A text that is said again after an answer, or though no turn of it failed, is said twice.
+// If a text is said again after an answer, or without a failed turn, it is in the prompt twice.
 func TestATextThatIsSaidTwiceIsThePromptsTwice(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")

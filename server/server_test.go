@@ -63,7 +63,7 @@ func newServer(t testing.TB, pool *pgxpool.Pool) *server.Server {
 	return newServerWith(t, pool, nil)
 }
 
-// newServerWith is newServer with the client that queues the jobs of files, see files.Options.
+// newServerWith does the same as newServer, with a client that queues the jobs of files; see files.Options.
 func newServerWith(t testing.TB, pool *pgxpool.Pool, jobs *river.Client[pgx.Tx]) *server.Server {
 	t.Helper()
 	store, err := files.New(pool, files.Options{MaxUploadBytes: maxUpload, TempDir: t.TempDir(), Limits: agent.LimitsOf,
@@ -115,7 +115,7 @@ func newServerWith(t testing.TB, pool *pgxpool.Pool, jobs *river.Client[pgx.Tx])
 	return s
 }
 
-// neverAsked is the finding of an endpoint that is not configured.
+// neverAsked returns the finding for an endpoint that is not configured.
 func neverAsked(context.Context) db.Finding {
 	return db.Finding{Of: "endpoint", State: db.Well, Text: "none is configured"}
 }
@@ -129,25 +129,25 @@ type client struct {
 	t      *testing.T
 	server *server.Server
 	pool   *pgxpool.Pool
-	jobs   *river.Client[pgx.Tx] // nil if nobody works on them
-	done   <-chan *river.Event   // as far as jobs goes
+	jobs   *river.Client[pgx.Tx] // nil if nobody works on jobs
+	done   <-chan *river.Event   // events of finished jobs
 	org    db.Org
-	home   db.Org // the organization of the test, by which names of others are unique
-	key    string // empty without
-	open   db.Org // of requests without a key; 0 lets the server refuse them
+	home   db.Org // the test's organization; it makes other organizations' names unique
+	key    string // empty for none
+	open   db.Org // organization for requests without a key; 0 refuses such requests
 	shared bool   // whether other tests use the server, too
 
-	stopWatching func() // as a server that stops does
+	stopWatching func() // stops what watch runs, as a stopping server does
 }
 
 // newClient returns a client of the server that the tests of this package share, in an organization of its own. The
-// test must not change the server: see newServerClient.
+// test must not change the server; if it has to, it uses newServerClient.
 func newClient(t *testing.T) *client {
 	t.Helper()
 	return joined(t, sharedServer())
 }
 
-// joined returns a client of a server that many tests share, in an organization of its own.
+// joined returns a client of a shared server, in an organization of its own.
 func joined(t *testing.T, shared *client) *client {
 	t.Helper()
 	c := *shared
@@ -160,23 +160,23 @@ func joined(t *testing.T, shared *client) *client {
 	return &c
 }
 
-// newElsewhereClient is newClient on another database that tests of this package share: those that go over all
-// organizations, and those that lock tables or give them triggers. No test there holds a transaction open in which it
-// waits for other statements, which would wait for such a lock.
+// newElsewhereClient does the same as newClient, on another shared database. That database is for tests that work on
+// all organizations, lock tables, or create triggers. Tests there must not wait for other statements while they hold a
+// transaction open, because these would wait for such a lock.
 func newElsewhereClient(t *testing.T) *client {
 	t.Helper()
 	return joined(t, elsewhereServer())
 }
 
-// newServerClient returns a client of a server of the test's own, which it may change before it calls Handler again, in
-// an organization of its own of the database that all tests share. Nobody works on jobs until work is called.
+// newServerClient returns a client of the test's own server, in an organization of its own in the shared database. The
+// test may change the server before it calls Handler again. Nobody works on jobs until work is called.
 func newServerClient(t *testing.T) *client {
 	t.Helper()
 	pool, org := dbtest.Org(t)
 	return serverClientOn(t, pool, org)
 }
 
-// serverClientOn is newServerClient with a pool and an organization that there are.
+// serverClientOn does the same as newServerClient, with an existing pool and organization.
 func serverClientOn(t *testing.T, pool *pgxpool.Pool, org db.Org) *client {
 	t.Helper()
 	s := newServerWith(t, pool, queuetest.Jobs(t, pool, org, river.Config{}))
@@ -186,15 +186,15 @@ func serverClientOn(t *testing.T, pool *pgxpool.Pool, org db.Org) *client {
 		stopWatching: watch(t, s)}
 }
 
-// newElsewhereServerClient is newServerClient on the database of newElsewhereClient.
+// newElsewhereServerClient does the same as newServerClient, on the database of newElsewhereClient.
 func newElsewhereServerClient(t *testing.T) *client {
 	t.Helper()
 	pool := elsewhereServer().pool
 	return serverClientOn(t, pool, dbtest.NewOrg(t, pool))
 }
 
-// newDatabaseClient returns a client, without a key, of a server on a database of the test's own. Nobody works on jobs
-// until work is called.
+// newDatabaseClient returns a client without a key, of a server on the test's own database. Nobody works on jobs until
+// work is called.
 func newDatabaseClient(t *testing.T) *client {
 	t.Helper()
 	pool := dbtest.New(t)
@@ -204,8 +204,8 @@ func newDatabaseClient(t *testing.T) *client {
 		stopWatching: watch(t, s)}
 }
 
-// newOpenClient returns a client, without a key, of a server that some tests share. Its database has no key, so that it
-// serves the default organization and the operator. The test must make no key.
+// newOpenClient returns a client without a key, of a server that some tests share. The server's database has no key, so
+// the server works for the default organization and the operator. The test must not create a key.
 func newOpenClient(t *testing.T) *client {
 	t.Helper()
 	c := *openServer()
@@ -220,7 +220,7 @@ var openServer = sync.OnceValue(func() *client {
 	return &client{Handler: s.Handler(), server: s, pool: pool, org: defaultOrg, home: defaultOrg}
 })
 
-// watch runs what a server follows, until the test ends or stop is called.
+// watch runs the server's watchers until the test ends or stop is called.
 func watch(t testing.TB, s *server.Server) (stop func()) {
 	var watching sync.WaitGroup
 	ctx, cancel := context.WithCancel(context.Background())
@@ -234,10 +234,10 @@ func watch(t testing.TB, s *server.Server) (stop func()) {
 	return cancel
 }
 
-// openTo is the key of a request's context for the organization that a test's server serves without a key.
+// openTo is the context key for the organization that a test's server serves without a key.
 type openTo struct{}
 
-// openOrg is the Server.OpenOrg of servers whose requests tell the organization.
+// openOrg is the Server.OpenOrg of servers that take the organization from the request.
 func openOrg(ctx context.Context) (db.Org, error) {
 	if org, _ := ctx.Value(openTo{}).(db.Org); org != 0 {
 		return org, nil
@@ -254,7 +254,7 @@ var sharedServer = sync.OnceValue(func() *client {
 // elsewhereServer returns the server of newElsewhereClient.
 var elsewhereServer = sync.OnceValue(func() *client { return sharedOn(dbtest.New(dbtest.Program())) })
 
-// sharedOn returns a server on a database that works until all tests have run.
+// sharedOn returns a server on a database. The server works on jobs until all tests have run.
 func sharedOn(pool *pgxpool.Pool) *client {
 	t := dbtest.Program()
 	s := newServer(t, pool)
@@ -264,7 +264,7 @@ func sharedOn(pool *pgxpool.Pool) *client {
 	return c
 }
 
-// own returns the server, to change it. The test must have a server of its own: see newServerClient.
+// own returns the server, which the test may change. The test must have its own server; see newServerClient.
 func (c *client) own() *server.Server {
 	c.t.Helper()
 	if c.shared {
@@ -285,7 +285,7 @@ func (c *client) work() {
 	c.subscribe()
 }
 
-// subscribe lets the client see the ends of jobs.
+// subscribe lets the client see finished jobs.
 func (c *client) subscribe() {
 	var unsubscribe func()
 	c.done, unsubscribe = c.jobs.Subscribe(river.EventKindJobCompleted, river.EventKindJobCancelled,
@@ -293,7 +293,7 @@ func (c *client) subscribe() {
 	c.t.Cleanup(unsubscribe)
 }
 
-// work works on the jobs of a server until the test ends, with a client that open opens.
+// work works on the jobs of a server until the test ends. open opens the client for jobs.
 func work(
 	t testing.TB, s *server.Server, open func(river.Config) *river.Client[pgx.Tx],
 ) *river.Client[pgx.Tx] {
@@ -323,7 +323,7 @@ func work(
 	return jobs
 }
 
-// ServeHTTP serves a request, for the client's organization if it has no key.
+// ServeHTTP serves a request. If the request has no key, it is for the client's organization.
 func (c *client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	open := c.open
 	for _, header := range []string{"Authorization", "X-BARE-PASSWORD", "Cookie"} {
@@ -334,7 +334,7 @@ func (c *client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.Handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), openTo{}, open)))
 }
 
-// operator is the same client with the key of an operator.
+// operator returns the same client with an operator's key.
 func (c *client) operator() *client {
 	c.t.Helper()
 	secret, key, err := c.server.Keys.Create(context.Background(), apikey.NewKey{Org: apikey.DefaultOrg, Name: "operator",
@@ -347,7 +347,7 @@ func (c *client) operator() *client {
 	return &operator
 }
 
-// unique returns a name that no other test gives an organization.
+// unique returns an organization's name that no other test uses.
 func (c *client) unique(name string) string {
 	if c.home == defaultOrg {
 		return name
@@ -355,7 +355,7 @@ func (c *client) unique(name string) string {
 	return fmt.Sprintf("%s beside %d", name, c.home)
 }
 
-// orgID is the id of the client's organization.
+// orgID returns the id of the client's organization.
 func (c *client) orgID() string {
 	c.t.Helper()
 	id, err := db.One[string](context.Background(), c.pool, `SELECT id FROM organizations WHERE org = $1`, c.org)
@@ -368,27 +368,27 @@ func (c *client) orgID() string {
 // keyed matches headers that carry a key.
 var keyed = regexp.MustCompile(`(?i)^(bearer|password) +\S|loci_session=[^;]`)
 
-// of is the same client in another test, for example one that is part of the first.
+// of returns the same client in another test, for example in a subtest.
 func (c *client) of(t *testing.T) *client {
 	other := *c
 	other.t = t
 	return &other
 }
 
-// again is the same client with a new handler of its server, which has what the test changed of it.
+// again returns the same client with a new handler of its server, which includes the test's changes to the server.
 func (c *client) again() *client {
 	other := *c
 	other.Handler = c.server.Handler()
 	return &other
 }
 
-// keyed is the same client with a key of its organization.
+// keyed returns the same client with a key of its organization.
 func (c *client) keyed() *client {
 	c.t.Helper()
 	return c.withKey(keyIn(c.t, c.server.Keys, c.org))
 }
 
-// as is the same client with the key of another organization, whose name is that of unique.
+// as returns the same client with a key of another organization, which has the name that unique returns.
 func (c *client) as(org string) *client {
 	other := *c
 	other.key = newKey(c.t, c.server.Keys, c.unique(org))
@@ -412,7 +412,7 @@ func (c *client) call(method, target, body string) servertest.Reply {
 	return servertest.Send(c, method, target, body, c.headers()...)
 }
 
-// must calls and returns the answer's body, which must be a 200's or 204's.
+// must sends a request, and returns the answer's body. The status must be 200 or 204.
 func (c *client) must(method, target, body string) string {
 	c.t.Helper()
 	got := c.call(method, target, body)
@@ -422,7 +422,7 @@ func (c *client) must(method, target, body string) string {
 	return got.Text
 }
 
-// fields reads an object.
+// fields decodes an object.
 func fields(t *testing.T, body string) map[string]any {
 	t.Helper()
 	var object map[string]any
@@ -432,13 +432,13 @@ func fields(t *testing.T, body string) map[string]any {
 	return object
 }
 
-// made is the id of what a call created.
+// made sends a request that creates something, and returns the new id.
 func (c *client) made(target, body string) string {
 	c.t.Helper()
 	return fields(c.t, c.must("POST", target, body))["id"].(string)
 }
 
-// form is a multipart body with one part.
+// form returns a multipart body with one part.
 func form(part, filename, contentType, text string) (body, mediaType string) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
@@ -463,7 +463,7 @@ func (c *client) upload(folder, query, filename, text string) servertest.Reply {
 		append(c.headers(), "Content-Type", mediaType)...)
 }
 
-// uploaded uploads a file and waits until its text is there.
+// uploaded uploads a file, and waits until its text is stored.
 func (c *client) uploaded(folder, filename, text string) string {
 	c.t.Helper()
 	got := c.upload(folder, "", filename, text)
@@ -475,10 +475,10 @@ func (c *client) uploaded(folder, filename, text string) string {
 	return id
 }
 
-// awaitJobs waits until something is so that only a job makes so. It looks whenever a job ends.
-func (c *client) awaitJobs(what string, is func() bool) {
+// awaitJobs waits until a condition holds that only jobs can fulfil. It checks the condition whenever a job ends.
+func (c *client) awaitJobs(what string, holds func() bool) {
 	c.t.Helper()
-	for deadline := time.After(patience); !is(); {
+	for deadline := time.After(patience); !holds(); {
 		select {
 		case <-c.done:
 		case <-deadline:
@@ -487,7 +487,7 @@ func (c *client) awaitJobs(what string, is func() bool) {
 	}
 }
 
-// awaitFile waits until a file's text is there.
+// awaitFile waits until a file's text is stored.
 func (c *client) awaitFile(folder, id string) {
 	c.t.Helper()
 	deadline := time.After(patience)

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/server"
 )
 
-// set gives the client's server a setting, and an endpoint of embeddings that does not answer.
+// set gives the client's server some settings, and an embeddings endpoint that does not answer.
 func (c *client) set(list ...server.Setting) {
 	c.own().Settings = append(list, server.Setting{Variable: "LOCI_POLICY", Flag: "--policy", Value: "pi",
 		Origin: server.OfEnvironment, Meaning: "How windows are kept."})
@@ -25,7 +25,8 @@ func (c *client) set(list ...server.Setting) {
 	c.Handler = c.server.Handler()
 }
 
-// Only the operator sees the server's settings and tests its endpoints; an organization's own policy is said to win.
+// Only the operator sees the server's settings and tests its endpoints. The page says that an organization's own policy
+// takes precedence.
 func TestTheOperatorSeesTheSettings(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
@@ -63,8 +64,8 @@ func TestTheOperatorSeesTheSettings(t *testing.T) {
 	if page.Code != 200 || !strings.Contains(page.Text, "as the test says") || !strings.Contains(page.Text, "mend it") {
 		t.Errorf("the page after a test: got %d %s", page.Code, page.Text)
 	}
-	for who, shown := range map[*client]bool{operator: true, c.as("acme"): false} {
-		page := who.browse("GET", "/console/settings", nil)
+	for visitor, shown := range map[*client]bool{operator: true, c.as("acme"): false} {
+		page := visitor.browse("GET", "/console/settings", nil)
 		if strings.Contains(page.Text, `"/console/settings"`) != shown ||
 			strings.Contains(page.Text, "LOCI_ADDR") != shown || page.Code != 200 {
 			t.Errorf("the page, for the operator: %v: got %d %s", shown, page.Code, page.Text)

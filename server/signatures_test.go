@@ -15,10 +15,10 @@ const (
 	signature = `"extra_content":{"google":{"thought_signature":"Ab+/=="}}`
 )
 
-// Gemini refuses a call without the signature that it attached to it: prompts send it back, to Gemini.
+// Gemini refuses a call without the signature that Gemini attached to it. Prompts to Gemini contain the signature.
 func TestSignaturesOfCallsAreSentBack(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t, `{"name":"a","include_base_tools":true}`) // its model, named m, answers
+	r := newRunner(t, `{"name":"a","include_base_tools":true}`) // the agent's model, named m, answers
 	r.model.Says(modeltest.Answer{Raw: `data: {"choices":[{"delta":{"tool_calls":[` + signedCall +
 		`]},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"}, modeltest.Answer{Text: "Done."})
 	r.send(hello)
@@ -45,7 +45,7 @@ func TestSignaturesOfCallsAreSentBack(t *testing.T) {
 	}
 }
 
-// OpenRouter streams a model's reasoning and its signature in pieces, and takes them back whole.
+// OpenRouter streams a model's reasoning and its signature in pieces, and requires them whole.
 func TestStreamedReasoningDetailsAreSentBackWhole(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, `{"name":"a","include_base_tools":true}`)
@@ -64,7 +64,7 @@ func TestStreamedReasoningDetailsAreSentBackWhole(t *testing.T) {
 	}
 }
 
-// What Anthropic's own tools did goes back as it came: without it the provider cannot go on after a pause.
+// The results of Anthropic's own tools are sent back unchanged. Without them, the provider cannot go on after a pause.
 func TestWhatAnthropicsToolsDidIsSentBack(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, `{"name":"a","model":"anthropic/claude-sonnet-4-5"}`)

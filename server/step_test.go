@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// stepped is what a step answers.
+// stepped is the answer to a step.
 type stepped struct {
 	ConversationID *string `json:"conversation_id"`
 	Messages       []recall.Appended
@@ -46,7 +46,8 @@ func (c *client) step(agent, body string) stepped {
 	return got
 }
 
-// dialects are the providers' forms of the same answer: a text, a call of a memory tool, and one of the caller's.
+// dialects are the same answer in each provider's form: a text, a call of a memory tool, and a call of the caller's
+// tool.
 var dialects = map[string]struct{ answer, result, end, text string }{
 	"openai": {
 		answer: `{"id":"chatcmpl-1","object":"chat.completion","model":"gpt-4o-2024-08-06","choices":[{"index":0,
@@ -85,19 +86,19 @@ var dialects = map[string]struct{ answer, result, end, text string }{
 		text: `{"type":"output_text","text":"It rains."}`},
 }
 
-// stepper is a client with an agent that has notes.
+// stepper creates an agent with notes, and returns its id.
 func (c *client) stepper() string {
 	return c.made("/v1/agents", `{"memory_blocks":[{"label":"notes","value":"milk"}],"tool_set":"all"}`)
 }
 
-// notes is the value of the agent's block.
+// notes returns the value of the agent's block notes.
 func (c *client) notes(agent string) string {
 	c.t.Helper()
 	return fields(c.t, c.must("GET", "/v1/agents/"+agent+"/core-memory/blocks/notes", ""))["value"].(string)
 }
 
-// A loop of a developer's own takes one request a step: the answer of the model goes in as its provider returned it,
-// the memory tools that it calls are run, and the next prompt comes out with the calls that are left.
+// A program with its own loop needs one request for each step. It sends the model's answer as the provider returned it.
+// The server runs the calls of memory tools, and returns the next prompt and the remaining calls.
 func TestAStepStoresRunsAndPrompts(t *testing.T) {
 	t.Parallel()
 	for format, d := range dialects {
@@ -162,7 +163,7 @@ func checkSendable(t *testing.T, format string, got stepped) {
 	}
 }
 
-// A step that comes again, also while it is at work, changes nothing more and says the same.
+// If a step comes again, even while it is still running, nothing more changes, and the answer is the same.
 func TestARepeatedStepRunsNoToolTwice(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -200,8 +201,8 @@ func TestARepeatedStepRunsNoToolTwice(t *testing.T) {
 	checkSendable(t, "openai", again)
 }
 
-// Calls of memory tools that nobody ran, because a server stopped or their answer was captured, are run by the next
-// step, whatever it brings.
+// Calls of memory tools may be left, because a server stopped or their answer was captured. The next step runs them,
+// whatever it contains.
 func TestAStepCatchesUp(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -222,7 +223,7 @@ func TestAStepCatchesUp(t *testing.T) {
 	checkSendable(t, "openai", got)
 }
 
-// A step in a conversation stays there, and the tools that it runs know where they are called.
+// A step in a conversation stays there, and its tools know the conversation in which they are called.
 func TestAStepInAConversation(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -237,12 +238,12 @@ func TestAStepInAConversation(t *testing.T) {
 		strings.Contains(string(got.Prompt.Request["messages"]), "upstairs") {
 		t.Errorf("got %v, %+v", got.ConversationID, got.Results)
 	}
-	if n := len(c.log(agent)); n != 1+1+2 { // its own system prompt, too
+	if n := len(c.log(agent)); n != 1+1+2 { // includes the conversation's own system prompt
 		t.Errorf("%d messages are stored", n)
 	}
 }
 
-// What is not understood is refused with the name of its field, and nothing of the step is stored.
+// An invalid step is refused, the error names the field, and nothing of the step is stored.
 func TestAStepRefusesAndStoresNothing(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -292,8 +293,8 @@ func TestAStepRefusesAndStoresNothing(t *testing.T) {
 		map[string]any{"detail": "Agent with ID agent-123e4567-e89b-42d3-8456-426614174000 not found"})
 }
 
-// Models sometimes answer with nothing, and providers return that as an answer. The model is asked again, as the
-// server's own loop does; an answer that was cut for its length is kept.
+// Models sometimes return nothing, and providers report this as an answer. The model is asked again, as in the server's
+// own loop. An answer that was cut because of its length is stored.
 func TestAStepRefusesAnEmptyAnswer(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -317,7 +318,7 @@ func TestAStepRefusesAnEmptyAnswer(t *testing.T) {
 	}
 }
 
-// appends is a call of core_memory_append with an id, in the form of OpenAI's.
+// appends returns a call of core_memory_append with an id, in OpenAI's form.
 func appends(id, text string) string {
 	return fmt.Sprintf(`{"id":%q,"type":"function","function":{"name":"core_memory_append",
 		"arguments":"{\"label\": \"notes\", \"content\": \"%s\"}"}}`, id, text)
@@ -327,14 +328,14 @@ func ownCall(id string) string {
 	return fmt.Sprintf(`{"id":%q,"type":"function","function":{"name":"weather","arguments":"{}"}}`, id)
 }
 
-// answering is a step with an answer that calls tools.
+// answering returns a step with an answer that calls tools.
 func answering(otid string, calls ...string) string {
 	return fmt.Sprintf(`{"otid":%q,"response":{"choices":[{"message":{"role":"assistant","content":null,
 		"tool_calls":[%s]}}]}}`,
 		otid, strings.Join(calls, ","))
 }
 
-// Two calls with one id are two calls: the later one gets an id of its own, the same one each time the step comes.
+// Two calls with one id are two calls. The later one gets a new id, the same each time the step is repeated.
 func TestAStepNamesCallsWithOneID(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -350,7 +351,7 @@ func TestAStepNamesCallsWithOneID(t *testing.T) {
 	}
 }
 
-// A call that needs an approval is the caller's to decide.
+// The caller decides on a call that needs approval.
 func TestAStepAsksForApproval(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -398,7 +399,7 @@ func TestAStepAsksForApproval(t *testing.T) {
 	checkSendable(t, "openai", got)
 }
 
-// A step keeps the rules of the agent's tools.
+// A step obeys the rules of the agent's tools.
 func TestAStepKeepsTheRulesOfTools(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// passing is the report of a failure that is not for what a prompt says.
+// passing is a report of a failure that the prompt's content did not cause.
 const passing = `"refused":{"status":500,"message":"Oh"}`
 
 // failures are reports of failures after which a client gives up.
@@ -15,8 +15,8 @@ var failures = map[string]string{"passing": passing, "a key": `"refused":{"statu
 	"elsewhere": `"refused":{"status":500,"place":"elsewhere"}`,
 	"size":      `"refused":{"status":413,"message":"Request too large"}`}
 
-// A text that is sent again after its turn failed is in the prompt once, at each position of the turn, by a step and a
-// captured turn, and the turn goes on. The log keeps both.
+// If a text is sent again after its turn failed, the prompt has it once, at each position of the turn, for steps and
+// captured turns. The turn goes on, and the log keeps both.
 func TestATextOfALoopOfOnesOwnIsThePromptsOnce(t *testing.T) {
 	t.Parallel()
 	for name, failure := range failures {
@@ -56,7 +56,7 @@ func TestATextOfALoopOfOnesOwnIsThePromptsOnce(t *testing.T) {
 	}
 }
 
-// checkOnce reports an error for texts that are not in the prompt once.
+// checkOnce checks that each of some texts is in the prompt once.
 func (l looper) checkOnce(texts ...string) {
 	l.t.Helper()
 	prompt := l.promptIn(l.agent, l.format)
@@ -67,7 +67,7 @@ func (l looper) checkOnce(texts ...string) {
 	}
 }
 
-// A text that is sent again after others failed, too, and one with more behind it, is in the prompt once.
+// A text is sent again after other texts failed too, or with more text. It is in the prompt once.
 func TestAFailedTextWithCallsIsThePromptsOnceBesideOthers(t *testing.T) {
 	t.Parallel()
 	loopers(t, func(l looper) {
@@ -91,7 +91,7 @@ func TestAFailedTextWithCallsIsThePromptsOnceBesideOthers(t *testing.T) {
 	})
 }
 
-// A turn that is refused again after its text was sent again leaves alone.
+// If a turn is refused again after its text was sent again, only that turn leaves the view.
 func TestATurnThatIsSentAgainAndRefusedLeavesAlone(t *testing.T) {
 	t.Parallel()
 	loopers(t, func(l looper) {

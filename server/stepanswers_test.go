@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A step takes the answers of servers that are like OpenAI's as they mean them.
+// A step understands answers of servers with an API like OpenAI's.
 func TestAStepTakesAnswersOfOtherServers(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -70,10 +70,10 @@ func TestAStepTakesAnswersOfOtherServers(t *testing.T) {
 	}
 }
 
-// items lists the agent's messages.
+// items returns the agent's messages.
 func (r runner) items() []map[string]any { return r.list(r.path() + "?limit=1000") }
 
-// A usage that cannot be is ignored, with a sentence; the answer is stored.
+// An impossible usage is ignored, and a warning says so. The answer is stored.
 func TestAnImpossibleUsageIsIgnoredWithASentence(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -102,7 +102,7 @@ func TestAnImpossibleUsageIsIgnoredWithASentence(t *testing.T) {
 	}
 }
 
-// A step that is refused runs no tool, whatever it is refused for.
+// A refused step runs no tool, whatever the reason for the refusal is.
 func TestAStepThatIsRefusedRunsNothing(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, askingAgent)
@@ -113,12 +113,12 @@ func TestAStepThatIsRefusedRunsNothing(t *testing.T) {
 	r.must("POST", step, `{"response":{"choices":[{"message":{"role":"assistant","tool_calls":[`+
 		fmt.Sprintf(call, "p", "Tea.")+`,`+fmt.Sprintf(call, "q", "Rum.")+`]}}]}}`)
 	log := r.log()
-	approve := func(ids, rest string) string {
+	approve := func(ids, options string) string {
 		var all []string
 		for _, id := range ids {
 			all = append(all, fmt.Sprintf(`{"tool_call_id":"%c","approve":true}`, id))
 		}
-		return `{"approvals":[` + strings.Join(all, ",") + `],` + rest + `}`
+		return `{"approvals":[` + strings.Join(all, ",") + `],` + options + `}`
 	}
 	const message = `"messages":[{"role":"user","content":"And"}]`
 	for body, code := range map[string]int{
@@ -160,8 +160,8 @@ func TestAStepThatIsRefusedRunsNothing(t *testing.T) {
 	}
 }
 
-// What a provider returns besides words and calls goes back to it, or is refused; the agent's own system prompt is
-// no message.
+// If a provider returns something besides texts and calls, it is sent back to the provider, or refused. The agent's own
+// system prompt is not a message.
 func TestFormsOfAnswersGoBackOrAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

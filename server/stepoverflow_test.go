@@ -12,28 +12,29 @@ import (
 
 var longTalk = strings.Repeat("the heron stands in the reeds ", 20)
 
-// overflowReport is the report of a provider's answer to a prompt that is too long.
-func overflowReport(by llmtest.Wording) string {
-	message, err := json.Marshal(by.Text(4_000, 9_000))
+// overflowReport returns a report of a provider's answer to a prompt that is too long.
+func overflowReport(wording llmtest.Wording) string {
+	message, err := json.Marshal(wording.Text(4_000, 9_000))
 	if err != nil {
 		panic(err)
 	}
-	return fmt.Sprintf(`{"refused":{"status":%d,"message":%s}}`, by.Status, message)
+	return fmt.Sprintf(`{"refused":{"status":%d,"message":%s}}`, wording.Status, message)
 }
 
-// A loop of the caller's own whose provider finds a prompt too long, in whatever words, gets a shorter one.
+// If a program has its own loop, and its provider finds a prompt too long, in whatever words, the program gets a
+// shorter prompt.
 func TestAReportedOverflowCompacts(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	for _, by := range llmtest.Wordings {
-		t.Run(by.Name, func(t *testing.T) {
+	for _, wording := range llmtest.Wordings {
+		t.Run(wording.Name, func(t *testing.T) {
 			t.Parallel()
 			c := c.of(t)
 			agent := c.made("/v1/agents", `{"name":"a"}`)
 			c.capture(agent, chatter(1, 12, longTalk))
 			c.step(agent, `{"messages":[{"role":"user","content":"Newest"}]}`)
 			before := len(c.requested(agent, "openai"))
-			got := c.reports(agent, "/step", overflowReport(by))
+			got := c.reports(agent, "/step", overflowReport(wording))
 			prompt := string(got.Prompt.Request)
 			if !got.Refused.Compacted || !got.Refused.AskAgain || len(got.Refused.Left) > 0 || got.Next != "model" ||
 				!strings.Contains(prompt, "Newest") || len(c.requested(agent, "openai")) >= before {
@@ -46,7 +47,7 @@ func TestAReportedOverflowCompacts(t *testing.T) {
 	}
 }
 
-// A report of a prompt that was too long changes nothing when it comes again under its otid.
+// If a report of a prompt that was too long comes again under its otid, nothing changes.
 func TestAnOverflowIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -65,8 +66,8 @@ func TestAnOverflowIsReportedOnce(t *testing.T) {
 	}
 }
 
-// A prompt that is reported as too long again and again is made as short as it can be, and then its turn leaves: the
-// loop is not held.
+// If prompts are reported as too long again and again, the prompt is made as short as possible, and then the turn
+// leaves the view, so that the loop ends.
 func TestAReportedOverflowOfEveryPromptEndsTheTurn(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -89,11 +90,12 @@ func TestAReportedOverflowOfEveryPromptEndsTheTurn(t *testing.T) {
 	}
 }
 
-// oneTooLong is what OpenAI answers to a message that is longer than any may be.
+// oneTooLong is OpenAI's answer to a message that exceeds the maximum length of messages.
 const oneTooLong = `Invalid 'messages[9].content': string too long. Expected a string with maximum length 1048576, ` +
 	`but got a string with length 2000000 instead.`
 
-// A message that is too long for any prompt leaves alone: what was said before is not compacted for it.
+// If a message is too long for any prompt, only the message leaves the view. Earlier messages are not compacted because
+// of it.
 func TestAMessageThatIsTooLongAloneCompactsNothing(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"openai", "anthropic", "responses"} {

@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// looper is an agent whose loop is the caller's own, in a dialect.
+// looper is an agent of a program with its own loop, in a dialect.
 type looper struct {
 	*client
 	agent, format string
 }
 
-// loopers runs a test of an agent whose loop is the caller's own, in three dialects.
+// loopers runs a test with an agent of a program with its own loop, in three dialects.
 func loopers(t *testing.T, test func(l looper)) {
 	t.Helper()
 	for format := range dialects {
@@ -25,7 +25,7 @@ func loopers(t *testing.T, test func(l looper)) {
 	}
 }
 
-// sends sends a step of some fields.
+// sends sends a step with some fields.
 func (l looper) sends(fields string) refusedStep {
 	l.t.Helper()
 	return l.reports(l.agent, "/step", `{`+fields+`,"format":"`+l.format+`"}`)
@@ -43,7 +43,8 @@ func (l looper) answers() {
 	l.sends(`"response":` + fmt.Sprintf(dialects[l.format].end, 10))
 }
 
-// calls sends an answer of the model that calls tools, by ids of a name, and the result of the caller's own tool.
+// calls sends an answer of the model with tool calls, and the result of the caller's own tool. name is part of the
+// calls' ids.
 func (l looper) calls(name string) {
 	l.t.Helper()
 	ids := strings.NewReplacer(`id":"a"`, `id":"a`+name+`"`, `id":"b"`, `id":"b`+name+`"`)
@@ -51,21 +52,22 @@ func (l looper) calls(name string) {
 	l.sends(`"messages":[` + ids.Replace(dialects[l.format].result) + `]`)
 }
 
-// refusedWhile reports refusals of prompts with a word until the loop ends or the prompt has it no more.
-func (l looper) refusedWhile(of refusedStep, word string) refusedStep {
+// refusedWhile reports refusals of prompts that contain a word, until the loop ends or the prompt no longer contains
+// the word.
+func (l looper) refusedWhile(step refusedStep, word string) refusedStep {
 	l.t.Helper()
-	for n := 0; of.Next == "model" && strings.Contains(string(of.Prompt.Request), word); n++ {
-		if of = l.sends(reported); n > 12 {
-			l.t.Fatalf("the loop does not end: %+v %s", of, of.Prompt.Request)
+	for n := 0; step.Next == "model" && strings.Contains(string(step.Prompt.Request), word); n++ {
+		if step = l.sends(reported); n > 12 {
+			l.t.Fatalf("the loop does not end: %+v %s", step, step.Prompt.Request)
 		}
-		if of.Refused.AskAgain != (of.Next == "model") && len(of.Refused.Left) > 0 {
-			l.t.Errorf("ask_again is %v, and the next is the %s", of.Refused.AskAgain, of.Next)
+		if step.Refused.AskAgain != (step.Next == "model") && len(step.Refused.Left) > 0 {
+			l.t.Errorf("ask_again is %v, and the next is the %s", step.Refused.AskAgain, step.Next)
 		}
 	}
-	return of
+	return step
 }
 
-// After a refusal a loop ends, also where the answers of before are in a summary.
+// After a refusal, a loop ends even if the earlier answers are in a summary.
 func TestALoopEndsAfterARefusalBehindASummary(t *testing.T) {
 	t.Parallel()
 	loopers(t, func(l looper) {
@@ -88,7 +90,7 @@ func TestALoopEndsAfterARefusalBehindASummary(t *testing.T) {
 	})
 }
 
-// A report of a refusal that comes again, though nothing was asked since, changes nothing.
+// If a report of a refusal comes again, and nothing was asked since, nothing changes.
 func TestAReportThatComesAgainChangesNothing(t *testing.T) {
 	t.Parallel()
 	loopers(t, func(l looper) {
@@ -123,7 +125,7 @@ func TestAReportThatComesAgainChangesNothing(t *testing.T) {
 	})
 }
 
-// What the provider refuses in a captured exchange leaves the view with it alone: the turns before it, and the first
+// If the provider refuses a captured exchange, only that exchange leaves the view. The turns before it, and the first
 // turn that was refused after it, stay.
 func TestRefusedCapturesLeaveOtherTurnsInTheView(t *testing.T) {
 	t.Parallel()
@@ -161,21 +163,21 @@ func TestRefusedCapturesLeaveOtherTurnsInTheView(t *testing.T) {
 	}
 }
 
-// A turn that the provider refuses also without its last answer leaves as a whole, and no other with it, however many
-// answers it had and whatever failed before it.
+// If the provider refuses a turn even without its last answer, the whole turn leaves the view, and no other turn,
+// however many answers it had and whatever failed before it.
 func TestARefusalOfTheRestOfATurnTakesTheTurn(t *testing.T) {
 	t.Parallel()
 	for _, rounds := range []int{1, 2} {
-		for _, before := range []string{"answered", "failed", "cut"} {
+		for _, earlier := range []string{"answered", "failed", "cut"} {
 			loopers(t, func(l looper) {
 				for n := range 4 {
 					l.says(fmt.Sprint("Warm ", n))
 					l.answers()
 				}
 				kept := []string{"Warm 0", "Warm 3"}
-				if before != "answered" {
+				if earlier != "answered" {
 					l.says("Unanswered")
-					if kept = append(kept, "Unanswered"); before == "cut" {
+					if kept = append(kept, "Unanswered"); earlier == "cut" {
 						l.calls("0")
 					}
 					l.sends(passing)

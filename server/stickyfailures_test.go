@@ -8,18 +8,18 @@ import (
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 )
 
-// failing is a provider's failure with a status and some words.
+// failing returns a provider's failure with a status and some words.
 func failing(status int, words string) modeltest.Answer {
 	return modeltest.Answer{Status: status, Text: `{"error":{"message":"` + words + `"}}`}
 }
 
-// unclear are failures that do not say that they are for what a prompt says.
+// unclear are failures that do not say that the prompt's content caused them.
 var unclear = map[string]modeltest.Answer{"400": failing(400, "model_not_found"), "403": failing(403, "Forbidden"),
 	"404": failing(404, "Not found"), "408": failing(408, "Too slow"), "409": failing(409, "Conflict"),
 	"500": failing(500, "Oh"), "502": failing(502, "Bad gateway"), "503": failing(503, "Unavailable"),
 	"closed": {Closes: true}, "empty": {Finish: "stop"}}
 
-// failsAt lets the runner's model fail at each prompt with a text.
+// failsAt lets the runner's model fail at each prompt that contains a text.
 func (r runner) failsAt(text string, fault modeltest.Answer) {
 	r.model.Reply = func(a modeltest.Asked) modeltest.Answer {
 		if strings.Contains(string(a.Body), text) {
@@ -29,19 +29,19 @@ func (r runner) failsAt(text string, fault modeltest.Answer) {
 	}
 }
 
-// A failure that comes back as long as a message is in view holds no agent, whatever it says: the turn after the
+// A failure that returns as long as a message is in view does not stop the agent, whatever it says. The turn after the
 // failed one is answered without the message.
 func TestAFailureThatAMessageCausesHoldsNoAgent(t *testing.T) {
 	t.Parallel()
 	for _, handle := range handles {
 		for name, fault := range unclear {
-			for _, where := range []string{"a message", "an answer"} {
-				t.Run(handle+" "+name+" "+where, func(t *testing.T) {
+			for _, source := range []string{"a message", "an answer"} {
+				t.Run(handle+" "+name+" "+source, func(t *testing.T) {
 					t.Parallel()
 					r := newRunner(t, `{"name":"a","model":"`+handle+`"}`)
 					r.says("Photo")
 					first := "POISON"
-					if where == "an answer" {
+					if source == "an answer" {
 						r.model.Says(modeltest.Answer{Text: "POISON"})
 						r.says("Question")
 						first = "One"
@@ -67,7 +67,7 @@ func TestAFailureThatAMessageCausesHoldsNoAgent(t *testing.T) {
 	}
 }
 
-// So it is if the same text comes again and again, and in streams.
+// The same holds if the same text comes again and again, and in streams.
 func TestAFailureHoldsNoAgentWhoseUserSaysTheSame(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
@@ -83,7 +83,7 @@ func TestAFailureHoldsNoAgentWhoseUserSaysTheSame(t *testing.T) {
 	}
 }
 
-// A provider that works again while it is asked without messages hides none of them.
+// If a provider works again while it is asked without messages, it hides none of them.
 func TestAnOutageHidesNothing(t *testing.T) {
 	t.Parallel()
 	for _, handle := range handles {
@@ -92,7 +92,7 @@ func TestAnOutageHidesNothing(t *testing.T) {
 			r.says(fmt.Sprint("Kept ", i))
 		}
 		fault := failing(500, "Oh")
-		r.model.Says(fault, fault, fault, fault, fault, fault) // it works when it is asked without the messages
+		r.model.Says(fault, fault, fault, fault, fault, fault) // works again without the messages
 		r.says("One")
 		if got := r.says("Two"); got.StopReason.StopReason != "end_turn" {
 			t.Errorf("got %+v", got)
@@ -109,7 +109,8 @@ func TestAnOutageHidesNothing(t *testing.T) {
 	}
 }
 
-// A refusal that names the content is one with each status, and the next turn is answered. A key's is none.
+// A refusal that names the content counts as such with every status, and the next turn is answered. A refusal of a key
+// does not count.
 func TestRefusalsOfContentHaveManyStatuses(t *testing.T) {
 	t.Parallel()
 	for _, handle := range handles {

@@ -11,31 +11,32 @@ import (
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 )
 
-// A body with a text that Postgres cannot hold is refused, and nothing is stored: no text becomes another one silently.
+// If a body contains a text that Postgres cannot store, it is refused, and nothing is stored. No text is silently
+// changed.
 func TestTextsThatCannotBeStoredAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a","memory_blocks":[{"label":"human","value":"Ada."}]}`)
 	archive := c.made("/v1/archives", `{"name":"a"}`)
-	of := "/v1/agents/" + agent
+	path := "/v1/agents/" + agent
 	for _, r := range []struct{ method, target, body, field string }{
 		{"POST", "/v1/agents", `{"name":"a%s"}`, "body.name"},
 		{"POST", "/v1/agents", `{"metadata":{"a":["%s"]}}`, "body.metadata.a[0]"},
 		{"POST", "/v1/agents", `{"metadata":{"%s":1}}`, "body.metadata."},
 		{"POST", "/v1/blocks", `{"label":"x","value":"a%sb"}`, "body.value"},
-		{"PATCH", of + "/core-memory/blocks/human", `{"value":"a%sb"}`, "body.value"},
-		{"POST", of + "/archival-memory", `{"text":"a%sb"}`, "body.text"},
+		{"PATCH", path + "/core-memory/blocks/human", `{"value":"a%sb"}`, "body.value"},
+		{"POST", path + "/archival-memory", `{"text":"a%sb"}`, "body.text"},
 		{"POST", "/v1/archives/" + archive + "/passages", `{"text":"a","tags":["%s"]}`, "body.tags[0]"},
 		{"POST", "/v1/archives/" + archive + "/passages/batch", `{"passages":[{"text":"b"},{"text":"a%sb"}]}`,
 			"body.passages[1].text"},
 		{"POST", "/v1/folders", `{"name":"a%sb"}`, "body.name"},
-		{"POST", of + "/tools/conversation_search/run", `{"args":{"query":"a%sb"}}`, "body.args.query"},
-		{"POST", of + "/messages/capture", `{"messages":[{"role":"user","content":"x","otid":"o%s"}]}`,
+		{"POST", path + "/tools/conversation_search/run", `{"args":{"query":"a%sb"}}`, "body.args.query"},
+		{"POST", path + "/messages/capture", `{"messages":[{"role":"user","content":"x","otid":"o%s"}]}`,
 			"body.messages[0].otid"},
-		{"POST", of + "/messages/capture", `{"conversation_id":"a%s","messages":[]}`, "body.conversation_id"},
-		{"POST", of + "/step", `{"otid":"o%s","messages":[{"role":"user","content":"x"}]}`, "body.otid"},
-		{"POST", of + "/messages", `{"messages":[{"role":"user","content":"x","otid":"o%s"}]}`, "body.messages[0].otid"},
-		{"POST", of + "/messages", `{"input":"x","client_tools":[{"name":"a","description":"%s"}]}`,
+		{"POST", path + "/messages/capture", `{"conversation_id":"a%s","messages":[]}`, "body.conversation_id"},
+		{"POST", path + "/step", `{"otid":"o%s","messages":[{"role":"user","content":"x"}]}`, "body.otid"},
+		{"POST", path + "/messages", `{"messages":[{"role":"user","content":"x","otid":"o%s"}]}`, "body.messages[0].otid"},
+		{"POST", path + "/messages", `{"input":"x","client_tools":[{"name":"a","description":"%s"}]}`,
 			"body.client_tools[0].description"},
 	} {
 		for _, text := range []string{`\u0000`, `\ud800`, `\udc00\ud800`, `\uD800x`, "\xff", "\xed\xa0\x80"} {
@@ -46,7 +47,7 @@ func TestTextsThatCannotBeStoredAreRefused(t *testing.T) {
 			}
 		}
 	}
-	if got := c.list(of + "/messages"); len(got) > 1 {
+	if got := c.list(path + "/messages"); len(got) > 1 {
 		t.Errorf("stored %v", got)
 	}
 	for _, text := range []string{`\ud83d\ude00`, `\\u0000`, `\\ud800`, "é", `\n`, `\u2400`} {
@@ -54,14 +55,14 @@ func TestTextsThatCannotBeStoredAreRefused(t *testing.T) {
 	}
 }
 
-// What was said is stored though it has such characters, with signs in their place: a result of a tool that is refused
-// would leave its call waiting. A warning names the place.
+// Messages with such characters are stored, with signs in their place, because a refused tool result would leave its
+// call waiting. A warning names the place.
 func TestMessagesShowWhatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, askingAgent)
 	const said, want = `a\u0000b\ud800c`, "a␀b\uFFFDc"
 	type warned struct{ body, place string }
-	of := "/v1/agents/" + r.agent
+	path := "/v1/agents/" + r.agent
 	capture := []warned{
 		{`{"messages":[{"role":"user","content":"` + said + `"}]}`, "messages[0].content"},
 		{`{"messages":[{"role":"assistant","content":"","tool_calls":[{"id":"c","type":"function","function":{"name":"f",
@@ -70,12 +71,13 @@ func TestMessagesShowWhatCannotBeStored(t *testing.T) {
 			"messages[0].content[0].text"},
 	}
 	for _, w := range capture {
-		got := r.must("POST", of+"/messages/capture", w.body)
+		got := r.must("POST", path+"/messages/capture", w.body)
 		if !strings.Contains(got, "body."+w.place) || !strings.Contains(got, `\u2400`) {
 			t.Errorf("%s: no warning in %s", w.body, got)
 		}
 	}
-	step := r.must("POST", of+"/step", `{"response":{"choices":[{"message":{"role":"assistant","content":"`+said+`"}}]}}`)
+	step := r.must("POST", path+"/step",
+		`{"response":{"choices":[{"message":{"role":"assistant","content":"`+said+`"}}]}}`)
 	if !strings.Contains(step, "body.response.choices[0].message.content") {
 		t.Errorf("a step: no warning in %s", step)
 	}
@@ -94,7 +96,7 @@ func TestMessagesShowWhatCannotBeStored(t *testing.T) {
 	}
 }
 
-// An answer of a model with such characters is stored with signs in their place, and its stream shows the same.
+// A model's answer with such characters is stored, with signs in their place, and its stream shows the same.
 func TestAnAnswerThatCannotBeStoredIsShown(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
@@ -118,21 +120,21 @@ func TestAnAnswerThatCannotBeStoredIsShown(t *testing.T) {
 	const raw = `{"a":"x\ud83d","b":"\u0000"}`
 	call := `{"role":"assistant","content":null,"tool_calls":[{"id":"%s","type":"function","function":{"name":"f",` +
 		`"arguments":` + strconv.Quote(raw) + `}}]}`
-	of := "/v1/agents/" + r.agent
-	r.must("POST", of+"/messages/capture", fmt.Sprintf(`{"messages":[`+call+`,
+	path := "/v1/agents/" + r.agent
+	r.must("POST", path+"/messages/capture", fmt.Sprintf(`{"messages":[`+call+`,
 		{"role":"tool","tool_call_id":"captured","content":"y"},
 		{"role":"assistant","content":[{"type":"server_tool_use","id":"srv","name":"web_search","input":`+raw+`},
 			{"type":"tool_use","id":"used","name":"f","input":`+raw+`}]},
 		{"role":"user","content":[{"type":"tool_result","tool_use_id":"used","content":"y"}]}]}`, "captured"))
-	r.must("POST", of+"/step", fmt.Sprintf(`{"response":{"choices":[{"message":`+call+`}]},"messages":[
+	r.must("POST", path+"/step", fmt.Sprintf(`{"response":{"choices":[{"message":`+call+`}]},"messages":[
 		{"role":"tool","tool_call_id":"stepped","content":"y"}]}`, "stepped"))
 	for _, format := range []string{"openai", "anthropic", "responses"} {
-		got := r.must("GET", of+"/prompt?format="+format, "")
+		got := r.must("GET", path+"/prompt?format="+format, "")
 		if halves.MatchString(got) || strings.Contains(got, `u0000`) || strings.Count(got, "x\uFFFD") < 3 {
 			t.Errorf("%s: the prompt is %s", format, got)
 		}
 	}
 }
 
-// halves matches the escape of a half of a surrogate pair, also in a JSON text that a JSON text has.
+// halves matches the escape of half a surrogate pair, even in JSON inside a JSON string.
 var halves = regexp.MustCompile(`(?i)\\ud[89a-f]`)

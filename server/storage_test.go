@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// exec runs a statement, which must name the client's organization where other tests have rows.
+// exec runs a statement. If other tests have rows in its tables, the statement must name the client's organization.
 func (c *client) exec(sql string, args ...any) {
 	c.t.Helper()
 	if _, err := c.pool.Exec(context.Background(), sql, args...); err != nil {
@@ -24,7 +24,8 @@ func (c *client) exec(sql string, args ...any) {
 	}
 }
 
-// What Postgres lacks, as its errors name it, is not the request's fault, and passes.
+// If Postgres lacks space or another resource, as its error says, the request is not at fault, and can be repeated
+// later.
 func TestADatabaseWithoutRoomIs503(t *testing.T) {
 	t.Parallel()
 	c := newElsewhereServerClient(t)
@@ -55,8 +56,8 @@ func TestADatabaseWithoutRoomIs503(t *testing.T) {
 	}
 }
 
-// newReadOnlyClient returns a client of a server of its own, and a function that lets the server's connections store
-// nothing, or again everything, as a database does that is read-only.
+// newReadOnlyClient returns a client of its own server, and a function that makes the server's database connections
+// read-only, or writable again.
 func newReadOnlyClient(t *testing.T) (c *client, readOnly func(on bool)) {
 	t.Helper()
 	var on atomic.Bool
@@ -73,39 +74,39 @@ func newReadOnlyClient(t *testing.T) (c *client, readOnly func(on bool)) {
 	return serverClientOn(t, pool, dbtest.NewOrg(t, pool)), on.Store
 }
 
-// Every operation that reads, and every tool that does, answers as before where nothing can be stored: what would be
-// stored of a read is left out.
+// While nothing can be stored, every operation and tool that only reads answers as before. Rows that reading would
+// store are left out.
 func TestReadingNeedsNoRoom(t *testing.T) {
 	t.Parallel()
 	c, readOnly := newReadOnlyClient(t)
 	c.work()
-	mine := newTenant(c, "reads")
-	mine.uploaded(mine.has["folder_id"], "later.txt", "of no use")
-	agent := "/v1/agents/" + mine.has["agent_id"]
-	total, _ := fields(t, mine.must("GET", agent+"/prompt", ""))["tokens"].(map[string]any)["total"].(float64)
-	mine.must("PATCH", agent, fmt.Sprintf(`{"context_window_limit":%d}`, int(total/0.85))) // a warning is due
+	reader := newTenant(c, "reads")
+	reader.uploaded(reader.has["folder_id"], "later.txt", "of no use")
+	agent := "/v1/agents/" + reader.has["agent_id"]
+	total, _ := fields(t, reader.must("GET", agent+"/prompt", ""))["tokens"].(map[string]any)["total"].(float64)
+	reader.must("PATCH", agent, fmt.Sprintf(`{"context_window_limit":%d}`, int(total/0.85))) // so that a warning is due
 	calls := [][3]string{{"POST", "/v1/passages/search", `{"query":"secret"}`},
 		{"POST", "/v1/messages/search", `{"query":"secret"}`}, {"POST", "/v1/agents/messages/search", `{"query":"secret"}`},
 		{"POST", agent + "/tools/grep_files/run", `{"args":{"pattern":"secret"}}`},
 		{"POST", agent + "/tools/semantic_search_files/run", `{"args":{"query":"secret"}}`},
 		{"POST", agent + "/tools/conversation_search/run", `{"args":{"query":"secret"}}`},
 		{"POST", agent + "/tools/archival_memory_search/run", `{"args":{"query":"secret"}}`}}
-	for _, o := range mine.operations() {
+	for _, o := range reader.operations() {
 		if o.Method == "GET" && !strings.HasSuffix(o.Path, "/stream") && o.Path != "/v1/ready" {
 			calls = append(calls, [3]string{"GET", pathParams.ReplaceAllStringFunc(o.Path,
-				func(p string) string { return mine.has[strings.Trim(p, "{}")] })})
+				func(p string) string { return reader.has[strings.Trim(p, "{}")] })})
 		}
 	}
 	readOnly(true)
 	failed := map[[3]string]int{}
 	for _, call := range calls {
-		if got := mine.call(call[0], call[1], call[2]); got.Code >= 400 {
+		if got := reader.call(call[0], call[1], call[2]); got.Code >= 400 {
 			failed[call] = got.Code
 		}
 	}
 	readOnly(false)
 	for call, code := range failed {
-		if got := mine.call(call[0], call[1], call[2]); got.Code != code {
+		if got := reader.call(call[0], call[1], call[2]); got.Code != code {
 			t.Errorf("%s: got %d, and with room %d", call, code, got.Code)
 		}
 	}
@@ -136,8 +137,8 @@ func TestAServerThatCannotStoreIsNotReady(t *testing.T) {
 	}
 }
 
-// From when a request fails because the schema lacks a part, all are refused until it is whole, so that none writes
-// into a backup that is being restored, or finds a thing missing.
+// If a request fails because a part of the schema is missing, all requests are refused until the schema is complete.
+// Otherwise they could write into a backup that is being restored, or find things missing.
 func TestNothingIsServedOfASchemaThatIsRebuilt(t *testing.T) {
 	t.Parallel()
 	c := newElsewhereServerClient(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// lockedTable locks a table for everybody else, until unlock is called.
+// lockedTable locks a table for everybody else until unlock is called.
 func (r runner) lockedTable(table string) (unlock func()) {
 	r.t.Helper()
 	tx, err := r.pool.Begin(r.t.Context())
@@ -28,7 +28,7 @@ func (r runner) lockedTable(table string) (unlock func()) {
 	}
 }
 
-// A stream whose database does not answer ends with an error that says so.
+// If a stream's database does not answer, the stream ends with an error that says so.
 func TestAStreamWithoutADatabaseSaysWhyItEnds(t *testing.T) {
 	t.Parallel()
 	r := newRunnerOf(newElsewhereServerClient(t), "")
@@ -57,7 +57,7 @@ func TestAStreamWithoutADatabaseSaysWhyItEnds(t *testing.T) {
 	}
 }
 
-// lockedConversation keeps everybody else from changing the agent's default conversation, until unlock is called.
+// lockedConversation keeps everybody else from changing the agent's default conversation until unlock is called.
 func (r runner) lockedConversation() (unlock func()) {
 	r.t.Helper()
 	tx, err := r.pool.Begin(r.t.Context())
@@ -76,8 +76,8 @@ func (r runner) lockedConversation() (unlock func()) {
 	}
 }
 
-// A run that waits too long for the database tells its clients that it goes on later, and goes on waiting: the model is
-// asked once, and who sends the request again by its otid gets the whole answer.
+// If a run waits too long for the database, it tells its clients that it will go on later, and keeps waiting. The model
+// is asked once. A client that sends the request again with its otid gets the whole answer.
 func TestARunThatWaitsForTheDatabaseTellsItsClients(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string]string{"JSON": `"max_steps":50`, "a stream": `"streaming":true`,
@@ -112,8 +112,9 @@ func TestARunThatWaitsForTheDatabaseTellsItsClients(t *testing.T) {
 	}
 }
 
-// A run that can store nothing stops, and the stream of a background run ends though the run's items can be read. Who
-// sends another message is told that the database keeps the run from ending. It goes on where it stopped.
+// If a run cannot store anything, it stops. The stream of a background run ends, although the run's items can be read.
+// A client that sends another message is told that the database keeps the run from ending. The run goes on where it
+// stopped.
 func TestABackgroundStreamEndsWhileNothingIsStored(t *testing.T) {
 	t.Parallel()
 	c, readOnly := newReadOnlyClient(t)

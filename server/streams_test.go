@@ -19,7 +19,7 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// sent uploads a file and does not wait.
+// sent uploads a file, and does not wait for its text.
 func (c *client) sent(folder, filename, text string) string {
 	c.t.Helper()
 	got := c.upload(folder, "", filename, text)
@@ -82,8 +82,8 @@ func TestOriginalsAreDownloadedAsTheyCame(t *testing.T) {
 		"X-Content-Type-Options": "nosniff",
 		"ETag":                   etag,
 		"Content-Disposition":    "attachment; filename*=utf-8''f%C3%BCr%20%22dich%22%3B%20x.html"} {
-		if is := got.Header().Get(name); !strings.HasPrefix(is, want) {
-			t.Errorf("%s: got %q, want %q", name, is, want)
+		if value := got.Header().Get(name); !strings.HasPrefix(value, want) {
+			t.Errorf("%s: got %q, want %q", name, value, want)
 		}
 	}
 	if got := c.call("HEAD", target, ""); got.Code != 200 || got.Text != "" ||
@@ -114,14 +114,14 @@ func TestOriginalsAreDownloadedAsTheyCame(t *testing.T) {
 	}
 }
 
-// stream is a client's view of a file's events.
+// stream is a stream of a file's events as a client reads it.
 type stream struct {
 	t     *testing.T
 	lines *bufio.Scanner
 	close func()
 }
 
-// newWebClient is an idle client, and its server on a port, whose answers can be streams.
+// newWebClient returns a client without jobs, and its server on a port, which can stream answers.
 func newWebClient(t *testing.T) (*client, *httptest.Server) {
 	t.Helper()
 	c := newServerClient(t)
@@ -149,7 +149,7 @@ func (c *client) follow(web *httptest.Server, folder, file string) *stream {
 	return &stream{t: c.t, lines: bufio.NewScanner(answer.Body), close: closing}
 }
 
-// next is the next event; false at the end of the stream.
+// next returns the next event; false at the end of the stream.
 func (s *stream) next() (files.Progress, bool) {
 	s.t.Helper()
 	for s.lines.Scan() {
@@ -167,12 +167,12 @@ func (s *stream) next() (files.Progress, bool) {
 	return files.Progress{}, false
 }
 
-// rest are the statuses that follow, to the end.
+// rest returns the statuses of all remaining events.
 func (s *stream) rest() (all []files.Status) {
 	s.t.Helper()
 	for {
-		p, more := s.next()
-		if !more {
+		p, ok := s.next()
+		if !ok {
 			return all
 		}
 		all = append(all, p.Status)
@@ -218,21 +218,21 @@ func TestEventsEndWithTheServerAndTheClient(t *testing.T) {
 	c, web := newWebClient(t)
 	folder := c.made("/v1/folders", `{"name":"f"}`)
 	id := c.sent(folder, "a.txt", "text\n")
-	gone, stays := c.follow(web, folder, id), c.follow(web, folder, id)
-	gone.next()
-	stays.next()
-	gone.close()
+	leaving, staying := c.follow(web, folder, id), c.follow(web, folder, id)
+	leaving.next()
+	staying.next()
+	leaving.close()
 	embedtest.Eventually(t, "a stream ends with its client", func() bool { return c.server.Progress.Count() <= 1 })
 	c.stopWatching()
-	if got := stays.rest(); len(got) != 0 {
+	if got := staying.rest(); len(got) != 0 {
 		t.Errorf("when the server stops: got %v, want the end", got)
 	}
 }
 
-// A database that hangs makes no request hang: it is answered with a 503 once its time is over.
+// If the database hangs, requests do not. They are answered with a 503 when their time is over.
 func TestRequestsDoNotWaitForeverForTheDatabase(t *testing.T) {
 	t.Parallel()
-	c := newElsewhereServerClient(t) // it locks a table
+	c := newElsewhereServerClient(t) // this test locks a table
 	identity := "/v1/identities/" + c.made("/v1/identities", `{"identifier_key":"a","name":"Ada","identity_type":"user"}`)
 	conn, err := c.pool.Acquire(t.Context())
 	if err != nil {
@@ -261,7 +261,7 @@ func TestRequestsDoNotWaitForeverForTheDatabase(t *testing.T) {
 	c.must("GET", identity, "")
 }
 
-// Nor does a request that has no deadline as a whole, because its body, its answer or a model may take long.
+// Some requests have no deadline, because their body, their answer or a model may take long. They do not hang either.
 func TestNoRequestWaitsForALockForEver(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
@@ -294,7 +294,7 @@ func TestNoRequestWaitsForALockForEver(t *testing.T) {
 	requests.Wait()
 }
 
-// Readiness is asked often: a row is stored now and then, and its result repeated between.
+// Readiness is queried often. Only from time to time a row is stored; otherwise the result is repeated.
 func TestReadinessIsRepeated(t *testing.T) {
 	t.Parallel()
 	s, tried := newServer(t, openServer().pool), 0

@@ -18,13 +18,13 @@ import (
 
 var pathParams = regexp.MustCompile(`\{(\w+)\}`)
 
-// tenant is an organization's client and its resources' ids, by the names of the path parameters.
+// tenant is a client of an organization with the ids of its resources, by the names of path parameters.
 type tenant struct {
 	*client
 	has map[string]string
 }
 
-// quietModel is a model that counts no tokens.
+// quietModel returns a model that counts no tokens.
 func quietModel(t *testing.T) *modeltest.Model {
 	m := modeltest.New(t)
 	m.Reply = func(modeltest.Asked) modeltest.Answer { return modeltest.Answer{Text: "Done.", PromptTokens: -1} }
@@ -33,7 +33,7 @@ func quietModel(t *testing.T) *modeltest.Model {
 
 func newTenant(c *client, org string) tenant { return newTenantNamed(c, org, org) }
 
-// newTenantNamed is another tenant of an organization, all of whose texts have a name.
+// newTenantNamed creates another tenant of an organization. All its texts contain a name.
 func newTenantNamed(c *client, org, name string) tenant {
 	c = c.as(org)
 	c.own().Loop = newLoop(c.t, c.server, quietModel(c.t).URL)
@@ -83,7 +83,7 @@ func newTenantNamed(c *client, org, name string) tenant {
 		"compaction_id": compaction, "run_id": run, "step_id": step}}
 }
 
-// accepted is the answer to a request that begins a job.
+// accepted sends a request that begins a job, and returns the answer.
 func (c *client) accepted(target, body string) string {
 	c.t.Helper()
 	got := c.call("POST", target, body)
@@ -93,7 +93,7 @@ func (c *client) accepted(target, body string) string {
 	return got.Text
 }
 
-// asksToErase is the id of an erasure that waits for approval.
+// asksToErase returns the id of an erasure that waits for approval.
 func (c *client) asksToErase(agent string) string {
 	c.t.Helper()
 	e, err := c.server.Erasures.Create(c.t.Context(), c.orgKey(), erase.Request{Texts: []string{"nothing has this text"},
@@ -104,7 +104,7 @@ func (c *client) asksToErase(agent string) string {
 	return e.ID
 }
 
-// orgKey is the organization of the client's key.
+// orgKey returns the organization of the client's key.
 func (c *client) orgKey() db.Org {
 	c.t.Helper()
 	key, err := c.server.Keys.Lookup(c.t.Context(), c.key)
@@ -116,7 +116,7 @@ func (c *client) orgKey() db.Org {
 
 var clipIDs = regexp.MustCompile(`clip-[0-9a-f-]{36}`)
 
-// clip captures a result of a tool that is put aside, and returns the id of its text.
+// clip captures a tool result that is put aside because of its length, and returns the id of its text.
 func (c *client) clip(agent, text string) string {
 	c.t.Helper()
 	long, err := json.Marshal(strings.Repeat(text+"\n", recall.MaxResultChars/len(text)+1))
@@ -129,13 +129,13 @@ func (c *client) clip(agent, text string) string {
 	return clipIDs.FindString(c.must("GET", "/v1/messages/"+got.Messages[1].ID, ""))
 }
 
-// customTool returns the id of a tool, which the tenants of an organization share.
+// customTool returns the id of a tool, which all tenants of an organization share.
 func (c *client) customTool() string {
 	c.t.Helper()
 	return fields(c.t, c.must("PUT", "/v1/tools", weatherTool))["id"].(string)
 }
 
-// keyID is the id of the client's key.
+// keyID returns the id of the client's key.
 func (c *client) keyID() string {
 	c.t.Helper()
 	key, err := c.server.Keys.Lookup(c.t.Context(), c.key)
@@ -145,7 +145,7 @@ func (c *client) keyID() string {
 	return key.ID
 }
 
-// state is everything that a tenant sees of its own.
+// state returns everything that a tenant sees of its own resources.
 func (t tenant) state() []string {
 	var seen []string
 	for _, target := range []string{"/v1/agents?include=agent.blocks", "/v1/folders", "/v1/folders/" + t.has["folder_id"] +

@@ -13,8 +13,8 @@ import (
 
 const ownTool = `"client_tools":[{"name":"cust1","parameters":{"type":"object","properties":{}}}]`
 
-// calling returns an answer that calls tools by these letters: i inserts its place into the memory, c is the client's
-// tool, s searches.
+// calling returns an answer with tool calls. In letters, i is a call that inserts into the memory, c a call of the
+// client's tool, and s a search.
 func calling(letters string) modeltest.Answer {
 	var a modeltest.Answer
 	for i, letter := range letters {
@@ -32,8 +32,8 @@ func calling(letters string) modeltest.Answer {
 	return a
 }
 
-// runTurn sends a message to an agent, and answers the calls that it asks for until its turn ends. It returns the last
-// stop reason.
+// runTurn sends a message to an agent, and answers the calls that need an answer until the turn ends. It returns the
+// last stop reason.
 func (r runner) runTurn(approve bool) string {
 	got := r.send(`{"input":"Hello",` + ownTool + `}`)
 	for n := 0; got.StopReason.StopReason == "requires_approval"; n++ {
@@ -58,14 +58,14 @@ func (r runner) runTurn(approve bool) string {
 	return got.StopReason.StopReason
 }
 
-// choices are the tools that the model was forced to call, a word for each request.
+// choices returns the tools that the model was forced to call, one word for each request.
 func (r runner) choices() (all []string) {
 	for _, asked := range r.model.Requests() {
-		var named struct{ Function struct{ Name string } }
-		if raw := asked.Fields["tool_choice"]; json.Unmarshal(raw, &named) != nil {
-			named.Function.Name = string(raw)
+		var choice struct{ Function struct{ Name string } }
+		if raw := asked.Fields["tool_choice"]; json.Unmarshal(raw, &choice) != nil {
+			choice.Function.Name = string(raw)
 		}
-		all = append(all, named.Function.Name)
+		all = append(all, choice.Function.Name)
 	}
 	return all
 }
@@ -79,7 +79,7 @@ func TestRulesHoldOverTheRunsOfATurn(t *testing.T) {
 	approval := `{"type":"requires_approval","tool_name":"memory_insert"}`
 	for name, test := range map[string]struct {
 		rules   []string
-		answers string // of the model, between spaces; the last one again and again; - is a text
+		answers string // answers of the model, separated by spaces; the last one is repeated, and - is a text
 		deny    bool
 		inserts int
 		reason  string
@@ -125,7 +125,7 @@ func TestRulesHoldOverTheRunsOfATurn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRunner(t, `{"name":"a","include_base_tools":true,"memory_blocks":[{"label":"human","value":"Ada"}]}`)
-			// A client's tool has no rule before it is known to the server.
+			// A client's tool has no rule until the server knows the tool.
 			r.must("POST", "/v1/tools", strings.Replace(weatherTool, `"weather"`, `"cust1"`, 1))
 			r.must("PATCH", "/v1/agents/"+r.agent, `{"tool_rules":[`+strings.Join(test.rules, ",")+`]}`)
 			script := strings.Fields(test.answers)
@@ -148,7 +148,7 @@ func TestRulesHoldOverTheRunsOfATurn(t *testing.T) {
 	}
 }
 
-// The end of a turn by rules is the same in a loop of a client's own.
+// In a program's own loop, rules end a turn in the same way.
 func TestAStepEndsByTheRules(t *testing.T) {
 	t.Parallel()
 	const exit, required = `{"type":"exit_loop","tool_name":"weather"}`,
@@ -217,7 +217,7 @@ func TestALimitOfARuleIsAtLeastOne(t *testing.T) {
 	}
 }
 
-// A conditional rule with require_output_mapping allows no tool after an output that it does not map.
+// If a tool's output is not in the mapping, a conditional rule with require_output_mapping allows no tool.
 func TestAnOutputThatIsNotMappedAllowsNoTool(t *testing.T) {
 	t.Parallel()
 	for strict, status := range map[string]string{"true": "error", "false": "success"} {
@@ -232,7 +232,7 @@ func TestAnOutputThatIsNotMappedAllowsNoTool(t *testing.T) {
 	}
 }
 
-// A rule whose field is null is the same as one without the field, and a deleted tool is in no rule.
+// A null field in a rule is the same as an absent one. A deleted tool is in no rule.
 func TestRulesAreKeptOnceAndNotOfDeletedTools(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -255,7 +255,7 @@ func TestRulesAreKeptOnceAndNotOfDeletedTools(t *testing.T) {
 	}
 }
 
-// What would hide all messages, and models without a name, are refused.
+// Changes that would hide all messages, and models without a name, are refused.
 func TestChangesThatMeanNothingAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// found is a tool that a search found.
+// foundTool is a tool that a search found.
 type foundTool struct {
 	Tool        struct{ Name string }
 	Text        string  `json:"embedded_text"`
@@ -31,7 +31,7 @@ func (c *client) searchTools(body string) (found []foundTool, names []string) {
 	return found, names
 }
 
-// Tools, built-in and custom, are found by words, and by meaning where an endpoint makes vectors.
+// Built-in and custom tools can be found by words and, if there is an endpoint for vectors, by meaning.
 func TestToolsAreSearched(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)

@@ -23,7 +23,7 @@ const (
 	standardFileTools = lettaFileTools + " list_files close_files"
 )
 
-// toolIDs are the ids of the tools by their names.
+// toolIDs returns the ids of the tools by name.
 func toolIDs() map[string]string {
 	ids := map[string]string{}
 	for _, t := range tool.New(tool.Memories{}).Tools() {
@@ -32,12 +32,12 @@ func toolIDs() map[string]string {
 	return ids
 }
 
-// allTools are the names of every tool that needs no folder, or of those that do.
+// allTools returns the names of all tools that need a folder, or of all that do not.
 func allTools(needFolder bool) string {
 	var names []string
 	for _, t := range tool.New(tool.Memories{}).Tools() {
 		byName := []string{"memory_files", "search_memory", "ask_session",
-			"request_erasure", "query_result"} // which an agent has if its tools name them
+			"request_erasure", "query_result"} // an agent has these only if its tools name them
 		if t.NeedsFolder == needFolder && !slices.Contains(byName, t.Name) {
 			names = append(names, t.Name)
 		}
@@ -45,7 +45,7 @@ func allTools(needFolder bool) string {
 	return strings.Join(names, " ")
 }
 
-// toolsOf are the tools that an agent's list, its state and its prompt name; all of them agree.
+// toolsOf returns the names of an agent's tools. Its list of tools, its state and its prompt must agree.
 func toolsOf(t *testing.T, c *client, agent string) string {
 	t.Helper()
 	listed := namesOf(t, c.must("GET", "/v1/agents/"+agent+"/tools?order=asc&limit=50", ""))
@@ -126,8 +126,8 @@ func TestAnAgentsToolsAreChanged(t *testing.T) {
 	change(`{"tool_ids":["`+ids["expand"]+`"]}`, "expand")
 	change(`{"tools":[]}`, "")
 	c.must("PATCH", "/v1/agents/"+agent+"/folders/attach/"+folder, "")
-	change(`{"description":"e"}`, lettaFileTools) // which were named by the set, and no change could see
-	change(`{"tools":["expand"]}`, "expand")      // now it could
+	change(`{"description":"e"}`, lettaFileTools) // the set named these, so the change could not see them
+	change(`{"tools":["expand"]}`, "expand")      // now the change can see them
 	change(`{"tools":["archival_memory_delete"],"include_base_tools":true}`, standardFileTools+" "+standardTools+
 		" archival_memory_delete")
 	change(`{"tool_set":"standard"}`, standardFileTools+" "+standardTools)
@@ -145,7 +145,7 @@ func TestSingleToolsAreAttachedAndDetached(t *testing.T) {
 	base := "/v1/agents/" + agent + "/tools"
 	all := strings.Fields(allTools(true) + " " + allTools(false))
 	for _, name := range all {
-		for range 2 { // the second changes nothing
+		for range 2 { // the second time changes nothing
 			if got := c.must("PATCH", base+"/detach/"+ids[name], ""); strings.TrimSpace(got) != "null" {
 				t.Errorf("detach %s: got %s, want null", name, got)
 			}
@@ -212,10 +212,10 @@ func TestDefaultInstructionsFollowTheTools(t *testing.T) {
 		}
 		return text
 	}
-	check := func(after, want, without string) {
+	check := func(change, want, without string) {
 		t.Helper()
 		if got := system(); !strings.Contains(got, want) || without != "" && strings.Contains(got, without) {
-			t.Errorf("after %s: %q, want %q in it and not %q", after, got, want, without)
+			t.Errorf("after %s: %q, want %q in it and not %q", change, got, want, without)
 		}
 	}
 	check("the beginning", "conversation_search finds", "open_files")
@@ -225,7 +225,7 @@ func TestDefaultInstructionsFollowTheTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.must("PATCH", base, string(returned)) // as a client that writes back what it read
+	c.must("PATCH", base, string(returned)) // a client that writes back what it read
 	c.must("PATCH", base+"/tools/detach/"+ids["grep_files"], "")
 	check("a detached tool", "open_files shows", "grep_files")
 	c.must("PATCH", base, `{"system":"Be brief."}`)

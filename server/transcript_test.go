@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/db/dbtest/golden"
 )
 
-// transcript is what was asked and answered, with ids numbered in the order in which they appear and times left out.
+// transcript is a list of requests and answers, with ids numbered in order of appearance, and without times.
 type transcript struct {
 	*client
 	bytes.Buffer
@@ -19,7 +19,7 @@ type transcript struct {
 
 var (
 	uuids = regexp.MustCompile(`((?:[a-z_]+-)?)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	// counts depend on the ids that are in what is counted
+	// counts matches counts that depend on the ids in the counted texts.
 	counts = regexp.MustCompile(`("(?:num_tokens_external_memory_summary|num_tokens_messages|` +
 		`num_tokens_functions_definitions|context_window_size_current)": )\d+`)
 	times = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d| UTC)`)
@@ -27,7 +27,7 @@ var (
 
 func (w *transcript) mask(text string) string {
 	text = counts.ReplaceAllString(times.ReplaceAllString(text, "TIME"), `${1}"N"`)
-	return uuids.ReplaceAllStringFunc(text, func(id string) string { // the same of another kind may be the same by chance
+	return uuids.ReplaceAllStringFunc(text, func(id string) string { // the UUID alone may occur with another prefix
 		if w.ids[id] == "" {
 			w.ids[id] = fmt.Sprintf("%s#%d", uuids.FindStringSubmatch(id)[1], len(w.ids)+1)
 		}
@@ -35,7 +35,7 @@ func (w *transcript) mask(text string) string {
 	})
 }
 
-// step makes a call and writes it down.
+// step sends a request, and records it with the answer.
 func (w *transcript) step(method, target, body string) {
 	got := w.call(method, target, body)
 	fmt.Fprintf(w, "%s %s %s\n%d", method, w.mask(target), w.mask(body), got.Code)
@@ -58,7 +58,7 @@ func (m *maskedWriter) Write(text []byte) (int, error) {
 	return m.WriteString(" " + m.mask(string(text)))
 }
 
-// shortenTools leaves out what tools say of themselves, which is their own test.
+// shortenTools removes the descriptions of tools, which have their own test.
 func shortenTools(body any) {
 	switch body := body.(type) {
 	case []any:
@@ -75,7 +75,7 @@ func shortenTools(body any) {
 	}
 }
 
-// The transcript of the main job, from nothing to a question answered, is what clients see: look at every change of it.
+// The transcript goes from nothing to an answered question. Clients see it, so review every change of it.
 func TestWalk(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)

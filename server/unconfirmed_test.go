@@ -14,14 +14,13 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// unconfirmed is a database that carries a commit out and does not confirm it, as one whose standby is away.
+// unconfirmed is a database that makes a commit but does not confirm it, like one with an unreachable standby.
 type unconfirmed struct {
 	db.DB
-	next *atomic.Bool // the next commit is that one
-	away *atomic.Bool // it does not answer at all after that
+	next *atomic.Bool // the next commit is not confirmed
+	away *atomic.Bool // after that, the database does not answer at all
 }
 
-// Begin implements db.DB.
 func (u unconfirmed) Begin(ctx context.Context) (pgx.Tx, error) {
 	if u.away.Load() && !u.next.Load() {
 		return nil, db.ErrUnreachable
@@ -35,7 +34,6 @@ type unconfirmedTx struct {
 	next *atomic.Bool
 }
 
-// Commit implements pgx.Tx.
 func (u unconfirmedTx) Commit(ctx context.Context) error {
 	err := u.Tx.Commit(ctx)
 	if err == nil && u.next.CompareAndSwap(true, false) {
@@ -44,8 +42,8 @@ func (u unconfirmedTx) Commit(ctx context.Context) error {
 	return err
 }
 
-// doubt gives the runner's server a loop whose next commit is not confirmed, and which then has no database if away is
-// set. It returns what makes the database answer, and a loop of another server.
+// doubt gives the runner's server a loop with an unconfirmed next commit. If away is set, the database then does not
+// answer until recover is called. It also returns the server's loop from before.
 func (r runner) doubt(away bool) (recover func(), other *loop.Loop) {
 	u := unconfirmed{r.pool, new(atomic.Bool), new(atomic.Bool)}
 	u.next.Store(true)
@@ -58,7 +56,7 @@ func (r runner) doubt(away bool) (recover func(), other *loop.Loop) {
 	return func() { u.away.Store(false) }, other
 }
 
-// checkUnknown checks the answer to a request that may be stored.
+// checkUnknown checks the answer to a request that may or may not be stored.
 func checkUnknown(t *testing.T, code int, text string, retryAfter string) {
 	t.Helper()
 	if code != 503 || !strings.Contains(text, "may be stored or not") || retryAfter == "" {
@@ -66,8 +64,8 @@ func checkUnknown(t *testing.T, code int, text string, retryAfter string) {
 	}
 }
 
-// A message whose turn was stored without its client knowing is sent again: it finds the turn, on each server, whether
-// it runs or is done. Only the message after that is a new one.
+// A message's turn was stored, but its client does not know. If the client sends the message again, it gets that turn,
+// on each server, whether the turn is running or done. Only the message after that is a new one.
 func TestAMessageThatMayBeStoredIsNotStoredTwice(t *testing.T) {
 	t.Parallel()
 	for _, elsewhere := range []bool{false, true} {
@@ -93,20 +91,20 @@ func TestAMessageThatMayBeStoredIsNotStoredTwice(t *testing.T) {
 				}
 				asked := len(r.model.Requests())
 				checkSaid(t, "the answer", itemTexts(r.send(again).Messages), []string{"assistant_message Done."})
-				said := []string{"user_message Caf\u00e9", "assistant_message Done."}
-				checkSaid(t, "the log", r.log(), said)
+				wantLog := []string{"user_message Caf\u00e9", "assistant_message Done."}
+				checkSaid(t, "the log", r.log(), wantLog)
 				if n := len(r.model.Requests()); n != asked {
 					t.Errorf("the model was asked %d times more", n-asked)
 				}
 				r.send(again)
-				checkSaid(t, "the log after a new message", r.log(), append(said, "user_message Cafe\u0301",
+				checkSaid(t, "the log after a new message", r.log(), append(wantLog, "user_message Cafe\u0301",
 					"assistant_message Done."))
 			})
 		}
 	}
 }
 
-// adopted lets the runner's server take over the run that was not handed out, and waits for its end.
+// adopted lets the runner's server take over the run that was not handed out, and waits for the run's end.
 func (r runner) adopted() {
 	r.t.Helper()
 	r.server.Loop.Adopt(r.t.Context(), r.org)
@@ -117,7 +115,7 @@ func (r runner) adopted() {
 	r.ended(fmt.Sprint(runs[0]["id"]))
 }
 
-// So it is with steps and captured turns, also if the database does not answer for a while.
+// The same holds for steps and captured turns, even if the database does not answer for a while.
 func TestAStepThatMayBeStoredIsNotStoredTwice(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/step", "/messages/capture"} {
@@ -132,21 +130,21 @@ func TestAStepThatMayBeStoredIsNotStoredTwice(t *testing.T) {
 				first := r.call("POST", "/v1/agents/"+r.agent+path, body)
 				checkUnknown(t, first.Code, first.Text, first.Header().Get("Retry-After"))
 				recovers()
-				said := []string{"user_message One", "user_message [map[source:map[data:aGk= media_type:image/png " +
+				wantLog := []string{"user_message One", "user_message [map[source:map[data:aGk= media_type:image/png " +
 					"type:base64] type:image] map[text:Two type:text]]"}
 				got := r.must("POST", "/v1/agents/"+r.agent+path, body)
 				if strings.Count(got, `"repeated":true`) != 2 {
 					t.Errorf("got %s", got)
 				}
-				checkSaid(t, "the log", r.log(), said)
+				checkSaid(t, "the log", r.log(), wantLog)
 				r.must("POST", "/v1/agents/"+r.agent+path, body)
-				checkSaid(t, "the log after new messages", r.log(), append(said, said...))
+				checkSaid(t, "the log after new messages", r.log(), append(wantLog, wantLog...))
 			})
 		}
 	}
 }
 
-// What may be stored is no reason to drop the same text if another one came in between.
+// If another text came in between, a text that may already be stored is not dropped.
 func TestAMessageAfterOneThatMayBeStoredIsANewOne(t *testing.T) {
 	t.Parallel()
 	r := newOwnRunner(t, "")

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// factState is what an answer says of the time in which a passage or a memory file holds.
+// factState is what an answer says about the time in which a passage or a memory file is valid.
 type factState struct {
 	ID           string
 	Text         string
@@ -24,7 +24,7 @@ type factState struct {
 	Ended        bool
 }
 
-// factsOf are the texts that the routes which find passages show, each with the given parameters.
+// factsOf returns the texts that each route for finding passages shows, by route. The routes get some parameters.
 func (c *client) factsOf(agent, query, body string) map[string][]string {
 	c.t.Helper()
 	base := "/v1/agents/" + agent
@@ -80,7 +80,7 @@ func (c *client) passage(method, target, body string) (f factState) {
 	return f
 }
 
-// What has ended, or has not begun, is in no answer unless it is asked for.
+// A fact that has ended, or has not begun, is shown only if the request asks for it.
 func TestEndedPassagesAreShownOnRequest(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -113,12 +113,12 @@ func TestEndedPassagesAreShownOnRequest(t *testing.T) {
 	}
 	shown := c.tool(agent, "archival_memory_search", `{"query":"Ada lives","as_of":"2021-06-01"}`)
 	contains(t, "the tool's hit", shown, "ended 2022-01-01 00:00 JST", "superseded by "+rome.ID, "Oslo")
-	if now := c.tool(agent, "archival_memory_search", `{"query":"Ada lives"}`); strings.Contains(now, "Oslo") {
-		t.Errorf("the tool shows what ended:\n%s", now)
+	if current := c.tool(agent, "archival_memory_search", `{"query":"Ada lives"}`); strings.Contains(current, "Oslo") {
+		t.Errorf("the tool shows what ended:\n%s", current)
 	}
 }
 
-// A passage ends, and holds again, by PATCH; what cannot be so is refused with the name of the field.
+// A PATCH ends a passage, or makes it valid again. An invalid change is refused, and the error names the field.
 func TestValidityOfPassagesIsChanged(t *testing.T) {
 	t.Parallel()
 	c := newClient(t).keyed()
@@ -177,7 +177,7 @@ func TestValidityOfPassagesIsChanged(t *testing.T) {
 	}
 }
 
-// An agent's tools end facts that no longer hold.
+// An agent's tools end facts that are no longer valid.
 func TestToolsSupersedePassages(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -200,7 +200,7 @@ func TestToolsSupersedePassages(t *testing.T) {
 	c.expectFacts(agent, "", "", "Ada lives in Rome")
 }
 
-// A full file of an agent carries when its passages hold, and what superseded them.
+// An agent's full file carries the times in which passages are valid, and what superseded them.
 func TestValidityIsCarriedByFullFiles(t *testing.T) {
 	t.Parallel()
 	c, other := newClient(t), newElsewhereClient(t)
@@ -212,10 +212,10 @@ func TestValidityIsCarriedByFullFiles(t *testing.T) {
 	for range 2 { // the second import gives new ids
 		ids, _ := other.imported(file)
 		all := "/v1/agents/" + ids[0] + "/archival-memory?ended=true&search="
-		was, is := other.passage("GET", all+url.QueryEscape("Oslo"), ""), other.passage("GET", all+"Rome", "")
-		if !was.Ended || was.SupersededBy == nil || *was.SupersededBy != is.ID || !was.ValidUntil.Equal(*is.ValidFrom) ||
-			!is.ValidFrom.Equal(*b.ValidFrom) || was.ValidFrom.Year() != 2020 {
-			t.Errorf("imported: %+v and %+v", was, is)
+		old, new := other.passage("GET", all+url.QueryEscape("Oslo"), ""), other.passage("GET", all+"Rome", "")
+		if !old.Ended || old.SupersededBy == nil || *old.SupersededBy != new.ID || !old.ValidUntil.Equal(*new.ValidFrom) ||
+			!new.ValidFrom.Equal(*b.ValidFrom) || old.ValidFrom.Year() != 2020 {
+			t.Errorf("imported: %+v and %+v", old, new)
 		}
 	}
 	before := other.tables()
@@ -232,23 +232,23 @@ func TestValidityIsCarriedByFullFiles(t *testing.T) {
 	}
 }
 
-// A supersession that is taken back takes the end with it that it brought, and leaves an end of the fact's own.
+// If a supersession is undone, the end that it set is removed, too. An end that the fact itself had stays.
 func TestASupersessionIsUndone(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"a"}`)
 	passages := "/v1/agents/" + agent + "/archival-memory"
 	add := func(body string) string {
-		var made []factState
-		c.unmarshal(c.must("POST", passages, body), &made)
-		return made[0].ID
+		var added []factState
+		c.unmarshal(c.must("POST", passages, body), &added)
+		return added[0].ID
 	}
-	for name, own := range map[string]string{"brought": "", "own": `,"valid_until":"2020-01-02T00:00:00Z"`} {
-		old := add(fmt.Sprintf(`{"text":"Boss is Ann, %s"%s}`, name, own))
+	for name, validUntil := range map[string]string{"brought": "", "own": `,"valid_until":"2020-01-02T00:00:00Z"`} {
+		old := add(fmt.Sprintf(`{"text":"Boss is Ann, %s"%s}`, name, validUntil))
 		add(fmt.Sprintf(`{"text":"Boss is Bob, %s","supersedes":%q}`, name, old))
 		var after factState
 		c.unmarshal(c.must("PATCH", passages+"/"+old, `{"superseded_by":null}`), &after)
-		if after.SupersededBy != nil || (after.ValidUntil != nil) != (own != "") || after.Ended != (own != "") {
+		if after.SupersededBy != nil || (after.ValidUntil != nil) != (validUntil != "") || after.Ended != (validUntil != "") {
 			t.Errorf("%s: got %+v", name, after)
 		}
 	}

@@ -29,15 +29,15 @@ func TestStreamedBodiesAreCheckedToo(t *testing.T) {
 		`"Loci does not know the parameter \"limt\"; did you mean limit?"]`; got.Header().Get(rest.WarningsHeader) != want {
 		t.Errorf("agents: got %d with %s, want %s", got.Code, got.Header().Get(rest.WarningsHeader), want)
 	}
-	for body, at := range map[string]string{
+	for body, field := range map[string]string{
 		`{"messages":[{"role":"user","content":"hi"}],"messages":[]}`: "body.messages",
 		`{"messages":[{"role":"user","content":"hi"},{"role":"user","content":"a","content":"b"}]}`: "body.messages[1]." +
 			"content",
 		`{"messages":{"role":"user","role":"user","content":"hi"}}`: "body.messages.role",
 	} {
 		if got := c.call("POST", target, body); got.Code != 422 ||
-			!strings.Contains(got.Text, at+": the field is there twice") {
-			t.Errorf("capture of %s: got %d %s, want 422 about %s", body, got.Code, got.Text, at)
+			!strings.Contains(got.Text, field+": the field is there twice") {
+			t.Errorf("capture of %s: got %d %s, want 422 about %s", body, got.Code, got.Text, field)
 		}
 	}
 	if said := c.said(agent); len(said) != 2 {
@@ -55,8 +55,7 @@ func TestStreamedBodiesAreCheckedToo(t *testing.T) {
 	}
 }
 
-// What clients of Letta send as a matter of course is nothing to warn of: whole objects that they read before, and
-// fields that are null.
+// Clients of Letta's usually send whole objects that they have read, and null fields. These cause no warnings.
 func TestObjectsThatWereReadAreSentBackWithoutWarnings(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -79,7 +78,8 @@ func TestObjectsThatWereReadAreSentBackWithoutWarnings(t *testing.T) {
 	}
 }
 
-// The turns are stored before their usage is. What fails then would make a client send them again.
+// Turns are stored before their usage. If storing the usage fails, the answer is no error, because the client would
+// send the turns again.
 func TestAUsageThatCannotBeStoredIsNoError(t *testing.T) {
 	t.Parallel()
 	c := newElsewhereClient(t)
@@ -105,7 +105,7 @@ func TestUnknownCompactionSettingsAreNamed(t *testing.T) {
 	}
 }
 
-// To Letta "", 0 and null mean that a value is not given.
+// For Letta, "", 0 and null mean that no value is given.
 func TestEmptyValuesAreNotGiven(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -157,8 +157,8 @@ func TestEmptyValuesAreNotGiven(t *testing.T) {
 	}
 }
 
-// Each route that sends messages warns of what it does not know: in an answer that is an object, and of a stream in the
-// header.
+// Each route that sends messages warns of unknown fields: in the answer if it is an object, and in the header if it is
+// a stream.
 func TestUnknownFieldsOfMessagesAreNamed(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, "")
@@ -170,15 +170,15 @@ func TestUnknownFieldsOfMessagesAreNamed(t *testing.T) {
 		for _, streaming := range []string{"false", "true"} {
 			r.model.Says(modeltest.Answer{Text: "Well"})
 			got := r.call("POST", path, `{"streaming":`+streaming+`,`+said)
-			where := got.Text
+			warning := got.Text
 			if strings.HasSuffix(path, "/stream") || streaming == "true" {
-				where = got.Header().Get(rest.WarningsHeader)
+				warning = got.Header().Get(rest.WarningsHeader)
 			} else if warnings, ok := fields(t, got.Text)["warnings"].([]any); !ok || len(warnings) != len(want) {
 				t.Errorf("%s: got %s", path, got.Text)
 			}
 			for _, name := range want {
-				if !strings.Contains(where, name) {
-					t.Errorf("%s, streaming %s: got %d with %s, want a warning of %s", path, streaming, got.Code, where, name)
+				if !strings.Contains(warning, name) {
+					t.Errorf("%s, streaming %s: got %d with %s, want a warning of %s", path, streaming, got.Code, warning, name)
 				}
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 )
 
-// An answer that a content filter stopped does not look whole, and an empty one is not asked for again. The second
-// request asks with a harmless message, to find out whether the provider refuses the agent's instructions.
+// An answer that a content filter stopped does not look complete, and an empty one is not asked for again. A second
+// request with a harmless message finds out whether the provider refuses the agent's instructions.
 func TestWithheldAnswersEndTheRunWithAnError(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ said, kind string }{
@@ -33,7 +33,7 @@ func TestWithheldAnswersEndTheRunWithAnError(t *testing.T) {
 	}
 }
 
-// A model that never answers, and one that stops within an answer, end the run: they would time out again.
+// If a model never answers, or stops in the middle of an answer, the run ends, because the model would time out again.
 func TestAModelThatFallsSilentEndsTheRun(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]modeltest.Answer{"from the first": {Text: "Hello", Wait: make(chan struct{})},
@@ -62,7 +62,7 @@ func TestAModelThatFallsSilentEndsTheRun(t *testing.T) {
 	}
 }
 
-// Anthropic's refusal ends the run as a filter's does.
+// A refusal of Anthropic's ends the run in the same way as a filter.
 func TestARefusalOfAnthropicEndsTheRunWithAnError(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, `{"name":"a","model":"anthropic/claude-sonnet-4-5"}`)

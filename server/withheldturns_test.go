@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 )
 
-// noPrefill is how Anthropic refuses a prompt that ends with an answer.
+// noPrefill is Anthropic's refusal of a prompt that ends with an answer.
 var noPrefill = modeltest.Answer{Status: 400, Text: `{"type":"error","error":{"type":"invalid_request_error",
 	"message":"This model does not support assistant message prefill. The conversation must end with a user message."}}`}
 
@@ -24,7 +24,7 @@ func endsWithAnswer(a modeltest.Asked) bool {
 	return err == nil && messages[last].Role == "assistant" && len(messages[last].Calls) == 0
 }
 
-// withheld is an answer that a content filter stops after a text, in one of three forms.
+// withheld returns an answer that a content filter stops after a text, in one of three forms.
 func withheld(handle, form string) modeltest.Answer {
 	switch {
 	case strings.HasPrefix(handle, "anthropic/"):
@@ -39,7 +39,7 @@ func withheld(handle, form string) modeltest.Answer {
 	return modeltest.Answer{Text: "I start to say", Finish: "content_filter"}
 }
 
-// filters lets the runner's model withhold what follows a few words of an answer to each prompt with a text.
+// filters lets the runner's model withhold the rest of an answer to each prompt that contains a text.
 func (r runner) filters(handle, form, text string) {
 	r.model.Reply = func(a modeltest.Asked) modeltest.Answer {
 		switch {
@@ -52,8 +52,8 @@ func (r runner) filters(handle, form, text string) {
 	}
 }
 
-// A turn whose answer a content filter stops after some text leaves the view, with this text. The log has both, and the
-// next messages are answered, also when the same text comes again.
+// If a content filter stops an answer after some text, the turn leaves the view, with this text. The log has both. The
+// next messages are answered, even if they repeat the same text.
 func TestATurnWithAWithheldAnswerLeavesTheView(t *testing.T) {
 	t.Parallel()
 	for _, handle := range handles {
@@ -88,8 +88,8 @@ func TestATurnWithAWithheldAnswerLeavesTheView(t *testing.T) {
 	}
 }
 
-// In each way in which a message can be sent, the turn after a withheld answer is answered, and clients of streams see
-// what was said until then, and why it ends.
+// However a message is sent, the turn after a withheld answer is answered. Clients of streams see the text up to there,
+// and the reason for the end.
 func TestAWithheldAnswerInAStream(t *testing.T) {
 	t.Parallel()
 	for _, handle := range handles {
@@ -113,11 +113,11 @@ func TestAWithheldAnswerInAStream(t *testing.T) {
 	}
 }
 
-// What a content filter stops at may stand in the arguments of a call, in the result of one, or in an earlier answer.
+// The withheld text may be in a call's arguments, in a call's result, or in an earlier answer.
 func TestAWithheldAnswerAfterEachPartOfATurn(t *testing.T) {
 	t.Parallel()
-	insert := func(said string) modeltest.Answer {
-		return callOf("callOne", "memory_insert", `{"label":"human","new_string":"`+said+`"}`)
+	insert := func(messages string) modeltest.Answer {
+		return callOf("callOne", "memory_insert", `{"label":"human","new_string":"`+messages+`"}`)
 	}
 	for _, handle := range handles {
 		for name, c := range map[string]struct {
@@ -139,11 +139,11 @@ func TestAWithheldAnswerAfterEachPartOfATurn(t *testing.T) {
 				r.model.Reply = func(a modeltest.Asked) modeltest.Answer {
 					var prompt struct{ Messages json.RawMessage }
 					_ = json.Unmarshal(a.Body, &prompt) // the blocks in the system prompt do not count
-					said := string(prompt.Messages)
+					messages := string(prompt.Messages)
 					if handle == handles[0] {
-						_, said, _ = strings.Cut(said, "Hello")
+						_, messages, _ = strings.Cut(messages, "Hello")
 					}
-					if strings.Contains(said, c.poison) {
+					if strings.Contains(messages, c.poison) {
 						return withheld(handle, "")
 					}
 					return modeltest.Answer{Text: "Fine."}
@@ -183,7 +183,7 @@ func TestCallsOfAWithheldAnswerAreNotRun(t *testing.T) {
 	}
 }
 
-// A turn that is tried again never ends its prompt with an answer of the first try, however that failed.
+// If a turn is tried again, its prompt never ends with an answer of the first try, however that one failed.
 func TestNoPromptEndsWithAnAnswer(t *testing.T) {
 	t.Parallel()
 	for _, handle := range handles {

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/server/mcp"
 )
 
-// asked is a context that notes when somebody begins to wait for it.
+// asked is a context that notices when somebody begins to wait for it.
 type asked struct {
 	context.Context
 	asked func()
@@ -18,7 +18,8 @@ func (a asked) Done() <-chan struct{} {
 	return a.Context.Done()
 }
 
-// A cancellation that comes while its request is on its way to the SDK is passed on once the SDK can hear it.
+// If a cancellation arrives while its request is on the way to the SDK, it is passed on when the SDK has read the
+// request.
 func TestACancellationWaitsForItsRequest(t *testing.T) {
 	t.Parallel()
 	calls := mcp.NewCalls()
@@ -31,13 +32,13 @@ func TestACancellationWaitsForItsRequest(t *testing.T) {
 	end()
 	_, end = calls.Begin("session", "2")
 	waited = false
-	calls.Cancel(asked{t.Context(), func() { waited = true; end() }}, "session", "2") // it is answered before it is read
+	calls.Cancel(asked{t.Context(), func() { waited = true; end() }}, "session", "2") // answered before it is read
 	if !waited {
 		t.Error("the cancellation of a request that is not read did not wait for its end")
 	}
 }
 
-// What is remembered of requests is bounded.
+// The number of remembered requests is bounded.
 func TestFewCallsAreRemembered(t *testing.T) {
 	t.Parallel()
 	calls := mcp.NewCalls()

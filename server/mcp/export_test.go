@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// For tests.
+// Unexported constants for the tests.
 const (
 	MaxBehind             = maxBehind
 	MaxSessionReplayBytes = maxSessionReplayBytes
@@ -22,10 +22,10 @@ const (
 	MaxKeySessions        = maxKeySessions
 )
 
-// NewIdle is newIdle, and returns its begin.
+// NewIdle calls newIdle, and returns the begin method.
 func NewIdle(after time.Duration, end func()) (begin func() func()) { return newIdle(after, end).begin }
 
-// NewSessions returns a function that takes a session of a key.
+// NewSessions returns a function that takes a session for a key.
 func NewSessions() (take func(org db.Org, keyID string) bool) {
 	s := New(Options{})
 	return func(org db.Org, keyID string) bool {
@@ -33,7 +33,7 @@ func NewSessions() (take func(org db.Org, keyID string) bool) {
 	}
 }
 
-// NewReplay returns a store and a function that returns how many bytes it counts, and of how many streams.
+// NewReplay returns a store, and a function that returns how many bytes and streams the store counts.
 func NewReplay() (store sdk.EventStore, size func() (bytes, streams int)) {
 	p := newReplay()
 	return p, func() (int, int) {
@@ -48,20 +48,20 @@ func NewPatient(w http.ResponseWriter, end context.CancelFunc) (p http.ResponseW
 	return newPatient(w, end)
 }
 
-// NewEndlessLines returns Lines that await answers for ever.
+// NewEndlessLines returns Lines that wait for answers without a time limit.
 func NewEndlessLines(in io.Reader, out io.Writer) *Lines {
 	l := NewLines(in, out, func(string, []byte) string { return "" })
 	l.late = 1000 * time.Hour
 	return l
 }
 
-// Calls are calls.
+// Calls exports calls.
 type Calls struct{ calls }
 
-// NewCalls returns no calls.
+// NewCalls returns an empty Calls.
 func NewCalls() *Calls { return &Calls{} }
 
-// Begin begins with a request, and returns its name in headers, and what ends it.
+// Begin registers a request. It returns the request's name in headers, and a function that ends the request.
 func (c *Calls) Begin(session, id string) (name string, end func()) {
 	call, _ := c.begin(callIDOf(session, json.RawMessage(id)))
 	return hex.EncodeToString(call.id[:]), func() { c.end(call) }
@@ -72,13 +72,13 @@ func (c *Calls) Cancel(ctx context.Context, session, id string) {
 	c.cancel(ctx, callIDOf(session, json.RawMessage(id)))
 }
 
-// Arrived notes that the SDK has read a request.
+// Arrived records that the SDK has read a request.
 func (c *Calls) Arrived(name string) { c.arrived([]string{name}) }
 
 // IsCancelled reports whether a request is cancelled.
 func (c *Calls) IsCancelled(name string) bool { return c.areCancelled([]string{name}) }
 
-// Known is how many requests are known.
+// Known returns the number of known requests.
 func (c *Calls) Known() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

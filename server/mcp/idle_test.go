@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/server/mcp"
 )
 
-// A session ends after an idle hour; an open stream keeps it, and each message gives it another hour.
+// A session ends after an hour without messages. An open stream keeps it, and each message gives it another hour.
 func TestIdleSessionsEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -32,7 +32,7 @@ func TestIdleSessionsEnd(t *testing.T) {
 	})
 }
 
-// A key may have a number of sessions; another key of its organization has as many.
+// The number of sessions of a key is bounded. Other keys of the organization have their own bound.
 func TestSessionsOfAKeyAreBounded(t *testing.T) {
 	t.Parallel()
 	take := mcp.NewSessions()

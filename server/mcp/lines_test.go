@@ -10,16 +10,17 @@ import (
 	"github.com/loci-memory/loci/server/mcp"
 )
 
-// The end of the input waits for the answers of requests, however their ids are written, and for no others.
+// At the end of the input, Lines waits for the answers to all requests, however their ids are written, and for nothing
+// else.
 func TestTheEndOfTheInputWaitsForAnswers(t *testing.T) {
 	t.Parallel()
 	const end = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"c"}}`
-	in := strings.Join([]string{`{"jsonrpc":"2.0","id":1e1,"method":"ping"}`,
+	input := strings.Join([]string{`{"jsonrpc":"2.0","id":1e1,"method":"ping"}`,
 		`[{"jsonrpc":"2.0","id":"\u0062","method":"ping"},{"jsonrpc":"2.0","method":"notifications/x"}]`,
 		`{"jsonrpc":"2.0","id":"c","method":"ping"}`, end, `{"jsonrpc":"2.0","id":null,"method":"ping"}`,
 		`{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{}}}`}, "\n")
-	var out bytes.Buffer
-	l := mcp.NewEndlessLines(strings.NewReader(in), &out)
+	var output bytes.Buffer
+	l := mcp.NewEndlessLines(strings.NewReader(input), &output)
 	read := make(chan string)
 	go func() {
 		defer close(read)
@@ -41,7 +42,7 @@ func TestTheEndOfTheInputWaitsForAnswers(t *testing.T) {
 			_, _ = l.Write([]byte(`{"jsonrpc":"2.0","id":"c","result":{}}` + "\n"))
 		}
 	}
-	got := out.String()
+	got := output.String()
 	for text, want := range map[string]int{`"id":10,`: 1, `"id":"b",`: 1, `"id":"c",`: 0, `"id":null,"error"`: 1} {
 		if n := strings.Count(got, text); n != want {
 			t.Errorf("%s was written %d times, want %d: %s", text, n, want, got)
@@ -49,14 +50,14 @@ func TestTheEndOfTheInputWaitsForAnswers(t *testing.T) {
 	}
 }
 
-// A batch that comes before initialize is answered is judged by the version that the answer names.
+// A batch that arrives before the answer to initialize is judged by the version in that answer.
 func TestABatchWaitsForTheVersionOfTheSession(t *testing.T) {
 	t.Parallel()
 	const batch = `[{"jsonrpc":"2.0","id":"b","method":"ping"}]` + "\n"
-	in := `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{}}` + "\n" + batch
+	input := `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{}}` + "\n" + batch
 	for version, want := range map[string]string{"2025-03-26": batch, "2025-06-18": ""} {
-		var out bytes.Buffer
-		l := mcp.NewEndlessLines(strings.NewReader(in), &out)
+		var output bytes.Buffer
+		l := mcp.NewEndlessLines(strings.NewReader(input), &output)
 		read := bufio.NewReader(l)
 		if _, err := read.ReadString('\n'); err != nil {
 			t.Fatal(err)
@@ -70,16 +71,15 @@ func TestABatchWaitsForTheVersionOfTheSession(t *testing.T) {
 		if want != "" {
 			_, _ = l.Write([]byte(`[{"jsonrpc":"2.0","id":"b","result":{}}]` + "\n"))
 		}
-		if refused := strings.Contains(out.String(), "have no batches"); refused != (want == "") {
-			t.Errorf("%s: wrote %s", version, out.String())
+		if refused := strings.Contains(output.String(), "have no batches"); refused != (want == "") {
+			t.Errorf("%s: wrote %s", version, output.String())
 		}
 	}
 }
 
-// lineWriter sends what is written.
+// lineWriter sends each written line to a channel.
 type lineWriter chan<- string
 
-// Write implements io.Writer.
 func (w lineWriter) Write(p []byte) (int, error) {
 	for line := range strings.Lines(string(p)) {
 		w <- line

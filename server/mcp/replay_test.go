@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/server/mcp"
 )
 
-// after are the messages of a stream behind an index.
+// after returns a stream's messages after an index.
 func after(t *testing.T, store sdk.EventStore, session, stream string, index int) (texts []string, err error) {
 	t.Helper()
 	for data, err := range store.After(t.Context(), session, stream, index) {
@@ -25,7 +25,7 @@ func after(t *testing.T, store sdk.EventStore, session, stream string, index int
 	return texts, nil
 }
 
-// A stream is resumed behind any message that is kept, also when earlier ones were dropped.
+// A stream can be resumed after any stored message, even if earlier messages were dropped.
 func TestAResumedStreamMissesNothingThatIsKept(t *testing.T) {
 	t.Parallel()
 	store, _ := mcp.NewReplay()
@@ -66,7 +66,8 @@ func TestAResumedStreamMissesNothingThatIsKept(t *testing.T) {
 	}
 }
 
-// However many calls sessions make, what is kept of their answers is bounded; nothing is kept of a session that ended.
+// However many calls the sessions make, the stored answers are bounded. After a session has ended, nothing of it is
+// stored.
 func TestWhatIsKeptOfStreamsIsBounded(t *testing.T) {
 	t.Parallel()
 	store, size := mcp.NewReplay()
@@ -113,7 +114,7 @@ func TestWhatIsKeptOfStreamsIsBounded(t *testing.T) {
 	}
 }
 
-// stuck is an answer whose client does not read until it is released.
+// stuck is an answer to a client that does not read until it is released.
 type stuck struct {
 	*httptest.ResponseRecorder
 	release <-chan struct{}
@@ -124,7 +125,8 @@ func (s stuck) Write(data []byte) (int, error) {
 	return s.ResponseRecorder.Write(data)
 }
 
-// A client that does not read holds nobody up, and what waits for it is bounded; one that reads late gets all.
+// A client that does not read does not block others, and the waiting data is bounded. A client that reads late gets
+// everything.
 func TestASlowReaderHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	message := bytes.Repeat([]byte("x"), 10_000)
@@ -133,12 +135,12 @@ func TestASlowReaderHoldsNobodyUp(t *testing.T) {
 		lost     bool
 	}{"a late reader": {mcp.MaxBehind / 10_000, false}, "one that does not read": {3 * mcp.MaxBehind / 10_000, true}} {
 		release := make(chan struct{})
-		out := stuck{httptest.NewRecorder(), release}
+		slow := stuck{httptest.NewRecorder(), release}
 		ctx, cancel := context.WithCancel(t.Context())
-		answer, wait := mcp.NewPatient(out, cancel)
+		answer, wait := mcp.NewPatient(slow, cancel)
 		taken := 0
 		for range test.messages {
-			n, err := answer.Write(message) // it would wait for ever
+			n, err := answer.Write(message) // without patient, it would wait for ever
 			taken += n
 			if err != nil {
 				break
@@ -152,7 +154,7 @@ func TestASlowReaderHoldsNobodyUp(t *testing.T) {
 		}
 		close(release)
 		wait()
-		if got := out.Body.Len(); !test.lost && got != taken {
+		if got := slow.Body.Len(); !test.lost && got != taken {
 			t.Errorf("%s: got %d of %d bytes", name, got, taken)
 		}
 		cancel()

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Names returns the names of all metrics that are read, also of those that count nothing yet.
+// Names returns the names of all metrics, including metrics that have counted nothing yet.
 func (m *Metrics) Names() (names []string) {
 	described := make(chan *prometheus.Desc)
 	go func() {
@@ -21,5 +21,5 @@ func (m *Metrics) Names() (names []string) {
 	return names
 }
 
-// quotedName finds the name in the text of a description, which has no other way to it.
+// quotedName finds the name in a description's text, because descriptions offer no other access to it.
 var quotedName = regexp.MustCompile(`fqName: "([^"]+)"`)

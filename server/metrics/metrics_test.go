@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// read returns what a scraper reads.
+// read returns the metrics as a scraper gets them.
 func read(t *testing.T, m *metrics.Metrics) string {
 	t.Helper()
 	out := httptest.NewRecorder()
@@ -31,7 +31,7 @@ func read(t *testing.T, m *metrics.Metrics) string {
 	return out.Body.String()
 }
 
-// shows fails unless a text has each line.
+// shows checks that a text has each of some lines.
 func shows(t *testing.T, text string, lines ...string) {
 	t.Helper()
 	for _, line := range lines {
@@ -41,7 +41,7 @@ func shows(t *testing.T, text string, lines ...string) {
 	}
 }
 
-// only returns the lines that begin with a prefix.
+// only returns the lines with a prefix.
 func only(text, prefix string) string {
 	var list []string
 	for line := range strings.Lines(text) {
@@ -52,7 +52,7 @@ func only(text, prefix string) string {
 	return strings.Join(list, "")
 }
 
-// All that is counted is read, under names that Prometheus' own linter accepts.
+// All counted numbers are served, with names that Prometheus' own linter accepts.
 func TestWhatHappensIsCounted(t *testing.T) {
 	t.Parallel()
 	m, pool := metrics.New("1.2.3"), dbtest.Pool(t)
@@ -96,10 +96,10 @@ func TestWhatHappensIsCounted(t *testing.T) {
 	}
 }
 
-// Numbers of the database are missing while it does not answer; all others are read.
+// While the database does not answer, its numbers are missing, and all others are served.
 func TestMetricsOutliveTheDatabase(t *testing.T) {
 	t.Parallel()
-	pool := dbtest.Pool(t) // that may be closed
+	pool := dbtest.Pool(t) // the test closes this pool
 	m := metrics.New("")
 	m.Database(pool)
 	pool.Close()
@@ -111,11 +111,11 @@ func TestMetricsOutliveTheDatabase(t *testing.T) {
 	}
 }
 
-// Jobs and files are counted by their states, and the age of the oldest job that waits is told.
+// Jobs and files are counted by state. The age of the oldest waiting job is shown.
 func TestJobsAndFilesAreCounted(t *testing.T) {
 	t.Parallel()
 	pool, org := dbtest.Org(t)
-	parse, embed := fmt.Sprint("parse_", org), fmt.Sprint("embed_", org) // queues of this test's own
+	parse, embed := fmt.Sprint("parse_", org), fmt.Sprint("embed_", org) // queues that belong to this test
 	if _, err := pool.Exec(t.Context(), `
 		INSERT INTO river_job (kind, queue, state, args, max_attempts, created_at, scheduled_at)
 		VALUES ('a', $1, 'available', '{}', 5, now() - interval '2 minutes', '2000-01-01'),
@@ -133,12 +133,12 @@ func TestJobsAndFilesAreCounted(t *testing.T) {
 	if len(shown) > 0 {
 		age, _ = strconv.ParseFloat(shown[1], 64)
 	}
-	if age < 120 || age >= 3600 { // of the job that waits since it was made, two minutes before
+	if age < 120 || age >= 3600 { // the waiting job was created two minutes before
 		t.Errorf("the oldest job is said to wait for %g seconds: %s", age, only(text, "loci_jobs_oldest"))
 	}
 }
 
-// The dashboard and the alert rules name metrics that there are.
+// The dashboard and the alert rules name only metrics that exist.
 func TestTheDashboardNamesWhatThereIs(t *testing.T) {
 	t.Parallel()
 	m, pool := metrics.New(""), dbtest.Pool(t)

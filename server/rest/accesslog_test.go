@@ -8,7 +8,8 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// The log names a request by its route and ids. What callers chose stays out of it: an erasure does not reach the log.
+// The log names requests by route and ids. It contains no text that callers chose, because an erasure does not reach
+// the log.
 func TestTheLogHasRoutesAndIDs(t *testing.T) {
 	t.Parallel()
 	const id = "toy-3f0c8a52-7d4e-4b6a-9c1d-2e5f60718293"

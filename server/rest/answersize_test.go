@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// megabytes is a database whose queries yield as many rows of a megabyte as their argument says.
+// megabytes is a database whose queries return as many one-megabyte rows as their argument says.
 type megabytes struct{ db.DB }
 
 func (megabytes) Query(_ context.Context, _ string, args ...any) (pgx.Rows, error) {
@@ -34,8 +34,8 @@ func (*megabyteRows) Scan(...any) error   { return nil }
 func (*megabyteRows) Close()              {}
 func (*megabyteRows) Err() error          { return nil }
 
-// listed serves lists of rows of a megabyte at /v1/toys/{n}, which wait at meet before they end, and at /v1/all without
-// a bound. The organization of a key is its length.
+// listed serves lists of one-megabyte rows at /v1/toys/{n}, and without a bound at /v1/all. The former call meet before
+// they end. The organization of a key is the key's length.
 func listed(meet func()) *rest.API {
 	keys := &rest.Keys{Lookup: func(_ context.Context, secret string) (apikey.Key, error) {
 		return apikey.Key{Org: db.Org(len(secret))}, nil
@@ -64,7 +64,7 @@ func TestAnAnswerThatIsTooLargeIsRefused(t *testing.T) {
 	}
 }
 
-// The large answers of one organization leave room for those of another, and for all small ones.
+// The large answers of one organization leave room for large answers of another, and for all small ones.
 func TestLargeAnswersLeaveRoomForOthers(t *testing.T) {
 	t.Parallel()
 	entered, leave := make(chan bool), make(chan bool)
@@ -79,7 +79,7 @@ func TestLargeAnswersLeaveRoomForOthers(t *testing.T) {
 		<-entered
 	}
 	begin("a", 32)
-	begin("a", 16) // of the second, 15 count, and so do 31 of the first
+	begin("a", 16) // 15 of the second count, and 31 of the first
 	begin("a", 30)
 	begin("a", 1)
 	begin("bb", 32)
@@ -97,7 +97,7 @@ func TestLargeAnswersLeaveRoomForOthers(t *testing.T) {
 	}
 }
 
-// The parts of an answer that are read at the same time count together.
+// If parts of an answer are read at the same time, they count together.
 func TestPartsOfAnAnswerThatAreReadAtOnceCountTogether(t *testing.T) {
 	t.Parallel()
 	a := rest.New(rest.Config{Title: "Toys", Log: slog.New(slog.DiscardHandler)})

@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// The time for which a request waits while its key is looked up counts in the time that it may take.
+// The time for looking up a key is part of the time that a request may take.
 func TestTheLookUpOfAKeyIsPartOfARequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -26,20 +26,20 @@ func TestTheLookUpOfAKeyIsPartOfARequest(t *testing.T) {
 			return apikey.Key{ID: "k", Org: 1}, nil
 		}}
 		a := rest.New(rest.Config{Title: "Toys", Log: slog.New(slog.DiscardHandler), Keys: keys})
-		var left time.Duration
+		var remaining time.Duration
 		rest.Get(a.For(rest.AnyKey), "/v1/toys", "list_toys: Toys.", func(ctx context.Context, _ *struct{}) (*int, error) {
 			deadline, _ := ctx.Deadline()
-			left = time.Until(deadline)
+			remaining = time.Until(deadline)
 			return nil, nil
 		})
 		got := servertest.Send(a.Handler(), "GET", "/v1/toys", "", "Authorization", "Bearer k")
-		if want := rest.DefaultTimeout - lookUp; got.Code != 200 || left != want {
-			t.Errorf("got %d %s, and %s for the rest of the request, want %s", got.Code, got.Text, left, want)
+		if want := rest.DefaultTimeout - lookUp; got.Code != 200 || remaining != want {
+			t.Errorf("got %d %s, and %s for the rest of the request, want %s", got.Code, got.Text, remaining, want)
 		}
 	})
 }
 
-// An open answer does not wait long for a database that does not tell whether its key still counts.
+// If the database does not say whether the key of an open answer is still valid, the answer does not wait long.
 func TestAnOpenAnswerWaitsLittleForItsKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -52,16 +52,16 @@ func TestAnOpenAnswerWaitsLittleForItsKey(t *testing.T) {
 			return apikey.Key{}, ctx.Err()
 		}}
 		a := rest.New(rest.Config{Title: "Toys", Log: slog.New(slog.DiscardHandler), Keys: keys})
-		var took time.Duration
+		var duration time.Duration
 		a.For(rest.AnyKey).Stream(huma.Operation{Method: "GET", Path: "/v1/stream"}, func(c echo.Context) error {
 			began := time.Now()
 			_, err := rest.NewEvents(c).Send(rest.Event{Data: "news"})
-			took = time.Since(began)
+			duration = time.Since(began)
 			return err
 		})
 		got := servertest.Send(a.Handler(), "GET", "/v1/stream", "", "Authorization", "Bearer k")
-		if !strings.Contains(got.Text, "news") || looks != 2 || took > 5*time.Second {
-			t.Errorf("got %q after %s and %d looks for the key", got.Text, took, looks)
+		if !strings.Contains(got.Text, "news") || looks != 2 || duration > 5*time.Second {
+			t.Errorf("got %q after %s and %d looks for the key", got.Text, duration, looks)
 		}
 	})
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// While large bodies of an organization, or of all, are in memory, others are refused at once, before they are read;
-// small ones are not. What was held is free again after the answer.
+// If large bodies fill the share of an organization, or of all, other large ones are refused at once, before they are
+// read. Small ones are not. After the answer, the memory is free again.
 func TestLargeBodiesShareABudget(t *testing.T) {
 	t.Parallel()
 	keys := &rest.Keys{Lookup: func(_ context.Context, secret string) (apikey.Key, error) {
@@ -41,7 +41,7 @@ func TestLargeBodiesShareABudget(t *testing.T) {
 	h := a.Handler()
 	large := `{"name":"` + strings.Repeat("x", 400<<10) + `"}`
 	done := make(chan int)
-	for _, key := range []string{"a", "bb"} { // of two organizations
+	for _, key := range []string{"a", "bb"} { // keys of two organizations
 		go func() { done <- servertest.Send(h, "POST", "/v1/held", large, "Authorization", "Bearer "+key).Code }()
 		<-entered
 		if key == "a" {
@@ -85,7 +85,7 @@ func TestLargeBodiesShareABudget(t *testing.T) {
 	}
 }
 
-// Thousands of small bodies share memory of their own, of which an organization has a half.
+// Thousands of small bodies share memory of their own. An organization may use half of it.
 func TestSmallBodiesShareABudget(t *testing.T) {
 	t.Parallel()
 	keys := &rest.Keys{Lookup: func(_ context.Context, secret string) (apikey.Key, error) {
@@ -132,7 +132,7 @@ func TestSmallBodiesShareABudget(t *testing.T) {
 	}
 }
 
-// A body that is spooled takes the budget of its largest item, not its own size.
+// A spooled body takes the budget of its largest item, not of its own size.
 func TestASpoolTakesTheBudgetOfItsLargestItem(t *testing.T) {
 	t.Parallel()
 	a := rest.New(rest.Config{Title: "Toys", Log: slog.New(slog.DiscardHandler),
@@ -193,7 +193,7 @@ func TestASpoolTakesTheBudgetOfItsLargestItem(t *testing.T) {
 	}
 }
 
-// Bodies that lie in files take a share of their organization, until they are done with.
+// Bodies in files take up a share of their organization until they are done.
 func TestSpooledBodiesHaveShares(t *testing.T) {
 	t.Parallel()
 	keys := &rest.Keys{Lookup: func(_ context.Context, secret string) (apikey.Key, error) {

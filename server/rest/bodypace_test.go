@@ -36,7 +36,7 @@ func served(t *testing.T, pace rest.BodyPace) string {
 	return web.Listener.Addr().String()
 }
 
-// dial connects to a server, for a minute at most.
+// dial connects to a server for at most a minute.
 func dial(t *testing.T, address string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
@@ -59,7 +59,8 @@ func trickle(conn net.Conn) {
 	}
 }
 
-// A body that does not come, or comes by the byte, is answered, and its connection closed, with and without a key.
+// If a body does not arrive, or arrives byte by byte, the request is answered, and its connection is closed, with or
+// without a key.
 func TestAnUnfinishedBodyClosesItsConnection(t *testing.T) {
 	t.Parallel()
 	pace := rest.BodyPace{Interval: 50 * time.Millisecond, MinBytes: 10_000, Total: time.Second,
@@ -80,7 +81,7 @@ func TestAnUnfinishedBodyClosesItsConnection(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			conn, in := dial(t, served(t, pace))
+			conn, reader := dial(t, served(t, pace))
 			_, err := fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n%s\r\n\r\n",
 				c.method, c.target, c.key, c.header)
 			if err != nil {
@@ -89,30 +90,30 @@ func TestAnUnfinishedBodyClosesItsConnection(t *testing.T) {
 			if c.trickles {
 				go trickle(conn)
 			}
-			got, err := http.ReadResponse(in, nil)
+			got, err := http.ReadResponse(reader, nil)
 			if err != nil || got.StatusCode != c.status {
 				t.Fatalf("got %+v, %v, want %d", got, err, c.status)
 			}
 			_, _ = io.Copy(io.Discard, got.Body)
 			_ = got.Body.Close()
-			if _, err := in.ReadByte(); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			if _, err := reader.ReadByte(); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("the connection is kept open: %v", err)
 			}
 		})
 	}
 }
 
-// A body that a handler leaves unread does not cost its sender the connection, if it is short and comes.
+// If a handler leaves a short body unread, and the body arrives, the connection stays open.
 func TestAShortBodyKeepsItsConnection(t *testing.T) {
 	t.Parallel()
-	conn, in := dial(t, served(t, rest.BodyPace{}))
+	conn, reader := dial(t, served(t, rest.BodyPace{}))
 	for range 3 {
 		_, err := fmt.Fprintf(conn, "POST /v1/toys HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n%s",
 			strings.Repeat("x", 100_000))
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := http.ReadResponse(in, nil)
+		got, err := http.ReadResponse(reader, nil)
 		if err != nil || got.StatusCode != 401 || got.Close {
 			t.Fatalf("got %+v, %v", got, err)
 		}
@@ -121,26 +122,26 @@ func TestAShortBodyKeepsItsConnection(t *testing.T) {
 	}
 }
 
-// A client that was told to send its body, and sends on when it is refused, reads the answer.
+// If a body is refused after the client was told to send it, and the client continues to send, it can read the answer.
 func TestARefusalArrivesWhileAnAskedForBodyIsSent(t *testing.T) {
 	t.Parallel()
-	conn, in := dial(t, served(t, rest.BodyPace{Rest: time.Minute}))
+	conn, reader := dial(t, served(t, rest.BodyPace{Rest: time.Minute}))
 	_, err := fmt.Fprint(conn, "POST /v1/toys HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer k\r\n"+
 		"Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if told, err := in.ReadString('\n'); err != nil || !strings.HasPrefix(told, "HTTP/1.1 100 ") {
-		t.Fatalf("got %q, %v", told, err)
+	if status, err := reader.ReadString('\n'); err != nil || !strings.HasPrefix(status, "HTTP/1.1 100 ") {
+		t.Fatalf("got %q, %v", status, err)
 	}
-	if _, err := in.ReadString('\n'); err != nil {
+	if _, err := reader.ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
 	const sent = 64 << 20 // more than the buffers of both sides hold
 	if _, err := fmt.Fprintf(conn, "%x\r\n%s\r\n0\r\n\r\n", sent, strings.Repeat(" ", sent)); err != nil {
 		t.Errorf("send the body: %v", err)
 	}
-	got, err := http.ReadResponse(in, nil)
+	got, err := http.ReadResponse(reader, nil)
 	if err != nil || got.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Fatalf("got %+v, %v", got, err)
 	}
@@ -150,8 +151,8 @@ func TestARefusalArrivesWhileAnAskedForBodyIsSent(t *testing.T) {
 	_ = got.Body.Close()
 }
 
-// What comes at 1 KiB a second is waited for up to an hour, what comes slower half a minute. A long body must keep
-// 64 KiB a second after that.
+// A body at 1 KiB per second may take up to an hour; a slower one half a minute. After that, a long body must keep 64
+// KiB per second.
 func TestPace(t *testing.T) {
 	t.Parallel()
 	const whole, unknown = true, int64(-1)
@@ -159,9 +160,9 @@ func TestPace(t *testing.T) {
 		name     string
 		pace     rest.BodyPace
 		declared int64
-		bytes    int // in each step
+		bytes    int // per step
 		step     time.Duration
-		waited   time.Duration // in seconds
+		waited   time.Duration // a duration in seconds
 		came     bool
 	}{
 		{"a slow line that moves", rest.BodyPace{}, 1 << 20, 1 << 10, time.Second, 1024 * time.Second, whole},
@@ -195,7 +196,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// pages answer forms, and know who says so.
+// pages answers forms, and recognizes visitors by a cookie.
 type pages struct{}
 
 func (pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -206,7 +207,7 @@ func (pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (pages) Knows(r *http.Request) bool { return r.Header.Get("Cookie") == "known" }
 
-// However many forms strangers begin, and whatever they send, a form is answered.
+// However many forms strangers send, and whatever is in them, a form is answered.
 func TestStrangersDoNotKeepFormsFromOthers(t *testing.T) {
 	t.Parallel()
 	a := rest.New(rest.Config{Log: slog.New(slog.DiscardHandler)})
@@ -226,7 +227,7 @@ func TestStrangersDoNotKeepFormsFromOthers(t *testing.T) {
 		for length, status := range want {
 			conn, answer := dial(t, web.Listener.Addr().String())
 			body := strings.Repeat("x", length)
-			if status != 200 { // it is refused before it is sent
+			if status != 200 { // the form is refused before it is sent
 				body = ""
 			}
 			if _, err := io.WriteString(conn, form(cookie, length)+body); err != nil {

@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write the table of errors into docs/api.md")
 
-// TestErrorsAreDocumented checks that the codes are words of one form, that each explains itself, and that docs/api.md
-// has the same table.
+// TestErrorsAreDocumented checks that all codes are words of one form, that each has an explanation, and that
+// docs/api.md has the same table.
 func TestErrorsAreDocumented(t *testing.T) {
 	t.Parallel()
 	h := newToys(t, nil)

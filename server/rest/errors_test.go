@@ -94,17 +94,17 @@ func TestProblemOf(t *testing.T) {
 
 const noDatabase = "The database does not answer; try again in a moment"
 
-// An answer that cannot be written because its client left is no fault of the server; a broken connection of the
+// If an answer cannot be written because the client left, that is no failure of the server. A broken connection of the
 // server's own is one.
 func TestAClientThatLeavesIsNoFault(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	a := rest.New(rest.Config{Title: "Toys", Log: slog.New(slog.NewTextHandler(&log, nil))})
-	gone, leave := context.WithCancel(t.Context())
+	ctx, leave := context.WithCancel(t.Context())
 	leave()
 	for _, code := range []syscall.Errno{syscall.EPIPE, syscall.ECONNRESET} {
 		err := &net.OpError{Op: "write", Net: "tcp", Err: os.NewSyscallError("write", code)}
-		if status, _ := a.Explain(gone, err); status != 499 || log.Len() > 0 {
+		if status, _ := a.Explain(ctx, err); status != 499 || log.Len() > 0 {
 			t.Errorf("%v: got %d, and the log says %s", err, status, log.String())
 		}
 		if status, _ := a.Explain(t.Context(), err); status != 500 || log.Len() == 0 {

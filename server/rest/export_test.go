@@ -9,10 +9,10 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// KeyUsage is what keys have used.
+// KeyUsage exports keyUsage.
 type KeyUsage struct{ *keyUsage }
 
-// NewKeyUsage returns the usage of no key.
+// NewKeyUsage returns an empty KeyUsage.
 func NewKeyUsage(defaults apikey.Limits) KeyUsage { return KeyUsage{newKeyUsage(defaults)} }
 
 // Run begins a request of a key at a time.
@@ -20,7 +20,8 @@ func (k KeyUsage) Run(key apikey.Key, at time.Time) (end func(), store bool, err
 	return k.begin(key, at)
 }
 
-// Begin begins a request of a key at a time and ends it. It returns the Retry-After of the refusal, if it is refused.
+// Begin begins a request of a key at a time, and ends it. If the request is refused, it returns the refusal's
+// Retry-After.
 func (k KeyUsage) Begin(key apikey.Key, at time.Time) string {
 	end, _, err := k.begin(key, at)
 	if err != nil {
@@ -30,19 +31,19 @@ func (k KeyUsage) Begin(key apikey.Key, at time.Time) string {
 	return ""
 }
 
-// Len is the number of keys that are remembered.
+// Len returns the number of remembered keys.
 func (k KeyUsage) Len() int { return len(k.of) }
 
-// Arrivals counts bodies on their way.
+// Arrivals exports arrivals, which counts bodies on their way.
 type Arrivals struct{ *arrivals }
 
-// NewArrivals returns the count of no body.
+// NewArrivals returns an empty Arrivals.
 func NewArrivals() Arrivals { return Arrivals{newArrivals()} }
 
 // Begin counts a body of a key.
 func (a Arrivals) Begin(org db.Org, key string) error { return a.begin(sender{org, key}) }
 
-// End counts it no more.
+// End ends the count of a body of a key.
 func (a Arrivals) End(org db.Org, key string) { a.end(sender{org, key}) }
 
 // SetRecheck sets how the key of a request is looked up again.

@@ -23,7 +23,7 @@ type part struct {
 	Text string `json:"text,omitempty"`
 }
 
-// content is a text or parts.
+// content is a text or a list of parts.
 type content json.RawMessage
 
 func (c *content) UnmarshalJSON(raw []byte) error { return (*json.RawMessage)(c).UnmarshalJSON(raw) }
@@ -43,7 +43,7 @@ type nestedBody struct {
 	Metadata    rest.Object `json:"metadata,omitempty"`
 }
 
-// newNested returns a handler that answers with what it understood of a body: as an object, as a list, and not at all.
+// newNested returns a handler that answers with its understanding of a body: as an object, as a list, and not at all.
 func newNested(t *testing.T) http.Handler {
 	t.Helper()
 	a := rest.New(rest.Config{Title: "Nested", Version: "1", Log: slog.New(slog.DiscardHandler)})
@@ -110,7 +110,7 @@ func TestUnknownFieldsAreNamed(t *testing.T) {
 	}
 }
 
-// What Letta's fields and parameters ask for and Loci does not have is refused with the reason.
+// If a request uses fields or parameters of Letta's that Loci does not support, it is refused with the reason.
 func TestWhatLociDoesNotHaveIsRefused(t *testing.T) {
 	t.Parallel()
 	h := newNested(t)
@@ -185,7 +185,7 @@ func TestWarningsAreFew(t *testing.T) {
 func TestAFieldIsThereOnce(t *testing.T) {
 	t.Parallel()
 	h := newNested(t)
-	for body, at := range map[string]string{
+	for body, field := range map[string]string{
 		`{"name":"a","name":"a"}`:                  "name",
 		`{"name":"a","n\u0061me":"b"}`:             "name",
 		`{"part":{"text":"a","text":"b"}}`:         "part.text",
@@ -194,14 +194,14 @@ func TestAFieldIsThereOnce(t *testing.T) {
 		`{"zzz":{"a":1,"a":2}}`:                    "zzz.a",
 	} {
 		got := servertest.Send(h, "POST", "/v1/object", body)
-		if want := "body." + at + ": the field is there twice; send it once"; got.Code != 422 ||
+		if want := "body." + field + ": the field is there twice; send it once"; got.Code != 422 ||
 			!strings.Contains(got.Text, want) {
 			t.Errorf("%s: got %d %s, want 422 %q", body, got.Code, got.Text, want)
 		}
 	}
 }
 
-// What a handler reads is what the known fields say, whatever stands around them.
+// A handler reads the values of known fields, whatever else is around them.
 func TestKnownFieldsAreReadAsTheyStand(t *testing.T) {
 	t.Parallel()
 	h := newNested(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// An organization whose requests take all that it may have is refused at once; another one is served.
+// If an organization's requests take all places that it may have, it is refused at once. Another one is served.
 func TestAnOrganizationLeavesRequestsToOthers(t *testing.T) {
 	t.Parallel()
 	keys := &rest.Keys{Lookup: func(_ context.Context, secret string) (apikey.Key, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
-// endless is a body whose text or number does not end. It counts what is read of it.
+// endless is a body with a text or number that does not end. It counts the bytes that were read.
 type endless struct{ read int }
 
 func (e *endless) Read(into []byte) (int, error) {
@@ -24,7 +24,8 @@ func (e *endless) Read(into []byte) (int, error) {
 	return len(into), nil
 }
 
-// A text that is longer than any that is stored is refused while it arrives, before a decoder holds all of it.
+// A text that exceeds the longest text that can be stored is refused while it arrives, before a decoder holds all of
+// it.
 func TestALongTextIsRefusedWhileItArrives(t *testing.T) {
 	t.Parallel()
 	const mostRead = 80 << 20

@@ -17,7 +17,7 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// A key may send a minute's requests at once, and then as many more as time allows.
+// A key may send the requests of a minute at once, and then as many more as time allows.
 func TestRatesOfKeys(t *testing.T) {
 	t.Parallel()
 	usage := rest.NewKeyUsage(apikey.Limits{PerMinute: 4})
@@ -45,7 +45,7 @@ func TestRatesOfKeys(t *testing.T) {
 	}
 }
 
-// Keys that rest are forgotten, those with requests under way are not.
+// Keys without requests are forgotten. Keys with requests in progress are not.
 func TestKeysThatRestAreForgotten(t *testing.T) {
 	t.Parallel()
 	usage := rest.NewKeyUsage(apikey.Limits{AtOnce: 1})
@@ -55,8 +55,8 @@ func TestKeysThatRestAreForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 100_000 {
-		at := now.Add(time.Duration(i) * time.Second)
-		usage.Begin(apikey.Key{ID: fmt.Sprint(i)}, at)
+		moment := now.Add(time.Duration(i) * time.Second)
+		usage.Begin(apikey.Key{ID: fmt.Sprint(i)}, moment)
 		if got := usage.Len(); got > 1100 {
 			t.Fatalf("%d keys of a minute with 60 are remembered", got)
 		}
@@ -70,7 +70,7 @@ func TestKeysThatRestAreForgotten(t *testing.T) {
 	}
 }
 
-// A stream counts as one request under way until it ends, and a key's own limit goes before that of the server.
+// A stream counts as one request in progress until it ends. A key's own limit takes precedence over the server's limit.
 func TestRequestsOfAKeyAtOnce(t *testing.T) {
 	t.Parallel()
 	keys := &rest.Keys{Limits: apikey.Limits{AtOnce: 1},
@@ -120,7 +120,7 @@ func TestRequestsOfAKeyAtOnce(t *testing.T) {
 	}
 }
 
-// A client that would not wait as long as Retry-After says is told not to try again.
+// If a client would not wait as long as Retry-After says, it is told not to try again.
 func TestLongWaitsAreNotRetried(t *testing.T) {
 	t.Parallel()
 	keys := &rest.Keys{Limits: apikey.Limits{PerMinute: 1},
@@ -136,10 +136,11 @@ func TestLongWaitsAreNotRetried(t *testing.T) {
 	}
 }
 
-// A route without a declared access, or one for keys of agents whose path names none, keeps the server from starting.
+// If a route has no declared access, or is for keys of agents but names no agent in its path, the server does not
+// start.
 func TestRoutesDeclareTheirAccess(t *testing.T) {
 	t.Parallel()
-	for what, register := range map[string]func(a *rest.API){
+	for name, register := range map[string]func(a *rest.API){
 		"no access": func(a *rest.API) {
 			rest.Get(a.For(0), "/v1/x", "get_x: X.", func(context.Context, *struct{}) (int, error) { return 0, nil })
 		},
@@ -150,7 +151,7 @@ func TestRoutesDeclareTheirAccess(t *testing.T) {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("%s: got a server", what)
+					t.Errorf("%s: got a server", name)
 				}
 			}()
 			a := rest.New(rest.Config{Title: "Toys", Log: slog.New(slog.DiscardHandler)})

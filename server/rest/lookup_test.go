@@ -13,12 +13,12 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// Whatever strangers send, a key that is known is looked up at once, as work of its organization, and more strangers
-// than may wait are refused.
+// Whatever strangers send, a known key is looked up at once, as work of its organization. If too many strangers wait,
+// more are refused.
 func TestStrangersDoNotHoldBackKnownKeys(t *testing.T) {
 	t.Parallel()
 	entered, leave := make(chan bool), make(chan bool)
-	var org db.Org // of the context of the look-up of the known key
+	var org db.Org // organization in the context in which the known key is looked up
 	strangers := func(ctx context.Context) error {
 		select {
 		case entered <- true:
@@ -51,7 +51,7 @@ func TestStrangersDoNotHoldBackKnownKeys(t *testing.T) {
 		t.Fatalf("the first request of a key: got %d, for organization %d", code, org)
 	}
 	codes := make(chan int)
-	const many = 1200 // more than wait
+	const many = 1200 // more than may wait
 	for i := range many {
 		go func() { codes <- get([]string{"", "unknown"}[i%2]) }()
 	}
@@ -76,7 +76,7 @@ func TestStrangersDoNotHoldBackKnownKeys(t *testing.T) {
 	close(entered)
 }
 
-// The answers to a flood of requests without a key go one by one, and each waits for two seconds at most.
+// The answers to a flood of requests without a key go out one by one, and each waits for at most two seconds.
 func TestRefusalsOfAFloodWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -84,22 +84,22 @@ func TestRefusalsOfAFloodWait(t *testing.T) {
 		rest.Get(a.For(rest.AnyKey), "/v1/toys", "list_toys: Toys.",
 			func(context.Context, *struct{}) (*int, error) { return nil, nil })
 		h, began := a.Handler(), time.Now()
-		took := make(chan time.Duration)
+		durations := make(chan time.Duration)
 		for _, flood := range []struct {
 			requests int
-			want     time.Duration // until the last is answered
+			want     time.Duration // until the last answer
 		}{{1, 0}, {101, 200 * time.Millisecond}, {1101, 2 * time.Second}} {
 			for range flood.requests {
 				go func() {
 					if got := servertest.Send(h, "GET", "/v1/toys", ""); got.Code != 401 {
 						t.Errorf("got %d", got.Code)
 					}
-					took <- time.Since(began)
+					durations <- time.Since(began)
 				}()
 			}
 			var last time.Duration
 			for range flood.requests {
-				last = max(last, <-took)
+				last = max(last, <-durations)
 			}
 			if last != flood.want {
 				t.Errorf("the last of %d answers came after %v, want %v", flood.requests, last, flood.want)

@@ -31,8 +31,8 @@ func TestPageTakesTheListsOwnLimitAndOrder(t *testing.T) {
 	}
 }
 
-// Whoever follows the cursor of the last item, as clients do, sees every item once, in the order asked for, and then an
-// empty page.
+// A client that continues after the last item's cursor sees each item once, in the requested order, and then an empty
+// page.
 func TestPagesFollowOneAnother(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -18,13 +18,13 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// slowToys is an API whose key "a:1" is one of the organization "a". Requests with works in their query work until they
-// may leave.
+// slowToys is an API with keys such as "a:1", the key 1 of the organization "a". Requests with works in their query
+// work until leave has a value.
 type slowToys struct {
 	http.Handler
-	reads   chan bool // has a value for each body that is waited for
-	entered chan bool // has a value for each request at work
-	leave   chan bool // ends one
+	reads   chan bool // has a value for each body that the API waits for
+	entered chan bool // has a value for each request that works
+	leave   chan bool // ends one request that works
 }
 
 func newSlowToys() slowToys {
@@ -63,23 +63,24 @@ func newSlowToys() slowToys {
 	return s
 }
 
-// slowBody is an object that comes once comes has a value, or is closed. It tells reads that it is waited for.
+// slowBody is an object that arrives once comes has a value, or is closed. It sends a value to reads when it is waited
+// for.
 type slowBody struct {
 	reads, comes chan bool
 	io.Reader    // the object
 	began        bool
 }
 
-func (b *slowBody) Read(into []byte) (int, error) {
+func (b *slowBody) Read(buffer []byte) (int, error) {
 	if !b.began {
 		b.began = true
 		b.reads <- true
 		<-b.comes
 	}
-	return b.Reader.Read(into)
+	return b.Reader.Read(buffer)
 }
 
-// send sends a request, and returns its status.
+// send sends a request, and returns the answer's status.
 func (s slowToys) send(t *testing.T, key, method, path string, body io.Reader) int {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, "http://localhost"+path, body)
@@ -87,7 +88,8 @@ func (s slowToys) send(t *testing.T, key, method, path string, body io.Reader) i
 	return servertest.Do(s, r).Code
 }
 
-// begin sends requests with bodies that come once comes has a value for each. It returns when all are waited for.
+// begin sends requests with bodies that arrive once comes has a value for each. It returns when the API waits for all
+// of them.
 func (s slowToys) begin(t *testing.T, key, path string, n int, comes chan bool) (done chan int) {
 	t.Helper()
 	done = make(chan int, n)
@@ -99,7 +101,8 @@ func (s slowToys) begin(t *testing.T, key, path string, n int, comes chan bool) 
 	return done
 }
 
-// Two keys that send as many bodies slowly as would take all places leave others all that they need, and one another.
+// Two keys send enough slow bodies to take up all places. They leave others, and each other, all the places that these
+// need.
 func TestSlowBodiesHoldNoPlace(t *testing.T) {
 	t.Parallel()
 	s, comes := newSlowToys(), make(chan bool)
@@ -126,7 +129,7 @@ func TestSlowBodiesHoldNoPlace(t *testing.T) {
 	}
 }
 
-// A request takes its place when its body has arrived: one whose organization has no place left then is refused.
+// A request takes its place when its body has arrived. If its organization has no place left then, it is refused.
 func TestAPlaceIsTakenWhenTheBodyHasArrived(t *testing.T) {
 	t.Parallel()
 	s, comes := newSlowToys(), make(chan bool)
@@ -160,7 +163,7 @@ func TestAPlaceIsTakenWhenTheBodyHasArrived(t *testing.T) {
 	}
 }
 
-// An answer that is being read holds no place; a stream of events does.
+// An answer that is being read takes up no place; a stream of events does.
 func TestAnAnswerHoldsNoPlace(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]int{"list": 200, "events": 429} {
@@ -181,11 +184,11 @@ func TestAnAnswerHoldsNoPlace(t *testing.T) {
 	}
 }
 
-// A key may have 1,024 bodies on their way, and an organization half of those that the others leave.
+// A key may have 1,024 bodies on their way. An organization may have half of the bodies that others leave.
 func TestBodiesOnTheirWayAreBounded(t *testing.T) {
 	t.Parallel()
 	a := rest.NewArrivals()
-	most := func(org db.Org, key string) (n int, code string) {
+	countUntilRefused := func(org db.Org, key string) (n int, code string) {
 		for a.Begin(org, key) == nil {
 			n++
 		}
@@ -201,14 +204,14 @@ func TestBodiesOnTheirWayAreBounded(t *testing.T) {
 		{2, "d", 1024, "key_limit"}, {2, "e", 0, "too_many_requests"},
 		{3, "", 512, "too_many_requests"}, {4, "", 256, "too_many_requests"},
 	} {
-		if got, code := most(c.org, c.key); got != c.want || code != c.code {
+		if got, code := countUntilRefused(c.org, c.key); got != c.want || code != c.code {
 			t.Errorf("the key %q of organization %d: got %d, %s, want %d, %s", c.key, c.org, got, code, c.want, c.code)
 		}
 	}
 	for range 1024 {
 		a.End(2, "d")
 	}
-	if got, _ := most(4, "f"); got != 768-256 {
+	if got, _ := countUntilRefused(4, "f"); got != 768-256 {
 		t.Errorf("after others have ended: got %d more, want %d", got, 768-256)
 	}
 }

@@ -27,7 +27,7 @@ type strictBody struct {
 	Name string `json:"name"`
 }
 
-// toys are operations that answer with what they were given.
+// toys registers operations that answer with their input.
 func toys(a *rest.API) {
 	rest.Get(a.For(rest.AnyKey), "/v1/toys", "get_toy1: A toy.", func(_ context.Context, in *struct {
 		Tags  []string       `query:"tags,explode"`
@@ -156,7 +156,7 @@ func TestAdapterReadsLeniently(t *testing.T) {
 	}
 }
 
-// A HEAD has the headers of its GET: its length, too, though nothing of the body is sent.
+// A HEAD has the headers of its GET, including the length, although no body is sent.
 func TestAHeadIsAGetWithoutItsBody(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(newToys(t, nil))
@@ -259,7 +259,7 @@ func TestAdapterRefuses(t *testing.T) {
 	}
 }
 
-// A compressed body would be read as broken JSON, or stored as the file that it is not.
+// A compressed body would be read as broken JSON, or stored as a file that it is not.
 func TestEncodedBodiesAreRefused(t *testing.T) {
 	t.Parallel()
 	h := newToys(t, nil)

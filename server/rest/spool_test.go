@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// A small body needs no file, a large one does. Whatever its size, it is read whole; one that breaks off is refused.
+// A small body needs no file; a large one does. A body of any size is read completely. If it breaks off, it is refused.
 func TestASmallBodyNeedsNoFile(t *testing.T) {
 	a := rest.New(rest.Config{Title: "Toys", Log: slog.New(slog.DiscardHandler)})
 	a.For(rest.AnyKey).Stream(huma.Operation{Method: "POST", Path: "/v1/toys"}, func(c echo.Context) error {

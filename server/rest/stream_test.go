@@ -12,23 +12,23 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// A stream goes on while its key cannot be looked up, because the database does not answer. A key that was revoked ends
-// it, and the reason for its end is sent in any case.
+// A stream goes on while its key cannot be looked up because the database does not answer. If the key was revoked, the
+// stream ends. The reason for the end is sent in any case.
 func TestAStreamWhoseKeyCannotBeLookedUpGoesOn(t *testing.T) {
 	t.Parallel()
 	answer := httptest.NewRecorder()
 	c := echo.New().NewContext(httptest.NewRequestWithContext(t.Context(), "POST", "/", nil), answer)
 	err := db.Busy("away")
 	rest.SetRecheck(c, func() error { return err })
-	out := rest.NewEvents(c)
-	if more, err := out.Send(rest.Event{Data: "first"}); !more || err != nil {
+	events := rest.NewEvents(c)
+	if more, err := events.Send(rest.Event{Data: "first"}); !more || err != nil {
 		t.Errorf("while the key cannot be looked up: got %v, %v", more, err)
 	}
 	err = rest.ErrUnauthorized
-	if more, err := out.Send(rest.Event{Data: "second"}); more || !errors.Is(err, rest.ErrUnauthorized) {
+	if more, err := events.Send(rest.Event{Data: "second"}); more || !errors.Is(err, rest.ErrUnauthorized) {
 		t.Errorf("after the key was revoked: got %v, %v", more, err)
 	}
-	if err := out.SendLast(rest.Event{Data: "last"}); err != nil {
+	if err := events.SendLast(rest.Event{Data: "last"}); err != nil {
 		t.Error(err)
 	}
 	if got := answer.Body.String(); !strings.Contains(got, "first") || strings.Contains(got, "second") ||

@@ -8,8 +8,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// A body may have a million unknown fields: only those that a warning names are compared with the known ones. The work
-// is measured by what it allocates; a test that measures that is not parallel.
+// A body may have a million unknown fields. Only fields that a warning names are compared with the known ones. The test
+// measures this work by the allocated memory, so it cannot run in parallel.
 func TestFewUnknownFieldsAreCompared(t *testing.T) {
 	s := &Schema{Type: huma.TypeObject, Properties: map[string]*Schema{}}
 	for i := range 50 {
