@@ -12,6 +12,7 @@ import (
 // the latest of them.
 type OpenCalls[C any] map[string][]C
 
+// Add adds a call behind the others with its id.
 func (o OpenCalls[C]) Add(id string, call C) { o[id] = append(o[id], call) }
 
 // Answer removes and returns the call that a result with this id belongs to. ok is false if there is none.
