@@ -26,7 +26,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Agent is an agent as the API shows it, without its memory, tools and sources, which other stores hold.
+// Agent is an agent as the API shows it, except its memory, tools and sources; other stores hold these.
 type Agent struct {
 	Key         int64           `db:"key" json:"-"`
 	ID          string          `db:"id" json:"id"`
@@ -34,12 +34,12 @@ type Agent struct {
 	Type        string          `db:"agent_type" json:"agent_type"`
 	Description *string         `db:"description" json:"description"`
 	Metadata    json.RawMessage `db:"metadata" json:"metadata"`
-	System      string          `db:"system" json:"system"` // empty for the default instructions
+	System      string          `db:"system" json:"system"` // empty: the default instructions
 	Tags        []string        `db:"tags" json:"tags"`
 	Timezone    string          `db:"timezone" json:"timezone"`
 	Model       *string         `db:"model" json:"model"`
 	Embedding   *string         `db:"embedding" json:"embedding"`
-	// WindowLimit, MaxFilesOpen and ViewChars are set by the operator; nil means those of the model and of its window.
+	// WindowLimit, MaxFilesOpen and ViewChars are set by the operator; nil uses the values of the model and of its window.
 	WindowLimit  *int      `db:"context_window_limit" json:"context_window_limit"`
 	MaxFilesOpen *int      `db:"max_files_open" json:"-"`
 	ViewChars    *int      `db:"per_file_view_window_char_limit" json:"-"`
@@ -48,13 +48,14 @@ type Agent struct {
 	CreatedAt    time.Time `db:"created_at" json:"created_at"`
 	UpdatedAt    time.Time `db:"updated_at" json:"updated_at"`
 
-	SystemChangedAt time.Time `db:"system_changed_at" json:"-"` // what the system prompt shows, by an update
+	SystemChangedAt time.Time `db:"system_changed_at" json:"-"` // when an update last changed what the system prompt shows
 	LastRun
 
 	Depth    int            `db:"depth" json:"-"`          // 0 for an agent that is no sub-agent
 	Attached []AttachedTool `db:"attached_tools" json:"-"` // the tools that the agent's programs run
 
-	// InConversation changes the compaction settings in the conversation that the agent was asked for.
+	// InConversation are the compaction settings of the conversation that the agent was asked for. They change the
+	// agent's.
 	InConversation json.RawMessage `db:"-" json:"-"`
 }
 
@@ -67,52 +68,52 @@ func (a Agent) Zone() *time.Location {
 	return zone
 }
 
-// LastRun is how the newest run of an agent ended; nil fields if none has.
+// LastRun says how the newest finished run of an agent ended; its fields are nil if there is none.
 type LastRun struct {
 	Completion *time.Time `db:"last_run_completion" json:"last_run_completion"`
 	DurationMS *int64     `db:"last_run_duration_ms" json:"last_run_duration_ms"`
 	StopReason *string    `db:"last_stop_reason" json:"last_stop_reason"`
 }
 
-// Settings are stored by clients with an agent. Loci uses the tools, the compaction settings, the recall scope,
-// OpenOnAttach, the tool rules, which it shows to the model, and the model settings and the response format, which it
-// hands out with a prompt; clients read back the others.
+// Settings are stored by clients with an agent. Loci shows the tool rules to the model, and hands out the model
+// settings and the response format with a prompt. It also uses the tools, the compaction settings, the recall scope and
+// OpenOnAttach. Clients read back all others.
 type Settings struct {
-	Tools                  []string        `json:"tools,omitzero"`           // names; nil is every tool
-	OpenOnAttach           *bool           `json:"open_on_attach,omitempty"` // nil is true
+	Tools                  []string        `json:"tools,omitzero"`           // names; nil: every tool
+	OpenOnAttach           *bool           `json:"open_on_attach,omitempty"` // nil: true
 	ModelSettings          json.RawMessage `json:"model_settings,omitempty"` // fields of the type ModelSettings
 	CompactionSettings     json.RawMessage `json:"compaction_settings,omitempty"`
 	ResponseFormat         json.RawMessage `json:"response_format,omitempty"`
 	ToolRules              json.RawMessage `json:"tool_rules,omitempty"`
 	MessageBufferAutoclear *bool           `json:"message_buffer_autoclear,omitempty"`
 	EnableSleeptime        *bool           `json:"enable_sleeptime,omitempty"`
-	RecallScope            string          `json:"recall_scope,omitempty"`   // empty is ScopeAgent
-	WorkingMemory          string          `json:"working_memory,omitempty"` // empty is ManualMemory
-	Flush                  *FlushSettings  `json:"flush,omitempty"`          // nil is FlushOff
+	RecallScope            string          `json:"recall_scope,omitempty"`   // empty: ScopeAgent
+	WorkingMemory          string          `json:"working_memory,omitempty"` // empty: ManualMemory
+	Flush                  *FlushSettings  `json:"flush,omitempty"`          // nil: FlushOff
 
-	Handover *HandoverSettings `json:"handover,omitempty"` // nil is HandoverOff
+	Handover *HandoverSettings `json:"handover,omitempty"` // nil: HandoverOff
 }
 
-// The conversations that an agent's tools search and read: all, or only the one in which they are called.
+// Which conversations an agent's tools search and read: all, or only the one in which they are called.
 const (
 	ScopeAgent        = "agent"
 	ScopeConversation = "conversation"
 )
 
-// EveryTool in a list of tools means every tool, those of later versions too.
+// EveryTool in a list of tools stands for every tool, including those of later versions.
 const EveryTool = "all"
 
-// namedTools are built-in tools that an agent has only if its tools name them.
+// namedTools are built-in tools that an agent has only if its list of tools names them.
 var namedTools = []string{"memory_files", "search_memory", "ask_session", "request_erasure", QueryResult}
 
-// HasTool reports whether an agent has a built-in tool, or would have it with a folder.
+// HasTool reports whether an agent has a built-in tool, or would have it if a folder were attached.
 func (a Agent) HasTool(name string) bool {
 	t := a.Settings.Tools
 	every := t == nil || slices.Contains(t, EveryTool)
 	return every && !slices.Contains(namedTools, name) || slices.Contains(t, name)
 }
 
-// New says how to create an agent; nil and empty fields have defaults.
+// New says how to create an agent. Nil and empty fields use defaults.
 type New struct {
 	Name, Type, System, Timezone         string
 	Description, Model, Embedding        *string
@@ -120,19 +121,19 @@ type New struct {
 	Tags                                 []string
 	WindowLimit, MaxFilesOpen, ViewChars *int
 	Hidden                               bool
-	Depth                                int // of sub-agents of sub-agents; 0 for an agent that is no sub-agent
+	Depth                                int // depth of a sub-agent, from 1; 0 for an agent that is no sub-agent
 	Settings                             Settings
-	RuleTools                            []string       // definitions that the rules name, which must be there still
+	RuleTools                            []string       // definitions that the rules name; they must still exist
 	FolderIDs                            []string       // attached in the same transaction
-	Messages                             []recall.Draft // of the default conversation, after the system prompt
+	Messages                             []recall.Draft // messages of the default conversation, after the system prompt
 	Blocks                               []block.New    // created for the agent
 	BlockIDs                             []string       // attached to the agent
-	ToolIDs                              []string       // of definitions
+	ToolIDs                              []string       // ids of definitions
 	IdentityIDs                          []string
 }
 
-// Update says what to change. A nil pointer or slice leaves a field unchanged; a slice that is not nil replaces it. A
-// Limit that is not Set leaves a limit unchanged, and one that is Set to nil resets it to its default.
+// Update says what to change. A nil pointer or slice leaves its field unchanged; any other slice replaces it. A Limit
+// that is not Set leaves its limit unchanged; one that is Set to nil resets it to the default.
 type Update struct {
 	Name, Description, System, Timezone, Model, Embedding *string
 	Metadata                                              json.RawMessage
@@ -140,18 +141,18 @@ type Update struct {
 	WindowLimit, MaxFilesOpen, ViewChars                  Limit
 	Hidden                                                *bool
 	Settings                                              Settings        // nil fields stay unchanged
-	Unset                                                 []string        // names of settings whose defaults are restored
-	ModelSettings                                         json.RawMessage // an object; a null field is not set any more
+	Unset                                                 []string        // names of settings to reset to their defaults
+	ModelSettings                                         json.RawMessage // an object; null unsets a field
 	RuleTools                                             []string        // definitions that the rules name
 	FolderIDs                                             []string
 	BlockIDs                                              []string
-	ToolIDs                                               []string // of definitions
+	ToolIDs                                               []string // ids of definitions
 	IdentityIDs                                           []string
-	LastRun                                               LastRun // nil fields stay
+	LastRun                                               LastRun // nil fields stay unchanged
 }
 
-// isShown reports whether an update may change what the system prompt shows. Other updates leave its bytes as they are,
-// so that a provider's cache stays good.
+// isShown reports whether an update may change what the system prompt shows. Other updates leave the prompt's bytes
+// unchanged, so that a provider's cache stays valid.
 func (u Update) isShown() bool {
 	inPrompt := func(name string) bool { return name == "tools" || name == "tool_rules" }
 	return u.System != nil || u.Timezone != nil || u.MaxFilesOpen.Set || u.ViewChars.Set || u.FolderIDs != nil ||
@@ -167,28 +168,27 @@ type Limit struct {
 
 // Filter narrows a list of agents.
 type Filter struct {
-	Name     string // exact
-	Contains string // a part of the name, in any case
+	Name     string // the exact name
+	Contains string // a part of the name; case is ignored
 	Tags     []string
-	AllTags  bool   // the agent has all Tags; else any of them is enough
+	AllTags  bool   // the agent must have all Tags, not only one
 	Hidden   bool   // include hidden agents
-	Identity string // the id of an identity that the agent has
+	Identity string // id of an identity that the agent has
 
-	IdentifierKeys []string // of identities, one of which the agent has; nil selects all
+	IdentifierKeys []string // keys of identities; the agent has one of these. Nil selects all
 
-	StopReason string // of the newest run that has ended
-	Order      string // one of OrderByUpdate and OrderByRun; empty is by creation
+	StopReason string // of the newest finished run
+	Order      string // OrderByUpdate or OrderByRun; empty: by creation
 }
 
-// The orders of a list of agents, as db.Page.Order has them. Agents that never ran come as if they had run before all
-// others.
+// The orders of a list of agents, in the form of db.Page.Order. Agents that never ran count as the oldest.
 const (
 	OrderByUpdate = "updated_at, key"
 	OrderByRun    = "coalesce(last_run_completion,'-infinity'), key"
 )
 
-// FileBlock is an attached file as Letta shows it in an agent's memory: its label is folder/name, its value what the
-// model sees of it.
+// FileBlock is an attached file in the form in which Letta shows it in an agent's memory. Its label is folder/name, and
+// its value is what the model sees of it.
 type FileBlock struct {
 	ID             string     `json:"id"` // block- and the file's UUID
 	Label          string     `json:"label"`
@@ -202,7 +202,7 @@ type FileBlock struct {
 	LastAccessedAt *time.Time `json:"last_accessed_at"`
 }
 
-// visible returns how many messages a conversation has from the first visible one on, without its system prompts.
+// visible returns how many messages a conversation has from the first visible one on, not counting system prompts.
 func visible(c recall.Conversation) int {
 	n := c.Messages - c.FirstVisible + 1
 	for _, position := range c.Prompts {
@@ -213,11 +213,11 @@ func visible(c recall.Conversation) int {
 	return max(n, 0)
 }
 
-// tooLong reports whether a conversation has more messages in view than can be sent.
+// tooLong reports whether a conversation has too many messages in view to send them.
 func tooLong(c recall.Conversation) bool { return visible(c) > plan.MaxMessages }
 
-// compactionSettings returns the agent's settings, changed by those of its conversation and by a JSON object, which
-// may be nil.
+// compactionSettings returns the agent's settings after the changes of its conversation, and of a JSON object that may
+// be nil.
 func (a Agent) compactionSettings(over []byte) (plan.Settings, error) {
 	own, err := plan.ParseSettings(a.Settings.CompactionSettings, plan.Defaults())
 	if err != nil { // they were stored before settings were checked
@@ -233,7 +233,7 @@ func (a Agent) compactionSettings(over []byte) (plan.Settings, error) {
 	return changed, policy.Check(policyIn(over))
 }
 
-// policyIn returns the policy in a JSON object of compaction settings; nil if it sets none.
+// policyIn returns the policy in a JSON object of compaction settings; nil if there is none.
 func policyIn(settings []byte) json.RawMessage {
 	var of struct {
 		Policy json.RawMessage `json:"policy"`
@@ -244,7 +244,7 @@ func policyIn(settings []byte) json.RawMessage {
 	return of.Policy
 }
 
-// mergeCompaction returns an agent's settings with a change, to be stored; nil if there is no change.
+// mergeCompaction returns an agent's settings after a change, in the form to store; nil if there is no change.
 func mergeCompaction(own, change json.RawMessage) (json.RawMessage, error) {
 	if change == nil {
 		return nil, nil
@@ -256,7 +256,7 @@ func mergeCompaction(own, change json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(merged)
 }
 
-// check returns ErrInvalid for settings of Loci's own that break a rule.
+// check returns ErrInvalid for Loci's own settings that break a rule.
 func (s Settings) check() error {
 	if s.Flush != nil {
 		if err := s.Flush.Check(); err != nil {
@@ -269,8 +269,8 @@ func (s Settings) check() error {
 	return nil
 }
 
-// HandsOver reports whether the agent's conversations are handed over at an end, and whether the updates then wait for
-// an operator.
+// HandsOver reports whether the agent's conversations are handed over at this end (OnReset or OnArchive), and whether
+// the updates then wait for an operator.
 func (a Agent) HandsOver(at string) (does, pending bool) {
 	h := a.Settings.Handover
 	if h == nil || h.Mode == HandoverOff || h.Mode == "" {
@@ -279,5 +279,5 @@ func (a Agent) HandsOver(at string) (does, pending bool) {
 	return h.On == nil || slices.Contains(h.On, at), h.Mode == HandoverPending
 }
 
-// QueryResult is the name of the tool that computes on results which are shown in part.
+// QueryResult is the name of the tool that computes on results that are shown only in part.
 const QueryResult = "query_result"

@@ -17,48 +17,48 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// Assemble returns what an agent's model would be sent next in a conversation (the default one if it is empty), in a
-// format (that of the model if it is empty). It does not compact.
+// Assemble returns what an agent's model would be sent next in a conversation. An empty conversation is the default
+// one; an empty format is the model's. Assemble does not compact.
 func (s *Store) Assemble(ctx context.Context, org db.Org, agentID, conversation string, f Format) (Prompt, error) {
 	return s.assembleAt(ctx, org, PromptTarget{AgentID: agentID, Conversation: conversation, Format: f})
 }
 
-// PromptTarget names the prompt to assemble.
+// PromptTarget says which prompt to assemble.
 type PromptTarget struct {
 	AgentID       string
-	Conversation  string // an id; empty is the default one
-	Format        Format // empty is that of the model
-	AnswerPending bool   // gives calls that wait for their results one that says so
+	Conversation  string // an id; empty: the default one
+	Format        Format // empty: the model's
+	AnswerPending bool   // pending calls get a result that says that they still wait
 
-	// What a request changes for its prompts: the handle of the model, the instructions, a text after them, tools in
-	// addition to the agent's, and the names of the tools that may be called. Nil changes nothing.
+	// Changes that a request makes to its prompts: the model's handle, the instructions, a text behind them, tools besides
+	// the agent's, and the names of the tools that may be called. Nil changes nothing.
 	Model, System *string
 	Addition      string
 	MoreTools     []Definition
 	OnlyTools     []string
-	MustCall      string // the tool that the model must call; empty if it may choose
+	MustCall      string // the tool that the model must call; empty: it may choose
 
-	Compaction json.RawMessage // an object of compaction settings over those of the agent and the conversation
+	Compaction json.RawMessage // an object of compaction settings that override those of the agent and the conversation
 
-	WithoutFiles bool  // leaves the texts of open files out, and says so
-	Trial        Trial // changes a prompt that shows what its provider refuses
+	WithoutFiles bool  // leaves out the texts of open files, and says so
+	Trial        Trial // changes a prompt to find out what its provider refuses
 
-	view   *recall.ContextView // replaces that of the conversation; nil keeps it
-	last   *int                // position of the last message; nil is that of the conversation
-	flush  int                 // position at which the silent turn began that the prompt is for; 0: it is for none
-	before int                 // a silent turn's prompt leaves out messages of the conversation from here on; 0: none
-	must   string              // the tool that the model must call; empty if it may choose
-	fits   bool                // refuses a message that no compaction makes fit before it is read
+	view   *recall.ContextView // replaces the conversation's view; nil keeps it
+	last   *int                // position of the last message; nil: the conversation's last
+	flush  int                 // position at which the prompt's silent turn began; 0: it is no silent turn
+	before int                 // a silent turn's prompt leaves out messages from this position on; 0: none
+	must   string              // the tool that the model must call; empty: it may choose
+	fits   bool                // refuses, before reading it, a message that no compaction can make fit
 }
 
 // Trial changes a prompt that is not stored, to find out what its provider refuses.
 type Trial struct {
-	Message       string // the user's, in place of all messages; empty keeps these
-	WithoutMemory bool   // leaves out the blocks, the index of memory files and the working memory
+	Message       string // a user's message instead of all messages; empty keeps them
+	WithoutMemory bool   // leaves out blocks, the index of memory files and the working memory
 }
 
-// toolsOf returns the tools of the prompt of an agent that has some. A tool of the request replaces the agent's tool of
-// its name.
+// toolsOf returns the tools of the prompt for an agent with the tools own. A tool of the request replaces the agent's
+// tool with the same name.
 func (at PromptTarget) toolsOf(own []Definition) []Definition {
 	has := func(all []Definition, name string) bool {
 		return slices.ContainsFunc(all, func(d Definition) bool { return d.Name == name })
@@ -75,8 +75,8 @@ func (at PromptTarget) toolsOf(own []Definition) []Definition {
 	return slices.DeleteFunc(all, func(d Definition) bool { return !slices.Contains(at.OnlyTools, d.Name) })
 }
 
-// assembleAt assembles a prompt in a read-only transaction. Before it marks what is stale in the conversation's working
-// memory.
+// assembleAt assembles a prompt in a read-only transaction. Before that, it marks stale entries in the conversation's
+// working memory.
 func (s *Store) assembleAt(ctx context.Context, org db.Org, at PromptTarget) (p Prompt, err error) {
 	c, err := s.Recall.Conversation(ctx, org, at.AgentID, at.Conversation)
 	if err != nil {
@@ -147,7 +147,7 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at PromptTarget) (p Pr
 		p.unread, p.Messages = recall.Window{}, []recall.Message{{Position: p.Conversation.Messages + 1, Role: recall.User,
 			Content: []recall.Part{{Type: recall.Text, Text: at.Trial.Message}}}}
 	}
-	if p.Conversation.Delegated && at.System == nil && at.Addition == "" { // whose beginning is its parent's
+	if p.Conversation.Delegated && at.System == nil && at.Addition == "" { // it begins like its parent's
 		p.system = systemPrompt{system: p.logged.Text()}
 		p.counted.count(p.system, p.count)
 	} else if err := s.compileFitting(ctx, org, own, at, &p); err != nil {
@@ -163,11 +163,11 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at PromptTarget) (p Pr
 	return p, nil
 }
 
-// surroundings are what an agent's prompt depends on beside its own row and its conversation's.
+// surroundings are what an agent's prompt depends on besides the rows of the agent and its conversation.
 type surroundings struct {
 	policiesAbove
-	Seq       int64 // of the agent's newest event; 0 if there are no events
-	HasFolder bool  `db:"has_folder"` // whether any is attached
+	Seq       int64 // seq of the agent's newest event; 0 if there is none
+	HasFolder bool  `db:"has_folder"` // a folder is attached
 }
 
 func (s *Store) surroundings(ctx context.Context, org db.Org, agentID string) (surroundings, error) {
@@ -178,8 +178,8 @@ func (s *Store) surroundings(ctx context.Context, org db.Org, agentID string) (s
 		       (SELECT policy FROM organizations WHERE org = $1) AS organization`, org, agentID)
 }
 
-// convert converts the messages of the prompt's view to its format, and counts them. answer gives pending calls
-// placeholders as their results.
+// convert converts the messages of the prompt's view to its format, and counts them. If answer is set, pending calls
+// get placeholders as results.
 func (p *Prompt) convert(v clip.View, answer bool) {
 	shown := chat.ReadableBy(p.Agent.model(), v.AsShown())
 	p.messages, p.counted.Messages = converted(p.format, shown, p.count)
@@ -196,8 +196,8 @@ func (p *Prompt) convert(v clip.View, answer bool) {
 	}
 }
 
-// readView reads the view of the conversation. Of a view that is too long it reads the newest messages and counts the
-// others. A silent turn's prompt has the turn's own messages at its end; no provider has counted it.
+// readView reads the view of the conversation. If the view is too long, it reads the newest messages and only counts
+// the others. The prompt of a silent turn ends with the turn's own messages; no provider has counted it.
 func (s *Store) readView(ctx context.Context, org db.Org, at PromptTarget, p *Prompt) error {
 	c := p.Conversation
 	if at.last != nil {
@@ -239,16 +239,16 @@ func (s *Store) readView(ctx context.Context, org db.Org, at PromptTarget, p *Pr
 	return nil
 }
 
-// fixedShare is the share of a window that the tools and the system prompt may take. Past it the views of open files
-// are shortened.
+// fixedShare is the share of a window for the tools and the system prompt. Above it, the views of open files are
+// shortened.
 const fixedShare = 0.75
 
-// maxCompilations bounds the attempts to shorten the views of open files. Each attempt estimates better how many of
-// their characters make a token.
+// maxCompilations bounds the attempts to shorten the views of open files. Each attempt has a better estimate of their
+// characters per token.
 const maxCompilations = 5
 
-// compileFitting compiles the system prompt, and shortens the views of open files if it takes too much of a known
-// window.
+// compileFitting compiles the system prompt. If it takes too much of a known window, the views of open files are
+// shortened.
 func (s *Store) compileFitting(ctx context.Context, org db.Org, own Agent, at PromptTarget, p *Prompt) error {
 	l, window := own.Limits(), p.Agent.Window()
 	l.WindowTokens = window
@@ -293,7 +293,7 @@ func toolsIn(f Format, definitions []Definition) []json.RawMessage {
 			continue
 		}
 		d := schemaOf(definition)
-		if f == Responses { // whose schemas are strict unless they say otherwise, and ours have optional arguments
+		if f == Responses { // schemas are strict here by default, and ours have optional arguments
 			d.Strict = cmp.Or(d.Strict, new(false))
 			all[i] = chat.Encode(struct {
 				Type string `json:"type"`
@@ -320,7 +320,7 @@ type schema struct {
 
 func schemaOf(definition Definition) (s schema) {
 	if err := json.Unmarshal(definition.Schema, &s); err != nil {
-		panic("agent: the definition of a tool is broken: " + err.Error()) // they are checked before
+		panic("agent: the definition of a tool is broken: " + err.Error()) // definitions are checked before
 	}
 	return s
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// BranchSummary is what a conversation was told of a branch that was left.
+// BranchSummary is what a conversation was told about a branch that was left.
 type BranchSummary struct {
 	MessageID string `json:"message_id,omitempty" doc:"Of the message that tells it; absent if the branch says nothing."`
 	Seq       int64  `json:"seq,omitempty" doc:"Of that message."`
@@ -27,8 +27,8 @@ type BranchSummary struct {
 // maxBranch bounds the messages of a branch that are read.
 const maxBranch = 20_000
 
-// SummarizeBranch appends to a conversation a summary of what another one said after they parted: its copy, what it is
-// a copy of, or another copy of that. The same branch is told once. ErrInvalid if they have no messages in common.
+// SummarizeBranch appends to conversation into a summary of what branch said after the two parted. One is a copy of the
+// other, or both are copies of a third. The same branch is summarized only once. ErrInvalid if they share no messages.
 func (s *Store) SummarizeBranch(ctx context.Context, org db.Org, into, branch recall.Conversation) (out BranchSummary,
 	err error) {
 	if out.Parted, err = s.Recall.Parted(ctx, org, into, branch); err != nil {

@@ -23,12 +23,12 @@ import (
 
 // CompactOptions change how Compact compacts.
 type CompactOptions struct {
-	Settings json.RawMessage // changes those of the agent; may be nil
-	Dry      bool            // only plan
+	Settings json.RawMessage // override the agent's; may be nil
+	Dry      bool            // only make a plan
 }
 
-// Compact compacts a conversation at a caller's request. ErrInvalid if there is nothing to compact, or if what must
-// stay does not fit; ErrBusy if another request has compacted the conversation for a while.
+// Compact compacts a conversation at a caller's request. ErrInvalid if there is nothing to compact, or if the messages
+// that must stay do not fit; ErrBusy if another request has been compacting the conversation for a while.
 func (s *Store) Compact(ctx context.Context, org db.Org, c recall.Conversation, o CompactOptions,
 ) (compaction.Result, error) {
 	p, err := s.assembleAt(ctx, org, PromptTarget{AgentID: c.AgentID, Conversation: c.ID,
@@ -52,8 +52,8 @@ func (s *Store) Compact(ctx context.Context, org db.Org, c recall.Conversation, 
 // maxAttempts bounds how often a prompt is assembled until it fits, because others may append messages meanwhile.
 const maxAttempts = 8
 
-// assembleFitting returns a prompt that fits its window. If it does not, the conversation is compacted first. ErrBusy
-// if others keep changing the conversation.
+// assembleFitting returns a prompt that fits its window. If necessary, it first compacts the conversation. ErrBusy if
+// others keep changing the conversation.
 func (s *Store) assembleFitting(ctx context.Context, org db.Org, at PromptTarget) (p Prompt, err error) {
 	stuck, now := false, s.now()
 	at.fits = true
@@ -97,15 +97,15 @@ func (s *Store) assembleFitting(ctx context.Context, org db.Org, at PromptTarget
 		"try again in some seconds", p.Conversation.ID)
 }
 
-// A message is refused unread from this size on. Its tokens were estimated when it was stored, and its model may count
-// half as many.
+// From this size on a message is refused without reading it. Its tokens were estimated when it was stored, and its
+// model may count half as many.
 const (
-	unreadTokens  = 250_000 // tokens, and also
-	unreadWindows = 4       // times the window
+	unreadTokens  = 250_000 // only if it has at least this many tokens,
+	unreadWindows = 4       // and at least this many times the window
 )
 
-// refuseNewest returns a *plan.TooBig if the newest message is the user's and far larger than the window: it cannot
-// leave, and its text need not be read to say so. A policy may cut it.
+// refuseNewest returns a *plan.TooBig if the newest message is the user's and far larger than the window. It cannot
+// leave, so its text need not be read. With a policy that truncates, it is not refused.
 func (s *Store) refuseNewest(ctx context.Context, org db.Org, p Prompt) error {
 	window := p.window()
 	least := max(unreadTokens, unreadWindows*window)
@@ -120,8 +120,7 @@ func (s *Store) refuseNewest(ctx context.Context, org db.Org, p Prompt) error {
 		What: fmt.Sprintf("the user message at position %d", position), Position: position, Tokens: tokens}}}
 }
 
-// refuse returns nil for a prompt that fits its window though a compaction did not make it smaller, and else a
-// *plan.TooBig.
+// refuse returns nil if the prompt fits its window even without a compaction, otherwise a *plan.TooBig.
 func (p Prompt) refuse() error {
 	if p.Tokens.Total <= p.settings.Most(p.window()) {
 		return nil
@@ -136,8 +135,8 @@ func (p Prompt) refuse() error {
 }
 
 // compactIfNeeded warns if a prompt fills three quarters of its window, and compacts its conversation above the
-// trigger. It reports whether either changed the prompt. patience bounds the model that writes the summary; 0 keeps
-// its own bound. ErrConflict if there is nothing to compact because another request has changed the view.
+// trigger. It reports whether the prompt changed. patience bounds the model that writes the summary; 0 keeps the
+// model's own bound. ErrConflict if there is nothing to compact because another request has changed the view.
 func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigger string, patience time.Duration,
 ) (changed bool, err error) {
 	settings, task := p.settings, p.task(trigger)
@@ -185,7 +184,7 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 	at.Tokens = 0
 	task.Due = func(now recall.Conversation, v clip.View) bool {
 		was := plan.TriggerState{}
-		if now.Version != c.Version { // another request has compacted it: what is above the trigger still is no reason
+		if now.Version != c.Version { // another request has compacted it: its trigger rests
 			was = triggerState(now)
 		}
 		again, _ := plan.Check(clip.Estimate(v), window, false, settings, was)
@@ -208,7 +207,7 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 	return err == nil, err
 }
 
-// recordUsage stores the result of a check of a prompt, unless its conversation had it already when it was read.
+// recordUsage stores the result of checking a prompt, unless the conversation already had it when it was read.
 func (s *Store) recordUsage(ctx context.Context, org db.Org, c recall.Conversation, u recall.Usage) error {
 	if u.Fixed == c.Fixed && u.Settled == c.Settled && u.Warned == c.Warned {
 		return nil
@@ -216,13 +215,13 @@ func (s *Store) recordUsage(ctx context.Context, org db.Org, c recall.Conversati
 	return db.UnlessFull(s.Recall.RecordUsage(ctx, org, c.Key, c.Version, u))
 }
 
-// triggerState returns what the trigger remembers of a conversation.
+// triggerState returns the stored state of a conversation's trigger.
 func triggerState(c recall.Conversation) plan.TriggerState {
 	return plan.TriggerState{Warned: c.Warned, Disarmed: c.Settled > 0, Base: c.Settled}
 }
 
-// unchangedSince returns ErrConflict if another request has changed a prompt's view since it was assembled: what was
-// planned is not about that prompt.
+// unchangedSince returns ErrConflict if another request has changed the prompt's view since it was assembled, because a
+// plan would not fit it any more.
 func (s *Store) unchangedSince(ctx context.Context, org db.Org, p Prompt) error {
 	c, err := s.Recall.Conversation(ctx, org, p.Agent.ID, p.Conversation.ID)
 	if err == nil && (c.Version != p.Conversation.Version || c.Messages != p.Conversation.Messages) {
@@ -232,8 +231,8 @@ func (s *Store) unchangedSince(ctx context.Context, org db.Org, p Prompt) error 
 	return err
 }
 
-// warn appends an event that three quarters of a window are in use, and a line to the conversation for its model,
-// unless the line is empty or the warning was given before. It reports whether it appended the line.
+// warn appends an event that three quarters of a window are in use, and a line for the model, unless the line is empty
+// or the warning was given before. It reports whether it appended the line.
 func (s *Store) warn(ctx context.Context, org db.Org, c recall.Conversation, line string) (said bool, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.With(tx)
@@ -254,8 +253,8 @@ func (s *Store) warn(ctx context.Context, org db.Org, c recall.Conversation, lin
 	return said && err == nil, db.UnlessFull(err)
 }
 
-// Revert restores the view that a conversation had before a compaction. ErrConflict if that view does not fit the
-// window, if another compaction came later, or if the compaction was reverted already.
+// Revert restores a conversation's view from before a compaction. ErrConflict if that view does not fit the window,
+// another compaction came later, or the compaction was already reverted.
 func (s *Store) Revert(ctx context.Context, org db.Org, k store.Compaction) (store.Compaction, error) {
 	restored, err := s.Compaction.Restored(ctx, org, k)
 	if err != nil {

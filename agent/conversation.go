@@ -13,14 +13,14 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// NewConversation describes a conversation to be created.
+// NewConversation describes a conversation to create.
 type NewConversation struct {
 	recall.NewConversation
-	IdentityID string // whom it is with; may be empty
+	IdentityID string // identity that it is with; may be empty
 }
 
-// CreateConversation creates a conversation of an agent. Its log begins with the current system prompt, until Recompile
-// appends another.
+// CreateConversation creates a conversation of an agent. Its log begins with the current system prompt; later prompts
+// come from Recompile.
 func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID string,
 	n NewConversation) (recall.Conversation, error) {
 	var c recall.Conversation
@@ -57,12 +57,12 @@ func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID stri
 
 // ConversationChange is a change of a conversation.
 type ConversationChange struct {
-	recall.ConversationUpdate                 // its Compaction is made of Settings
-	Settings                  json.RawMessage // as ConversationSettings reads them; nil keeps them
-	Identity                  *string         // whom it is with; an empty one is nobody, nil keeps it
+	recall.ConversationUpdate                 // Settings replaces its Compaction
+	Settings                  json.RawMessage // in the form of ConversationSettings; nil keeps them
+	Identity                  *string         // identity that it is with; empty: nobody; nil keeps it
 }
 
-// UpdateConversation changes a conversation, or nothing of it. ErrNotFound if it or its identity does not exist,
+// UpdateConversation changes a conversation completely or not at all. ErrNotFound if it or its identity does not exist,
 // ErrInvalid if a value is wrong.
 func (s *Store) UpdateConversation(ctx context.Context, org db.Org, c recall.Conversation, ch ConversationChange) (
 	updated recall.Conversation, err error) {
@@ -96,15 +96,15 @@ func (s *Store) UpdateConversation(ctx context.Context, org db.Org, c recall.Con
 
 // ForkTo describes a copy of a conversation.
 type ForkTo struct {
-	MessageID string // the last message that is copied; empty copies all
+	MessageID string // the last message to copy; empty copies all
 	Hidden    bool
 
-	Ran func(tool string) bool // reports whether the server runs a tool; nil is none
+	Ran func(tool string) bool // reports whether the server runs a tool; nil: it runs none
 }
 
-// Fork copies a conversation to a new one: up to a message, or whole. The copy's model sees what that of the other saw
-// then, with a system prompt of its own. Results that the server's tools returned to copied calls are copied, too, also
-// if they are behind the message: what has run does not run again. ErrNotFound if the conversation lacks the message.
+// Fork copies a conversation into a new one, up to a message or whole. The copy's model sees what the original's saw at
+// that time, with a system prompt of its own. Results of the server's own tools for copied calls are copied even if
+// they stand behind the message, so that no tool runs again. ErrNotFound if the conversation lacks the message.
 func (s *Store) Fork(ctx context.Context, org db.Org, c recall.Conversation, to ForkTo) (forked recall.Conversation,
 	err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
@@ -135,14 +135,14 @@ func (s *Store) Fork(ctx context.Context, org db.Org, c recall.Conversation, to 
 	return forked, err
 }
 
-// Delegation is what a sub-agent is that works in a copy of a conversation.
+// Delegation describes the sub-agent that will work in a copy of a conversation.
 type Delegation struct {
-	OnlyTools []string // that it may call; nil is all
-	Depth     int      // how deep it is; from 1
+	OnlyTools []string // tools that it may call; nil: all
+	Depth     int      // depth of the sub-agent, from 1
 }
 
-// Delegate copies a whole conversation for a sub-agent. Its prompt begins with what the model of the other is sent
-// next, byte for byte. It returns the calls that the copy's model waits for.
+// Delegate copies a whole conversation for a sub-agent. The copy's prompt begins, byte for byte, with what the
+// original's model is sent next. Delegate returns the calls that the copy's model waits for.
 func (s *Store) Delegate(ctx context.Context, org db.Org, c recall.Conversation, d Delegation) (
 	forked recall.Conversation, pending []chat.PendingCall, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
@@ -185,7 +185,7 @@ func (s *Store) copied(ctx context.Context, org db.Org, c recall.Conversation, f
 	return forked, s.Working.Fork(ctx, org, c, forked, at)
 }
 
-// forkAt returns the copy of a conversation up to a message, or whole if messageID is empty.
+// forkAt returns the Fork of a conversation up to a message, or of all of it if messageID is empty.
 func (s *Store) forkAt(ctx context.Context, org db.Org, c recall.Conversation, messageID string) (recall.Fork, error) {
 	f := recall.Fork{ID: recall.NewConversationID(), To: c.Messages, View: c.ContextView, Stats: store.Restated}
 	if messageID == "" {
@@ -203,8 +203,8 @@ func (s *Store) forkAt(ctx context.Context, org db.Org, c recall.Conversation, m
 	return f, err
 }
 
-// Recompile compiles the system prompt of a conversation and appends it to the log, unless dry is set or it is the
-// current one. It returns the prompt.
+// Recompile compiles a conversation's system prompt and returns it. It appends it to the log, unless dry is set or it
+// is already the current one.
 func (s *Store) Recompile(ctx context.Context, org db.Org, c recall.Conversation, dry bool) (string, error) {
 	a, err := s.Agent(ctx, org, c.AgentID)
 	if err != nil {
@@ -217,8 +217,8 @@ func (s *Store) Recompile(ctx context.Context, org db.Org, c recall.Conversation
 	return p, s.Recall.SetSystemPrompt(ctx, org, c.AgentID, c.ID, p)
 }
 
-// Reset hides the messages of an agent's default conversation, which begins again with the current system prompt and an
-// empty working memory. The versions of the new one begin with what the old one was.
+// Reset hides the messages of an agent's default conversation. A new one begins with the current system prompt and an
+// empty working memory. Versions of the new working memory continue from the old one's.
 func (s *Store) Reset(ctx context.Context, org db.Org, agentID string) (Agent, error) {
 	a, err := s.Agent(ctx, org, agentID)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// setConversationIdentity says whom a conversation is with, by the id of an identity; an empty one is nobody.
-// ErrNotFound if the identity does not exist.
+// setConversationIdentity sets the identity that a conversation is with; an empty id is nobody. ErrNotFound if the
+// identity does not exist.
 func (s *Store) setConversationIdentity(ctx context.Context, org db.Org, c recall.Conversation, id string) error {
 	if id == "" {
 		_, err := s.DB.Exec(ctx, `
@@ -24,7 +24,7 @@ func (s *Store) setConversationIdentity(ctx context.Context, org db.Org, c recal
 	return db.OrNotFound(err, "Identity with ID %s not found", db.Short(id))
 }
 
-// ConversationIdentities returns the ids of the identities that conversations are with, by the conversations' keys.
+// ConversationIdentities maps conversation key → id of the identity that the conversation is with.
 func (s *Store) ConversationIdentities(ctx context.Context, org db.Org, of ...recall.Conversation) (map[int64]string,
 	error) {
 	type with struct {
@@ -46,7 +46,7 @@ func (s *Store) ConversationIdentities(ctx context.Context, org db.Org, of ...re
 	return ids, err
 }
 
-// keepIdentity gives a conversation the identity of another one of its agent.
+// keepIdentity copies a conversation's identity to another conversation of the same agent.
 func (s *Store) keepIdentity(ctx context.Context, org db.Org, from, to recall.Conversation) error {
 	_, err := s.DB.Exec(ctx, `
 		INSERT INTO conversation_identities (org, agent_key, conversation_key, identity_key)

@@ -14,10 +14,10 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// DefaultType is the type of an agent that names none, as in Letta.
+// DefaultType is the type of an agent without a given type, as in Letta.
 const DefaultType = "letta_v1_agent"
 
-// Types are the types of agents, which are Letta's.
+// Types are Letta's types of agents.
 var Types = []string{"memgpt_agent", "memgpt_v2_agent", DefaultType, "react_agent", "workflow_agent",
 	"split_thread_agent", "sleeptime_agent", "voice_convo_agent", "voice_sleeptime_agent"}
 
@@ -75,7 +75,7 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 	return a, err
 }
 
-// equip gives a new agent its folders, blocks, identities and tools, and returns it with them.
+// equip attaches folders, blocks, identities and tools to a new agent, and returns the agent with them.
 func (s *Store) equip(ctx context.Context, org db.Org, a Agent, n New) (Agent, error) {
 	for _, folder := range n.FolderIDs {
 		at := files.Attachment{AgentID: a.ID, FolderID: folder, Limits: a.Limits()}
@@ -101,7 +101,7 @@ func (s *Store) equip(ctx context.Context, org db.Org, a Agent, n New) (Agent, e
 	return s.askForAdded(ctx, org, a, added)
 }
 
-// askForAdded sets the approvals that tools ask for which are new to an agent, and returns the agent with them.
+// askForAdded adds the approval rules that newly attached tools ask for, and returns the changed agent.
 func (s *Store) askForAdded(ctx context.Context, org db.Org, a Agent, added []int64) (Agent, error) {
 	if len(added) == 0 {
 		return a, nil

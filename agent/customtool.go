@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// CustomTool is the definition of a tool that a program of the organization runs. Schema is an object of name,
-// description, parameters and perhaps strict. Its other fields are kept for their readers.
+// CustomTool is the definition of a tool that a program of the organization runs. Schema is an object with name,
+// description, parameters and perhaps strict. Loci does not use the other fields; it keeps them for clients.
 type CustomTool struct {
 	Key              int64           `db:"key"`
 	ID               string          `db:"id"`
@@ -34,7 +34,7 @@ type CustomTool struct {
 	db.Makers
 }
 
-// AttachedTool is what an agent's model is given of a CustomTool.
+// AttachedTool is the part of a CustomTool that an agent's model gets.
 type AttachedTool struct {
 	ID          string          `json:"id"`
 	Name        string          `json:"name"`
@@ -42,7 +42,7 @@ type AttachedTool struct {
 	FormerNames []string        `json:"former_names"`
 }
 
-// attachedTools selects the AttachedTools of a row of agents.
+// attachedTools selects the AttachedTools of an agent's row.
 const attachedTools = `(
 	SELECT coalesce(json_agg(json_build_object('id', t.id, 'name', t.name, 'schema', t.json_schema,
 	                                           'former_names', t.former_names)
@@ -61,19 +61,19 @@ func (t CustomTool) args(org db.Org) pgx.StrictNamedArgs {
 		"metadata": t.Metadata}
 }
 
-// storedBy returns the arguments of a statement that stores a definition: its fields, and who stores it.
+// storedBy returns the arguments of a statement that stores the definition: its fields, and who stores it.
 func (t CustomTool) storedBy(ctx context.Context, org db.Org) pgx.StrictNamedArgs {
 	args := t.args(org)
 	args["by"] = db.ProvenanceOf(ctx)
 	return args
 }
 
-// ToolFilter narrows a list of tools. Nil lists select all.
+// ToolFilter narrows a list of tools. A nil list selects all.
 type ToolFilter struct {
 	Names, IDs []string
-	Contains   string   // a part of the name, in any case
+	Contains   string   // a part of the name; case is ignored
 	None       bool     // no definitions
-	Builtin    []string // the ids of built-in tools that the list has, which come before all definitions
+	Builtin    []string // ids of built-in tools in the list; they come before all definitions
 }
 
 const filteredTools = ` FROM tools t

@@ -20,10 +20,10 @@ func checkName(name string) error {
 	return db.CheckUTF8("the agent's name", name)
 }
 
-// notNil returns a list that is not NULL in SQL.
+// notNil returns a list that SQL does not read as NULL.
 func notNil(list []string) []string { return append([]string{}, list...) }
 
-// merged returns an object with the fields of another over its own.
+// merged returns object with the fields of over added or replaced.
 func merged(object, over json.RawMessage) json.RawMessage {
 	var all, more map[string]json.RawMessage
 	if json.Unmarshal(over, &more) != nil || len(more) == 0 {

@@ -11,7 +11,8 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// FileBlocks returns the files of an agent's prompt as blocks: of each folder the open ones, then the closed ones.
+// FileBlocks returns the files in an agent's prompt as blocks: folder by folder, first the open files and then the
+// closed ones.
 func (s *Store) FileBlocks(ctx context.Context, org db.Org, a Agent) ([]FileBlock, error) {
 	directories, err := s.Files.Directories(ctx, org, a.ID, a.Limits())
 	if err != nil {
@@ -28,7 +29,7 @@ func (s *Store) FileBlocks(ctx context.Context, org db.Org, a Agent) ([]FileBloc
 	return blocks, nil
 }
 
-// directories returns the folders of an agent with what its prompt shows of their files.
+// directories returns the agent's folders, with what its prompt shows of their files.
 func (s *Store) directories(ctx context.Context, org db.Org, agentID string, m promptMeans) ([]files.Directory, error) {
 	if !m.hasFolder {
 		return nil, nil
@@ -40,8 +41,8 @@ func (s *Store) directories(ctx context.Context, org db.Org, agentID string, m p
 	return found, err
 }
 
-// renderDirectories writes the section of the prompt that shows folders and open files, in Letta's layout. Names and
-// texts are neutralized, so that no document can end its section.
+// renderDirectories writes the section of the prompt with folders and open files, in Letta's layout. Names and texts
+// are neutralized, so that no document can end its section.
 func renderDirectories(directories []files.Directory, m promptMeans) string {
 	if len(directories) == 0 {
 		return ""
@@ -83,7 +84,7 @@ func renderDirectory(b *strings.Builder, d files.Directory, l files.Limits) {
 	b.WriteString("</directory>\n")
 }
 
-// leaveOutTexts puts a note in the place of the texts of open files.
+// leaveOutTexts replaces the texts of open files by a note.
 func leaveOutTexts(directories []files.Directory) {
 	for _, d := range directories {
 		for i := range d.Files {

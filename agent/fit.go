@@ -14,13 +14,13 @@ import (
 // ResultToFit is a tool's result that a caller wants to show its model.
 type ResultToFit struct {
 	AgentID      string
-	Conversation string // an id, or recall.DefaultConversation
+	Conversation string // an id or recall.DefaultConversation
 	Text         string
-	Tool         string          // its name; empty if it is unknown
-	Policy       json.RawMessage // over those of the farther places; nil is the one in force
+	Tool         string          // the tool's name; empty if unknown
+	Policy       json.RawMessage // changes the policy of the farther places; nil: the one in force
 }
 
-// FittedResult is a tool's result as a policy bounds it.
+// FittedResult is a tool's result within the bounds of a policy.
 type FittedResult struct {
 	ID          *string `json:"id" doc:"By which expand and query_result read the whole; null if the text is the whole."`
 	Text        string  `json:"text" doc:"To show to the model."`
@@ -32,9 +32,9 @@ type FittedResult struct {
 	Tokens      int     `json:"tokens" doc:"Of the text."`
 }
 
-// Fit bounds a result by the steps of a policy that bound what enters, and after them by the bound of the log. It keeps
-// the whole of a result that it bounds. ErrNotFound if the agent or the conversation does not exist, ErrInvalid if the
-// result is empty or too long, or the policy wrong.
+// Fit bounds a result by those steps of a policy that bound what enters, and then by the log's own bound. If it
+// shortens the result, it keeps the whole. ErrNotFound if the agent or the conversation does not exist; ErrInvalid if
+// the result is empty or too long, or the policy is wrong.
 func (s *Store) Fit(ctx context.Context, org db.Org, r ResultToFit) (out FittedResult, err error) {
 	of, err := s.Agent(ctx, org, r.AgentID)
 	if err != nil {
@@ -68,8 +68,8 @@ func (s *Store) Fit(ctx context.Context, org db.Org, r ResultToFit) (out FittedR
 	return out, err
 }
 
-// bounds returns the steps of a policy that bound what enters. The last one is the bound of the log, which would store
-// a longer result outside.
+// bounds returns a policy's steps that bound what enters. Its last step is the log's own bound, above which a result is
+// stored outside of the log.
 func bounds(of policy.Policy) (enter policy.Policy) {
 	for _, step := range of.Steps {
 		if policy.Describe(step).Stage == policy.Enter {
@@ -81,7 +81,7 @@ func bounds(of policy.Policy) (enter policy.Policy) {
 	return enter
 }
 
-// bounded returns the result as an agent's model would be shown it under an id. Its ID is nil if it is whole.
+// bounded returns the result as an agent's model would be shown it under this id. The ID is nil if it is shown whole.
 func (r ResultToFit) bounded(by policy.Policy, of Agent, id string) FittedResult {
 	call := recall.Part{Type: recall.ToolCall, CallID: "call", Name: r.Tool, Input: "{}"}
 	result := recall.Message{Position: 2, ID: id, Role: recall.Tool,

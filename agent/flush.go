@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// NextFlush returns the prompt of a silent turn of a conversation's model, if its agent wants one now, or one is open;
-// nil if not. A checkpoint that has ended is followed by its compaction here.
+// NextFlush returns the prompt of a silent turn of a conversation's model if the agent wants one now, or one is open;
+// otherwise nil. If a checkpoint has ended, NextFlush does the compaction that follows it.
 func (s *Store) NextFlush(ctx context.Context, org db.Org, at PromptTarget, byCaller bool) (*StoredPrompt, error) {
 	a, err := s.Agent(ctx, org, at.AgentID)
 	if err != nil || !a.Settings.Flush.on() {
@@ -55,18 +55,19 @@ func (s *Store) NextFlush(ctx context.Context, org db.Org, at PromptTarget, byCa
 	return nil, s.settle(ctx, org, c, f)
 }
 
-// mayFlush reports, by an estimate that may be low, whether a conversation may be large enough for a flush.
+// mayFlush reports, by an estimate that may be too low, whether a conversation may be large enough for a flush.
 func (s *Store) mayFlush(ctx context.Context, org db.Org, a Agent, c recall.Conversation) bool {
 	of, _, err := s.calibrationOf(ctx, org, a.model())
 	if err != nil {
-		return true // the count that follows says why
+		return true // the count that follows reports the error
 	}
 	settings, err := a.compactionSettings(nil)
 	used := max(of.Factor.Of(c.Estimate()), c.Reported)
 	return err != nil || a.Settings.Flush.due(int(float64(used)/checkShare), a.AssumedWindow(), settings) != ""
 }
 
-// beginFlush begins a flush if one is due, or returns that which another request has begun; one without an id if not.
+// beginFlush begins a flush if one is due, or returns the one that another request has begun. The flush has no id if
+// none is due.
 func (s *Store) beginFlush(ctx context.Context, org db.Org, a Agent, at PromptTarget, byCaller bool) (f Flush,
 	err error) {
 	p, err := s.assembleAt(ctx, org, at)
@@ -85,7 +86,7 @@ func (s *Store) beginFlush(ctx context.Context, org db.Org, a Agent, at PromptTa
 	return s.storeFlush(ctx, org, p.Conversation, a, flushBegin{reason, tools, byCaller})
 }
 
-// flushBegin is why a flush begins, and how.
+// flushBegin says why and how a flush begins.
 type flushBegin struct {
 	reason   string
 	tools    []string
@@ -97,8 +98,8 @@ func saidSomething(messages []recall.Message) bool {
 	return slices.ContainsFunc(messages, func(m recall.Message) bool { return m.Role == recall.User })
 }
 
-// flushedLately reports whether a conversation has gone on too little since its last flush for another one at the same
-// number of tokens.
+// flushedLately reports whether the conversation has had too few messages since its last flush for another one because
+// of its tokens.
 func (s *Store) flushedLately(ctx context.Context, org db.Org, c recall.Conversation) (bool, error) {
 	return db.One[bool](ctx, s.DB, `
 		SELECT EXISTS (
@@ -106,7 +107,7 @@ func (s *Store) flushedLately(ctx context.Context, org db.Org, c recall.Conversa
 		org, c.Key, c.Messages-minFlushGap)
 }
 
-// storeFlush stores the beginning of a flush: its row, and the instructions as a message.
+// storeFlush stores the beginning of a flush: its row, and a message with the instructions.
 func (s *Store) storeFlush(ctx context.Context, org db.Org, c recall.Conversation, a Agent, b flushBegin) (f Flush,
 	err error) {
 	settings := *a.Settings.Flush
@@ -114,7 +115,7 @@ func (s *Store) storeFlush(ctx context.Context, org db.Org, c recall.Conversatio
 		Content: []recall.Part{{Type: recall.Text, Text: settings.flushText(b.tools)}}}
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.With(tx)
-		appended, err := in.Recall.Append(ctx, org, c.AgentID, c.ID, []recall.Draft{draft}) // it locks the conversation
+		appended, err := in.Recall.Append(ctx, org, c.AgentID, c.ID, []recall.Draft{draft}) // this locks the conversation
 		if err != nil {
 			return err
 		}
@@ -143,11 +144,12 @@ func (s *Store) storeFlush(ctx context.Context, org db.Org, c recall.Conversatio
 	return f, err
 }
 
-// errFlushed rolls a beginning back that another request has made.
+// errFlushed rolls back the beginning of a flush that another request has already begun.
 var errFlushed = errors.New("the view has a flush already")
 
-// flushPrompt returns the prompt of an open flush; ended is the state in which the flush ends if there is no more to
-// ask. The newest messages are left out if the turn does not fit otherwise: they stay in view after a compaction.
+// flushPrompt returns the prompt of an open flush. If there is nothing more to ask, p is nil and ended is the status
+// with which the flush ends. If the turn does not fit otherwise, the newest messages are left out, because they stay in
+// view after a compaction.
 func (s *Store) flushPrompt(ctx context.Context, org db.Org, a Agent, at PromptTarget, f Flush) (p *StoredPrompt,
 	ended string, err error) {
 	settings := *a.Settings.Flush
@@ -172,7 +174,7 @@ func (s *Store) flushPrompt(ctx context.Context, org db.Org, a Agent, at PromptT
 	return &out, "", err
 }
 
-// flushCalls returns the calls of a flush that have no result, in a prompt without a request; nil if there are none.
+// flushCalls returns a prompt without a request that lists the flush's calls without a result; nil if there are none.
 func (s *Store) flushCalls(ctx context.Context, org db.Org, a Agent, at PromptTarget, f Flush) (*StoredPrompt, error) {
 	c, err := s.Recall.Conversation(ctx, org, at.AgentID, at.Conversation)
 	if err != nil {
@@ -185,7 +187,7 @@ func (s *Store) flushCalls(ctx context.Context, org db.Org, a Agent, at PromptTa
 	return &StoredPrompt{Flush: new(s.FlushTurnOf(a, f)), Pending: []chat.PendingCall{{Position: position}}}, nil
 }
 
-// FlushTurnOf returns a flush of an agent with what its model is told, and has.
+// FlushTurnOf returns a flush of an agent with the instructions and the tools for its model.
 func (s *Store) FlushTurnOf(a Agent, f Flush) FlushTurn {
 	var settings FlushSettings
 	if a.Settings.Flush != nil {
@@ -199,7 +201,7 @@ func (s *Store) FlushTurnOf(a Agent, f Flush) FlushTurn {
 	return t
 }
 
-// checkpointTool is the tool of a checkpoint.
+// checkpointTool is the tool that a checkpoint's model must call.
 const checkpointTool = "update_working_memory"
 
 // assembleFlush assembles the prompt of a flush, and reports whether it fits.
@@ -220,8 +222,8 @@ func (s *Store) assembleFlush(ctx context.Context, org db.Org, at PromptTarget) 
 	return p, false, nil
 }
 
-// lastExchange returns where the newest part of a conversation begins that can be left out of its flush: a message of
-// the user, or an answer with its results.
+// lastExchange returns the position of the newest part of a conversation that its flush can leave out: a message of the
+// user, or an answer with its results.
 func lastExchange(messages []recall.Message) (position int, ok bool) {
 	begins := 0
 	for i, m := range messages {
@@ -233,8 +235,8 @@ func lastExchange(messages []recall.Message) (position int, ok bool) {
 	return position, begins > 1
 }
 
-// FlushOfCaller returns the flush of a conversation's present view that a program's own loop was handed. ErrConflict if
-// there is none.
+// FlushOfCaller returns the flush of a conversation's present view that was handed to a program's own loop. ErrConflict
+// if there is none.
 func (s *Store) FlushOfCaller(ctx context.Context, org db.Org, c recall.Conversation) (Flush, error) {
 	f, err := s.flushOf(ctx, org, c)
 	if errors.Is(err, db.ErrNotFound) || err == nil && (!f.ByCaller || f.Status != FlushOpen) {

@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// EndFlush ends an open flush, and returns it with its new status. One that has ended, or got an answer since f was
-// read, is not changed.
+// EndFlush ends an open flush, and returns it with its new status. It changes nothing if the flush has already ended,
+// or has got an answer since f was read.
 func (s *Store) EndFlush(ctx context.Context, org db.Org, f Flush, status, why string) (Flush, error) {
 	c, err := s.Recall.Conversation(ctx, org, f.AgentID, f.ConversationID)
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *Store) EndFlush(ctx context.Context, org db.Org, f Flush, status, why s
 	return db.One[Flush](ctx, s.DB, flushRows+`AND f.view = $3`, org, c.Key, f.View)
 }
 
-// LeaveFlush ends an open flush whose model is asked no more, and does what follows its end.
+// LeaveFlush ends an open flush without asking its model again, and does what follows its end.
 func (s *Store) LeaveFlush(ctx context.Context, org db.Org, c recall.Conversation, f Flush) error {
 	f, err := s.EndFlush(ctx, org, f, f.outcome(), "")
 	if err != nil || f.Status == FlushOpen { // another request has added an answer
@@ -36,7 +36,7 @@ func (s *Store) LeaveFlush(ctx context.Context, org db.Org, c recall.Conversatio
 	return s.settle(ctx, org, c, f)
 }
 
-// settle compacts a conversation after a checkpoint that its size began, once.
+// settle compacts the conversation once after a checkpoint that began because of the conversation's size.
 func (s *Store) settle(ctx context.Context, org db.Org, c recall.Conversation, f Flush) error {
 	if f.Kind != Checkpoint || f.Reason != ForTokens || f.Settled || f.Status == FlushOvertaken {
 		return nil
@@ -50,8 +50,8 @@ func (s *Store) settle(ctx context.Context, org db.Org, c recall.Conversation, f
 	return db.Error(err)
 }
 
-// AddToFlush notes an answer of an open flush, or a call that did something, in the transaction that stores it. It
-// returns ErrConflict if the flush has ended, or the conversation went on or was compacted since.
+// AddToFlush records an answer in an open flush, or a call that had an effect, in the transaction that stores it.
+// ErrConflict if the flush has ended, or the conversation has since gone on or been compacted.
 func AddToFlush(ctx context.Context, tx pgx.Tx, org db.Org, f Flush, add FlushProgress) error {
 	tag, err := tx.Exec(ctx, `
 		UPDATE flushes f

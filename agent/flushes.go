@@ -8,19 +8,19 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// The states of a flush.
+// The statuses of a flush.
 const (
 	FlushOpen      = "open"
 	FlushDone      = "done"      // the model wrote something
-	FlushNothing   = "nothing"   // it wrote nothing
-	FlushFailed    = "failed"    // it did not answer
-	FlushExpired   = "expired"   // nothing came back in time
+	FlushNothing   = "nothing"   // the model wrote nothing
+	FlushFailed    = "failed"    // the model did not answer
+	FlushExpired   = "expired"   // no answer came in time
 	FlushOvertaken = "overtaken" // the conversation went on
 	FlushSkipped   = "skipped"   // the turn did not fit the window
 )
 
-// Flush is a silent turn in which an agent's model writes down what must last. A view of a conversation, which lasts
-// from one compaction to the next, has at most one.
+// Flush is a silent turn in which an agent's model writes down what must survive. There is at most one per view of a
+// conversation; a view lasts from one compaction to the next.
 type Flush struct {
 	ID               string     `db:"id" json:"id"`
 	AgentID          string     `db:"agent_id" json:"agent_id"`
@@ -43,7 +43,7 @@ type Flush struct {
 	Settled bool `db:"settled" json:"-"`
 }
 
-// overtaking selects the messages with which a conversation went on after an open flush f began.
+// overtaking selects the messages by which a conversation went on after an open flush f began.
 const overtaking = `
 	FROM messages m
 	WHERE m.org = f.org AND m.conversation_key = f.conversation_key AND m.position > f.position AND f.status = 'open'
@@ -70,12 +70,12 @@ func (s *Store) Flushes(ctx context.Context, org db.Org, c recall.Conversation, 
 	return db.All[Flush](ctx, s.DB, flushRows+`ORDER BY f.view DESC LIMIT $3`, org, c.Key, limit)
 }
 
-// flushOf returns the flush of the conversation's present view; ErrNotFound if it has none.
+// flushOf returns the flush of the conversation's present view; ErrNotFound if there is none.
 func (s *Store) flushOf(ctx context.Context, org db.Org, c recall.Conversation) (Flush, error) {
 	return db.One[Flush](ctx, s.DB, flushRows+`AND f.view = $3`, org, c.Key, c.Version)
 }
 
-// FlushTurn is what a model is asked in a flush.
+// FlushTurn is a flush with what its model is asked.
 type FlushTurn struct {
 	Flush
 	Instructions string   `json:"instructions" doc:"The last message of the turn's first request."`
@@ -84,7 +84,7 @@ type FlushTurn struct {
 	StepsLeft    int      `json:"steps_left" doc:"Answers of the model, this one included."`
 }
 
-// outcome returns the state of a flush whose model has nothing more to do.
+// outcome returns the status of a flush whose model has nothing more to do.
 func (f Flush) outcome() string {
 	if f.Calls > 0 {
 		return FlushDone
@@ -95,5 +95,5 @@ func (f Flush) outcome() string {
 // FlushProgress is what a step adds to a flush.
 type FlushProgress struct {
 	Steps, Calls, Prompt, Completion int
-	Ends                             bool // it is the turn's last one
+	Ends                             bool // it is the turn's last step
 }

@@ -19,7 +19,7 @@ const (
 	Checkpoint = "checkpoint" // the model must write working memory; a compaction follows
 )
 
-// FlushSettings say when an agent's model gets a silent turn to write down what must last. Zero fields have defaults.
+// FlushSettings say when an agent's model gets a silent turn to write down what must survive. Zero fields use defaults.
 type FlushSettings struct {
 	Mode             string `json:"mode" enum:"off,flush,checkpoint" doc:"checkpoint: it must write working memory."`
 	BeforeCompaction *bool  `json:"before_compaction,omitempty" required:"false" doc:"True if absent."`
@@ -33,19 +33,19 @@ type FlushSettings struct {
 // The defaults and bounds of a flush.
 const (
 	defaultSoftTokens       = 4_000
-	mostSoftShare           = 0.10 // of the window, for small ones
+	mostSoftShare           = 0.10 // share of the window, for small windows
 	defaultCheckpointTokens = 50_000
 	minFlushTokens          = 1_000
 	defaultFlushTime        = 30 * time.Second
 	mostFlushSeconds        = 300
 	defaultFlushSteps       = 3
 	mostFlushSteps          = 10
-	checkpointSteps         = 2 // one answer, and one more if it writes nothing
+	checkpointSteps         = 2 // one answer, and another if it writes nothing
 	maxFlushInstructions    = 20_000
-	minFlushGap             = 10 // messages between two flushes for the number of tokens
+	minFlushGap             = 10 // messages between two flushes that tokens begin
 )
 
-// Check returns ErrInvalid with the first setting that is out of its range.
+// Check returns ErrInvalid for the first setting that is out of its range.
 func (f FlushSettings) Check() error {
 	switch {
 	case !slices.Contains([]string{FlushOff, FlushOn, Checkpoint}, f.Mode):
@@ -72,7 +72,7 @@ func (f *FlushSettings) on() bool { return f != nil && (f.Mode == FlushOn || f.M
 
 func (f FlushSettings) before() bool { return f.BeforeCompaction == nil || *f.BeforeCompaction }
 
-// tokens returns the size of a prompt at which a turn begins; 0 if no size begins one.
+// tokens returns the prompt size at which a flush begins; 0 if no size does.
 func (f FlushSettings) tokens() int {
 	if f.Mode == Checkpoint {
 		return cmp.Or(f.Tokens, defaultCheckpointTokens)
@@ -91,13 +91,13 @@ func (f FlushSettings) steps() int {
 	return cmp.Or(f.MaxSteps, defaultFlushSteps)
 }
 
-// The reasons for which a flush begins.
+// Why a flush begins.
 const (
 	ForCompaction = "compaction"
 	ForTokens     = "tokens"
 )
 
-// due returns why a turn begins at a number of tokens of a window; empty if it does not.
+// due returns why a flush begins with these tokens in this window; empty if it does not.
 func (f FlushSettings) due(tokens, window int, c plan.Settings) string {
 	if f.before() && tokens >= c.Limit(window)-f.soft(window) {
 		return ForCompaction
@@ -112,7 +112,7 @@ func (f FlushSettings) soft(window int) int {
 	return min(cmp.Or(f.SoftTokens, defaultSoftTokens), int(mostSoftShare*float64(window)))
 }
 
-// flushText is the message that begins a flush.
+// flushText returns the message that begins a flush.
 func (f FlushSettings) flushText(tools []string) string {
 	text := f.Instructions
 	switch {

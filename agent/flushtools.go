@@ -14,8 +14,8 @@ var memoryTools = []string{"update_working_memory", "memory_files", "memory_inse
 	"memory_apply_patch", "memory", "core_memory_append", "core_memory_replace", "archival_memory_insert",
 	"archival_memory_update"}
 
-// flushTools returns the tools that the agent's model has in a flush: those that write to memory, unless its program
-// runs or approves them. A checkpoint has one, whether or not the agent has it otherwise.
+// flushTools returns the tools that the agent's model has in a flush: those that write to memory, except tools that its
+// program runs or approves. A checkpoint has exactly one tool, even if the agent does not have it otherwise.
 func (a Agent) flushTools(at PromptTarget) (names []string) {
 	if a.Settings.Flush == nil {
 		return nil
@@ -34,8 +34,8 @@ func (a Agent) flushTools(at PromptTarget) (names []string) {
 	return names
 }
 
-// awaitsFlush reports whether the compaction of a prompt's conversation waits for a flush that is still to come. It
-// never does once the prompt fills its window.
+// awaitsFlush reports whether the compaction of a prompt's conversation waits for a flush that has not happened yet. It
+// returns false once the prompt fills its window.
 func (s *Store) awaitsFlush(ctx context.Context, org db.Org, p Prompt) (bool, error) {
 	settings := p.Agent.Settings.Flush
 	if !settings.on() || !settings.before() || tooLong(p.Conversation) || p.Tokens.Total >= p.window() ||

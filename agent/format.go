@@ -1,6 +1,6 @@
 package agent
 
-// Format names the provider whose API a request is for.
+// Format names a provider's API.
 type Format string
 
 // The formats.

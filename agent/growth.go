@@ -10,22 +10,22 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// Which prompts are looked at for growth: the newest, without the first of a conversation, which grow anyway.
+// Which prompts are checked for growth: the newest, except the first ones of a conversation, because these always grow.
 const (
 	growthPrompts = 20
 	growthSkipped = 5
-	growthLeast   = 5 // fewer say nothing
+	growthLeast   = 5 // fewer prompts do not suffice
 )
 
-// growth is how a conversation's newest prompts grow.
+// growth says how a conversation's newest prompts grow.
 type growth struct {
 	Prompts int     `db:"prompts"`
-	Since   int64   `db:"since"` // the seq of the first of them
-	Slope   float64 `db:"slope"` // tokens by which a prompt is larger than the last
+	Since   int64   `db:"since"` // seq of the first of them
+	Slope   float64 `db:"slope"` // tokens by which each prompt exceeds the one before
 }
 
-// noteGrowth appends an event if the prompts of a conversation keep growing, unless one was appended since the first of
-// the prompts that are looked at.
+// noteGrowth appends an event if the prompts of a conversation keep growing. It appends none if there is one already
+// since the first of the checked prompts.
 func (s *Store) noteGrowth(ctx context.Context, org db.Org, p Prompt) error {
 	g, err := db.One[growth](ctx, s.DB, `
 		SELECT count(*) AS prompts, coalesce(min(seq), 0) AS since, coalesce(regr_slope(total, n), 0) AS slope

@@ -13,13 +13,13 @@ const (
 	HandoverPending = "pending" // updates wait for an operator
 )
 
-// The ends of a conversation at which it is handed over.
+// The ends of a conversation at which a hand-over may happen.
 const (
 	OnReset   = "reset"   // its messages are hidden
 	OnArchive = "archive" // it is archived
 )
 
-// HandoverSettings say what becomes of a session of an agent when its conversation ends.
+// HandoverSettings say what happens to an agent's session when its conversation ends.
 type HandoverSettings struct {
 	Mode string   `json:"mode" enum:"off,apply,pending" doc:"pending: an operator approves each update."`
 	On   []string `json:"on,omitempty" required:"false" doc:"Of reset and archive; both if absent."`

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Identity is whom or what agents and blocks belong to. IdentifierKey is the caller's own name for it.
+// Identity is the person or thing that agents and blocks belong to. IdentifierKey is the caller's own name for it.
 type Identity struct {
 	Key           int64           `db:"key" json:"-"`
 	ID            string          `db:"id" json:"id"`
@@ -32,9 +32,9 @@ const identityColumns = `i.key, i.id, i.identifier_key, i.name, i.identity_type,
 	ARRAY(SELECT b.id FROM block_identities x JOIN blocks b ON b.org = x.org AND b.key = x.block_key
 	      WHERE x.org = i.org AND x.identity_key = i.key ORDER BY b.id) AS block_ids`
 
-// ChangeIdentity creates an identity, or changes the one of an id. change is called with the present one, whose lists
-// are then stored. ErrConflict if another identity has its identifier key, ErrNotFound if it names an agent or a block
-// that does not exist.
+// ChangeIdentity creates an identity, or changes the one with this id. It calls change with the current identity, and
+// stores the lists that change leaves. ErrConflict if another identity has the identifier key; ErrNotFound if the lists
+// name an agent or a block that does not exist.
 func (s *Store) ChangeIdentity(ctx context.Context, org db.Org, id string, change func(*Identity) error) (Identity,
 	error) {
 	var stored Identity
@@ -63,7 +63,7 @@ func (s *Store) ChangeIdentity(ctx context.Context, org db.Org, id string, chang
 	return stored, err
 }
 
-// putIdentity stores an identity without its lists, and returns its key. It creates one without a key.
+// putIdentity stores an identity without its lists, and returns its key. If it has no key, it is created.
 func (s *Store) putIdentity(ctx context.Context, org db.Org, i Identity) (key int64, err error) {
 	args := pgx.StrictNamedArgs{"org": org, "identifier": i.IdentifierKey, "name": i.Name, "type": i.Type,
 		"properties": i.Properties, "by": db.ProvenanceOf(ctx)}
@@ -90,7 +90,7 @@ func (s *Store) putIdentity(ctx context.Context, org db.Org, i Identity) (key in
 	return key, err
 }
 
-// linkIdentity gives an identity the agents and blocks of its lists, and no others.
+// linkIdentity makes the agents and blocks in an identity's lists the only ones that have it.
 func (s *Store) linkIdentity(ctx context.Context, org db.Org, i Identity) error {
 	for _, link := range []struct {
 		what      string
@@ -127,7 +127,7 @@ func (s *Store) linkIdentity(ctx context.Context, org db.Org, i Identity) error 
 	return nil
 }
 
-// lockIdentity returns an identity and locks it.
+// lockIdentity locks and returns an identity.
 func (s *Store) lockIdentity(ctx context.Context, org db.Org, id string) (Identity, error) {
 	i, err := db.One[Identity](ctx, s.DB, `
 		SELECT `+identityColumns+` FROM identities i WHERE i.org = $1 AND i.id = $2 FOR UPDATE`, org, id)
@@ -171,7 +171,7 @@ func (s *Store) DeleteIdentity(ctx context.Context, org db.Org, id string) error
 	return orNoIdentity(db.Exec(ctx, s.DB, `DELETE FROM identities WHERE org = $1 AND id = $2`, org, id), id)
 }
 
-// IdentitiesOf returns the identities of an agent, the oldest first.
+// IdentitiesOf returns an agent's identities, the oldest first.
 func (s *Store) IdentitiesOf(ctx context.Context, org db.Org, agentID string) ([]Identity, error) {
 	return db.All[Identity](ctx, s.DB, `
 		SELECT `+identityColumns+`
@@ -180,7 +180,7 @@ func (s *Store) IdentitiesOf(ctx context.Context, org db.Org, agentID string) ([
 		ORDER BY i.key`, org, agentID)
 }
 
-// setIdentities gives an agent these identities and no others. ErrNotFound if one does not exist.
+// setIdentities makes these identities the agent's only ones. ErrNotFound if one does not exist.
 func (s *Store) setIdentities(ctx context.Context, org db.Org, agentID string, ids []string) error {
 	if _, err := s.DB.Exec(ctx, `
 		DELETE FROM agent_identities x USING identities i

@@ -11,19 +11,19 @@ import (
 	"github.com/loci-memory/loci/db/queue"
 )
 
-// queueIdle is the queue of the checks of idle conversations. They have a queue of their own because they start late.
+// queueIdle is the queue for checks of idle conversations. It is a queue of its own, because its jobs start late.
 const queueIdle = "idle"
 
-// idleArgs is the job that compacts a conversation whose policy says so after a pause. It starts when the pause may be
+// idleArgs is the job that compacts a conversation if its policy does so after a pause. It starts when the pause may be
 // long enough.
 type idleArgs struct{ ofConversation }
 
 func (idleArgs) Kind() string { return "check_idle" }
 
-// InsertOpts implements river.JobArgsWithInsertOpts: a conversation has one job at a time.
+// InsertOpts implements river.JobArgsWithInsertOpts. A conversation has at most one job.
 func (idleArgs) InsertOpts() river.InsertOpts { return queue.Tried(queueIdle, tries) }
 
-// checkIdleLater is CheckIdle as a job, which waits until the pause is long enough.
+// checkIdleLater runs CheckIdle as a job, and waits again if the pause is not yet long enough.
 func (s *Store) checkIdleLater(ctx context.Context, org db.Org, agentID, conversation string) error {
 	wait, err := s.CheckIdle(ctx, org, agentID, conversation)
 	if err == nil && wait > 0 {
@@ -32,8 +32,8 @@ func (s *Store) checkIdleLater(ctx context.Context, org db.Org, agentID, convers
 	return err
 }
 
-// checkWhenIdle queues a check of a prompt's conversation after the pause that the policy names, if it names one. The
-// check of an earlier prompt waits longer instead. A store without Jobs queues none.
+// checkWhenIdle queues a check of a prompt's conversation after the pause in its policy, if there is one. If an earlier
+// prompt has queued a check, that check waits longer instead. A store without Jobs queues none.
 func (s *Store) checkWhenIdle(ctx context.Context, org db.Org, p Prompt) error {
 	pause, ok := p.policy.Pause()
 	if !ok || s.Jobs == nil {
@@ -44,8 +44,8 @@ func (s *Store) checkWhenIdle(ctx context.Context, org db.Org, p Prompt) error {
 	return err
 }
 
-// CheckIdle compacts a conversation if its policy says so after a pause, and the pause is long enough. It returns how
-// much longer the pause must be; 0 if the policy names none, or if this one was long enough.
+// CheckIdle compacts a conversation if its policy does so after a pause, and the pause is long enough. It returns how
+// much longer the pause must be; 0 if the policy has none, or the pause was long enough.
 func (s *Store) CheckIdle(ctx context.Context, org db.Org, agentID, conversation string) (wait time.Duration,
 	err error) {
 	p, err := s.assembleAt(ctx, org, PromptTarget{AgentID: agentID, Conversation: conversation})

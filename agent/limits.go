@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// Limits returns the limits of the agent's files: the operator's, or else those of the window's tier.
+// Limits returns the limits of the agent's files: the operator's, or those for the size of its window.
 func (a Agent) Limits() files.Limits {
 	l := files.TierFor(a.Window())
 	l.OpensNone = a.Settings.OpenOnAttach != nil && !*a.Settings.OpenOnAttach
@@ -23,7 +23,7 @@ func orTier(own *int, tier int) int {
 	return cmp.Or(*own, tier)
 }
 
-// LimitsOf returns the limits of several agents, by their ids, as files.Options.Limits wants them.
+// LimitsOf maps agent id → limits, in the form of files.Options.Limits.
 func LimitsOf(ctx context.Context, d db.DB, org db.Org, ids []string) (map[string]files.Limits, error) {
 	agents, err := db.All[Agent](ctx, d, `SELECT `+columns+` FROM agents WHERE org = $1 AND id = ANY ($2)`, org, ids)
 	limits := make(map[string]files.Limits, len(agents))

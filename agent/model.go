@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// windows are the context windows of models, in tokens, by the beginning of their names, the longest first if one
-// begins another. Source: the tables of Letta's server.
+// windows are context windows of models in tokens, by the beginning of the models' names. A longer beginning stands
+// before a shorter one. Source: the tables of Letta's server.
 var windows = []struct {
 	prefix string
 	tokens int
@@ -30,14 +30,14 @@ var windows = []struct {
 	{"gemini-", 1_048_576},
 }
 
-// Models are the handles of models that clients may choose. An agent may name any other.
+// Models are the handles of models that clients may choose. An agent may also name any other.
 var Models = []string{"openai/gpt-5", "openai/gpt-5-mini", "openai/gpt-4.1", "openai/gpt-4.1-mini", "openai/gpt-4o",
 	"openai/gpt-4o-mini", "openai/gpt-4-turbo", "openai/gpt-4", "openai/o1", "openai/o3", "openai/o4-mini",
 	"anthropic/claude-opus-4-1", "anthropic/claude-sonnet-4-5", "anthropic/claude-haiku-4-5", "google_ai/gemini-2.5-pro",
 	"google_ai/gemini-2.5-flash"}
 
-// DefaultModel returns the handle of the model that the server writes summaries with, and its context window in tokens
-// as the operator set it, 0 if it is not set. The handle is empty if there is no such model.
+// DefaultModel returns the handle of the model that writes summaries, and its context window in tokens if the operator
+// set it, otherwise 0. The handle is empty if there is no such model.
 func (s *Store) DefaultModel(ctx context.Context) (handle string, window int) {
 	if s.Compaction == nil || s.Compaction.Models == nil {
 		return "", 0
@@ -46,11 +46,11 @@ func (s *Store) DefaultModel(ctx context.Context) (handle string, window int) {
 	if m == nil || m.Name == "" {
 		return "", 0
 	}
-	return "openai/" + m.Name, m.Window // the protocol of its endpoint
+	return "openai/" + m.Name, m.Window // the API of its endpoint
 }
 
-// EndpointModels returns the handles of the models that the endpoint of the default model lists; none if there is no
-// endpoint, or if it lists none.
+// EndpointModels returns the handles of the models that the default model's endpoint lists; none if there is no
+// endpoint or no list.
 func (s *Store) EndpointModels(ctx context.Context) (handles []string) {
 	if s.Compaction == nil || s.Compaction.Models == nil {
 		return nil
@@ -65,7 +65,7 @@ func (s *Store) EndpointModels(ctx context.Context) (handles []string) {
 	return handles
 }
 
-// windowOf returns the limit of a new agent's window: its caller's, or else what the operator says of its model.
+// windowOf returns the window limit of a new agent: the caller's, or what the operator set for its model.
 func (s *Store) windowOf(ctx context.Context, n New) *int {
 	handle, window := s.DefaultModel(ctx)
 	if n.WindowLimit != nil || n.Model == nil || window == 0 || *n.Model != handle {
@@ -74,13 +74,14 @@ func (s *Store) windowOf(ctx context.Context, n New) *int {
 	return &window
 }
 
-// assumedWindow replaces an unknown window, in tokens. It is the largest window with the file limits of an unknown one.
+// assumedWindow stands for an unknown window, in tokens. It is the largest window with the same file limits as an
+// unknown one.
 const assumedWindow = 32_768
 
 // AssumedWindow returns the context window in tokens that prompts are made for: 32,768 if it is unknown.
 func (a Agent) AssumedWindow() int { return cmp.Or(a.Window(), assumedWindow) }
 
-// Window returns the context window in tokens: the operator's limit, or else that of the model; 0 if it is unknown.
+// Window returns the context window in tokens: the operator's limit, or the model's window; 0 if unknown.
 func (a Agent) Window() int {
 	if a.WindowLimit != nil {
 		return *a.WindowLimit
@@ -97,10 +98,10 @@ func (a Agent) Window() int {
 	return 0
 }
 
-// ModelIn returns the handle of the model that answers the agent in a conversation, empty if it has none.
+// ModelIn returns the handle of the model that answers the agent in a conversation; empty if there is none.
 func (a Agent) ModelIn(c recall.Conversation) string { return a.in(c).model() }
 
-// model returns the handle of the agent's model, empty if it has none.
+// model returns the handle of the agent's model; empty if it has none.
 func (a Agent) model() string {
 	if a.Model == nil {
 		return ""
@@ -108,11 +109,11 @@ func (a Agent) model() string {
 	return *a.Model
 }
 
-// modelName returns a model's handle without its provider.
+// modelName returns a model's handle without the provider.
 func modelName(handle string) string { return handle[strings.LastIndexByte(handle, '/')+1:] }
 
-// ModelSettings say how a model is to answer, under Letta's names; nil is not set. Temperature and what follows it are
-// as their provider takes them.
+// ModelSettings say how a model answers, under Letta's names; nil is not set. Temperature and the fields after it have
+// the form in which their provider takes them.
 type ModelSettings struct {
 	Provider        *string         `json:"provider_type"`
 	MaxOutputTokens *int            `json:"max_output_tokens"`
@@ -129,25 +130,25 @@ type ModelSettings struct {
 	Strict          *bool           `json:"strict"`
 }
 
-// Thinking is how long a model of Anthropic's thinks.
+// Thinking says how long a model of Anthropic thinks.
 type Thinking struct {
 	Type         string `json:"type"`
 	BudgetTokens int    `json:"budget_tokens,omitempty"`
 }
 
-// Reasoning is how hard a model of OpenAI's thinks.
+// Reasoning says how hard a model of OpenAI thinks.
 type Reasoning struct {
 	Effort *string `json:"reasoning_effort"`
 }
 
-// ModelSettings returns the settings of the agent's model. A stored value of another type is not set.
+// ModelSettings returns the settings of the agent's model. A stored value of a wrong type counts as not set.
 func (a Agent) ModelSettings() (m ModelSettings) {
-	_ = json.Unmarshal(a.Settings.ModelSettings, &m) // it reads the fields that it can
+	_ = json.Unmarshal(a.Settings.ModelSettings, &m) // fields that fit are read even if others do not
 	return m
 }
 
-// options returns the fields of a request in a format that its model and the settings of the model make, and the
-// settings that the format has no name for, or that its provider refuses with the others.
+// options returns the fields that the agent's model and its settings add to a request in this format. leftOut are
+// settings that the format has no name for, or that its provider would refuse together with the others.
 func (a Agent) options(f Format, hasTools bool) (fields map[string]any, leftOut []string) {
 	var given map[string]json.RawMessage
 	_ = json.Unmarshal(a.Settings.ModelSettings, &given)
@@ -170,17 +171,17 @@ func (a Agent) options(f Format, hasTools bool) (fields map[string]any, leftOut 
 	return fields, slices.Sorted(maps.Keys(given))
 }
 
-// reasons matches the names of models of OpenAI's that think before they answer. They take max_completion_tokens in
-// place of max_tokens, which is all that some servers of other models know.
+// reasons matches names of OpenAI's models that think before they answer. They take max_completion_tokens; some servers
+// of other models know only max_tokens.
 var reasons = regexp.MustCompile(`^(o[1-9]|gpt-[5-9])`)
 
-// options are a request's fields, and the settings that none has taken yet.
+// options are a request's fields, and the settings that no field has used yet.
 type options struct {
 	fields map[string]any
 	left   map[string]json.RawMessage
 }
 
-// set sets a field to the value of a setting, unless the value is nil.
+// set copies a setting to a field, unless the value is nil.
 func set[T any](o options, field string, value *T, setting string) {
 	if value != nil {
 		o.fields[field] = *value
@@ -201,7 +202,7 @@ func (m ModelSettings) openAI(model string, hasTools bool, left map[string]json.
 	if m.Reasoning != nil {
 		set(o, "reasoning_effort", m.Reasoning.Effort, "reasoning")
 	}
-	if hasTools { // it is refused without
+	if hasTools { // it is refused without tools
 		set(o, "parallel_tool_calls", m.ParallelCalls, "parallel_tool_calls")
 	}
 	if left["response_format"] != nil {
@@ -210,8 +211,8 @@ func (m ModelSettings) openAI(model string, hasTools bool, left map[string]json.
 	return o.fields
 }
 
-// responses returns the fields of a request to OpenAI's Responses API. It keeps no state there, because Loci does: what
-// a model thinks comes back encrypted, for the next request.
+// responses returns the fields of a request to OpenAI's Responses API. OpenAI keeps no state, because Loci does: the
+// model's thoughts come back encrypted for the next request.
 func (m ModelSettings) responses(model string, hasTools bool, left map[string]json.RawMessage) map[string]any {
 	o := options{map[string]any{"store": false}, left}
 	if reasons.MatchString(model) {
@@ -222,7 +223,7 @@ func (m ModelSettings) responses(model string, hasTools bool, left map[string]js
 	if m.Reasoning != nil && m.Reasoning.Effort != nil {
 		set(o, "reasoning", &map[string]any{"effort": *m.Reasoning.Effort}, "reasoning")
 	}
-	if hasTools { // it is refused without
+	if hasTools { // it is refused without tools
 		set(o, "parallel_tool_calls", m.ParallelCalls, "parallel_tool_calls")
 	}
 	text := map[string]any{}
@@ -240,8 +241,8 @@ func (m ModelSettings) responses(model string, hasTools bool, left map[string]js
 	return o.fields
 }
 
-// responsesFormat returns the format of an answer as the Responses API names it: what chat completions have in
-// json_schema stands beside the type there.
+// responsesFormat returns an answer's format as the Responses API names it: the fields of json_schema in chat
+// completions stand beside the type there.
 func responsesFormat(given json.RawMessage) map[string]json.RawMessage {
 	var of, within map[string]json.RawMessage
 	if json.Unmarshal(given, &of) != nil {
@@ -254,7 +255,7 @@ func responsesFormat(given json.RawMessage) map[string]json.RawMessage {
 	return of
 }
 
-// leastThinking is the fewest tokens that Anthropic's models think with, and Letta's default.
+// leastThinking is the fewest tokens that Anthropic's models may think with, and Letta's default.
 const leastThinking = 1024
 
 func (m ModelSettings) anthropic(hasTools bool, left map[string]json.RawMessage) map[string]any {
@@ -262,7 +263,7 @@ func (m ModelSettings) anthropic(hasTools bool, left map[string]json.RawMessage)
 	set(o, "max_tokens", m.MaxOutputTokens, "max_output_tokens")
 	thinking := m.thinking()
 	if thinking != nil && m.MaxOutputTokens != nil && thinking.BudgetTokens >= *m.MaxOutputTokens {
-		thinking = nil // Anthropic refuses it: the answer's tokens include those of the thinking
+		thinking = nil // Anthropic refuses it, because the answer's limit includes the tokens of thinking
 	}
 	set(o, "thinking", thinking, "thinking")
 	if thinking != nil || m.Reasons == nil || !*m.Reasons {
@@ -283,7 +284,7 @@ func (m ModelSettings) anthropic(hasTools bool, left map[string]json.RawMessage)
 	return o.fields
 }
 
-// thinking returns how long the model thinks, nil if the settings do not say.
+// thinking returns how long the model thinks; nil if the settings do not say.
 func (m ModelSettings) thinking() *Thinking {
 	switch {
 	case m.Thinking != nil && m.Thinking.Type == "enabled":
@@ -296,8 +297,8 @@ func (m ModelSettings) thinking() *Thinking {
 	return nil
 }
 
-// in returns the agent with the model of a conversation, the model's settings and its window, of which the conversation
-// may have its own.
+// in returns the agent with the model, model settings and window that it has in a conversation. The conversation may
+// have its own.
 func (a Agent) in(c recall.Conversation) Agent {
 	if c.Model != nil {
 		a.Model, a.WindowLimit, a.Settings.ModelSettings = c.Model, nil, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Overview lists the parts of an agent's prompt with their tokens, in Letta's shape. External is the memory metadata;
+// Overview lists the parts of an agent's prompt with their tokens, in Letta's form. External is the memory metadata;
 // Filesystem is always nil.
 type Overview struct {
 	WindowMax            int     `json:"context_window_size_max"` // 32768 if the model's window is unknown
@@ -40,12 +40,12 @@ type Overview struct {
 	Messages             []any   `json:"messages"`
 }
 
-// shownMessages bounds the messages of an overview.
+// shownMessages bounds the messages in an overview.
 const shownMessages = recall.MaxWindow
 
-// Overview returns what fills an agent's window in a conversation (the default one if it is empty), counted on what its
-// model would be sent now. It leaves Messages to the caller and returns them as the log has them: the current system
-// prompt, and the newest of the others.
+// Overview returns what fills an agent's window in a conversation (the default one if empty), counted on what its model
+// would be sent now. It does not set Messages. Instead it returns messages as the log has them: the current system
+// prompt and the newest others.
 func (s *Store) Overview(ctx context.Context, org db.Org, agentID, conversation string) (Overview, []recall.Message,
 	error) {
 	p, err := s.Assemble(ctx, org, agentID, conversation, "")
@@ -75,7 +75,7 @@ func (s *Store) Overview(ctx context.Context, org db.Org, agentID, conversation 
 	return o, slices.Concat([]recall.Message{p.logged}, p.Messages[max(0, len(p.Messages)-shownMessages):]), nil
 }
 
-// orNil returns a text, nil if it is empty.
+// orNil returns a pointer to a text; nil if the text is empty.
 func orNil(text string) *string {
 	if text == "" {
 		return nil
@@ -83,16 +83,16 @@ func orNil(text string) *string {
 	return &text
 }
 
-// Relations are the parts of an agent that the memories store.
+// Relations are the parts of an agent that memory stores hold.
 type Relations struct {
 	CoreMemory
 	Folders    []files.Folder
 	Identities []Identity
-	MessageIDs []string               // of the default conversation's messages that the model sees
-	Embedding  *files.EmbeddingConfig // nil for an agent that names no embedding model
+	MessageIDs []string               // of the messages that the model sees in the default conversation
+	Embedding  *files.EmbeddingConfig // nil if the agent names no embedding model
 }
 
-// CoreMemory is the part of an agent's prompt that its tools change: its blocks and the views of its files.
+// CoreMemory is the part of an agent's prompt that its tools change: its blocks and its views of files.
 type CoreMemory struct {
 	Blocks     []block.Block
 	FileBlocks []FileBlock // empty if the caller did not ask for them
@@ -121,7 +121,7 @@ func (s *Store) Relations(ctx context.Context, org db.Org, a Agent, withFiles bo
 	return r, err
 }
 
-// CoreMemory reads an agent's blocks, and withFiles the texts of its open files.
+// CoreMemory reads an agent's blocks and, withFiles, the texts of its open files.
 func (s *Store) CoreMemory(ctx context.Context, org db.Org, a Agent, withFiles bool) (m CoreMemory, err error) {
 	m.FileBlocks = []FileBlock{}
 	if m.Blocks, err = s.Blocks.OfAgent(ctx, org, a.ID); err != nil || !withFiles {

@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// now is the clock of all steps of policies.
+// now is the clock for all steps of policies.
 func (s *Store) now() time.Time {
 	if s.Now != nil {
 		return s.Now()
@@ -23,7 +23,8 @@ func (s *Store) now() time.Time {
 	return time.Now()
 }
 
-// readPolicy reads the settings and the policy of a prompt, which a call may change. ErrInvalid if its change is wrong.
+// readPolicy reads a prompt's settings and policy. call, a call's own settings, may change them; ErrInvalid if call is
+// wrong.
 func (s *Store) readPolicy(ctx context.Context, org db.Org, call json.RawMessage, p *Prompt) error {
 	stored, err := s.policiesAbove(ctx, org)
 	if err != nil {
@@ -32,7 +33,7 @@ func (s *Store) readPolicy(ctx context.Context, org db.Org, call json.RawMessage
 	return s.setPolicy(stored, call, p)
 }
 
-// setPolicy is readPolicy with what the places above agents have stored.
+// setPolicy is readPolicy with the policies above the agent already read.
 func (s *Store) setPolicy(stored policiesAbove, call json.RawMessage, p *Prompt) (err error) {
 	if p.settings, err = p.Agent.compactionSettings(call); err != nil {
 		return err
@@ -41,7 +42,7 @@ func (s *Store) setPolicy(stored policiesAbove, call json.RawMessage, p *Prompt)
 	return err
 }
 
-// policiesAbove are the policies that are stored for all agents of the server and of an organization; nil for none.
+// policiesAbove are the stored policies for all agents of the server and of an organization; nil if there is none.
 type policiesAbove struct{ Server, Organization json.RawMessage }
 
 func (s *Store) policiesAbove(ctx context.Context, org db.Org) (policiesAbove, error) {
@@ -50,7 +51,7 @@ func (s *Store) policiesAbove(ctx context.Context, org db.Org) (policiesAbove, e
 		       (SELECT policy FROM organizations WHERE org = $1) AS organization`, org)
 }
 
-// layers returns what the places set for the policy of an agent in a conversation, the farthest first.
+// layers returns the layers of an agent's policy in a conversation, the farthest first.
 func (s *Store) layers(ctx context.Context, org db.Org, a Agent, call json.RawMessage) ([]policy.Layer, error) {
 	stored, err := s.policiesAbove(ctx, org)
 	if err != nil {
@@ -66,7 +67,7 @@ func (s *Store) layersUnder(stored policiesAbove, a Agent, call json.RawMessage)
 		{Place: policy.OfConversation, Policy: policyIn(a.InConversation)}, {Place: policy.OfCall, Policy: call}}
 }
 
-// ofServer returns the server's layer: what is stored, or that of the settings if nothing is.
+// ofServer returns the server's layer: the stored policy, or the one in the server's settings if none is stored.
 func (s *Store) ofServer(stored json.RawMessage) policy.Layer {
 	if stored == nil {
 		stored = s.Policy
@@ -83,8 +84,8 @@ func (s *Store) OrganizationPolicy(ctx context.Context, org db.Org) (json.RawMes
 	return raw, err
 }
 
-// ConversationSettings returns the compaction settings of a conversation with a change, to be stored: an absent field
-// stays, null takes it back, and null for all takes all back. ErrInvalid if the settings are wrong.
+// ConversationSettings returns a conversation's compaction settings after a change, in the form to store. An absent
+// field stays, null unsets a field, and null instead of the object unsets all. ErrInvalid if the settings are wrong.
 func (s *Store) ConversationSettings(ctx context.Context, org db.Org, agentID string, own, change json.RawMessage) (
 	json.RawMessage, error) {
 	change = bytes.TrimSpace(change)
@@ -120,8 +121,8 @@ func (s *Store) ConversationSettings(ctx context.Context, org db.Org, agentID st
 	return merged, err
 }
 
-// handedOut returns when the last prompt of a conversation was handed out, and the position of its last message; the
-// zero time and 0 before the first.
+// handedOut returns when a conversation's last prompt was handed out, and the position of its last message; zero values
+// before the first prompt.
 func (s *Store) handedOut(ctx context.Context, org db.Org, c recall.Conversation) (at time.Time, last int, err error) {
 	type row struct {
 		At   time.Time `db:"handed_out_at"`
@@ -160,7 +161,7 @@ func (s *Store) moment(ctx context.Context, org db.Org, p Prompt) (at policy.Mom
 	return at, err
 }
 
-// Hold lets the compactions of a conversation wait for the end of a plan, for some time at most; 0 ends that.
+// Hold delays compactions of a conversation until a plan ends, for d at most; 0 ends the delay.
 func (s *Store) Hold(ctx context.Context, org db.Org, c recall.Conversation, d time.Duration) (
 	recall.Conversation, error) {
 	var until *time.Time
@@ -174,7 +175,7 @@ func (s *Store) Hold(ctx context.Context, org db.Org, c recall.Conversation, d t
 	return c, nil
 }
 
-// planned returns a task that plans as the policy of the prompt says, if it has steps.
+// planned returns the task with the plan of the prompt's policy, if the policy has steps.
 func (p Prompt) planned(t compaction.Task, at policy.Moment) compaction.Task {
 	if len(p.policy.Steps) > 0 {
 		t.Plan = func(v clip.View) (plan.Plan, error) { return p.policy.PlanAndRestore(v, at) }
@@ -183,7 +184,7 @@ func (p Prompt) planned(t compaction.Task, at policy.Moment) compaction.Task {
 	return t
 }
 
-// namesMode reports whether compaction settings say what leaves by a mode, and not by a policy.
+// namesMode reports whether compaction settings choose what leaves by a mode, and not by a policy.
 func namesMode(settings []byte) bool {
 	var of struct {
 		Mode   *string         `json:"mode"`
@@ -192,7 +193,7 @@ func namesMode(settings []byte) bool {
 	return json.Unmarshal(settings, &of) == nil && of.Mode != nil && of.Policy == nil
 }
 
-// PolicyInForce returns the policy of an agent in a conversation, with the place that set each of its values.
+// PolicyInForce returns an agent's policy in a conversation, and which place set each value.
 func (s *Store) PolicyInForce(ctx context.Context, org db.Org, a Agent, c recall.Conversation) (policy.Effective,
 	error) {
 	layers, err := s.layers(ctx, org, a.in(c), nil)

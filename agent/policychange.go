@@ -39,8 +39,8 @@ func (s *Store) PolicyChanges(ctx context.Context, org db.Org, p db.Page) ([]Pol
 		WHERE x.org = @org`, pgx.StrictNamedArgs{"org": org})
 }
 
-// SetOrganizationPolicy sets the policy of an organization's agents; null takes it back. ErrInvalid if it is none, or
-// none with that of the server.
+// SetOrganizationPolicy sets the policy for an organization's agents; null removes it. ErrInvalid if raw is no policy,
+// or does not work together with the server's.
 func (s *Store) SetOrganizationPolicy(ctx context.Context, org db.Org, raw json.RawMessage, author string) error {
 	raw, err := toStore(raw)
 	if err != nil {
@@ -62,8 +62,8 @@ func (s *Store) SetOrganizationPolicy(ctx context.Context, org db.Org, raw json.
 	})
 }
 
-// ServerPolicy returns the policy that the operator set for the agents of all organizations; nil if none is set, and
-// that of the server's settings holds.
+// ServerPolicy returns the policy that the operator set for the agents of all organizations; nil if none is set, so
+// that the one in the server's settings applies.
 func (s *Store) ServerPolicy(ctx context.Context) (json.RawMessage, error) {
 	raw, err := db.One[json.RawMessage](ctx, s.DB, `SELECT policy FROM server_policies ORDER BY key DESC LIMIT 1`)
 	if errors.Is(err, db.ErrNotFound) {
@@ -72,7 +72,7 @@ func (s *Store) ServerPolicy(ctx context.Context) (json.RawMessage, error) {
 	return raw, err
 }
 
-// SetServerPolicy sets the policy of the agents of all organizations; null takes it back. ErrInvalid if it is none.
+// SetServerPolicy sets the policy for the agents of all organizations; null removes it. ErrInvalid if raw is no policy.
 func (s *Store) SetServerPolicy(ctx context.Context, raw json.RawMessage, author string) error {
 	raw, err := toStore(raw)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Store) SetServerPolicy(ctx context.Context, raw json.RawMessage, author
 	return db.Exec(ctx, s.DB, `INSERT INTO server_policies (policy, author) VALUES ($1, $2)`, raw, author)
 }
 
-// ServerPolicyChanges lists the policies that the operator set for the agents of all organizations.
+// ServerPolicyChanges lists the operator's changes of the policy for all organizations.
 func (s *Store) ServerPolicyChanges(ctx context.Context, p db.Page) ([]PolicyChange, error) {
 	p.Order = "key"
 	return db.List[PolicyChange](ctx, s.DB, p, `
@@ -90,7 +90,7 @@ func (s *Store) ServerPolicyChanges(ctx context.Context, p db.Page) ([]PolicyCha
 		FROM server_policies WHERE true`, pgx.StrictNamedArgs{})
 }
 
-// toStore returns a policy as it is stored: nil for null. ErrInvalid if it is no policy.
+// toStore returns a policy in the form to store: nil for null. ErrInvalid if raw is no policy.
 func toStore(raw json.RawMessage) (json.RawMessage, error) {
 	if raw = bytes.TrimSpace(raw); string(raw) == "null" {
 		raw = nil
@@ -98,14 +98,14 @@ func toStore(raw json.RawMessage) (json.RawMessage, error) {
 	return raw, policy.Check(raw)
 }
 
-// policyChanged is a change and its place.
+// policyChanged is a change of a policy, and where it happened.
 type policyChanged struct {
-	AgentID, ConversationID string          // ConversationID is empty for the agent's own
+	AgentID, ConversationID string          // ConversationID is empty for the agent's own policy
 	Was, Now                json.RawMessage // objects of compaction settings
 }
 
-// recordPolicy stores that a policy changed, with the key of the request and with an event in the agent's log, in the
-// transaction of the change. It does nothing if the policy is the same.
+// recordPolicy records that a policy changed, in the transaction of the change: who changed it, by the request's key,
+// and an event in the agent's log. It does nothing if the policy is the same.
 func (s *Store) recordPolicy(ctx context.Context, org db.Org, ch policyChanged) error {
 	was, now := policyIn(ch.Was), policyIn(ch.Now)
 	if bytes.Equal(was, now) {

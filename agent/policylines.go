@@ -12,22 +12,23 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// Bounds of the lines that a model writes before a prompt. What it does not write stays as it is until the next one.
+// Bounds of the lines that a model writes before a prompt. Results without a line stay as they are until the next
+// prompt.
 const (
 	linePatience = 15 * time.Second
 	linesAtOnce  = 4
 	maxLines     = 16
 )
 
-// lineWriter asks the model that summarizes for lines about results.
+// lineWriter asks the model that writes summaries for lines about results.
 type lineWriter struct {
 	model *summary.Model
 	mu    sync.Mutex
 	asked plan.Asked
 }
 
-// newLineWriter returns a writer of lines for the policy of a prompt. It has no model if the policy wants no lines, or
-// if there is none.
+// newLineWriter returns a writer of lines for a prompt's policy. It has no model if the policy wants no lines, or if
+// there is none.
 func (s *Store) newLineWriter(ctx context.Context, p Prompt) *lineWriter {
 	w := &lineWriter{}
 	if p.policy.WantsLines() && s.Compaction.Models != nil {
@@ -40,7 +41,7 @@ func (s *Store) newLineWriter(ctx context.Context, p Prompt) *lineWriter {
 	return w
 }
 
-// write returns what writes lines; nil without a model.
+// write returns the function that writes lines; nil without a model.
 func (w *lineWriter) write(ctx context.Context) func([]policy.LineRequest) []string {
 	if w.model == nil {
 		return nil
@@ -53,7 +54,7 @@ func (w *lineWriter) write(ctx context.Context) func([]policy.LineRequest) []str
 	}
 }
 
-// ask asks for one line. It has no secrets.
+// ask asks the model for one line, and redacts secrets in it.
 func (w *lineWriter) ask(ctx context.Context, r policy.LineRequest) (string, error) {
 	reply, err := w.model.Complete(ctx, summary.Request{Model: w.model.Name, MaxTokens: 4 * r.MaxTokens,
 		Messages: []chat.Message{{Role: "user", Content: r.Prompt}}})

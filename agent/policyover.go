@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// checkOver returns ErrInvalid unless a policy that a place sets for an agent makes one that can be carried out with
-// those of the farther places.
+// checkOver returns ErrInvalid unless the policy that a place sets for an agent works together with those of the
+// farther places.
 func (s *Store) checkOver(ctx context.Context, org db.Org, agentID, place string, set json.RawMessage) error {
 	if len(set) == 0 {
 		return nil

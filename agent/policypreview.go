@@ -15,13 +15,14 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// PolicyTarget is a prompt under other policies, at a position of the agent's log.
+// PolicyTarget is a prompt to preview under other policies, at a position in the agent's log.
 type PolicyTarget struct {
 	PromptTarget
-	AtSeq int64 // the newest event that the prompt knows of; 0: all
+	AtSeq int64 // the newest event that the prompt knows of; 0: all events are known
 }
 
-// Prices are a provider's: of a million tokens, and shares of it for those that its cache has and takes.
+// Prices are a provider's prices: of a million tokens, and as factors of that, of tokens read from and written to its
+// cache.
 type Prices struct {
 	Input float64 `json:"input_per_million" required:"false" minimum:"0" maximum:"1000000"`
 	Read  float64 `json:"cache_read_share" required:"false" minimum:"0" maximum:"10"`
@@ -37,7 +38,7 @@ func (p *Prices) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// DefaultPrices are those of a common provider, in dollars.
+// DefaultPrices returns the prices of a common provider, in dollars.
 func DefaultPrices() Prices { return Prices{Input: 3, Read: 0.1, Write: 1.25} }
 
 // PolicyPreview is what a policy would do to a prompt.
@@ -53,7 +54,7 @@ type PolicyPreview struct {
 	Cost         PolicyCost       `json:"cost"`
 }
 
-// PolicyCost predicts what prompts cost, in the currency of the prices.
+// PolicyCost predicts a prompt's cost, in the currency of the prices.
 type PolicyCost struct {
 	Kept      int     `json:"prefix_kept_tokens" doc:"Before the first change, which a warm cache still has."`
 	Rewritten int     `json:"rewritten_tokens" doc:"After it, which the cache takes again."`
@@ -64,9 +65,10 @@ type PolicyCost struct {
 	BreakEven float64 `json:"break_even_prompts" doc:"Prompts until the changes have paid for themselves; 0: at once."`
 }
 
-// PreviewPolicies returns what policies would do to a prompt, each over those of the farther places. It stores nothing
-// and asks no model: a compaction that is due is made with an extracted summary. Edits that policies made before are
-// not in its view; what compactions hid by the position stays hidden. Memory and files are those of now.
+// PreviewPolicies returns what each of these policies would do to a prompt, together with the policies of the farther
+// places. It stores nothing and asks no model: if a compaction is due, its summary is extracted. Earlier edits by
+// policies are not in its view, but messages that compactions hid before the position stay hidden. Memory and files are
+// the current ones.
 func (s *Store) PreviewPolicies(ctx context.Context, org db.Org, at PolicyTarget, policies []json.RawMessage) (
 	all []PolicyPreview, err error) {
 	without, v, err := s.withoutPolicy(ctx, org, at)
@@ -91,7 +93,8 @@ func (s *Store) PreviewPolicies(ctx context.Context, org db.Org, at PolicyTarget
 	return all, nil
 }
 
-// PromptUnder returns what a model would be sent under a policy, as PreviewPolicies plans it; nil is the one in force.
+// PromptUnder returns what a model would be sent under a policy, planned like PreviewPolicies; nil is the policy in
+// force.
 func (s *Store) PromptUnder(ctx context.Context, org db.Org, at PolicyTarget, of json.RawMessage) (StoredPrompt,
 	error) {
 	if len(of) > 0 {
@@ -108,7 +111,7 @@ func (s *Store) PromptUnder(ctx context.Context, org db.Org, at PolicyTarget, of
 	return p.storable()
 }
 
-// withoutPolicy returns the prompt that no policy has edited, with the view that it shows.
+// withoutPolicy returns the prompt without edits by policies, and its view.
 func (s *Store) withoutPolicy(ctx context.Context, org db.Org, at PolicyTarget) (p Prompt, v clip.View,
 	err error) {
 	if p, err = s.assembleUntil(ctx, org, at); err != nil {
@@ -123,10 +126,10 @@ func (s *Store) withoutPolicy(ctx context.Context, org db.Org, at PolicyTarget) 
 	return p, v, nil
 }
 
-// inSettings returns compaction settings with a policy, which is JSON.
+// inSettings returns compaction settings with this policy, which is JSON.
 func inSettings(of json.RawMessage) json.RawMessage { return fmt.Appendf(nil, `{"policy":%s}`, of) }
 
-// policyOver is a policy over those of the farther places, for a prompt that may answer pending calls.
+// policyOver is a policy to preview together with those of the farther places.
 type policyOver struct {
 	policy        json.RawMessage
 	answerPending bool
@@ -180,7 +183,7 @@ func (p *Prompt) compacted(ctx context.Context, v clip.View, at policy.Moment, o
 		return v, nil
 	}
 	plan, err := p.policy.PlanAndRestore(v, at)
-	if errors.Is(err, db.ErrInvalid) { // nothing can leave, or it does not fit: the preview has no compaction
+	if errors.Is(err, db.ErrInvalid) { // nothing can leave, or the rest does not fit: the preview has no compaction
 		return v, nil
 	}
 	if err != nil {
@@ -197,7 +200,8 @@ func (p *Prompt) compacted(ctx context.Context, v clip.View, at policy.Moment, o
 	return plan.View(v, &summary), err
 }
 
-// firstChanged returns the position of the first message that edits or a compaction show otherwise; 0 if none does.
+// firstChanged returns the position of the first message that edits or a compaction show differently; 0 if there is
+// none.
 func firstChanged(edits []clip.Edit, plan *plan.Plan) int {
 	first := 0
 	if plan != nil {
@@ -211,7 +215,7 @@ func firstChanged(edits []clip.Edit, plan *plan.Plan) int {
 	return first
 }
 
-// prefix returns the tokens of a prompt before the message at a position; 0 is the end of the prompt.
+// prefix returns a prompt's tokens before the message at position; for position 0, all of them.
 func (p *Prompt) prefix(v clip.View, position int) int {
 	n := plan.FixedTokens(v)
 	for i, tokens := range plan.MessageTokens(v) {
@@ -222,7 +226,7 @@ func (p *Prompt) prefix(v clip.View, position int) int {
 	return p.calibration.Factor.Of(n)
 }
 
-// Price predicts what the prompt of a preview costs.
+// Price predicts what the preview's prompt costs.
 func (out *PolicyPreview) Price(of Prices) {
 	c, each := &out.Cost, of.Input/1e6
 	total := out.Tokens.Total
@@ -239,7 +243,7 @@ func (out *PolicyPreview) Price(of Prices) {
 	}
 }
 
-// assembleUntil assembles a prompt whose view ends at a position of the agent's log.
+// assembleUntil assembles a prompt with a view that ends at a position of the agent's log.
 func (s *Store) assembleUntil(ctx context.Context, org db.Org, at PolicyTarget) (p Prompt, err error) {
 	if at.AtSeq == 0 {
 		p, err = s.assembleAt(ctx, org, at.PromptTarget)

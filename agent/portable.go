@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Restored is an agent that a file carries with all it has. Its Messages, Blocks and folders follow.
+// Restored is an agent from a file with all its parts. Its messages, blocks and folders are restored afterwards.
 type Restored struct {
 	ID string // agent- and a UUID
 	New
@@ -20,7 +20,8 @@ type Restored struct {
 	CreatedAt, UpdatedAt time.Time
 }
 
-// RestoreAgent creates an agent under its id, without conversations and events. ErrInvalid if a value breaks a rule.
+// RestoreAgent creates an agent under its old id, without conversations and events. ErrInvalid if a value breaks a
+// rule.
 func (s *Store) RestoreAgent(ctx context.Context, org db.Org, r Restored) error {
 	if err := cmp.Or(checkName(r.Name), db.CheckTags(r.Tags), checkLimits(r.WindowLimit, r.MaxFilesOpen,
 		r.ViewChars)); err != nil {
@@ -46,13 +47,13 @@ func (s *Store) RestoreAgent(ctx context.Context, org db.Org, r Restored) error 
 			"created": r.CreatedAt, "updated": r.UpdatedAt, "depth": r.Depth})
 }
 
-// PortableTool is a definition as a file of an agent carries it, with since when that agent has it.
+// PortableTool is a definition as an agent's file carries it, with the time at which it was attached.
 type PortableTool struct {
 	CustomTool
 	AttachedAt time.Time `db:"attached_at"`
 }
 
-// ExportTools lists the definitions that an agent's model is given, the first attached first.
+// ExportTools lists the definitions attached to an agent, the first attached first.
 func (s *Store) ExportTools(ctx context.Context, org db.Org, agentID string) ([]PortableTool, error) {
 	return db.All[PortableTool](ctx, s.DB, `
 		SELECT `+toolColumns+`, x.attached_at
@@ -61,9 +62,9 @@ func (s *Store) ExportTools(ctx context.Context, org db.Org, agentID string) ([]
 		ORDER BY x.attached_at, t.key`, org, agentID)
 }
 
-// RestoreTool creates a definition under its id and with its times, if it has them. If the organization has a
-// definition of its name, that one is taken, and if override is set, changed to be like it. It returns the id of the
-// definition that there is then.
+// RestoreTool creates a definition under its id, and with its times if it has them. If the organization already has a
+// definition with this name, that one is used; with override it is changed to be like t. RestoreTool returns the id of
+// the definition in use.
 func (s *Store) RestoreTool(ctx context.Context, org db.Org, t CustomTool, override bool) (id string, err error) {
 	present, err := s.ToolsNamed(ctx, org, []string{t.Name}, nil)
 	if err != nil {
@@ -87,22 +88,22 @@ func (s *Store) RestoreTool(ctx context.Context, org db.Org, t CustomTool, overr
 		org, put.Key, t.ID, t.CreatedAt, t.UpdatedAt, notNil(t.FormerNames), t.MadeBy, t.ChangedBy)
 }
 
-// keepName locks a definition and returns its id: until the transaction ends it is not deleted and gets no other name.
-// ErrNotFound if it has another name already.
+// keepName locks a definition and returns its id: until the transaction ends, it is neither deleted nor renamed.
+// ErrNotFound if its name has already changed.
 func (s *Store) keepName(ctx context.Context, org db.Org, t CustomTool) (string, error) {
 	return db.One[string](ctx, s.DB, `
 		SELECT id FROM tools WHERE org = $1 AND key = $2 AND name = $3 FOR SHARE`, org, t.Key, t.Name)
 }
 
-// RestoreAttachment gives a restored agent a definition since a time.
+// RestoreAttachment attaches a definition to a restored agent, as of a given time.
 func (s *Store) RestoreAttachment(ctx context.Context, org db.Org, agentID, toolID string, at time.Time) error {
 	return db.Exec(ctx, s.DB, `
 		INSERT INTO agent_tools (org, agent_id, tool_key, attached_at)
 		SELECT org, $2, key, $4 FROM tools WHERE org = $1 AND id = $3`, org, agentID, toolID, at)
 }
 
-// PortableIdentity is an identity as a file of an agent carries it: of its agents, blocks and conversations it
-// has those of the file.
+// PortableIdentity is an identity as an agent's file carries it. It lists only agents, blocks and conversations that
+// are in the file.
 type PortableIdentity struct {
 	Identity
 	ConversationIDs []string `db:"conversation_ids" json:"conversation_ids"`
@@ -111,7 +112,7 @@ type PortableIdentity struct {
 	UpdatedAt time.Time `db:"updated_at" json:"updated_at"`
 }
 
-// identityConversations selects the conversations of an agent that are with an identity i, also those that were reset.
+// identityConversations selects an agent's conversations with identity i, including those that were reset.
 const identityConversations = `
 	SELECT c.id
 	FROM agents a
@@ -142,9 +143,9 @@ func (s *Store) ExportIdentities(ctx context.Context, org db.Org, agentID string
 		ORDER BY i.key`, pgx.StrictNamedArgs{"org": org, "agent": agentID})
 }
 
-// RestoreIdentity creates an identity under its id and gives it its agents, blocks and conversations, which are
-// restored already. If the organization has an identity of its identifier key, that one gets them, is not changed
-// otherwise, and is returned.
+// RestoreIdentity creates an identity under its id, and links it to its agents, blocks and conversations, which must be
+// restored already. If the organization already has an identity with this identifier key, that one is linked instead,
+// is otherwise unchanged, and is returned.
 func (s *Store) RestoreIdentity(ctx context.Context, org db.Org, i PortableIdentity) (present *Identity, err error) {
 	was, err := s.Identities(ctx, org, IdentityFilter{IdentifierKey: i.IdentifierKey}, db.Page{Limit: 1})
 	if err != nil {
@@ -180,7 +181,7 @@ func (s *Store) RestoreIdentity(ctx context.Context, org db.Org, i PortableIdent
 	return nil, s.restoreWith(ctx, org, made.Key, i.ConversationIDs)
 }
 
-// restoreWith says that restored conversations are with an identity.
+// restoreWith sets the identity of restored conversations.
 func (s *Store) restoreWith(ctx context.Context, org db.Org, identity int64, conversations []string) error {
 	_, err := s.DB.Exec(ctx, `
 		INSERT INTO conversation_identities (org, agent_key, conversation_key, identity_key)
@@ -188,15 +189,15 @@ func (s *Store) restoreWith(ctx context.Context, org db.Org, identity int64, con
 	return db.Error(err)
 }
 
-// Records are the numbers of what an agent has, and no file carries.
+// Records counts what an agent has but its file does not carry.
 type Records struct {
 	Handovers int `db:"handovers"`
-	Waiting   int `db:"waiting"` // updates of hand-overs, for an operator's approval
+	Waiting   int `db:"waiting"` // updates of hand-overs that wait for an operator's approval
 	Children  int `db:"children"`
 	Flushes   int `db:"flushes"`
 }
 
-// Records counts what an agent has, and no file carries.
+// Records counts what an agent has but its file does not carry.
 func (s *Store) Records(ctx context.Context, org db.Org, agentID string) (Records, error) {
 	return db.One[Records](ctx, s.DB, `
 		WITH a AS (SELECT key FROM agents WHERE org = $1 AND id = $2),

@@ -10,37 +10,37 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// Prompt is the next prompt of an agent's model in a conversation, read at one moment.
+// Prompt is the next prompt of an agent's model in a conversation. All of it is read at one moment.
 type Prompt struct {
-	Agent        Agent // with the model and the window of the conversation
+	Agent        Agent // with the model and the window that it has in the conversation
 	Conversation recall.Conversation
-	Seq          int64            // of the agent's newest event at that moment
-	Messages     []recall.Message // of the view, without the system prompt
+	Seq          int64            // seq of the agent's newest event at that moment
+	Messages     []recall.Message // messages of the view, without the system prompt
 	Tokens       Tokens
-	Pending      []chat.PendingCall // without them a provider refuses the request, unless they are answered in it
+	Pending      []chat.PendingCall // a provider refuses the request unless these have results
 
 	settings     plan.Settings
 	policy       policy.Effective
 	format       Format
 	calibration  calibration // of the agent's model
-	counted      Tokens      // by count; Tokens are these as the provider counts them
+	counted      Tokens      // Tokens by count alone, before the model's factor
 	system       systemPrompt
 	count        func(text string) int // counts tokens as the agent's model does
-	hasFolder    bool                  // whether any is attached to the agent
+	hasFolder    bool                  // a folder is attached to the agent
 	definitions  []Definition
-	tools        []json.RawMessage // the definitions in the format
-	messages     []json.RawMessage // in the format
-	logged       recall.Message    // the newest system prompt of the log
-	summary      string            // as the model reads it; empty if nothing is hidden
-	placeholders int               // tokens of the results that pending calls are given
-	must         string            // the tool that the model must call; empty if it may choose
-	unread       recall.Window     // counts of the messages that a view too long to be sent has in addition to Messages
+	tools        []json.RawMessage // the definitions in the prompt's format
+	messages     []json.RawMessage // the messages in the prompt's format
+	logged       recall.Message    // the log's newest system prompt
+	summary      string            // the summary as the model reads it; empty if nothing is hidden
+	placeholders int               // tokens of placeholders for results of pending calls
+	must         string            // the tool that the model must call; empty: it may choose
+	unread       recall.Window     // if the view is too long to be sent, counts its messages beyond Messages
 }
 
-// window returns the context window of the prompt in tokens.
+// window returns the prompt's context window in tokens.
 func (p Prompt) window() int { return p.Agent.AssumedWindow() }
 
-// newest returns the id of the newest message of the prompt.
+// newest returns the id of the prompt's newest message.
 func (p Prompt) newest() string {
 	if len(p.Messages) == 0 {
 		return ""
@@ -48,10 +48,10 @@ func (p Prompt) newest() string {
 	return p.Messages[len(p.Messages)-1].ID
 }
 
-// Tokens are the tokens of the parts of a prompt, counted on exactly what is sent, with the vocabulary of the agent's
-// model or by an estimate, times the model's factor. A message counts its texts, the arguments of its calls, its
-// images, and a few tokens more for what the provider puts around them. Where a provider reported its count of the
-// beginning of the prompt, that counts in Total, and the parts are in proportion to it.
+// Tokens are the tokens of a prompt's parts. They are counted on exactly what is sent, with the vocabulary of the
+// agent's model or by an estimate, times the model's factor. A message counts its texts, its calls' arguments, its
+// images, and a few tokens for what the provider puts around them. If a provider has reported its count of the prompt's
+// beginning, Total uses it, and the parts are scaled to Total.
 type Tokens struct {
 	Total       int `json:"total"`
 	Estimated   int `json:"estimated" doc:"What Loci counts for the prompt, before any report of a provider corrects it."`
@@ -62,7 +62,7 @@ type Tokens struct {
 	Directories int `json:"directories"`
 	Metadata    int `json:"memory_metadata"`
 	Working     int `json:"working_memory" doc:"Of the conversation's working memory."`
-	Summary     int `json:"summary"` // of the hidden messages
+	Summary     int `json:"summary"` // summary of the hidden messages
 	Messages    int `json:"messages"`
 }
 
@@ -78,7 +78,7 @@ func (t *Tokens) instructions() int {
 	return t.System + t.Blocks + t.Rules + t.Directories + t.Metadata + t.Working
 }
 
-// in returns the parts in proportion to a total.
+// in returns the parts scaled to a total.
 func (t Tokens) in(total int) Tokens {
 	of := func(n int) int { return int(int64(n) * int64(total) / int64(max(t.Total, 1))) }
 	scaled := Tokens{Total: total, Estimated: t.Total, Tools: of(t.Tools), System: of(t.System), Blocks: of(t.Blocks),
@@ -88,8 +88,8 @@ func (t Tokens) in(total int) Tokens {
 	return scaled
 }
 
-// calibration holds the factors of a model that follow from the usage that an organization reported.
+// calibration holds a model's factors, learned from the usage that an organization reported.
 type calibration struct {
-	Factor tokens.Factor `db:"factor"` // of whole prompts
-	Growth tokens.Factor `db:"growth"` // of the messages between two reports; 0 before there were two
+	Factor tokens.Factor `db:"factor"` // for whole prompts
+	Growth tokens.Factor `db:"growth"` // for messages between two reports; 0 before the second report
 }

@@ -40,13 +40,13 @@ type StoredPrompt struct {
 
 	Request json.RawMessage `json:"-"` // in the format: tools, system prompt, messages
 
-	Answered bool `json:"-"` // the model has spoken last, and called no tool; only of NextPrompt
-	Unasked  bool `json:"-"` // nobody has spoken since the last summary; only of NextPrompt
+	Answered bool `json:"-"` // the model spoke last, and called no tool; set by NextPrompt only
+	Unasked  bool `json:"-"` // nobody has spoken since the last summary; set by NextPrompt only
 }
 
-// NextPrompt assembles the next prompt of a conversation, compacts the conversation if the prompt does not fit, and
-// stores it for PromptAt, unless it is the last one that was stored or nothing can be stored. ErrInvalid if the view is
-// too long for any window.
+// NextPrompt assembles the next prompt of a conversation, and compacts the conversation if the prompt does not fit. It
+// stores the prompt for PromptAt, unless the last stored one is the same or storing is impossible. ErrInvalid if the
+// view is too long for any window.
 func (s *Store) NextPrompt(ctx context.Context, org db.Org, at PromptTarget) (StoredPrompt, error) {
 	p, err := s.assembleFitting(ctx, org, at)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Store) NextPrompt(ctx context.Context, org db.Org, at PromptTarget) (St
 	return out, orNoAgent(err, at.AgentID)
 }
 
-// with returns the prompt with its request.
+// with returns the prompt together with its request.
 func (p Prompt) with(r *request, leftOut []string) StoredPrompt {
 	sum := sha256.Sum256(r.written.Bytes())
 	return StoredPrompt{AgentID: p.Agent.ID, ConversationID: p.Conversation.ID, Format: p.format, Seq: p.Seq,
@@ -72,7 +72,7 @@ func (p Prompt) with(r *request, leftOut []string) StoredPrompt {
 		LeftOut: leftOut, Request: r.written.Bytes(), Answered: answered(p.Messages), Unasked: unasked(p.Messages)}
 }
 
-// storable returns the prompt with its request, which is not stored.
+// storable returns the prompt together with its request, without storing it.
 func (p Prompt) storable() (StoredPrompt, error) {
 	r, leftOut, err := p.request()
 	if err != nil {
@@ -81,7 +81,7 @@ func (p Prompt) storable() (StoredPrompt, error) {
 	return p.with(r, leftOut), nil
 }
 
-// request returns the request of the prompt, and the settings of the model that its format has no name for.
+// request returns the prompt's request, and the model settings that its format has no name for.
 func (p Prompt) request() (r *request, leftOut []string, err error) {
 	if p.unread.Count > 0 {
 		return nil, nil, db.Invalid("the conversation has %d messages in view, about %d tokens; a prompt may have at most "+
@@ -91,10 +91,10 @@ func (p Prompt) request() (r *request, leftOut []string, err error) {
 	options, leftOut := p.Agent.options(p.format, len(p.tools) > 0)
 	thinking, _ := options["thinking"].(Thinking)
 	if p.must != "" && (thinking.Type == "" || thinking.Type == "disabled") {
-		options["tool_choice"] = mustCall(p.format, p.must) // a model that thinks cannot be made to call a tool
+		options["tool_choice"] = mustCall(p.format, p.must) // a model that thinks cannot be forced to call a tool
 	}
 	if _, name, found := strings.Cut(p.Agent.model(), "/"); found {
-		options["model"] = name // it may have slashes, as those of routers have
+		options["model"] = name // the name may contain slashes, as with routers
 	} else if p.Agent.model() != "" {
 		options["model"] = p.Agent.model()
 	}
@@ -103,8 +103,8 @@ func (p Prompt) request() (r *request, leftOut []string, err error) {
 
 var errNotStored = errors.New("what a preview appended is not stored")
 
-// Preview returns the request that messages appended to a conversation would make, without a compaction; nil appends
-// none. It stores nothing.
+// Preview returns the request that a conversation would make after drafts are appended, without a compaction; nil
+// appends none. It stores nothing.
 func (s *Store) Preview(ctx context.Context, org db.Org, at PromptTarget, drafts iter.Seq2[recall.Draft, error]) (
 	request json.RawMessage, err error) {
 	return s.previewAfter(ctx, org, at, func(in *Store) error {
@@ -116,8 +116,8 @@ func (s *Store) Preview(ctx context.Context, org db.Org, at PromptTarget, drafts
 	})
 }
 
-// PreviewWithout returns the request of a conversation without some of its messages, without a compaction. It stores
-// nothing.
+// PreviewWithout returns the request of a conversation without some of its messages, and without a compaction. It
+// stores nothing.
 func (s *Store) PreviewWithout(ctx context.Context, org db.Org, at PromptTarget, c recall.Conversation,
 	left []recall.Message) (json.RawMessage, error) {
 	return s.previewAfter(ctx, org, at, func(in *Store) error {
@@ -125,7 +125,7 @@ func (s *Store) PreviewWithout(ctx context.Context, org db.Org, at PromptTarget,
 	})
 }
 
-// previewAfter returns the request of a conversation after a change, which is not stored.
+// previewAfter returns the request of a conversation after a change. The change is not stored.
 func (s *Store) previewAfter(ctx context.Context, org db.Org, at PromptTarget, change func(in *Store) error) (
 	request json.RawMessage, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
@@ -150,7 +150,7 @@ func (s *Store) previewAfter(ctx context.Context, org db.Org, at PromptTarget, c
 	return request, orNoAgent(err, at.AgentID)
 }
 
-// answered reports whether the last message, without those of the system, is the model's and calls no tool.
+// answered reports whether the last message, not counting system messages, is the model's and calls no tool.
 func answered(messages []recall.Message) bool {
 	for _, m := range slices.Backward(messages) {
 		if m.Role != recall.System {
@@ -162,7 +162,7 @@ func answered(messages []recall.Message) bool {
 	return false
 }
 
-// unasked reports whether the last message, without those of the system, is a summary, or there is none.
+// unasked reports whether the last message, not counting system messages, is a summary, or there is none.
 func unasked(messages []recall.Message) bool {
 	for _, m := range slices.Backward(messages) {
 		if m.Role != recall.System {
@@ -172,8 +172,8 @@ func unasked(messages []recall.Message) bool {
 	return true
 }
 
-// storePrompt stores the pieces of a prompt that the agent does not have yet, by their hashes, and a row that names
-// them.
+// storePrompt stores those pieces of a prompt that are not stored for the agent yet, by their hashes, and a row that
+// names all pieces.
 func (s *Store) storePrompt(ctx context.Context, org db.Org, p Prompt, out StoredPrompt, r *request) error {
 	pieces := r.pieces()
 	sums := make([][]byte, len(pieces))
@@ -222,14 +222,14 @@ func (s *Store) storePrompt(ctx context.Context, org db.Org, p Prompt, out Store
 	return s.insertPrompt(ctx, org, p, out, sums)
 }
 
-// storedPiece is a piece of an agent's prompts that is stored.
+// storedPiece is a stored piece of an agent's prompts.
 type storedPiece struct {
 	SHA256 []byte `db:"sha256"`
-	Old    bool   `db:"old"` // a sweep may delete it soon, unless usePieces says that it is in use
+	Old    bool   `db:"old"` // a sweep may delete it soon, unless usePieces marks it as used
 }
 
-// usePieces keeps sweeps from deleting pieces, by their hashes, and returns those that are still stored. Sweeps leave
-// alone what was in use within the last hours.
+// usePieces marks pieces as used, so that sweeps do not delete them, and returns the hashes of those that are still
+// stored. Sweeps spare pieces that were used within the last hours.
 func (s *Store) usePieces(ctx context.Context, org db.Org, agent int64, sums [][]byte) ([][]byte, error) {
 	if len(sums) == 0 {
 		return nil, nil
@@ -246,7 +246,7 @@ func (s *Store) usePieces(ctx context.Context, org db.Org, agent int64, sums [][
 		RETURNING part.sha256`, org, agent, sums)
 }
 
-// insertPrompt stores the row of a prompt, unless the one before it is the same.
+// insertPrompt stores a prompt's row, unless the row before it is the same.
 func (s *Store) insertPrompt(ctx context.Context, org db.Org, p Prompt, out StoredPrompt, parts [][]byte) error {
 	first, last := 0, 0
 	if n := len(p.Messages); n > 0 {
@@ -269,8 +269,8 @@ func (s *Store) insertPrompt(ctx context.Context, org db.Org, p Prompt, out Stor
 	return db.Error(err)
 }
 
-// PromptAt returns, byte for byte, the last prompt of a conversation (the default one if it is empty) that was handed
-// out when the agent's newest event was at a position or before it. ErrNotFound if there is none.
+// PromptAt returns, byte for byte, the last prompt of a conversation (the default one if empty) that was handed out
+// before or when the agent's newest event had this seq. ErrNotFound if there is none.
 func (s *Store) PromptAt(ctx context.Context, org db.Org, agentID, conversation string, seq int64) (StoredPrompt,
 	error) {
 	c, err := s.Recall.Conversation(ctx, org, agentID, conversation)
@@ -304,7 +304,7 @@ func (s *Store) PromptAt(ctx context.Context, org db.Org, agentID, conversation 
 		Request: request}, err
 }
 
-// readPieces reads pieces of an agent's prompts and joins them in the order of the given hashes.
+// readPieces reads pieces of an agent's prompts, and joins them in the order of the hashes.
 func (s *Store) readPieces(ctx context.Context, org db.Org, agent int64, sums [][]byte) ([]byte, error) {
 	pieces, err := db.All[[]byte](ctx, s.DB, `
 		SELECT part.bytes

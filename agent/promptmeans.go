@@ -10,29 +10,29 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Definition is a tool as a model is given it. Schema is an object of name, description and parameters.
+// Definition is a tool as a model gets it. Schema is an object of name, description and parameters.
 type Definition struct {
 	Name   string
 	Schema json.RawMessage
 }
 
-// Definitions returns the tools that an agent's model is given.
+// Definitions returns the tools for an agent's model.
 type Definitions func(a Agent, hasFolder bool) []Definition
 
-// systemPrompt is the compiled system prompt in its parts. The part that changes most often comes last, so that a
+// systemPrompt holds the parts of a compiled system prompt. The part that changes most often comes last, so that a
 // provider's cache of the beginning stays valid.
 type systemPrompt struct {
 	system      string // the base instructions
 	blocks      string // empty if no block is attached
-	rules       string // empty if no tool has one
+	rules       string // empty if no tool has a rule
 	directories string // empty if no folder is attached
 	metadata    string
-	working     string // empty if the conversation's record has no entries
+	working     string // empty if the conversation's working memory has no entries
 
-	openChars int // characters of the views of open files
+	openChars int // characters of all views of open files
 }
 
-// parts returns texts whose concatenation is the prompt.
+// parts returns the texts that together are the prompt.
 func (p systemPrompt) parts() []string {
 	var parts []string
 	for _, part := range []string{p.system, p.blocks, p.rules, p.directories, p.metadata, p.working} {
@@ -48,13 +48,13 @@ func (p systemPrompt) parts() []string {
 
 func (p systemPrompt) String() string { return strings.Join(p.parts(), "") }
 
-// promptMeans are the limits and the tools that a system prompt names.
+// promptMeans are the limits and the tools that a system prompt mentions.
 type promptMeans struct {
-	limits files.Limits // of the views of open files
+	limits files.Limits // of views of open files
 	tools  []Definition
 
-	hasFolder    bool // whether any is attached to the agent
-	withoutFiles bool // leaves the texts of open files out
+	hasFolder    bool // a folder is attached to the agent
+	withoutFiles bool // leave out the texts of open files
 }
 
 // toolRule is a rule for the use of a tool, as Letta's clients store it.
@@ -65,7 +65,7 @@ type toolRule struct {
 	Max      int      `json:"max_count_limit"`
 }
 
-// attribute returns a name as the value of an attribute, with a backslash before each quote.
+// attribute returns a name as an attribute's value, with a backslash before each quote.
 func attribute(name string) string { return strings.ReplaceAll(frame.Neutralize(name), `"`, `\"`) }
 
 // toolset returns tools as a recall.Toolset.

@@ -15,10 +15,10 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// maxPrunings bounds how often a prompt's view is pruned; a second time only because another request changed it.
+// maxPrunings bounds how often a prompt's view is pruned. It is pruned again only if another request has changed it.
 const maxPrunings = 3
 
-// assemblePruned assembles a prompt after the edits that its policy makes now.
+// assemblePruned assembles a prompt after applying the edits that its policy makes now.
 func (s *Store) assemblePruned(ctx context.Context, org db.Org, at PromptTarget) (p Prompt, err error) {
 	now := s.now()
 	for range maxPrunings {
@@ -33,8 +33,8 @@ func (s *Store) assemblePruned(ctx context.Context, org db.Org, at PromptTarget)
 	return s.assembleAt(ctx, org, at)
 }
 
-// prune commits the edits that the policy of a prompt makes of its view. It reports whether it changed the view.
-// ErrConflict if another request changed it meanwhile.
+// prune commits the edits that a prompt's policy makes in its view, and reports whether the view changed. ErrConflict
+// if another request changed it meanwhile.
 func (s *Store) prune(ctx context.Context, org db.Org, p Prompt, now time.Time) (changed bool, err error) {
 	if !p.policy.Prunes() || p.unread.Count > 0 {
 		return false, nil
@@ -47,7 +47,7 @@ func (s *Store) prune(ctx context.Context, org db.Org, p Prompt, now time.Time) 
 	return err == nil, db.UnlessFull(err)
 }
 
-// pruning returns the edits that the policy of a prompt makes of its view now, without those that were reverted.
+// pruning returns the edits that a prompt's policy makes in its view now, except those that were reverted.
 func (s *Store) pruning(ctx context.Context, org db.Org, p Prompt, now time.Time) (plan.Pruning, error) {
 	task := p.task(plan.Pruned)
 	v, err := store.ViewOf(p.Conversation, p.Messages, task.Overhead)
@@ -82,7 +82,7 @@ func tooBig(err error) bool {
 	return is
 }
 
-// truncate hides the oldest messages of a view that is refused, if the policy of its prompt says so. It reports whether
+// truncate hides the oldest messages of a view that was refused, if the prompt's policy allows that. It reports whether
 // it did.
 func (s *Store) truncate(ctx context.Context, org db.Org, p Prompt, refused error) (bool, error) {
 	if !tooBig(refused) {
@@ -107,7 +107,7 @@ func (s *Store) truncate(ctx context.Context, org db.Org, p Prompt, refused erro
 // compaction waits for another one. Most clients wait a minute.
 const promptPatience = 25 * time.Second
 
-// task returns the compaction of the prompt's conversation.
+// task returns the compaction task for the prompt's conversation.
 func (p Prompt) task(trigger string) compaction.Task {
 	tools := chat.Encode(toolsIn(OpenAI, p.definitions))
 	overhead := store.PromptOverhead{Window: p.window(), System: p.system.String(), Tools: tools,

@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// ForPolicy returns the tools of an agent whose compaction settings are set: with query_result if their policy shows
-// data in part. Nil if the agent's tools stay as they are.
+// ForPolicy returns the agent's tools after these compaction settings are set: if their policy shows data only in part,
+// query_result is added. It returns nil if the tools stay as they are.
 func (a Agent) ForPolicy(settings json.RawMessage) []string {
 	if a.HasTool(QueryResult) || !showDataInPart(settings) {
 		return nil
@@ -25,8 +25,8 @@ func (s *Store) In(ctx context.Context, org db.Org, a Agent, c recall.Conversati
 	return a.queriesUnder(of.Policy, c.Compaction), err
 }
 
-// queriesUnder returns an agent with query_result if the policy in force shows data in part, and if nobody chose the
-// agent's tools or one of these compaction settings, of a conversation or a call, says so.
+// queriesUnder returns an agent with query_result if the policy in force shows data only in part. If somebody chose the
+// agent's tools, then nearer settings, those of the conversation or the call, must have set such a policy.
 func (a Agent) queriesUnder(inForce policy.Policy, nearer ...json.RawMessage) Agent {
 	if a.HasTool(QueryResult) || !showsDataInPart(inForce) ||
 		a.Settings.Tools != nil && !slices.ContainsFunc(nearer, showDataInPart) {
@@ -44,13 +44,13 @@ func (a Agent) withQueries() Agent {
 	return a
 }
 
-// showDataInPart reports whether compaction settings name a policy that shows data in part.
+// showDataInPart reports whether compaction settings name a policy that shows data only in part.
 func showDataInPart(settings json.RawMessage) bool {
 	of, err := policy.Layered(policy.Layer{Place: policy.OfAgent, Policy: policyIn(settings)})
 	return err == nil && showsDataInPart(of.Policy)
 }
 
-// showsDataInPart reports whether a policy shows previews or rows of what tools return.
+// showsDataInPart reports whether a policy shows only previews or rows of tools' results.
 func showsDataInPart(of policy.Policy) bool {
 	return slices.ContainsFunc(of.Steps, func(step policy.Step) bool {
 		switch step.(type) {

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// mustCall returns the field tool_choice of a request whose answer must call a tool.
+// mustCall returns the field tool_choice of a request whose answer must call this tool.
 func mustCall(f Format, tool string) any {
 	switch f {
 	case Anthropic:
@@ -20,7 +20,7 @@ func mustCall(f Format, tool string) any {
 	return map[string]any{"type": "function", "function": map[string]string{"name": tool}}
 }
 
-// format returns the format for the agent's model.
+// format returns the request format of the agent's model.
 func (a Agent) format() Format {
 	if chat.IsClaude(a.model()) {
 		return Anthropic
@@ -28,18 +28,18 @@ func (a Agent) format() Format {
 	return OpenAI
 }
 
-// request is a request to a provider in JSON, cut into pieces. What does not change from one prompt to the next makes
+// request is a JSON request to a provider, cut into pieces. Parts that stay the same from one prompt to the next give
 // the same pieces.
 type request struct {
 	written bytes.Buffer
 	cuts    []int
 }
 
-// pieceMessages is how many messages make a piece. A prompt names each of its pieces, and only the last ones change
-// as a conversation goes on.
+// pieceMessages is how many messages make a piece. A prompt names each of its pieces, and only the last ones change as
+// a conversation goes on.
 const pieceMessages = 16
 
-// newRequest writes the request of a prompt. options are its other fields. The parts that change least come first.
+// newRequest writes a prompt's request. options are further fields. Parts that change least come first.
 func newRequest(p Prompt, options map[string]any) *request {
 	r, f, tools, messages := &request{}, p.format, p.tools, p.messages
 	r.written.WriteString("{")
@@ -78,7 +78,7 @@ func newRequest(p Prompt, options map[string]any) *request {
 	return r
 }
 
-// system writes the parts of a system prompt, each between before and after, and all between begin and end.
+// system writes the parts of a system prompt, each between before and after, and all of them between begin and end.
 func (r *request) system(p systemPrompt, begin, before, after, end string) {
 	r.written.WriteString(begin)
 	for i, part := range p.parts() {
@@ -94,7 +94,7 @@ func (r *request) system(p systemPrompt, begin, before, after, end string) {
 	r.written.WriteString(end)
 }
 
-// list writes a list of items and cuts it after some of them.
+// list writes a list, and ends a piece after each perPiece items.
 func (r *request) list(items []json.RawMessage, perPiece int) {
 	r.written.WriteString("[")
 	for i, item := range items {

@@ -9,14 +9,14 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// rulesName is the condition on a row of agents that its rules of tools name the tool $3.
+// rulesName is a condition on an agent's row: its tool rules name the tool $3.
 const rulesName = `jsonb_path_exists(settings, '$.tool_rules[*].** ? (@ == $name)',
 	jsonb_build_object('name', $3::text))`
 
-// maxFormerNames bounds the former names of a definition. Calls that wait longer are those of no tool.
+// maxFormerNames bounds a definition's former names. Calls that still wait under an older name belong to no tool.
 const maxFormerNames = 20
 
-// rename notes the name that a definition had, and gives it its new one in all rules that name it.
+// rename stores a definition's former name, and changes the name in all rules.
 func (s *Store) rename(ctx context.Context, org db.Org, t CustomTool, was string) error {
 	former := slices.DeleteFunc(t.FormerNames, func(name string) bool { return name == t.Name || name == was })
 	former = append(former, was)
@@ -28,15 +28,14 @@ func (s *Store) rename(ctx context.Context, org db.Org, t CustomTool, was string
 	return s.renameInRules(ctx, org, was, t.Name)
 }
 
-// renameInRules gives a tool another name in all rules of tools that name it.
+// renameInRules changes a tool's name in all tool rules.
 func (s *Store) renameInRules(ctx context.Context, org db.Org, was, now string) error {
 	return s.changeRules(ctx, org, was, func(rules json.RawMessage) (json.RawMessage, error) {
 		return renamed(rules, was, now)
 	})
 }
 
-// changeRules changes the rules of each agent that has one which names a tool. The agents' logs have the events
-// already.
+// changeRules changes the rules of each agent whose rules name a tool. The events are already in the agents' logs.
 func (s *Store) changeRules(ctx context.Context, org db.Org, tool string,
 	change func(json.RawMessage) (json.RawMessage, error)) error {
 	agents, err := db.All[struct {
@@ -65,8 +64,8 @@ func (s *Store) changeRules(ctx context.Context, org db.Org, tool string,
 	return nil
 }
 
-// lockNamed locks the definitions that new rules name: until the transaction ends none gets another name. ErrConflict
-// if one has another name already.
+// lockNamed locks the definitions that new rules name, so that none is renamed before the transaction ends. ErrConflict
+// if one was already renamed.
 func (s *Store) lockNamed(ctx context.Context, org db.Org, names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -82,7 +81,7 @@ func (s *Store) lockNamed(ctx context.Context, org db.Org, names []string) error
 	return err
 }
 
-// renamed returns rules in which a tool has another name.
+// renamed returns rules with a tool's name changed from was to now.
 func renamed(rules json.RawMessage, was, now string) (json.RawMessage, error) {
 	var list []map[string]json.RawMessage
 	if err := json.Unmarshal(rules, &list); err != nil {
@@ -107,7 +106,7 @@ func renamed(rules json.RawMessage, was, now string) (json.RawMessage, error) {
 	return json.Marshal(list)
 }
 
-// renamedValue returns a name, which is now another if it was this one. Other values stay.
+// renamedValue returns now if the value is the name was. Other values stay.
 func renamedValue(value json.RawMessage, was, now string) (json.RawMessage, error) {
 	var name string
 	if json.Unmarshal(value, &name) != nil || name != was {
@@ -144,8 +143,8 @@ func renamedFields(value json.RawMessage, was, now string) (json.RawMessage, err
 	return json.Marshal(fields)
 }
 
-// without returns rules without those of a tool, and without the tool among the others' children. A rule that limits
-// nothing then is left out, too.
+// without returns rules without a tool: its own rules are dropped, and it is removed from the children in other rules.
+// A rule that then limits nothing is dropped, too.
 func without(rules json.RawMessage, tool string) (json.RawMessage, error) {
 	var list []map[string]json.RawMessage
 	if err := json.Unmarshal(rules, &list); err != nil {

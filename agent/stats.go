@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Stats are what the messages of an agent's newest conversations hold, and how their prompts grow.
+// Stats say what the messages of an agent's newest conversations contain, and how their prompts grow.
 type Stats struct {
 	Sessions []SessionStats `json:"sessions" doc:"The newest first."`
 	Total    []Category     `json:"total" doc:"Of all these sessions."`
@@ -43,7 +43,7 @@ type ExpandStats struct {
 	Count int    `db:"count" json:"count"`
 }
 
-// ExpandedStep counts calls of expand that read messages which a step of a policy had edited.
+// ExpandedStep counts calls of expand that read messages which a policy's step had edited.
 type ExpandedStep struct {
 	Policy   string `db:"policy" json:"policy" doc:"The preset, or custom."`
 	Step     string `db:"step" json:"step" doc:"The mechanism that edited them."`
@@ -51,10 +51,10 @@ type ExpandedStep struct {
 	Expands  int    `db:"expands" json:"expands" doc:"Calls of expand; many of few messages: the step shows too little."`
 }
 
-// maxExpandStats bounds the list of what is expanded.
+// maxExpandStats bounds the list of expanded ids.
 const maxExpandStats = 20
 
-// growingShare is the share of a window by which prompts of a conversation that keeps growing grow.
+// growingShare is the growth per prompt, as a share of the window, from which on a conversation counts as growing.
 const growingShare = 0.02
 
 // Stats returns the statistics of an agent's newest conversations. ErrNotFound if there is no such agent.
@@ -103,14 +103,14 @@ func (s *Store) Stats(ctx context.Context, org db.Org, agentID string, sessions 
 	return out, err
 }
 
-// expandCalls selects the ids that an agent's calls of expand named, and how often.
+// expandCalls selects the ids in an agent's calls of expand, and how often each occurs.
 const expandCalls = `
 	SELECT coalesce(substring(p ->> 'input' FROM '"id" *: *"?([^",} ]*)'), '') AS id, count(*) AS count
 	FROM messages m CROSS JOIN LATERAL json_array_elements(m.content) p
 	WHERE m.org = @org AND m.agent_key = @agent AND m.role = 'assistant' AND p ->> 'name' = 'expand'
 	GROUP BY 1`
 
-// expands counts what an agent's calls of expand read: by what they named, and by the step of a policy that hid it.
+// expands counts an agent's calls of expand by the id, and by the policy's step that had hidden the text.
 func (s *Store) expands(ctx context.Context, org db.Org, agentKey int64, out *Stats) (err error) {
 	out.Expands, err = db.All[ExpandStats](ctx, s.DB, expandCalls+` ORDER BY count DESC, id LIMIT @most`,
 		pgx.StrictNamedArgs{"org": org, "agent": agentKey, "most": maxExpandStats})
@@ -135,7 +135,7 @@ func (s *Store) expands(ctx context.Context, org db.Org, agentKey int64, out *St
 	return err
 }
 
-// statsRow is a category of a conversation.
+// statsRow is a category of content in a conversation.
 type statsRow struct {
 	ID            string     `db:"id"`
 	Conversation  int64      `db:"conversation"`
@@ -162,7 +162,7 @@ func (s *Store) growth(ctx context.Context, org db.Org, conversation int64, out 
 	return err
 }
 
-// added returns categories with one added to its like.
+// added returns categories after adding one to its equal.
 func added(all []Category, c Category) []Category {
 	for i := range all {
 		if all[i].Category == c.Category {

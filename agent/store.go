@@ -27,24 +27,24 @@ type Store struct {
 	Blocks   *block.Store
 	Archival *archival.Store
 	Working  *working.Store
-	Tokens   *tokens.Counter // nil counts every text again
+	Tokens   *tokens.Counter // nil: nothing is remembered between counts
 
 	Compaction *compaction.Compactor
 
 	MemoryFiles *memoryfile.Store
 
-	// Begun is called for each conversation that is created, in the transaction that creates it, and for the one that
-	// takes the place of a reset one; nil does nothing.
+	// Begun is called for each new conversation, in the transaction that creates it, also for one that replaces a reset
+	// one; nil does nothing.
 	Begun func(ctx context.Context, tx pgx.Tx, org db.Org, c recall.Conversation) error
 
-	Policy json.RawMessage  // that of agents whose organization sets none, as package policy reads it; nil: not set
-	Now    func() time.Time // nil is time.Now
+	Policy json.RawMessage  // for agents whose organization sets none, in the form of package policy; nil: not set
+	Now    func() time.Time // nil: time.Now
 
-	Tools Definitions           // nil is no tools
-	Jobs  *river.Client[pgx.Tx] // of the window checks; nil queues none
+	Tools Definitions           // nil: no tools
+	Jobs  *river.Client[pgx.Tx] // for window checks; nil queues none
 }
 
-// With returns the store with all statements, also those of the other stores, in tx.
+// With returns the store, and the stores in it, for use in transaction tx.
 func (s *Store) With(tx pgx.Tx) *Store {
 	return &Store{DB: tx, Files: s.Files.With(tx), Recall: s.Recall.With(tx), Blocks: s.Blocks.With(tx),
 		MemoryFiles: s.MemoryFiles.With(tx), Archival: s.Archival.With(tx), Working: s.Working.With(tx), Tokens: s.Tokens,
@@ -56,7 +56,7 @@ const columns = `key, id, name, agent_type, description, metadata, system, tags,
 	system_changed_at,
 	last_run_completion, last_run_duration_ms, last_stop_reason, depth, ` + attachedTools
 
-// orNoAgent returns an ErrNotFound that names an agent for an ErrNotFound, and any other error unchanged.
+// orNoAgent turns ErrNotFound into one that names the agent, and returns any other error unchanged.
 func orNoAgent(err error, id string) error {
 	return db.OrNotFound(err, "Agent with ID %s not found", id)
 }
@@ -67,7 +67,7 @@ func (s *Store) Agent(ctx context.Context, org db.Org, id string) (Agent, error)
 	return a, orNoAgent(err, id)
 }
 
-// Zone returns the time zone that all of some agents have; UTC if they differ, or if there are none.
+// Zone returns the time zone that all of these agents share; UTC if they differ, or there are none.
 func (s *Store) Zone(ctx context.Context, org db.Org, ids ...string) (*time.Location, error) {
 	zones, err := db.All[string](ctx, s.DB, `
 		SELECT DISTINCT timezone FROM agents WHERE org = $1 AND id = ANY ($2) ORDER BY timezone LIMIT 2`, org, ids)
@@ -112,15 +112,14 @@ func (s *Store) Tags(ctx context.Context, org db.Org, contains string, p db.Page
 		pgx.StrictNamedArgs{"org": org, "contains": contains})
 }
 
-// RunEnded notes in a transaction how a run of an agent ended, by the agent's key. The run ended when the transaction
-// began.
+// RunEnded stores how a run of an agent ended; agent is a key. The run ended when the transaction began.
 func RunEnded(ctx context.Context, tx pgx.Tx, org db.Org, agent int64, last LastRun) error {
 	return db.Exec(ctx, tx, `
 		UPDATE agents SET last_run_completion = now(), last_run_duration_ms = $3, last_stop_reason = $4
 		WHERE org = $1 AND key = $2`, org, agent, last.DurationMS, last.StopReason)
 }
 
-// Delete deletes an agent with its conversations, its events, and its list of open files. Folders stay.
+// Delete deletes an agent with its conversations, its events and its list of open files. Folders stay.
 func (s *Store) Delete(ctx context.Context, org db.Org, id string) error {
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		// All transactions lock in this order: attachments, conversations, the head of events, the agent.

@@ -15,13 +15,13 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// SystemPrompt compiles the system prompt of an agent. The same state compiles to the same bytes.
+// SystemPrompt compiles an agent's system prompt. The same state gives the same bytes.
 func (s *Store) SystemPrompt(ctx context.Context, org db.Org, a Agent) (string, error) {
 	empty := recall.Conversation{IsDefault: true, ContextView: recall.ContextView{FirstVisible: 1}}
 	return s.compileNow(ctx, org, a, empty)
 }
 
-// compileNow compiles the system prompt of a conversation with what the agent has now.
+// compileNow compiles a conversation's system prompt from what the agent has now.
 func (s *Store) compileNow(ctx context.Context, org db.Org, a Agent, c recall.Conversation) (string, error) {
 	has, err := s.Files.HasFolder(ctx, org, a.ID)
 	if err != nil {
@@ -68,14 +68,13 @@ func (s *Store) compile(ctx context.Context, org db.Org, a Agent, c recall.Conve
 // metadataOf begins the section of an agent's system prompt that counts what the model does not see.
 const metadataOf = "<memory_metadata>\n- AGENT_ID: %s"
 
-// IsSystemPrompt reports whether a text is the agent's system prompt, as it was compiled at any time, or its
-// instructions.
+// IsSystemPrompt reports whether a text is the agent's instructions, or its system prompt as compiled at any time.
 func (a Agent) IsSystemPrompt(text string) bool {
 	return strings.Contains(text, fmt.Sprintf(metadataOf, a.ID)+"\n") || a.System != "" && text == a.System
 }
 
-// metadata writes the section that counts what the model does not see. It counts only hidden messages: a count of all
-// messages would change the prompt with every turn.
+// metadata writes the section that counts what the model does not see. It counts only hidden messages, because a count
+// of all messages would change the prompt with every turn.
 func (s *Store) metadata(ctx context.Context, org db.Org, a Agent, c recall.Conversation, tools []Definition) (string,
 	error) {
 	said, err := s.Recall.CountSaid(ctx, org, a.ID)
@@ -103,8 +102,8 @@ func (s *Store) metadata(ctx context.Context, org db.Org, a Agent, c recall.Conv
 	return text + "- " + frame.Note + "\n</memory_metadata>", nil
 }
 
-// renderBlocks writes the section of the prompt that shows an agent's blocks, in Letta's layout; empty without blocks.
-// Texts are neutralized, so that no value can end its section.
+// renderBlocks writes the section of the prompt with an agent's blocks, in Letta's layout; empty without blocks. Texts
+// are neutralized, so that no value can end its section.
 func renderBlocks(blocks []block.Block) string {
 	if len(blocks) == 0 {
 		return ""
@@ -129,11 +128,11 @@ func renderBlocks(blocks []block.Block) string {
 	return b.String()
 }
 
-// maxIndexChars is the most characters of the index of memory files that a prompt shows.
+// maxIndexChars bounds the characters that a prompt shows of the index of memory files.
 const maxIndexChars = 5_000
 
-// memoryIndex writes the section of the prompt that shows the index of an agent's memory files, after an empty line;
-// empty if the agent has no index, or no tool to read what it points to.
+// memoryIndex writes the section of the prompt with the index of an agent's memory files, after an empty line. It is
+// empty if the agent has no index, or no tool to read the files.
 func (s *Store) memoryIndex(ctx context.Context, org db.Org, a Agent, tools []Definition, blocks []block.Block) (string,
 	error) {
 	if !hasTool(tools, "memory_files") {
@@ -152,7 +151,7 @@ func (s *Store) memoryIndex(ctx context.Context, org db.Org, a Agent, tools []De
 		frame.Neutralize(strings.TrimSuffix(string(shown), "\n"), Labels(blocks)...)), err
 }
 
-// Labels returns the labels of blocks that are names of tags of a prompt, which no value may close.
+// Labels returns those labels of blocks that are names of tags in a prompt. No value may close these tags.
 func Labels(blocks []block.Block) (names []string) {
 	for _, b := range blocks {
 		if tagName.MatchString(b.Label) {
@@ -165,7 +164,7 @@ func Labels(blocks []block.Block) (names []string) {
 // tagName matches the name of a tag.
 var tagName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]*$`)
 
-// tags returns the tags around a block. As in Letta their name is the label, if it can be one.
+// tags returns the tags around a block. As in Letta, their name is the label if that can be a tag's name.
 func tags(label string) (begin, end string) {
 	if tagName.MatchString(label) {
 		return "<" + label + ">", "</" + label + ">"
@@ -173,7 +172,8 @@ func tags(label string) (begin, end string) {
 	return `<block label="` + label + `">`, "</block>"
 }
 
-// ruleTexts write a rule for the model, by its type, in Letta's words. Rules of other types are not shown.
+// ruleTexts maps a rule's type → function that writes the rule for the model, in Letta's words. Rules of other types
+// are not shown.
 var ruleTexts = map[string]func(toolRule) string{
 	"constrain_child_tools": func(r toolRule) string {
 		return fmt.Sprintf("After using %s, you must use one of these tools: %s", r.Tool, strings.Join(r.Children, ", "))
@@ -196,11 +196,11 @@ const rulesIntroduction = `The following constraints define rules for tool usage
 	`rules must be followed to ensure proper tool execution and workflow. A single response may ` +
 	`contain multiple tool calls.`
 
-// renderRules writes the section of the prompt that states the rules of tools; empty if there is no rule to show. A
-// rule's own template is ignored.
+// renderRules writes the section of the prompt with the tool rules; empty if there is none to show. A rule's own
+// template is ignored.
 func renderRules(stored json.RawMessage) string {
 	var rules []json.RawMessage
-	if json.Unmarshal(stored, &rules) != nil { // absent, or not a list, which clients may store
+	if json.Unmarshal(stored, &rules) != nil { // absent, or not a list; clients may store anything
 		return ""
 	}
 	var b strings.Builder
@@ -218,11 +218,11 @@ func renderRules(stored json.RawMessage) string {
 		"</tool_usage_rules>"
 }
 
-// toolGroup holds the sentences of the default instructions on the tools of one memory.
+// toolGroup holds the sentences in the default instructions about the tools of one memory.
 type toolGroup struct {
 	about string
 	tools []toolUse
-	after string // a last sentence if the agent has the first of the tools
+	after string // a last sentence, if the agent has the first of the tools
 }
 
 type toolUse struct{ name, use string }
@@ -277,7 +277,7 @@ var toolGroups = []toolGroup{
 	}, ""},
 }
 
-// Instructions returns the base instructions of an agent: its operator's, or else a text on the tools that it has.
+// Instructions returns an agent's base instructions: the operator's, or else a text about the tools that it has.
 func (a Agent) Instructions(tools []Definition) string {
 	if a.System != "" {
 		return a.System
@@ -301,7 +301,7 @@ func (a Agent) Instructions(tools []Definition) string {
 	return strings.Join(parts, " ")
 }
 
-// withMust returns tools with the one that a model must call.
+// withMust adds the tool that a model must call, if tools lack it.
 func (s *Store) withMust(tools []Definition, name string) []Definition {
 	if name == "" || hasTool(tools, name) || s.Tools == nil {
 		return tools

@@ -12,10 +12,10 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// maxTools bounds the definitions of an organization.
+// maxTools bounds an organization's definitions.
 const maxTools = 10_000
 
-// PutTool creates a definition, or changes the one of its name.
+// PutTool creates a definition, or changes the one with the same name.
 func (s *Store) PutTool(ctx context.Context, org db.Org, t CustomTool) (CustomTool, error) {
 	var put CustomTool
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
@@ -43,14 +43,14 @@ func (s *Store) PutTool(ctx context.Context, org db.Org, t CustomTool) (CustomTo
 	return put, err
 }
 
-// setTool sets the columns of a definition to those of an argument.
+// setTool sets a definition's columns from the statement's arguments.
 const setTool = `name = @name, description = @description, json_schema = @schema, args_json_schema = @args,
 	source_code = @source, source_type = @source_type, tags = @tags, return_char_limit = @limit, pip_requirements = @pip,
 	npm_requirements = @npm, default_requires_approval = @approval, enable_parallel_execution = @parallel,
 	metadata = @metadata, updated_at = now(), changed_by = @by`
 
-// toolChanged appends an event to the log of each agent that has a tool, or whose rules name it as it was called, in
-// the transaction that changes it. was is empty if the tool has its name still.
+// toolChanged appends an event to the log of each agent that has the tool, or whose rules name it by its former name
+// was, in the transaction that changes it. was is empty if the name stays.
 func (s *Store) toolChanged(ctx context.Context, org db.Org, t CustomTool, was string) error {
 	agents, err := db.All[string](ctx, s.DB, `
 		SELECT agent_id FROM agent_tools WHERE org = $1 AND tool_key = $2
@@ -68,7 +68,8 @@ func (s *Store) toolChanged(ctx context.Context, org db.Org, t CustomTool, was s
 	return err
 }
 
-// ChangeTool changes a definition. Rules that name it get its new name. ErrConflict if another one has that name.
+// ChangeTool changes a definition. If its name changes, rules that name it get the new name. ErrConflict if another
+// definition has that name.
 func (s *Store) ChangeTool(ctx context.Context, org db.Org, id string, change func(*CustomTool) error) (CustomTool,
 	error) {
 	var changed CustomTool
@@ -103,7 +104,8 @@ func (s *Store) ChangeTool(ctx context.Context, org db.Org, id string, change fu
 	return changed, err
 }
 
-// lockTool returns a definition and locks it: until the transaction ends no other one changes, attaches or detaches it.
+// lockTool locks and returns a definition: until the transaction ends, no other transaction changes, attaches or
+// detaches it.
 func (s *Store) lockTool(ctx context.Context, org db.Org, id string) (CustomTool, error) {
 	t, err := db.One[CustomTool](ctx, s.DB, `
 		SELECT `+toolColumns+` FROM tools t WHERE t.org = $1 AND t.id = $2 FOR UPDATE`, org, id)
@@ -114,7 +116,7 @@ func orNoTool(err error, id string) error {
 	return db.OrNotFound(err, "Tool with ID %s not found", db.Short(id))
 }
 
-// DeleteTool deletes a definition, detaches it from its agents, and takes it out of their rules.
+// DeleteTool deletes a definition, detaches it from its agents, and removes it from their rules.
 func (s *Store) DeleteTool(ctx context.Context, org db.Org, id string) error {
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.With(tx)
@@ -165,7 +167,7 @@ func (s *Store) CountTools(ctx context.Context, org db.Org, f ToolFilter) (int, 
 	return db.One[int](ctx, s.DB, `SELECT count(*)`+filteredTools, f.args(org))
 }
 
-// ToolsNamed returns the definitions that have one of some names or one of some ids.
+// ToolsNamed returns the definitions with one of these names or ids.
 func (s *Store) ToolsNamed(ctx context.Context, org db.Org, names, ids []string) ([]CustomTool, error) {
 	if len(names)+len(ids) == 0 {
 		return nil, nil
@@ -176,7 +178,8 @@ func (s *Store) ToolsNamed(ctx context.Context, org db.Org, names, ids []string)
 		ORDER BY t.key`, org, notNil(names), notNil(ids))
 }
 
-// AttachTool attaches a definition to an agent; again changes nothing. ErrNotFound if either does not exist.
+// AttachTool attaches a definition to an agent; if it is already attached, nothing changes. ErrNotFound if either does
+// not exist.
 func (s *Store) AttachTool(ctx context.Context, org db.Org, agentID, id string) error {
 	return s.withAttachment(ctx, org, agentID, id, func(tx pgx.Tx, t CustomTool, attached bool) error {
 		if attached {
@@ -193,7 +196,8 @@ func (s *Store) AttachTool(ctx context.Context, org db.Org, agentID, id string) 
 	})
 }
 
-// DetachTool detaches a definition from an agent; again changes nothing. ErrNotFound if either does not exist.
+// DetachTool detaches a definition from an agent; if it is not attached, nothing changes. ErrNotFound if either does
+// not exist.
 func (s *Store) DetachTool(ctx context.Context, org db.Org, agentID, id string) error {
 	return s.withAttachment(ctx, org, agentID, id, func(tx pgx.Tx, t CustomTool, attached bool) error {
 		if !attached {
@@ -207,7 +211,7 @@ func (s *Store) DetachTool(ctx context.Context, org db.Org, agentID, id string) 
 	})
 }
 
-// withAttachment calls do with a locked definition and whether it is attached to an agent.
+// withAttachment locks a definition, and calls do with it and whether it is attached to the agent.
 func (s *Store) withAttachment(ctx context.Context, org db.Org, agentID, id string,
 	do func(tx pgx.Tx, t CustomTool, attached bool) error) error {
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
@@ -225,14 +229,14 @@ func (s *Store) withAttachment(ctx context.Context, org db.Org, agentID, id stri
 	})
 }
 
-// appendUpdated appends the event of a changed agent.
+// appendUpdated appends the event that an agent changed.
 func appendUpdated(ctx context.Context, tx pgx.Tx, org db.Org, agentID string) error {
 	_, err := event.Append(ctx, tx, org, event.Event{AgentID: agentID, Type: event.AgentUpdated, RefID: agentID})
 	return err
 }
 
-// askForApproval adds a rule requires_approval to an agent for those of some definitions that say so, where it has
-// none.
+// askForApproval adds a rule requires_approval to an agent for each of these definitions that asks for one, unless the
+// agent already has that rule.
 func (s *Store) askForApproval(ctx context.Context, org db.Org, agentID string, tools []int64) error {
 	_, err := s.DB.Exec(ctx, `
 		UPDATE agents
@@ -249,10 +253,10 @@ func (s *Store) askForApproval(ctx context.Context, org db.Org, agentID string, 
 	return db.Error(err)
 }
 
-// setTools gives an agent these definitions and no others, and returns the keys of those that it did not have.
-// ErrNotFound if one does not exist.
+// setTools makes these definitions an agent's only ones, and returns the keys of those that are new to it. ErrNotFound
+// if one does not exist.
 func (s *Store) setTools(ctx context.Context, org db.Org, agentID string, ids []string) (added []int64, err error) {
-	for _, id := range slices.Sorted(slices.Values(ids)) { // one order for all transactions that lock several
+	for _, id := range slices.Sorted(slices.Values(ids)) { // all transactions that lock several use the same order
 		if _, err := s.lockTool(ctx, org, id); err != nil {
 			return nil, err
 		}

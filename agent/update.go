@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// Update changes an agent. If a limit of open files falls, the least recently used files beyond it are closed.
+// Update changes an agent. If the limit of open files falls, the least recently used files beyond it are closed.
 func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Agent, error) {
 	if u.Name != nil {
 		if err := checkName(*u.Name); err != nil {
@@ -47,7 +47,7 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 		if _, err := event.Append(ctx, tx, org, event.Event{AgentID: id, Type: event.AgentUpdated, RefID: id}); err != nil {
 			return err
 		}
-		if was, err = in.Agent(ctx, org, id); err != nil { // under the agent's lock: another change may have been stored
+		if was, err = in.Agent(ctx, org, id); err != nil { // under the agent's lock, because another change may be stored
 			return err
 		}
 		u.Settings.CompactionSettings, err = mergeCompaction(was.Settings.CompactionSettings, compaction)
@@ -57,7 +57,7 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 		if a, err = in.change(ctx, org, id, u); err != nil {
 			return err
 		}
-		if a, err = in.askForAdded(ctx, org, a, added); err != nil { // after the change, which may set other rules
+		if a, err = in.askForAdded(ctx, org, a, added); err != nil { // after the change, because it may set other rules
 			return err
 		}
 		if err := in.recordPolicy(ctx, org, policyChanged{AgentID: id,
@@ -87,7 +87,7 @@ func (s *Store) newSystem(ctx context.Context, org db.Org, was Agent, system *st
 	return system, err
 }
 
-// attach gives an agent the tools, identities and blocks of an update. It returns the tools that are new to it.
+// attach attaches the tools, identities and blocks of an update. It returns the tools that are new to the agent.
 func (s *Store) attach(ctx context.Context, org db.Org, id string, u Update) (added []int64, err error) {
 	if u.ToolIDs != nil {
 		if added, err = s.setTools(ctx, org, id, u.ToolIDs); err != nil {
@@ -105,8 +105,8 @@ func (s *Store) attach(ctx context.Context, org db.Org, id string, u Update) (ad
 	return added, nil
 }
 
-// ChangeSettings changes settings of an agent. change returns those to change, or nil to change nothing; it may be
-// called twice.
+// ChangeSettings changes an agent's settings. change returns those to change, or nil for no change; it may be called
+// twice.
 func (s *Store) ChangeSettings(ctx context.Context, org db.Org, id string,
 	change func(Agent) (*Settings, error)) error {
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
@@ -121,7 +121,7 @@ func (s *Store) ChangeSettings(ctx context.Context, org db.Org, id string,
 		if _, err := event.Append(ctx, tx, org, event.Event{AgentID: id, Type: event.AgentUpdated, RefID: id}); err != nil {
 			return err
 		}
-		if a, err = in.Agent(ctx, org, id); err != nil { // under the agent's lock
+		if a, err = in.Agent(ctx, org, id); err != nil { // read again under the agent's lock
 			return err
 		}
 		changed, err := change(a)

@@ -12,9 +12,9 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// ReportUsage stores a provider's count of a prompt whose last message was at a position, and corrects the calibration
-// of the conversation's model by it. It ignores the count of a prompt that was handed out before the view last changed.
-// It assumes that a caller who makes prompts of its own sent the current view.
+// ReportUsage stores a provider's count of a prompt that ended with the message at position, and corrects the
+// calibration of the conversation's model. It ignores the count of a prompt that was handed out before the view last
+// changed. A caller who makes prompts of its own is assumed to have sent the current view.
 func (s *Store) ReportUsage(ctx context.Context, org db.Org, c recall.Conversation, position, reported int) error {
 	outdated, err := db.One[bool](ctx, s.DB, `
 		SELECT coalesce((
@@ -34,14 +34,14 @@ func (s *Store) ReportUsage(ctx context.Context, org db.Org, c recall.Conversati
 	return s.Recall.RecordReport(ctx, org, c.Key, position, reported)
 }
 
-// mostOfEstimate and mostOfWindow bound the counts of a provider that are believed: how many times our own count, and
-// how many times the context window, they may be.
+// A provider's count is believed up to mostOfEstimate times our own count, and up to mostOfWindow times the context
+// window.
 const (
 	mostOfEstimate = 10
 	mostOfWindow   = 2
 )
 
-// calibrationOf reads the calibration of a model; known is false if no usage was reported of it.
+// calibrationOf reads a model's calibration. known is false if no usage of the model was reported.
 func (s *Store) calibrationOf(ctx context.Context, org db.Org, model string) (of calibration, known bool, err error) {
 	of, err = db.One[calibration](ctx, s.DB, `
 		SELECT factor, coalesce(growth, 0) AS growth FROM model_factors WHERE org = $1 AND model = $2`, org, model)
@@ -51,18 +51,18 @@ func (s *Store) calibrationOf(ctx context.Context, org db.Org, model string) (of
 	return of, true, err
 }
 
-// leastGrowth is the fewest tokens between two reports from which the growth is calibrated.
+// leastGrowth is the fewest tokens between two reports that calibrate the growth.
 const leastGrowth = 200
 
-// calibrate changes the calibration of a conversation's model by a provider's count of a prompt whose last message was
-// at a position. The prompt is the newest that was handed out by then, with the messages since. Of two simultaneous
+// calibrate corrects the calibration of a conversation's model by a provider's count of a prompt that ended with the
+// message at position. The prompt is the newest one handed out by then, plus the messages since. Of two simultaneous
 // reports one may be lost; a later report corrects that. A count beyond mostOfEstimate and mostOfWindow is not
 // believed.
 func (s *Store) calibrate(ctx context.Context, org db.Org, c recall.Conversation, position, reported int) (
 	believed bool, err error) {
 	type counted struct {
-		Prompt *int `db:"prompt"` // nil if none was handed out, or by a version that did not store its estimate
-		Since  int  `db:"since"`  // the report before this one
+		Prompt *int `db:"prompt"` // nil if none was handed out, or by a version that stored no estimate
+		Since  int  `db:"since"`  // position of the previous report
 	}
 	ours, err := db.One[counted](ctx, s.DB, `
 		SELECT (
@@ -112,11 +112,11 @@ func (s *Store) calibrate(ctx context.Context, org db.Org, c recall.Conversation
 // fullShare is the share of a window from which our count of a prompt overrides a lower one of the provider.
 const fullShare = 0.95
 
-// total returns the best known count of a prompt: the provider's report of an earlier one with our count of what came
-// after it, or else our count of what would be sent, times the model's factor. Two reports are not believed: one of
-// less than half our count, because the provider must have cut the prompt, and one below our count of a prompt that is
-// full by it, because files, blocks or a reverted compaction may have made it longer since. The messages after a report
-// count by the highest of the factors that are known of the provider, at most 2.
+// total returns the best known count of a prompt. It is the provider's report about an earlier prompt plus our count of
+// what came after it; or, without a usable report, our count of what would be sent, times the model's factor. A report
+// is not used if it is less than half our count, because the provider must have cut the prompt. It is not used either
+// if it is below our count and our count fills the window, because files, blocks or a reverted compaction may have made
+// the prompt longer since. Messages after a report count with the highest known factor of the provider, at most 2.
 func (p Prompt) total() int {
 	c, ours := p.Conversation, p.calibration.Factor.Of(p.counted.Total)
 	full := float64(ours) >= fullShare*float64(p.window())
@@ -136,7 +136,7 @@ func (p Prompt) total() int {
 	return c.Reported + factor.Of(after)
 }
 
-// usage returns the count of a prompt by which its conversation is compacted; nil if there is none.
+// usage returns the count by which the prompt's conversation is compacted; nil if there is none.
 func (p Prompt) usage() *clip.Usage {
 	switch c := p.Conversation; {
 	case p.unread.Count == 0 && len(p.Messages) > 0:
@@ -147,8 +147,8 @@ func (p Prompt) usage() *clip.Usage {
 	return nil
 }
 
-// lastPosition returns the position of the last message; 0 if it is a summary, whose position is later than those of
-// the messages that it replaces.
+// lastPosition returns the last message's position; 0 if it is a summary, because a summary's position is higher than
+// those of the messages that it replaces.
 func lastPosition(messages []recall.Message) int {
 	last := messages[len(messages)-1]
 	if last.Role == recall.Summary {
@@ -157,7 +157,7 @@ func lastPosition(messages []recall.Message) int {
 	return last.Position
 }
 
-// recallUsage returns the result of a check of the prompt, in the form in which it is stored. Only warn sets Warned.
+// recallUsage returns the result of checking the prompt, in the form to store. Only warn sets Warned.
 func (p Prompt) recallUsage(now plan.TriggerState) recall.Usage {
 	u := recall.Usage{Fixed: p.counted.Tools + p.counted.instructions(), Warned: p.Conversation.Warned && now.Warned}
 	if now.Disarmed {

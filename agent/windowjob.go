@@ -20,10 +20,10 @@ const queueWindow = "attend"
 // tries is how often a job of an agent is tried.
 const tries = 3
 
-// summaryLimit is the limit of a job that waits for one summary.
+// summaryLimit bounds a job that waits for one summary.
 const summaryLimit = 5 * time.Minute
 
-// ofConversation is the arguments that all jobs of agents have.
+// ofConversation are the arguments that all jobs of agents have.
 type ofConversation struct {
 	queue.Start
 	Org          db.Org `json:"org"`
@@ -33,8 +33,8 @@ type ofConversation struct {
 
 func (of ofConversation) conversation() ofConversation { return of }
 
-// worker returns the worker of a kind of jobs. A job ends if its conversation was deleted, or if nothing of it can
-// leave the view.
+// worker returns the worker for a kind of job. A job ends without an error if its conversation was deleted, or if
+// nothing can leave the view.
 func worker[A interface {
 	river.JobArgs
 	conversation() ofConversation
@@ -50,16 +50,16 @@ type windowArgs struct{ ofConversation }
 
 func (windowArgs) Kind() string { return "attend_window" }
 
-// InsertOpts implements river.JobArgsWithInsertOpts: a conversation has one job at a time.
+// InsertOpts implements river.JobArgsWithInsertOpts. A conversation has at most one job.
 func (windowArgs) InsertOpts() river.InsertOpts { return queue.Tried(queueWindow, tries) }
 
 const (
 	minWindow  = 1_000 // tokens; no model's window is smaller
-	checkShare = 0.65  // of a window; lower than the warning's share, because the estimate may be low
+	checkShare = 0.65  // of a window; lower than the warning's share, because the estimate may be too low
 )
 
-// CheckWindowSoon queues a check of a conversation's window if the conversation of an agent may fill enough of it; call
-// it after messages were appended. A store without Jobs queues none.
+// CheckWindowSoon queues a check of a conversation's window if the conversation may fill enough of it. Call it after
+// appending messages. A store without Jobs queues none.
 func (s *Store) CheckWindowSoon(ctx context.Context, org db.Org, a Agent, c recall.Conversation) error {
 	if s.Jobs == nil {
 		return nil
@@ -79,7 +79,7 @@ func (s *Store) CheckWindowSoon(ctx context.Context, org db.Org, a Agent, c reca
 	})
 }
 
-// mayBeFull reports whether a conversation may fill so much of the window that it is to be checked.
+// mayBeFull reports whether a conversation may fill so much of the window that it must be checked.
 func (s *Store) mayBeFull(ctx context.Context, org db.Org, a Agent, c recall.Conversation) (bool, error) {
 	window, least := a.Window(), checkShare*float64(a.Window())
 	if window == 0 || c.Estimate() < minWindow || float64(tokens.MostFactor.Of(c.Estimate())) < least {
@@ -89,11 +89,11 @@ func (s *Store) mayBeFull(ctx context.Context, org db.Org, a Agent, c recall.Con
 	return float64(of.Factor.Of(c.Estimate())) >= least, err
 }
 
-// jobLength is the length of a job in its queue's virtual time.
+// jobLength is a job's length in its queue's virtual time.
 const jobLength = time.Millisecond
 
-// turnOf returns the turn of an organization's next job in a queue. The organizations are the queue's owners: the jobs
-// of one are first in, first out.
+// turnOf returns the turn of an organization's next job in a queue. Each organization owns its jobs in the queue; they
+// run first in, first out.
 func turnOf(ctx context.Context, d db.DB, org db.Org, name string) (queue.Turn, error) {
 	return db.One[queue.Turn](ctx, d, queue.FairTurn(`
 			SELECT max(scheduled_at) + @length::interval FROM river_job
@@ -102,14 +102,14 @@ func turnOf(ctx context.Context, d db.DB, org db.Org, name string) (queue.Turn, 
 		pgx.StrictNamedArgs{"queue": name, "owner": int64(org), "length": jobLength})
 }
 
-// CheckWindow warns when three quarters of a conversation's window are in use, and compacts the conversation above
-// the trigger, or if it has too many messages. If the model's window is unknown, only the latter. ErrNotFound if the
-// agent or the conversation does not exist.
+// CheckWindow warns if three quarters of a conversation's window are in use, and compacts above the trigger, or if
+// there are too many messages. If the model's window is unknown, it only checks the number of messages. ErrNotFound if
+// the agent or the conversation does not exist.
 func (s *Store) CheckWindow(ctx context.Context, org db.Org, agentID, conversation string) error {
 	return s.checkWindow(ctx, org, PromptTarget{AgentID: agentID, Conversation: conversation}, store.Threshold)
 }
 
-// checkWindow does what CheckWindow says, because of a trigger; nothing if no message came since the last compaction.
+// checkWindow is CheckWindow for a given trigger. It does nothing if no message came since the last compaction.
 func (s *Store) checkWindow(ctx context.Context, org db.Org, at PromptTarget, trigger string) error {
 	p, err := s.assemblePruned(ctx, org, at)
 	if err != nil || p.Agent.Window() == 0 && p.unread.Count == 0 && !tooLong(p.Conversation) {
