@@ -1,5 +1,5 @@
-// Package agenttest gives tests an agent at work: turn after turn it asks a server for its prompt, sends the prompt
-// to a model, and captures what was said. Facts among it are looked for in the end.
+// Package agenttest gives tests an agent at work. Turn after turn it asks a server for its prompt, sends the prompt to
+// a model, and captures the conversation. At the end it looks for facts that were said.
 //
 // Each file uses those that are named before it:
 //   - what is said in the turns: story.go
@@ -22,18 +22,18 @@ import (
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
 )
 
-// Agent is an agent at work, for one goroutine.
+// Agent is an agent at work. It is for a single goroutine.
 type Agent struct {
-	Base  string // of the server
+	Base  string // base URL of the server
 	ID    string
 	Model *llmtest.Provider // receives its prompts; has the agent's window
 
 	// Captured, if not nil, is called after each capture.
 	Captured func(context.Context) error
 
-	Prompts []Prompt    // handed out so far, in order
-	Facts   []Fact      // said so far
-	Ends    []time.Time // of the turns so far
+	Prompts []Prompt    // prompts handed out so far, in order
+	Facts   []Fact      // facts said so far
+	Ends    []time.Time // ends of the turns so far
 
 	window, turns, facts int
 	story                *story
@@ -42,9 +42,9 @@ type Agent struct {
 // Prompt is a prompt that was handed out.
 type Prompt struct {
 	Turn    int  // from 1
-	Open    bool // a call of a tool waits for its result
-	Tokens  int  // as the server counts them
-	Counted int  // as the provider counts them; 0 if it refused the prompt
+	Open    bool // a tool call waits for its result
+	Tokens  int  // by the server's count
+	Counted int  // by the provider's count; 0 if it refused the prompt
 	Took    time.Duration
 }
 
@@ -113,7 +113,7 @@ func (a *Agent) live(ctx context.Context, turn int, t act) error {
 	return a.capture(ctx, used, chatMessage{Role: "assistant", Content: t.answer})
 }
 
-// results captures the results of a round, together or one by one, with a prompt between two of them.
+// results captures a round's results, together or one by one with a prompt between two of them.
 func (a *Agent) results(ctx context.Context, turn int, r round) error {
 	var all []chatMessage
 	for i, text := range r.result {
@@ -136,8 +136,8 @@ func (a *Agent) results(ctx context.Context, turn int, r round) error {
 	return nil
 }
 
-// Think sends the next prompt to the model and returns the provider's count of it, 0 if it was too large. It fails if
-// the prompt breaks a rule of providers.
+// Think sends the next prompt to the model, and returns the provider's count of it; 0 if it was too large. It fails if
+// the prompt breaks a provider's rule.
 func (a *Agent) Think(ctx context.Context, turn int, open bool) (used int, err error) {
 	var out struct {
 		Tokens struct {
@@ -190,7 +190,7 @@ func (a *Agent) call(ctx context.Context, method, path string, body, out any) er
 	return send(ctx, method, a.Base+path, sent, out)
 }
 
-// answered is the error of an answer with another status than 200.
+// answered is the error for an answer with a status other than 200.
 type answered struct {
 	method, path string
 	status       int
@@ -201,7 +201,7 @@ func (e *answered) Error() string {
 	return fmt.Sprintf("%s %s answers %d: %.500s", e.method, e.path, e.status, e.body)
 }
 
-// send sends a body of JSON, which may be nil, and reads the answer into out, which may be nil.
+// send sends a JSON body, and reads the answer into out. Both may be nil.
 func send(ctx context.Context, method, url string, body []byte, out any) error {
 	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
@@ -226,7 +226,7 @@ func send(ctx context.Context, method, url string, body []byte, out any) error {
 	return json.Unmarshal(text, out)
 }
 
-// encoded returns a value in JSON; it panics if the value has no form in JSON.
+// encoded returns a value as JSON. It panics if the value cannot be written as JSON.
 func encoded(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -235,7 +235,7 @@ func encoded(v any) string {
 	return string(text)
 }
 
-// chatMessage is a message in OpenAI's shape.
+// chatMessage is a message in OpenAI's form.
 type chatMessage struct {
 	Role    string     `json:"role"`
 	Content string     `json:"content"`

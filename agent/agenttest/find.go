@@ -15,16 +15,16 @@ import (
 
 // Found says in which ways a fact can still be reached.
 type Found struct {
-	Window  bool // it stands in the prompt, as it was said
-	Summary bool // its code stands in the prompt's summary
-	Search  bool // conversation_search finds it by words for it
-	Expand  bool // expand finds it in what the prompt names
+	Window  bool // the prompt contains it word for word
+	Summary bool // the prompt's summary contains its code
+	Search  bool // conversation_search finds it by its words
+	Expand  bool // expand finds it by an id that the prompt names
 }
 
 // Any reports whether there is a way.
 func (f Found) Any() bool { return f.Window || f.Summary || f.Search || f.Expand }
 
-// named matches the ids that a prompt names for expand.
+// named matches ids that a prompt names for expand.
 var named = regexp.MustCompile(`expand\(id="([^"]+)"`)
 
 // summaryMark matches the beginning of a summary's message.
@@ -82,7 +82,7 @@ func (a *Agent) searched(ctx context.Context, f Fact) (bool, error) {
 	return strings.Contains(out.Return, f.Code), err
 }
 
-// expanded reports whether expand finds a fact in the text of one of the ids.
+// expanded reports whether expand finds a fact in the text of one of these ids.
 func (a *Agent) expanded(ctx context.Context, ids []string, f Fact) (bool, error) {
 	for _, id := range ids {
 		var out struct {
@@ -103,7 +103,7 @@ func (a *Agent) expanded(ctx context.Context, ids []string, f Fact) (bool, error
 	return false, nil
 }
 
-// compactions returns the compactions of the agent's conversation in order.
+// compactions returns the compactions of the agent's conversation, in order.
 func (a *Agent) compactions(ctx context.Context) (all []store.Compaction, err error) {
 	after := ""
 	for {
@@ -119,14 +119,14 @@ func (a *Agent) compactions(ctx context.Context) (all []store.Compaction, err er
 	}
 }
 
-// slack is by how much of a window a provider may count more than the server does: what stands around calls and
+// slack is by how much of the window a provider's count may exceed the server's, for what it puts around calls and
 // results.
 const slack = 0.02
 
 // Outcome is the result of a life.
 type Outcome struct {
 	Compactions []store.Compaction // in order
-	Found       []Found            // of each fact
+	Found       []Found            // for each fact
 }
 
 // Outcome returns the result of the life so far.
@@ -137,9 +137,8 @@ func (a *Agent) Outcome(ctx context.Context) (o Outcome, err error) {
 	return o, err
 }
 
-// Check says what of a life is not as it should be: a prompt that its model did not take or that is fuller than
-// trigger allows of the window (by half of the rest while a call is open), a cut that went back, a fact that is out
-// of reach.
+// Check returns what is wrong with a life: a prompt that its model refused, or that fills more of the window than
+// trigger allows (plus half of the rest while a call is open); a cut that moved back; or a fact that is out of reach.
 func (a *Agent) Check(o Outcome, trigger float64) error {
 	var wrong []error
 	for _, p := range a.Prompts {

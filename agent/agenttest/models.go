@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/compaction/summary"
 )
 
-// Models gives a server the model of a provider for its summaries, whichever model it names. It may take so long for
-// one; between two attempts nobody waits.
+// Models returns a function that gives a server a provider's model for its summaries, whichever model is named. A
+// summary may take patience. There is no pause between attempts.
 func Models(p *llmtest.Provider, patience time.Duration) (func(context.Context, string) *summary.Model, error) {
 	client, err := llm.New(llm.Config{BaseURL: p.BaseURL(), Model: "summariser", Window: p.Window,
 		FirstPause: time.Nanosecond})

@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
 )
 
-// sound checks that a provider accepts a prompt's messages: results stand behind their calls, every call has one but
-// those of the last message while one is open, and no call has lost its own.
+// sound checks that a provider accepts a prompt's messages: each result stands behind its call, and each call has a
+// result, except calls of the last message while one is open.
 func sound(messages []llmtest.Message, open bool) error {
 	waiting := map[string]bool{}
 	for i, m := range messages {

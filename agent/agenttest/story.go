@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Fact is something that is said once in an agent's life, and not to be lost.
+// Fact is something that is said once in an agent's life and must not be lost.
 type Fact struct {
 	Turn int
-	In   string // the message that says it
-	Asks string // words by which one would look for it
-	Code string // that nothing else has
+	In   string // where it is said
+	Asks string // words to search for it
+	Code string // a text that occurs nowhere else
 	Text string // the sentence
 }
 
-// The places where facts are said.
+// Where facts are said.
 const (
 	inQuestion = "a question"
 	inAnswer   = "an answer"
@@ -26,7 +26,7 @@ const (
 
 var carriers = []string{inQuestion, inAnswer, inResult, inLarge, inCall}
 
-// Every fact is about a thing of a place: no two about the same.
+// Every fact is about one thing in one place, and no two are about the same.
 var (
 	things = []string{"spare key", "boiler manual", "wine cellar", "insurance policy", "piano tuner", "greenhouse lamp",
 		"mail box", "fire escape",
@@ -35,7 +35,7 @@ var (
 		"Marrakesh"}
 )
 
-// factsAt most are there to be told.
+// factsAtMost is the number of different facts.
 var factsAtMost = len(things) * len(towns)
 
 func newFact(n, turn int) Fact {
@@ -45,32 +45,32 @@ func newFact(n, turn int) Fact {
 		Text: fmt.Sprintf("The %s has the number %s.", asks, code)}
 }
 
-// story makes up messages and calls of tools, the same for the same seed.
+// story makes up messages and tool calls, the same ones for the same seed.
 type story struct {
 	*rand.Rand
-	window int // tokens that the largest results are a share of
+	window int // the largest results are a share of these tokens
 	calls  int
 }
 
 func newStory(seed uint64, window int) *story {
-	return &story{Rand: rand.New(rand.NewPCG(seed, 6)), window: window} // #nosec G404 -- the same life for the same seed
+	return &story{Rand: rand.New(rand.NewPCG(seed, 6)), window: window} // the same life for the same seed
 }
 
-// act is a turn: a question, rounds of calls with their results, an answer.
+// act is a turn: a question, rounds of calls with their results, and an answer.
 type act struct {
 	question, answer string
 	rounds           []round
 }
 
-// round is the calls that are made at once.
+// round is a set of parallel calls.
 type round struct {
 	calls  []chatCall
-	text   string   // that the model says with its calls
-	result []string // of each call
-	single bool     // each result is captured by itself
+	text   string   // what the model says with its calls
+	result []string // for each call
+	single bool     // each result is captured separately
 }
 
-// words are what everything but facts is made of.
+// words are the words of everything except facts.
 var words = strings.Fields(`
 	the build of this service reads its settings from a file and writes a log for every request that takes longer
 	than we expect so the team looked at queries indexes caches and queues first then at how the scheduler hands
@@ -78,7 +78,7 @@ var words = strings.Fields(`
 	two of them shared one directory we moved these apart and added checks next comes the migration which must run
 	before anything else starts or old rows would be read with new code`)
 
-// say is a text of about a given number of tokens, in sentences, some on lines of their own.
+// say returns a text of about this many tokens, in sentences; some have their own lines.
 func (s *story) say(tokens int) string {
 	var b strings.Builder
 	for n := 0; b.Len() < 4*tokens; n++ {
@@ -97,15 +97,15 @@ func (s *story) say(tokens int) string {
 	return strings.TrimSpace(b.String())
 }
 
-// around is a text with something amid it.
+// around returns a text of about this many tokens with the fact in the middle.
 func (s *story) around(fact string, tokens int) string {
 	return s.say(tokens/2) + "\n" + fact + "\n" + s.say(tokens/2)
 }
 
-// large is the size of a large result, from a twentieth of the window to nearly a fifth.
+// large returns the size of a large result, from a twentieth to nearly a fifth of the window.
 func (s *story) large() int { return s.window/20 + s.IntN(s.window/7) }
 
-// next is the next turn, with the facts that are to be said in it.
+// next returns the next turn, with these facts in it.
 func (s *story) next(facts []Fact) act {
 	a := act{question: s.say(15 + s.IntN(80)), answer: s.say(30 + s.IntN(220))}
 	if s.IntN(100) < 55 {
@@ -143,7 +143,7 @@ func (s *story) call(text string) chatCall {
 	return c
 }
 
-// tell says a fact in a turn, where it is to be said.
+// tell adds a fact to a turn, at its place.
 func (s *story) tell(a *act, f Fact) {
 	r := &round{calls: []chatCall{s.call("look")}, result: []string{s.say(60)}}
 	switch f.In {
