@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/db/queue"
 )
 
-// Adopt takes over an organization's runs of servers that are gone, and those of this server that were interrupted; of
-// every organization if org is empty. Run works on them.
+// Adopt takes over an organization's runs if their server is gone, or if they were interrupted on this server; with an
+// empty org, the runs of every organization. Run then works on them.
 func (l *Loop) Adopt(ctx context.Context, org db.Org) {
 	if err := l.settle(ctx, ""); err != nil && ctx.Err() == nil {
 		l.Log.WarnContext(ctx, "what requests stored without telling it is not noted yet", "error", err)
@@ -45,8 +45,8 @@ func (l *Loop) takeOver(ctx context.Context, s *session, o orphan) (err error) {
 	return nil
 }
 
-// orphans lists the runs of all organizations that are running and whose server is gone, and those of this server that
-// it does not work on.
+// orphans lists running runs, of all organizations, that have no server: their server is gone, or they are this
+// server's and it does not work on them.
 func (l *Loop) orphans(ctx context.Context, org db.Org) ([]orphan, error) {
 	running, err := db.All[orphan](ctx, l.DB, `
 		SELECT org, id, owner FROM runs WHERE status = 'running' AND ($1 = 0 OR org = $1) ORDER BY org, key`, org)

@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// input returns the messages that a request appends, its own and the results of calls that it denies, and the ids of
-// the calls that it approves.
+// input returns the messages that a request appends, including results of calls that it denies, and the ids of the
+// calls that it approves.
 func (l *Loop) input(ctx context.Context, in *recall.Store, org db.Org, c recall.Conversation, r Request) (
 	drafts []recall.Draft, approved []string, err error) {
 	end, err := readTail(ctx, in, org, c)
@@ -40,8 +40,8 @@ func (l *Loop) input(ctx context.Context, in *recall.Store, org db.Org, c recall
 	return drafts, answers.approved, err
 }
 
-// leave reports whether the conversation would go on without the answers to calls that wait for the client: the
-// request answers none, or has other messages.
+// leave reports whether the conversation would go on without answers to calls that wait for the client. That is so if
+// the request answers none of them, or also has other messages.
 func (a *answers) leave(input []recall.Draft, clients clientCalls) bool {
 	others := slices.ContainsFunc(input, func(d recall.Draft) bool { return d.Role != recall.Tool })
 	return (len(a.to) == 0 || others) && slices.ContainsFunc(a.pending, func(call recall.Part) bool {
@@ -50,17 +50,17 @@ func (a *answers) leave(input []recall.Draft, clients clientCalls) bool {
 	})
 }
 
-// answers are a request's answers to the calls that wait.
+// answers are a request's answers to waiting calls.
 type answers struct {
 	tail
-	asked    Run // made the calls
+	asked    Run // the run that made the calls
 	to       map[string]Approval
 	approved []string     // ids of calls
-	denied   recall.Draft // the results of denied calls
+	denied   recall.Draft // results of the denied calls
 }
 
-// approve adds approvals. ErrInvalid if a call does not wait, or if it has another answer. runs reports whether the
-// server runs a tool.
+// approve adds approvals. runs reports whether the server runs a tool. ErrInvalid if a call does not wait, or already
+// has another answer.
 func (a *answers) approve(approvals []Approval, runs func(tool string) bool) error {
 	single, err := a.each(approvals)
 	if err != nil {
@@ -91,8 +91,8 @@ func (a *answers) approve(approvals []Approval, runs func(tool string) bool) err
 	return nil
 }
 
-// results adds the results of a message. stored reports whether the message is stored already. ErrInvalid if a call
-// does not wait, or if it has another answer.
+// results adds the results in a message. stored says that the message is already stored. ErrInvalid if a call does not
+// wait, or already has another answer.
 func (a *answers) results(d recall.Draft, stored bool) error {
 	for _, p := range d.Content {
 		switch {
@@ -108,7 +108,7 @@ func (a *answers) results(d recall.Draft, stored bool) error {
 	return nil
 }
 
-// returned returns the messages of a request. Their results of calls that were left to the client say so.
+// returned returns a request's messages. Results of calls that were left to the client are marked so.
 func (t tail) returned(input []recall.Draft) []recall.Draft {
 	drafts := slices.Clone(input)
 	for i, d := range drafts {
@@ -124,7 +124,7 @@ func (t tail) returned(input []recall.Draft) []recall.Draft {
 	return drafts
 }
 
-// answer notes the answer to a call. ErrInvalid if it has one.
+// answer records the answer to a call. ErrInvalid if the call already has one.
 func (a *answers) answer(callID string, with Approval) error {
 	if _, has := a.to[callID]; has {
 		return db.Invalid("The request answers the tool call %s twice: send one approval, denial or result of it",
@@ -137,13 +137,13 @@ func (a *answers) answer(callID string, with Approval) error {
 	return nil
 }
 
-// toolOf returns the tool of a call that waits.
+// toolOf returns the tool of a waiting call.
 func (t tail) toolOf(callID string) string {
 	i := slices.IndexFunc(t.pending, func(p recall.Part) bool { return p.CallID == callID })
 	return t.pending[i].Name
 }
 
-// each returns approvals of single calls. ErrInvalid if a call does not wait.
+// each splits approvals into one per call. ErrInvalid if a call does not wait.
 func (t tail) each(approvals []Approval) (all []Approval, err error) {
 	for _, a := range approvals {
 		switch {

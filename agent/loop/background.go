@@ -14,13 +14,13 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Bounds of the events of a background run that wait to be stored.
+// Bounds of a background run's events that wait to be stored.
 const (
 	maxWaiting   = 64
 	waitingSince = 100 * time.Millisecond
 )
 
-// emit shows an event to the clients of the run.
+// emit shows an event to the run's clients.
 func (w *worker) emit(ctx context.Context, e Event) error {
 	w.add(e)
 	if !w.run.Background {
@@ -37,7 +37,7 @@ func (w *worker) emit(ctx context.Context, e Event) error {
 	return w.flush(ctx, w.DB)
 }
 
-// store stores events of a message, and those that wait, for clients that attach to a background run.
+// store stores waiting events and then these events of a message, for clients that attach to a background run.
 func (w *worker) store(ctx context.Context, d db.DB, message string, events ...Event) error {
 	if !w.run.Background {
 		return nil
@@ -51,7 +51,7 @@ func (w *worker) store(ctx context.Context, d db.DB, message string, events ...E
 	return w.flush(ctx, d)
 }
 
-// dropCalls drops the pieces of calls of a message.
+// dropCalls drops pieces of these calls in a message.
 func (w *worker) dropCalls(ctx context.Context, d db.DB, message string, calls []string) error {
 	if len(calls) == 0 {
 		return nil
@@ -68,9 +68,9 @@ func (w *worker) dropCalls(ctx context.Context, d db.DB, message string, calls [
 	return db.Error(err)
 }
 
-// flushLate stores the pieces of an answer that wait for more while its model is silent, until the answer is done. The
-// function that it returns waits for it to stop. ctx is the run's: a statement that is broken off when an answer is
-// done may have stored items, of which the run knows nothing.
+// flushLate stores waiting pieces of an answer while its model is silent, until done is closed. stopped waits until it
+// has stopped. ctx is the run's, because a statement that were broken off at the end of an answer might have stored
+// items without the run's knowledge.
 func (w *worker) flushLate(ctx context.Context, done <-chan struct{}) (stopped func()) {
 	var flushing sync.WaitGroup
 	if w.run.Background {
@@ -131,7 +131,8 @@ func (w *worker) flush(ctx context.Context, d db.DB) error {
 	return nil
 }
 
-// findLast finds the number of the last stored item. It is found before items are withdrawn: no number is given twice.
+// findLast finds the number of the last stored item. It does so before items are withdrawn, so that no number is used
+// twice.
 func (w *worker) findLast(ctx context.Context, d db.DB) (err error) {
 	if w.items.last == 0 {
 		w.items.last, err = db.One[int64](ctx, d, `
@@ -140,7 +141,7 @@ func (w *worker) findLast(ctx context.Context, d db.DB) (err error) {
 	return err
 }
 
-// inTx calls do in a transaction. If it fails, the events that wait to be stored are those from before.
+// inTx calls do in a transaction. If that fails, the waiting events are again those from before.
 func (w *worker) inTx(ctx context.Context, do func(pgx.Tx) error) error {
 	before := w.items
 	err := db.Tx(ctx, w.DB, do)
@@ -150,7 +151,7 @@ func (w *worker) inTx(ctx context.Context, do func(pgx.Tx) error) error {
 	return err
 }
 
-// sendLast stores events after which no delta of an unstored message is left.
+// sendLast stores events, and makes sure that no delta of an unstored message is left.
 func (w *worker) sendLast(ctx context.Context, tx pgx.Tx, last []Event) error {
 	w.items.dropDeltas()
 	if err := w.findLast(ctx, tx); err != nil {
@@ -167,8 +168,8 @@ func (w *worker) sendLast(ctx context.Context, tx pgx.Tx, last []Event) error {
 	return w.flush(ctx, tx)
 }
 
-// catchUp makes the items of a background run that another server worked on those of the log: it withdraws the deltas
-// of an answer that was not stored, and adds the messages that have no items.
+// catchUp makes the items of a background run match the log after another server worked on the run: it withdraws deltas
+// of an answer that was not stored, and adds messages without items.
 func (w *worker) catchUp(ctx context.Context, produced []recall.Message) error {
 	if !w.run.Background {
 		return nil
@@ -204,13 +205,13 @@ func (w *worker) catchUp(ctx context.Context, produced []recall.Message) error {
 	return nil
 }
 
-// Item is what the client of a background run is sent.
+// Item is one thing that the client of a background run is sent.
 type Item struct {
 	Seq  int64           `db:"seq"`
 	Item json.RawMessage `db:"item"`
 }
 
-// Items returns the items of a background run after a number, at most limit. ended is true if no more come.
+// Items returns the items of a background run after a number, at most limit. ended is true if no more will come.
 func (l *Loop) Items(ctx context.Context, org db.Org, id string, after int64, limit int) (list []Item, ended bool,
 	err error) {
 	r, err := l.RunByID(ctx, org, id)

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// RefuseBusy returns a *BusyError if a run works in a conversation.
+// RefuseBusy returns a *BusyError if a run is working in a conversation.
 func (l *Loop) RefuseBusy(ctx context.Context, org db.Org, c recall.Conversation) error {
 	return refuseBusy(ctx, l.DB, org, c)
 }
@@ -24,7 +24,7 @@ func refuseBusy(ctx context.Context, d db.DB, org db.Org, c recall.Conversation)
 	return ignoreNotFound(err)
 }
 
-// busy returns the error of a request that meets another one.
+// busy returns the error for a request that meets another run.
 func (l *Loop) busy(ctx context.Context, org db.Org, c recall.Conversation) error {
 	other, err := activeIn(ctx, l.DB, org, c.ID)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
@@ -39,7 +39,7 @@ func activeIn(ctx context.Context, d db.DB, org db.Org, conversation string) (Ru
 		pgx.StrictNamedArgs{"org": org, "conversation": conversation})
 }
 
-// CheckIdle returns a *BusyError if a run works in a conversation.
+// CheckIdle returns a *BusyError if a run is working in a conversation.
 func (l *Loop) CheckIdle(ctx context.Context, org db.Org, conversation string) error {
 	r, err := activeIn(ctx, l.DB, org, conversation)
 	if errors.Is(err, db.ErrNotFound) {

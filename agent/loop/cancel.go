@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Stop asks the runs of a conversation, or those of its agent with some ids, to stop. It returns their ids: none if
-// none works.
+// Stop asks runs of a conversation to stop: those with these ids, or all if runs is nil. It returns the ids of the runs
+// that it asked.
 func (l *Loop) Stop(ctx context.Context, org db.Org, conversation string, runs []string) ([]string, error) {
 	ids, err := db.All[string](ctx, l.DB, `
 		UPDATE runs r SET cancelled_at = now()
@@ -30,9 +30,9 @@ func (l *Loop) Stop(ctx context.Context, org db.Org, conversation string, runs [
 	return ids, err
 }
 
-// Cancel cancels the work in a conversation: it asks the run there to stop or, if none works, denies the calls that
-// wait for the client. It returns the id of the run; that of the message with the calls if no run made them. It is
-// empty if there is nothing to cancel.
+// Cancel cancels the work in a conversation. It asks the working run to stop; if there is none, it denies the calls
+// that wait for the client. It returns the run's id, or the id of the message with the calls if no run made them. The
+// id is empty if there is nothing to cancel.
 func (l *Loop) Cancel(ctx context.Context, org db.Org, c recall.Conversation) (id string, err error) {
 	for range cancelAttempts {
 		if id, err = l.cancelOnce(ctx, org, c); !isBusy(err) {
@@ -42,7 +42,7 @@ func (l *Loop) Cancel(ctx context.Context, org db.Org, c recall.Conversation) (i
 	return id, err
 }
 
-// cancelAttempts bounds how often a cancellation that meets a run that has just begun is tried.
+// cancelAttempts is how often a cancellation is tried if each time another run has just begun.
 const cancelAttempts = 5
 
 func isBusy(err error) bool {
@@ -58,8 +58,8 @@ func (l *Loop) cancelOnce(ctx context.Context, org db.Org, c recall.Conversation
 	return l.deny(ctx, org, c, "")
 }
 
-// CancelRun cancels a run, or denies the calls for which it waits, and reports whether the run is cancelled now. One
-// that was cancelled before stays so.
+// CancelRun cancels a run, or denies the calls that it waits for, and reports whether the run is cancelled now. A run
+// that was already cancelled stays so.
 func (l *Loop) CancelRun(ctx context.Context, org db.Org, r Run) (bool, error) {
 	switch r.Status {
 	case Running:
@@ -70,22 +70,22 @@ func (l *Loop) CancelRun(ctx context.Context, org db.Org, r Run) (bool, error) {
 	}
 	c, err := l.Recall.Conversation(ctx, org, r.AgentID, r.Conversation)
 	if err != nil {
-		return false, ignoreNotFound(err) // it was deleted, or reset
+		return false, ignoreNotFound(err) // it was deleted or reset
 	}
 	id, err := l.deny(ctx, org, c, r.ID)
-	if isBusy(err) { // the calls have answers, for which another run works
+	if isBusy(err) { // the calls have answers, and another run works with them
 		return false, nil
 	}
 	return id != "", err
 }
 
-// A cancelled run ends at once where it works, which may be another server, unless it stores something.
+// A cancelled run ends at once, also on another server, unless it is storing something.
 const (
 	endWithin = 5 * time.Second
 	endLooks  = 20 * time.Millisecond
 )
 
-// AwaitEnd returns a run when it has ended, or as it is after CancelPatience.
+// AwaitEnd returns a run when it has ended, or after CancelPatience as it is then.
 func (l *Loop) AwaitEnd(ctx context.Context, org db.Org, id string) (Run, error) {
 	look := time.NewTicker(endLooks)
 	defer look.Stop()
@@ -111,8 +111,8 @@ func one(ids []string) string {
 	return ids[0]
 }
 
-// waitingIn returns the run of a conversation that waits for the calls at its end; an empty one if none does, as when
-// its record was deleted.
+// waitingIn returns the run that waits for the calls at the end of its conversation. It is empty if no run does, for
+// example because its record was deleted.
 func (l *Loop) waitingIn(ctx context.Context, org db.Org, conversation string, end tail) (Run, error) {
 	newest, err := db.One[Run](ctx, l.DB, runRows+`
 		AND c.id = @conversation ORDER BY r.created_at DESC, r.key DESC LIMIT 1`,
@@ -123,20 +123,21 @@ func (l *Loop) waitingIn(ctx context.Context, org db.Org, conversation string, e
 	return newest, nil
 }
 
-// waitsAt reports whether a run waits for calls of the answer at the end of its conversation, which it made or showed
-// again.
+// waitsAt reports whether the run waits for calls of the answer at the end of its conversation. The run made that
+// answer, or showed it again.
 func (r Run) waitsAt(end tail) bool {
 	again, by := r.Options.Waiting, end.answer.RunID
 	return r.StopReason != nil && *r.StopReason == RequiresApproval &&
 		(by != nil && *by == r.ID || again != nil && again.MessageID == end.answer.ID)
 }
 
-// cancelledByUser is why calls are denied that wait when they are cancelled.
+// cancelledByUser is the text of the results when waiting calls are cancelled.
 const cancelledByUser = deniedByClient + " The user cancelled it."
 
-// deny gives the calls of a conversation that wait for the client a result that denies them, in one message. The run
-// that waits for them, if any, ends as cancelled; only is its id, or empty for any. It returns the id of that run, or
-// that of the calls' message; empty if none wait. *BusyError if a run has begun to work.
+// deny denies all calls of a conversation that wait for the client: one message gets a result for each. If a run waits
+// for them, it ends as cancelled. Unless only is empty, that must be the run with this id. deny returns the run's id,
+// or the id of the message with the calls if no run waits; it is empty if no call waits. *BusyError if a run has begun
+// to work.
 func (l *Loop) deny(ctx context.Context, org db.Org, c recall.Conversation, only string) (id string, err error) {
 	of, err := l.Agents.Agent(ctx, org, c.AgentID)
 	if err != nil {
@@ -182,7 +183,7 @@ func (l *Loop) deny(ctx context.Context, org db.Org, c recall.Conversation, only
 	return id, nil
 }
 
-// endWaiting ends a run that waits for the client as cancelled.
+// endWaiting ends a run that waits for the client; its status becomes cancelled.
 func endWaiting(ctx context.Context, tx pgx.Tx, org db.Org, r Run) error {
 	durationMS, reason := r.CompletedAt.Sub(r.CreatedAt).Milliseconds(), StopCancelled
 	last := agent.LastRun{DurationMS: &durationMS, StopReason: &reason}

@@ -8,12 +8,12 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// clientCalls selects the calls of a conversation's last answer that the client runs or approves. The log and the
-// agent's rules decide: the answer may be of a run, of a step, of a capture or of a fork.
+// clientCalls finds the calls of a conversation's last answer that the client must run or approve. It uses only the log
+// and the agent's rules, because the answer may come from a run, a step, a capture or a fork.
 type clientCalls struct {
 	rules   rules
-	askedBy Run                    // the run of the conversation that made the answer; empty if none did
-	runs    func(tool string) bool // the server runs the tool
+	askedBy Run                    // the conversation's run that made the answer; empty if none did
+	runs    func(tool string) bool // reports whether the server runs the tool
 }
 
 func (l *Loop) clientCallsOf(ctx context.Context, org db.Org, c recall.Conversation, r rules, end tail) (
@@ -29,10 +29,10 @@ func (c clientCalls) has(call recall.Part) bool {
 		!c.runs(call.Name)
 }
 
-// waitIn reports whether calls at the end of a conversation wait for the client.
+// waitIn reports whether any call at the end of a conversation waits for the client.
 func (c clientCalls) waitIn(end tail) bool { return slices.ContainsFunc(end.pending, c.has) }
 
-// askedBy returns the run of a conversation's last answer; an empty one if no run of the conversation made it.
+// askedBy returns the conversation's run that made its last answer; empty if there is none.
 func (l *Loop) askedBy(ctx context.Context, org db.Org, c recall.Conversation, end tail) (Run, error) {
 	if end.answer == nil || end.answer.RunID == nil {
 		return Run{}, nil

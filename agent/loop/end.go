@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// end ends the run. One that is gone ends for its clients alone. errTaken if another server works on it, or has ended
-// it.
+// end ends the run. If the run's record is gone, it ends only for its clients. errTaken if another server works on the
+// run, or has ended it.
 func (w *worker) end(ctx context.Context, s stop) error {
 	if s.reason != RequiresApproval {
 		err := w.answerPending(ctx, "The call was not run: the run stopped before it ("+s.reason+").")
@@ -63,9 +63,9 @@ func (w *worker) end(ctx context.Context, s stop) error {
 	return err
 }
 
-// storeEnd stores the end of the run. ErrNotFound if it is gone, has ended, or is another server's; errCancelled if
-// calls were to wait for the client and the run was cancelled. All transactions lock in this order: conversations,
-// agents, runs.
+// storeEnd stores the end of the run. ErrNotFound if the run is gone, has ended or belongs to another server;
+// errCancelled if its calls should wait for the client, but it was cancelled. All transactions lock in this order:
+// conversations, agents, runs.
 func (w *worker) storeEnd(ctx context.Context, tx pgx.Tx, e End) error {
 	var failure Failure
 	if e.Failure != nil {

@@ -11,25 +11,21 @@ import (
 // BusyError means that another run works in the conversation. It is an ErrConflict.
 type BusyError struct{ RunID string }
 
-// Error implements error.
 func (e *BusyError) Error() string {
 	return fmt.Sprintf("CONFLICT: Another request is at work in this conversation (%s). Wait for its end, or cancel it",
 		cmp.Or(e.RunID, "it has just ended"))
 }
 
-// Unwrap returns ErrConflict.
 func (*BusyError) Unwrap() error { return db.ErrConflict }
 
 // PendingError means that calls wait for the client's approval or results. It is an ErrConflict.
 type PendingError struct{ MessageID string }
 
-// Error implements error.
 func (*PendingError) Error() string {
 	return "The agent is waiting for approval on a tool call. Approve it, deny it, or send its result before you send " +
 		"other messages"
 }
 
-// Unwrap returns ErrConflict.
 func (*PendingError) Unwrap() error { return db.ErrConflict }
 
 func ignoreNotFound(err error) error {
@@ -39,7 +35,7 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// errCancelled means that a run was cancelled, or lost what it works for.
+// errCancelled means that a run was cancelled, or that its agent, conversation or organization is gone.
 var errCancelled = errors.New("the run was cancelled")
 
 // errTaken means that another server works on a run, or has ended it.

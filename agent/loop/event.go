@@ -7,23 +7,24 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Event is something that happened in a run, for its client. One of Message, Delta, Withdrawn, Dropped and End is set.
+// Event is something that happened in a run, for its client. Exactly one of Message, Delta, Withdrawn, Dropped and End
+// is set.
 type Event struct {
-	Message  *recall.Message // was appended to the log
-	Streamed bool            // with Message: its deltas were sent
+	Message  *recall.Message // a message that was appended to the log
+	Streamed bool            // with Message: deltas of it were sent before
 
 	Delta     *Delta
-	Withdrawn string   // the id of a message of which deltas were sent, and which is not stored
-	Dropped   []string // the ids of calls of which deltas were sent, and which the stored message does not have
+	Withdrawn string   // id of a message that is not stored, although deltas of it were sent
+	Dropped   []string // ids of calls that the stored message lacks, although deltas of them were sent
 	End       *End
 }
 
-// Delta is a piece of an answer before it is stored.
+// Delta is a piece of an answer that is not stored yet.
 type Delta struct {
 	model.Delta
-	MessageID string // of the answer
+	MessageID string // id of the answer
 	StepID    string
-	Asked     bool // a call is the client's to run or to approve
+	Asked     bool // the client must run or approve the call
 	At        time.Time
 }
 
@@ -31,17 +32,18 @@ type Delta struct {
 type End struct {
 	StopReason string
 	Usage      Usage
-	Failure    *Failure // nil unless the run failed
+	Failure    *Failure // nil if the run did not fail
 }
 
-// Failure says why a run failed. Status and Detail are those of a provider's failure.
+// Failure says why a run failed. Status and Detail are set for a provider's failure.
 type Failure struct {
 	Type   string `json:"type"`
 	Text   string `json:"message"`
-	Status int    `json:"status,omitempty"` // by which a request without a stream is answered; 0 for others
-	Detail string `json:"detail,omitempty"` // the provider's own words, redacted
+	Status int    `json:"status,omitempty"` // HTTP status for a request without a stream; 0 for other failures
+	Detail string `json:"detail,omitempty"` // the provider's words, redacted
 
-	// After is the pause that the provider asks for with a limit of requests; 0 if it asks for none, and in the log.
+	// After is the pause that the provider asks for with a limit of requests. It is 0 if there is none, and always in the
+	// log.
 	After time.Duration `json:"-"`
 }
 
@@ -53,29 +55,29 @@ type Usage struct {
 	Cached     int `db:"cached_tokens"`
 	CacheWrite int `db:"cache_write_tokens"`
 	Reasoning  int `db:"reasoning_tokens"`
-	Context    int `db:"context_tokens"` // of the last prompt, and of its answer
+	Context    int `db:"context_tokens"` // the last prompt and its answer
 }
 
-// interruption is the end of a run for its clients that goes on later.
+// interruption returns the event that ends a run for its clients, although the run goes on later.
 func interruption(text string) Event {
 	return Event{End: &End{StopReason: StopError, Failure: &Failure{Type: Interrupted, Text: text}}}
 }
 
-// Interrupted is the type of the failure of a run that goes on later.
+// Interrupted is the Failure type of a run that goes on later.
 const Interrupted = "interrupted"
 
-// InterruptedText tells the client of a run that the run goes on later.
+// InterruptedText tells a run's client that the run goes on later.
 func InterruptedText(run string) string {
 	return "The server stopped before the run ended. The run goes on later: " + readsLater(run)
 }
 
-// OutageText tells the client of a run that the run goes on when the database serves again.
+// OutageText tells a run's client that the run goes on once the database serves again.
 func OutageText(run string) string {
 	return "The database does not answer, or stores nothing, so that this answer ends before the run. The run goes on " +
 		"when it does: " + readsLater(run)
 }
 
-// readsLater says how the client of a run learns what became of it.
+// readsLater says how a run's client learns what became of the run.
 func readsLater(run string) string {
 	return "GET /v1/runs/" + run + " tells how it ends, and /v1/runs/" + run + "/messages has what it says. Do not send " +
 		"the request again, unless with its otids"

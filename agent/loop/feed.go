@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// errClosed means that no more events come.
+// errClosed means that no more events will come.
 var errClosed = errors.New("the run has no more events")
 
-// Feed holds the events of a run for the clients on this server.
+// Feed holds the events of a run for clients on this server.
 type Feed struct {
-	run    string // its id
+	run    string // the run's id
 	mu     sync.Mutex
 	events []Event
 	closed bool
-	waits  int           // statements of the run that wait for the database too long
-	more   chan struct{} // is closed when there is more
+	waits  int           // statements of the run that have waited too long for the database
+	more   chan struct{} // closed when there is more
 }
 
 func newFeed(run string) *Feed { return &Feed{run: run, more: make(chan struct{})} }
 
 func (f *Feed) add(e Event) { f.change(func() { f.events = append(f.events, e) }) }
 
-// shown returns the ids of the messages that clients were shown.
+// shown returns the ids of messages that clients were shown.
 func (f *Feed) shown() map[string]bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -39,7 +39,8 @@ func (f *Feed) shown() map[string]bool {
 
 func (f *Feed) close() { f.change(func() { f.closed = true }) }
 
-// waiting notes that a statement of the run waits for the database too long, or that one does no more.
+// waiting counts a statement of the run that has waited too long for the database; with more false, one that no longer
+// waits.
 func (f *Feed) waiting(more bool) {
 	f.change(func() {
 		if more {
@@ -50,7 +51,7 @@ func (f *Feed) waiting(more bool) {
 	})
 }
 
-// change makes a change, and wakes the clients.
+// change applies a change, and wakes the clients.
 func (f *Feed) change(apply func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -59,9 +60,9 @@ func (f *Feed) change(apply func()) {
 	f.more = make(chan struct{})
 }
 
-// Next returns the events from a number on, waiting for the first for a time at most. The last one is an End, of the
-// failure Interrupted if the run goes on later. While the run waits for the database too long, clients get such an End,
-// which those who come later do not.
+// Next returns the events from a number on. It waits for the first one, at most for patience. The last event is an End;
+// its failure is Interrupted if the run goes on later. While the run has waited too long for the database, waiting
+// clients get such an End, too; the feed does not store it, so later clients do not.
 func (f *Feed) Next(ctx context.Context, from int, patience time.Duration) ([]Event, error) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()

@@ -18,18 +18,18 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// flushing is the work on silent turns of a conversation.
+// flushing does the work of a conversation's silent turns.
 type flushing struct {
 	*Loop
 	org          db.Org
 	caller       tool.Caller
 	conversation recall.Conversation
 	byCaller     bool
-	may          func(pgx.Tx) error // as tool.Call has it; nil allows everything
+	may          func(pgx.Tx) error // see tool.Call; nil allows everything
 }
 
-// next returns the prompt of a silent turn; nil if none is due. It first runs the calls that the turn's last answer
-// left, which a server may have stopped before.
+// next returns the prompt of a silent turn; nil if none is due. First it runs calls that the turn's last answer left,
+// because a server may have stopped before it ran them.
 func (f flushing) next(ctx context.Context, at agent.PromptTarget) (*agent.StoredPrompt, error) {
 	for {
 		p, err := f.Agents.NextFlush(ctx, f.org, at, f.byCaller)
@@ -43,8 +43,8 @@ func (f flushing) next(ctx context.Context, at agent.PromptTarget) (*agent.Store
 	}
 }
 
-// run runs the calls of an answer of a silent turn, or refuses those of other tools, and all if the turn has ended. It
-// returns all calls.
+// run runs the calls in an answer of a silent turn. It refuses calls of other tools, and all calls if the turn has
+// ended. It returns all calls.
 func (f flushing) run(ctx context.Context, turn agent.FlushTurn, position int) (all []OutsideCall, err error) {
 	calls, err := f.Recall.CallsAt(ctx, f.org, f.conversation.Key, position)
 	if err != nil {
@@ -109,8 +109,8 @@ func (f flushing) add(ctx context.Context, tx pgx.Tx, of agent.Flush, add agent.
 	return agent.AddToFlush(ctx, tx, f.org, of, add)
 }
 
-// keep stores an answer to a silent turn. An answer that was stored before, by its otid, changes nothing. ErrConflict
-// if the turn has ended.
+// keep stores an answer to a silent turn. If the answer's otid is already stored, nothing changes. ErrConflict if the
+// turn has ended.
 func (f flushing) keep(ctx context.Context, of func(tx pgx.Tx) (agent.Flush, error),
 	drafts iter.Seq2[recall.Draft, error], used agent.FlushProgress) (appended []recall.Appended, err error) {
 	err = db.Tx(ctx, f.DB, func(tx pgx.Tx) error {
@@ -150,8 +150,8 @@ func (f flushing) keep(ctx context.Context, of func(tx pgx.Tx) (agent.Flush, err
 	return appended, err
 }
 
-// checkTurn returns an ErrConflict if an answer at a position is not the next one of its silent turn: the turn has had
-// its answers, or the calls of the last one are run.
+// checkTurn returns an ErrConflict if the answer at position is not the next one of its silent turn: the turn has had
+// all its answers, or calls of the last one are still running.
 func (f flushing) checkTurn(ctx context.Context, tx pgx.Tx, flush agent.Flush, position int) error {
 	a, err := f.Agents.With(tx).Agent(ctx, f.org, f.conversation.AgentID)
 	if err != nil {
@@ -175,7 +175,7 @@ func isCall(p recall.Part) bool { return p.Type == recall.ToolCall }
 var callNow = recall.Draft{Role: recall.System, Purpose: recall.ForFlush, Content: []recall.Part{{Type: recall.Text,
 	Text: frame.System + " You wrote no checkpoint: call update_working_memory now, with valid JSON."}}}
 
-// ignoreConflict returns nil for an error that says that a silent turn has ended.
+// ignoreConflict returns nil for the error that a silent turn has ended.
 func ignoreConflict(err error) error {
 	if errors.Is(err, db.ErrConflict) {
 		return nil
@@ -183,8 +183,8 @@ func ignoreConflict(err error) error {
 	return err
 }
 
-// writeMemory gives the run's model its silent turn, if one is due. Its error is one for which the run cannot go on
-// now: a turn that fails is left out.
+// writeMemory gives the run's model its silent turn if one is due. If the turn fails, it is skipped. The error is one
+// that keeps the run from going on now.
 func (w *worker) writeMemory(ctx context.Context) error {
 	if w.agent.Settings.Flush == nil {
 		return nil
@@ -214,7 +214,7 @@ func (w *worker) writeMemory(ctx context.Context) error {
 	}
 }
 
-// answerFlush asks the run's model once in a silent turn, and stores and runs what it answers.
+// answerFlush asks the run's model once in a silent turn, stores the answer and runs its calls.
 func (w *worker) answerFlush(ctx context.Context, f flushing, p agent.StoredPrompt) error {
 	limited, cancel := context.WithDeadline(ctx, p.Flush.Deadline)
 	defer cancel()
@@ -240,7 +240,7 @@ func (w *worker) answerFlush(ctx context.Context, f flushing, p agent.StoredProm
 	return err
 }
 
-// endFlush ends a silent turn for which the model gave no answer.
+// endFlush ends a silent turn that the model did not answer.
 func (w *worker) endFlush(ctx context.Context, f agent.Flush, cause error) error {
 	status, why := agent.FlushFailed, "the model's answer cannot be stored"
 	if fault, ok := errors.AsType[*model.Fault](cause); ok {
@@ -262,9 +262,9 @@ func (o *Outside) flushing() flushing {
 	return flushing{Loop: o.Loop, org: o.caller.Org, caller: o.caller, conversation: o.Conversation, byCaller: true}
 }
 
-// TakeFlush stores what a client's model answered to a silent turn, and runs the tools of the turn that it calls. It
-// returns the place of the answer, and its calls. ErrConflict if no such turn is open, unless the answer was stored
-// before. A caller that accepts no further prompt of the turn ends it.
+// TakeFlush stores the answer of a client's model to a silent turn, and runs those of its calls that the turn allows.
+// It returns the place of the answer, and its calls. If accepts is false, the caller takes no further prompt of the
+// turn, and the turn ends. ErrConflict if no such turn is open and the answer was not stored before.
 func (o *Outside) TakeFlush(ctx context.Context, drafts iter.Seq2[recall.Draft, error], accepts bool) (
 	[]recall.Appended, []OutsideCall, error) {
 	f, org := o.flushing(), o.caller.Org
@@ -276,7 +276,7 @@ func (o *Outside) TakeFlush(ctx context.Context, drafts iter.Seq2[recall.Draft, 
 	if err != nil {
 		return nil, nil, err
 	}
-	if open.ID == "" { // stored before
+	if open.ID == "" { // it was stored before
 		if open, err = o.Agents.FlushOfCaller(ctx, org, o.Conversation); ignoreConflict(err) != nil {
 			return nil, nil, err
 		}
@@ -288,7 +288,7 @@ func (o *Outside) TakeFlush(ctx context.Context, drafts iter.Seq2[recall.Draft, 
 	return appended, calls, err
 }
 
-// leaveFlush ends the silent turn of the client's own loop, if one is open.
+// leaveFlush ends the open silent turn of the client's own loop, if there is one.
 func (o *Outside) leaveFlush(ctx context.Context) error {
 	open, err := o.Agents.FlushOfCaller(ctx, o.caller.Org, o.Conversation)
 	if err == nil {

@@ -8,16 +8,15 @@ import (
 	"github.com/loci-memory/loci/agent/loop/model"
 )
 
-// frameFault is a fault that comes of what a prompt has outside of its messages.
+// frameFault is a fault caused by a part of the prompt outside of its messages.
 type frameFault struct {
 	*model.Fault
 	place string
 }
 
-// Unwrap returns the fault.
 func (f *frameFault) Unwrap() error { return f.Fault }
 
-// Place says where what is refused stands.
+// Place says which part of the prompt is refused.
 func (f *frameFault) Place() string {
 	if f.Kind != model.Content {
 		return f.place
@@ -26,14 +25,14 @@ func (f *frameFault) Place() string {
 		f.place + ". Change that. All messages stay in the model's view"
 }
 
-// The parts of a prompt that may be refused whatever its messages say.
+// Parts of a prompt that a provider may refuse whatever the messages say.
 const (
 	ofFiles   = "the texts of the agent's open files"
 	ofMemory  = "the agent's memory: its memory blocks, the index of its memory files or its working memory"
 	elsewhere = "the agent's system prompt, its tools or its folders, unless the provider refuses all prompts"
 )
 
-// What a failure that comes in each turn, and does not say why, is told to be of.
+// Explanations of a failure that occurs in each turn without a reason.
 const (
 	failsOfMemory = "It fails for a prompt without the conversation's messages, too, and answers one without " + ofMemory +
 		". Change that. All messages stay in the model's view"
@@ -45,15 +44,15 @@ const (
 const harmless = "Hello"
 
 // frame finds out whether the provider refuses a prompt whatever its messages say. If it refuses the texts of open
-// files, the run's further prompts are without them. A failure that does not say why may be of these or, if it repeats,
-// of the memory.
+// files, the run's further prompts leave these out. A failure without a reason may be caused by these texts or, if it
+// repeats, by the memory.
 func (p *probe) frame(ctx context.Context, f *model.Fault, repeats bool) (b blamed, err error) {
 	of, err := p.frames(ctx)
 	refuses, hasFiles := f.Kind == model.Content, !bytes.Equal(of.whole, of.filesLess)
 	if err != nil || !refuses && !hasFiles && !repeats {
 		return b, err
 	}
-	if !refuses && repeats { // first what a provider that is down fails for, too
+	if !refuses && repeats { // first exclude a provider that fails for every prompt
 		if works, err := p.ask(ctx, of.memoryLess); err != nil || !works {
 			return blamed{place: failsUnclear}, err
 		}
@@ -83,8 +82,8 @@ func (p *probe) frame(ctx context.Context, f *model.Fault, repeats bool) (b blam
 	return b, nil
 }
 
-// frames are prompts with a harmless message: with all else, without the texts of open files, and without these and the
-// memory.
+// frames are prompts with a harmless message: one with everything else, one without the texts of open files, and one
+// without these and the memory.
 type frames struct{ whole, filesLess, memoryLess json.RawMessage }
 
 func (p *probe) frames(ctx context.Context) (of frames, err error) {

@@ -10,11 +10,11 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// ordered is the messages of a request in the order of the log: the results of calls come first.
+// ordered has a request's messages in the order of the log: results of calls come first.
 type ordered struct {
 	drafts  []recall.Draft
-	places  []int // of the drafts in the request
-	results int   // how many of the drafts are results
+	places  []int // for each draft, its place in the request
+	results int   // number of results; they are the first drafts
 }
 
 func inOrder(drafts []recall.Draft) (o ordered) {
@@ -31,7 +31,7 @@ func inOrder(drafts []recall.Draft) (o ordered) {
 	return o
 }
 
-// locate returns an error that names the place of its draft in the request.
+// locate adds to an error the place of its draft in the request.
 func (o ordered) locate(err error) error {
 	if e, ok := errors.AsType[*recall.DraftError](err); ok {
 		return &recall.DraftError{At: o.places[e.At], Err: e.Err}
@@ -39,12 +39,12 @@ func (o ordered) locate(err error) error {
 	return err
 }
 
-// errTried rolls an append back that was a trial.
+// errTried rolls back an append that was only a trial.
 var errTried = errors.New("the append was tried")
 
 // appendInput appends the messages of a run's request, and stores which calls it approves. Messages that come with
-// approvals are tried, and kept with the run until the calls have results. It returns the id of the run that has the
-// messages already, if one has. The loop's statements are those of a transaction.
+// approvals are only tried now; they are kept with the run until the calls have results. If a run already has the
+// messages, its id is returned. The loop must be in a transaction.
 func (l *Loop) appendInput(ctx context.Context, org db.Org, c recall.Conversation, run Run, drafts []recall.Draft) (
 	repeats string, err error) {
 	o := inOrder(drafts)
@@ -78,8 +78,8 @@ func (l *Loop) appendInput(ctx context.Context, org db.Org, c recall.Conversatio
 	return "", setOptions(ctx, l.DB, org, run)
 }
 
-// follow appends the messages that follow the results of approved calls. ErrNotFound if the run has ended or is another
-// server's.
+// follow appends the messages that follow the results of approved calls. ErrNotFound if the run has ended or belongs to
+// another server.
 func (w *worker) follow(ctx context.Context) error {
 	run, following := w.run, w.run.Options.Following
 	if len(following) == 0 {

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// items are the events of a background run that wait to be stored.
+// items are a background run's events that wait to be stored.
 type items struct {
 	waiting []Event
 	flushed time.Time
-	last    int64           // number of the last stored item; 0 before it is known
-	asked   map[string]bool // ids of calls whose deltas are the client's to run
+	last    int64           // number of the last stored item; 0 if not known yet
+	asked   map[string]bool // ids of calls that the client must run or approve
 }
 
 func (i *items) ask(callID string) {
@@ -20,7 +20,7 @@ func (i *items) ask(callID string) {
 	i.asked[callID] = true
 }
 
-// dropDeltas drops the deltas that wait to be stored.
+// dropDeltas drops the waiting deltas.
 func (i *items) dropDeltas() {
 	i.waiting = slices.DeleteFunc(slices.Clone(i.waiting), func(e Event) bool { return e.Delta != nil })
 }

@@ -1,5 +1,5 @@
-// Package loop runs agents: it asks their models, runs the tools that they call, stores each step before the next one,
-// and goes on with the runs of servers that are gone. It owns the tables of runs and steps.
+// Package loop runs agents. It asks their models, runs the tools that they call, and stores each step before the next
+// one. It continues runs of servers that are gone. It owns the tables of runs and steps.
 //
 // Each file uses those that are named before it:
 //   - what a run is: errors.go status.go event.go model.go halt.go feed.go denial.go tail.go rules.go options.go run.go
@@ -29,47 +29,48 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Loop runs agents. All fields must be set but MaxRuns, FirstPause, LimitPatience, Patience and Models, without which
-// no run can start. Run must be running.
+// Loop runs agents. All fields must be set except MaxRuns, FirstPause, LimitPatience, Patience and Models; without
+// Models no run can start. Run must be running.
 type Loop struct {
 	DB     db.DB
 	Agents *agent.Store
 	Recall *recall.Store
 	Tools  *tool.Set
-	Server string // this server's id, by which queue.Presence announces it
+	Server string // this server's id, as queue.Presence announces it
 	Log    *slog.Logger
 
-	// MaxRuns bounds the runs that an organization has at the same time, on all servers; 0 means no bound.
+	// MaxRuns bounds an organization's simultaneous runs on all servers; 0 means no bound.
 	MaxRuns int
 
-	// FirstPause is the longest pause before a model that failed is asked again; 0 means 500 ms. Further ones are longer.
+	// FirstPause is the longest pause before a model is asked again after its first failure; 0 means 500 ms. Later pauses
+	// are longer.
 	FirstPause time.Duration
 
-	// LimitPatience is how long a model is asked again whose provider limits requests, from the first limit of an answer
-	// on; 0 means not at all.
+	// LimitPatience is how long a model is asked again while its provider limits requests, counted from an answer's first
+	// limit; 0 means not at all.
 	LimitPatience time.Duration
 
 	// Patience is how long a run waits for a database that does not answer, or for another session's lock, before its
-	// clients are told that it goes on later; 0 means 24 s. The run itself goes on waiting.
+	// clients are told that it goes on later; 0 means 24 s. The run itself keeps waiting.
 	Patience time.Duration
 
-	// CancelPatience is how long a cancellation waits for the end of the run; 0 means 5 s.
+	// CancelPatience is how long a cancellation waits for the run to end; 0 means 5 s.
 	CancelPatience time.Duration
 
-	// Models returns the model of a handle, which may be empty. ErrNoModel if none is configured for it.
+	// Models returns the model for a handle, which may be empty. ErrNoModel if none is configured for it.
 	Models func(handle string) (Model, error)
 
-	// Ended is called in the transaction that ends a run, with its stop reason; nil is not called.
+	// Ended, if not nil, is called with the stop reason, in the transaction that ends a run.
 	Ended func(ctx context.Context, tx pgx.Tx, org db.Org, r Run, reason string) error
 
-	// Render returns the items that the client of a background run is sent of an event. The first has the number seq.
+	// Render returns the items that clients of a background run get for an event. The first has the number seq.
 	Render func(r Run, e Event, seq int64) []json.RawMessage
 
 	*registry
 	untold       *untold
 	refusedFiles *refusedFiles
 	starts       chan *session
-	stopped      chan struct{} // is closed when Run ends
+	stopped      chan struct{} // closed when Run ends
 }
 
 // New returns a Loop with the fields of l.
@@ -81,17 +82,17 @@ func New(l Loop) *Loop {
 	return &l
 }
 
-// with returns a loop whose statements are tx's.
+// with returns the loop for use in transaction tx.
 func (l *Loop) with(tx pgx.Tx) *Loop {
 	in := *l
 	in.DB, in.Recall = tx, l.Recall.With(tx)
 	return &in
 }
 
-// In returns a loop that records in tx.
+// In returns the loop for use in transaction tx.
 func (l *Loop) In(tx pgx.Tx) *Loop { return l.with(tx) }
 
-// Stopped returns a channel that is closed when the server works on runs no more.
+// Stopped returns a channel that is closed once the server no longer works on runs.
 func (l *Loop) Stopped() <-chan struct{} { return l.stopped }
 
 func newID(prefix string) string { return prefix + uuid.NewString() }

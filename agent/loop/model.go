@@ -6,7 +6,7 @@ import (
 	"github.com/loci-memory/loci/agent/loop/model"
 )
 
-// Model is a model that answers.
+// Model is a client, and the name of the model that it asks.
 type Model struct {
 	model.Client
 	Name string // as its provider names it
@@ -23,7 +23,7 @@ func (m Model) Provider() string {
 // ErrNoModel means that no model is configured for an agent.
 var ErrNoModel = errors.New("no language model is configured")
 
-// NoModel is the type of the failure of a run that goes on where no model is configured for it.
+// NoModel is the Failure type of a run that cannot go on because no model is configured for it.
 const NoModel = "no_model"
 
 // NoModelText tells a client what to do about an ErrNoModel.

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// refuseBusyOrOpen is refuseBusy, and reports whether the conversation has calls without a result, of whatever age.
+// refuseBusyOrOpen is refuseBusy, and also reports whether the conversation has calls without a result, however old.
 func refuseBusyOrOpen(ctx context.Context, tx pgx.Tx, org db.Org, c recall.Conversation) (open bool, err error) {
 	var run *string
 	var batch pgx.Batch
@@ -28,8 +28,8 @@ func refuseBusyOrOpen(ctx context.Context, tx pgx.Tx, org db.Org, c recall.Conve
 	return open, nil
 }
 
-// endsBefore returns the end that a conversation had before the first new message and, if the first of all is an
-// answer, that at the answer.
+// endsBefore returns the end that a conversation had before its first new message. If the first message of all is an
+// answer, it also returns the end at that answer.
 func endsBefore(ctx context.Context, in *recall.Store, org db.Org, r Recorded, answer bool) ([]tail, error) {
 	first := r.Messages[slices.IndexFunc(r.Messages, isNew)]
 	before, err := readTailBefore(ctx, in, org, r.Conversation, first.ID)
@@ -54,7 +54,7 @@ type leaving struct {
 	tail
 }
 
-// leftBehind returns the calls of an answer that wait for the client if the conversation has gone on without their
+// leftBehind returns the calls of an answer that wait for the client, if the conversation has gone on without their
 // results.
 func (l *Loop) leftBehind(ctx context.Context, in *recall.Store, org db.Org, at leaving) (left []chat.PendingCall,
 	err error) {
@@ -78,14 +78,14 @@ func (l *Loop) leftBehind(ctx context.Context, in *recall.Store, org db.Org, at 
 	return left, err
 }
 
-// Pending is calls of an answer that wait for the client.
+// Pending is an answer with calls that wait for the client.
 type Pending struct {
-	Message recall.Message // the answer, with these calls alone
+	Message recall.Message // the answer with only these calls
 	Calls   []string       // their ids
 }
 
-// Pending returns the calls that wait for the clients of agents, by the agents' ids, in their default conversations. An
-// agent without any, or with a run that works there, has none.
+// Pending maps agent id → the calls in its default conversation that wait for the client. An agent has no entry if no
+// call waits, or if a run is working there.
 func (l *Loop) Pending(ctx context.Context, org db.Org, agents ...agent.Agent) (map[string]Pending, error) {
 	keys, of := []int64{}, map[string]agent.Agent{}
 	for _, a := range agents {

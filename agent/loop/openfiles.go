@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// refuseFiles leaves the texts of the open files out of the prompts of this run and of later ones.
+// refuseFiles leaves the texts of open files out of the prompts of this run and of later runs.
 func (w *worker) refuseFiles(ctx context.Context) error {
 	w.withoutFiles = true
 	now, err := w.openFiles(ctx)
@@ -18,8 +18,8 @@ func (w *worker) refuseFiles(ctx context.Context) error {
 	return err
 }
 
-// leaveFilesOut leaves the texts of the open files out of the next prompt if the provider refused them, and no file was
-// changed, opened or closed since.
+// leaveFilesOut leaves the texts of open files out of the next prompt if the provider refused them before, and no file
+// was changed, opened or closed since.
 func (w *worker) leaveFilesOut(ctx context.Context) error {
 	w.withoutFiles = false
 	was, known := w.refusedFiles.get(w.agentModel())
@@ -46,7 +46,7 @@ func (w *worker) leaveFilesOut(ctx context.Context) error {
 
 func (w *worker) agentModel() agentModel { return agentModel{w.agent.ID, w.handle()} }
 
-// openFiles reads the files that the agent has open.
+// openFiles reads which files the agent has open.
 func (w *worker) openFiles(ctx context.Context) (now openFiles, err error) {
 	if now.seq, err = event.Head(ctx, w.DB, w.org, w.agent.ID); err != nil {
 		return now, err

@@ -13,23 +13,23 @@ import (
 type Options struct {
 	MaxSteps     int             `json:"max_steps"`
 	ClientTools  []ClientTool    `json:"client_tools,omitempty"`
-	Model        *string         `json:"model,omitempty"`  // a handle, in place of the conversation's
-	System       *string         `json:"system,omitempty"` // instructions, in place of the agent's
+	Model        *string         `json:"model,omitempty"`  // a handle that replaces the conversation's
+	System       *string         `json:"system,omitempty"` // instructions that replace the agent's
 	Skills       []Skill         `json:"skills,omitempty"`
-	Compactions  bool            `json:"compactions,omitempty"` // show the summaries that the run makes
+	Compactions  bool            `json:"compactions,omitempty"` // show summaries that the run makes
 	StreamTokens bool            `json:"stream_tokens,omitempty"`
 	Approved     []string        `json:"approved,omitempty"`     // ids of calls that the client approved
-	Approvals    []Approval      `json:"approvals,omitempty"`    // and denials, as the client sent them
+	Approvals    []Approval      `json:"approvals,omitempty"`    // approvals and denials, as the client sent them
 	Waiting      *Waiting        `json:"waiting,omitempty"`      // calls of an earlier run that were shown again
-	OTIDs        []string        `json:"otids,omitempty"`        // of the approvals and of the messages with them
-	InputSHA256  []byte          `json:"input_sha256,omitempty"` // of the messages with approvals, as the client sent them
-	Following    []recall.Draft  `json:"following,omitempty"`    // messages that follow the approved calls' results
+	OTIDs        []string        `json:"otids,omitempty"`        // of the approvals and of messages sent with them
+	InputSHA256  []byte          `json:"input_sha256,omitempty"` // of messages with approvals, as the client sent them
+	Following    []recall.Draft  `json:"following,omitempty"`    // messages to append after the results of approved calls
 	View         json.RawMessage `json:"view,omitempty"`         // how the client wants to see messages; the caller's
-	KeyID        string          `json:"key_id,omitempty"`       // of the API key of the request
+	KeyID        string          `json:"key_id,omitempty"`       // id of the request's API key
 	Resumes      string          `json:"resumes,omitempty"`      // the first run of the same request, which failed
-	Retried      []string        `json:"retried,omitempty"`      // otids of messages that say what those of Resumes do
-	Follows      []string        `json:"follows,omitempty"`      // failed runs whose messages the request began with
-	Refused      *Refused        `json:"refused,omitempty"`      // its prompt was refused: the run ends so
+	Retried      []string        `json:"retried,omitempty"`      // otids of messages that repeat those of Resumes
+	Follows      []string        `json:"follows,omitempty"`      // failed runs that have the request's first messages
+	Refused      *Refused        `json:"refused,omitempty"`      // the prompt was refused, so the run ends like this
 }
 
 // Waiting is a message with calls that wait for the client.
@@ -38,7 +38,7 @@ type Waiting struct {
 	Calls     []string `json:"calls"` // their ids
 }
 
-// of returns the event that shows the calls of the message.
+// of returns the event that shows the message's waiting calls.
 func (w Waiting) of(m recall.Message) Event {
 	m.Content = slices.DeleteFunc(slices.Clone(m.Content), func(p recall.Part) bool {
 		return p.Type != recall.ToolCall || !slices.Contains(w.Calls, p.CallID)
@@ -56,7 +56,7 @@ type ClientTool struct {
 	Parameters  json.RawMessage `json:"parameters,omitempty"`
 }
 
-// Skill is a text that the client has, of which the model is told.
+// Skill is a text that the client has, and that the model is told of.
 type Skill struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -79,15 +79,15 @@ func aboutSkills(skills []Skill) string {
 
 // Approval is a client's answer to a call that needs its approval.
 type Approval struct {
-	CallID    string `json:"call_id,omitempty"` // empty for all calls of the message MessageID that wait
+	CallID    string `json:"call_id,omitempty"` // empty: all waiting calls of the message MessageID
 	MessageID string `json:"message_id,omitempty"`
 	Approve   bool   `json:"approve"`
-	Reason    string `json:"reason,omitempty"` // why it does not
-	OTID      string `json:"otid,omitempty"`   // the client's own id of the answer; empty if it has none
+	Reason    string `json:"reason,omitempty"` // why the client denies
+	OTID      string `json:"otid,omitempty"`   // the client's own id of the answer; may be empty
 	GroupID   string `json:"group_id,omitempty"`
 }
 
-// asks reports whether calls of a tool are the client's to run or to approve.
+// asks reports whether the client must run or approve calls of a tool.
 func (o Options) asks(r rules, tool string) bool {
 	return o.hasClientTool(tool) || r.has(byClient, tool) || r.has("requires_approval", tool)
 }
@@ -97,7 +97,7 @@ func (o Options) hasClientTool(name string) bool {
 	return slices.ContainsFunc(o.ClientTools, func(t ClientTool) bool { return t.Name == name })
 }
 
-// Refused is the end of a run whose prompt was refused.
+// Refused says how a run ends after its prompt was refused.
 type Refused struct {
 	Reason  string  `json:"reason"`
 	Failure Failure `json:"failure"`

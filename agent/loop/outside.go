@@ -11,28 +11,28 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Outside runs the memory tools of an agent whose models a client asks itself, and keeps the rules of its tools. The
-// calls since the newest message of a user count for the rules.
+// Outside runs memory tools for a client that asks the agent's model itself, and applies the rules of the agent's
+// tools. The rules count calls since the user's newest message.
 type Outside struct {
 	*Loop
 	Conversation recall.Conversation
 	caller       tool.Caller
 	rules        rules
 	tools        []string // names of the agent's memory tools
-	all          []string // and of those that its program runs
-	approved     []string // ids of calls
+	all          []string // those, and the names of tools that its program runs
+	approved     []string // ids of approved calls
 
-	Paused bool // the model's last answer goes on when it is asked again
+	Paused bool // the model continues its last answer when asked again
 }
 
-// OutsideCall is a call of an answer. One without a result is the client's to run, or to approve.
+// OutsideCall is a call in an answer. A call without a result is for the client to run or to approve.
 type OutsideCall struct {
 	recall.AnsweredCall
-	Ran           bool // its result is the server's
-	NeedsApproval bool // the server runs it when the client approves it
+	Ran           bool // the server made its result
+	NeedsApproval bool // the server runs it once the client approves
 }
 
-// NewOutside returns the tools of an agent in a conversation. ErrNotFound if the conversation does not exist.
+// NewOutside returns an agent's Outside in a conversation. ErrNotFound if the conversation does not exist.
 func (l *Loop) NewOutside(ctx context.Context, org db.Org, of agent.Agent, conversation string) (*Outside, error) {
 	c, err := l.Recall.Conversation(ctx, org, of.ID, conversation)
 	if err != nil {
@@ -48,7 +48,7 @@ func (l *Loop) NewOutside(ctx context.Context, org db.Org, of agent.Agent, conve
 			o.tools = append(o.tools, t.Name)
 		}
 	}
-	if len(o.rules) == 0 && tool.MemoryIsFiles(of) { // the name of a rule's tool is that of its calls
+	if len(o.rules) == 0 && tool.MemoryIsFiles(of) { // rules name a tool as its calls do
 		o.tools = append(o.tools, "memory")
 	}
 	return o, nil
@@ -58,8 +58,8 @@ func (o *Outside) place(callID string, position int) recall.CallPlace {
 	return recall.CallPlace{AgentID: o.caller.Agent.ID, Conversation: o.Conversation.ID, ID: callID, Position: position}
 }
 
-// Run runs the memory tools that the message at a position calls, unless the calls have results or need an approval,
-// and refuses calls that the rules do not allow. It returns all calls of the message.
+// Run runs the memory tools called by the message at position, except calls that have results or need an approval, and
+// refuses calls that the rules do not allow. It returns all calls of the message.
 func (o *Outside) Run(ctx context.Context, position int) ([]OutsideCall, error) {
 	turn, err := o.turn(ctx, position)
 	if err != nil {
@@ -77,7 +77,7 @@ func (o *Outside) Run(ctx context.Context, position int) ([]OutsideCall, error) 
 	}
 }
 
-// runNext runs or refuses the next of some calls, and reports whether there was one.
+// runNext runs or refuses the next of these calls, and reports whether there was one.
 func (o *Outside) runNext(ctx context.Context, before []done, position int, calls []recall.AnsweredCall) (
 	all []OutsideCall, changed bool, err error) {
 	refused := o.refusals(before, calls)
@@ -107,7 +107,7 @@ func (o *Outside) ran(c recall.AnsweredCall) bool {
 	return c.Result != nil && (slices.Contains(o.tools, c.Name) || isRefused(*c.Result))
 }
 
-// refusals returns why calls of an answer are refused, by their ids.
+// refusals maps call id → why the call is refused.
 func (o *Outside) refusals(before []done, calls []recall.AnsweredCall) map[string]string {
 	answer, results, tools := recall.Message{}, map[string]recall.Part{}, slices.Clone(o.all)
 	for _, c := range calls {
@@ -119,7 +119,7 @@ func (o *Outside) refusals(before []done, calls []recall.AnsweredCall) map[strin
 	return o.rules.refusals(tools, before, answer, results)
 }
 
-// turn returns the turn of the message at a position. Without rules it is empty.
+// turn returns the turn of the message at position. It is empty if there are no rules.
 func (o *Outside) turn(ctx context.Context, position int) (turn, error) {
 	if len(o.rules) == 0 {
 		return turn{}, nil
@@ -127,21 +127,21 @@ func (o *Outside) turn(ctx context.Context, position int) (turn, error) {
 	return o.rules.readTurn(ctx, o.Recall, o.caller.Org, o.Conversation, position)
 }
 
-// Next is what follows in a loop of a client.
+// Next is what comes next in a client's own loop.
 type Next struct {
 	Prompt agent.StoredPrompt
-	Calls  []OutsideCall // without results, for the client
-	Ended  bool          // by the rule of a tool
+	Calls  []OutsideCall // calls without results, for the client
+	Ended  bool          // a tool's rule ended the turn
 	Empty  bool          // nobody said anything that the model sees
 
-	Answered bool // the model has spoken last, and called no tool; a summary may have taken its answer's place
+	Answered bool // the model spoke last without calling a tool; a summary may have replaced its answer
 
 	Reminded bool // the model was told which tools it must still call
-	GaveUp   bool // the model was told so often enough, and did not call them
+	GaveUp   bool // the model was told that often enough, and did not call them
 }
 
-// Next returns the next prompt, and the calls for which it waits. Calls of memory tools that nobody has run yet are
-// run. If the model must still call tools before its turn ends, it is told so once.
+// Next returns the next prompt, and the calls that it waits for. It runs calls of memory tools that nobody has run yet.
+// If the model must still call tools before its turn ends, it is reminded once.
 func (o *Outside) Next(ctx context.Context, at agent.PromptTarget) (next Next, err error) {
 	t, err := readTail(ctx, o.Recall, o.caller.Org, o.Conversation)
 	if err != nil {
@@ -181,8 +181,8 @@ func (o *Outside) Next(ctx context.Context, at agent.PromptTarget) (next Next, e
 	return next, err
 }
 
-// afterAnswer notes whether the last answer ends its turn by the rule of a tool, or else whether the model is reminded
-// of the tools that it must still call.
+// afterAnswer finds out whether a tool's rule ends the turn after the last answer. If not, it reminds the model of
+// tools that it must still call.
 func (o *Outside) afterAnswer(ctx context.Context, turn *turn, t tail, next *Next) error {
 	if t.answer == nil || o.Paused {
 		return nil
@@ -201,15 +201,15 @@ func (o *Outside) afterAnswer(ctx context.Context, turn *turn, t tail, next *Nex
 		return nil
 	}
 	next.Reminded, turn.reminders = true, append(turn.reminders, d.Content[0].Text)
-	d.OTID = new("reminder-" + t.answer.ID) // steps that come at the same time store it once
+	d.OTID = new("reminder-" + t.answer.ID) // simultaneous steps store it only once
 	_, err := o.Recall.Append(ctx, o.caller.Org, o.caller.Agent.ID, o.Conversation.ID, []recall.Draft{d})
-	if errors.Is(err, db.ErrConflict) { // it says other tools
+	if errors.Is(err, db.ErrConflict) { // the stored one names other tools
 		err = nil
 	}
 	return err
 }
 
-// needsApproval reports whether the server runs a tool when the client approves it.
+// needsApproval reports whether the server runs a tool only once the client approves.
 func (o *Outside) needsApproval(name string) bool {
 	return slices.Contains(o.tools, name) && o.rules.has("requires_approval", name)
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Approve answers calls of the conversation's last answer that need an approval: it runs those that are approved, and
-// gives those that are denied a result that says so. It returns all calls of the answer. An answer that comes again
-// changes nothing, also after the conversation has gone on. ErrInvalid if a call is none of that answer, or is the
-// client's own; ErrConflict if it has another answer.
+// Approve answers calls of the conversation's last answer that need an approval. It runs the approved calls, and gives
+// the denied ones a result that says so. It returns all calls of the answer. A repeated approval changes nothing, even
+// after the conversation has gone on. ErrInvalid if a call is not in that answer, or is the client's own; ErrConflict
+// if it has another answer.
 func (o *Outside) Approve(ctx context.Context, approvals []Approval) ([]OutsideCall, error) {
 	if len(approvals) == 0 {
 		return nil, nil
@@ -38,14 +38,14 @@ func (o *Outside) Approve(ctx context.Context, approvals []Approval) ([]OutsideC
 		return nil, nil
 	}
 	o.approved = answers.approved
-	defer func() { o.approved = nil }() // a call of a later answer may have the same id
+	defer func() { o.approved = nil }() // a call in a later answer may have the same id
 	return o.Run(ctx, t.answer.Position)
 }
 
-// outsideAnswers are the answers to calls that approvals are, without those that came before.
+// outsideAnswers are the answers in approvals, without repeated ones.
 type outsideAnswers struct {
 	answers
-	earlier int // position of a message before the last answer whose calls had the same approvals; 0 if there is none
+	earlier int // position of an earlier message with calls that already had these approvals; 0 if there is none
 }
 
 func (o *Outside) answersOf(ctx context.Context, approvals []Approval) (answers outsideAnswers, err error) {
@@ -71,8 +71,8 @@ func (o *Outside) answersOf(ctx context.Context, approvals []Approval) (answers 
 	return answers, answers.approve(fresh, func(tool string) bool { return slices.Contains(o.tools, tool) })
 }
 
-// answeredBefore returns the result of the newest call of an id that a client approved or denied, and the position of
-// its message; 0 if there is none.
+// answeredBefore returns the result of the newest call with this id that a client approved or denied, and the position
+// of the call's message; 0 if there is none.
 func (o *Outside) answeredBefore(ctx context.Context, callID string) (result recall.Part, position int, err error) {
 	position, err = o.Recall.AnsweredCallOf(ctx, o.caller.Org, o.Conversation, callID)
 	if err != nil {
@@ -90,7 +90,7 @@ func (o *Outside) answeredBefore(ctx context.Context, callID string) (result rec
 // decided are the approvals of results of calls that a client approved or denied.
 var decided = []recall.Approval{recall.Approved, recall.Denied}
 
-// callsAt returns the calls of the message at a position as they are.
+// callsAt returns the calls of the message at position, without running any.
 func (o *Outside) callsAt(ctx context.Context, position int) (all []OutsideCall, err error) {
 	calls, err := o.Recall.CallsAt(ctx, o.caller.Org, o.Conversation.Key, position)
 	for _, c := range calls {
@@ -125,7 +125,7 @@ func (o *Outside) Try(ctx context.Context, approvals []Approval, r Record) error
 	return err
 }
 
-// Asking yields the messages of a step, of which the first is an answer: its calls that need an approval say so.
+// Asking yields a step's messages. The first is an answer, and its calls that need an approval are marked so.
 func (o *Outside) Asking(ctx context.Context, drafts iter.Seq2[recall.Draft, error]) (
 	iter.Seq2[recall.Draft, error], error) {
 	turn, err := o.turn(ctx, lastPosition)

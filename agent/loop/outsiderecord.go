@@ -16,24 +16,24 @@ import (
 
 // Record is messages that were made outside of the loop.
 type Record struct {
-	Conversation string                         // an id, or recall.DefaultConversation
-	Drafts       iter.Seq2[recall.Draft, error] // nil for none
-	Refusal      *Refusal                       // of the newest prompt, with the messages; nil if it was not refused
-	Answer       bool                           // the first message is an answer of the caller's own loop
-	Leaves       bool                           // calls that wait for the client may be left without a result
+	Conversation string                         // an id or recall.DefaultConversation
+	Drafts       iter.Seq2[recall.Draft, error] // nil: none
+	Refusal      *Refusal                       // refusal of the newest prompt, sent with the messages; nil: not refused
+	Answer       bool                           // the first message is an answer from the caller's own loop
+	Leaves       bool                           // calls that wait for the client may stay without a result
 }
 
 // Recorded is what Record appended.
 type Recorded struct {
 	Messages     []recall.Appended
 	Conversation recall.Conversation
-	Left         []chat.PendingCall // waited for the client, and have no result although the conversation went on
+	Left         []chat.PendingCall // calls for the client without a result, although the conversation went on
 	Refused      *recall.RefusedView
 }
 
-// Record appends messages to a conversation of an agent, all or none. *BusyError if a run works in the conversation,
-// *PendingError if the messages would leave calls without a result and may not. Messages that are stored already
-// change nothing and are no error. A conversation whose prompt was too long for the provider is compacted.
+// Record appends messages to an agent's conversation, all or none. Messages that are already stored change nothing and
+// are no error. If the prompt was too long for the provider, the conversation is compacted. *BusyError if a run is
+// working in the conversation; *PendingError if calls would stay without a result and may not.
 func (l *Loop) Record(ctx context.Context, org db.Org, of agent.Agent, r Record) (out Recorded, err error) {
 	if err := l.settle(ctx, of.ID); err != nil {
 		return out, err
@@ -71,7 +71,7 @@ func (l *Loop) recordMessages(ctx context.Context, org db.Org, of agent.Agent, r
 	return out, err
 }
 
-// recording is a call of Record.
+// recording holds the arguments of a call of Record.
 type recording struct {
 	org db.Org
 	of  agent.Agent
@@ -81,7 +81,7 @@ type recording struct {
 // recorded checks and completes what Record appended.
 func (l *Loop) recorded(ctx context.Context, tx pgx.Tx, r recording, out *Recorded) error {
 	org, c := r.org, out.Conversation
-	// The append has locked the conversation: no run begins in it before this transaction ends.
+	// The append has locked the conversation, so no run begins in it before this transaction ends.
 	open, err := refuseBusyOrOpen(ctx, tx, org, c)
 	if err != nil || !open {
 		return err
@@ -122,8 +122,8 @@ func IDsOf(messages []recall.Appended) (ids []string) {
 
 func isNew(a recall.Appended) bool { return !a.Repeated }
 
-// refuseWith is Refuse with messages that the same request recorded. One that was stored and refused before says that
-// the report is known. The loop's statements are those of a transaction.
+// refuseWith is Refuse for a refusal that comes with recorded messages. If one of them was stored and refused before,
+// the report is already known. The loop must be in a transaction.
 func (l *Loop) refuseWith(ctx context.Context, org db.Org, with Recorded, r Refusal) (*recall.RefusedView, error) {
 	for _, a := range with.Messages {
 		if !a.Repeated {

@@ -13,24 +13,23 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Refusal is a report of a caller's own loop that a provider refused a prompt.
+// Refusal is a report from a caller's own loop that a provider refused a prompt.
 type Refusal struct {
 	Status  int
 	Message string
 	OTID    string // the caller's own id of the report
 
-	// Elsewhere says that the provider refused what is outside of the messages.
+	// Elsewhere says that the provider refused something outside of the messages.
 	Elsewhere bool
 
-	// Withheld says that the first message of the request is what the model said before the rest was withheld.
+	// Withheld says that the request's first message is what the model said before the rest was withheld.
 	Withheld bool
 
-	withheldAt int // its position; 0 for none
+	withheldAt int // position of that message; 0 if there is none
 }
 
-// Refuse changes the view of a conversation after a report that its newest prompt was refused. It changes nothing if
-// the refusal is not about what the prompt says: then it notes that the turn failed. *BusyError if a run works in the
-// conversation.
+// Refuse changes a conversation's view after a report that its newest prompt was refused. If the refusal is not about
+// the prompt's content, it only records that the turn failed. *BusyError if a run is working in the conversation.
 func (l *Loop) Refuse(ctx context.Context, org db.Org, c recall.Conversation, r Refusal) (out recall.RefusedView,
 	err error) {
 	if r.isOverflow() || !r.Elsewhere && r.Status != http.StatusOK && !model.IsContent(r.Status, r.Message) {
@@ -42,7 +41,7 @@ func (l *Loop) Refuse(ctx context.Context, org db.Org, c recall.Conversation, r 
 	return l.takeOut(ctx, org, c, r)
 }
 
-// takeOut is Refuse of a refusal for whatever reason.
+// takeOut is Refuse without a check of the refusal's reason.
 func (l *Loop) takeOut(ctx context.Context, org db.Org, c recall.Conversation, r Refusal) (out recall.RefusedView,
 	err error) {
 	err = db.Tx(ctx, l.DB, func(tx pgx.Tx) error {
@@ -62,19 +61,19 @@ func (l *Loop) takeOut(ctx context.Context, org db.Org, c recall.Conversation, r
 
 // isOverflow reports whether the provider found the prompt longer than its model's window.
 func (r Refusal) isOverflow() bool {
-	if r.Status == http.StatusOK { // the refusal was in the answer, and only its words tell
+	if r.Status == http.StatusOK { // the refusal was in the answer, so only its words tell
 		return r.Message != "" && model.IsOverflow(http.StatusBadRequest, r.Message)
 	}
 	return model.IsOverflow(r.Status, r.Message)
 }
 
-// isKnown reports whether the newest report of a conversation has the refusal's otid.
+// isKnown reports whether the conversation's newest report has this refusal's otid.
 func (r Refusal) isKnown(c recall.Conversation) bool {
 	return r.OTID != "" && c.Refusal != nil && c.Refusal.OTID == r.OTID
 }
 
-// makeRoom compacts a conversation whose newest prompt was too long for the provider. If that makes it no smaller, the
-// turn leaves the view. It changes nothing while another request compacts the conversation.
+// makeRoom compacts a conversation after its newest prompt was too long for the provider. If that makes it no smaller,
+// the turn leaves the view. While another request compacts the conversation, it changes nothing.
 func (l *Loop) makeRoom(ctx context.Context, org db.Org, c recall.Conversation, r Refusal) (*recall.RefusedView,
 	error) {
 	out := recall.RefusedView{Left: []string{}, Returned: []string{}}
@@ -93,7 +92,8 @@ func (l *Loop) makeRoom(ctx context.Context, org db.Org, c recall.Conversation, 
 	return &out, err
 }
 
-// RefuseFlush ends the silent turn of the client's own loop whose prompt the provider refused, if one is open.
+// RefuseFlush ends the open silent turn of the client's own loop, if there is one, because the provider refused its
+// prompt.
 func (o *Outside) RefuseFlush(ctx context.Context, why string) error {
 	open, err := o.Agents.FlushOfCaller(ctx, o.caller.Org, o.Conversation)
 	if err != nil {

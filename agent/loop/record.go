@@ -20,11 +20,11 @@ func (l *Loop) RunByID(ctx context.Context, org db.Org, id string) (Run, error) 
 // Filter selects runs; an empty field selects all.
 type Filter struct {
 	AgentIDs     []string
-	Conversation string // an id, or recall.DefaultConversation of each agent
+	Conversation string // an id, or recall.DefaultConversation for each agent's
 	Statuses     []string
 	StopReason   string
 	Background   *bool
-	Active       bool // only those that have not ended
+	Active       bool // only runs that have not ended
 }
 
 // Runs lists runs.
@@ -38,7 +38,7 @@ func (l *Loop) Runs(ctx context.Context, org db.Org, f Filter, p db.Page) ([]Run
 			"stop_reason": f.StopReason, "background": f.Background, "active": f.Active})
 }
 
-// endedBefore returns the two newest runs of a conversation that ended before another one began.
+// endedBefore returns the two newest runs of a conversation that ended before run r began.
 func (l *Loop) endedBefore(ctx context.Context, org db.Org, r Run, conversation int64) ([]Run, error) {
 	return db.All[Run](ctx, l.DB, runRows+` AND c.key = @conversation AND r.status <> 'running' AND r.id <> @run
 		ORDER BY r.created_at DESC, r.key DESC LIMIT 2`,
@@ -52,7 +52,7 @@ func (l *Loop) HasRun(ctx context.Context, org db.Org, conversation string) (boo
 		               WHERE r.org = $1 AND c.org = $1 AND c.id = $2)`, org, conversation)
 }
 
-// DeleteRun deletes the record of a run that has ended; its messages stay. ErrConflict if it has not.
+// DeleteRun deletes the record of a finished run; its messages stay. ErrConflict if it has not ended.
 func (l *Loop) DeleteRun(ctx context.Context, org db.Org, id string) (Run, error) {
 	r, err := l.RunByID(ctx, org, id)
 	if err != nil {
@@ -64,7 +64,7 @@ func (l *Loop) DeleteRun(ctx context.Context, org db.Org, id string) (Run, error
 	return r, db.Exec(ctx, l.DB, `DELETE FROM runs WHERE org = $1 AND id = $2 AND status <> 'running'`, org, id)
 }
 
-// insert stores a new run of this server. ErrConflict if another one runs in the conversation.
+// insert stores a new run of this server. ErrConflict if another run is working in the conversation.
 func (l *Loop) insert(ctx context.Context, tx pgx.Tx, org db.Org, r Run, c recall.Conversation) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO runs (org, id, agent_key, conversation_key, background, request, owner)
@@ -73,7 +73,7 @@ func (l *Loop) insert(ctx context.Context, tx pgx.Tx, org db.Org, r Run, c recal
 	return db.Error(err)
 }
 
-// Step is one answer of a model, or a failure to get one.
+// Step is one answer of a model, or one failure to get an answer.
 type Step struct {
 	Key           int64     `db:"key"`
 	ID            string    `db:"id"`
@@ -132,7 +132,7 @@ func (l *Loop) Steps(ctx context.Context, org db.Org, f StepFilter, p db.Page) (
 			"from": f.From, "to": f.To, "has": f.HasFeedback, "tags": f.Tags})
 }
 
-// SetFeedback stores what a client thinks of a step. A nil feedback deletes it; nil tags stay.
+// SetFeedback stores a client's opinion about a step. A nil feedback deletes it; nil tags leave the tags.
 func (l *Loop) SetFeedback(ctx context.Context, org db.Org, id string, feedback *string, tags []string) (Step, error) {
 	err := db.Exec(ctx, l.DB, `
 		UPDATE steps SET feedback = $3, tags = coalesce($4, tags) WHERE org = $1 AND id = $2`, org, id, feedback, tags)
@@ -157,7 +157,7 @@ func insertStep(ctx context.Context, d db.DB, org db.Org, r Run, s Step) error {
 	return db.Error(err)
 }
 
-// UsageOf returns what the models of a run counted so far.
+// UsageOf returns what the models of a run have counted so far.
 func (l *Loop) UsageOf(ctx context.Context, org db.Org, r Run) (Usage, error) {
 	return db.One[Usage](ctx, l.DB, `
 		SELECT count(*) FILTER (WHERE status = 'success')::integer AS steps,
@@ -171,15 +171,14 @@ func (l *Loop) UsageOf(ctx context.Context, org db.Org, r Run) (Usage, error) {
 		FROM steps WHERE org = $1 AND run_key = $2`, org, r.Key)
 }
 
-// mayStore returns an error if a run may store nothing more: errCancelled or errTaken. Until the transaction ends,
-// nobody cancels the run or takes it over. The transaction has locked the conversation.
+// mayStore returns errCancelled or errTaken if a run may not store anything more. Until the transaction ends, nobody
+// cancels the run or takes it over. The transaction must have locked the conversation.
 func (l *Loop) mayStore(ctx context.Context, tx pgx.Tx, org db.Org, r Run) error {
 	return l.standing(ctx, tx, org, r, ` FOR SHARE OF r`)
 }
 
-// standing returns an error if a run does not go on here. It is errTaken if another server works on it, or has ended
-// it. It is errCancelled if it was cancelled, or lost its agent, its conversation or its organization. The query ends
-// with lock.
+// standing returns an error if a run does not go on here: errTaken if another server works on it or has ended it;
+// errCancelled if it was cancelled, or its agent, conversation or organization is gone. lock is the end of the query.
 func (l *Loop) standing(ctx context.Context, d db.DB, org db.Org, r Run, lock string) error {
 	taken, err := db.One[*bool](ctx, d, `
 		SELECT CASE WHEN r.status <> 'running' OR r.owner <> $3 THEN true

@@ -13,24 +13,24 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// refusal is what a provider refused to answer.
+// refusal is a provider's refusal to answer.
 type refusal struct {
 	fault  *model.Fault
 	err    error
-	answer *recall.Draft // what the model said before the rest was withheld; nil if it said nothing
-	alone  bool          // the provider refuses the turn without what came before it, too
+	answer *recall.Draft // what the model said before the rest was withheld; nil if nothing
+	alone  bool          // the provider also refuses the turn without earlier messages
 	frame  bool          // the provider refuses the prompt whatever its messages say
 }
 
-// refused takes what a provider refused out of the view, and reports whether the model shall be asked again.
+// refused takes refused messages out of the view, and reports whether to ask the model again.
 func (w *worker) refused(ctx context.Context, r refusal) (again bool, failed error) {
 	shown := w.isShown()
 	again, failed = w.leaveView(ctx, r, shown)
 	return again && failed == nil && !shown, failed
 }
 
-// leaveView takes what a provider refused out of the view. again reports whether the model shall be asked once more,
-// without messages from before the turn. Otherwise the run has ended: whoever goes on with it does not ask again.
+// leaveView takes refused messages out of the view. again reports whether to ask the model once more, without messages
+// from before the turn. Otherwise the run is stored as ended, so that whoever continues it does not ask again.
 func (w *worker) leaveView(ctx context.Context, r refusal, wasShown bool) (again bool, err error) {
 	run, f, failed := w.run, r.fault, *w.faultStop(ctx, r.err, r.fault)
 	var kept *Event
@@ -65,7 +65,8 @@ func (w *worker) leaveView(ctx context.Context, r refusal, wasShown bool) (again
 	return again, err
 }
 
-// storeWithheld stores the event that shows what was stored of an answer that was withheld; nil if nothing was.
+// storeWithheld stores the event that shows the stored beginning of a withheld answer. It returns nil if nothing was
+// stored.
 func (w *worker) storeWithheld(ctx context.Context, tx pgx.Tx, answer *recall.Draft) (*Event, error) {
 	if answer == nil {
 		return nil, nil
@@ -78,8 +79,8 @@ func (w *worker) storeWithheld(ctx context.Context, tx pgx.Tx, answer *recall.Dr
 	return e, w.store(ctx, tx, m.ID, *e)
 }
 
-// leftNote returns what tells a model which messages left its view. It has no word of these, nor of the provider, which
-// might be refused again.
+// leftNote returns the function that tells a model which messages left its view. The note contains no words of these
+// messages or of the provider, because these might be refused again.
 func leftNote(status int) func(left []recall.Message, part bool) []recall.Part {
 	return func(left []recall.Message, part bool) []recall.Part {
 		span := fmt.Sprintf("seq %d to %d", left[0].Seq, left[len(left)-1].Seq)

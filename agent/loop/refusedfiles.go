@@ -5,23 +5,23 @@ import (
 	"sync"
 )
 
-// refusedFiles are the open files that providers refused in runs of this server. The next runs of an agent leave their
-// texts out at once, until its open files or its model are others.
+// refusedFiles are open files that providers refused in runs of this server. An agent's next runs leave their texts out
+// at once, until its open files or its model change.
 type refusedFiles struct {
 	mu sync.Mutex
 	of map[agentModel]openFiles
 }
 
-// agentModel is an agent with the handle of its model.
+// agentModel is an agent and the handle of its model.
 type agentModel struct{ agent, model string }
 
-// openFiles are the files that an agent has open.
+// openFiles identifies the set of files that an agent has open.
 type openFiles struct {
 	texts [sha256.Size]byte
-	seq   int64 // of the agent's newest event when they were looked at
+	seq   int64 // seq of the agent's newest event when the files were read
 }
 
-// maxRefusedFiles bounds how many agents are remembered: of another one the provider is asked again.
+// maxRefusedFiles bounds how many agents are remembered. For any other agent the provider is asked again.
 const maxRefusedFiles = 4_096
 
 func (r *refusedFiles) get(of agentModel) (openFiles, bool) {

@@ -13,15 +13,15 @@ import (
 // registry holds the runs on this server.
 type registry struct {
 	mu     sync.Mutex
-	active map[string]*session // by the ids of their runs
-	halts  map[string]Halt     // by the ids of their runs
+	active map[string]*session // run id → session
+	halts  map[string]Halt     // run id → halt
 }
 
 func newRegistry() *registry {
 	return &registry{active: map[string]*session{}, halts: map[string]Halt{}}
 }
 
-// hold makes a session known to the server; false if its run is there already.
+// hold registers a session. It returns false if its run already has one.
 func (r *registry) hold(s *session) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -46,7 +46,7 @@ func (r *registry) held(id string) *session {
 	return r.active[id]
 }
 
-// Halted returns the halt of a run that stopped on this server and has not ended since; false if it has none.
+// Halted returns the halt of a run that stopped on this server and has not ended since. ok is false if there is none.
 func (r *registry) Halted(run string) (Halt, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +55,7 @@ func (r *registry) Halted(run string) (Halt, bool) {
 	return h, is
 }
 
-// halt notes that a run stopped.
+// halt records that a run stopped.
 func (r *registry) halt(run string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,8 +67,8 @@ func (r *registry) halt(run string) {
 	r.halts[run] = h
 }
 
-// rests reports whether a run is not to be tried again yet: a database that stores nothing may still take a run over,
-// and then each try asks the model again.
+// rests reports whether it is too early to try a run again. A database that stores nothing may still let a server take
+// over a run, and then each try would ask the model again.
 func (r *registry) rests(run string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,7 +83,7 @@ func (r *registry) forgetHalt(run string) {
 	delete(r.halts, run)
 }
 
-// keepHalts forgets the halts of all runs but those that a server owns.
+// keepHalts keeps only the halts of running runs that this server owns.
 func (r *registry) keepHalts(server string, running []orphan) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -103,11 +103,11 @@ type orphan struct {
 	Owner string `db:"owner"`
 }
 
-// untold holds what requests may have stored without telling their clients, until the log says so: a client that sends
-// its request again, to any server, gets what became of the first one.
+// untold records what requests may have stored without telling their clients, until the log records it. A client that
+// then sends its request again, to any server, gets the outcome of the first one.
 type untold struct {
 	mu  sync.Mutex
-	all map[int64]untoldIn // by the keys of conversations
+	all map[int64]untoldIn // by conversation key
 }
 
 // untoldIn is what the newest request in a conversation may have stored.
@@ -117,7 +117,7 @@ type untoldIn struct {
 	recall.Untold
 }
 
-// of returns what is untold of an agent; of all if it is empty.
+// of returns what is untold for an agent; for all agents if agentID is empty.
 func (u *untold) of(agentID string) map[int64]untoldIn {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -128,7 +128,7 @@ func (u *untold) of(agentID string) map[int64]untoldIn {
 	return all
 }
 
-// drop forgets what is in the log now, unless a later request took its place.
+// drop forgets what the log now records, unless a later request has replaced it.
 func (u *untold) drop(conversation int64, settled untoldIn) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// answered returns the run that was made of the same approvals and messages, by the approvals' otids; empty if no run
-// has one of the otids. ErrConflict if a run has one, and other approvals or messages.
+// answered returns the id of the run that was made from the same approvals and messages, found by the approvals' otids;
+// empty if no run has one of them. ErrConflict if a run has one, but with other approvals or messages.
 func (l *Loop) answered(ctx context.Context, tx pgx.Tx, org db.Org, c recall.Conversation, r Request) (string, error) {
 	if len(r.Options.OTIDs) == 0 {
 		return "", nil
@@ -34,11 +34,12 @@ func (l *Loop) answered(ctx context.Context, tx pgx.Tx, org db.Org, c recall.Con
 	return cmp.Or(earlier.Options.Resumes, earlier.ID), nil
 }
 
-// repetition returns the run that was made of the messages if all of them were stored before; empty for messages that
-// no run has. ErrConflict if only some were stored before, in several runs, or in another conversation.
+// repetition returns the id of the run that was made from these messages if all of them were stored before; empty if
+// they belong to no run. ErrConflict if only some were stored before, or if they belong to several runs or to another
+// conversation.
 func repetition(ctx context.Context, in *recall.Store, org db.Org, c recall.Conversation, appended []recall.Appended) (
 	run string, err error) {
-	var last *recall.Appended // that a run has
+	var last *recall.Appended // the last one that belongs to a run
 	for i, a := range appended {
 		if !a.Repeated {
 			continue
@@ -65,7 +66,7 @@ func repetition(ctx context.Context, in *recall.Store, org db.Org, c recall.Conv
 	return run, nil
 }
 
-// known reports whether a message is stored already, by its otid.
+// known reports whether a message is already stored, by its otid.
 func (l *Loop) known(ctx context.Context, in *recall.Store, org db.Org, c recall.Conversation, d recall.Draft) bool {
 	if d.OTID == nil {
 		return false
@@ -74,8 +75,8 @@ func (l *Loop) known(ctx context.Context, in *recall.Store, org db.Org, c recall
 	return err == nil
 }
 
-// found returns a run of an agent that was made of the same input: a *BusyError while it runs, else its events from the
-// log. ErrConflict if the record of the run was deleted, or the run failed and the conversation has gone on behind it.
+// found returns an agent's run that was made from the same input: a *BusyError while it runs, otherwise its events from
+// the log. ErrConflict if the run's record was deleted, or if it failed and the conversation has gone on since.
 func (l *Loop) found(ctx context.Context, org db.Org, agentID, id string) (Started, error) {
 	r, err := l.RunByID(ctx, org, id)
 	if errors.Is(err, db.ErrNotFound) {
@@ -106,7 +107,7 @@ func (l *Loop) produced(ctx context.Context, org db.Org, r Run) ([]recall.Messag
 	return slices.DeleteFunc(all, func(m recall.Message) bool { return m.StepID == nil }), err
 }
 
-// replay returns the events of a run that has ended.
+// replay returns the events of a finished run.
 func (l *Loop) replay(ctx context.Context, org db.Org, r Run) (*Feed, error) {
 	messages, err := l.produced(ctx, org, r)
 	if err != nil {
@@ -133,8 +134,8 @@ func (l *Loop) replay(ctx context.Context, org db.Org, r Run) (*Feed, error) {
 	return f, nil
 }
 
-// Find returns a run of a conversation: that of an id, or that of a message's or an approval's otid, or else the one
-// that is at work. ErrNotFound if no run has it.
+// Find returns a run of a conversation: by its id, by the otid of a message or an approval, or else the run that is
+// working. ErrNotFound if there is none.
 func (l *Loop) Find(ctx context.Context, org db.Org, c recall.Conversation, id, otid string) (Run, error) {
 	if id == "" && otid != "" {
 		m, err := l.Recall.ByOTID(ctx, org, c.AgentKey, otid)
@@ -159,8 +160,8 @@ func (l *Loop) Find(ctx context.Context, org db.Org, c recall.Conversation, id, 
 	return r, err
 }
 
-// withOTID returns the newest run of a conversation that was made of approvals, or of messages with approvals, of an
-// otid. ErrNotFound if no run has it.
+// withOTID returns the newest run of a conversation that was made from approvals with this otid, or from messages sent
+// with approvals. ErrNotFound if there is none.
 func (l *Loop) withOTID(ctx context.Context, org db.Org, c recall.Conversation, otid string) (Run, error) {
 	return db.One[Run](ctx, l.DB, runRows+` AND c.key = @conversation 
 		AND (r.request -> 'otids' ? @otid OR r.request -> 'retried' ? @otid)

@@ -11,22 +11,22 @@ import (
 // Request asks for a run.
 type Request struct {
 	AgentID      string
-	Conversation string // an id, or recall.DefaultConversation
+	Conversation string // an id or recall.DefaultConversation
 	Background   bool
 	Options      Options
-	Input        []recall.Draft // messages of the client, and results of tools that it ran
+	Input        []recall.Draft // the client's messages, and results of tools that it ran
 	Approvals    []Approval
 
-	rules rules // of the agent
+	rules rules // the agent's rules
 }
 
-// Started is a run that was started, or that was found by the otid of a message.
+// Started is a run that was started, or found by a message's otid.
 type Started struct {
 	Run Run
 	*Feed
 }
 
-// otids returns the otids of the request's approvals, and of the messages that come with them.
+// otids returns the otids of the request's approvals, and of messages that come with them.
 func (r Request) otids() (otids []string) {
 	add := func(otid string) {
 		if otid != "" && !slices.Contains(otids, otid) {
@@ -44,12 +44,12 @@ func (r Request) otids() (otids []string) {
 	return otids
 }
 
-// inputSHA256 returns the SHA-256 of the messages that come with the request's approvals; nil without approvals.
+// inputSHA256 returns the SHA-256 of messages that come with the request's approvals; nil without approvals.
 func (r Request) inputSHA256() []byte {
 	if len(r.Approvals) == 0 {
 		return nil
 	}
-	raw, _ := json.Marshal(r.Input) // texts and parsed JSON
+	raw, _ := json.Marshal(r.Input) // it holds only texts and parsed JSON
 	sum := sha256.Sum256(raw)
 	return sum[:]
 }

@@ -11,18 +11,18 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// resumable are the reasons of a run's end after which the same request goes on: nothing answered it. A text that is
-// sent again as another request goes on after every failure.
+// resumable are stop reasons after which a repeated request continues the failed run, because nothing answered it. If
+// the same text comes in another request, it continues after every failure.
 var resumable = []string{StopError, ModelError, BrokenAnswer, NoCredits, PromptTooLarge}
 
-// resume lets a run go on where an earlier one of the same request failed, and reports whether it does: after the
-// reasons that are resumable, and others that are named. It does not if
-// the earlier run did not fail, or the conversation has gone on behind the messages of the request. Messages that left
-// the view because a provider refused them are back.
+// resume lets a run continue where an earlier run of the same request failed, and reports whether it does. It does so
+// after resumable stop reasons and after those in after. It does not if the earlier run did not fail, or if the
+// conversation has gone on since the request's messages. Messages that left the view because a provider refused them
+// come back.
 func (l *Loop) resume(ctx context.Context, org db.Org, run *Run, failed string, after ...string) (bool, error) {
 	first, err := l.RunByID(ctx, org, failed)
 	if err != nil {
-		return false, ignoreNotFound(err) // its record was deleted
+		return false, ignoreNotFound(err) // the run's record was deleted
 	}
 	latest, err := l.latestAttempt(ctx, org, first)
 	if err != nil || latest.StopReason == nil || !slices.Contains(append(after, resumable...), *latest.StopReason) {
@@ -48,7 +48,7 @@ func (l *Loop) resume(ctx context.Context, org db.Org, run *Run, failed string, 
 	return true, setOptions(ctx, l.DB, org, *run)
 }
 
-// isLast reports whether the newest message of a conversation is of a run, or of one that went on where it failed.
+// isLast reports whether a conversation's newest message belongs to run first, or to a run that continued it.
 func (l *Loop) isLast(ctx context.Context, org db.Org, first Run) (bool, error) {
 	last, err := l.Recall.Messages(ctx, org, recall.MessageFilter{AgentID: first.AgentID, Conversation: first.Conversation,
 		WithErrors: true, Roles: []recall.Role{recall.User, recall.Assistant, recall.Tool}}, db.Page{Limit: 1})
@@ -62,7 +62,7 @@ func (l *Loop) isLast(ctx context.Context, org db.Org, first Run) (bool, error) 
 	return err == nil && by.Options.Resumes == first.ID, ignoreNotFound(err)
 }
 
-// latestAttempt returns the newest of a run and those that went on where it failed.
+// latestAttempt returns the newest run among first and the runs that continued it.
 func (l *Loop) latestAttempt(ctx context.Context, org db.Org, first Run) (Run, error) {
 	if first.Status != Failed {
 		return first, nil

@@ -12,11 +12,10 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// retry lets a run go on where the newest one of its conversation failed if both were asked for with equal messages,
-// approvals and results of calls, and without otids that are known: a client sends its request again. It reports
-// whether it does. If the request has more messages behind equal ones, these are left for a run of their own. If an
-// earlier request with one of the otids did so, it returns the first run of that request. The loop's statements are
-// those of a transaction.
+// retry handles a client that sends a failed request again: the messages, approvals and results of calls equal those of
+// the conversation's newest run, which failed, and no otid is known. Then run continues there, and resumes is true. If
+// the request has more messages behind the equal ones, only these are left for run. If an earlier request with one of
+// the otids already did the same, repeats is the first run of that request. The loop must be in a transaction.
 func (l *Loop) retry(ctx context.Context, org db.Org, c recall.Conversation, r *Request, run *Run) (resumes bool,
 	repeats string, err error) {
 	isAnswer := func(d recall.Draft) bool { return d.Role == recall.Assistant }
@@ -60,7 +59,7 @@ func (l *Loop) retry(ctx context.Context, org db.Org, c recall.Conversation, r *
 	return resumes, "", err
 }
 
-// mayFollow reports whether a run may go on behind the messages of one that failed: it has no answer, and nothing came
+// mayFollow reports whether a run may go on behind the messages of a failed run: that has no answer, and nothing came
 // after it.
 func (l *Loop) mayFollow(ctx context.Context, org db.Org, failed Run) (bool, error) {
 	if failed.StopReason == nil || !slices.Contains(resumable, *failed.StopReason) {
@@ -73,8 +72,8 @@ func (l *Loop) mayFollow(ctx context.Context, org db.Org, failed Run) (bool, err
 	return l.isLast(ctx, org, first)
 }
 
-// asksAgain reports whether a request has the approvals and the messages of an earlier run's. Without approvals it also
-// returns how many of its messages are the earlier run's, if it begins with all of these.
+// asksAgain reports whether a request has the approvals and messages of an earlier run. If neither has approvals, said
+// is how many of the request's first messages are all of the earlier run's.
 func (l *Loop) asksAgain(ctx context.Context, org db.Org, c recall.Conversation, r Request, earlier Run) (said int,
 	whole bool, err error) {
 	if len(r.Approvals)+len(earlier.Options.Approvals) == 0 {
@@ -92,7 +91,7 @@ func (l *Loop) asksAgain(ctx context.Context, org db.Org, c recall.Conversation,
 	return 0, same && bytes.Equal(r.Options.InputSHA256, earlier.Options.InputSHA256), nil
 }
 
-// retriedBefore returns the first run of the text that an earlier request sent again under one of some otids; empty if
+// retriedBefore returns the first run of the text that an earlier request sent again under one of these otids; empty if
 // none did. ErrConflict if that was another text.
 func (l *Loop) retriedBefore(ctx context.Context, org db.Org, c recall.Conversation, r Request, otids []string) (string,
 	error) {

@@ -11,35 +11,35 @@ import (
 )
 
 const (
-	// maxAttempts bounds how often a model is asked for one answer, for whatever reason but a limit of requests.
+	// maxAttempts bounds how often a model is asked for one answer, not counting limits of requests.
 	maxAttempts = 3
 
 	firstPause = 500 * time.Millisecond
-	// pauseGrowth is how many times as long each further pause is.
+	// pauseGrowth is the factor by which each further pause is longer.
 	pauseGrowth = 4
-	// maxGrowths bounds how often the pauses grow.
+	// maxGrowths bounds how often pauses get longer.
 	maxGrowths = 16
-	// limitedPauses is how many times as long the pauses are where a provider has no room for requests.
+	// limitedPauses is the factor by which pauses are longer if a provider has no room for requests.
 	limitedPauses = 10
-	// maxLimitPause is the longest pause after a limit of requests for which the provider names none.
+	// maxLimitPause is the longest pause after a limit of requests if the provider names no pause.
 	maxLimitPause = 8 * time.Second
-	// maxPause is the longest pause that is waited for when a provider asks for it.
+	// maxPause is the longest pause that is waited for if a provider asks for one.
 	maxPause = time.Minute
 )
 
-// limiting is the time that is left for a provider that limits requests, with status 429.
+// limiting is the time left for a provider that limits requests, with status 429.
 type limiting struct {
-	patience time.Duration // from the first limit on
+	patience time.Duration // counted from the first limit
 	until    time.Time     // zero before the first limit
-	times    int           // that the provider limited requests
+	times    int           // how often the provider limited requests
 }
 
-// isLimited reports whether a provider takes no more requests of the key for now. The patience bounds how long it is
-// asked again, and nothing bounds how often.
+// isLimited reports whether a provider takes no more requests for the key at present. LimitPatience bounds how long it
+// is asked again, and nothing bounds how often.
 func isLimited(f *model.Fault) bool { return f.Again && f.Status == http.StatusTooManyRequests }
 
-// pause waits before a model is asked again. It returns the fault if that would take longer than may be waited, and the
-// error of ctx if that ends.
+// pause waits before a model is asked again. It returns the fault if the wait would be longer than allowed, and ctx's
+// error if ctx ends.
 func (l *limiting) pause(ctx context.Context, of *Loop, f *model.Fault, attempt int) error {
 	most := maxPause
 	if isLimited(f) {
@@ -62,8 +62,8 @@ func (l *limiting) pause(ctx context.Context, of *Loop, f *model.Fault, attempt 
 	}
 }
 
-// pauseAfter returns the pause after an attempt that failed, from 1: the one that the provider asks for and up to a
-// tenth more, or else one that grows with the attempts, less a random part of up to a half.
+// pauseAfter returns the pause after a failed attempt; attempts count from 1. It is the pause that the provider asks
+// for plus up to a tenth, or one that grows with the attempts, minus a random part of up to a half.
 func pauseAfter(f *model.Fault, attempt int, first time.Duration) time.Duration {
 	if f.After > 0 {
 		return f.After + random(f.After/10)
@@ -81,7 +81,7 @@ func pauseAfter(f *model.Fault, attempt int, first time.Duration) time.Duration 
 	return full/2 + random(full/2)
 }
 
-// random returns a duration of up to one.
+// random returns a random duration of at most most.
 func random(most time.Duration) time.Duration {
 	return rand.N(most + 1) //nolint:gosec // spreads retries, guards nothing
 }

@@ -12,34 +12,33 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// roomMakers are the settings by which a conversation is compacted whose prompt is too long for its provider, in order.
-// The last leaves a summary of about 1,000 tokens: there is nothing to summarize after it.
+// roomMakers are settings for compacting a conversation if its prompt is too long for its provider. They are tried in
+// order. The last one leaves a summary of about 1,000 tokens, so that nothing more can be summarized.
 var roomMakers = []string{`{}`, `{"mode":"all","clip_chars":4000}`}
 
-// compactNext compacts the conversation whose prompt the provider found too long, though it fits by our count, by the
-// next of some settings that makes it smaller. It reports whether there was one.
+// compactNext compacts a conversation if the provider found its prompt too long although it fits by our count. It uses
+// the next of the settings that makes the conversation smaller, and reports whether there was one.
 func (l *Loop) compactNext(ctx context.Context, org db.Org, c recall.Conversation, settings *[]string) (bool, error) {
 	for len(*settings) > 0 {
 		next := json.RawMessage((*settings)[0])
 		*settings = (*settings)[1:]
 		_, err := l.Agents.Compact(ctx, org, c, agent.CompactOptions{Settings: next})
-		if err == nil || !errors.Is(err, db.ErrInvalid) { // which says that nothing gets smaller
+		if err == nil || !errors.Is(err, db.ErrInvalid) { // ErrInvalid says that nothing gets smaller
 			return err == nil, err
 		}
 	}
 	return false, nil
 }
 
-// overflow is the fault of a provider that finds a prompt too long which cannot be made shorter.
+// overflow is the fault of a provider that finds a prompt too long, if the prompt cannot be made shorter.
 type overflow struct {
 	*model.Fault
 	Prompt agent.StoredPrompt
 }
 
-// Unwrap returns the fault.
 func (o *overflow) Unwrap() error { return o.Fault }
 
-// Counts says what the prompt's tokens are, by our count.
+// Counts says how many tokens the prompt has by our count.
 func (o *overflow) Counts() string {
 	t := o.Prompt.Tokens
 	said := t.Summary + t.Messages

@@ -22,11 +22,11 @@ type rule struct {
 
 type rules []rule
 
-// byClient is the type of a rule that says that an agent's program runs a tool, whose former names are its children.
+// byClient is the type of a rule that an agent's program runs a tool. The rule's children are the tool's former names.
 const byClient = "by_client"
 
-// readRules reads an agent's rules, and adds one for each tool that its program runs. It ignores entries that are no
-// rules.
+// readRules reads an agent's rules, and adds one for each tool that its program runs. Entries that are no rules are
+// ignored.
 func readRules(a agent.Agent) (all rules) {
 	for _, t := range a.Attached {
 		all = append(all, rule{Type: byClient, Tool: t.Name, Children: t.FormerNames})
@@ -42,7 +42,7 @@ func readRules(a agent.Agent) (all rules) {
 	return all
 }
 
-// nameOf returns the name that the tool of a call has now.
+// nameOf returns a called tool's current name.
 func (r rules) nameOf(called string) string {
 	now := called
 	for _, one := range r {
@@ -56,7 +56,7 @@ func (r rules) nameOf(called string) string {
 	return now
 }
 
-// has reports whether a tool has a rule of a type.
+// has reports whether a tool has a rule of this type.
 func (r rules) has(kind, tool string) bool {
 	tool = r.nameOf(tool)
 	return slices.ContainsFunc(r, func(one rule) bool { return one.Type == kind && one.Tool == tool })
@@ -70,17 +70,17 @@ type done struct {
 	waits        bool // it has no result yet
 }
 
-// doneBy returns the call of a tool that has a result.
+// doneBy returns the call of a tool with this result.
 func (r rules) doneBy(tool string, result recall.Part) done {
 	return done{tool: r.nameOf(tool), result: result.Text, failed: result.IsError, denied: isDenied(result)}
 }
 
-// refusedByRules begins the results of calls that the rules refused.
+// refusedByRules begins the result of a call that the rules refused.
 const refusedByRules = "The rules of your tools do not allow "
 
-// refusal returns why a tool may not be called after the calls of earlier answers and those of the same answer; empty
-// if it may. The rules are for tools alone. Nothing may follow a call that ends the turn, even if that call fails: the
-// client is shown which calls it is asked for before one of them has run.
+// refusal returns why a tool may not be called, after the calls of earlier answers (before) and of the same answer
+// (same); empty if it may. The rules apply only to tools. No call may follow one that ends the turn, even if that one
+// fails, because the client is shown the calls that it must answer before any of them has run.
 func (r rules) refusal(tools []string, before, same []done, tool string) string {
 	tried := slices.Clone(same)
 	for i := range tried {
@@ -96,8 +96,8 @@ func (r rules) refusal(tools []string, before, same []done, tool string) string 
 	return refusedByRules + tool + " now. You may call " + strings.Join(n.only, ", ") + "."
 }
 
-// refusals returns why calls of an answer are refused, by their ids. Its calls count as if they were made one after the
-// other, after those before.
+// refusals maps call id → why a call of the answer is refused. The answer's calls count one after the other, after
+// those in before.
 func (r rules) refusals(tools []string, before []done, answer recall.Message, results map[string]recall.Part) (
 	why map[string]string) {
 	why = map[string]string{}
@@ -126,7 +126,8 @@ func isRefused(result recall.Part) bool {
 	return result.IsError && strings.HasPrefix(result.Text, refusedByRules)
 }
 
-// narrowing is which tools an answer may call: Only if it is not nil, and one of them if Must is true.
+// narrowing says which tools an answer may call: those in only, unless it is nil. If must is true, it must call one of
+// them.
 type narrowing struct {
 	only []string
 	must bool
@@ -135,7 +136,7 @@ type narrowing struct {
 // allows reports whether a tool may be called.
 func (n narrowing) allows(tool string) bool { return n.only == nil || slices.Contains(n.only, tool) }
 
-// narrow returns which of some tools may be called after some calls.
+// narrow returns which of these tools may be called after these calls.
 func (r rules) narrow(tools []string, calls []done) narrowing {
 	n := narrowing{only: slices.Clone(tools)}
 	keep := func(ok func(string) bool) {
@@ -190,8 +191,8 @@ func (r rules) narrow(tools []string, calls []done) narrowing {
 	return n
 }
 
-// child returns the tool that follows an output of a conditional rule's tool; empty for any, or for none if an output
-// that is not mapped is not allowed.
+// child returns the tool that a conditional rule requires after an output. It is empty if any tool may follow, or if
+// none may because unmapped outputs are not allowed.
 func (r rule) child(output string) string {
 	for key, tool := range r.Outputs {
 		if tool != nil && strings.EqualFold(strings.TrimSpace(output), key) {
@@ -204,7 +205,8 @@ func (r rule) child(output string) string {
 	return ""
 }
 
-// missing returns the tools that must be called before a turn ends, and were not. A call that the client denied counts.
+// missing returns the tools that must be called before a turn ends and were not called. A call that the client denied
+// counts as called.
 func (r rules) missing(tools []string, calls []done) (names []string) {
 	for _, one := range r {
 		called := slices.ContainsFunc(calls, func(c done) bool { return c.tool == one.Tool && (!c.failed || c.denied) })
@@ -228,15 +230,15 @@ func (r rules) ended(tools []string, before, same []done) bool {
 	return false
 }
 
-// ending is how an answer whose calls have results leaves its turn.
+// ending says in which state an answer leaves its turn once its calls have results.
 type ending struct {
-	calls   bool     // it has calls
-	ended   bool     // by a call
-	ends    bool     // it has no calls, or one that ends the turn when no tool is missing
-	missing []string // tools that must be called before
+	calls   bool     // the answer has calls
+	ended   bool     // a call ended the turn
+	ends    bool     // the answer has no calls, or a call that ends the turn unless tools are missing
+	missing []string // tools that must be called first
 }
 
-// after returns how an answer leaves its turn.
+// after returns in which state an answer leaves its turn.
 func (r rules) after(tools []string, before []done, t tail) ending {
 	var same []done
 	e := ending{}

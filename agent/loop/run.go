@@ -14,7 +14,7 @@ type Run struct {
 	ID           string     `db:"id"`
 	AgentID      string     `db:"agent_id"`
 	AgentKey     int64      `db:"agent_key"`
-	Conversation string     `db:"conversation"` // its id
+	Conversation string     `db:"conversation"` // the conversation's id
 	IsDefault    bool       `db:"is_default"`   // the conversation is the agent's default one
 	Status       string     `db:"status"`
 	StopReason   *string    `db:"stop_reason"`
@@ -40,7 +40,7 @@ const runRows = `SELECT ` + runColumns + `
 	JOIN conversations c ON c.org = r.org AND c.key = r.conversation_key
 	WHERE r.org = @org`
 
-// setOptions stores the options of a run.
+// setOptions stores a run's options.
 func setOptions(ctx context.Context, d db.DB, org db.Org, r Run) error {
 	return db.Exec(ctx, d, `UPDATE runs SET request = $3 WHERE org = $1 AND id = $2`, org, r.ID, r.Options)
 }
@@ -60,10 +60,10 @@ func (r Run) Failure() *Failure {
 	return &f
 }
 
-// messageRuns returns the runs that have the messages of a run's request.
+// messageRuns returns the runs that have the messages of this run's request.
 func (r Run) messageRuns() []string { return append(slices.Clone(r.Options.Follows), firstOf(r)) }
 
-// firstOf returns the first run of the request of a run.
+// firstOf returns the first run of a run's request.
 func firstOf(r Run) string {
 	if r.Options.Resumes != "" {
 		return r.Options.Resumes

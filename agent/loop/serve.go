@@ -10,9 +10,9 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Run works on runs until ctx ends, and waits for them to stop. It is called once. The next steps of these runs are
-// another server's, or this one's when it runs again. present is closed when this server is announced; only then it
-// takes over runs.
+// Run works on runs until ctx ends, and waits until they have stopped. It is called once. Their next steps are left to
+// other servers, or to this one when it runs again. Only after present is closed, because this server is announced,
+// does Run take over runs.
 func (l *Loop) Run(ctx context.Context, present <-chan struct{}) {
 	announced := false
 	defer close(l.stopped)
@@ -37,7 +37,7 @@ func (l *Loop) Run(ctx context.Context, present <-chan struct{}) {
 	}
 }
 
-// work works on a run until it ends, or until ctx does.
+// work works on a run until the run or ctx ends.
 func (l *Loop) work(ctx context.Context, s *session) {
 	defer l.release(s)
 	defer s.close()
@@ -66,11 +66,11 @@ func (l *Loop) work(ctx context.Context, s *session) {
 	}
 }
 
-// defaultPatience is the Patience of a loop that has none. Until a wait is noticed some seconds may pass: 30 s in all.
+// defaultPatience is the Patience of a loop without one. It may take some seconds until a wait is noticed: 30 s in all.
 const defaultPatience = 24 * time.Second
 
-// showElsewhere shows the clients of a run that another server has taken over what came of it there, once it has ended.
-// Those of a background run read it from the database.
+// showElsewhere shows a run's clients how it ended on another server that has taken it over. Clients of a background
+// run read that from the database.
 func (w *worker) showElsewhere(ctx context.Context) error {
 	w.release(w.session) // this server may have to take it over again
 	if w.run.Background {
@@ -98,10 +98,10 @@ func (w *worker) showElsewhere(ctx context.Context) error {
 	}
 }
 
-// elsewhereLooks is the time between two looks whether another server has ended a run.
+// elsewhereLooks is how often the server checks whether another one has ended a run.
 const elsewhereLooks = 200 * time.Millisecond
 
-// showRest shows the clients of a run that has ended what they have not been shown.
+// showRest shows the clients of a finished run what they have not seen yet.
 func (w *worker) showRest(ctx context.Context, ended Run) error {
 	all, err := w.replay(ctx, w.org, ended)
 	if err != nil {

@@ -20,13 +20,13 @@ func newSession(org db.Org, r Run, m Model) *session {
 	return &session{Feed: newFeed(r.ID), org: org, run: r, model: m, cancel: make(chan struct{})}
 }
 
-// stop ends the run at once, and what it waits for.
+// stop ends the run at once, together with everything it waits for.
 func (s *session) stop() { s.once.Do(func() { close(s.cancel) }) }
 
-// interrupt ends the run for its clients on this server, which stops.
+// interrupt ends the run for its clients, because this server stops.
 func (s *session) interrupt() { s.add(interruption(InterruptedText(s.run.ID))) }
 
-// isCancelled reports whether the client cancelled the run on this server.
+// isCancelled reports whether a client cancelled the run on this server.
 func (s *session) isCancelled() bool {
 	select {
 	case <-s.cancel:

@@ -10,9 +10,9 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Start stores the input of a request and begins a run. If the input was stored before, by its otids, it returns the
-// run that was made of it. ErrNoModel without a model for the agent, *BusyError if another run works in the
-// conversation, *PendingError if calls wait for the client and the input does not answer them.
+// Start stores a request's input and begins a run. If the input's otids show that it was stored before, Start returns
+// the run that was made from it. ErrNoModel if the agent has no model; *BusyError if another run is working in the
+// conversation; *PendingError if calls wait for the client and the input does not answer them.
 func (l *Loop) Start(ctx context.Context, org db.Org, r Request) (Started, error) {
 	s, c, err := l.newRun(ctx, org, &r)
 	if err != nil {
@@ -43,13 +43,13 @@ func (l *Loop) Start(ctx context.Context, org db.Org, r Request) (Started, error
 		return Started{run, s.Feed}, nil
 	}
 	started, err := l.found(ctx, org, r.AgentID, repeats)
-	if err == nil { // now its client knows of the run, which stays the last one until then
+	if err == nil { // now its client knows the run; until then it must stay the last one
 		err = l.Recall.Told(ctx, org, c.Key)
 	}
 	return started, err
 }
 
-// newRun returns the session of a run that a request asks for, and its conversation. It completes the request.
+// newRun returns a session for a request's run, and its conversation. It completes the request.
 func (l *Loop) newRun(ctx context.Context, org db.Org, r *Request) (*session, recall.Conversation, error) {
 	select {
 	case <-l.stopped:
@@ -73,24 +73,25 @@ func (l *Loop) newRun(ctx context.Context, org db.Org, r *Request) (*session, re
 	return newSession(org, Run{ID: newID("run-"), Background: r.Background, Options: r.Options}, m), c, nil
 }
 
-// handOut gives a stored run to Run, and returns it as the table has it.
+// handOut gives a stored run to Run, and returns it as stored.
 func (l *Loop) handOut(ctx context.Context, s *session) (Run, error) {
 	run, err := l.RunByID(ctx, s.org, s.run.ID)
 	if err != nil {
 		return run, err
 	}
-	s.run = run // Run changes the session's from now on
+	s.run = run // from now on Run changes the session's run
 	return run, l.hand(ctx, s)
 }
 
-// Prepared is a run that a transaction stores. Begin must be called when that has committed, Drop if it has not. The
-// zero Prepared is no run.
+// Prepared is a run that a transaction stores. Call Begin once it has committed, or Drop if it has not. The zero
+// Prepared is no run.
 type Prepared struct {
 	loop    *Loop
 	session *session
 }
 
-// Prepare stores a run of a request in tx, which may have made its agent and conversation. Errors are those of Start.
+// Prepare stores a request's run in tx; the same transaction may have created the agent and the conversation. It
+// returns the errors of Start.
 func (l *Loop) Prepare(ctx context.Context, tx pgx.Tx, org db.Org, r Request) (Prepared, error) {
 	in := l.with(tx)
 	in.Agents = l.Agents.With(tx)
@@ -107,7 +108,7 @@ func (l *Loop) Prepare(ctx context.Context, tx pgx.Tx, org db.Org, r Request) (P
 	return p, nil
 }
 
-// Begin begins the run. If it fails, a server takes the run over.
+// Begin begins the run. If that fails, a server takes the run over.
 func (p Prepared) Begin(ctx context.Context) error {
 	if p.session == nil {
 		return nil
@@ -126,7 +127,7 @@ func (p Prepared) Drop() {
 	}
 }
 
-// hand gives a session to Run. If Run has ended the session is interrupted, and its run is taken over later.
+// hand gives a session to Run. If Run has ended, the session is interrupted, and its run is taken over later.
 func (l *Loop) hand(ctx context.Context, s *session) error {
 	select {
 	case l.starts <- s:
@@ -150,10 +151,10 @@ func (l *Loop) modelFor(handle string, o Options) (Model, error) {
 	return l.Models(handle)
 }
 
-// lockRuns is the first key of the lock under which an organization's runs are counted; the second is the organization.
+// lockRuns is the first key of the lock for counting an organization's runs; the second key is the organization.
 const lockRuns = 0x6c6f6f70
 
-// checkCount returns an ErrTooMany if the organization has more runs at once than it may, this one included.
+// checkCount returns an ErrTooMany if the organization has more simultaneous runs than allowed, including this one.
 func (l *Loop) checkCount(ctx context.Context, tx pgx.Tx, org db.Org) error {
 	if l.MaxRuns == 0 {
 		return nil
@@ -169,24 +170,24 @@ func (l *Loop) checkCount(ctx context.Context, tx pgx.Tx, org db.Org) error {
 	return err
 }
 
-// isTaken reports whether an error is that another run works in the conversation.
+// isTaken reports whether an error says that another run is working in the conversation.
 func isTaken(err error) bool { return db.Constraint(err) == "runs_one_at_a_time" }
 
-// errRepeated rolls a transaction back whose input is stored already.
+// errRepeated rolls back a transaction if its input is already stored.
 var errRepeated = errors.New("the input is stored already")
 
-// begin stores a run with its input. It returns the id of the run that has the input already, if one has.
+// begin stores a run with its input. If a run already has the input, repeats is its id.
 func (l *Loop) begin(ctx context.Context, org db.Org, c recall.Conversation, r Request, run Run) (repeats string,
 	err error) {
 	err = db.Tx(ctx, l.DB, func(tx pgx.Tx) error {
 		in := l.Recall.With(tx)
-		if err := in.Lock(ctx, org, c); err != nil { // before the run refers to it: requests come in their order
+		if err := in.Lock(ctx, org, c); err != nil { // before the run refers to it, so that requests keep their order
 			return err
 		}
 		if err := l.insert(ctx, tx, org, run, c); err != nil {
 			return err
 		}
-		run, r := run, r // each try of the transaction changes its own
+		run, r := run, r // each try of the transaction changes its own copies
 		var err error
 		if repeats, err = l.answered(ctx, tx, org, c, r); err != nil || repeats != "" {
 			return l.with(tx).repeat(ctx, org, run, &repeats, err)
@@ -218,8 +219,8 @@ func (l *Loop) begin(ctx context.Context, org db.Org, c recall.Conversation, r R
 	return repeats, err
 }
 
-// repeat returns errRepeated for a run whose input is that of another one, or nil and no other run if it goes on where
-// that failed.
+// repeat handles a run with the same input as run *of. If it can continue where that run failed, repeat clears *of and
+// returns nil; otherwise it returns errRepeated.
 func (l *Loop) repeat(ctx context.Context, org db.Org, run Run, of *string, err error) error {
 	if err != nil {
 		return err

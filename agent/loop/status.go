@@ -9,7 +9,7 @@ const (
 	Succeeded = "success"
 )
 
-// The reasons for which a run stops, under Letta's names.
+// Why a run stopped, under Letta's names.
 const (
 	EndTurn          = "end_turn"
 	MaxSteps         = "max_steps"
@@ -26,7 +26,7 @@ const (
 	PromptTooLarge   = "context_window_overflow_in_system_prompt"
 )
 
-// statusOf returns the status of a run that stopped for a reason, as Letta has it.
+// statusOf returns the status of a run that stopped for a reason, as in Letta.
 func statusOf(stop string) string {
 	switch stop {
 	case EndTurn, MaxSteps, ToolRule, RequiresApproval:

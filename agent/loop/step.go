@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// step asks the model once and stores its answer. It returns a stop if there is no answer.
+// step asks the model once and stores its answer. If there is no answer, it returns a stop.
 func (w *worker) step(ctx context.Context) (*stop, error) {
 	if err := w.writeMemory(ctx); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (w *worker) handle() string {
 	return w.agent.ModelIn(w.conversation)
 }
 
-// explain returns the stop of a failure that the run's client reads; nil for the server's own fault.
+// explain returns the stop for a failure that the run's client may read; nil for the server's own fault.
 func (w *worker) explain(ctx context.Context, err error) *stop {
 	if f, ok := errors.AsType[*model.Fault](err); ok {
 		w.Log.WarnContext(ctx, "a model did not answer an agent", "run", w.run.ID, "error", f)
@@ -72,8 +72,8 @@ func (w *worker) explain(ctx context.Context, err error) *stop {
 	return nil
 }
 
-// ask asks the model for an answer to the next prompt, and again if that may help and no client can have seen a piece
-// of the answer. It compacts the conversation if the provider finds the prompt too long.
+// ask asks the model to answer the next prompt. It asks again if that may help, unless a client may have seen a piece
+// of the answer. If the provider finds the prompt too long, it compacts the conversation.
 func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, window int, err error) {
 	asking, cancel := context.WithCancel(ctx)
 	defer w.flushLate(ctx, asking.Done())()
@@ -129,7 +129,7 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 				return a, p.Window, cmp.Or(failed, err)
 			}
 		case isFault && isLimited(f) && !w.isShown():
-			attempt-- // the time is bounded
+			attempt-- // only the time is bounded, not the attempts
 			if err := limits.pause(asking, w.Loop, f, attempt); err != nil {
 				return a, p.Window, err
 			}
@@ -154,7 +154,7 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 	}
 }
 
-// withheld returns what a model said before the rest was withheld, as it is stored; nil if it said nothing.
+// withheld returns, in the form to store, what a model said before the rest was withheld; nil if it said nothing.
 func (w *worker) withheld(a model.Answer, id, stepID string) *recall.Draft {
 	if chat.IsEmpty(a.Content) {
 		return nil
@@ -172,7 +172,7 @@ func (w *worker) beginPieces(ctx context.Context) error {
 	return w.showSummaries(ctx)
 }
 
-// showSummaries shows the summaries that were made since the run began to a client that wants them, each once.
+// showSummaries shows the client, if it wants them, each summary made since the run began, once.
 func (w *worker) showSummaries(ctx context.Context) error {
 	if !w.run.Options.Compactions {
 		return nil
@@ -194,7 +194,7 @@ func (w *worker) showSummaries(ctx context.Context) error {
 	return nil
 }
 
-// show sends a piece of an answer to a client that wants them.
+// show sends a piece of an answer to clients that want pieces.
 func (w *worker) show(ctx context.Context, d model.Delta, id, stepID string) {
 	w.shows.Lock()
 	defer w.shows.Unlock()
@@ -225,10 +225,10 @@ func (w *worker) show(ctx context.Context, d model.Delta, id, stepID string) {
 	}
 }
 
-// errAnswerRefused is an answer that the log does not take.
+// errAnswerRefused means that the log does not accept an answer.
 var errAnswerRefused = errors.New("the answer cannot be stored")
 
-// keep stores an answer with its step and what its clients see of it, and reports the usage.
+// keep stores an answer with its step and with what clients see of it, and reports the usage.
 func (w *worker) keep(ctx context.Context, s *Step, id string, a model.Answer) error {
 	s.StopReason, w.finish = nil, ""
 	if len(a.Calls()) == 0 && a.Finish != model.Paused {
@@ -275,8 +275,8 @@ func (w *worker) keep(ctx context.Context, s *Step, id string, a model.Answer) e
 	return nil
 }
 
-// corrections returns the events that make the pieces of an answer those of its message: calls that were cut for the
-// answer's length are dropped, and a text may take their place.
+// corrections returns events that make the sent pieces match the stored message: they drop calls that were cut for the
+// answer's length, and may add a text in their place.
 func (w *worker) corrections(m recall.Message, finish string) (all []Event) {
 	if finish != model.Length || len(w.streamed.calls) == 0 {
 		return nil
@@ -298,7 +298,7 @@ func (w *worker) corrections(m recall.Message, finish string) (all []Event) {
 	return all
 }
 
-// asking returns an answer whose calls that are the client's to run or to approve say so.
+// asking marks those calls of an answer that the client must run or approve.
 func (w *worker) asking(answer []recall.Part) []recall.Part {
 	m := recall.Message{Content: slices.Clone(answer)}
 	refused := w.rules.refusals(w.tools, w.turn.before(lastPosition), m, nil)
@@ -310,8 +310,8 @@ func (w *worker) asking(answer []recall.Part) []recall.Part {
 	return m.Content
 }
 
-// report passes the provider's count of a prompt on, and queues a check of the window. The answer is stored already: a
-// failure is no error of the run.
+// report passes on the provider's count of a prompt, and queues a check of the window. The answer is already stored, so
+// a failure here does not fail the run.
 func (w *worker) report(ctx context.Context, position int, u model.Usage) {
 	c, err := w.Recall.Conversation(ctx, w.org, w.agent.ID, w.conversation.ID)
 	if err == nil && u.Prompt > 0 {

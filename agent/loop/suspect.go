@@ -14,17 +14,17 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// blamed is what a provider fails for, as far as it was found.
+// blamed says what a provider fails for, as far as that was found.
 type blamed struct {
-	found    bool         // messages from before the turn, which left the view
-	answer   model.Answer // without them
-	alone    bool         // the turn, without what came before it, too
+	found    bool         // messages from before the turn; they left the view
+	answer   model.Answer // the answer without them
+	alone    bool         // the turn itself, even without earlier messages
 	place    string       // a part of the prompt that is no message; empty for none
-	askAgain bool         // the texts of the open files, which are in no further prompt of the run
+	askAgain bool         // the texts of open files; the run's further prompts leave them out
 }
 
-// blame finds out what a provider fails for, after it refused the prompt, or failed two turns in a row and did not say
-// that it is for what a prompt says.
+// blame finds out what a provider fails for. The provider refused the prompt, or failed two turns in a row without
+// naming the content as the reason.
 func (w *worker) blame(ctx context.Context, f *model.Fault, at agent.PromptTarget, r model.Request) (blamed, error) {
 	p := probe{worker: w, at: at, request: r}
 	earlier, err := w.mayBeEarlier(ctx, f)
@@ -43,8 +43,8 @@ func (w *worker) blame(ctx context.Context, f *model.Fault, at agent.PromptTarge
 }
 
 // earlier asks for an answer without messages from before the turn. They leave the view only if the provider answers
-// without them, and then fails with them once more: a provider that fails whatever it is asked, or works again, hides
-// nothing.
+// without them and then fails with them again. So nothing is hidden if a provider fails for every prompt, or works
+// again.
 func (p *probe) earlier(ctx context.Context, f *model.Fault) (b blamed, err error) {
 	runs := append(p.run.messageRuns(), p.run.ID)
 	suspects, err := p.Recall.Suspects(ctx, p.org, p.conversation, runs)
@@ -66,8 +66,8 @@ func (p *probe) earlier(ctx context.Context, f *model.Fault) (b blamed, err erro
 	return blamed{found: err == nil, answer: p.answer}, err
 }
 
-// mayBeEarlier reports whether a fault may be of messages from before the turn. A refusal of a later prompt of a turn
-// is not: the provider took the first.
+// mayBeEarlier reports whether a fault may be caused by messages from before the turn. A refusal of a later prompt of
+// the turn is not, because the provider accepted the first.
 func (w *worker) mayBeEarlier(ctx context.Context, f *model.Fault) (bool, error) {
 	switch {
 	case w.isShown():
@@ -86,14 +86,14 @@ type probe struct {
 	at      agent.PromptTarget
 	request model.Request
 	asked   int
-	answer  model.Answer // the last
-	refused bool         // the provider refused the last prompt for what it says
+	answer  model.Answer // the last answer
+	refused bool         // the provider refused the last prompt for its content
 }
 
-// maxProbes bounds how often a model is asked to find what its provider refuses.
+// maxProbes bounds how often a model is asked in order to find what its provider refuses.
 const maxProbes = 16
 
-// without asks without some messages, and reports whether the model answers.
+// without asks without the messages left, and reports whether the model answers.
 func (p *probe) without(ctx context.Context, left []recall.Message) (works bool, err error) {
 	prompt, err := p.Agents.PreviewWithout(ctx, p.org, p.at, p.conversation, left)
 	if err != nil {
@@ -102,7 +102,7 @@ func (p *probe) without(ctx context.Context, left []recall.Message) (works bool,
 	return p.ask(ctx, prompt)
 }
 
-// ask asks with a prompt, and reports whether the model answers.
+// ask asks with this prompt, and reports whether the model answers.
 func (p *probe) ask(ctx context.Context, prompt json.RawMessage) (works bool, err error) {
 	if p.asked++; p.asked > maxProbes {
 		p.refused = false
@@ -110,7 +110,7 @@ func (p *probe) ask(ctx context.Context, prompt json.RawMessage) (works bool, er
 	}
 	r := p.request
 	r.Prompt = prompt
-	a, err := p.model.Answer(ctx, r, func(model.Delta) {}) // clients are shown the one that is stored
+	a, err := p.model.Answer(ctx, r, func(model.Delta) {}) // clients are shown only the stored answer
 	if err == nil {
 		p.answer, p.refused = a, false
 		return true, nil
@@ -120,14 +120,14 @@ func (p *probe) ask(ctx context.Context, prompt json.RawMessage) (works bool, er
 	return false, ctx.Err()
 }
 
-// narrow returns the fewest messages that it finds without which the model answers, of parts of a view without which it
-// answers. It looks for the oldest part that is refused, then for the next one. When no more may be asked, it returns
-// the smallest set that it knows. The answer is without them.
+// narrow returns a small set of messages without which the model answers. parts are the parts of the view; without all
+// of them it answers. It looks for the oldest part that is refused, then for the next one. Once no more questions are
+// allowed, it returns the smallest set found so far. p.answer is then the answer without that set.
 func (p *probe) narrow(ctx context.Context, parts [][]recall.Message) (left []recall.Message, err error) {
 	left = union(parts...)
 	var found []recall.Message
 	for len(parts) > 0 && p.asked < maxProbes {
-		works, fails := 0, len(parts) // without the parts from works on the model answers, from fails on it does not
+		works, fails := 0, len(parts) // without parts[works:] the model answers, without parts[fails:] it does not
 		for fails-works > 1 && p.asked < maxProbes {
 			middle := (works + fails) / 2
 			set := union(found, union(parts[middle:]...))
@@ -155,12 +155,12 @@ func (p *probe) narrow(ctx context.Context, parts [][]recall.Message) (left []re
 	return left, nil
 }
 
-// union returns the messages of parts, each once. Only parts that follow each other may have the same ones.
+// union returns the messages of parts, each once. Only adjacent parts may share messages.
 func union(parts ...[]recall.Message) []recall.Message {
 	return slices.CompactFunc(slices.Concat(parts...), func(a, b recall.Message) bool { return a.Position == b.Position })
 }
 
-// leaveOut takes messages out of the view for which the provider fails.
+// leaveOut takes messages out of the view because the provider fails for them.
 func (w *worker) leaveOut(ctx context.Context, f *model.Fault, left []recall.Message) error {
 	return w.inTx(ctx, func(tx pgx.Tx) error {
 		in := w.Recall.With(tx)
@@ -175,8 +175,8 @@ func (w *worker) leaveOut(ctx context.Context, f *model.Fault, left []recall.Mes
 	})
 }
 
-// isUnclear reports whether a failure may come because of what a prompt says, although it does not say so. One for a
-// key, an account or a limit, one without an answer in time, and a wrong setting do not.
+// isUnclear reports whether a failure may be caused by the prompt's content, although it does not say so. Failures
+// about a key, an account, a limit or a setting are not, and neither is a timeout.
 func isUnclear(f *model.Fault) bool {
 	switch f.Status {
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusTooManyRequests, overloaded:
@@ -185,11 +185,11 @@ func isUnclear(f *model.Fault) bool {
 	return (f.Kind == model.Failed || f.Kind == model.Broken) && (f.Again || f.Status != 0)
 }
 
-// overloaded is the status by which Anthropic says that it takes no requests for now.
+// overloaded is Anthropic's status for taking no requests at present.
 const overloaded = 529
 
-// failsAgain reports whether the model failed the conversation's run before this one, of other messages, or the two
-// runs before, of the same.
+// failsAgain reports whether the model failed the conversation's run before this one, if that had other messages; or
+// the two runs before, if they had the same messages.
 func (w *worker) failsAgain(ctx context.Context) (bool, error) {
 	before, err := w.endedBefore(ctx, w.org, w.run, w.conversation.Key)
 	for _, r := range before {

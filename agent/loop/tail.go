@@ -8,13 +8,13 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// tail is the end of a conversation: the newest answer, unless a message of a user came after it.
+// tail is the end of a conversation: its newest answer, unless a user's message came after it.
 type tail struct {
 	answer  *recall.Message // nil if there is none
-	pending []recall.Part   // its calls without a result
+	pending []recall.Part   // calls of the answer that have no result
 	results map[string]recall.Part
-	notice  bool // a system message came after it
-	empty   bool // nobody said anything
+	notice  bool // a system message came after the answer
+	empty   bool // nobody has said anything
 }
 
 // waitsFor reports whether a call waits for its result.
@@ -22,12 +22,12 @@ func (t tail) waitsFor(callID string) bool {
 	return slices.ContainsFunc(t.pending, func(p recall.Part) bool { return p.CallID == callID })
 }
 
-// goesOnAfter reports whether messages other than results of its calls have followed an earlier end's answer.
+// goesOnAfter reports whether an earlier end's answer was followed by messages other than results of its calls.
 func (t tail) goesOnAfter(earlier tail) bool {
 	return t.answer == nil || t.answer.Position != earlier.answer.Position || t.notice && !earlier.notice
 }
 
-// tailPage is how many messages are read at once. An answer and the results of its calls are mostly fewer.
+// tailPage is how many messages are read at once. An answer with the results of its calls mostly has fewer.
 const tailPage = 20
 
 // readTail reads the end of a conversation.
@@ -35,7 +35,7 @@ func readTail(ctx context.Context, in *recall.Store, org db.Org, c recall.Conver
 	return readTailBefore(ctx, in, org, c, "")
 }
 
-// readTailBefore reads the end that a conversation had before a message, by its id.
+// readTailBefore reads the end that a conversation had before the message with this id.
 func readTailBefore(ctx context.Context, in *recall.Store, org db.Org, c recall.Conversation, message string) (t tail,
 	err error) {
 	t.results = map[string]recall.Part{}
@@ -58,7 +58,7 @@ func readTailBefore(ctx context.Context, in *recall.Store, org db.Org, c recall.
 	}
 }
 
-// add adds a message before those that were added, and reports whether it is the last that matters.
+// add adds a message that comes before those already added. It reports whether no earlier message matters.
 func (t *tail) add(m recall.Message) bool {
 	switch m.Role {
 	case recall.User:

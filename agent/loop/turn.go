@@ -12,14 +12,14 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// turn is what counts for the rules: the calls with results since the newest message of a user, and the reminders of
-// tools that must be called.
+// turn is what the rules count: the calls with results since the user's newest message, and the reminders of tools that
+// must be called.
 type turn struct {
 	calls     []call
 	reminders []string
 }
 
-// readTurn reads the turn of the message at a position of a conversation, in which the rules hold.
+// readTurn reads the turn that the message at a position belongs to.
 func (r rules) readTurn(ctx context.Context, in *recall.Store, org db.Org, c recall.Conversation, position int) (turn,
 	error) {
 	var messages []recall.Message
@@ -46,7 +46,7 @@ func (r rules) readTurn(ctx context.Context, in *recall.Store, org db.Org, c rec
 	}
 }
 
-// answeredCalls returns the calls of messages that have results among them.
+// answeredCalls returns the calls of messages that have their results among these messages.
 func (r rules) answeredCalls(messages []recall.Message) (calls []call) {
 	open := recall.OpenCalls[call]{}
 	for _, m := range messages {
@@ -65,7 +65,7 @@ func (r rules) answeredCalls(messages []recall.Message) (calls []call) {
 	return calls
 }
 
-// before returns the calls before a position that count for the rules, in their order.
+// before returns the calls before a position that the rules count, in order.
 func (t turn) before(position int) (all []done) {
 	calls := slices.Clone(t.calls)
 	slices.SortStableFunc(calls, func(a, b call) int {
@@ -82,7 +82,7 @@ func (t turn) before(position int) (all []done) {
 // maxReminders bounds how often a turn has the same reminder.
 const maxReminders = 3
 
-// reminder returns the message that tells the model which tools it must call, and how often the turn has it.
+// reminder returns the message that tells the model which tools it must call, and how often the turn already has it.
 func (t turn) reminder(missing []string) (d recall.Draft, times int) {
 	text := frame.System + " Before your response ends, you must call " + strings.Join(missing, ", ") + "."
 	for _, r := range t.reminders {
@@ -93,8 +93,8 @@ func (t turn) reminder(missing []string) (d recall.Draft, times int) {
 	return recall.Draft{Role: recall.System, Content: []recall.Part{{Type: recall.Text, Text: text}}}, times
 }
 
-// forced returns the tool that the model's next answer must call, because the model was reminded of it and ended its
-// turn all the same; empty if there is none, or if the rules do not allow it now.
+// forced returns the tool that the model's next answer must call, because the model ended its turn in spite of a
+// reminder; empty if there is none, or if the rules do not allow the tool now.
 func (t turn) forced(missing []string, n narrowing) string {
 	if _, times := t.reminder(missing); times == 0 {
 		return ""
@@ -105,7 +105,7 @@ func (t turn) forced(missing []string, n narrowing) string {
 	return ""
 }
 
-// notCalled says that a model did not call the tools that it must call before its turn ends.
+// notCalled says that a model did not call tools that it must call before its turn ends.
 func notCalled(missing []string) string {
 	return fmt.Sprintf("By the rules of its tools the model must call %s before its turn ends. It did not, although it "+
 		"was told so %d times and its requests asked for the call", strings.Join(missing, ", "), maxReminders)

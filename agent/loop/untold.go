@@ -9,11 +9,11 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// settleTimeout bounds a try to note in the log what a request may have stored.
+// settleTimeout bounds one attempt to record in the log what a request may have stored.
 const settleTimeout = time.Second
 
-// KeepUntold notes what a request may have stored in a conversation, which ended with an error that does not say. If
-// the database does not answer, that is done later.
+// KeepUntold records what a request may have stored in a conversation, after it ended with an error that does not tell.
+// If the database does not answer, that is recorded later.
 func (l *Loop) KeepUntold(ctx context.Context, org db.Org, c recall.Conversation, u recall.Untold) {
 	l.untold.mu.Lock()
 	l.untold.all[c.Key] = untoldIn{org, c, u}
@@ -23,7 +23,8 @@ func (l *Loop) KeepUntold(ctx context.Context, org db.Org, c recall.Conversation
 	_ = l.settle(limited, c.AgentID) // the next request and Adopt try again
 }
 
-// settle notes in the log what requests may have stored in the conversations of an agent; of all if it is empty.
+// settle records in the log what requests may have stored in an agent's conversations; in those of all agents if
+// agentID is empty.
 func (l *Loop) settle(ctx context.Context, agentID string) error {
 	var failed error
 	for key, u := range l.untold.of(agentID) {

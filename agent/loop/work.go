@@ -13,10 +13,10 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// maxBroken is how many calls in a row may be broken. The model reads of each why.
+// maxBroken is how many broken calls may come in a row. The model is told for each why it is broken.
 const maxBroken = 6
 
-// work works on the run until it ends. Its error is that of ctx, errTaken, or one that lasts: the run then goes on
+// work works on the run until it ends. Its error is ctx's, errTaken, or a lasting one; in these cases the run goes on
 // later.
 func (w *worker) work(ctx context.Context) error {
 	err := w.load(ctx)
@@ -72,7 +72,7 @@ func (w *worker) load(ctx context.Context) (err error) {
 	return w.loadTurn(ctx)
 }
 
-// loadTurn reads what the run has shown, and the turn that it goes on with.
+// loadTurn reads what the run has shown, and the turn that it continues.
 func (w *worker) loadTurn(ctx context.Context) error {
 	messages, err := w.produced(ctx, w.org, w.run)
 	if err != nil {
@@ -89,7 +89,7 @@ func (w *worker) loadTurn(ctx context.Context) error {
 	return w.catchUp(ctx, messages)
 }
 
-// next takes the run's next step: it runs a tool or asks the model. It returns a stop if the run ends here.
+// next takes the run's next step: it runs a tool, or asks the model. It returns a stop if the run ends here.
 func (w *worker) next(ctx context.Context) (*stop, error) {
 	if err := w.goesOn(ctx); err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (w *worker) next(ctx context.Context) (*stop, error) {
 		return &stop{reason: RequiresApproval}, nil
 	case len(w.run.Options.Following) > 0:
 		return nil, w.follow(ctx)
-	case own && w.finish == "" && !hasCalls(*t.answer): // it paused
+	case own && w.finish == "" && !hasCalls(*t.answer): // the answer paused
 	case own || goesOn && !t.notice:
 		if s, err := w.afterAnswer(ctx, t); s != nil || err != nil {
 			return s, err
@@ -147,9 +147,9 @@ func (w *worker) next(ctx context.Context) (*stop, error) {
 	return w.step(ctx)
 }
 
-// followAnswer appends a note after an answer that ends the conversation, because providers refuse a prompt that ends
-// with one. So ends a turn that is tried again, if an earlier try had an answer. The provider wants an answer that
-// paused at the end of its prompt.
+// followAnswer appends a note if an answer ends the conversation, because providers refuse a prompt that ends with an
+// answer. That happens if a turn is tried again after an earlier try had an answer. An answer that paused must stay at
+// the end of the prompt.
 func (w *worker) followAnswer(ctx context.Context, t tail) error {
 	if t.answer == nil || t.notice || hasCalls(*t.answer) {
 		return nil
@@ -162,7 +162,7 @@ func (w *worker) followAnswer(ctx context.Context, t tail) error {
 	return err
 }
 
-// askAgain shows the calls that wait for the client, unless the run's own answer has shown them.
+// askAgain shows the calls that wait for the client, unless the run's own answer has already shown them.
 func (w *worker) askAgain(ctx context.Context, own bool, t tail) error {
 	if own || w.run.Options.Waiting != nil {
 		return nil
@@ -184,8 +184,8 @@ func (w *worker) askAgain(ctx context.Context, own bool, t tail) error {
 	return err
 }
 
-// afterAnswer returns a stop if the last answer ends the run. It reminds the model of the tools that it must still
-// call.
+// afterAnswer returns a stop if the last answer ends the run. Otherwise it reminds the model of tools that it must
+// still call.
 func (w *worker) afterAnswer(ctx context.Context, t tail) (*stop, error) {
 	e := w.rules.after(w.tools, w.turn.before(t.answer.Position), t)
 	reason := cmp.Or(w.finish, EndTurn)
@@ -212,7 +212,7 @@ func (w *worker) afterAnswer(ctx context.Context, t tail) (*stop, error) {
 	return nil, err
 }
 
-// afterBroken returns a stop if the last calls were broken.
+// afterBroken returns a stop if the last maxBroken calls were all broken.
 func (w *worker) afterBroken() *stop {
 	n := len(w.turn.calls)
 	if n < maxBroken || slices.ContainsFunc(w.turn.calls[n-maxBroken:], func(c call) bool { return !c.broken }) {

@@ -18,30 +18,30 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// worker works on a run. What it does next follows from the log, so that it can go on where another one stopped.
+// worker works on a run. Its next step follows from the log, so it can continue where another worker stopped.
 type worker struct {
 	*Loop
 	*session
 	agent        agent.Agent
 	conversation recall.Conversation
 	rules        rules
-	tools        []string // the names of those that the model has
+	tools        []string // names of the model's tools
 	turn         turn
 	steps        int
-	finish       string     // the reason for which the last answer ends the run, if it calls no tool
-	items        items      // of a background run
-	shows        sync.Mutex // is held while a piece of an answer is shown, and while pieces that wait are stored
-	streamed     pieces     // of the last answer
-	unstored     string     // the id of an answer of which the client may have seen deltas, and which is not stored
-	streaming    []done     // the calls of the answer that is streamed, without refused ones
-	withoutFiles bool       // the provider refuses the texts of the open files: the next prompt is without them
-	summarized   int        // the position of the last summary that was shown
+	finish       string     // stop reason if the last answer ends the run because it calls no tool
+	items        items      // events of a background run
+	shows        sync.Mutex // held while a piece of an answer is shown, and while waiting pieces are stored
+	streamed     pieces     // pieces of the last answer
+	unstored     string     // id of an answer that is not stored although the client may have seen deltas of it
+	streaming    []done     // calls of the answer that is being streamed, except refused ones
+	withoutFiles bool       // the provider refuses the texts of open files, so the next prompt leaves them out
+	summarized   int        // position of the last summary that was shown
 }
 
-// pieces is what clients were sent of an answer before it was stored.
+// pieces records what clients were sent of an answer before it was stored.
 type pieces struct {
 	any, text bool
-	calls     []string // their ids
+	calls     []string // ids of the calls
 }
 
 // add notes a piece.
@@ -52,14 +52,14 @@ func (p *pieces) add(d model.Delta) {
 	}
 }
 
-// stop is the end of a run: a reason, and what failed.
+// stop is the end of a run: its reason, and what failed.
 type stop struct {
 	reason string
 	failed *Failure
 }
 
-// unavailable reports whether an error may pass: the database cannot serve, or let another transaction go on. The
-// deadlines of a run are its models'.
+// unavailable reports whether an error may pass: the database cannot serve, or gave way to another transaction.
+// Deadlines within a run are its models'.
 func unavailable(err error) bool {
 	return db.Deadlocked(err) || db.Unavailable(err) && (db.Away(err) || !errors.Is(err, context.DeadlineExceeded))
 }
@@ -83,7 +83,7 @@ func (w *worker) toolNames(ctx context.Context) ([]string, error) {
 
 const answerAgain = frame.System + " The turn did not end with your last answer, and is tried again: answer the user."
 
-// isPaused reports whether the model goes on with an answer when it is asked again.
+// isPaused reports whether the model continues this answer when it is asked again.
 func (w *worker) isPaused(ctx context.Context, answer recall.Message) (bool, error) {
 	if answer.StepID == nil {
 		return false, nil
@@ -97,8 +97,8 @@ func (w *worker) made(answer recall.Message) bool {
 	return answer.RunID != nil && *answer.RunID == w.run.ID
 }
 
-// approvalOf returns the approval of the result of a call. The client approved calls of an answer that was there before
-// the run: a later call may have the same id.
+// approvalOf returns the approval to store with a call's result. The client only approved calls of an answer from
+// before the run; a later call may have the same id.
 func (w *worker) approvalOf(answer recall.Message, call recall.Part) recall.Approval {
 	if w.made(answer) {
 		return ""
@@ -106,15 +106,15 @@ func (w *worker) approvalOf(answer recall.Message, call recall.Part) recall.Appr
 	return approvalIn(w.run.Options.Approved, call.CallID)
 }
 
-// waits reports whether calls of an earlier run waited for the client: the input of this one answered some of them.
+// waits reports whether calls of an earlier run waited for the client and this run's input answered some of them.
 func (w *worker) waits(t tail) bool {
 	return t.answer != nil && t.answer.RunID != nil && len(t.results) > 0
 }
 
-// ContentFilter is the type of the failure of a run whose last answer the model refused, or a content filter withheld.
+// ContentFilter is the Failure type of a run if the model refused its last answer, or a content filter withheld it.
 const ContentFilter = "content_filter"
 
-// goesOn returns an error if the run does not go on here: errCancelled or errTaken.
+// goesOn returns errCancelled or errTaken if the run does not go on here.
 func (w *worker) goesOn(ctx context.Context) error {
 	if w.isCancelled() {
 		return errCancelled
@@ -122,10 +122,10 @@ func (w *worker) goesOn(ctx context.Context) error {
 	return w.standing(ctx, w.DB, w.org, w.run, "")
 }
 
-// watchEvery is the time between two looks whether a run was cancelled while its model is asked.
+// watchEvery is how often the worker checks whether the run was cancelled while its model is asked.
 const watchEvery = 2 * time.Second
 
-// watch calls cancel when the run does not go on here, until ctx ends.
+// watch calls cancel once the run no longer goes on here. It stops when ctx ends.
 func (w *worker) watch(ctx context.Context, cancel context.CancelFunc) {
 	defer cancel()
 	look := time.NewTicker(watchEvery)
@@ -147,7 +147,7 @@ func (w *worker) watch(ctx context.Context, cancel context.CancelFunc) {
 	}
 }
 
-// isShown reports whether a client can have seen a piece of an answer that is not stored.
+// isShown reports whether a client may have seen a piece of an answer that is not stored.
 func (w *worker) isShown() bool {
 	w.shows.Lock()
 	defer w.shows.Unlock()
@@ -170,7 +170,7 @@ func (w *worker) target(n narrowing) agent.PromptTarget {
 	return t
 }
 
-// faultStop returns the stop of a fault of the model's provider, with the provider's own words.
+// faultStop returns the stop for a fault of the model's provider, with the provider's words.
 func (w *worker) faultStop(ctx context.Context, err error, f *model.Fault) *stop {
 	reason := map[model.FaultKind]string{model.Failed: ModelError, model.Overflow: PromptTooLarge,
 		model.Credits: NoCredits, model.Broken: BrokenAnswer, model.Content: ModelError}[f.Kind]

@@ -26,7 +26,7 @@ func (w *worker) toolsText() string {
 	return "Your tools are " + strings.Join(w.tools, ", ") + "."
 }
 
-// runTool runs the tool of a call of an answer and stores its result.
+// runTool runs the tool called in an answer, and stores its result.
 func (w *worker) runTool(ctx context.Context, answer recall.Message, p recall.Part) error {
 	if w.Tools.Has(p.Name) && !slices.Contains(w.tools, p.Name) {
 		return w.refuse(ctx, answer, p, "The tool "+p.Name+" is not attached to you. "+w.toolsText())
@@ -45,7 +45,7 @@ func (w *worker) runTool(ctx context.Context, answer recall.Message, p recall.Pa
 		position: answer.Position, part: partOf(answer, p), broken: got.IsError && !isObject(p.Input)})
 }
 
-// refuse stores why a call of an answer is not run as its result.
+// refuse stores as a call's result why the call is not run.
 func (w *worker) refuse(ctx context.Context, answer recall.Message, p recall.Part, why string) error {
 	result := recall.Draft{ID: newID("message-"), RunID: &w.run.ID, StepID: answer.StepID}
 	stored, err := w.Recall.AnswerCall(ctx, w.org, w.place(answer, p), failedWith(result, recall.Part{CallID: p.CallID,
@@ -58,14 +58,14 @@ func (w *worker) refuse(ctx context.Context, answer recall.Message, p recall.Par
 		refused: strings.HasPrefix(why, refusedByRules)})
 }
 
-// partOf returns the index of a call of an answer.
+// partOf returns a call's index in its answer.
 func partOf(answer recall.Message, p recall.Part) int {
 	return slices.IndexFunc(answer.Content, func(other recall.Part) bool {
 		return other.Type == recall.ToolCall && other.CallID == p.CallID
 	})
 }
 
-// showResult notes a call and shows the message of its result.
+// showResult records a call, and shows the message with its result.
 func (w *worker) showResult(ctx context.Context, message string, c call) error {
 	w.turn.calls = append(w.turn.calls, c)
 	m, err := w.Recall.Message(ctx, w.org, message)
@@ -77,7 +77,7 @@ func (w *worker) showResult(ctx context.Context, message string, c call) error {
 
 func (w *worker) caller() tool.Caller { return tool.CallerIn(w.org, w.agent, w.conversation) }
 
-// answerPending gives the calls of the run that have no result one that says why.
+// answerPending gives each call of the run without a result one that says why it has none.
 func (w *worker) answerPending(ctx context.Context, why string) error {
 	t, err := readTail(ctx, w.Recall, w.org, w.conversation)
 	if err != nil {
