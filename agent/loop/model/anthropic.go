@@ -15,11 +15,11 @@ const (
 	anthropicURL     = "https://api.anthropic.com"
 	anthropicVersion = "2023-06-01"
 
-	// defaultMaxTokens bounds the answer to a prompt that names no bound, which Anthropic requires.
+	// defaultMaxTokens bounds the answer if the prompt names no bound, because Anthropic requires one.
 	defaultMaxTokens = 8192
 )
 
-// Anthropic is a Client of Anthropic's POST /v1/messages.
+// Anthropic is a Client for Anthropic's POST /v1/messages.
 type Anthropic struct {
 	at     *provider.Endpoint
 	client *http.Client
@@ -57,7 +57,7 @@ func (a *Anthropic) Answer(ctx context.Context, r Request, show func(Delta)) (An
 	}
 	over := map[string]any{"model": r.Model, "max_tokens": cmp.Or(given.MaxTokens, defaultMaxTokens), "stream": true}
 	thinks := given.Thinking.Type != "" && given.Thinking.Type != "disabled"
-	switch { // a model that thinks cannot be made to call a tool
+	switch { // a model that thinks cannot be forced to call a tool
 	case thinks:
 	case r.Tool != "":
 		over["tool_choice"] = map[string]string{"type": "tool", "name": r.Tool}

@@ -14,20 +14,20 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// anthropicReader joins the events of a stream to an answer.
+// anthropicReader joins a stream's events into an answer.
 type anthropicReader struct {
 	at     *provider.Endpoint
 	show   func(Delta)
 	blocks []*block
 	calls  int
-	bytes  int64  // of what the events say
-	stop   string // why the message ended, as the server named it; empty before it did
-	ended  bool   // the stream said that it ends
+	bytes  int64  // size of what the events say
+	stop   string // the server's stop reason; empty before the message ended
+	ended  bool   // the stream announced its end
 	usage  anthropicUsage
 }
 
-// anthropicEvent is what is read of an event of a stream. Some servers answer with a message in one piece, though they
-// are asked for a stream. A field of another form than those that are known is empty.
+// anthropicEvent has the fields that are read of a stream's event. Some servers answer with a whole message although
+// they are asked for a stream. A field of an unknown form reads as empty.
 type anthropicEvent struct {
 	Type  text            `json:"type"`
 	Index int             `json:"index"`
@@ -38,13 +38,13 @@ type anthropicEvent struct {
 	Delta   lenient[blockDelta] `json:"delta"`
 	Message lenient[struct {
 		Usage json.RawMessage `json:"usage"`
-	}] `json:"message"` // of some errors a text
+	}] `json:"message"` // in some errors a text
 
-	Content lenient[[]json.RawMessage] `json:"content"`     // of a message in one piece
-	Stop    text                       `json:"stop_reason"` // of a message in one piece
+	Content lenient[[]json.RawMessage] `json:"content"`     // of a whole message
+	Stop    text                       `json:"stop_reason"` // of a whole message
 }
 
-// blockDelta is what an event adds to a block, or to the message.
+// blockDelta is what an event adds to a block or to the message.
 type blockDelta struct {
 	Type      text            `json:"type"`
 	Text      text            `json:"text"`
@@ -59,7 +59,7 @@ type blockDelta struct {
 func (a *anthropicReader) event(ctx context.Context, raw []byte, plain bool) error {
 	var e anthropicEvent
 	if err := json.Unmarshal(raw, &e); err != nil {
-		if plain { // some server's own form of an error
+		if plain { // a server's own form of an error
 			return reply{body: raw}.fault(ctx, a.at)
 		}
 		return broken(a.at, "with a stream whose events are no JSON")
@@ -88,7 +88,7 @@ func (a *anthropicReader) event(ctx context.Context, raw []byte, plain bool) err
 	return nil
 }
 
-// whole adds a message in one piece.
+// whole adds a message that came in one piece.
 func (a *anthropicReader) whole(e anthropicEvent) error {
 	for i, raw := range e.Content.of {
 		if err := a.begin(i, raw); err != nil {
@@ -158,7 +158,7 @@ func (a *anthropicReader) delta(index int, d blockDelta) error {
 	return nil
 }
 
-// end ends a block. Some servers send the whole input of a call where its block begins; Anthropic's is {} there.
+// end ends a block. Some servers send a call's whole input at the beginning of its block; Anthropic sends {} there.
 func (a *anthropicReader) end(index int) error {
 	if index < 0 || index >= len(a.blocks) {
 		return a.disordered()
@@ -171,7 +171,7 @@ func (a *anthropicReader) end(index int) error {
 	return nil
 }
 
-// input adds a piece to the input of a call. What Anthropic's own tools are given is not shown.
+// input adds a piece to a call's input. Inputs of Anthropic's own tools are not shown.
 func (a *anthropicReader) input(b *block, piece string) {
 	b.input.WriteString(piece)
 	if b.of.Type == "tool_use" {
@@ -179,7 +179,7 @@ func (a *anthropicReader) input(b *block, piece string) {
 	}
 }
 
-// tell shows a delta that says something.
+// tell shows a delta unless it is empty.
 func (a *anthropicReader) tell(d Delta) {
 	if d.Text != "" {
 		a.show(d)
@@ -212,7 +212,7 @@ func (a *anthropicReader) answer(ctx context.Context) (Answer, error) {
 
 // block is a block of a message's content.
 type block struct {
-	raw json.RawMessage // as it began
+	raw json.RawMessage // its JSON at the beginning
 	of  struct {
 		Type      text            `json:"type"`
 		ID        text            `json:"id"`
@@ -226,7 +226,7 @@ type block struct {
 	}
 	text, thinking, signature, input strings.Builder
 	citations                        []json.RawMessage
-	callID                           string // of a call; unique in the message
+	callID                           string // id of a call; unique in the message
 }
 
 // part returns the block as a part of a message.
@@ -242,10 +242,10 @@ func (b *block) part() recall.Part {
 		return recall.Part{Type: recall.ToolCall, CallID: b.callID, Name: string(b.of.Name), Input: b.input.String(),
 			Extra: chat.BlockExtra(b.raw, "caller")}
 	}
-	return chat.SealedBlock(b.now()) // what Anthropic's own tools did
+	return chat.SealedBlock(b.now()) // output of Anthropic's own tools
 }
 
-// now returns the block with what deltas added to it. Without any it is byte for byte as it began.
+// now returns the block with everything that deltas added. Without any it is byte for byte as it began.
 func (b *block) now() json.RawMessage {
 	added := map[string]any{}
 	for name, piece := range map[string]struct{ began, is string }{"text": {string(b.of.Text), b.text.String()},
@@ -269,7 +269,7 @@ func (b *block) now() json.RawMessage {
 	return withFields(b.raw, added)
 }
 
-// withFields returns a JSON object with other values of fields, in the order that they have; new ones are the last.
+// withFields sets fields of a JSON object. Existing fields keep their order; new ones come last.
 func withFields(raw json.RawMessage, values map[string]any) json.RawMessage {
 	var out bytes.Buffer
 	field := func(name string, value any) {
@@ -300,7 +300,7 @@ func withFields(raw json.RawMessage, values map[string]any) json.RawMessage {
 	return json.RawMessage("{" + out.String() + "}")
 }
 
-// anthropicUsage is what a stream says of its tokens. Its last event repeats counts of the first.
+// anthropicUsage is a stream's count of tokens. The last event repeats counts of the first.
 type anthropicUsage struct {
 	Input      tokens `json:"input_tokens"`
 	Cached     tokens `json:"cache_read_input_tokens"`
@@ -309,7 +309,7 @@ type anthropicUsage struct {
 	impossible bool
 }
 
-// add adds the counts of an event.
+// add adds the counts in an event.
 func (u *anthropicUsage) add(raw json.RawMessage) {
 	if len(raw) > 0 && json.Unmarshal(raw, u) != nil {
 		u.impossible = true
@@ -325,7 +325,7 @@ func (u *anthropicUsage) total() Usage {
 	return Usage{Prompt: int(prompt), Completion: int(u.Output), Cached: int(u.Cached), CacheWrite: int(u.CacheWrite)}
 }
 
-// oneLine returns a JSON text without white space between its tokens.
+// oneLine returns JSON without white space between its tokens.
 func oneLine(raw json.RawMessage) []byte {
 	var compact bytes.Buffer
 	_ = json.Compact(&compact, raw) // it was parsed before, or is empty

@@ -11,13 +11,13 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// chunk is what is read of an event of a stream, or of an answer that is not streamed. A field of another form than
-// those that are known is empty.
+// chunk has the fields that are read of a stream's event, or of an answer without a stream. A field of an unknown form
+// reads as empty.
 type chunk struct {
 	Choices []choice        `json:"choices"`
 	Usage   json.RawMessage `json:"usage"`
 	Error   json.RawMessage `json:"error"`
-	Object  text            `json:"object"` // error: the event is one
+	Object  text            `json:"object"` // "error" marks the event as an error
 
 	Base     lenient[baseResp] `json:"base_resp"`
 	Feedback lenient[feedback] `json:"promptFeedback"`
@@ -28,10 +28,9 @@ type feedback struct {
 	Reason text `json:"blockReason"`
 }
 
-// lenient is a value that is empty if it has another form.
+// lenient is a value that reads as empty if it has another form.
 type lenient[T any] struct{ of T }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (l *lenient[T]) UnmarshalJSON(raw []byte) error {
 	var of T
 	if json.Unmarshal(raw, &of) == nil {
@@ -44,9 +43,9 @@ type choice struct {
 	Index   int             `json:"index"`
 	Finish  text            `json:"finish_reason"`
 	Error   json.RawMessage `json:"error"`
-	Usage   json.RawMessage `json:"usage"` // of Moonshot
+	Usage   json.RawMessage `json:"usage"` // Moonshot's place for it
 	Delta   delta           `json:"delta"`
-	Message *delta          `json:"message"` // of an answer that is not streamed
+	Message *delta          `json:"message"` // in an answer without a stream
 }
 
 // delta is what an event adds to an answer.
@@ -54,18 +53,18 @@ type delta struct {
 	Content   said            `json:"content"`
 	Refusal   text            `json:"refusal"`
 	Thought   text            `json:"reasoning_content"`
-	Reasoning text            `json:"reasoning"` // of some endpoints an object
+	Reasoning text            `json:"reasoning"` // an object at some endpoints
 	Calls     []piece         `json:"tool_calls"`
-	Details   json.RawMessage `json:"reasoning_details"` // of OpenRouter
-	Function  *function       `json:"function_call"`     // the older form of the only call
+	Details   json.RawMessage `json:"reasoning_details"` // OpenRouter's
+	Function  *function       `json:"function_call"`     // the older form, for a single call
 }
 
-// piece is a piece of a call, or a whole one.
+// piece is a piece of a call, or a whole call.
 type piece struct {
 	Index    *int            `json:"index"`
 	ID       text            `json:"id"`
 	Function function        `json:"function"`
-	Extra    json.RawMessage `json:"extra_content"` // of Gemini
+	Extra    json.RawMessage `json:"extra_content"` // Gemini's
 }
 
 type function struct {
@@ -73,28 +72,26 @@ type function struct {
 	Arguments arguments `json:"arguments"`
 }
 
-// text is a JSON text; empty for any other JSON.
+// text is a JSON text; any other JSON reads as empty.
 type text string
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (t *text) UnmarshalJSON(raw []byte) error {
 	*t = text(textOf(raw))
 	return nil
 }
 
-// textOf returns a JSON text, empty for any other JSON.
+// textOf returns a JSON text; empty for any other JSON.
 func textOf(raw json.RawMessage) (text string) {
 	_ = json.Unmarshal(raw, &text)
 	return text
 }
 
-// isSet reports whether a field is there; null is not.
+// isSet reports whether a field is there and not null.
 func isSet(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-// arguments are those of a call, or a piece of them: a text, or, from some servers, the object itself.
+// arguments are a call's arguments, or a piece of them: a text or, from some servers, the object itself.
 type arguments string
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (a *arguments) UnmarshalJSON(raw []byte) error {
 	switch raw[0] {
 	case '"':
@@ -107,7 +104,7 @@ func (a *arguments) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// said is the content of a message: a text, or parts of it.
+// said is a message's content: a text, or parts.
 type said []saidPart
 
 type saidPart struct {
@@ -115,7 +112,6 @@ type saidPart struct {
 	text string
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (s *said) UnmarshalJSON(raw []byte) error {
 	var parts []json.RawMessage
 	switch raw[0] {
@@ -130,7 +126,7 @@ func (s *said) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// partOf reads a part of a content. Mistral's thoughts are parts whose texts are a list again.
+// partOf reads a part of a content. Mistral's thoughts are parts with lists of texts.
 func partOf(raw json.RawMessage) saidPart {
 	var p struct {
 		Type     text `json:"type"`
@@ -151,13 +147,12 @@ func partOf(raw json.RawMessage) saidPart {
 	return part
 }
 
-// maxTokens is the largest count of tokens that is possible.
+// maxTokens is the largest possible count of tokens.
 const maxTokens = math.MaxInt32
 
-// tokens is a provider's count. One that is negative, no whole number or too large is an error.
+// tokens is a provider's count. A negative, fractional or too large number is an error.
 type tokens int
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (t *tokens) UnmarshalJSON(raw []byte) error {
 	var n float64
 	if err := json.Unmarshal(raw, &n); err != nil {
@@ -170,7 +165,7 @@ func (t *tokens) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// openAIUsage reads a provider's counts; false if it has none, or if one is impossible.
+// openAIUsage reads a provider's counts. It returns false if there are none, or if one is impossible.
 func openAIUsage(raw json.RawMessage) (Usage, bool) {
 	var u struct {
 		Prompt     tokens `json:"prompt_tokens"`
@@ -189,11 +184,11 @@ func openAIUsage(raw json.RawMessage) (Usage, bool) {
 		Reasoning: int(u.OfCompletion.Reasoning)}, true
 }
 
-// finishes are the reasons for the end of an answer that mean more than that it is whole, of several servers.
+// finishes maps several servers' finish reasons, if they mean more than that the answer is whole.
 var finishes = map[string]string{"length": Length, "max_tokens": Length, "model_length": Length,
 	"error": broke, "abort": broke, "cancelled": broke}
 
-// broke is the reason of servers that broke an answer off.
+// broke is the reason if a server broke off an answer.
 const broke = "broke"
 
 // finishOf returns the reason for which an answer ended.

@@ -10,18 +10,18 @@ import (
 	"github.com/loci-memory/loci/embed/provider"
 )
 
-// events reads the data of server-sent events: with any line ends, without the blank after the colon, and without the
-// empty line between two events. Lines that are no fields of events are read as JSON at the end: a server that does not
-// stream answers with a single object, and some send an error as one.
+// events reads the data of server-sent events. It accepts any line ends, a missing blank after the colon, and a missing
+// empty line between events. Other lines are read as JSON at the end, because a server that does not stream answers
+// with a single object, and some send an error that way.
 type events struct {
 	lines *bufio.Reader
-	most  int64  // bytes of an event, and of the lines that are none; ErrTooBig is an error of more
-	data  []byte // of the event that is read
+	most  int64  // bounds the bytes of an event, and of all other lines; ErrTooBig beyond
+	data  []byte // data of the event that is being read
 	other bytes.Buffer
-	json  *json.Decoder // of other, when the lines are read
+	json  *json.Decoder // reads other, once all lines were read
 	ended bool          // there are no more lines
-	done  bool          // the stream said that it ends
-	plain bool          // it has lines that are no fields of events
+	done  bool          // the stream announced its end
+	plain bool          // there are lines that are no fields of events
 }
 
 func newEvents(r io.Reader, most int64) *events {
@@ -35,7 +35,7 @@ var (
 	doneMark   = []byte("[DONE]")
 )
 
-// next returns the data of the next event. io.EOF after the last.
+// next returns the data of the next event. io.EOF after the last one.
 func (e *events) next() (json.RawMessage, error) {
 	for e.json == nil {
 		data, err := e.read()
@@ -55,7 +55,7 @@ func (e *events) next() (json.RawMessage, error) {
 	return raw, nil
 }
 
-// read reads the next line, and returns the data of an event that ends with it.
+// read reads the next line, and returns the data of an event that it ends.
 func (e *events) read() ([]byte, error) {
 	if e.ended {
 		e.json = json.NewDecoder(&e.other)
@@ -68,7 +68,7 @@ func (e *events) read() ([]byte, error) {
 	return e.line(bytes.TrimRight(line, "\r\n")), nil
 }
 
-// readLine reads a line with its end. provider.ErrTooBig if what is kept would have more than most bytes with it.
+// readLine reads a line with its end. provider.ErrTooBig if more than most bytes would be kept.
 func (e *events) readLine() (line []byte, err error) {
 	for {
 		piece, err := e.lines.ReadSlice('\n')
@@ -81,7 +81,7 @@ func (e *events) readLine() (line []byte, err error) {
 	}
 }
 
-// line reads a line, and returns the data of an event that has ended before it or with it.
+// line takes a line, and returns the data of an event that ended before it or with it.
 func (e *events) line(line []byte) (ended []byte) {
 	if data, is := bytes.CutPrefix(line, fieldData); is {
 		data = bytes.TrimPrefix(data, []byte(" "))

@@ -26,31 +26,29 @@ const (
 	Overflow                  // the prompt is larger than the model's window
 	Credits                   // the provider's account has no credit
 	Broken                    // the answer cannot be used
-	Content                   // the provider refuses the prompt for what it says
+	Content                   // the provider refuses the prompt's content
 )
 
-// Fault is a failure of a provider. Its text is the operator's; Public says what organizations read.
+// Fault is a failure of a provider. Its text is for the operator; Public is for organizations.
 type Fault struct {
 	Kind    FaultKind
-	Status  int           // of the answer; 0 if there was none
-	Words   string        // the provider's own: one line of at most 300 characters, without its key and its address
+	Status  int           // HTTP status of the answer; 0 if there was none
+	Words   string        // the provider's words on one line of at most 300 characters, without its key and its address
 	Again   bool          // the same request may succeed later
 	Key     bool          // the provider does not accept the server's key
-	Limited bool          // because the provider limits requests: not at once
-	After   time.Duration // the pause that the provider asks for; 0 if it asks for none
+	Limited bool          // with Again: not at once, because the provider limits requests
+	After   time.Duration // the pause that the provider asks for; 0 if none
 	Err     error
 }
 
-// Error implements error.
 func (f *Fault) Error() string { return f.Err.Error() }
 
-// Unwrap returns the failure.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// Public returns what organizations read of the failure.
+// Public returns the text of the failure for organizations.
 func (f *Fault) Public() string { return provider.Public(f.Err) }
 
-// AnswerStatus returns the status by which a request is answered for which the provider failed, as Letta has it.
+// AnswerStatus returns the HTTP status with which Loci answers a request after this failure, as in Letta.
 func (f *Fault) AnswerStatus() int {
 	switch {
 	case f.Kind == Content || f.Kind == Overflow:
@@ -70,7 +68,7 @@ func (f *Fault) AnswerStatus() int {
 	return http.StatusInternalServerError
 }
 
-// withheld returns the fault of an answer that the model refused, or that a filter withheld, with the provider's words.
+// withheld returns the fault for an answer that the model refused or a filter withheld, with the provider's words.
 func withheld(at *provider.Endpoint, words string) *Fault {
 	words = cmp.Or(words, "content filter")
 	return &Fault{Kind: Content, Status: http.StatusOK, Words: wordsFor(at, words),
@@ -78,22 +76,22 @@ func withheld(at *provider.Endpoint, words string) *Fault {
 			at.Model, at.Host(), at.Clean(words)), "the model refused to answer, or a content filter withheld its answer")}
 }
 
-// broken returns the fault of an answer that cannot be used. A second answer to the same prompt may be a good one.
+// broken returns the fault for an answer that cannot be used. A second answer to the same prompt may be usable.
 func broken(at *provider.Endpoint, how string) *Fault {
 	return &Fault{Kind: Broken, Again: true, Err: at.Wrong("%s", how)}
 }
 
-// maxCalls is the most calls of tools that an answer may have. Models make at most some dozens.
+// maxCalls is the most tool calls in an answer. Models make at most a few dozen.
 const maxCalls = 512
 
-// tooManyCalls returns the fault of an answer with more calls than maxCalls.
+// tooManyCalls returns the fault for an answer with more than maxCalls.
 func tooManyCalls(at *provider.Endpoint) *Fault {
 	f := broken(at, fmt.Sprintf("with more than %d calls of tools in one answer", maxCalls))
 	f.Again = false
 	return f
 }
 
-// cut returns the fault of a stream that ends before its answer does, or the error of ctx.
+// cut returns the fault for a stream that ends before its answer does, or ctx's error.
 func cut(ctx context.Context, at *provider.Endpoint) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -101,7 +99,7 @@ func cut(ctx context.Context, at *provider.Endpoint) error {
 	return &Fault{Kind: Failed, Again: true, Err: at.Wrong("with a stream that ends before the answer does")}
 }
 
-// faultOf returns the fault of a request that failed without an answer, or the error of ctx.
+// faultOf returns the fault for a request that failed without an answer, or ctx's error.
 func faultOf(ctx context.Context, at *provider.Endpoint, err error) error {
 	if _, is := errors.AsType[*Fault](err); is {
 		return err
@@ -118,14 +116,14 @@ func faultOf(ctx context.Context, at *provider.Endpoint, err error) error {
 	return f
 }
 
-// reply is a provider's error. Within a stream it may have no status.
+// reply is a provider's error. Within a stream it may lack a status.
 type reply struct {
 	status int
 	body   []byte
 	after  time.Duration
 }
 
-// errorBody is what is read of an error. Some servers have its fields outermost.
+// errorBody has the fields that are read of an error. Some servers send them at the top level.
 type errorBody struct {
 	Error   json.RawMessage `json:"error"`
 	Message text            `json:"message"`
@@ -134,7 +132,7 @@ type errorBody struct {
 	Code    json.RawMessage `json:"code"`
 }
 
-// innermost returns the fields of an error, whose message may be all that there is.
+// innermost returns an error's fields. There may be nothing but a message.
 func innermost(raw []byte) (e errorBody) {
 	if json.Unmarshal(raw, &e) != nil {
 		e.Message = text(textOf(raw))
@@ -149,13 +147,13 @@ func innermost(raw []byte) (e errorBody) {
 	return e
 }
 
-// baseResp is where MiniMax has an error, in an answer with status 200.
+// baseResp is where MiniMax reports an error, in an answer with status 200.
 type baseResp struct {
 	Code    int  `json:"status_code"`
 	Message text `json:"status_msg"`
 }
 
-// status returns the status that the error means.
+// status returns the HTTP status that the error corresponds to.
 func (b baseResp) status() int {
 	switch b.Code {
 	case 1002, 1039, 1041:
@@ -170,7 +168,7 @@ func (b baseResp) status() int {
 	return http.StatusInternalServerError
 }
 
-// status returns the status that an error within a stream names or means.
+// status returns the HTTP status that an error within a stream names or corresponds to.
 func (e errorBody) status() int {
 	if code, err := strconv.Atoi(strings.Trim(string(e.Code), `"`)); err == nil && code >= 400 && code < 600 {
 		return code
@@ -188,7 +186,7 @@ func (e errorBody) status() int {
 	return http.StatusInternalServerError
 }
 
-// fault returns the fault that an error is, or the error of ctx.
+// fault returns the fault for the error, or ctx's error.
 func (r reply) fault(ctx context.Context, at *provider.Endpoint) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -219,7 +217,7 @@ func (r reply) fault(ctx context.Context, at *provider.Endpoint) error {
 	return f
 }
 
-// refuse makes the fault one of what the prompt says.
+// refuse turns the fault into a refusal of the prompt's content.
 func (f *Fault) refuse(at *provider.Endpoint, words string) {
 	f.Kind = Content
 	f.Again = f.Status >= http.StatusInternalServerError || f.Status == http.StatusConflict
@@ -227,7 +225,7 @@ func (f *Fault) refuse(at *provider.Endpoint, words string) {
 		f.Status, at.Clean(words)), "the %s provider refuses the prompt (status %d)", at.Kind, f.Status)
 }
 
-// wordsFor returns a provider's words for organizations, which do not learn its address.
+// wordsFor returns a provider's words for organizations, without the provider's address.
 func wordsFor(at *provider.Endpoint, words string) string {
 	return at.Clean(strings.ReplaceAll(words, at.Host(), "[host]"))
 }

@@ -1,5 +1,5 @@
-// Package model asks language models for answers that are streamed: behind any endpoint that speaks OpenAI's chat
-// completions, and behind Anthropic's messages API.
+// Package model asks language models for streamed answers, at any endpoint with OpenAI's chat completions, and at
+// Anthropic's messages API.
 //
 // Each file uses those that are named before it:
 //   - failures, and the words by which they are told: words.go fault.go
@@ -22,17 +22,17 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// The formats of prompts, as agent names them.
+// The formats of prompts, under the names that package agent uses.
 const (
 	FormatOpenAI    = "openai"
 	FormatAnthropic = "anthropic"
 )
 
-// Client asks models. It may be used from many goroutines.
+// Client asks models. It is safe for concurrent use.
 type Client interface {
-	// Answer sends a request and returns the whole answer. It passes each delta to show as it arrives, from the calling
-	// goroutine. Its error is a *Fault, or that of ctx. With a fault of the kind Content it returns what the model said
-	// before the rest was withheld.
+	// Answer sends a request and returns the whole answer. It passes each delta to show when it arrives, on the calling
+	// goroutine. Its error is a *Fault or ctx's. With a fault of kind Content it also returns what the model said before
+	// the rest was withheld.
 	Answer(ctx context.Context, r Request, show func(Delta)) (Answer, error)
 	// Format returns the format of the prompts that the client sends.
 	Format() string
@@ -40,48 +40,48 @@ type Client interface {
 	Address() string
 }
 
-// Request is a prompt to be answered.
+// Request is a prompt to answer.
 type Request struct {
 	Model  string          // as the provider names it
-	Prompt json.RawMessage // the provider's request, in the client's format; its model is replaced
+	Prompt json.RawMessage // the provider's request in the client's format; its model is replaced
 	Must   bool            // the answer must call a tool
-	Tool   string          // that the answer must call; empty for any
+	Tool   string          // the tool that the answer must call; empty: any
 }
 
-// Delta is a piece of an answer as it arrives.
+// Delta is a piece of an answer, as it arrives.
 type Delta struct {
 	Kind   recall.PartType // Text, Reasoning or ToolCall
-	Text   string          // of a call: a piece of its arguments
-	CallID string          // of a call
-	Name   string          // of the called tool, in the first piece of a call
+	Text   string          // for a call: a piece of its arguments
+	CallID string          // for a call
+	Name   string          // the called tool; only in a call's first piece
 }
 
-// Usage is what a provider counted, in tokens. Prompt includes Cached and CacheWrite.
+// Usage is a provider's count, in tokens. Prompt includes Cached and CacheWrite.
 type Usage struct {
 	Prompt, Completion, Cached, CacheWrite, Reasoning int
 }
 
-// errImpossible is a count of tokens that cannot be.
+// errImpossible means that a count of tokens is impossible.
 var errImpossible = errors.New("no possible count of tokens")
 
-// The reasons for which an answer ends.
+// Why an answer ended.
 const (
 	Stop    = "stop"
 	Length  = "length"
 	Refused = "refused"
-	Paused  = "paused" // the model goes on when it is asked again
+	Paused  = "paused" // the model continues when it is asked again
 )
 
-// Answer is a model's answer. The ids of its calls are unique in it. The arguments of a call are what the model wrote,
-// which may be no JSON.
+// Answer is a model's answer. The ids of its calls are unique within it. A call's arguments are as the model wrote
+// them, which may not be JSON.
 type Answer struct {
 	Content []recall.Part
 	Finish  string
-	Why     string // the provider's words for the end; empty without any
+	Why     string // the provider's words about the end; may be empty
 	Usage   Usage
 }
 
-// Calls returns the calls of tools.
+// Calls returns the tool calls.
 func (a Answer) Calls() (calls []recall.Part) {
 	for _, p := range a.Content {
 		if p.Type == recall.ToolCall {
@@ -91,11 +91,12 @@ func (a Answer) Calls() (calls []recall.Part) {
 	return calls
 }
 
-// newCallID returns an id for a call that has none of its own.
+// newCallID returns an id for a call without one.
 func newCallID() string { return "call_" + uuid.NewString() }
 
-// finish checks a whole answer: it drops empty texts and calls without a name, and gives calls ids that are unique and
-// arguments. An answer that ended for its length loses a call that is not whole, and is never empty.
+// finish checks a whole answer. It drops empty texts and calls without a name, and makes sure that each call has
+// arguments and a unique id. If the answer ended for its length, it drops an incomplete call, and makes sure that the
+// answer is not empty.
 func finish(at *provider.Endpoint, a Answer) (Answer, error) {
 	a.Content = slices.DeleteFunc(a.Content, func(p recall.Part) bool {
 		return p.Type == recall.Text && p.Text == "" || p.Type == recall.ToolCall && p.Name == ""
@@ -118,7 +119,7 @@ func finish(at *provider.Endpoint, a Answer) (Answer, error) {
 	return a, nil
 }
 
-// body returns the fields of a prompt with others over them.
+// body returns a prompt's fields, with those in over added or replaced.
 func body(prompt json.RawMessage, over map[string]any) (json.RawMessage, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(prompt, &fields); err != nil {

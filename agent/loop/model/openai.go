@@ -12,20 +12,20 @@ import (
 	"github.com/loci-memory/loci/embed/provider"
 )
 
-// DefaultMaxAnswerBytes bounds an answer. Models write at most some 128,000 tokens.
+// DefaultMaxAnswerBytes bounds an answer. Models write at most about 128,000 tokens.
 const DefaultMaxAnswerBytes = 8 << 20
 
 // Config says where a model is.
 type Config struct {
-	BaseURL string        // up to and without /chat/completions or /v1/messages; empty means the provider's own
+	BaseURL string        // without /chat/completions or /v1/messages; empty means the provider's own
 	APIKey  string        // empty if the server needs none
-	Model   string        // default for requests that name none
-	Timeout time.Duration // for the answer's beginning, and between two of its pieces; 0 means 3 min
+	Model   string        // the default for requests without one
+	Timeout time.Duration // until the answer begins, and between two pieces; 0 means 3 min
 
-	MaxAnswerBytes int64 // of what an answer says; 0 means DefaultMaxAnswerBytes
+	MaxAnswerBytes int64 // of an answer; 0 means DefaultMaxAnswerBytes
 }
 
-// endpoint returns the endpoint, which sends each request once: who asks decides whether to ask again.
+// endpoint returns the endpoint. It sends each request once; the caller decides whether to ask again.
 func (c Config) endpoint(setting string) *provider.Endpoint {
 	return &provider.Endpoint{Kind: "language model", Setting: setting, Answers: "a streamed answer",
 		BaseURL: c.BaseURL, APIKey: c.APIKey, Model: c.Model, Attempts: 1,
@@ -34,8 +34,8 @@ func (c Config) endpoint(setting string) *provider.Endpoint {
 		Refuses:        func(status int, body string) bool { return llm.IsOverflow(status, []byte(body)) }}
 }
 
-// OpenAI is a Client of an endpoint that speaks OpenAI's POST /chat/completions. It takes the answers of the servers
-// that are like it, too: vLLM, llama.cpp, Ollama, LM Studio, LiteLLM, Azure, Mistral and Gemini.
+// OpenAI is a Client for endpoints with OpenAI's POST /chat/completions. It also accepts the answers of similar
+// servers: vLLM, llama.cpp, Ollama, LM Studio, LiteLLM, Azure, Mistral and Gemini.
 type OpenAI struct {
 	at     *provider.Endpoint
 	client *http.Client

@@ -12,32 +12,32 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// openAIReader joins the events of a stream to an answer.
+// openAIReader joins a stream's events into an answer.
 type openAIReader struct {
 	at            *provider.Endpoint
 	show          func(Delta)
-	tagged        chat.Thoughts // those in the text
+	tagged        chat.Thoughts // thoughts in the text
 	thought, said strings.Builder
-	field         recall.PartKind // in which the server has thoughts; empty if in none of its own
+	field         recall.PartKind // the field in which the server sends thoughts; empty if none
 	details       chat.ReasoningDetails
 	calls         []*call
 	refused       bool
-	began         bool   // a choice came
-	whole         bool   // a message came in one piece
-	bytes         int64  // of what the events say
-	finish        string // as the server named it; empty before it did
+	began         bool   // a choice has arrived
+	whole         bool   // the message came in one piece
+	bytes         int64  // size of what the events say
+	finish        string // the server's finish reason; empty before the answer ended
 	usage         Usage
 	other         json.RawMessage // the last event without a choice
 }
 
-// call is a call whose arguments arrive piece by piece.
+// call is a call with arguments that arrive piece by piece.
 type call struct {
 	index    int
-	given    string // the provider's id; empty before it is known
+	given    string // the provider's id; empty if not known yet
 	id, name string // id is unique in the answer
 	input    strings.Builder
 
-	signature string // of the thought before it
+	signature string // signature of the thought before it
 }
 
 // chunk adds an event.
@@ -61,7 +61,7 @@ func (o *openAIReader) chunk(ctx context.Context, raw []byte) error {
 		o.other = raw
 	}
 	for _, choice := range c.Choices {
-		if choice.Index != 0 { // one is asked for
+		if choice.Index != 0 { // only one choice is asked for
 			continue
 		}
 		o.began = true
@@ -81,7 +81,7 @@ func (o *openAIReader) chunk(ctx context.Context, raw []byte) error {
 	return nil
 }
 
-// delta adds what an event adds to the answer.
+// delta adds an event's delta to the answer.
 func (o *openAIReader) delta(d delta) {
 	switch {
 	case d.Thought != "":
@@ -127,7 +127,7 @@ func (o *openAIReader) say(piece string) {
 	}
 }
 
-// call adds a piece of a call and shows it under the id that the call keeps.
+// call adds a piece of a call. It shows it under the id that the call keeps.
 func (o *openAIReader) call(p piece) {
 	at := o.callOf(p)
 	if at == nil {
@@ -153,7 +153,7 @@ func (o *openAIReader) call(p piece) {
 	}
 }
 
-// callOf returns the call that a piece goes on with; nil if it begins one.
+// callOf returns the call that a piece continues; nil if the piece begins a call.
 func (o *openAIReader) callOf(p piece) *call {
 	for _, c := range slices.Backward(o.calls) {
 		if p.Index == nil || c.index == *p.Index {
@@ -166,8 +166,9 @@ func (o *openAIReader) callOf(p piece) *call {
 	return nil
 }
 
-// endsBefore reports whether a piece of the call's index, or without one, begins another call: some servers send whole
-// calls without an index, some give all the index 0, and some give them no ids, or one. A piece without a name goes on.
+// endsBefore reports whether a piece, with the call's index or without one, begins another call. Some servers send
+// whole calls without an index, some give every call index 0, and some give calls no ids or all the same. A piece
+// without a name always continues a call.
 func (c *call) endsBefore(p piece) bool {
 	switch {
 	case p.Function.Name == "" && (p.Index != nil || p.ID == ""):
@@ -182,8 +183,8 @@ func (c *call) endsBefore(p piece) bool {
 	return p.Function.Arguments != "" && json.Valid([]byte(c.input.String()))
 }
 
-// answer returns the whole answer. One that is streamed without a reason for its end, and without a mark of it, broke
-// off, and one that is not streamed and has no choice cannot be read.
+// answer returns the whole answer. A stream without a finish reason and without an end mark broke off. An answer
+// without a stream and without a choice cannot be read.
 func (o *openAIReader) answer(ctx context.Context, from *events) (Answer, error) {
 	if !o.began && !from.done && from.plain {
 		f := broken(o.at, "with what is neither a stream nor an answer")

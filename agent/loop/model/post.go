@@ -14,12 +14,12 @@ import (
 
 // posted is a request to an endpoint.
 type posted struct {
-	path   string // after the endpoint's base URL
+	path   string // path behind the endpoint's base URL
 	header map[string]string
 	body   json.RawMessage
 }
 
-// post sends a request and returns the body of a good answer. Its error is a *Fault, or that of ctx.
+// post sends a request, and returns the body of a good answer. Its error is a *Fault or ctx's.
 func post(ctx context.Context, client *http.Client, at *provider.Endpoint, p posted) (io.ReadCloser, error) {
 	var after time.Duration
 	r, err := http.NewRequestWithContext(provider.WithRetryAfter(ctx, &after), http.MethodPost,

@@ -8,12 +8,12 @@ import (
 	"github.com/loci-memory/loci/compaction/llm"
 )
 
-// IsOverflow reports whether an answer with a status and some words says that a prompt is longer than the model's
+// IsOverflow reports whether an answer with this status and these words says that a prompt is longer than the model's
 // window.
 func IsOverflow(status int, words string) bool { return llm.IsOverflow(status, []byte(words)) }
 
-// IsContent reports whether an answer with a status and some words refuses a prompt for what it says, and neither for
-// its size nor for what is no part of it: a key, the name of a model, a limit.
+// IsContent reports whether an answer with this status and these words refuses a prompt for its content. Refusals for
+// its size, or for a key, a model's name or a limit, do not count.
 func IsContent(status int, words string) bool {
 	if IsOverflow(status, words) || isFlaggedAlone(status, words) {
 		return !IsOverflow(status, words)
@@ -22,8 +22,8 @@ func IsContent(status int, words string) bool {
 	return !ofKey && !hasNoCredit(words) && isContent(status, words)
 }
 
-// isFlaggedAlone reports whether the words of an answer are of moderation, and of nothing else. Then its status does
-// not count: some gateways say so with one that is otherwise of a key, of an account or of a limit.
+// isFlaggedAlone reports whether an answer's words are about moderation and nothing else. Then its status does not
+// matter, because some gateways use one that otherwise is about a key, an account or a limit.
 func isFlaggedAlone(status int, words string) bool {
 	return status >= http.StatusBadRequest && isFlagged.MatchString(words) && !aboutOthers.MatchString(words)
 }
@@ -42,17 +42,17 @@ func isContent(status int, words string) bool {
 		!aboutOthers.MatchString(words) && aboutMedia.MatchString(words))
 }
 
-// isAboutOthers reports whether the words of a provider that answers 400 are of no message of the prompt.
+// isAboutOthers reports whether the words of an answer with status 400 are not about the prompt's messages.
 func isAboutOthers(words string) bool {
 	return (aboutOthers.MatchString(words) || aboutSettings.MatchString(words)) && !inMessages.MatchString(words)
 }
 
-// isLimit reports whether a provider answers with a status that it takes no requests for now.
+// isLimit reports whether a status means that a provider takes no requests at present.
 func isLimit(status int) bool {
 	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == overloaded
 }
 
-// isFlagged matches the words of providers whose moderation refuses a text, with whatever status.
+// isFlagged matches providers' words when moderation refuses a text, whatever the status.
 var isFlagged = regexp.MustCompile(`(?i)\bflagged|moderation|content[ _-]?(?:policy|filter|management)|` +
 	`(?:usage|safety|acceptable[ _]use)[ _](?:polic|guideline)|violat\w+ [^.]{0,40}\b(?:polic|guideline)|` +
 	`content exists risk|(?:inappropriate|prohibited|harmful|unsafe) content|data_?inspection|new_sensitive|` +
@@ -63,36 +63,37 @@ var isFlagged = regexp.MustCompile(`(?i)\bflagged|moderation|content[ _-]?(?:pol
 	`(?:enfrein|viol)\pL*[^.]{0,60}(?:politique|règle)|modération|` +
 	`(?:infring|viol|incumpl)\pL*[^.]{0,60}(?:política|norma)|moderaci[óo]n|moderação`)
 
-// aboutMedia matches the words of providers that cannot use an image or another medium of a prompt.
+// aboutMedia matches providers' words when they cannot use an image or other media in a prompt.
 var aboutMedia = regexp.MustCompile(`(?i)\b(?:image|audio|video|picture|pdf|media)s?[ _]?(?:input|url|content|data)?` +
 	`\b[^.]{0,60}(?:cannot|could not|can't|unable|invalid|unsupported|not support|too (?:large|big)|exceed|corrupt|` +
 	`fail)|(?:cannot|could not|can't|unable|invalid|unsupported|not? [^.]{0,20}support|too (?:large|big)|exceed|` +
 	`corrupt|fail)[^.]{0,60}\b(?:image|audio|video|picture|pdf|media)s?\b|supports? (?:image|audio|video|vision|pdf|file)`)
 
-// aboutOthers matches the words of providers that answer 400 for a key, the name of a model or a limit.
+// aboutOthers matches providers' words with status 400 about a key, a model's name or a limit.
 var aboutOthers = regexp.MustCompile(`(?i)api[ _-]?key|authenticat|unauthorized|permission[ _]denied|` +
 	`\bmodel\b[^.]{0,80}(?:does not exist|not exist|not found|is not a valid)|(?:invalid|unknown|unsupported)[ _]model|` +
 	`model_not_found|not a valid model|rate[ _-]?limit|too many requests|quota|billing|` +
 	`(?:organi[sz]ation|account|project|subscription)[^.]{0,30} (?:disabled|deactivated|suspended|restricted|expired)|` +
 	`(?:location|country|region|territory)[^.]{0,40}not (?:supported|available)|账[号户]|欠费|余额|密钥`)
 
-// aboutSettings matches the words of providers that do not take a setting of a request: no message is to blame.
+// aboutSettings matches providers' words about a setting of the request that they do not accept; then no message is to
+// blame.
 var aboutSettings = regexp.MustCompile(`(?i)(?:unsupported|unknown|unrecognized)(?: request)? (?:parameter|argument|` +
 	`values?: '(?:temperature|reasoning|top_p|tool))|tool[ _-]choice|does not support (?:tool|function|streaming|` +
 	`thinking|reasoning|temperature)|max_(?:completion_)?tokens|\b(?:temperature|top_p|reasoning_effort|` +
 	`budget_tokens)\b`)
 
-// inMessages matches the places of a request by which a provider names a message of the prompt.
+// inMessages matches places in a request by which a provider names a message of the prompt.
 var inMessages = regexp.MustCompile(`(?i)\b(?:messages?|contents?|input)(?:\[|\.)\d`)
 
-// aboutKey matches the words of providers that answer 400 to a key that they do not accept.
+// aboutKey matches providers' words with status 400 about a key that they do not accept.
 var aboutKey = regexp.MustCompile(`(?i)api[ _-]?key (?:is |has )?(?:not valid|invalid|expired|not found|missing|` +
 	`disabled)|(?:invalid|incorrect|expired|missing) (?:x-)?api[ _-]?key|API_KEY_INVALID|authentication_error`)
 
-// overloaded is the status by which Anthropic says that it takes no requests for now.
+// overloaded is Anthropic's status for taking no requests at present.
 const overloaded = 529
 
-// hasNoCredit reports whether an error says that the account has no credit. Gemini has one of the wordings for limits
+// hasNoCredit reports whether an error says that the account has no credit. Gemini uses one of the wordings for limits
 // that pass.
 func hasNoCredit(body string) bool {
 	return strings.Contains(body, "insufficient_quota") || strings.Contains(body, "credit balance") ||
