@@ -1,5 +1,5 @@
-// Package modeltest gives tests a scripted model: a server that streams answers as OpenAI's chat completions and as
-// Anthropic's messages API do, and misbehaves on demand.
+// Package modeltest gives tests a scripted model: a server that streams answers like OpenAI's chat completions and
+// Anthropic's messages API, and misbehaves on demand.
 package modeltest
 
 import (
@@ -21,24 +21,24 @@ const maxRequestBytes = 64 << 20
 // Call is a call of a tool.
 type Call struct{ ID, Name, Arguments string }
 
-// Answer is what the model answers to one request. Status and what follows misbehave.
+// Answer is the model's answer to one request. Status and the fields after it make it misbehave.
 type Answer struct {
 	Text, Reasoning string
 	Calls           []Call
-	Finish          string // stop if it is empty, or tool_calls with calls
-	PromptTokens    int    // that it says it counted; 0: a token for four bytes of the request, negative: none
+	Finish          string // empty: stop, or tool_calls with calls
+	PromptTokens    int    // the count that it reports; 0: one token per four bytes of the request; negative: none
 
-	Status int             // of an error; Text is its body
+	Status int             // of an error; its body is Text
 	Header http.Header     // of an error
-	Closes bool            // closes the connection before the answer begins
-	Cut    bool            // breaks the connection off before the answer's end
-	Ends   bool            // ends the stream without the reason for it
-	Raw    string          // is sent as it is, in place of a stream
-	Wait   <-chan struct{} // the answer begins when it is closed, or never if the client is gone
-	After  <-chan struct{} // the answer ends when it is closed, or never if the client is gone
+	Closes bool            // close the connection before the answer begins
+	Cut    bool            // break the connection before the answer ends
+	Ends   bool            // end the stream without a finish reason
+	Raw    string          // sent unchanged instead of a stream
+	Wait   <-chan struct{} // the answer begins when this is closed, or never if the client leaves
+	After  <-chan struct{} // the answer ends when this is closed, or never if the client leaves
 }
 
-// Asked is a request that the server received.
+// Asked is a request as the server received it.
 type Asked struct {
 	Path   string
 	Header http.Header
@@ -46,10 +46,10 @@ type Asked struct {
 	Fields map[string]json.RawMessage
 }
 
-// Model is a server whose model answers from a script.
+// Model is a server with a model that answers from a script.
 type Model struct {
 	*httptest.Server
-	// Reply answers requests that the script has no answer for; nil answers "Done.".
+	// Reply answers requests beyond the script; nil answers "Done.".
 	Reply func(Asked) Answer
 
 	mu     sync.Mutex
@@ -58,7 +58,7 @@ type Model struct {
 	grown  chan struct{} // closed by the next request
 }
 
-// New starts a model that lives until the test ends.
+// New starts a model. It stops when the test ends.
 func New(t testing.TB) *Model {
 	t.Helper()
 	m := &Model{grown: make(chan struct{})}
@@ -67,7 +67,7 @@ func New(t testing.TB) *Model {
 	return m
 }
 
-// BaseURL returns the base URL of the endpoint in OpenAI's form; Anthropic's is URL.
+// BaseURL returns the base URL for OpenAI's API. For Anthropic's it is URL.
 func (m *Model) BaseURL() string { return m.URL + "/v1" }
 
 // Says adds answers to the script, one for each request.
@@ -77,7 +77,7 @@ func (m *Model) Says(answers ...Answer) {
 	m.script = append(m.script, answers...)
 }
 
-// Forget drops what is left of the script.
+// Forget drops the rest of the script.
 func (m *Model) Forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -142,7 +142,7 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case a.Raw != "":
 		fmt.Fprint(w, a.Raw)
-		_ = http.NewResponseController(w).Flush() // or it is sent at the end
+		_ = http.NewResponseController(w).Flush() // otherwise it is sent only at the end
 		await(r, a.After)
 	case strings.HasSuffix(r.URL.Path, "/chat/completions"):
 		out.openAI()
@@ -202,7 +202,7 @@ func (e *events) send(name string, value any) {
 	_ = http.NewResponseController(e.w).Flush() // the client may have left
 }
 
-// end reports whether the answer goes on to its end.
+// end reports whether the answer is sent to its end.
 func (e *events) end() bool {
 	if e.answer.Cut {
 		panic(http.ErrAbortHandler)
@@ -210,7 +210,7 @@ func (e *events) end() bool {
 	return await(e.r, e.answer.After) && !e.answer.Ends
 }
 
-// pieces cuts a text in two, so that it is sent in pieces.
+// pieces cuts a text into two pieces.
 func pieces(text string) []string {
 	if text == "" {
 		return nil
