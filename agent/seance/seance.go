@@ -1,5 +1,5 @@
-// Package seance asks a session of an agent a question: it finds passages of the session's log that answer it, and has
-// a model phrase an answer that cites them.
+// Package seance asks an agent's session a question. It finds passages in the session's log that answer the question,
+// and has a model write an answer that cites them.
 package seance
 
 import (
@@ -22,30 +22,30 @@ import (
 // Store asks sessions.
 type Store struct {
 	Recall *recall.Store
-	Models func(ctx context.Context, handle string) *summary.Model // as compaction.Compactor has them; nil asks none
+	Models func(ctx context.Context, handle string) *summary.Model // see compaction.Compactor; nil asks no model
 }
 
 // Bounds of an answer.
 const (
 	DefaultPassages = 5
 	MaxPassages     = 20
-	around          = 1 // messages before and after a hit that its passage shows
+	around          = 1 // messages that a passage shows before and after its hit
 	maxLineChars    = 1_200
 	maxQuestion     = 2_000
 	answerSpace     = 600 // tokens
 	patience        = 20 * time.Second
 )
 
-// Question is asked of a conversation of an agent.
+// Question is a question to a conversation of an agent.
 type Question struct {
 	AgentID      string
-	Conversation string // an id, or recall.DefaultConversation
+	Conversation string // an id or recall.DefaultConversation
 	Text         string
-	Passages     int // the most; 0 is DefaultPassages
+	Passages     int // most passages; 0 is DefaultPassages
 	Zone         *time.Location
 }
 
-// SessionAnswer is what a session says to a question.
+// SessionAnswer is a session's answer to a question.
 type SessionAnswer struct {
 	Answer   *string          `json:"answer" doc:"By a model, with the positions that it rests on; null without one."`
 	Why      *string          `json:"why" doc:"Why no model phrased it; else null."`
@@ -53,14 +53,14 @@ type SessionAnswer struct {
 	Passages []SessionPassage `json:"passages" doc:"Of the session, the best first; none if nothing fits."`
 }
 
-// SessionPassage is a part of a session: a message that fits the question, with its neighbors.
+// SessionPassage is a part of a session: a message that fits the question, and its neighbors.
 type SessionPassage struct {
 	FromSeq int64         `json:"from_seq" doc:"Position of its first message; expand reads the range."`
 	ToSeq   int64         `json:"to_seq" doc:"Position of its last message."`
 	Lines   []SessionLine `json:"lines" doc:"Its messages, in order."`
 }
 
-// SessionLine is a message of a passage.
+// SessionLine is a message in a passage.
 type SessionLine struct {
 	Seq   int64       `json:"seq" doc:"Position in the agent's log."`
 	Role  recall.Role `json:"role" doc:"Who said it."`
@@ -69,7 +69,7 @@ type SessionLine struct {
 	Found bool        `json:"found" doc:"The question found it; else it is a neighbor."`
 }
 
-// Ask answers a question from the log of a conversation. It changes nothing.
+// Ask answers a question from a conversation's log. It changes nothing.
 func (s *Store) Ask(ctx context.Context, org db.Org, q Question) (SessionAnswer, error) {
 	out := SessionAnswer{Seqs: []int64{}, Passages: []SessionPassage{}}
 	if q.Text = strings.TrimSpace(q.Text); q.Text == "" || len([]rune(q.Text)) > maxQuestion {
@@ -97,10 +97,10 @@ func (s *Store) Ask(ctx context.Context, org db.Org, q Question) (SessionAnswer,
 	return out, nil
 }
 
-// passages returns the hits with their neighbors; a hit that stands in the passage of a better one joins it.
+// passages returns the hits with their neighbors. A hit that stands in a better hit's passage joins that passage.
 func (s *Store) passages(ctx context.Context, org db.Org, c recall.Conversation, hits []recall.Hit) (
 	[]SessionPassage, error) {
-	all, place := []SessionPassage{}, map[int64]int{} // of a position of the log in all
+	all, place := []SessionPassage{}, map[int64]int{} // place maps a position in the log → index in all
 	for _, h := range hits {
 		if i, has := place[h.Seq]; has {
 			for n := range all[i].Lines {
@@ -136,7 +136,8 @@ func beginning(text string) string {
 	return text
 }
 
-// Render returns passages as a model reads them: each message behind its position. No text can pass for a head.
+// Render returns passages in the form that a model reads, with its position before each message. No text can pass for
+// such a head.
 func Render(passages []SessionPassage) string {
 	var b strings.Builder
 	for i, p := range passages {
@@ -157,7 +158,7 @@ const words = `You answer a question about a finished session of an agent from p
 	`the question, ` +
 	`answer with the one word NONE.`
 
-// phrase returns a model's answer, whose every citation is of the passages; why says why there is no answer.
+// phrase returns a model's answer, if all its citations are of the passages. Otherwise why says why there is no answer.
 func (s *Store) phrase(ctx context.Context, question string, passages []SessionPassage) (answer, why string) {
 	var model *summary.Model
 	if s.Models != nil {
@@ -194,7 +195,7 @@ var citation = regexp.MustCompile(`\bseq (\d+)`)
 func citations(answer string) []int64 {
 	seqs := []int64{}
 	for _, m := range citation.FindAllStringSubmatch(answer, -1) {
-		seq, _ := strconv.ParseInt(m[1], 10, 64) // one beyond int64 is the largest, which no message has
+		seq, _ := strconv.ParseInt(m[1], 10, 64) // a number beyond int64 is read as the largest, which no message has
 		if !slices.Contains(seqs, seq) {
 			seqs = append(seqs, seq)
 		}
