@@ -1,6 +1,6 @@
-// Package jq runs expressions of jq over JSON in child processes: the same program, run again for one expression,
-// within bounds of time, memory, and output. An expression can take any of them without bound, in one step that nothing
-// can interrupt.
+// Package jq runs jq expressions over JSON in child processes: the program itself, started again for one expression,
+// with bounds of time, memory and output. An expression can use up any of these in a single step that nothing can
+// interrupt.
 //
 // Its files, in order: jq.go runs a child for an expression; main.go is the program of the child.
 package jq
@@ -28,40 +28,40 @@ const (
 	DefaultCPU         = 5 * time.Second  // of processors
 	DefaultMemoryBytes = 512 << 20
 
-	maxAtOnce = 4 // children of a server
-	reserve   = 2 // of them, for other organizations than one
+	maxAtOnce = 4 // children per server
+	reserve   = 2 // children that one organization leaves to the others
 )
 
 // Runner runs expressions in children.
 type Runner struct {
 	Command     []string      // a program that calls Main
-	Patience    time.Duration // 0 is DefaultPatience
-	CPU         time.Duration // 0 is DefaultCPU; whole seconds
-	MemoryBytes int64         // 0 is DefaultMemoryBytes
+	Patience    time.Duration // 0 means DefaultPatience
+	CPU         time.Duration // 0 means DefaultCPU; whole seconds
+	MemoryBytes int64         // 0 means DefaultMemoryBytes
 
 	slots *db.Shares
 }
 
-// New returns a runner whose children are a program that calls Main.
+// New returns a runner that starts this command as its children. The command must call Main.
 func New(command ...string) *Runner {
 	return &Runner{Command: command, slots: db.NewShares(maxAtOnce, reserve)}
 }
 
-// Query is an expression, and which of its results to return.
+// Query is an expression, and says which of its results to return.
 type Query struct {
 	Expression string
-	Text       string `json:"-"` // JSON, or several values of it, which are then one list
-	Skip       int    // results
+	Text       string `json:"-"` // a JSON value, or several that become one list
+	Skip       int    // results to skip
 	MaxResults int
-	MaxBytes   int // of all results; the last one may be cut
+	MaxBytes   int // for all results; the last one may be cut
 }
 
-// Answer is what an expression yields.
+// Answer is what an expression returns.
 type Answer struct {
-	Results []string `json:"results"`  // each as JSON on one line
-	CutFrom int      `json:"cut_from"` // bytes of the last result if that is cut, else 0
-	More    bool     `json:"more"`     // there is another result
-	Values  int      `json:"values"`   // of the text: above 1, they are one list
+	Results []string `json:"results"`  // each is JSON on one line
+	CutFrom int      `json:"cut_from"` // bytes of the last result if it is cut; otherwise 0
+	More    bool     `json:"more"`     // there are more results
+	Values  int      `json:"values"`   // values in the text; above 1 they became one list
 
 	Wrong string `json:"wrong,omitempty"` // what is wrong with the expression or the text
 }
@@ -74,7 +74,7 @@ type request struct {
 }
 
 // Run runs an expression for an organization. ErrInvalid says what is wrong with the expression or the text, or which
-// bound it reaches.
+// bound it reached.
 func (r *Runner) Run(ctx context.Context, org db.Org, q Query) (out Answer, err error) {
 	if len(q.Expression) > MaxExpressionBytes {
 		return out, db.Invalid("The jq expression has %d bytes; it may have at most %d.", len(q.Expression),
@@ -89,7 +89,7 @@ func (r *Runner) Run(ctx context.Context, org db.Org, q Query) (out Answer, err 
 	if err != nil {
 		return out, err
 	}
-	// A byte of a result takes at most six in JSON.
+	// A byte of a result takes at most six bytes in JSON.
 	answer := &document.LimitedBuffer{LeftBytes: 64<<10 + 6*q.MaxBytes + 8*q.MaxResults}
 	stderr, err := sandbox.Child{Command: r.Command, Stdin: bytes.NewReader(append(append(head, '\n'), q.Text...)),
 		Stdout: answer, Patience: cmp.Or(r.Patience, DefaultPatience)}.Run(ctx)
@@ -119,7 +119,8 @@ func (r *Runner) verdict(err error, stderr string) error {
 	return fmt.Errorf("run jq: %w: %s", err, stderr)
 }
 
-// plain returns a text as one line without control characters: an expression may make its own errors of what it reads.
+// plain returns a text as one line without control characters, because an expression may copy what it reads into its
+// own errors.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp) {

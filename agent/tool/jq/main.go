@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/files/sandbox"
 )
 
-// Main is the program of a child: it bounds the process, reads a query on stdin, and writes its answer to stdout.
+// Main is the child's program: it limits its process, reads a query from stdin, and writes the answer to stdout.
 func Main() error {
 	in := bufio.NewReader(os.Stdin)
 	head, err := in.ReadBytes('\n')
@@ -33,7 +33,7 @@ func Main() error {
 	return json.NewEncoder(os.Stdout).Encode(q.answer(in))
 }
 
-// answer runs the expression over the text that follows the query.
+// answer runs the expression over the text behind the query.
 func (q request) answer(in io.Reader) Answer {
 	parsed, err := gojq.Parse(q.Expression)
 	if err != nil {
@@ -102,10 +102,10 @@ func tail(text string) string {
 	return text
 }
 
-// failed returns the answer of an expression that failed after some results.
+// failed returns the answer for an expression that failed after some results.
 func (q request) failed(out Answer, err error) Answer {
 	if halt, ok := errors.AsType[*gojq.HaltError](err); ok && halt.Value() == nil {
-		return out // the expression ends itself
+		return out // the expression itself ended
 	}
 	after := ""
 	if n := len(out.Results); n > 0 {
@@ -115,7 +115,7 @@ func (q request) failed(out Answer, err error) Answer {
 		".[0]; ? behind an access skips what does not fit.", after, strings.TrimSuffix(db.Beginning(err.Error(), 500), "."))}
 }
 
-// read reads a JSON value, or several, which are one list, and counts them.
+// read reads one or several JSON values and counts them. Several values become one list.
 func read(in io.Reader) (input any, values int, err error) {
 	d := json.NewDecoder(in)
 	d.UseNumber()
