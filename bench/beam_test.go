@@ -26,7 +26,7 @@ func TestAChatInBeamsLayoutIsRead(t *testing.T) {
 	}
 }
 
-// The chats of ten million tokens have plans above their batches.
+// Chats of ten million tokens have plans, which contain the batches.
 func TestAChatOfPlansIsReadInTheirOrder(t *testing.T) {
 	t.Parallel()
 	const plan = `[{"batch_number": 1, "turns": [[{"role": "user", "id": 1, "content": "%"}]]}]`

@@ -20,7 +20,7 @@ func TestTheSameSeedMakesTheSameDocuments(t *testing.T) {
 	}
 	const size = 256 << 10
 	hidden := []needle{{"Obsidian weathervane", 7}, {"jzq7", 20}}
-	made := func(seed uint64) map[string]string {
+	makeDocuments := func(seed uint64) map[string]string {
 		dir := filepath.Join(t.TempDir(), "documents")
 		list, err := newCorpus(code).write(dir, size, seed, hidden...)
 		if err != nil {
@@ -39,7 +39,7 @@ func TestTheSameSeedMakesTheSameDocuments(t *testing.T) {
 		}
 		return texts
 	}
-	first, again, other := made(1), made(1), made(2)
+	first, again, other := makeDocuments(1), makeDocuments(1), makeDocuments(2)
 	if diff := cmp.Diff(first, again); diff != "" {
 		t.Error("the same seed made other documents")
 	}

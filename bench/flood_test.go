@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// Refusals are no work: a flood's note counts them apart.
+// Refused requests are not work. A flood's note counts them separately.
 func TestAFloodsNoteCountsRefusalsApart(t *testing.T) {
 	t.Parallel()
 	got := sum([]floodTally{

@@ -19,7 +19,7 @@ import (
 	"github.com/loci-memory/loci/embed/rank"
 )
 
-// model makes vectors, each once.
+// model makes vectors, and makes each only once.
 type model struct {
 	vector func(ctx context.Context, text string) ([]float32, error)
 	known  map[string][]float32
@@ -29,7 +29,7 @@ func newModel(vector func(context.Context, string) ([]float32, error)) *model {
 	return &model{vector: vector, known: map[string][]float32{}}
 }
 
-// Embed leaves texts out that the model does not suit.
+// Embed leaves out texts that are unfit for the model.
 func (m *model) Embed(ctx context.Context, items []embed.Item) (all []embed.Vector, err error) {
 	for _, item := range items {
 		v, known := m.known[item.Text]
@@ -46,7 +46,7 @@ func (m *model) Embed(ctx context.Context, items []embed.Item) (all []embed.Vect
 	return all, nil
 }
 
-// builtin is the model in the program.
+// builtin returns the model in the program.
 func builtin(t *testing.T) *model {
 	encoder, err := local.Open()
 	if err != nil {
@@ -61,7 +61,7 @@ func builtin(t *testing.T) *model {
 	})
 }
 
-// poor knows which words texts share, and nothing of what they mean.
+// poor returns a model that knows which words texts share, but not their meaning.
 func poor() *model {
 	return newModel(func(_ context.Context, text string) ([]float32, error) {
 		sum := make([]float32, local.Dimensions)
@@ -74,7 +74,7 @@ func poor() *model {
 	})
 }
 
-// blind knows nothing.
+// blind returns a model that knows nothing.
 func blind() *model {
 	return newModel(func(_ context.Context, text string) ([]float32, error) {
 		return embed.Normalize(randomVector(text)), nil
@@ -92,8 +92,8 @@ func randomVector(seed string) []float32 {
 	return v
 }
 
-// quality is how many questions were asked, of how many the answer was among the first ten, and the sum of one over the
-// place of each of these.
+// quality counts the questions that were asked, and those with the answer among the first ten hits. reciprocal is the
+// sum of one divided by the answers' places.
 type quality struct {
 	asked, found int
 	reciprocal   float64
@@ -101,10 +101,10 @@ type quality struct {
 
 func (q *quality) add(rows []rank.Scored, answer int) {
 	q.asked++
-	at := slices.IndexFunc(rows[:min(10, len(rows))], func(r rank.Scored) bool { return r.ID == int64(answer) })
-	if at >= 0 {
+	index := slices.IndexFunc(rows[:min(10, len(rows))], func(r rank.Scored) bool { return r.ID == int64(answer) })
+	if index >= 0 {
 		q.found++
-		q.reciprocal += 1 / float64(at+1)
+		q.reciprocal += 1 / float64(index+1)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestFusionNeverHurts(t *testing.T) {
 		weight float64
 	}{
 		{"built-in", builtin(t), rank.BuiltinWeight},
-		{"judged", builtin(t), 0}, // the same model, whose weight is not known
+		{"judged", builtin(t), 0}, // the same model, but with an unknown weight
 		{"poor", poor(), 0},
 		{"blind", blind(), 0},
 	} {
@@ -158,7 +158,7 @@ func TestFusionNeverHurts(t *testing.T) {
 func measure(t *testing.T, endpoint *endpoint.Endpoint) (names []string, byName map[string]*[3]*quality) {
 	t.Helper()
 	byName = map[string]*[3]*quality{}
-	of := func(name string) *[3]*quality {
+	qualitiesOf := func(name string) *[3]*quality {
 		if byName[name] == nil {
 			names = append(names, name)
 			byName[name] = &[3]*quality{{}, {}, {}}
@@ -174,20 +174,20 @@ func measure(t *testing.T, endpoint *endpoint.Endpoint) (names []string, byName 
 		for _, q := range set.Questions {
 			for i, arms := range []rank.Arms{{Words: true}, {Meaning: true}, {Words: true, Meaning: true}} {
 				ranking, _ := rank.Texts(t.Context(), endpoint, q.Text, set.Texts, arms)
-				of(set.Name)[i].add(ranking.Rows, q.Answer)
+				qualitiesOf(set.Name)[i].add(ranking.Rows, q.Answer)
 			}
 		}
 	}
 	for _, name := range slices.Clone(names) {
 		for i, q := range byName[name] {
-			all := of("all")[i]
+			all := qualitiesOf("all")[i]
 			all.asked, all.found, all.reciprocal = all.asked+q.asked, all.found+q.found, all.reciprocal+q.reciprocal
 		}
 	}
 	return names, byName
 }
 
-// learn lets a model embed all texts and questions before a search asks for them, which has seconds for it.
+// learn lets a model embed all texts and questions before a search, which would wait only seconds for them.
 func learn(t *testing.T, model embed.Embedder, sets []questions.Set) {
 	t.Helper()
 	for _, set := range sets {
@@ -203,7 +203,7 @@ func learn(t *testing.T, model embed.Embedder, sets []questions.Set) {
 	}
 }
 
-// checkGolden compares a table with the file that keeps it, which -update writes.
+// checkGolden compares a table with its golden file, which -update writes.
 func checkGolden(t *testing.T, got string) {
 	t.Helper()
 	golden.Check(t, "testdata/fusion.golden", got)

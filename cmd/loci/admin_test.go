@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/tenant/quota"
 )
 
-// Keys and organizations are managed over REST as in the database: by the same commands, with the same answers.
+// Keys and organizations can be managed over REST and in the database, with the same commands and answers.
 func TestKeysAndOrganizationsOverREST(t *testing.T) {
 	t.Parallel()
 	p, url := tenant(t), sharedURL(t)
@@ -20,7 +20,7 @@ func TestKeysAndOrganizationsOverREST(t *testing.T) {
 	for _, place := range []struct {
 		name   string
 		flags  []string
-		status string // after what a server refuses
+		status string // when a server refuses
 	}{
 		{"over REST", []string{"--addr=" + p.base, "--api-key=" + operator}, " (status"},
 		{"in the database", []string{"--database-url=" + url}, ""},
@@ -51,8 +51,8 @@ func TestKeysAndOrganizationsOverREST(t *testing.T) {
 		if err := json.Unmarshal([]byte(step(0, "", "orgs", "usage", "--json")), &all); err != nil {
 			t.Fatal(err)
 		}
-		of := slices.IndexFunc(all, func(u quota.OrgUsage) bool { return u.OrgID == id })
-		if of < 1 || *all[of].Quotas.Agents != 3 || all[0].Requests == 0 { // the operator's is the first
+		index := slices.IndexFunc(all, func(u quota.OrgUsage) bool { return u.OrgID == id })
+		if index < 1 || *all[index].Quotas.Agents != 3 || all[0].Requests == 0 { // the operator's organization is the first
 			t.Errorf("%s: the usage is %+v", place.name, all)
 		}
 		secret := step(0, "loci_", "keys", "create", "--org="+acme, "--name=k", "--scope=read", "--expires=2d",
@@ -87,8 +87,8 @@ func TestKeysAndOrganizationsOverREST(t *testing.T) {
 		if err := json.Unmarshal([]byte(step(0, "", "keys", "list", "--json")), &keys); err != nil {
 			t.Fatal(err)
 		}
-		at := slices.IndexFunc(keys, func(k apikey.Key) bool { return k.Name == "k" && k.OrgName == acme })
-		if k := keys[at]; k.ExpiresAt == nil || *k.RequestsPerMinute != 5 || k.Scopes[0] != "read" {
+		position := slices.IndexFunc(keys, func(k apikey.Key) bool { return k.Name == "k" && k.OrgName == acme })
+		if k := keys[position]; k.ExpiresAt == nil || *k.RequestsPerMinute != 5 || k.Scopes[0] != "read" {
 			t.Errorf("%s: the key is %+v", place.name, k)
 		}
 		step(0, "5/minute", "keys", "list")
@@ -109,7 +109,7 @@ func TestKeysAndOrganizationsOverREST(t *testing.T) {
 	}
 }
 
-// Over REST a key of an organization manages that organization's keys, and no organizations.
+// Over REST, an organization's key can manage the organization's keys, but no organizations.
 func TestAnAdministratorOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	p, inDatabase, acme := tenant(t), commands(t, sharedURL(t)), "acme "+rand.Text()

@@ -22,14 +22,14 @@ import (
 	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
-// turnOf finds the number of the turn in the last message of a prompt.
+// turnOf matches the number of the turn in a prompt's last message.
 var turnOf = regexp.MustCompile(`turn-(\d+)\.`)
 
-// stormCalls is how many tools an answer of a storm calls; each eighth turn has one.
+// stormCalls is how many tools an answer of a storm calls. Each eighth turn has a storm.
 const stormCalls = 8
 
-// scriptedTurn answers each turn of a user by two calls, or a storm of calls, and a text. What it answers follows from
-// the prompt alone.
+// scriptedTurn answers each turn of a user with two calls, or a storm of calls, and then a text. The answer depends
+// only on the prompt.
 func scriptedTurn(asked modeltest.Asked) modeltest.Answer {
 	var messages []struct {
 		Role       string `json:"role"`
@@ -43,7 +43,7 @@ func scriptedTurn(asked modeltest.Asked) modeltest.Answer {
 	time.AfterFunc(10*time.Millisecond, func() { close(soon) })
 	last := messages[len(messages)-1]
 	for i := len(messages) - 1; i > 0 && last.ToolCallID == "" && !turnOf.MatchString(fmt.Sprint(last.Content)); i-- {
-		last = messages[i-1] // a warning of the system may stand last
+		last = messages[i-1] // a system warning may be the last message
 	}
 	turn, step, _ := strings.Cut(strings.TrimPrefix(last.ToolCallID, "turn-"), "-")
 	switch {
@@ -67,7 +67,7 @@ func scriptedTurn(asked modeltest.Asked) modeltest.Answer {
 	return modeltest.Answer{Wait: soon, Text: "Noted " + turn + "."}
 }
 
-// faulty returns a scripted model that fails at every fifth request, never twice in a row while it is told to.
+// faulty returns a scripted model that fails at every fifth request, but not twice in a row, while on is set.
 func faulty(on *atomic.Bool) func(modeltest.Asked) modeltest.Answer {
 	var asked atomic.Int64
 	return func(r modeltest.Asked) modeltest.Answer {
@@ -90,14 +90,14 @@ func faulty(on *atomic.Bool) func(modeltest.Asked) modeltest.Answer {
 	}
 }
 
-// agentOf creates an agent whose window is full after some turns.
+// agentOf creates an agent that fills its window after some turns.
 func agentOf(p *program) string {
 	return call[identified](p, "POST", "/v1/agents", map[string]any{"name": "a", "tool_set": "all",
 		"context_window_limit": 16_000, "memory_blocks": []any{map[string]any{"label": "facts", "value": "Facts:"}}}).ID
 }
 
-// saidBy returns the log of an agent without ids and times, and how many summaries it has. What a summary hides stays
-// in the log; where summaries and warnings stand depends on the moment.
+// saidBy returns an agent's log, without ids and times, and its number of summaries. Summarized messages stay in the
+// log. The positions of summaries and warnings depend on timing.
 func saidBy(p *program, agent string) (said []string, summaries int) {
 	const page = 1000
 	path := fmt.Sprintf("/v1/agents/%s/messages?order=asc&limit=%d", agent, page)
@@ -129,10 +129,10 @@ func saidBy(p *program, agent string) (said []string, summaries int) {
 	}
 }
 
-// Two servers are killed at random moments while an agent works on one turn after the other, some of which call many
-// tools, and the model fails now and then. Its client sends a turn again until it is answered. Histories are summarized
-// meanwhile. The log and the agent's memory are those of an agent to which none of this happened. LOCI_CHAOS_TURNS says
-// how many turns, LOCI_CHAOS_SEED repeats a run.
+// Two servers are killed at random moments while an agent works on one turn after another. Some turns call many tools,
+// and the model fails now and then. The client sends a turn again until it is answered, and histories are summarized
+// meanwhile. In the end, the log and the agent's memory are the same as those of an undisturbed agent. LOCI_CHAOS_TURNS
+// sets the number of turns; LOCI_CHAOS_SEED repeats a run.
 func TestAnAgentLosesAndRepeatsNothingWhenServersAreKilled(t *testing.T) {
 	scale.Long(t)
 	t.Parallel()
@@ -166,7 +166,7 @@ func TestAnAgentLosesAndRepeatsNothingWhenServersAreKilled(t *testing.T) {
 	p.remembersOnce(agent, turns)
 }
 
-// remembersOnce checks that an agent's memory has the fact of each turn once.
+// remembersOnce checks that an agent's memory contains the fact of each turn once.
 func (p *program) remembersOnce(agent string, turns int) {
 	p.t.Helper()
 	facts := call[map[string]any](p, "GET", "/v1/agents/"+agent+"/core-memory/blocks/facts", nil)["value"]

@@ -17,8 +17,8 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// exchange sends raw requests over one connection, each after the answer to the one before, and returns the statuses,
-// 0 where the connection was closed. An error must have the form of the API's errors.
+// exchange sends raw requests over one connection, each after the previous answer. It returns the statuses, with 0
+// where the connection was closed. It checks that errors have the form of the API's errors.
 func exchange(t *testing.T, addr string, requests ...string) (statuses []int) {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", addr)
@@ -91,8 +91,8 @@ func TestARequestWithTwoEndsIsRefused(t *testing.T) {
 	}
 }
 
-// Heads that do not end hold little memory together: beyond that the connections of long ones end, and short requests
-// are answered.
+// The memory for unfinished heads is bounded. Above the bound, connections with long heads are closed, and short
+// requests are answered.
 func TestLongHeadsAreBoundedTogether(t *testing.T) {
 	t.Parallel()
 	heads := &longHeads{}

@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/server/metrics"
 )
 
-// A handle has the provider that it names: without the settings of that provider no other one is asked.
+// A handle gets the provider that it names. Without settings for that provider, no other one is asked.
 func TestAHandleHasTheProviderThatItNames(t *testing.T) {
 	t.Parallel()
 	chat := language{BaseURL: "http://127.0.0.1:1/v1", Model: "m"}
@@ -22,7 +22,7 @@ func TestAHandleHasTheProviderThatItNames(t *testing.T) {
 		name     string
 		serve    serving
 		handle   string
-		provider string // empty: no model
+		provider string // empty if there is no model
 		model    string
 	}{
 		{"OpenAI's", serving{language: chat}, "openai/gpt-4o", "openai", "gpt-4o"},
@@ -47,7 +47,7 @@ func TestAHandleHasTheProviderThatItNames(t *testing.T) {
 	}
 }
 
-// hangingModel answers when its context ends, and counts those who ask it.
+// hangingModel answers when its context ends, and reports the organization of each request.
 type hangingModel struct {
 	model.Client
 	asked chan db.Org
@@ -59,7 +59,6 @@ func (h *hangingModel) Answer(ctx context.Context, _ model.Request, _ func(model
 	return model.Answer{}, ctx.Err()
 }
 
-// Complete hangs as Answer does.
 func (h *hangingModel) Complete(ctx context.Context, _ summary.Request) (summary.Reply, error) {
 	h.asked <- db.OrgOf(ctx)
 	<-ctx.Done()
@@ -76,7 +75,7 @@ func (h hangingSummarizer) Complete(ctx context.Context, r summary.Request) (sum
 	return h.hangingModel.Complete(ctx, r)
 }
 
-// An organization whose calls of models hang has its share of them, and holds no other one up.
+// If the model calls of an organization hang, they take up only the organization's share, and do not block others.
 func TestHangingModelsOfOneOrganizationHoldNoOtherUp(t *testing.T) {
 	t.Parallel()
 	const total, reserve = 8, 2

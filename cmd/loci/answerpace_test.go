@@ -18,16 +18,16 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// A client that takes nothing for half a minute, or a long answer by 2 KiB a second, gets no more. A quiet answer waits
-// for nobody.
+// If a client takes nothing for half a minute, or takes a long answer at 2 KiB per second, it gets nothing more. Pauses
+// between the parts of an answer do not count.
 func TestAnAnswerIsTakenAtAPace(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name        string
-		bytes, step int           // that are written; that are taken each second
+		bytes, step int           // written in total; taken per second
 		quiet       time.Duration // before each KiB
 		taken       bool
-		after       time.Duration // in seconds
+		after       time.Duration // a duration in seconds
 	}{
 		{"nothing is taken", 1 << 20, 0, 0, false, 30 * time.Second},
 		{"a trickle", 1 << 20, 10, 0, false, 30 * time.Second},
@@ -38,13 +38,13 @@ func TestAnAnswerIsTakenAtAPace(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			server, client := net.Pipe()
-			took := make(chan struct{})
+			done := make(chan struct{})
 			defer func() {
 				_ = server.Close()
-				<-took
+				<-done
 			}()
 			go func() {
-				defer close(took)
+				defer close(done)
 				for c.step > 0 {
 					if _, err := io.CopyN(io.Discard, client, int64(c.step)); err != nil {
 						return
@@ -68,7 +68,7 @@ func TestAnAnswerIsTakenAtAPace(t *testing.T) {
 	}
 }
 
-// serveRaw serves a handler on a socket with a pace, and returns a connection to it.
+// serveRaw serves a handler on a socket at a pace, and returns a connection to it.
 func serveRaw(t *testing.T, pace rest.BodyPace, handler http.HandlerFunc) net.Conn {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -87,7 +87,7 @@ func serveRaw(t *testing.T, pace rest.BodyPace, handler http.HandlerFunc) net.Co
 	return conn
 }
 
-// A client that reads nothing before it has sent all of a large body sees the answer that refused it.
+// A client that reads nothing before it has sent a large body completely sees the answer that refused the body.
 func TestTheAnswerToARefusedBodyArrives(t *testing.T) {
 	t.Parallel()
 	for name, head := range map[string]string{
@@ -111,7 +111,7 @@ func TestTheAnswerToARefusedBodyArrives(t *testing.T) {
 	}
 }
 
-// A client that asks before it sends a body which is too large is not told to send it.
+// If a client asks before it sends a body that is too large, it is not told to send it.
 func TestABodyThatIsTooLargeIsNotAskedFor(t *testing.T) {
 	t.Parallel()
 	api := rest.New(rest.Config{Log: slog.New(slog.DiscardHandler)})
@@ -128,13 +128,13 @@ func TestABodyThatIsTooLargeIsNotAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := io.ReadAll(conn) // to the end of the connection
+	answer, err := io.ReadAll(conn) // until the connection ends
 	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 413 ") {
 		t.Errorf("got %q, %v", answer, err)
 	}
 }
 
-// A request with two ends whose body never ends does not keep its connection.
+// If a refused body never ends, its connection is closed.
 func TestARefusedBodyThatNeverEndsClosesItsConnection(t *testing.T) {
 	t.Parallel()
 	conn := serveRaw(t, rest.BodyPace{Rest: 10 * time.Millisecond}, func(http.ResponseWriter, *http.Request) {})
@@ -143,7 +143,7 @@ func TestARefusedBodyThatNeverEndsClosesItsConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := io.ReadAll(conn) // to the end of the connection
+	answer, err := io.ReadAll(conn) // until the connection ends
 	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 400 ") {
 		t.Errorf("got %q, %v", answer, err)
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// What a command line or a setting has wrong is said with what to do, before anything is done. The server of these
-// commands is not there: none may get as far as to ask it.
+// A wrong argument or setting is explained, with advice, before anything is done. The server of these commands does not
+// exist, and no command may get as far as asking it.
 func TestWrongArgumentsAreExplained(t *testing.T) {
 	for _, variable := range []string{"LOCI_URL", "LOCI_ADDR", "LOCI_API_KEY", "LOCI_AGENT"} {
 		t.Setenv(variable, "")

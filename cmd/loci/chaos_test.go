@@ -33,24 +33,24 @@ type promise struct {
 	content string
 }
 
-// chaos is two servers on one database, and what was promised to their clients.
+// chaos is two servers on one database, and the uploads that were acknowledged to their clients.
 type chaos struct {
 	t       *testing.T
 	pool    *pgxpool.Pool
 	servers []*serverProcess
 	folder  string
-	clients int // at the same time
+	clients int // number of simultaneous clients
 	dice    *rand.Rand
 
 	mu       sync.Mutex
 	promises map[string]promise  // by file id
-	tried    map[string][]string // what a name was to be replaced with, by its one client, in order
-	last     map[string]int      // which of these was acknowledged last
+	tried    map[string][]string // by name: the replacements that its one client sent, in order
+	last     map[string]int      // by name: the index of the last replacement that was acknowledged
 }
 
-// The servers are killed at random moments of uploading, parsing, embedding and replacing. Whatever was acknowledged is
-// there soon after they run again: once, whole, and with nothing left over. LOCI_CHAOS_ROUNDS says how often,
-// LOCI_CHAOS_SEED repeats a run.
+// Servers are killed at random moments of uploading, parsing, embedding and replacing. Soon after they run again, each
+// acknowledged upload exists once and completely, and nothing is left over. LOCI_CHAOS_ROUNDS sets the number of
+// rounds; LOCI_CHAOS_SEED repeats a run.
 func TestNothingIsLostWhenServersAreKilled(t *testing.T) {
 	t.Parallel()
 	rounds := number(t, "LOCI_CHAOS_ROUNDS", scale.Of(1, 200))
@@ -96,7 +96,7 @@ func TestNothingIsLostWhenServersAreKilled(t *testing.T) {
 	t.Logf("%d rounds with %d acknowledged uploads in %v", rounds, len(c.promises), time.Since(began).Round(time.Second))
 }
 
-// number is a setting of the test's environment.
+// number returns a number from the test's environment.
 func number(t *testing.T, name string, otherwise int) int {
 	t.Helper()
 	text := os.Getenv(name)
@@ -110,7 +110,8 @@ func number(t *testing.T, name string, otherwise int) int {
 	return n
 }
 
-// chaosSeed returns what LOCI_CHAOS_SEED says; else always the same in make test, and another one in each longer run.
+// chaosSeed returns LOCI_CHAOS_SEED. If it is unset, make test always uses the same seed, and each longer run uses
+// another one.
 func chaosSeed(t *testing.T) int {
 	t.Helper()
 	now := int(time.Now().UnixNano() & 0x7fffffff)
@@ -137,7 +138,7 @@ func (c *chaos) newFolder() string {
 	return call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "chaos"}).ID
 }
 
-// round uploads from several clients while servers are killed, brings them back, and looks at what is there.
+// round uploads from several clients while servers are killed, restarts the servers, and checks the result.
 func (c *chaos) round(n int) {
 	c.t.Helper()
 	ctx, stop := context.WithCancel(c.t.Context())
@@ -175,39 +176,38 @@ func (c *chaos) round(n int) {
 	)
 }
 
-// client uploads small files and larger ones, new ones and replacements, to one server or the other, until it is
-// stopped.
+// client uploads small and large files, new ones and replacements, to one server or the other, until it is stopped.
 func (c *chaos) client(ctx context.Context, dice *rand.Rand, client, round int) {
-	who := fmt.Sprintf("%d-%d", client, round)
+	prefix := fmt.Sprintf("%d-%d", client, round)
 	for i := 0; ctx.Err() == nil; i++ {
-		name, how := fmt.Sprintf("%s-%d.md", who, i), "suffix"
+		name, duplicates := fmt.Sprintf("%s-%d.md", prefix, i), "suffix"
 		switch dice.IntN(4) {
 		case 0:
 			name = "same.md"
 		case 1, 2:
-			name, how = fmt.Sprintf("replaced-%d-%d.md", client, dice.IntN(2)), "replace"
+			name, duplicates = fmt.Sprintf("replaced-%d-%d.md", client, dice.IntN(2)), "replace"
 		}
-		content := text(dice, who, i)
-		at := -1
-		if how == "replace" {
-			at = c.trying(name, content)
+		content := text(dice, prefix, i)
+		index := -1
+		if duplicates == "replace" {
+			index = c.trying(name, content)
 		}
 		server := c.servers[dice.IntN(len(c.servers))]
-		f, err := sendFile(ctx, server.url()+"/v1/folders/"+c.folder+"/upload?duplicate_handling="+how, name, content)
+		f, err := sendFile(ctx, server.url()+"/v1/folders/"+c.folder+"/upload?duplicate_handling="+duplicates, name, content)
 		if err != nil {
 			db.Pause(ctx, 20*time.Millisecond) // the server is gone, and comes back
 			continue
 		}
 		c.mu.Lock()
 		c.promises[f.ID] = promise{ID: f.ID, name: f.FileName, content: content}
-		if at >= 0 {
-			c.last[name] = at
+		if index >= 0 {
+			c.last[name] = index
 		}
 		c.mu.Unlock()
 	}
 }
 
-// trying notes what a name is to be replaced with.
+// trying records a replacement for a name.
 func (c *chaos) trying(name, content string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -215,8 +215,8 @@ func (c *chaos) trying(name, content string) int {
 	return len(c.tried[name]) - 1
 }
 
-// text is a document of its own, mostly short.
-func text(dice *rand.Rand, who string, i int) string {
+// text returns a unique document, which is mostly short.
+func text(dice *rand.Rand, prefix string, i int) string {
 	lines := 1 + dice.IntN(60)
 	switch dice.IntN(60) {
 	case 0:
@@ -225,14 +225,14 @@ func text(dice *rand.Rand, who string, i int) string {
 		lines = 1000 + dice.IntN(3000)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s, %d\n\n", who, i)
+	fmt.Fprintf(&b, "# %s, %d\n\n", prefix, i)
 	for line := range lines {
-		fmt.Fprintf(&b, "Line %d of %d, by the client %s in its turn %d.\n", line, lines, who, i)
+		fmt.Fprintf(&b, "Line %d of %d, by the client %s in its turn %d.\n", line, lines, prefix, i)
 	}
 	return b.String()
 }
 
-// sendFile uploads and reads the acknowledgement whole.
+// sendFile uploads a file, and reads the acknowledgement completely.
 func sendFile(ctx context.Context, url, name, content string) (f stored, err error) {
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
@@ -265,16 +265,16 @@ func sendFile(ctx context.Context, url, name, content string) (f stored, err err
 	return f, json.Unmarshal(answer, &f)
 }
 
-// recovery is how soon after the restart, or after the end of another, some work that is left must end.
+// recovery is how long work may take to end after a restart, or after other work has ended.
 const recovery = time.Minute
 
-// progress is how much work was left at least, and since when.
+// progress is the least work that was left, and the time since then.
 type progress struct {
 	least int
 	since time.Time
 }
 
-// stalls reports whether no work has ended for too long, given how much is left, which is not 0.
+// stalls reports whether no work has ended for too long. left is how much work is left; it is not 0.
 func (p *progress) stalls(left int) bool {
 	if p.least == 0 || left < p.least {
 		p.least, p.since = left, time.Now()
@@ -282,7 +282,7 @@ func (p *progress) stalls(left int) bool {
 	return time.Since(p.since) > recovery
 }
 
-// settle waits until no file is in work and no job is left.
+// settle waits until no file is being processed and no job is left.
 func (c *chaos) settle() {
 	c.t.Helper()
 	var work progress
@@ -320,7 +320,7 @@ func (c *chaos) dump() {
 	}
 }
 
-// check looks at everything that was promised, and for what should not be there.
+// check checks all acknowledged uploads, and looks for leftovers.
 func (c *chaos) check() {
 	c.t.Helper()
 	for _, w := range []struct{ what, sql string }{
@@ -361,7 +361,7 @@ func (c *chaos) check() {
 	c.download()
 }
 
-// download fetches a file through the API, its original and its text.
+// download downloads a file's original and text over the API.
 func (c *chaos) download() {
 	c.t.Helper()
 	p := &program{t: c.t, base: c.servers[c.dice.IntN(2)].url()}
@@ -388,8 +388,8 @@ func (c *chaos) download() {
 	}
 }
 
-// checkPromises compares the files that there are with what was sent. A file that was replaced is gone; its name has
-// what was acknowledged last, or what was sent after that and came through all the same.
+// checkPromises compares the existing files with the uploads. A replaced file is gone. Its name has the last
+// acknowledged content, or content that was sent later and stored without an acknowledgement.
 func (c *chaos) checkPromises() {
 	c.t.Helper()
 	type row struct {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// What another program than Loci answers is an error that names the setting, and is written nowhere.
+// If a program other than Loci answers, the error names the setting, and nothing is written.
 func TestAnswersOfOtherProgramsAreRefused(t *testing.T) {
 	t.Parallel()
 	const id = "agent-123e4567-e89b-42d3-8456-426614174000"
@@ -29,7 +29,7 @@ func TestAnswersOfOtherProgramsAreRefused(t *testing.T) {
 		if kind != "application/json" {
 			commands = append(commands, "agents export "+id+" "+file)
 		}
-		if !strings.Contains(body, "status") { // which the answers to these have
+		if !strings.Contains(body, "status") { // the answers to these have a status
 			commands = append(commands, "grep "+id+" words", "grep "+id+" words --json")
 		}
 		for _, command := range commands {

@@ -57,7 +57,7 @@ func TestConfigurationIsDocumented(t *testing.T) {
 	}
 }
 
-// retentionDoc is what the page of the settings says of those that each organization has.
+// retentionDoc is the section of the settings page about the settings of each organization.
 const retentionDoc = `
 ## Retention
 

@@ -17,7 +17,7 @@ import (
 // largeConversation is the size of a conversation's texts.
 const largeConversation = 300 << 20
 
-// converse captures messages of 1 MiB, ten at a time, until a conversation has largeConversation.
+// converse captures messages of 1 MiB, ten at a time, until a conversation has largeConversation bytes.
 func converse(client *program, agent string) {
 	text := strings.Repeat("The quick brown fox jumps over the lazy dog. ", 1<<20/45)
 	for n := range largeConversation / (10 << 20) {
@@ -32,7 +32,7 @@ func converse(client *program, agent string) {
 	call[any](client, "POST", "/v1/agents/"+agent+"/messages/capture", map[string]any{"messages": last})
 }
 
-// readings returns the operations of a document that read, about an agent.
+// readings returns a document's operations that read something about an agent.
 func readings(t *testing.T, document []byte, agent string) (list []request) {
 	t.Helper()
 	var doc struct{ Paths map[string]map[string]any }
@@ -53,41 +53,40 @@ func readings(t *testing.T, document []byte, agent string) (list []request) {
 	return list
 }
 
-// deeper returns requests that read a conversation and need parameters or bodies of their own.
+// deeper returns requests that read a conversation and need their own parameters or bodies.
 func deeper(agent string) []request {
-	of, args := "/v1/agents/"+agent, func(a map[string]any) map[string]any { return map[string]any{"args": a} }
+	path, args := "/v1/agents/"+agent, func(a map[string]any) map[string]any { return map[string]any{"args": a} }
 	return []request{
-		{"GET", of + "/export?full=true", nil, 200},
-		{"GET", of + "/messages?limit=20", nil, 200},
-		{"GET", of + "/context?at_seq=200", nil, 0},
-		{"GET", of + "/memory-search?query=fox", nil, 200},
+		{"GET", path + "/export?full=true", nil, 200},
+		{"GET", path + "/messages?limit=20", nil, 200},
+		{"GET", path + "/context?at_seq=200", nil, 0},
+		{"GET", path + "/memory-search?query=fox", nil, 200},
 		{"POST", "/v1/messages/search", map[string]any{"query": "fox", "agent_id": agent, "limit": 3}, 200},
-		{"POST", of + "/policies/preview", map[string]any{"policies": []string{"letta", "claude-code"}}, 200},
-		{"POST", of + "/messages/preview-raw-payload", map[string]any{"messages": []any{}}, 200},
+		{"POST", path + "/policies/preview", map[string]any{"policies": []string{"letta", "claude-code"}}, 200},
+		{"POST", path + "/messages/preview-raw-payload", map[string]any{"messages": []any{}}, 200},
 		{"POST", "/v1/erasures/preview", map[string]any{"texts": []string{"quick brown fox"}}, 200},
 		{"GET", "/v1/conversations/default/ask?question=fox&agent_id=" + agent, nil, 200},
-		{"POST", of + "/handover", map[string]any{}, 200},
-		{"POST", of + "/tools/conversation_search/run", args(map[string]any{"query": "fox"}), 200},
-		{"POST", of + "/tools/expand/run", args(map[string]any{"id": "seq 1-400"}), 200},
-		{"GET", of + "/prompt?policy=letta", nil, 200},
-		{"POST", of + "/summarize?dry=true", map[string]any{}, 200},
-		{"GET", of + "/prompt", nil, 200},
-		{"POST", of + "/summarize", map[string]any{}, 200},
-		{"GET", of + "/context", nil, 200},
-		{"GET", of + "/prompt", nil, 200},
-		{"GET", of + "/export", nil, 200},
-		{"POST", "/v1/lab/replays", map[string]any{"agent_id": agent}, 422}, // it has too much text
+		{"POST", path + "/handover", map[string]any{}, 200},
+		{"POST", path + "/tools/conversation_search/run", args(map[string]any{"query": "fox"}), 200},
+		{"POST", path + "/tools/expand/run", args(map[string]any{"id": "seq 1-400"}), 200},
+		{"GET", path + "/prompt?policy=letta", nil, 200},
+		{"POST", path + "/summarize?dry=true", map[string]any{}, 200},
+		{"GET", path + "/prompt", nil, 200},
+		{"POST", path + "/summarize", map[string]any{}, 200},
+		{"GET", path + "/context", nil, 200},
+		{"GET", path + "/prompt", nil, 200},
+		{"GET", path + "/export", nil, 200},
+		{"POST", "/v1/lab/replays", map[string]any{"agent_id": agent}, 422}, // the conversation has too much text
 	}
 }
 
-// request is a request to a server.
 type request struct {
 	method, path string
 	body         any
-	status       int // of its answer; 0 where it may be any but a failure of the server
+	status       int // expected status of the answer; 0 allows any except a server error
 }
 
-// A conversation of 300 MB takes at most 150 MB of a server's memory, whoever reads it.
+// Each request that reads a conversation of 300 MB takes at most 150 MB of a server's memory.
 func TestLargeConversationsTakeLittleMemory(t *testing.T) {
 	t.Parallel()
 	scale.Long(t)
@@ -116,7 +115,7 @@ func TestLargeConversationsTakeLittleMemory(t *testing.T) {
 	}
 }
 
-// answered sends a request, and returns the status of its answer and the answer's bytes.
+// answered sends a request, and returns the answer's status and size.
 func answered(t *testing.T, client *program, r request) (status int, size int64) {
 	t.Helper()
 	body := io.Reader(http.NoBody)
@@ -138,14 +137,14 @@ func answered(t *testing.T, client *program, r request) (status int, size int64)
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	var said strings.Builder
-	n, err := io.Copy(&said, io.LimitReader(answer.Body, 1<<10))
+	var beginning strings.Builder
+	n, err := io.Copy(&beginning, io.LimitReader(answer.Body, 1<<10))
 	if err == nil {
 		size, err = io.Copy(io.Discard, answer.Body)
 	}
 	size += n
 	if answer.StatusCode >= http.StatusMultipleChoices {
-		t.Logf("%s %s: %d %s", r.method, r.path, answer.StatusCode, said.String())
+		t.Logf("%s %s: %d %s", r.method, r.path, answer.StatusCode, beginning.String())
 	}
 	if err != nil {
 		t.Logf("%s %s: %v", r.method, r.path, err)

@@ -17,7 +17,7 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// question is what somebody would ask, and the file that answers it.
+// question is a plausible question and the file that answers it.
 type question struct{ text, file string }
 
 // goPackages are the parts of Go's standard library that are ingested.
@@ -55,7 +55,7 @@ var goQuestions = []question{
 	{"maximum memory when parsing a multipart form", "mime/multipart/formdata.go"},
 }
 
-// manual is the directory of the PostgreSQL manual as Debian's package postgresql-doc-15 installs it.
+// manual is the directory of the PostgreSQL manual in Debian's package postgresql-doc-15.
 const manual = "/usr/share/doc/postgresql-doc-15/html"
 
 var manualQuestions = []question{
@@ -73,8 +73,8 @@ var manualQuestions = []question{
 	{"limit the memory that a sort may use before it writes to disk", "runtime-config-resource.html"},
 }
 
-// A real corpus: every file is ingested, questions find their file among the first five results without any model, and
-// grep agrees with the program of that name.
+// Every file of a real corpus is ingested. Without a model, questions find their files among the first five results,
+// and grep_files agrees with the program grep.
 func TestARealCorpus(t *testing.T) {
 	scale.Long(t)
 	t.Parallel()
@@ -106,7 +106,7 @@ func TestARealCorpus(t *testing.T) {
 	})
 }
 
-// goFiles are the sources of goPackages without their tests.
+// goFiles returns the sources of goPackages, without tests.
 func goFiles(t *testing.T, root string) (paths []string) {
 	t.Helper()
 	for _, name := range goPackages {
@@ -121,8 +121,8 @@ func goFiles(t *testing.T, root string) (paths []string) {
 	return paths
 }
 
-// ingest uploads files under their paths below root, waits until every one is completed, and returns an agent that has
-// them.
+// ingest uploads files under their paths below root, and waits until all are completed. It returns an agent that has
+// the files.
 func (p *program) ingest(t *testing.T, name, root string, paths []string) (agent string) {
 	t.Helper()
 	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": name})
@@ -154,7 +154,7 @@ func (p *program) ingest(t *testing.T, name, root string, paths []string) (agent
 
 var header = regexp.MustCompile(`(?m)^=== (\S+) `)
 
-// ask searches for each question, and wants its file among the first five results.
+// ask searches for each question, and checks that its file is among the first five results.
 func (p *program) ask(t *testing.T, agent string, questions []question) {
 	t.Helper()
 	for _, q := range questions {
@@ -176,7 +176,7 @@ var (
 	onward  = regexp.MustCompile(`offset=(\d+)`)
 )
 
-// grepAll pages through what grep_files finds, as file:line:text.
+// grepAll returns all hits of grep_files, from all pages, as file:line:text.
 func (p *program) grepAll(t *testing.T, pattern string) (all []string) {
 	t.Helper()
 	agents := call[[]identified](p, "GET", "/v1/agents/?name=go", nil)
@@ -206,7 +206,8 @@ func (p *program) grepAll(t *testing.T, pattern string) (all []string) {
 	}
 }
 
-// systemGrep is what grep finds in the same files, in the order of their names, as far as grep_files counts.
+// systemGrep returns the hits of the program grep in the same files, in the order of their names, up to the number that
+// grep_files shows.
 func systemGrep(t *testing.T, root, pattern string) []string {
 	t.Helper()
 	var names []string
@@ -221,7 +222,7 @@ func systemGrep(t *testing.T, root, pattern string) []string {
 	cmd := exec.CommandContext(t.Context(), "grep", append([]string{"-nHE", "-e", pattern, "--"}, names...)...)
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "LC_ALL=C.UTF-8")
 	out, err := cmd.Output()
-	if err != nil && cmd.ProcessState.ExitCode() != 1 { // 1 says that nothing was found
+	if err != nil && cmd.ProcessState.ExitCode() != 1 { // 1 means that nothing was found
 		t.Fatal(err)
 	}
 	if len(out) == 0 {

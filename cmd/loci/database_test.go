@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/db/dbtest"
 )
 
-// What commands and the start of a server say of a whole database, one after the other on one that no other test uses.
-// It begins without a key, and no server runs on it in between.
+// These tests check commands, and the start of a server, that are about a whole database. They run one after another on
+// their own database. It has no key at first, and no server runs on it in between.
 func TestCommandsOnADatabase(t *testing.T) {
 	t.Parallel()
 	owner := dbtest.OwnerURL(t)
@@ -17,7 +17,7 @@ func TestCommandsOnADatabase(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		run  func(t *testing.T, url string)
-		as   string // the URL
+		as   string // the database URL
 	}{
 		{"the doctor says what to do", theDoctorSaysWhatToDo, owner},
 		{"the doctor finds what waits", theDoctorFindsWhatWaits, owner},

@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/embed/embedtest"
 )
 
-// examine runs doctor with flags, and returns its findings by what they are of. It asks no server.
+// examine runs doctor with flags, without asking a server. It returns the findings by the thing that they are about.
 func examine(t *testing.T, flags ...string) (code int, found map[string]db.Finding) {
 	t.Helper()
 	out, errs := newLines(), newLines()
@@ -31,7 +31,7 @@ func examine(t *testing.T, flags ...string) (code int, found map[string]db.Findi
 	return code, found
 }
 
-// Of a server whose private Postgres is away the doctor says that, and where the reason is.
+// If a server's private Postgres is down, the doctor says so, and where to find the reason.
 func TestTheDoctorSaysThatAPrivatePostgresIsAway(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -53,14 +53,14 @@ func TestTheDoctorSaysThatAPrivatePostgresIsAway(t *testing.T) {
 	}
 }
 
-// A server's needs are examined one by one: what is well says so, and what is not says what to do.
+// The doctor examines each need of a server. A finding says that all is well, or what to do.
 func theDoctorSaysWhatToDo(t *testing.T, url string) {
 	words, model := embedtest.New(t, 8), llmtest.New(t)
 	code, found := examine(t, "--database-url="+url, "--embedding-base-url="+words.URL+"/v1", "--embedding-model=e",
 		"--llm-base-url="+model.BaseURL(), "--llm-model=m")
-	for _, of := range []string{"pgvector", "schema", "clock", "jobs", "indexes", "embeddings", "postgres"} {
-		if f := found[of]; f.State != db.Well || f.Text == "" {
-			t.Errorf("%s: got %+v", of, f)
+	for _, name := range []string{"pgvector", "schema", "clock", "jobs", "indexes", "embeddings", "postgres"} {
+		if f := found[name]; f.State != db.Well || f.Text == "" {
+			t.Errorf("%s: got %+v", name, f)
 		}
 	}
 	if !strings.Contains(found["embeddings"].Text, "vectors of 8 numbers") {
@@ -83,7 +83,7 @@ func theDoctorSaysWhatToDo(t *testing.T, url string) {
 	}
 }
 
-// Jobs that wait for long are found.
+// The doctor finds jobs that have waited for a long time.
 func theDoctorFindsWhatWaits(t *testing.T, url string) {
 	execute(t, url, `
 		INSERT INTO river_job (kind, queue, state, args, max_attempts, scheduled_at)
@@ -96,7 +96,7 @@ func theDoctorFindsWhatWaits(t *testing.T, url string) {
 	execute(t, url, `DELETE FROM river_job`)
 }
 
-// A database that does not answer is a finding, not an end.
+// If a database does not answer, that is a finding, and the doctor goes on.
 func TestTheDoctorFindsThatADatabaseIsAway(t *testing.T) {
 	t.Parallel()
 	code, found := examine(t, "--database-url=postgres://nobody@127.0.0.1:1/none")
@@ -111,7 +111,8 @@ func TestTheDoctorFindsThatADatabaseIsAway(t *testing.T) {
 	}
 }
 
-// A full disk is broken, a nearly full one needs advice, and a command on it says what to do.
+// A full disk is broken, and a nearly full disk needs advice. If a command finds the disk full, its error says what to
+// do.
 func TestAFullDiskIsTold(t *testing.T) {
 	t.Parallel()
 	for free, want := range map[uint64]db.State{0: db.Broken, 31 << 20: db.Broken, 33 << 20: db.Advice, 3 << 30: db.Well} {

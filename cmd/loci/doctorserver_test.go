@@ -14,21 +14,21 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// consult runs doctor with flags, and returns the texts and remedies of its findings by what they are of.
-func consult(t *testing.T, flags ...string) (code int, said map[string]string, list []db.Finding) {
+// consult runs doctor with flags. It returns the texts and remedies of the findings by the thing that they are about.
+func consult(t *testing.T, flags ...string) (code int, texts map[string]string, list []db.Finding) {
 	t.Helper()
 	code, out, errs := command(t, append([]string{"doctor", "--json"}, flags...)...)
 	if err := json.Unmarshal([]byte(out), &list); err != nil {
 		t.Fatalf("%v: got %d, %q and %q", flags, code, out, errs)
 	}
-	said = map[string]string{}
+	texts = map[string]string{}
 	for _, f := range list {
-		said[f.Of] += string(f.State) + ": " + f.Text + " → " + f.Remedy + "\n"
+		texts[f.Of] += string(f.State) + ": " + f.Text + " → " + f.Remedy + "\n"
 	}
-	return code, said, list
+	return code, texts, list
 }
 
-// operatorOf returns a key of the operator of the database that tests share.
+// operatorOf returns a key of the operator of the shared database.
 func operatorOf(t *testing.T) string {
 	t.Helper()
 	pool, _ := dbtest.Org(t)
@@ -37,52 +37,52 @@ func operatorOf(t *testing.T) string {
 	return key
 }
 
-// Beside a running server the doctor examines what this server has, and not what the settings of its own environment
-// name, and it says where they differ. No secret of either side is shown.
+// If a server is running, the doctor examines that server's settings, not the settings in its own environment, and says
+// where they differ. It shows no secret of either side.
 func TestTheDoctorAsksTheRunningServer(t *testing.T) {
 	t.Parallel()
 	p := tenant(t)
-	_, said, list := consult(t, "--url="+p.base, "--api-key="+operatorOf(t), "--max-runs=7", "--log-level=info",
+	_, texts, list := consult(t, "--url="+p.base, "--api-key="+operatorOf(t), "--max-runs=7", "--log-level=info",
 		"--database-url=postgres://nobody:hunter1@127.0.0.1:1/none", "--llm-base-url=http://u:hunter2@127.0.0.1:1/v1",
 		"--llm-api-key=hunter3", "--llm-model=m", "--reopen=false")
-	for of, want := range map[string]string{
+	for name, want := range map[string]string{
 		"server":   "ok: the server at " + p.base + " was asked: what follows is of its settings",
 		"schema":   "ok: is this program's",
 		"model":    "ok: none is configured",
 		"settings": "advice: LOCI_MAX_RUNS is '7' here and '100' at the server → correct the one that is wrong",
 	} {
-		if !strings.Contains(said[of], want) {
-			t.Errorf("%s: got %q, want %q", of, said[of], want)
+		if !strings.Contains(texts[name], want) {
+			t.Errorf("%s: got %q, want %q", name, texts[name], want)
 		}
 	}
 	for _, want := range []string{"LOCI_LLM_API_KEY is set here and not set at the server",
 		"LOCI_LLM_BASE_URL is 'http://[secret]@127.0.0.1:1/v1' here and not set at the server",
 		"secret, and so not compared: LOCI_DATABASE_URL →"} {
-		if !strings.Contains(said["settings"], want) {
-			t.Errorf("the settings: got %s, want %q", said["settings"], want)
+		if !strings.Contains(texts["settings"], want) {
+			t.Errorf("the settings: got %s, want %q", texts["settings"], want)
 		}
 	}
 	for _, never := range []string{"LOCI_LOG_LEVEL", "LOCI_REOPEN", "LOCI_ADDR", "LOCI_API_KEY"} {
-		if strings.Contains(said["settings"], never+" ") {
-			t.Errorf("%s is the same, or says whom to ask: %s", never, said["settings"])
+		if strings.Contains(texts["settings"], never+" ") {
+			t.Errorf("%s is the same, or says whom to ask: %s", never, texts["settings"])
 		}
 	}
 	if text, err := json.Marshal(list); err != nil || strings.Contains(string(text), "hunter") {
 		t.Errorf("a secret is shown: %s, %v", text, err)
 	}
-	if !strings.HasPrefix(said["postgres"], "ok: ") {
-		t.Errorf("the server's database: got %q", said["postgres"])
+	if !strings.HasPrefix(texts["postgres"], "ok: ") {
+		t.Errorf("the server's database: got %q", texts["postgres"])
 	}
 }
 
-// Where no server tells its settings, the doctor says why, and examines those of its own environment.
+// If no server tells its settings, the doctor says why, and examines the settings in its own environment.
 func TestTheDoctorSaysWhyItExaminesItsOwnSettings(t *testing.T) {
 	t.Parallel()
 	p := tenant(t)
 	const instead = "what follows is of the settings of this environment"
 	answering := func(status int, body string) string {
 		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Method == http.MethodPost { // there is no such route
+			if r.Method == http.MethodPost { // such a route does not exist
 				w.WriteHeader(http.StatusNotFound)
 				_, _ = w.Write([]byte(`{"detail":"Not Found"}`))
 				return
@@ -100,7 +100,7 @@ func TestTheDoctorSaysWhyItExaminesItsOwnSettings(t *testing.T) {
 	}
 	for name, row := range map[string]struct {
 		flags []string
-		want  []string // of the server, and then of the settings
+		want  []string // about the server, and then about the settings
 	}{
 		"a named server that does not answer": {[]string{"--url=127.0.0.1:1"},
 			[]string{"advice: none answers at http://127.0.0.1:1; " + instead + " → start it"}},
@@ -118,20 +118,20 @@ func TestTheDoctorSaysWhyItExaminesItsOwnSettings(t *testing.T) {
 		"no address":   {[]string{"--url=ftp://x"}, []string{"it must be an address such as", instead}},
 		"nobody asked": {[]string{"--own-settings", "--url=" + p.base}, nil},
 	} {
-		code, said, _ := consult(t, append(row.flags, "--database-url=postgres://nobody@127.0.0.1:1/none")...)
+		code, texts, _ := consult(t, append(row.flags, "--database-url=postgres://nobody@127.0.0.1:1/none")...)
 		for _, want := range row.want {
-			if !strings.Contains(said["server"]+said["settings"], want) {
-				t.Errorf("%s: got %q, want %q", name, said["server"]+said["settings"], want)
+			if !strings.Contains(texts["server"]+texts["settings"], want) {
+				t.Errorf("%s: got %q, want %q", name, texts["server"]+texts["settings"], want)
 			}
 		}
-		if code != 1 || !strings.HasPrefix(said["postgres"], "broken: ") || len(row.want) == 0 && said["server"] != "" {
-			t.Errorf("%s: ended with %d, %q, want that this environment's database is away", name, code, said)
+		if code != 1 || !strings.HasPrefix(texts["postgres"], "broken: ") || len(row.want) == 0 && texts["server"] != "" {
+			t.Errorf("%s: ended with %d, %q, want that this environment's database is away", name, code, texts)
 		}
 	}
 }
 
-// A server whose database is away looks up no key, and tells no settings: the doctor says what the server says of its
-// database, and examines nothing else in its place.
+// A server without its database cannot look up keys, and does not tell its settings. The doctor repeats what the server
+// says about its database, and examines nothing else instead.
 func TestTheDoctorSaysWhatTheServerSaysOfItsDatabase(t *testing.T) {
 	t.Parallel()
 	const full = "The database takes no more connections"
@@ -145,24 +145,24 @@ func TestTheDoctorSaysWhatTheServerSaysOfItsDatabase(t *testing.T) {
 	}))
 	defer other.Close()
 	for _, flag := range []string{"--url=" + other.URL, "--addr=" + strings.TrimPrefix(other.URL, "http://")} {
-		code, said, list := consult(t, flag, "--home="+t.TempDir(), "--max-runs=0")
+		code, texts, list := consult(t, flag, "--home="+t.TempDir(), "--max-runs=0")
 		if want := "broken: the server at " + other.URL + " says of its database: " + full; code != 1 || len(list) != 2 ||
-			!strings.HasPrefix(said["database"], want) {
+			!strings.HasPrefix(texts["database"], want) {
 			t.Errorf("%s: ended with %d and %+v, want %q", flag, code, list, want)
 		}
 	}
 }
 
-// A doctor that is sent to a server starts no Postgres of its own environment in place of that server's.
+// If the doctor is sent to a server, it does not start a Postgres of its own environment in place of the server's.
 func TestTheDoctorOfAServerStartsNoPostgres(t *testing.T) {
 	t.Parallel()
 	home := "--home=" + t.TempDir()
-	_, said, _ := consult(t, "--url=127.0.0.1:1", home)
-	if !strings.HasPrefix(said["postgres"], "advice: the private Postgres of this environment does not run") {
-		t.Errorf("with --url: got %q", said["postgres"])
+	_, texts, _ := consult(t, "--url=127.0.0.1:1", home)
+	if !strings.HasPrefix(texts["postgres"], "advice: the private Postgres of this environment does not run") {
+		t.Errorf("with --url: got %q", texts["postgres"])
 	}
-	if _, said, _ = consult(t, "--url=127.0.0.1:1", home, "--own-settings"); !strings.Contains(said["postgres"],
+	if _, texts, _ = consult(t, "--url=127.0.0.1:1", home, "--own-settings"); !strings.Contains(texts["postgres"],
 		"has no database") {
-		t.Errorf("with --own-settings: got %q", said["postgres"])
+		t.Errorf("with --own-settings: got %q", texts["postgres"])
 	}
 }

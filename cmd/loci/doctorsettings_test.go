@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/embed/embedtest"
 )
 
-// What 'loci serve' refuses, the doctor finds broken.
+// If 'loci serve' refuses something, the doctor finds it broken.
 func TestTheDoctorFindsWhatAServerRefuses(t *testing.T) {
 	t.Parallel()
 	words := embedtest.New(t, 8)
@@ -25,7 +25,7 @@ func TestTheDoctorFindsWhatAServerRefuses(t *testing.T) {
 	}
 	external := "--database-url=" + url
 	for name, c := range map[string]struct {
-		of, said string // in the text or the remedy
+		of, said string // said occurs in the text or the remedy
 		flags    []string
 	}{
 		"a model without an endpoint": {"settings", "LOCI_EMBEDDING_MODEL", []string{external, "--embedding-model=m"}},
@@ -47,7 +47,7 @@ func TestTheDoctorFindsWhatAServerRefuses(t *testing.T) {
 	}
 }
 
-// The doctor says which of the things that a URL names is wrong, and how to mend it.
+// The doctor says which part of a database URL is wrong, and how to correct it.
 func TestTheDoctorSaysWhyADatabaseIsNotReached(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]string{"28P01": "ALTER ROLE", "28000": "pg_hba.conf", "3D000": "CREATE DATABASE",

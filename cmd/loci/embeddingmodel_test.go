@@ -54,10 +54,10 @@ func TestSettingsChooseTheEmbeddingModel(t *testing.T) {
 		{name: "a weight is not too high", settings: vectors{Weight: 3}, refusedNames: "LOCI_EMBEDDING_WEIGHT is 3"},
 		{name: "a weight is a number", settings: vectors{Weight: math.NaN()}, refusedNames: "LOCI_EMBEDDING_WEIGHT is NaN"},
 	} {
-		is, willBe, err := c.settings.chosen(c.now, c.next)
-		if is != c.is || willBe != c.willBe || (err == nil) != (c.refusedNames == "") ||
+		current, next, err := c.settings.chosen(c.now, c.next)
+		if current != c.is || next != c.willBe || (err == nil) != (c.refusedNames == "") ||
 			err != nil && !strings.Contains(err.Error(), c.refusedNames) {
-			t.Errorf("%s: got %q, then %q, %v", c.name, is, willBe, err)
+			t.Errorf("%s: got %q, then %q, %v", c.name, current, next, err)
 		}
 	}
 	if got := (vectors{}).threads(); got < 1 {

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// erasing is a server whose erasure ends with a report at the first look at it.
+// erasing starts a server with an erasure that has ended when it is first looked at. It returns the server's URL and
+// the number of erasures that were begun.
 func erasing(t *testing.T, status, atWork string) (url string, begun *int) {
 	t.Helper()
 	begun = new(int)
@@ -27,19 +28,19 @@ func erasing(t *testing.T, status, atWork string) (url string, begun *int) {
 	return server.URL, begun
 }
 
-// An erasure is asked for as other deletions are, and its report is the last one.
+// An erasure must be confirmed like other deletions, and the command shows its last report.
 func TestErasuresAreConfirmedAndToldAsTheyEnded(t *testing.T) {
 	t.Parallel()
 	texts := filepath.Join(t.TempDir(), "texts")
 	if err := os.WriteFile(texts, []byte("Ann Lee\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	well, begun := erasing(t, "completed", "{}")
-	code, _, errs := command(t, "erase", texts, "--addr="+well)
+	completed, begun := erasing(t, "completed", "{}")
+	code, _, errs := command(t, "erase", texts, "--addr="+completed)
 	if code != 2 || *begun != 0 || !strings.Contains(errs, "give --yes") {
 		t.Errorf("without --yes: got %d, %d erasures, %q", code, *begun, errs)
 	}
-	code, out, errs := command(t, "erase", texts, "--yes", "--addr="+well)
+	code, out, errs := command(t, "erase", texts, "--yes", "--addr="+completed)
 	if code != 0 || *begun != 1 || !strings.HasPrefix(out, "erasure-1: completed\n") ||
 		strings.Contains(out, "began before") {
 		t.Errorf("got %d, %d erasures, %q and %q", code, *begun, out, errs)

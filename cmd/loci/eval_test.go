@@ -38,7 +38,8 @@ func TestQuestionsAreReadLineByLine(t *testing.T) {
 	}
 }
 
-// scriptedSearch returns searches that find answers at given places: by words, by meaning, and by both with a weight.
+// scriptedSearch returns a search that finds the answers at given places: by words, by meaning, and by both with a
+// weight.
 func scriptedSearch(places func(question int, w way) int) searcher {
 	return func(_ context.Context, question string, w way) (hits []foundText, meaning bool, err error) {
 		var number int
@@ -46,8 +47,8 @@ func scriptedSearch(places func(question int, w way) int) searcher {
 			return nil, false, err
 		}
 		hits = make([]foundText, evalDepth)
-		if at := places(number, w); at > 0 {
-			hits[at-1].text = "The  ANSWER " + question
+		if place := places(number, w); place > 0 {
+			hits[place-1].text = "The  ANSWER " + question
 		}
 		return hits, w.mode != "fts", nil
 	}
@@ -109,7 +110,7 @@ func TestNoWeightIsProposedWithoutAReason(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		questions int
-		place     int // with the weight 0.1, in place of 3
+		place     int // place with the weight 0.1 instead of 3
 		advice    string
 	}{
 		{"all weights are alike", 40, 3, "Keep LOCI_EMBEDDING_WEIGHT as it is"},
@@ -128,7 +129,8 @@ func TestNoWeightIsProposedWithoutAReason(t *testing.T) {
 	}
 }
 
-// The shared server has no embedding model: words are measured in a folder, an archive and an agent, by their names.
+// The shared server has no embedding model. A folder, an archive and an agent are named by name, and searches in them
+// are measured by words.
 func TestEvalOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	p := tenant(t)

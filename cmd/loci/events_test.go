@@ -25,7 +25,7 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// appendOver appends something of its own to an agent's log, over REST, and returns what its event refers to. It is
+// appendOver appends a unique message to an agent's log over REST, and returns the reference of its event. It is
 // idempotent: a caller that got no answer repeats it with the same key.
 func appendOver(ctx context.Context, base, agent, key string) (ref string, err error) {
 	message := map[string]any{"role": "user", "content": key, "otid": key}
@@ -37,7 +37,7 @@ func appendOver(ctx context.Context, base, agent, key string) (ref string, err e
 	return out.Messages[0].ID, nil
 }
 
-// ask makes a request of a server that may be killed meanwhile, and reads its answer.
+// ask sends a request to a server that may be killed meanwhile, and decodes the answer.
 func ask[T any](ctx context.Context, method, target string, body any) (out T, err error) {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -64,7 +64,7 @@ func ask[T any](ctx context.Context, method, target string, body any) (out T, er
 	return out, json.Unmarshal(answer, &out)
 }
 
-// happened is an event as clients see it.
+// happened is an event in the API's form.
 type happened struct {
 	Seq   int64     `db:"seq"`
 	Type  string    `db:"type"`
@@ -72,24 +72,24 @@ type happened struct {
 	At    time.Time `db:"at"`
 }
 
-// ledger is two servers on one database, what writers were promised, and what readers read.
+// ledger is two servers on one database, the acknowledged events, and the events that readers read.
 type ledger struct {
 	t       *testing.T
 	pool    *pgxpool.Pool
 	servers []*serverProcess
 	agents  []string
-	enough  context.Context // ends when writers are to stop
-	done    context.Context // ends when all have written
+	enough  context.Context // ends when writers should stop
+	done    context.Context // ends when all writers are done
 	written atomic.Pointer[time.Time]
 
 	mu       sync.Mutex
-	promised map[string][]string // references, by agent
+	promised map[string][]string // acknowledged references, by agent
 	read     map[string][]happened
 }
 
-// Eight writers append through two servers, of which one after the other is killed at random moments, while readers
-// read. In the end each agent's log has no gap, has everything that was acknowledged once, and each reader has read it
-// once, over all its breaks. LOCI_CHAOS_ROUNDS says how often servers are killed, LOCI_CHAOS_SEED repeats a run.
+// Eight writers append through two servers, which are killed in turn at random moments, while readers read. In the end,
+// each agent's log has no gap and has each acknowledged event once. Each reader has read every event once, despite its
+// broken connections. LOCI_CHAOS_ROUNDS sets how often servers are killed; LOCI_CHAOS_SEED repeats a run.
 func TestTheLogOutlivesKilledServers(t *testing.T) {
 	scale.Long(t)
 	t.Parallel()
@@ -152,14 +152,14 @@ func newLedger(t *testing.T) *ledger {
 	return l
 }
 
-// server is one of the two, by chance.
+// server returns the URL of one of the two servers, at random.
 func (l *ledger) server(dice *rand.Rand) string { return l.servers[dice.IntN(2)].url() }
 
-// writer appends to the first agent, which all share, and to the others, until it is stopped. Where there is no answer
-// it tries again, with whatever server: half of the time only, so that there are appends of which nobody knows.
-func (l *ledger) writer(dice *rand.Rand, who int) {
+// writer appends to the first agent, which all writers share, and to the others, until it is stopped. If there is no
+// answer, it tries again with any server, but only half of the time. So the log also has unacknowledged appends.
+func (l *ledger) writer(dice *rand.Rand, number int) {
 	for n := 0; l.enough.Err() == nil; n++ {
-		agent, key := l.agents[max(0, dice.IntN(6)-3)], fmt.Sprintf("append %d-%d", who, n)
+		agent, key := l.agents[max(0, dice.IntN(6)-3)], fmt.Sprintf("append %d-%d", number, n)
 		for l.enough.Err() == nil {
 			ref, err := appendOver(l.enough, l.server(dice), agent, key)
 			if err == nil {
@@ -176,7 +176,7 @@ func (l *ledger) writer(dice *rand.Rand, who int) {
 	}
 }
 
-// over tells that all has been written, and that a reader has come to the end of it.
+// over reports whether all writers are done and a reader has reached the end.
 func (l *ledger) over(agent string, last int64) bool {
 	if l.done.Err() == nil {
 		return false
@@ -188,7 +188,7 @@ func (l *ledger) over(agent string, last int64) bool {
 	return err != nil || last >= head
 }
 
-// tooLate reports whether readers had enough time for what was written.
+// tooLate reports whether readers have had enough time to read everything.
 func (l *ledger) tooLate() bool {
 	written := l.written.Load()
 	return written != nil && time.Since(*written) > patience
@@ -200,9 +200,9 @@ func (l *ledger) note(reader string, events ...happened) {
 	l.read[reader] = append(l.read[reader], events...)
 }
 
-// consumes reads as a consumer, knowing nothing but its name. A commit without an answer is repeated.
+// consumes reads as a named consumer, which remembers only its name. It repeats a commit that got no answer.
 func (l *ledger) consumes(agent string) {
-	dice := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // which server it asks
+	dice := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // chooses servers
 	for last := int64(0); !l.over(agent, last) && !l.tooLate(); {
 		page, err := ask[[]happened](
 			l.t.Context(),
@@ -229,9 +229,9 @@ func (l *ledger) consumes(agent string) {
 	}
 }
 
-// follows reads streams, each going on where the one before broke off.
+// follows reads streams. Each continues where the previous one broke off.
 func (l *ledger) follows(agent string) {
-	dice := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // which server it asks
+	dice := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // chooses servers
 	for last := int64(0); !l.over(agent, last) && !l.tooLate(); {
 		ctx, cancel := context.WithTimeout(l.t.Context(), patience)
 		if l.done.Err() == nil {
@@ -249,7 +249,7 @@ func (l *ledger) follows(agent string) {
 	}
 }
 
-// stream hands out the events of a stream after the last one, until it breaks off or take says no.
+// stream passes the events of a stream after last to take, until the stream breaks off or take returns false.
 func stream(ctx context.Context, target string, last int64, take func(happened) bool) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
@@ -266,7 +266,7 @@ func stream(ctx context.Context, target string, last int64, take func(happened) 
 	}
 	lines := bufio.NewScanner(res.Body)
 	lines.Buffer(nil, 1<<20)
-	block := false // an event whose end was not sent does not count
+	block := false // an event without its end does not count
 	var e happened
 	for lines.Scan() {
 		text, ok := strings.CutPrefix(lines.Text(), "data: ")
@@ -283,7 +283,7 @@ func stream(ctx context.Context, target string, last int64, take func(happened) 
 	return errors.Join(lines.Err(), io.EOF)
 }
 
-// check looks at an agent's log, and compares it with what was promised and with what was read.
+// check checks an agent's log, and compares it with the acknowledged events and the read events.
 func (l *ledger) check(agent string) {
 	l.t.Helper()
 	log, err := db.All[happened](
@@ -295,7 +295,7 @@ func (l *ledger) check(agent string) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	times := map[string]int{} // each reference's
+	times := map[string]int{} // how often each reference occurs
 	for i, e := range log {
 		times[e.RefID]++
 		if e.Seq != int64(i+1) || i > 0 && e.At.Before(log[i-1].At) {

@@ -8,19 +8,19 @@ import (
 	"testing"
 )
 
-// The bounds of a package's files. A knot is a set of files each of which needs all others. An arrow goes up when a
-// file uses one that the package comment names later. See tools/filegraph.
+// Bounds for the files of a package. A knot is a set of files that all need each other. An arrow goes up if a file uses
+// one that the package comment names later. See tools/filegraph.
 const (
-	mostLines = 450 // of a file
+	mostLines = 450 // lines of a file
 	mostKnot  = 12
 	mostUp    = 15
 )
 
-// The files of a package can be read one after the other, in the order in which its comment names them.
+// The files of a package can be read in the order in which the package comment names them.
 func TestFilesStandInOrder(t *testing.T) {
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), "go", "run", "./filegraph", "-C", "..", "./...")
-	// What make test has compiled serves here, too; and memory is cheaper than collecting it.
+	// Without CGO, the packages that make test has compiled are reused. Memory is cheaper than garbage collection.
 	cmd.Dir, cmd.Env = "../../tools", append(os.Environ(), "CGO_ENABLED=0", "GOGC=400")
 	out, err := cmd.Output()
 	if err != nil {
@@ -31,14 +31,14 @@ func TestFilesStandInOrder(t *testing.T) {
 		t.Fatalf("filegraph found %d packages", len(lines))
 	}
 	for _, line := range lines {
-		var of string
+		var name string
 		var files, longest, knot, up, unnamed int
-		if _, err := fmt.Sscan(line, &of, &files, &longest, &knot, &up, &unnamed); err != nil {
+		if _, err := fmt.Sscan(line, &name, &files, &longest, &knot, &up, &unnamed); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
 		if longest > mostLines || knot > mostKnot || up > mostUp || unnamed > 0 && files > 1 {
 			t.Errorf("%s: the longest file has %d lines, the largest knot %d files; %d arrows go up and %d files are "+
-				"not named: see tools/filegraph -v", of, longest, knot, up, unnamed)
+				"not named: see tools/filegraph -v", name, longest, knot, up, unnamed)
 		}
 	}
 }

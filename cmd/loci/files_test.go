@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/server"
 )
 
-// What an operator does with folders and files from the command line.
+// An operator manages folders and files from the command line.
 func TestFoldersAndFilesOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	p := tenant(t)
@@ -44,11 +44,11 @@ func TestFoldersAndFilesOnTheCommandLine(t *testing.T) {
 	}
 	folder := asJSON(step(0, "", "folders", "create", "notes", "--description=what we plan", "--json")).ID
 	step(0, "what we plan", "folders", "list")
-	if up := asJSON(step(1, "1 of 2 files failed", "upload", "notes", dir, "--json")); len(up.Uploaded) != 2 ||
-		len(up.Failed) != 1 || up.Failed[0].Name != "broken.pdf" || up.Failed[0].Error == "" {
-		t.Errorf("the upload is %+v", up)
+	if uploads := asJSON(step(1, "1 of 2 files failed", "upload", "notes", dir, "--json")); len(uploads.Uploaded) != 2 ||
+		len(uploads.Failed) != 1 || uploads.Failed[0].Name != "broken.pdf" || uploads.Failed[0].Error == "" {
+		t.Errorf("the upload is %+v", uploads)
 	}
-	for _, handling := range []string{"suffix", "replace"} { // neither stores again what failed
+	for _, handling := range []string{"suffix", "replace"} { // neither stores failed files again
 		out := step(1, "it failed before: ", "upload", "notes", dir, "--duplicates="+handling)
 		if !strings.Contains(out, "2 files: 0 uploaded, 1 unchanged, 1 failed\n") {
 			t.Errorf("repeated with %s: %s", handling, out)
@@ -96,7 +96,7 @@ func TestFoldersAndFilesOnTheCommandLine(t *testing.T) {
 	asJSON(step(0, "file-", "files", "delete", "notes", "plan.md", "--yes", "--json"))
 	step(1, "has no file", "files", "delete", "notes", "plan.md", "--yes")
 	step(0, "source-", "folders", "create", folder)
-	// The ID, and not the folder that is named like it.
+	// The argument is the ID, and does not mean the folder with that name.
 	asJSON(step(0, `"name": "notes"`, "folders", "delete", folder, "--yes", "--json"))
 	if left := step(0, folder, "folders", "list"); strings.Contains(left, "notes") {
 		t.Errorf("folders after the deletion: %s", left)
@@ -107,7 +107,7 @@ func TestFoldersAndFilesOnTheCommandLine(t *testing.T) {
 	}
 }
 
-// Texts of a list cannot move the cursor of the terminal that it is printed on.
+// Texts in a list cannot move the cursor of the terminal.
 func TestListsPrintNoControlCharacters(t *testing.T) {
 	t.Parallel()
 	out := newLines()
@@ -119,7 +119,7 @@ func TestListsPrintNoControlCharacters(t *testing.T) {
 	}
 }
 
-// The settings of a server are shown with their values and origins, and no secret.
+// A server's settings are shown with values and origins, but without secrets.
 func TestSettingsAreShownWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	parser, err := kong.New(&cli{})
@@ -159,7 +159,7 @@ func TestSettingsAreShownWithoutSecrets(t *testing.T) {
 	}
 }
 
-// A variable that is called like a setting and is none is named.
+// If a variable looks like a setting and is none, it is named.
 func TestMisspeltSettingsAreNamed(t *testing.T) {
 	t.Parallel()
 	parser, err := kong.New(&cli{})

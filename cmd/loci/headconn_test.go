@@ -13,7 +13,8 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// Of too many connections, those without a request are closed, the one that was quiet for the longest first.
+// If there are too many connections, those without a request are closed, starting with the one that was quiet for the
+// longest time.
 func TestTooManyConnectionsAreClosed(t *testing.T) {
 	t.Parallel()
 	began, goOn := make(chan struct{}), make(chan struct{})
@@ -28,7 +29,7 @@ func TestTooManyConnectionsAreClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go web.Serve(headListener{listener, rest.BodyPace{}, &longHeads{}, &openConns{most: 3}}) //nolint:errcheck // as below
+	go web.Serve(headListener{listener, rest.BodyPace{}, &longHeads{}, &openConns{most: 3}}) //nolint:errcheck // see Close
 	t.Cleanup(func() { _ = web.Close() })
 	dial := func() net.Conn {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", listener.Addr().String())

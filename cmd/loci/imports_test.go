@@ -24,7 +24,7 @@ var house = map[string][]string{
 	"agent/loop": {"agent", "agent/loop/model", "agent/tool", "chunker/frame", "db", "db/event", "db/queue", "recall",
 		"recall/chat"},
 
-	// bench drives an agent as the tests do.
+	// bench drives an agent in the same way as the tests.
 	"bench": {"agent/agenttest", "compaction/clip", "compaction/lab", "compaction/lab/transcript",
 		"compaction/llm/llmtest", "compaction/plan", "compaction/policy", "db", "db/local", "embed/lexicon", "recall",
 		"recall/tokens"},
@@ -145,15 +145,16 @@ var house = map[string][]string{
 	"recall/tokens":      {},
 }
 
-// forTests lists the packages that the tests of every package may import, and product code only where the map says so.
+// forTests lists packages that the tests of every package may import. Product code may import them only if house says
+// so.
 var forTests = []string{"db/dbtest", "db/dbtest/golden", "db/dbtest/scale", "embed/embedtest", "compaction/llm/llmtest",
 	"files/document/documenttest", "agent/agenttest", "server/servertest", "recall/chat/chattest",
 	"db/queue/queuetest",
 	"agent/loop/model/modeltest"}
 
-// inTests lists what the tests of a package import in addition: those of policies ask a provider that fails, the index
-// of words is tested with the weights that embed/lexicon makes, and its searches with the built-in model, and db on a
-// Postgres of its own whose standby is away.
+// inTests lists additional imports of a package's tests. The tests of policies ask a provider that fails. The index of
+// words is tested with the weights of embed/lexicon, and its searches with the built-in model. db is tested on its own
+// Postgres with an unreachable standby.
 var inTests = map[string][]string{"compaction/policy": {"compaction", "compaction/llm"},
 	"db":              {"db/local"},
 	"embed/wordindex": {"embed/lexicon", "embed/rank"},
@@ -204,10 +205,10 @@ func isFramework(path string) bool {
 	return slices.ContainsFunc(frameworks, func(f string) bool { return strings.HasPrefix(path, f) })
 }
 
-// reaches reports whether the package to is one of the packages from, or below one of them.
-func reaches(from []string, to string) bool {
-	for _, p := range from {
-		if p == to || reaches(house[p], to) {
+// reaches reports whether a package is one of some packages, or below one of them.
+func reaches(roots []string, target string) bool {
+	for _, p := range roots {
+		if p == target || reaches(house[p], target) {
 			return true
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/compaction/lab/transcript"
 )
 
-// Recorded sessions are taken into an agent with their times, in their order. What is no session is reported with its
-// line. A second run adds nothing, and one after a recording has grown adds what is new.
+// Recorded sessions are imported into an agent, with their times and in order. Lines that are no session are reported.
+// A second run adds nothing. If a recording has grown, another run adds only the new messages.
 func TestImportOfSessions(t *testing.T) {
 	t.Parallel()
 	p := tenant(t)
@@ -31,7 +31,7 @@ func TestImportOfSessions(t *testing.T) {
 	write("chat.jsonl", chat)
 	write("broken.jsonl", "{\"role\":\"user\",\"content\":\"x\"}\n{\"role\":")
 	agent := call[identified](p, "POST", "/v1/agents", map[string]any{"name": "a"}).ID
-	took := func(want int) string {
+	importSessions := func(want int) string {
 		t.Helper()
 		out, errs := newLines(), newLines()
 		if code := run(t.Context(), p.asking("import", "sessions", "--agent="+agent, dir), out,
@@ -40,31 +40,32 @@ func TestImportOfSessions(t *testing.T) {
 		}
 		return out.String() + errs.String()
 	}
-	if said := took(1); !strings.Contains(said, "1 files, 1 sessions: 3 messages added, 0 already there") ||
-		!strings.Contains(said, "broken.jsonl, line 2: the JSON ends too early") ||
-		!strings.Contains(said, "left out: 1 system prompts") {
-		t.Errorf("the first run said %s", said)
+	if printed := importSessions(1); !strings.Contains(printed,
+		"1 files, 1 sessions: 3 messages added, 0 already there") ||
+		!strings.Contains(printed, "broken.jsonl, line 2: the JSON ends too early") ||
+		!strings.Contains(printed, "left out: 1 system prompts") {
+		t.Errorf("the first run said %s", printed)
 	}
 	write("broken.jsonl", "{\"role\":\"user\",\"content\":\"x\"}\n")
 	write("chat.jsonl", chat+`{"role":"assistant","content":"7003","timestamp":"2026-03-09T09:00:09Z"}`+"\n")
-	if said := took(0); !strings.Contains(said, "2 files, 2 sessions: 2 messages added, 3 already there") {
-		t.Errorf("the second run said %s", said)
+	if printed := importSessions(0); !strings.Contains(printed, "2 files, 2 sessions: 2 messages added, 3 already there") {
+		t.Errorf("the second run said %s", printed)
 	}
-	if said := took(0); !strings.Contains(said, "0 messages added, 5 already there") {
-		t.Errorf("the third run said %s", said)
+	if printed := importSessions(0); !strings.Contains(printed, "0 messages added, 5 already there") {
+		t.Errorf("the third run said %s", printed)
 	}
 	type conversation struct{ ID, Summary string }
 	list := call[[]conversation](p, "GET", "/v1/conversations/?agent_id="+agent, nil)
-	at := -1
+	index := -1
 	for i, c := range list {
 		if strings.HasPrefix(c.Summary, "chat.jsonl (session-") {
-			at = i
+			index = i
 		}
 	}
-	if at < 0 || len(list) != 2 {
+	if index < 0 || len(list) != 2 {
 		t.Fatalf("the conversations are %+v", list)
 	}
-	raw, err := json.Marshal(call[any](p, "GET", "/v1/conversations/"+list[at].ID+"/messages?order=asc", nil))
+	raw, err := json.Marshal(call[any](p, "GET", "/v1/conversations/"+list[index].ID+"/messages?order=asc", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,8 +79,9 @@ func TestImportOfSessions(t *testing.T) {
 	}
 }
 
-// A session that has an id is the same in a file of another name. Of messages with ids, one that differs from what was
-// taken in is named and left out, and new ones are taken in. Those of a branch that was left stay, and the new follow.
+// A session with an id is the same session in a file with another name. If a message with an id differs from the
+// imported one, it is named and left out; new messages are imported. Messages of an abandoned branch stay, and new ones
+// follow them.
 func TestImportOfSessionsThatChanged(t *testing.T) {
 	t.Parallel()
 	p := tenant(t)
@@ -111,12 +113,12 @@ func TestImportOfSessionsThatChanged(t *testing.T) {
 		}
 		out, errs := newLines(), newLines()
 		code := run(t.Context(), p.asking("import", "sessions", "--agent="+agent, file), out, errs)
-		changed, why := strings.Contains(step.name, "changed"), "c.jsonl: message 3 (3): messages[2]: the otid"
+		changed, reason := strings.Contains(step.name, "changed"), "c.jsonl: message 3 (3): messages[2]: the otid"
 		if step.file == "d.jsonl" {
-			why = "d.jsonl: from message 1 on: messages[1]: the otid"
+			reason = "d.jsonl: from message 1 on: messages[1]: the otid"
 		}
 		if !strings.Contains(out.String(), step.want) || changed != (code != 0) ||
-			changed != strings.Contains(errs.String(), why) {
+			changed != strings.Contains(errs.String(), reason) {
 			t.Errorf("%s: got %d, want %q:\n%s\n%s", step.name, code, step.want, out, errs)
 		}
 	}
@@ -157,7 +159,8 @@ func copyOf(t *testing.T, path string) string {
 	return name
 }
 
-// The sessions of each format are taken in whole, and once: what a reader finds is in the log, or said to be left out.
+// Sessions of each format are imported completely and once. Each message that a reader finds is in the log, or reported
+// as left out.
 func TestImportOfEachFormat(t *testing.T) {
 	t.Parallel()
 	p := tenant(t)
@@ -181,10 +184,10 @@ func TestImportOfEachFormat(t *testing.T) {
 		}
 		agent := call[identified](p, "POST", "/v1/agents", map[string]any{"name": "a"}).ID
 		added := fmt.Sprintf("1 files, %d sessions: %d messages added, 0 already there", len(sessions), messages)
-		there := fmt.Sprintf("1 files, %d sessions: 0 messages added, %d already there", len(sessions), messages)
-		files, wants := []string{path, path}, []string{added, there}
+		alreadyThere := fmt.Sprintf("1 files, %d sessions: 0 messages added, %d already there", len(sessions), messages)
+		files, wants := []string{path, path}, []string{added, alreadyThere}
 		if sessions[0].Session != "" {
-			files, wants = append(files, copyOf(t, path)), append(wants, there)
+			files, wants = append(files, copyOf(t, path)), append(wants, alreadyThere)
 			renamed[sessions[0].Format] = true
 		}
 		for i, file := range files {

@@ -15,7 +15,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// What a signal interrupts says so and ends with the signal's code, whatever the command made of it.
+// An interrupted command says so, and exits with the signal's code, whatever its own result was.
 func TestInterruptedCommandsFail(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 1)
@@ -59,7 +59,7 @@ func TestInterruptedCommandsFail(t *testing.T) {
 	}
 }
 
-// A signal also ends a command that waits for a pipe: until somebody opens it to write, or writes.
+// A signal also ends a command that waits for a pipe: until somebody opens the pipe for writing, or writes to it.
 func TestCommandsThatWaitForAPipeAreInterrupted(t *testing.T) {
 	t.Parallel()
 	reading := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -96,7 +96,7 @@ func TestCommandsThatWaitForAPipeAreInterrupted(t *testing.T) {
 	}
 }
 
-// What was done when the signal came is done.
+// If a command has finished when the signal comes, it is not interrupted.
 func TestFinishedCommandsAreNotInterrupted(t *testing.T) {
 	t.Parallel()
 	ctx, end := context.WithCancelCause(t.Context())
@@ -107,21 +107,21 @@ func TestFinishedCommandsAreNotInterrupted(t *testing.T) {
 	}
 }
 
-// A question on a terminal does not hold an interruption up.
+// A question on a terminal does not delay an interruption.
 func TestReadersAreInterrupted(t *testing.T) {
 	t.Parallel()
 	ctx, end := context.WithCancel(t.Context())
-	in, typed := io.Pipe()
+	input, typed := io.Pipe()
 	go func() {
 		_, _ = io.WriteString(typed, "ye")
 		end()
 	}()
-	if text, err := io.ReadAll(interruptible{ctx, in}); len(text) > 2 || err == nil {
+	if text, err := io.ReadAll(interruptible{ctx, input}); len(text) > 2 || err == nil {
 		t.Errorf("got %q, %v", text, err)
 	}
 }
 
-// What is said of commands by their names is said of commands that there are.
+// All commands that the text of interruptions names exist.
 func TestCommandsOfInterruptionsExist(t *testing.T) {
 	t.Parallel()
 	parser, err := kong.New(&cli{}, kong.BindTo(t.Context(), (*context.Context)(nil)))

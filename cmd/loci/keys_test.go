@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// A flag of a key that is there and says nothing is an error: the key would do more than was meant.
+// An empty flag for a key is an error, because the key would have more rights than intended.
 func TestFlagsOfKeysAreNotEmpty(t *testing.T) {
 	t.Parallel()
 	url, org := sharedURL(t), "flags "+rand.Text()
@@ -72,13 +72,13 @@ func keysOf(list, org string) (lines []string) {
 	return lines
 }
 
-// A key that could not be printed is revoked: nobody has seen it.
+// If a key could not be printed, it is revoked, because nobody has seen it.
 func TestKeysThatAreNotPrintedAreRevoked(t *testing.T) {
 	t.Parallel()
 	url, org, errs := sharedURL(t), "full "+rand.Text(), newLines()
 	full, err := os.Create(filepath.Join(t.TempDir(), "full"))
 	if err == nil {
-		err = full.Close() // writes fail
+		err = full.Close() // makes writes fail
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,8 @@ func TestTimesFromNow(t *testing.T) {
 	}
 }
 
-// Only what serves, makes a key or restores makes a private Postgres: elsewhere a home without one is a wrong setting.
+// Only commands that serve, create a key or restore may create a private Postgres. For others, a home without one is a
+// wrong setting.
 func TestCommandsMakeNoDatabase(t *testing.T) {
 	t.Parallel()
 	home := filepath.Join(t.TempDir(), "nowhere")
@@ -116,7 +117,7 @@ func TestCommandsMakeNoDatabase(t *testing.T) {
 	}
 }
 
-// Without a terminal to ask on, an organization is deleted only with --yes.
+// Without a terminal, an organization can be deleted only with --yes.
 func TestOrganizationsAreDeletedWithYes(t *testing.T) {
 	t.Parallel()
 	url, org := sharedURL(t), "acme "+rand.Text()
@@ -130,7 +131,7 @@ func TestOrganizationsAreDeletedWithYes(t *testing.T) {
 	command("orgs", "delete", org, "--yes")
 }
 
-// A key of the settings that was revoked, and --reopen that opens nothing, are said at the start.
+// At the start, the server warns if the configured key was revoked, and if --reopen opens nothing.
 func theStartSaysWhichKeysDoNothing(t *testing.T, url string) {
 	command := commands(t, url)
 	pool, err := db.Connect(t.Context(), url)

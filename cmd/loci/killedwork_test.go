@@ -18,9 +18,9 @@ import (
 	"github.com/loci-memory/loci/db/dbtest"
 )
 
-// interrupted is a model that leaves each kind of work waiting until the servers that ask it are dead.
+// interrupted is a model that lets each kind of work wait until the servers that asked are dead.
 type interrupted struct {
-	asked chan string // the kinds of work that wait for an answer
+	asked chan string // kinds of work that wait for an answer
 	dead  chan struct{}
 	over  atomic.Bool
 }
@@ -63,9 +63,9 @@ func (i *interrupted) await(t *testing.T, kinds ...string) {
 	}
 }
 
-// Both servers are killed while a model works on a hand-over, on a replay and on the turn of an agent, whose clients
-// are gone with them. When one runs again each is done, once: the hand-over and the replay by themselves, and the turn
-// when its client sends it again.
+// Both servers, and their clients, are killed while a model works on a hand-over, a replay and an agent's turn. When a
+// server runs again, each is done once: the hand-over and the replay by themselves, the turn when its client sends it
+// again.
 func TestWorkOutlivesItsServers(t *testing.T) {
 	t.Parallel()
 	m, model := modeltest.New(t), &interrupted{asked: make(chan string, 100), dead: make(chan struct{})}
@@ -135,7 +135,7 @@ func (p *program) handedOver(agent string) {
 	}
 }
 
-// comparesReplays checks that a replay outlived its servers as if they had not been killed.
+// comparesReplays checks that a replay with killed servers has the same result as an undisturbed one.
 func (p *program) comparesReplays(undisturbed, outlived lab.Report) {
 	p.t.Helper()
 	if diff := cmp.Diff(undisturbed, outlived, cmpopts.IgnoreFields(lab.Result{}, "Wall")); diff != "" {
@@ -149,7 +149,7 @@ func (p *program) comparesReplays(undisturbed, outlived lab.Report) {
 	}
 }
 
-// partsOfSource is a recorded session of some turns.
+// partsOfSource returns a recorded session of some turns.
 func partsOfSource(turns int) string {
 	var b strings.Builder
 	for i := range turns {
@@ -164,11 +164,11 @@ func partsOfSource(turns int) string {
 func (p *program) replays(body map[string]any) string {
 	p.t.Helper()
 	status, text := p.send(http.MethodPost, "/v1/lab/replays", body)
-	var made identified
-	if err := json.Unmarshal(text, &made); status != http.StatusAccepted || err != nil {
+	var replay identified
+	if err := json.Unmarshal(text, &replay); status != http.StatusAccepted || err != nil {
 		p.t.Fatalf("the replay: %d %s, %v", status, text, err)
 	}
-	return made.ID
+	return replay.ID
 }
 
 // replayed waits for the report of a replay.

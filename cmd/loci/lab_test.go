@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
 )
 
-// labReplay runs loci lab replay, and returns what it printed.
+// labReplay runs loci lab replay, and returns its output.
 func labReplay(t *testing.T, want int, args ...string) string {
 	t.Helper()
 	var out, errs strings.Builder
@@ -23,7 +23,7 @@ func labReplay(t *testing.T, want int, args ...string) string {
 	return out.String()
 }
 
-// The lab prints a line for each policy and window, and writes a report that programs and people read.
+// The lab prints a line for each policy and window, and writes a report for programs and people.
 func TestLabReplaysTranscripts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -62,14 +62,15 @@ func TestLabReplaysTranscripts(t *testing.T) {
 	for _, args := range [][]string{{"--policy", "nobody"}, {"--window", "none"}, {"--window", "999"}, {"--ratio", "2"},
 		{"--ratio", "x"}, {"--read-share", "NaN", "--out", filepath.Join(dir, "none")}, {"--input-price=-1"},
 		{"--write-share", "11"}} {
-		labReplay(t, 2, append(args, absent)...) // which is not read
+		labReplay(t, 2, append(args, absent)...) // the file is not read
 	}
 	if _, err := os.Stat(filepath.Join(dir, "none")); err == nil {
 		t.Error("a report is written of prices that are none")
 	}
 }
 
-// Prompts that do not fit the window cannot be sent: the lab counts them where it shows what they cost.
+// A prompt that does not fit the window cannot be sent. The lab counts such prompts, and shows the count beside the
+// costs.
 func TestLabCountsPromptsThatAreTooLarge(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -95,7 +96,8 @@ func TestLabCountsPromptsThatAreTooLarge(t *testing.T) {
 	}
 }
 
-// With a model the lab counts its calls and tokens. Where it fails, rules write the summary, and that is counted.
+// With a model, the lab counts the model's calls and tokens. If the model fails, rules write the summary, and the lab
+// counts this.
 func TestLabAsksAModel(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -131,7 +133,8 @@ func TestLabAsksAModel(t *testing.T) {
 	labReplay(t, 2, file, "--ratio", "2")
 }
 
-// What of a recording is not replayed is said, in the report and beside the table, and so is what a changed policy was.
+// The report, and the text beside the table, say which parts of a recording were not replayed, and what a changed
+// policy was.
 func TestALabSaysWhatItReplayed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

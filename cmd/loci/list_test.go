@@ -21,7 +21,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// Every command that a user runs takes --json, but those whose output has a form of its own.
+// Every command for users accepts --json, except commands with a special form of output.
 func TestCommandsPrintJSON(t *testing.T) {
 	t.Parallel()
 	without := []string{"serve", "mcp", "completion"}
@@ -34,7 +34,7 @@ func TestCommandsPrintJSON(t *testing.T) {
 	}
 }
 
-// What a command prints with --json is one value, and no other text.
+// With --json, a command prints one value and no other text.
 func TestCommandsAnswerInJSON(t *testing.T) {
 	t.Parallel()
 	p, dir := tenant(t), t.TempDir()
@@ -67,7 +67,8 @@ func TestCommandsAnswerInJSON(t *testing.T) {
 	}
 }
 
-// The documents say of each command whether it asks a server or works on the database, as its flags have it.
+// For each command, the documents say whether it asks a server or works on the database. The command's flags must
+// agree.
 func TestCommandsAreDocumented(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/operations.md")
@@ -95,7 +96,7 @@ func TestCommandsAreDocumented(t *testing.T) {
 	}
 }
 
-// Of a list that changes while its pages are read no item is left out, and none is repeated.
+// If a list changes while its pages are read, no item is left out, and none is repeated.
 func TestAListGoesOnWhereTheLastItemOfAPageIsGone(t *testing.T) {
 	t.Parallel()
 	ids := func(from, to int) (list []string) {
@@ -104,21 +105,21 @@ func TestAListGoesOnWhereTheLastItemOfAPageIsGone(t *testing.T) {
 		}
 		return list
 	}
-	for name, gone := range map[string][]string{"nothing is gone": nil, "the last": ids(1000, 1000),
+	for name, deleted := range map[string][]string{"nothing is gone": nil, "the last": ids(1000, 1000),
 		"the last three": ids(998, 1000), "the whole page": ids(1, 1000), "not found: the last": ids(1000, 1000),
 		"not found: the whole page": ids(1, 1000)} {
 		for _, total := range []int{0, 1, 999, 1000, 1001, 2500} {
-			there, asked := ids(1, total), 0
+			existing, asked := ids(1, total), 0
 			list := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if asked++; asked == 2 {
-					there = slices.DeleteFunc(there, func(id string) bool { return slices.Contains(gone, id) })
+					existing = slices.DeleteFunc(existing, func(id string) bool { return slices.Contains(deleted, id) })
 				}
 				page := []map[string]string{}
-				at := slices.Index(there, r.FormValue("after")) + 1
-				for n := at; n < len(there) && len(page) < rest.MaxPage && (at > 0 || r.FormValue("after") == ""); n++ {
-					page = append(page, map[string]string{"id": there[n]})
+				next := slices.Index(existing, r.FormValue("after")) + 1
+				for n := next; n < len(existing) && len(page) < rest.MaxPage && (next > 0 || r.FormValue("after") == ""); n++ {
+					page = append(page, map[string]string{"id": existing[n]})
 				}
-				if at == 0 && r.FormValue("after") != "" && strings.HasPrefix(name, "not found") {
+				if next == 0 && r.FormValue("after") != "" && strings.HasPrefix(name, "not found") {
 					w.WriteHeader(http.StatusNotFound)
 				}
 				_ = json.NewEncoder(w).Encode(page)
@@ -136,7 +137,7 @@ func TestAListGoesOnWhereTheLastItemOfAPageIsGone(t *testing.T) {
 	}
 }
 
-// Jobs are listed from the newest to the oldest, over several pages.
+// Jobs are listed from newest to oldest, over several pages.
 func TestJobsAreListedTheNewestFirst(t *testing.T) {
 	t.Parallel()
 	p := tenant(t)

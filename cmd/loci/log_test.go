@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Messages of River below level error, such as which server leads, are logged at level debug.
+// River's messages below level error, for example about the leading server, are logged at level debug.
 func TestALibrarySaysLittle(t *testing.T) {
 	t.Parallel()
 	const failed = `level=ERROR msg="background jobs have ended, but that could not be stored yet; it is tried again" ` +
@@ -33,7 +33,8 @@ func TestALibrarySaysLittle(t *testing.T) {
 	}
 }
 
-// The library of jobs repeats an error many times a second: it is written once a minute, and others are not left out.
+// The library of jobs repeats an error many times per second. The error is logged once per minute, and other errors are
+// not left out.
 func TestAnErrorOfTheLibraryIsWrittenOnceAMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -55,7 +56,7 @@ func TestAnErrorOfTheLibraryIsWrittenOnceAMinute(t *testing.T) {
 	})
 }
 
-// An operator reads what an error of the library means, whichever of its parts had it.
+// The log explains each error of the library to the operator, whichever part of the library reports it.
 func TestErrorsOfTheLibraryAreSaidPlainly(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]string{

@@ -24,7 +24,7 @@ import (
 	"github.com/loci-memory/loci/db/dbtest"
 )
 
-// TestMain is also the program, which the server runs again to read a document, and a few tests to kill it.
+// TestMain is also the program. The server runs it to read a document, and a few tests run it to kill it.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && slices.Contains([]string{"read-document", "migrate", "serve"}, os.Args[1]) {
 		main()
@@ -41,10 +41,10 @@ type program struct {
 	base string
 	key  string
 	log  *lines
-	stop func() int // tells it to end, and returns its exit code
+	stop func() int // tells the server to end, and returns its exit code
 }
 
-// lines hands out what is written, line by line.
+// lines is a buffer that tells waiting readers of new text.
 type lines struct {
 	mu    sync.Mutex
 	all   bytes.Buffer
@@ -69,17 +69,17 @@ func (l *lines) more() <-chan struct{} {
 	return l.grown
 }
 
-// await waits until what was written is as a test wants it.
-func (l *lines) await(t testing.TB, what string, is func(text string) bool) {
+// await waits until the written text fulfils a condition.
+func (l *lines) await(t testing.TB, what string, holds func(text string) bool) {
 	t.Helper()
 	deadline := time.After(patience)
 	for {
-		more := l.more()
-		if is(l.String()) {
+		grown := l.more()
+		if holds(l.String()) {
 			return
 		}
 		select {
-		case <-more:
+		case <-grown:
 		case <-deadline:
 			t.Fatalf("not in time: %s:\n%s", what, l)
 		}
@@ -92,7 +92,8 @@ func (l *lines) String() string {
 	return l.all.String()
 }
 
-// eventually waits until something holds that only a look tells. It looks seldom: each look is work for the server.
+// eventually waits until a condition holds that can only be polled. It polls seldom, because each poll is work for the
+// server.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !holds(); {
@@ -104,11 +105,11 @@ func eventually(t testing.TB, what string, holds func() bool) {
 
 var serves = regexp.MustCompile(`serves (http://\S+)`)
 
-// inRoles returns the arguments of a server with the URL of its database split into that of the role that owns it and
-// that of one that owns nothing.
+// inRoles replaces the database URL in a server's arguments by two URLs: one with the role that owns the database, and
+// one with a role that owns nothing.
 func inRoles(args []string) (split []string) {
 	for _, arg := range args {
-		if url, is := strings.CutPrefix(arg, "--database-url="); is {
+		if url, ok := strings.CutPrefix(arg, "--database-url="); ok {
 			split = append(split, "--database-owner-url="+url, "--database-url="+dbtest.Serving(url))
 		} else {
 			split = append(split, arg)
@@ -117,8 +118,8 @@ func inRoles(args []string) (split []string) {
 	return split
 }
 
-// serveArgs returns the arguments of a server on a port of its own. It ranks by words, unless they say what makes
-// vectors.
+// serveArgs returns the arguments of a server on a free port. Unless the given arguments choose an embedding model, the
+// server ranks by words.
 func serveArgs(args []string) []string {
 	all := []string{"serve", "--addr=127.0.0.1:0"}
 	if !strings.Contains(strings.Join(args, " "), "--embedding") {
@@ -127,14 +128,14 @@ func serveArgs(args []string) []string {
 	return append(all, args...)
 }
 
-// serve starts a server on a port of its own and waits until it says where it is. The server owns nothing in its
-// database: see inRoles.
+// serve starts a server on a free port, and waits until it prints its address. The server owns nothing in its database;
+// see inRoles.
 func serve(t testing.TB, args ...string) *program {
 	t.Helper()
 	return serveAs(t, inRoles(args)...)
 }
 
-// serveAs is serve with the roles of args.
+// serveAs does the same as serve, with the roles in args.
 func serveAs(t testing.TB, args ...string) *program {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -154,7 +155,7 @@ func serveAs(t testing.TB, args ...string) *program {
 	return p
 }
 
-// send makes a request; a body that is not a reader is sent as JSON.
+// send sends a request. A body that is not a reader is sent as JSON.
 func (p *program) send(method, path string, body any) (status int, answer []byte) {
 	p.t.Helper()
 	var reader io.Reader
@@ -189,7 +190,7 @@ func (p *program) send(method, path string, body any) (status int, answer []byte
 	return res.StatusCode, answer
 }
 
-// call makes a request that must succeed, and reads its answer.
+// call sends a request that must succeed, and decodes its answer.
 func call[T any](p *program, method, path string, body any) T {
 	p.t.Helper()
 	status, answer := p.send(method, path, body)
@@ -224,10 +225,10 @@ func fileForm(t testing.TB, name string, content []byte) form {
 	return f
 }
 
-// identified is what most answers have.
+// identified has the fields that most answers have.
 type identified struct{ ID, Name string }
 
-// stored is a file as the API shows it.
+// stored is a file in the API's form.
 type stored struct {
 	ID           string
 	FileName     string `json:"file_name"`
@@ -237,7 +238,7 @@ type stored struct {
 	Pages        int    `json:"total_pages"`
 }
 
-// await waits until no file of a folder is being processed, and returns the files by name.
+// await waits until no file of a folder is being processed. It returns the files by name.
 func (p *program) await(folder string) map[string]stored {
 	p.t.Helper()
 	return p.awaitWith(
@@ -246,7 +247,8 @@ func (p *program) await(folder string) map[string]stored {
 	)
 }
 
-// awaitWith is await with a function that reads a page of files; it reports false for a list that must be read again.
+// awaitWith does the same as await, with a function that reads a page of files. The function returns false if the list
+// must be read again.
 func (p *program) awaitWith(folder string, read func(method, path string) (page []stored, ok bool)) map[string]stored {
 	p.t.Helper()
 	deadline := time.Now().Add(patience)
@@ -277,7 +279,7 @@ func (p *program) awaitWith(folder string, read func(method, path string) (page 
 	}
 }
 
-// result is what a tool answers.
+// result is a tool's answer.
 type result struct {
 	Status string
 	Text   string `json:"func_return"`
@@ -288,8 +290,8 @@ func (p *program) tool(agent, name string, args map[string]any) result {
 	return call[result](p, "POST", "/v1/agents/"+agent+"/tools/"+name+"/run", map[string]any{"args": args})
 }
 
-// A server on an empty database makes all that it needs, fills it with the demonstration, and does what it is for. The
-// next start leaves what is there as it is.
+// A server on an empty database creates everything that it needs, loads the demonstration, and does its main job. The
+// next start leaves everything unchanged.
 func TestTheMainJob(t *testing.T) {
 	t.Parallel()
 	url := dbtest.EmptyURL(t)
@@ -364,7 +366,7 @@ func (p *program) hasTheDemonstration() {
 	}
 }
 
-// The server reads documents in children, which are this program again.
+// The server reads documents in child processes, which run the same program.
 func TestDocumentsAreReadInChildren(t *testing.T) {
 	t.Parallel()
 	p := tenant(t)
@@ -493,7 +495,8 @@ func TestSettingsThatAreWrongStopTheStart(t *testing.T) {
 	}
 }
 
-// An endpoint whose vectors have another dimension than the configured one is refused with both numbers.
+// If an endpoint's vectors do not have the configured dimension, the server does not start, and the error names both
+// dimensions.
 func TestAnotherDimensionStopsTheStart(t *testing.T) {
 	t.Parallel()
 	fake := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -520,7 +523,7 @@ func TestAnotherDimensionStopsTheStart(t *testing.T) {
 	}
 }
 
-// commands returns a function that runs a command on a database, and returns what it prints.
+// commands returns a function that runs a command on a database, and returns its output.
 func commands(t *testing.T, url string) func(args ...string) string {
 	t.Helper()
 	return func(args ...string) string {
@@ -533,7 +536,7 @@ func commands(t *testing.T, url string) func(args ...string) string {
 	}
 }
 
-// Nothing but a server, or the same command again, deletes the data of an organization that is deleted already.
+// Only a server, or the same command again, deletes the data of an organization that was already deleted.
 func aDeletionIsWaitedForLater(t *testing.T, url string) {
 	command := commands(t, url)
 	id := command("orgs", "create", "acme")
@@ -554,7 +557,8 @@ func aDeletionIsWaitedForLater(t *testing.T, url string) {
 	}
 }
 
-// A server answers without a key until there is one; keys and organizations then do what their commands say.
+// A server answers without a key until the first key exists. The commands for keys and organizations then have their
+// effects.
 func keysAreMadeAndRevoked(t *testing.T, url string) {
 	command := commands(t, url)
 	p := serveAs(t, "--database-url="+url)
@@ -630,7 +634,7 @@ func keysAreMadeAndRevoked(t *testing.T, url string) {
 	}
 }
 
-// The version of a build from a clone is that of the source.
+// A build from a clone has the version in the source.
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	for built, want := range map[string]string{
@@ -643,7 +647,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// The container passes on every setting that means something in it.
+// The container passes on every setting that has a meaning in it.
 func TestComposePassesSettingsOn(t *testing.T) {
 	t.Parallel()
 	compose, err := os.ReadFile("../../docker-compose.yml")
@@ -698,8 +702,8 @@ func TestUploadCommand(t *testing.T) {
 	}
 }
 
-// Directories and patterns are uploaded by several at a time under their relative names, files that the folder has are
-// not sent again, and every failure counts.
+// Files in directories and from patterns are uploaded with their relative names, several at a time. Files that the
+// folder already has are not sent again, and every failure counts.
 func TestUploadOfDirectories(t *testing.T) {
 	t.Parallel()
 	p := tenant(t)
@@ -741,7 +745,7 @@ func TestUploadOfDirectories(t *testing.T) {
 	}
 	write("docs/late.md", "later\n")
 	upload(1, "32 files: 1 uploaded, 30 unchanged, 1 failed", docs)
-	upload(1, "32 files: 0 uploaded, 31 unchanged, 1 failed", docs) // it has a numbered copy
+	upload(1, "32 files: 0 uploaded, 31 unchanged, 1 failed", docs) // image.png has a numbered copy
 	if err := errors.Join(os.Remove(filepath.Join(dir, "docs", "image.png")), os.Symlink(".", filepath.Join(dir, "docs",
 		"loop")), syscall.Mkfifo(filepath.Join(dir, "docs", "pipe"), 0o600)); err != nil {
 		t.Fatal(err)
@@ -775,7 +779,7 @@ func TestUploadOfDirectories(t *testing.T) {
 	}
 }
 
-// Help is given however it is asked for.
+// There are several ways to ask for help.
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ args, want string }{
@@ -793,7 +797,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// listen serves on a port of its own until the test ends.
+// listen serves on a free port until the test ends.
 func listen(t *testing.T, web *http.Server) (base string) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -26,15 +26,15 @@ func TestTheRegistrysEntryHasTheVersionOfTheSource(t *testing.T) {
 	}
 }
 
-// stdio is a client of a program that serves MCP on its standard input and output.
+// stdio returns a client of a program that serves MCP on its standard input and output.
 func stdio(t *testing.T, c mcpCmd) (session *sdk.ClientSession, ended <-chan error) {
 	t.Helper()
-	in, toProgram := io.Pipe()
-	fromProgram, out := io.Pipe()
+	input, toProgram := io.Pipe()
+	fromProgram, output := io.Pipe()
 	errs, done := newLines(), make(chan error, 1)
 	go func() {
-		err := c.Run(t.Context(), streams{out: out, err: errs, in: in})
-		out.Close()
+		err := c.Run(t.Context(), streams{out: output, err: errs, in: input})
+		output.Close()
 		if err != nil {
 			err = fmt.Errorf("%w: %s", err, errs)
 		}
@@ -48,7 +48,7 @@ func stdio(t *testing.T, c mcpCmd) (session *sdk.ClientSession, ended <-chan err
 	return session, done
 }
 
-// rememberTea stores a turn, and returns what the tool says.
+// rememberTea stores a turn, and returns the tool's text.
 func rememberTea(t *testing.T, session *sdk.ClientSession) string {
 	t.Helper()
 	got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "remember_turns",
@@ -59,17 +59,18 @@ func rememberTea(t *testing.T, session *sdk.ClientSession) string {
 	return got.Content[0].(*sdk.TextContent).Text
 }
 
-// A line that is no JSON is answered, and does not end the session; what was asked before the input's end is answered.
+// A line that is not JSON is answered, and does not end the session. All requests before the end of the input are
+// answered.
 func TestBrokenLinesAndTheEndOfTheInputLoseNothing(t *testing.T) {
 	t.Parallel()
 	_, c := memoryServer(t)
-	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
+	input := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
 		`"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n" + "garbage\n" +
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" +
 		`{"jsonrpc":"2.0","id":"b","method":"tools/call","params":{"name":"remember_turns","arguments":{"turns":[` +
-		`{"role":"user","text":"Ada likes tea."}]}}}`) // without a line's end
+		`{"role":"user","text":"Ada likes tea."}]}}}`) // without a line break
 	var out bytes.Buffer
-	if err := c.Run(t.Context(), streams{out: &out, err: newLines(), in: in}); err != nil {
+	if err := c.Run(t.Context(), streams{out: &out, err: newLines(), in: input}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`"id":1,"result"`, `"id":null,"error":{"code":-32700`, "Stored 1 of 1 turns."} {
@@ -79,7 +80,7 @@ func TestBrokenLinesAndTheEndOfTheInputLoseNothing(t *testing.T) {
 	}
 }
 
-// What breaks the protocol is answered with its codes, in words of the protocol, and does not end the session.
+// A message that breaks the protocol is answered with the protocol's codes and words, and does not end the session.
 func TestWrongMessagesOnStdioAreAnswered(t *testing.T) {
 	t.Parallel()
 	_, c := memoryServer(t)
@@ -87,12 +88,12 @@ func TestWrongMessagesOnStdioAreAnswered(t *testing.T) {
 		return `{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":` + params + "}\n"
 	}
 	begin := `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`
-	in := strings.NewReader(call("1", "tools/list", "{}") + call("2", "initialize", `{"protocolVersion":5}`) +
+	input := strings.NewReader(call("1", "tools/list", "{}") + call("2", "initialize", `{"protocolVersion":5}`) +
 		call("3", "initialize", begin) + call("3", "ping", "{}") +
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" + call("4", "tools/call", `{"name":5}`) +
 		call("1.5", "ping", "{}") + call("5", "nope", "{}") + call("6", "ping", "{}"))
 	var out bytes.Buffer
-	if err := c.Run(t.Context(), streams{out: &out, err: newLines(), in: in}); err != nil {
+	if err := c.Run(t.Context(), streams{out: &out, err: newLines(), in: input}); err != nil {
 		t.Fatal(err)
 	}
 	codes := map[string][]int{}
@@ -111,14 +112,14 @@ func TestWrongMessagesOnStdioAreAnswered(t *testing.T) {
 	}
 	want := map[string][]int{"1": {-32600}, "2": {-32602}, "3": {0}, "null": {-32600, -32600}, "4": {-32602},
 		"5": {-32601}, "6": {0}}
-	answered := maps.Clone(want) // when the second request with the id 3 comes, the first has its answer already
+	answered := maps.Clone(want) // when the second request with the id 3 comes, the first may already be answered
 	answered["3"], answered["null"] = []int{0, 0}, []int{-32600}
 	if !reflect.DeepEqual(codes, want) && !reflect.DeepEqual(codes, answered) {
 		t.Errorf("got the codes %v, want %v or %v: %s", codes, want, answered, &out)
 	}
 }
 
-// What a running server refuses, the program says, and ends.
+// If a running server refuses the program, the program says so, and ends.
 func TestARefusalEndsTheProgramOnStdio(t *testing.T) {
 	t.Parallel()
 	server := tenant(t).remote()

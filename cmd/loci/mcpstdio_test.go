@@ -24,8 +24,8 @@ type stdioMessage struct {
 	Params json.RawMessage
 }
 
-// answersOf are what a program on standard input and output says to its input, by their ids; messages without one are
-// those of "". It fails if the program does not end with its input.
+// answersOf returns the program's messages on standard output for an input, by id. Messages without an id have the key
+// "". It fails if the program does not end with its input.
 func answersOf(t *testing.T, c mcpCmd, input string) map[string][]stdioMessage {
 	t.Helper()
 	var out bytes.Buffer
@@ -44,17 +44,18 @@ func answersOf(t *testing.T, c mcpCmd, input string) map[string][]stdioMessage {
 	return all
 }
 
-// memoryServer returns the shared server with an agent that has blocks, and the program for it.
+// memoryServer returns the shared server with an agent that has blocks, and the program for the agent.
 func memoryServer(t *testing.T) (p *program, c mcpCmd) {
 	t.Helper()
 	p = tenant(t)
-	made := call[identified](p, "POST", "/v1/agents", map[string]any{"name": "a", "tool_set": "all",
+	created := call[identified](p, "POST", "/v1/agents", map[string]any{"name": "a", "tool_set": "all",
 		"memory_blocks": []any{map[string]any{"label": "human", "value": "Ada"},
 			map[string]any{"label": "empty", "value": ""}}})
-	return p, mcpCmd{remote: p.remote(), Agent: made.ID}
+	return p, mcpCmd{remote: p.remote(), Agent: created.ID}
 }
 
-// stateless is a line of the protocol's version without sessions. params are the fields of its params, as JSON.
+// stateless returns a line in the protocol version without sessions. params are the fields of the line's params, as
+// JSON.
 func stateless(id int, method, params string) string {
 	if params != "" {
 		params += ","
@@ -64,7 +65,7 @@ func stateless(id int, method, params string) string {
 		id, method, params)
 }
 
-// Each result says that it is complete in the version without sessions, which requires it.
+// The protocol version without sessions requires that each result says that it is complete.
 func TestResultsOnStdioSayThatTheyAreComplete(t *testing.T) {
 	t.Parallel()
 	_, c := memoryServer(t)
@@ -77,10 +78,10 @@ func TestResultsOnStdioSayThatTheyAreComplete(t *testing.T) {
 		stateless(10, "resources/read", `"uri":"loci://`+c.Agent+`/blocks/empty"`)+
 		stateless(11, "resources/read", `"uri":"loci://`+c.Agent+`/blocks/none"`))
 	for id := 1; id <= 10; id++ {
-		of := got[fmt.Sprint(id)]
-		var is struct{ ResultType string }
-		if len(of) != 1 || json.Unmarshal(of[0].Result, &is) != nil || is.ResultType != "complete" {
-			t.Errorf("%d was answered with %+v, want one result of the type complete", id, of)
+		answers := got[fmt.Sprint(id)]
+		var result struct{ ResultType string }
+		if len(answers) != 1 || json.Unmarshal(answers[0].Result, &result) != nil || result.ResultType != "complete" {
+			t.Errorf("%d was answered with %+v, want one result of the type complete", id, answers)
 		}
 	}
 	empty := string(got["10"][0].Result)
@@ -92,14 +93,14 @@ func TestResultsOnStdioSayThatTheyAreComplete(t *testing.T) {
 	}
 }
 
-// begin is a line with which a session of a version of the protocol begins.
+// begin returns a line that begins a session in a protocol version.
 func begin(version string) string {
 	return `{"jsonrpc":"2.0","id":"begin","method":"initialize","params":{"protocolVersion":"` + version +
 		`","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n" +
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
 }
 
-// A line that is no message of the protocol is answered, ends nothing, and loses nothing of what was sent before it.
+// A line that is no protocol message is answered. It ends nothing, and earlier requests are not lost.
 func TestLinesThatAreNoMessagesEndNothing(t *testing.T) {
 	t.Parallel()
 	p, c := memoryServer(t)
@@ -130,7 +131,7 @@ func TestLinesThatAreNoMessagesEndNothing(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":"a12","method":"ping","params":[]}`, `"a12"`, -32602},
 		{`{"jsonrpc":"2.0","id":2,"id":3,"method":"ping"}`, "null", -32600},
 		{"{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"method\":\"ping\"}", "null", -32600},
-		{`[{"jsonrpc":"2.0","id":"a13","method":"ping"}]`, "null", -32600}, // the version has no batches
+		{`[{"jsonrpc":"2.0","id":"a13","method":"ping"}]`, "null", -32600}, // this version has no batches
 		{`{"jsonrpc":"2.0","id":"a14","method":"ping","params":{"x":"` + strings.Repeat("x", 4<<20) + `"}}`, "null", -32600},
 		{`{"jsonrpc":"2.0","method":"notifications/nobody"}`, "", 0},
 		{`{"jsonrpc":"2.0","id":"nobody","result":{}}`, "", 0},
@@ -162,17 +163,17 @@ func TestLinesThatAreNoMessagesEndNothing(t *testing.T) {
 	}
 }
 
-// A batch is answered as a whole, without its notifications, and with the last of its answers the input may end.
+// A batch is answered as a whole, without answers to its notifications. After its last answer, the input may end.
 func TestBatchesOnStdioAreAnswered(t *testing.T) {
 	t.Parallel()
 	_, c := memoryServer(t)
 	for _, version := range []string{"2024-11-05", "2025-03-26"} {
 		var out bytes.Buffer
-		in := begin(version) + `[{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}},` +
+		input := begin(version) + `[{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}},` +
 			`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"list_files","arguments":{}}},` +
 			`{"jsonrpc":"2.0","method":"notifications/nobody"},{"jsonrpc":"2.0","id":4,"method":"ping"}]` + "\n" +
 			`[{"jsonrpc":"2.0","method":"notifications/initialized"}]` + "\n"
-		if err := c.Run(t.Context(), streams{out: &out, err: newLines(), in: strings.NewReader(in)}); err != nil {
+		if err := c.Run(t.Context(), streams{out: &out, err: newLines(), in: strings.NewReader(input)}); err != nil {
 			t.Fatal(err)
 		}
 		var got []stdioMessage
@@ -184,17 +185,17 @@ func TestBatchesOnStdioAreAnswered(t *testing.T) {
 	}
 }
 
-// A client on standard input and output follows resources, of which the acknowledgement names those that there are,
-// and the program ends with the input.
+// A client on standard input and output can follow resources. The acknowledgement names the existing ones. The program
+// ends with its input.
 func TestResourcesAreFollowedOnStdio(t *testing.T) {
 	t.Parallel()
 	p, c := memoryServer(t)
-	in, toProgram := io.Pipe()
-	fromProgram, out := io.Pipe()
+	input, toProgram := io.Pipe()
+	fromProgram, output := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- c.Run(t.Context(), streams{out: out, err: newLines(), in: in})
-		out.Close()
+		ended <- c.Run(t.Context(), streams{out: output, err: newLines(), in: input})
+		output.Close()
 	}()
 	block := "loci://" + c.Agent + "/blocks/human"
 	wanted := `"notifications":{"resourceSubscriptions":["` + block + `","loci://` + c.Agent + `/blocks/none","bogus"]}`
@@ -231,7 +232,7 @@ func TestResourcesAreFollowedOnStdio(t *testing.T) {
 		t.Errorf("%s is said to have changed, want %s", updated.URI, block)
 	}
 	toProgram.Close()
-	for said.Scan() { // what it says last
+	for said.Scan() { // the program's last messages
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The command shows the change and makes it only if the operator agrees.
+// The command shows the change, and makes it only if the operator agrees.
 func TestCompressMemoryCommand(t *testing.T) {
 	t.Parallel()
 	r := tenant(t).remote()
@@ -18,9 +18,9 @@ func TestCompressMemoryCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	const file, old = "/memories/MEMORY.md", "# Memory\n\n## Staging\n\nThe staging host is s2.\n"
-	at := "/v1/memory-trees/" + tree.ID + "/file"
+	path := "/v1/memory-trees/" + tree.ID + "/file"
 	index := map[string]string{"path": file, "content": old}
-	if err := r.send(t.Context(), http.MethodPut, at, index, new(any)); err != nil {
+	if err := r.send(t.Context(), http.MethodPut, path, index, new(any)); err != nil {
 		t.Fatal(err)
 	}
 	grown := filepath.Join(t.TempDir(), "MEMORY.md")
@@ -53,9 +53,9 @@ func TestCompressMemoryCommand(t *testing.T) {
 		if err == nil && (!strings.Contains(out.String(), "+# ") || !strings.Contains(errs.String(), "Wrote 2 files.")) {
 			t.Errorf("it printed\n%s\n%s", out, errs)
 		}
-		var now struct{ Content string }
-		if err := r.get(t.Context(), at+"?path="+file, &now); err != nil || !strings.Contains(now.Content, w.want) {
-			t.Errorf("%+v %q: the index is %q (%v), want %q", w.command, w.answer, now.Content, err, w.want)
+		var stored struct{ Content string }
+		if err := r.get(t.Context(), path+"?path="+file, &stored); err != nil || !strings.Contains(stored.Content, w.want) {
+			t.Errorf("%+v %q: the index is %q (%v), want %q", w.command, w.answer, stored.Content, err, w.want)
 		}
 	}
 }

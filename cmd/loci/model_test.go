@@ -21,8 +21,7 @@ import (
 	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
-// crowded makes an agent whose view is a good deal larger than its window by now, though nobody has appended to it
-// since.
+// crowded creates an agent with a view that is much larger than its window. Nobody has appended anything since.
 func (p *program) crowded(settings map[string]any) (agent string) {
 	p.t.Helper()
 	agent = call[identified](
@@ -36,7 +35,7 @@ func (p *program) crowded(settings map[string]any) (agent string) {
 	return agent
 }
 
-// says appends turns of which each takes some 500 tokens.
+// says appends turns of about 500 tokens each.
 func (p *program) says(agent string, turns int) {
 	p.t.Helper()
 	var messages []map[string]any
@@ -51,13 +50,13 @@ func (p *program) says(agent string, turns int) {
 	call[any](p, "POST", "/v1/agents/"+agent+"/messages/capture", map[string]any{"messages": messages})
 }
 
-// compactions are those of an agent.
+// compactions returns an agent's compactions.
 func (p *program) compactions(agent string) []store.Compaction {
 	p.t.Helper()
 	return call[[]store.Compaction](p, "GET", "/v1/agents/"+agent+"/compactions", nil)
 }
 
-// fits fails unless a prompt is handed out that fits.
+// fits checks that the server returns a prompt that fits the window.
 func (p *program) fits(agent string) {
 	p.t.Helper()
 	got := call[handed](p, "GET", "/v1/agents/"+agent+"/prompt?format=openai", nil)
@@ -66,8 +65,8 @@ func (p *program) fits(agent string) {
 	}
 }
 
-// Whatever is wrong with a language model's endpoint, prompts are handed out within their windows, the operator learns
-// what it is, the endpoint is not asked again and again, and it is used once it is well.
+// Whatever is wrong with a language model's endpoint, prompts stay within their windows, and the operator learns what
+// is wrong. The endpoint is not asked again and again, and is used once it works.
 func TestPromptsOutliveTheirModel(t *testing.T) {
 	t.Parallel()
 	scale.Long(t)
@@ -108,12 +107,12 @@ func TestPromptsOutliveTheirModel(t *testing.T) {
 			"was empty",
 		},
 	}
-	for i, by := range llmtest.Wordings {
-		if i%scale.Of(18, 6) == 0 || by.Status == 200 {
-			cases["overflows in the words of "+by.Name] = struct {
+	for i, wording := range llmtest.Wordings {
+		if i%scale.Of(18, 6) == 0 || wording.Status == 200 {
+			cases["overflows in the words of "+wording.Name] = struct {
 				fault llmtest.Fault
 				why   string
-			}{llmtest.Overflows(by, 3000, 20_000), "larger than the model's window"}
+			}{llmtest.Overflows(wording, 3000, 20_000), "larger than the model's window"}
 		}
 	}
 	m := &moody{Provider: llmtest.New(t), well: map[string]bool{}}
@@ -126,7 +125,7 @@ func TestPromptsOutliveTheirModel(t *testing.T) {
 		"--llm-model=m",
 		"--log-level=warn",
 	}
-	// Only the model that hangs needs to run out of time. The others may take as long as the machine needs.
+	// Only the server for the hanging model needs to run out of time. The others may take as long as the machine needs.
 	patient, impatient := serve(t, args...), serve(t, append(args, "--summary-patience=1s")...)
 	t.Run("while it is", func(t *testing.T) {
 		for name, c := range cases {
@@ -147,11 +146,11 @@ func TestPromptsOutliveTheirModel(t *testing.T) {
 	}
 }
 
-// moody is a provider of models, some of which are well.
+// moody is a provider of models. Some of them work.
 type moody struct {
 	*llmtest.Provider
 	mu   sync.Mutex
-	well map[string]bool // by name
+	well map[string]bool // the working models, by name
 }
 
 func (m *moody) is(model string) bool {
@@ -160,7 +159,7 @@ func (m *moody) is(model string) bool {
 	return m.well[model]
 }
 
-// asked is how many requests were made for a model.
+// asked returns how many requests were made for a model.
 func (m *moody) asked(model string) (n int) {
 	for _, r := range m.Requests() {
 		if r.Model == model {
@@ -170,12 +169,12 @@ func (m *moody) asked(model string) (n int) {
 	return n
 }
 
-// attempts is how often a call of a model is sent, at most, while it fails in a way that passes.
+// attempts is how often a model call is sent at most, if its failures are temporary.
 const attempts = 3
 
-// outlives checks the prompts and compactions of an agent while its model fails, and that the patient server uses the
-// model once it is well.
-func (p *program) outlives(m *moody, model, why string, patient *program) {
+// outlives checks an agent's prompts and compactions while its model fails. It checks that the patient server uses the
+// model once it works.
+func (p *program) outlives(m *moody, model, reason string, patient *program) {
 	p.t.Helper()
 	modes := []plan.Mode{plan.SlidingWindow, plan.SelfCompactSlidingWindow}
 	agent := p.crowded(map[string]any{"model": "fake/" + model, "mode": modes[len(model)%2]})
@@ -184,22 +183,22 @@ func (p *program) outlives(m *moody, model, why string, patient *program) {
 	}
 	list := p.compactions(agent)
 	if len(list) != 1 || *list[0].How != clip.Extracted || list[0].Why == nil ||
-		!strings.Contains(*list[0].Why, why) ||
+		!strings.Contains(*list[0].Why, reason) ||
 		list[0].ModelCalls > summary.MaxModelCalls {
 		text, _ := json.Marshal(list)
-		p.t.Fatalf("the compactions are %s; want one that was extracted because of %q", text, why)
+		p.t.Fatalf("the compactions are %s; want one that was extracted because of %q", text, reason)
 	}
 	if n := m.asked(model); n < list[0].ModelCalls || n > attempts*list[0].ModelCalls {
 		p.t.Errorf("%d requests were made of the model for %d calls, want at most %d each", n, list[0].ModelCalls, attempts)
 	}
-	told := 0
+	warnings := 0
 	for line := range strings.Lines(p.log.String()) {
 		if strings.Contains(line, list[0].ID) && strings.Contains(line, "level=WARN") {
-			told++
+			warnings++
 		}
 	}
-	if told != 1 {
-		p.t.Errorf("the operator was told %d times:\n%s", told, p.log)
+	if warnings != 1 {
+		p.t.Errorf("the operator was told %d times:\n%s", warnings, p.log)
 	}
 	m.mu.Lock()
 	m.well[model] = true
@@ -217,7 +216,7 @@ func (p *program) outlives(m *moody, model, why string, patient *program) {
 	}
 }
 
-// laterListener returns an address that refuses connections until listen is called, and that nobody else can get.
+// laterListener returns an address that refuses connections until listen is called. Nobody else can get the address.
 func laterListener(t *testing.T) (address string, listen func() net.Listener) {
 	t.Helper()
 	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
@@ -238,20 +237,20 @@ func laterListener(t *testing.T) (address string, listen func() net.Listener) {
 		if err := syscall.Listen(socket, 128); err != nil {
 			t.Fatal(err)
 		}
-		at, err := net.FileListener(file)
+		listener, err := net.FileListener(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return at
+		return listener
 	}
 }
 
-// What servers do with a model that comes later, is slow, fails and hangs, one after the other on a database of their
-// own: another server on it would work on the same jobs with another model.
+// A model comes later, is slow, fails and hangs, one after the other. The servers use their own database, because
+// another server on it would work on the same jobs with another model.
 func TestServersAndTheirModel(t *testing.T) {
 	t.Parallel()
-	p, come := newPair(t)
-	p.modelMayComeLater(t, come)
+	p, startModel := newPair(t)
+	p.modelMayComeLater(t, startModel)
 	p.programs[1] = serve(t, p.arguments(dbtest.URLOf(p.pool))...)
 	step := func(name string, run func(*testing.T)) {
 		t.Run(name, func(t *testing.T) {
@@ -263,13 +262,13 @@ func TestServersAndTheirModel(t *testing.T) {
 		p.compactAConversationOnce(t, scale.Of(2, 12))
 	})
 	step("reverts race compactions", func(t *testing.T) { p.revertAndCompact(t, scale.Of(6, 24)) })
-	p.programs[1].stop() // so that what happens is in one log
+	p.programs[1].stop() // so that one log has everything
 	step("organizations do not see the operator's endpoints", p.endpointsAreNotSeen)
 	step("a model that hangs does not hold up the end", p.endsWhileTheModelHangs)
 }
 
 // An endpoint that is unreachable when the server starts is used as soon as it answers.
-func (p *pair) modelMayComeLater(t *testing.T, come func()) {
+func (p *pair) modelMayComeLater(t *testing.T, startModel func()) {
 	t.Helper()
 	server := p.programs[0]
 	agent := server.crowded(nil)
@@ -278,7 +277,7 @@ func (p *pair) modelMayComeLater(t *testing.T, come func()) {
 		!strings.Contains(*list[0].Why, "cannot be reached") {
 		t.Errorf("while it is away: %+v", list)
 	}
-	come()
+	startModel()
 	agent = server.crowded(nil)
 	server.fits(agent)
 	if list := server.compactions(agent); len(list) != 1 || *list[0].How != clip.Whole || list[0].Why != nil {
@@ -286,7 +285,7 @@ func (p *pair) modelMayComeLater(t *testing.T, come func()) {
 	}
 }
 
-// A server that stops does not wait for a model that hangs, neither with a request nor with a job.
+// A server that stops does not wait for a hanging model, neither in a request nor in a job.
 func (p *pair) endsWhileTheModelHangs(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
@@ -304,7 +303,7 @@ func (p *pair) endsWhileTheModelHangs(t *testing.T) {
 			_ = res.Body.Close()
 		}
 	}()
-	server.says(server.crowded(settings), 1) // which queues a job
+	server.says(server.crowded(settings), 1) // queues a job
 	deadline := time.After(patience)
 	for range 2 {
 		select {
@@ -320,7 +319,7 @@ func (p *pair) endsWhileTheModelHangs(t *testing.T) {
 		if code != 0 {
 			t.Errorf("told to stop, the server ended with %d", code)
 		}
-	case <-time.After(patience): // less than the model's
+	case <-time.After(patience): // less than the model's patience
 		t.Error("told to stop, the server waits for the model")
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// petModel writes a static model of 8 numbers to which a feline is a cat, and returns its directory, which has a name.
+// petModel writes a static model of 8 numbers, and returns its directory. For the model, a feline is a cat.
 func petModel(t *testing.T, name string) string {
 	t.Helper()
 	words := strings.Fields("[UNK] cat feline sleeps my a the ledger entry late user . - pets memories " +

@@ -12,16 +12,16 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// oddName is a name of an agent with what shells, URLs and command lines treat specially.
+// oddName is an agent's name with characters that are special in shells, URLs and command lines.
 const oddName = `-Ünï/../ k%20&name=x "q"`
 
-// newAgent makes an agent that has folders, and returns its ID.
+// newAgent creates an agent with folders, and returns its ID.
 func (p *program) newAgent(name string, folders ...string) string {
 	p.t.Helper()
 	return call[identified](p, "POST", "/v1/agents/", map[string]any{"name": name, "source_ids": folders}).ID
 }
 
-// Each command that is about an agent takes its name.
+// Each command that is about an agent accepts the agent's name.
 func TestCommandsTakeTheNameOfAnAgent(t *testing.T) {
 	t.Parallel()
 	p, dir := tenant(t), t.TempDir()
@@ -57,11 +57,11 @@ func TestCommandsTakeTheNameOfAnAgent(t *testing.T) {
 	}
 }
 
-// A name that no agent has, or that several have, is an error, and nothing is done.
+// If no agent or several agents have a name, the command fails, and does nothing.
 func TestANameOfSeveralAgentsIsRefusedWithTheirIDs(t *testing.T) {
 	t.Parallel()
 	p, file := tenant(t), filepath.Join(t.TempDir(), "a.af")
-	one, other := p.newAgent("twin"), p.newAgent("twin")
+	first, second := p.newAgent("twin"), p.newAgent("twin")
 	for range maxNamesakes + 2 {
 		p.newAgent("many")
 	}
@@ -71,7 +71,7 @@ func TestANameOfSeveralAgentsIsRefusedWithTheirIDs(t *testing.T) {
 	for _, row := range []struct {
 		name, want string
 	}{
-		{"twin", `2 agents have the name "twin": give the ID of one, ` + one + ", " + other},
+		{"twin", `2 agents have the name "twin": give the ID of one, ` + first + ", " + second},
 		{"many", `more than 10 agents have the name "many": give the ID of one, such as agent-`},
 		{"nobody", `there is no agent "nobody": 'loci agents list' shows them`},
 		{"Twin", `there is no agent "Twin"`},
@@ -99,7 +99,7 @@ func TestANameOfSeveralAgentsIsRefusedWithTheirIDs(t *testing.T) {
 	}
 }
 
-// A key for one agent may not list agents, and its holder is told to give an ID.
+// A key for one agent may not list agents. Its holder is told to give an ID.
 func TestAKeyThatMayNotListAgentsNeedsAnID(t *testing.T) {
 	t.Parallel()
 	p := tenant(t)
@@ -108,17 +108,17 @@ func TestAKeyThatMayNotListAgentsNeedsAnID(t *testing.T) {
 	if code != 0 {
 		t.Fatal(errs)
 	}
-	as := []string{"--addr=" + p.base, "--api-key=" + strings.TrimSpace(key)}
-	if code, _, errs := command(t, append([]string{"stats", "mine"}, as...)...); code != 1 ||
+	flags := []string{"--addr=" + p.base, "--api-key=" + strings.TrimSpace(key)}
+	if code, _, errs := command(t, append([]string{"stats", "mine"}, flags...)...); code != 1 ||
 		!strings.Contains(errs, "Give its ID") {
 		t.Errorf("by name: ended with %d: %s", code, errs)
 	}
-	if code, _, errs := command(t, append([]string{"stats", id}, as...)...); code != 0 {
+	if code, _, errs := command(t, append([]string{"stats", id}, flags...)...); code != 0 {
 		t.Errorf("by ID: ended with %d: %s", code, errs)
 	}
 }
 
-// A memory tree, too, is found by its name; a name of both an agent and a tree is refused.
+// A memory tree can also be named by name. A name of both an agent and a tree is refused.
 func TestMemoryCompressTakesNames(t *testing.T) {
 	t.Parallel()
 	p := tenant(t)
@@ -140,7 +140,7 @@ func TestMemoryCompressTakesNames(t *testing.T) {
 	}
 }
 
-// Keys name their agents, and are revoked, by names: on the database and over REST.
+// Keys can name agents, and can be revoked, by name, in the database and over REST.
 func TestKeysAreMadeAndRevokedByNames(t *testing.T) {
 	t.Parallel()
 	p := tenant(t)
@@ -178,12 +178,12 @@ func TestKeysAreMadeAndRevokedByNames(t *testing.T) {
 		!strings.Contains(errs, `there is no agent "Smith"`) {
 		t.Errorf("without quotes: ended with %d: %s", code, errs)
 	}
-	revoke := func(where ...string) (int, string) {
-		code, out, errs := command(t, append([]string{"keys", "revoke", "of the bot", "--json"}, where...)...)
+	revoke := func(place ...string) (int, string) {
+		code, out, errs := command(t, append([]string{"keys", "revoke", "of the bot", "--json"}, place...)...)
 		return code, out + errs
 	}
-	if code, said := revoke(p.asking()...); code != 1 || !strings.Contains(said, "3 API keys have the name") {
-		t.Errorf("three keys of a name: ended with %d: %s", code, said)
+	if code, printed := revoke(p.asking()...); code != 1 || !strings.Contains(printed, "3 API keys have the name") {
+		t.Errorf("three keys of a name: ended with %d: %s", code, printed)
 	}
 	for _, k := range call[[]apikey.Key](p, "GET", "/v1/admin/keys?order=desc", nil)[1:3] {
 		if k.Name != "of the bot" {
@@ -193,15 +193,15 @@ func TestKeysAreMadeAndRevokedByNames(t *testing.T) {
 			t.Fatal(errs)
 		}
 	}
-	if code, said := revoke(p.asking()...); code != 0 || !strings.Contains(said, `"id": "key-`) {
-		t.Errorf("the only key of a name: ended with %d: %s", code, said)
+	if code, printed := revoke(p.asking()...); code != 0 || !strings.Contains(printed, `"id": "key-`) {
+		t.Errorf("the only key of a name: ended with %d: %s", code, printed)
 	}
-	if code, said := revoke(p.asking()...); code != 1 || !strings.Contains(said, "no such API key") {
-		t.Errorf("no key of a name: ended with %d: %s", code, said)
+	if code, printed := revoke(p.asking()...); code != 1 || !strings.Contains(printed, "no such API key") {
+		t.Errorf("no key of a name: ended with %d: %s", code, printed)
 	}
 }
 
-// A key of an organization that is not the caller's names agents by their IDs, and nothing is made for the mistake.
+// A key for another organization than the caller's must name agents by ID. Nothing is created after the mistake.
 func TestAgentsOfAnotherOrganizationAreNotFoundByName(t *testing.T) {
 	t.Parallel()
 	p, name := tenant(t), "new "+t.Name()

@@ -33,9 +33,9 @@ func scrape(t *testing.T, url string) (status int, text string) {
 	return res.StatusCode, string(body)
 }
 
-// A server's metrics count its work; they need the operator's key, and none at the address that is for them alone. The
-// log has a line for each request and for a file that cannot be read. Spans of requests, statements and jobs go to a
-// collector, with no text that a statement was given.
+// A server's metrics count its work. They need the operator's key, but no key at the separate address for metrics. The
+// log has a line for each request, and one for a file that cannot be read. Spans of requests, statements and jobs go to
+// a collector, without the texts that statements were given.
 func TestAServerIsObserved(t *testing.T) {
 	spans := newCollector(t)
 	p := serve(t, "--database-url="+dbtest.OwnerURL(t), "--metrics-addr=127.0.0.1:0", "--log-format=json",
@@ -99,7 +99,7 @@ func TestAServerIsObserved(t *testing.T) {
 	spans.check(t)
 }
 
-// Settings of what is observed are checked before anything starts.
+// Settings for logs and metrics are checked before anything starts.
 func TestSettingsOfLogsAndMetricsAreChecked(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ flag, said string }{

@@ -22,12 +22,12 @@ import (
 	"github.com/loci-memory/loci/db/local"
 )
 
-// newHome is a directory for a private Postgres, which may run as another user.
+// newHome returns a directory for a private Postgres, which may run as another user.
 func newHome(t *testing.T) string {
 	t.Helper()
 	home, err := os.MkdirTemp("", "loci-home-")
 	if err == nil {
-		err = os.Chmod(home, 0o711) //nolint:gosec // the user that Postgres runs as must be able to enter it
+		err = os.Chmod(home, 0o711) //nolint:gosec // Postgres' user must be able to enter it
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -36,11 +36,11 @@ func newHome(t *testing.T) string {
 	return home
 }
 
-// postmaster is the process of the private Postgres in home.
+// postmaster returns the main process of the private Postgres in home.
 func postmaster(t testing.TB, home string) int {
 	t.Helper()
 	var text []byte
-	for len(text) == 0 { // it is missing, or being written, while one comes after another
+	for len(text) == 0 { // the file is missing, or is being written, while one process replaces another
 		var err error
 		if text, err = os.ReadFile(filepath.Join(home, "postgres", "postmaster.pid")); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
@@ -57,7 +57,7 @@ func postmaster(t testing.TB, home string) int {
 	return pid
 }
 
-// backends are the processes of a Postgres that serve other connections.
+// backends returns the processes of a Postgres that serve other connections.
 func backends(t *testing.T, conn *pgx.Conn) (pids []int) {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), `
@@ -82,7 +82,7 @@ func connect(t *testing.T, url string) *pgx.Conn {
 	return conn
 }
 
-// send sends a signal to processes, of which some may have ended.
+// send sends a signal to processes. Some of them may have ended.
 func send(t testing.TB, sig syscall.Signal, pids ...int) {
 	t.Helper()
 	for _, pid := range pids {
@@ -92,7 +92,7 @@ func send(t testing.TB, sig syscall.Signal, pids ...int) {
 	}
 }
 
-// refused fails unless an answer is a 503 that says why.
+// refused checks that an answer is a 503 that says why.
 func refused(t testing.TB, what string, status int, answer []byte) {
 	t.Helper()
 	var problem struct{ Detail string }
@@ -102,17 +102,17 @@ func refused(t testing.TB, what string, status int, answer []byte) {
 	}
 }
 
-// recovers waits until requests are answered again; meanwhile they are refused, and nothing else.
+// recovers waits until requests are answered again. Until then, each must be refused.
 func (p *program) recovers(folder string) {
 	p.t.Helper()
 	deadline := time.Now().Add(patience)
-	for well := 0; well < 20; { // each connection of the pool may be a broken one
+	for answered := 0; answered < 20; { // each connection of the pool may be a broken one
 		status, answer := p.send("GET", "/v1/folders/"+folder+"/files", nil)
 		if status == http.StatusOK {
-			well++
+			answered++
 			continue
 		}
-		well = 0
+		answered = 0
 		refused(p.t, "meanwhile", status, answer)
 		if time.Now().After(deadline) || !db.Pause(p.t.Context(), 20*time.Millisecond) || p.t.Failed() {
 			p.t.Fatal("requests are not answered again")
@@ -132,7 +132,7 @@ func (p *program) uploads(folder, name string, n int) {
 	}
 }
 
-// completed fails unless all of a folder's files are complete. Requests may still be refused meanwhile.
+// completed checks that all of a folder's files are complete. Requests may still be refused meanwhile.
 func (p *program) completed(folder string, n int) {
 	p.t.Helper()
 	list := p.awaitWith(folder, func(method, path string) (page []stored, ok bool) {
@@ -156,8 +156,8 @@ func (p *program) completed(folder string, n int) {
 	}
 }
 
-// Postgres is stopped, has a process killed, and hangs: requests are refused with a reason, and all goes on by itself
-// afterwards.
+// Postgres is stopped, one of its processes is killed, and it hangs. Requests are refused with a reason, and afterwards
+// everything goes on by itself.
 func TestTheServerOutlivesItsDatabase(t *testing.T) {
 	t.Parallel()
 	scale.Long(t)
@@ -210,7 +210,7 @@ func TestTheServerOutlivesItsDatabase(t *testing.T) {
 	p.completed(folder, 30)
 }
 
-// An endpoint that hangs does not hold up the start.
+// An endpoint that hangs does not delay the start.
 func TestAnEndpointThatHangsDelaysNothing(t *testing.T) {
 	t.Parallel()
 	hung := make(chan struct{})

@@ -18,8 +18,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// An outage of the database is one line when it begins and one when it ends, whatever fails meanwhile; other errors,
-// and lost connections while the database answers, are logged as they are.
+// An outage of the database is one log line when it begins and one when it ends, whatever fails meanwhile. Other errors
+// are logged unchanged, and so are lost connections while the database answers.
 func TestAnOutageIsTwoLines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, outageIsTwoLines)
@@ -38,18 +38,18 @@ func outageIsTwoLines(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	go o.watch(ctx, log)
-	lost := func() {
+	logLostConnection := func() {
 		time.Sleep(2 * o.every) // so that the database is asked again
 		log.Error("producer: error fetching jobs", "err", errors.New("failed to connect to `user=loci`: refused"))
 	}
-	lost()
+	logLostConnection()
 	if !strings.Contains(out.String(), "error fetching jobs") {
 		t.Errorf("a lost connection is not logged while the database answers:\n%s", out)
 	}
 	before := len(out.String())
 	away.Store(true)
 	for range 20 {
-		lost()
+		logLostConnection()
 	}
 	log.Warn("the endpoint fails", "error", "connection refused")
 	away.Store(false)
@@ -65,13 +65,13 @@ func outageIsTwoLines(t *testing.T) {
 	}
 	before = len(out.String())
 	away.Store(true)
-	lost()
+	logLostConnection()
 	if !strings.Contains(out.String()[before:], "the database does not answer") {
 		t.Errorf("the next outage is not logged:\n%s", out.String()[before:])
 	}
 }
 
-// At level debug, what fails during an outage is still written.
+// At level debug, failures during an outage are still logged.
 func TestDebugLogsShowWhatAnOutageExplains(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -85,7 +85,8 @@ func TestDebugLogsShowWhatAnOutageExplains(t *testing.T) {
 	}
 }
 
-// A full disk is an outage, too: refused changes are no lines of their own. What else the database says then is none.
+// A full disk is an outage, too. Refused changes are not logged separately, and neither are the database's other
+// errors.
 func TestAFullDiskIsTwoLines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, fullDiskIsTwoLines)
@@ -119,7 +120,7 @@ func fullDiskIsTwoLines(t *testing.T) {
 	fails.Store(nil)
 	time.Sleep(o.every) // so that it is asked whether the outage is over
 	synctest.Wait()
-	log.Error("request failed", "status", 503, "error", refused) // which began before
+	log.Error("request failed", "status", 503, "error", refused) // a request that began before
 	if text := out.String()[before:]; strings.Count(text, "\n") != 2 ||
 		!strings.Contains(text, "can store nothing; changes are refused with status 503") ||
 		!strings.Contains(text, "stores changes again") {
@@ -127,8 +128,8 @@ func fullDiskIsTwoLines(t *testing.T) {
 	}
 }
 
-// A database that is suspended answers nothing: what fails by its deadline is explained by it, as are all errors of the
-// library of jobs. The log has a line for each minute.
+// A suspended database answers nothing. This explains all requests that exceed their deadlines, and all errors of the
+// library of jobs. The log has one line per minute.
 func TestASuspendedDatabaseIsALineAMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, suspendedIsALineAMinute)
@@ -168,7 +169,7 @@ func suspendedIsALineAMinute(t *testing.T) {
 	}
 }
 
-// Another session's lock is an outage, in which requests and upkeep fail by their deadlines.
+// A lock held by another session is an outage. Requests and maintenance exceed their deadlines.
 func TestALockIsALineAMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -201,7 +202,7 @@ func TestALockIsALineAMinute(t *testing.T) {
 	})
 }
 
-// Commits that are not confirmed are an outage. All errors of one moment wait for one answer of the database.
+// Unconfirmed commits are an outage. All errors at one moment wait for a single answer of the database.
 func TestErrorsOfOneMomentAskOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -239,8 +240,8 @@ func TestErrorsOfOneMomentAskOnce(t *testing.T) {
 	})
 }
 
-// While a schema is rebuilt, the errors of what is missing are no lines of their own. A wrong statement is one, before
-// and after: the database has all that it should have.
+// While a schema is rebuilt, errors about missing parts are not logged separately. Before and after, the database has
+// everything that it should have, so a wrong statement is logged.
 func TestARebuiltSchemaIsTwoLines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -286,20 +287,20 @@ func TestARebuiltSchemaIsTwoLines(t *testing.T) {
 	})
 }
 
-// A disk that is full to its end stops Postgres: one reminder a minute names the worse outage.
+// If a disk is completely full, Postgres stops. One reminder per minute names the worse outage.
 func TestTwoOutagesRemindOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		full := &pgconn.PgError{Severity: "ERROR", Code: "53100", Message: "could not extend file"}
-		away := errors.New("nobody listens")
-		gone, stores := newOutage(noAnswer(), func(context.Context) error { return away }),
+		noListener := errors.New("nobody listens")
+		unreachable, storage := newOutage(noAnswer(), func(context.Context) error { return noListener }),
 			newOutage(noStoring(), func(context.Context) error { return full })
 		out := newLines()
-		log := slog.New(duringOutages{slog.NewTextHandler(out, nil), newOutages(gone, stores)})
+		log := slog.New(duringOutages{slog.NewTextHandler(out, nil), newOutages(unreachable, storage)})
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		go gone.watch(ctx, log)
-		go stores.watch(ctx, log, gone)
+		go unreachable.watch(ctx, log)
+		go storage.watch(ctx, log, unreachable)
 		log.Error("request failed", "error", full)
 		log.Error("request failed", "error", "unexpected EOF")
 		time.Sleep(200 * time.Second)

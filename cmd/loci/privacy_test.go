@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/embed/embedtest"
 )
 
-// Organizations share a server whose endpoints are the operator's: what those say, where they are and how they are set
-// is in the log, and in no answer.
+// Organizations share a server with the operator's endpoints. The endpoints' messages, addresses and settings are in
+// the log, but in no answer.
 func (p *pair) endpointsAreNotSeen(t *testing.T) {
 	const secret = "sk-hidden-7f3a at gpu-7.internal.example"
 	server := p.programs[0]
@@ -22,9 +22,9 @@ func (p *pair) endpointsAreNotSeen(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		status int
-		told   string // to the organization, of the summary
+		told   string // what the summary tells the organization
 		logged string
-		refuse bool // the texts, but for single words
+		refuse bool // refuses all texts except single words
 	}{
 		{"too large a request", 413, "larger than the model's window", secret, true},
 		{"a key that is not accepted", 401, "does not accept the server's key (status 401)", "_API_KEY", false},
@@ -45,19 +45,19 @@ func (p *pair) endpointsAreNotSeen(t *testing.T) {
 		began := len(server.log.String())
 		p.words.Fault.Store(&fault)
 		p.model.Always(llmtest.Says(c.status, `{"error":{"message":"`+secret+`"}}`))
-		model := fmt.Sprintf("fake/model-%d", c.status) // each is left alone after it failed
+		model := fmt.Sprintf("fake/model-%d", c.status) // a model that failed is not asked for a while
 		agent := server.crowded(map[string]any{"model": model})
 		archive := call[identified](server, "POST", "/v1/archives/", map[string]any{"name": "a"}).ID
-		seen := server.everythingOf(agent, folder, archive, c.refuse)
-		for what, text := range seen {
+		answers := server.everythingOf(agent, folder, archive, c.refuse)
+		for source, text := range answers {
 			for _, hidden := range []string{"sk-hidden", "gpu-7", words, p.at, "LOCI_"} {
 				if strings.Contains(text, hidden) {
-					t.Errorf("%s: %s tells %q:\n%s", c.name, what, hidden, text)
+					t.Errorf("%s: %s tells %q:\n%s", c.name, source, hidden, text)
 				}
 			}
 		}
-		if !strings.Contains(seen["compactions"], c.told) {
-			t.Errorf("%s: the compactions do not say %q:\n%s", c.name, c.told, seen["compactions"])
+		if !strings.Contains(answers["compactions"], c.told) {
+			t.Errorf("%s: the compactions do not say %q:\n%s", c.name, c.told, answers["compactions"])
 		}
 		server.log.await(t, c.name+": the log has what both endpoints said", func(log string) bool {
 			return hasLine(log[began:], "model", c.logged) && hasLine(log[began:], "embedding", c.logged)
@@ -70,8 +70,8 @@ func (p *pair) endpointsAreNotSeen(t *testing.T) {
 	}
 }
 
-// hasNoTextsThatWait waits until the texts of a case have their vectors or are refused. An endpoint that fails is asked
-// seldom, and would be asked for these texts before those of the next case.
+// hasNoTextsThatWait waits until all texts of a case have vectors or are refused. A failing endpoint is asked seldom.
+// Otherwise, it would be asked for these texts before those of the next case.
 func (p *program) hasNoTextsThatWait(agent, folder, archive string) {
 	p.t.Helper()
 	type waiting struct {
@@ -87,8 +87,8 @@ func (p *program) hasNoTextsThatWait(agent, folder, archive string) {
 	p.await(folder)
 }
 
-// everythingOf uses all memories, of which the vectors wait or are refused, and returns what an organization can read
-// of it, by where it reads it.
+// everythingOf uses all memories, while their vectors wait or are refused. It returns everything that an organization
+// can read about them, by source.
 func (p *program) everythingOf(agent, folder, archive string, refused bool) map[string]string {
 	p.t.Helper()
 	conversation := call[identified](p, "POST", "/v1/conversations/?agent_id="+agent, map[string]any{}).ID
@@ -98,22 +98,22 @@ func (p *program) everythingOf(agent, folder, archive string, refused bool) map[
 	call[any](p, "POST", "/v1/archives/"+archive+"/passages", map[string]any{"text": "A passage of its own."})
 	call[stored](p, "POST", "/v1/folders/"+folder+"/upload", fileForm(p.t, "after.txt", []byte("It fails now.")))
 	p.fits(agent)
-	seen := map[string]string{}
-	read := func(what, method, path string, body any) string {
+	answers := map[string]string{}
+	read := func(source, method, path string, body any) string {
 		_, answer := p.send(method, path, body)
-		seen[what] = string(answer)
-		return seen[what]
+		answers[source] = string(answer)
+		return answers[source]
 	}
-	why := regexp.MustCompile(`"(error|error_message)":"[^"]*(wait|no vector)`)
+	reason := regexp.MustCompile(`"(error|error_message)":"[^"]*(wait|no vector)`)
 	eventually(p.t, "files, passages or messages say why they lack vectors", func() bool {
 		n := 0
-		for what, path := range map[string]string{"files": "/v1/folders/" + folder + "/files",
+		for source, path := range map[string]string{"files": "/v1/folders/" + folder + "/files",
 			"archive": "/v1/archives/" + archive, "conversation": "/v1/conversations/" + conversation} {
-			if why.MatchString(read(what, "GET", path, nil)) {
+			if reason.MatchString(read(source, "GET", path, nil)) {
 				n++
 			}
 		}
-		return n == 3 || n > 0 && !refused // while the endpoint fails, few ask it
+		return n == 3 || n > 0 && !refused // while the endpoint fails, it is asked for few texts
 	})
 	read("compactions", "GET", "/v1/agents/"+agent+"/compactions", nil)
 	read("summarize", "POST", "/v1/agents/"+agent+"/summarize", map[string]any{
@@ -133,10 +133,10 @@ func (p *program) everythingOf(agent, folder, archive string, refused bool) map[
 	} {
 		read(tool, "POST", "/v1/agents/"+agent+"/tools/"+tool+"/run", map[string]any{"args": args})
 	}
-	return seen
+	return answers
 }
 
-// hasLine reports whether a line of a log has all of some words.
+// hasLine reports whether a line of a log contains all of some words.
 func hasLine(log string, words ...string) bool {
 	for line := range strings.Lines(log) {
 		has := 0
@@ -154,9 +154,9 @@ func hasLine(log string, words ...string) bool {
 
 func hostOf(t *testing.T, address string) string {
 	t.Helper()
-	at, err := url.Parse(address)
-	if err != nil || at.Host == "" {
+	parsed, err := url.Parse(address)
+	if err != nil || parsed.Host == "" {
 		t.Fatalf("%q has no host (%v)", address, err)
 	}
-	return at.Host
+	return parsed.Host
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/loci-memory/loci/db/local"
 )
 
-// What runs on a private Postgres runs on one, because a new one takes longer than all else that is done with it.
+// These tests share one private Postgres, because creating it takes longer than all of them.
 func TestAPrivatePostgres(t *testing.T) {
 	home := newHome(t)
 	for _, c := range []struct {
@@ -28,7 +28,7 @@ func TestAPrivatePostgres(t *testing.T) {
 		{"memory is served on stdio from an empty directory", func(t *testing.T, home string) {
 			remembersTea(t, mcpCmd{Home: home, remote: remote{APIKey: keyInEnvironment}}, "Stored 1 of 1 turns.")
 		}},
-		{"the memory is there the next time", func(t *testing.T, home string) { // and the server has not kept the key
+		{"the memory is there the next time", func(t *testing.T, home string) { // and the server has not stored the key
 			remembersTea(t, mcpCmd{Home: home}, "Stored 0 of 1 turns.")
 		}},
 		{"a server owns nothing", aServerOwnsNothingOfAPrivatePostgres},
@@ -39,7 +39,7 @@ func TestAPrivatePostgres(t *testing.T) {
 
 const keyInEnvironment = "loci_of-the-environment"
 
-// remembersTea runs a server of a directory, lets a client write to its memory, and ends both.
+// remembersTea runs a server with a directory, lets a client write to its memory, and ends both.
 func remembersTea(t *testing.T, c mcpCmd, want string) {
 	t.Setenv("LOCI_API_KEY", keyInEnvironment)
 	session, ended := stdio(t, c)
@@ -58,8 +58,8 @@ func remembersTea(t *testing.T, c mcpCmd, want string) {
 	}
 }
 
-// On a private Postgres from before there was the role that serves, the server makes it, and owns nothing. Postgres is
-// started again when it is killed.
+// A private Postgres of an older version has no role for serving. The server creates the role, and owns nothing. If
+// Postgres is killed, it is started again.
 func aServerOwnsNothingOfAPrivatePostgres(t *testing.T, home string) {
 	dropServingRole(t, home)
 	p := serve(t, "--home="+home)
@@ -82,7 +82,7 @@ func aServerOwnsNothingOfAPrivatePostgres(t *testing.T, home string) {
 	p.outlivesItsPostgres(home)
 }
 
-// dropServingRole drops the role that serves from the private Postgres of a directory.
+// dropServingRole drops the role for serving from the private Postgres of a directory.
 func dropServingRole(t *testing.T, home string) {
 	t.Helper()
 	pg, err := local.Start(t.Context(), local.Options{Home: home, Bin: os.Getenv("LOCI_POSTGRES_BIN")})
@@ -95,7 +95,7 @@ func dropServingRole(t *testing.T, home string) {
 	}
 }
 
-// outlivesItsPostgres kills the private Postgres of a server, which starts it again and goes on.
+// outlivesItsPostgres kills a server's private Postgres. The server starts it again, and goes on.
 func (p *program) outlivesItsPostgres(home string) {
 	p.t.Helper()
 	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "f"}).ID
@@ -103,7 +103,7 @@ func (p *program) outlivesItsPostgres(home string) {
 		p.uploads(folder, fmt.Sprint(round), 5)
 		killed := postmaster(p.t, home)
 		send(p.t, syscall.SIGKILL, killed)
-		for postmaster(p.t, home) == killed { // what it leaves may answer for a moment
+		for postmaster(p.t, home) == killed { // the killed one's file may still be there for a moment
 			if !db.Pause(p.t.Context(), 20*time.Millisecond) {
 				p.t.Fatal("no other Postgres is started")
 			}

@@ -13,11 +13,11 @@ import (
 	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
-// serverProcess is a server in a process of its own, which a test can kill.
+// serverProcess is a server in its own process, which a test can kill.
 type serverProcess struct {
 	t    testing.TB
 	args []string
-	tmp  string // for its temporary files
+	tmp  string // directory for its temporary files
 
 	mu   sync.Mutex
 	cmd  *exec.Cmd
@@ -39,7 +39,7 @@ func launchTwo(t testing.TB, args ...string) []*serverProcess {
 	return two
 }
 
-// start runs the server and waits until it serves.
+// start runs the server, and waits until it serves.
 func (p *serverProcess) start() {
 	p.t.Helper()
 	out := newLines()
@@ -58,18 +58,18 @@ func (p *serverProcess) start() {
 	p.base = base
 }
 
-// awaitServing waits until a server has written its URL to out, and returns it. ended, if any, receives the exit code
-// of a server that ends instead.
+// awaitServing waits until a server has written its URL to out, and returns the URL. If ended is not nil, it receives
+// the exit code of a server that ends instead.
 func awaitServing(t testing.TB, out, log *lines, ended chan int) (base string) {
 	t.Helper()
 	deadline := time.After(patience)
 	for {
-		more := out.more()
-		if at := serves.FindStringSubmatch(out.String()); at != nil {
-			return at[1]
+		grown := out.more()
+		if match := serves.FindStringSubmatch(out.String()); match != nil {
+			return match[1]
 		}
 		select {
-		case <-more:
+		case <-grown:
 		case code := <-ended:
 			ended <- 0
 			t.Fatalf("the server ended with %d before it served:\n%s", code, log)
@@ -79,7 +79,7 @@ func awaitServing(t testing.TB, out, log *lines, ended chan int) (base string) {
 	}
 }
 
-// kill ends the server as a crash would.
+// kill ends the server like a crash.
 func (p *serverProcess) kill() {
 	p.mu.Lock()
 	cmd := p.cmd
@@ -98,7 +98,7 @@ func (p *serverProcess) url() string {
 	return p.base
 }
 
-// killInTurn kills one of the servers and starts it again, over and over, at moments that seed decides, until enough is
+// killInTurn repeatedly kills one of the servers and starts it again, at moments that depend on seed, until enough is
 // called or the test ends. Then all servers run.
 func killInTurn(t testing.TB, servers []*serverProcess, seed int) (enough func()) {
 	ctx, stop := context.WithCancel(t.Context())

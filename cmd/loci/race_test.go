@@ -16,8 +16,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// pair is two servers on one database with an endpoint of embeddings and a language model, which answers when the test
-// lets it.
+// pair is two servers on one database, with an embeddings endpoint and a language model. The model answers when the
+// test lets it.
 type pair struct {
 	*windows
 	programs [2]*program
@@ -25,8 +25,8 @@ type pair struct {
 	model    *llmtest.Provider
 	at       string        // the address of the model
 	held     atomic.Bool   // whether the model waits for release
-	asked    chan struct{} // has one for each request that waits
-	answer   chan struct{} // takes one for each answer to these
+	asked    chan struct{} // has a value for each waiting request
+	answer   chan struct{} // takes a value for each answer to these
 }
 
 // newPair starts the first server. Its model refuses connections until come is called.
@@ -58,13 +58,13 @@ func newPair(t *testing.T) (p *pair, come func()) {
 	}
 }
 
-// arguments returns those of a server of the pair. Told to stop, it does not wait long.
+// arguments returns the arguments of a server of the pair. If told to stop, the server does not wait long.
 func (p *pair) arguments(url string) []string {
 	return []string{"--database-url=" + url, "--llm-base-url=http://" + p.at + "/v1", "--llm-model=m",
 		"--embedding-base-url=" + p.words.URL + "/v1", "--embedding-model=e", "--log-level=warn", "--stop-timeout=1s"}
 }
 
-// await waits until a given number of requests wait for the model.
+// await waits until a number of requests wait for the model.
 func (p *pair) await(n int) {
 	p.t.Helper()
 	deadline := time.After(patience)
@@ -83,12 +83,12 @@ type outcome struct {
 	text   string
 }
 
-// succeeded says whether it is a 200 with a given text.
+// succeeded reports whether the outcome is a 200 with a text.
 func (o outcome) succeeded(text string) bool {
 	return o.status == http.StatusOK && strings.Contains(o.text, text)
 }
 
-// ask asks one of the servers in the background.
+// ask sends a request to one of the servers in the background.
 func (p *pair) ask(server int, path string, body any) <-chan outcome {
 	out := make(chan outcome, 1)
 	go func() {
@@ -98,7 +98,7 @@ func (p *pair) ask(server int, path string, body any) <-chan outcome {
 	return out
 }
 
-// stands checks the frames of an agent's conversation, and returns how many compactions stand.
+// stands checks the frames of an agent's conversation. It returns how many compactions are in effect.
 func (p *pair) stands(agent string) int {
 	p.t.Helper()
 	c, err := recall.New(p.pool, recall.Options{}).Conversation(p.t.Context(), 1, agent, "")
@@ -108,8 +108,8 @@ func (p *pair) stands(agent string) int {
 	return len(p.checkFrames(&thread{agent: agent, conversation: recall.DefaultConversation}, c))
 }
 
-// Two servers that compact one conversation at the same moment compact it once, and whoever comes second is told that
-// nothing is left to do.
+// If two servers compact a conversation at the same moment, it is compacted once. The second one is told that nothing
+// is left to do.
 func (p *pair) compactAConversationOnce(t *testing.T, rounds int) {
 	for round := range rounds {
 		p.held.Store(true)
@@ -119,7 +119,7 @@ func (p *pair) compactAConversationOnce(t *testing.T, rounds int) {
 		}
 		first, second := p.ask(0, path, body), p.ask(1, path, body)
 		p.await(1)
-		p.held.Store(false) // for which the second would ask, if it made a summary, too
+		p.held.Store(false) // if the second server asks the model, too, it gets an answer
 		p.answer <- struct{}{}
 		a, b := <-first, <-second
 		if a.succeeded(`"unchanged":"`) {
@@ -139,8 +139,8 @@ func (p *pair) compactAConversationOnce(t *testing.T, rounds int) {
 	}
 }
 
-// A compaction that another server reverts while the next is made, or while it reverts it too, leaves one of both
-// outcomes.
+// A server reverts a compaction while another server makes the next one, or reverts the same one. One of the two
+// possible outcomes remains.
 func (p *pair) revertAndCompact(t *testing.T, rounds int) {
 	won := map[string]int{}
 	for round := range rounds {
@@ -172,7 +172,7 @@ func (p *pair) revertAndCompact(t *testing.T, rounds int) {
 		p.held.Store(true)
 		compact = p.ask(0, path+"/summarize", all)
 		p.await(1)
-		p.held.Store(false) // for which it may be asked again
+		p.held.Store(false) // the model may be asked again
 		reverts := p.ask(1, revert, nil)
 		var r outcome
 		if round%3 == 1 {

@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/db/dbtest"
 )
 
-// A server that finds no schema when it takes its lost lock again waits for one, as while a backup is restored. It ends
-// if the schema is another version's.
+// A server regains its lost lock, and finds no schema, for example because a backup is being restored. The server waits
+// for the schema. If the schema has another version, the server ends.
 func TestAServerOutlivesARebuiltSchema(t *testing.T) {
 	t.Parallel()
 	url := dbtest.OwnerURL(t)
@@ -21,7 +21,7 @@ func TestAServerOutlivesARebuiltSchema(t *testing.T) {
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	go func() { ended <- p.keepPresent(t.Context(), ready) }()
 	<-ready
-	change := func(version string) { // and cut the connection that holds the lock
+	change := func(version string) { // also cuts the connection that holds the lock
 		_, err := conn.Exec(t.Context(), `UPDATE schema_migrations SET version = `+version)
 		if err == nil {
 			_, err = conn.Exec(t.Context(), `
@@ -36,7 +36,7 @@ func TestAServerOutlivesARebuiltSchema(t *testing.T) {
 	change("0")
 	log.await(t, "it has no schema", func(text string) bool { return strings.Contains(text, "has no schema of Loci") })
 	change("9999")
-	if wrong, is := errors.AsType[*db.SchemaError](<-ended); !is || !wrong.IsAnother() {
-		t.Errorf("the server ends with %v", wrong)
+	if schemaErr, ok := errors.AsType[*db.SchemaError](<-ended); !ok || !schemaErr.IsAnother() {
+		t.Errorf("the server ends with %v", schemaErr)
 	}
 }

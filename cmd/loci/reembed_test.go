@@ -17,32 +17,33 @@ import (
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// twoModels is two servers on a database, whose texts have vectors of an old model, and are to have those of a new one.
+// twoModels is two servers on a database. Its texts have vectors of an old model, and get vectors of a new one.
 type twoModels struct {
 	*program
-	url       string // of the database
+	url       string // the database's URL
 	pool      *pgxpool.Pool
-	processes []*serverProcess // those of a test that kills servers
-	programs  []*program       // those of another
+	processes []*serverProcess // the servers of a test that kills servers
+	programs  []*program       // the servers of other tests
 	old, new  *embedtest.Endpoint
-	third     *embedtest.Endpoint // of a test that switches twice
+	third     *embedtest.Endpoint // model of a test that switches twice
 	agent     string
-	passes    atomic.Int64 // requests for texts that the new model answers before it hangs, or fails
+	passes    atomic.Int64 // how many requests the new model answers before it hangs or fails
 	failing   atomic.Bool
 	release   chan struct{}
 }
 
-// fillers is how many passages are stored beside the texts that are searched: some slices of a reembedding. These are
-// one of each kind of memory.
+// fillers is the number of passages that fill several slices of a reembedding. searched is the number of texts that are
+// searched, one in each kind of memory.
 const (
 	fillers  = 700
 	searched = 4
 )
 
-// newTwoModels starts the servers, in processes of their own if the test kills them, with models of two dimensions.
-func newTwoModels(t *testing.T, from, to int, killed bool) *twoModels {
+// newTwoModels starts the servers, with models of two dimensions. If the test kills servers, they run in their own
+// processes.
+func newTwoModels(t *testing.T, oldDimension, newDimension int, killed bool) *twoModels {
 	t.Helper()
-	m := &twoModels{url: dbtest.OwnerURL(t), old: meaning(t, from), new: meaning(t, to)}
+	m := &twoModels{url: dbtest.OwnerURL(t), old: meaning(t, oldDimension), new: meaning(t, newDimension)}
 	m.passes.Store(2)
 	m.interrupt(m.new)
 	args := m.settings(m.old, m.new)
@@ -61,7 +62,7 @@ func newTwoModels(t *testing.T, from, to int, killed bool) *twoModels {
 	return m
 }
 
-// meaning returns an endpoint to which a feline is a cat, which no word of the texts says.
+// meaning returns an endpoint for which a feline is a cat. No word in the texts says so.
 func meaning(t *testing.T, dimension int) *embedtest.Endpoint {
 	t.Helper()
 	e := embedtest.New(t, dimension)
@@ -69,8 +70,8 @@ func meaning(t *testing.T, dimension int) *embedtest.Endpoint {
 	return e
 }
 
-// interrupt lets a model hang until m.release is closed, or fail, after the requests that pass. Probes and searches
-// always pass.
+// interrupt lets a model answer some requests, and then fail, or hang until m.release is closed. Probes and searches
+// are always answered.
 func (m *twoModels) interrupt(model *embedtest.Endpoint) {
 	release := make(chan struct{})
 	m.release = release
@@ -92,10 +93,11 @@ func (m *twoModels) interrupt(model *embedtest.Endpoint) {
 	model.Fault.Store(&fault)
 }
 
-// settings returns the arguments of a server that uses a model, and knows the next one if there is one.
-func (m *twoModels) settings(now, next *embedtest.Endpoint) []string {
-	args := []string{"--database-url=" + m.url, "--stop-timeout=1s", "--embedding-base-url=" + now.URL + "/v1",
-		fmt.Sprintf("--embedding-model=of-%d", now.Dimension)}
+// settings returns the arguments of a server that uses a model. If next is not nil, the server also knows the next
+// model.
+func (m *twoModels) settings(current, next *embedtest.Endpoint) []string {
+	args := []string{"--database-url=" + m.url, "--stop-timeout=1s", "--embedding-base-url=" + current.URL + "/v1",
+		fmt.Sprintf("--embedding-model=of-%d", current.Dimension)}
 	if next != nil {
 		args = append(args, "--embedding-next-base-url="+next.URL+"/v1",
 			fmt.Sprintf("--embedding-next-model=of-%d", next.Dimension))
@@ -127,7 +129,7 @@ func (m *twoModels) bases() (urls []string) {
 	return urls
 }
 
-// fill stores texts in all memories and waits for their vectors.
+// fill stores texts in all memories, and waits for their vectors.
 func (m *twoModels) fill() {
 	m.t.Helper()
 	m.agent = call[identified](m.program, "POST", "/v1/agents", map[string]any{"name": "a"}).ID
@@ -164,12 +166,12 @@ func (m *twoModels) vectors(dimension int) (n int) {
 	return n
 }
 
-// finds fails unless both servers find a file, a message, a passage and a memory file by their meaning alone.
-func (m *twoModels) finds(when string) {
+// finds checks that both servers find a file, a message, a passage and a memory file by meaning alone.
+func (m *twoModels) finds(moment string) {
 	m.t.Helper()
 	for _, base := range m.bases() {
-		at := &program{t: m.t, base: base}
-		_, answer := at.send("GET", "/v1/agents/"+m.agent+"/memory-search?query=feline", nil)
+		server := &program{t: m.t, base: base}
+		_, answer := server.send("GET", "/v1/agents/"+m.agent+"/memory-search?query=feline", nil)
 		var found struct{ Hits []struct{ Kind string } }
 		if err := json.Unmarshal(answer, &found); err != nil {
 			m.t.Fatal(err)
@@ -179,12 +181,12 @@ func (m *twoModels) finds(when string) {
 			kinds[h.Kind] = true
 		}
 		if !kinds["file"] || !kinds["message"] || !kinds["passage"] || !kinds["memory_file"] {
-			m.t.Fatalf("%s, a search by meaning answers %s", when, answer)
+			m.t.Fatalf("%s, a search by meaning answers %s", moment, answer)
 		}
 	}
 }
 
-// until waits until something holds. Searches find the texts meanwhile.
+// until waits until a condition holds. Meanwhile, searches must find the texts.
 func (m *twoModels) until(what string, holds func() bool) {
 	m.t.Helper()
 	eventually(m.t, what, func() bool {
@@ -198,9 +200,9 @@ func (m *twoModels) progress() endpoint.ReembedProgress {
 	return call[endpoint.ReembedProgress](m.program, "GET", "/v1/admin/reembedding", nil)
 }
 
-// While the vectors of a new model of 1,536 numbers are made beside those of 384, each search answers by meaning, also
-// while a server is killed that makes them. The work goes on, searches switch when it is done, and servers that start
-// later rank by the new model.
+// New vectors with 1,536 numbers are made beside those with 384. Meanwhile each search ranks by meaning, even when a
+// server that makes vectors is killed. The work goes on, searches switch when it is done, and servers that start later
+// rank by the new model.
 func TestReembeddingSwitchesWhileSearchesAnswer(t *testing.T) {
 	scale.Long(t)
 	t.Parallel()
@@ -217,15 +219,15 @@ func TestReembeddingSwitchesWhileSearchesAnswer(t *testing.T) {
 		*got.Total != fillers+searched {
 		t.Errorf("half way: %+v", got)
 	}
-	made := m.vectors(1536)
+	total := m.vectors(1536)
 	for _, server := range m.processes {
 		server.kill()
 		server.start()
 	}
 	m.base = m.processes[0].url()
 	m.finds("after the servers were killed")
-	if again := m.vectors(1536); again != made {
-		t.Errorf("%d vectors are left of %d", again, made)
+	if again := m.vectors(1536); again != total {
+		t.Errorf("%d vectors are left of %d", again, total)
 	}
 	call[any](m.program, "POST", "/v1/agents/"+m.agent+"/archival-memory", map[string]any{"text": "A late entry"})
 	close(m.release)

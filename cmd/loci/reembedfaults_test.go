@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// Two servers make the vectors of a new model, are interrupted in each way, and then those of a third. No process is
-// killed: see TestReembeddingSwitchesWhileSearchesAnswer.
+// Two servers make the vectors of a new model, with each kind of interruption, and then the vectors of a third model.
+// No process is killed; see TestReembeddingSwitchesWhileSearchesAnswer.
 func TestReembedding(t *testing.T) {
 	t.Parallel()
 	m := newTwoModels(t, 96, 128, false)
@@ -20,7 +20,7 @@ func TestReembedding(t *testing.T) {
 	m.switchesToADirectory(t)
 }
 
-// loci runs a command of reembed, and checks what it prints.
+// loci runs a command of reembed, and checks its output.
 func (m *twoModels) loci(wantCode int, want string, args ...string) {
 	m.t.Helper()
 	out := newLines()
@@ -30,8 +30,8 @@ func (m *twoModels) loci(wantCode int, want string, args ...string) {
 	}
 }
 
-// isCancelled begins and cancels: the old vectors and searches are as they were, and what was made serves the next
-// start.
+// isCancelled begins and cancels a reembedding. The old vectors and searches stay unchanged, and the next start uses
+// the new vectors that were made.
 func (m *twoModels) isCancelled() {
 	m.t.Helper()
 	m.loci(0, "No vectors of another model")
@@ -47,9 +47,9 @@ func (m *twoModels) isCancelled() {
 	}
 }
 
-// outlivesItsEndpoint goes on with an endpoint that fails midway, which is asked again until it answers. Meanwhile the
-// progress says why it waits, searches answer, and it can be cancelled and started again. A text that it refuses keeps
-// its old vector and is counted.
+// outlivesItsEndpoint goes on with an endpoint that fails in between. The endpoint is asked again until it answers.
+// Meanwhile, the progress says why it waits, searches are answered, and the reembedding can be cancelled and started
+// again. A text that the endpoint refuses keeps its old vector, and is counted.
 func (m *twoModels) outlivesItsEndpoint() {
 	m.t.Helper()
 	m.failing.Store(true)
@@ -60,17 +60,17 @@ func (m *twoModels) outlivesItsEndpoint() {
 	}
 	call[any](m.program, "POST", "/v1/admin/reembedding", nil)
 	m.until("the progress says why it waits", waits)
-	made := m.vectors(128)
-	if got := m.progress(); got.Done == 0 || got.Done >= fillers || made < int(got.Done) {
-		m.t.Errorf("of %d vectors that are made, the progress is %+v", made, got)
+	beforeCancel := m.vectors(128)
+	if got := m.progress(); got.Done == 0 || got.Done >= fillers || beforeCancel < int(got.Done) {
+		m.t.Errorf("of %d vectors that are made, the progress is %+v", beforeCancel, got)
 	}
 	if got := call[endpoint.ReembedProgress](m.program, "DELETE", "/v1/admin/reembedding", nil); got.State !=
 		endpoint.Cancelled || got.Error != nil {
 		m.t.Errorf("cancelled while the endpoint fails: %+v", got)
 	}
 	m.finds("after the cancellation")
-	if again := m.vectors(128); again < made {
-		m.t.Errorf("%d of %d vectors are left after the cancellation", again, made)
+	if again := m.vectors(128); again < beforeCancel {
+		m.t.Errorf("%d of %d vectors are left after the cancellation", again, beforeCancel)
 	}
 	started := make(chan struct{})
 	go func() {
@@ -84,14 +84,14 @@ func (m *twoModels) outlivesItsEndpoint() {
 	if got := m.progress(); got.Refused != 1 || got.Done != fillers+searched-1 || got.Error != nil {
 		m.t.Errorf("at the end: %+v; want one text refused", got)
 	}
-	if old, now := m.vectors(96), m.vectors(128); old != fillers+searched || now != fillers+searched-1 {
-		m.t.Errorf("%d old vectors and %d new ones", old, now)
+	if old, newCount := m.vectors(96), m.vectors(128); old != fillers+searched || newCount != fillers+searched-1 {
+		m.t.Errorf("%d old vectors and %d new ones", old, newCount)
 	}
 	m.finds("after the switch")
 }
 
-// adoptsAnIncompleteModel starts servers whose settings name a model before its vectors are all made: they take it. The
-// rest is made as for any model, and what is made already serves.
+// adoptsAnIncompleteModel starts servers with a model that does not have all its vectors yet. The servers use it.
+// Existing vectors serve, and the others are made as for any model.
 func (m *twoModels) adoptsAnIncompleteModel(t *testing.T) {
 	third := meaning(t, 64)
 	m.third = third
@@ -117,8 +117,8 @@ func (m *twoModels) adoptsAnIncompleteModel(t *testing.T) {
 	}
 }
 
-// switchesToTheBuiltinModelAndBack makes vectors with the built-in model beside those of the third model, and switches;
-// then the other way. To both of them a feline is a cat.
+// switchesToTheBuiltinModelAndBack makes vectors of the built-in model beside those of the third model, switches, and
+// then switches back. For both models, a feline is a cat.
 func (m *twoModels) switchesToTheBuiltinModelAndBack(t *testing.T) {
 	third := m.third
 	m.serve(t, append(m.settings(third, nil), "--embedding-next=builtin"))

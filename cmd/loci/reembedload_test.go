@@ -10,19 +10,19 @@ import (
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// reembedLoad is what clients store and look for while vectors are made anew.
+// reembedLoad is the load of clients that store and search while new vectors are made.
 type reembedLoad struct {
 	*twoModels
 	folder, archive string
 	stop            chan struct{}
 	clients         sync.WaitGroup
-	files, messages atomic.Int64 // that were stored; each has one vector
+	files, messages atomic.Int64 // numbers of stored ones; each has one vector
 	passages        atomic.Int64
 	searches        atomic.Int64
 }
 
-// repeat does something until the load ends, and on both servers in turn.
-func (l *reembedLoad) repeat(do func(at *program, n int64)) {
+// repeat calls do until the load ends, with both servers in turn.
+func (l *reembedLoad) repeat(do func(server *program, n int64)) {
 	l.clients.Go(func() {
 		for n := int64(0); !l.t.Failed(); n++ {
 			select {
@@ -37,18 +37,19 @@ func (l *reembedLoad) repeat(do func(at *program, n int64)) {
 
 // begin uploads files, appends messages, stores passages and searches, all at the same time.
 func (l *reembedLoad) begin() {
-	l.repeat(func(at *program, n int64) {
+	l.repeat(func(server *program, n int64) {
 		file := fileForm(l.t, fmt.Sprintf("late-%d.txt", n), fmt.Appendf(nil, "Report %d has a line.", n))
-		call[stored](at, "POST", "/v1/folders/"+l.folder+"/upload", file)
+		call[stored](server, "POST", "/v1/folders/"+l.folder+"/upload", file)
 		l.files.Add(1)
 	})
-	l.repeat(func(at *program, n int64) {
-		call[any](at, "POST", "/v1/agents/"+l.agent+"/messages/capture", map[string]any{
+	l.repeat(func(server *program, n int64) {
+		call[any](server, "POST", "/v1/agents/"+l.agent+"/messages/capture", map[string]any{
 			"messages": []map[string]any{{"role": "user", "content": fmt.Sprintf("Order %d was shipped", n)}}})
 		l.messages.Add(1)
 	})
-	l.repeat(func(at *program, n int64) {
-		call[any](at, "POST", "/v1/archives/"+l.archive+"/passages", map[string]any{"text": fmt.Sprintf("Late entry %d", n)})
+	l.repeat(func(server *program, n int64) {
+		call[any](server, "POST", "/v1/archives/"+l.archive+"/passages",
+			map[string]any{"text": fmt.Sprintf("Late entry %d", n)})
 		l.passages.Add(1)
 	})
 	for range 2 {
@@ -60,16 +61,16 @@ func (l *reembedLoad) begin() {
 }
 
 // storesMore waits until each client has done something more.
-func (l *reembedLoad) storesMore(when string) {
+func (l *reembedLoad) storesMore(moment string) {
 	l.t.Helper()
 	counts := []*atomic.Int64{&l.files, &l.messages, &l.passages, &l.searches}
-	was := make([]int64, len(counts))
+	before := make([]int64, len(counts))
 	for i, c := range counts {
-		was[i] = c.Load()
+		before[i] = c.Load()
 	}
-	eventually(l.t, "all clients are answered "+when, func() bool {
+	eventually(l.t, "all clients are answered "+moment, func() bool {
 		for i, c := range counts {
-			if c.Load() < was[i]+3 {
+			if c.Load() < before[i]+3 {
 				return l.t.Failed()
 			}
 		}
@@ -77,9 +78,9 @@ func (l *reembedLoad) storesMore(when string) {
 	})
 }
 
-// While vectors of 1,536 numbers are made beside those of 384, clients upload files, append messages, store passages
-// and search: each request is answered, and each search by meaning finds what it must. In the end everything has a new
-// vector, also what was stored meanwhile.
+// While vectors with 1,536 numbers are made beside those with 384, clients upload files, append messages, store
+// passages and search. Each request is answered, and each search by meaning finds its text. In the end everything has a
+// new vector, even texts that were stored meanwhile.
 func TestReembeddingUnderLoad(t *testing.T) {
 	scale.Long(t)
 	t.Parallel()

@@ -21,7 +21,7 @@ import (
 	"github.com/loci-memory/loci/db/dbtest/scale"
 )
 
-// shell runs a command in a directory, with variables beside those of the test's, and returns what it prints.
+// shell runs a command in a directory, with additional environment variables, and returns its output.
 func shell(t *testing.T, dir string, variables []string, name string, args ...string) (string, error) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), name, args...)
@@ -30,8 +30,8 @@ func shell(t *testing.T, dir string, variables []string, name string, args ...st
 	return string(out), err
 }
 
-// A release is named by the commit's tag, which its program prints; its archive has what the installation needs, and no
-// more; its checksum is that of the archive; the same commit gives the same bytes; and nothing else than a commit is
+// A release has the name of the commit's tag, and its program prints that name. Its archive has only the files that the
+// installation needs, and the checksum is the archive's. The same commit gives the same bytes. Only commits can be
 // released.
 func TestTheReleaseOfATag(t *testing.T) {
 	t.Parallel()
@@ -108,7 +108,7 @@ type packed struct {
 }
 
 // untar returns the files of an archive by their names below a directory.
-func untar(t *testing.T, archive []byte, below string) map[string]packed {
+func untar(t *testing.T, archive []byte, directory string) map[string]packed {
 	t.Helper()
 	unzipped, err := gzip.NewReader(bytes.NewReader(archive))
 	if err != nil {
@@ -123,8 +123,8 @@ func untar(t *testing.T, archive []byte, below string) map[string]packed {
 		if err != nil {
 			t.Fatal(err)
 		}
-		name, is := strings.CutPrefix(h.Name, below)
-		if !is || h.Uid != 0 || h.Gid != 0 {
+		name, ok := strings.CutPrefix(h.Name, directory)
+		if !ok || h.Uid != 0 || h.Gid != 0 {
 			t.Errorf("the archive has %s of the user %d", h.Name, h.Uid)
 		}
 		if h.Typeflag == tar.TypeReg {
@@ -152,13 +152,13 @@ func isStatic(t *testing.T, program []byte) {
 	}
 }
 
-// links matches what the documents link to, and code what is no link.
+// links matches the links in documents. code matches code, which contains no links.
 var (
 	links = regexp.MustCompile(`\]\(([^)#: ]+)(#[^)]*)?\)`)
 	code  = regexp.MustCompile("`[^`]*`")
 )
 
-// linksLead fails for a document of an archive that links to a file which the archive does not have.
+// linksLead fails if a document of an archive links to a file that is not in the archive.
 func linksLead(t *testing.T, files map[string]packed) {
 	t.Helper()
 	for name, f := range files {
@@ -166,19 +166,20 @@ func linksLead(t *testing.T, files map[string]packed) {
 			continue
 		}
 		for _, link := range links.FindAllSubmatch(code.ReplaceAll(f.content, nil), -1) {
-			to := filepath.Join(filepath.Dir(name), string(link[1]))
-			_, there := files[to]
+			target := filepath.Join(filepath.Dir(name), string(link[1]))
+			_, exists := files[target]
 			for other := range files {
-				there = there || strings.HasPrefix(other, to+"/")
+				exists = exists || strings.HasPrefix(other, target+"/")
 			}
-			if !there {
+			if !exists {
 				t.Errorf("%s links to %s, which is not in the archive", name, link[1])
 			}
 		}
 	}
 }
 
-// The image has no repository: its program prints the version that the build is given, and else that of the source.
+// The image has no repository. Its program prints the version that the build was given; otherwise the version in the
+// source.
 func TestTheVersionOfTheImage(t *testing.T) {
 	t.Parallel()
 	scale.Long(t)

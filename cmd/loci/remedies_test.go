@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// A remedy of several findings stands once, below the last of them.
+// If several findings have the same remedy, it is printed once, below the last of them.
 func TestTheDoctorSaysEachRemedyOnce(t *testing.T) {
 	t.Parallel()
 	out := newLines()
@@ -27,16 +27,16 @@ func TestTheDoctorSaysEachRemedyOnce(t *testing.T) {
 	}
 }
 
-// An erasure that waits for texts on its standard input ends with the signal, which no text follows.
+// If an erasure waits for texts on standard input, a signal ends it, even though no text follows.
 func TestAnErasureThatWaitsForTextsIsInterrupted(t *testing.T) {
 	t.Parallel()
 	ctx, end := context.WithCancelCause(t.Context())
-	in, typed := io.Pipe()
+	input, typed := io.Pipe()
 	go func() {
 		_, _ = io.WriteString(typed, "Ann Lee\n")
 		end(interruption{syscall.SIGINT})
 	}()
-	body, err := eraseCmd{Texts: "-"}.body(t.Context(), streams{in: interruptible{ctx, in}})
+	body, err := eraseCmd{Texts: "-"}.body(t.Context(), streams{in: interruptible{ctx, input}})
 	if err == nil {
 		t.Errorf("got the texts %s", body)
 	}

@@ -19,13 +19,13 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// largeBytes is the size of the bodies that a test sends.
+// largeBytes is the size of the large bodies.
 const largeBytes = 200 << 20
 
-// maxGrowthBytes is what one request may add to the resident memory of a server.
+// maxGrowthBytes is how much resident memory one request may add to a server.
 const maxGrowthBytes = 150 << 20
 
-// large is a body of largeBytes: a beginning, and then a piece over and over.
+// large is a body of largeBytes: a beginning, and then a repeated piece.
 type large struct{ name, contentType, begin, piece string }
 
 // send writes the body, with its length or in chunks, until the connection is closed.
@@ -55,7 +55,7 @@ func (l large) send(conn net.Conn, head string, chunked bool) {
 // operation is an operation of the document that takes a body.
 type operation struct {
 	method, path string
-	types        map[string][]string // the names of the body's fields, by its content types
+	types        map[string][]string // the names of the body's fields, by content type
 }
 
 // bodyOperations returns the operations of a document that take bodies.
@@ -81,25 +81,26 @@ func bodyOperations(t *testing.T, document []byte) (list []operation) {
 			if method == "get" || method == "delete" {
 				continue
 			}
-			of := operation{strings.ToUpper(method), path, map[string][]string{"application/json": {"x"}}}
+			found := operation{strings.ToUpper(method), path, map[string][]string{"application/json": {"x"}}}
 			for contentType, body := range op.RequestBody.Content {
 				s := body.Schema
 				if s.Ref != "" {
 					s = doc.Components.Schemas[s.Ref[strings.LastIndexByte(s.Ref, '/')+1:]]
 				}
 				for name := range s.Properties {
-					of.types[contentType] = append(of.types[contentType], name)
+					found.types[contentType] = append(found.types[contentType], name)
 				}
-				slices.Sort(of.types[contentType])
+				slices.Sort(found.types[contentType])
 			}
-			list = append(list, of)
+			list = append(list, found)
 		}
 	}
 	slices.SortFunc(list, func(a, b operation) int { return strings.Compare(a.path+a.method, b.path+b.method) })
 	return list
 }
 
-// bodies returns large bodies for an operation: in each field, a text and a list of a long item and of many short ones.
+// bodies returns large bodies for an operation: for each field, a text, a list with one long item, and a list of many
+// short ones.
 func (o operation) bodies() (list []large) {
 	shapes := func(name string) []large {
 		return []large{{begin: `{"` + name + `":"`, piece: "x"}, {begin: `{"` + name + `":[{"text":"`, piece: "x"},
@@ -133,7 +134,7 @@ func (o operation) bodies() (list []large) {
 	return list
 }
 
-// No body of 200 MB, for whichever operation, takes more than 150 MB of a server's memory, and each is answered.
+// A body of 200 MB never takes more than 150 MB of a server's memory, in any operation, and each request is answered.
 func TestNoRequestTakesMuchMemory(t *testing.T) {
 	t.Parallel()
 	scale.Long(t)
@@ -150,7 +151,7 @@ func TestNoRequestTakesMuchMemory(t *testing.T) {
 		ids[name] = call[identified](client, "POST", path, map[string]any{"name": "large"}).ID
 	}
 	_, document := client.send("GET", "/openapi.json", nil)
-	statuses, most := map[int]int{}, int64(0)
+	statuses, mostGrowth := map[int]int{}, int64(0)
 	for _, o := range bodyOperations(t, document) {
 		path := parameters.ReplaceAllStringFunc(o.path, func(name string) string {
 			return strings.TrimSuffix(ids[strings.Trim(name, "{}")]+"/", "/")
@@ -165,14 +166,14 @@ func TestNoRequestTakesMuchMemory(t *testing.T) {
 				t.Errorf("%s %s, %s, %q, %q, chunked: %t: got %d, and %d MB more memory", o.method, path, body.contentType,
 					body.name, body.begin[max(0, len(body.begin)-40):], chunked, status, grown>>20)
 			}
-			most = max(most, grown)
+			mostGrowth = max(mostGrowth, grown)
 		}
 	}
 	all := 0
 	for _, n := range statuses {
 		all += n
 	}
-	t.Logf("%d bodies took at most %d MB of memory; the answers by their status: %v", all, most>>20, statuses)
+	t.Logf("%d bodies took at most %d MB of memory; the answers by their status: %v", all, mostGrowth>>20, statuses)
 	if all < 1000 || statuses[http.StatusRequestEntityTooLarge] < all/2 {
 		t.Errorf("of %d bodies %d ended at a limit", all, statuses[http.StatusRequestEntityTooLarge])
 	}
@@ -180,7 +181,7 @@ func TestNoRequestTakesMuchMemory(t *testing.T) {
 
 var parameters = regexp.MustCompile(`\{[^}]*\}`)
 
-// sendLarge sends a body, and returns the status of the answer; 0 if there is none.
+// sendLarge sends a body, and returns the answer's status; 0 if there is none.
 func (p *serverProcess) sendLarge(t *testing.T, body large, head string, chunked bool) int {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(p.url(), "http://"))
@@ -204,7 +205,7 @@ func (p *serverProcess) sendLarge(t *testing.T, body large, head string, chunked
 	return answer.StatusCode
 }
 
-// peak forgets the most memory that the server had, and returns what it has.
+// peak resets the server's peak memory, and returns its current memory.
 func (p *serverProcess) peak(t *testing.T) int64 {
 	t.Helper()
 	if err := os.WriteFile(p.proc("clear_refs"), []byte("5"), 0); err != nil {
@@ -213,7 +214,7 @@ func (p *serverProcess) peak(t *testing.T) int64 {
 	return p.resident(t, "VmRSS")
 }
 
-// resident returns a number of bytes of the server's /proc/PID/status.
+// resident returns a number of bytes from the server's /proc/PID/status.
 func (p *serverProcess) resident(t *testing.T, name string) int64 {
 	t.Helper()
 	text, err := os.ReadFile(p.proc("status"))

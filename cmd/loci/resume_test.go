@@ -22,16 +22,16 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// earlier is a database with the schema and the rows of migration 21. Its trap is a lock that the test holds: the
-// session that migrates waits for it after one of the statements that change the schema.
+// earlier is a database with the schema and the rows of migration 21. It has a trap, which is a lock that the test
+// holds: the migrating session waits for the lock after one of the statements that change the schema.
 type earlier struct {
 	t    *testing.T
 	url  string
 	conn *pgx.Conn
 }
 
-// A migration is stopped by rows that break its rules, and after statements that are chosen at random, in each way: its
-// session ends, its program is killed, or both. Each time the next one goes on. LOCI_CHAOS_SEED repeats a run.
+// A migration is stopped by rows that break its rules, and after randomly chosen statements, in each way: its session
+// ends, its program is killed, or both. Each time, the next migration continues. LOCI_CHAOS_SEED repeats a run.
 func TestAMigrationThatIsStoppedResumes(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
@@ -44,7 +44,7 @@ func TestAMigrationThatIsStoppedResumes(t *testing.T) {
 	before := e.run(sums)
 	execute(t, e.url, `
 		INSERT INTO folders (org, name) VALUES (NULL, 'deleted, without files'), (NULL, 'deleted, without files');
-		INSERT INTO forgotten_agents VALUES (9999)`) // without messages
+		INSERT INTO forgotten_agents VALUES (9999)`) // this agent has no messages
 	e.rowsOfAnotherOrganizationStopIt()
 	orgKeys, references := statementsOf(t, "0022", "0022"), statementsOf(t, "0029", "0029")
 	for round := range scale.Of(1, 6) {
@@ -72,8 +72,8 @@ func TestAMigrationThatIsStoppedResumes(t *testing.T) {
 	e.isServed()
 }
 
-// rowsOfAnotherOrganizationStopIt checks that rows of another organization than their parents stop the migration, which
-// then has changed nothing.
+// rowsOfAnotherOrganizationStopIt checks that the migration stops, and changes nothing, if rows have another
+// organization than their parents.
 func (e *earlier) rowsOfAnotherOrganizationStopIt() {
 	e.t.Helper()
 	schema := schemaOf(e.t, e.url)
@@ -102,8 +102,8 @@ func (e *earlier) isStopped(want string) {
 	}
 }
 
-// rowsThatNameNoRowStopIt checks that rows stop the migration which are of the same organization and repeat a column of
-// their parent wrongly, or have no parent.
+// rowsThatNameNoRowStopIt checks that the migration stops at rows with no parent, or with a wrong copy of a parent's
+// column, in the same organization.
 func (e *earlier) rowsThatNameNoRowStopIt() {
 	e.t.Helper()
 	for _, c := range []struct{ table, change, mend, columns string }{
@@ -169,11 +169,11 @@ func readMigration(t *testing.T, name string) string {
 	return string(sql)
 }
 
-// prepared is more than the statements that change the schema, or could, before the first migration.
+// prepared is an upper bound for the statements before the first migration that change the schema.
 const prepared = 6
 
-// statementsOf counts the statements of some migrations that change the schema. A stop in a later migration would leave
-// these applied, and the next round without as many.
+// statementsOf counts the statements in some migrations that change the schema. After a stop in a later migration,
+// these would stay applied, and the next round would have fewer statements.
 func statementsOf(t *testing.T, first, last string) (n int) {
 	t.Helper()
 	changes := regexp.MustCompile(`(?m)^(ALTER|CREATE|DROP) `)
@@ -185,7 +185,7 @@ func statementsOf(t *testing.T, first, last string) (n int) {
 	return n
 }
 
-// setTrap takes the lock for which the session waits that runs the statement of number trap.next.
+// setTrap takes the lock. The session that runs the statement with the number trap.next waits for it.
 func (e *earlier) setTrap() {
 	e.t.Helper()
 	execute(e.t, e.url, `
@@ -202,7 +202,7 @@ func (e *earlier) setTrap() {
 	e.query(`SELECT pg_advisory_lock(4711)`)
 }
 
-// query runs a statement in the test's session, and returns its one value as text.
+// query runs a statement in the test's session, and returns its single value as text.
 func (e *earlier) query(sql string, args ...any) (value string) {
 	e.t.Helper()
 	if err := e.conn.QueryRow(e.t.Context(), `SELECT coalesce((`+sql+`)::text, '')`, args...).Scan(&value); err != nil {
@@ -211,11 +211,11 @@ func (e *earlier) query(sql string, args ...any) (value string) {
 	return value
 }
 
-// start starts a program that migrates, and waits until its session is in the trap, after statement number at.
-func (e *earlier) start(at int) (program *exec.Cmd, session string) {
+// start starts a program that migrates, and waits until its session is in the trap, after a statement.
+func (e *earlier) start(statement int) (program *exec.Cmd, session string) {
 	e.t.Helper()
 	execute(e.t, e.url, fmt.Sprintf(
-		`SELECT setval('trap.statements', 1, false); UPDATE trap.next SET statement = %d`, at))
+		`SELECT setval('trap.statements', 1, false); UPDATE trap.next SET statement = %d`, statement))
 	log := newLines()
 	args := []string{"migrate", "--database-url=" + e.url}
 	program = exec.CommandContext(e.t.Context(), os.Args[0], args...) //nolint:gosec // this program
@@ -229,22 +229,22 @@ func (e *earlier) start(at int) (program *exec.Cmd, session string) {
 		}
 		if time.Now().After(deadline) || !db.Pause(e.t.Context(), 10*time.Millisecond) {
 			_ = program.Process.Kill()
-			e.t.Fatalf("the migration does not come to statement %d: %v:\n%s", at, program.Wait(), log)
+			e.t.Fatalf("the migration does not come to statement %d: %v:\n%s", statement, program.Wait(), log)
 		}
 	}
 }
 
-// waiting returns the id of a session that waits for the lock of the trap, or with <> for another advisory lock.
-func (e *earlier) waiting(is string) string {
+// waiting returns the id of a session that waits for the trap's lock, or, with <>, for another advisory lock.
+func (e *earlier) waiting(operator string) string {
 	e.t.Helper()
 	return e.query(`
 		SELECT pid FROM pg_locks
-		WHERE locktype = 'advisory' AND NOT granted AND objid ` + is + ` 4711
+		WHERE locktype = 'advisory' AND NOT granted AND objid ` + operator + ` 4711
 		  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 		LIMIT 1`)
 }
 
-// stopAt ends the session of a migration after one of its statements; with kill, it kills the program before.
+// stopAt ends a migration's session after one of its statements. If kill is set, it first kills the program.
 func (e *earlier) stopAt(statement int, kill bool) {
 	e.t.Helper()
 	program, session := e.start(statement)
@@ -257,8 +257,8 @@ func (e *earlier) stopAt(statement int, kill bool) {
 	}
 }
 
-// outlive kills a program that migrates after one of its statements, which Postgres does not notice before the
-// migration is done. Another program waits for that meanwhile.
+// outlive kills a migrating program after one of its statements. Postgres does not notice until the migration is done.
+// Meanwhile another program waits.
 func (e *earlier) outlive(statement int) {
 	e.t.Helper()
 	program, _ := e.start(statement)
@@ -278,8 +278,8 @@ func (e *earlier) outlive(statement int) {
 	execute(e.t, e.url, `DROP EVENT TRIGGER trap; DROP SCHEMA trap CASCADE`)
 }
 
-// sumQueries returns, by table, a query for the number and a checksum of the rows, over the columns of now. A deleted
-// folder got its organization back, and the messages of deleted agents their conversations.
+// sumQueries returns, by table, a query for the number and a checksum of the rows, over the current columns. A deleted
+// folder got its organization back, and the messages of deleted agents got their conversations back.
 func (e *earlier) sumQueries() map[string]string {
 	e.t.Helper()
 	queries := map[string]string{}
@@ -307,8 +307,8 @@ func (e *earlier) run(queries map[string]string) map[string]string {
 	return results
 }
 
-// rowsHaveTheOrganizationsOfTheirParents checks the references that have a constraint, and the columns that are named
-// after another table.
+// rowsHaveTheOrganizationsOfTheirParents checks all references with a constraint, and the columns that are named after
+// another table.
 func (e *earlier) rowsHaveTheOrganizationsOfTheirParents() {
 	e.t.Helper()
 	references := texts(e.t, e.url, `
@@ -338,7 +338,7 @@ func (e *earlier) rowsHaveTheOrganizationsOfTheirParents() {
 	}
 }
 
-// isServed checks that a server shows the rows of the default organization, and clears away its deleted folders.
+// isServed checks that a server shows the default organization's rows, and removes its deleted folders.
 func (e *earlier) isServed() {
 	e.t.Helper()
 	execute(e.t, e.url, `

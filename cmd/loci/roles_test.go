@@ -26,14 +26,14 @@ func command(t *testing.T, args ...string) (code int, out, errs string) {
 	return code, o.String(), e.String()
 }
 
-// schemaVersion is the version of a new database's schema.
+// schemaVersion returns the version of a new database's schema.
 func schemaVersion(t *testing.T) string {
 	t.Helper()
 	return texts(t, sharedURL(t), `SELECT version::text FROM schema_migrations`)[0]
 }
 
-// ownedDatabase returns the URL of an empty database as a role that owns it and is no superuser. There is also a role
-// loci_test_guest, which has no rights on it.
+// ownedDatabase returns the URL of an empty database, with a role that owns it and is not a superuser. A role
+// loci_test_guest has no rights on the database.
 func ownedDatabase(t *testing.T) string {
 	t.Helper()
 	url := dbtest.EmptyURL(t)
@@ -47,7 +47,7 @@ func ownedDatabase(t *testing.T) string {
 	return dbtest.As(url, "loci_test_owner")
 }
 
-// A server whose role owns nothing and is no superuser does its work on a database that `loci migrate` prepared.
+// On a database that `loci migrate` prepared, a server can work with a role that owns nothing and is not a superuser.
 func TestAServerOwnsNothing(t *testing.T) {
 	t.Parallel()
 	version, owner := schemaVersion(t), ownedDatabase(t)
@@ -76,7 +76,7 @@ func TestAServerOwnsNothing(t *testing.T) {
 	if diff := cmp.Diff([]string{"loci_test_server"}, users); diff != "" {
 		t.Errorf("the server's connections are of other roles: %s", diff)
 	}
-	for what, sql := range map[string]string{
+	for kind, sql := range map[string]string{
 		"things that the role owns": `
 			SELECT classid::regclass || ' ' || objid FROM pg_shdepend
 			WHERE deptype = 'o' AND refobjid = 'loci_test_server'::regrole
@@ -88,7 +88,7 @@ func TestAServerOwnsNothing(t *testing.T) {
 			SELECT roleid::regrole::text FROM pg_auth_members WHERE member = 'loci_test_server'::regrole`,
 	} {
 		if got := texts(t, owner, sql); len(got) > 0 {
-			t.Errorf("%s: %q", what, got)
+			t.Errorf("%s: %q", kind, got)
 		}
 	}
 	if log := p.log.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, "vectors are not indexed by this "+
@@ -97,7 +97,7 @@ func TestAServerOwnsNothing(t *testing.T) {
 	}
 }
 
-// emptyDatabaseIsExplained checks what commands that change nothing say of a database without a schema.
+// emptyDatabaseIsExplained checks the errors of commands that change nothing on a database without a schema.
 func emptyDatabaseIsExplained(t *testing.T, owner string) {
 	t.Helper()
 	code, found := examine(t, "--database-url="+owner)
@@ -147,7 +147,7 @@ func (p *program) usesEverything() {
 	}
 }
 
-// Every command refuses a schema that is not this program's, with a sentence, and changes nothing.
+// Every command refuses a schema of another version, explains why, and changes nothing.
 func anotherSchemaIsRefused(t *testing.T, owner string) {
 	version := schemaVersion(t)
 	jobs := texts(t, owner, `SELECT version::text FROM river_migration ORDER BY version DESC LIMIT 2`)
@@ -182,7 +182,7 @@ func anotherSchemaIsRefused(t *testing.T, owner string) {
 	}
 }
 
-// The role that serves may print the plan too.
+// The role for serving can also print the plan.
 func TestMigratePlan(t *testing.T) {
 	t.Parallel()
 	url := "--database-url=" + sharedURL(t)

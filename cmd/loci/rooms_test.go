@@ -13,22 +13,22 @@ import (
 	"testing"
 )
 
-// The shares of the product's lines that one top-level folder may have, in percent.
+// Limits for a top-level folder's share of the product's lines, in percent.
 const (
 	mostOfServer = 25
 	mostOfFolder = 20
 )
 
-// doors are the folders in which HTTP is spoken. Others are tools of the repository, which the product does not have.
+// doors are the folders with HTTP code. others contain tools of the repository, which are not part of the product.
 var (
 	doors  = []string{"server", "cmd"}
 	others = []string{"bench", "tools", "tests"}
 )
 
-// ofHandlers are the names of net/http that a package which is no door has no use for.
+// ofHandlers are names of net/http that only doors need.
 var ofHandlers = []string{"Handler", "HandlerFunc", "ResponseWriter", "Server", "ServeMux"}
 
-// statement matches a statement of SQL, or the beginning of one.
+// statement matches an SQL statement, or the beginning of one.
 var statement = regexp.MustCompile(`(?s)\b(SELECT\s.*\bFROM|INSERT\s+INTO|DELETE\s+FROM|UPDATE\s+\w+\s+SET|` +
 	`SET\s+TRANSACTION|LOCK\s+TABLE|COPY\s+\w+|NOTIFY\s+\w+)\b`)
 
@@ -43,7 +43,7 @@ func TestOnlyTheDoorsSpeakHTTP(t *testing.T) {
 			if !ok {
 				return true
 			}
-			if of, ok := s.X.(*ast.Ident); ok && of.Name == importName(source, "net/http") &&
+			if qualifier, ok := s.X.(*ast.Ident); ok && qualifier.Name == importName(source, "net/http") &&
 				slices.Contains(ofHandlers, s.Sel.Name) {
 				t.Errorf("%s uses http.%s; only packages in %v may", path, s.Sel.Name, doors)
 			}
@@ -86,10 +86,10 @@ func TestNoFolderHasTooMuchOfTheProduct(t *testing.T) {
 	}
 }
 
-// fileSet has the positions of the sources.
+// fileSet has the positions in the source files.
 var fileSet = token.NewFileSet()
 
-// productSources returns the files of the product, without tests, by their paths in the module.
+// productSources returns the product's files, without tests, by their paths in the module.
 func productSources(t *testing.T) map[string]*ast.File {
 	t.Helper()
 	sources, err := parseProduct()
@@ -99,7 +99,7 @@ func productSources(t *testing.T) map[string]*ast.File {
 	return sources
 }
 
-// parseProduct parses them once.
+// parseProduct parses the product's files once.
 var parseProduct = sync.OnceValues(func() (map[string]*ast.File, error) {
 	sources := map[string]*ast.File{}
 	root := filepath.Join("..", "..")
@@ -131,7 +131,7 @@ func folderOf(path string) string {
 	return folder
 }
 
-// importName returns the name by which a file calls a package; empty if it does not import it.
+// importName returns the name by which a file uses a package; empty if the file does not import it.
 func importName(source *ast.File, path string) string {
 	for _, i := range source.Imports {
 		if i.Path.Value != `"`+path+`"` {

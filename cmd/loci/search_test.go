@@ -29,7 +29,7 @@ func TestALongQueryInAURLIsSearched(t *testing.T) {
 	}
 }
 
-// What was searched in place of misspelt words is said.
+// If a search replaces misspelt words, the output says by which words.
 func TestWhatASearchFoundIsPrinted(t *testing.T) {
 	t.Parallel()
 	out := newLines()

@@ -12,15 +12,14 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// everyones is the server that the tests of this package share. It runs in the test's process on the database that they
-// share, owns nothing there, and has neither embeddings nor a language model.
+// everyones is the server that this package's tests share. It runs in the test process on the shared database, owns
+// nothing there, and has no embeddings and no language model.
 var everyones struct {
 	once sync.Once
 	*program
 }
 
-// tenant returns the server that the tests of this package share, with a key of a new organization. Other tests use the
-// server at the same time.
+// tenant returns the shared server with a key of a new organization. Other tests use the server at the same time.
 func tenant(t testing.TB) *program {
 	t.Helper()
 	pool, org := dbtest.Org(t)
@@ -38,7 +37,7 @@ func tenant(t testing.TB) *program {
 	return p
 }
 
-// linesOf returns the lines of a server's log without those of requests with another key than the one named.
+// linesOf returns the lines of a server's log, without lines of requests with other keys.
 func linesOf(log, key string) string {
 	var own strings.Builder
 	for line := range strings.Lines(log) {
@@ -49,14 +48,14 @@ func linesOf(log, key string) string {
 	return own.String()
 }
 
-// sharedURL returns the URL of the database that tests share, as the role that serves.
+// sharedURL returns the shared database's URL with the role for serving.
 func sharedURL(t testing.TB) string {
 	t.Helper()
 	pool, _ := dbtest.Org(t)
 	return dbtest.URLOf(pool)
 }
 
-// keyOf makes a key.
+// keyOf creates a key.
 func keyOf(t testing.TB, d db.DB, n apikey.NewKey) (secret, id string) {
 	t.Helper()
 	secret, key, err := (&apikey.Store{DB: d}).Create(context.Background(), n)
@@ -66,10 +65,10 @@ func keyOf(t testing.TB, d db.DB, n apikey.NewKey) (secret, id string) {
 	return secret, key.ID
 }
 
-// asking returns the arguments of a command with the flags that make it ask the server with the program's key.
+// asking returns a command's arguments with flags for the program's server and key.
 func (p *program) asking(args ...string) []string {
 	return append(slices.Clip(args), "--addr="+p.base, "--api-key="+p.key)
 }
 
-// remote returns the settings of a command that asks the server with the program's key.
+// remote returns a command's settings with the program's server and key.
 func (p *program) remote() remote { return remote{Addr: p.base, APIKey: secret(p.key)} }

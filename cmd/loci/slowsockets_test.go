@@ -16,8 +16,8 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// trickle sends a body of 40 MB at 1.3 KB a second to an agent's log, and returns the status of the answer. asked is
-// called when the server waits for the body.
+// trickle sends a body of 40 MB to an agent's log at 1.3 KB per second, and returns the answer's status. It calls asked
+// when the server waits for the body.
 func trickle(t *testing.T, address, key, agent string, asked func()) (int, error) {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
@@ -28,15 +28,15 @@ func trickle(t *testing.T, address, key, agent string, asked func()) (int, error
 	defer conn.Close()
 	_, err = fmt.Fprintf(conn, "POST /v1/agents/%s/messages/capture HTTP/1.1\r\nHost: localhost\r\n"+
 		"Authorization: Bearer %s\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", agent, key, 40<<20)
-	in := bufio.NewReader(conn)
+	reader := bufio.NewReader(conn)
 	if err == nil {
-		_, err = in.ReadString('\n')
+		_, err = reader.ReadString('\n')
 	}
 	asked()
 	if err != nil {
 		return 0, err
 	}
-	if _, err := in.ReadString('\n'); err != nil { // the end of the head of 100 Continue
+	if _, err := reader.ReadString('\n'); err != nil { // the end of the head of 100 Continue
 		return 0, err
 	}
 	stop := make(chan struct{})
@@ -55,14 +55,14 @@ func trickle(t *testing.T, address, key, agent string, asked func()) (int, error
 	})
 	defer sending.Wait()
 	defer close(stop)
-	answer, err := http.ReadResponse(in, nil)
+	answer, err := http.ReadResponse(reader, nil)
 	if err != nil {
 		return 0, err
 	}
 	return answer.StatusCode, answer.Body.Close()
 }
 
-// A thousand slow bodies of two organizations do not keep a server from others, and end.
+// A thousand slow bodies of two organizations do not block a server for others, and end.
 func TestSlowSocketsDoNotHoldTheServer(t *testing.T) {
 	t.Parallel()
 	scale.Long(t)
@@ -112,7 +112,7 @@ func TestSlowSocketsDoNotHoldTheServer(t *testing.T) {
 	ended.Wait()
 }
 
-// initialize begins a session over MCP, and returns the status of the answer.
+// initialize begins an MCP session, and returns the answer's status.
 func initialize(t *testing.T, p *program, agent string) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.base+"/mcp/agents/"+agent, strings.NewReader(

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// A request that has not ended when the server stops is answered that it stops, and has its line in the log.
+// If a request has not ended when the server stops, the answer says so, and the log has a line about the request.
 func TestAnUploadThatTheServerCutsIsAnswered(t *testing.T) {
 	t.Parallel()
 	p := serveAs(t, "--database-url="+sharedURL(t), "--stop-timeout=1ms")
@@ -27,7 +27,7 @@ func TestAnUploadThatTheServerCutsIsAnswered(t *testing.T) {
 	}
 	req.Header.Set("Content-Type", whole.contentType)
 	req.Header.Set("Authorization", "Bearer "+p.key)
-	req.Header.Set("Expect", "100-continue") // the server says that when it reads the body
+	req.Header.Set("Expect", "100-continue") // the server sends 100 Continue when it reads the body
 	go func() {
 		_, _ = sent.Write(head)
 		p.stop()
@@ -56,7 +56,7 @@ func TestAnUploadThatTheServerCutsIsAnswered(t *testing.T) {
 	}
 }
 
-// A server that stops does not wait for good for a connection that is in use.
+// A server that stops does not wait for ever for a connection that is in use.
 func TestAPoolInUseIsNotWaitedForForGood(t *testing.T) {
 	t.Parallel()
 	pool, err := pgxpool.New(t.Context(), sharedURL(t))

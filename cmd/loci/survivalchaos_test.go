@@ -19,7 +19,7 @@ import (
 
 const flushedFile = "/memories/flushed.md"
 
-// survivor is a model that writes to memory in silent turns, hands sessions over and does the tasks of sub-agents.
+// survivor is a model that writes to memory in silent turns, hands over sessions, and does the tasks of sub-agents.
 type survivor struct{ silentTurns atomic.Int64 }
 
 func (s *survivor) reply(asked modeltest.Asked) modeltest.Answer {
@@ -30,17 +30,17 @@ func (s *survivor) reply(asked modeltest.Asked) modeltest.Answer {
 	case string(asked.Fields["stream"]) != "true":
 		return completion("The user sent turns, and each was noted.")
 	}
-	if at := strings.LastIndex(body, "This is a silent turn"); at >= 0 {
-		return s.silentTurn(body[at:])
+	if index := strings.LastIndex(body, "This is a silent turn"); index >= 0 {
+		return s.silentTurn(body[index:])
 	}
-	if answer, is := subtask(asked); is {
+	if answer, ok := subtask(asked); ok {
 		return answer
 	}
 	return scriptedTurn(asked)
 }
 
-// silentTurn answers the instructions of a silent turn by calls that write the same mark to three memories, and what
-// follows them by a text.
+// silentTurn answers the instructions of a silent turn with calls that write the same mark to three memories. It
+// answers the results with a text.
 func (s *survivor) silentTurn(since string) modeltest.Answer {
 	if strings.Contains(since, "flushed-") {
 		return modeltest.Answer{Text: "All is written."}
@@ -56,7 +56,7 @@ func (s *survivor) silentTurn(since string) modeltest.Answer {
 	}}
 }
 
-// notedTurn matches what the model says at the end of a turn, as the material of a hand-over shows it.
+// notedTurn matches the model's text at the end of a turn, in the material of a hand-over.
 var notedTurn = regexp.MustCompile(`\[seq (\d+)\] assistant: Noted (\d+)\.`)
 
 // handsOver returns a decision and a lesson for each turn of a session.
@@ -65,13 +65,13 @@ func handsOver(body string) string {
 		Text string            `json:"text"`
 		Seqs []json.RawMessage `json:"seqs"`
 	}
-	said := map[string][]item{"done": {}, "decided": {}, "learned": {}, "open": {}, "next": {}, "entities": {}}
+	handover := map[string][]item{"done": {}, "decided": {}, "learned": {}, "open": {}, "next": {}, "entities": {}}
 	for _, turn := range notedTurn.FindAllStringSubmatch(body, -1) {
 		seqs := []json.RawMessage{json.RawMessage(turn[1])}
-		said["decided"] = append(said["decided"], item{"choice-" + turn[2] + ".", seqs})
-		said["learned"] = append(said["learned"], item{"cause-" + turn[2] + ".", seqs})
+		handover["decided"] = append(handover["decided"], item{"choice-" + turn[2] + ".", seqs})
+		handover["learned"] = append(handover["learned"], item{"cause-" + turn[2] + ".", seqs})
 	}
-	text, _ := json.Marshal(said)
+	text, _ := json.Marshal(handover)
 	return string(text)
 }
 
@@ -84,8 +84,8 @@ func completion(text string) modeltest.Answer {
 
 var subtaskOf = regexp.MustCompile(`subtask-(\d+)[.-]`)
 
-// subtask answers the task of a sub-agent by a call that writes to memory, and its result by a text.
-func subtask(asked modeltest.Asked) (a modeltest.Answer, is bool) {
+// subtask answers a sub-agent's task with a call that writes to memory, and the call's result with a text.
+func subtask(asked modeltest.Asked) (a modeltest.Answer, ok bool) {
 	var messages []struct {
 		Role       string `json:"role"`
 		Content    any    `json:"content"`
@@ -111,18 +111,18 @@ func subtask(asked modeltest.Asked) (a modeltest.Answer, is bool) {
 	return a, false
 }
 
-// survival is two servers that are killed, and an agent whose memory must outlive them.
+// survival is two servers that are killed, and an agent with a memory that must outlive them.
 type survival struct {
 	*program
 	servers  []*serverProcess
 	agent    string
-	children int // that were asked for
+	children int // number of requested sub-agents
 }
 
-// Two servers are killed at random moments while an agent works: between its silent turns and the compactions after
-// them, while sessions are handed over, and while sub-agents work and return. Each mark that a silent turn wrote is in
-// memory as often as the log says that it was written, each turn is handed over once, and each sub-agent has returned
-// once. LOCI_CHAOS_ROUNDS says how many turns, LOCI_CHAOS_SEED repeats a run.
+// Two servers are killed at random moments while an agent works: between silent turns and the compactions after them,
+// while sessions are handed over, and while sub-agents work and return. In the end, memory has each mark of a silent
+// turn as often as the log says that it was written. Each turn was handed over once, and each sub-agent has returned
+// once. LOCI_CHAOS_ROUNDS sets the number of turns; LOCI_CHAOS_SEED repeats a run.
 func TestFlushesAndHandoversOutliveKilledServers(t *testing.T) {
 	scale.Long(t)
 	t.Parallel()
@@ -142,10 +142,10 @@ func TestFlushesAndHandoversOutliveKilledServers(t *testing.T) {
 	}
 }
 
-// agentTurns is for how many turns an agent has room: each leaves facts in memory, which its prompt shows whole.
+// agentTurns is how many turns an agent has room for. Each turn leaves facts in memory, and its prompt shows all facts.
 const agentTurns = 100
 
-// live makes an agent, lets it work while servers are killed, and checks its memory.
+// live creates an agent, lets it work while servers are killed, and checks its memory.
 func (s *survival) live(turns, seed int) {
 	s.t.Helper()
 	s.create()
@@ -162,7 +162,7 @@ func (s *survival) live(turns, seed int) {
 	s.checkOnce("fact", turns)
 }
 
-// create makes the agent, whose window is full after some turns.
+// create creates the agent. Its window is full after some turns.
 func (s *survival) create() {
 	s.agent = call[identified](s.program, "POST", "/v1/agents", map[string]any{"name": "a", "include_base_tools": false,
 		"tools": []string{"core_memory_append", "core_memory_replace", "conversation_search", "memory_files",
@@ -173,7 +173,7 @@ func (s *survival) create() {
 		map[string]any{"command": "create", "path": flushedFile, "file_text": "Written in silent turns\n"})
 }
 
-// work sends a turn, and after some of them hands the session over or a task to a sub-agent.
+// work sends a turn. After some turns, it hands the session over, or gives a task to a sub-agent.
 func (s *survival) work(turn int) {
 	s.t.Helper()
 	sendTurn(s.t, s.servers, s.agent, turn)
@@ -226,14 +226,14 @@ func (s *survival) file(path string) string {
 	return fmt.Sprint(call[map[string]any](s.program, "GET", "/v1/memory-trees/"+tree+"/file?path="+path, nil)["content"])
 }
 
-// decisions returns those of the working memory.
+// decisions returns the decisions in working memory.
 func (s *survival) decisions() string {
 	s.t.Helper()
 	return fmt.Sprint(call[map[string]any](s.program, "GET", "/v1/conversations/"+s.agent+"/working-memory",
 		nil)["decisions"])
 }
 
-// log returns the messages of the agent's own conversation.
+// log returns the messages of the agent's default conversation.
 func (s *survival) log() (all []map[string]any) {
 	s.t.Helper()
 	const page = 200
@@ -246,7 +246,7 @@ func (s *survival) log() (all []map[string]any) {
 	}
 }
 
-// checkOnce checks that the facts have each of the first marks of a kind once.
+// checkOnce checks that the facts contain each of the first marks of a kind once.
 func (s *survival) checkOnce(kind string, n int) {
 	s.t.Helper()
 	facts := s.facts()
@@ -257,7 +257,7 @@ func (s *survival) checkOnce(kind string, n int) {
 	}
 }
 
-// checkFlushes checks that what silent turns wrote is in memory as often as their calls succeeded.
+// checkFlushes checks that memory has the texts of silent turns as often as their calls succeeded.
 func (s *survival) checkFlushes() {
 	s.t.Helper()
 	conversations := []any{s.agent}
@@ -290,7 +290,7 @@ func (s *survival) checkFlushes() {
 	}
 }
 
-// checkHandovers checks that each turn is handed over once, and that each update is where it is said to be, once.
+// checkHandovers checks that each turn was handed over once, and that each update is once in its place.
 func (s *survival) checkHandovers(turns int) {
 	s.t.Helper()
 	places := map[string]string{"decisions": s.decisions(), "/memories/lessons.md": s.file("/memories/lessons.md")}

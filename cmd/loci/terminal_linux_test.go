@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// steering is text that steers a terminal, and what a terminal is sent in its place.
+// steering is text with control sequences, and the text that a terminal gets in its place.
 const (
 	steering = "a\x1b[2J\x1b]0;title\ab\rc\x9b31m\u009b31m\u202ed\x00e\x7f\tü\u2028\u2029\U000E0041\n"
 	steered  = "a\uFFFD[2J\uFFFD]0;title\uFFFDb\uFFFDc\uFFFD31m\uFFFD31m\uFFFDd\uFFFDe\uFFFD\tü\uFFFD\uFFFD\uFFFD\n"
@@ -65,8 +65,7 @@ func openTerminal(t *testing.T) (screen, tty *os.File) {
 	return screen, tty
 }
 
-// No text of a server and no argument steers the terminal of who reads it: neither in a result nor in an error or a
-// note.
+// Neither texts from a server nor arguments can control the reader's terminal, whether in results, errors or notes.
 func TestCommandsDoNotSteerTerminals(t *testing.T) {
 	t.Parallel()
 	file, folder := "file-00000000-0000-0000-0000-000000000000", "source-00000000-0000-0000-0000-000000000000"

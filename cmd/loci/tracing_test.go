@@ -15,12 +15,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// collector is a collector of OpenTelemetry: it keeps the names of spans, and with which others they are in a trace.
+// collector is an OpenTelemetry collector. It keeps the names of spans by trace.
 type collector struct {
 	mu    sync.Mutex
 	spans map[string][]string // names by trace
-	about []string            // attributes of the spans, and of their resource
-	more  chan struct{}       // has one when spans came since it was read
+	about []string            // attributes of the spans and their resources
+	more  chan struct{}       // has a value if spans came since it was last read
 }
 
 func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -36,9 +36,9 @@ func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, of := range sent.GetResourceSpans() {
-		c.about = append(c.about, of.GetResource().String())
-		for _, scope := range of.GetScopeSpans() {
+	for _, resource := range sent.GetResourceSpans() {
+		c.about = append(c.about, resource.GetResource().String())
+		for _, scope := range resource.GetScopeSpans() {
 			for _, span := range scope.GetSpans() {
 				trace := string(span.GetTraceId())
 				c.spans[trace] = append(c.spans[trace], span.GetName())
@@ -52,19 +52,19 @@ func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// newCollector starts a collector, and lets servers that start during the test send to it.
+// newCollector starts a collector. Servers that start during the test send their spans to it.
 func newCollector(t *testing.T) *collector {
 	t.Helper()
 	c := &collector{spans: map[string][]string{}, more: make(chan struct{}, 1)}
-	to := httptest.NewServer(c)
-	t.Cleanup(to.Close)
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", to.URL)
+	receiver := httptest.NewServer(c)
+	t.Cleanup(receiver.Close)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.URL)
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=test")
 	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "50")
 	return c
 }
 
-// check waits for the spans of an agent named swordfish that was made and read, and of a job, and looks at them.
+// check waits for the spans of a job, and of creating and reading an agent named swordfish, and checks them.
 func (c *collector) check(t *testing.T) {
 	t.Helper()
 	for deadline := time.After(patience); !c.has("GET /v1/agents/{agent_id}", "POST /v1/agents", "job "); {
@@ -99,7 +99,7 @@ func (c *collector) check(t *testing.T) {
 	}
 }
 
-// has reports whether a span begins with each of some names.
+// has reports whether, for each of some names, a span begins with it.
 func (c *collector) has(wanted ...string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,7 +115,8 @@ func (c *collector) has(wanted ...string) bool {
 	return true
 }
 
-// What OpenTelemetry's variables ask for and Loci does not do is refused, and nothing is sent without a collector.
+// If OpenTelemetry's variables ask for something that Loci does not support, it is refused. Without a collector,
+// nothing is sent.
 func TestTracingIsAskedFor(t *testing.T) {
 	t.Parallel()
 	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"

@@ -20,8 +20,8 @@ import (
 )
 
 // The dump is of a database that the program with migration 12 had filled: the demonstration, the walk of its README, a
-// deleted folder, a consumer of events, and messages, passages and a file that wait for their vectors. testdata/upgrade
-// also holds what that program answered. A server takes it over, but not while one of an earlier version is at work.
+// deleted folder, a consumer of events, and messages, passages and a file that wait for vectors. testdata/upgrade also
+// holds that program's answers. A server takes the database over, but not while a server of an earlier version works.
 func TestADatabaseOfAnEarlierVersionIsTakenOver(t *testing.T) {
 	t.Parallel()
 	url := dbtest.EmptyURL(t)
@@ -65,7 +65,7 @@ func TestADatabaseOfAnEarlierVersionIsTakenOver(t *testing.T) {
 	p.waitsForNoVectors(agent)
 }
 
-// isNotMigratedBesideAServer checks that nothing migrates a schema of version 12 while a server is at work on it.
+// isNotMigratedBesideAServer checks that nothing migrates a schema of version 12 while a server works on it.
 func isNotMigratedBesideAServer(t *testing.T, url string) {
 	t.Helper()
 	server := connect(t, url)
@@ -86,7 +86,7 @@ func isNotMigratedBesideAServer(t *testing.T, url string) {
 	}
 }
 
-// finds checks that the tools still find what was stored, the rows that waited for their vectors too.
+// finds checks that the tools still find everything that was stored, even the rows that waited for vectors.
 func (p *program) finds(agent string) {
 	p.t.Helper()
 	onCall := []map[string]any{{"file_name": "handbook/on-call.md"}}
@@ -141,7 +141,7 @@ func (p *program) waitsForNoVectors(agent string) {
 	}
 }
 
-// recorded reads an answer of the earlier program.
+// recorded decodes an answer of the earlier program.
 func recorded[T any](t *testing.T, name string) (out T) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/upgrade/" + name)
@@ -186,7 +186,7 @@ func execute(t *testing.T, url, sql string) {
 	}
 }
 
-// schemaOf lists the columns, constraints and indexes of a database, but not the indexes made for one model's vectors.
+// schemaOf lists the columns, constraints and indexes of a database, without indexes for a single model's vectors.
 func schemaOf(t *testing.T, url string) []string {
 	t.Helper()
 	return texts(t, url, `
@@ -202,7 +202,7 @@ func schemaOf(t *testing.T, url string) []string {
 		ORDER BY 1`)
 }
 
-// texts returns the one column of a query's rows.
+// texts returns the single column of a query's rows.
 func texts(t *testing.T, url, sql string) []string {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)

@@ -30,19 +30,19 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// windows are two servers on one database whose model takes its time, and what the loops of agents were promised.
+// windows is two servers on one database with a slow model, and everything that was acknowledged to the agents' loops.
 type windows struct {
 	t        *testing.T
 	pool     *pgxpool.Pool
 	servers  []*serverProcess
-	thinking atomic.Int64 // requests that the model is at
+	thinking atomic.Int64 // requests that the model works on
 	threads  []*thread
-	enough   context.Context // ends when loops are to stop
+	enough   context.Context // ends when loops should stop
 
-	compactions int // that all conversations had in the end; reverted ones too
+	compactions int // compactions of all conversations in the end, including reverted ones
 
 	mu      sync.Mutex
-	counted map[string]int // what came of requests
+	counted map[string]int // outcomes of requests
 }
 
 // thread is a conversation of an agent.
@@ -52,15 +52,15 @@ type thread struct {
 
 	mu       sync.Mutex
 	said     int
-	promised []recall.Appended // what its loop was told, in the loop's order
-	beside   []recall.Appended // and others
+	promised []recall.Appended // acknowledgements to its loop, in the loop's order
+	beside   []recall.Appended // acknowledgements to others
 }
 
-// A model that thinks, two servers, and one of them killed at random moments: agents' loops capture turns with calls of
-// tools through both of them, prompts are handed out, and others compact, revert and interrupt. In the end each
-// conversation has what was acknowledged, once and in order, and was compacted one frame after the other; each prompt,
-// then and meanwhile, was within its window, and had each result with its call; and all that was said is in view, or in
-// the range that the summary names. LOCI_CHAOS_ROUNDS says how often servers are killed, LOCI_CHAOS_SEED repeats a run.
+// The model is slow, and one of the two servers is killed at random moments. Agents' loops capture turns with tool
+// calls through both servers, prompts are read, and others compact, revert and interrupt. In the end, each conversation
+// has everything that was acknowledged, once and in order, and was compacted frame by frame. Each prompt, then and
+// meanwhile, was within its window, and had each result with its call. Each message is in view, or in the range that
+// the summary names. LOCI_CHAOS_ROUNDS sets how often servers are killed; LOCI_CHAOS_SEED repeats a run.
 func TestTheWindowOutlivesKilledServers(t *testing.T) {
 	scale.Long(t)
 	t.Parallel()
@@ -86,12 +86,13 @@ func TestTheWindowOutlivesKilledServers(t *testing.T) {
 	hit := 0
 	for range rounds {
 		db.Pause(t.Context(), time.Duration(100+dice.IntN(900))*time.Millisecond)
-		for tries := 0; dice.IntN(3) > 0 && w.thinking.Load() == 0 && tries < 200; tries++ { // two of three: thinking
+		// Two of three kills come while the model thinks.
+		for tries := 0; dice.IntN(3) > 0 && w.thinking.Load() == 0 && tries < 200; tries++ {
 			db.Pause(t.Context(), 5*time.Millisecond)
 		}
 		hit += w.restart(dice)
 	}
-	// A run in which no server is killed while the model thinks proves little.
+	// A run proves little if no server is killed while the model thinks.
 	for deadline := time.Now().Add(patience); hit == 0 && time.Now().Before(deadline); {
 		if db.Pause(t.Context(), time.Millisecond); w.thinking.Load() > 0 {
 			hit += w.restart(dice)
@@ -124,7 +125,7 @@ func TestTheWindowOutlivesKilledServers(t *testing.T) {
 	}
 }
 
-// restart kills a server and starts it again. It returns 1 if the model was thinking, else 0.
+// restart kills a server, and starts it again. It returns 1 if the model was thinking, else 0.
 func (w *windows) restart(dice *rand.Rand) (hit int) {
 	w.t.Helper()
 	hit = int(min(1, w.thinking.Load()))
@@ -135,15 +136,15 @@ func (w *windows) restart(dice *rand.Rand) (hit int) {
 	return hit
 }
 
-// awaitCompaction waits until some conversation was compacted, as the loops fill all of them.
+// awaitCompaction waits until a conversation was compacted. The loops fill all of them.
 func (w *windows) awaitCompaction() {
 	w.t.Helper()
 	for deadline := time.Now().Add(patience); ; {
-		made, err := db.One[bool](w.t.Context(), w.pool, `SELECT EXISTS (SELECT FROM compactions)`)
+		compacted, err := db.One[bool](w.t.Context(), w.pool, `SELECT EXISTS (SELECT FROM compactions)`)
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if made || time.Now().After(deadline) || !db.Pause(w.t.Context(), 20*time.Millisecond) {
+		if compacted || time.Now().After(deadline) || !db.Pause(w.t.Context(), 20*time.Millisecond) {
 			return
 		}
 	}
@@ -189,7 +190,7 @@ func newWindows(t *testing.T, dice *rand.Rand) *windows {
 	return w
 }
 
-// model takes up to half a second for an answer, and fails now and then.
+// model returns a model that takes up to half a second for an answer, and fails now and then.
 func (w *windows) model(seed uint64) *llmtest.Provider {
 	p := llmtest.New(w.t)
 	var mu sync.Mutex
@@ -212,9 +213,9 @@ func (w *windows) model(seed uint64) *llmtest.Provider {
 	return p
 }
 
-// asks makes a request of one of the servers, and says no if there was no answer. Nothing is ever the server's own
-// fault.
-func (w *windows) asks(dice *rand.Rand, what, method, path string, body any) (status int, answer []byte, ok bool) {
+// asks sends a request to one of the servers. ok is false if there was no answer. An answer must never be a server
+// error.
+func (w *windows) asks(dice *rand.Rand, action, method, path string, body any) (status int, answer []byte, ok bool) {
 	text, err := json.Marshal(body)
 	if err != nil {
 		w.t.Fatal(err)
@@ -235,20 +236,21 @@ func (w *windows) asks(dice *rand.Rand, what, method, path string, body any) (st
 		return 0, nil, false
 	}
 	w.mu.Lock()
-	w.counted[fmt.Sprint(what, " ", res.StatusCode)]++
+	w.counted[fmt.Sprint(action, " ", res.StatusCode)]++
 	w.mu.Unlock()
-	waits := what == "compacted" && res.Header.Get("Retry-After") != "" || what == "handed out" && othersFill.Match(answer)
+	waits := action == "compacted" && res.Header.Get("Retry-After") != "" ||
+		action == "handed out" && othersFill.Match(answer)
 	if res.StatusCode >= http.StatusInternalServerError && !waits {
 		w.t.Errorf("%s %s: got %d %s", method, path, res.StatusCode, answer)
 	}
 	return res.StatusCode, answer, !waits
 }
 
-// othersFill is the only reason for which there may be no prompt: others fill the window faster than it is compacted.
+// othersFill matches the only reason why there may be no prompt: others fill the window faster than it is compacted.
 var othersFill = regexp.MustCompile(`Other requests keep filling the context window`)
 
-// capture keeps messages of a thread, by whatever server answers, until one does; a caller that loses patience does not
-// try again. Each message has a mark of its own, which stands in its text.
+// capture stores messages of a thread with any server, until one answers. A caller that does not repeat gives up after
+// the first try. Each message has a unique mark in its text.
 func (w *windows) capture(
 	dice *rand.Rand,
 	th *thread,
@@ -285,7 +287,7 @@ func (w *windows) capture(
 	}
 }
 
-// says captures messages of the loop of a thread.
+// says captures messages of a thread's loop.
 func (w *windows) says(dice *rand.Rand, th *thread, usage any, messages ...map[string]any) {
 	got := w.capture(dice, th, true, usage, messages...)
 	th.mu.Lock()
@@ -293,7 +295,7 @@ func (w *windows) says(dice *rand.Rand, th *thread, usage any, messages ...map[s
 	th.promised = append(th.promised, got...)
 }
 
-// loops is an agent at work: it is asked for something, calls tools, several at once, gets their results one by one or
+// loops lets an agent work. The agent gets a request, calls tools, several at once, gets their results one by one or
 // together, and answers.
 func (w *windows) loops(dice *rand.Rand, th *thread) {
 	for turn := 0; w.enough.Err() == nil; turn++ {
@@ -310,7 +312,7 @@ func (w *windows) loops(dice *rand.Rand, th *thread) {
 			usage := w.prompts(dice, th)
 			var calls, results []map[string]any
 			for range 1 + dice.IntN(3) {
-				id := fmt.Sprintf("call_%d", dice.IntN(8)) // they come again
+				id := fmt.Sprintf("call_%d", dice.IntN(8)) // ids come again
 				if slices.ContainsFunc(calls, func(c map[string]any) bool { return c["id"] == id }) {
 					continue
 				}
@@ -342,7 +344,7 @@ func (w *windows) loops(dice *rand.Rand, th *thread) {
 	}
 }
 
-// prose is text in lines, about so long.
+// prose returns text in lines with about chars characters.
 func prose(dice *rand.Rand, chars int) string {
 	var b strings.Builder
 	for b.Len() < chars {
@@ -351,7 +353,7 @@ func prose(dice *rand.Rand, chars int) string {
 	return b.String()
 }
 
-// handed is a prompt that was handed out.
+// handed is a prompt that the server returned.
 type handed struct {
 	Tokens struct{ Total int }
 	Window int `json:"context_window"`
@@ -367,8 +369,8 @@ type handed struct {
 	}
 }
 
-// prompts asks for a thread's next prompt until there is one, looks at it, and returns what a provider would have
-// counted, as some tell.
+// prompts asks for a thread's next prompt until there is one, and checks it. For some prompts, it returns the count
+// that a provider would report.
 func (w *windows) prompts(dice *rand.Rand, th *thread) (usage any) {
 	for {
 		p, ok := w.prompt(dice, th)
@@ -405,17 +407,18 @@ func (w *windows) prompt(dice *rand.Rand, th *thread) (p handed, ok bool) {
 	return p, true
 }
 
-// paired says what providers would refuse: a system prompt comes first and no other does, then nothing that answers;
-// each call is followed by its result before anything else, but the last ones, and each result follows its call.
+// paired returns an error for prompts that providers would refuse. A system prompt comes first and nowhere else, and no
+// answer follows it. Each call is followed by its result before anything else, except the last ones. Each result
+// follows its call.
 func (p handed) paired() error {
 	open := []string{}
 	for i, m := range p.Request.Messages {
 		if m.Role == "tool" {
-			at := slices.Index(open, m.CallID)
-			if at < 0 {
+			index := slices.Index(open, m.CallID)
+			if index < 0 {
 				return fmt.Errorf("message %d is a result of no call before it: %.100s", i, m.Content)
 			}
-			open = slices.Delete(open, at, at+1)
+			open = slices.Delete(open, index, index+1)
 			continue
 		}
 		if len(open) > 0 {
@@ -431,7 +434,7 @@ func (p handed) paired() error {
 	return nil
 }
 
-// reads hands out prompts that nobody asked for.
+// reads reads prompts that no loop uses.
 func (w *windows) reads(dice *rand.Rand) {
 	for w.enough.Err() == nil {
 		w.prompt(dice, w.threads[dice.IntN(len(w.threads))])
@@ -439,7 +442,7 @@ func (w *windows) reads(dice *rand.Rand) {
 	}
 }
 
-// interrupts says things while agents are at work, and does not care whether they are heard.
+// interrupts captures messages while agents work. It ignores failures.
 func (w *windows) interrupts(dice *rand.Rand) {
 	for w.enough.Err() == nil {
 		th := w.threads[dice.IntN(len(w.threads))]
@@ -505,7 +508,7 @@ func (w *windows) reverts(dice *rand.Rand, th *thread) {
 	}
 }
 
-// settle waits until no job is left, those of killed servers too.
+// settle waits until no job is left, including jobs of killed servers.
 func (w *windows) settle() {
 	w.t.Helper()
 	var work progress
@@ -524,7 +527,7 @@ func (w *windows) settle() {
 	}
 }
 
-// logged is a message as the log has it.
+// logged is a message in the log.
 type logged struct {
 	ID       string      `db:"id"`
 	Seq      int64       `db:"seq"`
@@ -535,10 +538,10 @@ type logged struct {
 	Text     string      `db:"text"`
 }
 
-// check looks at a conversation once all is quiet.
+// check checks a conversation after all work has ended.
 func (w *windows) check(th *thread) {
 	w.t.Helper()
-	dice := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // which server it asks
+	dice := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // chooses servers
 	w.prompt(dice, th)                  // makes room, if there is none
 	w.settle()
 	c, err := recall.New(w.pool, recall.Options{}).Conversation(w.t.Context(), 1, th.agent, th.conversation)
@@ -568,7 +571,7 @@ func (w *windows) check(th *thread) {
 	)
 }
 
-// checkLog compares the log with what was promised.
+// checkLog compares the log with everything that was acknowledged.
 func (w *windows) checkLog(th *thread, log []logged) {
 	w.t.Helper()
 	for i, m := range log {
@@ -604,8 +607,8 @@ type made struct {
 	Reverted  bool            `db:"reverted"`
 }
 
-// checkFrames goes through what changed the view of a conversation, one after the other, and returns the compactions
-// that stand.
+// checkFrames goes through all changes of a conversation's view in order. It returns the compactions that are in
+// effect.
 func (w *windows) checkFrames(th *thread, c recall.Conversation) (standing []made) {
 	w.t.Helper()
 	rows, err := db.All[made](w.t.Context(), w.pool, `
@@ -626,12 +629,12 @@ func (w *windows) checkFrames(th *thread, c recall.Conversation) (standing []mad
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	frame, told := 0, 0
-	inForce := framed(recall.ContextView{FirstVisible: 1}) // empty where it is not known
+	frame, eventCount := 0, 0
+	inForce := framed(recall.ContextView{FirstVisible: 1}) // empty if unknown
 	for _, e := range events {
-		k, of := byID[e.RefID]
-		if !of {
-			continue // of another conversation
+		k, ok := byID[e.RefID]
+		if !ok {
+			continue // another conversation's compaction
 		}
 		frame++
 		var before recall.ContextView
@@ -639,7 +642,7 @@ func (w *windows) checkFrames(th *thread, c recall.Conversation) (standing []mad
 			w.t.Fatal(err)
 		}
 		if e.Type == string(event.Compacted) {
-			if told++; k.Frame != frame || inForce != "" && inForce != framed(before) {
+			if eventCount++; k.Frame != frame || inForce != "" && inForce != framed(before) {
 				w.t.Errorf(
 					"%s: compaction %s made frame %d of %s, want %d of %s",
 					th.conversation,
@@ -658,12 +661,12 @@ func (w *windows) checkFrames(th *thread, c recall.Conversation) (standing []mad
 		}
 		standing, inForce = standing[:len(standing)-1], framed(before)
 	}
-	if told != len(rows) || c.Version != frame || inForce != "" && inForce != framed(c.ContextView) {
+	if eventCount != len(rows) || c.Version != frame || inForce != "" && inForce != framed(c.ContextView) {
 		w.t.Errorf(
 			"%s: %d compactions, of which %d were told; frame %d is %s, want %d and %s",
 			th.conversation,
 			len(rows),
-			told,
+			eventCount,
 			c.Version,
 			framed(c.ContextView),
 			frame,
@@ -677,19 +680,19 @@ func (w *windows) checkFrames(th *thread, c recall.Conversation) (standing []mad
 	return standing
 }
 
-// framed is a frame to be compared.
+// framed returns a frame as text, for comparisons.
 func framed(f recall.ContextView) string {
 	var clips []clip.Edit
 	_ = json.Unmarshal(f.Clipped, &clips)
-	at := 0
+	summaryAt := 0
 	if f.SummaryAt != nil {
-		at = *f.SummaryAt
+		summaryAt = *f.SummaryAt
 	}
 	return fmt.Sprintf(
 		"from %d, with %v, summary at %d, clips %v, %d tokens hidden",
 		f.FirstVisible,
 		f.Kept,
-		at,
+		summaryAt,
 		clips,
 		f.HiddenTokens,
 	)
@@ -697,8 +700,8 @@ func framed(f recall.ContextView) string {
 
 var expandable = regexp.MustCompile(`expand\(id="([^"]+)"`)
 
-// checkView looks for each message of the log: it is in view, whole or with a place to read it, or in the range of the
-// summary that stands.
+// checkView checks each message of the log. It must be in view, completely or with a place where it can be read, or in
+// the range of the current summary.
 func (w *windows) checkView(th *thread, c recall.Conversation, log []logged, standing []made, p handed) {
 	w.t.Helper()
 	var last made
@@ -707,10 +710,10 @@ func (w *windows) checkView(th *thread, c recall.Conversation, log []logged, sta
 			last = k
 		}
 	}
-	texts := map[string]string{} // of what is in view, by its mark
+	texts := map[string]string{} // texts in view, by mark
 	for _, m := range p.Request.Messages {
 		text := m.Content
-		if _, result, late := strings.Cut(text, ", which is not shown any more:"); late { // said in a message of its own
+		if _, result, isLate := strings.Cut(text, ", which is not shown any more:"); isLate { // said in a message of its own
 			text = strings.TrimSpace(result)
 		}
 		if mark, _, ok := strings.Cut(text, "> "); ok && strings.HasPrefix(text, "<") {
@@ -746,7 +749,7 @@ func (w *windows) checkView(th *thread, c recall.Conversation, log []logged, sta
 	}
 }
 
-// expanded is all that a place has.
+// expanded returns everything that a place has.
 func (w *windows) expanded(th *thread, id string) string {
 	w.t.Helper()
 	p := &program{t: w.t, base: w.servers[0].url()}
