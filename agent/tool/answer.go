@@ -12,13 +12,14 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Call is a call of a tool that stands in the log.
+// Call is a tool call that a message of the log contains.
 type Call struct {
 	recall.CallPlace
 	Name      string
 	Arguments json.RawMessage
 
-	// Result is the message for the result, without its role and content. Approval is that of its part.
+	// Result is the message that will hold the result. Answer sets its role and its content. Approval is the approval that
+	// the content part records.
 	Result   recall.Draft
 	Approval recall.Approval
 
@@ -30,10 +31,10 @@ type Call struct {
 	After func(tx pgx.Tx, r Result) error
 }
 
-// Answer runs the tool of a call and appends its result to the log, unless the call has a result already. What the
-// tool changes and its result are stored in one transaction: a call that is repeated after a crash does nothing twice.
-// stored is false if there is no such call, or if it has a result; Answer then changes nothing. The errors are those
-// of Run.
+// Answer runs the tool of a call and appends the result to the log, unless the call already has a result. One
+// transaction stores the result together with everything that the tool changes, so a call that is repeated after a
+// crash does nothing twice. If the call does not exist, or already has a result, stored is false and Answer changes
+// nothing. It returns the errors of Run.
 func (s *Set) Answer(ctx context.Context, c Caller, call Call) (result Result, stored bool, err error) {
 	t, err := s.named(inNameOf(c.Agent, call.Name))
 	if err != nil {
@@ -45,7 +46,7 @@ func (s *Set) Answer(ctx context.Context, c Caller, call Call) (result Result, s
 	if len(bytes.TrimSpace(args)) == 0 {
 		args = json.RawMessage("{}")
 	}
-	if t.reads { // outside of the transaction, because it may wait for a network
+	if t.reads { // outside the transaction: the tool may wait for a network
 		if result, err = s.call(ctx, t, s.memories, c, args); err != nil {
 			return Result{}, false, err
 		}
@@ -76,7 +77,7 @@ func (s *Set) Answer(ctx context.Context, c Caller, call Call) (result Result, s
 
 var errRefused = errors.New("the tool refuses the call")
 
-// callIn calls a tool in tx. A call that it refuses changes nothing.
+// callIn calls a tool in tx. If the tool refuses the call, nothing is changed.
 func (s *Set) callIn(ctx context.Context, tx pgx.Tx, t Tool, c Caller, args json.RawMessage) (result Result,
 	err error) {
 	err = db.Tx(ctx, tx, func(tx pgx.Tx) error {

@@ -42,7 +42,7 @@ func (m Memories) archivalInsert(ctx context.Context, c Caller, a archivalInsert
 	return Result{Text: said}, nil
 }
 
-// validUntil reads the end of a time; a date is the end of that day.
+// validUntil reads the time until which a passage is valid. A date means the end of that day.
 func validUntil(given text, at clock) (*time.Time, error) {
 	until, err := recall.ParseUntil(string(given), at.zone)
 	if err != nil {
@@ -51,12 +51,12 @@ func validUntil(given text, at clock) (*time.Time, error) {
 	return until, nil
 }
 
-// invalidTime says that an argument is no time.
+// invalidTime is the error text for an argument that is not a time.
 const invalidTime = "Invalid %s format: %s. Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)"
 
 const passageIDs = "a search of your archival memory shows the ids of passages"
 
-// whereFound adds a sentence to an ErrNotFound: where the model finds the ids that exist.
+// whereFound adds a sentence to an ErrNotFound that tells the model where to find existing ids.
 func whereFound(err error, where string) error {
 	if errors.Is(err, db.ErrNotFound) {
 		return db.NotFound("%v: %s.", err, where)
@@ -64,12 +64,12 @@ func whereFound(err error, where string) error {
 	return err
 }
 
-// insertedText lists the passages of an insertion: the new ones, and those that the archive has already.
+// insertedText lists the passages of an insertion: first the new ones, then those that the archive already had.
 func insertedText(got []archival.Inserted) string {
 	var fresh, known []string
 	for _, p := range got {
 		if slices.Contains(fresh, p.ID) || slices.Contains(known, p.ID) {
-			continue // a part that the text has twice
+			continue // the text has this part twice
 		}
 		if p.Duplicate {
 			known = append(known, p.ID)
@@ -110,7 +110,7 @@ type archivalSearchArgs struct {
 	AsOf   text      `json:"as_of"`
 }
 
-// passagesLimit is how many passages a search returns that asks for no number (Letta: 5).
+// passagesLimit is the number of passages that a search returns by default (Letta: 5).
 const passagesLimit = 5
 
 func (m Memories) archivalSearch(ctx context.Context, c Caller, a archivalSearchArgs) (Result, error) {
@@ -191,7 +191,7 @@ func passageText(h archival.Hit, at clock) string {
 	return fmt.Sprintf("=== %s (%s) ===\n%s", h.ID, head, indented(h.Text))
 }
 
-// held says since when something holds, until when, and what superseded it; nothing of what always holds.
+// held says from when to when a text is valid, and what superseded it. It returns "" for a text that is always valid.
 func held(v db.Validity, ended bool, by *string, at clock) (said string) {
 	if v.ValidFrom != nil {
 		said += ", holds from " + at.format(*v.ValidFrom)
@@ -208,7 +208,7 @@ func held(v db.Validity, ended bool, by *string, at clock) (said string) {
 	return said
 }
 
-// noPassages states the search that found nothing, and a call to try.
+// noPassages describes a search that found nothing, and suggests a call to try.
 func noPassages(q archival.Query) string {
 	var filter string
 	if len(q.Tags) > 0 {

@@ -16,24 +16,24 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// ignored are the arguments that Letta's agents add to every call for their agent loop. Tools do not read them.
+// ignored lists the arguments that Letta's agents add to every call for their agent loop. Tools do not read them.
 var ignored = []string{"request_heartbeat", "inner_thoughts", "thinking"}
 
-// The types of arguments. Each also accepts wrong JSON that models commonly write. A field is a pointer if absent
-// differs from zero.
+// The types of arguments. Each type also accepts wrong JSON that models commonly write. A struct field is a pointer if
+// an absent argument differs from a zero one.
 type (
 	number      int    // also "20" and 20.0
-	start       int    // a number from 0 on
+	start       int    // a number ≥ 0
 	flag        bool   // also "true", "False", 1
-	text        string // also a bare number or boolean; without NUL, which no stored text has
-	selection   string // a text of a memory, or one for it, as it was given: marks of a prompt may be cut
+	text        string // also a bare number or boolean; without NUL, because no stored text has one
+	selection   string // a part of a memory's text or its replacement, as the model wrote it: it may cut marks
 	list[T any] []T    // also a single item, and a JSON list in a string
 )
 
-// decode reads the arguments of a call into the struct that dst points to, whose fields have the types above. Null and
-// an empty string count as absent, but for a *text or a *selection, and a JSON object in a string as that object.
-// ErrInvalid, in the name of who, for an argument of another type, and for one that the struct lacks: a model must
-// learn that it misspelled a name.
+// decode reads the arguments of a call into the struct that dst points to. The fields of the struct have the types
+// above. Null and an empty string count as absent, except for a *text or a *selection. A string that holds a JSON
+// object is read as that object. ErrInvalid, which names the tool who, for an argument of a wrong type, and for an
+// argument that the struct does not have: the model must learn that it misspelled a name.
 func decode(who string, raw json.RawMessage, dst any) error {
 	v := reflect.ValueOf(dst).Elem()
 	given := map[string]json.RawMessage{}
@@ -56,7 +56,7 @@ func decode(who string, raw json.RawMessage, dst any) error {
 	return nil
 }
 
-// mismatch is the error of an argument of a wrong type.
+// mismatch is the error for an argument of a wrong type.
 type mismatch struct {
 	want string
 	got  []byte
@@ -89,7 +89,8 @@ func refuseUnknown(who string, given map[string]json.RawMessage, known []string)
 }
 
 // refuseOthers returns ErrInvalid if a call gives an argument that its command does not take. args is the struct of the
-// tool's arguments. Empty texts, zeros and empty lists count as absent: some models send all arguments of a tool.
+// tool's arguments. Empty texts, zeros and empty lists count as absent, because some models send all arguments of a
+// tool.
 func refuseOthers(command text, args any, takes ...string) error {
 	var others []string
 	v := reflect.ValueOf(args)
@@ -116,7 +117,8 @@ func isGiven(v reflect.Value) bool {
 	return !v.IsZero()
 }
 
-// unwrapped returns the object or list in raw if raw is a string that holds one, nil for null and "", else raw.
+// unwrapped returns the JSON object or list that the JSON string raw holds, nil if raw is null or "", and otherwise raw
+// itself.
 func unwrapped(raw json.RawMessage) json.RawMessage {
 	raw = bytes.TrimSpace(raw)
 	if absent(raw) {
@@ -135,8 +137,8 @@ func unwrapped(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// restore undoes, in the texts of arguments, the marks with which a prompt shows tags and labels, and a result stray
-// line ends.
+// restore removes marks from the texts of arguments: those that a prompt puts into tags and labels, and those that a
+// result puts for stray line ends.
 func restore(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
@@ -160,8 +162,9 @@ func restore(v reflect.Value) {
 
 func unmarked(s string) string { return frame.UnmarkLineEnds(frame.Restore(s)) }
 
-// replaced puts a text in the place of another in a value: of one that it has as a prompt or a result shows it, where
-// marks may be cut, without its marks, or verbatim. labels are the names of tags that a prompt marks in values.
+// replaced replaces the text old in a value. It looks for old as a prompt or a result shows the value (where old may
+// have cut a mark), then for old without its marks, then for old itself. labels are the names of tags that a prompt
+// marks in values.
 func replaced(value string, labels []string, old, text selection,
 	replace func(value, old, text string) (string, error)) (string, error) {
 	given, in := string(old), string(text)
@@ -183,14 +186,16 @@ func replaced(value string, labels []string, old, text selection,
 	return replace(value, unmarked(given), unmarked(in))
 }
 
-// shownForm is a value as a model is shown it, the selection as it stands there, and what makes it the value again.
+// shownForm is a value as the model sees it. selected is the selection in that form, and restore turns an edited form
+// back into a value.
 type shownForm struct {
 	shown, selected string
 	restore         func(string) string
 }
 
-// findShown finds a selection in a value as prompts show it, then as results show it, with stray line ends marked. A
-// mark goes with the bracket that the selection ends with, unless the text that takes its place ends with it, too.
+// findShown looks for a selection first in the value as prompts show it, then in the value as results show it, with
+// stray line ends marked. If the selection ends with a bracket, the mark behind the bracket belongs to it, unless the
+// replacement also ends with that bracket.
 func findShown(value string, labels []string, given, in string) (f shownForm, found bool) {
 	_, size := utf8.DecodeLastRuneInString(given)
 	bracket := given[len(given)-size:]
@@ -207,8 +212,8 @@ func findShown(value string, labels []string, given, in string) (f shownForm, fo
 	return shownForm{}, false
 }
 
-// A mark that a selection may have cut: at its beginning, where the bracket or the line end before it is missing, and
-// at its end, where the rest of the tag or label is.
+// Marks that a selection may have cut. At its beginning, the bracket or the line end before the mark is missing. At its
+// end, the rest of the tag or label is missing.
 var (
 	bracketClass = `[` + regexp.QuoteMeta(frame.Brackets) + `]`
 	firstMark    = regexp.MustCompile(`^[~⏎]`)
@@ -217,15 +222,15 @@ var (
 	someMark     = regexp.MustCompile(bracketClass + `~`)
 )
 
-// readings returns the texts that a selection may have been taken from, the likeliest first: without its marks, without
-// those that it may have cut, and verbatim.
+// readings returns the texts that the model may have copied a selection from, the likeliest first: the selection
+// without its marks, without the marks that may be cut, and verbatim.
 func readings(given string) (all []string) {
 	last, first := lastMark.ReplaceAllString(given, "$1$2"), firstMark.ReplaceAllString(given, "")
 	for _, s := range []string{given, last, first, lastMark.ReplaceAllString(first, "$1$2"),
 		anyMark.ReplaceAllString(given, "$1")} {
 		all = append(all, unmarked(s))
 	}
-	tail := strings.LastIndexAny(given, frame.Brackets) // it begins a tag only where the selection ends with it
+	tail := strings.LastIndexAny(given, frame.Brackets) // this bracket begins a tag only if the selection ends with it
 	all = append(all, unmarked(given[:max(tail, 0)])+given[max(tail, 0):], frame.UnmarkLineEnds(given), given)
 	all = slices.DeleteFunc(all, func(s string) bool { return s == "" && given != "" })
 	for i := len(all) - 1; i > 0; i-- {
@@ -292,7 +297,7 @@ func (s *selection) UnmarshalJSON(raw []byte) error { return (*text)(s).Unmarsha
 
 func (l *list[T]) UnmarshalJSON(raw []byte) error {
 	raw = unwrapped(raw)
-	var items []json.RawMessage // not of raw, whose bytes they would overwrite
+	var items []json.RawMessage // a new slice, because raw's own bytes would be overwritten
 	if len(raw) > 0 && raw[0] == '[' {
 		if err := json.Unmarshal(raw, &items); err != nil {
 			return err
@@ -316,7 +321,7 @@ func (l *list[T]) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// tagFilter is a list of tags, of which an empty one is a filter too: nothing has it.
+// tagFilter is a list of tags. An empty one still filters: no passage has the empty tag.
 type tagFilter list[text]
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -340,7 +345,7 @@ func plain(texts []text) []string {
 	return all
 }
 
-// scalar returns a JSON string, number or boolean as text; false for an object or a list.
+// scalar returns a JSON string, number or boolean as text. It returns false for an object or a list.
 func scalar(raw []byte) (string, bool) {
 	if raw[0] == '"' {
 		var s string
@@ -350,10 +355,10 @@ func scalar(raw []byte) (string, bool) {
 	return string(raw), raw[0] != '{' && raw[0] != '['
 }
 
-// maxOffset is the most results that a search skips.
+// maxOffset is the largest number of results that a search can skip.
 const maxOffset = 10_000
 
-// skipped returns the offset of a call, 0 if it has none. ErrInvalid if it is below 0 or above maxOffset.
+// skipped returns the offset of a call, 0 if the call gives none. ErrInvalid if it is below 0 or above maxOffset.
 func skipped(asked *number) (int, error) {
 	offset := int(deref(asked, 0))
 	if offset < 0 || offset > maxOffset {
@@ -362,7 +367,7 @@ func skipped(asked *number) (int, error) {
 	return offset, nil
 }
 
-// limited returns the limit of a call, the usual one if it has none. ErrInvalid if it is below 1 or above most.
+// limited returns the limit of a call, usual if the call gives none. ErrInvalid if it is below 1 or above most.
 func limited(asked *number, usual, most int) (int, error) {
 	limit, err := lowered(asked, usual, most)
 	if err == nil && asked != nil && int(*asked) > most {
@@ -371,7 +376,7 @@ func limited(asked *number, usual, most int) (int, error) {
 	return limit, err
 }
 
-// lowered is limited for the tools that Letta has too: as there, a limit above most is lowered to it.
+// lowered is like limited, for the tools that Letta also has: like Letta, it lowers a limit above most to most.
 func lowered(asked *number, usual, most int) (int, error) {
 	limit := int(deref(asked, number(usual)))
 	if limit < 1 {

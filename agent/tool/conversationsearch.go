@@ -14,10 +14,11 @@ import (
 
 const (
 	messagesLimit = 5 // Letta: 5
-	messagesSide  = 5 // read before and after a message if the call does not say
+	messagesSide  = 5 // default number of messages to read before and after a message
 )
 
-// searched are the roles that a search may name. System prompts contain words of every subject.
+// searched lists the roles that a search may name. The system role is left out, because system prompts contain words of
+// every subject.
 var searched = []recall.Role{recall.User, recall.Assistant, recall.Tool}
 
 type conversationArgs struct {
@@ -35,7 +36,7 @@ type conversationArgs struct {
 
 var errConfined = db.Invalid("You search only the conversation that you are in: leave conversation_id out.")
 
-// clock is the present time and the timezone of an agent.
+// clock is the current time, and the timezone of an agent.
 type clock struct {
 	now  time.Time
 	zone *time.Location
@@ -69,7 +70,7 @@ func (m Memories) searchConversations(ctx context.Context, c Caller, a conversat
 	return Result{Text: messagesText(query, a, found, at)}, nil
 }
 
-// query checks the arguments. It lowers a limit above recall.SearchMax.
+// query checks the arguments and returns the query. It lowers a limit above recall.SearchMax to that.
 func (a conversationArgs) query(zone *time.Location) (recall.Query, error) {
 	if a.Before != nil || a.After != nil {
 		return recall.Query{}, db.Invalid("before and after say how much to read around a message: " +
@@ -111,7 +112,7 @@ func messagesText(q recall.Query, a conversationArgs, r recall.Results, at clock
 	return most(len(r.Hits), func(n int) string { return messagesPage(q, a, r, n, at) })
 }
 
-// noMessages states the search that found nothing, and a call to try.
+// noMessages describes a search that found nothing, and suggests a call to try.
 func noMessages(q recall.Query, a conversationArgs, r recall.Results) string {
 	where, note := "all your conversations", remarks(r.SearchedFor, r.Note, r.WhyEnded(), r.Ranked == recall.ByWords)
 	lacks := remarks("", r.Note, r.WhyEnded(), false)
@@ -136,7 +137,7 @@ func noMessages(q recall.Query, a conversationArgs, r recall.Results) string {
 		"same.\n%s%s", a.forQuery(), where, newest, note)
 }
 
-// forQuery returns a phrase with the query, empty if there is none.
+// forQuery returns a phrase that names the query; empty if there is no query.
 func (a conversationArgs) forQuery() string {
 	if strings.TrimSpace(string(a.Query)) == "" {
 		return ""
@@ -144,7 +145,7 @@ func (a conversationArgs) forQuery() string {
 	return fmt.Sprintf(" for query: '%s'", echo(string(a.Query)))
 }
 
-// filter returns a phrase with the filters of the call, empty if there are none.
+// filter returns a phrase that names the filters of the call; empty if there are none.
 func (a conversationArgs) filter() string {
 	var all []string
 	if len(a.Roles) > 0 {
@@ -186,7 +187,7 @@ func messagesPage(q recall.Query, a conversationArgs, r recall.Results, n int, a
 	return b.String() + remarks(r.SearchedFor, r.Note, r.WhyEnded(), r.Ranked == recall.ByWords)
 }
 
-// spoken returns who said a message, and when.
+// spoken says who said a message, and when.
 func (c clock) spoken(m recall.Message) string {
 	who := string(m.Role)
 	if m.Name != nil && *m.Name != "" {
@@ -195,7 +196,7 @@ func (c clock) spoken(m recall.Message) string {
 	return fmt.Sprintf("%s, %s, %s", who, c.format(m.CreatedAt), ago(c.now.Sub(m.CreatedAt)))
 }
 
-// ago returns how long ago something was, in Letta's words.
+// ago says how long ago something happened, in Letta's words.
 func ago(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
@@ -223,7 +224,7 @@ func aroundCall(id string, before, after int) string {
 		argument{"before", before, messagesSide}, argument{"after", after, messagesSide})
 }
 
-// contextNote returns a line that says that a message was found for its neighbors alone; empty if it was not.
+// contextNote returns a line that says that only the neighbors of a message match; empty if the message itself matches.
 func contextNote(h recall.Hit) string {
 	if !h.Context {
 		return ""
@@ -231,7 +232,8 @@ func contextNote(h recall.Hit) string {
 	return "  [context: it shares nothing with the query, and is near messages that do]\n"
 }
 
-// orphanNote returns a line that says that a message has a result without a call; empty if it has none.
+// orphanNote returns a line that says that a message has a tool result without its call; empty if it has no such
+// result.
 func orphanNote(m recall.Message) string {
 	if !slices.ContainsFunc(m.Content, func(p recall.Part) bool { return p.Orphan }) {
 		return ""

@@ -35,8 +35,8 @@ func (m Memories) edit(ctx context.Context, c Caller, label text,
 	return Result{Text: changed(b)}, err
 }
 
-// labelOf returns the label of the agent's block that a path means: the path itself if a block has it, as operators may
-// give any, otherwise what stands behind /memories/.
+// labelOf returns the label of the agent's block that a path names. If a block has the whole path as its label
+// (operators may choose any label), that is the answer; otherwise it is the part after /memories/.
 func (m Memories) labelOf(ctx context.Context, c Caller, path text) (string, error) {
 	short := string(shortLabel(path))
 	if short == string(path) {
@@ -49,7 +49,7 @@ func (m Memories) labelOf(ctx context.Context, c Caller, path text) (string, err
 	return short, err
 }
 
-// must returns ErrInvalid if an argument is missing; pairs are names and values.
+// must returns ErrInvalid if an argument is missing. pairs alternates names and values.
 func must(tool string, pairs ...text) error {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] == "" {
@@ -59,8 +59,8 @@ func must(tool string, pairs ...text) error {
 	return nil
 }
 
-// mustPut is must of the text that comes in the place of another. Empty it deletes: a call that is cut off, or of a
-// model that forgot it, deletes nothing.
+// mustPut is like must, for the text that replaces another. The model must give even an empty text, which deletes:
+// otherwise a call that was cut off, or whose model forgot the argument, would delete by mistake.
 func mustPut(tool string, name text, put bool) error {
 	if !put {
 		return db.Invalid("%s needs the argument %s. Give an empty text to delete.", tool, name)
@@ -97,8 +97,8 @@ func (m Memories) coreMemoryReplace(ctx context.Context, c Caller, a coreReplace
 	return m.replace(ctx, c, a, block.ReplaceAll)
 }
 
-// replace changes the value of a block of the agent by a function of its label, its value, the text that leaves it, and
-// the text that comes in its place.
+// replace changes the value of a block of the agent. The function do gets the label, the value, the old text and its
+// replacement, and returns the new value.
 func (m Memories) replace(ctx context.Context, c Caller, a coreReplaceArgs,
 	do func(label, value, old, text string) (string, error)) (Result, error) {
 	blocks, err := m.Blocks.OfAgent(ctx, c.Org, c.Agent.ID)
@@ -203,7 +203,7 @@ type memoryArgs struct {
 	NewPath     text       `json:"new_path"`
 }
 
-// memoryArguments lists the arguments that each command of memory takes.
+// memoryArguments lists the arguments that each command of the tool memory takes.
 var memoryArguments = map[text][]string{
 	"create":      {"path", "file_text", "description"},
 	"str_replace": {"path", "old_string", "new_string"},
@@ -212,7 +212,8 @@ var memoryArguments = map[text][]string{
 	"rename":      {"old_path", "path", "new_path", "description"},
 }
 
-// memory is one tool with commands like those for files. A path is a label, with or without /memories/ before it.
+// memory is one tool whose commands look like commands for files. A path is a label, with or without /memories/ before
+// it.
 func (m Memories) memory(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
 	do, ok := map[text]func(context.Context, Caller, memoryArgs) (Result, error){
 		"create": m.memoryCreate, "str_replace": m.memoryStrReplace, "insert": m.memoryInsertCommand,
@@ -228,7 +229,7 @@ func (m Memories) memory(ctx context.Context, c Caller, a memoryArgs) (Result, e
 	return do(ctx, c, a)
 }
 
-// required returns ErrInvalid if an argument of the command is missing; pairs are names and values.
+// required returns ErrInvalid if an argument of the command is missing. pairs alternates names and values.
 func (a memoryArgs) required(pairs ...text) error {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] == "" {
@@ -238,7 +239,7 @@ func (a memoryArgs) required(pairs ...text) error {
 	return nil
 }
 
-// shortLabel returns the label in a path, without /memories/ before it.
+// shortLabel returns the label in a path: the path without /memories/ at its start.
 func shortLabel(path text) text {
 	return text(strings.Trim(strings.TrimPrefix(strings.TrimPrefix(string(path), "/memories/"), "/"), "/"))
 }
@@ -283,7 +284,7 @@ func (m Memories) memoryDelete(ctx context.Context, c Caller, a memoryArgs) (Res
 	return Result{Text: fmt.Sprintf("The core memory block `%s` is no longer part of your memory.", label)}, err
 }
 
-// memoryRename gives a block another label, or another description.
+// memoryRename gives a block a new label or a new description.
 func (m Memories) memoryRename(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
 	from := a.OldPath
 	if from == "" {

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// pythonDoc is what a docstring says of a function: its text before all sections, and the descriptions of arguments by
-// their names. It is in the style of Google, numpy or Sphinx.
+// pythonDoc is the content of a docstring: the text before all sections, and the descriptions of arguments by name. The
+// docstring has the style of Google, numpy or Sphinx.
 type pythonDoc struct {
 	summary   string
 	arguments map[string]string
 }
 
-// docSection is a section of a docstring. The text before all sections is one without a style.
+// docSection is a section of a docstring. The text before all sections is a section without a style.
 type docSection struct {
 	style docStyle
 	head  string
-	lines []string // without the head; of Sphinx's style with it
+	lines []string // without the head, except in Sphinx's style
 }
 
 type docStyle string
@@ -73,7 +73,7 @@ func docSections(lines []string) []docSection {
 			i++
 		case sphinxField.MatchString(line):
 			all = append(all, docSection{sphinxStyle, sphinxField.FindStringSubmatch(line)[1], []string{line}})
-		case last.style == sphinxStyle && strings.TrimSpace(line) == "": // the field's text ends
+		case last.style == sphinxStyle && strings.TrimSpace(line) == "": // an empty line ends the text of the field
 			all = append(all, docSection{style: sphinxStyle})
 		default:
 			last.lines = append(last.lines, line)
@@ -85,8 +85,8 @@ func docSections(lines []string) []docSection {
 // docArgument matches the first line of an argument in Google's style: its name, perhaps a type, and its description.
 var docArgument = regexp.MustCompile(`^\*{0,2}([A-Za-z_]\w*)\s*(?:\([^)]*\))?\s*:\s*(.*)$`)
 
-// ofGoogle returns the lines on each argument of a section in Google's style. A line with less indentation than the
-// first ends the section.
+// ofGoogle returns, for each argument of a section in Google's style, the lines that describe it. A line with less
+// indentation than the first one ends the section.
 func (s docSection) ofGoogle() map[string][]string {
 	lines, name, depth := map[string][]string{}, "", -1
 	for _, line := range s.lines {
@@ -110,10 +110,11 @@ func (s docSection) ofGoogle() map[string][]string {
 	return lines
 }
 
-// numpyArgument matches the line in numpy's style that names arguments, perhaps with their type.
+// numpyArgument matches the line in numpy's style that names one or more arguments, perhaps with their type.
 var numpyArgument = regexp.MustCompile(`^(\*{0,2}[A-Za-z_]\w*(?:\s*,\s*\*{0,2}[A-Za-z_]\w*)*)\s*(?::.*)?$`)
 
-// ofNumpy returns the lines on each argument of a section in numpy's style, which are indented more than its name.
+// ofNumpy returns, for each argument of a section in numpy's style, the lines that describe it. These lines are
+// indented more than the name of the argument.
 func (s docSection) ofNumpy() map[string][]string {
 	lines, names, depth := map[string][]string{}, []string{}, -1
 	for _, line := range s.lines {
@@ -140,7 +141,8 @@ func (s docSection) ofNumpy() map[string][]string {
 	return lines
 }
 
-// ofSphinx returns the lines on the argument that a field in Sphinx's style names last, after its type.
+// ofSphinx returns the lines that describe the argument of a field in Sphinx's style. The field names the argument
+// last, after its type.
 func (s docSection) ofSphinx() map[string][]string {
 	m := sphinxField.FindStringSubmatch(s.lines[0])
 	words := strings.Fields(m[2])

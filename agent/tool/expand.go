@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// maxExpandBytes bounds the part of a text that one result shows, so that its characters always fit a result.
+// maxExpandBytes bounds the part of a text that one result shows, so that the part always fits into a result.
 const maxExpandBytes = MaxChars - 2_000
 
 type expandArgs struct {
@@ -39,8 +39,8 @@ func (m Memories) expand(ctx context.Context, c Caller, a expandArgs) (Result, e
 	return Result{Text: expandText(string(a.Pattern), limit, found)}, nil
 }
 
-// expansion returns a part of a text of the caller's, or of the log of one of its sub-agents: the id of the sub-agent,
-// which may be followed by that of a text of its log.
+// expansion returns a part of a text of the caller, or of the log of one of its sub-agents. To read a sub-agent's log,
+// q.ID is the id of the sub-agent, alone or followed by a space and the id of a text in that log.
 func (m Memories) expansion(ctx context.Context, c Caller, q recall.ExpandQuery) (recall.Expansion, error) {
 	id, text, _ := strings.Cut(q.ID, " ")
 	if !strings.HasPrefix(id, "child-") || m.Child == nil {
@@ -60,7 +60,7 @@ func (m Memories) expansion(ctx context.Context, c Caller, q recall.ExpandQuery)
 	return found, err
 }
 
-// expandText shows a part of a text or, if there is a pattern, the lines that match it.
+// expandText shows a part of a text. If there is a pattern, it shows the lines that match the pattern.
 func expandText(pattern string, limit int, e recall.Expansion) string {
 	switch {
 	case pattern == "":
@@ -72,7 +72,7 @@ func expandText(pattern string, limit int, e recall.Expansion) string {
 	return most(len(e.Lines), func(n int) string { return linesPage(pattern, limit, e, n) })
 }
 
-// stretchText shows a part of the original text, which may end within a line.
+// stretchText shows a part of the original text. The part may end within a line.
 func stretchText(limit int, e recall.Expansion) string {
 	end := e.Offset + len(e.Text)
 	if end == e.Offset {
@@ -104,8 +104,8 @@ func linesPage(pattern string, limit int, e recall.Expansion, n int) string {
 	return b.String() + "To see more lines, call: " + expandCall(e.ID, *next, limit, pattern)
 }
 
-// lineText returns a line with its number and offset. Of a line of more than maxLineChars it shows the part with the
-// match.
+// lineText returns a line with its number and offset. If the line has more than maxLineChars characters, it shows only
+// the part with the match.
 func lineText(l recall.Line) string {
 	if utf8.RuneCountInString(l.Text) <= maxLineChars {
 		return fmt.Sprintf("%d (offset %d): %s", l.Number, l.Offset, line(l.Text))

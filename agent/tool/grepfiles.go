@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	contextLines = 1  // shown around a match by default
-	maxCounts    = 50 // files whose matches are counted in a result
+	contextLines = 1  // lines shown before and after a match by default
+	maxCounts    = 50 // most files whose number of matches a result lists
 )
 
 type grepArgs struct {
@@ -51,14 +51,15 @@ func (m Memories) grepFiles(ctx context.Context, c Caller, a grepArgs) (Result, 
 	return Result{Text: grepText(query, found, c.has(), bounds)}, nil
 }
 
-// query returns the search that the arguments ask for, for a reading of the pattern.
+// query returns the search that the arguments ask for. pattern is one way to read the pattern of the call.
 func (a grepArgs) query(pattern string) files.GrepQuery {
 	return files.GrepQuery{Pattern: pattern, Include: string(a.Include), Offset: int(a.Offset),
 		ContextLines:  int(deref(a.ContextLines, contextLines)),
 		CaseSensitive: bool(a.CaseSensitive), Literal: bool(a.Literal)}
 }
 
-// grepText shows a page of matches. If they do not all fit a result, the page is shorter and the next begins earlier.
+// grepText shows a page of matches. If the matches do not all fit into a result, the page is shorter, and the next page
+// begins where it ends.
 func grepText(q files.GrepQuery, r files.GrepResult, has recall.Toolset, bounds *policy.ReadBounds) string {
 	switch {
 	case r.Attached == 0:
@@ -85,7 +86,7 @@ func noMatches(q files.GrepQuery, r files.GrepResult) string {
 	return s + ". Try a shorter pattern or another spelling."
 }
 
-// waitingNote counts the files without text: those still being processed, and those that could not be read.
+// waitingNote counts the files without text: files that are still being processed, and files that could not be read.
 func waitingNote(r files.GrepResult, has recall.Toolset) string {
 	why := has.Hint("list_files", "; list_files shows why")
 	switch r.Waiting {
@@ -106,11 +107,11 @@ func pastTheEnd(q files.GrepQuery, r files.GrepResult) string {
 	return s + "\nTo see the last matches, call: " + grepCall(q, max(r.Total-files.GrepPage, 0))
 }
 
-// capNote says that a search stopped at GrepCap.
+// capNote says that a search stopped after files.GrepCap matches.
 var capNote = fmt.Sprintf("Note: Only the first %d matches were collected. "+
 	"There may be more matches beyond this limit.", files.GrepCap)
 
-// total returns a count, with a + if it is a lower bound.
+// total returns a count as text, with a + if there may be more.
 func total(n int, capped bool) string {
 	if capped {
 		return fmt.Sprintf("%d+", n)
@@ -161,7 +162,7 @@ func counts(r files.GrepResult) string {
 	return b.String()
 }
 
-// grepCall returns the call that continues q at an offset.
+// grepCall returns the call that continues the search q at an offset.
 func grepCall(q files.GrepQuery, offset int) string {
 	return invocation("grep_files",
 		argument{"pattern", q.Pattern, nil},

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// group is consecutive lines of a file, with matches among them.
+// group is a run of consecutive lines of a file that has matches among them.
 type group struct {
 	file    string
 	first   int // line number of lines[0], from 1
@@ -17,7 +17,7 @@ type group struct {
 	pages   files.Pages
 }
 
-// grouped merges matches whose lines touch or overlap, so that no line is shown twice. Matches come in the order of
+// grouped merges matches whose lines touch or overlap, so that no line is shown twice. The matches must be in order of
 // file and line.
 func grouped(matches []files.GrepMatch) []group {
 	var groups []group
@@ -36,7 +36,7 @@ func grouped(matches []files.GrepMatch) []group {
 // end returns the number of the line after the group.
 func (g *group) end() int { return g.first + len(g.lines) }
 
-// touches reports whether the lines of next, a later group, follow those of g without a gap.
+// touches reports whether the lines of next, a later group, follow the lines of g without a gap.
 func (g *group) touches(next group) bool {
 	return g.file == next.file && g.first <= next.first && next.first <= g.end()
 }
@@ -49,8 +49,8 @@ func (g *group) join(next group) {
 	}
 }
 
-// String returns the group under a head that names its first and last match, and their pages. Each line begins with its
-// number, so that no line can look like a head.
+// String returns the group under a head. The head names the first and the last match, and their pages. Each line begins
+// with its number, so that no line can look like a head.
 func (g *group) String() string {
 	var b strings.Builder
 	place := fmt.Sprint(g.matches[0])

@@ -8,12 +8,12 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Hints say how a tool behaves, for programs that show tools to people or ask them before a call.
+// Hints say how a tool behaves. Programs use them to show tools to people, or to ask people before a call.
 type Hints struct {
 	Title       string
-	Group       string // the tools that belong together
-	ReadOnly    bool   // it changes nothing
-	Destructive bool   // it may change or remove what is stored, not only add to it
+	Group       string // the name of the group of tools that the tool belongs to
+	ReadOnly    bool   // the tool changes nothing
+	Destructive bool   // the tool may change or remove what is stored, not only add to it
 	Idempotent  bool   // a second call with the same arguments changes nothing more
 }
 
@@ -37,7 +37,7 @@ var hints = map[string]Hints{
 	"memory":                 {Title: "Edit memory blocks", Group: "blocks", Destructive: true},
 	UpdateWorkingMemory:      {Title: "Update working memory", Group: "working_memory", Destructive: true},
 	memoryFilesTool:          {Title: "Work on memory files", Group: "memory_files", Destructive: true},
-	"archival_memory_insert": {Title: "Store a passage", Group: "archival", Destructive: true}, // supersedes
+	"archival_memory_insert": {Title: "Store a passage", Group: "archival", Destructive: true}, // may supersede a passage
 	"archival_memory_search": {Title: "Search passages", Group: "archival"},
 	"archival_memory_update": {Title: "Change a passage", Group: "archival", Destructive: true, Idempotent: true},
 	"archival_memory_delete": {Title: "Delete a passage", Group: "archival", Destructive: true, Idempotent: true},
@@ -51,8 +51,8 @@ func (t Tool) Hints() Hints {
 	return h
 }
 
-// Chosen returns the names of the tools that words stand for, each the name of a tool or of a group of tools. more has
-// the groups of other tools than the built-in ones, by their names. ErrInvalid for another word.
+// Chosen returns the names of the tools that words select. Each word is the name of a tool or of a group of tools. more
+// lists tools that are not built in: it maps their names to their groups. ErrInvalid for any other word.
 func (s *Set) Chosen(words []string, more map[string]string) ([]string, error) {
 	all := s.names()
 	groupOf := maps.Clone(more)

@@ -22,7 +22,7 @@ type listArgs struct {
 	Limit   *number `json:"limit"`
 }
 
-// listQuery is a query whose call and filter a result repeats.
+// listQuery is the query of a call. The result repeats the call and the filter.
 type listQuery struct{ files.ListQuery }
 
 func (m Memories) listFiles(ctx context.Context, c Caller, a listArgs) (Result, error) {
@@ -39,7 +39,8 @@ func (m Memories) listFiles(ctx context.Context, c Caller, a listArgs) (Result, 
 	return Result{Text: listText(q, found)}, err
 }
 
-// listText shows a page of files. If they do not all fit a result, the page is shorter and the next begins earlier.
+// listText shows a page of files. If the files do not all fit into a result, the page is shorter, and the next page
+// begins where it ends.
 func listText(q listQuery, l files.Listing) string {
 	switch {
 	case l.Total == 0 && q.Include == "" && q.Folder == "":

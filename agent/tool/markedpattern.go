@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/chunker/frame"
 )
 
-// withOptionalMarks returns a regular expression that matches what another does, and also texts without the marks that
-// the other expects behind brackets: `[<]~/b` becomes one that matches "</b". It reports whether there are any.
+// withOptionalMarks makes the marks in a regular expression optional: `[<]~/b`, in which the mark ~ stands behind a
+// bracket, becomes an expression that also matches "</b". It reports whether the expression has any marks.
 func withOptionalMarks(pattern string) (string, bool) {
 	if !strings.Contains(pattern, "~") {
 		return "", false
@@ -23,10 +23,10 @@ func withOptionalMarks(pattern string) (string, bool) {
 	return tree.String(), m.found
 }
 
-// marksOf makes the marks of an expression optional.
+// marksOf makes the marks of an expression optional. found tells whether it has any.
 type marksOf struct{ found bool }
 
-// optional makes the marks behind the brackets of an expression optional.
+// optional makes every mark behind a bracket optional.
 func (m *marksOf) optional(re *syntax.Regexp) *syntax.Regexp {
 	re = spelled(re)
 	for i, sub := range re.Sub {
@@ -38,7 +38,7 @@ func (m *marksOf) optional(re *syntax.Regexp) *syntax.Regexp {
 	return re
 }
 
-// spelled returns a literal of several characters as a sequence of them.
+// spelled splits a literal of several characters into a sequence of one-character literals.
 func spelled(re *syntax.Regexp) *syntax.Regexp {
 	if re.Op != syntax.OpLiteral || len(re.Rune) < 2 {
 		return re
@@ -50,7 +50,7 @@ func spelled(re *syntax.Regexp) *syntax.Regexp {
 	return all
 }
 
-// optionalFirst makes a mark optional with which an expression begins.
+// optionalFirst makes a mark at the beginning of an expression optional.
 func (m *marksOf) optionalFirst(re *syntax.Regexp) *syntax.Regexp {
 	switch {
 	case isMark(re):
@@ -72,7 +72,7 @@ func (m *marksOf) optionalFirst(re *syntax.Regexp) *syntax.Regexp {
 	return re
 }
 
-// isMark reports whether an expression matches the mark only.
+// isMark reports whether an expression matches only the mark.
 func isMark(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -83,7 +83,7 @@ func isMark(re *syntax.Regexp) bool {
 	return false
 }
 
-// endsInBracket reports whether a text that an expression matches may end with a bracket that it names.
+// endsInBracket reports whether an expression can match a text that ends with a bracket, and names that bracket.
 func endsInBracket(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpLiteral:

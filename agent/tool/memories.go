@@ -29,17 +29,19 @@ type Memories struct {
 
 	MemoryFiles *memoryfile.Store
 
-	Agents   *agent.Store                                 // their policies bound reads of files; nil bounds none
-	Erasures *erase.Store                                 // nil takes no requests
-	Models   func(context.Context, string) *summary.Model // that phrase answers; may be nil
+	Agents   *agent.Store                                 // has the policies that bound reads of files; nil: no bounds
+	Erasures *erase.Store                                 // nil refuses requests
+	Models   func(context.Context, string) *summary.Model // returns the model that phrases answers; may be nil
 
-	JQ *jq.Runner // of query_result; nil runs none
+	JQ *jq.Runner // runs the expressions of query_result; nil runs none
 
-	// Child returns where the log of a sub-agent of an agent is, by the sub-agent's id. ErrNotFound if it does not exist.
+	// Child finds the log of a sub-agent of an agent by the id of the sub-agent. ErrNotFound if there is no such
+	// sub-agent.
 	Child func(ctx context.Context, org db.Org, agentID, id string) (ChildLog, error)
 }
 
-// ChildLog is where a sub-agent works: in a conversation of an agent, from one position of the agent's log to another.
+// ChildLog is the place of a sub-agent's log: a conversation of an agent, and the positions in the agent's log between
+// which the sub-agent works.
 type ChildLog struct {
 	Parent       string `db:"parent_conversation"` // the one that it works for: an id, or recall.DefaultConversation
 	AgentID      string `db:"agent_id"`
@@ -48,7 +50,7 @@ type ChildLog struct {
 	To           int64  `db:"to_seq"`
 }
 
-// in returns the stores working in tx.
+// in returns stores that work in tx.
 func (m Memories) in(tx pgx.Tx) Memories {
 	in := Memories{Files: m.Files.With(tx), Recall: m.Recall.With(tx), Blocks: m.Blocks.With(tx),
 		Archival: m.Archival.With(tx), Working: m.Working.With(tx), MemoryFiles: m.MemoryFiles.With(tx), Models: m.Models,
@@ -68,8 +70,8 @@ type Caller struct {
 	Agent        agent.Agent
 	Conversation string   // the id of the one in which the model calls the tool; empty is the default one
 	Confined     bool     // the tools show nothing of the agent's other conversations
-	Only         []string // the tools that it may call; nil is all
-	Unprompted   bool     // its model sees no prompt of the agent: results leave out nothing because a prompt has it
+	Only         []string // names of the tools that it may call; nil allows all
+	Unprompted   bool     // its model sees no prompt of the agent, so results leave nothing out
 }
 
 // CallerIn returns an agent as the caller of tools in a conversation.
@@ -82,10 +84,10 @@ func CallerIn(org db.Org, a agent.Agent, c recall.Conversation) Caller {
 	return caller
 }
 
-// has returns the tools that the results of a call may name.
+// has returns the set of tools that the results of a call may mention.
 func (c Caller) has() recall.Toolset { return c.Agent.HasTool }
 
-// within returns the conversation that a call is confined to; empty if it is to none.
+// within returns the id of the conversation that a call is confined to; empty if it is not confined.
 func (c Caller) within() string {
 	if !c.Confined {
 		return ""
@@ -93,8 +95,8 @@ func (c Caller) within() string {
 	return cmp.Or(c.Conversation, recall.DefaultConversation)
 }
 
-// Result is the answer of a tool: a text of at most MaxChars characters for the model, and the files that it opened,
-// for callers who keep their own prompt. If IsError is true, the tool did nothing, and the text says why.
+// Result is the answer of a tool. Text, for the model, has at most MaxChars characters. Files are the files that the
+// tool opened, for callers who keep their own prompt. If IsError is true, the tool did nothing, and the text says why.
 type Result struct {
 	Text    string
 	IsError bool

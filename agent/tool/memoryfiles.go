@@ -15,14 +15,15 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// memoryFilesTool is the name of the tool for memory files, whose arguments are those of Anthropic's memory tool.
+// memoryFilesTool is the name of the tool for memory files. It takes the arguments of Anthropic's memory tool.
 const memoryFilesTool = "memory_files"
 
-// MemoryIsFiles reports whether a call of the name memory, which Anthropic's tool for memory files has, is one of
-// memory_files: the agent has this tool, and not the one for blocks.
+// MemoryIsFiles reports whether a call of "memory" means memory_files. Anthropic's tool for memory files is called
+// "memory", but so is the tool for blocks. The call means memory_files if the agent has that tool and not the one for
+// blocks.
 func MemoryIsFiles(a agent.Agent) bool { return a.HasTool(memoryFilesTool) && !a.HasTool("memory") }
 
-// inNameOf returns the name of the tool that an agent's call of a name means.
+// inNameOf returns the name of the tool that an agent's call with the given name means.
 func inNameOf(a agent.Agent, name string) string {
 	if name == "memory" && MemoryIsFiles(a) {
 		return memoryFilesTool
@@ -106,7 +107,7 @@ func (a memoryFilesArgs) complete() error {
 	return mustPut("The command str_replace", "new_str", a.New != nil || a.Command != "str_replace")
 }
 
-// maxListed is the most paths that a view of a directory shows.
+// maxListed is the largest number of paths that a view of a directory shows.
 const maxListed = 200
 
 // viewMemory shows a directory or the lines of a file.
@@ -168,12 +169,12 @@ func (m Memories) viewTree(ctx context.Context, c Caller, t memoryfile.Attached,
 	return shown, err
 }
 
-// renderManifest shows the manifest of a tree that has no file of it.
+// renderManifest shows the manifest of a tree that has no manifest file.
 func renderManifest(m memoryfile.Manifest, asked []number) (Result, error) {
 	return renderFile(memoryfile.File{Entry: memoryfile.Entry{Path: memoryfile.ManifestPath}, Content: m.Render()}, asked)
 }
 
-// stateOf returns what an agent that views all its files should know: the rules of the index, and what is to be mended.
+// stateOf returns, for an agent that views the root of its files, the rules of the index and the faults to fix.
 func (m Memories) stateOf(ctx context.Context, c Caller, t memoryfile.Attached, path string) ([]string, error) {
 	if path != memoryfile.Root {
 		return nil, nil
@@ -185,7 +186,7 @@ func (m Memories) stateOf(ctx context.Context, c Caller, t memoryfile.Attached, 
 	return nil, err
 }
 
-// renderTree lists what is in a directory and in the directories in it.
+// renderTree lists the content of a directory and of its subdirectories.
 func renderTree(dir string, entries []memoryfile.Entry) string {
 	if len(entries) == 0 {
 		return fmt.Sprintf("%s is empty: you have no memory files yet.", dir)
@@ -246,7 +247,7 @@ func renderFile(f memoryfile.File, asked []number) (Result, error) {
 	return Result{Text: shown}, nil
 }
 
-// rangeOf returns the lines that a view_range asks for, from 1; all if it asks for none.
+// rangeOf returns the first and last line that a view_range asks for, counted from 1; all lines if it is absent.
 func rangeOf(asked []number, lines int) (from, to int, err error) {
 	if len(asked) == 0 {
 		return 1, lines, nil
@@ -264,7 +265,7 @@ func rangeOf(asked []number, lines int) (from, to int, err error) {
 		"before it, or -1 for the end.", asked, lines)
 }
 
-// numbered returns lines as a view shows them. A line's stray line ends are marked, so that none looks like a line.
+// numbered returns lines as a view shows them. It marks stray line ends within a line, so that they cannot fake a line.
 func numbered(lines []string, from, to int) string {
 	var b strings.Builder
 	for i := max(from, 1); i <= min(to, len(lines)); i++ {
@@ -307,7 +308,7 @@ func (m Memories) insertIntoMemory(ctx context.Context, at memoryfile.At, a memo
 	})
 }
 
-// editMemory changes a file, and shows the lines that it changed with two around them.
+// editMemory changes a file, and shows the changed lines with two lines before and after them.
 func (m Memories) editMemory(ctx context.Context, at memoryfile.At, a memoryFilesArgs,
 	edit func(path, content string) (string, error)) (Result, error) {
 	before := ""
@@ -352,7 +353,7 @@ func someOf(paths []string) string {
 	return joined(paths)
 }
 
-// withNotes returns a result with notes for the model, each on a line.
+// withNotes returns a result with notes for the model, one on each line.
 func withNotes(text string, notes []string) Result {
 	return Result{Text: strings.Join(append([]string{strings.TrimSuffix(text, "\n")}, notes...), "\n")}
 }

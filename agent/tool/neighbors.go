@@ -10,10 +10,10 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// maxMessageChars bounds each of the messages in a result.
+// maxMessageChars bounds the text of each message in a result, in characters.
 const maxMessageChars = 20_000
 
-// readAround shows the messages before and after one.
+// readAround shows the messages before and after a message.
 func (m Memories) readAround(ctx context.Context, c Caller, a conversationArgs, at clock) (Result, error) {
 	if a.Query != "" || len(a.Roles) > 0 || a.Limit != nil || a.Offset != nil || a.StartDate != "" || a.EndDate != "" {
 		return Result{}, db.Invalid("Give either around, with before and after, to read messages in their order, or " +
@@ -44,8 +44,8 @@ func side(name string, asked *number) (int, error) {
 	return n, nil
 }
 
-// aroundText shows the messages around one in their order. If they do not all fit a result, it leaves out those
-// farthest from that one.
+// aroundText shows the messages around one message, in their order. If they do not all fit into a result, it leaves out
+// the farthest.
 func aroundText(before, after int, s recall.Neighbors, at clock, has recall.Toolset) string {
 	s.Messages = has.For(s.Messages)
 	farthest := max(s.At, len(s.Messages)-1-s.At)
@@ -57,14 +57,14 @@ func aroundText(before, after int, s recall.Neighbors, at clock, has recall.Tool
 	})
 }
 
-// nearby are the numbers of messages that the call asked for, and how messages are shown.
+// nearby says how many messages the call asked for on each side, and how messages are shown.
 type nearby struct {
 	before, after int
 	at            clock
 	has           recall.Toolset
 }
 
-// aroundPage shows consecutive messages, and the calls that read on at both ends.
+// aroundPage shows consecutive messages, and at each end the call that reads on.
 func aroundPage(page recall.Neighbors, centre recall.Message, by nearby) string {
 	first, last := page.Messages[0], page.Messages[len(page.Messages)-1]
 	where := "the default conversation"

@@ -22,8 +22,8 @@ type openArgs struct {
 	IncludeContent *flag             `json:"include_content"`
 }
 
-// fileRequest names a file and the lines of it to view, from a line (from 1) or an offset (from 0). A bare string names
-// a whole file.
+// fileRequest names a file and the lines to view. The lines begin at a line (from 1) or at an offset (from 0). A bare
+// string names a whole file.
 type fileRequest struct {
 	FileName text    `json:"file_name"`
 	Line     *number `json:"line"`
@@ -37,7 +37,7 @@ func (r *fileRequest) UnmarshalJSON(raw []byte) error {
 	case '"':
 		return json.Unmarshal(raw, &r.FileName)
 	case '{':
-		type plain fileRequest // without this method
+		type plain fileRequest // the same type without this method
 		return decode("a file request", raw, (*plain)(r))
 	}
 	return db.Invalid("Invalid file request type: %s. Expected dict or FileOpenRequest.", jsonType(raw))
@@ -70,7 +70,7 @@ func (m Memories) openFiles(ctx context.Context, c Caller, a openArgs) (Result, 
 	return Result{Text: openText(o, bool(deref(a.IncludeContent, flag(c.Unprompted))), bounds), Files: o.Files}, nil
 }
 
-// openRequests checks the requests as far as that is possible without the files.
+// openRequests checks the requests as far as it can without reading the files.
 func openRequests(asked []fileRequest) ([]files.OpenRequest, error) {
 	if len(asked) == 0 {
 		return nil, db.Invalid("No file requests provided")
@@ -90,8 +90,8 @@ func openRequests(asked []fileRequest) ([]files.OpenRequest, error) {
 	return requests, nil
 }
 
-// offset checks the range of a request and returns where it begins, counted from 0; nil is the file's start. A length
-// alone counts from the first line.
+// offset checks the range of a request and returns its first line, counted from 0; nil means the start of the file. A
+// length without a start counts from the first line.
 func (r fileRequest) offset() (*int, error) {
 	name := echo(string(r.FileName))
 	switch {
@@ -112,9 +112,9 @@ func (r fileRequest) offset() (*int, error) {
 	return (*int)(r.Offset), nil
 }
 
-// openText names the opened files, and with content shows their numbered lines. If a view ends before the requested
-// lines do, at the prompt's limit or, with content, at that of the result or of the policy, it gives the call for the
-// rest.
+// openText names the opened files. If content is true, it also shows their numbered lines. If a view ends too early, it
+// gives the call that opens the rest. A view ends too early at the limit of the prompt or, with content, at the limit
+// of the result or of the policy.
 func openText(o files.Opening, content bool, bounds *policy.ReadBounds) string {
 	o.Files = settled(o.Files)
 	if content {
@@ -133,7 +133,7 @@ func openText(o files.Opening, content bool, bounds *policy.ReadBounds) string {
 	return openedLine(o.Files) + closedNotes(o) + restNotes(views, false, nil)
 }
 
-// settled removes offsets below 0, which mean that only the end of a line is not shown.
+// settled removes negative offsets. Such an offset means that only the end of a line is not shown.
 func settled(opened []files.Opened) []files.Opened {
 	opened = slices.Clone(opened)
 	for i, f := range opened {
@@ -178,7 +178,7 @@ func openedLine(opened []files.Opened) string {
 	return fmt.Sprintf("* Opened %d files: %s", len(opened), joined(summaries))
 }
 
-// openedFile names a file, the lines asked for as far as it has them, and what was open of it before.
+// openedFile names a file, the requested lines that the file has, and the lines that were open before.
 func openedFile(f files.Opened) string {
 	s := fileName(f.Name)
 	if f.Request.Offset != nil {
@@ -198,7 +198,7 @@ func openedFile(f files.Opened) string {
 	return s
 }
 
-// lineRange returns a range in words, 1-based and inclusive.
+// lineRange describes a range of lines, counted from 1 with both ends included.
 func lineRange(r files.LineRange) string {
 	if r.Length == nil {
 		return fmt.Sprintf("lines %d-end", r.Offset+1)
@@ -206,7 +206,7 @@ func lineRange(r files.LineRange) string {
 	return fmt.Sprintf("lines %d-%d", r.Offset+1, r.Offset+*r.Length)
 }
 
-// nextRequest is a file request of a call in a result.
+// nextRequest is a request for a file, in a call that a result suggests.
 type nextRequest struct {
 	FileName string `json:"file_name"`
 	Line     int    `json:"line,omitempty"`
@@ -228,8 +228,8 @@ func openCall(r nextRequest, content bool) string {
 		argument{"include_content", content, false})
 }
 
-// sections shows the contents of files under heads. All their lines begin with a number or "[", so that none can look
-// like a head.
+// sections shows the contents of files under heads. Each line of a content begins with a number or "[", so that no line
+// can look like a head.
 func sections(views []files.Opened) string {
 	var b strings.Builder
 	for _, f := range views {
@@ -248,7 +248,7 @@ func emptiness(f files.Opened) string {
 	return "(no lines)"
 }
 
-// shortened cuts the contents of files so that they have at most the given characters together, the last files first.
+// shortened cuts the contents of files, the last files first, until they have at most chars characters together.
 func shortened(opened []files.Opened, chars int) []files.Opened {
 	var views []files.Opened
 	for i, f := range opened {
@@ -259,8 +259,8 @@ func shortened(opened []files.Opened, chars int) []files.Opened {
 	return views
 }
 
-// shorter cuts the content of a file to whole lines of at most the given characters. If no line fits and the file is
-// alone in the result, it cuts the first line, because no later call could show it whole.
+// shorter cuts the content of a file to whole lines that have at most chars characters. If no line fits and the result
+// has no other file, it cuts the first line, because no later call could show that line whole.
 func shorter(f files.Opened, chars int, alone bool) files.Opened {
 	kept := wholeLines(f.Content, max(chars, 0))
 	if kept == f.Content {
@@ -291,7 +291,7 @@ func unseen(f files.Opened) files.Opened {
 	return f
 }
 
-// wholeLines returns the first lines of s that have at most the given characters.
+// wholeLines returns the first lines of s that have at most chars characters together.
 func wholeLines(s string, chars int) string {
 	kept := clip(s, chars)
 	if kept == s || s[len(kept)] == '\n' {
@@ -300,7 +300,7 @@ func wholeLines(s string, chars int) string {
 	return kept[:max(strings.LastIndexByte(kept, '\n'), 0)]
 }
 
-// lastNumber returns the number of the last numbered line of a content.
+// lastNumber returns the number of the last numbered line in a content.
 func lastNumber(content string) (int, bool) {
 	for content != "" {
 		at := strings.LastIndexByte(content, '\n') + 1

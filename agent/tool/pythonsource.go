@@ -7,31 +7,31 @@ import (
 	"strings"
 )
 
-// Signature is what a model needs to know of a Python function. Parameters is a JSON schema.
+// Signature is what a model needs to know about a Python function. Parameters is a JSON schema.
 type Signature struct {
 	Name        string
-	Description string // of the docstring, without its sections; empty without one
+	Description string // the docstring without its sections; empty if there is none
 	Parameters  json.RawMessage
 }
 
-// maxAnnotationBytes bounds the type of a parameter.
+// maxAnnotationBytes bounds the type annotation of a parameter.
 const maxAnnotationBytes = 2000
 
 // pythonParam is a parameter of a Python function.
 type pythonParam struct {
 	name, annotation string
-	optional         bool // it has a default
+	optional         bool // it has a default value
 }
 
-// injected are the parameters that Letta's server fills in; a model does not see them.
+// injected lists the parameters that Letta's server fills in. A model does not see them.
 var injected = map[string]bool{"self": true, "agent_state": true, "client": true}
 
-// functionHead matches the head of a function that stands at the beginning of a line.
+// functionHead matches the head of a function at the beginning of a line.
 var functionHead = regexp.MustCompile(`^(?:async[ \t]+)?def[ \t]+([A-Za-z_]\w*)[ \t]*\(`)
 
-// ReadSignature reads the last function of a Python source that stands at the beginning of a line: its parameters with
-// their types, unless the caller has them already, and its docstring in the style of Google, numpy or Sphinx. Its error
-// is a sentence for the caller.
+// ReadSignature reads the last function of a Python source that begins at the beginning of a line. It reads the
+// parameters with their types, unless the caller already has them, and the docstring in the style of Google, numpy or
+// Sphinx. Its error is a sentence for the caller.
 func ReadSignature(source string, hasParameters bool) (Signature, error) {
 	source = strings.ReplaceAll(strings.ReplaceAll(source, "\r\n", "\n"), "\t", "    ")
 	code, strs, err := scanPython(source)
@@ -62,8 +62,8 @@ func ReadSignature(source string, hasParameters bool) (Signature, error) {
 	return s, err
 }
 
-// scanPython returns a source with its strings and comments blanked, of the same length, and the strings by where they
-// begin.
+// scanPython returns code, a copy of the source of the same length with blanked strings and comments, and the strings
+// by the offset where each begins.
 func scanPython(source string) (code string, strs map[int]string, err error) {
 	blank := []byte(source)
 	strs = map[int]string{}
@@ -88,7 +88,7 @@ func scanPython(source string) (code string, strs map[int]string, err error) {
 			strs[i] = unquoted(source[i+len(quote):end-len(quote)], raw)
 			for ; i < end; i++ {
 				if blank[i] != '\n' {
-					blank[i] = '_' // a string is a value, as a name is
+					blank[i] = '_' // a string becomes a name, because both are values
 				}
 			}
 		default:
@@ -98,7 +98,7 @@ func scanPython(source string) (code string, strs map[int]string, err error) {
 	return string(blank), strs, nil
 }
 
-// stringEnd returns where the string that begins at a place ends, -1 if it does not.
+// stringEnd returns the offset where the string that begins at the given offset ends; -1 if it does not end.
 func stringEnd(source string, at int, quote string) int {
 	for i := at + len(quote); i < len(source); i++ {
 		switch {
@@ -113,7 +113,7 @@ func stringEnd(source string, at int, quote string) int {
 	return -1
 }
 
-// unquoted returns the text of a string literal. It reads the escapes that docstrings have.
+// unquoted returns the text of a string literal. It resolves only the escapes that occur in docstrings.
 func unquoted(text string, raw bool) string {
 	if raw {
 		return text
@@ -121,7 +121,7 @@ func unquoted(text string, raw bool) string {
 	return strings.NewReplacer("\\\n", "", `\\`, `\`, `\n`, "\n", `\t`, "    ", `\"`, `"`, `\'`, "'").Replace(text)
 }
 
-// lastFunction returns where the last function at the beginning of a line begins, -1 without one.
+// lastFunction returns the offset of the last function that begins at the beginning of a line; -1 if there is none.
 func lastFunction(code string) int {
 	found, at := -1, 0
 	for line := range strings.Lines(code) {
@@ -133,7 +133,7 @@ func lastFunction(code string) int {
 	return found
 }
 
-// matching returns where the bracket that opens at a place closes, -1 if it does not.
+// matching returns the offset of the bracket that closes the one at the offset open; -1 if there is none.
 func matching(code string, open int) int {
 	depth := 0
 	for i := open; i < len(code); i++ {
@@ -149,7 +149,8 @@ func matching(code string, open int) int {
 	return -1
 }
 
-// bodyStart returns where the body of a function begins whose parameters end at a place, -1 if it has none.
+// bodyStart returns the offset of a function's body; -1 if it has none. closing is the offset at which the parameters
+// end.
 func bodyStart(code string, closing int) int {
 	if closing < 0 {
 		return -1
@@ -169,7 +170,7 @@ func bodyStart(code string, closing int) int {
 	return -1
 }
 
-// docstring returns the string that is the first statement of a body; empty without one.
+// docstring returns the string that is the first statement of a body; empty if there is none.
 func docstring(code string, strs map[int]string, body int) string {
 	first := body + len(code[body:]) - len(strings.TrimLeft(code[body:], " \n"))
 	for _, at := range []int{first, first + 1} { // a string may have a prefix: r"..."
@@ -180,7 +181,7 @@ func docstring(code string, strs map[int]string, body int) string {
 	return ""
 }
 
-// dedented returns a docstring without the indentation that its lines after the first share.
+// dedented removes from a docstring the indentation that all lines after the first share.
 func dedented(text string) string {
 	lines := strings.Split(text, "\n")
 	least := -1
@@ -201,7 +202,8 @@ func dedented(text string) string {
 
 func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// readParams reads the parameters of a function. code is their text with blanked strings and comments.
+// readParams reads the parameters of a function. text is their source, and code the same source with blanked strings
+// and comments.
 func readParams(function, text, code string) (params []pythonParam, err error) {
 	for _, part := range splitTop(text, code, ',') {
 		name := strings.TrimSpace(part.code)
@@ -235,10 +237,11 @@ func readParams(function, text, code string) (params []pythonParam, err error) {
 	return params, nil
 }
 
-// pythonPart is a part of a source, also with its strings and comments blanked.
+// pythonPart is a part of a source (text), together with the same part with blanked strings and comments (code).
 type pythonPart struct{ text, code string }
 
-// withoutComments returns the text of a part on one line. Where the code is blank and the text is not, is a comment.
+// withoutComments returns the text of a part on one line. A place where the code is blank and the text is not, is a
+// comment.
 func withoutComments(p pythonPart) string {
 	kept := []byte(p.text)
 	for i := range kept {
@@ -249,7 +252,7 @@ func withoutComments(p pythonPart) string {
 	return strings.TrimSpace(string(kept))
 }
 
-// splitTop splits a source at a separator that stands in no bracket.
+// splitTop splits a source at each separator outside all brackets.
 func splitTop(text, code string, separator byte) (parts []pythonPart) {
 	depth, from := 0, 0
 	for i := range len(code) {

@@ -41,13 +41,13 @@ func parametersOf(function string, params []pythonParam, about map[string]string
 		`}`), err
 }
 
-// simpleTypes are the JSON types of Python's.
+// simpleTypes maps Python types to JSON types.
 var simpleTypes = map[string]string{"str": "string", "int": "integer", "float": "number", "bool": "boolean",
 	"list": "array", "List": "array", "dict": "object", "Dict": "object", "set": "array", "Set": "array",
 	"Sequence": "array", "Iterable": "array", "tuple": "array", "Tuple": "array", "Mapping": "object",
 	"datetime": "string", "date": "string", "None": "null", "Any": "", "object": ""}
 
-// typeSchema returns the JSON schema of a type, and whether it may be None.
+// typeSchema returns the JSON schema of a Python type, and whether the value may be None.
 func typeSchema(annotation string) (schema map[string]any, nullable bool, err error) {
 	annotation = strings.TrimSpace(strings.Trim(strings.TrimSpace(annotation), `"'`))
 	if options := splitAnnotation(annotation, '|'); len(options) > 1 {
@@ -93,7 +93,7 @@ func typeSchema(annotation string) (schema map[string]any, nullable bool, err er
 	return schema, kind == "null", nil
 }
 
-// splitAnnotation splits a type at a separator that stands in no bracket and in no string.
+// splitAnnotation splits a type at each separator outside all brackets and strings.
 func splitAnnotation(annotation string, separator byte) (parts []string) {
 	code, _, err := scanPython(annotation)
 	if err != nil {
@@ -129,7 +129,7 @@ func unionSchema(options []string) (map[string]any, bool, error) {
 	return map[string]any{"anyOf": schemas}, nullable, nil
 }
 
-// literalSchema returns the schema of one of several values.
+// literalSchema returns the schema of a value that is one of the given values.
 func literalSchema(values []string) (map[string]any, bool, error) {
 	schema := map[string]any{}
 	var enum []any

@@ -14,14 +14,14 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Bounds of a query's results.
+// Bounds on the results of a query.
 const (
 	usualQueryResults = 50
 	maxQueryResults   = 500
-	maxQueryBytes     = MaxChars - 6_000 // of all results, so that they and what is said of them fit
+	maxQueryBytes     = MaxChars - 6_000 // of all results together, so that they and the text around them fit
 	maxPatternBytes   = 1_000
 	maxQueryOffset    = 1_000_000
-	maxGroupChars     = 200 // of a group of a match
+	maxGroupChars     = 200 // of each group of a match
 )
 
 type queryArgs struct {
@@ -61,7 +61,7 @@ func (m Memories) queryResult(ctx context.Context, c Caller, a queryArgs) (Resul
 	return answer, err
 }
 
-// run answers a query of a text.
+// run answers a query about a text.
 func (m Memories) run(ctx context.Context, c Caller, of query, whole string) (Result, error) {
 	if of.pattern != "" {
 		return of.matches(whole)
@@ -77,20 +77,20 @@ func (m Memories) run(ctx context.Context, c Caller, of query, whole string) (Re
 	return Result{Text: of.resultsText(found)}, nil
 }
 
-// query is what a model asks of a text.
+// query is a model's question about a text.
 type query struct {
 	id, jq, pattern string
 	offset, limit   int
 }
 
-// next returns the call that shows what follows the first n results shown.
+// next returns the call that shows the results after the first n.
 func (q query) next(n int) string {
 	return invocation(agent.QueryResult, argument{"id", q.id, nil}, argument{"jq", q.jq, ""},
 		argument{"pattern", q.pattern, ""}, argument{"offset", q.offset + n, 0},
 		argument{"limit", q.limit, usualQueryResults})
 }
 
-// resultsText shows the results of a jq expression, each as JSON on a line.
+// resultsText shows the results of a jq expression, each as JSON on its own line.
 func (q query) resultsText(a jq.Answer) string {
 	n := len(a.Results)
 	if n == 0 {
@@ -118,9 +118,9 @@ func (q query) resultsText(a jq.Answer) string {
 	return b.String() + "\nNo more results to show."
 }
 
-// match is a match of a pattern in a text.
+// match is one match of a pattern in a text.
 type match struct {
-	line, offset int // from 1, and in bytes
+	line, offset int // the line counts from 1, the offset in bytes
 	text         string
 	groups       []string
 }
@@ -147,7 +147,7 @@ func (q query) matches(whole string) (Result, error) {
 	})}, nil
 }
 
-// matchesAt reads matches at places in their order.
+// matchesAt reads the matches at the given places, which must be in order.
 func matchesAt(whole string, places [][]int) (found []match) {
 	number, counted := 1, 0
 	for _, at := range places {

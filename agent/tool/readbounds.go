@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// readBounds returns the bounds that the policy in force sets to what a tool reads of files; nil if it sets none.
+// readBounds returns the bounds that the current policy sets on reads of files; nil if it sets none.
 func (m Memories) readBounds(ctx context.Context, c Caller) (*policy.ReadBounds, error) {
 	if m.Agents == nil {
 		return nil, nil //nolint:nilnil // nil bounds nothing
@@ -26,7 +26,8 @@ func (m Memories) readBounds(ctx context.Context, c Caller) (*policy.ReadBounds,
 	return of.ReadBounds(), err
 }
 
-// bounded cuts the content of a file to the lines that one call may show of it, and its lines to their length.
+// bounded cuts the content of a file to the number of lines that one call may show, and each line to the permitted
+// length.
 func bounded(f files.Opened, bounds *policy.ReadBounds) files.Opened {
 	if bounds == nil {
 		return f

@@ -15,12 +15,12 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// Bounds of the texts that a model reads, in characters. Letta: 50,000 for a result, 1,000 for an error.
+// Bounds on the texts that a model reads, in characters. Letta: 50,000 for a result, 1,000 for an error.
 const (
 	MaxChars      = 50_000
 	maxErrorChars = 1_000
 	maxEchoChars  = 200   // of a caller's text that a result repeats
-	maxLineChars  = 2_100 // of one line of a file among matches
+	maxLineChars  = 2_100 // of a line of a file that has a match
 )
 
 var rule = strings.Repeat("=", 80)
@@ -28,7 +28,7 @@ var rule = strings.Repeat("=", 80)
 // failure returns the text of an error that a model can act on.
 func failure(err error) string { return clip(err.Error(), maxErrorChars) }
 
-// capped cuts a result that is too long, at the end of a line if one ends in its second half.
+// capped cuts a result that is too long. It cuts at the end of a line, if a line ends in the second half.
 func capped(s string) string {
 	n := utf8.RuneCountInString(s)
 	if n <= MaxChars {
@@ -42,16 +42,17 @@ func capped(s string) string {
 	return kept + note
 }
 
-// most renders as many of the first n parts as fit a result, at least one. A rendering of more parts must be longer.
+// most renders as many of the first n parts as fit into a result, but at least one. A rendering of more parts must be
+// longer.
 func most(n int, render func(n int) string) string { return mostWithin(nil, n, render) }
 
-// mostWithin is most for a result that is also within the bounds of a policy.
+// mostWithin is like most, for a result that must also stay within the bounds of a policy.
 func mostWithin(bounds *policy.ReadBounds, n int, render func(n int) string) string {
 	fits := func(s string) bool { return utf8.RuneCountInString(s) <= MaxChars && bounds.Fits(s) }
 	if all := render(n); fits(all) {
 		return all
 	}
-	first := sort.Search(n, func(i int) bool { return !fits(render(i + 1)) }) // of the parts that do not fit
+	first := sort.Search(n, func(i int) bool { return !fits(render(i + 1)) }) // the first part that does not fit
 	return render(max(first, 1))
 }
 
@@ -74,7 +75,7 @@ func indented(s string) string {
 	return b.String()
 }
 
-// searchedFor returns a note on the spelling that a search found; empty if it is the query's own.
+// searchedFor returns a note on the spelling that a search used; empty if the query itself has that spelling.
 func searchedFor(spelling string) string {
 	if spelling == "" {
 		return ""
@@ -82,8 +83,8 @@ func searchedFor(spelling string) string {
 	return fmt.Sprintf("\n\nNote: Nothing has a word of the query as it is spelled: searched for '%s'.", echo(spelling))
 }
 
-// remarks returns notes on a page of a search: of the spelling that was searched for, of what its ranking lacks, and of
-// why it ends, of which each may be empty. byWords says that no vectors were asked.
+// remarks returns the notes on a page of search results: which spelling was searched, what the ranking lacks, and why
+// the page ends. Each of them may be empty. byWords says that the search used no vectors.
 func remarks(spelling, note, ended string, byWords bool) string {
 	notes := searchedFor(spelling) + rankingNote(note, byWords)
 	if ended != "" {
@@ -92,7 +93,8 @@ func remarks(spelling, note, ended string, byWords bool) string {
 	return notes
 }
 
-// rankingNote returns a note on what a ranking lacks: note or, if byWords is true, vectors; empty if it lacks nothing.
+// rankingNote returns a note on what a ranking lacks: note itself or, if byWords is true, that it used no vectors. It
+// is empty if the ranking lacks nothing.
 func rankingNote(note string, byWords bool) string {
 	switch {
 	case note != "":
@@ -103,7 +105,8 @@ func rankingNote(note string, byWords bool) string {
 	return ""
 }
 
-// includeHint returns how to write a filter of files that is meant as a list; empty if it is none.
+// includeHint returns a hint on how to write the filter, if the model seems to mean a list of files; otherwise it is
+// empty.
 func includeHint(include string) string {
 	if hint := files.IncludeHint(include); hint != "" {
 		return ". " + echo(hint)
@@ -111,7 +114,7 @@ func includeHint(include string) string {
 	return ""
 }
 
-// nextPage returns a note on how to read the results after the n shown; empty if there are no more.
+// nextPage returns a note on how to read the results after these n; empty if there are no more.
 func nextPage(offset, n int, more bool) string {
 	if !more {
 		return ""
@@ -119,7 +122,7 @@ func nextPage(offset, n int, more bool) string {
 	return fmt.Sprintf("\nTo see the next results, repeat the call with offset=%d.\n", offset+n)
 }
 
-// echo returns a caller's text as a result repeats it: on one line, at most maxEchoChars.
+// echo returns a caller's text as a result repeats it: on one line, and at most maxEchoChars characters long.
 func echo(s string) string {
 	if short := clip(s, maxEchoChars); short != s {
 		s = short + "…"
@@ -127,11 +130,11 @@ func echo(s string) string {
 	return line(s)
 }
 
-// line returns a text as one line of a result. It marks other line ends in it, so that a document cannot forge lines of
-// a result. Arguments are accepted with and without the mark.
+// line returns a text as one line of a result. It marks other line ends in the text, so that a document cannot forge
+// lines of a result. Tools accept arguments with and without the mark.
 func line(s string) string { return frame.MarkLineEnds(strings.ReplaceAll(s, "\n", " ")) }
 
-// shortLine returns a line, cut at maxLineChars.
+// shortLine returns a text as one line, cut at maxLineChars.
 func shortLine(s string) string {
 	short := clip(s, maxLineChars)
 	if short == s {
@@ -140,7 +143,7 @@ func shortLine(s string) string {
 	return line(short) + fmt.Sprintf(" "+frame.LineCut, utf8.RuneCountInString(s))
 }
 
-// fileName returns a file's name as a result shows it: quoted if it has control characters.
+// fileName returns a file's name as a result shows it. A name with control characters is quoted.
 func fileName(s string) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }) {
 		return strconv.Quote(s)
@@ -158,7 +161,7 @@ func fileNames(all []string) string {
 
 func joined(words []string) string { return strings.Join(words, ", ") }
 
-// count returns "1 file", "2 files".
+// count returns a number with its noun, such as "1 file" or "2 files".
 func count(n int, of string) string { return fmt.Sprintf("%d %s", n, noun(n, of)) }
 
 func noun(n int, one string) string {
@@ -168,13 +171,13 @@ func noun(n int, one string) string {
 	return one + "s"
 }
 
-// argument is an argument of a call in a result.
+// argument is an argument of a call that a result suggests.
 type argument struct {
 	name         string
 	value, usual any
 }
 
-// invocation returns a call that a model can make unchanged, without the arguments that have their usual value.
+// invocation returns a call that a model can repeat unchanged. It leaves out arguments that have their default value.
 func invocation(tool string, args ...argument) string {
 	var shown []string
 	for _, a := range args {
@@ -191,7 +194,7 @@ func literal(v any) string {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		panic(err) // values here are strings, numbers and structs of them
+		panic(err) // the values here are only strings, numbers and structs of them
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

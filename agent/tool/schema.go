@@ -15,10 +15,11 @@ type schema struct {
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parameters"`
 
-	text json.RawMessage // all of it, compact
+	text json.RawMessage // the whole schema, compact
 }
 
-// schemaOf reads the schema of a tool. It panics if the schema, which is part of the program, is missing or broken.
+// schemaOf reads the schema of a tool. It panics if the schema is missing or broken, because the schema is part of the
+// program.
 func schemaOf(name string) schema {
 	raw, err := schemas.ReadFile("schema/" + name + ".json")
 	if err != nil {

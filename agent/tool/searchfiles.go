@@ -13,7 +13,7 @@ import (
 
 const (
 	searchLimit   = 5
-	maxChunkLines = 100 // of a chunk in a result: any of them may be the line that was found (Letta: 20)
+	maxChunkLines = 100 // of a chunk in a result: the search may have found any of them (Letta: 20)
 )
 
 type searchArgs struct {
@@ -23,7 +23,7 @@ type searchArgs struct {
 	Include text    `json:"include"`
 }
 
-// query checks the arguments. It lowers a limit above files.SearchMax, as Letta does.
+// query checks the arguments and returns the query. Like Letta, it lowers a limit above files.SearchMax to that.
 func (a searchArgs) query() (files.Query, error) {
 	limit, err := lowered(a.Limit, searchLimit, files.SearchMax)
 	if err != nil {

@@ -31,7 +31,6 @@ func (s *Set) SearchMemory(ctx context.Context, q memorysearch.Query) (memorysea
 	return s.memories.search().Search(ctx, q)
 }
 
-// searchMemory searches all memories of an agent.
 func (m Memories) searchMemory(ctx context.Context, c Caller, a searchMemoryArgs) (Result, error) {
 	if err := must("search_memory", "query", a.Query); err != nil {
 		return Result{}, err
@@ -56,7 +55,7 @@ func (m Memories) searchMemory(ctx context.Context, c Caller, a searchMemoryArgs
 	return Result{Text: foundText(q, found, at)}, nil
 }
 
-// foundText shows hits of all memories, the best first.
+// foundText shows the hits in all memories, the best first.
 func foundText(q memorysearch.Query, r memorysearch.Results, at clock) string {
 	note := remarks(r.SearchedFor, r.Note, r.WhyEnded(), !r.Meaning && r.Known == "")
 	if r.Known != "" {
@@ -93,7 +92,8 @@ func ofKinds(q memorysearch.Query) string {
 	return " in " + strings.Join(names, " and ")
 }
 
-// foundHit shows a hit under a head, with the call that reads on. A caller that is prompted sees active memory itself.
+// foundHit shows a hit under a head, with the call that reads on. If prompted is true, the caller already sees active
+// memory in its prompt.
 func foundHit(h memorysearch.MemoryFound, prompted bool, at clock) string {
 	head := fmt.Sprintf("=== %s%s", strings.ReplaceAll(string(h.Kind), "_", " "), placeOf(h.Place))
 	if h.At != nil && h.Kind != memorysearch.File {
@@ -113,7 +113,7 @@ func foundHit(h memorysearch.MemoryFound, prompted bool, at clock) string {
 	return text
 }
 
-// placeOf returns a place as a head shows it.
+// placeOf returns the place of a hit as its head shows it.
 func placeOf(p memorysearch.FoundPlace) string {
 	var b strings.Builder
 	for _, part := range []string{p.Label, fileName(p.Path), p.Field, p.Role} {
@@ -136,7 +136,7 @@ func placeOf(p memorysearch.FoundPlace) string {
 	return b.String()
 }
 
-// callText returns a call that a model can make unchanged.
+// callText returns a call that a model can repeat unchanged.
 func callText(c memorysearch.ReadOn) string {
 	var args []argument
 	for _, name := range slices.Sorted(maps.Keys(c.Arguments)) {

@@ -10,19 +10,19 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Set is the tools of this server.
+// Set holds the tools of this server.
 type Set struct {
-	Observe func(Called) // gets each call that has ended; may be nil
+	Observe func(Called) // gets each call after its end; may be nil
 
 	memories Memories
 	tools    []Tool
 }
 
-// Called is a call of a tool that has ended.
+// Called describes a tool call that has ended.
 type Called struct {
 	Name    string
-	Refused bool // for a reason that a model can act on
-	Failed  bool // by the server's fault
+	Refused bool // the tool refused, for a reason that the model can act on
+	Failed  bool // the server failed
 	Took    time.Duration
 }
 
@@ -59,7 +59,7 @@ func New(m Memories) *Set {
 // Tools returns every tool.
 func (s *Set) Tools() []Tool { return slices.Clone(s.tools) }
 
-// Of returns the tools that an agent has, those of its program last.
+// Of returns the tools of an agent. The tools of the agent's own program come last.
 func (s *Set) Of(a agent.Agent, hasFolder bool) (all []Tool) {
 	for _, t := range s.tools {
 		if a.HasTool(t.Name) && (hasFolder || !t.NeedsFolder) {
@@ -67,14 +67,14 @@ func (s *Set) Of(a agent.Agent, hasFolder bool) (all []Tool) {
 		}
 	}
 	for _, t := range a.Attached {
-		if !s.Has(t.Name) { // a later version may have a tool of the name
+		if !s.Has(t.Name) { // a later version may add a tool with that name
 			all = append(all, Tool{ID: t.ID, Name: t.Name, Schema: t.Schema, ByClient: true})
 		}
 	}
 	return all
 }
 
-// Definitions returns an agent's tools as its model is given them.
+// Definitions returns an agent's tools in the form that its model receives.
 func (s *Set) Definitions(a agent.Agent, hasFolder bool) (all []agent.Definition) {
 	for _, t := range s.Of(a, hasFolder) {
 		all = append(all, agent.Definition{Name: t.Name, Schema: t.Schema})
@@ -82,8 +82,8 @@ func (s *Set) Definitions(a agent.Agent, hasFolder bool) (all []agent.Definition
 	return all
 }
 
-// Run calls a tool for a caller with arguments that a model wrote: a JSON object. A mistake of the model is a Result
-// with IsError. ErrNotFound if no tool has this name; any other error is the server's failure.
+// Run calls a tool for a caller. args is a JSON object that a model wrote. A mistake of the model is a Result with
+// IsError. ErrNotFound if there is no tool with this name; any other error is a failure of the server.
 func (s *Set) Run(ctx context.Context, c Caller, name string, args json.RawMessage) (Result, error) {
 	t, err := s.named(inNameOf(c.Agent, name))
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *Set) Run(ctx context.Context, c Caller, name string, args json.RawMessa
 	return s.call(ctx, t, s.memories, c, args)
 }
 
-// call runs a tool on m as Run does.
+// call runs a tool on m, like Run.
 func (s *Set) call(ctx context.Context, t Tool, m Memories, c Caller, args json.RawMessage) (Result, error) {
 	began := time.Now()
 	result, err := t.call(ctx, m, c, args)
@@ -102,7 +102,7 @@ func (s *Set) call(ctx context.Context, t Tool, m Memories, c Caller, args json.
 	return result, err
 }
 
-// named returns the tool of a name; ErrNotFound if there is none.
+// named returns the tool with a name; ErrNotFound if there is none.
 func (s *Set) named(name string) (Tool, error) {
 	i := slices.IndexFunc(s.tools, func(t Tool) bool { return t.Name == name })
 	if i < 0 {
@@ -119,7 +119,7 @@ func (s *Set) names() []string {
 	return names
 }
 
-// ByID returns a tool by its id; ErrNotFound if there is none.
+// ByID returns the tool with an id; ErrNotFound if there is none.
 func (s *Set) ByID(id string) (Tool, error) {
 	i := slices.IndexFunc(s.tools, func(t Tool) bool { return t.ID == id })
 	if i < 0 {
@@ -128,7 +128,8 @@ func (s *Set) ByID(id string) (Tool, error) {
 	return s.tools[i], nil
 }
 
-// unknown returns a phrase that says that no tool has a name, and which name is similar if one is.
+// unknown returns a phrase that says that there is no tool with the given name. It suggests a similar name if there is
+// one.
 func (s *Set) unknown(name string) string {
 	text := "there is no tool '" + echo(name) + "'; "
 	nearest := slices.MinFunc(s.names(), func(a, b string) int { return distance(name, a) - distance(name, b) })

@@ -1,5 +1,5 @@
-// Package tool holds the tools by which a model works its memories, with every text that a model reads of them:
-// schemas, results and errors. The memories do not know the tools.
+// Package tool holds the tools through which a model uses its memories, and every text about them that a model reads:
+// schemas, results and errors. The memory packages do not know the tools.
 //
 // Each file uses those that are named before it:
 //   - what all tools share: memories.go schema.go arguments.go resulttext.go tool.go
@@ -7,7 +7,7 @@
 //   - files: readbounds.go openfiles.go grepgroup.go markedpattern.go grepfiles.go searchfiles.go listfiles.go
 //   - history: expand.go neighbors.go conversationsearch.go queryresult.go asksession.go erase.go
 //   - memory: corememory.go workingmemory.go memoryfiles.go archival.go searchmemory.go
-//   - the set of them: set.go toolset.go hints.go turns.go answer.go
+//   - the set of tools: set.go toolset.go hints.go turns.go answer.go
 package tool
 
 import (
@@ -25,23 +25,23 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Tool is a tool of a Set, whose ID is the same in every installation, or of an agent's program. Schema, for the model,
-// is an object of name, description and parameters, the last a JSON schema. If NeedsFolder is true, an agent has the
-// tool only while it has a folder.
+// Tool is a built-in tool of a Set, or a tool of an agent's program. A built-in tool has the same ID in every
+// installation. Schema, for the model, is an object with name, description and parameters; parameters is a JSON schema.
+// If NeedsFolder is true, an agent has the tool only while it has a folder.
 type Tool struct {
 	ID          string
 	Name        string
 	Description string
 	Schema      json.RawMessage
 	NeedsFolder bool
-	ByClient    bool // it is a definition of the agent's program, which runs it
+	ByClient    bool // the agent's program defines the tool and runs it
 
-	reads     bool     // it changes nothing, and may ask an embedding model
-	arguments []string // the names it takes, in the order of its struct
+	reads     bool     // the tool changes nothing, and may call an embedding model
+	arguments []string // the names of its arguments, in the order of its struct
 	run       func(ctx context.Context, m Memories, c Caller, args json.RawMessage) (Result, error)
 }
 
-// call runs the tool on m as Set.Run does.
+// call runs the tool on m, like Set.Run.
 func (t Tool) call(ctx context.Context, m Memories, c Caller, args json.RawMessage) (Result, error) {
 	if c.Only != nil && !slices.Contains(c.Only, t.Name) {
 		return Result{IsError: true, Text: fmt.Sprintf("The tool %s may not be called in this conversation, which is a "+
@@ -59,7 +59,7 @@ func (t Tool) call(ctx context.Context, m Memories, c Caller, args json.RawMessa
 	return result, nil
 }
 
-// refused reports whether a tool did nothing for a reason that a model can act on.
+// refused reports whether a tool did nothing, for a reason that the model can act on.
 func refused(err error) bool {
 	_, quota := db.QuotaExceeded(err)
 	return quota || errors.Is(err, db.ErrInvalid) || errors.Is(err, db.ErrNotFound) || errors.Is(err, db.ErrConflict)
@@ -75,8 +75,8 @@ func reading(t Tool) Tool {
 	return t
 }
 
-// define returns the tool with the schema of a name, which calls do with its arguments. The schema and the struct A
-// must have the same arguments.
+// define returns a built-in tool. Its schema is the one with the given name, and do runs its calls. The struct A must
+// have exactly the arguments of the schema.
 func define[A any](name string, do func(Memories, context.Context, Caller, A) (Result, error)) Tool {
 	schema := schemaOf(name)
 	return Tool{
@@ -94,7 +94,7 @@ func define[A any](name string, do func(Memories, context.Context, Caller, A) (R
 			}
 			restore(reflect.ValueOf(&restored).Elem())
 			result, err := do(m, ctx, c, restored)
-			if refused(err) && !reflect.DeepEqual(given, restored) { // the marks may be the text's own
+			if refused(err) && !reflect.DeepEqual(given, restored) { // the text itself may contain the marks
 				if asGiven, err := do(m, ctx, c, given); err == nil {
 					return asGiven, nil
 				}
@@ -104,7 +104,8 @@ func define[A any](name string, do func(Memories, context.Context, Caller, A) (R
 	}
 }
 
-// distance returns how many bytes must be inserted, deleted or replaced to make one text of the other.
+// distance returns the edit distance of two texts: how many bytes to insert, delete or replace to turn one into the
+// other.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -7,10 +7,10 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// The named sets other than agent.EveryTool.
+// The named sets of tools, besides agent.EveryTool.
 const (
 	SmallSet    = "small"    // for small models: three file tools, the log, and one tool that edits blocks
-	StandardSet = "standard" // Letta's base tools, those for archival memory, and all that work on files
+	StandardSet = "standard" // Letta's base tools, the tools for archival memory, and all file tools
 )
 
 var sets = map[string][]string{
@@ -20,17 +20,18 @@ var sets = map[string][]string{
 	agent.EveryTool: {agent.EveryTool},
 }
 
-// NewAgent returns an agent whose tools are not chosen yet. It has the small set, and with it Letta's file tools.
+// NewAgent returns an agent before its tools are chosen. It has the small set, which includes Letta's file tools.
 func NewAgent() agent.Agent { return agent.Agent{Settings: agent.Settings{Tools: sets[SmallSet]}} }
 
 // Choice is a caller's choice of an agent's tools. Nil and empty fields choose nothing.
 type Choice struct {
-	Set         string // small, standard or all; empty names none
-	IncludeBase *bool  // true: the standard set too
+	Set         string // small, standard or all; empty names no set
+	IncludeBase *bool  // true adds the standard set
 	Names, IDs  []string
 }
 
-// Own returns the choice without the definitions that it names, and their ids; nil if it names no tools at all.
+// Own removes the tools of the given definitions from the choice, and returns the ids of all definitions. If the choice
+// names no tools at all, it is unchanged, and the ids are nil.
 func (c Choice) Own(definitions []agent.CustomTool) (Choice, []string) {
 	if c.Names == nil && c.IDs == nil {
 		return c, nil
@@ -47,10 +48,10 @@ func (c Choice) Own(definitions []agent.CustomTool) (Choice, []string) {
 	return c, ids
 }
 
-// Choose returns the names of the built-in tools that an agent has after a choice; nil if it chooses nothing. They are
-// the named tools, the named set, and the standard set if IncludeBase is true. An agent without a folder
-// shows no file tools: a choice without file tools keeps those that the agent would have with a folder. ErrInvalid for
-// an unknown set or tool, ErrNotFound for an unknown id.
+// Choose returns the names of the built-in tools that an agent has after a choice; nil if the choice is empty. They are
+// the named tools, the named set, and the standard set if IncludeBase is true. An agent without a folder shows no file
+// tools, so a choice without file tools keeps the file tools that the previous agent would have with a folder.
+// ErrInvalid for an unknown set or tool, ErrNotFound for an unknown id.
 func (s *Set) Choose(c Choice, was agent.Agent, hasFolder bool) ([]string, error) {
 	if c.Set == "" && c.IncludeBase == nil && c.Names == nil && c.IDs == nil {
 		return nil, nil
@@ -75,7 +76,7 @@ func (s *Set) Choose(c Choice, was agent.Agent, hasFolder bool) ([]string, error
 	return s.withFileTools(chosen, was, hasFolder), nil
 }
 
-// base returns the tools of a choice that it does not name one by one.
+// base returns the tools that a choice selects by sets.
 func (s *Set) base(c Choice) ([]string, error) {
 	set, ok := sets[c.Set]
 	if c.Set != "" && !ok {
@@ -103,7 +104,7 @@ func (s *Set) withFileTools(chosen []string, was agent.Agent, hasFolder bool) []
 	return chosen
 }
 
-// NameOf returns the name of the set that an agent has, empty if its tools are no named set.
+// NameOf returns the name of the set that an agent has; empty if its tools are not a named set.
 func (s *Set) NameOf(a agent.Agent) string {
 	for _, name := range []string{agent.EveryTool, StandardSet, SmallSet} {
 		other := agent.Agent{Settings: agent.Settings{Tools: sets[name]}}
@@ -114,7 +115,7 @@ func (s *Set) NameOf(a agent.Agent) string {
 	return ""
 }
 
-// With returns the tools of an agent after one is attached to it, nil if it has it already.
+// With returns the tools of an agent after attaching one; nil if the agent already has that tool.
 func (s *Set) With(a agent.Agent, name string) []string {
 	if a.HasTool(name) {
 		return nil
@@ -122,7 +123,7 @@ func (s *Set) With(a agent.Agent, name string) []string {
 	return append(s.namesOf(a), name)
 }
 
-// Without returns the tools of an agent after one is detached from it, nil if it does not have it.
+// Without returns the tools of an agent after detaching one; nil if the agent does not have that tool.
 func (s *Set) Without(a agent.Agent, name string) []string {
 	if !a.HasTool(name) {
 		return nil
@@ -135,5 +136,5 @@ func (s *Set) namesOf(a agent.Agent) []string {
 	return slices.DeleteFunc(s.names(), func(name string) bool { return !a.HasTool(name) })
 }
 
-// Has reports whether there is a tool of a name.
+// Has reports whether there is a tool with the given name.
 func (s *Set) Has(name string) bool { return slices.Contains(s.names(), name) }

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// MaxTurns is the most turns that a call stores.
+// MaxTurns is the largest number of turns that one call can store.
 const MaxTurns = 500
 
 type turnsArgs struct {
@@ -27,9 +27,10 @@ type turnArgs struct {
 	At   text  `json:"at"`
 }
 
-// Turns reads the arguments of the tool with the given name, which stores what was said: turns, of which each has a
-// role and a text, and maybe an id and a time, and the conversation to store them in. Of turns that are the same under
-// one id it returns the first; given is how many there were. ErrInvalid says what is wrong.
+// Turns reads the arguments of a tool that stores what was said; who is the tool's name. The arguments are a list of
+// turns, each with a role, a text, and optionally an id and a time, and the conversation to store them in. If equal
+// turns have the same id, drafts holds only the first. given is the number of turns in the call. ErrInvalid says what
+// is wrong.
 func Turns(who string, raw json.RawMessage) (drafts []recall.Draft, given int, conversation string, err error) {
 	var args turnsArgs
 	if err := decode(who, raw, &args); err != nil {

@@ -19,7 +19,7 @@ type workingArgs struct {
 	Changes list[workingChange] `json:"changes"`
 }
 
-// workingChange is a change of an entry. Its texts are selections: a model copies them from its prompt.
+// workingChange is a change of an entry. Its texts are selections, because a model copies them from its prompt.
 type workingChange struct {
 	Field    text      `json:"field"`
 	Action   text      `json:"action"`
@@ -34,7 +34,7 @@ func (c *workingChange) UnmarshalJSON(raw []byte) error {
 		return db.Invalid(`A change is an object, such as {"field": "task", "text": "Make uploads resumable"}; got %s.`,
 			echo(string(raw)))
 	}
-	type plain workingChange // without this method
+	type plain workingChange // the same type without this method
 	return decode("a change", raw, (*plain)(c))
 }
 
@@ -50,7 +50,7 @@ func (m Memories) updateWorkingMemory(ctx context.Context, c Caller, a workingAr
 	return Result{Text: workingText(now, c.has())}, err
 }
 
-// workingText returns the text of a result that shows a working memory after a change.
+// workingText returns the result text that shows a working memory after a change.
 func workingText(m working.Memory, has recall.Toolset) string {
 	head := fmt.Sprintf("The working memory has been updated (version %d, %d tokens).", m.Version, m.Tokens)
 	if m.Text == "" {
@@ -59,10 +59,11 @@ func workingText(m working.Memory, has recall.Toolset) string {
 	return head + advice(m, has) + " It now reads:\n" + m.Text
 }
 
-// blockTools are the tools that write a core memory block. Of those that an agent has the first is named.
+// blockTools lists the tools that write a core memory block. A result names the first one that the agent has.
 var blockTools = []string{"memory_insert", "memory", "core_memory_append"}
 
-// advice returns what a model should move out of a working memory that is too large, and where to; empty if it is not.
+// advice tells a model what to move out of a working memory that is too large, and where to. It is empty if the memory
+// is not too large.
 func advice(m working.Memory, has recall.Toolset) string {
 	if m.Tokens <= working.HealthyTokens {
 		return ""
