@@ -21,55 +21,55 @@ import (
 // New says how to make a sub-agent.
 type New struct {
 	ParentID     string
-	Conversation string // the parent's, an id or recall.DefaultConversation
+	Conversation string // of the parent: an id, or recall.DefaultConversation
 	Mode         string
 	Task         string
-	Name         string   // empty for one made of the parent's
+	Name         string   // empty makes a name from the parent's
 	OTID         *string  // the caller's own id of the request
-	CallID       *string  // the parent's open call that the result answers; nil brings it as a message
-	Runs         bool     // the server runs it, and brings its result
-	OnlyTools    []string // nil is all that the parent has
-	WindowLimit  *int     // nil is the parent's
+	CallID       *string  // the parent's open call that the result answers; if nil, the result comes as a message
+	Runs         bool     // the server runs the sub-agent and brings its result
+	OnlyTools    []string // nil means all tools of the parent
+	WindowLimit  *int     // nil means the parent's limit
 
-	depth int // from 1
+	depth int // of the new sub-agent, from 1
 
-	Grants // of agents that are made, not of forks
+	Grants // for agents that are made, not for forks
 }
 
-// Grants are what a sub-agent of its own has of its parent, and what it has of its own.
+// Grants say what a new sub-agent gets from its parent, and what it gets of its own.
 type Grants struct {
-	Blocks     []Grant  // of the parent's
-	Folders    []string // ids of the parent's
-	Files      []string // names of the parent's files that are open at first, whose folders it has
-	Tree       *Grant   // of memory files, the parent's
+	Blocks     []Grant  // of the parent
+	Folders    []string // ids of folders of the parent
+	Files      []string // names of the parent's files that are open at the start; their folders are granted, too
+	Tree       *Grant   // the parent's memory files
 	Model      *string
 	System     *string
 	Compaction json.RawMessage
 }
 
-// Grant is something of the parent that a sub-agent has, too.
+// Grant gives a sub-agent something that belongs to its parent.
 type Grant struct {
 	ID       string
 	ReadOnly bool
 }
 
-// lockChildren is the first key of the lock under which an agent's sub-agents are made one by one.
+// lockChildren is the first key of an advisory lock. An agent's sub-agents are made one at a time under this lock.
 const (
 	lockChildren = 0x6368696c
-	lockKeys     = 1 << 31 // agents whose keys differ by a multiple wait for each other
+	lockKeys     = 1 << 31 // agents whose keys differ by a multiple of it share a lock
 )
 
-// maxSteps bounds the answers of a run that the server makes of a sub-agent.
+// maxSteps bounds the number of answers in a run that the server makes of a sub-agent.
 const maxSteps = 50
 
 // maxTaskChars bounds a task, in characters.
 const maxTaskChars = 100_000
 
-// Create makes a sub-agent, and starts its run if the server is to run it: nothing is made if that cannot start. If the
-// parent has a sub-agent of the request's otid, it returns that one. ErrInvalid for what its mode does not allow or the
-// parent does not have, and beyond MaxDepth; ErrNotFound if the parent, its conversation or its call does not exist;
-// ErrTooMany beyond MaxWorking or if the organization's runs are too many; loop.ErrNoModel if the server is to run it
-// and has no model.
+// Create makes a sub-agent, and starts its run if the server is to run it. If the run cannot start, no sub-agent is
+// made. If the parent already has a sub-agent with the request's otid, Create returns that one. ErrInvalid for
+// something that the mode does not allow or that the parent does not have, and beyond MaxDepth. ErrNotFound if the
+// parent, its conversation or its call does not exist. ErrTooMany beyond MaxWorking, or if the organization has too
+// many runs. loop.ErrNoModel if the server is to run the sub-agent and has no model.
 func (s *Store) Create(ctx context.Context, org db.Org, n New) (Child, error) {
 	if err := n.check(); err != nil {
 		return Child{}, err
@@ -81,7 +81,7 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Child, error) {
 	var c Child
 	var run loop.Prepared
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		run.Drop() // of a transaction that is tried again
+		run.Drop() // drop the run of an attempt that is being repeated
 		in := s.with(tx)
 		id, err := in.create(ctx, org, parent, n)
 		if err != nil {
@@ -177,14 +177,14 @@ func (s *Store) create(ctx context.Context, org db.Org, parent agent.Agent, n Ne
 			"otid": n.OTID, "call": n.CallID, "position": position, "runs": n.Runs, "after": own.Messages})
 }
 
-// lockLiving locks the parent's conversation until the transaction ends, so that it is not deleted meanwhile.
+// lockLiving locks the parent's conversation until the transaction ends, so that nobody deletes it meanwhile.
 func (s *Store) lockLiving(ctx context.Context, org db.Org, c recall.Conversation) error {
 	err := db.Exec(ctx, s.DB, `
 		SELECT FROM conversations WHERE org = $1 AND key = $2 AND deleted_at IS NULL FOR NO KEY UPDATE`, org, c.Key)
 	return db.OrNotFound(err, "Conversation with ID %s not found", c.ID)
 }
 
-// checkCall returns an ErrConflict if a sub-agent works on the answer of a call.
+// checkCall returns an ErrConflict if another sub-agent already works on the answer to a call.
 func (s *Store) checkCall(ctx context.Context, org db.Org, c recall.Conversation, callID string, at int) error {
 	id, err := db.One[string](ctx, s.DB, `
 		SELECT id FROM children
@@ -200,7 +200,8 @@ func (s *Store) checkCall(ctx context.Context, org db.Org, c recall.Conversation
 	return err
 }
 
-// repeated returns the id of the sub-agent of the otid, if there is one. ErrConflict if it has another task.
+// repeated returns the id of the sub-agent with the request's otid; empty if there is none. ErrConflict if that
+// sub-agent has another task or mode.
 func (s *Store) repeated(ctx context.Context, org db.Org, parent agent.Agent, n New) (string, error) {
 	if n.OTID == nil {
 		return "", nil
@@ -222,7 +223,8 @@ func (n New) nameFor(parent agent.Agent) string {
 	return string(name[:min(len(name), most)])
 }
 
-// make makes the conversation of a sub-agent and appends its task. It returns the conversation without the task.
+// make makes the conversation of a sub-agent and appends the task. It returns the conversation as it was before the
+// task.
 func (s *Store) make(ctx context.Context, org db.Org, parent agent.Agent, c recall.Conversation, n New) (
 	recall.Conversation, error) {
 	has, err := s.toolsOf(ctx, org, parent, n.OnlyTools)
@@ -256,7 +258,8 @@ func (s *Store) tell(ctx context.Context, org db.Org, c recall.Conversation, tas
 	return err
 }
 
-// What the model of a fork is told, and the result of the calls that its parent's model waits for.
+// forkWords tell the model of a fork its task. elsewhere is the fork's result for the calls that its parent's model
+// still waits for.
 const (
 	forkWords = "You are now a sub-agent: this conversation is a copy, and the original does not see what you do here. " +
 		"Do only the task that follows. End with one message that is its result, which is all that is handed back.\n\n" +
@@ -264,7 +267,7 @@ const (
 	elsewhere = "This call is answered in the conversation of which this one is a copy, not here."
 )
 
-// fork makes the conversation of a sub-agent that is a copy of its parent's.
+// fork makes a copy of the parent's conversation for a sub-agent.
 func (s *Store) fork(ctx context.Context, org db.Org, c recall.Conversation, n New) (own recall.Conversation,
 	err error) {
 	own, open, err := s.Agents.Delegate(ctx, org, c, agent.Delegation{OnlyTools: n.OnlyTools, Depth: n.depth})
@@ -287,7 +290,7 @@ func (s *Store) fork(ctx context.Context, org db.Org, c recall.Conversation, n N
 	return own, s.tell(ctx, org, own, forkWords+n.Task)
 }
 
-// answer returns the draft of a result of a call, for recall.Store.AnswerCall.
+// answer returns a function for recall.Store.AnswerCall that drafts the result of a call.
 func answer(callID, text string, failed bool) func(pgx.Tx) (recall.Draft, error) {
 	return func(pgx.Tx) (recall.Draft, error) {
 		return recall.Draft{Role: recall.Tool, Content: []recall.Part{{Type: recall.ToolReturn, CallID: callID, Text: text,
@@ -295,7 +298,7 @@ func answer(callID, text string, failed bool) func(pgx.Tx) (recall.Draft, error)
 	}
 }
 
-// prepare stores the run of a sub-agent, unless the server does not run it or it has one.
+// prepare stores the run of a sub-agent, unless the server does not run the sub-agent or the run already exists.
 func (s *Store) prepare(ctx context.Context, tx pgx.Tx, org db.Org, c Child) (loop.Prepared, error) {
 	if !c.Runs || c.Status != Working {
 		return loop.Prepared{}, nil

@@ -13,12 +13,12 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// ownWords are the instructions of a sub-agent that is given none.
+// ownWords are the instructions of a sub-agent to which the caller gives none.
 const ownWords = "You are a sub-agent. The first message is a task that another agent gave you, and all that you " +
 	"know of its work. Do the task with the tools that you have, without asking anyone. End with one message that is " +
 	"the result: it is all that the other agent is shown."
 
-// toolsOf returns the names of the parent's tools that a sub-agent has: all, or only those that are named.
+// toolsOf returns the names of the parent's tools that a sub-agent gets: all, or only the given ones.
 func (s *Store) toolsOf(ctx context.Context, org db.Org, parent agent.Agent, only []string) ([]string, error) {
 	definitions, err := s.Agents.Definitions(ctx, org, parent)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Store) toolsOf(ctx context.Context, org db.Org, parent agent.Agent, onl
 	return append([]string{}, only...), nil
 }
 
-// newAgent makes an agent as a sub-agent, and returns its conversation.
+// newAgent makes an agent for a sub-agent, and returns its conversation.
 func (s *Store) newAgent(ctx context.Context, org db.Org, parent agent.Agent, n New, has []string) (
 	own recall.Conversation, err error) {
 	settings, err := settingsFor(parent, n, has)
@@ -73,7 +73,7 @@ func (s *Store) newAgent(ctx context.Context, org db.Org, parent agent.Agent, n 
 	return s.Agents.Recall.Conversation(ctx, org, a.ID, recall.DefaultConversation)
 }
 
-// settingsFor returns the settings of a sub-agent: its tools, the parent's approvals of them, and what it shares.
+// settingsFor returns the settings of a sub-agent: its tools, the parent's approval rules for them, and what it shares.
 func settingsFor(parent agent.Agent, n New, has []string) (agent.Settings, error) {
 	s := agent.Settings{Tools: builtin(parent, has), OpenOnAttach: new(false),
 		CompactionSettings: parent.Settings.CompactionSettings}
@@ -87,7 +87,7 @@ func settingsFor(parent agent.Agent, n New, has []string) (agent.Settings, error
 		return s, nil
 	}
 	var rules, kept []json.RawMessage
-	_ = json.Unmarshal(parent.Settings.ToolRules, &rules) // clients may store JSON that is not a list
+	_ = json.Unmarshal(parent.Settings.ToolRules, &rules) // a client may have stored JSON that is not a list
 	for _, raw := range rules {
 		var r struct {
 			Type string `json:"type"`
@@ -125,7 +125,7 @@ func attached(parent agent.Agent, has []string) (ids []string) {
 	return ids
 }
 
-// foldersFor returns the ids of the folders of a sub-agent: those that are named, and those of its files.
+// foldersFor returns the ids of the folders of a sub-agent: the requested ones, and the folders of its files.
 func (s *Store) foldersFor(ctx context.Context, org db.Org, parent agent.Agent, n New) ([]string, error) {
 	all, err := s.Agents.Files.AgentFolders(ctx, org, parent.ID, db.Page{})
 	if err != nil {
@@ -149,7 +149,7 @@ func (s *Store) foldersFor(ctx context.Context, org db.Org, parent agent.Agent, 
 	return slices.Compact(ids), nil
 }
 
-// grant gives a new sub-agent the blocks, the memory tree and the open files that it has of its parent.
+// grant gives a new sub-agent the granted blocks, memory tree and open files of its parent.
 func (s *Store) grant(ctx context.Context, org db.Org, parent, own agent.Agent, n New) error {
 	has, err := s.Agents.Blocks.OfAgent(ctx, org, parent.ID)
 	if err != nil {

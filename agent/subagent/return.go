@@ -18,19 +18,21 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// maxResultChars bounds what the parent's log shows of a result, in characters. The rest is in the sub-agent's log.
+// maxResultChars bounds the part of a result that the parent's log shows, in characters. The whole result is in the
+// sub-agent's log.
 const maxResultChars = 8_000
 
 // Result is what a sub-agent returns.
 type Result struct {
-	Text   *string // nil is what it said last
+	Text   *string // nil means the last text that the sub-agent said
 	Failed bool
 }
 
-// Return brings the result of a sub-agent to the log of its parent, once: as the result of the call that waits for it,
-// or as a message. A sub-agent that has returned is not changed, and keeps its first result; ErrConflict if it was
-// cancelled. *loop.BusyError if a run works in either conversation and the result is no call's, *loop.PendingError if
-// other calls wait there; ErrInvalid if the result is empty, or none is given and the sub-agent has said nothing.
+// Return brings the result of a sub-agent to the log of its parent, once. The result answers the call that waits for
+// it, or comes as a message. A sub-agent that has already returned keeps its first result. ErrConflict if the sub-agent
+// was cancelled. ErrInvalid if the result is empty, or if none is given and the sub-agent has said nothing. For a
+// result that comes as a message: *loop.BusyError if a run works in either conversation, *loop.PendingError if other
+// calls wait in the parent's.
 func (s *Store) Return(ctx context.Context, org db.Org, parentID, id string, r Result) (Child, error) {
 	c, err := s.Child(ctx, org, parentID, id)
 	if err != nil {
@@ -65,7 +67,7 @@ func (s *Store) Return(ctx context.Context, org db.Org, parentID, id string, r R
 	return c, c.checkReturned()
 }
 
-// checkReturned returns an ErrConflict for a sub-agent that was cancelled.
+// checkReturned returns an ErrConflict if the sub-agent was cancelled.
 func (c Child) checkReturned() error {
 	if c.Status != Cancelled {
 		return nil
@@ -73,7 +75,7 @@ func (c Child) checkReturned() error {
 	return db.Conflict("the sub-agent %s was cancelled, and its result is not taken. %s", c.ID, *c.Result)
 }
 
-// Cancel ends a sub-agent that works, and those that work for it. Nothing is brought to its parent's log.
+// Cancel ends a working sub-agent and the sub-agents that work for it. It brings no result to the parent's log.
 func (s *Store) Cancel(ctx context.Context, org db.Org, parentID, id string) (Child, error) {
 	c, err := s.Child(ctx, org, parentID, id)
 	if err != nil {
@@ -110,10 +112,10 @@ func (s *Store) said(ctx context.Context, org db.Org, c Child) (*string, error) 
 	return nil, db.Invalid("the sub-agent has not said anything yet: give its result")
 }
 
-// errReturned rolls a transaction back whose sub-agent has returned before.
+// errReturned rolls back a transaction because the sub-agent has already returned.
 var errReturned = errors.New("the sub-agent has returned")
 
-// mark stores that a sub-agent has returned. errReturned if it had before.
+// mark stores that a sub-agent has returned. It returns errReturned if the sub-agent had returned before.
 func (c Child) mark(ctx context.Context, tx pgx.Tx, org db.Org, r Result, message string) error {
 	status := Returned
 	if r.Failed {
@@ -136,7 +138,8 @@ func (c Child) parentConversation() string {
 	return c.ParentConversationID
 }
 
-// answerCall stores a result as that of the parent's call, or as a message if the call has another result.
+// answerCall stores a result as the result of the parent's call. If the call already has a result, it stores the result
+// as a message.
 func (s *Store) answerCall(ctx context.Context, org db.Org, c Child, r Result) error {
 	at := recall.CallPlace{AgentID: c.ParentAgentID, Conversation: c.parentConversation(), ID: *c.ToolCallID,
 		Position: *c.CallPosition}
@@ -162,7 +165,7 @@ func (s *Store) bring(ctx context.Context, org db.Org, c Child, r Result) error 
 	d := recall.Draft{ID: id, Role: recall.User, OTID: &c.ID, Content: []recall.Part{{Type: recall.Text,
 		Text: c.shown(r)}}}
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		// All transactions lock in this order: the conversation, the sub-agent.
+		// Every transaction locks the conversation first, then the sub-agent.
 		if _, err := tx.Exec(ctx, `
 			SELECT FROM conversations WHERE org = $1 AND id = $2 FOR NO KEY UPDATE`, org, c.ParentConversationID); err != nil {
 			return err
@@ -176,7 +179,7 @@ func (s *Store) bring(ctx context.Context, org db.Org, c Child, r Result) error 
 	})
 }
 
-// shown returns what the parent's log shows of a result.
+// shown returns the text that the parent's log shows for a result.
 func (c Child) shown(r Result) string {
 	text, how := *r.Text, "returned"
 	if r.Failed {
@@ -203,12 +206,12 @@ func (s *Store) Work(workers *river.Workers) {
 	river.AddWorker(workers, &queue.Worker[returnArgs]{Do: s.returnWhenFree})
 }
 
-// returnArgs is the job that brings the result of a sub-agent whose run has ended.
+// returnArgs are the arguments of the job that brings the result of a sub-agent after its run.
 type returnArgs struct {
 	Org      db.Org `json:"org"`
 	ParentID string `json:"parent_id"`
 	ID       string `json:"id"`
-	Reason   string `json:"reason"` // for which its run stopped
+	Reason   string `json:"reason"` // why the run stopped
 }
 
 func (returnArgs) Kind() string { return "return_child" }
@@ -216,10 +219,10 @@ func (returnArgs) Kind() string { return "return_child" }
 // InsertOpts implements river.JobArgsWithInsertOpts.
 func (returnArgs) InsertOpts() river.InsertOpts { return queue.Once(queueName) }
 
-// busyPause is the time after which a result is brought again to a conversation where a run works.
+// busyPause is the pause before the next attempt to bring a result to a conversation in which a run works.
 const busyPause = 5 * time.Second
 
-// returnWhenFree is returnRun as a job, which waits until no run works in the conversation and no calls wait there.
+// returnWhenFree is the job around returnRun. It waits until no run works in the conversation and no calls wait there.
 func (s *Store) returnWhenFree(ctx context.Context, job *river.Job[returnArgs]) error {
 	err := s.returnRun(ctx, job.Args)
 	_, busy := errors.AsType[*loop.BusyError](err)
@@ -230,7 +233,8 @@ func (s *Store) returnWhenFree(ctx context.Context, job *river.Job[returnArgs]) 
 	return err
 }
 
-// returnRun brings the result of a sub-agent whose run has ended: what it said last, or why it stopped.
+// returnRun brings the result of a sub-agent whose run has ended: the last text that it said, or the reason why it
+// stopped.
 func (s *Store) returnRun(ctx context.Context, a returnArgs) error {
 	c, err := s.Child(ctx, a.Org, a.ParentID, a.ID)
 	if err != nil || c.Status != Working {
@@ -250,8 +254,8 @@ func (s *Store) returnRun(ctx context.Context, a returnArgs) error {
 	return err
 }
 
-// RunEnded queues the job that brings the result of a sub-agent, if the server runs it and its run has ended. It is
-// loop.Loop.Ended.
+// RunEnded is for loop.Loop.Ended. If the server runs the sub-agent and the run has ended, RunEnded queues the job that
+// brings the result.
 func (s *Store) RunEnded(ctx context.Context, tx pgx.Tx, org db.Org, r loop.Run, reason string) error {
 	if reason == loop.RequiresApproval {
 		return nil

@@ -1,8 +1,9 @@
-// Package subagent lets agents hand work to sub-agents: agents made for one task, or copies of the conversation that
-// hands it out. It owns their table, makes them, and brings what they return to the log of their parent.
+// Package subagent lets agents hand work to sub-agents. A sub-agent is an agent made for one task, or a copy of the
+// conversation that hands the task out. The package owns the table of sub-agents, makes sub-agents, and brings their
+// results to the log of their parent.
 //
-// Its files, in order: subagent.go has the store and finds sub-agents; newagent.go makes the agent of one that is no
-// copy; create.go makes a sub-agent and gives it its task; return.go brings its result, or cancels it.
+// Its files, in order: subagent.go has the store and finds sub-agents; newagent.go makes the agent of a sub-agent that
+// is no copy; create.go makes a sub-agent and gives it its task; return.go brings its result, or cancels it.
 package subagent
 
 import (
@@ -30,9 +31,9 @@ func (s *Store) with(tx pgx.Tx) *Store {
 	return &Store{DB: tx, Agents: s.Agents.With(tx), Loop: s.Loop}
 }
 
-// The modes of a sub-agent: what it is given of its parent.
+// The modes of a sub-agent say what it gets from its parent.
 const (
-	Blank = "blank" // its task alone
+	Blank = "blank" // only its task
 	Brief = "brief" // its task, the working memory of the parent's conversation, and files
 	Fork  = "fork"  // a copy of the parent's conversation
 )
@@ -41,11 +42,12 @@ const (
 const (
 	Working   = "working"
 	Returned  = "returned"
-	Failed    = "failed"    // what it returned says why
-	Cancelled = "cancelled" // on request, or with its conversation or the one that it worked for; its result says why
+	Failed    = "failed"    // its result says why
+	Cancelled = "cancelled" // by a request, or because its conversation or its parent's was deleted; its result says why
 )
 
-// MaxDepth is how deep sub-agents of sub-agents may be, MaxWorking how many of one agent may work at a time.
+// MaxDepth limits how deep sub-agents of sub-agents go. MaxWorking limits how many sub-agents of one agent work at
+// once.
 const (
 	MaxDepth   = 4
 	MaxWorking = 32
@@ -74,9 +76,9 @@ type Child struct {
 
 	CallPosition     *int   `db:"call_position" json:"-"`
 	ParentKey        int64  `db:"parent_key" json:"-"`
-	AfterPosition    int    `db:"after_position" json:"-"` // of the conversation, before the task
+	AfterPosition    int    `db:"after_position" json:"-"` // position in its conversation before the task
 	ParentIsDefault  bool   `db:"parent_is_default" json:"-"`
-	ConversationName string `db:"conversation_name" json:"-"` // its id, or recall.DefaultConversation
+	ConversationName string `db:"conversation_name" json:"-"` // the id of its conversation, or recall.DefaultConversation
 }
 
 const rows = `
@@ -93,10 +95,10 @@ const rows = `
 	LEFT JOIN conversations c ON c.org = k.org AND c.key = k.conversation_key AND a.key IS NOT NULL
 	WHERE k.org = @org`
 
-// Filter narrows a list of sub-agents; empty fields select all.
+// Filter narrows a list of sub-agents. An empty field does not filter.
 type Filter struct {
 	ParentID     string
-	Conversation string // the id of the parent's
+	Conversation string // the id of the parent's conversation
 	Status       string
 }
 
@@ -114,7 +116,7 @@ func (s *Store) Child(ctx context.Context, org db.Org, parentID, id string) (Chi
 	return c, db.OrNotFound(err, "Agent %s has no sub-agent with ID %s", parentID, db.Short(id))
 }
 
-// LogOf returns a function that finds the log of a sub-agent, for the tool that reads it.
+// LogOf returns a function that finds the log of a sub-agent, for the tool that reads the log.
 func LogOf(d db.DB) func(ctx context.Context, org db.Org, agentID, id string) (tool.ChildLog, error) {
 	return func(ctx context.Context, org db.Org, agentID, id string) (tool.ChildLog, error) {
 		l, err := db.One[tool.ChildLog](ctx, d, `
@@ -134,7 +136,8 @@ func LogOf(d db.DB) func(ctx context.Context, org db.Org, agentID, id string) (t
 	}
 }
 
-// depthOf returns the depth of a conversation: 0 unless a sub-agent works in it, or did in one of which it is a copy.
+// depthOf returns the depth of a conversation. It is 0 unless a sub-agent works in the conversation, or worked in a
+// conversation of which it is a copy.
 func (s *Store) depthOf(ctx context.Context, org db.Org, conversation int64) (int, error) {
 	return db.One[int](ctx, s.DB, `
 		SELECT greatest(c.depth, a.depth)
@@ -142,7 +145,7 @@ func (s *Store) depthOf(ctx context.Context, org db.Org, conversation int64) (in
 		WHERE c.org = $1 AND c.key = $2`, org, conversation)
 }
 
-// checkCount returns an ErrTooMany if an agent has as many sub-agents at work as it may.
+// checkCount returns an ErrTooMany if an agent already has the largest number of working sub-agents.
 func (s *Store) checkCount(ctx context.Context, org db.Org, parentKey int64) error {
 	n, err := db.One[int](ctx, s.DB, `
 		SELECT count(*)::integer FROM children WHERE org = $1 AND parent_key = $2 AND status = 'working'`, org, parentKey)
@@ -154,7 +157,7 @@ func (s *Store) checkCount(ctx context.Context, org db.Org, parentKey int64) err
 	return err
 }
 
-// DeleteOf deletes the agents that were made as sub-agents of an agent, and theirs.
+// DeleteOf deletes the agents that were made as sub-agents of an agent, and in turn their sub-agents.
 func (s *Store) DeleteOf(ctx context.Context, org db.Org, agentID string) error {
 	ids, err := db.All[string](ctx, s.DB, `
 		SELECT a.id FROM children k
