@@ -9,7 +9,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// signs are the sentences of a section, by what they say. A sentence is of the first section whose sign it has.
+// signs lists, for each section, the patterns of its sentences. A sentence belongs to the first section that has a
+// matching pattern.
 var signs = []struct {
 	section string
 	form    *regexp.Regexp
@@ -27,7 +28,7 @@ var signs = []struct {
 		`all tests pass)\b`)},
 }
 
-// wished matches what looks like something done, and is none.
+// wished matches wishes and plans, which look like something that was done.
 var wished = regexp.MustCompile(`(?i)\b(?:i|we)(?:'ve| have)? (?:now )?` +
 	`(?:need|want|hop|lik|expect|suppos|assum|plann|ask)ed\b`)
 
@@ -36,8 +37,8 @@ var sentenceEnd = regexp.MustCompile(`[.!?](?:\s+|$)|\n+`)
 
 const leastSentenceChars = 12
 
-// extract returns what a session leaves by rules, without a model: sentences that say what was done, decided or
-// learned, the last question, and the last request if nothing else says what is next.
+// extract finds by rules, without a model, what a session leaves: sentences that say what was done, decided or learned,
+// and the last question. If no sentence says what is next, the last request is the next step.
 func extract(m material) (out session) {
 	lists := map[string]*[]item{SectionDone: &out.Done, SectionDecided: &out.Decided, SectionLearned: &out.Learned,
 		SectionNext: &out.Next, SectionOpen: &out.Open}
@@ -63,7 +64,7 @@ func extract(m material) (out session) {
 			}
 		}
 		if l.Role == recall.User {
-			question = nil // it was answered
+			question = nil // the question was answered
 			if all := sentences(l.Text); len(all) > 0 {
 				request = &item{Text: all[0], Seqs: []int64{l.Seq}}
 			}
@@ -91,7 +92,7 @@ func sectionOf(sentence string) string {
 	return ""
 }
 
-// sentences returns the sentences of a text, in one line each, without very short ones; code is left out.
+// sentences returns the sentences of a text, each on one line. It leaves out code and very short sentences.
 func sentences(text string) (all []string) {
 	fenced := false
 	for line := range strings.SplitSeq(text, "\n") {

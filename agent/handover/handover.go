@@ -1,9 +1,10 @@
-// Package handover hands a session over to the next one: it makes updates of working memory and memory files out of
-// what was said, each with the positions that it came from. A model makes them, or else rules do.
+// Package handover hands a session over to the next session. From what was said, it makes updates of working memory
+// and memory files, each with the positions of the messages behind it. A model makes the updates; without a usable
+// model, rules do.
 //
 // Each file uses those that are named before it:
-//   - what was said in a session, and hand-overs of it: material.go handover.go
-//   - what the session leaves, by a model or by rules: propose.go extract.go
+//   - what was said in a session, and its hand-overs: material.go handover.go
+//   - what the session leaves, found by a model or by rules: propose.go extract.go
 //   - where each update goes: route.go
 //   - the work on a hand-over: make.go job.go
 package handover
@@ -23,11 +24,11 @@ import (
 // Store makes hand-overs. DB and Agents must be set.
 type Store struct {
 	DB       db.DB
-	Agents   *agent.Store  // also of the jobs; without them a hand-over is made by its request
+	Agents   *agent.Store  // also holds the queue of jobs; without a queue, a request makes its hand-over itself
 	Patience time.Duration // how long a request waits for a hand-over; 0 means the constant Patience
 }
 
-// Begun returns the function by which the conversations of agents begin with hand-overs, for agent.Store.Begun.
+// Begun returns a function for agent.Store.Begun. It lets each new conversation of an agent begin with a hand-over.
 func Begun(agents *agent.Store) func(context.Context, pgx.Tx, db.Org, recall.Conversation) error {
 	return func(ctx context.Context, tx pgx.Tx, org db.Org, c recall.Conversation) error {
 		return (&Store{Agents: agents}).With(tx).Take(ctx, org, c)
@@ -41,20 +42,20 @@ func (s *Store) With(tx pgx.Tx) *Store {
 
 // The states of a hand-over.
 const (
-	Running = "running" // a job makes it
-	Waiting = "waiting" // its updates wait for an operator
+	Running = "running" // a job is making it
+	Waiting = "waiting" // its updates wait for an operator's decision
 	Done    = "done"
-	Empty   = "empty" // nothing was said since the last one
+	Empty   = "empty" // nothing was said since the last hand-over
 	Failed  = "failed"
 )
 
-// The ways in which updates are made.
+// The ways to make updates.
 const (
 	ByModel   = "model"
 	Extracted = "extracted"
 )
 
-// Handover is what a session left to the next one.
+// Handover is what one session leaves to the next.
 type Handover struct {
 	Key            int64      `db:"key" json:"-"`
 	ID             string     `db:"id" json:"id"`
@@ -92,10 +93,10 @@ const (
 	Proposed = "proposed"
 	Applied  = "applied"
 	Rejected = "rejected"
-	Refused  = "refused" // a rule of the memory does not allow it
+	Refused  = "refused" // a rule of the memory forbids it
 )
 
-// Update is one thing that the next session should know, and where it is written.
+// Update is one fact that the next session should know, and the memory that it is written to.
 type Update struct {
 	Number    int        `db:"number" json:"number" doc:"From 1, in the hand-over."`
 	Section   string     `db:"section" json:"section" enum:"done,decided,learned,open,next,entity" doc:"What it is."`
@@ -120,7 +121,7 @@ const rows = `
 	LEFT JOIN conversations t ON t.org = h.org AND t.key = h.taken_by
 	WHERE h.org = @org AND a.org = @org AND a.id = @agent `
 
-// Handover returns a hand-over of an agent with its updates. ErrNotFound if it does not exist.
+// Handover returns a hand-over of an agent, with its updates. ErrNotFound if it does not exist.
 func (s *Store) Handover(ctx context.Context, org db.Org, agentID, id string) (Handover, error) {
 	h, err := db.One[Handover](ctx, s.DB, rows+`AND h.id = @id`,
 		pgx.StrictNamedArgs{"org": org, "agent": agentID, "id": id})
@@ -131,7 +132,7 @@ func (s *Store) Handover(ctx context.Context, org db.Org, agentID, id string) (H
 	return h, err
 }
 
-// Handovers lists the hand-overs of an agent, the newest first, with their updates.
+// Handovers lists the hand-overs of an agent with their updates, the newest first.
 func (s *Store) Handovers(ctx context.Context, org db.Org, agentID string, limit int) ([]Handover, error) {
 	list, err := db.All[Handover](ctx, s.DB, rows+`ORDER BY h.key DESC LIMIT @limit`,
 		pgx.StrictNamedArgs{"org": org, "agent": agentID, "limit": limit})
@@ -154,24 +155,24 @@ func (s *Store) updates(ctx context.Context, org db.Org, h Handover) ([]Update, 
 	return append([]Update{}, all...), err
 }
 
-// Options say how a conversation is handed over.
+// Options say how to hand over a conversation.
 type Options struct {
-	Pending bool // updates wait for an operator
-	Carry   bool // the agent's next conversation begins with it
+	Pending bool // the updates wait for an operator's decision
+	Carry   bool // the agent's next conversation begins with the hand-over
 
-	// Named are those of the options that the caller named: a hand-over of the same messages with others is an
-	// ErrConflict.
+	// Named are the options that the caller set explicitly. ErrConflict if a hand-over of the same messages has other
+	// values for them.
 	Named NamedOptions
 
-	// May is called in the transaction that begins the hand-over, while nothing can be said in the conversation. Its error
-	// refuses the hand-over; nil allows it.
+	// May is called in the transaction that begins the hand-over; until its end, nobody can add messages to the
+	// conversation. An error of May refuses the hand-over; a nil May allows it.
 	May func(pgx.Tx) error
 }
 
-// NamedOptions are options that a caller named; nil if it did not.
+// NamedOptions are options that the caller set explicitly; a nil field was not set.
 type NamedOptions struct{ Pending, Carry *bool }
 
-// check returns an ErrConflict if a hand-over of the same messages was made with other options.
+// check returns an ErrConflict if the hand-over of the same messages was made with other options.
 func (n NamedOptions) check(was lastHandover) error {
 	differ := func(named *bool, was bool) bool { return named != nil && *named != was }
 	if was.Status == Empty || !differ(n.Pending, was.Pending) && !differ(n.Carry, was.Carry) {
@@ -190,9 +191,9 @@ type lastHandover struct {
 	Carry    bool   `db:"carry"`
 }
 
-// Begin begins the hand-over of what was said in a conversation, or returns the one of the same messages. It is of
-// status Running if a job, or Make, has to make it; Empty if nothing was said since the last one. ErrConflict if the
-// one of the same messages has other options than those that were named.
+// Begin begins a hand-over of what was said in a conversation, or returns the existing hand-over of the same messages.
+// Its status is Running if a job, or Make, must still make it, and Empty if nothing was said since the last hand-over.
+// ErrConflict if the existing hand-over has other values for the named options.
 func (s *Store) Begin(ctx context.Context, org db.Org, c recall.Conversation, o Options) (h Handover, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.With(tx)
@@ -218,7 +219,7 @@ func (s *Store) Begin(ctx context.Context, org db.Org, c recall.Conversation, o 
 	return h, err
 }
 
-// begin returns the id of the hand-over of a conversation that is locked.
+// begin does the work of Begin, and returns the id of the hand-over. The conversation must be locked.
 func (s *Store) begin(ctx context.Context, org db.Org, c recall.Conversation, o Options) (string, error) {
 	was, err := db.One[lastHandover](ctx, s.DB, `
 		SELECT id, position, status, pending, carry FROM handovers WHERE org = $1 AND conversation_key = $2
@@ -260,10 +261,10 @@ func (s *Store) begin(ctx context.Context, org db.Org, c recall.Conversation, o 
 	return id, s.queue(ctx, org, c.AgentID, id)
 }
 
-// hasNotGone limits conversations c to those that were not deleted, which a reset one was not.
+// hasNotGone is the SQL condition that a conversation c still exists. A reset conversation counts as existing.
 const hasNotGone = `(c.deleted_at IS NULL OR c.reset_at IS NOT NULL)`
 
-// with returns the id of the identity that a conversation is with; nil if nobody said.
+// with returns the id of the identity that takes part in a conversation; nil if there is none.
 func (s *Store) with(ctx context.Context, org db.Org, c recall.Conversation) (*string, error) {
 	ids, err := s.Agents.ConversationIdentities(ctx, org, c)
 	if id := ids[c.Key]; id != "" {
@@ -272,10 +273,10 @@ func (s *Store) with(ctx context.Context, org db.Org, c recall.Conversation) (*s
 	return nil, err
 }
 
-// Take makes a conversation that begins the one that an agent's newest hand-over of the same identity is for; of no
-// identity, if the conversation is with none. Its working memory is that of the conversation that was handed over,
-// unless that was deleted. A hand-over that is still made follows when it is, and so do the updates that wait, also
-// those of older hand-overs that no conversation has taken.
+// Take lets a new conversation begin with the agent's newest hand-over for the same identity (for no identity, if the
+// conversation has none). The conversation continues the working memory of the conversation that was handed over,
+// unless that conversation was deleted. Unfinished hand-overs, and hand-overs whose updates still wait, follow later.
+// This includes older ones that no conversation has taken.
 func (s *Store) Take(ctx context.Context, org db.Org, c recall.Conversation) error {
 	type taken struct {
 		Conversation int64 `db:"conversation_key"`

@@ -15,7 +15,7 @@ import (
 // queueHandover is the queue of the jobs that make hand-overs.
 const queueHandover = "handover"
 
-// Patience is how long a request waits for a hand-over, which then goes on as a job.
+// Patience is how long a request waits for a hand-over. After that time the job goes on alone.
 const Patience = 20 * time.Second
 
 const (
@@ -23,12 +23,12 @@ const (
 	pollEvery  = 100 * time.Millisecond
 )
 
-// Queues returns the queue of the jobs, with the workers that a server gives it.
+// Queues returns the queue of the jobs with its number of workers.
 func Queues() map[string]river.QueueConfig {
 	return map[string]river.QueueConfig{queueHandover: {MaxWorkers: 4}}
 }
 
-// args is the job that makes a hand-over.
+// args are the arguments of the job that makes a hand-over.
 type args struct {
 	queue.Start
 	Org     db.Org `json:"org"`
@@ -58,7 +58,8 @@ func (s *Store) fail(ctx context.Context, org db.Org, id, why string) error {
 	return db.Error(err)
 }
 
-// queue queues the job of a hand-over in the transaction that stores it; without Jobs none.
+// queue queues the job of a hand-over, in the transaction that stores the hand-over. It does nothing if the store has
+// no job queue.
 func (s *Store) queue(ctx context.Context, org db.Org, agentID, id string) error {
 	if s.Agents.Jobs == nil {
 		return nil
@@ -68,8 +69,8 @@ func (s *Store) queue(ctx context.Context, org db.Org, agentID, id string) error
 	return err
 }
 
-// Wait waits until a hand-over is made, at most for Patience, and returns it: it is Running if that is over. Without
-// jobs it makes the hand-over.
+// Wait waits until a hand-over is made, but at most for Patience, and returns it. If the time is over, the hand-over is
+// still Running. Without a job queue, Wait makes the hand-over itself.
 func (s *Store) Wait(ctx context.Context, org db.Org, h Handover) (Handover, error) {
 	if h.Status != Running {
 		return h, nil

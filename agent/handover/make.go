@@ -15,16 +15,16 @@ import (
 	"github.com/loci-memory/loci/memory/working"
 )
 
-// Make makes a hand-over that is Running, and applies its updates unless they wait for an operator. All is stored in
-// one transaction: a hand-over that is made twice, also on two servers, is stored once. ErrNotFound if it does not
-// exist. The hand-over of a conversation that was deleted fails.
+// Make makes a Running hand-over, and applies its updates unless they wait for an operator. It stores everything in one
+// transaction, so even if two servers make a hand-over at once, it is stored only once. ErrNotFound if the hand-over
+// does not exist. If the conversation was deleted, the hand-over fails.
 func (s *Store) Make(ctx context.Context, org db.Org, agentID, id string) error {
 	h, err := s.Handover(ctx, org, agentID, id)
 	if err != nil || h.Status != Running {
 		return err
 	}
 	m, err := db.One[*material](ctx, s.DB, `SELECT material FROM handovers WHERE org = $1 AND key = $2`, org, h.Key)
-	if err != nil || m == nil { // another server has made it
+	if err != nil || m == nil { // nil: another server has made the hand-over
 		return err
 	}
 	a, err := s.Agents.Agent(ctx, org, agentID)
@@ -48,7 +48,7 @@ func (s *Store) Make(ctx context.Context, org db.Org, agentID, id string) error 
 	})
 }
 
-// finishing is a hand-over whose updates are known.
+// finishing is a hand-over with its updates, ready to be stored.
 type finishing struct {
 	Handover
 	material material
@@ -71,7 +71,7 @@ func (s *Store) finish(ctx context.Context, org db.Org, a agent.Agent, f finishi
 	case !now.There:
 		return s.fail(ctx, org, f.ID, "its conversation was deleted")
 	}
-	if f.Handover, err = s.Handover(ctx, org, a.ID, f.ID); err != nil { // with the conversation that has taken it
+	if f.Handover, err = s.Handover(ctx, org, a.ID, f.ID); err != nil { // now with the conversation that took it
 		return err
 	}
 	end, in := Done, applying{s, org, a, f.Handover, f.material.Next}
@@ -105,19 +105,19 @@ func (s *Store) insert(ctx context.Context, org db.Org, handover int64, u Update
 			"decided": u.DecidedAt})
 }
 
-// applying is the work on the updates of a hand-over.
+// applying applies the updates of a hand-over.
 type applying struct {
 	*Store
 	org      db.Org
 	agent    agent.Agent
 	handover Handover
-	wasNext  string // the next step in working memory when the session was handed over
+	wasNext  string // the next step in working memory at the time of the hand-over
 }
 
-// apply applies an update, and sets its status. A rule of a memory that refuses it is no error.
+// apply applies an update and sets its status. If a rule of the memory refuses the update, that is not an error.
 func (p applying) apply(ctx context.Context, u *Update) error {
 	var why *string
-	err := db.Tx(ctx, p.DB, func(tx pgx.Tx) (err error) { // what is refused changes nothing
+	err := db.Tx(ctx, p.DB, func(tx pgx.Tx) (err error) { // so that a refused update changes nothing
 		in := p
 		if in.Store = p.With(tx); strings.HasPrefix(u.Target, memoryfile.Root+"/") {
 			why, err = in.toFile(ctx, *u)
@@ -133,7 +133,7 @@ func (p applying) apply(ctx context.Context, u *Update) error {
 	return err
 }
 
-// toFile writes an update to its file. It returns why the index does not point to that; nil if it does.
+// toFile writes an update to its file. If the index cannot point to the file, it returns the reason; otherwise nil.
 func (p applying) toFile(ctx context.Context, u Update) (*string, error) {
 	t, err := p.Agents.MemoryFiles.Writable(ctx, p.org, p.agent.ID)
 	if err != nil {
@@ -148,11 +148,11 @@ func (p applying) toFile(ctx context.Context, u Update) (*string, error) {
 	return p.point(ctx, at, u.Target)
 }
 
-// day is that of the hand-over.
+// day returns the date of the hand-over.
 func (p applying) day() string { return p.handover.CreatedAt.UTC().Format(time.DateOnly) }
 
-// point makes the index point to a file. It returns why the index's rules refuse that: the file is written all the
-// same.
+// point makes the index point to a file. If the rules of the index refuse that, the file stays written, and point
+// returns the reason.
 func (p applying) point(ctx context.Context, at memoryfile.At, path string) (*string, error) {
 	err := db.Tx(ctx, p.DB, func(tx pgx.Tx) error {
 		return p.With(tx).Agents.MemoryFiles.Point(ctx, at, path, p.day())
@@ -163,7 +163,7 @@ func (p applying) point(ctx context.Context, at memoryfile.At, path string) (*st
 	return nil, err
 }
 
-// cited names positions of the log as expand reads them.
+// cited names positions of the log in the form that the tool expand reads.
 func cited(seqs []int64) string {
 	named := make([]string, len(seqs))
 	for i, seq := range seqs {
@@ -172,8 +172,8 @@ func cited(seqs []int64) string {
 	return strings.Join(named, ", ")
 }
 
-// toWorking changes the working memory of the conversation that took the hand-over, or of the one that was handed
-// over. A next step that was changed since the session was handed over stays.
+// toWorking changes the working memory of the conversation that took the hand-over; if none took it, of the
+// conversation that was handed over. It keeps a next step that was changed after the hand-over.
 func (p applying) toWorking(ctx context.Context, u Update) error {
 	h := p.handover
 	conversation := h.ConversationID
@@ -199,15 +199,16 @@ func (p applying) toWorking(ctx context.Context, u Update) error {
 		working.NewEntry{Field: working.Field(u.Target), Text: u.Text, Seq: u.Seqs[len(u.Seqs)-1]})
 }
 
-// Decision is that of an operator on updates of a hand-over.
+// Decision is an operator's decision on updates of a hand-over.
 type Decision struct {
-	Handover string // its id
-	Number   int    // of the update; 0 is all that wait
+	Handover string // the id of the hand-over
+	Number   int    // of the update; 0 means every waiting update
 	Approve  bool
 }
 
-// Decide applies or rejects updates of a hand-over that wait. A decision that is repeated changes nothing; ErrConflict
-// if the update was decided otherwise, or the hand-over is still made. The last decision ends the hand-over.
+// Decide applies or rejects updates of a hand-over that wait for a decision. Repeating a decision changes nothing.
+// ErrConflict if the opposite was decided before, or if the hand-over is still being made. The last decision ends the
+// hand-over.
 func (s *Store) Decide(ctx context.Context, org db.Org, a agent.Agent, d Decision) (h Handover, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		in := s.With(tx)
@@ -219,7 +220,7 @@ func (s *Store) Decide(ctx context.Context, org db.Org, a agent.Agent, d Decisio
 		if err != nil {
 			return err
 		}
-		if h, err = in.Handover(ctx, org, a.ID, d.Handover); err != nil { // read under the lock
+		if h, err = in.Handover(ctx, org, a.ID, d.Handover); err != nil { // read again under the lock
 			return err
 		}
 		decided, err := h.decided(d.Number)
@@ -241,7 +242,7 @@ func (s *Store) Decide(ctx context.Context, org db.Org, a agent.Agent, d Decisio
 	return h, err
 }
 
-// decided returns the updates that a decision is on, by its Number.
+// decided returns the updates that a decision concerns, by the number in the decision.
 func (h Handover) decided(number int) (all []*Update, err error) {
 	switch {
 	case h.Status == Running:

@@ -11,29 +11,30 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Bounds of what a hand-over is made of.
+// Bounds on the material of a hand-over.
 const (
-	maxMessages  = 2_000 // the newest
-	maxLineChars = 1_500 // of a message
+	maxMessages  = 2_000 // only the newest ones are read
+	maxLineChars = 1_500 // of one message
 	maxChars     = 60_000
 )
 
-// material is what was said in a session; it is stored until its hand-over is made.
+// material is what was said in a session. It is stored until its hand-over is made.
 type material struct {
 	Lines    []line `json:"lines"`
 	Position int    `json:"position"` // of the last message
-	Next     string `json:"next"`     // the next step in working memory when the session was handed over
-	Cut      int    `json:"cut"`      // how many messages before the first line are left out
+	Next     string `json:"next"`     // the next step in working memory at the time of the hand-over
+	Cut      int    `json:"cut"`      // number of messages left out before the first line
 }
 
-// line is what a message says.
+// line is the text of a message.
 type line struct {
 	Seq  int64       `json:"seq"`
 	Role recall.Role `json:"role"`
 	Text string      `json:"text"`
 }
 
-// snapshot returns what was said in a conversation after a position; no lines if no user or model said anything.
+// snapshot returns what was said in a conversation after a position. It has no lines if neither a user nor a model said
+// anything.
 func (s *Store) snapshot(ctx context.Context, org db.Org, c recall.Conversation, after int) (m material, err error) {
 	from := max(after+1, c.Messages-maxMessages+1)
 	m.Cut = from - after - 1
@@ -55,7 +56,7 @@ func (s *Store) snapshot(ctx context.Context, org db.Org, c recall.Conversation,
 	return m, err
 }
 
-// add adds lines of messages, and reports whether a user or a model said one of them.
+// add adds messages as lines. It reports whether a user or a model said one of them.
 func (m *material) add(messages []recall.Message) (spoken bool) {
 	for _, one := range messages {
 		if one.Purpose != "" || one.Role == recall.System || one.Role == recall.Summary || one.IsErr || one.Refused != nil {
@@ -74,7 +75,7 @@ func (m *material) add(messages []recall.Message) (spoken bool) {
 	return spoken
 }
 
-// shorten leaves the oldest lines out until the others have at most maxChars characters.
+// shorten removes the oldest lines until the rest has at most maxChars characters.
 func (m *material) shorten() {
 	total := 0
 	for i, l := range slices.Backward(m.Lines) {
@@ -86,7 +87,8 @@ func (m *material) shorten() {
 	}
 }
 
-// String returns the material as a model reads it: each message with its position. No text can pass for a head.
+// String returns the material in the form that a model reads: each message with its position under a head. No text of a
+// message can look like a head.
 func (m material) String() string {
 	var b strings.Builder
 	if m.Cut > 0 {
@@ -99,7 +101,7 @@ func (m material) String() string {
 	return b.String()
 }
 
-// has reports whether the material has the message at a position of the agent's log.
+// has reports whether the material contains the message at a position of the agent's log.
 func (m material) has(seq int64) bool {
 	return slices.ContainsFunc(m.Lines, func(l line) bool { return l.Seq == seq })
 }

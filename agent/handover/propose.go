@@ -16,21 +16,21 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// Bounds of what a session leaves.
+// Bounds on what a session leaves, and on the model's answers.
 const (
 	maxTextChars   = 400
 	maxPerSection  = 12
 	maxAnswerSpace = 2_000 // tokens
 
-	modelPatience = 50 * time.Second // for both answers of the model
+	modelPatience = 50 * time.Second // for both answers of the model together
 )
 
-// item is a thing that a session leaves, before it is routed.
+// item is one fact that a session leaves. It has no target yet.
 type item struct {
 	Text string  `json:"text"`
 	Seqs []int64 `json:"seqs"`
-	Name string  `json:"name,omitempty"` // of an entity
-	Kind string  `json:"kind,omitempty"` // of an entity: one of kinds
+	Name string  `json:"name,omitempty"` // the name of an entity
+	Kind string  `json:"kind,omitempty"` // the kind of an entity: a key of kinds
 }
 
 // session is what a session leaves, by section.
@@ -43,7 +43,7 @@ type session struct {
 	Entities []item `json:"entities"`
 }
 
-// section is a section of a session.
+// section is one section of a session.
 type section struct {
 	name  string
 	items []item
@@ -54,7 +54,7 @@ func (s session) sections() []section {
 		{SectionOpen, s.Open}, {SectionNext, s.Next}, {SectionEntity, s.Entities}}
 }
 
-// kinds are the kinds of entities, with the words by which a manifest's line for them is found.
+// kinds maps each kind of entity to the words that find its line in a manifest.
 var kinds = map[string]string{"project": "project status decisions", "person": "person user role preferences",
 	"service": "service hosts servers deployment infra", "topic": "topic"}
 
@@ -68,8 +68,8 @@ const words = `You hand a finished session of an agent over to its next one. You
 	`entities: what changed about a project, person or service. At most 12 entries a list, of at most 400 characters; ` +
 	`leave out what is of no use to the next session, and invent nothing.`
 
-// propose returns what a session leaves by the model, if there is one and its answer, or its second one, is valid; why
-// says why not.
+// propose asks the model what the session leaves. If its answer breaks a rule, it asks once more. If there is no model
+// or no valid answer, why says so.
 func (s *Store) propose(ctx context.Context, m material, manifest string) (out session, why string) {
 	if s.Agents.Compaction.Models == nil {
 		return out, "no model is configured"
@@ -107,7 +107,7 @@ func reason(err error) string {
 	return "the model's answer was refused twice: " + err.Error()
 }
 
-// public returns what organizations read of a model's failure.
+// public returns the part of a model's failure that organizations may read.
 func public(err error) string {
 	if told, ok := err.(interface{ Public() string }); ok { //nolint:errorlint // the error itself tells
 		return told.Public()
@@ -115,7 +115,7 @@ func public(err error) string {
 	return "the model did not answer"
 }
 
-// read reads a model's answer. ErrInvalid with what is wrong if it breaks a rule.
+// read reads a model's answer. ErrInvalid if the answer breaks a rule; the text says which.
 func read(answer string, m material) (out session, err error) {
 	from, to := strings.Index(answer, "{"), strings.LastIndex(answer, "}")
 	if from < 0 || to < from {

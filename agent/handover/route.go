@@ -14,12 +14,13 @@ import (
 
 // routes say where the updates of an agent go.
 type routes struct {
-	files memoryfile.Manifest // nothing of it is used without hasFiles
-	has   bool                // the agent has memory files
-	day   string              // of the hand-over
+	files memoryfile.Manifest // used only if has is true
+	has   bool                // the agent has memory files that it can write
+	day   string              // the date of the hand-over
 }
 
-// routesOf reads where the updates of an agent go: by the manifest of its tree, if it has one or the tool for one.
+// routesOf finds out where the updates of an agent go. The manifest of the agent's tree says so; the default manifest,
+// if the agent has no tree yet but has the tool for one.
 func (s *Store) routesOf(ctx context.Context, org db.Org, a agent.Agent) (r routes, err error) {
 	r.day = time.Now().UTC().Format(time.DateOnly)
 	t, err := s.Agents.MemoryFiles.OfAgent(ctx, org, a.ID)
@@ -42,8 +43,8 @@ func (r routes) manifest() string {
 	return r.files.Render()
 }
 
-// route returns the updates of a session: open questions, decisions and the next step go to working memory, the rest to
-// the file that the manifest names, or to working memory without files.
+// route returns the updates of a session. Open questions, decisions and the next step go to working memory. The rest
+// goes to the file that the manifest names, or to working memory if the agent has no files.
 func (r routes) route(s session) (all []Update) {
 	for _, of := range s.sections() {
 		for _, it := range of.items {
@@ -76,7 +77,8 @@ func (r routes) target(section string, it item) string {
 	return r.files.Place("topic", "sessions")
 }
 
-// inWorking returns the text of an update for working memory, whose decisions take what has no field.
+// inWorking returns the text of an update in working memory. Some updates have no field of their own; they go to the
+// decisions, with a label.
 func inWorking(section string, it item) string {
 	switch section {
 	case SectionDone:
