@@ -123,7 +123,7 @@ func (v *visit) render(status int, p page) {
 func (v *visit) write(status int, text template.HTML) error {
 	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	v.w.WriteHeader(status)
-	_, _ = v.w.Write([]byte(text)) // html/template wrote it; if the write fails, the client is gone
+	_, _ = v.w.Write([]byte(text)) //nolint:gosec // html/template wrote it; after an error the client is gone
 	return nil
 }
 

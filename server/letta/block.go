@@ -115,7 +115,7 @@ func (p Precondition) Expected(header IfMatch) (block.Expected, error) {
 func (h IfMatch) version() (*int, error) {
 	text := strings.Trim(strings.TrimPrefix(strings.TrimSpace(h.Version), "W/"), `"`)
 	if text == "" || text == "*" {
-		return nil, nil // nil accepts any version
+		return nil, nil //nolint:nilnil // nil accepts any version
 	}
 	version, err := strconv.Atoi(text)
 	if err != nil || version < 0 {

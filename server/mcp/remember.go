@@ -46,7 +46,7 @@ func (s *Server) remember(ctx context.Context, a agent.Agent, args json.RawMessa
 		err = db.Invalid("there is no conversation %.80q", conversation)
 	}
 	if mistake := err; mistake != nil {
-		return tool.Result{Text: mistake.Error(), IsError: true}, nil // the model reads the error
+		return tool.Result{Text: mistake.Error(), IsError: true}, nil //nolint:nilerr // the model reads the error
 	}
 	stored, err := s.Remember(ctx, a, cmp.Or(conversation, recall.DefaultConversation), drafts)
 	if err != nil {
