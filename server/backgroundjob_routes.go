@@ -22,11 +22,11 @@ func (s *Server) listBackgroundJobs(ctx context.Context, input *struct {
 }) ([]job.Job, error) {
 	org := keysOf(ctx)
 	if input.OrgID != "" {
-		named, err := s.organizationOf(ctx, string(input.OrgID))
+		namedOrg, err := s.organizationOf(ctx, string(input.OrgID))
 		if err != nil {
 			return nil, err
 		}
-		org = named
+		org = namedOrg
 	}
 	query := job.Query{Org: org, State: input.State, Kind: input.Kind}
 	return job.List(ctx, s.DB, query, input.Page(50, rest.NewestFirst))

@@ -28,7 +28,7 @@ func (s *Server) caller(ctx context.Context, _ *struct{}) (Caller, error) {
 	if err != nil {
 		return Caller{}, err
 	}
-	if len(orgs) == 0 { // deleted since the key was looked up
+	if len(orgs) == 0 { // the organization was deleted since the key was looked up
 		return Caller{}, db.ErrNotFound
 	}
 	key := rest.Caller(ctx)

@@ -72,11 +72,11 @@ func (s *Server) listKeys(ctx context.Context, input *struct {
 }) ([]APIKey, error) {
 	org := keysOf(ctx)
 	if input.OrgID != "" {
-		named, err := s.organizationOf(ctx, string(input.OrgID))
+		namedOrg, err := s.organizationOf(ctx, string(input.OrgID))
 		if err != nil {
 			return nil, err
 		}
-		org = named
+		org = namedOrg
 	}
 	list, err := s.Keys.Keys(ctx, org, input.Page(50, rest.OldestFirst))
 	return rest.Each(list, apiKeyOf), err

@@ -84,11 +84,11 @@ func (s *Server) listMemoryFiles(ctx context.Context, input *struct {
 	Path string `query:"path" default:"/memories" doc:"Of a directory: only what is in it, at any depth."`
 	letta.HeldAt
 }) ([]letta.MemoryEntry, error) {
-	held, err := input.Held(nil)
+	asOf, err := input.Held(nil)
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.MemoryFiles.List(ctx, rest.Org(ctx), string(input.TreeID), input.Path, held)
+	list, err := s.MemoryFiles.List(ctx, rest.Org(ctx), string(input.TreeID), input.Path, asOf)
 	return rest.Each(list, letta.MemoryEntryOf), err
 }
 
@@ -224,7 +224,7 @@ func (s *Server) searchMemory(ctx context.Context, input *struct {
 	letta.SearchMode
 	letta.Explained
 }) ([]letta.MemoryHit, error) {
-	held, err := input.Held(nil)
+	asOf, err := input.Held(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +233,7 @@ func (s *Server) searchMemory(ctx context.Context, input *struct {
 		return nil, err
 	}
 	r, err := s.MemoryFiles.Search(ctx, rest.Org(ctx), string(input.TreeID),
-		memoryfile.Query{Text: input.Query, Held: held, Limit: input.Limit, Explain: input.Explain, Weight: input.Weight,
+		memoryfile.Query{Text: input.Query, Held: asOf, Limit: input.Limit, Explain: input.Explain, Weight: input.Weight,
 			WordsOnly: mode == recall.ByWords, MeaningOnly: mode == recall.ByMeaning})
 	rest.Warn(ctx, r.Sentences()...)
 	return rest.Each(r.Hits, func(h memoryfile.Hit) letta.MemoryHit { return letta.MemoryHit{Hit: h} }), err

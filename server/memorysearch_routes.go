@@ -38,7 +38,7 @@ func (s *Server) searchAllMemories(ctx context.Context, a agent.Agent, input *st
 	letta.SearchMode
 	letta.Explained
 }) (MemorySearch, error) {
-	held, err := input.Held(a.Zone())
+	asOf, err := input.Held(a.Zone())
 	if err != nil {
 		return MemorySearch{}, err
 	}
@@ -46,7 +46,7 @@ func (s *Server) searchAllMemories(ctx context.Context, a agent.Agent, input *st
 	if err != nil {
 		return MemorySearch{}, err
 	}
-	q := memorysearch.Query{Org: rest.Org(ctx), Agent: a, Text: input.Query, Limit: input.Limit, Held: held,
+	q := memorysearch.Query{Org: rest.Org(ctx), Agent: a, Text: input.Query, Limit: input.Limit, Held: asOf,
 		Explain: input.Explain, Mode: mode, Weight: input.Weight,
 		Kinds: rest.Each(input.Kinds, func(k string) memorysearch.Kind { return memorysearch.Kind(k) })}
 	r, err := s.Tools.SearchMemory(ctx, q)

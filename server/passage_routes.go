@@ -61,7 +61,7 @@ func (s *Server) listPassages(ctx context.Context, input *struct {
 	letta.WithEmbeddings
 	letta.HeldAt
 }) ([]letta.ArchivalPassage, error) {
-	held, err := s.heldFor(ctx, string(input.AgentID), input.HeldAt)
+	asOf, err := s.heldFor(ctx, string(input.AgentID), input.HeldAt)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (s *Server) listPassages(ctx context.Context, input *struct {
 		p.Before, p.After = p.After, p.Before
 	}
 	list, err := s.Archival.Passages(ctx, rest.Org(ctx), string(input.AgentID),
-		archival.PassageList{Contains: input.Search, Held: held}, p)
+		archival.PassageList{Contains: input.Search, Held: asOf}, p)
 	if err != nil {
 		return nil, err
 	}

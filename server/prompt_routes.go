@@ -46,11 +46,11 @@ func (s *Server) agentPrompt(ctx context.Context, input *struct {
 			return letta.Prompt{}, rest.Unprocessable("query.accept", "leave it out with policy and at_seq, which begin nothing")
 		}
 		policyTarget := agent.PolicyTarget{PromptTarget: target, AtSeq: input.AtSeq}
-		var of json.RawMessage
+		var written json.RawMessage
 		if input.Policy != "" {
-			of = policy.Written(input.Policy)
+			written = policy.Written(input.Policy)
 		}
-		return letta.PromptOf(s.Agents.PromptUnder(ctx, rest.Org(ctx), policyTarget, of))
+		return letta.PromptOf(s.Agents.PromptUnder(ctx, rest.Org(ctx), policyTarget, written))
 	}
 	if input.Accept == recall.ForFlush {
 		silent, err := s.silentPrompt(ctx, target)

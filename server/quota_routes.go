@@ -68,11 +68,11 @@ func (s *Server) listUsage(ctx context.Context, input *struct {
 }) ([]quota.OrgUsage, error) {
 	org, all := rest.Org(ctx), rest.IsOperator(ctx)
 	if input.OrgID != "" {
-		named, err := s.organizationOf(ctx, string(input.OrgID))
+		namedOrg, err := s.organizationOf(ctx, string(input.OrgID))
 		if err != nil {
 			return nil, err
 		}
-		org, all = named, false
+		org, all = namedOrg, false
 	}
 	s.Requests.Flush(ctx)
 	return s.Quotas.Usages(ctx, org, all, time.Now(), input.Page(50, rest.OldestFirst))

@@ -132,7 +132,7 @@ func bytesShown(s streams, what string) (show func(table string, bytes int64), e
 	}, p.end
 }
 
-func printManifest(s streams, what string, m backup.Manifest, asJSON bool) error {
+func printManifest(s streams, lead string, m backup.Manifest, asJSON bool) error {
 	if asJSON {
 		return printJSON(s, m)
 	}
@@ -140,7 +140,7 @@ func printManifest(s streams, what string, m backup.Manifest, asJSON bool) error
 	for _, t := range m.Tables {
 		rows, bytes = rows+t.Rows, bytes+t.Bytes
 	}
-	_, err := fmt.Fprintf(s.out, "%s %d rows of %d tables, %.1f MiB, of the schema %d, made by Loci %s at %s.\n", what,
+	_, err := fmt.Fprintf(s.out, "%s %d rows of %d tables, %.1f MiB, of the schema %d, made by Loci %s at %s.\n", lead,
 		rows, len(m.Tables), float64(bytes)/(1<<20), m.Schema.Version, m.Loci, m.MadeAt.Format("2006-01-02 15:04:05 MST"))
 	return err
 }

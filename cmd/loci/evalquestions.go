@@ -25,12 +25,12 @@ type expected struct {
 // the line.
 func readQuestions(text []byte) (all []expected, err error) {
 	line := 0
-	for one := range bytes.Lines(text) {
+	for lineText := range bytes.Lines(text) {
 		line++
-		if one = bytes.TrimSpace(one); len(one) == 0 {
+		if lineText = bytes.TrimSpace(lineText); len(lineText) == 0 {
 			continue
 		}
-		e, err := readQuestion(one)
+		e, err := readQuestion(lineText)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", line, err)
 		}

@@ -62,10 +62,10 @@ func (r reranking) examine(ctx context.Context) []db.Finding {
 		return []db.Finding{broken(of, err, "")}
 	}
 	duration := time.Since(start).Round(time.Millisecond)
-	said := fmt.Sprintf("the model %s judges %d texts in %s", opened.Name, len(texts), duration)
+	judged := fmt.Sprintf("the model %s judges %d texts in %s", opened.Name, len(texts), duration)
 	if duration > r.RerankTimeout {
 		return []db.Finding{db.MakeFinding(of, db.Advice, fmt.Sprintf("%s, and LOCI_RERANK_TIMEOUT is %s: hits stay in "+
-			"their first order", said, r.RerankTimeout), "name a smaller model, or allow more time")}
+			"their first order", judged, r.RerankTimeout), "name a smaller model, or allow more time")}
 	}
-	return []db.Finding{{Of: of, State: db.Well, Text: said}}
+	return []db.Finding{{Of: of, State: db.Well, Text: judged}}
 }

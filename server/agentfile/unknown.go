@@ -58,7 +58,7 @@ func unknownFields(path string, value any, typ reflect.Type, unknown map[string]
 		types := fieldsOf(typ)
 		for name, field := range value {
 			fieldPath := strings.TrimPrefix(path+"."+name, ".")
-			if t, has := types[name]; has {
+			if t, ok := types[name]; ok {
 				unknownFields(fieldPath, field, t, unknown)
 			} else if !slices.Contains(lettas[typ], name) && len(unknown) < maxUnknown {
 				unknown[fieldPath] = true

@@ -78,13 +78,13 @@ func (w *eventWriter) Write(p []byte) (int, error) {
 // shown returns an event with its data as HTML. It leaves comments and the stream's last event unchanged.
 func (w *eventWriter) shown(event []byte) []byte {
 	var out bytes.Buffer
-	named := false
+	hasName := false
 	for line := range bytes.SplitSeq(event, []byte("\n")) {
 		data, isData := bytes.CutPrefix(line, []byte("data:"))
-		named = named || bytes.HasPrefix(line, []byte("event:")) && !bytes.HasSuffix(line, []byte("message"))
+		hasName = hasName || bytes.HasPrefix(line, []byte("event:")) && !bytes.HasSuffix(line, []byte("message"))
 		var e agentEvent
-		if named || !isData || json.Unmarshal(data, &e) != nil || e.Seq == 0 {
-			if !bytes.HasPrefix(line, []byte("event:")) || named {
+		if hasName || !isData || json.Unmarshal(data, &e) != nil || e.Seq == 0 {
+			if !bytes.HasPrefix(line, []byte("event:")) || hasName {
 				out.Write(append(line, '\n'))
 			}
 			continue

@@ -152,8 +152,8 @@ func (s *Server) serveSession(w http.ResponseWriter, r *http.Request, c Caller, 
 	r = r.Clone(ctx)
 	r.Header.Del(callHeader)
 	if session != "" && len(accepted.messages) > 0 {
-		remaining, end := h.calls.take(ctx, session, accepted, r.Header)
-		defer end()
+		remaining, release := h.calls.take(ctx, session, accepted, r.Header)
+		defer release()
 		if len(remaining.messages) == 0 { // each was cancelled before it came: the stream is empty
 			w.Header().Set("Content-Type", "text/event-stream")
 			w.WriteHeader(http.StatusOK)

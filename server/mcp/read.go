@@ -70,9 +70,9 @@ func (s *Server) readConversation(ctx context.Context, c Caller, id string) (str
 	return "Nothing was said in this conversation yet.", nil
 }
 
-// said shows the newest messages with time and role, in at most most bytes. A message that does not fit is cut.
+// said shows the newest messages with time and role, in at most maxBytes bytes. A message that does not fit is cut.
 // Messages before it are left out, and the first line says how many.
-func said(list []recall.Message, most int) string {
+func said(list []recall.Message, maxBytes int) string {
 	var lines []string
 	omitted := 0
 	for _, m := range slices.Backward(list) {
@@ -80,14 +80,14 @@ func said(list []recall.Message, most int) string {
 		if text == "" {
 			continue
 		}
-		if most <= 0 {
+		if maxBytes <= 0 {
 			omitted++
 			continue
 		}
-		if len(text) > most {
-			text = db.Beginning(text, most) + fmt.Sprintf(frame.MessageShortened, most, len(text), strconv.Quote(m.ID))
+		if len(text) > maxBytes {
+			text = db.Beginning(text, maxBytes) + fmt.Sprintf(frame.MessageShortened, maxBytes, len(text), strconv.Quote(m.ID))
 		}
-		most -= len(text)
+		maxBytes -= len(text)
 		lines = append(lines, fmt.Sprintf("[%s] %s: %s\n", m.CreatedAt.UTC().Format(time.RFC3339), m.Role, text))
 	}
 	if omitted > 0 {

@@ -35,32 +35,32 @@ func newArrivals() *arrivals {
 
 // begin counts a body. A *Problem of status 429 if the sender has maxBodiesOfKey already, or if the organization has
 // half of the bodies that the others leave of maxBodies.
-func (a *arrivals) begin(by sender) error {
+func (a *arrivals) begin(from sender) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	ofOthers := a.all - a.orgs[by.org]
+	ofOthers := a.all - a.orgs[from.org]
 	switch {
-	case a.keys[by] >= maxBodiesOfKey:
+	case a.keys[from] >= maxBodiesOfKey:
 		return retryLater(codeKeyLimit, fmt.Sprintf("The API key has %d requests under way whose bodies are not complete, "+
-			"which is the most it may have: send those first", a.keys[by]), "1")
-	case a.orgs[by.org] >= (maxBodies-ofOthers)/2:
+			"which is the most it may have: send those first", a.keys[from]), "1")
+	case a.orgs[from.org] >= (maxBodies-ofOthers)/2:
 		return retryLater(codeTooMany, "Too many requests are under way whose bodies are not complete; try again in a moment",
 			"1")
 	}
-	a.all, a.orgs[by.org], a.keys[by] = a.all+1, a.orgs[by.org]+1, a.keys[by]+1
+	a.all, a.orgs[from.org], a.keys[from] = a.all+1, a.orgs[from.org]+1, a.keys[from]+1
 	return nil
 }
 
 // end takes a body out of the count.
-func (a *arrivals) end(by sender) {
+func (a *arrivals) end(from sender) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.all, a.orgs[by.org], a.keys[by] = a.all-1, a.orgs[by.org]-1, a.keys[by]-1
-	if a.orgs[by.org] == 0 {
-		delete(a.orgs, by.org)
+	a.all, a.orgs[from.org], a.keys[from] = a.all-1, a.orgs[from.org]-1, a.keys[from]-1
+	if a.orgs[from.org] == 0 {
+		delete(a.orgs, from.org)
 	}
-	if a.keys[by] == 0 {
-		delete(a.keys, by)
+	if a.keys[from] == 0 {
+		delete(a.keys, from)
 	}
 }
 

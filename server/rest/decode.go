@@ -134,11 +134,11 @@ func eachField(decoder *json.Decoder, rule string, take func(name string) error)
 	return nil
 }
 
-// eachItem calls take with each item of a list. at is the list's place in the body, for errors.
-func eachItem(decoder *json.Decoder, at string, take func(i int, raw json.RawMessage) error) error {
+// eachItem calls take with each item of a list. place is the list's place in the body, for errors.
+func eachItem(decoder *json.Decoder, place string, take func(i int, raw json.RawMessage) error) error {
 	if open, err := decoder.Token(); err != nil || open != json.Delim('[') {
 		if err == nil {
-			err = Unprocessable(at, "expected array")
+			err = Unprocessable(place, "expected array")
 		}
 		return err
 	}
@@ -177,31 +177,32 @@ func skip(decoder *json.Decoder, read func()) error {
 	}
 }
 
-// Item decodes an item, and adds warnings for unknown fields. at is the item's place in the body, for errors. A
+// Item decodes an item, and adds warnings for unknown fields. place is the item's place in the body, for errors. A
 // *Problem if the item breaks the schema of T.
-func (l *ListReader[T]) Item(at string, raw json.RawMessage, warnings *Warnings) (item T, err error) {
-	if problem := checkShape("body."+at, raw, maxBodyDepth-2, l.values); problem != nil {
+func (l *ListReader[T]) Item(place string, raw json.RawMessage, warnings *Warnings) (item T, err error) {
+	if problem := checkShape("body."+place, raw, maxBodyDepth-2, l.values); problem != nil {
 		return item, problem
 	}
-	raw, problem := checkNames(l.schemas, l.schema, at, raw, warnings)
+	raw, problem := checkNames(l.schemas, l.schema, place, raw, warnings)
 	if problem != nil {
 		return item, problem
 	}
-	return l.item("body."+at, raw)
+	return l.item("body."+place, raw)
 }
 
-func (l *ListReader[T]) item(at string, raw json.RawMessage) (item T, err error) {
+func (l *ListReader[T]) item(place string, raw json.RawMessage) (item T, err error) {
 	var value any
 	if err := json.Unmarshal(raw, &value); err != nil {
 		return item, err
 	}
 	var result huma.ValidateResult
-	huma.Validate(l.schemas, l.schema, huma.NewPathBuffer([]byte(at), len(at)), huma.ModeWriteToServer, value, &result)
+	huma.Validate(l.schemas, l.schema, huma.NewPathBuffer([]byte(place), len(place)), huma.ModeWriteToServer, value,
+		&result)
 	if len(result.Errors) > 0 {
-		return item, newProblem(codeInvalid, violations(explain(l.schemas, at, l.schema, result.Errors)))
+		return item, newProblem(codeInvalid, violations(explain(l.schemas, place, l.schema, result.Errors)))
 	}
 	if err := json.Unmarshal(raw, &item); err != nil {
-		return item, newProblem(codeInvalid, violation(&huma.ErrorDetail{Location: at, Message: err.Error()}))
+		return item, newProblem(codeInvalid, violation(&huma.ErrorDetail{Location: place, Message: err.Error()}))
 	}
 	return item, nil
 }

@@ -34,22 +34,22 @@ type bodyNames struct {
 // case. A *Problem if an object has a field twice, or if a text cannot be stored. A text that is no JSON is returned
 // unchanged.
 func checkNames(schemas Registry, s *Schema, place string, text []byte,
-	to *Warnings) ([]byte, *Problem) {
+	warnings *Warnings) ([]byte, *Problem) {
 	if !json.Valid(text) {
 		return text, nil
 	}
-	b := bodyNames{schemas: schemas, text: text, warnings: to}
+	b := bodyNames{schemas: schemas, text: text, warnings: warnings}
 	if err := b.value(place, b.leaves(s)); err != nil {
 		return nil, err
 	}
 	if len(b.cuts) == 0 {
 		return text, nil
 	}
-	kept, from := text[:0], 0
+	shortened, from := text[:0], 0
 	for _, cut := range b.cuts {
-		kept, from = append(kept, text[from:cut[0]]...), cut[1]
+		shortened, from = append(shortened, text[from:cut[0]]...), cut[1]
 	}
-	return append(kept, text[from:]...), nil
+	return append(shortened, text[from:]...), nil
 }
 
 // Fault returns a sentence about why a JSON value is refused: an object has a field twice, or a text cannot be stored.
@@ -104,9 +104,9 @@ func (b *bodyNames) cutFraction(from int, of []*Schema) {
 	}
 }
 
-func (b *bodyNames) list(place string, of []*Schema) *Problem {
+func (b *bodyNames) list(place string, schemas []*Schema) *Problem {
 	var items []*Schema
-	for _, s := range of {
+	for _, s := range schemas {
 		items = append(items, b.leaves(s.Items)...)
 	}
 	b.at++
@@ -120,8 +120,8 @@ func (b *bodyNames) list(place string, of []*Schema) *Problem {
 	return nil
 }
 
-func (b *bodyNames) object(place string, of []*Schema) *Problem {
-	known, anyName := b.known(of)
+func (b *bodyNames) object(place string, schemas []*Schema) *Problem {
+	known, anyName := b.known(schemas)
 	names := map[string]bool{}
 	end := 0 // end of the last field that is kept
 	for b.at++; b.next() != '}'; {
@@ -171,14 +171,14 @@ func twice(at string) *Problem {
 	return Unprocessable("body."+at, "the field is there twice; send it once")
 }
 
-// known returns the fields that objects with one of several schemas may have, with their schemas. every reports whether
-// any other field is allowed too.
-func (b *bodyNames) known(of []*Schema) (fields map[string][]*Schema, every bool) {
-	fields, every = map[string][]*Schema{}, true
-	for _, s := range of {
+// known returns the fields that objects with one of several schemas may have, with their schemas. anyName reports
+// whether any other field is allowed too.
+func (b *bodyNames) known(schemas []*Schema) (fields map[string][]*Schema, anyName bool) {
+	fields, anyName = map[string][]*Schema{}, true
+	for _, s := range schemas {
 		switch {
 		case s.Properties != nil:
-			every = false
+			anyName = false
 			for name, property := range s.Properties {
 				fields[name] = append(fields[name], b.leaves(property)...)
 			}
@@ -186,7 +186,7 @@ func (b *bodyNames) known(of []*Schema) (fields map[string][]*Schema, every bool
 			return nil, true
 		}
 	}
-	return fields, every
+	return fields, anyName
 }
 
 // next skips white space and returns the byte after it.

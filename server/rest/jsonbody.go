@@ -34,11 +34,11 @@ func ReadJSON[T any](a *API, c echo.Context, limitBytes int64) (*T, Warnings, er
 	if err := validate(schemas, schema, value); err != nil {
 		return nil, nil, err
 	}
-	into := new(T)
-	if err := json.Unmarshal(body, into); err != nil {
+	decoded := new(T)
+	if err := json.Unmarshal(body, decoded); err != nil {
 		return nil, nil, newProblem(codeInvalid, violation(&huma.ErrorDetail{Location: "body", Message: err.Error()}))
 	}
-	return into, warnings, nil
+	return decoded, warnings, nil
 }
 
 // Hold reads a body into memory. Its bytes count in the API's BodyBudget until release is called. A *Problem if the

@@ -17,14 +17,14 @@ func tooDeep(at string) *Problem {
 	return Unprocessable(at, fmt.Sprintf("expected at most %d levels of nesting", maxBodyDepth))
 }
 
-// checkShape returns a *Problem if a JSON text has too many levels of objects and arrays, or too many values. at is the
-// place of the text in the body.
-func checkShape(at string, text []byte, deepest, maxValues int) *Problem {
+// checkShape returns a *Problem if a JSON text has too many levels of objects and arrays, or too many values. place is
+// the place of the text in the body.
+func checkShape(place string, text []byte, deepest, maxValues int) *Problem {
 	switch depth, values := shape(text); {
 	case depth > deepest:
-		return tooDeep(at)
+		return tooDeep(place)
 	case values > maxValues:
-		return tooManyValues(at, maxValues)
+		return tooManyValues(place, maxValues)
 	}
 	return nil
 }

@@ -70,8 +70,8 @@ func refuseParameter(op *huma.Operation, query url.Values) *Problem {
 		if name == "org_id" && value != "" {
 			return Unprocessable("query.org_id", "this operation works on the key's own organization: use another's key")
 		}
-		if why := unserved[name]; why != "" && !slices.Contains(empty, value) {
-			return Unprocessable("query."+name, why)
+		if reason := unserved[name]; reason != "" && !slices.Contains(empty, value) {
+			return Unprocessable("query."+name, reason)
 		}
 	}
 	return nil

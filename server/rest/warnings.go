@@ -35,9 +35,9 @@ func (w *Warnings) add(warning string) {
 
 // addUnknown warns of a field or a parameter with a name that is not among the known ones. It looks for the nearest
 // name only if the warning will be shown: a body may have a million unknown fields.
-func (w *Warnings) addUnknown(kind, at string, known []string) {
-	sentence := fmt.Sprintf("Loci does not know the %s %q", kind, shorten(at))
-	if name := at[strings.LastIndexByte(at, '.')+1:]; len(*w) < maxWarnings-1 && len(name) <= maxNameBytes {
+func (w *Warnings) addUnknown(kind, place string, known []string) {
+	sentence := fmt.Sprintf("Loci does not know the %s %q", kind, shorten(place))
+	if name := place[strings.LastIndexByte(place, '.')+1:]; len(*w) < maxWarnings-1 && len(name) <= maxNameBytes {
 		if name = nearest(name, known); name != "" {
 			sentence += "; did you mean " + name + "?"
 		}

@@ -179,15 +179,15 @@ func (w *writer) write(ctx context.Context) error {
 		if skip {
 			continue
 		}
-		of := w.threads[""]
+		target := w.threads[""]
 		if m.Conversation != nil {
-			of = w.threads[*m.Conversation]
+			target = w.threads[*m.Conversation]
 		}
 		d, ok := w.draft(n, m, raw)
 		if n++; !ok {
 			continue
 		}
-		if err := w.add(ctx, of, m.ID, d, len(raw)); err != nil {
+		if err := w.add(ctx, target, m.ID, d, len(raw)); err != nil {
 			return err
 		}
 	}
