@@ -17,9 +17,11 @@ import (
 	"github.com/loci-memory/loci/agent"
 )
 
-// agentsCmd lists, exports and imports agents.
+// agentsCmd works on the agents of a running server.
 type agentsCmd struct {
 	List   agentsListCmd   `cmd:"" help:"List the agents."`
+	Create agentsCreateCmd `cmd:"" help:"Create an agent, and print its ID."`
+	Delete agentsDeleteCmd `cmd:"" help:"Delete an agent with its conversations."`
 	Export agentsExportCmd `cmd:"" help:"Write an agent to a file in Letta's format (.af)."`
 	Import agentsImportCmd `cmd:"" help:"Create the agents of a file, and print their IDs."`
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/tenant/erase"
 )
 
 // eraseCmd erases texts, or the text of a message, from everything that an organization stores.
@@ -27,31 +28,6 @@ type eraseCmd struct {
 	Reason  string `help:"Why; it is kept without the texts."`
 	Yes     bool   `help:"Erase without asking."`
 	Dry     bool   `name:"dry-run" help:"Only count the occurrences. After an erasure it is the check that none is left."`
-}
-
-// erasure is an erasure in the server's form.
-type erasure struct {
-	ID     string        `json:"id"`
-	Status string        `json:"status"`
-	Report erasureReport `json:"report"`
-}
-
-type erasureReport struct {
-	Found     map[string]int `json:"found"`
-	Left      map[string]int `json:"left"`
-	Unread    int            `json:"unread_files"`
-	UnreadIDs []string       `json:"unread_file_ids"`
-	Converted []string       `json:"converted_file_ids"`
-	AtWork    map[string]int `json:"at_work"`
-	Summaries int            `json:"remade_summaries"`
-	Prompts   int            `json:"deleted_prompts"`
-	Remains   []string       `json:"remains"`
-
-	Places []struct {
-		Where string `json:"where"`
-		Of    string `json:"of"`
-		Left  bool   `json:"left"`
-	} `json:"places"`
 }
 
 // errLeft says that not everything was erased.
@@ -68,16 +44,7 @@ func (c eraseCmd) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	if c.Dry {
-		var raw json.RawMessage
-		var r erasureReport
-		err := c.call(ctx, "/v1/erasures/preview", bytes.NewReader(body), "application/json", &raw)
-		if err = cmp.Or(err, decode(raw, &r)); err != nil {
-			return err
-		}
-		if c.JSON {
-			return printJSON(s, raw)
-		}
-		return r.print(s.out)
+		return c.preview(ctx, s, body)
 	}
 	if !c.Yes {
 		if err := confirm(s, c.what()); err != nil {
@@ -88,19 +55,21 @@ func (c eraseCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		err = printJSON(s, e.raw)
-	} else {
-		fmt.Fprintf(s.out, "%s: %s\n", e.shown.ID, e.shown.Status)
-		err = e.shown.Report.print(s.out)
-	}
-	if err != nil {
+	return printErasure(s, c.asked, e)
+}
+
+// preview prints how often the texts occur.
+func (c eraseCmd) preview(ctx context.Context, s streams, body []byte) error {
+	var raw json.RawMessage
+	var r erase.Report
+	err := c.call(ctx, "/v1/erasures/preview", bytes.NewReader(body), "application/json", &raw)
+	if err = cmp.Or(err, decode(raw, &r)); err != nil {
 		return err
 	}
-	if e.shown.Status != "completed" {
-		return errLeft
+	if c.JSON {
+		return printJSON(s, raw)
 	}
-	return nil
+	return printReport(s.out, r)
 }
 
 // what describes what is erased.
@@ -112,19 +81,12 @@ func (c eraseCmd) what() string {
 }
 
 // erase begins an erasure, waits for its end, and returns the result.
-func (c eraseCmd) erase(ctx context.Context, body []byte) (e listed[erasure], err error) {
+func (c eraseCmd) erase(ctx context.Context, body []byte) (e listed[erase.Erasure], err error) {
 	err = c.call(ctx, "/v1/erasures", bytes.NewReader(body), "application/json", &e.raw)
-	err = cmp.Or(err, decode(e.raw, &e.shown))
-	for err == nil && e.shown.Status == "running" {
-		if !db.Pause(ctx, time.Second) {
-			return e, ctx.Err()
-		}
-		var latest listed[erasure] // a new value, so that nothing of an earlier report remains
-		err = c.get(ctx, "/v1/erasures/"+url.PathEscape(e.shown.ID), &latest.raw)
-		err = cmp.Or(err, decode(latest.raw, &latest.shown))
-		e = latest
+	if err = cmp.Or(err, decode(e.raw, &e.shown)); err != nil {
+		return e, err
 	}
-	return e, err
+	return c.ended(ctx, e)
 }
 
 // body returns the body of the request. Texts come from a file, so that they do not end up in a shell's history.
@@ -148,7 +110,7 @@ func (c eraseCmd) body(ctx context.Context, s streams) ([]byte, error) {
 	return json.Marshal(request)
 }
 
-func (r erasureReport) print(out io.Writer) error {
+func printReport(out io.Writer, r erase.Report) error {
 	for _, table := range slices.Sorted(maps.Keys(r.Found)) {
 		fmt.Fprintf(out, "%6d in %s\n", r.Found[table], table)
 	}
@@ -182,4 +144,38 @@ func (r erasureReport) print(out io.Writer) error {
 		r.Summaries,
 		r.Prompts, r.Unread)
 	return err
+}
+
+// ended waits for the end of an erasure.
+func (r remote) ended(ctx context.Context, e listed[erase.Erasure]) (listed[erase.Erasure], error) {
+	for e.shown.Status == erase.Running {
+		if !db.Pause(ctx, time.Second) {
+			return e, ctx.Err()
+		}
+		var latest listed[erase.Erasure] // a new value, so that nothing of an earlier report remains
+		err := r.get(ctx, "/v1/erasures/"+url.PathEscape(e.shown.ID), &latest.raw)
+		if err = cmp.Or(err, decode(latest.raw, &latest.shown)); err != nil {
+			return e, err
+		}
+		e = latest
+	}
+	return e, nil
+}
+
+// printErasure prints an erasure with its report. errLeft if it is incomplete.
+func printErasure(s streams, a asked, e listed[erase.Erasure]) error {
+	if a.JSON {
+		if err := printJSON(s, e.raw); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(s.out, "%s: %s\n", e.shown.ID, e.shown.Status)
+		if err := printReport(s.out, e.shown.Report); err != nil {
+			return err
+		}
+	}
+	if e.shown.Status == erase.Incomplete {
+		return errLeft
+	}
+	return nil
 }

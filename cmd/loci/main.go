@@ -16,8 +16,9 @@
 //     tasks.go serve.go
 //   - commands that work on the database, some of them over REST: doctor.go doctorserver.go keys.go quota.go
 //     retention.go orgs.go backup.go migrate.go
-//   - commands that ask a running server: agents.go folders.go files.go upload.go grep.go search.go stats.go
-//     joblist.go memorycompress.go erase.go reembed.go
+//   - commands that ask a running server: folders.go agentscreate.go agents.go files.go upload.go grep.go search.go stats.go
+//     joblist.go memoryfiles.go memorycompress.go workingmemory.go handovers.go erase.go erasures.go
+//     reembed.go
 //   - the measurement of searches: evalquestions.go evalscore.go eval.go
 //   - what other programs recorded, for policies and for agents: lab.go importletta.go importsessions.go
 //   - the command line: mcp.go main.go
@@ -62,13 +63,18 @@ type cli struct {
 	Keys    keysCmd    `cmd:"" help:"Create, list and revoke API keys."`
 	Orgs    orgsCmd    `cmd:"" help:"Create, list, rename and delete organizations."`
 	Migrate migrateCmd `cmd:"" help:"Bring the database to this program's schema, for a server whose role may not."`
-	Memory  memoryCmd  `cmd:"" help:"Work on memory files of a running server."`
+	Memory  memoryCmd  `cmd:"" help:"List, read, write, delete and compress memory files of a running server."`
+	Working workingCmd `cmd:"" help:"Show and change the working memory of a conversation of a running server."`
 	Folders foldersCmd `cmd:"" help:"List, create and delete the folders of a running server."`
 	Jobs    jobsCmd    `cmd:"" help:"List what a running server works on in the background, and what failed."`
 	Files   filesCmd   `cmd:"" help:"List the files of a running server, read and delete them, and parse them again."`
 	Grep    grepCmd    `cmd:"" help:"Look for a pattern in the files of an agent of a running server, as it does."`
-	Agents  agentsCmd  `cmd:"" help:"List agents of a running server, export them to files, and import them."`
+	Agents  agentsCmd  `cmd:"" help:"List, create, delete, export and import agents of a running server."`
 	Erase   eraseCmd   `cmd:"" help:"Erase texts or a message from all that the organization of a running server stores."`
+
+	Handovers handoversCmd `cmd:"" help:"List the hand-overs of an agent of a running server, and decide on updates."`
+	Erasures  erasuresCmd  `cmd:"" help:"List the erasures of a running server, and decide on those that agents ask for."`
+
 	Backup  backupCmd  `cmd:"" help:"Write everything in the database to one file, while servers run."`
 	Verify  verifyCmd  `cmd:"" help:"Read a backup to its end and say whether it is whole."`
 	Reembed reembedCmd `cmd:"" help:"Make the vectors of another embedding model on a running server, and switch to it."`

@@ -5,18 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 )
 
-// memoryCmd works on memory files.
+// memoryCmd works on memory files of a running server.
 type memoryCmd struct {
+	List     memoryListCmd     `cmd:"" help:"List memory files."`
+	Read     memoryReadCmd     `cmd:"" help:"Print the text of a memory file."`
+	Write    memoryWriteCmd    `cmd:"" help:"Write a memory file."`
+	Delete   memoryDeleteCmd   `cmd:"" help:"Delete a memory file, or a directory with all that is in it."`
 	Compress memoryCompressCmd `cmd:"" help:"Turn a grown index into pointers and files: show the change, ask, apply it."`
 }
 
 type memoryCompressCmd struct {
-	remote
-	asked
-	Of    string `arg:"" type:"agent-or-tree" help:"Name or ID of the memory tree, or of an agent that has one."`
+	memoryTree
 	Index string `type:"existingfile" help:"File whose text is compressed into the tree, in place of the tree's index."`
 	Yes   bool   `help:"Apply the change without a question."`
 }
@@ -30,7 +31,7 @@ type proposedFile struct {
 }
 
 func (c memoryCompressCmd) Run(ctx context.Context, s streams) error {
-	tree, err := c.tree(ctx)
+	tree, err := c.path(ctx)
 	if err != nil {
 		return err
 	}
@@ -81,22 +82,4 @@ func (c memoryCompressCmd) Run(ctx context.Context, s streams) error {
 		return printJSON(s, p)
 	}
 	return nil
-}
-
-// tree returns the API path of the tree.
-func (c memoryCompressCmd) tree(ctx context.Context) (string, error) {
-	id, err := c.agentOrTreeID(ctx, c.Of)
-	if err != nil {
-		return "", err
-	}
-	if agentForm.MatchString(id) {
-		var attached struct {
-			ID string `json:"id"`
-		}
-		if err := c.get(ctx, "/v1/agents/"+url.PathEscape(id)+"/memory-tree", &attached); err != nil {
-			return "", err
-		}
-		id = attached.ID
-	}
-	return "/v1/memory-trees/" + url.PathEscape(id), nil
 }

@@ -38,8 +38,8 @@ func TestCompressMemoryCommand(t *testing.T) {
 		{memoryCompressCmd{}, "y\n", "", "| Staging | /memories/infra/staging.md |"},
 		{memoryCompressCmd{}, "y\n", "the index has no line to move", "| Staging | /memories/infra/staging.md |"},
 		{memoryCompressCmd{Index: grown, Yes: true}, "", "", "| Release | /memories/projects/release.md |"},
-		{memoryCompressCmd{Of: "tree-123e4567-e89b-42d3-8456-426614174000"}, "", "not found", "| Release |"},
-		{memoryCompressCmd{Of: "agent-123e4567-e89b-42d3-8456-426614174000"}, "", "not found", "| Release |"},
+		{memoryCompressCmd{memoryTree: memoryTree{Of: "tree-123e4567-e89b-42d3-8456-426614174000"}}, "", "not found", "| Release |"},
+		{memoryCompressCmd{memoryTree: memoryTree{Of: "agent-123e4567-e89b-42d3-8456-426614174000"}}, "", "not found", "| Release |"},
 	} {
 		w.command.remote = r
 		if w.command.Of == "" {
