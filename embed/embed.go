@@ -1,7 +1,6 @@
-// Package embed holds what the makers of vectors agree on: items, unit vectors, whose inner product is the cosine, and
-// the [Embedder] that makes the ones from the others. Its parts turn texts into word weights, which need no model
+// Package embed defines what all makers of vectors share: items, unit vectors (their inner product is the cosine) and
+// the [Embedder], which makes vectors for items. Its subpackages turn texts into word weights, which need no model
 // (lexicon), and into vectors (endpoint, local), and search by both (rank).
-//
 // Its files, in order: embed.go bulk.go
 package embed
 
@@ -10,7 +9,7 @@ import (
 	"math"
 )
 
-// Item is a text to embed. The ID is the caller's; it comes back with the vector.
+// Item is a text to embed. The caller chooses the ID; the vector has the same one.
 type Item struct {
 	ID   int64
 	Text string
@@ -23,15 +22,15 @@ type Vector struct {
 }
 
 // Embedder makes vectors of texts, all of one dimension. It returns a vector for each text that is not blank, in the
-// order of the items. If the provider refuses some texts, it returns the other vectors with an error that holds an
-// *endpoint.RefusedError for each refused text. If the provider fails, it returns no vector and an error that holds
-// none.
+// order of the items. If the provider refuses some texts, it returns the other vectors and an error with an
+// *endpoint.RefusedError for each refused text. If the provider fails, it returns no vector and an error without any
+// *endpoint.RefusedError.
 type Embedder interface {
 	Embed(ctx context.Context, items []Item) ([]Vector, error)
 }
 
-// Normalize returns v scaled to the L2 norm 1 in a new slice, or nil if v has no direction: all zero, empty, or not
-// finite.
+// Normalize returns v scaled to the L2 norm 1 in a new slice. It returns nil if v has no direction: if it is all zero,
+// empty or not finite.
 func Normalize(v []float32) []float32 {
 	var sum float64
 	for _, x := range v {

@@ -8,10 +8,10 @@ import (
 	"github.com/loci-memory/loci/embed/lexicon"
 )
 
-// Colliding returns two words of different texts whose terms have the same TermID.
+// Colliding returns two words with different terms that have the same TermID.
 func Colliding(t testing.TB) (a, b string) {
 	t.Helper()
-	if a, b = "xxzlzq", "xvdbbcq"; collide(a, b) { // finding others takes most of a second
+	if a, b = "xxzlzq", "xvdbbcq"; collide(a, b) { // finding a pair takes most of a second
 		return a, b
 	}
 	words := map[int32]string{}
@@ -30,13 +30,13 @@ func Colliding(t testing.TB) (a, b string) {
 	return "", ""
 }
 
-// collide reports whether two words have different terms of one TermID.
+// collide reports whether two words have different terms with the same TermID.
 func collide(a, b string) bool {
 	x, y := lexicon.TermIDs(a), lexicon.TermIDs(b)
 	return len(x) == 1 && slices.Equal(x, y) && lexicon.DistinctTerms(a)[0] != lexicon.DistinctTerms(b)[0]
 }
 
-// spelled returns a number in letters.
+// spelled writes a number in letters.
 func spelled(n int) string {
 	word := []byte{}
 	for ; n > 0; n /= 20 {

@@ -1,6 +1,6 @@
-// Package embedtest gives tests an embeddings endpoint: a server that speaks the protocol, and fails as a test asks.
-//
-// Each file uses those that are named before it:
+// Package embedtest provides an embeddings endpoint for tests: a server that speaks the protocol and fails as a test
+// wants.
+// Each file uses only the files named before it:
 //   - endpoints: embedtest.go reranker.go
 //   - words and rankings: colliding.go quality.go
 //   - the queue of a memory: work.go queue.go
@@ -24,26 +24,26 @@ import (
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// Endpoint is a server whose vector of a text is the sum of its words' random directions, so that texts which share
-// words are near each other. What it refuses and takes for the same is set before it is asked.
+// Endpoint is a server that gives a text the sum of its words' random directions as vector. So texts with common words
+// are near each other. Set Refuse and Same before the first request.
 type Endpoint struct {
 	*httptest.Server
 	Dimension int
 	Refuse    string            // a text that contains it is refused
-	Same      map[string]string // words, in lower case, that mean the same as others
+	Same      map[string]string // lower-case word → the word that it means the same as
 
 	Down     atomic.Bool
 	Requests atomic.Int64
-	Fault    atomic.Pointer[Fault] // what it answers instead
+	Fault    atomic.Pointer[Fault] // answers in place of the endpoint
 
 	mu    sync.Mutex
 	asked [][]string
 }
 
-// Fault answers a request; it says no if the endpoint should answer as it does else.
+// Fault answers a request. It returns false if the endpoint should answer as usual.
 type Fault func(w http.ResponseWriter, r *http.Request, texts []string) bool
 
-// New starts an endpoint that lives until the test ends.
+// New starts an endpoint that runs until the test ends.
 func New(t testing.TB, dimension int) *Endpoint {
 	t.Helper()
 	e := &Endpoint{Dimension: dimension}
@@ -52,13 +52,13 @@ func New(t testing.TB, dimension int) *Endpoint {
 	return e
 }
 
-// Endpoint returns the endpoint as a memory uses it. Its space is not in use yet.
+// Endpoint returns a client of the endpoint, as a memory uses it. Its space is not in use yet.
 func (e *Endpoint) Endpoint(t testing.TB) *endpoint.Endpoint {
 	t.Helper()
 	return e.EndpointWithin(t, 0)
 }
 
-// EndpointWithin gives the endpoint so long to answer.
+// EndpointWithin is Endpoint with a time limit for each answer.
 func (e *Endpoint) EndpointWithin(t testing.TB, timeout time.Duration) *endpoint.Endpoint {
 	t.Helper()
 	client, err := endpoint.NewOpenAI(endpoint.Config{BaseURL: e.URL + "/v1", Model: "fake", Attempts: 1,
@@ -69,7 +69,7 @@ func (e *Endpoint) EndpointWithin(t testing.TB, timeout time.Duration) *endpoint
 	return &endpoint.Endpoint{Embedder: client}
 }
 
-// Use makes the endpoint's space on a database the active one.
+// Use makes the endpoint's space the active one.
 func (e *Endpoint) Use(t testing.TB, d db.DB, encoder *endpoint.Endpoint) endpoint.Space {
 	t.Helper()
 	space, err := endpoint.UseSpace(t.Context(), d, e.URL, "fake", e.Dimension)
@@ -80,7 +80,7 @@ func (e *Endpoint) Use(t testing.TB, d db.DB, encoder *endpoint.Endpoint) endpoi
 	return space
 }
 
-// Asked are the texts of each request so far.
+// Asked returns the texts of each request so far.
 func (e *Endpoint) Asked() [][]string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -117,12 +117,12 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		data = append(data, item{i, direction(text, e.Dimension, e.Same)})
 	}
-	slices.Reverse(data) // the order of the answer means nothing
-	// The client may have left.
+	slices.Reverse(data) // the order of the vectors in an answer has no meaning
+	// The client may be gone.
 	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": data, "model": "fake"})
 }
 
-// Direction is the vector that an endpoint gives for a text.
+// Direction returns the vector that an endpoint gives a text.
 func Direction(text string, dimension int) []float32 { return direction(text, dimension, nil) }
 
 func direction(text string, dimension int, same map[string]string) []float32 {
@@ -143,38 +143,38 @@ func direction(text string, dimension int, same map[string]string) []float32 {
 	return v
 }
 
-// Answer is the fault of an endpoint that answers everything so; headers are pairs of a name and a value.
+// Answer returns a fault that gives every request the same answer. headers are name, value, name, value, …
 func Answer(status int, body string, headers ...string) Fault {
 	return func(w http.ResponseWriter, _ *http.Request, _ []string) bool {
 		for i := 0; i < len(headers); i += 2 {
 			w.Header().Set(headers[i], headers[i+1])
 		}
 		w.WriteHeader(status)
-		_, _ = w.Write([]byte(body)) // the client may have left
+		_, _ = w.Write([]byte(body)) // the client may be gone
 		return true
 	}
 }
 
-// Zeros is the fault of an endpoint that answers with vectors of a dimension that have no direction.
+// Zeros returns a fault that answers with zero vectors, which have no direction.
 func Zeros(dimension int) Fault {
 	return func(w http.ResponseWriter, _ *http.Request, texts []string) bool {
 		data := []map[string]any{}
 		for i := range texts {
 			data = append(data, map[string]any{"index": i, "embedding": make([]float32, dimension)})
 		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"data": data}) // the client may have left
+		_ = json.NewEncoder(w).Encode(map[string]any{"data": data}) // the client may be gone
 		return true
 	}
 }
 
-// Vectors is the fault of an endpoint that answers with so many vectors fewer than texts, of a dimension.
+// Vectors returns a fault that answers with too few vectors: missing of them are left out.
 func Vectors(dimension, missing int) Fault {
 	return func(w http.ResponseWriter, _ *http.Request, texts []string) bool {
 		data := []map[string]any{}
 		for i := range texts[missing:] {
 			data = append(data, map[string]any{"index": i, "embedding": Direction(texts[i], dimension)})
 		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"data": data}) // the client may have left
+		_ = json.NewEncoder(w).Encode(map[string]any{"data": data}) // the client may be gone
 		return true
 	}
 }

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Quality is what a ranking makes of questions: how much of their evidence is among the first 5 and 10, and the mean of
-// one over the place of the first that is evidence.
+// Quality measures a ranking on questions: the share of their evidence among the first 5 and 10 hits, and the mean
+// reciprocal rank of the first hit that is evidence.
 type Quality struct {
 	n             int
 	at5, at10, rr float64
 }
 
-// Add counts a question: what was found, best first, and what should have been.
+// Add counts a question. found are the hits, best first; evidence are the right ones.
 func (q *Quality) Add(found, evidence []string) {
 	q.n++
 	share := func(k int) float64 {
@@ -31,10 +31,10 @@ func (q *Quality) Add(found, evidence []string) {
 	}
 }
 
-// QualityHead is the line above the rows of qualities.
+// QualityHead is the heading of a table of qualities.
 const QualityHead = "questions    ranking     n    R@5  R@10   MRR\n"
 
-// Row is the line of a table: the questions, how they were ranked, their number, and the measures.
+// Row returns one line of that table: the questions, the ranking, the number of questions, and the measures.
 func (q *Quality) Row(of, ranking string) string {
 	n := float64(q.n)
 	return fmt.Sprintf("%-12s %-8s %4d  %5.1f %5.1f %5.3f\n", of, ranking, q.n, 100*q.at5/n, 100*q.at10/n, q.rr/n)

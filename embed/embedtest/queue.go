@@ -25,22 +25,22 @@ type Queue interface {
 	ClearSpaces(ctx context.Context, pool *pgxpool.Pool) (rows int, err error)
 }
 
-// Memory is a memory whose queue is under test. It is of one owner.
+// Memory is a memory with the queue under test. It has one owner.
 type Memory struct {
 	Pool    *pgxpool.Pool
-	Vectors string // its table of vectors
+	Vectors string // name of its table of vectors
 
-	// Connect lets the memory use an endpoint, as a server that starts does, and settle as the time before a job.
+	// Connect gives the memory an endpoint, as a server's start does. settle is how long a job waits before it starts.
 	Connect func(e *Endpoint, settle time.Duration)
-	// Queue returns the queue of the memory as it was connected last.
+	// Queue returns the memory's queue since the last Connect.
 	Queue func() Queue
-	// Write stores two rows for each of a given number of calls.
+	// Write stores two rows per call, for the given number of calls.
 	Write func(calls int)
-	// Found reports whether the row that was written last is found by its words.
+	// Found reports whether words find the last row.
 	Found func() bool
 	// Status returns the progress of the owner's vectors.
 	Status func() *endpoint.Status
-	// Settled waits until all rows have their vectors.
+	// Settled waits until all rows have vectors.
 	Settled func()
 }
 
@@ -64,7 +64,7 @@ func (m *Memory) work(t *testing.T) (stop func()) {
 	return Work(t, m.Pool, m.Queue(), m.Queue().Queues())
 }
 
-// TestQueue tests what the queue promises of a memory that start makes.
+// TestQueue tests a queue. start makes a memory with it.
 func TestQueue(t *testing.T, start func(t *testing.T) *Memory) {
 	for name, test := range map[string]func(*testing.T, *Memory){
 		"a burst of writes is one job":         oneJob,
@@ -80,7 +80,8 @@ func TestQueue(t *testing.T, start func(t *testing.T) *Memory) {
 	}
 }
 
-// A burst of writes makes one job, which starts when more may have come, and few requests. Meanwhile words find all.
+// A burst of writes makes one job and few requests. The job starts only when no more writes are expected. Until then
+// words find all rows.
 func oneJob(t *testing.T, m *Memory) {
 	e := New(t, 8)
 	m.Connect(e, time.Hour)
@@ -114,7 +115,7 @@ func oneJob(t *testing.T, m *Memory) {
 	}
 }
 
-// A server that is stopped or killed leaves what it had in hand to the next.
+// A server that stops or is killed leaves its unfinished work to the next server.
 func serverEnded(t *testing.T, m *Memory) {
 	e := New(t, 8)
 	m.Connect(e, 0)
@@ -151,7 +152,7 @@ func serverEnded(t *testing.T, m *Memory) {
 	m.Settled()
 }
 
-// Another model's vectors are made in addition to the old ones, which a server that returns to the old model finds.
+// Another model's vectors are stored beside the old ones. A server that returns to the old model finds the old vectors.
 func anotherModel(t *testing.T, m *Memory) {
 	first, second := New(t, 8), New(t, 16)
 	m.Connect(first, 0)
@@ -171,16 +172,16 @@ func anotherModel(t *testing.T, m *Memory) {
 	if n, err := old.Backfill(t.Context(), endpoint.IdleSpace); n != 0 || err != nil {
 		t.Errorf("%d owners are taken from a server that runs (%v)", n, err)
 	}
-	asked := first.Requests.Load()
+	before := first.Requests.Load()
 	m.Connect(first, 0)
 	m.work(t)
 	m.Settled()
-	if n := first.Requests.Load(); n != asked {
-		t.Errorf("the return to the first model takes %d requests", n-asked)
+	if n := first.Requests.Load(); n != before {
+		t.Errorf("the return to the first model takes %d requests", n-before)
 	}
 }
 
-// The vectors of a model that no server has used for a week are deleted; rows that had only these are embedded again.
+// If no server has used a model for a week, its vectors are deleted. Rows with no other vectors are embedded again.
 func unusedModels(t *testing.T, m *Memory) {
 	first := New(t, 8)
 	for _, e := range []*Endpoint{first, New(t, 16)} {
@@ -205,7 +206,7 @@ func unusedModels(t *testing.T, m *Memory) {
 	m.Settled()
 }
 
-// While the endpoint fails, rows wait with the reason in the status, and are found by their words.
+// While the endpoint fails, rows wait, the status shows the reason, and words find the rows.
 func outlive(t *testing.T, m *Memory) {
 	e := New(t, 8)
 	m.Connect(e, 0)
@@ -225,12 +226,12 @@ func outlive(t *testing.T, m *Memory) {
 		{"answers with zeros", Zeros(8), "a vector of zeros"},
 		{"refuses all", Answer(400, `{"error": {"message": "no model"}}`), "every text"},
 	} {
-		vectors, asked := m.count(t, m.Vectors), e.Requests.Load()
+		vectors, before := m.count(t, m.Vectors), e.Requests.Load()
 		e.Fault.Store(&c.fault)
 		m.Write(5)
 		Eventually(t, "the endpoint "+c.endpoint+": the reason is in the status, and it is asked again", func() bool {
 			got := m.Status()
-			return e.Requests.Load() > asked+1 && got.Pending == 10 && got.Error != nil &&
+			return e.Requests.Load() > before+1 && got.Pending == 10 && got.Error != nil &&
 				strings.Contains(*got.Error, c.reason)
 		})
 		if n := m.count(t, m.Vectors); n != vectors {

@@ -13,10 +13,10 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 )
 
-// Patience bounds the waits of tests; reaching it is a failure.
+// Patience is how long a test waits before it fails.
 const Patience = 3 * time.Minute
 
-// Jobs is a client that makes jobs, and works on those that it is configured for.
+// Jobs returns a client that queues jobs, and works on the queues in config.
 func Jobs(t testing.TB, pool *pgxpool.Pool, config river.Config) *river.Client[pgx.Tx] {
 	t.Helper()
 	config.Logger = slog.New(slog.DiscardHandler)
@@ -27,7 +27,7 @@ func Jobs(t testing.TB, pool *pgxpool.Pool, config river.Config) *river.Client[p
 	return jobs
 }
 
-// Work calls and works on a queue as a server does, until stop is called or the test ends.
+// Work calls a queue and works on it as a server does, until stop is called or the test ends.
 func Work(t testing.TB, pool *pgxpool.Pool, memory Queue, queues map[string]river.QueueConfig) (stop func()) {
 	t.Helper()
 	workers := river.NewWorkers()
@@ -64,17 +64,17 @@ func Work(t testing.TB, pool *pgxpool.Pool, memory Queue, queues map[string]rive
 	return stop
 }
 
-// Eventually looks until something is so.
-func Eventually(t testing.TB, what string, is func() bool) {
+// Eventually waits until happened returns true.
+func Eventually(t testing.TB, event string, happened func() bool) {
 	t.Helper()
 	deadline := time.After(Patience)
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
-	for !is() {
+	for !happened() {
 		select {
 		case <-look.C:
 		case <-deadline:
-			t.Fatalf("not in time: %s", what)
+			t.Fatalf("not in time: %s", event)
 		}
 	}
 }

@@ -10,16 +10,16 @@ import (
 	"unicode/utf8"
 )
 
-// minCutRunes is the length from which a refused text is cut.
+// minCutRunes is the least length at which a refused text is cut.
 const minCutRunes = 200
 
-// knownGood is a text that no provider has a reason to refuse.
+// knownGood is a text that every provider accepts.
 const knownGood = "memory"
 
 const noDirection = "a vector of zeros or of numbers that are not finite"
 
-// tokens estimates how many tokens a text has, rather too many than too few: 3 characters of ASCII make one, other
-// characters one each.
+// tokens estimates how many tokens a text has, rather too many than too few: 3 ASCII characters are one, and every
+// other character is one.
 func tokens(text string) int {
 	ascii, other := 0, 0
 	for _, r := range text {
@@ -32,7 +32,7 @@ func tokens(text string) int {
 	return (ascii+2)/3 + other
 }
 
-// batches cuts a list into parts of at most maxItems with at most maxTokens together; an item that has more is alone.
+// batches cuts a list into parts with at most maxItems items and maxTokens tokens. An item with more tokens is alone.
 func batches[T any](all []T, maxItems, maxTokens int, tokens func(T) int) (parts [][]T) {
 	start, sum := 0, 0
 	for i, item := range all {
@@ -49,8 +49,8 @@ func batches[T any](all []T, maxItems, maxTokens int, tokens func(T) int) (parts
 	return parts
 }
 
-// batch embeds jobs by one request, and where the provider refuses that, each half on its own: one bad text among 32
-// costs 11 requests. An error means that the provider failed, not a text.
+// batch embeds jobs with one request. If the provider refuses it, each half is embedded on its own: one bad text among
+// 32 costs 11 requests. An error means that the provider failed, not that a text is bad.
 func (o *OpenAI) batch(ctx context.Context, jobs []*job) error {
 	texts := make([]string, len(jobs))
 	for i, j := range jobs {
@@ -83,9 +83,9 @@ func (j *job) settle(values []float32) {
 	}
 }
 
-// alone embeds a text that was refused on its own. It is refused for good only if the provider refuses it again after
-// it took another. Cut in two it may pass; if it is refused for its length, it is cut in 4, 8, … parts, and later texts
-// are cut before they are sent: small models take 512 tokens and no endpoint tells.
+// alone embeds a text that was refused on its own. It refuses the text only if the provider refuses it again after
+// accepting another text. It then tries the text cut in two. If the text is too long, it is cut in 4, 8, … parts, and
+// later texts are cut before they are sent: small models take 512 tokens, and no endpoint tells its limit.
 func (o *OpenAI) alone(ctx context.Context, j *job, no *refusal) error {
 	if err := o.confirm(ctx); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (o *OpenAI) alone(ctx context.Context, j *job, no *refusal) error {
 		if no.tooLong {
 			o.lower(sent * 9 / 10)
 		}
-		size := tokens(text)/n*9/8 + 1 // halves are not quite equal
+		size := tokens(text)/n*9/8 + 1 // the halves are not quite equal
 		vectors, err := o.embedTexts(ctx, []string{text}, size)
 		if err == nil {
 			j.settle(vectors[0])
@@ -127,8 +127,8 @@ func (o *OpenAI) alone(ctx context.Context, j *job, no *refusal) error {
 	return nil
 }
 
-// confirm returns an error unless the provider embeds the known good text now. It refuses every text with a wrong
-// setting, and may do so for a while, as when its model is loaded again.
+// confirm returns an error unless the provider now embeds knownGood. A provider with a wrong setting refuses every
+// text. It may also do so for a while, for example when it loads its model again.
 func (o *OpenAI) confirm(ctx context.Context) error {
 	vectors, err := o.request(ctx, []string{knownGood})
 	if err == nil && vectors[0] == nil {
@@ -137,15 +137,15 @@ func (o *OpenAI) confirm(ctx context.Context) error {
 	return err
 }
 
-// directed embeds texts by one request. It asks again for those whose vectors have no direction, together with the
-// known good text: nil is the vector of a text that has none while the other has one. An error means that the provider
+// directed embeds texts with one request. If some vectors have no direction, it asks again for their texts, together
+// with knownGood. A text gets nil if it still has no direction but knownGood has one. An error means that the provider
 // gives no text a direction.
 func (o *OpenAI) directed(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors, err := o.request(ctx, texts)
 	if err != nil || !slices.ContainsFunc(vectors, lacksDirection) {
 		return vectors, err
 	}
-	var bad []int // of texts
+	var bad []int // indices of texts
 	for i, v := range vectors {
 		if lacksDirection(v) {
 			bad = append(bad, i)
@@ -153,8 +153,8 @@ func (o *OpenAI) directed(ctx context.Context, texts []string) ([][]float32, err
 	}
 	for part := range slices.Chunk(bad, max(o.config.MaxBatchItems-1, 1)) {
 		again := make([]string, len(part), len(part)+1)
-		for i, at := range part {
-			again[i] = texts[at]
+		for i, index := range part {
+			again[i] = texts[index]
 		}
 		got, err := o.request(ctx, append(again, knownGood))
 		if err != nil {
@@ -163,8 +163,8 @@ func (o *OpenAI) directed(ctx context.Context, texts []string) ([][]float32, err
 		if lacksDirection(got[len(part)]) {
 			return nil, o.at.Wrong("with %s", noDirection)
 		}
-		for i, at := range part {
-			vectors[at] = got[i]
+		for i, index := range part {
+			vectors[index] = got[i]
 		}
 	}
 	return vectors, nil
@@ -172,7 +172,7 @@ func (o *OpenAI) directed(ctx context.Context, texts []string) ([][]float32, err
 
 func lacksDirection(v []float32) bool { return v == nil }
 
-// lower makes size the length of the longest text that is sent whole, unless it is shorter already.
+// lower reduces the length of the longest text that is sent whole to size, unless it is smaller already.
 func (o *OpenAI) lower(size int) {
 	for limit := o.limit.Load(); int64(size) < limit; limit = o.limit.Load() {
 		if o.limit.CompareAndSwap(limit, int64(max(size, 1))) {
@@ -181,8 +181,8 @@ func (o *OpenAI) lower(size int) {
 	}
 }
 
-// embedTexts returns the vectors of texts, each text of more than limit tokens as the mean of its parts'; nil where
-// there is no direction.
+// embedTexts returns the vectors of texts, or nil for a vector without direction. A text of more than limit tokens gets
+// the mean of its parts' vectors.
 func (o *OpenAI) embedTexts(ctx context.Context, texts []string, limit int) ([][]float32, error) {
 	var parts []string
 	ends := make([]int, len(texts))
@@ -205,8 +205,7 @@ func (o *OpenAI) embedTexts(ctx context.Context, texts []string, limit int) ([][
 	return whole, nil
 }
 
-// appendParts cuts text in halves until each has at most limit tokens or is too short to be cut, and leaves out blank
-// ones.
+// appendParts halves a text until each part has at most limit tokens or is too short to cut. It leaves out blank parts.
 func appendParts(parts []string, text string, limit int) []string {
 	if tokens(text) <= limit || utf8.RuneCountInString(text) <= minCutRunes {
 		if strings.TrimSpace(text) == "" {
@@ -218,8 +217,8 @@ func appendParts(parts []string, text string, limit int) []string {
 	return appendParts(appendParts(parts, text[:middle], limit), text[middle:], limit)
 }
 
-// middleOf returns where to cut a text in two: after the last white space in the sixteenth before its middle, else
-// between two characters there.
+// middleOf returns where to cut a text in two: after the last white space in the sixteenth of the text before its
+// middle. Without white space there, it cuts between two characters at the middle.
 func middleOf(text string) int {
 	middle, reach := len(text)/2, len(text)/16
 	for range utf8.UTFMax - 1 {
@@ -231,12 +230,13 @@ func middleOf(text string) int {
 	if before < 0 {
 		return middle
 	}
-	at := middle - reach + before
-	_, size := utf8.DecodeRuneInString(text[at:])
-	return at + size
+	space := middle - reach + before
+	_, size := utf8.DecodeRuneInString(text[space:])
+	return space + size
 }
 
-// mean returns the direction of the vectors' sum, each counted by the length of its text; nil if one of them has none.
+// mean returns the direction of the vectors' sum, each weighted with the length of its text. It returns nil if one of
+// them has no direction.
 func mean(texts []string, vectors [][]float32) []float32 {
 	if len(vectors) == 1 {
 		return vectors[0]

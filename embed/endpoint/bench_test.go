@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/embed/lexicon"
 )
 
-// prose is about 800 characters of English with some code in it, the size of a chunk.
+// prose is about 800 characters of English with some code, as long as a chunk.
 var prose = strings.Repeat(
 	"The connection pool keeps idle connections open until ReadTimeout passes; "+
 		"afterwards a background worker closes them. ",

@@ -1,8 +1,7 @@
 // Package endpoint makes the vectors of texts: it asks OpenAI-compatible endpoints and the built-in model, keeps the
 // table of embedding spaces, works off the queue of texts that wait for vectors, and embeds all rows again for another
 // model.
-//
-// Each file uses those that are named before it:
+// Each file uses only the files named before it:
 //   - the requests that take turns: turns.go
 //   - the client of an endpoint: openai.go refusal.go batch.go spaces.go batchsize.go pace.go endpoint.go
 //     queryvector.go recent.go made.go
@@ -25,48 +24,48 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// Endpoint is what makes vectors, an embeddings endpoint or a model in this process, and the space of its vectors. The
-// space is known once it has answered; until then, and with a nil *Endpoint, search ranks by words.
+// Endpoint makes vectors with an embeddings endpoint or a model in this process. It knows the space of its vectors once
+// it has answered. Until then, and if the *Endpoint is nil, searches rank by words.
 type Endpoint struct {
 	Embedder embed.Embedder
-	Queries  embed.Embedder // for searches, so that they do not wait for jobs; nil is Embedder
+	Queries  embed.Embedder // for searches, so that they do not wait for jobs; nil: Embedder
 
-	Name            string // in sentences; empty is "the embeddings endpoint"
-	RefusesByNature bool   // texts that it is not made for, which is no news to the operator
-	JobTexts        int    // the most of a job; 0 is MostTexts
-	Jobs            int    // batches that are at work at a time; 0 is jobsAtOnce
+	Name            string // name in sentences; empty: "the embeddings endpoint"
+	RefusesByNature bool   // it refuses texts that it is not made for; the operator need not know
+	JobTexts        int    // the most texts of a job; 0: MostTexts
+	Jobs            int    // batches that run at a time; 0: jobsAtOnce
 
-	// Configured is what the settings say of the space that will be used: its model, and its dimension if they set one.
+	// Configured is what the settings say about the space: its model, and its dimension if they set one.
 	Configured Space
 
-	// Weight is how much search by meaning counts, from 0.05 to 2. With 0 each question is judged by what it finds, so
-	// that a poor model does not spoil what words find.
+	// Weight is how much search by meaning counts, from 0.05 to 2. With 0, each question's hits decide, so that a poor
+	// model does not spoil what words find.
 	Weight float64
 
-	// FirstPause is how long jobs leave the endpoint alone after it failed; each further failure doubles it, up to
-	// MaxPause. Zeros are a second and a minute.
+	// FirstPause is how long jobs leave the endpoint alone after a failure. Each further failure doubles it, up to
+	// MaxPause. 0 means a second for FirstPause and a minute for MaxPause.
 	FirstPause, MaxPause time.Duration
 
-	Log *slog.Logger // gets what failures and refusals say, which organizations do not; nil drops it
+	Log *slog.Logger // gets the details of failures and refusals, which organizations do not see; nil drops them
 
 	active atomic.Pointer[source]
-	rest   atomic.Pointer[pause] // of searches
+	rest   atomic.Pointer[pause] // pause of searches
 
 	stopped atomic.Bool
-	pace    pace  // of jobs
-	turns   turns // of jobs
+	pace    pace  // pace of jobs
+	turns   turns // turns of jobs
 
 	mu       sync.Mutex
-	failures int           // of jobs, since one succeeded
-	warned   bool          // of these failures
+	failures int           // failed jobs since one succeeded
+	warned   bool          // the log has a warning about these failures
 	until    time.Time     // when a job may try again
-	trying   bool          // one does
-	changed  chan struct{} // closed when any of these changes
-	limit    int           // texts of a job, halved after a timeout; 0 is MostTexts
-	streak   int           // of jobs that succeeded at that limit
+	trying   bool          // a job is trying
+	changed  chan struct{} // closes when one of these fields changes
+	limit    int           // most texts of a job, halved after a timeout; 0: MostTexts
+	streak   int           // jobs in a row that succeeded at that limit
 }
 
-// source is a space with the endpoint that makes its vectors.
+// source is a space, with the endpoint that makes its vectors.
 type source struct {
 	space Space
 	of    *Endpoint
@@ -78,7 +77,8 @@ const maxAsked = 5 * time.Minute
 // maxAwait is how long a job waits for the endpoint before it goes back to the queue.
 const maxAwait = 20 * time.Second
 
-// Permit lets a job ask the endpoint for vectors of the space that is in use when it is given. The caller ends it.
+// Permit lets a job ask the endpoint for vectors of the space that is in use when the permit is given. The caller calls
+// End.
 type Permit struct {
 	endpoint *Endpoint
 	source   source
@@ -87,12 +87,12 @@ type Permit struct {
 	asked    bool
 }
 
-// jobsAtOnce is enough that an endpoint always has a request to answer while other batches are read and stored.
+// jobsAtOnce is large enough that an endpoint always has a request to answer while other batches are read and stored.
 const jobsAtOnce = 8
 
-// Await returns a permit when the job's turn comes, in the order of turns: at once while the endpoint answers, and
-// after a failure to one job when the pause is over. Without a permit, away is how long the job should wait in the
-// queue. WithBulk says that others go first.
+// Await returns a permit when it is the job's turn. While the endpoint answers, that is at once if a turn is free;
+// after a failure only one job gets a permit when the pause is over. Without a permit, away is how long the job should
+// wait in the queue. With WithBulk, other jobs go first.
 func (d *Endpoint) Await(ctx context.Context) (permit *Permit, away time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, maxAwait)
 	defer cancel()
@@ -124,56 +124,56 @@ func (d *Endpoint) await(ctx context.Context) (permit *Permit, away time.Duratio
 	}
 }
 
-// Embed makes the vectors of texts, at most Size of them, and records for all jobs whether the endpoint answered. It
-// returns the texts that the endpoint refuses with the reasons. An error means that there are no vectors, or that their
-// dimension is not the space's, because another model has the name of the space's model.
+// Embed makes the vectors of at most Size texts, and records for all jobs whether the endpoint answered. It returns the
+// refused texts with the reasons. An error means that there are no vectors, or that they do not have the space's
+// dimension, because another model now has the name of the space's model.
 func (p *Permit) Embed(ctx context.Context, items []embed.Item) (vectors []embed.Vector, refused []*RefusedError,
 	err error) {
 	if len(items) == 0 {
 		return nil, nil, nil
 	}
 	p.asked, err = true, errors.New("the endpoint's client panicked")
-	of := p.source.of
+	maker := p.source.of
 	defer func() {
 		if p.endpoint.note(len(items), err) {
-			p.endpoint.log(ctx, slog.LevelInfo, of.name()+" answers again")
+			p.endpoint.log(ctx, slog.LevelInfo, maker.name()+" answers again")
 		}
 	}()
 	p.endpoint.pace.begin(time.Now())
-	vectors, err = of.Embedder.Embed(ctx, items)
+	vectors, err = maker.Embedder.Embed(ctx, items)
 	p.endpoint.pace.end(time.Now(), len(vectors)+len(Refusals(err)))
 	if _, some := errors.AsType[*RefusedError](err); some {
 		refused, err = Refusals(err), nil
 		level := slog.LevelWarn
-		if of.RefusesByNature {
+		if maker.RefusesByNature {
 			level = slog.LevelDebug
 		}
-		p.endpoint.log(ctx, level, of.name()+" refuses texts", "number", len(refused), "error", refused[0].Detail)
+		p.endpoint.log(ctx, level, maker.name()+" refuses texts", "number", len(refused), "error", refused[0].Detail)
 	}
 	if err == nil {
 		err = p.source.space.checkDimension(vectors)
 	}
 	if err != nil {
-		p.endpoint.log(ctx, p.endpoint.level(), of.name()+" fails; texts wait for their vectors", "error", err)
+		p.endpoint.log(ctx, p.endpoint.level(), maker.name()+" fails; texts wait for their vectors", "error", err)
 		return nil, nil, err
 	}
 	return vectors, refused, nil
 }
 
-// name begins no sentence; see asSentence.
+// name returns the name for the middle of a sentence; asSentence makes it fit the beginning.
 func (d *Endpoint) name() string { return cmp.Or(d.Name, "the embeddings endpoint") }
 
 // asSentence returns text with a capital letter.
 func asSentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-// log tells the operator of an event, unless it is only the end of a job.
+// log logs an event, unless the job itself was cancelled.
 func (d *Endpoint) log(ctx context.Context, level slog.Level, message string, args ...any) {
 	if d.Log != nil && !errors.Is(ctx.Err(), context.Canceled) {
 		d.Log.Log(ctx, level, message, args...)
 	}
 }
 
-// level is that of a failure: the first since the endpoint answered is a warning.
+// level returns the level for a failure: the first one since the endpoint answered is a warning, the others are debug.
 func (d *Endpoint) level() slog.Level {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -194,7 +194,7 @@ func (space Space) checkDimension(vectors []embed.Vector) error {
 	return nil
 }
 
-// End ends the turn, and a trial that has not asked the endpoint, so that another job may try.
+// End ends the turn. If this was a trial and the endpoint was not asked, another job may try.
 func (p *Permit) End() {
 	defer p.endpoint.turns.give(p.org)
 	if p.asked || !p.trial {
@@ -206,8 +206,8 @@ func (p *Permit) End() {
 	p.endpoint.tell()
 }
 
-// enter returns a rest of 0 if the job may ask; after a failure it asks as a trial. Otherwise rest is how long it must
-// wait, unless changed is closed before.
+// enter returns a rest of 0 if the job may ask; after a failure it asks as a trial. Otherwise the job must wait for
+// rest, or until changed closes.
 func (d *Endpoint) enter() (rest time.Duration, trial bool, changed <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -250,9 +250,9 @@ func (d *Endpoint) Pause(failures int) time.Duration {
 	return min(first<<min(max(failures-1, 0), 20), most)
 }
 
-// note records the outcome of a job's request, and reports whether the endpoint answers again after failures. After a
-// failure all jobs wait, longer after each one, or as long as the endpoint asks for. After a timeout, jobs have half as
-// many texts until growAfter of them succeed.
+// note records the result of a job's request. It reports whether the endpoint answers again after failures. After a
+// failure all jobs wait: longer after each one, or as long as the endpoint asks. After a timeout, jobs have half as
+// many texts until growAfter of them have succeeded.
 func (d *Endpoint) note(texts int, err error) (again bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -265,13 +265,13 @@ func (d *Endpoint) note(texts int, err error) (again bool) {
 		return again
 	}
 	if errors.Is(err, context.Canceled) {
-		return false // the job's own end
+		return false // the job itself was cancelled
 	}
 	d.streak = 0
 	if errors.Is(err, context.DeadlineExceeded) && texts > 1 {
 		d.limit = texts / 2
 	}
-	if time.Now().After(d.until) { // calls that were under way count as one
+	if time.Now().After(d.until) { // requests that ran at the same time count as one failure
 		d.failures++
 		d.until = time.Now().Add(d.Pause(d.failures))
 	}
@@ -283,11 +283,11 @@ func (d *Endpoint) note(texts int, err error) (again bool) {
 	return false
 }
 
-// Use makes space the active one, which texts are embedded into and searched in.
+// Use makes space the active one: texts are embedded into it and searched in it.
 func (d *Endpoint) Use(space Space) { d.active.Store(&source{space, d}) }
 
-// Switch makes the space that another endpoint uses the active one, whose vectors that endpoint makes. A search that
-// has begun is answered from the space before.
+// Switch makes the space of another endpoint the active one, and lets that endpoint make its vectors. A search that has
+// already begun uses the old space.
 func (d *Endpoint) Switch(to *Endpoint) {
 	d.active.Store(new(to.source()))
 	d.rest.Store(nil)
@@ -297,7 +297,7 @@ func (d *Endpoint) Switch(to *Endpoint) {
 	d.tell()
 }
 
-// source returns the active space with its endpoint; before there is one, the endpoint alone.
+// source returns the active space with its endpoint, or only the endpoint if there is no active space yet.
 func (d *Endpoint) source() source {
 	if active := d.active.Load(); active != nil {
 		return *active
@@ -305,7 +305,7 @@ func (d *Endpoint) source() source {
 	return source{of: d}
 }
 
-// MeaningWeight returns the Weight of the endpoint whose space is searched.
+// MeaningWeight returns the Weight of the endpoint that makes the searched space's vectors.
 func (d *Endpoint) MeaningWeight() float64 {
 	if d == nil {
 		return 0
@@ -321,7 +321,8 @@ func (d *Endpoint) Space() (Space, bool) {
 	return d.active.Load().space, true
 }
 
-// Named returns the active space, or what is known of it before the endpoint has answered; false without an endpoint.
+// Named returns the active space, or Configured if the endpoint has not answered yet. It returns false if there is
+// neither.
 func (d *Endpoint) Named() (Space, bool) {
 	if space, ok := d.Space(); ok || d == nil {
 		return space, ok
@@ -329,7 +330,8 @@ func (d *Endpoint) Named() (Space, bool) {
 	return d.Configured, d.Configured.Model != ""
 }
 
-// Problem returns a sentence on why texts have no vectors now; empty while the endpoint answers, and without one.
+// Problem returns a sentence that says why texts get no vectors now. It returns "" while the endpoint answers, and if
+// there is no endpoint.
 func (d *Endpoint) Problem() string {
 	if d == nil {
 		return ""

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// scripted is an embedder whose answer to each call a test scripts.
+// scripted is an embedder. The test writes its answers.
 type scripted func(ctx context.Context, items []embed.Item) ([]embed.Vector, error)
 
 func (s scripted) Embed(ctx context.Context, items []embed.Item) ([]embed.Vector, error) {
@@ -29,14 +29,14 @@ func failing(context.Context, []embed.Item) ([]embed.Vector, error) {
 	return nil, errors.New("down for repairs")
 }
 
-// impatient returns an endpoint whose pauses are over at once.
+// impatient returns an endpoint that almost does not pause.
 func impatient(e scripted) *endpoint.Endpoint {
 	d := &endpoint.Endpoint{Embedder: e, FirstPause: time.Nanosecond, MaxPause: time.Nanosecond}
 	d.Use(endpoint.Space{ID: 1, Dimension: 2})
 	return d
 }
 
-// turn is one that comes.
+// turn returns a permit, and fails if no turn comes.
 func turn(t *testing.T, d *endpoint.Endpoint) *endpoint.Permit {
 	t.Helper()
 	got, away := d.Await(t.Context())
@@ -54,7 +54,7 @@ func someTexts(n int) []embed.Item {
 	return items
 }
 
-// After a failure one job tries, and the others wait for its outcome.
+// After a failure one job tries, and the others wait for its result.
 func TestOneJobTriesAgain(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

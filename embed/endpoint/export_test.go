@@ -2,7 +2,7 @@ package endpoint
 
 import "time"
 
-// Pace is that of jobs.
+// Pace exposes the pace of jobs to tests.
 type Pace struct{ pace }
 
 func (p *Pace) Begin(now time.Time)          { p.begin(now) }

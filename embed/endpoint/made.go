@@ -10,24 +10,25 @@ import (
 	"github.com/loci-memory/loci/embed/provider"
 )
 
-// The most that Make takes.
+// Limits of one call of Make.
 const (
 	MaxMadeTexts = 2048
 	MaxMadeBytes = 1_000_000
 )
 
-// Made are the vectors of texts that are not stored here.
+// Made are the vectors of texts that Loci does not store.
 type Made struct {
 	Model   string
-	Vectors [][]float32 // in the order of the texts, of norm 1
-	Tokens  int         // of all texts, estimated
+	Vectors [][]float32 // norm 1, in the order of the texts
+	Tokens  int         // of all texts together, estimated
 }
 
-// ErrNoVectors is an error of Make where no embedding model is in use now.
+// Make returns ErrNoVectors if no embedding model is in use.
 var ErrNoVectors = errors.New("No vectors are made now")
 
-// Make returns the vectors of texts for a caller that keeps them, in the active space: a single text as a search does,
-// several behind the texts that wait here. db.ErrInvalid names a text that gets no vector, and what is too much.
+// Make returns the vectors of texts in the active space, for a caller that keeps them. It treats a single text like a
+// search; several texts wait behind the texts of the queue. db.ErrInvalid if a text gets no vector (the error names
+// it), or if there are too many texts.
 func (d *Endpoint) Make(ctx context.Context, texts []string) (Made, error) {
 	if _, ok := d.Space(); !ok {
 		return Made{}, ErrNoVectors

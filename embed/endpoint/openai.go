@@ -18,31 +18,31 @@ import (
 	"github.com/loci-memory/loci/embed/provider"
 )
 
-// maxAnswerBytes is room enough: 64 vectors of 4,000 numbers as JSON are 6 MB.
+// maxAnswerBytes is enough: 64 vectors of 4,000 numbers as JSON are 6 MB.
 const maxAnswerBytes = 8 << 20
 
-// MaxDimension is the longest vector that pgvector indexes as halfvec.
+// MaxDimension is the largest dimension of a halfvec that pgvector indexes.
 const MaxDimension = 4_000
 
-// Config is the address and the settings of a server that speaks OpenAI's POST /embeddings: OpenAI, Ollama, vLLM,
+// Config is the address and the settings of a server with OpenAI's POST /embeddings: OpenAI, Ollama, vLLM,
 // text-embeddings-inference, llama.cpp and others.
 type Config struct {
-	BaseURL    string // up to and without /embeddings; empty means OpenAI's own
-	APIKey     string // empty where the server asks for none
+	BaseURL    string // the URL before /embeddings; empty: OpenAI's
+	APIKey     string // empty: the server needs none
 	Model      string
-	Dimensions int  // to ask for; 0 leaves it to the model, and is right where a model has only one
-	Base64     bool // ask for numbers as base64, though Probe did not find that the provider knows it
+	Dimensions int  // dimensions to ask for; 0: the model decides, as it must if it has only one
+	Base64     bool // ask for numbers as base64, even if Probe did not find that the provider can
 
-	HTTP           *http.Client  // nil means a client of its own; redirects are not followed, its timeout is not used
-	MaxBatchItems  int           // texts in a request; 0 means 64
-	MaxBatchTokens int           // tokens in a request, estimated; 0 means 8,000
-	MaxInputTokens int           // tokens in a text, estimated, above which its parts are averaged; 0 means 8,000
-	Attempts       int           // of a request, at most; 0 means 4
-	Timeout        time.Duration // of one attempt; 0 means 30 s
-	FirstPause     time.Duration // before the second attempt, doubled before each further one; 0 means 500 ms
+	HTTP           *http.Client  // nil: a client of its own; no redirects are followed, and its timeout is not used
+	MaxBatchItems  int           // texts in a request; 0: 64
+	MaxBatchTokens int           // estimated tokens in a request; 0: 8,000
+	MaxInputTokens int           // estimated tokens in a text, beyond which its parts are averaged; 0: 8,000
+	Attempts       int           // most attempts of a request; 0: 4
+	Timeout        time.Duration // time limit of one attempt; 0: 30 s
+	FirstPause     time.Duration // before the second attempt, doubled before each further one; 0: 500 ms
 }
 
-// The most requests at a time: of all callers together, and of one organization that is alone.
+// maxRequests limits the requests of all callers at a time; orgRequests limits those of one organization.
 const (
 	maxRequests = orgRequests + 1
 	orgRequests = 4
@@ -50,7 +50,7 @@ const (
 
 // RefusedError is a text that the provider does not embed, not even alone.
 type RefusedError struct {
-	ID     int64  // of the Item
+	ID     int64  // ID of the Item
 	Reason string // for organizations: without the provider's words
 	Detail string // for the operator
 }
@@ -59,9 +59,9 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the embedding provider refuses text %d: %s", e.ID, e.Detail)
 }
 
-// Refusals returns the refused texts that an Embedder's error holds.
+// Refusals returns the refused texts in an Embedder's error.
 func Refusals(err error) []*RefusedError {
-	if one, ok := err.(*RefusedError); ok { //nolint:errorlint // the tree is walked here
+	if one, ok := err.(*RefusedError); ok { ////nolint:errorlint // the tree is walked here
 		return []*RefusedError{one}
 	}
 	tree, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // likewise
@@ -91,10 +91,10 @@ type OpenAI struct {
 	config    Config
 	at        *provider.Endpoint
 	client    *openai.Client
-	slots     *db.Shares   // of maxRequests
+	slots     *db.Shares   // at most maxRequests
 	dimension atomic.Int64 // of every vector; 0 until the first answer, unless configured
-	limit     atomic.Int64 // estimated tokens of the longest text worth sending whole
-	base64    atomic.Bool  // whether to ask for numbers as base64
+	limit     atomic.Int64 // estimated tokens of the longest text that is sent whole
+	base64    atomic.Bool  // ask for numbers as base64
 }
 
 // NewOpenAI checks the configuration; it sends nothing. An error names the setting to change.
@@ -102,11 +102,11 @@ func NewOpenAI(c Config) (*OpenAI, error) {
 	c.MaxBatchItems = cmp.Or(c.MaxBatchItems, 64)
 	c.MaxBatchTokens = cmp.Or(c.MaxBatchTokens, 8_000)
 	c.MaxInputTokens = cmp.Or(c.MaxInputTokens, 8_000)
-	at := &provider.Endpoint{Kind: "embedding", Setting: "LOCI_EMBEDDING", Answers: "embeddings",
+	server := &provider.Endpoint{Kind: "embedding", Setting: "LOCI_EMBEDDING", Answers: "embeddings",
 		BaseURL: c.BaseURL, APIKey: c.APIKey, Model: c.Model, HTTP: c.HTTP,
 		Attempts: cmp.Or(c.Attempts, 4), Timeout: cmp.Or(c.Timeout, 30*time.Second), FirstPause: c.FirstPause,
 		MaxAnswerBytes: maxAnswerBytes, Refuses: refuses}
-	client, err := at.Client()
+	client, err := server.Client()
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func NewOpenAI(c Config) (*OpenAI, error) {
 		return nil, fmt.Errorf("LOCI_EMBEDDING_DIMENSIONS is %d: it must lie between 1 and %d, "+
 			"or be empty for the model's own", c.Dimensions, MaxDimension)
 	}
-	o := &OpenAI{config: c, at: at, client: client, slots: db.NewShares(maxRequests, maxRequests-orgRequests)}
+	o := &OpenAI{config: c, at: server, client: client, slots: db.NewShares(maxRequests, maxRequests-orgRequests)}
 	o.dimension.Store(int64(c.Dimensions))
 	o.limit.Store(int64(c.MaxInputTokens))
 	o.base64.Store(c.Base64)
@@ -122,9 +122,9 @@ func NewOpenAI(c Config) (*OpenAI, error) {
 }
 
 // Probe embeds one word and returns the dimension of the provider's vectors. An error says what to change: the
-// dimension differs from the one configured (both are named) or is beyond MaxDimension, or the provider does not answer
-// as one. It is a *SettingError where asking again cannot help. A provider that gives the same vector as base64 is
-// asked for that from then on.
+// dimension differs from the configured one (both are named) or exceeds MaxDimension, or the provider gives no valid
+// answer. It is a *SettingError if asking again cannot help. If the provider gives the same vector as base64, it is
+// asked for base64 from then on.
 func (o *OpenAI) Probe(ctx context.Context) (dimension int, err error) {
 	vectors, err := o.request(ctx, []string{knownGood})
 	if err != nil {
@@ -137,8 +137,8 @@ func (o *OpenAI) Probe(ctx context.Context) (dimension int, err error) {
 	return len(vectors[0]), nil
 }
 
-// tryBase64 asks once more for the vector of Probe. OpenAI, vLLM and others know base64, which is read in a fraction of
-// the time; some do not heed it, and answer with numbers.
+// tryBase64 asks for the vector of Probe again, as base64. OpenAI, vLLM and others support base64, which is decoded
+// much faster. Some providers ignore the request and answer with numbers.
 func (o *OpenAI) tryBase64(ctx context.Context, known []float32) {
 	if o.base64.Swap(true) {
 		return
@@ -149,7 +149,7 @@ func (o *OpenAI) tryBase64(ctx context.Context, known []float32) {
 	}
 }
 
-// dot is the inner product, of unit vectors their cosine.
+// dot returns the inner product; for unit vectors it is the cosine.
 func dot(a, b []float32) (sum float64) {
 	for i := range min(len(a), len(b)) {
 		sum += float64(a[i]) * float64(b[i])
@@ -157,16 +157,16 @@ func dot(a, b []float32) (sum float64) {
 	return sum
 }
 
-// job is an item on its way. Only the batch that holds it writes to it.
+// job is an item that is being embedded. Only the batch that has it writes to it.
 type job struct {
 	item    embed.Item
 	values  []float32
 	refused *refusal // why there are no values
 }
 
-// Embed implements Embedder. Blank texts get neither a vector nor an error: there is nothing in them to find, and
-// providers refuse them. A text that is too long for the provider is cut, and gets the mean of its parts' vectors
-// weighted by their lengths.
+// Embed implements embed.Embedder. Blank texts get neither a vector nor an error: they have nothing to find, and
+// providers refuse them. A text that is too long for the provider is cut, and gets the mean of its parts' vectors,
+// weighted with their lengths.
 func (o *OpenAI) Embed(ctx context.Context, items []embed.Item) ([]embed.Vector, error) {
 	var jobs []*job
 	for _, item := range items {
@@ -195,8 +195,8 @@ func (o *OpenAI) Embed(ctx context.Context, items []embed.Item) ([]embed.Vector,
 
 func (j *job) tokens() int { return tokens(j.item.Text) }
 
-// request embeds texts by one request. Vectors come in the order of the texts, of norm 1, nil where the provider's has
-// no direction. A *refusal is the only error that sending less may help against.
+// request embeds texts with one request. It returns vectors of norm 1 in the order of the texts, or nil for a vector
+// without direction. After a *refusal, and only then, sending less may help.
 func (o *OpenAI) request(ctx context.Context, texts []string) ([][]float32, error) {
 	org := db.OrgOf(ctx)
 	if err := o.slots.Take(ctx, org, 1); err != nil {
@@ -219,8 +219,8 @@ func (o *OpenAI) request(ctx context.Context, texts []string) ([][]float32, erro
 	return o.check(answer.Data, len(texts))
 }
 
-// check puts the vectors of an answer to n texts in the texts' order, and refuses an answer that leaves a doubt whose
-// vector is whose.
+// check puts the vectors of an answer to n texts in the order of the texts. It returns an error if it is not certain
+// which vector belongs to which text.
 func (o *OpenAI) check(data []openai.Embedding, n int) ([][]float32, error) {
 	if len(data) != n {
 		return nil, o.at.Wrong("with %d vectors to %d texts", len(data), n)
@@ -241,7 +241,8 @@ func (o *OpenAI) check(data []openai.Embedding, n int) ([][]float32, error) {
 	return vectors, nil
 }
 
-// checkDimension returns an error unless a vector has the configured dimension, or else that of the first vector seen.
+// checkDimension returns an error unless got is the configured dimension, or else the dimension of the first vector
+// that was seen.
 func (o *OpenAI) checkDimension(got int) error {
 	if got < 1 || got > MaxDimension {
 		return provider.Told(provider.Settingf("the embedding model %s gives vectors of %d numbers, and Loci keeps 1 to %d: "+

@@ -19,7 +19,7 @@ import (
 
 var _ embed.Embedder = (*endpoint.OpenAI)(nil)
 
-// texts are n items whose ids are not their positions.
+// texts returns n items with ids that differ from their positions.
 func texts(n int) []embed.Item {
 	var items []embed.Item
 	for i := range n {
@@ -28,7 +28,7 @@ func texts(n int) []embed.Item {
 	return items
 }
 
-// checkVectors fails unless vectors are the provider's of the items, each under its own id and of norm 1.
+// checkVectors fails unless vectors are the provider's vectors of the items, each with its item's id and of norm 1.
 func checkVectors(t *testing.T, vectors []embed.Vector, items []embed.Item, dimension int) {
 	t.Helper()
 	if len(vectors) != len(items) {
@@ -126,7 +126,7 @@ func TestBatchesAreBoundedByTokens(t *testing.T) {
 	}
 }
 
-// tooMany is the answer of an overloaded provider, with headers that ask to wait.
+// tooMany returns the answer of an overloaded provider, with headers that ask the client to wait.
 func tooMany(status int, headers ...string) (int, http.Header, string) {
 	header := http.Header{}
 	for i := 0; i < len(headers); i += 2 {
@@ -280,7 +280,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// A provider that knows base64 is asked for it once that is known; one that does not heed it goes on as it did.
+// If the provider knows base64, it is asked for base64 once that is known. If it ignores that, it is asked as before.
 func TestProbeFindsBase64(t *testing.T) {
 	t.Parallel()
 	numbers := func(d []map[string]any) []map[string]any {

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// Backlog counts texts by what became of their vectors in the space in use.
+// Backlog counts texts by the state of their vectors in the active space.
 type Backlog struct {
 	Waiting  int64 `json:"waiting" db:"waiting" doc:"That wait for their vectors, and are found by their words."`
 	Embedded int64 `json:"embedded" db:"embedded" doc:"That have a vector."`
 	Refused  int64 `json:"refused" db:"refused" doc:"That get no vector, and are found by their words alone."`
 }
 
-// Add adds the counts of another.
+// Add adds the counts of another Backlog.
 func (b *Backlog) Add(other Backlog) {
 	b.Waiting, b.Embedded, b.Refused = b.Waiting+other.Waiting, b.Embedded+other.Embedded, b.Refused+other.Refused
 }
 
-// paceSeconds is the time of work after which what was done before counts half.
+// paceSeconds is the half-life of older measurements, in seconds of work.
 const paceSeconds = 60
 
-// pace measures how many texts jobs embed in a second in which one of them is at work.
+// pace measures how many texts jobs embed per second. Only seconds in which a job runs count.
 type pace struct {
 	mu      sync.Mutex
 	working int
@@ -46,7 +46,7 @@ func (p *pace) end(now time.Time, texts int) {
 	}
 }
 
-// pass counts the time since the last change.
+// pass adds the time since the last change.
 func (p *pace) pass(now time.Time) {
 	if p.working > 0 {
 		p.seconds += now.Sub(p.since).Seconds()
@@ -54,7 +54,7 @@ func (p *pace) pass(now time.Time) {
 	p.since = now
 }
 
-// perSecond returns 0 before any text is embedded.
+// perSecond returns the pace, or 0 before any text is embedded.
 func (p *pace) perSecond() float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,7 +64,7 @@ func (p *pace) perSecond() float64 {
 	return p.texts / p.seconds
 }
 
-// TimeLeft returns how long this server takes for a number of texts at the pace of its last ones; false if it has
+// TimeLeft returns how long this server takes for a number of texts at its latest pace. It returns false if it has
 // embedded none yet.
 func (d *Endpoint) TimeLeft(texts int64) (time.Duration, bool) {
 	if texts == 0 {

@@ -17,7 +17,7 @@ func TestThePaceIsOfTheTimeAtWork(t *testing.T) {
 		t.Errorf("before any text: got %g", got)
 	}
 	p.Begin(at(0))
-	p.Begin(at(1)) // beside the first
+	p.Begin(at(1)) // while the first runs
 	p.End(at(2), 30)
 	p.End(at(4), 10)
 	if got := p.PerSecond(); got != 10 {

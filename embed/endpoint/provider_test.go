@@ -19,10 +19,11 @@ import (
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// provider is an embeddings endpoint that speaks OpenAI's protocol. Its fields are set before its first request.
+// provider is an embeddings endpoint with OpenAI's protocol. Its fields are set before its first request.
 type provider struct {
 	dimension int
-	// refuse, if set, may answer a request otherwise; with status 0 it is answered with vectors. n counts requests from 1.
+	// refuse, if set, may give another answer; if it returns the status 0, the request is answered with vectors. n counts
+	// requests from 1.
 	refuse func(n int, texts []string) (status int, header http.Header, body string)
 	// alter, if set, changes the answer before it is sent.
 	alter func(data []map[string]any) []map[string]any
@@ -44,7 +45,7 @@ type request struct {
 
 const testKey = "sk-test-0123456789abcdef"
 
-// start serves p and returns a client of it that retries without a pause.
+// start serves p. It returns a client that retries without a pause.
 func (p *provider) start(t *testing.T, change func(*endpoint.Config)) *endpoint.OpenAI {
 	t.Helper()
 	server := httptest.NewServer(p)
@@ -63,41 +64,42 @@ func (p *provider) start(t *testing.T, change func(*endpoint.Config)) *endpoint.
 }
 
 func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var asked request
-	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+	var received request
+	if err := json.NewDecoder(r.Body).Decode(&received); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	asked.authorization, asked.path = r.Header.Get("Authorization"), r.URL.Path
+	received.authorization, received.path = r.Header.Get("Authorization"), r.URL.Path
 	p.mu.Lock()
-	p.requests = append(p.requests, asked)
+	p.requests = append(p.requests, received)
 	n, refuse, alter := len(p.requests), p.refuse, p.alter
 	p.mu.Unlock()
 	if refuse != nil {
-		if status, header, body := refuse(n, asked.Input); status != 0 {
+		if status, header, body := refuse(n, received.Input); status != 0 {
 			maps.Copy(w.Header(), header)
 			w.WriteHeader(status)
 			fmt.Fprint(w, body)
 			return
 		}
 	}
-	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "model": asked.Model, "data": p.answer(asked, alter)})
+	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "model": received.Model,
+		"data": p.answer(received, alter)})
 }
 
-// change changes the provider, which may still be at work on a request that its client gave up.
+// change changes the provider, which may still work on a request that its client gave up.
 func (p *provider) change(how func(*provider)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	how(p)
 }
 
-// answer holds a vector for each text, in an order that is not the texts', as alter, which may be nil, changes them.
-func (p *provider) answer(asked request, alter func([]map[string]any) []map[string]any) []map[string]any {
+// answer returns a vector for each text, in another order than the texts. If alter is not nil, it changes them.
+func (p *provider) answer(received request, alter func([]map[string]any) []map[string]any) []map[string]any {
 	var data []map[string]any
-	for i, text := range asked.Input {
+	for i, text := range received.Input {
 		values := vectorOf(text, p.dimension)
 		var embedding any = values
-		if asked.EncodingFormat != nil && *asked.EncodingFormat == "base64" {
+		if received.EncodingFormat != nil && *received.EncodingFormat == "base64" {
 			wire := make([]byte, 0, 4*len(values))
 			for _, x := range values {
 				wire = binary.LittleEndian.AppendUint32(wire, math.Float32bits(x))
@@ -119,7 +121,7 @@ func (p *provider) count() int {
 	return len(p.requests)
 }
 
-// vectorOf is the provider's vector of a text, not of norm 1.
+// vectorOf returns the provider's vector of a text, which is not of norm 1.
 func vectorOf(text string, dimension int) []float32 {
 	h := fnv.New64a()
 	h.Write([]byte(text))
@@ -131,7 +133,7 @@ func vectorOf(text string, dimension int) []float32 {
 	return values
 }
 
-// cosine is the similarity of two vectors of any norm.
+// cosine returns the cosine of two vectors of any norm.
 func cosine(a, b []float32) float64 {
 	var dot, aa, bb float64
 	for i := range a {

@@ -14,23 +14,23 @@ import (
 	"github.com/loci-memory/loci/embed/provider"
 )
 
-// A search waits queryTimeout for the endpoint. After a failure, searches do not ask the endpoint for queryPause.
+// A search waits for the endpoint for queryTimeout. After a failure, searches do not ask the endpoint for queryPause.
 const (
 	queryTimeout = 5 * time.Second
 	queryPause   = 15 * time.Second
 )
 
-// pause is the time in which searches leave an endpoint alone that failed.
+// pause is a time in which searches do not ask an endpoint that failed.
 type pause struct {
 	until time.Time
-	why   error // whose text begins a sentence
+	why   error // its text begins a sentence
 }
 
-// failed returns why a search is not ranked by meaning: what organizations read of an endpoint's error.
+// failed returns why a search is not ranked by meaning, as organizations may read it.
 func failed(err error) error { return errors.New(asSentence(provider.Public(err))) }
 
 // EmbedQuery returns the vector of a search's text in the active space, or nil if the search cannot rank by meaning.
-// The note then says why, in a sentence for the model; it is empty if no endpoint is configured.
+// Then note is a sentence for the model that says why, or "" if no endpoint is configured.
 func (d *Endpoint) EmbedQuery(ctx context.Context, text string) (vector *pgvector.HalfVector, space Space,
 	note string) {
 	if d == nil {
@@ -54,7 +54,7 @@ func (d *Endpoint) EmbedQuery(ctx context.Context, text string) (vector *pgvecto
 	return new(pgvector.NewHalfVector(values)), space, ""
 }
 
-// ByWordsNote says why there is no ranking by meaning; empty without an error.
+// ByWordsNote returns a sentence that says why there is no ranking by meaning, or "" for a nil error.
 func ByWordsNote(err error) string {
 	if err == nil {
 		return ""
@@ -71,12 +71,12 @@ func (d *Endpoint) askForQuery(ctx context.Context, from source, text string) ([
 	return vectors[0].Values, nil
 }
 
-// EmbedTexts asks for the vectors of a search's texts, whose query is the first, in the active space.
+// EmbedTexts asks for the vectors of a search's texts in the active space. The first item is the query.
 func (d *Endpoint) EmbedTexts(ctx context.Context, items []embed.Item) ([]embed.Vector, error) {
 	return d.ask(ctx, d.source(), items)
 }
 
-// ask asks the endpoint for the vectors of a search, whose query is the first item. The text of an error begins a
+// ask asks the endpoint for the vectors of a search. The first item is the query. The text of an error begins a
 // sentence.
 func (d *Endpoint) ask(ctx context.Context, from source, items []embed.Item) ([]embed.Vector, error) {
 	if rest := d.rest.Load(); rest != nil && time.Now().Before(rest.until) {
@@ -86,12 +86,12 @@ func (d *Endpoint) ask(ctx context.Context, from source, items []embed.Item) ([]
 	defer cancel()
 	vectors, err := cmp.Or(from.of.Queries, from.of.Embedder).Embed(limited, items)
 	for _, refused := range Refusals(err) {
-		what := "the query"
+		refusedText := "the query"
 		if refused.ID != items[0].ID {
-			what = "a text that is searched"
+			refusedText = "a text that is searched"
 		}
 		if refused.ID == items[0].ID || !from.of.RefusesByNature {
-			return nil, fmt.Errorf("%s gives %s no vector (%s)", asSentence(from.of.name()), what, refused.Reason)
+			return nil, fmt.Errorf("%s gives %s no vector (%s)", asSentence(from.of.name()), refusedText, refused.Reason)
 		}
 		err = nil // the other texts are ranked by meaning
 	}
@@ -107,7 +107,7 @@ func (d *Endpoint) ask(ctx context.Context, from source, items []embed.Item) ([]
 	return vectors, nil
 }
 
-// answered logs the end of an outage that only searches saw.
+// answered logs the end of an outage that only searches noticed.
 func (d *Endpoint) answered(ctx context.Context) {
 	d.mu.Lock()
 	again := d.warned && d.failures == 0

@@ -23,53 +23,53 @@ import (
 // that time belong to the same job.
 const Settle = 2 * time.Second
 
-// firstTurn is the time at which the first job to start is scheduled, each further one a millisecond later.
+// firstTurn is when the first job is scheduled to start; each further job is scheduled a millisecond later.
 var firstTurn = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 const (
-	maxNewJobs = 1000             // that one call of Call queues
+	maxNewJobs = 1000             // that one Call queues
 	maxOrgJobs = 100              // of an organization in a queue
 	jobWorkers = 4                // of a queue on one server
-	maxWork    = 10 * time.Second // for which a job starts new batches
+	maxWork    = 10 * time.Second // how long a job starts new batches
 )
 
-// Kind is the type of an owner's job; Kind returns the name of its queue and of its jobs.
+// Kind is the type of an owner's job. Its method Kind returns the name of the queue and of the jobs.
 type Kind interface{ Kind() string }
 
-// OwnerJob is the job that makes the vectors that the rows of one owner lack.
+// OwnerJob is the job that makes the missing vectors of one owner's rows.
 type OwnerJob[K Kind] struct {
 	queue.Start
 	Org   db.Org `json:"org" db:"org" river:"unique"`
 	Owner int64  `json:"owner" db:"owner" river:"unique"`
 }
 
-// Kind names the job in the queue.
+// Kind returns the job's name in the queue.
 func (OwnerJob[K]) Kind() string { return (*new(K)).Kind() }
 
-// InsertOpts queue the job of an owner once.
+// InsertOpts makes an owner have at most one job in the queue.
 func (j OwnerJob[K]) InsertOpts() river.InsertOpts { return queue.Once(j.Kind()) }
 
-// Queue is a memory's queue of rows that wait for their vectors. Its rows belong to owners, and an owner's rows have
-// their vectors in the space that the owner's column embedded_space names, or wait for them. The statements' arguments
-// are @space, the active space, and those named; Waiting alone reads every organization.
+// Queue is a memory's queue of rows that wait for vectors. Each row belongs to an owner. The owner's column
+// embedded_space names a space: all its rows have a vector in that space or wait for one. The arguments of the
+// statements are @space (the active space) and those that the fields name. Waiting alone reads all organizations.
 type Queue[K Kind] struct {
 	Worker[OwnerJob[K]]
 	Settle time.Duration
 
-	// Waiting selects the columns org, owner and newest of the owners, each once, whose rows wait for a vector. Of the
-	// owners of an organization, the one with the greatest newest comes first.
+	// Waiting selects the columns org, owner and newest of the owners with waiting rows, each owner once. In an
+	// organization, the owner with the greatest newest comes first.
 	Waiting string
-	// Owners is the table of the rows with the columns embedded_space and deleted_at, of which one statement takes over
-	// TakeOverRows.
+	// Owners is the table of the owners, with the columns embedded_space and deleted_at. One statement takes over
+	// TakeOverRows of its rows.
 	Owners       string
 	TakeOverRows int
-	// TakeOver lets the rows of the Owners @keys of @org wait for the vectors that they lack. These owners are locked
-	// FOR Lock.
+	// TakeOver are statements that let the rows of the Owners @keys of @org wait for their missing vectors. The owners are
+	// locked FOR Lock.
 	TakeOver []string
 	Lock     string
 }
 
-// Queues returns the queue's configuration on a server that has an embedding model.
+// Queues returns the queue's configuration on a server with an embedding model.
 func (q *Queue[K]) Queues() map[string]river.QueueConfig {
 	return map[string]river.QueueConfig{OwnerJob[K]{}.Kind(): {MaxWorkers: jobWorkers}}
 }
@@ -80,9 +80,9 @@ func (q *Queue[K]) Work(workers *river.Workers) {
 	q.Register(workers)
 }
 
-// Call queues jobs for owners of every organization whose rows wait for a vector and that have no job, and returns the
-// number of jobs. An organization has at most maxOrgJobs in the queue. Call also orders the jobs: first those of the
-// organization with the fewest at work, and of one organization the owner with the newest rows first.
+// Call queues jobs for the owners that have waiting rows and no job, in every organization. It returns the number of
+// jobs. An organization has at most maxOrgJobs in the queue. Call also orders the jobs: the organization with the
+// fewest running jobs comes first, and within an organization the owner with the newest rows.
 func (q *Queue[K]) Call(ctx context.Context, jobs *river.Client[pgx.Tx]) (int, error) {
 	space, ok := q.Endpoint.Space()
 	if !ok {
@@ -133,7 +133,7 @@ func (q *Queue[K]) Call(ctx context.Context, jobs *river.Client[pgx.Tx]) (int, e
 	return len(owners), nil
 }
 
-// placeOf returns where a job's work stands among that of others.
+// placeOf returns how a job's work ranks against other work.
 func (q *Queue[K]) placeOf(ctx context.Context, j OwnerJob[K]) (place, error) {
 	return db.One[place](ctx, q.DB, `
 		WITH queued AS (
@@ -153,8 +153,8 @@ func (q *Queue[K]) placeOf(ctx context.Context, j OwnerJob[K]) (place, error) {
 		pgx.StrictNamedArgs{"queue": j.Kind(), "org": j.Org, "each": maxOrgJobs})
 }
 
-// Backfill takes over the owners whose vectors are in no space, or in one other than the active that no server has used
-// for idle: what they lack of the active space waits for it. It returns their number.
+// Backfill takes over the owners without a space, and those with a space that is not active and that no server has used
+// for idle: their rows wait for their missing vectors in the active space. It returns the number of owners.
 func (q *Queue[K]) Backfill(ctx context.Context, idle time.Duration) (owners int, err error) {
 	space, ok := q.Endpoint.Space()
 	if !ok {
@@ -197,24 +197,25 @@ func (q *Queue[K]) takeOver(ctx context.Context, org db.Org, space Space, idle t
 // number of vectors.
 func (q *Queue[K]) ClearSpaces(ctx context.Context, pool *pgxpool.Pool) (rows int, err error) {
 	return q.ClearUnused(ctx, pool, func(context.Context, []int16) error {
-		_, err := q.Backfill(ctx, IdleSpace) // the owners of deleted vectors would count as embedded
+		_, err := q.Backfill(ctx, IdleSpace) // otherwise the owners of deleted vectors would count as embedded
 		return err
 	})
 }
 
-// Rows are some rows that lack their vectors, as they were read.
+// Rows are some rows without vectors, as they were read.
 type Rows interface {
-	// Items are the texts of the rows, by their keys.
+	// Items returns the rows' texts, with the rows' keys as IDs.
 	Items() []embed.Item
-	// Lock locks the rows that did not change since they were read and still lack vectors, and returns the values of
-	// Vectors.Columns by the rows' keys; db.ErrNotFound if the batch is not to be stored. Of two batches with a row in
-	// common, Lock returns it to one.
+	// Lock locks the rows that have not changed since they were read and still lack vectors. It returns key → values of
+	// Vectors.Columns, or db.ErrNotFound if the batch must not be stored. If two batches have a row in common, Lock
+	// returns it only to one.
 	Lock(ctx context.Context, tx pgx.Tx) (map[int64][]any, error)
-	// Finish ends the wait of the locked rows, after their vectors are stored; the endpoint refused some.
+	// Finish ends the wait of the locked rows. It is called after their vectors are stored; refused are the texts that the
+	// endpoint refused.
 	Finish(ctx context.Context, tx pgx.Tx, refused []*RefusedError) error
 }
 
-// Batch is some rows that wait for their vectors.
+// Batch is some rows that wait for vectors.
 type Batch interface {
 	Rows
 	// Note stores why the rows wait.
@@ -225,21 +226,22 @@ type Batch interface {
 type Worker[J river.JobArgs] struct {
 	Vectors
 	DB       db.DB
-	Openings bool // embed at most the first 8,000 characters of a text
+	Openings bool // embed only the first 8,000 characters of a text
 	OneBatch bool // a job has one batch
 	Bulk     bool // see WithBulk
 
-	// Next reads the job's next batch; nil if none of its rows waits.
+	// Next reads the job's next batch; nil if no row waits.
 	Next func(ctx context.Context, job J, space Space) (Batch, error)
 
-	place   func(ctx context.Context, job J) (place, error) // nil if the jobs need not give way to each other
-	working atomic.Int32                                    // jobs of this server
+	place   func(ctx context.Context, job J) (place, error) // nil: jobs need not let others go first
+	working atomic.Int32                                    // running jobs on this server
 }
 
-// place is where a job's work stands among that of others.
+// place says how a job's work ranks against other work.
 type place struct {
-	Behind  bool `db:"behind"`  // it is the turn of another organization
-	Crowded bool `db:"crowded"` // the organization has as many jobs in the queue as it may, and other owners may wait
+	Behind bool `db:"behind"` // it is another organization's turn
+	// The organization has the most jobs that it may have in the queue, and other owners may wait.
+	Crowded bool `db:"crowded"`
 }
 
 // Register registers the worker.
@@ -266,9 +268,9 @@ func (w *Worker[J]) work(ctx context.Context, job *river.Job[J]) error {
 	}
 }
 
-// givesWay reports whether a job ends after a batch, because it has worked for long or because it is the turn of
-// another organization and no worker is free. The job goes back to the queue with the error, or is made again by Call
-// if other owners of its organization have no place there.
+// givesWay reports whether a job ends after a batch: because it has run for long, or because no worker is free and it
+// is another organization's turn. An error sends the job back to the queue. Without an error the job is done, and Call
+// makes it again later: other owners of its organization wait for a place in the queue.
 func (w *Worker[J]) givesWay(ctx context.Context, job J, long bool) (end bool, err error) {
 	if w.place == nil || !long && w.working.Load() < jobWorkers {
 		if long {
@@ -288,8 +290,8 @@ func (w *Worker[J]) givesWay(ctx context.Context, job J, long bool) (end bool, e
 	return false, nil
 }
 
-// Once embeds one batch when the endpoint permits; more reports whether there was one. The endpoint is called with no
-// transaction open. A row that it refuses gets no vector and is found by its words.
+// Once embeds one batch when the endpoint permits it. more reports whether there was one. No transaction is open while
+// the endpoint is asked. A row that the endpoint refuses gets no vector; words find it.
 func (w *Worker[J]) Once(ctx context.Context, job J, space Space) (more bool, err error) {
 	if w.Bulk {
 		ctx = embed.WithBulk(ctx)
@@ -300,7 +302,7 @@ func (w *Worker[J]) Once(ctx context.Context, job J, space Space) (more bool, er
 	}
 	defer permit.End()
 	if permit.source.space != space {
-		return false, river.JobSnooze(0) // another space is in use since
+		return false, river.JobSnooze(0) // the active space has changed
 	}
 	batch, err := w.Next(ctx, job, space)
 	if err != nil || batch == nil {
@@ -319,13 +321,13 @@ func (w *Worker[J]) Once(ctx context.Context, job J, space Space) (more bool, er
 		_, err := w.store(ctx, tx, space, batch, answer{vectors, refused})
 		return err
 	})
-	if errors.Is(err, db.ErrNotFound) { // the batch is another worker's, or its owner is gone
+	if errors.Is(err, db.ErrNotFound) { // another worker has the batch, or its owner is gone
 		return false, nil
 	}
 	return true, err
 }
 
-// texts makes the vectors of texts, or of their openings.
+// texts makes the vectors of whole texts, or of their openings.
 func (p *Permit) texts(ctx context.Context, items []embed.Item, openings bool) ([]embed.Vector, []*RefusedError,
 	error) {
 	if openings {
@@ -334,16 +336,16 @@ func (p *Permit) texts(ctx context.Context, items []embed.Item, openings bool) (
 	return p.Embed(ctx, items)
 }
 
-// Noting returns a context in which a job whose own context has ended can store why it failed.
+// Noting returns a context in which a job can store why it failed, even if the job's own context has ended.
 func Noting(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 }
 
-// openingChars is the most characters of a text that openings embeds: what most models take.
+// openingChars is how many characters of a text openings embeds: as many as most models take.
 const openingChars = 8000
 
-// openings makes the vectors of the beginnings of texts, as Embed does, and asks once more with a quarter of those that
-// the endpoint refuses.
+// openings embeds the beginnings of texts as Embed does. If the endpoint refuses some, it tries a quarter of each once
+// more.
 func (p *Permit) openings(ctx context.Context, items []embed.Item) ([]embed.Vector, []*RefusedError, error) {
 	texts, opened := make(map[int64]string, len(items)), make([]embed.Item, len(items))
 	for i, item := range items {
@@ -368,7 +370,7 @@ func (p *Permit) openings(ctx context.Context, items []embed.Item) ([]embed.Vect
 
 // Status is the progress of the vectors of rows that belong together.
 type Status struct {
-	Pending int     `json:"pending"` // texts that wait for a vector, and are found by their words
-	Refused int     `json:"refused"` // texts that get no vector, which are found by their words alone
-	Error   *string `json:"error"`   // why they wait, or why some were refused
+	Pending int     `json:"pending"` // texts that wait for a vector; words find them
+	Refused int     `json:"refused"` // texts that get no vector; only words find them
+	Error   *string `json:"error"`   // why texts wait, or why some were refused
 }

@@ -21,7 +21,7 @@ type toyOwners struct{}
 
 func (toyOwners) Kind() string { return "embed_toys" }
 
-// toyQueue is a queue whose waiting owners a test scripts.
+// toyQueue is a queue. The test says which owners wait.
 type toyQueue struct {
 	*testing.T
 	endpoint.Queue[toyOwners]
@@ -51,7 +51,7 @@ func (q *toyQueue) call(waiting string, args ...any) (jobs int) {
 	return n
 }
 
-// order returns the owners of the jobs that wait, in the order in which they start, as "organization/owner".
+// order returns the owners of the waiting jobs, in the order in which they will start, as "organization/owner".
 func (q *toyQueue) order() []string {
 	q.Helper()
 	order, err := db.All[string](q.Context(), q.DB, `
@@ -64,13 +64,13 @@ func (q *toyQueue) order() []string {
 	return order
 }
 
-// An organization has at most 100 jobs in the queue, those of the owners with the newest rows. The organization with
-// the fewest jobs at work comes first, also if its jobs are queued last.
+// An organization has at most 100 jobs in the queue: those of the owners with the newest rows. The organization with
+// the fewest running jobs comes first, even if its jobs were queued last.
 func TestJobsOfOwnersAreInOrder(t *testing.T) {
 	t.Parallel()
 	pool, one := dbtest.Org(t)
 	other, q := dbtest.NewOrg(t, pool), newToyQueue(t, pool)
-	t.Cleanup(func() { // for another run of this test, which has the same owners
+	t.Cleanup(func() { // another run of this test has the same owners
 		if _, err := pool.Exec(context.Background(), `DELETE FROM river_job WHERE queue = 'embed_toys'`); err != nil {
 			t.Error(err)
 		}
@@ -88,7 +88,7 @@ func TestJobsOfOwnersAreInOrder(t *testing.T) {
 		UPDATE river_job SET state = 'running' WHERE (args ->> 'owner')::bigint IN (499, 500)`); err != nil {
 		t.Fatal(err)
 	}
-	// Owner 450 has rows that are newer than all, and another organization has come.
+	// Owner 450 has the newest rows of all, and there is another organization.
 	const more = `
 		SELECT * FROM (
 			SELECT %d AS org, n::bigint AS owner, CASE n WHEN 450 THEN 9000 ELSE n END AS newest

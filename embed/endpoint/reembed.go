@@ -11,29 +11,30 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Reembed makes the vectors of a new space beside those of the space in use, in slices that each commit, and then
-// switches to it. All servers share its state; one of them works. Until the switch nothing of the old space changes.
+// Reembed makes the vectors of a new space beside those of the active space, in slices that commit one by one, and then
+// switches to the new space. All servers share its state; one of them works. Until the switch, nothing in the old space
+// changes.
 type Reembed struct {
 	DB       *pgxpool.Pool
-	Owner    *pgxpool.Pool // of the tables, to build indexes; nil if the server knows none
-	Endpoint *Endpoint     // whose space is in use
-	Next     *Endpoint     // of the new space; nil if the settings name none
+	Owner    *pgxpool.Pool // owner of the tables, to build indexes; nil if the server has no such role
+	Endpoint *Endpoint     // makes the active space
+	Next     *Endpoint     // makes the new space; nil if the settings name none
 	Memories []Remade
 	Log      *slog.Logger
 
-	// NextSpace returns the space of Next, which the endpoint is asked for.
+	// NextSpace asks the endpoint for the space of Next.
 	NextSpace func(ctx context.Context) (Space, error)
 }
 
-// errNoNext says what is missing.
+// errNoNext says which settings are missing.
 func errNoNext() error {
 	return db.Invalid("The settings name no other embedding model: set LOCI_EMBEDDING_NEXT_BASE_URL and " +
 		"LOCI_EMBEDDING_NEXT_MODEL, or LOCI_EMBEDDING_NEXT=builtin, on every server, restart it, and start again.")
 }
 
-// Start begins to make the vectors of the space that Next has. One that was cancelled goes on where it was, and one
-// that runs goes on unchanged. ErrInvalid if there is no other space, ErrConflict if another one is under way, or if
-// one ended while the endpoint was asked.
+// Start starts to make vectors in the space of Next. A cancelled run goes on where it stopped, and a running one goes
+// on unchanged. ErrInvalid if there is no other space; ErrConflict if a run to another space is in progress, or if a
+// run ended while the endpoint was asked.
 func (r *Reembed) Start(ctx context.Context) (ReembedProgress, error) {
 	if r == nil || r.Next == nil {
 		return ReembedProgress{}, errNoNext()
@@ -69,8 +70,8 @@ func (r *Reembed) Start(ctx context.Context) (ReembedProgress, error) {
 	return r.Progress(ctx)
 }
 
-// notStarted returns nil if vectors of a space are being made already, and an ErrConflict that says what else is the
-// reason that a start changes nothing.
+// notStarted says why a start changed nothing. It returns nil if a run to the same space is in progress; otherwise an
+// ErrConflict with the reason.
 func (r *Reembed) notStarted(ctx context.Context, from, to Space) error {
 	row, err := r.stored(ctx)
 	switch {
@@ -85,7 +86,7 @@ func (r *Reembed) notStarted(ctx context.Context, from, to Space) error {
 	return nil
 }
 
-// Cancel ends the one that is under way. The vectors that it made are kept for a week. ErrConflict if none is.
+// Cancel ends the run that is in progress. Its vectors are kept for a week. ErrConflict if there is no run.
 func (r *Reembed) Cancel(ctx context.Context) (ReembedProgress, error) {
 	err := db.Exec(ctx, r.DB, `
 		UPDATE reembedding SET state = 'cancelled', finished_at = now(), error = NULL WHERE state = 'running'`)
@@ -98,7 +99,7 @@ func (r *Reembed) Cancel(ctx context.Context) (ReembedProgress, error) {
 	return r.Progress(ctx)
 }
 
-// stored is the row of the last one.
+// stored is the row of the latest run.
 type stored struct {
 	State   string    `db:"state"`
 	From    int16     `db:"from_space"`
@@ -112,7 +113,7 @@ func (r *Reembed) stored(ctx context.Context) (stored, error) {
 		FROM reembedding r JOIN embedding_spaces s ON s.id = r.to_space`)
 }
 
-// Switched reports whether searches rank by the space of Next in place of another one, and returns it. named reports
+// Switched reports whether searches use the space of Next in place of another one, and returns it. named reports
 // whether a space is the one that the settings of Next name.
 func (r *Reembed) Switched(ctx context.Context, from Space, named func(Space) bool) (to Space, switched bool,
 	err error) {
@@ -126,8 +127,8 @@ func (r *Reembed) Switched(ctx context.Context, from Space, named func(Space) bo
 	return row.Space, row.State == Switched && row.From == from.ID && named(row.Space), err
 }
 
-// Adopt is called with the space that the settings name as the one in use. If its vectors are incomplete because their
-// making was not completed, it lets the rest be made as those of any model.
+// Adopt is called with the space that the settings name as the active one. If a run in that space was not completed,
+// Adopt lets its missing vectors be made as for any model.
 func (r *Reembed) Adopt(ctx context.Context, space Space) error {
 	row, err := r.stored(ctx)
 	if errors.Is(err, db.ErrNotFound) || err == nil && (row.ID != space.ID || row.State == Switched) {
@@ -144,7 +145,7 @@ func (r *Reembed) Adopt(ctx context.Context, space Space) error {
 	return db.Error(err)
 }
 
-// complete calls Complete of every memory and organization.
+// complete calls Complete of every memory for every organization.
 func (r *Reembed) complete(ctx context.Context, space Space) error {
 	return r.each(ctx, func(ctx context.Context, org db.Org, m Remade) error {
 		if m.Complete == nil {

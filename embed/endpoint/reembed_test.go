@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// A start asks the new endpoint for seconds. It changes nothing while one to the same model runs, and undoes no
-// cancellation that came meanwhile.
+// A start asks the new endpoint, which takes seconds. It changes nothing while a run to the same model is in progress,
+// and does not undo a cancellation that comes in the meantime.
 func TestAStartUndoesNoLaterCancellation(t *testing.T) {
 	t.Parallel()
 	ctx, pool := t.Context(), dbtest.New(t)
@@ -19,10 +19,10 @@ func TestAStartUndoesNoLaterCancellation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := func() {}
+	whenAsked := func() {}
 	r := &endpoint.Reembed{DB: pool, Endpoint: &endpoint.Endpoint{}, Next: &endpoint.Endpoint{},
 		NextSpace: func(ctx context.Context) (endpoint.Space, error) {
-			asked()
+			whenAsked()
 			return endpoint.UseSpace(ctx, pool, "a", "new", 3)
 		}}
 	r.Endpoint.Use(from)
@@ -39,12 +39,12 @@ func TestAStartUndoesNoLaterCancellation(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	asked = cancel
+	whenAsked = cancel
 	if _, err := r.Start(ctx); !errors.Is(err, db.ErrConflict) {
 		t.Errorf("a start that is overtaken by a cancellation: got %v", err)
 	}
-	asked = func() { // another start, and its cancellation
-		asked = func() {}
+	whenAsked = func() { // another start, and its cancellation
+		whenAsked = func() {}
 		if _, err := r.Start(ctx); err != nil {
 			t.Error(err)
 		}

@@ -8,15 +8,15 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// The states of a ReembedProgress.
+// States of a ReembedProgress.
 const (
-	NotReembedding = "none"      // it was never started
+	NotReembedding = "none"      // no run was ever started
 	Reembedding    = "running"   // searches rank by the old space
 	Switched       = "switched"  // searches rank by the new space
 	Cancelled      = "cancelled" // searches rank by the old space
 )
 
-// ReembedProgress is how far the vectors of a new space are.
+// ReembedProgress is the progress of the vectors of a new space.
 type ReembedProgress struct {
 	State      string     `db:"state" json:"state" enum:"none,running,switched,cancelled"`
 	From       string     `db:"from_model" json:"from_model" doc:"The model that searches rank by until the switch."`
@@ -31,7 +31,7 @@ type ReembedProgress struct {
 	FinishedAt *time.Time `db:"finished_at" json:"finished_at" doc:"When it was switched or cancelled."`
 }
 
-// Progress returns how far the last one is.
+// Progress returns the progress of the latest run.
 func (r *Reembed) Progress(ctx context.Context) (ReembedProgress, error) {
 	p, err := db.One[ReembedProgress](ctx, r.DB, `
 		SELECT r.state, a.model AS from_model, a.dimension AS from_dimension, b.model AS to_model,

@@ -13,11 +13,11 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// errEnded says that it was cancelled, or replaced, meanwhile.
+// errEnded says that the run was cancelled or replaced in the meantime.
 var errEnded = errors.New("the making of vectors was cancelled")
 
-// Run works on the one that is under way, if there is one and no other server works on it, until the switch, a failure,
-// or its end. An error is stored for the operator, too. named is as for Switched.
+// Run works on the run in progress, if there is one and no other server works on it. It ends with the switch, a
+// failure, or the run's end. It also stores an error for the operator. named is as for Switched.
 func (r *Reembed) Run(ctx context.Context, named func(Space) bool) error {
 	row, err := r.stored(ctx)
 	if errors.Is(err, db.ErrNotFound) || err == nil && row.State != Reembedding {
@@ -41,7 +41,7 @@ func (r *Reembed) Run(ctx context.Context, named func(Space) bool) error {
 	if err = r.matches(row, named); err == nil {
 		err = run.work(ctx)
 	}
-	// Closing the connection releases the lock only some time later.
+	// After the connection is closed, it takes some time until the lock is released.
 	_, _ = conn.Exec(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock($1)`, int64(db.LockReembed))
 	if errors.Is(err, errEnded) || ctx.Err() != nil {
 		return nil
@@ -69,21 +69,21 @@ func (r *Reembed) note(ctx context.Context, space int16, reason string) error {
 	return db.Error(err)
 }
 
-// reembedding is one run of a server.
+// reembedding is a server's work on one run.
 type reembedding struct {
 	*Reembed
 	to      Space
-	started time.Time // another start ends the run, which has not counted what it did
+	started time.Time // a new start ends this run, which has not yet counted its work
 
 	mu      sync.Mutex
-	refused map[string]map[int64]bool // rows by the table of their vectors, which are not asked for again
+	refused map[string]map[int64]bool // table of vectors → refused rows, which are not asked for again
 }
 
-// Bounds of a run. What is written while a pass goes through the rows is for the next pass; what the last pass leaves
-// is made after the switch as the vectors of all new texts are.
+// Limits of a run. Rows that are written during a pass are for the next pass. What the last pass leaves gets its
+// vectors after the switch, like all new texts.
 const (
 	pageRows  = 2000
-	atOnce    = 4 // slices, each a request
+	atOnce    = 4 // slices, one request each
 	maxPasses = 10
 )
 
@@ -108,7 +108,7 @@ func (w *reembedding) work(ctx context.Context) error {
 	}
 	for _, m := range w.Memories {
 		if w.Owner == nil {
-			break // a search of many rows is exact, and slower, until a program of the owner builds the index
+			break // a search of many rows is exact, and slower, until an owner's program builds the index
 		}
 		if _, err := m.index(ctx, w.Owner, w.to, nil, nil); err != nil {
 			return err
@@ -130,7 +130,7 @@ func (w *reembedding) work(ctx context.Context) error {
 	return err
 }
 
-// begin counts what is to be done, and what an earlier run did.
+// begin counts the work to do, and the work that an earlier run did.
 func (w *reembedding) begin(ctx context.Context) error {
 	from, _ := w.Endpoint.Space()
 	var total, done int64
@@ -161,7 +161,7 @@ func (w *reembedding) begin(ctx context.Context) error {
 		pgx.StrictNamedArgs{"space": w.to.ID, "done": done, "total": max(total, done), "started": w.started}))
 }
 
-// running returns errEnded for the ErrNotFound of a statement that asks for a row that runs.
+// running returns errEnded for the ErrNotFound of a statement that expects a running row.
 func (w *reembedding) running(err error) error {
 	if errors.Is(err, db.ErrNotFound) {
 		return errEnded
@@ -169,8 +169,8 @@ func (w *reembedding) running(err error) error {
 	return err
 }
 
-// pass makes the vectors of an organization's rows that have one in the space in use and none in the new one, and
-// returns their number.
+// pass makes the missing vectors of an organization's rows that have a vector in the active space. It returns their
+// number.
 func (w *reembedding) pass(ctx context.Context, org db.Org, m Remade) (made int, err error) {
 	for after := int64(-1 << 63); ; {
 		lacking, last, err := w.page(ctx, org, m, after)
@@ -185,7 +185,7 @@ func (w *reembedding) pass(ctx context.Context, org db.Org, m Remade) (made int,
 	}
 }
 
-// page returns the rows of the next page that lack a vector, and the page's last row; after, if there is no page.
+// page returns the next page's rows without a vector, and the last row of the page. If there is no page, last is after.
 func (w *reembedding) page(ctx context.Context, org db.Org, m Remade, after int64) (lacking []int64, last int64,
 	err error) {
 	type row struct {

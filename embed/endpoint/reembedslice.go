@@ -13,7 +13,8 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// slices makes the vectors of rows, some at a time, and returns their number. While the endpoint fails, it waits.
+// slices makes the vectors of rows, several slices at a time, and returns their number. While the endpoint fails, it
+// waits.
 func (w *reembedding) slices(ctx context.Context, org db.Org, m Remade, keys []int64) (made int, err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
@@ -33,7 +34,7 @@ func (w *reembedding) slices(ctx context.Context, org db.Org, m Remade, keys []i
 	return made, group.Wait()
 }
 
-// insist makes the vectors of one slice, again until the endpoint answers.
+// insist makes the vectors of one slice. It tries again until the endpoint answers.
 func (w *reembedding) insist(ctx context.Context, org db.Org, m Remade, keys []int64) (int, error) {
 	for {
 		n, away, err := w.slice(ctx, org, m, keys)
@@ -53,7 +54,7 @@ func (w *reembedding) insist(ctx context.Context, org db.Org, m Remade, keys []i
 			w.to.ID, w.started)); err != nil {
 			return n, err
 		}
-		select { // a cancellation is seen when the pause is over
+		select { // a cancellation is noticed when the pause is over
 		case <-ctx.Done():
 			return n, ctx.Err()
 		case <-time.After(min(away, time.Second)):
@@ -61,7 +62,7 @@ func (w *reembedding) insist(ctx context.Context, org db.Org, m Remade, keys []i
 	}
 }
 
-// endpointError is a failure of the new endpoint, after which it is asked again.
+// endpointError is a failure of the new endpoint; the endpoint is asked again.
 type endpointError struct{ error }
 
 // slice makes the vectors of rows with one call of the endpoint, and commits them. away is how long to leave the

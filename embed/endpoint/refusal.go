@@ -10,13 +10,13 @@ import (
 	"github.com/loci-memory/loci/embed/provider"
 )
 
-// tooLong recognizes a complaint about a text's length. The words differ: "maximum context length is 8192 tokens"
-// (OpenAI, vLLM), "must have less than 512 tokens" (text-embeddings-inference), "input length exceeds the context
-// length" (Ollama), "input is too large to process" (llama.cpp, as status 500).
+// tooLong matches complaints about a text's length. The words differ: "maximum context length is 8192 tokens" (OpenAI,
+// vLLM), "must have less than 512 tokens" (text-embeddings-inference), "input length exceeds the context length"
+// (Ollama), "input is too large to process" (llama.cpp, as status 500).
 var tooLong = regexp.MustCompile(`(?i)too (large|long)|(context|input|sequence|prompt) (length|size|window)|` +
 	`maximum .*(tokens|length)|less than \d+ tokens`)
 
-// refusal is a provider's answer to a request that it refuses for good, though it may accept parts of it.
+// refusal is a provider's final refusal of a request. The provider may still accept parts of it.
 type refusal struct {
 	reason  string // in the provider's words
 	public  string
@@ -25,7 +25,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.reason }
 
-// refuses reports whether an answer is a refusal of this request's texts.
+// refuses reports whether an answer refuses the texts of this request.
 func refuses(status int, reason string) bool {
 	return status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge ||
 		status == http.StatusUnprocessableEntity ||
@@ -51,14 +51,14 @@ func (o *OpenAI) explain(ctx context.Context, err error) error {
 	return o.at.Explain(ctx, err)
 }
 
-// failure words an error that ends a call. A refusal among these means that the provider refuses every text.
+// failure returns the error that ends a call. A refusal here means that the provider refuses every text.
 func (o *OpenAI) failure(err error) error {
 	if no, ok := errors.AsType[*refusal](err); ok {
 		return provider.Told(provider.Settingf("the embedding provider at %s refuses every text: %s: "+
 			"check LOCI_EMBEDDING_MODEL (%s) and LOCI_EMBEDDING_DIMENSIONS", o.at.Host(), no.reason, o.config.Model),
 			"the embedding provider refuses every text (%s)", no.public)
 	}
-	if err == context.Canceled || err == context.DeadlineExceeded { //nolint:errorlint // the caller's own, said bare
+	if err == context.Canceled || err == context.DeadlineExceeded { ////nolint:errorlint // the caller's own, said bare
 		return fmt.Errorf("embed with %s: %w", o.config.Model, err)
 	}
 	return err

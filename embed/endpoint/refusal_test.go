@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// refuseTexts answers 400 to every request that holds a text for which bad is true.
+// refuseTexts answers with status to every request with a text for which bad returns true.
 func refuseTexts(
 	status int,
 	message string,
@@ -37,8 +37,8 @@ func TestOneRefusedTextCostsFewRequests(t *testing.T) {
 		{"short", "forbidden", 13},
 		{"long", strings.Repeat("forbidden words ", 500), 14},
 	} {
-		for _, at := range []int{0, 13, 31} {
-			t.Run(fmt.Sprintf("%s at %d", c.name, at), func(t *testing.T) {
+		for _, position := range []int{0, 13, 31} {
+			t.Run(fmt.Sprintf("%s at %d", c.name, position), func(t *testing.T) {
 				t.Parallel()
 				p := &provider{dimension: 8}
 				p.refuse = refuseTexts(
@@ -48,14 +48,14 @@ func TestOneRefusedTextCostsFewRequests(t *testing.T) {
 				)
 				client := p.start(t, func(c *endpoint.Config) { c.MaxBatchItems = 32 })
 				items := texts(32)
-				items[at].Text = c.bad
+				items[position].Text = c.bad
 				vectors, err := client.Embed(t.Context(), items)
 				var refused *endpoint.RefusedError
-				if !errors.As(err, &refused) || refused.ID != items[at].ID ||
+				if !errors.As(err, &refused) || refused.ID != items[position].ID ||
 					refused.Reason != "status 422" || !strings.Contains(refused.Detail, "not allowed") {
-					t.Fatalf("got %v, want text %d refused", err, items[at].ID)
+					t.Fatalf("got %v, want text %d refused", err, items[position].ID)
 				}
-				good := append(append([]embed.Item{}, items[:at]...), items[at+1:]...)
+				good := append(append([]embed.Item{}, items[:position]...), items[position+1:]...)
 				checkVectors(t, vectors, good, 8)
 				if p.count() > c.most {
 					t.Errorf("got %d requests, want at most %d", p.count(), c.most)
@@ -86,7 +86,7 @@ func TestAllRefusedTextsAreReported(t *testing.T) {
 	}
 }
 
-// window is a provider whose model takes so many characters at a time.
+// window refuses texts of more than the given number of characters, like a small model.
 func window(status, chars int, message string) func(int, []string) (int, http.Header, string) {
 	return refuseTexts(status, message, func(s string) bool { return utf8.RuneCountInString(s) > chars })
 }
@@ -111,7 +111,7 @@ func TestTooLongTextIsCutAndAveraged(t *testing.T) {
 			t.Parallel()
 			p := &provider{dimension: 16, refuse: window(c.status, 1000, c.message)}
 			client := p.start(t, nil)
-			long := strings.Repeat(strings.Repeat("x", 99)+" ", 35) // cut where there is a space, so in unequal parts
+			long := strings.Repeat(strings.Repeat("x", 99)+" ", 35) // it is cut at a space, so in unequal parts
 			items := []embed.Item{{ID: 1, Text: "short"}, {ID: 2, Text: long}, {ID: 3, Text: "short too"}}
 			vectors, err := client.Embed(t.Context(), items)
 			if err != nil {
@@ -129,7 +129,8 @@ func TestTooLongTextIsCutAndAveraged(t *testing.T) {
 	}
 }
 
-// meanOfParts looks in the accepted requests for the parts of a text and returns their mean, weighted by length.
+// meanOfParts finds the parts of a text in the accepted requests, and returns the mean of their vectors, weighted by
+// length.
 func meanOfParts(p *provider, text string, dimension int) []float32 {
 	sum := make([]float32, dimension)
 	rest := text
@@ -197,7 +198,7 @@ func TestInvalidTextDoesNotPanic(t *testing.T) {
 	}
 }
 
-// A moment in which the provider gives no text a vector is its failure: no text is refused for it.
+// If the provider gives no text a vector for a moment, that is a failure of the provider: no text is refused.
 func TestBadMomentRefusesNoText(t *testing.T) {
 	t.Parallel()
 	zeros := func(data []map[string]any) []map[string]any {
@@ -241,7 +242,7 @@ func TestBadMomentRefusesNoText(t *testing.T) {
 	}
 }
 
-// A text is refused only if the provider refuses it twice, and takes another between.
+// A text is refused only if the provider refuses it twice and accepts another text in between.
 func TestMomentThatEndsWithinACallRefusesNoText(t *testing.T) {
 	t.Parallel()
 	once := false

@@ -6,16 +6,15 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Remade is a memory whose vectors Reembed makes anew.
+// Remade is a memory for which Reembed makes new vectors.
 type Remade struct {
 	Vectors
-	Key      string // the column of Table by which the rows are read: Row, or that of rows with several vectors
-	Openings bool   // as that of Worker
+	Key      string // column of Table by which rows are read: Row, or another one if rows have several vectors
+	Openings bool   // as in Worker
 
-	// Read returns those of the rows with some keys that lack a vector in a space; nil if none does.
+	// Read returns the rows, among those with the given keys, that lack a vector in a space; nil if none does.
 	Read func(ctx context.Context, org db.Org, space Space, keys []int64) (Rows, error)
-	// Begin and Complete are called before the first row of an organization in a space and after the last; nil for
-	// nothing.
+	// Begin is called before the first row of an organization in a space, and Complete after the last. Each may be nil.
 	Begin, Complete func(ctx context.Context, org db.Org, space int16) error
 }
 

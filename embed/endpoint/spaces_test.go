@@ -52,10 +52,10 @@ func TestSpacesDifferByProviderModelAndDimension(t *testing.T) {
 	}
 }
 
-// An insertion would take a number of the 32,767 even where it inserts nothing.
+// An insert uses up one of the 32,767 ids even if it adds no row.
 func TestSpaceInUseTakesNoNumber(t *testing.T) {
 	t.Parallel()
-	pool := dbtest.Pool(t) // that counts this test's statements
+	pool := dbtest.Pool(t) // counts the statements of this test
 	use := func() {
 		if _, err := endpoint.UseSpace(t.Context(), pool, "a", "in use", 3); err != nil {
 			t.Fatal(err)
@@ -79,7 +79,7 @@ func TestSpaceOfImpossibleDimension(t *testing.T) {
 	}
 }
 
-// What Document and Query give, Postgres keeps, returns and multiplies.
+// Postgres stores, returns and multiplies the results of Document and Query.
 func TestWeightsInPostgres(t *testing.T) {
 	t.Parallel()
 	pool, err := dbtest.Pool(t).Acquire(t.Context())

@@ -9,23 +9,23 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// turns lets a limited number of batches be at work at a time. Those of bulk work come behind all others. Of the rest,
-// the organization with the fewest batches at work comes first, then the one that was served longest ago, then the
-// batch that has waited longest.
+// turns limits how many batches run at a time. Bulk work comes after all other batches. Among the rest, the
+// organization with the fewest running batches comes first, then the one that was served longest ago, then the batch
+// that has waited longest.
 type turns struct {
 	mu      sync.Mutex
-	free    int // set by the first that takes a turn
+	free    int // set by the first batch that takes a turn
 	arrived int64
 	served  int64
-	orgs    map[db.Org]*turnsOf // that have batches at work, or batches that wait
+	orgs    map[db.Org]*turnsOf // organizations with batches that run or wait
 	waiting []*waiter
-	closed  chan struct{} // closed when the server ends
+	closed  chan struct{} // closes when the server ends
 }
 
-// turnsOf is what turns knows of an organization.
+// turnsOf is the state of an organization.
 type turnsOf struct {
 	working, waiting int
-	latest           int64 // the number of its last batch among all that were served
+	latest           int64 // number of its latest batch among all that were served
 }
 
 // waiter is a batch that waits for its turn.
@@ -33,11 +33,11 @@ type waiter struct {
 	org    db.Org
 	bulk   bool
 	number int64         // in the order of arrival
-	served chan struct{} // closed when its turn has come
+	served chan struct{} // closes when its turn comes
 }
 
-// take waits for the turn of a batch of ctx's organization, of at most most at a time, and reports whether it has come:
-// not if ctx or the server ends first. give ends the turn.
+// take waits for the turn of a batch of ctx's organization; at most most batches run at a time. It reports whether the
+// turn came: it returns false if ctx or the server ends first. give ends the turn.
 func (t *turns) take(ctx context.Context, most int) bool {
 	org := db.OrgOf(ctx)
 	t.mu.Lock()
@@ -60,7 +60,7 @@ func (t *turns) take(ctx context.Context, most int) bool {
 	return t.stopWaiting(w)
 }
 
-// stopWaiting removes a waiter, and reports whether its turn has come meanwhile.
+// stopWaiting removes a waiter. It reports whether its turn came in the meantime.
 func (t *turns) stopWaiting(w *waiter) (served bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,20 +84,20 @@ func (t *turns) give(org db.Org) {
 	t.serve()
 }
 
-// serve gives turns that are free to those that are first. t.mu must be held.
+// serve gives free turns to the first waiters. t.mu must be held.
 func (t *turns) serve() {
 	for t.free > 0 && len(t.waiting) > 0 {
 		next := slices.MinFunc(t.waiting, t.compare)
 		t.waiting = slices.DeleteFunc(t.waiting, func(w *waiter) bool { return w == next })
 		t.free--
 		t.served++
-		of := t.orgs[next.org]
-		of.waiting, of.working, of.latest = of.waiting-1, of.working+1, t.served
+		served := t.orgs[next.org]
+		served.waiting, served.working, served.latest = served.waiting-1, served.working+1, t.served
 		close(next.served)
 	}
 }
 
-// compare is negative if the turn of a comes before that of b.
+// compare is negative if a's turn comes before b's.
 func (t *turns) compare(a, b *waiter) int {
 	ofA, ofB := t.orgs[a.org], t.orgs[b.org]
 	switch {
@@ -113,7 +113,7 @@ func (t *turns) compare(a, b *waiter) int {
 	return int(a.number - b.number)
 }
 
-// of returns what is known of an organization. t.mu must be held, and forget be called when that ends.
+// of returns the state of an organization. t.mu must be held. Call forget when a batch has ended.
 func (t *turns) of(org db.Org) *turnsOf {
 	if t.orgs[org] == nil {
 		t.orgs[org] = &turnsOf{}
@@ -128,7 +128,7 @@ func (t *turns) forget(org db.Org) {
 	}
 }
 
-// close sends those away that wait, now and later.
+// close sends all waiters away, now and later.
 func (t *turns) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

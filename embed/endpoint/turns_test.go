@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// The work of jobs that wait while another one embeds is done in the order of turns.
+// Jobs that wait while another one embeds work in the order of turns.
 func TestJobsTakeTurns(t *testing.T) {
 	t.Parallel()
 	type job struct {
@@ -20,7 +20,7 @@ func TestJobsTakeTurns(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name string
-		jobs []job // in the order in which they come
+		jobs []job // in the order of arrival
 		want []string
 	}{
 		{"messages go before files",
@@ -62,7 +62,7 @@ func TestJobsTakeTurns(t *testing.T) {
 							t.Error(err)
 						}
 					}()
-					synctest.Wait() // until it waits
+					synctest.Wait() // it waits now
 				}
 				first.End()
 				synctest.Wait()
@@ -74,8 +74,8 @@ func TestJobsTakeTurns(t *testing.T) {
 	}
 }
 
-// A job whose turn does not come goes back to the queue: when it has waited for long, when its context ends, and when
-// the server stops. It leaves no place behind.
+// A job that gets no turn goes back to the queue: after a long wait, when its context ends, and when the server stops.
+// It gives up its place.
 func TestAJobWithoutATurnGoesBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

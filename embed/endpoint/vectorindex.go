@@ -17,21 +17,21 @@ import (
 	"github.com/loci-memory/loci/embed"
 )
 
-// Vectors is a memory's table of vectors: of rows with a key, of which they repeat the columns that searches filter by.
+// Vectors is a memory's table of vectors. Each vector belongs to a row with a key, and repeats the row's columns that
+// searches filter by.
 type Vectors struct {
 	Endpoint *Endpoint
-	Table    string   // of the vectors, with the columns space_id and embedding
+	Table    string   // name; it has the columns space_id and embedding
 	Row      string   // its column with the row's key
-	Columns  []string // its columns that it repeats of the rows
+	Columns  []string // its columns that repeat columns of the row
 
 	// Pending selects the number of rows that wait for a vector in the space $1.
 	Pending string
-	// IndexRows is the number of vectors from which a space is indexed.
+	// IndexRows is how many vectors a space needs to be indexed.
 	IndexRows int
 }
 
-// insert stores the vectors of rows, which are given as the values of Columns by their keys. COPY takes two thirds of
-// the time of INSERT.
+// insert stores the vectors of rows. rows maps key → values of Columns. COPY takes two thirds of the time of INSERT.
 func (v Vectors) insert(ctx context.Context, tx pgx.Tx, space Space, rows map[int64][]any,
 	vectors []embed.Vector) error {
 	var values [][]any
@@ -45,13 +45,13 @@ func (v Vectors) insert(ctx context.Context, tx pgx.Tx, space Space, rows map[in
 	return db.Error(err)
 }
 
-// answer is what the endpoint gave for texts.
+// answer is what the endpoint returned for texts.
 type answer struct {
 	vectors []embed.Vector
 	refused []*RefusedError
 }
 
-// store stores the vectors of a batch's rows that did not change, and returns their number.
+// store stores the vectors of those rows of a batch that did not change, and returns their number.
 func (v Vectors) store(ctx context.Context, tx pgx.Tx, space Space, batch Rows, got answer) (stored int, err error) {
 	rows, err := batch.Lock(ctx, tx)
 	if err != nil {
@@ -69,11 +69,11 @@ func (v Vectors) store(ctx context.Context, tx pgx.Tx, space Space, batch Rows, 
 	return stored, batch.Finish(ctx, tx, refused)
 }
 
-// Index builds the index of the active space's vectors where that pays and it is missing; built reports whether it did.
-// pool is of the table's owner. A space of at least IndexRows vectors is indexed, and only while less than a tenth as
-// many rows wait for theirs: into an index that exists, each row is inserted at several times the cost of its share of
-// a bulk build. may, unless it is nil, is given the number of vectors and reports whether to build now. From time to
-// time, Index calls progress, unless it is nil, with the number of rows in the index.
+// Index builds the index of the active space's vectors if it is missing and worth its cost. built reports whether it
+// did. pool belongs to the owner of the table. A space is indexed if it has at least IndexRows vectors, and less than a
+// tenth as many rows wait for theirs: inserting a row into an existing index costs several times its share of a bulk
+// build. If may is not nil, Index calls it with the number of vectors, and builds only if it returns true. If progress
+// is not nil, Index calls it now and then with the number of indexed rows.
 func (v Vectors) Index(ctx context.Context, pool *pgxpool.Pool, may func(rows int) bool,
 	progress func(done, total int)) (built bool, err error) {
 	space, ok := v.Endpoint.Space()
@@ -83,8 +83,8 @@ func (v Vectors) Index(ctx context.Context, pool *pgxpool.Pool, may func(rows in
 	return v.index(ctx, pool, space, may, progress)
 }
 
-// IndexAll builds the missing indexes of all spaces that a server used in the last week, as Index does for one, and
-// returns their number. It drops the indexes of the others.
+// IndexAll builds the missing indexes of all spaces that a server used in the last week, each as Index does, and
+// returns their number. It drops the indexes of all other spaces.
 func (v Vectors) IndexAll(ctx context.Context, pool *pgxpool.Pool) (built int, err error) {
 	type space struct {
 		Space
@@ -132,8 +132,9 @@ func (v Vectors) index(ctx context.Context, pool *pgxpool.Pool, space Space, may
 // clearRows is how many vectors one statement deletes.
 const clearRows = 5000
 
-// ClearUnused deletes the vectors of spaces that no server has used for a week, with their indexes if pool is of the
-// tables' owner, and returns their number. It calls before with the ids of these spaces first, if there are any.
+// ClearUnused deletes the vectors of spaces that no server has used for a week, and returns their number. If pool
+// belongs to the tables' owner, it also drops their indexes. If there are such spaces, it first calls before with their
+// ids.
 func (v Vectors) ClearUnused(ctx context.Context, pool *pgxpool.Pool,
 	before func(ctx context.Context, unused []int16) error) (rows int, err error) {
 	active, ok := v.Endpoint.Space()
@@ -165,7 +166,7 @@ func (v Vectors) ClearUnused(ctx context.Context, pool *pgxpool.Pool,
 	return rows, nil
 }
 
-// clear deletes the vectors of a space that an organization has, and returns their number.
+// clear deletes an organization's vectors in a space, and returns their number.
 func (v Vectors) clear(ctx context.Context, d db.DB, org db.Org, space int16) (rows int, err error) {
 	for {
 		tag, err := d.Exec(ctx, `
@@ -179,15 +180,15 @@ func (v Vectors) clear(ctx context.Context, d db.DB, org db.Org, space int16) (r
 	}
 }
 
-// Index is the vector index of one space over a memory's table of vectors. A search that names the space and its
-// dimension literally, as the index does, may be answered by it; while it is being built, or is left half built, the
-// database answers exactly.
+// Index is the vector index of one space in a memory's table of vectors. It may answer a search that names the space
+// and its dimension literally, as the index does. While it is being built, or if it is only half built, the database
+// answers without it, exactly.
 type Index struct {
 	Table string
 	Space Space
 }
 
-// name returns the index's name in the database; of the table's own indexes none ends in a number.
+// name returns the index's name in the database. No other index of the table has a name that ends in a number.
 func (x Index) name() string { return fmt.Sprintf("%s_space_%d", x.Table, x.Space.ID) }
 
 // valid reports whether the index is built.
@@ -196,8 +197,7 @@ func (x Index) valid(ctx context.Context, d db.DB) (bool, error) {
 		SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass($1) AND indisvalid)`, x.name())
 }
 
-// drop drops the index, if it exists and belongs to d's role, without locking the table. It cannot run in a
-// transaction.
+// drop drops the index without locking the table, if it exists and belongs to d's role. It cannot run in a transaction.
 func (x Index) drop(ctx context.Context, d db.DB) error {
 	owned, err := db.One[bool](ctx, d, `
 		SELECT EXISTS (SELECT FROM pg_class WHERE oid = to_regclass($1) AND pg_has_role(relowner, 'USAGE'))`, x.name())
@@ -208,10 +208,10 @@ func (x Index) drop(ctx context.Context, d db.DB) error {
 	return err
 }
 
-// Build builds the index, of about the given number of rows, on a connection of its own, which may take an hour and
-// locks out neither readers nor writers. All servers together build one index at a time; built is false where another
-// server builds one, or this one exists. An index that a killed builder left is built again. The build ends with ctx;
-// when the server is killed, some seconds later.
+// Build builds the index of about the given number of rows, on its own connection. It may take an hour, and locks out
+// neither readers nor writers. All servers together build one index at a time: built is false if another server builds
+// one, or if this index exists. An index that a killed server left half built is built again. The build ends with ctx,
+// or some seconds after the server is killed.
 func (x Index) Build(ctx context.Context, pool *pgxpool.Pool, rows int, progress func(done, total int)) (built bool,
 	err error) {
 	acquired, err := pool.Acquire(ctx)
@@ -224,7 +224,8 @@ func (x Index) Build(ctx context.Context, pool *pgxpool.Pool, rows int, progress
 	if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(db.LockIndex)).Scan(&mine); err != nil || !mine {
 		return false, err
 	}
-	// Closing the connection releases the lock only some time later, and the next index would not be built.
+	// After the connection is closed, it takes some time until the lock is released. Until then the next index would not
+	// be built.
 	defer func() {
 		_, _ = conn.Exec(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock($1)`, int64(db.LockIndex))
 	}()
@@ -249,10 +250,10 @@ func (x Index) Build(ctx context.Context, pool *pgxpool.Pool, rows int, progress
 	return true, nil
 }
 
-// progressEvery is the time between two reports of a build.
+// progressEvery is the time between two progress reports of a build.
 const progressEvery = 30 * time.Second
 
-// watch reports how many rows the build of a Postgres process has indexed, until ctx ends.
+// watch reports how many rows a Postgres process has indexed, until ctx ends.
 func watch(ctx context.Context, d db.DB, pid uint32, rows int, progress func(done, total int)) {
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()
@@ -269,18 +270,18 @@ func watch(ctx context.Context, d db.DB, pid uint32, rows int, progress func(don
 	}
 }
 
-// Bounds of the memory for a build. A larger graph is built on disk, several times slower.
+// Limits of the memory for a build. A larger graph is built on disk, several times slower.
 const (
 	leastBuildMB = 64
 	mostBuildMB  = 512
-	nodeBytes    = 1200 // of a row in the graph besides its vector
+	nodeBytes    = 1200 // of a row in the graph, besides its vector
 )
 
-// create builds with parallel workers, and without them where they get no shared memory, as in a container with
-// Docker's 64 MB.
+// create builds with parallel workers. Without enough shared memory for them, as in a container with Docker's 64 MB, it
+// builds without them.
 func (x Index) create(ctx context.Context, conn *pgx.Conn, rows int) error {
 	if _, err := conn.Exec(ctx, `SET client_connection_check_interval = '5s'`); err != nil && ctx.Err() != nil {
-		return err // else the platform has none
+		return err // otherwise the platform does not have this setting
 	}
 	if err := x.drop(ctx, conn); err != nil {
 		return err

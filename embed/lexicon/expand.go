@@ -6,33 +6,34 @@ import (
 	"unicode"
 )
 
-// expandedShare is the weight of a term that a query does not have, but another writing of one of its words has, in
-// shares of its weight in a query that has it.
+// expandedShare is the weight of a term that a query has only in another spelling, relative to its weight in a query
+// that has the term itself.
 const expandedShare = 0.3
 
 // maxExpanded is the most such terms of a query.
 const maxExpanded = 32
 
-// alternative is a term of another writing of one of a query's words, or of two.
+// alternative is a term of another spelling of one or two of a query's words.
 type alternative struct {
 	*Term
 	of *Term
 }
 
-// alternatives returns the terms of other writings of a query's words, without its own terms: the long form of an
-// abbreviation, the short forms of a word, and two neighboring words as one (time zone as timezone, 18 500 as 18500).
-func alternatives(text string, own []*Term) []alternative {
+// alternatives returns the terms of other spellings of a query's words, without the query's own terms: the long form of
+// an abbreviation, the short forms of a word, and two neighboring words as one (time zone as timezone, 18 500 as
+// 18500).
+func alternatives(text string, terms []*Term) []alternative {
 	var all []alternative
-	add := func(t, of *Term) {
-		has := func(o *Term) bool { return o.ID == t.ID }
-		same := func(a alternative) bool { return has(a.Term) }
-		if len(all) < maxExpanded && !slices.ContainsFunc(own, has) && !slices.ContainsFunc(all, same) {
-			all = append(all, alternative{t, of})
+	add := func(t, original *Term) {
+		sameID := func(o *Term) bool { return o.ID == t.ID }
+		same := func(a alternative) bool { return sameID(a.Term) }
+		if len(all) < maxExpanded && !slices.ContainsFunc(terms, sameID) && !slices.ContainsFunc(all, same) {
+			all = append(all, alternative{t, original})
 		}
 	}
-	for _, of := range own {
-		for _, t := range abbreviations[of.Text] {
-			add(t, of)
+	for _, original := range terms {
+		for _, t := range abbreviations[original.Text] {
+			add(t, original)
 		}
 	}
 	previous := ""

@@ -19,16 +19,16 @@ func ListedWords() (words []string) {
 	return slices.AppendSeq(words, maps.Keys(abbreviations))
 }
 
-// Words returns the words of a text, with those that are not indexed.
+// Words returns the words of a text, including those that are not indexed.
 func Words(text string) (words []string) {
 	eachWord(plain(text), func(w word) { words = append(words, w.text) })
 	return words
 }
 
-// SievePasses reports whether the sieve of one word's terms passes another word.
-func SievePasses(of, word string) bool {
+// SievePasses reports whether the sieve for the terms of one word passes another word.
+func SievePasses(term, word string) bool {
 	terms := map[string]QueryTerm{}
-	for _, t := range []*Term{lookup(of), lookup(of).name, lookup(of).also} {
+	for _, t := range []*Term{lookup(term), lookup(term).name, lookup(term).also} {
 		if t != nil && t.Text != "" {
 			terms[t.Text] = QueryTerm{}
 		}
@@ -36,7 +36,7 @@ func SievePasses(of, word string) bool {
 	return newSieve(terms).passes(word)
 }
 
-// PlainEnd returns the word that a text begins with, if it is one in every reading, and where it ends.
+// PlainEnd returns the first word of a text if it is a plain one, and where it ends.
 func PlainEnd(text string) (words []string, end int) {
 	if end = plainEnd(text, 0); end > 0 {
 		words = append(words, text[:end])
@@ -44,7 +44,7 @@ func PlainEnd(text string) (words []string, end int) {
 	return words, end
 }
 
-// Joined returns the words that a text begins with, in every reading, and where the last ends.
+// Joined returns the first words of a text, with all their parts and wholes, and where the last one ends.
 func Joined(text string) (words []string, end int) {
 	end = eachJoined(text, 0, func(w word) { words = append(words, w.text) })
 	return words, end

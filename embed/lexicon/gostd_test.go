@@ -17,16 +17,16 @@ import (
 	"github.com/loci-memory/loci/embed/lexicon"
 )
 
-// function is one of Go's standard library: what its comment's first sentence says, without its name, and its code.
+// function is a function of Go's standard library: the first sentence of its comment, without its name, and its code.
 type function struct{ says, code string }
 
-// TestFindsFunctionsByWhatTheyDo measures the whole of words: tokeniser, weights, and idf by a sample. A sentence of
-// documentation must find its function's code among those of the standard library. Some 59 % of them are in the first
-// ten; what is far below has a fault, whatever the other tests say.
+// TestFindsFunctionsByWhatTheyDo measures all parts of search by words: tokenizer, weights, and the idf from a sample.
+// It searches the code of the standard library for sentences of its documentation. Some 59 % of the functions are among
+// the first ten hits. A result far below that shows a fault, even if all other tests pass.
 func TestFindsFunctionsByWhatTheyDo(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
-	const queries, least = 1000, 57.7 // measured 59.2
+	const queries, least = 1000, 57.7 // measured: 59.2
 	functions := standardLibrary(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	rng.Shuffle(len(functions), func(i, j int) { functions[i], functions[j] = functions[j], functions[i] })
@@ -65,8 +65,8 @@ type posting struct {
 	weight   float32
 }
 
-// rank is the place of a document in the order by BM25, from 1. Equal scores go in the documents' order, which is by
-// chance.
+// rank returns the place of a document in the order by BM25, from 1. Documents with equal scores are in the order of
+// documents, which is random.
 func rank(index map[int32][]posting, documents int, q lexicon.Query, document int) int {
 	scores := make([]float32, documents)
 	for k, id := range q.Vector.Indices() {
@@ -83,10 +83,10 @@ func rank(index map[int32][]posting, documents int, q lexicon.Query, document in
 	return better + 1
 }
 
-// standardLibrary reads the functions of four lines or more.
+// standardLibrary returns the functions of four lines or more.
 func standardLibrary(t *testing.T) []function {
 	t.Helper()
-	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output() // unknown to -trimpath
+	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output() // -trimpath hides it
 	if err != nil {
 		t.Fatal(err)
 	}

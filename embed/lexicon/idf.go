@@ -15,19 +15,20 @@ import (
 	"github.com/pgvector/pgvector-go"
 )
 
-// SampleRows is how many rows of a scope are sampled for its IDF. More rank no better: TestFindsFunctionsByWhatTheyDo
-// has 59.3 % with 500 rows, 58.9 % with 1,000, 59.2 % with 2,000, 59.4 % with 5,000, and 59.6 % with all 10,135.
+// SampleRows is how many rows of a scope are sampled for its IDF. More rows do not rank better:
+// TestFindsFunctionsByWhatTheyDo has 59.3 % with 500 rows, 58.9 % with 1,000, 59.2 % with 2,000, 59.4 % with 5,000, and
+// 59.6 % with all 10,135.
 const SampleRows = 500
 
-// IDF holds how rare terms are among the rows of a scope, from a sample of them. It is immutable.
+// IDF says how rare terms are among the rows of a scope, estimated from a sample. It is immutable.
 type IDF struct {
-	having map[int32]int32 // by term, the number of sampled rows that have it
+	having map[int32]int32 // term → number of sampled rows that have it
 	sample int
 	rows   int
 }
 
-// NewIDF counts the terms of up to SampleRows rows that are drawn from a scope of the given number of rows. The terms
-// may be plain or owned. With an empty sample every term is equally rare.
+// NewIDF counts the terms of up to SampleRows rows, drawn from a scope with the given number of rows. The terms may be
+// plain or owned. With an empty sample every term is equally rare.
 func NewIDF(sample [][]int64, rows int) *IDF {
 	f := &IDF{having: make(map[int32]int32), sample: len(sample), rows: max(rows, len(sample))}
 	for _, terms := range sample {
@@ -38,7 +39,7 @@ func NewIDF(sample [][]int64, rows int) *IDF {
 	return f
 }
 
-// Rows is the size of the scope when it was sampled.
+// Rows returns the number of rows in the scope when it was sampled.
 func (f *IDF) Rows() int { return f.rows }
 
 // Having returns how many of the sampled rows have a term.
@@ -57,8 +58,8 @@ func (f *IDF) Share(terms []int32) float64 {
 	return min(float64(having)/float64(max(f.sample, 1)), 1)
 }
 
-// weight is BM25's idf within the sample, always above 0. Scaling the counts up to the scope's size is measured to rank
-// worse: it puts terms that the sample happens to lack too far above those that it has once.
+// weight returns BM25's idf within the sample, which is above 0. Scaling the counts up to the size of the scope ranks
+// worse, as measured: a term that the sample lacks by chance then weighs far more than a term that it has once.
 func (f *IDF) weight(id int32) float64 {
 	having := float64(f.having[id])
 	return math.Log(1 + (float64(f.sample)-having+0.5)/(having+0.5))
@@ -66,32 +67,32 @@ func (f *IDF) weight(id int32) float64 {
 
 // Query is the words of a search.
 type Query struct {
-	// Vector holds each term's idf, however often the query has it; its inner product with a row's Lex.Vector is the
-	// row's BM25 score. Terms of other writings of its words have a share of that (see alternatives). pgvector's <#> is
-	// the negative of that. It has at most MaxTerms terms, and none if the query has no word.
+	// Vector has each term's idf, however often the query has the term. Its inner product with a row's Lex.Vector is the
+	// row's BM25 score; pgvector's <#> is the negative of that product. Terms of other spellings have a share of their idf
+	// (see alternatives). It has at most MaxTerms terms, and none if the query has no word.
 	Vector pgvector.SparseVector
 	// Common is true if the query has only stop words. They are searched as names: "will" finds Will.
 	Common bool
-	// Rarest are the terms that the query itself has, the rarest in the scope first, then the lower id first. Never nil.
+	// Rarest are the terms that the query itself has: the rarest in the scope first, then the lower id first. Never nil.
 	Rarest []int32
 
-	Pairs []Pair               // its terms near each other
-	Terms map[string]QueryTerm // of Vector
-	sieve *sieve               // of terms
+	Pairs []Pair               // terms that are near each other
+	Terms map[string]QueryTerm // text → term in Vector
+	sieve *sieve               // passes words that may be among the terms
 }
 
 // Query weighs the terms of a query.
 func (f *IDF) Query(text string) Query {
-	own := TermsOf(text)
-	common := len(own) == 0
+	queryTerms := TermsOf(text)
+	common := len(queryTerms) == 0
 	if common {
-		own = namesOf(text)
+		queryTerms = namesOf(text)
 	}
-	terms := make(map[string]QueryTerm, len(own))
-	weights := make([]weight, 0, len(own))
-	for i, t := range own {
+	terms := make(map[string]QueryTerm, len(queryTerms))
+	weights := make([]weight, 0, len(queryTerms))
+	for i, t := range queryTerms {
 		terms[t.Text] = QueryTerm{ID: t.ID, Weight: float32(f.weight(t.ID))}
-		if i == 0 || t.ID != own[i-1].ID {
+		if i == 0 || t.ID != queryTerms[i-1].ID {
 			weights = append(weights, weight{t.ID, float32(f.weight(t.ID))})
 		}
 	}
@@ -99,7 +100,7 @@ func (f *IDF) Query(text string) Query {
 	for _, w := range heaviest(slices.Clone(weights)) {
 		rarest = append(rarest, w.id)
 	}
-	for _, a := range alternatives(text, own) {
+	for _, a := range alternatives(text, queryTerms) {
 		share := expandedShare * float32(min(f.weight(a.ID), f.weight(a.of.ID)))
 		terms[a.Text] = QueryTerm{ID: a.ID, Weight: share, Other: true}
 		weights = append(weights, weight{a.ID, share})
@@ -113,15 +114,15 @@ func (f *IDF) Query(text string) Query {
 		sieve: newSieve(terms)}
 }
 
-// Rows that an index finds are read faster than all rows only where they are few.
+// Only few rows are read faster through an index than all rows one after the other.
 const (
-	candidateShare = 0.03   // of the scope's rows
-	candidateRows  = 10_000 // that have one of several terms
-	candidateTerms = 8      // of a query
+	candidateShare = 0.03   // largest share of the scope's rows
+	candidateRows  = 10_000 // most rows that have one of several terms
+	candidateTerms = 8      // most terms of a query
 )
 
-// Candidates returns the query's rarest terms, as many as together occur in few rows of the scope: a search reads these
-// rows through an index on terms. It returns none if the rarest term is too frequent.
+// Candidates returns the query's rarest terms: as many as occur in few rows of the scope together. A search reads these
+// rows through an index on terms. Candidates returns none if even the rarest term is too frequent.
 func (f *IDF) Candidates(q Query) []int32 {
 	n := 0
 	for n < min(len(q.Rarest), candidateTerms) {
@@ -134,7 +135,8 @@ func (f *IDF) Candidates(q Query) []int32 {
 	return q.Rarest[:n]
 }
 
-// CandidatesAbove returns the query's candidates in a scope of more than a number of rows, and none in a smaller one.
+// CandidatesAbove returns the query's candidates if the scope has more than the given number of rows, and none
+// otherwise.
 func (f *IDF) CandidatesAbove(rows int, q Query) []int32 {
 	if f.rows <= rows {
 		return nil
@@ -149,8 +151,8 @@ type IDFCache struct {
 	loads   singleflight.Group
 }
 
-// The cache holds at most maxCached scopes, the newest, each for cacheLife, or a thousand times as long as it took to
-// load, but at most maxCacheLife: statistics of a scope that takes long to sample change slowly.
+// The cache holds the newest maxCached scopes, each for cacheLife or a thousand times its loading time, whichever is
+// longer, but at most maxCacheLife. The statistics of a scope that takes long to sample change slowly.
 const (
 	maxCached    = 1024
 	cacheLife    = time.Minute
@@ -163,9 +165,9 @@ type cachedIDF struct {
 	life   time.Duration
 }
 
-// Get returns the cached IDF of a key, or loads it. It does not cache an empty key, a scope of at most SampleRows rows,
-// which one insert may change a lot, or an error. Callers of a key that is being loaded wait for the result; if the
-// loading caller's context ends, one of the others loads.
+// Get returns the cached IDF of a key, or loads it. It does not cache an empty key, an error, or a scope of at most
+// SampleRows rows: one insert may change such a scope much. While a key is loaded, other callers wait for the result.
+// If the loading caller's context ends, one of the others loads.
 func (c *IDFCache) Get(ctx context.Context, key string, load func(context.Context) (*IDF, error)) (*IDF, error) {
 	if key == "" {
 		return load(ctx)

@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/embed/lexicon"
 )
 
-// sampled returns the terms of texts, as rows of one owner have them.
+// sampled returns the terms of texts in the form that rows of one owner have.
 func sampled(texts ...string) [][]int64 {
 	var sample [][]int64
 	for _, text := range texts {
@@ -25,7 +25,7 @@ func sampled(texts ...string) [][]int64 {
 	return sample
 }
 
-// inQuery is the weight of a term in a query.
+// inQuery returns the weight of a term in a query.
 func inQuery(q lexicon.Query, term string) float64 {
 	i, ok := slices.BinarySearch(q.Vector.Indices(), idOf(term))
 	if !ok {
@@ -183,7 +183,7 @@ func TestCacheLoadsOnceForAll(t *testing.T) {
 	})
 }
 
-// A caller that gives up takes nobody with it.
+// If a caller gives up, the others still get the result.
 func TestCacheOutlivesACallerThatGivesUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,8 +1,7 @@
 // Package lexicon turns texts into terms and their BM25 weights. It needs neither a database nor a model: [Document]
-// weighs a text without knowing any other text, [IDF] weighs a query by a sample of the texts that it searches, and the
-// inner product of both is BM25.
-//
-// Each file uses those that are named before it:
+// weighs a text without knowing any other text, [IDF] weighs a query with a sample of the texts that it searches, and
+// the inner product of both is BM25.
+// Each file uses only the files named before it:
 //   - from a text to its terms: stem.go wordlists.go words.go propernames.go sieve.go tokenize.go
 //   - weights of words, of texts and of queries: expand.go lexicon.go pairs.go idf.go query.go
 package lexicon
@@ -16,15 +15,16 @@ import (
 	"github.com/pgvector/pgvector-go"
 )
 
-// Lexicon is the dimension of word weights: a term's place is the low 24 bits of its CRC-32. Terms of the same place
-// count as one.
+// Lexicon is the dimension of word weights. A term's id is the low 24 bits of its CRC-32. Terms with the same id count
+// as one.
 const Lexicon = 1 << 24
 
-// MaxTerms is how many different terms of a text are kept, those of highest weight first. pgvector takes 16,000.
+// MaxTerms is how many different terms of a text are kept: those with the highest weight. pgvector takes 16,000.
 const MaxTerms = 8_000
 
-// BM25's constants, chosen by measuring chat turns and chunks of files together. The length is compared with a constant
-// in place of the corpus' mean, so that a stored weight stays valid. Texts shorter than the floor count as that long.
+// BM25's constants were chosen by measuring chat turns and chunks of files together. A text's length is compared with a
+// constant instead of the corpus' mean, so that a stored weight stays valid. Texts with fewer terms than floorTerms
+// count as that long.
 const (
 	saturation  = 1.2
 	lengthShare = 0.75
@@ -34,16 +34,17 @@ const (
 
 // Lex is a text as rows store it for search by words.
 type Lex struct {
-	// Vector holds the weight of each term, for a column of type sparsevec(16777216). Its indices are 0-based and
-	// ascending here; Postgres prints them 1-based. A text without terms has the vector {}/16777216: a valid value, whose
+	// Vector has the weight of each term, for a column of type sparsevec(16777216). Its indices are 0-based and ascending
+	// here; Postgres prints them 1-based. A text without terms has the vector {}/16777216. That is a valid value: its
 	// inner product with any query is 0. (pgvector-go sends and reads it in binary only; its text parser does not take the
 	// empty vector.)
 	Vector pgvector.SparseVector
-	// Terms are the vector's indices, for a column of type int[] under GIN. Never nil, so never NULL. Shared with Vector.
+	// Terms are the vector's indices, for a column of type int[] under GIN. Never nil, so never NULL. It shares memory
+	// with Vector.
 	Terms []int32
 }
 
-// Document returns the BM25 weights of a text's terms: all of BM25 but the idf, which belongs to the query.
+// Document returns the BM25 weights of a text's terms without the idf, which is part of the query.
 func Document(text string) Lex {
 	ids := TermIDs(text)
 	length := len(ids)
@@ -55,17 +56,17 @@ func Document(text string) Lex {
 	return Lex{Vector: v, Terms: v.Indices()}
 }
 
-// Saturated is BM25's weight of a term that a text of a given number of terms has tf times.
+// Saturated returns BM25's weight of a term that occurs tf times in a text of length terms.
 func Saturated(tf, length float64) float64 {
 	damp := saturation * (1 - lengthShare + lengthShare*max(length, floorTerms)/pivotTerms)
 	return tf * (saturation + 1) / (tf + damp)
 }
 
-// ownedBits is how many bits of an owned term are the word's: as many as the Lexicon needs.
+// ownedBits is how many bits of an owned term hold the term: as many as Lexicon needs.
 const ownedBits = 24
 
-// Owned returns terms with their owner's key in the bits above the word's, so that an entry of an index on the terms of
-// many owners belongs to one owner. A key has at most 39 bits; with key 0 the terms are plain. Never nil.
+// Owned returns terms with their owner's key in the bits above the term. So in an index on the terms of many owners,
+// each entry belongs to one owner. A key has at most 39 bits; with key 0 the terms are plain. Never nil.
 func Owned(owner int64, terms []int32) []int64 {
 	owned := make([]int64, len(terms))
 	for i, t := range terms {
@@ -74,7 +75,7 @@ func Owned(owner int64, terms []int32) []int64 {
 	return owned
 }
 
-// TermIDs returns the places of a text's terms, ascending and as often as the text has them.
+// TermIDs returns the ids of a text's terms, ascending, each as often as the text has it.
 func TermIDs(text string) []int32 {
 	ids := make([]int32, 0, 128)
 	EachTerm(text, func(t *Term) { ids = append(ids, t.ID) })
@@ -82,14 +83,14 @@ func TermIDs(text string) []int32 {
 	return ids
 }
 
-// TermsOf returns the different terms of a text, in the order of their places.
+// TermsOf returns the different terms of a text, ordered by id.
 func TermsOf(text string) []*Term {
 	var all []*Term
 	EachTerm(text, func(t *Term) { all = append(all, t) })
 	return different(all)
 }
 
-// namesOf returns a text's stop words as names, as termsOf returns other terms.
+// namesOf returns a text's stop words as names, in the form of TermsOf.
 func namesOf(text string) []*Term {
 	var all []*Term
 	eachWord(plain(text), func(w word) {
@@ -100,7 +101,7 @@ func namesOf(text string) []*Term {
 	return different(all)
 }
 
-// different returns terms in the order of their places, each once.
+// different returns each term once, ordered by id.
 func different(all []*Term) []*Term {
 	slices.SortFunc(all, func(a, b *Term) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Text, b.Text)) })
 	return slices.CompactFunc(all, func(a, b *Term) bool { return a.Text == b.Text })
@@ -124,7 +125,8 @@ func counted(ids []int32) []weight {
 	return counts
 }
 
-// heaviest keeps the MaxTerms elements of highest value, the lower id first among equals, in the order of their ids.
+// heaviest keeps the MaxTerms elements with the highest values, and orders them by id. Of equal values, the lower id is
+// kept.
 func heaviest(weights []weight) []weight {
 	if len(weights) <= MaxTerms {
 		return weights
@@ -137,8 +139,8 @@ func heaviest(weights []weight) []weight {
 	return weights
 }
 
-// sparse builds a vector from elements in the order of their ids. pgvector-go builds one from a map only, or from its
-// wire format: the latter costs a tenth.
+// sparse builds a vector from elements that are ordered by id. pgvector-go builds one only from a map or from its wire
+// format; the latter costs a tenth.
 func sparse(weights []weight) pgvector.SparseVector {
 	wire := make([]byte, 0, 12+8*len(weights))
 	wire = binary.BigEndian.AppendUint32(wire, Lexicon)

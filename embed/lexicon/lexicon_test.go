@@ -13,10 +13,10 @@ import (
 	"github.com/loci-memory/loci/embed/lexicon"
 )
 
-// idOf is where a stemmed term lies.
+// idOf returns the id of a stemmed term.
 func idOf(term string) int32 { return int32(crc32.ChecksumIEEE([]byte(term)) & (1<<24 - 1)) }
 
-// weightOf is the weight of a term in a text, 0 if it has none.
+// weightOf returns the weight of a term in a text, or 0 if the text lacks it.
 func weightOf(lex lexicon.Lex, term string) float64 {
 	i, ok := slices.BinarySearch(lex.Terms, idOf(term))
 	if !ok {

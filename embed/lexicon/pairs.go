@@ -1,12 +1,12 @@
 package lexicon
 
-// Pair is two terms of a query, in its order, and their distance there.
+// Pair is two terms of a query, in the query's order, and their distance there.
 type Pair struct {
 	First, Second int32
 	Distance      int
 }
 
-const nearInText = 3 // the greatest distance in a query
+const nearInText = 3 // greatest distance in a query
 
 // pairsOf returns the pairs of different terms that are near each other in a text.
 func pairsOf(text string) (pairs []Pair) {

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// isName reports whether the stop word at text[from:to] is a name, as in "ask Will", "in May" or "the US": a word in
-// upper case, or one with a capital letter that is not the first of a sentence. Parts of other words and contractions
-// are no names.
+// isName reports whether the stop word at text[from:to] is a name, as in "ask Will", "in May" or "the US". A name is in
+// upper case, or begins with a capital letter and does not begin a sentence. Parts of other words and contractions are
+// no names.
 func isName(text string, from, to int) bool {
 	word := text[from:to]
 	before, _ := utf8.DecodeLastRuneInString(text[:from])
@@ -26,10 +26,11 @@ func isName(text string, from, to int) bool {
 	return slices.Contains(givenNames, strings.ToLower(word)) && !slices.Contains(subjects, nextWord(text[to:]))
 }
 
-// givenNames are the stop words that may be names at the beginning of a sentence: there, a capital tells nothing.
+// givenNames are the stop words that may be names at the beginning of a sentence. There, the capital letter says
+// nothing.
 var givenNames = []string{"will", "may", "don"}
 
-// subjects follow a verb at the beginning of a question ("Will you come?"), and no name.
+// subjects follow a verb at the beginning of a question ("Will you come?"), but no name.
 var subjects = []string{"i", "you", "he", "she", "it", "we", "they", "this", "that", "these", "those", "the", "a", "an",
 	"my", "your", "his", "her", "our", "their", "there", "any", "anyone", "someone", "everyone", "all", "not", "be"}
 
@@ -38,7 +39,7 @@ func ContinuesWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(
 
 func apostrophe(r rune) bool { return r == '\'' || r == '’' }
 
-// negated reports whether a text begins with what a contraction with "not" ends in.
+// negated reports whether a text begins with the end of a contraction with "not", as in don't.
 func negated(text string) bool {
 	r, size := utf8.DecodeRuneInString(text)
 	return apostrophe(r) && strings.HasPrefix(strings.ToLower(Opening(text[size:], 1)), "t")
@@ -51,7 +52,8 @@ func beginsSentence(text string) bool {
 	return text == "" || strings.ContainsRune(".!?:;…\n\r-–—•|#>。！？", r)
 }
 
-// nextWord returns the word that a text begins with, after spaces, in lower case; empty if it begins with another sign.
+// nextWord returns the first word of a text in lower case, after any spaces, or "" if the text begins with another
+// sign.
 func nextWord(text string) string {
 	text = strings.TrimLeft(text, " \t")
 	end := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsLetter(r) })

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// DistinctTerms returns the different terms of a text, sorted. Two texts that share one share a word; two that share a
-// TermID may not.
+// DistinctTerms returns the different terms of a text, sorted. Two texts with a common term share a word; two texts
+// with a common TermID may not.
 func DistinctTerms(text string) []string {
 	all := []string{}
 	EachTerm(text, func(t *Term) { all = append(all, t.Text) })
@@ -15,11 +15,12 @@ func DistinctTerms(text string) []string {
 	return slices.Compact(all)
 }
 
-// EachTerm calls fn with each term of a text, and with nil for a word that cannot be of one of the query's terms.
+// EachTerm calls fn with each term of a text. For a word that cannot have one of the query's terms, it calls fn with
+// nil.
 func (q Query) EachTerm(text string, fn func(*Term)) { eachSifted(text, q.sieve, fn) }
 
-// In reports whether a text has one of the query's terms, or of other writings of these. It reads no further than the
-// first.
+// In reports whether a text has one of the query's terms, in the query's spelling or another. It reads the text only up
+// to the first one.
 func (q Query) In(text string) (found bool) {
 	for piece := range pieces(text) {
 		q.EachTerm(piece, func(t *Term) {
@@ -37,10 +38,10 @@ func (q Query) In(text string) (found bool) {
 	return false
 }
 
-// pieceBytes is the least of a piece that is read at once.
+// pieceBytes is the least size of a piece that is read at once.
 const pieceBytes = 128
 
-// pieces yields a text in pieces that end before white space, so that no word is in two.
+// pieces yields a text in pieces that end before white space, so that no word is cut in two.
 func pieces(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for len(text) > pieceBytes {

@@ -2,13 +2,13 @@ package lexicon
 
 import "sync"
 
-// sieve passes the words that may be of a query's terms, and those that may be stop words, by their first two letters.
-// It is much faster than looking a word up, and holds most words of a text back.
+// sieve passes words by their first two letters: those that may have one of the query's terms, and those that may be
+// stop words. It is much faster than looking a word up, and stops most words of a text.
 type sieve [pairCount]bool
 
 const pairCount = 26 * 26
 
-// newSieve returns the sieve of terms with the given texts.
+// newSieve returns the sieve for terms with the given texts.
 func newSieve(texts map[string]QueryTerm) *sieve {
 	s := &sieve{}
 	for text := range texts {
@@ -20,7 +20,7 @@ func newSieve(texts map[string]QueryTerm) *sieve {
 	return s
 }
 
-// add lets words pass that begin as a text does.
+// add lets words pass that begin like text.
 func (s *sieve) add(text string) {
 	if len(text) == 1 && isLetter(text[0]) { // aed becomes a
 		for second := range byte(26) {
@@ -31,13 +31,13 @@ func (s *sieve) add(text string) {
 	}
 }
 
-// passes reports whether a word may be of one of the terms, or a stop word.
+// passes reports whether a word may have one of the terms, or be a stop word.
 func (s *sieve) passes(word string) bool {
 	i := pairAt(word)
 	return i < 0 || s[i] || len(word) <= int(stopLengths[i])
 }
 
-// pairAt returns the number of the two letters that a text begins with; negative if it begins with something else.
+// pairAt returns the number of a text's first two letters. It is negative if the text does not begin with two letters.
 func pairAt(text string) int {
 	if len(text) < 2 || !isLetter(text[0]) || !isLetter(text[1]) {
 		return -1
@@ -48,7 +48,7 @@ func pairAt(text string) int {
 // pairOf returns the number of two letters in any case.
 func pairOf(first, second byte) int { return int(first|0x20-'a')*26 + int(second|0x20-'a') }
 
-// stopLengths has the length of the longest stop word that begins with two letters.
+// stopLengths maps two letters → length of the longest stop word that begins with them.
 var stopLengths = func() (longest [pairCount]uint8) {
 	for word := range stopwords {
 		if i := pairAt(word); i >= 0 {
@@ -58,8 +58,8 @@ var stopLengths = func() (longest [pairCount]uint8) {
 	return longest
 }()
 
-// beginnings has, by the text of a term, the words that become it and begin with other letters: of go, went. Only the
-// lists have such words: the stemmer does not change how a word begins, but for some that are in the lists.
+// beginnings maps text of a term → words that become it but begin with other letters: of go, went. Only the lists have
+// such words. The stemmer keeps the beginning of a word, apart from some words that are in the lists.
 var beginnings = sync.OnceValue(func() map[string][]string {
 	all := map[string][]string{}
 	add := func(word, text string) {
@@ -76,9 +76,9 @@ var beginnings = sync.OnceValue(func() map[string][]string {
 	return all
 })
 
-// QueryTerm is a term that a query has.
+// QueryTerm is a term of a query.
 type QueryTerm struct {
 	ID     int32
 	Weight float32
-	Other  bool // in another writing
+	Other  bool // in another spelling
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/loci-memory/loci/embed/lexicon"
 )
 
-// The sieve of a term passes each word of the term: those of the lists, of source code, and random ones with the
-// endings that the stemmer knows.
+// The sieve of a term passes each word of the term: words of the lists, of source code, and random ones with endings
+// that the stemmer knows.
 func TestASievePassesEachWordOfItsTerms(t *testing.T) {
 	t.Parallel()
 	words := lexicon.ListedWords()
-	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output() // unknown to -trimpath
+	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output() // -trimpath hides it
 	if err != nil {
 		t.Fatal(err)
 	}

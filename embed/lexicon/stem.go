@@ -14,12 +14,12 @@ type Term struct {
 	Word string // as written
 	Text string
 	ID   int32 // in the lexicon
-	name *Term // of a stop word: the term that it is as a name
-	also *Term // of a word with ä, ö or ü: the term of its writing with ae, oe or ue
+	name *Term // of a stop word: its term as a name
+	also *Term // of a word with ä, ö or ü: the term of its spelling with ae, oe or ue
 }
 
-// memo caches the terms of recent words: most words of a text repeat, and stemming costs ten times a lookup. Words that
-// share a slot replace each other, so the cache is bounded and needs no lock.
+// memo caches the terms of recent words: most words of a text repeat, and stemming costs ten times a lookup. Words in
+// the same slot replace each other, so the cache is bounded and needs no lock.
 var (
 	memo     [1 << 16]atomic.Pointer[Term]
 	memoSeed = maphash.MakeSeed()
@@ -53,7 +53,7 @@ var (
 	spelledUmlauts = strings.NewReplacer("ä", "ae", "ö", "oe", "ü", "ue")
 )
 
-// TermOf returns the term of a word whose text is in lower case.
+// TermOf returns the term of a word. text is the word in lower case.
 func TermOf(word, text string) *Term {
 	if base, ok := irregular[text]; ok {
 		text = base
@@ -65,8 +65,8 @@ func TermOf(word, text string) *Term {
 	return &Term{Word: word, Text: text, ID: idOf(text)}
 }
 
-// stem returns the stem of a word, and where that is a word with an ending of two letters or more, its stem: of
-// experimentation experi, as of experiment. A single letter, as the s of pars, is no ending.
+// stem returns the stem of a word. If the stem is itself a word with an ending of two or more letters, it returns that
+// word's stem: of experimentation experi, as of experiment. A single letter, like the s of pars, is no ending.
 func stem(text string) string {
 	stemmed := english.Stem(text, true)
 	if again := english.Stem(stemmed, true); len(again)+1 < len(stemmed) {
@@ -77,7 +77,7 @@ func stem(text string) string {
 
 func idOf(text string) int32 { return int32(crc32.ChecksumIEEE([]byte(text)) % Lexicon) }
 
-// maxTermRunes is the length to which a word is cut, so that a megabyte without a space costs one short term.
+// maxTermRunes is how many characters of a word are kept. So a megabyte without a space costs one short term.
 const maxTermRunes = 64
 
 // Opening returns the first chars characters of a text.
@@ -86,9 +86,9 @@ func Opening(text string, chars int) string {
 		return text
 	}
 	n := 0
-	for at := range text {
+	for end := range text {
 		if n == chars {
-			return text[:at]
+			return text[:end]
 		}
 		n++
 	}

@@ -8,26 +8,24 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// EachTerm calls found with the terms of a text, in the text's order and as often as the text has them. A term is
-// shared: found must not change it.
-//
-// It reads text in Unicode's compatibility form (ﬁ as fi, Ａ as A) and ignores case and the diacritics of Latin, Greek
+// EachTerm calls found with the terms of a text, in the text's order and as often as the text has them. Terms are
+// shared: found must not change them.
+// It reads text in Unicode's compatibility form (ﬁ as fi, Ａ as A), and ignores case and the diacritics of Latin, Greek
 // and Cyrillic: café and cafe are one term. Straße is strasse, and Müller is both muller and mueller. A word is a run
-// of letters, their marks and digits; every other character separates words, so snake_case, kebab-case, dotted.names
-// and paths are split. What - or _ joins gives the whole, too: max_wal_size is max, wal, size and maxwalsize. CamelCase
-// gives its parts and the whole in lower case: ReadAll is read and readall, PostgreSQL is postgre, sql and postgresql.
-// Letters with a number behind or before them give both and the whole, however they are written: sha256, SHA-256 and
-// SHA_256 are sha, 256 and sha256; MySQL8 is mysql, too. 18,500 and 18'500 are 18500, and 18.500 is 18, 500 and 18500.
-// Characters without a width, as the soft hyphen, are passed over. An emoji is a word, whatever its color, and the two
-// letters of a flag are one. A plural acronym (URLs) is one word. English stop words that are no
-// names (see isName) are dropped, irregular forms become their base (went is go), and the rest is stemmed. Scripts
+// of letters, their marks and digits. Every other character separates words, so snake_case, kebab-case, dotted.names
+// and paths are split. Words that - or _ joins are also one whole: max_wal_size is max, wal, size and maxwalsize.
+// CamelCase is split too, and kept whole in lower case: ReadAll is read and readall, PostgreSQL is postgre, sql and
+// postgresql. Letters with a number after or before them are split and kept whole, in every spelling: sha256, SHA-256
+// and SHA_256 are sha, 256 and sha256; MySQL8 is mysql, too. 18,500 and 18'500 are 18500, and 18.500 is 18, 500 and
+// 18500. Characters without a width, such as the soft hyphen, are left out. An emoji is a word, whatever its color, and
+// the two letters of a flag are one word. A plural acronym (URLs) is one word. English stop words are dropped unless
+// they are names (see isName), irregular forms become their base (went is go), and other words are stemmed. Scripts
 // without spaces, and Hangul, are cut into pairs of adjacent characters. A word is cut to 64 characters.
-//
-// It takes time linear in the text. A change of the terms is a new LexVersion.
+// Its time is linear in the length of the text. If the terms change, LexVersion must change.
 func EachTerm(text string, found func(*Term)) { eachSifted(text, nil, found) }
 
-// eachSifted is eachTerm for who wants those terms alone whose words a sieve passes: in place of each of the others it
-// calls found with nil. A nil sieve passes all.
+// eachSifted is EachTerm with a sieve. For a word that the sieve stops, it calls found with nil. A nil sieve passes all
+// words.
 func eachSifted(text string, s *sieve, found func(*Term)) {
 	text = plain(text)
 	eachWord(text, func(w word) {
@@ -49,8 +47,8 @@ func eachSifted(text string, s *sieve, found func(*Term)) {
 	})
 }
 
-// plain brings text to its compatibility form, without the diacritics that Latin, Greek and Cyrillic letters carry. ä,
-// ö and ü stay, because they are also written ae, oe and ue. Other scripts keep their marks, which are vowels there.
+// plain brings text to its compatibility form, without the diacritics of Latin, Greek and Cyrillic letters. ä, ö and ü
+// stay, because they are also written ae, oe and ue. Other scripts keep their marks, which are vowels there.
 func plain(text string) string {
 	if isASCII(text) {
 		return text
@@ -60,7 +58,7 @@ func plain(text string) string {
 		before := previous
 		previous = r
 		switch {
-		case r == 'ς': // which is σ at the end of a word
+		case r == 'ς': // σ at the end of a word
 			return 'σ'
 		case r == umlaut && strings.ContainsRune("aouAOU", before):
 			return r
@@ -72,8 +70,8 @@ func plain(text string) string {
 	return norm.NFC.String(undecomposed.Replace(bare))
 }
 
-// hasNoWidth reports whether a character only says how its neighbors are written: where a word may be cut, how letters
-// are joined or in which direction they go, and how an emoji looks.
+// hasNoWidth reports whether a character only says how its neighbors are displayed: where a word may be cut, how
+// letters are joined, in which direction they run, and how an emoji looks.
 func hasNoWidth(r rune) bool {
 	switch {
 	case r == '\u00AD', r == '\u061C', r == '\u180E', r == '\uFEFF', r >= '\u200B' && r <= '\u200F',
@@ -87,7 +85,7 @@ func hasNoWidth(r rune) bool {
 // umlaut is the mark of ä, ö and ü.
 const umlaut = '\u0308'
 
-// undecomposed are Latin letters that Unicode does not decompose, as they are written without them.
+// undecomposed maps Latin letters that Unicode does not decompose → plain letters.
 var undecomposed = strings.NewReplacer("ß", "ss", "ẞ", "SS", "æ", "ae", "Æ", "AE", "œ", "oe", "Œ", "OE", "ø", "o",
 	"Ø", "O", "ł", "l", "Ł", "L", "đ", "d", "Đ", "D", "ı", "i")
 
@@ -100,17 +98,17 @@ func isASCII(text string) bool {
 	return true
 }
 
-// kind is the class of a character, by which words are cut.
+// kind is the class of a character. Words are cut where it changes.
 type kind uint8
 
 const (
 	separator kind = iota
 	upper
-	lower   // and letters of scripts without case
-	mark    // continues whatever it follows
+	lower   // also letters of scripts without case
+	mark    // continues the character before it
 	digit   // continues a word
-	unspace // a letter of a script that writes no spaces, or of Hangul, whose words have endings; or of a flag
-	emoji   // a word of its own
+	unspace // a letter of a script without spaces, of Hangul (its words have endings), or of a flag
+	emoji   // a word by itself
 )
 
 var asciiKinds = func() (kinds [utf8.RuneSelf]kind) {
@@ -120,15 +118,15 @@ var asciiKinds = func() (kinds [utf8.RuneSelf]kind) {
 	return kinds
 }()
 
-// firstUnspaced is where the first script without spaces begins, Thai's block.
+// firstUnspaced is the beginning of the first script without spaces: Thai.
 const firstUnspaced = 0x0E00
 
-// Where emoji and what makes them up begin.
+// Beginnings of the blocks of emoji and their parts.
 const (
-	firstSymbol = 0x2600 // the blocks of symbols and dingbats, which end at 0x27BF
+	firstSymbol = 0x2600 // the blocks of symbols and dingbats, up to 0x27BF
 	stars       = 0x2B50
-	firstEmoji  = 0x1F000 // these end at 0x1FAFF
-	flags       = 0x1F1E6 // 26 letters, of which two are a flag
+	firstEmoji  = 0x1F000 // up to 0x1FAFF
+	flags       = 0x1F1E6 // 26 letters; two of them are a flag
 	skinTones   = 0x1F3FB // five
 )
 
@@ -157,7 +155,7 @@ func kindOf(r rune) kind {
 	return separator
 }
 
-// kindAt returns the kind and the bytes of the character at text[i:].
+// kindAt returns the kind and the number of bytes of the character at text[i:].
 func kindAt(text string, i int) (kind, int) {
 	if c := text[i]; c < utf8.RuneSelf {
 		return asciiKinds[c], 1
@@ -169,8 +167,8 @@ func kindAt(text string, i int) (kind, int) {
 	return kindOf(r), size
 }
 
-// eachPair finds the pairs of neighbouring characters in the run of unspaced script at text[start:], or its only
-// character, and returns where the run ends.
+// eachPair finds the pairs of neighboring characters in the run of unspaced script at text[start:], or its only
+// character. It returns where the run ends.
 func eachPair(text string, start int, found func(word)) int {
 	before, last, i := -1, -1, start
 	for i < len(text) {

@@ -91,7 +91,7 @@ func TestDocumentAndQueryMeetWhateverTheWriting(t *testing.T) {
 	}
 }
 
-// Words that look alike in one way or another are not the same.
+// Words that look alike in some way are still different.
 func TestOtherWordsDoNotMeet(t *testing.T) {
 	t.Parallel()
 	for _, c := range [][2]string{
@@ -152,7 +152,7 @@ func FuzzDocument(f *testing.F) {
 	})
 }
 
-// A word that is one in every reading is read quickly, and the slow reading finds the same.
+// Plain words are read in a fast way. The slow way finds the same words.
 func TestPlainWordsAreReadAsAllOthers(t *testing.T) {
 	t.Parallel()
 	quick := 0

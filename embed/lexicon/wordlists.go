@@ -1,7 +1,7 @@
 package lexicon
 
 import (
-	_ "embed" // of the word lists; only this file may import it, because it has our package's name
+	_ "embed" // for the word lists; only this file may import it, because it has the name of our package
 	"slices"
 	"strings"
 )
@@ -21,16 +21,16 @@ var abbreviationsFile string
 // stopwords are the words that no query and no document is ranked by.
 var stopwords = readStopwords(stopwordsFile)
 
-// IsStopword reports whether no query and no document is ranked by a word, which is in lower case.
+// IsStopword reports whether a word, in lower case, is a stop word.
 func IsStopword(word string) bool { return stopwords[word] }
 
-// irregular maps an irregular English form to its base: went to go, children to child.
+// irregular maps an irregular English form → its base: went → go, children → child.
 var irregular = readIrregular(irregularFile)
 
-// families maps the stem of a word to that of its family's base: descript to describ.
+// families maps the stem of a word → the stem of its family's base: descript → describ.
 var families = readFamilies(familiesFile)
 
-// abbreviations maps the text of a word's term to the terms of its short or long forms.
+// abbreviations maps the text of a term → the terms of its short or long forms.
 var abbreviations = readAbbreviations(abbreviationsFile)
 
 func readFamilies(file string) map[string]string {
@@ -80,7 +80,7 @@ func readIrregular(file string) map[string]string {
 	return bases
 }
 
-// readLines yields the words of a table's lines.
+// readLines yields the words of each line of a table.
 func readLines(file string) func(yield func([]string) bool) {
 	return func(yield func([]string) bool) {
 		for line := range tableLines(file) {

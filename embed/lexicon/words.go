@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// word is a word of a text, as it is looked up. at is where it begins; negative for a whole of several parts, which
-// is no name.
+// word is a word of a text, as it is looked up. at is where it begins. It is negative for a whole of several parts,
+// which is no name.
 type word struct {
 	text string
 	at   int
 }
 
-// Limits of a whole whose parts - or _ joins: longer ones are lists and sentences.
+// Limits of a whole joined by - or _. Longer ones are lists and sentences.
 const (
 	maxJoined      = 4
 	maxJoinedBytes = 40
@@ -42,8 +42,8 @@ func eachWord(text string, found func(word)) {
 	}
 }
 
-// plainEnd returns where a word ends that is one in every reading, as most are: letters of ASCII, all but the first in
-// lower case, that nothing joins to others. It is 0 of other words.
+// plainEnd returns where a plain word ends: one of ASCII letters, lower case after the first, that nothing joins to
+// others. Most words are plain. It returns 0 for other words.
 func plainEnd(text string, i int) int {
 	if !isLetter(text[i]) {
 		return 0
@@ -61,7 +61,7 @@ func plainEnd(text string, i int) int {
 // span is where a word begins and ends.
 type span struct{ from, to int }
 
-// eachJoined finds the words at text[start:] that single joiners connect, and returns where the last ends.
+// eachJoined finds the words at text[start:] that single joiners connect, and returns where the last one ends.
 func eachJoined(text string, start int, found func(word)) int {
 	var all [maxJoined + 1]span
 	n, i := 0, start
@@ -81,11 +81,11 @@ func eachJoined(text string, start int, found func(word)) int {
 	return eachOf(text, all[:n], i, found)
 }
 
-// begins reports whether a word that can be joined to another begins with a character.
+// begins reports whether a word that can be joined to another may begin with a character of kind k.
 func begins(k kind) bool { return k == upper || k == lower || k == digit }
 
-// eachOf finds the words at the spans that joiners connect, and their whole. If they are too many, it finds the words
-// of the first maxJoined alone, and returns where these end.
+// eachOf finds the words at the spans, which joiners connect, and their whole. If there are too many, it finds only the
+// first maxJoined words, and returns where these end.
 func eachOf(text string, all []span, end int, found func(word)) int {
 	if len(all) > maxJoined {
 		all = all[:maxJoined]
@@ -101,7 +101,7 @@ func eachOf(text string, all []span, end int, found func(word)) int {
 			return end
 		}
 	}
-	for _, s := range all { // of 1.234, which may be a fraction, all is found
+	for _, s := range all { // 1.234 may be a fraction, so its parts are found, too
 		eachPart(text, s, found)
 	}
 	if whole := joined(text, all); whole != "" {
@@ -117,7 +117,7 @@ func joins(text string, i int, first span) bool {
 		return true
 	case ',', '\'':
 		return groups(text, i, first)
-	case '.': // of H.264, or of 18.500
+	case '.': // as in H.264 or 18.500
 		return isLetter(text[i-1]) && isDigit(text[i+1]) || groups(text, i, first)
 	}
 	return false
@@ -129,7 +129,7 @@ func groups(text string, i int, first span) bool {
 		first.to-first.from <= 3 && isDigits(text[first.from:first.to])
 }
 
-// grouped returns the number whose thousands the spans are, without what separates them; empty if they are none.
+// grouped returns the number without separators if the spans are its groups of thousands, or "".
 func grouped(text string, all []span) string {
 	if len(all) < 2 || text[all[0].to] == '-' {
 		return ""
@@ -145,7 +145,8 @@ func grouped(text string, all []span) string {
 	return number.String()
 }
 
-// joined returns the whole of several words, without what joins them; empty if they are one word, numbers or too long.
+// joined returns the whole of several words without their joiners. It returns "" if there is one word, if all are
+// numbers or if the whole is too long.
 func joined(text string, all []span) string {
 	from, to := all[0].from, all[len(all)-1].to
 	if len(all) < 2 || to-from > maxJoinedBytes || continues(text, from) || strings.Contains(text[from:to], ",") ||
@@ -159,7 +160,7 @@ func joined(text string, all []span) string {
 	return whole.String()
 }
 
-// continues reports whether the words at text[at:] are the rest of more than maxJoined.
+// continues reports whether the words at text[at:] continue a list of more than maxJoined words.
 func continues(text string, at int) bool {
 	return at > 1 && (text[at-1] == '-' || text[at-1] == '_') && (isDigit(text[at-2]) || isLetter(text[at-2]))
 }
@@ -188,11 +189,11 @@ func wordEnd(text string, i int) int {
 	return i
 }
 
-// eachPart finds the parts of a word, and the word itself if it has several.
-func eachPart(text string, at span, found func(word)) {
-	part, last := at.from, at.from
+// eachPart finds the parts of a word, and the word itself if it has several parts.
+func eachPart(text string, whole span, found func(word)) {
+	part, last := whole.from, whole.from
 	previous := separator
-	for i := at.from; i < at.to; {
+	for i := whole.from; i < whole.to; {
 		k, size := kindAt(text, i)
 		switch {
 		case k == upper && (previous == lower || previous == digit && lowerAt(text, i+size)): // read|All, utf8|String, H2O
@@ -207,31 +208,31 @@ func eachPart(text string, at span, found func(word)) {
 		}
 		i += size
 	}
-	eachHalf(text, span{part, at.to}, found)
-	if part > at.from {
-		found(word{text[at.from:at.to], at.from})
-		if letters := at.from + firstDigit(text[at.from:at.to]); letters > part { // MySQL8
-			found(word{text[at.from:letters], at.from})
+	eachHalf(text, span{part, whole.to}, found)
+	if part > whole.from {
+		found(word{text[whole.from:whole.to], whole.from})
+		if letters := whole.from + firstDigit(text[whole.from:whole.to]); letters > part { // MySQL8
+			found(word{text[whole.from:letters], whole.from})
 		}
 	}
 }
 
-// firstDigit returns where the first digit of a text is; negative if it has none.
+// firstDigit returns where the first digit of a text is, or -1.
 func firstDigit(text string) int { return strings.IndexAny(text, "0123456789") }
 
-// eachHalf finds a part and, if that is letters and a number, both of these.
-func eachHalf(text string, at span, found func(word)) {
-	part := text[at.from:at.to]
+// eachHalf finds a part of a word. If the part is letters and a number, eachHalf finds both of them first.
+func eachHalf(text string, half span, found func(word)) {
+	part := text[half.from:half.to]
 	if i := boundary(part); i > 0 {
-		found(word{part[:i], at.from})
-		found(word{part[i:], at.from + i})
+		found(word{part[:i], half.from})
+		found(word{part[i:], half.from + i})
 	}
-	found(word{part, at.from})
+	found(word{part, half.from})
 }
 
-// boundary returns where the only place is at which a part has letters on one side and digits on the other; 0 if it has
-// none, or what stands behind a number is one letter or an ordinal's ending.
-func boundary(part string) (at int) {
+// boundary returns the position of the only boundary between letters and digits in a part. It returns 0 if there is no
+// such boundary or more than one, or if a number is followed by one letter or an ordinal's ending.
+func boundary(part string) (split int) {
 	for i := 1; i < len(part); i++ {
 		if part[i] >= utf8.RuneSelf {
 			return 0
@@ -239,16 +240,16 @@ func boundary(part string) (at int) {
 		if isDigit(part[i]) == isDigit(part[i-1]) {
 			continue
 		}
-		if at > 0 {
+		if split > 0 {
 			return 0
 		}
-		at = i
+		split = i
 	}
-	if at > 0 && isDigit(part[0]) {
-		switch rest := strings.ToLower(part[at:]); {
+	if split > 0 && isDigit(part[0]) {
+		switch rest := strings.ToLower(part[split:]); {
 		case len(rest) == 1, rest == "st", rest == "nd", rest == "rd", rest == "th":
 			return 0
 		}
 	}
-	return at
+	return split
 }

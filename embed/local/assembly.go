@@ -1,6 +1,6 @@
 package local
 
-// functions are those of one instruction set, in assembly. They check nothing.
+// functions are the functions for one instruction set, in assembly. They check nothing.
 type functions struct {
 	quantize              func(to *byte, values, factors *float32, n int) (scale float32, zero int32)
 	tile                  func(*tile)
@@ -9,7 +9,7 @@ type functions struct {
 	score, softmax, weigh func(*attention)
 }
 
-// kernel returns k with the functions. They panic where one would read or write outside its slices.
+// kernel returns k with the functions. A call panics if it would read or write outside its slices.
 func (f functions) kernel(k kernel) *kernel {
 	k.quantize = func(to []byte, values, factors []float32) (float32, int32) {
 		n := whole(len(values))
@@ -39,7 +39,7 @@ func (f functions) kernel(k kernel) *kernel {
 	return &k
 }
 
-// whole returns n, which is a multiple of 16 above zero.
+// whole returns n. It panics unless n is a positive multiple of 16.
 func whole(n int) int {
 	if n <= 0 || n%lanes != 0 {
 		panic("the number of values is no multiple of 16")
@@ -47,7 +47,7 @@ func whole(n int) int {
 	return n
 }
 
-// check panics if the slices are too short for a kernel's tile, or the columns are no multiple of 16.
+// check panics if the slices are too short for a kernel's tile, or if the number of columns is no multiple of 16.
 func (t *tile) check(k *kernel) {
 	rows, columns := k.tilePanels*panelRows, t.columns
 	if columns <= 0 || columns%16 != 0 {
@@ -60,7 +60,7 @@ func (t *tile) check(k *kernel) {
 	_ = t.out[:(k.tileRows-1)*t.stride+rows]
 }
 
-// check panics if the slices are too short for a kernel's rows of queries.
+// check panics if the slices are too short for the rows of queries that a kernel takes.
 func (a *attention) check(k *kernel) {
 	last := k.queries - 1
 	if a.padded < a.tokens || a.tokens <= 0 || a.padded%lanes != 0 {

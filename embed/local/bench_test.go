@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkEmbed embeds a question of 10 pieces, and chunks of 200, with each kernel of this processor on one thread.
+// BenchmarkEmbed embeds a question of 10 pieces and chunks of 200, with each kernel of this processor, on one thread.
 func BenchmarkEmbed(b *testing.B) {
 	opened, err := Open()
 	if err != nil {

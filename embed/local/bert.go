@@ -1,7 +1,7 @@
 package local
 
 import (
-	_ "embed" // the texts of calibration
+	_ "embed" // for the texts of calibration
 	"errors"
 	"fmt"
 	"maps"
@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// activations that are run, and whether each is ReLU. Two forms of GELU differ by less than 0.0005, which is less than
-// a step of the integers that they become.
+// activationFunctions maps the activation functions that this package can run → whether they are ReLU. Two forms of
+// GELU differ by less than 0.0005: less than one step of the integers that the results become.
 var activationFunctions = map[string]bool{"gelu": false, "gelu_new": false, "gelu_python": false, "gelu_fast": false,
 	"gelu_pytorch_tanh": false, "relu": true}
 
-// readEncoder reads BERT or XLM-RoBERTa.
+// readEncoder reads a BERT or XLM-RoBERTa model.
 func (m *model) readEncoder(d *directory, read *tensors) (err error) {
 	_, err = m.readTransformer(d, read)
 	if err == nil {
@@ -63,13 +63,13 @@ func (m *model) readTransformer(d *directory, read *tensors) (t tokenization, er
 	return t, nil
 }
 
-// calibration has a text a line.
+// calibration has one text per line.
 //
 //go:embed calibration.txt
 var calibration string
 
-// calibrate embeds the texts of calibration.txt, and returns the largest values that each matrix was multiplied with,
-// column by column. Every processor returns the same ones.
+// calibrate embeds the texts of calibration.txt. It returns, for each matrix and column, the largest value that the
+// column was multiplied with. It is the same on every processor.
 func (e *Encoder) calibrate() map[*matrix][]float32 {
 	var windows []window
 	for line := range strings.Lines(calibration) {
@@ -94,10 +94,10 @@ func (e *Encoder) calibrate() map[*matrix][]float32 {
 	return largest
 }
 
-// leastHead is how many values a head has at least: memory is taken for 32.
+// leastHead is the least number of values of a head. Memory is taken for 32.
 const leastHead = 8
 
-// firstPosition checks the settings of a transformer, and returns which position its first token has.
+// firstPosition checks the settings of a transformer, and returns the position of the first token.
 func (c config) firstPosition() (int, error) {
 	first := 0
 	switch c.ModelType {
@@ -139,13 +139,14 @@ type builder struct {
 	epsilon float32
 	err     error
 
-	// observed is what matrices were multiplied with, once the model has been read roughly.
+	// observed are the largest values that matrices were multiplied with, see calibrate; nil until the model has been read
+	// roughly.
 	observed map[*matrix][]float32
 }
 
 const wordTable = "embeddings.word_embeddings.weight"
 
-// findPrefix finds what the names of the tensors begin with.
+// findPrefix finds the common prefix of the tensors' names.
 func (b *builder) findPrefix() error {
 	for _, name := range slices.Sorted(maps.Keys(b.read.header)) {
 		if prefix, found := strings.CutSuffix(name, wordTable); found {
@@ -203,7 +204,7 @@ func (b *builder) embeddings(first, positions, kinds int) {
 // vocabulary returns how many pieces the model has.
 func (b *builder) vocabulary() int { return b.read.header[b.prefix+wordTable].rowsOf(b.hidden) }
 
-// rowsOf returns how many rows of a number of values a tensor has.
+// rowsOf returns how many rows a tensor with the given number of columns has, or 0 if it has another number of columns.
 func (e entry) rowsOf(columns int) int {
 	if len(e.Shape) == 2 && e.Shape[1] == columns {
 		return e.Shape[0]
@@ -211,36 +212,36 @@ func (e entry) rowsOf(columns int) int {
 	return 0
 }
 
-// layerNorm reads a layer normalization, which has other names in old files.
+// layerNorm reads a layer normalization. Old files have other names for its tensors.
 func (b *builder) layerNorm(name string) layerNorm {
 	n := layerNorm{epsilon: b.epsilon}
 	for _, part := range []struct {
 		to       *[]float32
 		now, old string
 	}{{&n.weight, ".weight", ".gamma"}, {&n.bias, ".bias", ".beta"}} {
-		in := name + part.now
+		tensor := name + part.now
 		if _, found := b.read.header[b.prefix+name+part.old]; found {
-			in = name + part.old
+			tensor = name + part.old
 		}
-		b.rows(in, 1, b.hidden, func(_ int, row []float32) { *part.to = append(*part.to, row...) })
+		b.rows(tensor, 1, b.hidden, func(_ int, row []float32) { *part.to = append(*part.to, row...) })
 	}
 	return n
 }
 
-// readLayers reads the layers, roughly if nothing was observed.
+// readLayers reads the layers: roughly if nothing was observed.
 func (b *builder) readLayers() {
 	x := spreadOf(b.norm)
 	for i := 0; i < b.shape.layers && b.err == nil; i++ {
 		if len(b.layers) == i {
 			b.layers = append(b.layers, layer{})
 		}
-		of := fmt.Sprintf("encoder.layer.%d.", i)
-		x = b.attention(&b.layers[i], of+"attention.", x)
-		x = b.feed(&b.layers[i], of, x)
+		prefix := fmt.Sprintf("encoder.layer.%d.", i)
+		x = b.attention(&b.layers[i], prefix+"attention.", x)
+		x = b.feed(&b.layers[i], prefix, x)
 	}
 }
 
-// quantize sets a matrix, by what it was multiplied with if that was observed, and else by an estimate of that.
+// quantize sets a matrix, with the observed largest activations or, before there are any, with the estimated ones.
 func (b *builder) quantize(m *matrix, f *floats, largest []float32) {
 	if b.observed == nil {
 		*m = f.matrix(largest, true)
@@ -249,30 +250,30 @@ func (b *builder) quantize(m *matrix, f *floats, largest []float32) {
 	*m = f.matrix(b.observed[m], false)
 }
 
-// attention reads the first half of a layer, and returns the spread of what it gives.
-func (b *builder) attention(l *layer, of string, x spread) spread {
+// attention reads the first half of a layer, and returns the spread of its results.
+func (b *builder) attention(l *layer, prefix string, x spread) spread {
 	values, stored := b.headValues(), b.headStored()
 	inHead := func(i int) int { return i/values*stored + i%values }
 	parts := []string{"query", "key", "value"}
 	for _, name := range parts {
-		b.check(of+"self."+name, b.hidden, b.hidden)
+		b.check(prefix+"self."+name, b.hidden, b.hidden)
 	}
-	b.check(of+"output.dense", b.hidden, b.hidden)
+	b.check(prefix+"output.dense", b.hidden, b.hidden)
 	if b.err != nil {
 		return x
 	}
 	attend := newFloats(b.attend(), b.stored())
 	for i, name := range parts {
 		from := i * b.attended()
-		b.linear(attend, of+"self."+name, b.hidden, b.hidden, func(row, column int) (int, int) {
+		b.linear(attend, prefix+"self."+name, b.hidden, b.hidden, func(row, column int) (int, int) {
 			return from + inHead(row), column
 		})
 	}
 	attended := newFloats(roundUp(b.hidden, tileWidth), b.attended())
-	b.linear(attended, of+"output.dense", b.hidden, b.hidden, func(row, column int) (int, int) {
+	b.linear(attended, prefix+"output.dense", b.hidden, b.hidden, func(row, column int) (int, int) {
 		return row, inHead(column)
 	})
-	l.attendedNorm = b.layerNorm(of + "output.LayerNorm")
+	l.attendedNorm = b.layerNorm(prefix + "output.LayerNorm")
 	if b.err != nil {
 		return x
 	}
@@ -283,19 +284,19 @@ func (b *builder) attention(l *layer, of string, x spread) spread {
 	return spreadOf(l.attendedNorm)
 }
 
-// feed reads the second half.
-func (b *builder) feed(l *layer, of string, x spread) spread {
-	b.check(of+"intermediate.dense", b.inner, b.hidden)
-	b.check(of+"output.dense", b.hidden, b.inner)
+// feed reads the second half of a layer, and returns the spread of its results.
+func (b *builder) feed(l *layer, prefix string, x spread) spread {
+	b.check(prefix+"intermediate.dense", b.inner, b.hidden)
+	b.check(prefix+"output.dense", b.hidden, b.inner)
 	if b.err != nil {
 		return x
 	}
 	same := func(row, column int) (int, int) { return row, column }
 	up := newFloats(roundUp(b.inner, tileWidth), b.stored())
-	b.linear(up, of+"intermediate.dense", b.inner, b.hidden, same)
+	b.linear(up, prefix+"intermediate.dense", b.inner, b.hidden, same)
 	down := newFloats(roundUp(b.hidden, tileWidth), up.rows)
-	b.linear(down, of+"output.dense", b.hidden, b.inner, same)
-	l.downNorm = b.layerNorm(of + "output.LayerNorm")
+	b.linear(down, prefix+"output.dense", b.hidden, b.inner, same)
+	l.downNorm = b.layerNorm(prefix + "output.LayerNorm")
 	if b.err != nil {
 		return x
 	}
@@ -312,7 +313,7 @@ func (b *builder) check(name string, rows, columns int) {
 	}
 }
 
-// linear reads a matrix and its biases into the places of f that place says.
+// linear reads a matrix and its biases into f. place returns the position in f for each row and column.
 func (b *builder) linear(f *floats, name string, rows, columns int, place func(row, column int) (int, int)) {
 	b.rows(name+".weight", rows, columns, func(i int, row []float32) {
 		for j, x := range row {

@@ -3,14 +3,14 @@ package local
 import (
 	"bytes"
 	"crypto/sha256"
-	_ "embed" // the weights
+	_ "embed" // for the weights
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math"
 )
 
-// weights is written by tools/encoderweights.
+// tools/encoderweights writes weights.
 //
 //go:embed weights.safetensors
 var weights []byte
@@ -18,10 +18,10 @@ var weights []byte
 // builtin is the shape of the embedded model.
 var builtin = shape{hidden: 384, heads: 12, layers: 6, inner: 1536, window: 256}
 
-// builtinEpsilon is that of the embedded model.
+// builtinEpsilon is the epsilon of the embedded model's layer normalizations.
 const builtinEpsilon = 1e-12
 
-// pooledWindows names how vectors of word pieces become one; it is part of the revision.
+// pooledWindows names how the vectors of word pieces become one. It is part of the revision.
 const pooledWindows = "mean of windows of 254"
 
 func newBuiltin(weights []byte, vocabulary string) (*model, error) {
@@ -38,14 +38,14 @@ func newBuiltin(weights []byte, vocabulary string) (*model, error) {
 		layers:    make([]layer, builtin.layers),
 	}
 	for i := range t.layers {
-		of := fmt.Sprintf("layer.%d.", i)
+		prefix := fmt.Sprintf("layer.%d.", i)
 		t.layers[i] = layer{
-			attend:       read.matrix(of + "attend"),
-			attended:     read.matrix(of + "attended"),
-			attendedNorm: read.norm(of + "attended.norm"),
-			up:           read.matrix(of + "up"),
-			down:         read.matrix(of + "down"),
-			downNorm:     read.norm(of + "down.norm"),
+			attend:       read.matrix(prefix + "attend"),
+			attended:     read.matrix(prefix + "attended"),
+			attendedNorm: read.norm(prefix + "attended.norm"),
+			up:           read.matrix(prefix + "up"),
+			down:         read.matrix(prefix + "down"),
+			downNorm:     read.norm(prefix + "down.norm"),
 		}
 		t.layers[i].attend.scaleQueries(builtin)
 	}
@@ -60,8 +60,8 @@ func newBuiltin(weights []byte, vocabulary string) (*model, error) {
 	}, nil
 }
 
-// scaleQueries scales the queries, the first rows, such that a power of two of their product with a key is what the
-// softmax needs.
+// scaleQueries scales the first rows, which give the queries. The softmax can then raise 2 to the product of a query
+// and a key.
 func (m *matrix) scaleQueries(s shape) {
 	scale := float32(math.Log2E / math.Sqrt(float64(s.headValues())))
 	for i := range min(s.attended(), len(m.scale)) {
@@ -73,8 +73,8 @@ func (m *matrix) scaleQueries(s shape) {
 func revision(parts ...[]byte) string {
 	sum := sha256.New()
 	for _, part := range parts {
-		of := sha256.Sum256(part)
-		sum.Write(of[:])
+		partSum := sha256.Sum256(part)
+		sum.Write(partSum[:])
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
@@ -124,7 +124,7 @@ func (r *reader) ints(name string) []int32 {
 	data, _ := r.tensor(name, "I32")
 	values := make([]int32, len(data)/4)
 	for i := range values {
-		values[i] = int32(binary.LittleEndian.Uint32(data[4*i:])) //nolint:gosec // it is stored so
+		values[i] = int32(binary.LittleEndian.Uint32(data[4*i:])) ////nolint:gosec // it is stored so
 	}
 	return values
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/clipperhouse/uax29/v2/graphemes"
 )
 
-// charsmap replaces characters as SentencePiece does, by a table that is compiled into a model: a trie of what is
-// replaced, in a double array, and what it becomes.
+// charsmap replaces characters as SentencePiece does, with a table that is compiled into a model: a trie of the texts
+// to replace, in a double array, and their replacements.
 type charsmap struct {
 	trie    []uint32
-	results []byte // texts that end in a zero byte; the trie has their offsets
+	results []byte // replacements, each with a zero byte at its end; the trie has their offsets
 }
 
 func newCharsmap(compiled []byte) (*charsmap, error) {
@@ -36,45 +36,46 @@ func newCharsmap(compiled []byte) (*charsmap, error) {
 // mostCluster is how many bytes of characters that belong together are replaced as one.
 const mostCluster = 5
 
-// replace replaces characters that belong together, as a letter and its accents, or else each alone.
+// replace replaces characters that belong together, like a letter and its accents; if they have no replacement, it
+// replaces each alone.
 func (c *charsmap) replace(text string) string {
-	out := make([]byte, 0, len(text)+len(text)/8)
+	replaced := make([]byte, 0, len(text)+len(text)/8)
 	for clusters := graphemes.FromString(text); clusters.Next(); {
 		cluster := clusters.Value()
 		if len(cluster) <= mostCluster {
 			if result, found := c.find(cluster); found {
-				out = append(out, result...)
+				replaced = append(replaced, result...)
 				continue
 			}
 		}
 		for len(cluster) > 0 {
 			_, size := utf8.DecodeRuneInString(cluster)
 			if result, found := c.find(cluster[:size]); found {
-				out = append(out, result...)
+				replaced = append(replaced, result...)
 			} else {
-				out = append(out, cluster[:size]...)
+				replaced = append(replaced, cluster[:size]...)
 			}
 			cluster = cluster[size:]
 		}
 	}
-	return string(out)
+	return string(replaced)
 }
 
-// find returns what the shortest beginning of key in the table becomes.
+// find returns the replacement of the shortest prefix of key that the table has.
 func (c *charsmap) find(key string) (result []byte, found bool) {
-	at := c.unit(0).offset()
+	node := c.unit(0).offset()
 	for i := range len(key) {
 		if key[i] == 0 {
 			return nil, false
 		}
-		at ^= uint32(key[i])
-		unit := c.unit(at)
+		node ^= uint32(key[i])
+		unit := c.unit(node)
 		if unit.label() != uint32(key[i]) {
 			return nil, false
 		}
-		at ^= unit.offset()
+		node ^= unit.offset()
 		if unit.hasLeaf() {
-			return c.result(c.unit(at).value())
+			return c.result(c.unit(node).value())
 		}
 	}
 	return nil, false
@@ -91,10 +92,10 @@ func (c *charsmap) result(offset uint32) ([]byte, bool) {
 	return result, true
 }
 
-// doubleArrayUnit is an element of a double array, as the library Darts-clone stores it.
+// doubleArrayUnit is an element of a double array in the format of the library Darts-clone.
 type doubleArrayUnit uint32
 
-// unit returns a unit; behind the end one that no label leads to.
+// unit returns a unit. Beyond the end it returns one that no label leads to.
 func (c *charsmap) unit(i uint32) doubleArrayUnit {
 	if uint64(i) >= uint64(len(c.trie)) {
 		return 1 << 31

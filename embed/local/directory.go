@@ -16,20 +16,20 @@ import (
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// Limits of a model in a directory.
+// Limits for a model in a directory.
 const (
-	// mostWindow is how many tokens of a text go through at once, whatever the model takes.
+	// mostWindow is the most tokens of a text that are computed at once, whatever the model takes.
 	mostWindow = 512
-	// mostConfigBytes is how large a file of settings is, and mostTokenizerBytes how large tokenizer.json is.
+	// mostConfigBytes is the greatest size of a settings file, and mostTokenizerBytes of tokenizer.json.
 	mostConfigBytes    = 1 << 20
 	mostTokenizerBytes = 128 << 20
-	// mostValues is how many values a token has at most, and mostLayers how many layers a model.
+	// mostValues is the most values of a token, and mostLayers the most layers of a model.
 	mostValues, mostLayers = 1 << 15, 1 << 10
-	// leastPieces is how many pieces of a text a window has room for at least.
+	// leastPieces is the least number of a text's pieces that fit into a window.
 	leastPieces = 16
 )
 
-// quantization names how weights become integers; it is part of the revision of models in directories.
+// quantization names how weights become integers. It is part of the revision of models in directories.
 const quantization = "8 bits, smoothed, 1"
 
 // directory is a model on disk.
@@ -39,7 +39,7 @@ type directory struct {
 	config config
 }
 
-// config is config.json.
+// config is the content of config.json.
 type config struct {
 	ModelType     string            `json:"model_type"`
 	Architectures []string          `json:"architectures"`
@@ -64,18 +64,18 @@ func (c config) static() bool {
 	return c.ModelType == "model2vec" || slices.Contains(c.Architectures, "StaticModel")
 }
 
-// classifies reports whether the model judges texts, and gives no vectors.
+// classifies reports whether the model judges texts and gives no vectors.
 func (c config) classifies() bool {
 	return slices.ContainsFunc(c.Architectures, func(a string) bool { return strings.HasSuffix(a, classifierSuffix) })
 }
 
 const classifierSuffix = "ForSequenceClassification"
 
-// OpenDirectory returns an encoder of a model that is stored as sentence-transformers does it: config.json,
-// tokenizer.json, model.safetensors, and if they are there modules.json, 1_Pooling/config.json,
-// sentence_bert_config.json and config_sentence_transformers.json. It runs BERT and XLM-RoBERTa with WordPiece or
-// Unigram, and static models of model2vec. An error names the directory, and says in a sentence what this version
-// cannot run or what is wrong with which file.
+// OpenDirectory returns an encoder for a model that is stored in the format of sentence-transformers: config.json,
+// tokenizer.json, model.safetensors, and optionally modules.json, 1_Pooling/config.json, sentence_bert_config.json and
+// config_sentence_transformers.json. It runs BERT and XLM-RoBERTa with WordPiece or Unigram, and static models of
+// model2vec. An error is a sentence that names the directory, and says what this version cannot run or which file is
+// wrong.
 func OpenDirectory(path string) (*Encoder, error) {
 	e, err := openDirectory(path)
 	if err != nil {
@@ -93,7 +93,7 @@ func openDirectory(path string) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close() ////nolint:errcheck // it was only read
 	m := &model{name: filepath.Base(d.path)}
 	switch {
 	case d.config.static():
@@ -121,7 +121,7 @@ func openDirectory(path string) (*Encoder, error) {
 	return e, nil
 }
 
-// try embeds pieces, those of a sentence if the model knows any of it.
+// try embeds a sentence. It returns an error if the vector is not finite.
 func (e *Encoder) try() error {
 	pieces := e.tokens.cut("The harbour lies between 2 rivers.").pieces
 	var vector []float32
@@ -152,11 +152,11 @@ func readDirectory(path string) (*directory, error) {
 	case !info.IsDir():
 		return nil, errors.New("it is no directory: name the one that holds config.json")
 	}
-	d.config = config{Activation: "gelu", Epsilon: builtinEpsilon, Positions: 512, Kinds: 2} // where it says nothing
+	d.config = config{Activation: "gelu", Epsilon: builtinEpsilon, Positions: 512, Kinds: 2} // defaults
 	return d, d.readJSON("config.json", &d.config, true)
 }
 
-// readJSON reads a file of settings into v. Where it is not needed it may be absent.
+// readJSON reads a settings file into v. Unless it is needed, it may be absent.
 func (d *directory) readJSON(name string, v any, needed bool) error {
 	raw, err := d.read(name, mostConfigBytes)
 	switch {
@@ -179,7 +179,7 @@ func (d *directory) read(name string, most int64) ([]byte, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close() ////nolint:errcheck // it was only read
 	raw, err := io.ReadAll(io.LimitReader(file, most+1))
 	if err != nil {
 		return nil, err
@@ -195,7 +195,7 @@ func (d *directory) add(name string, sum [sha256.Size]byte) {
 	d.hash = append(append(append(d.hash, name...), 0), hex.EncodeToString(sum[:])...)
 }
 
-// missingError says that a file is absent.
+// missingError is the error for an absent file.
 type missingError struct{ name string }
 
 func (e *missingError) Error() string {
@@ -206,7 +206,7 @@ func (e *missingError) Error() string {
 	return e.name + " is missing"
 }
 
-// Unwrap lets errors.Is find fs.ErrNotExist.
+// Unwrap returns fs.ErrNotExist.
 func (e *missingError) Unwrap() error { return fs.ErrNotExist }
 
 const weightsFile = "model.safetensors"
@@ -242,13 +242,13 @@ func (d *directory) hashTensors(file *os.File) (*tensors, error) {
 
 func ofWeights(err error) error { return fmt.Errorf("%s: %w", weightsFile, err) }
 
-// module is an entry of modules.json: a step from text to vector.
+// module is an entry of modules.json: one step from text to vector.
 type module struct {
 	Path string `json:"path"`
 	Type string `json:"type"`
 }
 
-// modules returns the modules by the last part of their types; nil if there is no modules.json.
+// modules returns the modules, with the last part of their types as keys. It returns nil if there is no modules.json.
 func (d *directory) modules() (map[string]module, error) {
 	var list []module
 	if err := d.readJSON("modules.json", &list, false); err != nil {
@@ -276,11 +276,11 @@ func (d *directory) readPooling(hidden int) (pooling, error) {
 				"modules.json", m.Path)
 		}
 	}
-	at := "1_Pooling"
+	folder := "1_Pooling"
 	if m, found := modules["Pooling"]; found && filepath.IsLocal(m.Path) {
-		at = m.Path
+		folder = m.Path
 	}
-	return d.poolingIn(at+"/config.json", hidden)
+	return d.poolingIn(folder+"/config.json", hidden)
 }
 
 func (d *directory) poolingIn(name string, hidden int) (pooling, error) {
@@ -291,7 +291,7 @@ func (d *directory) poolingIn(name string, hidden int) (pooling, error) {
 	if n, found := settings["word_embedding_dimension"].(float64); found && n != float64(hidden) {
 		return 0, fmt.Errorf("%s pools vectors of %v numbers; config.json has %d", name, n, hidden)
 	}
-	if with, found := settings["include_prompt"].(bool); found && !with {
+	if included, found := settings["include_prompt"].(bool); found && !included {
 		return 0, fmt.Errorf("%s leaves the prompt out of the mean, which is not supported", name)
 	}
 	modes := map[string]pooling{"mean_tokens": mean, "cls_token": firstToken, "mean": mean, "cls": firstToken}
@@ -308,15 +308,15 @@ func (d *directory) poolingIn(name string, hidden int) (pooling, error) {
 		return mean, nil
 	}
 	slices.Sort(chosen)
-	by, found := modes[chosen[0]]
+	method, found := modes[chosen[0]]
 	if !found || len(chosen) > 1 {
 		return 0, fmt.Errorf("%s pools by %.100s; the mean of all tokens and the first token (cls) are supported", name,
 			strings.Join(chosen, " and "))
 	}
-	return by, nil
+	return method, nil
 }
 
-// readPrompts reads what stands before queries and documents, and cuts it into pieces.
+// readPrompts reads the prompts for queries and documents, and cuts them into pieces.
 func (d *directory) readPrompts(m *model) error {
 	var settings struct {
 		Prompts map[string]string `json:"prompts"`
@@ -354,7 +354,7 @@ func (d *directory) readPrompts(m *model) error {
 	return nil
 }
 
-// windowOf returns how many tokens go through at once, of a model with a number of positions.
+// windowOf returns how many tokens a model with the given number of positions computes at once.
 func (d *directory) windowOf(positions int) (int, error) {
 	var settings struct {
 		Most *int `json:"max_seq_length"`

@@ -21,10 +21,11 @@ import (
 	"github.com/loci-memory/loci/embed/local"
 )
 
-// update lets testdata/reference.py write what the tests expect. PYTHON has the packages that it names.
+// update makes testdata/reference.py write the expected results. PYTHON is an interpreter with the packages that it
+// names.
 var update = flag.Bool("update", false, "let testdata/reference.py write testdata/models")
 
-// models are those that testdata/reference.py has run, by their names.
+// models returns the models that testdata/reference.py has run, by name.
 func models(t *testing.T) map[string]*modelFiles {
 	t.Helper()
 	weighted := static(t, "F32", "wordpiece", 48)
@@ -55,7 +56,7 @@ func models(t *testing.T) map[string]*modelFiles {
 var questions = []string{"How do I reset my password?", "Straße, Größe und l'été à Nîmes", "x",
 	"Как восстановить пароль от почты?", "The disk is full: 12,345 bytes are left on /dev/sda1."}
 
-// TestModelsGiveTheVectorsOfTheReference compares with what a pass in 64-bit floats gives.
+// TestModelsGiveTheVectorsOfTheReference compares the vectors with those of a pass in 64-bit floats.
 func TestModelsGiveTheVectorsOfTheReference(t *testing.T) {
 	t.Parallel()
 	type row struct {
@@ -91,7 +92,7 @@ func TestModelsGiveTheVectorsOfTheReference(t *testing.T) {
 	}
 }
 
-// reference returns the file with what testdata/reference.py printed for a model.
+// reference returns the file with the output of testdata/reference.py for a model.
 func reference(t *testing.T, name string, arguments ...string) string {
 	t.Helper()
 	golden := filepath.Join("testdata/models", name+".jsonl")
@@ -103,18 +104,18 @@ func reference(t *testing.T, name string, arguments ...string) string {
 		python = "python3"
 	}
 	arguments = append([]string{"testdata/reference.py"}, arguments...)
-	out, err := exec.CommandContext(t.Context(), python, arguments...).Output()
+	output, err := exec.CommandContext(t.Context(), python, arguments...).Output()
 	if err != nil {
 		t.Fatalf("testdata/reference.py: %v", err)
 	}
-	if err := os.WriteFile(golden, out, 0o600); err != nil {
+	if err := os.WriteFile(golden, output, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return golden
 }
 
-// TestTokenizersGiveThePiecesOfTheReference compares with testdata/tokenizers/pieces.jsonl, which testdata/trainer.py
-// wrote with the package tokenizers.
+// TestTokenizersGiveThePiecesOfTheReference compares the pieces with testdata/tokenizers/pieces.jsonl, which
+// testdata/trainer.py wrote with the package tokenizers.
 func TestTokenizersGiveThePiecesOfTheReference(t *testing.T) {
 	t.Parallel()
 	type row struct {
@@ -194,8 +195,8 @@ func TestARevisionChangesWithTheModel(t *testing.T) {
 	}
 }
 
-// TestTheModelInTheProgramIsNearItsDirectory compares the built-in model, which was converted long before, with the
-// directory that it was converted from, which is converted now. MINILM names that: see tools/encoderweights.
+// TestTheModelInTheProgramIsNearItsDirectory compares the built-in model with the directory that it was once converted
+// from, which the test converts now. MINILM names the directory: see tools/encoderweights.
 func TestTheModelInTheProgramIsNearItsDirectory(t *testing.T) {
 	t.Parallel()
 	scale.Long(t)
@@ -224,7 +225,7 @@ func TestTheModelInTheProgramIsNearItsDirectory(t *testing.T) {
 	}
 }
 
-// TestVectorsOfModelsAreTheSameEverywhere knows the bits of some vectors, which every processor gives.
+// TestVectorsOfModelsAreTheSameEverywhere knows the bits of some vectors. Every processor computes the same ones.
 func TestVectorsOfModelsAreTheSameEverywhere(t *testing.T) {
 	t.Parallel()
 	all, sum := models(t), sha256.New()

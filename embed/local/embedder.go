@@ -12,23 +12,23 @@ import (
 	"github.com/loci-memory/loci/embed/endpoint"
 )
 
-// groupTexts is how many texts work in the background embeds before other work may go first.
+// groupTexts is how many texts are embedded in the background before other work may go first.
 const groupTexts = 8
 
-// Texts is the embedder of work in the background. It embeds on few threads, which the system runs when requests leave
-// processors idle.
+// Texts is the embedder for work in the background. It embeds on few threads, which run when requests leave processors
+// idle.
 type Texts struct {
 	encoder *Encoder
 	gate    *gate
 }
 
-// NewTexts returns an embedder that uses up to a number of threads.
+// NewTexts returns an embedder that uses up to the given number of threads.
 func NewTexts(e *Encoder, threads int) *Texts {
 	return &Texts{encoder: e.WithThreads(1).with(e.prompts.document), gate: newGate(threads)}
 }
 
-// Embed implements embed.Embedder. A text that does not suit the model is refused. Of several calls, those that are not
-// embed.IsBulk go first, then those that began first.
+// Embed implements embed.Embedder. A text that does not suit the model is refused. Calls without embed.IsBulk go first;
+// otherwise the earlier call does.
 func (t *Texts) Embed(ctx context.Context, items []embed.Item) ([]embed.Vector, error) {
 	items = notBlank(items)
 	vectors := make([][]float32, len(items))
@@ -42,7 +42,7 @@ func (t *Texts) Embed(ctx context.Context, items []embed.Item) ([]embed.Vector, 
 		group.Go(func() {
 			defer t.gate.leave()
 			giveWay()
-			done, _ := t.encoder.Embed(ctx, textsOf(items[from:to])) // fails with ctx alone
+			done, _ := t.encoder.Embed(ctx, textsOf(items[from:to])) // it fails only if ctx has ended
 			copy(vectors[from:to], done)
 		})
 	}
@@ -53,10 +53,10 @@ func (t *Texts) Embed(ctx context.Context, items []embed.Item) ([]embed.Vector, 
 	return t.encoder.answer(items, vectors)
 }
 
-// Queries is the embedder of searches. It embeds at once, on all threads.
+// Queries is the embedder for searches. It embeds at once, on all threads.
 type Queries struct{ encoder *Encoder }
 
-// NewQueries returns an embedder of searches.
+// NewQueries returns an embedder for searches.
 func NewQueries(e *Encoder) *Queries {
 	return &Queries{e.WithThreads(runtime.GOMAXPROCS(0)).with(e.prompts.query)}
 }
@@ -71,18 +71,18 @@ func (q *Queries) Embed(ctx context.Context, items []embed.Item) ([]embed.Vector
 	return q.encoder.answer(items, vectors)
 }
 
-// answer returns vectors with the items that they are of, and a refusal for each item that has none.
+// answer returns the vectors with the IDs of their items, and a refusal for each item without a vector.
 func (e *Encoder) answer(items []embed.Item, vectors [][]float32) ([]embed.Vector, error) {
-	made, refused := make([]embed.Vector, 0, len(items)), []error(nil)
+	results, refused := make([]embed.Vector, 0, len(items)), []error(nil)
 	for i, item := range items {
 		if vectors[i] != nil {
-			made = append(made, embed.Vector{ID: item.ID, Values: vectors[i]})
+			results = append(results, embed.Vector{ID: item.ID, Values: vectors[i]})
 			continue
 		}
 		why := e.unsuited(e.cut(item.Text))
 		refused = append(refused, &endpoint.RefusedError{ID: item.ID, Reason: why, Detail: why})
 	}
-	return made, errors.Join(refused...)
+	return results, errors.Join(refused...)
 }
 
 func notBlank(items []embed.Item) []embed.Item {

@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/embed/local"
 )
 
-// suited returns items that suit the model, some more than a group, with blank ones between.
+// suited returns more items than a group has. They suit the model; blank ones are in between.
 func suited() (items []embed.Item) {
 	for i, word := range strings.Fields("disk cable office lift moon sea tide clock train ticket") {
 		items = append(items, embed.Item{ID: int64(10 + i), Text: "Where is the " + word + "?"},
@@ -91,7 +91,7 @@ func TestOthersGoBeforeBulkAndOlderCallsFirst(t *testing.T) {
 					g.Leave()
 				}
 			}()
-			synctest.Wait() // until it waits
+			synctest.Wait() // it waits now
 		}
 		oldBulk, newBulk, old, newer := g.Arrive(true), g.Arrive(true), g.Arrive(false), g.Arrive(false)
 		wait("the newer bulk", t.Context(), newBulk)

@@ -15,7 +15,7 @@ func Words(text string) []string { return slices.Collect(uncased.split(text)) }
 func Weights() []byte    { return weights }
 func Vocabulary() string { return vocabulary }
 
-// NewGate returns a gate, and Place is that of a call.
+// NewGate returns a gate, and Place is the place of a call in its line.
 var NewGate = newGate
 
 type Place = place
@@ -24,5 +24,5 @@ func (g *gate) Arrive(bulk bool) Place                   { return g.arrive(bulk)
 func (g *gate) Enter(ctx context.Context, p Place) error { return g.enter(ctx, p) }
 func (g *gate) Leave()                                   { g.leave() }
 
-// GiveWay is what a thread of the background does first.
+// GiveWay is what a background thread does first.
 func GiveWay() { giveWay() }

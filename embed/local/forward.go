@@ -3,36 +3,36 @@ package local
 import "sync"
 
 const (
-	// leastBatch is how many tokens go through the model together at least, where there are as many: one whole window, or
-	// many short texts.
+	// leastBatch is how many tokens are computed together if there are enough: a whole window, or many short texts.
 	leastBatch = 256
-	// blockTokens is how many tokens go through the widest layers together, so that what is between them stays near.
+	// blockTokens is how many tokens the widest layers compute together. With so few, the intermediate values stay in the
+	// cache.
 	blockTokens = 48
-	// spareRows are the rows that a tile may write behind the last one.
+	// spareRows is how many rows a tile may write after the last one.
 	spareRows = 16
 )
 
-// batchTokens returns how many tokens go through the model together at most.
+// batchTokens returns how many tokens are computed together at most.
 func (s shape) batchTokens() int { return max(leastBatch, s.window) }
 
 // workspace is the memory of one pass.
 type workspace struct {
-	states   []float32 // of each token, its values
-	attend   []float32 // of each token, its query, key and value
-	attended []float32 // of each token, what its heads took from the others
-	wide     []float32 // of each token of a block, the values of a wide matrix
+	states   []float32 // each token's values
+	attend   []float32 // each token's query, key and value
+	attended []float32 // what the heads of each token took from the other tokens
+	wide     []float32 // each token of a block: the values of a wide matrix
 	keys     []float32 // of one head, as columns, part by part
 	values   []float32 // of one head, part by part
 	weights  []float32 // of some queries
-	partial  []float32 // weights of a part of a head, for heads of several
-	queries  []float32 // some queries of one part of a head, if those in attend lie otherwise than the kernels read them
-	out      []float32 // what these take
+	partial  []float32 // weights of one part of a head, for heads with several parts
+	queries  []float32 // some queries of one part of a head, unless kernels can read them in attend
+	out      []float32 // results for these queries
 	x        activations
 	tile     tile
 	attn     attention
 }
 
-// activations are rows of integers, with a scale and a zero point each.
+// activations are rows of integers, each with a scale and a zero point.
 type activations struct {
 	bytes []byte
 	scale []float32
@@ -67,30 +67,31 @@ func newWorkspace(s shape, k *kernel) *workspace {
 	return w
 }
 
-// native reports whether queries and results lie as the kernels of attention take them.
+// native reports whether queries and results have the layout of the attention kernels.
 func (s shape) native() bool {
 	return s.headStored() == headPart && s.attend() == attendStride && s.attended() == attendedStride
 }
 
-// pass is texts on their way through the model.
+// pass computes texts with the model.
 type pass struct {
 	*transformer
 	*workspace
 	kernel  *kernel
-	lengths []int                             // tokens of each text
-	tokens  int                               // of all texts
-	observe func(m *matrix, values []float32) // gets what each matrix is multiplied with; nil but for calibration
+	lengths []int // tokens of each text
+	tokens  int   // tokens of all texts
+	// Receives the values that each matrix is multiplied with; only for calibration, otherwise nil.
+	observe func(m *matrix, values []float32)
 }
 
-// forward leaves the last values of the texts' tokens in the workspace. The texts have at most batchTokens tokens
+// forward leaves the final values of the texts' tokens in the workspace. The texts have at most batchTokens tokens
 // together, and each has at most a window of them.
 func (p *pass) forward(texts []window) {
 	p.embed(texts)
 	for i := range p.layers {
 		l := &p.layers[i]
 		p.attention(l)
-		for at := 0; at < p.tokens; at += blockTokens {
-			p.feed(l, at, min(blockTokens, p.tokens-at))
+		for first := 0; first < p.tokens; first += blockTokens {
+			p.feed(l, first, min(blockTokens, p.tokens-first))
 		}
 	}
 }
@@ -102,7 +103,7 @@ func (p *pass) embed(texts []window) {
 			row := p.row(p.tokens)
 			scale := p.wordScale[id]
 			for i, b := range p.words[int(id)*p.hidden:][:p.hidden] {
-				row[i] = float32(int8(b)) * scale //nolint:gosec // it is a signed byte
+				row[i] = float32(int8(b)) * scale ////nolint:gosec // it is a signed byte
 			}
 			if text.second > 0 && position >= text.second && p.second != nil {
 				for i, x := range p.second {
@@ -116,13 +117,13 @@ func (p *pass) embed(texts []window) {
 	}
 }
 
-// row returns the values of a token, with the zeros behind them.
+// row returns the values of a token, with the zeros after them.
 func (p *pass) row(token int) []float32 {
 	stored := p.stored()
 	return p.states[token*stored:][:stored]
 }
 
-// normalize adds a row to another one and normalizes it. A kernel takes 16 values at a time.
+// normalize adds one row to another and normalizes the sum. A kernel takes 16 values at a time.
 func (p *pass) normalize(row, add []float32, n *layerNorm) {
 	hidden := p.hidden
 	if hidden%lanes == 0 {
@@ -132,7 +133,7 @@ func (p *pass) normalize(row, add []float32, n *layerNorm) {
 	normalize(row[:hidden], add[:hidden], n)
 }
 
-// attention adds to each token what it takes from the others of its text.
+// attention adds to each token what its heads take from the other tokens of its text.
 func (p *pass) attention(l *layer) {
 	p.multiply(p.attend, p.states, &l.attend, p.tokens)
 	head := p.attendHead
@@ -147,14 +148,14 @@ func (p *pass) attention(l *layer) {
 		}
 		first += tokens
 	}
-	for at := 0; at < p.tokens; at += blockTokens {
-		count := min(blockTokens, p.tokens-at)
-		p.multiply(p.wide, p.attended[at*l.attended.columns:], &l.attended, count)
-		p.addNormalized(at, count, l.attended.rows, &l.attendedNorm)
+	for start := 0; start < p.tokens; start += blockTokens {
+		count := min(blockTokens, p.tokens-start)
+		p.multiply(p.wide, p.attended[start*l.attended.columns:], &l.attended, count)
+		p.addNormalized(start, count, l.attended.rows, &l.attendedNorm)
 	}
 }
 
-// gather puts the keys and values of a head together, so that they stay in the first cache.
+// gather puts the keys and values of a head together, so that they stay in the first-level cache.
 func (p *pass) gather(first, tokens, column int) {
 	a, stride, all := &p.attn, p.shape.attend(), p.shape.attended()
 	a.tokens, a.padded = tokens, roundUp(tokens, lanes)
@@ -170,7 +171,8 @@ func (p *pass) gather(first, tokens, column int) {
 	}
 }
 
-// attendNativeHead computes one head of one text. Its last rows may be of the text behind it, which overwrites them.
+// attendNativeHead computes one head of one text. Its last rows may belong to the next text, which overwrites them
+// later.
 func (p *pass) attendNativeHead(first, column int) {
 	a := &p.attn
 	a.keys, a.values, a.weights = p.keys, p.values, p.weights
@@ -183,7 +185,7 @@ func (p *pass) attendNativeHead(first, column int) {
 	}
 }
 
-// attendHead computes one head of one text, part by part: the scores of a query are the sums of those of the parts.
+// attendHead computes one head of one text, part by part: a query's score is the sum of its scores in the parts.
 func (p *pass) attendHead(first, column int) {
 	a := &p.attn
 	a.queries, a.values, a.out = p.queries, p.values, p.out
@@ -216,9 +218,9 @@ func (p *pass) attendHead(first, column int) {
 	}
 }
 
-// feed puts some tokens through the two wide matrices.
-func (p *pass) feed(l *layer, at, count int) {
-	p.multiply(p.wide, p.states[at*p.stored():], &l.up, count)
+// feed computes the two wide matrices for some tokens.
+func (p *pass) feed(l *layer, first, count int) {
+	p.multiply(p.wide, p.states[first*p.stored():], &l.up, count)
 	if wide := p.wide[:count*l.up.rows]; p.relu {
 		for i, x := range wide {
 			wide[i] = max(0, x)
@@ -227,10 +229,10 @@ func (p *pass) feed(l *layer, at, count int) {
 		p.kernel.gelu(wide)
 	}
 	p.multiply(p.wide, p.wide, &l.down, count)
-	p.addNormalized(at, count, l.down.rows, &l.downNorm)
+	p.addNormalized(first, count, l.down.rows, &l.downNorm)
 }
 
-// addNormalized adds rows of p.wide, which lie stride values apart, to those of tokens, and normalizes these.
+// addNormalized adds rows of p.wide, which are stride values apart, to the rows of tokens, and normalizes the sums.
 func (p *pass) addNormalized(at, count, stride int, n *layerNorm) {
 	for i := range count {
 		p.normalize(p.row(at+i), p.wide[i*stride:], n)

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// gate lets a limited number of pieces of work run at a time.
+// gate limits how many pieces of work run at a time.
 type gate struct {
 	mu      sync.Mutex
 	free    int
@@ -14,15 +14,15 @@ type gate struct {
 	waiting []*waiter
 }
 
-// place is where a call's pieces stand among those that wait.
+// place is the place of a call's pieces in the line.
 type place struct {
-	bulk   bool // behind all that are not
+	bulk   bool // after all places that are not bulk
 	number int  // of the call, in the order of arrival
 }
 
 type waiter struct {
 	place
-	served chan struct{} // closed when it may enter
+	served chan struct{} // closed when the waiter may enter
 }
 
 func newGate(most int) *gate { return &gate{free: max(1, most)} }
@@ -35,7 +35,7 @@ func (g *gate) arrive(bulk bool) place {
 	return place{bulk, g.arrived}
 }
 
-// enter waits until a piece of a call may run. The error is that of ctx.
+// enter waits until a piece of a call may run. It returns ctx's error if ctx ends.
 func (g *gate) enter(ctx context.Context, p place) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -58,7 +58,7 @@ func (g *gate) enter(ctx context.Context, p place) error {
 	}
 }
 
-// stopWaiting removes a waiter; if it was served meanwhile, it lets the next one in.
+// stopWaiting removes a waiter. If it was served in the meantime, the next one enters.
 func (g *gate) stopWaiting(w *waiter) {
 	g.mu.Lock()
 	i := slices.Index(g.waiting, w)
@@ -71,7 +71,7 @@ func (g *gate) stopWaiting(w *waiter) {
 	}
 }
 
-// leave ends a piece of work, and lets the first of those that wait in.
+// leave ends a piece of work, and lets the first waiter enter.
 func (g *gate) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -4,17 +4,17 @@ import "golang.org/x/sys/cpu"
 
 //go:generate sh -c "cd ../../tools && go run ./encoderkernels -pkg local -out ../embed/local/kernel_amd64.s -neon ../embed/local/kernel_arm64.s"
 
-// kernels returns those that this processor has, the fastest first. GODEBUG=cpu.avx512f=off switches the first
-// off, GODEBUG=cpu.avx2=off both.
+// kernels returns the kernels that this processor can run, the fastest first. GODEBUG=cpu.avx512f=off switches the
+// first off, GODEBUG=cpu.avx2=off both.
 func kernels() []*kernel {
-	var has []*kernel
+	var found []*kernel
 	if cpu.X86.HasAVX2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512VNNI {
-		has = append(has, avx512)
+		found = append(found, avx512)
 	}
 	if cpu.X86.HasAVX2 && cpu.X86.HasFMA {
-		has = append(has, avx2)
+		found = append(found, avx2)
 	}
-	return has
+	return found
 }
 
 var avx512 = functions{

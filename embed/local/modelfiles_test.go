@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// modelFiles is a model on its way to a directory: files of settings, and tensors.
+// modelFiles is a model before it is written to a directory: settings files and tensors.
 type modelFiles struct {
-	json    map[string]any // by the files' names
+	json    map[string]any // file name → content
 	raw     map[string][]byte
 	tensors map[string]tensor
 	draw    *rand.Rand
@@ -37,7 +37,7 @@ func newModelFiles(t *testing.T, tokenizer string) *modelFiles {
 		draw: rand.New(rand.NewPCG(43, 2))}
 }
 
-// add draws a tensor. Its values are around a mean.
+// add draws a tensor with values around a mean.
 func (m *modelFiles) add(kind, name string, mean, deviation float64, shape ...int) {
 	count := 1
 	for _, n := range shape {
@@ -50,7 +50,7 @@ func (m *modelFiles) add(kind, name string, mean, deviation float64, shape ...in
 	m.tensors[name] = tensor{kind, shape, values}
 }
 
-// encoder is what a test varies of a transformer.
+// encoder is the properties of a transformer that tests vary.
 type encoder struct {
 	kind, tokenizer, prefix, activation string
 	hidden, heads, layers, inner        int
@@ -61,7 +61,7 @@ type encoder struct {
 	classifier                          bool
 }
 
-// words is how many pieces a model of the tests has: more than any of their tokenizers.
+// words is how many pieces a model in the tests has: more than any of the tokenizers.
 const words = 1250
 
 // files returns a model with random weights.
@@ -100,15 +100,15 @@ func (e encoder) files(t *testing.T) *modelFiles {
 	add("embeddings.position_embeddings.weight", 0, 0.06, positions, e.hidden)
 	add("embeddings.token_type_embeddings.weight", 0, 0.05, kinds, e.hidden)
 	layerNorm("embeddings")
-	for _, of := range []string{"encoder.layer.0.", "encoder.layer.1.", "encoder.layer.2."}[:e.layers] {
-		linear(of+"attention.self.query", e.hidden, e.hidden)
-		linear(of+"attention.self.key", e.hidden, e.hidden)
-		linear(of+"attention.self.value", e.hidden, e.hidden)
-		linear(of+"attention.output.dense", e.hidden, e.hidden)
-		layerNorm(of + "attention.output")
-		linear(of+"intermediate.dense", e.inner, e.hidden)
-		linear(of+"output.dense", e.hidden, e.inner)
-		layerNorm(of + "output")
+	for _, prefix := range []string{"encoder.layer.0.", "encoder.layer.1.", "encoder.layer.2."}[:e.layers] {
+		linear(prefix+"attention.self.query", e.hidden, e.hidden)
+		linear(prefix+"attention.self.key", e.hidden, e.hidden)
+		linear(prefix+"attention.self.value", e.hidden, e.hidden)
+		linear(prefix+"attention.output.dense", e.hidden, e.hidden)
+		layerNorm(prefix + "attention.output")
+		linear(prefix+"intermediate.dense", e.inner, e.hidden)
+		linear(prefix+"output.dense", e.hidden, e.inner)
+		layerNorm(prefix + "output")
 	}
 	if e.classifier {
 		e.addClassifier(m, linear, modelType)
@@ -141,7 +141,7 @@ func static(t *testing.T, kind, tokenizer string, dimensions int) *modelFiles {
 	return m
 }
 
-// write writes the model into a directory of the given name.
+// write writes the model into a directory with the given name.
 func (m *modelFiles) write(t *testing.T, name string) string {
 	t.Helper()
 	directory := filepath.Join(t.TempDir(), name)
@@ -168,15 +168,15 @@ func (m *modelFiles) write(t *testing.T, name string) string {
 	return directory
 }
 
-// safetensors returns a file.
+// safetensors returns a file with the tensors.
 func safetensors(tensors map[string]tensor) []byte {
 	header, data := map[string]any{"__metadata__": map[string]string{"format": "pt"}}, []byte(nil)
 	for _, name := range slices.Sorted(maps.Keys(tensors)) {
-		of, from := tensors[name], len(data)
-		for _, v := range of.values {
-			data = appendValue(data, of.kind, v)
+		written, from := tensors[name], len(data)
+		for _, v := range written.values {
+			data = appendValue(data, written.kind, v)
 		}
-		header[name] = map[string]any{"dtype": of.kind, "shape": of.shape, "data_offsets": []int{from, len(data)}}
+		header[name] = map[string]any{"dtype": written.kind, "shape": written.shape, "data_offsets": []int{from, len(data)}}
 	}
 	return withHeader(header, data)
 }
@@ -184,7 +184,7 @@ func safetensors(tensors map[string]tensor) []byte {
 func withHeader(header map[string]any, data []byte) []byte {
 	raw, err := json.Marshal(header)
 	if err != nil {
-		panic(err) // it holds names and numbers
+		panic(err) // it has only names and numbers
 	}
 	return slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(raw))), raw, data)
 }
@@ -203,7 +203,7 @@ func appendValue(data []byte, kind string, v float32) []byte {
 	return binary.LittleEndian.AppendUint32(data, math.Float32bits(v))
 }
 
-// half returns a number as a 16-bit float, cut off; tiny ones are zero.
+// half returns a number as a 16-bit float. It cuts off bits; tiny numbers become zero.
 func half(v float32) uint16 {
 	bits := math.Float32bits(v)
 	exponent := int(bits>>23&255) - 127 + 15

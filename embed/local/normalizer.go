@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// part is a normalizer or a pre-tokenizer in tokenizer.json: its type, and settings of one type or another.
+// part is a normalizer or a pre-tokenizer in tokenizer.json: its type, and the settings of all types.
 type part struct {
 	Type string `json:"type"`
 
@@ -31,7 +31,7 @@ type part struct {
 	Prepend  string          `json:"prepend"`
 
 	Replacement   string `json:"replacement"`
-	PrependSpace  *bool  `json:"add_prefix_space"` // in old files, for PrependScheme
+	PrependSpace  *bool  `json:"add_prefix_space"` // in old files, in place of PrependScheme
 	PrependScheme string `json:"prepend_scheme"`
 	Split         *bool  `json:"split"`
 }
@@ -45,7 +45,7 @@ func (p part) bert() bert {
 	return b
 }
 
-// normalizer returns what changes a text before it is split into words.
+// normalizer returns a function that changes a text before it is split into words.
 func (p *part) normalizer() (func(string) string, error) {
 	if p == nil {
 		return func(s string) string { return s }, nil
@@ -81,11 +81,11 @@ func (p *part) normalizer() (func(string) string, error) {
 	return nil, fmt.Errorf("tokenizer.json has the normalizer %.50q, which is not run", p.Type)
 }
 
-// sequence returns one function after the other.
-func sequence[T any](parts []part, of func(*part) (func(T) T, error)) (func(T) T, error) {
+// sequence returns a function that calls the functions of all parts one after the other.
+func sequence[T any](parts []part, build func(*part) (func(T) T, error)) (func(T) T, error) {
 	steps := make([]func(T) T, len(parts))
 	for i := range parts {
-		step, err := of(&parts[i])
+		step, err := build(&parts[i])
 		if err != nil {
 			return nil, err
 		}
@@ -104,19 +104,19 @@ func (b bert) normalize(s string) string {
 	if b.stripAccents {
 		s = decomposed(s)
 	}
-	out := make([]byte, 0, len(s))
+	normalized := make([]byte, 0, len(s))
 	for _, r := range s {
 		switch {
 		case b.clean && isDropped(r) || b.stripAccents && unicode.Is(unicode.Mn, r):
 		case b.clean && isSpace(r):
-			out = append(out, ' ')
+			normalized = append(normalized, ' ')
 		case b.chinese && isChinese(r):
-			out = append(b.lower(append(out, ' '), r), ' ')
+			normalized = append(b.lower(append(normalized, ' '), r), ' ')
 		default:
-			out = b.lower(out, r)
+			normalized = b.lower(normalized, r)
 		}
 	}
-	return string(out)
+	return string(normalized)
 }
 
 func (p *part) charsmap() (func(string) string, error) {
@@ -131,7 +131,7 @@ func (p *part) charsmap() (func(string) string, error) {
 	return c.replace, nil
 }
 
-// withoutMarks drops accents that are characters of their own.
+// withoutMarks drops accents that are separate characters.
 func withoutMarks(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.M, r) {
@@ -141,7 +141,7 @@ func withoutMarks(s string) string {
 	}, s)
 }
 
-// nmt replaces what is no text as the normalizer Nmt does.
+// nmt replaces characters that are no text, as the normalizer Nmt does.
 func nmt(r rune) rune {
 	switch {
 	case r >= 1 && r <= 8, r == 0xb, r >= 0xe && r <= 0x1f, r == 0x7f, r == 0x8f, r == 0x9f:
@@ -170,7 +170,7 @@ func (p *part) prepend(s string) string {
 	return p.Prepend + s
 }
 
-// knownPatterns are the expressions that models have, in Go's syntax.
+// knownPatterns maps the expressions that models use → Go's syntax.
 var knownPatterns = map[string]*regexp.Regexp{
 	" {2,}": regexp.MustCompile(" {2,}"),
 	`\s+`:   regexp.MustCompile(`[\s\v\x{85}\p{Z}]+`),
@@ -194,7 +194,7 @@ func (p *part) replace() (func(string) string, error) {
 	return func(s string) string { return expression.ReplaceAllLiteralString(s, p.Content) }, nil
 }
 
-// splitter returns what splits a text into words.
+// splitter returns a function that splits a text into words.
 func (p *part) splitter() (func([]string) []string, error) {
 	if p == nil {
 		return func(words []string) []string { return words }, nil
@@ -218,11 +218,11 @@ func (p *part) splitter() (func([]string) []string, error) {
 }
 
 func eachWord(split func(string) []string) func([]string) []string {
-	return func(words []string) (out []string) {
+	return func(words []string) (parts []string) {
 		for _, word := range words {
-			out = append(out, split(word)...)
+			parts = append(parts, split(word)...)
 		}
-		return out
+		return parts
 	}
 }
 

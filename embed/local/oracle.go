@@ -2,15 +2,15 @@ package local
 
 import "math"
 
-// oracle is the kernel in plain Go. Products and sums are rounded one by one, or once where fma has both; a conversion
-// to float32 keeps the compiler from joining others.
+// oracle is the kernel in plain Go. Each product and each sum is rounded, or both together in fma. A conversion to
+// float32 keeps the compiler from joining operations.
 var oracle = &kernel{
 	name: "go", tileRows: 1, tilePanels: 1, width: 1, queries: 1,
 	quantize: quantize, tile: multiply, normalize: normalize, gelu: gelu,
 	score: score, softmax: softmax, weigh: weigh,
 }
 
-// quantize spreads the integers 0 to 255 from the least value to the largest, with a zero among them.
+// quantize maps the range from the least to the greatest value to the integers 0 to 255, with 0.0 at one of them.
 func quantize(to []byte, values, factors []float32) (scale float32, zero int32) {
 	var least, largest float32
 	for i, v := range values {
@@ -25,11 +25,11 @@ func quantize(to []byte, values, factors []float32) (scale float32, zero int32) 
 	return span / 255, zero
 }
 
-// round returns the nearest integer, the even one of two.
+// round returns the nearest integer; of two, the even one.
 func round(x float32) float32 { return float32(math.RoundToEven(float64(x))) }
 
-// multiply adds up whole numbers, so that their order does not matter. A row of weights has the columns 4·i to 4·i+3 at
-// i·64 bytes of its panel.
+// multiply adds up integers, so their order does not matter. In a panel, the columns 4·i to 4·i+3 of all rows begin at
+// byte i·64.
 func multiply(t *tile) {
 	var sums [panelRows]int32
 	for column := 0; column < t.columns; column += 4 {
@@ -61,7 +61,8 @@ func normalize(row, add []float32, n *layerNorm) {
 	}
 }
 
-// sumOf adds up what f makes of each value: every 16th, and then the halves of these sums, again and again.
+// sumOf adds up the results of f for all values: first every 16th value, then the two halves of these sums, again and
+// again.
 func sumOf(values []float32, f func(float32) float32) float32 {
 	var sums [lanes]float32
 	for i, v := range values {
@@ -120,7 +121,7 @@ func softmax(a *attention) {
 func exp2(x float32) float32 {
 	whole := x + roundMagic - roundMagic
 	bits := math.Float32bits(polynomial(exp2Terms[:], x-whole))
-	return math.Float32frombits(bits + uint32(int32(whole))<<23) //nolint:gosec // the exponent stays above zero
+	return math.Float32frombits(bits + uint32(int32(whole))<<23) ////nolint:gosec // the exponent stays above zero
 }
 
 func weigh(a *attention) {
@@ -133,8 +134,8 @@ func weigh(a *attention) {
 	}
 }
 
-// fma returns x·y + z, rounded once. The product of two float32 is exact as a float64; the sum gets an odd last bit
-// where it is not, so that the second rounding decides as if it were.
+// fma returns x·y + z, rounded once. The product of two float32 values is exact as a float64. If the sum is not exact,
+// its last bit is made odd, so that the second rounding gives the result of a single one.
 func fma(x, y, z float32) float32 {
 	product := float64(x) * float64(y)
 	sum := product + float64(z)

@@ -9,9 +9,9 @@ import (
 // leastPriority is the niceness of a thread that runs when others leave a processor idle.
 const leastPriority = 19
 
-// giveWay lets the rest of the calling goroutine run on a thread of least priority, which ends with it. A thread's
-// priority cannot be raised again without privileges.
+// giveWay runs the rest of the calling goroutine on a thread of least priority. The thread ends with the goroutine,
+// because raising its priority again would need privileges.
 func giveWay() {
 	runtime.LockOSThread()
-	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), leastPriority) // without it, the work is only less polite
+	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), leastPriority) // if this fails, the work only competes more
 }

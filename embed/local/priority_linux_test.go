@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/embed/local"
 )
 
-// niceness returns that of the calling goroutine's thread.
+// niceness returns the niceness of the calling goroutine's thread.
 func niceness(t testing.TB) int {
 	t.Helper()
 	runtime.LockOSThread()
@@ -18,7 +18,7 @@ func niceness(t testing.TB) int {
 	if err != nil {
 		t.Error(err)
 	}
-	return 20 - raw // as the system call returns it
+	return 20 - raw // the system call returns 20 minus the niceness
 }
 
 func TestOnlyThreadsOfTheBackgroundGiveWay(t *testing.T) {

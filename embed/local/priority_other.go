@@ -2,5 +2,5 @@
 
 package local
 
-// giveWay does nothing: only on Linux has a thread a priority of its own.
+// giveWay does nothing: only on Linux does each thread have a priority.
 func giveWay() {}

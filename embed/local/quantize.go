@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// floats is a matrix of 32-bit floats that becomes one of integers, and its biases. What a model does not fill is zero.
-//
-// Integers lose least where all columns of a matrix, and the activations that meet them, are of like size. So each
-// column is multiplied with a number, and the activations are divided by it (SmoothQuant, α = 0.5). How large
-// activations are is first estimated from the weights alone: a layer normalization says it of what it gives, and a
-// matrix of what that becomes. Then the model embeds the texts of calibration.txt, and is quantized again by what it
-// observed.
+// floats is a matrix of 32-bit floats, with biases, that becomes a matrix of integers. Positions that the model does
+// not fill are zero.
+// Integers lose least if all columns of a matrix, and the activations that they are multiplied with, are of similar
+// size. So each column is multiplied with a number, and its activations are divided by it (SmoothQuant, α = 0.5). The
+// size of activations is first estimated from the weights alone: for the results of a layer normalization from its
+// weights, and for the results of a matrix from its weights and its input. Then the model embeds the texts of
+// calibration.txt, and is quantized again with the observed sizes.
 type floats struct {
 	rows, columns int
 	weights       []float32
@@ -27,12 +27,12 @@ func newFloats(rows, columns int) *floats {
 // spread is the estimated mean and deviation of activations, column by column.
 type spread struct{ mean, deviation []float32 }
 
-// spreadOf returns the spread of what a layer normalization gives.
+// spreadOf returns the spread of a layer normalization's results.
 func spreadOf(n layerNorm) spread { return spread{n.bias, n.weight} }
 
-// through returns the spread of what the matrix makes of activations.
+// through returns the spread of the matrix's results for activations with the spread x.
 func (f *floats) through(x spread) spread {
-	out := spread{make([]float32, f.rows), make([]float32, f.rows)}
+	result := spread{make([]float32, f.rows), make([]float32, f.rows)}
 	for row := range f.rows {
 		mean, square := float64(f.bias[row]), 0.0
 		for i, w := range f.weights[row*f.columns:][:f.columns] {
@@ -42,21 +42,21 @@ func (f *floats) through(x spread) spread {
 				square += float64(deviation * deviation)
 			}
 		}
-		out.mean[row], out.deviation[row] = float32(mean), float32(math.Sqrt(square))
+		result.mean[row], result.deviation[row] = float32(mean), float32(math.Sqrt(square))
 	}
-	return out
+	return result
 }
 
 // part returns the spread of some columns.
 func (s spread) part(from, to int) spread { return spread{s.mean[from:to], s.deviation[from:to]} }
 
-// How many deviations from the mean an activation is at most, nearly.
+// Most deviations from the mean that nearly all activations stay within.
 const (
-	ofNorm      = 4 // where a layer normalization gives it
-	ofAttention = 2 // where it is the mean of several
+	ofNorm      = 4 // results of a layer normalization
+	ofAttention = 2 // means of several values
 )
 
-// largest returns the estimated largest activations, that of each column.
+// largest returns the estimated largest activation of each column.
 func (s spread) largest(deviations float32) []float32 {
 	largest := make([]float32, len(s.mean))
 	for i := range largest {
@@ -65,7 +65,7 @@ func (s spread) largest(deviations float32) []float32 {
 	return largest
 }
 
-// activated returns what an activation function leaves of the largest activations.
+// activated returns the largest activations after the activation function.
 func (s spread) activated() []float32 {
 	const leastGELU = 0.17
 	largest := make([]float32, len(s.mean))
@@ -77,8 +77,8 @@ func (s spread) activated() []float32 {
 
 func abs(x float32) float32 { return max(x, -x) }
 
-// matrix returns the matrix in 8-bit integers. The largest activations say how to smooth it. It changes the weights. A
-// rough one takes less time, and is less exact.
+// matrix returns the matrix in 8-bit integers. largest are the largest activations, for smoothing. It changes the
+// weights of f. A rough matrix takes less time and is less exact.
 func (f *floats) matrix(largest []float32, rough bool) matrix {
 	m := matrix{rows: f.rows, columns: f.columns, panels: make([]byte, f.rows*f.columns),
 		scale: make([]float32, f.rows), bias: f.bias, sum: make([]int32, f.rows), smooth: f.smooth(largest)}
@@ -91,7 +91,7 @@ func (f *floats) matrix(largest []float32, rough bool) matrix {
 			for column, v := range values {
 				b := rounded(v, scale)
 				m.sum[row] += int32(b)
-				m.panels[panel*panelRows*f.columns+column/4*4*panelRows+4*i+column%4] = byte(b) //nolint:gosec // its bits
+				m.panels[panel*panelRows*f.columns+column/4*4*panelRows+4*i+column%4] = byte(b) ////nolint:gosec // its bits
 			}
 		}
 	})
@@ -112,7 +112,7 @@ func (f *floats) panels(do func(panel int)) {
 	group.Wait()
 }
 
-// smooth multiplies each column with a power of 2^½, and returns what its activations are multiplied with.
+// smooth multiplies each column with a power of 2^½, and returns the factors for its activations.
 func (f *floats) smooth(activations []float32) []float32 {
 	weights := make([]float32, f.columns)
 	for i, v := range f.weights {
@@ -132,7 +132,7 @@ func (f *floats) smooth(activations []float32) []float32 {
 	return factors
 }
 
-// rootOfPower returns the power of 2^½ that is nearest to the root of x, on each processor the same one.
+// rootOfPower returns the power of 2^½ that is nearest to the root of x. It is the same on every processor.
 func rootOfPower(x float32) float32 {
 	fraction, exponent := math.Frexp(float64(x)) // the fraction is from ½ to 1
 	if fraction < math.Sqrt2/2 {
@@ -145,8 +145,8 @@ func rootOfPower(x float32) float32 {
 	return float32(root)
 }
 
-// rowScale returns the scale with the smallest squared error: a smaller one than that of the largest value cuts this
-// value and is finer for the others. The rough scale is that of the largest value.
+// rowScale returns the scale with the smallest squared error. A scale that is too small for the largest value cuts that
+// value, but is finer for the others. If rough, it returns the scale of the largest value.
 func rowScale(values []float32, rough bool) float32 {
 	var largest float32
 	for _, v := range values {
@@ -168,7 +168,7 @@ func rowScale(values []float32, rough bool) float32 {
 	return best
 }
 
-// lost returns the squared error of values as integers, or a number above most as soon as it is above that.
+// lost returns the squared error of values as integers. It stops once the error exceeds most.
 func lost(values []float32, scale, most float32) float32 {
 	var sum float32
 	inverse := 1 / scale
@@ -190,7 +190,7 @@ func rounded(v, scale float32) int8 {
 	return int8(max(-127, min(127, float32(v*(1/scale))+roundMagic-roundMagic)))
 }
 
-// quantizeRow appends the integers of a row, and returns their scale. Rows of embeddings keep their largest value.
+// quantizeRow appends the integers of a row, and returns their scale. The largest value of a row is not cut.
 func quantizeRow(to []byte, row []float32) ([]byte, float32) {
 	var largest float32
 	for _, v := range row {
@@ -201,7 +201,7 @@ func quantizeRow(to []byte, row []float32) ([]byte, float32) {
 	}
 	scale := largest / 127
 	for _, v := range row {
-		to = append(to, byte(rounded(v, scale))) //nolint:gosec // its bits
+		to = append(to, byte(rounded(v, scale))) ////nolint:gosec // its bits
 	}
 	return to, scale
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/embed/local"
 )
 
-// small is a model that runs.
+// small returns a model that can be run.
 func small(t *testing.T, tokenizer string) *modelFiles {
 	t.Helper()
 	return encoder{kind: "F32", tokenizer: tokenizer, activation: "gelu", hidden: 16, heads: 2, layers: 1, inner: 32,
@@ -24,17 +24,17 @@ func set(key string, value any) func(*modelFiles) {
 }
 
 // replaced changes text in tokenizer.json.
-func replaced(old, by string) func(*modelFiles) {
+func replaced(old, replacement string) func(*modelFiles) {
 	return func(m *modelFiles) {
 		before := string(m.raw["tokenizer.json"])
 		if !strings.Contains(before, old) {
 			panic("tokenizer.json has no " + old)
 		}
-		m.raw["tokenizer.json"] = []byte(strings.Replace(before, old, by, 1))
+		m.raw["tokenizer.json"] = []byte(strings.Replace(before, old, replacement, 1))
 	}
 }
 
-// file adds a file of settings.
+// file adds a settings file.
 func file(name, content string) func(*modelFiles) {
 	return func(m *modelFiles) {
 		delete(m.json, name)
@@ -233,7 +233,7 @@ func TestAStaticModelThatIsBrokenIsRefused(t *testing.T) {
 	}
 }
 
-// TestSettingsThatPromiseMoreThanTheFileTakeNoMemory opens a small file whose settings promise a huge model.
+// TestSettingsThatPromiseMoreThanTheFileTakeNoMemory opens a small file with the settings of a huge model.
 func TestSettingsThatPromiseMoreThanTheFileTakeNoMemory(t *testing.T) {
 	files := small(t, "wordpiece")
 	for key, value := range map[string]any{"hidden_size": 32768, "intermediate_size": 32768, "num_hidden_layers": 1024,
@@ -250,24 +250,24 @@ func TestSettingsThatPromiseMoreThanTheFileTakeNoMemory(t *testing.T) {
 	}
 }
 
-// FuzzWeightsAndTokenizer opens models whose files were changed: it gives an error or an encoder, and no panic.
+// FuzzWeightsAndTokenizer opens models with changed files. It gets an error or an encoder, and no panic.
 func FuzzWeightsAndTokenizer(f *testing.F) {
 	f.Add([]byte("x"), uint(0), uint(0), false)
 	f.Add([]byte(`"shape":[4611686018427387904]`), uint(60), uint(4), false)
 	f.Add([]byte{0xff, 0xff, 0xff, 0x7f}, uint(3), uint(0), false)
 	f.Add([]byte("////"), uint(800), uint(4), true)
-	f.Fuzz(func(t *testing.T, by []byte, at, skip uint, unigram bool) {
+	f.Fuzz(func(t *testing.T, inserted []byte, offset, skip uint, unigram bool) {
 		tokenizer := "wordpiece"
 		if unigram {
 			tokenizer = "unigram"
 		}
 		files := small(t, tokenizer)
 		change := func(raw []byte) []byte {
-			from := min(int(at%uint(len(raw)+1)), len(raw))
+			from := min(int(offset%uint(len(raw)+1)), len(raw))
 			to := min(from+int(skip%64), len(raw))
-			return append(append(bytes.Clone(raw[:from]), by...), raw[to:]...)
+			return append(append(bytes.Clone(raw[:from]), inserted...), raw[to:]...)
 		}
-		name := []string{"model.safetensors", "tokenizer.json"}[at%2]
+		name := []string{"model.safetensors", "tokenizer.json"}[offset%2]
 		files.raw["model.safetensors"] = safetensors(files.tensors)
 		files.raw[name] = change(files.raw[name])
 		e, err := local.OpenDirectory(files.write(t, "model"))

@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// rerankWindow is how many tokens of a question and a text together a reranker reads at most.
+// rerankWindow is the most tokens of a question and a text together that a reranker reads.
 const rerankWindow = 256
 
 // Reranker judges how well texts answer a question. It is safe for concurrent use.
 type Reranker struct {
 	encoder *Encoder
 	around  tokenization
-	hidden  dense // of the first token, behind which is the hyperbolic tangent
+	hidden  dense // for the first token, before the hyperbolic tangent
 	score   dense
 }
 
@@ -28,8 +28,8 @@ type dense struct {
 	weights, bias []float32
 }
 
-// OpenReranker returns a reranker of a model that is stored as OpenDirectory reads it: BERT or XLM-RoBERTa with one
-// label (…ForSequenceClassification). An error is as of OpenDirectory.
+// OpenReranker returns a reranker for a model in the format of OpenDirectory: BERT or XLM-RoBERTa with one label
+// (…ForSequenceClassification). Errors are as for OpenDirectory.
 func OpenReranker(path string) (*Reranker, error) {
 	r, err := openReranker(path)
 	if err != nil {
@@ -54,7 +54,7 @@ func openReranker(path string) (*Reranker, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close() ////nolint:errcheck // it was only read
 	m := &model{name: filepath.Base(d.path)}
 	around, err := m.readTransformer(d, read)
 	if err != nil {
@@ -72,7 +72,7 @@ func openReranker(path string) (*Reranker, error) {
 	return r, nil
 }
 
-// readHead reads the layers that make a score of the first token.
+// readHead reads the layers that turn the first token into a score.
 func (r *Reranker) readHead(read *tensors, bert bool) (err error) {
 	hidden, score := "classifier.dense", "classifier.out_proj"
 	if bert {
@@ -104,20 +104,20 @@ func (r *Reranker) Name() string { return r.encoder.name }
 // Bytes returns how much memory the weights take.
 func (r *Reranker) Bytes() int64 { return r.encoder.Bytes() }
 
-// Scores returns a score for each text: the higher, the better it answers the question. Of a question and a text 256
-// tokens are read. It ends early, with the context's error, if the context is done.
+// Scores returns a score for each text: the higher, the better the text answers the question. It reads at most 256
+// tokens of the question and a text together. It ends early, with the context's error, if the context is done.
 func (r *Reranker) Scores(ctx context.Context, question string, texts []string) ([]float64, error) {
-	asked := r.encoder.tokens.cut(question).pieces
+	questionPieces := r.encoder.tokens.cut(question).pieces
 	windows := make([]window, len(texts))
 	for i, text := range texts {
-		windows[i] = r.pair(i, asked, text)
+		windows[i] = r.pair(i, questionPieces, text)
 	}
 	scores, batches := make([]float64, len(texts)), batched(windows, r.encoder.batchTokens())
 	err := r.encoder.run(ctx, batches, func(i int, p *pass) {
-		at := 0
+		position := 0
 		for _, w := range batches[i] {
-			scores[w.text] = r.scoreOf(p.row(at))
-			at += len(w.ids)
+			scores[w.text] = r.scoreOf(p.row(position))
+			position += len(w.ids)
 		}
 	})
 	if err != nil {
@@ -126,16 +126,16 @@ func (r *Reranker) Scores(ctx context.Context, question string, texts []string) 
 	return scores, nil
 }
 
-// pair returns a question and a text as they go through the model: half of a window at most is the question.
-func (r *Reranker) pair(i int, asked []int32, text string) window {
+// pair returns a question and a text as one window. At most half of it is the question.
+func (r *Reranker) pair(i int, questionPieces []int32, text string) window {
 	e, most := r.encoder, min(r.encoder.window, rerankWindow)
 	room := most - len(e.begin) - len(r.around.between) - len(e.end)
-	asked = asked[:min(len(asked), room/2)]
+	questionPieces = questionPieces[:min(len(questionPieces), room/2)]
 	pieces := e.tokens.cut(text).pieces
-	pieces = pieces[:min(len(pieces), room-len(asked))]
-	w := window{text: i, ids: slices.Concat(e.begin, asked, r.around.between, pieces, e.end)}
+	pieces = pieces[:min(len(pieces), room-len(questionPieces))]
+	w := window{text: i, ids: slices.Concat(e.begin, questionPieces, r.around.between, pieces, e.end)}
 	if r.around.secondKind {
-		w.second = len(e.begin) + len(asked) + len(r.around.between)
+		w.second = len(e.begin) + len(questionPieces) + len(r.around.between)
 	}
 	return w
 }
@@ -150,13 +150,13 @@ func (r *Reranker) scoreOf(first []float32) float64 {
 
 // of returns the product of the matrix with values.
 func (d dense) of(values []float32) []float32 {
-	out := make([]float32, len(d.bias))
-	for row := range out {
+	outputs := make([]float32, len(d.bias))
+	for row := range outputs {
 		sum := float64(d.bias[row])
 		for i, w := range d.weights[row*d.columns:][:d.columns] {
 			sum += float64(w) * float64(values[i])
 		}
-		out[row] = float32(sum)
+		outputs[row] = float32(sum)
 	}
-	return out
+	return outputs
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/embed/local"
 )
 
-// rerankers are those that testdata/reference.py has run, by their names.
+// rerankers returns the rerankers that testdata/reference.py has run, by name.
 func rerankers(t *testing.T) map[string]*modelFiles {
 	t.Helper()
 	return map[string]*modelFiles{

@@ -17,27 +17,27 @@ type tensors struct {
 	header map[string]entry
 }
 
-// entry is what the header says of a tensor. The offsets are of bytes, from where the data begins.
+// entry is what the header says about a tensor. The offsets are in bytes from the beginning of the data.
 type entry struct {
 	Type    string   `json:"dtype"`
 	Shape   []int    `json:"shape"`
 	Offsets [2]int64 `json:"data_offsets"`
 }
 
-// typeBytes is how many bytes a value takes, by the types that are read.
+// typeBytes maps the types that can be read → bytes of a value.
 var typeBytes = map[string]int64{"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I8": 1}
 
 var errNotSafetensors = errors.New("it is not in the format safetensors, or it was cut off: fetch it again")
 
-// newTensors reads the header of a file of size bytes. Each tensor lies in the file, is as long as its shape says, and
-// shares no byte with another.
+// newTensors reads the header of a file of size bytes. It checks that each tensor lies in the file, is as long as its
+// shape says, and shares no byte with another.
 func newTensors(file io.ReaderAt, size int64) (*tensors, error) {
 	var start [8]byte
 	if _, err := file.ReadAt(start[:], 0); err != nil {
 		return nil, errNotSafetensors
 	}
 	length := binary.LittleEndian.Uint64(start[:])
-	if length > uint64(size-8) { //nolint:gosec // eight bytes were read
+	if length > uint64(size-8) { ////nolint:gosec // eight bytes were read
 		return nil, errNotSafetensors
 	}
 	raw := make([]byte, length)
@@ -49,7 +49,7 @@ func newTensors(file io.ReaderAt, size int64) (*tensors, error) {
 		return nil, errNotSafetensors
 	}
 	delete(all, "__metadata__")
-	t := &tensors{file: file, base: 8 + int64(length), header: map[string]entry{}} //nolint:gosec // below size
+	t := &tensors{file: file, base: 8 + int64(length), header: map[string]entry{}} ////nolint:gosec // below size
 	for name, raw := range all {
 		var e entry
 		if json.Unmarshal(raw, &e) != nil || !e.fits(size-t.base) {
@@ -100,7 +100,7 @@ func (t *tensors) checkOverlaps() error {
 	return nil
 }
 
-// entry returns a tensor of floats that has a shape of rows and columns.
+// entry returns a tensor of floats with the given number of rows and columns.
 func (t *tensors) entry(name string, rows, columns int) (entry, error) {
 	e, found := t.header[name]
 	switch {
@@ -114,8 +114,8 @@ func (t *tensors) entry(name string, rows, columns int) (entry, error) {
 	return e, nil
 }
 
-// rows calls f for each row of a tensor, in order, with its values. The tensor has the shape of rows and columns; a
-// tensor of one dimension is one row or one column.
+// rows calls f for each row of a tensor, in order, with its values. The tensor must have the given number of rows and
+// columns. A tensor with one dimension is one row or one column.
 func (t *tensors) rows(name string, rows, columns int, f func(i int, row []float32)) error {
 	e, err := t.entry(name, rows, columns)
 	if err != nil {
@@ -144,7 +144,7 @@ func (t *tensors) rows(name string, rows, columns int, f func(i int, row []float
 
 func notFinite(x float32) bool { return x-x != 0 }
 
-// is reports whether a tensor has a shape of rows and columns. Dimensions of 1 do not count.
+// is reports whether a tensor has the given number of rows and columns. Dimensions of 1 do not count.
 func (e entry) is(rows, columns int) bool {
 	one := func(n int) bool { return n == 1 }
 	return slices.Equal(slices.DeleteFunc(slices.Clone(e.Shape), one), slices.DeleteFunc([]int{rows, columns}, one))
@@ -162,7 +162,7 @@ func (t *tensors) floats(name string, rows, columns int) ([]float32, error) {
 	return values, err
 }
 
-// values returns what reads the values of a tensor's type from bytes; nil for types that are not read.
+// values returns a function that reads values of the tensor's type from bytes, or nil if the type cannot be read.
 func (e entry) values() func(to []float32, from []byte) {
 	little := binary.LittleEndian
 	switch e.Type {
@@ -175,7 +175,7 @@ func (e entry) values() func(to []float32, from []byte) {
 	case "BF16":
 		return each(2, func(b []byte) float32 { return math.Float32frombits(uint32(little.Uint16(b)) << 16) })
 	case "I8":
-		return each(1, func(b []byte) float32 { return float32(int8(b[0])) }) //nolint:gosec // it is a signed byte
+		return each(1, func(b []byte) float32 { return float32(int8(b[0])) }) ////nolint:gosec // it is a signed byte
 	}
 	return nil
 }
@@ -200,7 +200,7 @@ func fromHalf(h uint16) float32 {
 	return math.Float32frombits(sign | (exponent+127-15)<<23 | fraction<<13)
 }
 
-// integers returns the values of a tensor of one dimension of 64-bit or 32-bit integers.
+// integers returns the values of a tensor with one dimension of 64-bit or 32-bit integers.
 func (t *tensors) integers(name string, count int) ([]int64, error) {
 	e, found := t.header[name]
 	switch {
@@ -216,9 +216,9 @@ func (t *tensors) integers(name string, count int) ([]int64, error) {
 	values := make([]int64, count)
 	for i := range values {
 		if e.Type == "I64" {
-			values[i] = int64(binary.LittleEndian.Uint64(raw[8*i:])) //nolint:gosec // it is stored so
+			values[i] = int64(binary.LittleEndian.Uint64(raw[8*i:])) ////nolint:gosec // it is stored so
 		} else {
-			values[i] = int64(int32(binary.LittleEndian.Uint32(raw[4*i:]))) //nolint:gosec // it is stored so
+			values[i] = int64(int32(binary.LittleEndian.Uint32(raw[4*i:]))) ////nolint:gosec // it is stored so
 		}
 	}
 	return values, nil

@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// table is a static model: a vector for each piece, and a text's vector is their mean.
+// table is a static model: it has a vector for each piece, and the vector of a text is their mean.
 type table struct {
-	rows   []byte    // vectors of dimensions 8-bit integers
-	scale  []float32 // of each row
-	rowOf  []int32   // of each piece, its row; nil if the numbers are the same
-	weight []float32 // of each piece; nil if all weigh the same
+	rows   []byte    // vectors of 8-bit integers, dimensions each
+	scale  []float32 // one per row
+	rowOf  []int32   // piece → row; nil if the numbers are the same
+	weight []float32 // one per piece; nil if all weigh the same
 	absent int32     // the unknown piece, which is left out; -1 if there is none
 }
 
@@ -44,7 +44,7 @@ func (t *table) sum(pieces []int32, dimensions int) []float32 {
 		}
 		weight *= t.scale[row]
 		for i, b := range t.rows[int(row)*dimensions:][:dimensions] {
-			sum[i] += float32(float32(int8(b)) * weight) //nolint:gosec // it is a signed byte
+			sum[i] += float32(float32(int8(b)) * weight) ////nolint:gosec // it is a signed byte
 		}
 	}
 	return sum
@@ -86,7 +86,7 @@ func (m *model) readTable(d *directory, read *tensors) error {
 	return nil
 }
 
-// readPieces reads which row each piece has, and how much it weighs.
+// readPieces reads the row and the weight of each piece.
 func (t *table) readPieces(read *tensors, rows int) error {
 	pieces := rows
 	if e, found := read.header["mapping"]; found && len(e.Shape) == 1 {
@@ -100,7 +100,7 @@ func (t *table) readPieces(read *tensors, rows int) error {
 			if row < 0 || row >= int64(rows) {
 				return fmt.Errorf("its tensor mapping leads to row %d, and embeddings has %d", row, rows)
 			}
-			t.rowOf[i] = int32(row) //nolint:gosec // it is below the number of rows
+			t.rowOf[i] = int32(row) ////nolint:gosec // it is below the number of rows
 		}
 	}
 	if _, found := read.header["weights"]; found {
@@ -111,7 +111,7 @@ func (t *table) readPieces(read *tensors, rows int) error {
 	return nil
 }
 
-// unknownOf returns the piece that stands for what a tokenizer does not know.
+// unknownOf returns the piece for text that a tokenizer does not know.
 func unknownOf(t tokenizer) int32 {
 	switch t := t.(type) {
 	case *wordPieces:

@@ -18,8 +18,8 @@ type tokenizerFile struct {
 	Model         tokenizerCore `json:"model"`
 }
 
-// addedToken is a piece that is found in texts before they are cut; here only special ones are allowed, and are not
-// looked for.
+// addedToken is a piece that tokenizers find in texts before they cut them. Here only special ones are allowed, and
+// texts are not searched for them.
 type addedToken struct {
 	ID      int    `json:"id"`
 	Content string `json:"content"`
@@ -37,7 +37,7 @@ type tokenizerCore struct {
 	ByteFallback bool            `json:"byte_fallback"`
 }
 
-// postprocess says what stands around texts.
+// postprocess says which pieces surround texts.
 type postprocess struct {
 	Type    string            `json:"type"`
 	Single  []json.RawMessage `json:"single"`
@@ -49,7 +49,7 @@ type postprocess struct {
 	End   json.RawMessage `json:"sep"`
 }
 
-// tokenization is a tokenizer, and the pieces around a text and around and between two.
+// tokenization is a tokenizer, with the pieces before and after a text, and between two texts.
 type tokenization struct {
 	pieces     tokenizer
 	begin, end []int32
@@ -57,7 +57,7 @@ type tokenization struct {
 	secondKind bool // a second text is of the second kind
 }
 
-// readTokenizer reads tokenizer.json. Its numbers of pieces are below most.
+// readTokenizer reads tokenizer.json. All numbers of pieces in it are below most.
 func (d *directory) readTokenizer(most int) (t tokenization, err error) {
 	raw, err := d.read(piecesFile, mostTokenizerBytes)
 	if err != nil {
@@ -126,7 +126,7 @@ func (f tokenizerFile) wordPieces(most int) (tokenizer, error) {
 	return normalized{w, normalize}, err
 }
 
-// normalized cuts texts that were changed before.
+// normalized is a tokenizer that changes texts before it cuts them.
 type normalized struct {
 	tokenizer
 	normalize func(string) string
@@ -155,7 +155,7 @@ func (f tokenizerFile) unigram(most int) (tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := newUnigram(vocabulary, int32(*f.Model.UnknownID)) //nolint:gosec // it is below most
+	u := newUnigram(vocabulary, int32(*f.Model.UnknownID)) ////nolint:gosec // it is below most
 	u.normalize, u.split = normalize, func(s string) []string { return split([]string{s}) }
 	return u, nil
 }
@@ -173,7 +173,7 @@ func checkID(piece string, id, most int) error {
 	return nil
 }
 
-// around reads what stands around texts.
+// around reads the pieces that surround texts.
 func (p *postprocess) around(t *tokenization, most int) error {
 	var single, pair []templated
 	var err error
@@ -201,15 +201,15 @@ func (p *postprocess) around(t *tokenization, most int) error {
 			}
 		}
 	}
-	at := slices.IndexFunc(single, templated.isText)
-	if at < 0 || at == 0 && len(single) > 1 && single[1].isText() {
+	place := slices.IndexFunc(single, templated.isText)
+	if place < 0 || place == 0 && len(single) > 1 && single[1].isText() {
 		return errors.New("tokenizer.json has a post_processor without a place for the text")
 	}
-	t.begin, t.end = idsOf(single[:at]), idsOf(single[at+1:])
+	t.begin, t.end = idsOf(single[:place]), idsOf(single[place+1:])
 	return t.readPair(pair)
 }
 
-// readPair reads what stands between two texts. What stands around them is as around one.
+// readPair reads the pieces between two texts. The pieces around the two must be the same as around one.
 func (t *tokenization) readPair(pair []templated) error {
 	if len(pair) == 0 {
 		return nil
@@ -225,9 +225,9 @@ func (t *tokenization) readPair(pair []templated) error {
 	return nil
 }
 
-// templated is a piece or a text in a template.
+// templated is a text or a list of pieces in a template.
 type templated struct {
-	ids  []int32 // nil: the text
+	ids  []int32 // nil: a text
 	kind int
 }
 
@@ -260,7 +260,7 @@ func (p *postprocess) template(raw []json.RawMessage) (items []templated, err er
 		default:
 			ids := []int32{}
 			for _, id := range p.Special[item.Special.ID].IDs {
-				ids = append(ids, int32(min(max(id, -1), 1<<30))) //nolint:gosec // it is in these bounds
+				ids = append(ids, int32(min(max(id, -1), 1<<30))) ////nolint:gosec // it is in these bounds
 			}
 			if len(ids) == 0 {
 				return nil, fmt.Errorf("tokenizer.json has a post_processor without a number of %.50q", item.Special.ID)

@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// unigram cuts words into those pieces of a vocabulary whose scores add up to most, as SentencePiece does.
+// unigram cuts words into pieces of a vocabulary: those with the greatest sum of scores, as SentencePiece does.
 type unigram struct {
 	normalize func(string) string
-	split     func(string) []string // into words
+	split     func(string) []string // splits a text into words
 	pieces    []string              // in order
 	ids       []int32
 	scores    []float64
@@ -26,17 +26,18 @@ type scored struct {
 	score float64
 }
 
-// unknownPenalty is how much less than the worst piece an unknown character scores.
+// unknownPenalty is by how much an unknown character scores less than the worst piece.
 const unknownPenalty = 10
 
-// newUnigram takes pieces by their numbers, one of which stands for what is unknown.
+// newUnigram makes a tokenizer of a vocabulary, in which pieces are ordered by number. unknown is the number of the
+// unknown piece.
 func newUnigram(vocabulary []scored, unknown int32) *unigram {
 	u := &unigram{unknown: unknown}
 	least := 0.0
 	last := map[string]int32{} // of equal pieces, the last counts
 	for i, p := range vocabulary {
 		least = min(least, p.score)
-		last[p.piece] = int32(i) //nolint:gosec // a vocabulary is small
+		last[p.piece] = int32(i) ////nolint:gosec // a vocabulary is small
 	}
 	if len(vocabulary) > 0 {
 		least = slices.MinFunc(vocabulary, func(a, b scored) int {
@@ -114,8 +115,8 @@ func (u *unigram) appendWord(ids []int32, word string) []int32 {
 		from += size
 	}
 	first := len(ids)
-	for at := len(word); at > 0; at = paths[at].from {
-		if id := paths[at].id; id != u.unknown || len(ids) == first || ids[len(ids)-1] != u.unknown {
+	for end := len(word); end > 0; end = paths[end].from {
+		if id := paths[end].id; id != u.unknown || len(ids) == first || ids[len(ids)-1] != u.unknown {
 			ids = append(ids, id) // unknown characters in a row are one piece
 		}
 	}
@@ -150,9 +151,9 @@ func (u *unigram) prefixes(text string, f func(piece int)) {
 // metaspace stands for a space in the pieces of a vocabulary.
 const metaspace = "▁"
 
-// splitMetaspace marks the beginnings of words, and splits there if split says so.
+// splitMetaspace marks the beginnings of words. If split is true, it also splits there.
 func splitMetaspace(mark string, prepend, split bool) func([]string) []string {
-	return func(words []string) (out []string) {
+	return func(words []string) (parts []string) {
 		for _, word := range words {
 			if word == "" {
 				continue
@@ -162,7 +163,7 @@ func splitMetaspace(mark string, prepend, split bool) func([]string) []string {
 				word = mark + word
 			}
 			if !split {
-				out = append(out, word)
+				parts = append(parts, word)
 				continue
 			}
 			for word != "" {
@@ -170,9 +171,9 @@ func splitMetaspace(mark string, prepend, split bool) func([]string) []string {
 				if next == 0 {
 					next = len(word)
 				}
-				out, word = append(out, word[:next]), word[next:]
+				parts, word = append(parts, word[:next]), word[next:]
 			}
 		}
-		return out
+		return parts
 	}
 }

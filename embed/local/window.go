@@ -8,14 +8,14 @@ import (
 	"sync/atomic"
 )
 
-// window is a part of a text that goes through the model at once.
+// window is a part of a text that is computed at once.
 type window struct {
 	text   int
 	ids    []int32
-	second int // where the second one of two texts begins; 0 if there is one
+	second int // where the second of two texts begins; 0 if there is only one
 }
 
-// embed returns the vectors of texts, each behind the encoder's prompt.
+// embed returns the vectors of texts, each with the encoder's prompt before it.
 func (e *Encoder) embed(ctx context.Context, texts []string) ([][]float32, error) {
 	if e.table != nil {
 		return e.lookUp(ctx, texts)
@@ -37,8 +37,7 @@ func (e *Encoder) embed(ctx context.Context, texts []string) ([][]float32, error
 	return vectors, nil
 }
 
-// run takes batches through the model, on the encoder's threads, and calls done for each as soon as its values are
-// there.
+// run computes batches on the encoder's threads, and calls done for each as soon as its values are ready.
 func (e *Encoder) run(ctx context.Context, batches [][]window, done func(i int, p *pass)) error {
 	var next atomic.Int64
 	work := func() {
@@ -66,7 +65,7 @@ func (e *Encoder) newPass() *pass {
 	return &pass{transformer: e.transformer, kernel: e.kernel, workspace: w}
 }
 
-// batches cuts texts into windows, and puts windows together that fit into one pass.
+// batches cuts texts into windows, and groups them into passes.
 func (e *Encoder) batches(texts []string) [][]window {
 	var all []window
 	for i, s := range texts {
@@ -81,7 +80,7 @@ func (e *Encoder) batches(texts []string) [][]window {
 	return batched(all, e.batchTokens())
 }
 
-// batched puts windows together that have at most a number of tokens.
+// batched groups windows into batches of at most most tokens.
 func batched(windows []window, most int) [][]window {
 	var batches [][]window
 	first, tokens := 0, 0
@@ -115,19 +114,19 @@ type pooling int
 
 const (
 	mean       pooling = iota
-	firstToken         // that of the token that begins the text
+	firstToken         // the vector of the token before the text
 )
 
 // pooled returns the vector of each window of the last pass, of norm 1.
-func (p *pass) pooled(batch []window, by pooling) [][]float32 {
+func (p *pass) pooled(batch []window, method pooling) [][]float32 {
 	pooled := make([][]float32, len(batch))
-	at := 0
+	row := 0
 	for i, w := range batch {
 		for token := range w.ids {
-			if by == mean || token == 0 {
-				pooled[i] = plus(pooled[i], p.row(at)[:p.hidden])
+			if method == mean || token == 0 {
+				pooled[i] = plus(pooled[i], p.row(row)[:p.hidden])
 			}
-			at++
+			row++
 		}
 		unit(pooled[i])
 	}

@@ -1,7 +1,7 @@
 package local
 
 import (
-	_ "embed" // the vocabulary
+	_ "embed" // for the vocabulary
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -9,7 +9,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// vocabulary has a word piece a line; its number is the line's, from 0. A piece that continues a word begins with ##.
+// vocabulary has one word piece per line. Its number is the line's number, from 0. A piece that continues a word begins
+// with ##.
 //
 //go:embed vocab.txt
 var vocabulary string
@@ -22,14 +23,14 @@ const (
 // wordPieces cuts texts into the pieces of a vocabulary, as BERT's tokenizer does.
 type wordPieces struct {
 	bert
-	first, next map[string]int32 // the pieces that begin a word, and those that continue one, without ##
+	first, next map[string]int32 // pieces that begin a word, and pieces (without ##) that continue one
 	short       []bool           // of each piece: it is one character, or unknown
 	longest     int              // bytes of the longest piece
 	unknown     int32
-	longestWord int // characters that a word has at most; a longer one is unknown
+	longestWord int // most characters of a word; a longer one is unknown
 }
 
-// bert says how BERT's tokenizer makes words of a text.
+// bert says how BERT's tokenizer splits a text into words.
 type bert struct {
 	clean        bool // drop control characters
 	chinese      bool // a Chinese character is a word
@@ -39,16 +40,16 @@ type bert struct {
 
 var uncased = bert{clean: true, chinese: true, stripAccents: true, lowerCase: true}
 
-// linesOf returns the pieces of a vocabulary with a piece a line, by their numbers.
+// linesOf returns piece → number, for a vocabulary with one piece per line.
 func linesOf(vocabulary string) map[string]int32 {
 	ids := map[string]int32{}
 	for piece := range strings.Lines(vocabulary) {
-		ids[strings.TrimSuffix(piece, "\n")] = int32(len(ids)) //nolint:gosec // a vocabulary is small
+		ids[strings.TrimSuffix(piece, "\n")] = int32(len(ids)) ////nolint:gosec // a vocabulary is small
 	}
 	return ids
 }
 
-// newWordPieces takes a vocabulary that has the piece [UNK].
+// newWordPieces makes a tokenizer of a vocabulary that has the piece [UNK].
 func newWordPieces(vocabulary map[string]int32, words bert) *wordPieces {
 	w := &wordPieces{bert: words, first: map[string]int32{}, next: map[string]int32{}, unknown: vocabulary["[UNK]"],
 		longestWord: longestWord}
@@ -69,16 +70,16 @@ func newWordPieces(vocabulary map[string]int32, words bert) *wordPieces {
 	return w
 }
 
-// text is what the encoder takes of a text. What is counted beside the pieces is of word pieces alone.
+// text is the pieces of a text. Only wordPieces sets words, apart, latin and others.
 type text struct {
 	pieces        []int32
-	unknown       int // pieces that are unknown
+	unknown       int // unknown pieces
 	words         int // words with letters
-	apart         int // those of them that are mostly single letters, or unknown
+	apart         int // words that are mostly single letters, or unknown
 	latin, others int // letters
 }
 
-// cut returns the pieces of a text, without those that begin and end a text.
+// cut returns the pieces of a text, without the pieces before and after a text.
 func (w *wordPieces) cut(s string) text {
 	var t text
 	for word := range w.split(s) {
@@ -99,7 +100,8 @@ func (w *wordPieces) cut(s string) text {
 	return t
 }
 
-// fallsApart reports whether more than half of a word's pieces are single characters. A word of one letter does not.
+// fallsApart reports whether more than half of a word's pieces are single characters. A word of one letter does not
+// fall apart.
 func (w *wordPieces) fallsApart(pieces []int32) bool {
 	if len(pieces) == 1 {
 		return pieces[0] == w.unknown
@@ -113,7 +115,7 @@ func (w *wordPieces) fallsApart(pieces []int32) bool {
 	return 2*short > len(pieces)
 }
 
-// countLetters reports whether the word has any.
+// countLetters counts the letters of a word, and reports whether it has any.
 func (t *text) countLetters(word string) bool {
 	before := t.latin + t.others
 	for _, r := range word {
@@ -127,8 +129,8 @@ func (t *text) countLetters(word string) bool {
 	return t.latin+t.others > before
 }
 
-// appendWord appends the longest piece that begins the word, then the longest one that continues it, and so on; or the
-// unknown piece if the word cannot be made so.
+// appendWord appends the longest piece that begins the word, then the longest one that continues it, and so on. If the
+// word cannot be built so, it appends the unknown piece.
 func (w *wordPieces) appendWord(ids []int32, word string) []int32 {
 	if utf8.RuneCountInString(word) > w.longestWord {
 		return append(ids, w.unknown)
@@ -183,7 +185,7 @@ func (b bert) split(text string) func(yield func(string) bool) {
 	}
 }
 
-// lower appends a character, in lower case if the model has no other. One capital, I with a dot, becomes two
+// lower appends a character, in lower case if the model has only lower case. One capital, I with a dot, becomes two
 // characters.
 func (b bert) lower(to []byte, r rune) []byte {
 	switch {
@@ -196,7 +198,7 @@ func (b bert) lower(to []byte, r rune) []byte {
 	return utf8.AppendRune(to, r)
 }
 
-// decomposed returns a text with accents as characters of their own.
+// decomposed returns a text with accents as separate characters.
 func decomposed(text string) string {
 	for i := range len(text) {
 		if text[i] >= utf8.RuneSelf {
@@ -206,7 +208,7 @@ func decomposed(text string) string {
 	return text
 }
 
-// isDropped reports whether a character is a control character, or stands for what is not text.
+// isDropped reports whether a character is a control character, or replaces something that is no text.
 func isDropped(r rune) bool {
 	switch r {
 	case '\t', '\n', '\r':
@@ -226,7 +228,7 @@ func isPunctuation(r rune) bool {
 	return unicode.IsPunct(r)
 }
 
-// isChinese reports whether a character is of the blocks that BERT's tokenizer sets spaces around.
+// isChinese reports whether a character is in the blocks that BERT's tokenizer puts spaces around.
 func isChinese(r rune) bool {
 	return r >= 0x4e00 && r <= 0x9fff || r >= 0x3400 && r <= 0x4dbf || r >= 0x20000 && r <= 0x2a6df ||
 		r >= 0x2a700 && r <= 0x2b73f || r >= 0x2b740 && r <= 0x2b81f || r >= 0x2b920 && r <= 0x2ceaf ||

@@ -1,7 +1,6 @@
-// Package provider is the client of a model's endpoint that speaks OpenAI's protocol: it retries requests, bounds
-// answers, and words failures as sentences that say what to do.
-//
-// Each file uses those that are named before it: public.go words failures for organizations, stream.go bounds streams,
+// Package provider is a client for a model's endpoint with OpenAI's protocol. It retries requests, limits answers, and
+// turns failures into sentences that say what to do.
+// Each file uses only the files named before it: public.go words failures for organizations, stream.go limits streams,
 // retry.go sends requests, and provider.go describes an endpoint.
 package provider
 
@@ -20,37 +19,37 @@ import (
 	"github.com/sashabaranov/go-openai"
 )
 
-// maxReasonRunes bounds what an error repeats of a provider's message.
+// maxReasonRunes limits how much of a provider's message an error repeats.
 const maxReasonRunes = 300
 
-// minSecretBytes is how long a key is at least that errors must not repeat. Shorter ones, which servers that need no
-// key are given, are parts of words.
+// minSecretBytes is the least length of a key that errors must not repeat. Shorter keys are for servers that need none;
+// they may be parts of words.
 const minSecretBytes = 8
 
-// Endpoint holds the address and the settings of a model. Its fields do not change after Client has been called.
+// Endpoint has the address and the settings of a model. Its fields do not change after Client has been called.
 type Endpoint struct {
 	Kind    string // in errors: embedding, language model
 	Setting string // prefix of its settings' names: LOCI_EMBEDDING for LOCI_EMBEDDING_BASE_URL, …_API_KEY and …_MODEL
-	ModelOf string // in errors, what names the model, if it is not the setting …_MODEL: the agent's model
-	Answers string // in errors, what it should answer with: embeddings
+	ModelOf string // in errors: what names the model, if not the setting …_MODEL: the agent's model
+	Answers string // in errors: what it should answer with: embeddings
 
-	BaseURL string // empty means OpenAI's own
-	APIKey  string // empty where the server asks for none
+	BaseURL string // empty: OpenAI's
+	APIKey  string // empty: the server needs none
 	Model   string
 
-	HTTP           *http.Client  // nil means http.Client{}; its Timeout is not used, redirects are not followed
-	Attempts       int           // of a request, at most
-	Timeout        time.Duration // of one attempt
-	MaxAnswerBytes int64         // of a stream, what its events say
+	HTTP           *http.Client  // nil: http.Client{}; its Timeout is not used, and redirects are not followed
+	Attempts       int           // most attempts of a request
+	Timeout        time.Duration // time limit of one attempt
+	MaxAnswerBytes int64         // of a stream: of the contents of its events
 
-	// Streams leaves a good answer's body to be read as it comes. Timeout then bounds the wait for the answer's beginning,
-	// and for each further piece of it.
+	// Streams leaves the body of a good answer to be read as it arrives. Timeout then limits the wait for the beginning of
+	// the answer and for each further piece.
 	Streams bool
 
-	// Refuses reports whether an answer refuses the request itself, though its status, such as 500, is usually transient.
+	// Refuses reports whether an answer refuses the request itself, even if its status, such as 500, is usually transient.
 	Refuses func(status int, body string) bool
 
-	FirstPause time.Duration // before the second attempt, doubled before each further one up to 8 s; 0 means 500 ms
+	FirstPause time.Duration // before the second attempt, doubled before each further one up to 8 s; 0: 500 ms
 }
 
 // SettingError is a failure that lasts until a setting is changed; its text names the setting.
@@ -84,8 +83,8 @@ func (e *Endpoint) Client() (*openai.Client, error) {
 	return openai.NewClientWithConfig(config), nil
 }
 
-// Explain turns go-openai's error into the context's, or into a sentence that says what to do: a *SettingError where
-// asking again cannot help. Public says what organizations read of it.
+// Explain turns go-openai's error into the context's error, or into a sentence that says what to do. It is a
+// *SettingError if asking again cannot help. Public returns the part that organizations may read.
 func (e *Endpoint) Explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -109,18 +108,18 @@ func (e *Endpoint) Explain(ctx context.Context, err error) error {
 		reason), "the %s provider fails (status %d)", e.Kind, status)
 }
 
-// Forbidden returns the error of an answer to a key that the provider does not accept, or that may not do what was
-// asked.
+// Forbidden returns the error for an answer that says that the provider does not accept the key, or that the key has no
+// right to the request.
 func (e *Endpoint) Forbidden(status int, reason string) error {
-	said := fmt.Sprintf("status %d", status)
+	answer := fmt.Sprintf("status %d", status)
 	if reason = e.Clean(reason); strings.Trim(reason, "{} ") != "" {
-		said += ": " + reason
+		answer += ": " + reason
 	}
 	if status == http.StatusForbidden {
 		return Told(Settingf("the %s provider at %s forbids the request (%s): check %s_API_KEY, and what it may be used for",
-			e.Kind, e.Host(), said, e.Setting), "the %s provider forbids the request (status %d)", e.Kind, status)
+			e.Kind, e.Host(), answer, e.Setting), "the %s provider forbids the request (status %d)", e.Kind, status)
 	}
-	return Told(Settingf("the %s provider at %s does not accept the key (%s): check %s_API_KEY", e.Kind, e.Host(), said,
+	return Told(Settingf("the %s provider at %s does not accept the key (%s): check %s_API_KEY", e.Kind, e.Host(), answer,
 		e.Setting), "the %s provider does not accept the server's key (status %d)", e.Kind, status)
 }
 
@@ -136,7 +135,7 @@ func (e *Endpoint) Answered(err error) (status int, reason string) {
 	return 0, ""
 }
 
-// unanswered words the error of a request without an answer, or with one that cannot be read.
+// unanswered returns the error for a request without an answer, or with an answer that cannot be read.
 func (e *Endpoint) unanswered(err error) error {
 	var transport *url.Error
 	switch {
@@ -155,7 +154,7 @@ func (e *Endpoint) unanswered(err error) error {
 	return e.wrong("with something else than "+e.Answers, " ("+e.Clean(err.Error())+")")
 }
 
-// Wrong returns the error of a provider that answers with something unusable. Organizations read it too, so it repeats
+// Wrong returns the error for a provider that answers with something unusable. Organizations read it too, so it repeats
 // no words of the provider.
 func (e *Endpoint) Wrong(format string, args ...any) error {
 	return e.wrong(fmt.Sprintf(format, args...), "")

@@ -21,7 +21,7 @@ import (
 
 const testKey = "sk-test-0123456789abcdef"
 
-// endpoint returns the endpoint of a model at a URL, of three attempts without pauses.
+// endpoint returns the endpoint of a model at a URL, with three attempts and no pauses.
 func endpoint(url string) *provider.Endpoint {
 	return &provider.Endpoint{
 		Kind:           "embedding",
@@ -38,7 +38,7 @@ func endpoint(url string) *provider.Endpoint {
 	}
 }
 
-// ask requests an embedding and returns the worded error and the pause that the provider asked for.
+// ask requests an embedding. It returns the explained error and the pause that the provider asked for.
 func ask(ctx context.Context, e *provider.Endpoint) (after time.Duration, err error) {
 	client, err := e.Client()
 	if err != nil {
@@ -52,7 +52,7 @@ func ask(ctx context.Context, e *provider.Endpoint) (after time.Duration, err er
 	return after, err
 }
 
-// answer writes a status and a body; headers are pairs of name and value.
+// answer returns a handler that answers with a status and a body. headers are name, value, name, value, …
 func answer(status int, body string, headers ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i < len(headers); i += 2 {
@@ -63,7 +63,7 @@ func answer(status int, body string, headers ...string) http.HandlerFunc {
 	}
 }
 
-// hang answers when its client is gone, which a server notices once it has read the request.
+// hang answers only when its client is gone. A server notices that only after it has read the request.
 func hang(_ http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	<-r.Context().Done()
@@ -77,7 +77,7 @@ func TestFailures(t *testing.T) {
 		name     string
 		handler  http.HandlerFunc
 		requests int64
-		want     string // of the error; empty for none
+		want     string // of the error; empty if there is none
 		setting  bool   // the error is a *SettingError
 	}{
 		{"a good answer is returned", answer(200, good), 1, "", false},
@@ -151,27 +151,27 @@ func TestHangingServer(t *testing.T) {
 	e.Timeout = time.Hour
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	if _, err := ask(ctx, e); err != context.DeadlineExceeded { //nolint:errorlint // the caller's own, bare
+	if _, err := ask(ctx, e); err != context.DeadlineExceeded { ////nolint:errorlint // the caller's own, bare
 		t.Errorf("past the caller's time: got %v", err)
 	}
 }
 
-// transport answers requests in memory, so that a test's clock stands still while one is under way.
+// transport answers requests in memory, so that a test's clock stands still during a request.
 type transport func(*http.Request) (*http.Response, error)
 
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
-// recorded returns the endpoint with the handler as its server, and the times of its requests.
+// recorded returns an endpoint with the handler as its server, and the times of its requests.
 func recorded(handler http.HandlerFunc) (*provider.Endpoint, *[]time.Time) {
-	e, at := endpoint("http://127.0.0.1/v1"), new([]time.Time)
+	e, times := endpoint("http://127.0.0.1/v1"), new([]time.Time)
 	e.FirstPause = 0
 	e.HTTP = &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
-		*at = append(*at, time.Now())
+		*times = append(*times, time.Now())
 		w := httptest.NewRecorder()
 		handler(w, r)
 		return w.Result(), nil
 	})}
-	return e, at
+	return e, times
 }
 
 func TestPausesBetweenAttempts(t *testing.T) {
@@ -180,7 +180,7 @@ func TestPausesBetweenAttempts(t *testing.T) {
 		name    string
 		status  int
 		headers func(now time.Time) []string
-		want    []time.Duration // the longest pauses; they are exact where asked is set
+		want    []time.Duration // the longest pauses; exact if asked is set
 		asked   bool
 	}{
 		{"seconds", 429, func(time.Time) []string { return []string{"Retry-After", "3"} },
@@ -207,14 +207,14 @@ func TestPausesBetweenAttempts(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				headers := c.headers(time.Now())
-				e, at := recorded(answer(c.status, "", headers...))
+				e, times := recorded(answer(c.status, "", headers...))
 				e.Attempts = len(c.want) + 1
 				if _, err := ask(t.Context(), e); err == nil {
 					t.Error("got no error")
 				}
 				var got []time.Duration
-				for i := 1; i < len(*at); i++ {
-					got = append(got, (*at)[i].Sub((*at)[i-1]))
+				for i := 1; i < len(*times); i++ {
+					got = append(got, (*times)[i].Sub((*times)[i-1]))
 				}
 				within := func(got, want time.Duration) bool { return got <= want && (got == want || !c.asked && got >= want/2) }
 				if len(got) != len(c.want) || !slices.EqualFunc(got, c.want, within) {
@@ -227,22 +227,23 @@ func TestPausesBetweenAttempts(t *testing.T) {
 
 func TestThePauseAskedForIsReturned(t *testing.T) {
 	t.Parallel()
-	e, at := recorded(answer(429, "", "Retry-After", "120"))
+	e, times := recorded(answer(429, "", "Retry-After", "120"))
 	after, err := ask(t.Context(), e)
-	if after != 2*time.Minute || err == nil || len(*at) != 1 {
-		t.Errorf("got %v (%v) after %d requests, want 2 min after one", after, err, len(*at))
+	if after != 2*time.Minute || err == nil || len(*times) != 1 {
+		t.Errorf("got %v (%v) after %d requests, want 2 min after one", after, err, len(*times))
 	}
 }
 
-// A pause beyond the end of the context is not waited for: the failure's reason says more than the context's end.
+// A pause that is longer than the context is not waited for: the failure's reason says more than the end of the
+// context.
 func TestAPauseBeyondTheContextsEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		e, at := recorded(answer(503, "down for repairs", "Retry-After", "3"))
-		if _, err := ask(ctx, e); err == nil || !strings.Contains(err.Error(), "down for repairs") || len(*at) != 1 {
-			t.Errorf("got %v after %d requests", err, len(*at))
+		e, times := recorded(answer(503, "down for repairs", "Retry-After", "3"))
+		if _, err := ask(ctx, e); err == nil || !strings.Contains(err.Error(), "down for repairs") || len(*times) != 1 {
+			t.Errorf("got %v after %d requests", err, len(*times))
 		}
 	})
 }
@@ -251,11 +252,11 @@ func TestTheContextEndsWithinAPause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		e, at := recorded(answer(503, "down", "Retry-After", "20"))
+		e, times := recorded(answer(503, "down", "Retry-After", "20"))
 		began := time.Now()
 		time.AfterFunc(time.Second, cancel)
-		if _, err := ask(ctx, e); !errors.Is(err, context.Canceled) || len(*at) != 1 || time.Since(began) != time.Second {
-			t.Errorf("got %v after %d requests and %v", err, len(*at), time.Since(began))
+		if _, err := ask(ctx, e); !errors.Is(err, context.Canceled) || len(*times) != 1 || time.Since(began) != time.Second {
+			t.Errorf("got %v after %d requests and %v", err, len(*times), time.Since(began))
 		}
 	})
 }

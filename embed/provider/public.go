@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// told is an error whose text is the operator's. Organizations read another one.
+// told is an error with a text for the operator and another one for organizations.
 type told struct {
 	error
 	public string
@@ -15,17 +15,17 @@ type told struct {
 // Unwrap returns the operator's error.
 func (e *told) Unwrap() error { return e.error }
 
-// Public returns what organizations read.
+// Public returns the text for organizations.
 func (e *told) Public() string { return e.public }
 
-// Told returns an operator's error, with the sentence that organizations read of it: what happened, without hosts,
-// names of settings and the provider's own words.
+// Told returns an operator's error with a sentence for organizations: what happened, without hosts, names of settings
+// and the provider's own words.
 func Told(err error, format string, args ...any) error {
 	return &told{err, fmt.Sprintf(format, args...)}
 }
 
-// Public returns what organizations read of an error of an endpoint: what Told gave it, or no more than that the
-// endpoint fails.
+// Public returns what organizations may read of an endpoint's error: the sentence from Told, or only that the endpoint
+// fails.
 func Public(err error) string {
 	if known, ok := errors.AsType[interface {
 		error

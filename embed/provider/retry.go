@@ -20,19 +20,19 @@ const (
 
 	firstPause = 500 * time.Millisecond
 	maxPause   = 8 * time.Second
-	// maxRetryAfter is the longest pause that is waited for here when a provider asks for it; a longer one is left to the
-	// caller's retries.
+	// maxRetryAfter is the longest pause that the provider may ask for and that is waited for here. A longer one is left
+	// to the caller's retries.
 	maxRetryAfter = 30 * time.Second
 )
 
 var (
-	errRedirect = errors.New("redirected") // with or without a place to go to
-	// ErrTooBig is an answer that is larger than the endpoint's MaxAnswerBytes.
+	errRedirect = errors.New("redirected") // with or without a target
+	// ErrTooBig is the error for an answer that is larger than the endpoint's MaxAnswerBytes.
 	ErrTooBig = errors.New("answer too big")
 )
 
-// HTTPClient returns the configured client with retries, a deadline for each attempt, bounded answers and no redirects,
-// after Client has been called.
+// HTTPClient returns the configured client with retries, a deadline for each attempt, limited answers and no redirects.
+// Call Client first.
 func (e *Endpoint) HTTPClient() *http.Client {
 	client := *e.HTTP
 	next := client.Transport
@@ -44,14 +44,14 @@ func (e *Endpoint) HTTPClient() *http.Client {
 	return &client
 }
 
-// retrier repeats a request until it succeeds or a retry cannot help. It sits below go-openai, which drops the headers
-// of an error, and with them Retry-After.
+// retrier repeats a request until it succeeds or a retry cannot help. It works below go-openai, which drops the headers
+// of an error, including Retry-After.
 type retrier struct {
 	*Endpoint
 	next http.RoundTripper
 }
 
-// RoundTrip implements http.RoundTripper. The answer's body is in memory, unless the endpoint streams.
+// RoundTrip implements http.RoundTripper. The body of the answer is in memory, unless the endpoint streams.
 func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, attempt, pause := req.Context(), 0, time.Duration(0)
 	retry := func(answer *http.Response, err error) bool {
@@ -70,23 +70,25 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 
 type contextKey int
 
-// retryAfterKey is the key of a context's *time.Duration for the pause that the provider asks for.
+// retryAfterKey is the context's key for a *time.Duration that receives the pause that the provider asks for.
 const retryAfterKey contextKey = iota
 
-// WithRetryAfter returns a context whose requests write to after the pause that the provider asked for with its last
-// failure.
+// WithRetryAfter returns a context for requests. They write to after the pause that the provider asked for with its
+// last failure.
 func WithRetryAfter(ctx context.Context, after *time.Duration) context.Context {
 	return context.WithValue(ctx, retryAfterKey, after)
 }
 
-// noteRetryAfter writes the pause that the provider asks for to the request's context: go-openai drops the header.
+// noteRetryAfter writes the pause that the provider asks for to the request's context, because go-openai drops the
+// header.
 func noteRetryAfter(ctx context.Context, answer *http.Response) {
 	if after, ok := ctx.Value(retryAfterKey).(*time.Duration); ok && answer != nil {
 		*after, _ = retryAfter(answer.Header) // 0 without the header
 	}
 }
 
-// once sends the request and reads the answer within the attempt's time: the whole of it, unless it is streamed.
+// once sends the request and reads the answer within the time limit of an attempt: the whole answer, unless it is
+// streamed.
 func (r *retrier) once(req *http.Request) (*http.Response, error) {
 	limit := newIdleLimit(req.Context(), r.Timeout)
 	answer, err := r.send(req.Clone(limit.ctx)) //nolint:contextcheck // it is derived from the request's
@@ -124,7 +126,7 @@ func (r *retrier) send(attempt *http.Request) (*http.Response, error) {
 	return r.next.RoundTrip(attempt)
 }
 
-// read returns the whole body of a good answer, or ErrTooBig, and the first maxErrorBytes of an error's.
+// read returns the whole body of a good answer or ErrTooBig; of an error, it returns the first maxErrorBytes.
 func (r *retrier) read(answer *http.Response) ([]byte, error) {
 	if answer.StatusCode >= 300 {
 		return io.ReadAll(io.LimitReader(answer.Body, maxErrorBytes))
@@ -153,13 +155,13 @@ func (r *retrier) mayPass(ctx context.Context, answer *http.Response, err error)
 
 // peek returns the body, which can be read again.
 func peek(answer *http.Response) string {
-	content, _ := io.ReadAll(answer.Body) // in memory, cannot fail
+	content, _ := io.ReadAll(answer.Body) // in memory, so reading cannot fail
 	answer.Body = io.NopCloser(bytes.NewReader(content))
 	return string(content)
 }
 
-// pause returns the pause that the provider asks for. Without one it doubles with each attempt, less a random part of
-// up to a half.
+// pause returns the pause that the provider asks for. If it asks for none, the pause doubles with each attempt, minus a
+// random part of up to half of it.
 func (r *retrier) pause(answer *http.Response, attempt int) time.Duration {
 	if answer != nil {
 		if after, ok := retryAfter(answer.Header); ok {
@@ -170,7 +172,7 @@ func (r *retrier) pause(answer *http.Response, attempt int) time.Duration {
 	return full/2 + rand.N(full/2+1) //nolint:gosec // spreads retries, guards nothing
 }
 
-// retryAfter reads Retry-After-Ms and Retry-After, the latter in seconds or as a date.
+// retryAfter reads Retry-After-Ms and Retry-After; the latter is in seconds or a date.
 func retryAfter(header http.Header) (time.Duration, bool) {
 	if ms, err := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); err == nil {
 		return inUnits(ms, time.Millisecond)
@@ -179,13 +181,13 @@ func retryAfter(header http.Header) (time.Duration, bool) {
 	if seconds, err := strconv.ParseFloat(after, 64); err == nil {
 		return inUnits(seconds, time.Second)
 	}
-	if at, err := http.ParseTime(after); err == nil {
-		return max(0, time.Until(at)), true
+	if retryTime, err := http.ParseTime(after); err == nil {
+		return max(0, time.Until(retryTime)), true
 	}
 	return 0, false
 }
 
-// inUnits returns n units, at most an hour; false for a negative n and for NaN.
+// inUnits returns n units, at most an hour, or false if n is negative or NaN.
 func inUnits(n float64, unit time.Duration) (time.Duration, bool) {
 	if !(n >= 0) {
 		return 0, false

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// idleLimit ends a context when a time passes in which nothing happens.
+// idleLimit ends a context when nothing happens for a time.
 type idleLimit struct {
 	ctx    context.Context //nolint:containedctx // it lasts as long as an answer is read
 	cancel context.CancelCauseFunc
@@ -27,7 +27,7 @@ func (l *idleLimit) stop() {
 	l.cancel(nil)
 }
 
-// explain returns context.DeadlineExceeded for an error that comes of the limit.
+// explain returns context.DeadlineExceeded for an error that the limit caused.
 func (l *idleLimit) explain(err error) error {
 	if err != nil && errors.Is(context.Cause(l.ctx), context.DeadlineExceeded) && !errors.Is(err, io.EOF) {
 		return context.DeadlineExceeded
@@ -35,11 +35,12 @@ func (l *idleLimit) explain(err error) error {
 	return err
 }
 
-// streamFactor is how much larger a stream may be than an answer: each token of it comes in an event of some 200 bytes.
+// streamFactor is how many times larger than an answer a stream may be: each token arrives in an event of some 200
+// bytes.
 const streamFactor = 16
 
-// streamedBody is the body of an answer that is read as it comes: ErrTooBig past its limit, and
-// context.DeadlineExceeded if the next piece does not come in time.
+// streamedBody is the body of an answer that is read as it arrives. Reading fails with ErrTooBig beyond its limit, and
+// with context.DeadlineExceeded if the next piece does not arrive in time.
 type streamedBody struct {
 	body  io.ReadCloser
 	left  int64

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/embed/rank"
 )
 
-// builtin returns the built-in model, in use.
+// builtin returns the built-in model, with its space in use.
 func builtin(t testing.TB) *endpoint.Endpoint {
 	t.Helper()
 	encoder, err := local.Open()

@@ -13,9 +13,9 @@ import (
 	"github.com/loci-memory/loci/embed/wordindex"
 )
 
-// byWords ranks by BM25: the rows that the index of words names, where it answers, and otherwise all rows or, in a
-// large scope, first those that share the query's rarest terms. The hits are those of each filter. match is nil where
-// the index does not answer.
+// byWords ranks by BM25. It scores the rows that the index of words names. If the index does not answer, it scores all
+// rows or, in a large scope, first the rows with one of the query's rarest terms. It returns the hits of each filter.
+// match is nil if the index does not answer.
 func (s *Search) byWords(ctx context.Context, d db.DB, q Question, idf *lexicon.IDF, query lexicon.Query) (all [][]Hit,
 	match *wordindex.Match, err error) {
 	if len(query.Rarest) == 0 {
@@ -50,7 +50,7 @@ func (s *Search) byWords(ctx context.Context, d db.DB, q Question, idf *lexicon.
 	return all, match, nil
 }
 
-// once returns a function that calls fn the first time, and then returns the same.
+// once returns a function that calls fn the first time, and later returns the same result.
 func once(fn func(context.Context) ([]int64, error)) func(context.Context) ([]int64, error) {
 	if fn == nil {
 		return nil
@@ -65,10 +65,10 @@ func once(fn func(context.Context) ([]int64, error)) func(context.Context) ([]in
 	}
 }
 
-// maxListed is the most rows that a filter may leave if they are read one by one although there is an index of words.
+// maxListed is the most rows that a filter may leave to be read one by one if there is an index of words.
 const maxListed = 500
 
-// match reads the index of words; nil if it does not answer the question.
+// match reads the index of words. It returns nil if the index does not answer the question.
 func (s *Search) match(ctx context.Context, d db.DB, q Question, idf *lexicon.IDF, query lexicon.Query) (
 	*wordindex.Match, error) {
 	few := s.leavesFew(q) && q.Most <= maxListed
@@ -86,7 +86,7 @@ func (s *Search) match(ctx context.Context, d db.DB, q Question, idf *lexicon.ID
 // maxMatched is the most rows that a search through the index of words scores exactly for a filter.
 const maxMatched = 4_000
 
-// fewByWords scores the rows whose keys Filter.Few returns. answered is false if it returns nil.
+// fewByWords scores the rows that Filter.Few returns. If Few returns nil, answered is false.
 func (s *Search) fewByWords(ctx context.Context, d db.DB, idf *lexicon.IDF, f Filter) (hits []Hit, answered bool,
 	err error) {
 	few, err := s.few(idf.Rows(), f, FewByWords)
@@ -98,19 +98,19 @@ func (s *Search) fewByWords(ctx context.Context, d db.DB, idf *lexicon.IDF, f Fi
 	return related(hits), true, err
 }
 
-// rarelyLeft is when Filter.Few is called: if fewer than one in rarelyLeft of the best rows pass the filter.
+// Filter.Few is called if fewer than one in rarelyLeft of the best rows pass the filter.
 const rarelyLeft = 20
 
-// spareRows is how many rows are ranked beyond those of the page, in case some of them turn out to be no hits.
+// spareRows is how many rows are ranked beyond the page's, in case some of them are no hits.
 const spareRows = 50
 
-// matchedRows scores the best rows of a match exactly, more of them where a filter leaves few. answered is false where
+// matchedRows scores the best rows of a match exactly: more rows if the filter leaves few of them. answered is false if
 // it leaves too few.
 func (s *Search) matchedRows(ctx context.Context, d db.DB, q Question, f Filter, match *wordindex.Match) (hits []Hit,
 	answered bool, err error) {
 	sql := nearest(s.Words.Matched(f.Rows))
 	enough := ArmRows
-	if q.WordsOnly || s.Endpoint == nil { // no other arm adds to the order
+	if q.WordsOnly || s.Endpoint == nil { // no other arm changes the order
 		enough = min(q.Limit+spareRows, ArmRows)
 	}
 	for n := ArmRows; ; {
@@ -121,7 +121,7 @@ func (s *Search) matchedRows(ctx context.Context, d db.DB, q Question, f Filter,
 			return nil, false, err
 		}
 		hits = related(hits)
-		before := len(hits) // hits that no other row comes before
+		before := len(hits) // no row that is left out scores higher than these
 		for before > 0 && hits[before-1].Score < rest {
 			before--
 		}
@@ -149,8 +149,8 @@ func (s *Search) matchedRows(ctx context.Context, d db.DB, q Question, f Filter,
 	}
 }
 
-// sharingWords scores the rows that share one of the candidates, and all rows where there are no candidates or they
-// leave too few hits.
+// sharingWords scores the rows with one of the candidates. If there are no candidates, or too few hits, it scores all
+// rows.
 func (s *Search) sharingWords(ctx context.Context, d db.DB, q Question, f Filter, candidates []int32) (hits []Hit,
 	err error) {
 	terms, err := s.indexTerms(ctx, q, candidates)
@@ -163,8 +163,8 @@ func (s *Search) sharingWords(ctx context.Context, d db.DB, q Question, f Filter
 	return related(hits), err
 }
 
-// sharing is the rows r that a filter leaves of those that share one of the terms @terms, for FROM. OFFSET keeps
-// Postgres from reading them by another index than that of terms, which has their owners already.
+// sharing returns SQL for FROM: the rows r with one of the terms @terms that pass the filter. OFFSET keeps Postgres
+// from reading them through an index other than the one on terms. The terms include their owners.
 func (s *Search) sharing(f Filter) string {
 	return `(SELECT * FROM ` + s.Table + ` r WHERE r.org + 0 = @org AND r.terms && @terms OFFSET 0) r WHERE ` + f.Rows
 }
@@ -175,7 +175,7 @@ func with(args pgx.StrictNamedArgs, name string, value any) pgx.StrictNamedArgs 
 	return args
 }
 
-// indexTerms returns the terms of each owner, as the index has them; none if there are more than MaxOwners.
+// indexTerms returns the terms of each owner as the index has them, or none if there are more than MaxOwners.
 func (s *Search) indexTerms(ctx context.Context, q Question, terms []int32) ([]int64, error) {
 	if s.PlainTerms || q.Owners == nil || len(terms) == 0 {
 		return lexicon.Owned(0, terms), nil
@@ -191,14 +191,14 @@ func (s *Search) indexTerms(ctx context.Context, q Question, terms []int32) ([]i
 	return all, nil
 }
 
-// related drops the rows that share no word with the query.
+// related drops the rows without a word of the query.
 func related(hits []Hit) []Hit {
 	return slices.DeleteFunc(hits, func(h Hit) bool { return h.Score <= 0 })
 }
 
 func (s *Search) wordsSQL(condition string) string { return nearest(s.Table + ` r WHERE ` + condition) }
 
-// nearest selects the rows r of highest score of what is given behind FROM.
+// nearest returns SQL that selects the rows r with the highest scores. from is what follows FROM.
 func nearest(from string) string {
 	return fmt.Sprintf(`
 		SELECT id, -distance AS score FROM (

@@ -44,16 +44,16 @@ type HitExplanation struct {
 	Search  *Explanation `json:"search,omitempty" doc:"How the search ranked; of the first hit alone."`
 }
 
-// Boost is what a hit gains beside the shares of its own words and meaning.
+// Boost is a gain of a hit in addition to its shares of words and meaning.
 type Boost struct {
 	Name  string  `json:"name" enum:"near,neighbors,session,participant,date" doc:"What for."`
 	Value float64 `json:"value" doc:"How much, where the best share by words is 1."`
 }
 
-// Explanation returns how the ranking came about.
+// Explanation says how the ranking was made.
 func (r Ranking) Explanation() *Explanation {
-	out := &Explanation{Terms: []ExplainedTerm{}, Arms: []ExplainedArm{}, Rows: r.scope.Rows(), Confidence: r.Confidence,
-		Milliseconds: milliseconds(r.took), Rerank: r.judged.explained()}
+	explanation := &Explanation{Terms: []ExplainedTerm{}, Arms: []ExplainedArm{}, Rows: r.scope.Rows(),
+		Confidence: r.Confidence, Milliseconds: milliseconds(r.took), Rerank: r.judged.explained()}
 	weights := make(map[int32]float32, len(r.Query.Terms))
 	values := r.Query.Vector.Values()
 	for i, id := range r.Query.Vector.Indices() {
@@ -61,43 +61,44 @@ func (r Ranking) Explanation() *Explanation {
 	}
 	for text, t := range r.Query.Terms {
 		if weight, ok := weights[t.ID]; ok {
-			out.Terms = append(out.Terms, ExplainedTerm{text, float64(weight), r.scope.Share([]int32{t.ID}), t.Other})
+			share := r.scope.Share([]int32{t.ID})
+			explanation.Terms = append(explanation.Terms, ExplainedTerm{text, float64(weight), share, t.Other})
 		}
 	}
-	slices.SortFunc(out.Terms, func(a, b ExplainedTerm) int {
+	slices.SortFunc(explanation.Terms, func(a, b ExplainedTerm) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.Term, b.Term))
 	})
 	if r.ByWords {
-		out.Arms = append(out.Arms, r.words.explained("words", r.Weights.Words))
+		explanation.Arms = append(explanation.Arms, r.words.explained("words", r.Weights.Words))
 	}
 	if r.ByMeaning {
-		out.Arms = append(out.Arms, r.meaning.explained("meaning", r.Weights.Meaning))
+		explanation.Arms = append(explanation.Arms, r.meaning.explained("meaning", r.Weights.Meaning))
 	}
-	return out
+	return explanation
 }
 
 func (a arm) explained(name string, weight float64) ExplainedArm {
 	return ExplainedArm{Arm: name, Rows: a.rows, Best: a.best, Weight: weight, Milliseconds: milliseconds(a.took)}
 }
 
-// ExplainHit returns how a row got its place, whose searchable text and boosts the caller knows.
+// ExplainHit says how a row got its place. The caller gives the row's searchable text and its boosts.
 func (r Ranking) ExplainHit(key int64, text string, boosts ...Boost) *HitExplanation {
-	out := &HitExplanation{Terms: []string{}, Boosts: []Boost{}, Rerank: r.judged.of(key)}
+	explanation := &HitExplanation{Terms: []string{}, Boosts: []Boost{}, Rerank: r.judged.of(key)}
 	for _, t := range lexicon.DistinctTerms(text) {
 		if _, ok := r.Query.Terms[t]; ok {
-			out.Terms = append(out.Terms, t)
+			explanation.Terms = append(explanation.Terms, t)
 		}
 	}
 	for _, row := range r.Rows {
 		if row.ID == key {
-			out.Words, out.Meaning = row.Words, row.Meaning
+			explanation.Words, explanation.Meaning = row.Words, row.Meaning
 			boosts = append(boosts, Boost{"near", row.Near})
 		}
 	}
 	for _, b := range boosts {
 		if b.Value != 0 {
-			out.Boosts = append(out.Boosts, b)
+			explanation.Boosts = append(explanation.Boosts, b)
 		}
 	}
-	return out
+	return explanation
 }

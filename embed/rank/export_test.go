@@ -1,6 +1,6 @@
 package rank
 
-// Judging returns the ranking of a question whose best rows a reranker judges.
+// Judging returns a ranking for a question, with a reranker for its best rows.
 func Judging(r *Reranker, question string) Ranking {
 	return Ranking{text: question, judged: &judgement{reranker: r}}
 }

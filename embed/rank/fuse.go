@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// ArmRows is the most rows that a search passes to Fuse by words, and MeaningRows by meaning: an index of vectors takes
-// twice as long for twice as many.
+// ArmRows is the most rows that a search passes to Fuse by words, and MeaningRows by meaning. An index of vectors takes
+// twice as long for twice as many rows.
 const (
 	ArmRows     = 200
 	MeaningRows = 100
 )
 
-// fewRows is the least number of rows among which the lowest score is taken for that of unrelated text.
+// fewRows is the least number of rows for the lowest score to count as the score of unrelated text.
 const fewRows = 20
 
-// Hit is a row that one arm of a search found: by words with its BM25 score, by meaning with its cosine.
+// Hit is a row that one arm of a search found. Its score is BM25 by words, or the cosine by meaning.
 type Hit struct {
 	ID    int64
 	Score float64
@@ -25,22 +25,22 @@ type Hit struct {
 // Scored is a row with its rank and its share of the best score in both arms.
 type Scored struct {
 	ID          int64
-	Words       float64 // the row's share of the best score by words, 0 to 1
-	Meaning     float64 // the row's share of the best score by meaning, 0 to 1, above what unrelated text scores
-	Near        float64 // its gain by Ranking.Near
+	Words       float64 // share of the best score by words, 0 to 1
+	Meaning     float64 // share of the best score by meaning, 0 to 1, measured from the score of unrelated text
+	Near        float64 // gain by Ranking.Near
 	Score       float64 // Weights.Words*Words + Weights.Meaning*Meaning + Near
 	WordsRank   int     // 1-based; 0 if the arm did not find the row
 	MeaningRank int     // 1-based; 0 if the arm did not find the row
 }
 
-// Fuse ranks the rows of both arms by Scored.Score, then the better one by words, then the lower id first. Each arm may
-// be in any order. A row whose score by words is not positive shares no word with the query, and is not in that arm.
-//
-// With many models the cosines of unrelated texts are far above 0. A share by meaning is therefore measured from a
-// floor: the score at rank 100, or of the last row of a shorter arm, which then holds the whole scope. Among fewer than
-// 20 rows even the last may be relevant; the distance from the best to the last is then scaled to 20 rows, and the
-// floor is not below 0. So 3 rows of nearly equal cosine get nearly equal shares, and a single row gets a share of 1. A
-// cosine of 0 or less gets a share of 0.
+// Fuse ranks the rows of both arms by Scored.Score. Of rows with the same score, the better one by words comes first,
+// then the lower id. Each arm may be in any order. A row with a score by words of 0 or less has no word of the query,
+// and does not count in that arm.
+// With many models, the cosines of unrelated texts are far above 0. So a share by meaning is measured from a floor: the
+// score at rank 100 or, if the arm is shorter, of its last row (a shorter arm has the whole scope). Among fewer than 20
+// rows, even the last may be relevant. The distance between the best and the last is then scaled to 20 rows, and the
+// floor is at least 0. So 3 rows with nearly equal cosines get nearly equal shares, and a single row gets a share of 1.
+// A cosine of 0 or less gets a share of 0.
 func Fuse(words, meaning []Hit, weights Weights) []Scored {
 	found := make(map[int64]*Scored, len(words)+len(meaning))
 	row := func(id int64) *Scored {
@@ -65,7 +65,7 @@ func Fuse(words, meaning []Hit, weights Weights) []Scored {
 	return ordered(found, weights)
 }
 
-// ranked returns an arm best first, each row once and with a finite score.
+// ranked returns an arm, best first, each row once and with a finite score.
 func ranked(arm []Hit) []Hit {
 	arm = slices.DeleteFunc(slices.Clone(arm), func(h Hit) bool { return math.IsNaN(h.Score) || math.IsInf(h.Score, 0) })
 	slices.SortFunc(arm, func(a, b Hit) int {
@@ -79,7 +79,7 @@ func ranked(arm []Hit) []Hit {
 	})
 }
 
-// meaningShare returns what share of the best score a score of the arm is.
+// meaningShare returns a function that converts a score of the arm to a share of the best score.
 func meaningShare(arm []Hit) func(score float64) float64 {
 	if len(arm) == 0 || arm[0].Score <= 0 {
 		return func(float64) float64 { return 0 }
@@ -93,14 +93,14 @@ func meaningShare(arm []Hit) func(score float64) float64 {
 	}
 }
 
-// floorOf returns the score from which a ranked arm's shares are measured.
+// floorOf returns the score that the shares of a ranked arm are measured from.
 func floorOf(arm []Hit) float64 {
 	n := min(len(arm), MeaningRows)
 	best, last := arm[0].Score, arm[n-1].Score
 	return max(0, best-(best-last)*max(1, fewRows/float64(n)))
 }
 
-// ordered adds the shares up and sorts the rows, best first. Never nil.
+// ordered adds up the shares and sorts the rows, best first. Never nil.
 func ordered(found map[int64]*Scored, weights Weights) []Scored {
 	rows := make([]Scored, 0, len(found))
 	for _, r := range found {

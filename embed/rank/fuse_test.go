@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/embed/rank"
 )
 
-// many are n hits whose scores fall evenly from the best to the last, ids from first on.
+// many returns n hits with ids from first and scores that fall evenly from best to last.
 func many(n int, first int64, best, last float64) []rank.Hit {
 	var hits []rank.Hit
 	for i := range n {
@@ -119,7 +119,7 @@ func TestFuseHolds(t *testing.T) {
 	})
 }
 
-// checkOrderKept fails if a row of higher cosine has the smaller share.
+// checkOrderKept fails if a row with a higher cosine has a smaller share.
 func checkOrderKept(t *rapid.T, rows []rank.Scored, meaning []rank.Hit) {
 	share := map[int64]float64{}
 	for _, r := range rows {

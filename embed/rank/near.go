@@ -7,24 +7,23 @@ import (
 	"slices"
 )
 
-// nearShare is what two of a query's terms add to a text's score where they are next to each other, in shares of the
-// lower of their weights. Further apart they add less: half as much with a term between them.
+// nearShare is what two terms of a query add to the score of a text that has them next to each other, as a share of the
+// lower of their weights. Further apart they add less: half as much with one term between them.
 const nearShare = 0.4
 
-// phraseShare is what a text gains besides that has all of a query's terms next to each other in their order, in shares
+// phraseShare is the additional gain of a text that has all terms of a query next to each other, in order, as a share
 // of the best score by words.
 const phraseShare = 0.1
 
-// NearRows is how many of the best rows are ranked by how near they have the query's words to each other, NearChars how
-// much of a row's text is looked at for them.
+// NearRows is how many of the best rows gain by Near. NearChars is how many characters of a row's text are read for it.
 const (
 	NearRows  = 40
 	NearChars = 4_000
 )
 
-const nearTerms = 8 // the greatest distance in a text
+const nearTerms = 8 // greatest distance in a text
 
-// HasNear reports whether a text may gain something by Near.
+// HasNear reports whether a text may gain by Near.
 func (r Ranking) HasNear() bool { return r.BestWords > 0 && len(r.Query.Pairs) > 0 }
 
 // ShareOfWords returns what a BM25 score adds to Scored.Score.
@@ -71,8 +70,8 @@ type Text struct {
 	Text string `db:"text"`
 }
 
-// TextsOf returns the texts of rows by their keys, as far as Near or a reranker looks at them. read returns the rows'
-// texts in any order; it is not called if nothing looks at them.
+// TextsOf returns key → text of rows, if Near or a reranker needs the texts. read returns the rows' texts in any order;
+// it is called only if they are needed.
 func (r Ranking) TextsOf(keys []int64, read func(keys []int64) ([]Text, error)) (map[int64]string, error) {
 	if !r.HasNear() && !r.Reranks() {
 		return nil, nil
@@ -85,8 +84,8 @@ func (r Ranking) TextsOf(keys []int64, read func(keys []int64) ([]Text, error)) 
 	return byKey, err
 }
 
-// RankByText adds the gains by Near to the scores of the NearRows best rows, sorts these rows, and lets the reranker
-// order the first of them. read is that of TextsOf.
+// RankByText adds the gains by Near to the NearRows best rows, sorts these rows, and lets the reranker order the first
+// of them. read is as for TextsOf.
 func (r *Ranking) RankByText(ctx context.Context, read func(keys []int64) ([]Text, error)) error {
 	r.Rows = slices.Clone(r.Rows)
 	best := r.Rows[:min(len(r.Rows), NearRows)]
@@ -107,19 +106,19 @@ func (r *Ranking) RankByText(ctx context.Context, read func(keys []int64) ([]Tex
 	return nil
 }
 
-// leastDistance returns the least distance from a place to a later one of the second list, or, counted as one more, to
-// an earlier one. Both lists ascend.
+// leastDistance returns the least distance from a place in first to a later place in second, or to an earlier one,
+// which counts one more. Both lists ascend.
 func leastDistance(first, second []int) int {
 	least, k := math.MaxInt, 0
-	for _, at := range first {
-		for k < len(second) && second[k] < at {
+	for _, position := range first {
+		for k < len(second) && second[k] < position {
 			k++
 		}
-		if k < len(second) && second[k] > at {
-			least = min(least, second[k]-at)
+		if k < len(second) && second[k] > position {
+			least = min(least, second[k]-position)
 		}
 		if k > 0 {
-			least = min(least, at-second[k-1]+1)
+			least = min(least, position-second[k-1]+1)
 		}
 	}
 	return least

@@ -14,22 +14,22 @@ import (
 const RerankRows = 30
 
 // Reranker is a model that reads a question and a text together, and judges how well the text answers the question. A
-// nil *Reranker leaves the order of a search.
+// nil *Reranker changes nothing.
 type Reranker struct {
 	Name    string        // of the model
-	Timeout time.Duration // of the judgement of a search; after it, the order stays
+	Timeout time.Duration // for a search; after it, the order stays
 	Log     *slog.Logger  // gets failures; nil drops them
 
-	// Scores returns a score for each text; the higher, the better. It ends early with the context's error.
+	// Scores returns a score for each text: the higher, the better. It ends early with the context's error.
 	Scores func(ctx context.Context, question string, texts []string) ([]float64, error)
 }
 
-// judgement is what a reranker said of a ranking.
+// judgement is the reranker's judgement of a ranking.
 type judgement struct {
 	reranker *Reranker
 	asked    bool
-	scores   map[int64]float64 // by the rows' keys; empty if there was no answer
-	note     string            // why there was none
+	scores   map[int64]float64 // row key → score; empty if there was no answer
+	note     string            // why there was no answer
 	took     time.Duration
 }
 
@@ -41,26 +41,26 @@ type ExplainedRerank struct {
 	Milliseconds float64 `json:"milliseconds" doc:"That it took."`
 }
 
-// Reranks reports whether a reranker is to judge the best rows: so it is where both words and meaning may rank.
+// Reranks reports whether a reranker judges the best rows. It does so only if both words and meaning may rank.
 func (r Ranking) Reranks() bool { return r.judged != nil }
 
-// Judged is an item that a reranker judges.
+// Judged is an item for a reranker to judge.
 type Judged struct {
 	Key  int64
 	Text string
 }
 
-// Rerank orders the first RerankRows items of a ranking, which are the best and in order, by what the reranker says of
-// their texts. An item takes the score of its new place, so that scores still fall, and can be compared with those of
-// other searches. Without a reranker, or an answer in time, the order stays.
-func Rerank[T any](ctx context.Context, r Ranking, items []T, of func(T) Judged, score func(*T) *float64) {
+// Rerank orders the first RerankRows items of a ranking by the reranker's scores of their texts. The items must be in
+// order, the best first. An item takes the score of its new place: so scores still fall, and can be compared with other
+// searches. Without a reranker, or without an answer in time, the order stays.
+func Rerank[T any](ctx context.Context, r Ranking, items []T, judge func(T) Judged, score func(*T) *float64) {
 	best := items[:min(len(items), RerankRows)]
 	if !r.Reranks() || len(best) < 2 {
 		return
 	}
 	judged := make([]Judged, len(best))
 	for i, item := range best {
-		judged[i] = of(item)
+		judged[i] = judge(item)
 	}
 	order := r.judged.order(ctx, r.text, judged)
 	if order == nil {
@@ -76,13 +76,13 @@ func Rerank[T any](ctx context.Context, r Ranking, items []T, of func(T) Judged,
 	}
 }
 
-// RerankTexts is Rerank of the rows themselves, with their texts by their keys.
+// RerankTexts is Rerank for the rows themselves. texts maps row key → text.
 func (r Ranking) RerankTexts(ctx context.Context, rows []Scored, texts map[int64]string) {
 	Rerank(ctx, r, rows, func(row Scored) Judged { return Judged{row.ID, texts[row.ID]} },
 		func(row *Scored) *float64 { return &row.Score })
 }
 
-// order returns the places of items, the best first; nil if the reranker does not answer.
+// order returns the positions of items, the best first, or nil if the reranker does not answer.
 func (j *judgement) order(ctx context.Context, question string, items []Judged) []int {
 	began := time.Now()
 	limited, cancel := context.WithTimeout(ctx, j.reranker.Timeout)
@@ -123,7 +123,7 @@ func (j *judgement) failed(ctx context.Context, err error) {
 	}
 }
 
-// explained returns what the reranker did; nil if none was asked.
+// explained says what the reranker did; nil if none was asked.
 func (j *judgement) explained() *ExplainedRerank {
 	if j == nil || !j.asked {
 		return nil
@@ -131,7 +131,7 @@ func (j *judgement) explained() *ExplainedRerank {
 	return &ExplainedRerank{Model: j.reranker.Name, Rows: len(j.scores), Note: j.note, Milliseconds: milliseconds(j.took)}
 }
 
-// of returns the score of a row; nil if it was not judged.
+// of returns the score of a row, or nil if it was not judged.
 func (j *judgement) of(key int64) *float64 {
 	if j == nil {
 		return nil

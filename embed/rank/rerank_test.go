@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/embed/rank"
 )
 
-// reranked lets a reranker order rows with scores that fall from 1; their texts are given.
+// reranked makes rows with the given texts and scores that fall from 1, and returns them as a reranker orders them.
 func reranked(ctx context.Context, r rank.Ranking, texts ...string) []rank.Scored {
 	rows := make([]rank.Scored, len(texts))
 	for i := range rows {

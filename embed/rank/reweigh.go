@@ -10,25 +10,25 @@ import (
 	"github.com/loci-memory/loci/embed/lexicon"
 )
 
-// LexVersion is the version of the terms and weights that Document makes of a text. Rows carry it as lex_version: a
-// migration that makes it the columns' default lets Reweigh replace what was weighed before. Each new version finds
-// what it can of the rows of the one before: most words are the same term in both.
+// LexVersion is the version of the terms and weights that lexicon.Document computes. Rows have it as lex_version. A
+// migration that makes a new version the columns' default lets Reweigh replace the older rows. Until then, searches
+// still find most of them: most words have the same term in both versions.
 const LexVersion = 3
 
-// ReweighRows is how many rows are weighed anew in one transaction.
+// ReweighRows is how many rows are weighed again in one transaction.
 const ReweighRows = 200
 
-// Outdated is a row whose words were weighed with an older LexVersion.
+// Outdated is a row with words that were weighed with an older LexVersion.
 type Outdated struct {
 	Key   int64  `db:"key"`
 	Owner int64  `db:"owner"` // of its terms; 0 if these are plain
-	Text  string `db:"text"`  // by which it is found
+	Text  string `db:"text"`  // text by which the row is found
 }
 
-// Reweigh weighs the rows of Table anew that an older version of Loci weighed, in every organization, and returns their
-// number. texts selects the columns of Outdated from rows r of the organization @org, and ends with a condition;
-// Reweigh adds that they are outdated. While it works, every search answers: a row is found by the words that are the
-// same terms in both versions.
+// Reweigh computes the word weights of Table's rows again if an older version of Loci computed them, in every
+// organization, and returns their number. texts selects the columns of Outdated from rows r of the organization @org,
+// and ends with a condition; Reweigh adds that the rows are outdated. Searches work meanwhile: they find a row by the
+// words that have the same terms in both versions.
 func (s *Search) Reweigh(ctx context.Context, d db.DB, texts string) (rows int, err error) {
 	texts += fmt.Sprintf(` AND r.lex_version < %d ORDER BY r.key LIMIT %d FOR NO KEY UPDATE OF r SKIP LOCKED`,
 		LexVersion, ReweighRows)
@@ -41,7 +41,7 @@ func (s *Search) Reweigh(ctx context.Context, d db.DB, texts string) (rows int, 
 	})
 }
 
-// storeWords stores the words of rows as Document now weighs them.
+// storeWords stores the words of rows with the current weights.
 func (s *Search) storeWords(ctx context.Context, tx pgx.Tx, org db.Org, list []Outdated) error {
 	keys := make([]int64, len(list))
 	var batch pgx.Batch
@@ -59,7 +59,7 @@ func (s *Search) storeWords(ctx context.Context, tx pgx.Tx, org db.Org, list []O
 	return db.Error(tx.SendBatch(ctx, &batch).Close())
 }
 
-// terms returns a row's terms as the column of Table has them.
+// terms returns a row's terms in the form of Table's column.
 func (s *Search) terms(owner int64, lex lexicon.Lex) any {
 	if s.PlainTerms {
 		return lex.Terms
@@ -67,8 +67,8 @@ func (s *Search) terms(owner int64, lex lexicon.Lex) any {
 	return lexicon.Owned(owner, lex.Terms)
 }
 
-// EachOrgBatch calls work for each organization, in transactions of their own, until it does nothing more, and returns
-// how many rows it worked on.
+// EachOrgBatch calls work for each organization, in a new transaction each time, until it does nothing more. It returns
+// how many rows work reported.
 func EachOrgBatch(ctx context.Context, d db.DB,
 	work func(ctx context.Context, tx pgx.Tx, org db.Org) (rows int, err error)) (rows int, err error) {
 	orgs, err := db.Orgs(ctx, d)

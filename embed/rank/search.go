@@ -19,51 +19,51 @@ import (
 // IndexRows is the number of rows up to which an exact scan is at least as fast as an index.
 const IndexRows = 50_000
 
-// wideRows is the number of rows up to which checking the filter on every row is faster than reading Filter.Few.
+// wideRows is the number of rows up to which checking the filter on every row is faster than Filter.Few.
 const wideRows = 2_000
 
-// MaxOwners is the most owners whose terms a search looks up in an index; a scope of more is scanned.
+// MaxOwners is the most owners that a search looks up in an index on terms. A scope of more owners is scanned.
 const MaxOwners = 5_000
 
-// Search ranks the rows of one memory's table: by words (BM25), and by meaning where an embedding model answers.
-// Set the fields before the first use; it is then safe for concurrent use.
+// Search ranks the rows of one memory's table: by words (BM25), and by meaning if an embedding model answers. Set the
+// fields before the first use; then it is safe for concurrent use.
 type Search struct {
-	Endpoint  *endpoint.Endpoint // nil ranks by words alone
-	Reranker  *Reranker          // judges the best rows; nil if none does
-	Table     string             // has the columns key, lex and terms
-	Vectors   string             // the table of the rows' vectors, with the columns space_id and embedding
-	VectorKey string             // the column of Vectors that holds a row's key
-	IndexRows int                // a scope of more rows is searched through the indexes
-	WideRows  int                // Filter.Few is called in a scope of more rows
+	Endpoint  *endpoint.Endpoint // nil: searches rank by words alone
+	Reranker  *Reranker          // reorders the best hits of a search; nil: no reordering
+	Table     string             // name; it has the columns key, lex and terms
+	Vectors   string             // name of the table of the rows' vectors, with the columns space_id and embedding
+	VectorKey string             // the column of Vectors with a row's key
+	IndexRows int                // a scope with more rows is searched through the indexes
+	WideRows  int                // in a scope with more rows, Filter.Few is called
 
-	Words      *wordindex.Index // of the rows' words; nil if they have none
+	Words      *wordindex.Index // index of the rows' words; nil if there is none
 	PlainTerms bool             // the terms in Table have no owner
 
 	statistics lexicon.IDFCache
 }
 
-// NewSearch returns a search of a table that uses the indexes above IndexRows rows.
+// NewSearch returns a search of a table. It uses the indexes for more than IndexRows rows.
 func NewSearch(endpoint *endpoint.Endpoint, table, vectors, vectorKey string) *Search {
 	return &Search{Endpoint: endpoint, Table: table, Vectors: vectors, VectorKey: vectorKey, IndexRows: IndexRows,
 		WideRows: wideRows}
 }
 
-// VectorTable returns the table of the rows' vectors, which repeats columns of the rows. pending selects the number of
-// rows that wait for a vector in the space $1.
+// VectorTable returns the table of the rows' vectors. columns are the rows' columns that it repeats. pending selects
+// the number of rows that wait for a vector in the space $1.
 func (s *Search) VectorTable(pending string, columns ...string) endpoint.Vectors {
 	return endpoint.Vectors{Endpoint: s.Endpoint, Table: s.Vectors, Row: s.VectorKey, Columns: columns, Pending: pending,
 		IndexRows: s.IndexRows}
 }
 
-// Filter is what a search may see, as conditions in SQL.
+// Filter says which rows a search may see, as conditions in SQL.
 type Filter struct {
 	Rows    string              // a condition on rows r of Search.Table
 	Vectors string              // the same condition on rows v of Search.Vectors
-	Args    pgx.StrictNamedArgs // the arguments that each of the conditions has, @org among them
-	Keys    wordindex.Ranges    // in which the keys of all rows are that it leaves; nil if nothing is known of them
+	Args    pgx.StrictNamedArgs // arguments of both conditions, including @org
+	Keys    wordindex.Ranges    // ranges with the keys of all rows that pass; nil if unknown
 
-	// Few returns the keys of all rows that pass the filter, or nil if they are more than most: FewByWords or
-	// FewByMeaning. Both arms of a search may call it at once. It is nil if no filter narrows the scope.
+	// Few returns the keys of all rows that pass the filter, or nil if there are more than most (FewByWords or
+	// FewByMeaning). Both arms of a search may call it at once. It is nil if no filter narrows the scope.
 	Few func(most int) ([]int64, error)
 }
 
@@ -72,26 +72,26 @@ type Question struct {
 	Org         db.Org
 	Text        string
 	Filters     []Filter // the best rows of each are ranked together
-	Limit       int      // the hits that are wanted of each filter: where only words rank, few more are read
-	Most        int      // rows that each filter leaves, at most; 0 is all of the scope
+	Limit       int      // hits wanted for each filter; if words alone rank, few more rows are read
+	Most        int      // most rows that each filter leaves; 0: all rows of the scope
 	WordsOnly   bool
-	MeaningOnly bool    // but by words where the endpoint does not answer
-	Weight      float64 // how much meaning counts, in place of Endpoint.Weight; 0 is that
-	AsWritten   bool    // no other spellings are searched
-	Guessed     bool    // Text is another spelling of what was asked for
+	MeaningOnly bool    // rank by words only if the endpoint does not answer
+	Weight      float64 // weight of meaning in place of Endpoint.Weight; 0: Endpoint.Weight
+	AsWritten   bool    // other spellings are not searched
+	Guessed     bool    // Text is another spelling of what the caller asked for
 
-	// Scope names the rows that the statistics are of, whatever else the filter narrows them to. Statistics of an empty
+	// Scope names the rows that the statistics cover, whatever else the filter narrows them to. The statistics of an empty
 	// name are not cached.
 	Scope string
 	// Sample reads the statistics of the scope.
 	Sample func(context.Context) (*lexicon.IDF, error)
-	// Owners returns the keys of the rows' owners: of the terms in Search.Table, unless these are plain (see Owned), and
-	// in Search.Words.
+	// Owners returns the keys of the rows' owners. They own the terms in Search.Table, unless these are plain (see
+	// lexicon.Owned), and the rows in Search.Words.
 	Owners func(context.Context) ([]int64, error)
 }
 
 // Rank ranks the rows that a question may see. It calls the endpoint, and reads by words and by meaning at the same
-// time, so d must not be a transaction.
+// time. So d must not be a transaction.
 func (s *Search) Rank(ctx context.Context, d db.DB, q Question) (Ranking, error) {
 	started := time.Now()
 	q.Text = db.Clean(q.Text)
@@ -99,51 +99,51 @@ func (s *Search) Rank(ctx context.Context, d db.DB, q Question) (Ranking, error)
 	if err != nil {
 		return Ranking{}, err
 	}
-	out := Ranking{Query: idf.Query(q.Text), text: q.Text, scope: idf}
+	ranking := Ranking{Query: idf.Query(q.Text), text: q.Text, scope: idf}
 	if s.Reranker != nil && !q.WordsOnly && !q.MeaningOnly {
-		out.judged = &judgement{reranker: s.Reranker}
+		ranking.judged = &judgement{reranker: s.Reranker}
 	}
-	words, meaning, err := s.bothArms(ctx, d, q, idf, &out)
-	if out.ByWords = !q.MeaningOnly || !out.ByMeaning; err == nil && out.ByWords && q.MeaningOnly {
-		words, err = s.wordsArm(ctx, d, q, idf, &out)
+	words, meaning, err := s.bothArms(ctx, d, q, idf, &ranking)
+	if ranking.ByWords = !q.MeaningOnly || !ranking.ByMeaning; err == nil && ranking.ByWords && q.MeaningOnly {
+		words, err = s.wordsArm(ctx, d, q, idf, &ranking)
 	}
 	if err != nil {
 		return Ranking{}, err
 	}
-	out.BestWords = max(0, out.words.best)
-	out.cut = out.words.first >= ArmRows || out.meaning.first >= MeaningRows && idf.Rows() > MeaningRows
-	out.wordsConfidence, out.meaningConfidence = out.confidenceOfWords(), confidenceOfMeaning(meaning)
-	out.Confidence = max(out.wordsConfidence, out.meaningConfidence)
+	ranking.BestWords = max(0, ranking.words.best)
+	ranking.cut = ranking.words.first >= ArmRows || ranking.meaning.first >= MeaningRows && idf.Rows() > MeaningRows
+	ranking.wordsConfidence, ranking.meaningConfidence = ranking.confidenceOfWords(), confidenceOfMeaning(meaning)
+	ranking.Confidence = max(ranking.wordsConfidence, ranking.meaningConfidence)
 	if q.Guessed {
-		out.Confidence *= GuessedShare
+		ranking.Confidence *= GuessedShare
 	}
-	out.Weights = out.weigh(meaning, idf.Rows(), cmp.Or(q.Weight, s.Endpoint.MeaningWeight()))
-	out.Rows = Fuse(words, meaning, out.Weights)
-	out.took = time.Since(started)
-	return out, nil
+	ranking.Weights = ranking.weigh(meaning, idf.Rows(), cmp.Or(q.Weight, s.Endpoint.MeaningWeight()))
+	ranking.Rows = Fuse(words, meaning, ranking.Weights)
+	ranking.took = time.Since(started)
+	return ranking, nil
 }
 
-// bothArms ranks by words and by meaning at the same time, each on a connection of its own, but by one of them alone
-// where the question says so.
-func (s *Search) bothArms(ctx context.Context, d db.DB, q Question, idf *lexicon.IDF, out *Ranking) (
+// bothArms ranks by words and by meaning at the same time, each on its own connection. If the question asks for one of
+// them, it ranks only by that one.
+func (s *Search) bothArms(ctx context.Context, d db.DB, q Question, idf *lexicon.IDF, ranking *Ranking) (
 	words, meaning []Hit, err error) {
 	arms, ctx := errgroup.WithContext(ctx)
 	if !q.MeaningOnly {
 		arms.Go(func() (err error) {
-			words, err = s.wordsArm(ctx, d, q, idf, out)
+			words, err = s.wordsArm(ctx, d, q, idf, ranking)
 			return err
 		})
 	}
 	if !q.WordsOnly {
 		arms.Go(func() (err error) {
-			meaning, err = s.meaningArm(ctx, d, q, out)
+			meaning, err = s.meaningArm(ctx, d, q, ranking)
 			return err
 		})
 	}
 	return words, meaning, arms.Wait()
 }
 
-// wordsArm ranks by words, and notes in out what it found.
+// wordsArm ranks by words, and stores its result in out.
 func (s *Search) wordsArm(ctx context.Context, d db.DB, q Question, idf *lexicon.IDF, out *Ranking) ([]Hit, error) {
 	began := time.Now()
 	found, match, err := s.byWords(ctx, d, q, idf, out.Query)
@@ -151,7 +151,7 @@ func (s *Search) wordsArm(ctx context.Context, d db.DB, q Question, idf *lexicon
 	return slices.Concat(found...), err
 }
 
-// meaningArm ranks by meaning, and notes in out what it found.
+// meaningArm ranks by meaning, and stores its result in out.
 func (s *Search) meaningArm(ctx context.Context, d db.DB, q Question, out *Ranking) ([]Hit, error) {
 	began := time.Now()
 	found, err := s.byMeaning(ctx, d, q, out)
@@ -159,22 +159,22 @@ func (s *Search) meaningArm(ctx context.Context, d db.DB, q Question, out *Ranki
 	return slices.Concat(found...), err
 }
 
-// plenty is how many hits an index has to find; where it finds fewer, the exact query runs. It does not depend on the
-// page, so that all pages are of the same ranking.
+// plenty is how many hits an index must find; if it finds fewer, the exact query runs. It does not depend on the page,
+// so that all pages come from the same ranking.
 const plenty = MeaningRows
 
-// byMeaning ranks by the inner product with the query's vector: through the space's index in a large scope, and exactly
-// where the scope is small or the index finds fewer than plenty. It notes in out whether it ranked, and why not. The
-// hits are those of each filter.
-func (s *Search) byMeaning(ctx context.Context, d db.DB, q Question, out *Ranking) (all [][]Hit, err error) {
+// byMeaning ranks by the inner product with the query's vector. It uses the space's index in a large scope, and the
+// exact query in a small one or if the index finds fewer than plenty. It stores in ranking whether it ranked, and why
+// not. It returns the hits of each filter.
+func (s *Search) byMeaning(ctx context.Context, d db.DB, q Question, ranking *Ranking) (all [][]Hit, err error) {
 	vector, space, note := s.Endpoint.EmbedQuery(ctx, q.Text)
-	if out.Note = note; vector == nil {
+	if ranking.Note = note; vector == nil {
 		return nil, nil
 	}
-	out.ByMeaning, out.Vector, out.Space = true, vector, space
+	ranking.ByMeaning, ranking.Vector, ranking.Space = true, vector, space
 	for _, f := range q.Filters {
 		f.Args = with(f.Args, "q", *vector)
-		hits, err := s.nearestMeanings(ctx, d, q, f, out)
+		hits, err := s.nearestMeanings(ctx, d, q, f, ranking)
 		if err != nil {
 			return nil, err
 		}
@@ -204,14 +204,14 @@ func (s *Search) nearestMeanings(ctx context.Context, d db.DB, q Question, f Fil
 	return hits, err
 }
 
-// The most rows that pass a filter and are read one by one, to be ranked by words and by meaning. Ranking more takes
-// longer than checking the filter on what an index of all rows finds.
+// Most rows that pass a filter and are read one by one, to be ranked by words and by meaning. For more rows it is
+// faster to check the filter on the hits of an index of all rows.
 const (
 	FewByWords   = 4_000
 	FewByMeaning = maxFew
 )
 
-// few returns what Filter.Few does, and nil if the scope has at most WideRows rows.
+// few returns the result of Filter.Few, or nil if the scope has at most WideRows rows.
 func (s *Search) few(scope int, f Filter, most int) ([]int64, error) {
 	if f.Few == nil || scope <= s.WideRows {
 		return nil, nil
@@ -219,8 +219,8 @@ func (s *Search) few(scope int, f Filter, most int) ([]int64, error) {
 	return f.Few(most)
 }
 
-// fewKeys is a table, for FROM, of the keys in the argument @few; keysSQL is one of the keys of the rows that pass a
-// filter.
+// fewKeys is SQL for FROM: a table of the keys in the argument @few. keysSQL returns the same for the keys of the rows
+// that pass a filter.
 const fewKeys = `unnest(@few::bigint[])`
 
 func (s *Search) keysSQL(f Filter) string {
@@ -232,15 +232,15 @@ func (f Filter) withFew(keys []int64) pgx.StrictNamedArgs {
 	return pgx.StrictNamedArgs{"org": f.Args["org"], "q": f.Args["q"], "few": keys}
 }
 
-// leavesFew reports whether the filters leave so few rows that a search reads these one by one.
+// leavesFew reports whether the filters leave so few rows that a search reads them one by one.
 func (s *Search) leavesFew(q Question) bool { return q.Most > 0 && q.Most <= min(maxFew, s.IndexRows) }
 
-// maxFew is the most rows that are read one by one: in a scope of 100,000, a twelfth, which takes as long as the
-// indexes take for all.
+// maxFew is the most rows that are read one by one. It is a twelfth of a scope of 100,000 rows; reading them takes as
+// long as the indexes take for all.
 const maxFew = 8_000
 
-// fewMeaningsSQL orders rows by the distance of embedding from @q. It finds their vectors by their keys, which a table
-// has.
+// fewMeaningsSQL orders rows by the distance of embedding from @q. It finds their vectors by their keys, which keys,
+// SQL for FROM, has.
 func (s *Search) fewMeaningsSQL(space endpoint.Space, keys string) string {
 	return fmt.Sprintf(`
 		SELECT id, -distance AS score FROM (
@@ -255,9 +255,9 @@ func (s *Search) fewMeaningsSQL(space endpoint.Space, keys string) string {
 		) nearest`, keys, s.VectorKey, space.Dimension, s.Vectors, space.ID, MeaningRows)
 }
 
-// meaningSQL orders by the distance of embedding from @q. An index of vectors answers only the plain form of the
-// distance, with the space and the dimension as literals, as its own definition names them. Wrapped in another
-// expression, no index has it.
+// meaningSQL orders rows by the distance of embedding from @q. An index of vectors answers only the plain form of the
+// distance, with the space and the dimension as literals, as in the index's definition. For any other expression no
+// index is used.
 func (s *Search) meaningSQL(space endpoint.Space, f Filter, form string) string {
 	distance := fmt.Sprintf(form, fmt.Sprintf("v.embedding::halfvec(%d) <#> @q::halfvec(%[1]d)", space.Dimension))
 	return fmt.Sprintf(`
@@ -269,10 +269,10 @@ func (s *Search) meaningSQL(space endpoint.Space, f Filter, form string) string 
 		) nearest`, s.VectorKey, distance, s.Vectors, space.ID, f.Vectors, MeaningRows)
 }
 
-// The settings under which Postgres answers a search through an index even where its statistics are of a time before
-// the rows were loaded. A scan of an index of vectors continues until enough rows pass the filter.
+// Settings that make Postgres answer a search through an index even if its statistics are older than the rows. A scan
+// of an index of vectors continues until enough rows pass the filter.
 const (
-	// ByArrayIndex is for indexes of the elements of arrays.
+	// ByArrayIndex is for indexes on the elements of arrays.
 	ByArrayIndex  = `SELECT set_config('enable_seqscan', 'off', true), set_config('enable_indexscan', 'off', true)`
 	byVectorIndex = `
 		SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
@@ -280,8 +280,8 @@ const (
 		       set_config('hnsw.ef_search', '100', true)`
 )
 
-// scanIndex reads the hits of a search under the settings of an index, in one round trip: in a transaction of its own,
-// or as part of d's. The order of a vector search is nearly right; Fuse corrects it.
+// scanIndex reads the hits of a search with the settings for an index, in one round trip: in its own transaction, or as
+// part of d's. The order of a vector search is only nearly right; Fuse corrects it.
 func scanIndex(ctx context.Context, d db.DB, settings, sql string, args pgx.StrictNamedArgs) (hits []Hit, err error) {
 	var batch pgx.Batch
 	batch.Queue(settings)
@@ -292,21 +292,21 @@ func scanIndex(ctx context.Context, d db.DB, settings, sql string, args pgx.Stri
 	return hits, db.Error(d.SendBatch(ctx, &batch).Close())
 }
 
-// HitTable and HitColumns are what a statement for ReadHits reads the rows' places from.
+// A statement for ReadHits reads the rows' places from HitTable and HitColumns.
 const (
 	HitTable = `unnest(@keys::bigint[], @scores::float8[], @words::integer[], @meanings::integer[])
 		WITH ORDINALITY AS hit (key, score, words_rank, meaning_rank, place)`
 	HitColumns = `hit.score, hit.words_rank, hit.meaning_rank`
 )
 
-// KeyedRow is a join with the row of a table that has a key, of the organization @org. OFFSET makes Postgres read each
-// row by its primary key. Without it, and with statistics that are older than the rows, Postgres compares each row with
-// each hit.
+// KeyedRow returns SQL that joins the row of a table that has a key, in the organization @org. OFFSET makes Postgres
+// read each row by its primary key. Without it, and with statistics that are older than the rows, Postgres compares
+// each row with each hit.
 func KeyedRow(table, key string) string {
 	return ` CROSS JOIN LATERAL (SELECT * FROM ` + table + ` t WHERE t.org = @org AND t.key = ` + key + ` OFFSET 0)`
 }
 
-// Depth returns how many hits a page needs: its own, those before, and one that shows that there are more.
+// Depth returns how many hits a page needs: its own, the earlier ones, and one that shows that there are more.
 func Depth(after int64, offset, limit int) int {
 	if after != 0 {
 		return ArmRows
@@ -314,7 +314,7 @@ func Depth(after int64, offset, limit int) int {
 	return min(max(offset, 0)+limit+1, ArmRows)
 }
 
-// Behind returns the rows of a ranking behind the one with a key, and all for the key 0. ErrInvalid if the ranking
+// Behind returns the rows of a ranking after the row with the given key, or all for key 0. ErrInvalid if the ranking
 // lacks the row.
 func Behind(ranked []Scored, key int64) ([]Scored, error) {
 	if key == 0 {
@@ -332,13 +332,13 @@ func Behind(ranked []Scored, key int64) ([]Scored, error) {
 type HitQuery[T any] struct {
 	SQL    string // selects from HitTable and each KeyedRow of the memory's tables, in the order of hit.place
 	Org    db.Org
-	Offset int // hits that are left out; one below 0 counts as 0
+	Offset int // hits to leave out; below 0 counts as 0
 	Limit  int
-	Keep   func(*T) (bool, error) // may change a row, and reports whether it is a hit; nil keeps all
+	Keep   func(*T) (bool, error) // reports whether a row is a hit, and may change it; nil keeps all
 }
 
-// ReadHits reads the best rows, at most Limit behind the first Offset. It passes over rows that were deleted since they
-// were found, and over those that are no hits; Offset does not count these, so that no hit is on two pages.
+// ReadHits reads the best rows: at most Limit after the first Offset. It skips rows that were deleted in the meantime,
+// and rows that are no hits. Offset does not count these, so no hit is on two pages.
 func ReadHits[T any](ctx context.Context, d db.DB, q HitQuery[T], ranked []Scored) ([]T, error) {
 	hits, offset := []T{}, max(q.Offset, 0)
 	for wanted := offset + q.Limit; len(ranked) > 0 && len(hits) < wanted; {

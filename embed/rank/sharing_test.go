@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/embed/rank"
 )
 
-// A query is in the texts that have one of its words, in any form or writing, and in no text that merely has a word of
-// the same TermID.
+// In finds a query in texts that have one of its words, in any form or spelling. It does not find it in a text that
+// only has a word with the same TermID.
 func TestAQueryIsInTextsThatShareAWord(t *testing.T) {
 	t.Parallel()
 	a, b := embedtest.Colliding(t)

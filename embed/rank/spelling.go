@@ -18,26 +18,27 @@ import (
 
 // Limits of the search for other spellings.
 const (
-	minSpelled  = 5      // letters of a word that may be misspelt
-	minReplaced = 6      // letters of a word that may have a wrong one
-	maxSpelled  = 20     // letters
+	minSpelled  = 5      // least letters of a word that may be misspelt
+	minReplaced = 6      // least letters of a word that may have a wrong letter
+	maxSpelled  = 20     // most letters of a word
 	maxMisspelt = 3      // words of a query
 	maxLookedUp = 5_000  // terms of all owners
-	maxSharing  = 2_000  // rows that are read; of a scope of no more, all are
-	maxLoose    = 20_000 // rows that are read beside the index of words
+	maxSharing  = 2_000  // rows that are read; a smaller scope is read whole
+	maxLoose    = 20_000 // rows that are read besides the index of words
 	maxTried    = 3      // spellings of a query
 )
 
-// Searched is what one search of a memory found.
+// Searched is the result of one search of a memory.
 type Searched[R any] struct {
 	Results R
 	Ranking Ranking
-	Texts   []string // by which its hits are found
+	Texts   []string // texts by which the hits are found
 }
 
-// Respelled searches for a question and, where words of it are in no row of its scope, for its other spellings: each
-// with these words replaced by words that differ in one letter, and that rows have. It returns what the first of them
-// finds that finds its words, with its text; otherwise what the question itself finds, and no text.
+// Respelled searches for a question. If no row of the scope has some of its words, Respelled also searches for other
+// spellings: each replaces these words by words that rows have and that differ in one letter. It returns the result and
+// the text of the first spelling that finds its new words. If there is none, it returns the question's own result and
+// "".
 func Respelled[R any](ctx context.Context, d db.DB, s *Search, q Question,
 	search func(text string, guessed bool) (Searched[R], error)) (results R, spelling string, err error) {
 	first, err := search(q.Text, false)
@@ -57,8 +58,8 @@ func Respelled[R any](ctx context.Context, d db.DB, s *Search, q Question,
 	return first.Results, "", err
 }
 
-// SpellingIn returns the spelling of a query in which texts have the words of it that none of them has as they are
-// written; empty if they have all of its words, or none that is spelled like one.
+// SpellingIn returns another spelling of a query for texts. It replaces the words that no text has by words that the
+// texts have. It returns "" if the texts have all words, or none with a similar spelling.
 func SpellingIn(query string, texts []string) string {
 	terms := make([][]int64, len(texts))
 	for i, text := range texts {
@@ -78,8 +79,8 @@ func SpellingIn(query string, texts []string) string {
 // spelled is another spelling of a question's text.
 type spelled struct {
 	text  string
-	words []string // by which it replaces others
-	terms []string // of words
+	words []string // the new words
+	terms []string // terms of words
 }
 
 // in reports whether each of the new terms has a word.
@@ -87,7 +88,8 @@ func (s spelled) in(written map[string]string) bool {
 	return !slices.ContainsFunc(s.terms, func(t string) bool { return written[t] == "" })
 }
 
-// as returns the text with the words of its terms as rows have them: another word than was tried may have the term.
+// as returns the text with the new words as rows have them: a row may have the term with a word other than the one that
+// was tried.
 func (s spelled) as(written map[string]string) string {
 	text := s.text
 	for i, word := range s.words {
@@ -96,8 +98,8 @@ func (s spelled) as(written map[string]string) string {
 	return text
 }
 
-// wordsOf returns, by those of the terms that texts have, a word of each in lower case. A row may have another word of
-// the same TermID, and lack the term.
+// wordsOf returns term → a lower-case word of it, for those of the terms that texts have. A row may have another word
+// with the same TermID, and lack the term.
 func wordsOf(texts, terms []string) map[string]string {
 	words := map[string]string{}
 	for _, text := range texts {
@@ -119,8 +121,8 @@ func termsIn(texts []string) map[string]bool {
 	return known
 }
 
-// spellings returns the spellings of a question with words that no row of its scope may have, the likeliest first.
-// match is the answer of the index of words; nil if the index did not answer.
+// spellings returns other spellings of a question in which the words that no row of the scope may have are replaced,
+// the likeliest first. match is the answer of the index of words, or nil if it did not answer.
 func (s *Search) spellings(ctx context.Context, d db.DB, q Question, match *wordindex.Match, unseen []misspelt) (
 	all []spelled, err error) {
 	if len(unseen) == 0 {
@@ -133,7 +135,8 @@ func (s *Search) spellings(ctx context.Context, d db.DB, q Question, match *word
 	return spellingsOf(q.Text, unseen, counts), nil
 }
 
-// spellingsOf returns the spellings of a text in which words have others that rows have, the likeliest first.
+// spellingsOf returns other spellings of a text in which words are replaced by words that rows have, the likeliest
+// first.
 func spellingsOf(text string, unseen []misspelt, counts map[int32]int) (all []spelled) {
 	for n := range maxTried {
 		other := spelled{text: text}
@@ -158,7 +161,7 @@ type misspelt struct {
 	scope *lexicon.IDF
 }
 
-// edit is another spelling of a word. A lower cost is likelier.
+// edit is another spelling of a word. The lower its cost, the likelier it is.
 type edit struct {
 	word string
 	text string // of its term
@@ -166,8 +169,8 @@ type edit struct {
 	cost int
 }
 
-// unseen returns the words of the query that neither the sample of the scope, nor the index of its words, nor the texts
-// have.
+// unseen returns the words of the query that are not in the sample of the scope, in the index of its words, or in
+// texts.
 func (r Ranking) unseen(texts []string) (all []misspelt) {
 	if !r.ByWords || r.scope == nil {
 		return nil
@@ -207,10 +210,10 @@ func isLetters(word string) bool {
 	return true
 }
 
-// editsOf returns the words that differ from a word in one letter, or in the order of two, each of another term than
-// its own.
-func editsOf(word string, own int32) (all []edit) {
-	seen := map[int32]bool{own: true}
+// editsOf returns the words that differ from a word in one letter, or in the order of two letters, and have different
+// terms from it and from each other. wordID is the word's term id.
+func editsOf(word string, wordID int32) (all []edit) {
+	seen := map[int32]bool{wordID: true}
 	add := func(text string, cost int) {
 		if t := lexicon.TermOf(text, text); !lexicon.IsStopword(text) && !seen[t.ID] {
 			seen[t.ID] = true
@@ -249,13 +252,13 @@ func (m misspelt) known(counts map[int32]int) (known []edit) {
 	return known
 }
 
-// countTerms returns how many rows have the words and those of their spellings that the sample lacks, by their TermID;
-// nil if there are too many to count. match is the answer of the index of words; nil if the index did not answer.
+// countTerms returns TermID → number of rows, for the words and for those of their spellings that the sample lacks. It
+// returns nil if there are too many to count. match is the answer of the index of words, or nil if it did not answer.
 func (s *Search) countTerms(ctx context.Context, d db.DB, q Question, match *wordindex.Match, words []misspelt) (
 	map[int32]int, error) {
 	scope := words[0].scope
 	if scope.IsComplete() {
-		return map[int32]int{}, nil // the sample lacks no word
+		return map[int32]int{}, nil // the sample has all words
 	}
 	var ids []int32
 	for _, m := range words {
@@ -284,7 +287,7 @@ func (s *Search) countTerms(ctx context.Context, d db.DB, q Question, match *wor
 		rows := sharing{settings: ByArrayIndex, args: with(f.Args, "terms", terms), sql: fmt.Sprintf(`
 			SELECT r.terms FROM %s LIMIT %d`, s.sharing(f), maxSharing)}
 		switch {
-		case few: // an index of terms finds rows of other scopes, too
+		case few: // an index on terms finds rows of other scopes, too
 			rows.settings, rows.sql = "", `SELECT r.terms FROM `+s.Table+` r WHERE `+f.Rows
 		case indexed:
 			match.Args(rows.args, nil)
@@ -302,13 +305,13 @@ func (s *Search) countTerms(ctx context.Context, d db.DB, q Question, match *wor
 	return counts, nil
 }
 
-// sharing selects rows that share one of the terms @terms.
+// sharing selects the rows that have one of the terms @terms.
 type sharing struct {
 	settings, sql string // settings may be empty
 	args          pgx.StrictNamedArgs
 }
 
-// count adds to counts how many of the rows have each of the terms, and returns how many rows it read.
+// count counts how many rows have each of the terms, adds the numbers to counts, and returns how many rows it read.
 func (s sharing) count(ctx context.Context, d db.DB, counts map[int32]int) (read int, err error) {
 	type count struct {
 		ID   int64 `db:"id"`
@@ -341,8 +344,8 @@ func (s sharing) count(ctx context.Context, d db.DB, counts map[int32]int) (read
 	return read, nil
 }
 
-// replaceWord replaces a word of a text, wherever it stands alone.
-func replaceWord(text, word, by string) string {
+// replaceWord replaces a word of a text wherever it is a whole word.
+func replaceWord(text, word, replacement string) string {
 	var b strings.Builder
 	for {
 		i := strings.Index(text, word)
@@ -355,7 +358,7 @@ func replaceWord(text, word, by string) string {
 		alone := !lexicon.ContinuesWord(before) && !lexicon.ContinuesWord(after)
 		b.WriteString(text[:i])
 		if alone {
-			b.WriteString(by)
+			b.WriteString(replacement)
 		} else {
 			b.WriteString(word)
 		}

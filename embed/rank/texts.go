@@ -15,12 +15,12 @@ import (
 // Arms are the rankings that a search fuses.
 type Arms struct {
 	Words, Meaning bool
-	Weight         float64 // of meaning, as Question.Weight
+	Weight         float64 // of meaning, see Question.Weight
 }
 
-// Texts ranks a few texts that no table has. The ids of the rows are the texts' indices; a text that neither arm
-// finds is not among them. By meaning it ranks the MostTexts - 1 best by words, if the endpoint answers. Where it does
-// not, and with a nil Endpoint, words rank alone.
+// Texts ranks a few texts that are in no table. The ids of the rows are the texts' indices; a text that neither arm
+// finds is left out. The MostTexts - 1 best texts by words are also ranked by meaning. If the endpoint does not answer
+// or is nil, words rank alone.
 func Texts(ctx context.Context, d *endpoint.Endpoint, query string, texts []string, arms Arms) (Ranking, Remarks) {
 	started := time.Now()
 	words, idf := rankWords(query, texts)
@@ -70,17 +70,17 @@ func rankWords(query string, texts []string) ([]Hit, *lexicon.IDF) {
 
 // inner returns the inner product of two vectors.
 func inner(a, b pgvector.SparseVector) (sum float64) {
-	indices, values, of := b.Indices(), b.Values(), a.Values()
+	indices, values, factors := b.Indices(), b.Values(), a.Values()
 	for i, index := range a.Indices() {
 		if j, ok := slices.BinarySearch(indices, index); ok {
-			sum += float64(of[i]) * float64(values[j])
+			sum += float64(factors[i]) * float64(values[j])
 		}
 	}
 	return sum
 }
 
-// rankMeaning returns the cosines of the query and of those texts that the endpoint made vectors of, of the first by
-// words.
+// rankMeaning returns the cosines of the query and the best texts by words, for those that the endpoint made vectors
+// of.
 func rankMeaning(ctx context.Context, d *endpoint.Endpoint, query string, texts []string, words []Hit) (hits []Hit,
 	note string) {
 	items := []embed.Item{{ID: -1, Text: query}}

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/embed/rank"
 )
 
-// angles makes vectors whose cosine with the question is known.
+// angles makes vectors with a known cosine to the question.
 type angles map[string]float64
 
 func (a angles) Embed(_ context.Context, items []embed.Item) (all []embed.Vector, err error) {

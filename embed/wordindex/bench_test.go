@@ -28,16 +28,16 @@ const (
 	benchBytes = 800 // of a passage
 )
 
-// BenchmarkRank ranks 100,000 passages of Go's own source by five words, through the index of words and as without it,
-// in turn, and reports the medians and the times that nine of ten searches take.
+// BenchmarkRank ranks 100,000 passages of Go's own source by five words, in turn with and without the index of words.
+// It reports the medians and the 90th percentiles of the times.
 func BenchmarkRank(b *testing.B) {
 	f := newFixture(b, 1)
 	texts := sourcePassages(b)
 	f.load(texts)
 	f.index.Grew(f.org, f.archives[0], len(texts))
 	b.Logf("%d segments of %d rows", f.update(), len(texts))
-	took := map[string][]float64{}
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // for a benchmark
+	times := map[string][]float64{}
+	random := rand.New(rand.NewPCG(1, 2)) ////nolint:gosec // for a benchmark
 	ways := map[string]*rank.Search{}
 	for way, index := range map[string]*wordindex.Index{"segments": f.index, "rows": nil} {
 		ways[way] = rank.NewSearch(nil, "passages", "passage_vectors", "passage_key")
@@ -49,10 +49,10 @@ func BenchmarkRank(b *testing.B) {
 		for way, search := range ways {
 			began := time.Now()
 			f.rankWith(search, strings.Join(words[:min(5, len(words))], " "))
-			took[way] = append(took[way], float64(time.Since(began).Microseconds())/1000)
+			times[way] = append(times[way], float64(time.Since(began).Microseconds())/1000)
 		}
 	}
-	for way, all := range took {
+	for way, all := range times {
 		slices.Sort(all)
 		b.ReportMetric(all[len(all)/2], "ms-median-"+way)
 		b.ReportMetric(all[len(all)*9/10], "ms-90%-"+way)
@@ -76,10 +76,10 @@ func (f *fixture) rankWith(search *rank.Search, text string) {
 	f.must(err)
 }
 
-// sourcePassages are passages of the source code of Go.
+// sourcePassages returns passages of Go's source code.
 func sourcePassages(b *testing.B) (texts []string) {
 	b.Helper()
-	root, err := exec.CommandContext(b.Context(), "go", "env", "GOROOT").Output() // unknown to -trimpath
+	root, err := exec.CommandContext(b.Context(), "go", "env", "GOROOT").Output() // -trimpath hides it
 	if err != nil {
 		b.Fatal(err)
 	}

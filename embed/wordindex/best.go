@@ -10,10 +10,10 @@ import (
 // maxTied is the most rows that Best returns because they may score as much as the last.
 const maxTied = 400
 
-// Best returns the keys of the n rows of highest score, and of the rows that may score as much as the last of these. No
-// other row that segments have scores more than rest; of those that score as much, the returned ones have the lower
-// keys. rest is 0 if no other row has one of the terms. Rows with keys outside of the ranges within are left out,
-// unless that is nil.
+// Best returns the keys of the n rows with the highest scores, and of further rows that may score as much as the last
+// of them. No other row in a segment scores more than rest; of rows with that score, the returned ones have the lower
+// keys. rest is 0 if no other row has one of the terms. If within is not nil, rows with keys outside its ranges are
+// left out.
 func (m *Match) Best(n int, within Ranges) (keys []int64, rest float64) {
 	lowest := m.nth(n, within)
 	from := max(lowest-2*float32(m.slack), math.SmallestNonzeroFloat32)
@@ -35,7 +35,7 @@ func (m *Match) Best(n int, within Ranges) (keys []int64, rest float64) {
 		rest = float64(next) + m.slack
 	}
 	if len(rows) > n+maxTied {
-		// Of so many, most score just as much as the n-th.
+		// If there are this many, most score just as much as the n-th.
 		rows, rest = rows[:n+maxTied], float64(rows[n+maxTied].score)-m.slack
 	}
 	keys = make([]int64, len(rows))
@@ -50,7 +50,7 @@ type keyScore struct {
 	score float32
 }
 
-// nth returns the score of the n-th best row; 0 if there are fewer.
+// nth returns the score of the n-th best row, or 0 if there are fewer rows.
 func (m *Match) nth(n int, within Ranges) float32 {
 	best := make(lowest, 0, n)
 	for _, s := range m.matched {

@@ -12,12 +12,12 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// build makes segments of an owner, each in a transaction of its own, until none is due, and returns their number. It
-// makes the segments anew that stale names.
-func (x *Index) build(ctx context.Context, d db.DB, of scope, stale []int64) (segments int, err error) {
+// build makes segments of an owner, each in its own transaction, until none is due, and returns their number. stale are
+// the keys of segments to make again.
+func (x *Index) build(ctx context.Context, d db.DB, target scope, stale []int64) (segments int, err error) {
 	for made := true; made; {
 		err = db.Tx(ctx, d, func(tx pgx.Tx) error {
-			b := builder{Index: x, scope: of, tx: tx, stale: stale}
+			b := builder{Index: x, scope: target, tx: tx, stale: stale}
 			made, err = b.next(ctx)
 			return err
 		})
@@ -39,7 +39,7 @@ type builder struct {
 	*Index
 	scope
 	tx       pgx.Tx
-	stale    []int64 // keys of segments to make anew
+	stale    []int64 // keys of segments to make again
 	segments []segment
 	changes  []change
 }
@@ -59,14 +59,14 @@ type change struct {
 	Place int64 `db:"place"`
 }
 
-// next makes the next segment that is due; made is false if none is, or another server works on the owner.
-func (b *builder) next(ctx context.Context) (made bool, err error) {
+// next makes the next segment that is due. built is false if none is due or another server works on the owner.
+func (b *builder) next(ctx context.Context) (built bool, err error) {
 	locked, err := db.One[bool](ctx, b.tx, `
 		SELECT pg_try_advisory_xact_lock(hashtextextended('words ' || $1, $2))`, b.Owner, b.owner)
 	if err != nil || !locked {
 		return false, err
 	}
-	// Changes before rows: what changes after this statement is still noted after the segment is made.
+	// Read the changes before the rows: a change after this statement stays noted after the segment is made.
 	b.changes, err = db.All[change](ctx, b.tx, b.sql(`
 		SELECT key, place FROM word_changes WHERE org = $1 AND OWNER = $2 ORDER BY key`), b.org, b.owner)
 	if err == nil {
@@ -89,7 +89,8 @@ func (b *builder) next(ctx context.Context) (made bool, err error) {
 	return p.due(), b.forget(ctx, p)
 }
 
-// plan is a segment to make: of the places after one up to another, instead of other segments.
+// plan is a segment to make: its rows have places from after (exclusive) to until (inclusive). It replaces other
+// segments.
 type plan struct {
 	after, until int64
 	replaced     []int64
@@ -97,9 +98,9 @@ type plan struct {
 
 func (p plan) due() bool { return p.until > p.after }
 
-// plan plans a segment to be made anew, or of a gap between segments, or of the rows after the last, together with the
-// segments before them that are no larger. So an owner whose rows come in small steps has few segments, and a row is
-// read a few times.
+// plan plans a segment to make again, a segment for a gap between others, or a segment for the rows after the last one,
+// joined with the segments before it that are no larger. So an owner who adds rows in small steps has few segments, and
+// each row is read only a few times.
 func (b *builder) plan(ctx context.Context) (plan, error) {
 	covered := int64(0)
 	for i, s := range b.segments {
@@ -122,8 +123,8 @@ func (b *builder) plan(ctx context.Context) (plan, error) {
 	return b.grown(ctx, plan{after: covered, until: last}, b.segments)
 }
 
-// settled returns the last place of the owner before which no more rows can come; 0 if the rows after the place covered
-// are not enough, or a transaction that may have such rows goes on.
+// settled returns the owner's last place, once no more rows can get an earlier one. It returns 0 if there are too few
+// rows after covered, or if a transaction that may add such rows goes on for too long.
 func (b *builder) settled(ctx context.Context, covered int64, enough int) (last int64, err error) {
 	type end struct {
 		Rows int   `db:"rows"`
@@ -147,21 +148,22 @@ func (b *builder) settled(ctx context.Context, covered int64, enough int) (last 
 			return 0, ctx.Err()
 		case <-time.After(writerPause):
 		}
-		var now []string
-		now, err = b.writers(ctx)
-		open = slices.DeleteFunc(open, func(w string) bool { return !slices.Contains(now, w) })
+		var stillOpen []string
+		stillOpen, err = b.writers(ctx)
+		open = slices.DeleteFunc(open, func(w string) bool { return !slices.Contains(stillOpen, w) })
 	}
 	return e.Last, err
 }
 
-// How long a builder waits for the transactions that write, and how often it looks.
+// How often a builder looks for writing transactions, and how long it waits for them.
 const (
 	writerPause = 50 * time.Millisecond
 	writerWait  = 5 * time.Second
 )
 
-// writers returns the transactions that write to the table of rows. One that took a place before this statement is
-// among them, or has ended: who writes holds the table's lock, from before it takes a place until it ends.
+// writers returns the transactions that write to the table of rows. A transaction that took a place before this
+// statement is among them or has ended: a writer takes the table's lock before it takes a place, and holds it until it
+// ends.
 func (b *builder) writers(ctx context.Context) ([]string, error) {
 	return db.All[string](ctx, b.tx, `
 		SELECT DISTINCT virtualtransaction FROM pg_locks
@@ -169,7 +171,7 @@ func (b *builder) writers(ctx context.Context) ([]string, error) {
 		  AND mode = 'RowExclusiveLock' AND pid <> pg_backend_pid()`, b.Rows)
 }
 
-// grown ends a plan where a segment is full, and adds the segments before it that are no larger.
+// grown ends a plan when its segment is full, and adds the earlier segments that are no larger.
 func (b *builder) grown(ctx context.Context, p plan, before []segment) (plan, error) {
 	type end struct {
 		Rows int   `db:"rows"`
@@ -187,7 +189,7 @@ func (b *builder) grown(ctx context.Context, p plan, before []segment) (plan, er
 		p.until = e.Last
 	}
 	for _, s := range slices.Backward(before) {
-		// What is cut at maxSize is too large to be read again with each step.
+		// A segment that was cut at maxSize is too large to be read again with each step.
 		if s.Until != p.after || s.Rows > e.Rows || s.Rows+e.Rows > b.SegmentRows || s.Size > maxSize/2 {
 			break
 		}
@@ -196,10 +198,10 @@ func (b *builder) grown(ctx context.Context, p plan, before []segment) (plan, er
 	return p, nil
 }
 
-// make stores the segment of a plan, and returns the plan as it was carried out: it ends earlier where the rows have
-// too many postings. What is left of the replaced segments is then a gap, the next to be planned.
+// make stores the segment of a plan, and returns the plan as it was carried out. It may end earlier, if the rows have
+// too many postings. The rest of the replaced segments is then a gap, which is planned next.
 func (b *builder) make(ctx context.Context, p plan) (plan, error) {
-	made, until, err := b.read(ctx, p)
+	part, until, err := b.read(ctx, p)
 	if err != nil {
 		return p, err
 	}
@@ -208,19 +210,19 @@ func (b *builder) make(ctx context.Context, p plan) (plan, error) {
 		DELETE FROM word_segments WHERE org = $1 AND key = ANY ($2)`, b.org, p.replaced); err != nil {
 		return p, db.Error(err)
 	}
-	slices.Sort(made.postings)
-	shift := shiftFor(len(made.postings))
+	slices.Sort(part.postings)
+	shift := shiftFor(len(part.postings))
 	key, err := db.One[int64](ctx, b.tx, b.sql(`
 		INSERT INTO word_segments (org, OWNER, after_place, until_place, size, shift, row_keys, vocabulary, rows)
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8, count(*)
 		FROM ROWS r WHERE r.org = $1 AND r.OWNER = $2 AND r.PLACE > $3 AND r.PLACE <= $4
-		RETURNING key`), b.org, b.owner, p.after, p.until, made.size(), shift, packKeys(made.keys),
-		newVocabulary(made.postings))
+		RETURNING key`), b.org, b.owner, p.after, p.until, part.size(), shift, packKeys(part.keys),
+		newVocabulary(part.postings))
 	if err != nil {
 		return p, err
 	}
 	var rows [][]any
-	for number, bytes := range buckets(made.postings, shift) {
+	for number, bytes := range buckets(part.postings, shift) {
 		rows = append(rows, []any{b.org, key, number, bytes})
 	}
 	_, err = b.tx.CopyFrom(ctx, pgx.Identifier{"word_postings"}, []string{"org", "segment_key", "bucket", "postings"},
@@ -234,14 +236,14 @@ type inverted struct {
 	postings []posting
 }
 
-// read inverts the rows of a plan, and returns up to which place.
-func (b *builder) read(ctx context.Context, p plan) (made inverted, until int64, err error) {
+// read inverts the rows of a plan, and returns the last place that it read.
+func (b *builder) read(ctx context.Context, p plan) (part inverted, until int64, err error) {
 	rows, err := b.tx.Query(ctx, b.sql(`
 		SELECT r.PLACE, w.key, w.lex FROM ROWS r JOIN SEARCHED w ON w.org = $1 AND w.key = r.key
 		WHERE r.org = $1 AND r.OWNER = $2 AND r.PLACE > $3 AND r.PLACE <= $4 AND w.lex IS NOT NULL
 		ORDER BY r.PLACE`), b.org, b.owner, p.after, p.until)
 	if err != nil {
-		return made, 0, db.Error(err)
+		return part, 0, db.Error(err)
 	}
 	defer rows.Close()
 	var whole inverted // without the rows of the last place
@@ -250,21 +252,21 @@ func (b *builder) read(ctx context.Context, p plan) (made inverted, until int64,
 		var place, key int64
 		var lex pgvector.SparseVector
 		if err := rows.Scan(&place, &key, &lex); err != nil {
-			return made, 0, err
+			return part, 0, err
 		}
 		if place != last {
-			whole, last = made, place
+			whole, last = part, place
 		}
-		made.add(key, lex)
-		if len(whole.keys) > 0 && made.size() > maxSize {
+		part.add(key, lex)
+		if len(whole.keys) > 0 && part.size() > maxSize {
 			return whole, last - 1, nil
 		}
 	}
-	return made, p.until, db.Error(rows.Err())
+	return part, p.until, db.Error(rows.Err())
 }
 
-// size is the number of postings, or, if that is more, what makes 65,536 rows, of which none has more, as large as
-// maxSize.
+// size returns the number of postings or, if greater, a number that reaches maxSize at 65,536 rows: no segment has
+// more.
 func (m *inverted) size() int { return max(len(m.postings), len(m.keys)*(maxSize>>16)) }
 
 // add adds a row.
@@ -276,7 +278,7 @@ func (m *inverted) add(key int64, lex pgvector.SparseVector) {
 	m.keys = append(m.keys, key)
 }
 
-// forget deletes the changes that no segment's rows were read before.
+// forget deletes the changes that came before the rows of all segments were read.
 func (b *builder) forget(ctx context.Context, p plan) error {
 	var keys []int64
 	for _, c := range b.changes {

@@ -2,7 +2,7 @@ package wordindex
 
 import "sync"
 
-// cachedBytes is what an Index holds of its segments in memory. 100,000 passages of source code have 25 MB.
+// cachedBytes is how many bytes of its segments an Index keeps in memory. 100,000 passages of source code take 25 MB.
 const cachedBytes = 32 << 20
 
 // part names a part of a segment: a bucket of its postings, or its keys.
@@ -16,12 +16,12 @@ const (
 	vocabularyPart = -2
 )
 
-// partBytes is about what an entry of a cache takes besides its bytes.
+// partBytes is about how many bytes an entry of a cache takes besides its content.
 const partBytes = 96
 
-// cache holds the parts of segments that were read last. Segments never change, and a segment that is made anew has
-// another key, so what it holds is always true. Its zero value is ready and safe for concurrent use. Its methods are
-// given the most bytes that it may hold.
+// cache has the parts of segments that were read last. Segments never change, and a segment that is made again has
+// another key. So the cache is never wrong. Its zero value is ready and safe for concurrent use. Its methods take the
+// most bytes that it may have.
 type cache struct {
 	mu     sync.Mutex
 	recent map[part][]byte // added or used since older was replaced
@@ -29,7 +29,7 @@ type cache struct {
 	bytes  int // of recent
 }
 
-// get returns a part; ok is false if the cache does not have it. A bucket that its segment lacks is nil.
+// get returns a part. ok is false if the cache does not have it. If a segment lacks a bucket, its bytes are nil.
 func (c *cache) get(p part, most int) (bytes []byte, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

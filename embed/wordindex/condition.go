@@ -2,9 +2,9 @@ package wordindex
 
 import "github.com/jackc/pgx/v5"
 
-// Matched is the rows of x.Searched that Args names and for which a condition on rows r holds, as a table for FROM
-// with the columns key and lex. It has the argument @org, too. Its form lets Postgres look up each row by its key,
-// whatever it knows of the tables.
+// Matched returns SQL for FROM: a table with the columns key and lex. It has the rows of x.Searched that Args names and
+// that meet a condition on rows r. It also needs the argument @org. Its form makes Postgres look up each row by its
+// key, whatever the statistics say.
 func (x *Index) Matched(condition string) string {
 	return x.sql(`(
 		SELECT unnest(@matched::bigint[]) AS key
@@ -26,7 +26,7 @@ func (x *Index) Matched(condition string) string {
 	) r`
 }
 
-// Args adds to arguments those of Matched: the rows of keys, and those that have no segment.
+// Args adds the arguments of Matched: the rows with the given keys, and the rows without a segment.
 func (m *Match) Args(args pgx.StrictNamedArgs, keys []int64) {
 	owners, after, until := make([]int64, len(m.loose)), make([]int64, len(m.loose)), make([]int64, len(m.loose))
 	for i, s := range m.loose {

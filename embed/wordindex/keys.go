@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// rowKeys are the keys of a segment's rows, by the rows' numbers: one byte with the width of each, eight bytes with the
-// least key, then the distance of each from the least.
+// rowKeys are the keys of a segment's rows, ordered by row number: one byte with the width of each, eight bytes with
+// the least key, then each key's distance from the least.
 type rowKeys []byte
 
 const rowKeysHead = 9
@@ -22,14 +22,14 @@ func packKeys(keys []int64) rowKeys {
 		width++
 	}
 	packed[0] = byte(width)
-	binary.LittleEndian.PutUint64(packed[1:], uint64(least)) //nolint:gosec // it is read as it is written
+	binary.LittleEndian.PutUint64(packed[1:], uint64(least)) ////nolint:gosec // it is read as it is written
 	for _, key := range keys {
 		packed = append(packed, binary.LittleEndian.AppendUint64(nil, uint64(key-least))[:width]...) //nolint:gosec // >= 0
 	}
 	return packed
 }
 
-// len returns the number of keys; 0 of what is no list of keys.
+// len returns the number of keys, or 0 if k is no list of keys.
 func (k rowKeys) len() int {
 	if len(k) < rowKeysHead || k[0] == 0 || k[0] > 8 {
 		return 0

@@ -11,30 +11,30 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Question is what rows are ranked by.
+// Question is the owners and the weighted terms that rows are ranked by.
 type Question struct {
 	Org     db.Org
-	Owners  []int64 // of the rows
+	Owners  []int64 // owners of the rows
 	Terms   []int32
-	Weights []float32 // of the terms
+	Weights []float32 // weights of the terms
 }
 
-// MaxTerms is the most terms of a question that the index is read for.
+// MaxTerms is the most terms of a question that the index answers.
 const MaxTerms = 64
 
-// Match holds the scores of the rows of segments, and names the rows that no segment has.
+// Match has the scores of the rows in segments, and names the rows without a segment.
 type Match struct {
 	org     db.Org
-	loose   []span  // places of rows that no segment has, or that changed since
-	slack   float64 // by which a score of a row may be wrong
-	gap     bool    // rows between two segments have none
+	loose   []span  // places of rows without a segment, or changed since
+	slack   float64 // how far a row's score may be wrong
+	gap     bool    // rows between two segments have no segment
 	matched []*matched
-	has     []int32 // terms of the question that segments have, as often as segments have them
+	has     []int32 // terms of the question that segments have, one entry per segment
 
-	borrowed *workspace // of the matched rows; nil once they are released
+	borrowed *workspace // memory of the matched rows; nil once it is released
 }
 
-// span is the places of an owner after one, up to another.
+// span is an owner's places from After (exclusive) to Until (inclusive).
 type span struct {
 	Owner        int64
 	After, Until int64
@@ -48,7 +48,7 @@ type matched struct {
 	rows []rowScore // of the rows that have one of the terms
 }
 
-// Release gives back the memory of the rows' scores. Best must not be called afterwards.
+// Release gives back the memory of the rows' scores. Do not call Best afterwards.
 func (m *Match) Release() {
 	if m == nil || m.borrowed == nil {
 		return
@@ -60,15 +60,15 @@ func (m *Match) Release() {
 	m.borrowed = nil
 }
 
-// rowScore is the score of a row, which has a number in its segment.
+// rowScore is the score of a row. row is its number in the segment.
 type rowScore struct {
 	row   int32
 	score float32
 }
 
 // Match scores the rows of a question's owners in their segments. It returns nil if the index does not answer the
-// question: it has too many terms, or its owners have no segments, or too many rows that no segment has. Owners with
-// such rows are indexed by the next Update.
+// question: if there are too many terms, if the owners have no segments, or if too many rows have no segment. The next
+// Update indexes such rows.
 func (x *Index) Match(ctx context.Context, d db.DB, q Question) (*Match, error) {
 	if len(q.Terms) == 0 || len(q.Terms) > MaxTerms || len(q.Owners) == 0 {
 		return nil, nil //nolint:nilnil // as documented
@@ -91,10 +91,10 @@ func (x *Index) Match(ctx context.Context, d db.DB, q Question) (*Match, error) 
 	return m, nil
 }
 
-// maxReads is how often a search begins anew because a segment was made anew while it was read.
+// maxReads is how often a search starts again because a segment was replaced while it was read.
 const maxReads = 3
 
-// read reads what a question needs of the index.
+// read reads what a question needs from the index.
 func (x *Index) read(ctx context.Context, d db.DB, q Question, m *Match) (loose int, err error) {
 	for range maxReads {
 		*m = Match{org: q.Org}
@@ -128,9 +128,9 @@ type found struct {
 	Shift int   `db:"shift"`
 }
 
-// places reads, in one round trip, the rows that changed, how many have no segment, and which segments there are. The
-// order matters: a change that is noted after it was read has not happened for this search, and one that a new segment
-// made obsolete since is ranked twice.
+// places reads in one round trip the changed rows, the number of rows without a segment, and the segments. The order
+// matters: a change that is noted later does not exist for this search, and a row with a change that a new segment has
+// made obsolete in the meantime is ranked twice.
 func (x *Index) places(ctx context.Context, d db.DB, q Question, m *Match) (segments []found, loose int, err error) {
 	args := pgx.StrictNamedArgs{"org": q.Org, "owners": q.Owners}
 	var batch pgx.Batch
@@ -160,18 +160,18 @@ func (x *Index) places(ctx context.Context, d db.DB, q Question, m *Match) (segm
 	return segments, loose, db.Error(d.SendBatch(ctx, &batch).Close())
 }
 
-// ByIndexes makes the settings under which Postgres reads few rows of a large table even where its statistics are of a
-// time before the rows came. The statements of the index have a form that has one good plan, whatever their arguments.
+// ByIndexes are settings that make Postgres read few rows of a large table through indexes, even if its statistics are
+// older than the rows. Each statement of the index has one good plan, whatever its arguments.
 const ByIndexes = `
 	SELECT set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
 	       set_config('enable_mergejoin', 'off', true), set_config('enable_bitmapscan', 'off', true),
 	       set_config('plan_cache_mode', 'force_generic_plan', true)`
 
-// bucketOf returns the part of a segment that has a term's postings.
+// bucketOf returns the part of a segment with a term's postings.
 func (s found) bucketOf(term int32) part { return part{s.Key, term >> s.Shift} }
 
-// parts returns the parts of segments that a question needs, and reads those that the cache lacks. Of a segment that is
-// gone it has no keys.
+// parts returns the parts of segments that a question needs, and reads those that the cache lacks. A deleted segment
+// has no keys in the result.
 func (x *Index) parts(ctx context.Context, d db.DB, q Question, segments []found) (map[part][]byte, error) {
 	parts := make(map[part][]byte, len(segments)*(len(q.Terms)+1))
 	var missing []part
@@ -221,7 +221,7 @@ func (x *Index) parts(ctx context.Context, d db.DB, q Question, segments []found
 	return parts, db.Error(d.SendBatch(ctx, &batch).Close())
 }
 
-// score adds up the scores of the segments' rows. whole is false if a segment is gone.
+// score adds up the scores of the segments' rows. whole is false if a segment was deleted.
 func (m *Match) score(q Question, segments []found, parts map[part][]byte) (whole bool, err error) {
 	m.borrowed = borrow()
 	for _, s := range segments {
@@ -253,7 +253,7 @@ func (m *Match) score(q Question, segments []found, parts map[part][]byte) (whol
 // Has reports whether a row of a segment has a term, or had it when the segment was made.
 func (m *Match) Has(term int32) bool { return m != nil && slices.Contains(m.has, term) }
 
-// addLoose adds the places after the last segments, and notes whether there is a gap before these.
+// addLoose adds the places after the last segments, and notes whether there is a gap before them.
 func (m *Match) addLoose(owners []int64) {
 	slices.SortFunc(m.matched, func(a, b *matched) int { return cmp.Compare(a.span.Until, b.span.Until) })
 	covered := make(map[int64]int64, len(owners))

@@ -9,13 +9,12 @@ import (
 	"slices"
 )
 
-// A posting says which weight a row of a segment has for a term: the term in the upper 32 bits, the number of the row
-// in the next 16, its impact in the lower 16. So postings in the order of their numbers are in the order of their
-// terms.
+// A posting is a term's weight in a row of a segment: the term in the upper 32 bits, the number of the row in the next
+// 16, its impact in the lower 16. So sorted postings are ordered by term.
 type posting uint64
 
-// impactStep is the weight of an impact of 1. BM25's weights are below 2.2. Steps this small keep nearly all orders, so
-// that few rows more than are wanted are scored exactly.
+// impactStep is the weight of an impact of 1. BM25's weights are below 2.2. With steps this small, nearly all orders
+// stay right, so that few rows more than wanted are scored exactly.
 const impactStep = 2.2 / (1<<16 - 1)
 
 func newPosting(term int32, row int, weight float32) posting {
@@ -29,17 +28,16 @@ func (p posting) impact() uint16 { return uint16(p & (1<<16 - 1)) } //nolint:gos
 
 const (
 	termBits       = 24
-	bucketPostings = 256 // of a bucket, on average
+	bucketPostings = 256 // postings of a bucket, on average
 )
 
-// shiftFor returns by how many bits a term's number is shifted right for the number of its bucket, in a segment of n
-// postings.
+// shiftFor returns how many bits a term is shifted right to get the number of its bucket, in a segment of n postings.
 func shiftFor(n int) int { return max(termBits-bits.Len(uint(n/bucketPostings)), 0) } //nolint:gosec // not negative
 
-// buckets yields the buckets of sorted postings, each with its number. The bytes of a bucket are, as varints: how many
-// terms it has; for each, its distance from the term before, the number of its postings, and how many bytes the
-// distances of its rows have. Then follow, for each term, these distances as varints, the first from -1, and the
-// impacts, of two bytes each.
+// buckets yields the buckets of sorted postings, each with its number. A bucket begins with varints: the number of its
+// terms; then for each term its distance from the term before, the number of its postings, and the length in bytes of
+// its rows' distances. Then follow for each term these distances as varints, the first from -1, and the impacts, two
+// bytes each.
 func buckets(sorted []posting, shift int) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		for len(sorted) > 0 {
@@ -81,27 +79,27 @@ func encoded(bucket []posting) []byte {
 var errDamaged = errors.New("a segment of the index of words is damaged: delete the rows of word_segments, " +
 	"and they are made again")
 
-// addScores adds to the scores of a segment's rows what a term of a bucket adds, and returns how many rows have it.
+// addScores adds a term's weights to the scores of a segment's rows, and returns how many rows have the term.
 func addScores(scores []float32, bucket []byte, term int32, weight float32) (having int, err error) {
-	in := reader{rest: bucket}
-	wanted, at := uint64(uint32(term)), uint64(0) //nolint:gosec // not negative
-	var before, rows, distances uint64            // bytes of the terms before it, and its own
-	for n := in.uvarint(); n > 0 && !in.bad; n-- {
-		at += in.uvarint()
-		count, size := in.uvarint(), in.uvarint()
+	input := reader{rest: bucket}
+	wanted, current := uint64(uint32(term)), uint64(0) //nolint:gosec // not negative
+	var before, rows, distances uint64                 // bytes of the terms before it, and its own
+	for n := input.uvarint(); n > 0 && !input.bad; n-- {
+		current += input.uvarint()
+		count, size := input.uvarint(), input.uvarint()
 		switch {
-		case at < wanted:
+		case current < wanted:
 			before += size + 2*count
-		case at == wanted:
+		case current == wanted:
 			rows, distances = count, size
 		}
 	}
-	all := uint64(len(in.rest))
-	if in.bad || before > all || rows > uint64(len(scores)) || distances > all || before+distances+2*rows > all {
+	all := uint64(len(input.rest))
+	if input.bad || before > all || rows > uint64(len(scores)) || distances > all || before+distances+2*rows > all {
 		return 0, errDamaged
 	}
-	in.rest = in.rest[before:]
-	return int(rows), in.addTo(scores, in.rest[distances:distances+2*rows], weight*impactStep)
+	input.rest = input.rest[before:]
+	return int(rows), input.addTo(scores, input.rest[distances:distances+2*rows], weight*impactStep)
 }
 
 // reader reads a bucket. bad is true once it has read past the end.
@@ -125,7 +123,7 @@ func (r *reader) uvarint() uint64 {
 	return v
 }
 
-// addTo adds impacts, in the given steps, to the scores of the rows whose distances it reads.
+// addTo reads the distances of rows, and adds impacts, in the given steps, to the rows' scores.
 func (r *reader) addTo(scores []float32, impacts []byte, step float32) error {
 	row := -1
 	for ; len(impacts) > 1; impacts = impacts[2:] {

@@ -10,10 +10,10 @@ import (
 // Range is the keys from the first to the last, inclusive.
 type Range struct{ First, Last int64 }
 
-// Ranges are ranges of keys, ascending, of which none overlaps another; nil is all keys.
+// Ranges are ascending ranges of keys that do not overlap; nil is all keys.
 type Ranges []Range
 
-// NewRanges returns the keys that are in one of the ranges; none if there is no range.
+// NewRanges returns the keys that are in one of the ranges, or no key if there is no range.
 func NewRanges(ranges []Range) Ranges {
 	all := slices.Clone(ranges)
 	slices.SortFunc(all, func(a, b Range) int { return cmp.Compare(a.First, b.First) })
@@ -28,7 +28,7 @@ func NewRanges(ranges []Range) Ranges {
 	return joined
 }
 
-// Keys returns the ranges of single keys.
+// Keys returns ranges with exactly the given keys.
 func Keys(keys []int64) Ranges {
 	all := make([]Range, len(keys))
 	for i, key := range keys {
@@ -37,22 +37,22 @@ func Keys(keys []int64) Ranges {
 	return NewRanges(all)
 }
 
-// within yields those of the matched rows whose keys are in the ranges.
+// within yields the matched rows with keys in the ranges.
 func (s *matched) within(ranges Ranges) iter.Seq[rowScore] {
 	if ranges == nil {
 		return slices.Values(s.rows)
 	}
 	return func(yield func(rowScore) bool) {
-		at := 0 // the range that the next row may be in: rows are mostly in the order of their keys
+		next := 0 // the range that the next row may be in: rows are mostly ordered by key
 		for _, r := range s.rows {
 			key := s.keys.at(int(r.row))
-			if at > 0 && key <= ranges[at-1].Last {
-				at = sort.Search(at, func(i int) bool { return key <= ranges[i].Last })
+			if next > 0 && key <= ranges[next-1].Last {
+				next = sort.Search(next, func(i int) bool { return key <= ranges[i].Last })
 			}
-			for at < len(ranges) && ranges[at].Last < key {
-				at++
+			for next < len(ranges) && ranges[next].Last < key {
+				next++
 			}
-			if at < len(ranges) && ranges[at].First <= key && !yield(r) {
+			if next < len(ranges) && ranges[next].First <= key && !yield(r) {
 				return
 			}
 		}

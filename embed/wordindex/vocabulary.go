@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// vocabulary is the terms of a segment, ascending: three bytes with the term, and two with the number of rows that have
-// it, or the most that two bytes hold.
+// vocabulary is the terms of a segment, ascending: for each, three bytes with the term and two with the number of rows
+// that have it, capped at what two bytes can hold.
 type vocabulary []byte
 
 const wordBytes = 5
@@ -32,19 +32,19 @@ func newVocabulary(sorted []posting) (v vocabulary) {
 // rows returns how many rows have a term.
 func (v vocabulary) rows(term int32) int {
 	n := len(v) / wordBytes
-	at := func(i int) int32 {
+	termAt := func(i int) int32 {
 		w := v[i*wordBytes:]
 		return int32(w[0])<<16 | int32(w[1])<<8 | int32(w[2])
 	}
-	i := sort.Search(n, func(i int) bool { return at(i) >= term })
-	if i == n || at(i) != term {
+	i := sort.Search(n, func(i int) bool { return termAt(i) >= term })
+	if i == n || termAt(i) != term {
 		return 0
 	}
 	return int(binary.BigEndian.Uint16(v[i*wordBytes+3:]))
 }
 
-// Count returns how many rows of a match's segments have each of the terms, or had it when the segment was made. It
-// lacks terms that none has. ok is false if a segment is gone.
+// Count returns term → number of rows in a match's segments that have it, or had it when the segment was made. It lacks
+// terms that no row has. ok is false if a segment was deleted.
 func (x *Index) Count(ctx context.Context, d db.DB, m *Match, terms []int32) (counts map[int32]int, ok bool,
 	err error) {
 	words, err := x.vocabularies(ctx, d, m)
@@ -64,7 +64,7 @@ func (x *Index) Count(ctx context.Context, d db.DB, m *Match, terms []int32) (co
 	return counts, true, nil
 }
 
-// vocabularies returns the vocabularies of a match's segments but those that are gone, and reads what the cache lacks.
+// vocabularies returns the vocabularies of a match's segments, without deleted ones, and reads what the cache lacks.
 func (x *Index) vocabularies(ctx context.Context, d db.DB, m *Match) (all []vocabulary, err error) {
 	var missing []int64
 	for _, s := range m.matched {

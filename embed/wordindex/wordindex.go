@@ -1,9 +1,8 @@
 // Package wordindex ranks the rows of a memory by words, through an inverted index of the weights that the rows store.
-// The index is made in the background, in segments of the rows of one owner; what no segment has is ranked from the
-// rows themselves, so that the answers are the same with the index and without it. Its tables are word_segments,
+// The index is made in the background, in segments of the rows of one owner. Rows without a segment are ranked from the
+// rows themselves, so that the answers are the same with and without the index. Its tables are word_segments,
 // word_postings and word_changes.
-//
-// Each file uses those that are named before it:
+// Each file uses only the files named before it:
 //   - the parts of segments: keys.go postings.go cache.go
 //   - the index, and the scores of rows: wordindex.go workspace.go match.go
 //   - how segments are made: vocabulary.go build.go
@@ -27,23 +26,23 @@ const (
 	firstRows   = 2_000   // of an owner; fewer are ranked fast without an index
 	newRows     = 500     // since the last segment, that make a new one
 	segmentRows = 16_384  // of the largest segment
-	maxSize     = 4 << 20 // postings of a segment; a posting takes 8 bytes while the segment is made
-	maxLoose    = 4_000   // rows without a segment, with which a search still uses the index
+	maxSize     = 4 << 20 // postings of a segment; each takes 8 bytes while the segment is made
+	maxLoose    = 4_000   // most rows without a segment for a search to use the index
 )
 
-// Index is the index of one memory's rows. Set the fields before the first use; it is then safe for concurrent use.
+// Index is the index of one memory's rows. Set the fields before the first use; then it is safe for concurrent use.
 type Index struct {
-	Rows     string // the table of the rows, with the columns org, key and those below
+	Rows     string // the table of the rows, with the columns org and key and those below
 	Searched string // the table or view with the columns org, key and lex; a key may have several rows there
 	Owner    string // the column of Rows with the owner's key; word_segments has it, too
-	Place    string // the column of Rows that orders an owner's rows in the order in which they came
+	Place    string // the column of Rows that orders an owner's rows by arrival
 
-	FirstRows   int // an owner of fewer rows is not indexed
+	FirstRows   int // an owner with fewer rows is not indexed
 	NewRows     int // since the last segment, that make a new one
 	SegmentRows int // of the largest segment
 	CachedBytes int // of segments, in memory
 
-	Wait time.Duration // at most, for the transactions that write, before a segment is made
+	Wait time.Duration // most time to wait for writing transactions before a segment is made
 
 	cache cache
 
@@ -52,37 +51,37 @@ type Index struct {
 	due   map[scope]bool
 }
 
-// New returns the index of a table's rows, whose weights are in Searched.
+// New returns the index of a table's rows. Their weights are in searched.
 func New(rows, searched, owner, place string) *Index {
 	return &Index{Rows: rows, Searched: searched, Owner: owner, Place: place,
 		FirstRows: firstRows, NewRows: newRows, SegmentRows: segmentRows, CachedBytes: cachedBytes,
 		Wait: writerWait}
 }
 
-// scope is the rows that the index has together.
+// scope is the rows that are indexed together: those of one owner.
 type scope struct {
 	org   db.Org
 	owner int64
 }
 
-// maxWrote bounds the owners whose new rows are counted. What is not counted is noticed by a search.
+// maxWrote limits the owners with new rows that are counted. A search notices the rows that are not counted.
 const maxWrote = 100_000
 
-// Grew counts rows that were written for an owner: once there are enough, Update looks at it.
+// Grew counts new rows of an owner. Once there are enough, Update looks at the owner.
 func (x *Index) Grew(org db.Org, owner int64, rows int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	of := scope{org, owner}
+	target := scope{org, owner}
 	if x.wrote == nil || len(x.wrote) >= maxWrote {
 		x.wrote = map[scope]int{}
 	}
-	if x.wrote[of] += rows; x.wrote[of] >= x.NewRows {
-		delete(x.wrote, of)
-		x.setDue(of)
+	if x.wrote[target] += rows; x.wrote[target] >= x.NewRows {
+		delete(x.wrote, target)
+		x.setDue(target)
 	}
 }
 
-// setDue lets Update look at an owner. The caller holds x.mu.
+// setDue makes Update look at an owner. The caller holds x.mu.
 func (x *Index) setDue(of scope) {
 	if x.due == nil {
 		x.due = map[scope]bool{}
@@ -90,7 +89,7 @@ func (x *Index) setDue(of scope) {
 	x.due[of] = true
 }
 
-// lookAt lets Update look at owners.
+// lookAt makes Update look at owners.
 func (x *Index) lookAt(org db.Org, owners []int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -108,24 +107,23 @@ func (x *Index) takeDue() []scope {
 	return due
 }
 
-// Update indexes new rows of the owners that grew, or that a search found to lack segments, and returns how many
+// Update indexes new rows of the owners that grew, and of those for which a search missed segments. It returns how many
 // segments it made. Several servers may call it at once; only one works on an owner.
 func (x *Index) Update(ctx context.Context, d db.DB) (segments int, err error) {
 	due := x.takeDue()
-	for i, of := range due {
-		n, err := x.build(ctx, d, of, nil)
+	for i, target := range due {
+		n, err := x.build(ctx, d, target, nil)
 		if segments += n; err != nil {
-			for _, left := range due[i:] {
-				x.lookAt(left.org, []int64{left.owner})
+			for _, undone := range due[i:] {
+				x.lookAt(undone.org, []int64{undone.owner})
 			}
-			return segments, fmt.Errorf("index the words of %s %d: %w", x.Owner, of.owner, err)
+			return segments, fmt.Errorf("index the words of %s %d: %w", x.Owner, target.owner, err)
 		}
 	}
 	return segments, nil
 }
 
-// Prune makes the segments anew in which a row changed, or of whose rows a fifth is deleted, and returns how many it
-// made.
+// Prune makes segments again in which a row changed or a fifth of the rows was deleted. It returns how many it made.
 func (x *Index) Prune(ctx context.Context, d db.DB) (segments int, err error) {
 	orgs, err := db.Orgs(ctx, d)
 	if err != nil {
@@ -155,8 +153,8 @@ func (x *Index) pruneOrg(ctx context.Context, d db.DB, org db.Org) (segments int
 	return segments, nil
 }
 
-// stale returns the keys of the segments that Prune makes anew, by their owners; of an owner with changes in no
-// segment, an empty list.
+// stale returns owner → keys of the segments that Prune makes again. An owner with changes outside all segments has an
+// empty list.
 func (x *Index) stale(ctx context.Context, d db.DB, org db.Org) (map[int64][]int64, error) {
 	type row struct {
 		Owner   int64  `db:"owner"`
@@ -186,8 +184,8 @@ func deref(key *int64) []int64 {
 	return []int64{*key}
 }
 
-// Note notes, in the transaction that does it, that rows get other words, or are erased. Until Prune has made their
-// segments anew, they are ranked from the rows themselves.
+// Note notes that rows get other words or are erased. Call it in the transaction that does so. Until Prune has made
+// their segments again, they are ranked from the rows themselves.
 func (x *Index) Note(ctx context.Context, tx db.DB, org db.Org, keys ...int64) error {
 	_, err := tx.Exec(ctx, x.sql(`
 		INSERT INTO word_changes (org, OWNER, place)
@@ -195,7 +193,7 @@ func (x *Index) Note(ctx context.Context, tx db.DB, org db.Org, keys ...int64) e
 	return db.Error(err)
 }
 
-// sql names the index's tables and columns in a statement.
+// sql puts the names of the index's tables and columns into a statement.
 func (x *Index) sql(statement string) string {
 	return strings.NewReplacer("ROWS", x.Rows, "SEARCHED", x.Searched, "OWNER", x.Owner, "PLACE", x.Place).
 		Replace(statement)

@@ -23,7 +23,7 @@ import (
 	"github.com/loci-memory/loci/embed/wordindex"
 )
 
-// fixture has passages in archives, of which it stores only what a search reads. They are in an organization of the
+// fixture has passages in archives, with only the rows that a search reads. They belong to an organization in the
 // database that the package's tests share.
 type fixture struct {
 	testing.TB
@@ -101,7 +101,7 @@ func (f *fixture) insertAll(d db.DB, archive int64, passages []passage) {
 	f.must(d.SendBatch(f.Context(), &batch).Close())
 }
 
-// numbered returns texts made of the numbers from 0.
+// numbered returns count texts with the numbers from 0.
 func numbered(format string, count int) []string {
 	texts := make([]string, count)
 	for i := range texts {
@@ -145,7 +145,7 @@ func (f *fixture) prune() int {
 	return n
 }
 
-// search returns a search of the passages by words, through the index or, if that is nil, exactly.
+// search returns a search of the passages by words: through the index or, if it is nil, exact.
 func (f *fixture) search(index *wordindex.Index) *rank.Search {
 	search := rank.NewSearch(nil, "passages", "passage_vectors", "passage_key")
 	search.Words, search.IndexRows = index, 1<<40
@@ -170,7 +170,7 @@ func (f *fixture) question(archives []int64, where, text string) rank.Question {
 	}
 }
 
-// rank ranks the passages of archives by words, through the index or, if that is nil, exactly.
+// rank ranks the passages of archives by words: through the index or, if it is nil, exactly.
 func (f *fixture) rank(index *wordindex.Index, archives []int64, where, text string) []rank.Scored {
 	f.Helper()
 	ranking, err := f.search(index).Rank(f.Context(), f.pool, f.question(archives, where, text))
@@ -178,7 +178,7 @@ func (f *fixture) rank(index *wordindex.Index, archives []int64, where, text str
 	return ranking.Rows
 }
 
-// The words of random texts: few, so that many texts share them, and equal texts are frequent.
+// Words of random texts. There are so few that many texts share them, and equal texts are frequent.
 var vocabulary = strings.Fields("apple pear plum quince cherry walnut hazel almond fig date olive grape lemon lime")
 
 func randomWords(random *rand.Rand, most int) string {
@@ -191,17 +191,17 @@ func randomWords(random *rand.Rand, most int) string {
 
 var filters = []string{"", "", ` AND r.tags && '{half}'`, ` AND r.tags && '{tenth}'`, ` AND r.key % 97 = 0`}
 
-// Whatever is inserted, changed, deleted, indexed and pruned in between, the index ranks as the rows themselves do.
+// Whatever is inserted, changed, deleted, indexed and pruned, the index ranks like the rows themselves.
 func TestTheIndexRanksAsTheRowsDo(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
 	answered := 0
 	seeds := scale.Of(2, 6)
 	for seed := range uint64(seeds) {
-		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // for a test
+		random := rand.New(rand.NewPCG(seed, 0)) ////nolint:gosec // for a test
 		f := newFixture(t, 2)
 		f.index.FirstRows, f.index.NewRows, f.index.SegmentRows = 40, 10, 64+random.IntN(300)
-		f.index.CachedBytes >>= 8 * (seed % 4) // the least is a few parts
+		f.index.CachedBytes >>= 8 * (seed % 4) // the smallest cache has room for a few parts
 		for step := range 40 {
 			f.change(random)
 			text := randomWords(random, 5)
@@ -225,10 +225,10 @@ func TestTheIndexRanksAsTheRowsDo(t *testing.T) {
 	}
 }
 
-// A search whose filter names ranges of keys ranks through the index as the rows do, whatever else is in the ranges.
+// If a filter names ranges of keys, the index ranks like the rows, whatever else is in the ranges.
 func TestTheIndexRanksRangesOfKeysAsTheRowsDo(t *testing.T) {
 	t.Parallel()
-	random := rand.New(rand.NewPCG(7, 7)) //nolint:gosec // for a test
+	random := rand.New(rand.NewPCG(7, 7)) ////nolint:gosec // for a test
 	f := newFixture(t, 2)
 	f.index.FirstRows, f.index.NewRows, f.index.SegmentRows = 40, 10, 200
 	for range 30 {
@@ -267,7 +267,7 @@ func (f *fixture) answers(archives []int64, text string) bool {
 	return m != nil
 }
 
-// change does something random to the rows or the index.
+// change changes something random in the rows or the index.
 func (f *fixture) change(random *rand.Rand) {
 	f.Helper()
 	any := func() int64 { return f.keys[random.IntN(len(f.keys))] }
@@ -287,8 +287,8 @@ func (f *fixture) change(random *rand.Rand) {
 		}
 	case n < 6:
 		from := random.IntN(len(f.keys))
-		gone := f.keys[from:min(from+random.IntN(60), len(f.keys))]
-		f.exec(`DELETE FROM passages WHERE org = $1 AND key = ANY ($2)`, f.org, gone)
+		deleted := f.keys[from:min(from+random.IntN(60), len(f.keys))]
+		f.exec(`DELETE FROM passages WHERE org = $1 AND key = ANY ($2)`, f.org, deleted)
 	case n < 7:
 		f.prune()
 	case n < 8 && random.IntN(3) == 0: // the index may be deleted, also in part
@@ -298,7 +298,7 @@ func (f *fixture) change(random *rand.Rand) {
 	}
 }
 
-// A row whose transaction ends after later rows are indexed is found.
+// A row is found even if its transaction ends after later rows were indexed.
 func TestARowThatIsCommittedLateIsFound(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 1)
@@ -322,7 +322,7 @@ func TestARowThatIsCommittedLateIsFound(t *testing.T) {
 	}
 }
 
-// Rows that come in small steps end in few segments, and what is deleted leaves the index.
+// Rows that are added in small steps end up in few segments. Deleted rows leave the index.
 func TestSegmentsAreMergedAndPruned(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 1)
@@ -353,7 +353,7 @@ func TestSegmentsAreMergedAndPruned(t *testing.T) {
 	}
 }
 
-// The words of an erased row are gone from the index once it is pruned.
+// After pruning, the index no longer has the words of an erased row.
 func TestErasedWordsLeaveTheIndex(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 1)
@@ -386,7 +386,7 @@ func TestErasedWordsLeaveTheIndex(t *testing.T) {
 	}
 }
 
-// Pruning makes the segments of every organization anew.
+// Pruning makes segments again for every organization.
 func TestPruningTakesInEveryOrganization(t *testing.T) {
 	t.Parallel()
 	pool := dbtest.New(t)
@@ -406,7 +406,7 @@ func TestPruningTakesInEveryOrganization(t *testing.T) {
 	}
 }
 
-// A match knows which words segments have: those are not taken for misspelt.
+// A match knows which words segments have. Those words are not treated as misspelt.
 func TestAMatchKnowsTheTermsThatSegmentsHave(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 1)
@@ -414,10 +414,10 @@ func TestAMatchKnowsTheTermsThatSegmentsHave(t *testing.T) {
 	f.insert(f.pool, f.archives[0], append(slices.Repeat([]string{"plum"}, 19), "pear")...)
 	f.index.Grew(f.org, f.archives[0], f.index.NewRows)
 	f.update()
-	asked := lexicon.Document("plum pear quince")
+	query := lexicon.Document("plum pear quince")
 	for range 2 { // read from the tables, then from memory
 		m, err := f.index.Match(t.Context(), f.pool, wordindex.Question{Org: f.org, Owners: f.archives,
-			Terms: asked.Terms, Weights: asked.Vector.Values()})
+			Terms: query.Terms, Weights: query.Vector.Values()})
 		f.must(err)
 		for word, want := range map[string]bool{"plum": true, "pear": true, "quince": false} {
 			if got := m.Has(lexicon.Document(word).Terms[0]); got != want {
@@ -427,7 +427,7 @@ func TestAMatchKnowsTheTermsThatSegmentsHave(t *testing.T) {
 	}
 }
 
-// Misspelt words are looked up in the vocabularies of segments, and in the rows that no segment has.
+// Misspelt words are looked up in the vocabularies of segments, and in the rows without a segment.
 func TestMisspeltWordsAreLookedUpInTheIndex(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 1)
@@ -437,7 +437,7 @@ func TestMisspeltWordsAreLookedUpInTheIndex(t *testing.T) {
 	if f.update() == 0 {
 		t.Fatal("no segment was made")
 	}
-	f.exec(`UPDATE passages SET terms = '{}' WHERE org = $1`, f.org) // where they are looked up without the index
+	f.exec(`UPDATE passages SET terms = '{}' WHERE org = $1`, f.org) // a search without the index looks them up here
 	f.insert(f.pool, f.archives[0], "A concerto for the saxophone")
 	f.checkSpellings(f.pool, f.index, 0, map[string]string{
 		"bugdet": "budget", "the concreto": "the concerto", "offsight orchrad": "offsight orchard", "budget": "",
@@ -445,7 +445,7 @@ func TestMisspeltWordsAreLookedUpInTheIndex(t *testing.T) {
 	})
 }
 
-// Misspelt words are looked up in the rows that a filter leaves, if they are few, without any index.
+// If a filter leaves few rows, misspelt words are looked up in them, without any index.
 func TestMisspeltWordsAreLookedUpInFewRows(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 1)
@@ -459,8 +459,8 @@ func TestMisspeltWordsAreLookedUpInFewRows(t *testing.T) {
 	}
 }
 
-// checkSpellings checks which spelling is searched in place of each text; empty is the text itself. The scope claims
-// 10,000 rows, of which filters leave at most the given number; 0 is all.
+// checkSpellings checks which spelling is searched in place of each text; "" is the text itself. The scope claims
+// 10,000 rows. Filters leave at most most of them; 0 is all.
 func (f *fixture) checkSpellings(d db.DB, index *wordindex.Index, most int, spellings map[string]string) {
 	f.Helper()
 	for text, want := range spellings {
@@ -486,28 +486,28 @@ func (f *fixture) checkSpellings(d db.DB, index *wordindex.Index, most int, spel
 	}
 }
 
-// The vocabularies of a match's segments have each term as often as rows do; where a segment is gone they say so.
+// The vocabularies of a match's segments count each term's rows correctly. If a segment was deleted, they say so.
 func TestAMatchCountsTheRowsOfTerms(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 2)
 	f.index.FirstRows, f.index.NewRows, f.index.SegmentRows = 10, 1, 30
-	random, want, asked := rand.New(rand.NewPCG(3, 3)), map[int32]int{}, map[int32]bool{}
+	random, want, queried := rand.New(rand.NewPCG(3, 3)), map[int32]int{}, map[int32]bool{}
 	for i := range 200 {
 		text := fmt.Sprintf("w%d w%d w%d", random.IntN(20), random.IntN(400), random.IntN(400))
 		f.insert(f.pool, f.archives[i%2], text)
 		for _, term := range lexicon.Document(text).Terms {
 			want[term]++
-			asked[term], asked[term+1], asked[max(0, term-1)] = true, true, true
+			queried[term], queried[term+1], queried[max(0, term-1)] = true, true, true
 		}
 	}
-	asked[0], asked[lexicon.Lexicon-1] = true, true
+	queried[0], queried[lexicon.Lexicon-1] = true, true
 	for _, archive := range f.archives {
 		f.index.Grew(f.org, archive, f.index.NewRows)
 	}
 	if n := f.update(); n < 6 {
 		t.Fatalf("%d segments were made, want several of 30 rows", n)
 	}
-	terms := slices.Collect(maps.Keys(asked))
+	terms := slices.Collect(maps.Keys(queried))
 	m, err := f.index.Match(t.Context(), f.pool, wordindex.Question{Org: f.org, Owners: f.archives,
 		Terms: terms[:3], Weights: []float32{1, 1, 1}})
 	f.must(err)
@@ -518,13 +518,13 @@ func TestAMatchCountsTheRowsOfTerms(t *testing.T) {
 		}
 	}
 	f.exec(`DELETE FROM word_segments WHERE org = $1 AND key = (SELECT min(key) FROM word_segments WHERE org = $1)`, f.org)
-	restarted := wordindex.New("passages", "passages", "archive_key", "key") // remembers nothing
+	restarted := wordindex.New("passages", "passages", "archive_key", "key") // it remembers nothing
 	if got, ok, err := restarted.Count(t.Context(), f.pool, m, terms); err != nil || ok {
 		t.Errorf("of a segment that is gone got %v, ok %v (%v), want that it is not whole", got, ok, err)
 	}
 }
 
-// A damaged segment is an error, not a wrong answer.
+// A damaged segment gives an error, not a wrong answer.
 func TestADamagedSegmentIsAnError(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, 1)
@@ -537,7 +537,7 @@ func TestADamagedSegmentIsAnError(t *testing.T) {
 	for n := range whole {
 		for _, damaged := range [][]byte{whole[:n], slices.Concat(whole[:n], []byte{whole[n] + 7}, whole[n+1:])} {
 			f.exec(`UPDATE word_postings SET postings = $2 WHERE org = $1`, f.org, damaged)
-			restarted := wordindex.New("passages", "passages", "archive_key", "key") // remembers nothing
+			restarted := wordindex.New("passages", "passages", "archive_key", "key") // it remembers nothing
 			_, err := restarted.Match(t.Context(), f.pool, wordindex.Question{Org: f.org, Owners: f.archives,
 				Terms: lex.Terms, Weights: lex.Vector.Values()})
 			if len(damaged) < len(whole) && err == nil {

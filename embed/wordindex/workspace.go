@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// workspace is memory for the scores of a search. It is pooled, because it would be half of the bytes that a search
-// allocates.
+// workspace is memory for the scores of a search. It is pooled, because otherwise it would be half of the bytes that a
+// search allocates.
 type workspace struct {
 	scores []float32  // of the rows of one segment
 	rows   []rowScore // of all segments
@@ -21,14 +21,14 @@ func borrow() *workspace {
 	return w
 }
 
-// noScores returns the scores of a segment of n rows, all 0. They are overwritten by the next call.
+// noScores returns the scores of a segment of n rows, all 0. The next call overwrites them.
 func (w *workspace) noScores(n int) []float32 {
 	w.scores = slices.Grow(w.scores[:0], n)[:n]
 	clear(w.scores)
 	return w.scores
 }
 
-// scored returns those of the rows with the given scores that have one: at most the given number.
+// scored returns the rows with a score above 0: at most the given number.
 func (w *workspace) scored(scores []float32, most int) []rowScore {
 	rows := slices.Grow(w.rows, most+1)
 	n := len(rows)
