@@ -61,7 +61,7 @@ func (e *RefusedError) Error() string {
 
 // Refusals returns the refused texts in an Embedder's error.
 func Refusals(err error) []*RefusedError {
-	if one, ok := err.(*RefusedError); ok { ////nolint:errorlint // the tree is walked here
+	if one, ok := err.(*RefusedError); ok { //nolint:errorlint // the tree is walked here
 		return []*RefusedError{one}
 	}
 	tree, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // likewise

@@ -57,7 +57,7 @@ func (r *Recent) find(items []embed.Item) (found map[int64][]float32, missing []
 	for _, item := range items {
 		if e := r.kept[sha256.Sum256([]byte(item.Text))]; e != nil {
 			r.order.MoveToFront(e)
-			found[item.ID] = e.Value.(*kept).values ////nolint:forcetypeassert // it has no others
+			found[item.ID] = e.Value.(*kept).values //nolint:forcetypeassert // it has no others
 		} else {
 			missing = append(missing, item)
 		}
@@ -79,7 +79,7 @@ func (r *Recent) keep(items []embed.Item, vectors []embed.Vector) {
 		}
 		r.kept[key] = r.order.PushFront(&kept{key, v.Values})
 		if r.order.Len() > r.limit {
-			last := r.order.Remove(r.order.Back()).(*kept) ////nolint:forcetypeassert // it has no others
+			last := r.order.Remove(r.order.Back()).(*kept) //nolint:forcetypeassert // it has no others
 			delete(r.kept, last.key)
 		}
 	}

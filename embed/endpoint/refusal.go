@@ -58,7 +58,7 @@ func (o *OpenAI) failure(err error) error {
 			"check LOCI_EMBEDDING_MODEL (%s) and LOCI_EMBEDDING_DIMENSIONS", o.at.Host(), no.reason, o.config.Model),
 			"the embedding provider refuses every text (%s)", no.public)
 	}
-	if err == context.Canceled || err == context.DeadlineExceeded { ////nolint:errorlint // the caller's own, said bare
+	if err == context.Canceled || err == context.DeadlineExceeded { //nolint:errorlint // the caller's own, said bare
 		return fmt.Errorf("embed with %s: %w", o.config.Model, err)
 	}
 	return err

@@ -124,7 +124,7 @@ func (r *reader) ints(name string) []int32 {
 	data, _ := r.tensor(name, "I32")
 	values := make([]int32, len(data)/4)
 	for i := range values {
-		values[i] = int32(binary.LittleEndian.Uint32(data[4*i:])) ////nolint:gosec // it is stored so
+		values[i] = int32(binary.LittleEndian.Uint32(data[4*i:])) //nolint:gosec // it is stored so
 	}
 	return values
 }

@@ -93,7 +93,7 @@ func openDirectory(path string) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() ////nolint:errcheck // it was only read
+	defer file.Close() //nolint:errcheck // it was only read
 	m := &model{name: filepath.Base(d.path)}
 	switch {
 	case d.config.static():
@@ -179,7 +179,7 @@ func (d *directory) read(name string, most int64) ([]byte, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	defer file.Close() ////nolint:errcheck // it was only read
+	defer file.Close() //nolint:errcheck // it was only read
 	raw, err := io.ReadAll(io.LimitReader(file, most+1))
 	if err != nil {
 		return nil, err

@@ -103,7 +103,7 @@ func (p *pass) embed(texts []window) {
 			row := p.row(p.tokens)
 			scale := p.wordScale[id]
 			for i, b := range p.words[int(id)*p.hidden:][:p.hidden] {
-				row[i] = float32(int8(b)) * scale ////nolint:gosec // it is a signed byte
+				row[i] = float32(int8(b)) * scale //nolint:gosec // it is a signed byte
 			}
 			if text.second > 0 && position >= text.second && p.second != nil {
 				for i, x := range p.second {

@@ -121,7 +121,7 @@ func softmax(a *attention) {
 func exp2(x float32) float32 {
 	whole := x + roundMagic - roundMagic
 	bits := math.Float32bits(polynomial(exp2Terms[:], x-whole))
-	return math.Float32frombits(bits + uint32(int32(whole))<<23) ////nolint:gosec // the exponent stays above zero
+	return math.Float32frombits(bits + uint32(int32(whole))<<23) //nolint:gosec // the exponent stays above zero
 }
 
 func weigh(a *attention) {

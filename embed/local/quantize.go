@@ -91,7 +91,7 @@ func (f *floats) matrix(largest []float32, rough bool) matrix {
 			for column, v := range values {
 				b := rounded(v, scale)
 				m.sum[row] += int32(b)
-				m.panels[panel*panelRows*f.columns+column/4*4*panelRows+4*i+column%4] = byte(b) ////nolint:gosec // its bits
+				m.panels[panel*panelRows*f.columns+column/4*4*panelRows+4*i+column%4] = byte(b) //nolint:gosec // its bits
 			}
 		}
 	})
@@ -201,7 +201,7 @@ func quantizeRow(to []byte, row []float32) ([]byte, float32) {
 	}
 	scale := largest / 127
 	for _, v := range row {
-		to = append(to, byte(rounded(v, scale))) ////nolint:gosec // its bits
+		to = append(to, byte(rounded(v, scale))) //nolint:gosec // its bits
 	}
 	return to, scale
 }

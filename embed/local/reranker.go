@@ -54,7 +54,7 @@ func openReranker(path string) (*Reranker, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() ////nolint:errcheck // it was only read
+	defer file.Close() //nolint:errcheck // it was only read
 	m := &model{name: filepath.Base(d.path)}
 	around, err := m.readTransformer(d, read)
 	if err != nil {

@@ -37,7 +37,7 @@ func newTensors(file io.ReaderAt, size int64) (*tensors, error) {
 		return nil, errNotSafetensors
 	}
 	length := binary.LittleEndian.Uint64(start[:])
-	if length > uint64(size-8) { ////nolint:gosec // eight bytes were read
+	if length > uint64(size-8) { //nolint:gosec // eight bytes were read
 		return nil, errNotSafetensors
 	}
 	raw := make([]byte, length)
@@ -49,7 +49,7 @@ func newTensors(file io.ReaderAt, size int64) (*tensors, error) {
 		return nil, errNotSafetensors
 	}
 	delete(all, "__metadata__")
-	t := &tensors{file: file, base: 8 + int64(length), header: map[string]entry{}} ////nolint:gosec // below size
+	t := &tensors{file: file, base: 8 + int64(length), header: map[string]entry{}} //nolint:gosec // below size
 	for name, raw := range all {
 		var e entry
 		if json.Unmarshal(raw, &e) != nil || !e.fits(size-t.base) {
@@ -175,7 +175,7 @@ func (e entry) values() func(to []float32, from []byte) {
 	case "BF16":
 		return each(2, func(b []byte) float32 { return math.Float32frombits(uint32(little.Uint16(b)) << 16) })
 	case "I8":
-		return each(1, func(b []byte) float32 { return float32(int8(b[0])) }) ////nolint:gosec // it is a signed byte
+		return each(1, func(b []byte) float32 { return float32(int8(b[0])) }) //nolint:gosec // it is a signed byte
 	}
 	return nil
 }
@@ -216,9 +216,9 @@ func (t *tensors) integers(name string, count int) ([]int64, error) {
 	values := make([]int64, count)
 	for i := range values {
 		if e.Type == "I64" {
-			values[i] = int64(binary.LittleEndian.Uint64(raw[8*i:])) ////nolint:gosec // it is stored so
+			values[i] = int64(binary.LittleEndian.Uint64(raw[8*i:])) //nolint:gosec // it is stored so
 		} else {
-			values[i] = int64(int32(binary.LittleEndian.Uint32(raw[4*i:]))) ////nolint:gosec // it is stored so
+			values[i] = int64(int32(binary.LittleEndian.Uint32(raw[4*i:]))) //nolint:gosec // it is stored so
 		}
 	}
 	return values, nil

@@ -44,7 +44,7 @@ func (t *table) sum(pieces []int32, dimensions int) []float32 {
 		}
 		weight *= t.scale[row]
 		for i, b := range t.rows[int(row)*dimensions:][:dimensions] {
-			sum[i] += float32(float32(int8(b)) * weight) ////nolint:gosec // it is a signed byte
+			sum[i] += float32(float32(int8(b)) * weight) //nolint:gosec // it is a signed byte
 		}
 	}
 	return sum
@@ -100,7 +100,7 @@ func (t *table) readPieces(read *tensors, rows int) error {
 			if row < 0 || row >= int64(rows) {
 				return fmt.Errorf("its tensor mapping leads to row %d, and embeddings has %d", row, rows)
 			}
-			t.rowOf[i] = int32(row) ////nolint:gosec // it is below the number of rows
+			t.rowOf[i] = int32(row) //nolint:gosec // it is below the number of rows
 		}
 	}
 	if _, found := read.header["weights"]; found {

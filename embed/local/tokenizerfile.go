@@ -155,7 +155,7 @@ func (f tokenizerFile) unigram(most int) (tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := newUnigram(vocabulary, int32(*f.Model.UnknownID)) ////nolint:gosec // it is below most
+	u := newUnigram(vocabulary, int32(*f.Model.UnknownID)) //nolint:gosec // it is below most
 	u.normalize, u.split = normalize, func(s string) []string { return split([]string{s}) }
 	return u, nil
 }
@@ -260,7 +260,7 @@ func (p *postprocess) template(raw []json.RawMessage) (items []templated, err er
 		default:
 			ids := []int32{}
 			for _, id := range p.Special[item.Special.ID].IDs {
-				ids = append(ids, int32(min(max(id, -1), 1<<30))) ////nolint:gosec // it is in these bounds
+				ids = append(ids, int32(min(max(id, -1), 1<<30))) //nolint:gosec // it is in these bounds
 			}
 			if len(ids) == 0 {
 				return nil, fmt.Errorf("tokenizer.json has a post_processor without a number of %.50q", item.Special.ID)

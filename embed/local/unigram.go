@@ -37,7 +37,7 @@ func newUnigram(vocabulary []scored, unknown int32) *unigram {
 	last := map[string]int32{} // of equal pieces, the last counts
 	for i, p := range vocabulary {
 		least = min(least, p.score)
-		last[p.piece] = int32(i) ////nolint:gosec // a vocabulary is small
+		last[p.piece] = int32(i) //nolint:gosec // a vocabulary is small
 	}
 	if len(vocabulary) > 0 {
 		least = slices.MinFunc(vocabulary, func(a, b scored) int {

@@ -44,7 +44,7 @@ var uncased = bert{clean: true, chinese: true, stripAccents: true, lowerCase: tr
 func linesOf(vocabulary string) map[string]int32 {
 	ids := map[string]int32{}
 	for piece := range strings.Lines(vocabulary) {
-		ids[strings.TrimSuffix(piece, "\n")] = int32(len(ids)) ////nolint:gosec // a vocabulary is small
+		ids[strings.TrimSuffix(piece, "\n")] = int32(len(ids)) //nolint:gosec // a vocabulary is small
 	}
 	return ids
 }

@@ -151,7 +151,7 @@ func TestHangingServer(t *testing.T) {
 	e.Timeout = time.Hour
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	if _, err := ask(ctx, e); err != context.DeadlineExceeded { ////nolint:errorlint // the caller's own, bare
+	if _, err := ask(ctx, e); err != context.DeadlineExceeded { //nolint:errorlint // the caller's own, bare
 		t.Errorf("past the caller's time: got %v", err)
 	}
 }

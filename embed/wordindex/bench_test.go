@@ -37,7 +37,7 @@ func BenchmarkRank(b *testing.B) {
 	f.index.Grew(f.org, f.archives[0], len(texts))
 	b.Logf("%d segments of %d rows", f.update(), len(texts))
 	times := map[string][]float64{}
-	random := rand.New(rand.NewPCG(1, 2)) ////nolint:gosec // for a benchmark
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // for a benchmark
 	ways := map[string]*rank.Search{}
 	for way, index := range map[string]*wordindex.Index{"segments": f.index, "rows": nil} {
 		ways[way] = rank.NewSearch(nil, "passages", "passage_vectors", "passage_key")

@@ -22,7 +22,7 @@ func packKeys(keys []int64) rowKeys {
 		width++
 	}
 	packed[0] = byte(width)
-	binary.LittleEndian.PutUint64(packed[1:], uint64(least)) ////nolint:gosec // it is read as it is written
+	binary.LittleEndian.PutUint64(packed[1:], uint64(least)) //nolint:gosec // it is read as it is written
 	for _, key := range keys {
 		packed = append(packed, binary.LittleEndian.AppendUint64(nil, uint64(key-least))[:width]...) //nolint:gosec // >= 0
 	}

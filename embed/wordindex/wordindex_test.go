@@ -198,7 +198,7 @@ func TestTheIndexRanksAsTheRowsDo(t *testing.T) {
 	answered := 0
 	seeds := scale.Of(2, 6)
 	for seed := range uint64(seeds) {
-		random := rand.New(rand.NewPCG(seed, 0)) ////nolint:gosec // for a test
+		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // for a test
 		f := newFixture(t, 2)
 		f.index.FirstRows, f.index.NewRows, f.index.SegmentRows = 40, 10, 64+random.IntN(300)
 		f.index.CachedBytes >>= 8 * (seed % 4) // the smallest cache has room for a few parts
@@ -228,7 +228,7 @@ func TestTheIndexRanksAsTheRowsDo(t *testing.T) {
 // If a filter names ranges of keys, the index ranks like the rows, whatever else is in the ranges.
 func TestTheIndexRanksRangesOfKeysAsTheRowsDo(t *testing.T) {
 	t.Parallel()
-	random := rand.New(rand.NewPCG(7, 7)) ////nolint:gosec // for a test
+	random := rand.New(rand.NewPCG(7, 7)) //nolint:gosec // for a test
 	f := newFixture(t, 2)
 	f.index.FirstRows, f.index.NewRows, f.index.SegmentRows = 40, 10, 200
 	for range 30 {

@@ -88,7 +88,7 @@ func cacheDir() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("loci-test-compiled-%d", os.Getuid()))
 }
 
-// reader returns a Reader whose child runs an act.
+// reader returns a Reader with a child that runs an act.
 func reader(t *testing.T, act string) *child.Reader {
 	t.Helper()
 	return &child.Reader{Command: []string{os.Args[0], act}, TempDir: t.TempDir()}
