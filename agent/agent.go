@@ -100,7 +100,7 @@ const (
 	ScopeConversation = "conversation"
 )
 
-// EveryTool in a list of tools stands for every tool, including those of later versions.
+// EveryTool in a list of tools stands for every tool, including tools that later versions add.
 const EveryTool = "all"
 
 // namedTools are built-in tools that an agent has only if its list of tools names them.
@@ -219,14 +219,14 @@ func tooLong(c recall.Conversation) bool { return visible(c) > plan.MaxMessages 
 // compactionSettings returns the agent's settings after the changes of its conversation, and of a JSON object that may
 // be nil.
 func (a Agent) compactionSettings(over []byte) (plan.Settings, error) {
-	own, err := plan.ParseSettings(a.Settings.CompactionSettings, plan.Defaults())
+	settings, err := plan.ParseSettings(a.Settings.CompactionSettings, plan.Defaults())
 	if err != nil { // they were stored before settings were checked
-		own = plan.Defaults()
+		settings = plan.Defaults()
 	}
-	if here, err := plan.ParseSettings(a.InConversation, own); err == nil {
-		own = here
+	if here, err := plan.ParseSettings(a.InConversation, settings); err == nil {
+		settings = here
 	}
-	changed, err := plan.ParseSettings(over, own)
+	changed, err := plan.ParseSettings(over, settings)
 	if err != nil {
 		return changed, err
 	}
@@ -235,21 +235,21 @@ func (a Agent) compactionSettings(over []byte) (plan.Settings, error) {
 
 // policyIn returns the policy in a JSON object of compaction settings; nil if there is none.
 func policyIn(settings []byte) json.RawMessage {
-	var of struct {
+	var parsed struct {
 		Policy json.RawMessage `json:"policy"`
 	}
-	if json.Unmarshal(settings, &of) != nil {
+	if json.Unmarshal(settings, &parsed) != nil {
 		return nil
 	}
-	return of.Policy
+	return parsed.Policy
 }
 
 // mergeCompaction returns an agent's settings after a change, in the form to store; nil if there is no change.
-func mergeCompaction(own, change json.RawMessage) (json.RawMessage, error) {
+func mergeCompaction(stored, change json.RawMessage) (json.RawMessage, error) {
 	if change == nil {
 		return nil, nil
 	}
-	merged, err := Agent{Settings: Settings{CompactionSettings: own}}.compactionSettings(change)
+	merged, err := Agent{Settings: Settings{CompactionSettings: stored}}.compactionSettings(change)
 	if err != nil {
 		return nil, err
 	}

@@ -44,29 +44,29 @@ func TestLimitsFollowTheWindowUnlessTheOperatorSetThem(t *testing.T) {
 func TestAnAgentIsReadAsItWasWritten(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
-	made := create(t, s, agent.New{Name: "Ada", System: "You count.", Description: new("an agent"),
+	created := create(t, s, agent.New{Name: "Ada", System: "You count.", Description: new("an agent"),
 		Model:    new("openai/gpt-4o"),
 		Metadata: []byte(`{"a": 9007199254740993}`), Tags: []string{"x", "y"}, WindowLimit: new(9000), MaxFilesOpen: new(7),
 		ViewChars: new(200),
 		Settings:  agent.Settings{ModelSettings: []byte(`{"b": 2}`)}})
-	got, err := s.Agent(t.Context(), s.org, made.ID)
-	if diff := cmp.Diff(made, got); diff != "" || err != nil {
+	got, err := s.Agent(t.Context(), s.org, created.ID)
+	if diff := cmp.Diff(created, got); diff != "" || err != nil {
 		t.Errorf("created and read differ (%v):\n%s", err, diff)
 	}
-	if _, err := s.Agent(t.Context(), 2, made.ID); !errors.Is(err, db.ErrNotFound) {
+	if _, err := s.Agent(t.Context(), 2, created.ID); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("from another organization: got %v, want ErrNotFound", err)
 	}
-	changed, err := s.Update(t.Context(), s.org, made.ID, agent.Update{Name: new("Eve"), Tags: []string{},
+	changed, err := s.Update(t.Context(), s.org, created.ID, agent.Update{Name: new("Eve"), Tags: []string{},
 		MaxFilesOpen: agent.Limit{Set: true}})
 	if err != nil || changed.Name != "Eve" || len(changed.Tags) != 0 || changed.MaxFilesOpen != nil ||
 		*changed.ViewChars != 200 ||
 		*changed.Description != "an agent" || string(changed.Settings.ModelSettings) == "" {
 		t.Errorf("changed: got %+v (%v)", changed, err)
 	}
-	if err := s.Delete(t.Context(), s.org, made.ID); err != nil {
+	if err := s.Delete(t.Context(), s.org, created.ID); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Delete(t.Context(), s.org, made.ID); !errors.Is(err, db.ErrNotFound) {
+	if err := s.Delete(t.Context(), s.org, created.ID); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("deleted again: got %v, want ErrNotFound", err)
 	}
 }
@@ -152,7 +152,8 @@ func TestALowerLimitClosesAtOnce(t *testing.T) {
 	}
 }
 
-// A document, a folder and their names may say what they like: they are shown, and the prompt's structure is ours.
+// A document, a folder and their names may contain anything. The prompt shows them, but they cannot change its
+// structure.
 func TestDocumentsCannotForgeStructure(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -210,7 +211,8 @@ func TestThePromptIsTheSameForTheSameState(t *testing.T) {
 	}
 }
 
-// What a model reads of its folders: open and closed files, a view that is cut, a folder with words of its own.
+// The golden files show what a model reads of its folders: open and closed files, a view that is cut, and a folder with
+// its own instructions.
 func TestPromptGolden(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -237,8 +239,8 @@ func TestPromptGolden(t *testing.T) {
 	golden.Check(t, "testdata/prompt.golden", got)
 }
 
-// What is open fits its share of the window as the prompt shows it, framed, and the closed files are
-// named within theirs.
+// The open files, with their frames, fit into their share of the window. The names of closed files fit into their
+// share, too.
 func TestDirectoriesFitTheWindow(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -251,7 +253,7 @@ func TestDirectoriesFitTheWindow(t *testing.T) {
 	for _, window := range []int{2000, 4096, 8192, 16_384, 32_768, 200_000} {
 		for _, most := range []*int{nil, new(100)} {
 			if most != nil && window < 16_384 {
-				continue // the names of this many files alone are more
+				continue // the names of so many files alone take more
 			}
 			a := create(t, s, agent.New{Name: "a", WindowLimit: new(window), MaxFilesOpen: most, FolderIDs: ids})
 			o, _, err := s.Overview(t.Context(), s.org, a.ID, "")
@@ -265,8 +267,7 @@ func TestDirectoriesFitTheWindow(t *testing.T) {
 	}
 }
 
-// Deleting an agent that is being used, and changing the folders of one whose files are coming in, ends well on both
-// sides.
+// No request fails when an agent is deleted while it opens files, or when its folders change meanwhile.
 func TestAgentsChangeWhileTheyAreUsed(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -302,7 +303,7 @@ func TestAgentsChangeWhileTheyAreUsed(t *testing.T) {
 	}
 }
 
-// However a lowered limit meets calls that open files, it holds when all are answered.
+// If the limit of open files is lowered while calls open files, the lower limit holds once all calls have ended.
 func TestALimitLoweredUnderWayHolds(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)

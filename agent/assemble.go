@@ -38,7 +38,7 @@ type PromptTarget struct {
 	OnlyTools     []string
 	MustCall      string // the tool that the model must call; empty: it may choose
 
-	Compaction json.RawMessage // an object of compaction settings that override those of the agent and the conversation
+	Compaction json.RawMessage // an object of compaction settings that override the agent's and the conversation's
 
 	WithoutFiles bool  // leaves out the texts of open files, and says so
 	Trial        Trial // changes a prompt to find out what its provider refuses
@@ -59,12 +59,12 @@ type Trial struct {
 
 // toolsOf returns the tools of the prompt for an agent with the tools own. A tool of the request replaces the agent's
 // tool with the same name.
-func (at PromptTarget) toolsOf(own []Definition) []Definition {
+func (at PromptTarget) toolsOf(agents []Definition) []Definition {
 	has := func(all []Definition, name string) bool {
 		return slices.ContainsFunc(all, func(d Definition) bool { return d.Name == name })
 	}
 	all := slices.Clone(at.MoreTools)
-	for _, d := range slices.Backward(own) {
+	for _, d := range slices.Backward(agents) {
 		if !has(at.MoreTools, d.Name) {
 			all = slices.Insert(all, 0, d)
 		}
@@ -77,8 +77,8 @@ func (at PromptTarget) toolsOf(own []Definition) []Definition {
 
 // assembleAt assembles a prompt in a read-only transaction. Before that, it marks stale entries in the conversation's
 // working memory.
-func (s *Store) assembleAt(ctx context.Context, org db.Org, at PromptTarget) (p Prompt, err error) {
-	c, err := s.Recall.Conversation(ctx, org, at.AgentID, at.Conversation)
+func (s *Store) assembleAt(ctx context.Context, org db.Org, target PromptTarget) (p Prompt, err error) {
+	c, err := s.Recall.Conversation(ctx, org, target.AgentID, target.Conversation)
 	if err != nil {
 		return p, err
 	}
@@ -86,45 +86,45 @@ func (s *Store) assembleAt(ctx context.Context, org db.Org, at PromptTarget) (p 
 		return p, err
 	}
 	err = db.Snapshot(ctx, s.DB, func(tx pgx.Tx) error {
-		p, err = s.With(tx).assemble(ctx, org, at)
+		p, err = s.With(tx).assemble(ctx, org, target)
 		return err
 	})
 	return p, err
 }
 
-func (s *Store) assemble(ctx context.Context, org db.Org, at PromptTarget) (p Prompt, err error) {
-	own, err := s.Agent(ctx, org, at.AgentID)
+func (s *Store) assemble(ctx context.Context, org db.Org, target PromptTarget) (p Prompt, err error) {
+	base, err := s.Agent(ctx, org, target.AgentID)
 	if err != nil {
 		return p, err
 	}
-	if p.Conversation, err = s.Recall.Conversation(ctx, org, at.AgentID, at.Conversation); err != nil {
+	if p.Conversation, err = s.Recall.Conversation(ctx, org, target.AgentID, target.Conversation); err != nil {
 		return p, err
 	}
-	if at.view != nil {
-		p.Conversation.ContextView, p.Conversation.Reported = *at.view, 0
+	if target.view != nil {
+		p.Conversation.ContextView, p.Conversation.Reported = *target.view, 0
 	}
-	around, err := s.surroundings(ctx, org, at.AgentID)
+	around, err := s.surroundings(ctx, org, target.AgentID)
 	if err != nil {
 		return p, err
 	}
 	p.Seq = around.Seq
-	if at.System != nil {
-		own.System = *at.System
+	if target.System != nil {
+		base.System = *target.System
 	}
-	if p.Agent = own.in(p.Conversation); at.Model != nil {
-		p.Agent.Model, p.Agent.WindowLimit, p.Agent.Settings.ModelSettings = at.Model, nil, nil
+	if p.Agent = base.in(p.Conversation); target.Model != nil {
+		p.Agent.Model, p.Agent.WindowLimit, p.Agent.Settings.ModelSettings = target.Model, nil, nil
 	}
-	if err := s.setPolicy(around.policiesAbove, at.Compaction, &p); err != nil {
+	if err := s.setPolicy(around.policiesAbove, target.Compaction, &p); err != nil {
 		return p, err
 	}
-	if p.format = at.Format; p.format == "" {
+	if p.format = target.Format; p.format == "" {
 		p.format = p.Agent.format()
 	}
-	own = own.queriesUnder(p.policy.Policy, p.Agent.InConversation, at.Compaction)
+	base = base.queriesUnder(p.policy.Policy, p.Agent.InConversation, target.Compaction)
 	p.hasFolder = around.HasFolder
-	p.must, p.definitions = at.MustCall, at.toolsOf(s.withMust(s.definitions(own, p.hasFolder), at.must))
-	if at.Addition != "" {
-		own.System = own.Instructions(p.definitions) + "\n\n" + at.Addition
+	p.must, p.definitions = target.MustCall, target.toolsOf(s.withMust(s.definitions(base, p.hasFolder), target.must))
+	if target.Addition != "" {
+		base.System = base.Instructions(p.definitions) + "\n\n" + target.Addition
 	}
 	p.tools = toolsIn(p.format, p.definitions)
 	model := p.Agent.model()
@@ -135,29 +135,29 @@ func (s *Store) assemble(ctx context.Context, org db.Org, at PromptTarget) (p Pr
 	for _, t := range p.tools {
 		p.counted.Tools += p.count(string(t))
 	}
-	if at.fits {
+	if target.fits {
 		if err := s.refuseNewest(ctx, org, p); err != nil {
 			return p, err
 		}
 	}
-	if err := s.readView(ctx, org, at, &p); err != nil {
+	if err := s.readView(ctx, org, target, &p); err != nil {
 		return p, err
 	}
-	if at.Trial.Message != "" {
+	if target.Trial.Message != "" {
 		p.unread, p.Messages = recall.Window{}, []recall.Message{{Position: p.Conversation.Messages + 1, Role: recall.User,
-			Content: []recall.Part{{Type: recall.Text, Text: at.Trial.Message}}}}
+			Content: []recall.Part{{Type: recall.Text, Text: target.Trial.Message}}}}
 	}
-	if p.Conversation.Delegated && at.System == nil && at.Addition == "" { // it begins like its parent's
+	if p.Conversation.Delegated && target.System == nil && target.Addition == "" { // it begins like its parent's
 		p.system = systemPrompt{system: p.logged.Text()}
 		p.counted.count(p.system, p.count)
-	} else if err := s.compileFitting(ctx, org, own, at, &p); err != nil {
+	} else if err := s.compileFitting(ctx, org, base, target, &p); err != nil {
 		return p, err
 	}
 	v, err := store.ViewOf(p.Conversation, p.Messages, store.PromptOverhead{Has: toolset(p.definitions)})
 	if err != nil {
 		return p, err
 	}
-	p.convert(v, at.AnswerPending)
+	p.convert(v, target.AnswerPending)
 	p.counted.Total = p.counted.Tools + p.counted.instructions() + p.counted.Summary + p.counted.Messages
 	p.Tokens = p.counted.in(p.total())
 	return p, nil
@@ -198,23 +198,23 @@ func (p *Prompt) convert(v clip.View, answer bool) {
 
 // readView reads the view of the conversation. If the view is too long, it reads the newest messages and only counts
 // the others. The prompt of a silent turn ends with the turn's own messages; no provider has counted it.
-func (s *Store) readView(ctx context.Context, org db.Org, at PromptTarget, p *Prompt) error {
+func (s *Store) readView(ctx context.Context, org db.Org, target PromptTarget, p *Prompt) error {
 	c := p.Conversation
-	if at.last != nil {
-		view, err := s.Recall.ViewUntil(ctx, org, c, *at.last, plan.MaxMessages)
+	if target.last != nil {
+		view, err := s.Recall.ViewUntil(ctx, org, c, *target.last, plan.MaxMessages)
 		if err == nil {
 			p.logged, p.Messages = view[0], view[1:]
 		}
 		return err
 	}
-	if at.flush > 0 {
-		view, err := s.Recall.ViewOfFlush(ctx, org, c, at.flush)
+	if target.flush > 0 {
+		view, err := s.Recall.ViewOfFlush(ctx, org, c, target.flush)
 		if err != nil {
 			return err
 		}
-		p.Conversation.Reported, p.must, p.logged = 0, at.must, view[0]
+		p.Conversation.Reported, p.must, p.logged = 0, target.must, view[0]
 		p.Messages = slices.DeleteFunc(view[1:], func(m recall.Message) bool {
-			return at.before > 0 && m.Purpose == "" && m.Role != recall.Summary && m.Position >= at.before
+			return target.before > 0 && m.Purpose == "" && m.Role != recall.Summary && m.Position >= target.before
 		})
 		return nil
 	}
@@ -249,17 +249,17 @@ const maxCompilations = 5
 
 // compileFitting compiles the system prompt. If it takes too much of a known window, the views of open files are
 // shortened.
-func (s *Store) compileFitting(ctx context.Context, org db.Org, own Agent, at PromptTarget, p *Prompt) error {
-	l, window := own.Limits(), p.Agent.Window()
+func (s *Store) compileFitting(ctx context.Context, org db.Org, base Agent, target PromptTarget, p *Prompt) error {
+	l, window := base.Limits(), p.Agent.Window()
 	l.WindowTokens = window
 	for range maxCompilations {
-		compiled, err := s.compile(ctx, org, own, p.Conversation, promptMeans{limits: l, tools: p.definitions,
-			hasFolder: p.hasFolder, withoutFiles: at.WithoutFiles})
+		compiled, err := s.compile(ctx, org, base, p.Conversation, promptMeans{limits: l, tools: p.definitions,
+			hasFolder: p.hasFolder, withoutFiles: target.WithoutFiles})
 		if err != nil {
 			return err
 		}
 		unchanged := l.OpenChars > 0 && compiled.openChars == p.system.openChars
-		if p.system = compiled; at.Trial.WithoutMemory {
+		if p.system = compiled; target.Trial.WithoutMemory {
 			p.system.blocks, p.system.working = "", ""
 		}
 		p.counted.count(p.system, p.count)

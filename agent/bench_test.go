@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// BenchmarkPrompt compiles a prompt of 20 blocks, 10 open files and 500 messages in view, and hands it out.
+// BenchmarkPrompt makes and hands out a prompt of 20 blocks, 10 open files and 500 visible messages.
 func BenchmarkPrompt(b *testing.B) {
 	pool, org := dbtest.Org(b)
 	s := storeOf(b, pool, org)

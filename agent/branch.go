@@ -47,9 +47,9 @@ func (s *Store) SummarizeBranch(ctx context.Context, org db.Org, into, branch re
 		return out, err
 	}
 	otid := fmt.Sprintf("branch:%s:%s:%d", into.ID, branch.ID, branch.Messages)
-	told, err := s.Recall.ByOTID(ctx, org, into.AgentKey, otid)
+	earlier, err := s.Recall.ByOTID(ctx, org, into.AgentKey, otid)
 	if err == nil {
-		out.MessageID, out.Seq, out.Text, out.Repeated = told.ID, told.Seq, told.Text(), true
+		out.MessageID, out.Seq, out.Text, out.Repeated = earlier.ID, earlier.Seq, earlier.Text(), true
 		return out, nil
 	}
 	if !errors.Is(err, db.ErrNotFound) {

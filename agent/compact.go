@@ -38,13 +38,13 @@ func (s *Store) Compact(ctx context.Context, org db.Org, c recall.Conversation, 
 	}
 	task := p.task(store.Manual)
 	task.Dry, task.Wait = o.Dry, promptPatience
-	at, err := s.moment(ctx, org, p)
+	moment, err := s.moment(ctx, org, p)
 	if err != nil {
 		return compaction.Result{}, err
 	}
-	at.Forced = true
+	moment.Forced = true
 	if !namesMode(o.Settings) {
-		task = p.planned(task, at)
+		task = p.planned(task, moment)
 	}
 	return s.Compaction.Run(ctx, org, task)
 }
@@ -54,12 +54,12 @@ const maxAttempts = 8
 
 // assembleFitting returns a prompt that fits its window. If necessary, it first compacts the conversation. ErrBusy if
 // others keep changing the conversation.
-func (s *Store) assembleFitting(ctx context.Context, org db.Org, at PromptTarget) (p Prompt, err error) {
+func (s *Store) assembleFitting(ctx context.Context, org db.Org, target PromptTarget) (p Prompt, err error) {
 	stuck, now := false, s.now()
-	at.fits = true
+	target.fits = true
 	for attempt := range maxAttempts {
-		was := p
-		if p, err = s.assembleAt(ctx, org, at); err != nil {
+		previous := p
+		if p, err = s.assembleAt(ctx, org, target); err != nil {
 			return p, err
 		}
 		if attempt < maxPrunings {
@@ -72,7 +72,7 @@ func (s *Store) assembleFitting(ctx context.Context, org db.Org, at PromptTarget
 				return p, err
 			}
 		}
-		if stuck && p.Tokens.Total >= was.Tokens.Total && p.newest() == was.newest() {
+		if stuck && p.Tokens.Total >= previous.Tokens.Total && p.newest() == previous.newest() {
 			err := p.refuse()
 			if truncated, other := s.truncate(ctx, org, p, err); truncated || other != nil {
 				stuck, err = false, other
@@ -147,16 +147,16 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 	}
 	v.Usage = task.Usage
 	used, c := max(clip.Estimate(v), p.calibration.Factor.Of(p.unread.Tokens)), p.Conversation
-	was := triggerState(c)
-	due, now := plan.Check(used, window, v.Open(), settings, was)
-	at, err := s.moment(ctx, org, p)
+	state := triggerState(c)
+	due, now := plan.Check(used, window, v.Open(), settings, state)
+	moment, err := s.moment(ctx, org, p)
 	if err != nil {
 		return false, err
 	}
 	if p.policy.Triggers() {
-		at.Tokens = used
-		due, now = p.policy.Check(v, at, was)
-		at.Tokens = 0
+		moment.Tokens = used
+		due, now = p.policy.Check(v, moment, state)
+		moment.Tokens = 0
 	}
 	if err := s.recordUsage(ctx, org, c, p.recallUsage(now)); err != nil {
 		return false, err
@@ -166,8 +166,8 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 			return false, nil
 		}
 		line := prose.WarningLine(used, window)
-		with := used + 2*p.calibration.Factor.Of(tokens.PerMessage+p.count(line)) // a provider may count twice as many
-		if v.Open() || !settings.Warning || with > settings.Limit(window) {
+		withWarning := used + 2*p.calibration.Factor.Of(tokens.PerMessage+p.count(line)) // a provider may count twice as many
+		if v.Open() || !settings.Warning || withWarning > settings.Limit(window) {
 			line = ""
 		}
 		return s.warn(ctx, org, c, line)
@@ -178,22 +178,22 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 		}
 	}
 	task.Patience = patience
-	if at.Tokens = used; trigger == store.Idle && p.policy.DueWithoutPause(v, at, was) {
+	if moment.Tokens = used; trigger == store.Idle && p.policy.DueWithoutPause(v, moment, state) {
 		task.Trigger = store.Threshold
 	}
-	at.Tokens = 0
+	moment.Tokens = 0
 	task.Due = func(now recall.Conversation, v clip.View) bool {
-		was := plan.TriggerState{}
+		state := plan.TriggerState{}
 		if now.Version != c.Version { // another request has compacted it: its trigger rests
-			was = triggerState(now)
+			state = triggerState(now)
 		}
-		again, _ := plan.Check(clip.Estimate(v), window, false, settings, was)
+		again, _ := plan.Check(clip.Estimate(v), window, false, settings, state)
 		if p.policy.Triggers() {
-			again, _ = p.policy.Check(v, at, was)
+			again, _ = p.policy.Check(v, moment, state)
 		}
 		return again.Compact || again.Deferred || plan.TooLong(v)
 	}
-	task = p.planned(task, at)
+	task = p.planned(task, moment)
 	_, err = s.Compaction.Run(ctx, org, task) // if nothing is due, another request has compacted the conversation
 	_, nothing := errors.AsType[*plan.Nothing](err)
 	if nothing || tooBig(err) {
@@ -233,24 +233,24 @@ func (s *Store) unchangedSince(ctx context.Context, org db.Org, p Prompt) error 
 
 // warn appends an event that three quarters of a window are in use, and a line for the model, unless the line is empty
 // or the warning was given before. It reports whether it appended the line.
-func (s *Store) warn(ctx context.Context, org db.Org, c recall.Conversation, line string) (said bool, err error) {
+func (s *Store) warn(ctx context.Context, org db.Org, c recall.Conversation, line string) (warned bool, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		first, err := in.Recall.MarkWarned(ctx, org, c)
+		inTx := s.With(tx)
+		first, err := inTx.Recall.MarkWarned(ctx, org, c)
 		if err != nil || !first {
 			return err
 		}
 		if line != "" {
 			draft := recall.Draft{Role: recall.System, Content: []recall.Part{{Type: recall.Text, Text: line}}}
-			if _, err := in.Recall.Append(ctx, org, c.AgentID, c.ID, []recall.Draft{draft}); err != nil {
+			if _, err := inTx.Recall.Append(ctx, org, c.AgentID, c.ID, []recall.Draft{draft}); err != nil {
 				return err
 			}
-			said = true
+			warned = true
 		}
 		_, err = event.Append(ctx, tx, org, event.Event{AgentID: c.AgentID, Type: event.WindowWarning, RefID: c.ID})
 		return err
 	})
-	return said && err == nil, db.UnlessFull(err)
+	return warned && err == nil, db.UnlessFull(err)
 }
 
 // Revert restores a conversation's view from before a compaction. ErrConflict if that view does not fit the window,

@@ -19,7 +19,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// thinker is a model that runs a test's function while it answers for the first time.
+// thinker is a model that calls a function of the test during its first answer.
 type thinker struct {
 	asks      atomic.Int64
 	meanwhile func()
@@ -33,7 +33,7 @@ func (m *thinker) Complete(context.Context, summary.Request) (summary.Reply, err
 	return summary.Reply{Text: strings.Repeat("It went on and on, and nothing came of it. ", 5), Finish: "stop"}, nil
 }
 
-// fill says more than a window takes.
+// fill appends more text than a window holds.
 func fill(t *testing.T, s fixture, a agent.Agent) {
 	t.Helper()
 	var messages []recall.Draft
@@ -45,7 +45,7 @@ func fill(t *testing.T, s fixture, a agent.Agent) {
 	say(t, s, a, messages...)
 }
 
-// A message of the user that is far larger than the window is refused by its tokens: its text is not read.
+// A user message that is far larger than the window is refused by its number of tokens, without reading its text.
 func TestAMessageBeyondTheWindowIsNotRead(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -71,7 +71,8 @@ func TestAMessageBeyondTheWindowIsNotRead(t *testing.T) {
 	}
 }
 
-// A view whose texts are too large for any prompt is shown in part, and compacted before a prompt is made of it.
+// If the texts of a view are too large for any prompt, an overview shows a part of the view, and the next prompt
+// compacts it first.
 func TestAViewOfManyBytesIsCompacted(t *testing.T) {
 	t.Parallel()
 	scale.Long(t)
@@ -96,7 +97,7 @@ func TestAViewOfManyBytesIsCompacted(t *testing.T) {
 	}
 }
 
-// A prompt that does not fit is not handed out because another request made room while its model was thinking.
+// A prompt fits even if another request compacted the view while this request's model was thinking.
 func TestAPromptFitsThoughAnotherMadeRoom(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -122,8 +123,8 @@ func TestAPromptFitsThoughAnotherMadeRoom(t *testing.T) {
 	}
 }
 
-// What a provider counted of an earlier prompt does not speak for one that has grown beside its messages, or by a
-// compaction that was reverted.
+// A provider's token count for an earlier prompt is not trusted for a prompt that has grown otherwise than by messages,
+// or by a reverted compaction.
 func TestAPromptFitsWhateverWasReportedBefore(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -147,7 +148,7 @@ func TestAPromptFitsWhateverWasReportedBefore(t *testing.T) {
 	}
 }
 
-// crowd is a model that is asked while more and more is said.
+// crowd is a model. While it answers, many messages are appended.
 type crowd struct{ say func() }
 
 // Complete implements summary.Summarizer.
@@ -156,7 +157,7 @@ func (m crowd) Complete(context.Context, summary.Request) (summary.Reply, error)
 	return summary.Reply{Text: strings.Repeat("It went on and on, and nothing came of it. ", 5), Finish: "stop"}, nil
 }
 
-// A prompt that does not fit is not handed out, however often it was tried.
+// A prompt that does not fit is not handed out, however many attempts were made.
 func TestAPromptThatDoesNotFitIsNotHandedOut(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -170,7 +171,7 @@ func TestAPromptThatDoesNotFitIsNotHandedOut(t *testing.T) {
 	}
 }
 
-// Prompts of one conversation that are asked for at once, of two servers, have one compaction made.
+// If two servers ask for prompts of one conversation at once, only one compaction is made.
 func TestPromptsAtOnceAskForOneSummary(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -195,7 +196,7 @@ func TestPromptsAtOnceAskForOneSummary(t *testing.T) {
 				}
 			})
 		}
-		<-all // each has read the view that does not fit
+		<-all // each server has read the view that does not fit
 	}}
 	s.Compaction.Models = func(context.Context, string) *summary.Model { return &summary.Model{Summarizer: model} }
 	handOut(t, s, a, agent.OpenAI)
@@ -207,7 +208,7 @@ func TestPromptsAtOnceAskForOneSummary(t *testing.T) {
 	}
 }
 
-// A revert that is accepted is not undone by the next prompt, also where the model's window is unknown.
+// The next prompt does not undo an accepted revert, even if the model's window is unknown.
 func TestARevertIsNotUndoneByTheNextPrompt(t *testing.T) {
 	t.Parallel()
 	for name, window := range map[string]*int{"known": new(32_768), "unknown": nil} {
@@ -225,11 +226,11 @@ func TestARevertIsNotUndoneByTheNextPrompt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			made, err := s.Compact(t.Context(), s.org, c, agent.CompactOptions{})
+			compacted, err := s.Compact(t.Context(), s.org, c, agent.CompactOptions{})
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if _, err := s.Revert(t.Context(), s.org, *made.Made); err != nil {
+			if _, err := s.Revert(t.Context(), s.org, *compacted.Made); err != nil {
 				if refused++; !errors.Is(err, db.ErrConflict) {
 					t.Errorf("%s: %v", name, err)
 				}

@@ -25,25 +25,25 @@ func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID stri
 	n NewConversation) (recall.Conversation, error) {
 	var c recall.Conversation
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		a, err := in.Agent(ctx, org, agentID)
+		inTx := s.With(tx)
+		a, err := inTx.Agent(ctx, org, agentID)
 		if err != nil {
 			return err
 		}
 		n.ID = recall.NewConversationID()
 		empty := recall.Conversation{ID: n.ID, ContextView: recall.ContextView{FirstVisible: 1}}
-		if n.Instructions, err = in.compileNow(ctx, org, a, empty); err != nil {
+		if n.Instructions, err = inTx.compileNow(ctx, org, a, empty); err != nil {
 			return err
 		}
-		if c, err = in.Recall.CreateConversation(ctx, org, a.ID, n.NewConversation); err != nil {
+		if c, err = inTx.Recall.CreateConversation(ctx, org, a.ID, n.NewConversation); err != nil {
 			return err
 		}
-		err = in.recordPolicy(ctx, org, policyChanged{AgentID: a.ID, ConversationID: c.ID, Now: c.Compaction})
+		err = inTx.recordPolicy(ctx, org, policyChanged{AgentID: a.ID, ConversationID: c.ID, Now: c.Compaction})
 		if err != nil {
 			return err
 		}
 		if n.IdentityID != "" {
-			if err := in.setConversationIdentity(ctx, org, c, n.IdentityID); err != nil {
+			if err := inTx.setConversationIdentity(ctx, org, c, n.IdentityID); err != nil {
 				return err
 			}
 		}
@@ -67,29 +67,29 @@ type ConversationChange struct {
 func (s *Store) UpdateConversation(ctx context.Context, org db.Org, c recall.Conversation, ch ConversationChange) (
 	updated recall.Conversation, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.With(tx)
+		inTx := s.With(tx)
 		if _, err := tx.Exec(ctx, `
 			SELECT FROM conversations WHERE org = $1 AND key = $2 FOR NO KEY UPDATE`, org, c.Key); err != nil {
 			return err
 		}
-		was, err := in.Recall.Conversation(ctx, org, c.AgentID, c.ID)
+		previous, err := inTx.Recall.Conversation(ctx, org, c.AgentID, c.ID)
 		if err != nil {
 			return err
 		}
 		u := ch.ConversationUpdate
-		if u.Compaction, err = in.ConversationSettings(ctx, org, c.AgentID, was.Compaction, ch.Settings); err != nil {
+		if u.Compaction, err = inTx.ConversationSettings(ctx, org, c.AgentID, previous.Compaction, ch.Settings); err != nil {
 			return err
 		}
 		if ch.Identity != nil {
-			if err := in.setConversationIdentity(ctx, org, was, *ch.Identity); err != nil {
+			if err := inTx.setConversationIdentity(ctx, org, previous, *ch.Identity); err != nil {
 				return err
 			}
 		}
-		if updated, err = in.Recall.UpdateConversation(ctx, org, c.ID, u); err != nil {
+		if updated, err = inTx.Recall.UpdateConversation(ctx, org, c.ID, u); err != nil {
 			return err
 		}
-		return in.recordPolicy(ctx, org, policyChanged{AgentID: c.AgentID, ConversationID: c.ID,
-			Was: was.Compaction, Now: updated.Compaction})
+		return inTx.recordPolicy(ctx, org, policyChanged{AgentID: c.AgentID, ConversationID: c.ID,
+			Was: previous.Compaction, Now: updated.Compaction})
 	})
 	return updated, err
 }
@@ -108,28 +108,28 @@ type ForkTo struct {
 func (s *Store) Fork(ctx context.Context, org db.Org, c recall.Conversation, to ForkTo) (forked recall.Conversation,
 	err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		a, err := in.Agent(ctx, org, c.AgentID)
+		inTx := s.With(tx)
+		a, err := inTx.Agent(ctx, org, c.AgentID)
 		if err != nil {
 			return err
 		}
-		if c, err = in.Recall.Conversation(ctx, org, a.ID, c.ID); err != nil {
+		if c, err = inTx.Recall.Conversation(ctx, org, a.ID, c.ID); err != nil {
 			return err
 		}
-		f, err := in.forkAt(ctx, org, c, to.MessageID)
+		f, err := inTx.forkAt(ctx, org, c, to.MessageID)
 		if err != nil {
 			return err
 		}
 		if to.Ran != nil {
-			if f.Results, err = in.Recall.ResultsBehind(ctx, org, c, f.To, to.Ran); err != nil {
+			if f.Results, err = inTx.Recall.ResultsBehind(ctx, org, c, f.To, to.Ran); err != nil {
 				return err
 			}
 		}
 		f.Hidden = to.Hidden
-		if f.Prompt, err = in.compileNow(ctx, org, a, f.Of(c)); err != nil {
+		if f.Prompt, err = inTx.compileNow(ctx, org, a, f.Of(c)); err != nil {
 			return err
 		}
-		forked, err = in.copied(ctx, org, c, f)
+		forked, err = inTx.copied(ctx, org, c, f)
 		return err
 	})
 	return forked, err
@@ -146,18 +146,18 @@ type Delegation struct {
 func (s *Store) Delegate(ctx context.Context, org db.Org, c recall.Conversation, d Delegation) (
 	forked recall.Conversation, pending []chat.PendingCall, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		p, err := in.assemble(ctx, org, PromptTarget{AgentID: c.AgentID, Conversation: c.ID})
+		inTx := s.With(tx)
+		p, err := inTx.assemble(ctx, org, PromptTarget{AgentID: c.AgentID, Conversation: c.ID})
 		if err != nil {
 			return err
 		}
-		f, err := in.forkAt(ctx, org, p.Conversation, "")
+		f, err := inTx.forkAt(ctx, org, p.Conversation, "")
 		if err != nil {
 			return err
 		}
 		f.Hidden, f.Delegated, f.OnlyTools, f.Depth, f.Prompt = true, true, d.OnlyTools, d.Depth, p.system.String()
 		pending = p.Pending
-		forked, err = in.copied(ctx, org, p.Conversation, f)
+		forked, err = inTx.copied(ctx, org, p.Conversation, f)
 		return err
 	})
 	return forked, pending, err
@@ -178,11 +178,11 @@ func (s *Store) copied(ctx context.Context, org db.Org, c recall.Conversation, f
 	if err := s.keepIdentity(ctx, org, c, forked); err != nil {
 		return forked, err
 	}
-	at := working.CopiedTo{Position: f.To, Changed: f.To, SeqAt: seqAt}
+	place := working.CopiedTo{Position: f.To, Changed: f.To, SeqAt: seqAt}
 	if n := len(f.Results); n > 0 {
-		at.Changed = f.Results[n-1].Position
+		place.Changed = f.Results[n-1].Position
 	}
-	return forked, s.Working.Fork(ctx, org, c, forked, at)
+	return forked, s.Working.Fork(ctx, org, c, forked, place)
 }
 
 // forkAt returns the Fork of a conversation up to a message, or of all of it if messageID is empty.
@@ -225,27 +225,27 @@ func (s *Store) Reset(ctx context.Context, org db.Org, agentID string) (Agent, e
 		return a, err
 	}
 	return a, db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		was, err := in.Recall.Conversation(ctx, org, a.ID, recall.DefaultConversation)
+		inTx := s.With(tx)
+		previous, err := inTx.Recall.Conversation(ctx, org, a.ID, recall.DefaultConversation)
 		if err != nil {
 			return err
 		}
-		err = in.Recall.Reset(ctx, org, a.ID, func(tx pgx.Tx) (string, error) {
+		err = inTx.Recall.Reset(ctx, org, a.ID, func(tx pgx.Tx) (string, error) {
 			return s.With(tx).SystemPrompt(ctx, org, a)
 		})
 		if err != nil {
 			return err
 		}
-		now, err := in.Recall.Conversation(ctx, org, a.ID, recall.DefaultConversation)
+		fresh, err := inTx.Recall.Conversation(ctx, org, a.ID, recall.DefaultConversation)
 		if err != nil {
 			return err
 		}
-		if err := in.keepIdentity(ctx, org, was, now); err != nil {
+		if err := inTx.keepIdentity(ctx, org, previous, fresh); err != nil {
 			return err
 		}
-		if err := in.Working.Reset(ctx, org, was, now); err != nil || s.Begun == nil {
+		if err := inTx.Working.Reset(ctx, org, previous, fresh); err != nil || s.Begun == nil {
 			return err
 		}
-		return s.Begun(ctx, tx, org, now)
+		return s.Begun(ctx, tx, org, fresh)
 	})
 }

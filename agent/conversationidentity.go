@@ -25,14 +25,14 @@ func (s *Store) setConversationIdentity(ctx context.Context, org db.Org, c recal
 }
 
 // ConversationIdentities maps conversation key → id of the identity that the conversation is with.
-func (s *Store) ConversationIdentities(ctx context.Context, org db.Org, of ...recall.Conversation) (map[int64]string,
-	error) {
+func (s *Store) ConversationIdentities(ctx context.Context, org db.Org, conversations ...recall.Conversation) (
+	map[int64]string, error) {
 	type with struct {
 		Conversation int64  `db:"conversation_key"`
 		Identity     string `db:"id"`
 	}
 	var agents, keys []int64
-	for _, c := range of {
+	for _, c := range conversations {
 		agents, keys = append(agents, c.AgentKey), append(keys, c.Key)
 	}
 	found, err := db.All[with](ctx, s.DB, `

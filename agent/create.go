@@ -40,36 +40,36 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 	}
 	var a Agent
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		if err := in.Files.LockFolders(ctx, org, "", n.FolderIDs); err != nil {
+		inTx := s.With(tx)
+		if err := inTx.Files.LockFolders(ctx, org, "", n.FolderIDs); err != nil {
 			return err
 		}
-		if err := in.lockNamed(ctx, org, n.RuleTools); err != nil {
+		if err := inTx.lockNamed(ctx, org, n.RuleTools); err != nil {
 			return err
 		}
 		var err error
-		if a, err = in.insert(ctx, org, n); err != nil {
+		if a, err = inTx.insert(ctx, org, n); err != nil {
 			return err
 		}
 		if _, err := event.Append(ctx, tx, org, event.Event{AgentID: a.ID, Type: event.AgentCreated,
 			RefID: a.ID}); err != nil {
 			return err
 		}
-		err = in.recordPolicy(ctx, org, policyChanged{AgentID: a.ID, Now: n.Settings.CompactionSettings})
+		err = inTx.recordPolicy(ctx, org, policyChanged{AgentID: a.ID, Now: n.Settings.CompactionSettings})
 		if err != nil {
 			return err
 		}
-		if a, err = in.equip(ctx, org, a, n); err != nil {
+		if a, err = inTx.equip(ctx, org, a, n); err != nil {
 			return err
 		}
-		prompt, err := in.SystemPrompt(ctx, org, a)
+		prompt, err := inTx.SystemPrompt(ctx, org, a)
 		if err != nil {
 			return err
 		}
-		if err := in.Recall.Begin(ctx, org, a.ID, prompt); err != nil || len(n.Messages) == 0 {
+		if err := inTx.Recall.Begin(ctx, org, a.ID, prompt); err != nil || len(n.Messages) == 0 {
 			return err
 		}
-		_, err = in.Recall.Append(ctx, org, a.ID, recall.DefaultConversation, n.Messages)
+		_, err = inTx.Recall.Append(ctx, org, a.ID, recall.DefaultConversation, n.Messages)
 		return err
 	})
 	return a, err
@@ -78,8 +78,8 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 // equip attaches folders, blocks, identities and tools to a new agent, and returns the agent with them.
 func (s *Store) equip(ctx context.Context, org db.Org, a Agent, n New) (Agent, error) {
 	for _, folder := range n.FolderIDs {
-		at := files.Attachment{AgentID: a.ID, FolderID: folder, Limits: a.Limits()}
-		if err := s.Files.Attach(ctx, org, at); err != nil {
+		attachment := files.Attachment{AgentID: a.ID, FolderID: folder, Limits: a.Limits()}
+		if err := s.Files.Attach(ctx, org, attachment); err != nil {
 			return a, err
 		}
 	}
@@ -116,11 +116,11 @@ func (s *Store) askForAdded(ctx context.Context, org db.Org, a Agent, added []in
 func (s *Store) attachBlocks(ctx context.Context, org db.Org, id string, n New) error {
 	var ids []string
 	for _, b := range n.Blocks {
-		made, err := s.Blocks.Create(ctx, org, block.OperatorAuthor, b)
+		created, err := s.Blocks.Create(ctx, org, block.OperatorAuthor, b)
 		if err != nil {
 			return err
 		}
-		ids = append(ids, made.ID)
+		ids = append(ids, created.ID)
 	}
 	for _, b := range slices.Concat(ids, n.BlockIDs) {
 		if err := s.Blocks.Attach(ctx, org, id, b); err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// The parts of this package besides its API that tests see: the pure halves of a prompt.
+// Parts of this package that only its tests use: the functions behind a prompt that need no database.
 
-// State is what a system prompt is compiled from.
+// State is the input of a system prompt.
 type State struct {
 	System      string
 	Blocks      []block.Block
@@ -26,16 +26,16 @@ func (s State) prompt() systemPrompt {
 		directories: renderDirectories(s.Directories, means), metadata: s.Metadata}
 }
 
-// Parts are the parts of the system prompt of a state.
+// Parts returns the parts of the state's system prompt.
 func (s State) Parts() []string { return s.prompt().parts() }
 
-// Request is the request for a state and messages, in its pieces.
+// Request returns the pieces of the request for a state and its messages.
 func (s State) Request(f Format, messages []recall.Message) [][]byte {
 	wire, _ := converted(f, messages, func(string) int { return 0 })
 	return newRequest(Prompt{format: f, system: s.prompt(), messages: wire}, map[string]any{"model": "m"}).pieces()
 }
 
-// FlushDue returns why a flush begins at a number of tokens of a window; empty if it does not.
+// FlushDue returns why a flush begins when so many tokens of a window are used; empty if none begins.
 func FlushDue(f FlushSettings, tokens, window int) string {
 	return f.due(tokens, window, plan.Defaults())
 }

@@ -36,7 +36,7 @@ type FittedResult struct {
 // shortens the result, it keeps the whole. ErrNotFound if the agent or the conversation does not exist; ErrInvalid if
 // the result is empty or too long, or the policy is wrong.
 func (s *Store) Fit(ctx context.Context, org db.Org, r ResultToFit) (out FittedResult, err error) {
-	of, err := s.Agent(ctx, org, r.AgentID)
+	a, err := s.Agent(ctx, org, r.AgentID)
 	if err != nil {
 		return out, err
 	}
@@ -44,12 +44,12 @@ func (s *Store) Fit(ctx context.Context, org db.Org, r ResultToFit) (out FittedR
 	if err != nil {
 		return out, err
 	}
-	of = of.in(c)
-	layers, err := s.layers(ctx, org, of, r.Policy)
+	a = a.in(c)
+	layers, err := s.layers(ctx, org, a, r.Policy)
 	if err != nil {
 		return out, err
 	}
-	in, err := policy.Layered(layers...)
+	inForce, err := policy.Layered(layers...)
 	if err != nil {
 		return out, err
 	}
@@ -60,8 +60,8 @@ func (s *Store) Fit(ctx context.Context, org db.Org, r ResultToFit) (out FittedR
 	if err != nil {
 		return out, err
 	}
-	out = r.bounded(bounds(in.Policy), of, id)
-	out.Policy = in.Name()
+	out = r.bounded(bounds(inForce.Policy), a, id)
+	out.Policy = inForce.Name()
 	if out.ID != nil {
 		err = s.Recall.KeepResult(ctx, org, c, id, r.Text)
 	}
@@ -70,8 +70,8 @@ func (s *Store) Fit(ctx context.Context, org db.Org, r ResultToFit) (out FittedR
 
 // bounds returns a policy's steps that bound what enters. Its last step is the log's own bound, above which a result is
 // stored outside of the log.
-func bounds(of policy.Policy) (enter policy.Policy) {
-	for _, step := range of.Steps {
+func bounds(p policy.Policy) (enter policy.Policy) {
+	for _, step := range p.Steps {
 		if policy.Describe(step).Stage == policy.Enter {
 			enter.Steps = append(enter.Steps, step)
 		}
@@ -82,11 +82,11 @@ func bounds(of policy.Policy) (enter policy.Policy) {
 }
 
 // bounded returns the result as an agent's model would be shown it under this id. The ID is nil if it is shown whole.
-func (r ResultToFit) bounded(by policy.Policy, of Agent, id string) FittedResult {
+func (r ResultToFit) bounded(by policy.Policy, a Agent, id string) FittedResult {
 	call := recall.Part{Type: recall.ToolCall, CallID: "call", Name: r.Tool, Input: "{}"}
 	result := recall.Message{Position: 2, ID: id, Role: recall.Tool,
 		Content: []recall.Part{{Type: recall.ToolReturn, CallID: "call", Text: r.Text}}}
-	v := clip.View{Window: of.AssumedWindow(), Has: of.HasTool,
+	v := clip.View{Window: a.AssumedWindow(), Has: a.HasTool,
 		Messages: []recall.Message{{Position: 1, Role: recall.Assistant, Content: []recall.Part{call}}, result}}
 	out := FittedResult{Text: r.Text, TotalChars: utf8.RuneCountInString(r.Text), TotalBytes: len(r.Text),
 		TotalTokens: v.PartTokens(result, 0, nil)}

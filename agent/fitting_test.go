@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// A prompt whose conversation another request compacts meanwhile is not refused for the size that it had before.
+// A prompt is not refused for its former size if another request compacts its conversation meanwhile.
 func TestAPromptThatAnotherRequestMadeFitIsNotRefused(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -26,15 +26,15 @@ func TestAPromptThatAnotherRequestMadeFitIsNotRefused(t *testing.T) {
 			said(recall.Assistant, fmt.Sprintf("answer %d", i)+strings.Repeat(" said", 100)))
 	}
 	say(t, s, a, all...)
-	asked := 0
+	readings := 0
 	s.Now = func() time.Time {
-		if asked++; asked == 2 { // the first request has assembled its prompt, and not compacted yet
+		if readings++; readings == 2 { // the first request has assembled its prompt, but not compacted yet
 			handOut(t, s, a, agent.OpenAI)
 		}
 		return time.Now()
 	}
 	handOut(t, s, a, agent.OpenAI)
-	if asked < 3 {
-		t.Errorf("the clock was asked %d times: no other request came between", asked)
+	if readings < 3 {
+		t.Errorf("the clock was asked %d times: no other request came between", readings)
 	}
 }

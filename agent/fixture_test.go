@@ -21,13 +21,14 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// fixture is a store, and an organization for its agents.
+// fixture is a store with an organization for the agents of a test.
 type fixture struct {
 	*agent.Store
 	org db.Org
 }
 
-// newStore returns an organization of the database that the package's tests share, and the pool of that.
+// newStore returns a store with a new organization in the database that this package's tests share, and the pool of
+// that database.
 func newStore(t *testing.T) (fixture, *pgxpool.Pool) {
 	t.Helper()
 	pool, org := dbtest.Org(t)
@@ -40,12 +41,12 @@ func storeOf(t testing.TB, pool *pgxpool.Pool, org db.Org) fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := recall.New(pool, recall.Options{})
-	return fixture{&agent.Store{DB: pool, Files: documents, Recall: said, Blocks: &block.Store{DB: pool},
+	log := recall.New(pool, recall.Options{})
+	return fixture{&agent.Store{DB: pool, Files: documents, Recall: log, Blocks: &block.Store{DB: pool},
 		Archival:    archival.New(pool, archival.Options{}),
-		Working:     &working.Store{DB: pool, Recall: said, Files: documents},
+		Working:     &working.Store{DB: pool, Recall: log, Files: documents},
 		MemoryFiles: memoryfile.New(pool, memoryfile.Options{}),
-		Compaction:  compaction.New(pool, said), Tools: oneTool}, org}
+		Compaction:  compaction.New(pool, log), Tools: oneTool}, org}
 }
 
 func create(t *testing.T, s fixture, n agent.New) agent.Agent {
@@ -76,7 +77,7 @@ func (s fixture) text(t testing.TB, folder files.Folder, name, content string) {
 	}
 }
 
-// folder creates a folder of files with one content each, a file for each name.
+// folder creates a folder with one file for each name. All files have the same content.
 func folder(t *testing.T, s fixture, name, content string, names []string) files.Folder {
 	t.Helper()
 	f, err := s.Files.CreateFolder(t.Context(), s.org, files.NewFolder{Name: name})
@@ -89,7 +90,7 @@ func folder(t *testing.T, s fixture, name, content string, names []string) files
 	return f
 }
 
-// numbered returns names made of the numbers from 0.
+// numbered returns names that contain the numbers 0 to count - 1.
 func numbered(format string, count int) []string {
 	names := make([]string, count)
 	for i := range names {

@@ -15,12 +15,12 @@ import (
 
 // NextFlush returns the prompt of a silent turn of a conversation's model if the agent wants one now, or one is open;
 // otherwise nil. If a checkpoint has ended, NextFlush does the compaction that follows it.
-func (s *Store) NextFlush(ctx context.Context, org db.Org, at PromptTarget, byCaller bool) (*StoredPrompt, error) {
-	a, err := s.Agent(ctx, org, at.AgentID)
+func (s *Store) NextFlush(ctx context.Context, org db.Org, target PromptTarget, byCaller bool) (*StoredPrompt, error) {
+	a, err := s.Agent(ctx, org, target.AgentID)
 	if err != nil || !a.Settings.Flush.on() {
 		return nil, err
 	}
-	c, err := s.Recall.Conversation(ctx, org, at.AgentID, at.Conversation)
+	c, err := s.Recall.Conversation(ctx, org, target.AgentID, target.Conversation)
 	if err != nil || tooLong(c) {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func (s *Store) NextFlush(ctx context.Context, org db.Org, at PromptTarget, byCa
 	case errors.Is(err, db.ErrNotFound) && !s.mayFlush(ctx, org, a.in(c), c):
 		return nil, nil
 	case errors.Is(err, db.ErrNotFound):
-		f, err = s.beginFlush(ctx, org, a, at, byCaller)
+		f, err = s.beginFlush(ctx, org, a, target, byCaller)
 		if err != nil || f.ID == "" {
 			return nil, err
 		}
@@ -42,7 +42,7 @@ func (s *Store) NextFlush(ctx context.Context, org db.Org, at PromptTarget, byCa
 	if f.ByCaller != byCaller {
 		return nil, nil
 	}
-	p, ended, err := s.flushPrompt(ctx, org, a, at, f)
+	p, ended, err := s.flushPrompt(ctx, org, a, target, f)
 	if err != nil || ended == "" {
 		return p, err
 	}
@@ -50,31 +50,31 @@ func (s *Store) NextFlush(ctx context.Context, org db.Org, at PromptTarget, byCa
 		return nil, err
 	}
 	if f.Status == FlushOpen { // another request has added an answer
-		return s.NextFlush(ctx, org, at, byCaller)
+		return s.NextFlush(ctx, org, target, byCaller)
 	}
 	return nil, s.settle(ctx, org, c, f)
 }
 
 // mayFlush reports, by an estimate that may be too low, whether a conversation may be large enough for a flush.
 func (s *Store) mayFlush(ctx context.Context, org db.Org, a Agent, c recall.Conversation) bool {
-	of, _, err := s.calibrationOf(ctx, org, a.model())
+	calibrated, _, err := s.calibrationOf(ctx, org, a.model())
 	if err != nil {
 		return true // the count that follows reports the error
 	}
 	settings, err := a.compactionSettings(nil)
-	used := max(of.Factor.Of(c.Estimate()), c.Reported)
+	used := max(calibrated.Factor.Of(c.Estimate()), c.Reported)
 	return err != nil || a.Settings.Flush.due(int(float64(used)/checkShare), a.AssumedWindow(), settings) != ""
 }
 
 // beginFlush begins a flush if one is due, or returns the one that another request has begun. The flush has no id if
 // none is due.
-func (s *Store) beginFlush(ctx context.Context, org db.Org, a Agent, at PromptTarget, byCaller bool) (f Flush,
+func (s *Store) beginFlush(ctx context.Context, org db.Org, a Agent, target PromptTarget, byCaller bool) (f Flush,
 	err error) {
-	p, err := s.assembleAt(ctx, org, at)
+	p, err := s.assembleAt(ctx, org, target)
 	if err != nil || len(p.Pending) > 0 || p.unread.Count > 0 {
 		return f, err
 	}
-	reason, tools := a.Settings.Flush.due(p.Tokens.Total, p.window(), p.settings), a.flushTools(at)
+	reason, tools := a.Settings.Flush.due(p.Tokens.Total, p.window(), p.settings), a.flushTools(target)
 	if reason == "" || len(tools) == 0 || !saidSomething(p.Messages) {
 		return f, nil
 	}
@@ -114,25 +114,25 @@ func (s *Store) storeFlush(ctx context.Context, org db.Org, c recall.Conversatio
 	draft := recall.Draft{Role: recall.System, Purpose: recall.ForFlush,
 		Content: []recall.Part{{Type: recall.Text, Text: settings.flushText(b.tools)}}}
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		appended, err := in.Recall.Append(ctx, org, c.AgentID, c.ID, []recall.Draft{draft}) // this locks the conversation
+		inTx := s.With(tx)
+		appended, err := inTx.Recall.Append(ctx, org, c.AgentID, c.ID, []recall.Draft{draft}) // this locks the conversation
 		if err != nil {
 			return err
 		}
-		made, err := tx.Exec(ctx, `
+		inserted, err := tx.Exec(ctx, `
 			INSERT INTO flushes (org, agent_key, conversation_key, view, kind, reason, by_caller, position, deadline)
 			SELECT org, agent_key, key, frame, @kind, @reason, @caller, @position, now() + make_interval(secs => @time)
 			FROM conversations WHERE org = @org AND key = @conversation AND frame = @view
 			ON CONFLICT DO NOTHING`, pgx.StrictNamedArgs{"org": org, "conversation": c.Key, "view": c.Version,
 			"kind": settings.Mode, "reason": b.reason, "caller": b.byCaller, "position": appended[0].Position,
 			"time": settings.time().Seconds()})
-		if err == nil && made.RowsAffected() == 0 {
+		if err == nil && inserted.RowsAffected() == 0 {
 			return errFlushed
 		}
 		if err != nil {
 			return db.Error(err)
 		}
-		f, err = in.flushOf(ctx, org, c)
+		f, err = inTx.flushOf(ctx, org, c)
 		return err
 	})
 	if errors.Is(err, errFlushed) {
@@ -150,33 +150,34 @@ var errFlushed = errors.New("the view has a flush already")
 // flushPrompt returns the prompt of an open flush. If there is nothing more to ask, p is nil and ended is the status
 // with which the flush ends. If the turn does not fit otherwise, the newest messages are left out, because they stay in
 // view after a compaction.
-func (s *Store) flushPrompt(ctx context.Context, org db.Org, a Agent, at PromptTarget, f Flush) (p *StoredPrompt,
+func (s *Store) flushPrompt(ctx context.Context, org db.Org, a Agent, target PromptTarget, f Flush) (p *StoredPrompt,
 	ended string, err error) {
 	settings := *a.Settings.Flush
-	at.flush, at.OnlyTools = f.Position, a.flushTools(at)
+	target.flush, target.OnlyTools = f.Position, a.flushTools(target)
 	if f.Kind == Checkpoint {
-		at.OnlyTools = []string{checkpointTool}
-		at.must = checkpointTool
+		target.OnlyTools = []string{checkpointTool}
+		target.must = checkpointTool
 	}
-	if p, err = s.flushCalls(ctx, org, a, at, f); err != nil || p != nil {
+	if p, err = s.flushCalls(ctx, org, a, target, f); err != nil || p != nil {
 		return p, "", err
 	}
-	if len(at.OnlyTools) == 0 || !settings.on() || f.Steps >= settings.steps() || f.Kind == Checkpoint && f.Calls > 0 {
+	if len(target.OnlyTools) == 0 || !settings.on() || f.Steps >= settings.steps() || f.Kind == Checkpoint && f.Calls > 0 {
 		return nil, f.outcome(), nil
 	}
-	assembled, fits, err := s.assembleFlush(ctx, org, at)
+	assembled, fits, err := s.assembleFlush(ctx, org, target)
 	if err != nil || !fits {
 		return nil, FlushSkipped, err
 	}
 	out, err := assembled.storable()
 	out.Purpose, out.Flush = recall.ForFlush, new(s.FlushTurnOf(a, f))
-	out.Flush.Tools = at.OnlyTools
+	out.Flush.Tools = target.OnlyTools
 	return &out, "", err
 }
 
 // flushCalls returns a prompt without a request that lists the flush's calls without a result; nil if there are none.
-func (s *Store) flushCalls(ctx context.Context, org db.Org, a Agent, at PromptTarget, f Flush) (*StoredPrompt, error) {
-	c, err := s.Recall.Conversation(ctx, org, at.AgentID, at.Conversation)
+func (s *Store) flushCalls(ctx context.Context, org db.Org, a Agent, target PromptTarget, f Flush) (
+	*StoredPrompt, error) {
+	c, err := s.Recall.Conversation(ctx, org, target.AgentID, target.Conversation)
 	if err != nil {
 		return nil, err
 	}
@@ -205,9 +206,9 @@ func (s *Store) FlushTurnOf(a Agent, f Flush) FlushTurn {
 const checkpointTool = "update_working_memory"
 
 // assembleFlush assembles the prompt of a flush, and reports whether it fits.
-func (s *Store) assembleFlush(ctx context.Context, org db.Org, at PromptTarget) (p Prompt, fits bool, err error) {
+func (s *Store) assembleFlush(ctx context.Context, org db.Org, target PromptTarget) (p Prompt, fits bool, err error) {
 	for range maxAttempts {
-		if p, err = s.assembleAt(ctx, org, at); err != nil {
+		if p, err = s.assembleAt(ctx, org, target); err != nil {
 			return p, false, err
 		}
 		if p.Tokens.Total+tokens.PerMessage <= p.settings.Most(p.window()) {
@@ -217,7 +218,7 @@ func (s *Store) assembleFlush(ctx context.Context, org db.Org, at PromptTarget) 
 		if !ok {
 			return p, false, nil
 		}
-		at.before = before
+		target.before = before
 	}
 	return p, false, nil
 }

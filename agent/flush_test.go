@@ -6,7 +6,8 @@ import (
 	"github.com/loci-memory/loci/agent"
 )
 
-// TestFlushThresholds has the numbers of claims about flushes: 4,000 tokens before the trigger, a checkpoint at 50,000.
+// TestFlushThresholds checks the documented numbers of flushes: 4,000 tokens before the trigger, and a checkpoint at
+// 50,000 tokens.
 func TestFlushThresholds(t *testing.T) {
 	t.Parallel()
 	no := false

@@ -84,7 +84,7 @@ type FlushTurn struct {
 	StepsLeft    int      `json:"steps_left" doc:"Answers of the model, this one included."`
 }
 
-// outcome returns the status of a flush whose model has nothing more to do.
+// outcome returns the status of a flush after its model has nothing more to do.
 func (f Flush) outcome() string {
 	if f.Calls > 0 {
 		return FlushDone

@@ -16,7 +16,7 @@ var memoryTools = []string{"update_working_memory", "memory_files", "memory_inse
 
 // flushTools returns the tools that the agent's model has in a flush: those that write to memory, except tools that its
 // program runs or approves. A checkpoint has exactly one tool, even if the agent does not have it otherwise.
-func (a Agent) flushTools(at PromptTarget) (names []string) {
+func (a Agent) flushTools(target PromptTarget) (names []string) {
 	if a.Settings.Flush == nil {
 		return nil
 	}
@@ -27,7 +27,7 @@ func (a Agent) flushTools(at PromptTarget) (names []string) {
 	_ = json.Unmarshal(a.Settings.ToolRules, &rules) // clients may store anything
 	for _, name := range memoryTools {
 		asks := slices.ContainsFunc(rules, func(r toolRule) bool { return r.Type == "requires_approval" && r.Tool == name })
-		if a.HasTool(name) && !asks && !hasTool(at.MoreTools, name) {
+		if a.HasTool(name) && !asks && !hasTool(target.MoreTools, name) {
 			names = append(names, name)
 		}
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Prompts that keep growing by more than 2 % of the window are an event, once in twenty; slower growth is none.
+// If prompts keep growing by more than 2 % of the window, an event says so, at most once in twenty prompts. Slower
+// growth makes no event.
 func TestGrowingPromptsAreAnEvent(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -28,7 +29,7 @@ func TestGrowingPromptsAreAnEvent(t *testing.T) {
 	}
 	fast := under(t, s, `"letta"`)
 	for i := range 16 {
-		read(t, s, fast, 1) // about 600 tokens, of 16,000
+		read(t, s, fast, 1) // adds about 600 tokens to a window of 16,000
 		handOut(t, s, fast, agent.OpenAI)
 		if n := noted(fast); i < 9 && n != 0 || i >= 9 && n != 1 {
 			t.Fatalf("%d events after prompt %d", n, i+1)

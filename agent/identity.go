@@ -39,21 +39,21 @@ func (s *Store) ChangeIdentity(ctx context.Context, org db.Org, id string, chang
 	error) {
 	var stored Identity
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.With(tx)
+		inTx := s.With(tx)
 		var i Identity
 		var err error
 		if id != "" {
-			if i, err = in.lockIdentity(ctx, org, id); err != nil {
+			if i, err = inTx.lockIdentity(ctx, org, id); err != nil {
 				return err
 			}
 		}
 		if err := change(&i); err != nil {
 			return err
 		}
-		if i.Key, err = in.putIdentity(ctx, org, i); err != nil {
+		if i.Key, err = inTx.putIdentity(ctx, org, i); err != nil {
 			return err
 		}
-		if err := in.linkIdentity(ctx, org, i); err != nil {
+		if err := inTx.linkIdentity(ctx, org, i); err != nil {
 			return err
 		}
 		stored, err = db.One[Identity](ctx, tx, `

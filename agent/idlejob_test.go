@@ -17,8 +17,8 @@ import (
 const compactsWhenIdle = `{"steps":[{"step":"idle","after":"1h","above_tokens":2000},
 	{"step":"keep_recent","keep_recent_tokens":1000}]}`
 
-// A conversation under a policy that compacts after a pause has one check, which compacts it once the pause is long
-// enough, and waits on if a prompt was handed out meanwhile.
+// A policy that compacts after a pause queues one check for a conversation. The check compacts once the pause is long
+// enough. It keeps waiting if a prompt was handed out meanwhile.
 func TestAnIdleConversationIsCompacted(t *testing.T) {
 	t.Parallel()
 	s, pool := newStore(t)
@@ -69,7 +69,7 @@ func TestAnIdleConversationIsCompacted(t *testing.T) {
 	}
 }
 
-// No check is queued under a policy that does not look at pauses, and none compacts.
+// Under a policy without a pause trigger no check is queued, and a check compacts nothing.
 func TestNoCheckWithoutAPause(t *testing.T) {
 	t.Parallel()
 	s, pool := newStore(t)
@@ -95,7 +95,7 @@ func TestNoCheckWithoutAPause(t *testing.T) {
 	}
 }
 
-// A check after a pause that finds another trigger due names that one.
+// If a check after a pause finds that another trigger is due, the compaction names that trigger.
 func TestAPauseIsNotBlamedForAnotherTrigger(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)

@@ -56,9 +56,9 @@ func (s *Store) sorted(ctx context.Context, g *memoryfile.Grown) (topics []memor
 		return nil, "the model did not answer in time, or with an error"
 	}
 	from, to := strings.Index(reply.Text, "{"), strings.LastIndex(reply.Text, "}")
-	var given struct{ Topics []memoryfile.Topic }
-	if from < 0 || to < from || json.Unmarshal([]byte(reply.Text[from:to+1]), &given) != nil || len(given.Topics) == 0 {
+	var answer struct{ Topics []memoryfile.Topic }
+	if from < 0 || to < from || json.Unmarshal([]byte(reply.Text[from:to+1]), &answer) != nil || len(answer.Topics) == 0 {
 		return nil, "the answer of the model has no topics in the form that it was asked for"
 	}
-	return given.Topics, ""
+	return answer.Topics, ""
 }

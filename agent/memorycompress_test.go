@@ -10,8 +10,8 @@ import (
 	memoryfile "github.com/loci-memory/loci/memory/file"
 )
 
-// A model that is configured sorts the lines of an index; what it answers in another form is not used, and the proposal
-// says so.
+// If a model is configured, it sorts the lines of an index. If its answer has another form, the answer is not used, and
+// the proposal says so.
 func TestAModelCompressesMemory(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -60,7 +60,7 @@ func TestAModelCompressesMemory(t *testing.T) {
 	}
 }
 
-// failing is a model whose endpoint fails.
+// failing is a model that always fails.
 type failing struct{}
 
 // Complete implements summary.Summarizer.

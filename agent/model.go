@@ -150,25 +150,25 @@ func (a Agent) ModelSettings() (m ModelSettings) {
 // options returns the fields that the agent's model and its settings add to a request in this format. leftOut are
 // settings that the format has no name for, or that its provider would refuse together with the others.
 func (a Agent) options(f Format, hasTools bool) (fields map[string]any, leftOut []string) {
-	var given map[string]json.RawMessage
-	_ = json.Unmarshal(a.Settings.ModelSettings, &given)
-	if given == nil {
-		given = map[string]json.RawMessage{}
+	var settings map[string]json.RawMessage
+	_ = json.Unmarshal(a.Settings.ModelSettings, &settings)
+	if settings == nil {
+		settings = map[string]json.RawMessage{}
 	}
 	m := a.ModelSettings()
-	if a.Settings.ResponseFormat != nil && given["response_format"] == nil {
-		given["response_format"], m.ResponseFormat = a.Settings.ResponseFormat, a.Settings.ResponseFormat
+	if a.Settings.ResponseFormat != nil && settings["response_format"] == nil {
+		settings["response_format"], m.ResponseFormat = a.Settings.ResponseFormat, a.Settings.ResponseFormat
 	}
-	delete(given, "provider_type")
+	delete(settings, "provider_type")
 	switch f {
 	case Anthropic:
-		fields = m.anthropic(hasTools, given)
+		fields = m.anthropic(hasTools, settings)
 	case Responses:
-		fields = m.responses(modelName(a.model()), hasTools, given)
+		fields = m.responses(modelName(a.model()), hasTools, settings)
 	default:
-		fields = m.openAI(modelName(a.model()), hasTools, given)
+		fields = m.openAI(modelName(a.model()), hasTools, settings)
 	}
-	return fields, slices.Sorted(maps.Keys(given))
+	return fields, slices.Sorted(maps.Keys(settings))
 }
 
 // reasons matches names of OpenAI's models that think before they answer. They take max_completion_tokens; some servers
@@ -189,8 +189,8 @@ func set[T any](o options, field string, value *T, setting string) {
 	}
 }
 
-func (m ModelSettings) openAI(model string, hasTools bool, left map[string]json.RawMessage) map[string]any {
-	o := options{map[string]any{}, left}
+func (m ModelSettings) openAI(model string, hasTools bool, rest map[string]json.RawMessage) map[string]any {
+	o := options{map[string]any{}, rest}
 	limit := "max_tokens"
 	if reasons.MatchString(model) {
 		limit = "max_completion_tokens"
@@ -205,7 +205,7 @@ func (m ModelSettings) openAI(model string, hasTools bool, left map[string]json.
 	if hasTools { // it is refused without tools
 		set(o, "parallel_tool_calls", m.ParallelCalls, "parallel_tool_calls")
 	}
-	if left["response_format"] != nil {
+	if rest["response_format"] != nil {
 		set(o, "response_format", &m.ResponseFormat, "response_format")
 	}
 	return o.fields
@@ -213,8 +213,8 @@ func (m ModelSettings) openAI(model string, hasTools bool, left map[string]json.
 
 // responses returns the fields of a request to OpenAI's Responses API. OpenAI keeps no state, because Loci does: the
 // model's thoughts come back encrypted for the next request.
-func (m ModelSettings) responses(model string, hasTools bool, left map[string]json.RawMessage) map[string]any {
-	o := options{map[string]any{"store": false}, left}
+func (m ModelSettings) responses(model string, hasTools bool, rest map[string]json.RawMessage) map[string]any {
+	o := options{map[string]any{"store": false}, rest}
 	if reasons.MatchString(model) {
 		o.fields["include"] = []string{"reasoning.encrypted_content"}
 	}
@@ -229,11 +229,11 @@ func (m ModelSettings) responses(model string, hasTools bool, left map[string]js
 	text := map[string]any{}
 	if m.Verbosity != nil {
 		text["verbosity"] = *m.Verbosity
-		delete(left, "verbosity")
+		delete(rest, "verbosity")
 	}
-	if format := responsesFormat(m.ResponseFormat); left["response_format"] != nil && format != nil {
+	if format := responsesFormat(m.ResponseFormat); rest["response_format"] != nil && format != nil {
 		text["format"] = format
-		delete(left, "response_format")
+		delete(rest, "response_format")
 	}
 	if len(text) > 0 {
 		o.fields["text"] = text
@@ -243,23 +243,23 @@ func (m ModelSettings) responses(model string, hasTools bool, left map[string]js
 
 // responsesFormat returns an answer's format as the Responses API names it: the fields of json_schema in chat
 // completions stand beside the type there.
-func responsesFormat(given json.RawMessage) map[string]json.RawMessage {
-	var of, within map[string]json.RawMessage
-	if json.Unmarshal(given, &of) != nil {
+func responsesFormat(chatFormat json.RawMessage) map[string]json.RawMessage {
+	var format, within map[string]json.RawMessage
+	if json.Unmarshal(chatFormat, &format) != nil {
 		return nil
 	}
-	if json.Unmarshal(of["json_schema"], &within) == nil {
-		delete(of, "json_schema")
-		maps.Copy(of, within)
+	if json.Unmarshal(format["json_schema"], &within) == nil {
+		delete(format, "json_schema")
+		maps.Copy(format, within)
 	}
-	return of
+	return format
 }
 
 // leastThinking is the fewest tokens that Anthropic's models may think with, and Letta's default.
 const leastThinking = 1024
 
-func (m ModelSettings) anthropic(hasTools bool, left map[string]json.RawMessage) map[string]any {
-	o := options{map[string]any{}, left}
+func (m ModelSettings) anthropic(hasTools bool, rest map[string]json.RawMessage) map[string]any {
+	o := options{map[string]any{}, rest}
 	set(o, "max_tokens", m.MaxOutputTokens, "max_output_tokens")
 	thinking := m.thinking()
 	if thinking != nil && m.MaxOutputTokens != nil && thinking.BudgetTokens >= *m.MaxOutputTokens {
@@ -267,8 +267,8 @@ func (m ModelSettings) anthropic(hasTools bool, left map[string]json.RawMessage)
 	}
 	set(o, "thinking", thinking, "thinking")
 	if thinking != nil || m.Reasons == nil || !*m.Reasons {
-		delete(left, "enable_reasoner")
-		delete(left, "max_reasoning_tokens")
+		delete(rest, "enable_reasoner")
+		delete(rest, "max_reasoning_tokens")
 	}
 	thinks := thinking != nil && thinking.Type != "disabled"
 	if m.Temperature != nil && *m.Temperature <= 1 && (!thinks || *m.Temperature == 1) {

@@ -15,7 +15,8 @@ import (
 	"github.com/loci-memory/loci/recall/chat/chattest"
 )
 
-// checkSendable fails the test unless a provider takes a prompt, or refuses it if calls are pending in it.
+// checkSendable fails the test if a provider would refuse the prompt. If calls are pending in the prompt, a provider
+// must refuse it.
 func checkSendable(t *testing.T, h agent.StoredPrompt, pending bool) {
 	t.Helper()
 	var r struct{ Messages []json.RawMessage }
@@ -31,7 +32,8 @@ func checkSendable(t *testing.T, h agent.StoredPrompt, pending bool) {
 	}
 }
 
-// history appends messages of all kinds to an agent's log: parallel calls, results out of order, twice and of no call.
+// history appends messages of all kinds to an agent's log: parallel calls, and results that are out of order, repeated,
+// or of no call.
 type history struct {
 	*rand.Rand
 	open []string // ids of calls without a result
@@ -49,7 +51,7 @@ func (h *history) next() recall.Draft {
 		d := recall.Draft{Role: recall.Assistant}
 		for range 1 + h.IntN(4) {
 			h.made++
-			id := fmt.Sprintf("call_%d", h.made%40) // ids come again
+			id := fmt.Sprintf("call_%d", h.made%40) // so that ids repeat
 			h.open, d.Content = append(h.open, id), append(d.Content, call(id, "look", `{"at":"it"}`))
 		}
 		return d
@@ -64,8 +66,8 @@ func (h *history) next() recall.Draft {
 	return returned(recall.Part{CallID: id, Text: text})
 }
 
-// Whatever an agent's log has and however often it is compacted, providers take its prompts once pending calls are
-// answered, and refuse only those that say that calls are pending.
+// Whatever an agent's log contains, and however often it is compacted, providers accept its prompts once the pending
+// calls are answered. They refuse only prompts that say that calls are pending.
 func TestPromptsOfAnyHistoryCanBeSent(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(scale.Of(1, 3)) { //nolint:gosec // it is small
@@ -77,16 +79,16 @@ func TestPromptsOfAnyHistoryCanBeSent(t *testing.T) {
 			pending := 0
 			for i := range 120 {
 				_, err := s.Recall.Append(t.Context(), s.org, a.ID, recall.DefaultConversation, []recall.Draft{h.next()})
-				if err != nil && !errors.Is(err, db.ErrConflict) { // a second result of a call is refused
+				if err != nil && !errors.Is(err, db.ErrConflict) { // a second result of a call is a conflict
 					t.Fatal(err)
 				}
 				if i%4 > 0 {
 					continue
 				}
 				for _, f := range []agent.Format{agent.OpenAI, agent.Anthropic} {
-					kept := handOut(t, s, a, f)
-					checkSendable(t, kept, len(kept.Pending) > 0)
-					pending += len(kept.Pending)
+					handed := handOut(t, s, a, f)
+					checkSendable(t, handed, len(handed.Pending) > 0)
+					pending += len(handed.Pending)
 					answered, err := s.NextPrompt(t.Context(), s.org, agent.PromptTarget{AgentID: a.ID, Format: f,
 						AnswerPending: true})
 					if err != nil {
@@ -103,7 +105,7 @@ func TestPromptsOfAnyHistoryCanBeSent(t *testing.T) {
 	}
 }
 
-// The results that many pending calls are given take their place in the window.
+// A prompt still fits the window after many pending calls get their results.
 func TestAnsweredCallsFitTheWindow(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)

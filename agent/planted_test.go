@@ -19,7 +19,8 @@ const (
 	plantedEvery = 6 // turns
 )
 
-// planted is the decision of a turn; empty if none is made in it. Every second one is said in passing.
+// planted returns the decision made in a turn; empty if there is none. Every second decision is mentioned only in
+// passing.
 func planted(turn int) (decision string, passing bool) {
 	if turn%plantedEvery != 0 {
 		return "", false
@@ -32,7 +33,7 @@ func planted(turn int) (decision string, passing bool) {
 var services = strings.Fields("gateway indexer mailer worker proxy billing search audit export import cache queue " +
 	"login avatar report invoice webhook backup metrics tracing")
 
-// turnOf is a turn of work: a request, a call with a long result, and an answer.
+// turnOf returns a turn of work: a request, a call with a long result, and an answer.
 func turnOf(turn int) []recall.Draft {
 	ask := fmt.Sprintf("Go on with step %d of the clean-up.", turn)
 	switch decision, passing := planted(turn); {
@@ -53,10 +54,10 @@ func turnOf(turn int) []recall.Draft {
 		said(recall.Assistant, fmt.Sprintf("Step %d is done: %s is clean.", turn, path))}
 }
 
-// share is how many of the decisions up to a turn a prompt has, of those that were said as decisions and of those that
-// were said in passing.
+// share counts the decisions up to a turn that a prompt contains. It counts those said as decisions and those said in
+// passing separately.
 func share(request []byte, turn int) string {
-	var has, of [2]int
+	var has, total [2]int
 	for t := 1; t <= turn; t++ {
 		decision, passing := planted(t)
 		if decision == "" {
@@ -66,16 +67,16 @@ func share(request []byte, turn int) string {
 		if passing {
 			kind = 1
 		}
-		of[kind]++
+		total[kind]++
 		if bytes.Contains(request, []byte(decision)) {
 			has[kind]++
 		}
 	}
-	return fmt.Sprintf("%d of %d, %d of %d", has[0], of[0], has[1], of[1])
+	return fmt.Sprintf("%d of %d, %d of %d", has[0], total[0], has[1], total[1])
 }
 
-// In a run of 300 turns the prompt keeps every decision that the agent writes into its working memory. The table of the
-// run stands in docs/concepts.md.
+// In a run of 300 turns the prompt keeps every decision that the agent writes into its working memory. The table of
+// this run is in docs/concepts.md.
 func TestPlantedDecisionsStayInThePrompt(t *testing.T) {
 	t.Parallel()
 	scale.Long(t)
@@ -112,8 +113,8 @@ func TestPlantedDecisionsStayInThePrompt(t *testing.T) {
 	checkTable(t, "../docs/concepts.md", table)
 }
 
-// checkTable checks that a document has a table, and writes it in the place of the one with the same head if the test
-// runs with -update.
+// checkTable checks that a document contains a table. If the test runs with -update, it replaces the document's table
+// with the same head.
 func checkTable(t *testing.T, path, table string) {
 	t.Helper()
 	docs, err := os.ReadFile(path)

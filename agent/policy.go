@@ -86,7 +86,7 @@ func (s *Store) OrganizationPolicy(ctx context.Context, org db.Org) (json.RawMes
 
 // ConversationSettings returns a conversation's compaction settings after a change, in the form to store. An absent
 // field stays, null unsets a field, and null instead of the object unsets all. ErrInvalid if the settings are wrong.
-func (s *Store) ConversationSettings(ctx context.Context, org db.Org, agentID string, own, change json.RawMessage) (
+func (s *Store) ConversationSettings(ctx context.Context, org db.Org, agentID string, stored, change json.RawMessage) (
 	json.RawMessage, error) {
 	change = bytes.TrimSpace(change)
 	if len(change) == 0 || string(change) == "null" {
@@ -103,7 +103,7 @@ func (s *Store) ConversationSettings(ctx context.Context, org db.Org, agentID st
 	if err := json.Unmarshal(change, &more); err != nil {
 		return nil, err
 	}
-	if json.Unmarshal(own, &all) != nil || all == nil {
+	if json.Unmarshal(stored, &all) != nil || all == nil {
 		all = map[string]json.RawMessage{}
 	}
 	for name, value := range more {
@@ -139,26 +139,26 @@ func (s *Store) handedOut(ctx context.Context, org db.Org, c recall.Conversation
 }
 
 // moment returns what the steps of a prompt's policy may know besides the view.
-func (s *Store) moment(ctx context.Context, org db.Org, p Prompt) (at policy.Moment, err error) {
-	at = policy.Moment{Now: s.now(), Settings: p.settings, Notes: p.system.working}
+func (s *Store) moment(ctx context.Context, org db.Org, p Prompt) (m policy.Moment, err error) {
+	m = policy.Moment{Now: s.now(), Settings: p.settings, Notes: p.system.working}
 	if len(p.policy.Steps) == 0 {
-		return at, nil
+		return m, nil
 	}
-	if at.Touched, at.Sent, err = s.handedOut(ctx, org, p.Conversation); err != nil {
-		return at, err
+	if m.Touched, m.Sent, err = s.handedOut(ctx, org, p.Conversation); err != nil {
+		return m, err
 	}
-	at.Busy, err = db.One[bool](ctx, s.DB, `
+	m.Busy, err = db.One[bool](ctx, s.DB, `
 		SELECT EXISTS (
 			SELECT 1 FROM children WHERE org = $1 AND parent_conversation = $2 AND status = 'working'
 		)`, org, p.Conversation.Key)
 	if err != nil {
-		return at, err
+		return m, err
 	}
-	at.Busy = at.Busy || p.Conversation.HeldUntil != nil && at.Now.Before(*p.Conversation.HeldUntil)
-	at.Noted, err = db.One[int](ctx, s.DB, `
+	m.Busy = m.Busy || p.Conversation.HeldUntil != nil && m.Now.Before(*p.Conversation.HeldUntil)
+	m.Noted, err = db.One[int](ctx, s.DB, `
 		SELECT coalesce(max(position) - 1, 0) FROM flushes
 		WHERE org = $1 AND conversation_key = $2 AND kind = 'checkpoint' AND status = 'done'`, org, p.Conversation.Key)
-	return at, err
+	return m, err
 }
 
 // Hold delays compactions of a conversation until a plan ends, for d at most; 0 ends the delay.

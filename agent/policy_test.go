@@ -17,14 +17,14 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// under returns an agent with a window of 16,000 tokens under a policy.
+// under returns an agent with a window of 16,000 tokens and the given policy.
 func under(t *testing.T, s fixture, policy string) agent.Agent {
 	t.Helper()
 	return create(t, s, agent.New{Name: "a", WindowLimit: new(16_000), Settings: agent.Settings{
 		CompactionSettings: json.RawMessage(`{"policy":` + policy + `}`)}})
 }
 
-// read says that a file was read, some times, with long results.
+// read appends the messages of reading a file, with a long result, as often as times says.
 func read(t *testing.T, s fixture, a agent.Agent, times int) {
 	t.Helper()
 	var messages []recall.Draft
@@ -52,7 +52,8 @@ func (m *liner) Complete(_ context.Context, r summary.Request) (summary.Reply, e
 const linesOnly = `{"steps":[{"step":"one_line","trigger_share":0.1,"stop_share":0,"oldest_share":1,
 	"protect_newest":1}]}`
 
-// The model that summarizes writes the lines that replace old results, once; the change says how often it was asked.
+// The summarizing model writes, once, the lines that replace old results. The change records how often the model was
+// asked.
 func TestAModelWritesTheLinesOfAPolicy(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -106,7 +107,7 @@ func TestACompactionNamesThePolicyThatPlannedIt(t *testing.T) {
 	}
 }
 
-// At a quiet point nothing is under way: no agent works that the conversation started.
+// While a sub-agent works for a conversation, it has no quiet point, so a compaction waits.
 func TestACompactionWaitsForAnAgentThatWorks(t *testing.T) {
 	t.Parallel()
 	s, pool := newStore(t)
@@ -116,14 +117,15 @@ func TestACompactionWaitsForAnAgentThatWorks(t *testing.T) {
 		t.Fatal(err)
 	}
 	child := create(t, s, agent.New{Name: "child"})
-	own, err := s.Recall.Conversation(t.Context(), s.org, child.ID, "")
+	childLog, err := s.Recall.Conversation(t.Context(), s.org, child.ID, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = pool.Exec(t.Context(), `
 		INSERT INTO children (org, parent_key, parent_conversation, agent_key, conversation_key, mode, name, task, depth,
 		                      runs, after_position)
-		VALUES ($1, $2, $3, $4, $5, 'blank', 'child', 'work', 1, false, 0)`, s.org, c.AgentKey, c.Key, own.AgentKey, own.Key)
+		VALUES ($1, $2, $3, $4, $5, 'blank', 'child', 'work', 1, false, 0)`, s.org, c.AgentKey, c.Key,
+		childLog.AgentKey, childLog.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +151,8 @@ func TestACompactionWaitsForAnAgentThatWorks(t *testing.T) {
 	}
 }
 
-// The statistics count what expand read of what each step hid, named by seq or by id, as a number or as a text.
+// The statistics count, for each step, how often expand read something that the step hid. A call may name it by seq or
+// by id, as a number or as a text.
 func TestStatsCountWhatIsExpandedByStep(t *testing.T) {
 	t.Parallel()
 	s, pool := newStore(t)
@@ -178,8 +181,8 @@ func TestStatsCountWhatIsExpandedByStep(t *testing.T) {
 	}
 }
 
-// A check in the background that waited for the compaction of a prompt does not compact again though the view is above
-// the policy's trigger still, nor does one that finds no new message.
+// A background check that waited for the compaction of a prompt does not compact again, even though the view is still
+// above the policy's trigger. Nor does a check that finds no new message.
 func TestABackgroundCheckDoesNotCompactAgain(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -199,7 +202,7 @@ func TestABackgroundCheckDoesNotCompactAgain(t *testing.T) {
 	}
 	model := &thinker{meanwhile: func() {
 		wait.Go(check)
-		<-assembled // it has read the view before the compaction
+		<-assembled // the check has read the view before the compaction
 	}}
 	s.Compaction.Models = func(context.Context, string) *summary.Model { return &summary.Model{Summarizer: model} }
 	p := handOut(t, s, a, agent.OpenAI)
@@ -216,7 +219,7 @@ func TestABackgroundCheckDoesNotCompactAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	settled(10) // as if the view were counted as larger than the compaction said
+	settled(10) // as if the view were larger than the compaction said
 	check()
 	settled(c.Settled)
 	list, err := s.Compaction.Compactions(t.Context(), s.org, a.ID, "", db.Page{Limit: 9})
@@ -228,8 +231,8 @@ func TestABackgroundCheckDoesNotCompactAgain(t *testing.T) {
 	}
 }
 
-// A change that makes a policy of two cutters with what the agent sets is refused when a conversation sets it, and when
-// an agent does over its organization's.
+// A policy must have only one cutter. A setting that adds a second one is refused when a conversation sets it over its
+// agent's policy, and when an agent sets it over its organization's.
 func TestASecondCutterIsRefusedWhereItIsSet(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)

@@ -107,19 +107,19 @@ type policyChanged struct {
 // recordPolicy records that a policy changed, in the transaction of the change: who changed it, by the request's key,
 // and an event in the agent's log. It does nothing if the policy is the same.
 func (s *Store) recordPolicy(ctx context.Context, org db.Org, ch policyChanged) error {
-	was, now := policyIn(ch.Was), policyIn(ch.Now)
-	if bytes.Equal(was, now) {
+	before, after := policyIn(ch.Was), policyIn(ch.Now)
+	if bytes.Equal(before, after) {
 		return nil
 	}
 	place, ref := policy.OfAgent, ch.AgentID
 	if ch.ConversationID != "" {
 		place, ref = policy.OfConversation, ch.ConversationID
 	}
-	if err := s.checkOver(ctx, org, ch.AgentID, place, now); err != nil {
+	if err := s.checkOver(ctx, org, ch.AgentID, place, after); err != nil {
 		return err
 	}
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		made, err := event.Append(ctx, tx, org, event.Event{AgentID: ch.AgentID, Type: event.PolicyChanged, RefID: ref})
+		events, err := event.Append(ctx, tx, org, event.Event{AgentID: ch.AgentID, Type: event.PolicyChanged, RefID: ref})
 		if err != nil {
 			return err
 		}
@@ -129,6 +129,6 @@ func (s *Store) recordPolicy(ctx context.Context, org db.Org, ch policyChanged) 
 			       @author, @policy, @seq
 			FROM agents a WHERE a.org = @org AND a.id = @agent`,
 			pgx.StrictNamedArgs{"org": org, "place": place, "conversation": ch.ConversationID, "agent": ch.AgentID,
-				"author": db.Provenance{}.Or(ctx).KeyID, "policy": now, "seq": made[0].Seq})
+				"author": db.Provenance{}.Or(ctx).KeyID, "policy": after, "seq": events[0].Seq})
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// checkOver returns ErrInvalid unless the policy that a place sets for an agent works together with those of the
+// checkOver returns ErrInvalid unless the policy that a place sets for an agent works together with the policies of the
 // farther places.
 func (s *Store) checkOver(ctx context.Context, org db.Org, agentID, place string, set json.RawMessage) error {
 	if len(set) == 0 {
@@ -23,6 +23,6 @@ func (s *Store) checkOver(ctx context.Context, org db.Org, agentID, place string
 	if err != nil {
 		return err
 	}
-	at := slices.IndexFunc(layers, func(l policy.Layer) bool { return l.Place == place })
-	return policy.CheckOver(set, place, layers[:at]...)
+	index := slices.IndexFunc(layers, func(l policy.Layer) bool { return l.Place == place })
+	return policy.CheckOver(set, place, layers[:index]...)
 }

@@ -29,7 +29,7 @@ type Prices struct {
 	Write float64 `json:"cache_write_share" required:"false" minimum:"0" maximum:"10"`
 }
 
-// UnmarshalJSON implements json.Unmarshaler. Absent prices are those of DefaultPrices.
+// UnmarshalJSON implements json.Unmarshaler. If prices are absent, it sets DefaultPrices.
 func (p *Prices) UnmarshalJSON(raw []byte) error {
 	type fields Prices
 	f := fields(DefaultPrices())
@@ -69,22 +69,22 @@ type PolicyCost struct {
 // places. It stores nothing and asks no model: if a compaction is due, its summary is extracted. Earlier edits by
 // policies are not in its view, but messages that compactions hid before the position stay hidden. Memory and files are
 // the current ones.
-func (s *Store) PreviewPolicies(ctx context.Context, org db.Org, at PolicyTarget, policies []json.RawMessage) (
+func (s *Store) PreviewPolicies(ctx context.Context, org db.Org, target PolicyTarget, policies []json.RawMessage) (
 	all []PolicyPreview, err error) {
-	without, v, err := s.withoutPolicy(ctx, org, at)
+	without, v, err := s.withoutPolicy(ctx, org, target)
 	if err != nil {
 		return nil, err
 	}
-	for _, of := range policies {
+	for _, proposed := range policies {
 		p, view := without, v
-		if settings := inSettings(of); showDataInPart(settings) { // its prompt has another tool
-			own := at
-			own.Compaction = settings
-			if p, view, err = s.withoutPolicy(ctx, org, own); err != nil {
+		if settings := inSettings(proposed); showDataInPart(settings) { // its prompt has another tool
+			changed := target
+			changed.Compaction = settings
+			if p, view, err = s.withoutPolicy(ctx, org, changed); err != nil {
 				return nil, err
 			}
 		}
-		out, _, err := s.preview(ctx, org, p, view, policyOver{of, at.AnswerPending})
+		out, _, err := s.preview(ctx, org, p, view, policyOver{proposed, target.AnswerPending})
 		if err != nil {
 			return nil, err
 		}
@@ -95,16 +95,16 @@ func (s *Store) PreviewPolicies(ctx context.Context, org db.Org, at PolicyTarget
 
 // PromptUnder returns what a model would be sent under a policy, planned like PreviewPolicies; nil is the policy in
 // force.
-func (s *Store) PromptUnder(ctx context.Context, org db.Org, at PolicyTarget, of json.RawMessage) (StoredPrompt,
-	error) {
-	if len(of) > 0 {
-		at.Compaction = inSettings(of)
+func (s *Store) PromptUnder(ctx context.Context, org db.Org, target PolicyTarget, proposed json.RawMessage) (
+	StoredPrompt, error) {
+	if len(proposed) > 0 {
+		target.Compaction = inSettings(proposed)
 	}
-	without, v, err := s.withoutPolicy(ctx, org, at)
+	without, v, err := s.withoutPolicy(ctx, org, target)
 	if err != nil {
 		return StoredPrompt{}, err
 	}
-	_, p, err := s.preview(ctx, org, without, v, policyOver{of, at.AnswerPending})
+	_, p, err := s.preview(ctx, org, without, v, policyOver{proposed, target.AnswerPending})
 	if err != nil {
 		return StoredPrompt{}, err
 	}
@@ -112,9 +112,9 @@ func (s *Store) PromptUnder(ctx context.Context, org db.Org, at PolicyTarget, of
 }
 
 // withoutPolicy returns the prompt without edits by policies, and its view.
-func (s *Store) withoutPolicy(ctx context.Context, org db.Org, at PolicyTarget) (p Prompt, v clip.View,
+func (s *Store) withoutPolicy(ctx context.Context, org db.Org, target PolicyTarget) (p Prompt, v clip.View,
 	err error) {
-	if p, err = s.assembleUntil(ctx, org, at); err != nil {
+	if p, err = s.assembleUntil(ctx, org, target); err != nil {
 		return p, v, err
 	}
 	v, err = store.ViewOf(p.Conversation, p.Messages, p.task(plan.Pruned).Overhead)
@@ -122,24 +122,24 @@ func (s *Store) withoutPolicy(ctx context.Context, org db.Org, at PolicyTarget) 
 		return p, v, err
 	}
 	v.Edits = slices.DeleteFunc(v.Edits, func(e clip.Edit) bool { return e.Step != "" })
-	p.show(v, at.AnswerPending)
+	p.show(v, target.AnswerPending)
 	return p, v, nil
 }
 
 // inSettings returns compaction settings with this policy, which is JSON.
 func inSettings(of json.RawMessage) json.RawMessage { return fmt.Appendf(nil, `{"policy":%s}`, of) }
 
-// policyOver is a policy to preview together with those of the farther places.
+// policyOver is a policy to preview, together with the policies of the farther places.
 type policyOver struct {
 	policy        json.RawMessage
 	answerPending bool
 }
 
 // preview returns what a policy does to a prompt and its view, and the prompt under it.
-func (s *Store) preview(ctx context.Context, org db.Org, p Prompt, v clip.View, of policyOver) (out PolicyPreview,
+func (s *Store) preview(ctx context.Context, org db.Org, p Prompt, v clip.View, over policyOver) (out PolicyPreview,
 	under Prompt, err error) {
-	if len(of.policy) > 0 {
-		if err := s.readPolicy(ctx, org, inSettings(of.policy), &p); err != nil {
+	if len(over.policy) > 0 {
+		if err := s.readPolicy(ctx, org, inSettings(over.policy), &p); err != nil {
 			return out, p, err
 		}
 	}
@@ -154,7 +154,7 @@ func (s *Store) preview(ctx context.Context, org db.Org, p Prompt, v clip.View, 
 	if after, err = p.compacted(ctx, after, moment, &out); err != nil {
 		return out, p, err
 	}
-	p.show(after, of.answerPending)
+	p.show(after, over.answerPending)
 	out.Policy, out.Tokens = p.policy.Name(), p.Tokens
 	out.FirstChanged = firstChanged(edits, out.Compaction)
 	out.Cost.Kept = p.prefix(v, out.FirstChanged)
@@ -170,19 +170,19 @@ func (p *Prompt) show(v clip.View, answerPending bool) {
 }
 
 // compacted returns the view after the compaction that is due under the policy, with an extracted summary.
-func (p *Prompt) compacted(ctx context.Context, v clip.View, at policy.Moment, out *PolicyPreview) (
+func (p *Prompt) compacted(ctx context.Context, v clip.View, moment policy.Moment, out *PolicyPreview) (
 	clip.View, error) {
 	used := clip.Estimate(v)
 	due, _ := plan.Check(used, v.Window, v.Open(), p.settings, plan.TriggerState{})
 	if p.policy.Triggers() {
-		at.Tokens = used
-		due, _ = p.policy.Check(v, at, plan.TriggerState{})
-		at.Tokens = 0
+		moment.Tokens = used
+		due, _ = p.policy.Check(v, moment, plan.TriggerState{})
+		moment.Tokens = 0
 	}
 	if !due.Compact {
 		return v, nil
 	}
-	plan, err := p.policy.PlanAndRestore(v, at)
+	plan, err := p.policy.PlanAndRestore(v, moment)
 	if errors.Is(err, db.ErrInvalid) { // nothing can leave, or the rest does not fit: the preview has no compaction
 		return v, nil
 	}
@@ -227,16 +227,16 @@ func (p *Prompt) prefix(v clip.View, position int) int {
 }
 
 // Price predicts what the preview's prompt costs.
-func (out *PolicyPreview) Price(of Prices) {
-	c, each := &out.Cost, of.Input/1e6
+func (out *PolicyPreview) Price(prices Prices) {
+	c, each := &out.Cost, prices.Input/1e6
 	total := out.Tokens.Total
 	c.Kept = min(c.Kept, total)
 	c.Rewritten = total - c.Kept
 	if out.FirstChanged == 0 {
 		c.Kept, c.Rewritten = total, 0
 	}
-	c.Next = each * (float64(c.Kept)*of.Read + float64(c.Rewritten)*of.Write)
-	c.Later, c.Unchanged = each*float64(total)*of.Read, each*float64(out.Before)*of.Read
+	c.Next = each * (float64(c.Kept)*prices.Read + float64(c.Rewritten)*prices.Write)
+	c.Later, c.Unchanged = each*float64(total)*prices.Read, each*float64(out.Before)*prices.Read
 	c.Uncached = each * float64(total)
 	if saved := c.Unchanged - c.Later; saved > 0 && c.Next > c.Unchanged {
 		c.BreakEven = (c.Next - c.Later) / saved
@@ -244,33 +244,33 @@ func (out *PolicyPreview) Price(of Prices) {
 }
 
 // assembleUntil assembles a prompt with a view that ends at a position of the agent's log.
-func (s *Store) assembleUntil(ctx context.Context, org db.Org, at PolicyTarget) (p Prompt, err error) {
-	if at.AtSeq == 0 {
-		p, err = s.assembleAt(ctx, org, at.PromptTarget)
+func (s *Store) assembleUntil(ctx context.Context, org db.Org, target PolicyTarget) (p Prompt, err error) {
+	if target.AtSeq == 0 {
+		p, err = s.assembleAt(ctx, org, target.PromptTarget)
 		p.Conversation.Reported = 0
 		return p, err
 	}
-	c, err := s.Recall.Conversation(ctx, org, at.AgentID, at.Conversation)
+	c, err := s.Recall.Conversation(ctx, org, target.AgentID, target.Conversation)
 	if err != nil {
 		return p, err
 	}
 	position, err := db.One[int](ctx, s.DB, `
 		SELECT coalesce(max(position), 0) FROM messages
-		WHERE org = $1 AND conversation_key = $2 AND seq <= $3 AND role <> 'summary'`, org, c.Key, at.AtSeq)
+		WHERE org = $1 AND conversation_key = $2 AND seq <= $3 AND role <> 'summary'`, org, c.Key, target.AtSeq)
 	if err != nil {
 		return p, err
 	}
 	if position == 0 {
-		return p, db.NotFound("The conversation had no message at position %d of the agent's events", at.AtSeq)
+		return p, db.NotFound("The conversation had no message at position %d of the agent's events", target.AtSeq)
 	}
 	view, err := s.Compaction.ViewAt(ctx, org, c, position)
 	if err != nil {
 		return p, err
 	}
-	at.view, at.last = &view, &position
-	if p, err = s.assembleAt(ctx, org, at.PromptTarget); err != nil {
+	target.view, target.last = &view, &position
+	if p, err = s.assembleAt(ctx, org, target.PromptTarget); err != nil {
 		return p, err
 	}
-	p.Seq, p.Conversation.Reported = at.AtSeq, 0
+	p.Seq, p.Conversation.Reported = target.AtSeq, 0
 	return p, nil
 }

@@ -147,7 +147,7 @@ func (s *Store) ExportIdentities(ctx context.Context, org db.Org, agentID string
 // restored already. If the organization already has an identity with this identifier key, that one is linked instead,
 // is otherwise unchanged, and is returned.
 func (s *Store) RestoreIdentity(ctx context.Context, org db.Org, i PortableIdentity) (present *Identity, err error) {
-	was, err := s.Identities(ctx, org, IdentityFilter{IdentifierKey: i.IdentifierKey}, db.Page{Limit: 1})
+	existing, err := s.Identities(ctx, org, IdentityFilter{IdentifierKey: i.IdentifierKey}, db.Page{Limit: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -156,13 +156,13 @@ func (s *Store) RestoreIdentity(ctx context.Context, org db.Org, i PortableIdent
 		stored.BlockIDs = append(stored.BlockIDs, i.BlockIDs...)
 		return nil
 	}
-	if len(was) > 0 {
-		if _, err = s.ChangeIdentity(ctx, org, was[0].ID, change); err != nil {
+	if len(existing) > 0 {
+		if _, err = s.ChangeIdentity(ctx, org, existing[0].ID, change); err != nil {
 			return nil, err
 		}
-		return &was[0], s.restoreWith(ctx, org, was[0].Key, i.ConversationIDs)
+		return &existing[0], s.restoreWith(ctx, org, existing[0].Key, i.ConversationIDs)
 	}
-	made, err := s.ChangeIdentity(ctx, org, "", func(stored *Identity) error {
+	created, err := s.ChangeIdentity(ctx, org, "", func(stored *Identity) error {
 		*stored = i.Identity
 		stored.Key = 0
 		return nil
@@ -174,11 +174,11 @@ func (s *Store) RestoreIdentity(ctx context.Context, org db.Org, i PortableIdent
 		UPDATE identities
 		SET id = $3, created_at = $4, updated_at = $5, made_by = $6, changed_by = $7
 		WHERE org = $1 AND key = $2`,
-		org, made.Key, i.ID, i.CreatedAt, i.UpdatedAt, i.MadeBy, i.ChangedBy)
+		org, created.Key, i.ID, i.CreatedAt, i.UpdatedAt, i.MadeBy, i.ChangedBy)
 	if err != nil {
 		return nil, err
 	}
-	return nil, s.restoreWith(ctx, org, made.Key, i.ConversationIDs)
+	return nil, s.restoreWith(ctx, org, created.Key, i.ConversationIDs)
 }
 
 // restoreWith sets the identity of restored conversations.

@@ -47,8 +47,8 @@ type StoredPrompt struct {
 // NextPrompt assembles the next prompt of a conversation, and compacts the conversation if the prompt does not fit. It
 // stores the prompt for PromptAt, unless the last stored one is the same or storing is impossible. ErrInvalid if the
 // view is too long for any window.
-func (s *Store) NextPrompt(ctx context.Context, org db.Org, at PromptTarget) (StoredPrompt, error) {
-	p, err := s.assembleFitting(ctx, org, at)
+func (s *Store) NextPrompt(ctx context.Context, org db.Org, target PromptTarget) (StoredPrompt, error) {
+	p, err := s.assembleFitting(ctx, org, target)
 	if err != nil {
 		return StoredPrompt{}, err
 	}
@@ -61,7 +61,7 @@ func (s *Store) NextPrompt(ctx context.Context, org db.Org, at PromptTarget) (St
 	if err == nil {
 		err = db.UnlessFull(errors.Join(s.noteGrowth(ctx, org, p), s.checkWhenIdle(ctx, org, p)))
 	}
-	return out, orNoAgent(err, at.AgentID)
+	return out, orNoAgent(err, target.AgentID)
 }
 
 // with returns the prompt together with its request.
@@ -105,13 +105,13 @@ var errNotStored = errors.New("what a preview appended is not stored")
 
 // Preview returns the request that a conversation would make after drafts are appended, without a compaction; nil
 // appends none. It stores nothing.
-func (s *Store) Preview(ctx context.Context, org db.Org, at PromptTarget, drafts iter.Seq2[recall.Draft, error]) (
+func (s *Store) Preview(ctx context.Context, org db.Org, target PromptTarget, drafts iter.Seq2[recall.Draft, error]) (
 	request json.RawMessage, err error) {
-	return s.previewAfter(ctx, org, at, func(in *Store) error {
+	return s.previewAfter(ctx, org, target, func(inTx *Store) error {
 		if drafts == nil {
 			return nil
 		}
-		_, _, err := in.Recall.AppendTo(ctx, org, at.AgentID, at.Conversation, drafts)
+		_, _, err := inTx.Recall.AppendTo(ctx, org, target.AgentID, target.Conversation, drafts)
 		return err
 	})
 }
@@ -126,14 +126,14 @@ func (s *Store) PreviewWithout(ctx context.Context, org db.Org, at PromptTarget,
 }
 
 // previewAfter returns the request of a conversation after a change. The change is not stored.
-func (s *Store) previewAfter(ctx context.Context, org db.Org, at PromptTarget, change func(in *Store) error) (
+func (s *Store) previewAfter(ctx context.Context, org db.Org, target PromptTarget, change func(inTx *Store) error) (
 	request json.RawMessage, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		if err := change(in); err != nil {
+		inTx := s.With(tx)
+		if err := change(inTx); err != nil {
 			return err
 		}
-		p, err := in.assemble(ctx, org, at)
+		p, err := inTx.assemble(ctx, org, target)
 		if err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ func (s *Store) previewAfter(ctx context.Context, org db.Org, at PromptTarget, c
 	if errors.Is(err, errNotStored) {
 		err = nil
 	}
-	return request, orNoAgent(err, at.AgentID)
+	return request, orNoAgent(err, target.AgentID)
 }
 
 // answered reports whether the last message, not counting system messages, is the model's and calls no tool.

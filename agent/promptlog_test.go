@@ -21,7 +21,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// oneTool is a set of tools.
+// oneTool is a set with one tool.
 func oneTool(agent.Agent, bool) []agent.Definition {
 	return []agent.Definition{{Name: "look", Schema: []byte(`{"name":"look","description":"Look at ` +
 		`<it>.","parameters":{"type":"object","properties":{"at":{"type":"string"}}}}`)}}
@@ -60,7 +60,7 @@ func returned(parts ...recall.Part) recall.Draft {
 
 const pixel = `{"type":"base64","media_type":"image/png","data":"iVBORw0KGgo=","detail":"low"}`
 
-// conversation has one of everything that a log can have.
+// conversation returns messages with one part of every kind that a log can have.
 func conversation() []recall.Draft {
 	return []recall.Draft{
 		said(recall.Assistant, "Hello, I begin."),
@@ -87,7 +87,7 @@ func conversation() []recall.Draft {
 	}
 }
 
-// The requests as providers take them.
+// The golden files show the requests in each provider's format.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -112,7 +112,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// What was handed out is shown again as it was, whatever has changed since.
+// A prompt that was handed out is shown again exactly as it was, whatever has changed since.
 func TestAPromptIsShownAgainByteForByte(t *testing.T) {
 	t.Parallel()
 	s, pool := newStore(t)
@@ -134,7 +134,7 @@ func TestAPromptIsShownAgainByteForByte(t *testing.T) {
 		}
 		all = append(all, handOut(t, s, a, []agent.Format{agent.OpenAI, agent.Anthropic, agent.Responses}[i%3]))
 	}
-	// as a compaction does
+	// this is what a compaction does
 	if _, err := pool.Exec(t.Context(), `UPDATE conversations SET first_visible = 60 WHERE org = $1`, s.org); err != nil {
 		t.Fatal(err)
 	}
@@ -143,8 +143,8 @@ func TestAPromptIsShownAgainByteForByte(t *testing.T) {
 	}
 	handOut(t, s, a, agent.OpenAI)
 	for i, want := range all {
-		want.Answered, want.Unasked = false, false // they are not stored
-		until := want.Seq                          // and up to the next
+		want.Answered, want.Unasked = false, false // these are not stored
+		until := want.Seq                          // the last position before the next prompt
 		if i+1 < len(all) {
 			until = all[i+1].Seq - 1
 		}
@@ -158,17 +158,17 @@ func TestAPromptIsShownAgainByteForByte(t *testing.T) {
 	if _, err := s.PromptAt(t.Context(), s.org, a.ID, "", all[0].Seq-1); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("before the first: got %v, want ErrNotFound", err)
 	}
-	kept, err := db.One[int](t.Context(), pool, `SELECT sum(length(bytes)) FROM prompt_parts WHERE org = $1`, s.org)
-	asked := 0
+	stored, err := db.One[int](t.Context(), pool, `SELECT sum(length(bytes)) FROM prompt_parts WHERE org = $1`, s.org)
+	handed := 0
 	for _, h := range all {
-		asked += len(h.Request)
+		handed += len(h.Request)
 	}
-	if err != nil || kept > asked/2 {
-		t.Errorf("%d bytes are kept of %d, %v; want the pieces shared", kept, asked, err)
+	if err != nil || stored > handed/2 {
+		t.Errorf("%d bytes are kept of %d, %v; want the pieces shared", stored, handed, err)
 	}
 }
 
-// The same prompt is kept once, however many ask for it at once; it goes with its agent.
+// The same prompt is stored once, even if many requests ask for it at once. It is deleted with its agent.
 func TestAPromptIsKeptOnce(t *testing.T) {
 	t.Parallel()
 	s, pool := newStore(t)
@@ -185,7 +185,7 @@ func TestAPromptIsKeptOnce(t *testing.T) {
 	}
 	group.Wait()
 	tx := begin(t, pool)
-	// changes no prompt
+	// this event changes no prompt
 	_, err := event.Append(t.Context(), tx, s.org, event.Event{AgentID: a.ID, Type: event.AgentUpdated, RefID: a.ID})
 	if err := errors.Join(err, tx.Commit(t.Context())); err != nil {
 		t.Fatal(err)
@@ -208,7 +208,7 @@ func TestAPromptIsKeptOnce(t *testing.T) {
 	}
 }
 
-// Hand-outs that meet the end of their agent end well.
+// Requests for prompts do not fail when their agent is deleted meanwhile.
 func TestPromptsGoWithTheirAgent(t *testing.T) {
 	t.Parallel()
 	s, pool := newStore(t)
@@ -238,7 +238,7 @@ func TestPromptsGoWithTheirAgent(t *testing.T) {
 	}
 }
 
-// What does not fit the window is compacted before it is handed out; the summary stands first.
+// A view that does not fit the window is compacted before the prompt is handed out. The summary comes first.
 func TestAPromptFitsItsWindow(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)

@@ -19,7 +19,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// anyText is text with markup, line ends of all kinds and whatever else there is.
+// anyText generates texts with markup, all kinds of line ends, and any other characters.
 func anyText() *rapid.Generator[string] {
 	return rapid.OneOf(rapid.String(), rapid.StringMatching(`([<>&"'/ \n\r\v\x00-\x1f]|</value>|</memory_blocks>|<!--|`+
 		`<system>|</metadata>|<file status="open"|\]\]>|&lt;|x){0,8}`))
@@ -54,8 +54,8 @@ func anyState() *rapid.Generator[agent.State] {
 	})
 }
 
-// frameTag matches the tags by which a model tells the parts of a prompt: those that end one, and those that could
-// begin one anywhere.
+// frameTag matches the tags by which a model tells the parts of a prompt apart: closing tags, and any tag that could
+// open a part.
 var frameTag = regexp.MustCompile(`(?i)<\s*(?:/\s*(?:memory_blocks|block|description|metadata|value|directories|` +
 	`directory|file|file_limits|instructions|memory_metadata|tool_usage_rules|tool_rule|system)|` +
 	`memory_blocks|directories|` +
@@ -64,7 +64,7 @@ var frameTag = regexp.MustCompile(`(?i)<\s*(?:/\s*(?:memory_blocks|block|descrip
 // shownValue matches the value of a block in a prompt.
 var shownValue = regexp.MustCompile(`(?s)- chars_limit=0\n</metadata>\n<value>\n(.*?)\n</value>\n`)
 
-// plain is a state whose texts are plain, where they are not empty.
+// plain returns the state with every text that is not empty replaced by a plain text.
 func plain(s agent.State) agent.State {
 	x := func(text string) string { return strings.Repeat("x", min(len(text), 1)) }
 	p := agent.State{System: s.System, Metadata: s.Metadata, Rules: s.Rules}
@@ -92,8 +92,8 @@ func plain(s agent.State) agent.State {
 	return p
 }
 
-// Whatever texts of blocks, rules and documents say, a prompt has the tags that it has with plain texts in their place,
-// and the values of blocks can be read from it. The same state gives the same bytes.
+// Whatever the texts of blocks, rules and documents contain, a prompt has the same tags as with plain texts, and the
+// values of blocks can be read back from it. The same state always gives the same bytes.
 func TestNoTextChangesTheStructure(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -119,7 +119,7 @@ func TestNoTextChangesTheStructure(t *testing.T) {
 	})
 }
 
-// An edit of one part leaves the bytes of those before it as they were, in the prompt and in the requests.
+// An edit of one part does not change the bytes of the parts before it, neither in the prompt nor in the requests.
 func TestAnEditLeavesWhatIsBeforeIt(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -160,7 +160,7 @@ func TestAnEditLeavesWhatIsBeforeIt(t *testing.T) {
 	})
 }
 
-// A turn that is added to a settled conversation leaves the pieces before it as they were, but for the last.
+// A turn that is appended to a settled conversation does not change the earlier pieces, except the last one.
 func TestATurnLeavesThePiecesBeforeIt(t *testing.T) {
 	t.Parallel()
 	var view []recall.Message

@@ -19,10 +19,10 @@ import (
 const maxPrunings = 3
 
 // assemblePruned assembles a prompt after applying the edits that its policy makes now.
-func (s *Store) assemblePruned(ctx context.Context, org db.Org, at PromptTarget) (p Prompt, err error) {
+func (s *Store) assemblePruned(ctx context.Context, org db.Org, target PromptTarget) (p Prompt, err error) {
 	now := s.now()
 	for range maxPrunings {
-		if p, err = s.assembleAt(ctx, org, at); err != nil {
+		if p, err = s.assembleAt(ctx, org, target); err != nil {
 			return p, err
 		}
 		pruned, err := s.prune(ctx, org, p, now)
@@ -30,7 +30,7 @@ func (s *Store) assemblePruned(ctx context.Context, org db.Org, at PromptTarget)
 			return p, err
 		}
 	}
-	return s.assembleAt(ctx, org, at)
+	return s.assembleAt(ctx, org, target)
 }
 
 // prune commits the edits that a prompt's policy makes in its view, and reports whether the view changed. ErrConflict
@@ -55,17 +55,17 @@ func (s *Store) pruning(ctx context.Context, org db.Org, p Prompt, now time.Time
 		return plan.Pruning{}, err
 	}
 	v.Usage = task.Usage
-	at := policy.Moment{Now: now, Settings: p.settings}
-	if at.Touched, at.Sent, err = s.handedOut(ctx, org, p.Conversation); err != nil {
+	moment := policy.Moment{Now: now, Settings: p.settings}
+	if moment.Touched, moment.Sent, err = s.handedOut(ctx, org, p.Conversation); err != nil {
 		return plan.Pruning{}, err
 	}
 	writer := s.newLineWriter(ctx, p)
-	at.Write = writer.write(ctx)
+	moment.Write = writer.write(ctx)
 	whole, err := s.Compaction.KeptWhole(ctx, org, p.Conversation)
 	if err != nil {
 		return plan.Pruning{}, err
 	}
-	_, edits := p.policy.Prune(v, at)
+	_, edits := p.policy.Prune(v, moment)
 	edits = slices.DeleteFunc(edits, func(e clip.Edit) bool {
 		return slices.ContainsFunc(whole, func(w clip.Edit) bool {
 			return w.Position == e.Position && w.Part == e.Part
@@ -88,13 +88,13 @@ func (s *Store) truncate(ctx context.Context, org db.Org, p Prompt, refused erro
 	if !tooBig(refused) {
 		return false, nil
 	}
-	at, err := s.moment(ctx, org, p)
+	moment, err := s.moment(ctx, org, p)
 	if err != nil {
 		return false, err
 	}
 	task := p.task(store.BeforePrompt)
 	task.Patience = promptPatience
-	task.Plan = func(v clip.View) (plan.Plan, error) { return p.policy.Truncate(v, at) }
+	task.Plan = func(v clip.View) (plan.Plan, error) { return p.policy.Truncate(v, moment) }
 	task.Policy = p.policy.Name()
 	_, err = s.Compaction.Run(ctx, org, task)
 	if errors.Is(err, db.ErrInvalid) { // the policy does not truncate, or nothing can leave

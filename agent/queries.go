@@ -26,7 +26,7 @@ func (s *Store) In(ctx context.Context, org db.Org, a Agent, c recall.Conversati
 }
 
 // queriesUnder returns an agent with query_result if the policy in force shows data only in part. If somebody chose the
-// agent's tools, then nearer settings, those of the conversation or the call, must have set such a policy.
+// agent's tools, then nearer settings (the conversation's or the call's) must have set such a policy.
 func (a Agent) queriesUnder(inForce policy.Policy, nearer ...json.RawMessage) Agent {
 	if a.HasTool(QueryResult) || !showsDataInPart(inForce) ||
 		a.Settings.Tools != nil && !slices.ContainsFunc(nearer, showDataInPart) {
@@ -51,8 +51,8 @@ func showDataInPart(settings json.RawMessage) bool {
 }
 
 // showsDataInPart reports whether a policy shows only previews or rows of tools' results.
-func showsDataInPart(of policy.Policy) bool {
-	return slices.ContainsFunc(of.Steps, func(step policy.Step) bool {
+func showsDataInPart(p policy.Policy) bool {
+	return slices.ContainsFunc(p.Steps, func(step policy.Step) bool {
 		switch step.(type) {
 		case *policy.JSONPreview, *policy.LargestSlice:
 			return true

@@ -14,8 +14,8 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// Whoever attaches several folders locks them all, as attaching does, before any is attached, and in one order:
-// nobody waits for another who waits for it.
+// A request that attaches several folders first locks all of them, in one order, and only then attaches them. So two
+// such requests never wait for each other.
 func TestAgentsWithSeveralFoldersLockThemInOneOrder(t *testing.T) {
 	t.Parallel()
 	s, pool := newStore(t)
@@ -26,7 +26,7 @@ func TestAgentsWithSeveralFoldersLockThemInOneOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ids, keys = append([]string{f.ID}, ids...), append(keys, f.Key) // asked for the other way round
+		ids, keys = append([]string{f.ID}, ids...), append(keys, f.Key) // the request names them in reverse order
 	}
 	old := create(t, s, agent.New{Name: "old"})
 	for what, call := range map[string]func(context.Context) error{
@@ -40,7 +40,7 @@ func TestAgentsWithSeveralFoldersLockThemInOneOrder(t *testing.T) {
 		},
 	} {
 		holder := begin(t, pool)
-		if err := lock(t, holder, keys[0], "SHARE"); err != nil { // as a text does that is committed
+		if err := lock(t, holder, keys[0], "SHARE"); err != nil { // like the commit of a file's text
 			t.Fatal(err)
 		}
 		ended := make(chan error, 1)
@@ -79,7 +79,7 @@ func lock(t *testing.T, tx pgx.Tx, folder int64, mode string) error {
 	return err
 }
 
-// awaitBlocked waits until a connection waits for a lock of the holder.
+// awaitBlocked waits until another connection waits for a lock of the holder.
 func awaitBlocked(t *testing.T, pool *pgxpool.Pool, holder pgx.Tx) {
 	t.Helper()
 	deadline := time.After(time.Minute)

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// mustCall returns the field tool_choice of a request whose answer must call this tool.
+// mustCall returns the field tool_choice of a request that makes the model call this tool.
 func mustCall(f Format, tool string) any {
 	switch f {
 	case Anthropic:

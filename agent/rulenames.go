@@ -17,15 +17,15 @@ const rulesName = `jsonb_path_exists(settings, '$.tool_rules[*].** ? (@ == $name
 const maxFormerNames = 20
 
 // rename stores a definition's former name, and changes the name in all rules.
-func (s *Store) rename(ctx context.Context, org db.Org, t CustomTool, was string) error {
-	former := slices.DeleteFunc(t.FormerNames, func(name string) bool { return name == t.Name || name == was })
-	former = append(former, was)
+func (s *Store) rename(ctx context.Context, org db.Org, t CustomTool, previous string) error {
+	former := slices.DeleteFunc(t.FormerNames, func(name string) bool { return name == t.Name || name == previous })
+	former = append(former, previous)
 	former = former[max(0, len(former)-maxFormerNames):]
 	if err := db.Exec(ctx, s.DB, `
 		UPDATE tools SET former_names = $3 WHERE org = $1 AND key = $2`, org, t.Key, former); err != nil {
 		return err
 	}
-	return s.renameInRules(ctx, org, was, t.Name)
+	return s.renameInRules(ctx, org, previous, t.Name)
 }
 
 // renameInRules changes a tool's name in all tool rules.
@@ -35,7 +35,7 @@ func (s *Store) renameInRules(ctx context.Context, org db.Org, was, now string) 
 	})
 }
 
-// changeRules changes the rules of each agent whose rules name a tool. The events are already in the agents' logs.
+// changeRules changes the rules of each agent that has a rule for a tool. The events are already in the agents' logs.
 func (s *Store) changeRules(ctx context.Context, org db.Org, tool string,
 	change func(json.RawMessage) (json.RawMessage, error)) error {
 	agents, err := db.All[struct {
@@ -82,7 +82,7 @@ func (s *Store) lockNamed(ctx context.Context, org db.Org, names []string) error
 }
 
 // renamed returns rules with a tool's name changed from was to now.
-func renamed(rules json.RawMessage, was, now string) (json.RawMessage, error) {
+func renamed(rules json.RawMessage, from, to string) (json.RawMessage, error) {
 	var list []map[string]json.RawMessage
 	if err := json.Unmarshal(rules, &list); err != nil {
 		return nil, err
@@ -92,11 +92,11 @@ func renamed(rules json.RawMessage, was, now string) (json.RawMessage, error) {
 			var err error
 			switch field {
 			case "tool_name", "default_child":
-				rule[field], err = renamedValue(value, was, now)
+				rule[field], err = renamedValue(value, from, to)
 			case "children":
-				rule[field], err = renamedItems(value, was, now)
+				rule[field], err = renamedItems(value, from, to)
 			case "child_output_mapping":
-				rule[field], err = renamedFields(value, was, now)
+				rule[field], err = renamedFields(value, from, to)
 			}
 			if err != nil {
 				return nil, err
@@ -115,28 +115,28 @@ func renamedValue(value json.RawMessage, was, now string) (json.RawMessage, erro
 	return json.Marshal(now)
 }
 
-func renamedItems(value json.RawMessage, was, now string) (json.RawMessage, error) {
+func renamedItems(value json.RawMessage, from, to string) (json.RawMessage, error) {
 	var items []json.RawMessage
 	if json.Unmarshal(value, &items) != nil {
 		return value, nil //nolint:nilerr // rules of earlier versions were not checked
 	}
 	for i := range items {
 		var err error
-		if items[i], err = renamedValue(items[i], was, now); err != nil {
+		if items[i], err = renamedValue(items[i], from, to); err != nil {
 			return nil, err
 		}
 	}
 	return json.Marshal(items)
 }
 
-func renamedFields(value json.RawMessage, was, now string) (json.RawMessage, error) {
+func renamedFields(value json.RawMessage, from, to string) (json.RawMessage, error) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(value, &fields) != nil {
 		return value, nil //nolint:nilerr // rules of earlier versions were not checked
 	}
 	for name := range fields {
 		var err error
-		if fields[name], err = renamedValue(fields[name], was, now); err != nil {
+		if fields[name], err = renamedValue(fields[name], from, to); err != nil {
 			return nil, err
 		}
 	}
@@ -161,7 +161,7 @@ func without(rules json.RawMessage, tool string) (json.RawMessage, error) {
 		if json.Unmarshal(all, &r) != nil { // rules of earlier versions were not checked
 			return false
 		}
-		had := len(r.Children) + len(r.Outputs)
+		before := len(r.Children) + len(r.Outputs)
 		r.Children = slices.DeleteFunc(r.Children, func(name string) bool { return name == tool })
 		maps.DeleteFunc(r.Outputs, func(_ string, name *string) bool { return name != nil && *name == tool })
 		if r.Children != nil {
@@ -173,7 +173,7 @@ func without(rules json.RawMessage, tool string) (json.RawMessage, error) {
 		if r.Default != nil && *r.Default == tool {
 			rule["default_child"] = json.RawMessage("null")
 		}
-		return r.Tool == tool || had > 0 && len(r.Children)+len(r.Outputs) == 0
+		return r.Tool == tool || before > 0 && len(r.Children)+len(r.Outputs) == 0
 	})
 	return json.Marshal(list)
 }

@@ -11,10 +11,11 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// The statements of a prompt of 20 blocks, 10 open files and 500 messages, and of one that compacts before.
+// Few SQL statements make a prompt of 20 blocks, 10 open files and 500 messages, and few make one that must compact
+// first.
 func TestAPromptTakesFewStatements(t *testing.T) {
 	t.Parallel()
-	pool := dbtest.Pool(t) // that counts this test's statements
+	pool := dbtest.Pool(t) // counts the statements of this test
 	s := storeOf(t, pool, dbtest.NewOrg(t, pool))
 	names := make([]string, 10)
 	for i := range names {
@@ -35,7 +36,7 @@ func TestAPromptTakesFewStatements(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	prompt() // with what a server sends once, and what only the first prompt stores
+	prompt() // sends what a server sends once, and stores what only the first prompt stores
 	dbtest.AtMost(t, 24, "a prompt", dbtest.Sent(t, pool, prompt))
 	for i := range 20 {
 		say(t, s, a, said(recall.User, strings.Repeat(fmt.Sprintf("Message %d is about tea. ", i), 900)))

@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/agent"
 )
 
-// Of 15 sessions of Memory System v2, 82.6 % of the characters are results of tools, 12.0 % the system's, 2.9 % the
-// assistant's, and 2.5 % the user's.
+// In 15 sessions of Memory System v2, tool results are 82.6 % of the characters, the system prompts 12.0 %, the
+// assistant's messages 2.9 %, and the user's 2.5 %.
 func TestClaims209To212TheSharesOfFifteenSessions(t *testing.T) {
 	t.Parallel()
 	all := []agent.Category{{Category: "tool_results", Chars: 1_842_300}, {Category: "system", Chars: 268_100},

@@ -37,7 +37,7 @@ type Store struct {
 	// one; nil does nothing.
 	Begun func(ctx context.Context, tx pgx.Tx, org db.Org, c recall.Conversation) error
 
-	Policy json.RawMessage  // for agents whose organization sets none, in the form of package policy; nil: not set
+	Policy json.RawMessage  // for agents of organizations that set none, in the form of package policy; nil: not set
 	Now    func() time.Time // nil: time.Now
 
 	Tools Definitions           // nil: no tools
@@ -123,11 +123,11 @@ func RunEnded(ctx context.Context, tx pgx.Tx, org db.Org, agent int64, last Last
 func (s *Store) Delete(ctx context.Context, org db.Org, id string) error {
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		// All transactions lock in this order: attachments, conversations, the head of events, the agent.
-		in := s.With(tx)
-		if err := in.Files.LockFolders(ctx, org, id, nil); err != nil {
+		inTx := s.With(tx)
+		if err := inTx.Files.LockFolders(ctx, org, id, nil); err != nil {
 			return err
 		}
-		if err := in.Recall.Forget(ctx, org, id); err != nil {
+		if err := inTx.Recall.Forget(ctx, org, id); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `

@@ -77,7 +77,7 @@ func (a Agent) IsSystemPrompt(text string) bool {
 // of all messages would change the prompt with every turn.
 func (s *Store) metadata(ctx context.Context, org db.Org, a Agent, c recall.Conversation, tools []Definition) (string,
 	error) {
-	said, err := s.Recall.CountSaid(ctx, org, a.ID)
+	total, err := s.Recall.CountSaid(ctx, org, a.ID)
 	if err != nil {
 		return "", err
 	}
@@ -91,7 +91,7 @@ func (s *Store) metadata(ctx context.Context, org db.Org, a Agent, c recall.Conv
 	}
 	text := fmt.Sprintf(metadataOf+"\n- CONVERSATION_ID: %s\n- System prompt last recompiled: %s\n", a.ID, name,
 		a.SystemChangedAt.UTC().Format("2006-01-02 15:04:05 UTC"))
-	if hidden := said - visible(c); hidden > 0 {
+	if hidden := total - visible(c); hidden > 0 {
 		text += fmt.Sprintf("- %d previous messages are stored in recall memory%s\n", hidden,
 			toolset(tools).Hint("conversation_search", " (use conversation_search to find them)"))
 	}
@@ -142,12 +142,12 @@ func (s *Store) memoryIndex(ctx context.Context, org db.Org, a Agent, tools []De
 	if errors.Is(err, db.ErrNotFound) {
 		return "", nil
 	}
-	shown, of := []rune(index.Content), ""
+	shown, note := []rune(index.Content), ""
 	if len(shown) > maxIndexChars {
-		of = fmt.Sprintf(` shown="the first %d of %d characters"`, maxIndexChars, len(shown))
+		note = fmt.Sprintf(` shown="the first %d of %d characters"`, maxIndexChars, len(shown))
 		shown = shown[:maxIndexChars]
 	}
-	return fmt.Sprintf("\n\n<memory_files index=\"%s\"%s>\n%s\n</memory_files>", attribute(index.Path), of,
+	return fmt.Sprintf("\n\n<memory_files index=\"%s\"%s>\n%s\n</memory_files>", attribute(index.Path), note,
 		frame.Neutralize(strings.TrimSuffix(string(shown), "\n"), Labels(blocks)...)), err
 }
 

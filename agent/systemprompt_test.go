@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/memory/block"
 )
 
-// Where blocks and open files leave less than a quarter of the window to messages, the views of files yield, least
-// recently used first, down to stubs; each says so, and the blocks stay whole.
+// If blocks and open files leave less than a quarter of the window to messages, the views of files shrink, the least
+// recently used first, down to stubs. Each shrunk view says so. Blocks stay whole.
 func TestOpenFilesYieldToMessages(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -19,7 +19,7 @@ func TestOpenFilesYieldToMessages(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		block      int // characters of a block
-		cut, stubs int // of the views
+		cut, stubs int // numbers of views that are cut, and that are stubs
 	}{
 		{"a small block", 100, 1, 0},
 		{"a large one", 10_000, 1, 0},

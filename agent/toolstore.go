@@ -49,14 +49,14 @@ const setTool = `name = @name, description = @description, json_schema = @schema
 	npm_requirements = @npm, default_requires_approval = @approval, enable_parallel_execution = @parallel,
 	metadata = @metadata, updated_at = now(), changed_by = @by`
 
-// toolChanged appends an event to the log of each agent that has the tool, or whose rules name it by its former name
-// was, in the transaction that changes it. was is empty if the name stays.
-func (s *Store) toolChanged(ctx context.Context, org db.Org, t CustomTool, was string) error {
+// toolChanged appends an event, in the transaction that changes a tool, to the log of each agent that has the tool or
+// names it in its rules. oldName is the tool's former name, empty if the name stays.
+func (s *Store) toolChanged(ctx context.Context, org db.Org, t CustomTool, oldName string) error {
 	agents, err := db.All[string](ctx, s.DB, `
 		SELECT agent_id FROM agent_tools WHERE org = $1 AND tool_key = $2
 		UNION
 		SELECT id FROM agents WHERE org = $1 AND $3 <> '' AND `+rulesName+`
-		ORDER BY 1`, org, t.Key, was)
+		ORDER BY 1`, org, t.Key, oldName)
 	if err != nil {
 		return err
 	}
@@ -74,12 +74,12 @@ func (s *Store) ChangeTool(ctx context.Context, org db.Org, id string, change fu
 	error) {
 	var changed CustomTool
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		t, err := in.lockTool(ctx, org, id)
+		inTx := s.With(tx)
+		t, err := inTx.lockTool(ctx, org, id)
 		if err != nil {
 			return err
 		}
-		was := t.Name
+		oldName := t.Name
 		if err := change(&t); err != nil {
 			return err
 		}
@@ -93,13 +93,13 @@ func (s *Store) ChangeTool(ctx context.Context, org db.Org, id string, change fu
 		if err != nil {
 			return err
 		}
-		if changed.Name == was {
-			return in.toolChanged(ctx, org, changed, "")
+		if changed.Name == oldName {
+			return inTx.toolChanged(ctx, org, changed, "")
 		}
-		if err := in.toolChanged(ctx, org, changed, was); err != nil {
+		if err := inTx.toolChanged(ctx, org, changed, oldName); err != nil {
 			return err
 		}
-		return in.rename(ctx, org, changed, was)
+		return inTx.rename(ctx, org, changed, oldName)
 	})
 	return changed, err
 }
@@ -119,15 +119,15 @@ func orNoTool(err error, id string) error {
 // DeleteTool deletes a definition, detaches it from its agents, and removes it from their rules.
 func (s *Store) DeleteTool(ctx context.Context, org db.Org, id string) error {
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		t, err := in.lockTool(ctx, org, id)
+		inTx := s.With(tx)
+		t, err := inTx.lockTool(ctx, org, id)
 		if err != nil {
 			return err
 		}
-		if err := in.toolChanged(ctx, org, t, t.Name); err != nil {
+		if err := inTx.toolChanged(ctx, org, t, t.Name); err != nil {
 			return err
 		}
-		if err := in.changeRules(ctx, org, t.Name, func(rules json.RawMessage) (json.RawMessage, error) {
+		if err := inTx.changeRules(ctx, org, t.Name, func(rules json.RawMessage) (json.RawMessage, error) {
 			return without(rules, t.Name)
 		}); err != nil {
 			return err

@@ -14,18 +14,18 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// calls returns a step of the assistant with so many calls, and their results.
+// calls returns a step in which the assistant makes n calls, and the results of the calls.
 func calls(step, n int, input, result string) []recall.Draft {
-	var asked, answered []recall.Part
+	var requested, answered []recall.Part
 	for i := range n {
 		id := fmt.Sprintf("call_%d_%d", step, i)
-		asked = append(asked, call(id, "work", input))
+		requested = append(requested, call(id, "work", input))
 		answered = append(answered, recall.Part{CallID: id, Text: fmt.Sprintf("result %d: %s", i, result)})
 	}
-	return []recall.Draft{{Role: recall.Assistant, Content: asked}, returned(answered...)}
+	return []recall.Draft{{Role: recall.Assistant, Content: requested}, returned(answered...)}
 }
 
-// The newest calls and their results are in the prompt, whatever they take.
+// A prompt contains the newest calls and their results, however large they are.
 func TestAPromptHasTheNewestResults(t *testing.T) {
 	t.Parallel()
 	file := `{"path":"a.txt","text":"` + strings.Repeat("word ", 6000) + `"}`
@@ -41,7 +41,7 @@ func TestAPromptHasTheNewestResults(t *testing.T) {
 			t.Parallel()
 			s, _ := newStore(t)
 			a := create(t, s, agent.New{Name: "a", WindowLimit: new(8192),
-				System: strings.Repeat("Be kind. ", 1200)}) // as many tokens as the tools of an agent
+				System: strings.Repeat("Be kind. ", 1200)}) // as many tokens as an agent's tools take
 			say(t, s, a, said(recall.User, "Do the work."))
 			for step := range c.steps {
 				say(t, s, a, calls(step, c.calls, c.input, c.result)...)
@@ -65,7 +65,7 @@ func TestAPromptHasTheNewestResults(t *testing.T) {
 	}
 }
 
-// A prompt names the tools by which hidden and shortened texts are read only if its agent has them.
+// A prompt names tools that read hidden and shortened texts only if the agent has these tools.
 func TestAPromptNamesNoToolThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	readers := []string{"expand", "conversation_search", "archival_memory_search", "list_files"}
@@ -97,14 +97,14 @@ func TestAPromptNamesNoToolThatIsNotThere(t *testing.T) {
 	}
 }
 
-// A message that fits its window alone is handed out after any history, and one that does not is named by the tokens
-// that its model counts.
+// A message that fits its window alone is handed out after any history. If a message does not fit, the error names it,
+// with the tokens that the model counts.
 func TestAMessageThatFitsAloneIsHandedOut(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
 	s, _ := newStore(t)
 	s.Tokens = tokens.New()
-	const line = "记忆服务器保存每一个消息并且在窗口之内显示。" // fewer tokens for this model than by the estimate
+	const line = "记忆服务器保存每一个消息并且在窗口之内显示。" // the model counts fewer tokens than the estimate
 	text := strings.Repeat(line, 10_000/s.Tokens.Count("openai/gpt-4o", line))
 	for s.Tokens.Count("openai/gpt-4o", text) < 10_107 {
 		text += line
@@ -127,7 +127,7 @@ func TestAMessageThatFitsAloneIsHandedOut(t *testing.T) {
 	}
 }
 
-// A conversation of more messages than a prompt may have is compacted, however few tokens they take.
+// A conversation with more messages than a prompt may have is compacted, however few tokens the messages take.
 func TestAConversationOfShortMessagesIsCompacted(t *testing.T) {
 	t.Parallel()
 	scale.Long(t)
@@ -145,8 +145,8 @@ func TestAConversationOfShortMessagesIsCompacted(t *testing.T) {
 	}
 }
 
-// A client that is alone is never told of other requests: whatever almost fills a small window is handed out below 95 %
-// of it, or what is too big is named.
+// A client that is alone never gets an error about other requests. Even if the messages almost fill a small window, it
+// gets a prompt below 95 % of the window, or an error that names what is too big.
 func TestALoneClientGetsAPromptOrWhatIsTooBig(t *testing.T) {
 	t.Parallel()
 	for words := scale.Of(2440, 2400); words < 3500; words += scale.Of(120, 40) {

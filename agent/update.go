@@ -24,64 +24,64 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 	var a Agent
 	compaction := u.Settings.CompactionSettings
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		was, err := in.Agent(ctx, org, id)
+		inTx := s.With(tx)
+		stored, err := inTx.Agent(ctx, org, id)
 		if err != nil {
 			return err
 		}
-		if u.System, err = in.newSystem(ctx, org, was, u.System); err != nil {
+		if u.System, err = inTx.newSystem(ctx, org, stored, u.System); err != nil {
 			return err
 		}
 		if u.FolderIDs != nil {
-			if err := in.Files.LockFolders(ctx, org, id, u.FolderIDs); err != nil {
+			if err := inTx.Files.LockFolders(ctx, org, id, u.FolderIDs); err != nil {
 				return err
 			}
 		}
-		if err := in.lockNamed(ctx, org, u.RuleTools); err != nil {
+		if err := inTx.lockNamed(ctx, org, u.RuleTools); err != nil {
 			return err
 		}
-		added, err := in.attach(ctx, org, id, u)
+		added, err := inTx.attach(ctx, org, id, u)
 		if err != nil {
 			return err
 		}
 		if _, err := event.Append(ctx, tx, org, event.Event{AgentID: id, Type: event.AgentUpdated, RefID: id}); err != nil {
 			return err
 		}
-		if was, err = in.Agent(ctx, org, id); err != nil { // under the agent's lock, because another change may be stored
+		if stored, err = inTx.Agent(ctx, org, id); err != nil { // under the agent's lock: another change may be stored
 			return err
 		}
-		u.Settings.CompactionSettings, err = mergeCompaction(was.Settings.CompactionSettings, compaction)
+		u.Settings.CompactionSettings, err = mergeCompaction(stored.Settings.CompactionSettings, compaction)
 		if err != nil {
 			return err
 		}
-		if a, err = in.change(ctx, org, id, u); err != nil {
+		if a, err = inTx.change(ctx, org, id, u); err != nil {
 			return err
 		}
-		if a, err = in.askForAdded(ctx, org, a, added); err != nil { // after the change, because it may set other rules
+		if a, err = inTx.askForAdded(ctx, org, a, added); err != nil { // after the change, because it may set other rules
 			return err
 		}
-		if err := in.recordPolicy(ctx, org, policyChanged{AgentID: id,
-			Was: was.Settings.CompactionSettings, Now: a.Settings.CompactionSettings}); err != nil {
+		if err := inTx.recordPolicy(ctx, org, policyChanged{AgentID: id,
+			Was: stored.Settings.CompactionSettings, Now: a.Settings.CompactionSettings}); err != nil {
 			return err
 		}
 		if u.FolderIDs != nil {
-			if err := in.Files.SetFolders(ctx, org, id, u.FolderIDs, a.Limits()); err != nil {
+			if err := inTx.Files.SetFolders(ctx, org, id, u.FolderIDs, a.Limits()); err != nil {
 				return err
 			}
 		}
-		_, err = in.Files.Trim(ctx, org, id, a.Limits())
+		_, err = inTx.Files.Trim(ctx, org, id, a.Limits())
 		return err
 	})
 	return a, err
 }
 
 // newSystem returns the instructions that an update sets: nil for the default ones, which a client may send back.
-func (s *Store) newSystem(ctx context.Context, org db.Org, was Agent, system *string) (*string, error) {
+func (s *Store) newSystem(ctx context.Context, org db.Org, stored Agent, system *string) (*string, error) {
 	if system == nil || *system == "" {
 		return system, nil
 	}
-	tools, err := s.Definitions(ctx, org, was)
-	if err == nil && *system == was.Instructions(tools) {
+	tools, err := s.Definitions(ctx, org, stored)
+	if err == nil && *system == stored.Instructions(tools) {
 		return nil, nil
 	}
 	return system, err
@@ -110,8 +110,8 @@ func (s *Store) attach(ctx context.Context, org db.Org, id string, u Update) (ad
 func (s *Store) ChangeSettings(ctx context.Context, org db.Org, id string,
 	change func(Agent) (*Settings, error)) error {
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		a, err := in.Agent(ctx, org, id)
+		inTx := s.With(tx)
+		a, err := inTx.Agent(ctx, org, id)
 		if err != nil {
 			return err
 		}
@@ -121,14 +121,14 @@ func (s *Store) ChangeSettings(ctx context.Context, org db.Org, id string,
 		if _, err := event.Append(ctx, tx, org, event.Event{AgentID: id, Type: event.AgentUpdated, RefID: id}); err != nil {
 			return err
 		}
-		if a, err = in.Agent(ctx, org, id); err != nil { // read again under the agent's lock
+		if a, err = inTx.Agent(ctx, org, id); err != nil { // read again under the agent's lock
 			return err
 		}
 		changed, err := change(a)
 		if err != nil || changed == nil {
 			return err
 		}
-		_, err = in.change(ctx, org, id, Update{Settings: *changed})
+		_, err = inTx.change(ctx, org, id, Update{Settings: *changed})
 		return err
 	})
 }

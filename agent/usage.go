@@ -92,20 +92,20 @@ func (s *Store) calibrate(ctx context.Context, org db.Org, c recall.Conversation
 		return false, nil
 	}
 	model := a.in(c).model()
-	now, known, err := s.calibrationOf(ctx, org, model)
+	calibrated, known, err := s.calibrationOf(ctx, org, model)
 	if err != nil {
 		return false, err
 	}
-	now.Factor = now.Factor.After(reported, *ours.Prompt, !known)
+	calibrated.Factor = calibrated.Factor.After(reported, *ours.Prompt, !known)
 	if c.Reported > 0 && ours.Since >= leastGrowth {
-		was := cmp.Or(now.Growth, now.Factor)
-		now.Growth = was.After(reported-c.Reported, ours.Since, now.Growth == 0)
+		growth := cmp.Or(calibrated.Growth, calibrated.Factor)
+		calibrated.Growth = growth.After(reported-c.Reported, ours.Since, calibrated.Growth == 0)
 	}
 	_, err = s.DB.Exec(ctx, `
 		INSERT INTO model_factors (org, model, factor, growth) VALUES ($1, $2, $3, nullif($4::double precision, 0))
 		ON CONFLICT (org, model) DO UPDATE SET factor = excluded.factor, growth = excluded.growth
 		WHERE (model_factors.factor, model_factors.growth) IS DISTINCT FROM (excluded.factor, excluded.growth)`,
-		org, model, now.Factor, now.Growth)
+		org, model, calibrated.Factor, calibrated.Growth)
 	return err == nil, db.Error(err)
 }
 
@@ -147,8 +147,8 @@ func (p Prompt) usage() *clip.Usage {
 	return nil
 }
 
-// lastPosition returns the last message's position; 0 if it is a summary, because a summary's position is higher than
-// those of the messages that it replaces.
+// lastPosition returns the last message's position; 0 if it is a summary, because a summary has a higher position than
+// the messages that it replaces.
 func lastPosition(messages []recall.Message) int {
 	last := messages[len(messages)-1]
 	if last.Role == recall.Summary {

@@ -13,8 +13,8 @@ import (
 
 const snipsAll = `{"steps":[{"step":"snip","max_chars":200}]}`
 
-// What the model saw at each position is known after any number of prunings and reversals, though their rows do not
-// have all edits of the view, as those of an older version had.
+// After any number of prunings and reversals it is still known what the model saw at each position, even if the rows
+// lack some edits of the view, as the rows of an older version did.
 func TestViewsOfTheLogAreKnownAfterManyPrunings(t *testing.T) {
 	t.Parallel()
 	s, pool := newStore(t)
@@ -67,7 +67,7 @@ func TestViewsOfTheLogAreKnownAfterManyPrunings(t *testing.T) {
 	if err != nil || len(list) < 40 {
 		t.Fatalf("%d prunings, %v", len(list), err)
 	}
-	all = nil // a reversal changes what was seen before it
+	all = nil // a reversal changes what the model saw before it
 	if _, err := s.Revert(t.Context(), s.org, list[len(list)/2]); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestViewsOfTheLogAreKnownAfterManyPrunings(t *testing.T) {
 	check("with a row of an older version")
 }
 
-// editsOf are those of a view.
+// editsOf returns the edits of a view.
 func editsOf(t *testing.T, v recall.ContextView) (all []map[string]any) {
 	t.Helper()
 	if err := json.Unmarshal(v.Clipped, &all); err != nil {

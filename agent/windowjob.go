@@ -40,8 +40,8 @@ func worker[A interface {
 	conversation() ofConversation
 }](limit time.Duration, do func(_ context.Context, _ db.Org, agentID, conversation string) error) *queue.Worker[A] {
 	return &queue.Worker[A]{Limit: limit, EndInvalid: true, Do: func(ctx context.Context, job *river.Job[A]) error {
-		of := job.Args.conversation()
-		return do(ctx, of.Org, of.AgentID, of.Conversation)
+		place := job.Args.conversation()
+		return do(ctx, place.Org, place.AgentID, place.Conversation)
 	}}
 }
 
@@ -110,8 +110,8 @@ func (s *Store) CheckWindow(ctx context.Context, org db.Org, agentID, conversati
 }
 
 // checkWindow is CheckWindow for a given trigger. It does nothing if no message came since the last compaction.
-func (s *Store) checkWindow(ctx context.Context, org db.Org, at PromptTarget, trigger string) error {
-	p, err := s.assemblePruned(ctx, org, at)
+func (s *Store) checkWindow(ctx context.Context, org db.Org, target PromptTarget, trigger string) error {
+	p, err := s.assemblePruned(ctx, org, target)
 	if err != nil || p.Agent.Window() == 0 && p.unread.Count == 0 && !tooLong(p.Conversation) {
 		return err
 	}

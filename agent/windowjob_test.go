@@ -18,8 +18,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// A conversation that nears its window has one job, however often messages are appended, and working on it compacts
-// the conversation.
+// A conversation that nears its window has one job, however often messages are appended. The job compacts the
+// conversation.
 func TestACrowdedWindowIsCheckedByOneJob(t *testing.T) {
 	t.Parallel()
 	s, pool := newStore(t)
@@ -77,10 +77,10 @@ func TestACrowdedWindowIsCheckedByOneJob(t *testing.T) {
 	}
 }
 
-// The checks of an organization with many crowded conversations do not hold up another's one.
+// The checks of an organization with many crowded conversations do not delay the checks of another organization.
 func TestWindowChecksOfOrganizationsTakeTurns(t *testing.T) {
 	t.Parallel()
-	pool := dbtest.New(t) // turns are those of every organization in the queue
+	pool := dbtest.New(t) // a database of its own: all organizations in the queue take turns
 	s := storeOf(t, pool, dbtest.NewOrg(t, pool))
 	workers := river.NewWorkers()
 	s.Work(workers)
@@ -91,20 +91,20 @@ func TestWindowChecksOfOrganizationsTakeTurns(t *testing.T) {
 	}
 	s.Jobs = jobs
 	other := dbtest.NewOrg(t, pool)
-	for _, of := range []db.Org{s.org, s.org, s.org, other, s.org, other} {
-		a, err := s.Create(t.Context(), of, agent.New{Name: "a", System: "Be kind.", WindowLimit: new(8000)})
+	for _, org := range []db.Org{s.org, s.org, s.org, other, s.org, other} {
+		a, err := s.Create(t.Context(), org, agent.New{Name: "a", System: "Be kind.", WindowLimit: new(8000)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		long := []recall.Draft{said(recall.User, strings.Repeat("word ", 8000))}
-		if _, err := s.Recall.Append(t.Context(), of, a.ID, "", long); err != nil {
+		if _, err := s.Recall.Append(t.Context(), org, a.ID, "", long); err != nil {
 			t.Fatal(err)
 		}
-		c, err := s.Recall.Conversation(t.Context(), of, a.ID, "")
+		c, err := s.Recall.Conversation(t.Context(), org, a.ID, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.CheckWindowSoon(t.Context(), of, a, c); err != nil {
+		if err := s.CheckWindowSoon(t.Context(), org, a, c); err != nil {
 			t.Fatal(err)
 		}
 	}

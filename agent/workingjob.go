@@ -153,13 +153,13 @@ func said(messages []recall.Message) string {
 // the files and the last edit, because Loci observes these.
 func changesIn(answer string) (changes []working.Change) {
 	from, to := strings.Index(answer, "{"), strings.LastIndex(answer, "}")
-	var given struct {
+	var parsed struct {
 		Changes []struct{ Field, Action, Text, Old string }
 	}
-	if from < 0 || to < from || json.Unmarshal([]byte(answer[from:to+1]), &given) != nil {
+	if from < 0 || to < from || json.Unmarshal([]byte(answer[from:to+1]), &parsed) != nil {
 		return nil
 	}
-	for _, c := range given.Changes {
+	for _, c := range parsed.Changes {
 		if f := working.Field(c.Field); f != working.ImportantFiles && f != working.LastEdit {
 			changes = append(changes, working.Change{Field: f, Action: c.Action, Text: c.Text, Old: c.Old, Pasted: true})
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// proposer is a model that gives an answer, or none until its context ends.
+// proposer is a model that gives one answer, or hangs until its context ends.
 type proposer struct {
 	answer string
 	hangs  bool
@@ -40,7 +40,7 @@ func automatic(t *testing.T) (fixture, agent.Agent) {
 	return s, create(t, s, agent.New{Name: "a", Settings: agent.Settings{WorkingMemory: agent.AutomaticMemory}})
 }
 
-// takenUp is the record after the last turn is taken up.
+// takenUp returns the record after the job has worked the last turn into it.
 func takenUp(t *testing.T, s fixture, a agent.Agent) working.Memory {
 	t.Helper()
 	if err := s.TakeUpTurn(t.Context(), s.org, a.ID, recall.DefaultConversation); err != nil {
@@ -57,7 +57,7 @@ func takenUp(t *testing.T, s fixture, a agent.Agent) working.Memory {
 	return m
 }
 
-// edits is a turn in which the model edits a file.
+// edits returns a turn in which the model edits a file.
 func edits(id, path, old, after string) []recall.Draft {
 	return []recall.Draft{said(recall.User, "Change\n"+path+"."),
 		{Role: recall.Assistant, Content: []recall.Part{call(id, "edit",
@@ -65,7 +65,8 @@ func edits(id, path, old, after string) []recall.Draft {
 		{Role: recall.Tool, Content: []recall.Part{{Type: recall.ToolReturn, CallID: id, Text: "done"}}}}
 }
 
-// Without a model the record has what the turn shows, once the turn has ended, and a turn is taken up once.
+// Without a model, the record gets what can be read from the turn, once the turn has ended. Each turn is worked in
+// once.
 func TestATurnIsTakenUpWithoutAModel(t *testing.T) {
 	t.Parallel()
 	s, a := automatic(t)
@@ -101,8 +102,8 @@ func TestATurnIsTakenUpWithoutAModel(t *testing.T) {
 	}
 }
 
-// A model's proposals are made as far as they break no rule; files and the last edit are observed. An answer that is
-// none changes nothing, nor does a model that hangs hold up more than its job.
+// A model's proposals are accepted as far as they break no rule. Files and the last edit are read from the log. An
+// answer in a wrong form changes nothing.
 func TestATurnIsTakenUpByTheModel(t *testing.T) {
 	t.Parallel()
 	s, a := automatic(t)
@@ -125,7 +126,8 @@ func TestATurnIsTakenUpByTheModel(t *testing.T) {
 	}
 }
 
-// Appended messages queue one job, which works while the model of another agent hangs; nothing else waits for it.
+// Appended messages queue one job, which works even while the model of another agent hangs. Nothing else waits for the
+// hanging job.
 func TestAHangingModelHoldsUpItsJobOnly(t *testing.T) {
 	t.Parallel()
 	s, a := automatic(t)
@@ -179,7 +181,8 @@ func TestAHangingModelHoldsUpItsJobOnly(t *testing.T) {
 	handOut(t, s, a, agent.OpenAI) // waits for no job
 }
 
-// Messages that come while the job of earlier ones is at work have a job of their own: that one may not have seen them.
+// Messages that arrive while a job works on earlier messages get their own job, because the running job may not have
+// seen them.
 func TestMessagesDuringAJobAreTakenUp(t *testing.T) {
 	t.Parallel()
 	s, a := automatic(t)

@@ -26,7 +26,7 @@ func remember(t *testing.T, s fixture, a agent.Agent, conversation string,
 	return m
 }
 
-// shownIn reports whether a request has a text in its system prompt.
+// shownIn reports whether a request's system prompt contains a text.
 func shownIn(request []byte, text string) bool {
 	encoded, _ := json.Marshal(text)
 	var plain bytes.Buffer
@@ -37,7 +37,8 @@ func shownIn(request []byte, text string) bool {
 		bytes.Contains(request, bytes.Trim(plain.Bytes(), "\"\n"))
 }
 
-// The record stands after the blocks in every format, counts, and is the same byte for byte after thirty compactions.
+// In every format the record comes after the blocks and counts as tokens. After thirty compactions it has the same
+// bytes.
 func TestWorkingMemorySurvivesCompactions(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -86,8 +87,8 @@ func TestWorkingMemorySurvivesCompactions(t *testing.T) {
 	}
 }
 
-// A fork has the record of its last message, and each then goes on by itself. A reset empties the record and keeps what
-// it was as a version.
+// A fork gets the record of its last message, and then the two records change independently. A reset empties the record
+// and keeps the old content as a version.
 func TestForksAndResetsOfWorkingMemory(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)
@@ -151,14 +152,14 @@ func TestPromptsMarkStaleEntries(t *testing.T) {
 	a := create(t, s, agent.New{Name: "a"})
 	call := func(id, result string) int64 {
 		t.Helper()
-		at, err := s.Recall.Append(t.Context(), s.org, a.ID, "", []recall.Draft{
+		appended, err := s.Recall.Append(t.Context(), s.org, a.ID, "", []recall.Draft{
 			{Role: recall.Assistant, Content: []recall.Part{{Type: recall.ToolCall, CallID: id, Name: "bash",
 				Input: `{"command":"pytest"}`}}},
 			{Role: recall.Tool, Content: []recall.Part{{Type: recall.ToolReturn, CallID: id, Text: result}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return at[1].Seq
+		return appended[1].Seq
 	}
 	first := call("a", "2 passed")
 	remember(t, s, a, "", working.Change{Field: working.Decisions, Text: "Tests run with pytest", Evidence: "pytest"})
