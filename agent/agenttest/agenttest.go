@@ -65,12 +65,12 @@ func New(ctx context.Context, base string, model *llmtest.Provider, l Life) (*Ag
 	model.Window = l.Window
 	a := &Agent{Base: base, Model: model, window: l.Window, turns: l.Turns, facts: l.Facts,
 		story: newStory(l.Seed, l.Window)}
-	var made struct {
+	var created struct {
 		ID string `json:"id"`
 	}
 	err := a.call(ctx, http.MethodPost, "/v1/agents/", map[string]any{"name": "driven", "model": "fake/agent",
-		"system": "You help with a service and its tests.", "context_window_limit": l.Window}, &made)
-	a.ID = made.ID
+		"system": "You help with a service and its tests.", "context_window_limit": l.Window}, &created)
+	a.ID = created.ID
 	return a, err
 }
 
@@ -161,9 +161,9 @@ func (a *Agent) Think(ctx context.Context, turn int, open bool) (used int, err e
 	}
 	p.Counted = answer.Usage.Prompt
 	a.Prompts = append(a.Prompts, p)
-	for _, asked := range a.Model.Take() {
-		if err := sound(asked.Messages, open); err != nil {
-			return 0, fmt.Errorf("the prompt of %d messages: %w", len(asked.Messages), err)
+	for _, request := range a.Model.Take() {
+		if err := sound(request.Messages, open); err != nil {
+			return 0, fmt.Errorf("the prompt of %d messages: %w", len(request.Messages), err)
 		}
 	}
 	return p.Counted, nil

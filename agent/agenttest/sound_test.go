@@ -10,12 +10,12 @@ import (
 
 func TestSoundPrompts(t *testing.T) {
 	t.Parallel()
-	said := func(role, text string) llmtest.Message { return llmtest.Message{Role: role, Content: &text} }
+	message := func(role, text string) llmtest.Message { return llmtest.Message{Role: role, Content: &text} }
 	calls := llmtest.Message{Role: "assistant", ToolCalls: json.RawMessage(`[{"id":"a"},{"id":"b"}]`)}
 	result := func(id, text string) llmtest.Message {
 		return llmtest.Message{Role: "tool", Content: &text, ToolCallID: id}
 	}
-	system, user := said("system", "Be kind."), said("user", "Look.")
+	system, user := message("system", "Be kind."), message("user", "Look.")
 	for _, w := range []struct {
 		name     string
 		messages []llmtest.Message
