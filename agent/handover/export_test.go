@@ -2,7 +2,8 @@ package handover
 
 import "github.com/loci-memory/loci/recall"
 
-// SectionsOf returns the sections that a session of one text of the model has by rules, with their sentences.
+// SectionsOf returns the sections that the rules find in a session in which the model said only this text, with the
+// sentences of each.
 func SectionsOf(text string) map[string][]string {
 	all := map[string][]string{}
 	out := extract(material{Lines: []line{{Seq: 1, Role: recall.Assistant, Text: text}}})

@@ -173,13 +173,13 @@ type Options struct {
 type NamedOptions struct{ Pending, Carry *bool }
 
 // check returns an ErrConflict if the hand-over of the same messages was made with other options.
-func (n NamedOptions) check(was lastHandover) error {
-	differ := func(named *bool, was bool) bool { return named != nil && *named != was }
-	if was.Status == Empty || !differ(n.Pending, was.Pending) && !differ(n.Carry, was.Carry) {
+func (n NamedOptions) check(last lastHandover) error {
+	differ := func(named *bool, last bool) bool { return named != nil && *named != last }
+	if last.Status == Empty || !differ(n.Pending, last.Pending) && !differ(n.Carry, last.Carry) {
 		return nil
 	}
 	return db.Conflict("Nothing was said since hand-over %s, which was made with pending %t and carry %t: ask for it "+
-		"without other options, or hand over again when something was said", was.ID, was.Pending, was.Carry)
+		"without other options, or hand over again when something was said", last.ID, last.Pending, last.Carry)
 }
 
 // lastHandover is the newest hand-over of a conversation.
@@ -196,7 +196,7 @@ type lastHandover struct {
 // ErrConflict if the existing hand-over has other values for the named options.
 func (s *Store) Begin(ctx context.Context, org db.Org, c recall.Conversation, o Options) (h Handover, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.With(tx)
+		inTx := s.With(tx)
 		if _, err := tx.Exec(ctx, `
 			SELECT FROM conversations WHERE org = $1 AND key = $2 FOR NO KEY UPDATE`, org, c.Key); err != nil {
 			return db.Error(err)
@@ -206,14 +206,14 @@ func (s *Store) Begin(ctx context.Context, org db.Org, c recall.Conversation, o 
 				return err
 			}
 		}
-		if c, err = in.Agents.Recall.Conversation(ctx, org, c.AgentID, c.ID); err != nil {
+		if c, err = inTx.Agents.Recall.Conversation(ctx, org, c.AgentID, c.ID); err != nil {
 			return err
 		}
-		id, err := in.begin(ctx, org, c, o)
+		id, err := inTx.begin(ctx, org, c, o)
 		if err != nil {
 			return err
 		}
-		h, err = in.Handover(ctx, org, c.AgentID, id)
+		h, err = inTx.Handover(ctx, org, c.AgentID, id)
 		return err
 	})
 	return h, err
@@ -221,18 +221,18 @@ func (s *Store) Begin(ctx context.Context, org db.Org, c recall.Conversation, o 
 
 // begin does the work of Begin, and returns the id of the hand-over. The conversation must be locked.
 func (s *Store) begin(ctx context.Context, org db.Org, c recall.Conversation, o Options) (string, error) {
-	was, err := db.One[lastHandover](ctx, s.DB, `
+	last, err := db.One[lastHandover](ctx, s.DB, `
 		SELECT id, position, status, pending, carry FROM handovers WHERE org = $1 AND conversation_key = $2
 		ORDER BY position DESC LIMIT 1`, org, c.Key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return "", err
 	}
-	m, err := s.snapshot(ctx, org, c, was.Position)
+	m, err := s.snapshot(ctx, org, c, last.Position)
 	if err != nil {
 		return "", err
 	}
-	if len(m.Lines) == 0 && was.ID != "" {
-		return was.ID, o.Named.check(was)
+	if len(m.Lines) == 0 && last.ID != "" {
+		return last.ID, o.Named.check(last)
 	}
 	status, position, material := Running, 0, &m
 	if len(m.Lines) == 0 {
@@ -240,7 +240,7 @@ func (s *Store) begin(ctx context.Context, org db.Org, c recall.Conversation, o 
 	} else {
 		position = m.Position
 	}
-	with, err := s.with(ctx, org, c)
+	identity, err := s.with(ctx, org, c)
 	if err != nil {
 		return "", err
 	}
@@ -253,7 +253,7 @@ func (s *Store) begin(ctx context.Context, org db.Org, c recall.Conversation, o 
 		DO UPDATE SET carry = excluded.carry, identity_id = excluded.identity_id
 		RETURNING id`,
 		pgx.StrictNamedArgs{"org": org, "agent": c.AgentKey, "conversation": c.Key, "position": position,
-			"status": status, "pending": o.Pending, "carry": o.Carry, "material": material, "identity": with,
+			"status": status, "pending": o.Pending, "carry": o.Carry, "material": material, "identity": identity,
 			"provenance": db.ProvenanceOf(ctx)})
 	if err != nil || status == Empty {
 		return id, err
@@ -275,13 +275,13 @@ func (s *Store) with(ctx context.Context, org db.Org, c recall.Conversation) (*s
 
 // Take lets a new conversation begin with the agent's newest hand-over for the same identity (for no identity, if the
 // conversation has none). The conversation continues the working memory of the conversation that was handed over,
-// unless that conversation was deleted. Unfinished hand-overs, and hand-overs whose updates still wait, follow later.
-// This includes older ones that no conversation has taken.
+// unless that conversation was deleted. Take also assigns to it the other hand-overs that nobody has taken and that are
+// unfinished or have waiting updates, so their updates follow later.
 func (s *Store) Take(ctx context.Context, org db.Org, c recall.Conversation) error {
 	type taken struct {
 		Conversation int64 `db:"conversation_key"`
 	}
-	with, err := s.with(ctx, org, c)
+	identity, err := s.with(ctx, org, c)
 	if err != nil {
 		return err
 	}
@@ -293,7 +293,7 @@ func (s *Store) Take(ctx context.Context, org db.Org, c recall.Conversation) err
 			WHERE h.org = $1 AND c.org = $1 AND h.agent_key = $2 AND h.status <> 'empty' AND h.status <> 'failed'
 			  AND h.identity_id IS NOT DISTINCT FROM $4 AND `+hasNotGone+`)
 		  AND taken_by IS NULL AND carry AND conversation_key <> $3
-		RETURNING conversation_key`, org, c.AgentKey, c.Key, with)
+		RETURNING conversation_key`, org, c.AgentKey, c.Key, identity)
 	if errors.Is(err, db.ErrNotFound) {
 		return nil
 	}
@@ -305,7 +305,7 @@ func (s *Store) Take(ctx context.Context, org db.Org, c recall.Conversation) err
 		FROM conversations c
 		WHERE h.org = $1 AND c.org = $1 AND c.key = h.conversation_key AND h.agent_key = $2
 		  AND h.status IN ('running', 'waiting') AND h.identity_id IS NOT DISTINCT FROM $4 AND `+hasNotGone+`
-		  AND h.taken_by IS NULL AND h.carry AND h.conversation_key <> $3`, org, c.AgentKey, c.Key, with); err != nil {
+		  AND h.taken_by IS NULL AND h.carry AND h.conversation_key <> $3`, org, c.AgentKey, c.Key, identity); err != nil {
 		return db.Error(err)
 	}
 	return s.Agents.Working.Continue(ctx, org, t.Conversation, c)

@@ -88,11 +88,11 @@ func (s *Store) Wait(ctx context.Context, org db.Org, h Handover) (Handover, err
 	for {
 		select {
 		case <-look.C:
-			now, err := s.Handover(ctx, org, h.AgentID, h.ID)
-			if err != nil || now.Status != Running {
-				return now, err
+			current, err := s.Handover(ctx, org, h.AgentID, h.ID)
+			if err != nil || current.Status != Running {
+				return current, err
 			}
-			h = now
+			h = current
 		case <-limited.Done():
 			return h, ctx.Err()
 		}

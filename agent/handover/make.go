@@ -36,15 +36,15 @@ func (s *Store) Make(ctx context.Context, org db.Org, agentID, id string) error 
 		return err
 	}
 	how := ByModel
-	left, why := s.propose(ctx, *m, routes.manifest())
+	found, why := s.propose(ctx, *m, routes.manifest())
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if why != "" {
-		how, left = Extracted, extract(*m)
+		how, found = Extracted, extract(*m)
 	}
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		return s.With(tx).finish(ctx, org, a, finishing{h, *m, routes.route(left), how, why})
+		return s.With(tx).finish(ctx, org, a, finishing{h, *m, routes.route(found), how, why})
 	})
 }
 
@@ -61,26 +61,26 @@ func (s *Store) finish(ctx context.Context, org db.Org, a agent.Agent, f finishi
 		Status string `db:"status"`
 		There  bool   `db:"there"`
 	}
-	now, err := db.One[state](ctx, s.DB, `
+	current, err := db.One[state](ctx, s.DB, `
 		SELECT h.status, `+hasNotGone+` AS there
 		FROM handovers h JOIN conversations c ON c.org = h.org AND c.key = h.conversation_key
 		WHERE h.org = $1 AND c.org = $1 AND h.key = $2 FOR UPDATE OF h`, org, f.Key)
 	switch {
-	case err != nil || now.Status != Running:
+	case err != nil || current.Status != Running:
 		return err
-	case !now.There:
+	case !current.There:
 		return s.fail(ctx, org, f.ID, "its conversation was deleted")
 	}
 	if f.Handover, err = s.Handover(ctx, org, a.ID, f.ID); err != nil { // now with the conversation that took it
 		return err
 	}
-	end, in := Done, applying{s, org, a, f.Handover, f.material.Next}
+	end, updates := Done, applying{s, org, a, f.Handover, f.material.Next}
 	for i := range f.updates {
 		u := &f.updates[i]
 		u.Number, u.Status = i+1, Proposed
 		if f.Pending {
 			end = Waiting
-		} else if err := in.apply(ctx, u); err != nil {
+		} else if err := updates.apply(ctx, u); err != nil {
 			return err
 		}
 		if err := s.insert(ctx, org, f.Key, *u); err != nil {
@@ -118,12 +118,12 @@ type applying struct {
 func (p applying) apply(ctx context.Context, u *Update) error {
 	var why *string
 	err := db.Tx(ctx, p.DB, func(tx pgx.Tx) (err error) { // so that a refused update changes nothing
-		in := p
-		if in.Store = p.With(tx); strings.HasPrefix(u.Target, memoryfile.Root+"/") {
-			why, err = in.toFile(ctx, *u)
+		inTx := p
+		if inTx.Store = p.With(tx); strings.HasPrefix(u.Target, memoryfile.Root+"/") {
+			why, err = inTx.toFile(ctx, *u)
 			return err
 		}
-		return in.toWorking(ctx, *u)
+		return inTx.toWorking(ctx, *u)
 	})
 	u.Status, u.Why, u.DecidedAt = Applied, why, new(time.Now())
 	if errors.Is(err, db.ErrInvalid) || errors.Is(err, db.ErrConflict) || errors.Is(err, db.ErrNotFound) {
@@ -139,13 +139,13 @@ func (p applying) toFile(ctx context.Context, u Update) (*string, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := memoryfile.At{Org: p.org, Tree: t.ID, Author: db.Provenance{AgentID: p.agent.ID,
+	target := memoryfile.At{Org: p.org, Tree: t.ID, Author: db.Provenance{AgentID: p.agent.ID,
 		ConversationID: p.handover.ConversationID, Tool: "handover"}.Or(ctx)}
 	text := fmt.Sprintf("- %s (%s, %s)", u.Text, cited(u.Seqs), p.day())
-	if err := p.Agents.MemoryFiles.AddLine(ctx, at, u.Target, text); err != nil {
+	if err := p.Agents.MemoryFiles.AddLine(ctx, target, u.Target, text); err != nil {
 		return nil, err
 	}
-	return p.point(ctx, at, u.Target)
+	return p.point(ctx, target, u.Target)
 }
 
 // day returns the date of the hand-over.
@@ -185,12 +185,12 @@ func (p applying) toWorking(ctx context.Context, u Update) error {
 		return err
 	}
 	if u.Section == SectionNext {
-		now, err := p.Agents.Working.Memory(ctx, p.org, c)
+		current, err := p.Agents.Working.Memory(ctx, p.org, c)
 		if err != nil {
 			return err
 		}
-		if now.Next != nil && now.Next.Text != p.wasNext && now.Next.Text != u.Text {
-			return db.Conflict("the next step was changed since: %s", db.Short(now.Next.Text))
+		if current.Next != nil && current.Next.Text != p.wasNext && current.Next.Text != u.Text {
+			return db.Conflict("the next step was changed since: %s", db.Short(current.Next.Text))
 		}
 	}
 	return p.Agents.Working.Add(ctx, p.org, working.Target{AgentID: h.AgentID, Conversation: c.ID,
@@ -211,8 +211,8 @@ type Decision struct {
 // hand-over.
 func (s *Store) Decide(ctx context.Context, org db.Org, a agent.Agent, d Decision) (h Handover, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		in := s.With(tx)
-		if h, err = in.Handover(ctx, org, a.ID, d.Handover); err != nil {
+		inTx := s.With(tx)
+		if h, err = inTx.Handover(ctx, org, a.ID, d.Handover); err != nil {
 			return err
 		}
 		m, err := db.One[*material](ctx, tx, `
@@ -220,14 +220,14 @@ func (s *Store) Decide(ctx context.Context, org db.Org, a agent.Agent, d Decisio
 		if err != nil {
 			return err
 		}
-		if h, err = in.Handover(ctx, org, a.ID, d.Handover); err != nil { // read again under the lock
+		if h, err = inTx.Handover(ctx, org, a.ID, d.Handover); err != nil { // read again under the lock
 			return err
 		}
 		decided, err := h.decided(d.Number)
 		if err != nil {
 			return err
 		}
-		p := applying{Store: in, org: org, agent: a, handover: h}
+		p := applying{Store: inTx, org: org, agent: a, handover: h}
 		if m != nil {
 			p.wasNext = m.Next
 		}
@@ -236,7 +236,7 @@ func (s *Store) Decide(ctx context.Context, org db.Org, a agent.Agent, d Decisio
 				return err
 			}
 		}
-		h, err = in.Handover(ctx, org, a.ID, d.Handover)
+		h, err = inTx.Handover(ctx, org, a.ID, d.Handover)
 		return err
 	})
 	return h, err

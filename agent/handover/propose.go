@@ -80,11 +80,11 @@ func (s *Store) propose(ctx context.Context, m material, manifest string) (out s
 	}
 	limited, cancel := context.WithTimeout(ctx, modelPatience)
 	defer cancel()
-	said := []chat.Message{{Role: "system", Content: words + "\n\nThe agent's files, by its manifest:\n" + manifest},
+	messages := []chat.Message{{Role: "system", Content: words + "\n\nThe agent's files, by its manifest:\n" + manifest},
 		{Role: "user", Content: m.String()}}
 	for attempt := 1; ; attempt++ {
 		reply, err := model.Complete(limited, summary.Request{Model: model.Name, MaxTokens: maxAnswerSpace,
-			Messages: said})
+			Messages: messages})
 		if err != nil {
 			return out, public(err)
 		}
@@ -95,7 +95,7 @@ func (s *Store) propose(ctx context.Context, m material, manifest string) (out s
 		if err == nil || attempt == 2 {
 			return out, reason(err)
 		}
-		said = append(said, chat.Message{Role: "assistant", Content: reply.Text}, chat.Message{Role: "user",
+		messages = append(messages, chat.Message{Role: "assistant", Content: reply.Text}, chat.Message{Role: "user",
 			Content: "That answer is refused: " + err.Error() + ". Answer again, with the JSON object only."})
 	}
 }
@@ -129,8 +129,8 @@ func read(answer string, m material) (out session, err error) {
 	if _, err := d.Token(); err != io.EOF { //nolint:errorlint // Token does not wrap it
 		return session{}, db.Invalid("there is more than one JSON object")
 	}
-	for _, of := range out.sections() {
-		if err := of.check(m); err != nil {
+	for _, s := range out.sections() {
+		if err := s.check(m); err != nil {
 			return session{}, err
 		}
 	}
@@ -145,17 +145,17 @@ func (s section) check(m material) error {
 		it := &s.items[i]
 		it.Text = strings.Join(strings.Fields(db.Clean(frame.Restore(it.Text))), " ")
 		it.Name = strings.TrimSpace(db.Clean(it.Name))
-		at := fmt.Sprintf("%s[%d]", s.name, i)
+		place := fmt.Sprintf("%s[%d]", s.name, i)
 		switch {
 		case it.Text == "" || utf8.RuneCountInString(it.Text) > maxTextChars:
-			return db.Invalid("%s.text has %d characters; it must have from 1 to %d", at, utf8.RuneCountInString(it.Text),
+			return db.Invalid("%s.text has %d characters; it must have from 1 to %d", place, utf8.RuneCountInString(it.Text),
 				maxTextChars)
 		case len(it.Seqs) == 0 || len(it.Seqs) > 20:
-			return db.Invalid("%s.seqs has %d positions; it must have from 1 to 20", at, len(it.Seqs))
+			return db.Invalid("%s.seqs has %d positions; it must have from 1 to 20", place, len(it.Seqs))
 		case slices.ContainsFunc(it.Seqs, func(seq int64) bool { return !m.has(seq) }):
-			return db.Invalid("%s.seqs has a position that no message has: %v", at, it.Seqs)
+			return db.Invalid("%s.seqs has a position that no message has: %v", place, it.Seqs)
 		case s.name == SectionEntity && (it.Name == "" || kinds[it.Kind] == "" || utf8.RuneCountInString(it.Name) > 80):
-			return db.Invalid("%s needs a name of at most 80 characters, and the kind project, person, service or topic", at)
+			return db.Invalid("%s needs a name of at most 80 characters, and the kind project, person, service or topic", place)
 		}
 	}
 	return nil

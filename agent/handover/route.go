@@ -46,14 +46,14 @@ func (r routes) manifest() string {
 // route returns the updates of a session. Open questions, decisions and the next step go to working memory. The rest
 // goes to the file that the manifest names, or to working memory if the agent has no files.
 func (r routes) route(s session) (all []Update) {
-	for _, of := range s.sections() {
-		for _, it := range of.items {
-			u := Update{Section: of.name, Text: it.Text, Seqs: it.Seqs, Target: r.target(of.name, it)}
+	for _, part := range s.sections() {
+		for _, it := range part.items {
+			u := Update{Section: part.name, Text: it.Text, Seqs: it.Seqs, Target: r.target(part.name, it)}
 			if it.Name != "" {
 				u.Entity = new(it.Name)
 			}
 			if !strings.HasPrefix(u.Target, memoryfile.Root+"/") {
-				u.Text = inWorking(of.name, it)
+				u.Text = inWorking(part.name, it)
 			}
 			all = append(all, u)
 		}
