@@ -11,9 +11,9 @@ import (
 
 // input returns the messages that a request appends, including results of calls that it denies, and the ids of the
 // calls that it approves.
-func (l *Loop) input(ctx context.Context, in *recall.Store, org db.Org, c recall.Conversation, r Request) (
+func (l *Loop) input(ctx context.Context, log *recall.Store, org db.Org, c recall.Conversation, r Request) (
 	drafts []recall.Draft, approved []string, err error) {
-	end, err := readTail(ctx, in, org, c)
+	end, err := readTail(ctx, log, org, c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -27,14 +27,14 @@ func (l *Loop) input(ctx context.Context, in *recall.Store, org db.Org, c recall
 		return nil, nil, err
 	}
 	for _, d := range r.Input {
-		if err := answers.results(d, l.known(ctx, in, org, c, d)); err != nil {
+		if err := answers.results(d, l.known(ctx, log, org, c, d)); err != nil {
 			return nil, nil, err
 		}
 	}
 	if drafts = answers.returned(r.Input); len(answers.denied.Content) > 0 {
 		drafts = append([]recall.Draft{answers.denied}, drafts...)
 	}
-	if answers.leave(r.Input, clients) && (len(r.Input) == 0 || !l.known(ctx, in, org, c, r.Input[0])) {
+	if answers.leave(r.Input, clients) && (len(r.Input) == 0 || !l.known(ctx, log, org, c, r.Input[0])) {
 		err = &PendingError{end.answer.ID}
 	}
 	return drafts, answers.approved, err
@@ -125,7 +125,7 @@ func (t tail) returned(input []recall.Draft) []recall.Draft {
 }
 
 // answer records the answer to a call. ErrInvalid if the call already has one.
-func (a *answers) answer(callID string, with Approval) error {
+func (a *answers) answer(callID string, approval Approval) error {
 	if _, has := a.to[callID]; has {
 		return db.Invalid("The request answers the tool call %s twice: send one approval, denial or result of it",
 			db.Short(callID))
@@ -133,7 +133,7 @@ func (a *answers) answer(callID string, with Approval) error {
 	if a.to == nil {
 		a.to = map[string]Approval{}
 	}
-	a.to[callID] = with
+	a.to[callID] = approval
 	return nil
 }
 

@@ -139,23 +139,23 @@ const cancelledByUser = deniedByClient + " The user cancelled it."
 // or the id of the message with the calls if no run waits; it is empty if no call waits. *BusyError if a run has begun
 // to work.
 func (l *Loop) deny(ctx context.Context, org db.Org, c recall.Conversation, only string) (id string, err error) {
-	of, err := l.Agents.Agent(ctx, org, c.AgentID)
+	a, err := l.Agents.Agent(ctx, org, c.AgentID)
 	if err != nil {
 		return "", err
 	}
 	err = db.Tx(ctx, l.DB, func(tx pgx.Tx) error {
-		in := l.Recall.With(tx)
-		if err := in.Lock(ctx, org, c); err != nil {
+		log := l.Recall.With(tx)
+		if err := log.Lock(ctx, org, c); err != nil {
 			return err
 		}
 		if err := refuseBusy(ctx, tx, org, c); err != nil {
 			return err
 		}
-		end, err := readTail(ctx, in, org, c)
+		end, err := readTail(ctx, log, org, c)
 		if err != nil {
 			return err
 		}
-		clients, err := l.with(tx).clientCallsOf(ctx, org, c, readRules(of), end)
+		clients, err := l.with(tx).clientCallsOf(ctx, org, c, readRules(a), end)
 		if err != nil || !clients.waitIn(end) {
 			return err
 		}
@@ -172,7 +172,7 @@ func (l *Loop) deny(ctx context.Context, org db.Org, c recall.Conversation, only
 		if waiting.ID != "" {
 			id, d.RunID = waiting.ID, &waiting.ID
 		}
-		if _, err = in.Append(ctx, org, c.AgentID, c.ID, []recall.Draft{d}); err != nil || waiting.ID == "" {
+		if _, err = log.Append(ctx, org, c.AgentID, c.ID, []recall.Draft{d}); err != nil || waiting.ID == "" {
 			return err
 		}
 		return endWaiting(ctx, tx, org, waiting)

@@ -30,9 +30,9 @@ type flushing struct {
 
 // next returns the prompt of a silent turn; nil if none is due. First it runs calls that the turn's last answer left,
 // because a server may have stopped before it ran them.
-func (f flushing) next(ctx context.Context, at agent.PromptTarget) (*agent.StoredPrompt, error) {
+func (f flushing) next(ctx context.Context, target agent.PromptTarget) (*agent.StoredPrompt, error) {
 	for {
-		p, err := f.Agents.NextFlush(ctx, f.org, at, f.byCaller)
+		p, err := f.Agents.NextFlush(ctx, f.org, target, f.byCaller)
 		if err != nil || p == nil || len(p.Pending) == 0 {
 			return p, err
 		}
@@ -111,10 +111,10 @@ func (f flushing) add(ctx context.Context, tx pgx.Tx, of agent.Flush, add agent.
 
 // keep stores an answer to a silent turn. If the answer's otid is already stored, nothing changes. ErrConflict if the
 // turn has ended.
-func (f flushing) keep(ctx context.Context, of func(tx pgx.Tx) (agent.Flush, error),
+func (f flushing) keep(ctx context.Context, flushIn func(tx pgx.Tx) (agent.Flush, error),
 	drafts iter.Seq2[recall.Draft, error], used agent.FlushProgress) (appended []recall.Appended, err error) {
 	err = db.Tx(ctx, f.DB, func(tx pgx.Tx) error {
-		in := f.Recall.With(tx)
+		log := f.Recall.With(tx)
 		calls := false
 		marked := func(yield func(recall.Draft, error) bool) {
 			for d, err := range drafts {
@@ -125,13 +125,13 @@ func (f flushing) keep(ctx context.Context, of func(tx pgx.Tx) (agent.Flush, err
 				}
 			}
 		}
-		if appended, _, err = in.AppendTo(ctx, f.org, f.conversation.AgentID, f.conversation.ID, marked); err != nil {
+		if appended, _, err = log.AppendTo(ctx, f.org, f.conversation.AgentID, f.conversation.ID, marked); err != nil {
 			return err
 		}
 		if !slices.ContainsFunc(appended, func(a recall.Appended) bool { return !a.Repeated }) {
 			return nil
 		}
-		flush, err := of(tx)
+		flush, err := flushIn(tx)
 		if err == nil {
 			err = f.checkTurn(ctx, tx, flush, appended[0].Position)
 		}
@@ -139,7 +139,7 @@ func (f flushing) keep(ctx context.Context, of func(tx pgx.Tx) (agent.Flush, err
 			return err
 		}
 		if flush.Kind == agent.Checkpoint && !calls {
-			_, err = in.Append(ctx, f.org, f.conversation.AgentID, f.conversation.ID, []recall.Draft{callNow})
+			_, err = log.Append(ctx, f.org, f.conversation.AgentID, f.conversation.ID, []recall.Draft{callNow})
 			if err != nil {
 				return err
 			}
@@ -194,9 +194,9 @@ func (w *worker) writeMemory(ctx context.Context) error {
 	go w.watch(asking, cancel)
 	f := flushing{Loop: w.Loop, org: w.org, caller: w.caller(), conversation: w.conversation,
 		may: func(tx pgx.Tx) error { return w.mayStore(ctx, tx, w.org, w.run) }}
-	at := w.target(narrowing{})
+	target := w.target(narrowing{})
 	for {
-		p, err := f.next(asking, at)
+		p, err := f.next(asking, target)
 		if err == nil && p != nil {
 			err = w.answerFlush(asking, f, *p)
 		}
@@ -262,9 +262,9 @@ func (o *Outside) flushing() flushing {
 	return flushing{Loop: o.Loop, org: o.caller.Org, caller: o.caller, conversation: o.Conversation, byCaller: true}
 }
 
-// TakeFlush stores the answer of a client's model to a silent turn, and runs those of its calls that the turn allows.
-// It returns the place of the answer, and its calls. If accepts is false, the caller takes no further prompt of the
-// turn, and the turn ends. ErrConflict if no such turn is open and the answer was not stored before.
+// TakeFlush stores the answer of a client's model to a silent turn, and runs the calls that the turn allows. It returns
+// the place of the answer, and its calls. If accepts is false, the caller takes no further prompt of the turn, and the
+// turn ends. ErrConflict if no such turn is open and the answer was not stored before.
 func (o *Outside) TakeFlush(ctx context.Context, drafts iter.Seq2[recall.Draft, error], accepts bool) (
 	[]recall.Appended, []OutsideCall, error) {
 	f, org := o.flushing(), o.caller.Org

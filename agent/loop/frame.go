@@ -47,21 +47,21 @@ const harmless = "Hello"
 // files, the run's further prompts leave these out. A failure without a reason may be caused by these texts or, if it
 // repeats, by the memory.
 func (p *probe) frame(ctx context.Context, f *model.Fault, repeats bool) (b blamed, err error) {
-	of, err := p.frames(ctx)
-	refuses, hasFiles := f.Kind == model.Content, !bytes.Equal(of.whole, of.filesLess)
+	prompts, err := p.frames(ctx)
+	refuses, hasFiles := f.Kind == model.Content, !bytes.Equal(prompts.whole, prompts.filesLess)
 	if err != nil || !refuses && !hasFiles && !repeats {
 		return b, err
 	}
 	if !refuses && repeats { // first exclude a provider that fails for every prompt
-		if works, err := p.ask(ctx, of.memoryLess); err != nil || !works {
+		if works, err := p.ask(ctx, prompts.memoryLess); err != nil || !works {
 			return blamed{place: failsUnclear}, err
 		}
 	}
-	if works, err := p.ask(ctx, of.whole); err != nil || works || refuses && !p.refused {
+	if works, err := p.ask(ctx, prompts.whole); err != nil || works || refuses && !p.refused {
 		return b, err
 	}
 	if hasFiles {
-		works, err := p.ask(ctx, of.filesLess)
+		works, err := p.ask(ctx, prompts.filesLess)
 		if err == nil && works {
 			err = p.refuseFiles(ctx)
 		}
@@ -71,7 +71,7 @@ func (p *probe) frame(ctx context.Context, f *model.Fault, repeats bool) (b blam
 	}
 	switch {
 	case refuses:
-		works, err := p.ask(ctx, of.memoryLess)
+		works, err := p.ask(ctx, prompts.memoryLess)
 		if works {
 			return blamed{place: ofMemory}, err
 		}
@@ -86,17 +86,17 @@ func (p *probe) frame(ctx context.Context, f *model.Fault, repeats bool) (b blam
 // without these and the memory.
 type frames struct{ whole, filesLess, memoryLess json.RawMessage }
 
-func (p *probe) frames(ctx context.Context) (of frames, err error) {
-	at := p.at
-	at.Trial.Message = harmless
+func (p *probe) frames(ctx context.Context) (prompts frames, err error) {
+	target := p.at
+	target.Trial.Message = harmless
 	for _, f := range []struct {
 		prompt                      *json.RawMessage
 		withoutFiles, withoutMemory bool
-	}{{&of.whole, at.WithoutFiles, false}, {&of.filesLess, true, false}, {&of.memoryLess, true, true}} {
-		at.WithoutFiles, at.Trial.WithoutMemory = f.withoutFiles, f.withoutMemory
-		if *f.prompt, err = p.Agents.Preview(ctx, p.org, at, nil); err != nil {
-			return of, err
+	}{{&prompts.whole, target.WithoutFiles, false}, {&prompts.filesLess, true, false}, {&prompts.memoryLess, true, true}} {
+		target.WithoutFiles, target.Trial.WithoutMemory = f.withoutFiles, f.withoutMemory
+		if *f.prompt, err = p.Agents.Preview(ctx, p.org, target, nil); err != nil {
+			return prompts, err
 		}
 	}
-	return of, nil
+	return prompts, nil
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/loci-memory/loci/agent/loop"
 )
 
-// A run waits for a schema that is rebuilt, but not for ever: a wrong statement of Loci fails with the same errors.
+// A run waits while a schema is being rebuilt, but not forever: a wrong SQL statement of Loci fails with the same
+// errors.
 func TestAWrongStatementEndsARun(t *testing.T) {
 	t.Parallel()
 	missing, away := &pgconn.PgError{Code: "42P01"}, &pgconn.PgError{Code: "57P03"}
@@ -24,7 +25,8 @@ func TestAWrongStatementEndsARun(t *testing.T) {
 	}
 }
 
-// A run waits while the database cannot serve, and after a deadlock; another error, and its model's deadline, ends it.
+// A run waits while the database cannot serve, and after a deadlock. Other errors end the run, and so does its model's
+// deadline.
 func TestWhatARunWaitsFor(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]bool{"57P03": true, "40P01": true, "40001": true, "42P01": true, "23505": false} {

@@ -51,10 +51,10 @@ func (l *Loop) appendInput(ctx context.Context, org db.Org, c recall.Conversatio
 	follow := len(run.Options.Approved) > 0 && o.results < len(drafts)
 	if len(drafts) > 0 {
 		err = db.Tx(ctx, l.DB, func(tx pgx.Tx) error {
-			in := l.Recall.With(tx)
-			appended, err := in.Append(ctx, org, c.AgentID, c.ID, o.drafts)
+			log := l.Recall.With(tx)
+			appended, err := log.Append(ctx, org, c.AgentID, c.ID, o.drafts)
 			if err == nil {
-				repeats, err = repetition(ctx, in, org, c, appended)
+				repeats, err = repetition(ctx, log, org, c, appended)
 			}
 			if err == nil && follow {
 				err = errTried

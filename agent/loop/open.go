@@ -30,13 +30,13 @@ func refuseBusyOrOpen(ctx context.Context, tx pgx.Tx, org db.Org, c recall.Conve
 
 // endsBefore returns the end that a conversation had before its first new message. If the first message of all is an
 // answer, it also returns the end at that answer.
-func endsBefore(ctx context.Context, in *recall.Store, org db.Org, r Recorded, answer bool) ([]tail, error) {
+func endsBefore(ctx context.Context, log *recall.Store, org db.Org, r Recorded, answer bool) ([]tail, error) {
 	first := r.Messages[slices.IndexFunc(r.Messages, isNew)]
-	before, err := readTailBefore(ctx, in, org, r.Conversation, first.ID)
+	before, err := readTailBefore(ctx, log, org, r.Conversation, first.ID)
 	if err != nil || !answer {
 		return []tail{before}, err
 	}
-	m, err := in.Message(ctx, org, r.Messages[0].ID)
+	m, err := log.Message(ctx, org, r.Messages[0].ID)
 	return []tail{before, {answer: &m}}, err
 }
 
@@ -56,23 +56,23 @@ type leaving struct {
 
 // leftBehind returns the calls of an answer that wait for the client, if the conversation has gone on without their
 // results.
-func (l *Loop) leftBehind(ctx context.Context, in *recall.Store, org db.Org, at leaving) (left []chat.PendingCall,
+func (l *Loop) leftBehind(ctx context.Context, log *recall.Store, org db.Org, leaves leaving) (left []chat.PendingCall,
 	err error) {
-	if at.answer == nil {
+	if leaves.answer == nil {
 		return nil, nil
 	}
-	now, err := readTail(ctx, in, org, at.conversation)
-	if err != nil || !now.goesOnAfter(at.tail) {
+	current, err := readTail(ctx, log, org, leaves.conversation)
+	if err != nil || !current.goesOnAfter(leaves.tail) {
 		return nil, err
 	}
-	calls, err := in.CallsAt(ctx, org, at.conversation.Key, at.answer.Position)
+	calls, err := log.CallsAt(ctx, org, leaves.conversation.Key, leaves.answer.Position)
 	if err != nil {
 		return nil, err
 	}
-	clients, err := l.clientCallsOf(ctx, org, at.conversation, readRules(at.agent), at.tail)
+	clients, err := l.clientCallsOf(ctx, org, leaves.conversation, readRules(leaves.agent), leaves.tail)
 	for _, c := range calls {
 		if c.Result == nil && clients.has(c.Part) {
-			left = append(left, chat.PendingCall{CallID: c.CallID, Name: c.Name, Position: at.answer.Position})
+			left = append(left, chat.PendingCall{CallID: c.CallID, Name: c.Name, Position: leaves.answer.Position})
 		}
 	}
 	return left, err
@@ -87,14 +87,14 @@ type Pending struct {
 // Pending maps agent id → the calls in its default conversation that wait for the client. An agent has no entry if no
 // call waits, or if a run is working there.
 func (l *Loop) Pending(ctx context.Context, org db.Org, agents ...agent.Agent) (map[string]Pending, error) {
-	keys, of := []int64{}, map[string]agent.Agent{}
+	keys, byID := []int64{}, map[string]agent.Agent{}
 	for _, a := range agents {
-		keys, of[a.ID] = append(keys, a.Key), a
+		keys, byID[a.ID] = append(keys, a.Key), a
 	}
 	list, err := l.Recall.DefaultsWithOpenCalls(ctx, org, keys)
 	pending := map[string]Pending{}
 	for _, c := range list {
-		p, err := l.pendingIn(ctx, org, of[c.AgentID], c)
+		p, err := l.pendingIn(ctx, org, byID[c.AgentID], c)
 		if err != nil {
 			return nil, err
 		}
@@ -105,7 +105,7 @@ func (l *Loop) Pending(ctx context.Context, org db.Org, agents ...agent.Agent) (
 	return pending, err
 }
 
-func (l *Loop) pendingIn(ctx context.Context, org db.Org, of agent.Agent, c recall.Conversation) (p Pending,
+func (l *Loop) pendingIn(ctx context.Context, org db.Org, a agent.Agent, c recall.Conversation) (p Pending,
 	err error) {
 	if _, err = activeIn(ctx, l.DB, org, c.ID); ignoreNotFound(err) != nil || err == nil {
 		return p, err
@@ -114,7 +114,7 @@ func (l *Loop) pendingIn(ctx context.Context, org db.Org, of agent.Agent, c reca
 	if err != nil || end.answer == nil {
 		return p, err
 	}
-	clients, err := l.clientCallsOf(ctx, org, c, readRules(of), end)
+	clients, err := l.clientCallsOf(ctx, org, c, readRules(a), end)
 	for _, call := range end.pending {
 		if clients.has(call) {
 			p.Calls = append(p.Calls, call.CallID)

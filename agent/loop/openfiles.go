@@ -22,34 +22,34 @@ func (w *worker) refuseFiles(ctx context.Context) error {
 // was changed, opened or closed since.
 func (w *worker) leaveFilesOut(ctx context.Context) error {
 	w.withoutFiles = false
-	was, known := w.refusedFiles.get(w.agentModel())
+	refused, known := w.refusedFiles.get(w.agentModel())
 	if !known {
 		return nil
 	}
-	now, err := w.openFiles(ctx)
+	current, err := w.openFiles(ctx)
 	if err != nil {
 		return err
 	}
-	changes, err := event.List(ctx, w.DB, w.org, w.agent.ID, event.Query{After: was.seq, Limit: 1,
+	changes, err := event.List(ctx, w.DB, w.org, w.agent.ID, event.Query{After: refused.seq, Limit: 1,
 		Types: []event.Type{event.FileOpened, event.FileClosed}})
 	switch {
 	case err != nil:
 		return err
-	case len(changes) > 0 || now.texts != was.texts:
+	case len(changes) > 0 || current.texts != refused.texts:
 		w.refusedFiles.forget(w.agentModel())
 		return nil
 	}
 	w.withoutFiles = true
-	w.refusedFiles.put(w.agentModel(), now)
+	w.refusedFiles.put(w.agentModel(), current)
 	return nil
 }
 
 func (w *worker) agentModel() agentModel { return agentModel{w.agent.ID, w.handle()} }
 
 // openFiles reads which files the agent has open.
-func (w *worker) openFiles(ctx context.Context) (now openFiles, err error) {
-	if now.seq, err = event.Head(ctx, w.DB, w.org, w.agent.ID); err != nil {
-		return now, err
+func (w *worker) openFiles(ctx context.Context) (open openFiles, err error) {
+	if open.seq, err = event.Head(ctx, w.DB, w.org, w.agent.ID); err != nil {
+		return open, err
 	}
 	directories, err := w.Agents.Files.Directories(ctx, w.org, w.agent.ID, w.agent.Limits())
 	sum := sha256.New()
@@ -60,6 +60,6 @@ func (w *worker) openFiles(ctx context.Context) (now openFiles, err error) {
 			}
 		}
 	}
-	sum.Sum(now.texts[:0])
-	return now, err
+	sum.Sum(open.texts[:0])
+	return open, err
 }

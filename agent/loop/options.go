@@ -27,7 +27,7 @@ type Options struct {
 	View         json.RawMessage `json:"view,omitempty"`         // how the client wants to see messages; the caller's
 	KeyID        string          `json:"key_id,omitempty"`       // id of the request's API key
 	Resumes      string          `json:"resumes,omitempty"`      // the first run of the same request, which failed
-	Retried      []string        `json:"retried,omitempty"`      // otids of messages that repeat those of Resumes
+	Retried      []string        `json:"retried,omitempty"`      // otids of messages that repeat messages of Resumes
 	Follows      []string        `json:"follows,omitempty"`      // failed runs that have the request's first messages
 	Refused      *Refused        `json:"refused,omitempty"`      // the prompt was refused, so the run ends like this
 }

@@ -33,22 +33,22 @@ type OutsideCall struct {
 }
 
 // NewOutside returns an agent's Outside in a conversation. ErrNotFound if the conversation does not exist.
-func (l *Loop) NewOutside(ctx context.Context, org db.Org, of agent.Agent, conversation string) (*Outside, error) {
-	c, err := l.Recall.Conversation(ctx, org, of.ID, conversation)
+func (l *Loop) NewOutside(ctx context.Context, org db.Org, a agent.Agent, conversation string) (*Outside, error) {
+	c, err := l.Recall.Conversation(ctx, org, a.ID, conversation)
 	if err != nil {
 		return nil, err
 	}
-	has, err := l.Agents.Files.HasFolder(ctx, org, of.ID)
+	has, err := l.Agents.Files.HasFolder(ctx, org, a.ID)
 	if err != nil {
 		return nil, err
 	}
-	o := &Outside{Loop: l, Conversation: c, caller: tool.CallerIn(org, of, c), rules: readRules(of)}
-	for _, t := range l.Tools.Of(of, has) {
+	o := &Outside{Loop: l, Conversation: c, caller: tool.CallerIn(org, a, c), rules: readRules(a)}
+	for _, t := range l.Tools.Of(a, has) {
 		if o.all = append(o.all, t.Name); !t.ByClient {
 			o.tools = append(o.tools, t.Name)
 		}
 	}
-	if len(o.rules) == 0 && tool.MemoryIsFiles(of) { // rules name a tool as its calls do
+	if len(o.rules) == 0 && tool.MemoryIsFiles(a) { // rules name a tool as its calls do
 		o.tools = append(o.tools, "memory")
 	}
 	return o, nil
@@ -89,12 +89,12 @@ func (o *Outside) runNext(ctx context.Context, before []done, position int, call
 		if c.Result != nil || why == "" && (asks || !runs) {
 			continue
 		}
-		at := o.place(c.CallID, position)
+		place := o.place(c.CallID, position)
 		if why != "" {
-			_, err = o.Recall.AnswerCall(ctx, o.caller.Org, at, failedWith(recall.Draft{}, recall.Part{CallID: c.CallID,
+			_, err = o.Recall.AnswerCall(ctx, o.caller.Org, place, failedWith(recall.Draft{}, recall.Part{CallID: c.CallID,
 				Text: why, Approval: approvalIn(o.approved, c.CallID)}))
 		} else {
-			_, _, err = o.Tools.Answer(ctx, o.caller, tool.Call{CallPlace: at, Name: c.Name, Arguments: []byte(c.Input),
+			_, _, err = o.Tools.Answer(ctx, o.caller, tool.Call{CallPlace: place, Name: c.Name, Arguments: []byte(c.Input),
 				Approval: approvalIn(o.approved, c.CallID)})
 		}
 		return nil, true, err
@@ -142,7 +142,7 @@ type Next struct {
 
 // Next returns the next prompt, and the calls that it waits for. It runs calls of memory tools that nobody has run yet.
 // If the model must still call tools before its turn ends, it is reminded once.
-func (o *Outside) Next(ctx context.Context, at agent.PromptTarget) (next Next, err error) {
+func (o *Outside) Next(ctx context.Context, target agent.PromptTarget) (next Next, err error) {
 	t, err := readTail(ctx, o.Recall, o.caller.Org, o.Conversation)
 	if err != nil {
 		return next, err
@@ -158,11 +158,11 @@ func (o *Outside) Next(ctx context.Context, at agent.PromptTarget) (next Next, e
 		}
 		calls := turn.before(lastPosition)
 		n := o.rules.narrow(o.all, calls)
-		if at.OnlyTools = n.only; !next.Ended && !next.GaveUp {
-			at.MustCall = turn.forced(o.rules.missing(o.all, calls), n)
+		if target.OnlyTools = n.only; !next.Ended && !next.GaveUp {
+			target.MustCall = turn.forced(o.rules.missing(o.all, calls), n)
 		}
 	}
-	next.Prompt, err = o.Agents.NextPrompt(ctx, o.caller.Org, at)
+	next.Prompt, err = o.Agents.NextPrompt(ctx, o.caller.Org, target)
 	if err != nil || len(next.Prompt.Pending) == 0 {
 		return next, err
 	}
@@ -176,7 +176,7 @@ func (o *Outside) Next(ctx context.Context, at agent.PromptTarget) (next Next, e
 		}
 	}
 	if len(next.Calls) < len(next.Prompt.Pending) {
-		next.Prompt, err = o.Agents.NextPrompt(ctx, o.caller.Org, at)
+		next.Prompt, err = o.Agents.NextPrompt(ctx, o.caller.Org, target)
 	}
 	return next, err
 }

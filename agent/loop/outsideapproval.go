@@ -102,19 +102,19 @@ func (o *Outside) callsAt(ctx context.Context, position int) (all []OutsideCall,
 // Try returns the error that Approve, or Record after it, would return. It changes nothing and runs no tool.
 func (o *Outside) Try(ctx context.Context, approvals []Approval, r Record) error {
 	err := db.Tx(ctx, o.DB, func(tx pgx.Tx) error {
-		in := *o
-		in.Loop = o.with(tx)
-		answers, err := in.answersOf(ctx, approvals)
+		inTx := *o
+		inTx.Loop = o.with(tx)
+		answers, err := inTx.answersOf(ctx, approvals)
 		if err != nil {
 			return err
 		}
 		for id := range answers.to {
-			if _, err := in.Recall.AnswerCall(ctx, o.caller.Org, o.place(id, answers.tail.answer.Position),
+			if _, err := inTx.Recall.AnswerCall(ctx, o.caller.Org, o.place(id, answers.tail.answer.Position),
 				failedWith(recall.Draft{}, recall.Part{CallID: id})); err != nil {
 				return err
 			}
 		}
-		if _, err := in.Record(ctx, o.caller.Org, o.caller.Agent, r); err != nil {
+		if _, err := inTx.Record(ctx, o.caller.Org, o.caller.Agent, r); err != nil {
 			return err
 		}
 		return errTried

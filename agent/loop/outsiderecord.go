@@ -34,14 +34,14 @@ type Recorded struct {
 // Record appends messages to an agent's conversation, all or none. Messages that are already stored change nothing and
 // are no error. If the prompt was too long for the provider, the conversation is compacted. *BusyError if a run is
 // working in the conversation; *PendingError if calls would stay without a result and may not.
-func (l *Loop) Record(ctx context.Context, org db.Org, of agent.Agent, r Record) (out Recorded, err error) {
-	if err := l.settle(ctx, of.ID); err != nil {
+func (l *Loop) Record(ctx context.Context, org db.Org, a agent.Agent, r Record) (out Recorded, err error) {
+	if err := l.settle(ctx, a.ID); err != nil {
 		return out, err
 	}
 	if r.Drafts == nil {
-		out, err = l.recordRefusal(ctx, org, of, r)
+		out, err = l.recordRefusal(ctx, org, a, r)
 	} else {
-		out, err = l.recordMessages(ctx, org, of, r)
+		out, err = l.recordMessages(ctx, org, a, r)
 	}
 	if err == nil && r.Refusal != nil && r.Refusal.isOverflow() && !r.Refusal.isKnown(out.Conversation) {
 		out.Refused, err = l.makeRoom(ctx, org, out.Conversation, *r.Refusal)
@@ -49,12 +49,12 @@ func (l *Loop) Record(ctx context.Context, org db.Org, of agent.Agent, r Record)
 	return out, err
 }
 
-func (l *Loop) recordMessages(ctx context.Context, org db.Org, of agent.Agent, r Record) (out Recorded, err error) {
-	turns := recall.Turns{AgentID: of.ID, Conversation: r.Conversation, Drafts: r.Drafts}
+func (l *Loop) recordMessages(ctx context.Context, org db.Org, a agent.Agent, r Record) (out Recorded, err error) {
+	turns := recall.Turns{AgentID: a.ID, Conversation: r.Conversation, Drafts: r.Drafts}
 	err = l.Recall.AppendAnd(ctx, org, turns, func(tx pgx.Tx, appended []recall.Appended, c recall.Conversation) error {
 		out = Recorded{Messages: appended, Conversation: c, Left: []chat.PendingCall{}}
 		if slices.ContainsFunc(appended, isNew) {
-			if err := l.recorded(ctx, tx, recording{org, of, r}, &out); err != nil {
+			if err := l.recorded(ctx, tx, recording{org, a, r}, &out); err != nil {
 				return err
 			}
 		}
@@ -86,25 +86,25 @@ func (l *Loop) recorded(ctx context.Context, tx pgx.Tx, r recording, out *Record
 	if err != nil || !open {
 		return err
 	}
-	in := l.Recall.With(tx)
-	ends, err := endsBefore(ctx, in, org, *out, r.Answer)
+	log := l.Recall.With(tx)
+	ends, err := endsBefore(ctx, log, org, *out, r.Answer)
 	if err != nil {
 		return err
 	}
 	for _, end := range ends {
-		left, err := l.with(tx).leftBehind(ctx, in, org, leaving{r.of, c, end})
-		if err != nil || len(left) > 0 && !r.Leaves {
+		pending, err := l.with(tx).leftBehind(ctx, log, org, leaving{r.of, c, end})
+		if err != nil || len(pending) > 0 && !r.Leaves {
 			return orPending(err, end)
 		}
-		out.Left = append(out.Left, left...)
+		out.Left = append(out.Left, pending...)
 	}
 	return nil
 }
 
 // recordRefusal records a refusal without messages.
-func (l *Loop) recordRefusal(ctx context.Context, org db.Org, of agent.Agent, r Record) (out Recorded, err error) {
+func (l *Loop) recordRefusal(ctx context.Context, org db.Org, a agent.Agent, r Record) (out Recorded, err error) {
 	out.Left = []chat.PendingCall{}
-	if out.Conversation, err = l.Recall.Conversation(ctx, org, of.ID, r.Conversation); err != nil || r.Refusal == nil {
+	if out.Conversation, err = l.Recall.Conversation(ctx, org, a.ID, r.Conversation); err != nil || r.Refusal == nil {
 		return out, err
 	}
 	view, err := l.Refuse(ctx, org, out.Conversation, *r.Refusal)
@@ -124,8 +124,8 @@ func isNew(a recall.Appended) bool { return !a.Repeated }
 
 // refuseWith is Refuse for a refusal that comes with recorded messages. If one of them was stored and refused before,
 // the report is already known. The loop must be in a transaction.
-func (l *Loop) refuseWith(ctx context.Context, org db.Org, with Recorded, r Refusal) (*recall.RefusedView, error) {
-	for _, a := range with.Messages {
+func (l *Loop) refuseWith(ctx context.Context, org db.Org, recorded Recorded, r Refusal) (*recall.RefusedView, error) {
+	for _, a := range recorded.Messages {
 		if !a.Repeated {
 			continue
 		}
@@ -138,11 +138,11 @@ func (l *Loop) refuseWith(ctx context.Context, org db.Org, with Recorded, r Refu
 		}
 	}
 	switch {
-	case r.Withheld && len(with.Messages) > 1: // the conversation has gone on
+	case r.Withheld && len(recorded.Messages) > 1: // the conversation has gone on
 		return nil, nil
 	case r.Withheld:
-		r.withheldAt = with.Messages[0].Position
+		r.withheldAt = recorded.Messages[0].Position
 	}
-	view, err := l.Refuse(ctx, org, with.Conversation, r)
+	view, err := l.Refuse(ctx, org, recorded.Conversation, r)
 	return &view, err
 }

@@ -45,14 +45,14 @@ func (l *Loop) Refuse(ctx context.Context, org db.Org, c recall.Conversation, r 
 func (l *Loop) takeOut(ctx context.Context, org db.Org, c recall.Conversation, r Refusal) (out recall.RefusedView,
 	err error) {
 	err = db.Tx(ctx, l.DB, func(tx pgx.Tx) error {
-		in := l.Recall.With(tx)
-		if err := in.Lock(ctx, org, c); err != nil {
+		log := l.Recall.With(tx)
+		if err := log.Lock(ctx, org, c); err != nil {
 			return err
 		}
 		if err := refuseBusy(ctx, tx, org, c); err != nil {
 			return err
 		}
-		out, err = in.Refuse(ctx, org, c, recall.RefusedPrompt{Refused: recall.Refused{Status: r.Status, Message: r.Message},
+		out, err = log.Refuse(ctx, org, c, recall.RefusedPrompt{Refused: recall.Refused{Status: r.Status, Message: r.Message},
 			OTID: r.OTID, Note: leftNote(r.Status), WithheldAt: r.withheldAt, Frame: r.Elsewhere})
 		return err
 	})

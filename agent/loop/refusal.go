@@ -33,21 +33,21 @@ func (w *worker) refused(ctx context.Context, r refusal) (again bool, failed err
 // from before the turn. Otherwise the run is stored as ended, so that whoever continues it does not ask again.
 func (w *worker) leaveView(ctx context.Context, r refusal, wasShown bool) (again bool, err error) {
 	run, f, failed := w.run, r.fault, *w.faultStop(ctx, r.err, r.fault)
-	var kept *Event
+	var withheld *Event
 	err = w.inTx(ctx, func(tx pgx.Tx) error {
-		in := w.Recall.With(tx)
-		if err := in.Lock(ctx, w.org, w.conversation); err != nil {
+		log := w.Recall.With(tx)
+		if err := log.Lock(ctx, w.org, w.conversation); err != nil {
 			return err
 		}
 		if err := w.mayStore(ctx, tx, w.org, w.run); err != nil {
 			return err
 		}
-		said := recall.RefusedPrompt{Refused: recall.Refused{Status: f.Status, Message: f.Words}, RunID: &w.run.ID,
+		refused := recall.RefusedPrompt{Refused: recall.Refused{Status: f.Status, Message: f.Words}, RunID: &w.run.ID,
 			Runs: append(w.run.messageRuns(), w.run.ID), Note: leftNote(f.Status), Answer: r.answer, Shown: wasShown,
 			Alone: r.alone, Frame: r.frame}
-		changed, err := in.Refuse(ctx, w.org, w.conversation, said)
+		changed, err := log.Refuse(ctx, w.org, w.conversation, refused)
 		if err == nil {
-			kept, err = w.storeWithheld(ctx, tx, r.answer)
+			withheld, err = w.storeWithheld(ctx, tx, r.answer)
 		}
 		if again = changed.AskAgain; err != nil || again {
 			return err
@@ -58,8 +58,8 @@ func (w *worker) leaveView(ctx context.Context, r refusal, wasShown bool) (again
 	if err == nil {
 		w.run = run
 	}
-	if err == nil && kept != nil {
-		w.add(*kept)
+	if err == nil && withheld != nil {
+		w.add(*withheld)
 		w.unstored = ""
 	}
 	return again, err
@@ -84,14 +84,14 @@ func (w *worker) storeWithheld(ctx context.Context, tx pgx.Tx, answer *recall.Dr
 func leftNote(status int) func(left []recall.Message, part bool) []recall.Part {
 	return func(left []recall.Message, part bool) []recall.Part {
 		span := fmt.Sprintf("seq %d to %d", left[0].Seq, left[len(left)-1].Seq)
-		said := fmt.Sprintf("%s The provider refused prompts with earlier messages (status %d). %d of them, %s, left your "+
+		text := fmt.Sprintf("%s The provider refused prompts with earlier messages (status %d). %d of them, %s, left your "+
 			"view; the log has them.", frame.System, status, len(left), span)
 		if part {
-			said = fmt.Sprintf("%s The provider refused the prompt with your last answer and what followed it (status %d). "+
+			text = fmt.Sprintf("%s The provider refused the prompt with your last answer and what followed it (status %d). "+
 				"These %d messages, %s, left your view; the log has them.%s", frame.System, status, len(left), span,
 				ranTools(left))
 		}
-		return []recall.Part{{Type: recall.Text, Text: said}}
+		return []recall.Part{{Type: recall.Text, Text: text}}
 	}
 }
 

@@ -31,7 +31,7 @@ func (r *refusedFiles) get(of agentModel) (openFiles, bool) {
 	return files, is
 }
 
-func (r *refusedFiles) put(of agentModel, files openFiles) {
+func (r *refusedFiles) put(key agentModel, files openFiles) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for other := range r.of {
@@ -40,7 +40,7 @@ func (r *refusedFiles) put(of agentModel, files openFiles) {
 		}
 		delete(r.of, other)
 	}
-	r.of[of] = files
+	r.of[key] = files
 }
 
 func (r *refusedFiles) forget(of agentModel) {

@@ -37,14 +37,14 @@ func (l *Loop) answered(ctx context.Context, tx pgx.Tx, org db.Org, c recall.Con
 // repetition returns the id of the run that was made from these messages if all of them were stored before; empty if
 // they belong to no run. ErrConflict if only some were stored before, or if they belong to several runs or to another
 // conversation.
-func repetition(ctx context.Context, in *recall.Store, org db.Org, c recall.Conversation, appended []recall.Appended) (
+func repetition(ctx context.Context, log *recall.Store, org db.Org, c recall.Conversation, appended []recall.Appended) (
 	run string, err error) {
 	var last *recall.Appended // the last one that belongs to a run
 	for i, a := range appended {
 		if !a.Repeated {
 			continue
 		}
-		m, err := in.Message(ctx, org, a.ID)
+		m, err := log.Message(ctx, org, a.ID)
 		switch {
 		case err != nil:
 			return "", err

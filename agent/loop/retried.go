@@ -12,10 +12,11 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// retry handles a client that sends a failed request again: the messages, approvals and results of calls equal those of
-// the conversation's newest run, which failed, and no otid is known. Then run continues there, and resumes is true. If
-// the request has more messages behind the equal ones, only these are left for run. If an earlier request with one of
-// the otids already did the same, repeats is the first run of that request. The loop must be in a transaction.
+// retry handles a client that sends a failed request again. It recognizes the request if the conversation's newest run
+// failed, the messages, approvals and results of calls equal that run's, and no otid is known. Then run continues
+// there, and resumes is true. If the request has more messages behind the equal ones, only these are left for run. If
+// an earlier request with one of the otids already did the same, repeats is the first run of that request. The loop
+// must be in a transaction.
 func (l *Loop) retry(ctx context.Context, org db.Org, c recall.Conversation, r *Request, run *Run) (resumes bool,
 	repeats string, err error) {
 	isAnswer := func(d recall.Draft) bool { return d.Role == recall.Assistant }
@@ -40,15 +41,15 @@ func (l *Loop) retry(ctx context.Context, org db.Org, c recall.Conversation, r *
 		return false, "", ignoreNotFound(err)
 	}
 	first := firstOf(newest)
-	said, whole, err := l.asksAgain(ctx, org, c, *r, newest)
-	if err != nil || said == 0 && !whole {
+	repeated, whole, err := l.asksAgain(ctx, org, c, *r, newest)
+	if err != nil || repeated == 0 && !whole {
 		return false, "", err
 	}
 	if !whole {
 		if may, err := l.mayFollow(ctx, org, newest); err != nil || !may {
 			return false, "", err
 		}
-		r.Input, run.Options.Follows = r.Input[said:], newest.messageRuns()
+		r.Input, run.Options.Follows = r.Input[repeated:], newest.messageRuns()
 		if err := l.Recall.Readmit(ctx, org, c, run.Options.Follows); err != nil {
 			return false, "", err
 		}
@@ -74,15 +75,15 @@ func (l *Loop) mayFollow(ctx context.Context, org db.Org, failed Run) (bool, err
 
 // asksAgain reports whether a request has the approvals and messages of an earlier run. If neither has approvals, said
 // is how many of the request's first messages are all of the earlier run's.
-func (l *Loop) asksAgain(ctx context.Context, org db.Org, c recall.Conversation, r Request, earlier Run) (said int,
+func (l *Loop) asksAgain(ctx context.Context, org db.Org, c recall.Conversation, r Request, earlier Run) (repeated int,
 	whole bool, err error) {
 	if len(r.Approvals)+len(earlier.Options.Approvals) == 0 {
 		o := inOrder(r.Input)
-		said, err = l.Recall.SaysAgain(ctx, org, c, earlier.messageRuns(), o.drafts)
-		if whole = said == len(o.drafts); !whole && o.results > 0 {
-			said = 0
+		repeated, err = l.Recall.SaysAgain(ctx, org, c, earlier.messageRuns(), o.drafts)
+		if whole = repeated == len(o.drafts); !whole && o.results > 0 {
+			repeated = 0
 		}
-		return said, whole, err
+		return repeated, whole, err
 	}
 	same := slices.EqualFunc(r.Approvals, earlier.Options.Approvals, func(a, b Approval) bool {
 		a.OTID, b.OTID = "", ""

@@ -40,7 +40,7 @@ func isLimited(f *model.Fault) bool { return f.Again && f.Status == http.StatusT
 
 // pause waits before a model is asked again. It returns the fault if the wait would be longer than allowed, and ctx's
 // error if ctx ends.
-func (l *limiting) pause(ctx context.Context, of *Loop, f *model.Fault, attempt int) error {
+func (l *limiting) pause(ctx context.Context, loop *Loop, f *model.Fault, attempt int) error {
 	most := maxPause
 	if isLimited(f) {
 		if l.times++; l.times == 1 {
@@ -48,7 +48,7 @@ func (l *limiting) pause(ctx context.Context, of *Loop, f *model.Fault, attempt 
 		}
 		attempt, most = l.times, time.Until(l.until)
 	}
-	wait := pauseAfter(f, attempt, cmp.Or(of.FirstPause, firstPause))
+	wait := pauseAfter(f, attempt, cmp.Or(loop.FirstPause, firstPause))
 	if f.After > most || most <= 0 {
 		return f
 	}

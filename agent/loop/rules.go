@@ -44,16 +44,16 @@ func readRules(a agent.Agent) (all rules) {
 
 // nameOf returns a called tool's current name.
 func (r rules) nameOf(called string) string {
-	now := called
+	current := called
 	for _, one := range r {
 		switch {
 		case one.Type == byClient && one.Tool == called:
 			return called
 		case one.Type == byClient && slices.Contains(one.Children, called):
-			now = one.Tool
+			current = one.Tool
 		}
 	}
-	return now
+	return current
 }
 
 // has reports whether a tool has a rule of this type.

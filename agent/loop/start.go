@@ -93,15 +93,15 @@ type Prepared struct {
 // Prepare stores a request's run in tx; the same transaction may have created the agent and the conversation. It
 // returns the errors of Start.
 func (l *Loop) Prepare(ctx context.Context, tx pgx.Tx, org db.Org, r Request) (Prepared, error) {
-	in := l.with(tx)
-	in.Agents = l.Agents.With(tx)
-	s, c, err := in.newRun(ctx, org, &r)
+	inTx := l.with(tx)
+	inTx.Agents = l.Agents.With(tx)
+	s, c, err := inTx.newRun(ctx, org, &r)
 	if err != nil {
 		return Prepared{}, err
 	}
 	l.hold(s)
 	p := Prepared{l, s}
-	if _, err := in.begin(ctx, org, c, r, s.run); err != nil {
+	if _, err := inTx.begin(ctx, org, c, r, s.run); err != nil {
 		p.Drop()
 		return Prepared{}, err
 	}
@@ -180,8 +180,8 @@ var errRepeated = errors.New("the input is stored already")
 func (l *Loop) begin(ctx context.Context, org db.Org, c recall.Conversation, r Request, run Run) (repeats string,
 	err error) {
 	err = db.Tx(ctx, l.DB, func(tx pgx.Tx) error {
-		in := l.Recall.With(tx)
-		if err := in.Lock(ctx, org, c); err != nil { // before the run refers to it, so that requests keep their order
+		log := l.Recall.With(tx)
+		if err := log.Lock(ctx, org, c); err != nil { // before the run refers to it, so that requests keep their order
 			return err
 		}
 		if err := l.insert(ctx, tx, org, run, c); err != nil {
@@ -199,7 +199,7 @@ func (l *Loop) begin(ctx context.Context, org db.Org, c recall.Conversation, r R
 		if resumes {
 			return l.checkCount(ctx, tx, org)
 		}
-		drafts, approved, err := l.with(tx).input(ctx, in, org, c, r)
+		drafts, approved, err := l.with(tx).input(ctx, log, org, c, r)
 		if err != nil {
 			return err
 		}
@@ -221,17 +221,17 @@ func (l *Loop) begin(ctx context.Context, org db.Org, c recall.Conversation, r R
 
 // repeat handles a run with the same input as run *of. If it can continue where that run failed, repeat clears *of and
 // returns nil; otherwise it returns errRepeated.
-func (l *Loop) repeat(ctx context.Context, org db.Org, run Run, of *string, err error) error {
+func (l *Loop) repeat(ctx context.Context, org db.Org, run Run, otid *string, err error) error {
 	if err != nil {
 		return err
 	}
-	resumes, err := l.resume(ctx, org, &run, *of)
+	resumes, err := l.resume(ctx, org, &run, *otid)
 	switch {
 	case err != nil:
 		return err
 	case !resumes:
 		return errRepeated
 	}
-	*of = ""
+	*otid = ""
 	return nil
 }

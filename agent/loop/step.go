@@ -242,8 +242,8 @@ func (w *worker) keep(ctx context.Context, s *Step, id string, a model.Answer) e
 		Model: &s.Model}
 	var shown []Event
 	err := w.inTx(ctx, func(tx pgx.Tx) error {
-		in := w.Recall.With(tx)
-		_, err := in.Append(ctx, w.org, w.agent.ID, w.conversation.ID, []recall.Draft{d})
+		log := w.Recall.With(tx)
+		_, err := log.Append(ctx, w.org, w.agent.ID, w.conversation.ID, []recall.Draft{d})
 		switch {
 		case errors.Is(err, db.ErrInvalid):
 			return fmt.Errorf("%w: %w", errAnswerRefused, err)
@@ -256,7 +256,7 @@ func (w *worker) keep(ctx context.Context, s *Step, id string, a model.Answer) e
 		if err := insertStep(ctx, tx, w.org, w.run, *s); err != nil {
 			return err
 		}
-		m, err := in.Message(ctx, w.org, id)
+		m, err := log.Message(ctx, w.org, id)
 		if err != nil {
 			return err
 		}
@@ -281,11 +281,11 @@ func (w *worker) corrections(m recall.Message, finish string) (all []Event) {
 	if finish != model.Length || len(w.streamed.calls) == 0 {
 		return nil
 	}
-	kept := map[string]bool{}
+	present := map[string]bool{}
 	for _, p := range m.Content {
-		kept[p.CallID] = p.Type == recall.ToolCall
+		present[p.CallID] = p.Type == recall.ToolCall
 	}
-	dropped := slices.DeleteFunc(slices.Clone(w.streamed.calls), func(id string) bool { return kept[id] })
+	dropped := slices.DeleteFunc(slices.Clone(w.streamed.calls), func(id string) bool { return present[id] })
 	if len(dropped) > 0 {
 		all = append(all, Event{Dropped: dropped})
 	}

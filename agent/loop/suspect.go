@@ -25,8 +25,9 @@ type blamed struct {
 
 // blame finds out what a provider fails for. The provider refused the prompt, or failed two turns in a row without
 // naming the content as the reason.
-func (w *worker) blame(ctx context.Context, f *model.Fault, at agent.PromptTarget, r model.Request) (blamed, error) {
-	p := probe{worker: w, at: at, request: r}
+func (w *worker) blame(ctx context.Context, f *model.Fault, target agent.PromptTarget, r model.Request) (
+	blamed, error) {
+	p := probe{worker: w, at: target, request: r}
 	earlier, err := w.mayBeEarlier(ctx, f)
 	if err != nil || !earlier && f.Kind != model.Content && (w.isShown() || !isUnclear(f)) {
 		return blamed{}, err
@@ -59,9 +60,9 @@ func (p *probe) earlier(ctx context.Context, f *model.Fault) (b blamed, err erro
 		return blamed{found: works, answer: p.answer}, err
 	}
 	p.answer = last
-	left, err := p.narrow(ctx, suspects.Parts)
+	leftOut, err := p.narrow(ctx, suspects.Parts)
 	if err == nil {
-		err = p.leaveOut(ctx, f, left)
+		err = p.leaveOut(ctx, f, leftOut)
 	}
 	return blamed{found: err == nil, answer: p.answer}, err
 }
@@ -123,8 +124,8 @@ func (p *probe) ask(ctx context.Context, prompt json.RawMessage) (works bool, er
 // narrow returns a small set of messages without which the model answers. parts are the parts of the view; without all
 // of them it answers. It looks for the oldest part that is refused, then for the next one. Once no more questions are
 // allowed, it returns the smallest set found so far. p.answer is then the answer without that set.
-func (p *probe) narrow(ctx context.Context, parts [][]recall.Message) (left []recall.Message, err error) {
-	left = union(parts...)
+func (p *probe) narrow(ctx context.Context, parts [][]recall.Message) (leftOut []recall.Message, err error) {
+	leftOut = union(parts...)
 	var found []recall.Message
 	for len(parts) > 0 && p.asked < maxProbes {
 		works, fails := 0, len(parts) // without parts[works:] the model answers, without parts[fails:] it does not
@@ -136,23 +137,23 @@ func (p *probe) narrow(ctx context.Context, parts [][]recall.Message) (left []re
 			case err != nil:
 				return nil, err
 			case answers:
-				works, left = middle, set
+				works, leftOut = middle, set
 			default:
 				fails = middle
 			}
 		}
 		if fails-works > 1 {
-			return left, nil
+			return leftOut, nil
 		}
 		found = union(found, parts[works])
 		if parts = parts[fails:]; len(parts) == 0 {
-			return left, nil
+			return leftOut, nil
 		}
 		if answers, err := p.without(ctx, found); err != nil || answers {
 			return found, err
 		}
 	}
-	return left, nil
+	return leftOut, nil
 }
 
 // union returns the messages of parts, each once. Only adjacent parts may share messages.
@@ -161,17 +162,17 @@ func union(parts ...[]recall.Message) []recall.Message {
 }
 
 // leaveOut takes messages out of the view because the provider fails for them.
-func (w *worker) leaveOut(ctx context.Context, f *model.Fault, left []recall.Message) error {
+func (w *worker) leaveOut(ctx context.Context, f *model.Fault, leftOut []recall.Message) error {
 	return w.inTx(ctx, func(tx pgx.Tx) error {
-		in := w.Recall.With(tx)
-		if err := in.Lock(ctx, w.org, w.conversation); err != nil {
+		log := w.Recall.With(tx)
+		if err := log.Lock(ctx, w.org, w.conversation); err != nil {
 			return err
 		}
 		if err := w.mayStore(ctx, tx, w.org, w.run); err != nil {
 			return err
 		}
-		return in.LeaveOut(ctx, w.org, w.conversation, recall.RefusedPrompt{RunID: &w.run.ID,
-			Refused: recall.Refused{Status: f.Status, Message: f.Words}, Note: leftNote(f.Status)}, left)
+		return log.LeaveOut(ctx, w.org, w.conversation, recall.RefusedPrompt{RunID: &w.run.ID,
+			Refused: recall.Refused{Status: f.Status, Message: f.Words}, Note: leftNote(f.Status)}, leftOut)
 	})
 }
 

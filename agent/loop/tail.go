@@ -36,14 +36,14 @@ func readTail(ctx context.Context, in *recall.Store, org db.Org, c recall.Conver
 }
 
 // readTailBefore reads the end that a conversation had before the message with this id.
-func readTailBefore(ctx context.Context, in *recall.Store, org db.Org, c recall.Conversation, message string) (t tail,
+func readTailBefore(ctx context.Context, log *recall.Store, org db.Org, c recall.Conversation, message string) (t tail,
 	err error) {
 	t.results = map[string]recall.Part{}
 	page := db.Page{Limit: tailPage, After: message}
 	f := recall.MessageFilter{AgentID: c.AgentID, Conversation: c.ID, WithErrors: true,
 		NotRefused: true}
 	for {
-		list, err := in.Messages(ctx, org, f, page)
+		list, err := log.Messages(ctx, org, f, page)
 		if err != nil {
 			return t, err
 		}

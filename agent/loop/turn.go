@@ -20,13 +20,13 @@ type turn struct {
 }
 
 // readTurn reads the turn that the message at a position belongs to.
-func (r rules) readTurn(ctx context.Context, in *recall.Store, org db.Org, c recall.Conversation, position int) (turn,
+func (r rules) readTurn(ctx context.Context, log *recall.Store, org db.Org, c recall.Conversation, position int) (turn,
 	error) {
 	var messages []recall.Message
 	page, f := db.Page{Limit: tailPage}, recall.MessageFilter{AgentID: c.AgentID, Conversation: c.ID, WithErrors: true,
 		NotRefused: true}
 	for {
-		list, err := in.Messages(ctx, org, f, page)
+		list, err := log.Messages(ctx, org, f, page)
 		if err != nil {
 			return turn{}, err
 		}

@@ -23,8 +23,8 @@ func (l *Loop) KeepUntold(ctx context.Context, org db.Org, c recall.Conversation
 	_ = l.settle(limited, c.AgentID) // the next request and Adopt try again
 }
 
-// settle records in the log what requests may have stored in an agent's conversations; in those of all agents if
-// agentID is empty.
+// settle records in the log what requests may have stored in an agent's conversations; in every agent's conversations
+// if agentID is empty.
 func (l *Loop) settle(ctx context.Context, agentID string) error {
 	var failed error
 	for key, u := range l.untold.of(agentID) {

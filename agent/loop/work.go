@@ -218,7 +218,7 @@ func (w *worker) afterBroken() *stop {
 	if n < maxBroken || slices.ContainsFunc(w.turn.calls[n-maxBroken:], func(c call) bool { return !c.broken }) {
 		return nil
 	}
-	said := fmt.Sprintf("The model's last %d calls of tools were of tools that it does not have, or had arguments that "+
+	text := fmt.Sprintf("The model's last %d calls of tools were of tools that it does not have, or had arguments that "+
 		"are no JSON", maxBroken)
-	return &stop{BrokenCalls, &Failure{Type: BrokenCalls, Text: said}}
+	return &stop{BrokenCalls, &Failure{Type: BrokenCalls, Text: text}}
 }
