@@ -28,12 +28,12 @@ type Anthropic struct {
 // NewAnthropic checks the configuration without sending a request. An error names the setting to change.
 func NewAnthropic(c Config) (*Anthropic, error) {
 	c.BaseURL, c.Model = cmp.Or(c.BaseURL, anthropicURL), cmp.Or(c.Model, "claude")
-	at := c.endpoint("LOCI_ANTHROPIC")
-	at.ModelOf = "the agent's model"
-	if _, err := at.Client(); err != nil {
+	endpoint := c.endpoint("LOCI_ANTHROPIC")
+	endpoint.ModelOf = "the agent's model"
+	if _, err := endpoint.Client(); err != nil {
 		return nil, err
 	}
-	return &Anthropic{at, at.HTTPClient()}, nil
+	return &Anthropic{endpoint, endpoint.HTTPClient()}, nil
 }
 
 // Format implements Client.
@@ -44,19 +44,19 @@ func (a *Anthropic) Address() string { return a.at.BaseURL }
 
 // Answer implements Client.
 func (a *Anthropic) Answer(ctx context.Context, r Request, show func(Delta)) (Answer, error) {
-	at := *a.at
-	at.Model = r.Model
-	var given struct {
+	endpoint := *a.at
+	endpoint.Model = r.Model
+	var fields struct {
 		MaxTokens int `json:"max_tokens"`
 		Thinking  struct {
 			Type string `json:"type"`
 		} `json:"thinking"`
 	}
-	if err := json.Unmarshal(r.Prompt, &given); err != nil {
+	if err := json.Unmarshal(r.Prompt, &fields); err != nil {
 		return Answer{}, err
 	}
-	over := map[string]any{"model": r.Model, "max_tokens": cmp.Or(given.MaxTokens, defaultMaxTokens), "stream": true}
-	thinks := given.Thinking.Type != "" && given.Thinking.Type != "disabled"
+	over := map[string]any{"model": r.Model, "max_tokens": cmp.Or(fields.MaxTokens, defaultMaxTokens), "stream": true}
+	thinks := fields.Thinking.Type != "" && fields.Thinking.Type != "disabled"
 	switch { // a model that thinks cannot be forced to call a tool
 	case thinks:
 	case r.Tool != "":
@@ -69,15 +69,15 @@ func (a *Anthropic) Answer(ctx context.Context, r Request, show func(Delta)) (An
 		return Answer{}, err
 	}
 	header := map[string]string{"Anthropic-Version": anthropicVersion}
-	if at.APIKey != "" {
-		header["X-Api-Key"] = at.APIKey
+	if endpoint.APIKey != "" {
+		header["X-Api-Key"] = endpoint.APIKey
 	}
-	stream, err := post(ctx, a.client, &at, posted{"/v1/messages", header, exact})
+	stream, err := post(ctx, a.client, &endpoint, posted{"/v1/messages", header, exact})
 	if err != nil {
 		return Answer{}, err
 	}
 	defer stream.Close()
-	read, from := anthropicReader{at: &at, show: show}, newEvents(stream, at.MaxAnswerBytes)
+	read, from := anthropicReader{at: &endpoint, show: show}, newEvents(stream, endpoint.MaxAnswerBytes)
 	for !read.ended {
 		raw, err := from.next()
 		if errors.Is(err, io.EOF) {
@@ -86,11 +86,11 @@ func (a *Anthropic) Answer(ctx context.Context, r Request, show func(Delta)) (An
 		if err == nil {
 			err = read.event(ctx, raw, from.json != nil)
 		}
-		if err == nil && read.bytes > at.MaxAnswerBytes {
+		if err == nil && read.bytes > endpoint.MaxAnswerBytes {
 			err = provider.ErrTooBig
 		}
 		if err != nil {
-			return Answer{}, faultOf(ctx, &at, err)
+			return Answer{}, faultOf(ctx, &endpoint, err)
 		}
 	}
 	return read.answer(ctx)

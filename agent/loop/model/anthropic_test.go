@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// A request to Anthropic names the version of its API and the key, in Anthropic's own fields.
+// A request to Anthropic carries the API version and the key in Anthropic's own header fields.
 func TestAnthropicIsAskedInItsOwnForm(t *testing.T) {
 	t.Parallel()
 	m := modeltest.New(t)
@@ -30,17 +30,17 @@ func TestAnthropicIsAskedInItsOwnForm(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "LOCI_ANTHROPIC_BASE_URL and the agent's model (m)") {
 		t.Errorf("the error of a stream that is cut: %v", err)
 	}
-	asked := m.Requests()[0]
-	got := []string{asked.Path, asked.Header.Get("X-Api-Key"), asked.Header.Get("Anthropic-Version"),
-		asked.Header.Get("Authorization"), string(asked.Fields["stream"]), string(asked.Fields["max_tokens"])}
+	request := m.Requests()[0]
+	got := []string{request.Path, request.Header.Get("X-Api-Key"), request.Header.Get("Anthropic-Version"),
+		request.Header.Get("Authorization"), string(request.Fields["stream"]), string(request.Fields["max_tokens"])}
 	want := []string{"/v1/messages", "sk-ant-1", "2023-06-01", "", "true", "8192"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the request (-want +got):\n%s", diff)
 	}
 }
 
-// What Anthropic's own tools did is kept with the input that came in pieces, and so are citations. A call whose whole
-// input comes where its block begins has it, unless pieces follow.
+// The answer keeps the calls of Anthropic's own tools, with input that came in pieces, and citations. If a call's whole
+// input comes at the start of its block, the answer has that input, unless pieces follow.
 func TestBlocksOfAnthropicAreKept(t *testing.T) {
 	t.Parallel()
 	m := modeltest.New(t)
@@ -94,7 +94,7 @@ func TestBlocksOfAnthropicAreKept(t *testing.T) {
 	}
 }
 
-// An answer is whole when its stream says that it ends, though the server keeps the connection open.
+// An answer is complete when its stream says so, even if the server keeps the connection open.
 func TestAStreamOfAnthropicEndsWithItsMessage(t *testing.T) {
 	t.Parallel()
 	m := modeltest.New(t)
@@ -109,17 +109,17 @@ func TestAStreamOfAnthropicEndsWithItsMessage(t *testing.T) {
 	}
 }
 
-// The words of an error within a stream reach the caller, in Anthropic's form and in those of servers like it.
+// The caller gets the text of an error within a stream, both in Anthropic's form and in the form of similar servers.
 func TestAnErrorInAStreamOfAnthropicHasItsWords(t *testing.T) {
 	t.Parallel()
 	m := modeltest.New(t)
-	for _, said := range []string{`{"type":"error","error":{"type":"overloaded_error","message":"too busy"}}`,
+	for _, event := range []string{`{"type":"error","error":{"type":"overloaded_error","message":"too busy"}}`,
 		`{"type":"error","message":"too busy"}`, `{"error":"too busy"}`} {
-		m.Says(modeltest.Answer{Raw: anthropicEvents(`{"type":"message_start","message":{"content":[]}}`, said)})
+		m.Says(modeltest.Answer{Raw: anthropicEvents(`{"type":"message_start","message":{"content":[]}}`, event)})
 		_, err := clients(t, m)[model.FormatAnthropic].Answer(t.Context(),
 			model.Request{Model: "m", Prompt: json.RawMessage(prompt)}, func(model.Delta) {})
 		if f, failed := errors.AsType[*model.Fault](err); !failed || f.Words != "too busy" || !f.Again {
-			t.Errorf("%s: got %+v", said, err)
+			t.Errorf("%s: got %+v", event, err)
 		}
 	}
 }

@@ -280,12 +280,12 @@ func withFields(raw json.RawMessage, values map[string]any) json.RawMessage {
 		out.WriteByte(':')
 		out.Write(chat.Encode(value))
 	}
-	in := json.NewDecoder(bytes.NewReader(raw))
-	_, _ = in.Token() // it was parsed before
-	for in.More() {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	_, _ = decoder.Token() // it was parsed before
+	for decoder.More() {
 		var value json.RawMessage
-		name, _ := in.Token()
-		_ = in.Decode(&value)
+		name, _ := decoder.Token()
+		_ = decoder.Decode(&value)
 		text, _ := name.(string)
 		if other, is := values[text]; is {
 			field(text, other)

@@ -100,7 +100,7 @@ func cut(ctx context.Context, at *provider.Endpoint) error {
 }
 
 // faultOf returns the fault for a request that failed without an answer, or ctx's error.
-func faultOf(ctx context.Context, at *provider.Endpoint, err error) error {
+func faultOf(ctx context.Context, endpoint *provider.Endpoint, err error) error {
 	if _, is := errors.AsType[*Fault](err); is {
 		return err
 	}
@@ -108,9 +108,9 @@ func faultOf(ctx context.Context, at *provider.Endpoint, err error) error {
 		return ctx.Err()
 	}
 	if errors.Is(err, provider.ErrTooBig) { // a second answer would be as long
-		return &Fault{Kind: Broken, Err: at.Explain(ctx, err)}
+		return &Fault{Kind: Broken, Err: endpoint.Explain(ctx, err)}
 	}
-	f := &Fault{Kind: Failed, Err: at.Explain(ctx, err)}
+	f := &Fault{Kind: Failed, Err: endpoint.Explain(ctx, err)}
 	_, setting := errors.AsType[*provider.SettingError](f.Err)
 	f.Again = !setting && !errors.Is(err, context.DeadlineExceeded) // after a timeout it would time out again
 	return f
@@ -187,29 +187,29 @@ func (e errorBody) status() int {
 }
 
 // fault returns the fault for the error, or ctx's error.
-func (r reply) fault(ctx context.Context, at *provider.Endpoint) error {
+func (r reply) fault(ctx context.Context, endpoint *provider.Endpoint) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	e := innermost(r.body)
 	status := cmp.Or(r.status, e.status())
 	words := cmp.Or(string(e.Message), string(r.body))
-	f := &Fault{Kind: Failed, Status: status, After: r.after, Words: wordsFor(at, words),
-		Err: at.Explain(ctx, &openai.APIError{HTTPStatusCode: status, Message: words})}
-	switch said := string(r.body); {
+	f := &Fault{Kind: Failed, Status: status, After: r.after, Words: wordsFor(endpoint, words),
+		Err: endpoint.Explain(ctx, &openai.APIError{HTTPStatusCode: status, Message: words})}
+	switch body := string(r.body); {
 	case llm.IsOverflow(status, []byte(words)), llm.IsOverflow(status, r.body):
 		f.Kind = Overflow
-	case isFlaggedAlone(status, said):
-		f.refuse(at, words)
-	case status == http.StatusPaymentRequired || hasNoCredit(said):
+	case isFlaggedAlone(status, body):
+		f.refuse(endpoint, words)
+	case status == http.StatusPaymentRequired || hasNoCredit(body):
 		f.Kind = Credits
-		f.Err = provider.Told(f.Err, "the account at the %s provider has no credit left (status %d)", at.Kind, status)
+		f.Err = provider.Told(f.Err, "the account at the %s provider has no credit left (status %d)", endpoint.Kind, status)
 	case isLimit(status):
 		f.Again, f.Limited = true, true
-	case status == http.StatusBadRequest && aboutKey.MatchString(said):
-		f.Key, f.Err = true, at.Forbidden(status, words)
-	case isContent(status, said):
-		f.refuse(at, words)
+	case status == http.StatusBadRequest && aboutKey.MatchString(body):
+		f.Key, f.Err = true, endpoint.Forbidden(status, words)
+	case isContent(status, body):
+		f.refuse(endpoint, words)
 	default:
 		f.Again = status >= http.StatusInternalServerError || status == http.StatusRequestTimeout ||
 			status == http.StatusConflict

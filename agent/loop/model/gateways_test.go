@@ -11,7 +11,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// A server that is like Anthropic's and answers a request for a stream with plain JSON is understood as a stream is.
+// If a server similar to Anthropic's answers a request for a stream with plain JSON, the answer is the same as from a
+// stream.
 func TestPlainJSONOfServersLikeAnthropicsIsUnderstood(t *testing.T) {
 	t.Parallel()
 	m := modeltest.New(t)
@@ -55,7 +56,7 @@ func TestPlainJSONOfServersLikeAnthropicsIsUnderstood(t *testing.T) {
 	}
 }
 
-// The signature that Gemini attaches to a call is kept, byte for byte.
+// The signature that Gemini attaches to a call is kept byte for byte.
 func TestSignaturesOfCallsAreKept(t *testing.T) {
 	t.Parallel()
 	m := modeltest.New(t)

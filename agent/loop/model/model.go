@@ -97,7 +97,7 @@ func newCallID() string { return "call_" + uuid.NewString() }
 // finish checks a whole answer. It drops empty texts and calls without a name, and makes sure that each call has
 // arguments and a unique id. If the answer ended for its length, it drops an incomplete call, and makes sure that the
 // answer is not empty.
-func finish(at *provider.Endpoint, a Answer) (Answer, error) {
+func finish(endpoint *provider.Endpoint, a Answer) (Answer, error) {
 	a.Content = slices.DeleteFunc(a.Content, func(p recall.Part) bool {
 		return p.Type == recall.Text && p.Text == "" || p.Type == recall.ToolCall && p.Name == ""
 	})
@@ -111,10 +111,10 @@ func finish(at *provider.Endpoint, a Answer) (Answer, error) {
 	}
 	chat.NameCalls(a.Content, func(int) string { return newCallID() })
 	if a.Finish == Refused { // a second answer would be withheld, too
-		return a, withheld(at, a.Why)
+		return a, withheld(endpoint, a.Why)
 	}
 	if chat.IsEmpty(a.Content) {
-		return a, broken(at, "with neither a text nor a call")
+		return a, broken(endpoint, "with neither a text nor a call")
 	}
 	return a, nil
 }

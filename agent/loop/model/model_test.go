@@ -19,7 +19,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// clients returns a client of each format for a scripted model.
+// clients returns one client of each format for a scripted model.
 func clients(t *testing.T, m *modeltest.Model) map[string]model.Client {
 	t.Helper()
 	c := model.Config{APIKey: "sk-secret", Model: "default"}
@@ -38,7 +38,8 @@ func clients(t *testing.T, m *modeltest.Model) map[string]model.Client {
 
 const prompt = `{"model":"other","messages":[{"role":"user","content":"<é>"}],"temperature":0}`
 
-// A prompt is too large for its model also where the key is a letter of the words that say so.
+// A prompt that is too large is recognized even if the API key is a single letter that occurs in the provider's error
+// text.
 func TestAPromptThatIsTooLargeIsNotHiddenByTheKey(t *testing.T) {
 	t.Parallel()
 	m := modeltest.New(t)
@@ -87,11 +88,11 @@ func TestAnswersAreStreamedAndWhole(t *testing.T) {
 		if diff := cmp.Diff(deltas, shown); diff != "" {
 			t.Errorf("%s: the deltas (-want +got):\n%s", format, diff)
 		}
-		asked := m.Requests()
-		sent := asked[len(asked)-1].Fields
+		requests := m.Requests()
+		sent := requests[len(requests)-1].Fields
 		if string(sent["model"]) != `"m"` || string(sent["stream"]) != "true" || string(sent["temperature"]) != "0" ||
 			string(sent["messages"]) != `[{"role":"user","content":"<é>"}]` {
-			t.Errorf("%s: sent %s", format, asked[len(asked)-1].Body)
+			t.Errorf("%s: sent %s", format, requests[len(requests)-1].Body)
 		}
 	}
 }
@@ -123,7 +124,7 @@ func TestAnImpossibleUsageIsIgnored(t *testing.T) {
 	}
 }
 
-// anthropicEvents returns a stream of events.
+// anthropicEvents joins events into a stream.
 func anthropicEvents(events ...string) (stream string) {
 	for _, e := range events {
 		kind, _, _ := strings.Cut(strings.TrimPrefix(e, `{"type":"`), `"`)
@@ -141,8 +142,8 @@ func TestAToolCanBeRequired(t *testing.T) {
 			if _, err := c.Answer(t.Context(), r, func(model.Delta) {}); err != nil {
 				t.Fatal(err)
 			}
-			asked := m.Requests()
-			got, want := string(asked[len(asked)-1].Fields["tool_choice"]), map[string]string{
+			requests := m.Requests()
+			got, want := string(requests[len(requests)-1].Fields["tool_choice"]), map[string]string{
 				"openai": `"required"`, "anthropic": `{"type":"any"}`,
 				"openaisearch":    `{"function":{"name":"search"},"type":"function"}`,
 				"anthropicsearch": `{"name":"search","type":"tool"}`}[format+r.Tool]
@@ -239,7 +240,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A redirect is not followed, and the fault says so, with or without a place that it leads to.
+// A redirect is not followed. The fault says so, whether or not the redirect names a target.
 func TestARedirectIsNamed(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{301, 302, 304, 307} {
@@ -290,7 +291,7 @@ func TestAnAnswerThatStopsComingIsAFault(t *testing.T) {
 	}
 }
 
-// An answer with more calls than anybody makes is a fault that asking again does not mend.
+// An answer with more calls than any model makes is a fault, and asking again does not help.
 func TestAnAnswerHasABoundedNumberOfCalls(t *testing.T) {
 	t.Parallel()
 	m := modeltest.New(t)
@@ -319,7 +320,8 @@ func TestAnAnswerHasABoundedNumberOfCalls(t *testing.T) {
 	}
 }
 
-// An answer ends at its limit, whether it comes in pieces or whole: a fault that asking again does not mend.
+// An answer ends at its size limit, whether it comes in pieces or whole. That is a fault, and asking again does not
+// help.
 func TestAnAnswerThatIsTooLongIsAFault(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("word ", 1000)
@@ -329,7 +331,7 @@ func TestAnAnswerThatIsTooLongIsAFault(t *testing.T) {
 	}))
 	t.Cleanup(gateway.Close)
 	m := modeltest.New(t)
-	made := func(base string, most int64) map[string]model.Client {
+	clientsOf := func(base string, most int64) map[string]model.Client {
 		c := model.Config{BaseURL: base + "/v1", APIKey: "k", Model: "m", MaxAnswerBytes: most}
 		open, err := model.NewOpenAI(c)
 		if err != nil {
@@ -351,10 +353,10 @@ func TestAnAnswerThatIsTooLongIsAFault(t *testing.T) {
 		"a call":  {Calls: []modeltest.Call{{ID: "a", Name: "x", Arguments: `{"q":"` + long + `"}`}}},
 		"a piece": {Text: strings.Repeat("x", 5000)},
 	} {
-		for format := range made(m.URL, 1) {
+		for format := range clientsOf(m.URL, 1) {
 			for most, cut := range map[int64]bool{4000: true, 6000: false} {
 				m.Says(answer)
-				err := ask(made(m.URL, most)[format])
+				err := ask(clientsOf(m.URL, most)[format])
 				f, isFault := errors.AsType[*model.Fault](err)
 				refused := isFault && f.Kind == model.Broken && !f.Again && strings.Contains(f.Public(), "more than the 4000 bytes")
 				if cut != refused || !cut && err != nil {
@@ -371,7 +373,7 @@ func TestAnAnswerThatIsTooLongIsAFault(t *testing.T) {
 		"lines of nothing":  {"openai", strings.Repeat("x\n", 5000)},
 	} {
 		raw = c.body
-		err := ask(made(gateway.URL, 4000)[c.format])
+		err := ask(clientsOf(gateway.URL, 4000)[c.format])
 		if f, ok := errors.AsType[*model.Fault](err); !ok || f.Kind != model.Broken || f.Again {
 			t.Errorf("%s: got %v", what, err)
 		}

@@ -58,9 +58,10 @@ func (o *OpenAI) Address() string { return o.at.BaseURL }
 
 // Answer implements Client.
 func (o *OpenAI) Answer(ctx context.Context, r Request, show func(Delta)) (Answer, error) {
-	at := *o.at
-	at.Model = cmp.Or(r.Model, at.Model)
-	over := map[string]any{"model": at.Model, "stream": true, "stream_options": map[string]bool{"include_usage": true}}
+	endpoint := *o.at
+	endpoint.Model = cmp.Or(r.Model, endpoint.Model)
+	over := map[string]any{"model": endpoint.Model, "stream": true,
+		"stream_options": map[string]bool{"include_usage": true}}
 	switch {
 	case r.Tool != "":
 		over["tool_choice"] = map[string]any{"type": "function", "function": map[string]string{"name": r.Tool}}
@@ -72,15 +73,15 @@ func (o *OpenAI) Answer(ctx context.Context, r Request, show func(Delta)) (Answe
 		return Answer{}, err
 	}
 	header := map[string]string{}
-	if at.APIKey != "" {
-		header["Authorization"] = "Bearer " + at.APIKey
+	if endpoint.APIKey != "" {
+		header["Authorization"] = "Bearer " + endpoint.APIKey
 	}
-	stream, err := post(ctx, o.client, &at, posted{"/chat/completions", header, exact})
+	stream, err := post(ctx, o.client, &endpoint, posted{"/chat/completions", header, exact})
 	if err != nil {
 		return Answer{}, err
 	}
 	defer stream.Close()
-	read, from := openAIReader{at: &at, show: show}, newEvents(stream, at.MaxAnswerBytes)
+	read, from := openAIReader{at: &endpoint, show: show}, newEvents(stream, endpoint.MaxAnswerBytes)
 	for {
 		raw, err := from.next()
 		if errors.Is(err, io.EOF) {
@@ -90,13 +91,13 @@ func (o *OpenAI) Answer(ctx context.Context, r Request, show func(Delta)) (Answe
 			err = read.chunk(ctx, raw)
 		}
 		switch {
-		case err == nil && read.bytes > at.MaxAnswerBytes:
+		case err == nil && read.bytes > endpoint.MaxAnswerBytes:
 			err = provider.ErrTooBig
 		case err == nil && len(read.calls) > maxCalls:
-			err = tooManyCalls(&at)
+			err = tooManyCalls(&endpoint)
 		}
 		if err != nil {
-			return Answer{}, faultOf(ctx, &at, err)
+			return Answer{}, faultOf(ctx, &endpoint, err)
 		}
 	}
 }

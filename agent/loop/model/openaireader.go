@@ -129,24 +129,24 @@ func (o *openAIReader) say(piece string) {
 
 // call adds a piece of a call. It shows it under the id that the call keeps.
 func (o *openAIReader) call(p piece) {
-	at := o.callOf(p)
-	if at == nil {
-		at = &call{index: len(o.calls), given: string(p.ID), id: string(p.ID)}
+	known := o.callOf(p)
+	if known == nil {
+		known = &call{index: len(o.calls), given: string(p.ID), id: string(p.ID)}
 		if p.Index != nil {
-			at.index = *p.Index
+			known.index = *p.Index
 		}
-		if at.id == "" || slices.ContainsFunc(o.calls, func(c *call) bool { return c.id == at.id }) {
-			at.id = newCallID()
+		if known.id == "" || slices.ContainsFunc(o.calls, func(c *call) bool { return c.id == known.id }) {
+			known.id = newCallID()
 		}
-		o.calls = append(o.calls, at)
+		o.calls = append(o.calls, known)
 	}
-	shown := Delta{Kind: recall.ToolCall, CallID: at.id, Text: string(p.Function.Arguments)}
-	if at.name == "" { // some servers repeat it in each piece
-		at.name, shown.Name = string(p.Function.Name), string(p.Function.Name)
+	shown := Delta{Kind: recall.ToolCall, CallID: known.id, Text: string(p.Function.Arguments)}
+	if known.name == "" { // some servers repeat it in each piece
+		known.name, shown.Name = string(p.Function.Name), string(p.Function.Name)
 	}
-	at.given = cmp.Or(at.given, string(p.ID))
-	at.signature = cmp.Or(at.signature, chat.ThoughtSignature(p.Extra))
-	at.input.WriteString(shown.Text)
+	known.given = cmp.Or(known.given, string(p.ID))
+	known.signature = cmp.Or(known.signature, chat.ThoughtSignature(p.Extra))
+	known.input.WriteString(shown.Text)
 	o.bytes += int64(len(p.ID) + len(shown.Name) + len(shown.Text) + len(p.Extra))
 	if shown.Name != "" || shown.Text != "" {
 		o.show(shown)

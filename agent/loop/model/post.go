@@ -20,10 +20,10 @@ type posted struct {
 }
 
 // post sends a request, and returns the body of a good answer. Its error is a *Fault or ctx's.
-func post(ctx context.Context, client *http.Client, at *provider.Endpoint, p posted) (io.ReadCloser, error) {
+func post(ctx context.Context, client *http.Client, endpoint *provider.Endpoint, p posted) (io.ReadCloser, error) {
 	var after time.Duration
 	r, err := http.NewRequestWithContext(provider.WithRetryAfter(ctx, &after), http.MethodPost,
-		strings.TrimRight(at.BaseURL, "/")+p.path, bytes.NewReader(p.body))
+		strings.TrimRight(endpoint.BaseURL, "/")+p.path, bytes.NewReader(p.body))
 	if err != nil {
 		return nil, err
 	}
@@ -34,15 +34,15 @@ func post(ctx context.Context, client *http.Client, at *provider.Endpoint, p pos
 	}
 	answer, err := client.Do(r)
 	if err != nil {
-		return nil, faultOf(ctx, at, err)
+		return nil, faultOf(ctx, endpoint, err)
 	}
 	if answer.StatusCode >= http.StatusMultipleChoices {
 		defer answer.Body.Close()
-		said, err := io.ReadAll(answer.Body)
+		body, err := io.ReadAll(answer.Body)
 		if err != nil {
-			return nil, faultOf(ctx, at, err)
+			return nil, faultOf(ctx, endpoint, err)
 		}
-		return nil, reply{status: answer.StatusCode, body: said, after: after}.fault(ctx, at)
+		return nil, reply{status: answer.StatusCode, body: body, after: after}.fault(ctx, endpoint)
 	}
 	return answer.Body, nil
 }

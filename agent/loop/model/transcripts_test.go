@@ -13,12 +13,12 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// chunks is a stream of events in the form of OpenAI's, with the mark of its end.
+// chunks joins events into a stream in OpenAI's form, with the end mark.
 func chunks(events ...string) string {
 	return "data: " + strings.Join(events, "\n\ndata: ") + "\n\ndata: [DONE]\n\n"
 }
 
-// delta is an event with what it adds to the first choice.
+// delta is an event that adds these fields to the first choice.
 func delta(fields string) string {
 	return `{"choices":[{"index":0,"delta":{` + fields + `},"finish_reason":null}]}`
 }
@@ -33,8 +33,8 @@ const (
 	rome = `{"place":"Rome"}`
 )
 
-// transcripts are answers as servers send them that are like OpenAI's, and what they mean: thought, text, and the names
-// and arguments of calls, in lines.
+// transcripts lists answers as servers similar to OpenAI's send them. want holds their meaning in lines: the thought,
+// the text, and the name and arguments of each call.
 var transcripts = []struct{ name, raw, want string }{
 	{"OpenAI", chunks(delta(`"role":"assistant","content":""`), delta(`"content":"Hel"`), delta(`"content":"lo"`),
 		ends(`"stop"`), `{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2}}`), "text Hello\nusage 7 2"},
@@ -141,8 +141,8 @@ var transcripts = []struct{ name, raw, want string }{
 	{"a stream that ends early", "data: " + delta(`"content":"Hel"`) + "\n\n", "fault"},
 }
 
-// The answers of servers that are like OpenAI's are taken as the servers mean them, and what is shown of them on the
-// way is what they are.
+// The client understands the answers of servers similar to OpenAI's. The pieces that it shows on the way add up to the
+// answer.
 func TestAnswersOfOtherServersAreUnderstood(t *testing.T) {
 	t.Parallel()
 	m := modeltest.New(t)
@@ -165,22 +165,22 @@ func TestAnswersOfOtherServersAreUnderstood(t *testing.T) {
 			t.Errorf("%s: %v, the answer (-want +got):\n%s", s.name, err, diff)
 		}
 		if got.Finish == model.Length {
-			continue // it lost what was shown
+			continue // this answer lost pieces that were shown
 		}
 		for _, p := range got.Content {
-			said := shown[string(p.Type)+p.CallID]
+			streamed := shown[string(p.Type)+p.CallID]
 			if p.Type == recall.ToolCall {
 				p.Text = p.Name + strings.TrimSuffix(p.Input, "{}")
-				said = strings.TrimSuffix(said, "{}")
+				streamed = strings.TrimSuffix(streamed, "{}")
 			}
-			if said != p.Text {
-				t.Errorf("%s: %q was shown of %q", s.name, said, p.Text)
+			if streamed != p.Text {
+				t.Errorf("%s: %q was shown of %q", s.name, streamed, p.Text)
 			}
 		}
 	}
 }
 
-// transcriptOf writes an answer as the table has it. Ids must be there, and differ.
+// transcriptOf writes an answer in the form of the table. The ids of calls must be set, and differ.
 func transcriptOf(a model.Answer) string {
 	var lines []string
 	ids := map[string]bool{"": true}

@@ -10,47 +10,48 @@ import (
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 )
 
-// What a provider's status and words mean: the prompt is refused or too long, or something else is to blame.
+// The status and the error text of a provider tell whether the prompt is refused, the prompt is too long, or something
+// else is wrong.
 func TestTheWordsOfProviders(t *testing.T) {
 	t.Parallel()
-	said := func(words string) string { return `{"error":{"message":"` + words + `"}}` }
+	fault := func(words string) string { return `{"error":{"message":"` + words + `"}}` }
 	for name, c := range map[string]struct {
 		status int
 		body   string
 		kind   model.FaultKind
-		answer int // the status of the request's answer
+		answer int // the status of the response
 	}{
-		"moderation as a limit":   {429, said("Your request was blocked: content moderation"), model.Content, 400},
-		"moderation as a key":     {401, said("request blocked by content policy"), model.Content, 400},
-		"moderation as credit":    {402, said("Blocked by our usage policy"), model.Content, 400},
-		"moderation as a fault":   {500, said("InternalError.Algo.DataInspectionFailed"), model.Content, 400},
-		"Chinese":                 {429, said("内容安全审核未通过"), model.Content, 400},
-		"Chinese as a key":        {401, said("输入内容涉嫌违规"), model.Content, 400},
-		"Chinese as credit":       {402, said("输入包含敏感内容"), model.Content, 400},
-		"a Chinese account":       {401, said("账号因违规已被停用"), model.Failed, 401},
-		"Japanese":                {429, said("コンテンツポリシーに違反しています"), model.Content, 400},
-		"Korean":                  {401, said("콘텐츠 정책을 위반했습니다"), model.Content, 400},
-		"German":                  {429, said("Die Eingabe verstößt gegen unsere Inhaltsrichtlinie."), model.Content, 400},
-		"Russian":                 {401, said("нарушение политики модерации"), model.Content, 400},
-		"French":                  {429, said("Ce texte enfreint nos règles."), model.Content, 400},
-		"Spanish":                 {402, said("El texto infringe nuestra política de contenido."), model.Content, 400},
+		"moderation as a limit":   {429, fault("Your request was blocked: content moderation"), model.Content, 400},
+		"moderation as a key":     {401, fault("request blocked by content policy"), model.Content, 400},
+		"moderation as credit":    {402, fault("Blocked by our usage policy"), model.Content, 400},
+		"moderation as a fault":   {500, fault("InternalError.Algo.DataInspectionFailed"), model.Content, 400},
+		"Chinese":                 {429, fault("内容安全审核未通过"), model.Content, 400},
+		"Chinese as a key":        {401, fault("输入内容涉嫌违规"), model.Content, 400},
+		"Chinese as credit":       {402, fault("输入包含敏感内容"), model.Content, 400},
+		"a Chinese account":       {401, fault("账号因违规已被停用"), model.Failed, 401},
+		"Japanese":                {429, fault("コンテンツポリシーに違反しています"), model.Content, 400},
+		"Korean":                  {401, fault("콘텐츠 정책을 위반했습니다"), model.Content, 400},
+		"German":                  {429, fault("Die Eingabe verstößt gegen unsere Inhaltsrichtlinie."), model.Content, 400},
+		"Russian":                 {401, fault("нарушение политики модерации"), model.Content, 400},
+		"French":                  {429, fault("Ce texte enfreint nos règles."), model.Content, 400},
+		"Spanish":                 {402, fault("El texto infringe nuestra política de contenido."), model.Content, 400},
 		"xAI":                     {403, `{"error":"Content violates usage guidelines. Failed check"}`, model.Content, 400},
-		"DeepSeek":                {400, said("Content Exists Risk"), model.Content, 400},
-		"a message's place":       {400, said("Unsupported parameter: messages[3].content[0].cache"), model.Content, 400},
-		"a prefill":               {400, said("This model does not support assistant message prefill."), model.Content, 400},
-		"a prompt beyond credit":  {402, said("Prompt tokens limit exceeded: 12000 > 9000"), model.Overflow, 400},
+		"DeepSeek":                {400, fault("Content Exists Risk"), model.Content, 400},
+		"a message's place":       {400, fault("Unsupported parameter: messages[3].content[0].cache"), model.Content, 400},
+		"a prefill":               {400, fault("This model does not support assistant message prefill."), model.Content, 400},
+		"a prompt beyond credit":  {402, fault("Prompt tokens limit exceeded: 12000 > 9000"), model.Overflow, 400},
 		"no credit":               {402, "", model.Credits, 402},
-		"a spending limit":        {400, said("You have reached your specified API usage limits."), model.Credits, 402},
-		"a limit of moderations":  {429, said("Rate limit reached for content moderation requests"), model.Failed, 429},
-		"a limit":                 {429, said("Slow down, see our usage policies on rate limits"), model.Failed, 429},
-		"a key":                   {401, said("No such key"), model.Failed, 401},
-		"a key of Google":         {400, said("API key not valid. Please pass a valid API key."), model.Failed, 401},
-		"a permission":            {403, said("Not authorized: no identity-based policy allows it"), model.Failed, 401},
-		"an organization":         {400, said("This organization has been disabled."), model.Failed, 400},
-		"a place":                 {400, said("User location is not supported for the API use."), model.Failed, 400},
-		"a parameter":             {400, said("Unsupported parameter: 'max_tokens'. Use another."), model.Failed, 400},
-		"a setting of the server": {400, said("'auto' tool choice requires --enable-auto-tool-choice"), model.Failed, 400},
-		"tools":                   {400, said("m does not support tools"), model.Failed, 400},
+		"a spending limit":        {400, fault("You have reached your specified API usage limits."), model.Credits, 402},
+		"a limit of moderations":  {429, fault("Rate limit reached for content moderation requests"), model.Failed, 429},
+		"a limit":                 {429, fault("Slow down, see our usage policies on rate limits"), model.Failed, 429},
+		"a key":                   {401, fault("No such key"), model.Failed, 401},
+		"a key of Google":         {400, fault("API key not valid. Please pass a valid API key."), model.Failed, 401},
+		"a permission":            {403, fault("Not authorized: no identity-based policy allows it"), model.Failed, 401},
+		"an organization":         {400, fault("This organization has been disabled."), model.Failed, 400},
+		"a place":                 {400, fault("User location is not supported for the API use."), model.Failed, 400},
+		"a parameter":             {400, fault("Unsupported parameter: 'max_tokens'. Use another."), model.Failed, 400},
+		"a setting of the server": {400, fault("'auto' tool choice requires --enable-auto-tool-choice"), model.Failed, 400},
+		"tools":                   {400, fault("m does not support tools"), model.Failed, 400},
 		"MiniMax": {200, `{"base_resp":{"status_code":1026,"status_msg":"input new_sensitive"},"choices":null}`,
 			model.Content, 400},
 		"MiniMax's limit": {200, `{"base_resp":{"status_code":1002,"status_msg":"limit"}}`, model.Failed, 429},
