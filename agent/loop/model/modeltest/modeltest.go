@@ -114,13 +114,13 @@ func (m *Model) Await(t testing.TB, n int) {
 
 // ServeHTTP implements http.Handler.
 func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	asked := Asked{Path: r.URL.Path, Header: r.Header}
+	request := Asked{Path: r.URL.Path, Header: r.Header}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxRequestBytes))
-	if asked.Body = body; err != nil || json.Unmarshal(body, &asked.Fields) != nil {
+	if request.Body = body; err != nil || json.Unmarshal(body, &request.Fields) != nil {
 		http.Error(w, "not JSON", http.StatusBadRequest)
 		return
 	}
-	a := m.next(asked)
+	a := m.next(request)
 	if !await(r, a.Wait) {
 		return
 	}
@@ -165,10 +165,10 @@ func await(r *http.Request, on <-chan struct{}) bool {
 	}
 }
 
-func (m *Model) next(asked Asked) Answer {
+func (m *Model) next(request Asked) Answer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.asked = append(m.asked, asked)
+	m.asked = append(m.asked, request)
 	close(m.grown)
 	m.grown = make(chan struct{})
 	if len(m.script) > 0 {
@@ -177,7 +177,7 @@ func (m *Model) next(asked Asked) Answer {
 		return a
 	}
 	if m.Reply != nil {
-		return m.Reply(asked)
+		return m.Reply(request)
 	}
 	return Answer{Text: "Done."}
 }
