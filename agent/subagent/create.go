@@ -56,7 +56,7 @@ type Grant struct {
 // lockChildren is the first key of an advisory lock. An agent's sub-agents are made one at a time under this lock.
 const (
 	lockChildren = 0x6368696c
-	lockKeys     = 1 << 31 // agents whose keys differ by a multiple of it share a lock
+	lockKeys     = 1 << 31 // agents share a lock if their keys differ by a multiple of it
 )
 
 // maxSteps bounds the number of answers in a run that the server makes of a sub-agent.
@@ -82,13 +82,13 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Child, error) {
 	var run loop.Prepared
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		run.Drop() // drop the run of an attempt that is being repeated
-		in := s.with(tx)
-		id, err := in.create(ctx, org, parent, n)
+		inTx := s.with(tx)
+		id, err := inTx.create(ctx, org, parent, n)
 		if err != nil {
 			return err
 		}
-		if c, err = in.Child(ctx, org, n.ParentID, id); err == nil {
-			run, err = in.prepare(ctx, tx, org, c)
+		if c, err = inTx.Child(ctx, org, n.ParentID, id); err == nil {
+			run, err = inTx.prepare(ctx, tx, org, c)
 		}
 		return err
 	})
@@ -152,17 +152,17 @@ func (s *Store) create(ctx context.Context, org db.Org, parent agent.Agent, n Ne
 	}
 	var position *int
 	if n.CallID != nil {
-		at, err := s.Agents.Recall.OpenCall(ctx, org, c, *n.CallID)
+		callPosition, err := s.Agents.Recall.OpenCall(ctx, org, c, *n.CallID)
 		if err != nil {
 			return "", err
 		}
-		position = &at
-		if err := s.checkCall(ctx, org, c, *n.CallID, at); err != nil {
+		position = &callPosition
+		if err := s.checkCall(ctx, org, c, *n.CallID, callPosition); err != nil {
 			return "", err
 		}
 	}
 	n.depth = depth
-	own, err := s.make(ctx, org, parent, c, n)
+	child, err := s.make(ctx, org, parent, c, n)
 	if err != nil {
 		return "", err
 	}
@@ -172,9 +172,9 @@ func (s *Store) create(ctx context.Context, org db.Org, parent agent.Agent, n Ne
 		VALUES (@org, @parent, @parent_conversation, @agent, @conversation, @mode, @name, @task, @depth, @otid, @call,
 		        @position, @runs, @after)
 		RETURNING id`,
-		pgx.StrictNamedArgs{"org": org, "parent": parent.Key, "parent_conversation": c.Key, "agent": own.AgentKey,
-			"conversation": own.Key, "mode": n.Mode, "name": n.nameFor(parent), "task": db.Clean(n.Task), "depth": depth,
-			"otid": n.OTID, "call": n.CallID, "position": position, "runs": n.Runs, "after": own.Messages})
+		pgx.StrictNamedArgs{"org": org, "parent": parent.Key, "parent_conversation": c.Key, "agent": child.AgentKey,
+			"conversation": child.Key, "mode": n.Mode, "name": n.nameFor(parent), "task": db.Clean(n.Task), "depth": depth,
+			"otid": n.OTID, "call": n.CallID, "position": position, "runs": n.Runs, "after": child.Messages})
 }
 
 // lockLiving locks the parent's conversation until the transaction ends, so that nobody deletes it meanwhile.
@@ -185,11 +185,11 @@ func (s *Store) lockLiving(ctx context.Context, org db.Org, c recall.Conversatio
 }
 
 // checkCall returns an ErrConflict if another sub-agent already works on the answer to a call.
-func (s *Store) checkCall(ctx context.Context, org db.Org, c recall.Conversation, callID string, at int) error {
+func (s *Store) checkCall(ctx context.Context, org db.Org, c recall.Conversation, callID string, position int) error {
 	id, err := db.One[string](ctx, s.DB, `
 		SELECT id FROM children
 		WHERE org = $1 AND parent_conversation = $2 AND call_id = $3 AND call_position = $4 AND status = 'working'
-		LIMIT 1`, org, c.Key, callID, at)
+		LIMIT 1`, org, c.Key, callID, position)
 	if err == nil {
 		return db.Conflict("the sub-agent %s works on the answer of the call %s: cancel it, or leave tool_call_id out", id,
 			db.Short(callID))
@@ -206,15 +206,15 @@ func (s *Store) repeated(ctx context.Context, org db.Org, parent agent.Agent, n 
 	if n.OTID == nil {
 		return "", nil
 	}
-	was, err := db.One[Child](ctx, s.DB, rows+` AND p.id = @parent AND k.otid = @otid`,
+	earlier, err := db.One[Child](ctx, s.DB, rows+` AND p.id = @parent AND k.otid = @otid`,
 		pgx.StrictNamedArgs{"org": org, "parent": parent.ID, "otid": *n.OTID})
 	if isNotFound(err) {
 		return "", nil
 	}
-	if err == nil && (was.Task != db.Clean(n.Task) || was.Mode != n.Mode) {
+	if err == nil && (earlier.Task != db.Clean(n.Task) || earlier.Mode != n.Mode) {
 		err = db.Conflict("the agent has a sub-agent of the otid %s, with another task or mode", db.Short(*n.OTID))
 	}
-	return was.ID, err
+	return earlier.ID, err
 }
 
 func (n New) nameFor(parent agent.Agent) string {
@@ -234,21 +234,21 @@ func (s *Store) make(ctx context.Context, org db.Org, parent agent.Agent, c reca
 	if n.Mode == Fork {
 		return s.fork(ctx, org, c, n)
 	}
-	own, err := s.newAgent(ctx, org, parent, n, has)
+	child, err := s.newAgent(ctx, org, parent, n, has)
 	if err != nil {
-		return own, err
+		return child, err
 	}
 	task := n.Task
 	if n.Mode == Brief {
 		m, err := s.Agents.Working.Memory(ctx, org, c)
 		if err != nil {
-			return own, err
+			return child, err
 		}
 		if text := working.Render(m.Unplaced()); text != "" {
 			task += "\n\nThe state of the work that this task belongs to:\n" + text
 		}
 	}
-	return own, s.tell(ctx, org, own, task)
+	return child, s.tell(ctx, org, child, task)
 }
 
 // tell appends a task to the conversation of a sub-agent.
@@ -268,26 +268,26 @@ const (
 )
 
 // fork makes a copy of the parent's conversation for a sub-agent.
-func (s *Store) fork(ctx context.Context, org db.Org, c recall.Conversation, n New) (own recall.Conversation,
+func (s *Store) fork(ctx context.Context, org db.Org, c recall.Conversation, n New) (child recall.Conversation,
 	err error) {
-	own, open, err := s.Agents.Delegate(ctx, org, c, agent.Delegation{OnlyTools: n.OnlyTools, Depth: n.depth})
+	child, open, err := s.Agents.Delegate(ctx, org, c, agent.Delegation{OnlyTools: n.OnlyTools, Depth: n.depth})
 	if err != nil {
-		return own, err
+		return child, err
 	}
 	if n.WindowLimit != nil {
-		own, err = s.Agents.Recall.UpdateConversation(ctx, org, own.ID,
+		child, err = s.Agents.Recall.UpdateConversation(ctx, org, child.ID,
 			recall.ConversationUpdate{WindowLimit: n.WindowLimit})
 		if err != nil {
-			return own, err
+			return child, err
 		}
 	}
 	for _, call := range open {
-		at := recall.CallPlace{AgentID: own.AgentID, Conversation: own.ID, ID: call.CallID, Position: call.Position}
-		if _, err := s.Agents.Recall.AnswerCall(ctx, org, at, answer(call.CallID, elsewhere, false)); err != nil {
-			return own, err
+		place := recall.CallPlace{AgentID: child.AgentID, Conversation: child.ID, ID: call.CallID, Position: call.Position}
+		if _, err := s.Agents.Recall.AnswerCall(ctx, org, place, answer(call.CallID, elsewhere, false)); err != nil {
+			return child, err
 		}
 	}
-	return own, s.tell(ctx, org, own, forkWords+n.Task)
+	return child, s.tell(ctx, org, child, forkWords+n.Task)
 }
 
 // answer returns a function for recall.Store.AnswerCall that drafts the result of a call.

@@ -41,34 +41,34 @@ func (s *Store) toolsOf(ctx context.Context, org db.Org, parent agent.Agent, onl
 
 // newAgent makes an agent for a sub-agent, and returns its conversation.
 func (s *Store) newAgent(ctx context.Context, org db.Org, parent agent.Agent, n New, has []string) (
-	own recall.Conversation, err error) {
+	child recall.Conversation, err error) {
 	settings, err := settingsFor(parent, n, has)
 	if err != nil {
-		return own, err
+		return child, err
 	}
 	folders, err := s.foldersFor(ctx, org, parent, n)
 	if err != nil {
-		return own, err
+		return child, err
 	}
-	made := agent.New{Name: n.nameFor(parent), System: ownWords, Timezone: parent.Timezone, Model: parent.Model,
+	request := agent.New{Name: n.nameFor(parent), System: ownWords, Timezone: parent.Timezone, Model: parent.Model,
 		Embedding: parent.Embedding, WindowLimit: parent.WindowLimit, MaxFilesOpen: parent.MaxFilesOpen,
 		ViewChars: parent.ViewChars, Hidden: true, Depth: n.depth, Settings: settings, FolderIDs: folders,
 		ToolIDs: attached(parent, has)}
 	if n.System != nil {
-		made.System = *n.System
+		request.System = *n.System
 	}
 	if n.Model != nil {
-		made.Model, made.WindowLimit = n.Model, nil
+		request.Model, request.WindowLimit = n.Model, nil
 	}
 	if n.WindowLimit != nil {
-		made.WindowLimit = n.WindowLimit
+		request.WindowLimit = n.WindowLimit
 	}
-	a, err := s.Agents.Create(ctx, org, made)
+	a, err := s.Agents.Create(ctx, org, request)
 	if err != nil {
-		return own, err
+		return child, err
 	}
 	if err := s.grant(ctx, org, parent, a, n); err != nil {
-		return own, err
+		return child, err
 	}
 	return s.Agents.Recall.Conversation(ctx, org, a.ID, recall.DefaultConversation)
 }
@@ -86,7 +86,7 @@ func settingsFor(parent agent.Agent, n New, has []string) (agent.Settings, error
 	if parent.Settings.ToolRules == nil {
 		return s, nil
 	}
-	var rules, kept []json.RawMessage
+	var rules, approvals []json.RawMessage
 	_ = json.Unmarshal(parent.Settings.ToolRules, &rules) // a client may have stored JSON that is not a list
 	for _, raw := range rules {
 		var r struct {
@@ -94,14 +94,14 @@ func settingsFor(parent agent.Agent, n New, has []string) (agent.Settings, error
 			Tool string `json:"tool_name"`
 		}
 		if json.Unmarshal(raw, &r) == nil && r.Type == "requires_approval" && slices.Contains(has, r.Tool) {
-			kept = append(kept, raw)
+			approvals = append(approvals, raw)
 		}
 	}
-	if kept == nil {
+	if approvals == nil {
 		return s, nil
 	}
 	var err error
-	s.ToolRules, err = json.Marshal(kept)
+	s.ToolRules, err = json.Marshal(approvals)
 	return s, err
 }
 
@@ -150,41 +150,41 @@ func (s *Store) foldersFor(ctx context.Context, org db.Org, parent agent.Agent, 
 }
 
 // grant gives a new sub-agent the granted blocks, memory tree and open files of its parent.
-func (s *Store) grant(ctx context.Context, org db.Org, parent, own agent.Agent, n New) error {
+func (s *Store) grant(ctx context.Context, org db.Org, parent, child agent.Agent, n New) error {
 	has, err := s.Agents.Blocks.OfAgent(ctx, org, parent.ID)
 	if err != nil {
 		return err
 	}
 	for _, g := range n.Blocks {
 		attach := s.Agents.Blocks.Attach
-		at := -1
+		index := -1
 		for i, b := range has {
 			if b.ID == g.ID || b.Label == g.ID {
-				at = i
+				index = i
 			}
 		}
-		if at < 0 {
+		if index < 0 {
 			return db.Invalid("blocks: the parent has no block %s", db.Short(g.ID))
 		}
-		if g.ReadOnly || has[at].ReadOnly {
+		if g.ReadOnly || has[index].ReadOnly {
 			attach = s.Agents.Blocks.AttachReadOnly
 		}
-		if err := attach(ctx, org, own.ID, has[at].ID); err != nil {
+		if err := attach(ctx, org, child.ID, has[index].ID); err != nil {
 			return err
 		}
 	}
-	if err := s.grantTree(ctx, org, parent, own, n.Tree); err != nil || len(n.Files) == 0 {
+	if err := s.grantTree(ctx, org, parent, child, n.Tree); err != nil || len(n.Files) == 0 {
 		return err
 	}
 	var requests []files.OpenRequest
 	for _, name := range n.Files {
 		requests = append(requests, files.OpenRequest{FileName: name})
 	}
-	_, err = s.Agents.Files.Open(ctx, org, own.ID, files.OpenArgs{Requests: requests, Limits: own.Limits()})
+	_, err = s.Agents.Files.Open(ctx, org, child.ID, files.OpenArgs{Requests: requests, Limits: child.Limits()})
 	return err
 }
 
-func (s *Store) grantTree(ctx context.Context, org db.Org, parent, own agent.Agent, g *Grant) error {
+func (s *Store) grantTree(ctx context.Context, org db.Org, parent, child agent.Agent, g *Grant) error {
 	if g == nil {
 		return nil
 	}
@@ -195,5 +195,5 @@ func (s *Store) grantTree(ctx context.Context, org db.Org, parent, own agent.Age
 	if id := cmp.Or(g.ID, t.ID); id != t.ID {
 		return db.Invalid("memory_tree: the parent's tree is %s, not %s", t.ID, db.Short(id))
 	}
-	return s.Agents.MemoryFiles.Attach(ctx, org, own.ID, t.ID, g.ReadOnly || t.ReadOnly)
+	return s.Agents.MemoryFiles.Attach(ctx, org, child.ID, t.ID, g.ReadOnly || t.ReadOnly)
 }

@@ -90,11 +90,11 @@ func (s *Store) Cancel(ctx context.Context, org db.Org, parentID, id string) (Ch
 
 // said returns the last text that a sub-agent said after its task.
 func (s *Store) said(ctx context.Context, org db.Org, c Child) (*string, error) {
-	own, err := s.Agents.Recall.Conversation(ctx, org, c.AgentID, c.ConversationName)
+	conversation, err := s.Agents.Recall.Conversation(ctx, org, c.AgentID, c.ConversationName)
 	if err != nil {
 		return nil, err
 	}
-	messages, err := s.Agents.Recall.Newest(ctx, org, own, recall.Assistant, c.AfterPosition)
+	messages, err := s.Agents.Recall.Newest(ctx, org, conversation, recall.Assistant, c.AfterPosition)
 	if err != nil {
 		return nil, err
 	}
@@ -141,10 +141,10 @@ func (c Child) parentConversation() string {
 // answerCall stores a result as the result of the parent's call. If the call already has a result, it stores the result
 // as a message.
 func (s *Store) answerCall(ctx context.Context, org db.Org, c Child, r Result) error {
-	at := recall.CallPlace{AgentID: c.ParentAgentID, Conversation: c.parentConversation(), ID: *c.ToolCallID,
+	place := recall.CallPlace{AgentID: c.ParentAgentID, Conversation: c.parentConversation(), ID: *c.ToolCallID,
 		Position: *c.CallPosition}
 	id := "message-" + strings.TrimPrefix(c.ID, "child-")
-	stored, err := s.Agents.Recall.AnswerCall(ctx, org, at, func(tx pgx.Tx) (recall.Draft, error) {
+	stored, err := s.Agents.Recall.AnswerCall(ctx, org, place, func(tx pgx.Tx) (recall.Draft, error) {
 		d, _ := answer(*c.ToolCallID, c.shown(r), r.Failed)(tx)
 		d.ID = id
 		return d, c.mark(ctx, tx, org, r, id)
@@ -233,7 +233,7 @@ func (s *Store) returnWhenFree(ctx context.Context, job *river.Job[returnArgs]) 
 	return err
 }
 
-// returnRun brings the result of a sub-agent whose run has ended: the last text that it said, or the reason why it
+// returnRun brings the result of a sub-agent after its run: the last text that it said, or the reason why the run
 // stopped.
 func (s *Store) returnRun(ctx context.Context, a returnArgs) error {
 	c, err := s.Child(ctx, a.Org, a.ParentID, a.ID)

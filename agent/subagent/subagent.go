@@ -136,8 +136,8 @@ func LogOf(d db.DB) func(ctx context.Context, org db.Org, agentID, id string) (t
 	}
 }
 
-// depthOf returns the depth of a conversation. It is 0 unless a sub-agent works in the conversation, or worked in a
-// conversation of which it is a copy.
+// depthOf returns the depth of a conversation. It is 0 unless a sub-agent works in the conversation, or in a
+// conversation that this one was copied from.
 func (s *Store) depthOf(ctx context.Context, org db.Org, conversation int64) (int, error) {
 	return db.One[int](ctx, s.DB, `
 		SELECT greatest(c.depth, a.depth)
