@@ -13,19 +13,19 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// called appends an answer of the model that calls a tool, and returns the call.
+// called appends a message in which the model calls a tool, and returns the call.
 func (w world) called(t *testing.T, id, name, args string) tool.Call {
 	t.Helper()
-	at, err := w.said.Append(t.Context(), w.org, w.agent.ID, recall.DefaultConversation, []recall.Draft{
+	appended, err := w.said.Append(t.Context(), w.org, w.agent.ID, recall.DefaultConversation, []recall.Draft{
 		{Role: recall.Assistant, Content: []recall.Part{{Type: recall.ToolCall, CallID: id, Name: name, Input: args}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return tool.Call{CallPlace: recall.CallPlace{AgentID: w.agent.ID, Conversation: recall.DefaultConversation, ID: id,
-		Position: at[0].Position}, Name: name, Arguments: json.RawMessage(args)}
+		Position: appended[0].Position}, Name: name, Arguments: json.RawMessage(args)}
 }
 
-// results are the texts of the results of a call in the agent's log.
+// results returns the texts of a call's results in the agent's log.
 func (w world) results(t *testing.T, id string) (texts []string) {
 	t.Helper()
 	log, err := w.said.Messages(t.Context(), w.org, recall.MessageFilter{AgentID: w.agent.ID},
@@ -43,8 +43,8 @@ func (w world) results(t *testing.T, id string) (texts []string) {
 	return texts
 }
 
-// However often and however simultaneously a call is answered, its tool changes something once, and the call has one
-// result. A refused call changes nothing; a call that the log lacks is not run.
+// However often, and by however many requests at once, a call is answered, its tool changes something only once, and
+// the call gets one result. A refused call changes nothing. A call that is not in the log is not run.
 func TestACallIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
 	w, _ := newTalk(t)
@@ -96,7 +96,7 @@ func TestACallIsAnsweredOnce(t *testing.T) {
 	}
 }
 
-// If the result cannot be stored, the tool has changed nothing.
+// If the result cannot be stored, the tool's changes are not stored either.
 func TestAToolAndItsResultAreStoredTogether(t *testing.T) {
 	t.Parallel()
 	w, _ := newTalk(t)

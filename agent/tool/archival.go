@@ -34,17 +34,17 @@ func (m Memories) archivalInsert(ctx context.Context, c Caller, a archivalInsert
 	if err != nil {
 		return Result{}, err
 	}
-	said := insertedText(got)
+	text := insertedText(got)
 	if a.Supersedes != "" {
-		said += fmt.Sprintf(" It supersedes %s, which ended with it: searches find that one only with as_of.",
+		text += fmt.Sprintf(" It supersedes %s, which ended with it: searches find that one only with as_of.",
 			echo(string(a.Supersedes)))
 	}
-	return Result{Text: said}, nil
+	return Result{Text: text}, nil
 }
 
 // validUntil reads the time until which a passage is valid. A date means the end of that day.
-func validUntil(given text, at clock) (*time.Time, error) {
-	until, err := recall.ParseUntil(string(given), at.zone)
+func validUntil(given text, now clock) (*time.Time, error) {
+	until, err := recall.ParseUntil(string(given), now.zone)
 	if err != nil {
 		return nil, db.Invalid(invalidTime, "valid_until", echo(string(given)))
 	}
@@ -114,8 +114,8 @@ type archivalSearchArgs struct {
 const passagesLimit = 5
 
 func (m Memories) archivalSearch(ctx context.Context, c Caller, a archivalSearchArgs) (Result, error) {
-	at := clockOf(c.Agent)
-	q, err := a.query(at)
+	now := clockOf(c.Agent)
+	q, err := a.query(now)
 	if err != nil {
 		return Result{}, err
 	}
@@ -124,10 +124,10 @@ func (m Memories) archivalSearch(ctx context.Context, c Caller, a archivalSearch
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Text: passagesText(q, found, at)}, nil
+	return Result{Text: passagesText(q, found, now)}, nil
 }
 
-func (a archivalSearchArgs) query(at clock) (archival.Query, error) {
+func (a archivalSearchArgs) query(now clock) (archival.Query, error) {
 	q := archival.Query{Text: strings.TrimSpace(string(a.Query)), Tags: plain(a.Tags),
 		Match: archival.Match(strings.ToLower(string(a.Match)))}
 	if q.Match != "" && q.Match != archival.Any && q.Match != archival.All {
@@ -140,13 +140,13 @@ func (a archivalSearchArgs) query(at clock) (archival.Query, error) {
 	if q.Offset, err = skipped(a.Offset); err != nil {
 		return q, err
 	}
-	if q.Held.AsOf, err = recall.ParseStart(string(a.AsOf), at.zone); err != nil {
+	if q.Held.AsOf, err = recall.ParseStart(string(a.AsOf), now.zone); err != nil {
 		return q, db.Invalid(invalidTime, "as_of", echo(string(a.AsOf)))
 	}
-	if q.Start, err = recall.ParseStart(string(a.Start), at.zone); err != nil {
+	if q.Start, err = recall.ParseStart(string(a.Start), now.zone); err != nil {
 		return q, db.Invalid(invalidTime, "start_datetime", echo(string(a.Start)))
 	}
-	if q.End, err = recall.ParseEnd(string(a.End), at.zone); err != nil {
+	if q.End, err = recall.ParseEnd(string(a.End), now.zone); err != nil {
 		return q, db.Invalid(invalidTime, "end_datetime", echo(string(a.End)))
 	}
 	if q.Start != nil && q.End != nil && q.Start.After(*q.End) {
@@ -157,7 +157,7 @@ func (a archivalSearchArgs) query(at clock) (archival.Query, error) {
 }
 
 // passagesText shows passages, the best first.
-func passagesText(q archival.Query, r archival.Results, at clock) string {
+func passagesText(q archival.Query, r archival.Results, now clock) string {
 	note := remarks(r.SearchedFor, r.Note, r.WhyEnded(), q.Text != "" && !r.ByMeaning)
 	if r.Wordless {
 		return r.WhyNothing() + "\nTo see the newest passages, call: " + newestPassages +
@@ -174,11 +174,11 @@ func passagesText(q archival.Query, r archival.Results, at clock) string {
 		var b strings.Builder
 		b.WriteString(head + "\n" + strings.Repeat("=", len([]rune(head))) + "\n")
 		for _, h := range r.Hits[:n] {
-			b.WriteString("\n" + passageText(h, at))
+			b.WriteString("\n" + passageText(h, now))
 		}
-		if left := len(r.Hits) - n; left > 0 {
+		if omitted := len(r.Hits) - n; omitted > 0 {
 			fmt.Fprintf(&b, "\nNote: the %d lowest-ranked passages did not fit here. Ask for fewer with top_k, or narrow the "+
-				"search with tags or dates.", left)
+				"search with tags or dates.", omitted)
 		}
 		b.WriteString(nextPage(q.Offset, n, r.More || n < len(r.Hits)))
 		return strings.TrimSuffix(b.String(), "\n") + note
@@ -186,26 +186,26 @@ func passagesText(q archival.Query, r archival.Results, at clock) string {
 }
 
 // passageText shows a passage under a head.
-func passageText(h archival.Hit, at clock) string {
-	head := at.format(h.HappenedAt) + line(tagged(h.Tags)) + held(h.Validity, h.Ended, h.SupersededBy, at)
+func passageText(h archival.Hit, now clock) string {
+	head := now.format(h.HappenedAt) + line(tagged(h.Tags)) + held(h.Validity, h.Ended, h.SupersededBy, now)
 	return fmt.Sprintf("=== %s (%s) ===\n%s", h.ID, head, indented(h.Text))
 }
 
 // held says from when to when a text is valid, and what superseded it. It returns "" for a text that is always valid.
-func held(v db.Validity, ended bool, by *string, at clock) (said string) {
+func held(v db.Validity, ended bool, by *string, now clock) (text string) {
 	if v.ValidFrom != nil {
-		said += ", holds from " + at.format(*v.ValidFrom)
+		text += ", holds from " + now.format(*v.ValidFrom)
 	}
 	switch {
 	case ended:
-		said += ", ended " + at.format(*v.ValidUntil)
+		text += ", ended " + now.format(*v.ValidUntil)
 	case v.ValidUntil != nil:
-		said += ", until " + at.format(*v.ValidUntil)
+		text += ", until " + now.format(*v.ValidUntil)
 	}
 	if by != nil {
-		said += ", superseded by " + *by
+		text += ", superseded by " + *by
 	}
-	return said
+	return text
 }
 
 // noPassages describes a search that found nothing, and suggests a call to try.
@@ -260,8 +260,8 @@ func (m Memories) archivalUpdate(ctx context.Context, c Caller, a archivalUpdate
 	if a.Tags != nil {
 		u.Tags = plain(a.Tags)
 	}
-	at := clockOf(c.Agent)
-	until, err := validUntil(a.Until, at)
+	now := clockOf(c.Agent)
+	until, err := validUntil(a.Until, now)
 	if err != nil {
 		return Result{}, err
 	}
@@ -272,7 +272,7 @@ func (m Memories) archivalUpdate(ctx context.Context, c Caller, a archivalUpdate
 	}
 	p, err := m.Archival.UpdatePassage(ctx, c.Org, c.Agent.ID, string(a.ID), u)
 	err = whereFound(err, passageIDs)
-	head := p.ID + tagged(p.Tags) + held(p.Validity, p.Ended, p.SupersededBy, at)
+	head := p.ID + tagged(p.Tags) + held(p.Validity, p.Ended, p.SupersededBy, now)
 	return Result{Text: fmt.Sprintf("%s now reads:\n%s", head, p.Text)}, err
 }
 

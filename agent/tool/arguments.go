@@ -36,16 +36,16 @@ type (
 // argument that the struct does not have: the model must learn that it misspelled a name.
 func decode(who string, raw json.RawMessage, dst any) error {
 	v := reflect.ValueOf(dst).Elem()
-	given := map[string]json.RawMessage{}
-	if raw = unwrapped(raw); len(raw) > 0 && json.Unmarshal(raw, &given) != nil {
+	arguments := map[string]json.RawMessage{}
+	if raw = unwrapped(raw); len(raw) > 0 && json.Unmarshal(raw, &arguments) != nil {
 		return db.Invalid("The arguments of %s must be a JSON object of: %s; got %s.", who, joined(names(v.Type())),
 			echo(string(raw)))
 	}
-	if err := refuseUnknown(who, given, names(v.Type())); err != nil {
+	if err := refuseUnknown(who, arguments, names(v.Type())); err != nil {
 		return err
 	}
 	for i, name := range names(v.Type()) {
-		value, kind := given[name], v.Field(i).Type()
+		value, kind := arguments[name], v.Field(i).Type()
 		keepsEmpty := kind == reflect.TypeFor[*text]() || kind == reflect.TypeFor[*selection]()
 		if !absent(value) || keepsEmpty && string(value) == `""` {
 			if err := json.Unmarshal(value, v.Field(i).Addr().Interface()); err != nil {
@@ -74,9 +74,9 @@ func named(err error, name, who string) error {
 	return err
 }
 
-func refuseUnknown(who string, given map[string]json.RawMessage, known []string) error {
+func refuseUnknown(who string, arguments map[string]json.RawMessage, known []string) error {
 	var unknown []string
-	for name := range given {
+	for name := range arguments {
 		if !slices.Contains(known, name) && !slices.Contains(ignored, name) {
 			unknown = append(unknown, echo(name))
 		}
@@ -167,23 +167,23 @@ func unmarked(s string) string { return frame.UnmarkLineEnds(frame.Restore(s)) }
 // marks in values.
 func replaced(value string, labels []string, old, text selection,
 	replace func(value, old, text string) (string, error)) (string, error) {
-	given, in := string(old), string(text)
-	form, found := findShown(value, labels, given, in)
+	selected, replacement := string(old), string(text)
+	form, found := findShown(value, labels, selected, replacement)
 	asShown := func() (string, error) {
-		edited, err := replace(form.shown, form.selected, in)
+		edited, err := replace(form.shown, form.selected, replacement)
 		return form.restore(edited), err
 	}
-	switch marked := someMark.MatchString(given); {
+	switch marked := someMark.MatchString(selected); {
 	case marked && found:
 		return asShown()
-	case strings.Contains(value, unmarked(given)):
-		return replace(value, unmarked(given), unmarked(in))
-	case strings.Contains(value, given):
-		return replace(value, given, in)
-	case found && strings.Trim(given, "~") != "":
+	case strings.Contains(value, unmarked(selected)):
+		return replace(value, unmarked(selected), unmarked(replacement))
+	case strings.Contains(value, selected):
+		return replace(value, selected, replacement)
+	case found && strings.Trim(selected, "~") != "":
 		return asShown()
 	}
-	return replace(value, unmarked(given), unmarked(in))
+	return replace(value, unmarked(selected), unmarked(replacement))
 }
 
 // shownForm is a value as the model sees it. selected is the selection in that form, and restore turns an edited form
@@ -196,13 +196,13 @@ type shownForm struct {
 // findShown looks for a selection first in the value as prompts show it, then in the value as results show it, with
 // stray line ends marked. If the selection ends with a bracket, the mark behind the bracket belongs to it, unless the
 // replacement also ends with that bracket.
-func findShown(value string, labels []string, given, in string) (f shownForm, found bool) {
-	_, size := utf8.DecodeLastRuneInString(given)
-	bracket := given[len(given)-size:]
-	cutsMark := strings.Contains(frame.Brackets, bracket) && !strings.HasSuffix(in, bracket)
-	for _, f := range []shownForm{{value, given, frame.Restore}, {frame.MarkLineEnds(value), given, unmarked}} {
+func findShown(value string, labels []string, selected, replacement string) (f shownForm, found bool) {
+	_, size := utf8.DecodeLastRuneInString(selected)
+	bracket := selected[len(selected)-size:]
+	cutsMark := strings.Contains(frame.Brackets, bracket) && !strings.HasSuffix(replacement, bracket)
+	for _, f := range []shownForm{{value, selected, frame.Restore}, {frame.MarkLineEnds(value), selected, unmarked}} {
 		f.shown = frame.Neutralize(f.shown, labels...)
-		if cutsMark && strings.Contains(f.shown, given+"~") {
+		if cutsMark && strings.Contains(f.shown, selected+"~") {
 			f.selected += "~"
 		}
 		if strings.Contains(f.shown, f.selected) {
@@ -224,15 +224,15 @@ var (
 
 // readings returns the texts that the model may have copied a selection from, the likeliest first: the selection
 // without its marks, without the marks that may be cut, and verbatim.
-func readings(given string) (all []string) {
-	last, first := lastMark.ReplaceAllString(given, "$1$2"), firstMark.ReplaceAllString(given, "")
-	for _, s := range []string{given, last, first, lastMark.ReplaceAllString(first, "$1$2"),
-		anyMark.ReplaceAllString(given, "$1")} {
+func readings(selected string) (all []string) {
+	last, first := lastMark.ReplaceAllString(selected, "$1$2"), firstMark.ReplaceAllString(selected, "")
+	for _, s := range []string{selected, last, first, lastMark.ReplaceAllString(first, "$1$2"),
+		anyMark.ReplaceAllString(selected, "$1")} {
 		all = append(all, unmarked(s))
 	}
-	tail := strings.LastIndexAny(given, frame.Brackets) // this bracket begins a tag only if the selection ends with it
-	all = append(all, unmarked(given[:max(tail, 0)])+given[max(tail, 0):], frame.UnmarkLineEnds(given), given)
-	all = slices.DeleteFunc(all, func(s string) bool { return s == "" && given != "" })
+	tail := strings.LastIndexAny(selected, frame.Brackets) // this bracket begins a tag only if the selection ends with it
+	all = append(all, unmarked(selected[:max(tail, 0)])+selected[max(tail, 0):], frame.UnmarkLineEnds(selected), selected)
+	all = slices.DeleteFunc(all, func(s string) bool { return s == "" && selected != "" })
 	for i := len(all) - 1; i > 0; i-- {
 		if slices.Contains(all[:i], all[i]) {
 			all = slices.Delete(all, i, i+1)

@@ -22,8 +22,8 @@ func (m Memories) askSession(ctx context.Context, c Caller, a askArgs) (Result, 
 	case c.within() != "" && c.within() != id:
 		return Result{}, errConfined
 	}
-	asked := seance.Store{Recall: m.Recall, Models: m.Models}
-	answer, err := asked.Ask(ctx, c.Org, seance.Question{AgentID: c.Agent.ID, Conversation: id,
+	store := seance.Store{Recall: m.Recall, Models: m.Models}
+	answer, err := store.Ask(ctx, c.Org, seance.Question{AgentID: c.Agent.ID, Conversation: id,
 		Text: string(a.Question), Zone: c.Agent.Zone()})
 	if err != nil {
 		return Result{}, err

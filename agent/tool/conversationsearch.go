@@ -48,26 +48,26 @@ func clockOf(a agent.Agent) clock { return clock{time.Now(), a.Zone()} }
 func (c clock) format(at time.Time) string { return at.In(c.zone).Format("2006-01-02 15:04 MST") }
 
 func (m Memories) searchConversations(ctx context.Context, c Caller, a conversationArgs) (Result, error) {
-	at := clockOf(c.Agent)
+	now := clockOf(c.Agent)
 	if a.Around != "" {
-		return m.readAround(ctx, c, a, at)
+		return m.readAround(ctx, c, a, now)
 	}
-	query, err := a.query(at.zone)
+	query, err := a.query(now.zone)
 	if err != nil {
 		return Result{}, err
 	}
 	query.AgentID, query.Asking, query.Unseen = c.Agent.ID, c.Conversation, !c.Unprompted
-	if in := c.within(); in != "" {
-		if !slices.Contains([]string{"", in}, query.Conversation) {
+	if within := c.within(); within != "" {
+		if !slices.Contains([]string{"", within}, query.Conversation) {
 			return Result{}, errConfined
 		}
-		query.Conversation = in
+		query.Conversation = within
 	}
 	found, err := m.Recall.Search(ctx, c.Org, query)
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Text: messagesText(query, a, found, at)}, nil
+	return Result{Text: messagesText(query, a, found, now)}, nil
 }
 
 // query checks the arguments and returns the query. It lowers a limit above recall.SearchMax to that.
@@ -105,11 +105,11 @@ func (a conversationArgs) query(zone *time.Location) (recall.Query, error) {
 }
 
 // messagesText shows messages, the best first.
-func messagesText(q recall.Query, a conversationArgs, r recall.Results, at clock) string {
+func messagesText(q recall.Query, a conversationArgs, r recall.Results, now clock) string {
 	if len(r.Hits) == 0 {
 		return noMessages(q, a, r)
 	}
-	return most(len(r.Hits), func(n int) string { return messagesPage(q, a, r, n, at) })
+	return most(len(r.Hits), func(n int) string { return messagesPage(q, a, r, n, now) })
 }
 
 // noMessages describes a search that found nothing, and suggests a call to try.
@@ -167,7 +167,7 @@ func (a conversationArgs) filter() string {
 }
 
 // messagesPage shows the n best hits.
-func messagesPage(q recall.Query, a conversationArgs, r recall.Results, n int, at clock) string {
+func messagesPage(q recall.Query, a conversationArgs, r recall.Results, n int, now clock) string {
 	head := "Found " + count(len(r.Hits), "message") + a.forQuery() + a.filter() + ", the best first"
 	if q.Text == "" {
 		head = "The newest " + count(len(r.Hits), "message") + a.filter()
@@ -175,12 +175,12 @@ func messagesPage(q recall.Query, a conversationArgs, r recall.Results, n int, a
 	var b strings.Builder
 	b.WriteString(head + "\n" + rule + "\n")
 	for _, h := range r.Hits[:n] {
-		fmt.Fprintf(&b, "\n=== %s ===\n%s, seq %d%s\n%s%s", at.spoken(h.Message), h.ID, h.Seq,
+		fmt.Fprintf(&b, "\n=== %s ===\n%s, seq %d%s\n%s%s", now.spoken(h.Message), h.ID, h.Seq,
 			ofConversation(h.Message), contextNote(h)+orphanNote(h.Message), indented(h.Snippet))
 	}
-	if left := len(r.Hits) - n; left > 0 {
+	if omitted := len(r.Hits) - n; omitted > 0 {
 		fmt.Fprintf(&b, "\nNote: the %d lowest-ranked messages did not fit here. Ask for fewer, or narrow the search.\n",
-			left)
+			omitted)
 	}
 	b.WriteString(nextPage(q.Offset, n, r.More || n < len(r.Hits)))
 	b.WriteString("\nTo read around a message, call: " + aroundCall(r.Hits[0].ID, messagesSide, messagesSide))

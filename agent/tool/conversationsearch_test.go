@@ -14,10 +14,10 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// noon is when the results of these tests are read, in a zone that is not UTC.
+// noon is the time at which these tests read results, in a zone other than UTC.
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.FixedZone("CET", 3600))
 
-// message is one of a log, said so long before noon.
+// message returns a message of a log that was said the given time before noon.
 func message(position int, role recall.Role, ago time.Duration, text string) recall.Message {
 	return recall.Message{ID: fmt.Sprintf("message-%08d-e89b-42d3-8456-426614174000", position), Position: position,
 		Seq: int64(1000 + position), Role: role,
@@ -141,7 +141,7 @@ func TestWhatDoesNotFitAroundIsFarthestFromIt(t *testing.T) {
 
 func TestConversationSearchUnderstandsWhatModelsWrite(t *testing.T) {
 	t.Parallel()
-	at := func(text string) *time.Time {
+	timeOf := func(text string) *time.Time {
 		parsed, err := time.Parse("2006-01-02 15:04:05.999999", text)
 		if err != nil {
 			t.Fatal(err)
@@ -160,7 +160,7 @@ func TestConversationSearchUnderstandsWhatModelsWrite(t *testing.T) {
 		{"roles in a string", `{"query": "a", "roles": "[\"user\", \"assistant\"]"}`,
 			recall.Query{Text: "a", Limit: 5, Roles: []recall.Role{recall.User, recall.Assistant}}},
 		{"a day in the agent's zone, to its end", `{"query": "a", "start_date": "2026-03-01", "end_date": "2026-03-01"}`,
-			recall.Query{Text: "a", Limit: 5, Start: at("2026-02-28 23:00:00"), End: at("2026-03-01 22:59:59.999999")}},
+			recall.Query{Text: "a", Limit: 5, Start: timeOf("2026-02-28 23:00:00"), End: timeOf("2026-03-01 22:59:59.999999")}},
 		{"a conversation", `{"query": "a", "conversation_id": "default"}`, recall.Query{Text: "a", Limit: 5,
 			Conversation: "default"}},
 	} {

@@ -59,8 +59,8 @@ func must(tool string, pairs ...text) error {
 	return nil
 }
 
-// mustPut is like must, for the text that replaces another. The model must give even an empty text, which deletes:
-// otherwise a call that was cut off, or whose model forgot the argument, would delete by mistake.
+// mustPut is like must, for the text that replaces another. An empty text deletes, so the model must give even an empty
+// one: a call that was cut off, or a model that forgot the argument, would otherwise delete by mistake.
 func mustPut(tool string, name text, put bool) error {
 	if !put {
 		return db.Invalid("%s needs the argument %s. Give an empty text to delete.", tool, name)
@@ -183,11 +183,11 @@ func (m Memories) memoryApplyPatch(ctx context.Context, c Caller, a memoryPatchA
 	if err != nil {
 		return Result{}, err
 	}
-	said := []string{fmt.Sprintf("The patch was applied, %s.", count(len(p), "operation"))}
+	lines := []string{fmt.Sprintf("The patch was applied, %s.", count(len(p), "operation"))}
 	for _, b := range blocks {
-		said = append(said, changed(b))
+		lines = append(lines, changed(b))
 	}
-	return Result{Text: strings.Join(said, "\n\n")}, nil
+	return Result{Text: strings.Join(lines, "\n\n")}, nil
 }
 
 type memoryArgs struct {
@@ -212,7 +212,7 @@ var memoryArguments = map[text][]string{
 	"rename":      {"old_path", "path", "new_path", "description"},
 }
 
-// memory is one tool whose commands look like commands for files. A path is a label, with or without /memories/ before
+// memory is one tool. Its commands look like commands for files. A path is a label, with or without /memories/ before
 // it.
 func (m Memories) memory(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
 	do, ok := map[text]func(context.Context, Caller, memoryArgs) (Result, error){

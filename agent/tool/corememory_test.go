@@ -20,7 +20,7 @@ var (
 	moments    = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d UTC`)
 )
 
-// transcript runs tools one after the other and writes down what a model reads.
+// transcript runs tools one after the other, and writes down what a model reads.
 func (w world) transcript(t *testing.T, calls ...[2]string) string {
 	t.Helper()
 	var b strings.Builder
@@ -69,7 +69,7 @@ func TestToolsOfBlocks(t *testing.T) {
 		[2]string{"memory", `{"command":"rename","old_path":"a/b","new_path":"c"}`},
 		[2]string{"memory", `{"command":"rename","path":"c","description":"what it is for"}`},
 		[2]string{"memory", `{"command":"delete","path":"c"}`},
-		// What goes wrong, and what to do.
+		// Mistakes, and what to do about them.
 		[2]string{"memory", `{"command":"move"}`},
 		[2]string{"memory", `{"command":"insert","path":"ideas"}`},
 		[2]string{"memory", `{"command":"delete","path":"rules"}`},
@@ -87,7 +87,7 @@ func TestToolsOfBlocks(t *testing.T) {
 	))
 }
 
-// What a call says nothing of is not deleted: only an empty text deletes.
+// A call that lacks the new text deletes nothing: only an empty text deletes.
 func TestACallThatLacksANewTextDeletesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -133,8 +133,8 @@ func TestACallThatLacksANewTextDeletesNothing(t *testing.T) {
 	}
 }
 
-// An argument that a command does not take is refused, so that a call which says two things does neither. What is
-// empty counts as absent.
+// A command refuses arguments that it does not take, so a call that asks for two things does neither. Empty arguments
+// count as absent.
 func TestACommandRefusesTheArgumentsOfOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -172,7 +172,8 @@ func TestACommandRefusesTheArgumentsOfOthers(t *testing.T) {
 	}
 }
 
-// A passage that a long text has twice is named once, and who is told of an unknown id is told where ids are.
+// If a long text contains a passage twice, the result names it once. For an unknown id, the error says where ids are
+// found.
 func TestPassagesAreNamedOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -196,7 +197,7 @@ func TestPassagesAreNamedOnce(t *testing.T) {
 	}
 }
 
-// A label may look like a path: no command works on another block than the one that it names.
+// A label may look like a path. A command only ever changes the block that it names.
 func TestALabelThatLooksLikeAPathIsItself(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -210,14 +211,14 @@ func TestALabelThatLooksLikeAPathIsItself(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	said := w.transcript(t,
+	results := w.transcript(t,
 		[2]string{"memory", `{"command":"delete","path":"/memories/foo"}`},
 		[2]string{"memory_rethink", `{"label":"/memories/foo","new_memory":"the short one"}`},
 		[2]string{"memory_rethink", `{"label":"/memories/new","new_memory":"made"}`},
 		[2]string{"memory", `{"command":"delete","path":"/memories/new"}`})
 	all, err := blocks.OfAgent(t.Context(), w.org, w.agent.ID)
 	if err != nil || len(all) != 1 || all[0].Label != "foo" || all[0].Value != "the short one" {
-		t.Errorf("the blocks are %+v, %v, after\n%s", all, err, said)
+		t.Errorf("the blocks are %+v, %v, after\n%s", all, err, results)
 	}
 }
 
@@ -246,7 +247,7 @@ func TestToolsOfArchivalMemory(t *testing.T) {
 		[2]string{"archival_memory_search", `{"query":"zebra"}`},
 		[2]string{"archival_memory_search", `{"query":"tea","offset":50}`},
 		[2]string{"archival_memory_search", `{"query":"","tags":"none"}`},
-		// What goes wrong, and what to do.
+		// Mistakes, and what to do about them.
 		[2]string{"archival_memory_insert", `{}`},
 		[2]string{"archival_memory_update", `{"id":"passage-1"}`},
 		[2]string{"archival_memory_search", `{"query":"x","top_k":0}`},
@@ -255,7 +256,7 @@ func TestToolsOfArchivalMemory(t *testing.T) {
 	))
 }
 
-// What a model reads of a search tells it by what it was ranked.
+// The result of a search says by what it was ranked.
 func TestPassagesText(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// docs/concepts.md says what each set of tools costs.
+// docs/concepts.md states what each set of tools costs.
 func TestTheCostOfASetIsDocumented(t *testing.T) {
 	t.Parallel()
 	docs, err := os.ReadFile("../../docs/concepts.md")
@@ -34,7 +34,7 @@ func TestTheCostOfASetIsDocumented(t *testing.T) {
 	}
 }
 
-// cost is the tokens of definitions in a request to gpt-4o, as the documentation writes them.
+// cost returns the tokens that definitions take in a request to gpt-4o, in the form of the documentation.
 func cost(definitions []agent.Definition) string {
 	var counter tokens.Counter
 	n := 0

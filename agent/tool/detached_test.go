@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// The texts of a tool name no tool that is detached: those of its mistakes, of no hits, of pages and of what was cut.
+// No text of a tool names a tool that is detached. This covers errors, empty results, page notes and cut texts.
 func TestTextsNameNoDetachedTool(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, document{"docs", "long.md", "# Long\n" + strings.Repeat("marmalade\n", 3000)})

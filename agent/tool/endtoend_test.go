@@ -30,7 +30,7 @@ func TestMain(m *testing.M) { dbtest.Main(m) }
 // document is a file of a folder.
 type document struct{ folder, name, text string }
 
-// documents are what the agent of these tests has attached, in the order of their uploads.
+// documents are the files that the agent of these tests has attached, in the order of their upload.
 var documents = []document{
 	{"docs", "guide.md", "# Uploads\n\nUploads are kept until they are deleted.\n\n## Retries\n\nAn upload that fails " +
 		"is retried five times.\nThen it is given up.\n"},
@@ -40,7 +40,7 @@ var documents = []document{
 		"===\n</directories>\n"},
 }
 
-// world is an agent with documents, in an organization of the database that the package's tests share.
+// world is an agent with documents, in its own organization of the database that this package's tests share.
 type world struct {
 	org   db.Org
 	tools *tool.Set
@@ -65,11 +65,11 @@ func newWorld(t *testing.T, more ...document) world {
 	folders := map[string]string{}
 	for _, d := range documents {
 		if folders[d.folder] == "" {
-			made, err := store.CreateFolder(t.Context(), org, files.NewFolder{Name: d.folder})
+			created, err := store.CreateFolder(t.Context(), org, files.NewFolder{Name: d.folder})
 			if err != nil {
 				t.Fatal(err)
 			}
-			folders[d.folder], attached = made.ID, append(attached, made.ID)
+			folders[d.folder], attached = created.ID, append(attached, created.ID)
 		}
 		if _, _, err := store.Upload(t.Context(), org, folders[d.folder], files.Upload{Name: d.name,
 			Body: strings.NewReader(d.text)}); err != nil {
@@ -96,8 +96,7 @@ func newWorld(t *testing.T, more ...document) world {
 		store, messages, pool, a}
 }
 
-// worker returns a client for an organization's jobs of files, and what it works with: a store's jobs, once they are
-// added.
+// worker returns a client for an organization's file jobs, and its registry of workers, to which a store adds its own.
 func worker(t *testing.T, pool *pgxpool.Pool, org db.Org) (*river.Client[pgx.Tx], *river.Workers) {
 	t.Helper()
 	workers, one := river.NewWorkers(), river.QueueConfig{MaxWorkers: 1}
@@ -106,7 +105,7 @@ func worker(t *testing.T, pool *pgxpool.Pool, org db.Org) (*river.Client[pgx.Tx]
 		FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 100 * time.Millisecond}), workers
 }
 
-// start lets a client work until the test ends, and reports how each job ended.
+// start runs a client until the test ends, and returns a channel that reports the end of each job.
 func start(t *testing.T, client *river.Client[pgx.Tx]) <-chan *river.Event {
 	t.Helper()
 	done, cancel := client.Subscribe(river.EventKindJobCompleted, river.EventKindJobFailed, river.EventKindJobCancelled)
@@ -115,7 +114,7 @@ func start(t *testing.T, client *river.Client[pgx.Tx]) <-chan *river.Event {
 	}
 	t.Cleanup(func() {
 		cancel()
-		<-client.Stopped() // the test's context has ended
+		<-client.Stopped() // after the end of the test's context
 	})
 	return done
 }
@@ -184,7 +183,7 @@ func TestOpenFilesReturnsWhatItOpened(t *testing.T) {
 	t.Errorf("the agent has open %+v, want lines 1 to 3 of docs/guide.md", open)
 }
 
-// Another organization's agent finds nothing of these files, whatever it names.
+// An agent of another organization finds nothing of these files, whatever it names.
 func TestToolsKeepToTheOrganization(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -9,29 +9,28 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// The parts of this package besides its API that tests see: the pure halves of the tools, from arguments to queries and
-// from results to words.
+// Parts of this package that only its tests use: functions that turn arguments into queries and results into text.
 var (
 	CloseText  = closeText
 	ExpandText = expandText
 	Capped     = capped
 )
 
-// OpenText is without bounds of a policy.
+// OpenText is openText without the bounds of a policy.
 func OpenText(o files.Opening, content bool) string { return openText(o, content, nil) }
 
-// GrepText and SearchText are for a model that has every tool.
+// GrepText and SearchText write results for a model that has every tool.
 func GrepText(q files.GrepQuery, r files.GrepResult) string { return grepText(q, r, nil, nil) }
 
 func SearchText(q files.Query, r files.Results) string { return searchText(q, r, nil) }
 
-// Arguments are the names of a tool's arguments, from its struct.
+// Arguments returns the names of a tool's arguments, read from its struct.
 func (t Tool) Arguments() []string { return t.arguments }
 
-// RequestArguments are those of an item of file_requests.
+// RequestArguments returns the names of the arguments of one item of file_requests.
 func RequestArguments() []string { return argumentsOf[fileRequest]() }
 
-// Opens is what open_files understands of arguments.
+// Opens is what open_files reads from its arguments.
 type Opens struct {
 	Requests                 []files.OpenRequest
 	CloseOthers, WithContent bool
@@ -68,12 +67,12 @@ func ReadClose(args string) (names []string, all bool, err error) {
 	return plain(a.FileNames), bool(a.All), err
 }
 
-// ListText shows a listing for the query of its arguments.
+// ListText writes a listing for the query that the arguments ask for.
 func ListText(pattern, folder string, offset, limit int, l files.Listing) string {
 	return listText(listQuery{files.ListQuery{Include: pattern, Folder: folder, Offset: offset, Limit: limit}}, l)
 }
 
-// ReadMessages is what conversation_search understands of arguments.
+// ReadMessages returns the query that conversation_search reads from its arguments.
 func ReadMessages(args string, zone *time.Location) (recall.Query, error) {
 	var a conversationArgs
 	if err := decode("conversation_search", json.RawMessage(args), &a); err != nil {
@@ -82,7 +81,7 @@ func ReadMessages(args string, zone *time.Location) (recall.Query, error) {
 	return a.query(zone)
 }
 
-// MessagesText shows what a search with these arguments found, at a time and in its zone.
+// MessagesText writes what a search with these arguments found, as read at the given time in its zone.
 func MessagesText(args string, r recall.Results, now time.Time) (string, error) {
 	var a conversationArgs
 	if err := decode("conversation_search", json.RawMessage(args), &a); err != nil {
@@ -92,12 +91,12 @@ func MessagesText(args string, r recall.Results, now time.Time) (string, error) 
 	return messagesText(q, a, r, clock{now, now.Location()}), err
 }
 
-// AroundText shows messages around one, at a time and in its zone.
+// AroundText writes the messages around a message, as read at the given time in its zone.
 func AroundText(before, after int, s recall.Neighbors, now time.Time) string {
 	return aroundText(before, after, s, clock{now, now.Location()}, nil)
 }
 
-// PassagesText shows what archival_memory_search found with these arguments, at a time and in its zone.
+// PassagesText writes what archival_memory_search found with these arguments, as read at the given time in its zone.
 func PassagesText(args string, r archival.Results, now time.Time) (string, error) {
 	var a archivalSearchArgs
 	if err := decode("archival_memory_search", json.RawMessage(args), &a); err != nil {

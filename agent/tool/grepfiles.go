@@ -12,7 +12,7 @@ import (
 
 const (
 	contextLines = 1  // lines shown before and after a match by default
-	maxCounts    = 50 // most files whose number of matches a result lists
+	maxCounts    = 50 // a result lists the number of matches for at most so many files
 )
 
 type grepArgs struct {
@@ -156,8 +156,8 @@ func counts(r files.GrepResult) string {
 	for _, f := range r.Files[:min(len(r.Files), maxCounts)] {
 		fmt.Fprintf(&b, "  - %s: %s matches\n", fileName(f.FileName), total(f.Matches, r.Capped))
 	}
-	if left := len(r.Files) - maxCounts; left > 0 {
-		fmt.Fprintf(&b, "  ... and %d more files\n", left)
+	if omitted := len(r.Files) - maxCounts; omitted > 0 {
+		fmt.Fprintf(&b, "  ... and %d more files\n", omitted)
 	}
 	return b.String()
 }

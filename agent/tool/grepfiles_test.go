@@ -27,7 +27,7 @@ func on(pages files.Pages, m files.GrepMatch) files.GrepMatch {
 	return m
 }
 
-// found is a result of matches that are all there are, and one waiting file each for waiting.
+// found returns a result with exactly these matches, and the given number of waiting files.
 func found(waiting int, matches ...files.GrepMatch) files.GrepResult {
 	r := searched(9-waiting, waiting)
 	r.Total, r.Matches = len(matches), matches
@@ -40,7 +40,7 @@ func found(waiting int, matches ...files.GrepMatch) files.GrepResult {
 	return r
 }
 
-// searched is a result without matches of nine attached files, some of them searched, some waiting.
+// searched returns a result without matches from nine attached files. n of them were searched, and some are waiting.
 func searched(n, waiting int) (r files.GrepResult) {
 	r.Attached, r.Searched, r.Waiting = 9, n, waiting
 	return r
@@ -138,8 +138,8 @@ func TestAGrepPageThatDoesNotFitNamesWhereTheNextBegins(t *testing.T) {
 	}
 }
 
-// Whatever the files hold, a page shows each line once, with its own text and number, marks what matched, and has no
-// head but ours.
+// Whatever the files contain, a page shows each line once, with its own text and number, and marks the matches. Nothing
+// else on the page looks like a head.
 func TestGrepShowsEveryLineOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -167,7 +167,8 @@ func TestGrepShowsEveryLineOnce(t *testing.T) {
 	})
 }
 
-// grepped is the result of a search in one file where the given lines match, and how its lines should be shown.
+// grepped returns the result of a search in one file in which the given lines match, and the lines as a page should
+// show them.
 func grepped(lines []string, matching []bool, around int) (r files.GrepResult, want []string) {
 	near := make([]bool, len(lines))
 	for i := range lines {

@@ -17,8 +17,8 @@ type group struct {
 	pages   files.Pages
 }
 
-// grouped merges matches whose lines touch or overlap, so that no line is shown twice. The matches must be in order of
-// file and line.
+// grouped merges matches with touching or overlapping lines, so that no line is shown twice. The matches must be in
+// order of file and line.
 func grouped(matches []files.GrepMatch) []group {
 	var groups []group
 	for _, m := range matches {

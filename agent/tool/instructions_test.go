@@ -31,7 +31,7 @@ func names() (all []string) {
 	return all
 }
 
-// mentioned reports whether a text names a tool. The name of one is also a word.
+// mentioned reports whether a text names a tool. One tool's name is also an ordinary word.
 func mentioned(text, name string) bool {
 	if name == "memory" {
 		name = "the tool memory"
@@ -55,7 +55,7 @@ func TestDefaultInstructionsNameTheToolsThatAreThere(t *testing.T) {
 		}
 		choices = append(choices, choice)
 	}
-	for _, name := range all { // alone, and all others
+	for _, name := range all { // with this tool alone, and with all others
 		choices = append(choices, []string{name},
 			slices.DeleteFunc(slices.Clone(all), func(n string) bool { return n == name }))
 	}

@@ -52,16 +52,16 @@ type ChildLog struct {
 
 // in returns stores that work in tx.
 func (m Memories) in(tx pgx.Tx) Memories {
-	in := Memories{Files: m.Files.With(tx), Recall: m.Recall.With(tx), Blocks: m.Blocks.With(tx),
+	inTx := Memories{Files: m.Files.With(tx), Recall: m.Recall.With(tx), Blocks: m.Blocks.With(tx),
 		Archival: m.Archival.With(tx), Working: m.Working.With(tx), MemoryFiles: m.MemoryFiles.With(tx), Models: m.Models,
 		JQ: m.JQ, Child: m.Child}
 	if m.Agents != nil {
-		in.Agents = m.Agents.With(tx)
+		inTx.Agents = m.Agents.With(tx)
 	}
 	if m.Erasures != nil {
-		in.Erasures = m.Erasures.With(tx)
+		inTx.Erasures = m.Erasures.With(tx)
 	}
-	return in
+	return inTx
 }
 
 // Caller is the agent for which a tool runs.

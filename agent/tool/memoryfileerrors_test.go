@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Each error that a command can answer, with what it says. None changes a file.
+// Each error of each command has its text, and none of these calls changes a file.
 func TestErrorsOfTheMemoryCommands(t *testing.T) {
 	t.Parallel()
 	w := memoryWorld(t)

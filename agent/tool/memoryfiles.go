@@ -85,22 +85,22 @@ func (m Memories) memoryFiles(ctx context.Context, c Caller, a memoryFilesArgs) 
 	if err != nil {
 		return Result{}, err
 	}
-	at := memoryfile.At{Org: c.Org, Tree: t.ID, Author: db.Provenance{AgentID: c.Agent.ID}.Or(ctx)}
+	target := memoryfile.At{Org: c.Org, Tree: t.ID, Author: db.Provenance{AgentID: c.Agent.ID}.Or(ctx)}
 	if a.Command == "create" {
-		return m.createMemory(ctx, at, a, memoryfile.Dates{Until: boundOf(until), Supersedes: string(a.Supersedes)})
+		return m.createMemory(ctx, target, a, memoryfile.Dates{Until: boundOf(until), Supersedes: string(a.Supersedes)})
 	}
-	return do(ctx, at, a)
+	return do(ctx, target, a)
 }
 
 // complete returns ErrInvalid if an argument of the command is missing.
 func (a memoryFilesArgs) complete() error {
-	given := map[string]bool{"path": a.Path != "", "file_text": a.FileText != nil, "old_str": a.Old != "",
+	present := map[string]bool{"path": a.Path != "", "file_text": a.FileText != nil, "old_str": a.Old != "",
 		"insert_line": a.Line != nil, "insert_text": a.InsertText != nil, "old_path": a.OldPath != "",
 		"new_path": a.NewPath != ""}
 	for _, name := range map[text][]string{"create": {"path", "file_text"}, "str_replace": {"path", "old_str"},
 		"insert": {"path", "insert_line", "insert_text"}, "delete": {"path"}, "rename": {"old_path", "new_path"},
 	}[a.Command] {
-		if !given[name] {
+		if !present[name] {
 			return db.Invalid("The command %s needs the argument %s.", a.Command, name)
 		}
 	}
@@ -139,20 +139,20 @@ func (m Memories) viewMemory(ctx context.Context, c Caller, a memoryFilesArgs) (
 // viewTree shows a directory or a file of a tree.
 func (m Memories) viewTree(ctx context.Context, c Caller, t memoryfile.Attached, path string, a memoryFilesArgs) (
 	Result, error) {
-	asked, at := a.Range, clockOf(c.Agent)
-	asOf, err := recall.ParseStart(string(a.AsOf), at.zone)
+	view, now := a.Range, clockOf(c.Agent)
+	asOf, err := recall.ParseStart(string(a.AsOf), now.zone)
 	if err != nil {
 		return Result{}, db.Invalid(invalidTime, "as_of", echo(string(a.AsOf)))
 	}
 	entries, err := m.MemoryFiles.List(ctx, c.Org, t.ID, path, db.Held{AsOf: asOf})
 	if errors.Is(err, db.ErrNotFound) && path == memoryfile.ManifestPath {
-		return renderManifest(memoryfile.DefaultManifest(), asked)
+		return renderManifest(memoryfile.DefaultManifest(), view)
 	}
 	if err != nil {
 		return Result{}, err
 	}
 	if len(entries) != 1 || entries[0].Path != path {
-		if len(asked) > 0 {
+		if len(view) > 0 {
 			return Result{}, db.Invalid("%s is a directory, which view_range is not for.", path)
 		}
 		notes, err := m.stateOf(ctx, c, t, path)
@@ -162,9 +162,9 @@ func (m Memories) viewTree(ctx context.Context, c Caller, t memoryfile.Attached,
 	if err != nil {
 		return Result{}, err
 	}
-	shown, err := renderFile(f, asked)
-	if said := held(f.Validity, f.Ended, f.SupersededBy, at); said != "" {
-		shown.Text = "Note: " + f.Path + said + ".\n" + shown.Text
+	shown, err := renderFile(f, view)
+	if dates := held(f.Validity, f.Ended, f.SupersededBy, now); dates != "" {
+		shown.Text = "Note: " + f.Path + dates + ".\n" + shown.Text
 	}
 	return shown, err
 }
@@ -228,12 +228,12 @@ func size(bytes int) string {
 }
 
 // renderFile shows the lines of a file, with their numbers.
-func renderFile(f memoryfile.File, asked []number) (Result, error) {
+func renderFile(f memoryfile.File, view []number) (Result, error) {
 	lines := memoryfile.Lines(f.Content)
 	if len(lines) == 0 {
 		return Result{Text: f.Path + " is empty."}, nil
 	}
-	from, to, err := rangeOf(asked, len(lines))
+	from, to, err := rangeOf(view, len(lines))
 	if err != nil {
 		return Result{}, err
 	}
@@ -248,12 +248,12 @@ func renderFile(f memoryfile.File, asked []number) (Result, error) {
 }
 
 // rangeOf returns the first and last line that a view_range asks for, counted from 1; all lines if it is absent.
-func rangeOf(asked []number, lines int) (from, to int, err error) {
-	if len(asked) == 0 {
+func rangeOf(view []number, lines int) (from, to int, err error) {
+	if len(view) == 0 {
 		return 1, lines, nil
 	}
-	if len(asked) == 2 {
-		from, to = int(asked[0]), int(asked[1])
+	if len(view) == 2 {
+		from, to = int(view[0]), int(view[1])
 		if to == -1 || to > lines {
 			to = lines
 		}
@@ -262,7 +262,7 @@ func rangeOf(asked []number, lines int) (from, to int, err error) {
 		}
 	}
 	return 0, 0, db.Invalid("view_range is %v; it must be two lines of the file, the first from 1 to %d, the second not "+
-		"before it, or -1 for the end.", asked, lines)
+		"before it, or -1 for the end.", view, lines)
 }
 
 // numbered returns lines as a view shows them. It marks stray line ends within a line, so that they cannot fake a line.
@@ -290,12 +290,12 @@ func boundOf(at *time.Time) *db.Bound {
 	return &db.Bound{At: at}
 }
 
-func (m Memories) replaceInMemory(ctx context.Context, at memoryfile.At, a memoryFilesArgs) (Result, error) {
-	blocks, err := m.Blocks.OfAgent(ctx, at.Org, at.Author.AgentID)
+func (m Memories) replaceInMemory(ctx context.Context, target memoryfile.At, a memoryFilesArgs) (Result, error) {
+	blocks, err := m.Blocks.OfAgent(ctx, target.Org, target.Author.AgentID)
 	if err != nil {
 		return Result{}, err
 	}
-	return m.editMemory(ctx, at, a, func(path, content string) (string, error) {
+	return m.editMemory(ctx, target, a, func(path, content string) (string, error) {
 		return replaced(content, agent.Labels(blocks), a.Old, *a.New, func(content, old, text string) (string, error) {
 			return memoryfile.ReplaceOnce(path, content, old, text)
 		})
@@ -309,30 +309,30 @@ func (m Memories) insertIntoMemory(ctx context.Context, at memoryfile.At, a memo
 }
 
 // editMemory changes a file, and shows the changed lines with two lines before and after them.
-func (m Memories) editMemory(ctx context.Context, at memoryfile.At, a memoryFilesArgs,
+func (m Memories) editMemory(ctx context.Context, target memoryfile.At, a memoryFilesArgs,
 	edit func(path, content string) (string, error)) (Result, error) {
 	before := ""
-	c, err := m.MemoryFiles.Edit(ctx, at, string(a.Path), func(content string) (string, error) {
+	c, err := m.MemoryFiles.Edit(ctx, target, string(a.Path), func(content string) (string, error) {
 		before = content
 		return edit(string(a.Path), content)
 	})
 	if err != nil {
 		return Result{}, err
 	}
-	was, is := memoryfile.Lines(before), memoryfile.Lines(c.File.Content)
+	old, edited := memoryfile.Lines(before), memoryfile.Lines(c.File.Content)
 	same := 0
-	for same < min(len(was), len(is)) && was[same] == is[same] {
+	for same < min(len(old), len(edited)) && old[same] == edited[same] {
 		same++
 	}
-	last := len(is)
-	for i := 1; i <= min(len(was), len(is))-same && was[len(was)-i] == is[len(is)-i]; i++ {
-		last = len(is) - i
+	last := len(edited)
+	for i := 1; i <= min(len(old), len(edited))-same && old[len(old)-i] == edited[len(edited)-i]; i++ {
+		last = len(edited) - i
 	}
-	head := fmt.Sprintf("Edited %s. It has %s now", c.File.Path, count(len(is), "line"))
-	if len(is) == 0 || slices.Equal(was, is) {
+	head := fmt.Sprintf("Edited %s. It has %s now", c.File.Path, count(len(edited), "line"))
+	if len(edited) == 0 || slices.Equal(old, edited) {
 		return withNotes(head+".", c.Notes), nil
 	}
-	return withNotes(head+"; those around the change:\n"+numbered(is, same-1, last+2), c.Notes), nil
+	return withNotes(head+"; those around the change:\n"+numbered(edited, same-1, last+2), c.Notes), nil
 }
 
 func (m Memories) deleteMemory(ctx context.Context, at memoryfile.At, a memoryFilesArgs) (Result, error) {

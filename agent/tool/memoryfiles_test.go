@@ -17,14 +17,14 @@ import (
 	memoryfile "github.com/loci-memory/loci/memory/file"
 )
 
-// memoryWorld is an agent that has the tool for memory files.
+// memoryWorld returns an agent that has the tool for memory files.
 func memoryWorld(t *testing.T) world {
 	w := newWorld(t)
 	w.agent.Settings.Tools = []string{"memory_files"}
 	return w
 }
 
-// What a model reads of each command, and of its mistakes.
+// The golden file shows what a model reads after each command, and after its mistakes.
 func TestMemoryFilesGolden(t *testing.T) {
 	t.Parallel()
 	w := memoryWorld(t)
@@ -82,7 +82,7 @@ func TestMemoryFilesGolden(t *testing.T) {
 	checkGolden(t, "memory_files", b.String())
 }
 
-// The name memory means the files where an agent has no tool of that name, so that Anthropic's tool can be used.
+// If an agent has no tool named memory, that name means memory_files, so that Anthropic's tool works.
 func TestAnthropicsMemoryToolIsServed(t *testing.T) {
 	t.Parallel()
 	w := memoryWorld(t)
@@ -99,7 +99,7 @@ func TestAnthropicsMemoryToolIsServed(t *testing.T) {
 	}
 }
 
-// What a view shows of a hostile text forges no line of the result, and can be pasted.
+// A view of a hostile text cannot forge lines of the result, and a model can paste from it.
 func TestWhatAMemoryFileShowsCanBePasted(t *testing.T) {
 	t.Parallel()
 	w := memoryWorld(t)
@@ -131,7 +131,7 @@ func TestWhatAMemoryFileShowsCanBePasted(t *testing.T) {
 	}
 }
 
-// The six commands do what they do to a map of paths and texts.
+// The six commands have the same effect as a simple model of them on a map from paths to texts.
 func TestMemoryCommandsAgreeWithAModel(t *testing.T) {
 	t.Parallel()
 	w := memoryWorld(t)
@@ -175,7 +175,7 @@ func TestMemoryCommandsAgreeWithAModel(t *testing.T) {
 	})
 }
 
-// modelled is what a command makes of files; ok is false if it is refused.
+// modelled returns the files after a command; ok is false if the command is refused.
 func modelled(files map[string]string, args map[string]any) (after map[string]string, ok bool) {
 	after = maps.Clone(files)
 	named := func(key string) (string, bool) {
@@ -236,7 +236,7 @@ func modelled(files map[string]string, args map[string]any) (after map[string]st
 	return after, true
 }
 
-// tree is the id of the agent's tree.
+// tree returns the id of the agent's tree.
 func (w world) tree(t *testing.T) string {
 	t.Helper()
 	tree, err := memoryfile.New(w.pool, memoryfile.Options{}).OfAgent(t.Context(), w.org, w.agent.ID)
@@ -246,7 +246,7 @@ func (w world) tree(t *testing.T) string {
 	return tree.ID
 }
 
-// files are the texts of the agent's memory files.
+// files returns the agent's memory files: their texts by path.
 func (w world) files(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
@@ -265,7 +265,8 @@ func (w world) files(t *testing.T) map[string]string {
 	return texts
 }
 
-// However often and however simultaneously a call is answered, its text is inserted once, and the call has one result.
+// However often, and by however many requests at once, a call is answered, its text is inserted once, and the call has
+// one result.
 func TestACallOnMemoryFilesIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
 	w, _ := newTalk(t)

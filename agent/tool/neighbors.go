@@ -14,7 +14,7 @@ import (
 const maxMessageChars = 20_000
 
 // readAround shows the messages before and after a message.
-func (m Memories) readAround(ctx context.Context, c Caller, a conversationArgs, at clock) (Result, error) {
+func (m Memories) readAround(ctx context.Context, c Caller, a conversationArgs, now clock) (Result, error) {
 	if a.Query != "" || len(a.Roles) > 0 || a.Limit != nil || a.Offset != nil || a.StartDate != "" || a.EndDate != "" {
 		return Result{}, db.Invalid("Give either around, with before and after, to read messages in their order, or " +
 			"query, roles, limit and dates to search; not both.")
@@ -32,7 +32,7 @@ func (m Memories) readAround(ctx context.Context, c Caller, a conversationArgs, 
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Text: aroundText(before, after, found, at, c.has())}, nil
+	return Result{Text: aroundText(before, after, found, now, c.has())}, nil
 }
 
 // side returns how many messages to read on one side.
@@ -46,14 +46,14 @@ func side(name string, asked *number) (int, error) {
 
 // aroundText shows the messages around one message, in their order. If they do not all fit into a result, it leaves out
 // the farthest.
-func aroundText(before, after int, s recall.Neighbors, at clock, has recall.Toolset) string {
+func aroundText(before, after int, s recall.Neighbors, now clock, has recall.Toolset) string {
 	s.Messages = has.For(s.Messages)
 	farthest := max(s.At, len(s.Messages)-1-s.At)
 	return most(farthest+1, func(n int) string {
 		first, end := max(s.At-n+1, 0), min(s.At+n, len(s.Messages))
 		page := s
 		page.Messages = s.Messages[first:end]
-		return aroundPage(page, s.Messages[s.At], nearby{before, after, at, has})
+		return aroundPage(page, s.Messages[s.At], nearby{before, after, now, has})
 	})
 }
 

@@ -71,12 +71,12 @@ func (m Memories) openFiles(ctx context.Context, c Caller, a openArgs) (Result, 
 }
 
 // openRequests checks the requests as far as it can without reading the files.
-func openRequests(asked []fileRequest) ([]files.OpenRequest, error) {
-	if len(asked) == 0 {
+func openRequests(wanted []fileRequest) ([]files.OpenRequest, error) {
+	if len(wanted) == 0 {
 		return nil, db.Invalid("No file requests provided")
 	}
 	var requests []files.OpenRequest
-	for _, r := range asked {
+	for _, r := range wanted {
 		if r.FileName == "" {
 			return nil, db.Invalid("A file request has no file_name. Give one, such as %s.",
 				literal(nextRequest{FileName: "folder/name.txt"}))
@@ -182,11 +182,11 @@ func openedLine(opened []files.Opened) string {
 func openedFile(f files.Opened) string {
 	s := fileName(f.Name)
 	if f.Request.Offset != nil {
-		asked := files.LineRange{Offset: *f.Request.Offset, Length: f.Request.Length}
-		if f.NextOffset == nil && asked.Length != nil && f.LastLine > asked.Offset {
-			asked.Length = new(min(*asked.Length, f.LastLine-asked.Offset))
+		lines := files.LineRange{Offset: *f.Request.Offset, Length: f.Request.Length}
+		if f.NextOffset == nil && lines.Length != nil && f.LastLine > lines.Offset {
+			lines.Length = new(min(*lines.Length, f.LastLine-lines.Offset))
 		}
-		s += " (" + lineRange(asked) + ")"
+		s += " (" + lineRange(lines) + ")"
 	}
 	switch {
 	case f.Previous == nil:
@@ -262,14 +262,14 @@ func shortened(opened []files.Opened, chars int) []files.Opened {
 // shorter cuts the content of a file to whole lines that have at most chars characters. If no line fits and the result
 // has no other file, it cuts the first line, because no later call could show that line whole.
 func shorter(f files.Opened, chars int, alone bool) files.Opened {
-	kept := wholeLines(f.Content, max(chars, 0))
-	if kept == f.Content {
+	whole := wholeLines(f.Content, max(chars, 0))
+	if whole == f.Content {
 		return f
 	}
-	last, ok := lastNumber(kept)
+	last, ok := lastNumber(whole)
 	switch {
 	case ok:
-		f.Content, f.LastLine, f.NextOffset = kept, last, &last
+		f.Content, f.LastLine, f.NextOffset = whole, last, &last
 	case alone:
 		f.Content = clip(f.Content, max(chars-len(frame.Truncated), 0)) + frame.Truncated
 		if f.LastLine > f.FirstLine {
@@ -303,12 +303,12 @@ func wholeLines(s string, chars int) string {
 // lastNumber returns the number of the last numbered line in a content.
 func lastNumber(content string) (int, bool) {
 	for content != "" {
-		at := strings.LastIndexByte(content, '\n') + 1
-		word, _, found := strings.Cut(content[at:], ": ")
+		start := strings.LastIndexByte(content, '\n') + 1
+		word, _, found := strings.Cut(content[start:], ": ")
 		if n, err := strconv.Atoi(word); found && err == nil {
 			return n, true
 		}
-		content = content[:max(at-1, 0)]
+		content = content[:max(start-1, 0)]
 	}
 	return 0, false
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// viewed is the content of lines a to b out of n, each with the given text.
+// viewed returns the content of a file with n lines, cut to lines a to b. Each line has the given text.
 func viewed(a, b, n int, text string) string {
 	lines := []string{fmt.Sprintf("[Viewing lines %d to %d (out of %d lines)]", a, b, n)}
 	for n := a; n <= b; n++ {
@@ -73,7 +73,7 @@ func TestOpenTextNamesTheCallForTheRest(t *testing.T) {
 	checkGolden(t, "open_rest", tool.OpenText(files.Opening{Files: []files.Opened{cut}}, false))
 	checkGolden(t, "open_rest_of_content", tool.OpenText(files.Opening{Files: []files.Opened{cut}}, true))
 
-	// The prompt may show less than Open returns: the rest begins where that ends, whatever Open returned.
+	// The prompt may show less than Open returns. Then the rest begins where the prompt's view ends.
 	long := files.Opened{Name: "docs/long.md", FirstLine: 1, LastLine: 1000, ShownNext: new(370),
 		Content: viewed(1, 1000, 1000, strings.Repeat("x", 40))}
 	checkGolden(t, "open_rest_of_section", tool.OpenText(files.Opening{Files: []files.Opened{long}}, false))
@@ -117,7 +117,7 @@ func TestOpenTextWithContentFits(t *testing.T) {
 	}
 }
 
-// A line that no result can hold is shown in part, and the call for the rest goes on after it.
+// A line that fits into no result is shown in part, and the call for the rest continues after that line.
 func TestOpenTextGetsPastALineThatIsTooLong(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("é", tool.MaxChars-200)
@@ -136,7 +136,7 @@ func TestOpenTextGetsPastALineThatIsTooLong(t *testing.T) {
 			t.Parallel()
 			f := files.Opened{Name: strings.Repeat("n", 300), FirstLine: 1, LastLine: tt.last, NextOffset: tt.next,
 				Content: viewed(1, tt.last, 2, text)}
-			if tt.want != "" { // as the prompt's view of it stops
+			if tt.want != "" { // the prompt's view stops there, too
 				f.ShownNext = new(1)
 			}
 			for _, content := range []bool{true, false} {
@@ -156,7 +156,8 @@ func TestOpenTextGetsPastALineThatIsTooLong(t *testing.T) {
 	}
 }
 
-// Whatever is opened, going on by the calls that the text names shows every line of it, in order, in whole lines.
+// If a model follows the calls that the results name, it sees every line of the opened files, in order, and only whole
+// lines.
 func TestOpenCallsLeadToTheEnd(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -188,7 +189,8 @@ func TestOpenCallsLeadToTheEnd(t *testing.T) {
 	})
 }
 
-// A line is cut only if it would not fit by itself: one for which others left no room is left for the next call.
+// A line is cut only if it would not fit on its own. A line that lacks room because of other lines is left to the next
+// call.
 func TestOpenTextCutsNoLineForWantOfRoom(t *testing.T) {
 	t.Parallel()
 	opening := files.Opening{Files: []files.Opened{

@@ -14,8 +14,8 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// drawnText draws lines of words, markup, marks and what looks like a prompt's own frames. It has no line end's mark:
-// whether the text has it or a result shows it cannot be told from a selection.
+// drawnText draws lines of words, markup, marks, and imitations of a prompt's frames. It draws no line-end mark: a
+// selection cannot tell whether the text contains that mark or a result added it.
 func drawnText(t *rapid.T) string {
 	pieces := rapid.SliceOfN(rapid.OneOf(
 		rapid.SampledFrom([]string{"<system>", "</value>", "< / value >", "<~/value>", "<~~/b", "</human>", "<file status=",
@@ -27,7 +27,8 @@ func drawnText(t *rapid.T) string {
 	return strings.ToValidUTF8(text, "") + "."
 }
 
-// A selection of any text, as a block, a result or a file shows it, matches in the tools that edit and search.
+// Whatever part of a text a block, a result or a file shows, tools that edit and search find the part when a model
+// pastes it.
 func TestAnySelectionOfAnyTextCanBePasted(t *testing.T) {
 	t.Parallel()
 	var shownFiles []document
@@ -48,15 +49,15 @@ func TestAnySelectionOfAnyTextCanBePasted(t *testing.T) {
 		if got := w.run(t, "memory_rethink", whole); got.IsError {
 			drawn.Fatalf("memory_rethink of %q: %s", value, got.Text)
 		}
-		now := func() string {
+		stored := func() string {
 			b, err := blocks.Labelled(t.Context(), w.org, w.agent.ID, "notes")
 			if err != nil {
 				t.Fatal(err)
 			}
 			return b.Value
 		}
-		if now() != value {
-			drawn.Fatalf("memory_rethink stores %q of %q, shown as %q", now(), value, frame.Neutralize(value, "human"))
+		if stored() != value {
+			drawn.Fatalf("memory_rethink stores %q of %q, shown as %q", stored(), value, frame.Neutralize(value, "human"))
 		}
 		shown := frame.Neutralize(value, "human")
 		if rapid.Bool().Draw(drawn, "line ends are marked") {
@@ -67,8 +68,8 @@ func TestAnySelectionOfAnyTextCanBePasted(t *testing.T) {
 			return
 		}
 		got := w.run(t, "memory_replace", encodedArgs("label", "notes", "old_string", part, "new_string", part))
-		if got.IsError && !strings.Contains(got.Text, "Multiple occurrences") || now() != value {
-			drawn.Fatalf("memory_replace of %q by itself: the block reads %q, was %q; %s", part, now(), value, got.Text)
+		if got.IsError && !strings.Contains(got.Text, "Multiple occurrences") || stored() != value {
+			drawn.Fatalf("memory_replace of %q by itself: the block reads %q, was %q; %s", part, stored(), value, got.Text)
 		}
 	})
 	rapid.Check(t, func(drawn *rapid.T) {
@@ -86,7 +87,7 @@ func TestAnySelectionOfAnyTextCanBePasted(t *testing.T) {
 	})
 }
 
-// parsed maps a character to what a parser of plain text leaves of it: line ends become LF, control characters go.
+// parsed maps a character to what a plain-text parser keeps: line ends become LF, and control characters are removed.
 func parsed(r rune) rune {
 	switch {
 	case r == '\r':
@@ -105,7 +106,7 @@ func encodedArgs(namesAndValues ...any) string {
 	return string(chat.Encode(args))
 }
 
-// selection draws a part of a text that is more than white space and marks.
+// selection draws a part of a text that has more than white space and marks.
 func selection(t *rapid.T, text string) string {
 	runes := []rune(text)
 	if len(runes) == 0 {

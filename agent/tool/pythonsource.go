@@ -38,12 +38,12 @@ func ReadSignature(source string, hasParameters bool) (Signature, error) {
 	if err != nil {
 		return Signature{}, err
 	}
-	at := lastFunction(code)
-	if at < 0 {
+	start := lastFunction(code)
+	if start < 0 {
 		return Signature{}, fmt.Errorf("the source has no function that begins a line with def")
 	}
-	head := functionHead.FindStringSubmatch(code[at:])
-	open := at + len(head[0]) - 1
+	head := functionHead.FindStringSubmatch(code[start:])
+	open := start + len(head[0]) - 1
 	closing := matching(code, open)
 	body := bodyStart(code, closing)
 	if closing < 0 || body < 0 {
@@ -99,8 +99,8 @@ func scanPython(source string) (code string, strs map[int]string, err error) {
 }
 
 // stringEnd returns the offset where the string that begins at the given offset ends; -1 if it does not end.
-func stringEnd(source string, at int, quote string) int {
-	for i := at + len(quote); i < len(source); i++ {
+func stringEnd(source string, start int, quote string) int {
+	for i := start + len(quote); i < len(source); i++ {
 		switch {
 		case source[i] == '\\':
 			i++
@@ -123,12 +123,12 @@ func unquoted(text string, raw bool) string {
 
 // lastFunction returns the offset of the last function that begins at the beginning of a line; -1 if there is none.
 func lastFunction(code string) int {
-	found, at := -1, 0
+	found, offset := -1, 0
 	for line := range strings.Lines(code) {
-		if functionHead.MatchString(code[at:]) {
-			found = at
+		if functionHead.MatchString(code[offset:]) {
+			found = offset
 		}
-		at += len(line)
+		offset += len(line)
 	}
 	return found
 }
@@ -173,8 +173,8 @@ func bodyStart(code string, closing int) int {
 // docstring returns the string that is the first statement of a body; empty if there is none.
 func docstring(code string, strs map[int]string, body int) string {
 	first := body + len(code[body:]) - len(strings.TrimLeft(code[body:], " \n"))
-	for _, at := range []int{first, first + 1} { // a string may have a prefix: r"..."
-		if text, ok := strs[at]; ok && (at == first || strings.ContainsRune("rRuU", rune(code[first]))) {
+	for _, start := range []int{first, first + 1} { // a string may have a prefix: r"..."
+		if text, ok := strs[start]; ok && (start == first || strings.ContainsRune("rRuU", rune(code[first]))) {
 			return dedented(text)
 		}
 	}
@@ -243,13 +243,13 @@ type pythonPart struct{ text, code string }
 // withoutComments returns the text of a part on one line. A place where the code is blank and the text is not, is a
 // comment.
 func withoutComments(p pythonPart) string {
-	kept := []byte(p.text)
-	for i := range kept {
+	text := []byte(p.text)
+	for i := range text {
 		if p.code[i] == ' ' || p.code[i] == '\n' {
-			kept[i] = ' '
+			text[i] = ' '
 		}
 	}
-	return strings.TrimSpace(string(kept))
+	return strings.TrimSpace(string(text))
 }
 
 // splitTop splits a source at each separator outside all brackets.

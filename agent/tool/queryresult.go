@@ -51,30 +51,30 @@ func (m Memories) queryResult(ctx context.Context, c Caller, a queryArgs) (Resul
 	if err != nil {
 		return Result{}, err
 	}
-	of := query{id: id, jq: string(a.JQ), pattern: string(a.Pattern), offset: offset, limit: limit}
+	q := query{id: id, jq: string(a.JQ), pattern: string(a.Pattern), offset: offset, limit: limit}
 	var answer Result
 	err = m.Recall.Whole(ctx, c.Org, c.Agent.ID, recall.ExpandQuery{ID: id, Conversation: c.within()},
 		func(whole string) (err error) {
-			answer, err = m.run(ctx, c, of, whole)
+			answer, err = m.run(ctx, c, q, whole)
 			return err
 		})
 	return answer, err
 }
 
 // run answers a query about a text.
-func (m Memories) run(ctx context.Context, c Caller, of query, whole string) (Result, error) {
-	if of.pattern != "" {
-		return of.matches(whole)
+func (m Memories) run(ctx context.Context, c Caller, q query, whole string) (Result, error) {
+	if q.pattern != "" {
+		return q.matches(whole)
 	}
 	if m.JQ == nil {
 		return Result{}, db.Invalid("This server runs no jq expressions. Use pattern, or read the text with expand.")
 	}
-	found, err := m.JQ.Run(ctx, c.Org, jq.Query{Expression: of.jq, Text: whole, Skip: of.offset, MaxResults: of.limit,
+	found, err := m.JQ.Run(ctx, c.Org, jq.Query{Expression: q.jq, Text: whole, Skip: q.offset, MaxResults: q.limit,
 		MaxBytes: maxQueryBytes})
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Text: of.resultsText(found)}, nil
+	return Result{Text: q.resultsText(found)}, nil
 }
 
 // query is a model's question about a text.
@@ -150,14 +150,14 @@ func (q query) matches(whole string) (Result, error) {
 // matchesAt reads the matches at the given places, which must be in order.
 func matchesAt(whole string, places [][]int) (found []match) {
 	number, counted := 1, 0
-	for _, at := range places {
-		number += strings.Count(whole[counted:at[0]], "\n")
-		counted = at[0]
-		m := match{line: number, offset: at[0], text: whole[at[0]:at[1]]}
-		for i := 2; i+1 < len(at); i += 2 {
+	for _, place := range places {
+		number += strings.Count(whole[counted:place[0]], "\n")
+		counted = place[0]
+		m := match{line: number, offset: place[0], text: whole[place[0]:place[1]]}
+		for i := 2; i+1 < len(place); i += 2 {
 			group := ""
-			if at[i] >= 0 {
-				group = whole[at[i]:at[i+1]]
+			if place[i] >= 0 {
+				group = whole[place[i]:place[i+1]]
 			}
 			m.groups = append(m.groups, group)
 		}

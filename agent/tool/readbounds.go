@@ -22,8 +22,8 @@ func (m Memories) readBounds(ctx context.Context, c Caller) (*policy.ReadBounds,
 	if err != nil {
 		return nil, err
 	}
-	of, err := m.Agents.PolicyInForce(ctx, c.Org, c.Agent, conversation)
-	return of.ReadBounds(), err
+	inForce, err := m.Agents.PolicyInForce(ctx, c.Org, c.Agent, conversation)
+	return inForce.ReadBounds(), err
 }
 
 // bounded cuts the content of a file to the number of lines that one call may show, and each line to the permitted
@@ -38,10 +38,10 @@ func bounded(f files.Opened, bounds *policy.ReadBounds) files.Opened {
 	}
 	lines = policy.CutNumbered(lines, bounds.MaxLineChars)
 	f.Content = head + lines
-	kept := bounds.Lines(lines)
-	if kept == "" { // a part of the first line is better than nothing
-		kept, _, _ = strings.Cut(lines, "\n")
-		kept = db.Beginning(kept, bounds.MaxBytes)
+	shown := bounds.Lines(lines)
+	if shown == "" { // a part of the first line is better than nothing
+		shown, _, _ = strings.Cut(lines, "\n")
+		shown = db.Beginning(shown, bounds.MaxBytes)
 	}
-	return shorter(f, utf8.RuneCountInString(head+kept), true)
+	return shorter(f, utf8.RuneCountInString(head+shown), true)
 }

@@ -18,27 +18,27 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// newTalk is an agent in New York that has talked, without any files: in its default conversation and in another,
-// whose id is returned.
+// newTalk returns an agent in New York without files that has talked in its default conversation and in another. The id
+// of the other is returned.
 func newTalk(t *testing.T) (w world, conversation string) {
 	t.Helper()
 	pool, org := dbtest.Org(t)
-	said := recall.New(pool, recall.Options{})
+	log := recall.New(pool, recall.Options{})
 	store, err := files.New(pool, files.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	blocks, passages := &block.Store{DB: pool}, archival.New(pool, archival.Options{})
-	states := &working.Store{DB: pool, Recall: said, Files: store}
-	agents := &agent.Store{DB: pool, Files: store, Recall: said, Blocks: blocks, Archival: passages, Working: states,
+	states := &working.Store{DB: pool, Recall: log, Files: store}
+	agents := &agent.Store{DB: pool, Files: store, Recall: log, Blocks: blocks, Archival: passages, Working: states,
 		MemoryFiles: memoryfile.New(pool, memoryfile.Options{}),
-		Compaction:  compaction.New(pool, said)}
+		Compaction:  compaction.New(pool, log)}
 	a, err := agents.Create(t.Context(), org, agent.New{Name: "talker", Timezone: "America/New_York"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w = world{org, tool.New(tool.Memories{Files: store, Recall: said, Blocks: blocks, Archival: passages,
-		Working: states, MemoryFiles: memoryfile.New(pool, memoryfile.Options{})}), store, said, pool, a}
+	w = world{org, tool.New(tool.Memories{Files: store, Recall: log, Blocks: blocks, Archival: passages,
+		Working: states, MemoryFiles: memoryfile.New(pool, memoryfile.Options{})}), store, log, pool, a}
 	w.say(t, recall.DefaultConversation,
 		draft(recall.User, "2024-03-01T23:30:00-05:00", recall.Part{Type: recall.Text, Text: "Where is the zebra report?"}),
 		draft(recall.Assistant, "2024-03-02T00:10:00-05:00", recall.Part{Type: recall.ToolCall, CallID: "c", Name: "find",
@@ -46,7 +46,7 @@ func newTalk(t *testing.T) (w world, conversation string) {
 		draft(recall.Tool, "2024-03-02T00:11:00-05:00", recall.Part{Type: recall.ToolReturn, CallID: "c",
 			Text: "zebra report: /srv/reports/zebra.pdf"}),
 		draft(recall.Assistant, "2024-03-02T00:12:00-05:00", recall.Part{Type: recall.Text, Text: "It is in /srv/reports."}))
-	other, err := said.CreateConversation(t.Context(), org, a.ID, recall.NewConversation{})
+	other, err := log.CreateConversation(t.Context(), org, a.ID, recall.NewConversation{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func (w world) say(t *testing.T, conversation string, drafts ...recall.Draft) {
 	}
 }
 
-// What differs from run to run: ids and how long ago.
+// These parts differ from run to run: ids, and how long ago something happened.
 var (
 	ids  = regexp.MustCompile(`(message|conv|clip)-[0-9a-f-]{36}`)
 	agos = regexp.MustCompile(`\d+[smhd] ago`)

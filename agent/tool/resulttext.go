@@ -35,11 +35,11 @@ func capped(s string) string {
 		return s
 	}
 	note := fmt.Sprintf(frame.OutputTruncated, n, MaxChars)
-	kept := clip(s, MaxChars-len(note))
-	if i := strings.LastIndexByte(kept, '\n'); i >= len(kept)/2 {
-		kept = kept[:i+1]
+	beginning := clip(s, MaxChars-len(note))
+	if i := strings.LastIndexByte(beginning, '\n'); i >= len(beginning)/2 {
+		beginning = beginning[:i+1]
 	}
-	return kept + note
+	return beginning + note
 }
 
 // most renders as many of the first n parts as fit into a result, but at least one. A rendering of more parts must be

@@ -80,9 +80,9 @@ func searchPage(q files.Query, r files.Results, n int, has recall.Toolset) strin
 	for _, h := range r.Hits[:n] {
 		b.WriteString("\n" + hitText(h, has))
 	}
-	if left := len(r.Hits) - n; left > 0 {
+	if omitted := len(r.Hits) - n; omitted > 0 {
 		fmt.Fprintf(&b, "\nNote: the %d lowest-ranked matches did not fit here. Ask for fewer, or narrow the search with "+
-			"include.", left)
+			"include.", omitted)
 	}
 	b.WriteString(nextPage(q.Offset, n, r.More || n < len(r.Hits)))
 	return strings.TrimSuffix(b.String(), "\n")
@@ -109,10 +109,10 @@ func hitText(h files.Hit, has recall.Toolset) string {
 	}
 	lines := strings.Split(strings.TrimRight(h.Text, "\n"), "\n")
 	b.WriteString(indented(strings.Join(lines[:min(len(lines), maxChunkLines)], "\n")))
-	if left := len(lines) - maxChunkLines; left > 0 {
+	if omitted := len(lines) - maxChunkLines; omitted > 0 {
 		next := h.FirstLine - 1 + maxChunkLines
 		rest := nextRequest{FileName: h.FileName, Line: next + 1, Length: new(max(h.LastLine-next, 1))}
-		fmt.Fprintf(&b, "  "+frame.LinesTruncated+"\n%s", left,
+		fmt.Fprintf(&b, "  "+frame.LinesTruncated+"\n%s", omitted,
 			has.Hint("open_files", "To read them, call: "+openCall(rest, true)+"\n"))
 	}
 	return b.String()

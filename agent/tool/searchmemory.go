@@ -41,8 +41,8 @@ func (m Memories) searchMemory(ctx context.Context, c Caller, a searchMemoryArgs
 	}
 	q := memorysearch.Query{Org: c.Org, Agent: c.Agent, Text: string(a.Query), Limit: limit, Unseen: !c.Unprompted,
 		Confined: c.Confined, Conversation: cmp.Or(c.Conversation, recall.DefaultConversation)}
-	at := clockOf(c.Agent)
-	if q.Held.AsOf, err = recall.ParseStart(string(a.AsOf), at.zone); err != nil {
+	now := clockOf(c.Agent)
+	if q.Held.AsOf, err = recall.ParseStart(string(a.AsOf), now.zone); err != nil {
 		return Result{}, db.Invalid(invalidTime, "as_of", echo(string(a.AsOf)))
 	}
 	for _, kind := range a.Kinds {
@@ -52,11 +52,11 @@ func (m Memories) searchMemory(ctx context.Context, c Caller, a searchMemoryArgs
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Text: foundText(q, found, at)}, nil
+	return Result{Text: foundText(q, found, now)}, nil
 }
 
 // foundText shows the hits in all memories, the best first.
-func foundText(q memorysearch.Query, r memorysearch.Results, at clock) string {
+func foundText(q memorysearch.Query, r memorysearch.Results, now clock) string {
 	note := remarks(r.SearchedFor, r.Note, r.WhyEnded(), !r.Meaning && r.Known == "")
 	if r.Known != "" {
 		note = fmt.Sprintf("\n\nNote: Ranked by words: %s has what the query names.", echo(r.Known))
@@ -72,10 +72,10 @@ func foundText(q memorysearch.Query, r memorysearch.Results, at clock) string {
 		fmt.Fprintf(&b, "Found %s for query: '%s'%s, the best first\n%s\n", count(len(r.Hits), "place"), echo(q.Text),
 			ofKinds(q), rule)
 		for _, h := range r.Hits[:n] {
-			b.WriteString("\n" + foundHit(h, q.Unseen, at))
+			b.WriteString("\n" + foundHit(h, q.Unseen, now))
 		}
-		if left := len(r.Hits) - n; left > 0 {
-			fmt.Fprintf(&b, "\nNote: the %d lowest-ranked places did not fit here. Ask for fewer, or for one kind.\n", left)
+		if omitted := len(r.Hits) - n; omitted > 0 {
+			fmt.Fprintf(&b, "\nNote: the %d lowest-ranked places did not fit here. Ask for fewer, or for one kind.\n", omitted)
 		}
 		return strings.TrimSuffix(b.String(), "\n") + note
 	})
@@ -94,12 +94,12 @@ func ofKinds(q memorysearch.Query) string {
 
 // foundHit shows a hit under a head, with the call that reads on. If prompted is true, the caller already sees active
 // memory in its prompt.
-func foundHit(h memorysearch.MemoryFound, prompted bool, at clock) string {
+func foundHit(h memorysearch.MemoryFound, prompted bool, now clock) string {
 	head := fmt.Sprintf("=== %s%s", strings.ReplaceAll(string(h.Kind), "_", " "), placeOf(h.Place))
 	if h.At != nil && h.Kind != memorysearch.File {
-		head += ", " + at.format(*h.At)
+		head += ", " + now.format(*h.At)
 	}
-	head += held(h.Validity, h.Ended, h.SupersededBy, at)
+	head += held(h.Validity, h.Ended, h.SupersededBy, now)
 	if h.Context {
 		head += ", context of others"
 	}

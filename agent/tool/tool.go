@@ -86,16 +86,16 @@ func define[A any](name string, do func(Memories, context.Context, Caller, A) (R
 		Schema:      schema.text,
 		arguments:   argumentsOf[A](),
 		run: func(ctx context.Context, m Memories, c Caller, raw json.RawMessage) (Result, error) {
-			var given, restored A
-			for _, args := range []*A{&given, &restored} {
+			var verbatim, restored A
+			for _, args := range []*A{&verbatim, &restored} {
 				if err := decode(name, raw, args); err != nil {
 					return Result{}, err
 				}
 			}
 			restore(reflect.ValueOf(&restored).Elem())
 			result, err := do(m, ctx, c, restored)
-			if refused(err) && !reflect.DeepEqual(given, restored) { // the text itself may contain the marks
-				if asGiven, err := do(m, ctx, c, given); err == nil {
+			if refused(err) && !reflect.DeepEqual(verbatim, restored) { // the text itself may contain the marks
+				if asGiven, err := do(m, ctx, c, verbatim); err == nil {
 					return asGiven, nil
 				}
 			}

@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/db/dbtest/golden"
 )
 
-// checkGolden compares what a model reads with testdata/<name>.golden.
+// checkGolden compares what a model reads with testdata/NAME.golden.
 func checkGolden(t *testing.T, name, got string) {
 	t.Helper()
 	golden.Check(t, "testdata/"+name+".golden", got+"\n")
@@ -38,7 +38,7 @@ func TestToolsAndTheirIDs(t *testing.T) {
 		"archival_memory_delete", "request_erasure"}; !slices.Equal(order, want) {
 		t.Errorf("tools are %q, want %q", order, want)
 	}
-	want := map[string]string{ // clients keep these ids: they never change
+	want := map[string]string{ // clients store these ids, so they never change
 		"open_files":             "tool-687d900e-7723-43fc-af89-b44834979acd",
 		"grep_files":             "tool-78d729c5-622f-45a3-aa67-8c319b69a64a",
 		"semantic_search_files":  "tool-81e31d6f-8c69-418d-8cbd-e4077a03589a",
@@ -135,7 +135,7 @@ func TestOpenFilesSaysWhatLimitsItAndHowLinesCount(t *testing.T) {
 	}
 }
 
-// A tool that is described by another's name would send a model to one that may be detached.
+// No tool's description names another tool, which may be detached.
 func TestNoToolIsDescribedByAnothersName(t *testing.T) {
 	t.Parallel()
 	for _, tl := range tool.New(tool.Memories{}).Tools() {
@@ -156,7 +156,7 @@ func TestAnUnknownToolIsNotFound(t *testing.T) {
 	checkGolden(t, "unknown_tool", err.Error())
 }
 
-// Every mistake in arguments that is found before any memory is asked.
+// Each mistake in arguments that is found without reading a memory has its own explanation.
 func TestMistakesAreExplained(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 1001)

@@ -52,7 +52,7 @@ func (c Choice) Own(definitions []agent.CustomTool) (Choice, []string) {
 // the named tools, the named set, and the standard set if IncludeBase is true. An agent without a folder shows no file
 // tools, so a choice without file tools keeps the file tools that the previous agent would have with a folder.
 // ErrInvalid for an unknown set or tool, ErrNotFound for an unknown id.
-func (s *Set) Choose(c Choice, was agent.Agent, hasFolder bool) ([]string, error) {
+func (s *Set) Choose(c Choice, previous agent.Agent, hasFolder bool) ([]string, error) {
 	if c.Set == "" && c.IncludeBase == nil && c.Names == nil && c.IDs == nil {
 		return nil, nil
 	}
@@ -73,7 +73,7 @@ func (s *Set) Choose(c Choice, was agent.Agent, hasFolder bool) ([]string, error
 		}
 		chosen = append(chosen, t.Name)
 	}
-	return s.withFileTools(chosen, was, hasFolder), nil
+	return s.withFileTools(chosen, previous, hasFolder), nil
 }
 
 // base returns the tools that a choice selects by sets.
@@ -89,7 +89,7 @@ func (s *Set) base(c Choice) ([]string, error) {
 	return chosen, nil
 }
 
-func (s *Set) withFileTools(chosen []string, was agent.Agent, hasFolder bool) []string {
+func (s *Set) withFileTools(chosen []string, previous agent.Agent, hasFolder bool) []string {
 	isFileTool := func(name string) bool {
 		return slices.ContainsFunc(s.tools, func(t Tool) bool { return t.Name == name && t.NeedsFolder })
 	}
@@ -97,7 +97,7 @@ func (s *Set) withFileTools(chosen []string, was agent.Agent, hasFolder bool) []
 		return chosen
 	}
 	for _, t := range s.tools {
-		if t.NeedsFolder && was.HasTool(t.Name) {
+		if t.NeedsFolder && previous.HasTool(t.Name) {
 			chosen = append(chosen, t.Name)
 		}
 	}

@@ -93,11 +93,11 @@ func readTurn(who string, raw json.RawMessage) (t turnArgs, d recall.Draft, err 
 		d.OTID = new(string(t.ID))
 	}
 	if t.At != "" {
-		at, err := time.Parse(time.RFC3339, string(t.At))
+		saidAt, err := time.Parse(time.RFC3339, string(t.At))
 		if err != nil {
 			return t, d, db.Invalid("%s.at is '%s'; it must be a time such as 2026-05-01T09:30:00Z", who, echo(string(t.At)))
 		}
-		d.CreatedAt = new(recall.Storable(at))
+		d.CreatedAt = new(recall.Storable(saidAt))
 	}
 	return t, d, nil
 }

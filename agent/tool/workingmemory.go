@@ -46,8 +46,8 @@ func (m Memories) updateWorkingMemory(ctx context.Context, c Caller, a workingAr
 	}
 	t := working.Target{AgentID: c.Agent.ID, Conversation: cmp.Or(c.Conversation, recall.DefaultConversation),
 		Author: working.Author{Kind: working.ByAgent}}
-	now, err := m.Working.Change(ctx, c.Org, t, changes)
-	return Result{Text: workingText(now, c.has())}, err
+	changed, err := m.Working.Change(ctx, c.Org, t, changes)
+	return Result{Text: workingText(changed, c.has())}, err
 }
 
 // workingText returns the result text that shows a working memory after a change.

@@ -24,15 +24,15 @@ func TestUpdateWorkingMemoryAnswersWithTheRecord(t *testing.T) {
 		t.Errorf("removed as it was shown: %+v", got)
 	}
 	caller := tool.Caller{Org: w.org, Agent: w.agent, Conversation: other}
-	in, err := w.tools.Run(t.Context(), caller, "update_working_memory",
+	result, err := w.tools.Run(t.Context(), caller, "update_working_memory",
 		[]byte(`{"changes":{"field":"next","text":"Wait"}}`))
-	if err != nil || in.IsError || strings.Contains(in.Text, "zebra") {
-		t.Errorf("in another conversation: %+v, %v", in, err)
+	if err != nil || result.IsError || strings.Contains(result.Text, "zebra") {
+		t.Errorf("in another conversation: %+v, %v", result, err)
 	}
 }
 
-// Above 800 tokens the answer says what to move and where, with tools that the agent has; above 1,500 a change is
-// refused.
+// Above 800 tokens the answer says what to move and where, and names only tools that the agent has. Above 1,500 tokens
+// a change is refused.
 func TestAFullWorkingMemorySaysWhatToMove(t *testing.T) {
 	t.Parallel()
 	w, _ := newTalk(t)
@@ -58,7 +58,7 @@ func TestAFullWorkingMemorySaysWhatToMove(t *testing.T) {
 	}
 }
 
-// What a call changes and its result are stored together: a call that is answered again after a crash changes nothing.
+// A call's change and its result are stored together, so a call that is answered again after a crash changes nothing.
 func TestACallChangesWorkingMemoryOnce(t *testing.T) {
 	t.Parallel()
 	w, _ := newTalk(t)
