@@ -19,7 +19,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// TestMain is also the program of the children.
+// TestMain also serves as the child program that the tests start.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "run-jq" {
 		if err := jq.Main(); err != nil {
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// measured runs a child, and writes into a file how many KiB it held at most.
+// measured runs as a child, and writes into a file how many KiB of memory it used at most.
 func measured(peak string) int {
 	child := exec.CommandContext(context.Background(), os.Args[0], "run-jq")
 	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -92,7 +92,7 @@ func TestExpressionsRun(t *testing.T) {
 	}
 }
 
-// What cannot be answered is refused with a sentence to act on.
+// An expression that cannot be answered is refused with a sentence that the model can act on.
 func TestWrongAndHostileExpressionsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

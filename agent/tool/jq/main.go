@@ -17,8 +17,8 @@ import (
 
 // Main is the child's program: it limits its process, reads a query from stdin, and writes the answer to stdout.
 func Main() error {
-	in := bufio.NewReader(os.Stdin)
-	head, err := in.ReadBytes('\n')
+	input := bufio.NewReader(os.Stdin)
+	head, err := input.ReadBytes('\n')
 	var q request
 	if err == nil {
 		err = json.Unmarshal(head, &q)
@@ -30,11 +30,11 @@ func Main() error {
 	if err := sandbox.Enter(); err != nil {
 		return err
 	}
-	return json.NewEncoder(os.Stdout).Encode(q.answer(in))
+	return json.NewEncoder(os.Stdout).Encode(q.answer(input))
 }
 
 // answer runs the expression over the text behind the query.
-func (q request) answer(in io.Reader) Answer {
+func (q request) answer(stdin io.Reader) Answer {
 	parsed, err := gojq.Parse(q.Expression)
 	if err != nil {
 		return Answer{Wrong: q.unparsed(err)}
@@ -43,14 +43,14 @@ func (q request) answer(in io.Reader) Answer {
 	if err != nil {
 		return Answer{Wrong: fmt.Sprintf("The jq expression cannot be run: %v.", err)}
 	}
-	input, values, err := read(in)
+	input, values, err := read(stdin)
 	if err != nil {
 		return Answer{Wrong: fmt.Sprintf("The text is not JSON (%v), so that jq cannot read it. Use pattern in place of jq.",
 			err)}
 	}
 	out := Answer{Results: []string{}, Values: values}
 	results := code.Run(input)
-	for left := q.MaxBytes; ; {
+	for room := q.MaxBytes; ; {
 		result, ok := results.Next()
 		if !ok {
 			return out
@@ -62,7 +62,7 @@ func (q request) answer(in io.Reader) Answer {
 			q.Skip--
 			continue
 		}
-		if len(out.Results) == q.MaxResults || left <= 0 {
+		if len(out.Results) == q.MaxResults || room <= 0 {
 			out.More = true
 			return out
 		}
@@ -70,16 +70,16 @@ func (q request) answer(in io.Reader) Answer {
 		if err != nil {
 			return Answer{Wrong: fmt.Sprintf("The jq expression has a result that is not JSON: %v.", err)}
 		}
-		if len(raw) > left && len(out.Results) > 0 { // it begins the next page
+		if len(raw) > room && len(out.Results) > 0 { // it begins the next page
 			out.More = true
 			return out
 		}
-		shown := db.Beginning(string(raw), left)
+		shown := db.Beginning(string(raw), room)
 		if len(shown) < len(raw) {
 			out.CutFrom = len(raw)
 		}
 		out.Results = append(out.Results, shown)
-		left -= len(raw)
+		room -= len(raw)
 	}
 }
 
@@ -116,8 +116,8 @@ func (q request) failed(out Answer, err error) Answer {
 }
 
 // read reads one or several JSON values and counts them. Several values become one list.
-func read(in io.Reader) (input any, values int, err error) {
-	d := json.NewDecoder(in)
+func read(stdin io.Reader) (input any, values int, err error) {
+	d := json.NewDecoder(stdin)
 	d.UseNumber()
 	var all []any
 	for {

@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/agent/tool/jq"
 )
 
-// What a child holds at most is what it may have, and the pages of its program: the kernel keeps it, however fast an
-// expression takes memory.
+// A child never uses more than its permitted memory plus the pages of its program. The kernel enforces that, however
+// fast an expression takes memory.
 func TestTheKernelKeepsAChildsMemory(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
