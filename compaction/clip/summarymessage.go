@@ -99,7 +99,7 @@ func (s Summary) shown() string {
 	return shown
 }
 
-// wrapped returns the summary's text with the words around it: default ones, or those of its format.
+// wrapped returns the summary's text with the words around it: the default ones, or the format's own.
 func (s Summary) wrapped(hint, request string) string {
 	seqs, text := Range(s.FromSeq, s.ToSeq), s.shown()
 	if s.Before == "" {
