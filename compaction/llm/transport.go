@@ -28,7 +28,7 @@ type exchange struct {
 }
 
 // transport is go-openai's transport. It inserts the tools into the request byte for byte, because a provider's cache
-// needs the same bytes. It also detects failures with status 200, such as those of OpenRouter and LM Studio.
+// needs the same bytes. It also detects failures with status 200, which OpenRouter and LM Studio send.
 type transport struct {
 	next http.RoundTripper // nil means the default
 	most int64             // most bytes of an answer; of a larger one, one byte more is passed on
