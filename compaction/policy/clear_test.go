@@ -175,7 +175,7 @@ func TestMicrocompactGoldenNumbers(t *testing.T) {
 	}
 }
 
-// Results older than 30 seconds are cleared when a turn begins, except those of the turn before.
+// Results older than 30 seconds are cleared when a turn begins, except the results of the turn before.
 func TestAgeTTLGoldenNumbers(t *testing.T) {
 	t.Parallel()
 	second := func(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }

@@ -197,7 +197,7 @@ func TestClaudeCodeAsksForNineParts(t *testing.T) {
 	}
 }
 
-// All messages of the user are in the summary or behind it, including those of an earlier compaction.
+// All messages of the user are in the summary or behind it, including messages that an earlier compaction summarized.
 func TestClaudeCodeKeepsAllUserMessages(t *testing.T) {
 	t.Parallel()
 	talk, want := newTalk(200_000, 0), []string{}

@@ -12,9 +12,10 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// invariants checks what holds for each view that a policy makes from another, whichever stage made it. The numbers are
-// those of the invariants of context policies. Others are checked where the views are made: that a second time changes
-// nothing (I5), that tokens fall (I6), that nothing is lost (I8, I9), and that the result is the same each time (I11).
+// invariants checks what holds for each view that a policy makes from another, whichever stage made it. The numbers
+// come from the list of invariants of context policies. Others are checked where the views are made: that a second time
+// changes nothing (I5), that tokens fall (I6), that nothing is lost (I8, I9), and that the result is the same each time
+// (I11).
 func invariants(before, after clip.View) error {
 	if before.Fixed != after.Fixed { // I3
 		return errors.New("the fixed parts of the prompt change")
