@@ -114,7 +114,7 @@ const maxRanked = 600
 
 func (f *selection) item(a itemKey) item { return f.x.items[a.section][a.index] }
 
-// cost returns the tokens of a line, plus those of its section's title if it is the first.
+// cost returns the tokens of a line. For the first line it adds the tokens of its section's title.
 func (f *selection) cost(s section, text string) int {
 	n := tokens.Estimate("- " + text + "\n")
 	for a := range f.taken {
