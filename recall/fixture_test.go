@@ -48,7 +48,7 @@ func fixtureOf(t *testing.T, pool *pgxpool.Pool, org db.Org) *fixture {
 	return f
 }
 
-// clear clears the logs of all deleted agents, also those of other tests, so only one test at a time calls it.
+// clear clears the logs of all deleted agents, even other tests' agents, so only one test at a time calls it.
 func (f *fixture) clear() {
 	f.Helper()
 	clearing.Lock()

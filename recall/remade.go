@@ -18,7 +18,7 @@ type remade struct {
 	org db.Org
 }
 
-// readRemade returns those of the messages with these keys that lack a vector in the space.
+// readRemade returns the messages with these keys that lack a vector in the space.
 func (s *Store) readRemade(ctx context.Context, org db.Org, space endpoint.Space, keys []int64) (endpoint.Rows, error) {
 	messages, err := db.All[lacking](ctx, s.db, `
 		SELECT m.key, m.conversation_key, m.position, m.role, m.name, m.content, m.created_at,

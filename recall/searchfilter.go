@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/embed/rank"
 )
 
-// searchFilter selects the messages that a search may see: those of a conversation, an agent or the organization,
-// narrowed by the query.
+// searchFilter selects the messages that a search may see: the messages of a conversation, an agent or the
+// organization, narrowed by the query.
 type searchFilter struct {
 	org          db.Org
 	agent        int64 // 0: all agents

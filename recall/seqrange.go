@@ -20,7 +20,7 @@ import (
 // seqRange is a range of an agent's log, both ends included.
 type seqRange struct {
 	from, to     int64
-	conversation string // an id or DefaultConversation; empty: that of the first message
+	conversation string // an id or DefaultConversation; empty: the conversation of the first message
 }
 
 // seqRangeForm matches the ways in which summaries and models write a range: "seq 120-188", "[seq 120–188]", "120-188"
