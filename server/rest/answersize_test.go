@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// megabytes is a database whose queries return as many one-megabyte rows as their argument says.
+// megabytes is a database that returns as many one-megabyte rows as a query's argument says.
 type megabytes struct{ db.DB }
 
 func (megabytes) Query(_ context.Context, _ string, args ...any) (pgx.Rows, error) {
