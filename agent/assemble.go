@@ -57,14 +57,14 @@ type Trial struct {
 	WithoutMemory bool   // leaves out blocks, the index of memory files and the working memory
 }
 
-// toolsOf returns the tools of the prompt for an agent with the tools own. A tool of the request replaces the agent's
+// toolsOf returns the tools of the prompt for an agent that has agentTools. A tool of the request replaces the agent's
 // tool with the same name.
-func (at PromptTarget) toolsOf(agents []Definition) []Definition {
+func (at PromptTarget) toolsOf(agentTools []Definition) []Definition {
 	has := func(all []Definition, name string) bool {
 		return slices.ContainsFunc(all, func(d Definition) bool { return d.Name == name })
 	}
 	all := slices.Clone(at.MoreTools)
-	for _, d := range slices.Backward(agents) {
+	for _, d := range slices.Backward(agentTools) {
 		if !has(at.MoreTools, d.Name) {
 			all = slices.Insert(all, 0, d)
 		}

@@ -81,7 +81,7 @@ func (s *Store) lockNamed(ctx context.Context, org db.Org, names []string) error
 	return err
 }
 
-// renamed returns rules with a tool's name changed from was to now.
+// renamed returns rules in which the tool name from is changed to the name to.
 func renamed(rules json.RawMessage, from, to string) (json.RawMessage, error) {
 	var list []map[string]json.RawMessage
 	if err := json.Unmarshal(rules, &list); err != nil {
