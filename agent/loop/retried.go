@@ -73,8 +73,9 @@ func (l *Loop) mayFollow(ctx context.Context, org db.Org, failed Run) (bool, err
 	return l.isLast(ctx, org, first)
 }
 
-// asksAgain reports whether a request has the approvals and messages of an earlier run. If neither has approvals, said
-// is how many of the request's first messages are all of the earlier run's.
+// asksAgain compares a request with an earlier run. whole is true if it has the approvals and all messages of that run.
+// If neither has approvals, repeated is the number of the request's first messages that are exactly the earlier run's
+// messages.
 func (l *Loop) asksAgain(ctx context.Context, org db.Org, c recall.Conversation, r Request, earlier Run) (repeated int,
 	whole bool, err error) {
 	if len(r.Approvals)+len(earlier.Options.Approvals) == 0 {

@@ -219,19 +219,19 @@ func (l *Loop) begin(ctx context.Context, org db.Org, c recall.Conversation, r R
 	return repeats, err
 }
 
-// repeat handles a run with the same input as run *of. If it can continue where that run failed, repeat clears *of and
-// returns nil; otherwise it returns errRepeated.
-func (l *Loop) repeat(ctx context.Context, org db.Org, run Run, otid *string, err error) error {
+// repeat handles a run with the same input as an earlier run; *failed is the id of that run. If the run can continue
+// where the earlier one failed, repeat clears *failed and returns nil; otherwise it returns errRepeated.
+func (l *Loop) repeat(ctx context.Context, org db.Org, run Run, failed *string, err error) error {
 	if err != nil {
 		return err
 	}
-	resumes, err := l.resume(ctx, org, &run, *otid)
+	resumes, err := l.resume(ctx, org, &run, *failed)
 	switch {
 	case err != nil:
 		return err
 	case !resumes:
 		return errRepeated
 	}
-	*otid = ""
+	*failed = ""
 	return nil
 }
