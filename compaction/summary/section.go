@@ -47,7 +47,7 @@ func saysMuchInFewWords(s prose.Sentence, in section, weight float64) bool {
 		prose.Quantity.MatchString(s.Text)
 }
 
-// sectionIn returns the section of a sentence. That is in, unless the sentence's words say otherwise.
+// sectionIn returns the section of a sentence: the section in, unless the words of the sentence say otherwise.
 func sectionIn(s prose.Sentence, in section) section {
 	switch {
 	case s.Is(prose.Pending):
