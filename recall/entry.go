@@ -126,8 +126,8 @@ type weighed struct {
 	terms []int64
 }
 
-// weigh returns the weights for the entry's own row. If the text is longer than one piece, rest has the weights of each
-// piece.
+// weigh returns the weights for the entry's own row. If the text is longer than one piece, pieceWeights has the weights
+// of each piece.
 func weigh(agent int64, e *entry) (row weighed, pieceWeights []weighed) {
 	if e.searchText == "" || e.repeatsLog {
 		return row, nil
