@@ -6,7 +6,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// extra returns the Extra of part of, with the named fields of the object added under the API's name. Absent fields and
+// extra returns the Extra of part, with the named fields of the object added under the API's name. Absent fields and
 // empty lists are not added.
 func (i Object) extra(part recall.Part, api string, names ...string) string {
 	fields := extraFields(part, api)
