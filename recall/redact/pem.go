@@ -52,8 +52,8 @@ func bodyEnd(text string, body int) (stop, blockEnd int) {
 // outside of JSON.
 var unescaped = strings.NewReplacer(`\\\\r`, "", `\\\\n`, "\n", `\\r`, "", `\\n`, "\n", `\r`, "", `\n`, "\n", "\r", "")
 
-// walkBody walks over headers and base64 lines in text[at:stop]. It returns the number of characters in long lines,
-// where the last line ends, and whether it found nothing else.
+// walkBody walks over headers and base64 lines in text[pos:stop]. It returns the number of characters in long lines,
+// the offset where the last line ends, and whether it found nothing else.
 func walkBody(text string, pos, stop int) (chars, last int, contiguous bool) {
 	before := 0 // characters in the previous line
 	last = pos
