@@ -28,7 +28,7 @@ type PromptTarget struct {
 	AgentID       string
 	Conversation  string // an id; empty: the default one
 	Format        Format // empty: the model's
-	AnswerPending bool   // pending calls get a result that says that they still wait
+	AnswerPending bool   // calls without a result get one that says that they still wait
 
 	// Changes that a request makes to its prompts: the model's handle, the instructions, a text behind them, tools besides
 	// the agent's, and the names of the tools that may be called. Nil changes nothing.
@@ -163,7 +163,7 @@ func (s *Store) assemble(ctx context.Context, org db.Org, target PromptTarget) (
 	return p, nil
 }
 
-// surroundings are what an agent's prompt depends on besides the rows of the agent and its conversation.
+// surroundings is data outside the rows of the agent and its conversation that changes the agent's prompt.
 type surroundings struct {
 	policiesAbove
 	Seq       int64 // seq of the agent's newest event; 0 if there is none

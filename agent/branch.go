@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// BranchSummary is what a conversation was told about a branch that was left.
+// BranchSummary is the summary that a conversation got of the branch that it left.
 type BranchSummary struct {
 	MessageID string `json:"message_id,omitempty" doc:"Of the message that tells it; absent if the branch says nothing."`
 	Seq       int64  `json:"seq,omitempty" doc:"Of that message."`

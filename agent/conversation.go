@@ -16,7 +16,7 @@ import (
 // NewConversation describes a conversation to create.
 type NewConversation struct {
 	recall.NewConversation
-	IdentityID string // identity that it is with; may be empty
+	IdentityID string // the identity that takes part; may be empty
 }
 
 // CreateConversation creates a conversation of an agent. Its log begins with the current system prompt; later prompts
@@ -59,7 +59,7 @@ func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID stri
 type ConversationChange struct {
 	recall.ConversationUpdate                 // Settings replaces its Compaction
 	Settings                  json.RawMessage // in the form of ConversationSettings; nil keeps them
-	Identity                  *string         // identity that it is with; empty: nobody; nil keeps it
+	Identity                  *string         // the identity that takes part; empty: nobody; nil: unchanged
 }
 
 // UpdateConversation changes a conversation completely or not at all. ErrNotFound if it or its identity does not exist,

@@ -101,7 +101,7 @@ func (s *Store) equip(ctx context.Context, org db.Org, a Agent, n New) (Agent, e
 	return s.askForAdded(ctx, org, a, added)
 }
 
-// askForAdded adds the approval rules that newly attached tools ask for, and returns the changed agent.
+// askForAdded adds the approval rules of newly attached tools, and returns the changed agent.
 func (s *Store) askForAdded(ctx context.Context, org db.Org, a Agent, added []int64) (Agent, error) {
 	if len(added) == 0 {
 		return a, nil

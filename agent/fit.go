@@ -68,8 +68,8 @@ func (s *Store) Fit(ctx context.Context, org db.Org, r ResultToFit) (out FittedR
 	return out, err
 }
 
-// bounds returns a policy's steps that bound what enters. Its last step is the log's own bound, above which a result is
-// stored outside of the log.
+// bounds returns the policy steps that limit the size of new results. Its last step is the log's own limit: a longer
+// result is stored outside the log.
 func bounds(p policy.Policy) (enter policy.Policy) {
 	for _, step := range p.Steps {
 		if policy.Describe(step).Stage == policy.Enter {

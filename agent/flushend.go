@@ -50,8 +50,9 @@ func (s *Store) settle(ctx context.Context, org db.Org, c recall.Conversation, f
 	return db.Error(err)
 }
 
-// AddToFlush records an answer in an open flush, or a call that had an effect, in the transaction that stores it.
-// ErrConflict if the flush has ended, or the conversation has since gone on or been compacted.
+// AddToFlush records an answer in an open flush, or a call that changed something. It works in the transaction that
+// stores the answer or the result. ErrConflict if the flush has ended, or if the conversation got other messages or was
+// compacted.
 func AddToFlush(ctx context.Context, tx pgx.Tx, org db.Org, f Flush, add FlushProgress) error {
 	tag, err := tx.Exec(ctx, `
 		UPDATE flushes f

@@ -32,8 +32,9 @@ func (s *Store) checkIdleLater(ctx context.Context, org db.Org, agentID, convers
 	return err
 }
 
-// checkWhenIdle queues a check of a prompt's conversation after the pause in its policy, if there is one. If an earlier
-// prompt has queued a check, that check waits longer instead. A store without Jobs queues none.
+// checkWhenIdle queues a check of the prompt's conversation. The check runs after the policy's pause; without a pause
+// in the policy nothing is queued. If a check is already queued, it is put off instead. A store without Jobs queues
+// none.
 func (s *Store) checkWhenIdle(ctx context.Context, org db.Org, p Prompt) error {
 	pause, ok := p.policy.Pause()
 	if !ok || s.Jobs == nil {

@@ -147,8 +147,8 @@ func (a Agent) ModelSettings() (m ModelSettings) {
 	return m
 }
 
-// options returns the fields that the agent's model and its settings add to a request in this format. leftOut are
-// settings that the format has no name for, or that its provider would refuse together with the others.
+// options returns the request's fields for the agent's model and its settings, in this format. leftOut names settings
+// that the format lacks, or that its provider would refuse in this combination.
 func (a Agent) options(f Format, hasTools bool) (fields map[string]any, leftOut []string) {
 	var settings map[string]json.RawMessage
 	_ = json.Unmarshal(a.Settings.ModelSettings, &settings)

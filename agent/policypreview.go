@@ -41,7 +41,7 @@ func (p *Prices) UnmarshalJSON(raw []byte) error {
 // DefaultPrices returns the prices of a common provider, in dollars.
 func DefaultPrices() Prices { return Prices{Input: 3, Read: 0.1, Write: 1.25} }
 
-// PolicyPreview is what a policy would do to a prompt.
+// PolicyPreview shows how a policy would change a prompt.
 type PolicyPreview struct {
 	Policy       string           `json:"policy"`
 	Tokens       Tokens           `json:"tokens" doc:"Of the prompt's parts, as Loci counts them."`

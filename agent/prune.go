@@ -103,8 +103,8 @@ func (s *Store) truncate(ctx context.Context, org db.Org, p Prompt, refused erro
 	return err == nil, err
 }
 
-// promptPatience bounds how long a model may take for a summary that a prompt waits for, and how long a caller's
-// compaction waits for another one. Most clients wait a minute.
+// promptPatience bounds how long a prompt waits for a model's summary, and how long a caller's compaction waits for
+// another compaction. Most clients wait a minute.
 const promptPatience = 25 * time.Second
 
 // task returns the compaction task for the prompt's conversation.

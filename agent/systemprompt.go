@@ -65,7 +65,7 @@ func (s *Store) compile(ctx context.Context, org db.Org, a Agent, c recall.Conve
 	return p, nil
 }
 
-// metadataOf begins the section of an agent's system prompt that counts what the model does not see.
+// metadataOf begins the section of the system prompt that counts hidden messages, passages and files.
 const metadataOf = "<memory_metadata>\n- AGENT_ID: %s"
 
 // IsSystemPrompt reports whether a text is the agent's instructions, or its system prompt as compiled at any time.

@@ -109,7 +109,7 @@ func (s *Store) calibrate(ctx context.Context, org db.Org, c recall.Conversation
 	return err == nil, db.Error(err)
 }
 
-// fullShare is the share of a window from which our count of a prompt overrides a lower one of the provider.
+// fullShare is a share of the window. From this size on, our own count of a prompt counts if the provider's is lower.
 const fullShare = 0.95
 
 // total returns the best known count of a prompt. It is the provider's report about an earlier prompt plus our count of
@@ -136,7 +136,7 @@ func (p Prompt) total() int {
 	return c.Reported + factor.Of(after)
 }
 
-// usage returns the count by which the prompt's conversation is compacted; nil if there is none.
+// usage returns the token count that decides when the prompt's conversation is compacted; nil if there is none.
 func (p Prompt) usage() *clip.Usage {
 	switch c := p.Conversation; {
 	case p.unread.Count == 0 && len(p.Messages) > 0:

@@ -39,7 +39,7 @@ func WithPatience(ctx context.Context, limit time.Duration) context.Context {
 	return context.WithValue(ctx, patienceKey{}, &patience{limit: limit})
 }
 
-// WithNotice is WithPatience for work that is not interrupted. told is called with true for each statement that waits
+// WithNotice is WithPatience for work that is not interrupted. It calls told with true when a statement has waited
 // longer, and with false when that statement has ended.
 func WithNotice(ctx context.Context, limit time.Duration, told func(waits bool)) context.Context {
 	return context.WithValue(ctx, patienceKey{}, &patience{limit: limit, told: told})

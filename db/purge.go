@@ -33,9 +33,9 @@ type Purge struct {
 
 // Run deletes everything that belongs to the organization: its jobs, and its rows in every table with a column org.
 // Each batch of at most 1,000 rows is a transaction of its own. After each batch Run waits as long as the batch took,
-// so that other statements can go on. A later Run continues after an interruption; two at once share the work. done
-// reports that nothing is left and nothing can be added. It is false while a job of the organization runs, because the
-// job may add rows.
+// so that other statements can go on. After an interruption the next Run continues; two at once share the work. done
+// reports that nothing is left and nothing can be added. While a job of the organization runs, done is false, because
+// the job may add rows.
 func (p *Purge) Run(ctx context.Context) (done bool, err error) {
 	tables, err := p.tables(ctx)
 	if err != nil {

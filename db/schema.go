@@ -26,7 +26,8 @@ type Schema struct {
 	Jobs    int
 }
 
-// SchemaError says that a database's schema is not this program's, and what to do. Trying again does not help.
+// SchemaError is the error that a database's schema is not the one of this program. Its text says what to do. Trying
+// again does not help.
 type SchemaError struct {
 	text    string
 	another bool

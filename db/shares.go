@@ -41,7 +41,7 @@ type Shares struct {
 	latest  [2]active // the organization that was active last, and the last other one
 }
 
-// share is what one organization has.
+// share is the part of one organization.
 type share struct {
 	taken   int64
 	tookAt  time.Time
@@ -251,8 +251,8 @@ func (s *Shares) serve(org Org, of *share) {
 	of.waiting = slices.Delete(of.waiting, 0, 1)
 }
 
-// serveNext serves the organization that has least among those that wait and may be served. It reports whether there is
-// one.
+// serveNext gives a unit to a waiting organization that may have one; among several, to the one with the fewest units.
+// It reports whether there was one.
 func (s *Shares) serveNext() bool {
 	var next *share
 	var nextOrg Org

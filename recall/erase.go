@@ -41,8 +41,8 @@ type Eraser struct {
 	Text func(text string) (string, int) // for a text, or for JSON that a caller sent
 	JSON func(raw string) (string, int)  // for JSON with names that must stay; nil uses Text
 
-	// Across erases what stands only in several texts joined by between, such as a name that begins in one text and ends
-	// in the next. Nil erases nothing there.
+	// Across erases occurrences that span several texts, such as a name that begins in one text and ends in the next.
+	// between is the text that joins them. Nil erases no such occurrence.
 	Across func(texts []string, between string) ([]string, int)
 
 	Dry bool // nothing is stored

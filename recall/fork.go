@@ -249,9 +249,9 @@ func nextPage(most, had, limit int, whole bool) int {
 	return min(2*most, limit)
 }
 
-// ResultsBehind returns tool results that stand behind a position, up to the next message of the user or the assistant,
-// and answer calls at or before the position. ran reports whether the server itself ran a tool; only results of such
-// tools are returned. Long results are cut to their beginnings.
+// ResultsBehind returns the results, behind a position, of calls at or before it. It reads up to the next message of
+// the user or the assistant. It returns only results of tools for which ran reports that the server itself ran them.
+// Long results are cut to their beginnings.
 func (s *Store) ResultsBehind(ctx context.Context, org db.Org, c Conversation, position int,
 	ran func(tool string) bool) (all []Message, err error) {
 	for from := position + 1; from <= c.Messages; from += copiedAtOnce {

@@ -4,16 +4,17 @@ import (
 	"github.com/loci-memory/loci/embed/rank"
 )
 
-// What a message gains from its context, as shares of the best message's own score. An answer seldom contains the words
-// of its question, but it often stands next to messages that do. On dialogues, neighbors add 8 points of recall at 10;
-// sessions and participants add 4 more. On unrelated texts, such as the functions of a program, they cost 2.
+// These are gains of a message from its context, as shares of the best message's own score. An answer seldom contains
+// the words of its question, but it often stands next to messages that do. On dialogues, neighbors add 8 points of
+// recall at 10; sessions and participants add 4 more. On unrelated texts, such as the functions of a program, they cost
+// 2.
 const (
 	sessionShare     = 0.5  // times the score of the message's session, taken as one text
 	answerShare      = 0.15 // times the score of a question just before the message
 	participantBonus = 0.15 // if the query names the speaker
 	onlyTimeBonus    = 3    // if the query names the message's time, and nothing else
 	dayBonus         = 1    // if the query names the message's day or week
-	otherYearBonus   = 0.3  // if it names that day, but the message is of another year
+	otherYearBonus   = 0.3  // if the query names that day, but in another year
 	otherYearShare   = 0.9  // times onlyTimeBonus, if the message is of another year
 	monthBonus       = 0.15 // if the query names the month
 	yearBonus        = 0.05 // if the query names only the year

@@ -110,8 +110,9 @@ func (l lineage) repeats(first int64) (keys []int64, ends []int) {
 	return keys, ends
 }
 
-// heir returns the live conversation that shares the most messages with another one, which may be gone, and the
-// position of the last shared message; 0 if there is none. Unless within is 0, only that conversation is considered.
+// heir returns the live conversation that shares the most messages with another one, which may be gone. position is
+// that of the last shared message; 0 if no conversation shares any. If within is not 0, only that conversation is
+// considered.
 func (l lineage) heir(gone, within int64) (key int64, end int) {
 	for _, other := range l.live(within) {
 		if shared := l.shared(gone, other); shared > end && (within == 0 || other == within) {

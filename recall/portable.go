@@ -287,9 +287,9 @@ func (s *Store) FinishConversation(ctx context.Context, org db.Org, c PortableCo
 			"archived": c.ArchivedAt, "updated": c.UpdatedAt})
 }
 
-// RestoreView sets what the model sees of a restored conversation: the messages from first on, those at kept and, if it
-// is not nil, the summary at a position in place of the others. prompts are the positions of the system prompts; the
-// last one is current. ErrInvalid if a position has no message of the right role.
+// RestoreView sets the view of a restored conversation. The view has the messages from position first on, the messages
+// at the positions kept, and, if it is not nil, the summary at a position in place of the others. prompts are the
+// positions of the system prompts; the last one is current. ErrInvalid if a position has no message of the right role.
 func (s *Store) RestoreView(ctx context.Context, org db.Org, id string, v View, prompts []int) error {
 	c, err := db.One[PortableConversation](ctx, s.db, `
 		SELECT c.key, c.id, a.id AS agent_id, c.is_default, c.summary, c.description, c.model, c.model_settings,

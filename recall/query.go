@@ -41,7 +41,7 @@ func (q Query) periods(ctx context.Context) ([]period, error) {
 	return periodsIn(ctx, q.Text, q.Now.In(q.Zone))
 }
 
-// Mode is what a search ranks by.
+// Mode is the kind of a search: by words, by meaning, or by both.
 type Mode string
 
 // The modes, as Letta names them. ByMeaning needs an embedding model; without one, ByBoth ranks by words.

@@ -8,9 +8,9 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// SaysAgain returns how many of the first drafts repeat, in the same order and from the same senders, the messages with
-// which these runs began. It returns 0 if one of these messages is not repeated. A run that began with more messages
-// than there are drafts is accepted only if the next of them is no user's.
+// SaysAgain compares drafts with the messages with which these runs began. It returns how many of the first drafts
+// repeat all of these messages, in the same order and from the same senders; 0 if a message is not repeated. A run that
+// began with more messages than there are drafts is accepted only if the next of its messages is not from a user.
 func (s *Store) SaysAgain(ctx context.Context, org db.Org, c Conversation, runs []string, drafts []Draft) (int, error) {
 	type row struct {
 		Role    Role    `db:"role"`

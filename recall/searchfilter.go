@@ -84,8 +84,9 @@ func (s *Store) asking(ctx context.Context, f searchFilter) (int64, error) {
 	return c.Key, err
 }
 
-// excludeVisible excludes messages that the model sees in a conversation (0: the default one) because no summary
-// replaces them. If the conversation has no summary, it excludes nothing: how much of it the model sees is unknown.
+// excludeVisible leaves out messages that the model sees in a conversation (0: the default one), that is those that no
+// summary replaces. If the conversation has no summary, nothing is left out, because it is unknown how much of the
+// conversation the model sees.
 func (s *Store) excludeVisible(ctx context.Context, f *searchFilter, conversation int64) error {
 	type row struct {
 		Key          int64 `db:"key"`

@@ -36,7 +36,7 @@ func snippet(text, query string) string {
 	return s
 }
 
-// bestWindow returns where the window of snippetBytes with the most different terms begins. Among overlapping windows
+// bestWindow returns the start of the window of snippetBytes with the most different terms. Among overlapping windows
 // with equally many it returns the middle one, because the answer to a query stands around its words. A piece of a long
 // text is searched only if it has more different terms than the best window so far.
 func bestWindow(text string, terms []int32) int {

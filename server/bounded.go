@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// bounded returns a context for a part of a request that waits for the database. All such parts of one request together
-// get RequestTimeout. What happens between them, such as reading the body, has bounds of its own.
+// bounded returns a context for those parts of a request that wait for the database. All these parts of one request
+// together get RequestTimeout. The parts between them, such as reading the body, have time limits of their own.
 func (s *Server) bounded(c echo.Context) (context.Context, context.CancelFunc) {
 	const key = "spent"
 	ctx := c.Request().Context()

@@ -37,8 +37,8 @@ var sentenceEnd = regexp.MustCompile(`[.!?](?:\s+|$)|\n+`)
 
 const leastSentenceChars = 12
 
-// extract finds by rules, without a model, what a session leaves: sentences that say what was done, decided or learned,
-// and the last question. If no sentence says what is next, the last request is the next step.
+// extract finds the content of a hand-over by rules, without a model: sentences that say what was done, decided or
+// learned, and the last question. If no sentence says what is next, the last request is the next step.
 func extract(m material) (out session) {
 	lists := map[string]*[]item{SectionDone: &out.Done, SectionDecided: &out.Decided, SectionLearned: &out.Learned,
 		SectionNext: &out.Next, SectionOpen: &out.Open}

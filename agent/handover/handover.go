@@ -55,7 +55,7 @@ const (
 	Extracted = "extracted"
 )
 
-// Handover is what one session leaves to the next.
+// Handover passes knowledge from one session to the next.
 type Handover struct {
 	Key            int64      `db:"key" json:"-"`
 	ID             string     `db:"id" json:"id"`

@@ -33,7 +33,7 @@ type item struct {
 	Kind string  `json:"kind,omitempty"` // the kind of an entity: a key of kinds
 }
 
-// session is what a session leaves, by section.
+// session is the content of a hand-over, by section.
 type session struct {
 	Done     []item `json:"done"`
 	Decided  []item `json:"decided"`

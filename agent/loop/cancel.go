@@ -135,9 +135,9 @@ func (r Run) waitsAt(end tail) bool {
 const cancelledByUser = deniedByClient + " The user cancelled it."
 
 // deny denies all calls of a conversation that wait for the client: one message gets a result for each. If a run waits
-// for them, it ends as cancelled. Unless only is empty, that must be the run with this id. deny returns the run's id,
-// or the id of the message with the calls if no run waits; it is empty if no call waits. *BusyError if a run has begun
-// to work.
+// for the calls, it ends as cancelled. If only is not empty, the calls must belong to the run with this id. deny
+// returns the id of that run, or of the message with the calls if no run waits for them; empty if no call waits.
+// *BusyError if a run has begun to work.
 func (l *Loop) deny(ctx context.Context, org db.Org, c recall.Conversation, only string) (id string, err error) {
 	a, err := l.Agents.Agent(ctx, org, c.AgentID)
 	if err != nil {

@@ -47,7 +47,7 @@ type Failure struct {
 	After time.Duration `json:"-"`
 }
 
-// Usage is what the models of a run counted, in tokens.
+// Usage counts tokens, as reported by the models of a run.
 type Usage struct {
 	Steps      int `db:"steps"`
 	Prompt     int `db:"prompt_tokens"`

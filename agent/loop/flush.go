@@ -183,8 +183,8 @@ func ignoreConflict(err error) error {
 	return err
 }
 
-// writeMemory gives the run's model its silent turn if one is due. If the turn fails, it is skipped. The error is one
-// that keeps the run from going on now.
+// writeMemory gives the run's model its silent turn if one is due. A failed turn is skipped. An error means that the
+// run cannot go on now.
 func (w *worker) writeMemory(ctx context.Context) error {
 	if w.agent.Settings.Flush == nil {
 		return nil

@@ -56,7 +56,7 @@ type ClientTool struct {
 	Parameters  json.RawMessage `json:"parameters,omitempty"`
 }
 
-// Skill is a text that the client has, and that the model is told of.
+// Skill is a text that the client can load. The model is told its name and description.
 type Skill struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`

@@ -127,7 +127,7 @@ func (o *Outside) turn(ctx context.Context, position int) (turn, error) {
 	return o.rules.readTurn(ctx, o.Recall, o.caller.Org, o.Conversation, position)
 }
 
-// Next is what comes next in a client's own loop.
+// Next tells a client that runs the loop itself what to do: send a prompt, run calls, or end the turn.
 type Next struct {
 	Prompt agent.StoredPrompt
 	Calls  []OutsideCall // calls without results, for the client

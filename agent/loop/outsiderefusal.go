@@ -22,7 +22,8 @@ type Refusal struct {
 	// Elsewhere says that the provider refused something outside of the messages.
 	Elsewhere bool
 
-	// Withheld says that the request's first message is what the model said before the rest was withheld.
+	// Withheld is set if the request's first message is the part of an answer that came before the provider withheld the
+	// rest.
 	Withheld bool
 
 	withheldAt int // position of that message; 0 if there is none

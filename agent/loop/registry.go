@@ -110,7 +110,7 @@ type untold struct {
 	all map[int64]untoldIn // by conversation key
 }
 
-// untoldIn is what the newest request in a conversation may have stored.
+// untoldIn is the newest request of a conversation, with the messages that the client may not know of.
 type untoldIn struct {
 	org          db.Org
 	conversation recall.Conversation

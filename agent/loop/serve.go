@@ -98,7 +98,7 @@ func (w *worker) showElsewhere(ctx context.Context) error {
 	}
 }
 
-// elsewhereLooks is how often the server checks whether another one has ended a run.
+// elsewhereLooks is the interval at which a server checks whether another server has ended one of its runs.
 const elsewhereLooks = 200 * time.Millisecond
 
 // showRest shows the clients of a finished run what they have not seen yet.

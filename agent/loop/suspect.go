@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// blamed says what a provider fails for, as far as that was found.
+// blamed is the part of a request that makes a provider fail, as closely as it was found.
 type blamed struct {
 	found    bool         // messages from before the turn; they left the view
 	answer   model.Answer // the answer without them

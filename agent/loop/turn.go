@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// turn is what the rules count: the calls with results since the user's newest message, and the reminders of tools that
-// must be called.
+// turn is the input of the tool rules: the calls with results since the user's newest message, and the reminders of
+// tools that must be called.
 type turn struct {
 	calls     []call
 	reminders []string
@@ -65,7 +65,7 @@ func (r rules) answeredCalls(messages []recall.Message) (calls []call) {
 	return calls
 }
 
-// before returns the calls before a position that the rules count, in order.
+// before returns the turn's calls before a position, in order. Refused calls are left out: the rules do not count them.
 func (t turn) before(position int) (all []done) {
 	calls := slices.Clone(t.calls)
 	slices.SortStableFunc(calls, func(a, b call) int {

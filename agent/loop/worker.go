@@ -38,7 +38,7 @@ type worker struct {
 	summarized   int        // position of the last summary that was shown
 }
 
-// pieces records what clients were sent of an answer before it was stored.
+// pieces records the parts of an answer that clients got before the answer was stored.
 type pieces struct {
 	any, text bool
 	calls     []string // ids of the calls

@@ -77,7 +77,7 @@ func (w *worker) showResult(ctx context.Context, message string, c call) error {
 
 func (w *worker) caller() tool.Caller { return tool.CallerIn(w.org, w.agent, w.conversation) }
 
-// answerPending gives each call of the run without a result one that says why it has none.
+// answerPending gives each call of the run that has no result one, with the reason.
 func (w *worker) answerPending(ctx context.Context, why string) error {
 	t, err := readTail(ctx, w.Recall, w.org, w.conversation)
 	if err != nil {

@@ -258,8 +258,8 @@ func (s *Store) tell(ctx context.Context, org db.Org, c recall.Conversation, tas
 	return err
 }
 
-// forkWords tell the model of a fork its task. elsewhere is the fork's result for the calls that its parent's model
-// still waits for.
+// forkWords tell the model of a fork its task. elsewhere is the fork's result for calls that the parent's model still
+// waits for.
 const (
 	forkWords = "You are now a sub-agent: this conversation is a copy, and the original does not see what you do here. " +
 		"Do only the task that follows. End with one message that is its result, which is all that is handed back.\n\n" +

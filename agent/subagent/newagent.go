@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// ownWords are the instructions of a sub-agent to which the caller gives none.
+// ownWords are the instructions of a sub-agent if the caller gives none.
 const ownWords = "You are a sub-agent. The first message is a task that another agent gave you, and all that you " +
 	"know of its work. Do the task with the tools that you have, without asking anyone. End with one message that is " +
 	"the result: it is all that the other agent is shown."

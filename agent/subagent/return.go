@@ -130,7 +130,7 @@ func (c Child) mark(ctx context.Context, tx pgx.Tx, org db.Org, r Result, messag
 	return err
 }
 
-// parentConversation returns the name of the conversation that a sub-agent works for.
+// parentConversation returns the name of the parent's conversation, for which the sub-agent works.
 func (c Child) parentConversation() string {
 	if c.ParentIsDefault {
 		return recall.DefaultConversation

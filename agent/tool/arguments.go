@@ -30,10 +30,10 @@ type (
 	list[T any] []T    // also a single item, and a JSON list in a string
 )
 
-// decode reads the arguments of a call into the struct that dst points to. The fields of the struct have the types
-// above. Null and an empty string count as absent, except for a *text or a *selection. A string that holds a JSON
-// object is read as that object. ErrInvalid, which names the tool who, for an argument of a wrong type, and for an
-// argument that the struct does not have: the model must learn that it misspelled a name.
+// decode reads the arguments of a call into the struct that dst points to. The struct's fields have the types above.
+// Null and an empty string count as absent, except for a *text or a *selection. A string with a JSON object is read as
+// that object. ErrInvalid for an argument of a wrong type, and for an unknown argument, so that the model learns of a
+// misspelled name; the error names the tool who.
 func decode(who string, raw json.RawMessage, dst any) error {
 	v := reflect.ValueOf(dst).Elem()
 	arguments := map[string]json.RawMessage{}

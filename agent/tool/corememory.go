@@ -59,8 +59,8 @@ func must(tool string, pairs ...text) error {
 	return nil
 }
 
-// mustPut is like must, for the text that replaces another. An empty text deletes, so the model must give even an empty
-// one: a call that was cut off, or a model that forgot the argument, would otherwise delete by mistake.
+// mustPut is like must, for a new text that replaces an old one. An empty text is accepted if it is present: it deletes
+// the old one. An absent one is refused, because it may come from a call that was cut off.
 func mustPut(tool string, name text, put bool) error {
 	if !put {
 		return db.Invalid("%s needs the argument %s. Give an empty text to delete.", tool, name)

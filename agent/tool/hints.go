@@ -13,7 +13,7 @@ type Hints struct {
 	Title       string
 	Group       string // the name of the group of tools that the tool belongs to
 	ReadOnly    bool   // the tool changes nothing
-	Destructive bool   // the tool may change or remove what is stored, not only add to it
+	Destructive bool   // the tool may change or remove stored data, not only add to it
 	Idempotent  bool   // a second call with the same arguments changes nothing more
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/loci-memory/loci/tenant/erase"
 )
 
-// Memories are the stores that the tools work on.
+// Memories are the stores that the tools read and write.
 type Memories struct {
 	Files    *files.Store
 	Recall   *recall.Store
@@ -43,7 +43,7 @@ type Memories struct {
 // ChildLog is the place of a sub-agent's log: a conversation of an agent, and the positions in the agent's log between
 // which the sub-agent works.
 type ChildLog struct {
-	Parent       string `db:"parent_conversation"` // the one that it works for: an id, or recall.DefaultConversation
+	Parent       string `db:"parent_conversation"` // the conversation of the model: an id, or recall.DefaultConversation
 	AgentID      string `db:"agent_id"`
 	Conversation string `db:"conversation_id"`
 	From         int64  `db:"from_seq"`
@@ -68,7 +68,7 @@ func (m Memories) in(tx pgx.Tx) Memories {
 type Caller struct {
 	Org          db.Org
 	Agent        agent.Agent
-	Conversation string   // the id of the one in which the model calls the tool; empty is the default one
+	Conversation string   // the conversation in which the model calls the tool, by id; empty: the default one
 	Confined     bool     // the tools show nothing of the agent's other conversations
 	Only         []string // names of the tools that it may call; nil allows all
 	Unprompted   bool     // its model sees no prompt of the agent, so results leave nothing out
@@ -87,7 +87,7 @@ func CallerIn(org db.Org, a agent.Agent, c recall.Conversation) Caller {
 // has returns the set of tools that the results of a call may mention.
 func (c Caller) has() recall.Toolset { return c.Agent.HasTool }
 
-// within returns the id of the conversation that a call is confined to; empty if it is not confined.
+// within returns the id of the only conversation that a call may read; empty if it may read all.
 func (c Caller) within() string {
 	if !c.Confined {
 		return ""

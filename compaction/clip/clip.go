@@ -74,9 +74,9 @@ func expandedPage(view []recall.Message, p recall.Part) (page recall.ExpandPage,
 	return page, slices.ContainsFunc(view, func(m recall.Message) bool { return slices.ContainsFunc(m.Content, isCall) })
 }
 
-// clippedPage returns the beginning of a page, as expand would have returned it with a smaller limit, so that the model
-// can read on in the original text. A result that takes no more tokens than that is returned unchanged. note is where
-// the line with the notice stands.
+// clippedPage returns a shorter page of an expanded result: the page that expand returns with a smaller limit, so that
+// the model can read on in the original text. A result that takes no more tokens is returned unchanged. note is the
+// byte range of the line with the notice.
 func clippedPage(result string, page recall.ExpandPage, chars int, has recall.Toolset) (short string, note [2]int) {
 	if utf8.RuneCountInString(result) <= chars {
 		return result, note
@@ -230,7 +230,8 @@ func StringLiterals(text string) (bounds [][2]int) {
 	}
 }
 
-// clippedPreview clips a result that the log only holds the beginning of. note is where its notice stands.
+// clippedPreview cuts a long result to at most chars characters of its preview. The log stores only a preview of such a
+// result. note is the byte range of the notice in text.
 func clippedPreview(p recall.Part, chars int, has recall.Toolset) (text string, note [2]int) {
 	whole := p.Text[:min(max(p.Clip.Shown, 0), len(p.Text))]
 	if utf8.RuneCountInString(whole) <= chars {

@@ -27,7 +27,7 @@ type LatePair struct{ Call, Result int }
 func CutPointsOf(messages []recall.Message) CutPoints {
 	n := len(messages)
 	c := CutPoints{Inside: make([]bool, n+1), User: -1, OpenCall: n, Unseen: n, Seen: n}
-	until := make([]int, n) // for each message, the last one that belongs to it
+	until := make([]int, n) // index of a message → index of the last message that may not be cut off from it
 	newest := -1            // the assistant's newest message
 	wentOn := -1            // the last message that makes results of earlier calls late
 	c.unread = map[int]bool{}

@@ -15,8 +15,8 @@ import (
 // Range returns the name of a range of an agent's log in the form that the tool expand reads. Both ends are included.
 func Range(from, to int64) string { return fmt.Sprintf(frame.Range, from, to) }
 
-// SummaryMessage returns the text by which a model reads a summary: the range that it replaces, how to read that range,
-// and the summary. under says that the view still has a user's request from before the end of the range.
+// SummaryMessage returns a summary as the model reads it: the range that it replaces, how to read that range, and the
+// summary. under reports whether the view still has a user's request from before the end of the range.
 func SummaryMessage(s Summary, under bool, has recall.Toolset) string {
 	request := ""
 	if under {

@@ -43,20 +43,20 @@ type Summary struct {
 	Detail       string // for the operator: the provider's words about that failure; not stored
 }
 
-// How says in which way a summary was made.
+// the provider's words about that failure, for the operator; not stored
 type How string
 
 // The ways, in the order in which they are tried. If a transcript overflows the window of the model that summarizes it,
 // it is first clamped, and then cut in the middle.
 const (
-	Own       How = "self"      // the agent's own model wrote it, from the prompt that it gets anyway
+	Own       How = "self"      // the agent's own model wrote it, from its next prompt
 	Whole     How = "whole"     // a model wrote it from the whole transcript
 	Clamped   How = "clamped"   // a model wrote it from a transcript with tool results cut to 5,000 characters
 	Middle    How = "middle"    // a model wrote it from a transcript without its middle
 	Extracted How = "extracted" // made without a model: it lists requests, decisions, calls and names
 )
 
-// Evicted is what a summary is made from.
+// Evicted is the input of a summary: the messages to summarize, and the rules for it.
 type Evicted struct {
 	Previous     *Summary         // summary of earlier messages; the new one includes its content
 	Messages     []recall.Message // in order, with the positions that the summary cites

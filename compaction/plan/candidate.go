@@ -12,7 +12,7 @@ type candidate struct {
 	cut     int                      // index of the first message behind the cut
 	evicted int                      // number of messages that leave
 	left    int                      // tokens that leave
-	old     int                      // tokens that stay and that a provider's report covers, by our count
+	old     int                      // tokens that stay and are in the provider's report, by our count
 	new     int                      // tokens that stay, in messages after the report
 	budget  int                      // tokens of the summary, without quotes of the user
 	quoted  int                      // tokens of these quotes
@@ -44,8 +44,8 @@ func (p *planner) at(cut int) candidate {
 	return c
 }
 
-// quotedShare is the share of the room between the fixed parts and the trigger that quotes of the user may take in a
-// summary.
+// quotedShare is a share of the room between the fixed parts and the trigger. In a summary, quotes of the user take at
+// most that share.
 const quotedShare = 0.5
 
 // quotes returns the tokens that a summary may use to quote the user: all user's messages that leave, and those that

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Cut is what a policy's cutter wants to leave in a view.
+// Cut is a policy's choice of what stays in a view.
 type Cut struct {
 	At     int           // index of the first message to keep; the cut is at the last cut point at or before it
 	Keep   []int         // indexes of earlier messages to keep, with what belongs to them, if the rest fits

@@ -91,8 +91,8 @@ const MaxMessages = 10_000
 // TooLong reports whether a view has too many messages or bytes to be sent, whatever its tokens.
 func TooLong(v clip.View) bool { return len(v.Messages) > MaxMessages || abridged(v) > 0 }
 
-// abridged returns how many messages must leave so that the view contains no abridged message, that is none that was
-// too large to be read whole.
+// abridged returns how many messages must leave so that only complete messages stay. An abridged message was too large
+// to be read whole.
 func abridged(v clip.View) int {
 	for i, m := range slices.Backward(v.Messages) {
 		if m.Abridged {

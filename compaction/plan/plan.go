@@ -67,9 +67,9 @@ func Unchanged(v clip.View, mode Mode) Plan {
 	return p
 }
 
-// Evict returns what to summarize from a view: the view that was planned for, or the one that it has grown to. The
-// agent's own model also gets the view as it was shown; the caller adds the system prompt and the tools. Any other
-// model gets clipped results whole.
+// Evict returns the input of the summary: the messages of v that leave. v is the view that was planned for, or a later
+// one with more messages. The agent's own model also gets the view as it was shown; the caller adds the system prompt
+// and the tools. Any other model gets clipped results whole.
 func (p Plan) Evict(v clip.View) clip.Evicted {
 	e := clip.Evicted{Budget: p.Budget, Making: p.Making}
 	if p.Evicted == 0 {
@@ -90,8 +90,8 @@ func (p Plan) Evict(v clip.View) clip.Evicted {
 	return e
 }
 
-// View returns what the model sees after the plan; v is the view that was planned for, or the one that it has grown to.
-// The summary replaces the messages that left; it is ignored if none leave.
+// View returns the view after the plan. v is the view that was planned for, or a later one with more messages. The
+// summary replaces the messages that left; it is ignored if no message leaves.
 func (p Plan) View(v clip.View, summary *clip.Summary) clip.View {
 	after := clip.View{Window: v.Window, Fixed: v.Fixed, Tools: v.Tools, Summary: v.Summary, Edits: p.Edits,
 		Count: v.Count}
@@ -138,7 +138,7 @@ func (n *Nothing) Error() string {
 // Unwrap returns ErrInvalid.
 func (*Nothing) Unwrap() error { return db.ErrInvalid }
 
-// TooBig is the error that the parts of a view that cannot leave do not fit below the window's trigger.
+// TooBig is the error that a view cannot shrink below the window's trigger, because its fixed parts are too large.
 type TooBig struct {
 	Window, Limit int   // tokens of the window, and of its part below the trigger
 	Least         int   // fewest tokens that the view can have

@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// strategy says how a mode plans. The beginning of the view leaves, up to the first of its cuts after which the rest
-// fits. If the rest fits after none, tool results in it are clipped.
+// strategy is a mode's way to plan. It removes the beginning of the view, up to the first cut after which the remaining
+// view fits. If no cut is enough, it clips tool results in the remaining view.
 type strategy struct {
 	cuts     func(clip.CutPoints, Settings) []int // ascending indexes in the view; the last cut evicts most
 	keepGoal bool                                 // leave a view alone that was compacted and is within the goal

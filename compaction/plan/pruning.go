@@ -18,7 +18,7 @@ type Pruning struct {
 	Edits  []clip.Edit // new edits, including replacements of old ones
 	Before clip.View
 	After  clip.View // Before with the edits
-	Asked  Asked     // what models were asked for lines to show instead of results
+	Asked  Asked     // requests to models for lines that replace results
 }
 
 // Asked is the work of models for a Pruning.

@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// AutoCompact summarizes the oldest messages until the prompt takes half of a threshold. The most important messages
-// stay, unless the rest does not fit.
+// AutoCompact summarizes the oldest messages until the prompt takes half of a threshold. It keeps the most important
+// messages in view, unless even the other messages are too large.
 type AutoCompact struct {
 	ThresholdShare   float64    `json:"threshold_share" min:"0.1" max:"0.98" doc:"Of the window; a smaller prompt stays."`
 	ReduceShare      float64    `json:"reduce_share" min:"0.1" max:"0.9" doc:"Of the threshold, that may stay."`

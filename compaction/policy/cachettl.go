@@ -50,7 +50,7 @@ func (*CacheTTL) describe() Mechanism {
 		}}
 }
 
-// Sizes that this mechanism counts with, in characters.
+// These are sizes in characters, as this mechanism counts them.
 const (
 	charsPerToken = 4
 	charsPerImage = 8000

@@ -22,8 +22,8 @@ const (
 // Default is the preset that layers change if none of them names a preset.
 const Default = "letta"
 
-// Layer is what one place sets: a whole policy, or an object of steps that changes the policy of the farther layers.
-// Empty or null sets nothing.
+// Layer is the policy setting of one place: a whole policy, or an object of steps that changes the policy of the
+// farther layers. Empty or null sets nothing.
 type Layer struct {
 	Place  string
 	Policy json.RawMessage
@@ -34,7 +34,7 @@ type Effective struct {
 	Policy
 	SetBy   string                       // the place that chose the preset or listed the steps; empty if none did
 	Origins map[string]map[string]string // step → setting → the place that set it, if not SetBy
-	LeftOut map[string]string            // step that was left out → the place that left it out
+	LeftOut map[string]string            // name of a step that was left out → the place that left it out
 }
 
 // MaxBytes bounds a policy's JSON.

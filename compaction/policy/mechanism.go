@@ -23,7 +23,7 @@ type Mechanism struct {
 	Name   string // the step's name in policies
 	Stage  Stage
 	Source string // the harness that has it
-	Words  string // what it does, for a reader
+	Words  string // what it does, in a sentence for people
 	New    func() Step
 
 	Settings map[string]string // what a setting does, if its field's tag does not say it

@@ -58,13 +58,14 @@ type Gate interface {
 	Wait(v clip.View, at Moment, due func(clip.View) bool) (wait bool, force float64)
 }
 
-// Cutter is a step that says what leaves a view, and how that is summarized. Its plan hides at least one message or
-// clips something. If there is nothing to do it returns a *plan.Nothing, and if the rest does not fit a *plan.TooBig.
+// Cutter is a step that decides which messages leave a view, and how they are summarized. Its plan hides at least one
+// message or clips something. If there is nothing to do, Plan returns a *plan.Nothing; if the messages that must stay
+// do not fit, a *plan.TooBig.
 type Cutter interface {
 	Plan(v clip.View, at Moment) (plan.Plan, error)
 }
 
-// Restorer is a step that says which of the messages that left are shown again behind the summary.
+// Restorer is a step that shows results from hidden messages again, behind the summary.
 type Restorer interface {
 	Restore(left []recall.Message, after clip.View, at Moment) []Restored
 }
@@ -79,7 +80,7 @@ type Restored struct {
 	Named    bool   // too long to be shown: only its source and its seq are named
 }
 
-// Moment is what a step may know besides the view.
+// Moment is the input of a step besides the view.
 type Moment struct {
 	Now      time.Time     // time of the prompt
 	Touched  time.Time     // when the conversation's last prompt was handed out; zero if none was

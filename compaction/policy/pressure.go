@@ -49,7 +49,7 @@ func (p Policy) cuts() bool {
 // paced is a trigger that, once it was due, is not due again before the conversation has gone on.
 type paced interface{ paced() }
 
-// due reports whether a trigger is due, and whether a paced one is.
+// due reports whether any trigger is due. paces reports whether a paced trigger is due.
 func (p Policy) due(v clip.View, at Moment) (due, paces bool) {
 	for _, s := range p.Steps {
 		if t, ok := s.(Trigger); ok && t.Due(v, at) {

@@ -46,8 +46,8 @@ func mostByAll(triggers []Step, v clip.View, at Moment) (most int) {
 	return most
 }
 
-// mostBy returns the tokens above which at least one of the triggers is due, in the caller's count; 0 if none counts
-// tokens.
+// mostBy returns the lowest number of tokens, by the caller's count, above which one of the triggers is due. It returns
+// 0 if no trigger counts tokens.
 func mostBy(steps []Step, v clip.View, at Moment) (most int) {
 	for _, s := range steps {
 		n := 0

@@ -6,7 +6,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Format says what a summary is like: what a model is asked for, what Loci appends, and the words around it.
+// Format describes a kind of summary: the request to the model, the parts that Loci appends, and the words around it.
 type Format struct {
 	Sections  []FormatSection `json:"sections"`             // in order
 	MaxTokens int             `json:"max_tokens,omitempty"` // of the text; 0: the plan's budget

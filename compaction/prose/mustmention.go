@@ -19,7 +19,7 @@ const (
 	lastWords           = 12  // words of the last request
 )
 
-// MustMention is what a summary must mention.
+// MustMention lists the names and requests that a summary must contain.
 type MustMention struct {
 	Request []string        // identifiers of the last request
 	Others  []string        // the most important other identifiers, in the order in which they appeared
@@ -28,7 +28,7 @@ type MustMention struct {
 }
 
 // MustMentionOf selects identifiers that are likely needed again: those that the user named, and those that were named
-// often or late. It leaves out those that only tool results name, because a listing may name hundreds.
+// often or late. It leaves out identifiers that stand only in tool results, because a listing may have hundreds.
 func MustMentionOf(messages []recall.Message, previous string, budget int) MustMention {
 	var must MustMention
 	n := names{by: map[string]*name{}}

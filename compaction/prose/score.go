@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// lexicon lists words and phrases, and for each the kinds that it is a sign of. Each kind is a bit.
+// lexicon maps words and phrases to kinds of sentences that they are a sign of. Each kind is a bit.
 type lexicon struct {
 	words   map[string]uint32
 	phrases map[string][]phrase // by their first words

@@ -79,8 +79,8 @@ type settings struct {
 	Ratio  float64         `db:"-" json:"ratio,omitempty"`
 }
 
-// Create stores a replay and queues its job. ErrInvalid says what is wrong; ErrConflict if the organization has too
-// many replays.
+// Create stores a replay and queues its job. ErrInvalid, with the reason, if a value is not valid; ErrConflict if the
+// organization has too many replays.
 func (s *Store) Create(ctx context.Context, org db.Org, r Request) (Replay, error) {
 	if r.Model != "" && (s.Models == nil || s.Models(ctx, r.Model) == nil) {
 		return Replay{}, db.Invalid("There is no model %q: the server has no endpoint for models. Leave model out",

@@ -18,9 +18,10 @@ const (
 	releaseTime = 5 * time.Second
 )
 
-// Claim waits until no other request, on any server, compacts a conversation, and makes others wait until release is
-// called. It returns ErrBusy once it has waited for patience, or once the other request has compacted for that long: a
-// model that hangs thus delays only the first caller for the whole time. Patience 0 waits without end.
+// Claim waits until no other request, on any server, compacts the conversation. Other requests then wait until the
+// caller calls release. Claim returns ErrBusy if it has waited for patience, or if the other request has worked for
+// patience already: so a model that hangs delays only the first caller for the whole time. With patience 0, Claim waits
+// without end.
 func (s *Store) Claim(ctx context.Context, org db.Org, c recall.Conversation, patience time.Duration) (release func(),
 	err error) {
 	began := time.Now()

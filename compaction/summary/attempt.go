@@ -89,8 +89,8 @@ func tokensOfMessages(messages []chat.Message) (n int) {
 	return n
 }
 
-// try asks in one way, and a second time if the answer is rejected or lacks something that it must mention. next says
-// that another way may succeed: after an overflow, and after most failures of the agent's own model.
+// try asks in one way. It asks a second time if the answer is rejected or does not mention everything that it must.
+// next reports whether another way may succeed: after an overflow, and after most failures of the agent's own model.
 func (w *writer) try(ctx context.Context, messages []chat.Message, tools []byte, own bool) (text string, next bool) {
 	reply, err := w.call(ctx, messages, tools, own)
 	over, ok := errors.AsType[*Overflow](err)

@@ -12,7 +12,7 @@ import (
 // maxPathBytes bounds the path of a called file.
 const maxPathBytes = 300
 
-// Names of tools that read a file, and of tools that change one.
+// These are the names of tools that read a file, and of tools that change a file.
 var (
 	readingTool  = regexp.MustCompile(`(?i)read|open|view|cat\b|show_file|get_file`)
 	changingTool = regexp.MustCompile(`(?i)write|edit|create|patch|replace|insert|update_file|modify|save|delete_file`)

@@ -156,9 +156,9 @@ func (f *selection) lines(most int, fits func(item) bool) {
 // leastLine is the least room, in tokens, for which lines are looked for.
 const leastLine = 8
 
-// says reports whether the chosen lines already say the same as item i: one has most of its words and all of its
-// numbers, or two have most of its words with other numbers. In decisions and in what the user told, other numbers
-// always make a difference.
+// says reports whether the chosen lines already tell item i. They do if one line has most of its words and all of its
+// numbers, or if two lines have most of its words and other numbers. Two such lines are not enough in decisions and in
+// facts from the user.
 func (f *selection) says(s section, i item) bool {
 	similar := 0
 	for _, t := range f.told {

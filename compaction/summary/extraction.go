@@ -30,7 +30,7 @@ type item struct {
 	carried bool // it comes from the previous summary
 }
 
-// extraction is what was found in messages, by section, in the order of the conversation.
+// extraction holds the lines found in messages, by section, in the order of the conversation.
 type extraction struct {
 	items  [sectionCount][]item
 	said   prose.Frequency

@@ -10,7 +10,7 @@ import (
 var extractedNames = [sectionCount]string{"earlier", "requests", "told", "decisions", "findings", "open", "errors",
 	"named", "calls", "state"}
 
-// layout says under which headings, and in which order, the sections of an extraction stand.
+// layout is the order of an extraction's sections, with their headings.
 type layout struct {
 	titles [sectionCount]string
 	groups [][]section // sections with the same title

@@ -12,10 +12,10 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// repaired returns a model's text with what it lacks: the last request, important lines from the previous summary and
-// the messages, identifiers in the lines where they stood, and a note about messages that the model was not shown. The
-// text is cut if it leaves too little room for these. If the names of the last request would not fit otherwise, first
-// the format's appendix is dropped, and then everything that was added but the last request.
+// repaired adds to a model's text what it lacks: the last request, important lines from the previous summary and the
+// messages, identifiers in the lines where they stood, and a note about messages that the model was not shown. It cuts
+// the text if there is too little room for these additions. If the names of the last request still do not fit, it first
+// drops the format's appendix, and then all additions except the last request.
 func (w *writer) repaired(text string) string {
 	for _, share := range appendixShares {
 		note := ""
@@ -98,7 +98,7 @@ func (w *writer) lastRequest(text string) string {
 	return lines
 }
 
-// extraction returns what was found in everything that is summarized.
+// extraction returns the lines found in all messages that are summarized.
 func (w *writer) extraction() *extraction {
 	if w.found == nil {
 		w.found = extractAs(layoutOf(w.e.Format), w.e.Messages, prose.Appended.ReplaceAllString(w.previous, ""), w.must)

@@ -32,7 +32,8 @@ const (
 	argumentChars = 100
 	stateChars    = 600
 	maxCallLines  = 40
-	// Words of a compared line. Shorter lines say little alone, unless they say what the user is, wants or demands.
+	// These bound the words of a compared line. Shorter lines say little alone, unless they say what the user is, wants or
+	// demands.
 	leastWordsOfLine = 2
 	outputLines      = 40    // lines that are read of one tool result,
 	leastOutputLines = 5     // at least of each if there are many,

@@ -31,11 +31,11 @@ type Endpoint struct {
 	Queries  embed.Embedder // for searches, so that they do not wait for jobs; nil: Embedder
 
 	Name            string // name in sentences; empty: "the embeddings endpoint"
-	RefusesByNature bool   // it refuses texts that it is not made for; the operator need not know
+	RefusesByNature bool   // the endpoint refuses some texts by design; the operator is not told of them
 	JobTexts        int    // the most texts of a job; 0: MostTexts
 	Jobs            int    // batches that run at a time; 0: jobsAtOnce
 
-	// Configured is what the settings say about the space: its model, and its dimension if they set one.
+	// Configured is the space in the settings: its model, and its dimension if the settings have one.
 	Configured Space
 
 	// Weight is how much search by meaning counts, from 0.05 to 2. With 0, each question's hits decide, so that a poor
@@ -83,7 +83,7 @@ type Permit struct {
 	endpoint *Endpoint
 	source   source
 	org      db.Org
-	trial    bool // no other job asks until this one has
+	trial    bool // a trial request; other jobs wait for its result
 	asked    bool
 }
 

@@ -50,7 +50,7 @@ type tile struct {
 	stride      int
 }
 
-// attention is what some queries of one head take from the keys and values of one text.
+// attention is the input and the output of attention for some queries of one head in one text.
 type attention struct {
 	queries []float32 // rows of attendStride values; headPart of them belong to this head
 	keys    []float32 // headPart rows of padded values: the keys as columns

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// nearShare is what two terms of a query add to the score of a text that has them next to each other, as a share of the
-// lower of their weights. Further apart they add less: half as much with one term between them.
+// nearShare is the gain of a text that has two terms of a query next to each other, as a share of the lower of the two
+// terms' weights. With one term between them the gain is half as much.
 const nearShare = 0.4
 
 // phraseShare is the additional gain of a text that has all terms of a query next to each other, in order, as a share

@@ -235,8 +235,8 @@ func (f Filter) withFew(keys []int64) pgx.StrictNamedArgs {
 // leavesFew reports whether the filters leave so few rows that a search reads them one by one.
 func (s *Search) leavesFew(q Question) bool { return q.Most > 0 && q.Most <= min(maxFew, s.IndexRows) }
 
-// maxFew is the most rows that are read one by one. It is a twelfth of a scope of 100,000 rows; reading them takes as
-// long as the indexes take for all.
+// maxFew is the most rows that are read one by one. Reading a twelfth of a scope of 100,000 rows takes as long as the
+// indexes take for the whole scope.
 const maxFew = 8_000
 
 // fewMeaningsSQL orders rows by the distance of embedding from @q. It finds their vectors by their keys, which keys,
@@ -306,7 +306,8 @@ func KeyedRow(table, key string) string {
 	return ` CROSS JOIN LATERAL (SELECT * FROM ` + table + ` t WHERE t.org = @org AND t.key = ` + key + ` OFFSET 0)`
 }
 
-// Depth returns how many hits a page needs: its own, the earlier ones, and one that shows that there are more.
+// Depth returns how many hits a page needs: the page's own, the hits on earlier pages, and one more that shows whether
+// there is a next page.
 func Depth(after int64, offset, limit int) int {
 	if after != 0 {
 		return ArmRows

@@ -79,8 +79,8 @@ func inner(a, b pgvector.SparseVector) (sum float64) {
 	return sum
 }
 
-// rankMeaning returns the cosines of the query and the best texts by words, for those that the endpoint made vectors
-// of.
+// rankMeaning embeds the query and the best texts by words. It returns their cosines, without texts for which the
+// endpoint made no vector.
 func rankMeaning(ctx context.Context, d *endpoint.Endpoint, query string, texts []string, words []Hit) (hits []Hit,
 	note string) {
 	items := []embed.Item{{ID: -1, Text: query}}

@@ -97,7 +97,8 @@ func meanOf(hits []Hit) (mean, deviation float64) {
 	return mean, math.Sqrt(deviation)
 }
 
-// fitFrom is the rank of the first hit that a normal distribution is fitted to. The hits before it are relevant.
+// fitFrom is a rank. The normal distribution is fitted to the hits from this rank on, because the hits before it are
+// relevant.
 const fitFrom = 25
 
 // fitTail fits the upper end of a normal distribution to the last of the ranked hits, by least squares, and returns its

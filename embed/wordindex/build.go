@@ -44,7 +44,7 @@ type builder struct {
 	changes  []change
 }
 
-// segment is what is stored of a segment besides its postings.
+// segment is the row of a segment, without its postings.
 type segment struct {
 	Key   int64 `db:"key"`
 	After int64 `db:"after_place"`

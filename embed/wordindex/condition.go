@@ -2,9 +2,9 @@ package wordindex
 
 import "github.com/jackc/pgx/v5"
 
-// Matched returns SQL for FROM: a table with the columns key and lex. It has the rows of x.Searched that Args names and
-// that meet a condition on rows r. It also needs the argument @org. Its form makes Postgres look up each row by its
-// key, whatever the statistics say.
+// Matched returns SQL for a FROM clause: a table with the columns key and lex. Its rows are the rows of x.Searched that
+// Args names and that meet a condition on rows r. It also needs the argument @org. Its form makes Postgres look up each
+// row by its key, whatever the statistics say.
 func (x *Index) Matched(condition string) string {
 	return x.sql(`(
 		SELECT unnest(@matched::bigint[]) AS key

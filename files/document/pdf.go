@@ -19,7 +19,7 @@ import (
 const (
 	guestMemoryPages = 512 << 20 / (64 << 10) // 512 MiB, PDFium's own memory
 	maxPages         = 50_000
-	maxMissingPages  = 100 // in a row: then the page count is wrong, or the rest is lost
+	maxMissingPages  = 100 // after so many pages in a row that PDFium cannot load, reading stops
 )
 
 // engine is PDFium in a WebAssembly sandbox without access to files. It reads one PDF.

@@ -31,8 +31,8 @@ type Pattern struct {
 	lines   *re2.Regexp // matches from the match to the end of the line
 	match   *re2.Regexp // matches what the pattern matches
 	literal string      // the whole pattern, if it is a text with exact case
-	grams   *gramQuery  // what a matching line must contain; nil if nothing is certain
-	texts   *prefilter  // finds texts; a matching line has at least one; nil if nothing is certain
+	grams   *gramQuery  // a condition that every matching line meets; nil if none is known
+	texts   *prefilter  // finds some texts, at least one in every matching line; nil if no such texts are known
 
 	// exact, if not nil, checks the lines that RE2 finds, because RE2's \B also matches between the bytes of a character.
 	exact *regexp.Regexp

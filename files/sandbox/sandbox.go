@@ -118,7 +118,7 @@ func endedBy(state *os.ProcessState, signal syscall.Signal) bool {
 	return ok && status.Signaled() && status.Signal() == signal
 }
 
-// said keeps the beginning and the end of what is written to it, because programs name the cause first or last.
+// said keeps the beginning and the end of a program's output, because programs name the cause first or last.
 type said struct{ beginning, end []byte }
 
 const (

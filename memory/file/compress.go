@@ -187,7 +187,7 @@ func (g *Grown) Numbered() string {
 // Manifest returns the tree's manifest as agents read it.
 func (g *Grown) Manifest() string { return g.manifest.Render() }
 
-// Paths returns the paths of the tree's other files.
+// Paths returns the paths of all files in the tree except the index.
 func (g *Grown) Paths() (all []string) {
 	for _, f := range g.others {
 		all = append(all, f.Path)

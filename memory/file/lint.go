@@ -134,8 +134,8 @@ func pointedTo(lines []indexLine, path string) bool {
 	})
 }
 
-// Index returns the index of an agent's tree, without lines that point only to files that do not hold. ErrNotFound if
-// the agent has no tree, the tree has no index, or the index has ended.
+// Index returns the index of an agent's tree, without lines that have only pointers to files outside their validity
+// period. ErrNotFound if the agent has no tree, the tree has no index, or the index has ended.
 func (s *Store) Index(ctx context.Context, org db.Org, agentID string) (File, error) {
 	t, err := s.OfAgent(ctx, org, agentID)
 	if err != nil {

@@ -24,7 +24,7 @@ var (
 	fragment = regexp.MustCompile(`#[^./#]*$`)
 	escaped  = regexp.MustCompile(`\\([!-/:-@\[-\x60{-~])`)
 
-	// foreign matches names of documents that a project has, and of files that are not notes.
+	// foreign matches names of a project's documents, and of files that are not notes.
 	foreign = regexp.MustCompile(`^[A-Z_]+\.md$|\.(?:txt|json|ya?ml|csv|toml)$`)
 
 	explicit = regexp.MustCompile(`^(?:\./)?(?:/memories|memory|memories)/`)

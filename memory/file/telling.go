@@ -83,7 +83,7 @@ var stating = regexp.MustCompile(
 	`(?i)\b(?:is|are|was|were|has|have|must|should|will|needs?|requires?|prefers?|` +
 		`ist|sind|muss|müssen|soll|sollen|braucht|sont|doit|doivent|debe|deben|tiene|prefiere)\s+([\pL\pN]+)`)
 
-// Words around such a verb if the line only says what a file is about, or where something is.
+// These match words around such a verb in lines that state no fact, but only a file's topic or the place of something.
 var (
 	asking = regexp.MustCompile(`(?i)\b(?:what|how|who|where|when|why|which|that|if|whether|for|there|` +
 		`wie|wer|wo|wann|warum|welche[rsnm]?|ob|dass|comment|qui|que|pour|quand|para)\b|^\W*was\s`)
@@ -91,8 +91,7 @@ var (
 		`im|hier|unter|dans|sur|en)$`)
 )
 
-// The same for Chinese, which has no spaces between words: the verb of a sentence that tells a fact, and words of a
-// line that only says what a file is about.
+// These are the same for Chinese, which has no spaces between words.
 var (
 	statingHan = regexp.MustCompile(`\p{Han}.*(?:是|为|等于|必须|应该|应当|需要|不能|不得|禁止|喜欢|偏好).*[\p{Han}\pN]`)
 	askingHan  = regexp.MustCompile(`什么|如何|怎么|怎样|谁|哪|何时|为何|是否|关于`)

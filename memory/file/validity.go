@@ -195,7 +195,8 @@ func (e *editor) setValidity(ctx context.Context, before, after Entry) (File, er
 
 func same(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }
 
-// withoutEnded returns the text of an index without lines that point only to files that do not hold.
+// withoutEnded returns the text of an index. It drops lines that have only pointers to files outside their validity
+// period.
 func (s *Store) withoutEnded(ctx context.Context, org db.Org, t Tree, content string) (string, error) {
 	args := pgx.StrictNamedArgs{"org": org, "tree": t.Key}
 	held := db.Held{}.Where("f", args)

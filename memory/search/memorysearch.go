@@ -138,7 +138,7 @@ type ReadOn struct {
 type Results struct {
 	Hits    []MemoryFound
 	Meaning bool   // memory files, passages, files or messages were ranked by meaning too
-	Known   string // the place that a near layer knows, so that no vectors were used; else empty
+	Known   string // a near layer's place that has the answer, so that no vectors were used; else empty
 	rank.Remarks
 
 	SearchedFor  string                     // the spelling that was searched, if no text has a word of the query

@@ -59,13 +59,14 @@ func (q Query) ranked(arms []found) []MemoryFound {
 	return all[:min(len(all), q.Limit)]
 }
 
-// named returns the names that a place can be found by.
+// named returns the place's path and label.
 func (p FoundPlace) named() string { return strings.TrimSpace(p.Path + " " + p.Label) }
 
 // minKnown is how many words a query must have for a text with all of them to count as the answer.
 const minKnown = 2
 
-// known returns the place in a near layer that a query asks for: the query names it, or it has all words of the query.
+// known returns the place in a near layer that answers a query: the query contains its path, or its text has all words
+// of the query.
 func (q Query) known(near []found) string {
 	query := terms(q.Text)
 	for _, f := range near {

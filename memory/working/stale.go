@@ -87,8 +87,8 @@ func (e *Entry) mark(confirmed bool, since int64) {
 	}
 }
 
-// compareCalls marks the entries that are based on calls. It reads the messages that were not compared yet. Calls that
-// still wait for their results are compared again later.
+// compareCalls marks stale entries whose evidence is a call. It reads only messages that it has not read before. Calls
+// without a result are compared again later.
 func (s *Store) compareCalls(ctx context.Context, org db.Org, c recall.Conversation, r *row) error {
 	from, waiting := r.Checked, 0
 	for from < c.Messages {

@@ -168,7 +168,7 @@ func (b *Batch) countAnswer(body *rest.Spool, answer string) {
 	}
 }
 
-// countOf does what countAnswer does, for the fields of an object at a place.
+// countOf is countAnswer for the fields of an object at a place.
 func (b *Batch) countOf(body *rest.Spool, place string, fields map[string]json.RawMessage) {
 	object := chat.NewObject(fields, b.zone)
 	object.At = place

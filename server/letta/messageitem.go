@@ -25,7 +25,7 @@ type ItemOptions struct {
 	Made bool // the items are part of a run's answer, which must not repeat what the client said
 }
 
-// The tool that Letta's older agents speak with, and its argument.
+// These are the tool by which Letta's older agents speak, and its argument.
 const (
 	speechTool     = "send_message"
 	speechArgument = "message"

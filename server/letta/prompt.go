@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// InContext is what an agent's window holds: an agent.Overview, or a Prompt.
+// InContext is the content of an agent's window: an agent.Overview, or a Prompt.
 type InContext struct {
 	Value any
 }

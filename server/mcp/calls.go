@@ -32,7 +32,8 @@ func callIDOf(session string, id json.RawMessage) callID {
 	return sha256.Sum256([]byte(session + "\x00" + idKey(id)))
 }
 
-// calling is a request that came, or the cancellation of one that has not come yet. calls.mu guards its fields.
+// calling is a request that has arrived, or the cancellation of a request that has not arrived yet. calls.mu guards its
+// fields.
 type calling struct {
 	id        callID
 	came      bool // the request itself came, not only its cancellation

@@ -49,7 +49,7 @@ type followed struct {
 	by   map[*sdk.ServerSession]int
 }
 
-// use notes that a session's request begins; done notes that it ended.
+// use notes that a request of a session begins. The caller calls done when it ends.
 func (h *hub) use(session string) (done func()) {
 	h.mu.Lock()
 	timer := h.idle[session]

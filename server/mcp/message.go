@@ -259,7 +259,7 @@ func contradiction(h http.Header, body []byte) *refusal {
 			versions[0])}}
 }
 
-// The form in which clients encode values that headers cannot hold, such as letters beyond ASCII.
+// Clients use this form to encode values that headers cannot hold, such as letters beyond ASCII.
 const (
 	encodedPrefix = "=?base64?"
 	encodedSuffix = "?="

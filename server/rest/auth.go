@@ -113,8 +113,9 @@ func (a *API) count(r *http.Request, key apikey.Key) (end func(), err error) {
 	return end, err
 }
 
-// refuseOtherSites returns an error unless a request names this machine as its host, comes from no page of another
-// origin (another port is another origin), and came through no proxy, which other machines might reach.
+// refuseOtherSites accepts only requests from this machine. It returns an error if the request's host is not local, if
+// the request comes from a page of another origin (another port is another origin), or if a proxy forwarded it, because
+// other machines may reach the proxy.
 func refuseOtherSites(r *http.Request) error {
 	if !isLocal(r.Host) {
 		return Forbidden("Without an API key this server answers only to localhost, not to " + r.Host +

@@ -240,7 +240,7 @@ func (a *API) CountSpooled(c echo.Context) (release func()) {
 	return held.release
 }
 
-// countedBody counts what is read from a body, and closes the body.
+// countedBody counts the bytes read from a body. Close closes the body.
 type countedBody struct {
 	*heldBody
 	io.Closer

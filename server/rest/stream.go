@@ -80,7 +80,7 @@ func (a *API) KeepOpen(c echo.Context, last func(problem error) string) (ctx con
 	return ctx, answer, func() { cancel(); <-done }
 }
 
-// kept is an answer that several goroutines write to.
+// kept is an answer that several goroutines may write to.
 type kept struct {
 	http.ResponseWriter
 	recheck func() error // looks up the request's key again; nil if the request has none

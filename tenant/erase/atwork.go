@@ -19,9 +19,10 @@ const (
 // again. The erasure is tried again later.
 var errAtWork = errors.New("what began before the erasure is still at work")
 
-// settled reports whether all runs, hand-overs, jobs and compactions have ended that began before searches found
-// nothing. clean says that the search that began at began found nothing; settled records the first such time. It
-// returns errAtWork while work goes on, and false once the erasure has waited for patience.
+// settled reports whether all runs, hand-overs, jobs and compactions have ended that may still store the texts: those
+// that began before a search found nothing. clean is set if the search that began at the time began found nothing;
+// settled records the first such time. It returns errAtWork while such work goes on, and false once the erasure has
+// waited for patience.
 func (w *sweep) settled(ctx context.Context, clean bool, began time.Time) (bool, error) {
 	type row struct {
 		CleanSince *time.Time `db:"clean_since"`

@@ -205,8 +205,8 @@ func (w *jsonEraser) acrossTexts(list []any) (n int) {
 	return n
 }
 
-// words counts the occurrences in an id that begin and end at the bounds of a word. Others are chance, because ids are
-// random.
+// words counts the occurrences in an id that begin and end at word boundaries. Ids are random, so other occurrences are
+// chance.
 func (m *matcher) words(id string) (n int) {
 	for _, s := range m.find(id) {
 		before, _ := utf8.DecodeLastRuneInString(id[:s.from])

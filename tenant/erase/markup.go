@@ -70,8 +70,8 @@ func isTagName(r rune, first bool) bool {
 	return letter || !first && (r >= '0' && r <= '9' || r == ':' || r == '-')
 }
 
-// unmarked removes Markdown's signs around words, and everything of links except their texts. An underscore within a
-// word stays. ok is false if there are none.
+// unmarked removes Markdown's signs around words. It reduces links to their texts, and keeps an underscore within a
+// word. ok reports whether it removed anything.
 func unmarked(cells []cell) (out []cell, ok bool) {
 	if !slices.ContainsFunc(cells, func(c cell) bool { return c.r == '*' || c.r == '`' || c.r == '_' || c.r == ']' }) {
 		return cells, false

@@ -11,7 +11,7 @@ import (
 
 func (s *Store) sweep(org db.Org, e Erasure) (*sweep, error) {
 	w := &sweep{Store: s, org: org, e: e, report: newReport()}
-	// This goes on with an erasure that waited, or was on a server that stopped.
+	// An erasure that waited, or that a stopped server began, continues its report.
 	if e.Key != 0 {
 		w.report = e.Report
 		w.report.Passes, w.report.Remains = 0, []string{}

@@ -23,7 +23,7 @@ type Requests struct {
 	orgs map[db.Org]*counted
 }
 
-// counted is one organization's requests in a month, as far as this server knows.
+// counted is one organization's number of requests in a month, as far as this server knows.
 type counted struct {
 	mu      sync.Mutex // held while the count is being stored
 	month   time.Time

@@ -188,7 +188,7 @@ func (s *Store) SweepOrg(ctx context.Context, org db.Org, deleted map[string]int
 // unusedFor is how long a piece of prompts is kept after no prompt has it, because a new prompt may be about to use it.
 const unusedFor = 2 * time.Hour
 
-// unusedParts deletes the pieces that no stored prompt has, and that no prompt has used since before.
+// unusedParts deletes the pieces that are in no stored prompt and that no prompt has used since before.
 func (s *Store) unusedParts(ctx context.Context, org db.Org, before time.Time, deleted map[string]int) error {
 	agents, err := db.All[int64](ctx, s.DB, `
 		SELECT DISTINCT agent_key FROM prompt_parts WHERE org = $1 AND used_at < $2 ORDER BY agent_key`, org, before)

@@ -168,7 +168,7 @@ func (r rule) pattern() string {
 	for _, tail := range []string{`(?:[\x60'"\s;]|\\[nr]|$|\b)`, `(?:[^\w-]|\z)`, `(?:[^a-zA-Z0-9+/]|\z)`} {
 		p = strings.TrimSuffix(p, tail)
 	}
-	p = strings.ReplaceAll(p, `([a-z0-9]{4}-){3}`, `(?:[a-z0-9]{4}-){3}`) // this group does not hold the secret
+	p = strings.ReplaceAll(p, `([a-z0-9]{4}-){3}`, `(?:[a-z0-9]{4}-){3}`) // the secret is outside this group
 	p = namedGroup.ReplaceAllString(p, "(?:")
 	if rest, ok := strings.CutPrefix(p, "(?i)"+boundary); ok {
 		return "(?i)" + shapeStart + rest

@@ -44,7 +44,7 @@ type anthropicEvent struct {
 	Stop    text                       `json:"stop_reason"` // of a whole message
 }
 
-// blockDelta is what an event adds to a block or to the message.
+// blockDelta is the part of an event that extends a block or the message.
 type blockDelta struct {
 	Type      text            `json:"type"`
 	Text      text            `json:"text"`
@@ -55,7 +55,7 @@ type blockDelta struct {
 	Stop      text            `json:"stop_reason"`
 }
 
-// event adds an event. plain says that the answer has lines that are no events.
+// event adds an event. plain is set if the answer has lines that are not events.
 func (a *anthropicReader) event(ctx context.Context, raw []byte, plain bool) error {
 	var e anthropicEvent
 	if err := json.Unmarshal(raw, &e); err != nil {
@@ -316,7 +316,7 @@ func (u *anthropicUsage) add(raw json.RawMessage) {
 	}
 }
 
-// total returns the counts; none if one of them is impossible.
+// total returns the token counts; zero counts if one of them is impossible.
 func (u *anthropicUsage) total() Usage {
 	prompt := u.Input + u.Cached + u.CacheWrite
 	if u.impossible || prompt > maxTokens {

@@ -48,7 +48,7 @@ type choice struct {
 	Message *delta          `json:"message"` // in an answer without a stream
 }
 
-// delta is what an event adds to an answer.
+// delta is the part of an event that extends an answer.
 type delta struct {
 	Content   said            `json:"content"`
 	Refusal   text            `json:"refusal"`
