@@ -68,7 +68,7 @@ func (a Agent) Zone() *time.Location {
 	return zone
 }
 
-// LastRun says how the newest finished run of an agent ended; its fields are nil if there is none.
+// LastRun is the outcome of an agent's newest finished run; its fields are nil if there is none.
 type LastRun struct {
 	Completion *time.Time `db:"last_run_completion" json:"last_run_completion"`
 	DurationMS *int64     `db:"last_run_duration_ms" json:"last_run_duration_ms"`
@@ -94,7 +94,7 @@ type Settings struct {
 	Handover *HandoverSettings `json:"handover,omitempty"` // nil: HandoverOff
 }
 
-// Which conversations an agent's tools search and read: all, or only the one in which they are called.
+// These say in which conversations an agent's tools search and read: in all, or only in the one of the call.
 const (
 	ScopeAgent        = "agent"
 	ScopeConversation = "conversation"
@@ -187,8 +187,8 @@ const (
 	OrderByRun    = "coalesce(last_run_completion,'-infinity'), key"
 )
 
-// FileBlock is an attached file in the form in which Letta shows it in an agent's memory. Its label is folder/name, and
-// its value is what the model sees of it.
+// FileBlock shows an attached file as Letta shows it in an agent's memory. Its label is folder/name, and its value is
+// the model's view of the file.
 type FileBlock struct {
 	ID             string     `json:"id"` // block- and the file's UUID
 	Label          string     `json:"label"`
@@ -279,5 +279,5 @@ func (a Agent) HandsOver(at string) (does, pending bool) {
 	return h.On == nil || slices.Contains(h.On, at), h.Mode == HandoverPending
 }
 
-// QueryResult is the name of the tool that computes on results that are shown only in part.
+// QueryResult is the name of the tool that computes on tool results of which the model sees only a part.
 const QueryResult = "query_result"

@@ -97,8 +97,8 @@ func (s *Store) assembleFitting(ctx context.Context, org db.Org, target PromptTa
 		"try again in some seconds", p.Conversation.ID)
 }
 
-// From this size on a message is refused without reading it. Its tokens were estimated when it was stored, and its
-// model may count half as many.
+// These are limits from which on a message is refused without reading it. Its tokens were estimated when it was stored,
+// and its model may count half as many.
 const (
 	unreadTokens  = 250_000 // only if it has at least this many tokens,
 	unreadWindows = 4       // and at least this many times the window
@@ -215,7 +215,7 @@ func (s *Store) recordUsage(ctx context.Context, org db.Org, c recall.Conversati
 	return db.UnlessFull(s.Recall.RecordUsage(ctx, org, c.Key, c.Version, u))
 }
 
-// triggerState returns the stored state of a conversation's trigger.
+// triggerState returns the state of a conversation's trigger, as stored.
 func triggerState(c recall.Conversation) plan.TriggerState {
 	return plan.TriggerState{Warned: c.Warned, Disarmed: c.Settled > 0, Base: c.Settled}
 }

@@ -102,9 +102,10 @@ type ForkTo struct {
 	Ran func(tool string) bool // reports whether the server runs a tool; nil: it runs none
 }
 
-// Fork copies a conversation into a new one, up to a message or whole. The copy's model sees what the original's saw at
-// that time, with a system prompt of its own. Results of the server's own tools for copied calls are copied even if
-// they stand behind the message, so that no tool runs again. ErrNotFound if the conversation lacks the message.
+// Fork copies a conversation into a new one, up to a message or whole. The copy's model gets the messages that the
+// original's model had in view then, with a new system prompt. Results of the server's own tools for copied calls are
+// copied even if they stand behind the message, so that no tool runs again. ErrNotFound if the conversation lacks the
+// message.
 func (s *Store) Fork(ctx context.Context, org db.Org, c recall.Conversation, to ForkTo) (forked recall.Conversation,
 	err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
@@ -141,8 +142,8 @@ type Delegation struct {
 	Depth     int      // depth of the sub-agent, from 1
 }
 
-// Delegate copies a whole conversation for a sub-agent. The copy's prompt begins, byte for byte, with what the
-// original's model is sent next. Delegate returns the calls that the copy's model waits for.
+// Delegate copies a whole conversation for a sub-agent. The copy's prompt begins, byte for byte, with the next prompt
+// of the original. Delegate returns the calls that the copy's model waits for.
 func (s *Store) Delegate(ctx context.Context, org db.Org, c recall.Conversation, d Delegation) (
 	forked recall.Conversation, pending []chat.PendingCall, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {

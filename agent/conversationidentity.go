@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// setConversationIdentity sets the identity that a conversation is with; an empty id is nobody. ErrNotFound if the
-// identity does not exist.
+// setConversationIdentity sets a conversation's identity; an empty id is nobody. ErrNotFound if the identity does not
+// exist.
 func (s *Store) setConversationIdentity(ctx context.Context, org db.Org, c recall.Conversation, id string) error {
 	if id == "" {
 		_, err := s.DB.Exec(ctx, `
@@ -24,7 +24,7 @@ func (s *Store) setConversationIdentity(ctx context.Context, org db.Org, c recal
 	return db.OrNotFound(err, "Identity with ID %s not found", db.Short(id))
 }
 
-// ConversationIdentities maps conversation key → id of the identity that the conversation is with.
+// ConversationIdentities maps conversation key → id of the conversation's identity.
 func (s *Store) ConversationIdentities(ctx context.Context, org db.Org, conversations ...recall.Conversation) (
 	map[int64]string, error) {
 	type with struct {

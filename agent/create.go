@@ -75,7 +75,7 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 	return a, err
 }
 
-// equip attaches folders, blocks, identities and tools to a new agent, and returns the agent with them.
+// equip attaches folders, blocks, identities and tools to a new agent, and returns the changed agent.
 func (s *Store) equip(ctx context.Context, org db.Org, a Agent, n New) (Agent, error) {
 	for _, folder := range n.FolderIDs {
 		attachment := files.Attachment{AgentID: a.ID, FolderID: folder, Limits: a.Limits()}

@@ -32,9 +32,9 @@ type FittedResult struct {
 	Tokens      int     `json:"tokens" doc:"Of the text."`
 }
 
-// Fit bounds a result by those steps of a policy that bound what enters, and then by the log's own bound. If it
-// shortens the result, it keeps the whole. ErrNotFound if the agent or the conversation does not exist; ErrInvalid if
-// the result is empty or too long, or the policy is wrong.
+// Fit shortens a result by the policy steps that limit new results, and then to the log's own limit. If it shortens the
+// result, it stores the whole one. ErrNotFound if the agent or the conversation does not exist; ErrInvalid if the
+// result is empty or too long, or the policy is wrong.
 func (s *Store) Fit(ctx context.Context, org db.Org, r ResultToFit) (out FittedResult, err error) {
 	a, err := s.Agent(ctx, org, r.AgentID)
 	if err != nil {
@@ -81,7 +81,7 @@ func bounds(p policy.Policy) (enter policy.Policy) {
 	return enter
 }
 
-// bounded returns the result as an agent's model would be shown it under this id. The ID is nil if it is shown whole.
+// bounded returns the result as the model sees it under this id. The ID is nil if the result is not shortened.
 func (r ResultToFit) bounded(by policy.Policy, a Agent, id string) FittedResult {
 	call := recall.Part{Type: recall.ToolCall, CallID: "call", Name: r.Tool, Input: "{}"}
 	result := recall.Message{Position: 2, ID: id, Role: recall.Tool,

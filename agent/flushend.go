@@ -27,7 +27,8 @@ func (s *Store) EndFlush(ctx context.Context, org db.Org, f Flush, status, why s
 	return db.One[Flush](ctx, s.DB, flushRows+`AND f.view = $3`, org, c.Key, f.View)
 }
 
-// LeaveFlush ends an open flush without asking its model again, and does what follows its end.
+// LeaveFlush ends an open flush without asking its model again. After a checkpoint it may then compact the
+// conversation.
 func (s *Store) LeaveFlush(ctx context.Context, org db.Org, c recall.Conversation, f Flush) error {
 	f, err := s.EndFlush(ctx, org, f, f.outcome(), "")
 	if err != nil || f.Status == FlushOpen { // another request has added an answer

@@ -10,7 +10,8 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// Which prompts are checked for growth: the newest, except the first ones of a conversation, because these always grow.
+// These bound the prompts that are checked for growth: the newest ones, without the first ones of a conversation,
+// because these always grow.
 const (
 	growthPrompts = 20
 	growthSkipped = 5
@@ -21,11 +22,11 @@ const (
 type growth struct {
 	Prompts int     `db:"prompts"`
 	Since   int64   `db:"since"` // seq of the first of them
-	Slope   float64 `db:"slope"` // tokens by which each prompt exceeds the one before
+	Slope   float64 `db:"slope"` // average tokens by which a prompt exceeds the one before
 }
 
-// noteGrowth appends an event if the prompts of a conversation keep growing. It appends none if there is one already
-// since the first of the checked prompts.
+// noteGrowth appends an event if the prompts of a conversation keep growing. It appends none if the log has such an
+// event since the first of the checked prompts.
 func (s *Store) noteGrowth(ctx context.Context, org db.Org, p Prompt) error {
 	g, err := db.One[growth](ctx, s.DB, `
 		SELECT count(*) AS prompts, coalesce(min(seq), 0) AS since, coalesce(regr_slope(total, n), 0) AS slope

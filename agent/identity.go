@@ -90,7 +90,7 @@ func (s *Store) putIdentity(ctx context.Context, org db.Org, i Identity) (key in
 	return key, err
 }
 
-// linkIdentity makes the agents and blocks in an identity's lists the only ones that have it.
+// linkIdentity links an identity to exactly the agents and blocks in its lists.
 func (s *Store) linkIdentity(ctx context.Context, org db.Org, i Identity) error {
 	for _, link := range []struct {
 		what      string

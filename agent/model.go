@@ -74,7 +74,7 @@ func (s *Store) windowOf(ctx context.Context, n New) *int {
 	return &window
 }
 
-// assumedWindow stands for an unknown window, in tokens. It is the largest window with the same file limits as an
+// assumedWindow, in tokens, is used if the window is unknown. It is the largest window with the same file limits as an
 // unknown one.
 const assumedWindow = 32_768
 

@@ -43,9 +43,9 @@ type Overview struct {
 // shownMessages bounds the messages in an overview.
 const shownMessages = recall.MaxWindow
 
-// Overview returns what fills an agent's window in a conversation (the default one if empty), counted on what its model
-// would be sent now. It does not set Messages. Instead it returns messages as the log has them: the current system
-// prompt and the newest others.
+// Overview returns the parts of an agent's window in a conversation (the default one if empty), counted on the next
+// prompt. It does not set Messages. Instead it returns messages as the log has them: the current system prompt and the
+// newest others.
 func (s *Store) Overview(ctx context.Context, org db.Org, agentID, conversation string) (Overview, []recall.Message,
 	error) {
 	p, err := s.Assemble(ctx, org, agentID, conversation, "")

@@ -138,7 +138,7 @@ func (s *Store) handedOut(ctx context.Context, org db.Org, c recall.Conversation
 	return r.At, r.Last, err
 }
 
-// moment returns what the steps of a prompt's policy may know besides the view.
+// moment returns the input, besides the view, of the steps of a prompt's policy.
 func (s *Store) moment(ctx context.Context, org db.Org, p Prompt) (m policy.Moment, err error) {
 	m = policy.Moment{Now: s.now(), Settings: p.settings, Notes: p.system.working}
 	if len(p.policy.Steps) == 0 {
@@ -184,7 +184,7 @@ func (p Prompt) planned(t compaction.Task, at policy.Moment) compaction.Task {
 	return t
 }
 
-// namesMode reports whether compaction settings choose what leaves by a mode, and not by a policy.
+// namesMode reports whether compaction settings choose a mode instead of a policy.
 func namesMode(settings []byte) bool {
 	var of struct {
 		Mode   *string         `json:"mode"`

@@ -19,8 +19,8 @@ const (
 // alike makes an expression also match ASCII letters and digits that look alike.
 var alike = strings.NewReplacer(`i`, `[il1]`, `l`, `[il1]`, `o`, `[o0]`)
 
-// Neutralize puts a "~" behind the bracket of a tag. A tag that has marks already gets one more. A text may copy a mark
-// of any block's name, so a marked tag may have any name. The expressions match readings of texts.
+// These put a "~" behind the bracket of a tag, one more if the tag has marks already. A text may copy a mark of any
+// block's name, so a marked tag may have any name. The expressions match readings of texts.
 const (
 	tagEnd    = `(?:[\s/>=]|$)`
 	anyMarked = `~*(?:` + gap + slashes + `)?[a-z_][a-z0-9_-]*`
@@ -42,7 +42,7 @@ const maxNoticeBytes = 512
 // signs are the characters with which notices begin.
 const signs = "[(#"
 
-// behind recognizes the notices that begin with one sign by the text behind that sign and any marks.
+// behind recognizes the notices that begin with one sign. It looks at the text behind the sign and its marks.
 type behind struct {
 	expression *regexp.Regexp
 	firsts     string // bytes with which the text may begin, behind marks and spaces; empty: any
@@ -82,8 +82,8 @@ func firstsOf(form string) string {
 	}
 }
 
-// sentences returns the line notices that have at least three words of their own among the first six. The guard marks
-// them anywhere in a line, because no other text has their words.
+// sentences returns the line notices that have at least three fixed words among their first six. Neutralize marks them
+// anywhere in a line, because such words mean nothing else.
 func sentences() (list []string) {
 	for _, form := range lineNotices {
 		words := strings.Fields(form[1:])
@@ -146,9 +146,9 @@ func headOf(form string) string {
 	return head
 }
 
-// Neutralize returns a text as a model is shown it. The text stays verbatim, except that everything that reads like one
-// of Tags, like a tag named in names, or like a notice gets a mark. A model also reads lookalike signs (such as
-// fullwidth ones) as a tag, and ignores characters without width; Neutralize therefore does, too. Restore undoes it.
+// Neutralize returns a text in the form that a model may read. It puts a mark into everything that reads like one of
+// Tags, like a tag in names, or like a notice; the rest stays verbatim. A model also reads lookalike signs (such as
+// fullwidth ones) as a tag, and ignores characters without width; so does Neutralize. Restore undoes it.
 func Neutralize(text string, names ...string) string {
 	if !strings.ContainsAny(text, "<"+signs) && isPlain(text) {
 		return text
@@ -195,8 +195,8 @@ func isOfName(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 }
 
-// notices returns positions in the given text, each directly behind the first sign of a notice. It finds notices where
-// Loci writes them, and marked notices anywhere.
+// notices returns the positions of notices in the given text, directly behind the first sign of each. It finds unmarked
+// notices only where Loci writes them, and marked notices anywhere.
 func (r reading) notices() (ends []int) {
 	for i := range r.signs() {
 		end, behind := r.afterBracket(i), clip(r.text[i+1:])
@@ -236,7 +236,7 @@ func matches(notices map[byte]behind, sign byte, text string) bool {
 // clip returns the start of a text, long enough to recognize a notice.
 func clip(text string) string { return text[:min(len(text), maxNoticeBytes)] }
 
-// beginsLine reports whether whatever follows the text would begin a line.
+// beginsLine reports whether the end of a text is the start of a line.
 func beginsLine(text string) bool {
 	endsLine := func(r rune) bool { return r == '\n' || strings.ContainsRune(LineEnds, r) }
 	last, size := utf8.DecodeLastRuneInString(strings.TrimRightFunc(text, func(r rune) bool {

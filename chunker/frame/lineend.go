@@ -11,8 +11,8 @@ var (
 	markedEnd = regexp.MustCompile(`([` + LineEnds + `])⏎`)
 )
 
-// MarkLineEnds returns the text with "⏎" behind each stray line end, so that what follows cannot pass for a line of its
-// own. UnmarkLineEnds undoes it.
+// MarkLineEnds returns the text with "⏎" behind each stray line end, so that the text behind it cannot pass for a line
+// of its own. UnmarkLineEnds undoes it.
 func MarkLineEnds(text string) string { return strayEnd.ReplaceAllString(text, "${0}⏎") }
 
 // UnmarkLineEnds undoes MarkLineEnds.

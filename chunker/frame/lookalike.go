@@ -12,8 +12,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Characters that a model may read as the beginning of a tag or a notice. The last one of each list is a Unicode tag
-// character, which has no width.
+// These are characters that a model may read as the beginning of a tag or a notice. The last one of each list is a
+// Unicode tag character, which has no width.
 const (
 	tagBrackets    = "<＜﹤‹〈\u2329⟨❬❮❰⦑⧼˂ᐸᚲ\U0001d236︿﹀\U000e003c"
 	noticeBrackets = "[［【〔〖⟦⟬❲﹝⦋⦍⦏⁅﹇︻︹︗\U000e005b"
@@ -186,7 +186,7 @@ func folded(r rune) string {
 	return b.String()
 }
 
-// foldedPart returns how a character is read that has no decomposition and no lookalike.
+// foldedPart returns the reading of a character that has no decomposition and no lookalike.
 func foldedPart(r rune) string {
 	switch {
 	case unicode.IsControl(r): // a terminal shows nothing for it

@@ -54,7 +54,7 @@ func reference(m recall.Message) string {
 	return strconv.FormatInt(m.Seq, 10)
 }
 
-// leastPage is the fewest bytes that a marker suggests to read at a time.
+// leastPage is the fewest bytes that a marker asks the model to read at a time.
 const leastPage = 100
 
 // readLimit returns how many bytes expand may return so that a clip to chars characters still shows all of them.
@@ -100,7 +100,7 @@ func clippedPage(result string, page recall.ExpandPage, chars int, has recall.To
 	return short, [2]int{len(short) - len(last), len(short)}
 }
 
-// cutWith returns the notice for a text that is not shown at all, with the call that reads it if there is one.
+// cutWith returns the notice in place of a whole text, with the call that reads the text if there is one.
 func cutWith(call string) string {
 	if call == "" {
 		return frame.Cut
@@ -108,10 +108,9 @@ func cutWith(call string) string {
 	return fmt.Sprintf(frame.CutCalled, call)
 }
 
-// clipped returns a text cut to chars characters and one marker. Lines stay whole if at least half of the characters
-// are left then. It always starts from the log's text, so there is never a second marker. A text that takes no more
-// tokens than its clip is returned unchanged. With chars 0 only the shortest marker is left. note is where the marker
-// stands.
+// clipped cuts a text to chars characters and one marker. It keeps whole lines if they have at least half of these
+// characters. It starts from the log's text, so there is never a second marker. It returns the text unchanged if the
+// cut would save no tokens. With chars 0 only the shortest marker remains. note is the byte range of the marker.
 func clipped(text string, chars int, mark marker) (short string, note [2]int) {
 	total := tokens.Chars(text)
 	if total <= chars {
@@ -144,8 +143,8 @@ func clipped(text string, chars int, mark marker) (short string, note [2]int) {
 	return short, [2]int{len(head), len(head + marked)}
 }
 
-// worthCutting reports whether a clip certainly saves tokens: the beginning of the text that is left out takes more
-// than the marker.
+// worthCutting reports whether a clip certainly saves tokens: the first bytes of the hidden text take more tokens than
+// the marker.
 func worthCutting(left, marker string) bool {
 	const part, slack = 1000, 16 // bytes; tokens by which the counts of pieces may differ from the whole
 	if len(left)/tokens.MaxBytesPerToken > tokens.MaxPerByte*len(marker)+slack {
@@ -154,8 +153,8 @@ func worthCutting(left, marker string) bool {
 	return tokens.Estimate(db.Beginning(left, part)) > tokens.Estimate(marker)+slack
 }
 
-// Characters for clipped arguments: the least that a string is clipped to, and how many the other fields may take
-// beyond the clip's limit.
+// These are characters of clipped arguments: the shortest clip of a string, and the room of the other fields beyond the
+// clip's limit.
 const (
 	leastLiteral = 32
 	otherFields  = 160
@@ -278,7 +277,8 @@ func tailOf(text string, chars int) string {
 // maxEscape is the length in bytes of the longest terminal escape sequence that is kept whole.
 const maxEscape = 32
 
-// escape returns where the escape sequence begins that the end of a text cuts, or the text's length if it cuts none.
+// escape returns the start of the escape sequence that the end of a text cuts in two, or the text's length if it cuts
+// none.
 func escape(text string) int {
 	from := max(len(text)-maxEscape, 0)
 	i := strings.LastIndexByte(text[from:], 0x1b)

@@ -12,9 +12,9 @@ import (
 type CutPoints struct {
 	Inside   []bool       // inside[i]: a cut before message i is not allowed; one more entry than messages
 	User     int          // index of the user's newest message; -1 if there is none
-	OpenCall int          // where the newest step begins if one of its calls has no result; else the number of messages
-	Unseen   int          // index where the newest step begins if no answer follows its results; else as above
-	Seen     int          // index behind the results of that step; else the number of messages
+	OpenCall int          // start of the newest step if one of its calls has no result; else the number of messages
+	Unseen   int          // start of the newest step if its results have no answer; else the number of messages
+	Seen     int          // index behind the results of the step at Unseen; else the number of messages
 	kept     map[int]bool // indexes of other messages that stay wherever the view is cut
 	unread   map[int]bool // indexes of late results that the model has not answered
 	Late     []LatePair   // in the order of the results
@@ -92,15 +92,15 @@ func callsTool(m recall.Message) bool {
 	return slices.ContainsFunc(m.Content, func(p recall.Part) bool { return p.Type == recall.ToolCall })
 }
 
-// Stays reports whether message i stays wherever the view is cut: the user's newest, the newest step with its results
-// until the model has answered them, and the messages that a cutter keeps.
+// Stays reports whether no cut removes message i. That holds for the user's newest message, the newest step with its
+// results until the model has answered them, and the messages that a cutter keeps.
 func (c CutPoints) Stays(i int) bool { return i == c.User || c.IsUnseen(i) || c.kept[i] }
 
 // IsUnseen reports whether the model has not yet answered message i, and it belongs to the newest step or has a late
 // result.
 func (c CutPoints) IsUnseen(i int) bool { return i >= c.Unseen && i < c.Seen || c.unread[i] }
 
-// Keep makes messages stay wherever the view is cut, together with all that must not be separated from them.
+// Keep makes messages stay wherever the view is cut. Messages that must not be separated from them stay, too.
 func (c *CutPoints) Keep(messages []int) {
 	c.kept = map[int]bool{}
 	for _, i := range messages {
@@ -129,7 +129,7 @@ func (c *CutPoints) keepGroup(i int) {
 	}
 }
 
-// After returns the first cut point at or after i, but none behind the newest group or an open call.
+// After returns the first cut point at or after i. It returns none behind the newest group or an open call.
 func (c CutPoints) After(i int) int {
 	for i < len(c.Inside)-1 && c.Inside[i] {
 		i++
@@ -137,8 +137,8 @@ func (c CutPoints) After(i int) int {
 	return min(i, c.Last())
 }
 
-// Abandoned reports whether unanswered results may leave because the user spoke after them: results of the newest step,
-// if it has all of them, and late results.
+// Abandoned reports whether the user spoke after results that the model has not answered: the complete results of the
+// newest step, or late results. Such results may leave.
 func (c CutPoints) Abandoned() bool {
 	n := len(c.Inside) - 1
 	if c.OpenCall < n || c.Unseen < n && c.User < c.Seen {

@@ -7,23 +7,23 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Edit shows a part of a message in another way than the log holds it. The part is a tool's result, a call's arguments,
-// a text or a reasoning; a part has at most one edit. The log never changes, and the tool expand reads the whole part
-// by the message's id. A summary can only be clipped to its beginning.
+// Edit changes how a view shows a part of a message: a tool's result, a call's arguments, a text or a reasoning. A part
+// has at most one edit. The log never changes, and the tool expand reads the whole part by the message's id. A summary
+// can only be clipped to its beginning.
 type Edit struct {
 	Position int      `json:"position"` // position of the message in its conversation; 0: the summary
 	Part     int      `json:"part"`     // index in the message's content
 	Kind     EditKind `json:"kind,omitempty" enum:"clip,head,tail,line,pointer,stub,removed"`
 	Chars    int      `json:"chars"`                // for a clip: characters that are shown
 	Tail     float64  `json:"tail_share,omitempty"` // for a clip: the share of Chars from the end; 0: a half
-	// For a line or a stub: the text that is shown. For a clip: how its note begins.
+	// A line or a stub shows this text. The note of a clip begins with it.
 	Text    string `json:"text,omitempty"`
 	CopySeq int64  `json:"copy_seq,omitempty"` // for a pointer: seq of the message with the same text
 	Step    string `json:"step,omitempty"`     // the policy's step that made the edit; empty: a compaction
 	Tokens  int    `json:"tokens,omitempty"`   // tokens of the part as shown, estimated by Loci; 0: not known
 }
 
-// EditKind says what an edit shows of its part.
+// EditKind is the form in which an edit shows its part.
 type EditKind string
 
 // The kinds of edits. The first show most.
@@ -33,7 +33,7 @@ const (
 	Ending  EditKind = "tail"    // the end
 	Line    EditKind = "line"    // a line that says what the part contained
 	Pointer EditKind = "pointer" // where in the log the same text is
-	Stub    EditKind = "stub"    // that something was here; for a call, no arguments
+	Stub    EditKind = "stub"    // a note that something was here; a call loses its arguments
 	Removed EditKind = "removed" // nothing; only for a reasoning
 )
 
@@ -56,7 +56,8 @@ func (e Edit) tailShare() float64 {
 	return 0.5
 }
 
-// ShowsNoMoreThan reports whether the edit may replace edit was of the same part, because it shows no more characters.
+// ShowsNoMoreThan reports whether the edit shows at most as many characters as edit was of the same part. Then it may
+// replace it.
 func (e Edit) ShowsNoMoreThan(was Edit) bool {
 	if e.IsClip() && was.IsClip() {
 		return e.Chars <= was.Chars

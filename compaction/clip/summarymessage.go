@@ -80,8 +80,8 @@ func SummaryTokens(s Summary) int {
 	return tokens.Estimate(SummaryMessage(s, true, nil)) + tokens.PerMessage
 }
 
-// shown returns a summary's text for a model. Loci's own line that no model made it is not neutralized, also not in the
-// parts of a divided turn.
+// shown returns a summary's text for a model. It neutralizes the text, except the line by which Loci says that no model
+// made the summary; a divided turn's parts may have that line, too.
 func (s Summary) shown() string {
 	text := strings.TrimSpace(s.Text)
 	parts := []string{text}

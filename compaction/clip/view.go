@@ -15,7 +15,7 @@ type View struct {
 	Edits    []Edit           // of parts that are shown in other ways than they are stored
 	Count    func(string) int // counts a text's tokens for the model; nil: tokens are estimated
 	Has      recall.Toolset   // the tools that the view may name
-	Usage    *Usage           // a provider's count of this view, or of its beginning; nil: none
+	Usage    *Usage           // a provider's token count of this view, or of the view's beginning; nil: none
 }
 
 // Usage is a provider's count of a prompt: the tokens of all that was sent, and the position of the last message.
@@ -39,11 +39,11 @@ type Summary struct {
 
 	PromptTokens int    // tokens of all calls, by the provider's count
 	OutputTokens int    // tokens of all calls, by the provider's count
-	Why          string // for the organization: why the first way failed; empty if it did not
-	Detail       string // for the operator: the provider's words about that failure; not stored
+	Why          string // why the first way failed, for the organization; empty if it did not fail
+	Detail       string // the provider's words about that failure, for the operator; not stored
 }
 
-// the provider's words about that failure, for the operator; not stored
+// How is the way in which a summary was made.
 type How string
 
 // The ways, in the order in which they are tried. If a transcript overflows the window of the model that summarizes it,

@@ -113,7 +113,7 @@ func IsOverflow(status int, body []byte) bool {
 	return !ofOneMessage.MatchString(text) && overflow(status, text, 0, 0) != nil
 }
 
-// ofOneMessage matches OpenAI's words for a single text that is too long for any window.
+// ofOneMessage matches OpenAI's error about a single text that is too long for any window.
 var ofOneMessage = regexp.MustCompile(`(?i)'(?:messages|input)\[\d+\][^']*': string too long`)
 
 // overflow returns an Overflow if a provider's error is about its model's window, otherwise nil. Some providers answer
@@ -176,9 +176,10 @@ func number(w *regexp.Regexp, found []string, name string) int {
 	return n
 }
 
-// A provider that read a whole request counts hardly fewer tokens than words. A provider has cut the request, as Ollama
-// does, if it counts less than readShare of the words; or if it counts fewer tokens than words and exactly a multiple
-// of roundTokens, because that is such a server's window.
+// These detect a provider, such as Ollama, that cuts a request without an error. A provider that reads a whole request
+// counts about one token per word, or more. So it has cut the request if it counts less than readShare of the words. It
+// also has if it counts fewer tokens than words and exactly a multiple of roundTokens, because that is such a server's
+// window.
 const (
 	readShare   = 0.6
 	roundTokens = 1024

@@ -48,8 +48,9 @@ func (p *planner) at(cut int) candidate {
 // most that share.
 const quotedShare = 0.5
 
-// quotes returns the tokens that a summary may use to quote the user: all user's messages that leave, and those that
-// the previous summary quotes. It is at most quotedShare of the room below the trigger, and at most what is free.
+// quotes returns the tokens for quotes of the user in the summary. They suffice for all user's messages that leave and
+// for the quotes in the previous summary. They are at most quotedShare of the room below the trigger, and at most what
+// is free.
 func (c candidate) quotes() int {
 	if c.said == nil {
 		return 0
@@ -106,8 +107,8 @@ func (c candidate) counted() int {
 	return ratio.Add(ratio.Add(c.v.Fixed, c.summary()), ratio.Add(c.old, c.new))
 }
 
-// summary returns the tokens of the summary after the cut: the most that a new one may have, or the size of the old one
-// if it stays.
+// summary returns the tokens of the summary after the cut: the upper bound of a new one, or the size of the old one if
+// it stays.
 func (c candidate) summary() int {
 	if c.evicted > 0 {
 		return c.budget + c.quoted + WrapperTokens

@@ -9,9 +9,9 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Characters that clips leave. clipLevels apply to results and to arguments of calls. The levels are tried in turn
-// until the view fits; at each level the oldest text is clipped first. lowLevels follow if the view still does not fit.
-// summaryLevels apply to a summary, until its message takes at most LeastSummary.
+// These are the characters that clips leave. clipLevels apply to results and to arguments of calls. The levels are
+// tried in turn until the view fits; at each level the oldest text is clipped first. If the view still does not fit,
+// lowLevels follow. summaryLevels apply to a summary, until its message takes at most LeastSummary.
 var (
 	clipLevels    = []int{8000, 4000, 2000, 1000, 500}
 	lowLevels     = []int{350, 250, 175, 125, 90, 60, 40, 20, 0}
@@ -63,9 +63,8 @@ func (c *candidate) clip(target int, levels []int) {
 		}})
 }
 
-// clipGroups looks for groups of messages behind the cut that alone exceed the room for messages, and clips them to
-// three quarters of that room. Otherwise all messages before such a group would have to leave, and then the group
-// itself.
+// clipGroups clips each group of messages that alone exceeds the room for messages, to three quarters of that room.
+// Without that, all messages before the group would have to leave, and then the group itself.
 func (p *planner) clipGroups(cut int) {
 	fixed := p.ratio.Of(max(p.v.Fixed, 0))
 	room := max(p.goal-fixed, (p.limit-fixed)/2) - p.budget(endless) - WrapperTokens

@@ -13,16 +13,16 @@ import (
 // Cut is a policy's choice of what stays in a view.
 type Cut struct {
 	At     int           // index of the first message to keep; the cut is at the last cut point at or before it
-	Keep   []int         // indexes of earlier messages to keep, with what belongs to them, if the rest fits
-	Goal   int           // tokens that the view may have afterwards; 0, or above the settings' trigger: up to that trigger
-	Below  int           // tokens above which the policy compacts again: Goal is at most restShare of the room. 0: unused
+	Keep   []int         // indexes of earlier messages to keep, with their groups, if everything else fits
+	Goal   int           // upper bound of the view's tokens afterwards; 0, or above the settings' trigger: that trigger
+	Below  int           // the policy's own trigger in tokens; it lowers Goal to restShare of the room. 0: none
 	All    bool          // the summary must describe the current state, because no message that stays shows it
 	Split  bool          // if the cut divides a turn, the turn's beginning is summarized separately
 	Format *prose.Format // of the summary; nil: the format of the settings' mode
 }
 
-// restShare is how much of the room between the fixed parts and a policy's trigger a compaction may leave filled. If it
-// left more, the next turn would compact again.
+// restShare is a share of the room between the fixed parts and a policy's trigger. A compaction leaves at most that
+// share filled, so that the next turn does not compact again.
 const restShare = 0.75
 
 // Rest returns the tokens that a view may have after a compaction by a policy with a trigger: the fixed parts plus
@@ -55,7 +55,7 @@ func isTooBig(err error) bool {
 	return ok
 }
 
-// withAll returns the mode with the same model that summarizes everything, or only the beginning.
+// withAll returns the mode that summarizes everything, or only the beginning, with the same model.
 func (m Mode) withAll(all bool) Mode {
 	switch {
 	case m.own() && all:
@@ -115,8 +115,8 @@ func dividedTurn(v clip.View, p Plan) int {
 	return 0
 }
 
-// cutsFrom returns the cut at or before index first, and then cuts that each evict 10 percent of the messages more, up
-// to the last possible one.
+// cutsFrom returns the cut at or before index first, and then further cuts. Each evicts 10 percent of the messages
+// more, up to the last possible cut.
 func cutsFrom(points clip.CutPoints, first int) []int {
 	n := len(points.Inside) - 1
 	first = points.Before(min(max(first, 0), points.OpenCall))

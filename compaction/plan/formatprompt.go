@@ -30,7 +30,7 @@ func FormatWords(f *prose.Format, m Mode, budget int) int {
 	return max(min(f.MaxWords, budget*5/8), leastWords)
 }
 
-// The most words of a summary, by mode, if its budget allows them. The numbers are Letta's.
+// These are the most words of a summary, by mode, if its budget allows them. The numbers are Letta's.
 const (
 	allWords     = 500
 	slidingWords = 300

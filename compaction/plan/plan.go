@@ -24,8 +24,8 @@ type Plan struct {
 	Window int  `json:"window_tokens"` // 0: unknown
 	Goal   int  `json:"goal_tokens"`   // upper bound of After: the settings' goal, or more if that cannot be reached
 
-	// The visible messages from From to To, both included, leave the view, except those in Kept. Both are zero if no
-	// message leaves and only results are clipped; then the summary stays unchanged.
+	// The visible messages from From to To, both included, leave the view, except those in Kept. If only results are
+	// clipped, both are zero and the summary stays unchanged.
 	From    int   `json:"from"`
 	To      int   `json:"to"`
 	FromSeq int64 `json:"from_seq"`
@@ -113,9 +113,9 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Nothing is the error that there is nothing to compact, and says why. No model was asked.
+// Nothing is the error that no compaction is necessary or possible. Its text says why. No model was asked.
 type Nothing struct {
-	Tokens, Goal int  // tokens of the view, and how many may stay; both 0 if that is not the reason
+	Tokens, Goal int  // tokens of the view, and the upper bound; both 0 if the reason is another one
 	Messages     int  // messages of the view
 	Summarized   bool // the view has a summary
 	Stuck        bool // no plan makes the view smaller

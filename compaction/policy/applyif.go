@@ -6,8 +6,8 @@ import (
 	"github.com/loci-memory/loci/compaction/clip"
 )
 
-// ApplyIf holds back changes by the stages normalize and prune to a prompt that the provider has in its cache, until
-// they are worth their cost. Text that the provider has not been sent yet is always changed.
+// ApplyIf delays changes by the stages normalize and prune to a prompt in the provider's cache, until they save more
+// than they cost. Text that the provider has not been sent yet is always changed.
 type ApplyIf struct {
 	When          string   `json:"when" oneof:"always,only_if_cold,under_pressure,break_even"`
 	CacheTTL      Duration `json:"cache_ttl"`

@@ -32,13 +32,14 @@ func (c CachePrices) Prompt(tokens, cached int) float64 {
 // Uncached returns the price of a prompt without a cache.
 func (c CachePrices) Uncached(tokens int) float64 { return c.Input / 1e6 * float64(tokens) }
 
-// Penalty returns what a change costs once while the cache is warm: the tokens behind it are written again instead of
-// read.
+// Penalty returns the one-time cost of a change while the cache is warm: the tokens behind it are written again instead
+// of read.
 func (c CachePrices) Penalty(change Change) float64 {
 	return c.Input / 1e6 * (c.Write - c.Read) * float64(change.Suffix)
 }
 
-// BreakEven returns after how many prompts a change has saved as much as it cost; infinite if it saves nothing.
+// BreakEven returns the number of prompts after which a change has saved as much as it cost; infinite if it saves
+// nothing.
 func (c CachePrices) BreakEven(change Change) float64 {
 	if change.Suffix <= 0 {
 		return 0

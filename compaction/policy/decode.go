@@ -118,7 +118,7 @@ func withoutNull(settings []byte) error {
 // decimal writes a number without an exponent.
 func decimal(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
-// float reads a bound from a tag; without is the value of an empty one. A test checks the tags.
+// float reads a bound from a tag; without is the value for an absent tag. A test checks the tags.
 func float(text string, without float64) float64 {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// ImportantTail caps each result. It keeps a result's end if that says how the call went.
+// ImportantTail limits the size of each result. It keeps a result's end if the end says whether the call succeeded.
 type ImportantTail struct {
 	MaxChars    int     `json:"max_chars" min:"500" max:"10000000"`
 	WindowShare float64 `json:"window_share" min:"0.01" max:"1"`
@@ -64,7 +64,7 @@ func (t *ImportantTail) clip(v clip.View, r result, most int) clip.Edit {
 	}
 }
 
-// Words at the end of a text that say how a call went.
+// These words at the end of a text say whether a call succeeded.
 var (
 	errorWords = []string{"error", "exception", "failed", "fatal", "traceback", "panic", "stack trace", "errno",
 		"exit code"}
@@ -74,7 +74,7 @@ var (
 // tailBytes is how much of a text's end is searched for these words.
 const tailBytes = 2000
 
-// hasImportantTail reports whether a text's end says how the call went, or closes JSON.
+// hasImportantTail reports whether a text's end says whether the call succeeded, or closes JSON.
 func hasImportantTail(text string) bool {
 	end := strings.ToLower(text[max(len(text)-tailBytes, 0):])
 	return saysFailure(end) || strings.HasSuffix(strings.TrimSpace(end), "}") || sumsUp(end)

@@ -126,7 +126,7 @@ func (w *previewer) value(depth int) {
 	}
 }
 
-// cell writes a text. If the text is cut, it says where the literal begins in the whole result.
+// cell writes a text. A cut text gets a note with the literal's offset in the whole result.
 func (w *previewer) cell(text string, from int64) {
 	runes := utf8.RuneCountInString(text)
 	if runes > 2*w.CellChars {

@@ -19,7 +19,7 @@ func (*KeepRecent) describe() Mechanism {
 		New:   func() Step { return &KeepRecent{KeepRecentTokens: 20_000, SplitTurns: true, Summary: "pi"} }}
 }
 
-// Plan cuts at or after the message from which on the messages have the tokens to keep.
+// Plan cuts so that the messages behind the cut have about the tokens to keep.
 func (s *KeepRecent) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	cut := s.cut(v, at)
 	return planCut(v, at, plan.Cut{At: cut, Format: s.Summary.format(),

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// The places that set a policy, the farthest first. A nearer place changes single steps of what farther ones set.
+// These places may set a policy, the farthest first. A nearer place changes single steps of the farther places' policy.
 const (
 	OfServer       = "server"
 	OfOrganization = "organization"

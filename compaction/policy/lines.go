@@ -25,7 +25,7 @@ type LineRequest struct {
 // maxLineSource bounds the bytes of a result that a model reads to write a line about it.
 const maxLineSource = 20_000
 
-// linesOf returns a line for each result; empty if the result stays as it is.
+// linesOf returns a line for each result; an empty one leaves the result unchanged.
 func linesOf(v clip.View, results []result, maxTokens int, write func([]LineRequest) []string) []string {
 	lines := make([]string, len(results))
 	if write == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// oneCutter returns ErrInvalid if a policy has two steps that say what leaves, because only the first would cut.
+// oneCutter returns ErrInvalid if a policy has two cutters, because only the first would cut.
 func (p Policy) oneCutter() error {
 	first := ""
 	for _, s := range p.Steps {
@@ -35,7 +35,7 @@ func CheckOver(raw []byte, place string, farther ...Layer) error {
 	return err
 }
 
-// checkChanges returns ErrInvalid unless the changes can work with some policy. Two cutters can work with none.
+// checkChanges returns ErrInvalid if the changes cannot work with any policy, because they have two cutters.
 func checkChanges(changes map[string]json.RawMessage) error {
 	cutters := Policy{}
 	changed, err := Preset(Default)

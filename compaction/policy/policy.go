@@ -88,9 +88,9 @@ type Moment struct {
 	Forced   bool          // someone asked for a compaction
 	Settings plan.Settings // the agent's settings: bounds that no policy exceeds; zero: the defaults
 	Tokens   int           // tokens of the prompt, counted by the caller; 0: counted from the view
-	Busy     bool          // a plan is under way, or a sub-agent still works
+	Busy     bool          // a client's plan is under way, or a sub-agent still works
 	Notes    string        // the working memory, as the model reads it
-	Noted    int           // position of the newest message when a checkpoint wrote the notes; 0: none did
+	Noted    int           // position of the newest message when a checkpoint wrote the notes; 0: no checkpoint wrote them
 
 	// Write returns a line about the result in each request, in the order of the requests. An empty line leaves the result
 	// as it is. Nil means that there is no model, and lines are made without one.

@@ -33,9 +33,9 @@ var errorText = regexp.MustCompile(`(?i)^\W*(?:an? )?(?:(?:internal )?(?:server 
 	`i (?:can(?:'|’)?t|cannot|can not|won(?:'|’)?t) |as an ai\b|no conversation (?:was )?(?:provided|to summarize)|` +
 	`please provide the (?:conversation|transcript)|there is no (?:conversation|transcript))`)
 
-// fault is why an answer is not a summary.
+// fault is the reason why an answer is not a summary.
 type fault struct {
-	told string // for the model, with what to do about it; empty: no fault
+	told string // a sentence for the model that says what to change; empty: no fault
 	why  string // for the organization and the operator
 }
 
@@ -189,7 +189,7 @@ func (w *writer) isUnrelated(text string) bool {
 	return !slices.ContainsFunc(append(prose.Identifiers(text), number.FindAllString(text, -1)...), mentioned)
 }
 
-// number matches a number that two texts hardly share by chance.
+// number matches a number so long that two texts seldom share it by chance.
 var number = regexp.MustCompile(`\d[\d.,]*\d`)
 
 func scriptOf(r rune) *unicode.RangeTable {
@@ -204,7 +204,8 @@ func scriptOf(r rune) *unicode.RangeTable {
 // messageLine matches a line that begins a message in a transcript.
 var messageLine = regexp.MustCompile(`(?m)^\[\d+\] (?:system|user|assistant|tool)\b[^\n]{0,100}: `)
 
-// thoughts match what some models write before their answer; wrappings match what they put around it.
+// thoughts match the thoughts that some models write before their answer; wrappings match the text that they put around
+// it.
 var (
 	thoughts = regexp.MustCompile(
 		`(?is)^\s*<(think|thinking|reasoning|analysis)>.*?(?:</(?:think|thinking|reasoning|analysis)>|$)`)

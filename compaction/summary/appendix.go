@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// appendixShare is the share of a summary's budget for what its format appends.
+// appendixShare is the share of a summary's budget for the format's appendix.
 const appendixShare = 0.5
 
 // appendixShares are tried in turn, until the names of the last request fit beside the appendix.

@@ -58,7 +58,7 @@ func (w *writer) configured(r Request, own bool) Request {
 	return r
 }
 
-// learn records what an overflow says about the model's window and its count of tokens.
+// learn records the model's window and its count of tokens, as an overflow names them.
 func (w *writer) learn(o *Overflow, sent int) {
 	w.sent = min(w.sent, sent)
 	if o.Counted {

@@ -108,7 +108,7 @@ func sectionsUnder(known []layout, heading string) []section {
 func (x *extraction) carryLine(in section, seq int64, text, line string) {
 	i := item{text: line, seq: seq, carried: true}
 	switch in {
-	case named: // the important ones are among what must be mentioned
+	case named: // names that matter are also in mustMention
 	case state:
 		if answer, ok := strings.CutPrefix(text, "assistant: "); ok {
 			for _, s := range prose.Sentences(answer) {
@@ -154,7 +154,7 @@ const (
 	mentionGain = 0.3
 )
 
-// rate completes the scores of compared lines: for rare words, for age, and for what they mention.
+// rate completes the scores of compared lines. It adds to them for rare words, for age, and for identifiers.
 func (x *extraction) rate(must prose.MustMention) {
 	first, last := int64(0), int64(0)
 	for _, items := range x.items {
@@ -259,7 +259,7 @@ func collapsed(all []*toolCall) []item {
 	return items
 }
 
-// lastState returns what the assistant said last, and the last result after it.
+// lastState returns the assistant's last text, and the last result after it.
 func lastState(messages []recall.Message, names map[string]string) []item {
 	for n, m := range slices.Backward(messages) {
 		if m.Role == recall.Assistant && prose.RequestText(m) != "" {

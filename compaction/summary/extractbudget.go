@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// Shares of an extracted summary's budget. What one part leaves unused goes to the compared lines.
+// These are shares of an extracted summary's budget. Room that a part does not use goes to the compared lines.
 const (
 	lastShare    = 0.4  // the last request
 	newShare     = 0.15 // the best compared lines from the messages that leave now
@@ -48,8 +48,8 @@ func (x *extraction) within(header string, budget int, must prose.MustMention) s
 
 func anyItem(item) bool { return true }
 
-// lacking returns, in at most budget tokens, the identifiers that a text lacks, and those compared lines with a score
-// of at least strongScore that it does not mention; empty if there are none.
+// lacking returns lines to add to a text, in at most budget tokens: identifiers that the text lacks, and compared lines
+// with a score of at least strongScore that it does not mention. It returns "" if there are none.
 func (x *extraction) lacking(text string, budget int, must prose.MustMention) string {
 	f := newSelection(x, prose.LeftOut, budget)
 	f.layout = layoutOf(nil)
@@ -211,7 +211,7 @@ func (f *selection) shortened(s section, text string, most int) string {
 }
 
 // lastRequest takes the newest request: whole, or its first sentences, or as much of the first sentence as fits. It
-// leaves room for the request's identifiers that are not in what it takes.
+// leaves room for the request's other identifiers.
 func (f *selection) lastRequest(must prose.MustMention, most int) {
 	n := len(f.x.items[requests]) - 1
 	if n < 0 {

@@ -40,7 +40,7 @@ func (w *writer) namesLastRequest(text string) bool {
 func (w *writer) repairedWith(text, more string) string {
 	whole := w.extraction()
 	body, added := text, ""
-	for range 3 { // a cut may remove something that was not missing before
+	for range 3 { // a cut may remove something that an earlier round found present
 		added = w.lastRequest(body + more)
 		free := w.budget - tokens.Estimate(text+more+added) - 4
 		most := max(free, int(missingShare*float64(w.budget))-tokens.Estimate(added))
@@ -79,8 +79,8 @@ func (w *writer) unread() string {
 		clip.Range(w.cut[0].Seq, w.cut[len(w.cut)-1].Seq), about)
 }
 
-// lastRequest returns lines to add to a text: the last request if the text does not mention it, and identifiers of the
-// request that neither has.
+// lastRequest returns lines to add to a text: the last request if the text does not mention it, and the request's
+// identifiers that are in neither.
 func (w *writer) lastRequest(text string) string {
 	lines := ""
 	if _, lacks := w.must.Missing(text); lacks {
@@ -177,7 +177,7 @@ func (w *writer) summary(text string, how clip.How) clip.Summary {
 	return s
 }
 
-// aboutCut extracts, within a budget, what the messages say that a transcript left out.
+// aboutCut extracts, within a budget, the content of the messages that a transcript left out.
 func (w *writer) aboutCut(mentions, budget int) string {
 	return extract(w.cut, "", prose.MustMentionOf(w.cut, "", mentions)).within("", budget, prose.MustMention{})
 }

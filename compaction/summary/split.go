@@ -16,8 +16,8 @@ const leastSplit = 4 * plan.MinBudget
 // splitShare is the share of the budget for the beginning of the divided turn.
 const splitShare = 0.4
 
-// divided splits what leaves: into the history, and the beginning of the turn that the cut divides. ok is false if a
-// single summary covers both.
+// divided splits the evicted messages at the start of the turn that the cut divides: into the history, and the
+// beginning of that turn. ok is false if a single summary covers both.
 func divided(e clip.Evicted) (history, turn clip.Evicted, ok bool) {
 	cut := slices.IndexFunc(e.Messages, func(m recall.Message) bool { return m.Position >= e.Split })
 	if e.Split == 0 || cut < 0 || e.Budget < leastSplit || e.Self != nil {

@@ -170,8 +170,8 @@ func (w *writer) askPlain(ctx context.Context, messages []chat.Message) (string,
 	return text, nil
 }
 
-// maxHeadDrops is how often the oldest rounds are left out. headShareDropped is the share of rounds that leave if it is
-// unknown by how much the request was too large.
+// maxHeadDrops is how often the oldest rounds are left out. headShareDropped is the share of rounds to leave out if it
+// is unknown by how many tokens the request was too large.
 const (
 	maxHeadDrops     = 3
 	headShareDropped = 0.2

@@ -26,8 +26,8 @@ func (w *writer) quotations() (all []prose.Quotation) {
 	return all
 }
 
-// reserve takes the room for quotations out of the text's budget: as much as they need, up to the plan's number, or up
-// to half of the budget if the plan has none. Of the characters that the settings allow it takes at most half.
+// reserve takes the room for quotations out of the text's budget: as much as they need, at most the plan's number, or
+// half of the budget if the plan has none. It takes at most half of the characters that the settings allow.
 func (w *writer) reserve() {
 	w.quoted = w.quotations()
 	need, chars := 0, tokens.Chars(prose.UserHeading)
@@ -49,7 +49,7 @@ func (w *writer) reserve() {
 	w.reserved = min(need+prose.QuotesOverhead, most)
 }
 
-// withQuotations appends quotations to a text: the newest that fit what the text leaves of the budget and of the
+// withQuotations appends quotations to a text. It takes the newest ones that fit the rest of the budget and of the
 // characters that the settings allow.
 func (w *writer) withQuotations(text string) string {
 	if len(w.quoted) == 0 {

@@ -20,11 +20,11 @@ const MaxModelCalls = 5
 // summary is extracted.
 const Patience = 5 * time.Minute
 
-// unknownRoom is the tokens of a transcript that is sent after the whole was too large for a model with an unknown
+// unknownRoom is the size in tokens of a second transcript, if the first was too large for a model with an unknown
 // window. Letta: 48,000 bytes.
 const unknownRoom = 12_000
 
-// margin is by what factor a provider's count may exceed ours, until the provider has told its count.
+// margin is the factor by which a provider's count may exceed ours. It is used until the provider has told its count.
 const margin = 1.2
 
 // writer makes one summary.
@@ -47,7 +47,7 @@ type writer struct {
 	window int     // tokens of the model's window; 0 if unknown
 	scale  float64 // the model's tokens per token of ours
 	sent   int     // tokens, by our count, of the smallest request that was too large
-	read   int     // most tokens that the provider read of a request that it seemed to cut
+	read   int     // most tokens that the provider counted of a request that it seemed to cut
 
 	maxCalls int // most calls of the model
 	dropped  int // oldest rounds that the last transcript left out

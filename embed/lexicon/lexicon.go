@@ -90,7 +90,7 @@ func TermsOf(text string) []*Term {
 	return different(all)
 }
 
-// namesOf returns a text's stop words as names, in the form of TermsOf.
+// namesOf returns the terms of a text's stop words that may also be names, such as "IT".
 func namesOf(text string) []*Term {
 	var all []*Term
 	eachWord(plain(text), func(w word) {

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// claim is how long a server that works on an erasure may be silent before another server takes it over.
+// claim is a timeout: if a server is silent for so long, another server takes over its erasure.
 const claim = 20 * time.Second
 
 // whileClaimed works on an erasure, and renews this server's claim every quarter of claim.

@@ -88,7 +88,8 @@ func (s *Store) begin(ctx context.Context, org db.Org, e Erasure) (Erasure, erro
 	}
 }
 
-// Preview reports what a request would change, and changes nothing. After an erasure it shows whether anything is left.
+// Preview reports the changes that a request would make, and makes none. After an erasure it shows whether anything is
+// left.
 func (s *Store) Preview(ctx context.Context, org db.Org, r Request) (Report, error) {
 	if err := s.check(ctx, org, &r); err != nil {
 		return Report{}, err

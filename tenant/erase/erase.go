@@ -59,7 +59,7 @@ const (
 	Denied     = "denied"
 )
 
-// Requester is who asks for an erasure, or decides on it. An empty field is unknown.
+// Requester asks for an erasure, or decides on it. An empty field is unknown.
 type Requester struct {
 	Agent        string `json:"agent_id,omitempty" doc:"Whose tool asks."`
 	Conversation string `json:"conversation_id,omitempty" doc:"In which it asks."`

@@ -21,7 +21,7 @@ const (
 	memberNames               // a caller, who named the members that a schema describes
 )
 
-// Fields with values that have field names of another kind than the fields around them.
+// These fields contain field names of another kind than the fields around them.
 var (
 	callersFields = []string{"metadata", "metadata_", "arguments", "args", "input", "tool_args", "value"}
 	schemaFields  = []string{"parameters", "input_schema", "json_schema", "args_json_schema", "schema"}

@@ -67,8 +67,8 @@ type itemText struct {
 	store func(string)
 }
 
-// inItems erases in events that are pieces of one text, which is in the same field of the same message. It returns the
-// number of occurrences that span more than one piece.
+// inItems erases in events that each hold a piece of a longer text. Pieces of one text have the same message id and
+// field. It returns the number of occurrences that span several pieces.
 func (m *matcher) inItems(items []runItem) (n int) {
 	texts, order := map[string][]itemText{}, []string{}
 	for i := range items {
