@@ -55,7 +55,7 @@ func (windowArgs) InsertOpts() river.InsertOpts { return queue.Tried(queueWindow
 
 const (
 	minWindow  = 1_000 // tokens; no model's window is smaller
-	checkShare = 0.65  // of a window; lower than the warning's share, because the estimate may be too low
+	checkShare = 0.65  // share of a window; lower than the warning's share, because the estimate may be too low
 )
 
 // CheckWindowSoon queues a check of a conversation's window if the conversation may fill enough of it. Call it after

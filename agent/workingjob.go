@@ -37,7 +37,7 @@ const (
 // workingArgs is the job that adds the last turn of a conversation to its working memory.
 type workingArgs struct {
 	ofConversation
-	Messages int `json:"messages"` // of the conversation; a job at work may have seen fewer
+	Messages int `json:"messages"` // messages of the conversation; a running job may have seen fewer
 }
 
 func (workingArgs) Kind() string { return "take_up_turn" }

@@ -84,8 +84,8 @@ type Inserted struct {
 	Passage
 	Duplicate bool `db:"duplicate"` // the archive had the text already; its passage did not change
 
-	LeftTags   []string `db:"-"` // of a duplicate: the draft's tags that the stored passage lacks
-	LeftFields []string `db:"-"` // of a duplicate: the names of the draft's other fields that differ
+	LeftTags   []string `db:"-"` // for a duplicate: tags of the draft that the stored passage lacks
+	LeftFields []string `db:"-"` // for a duplicate: names of other fields with different values
 }
 
 // Left reports whether the draft has tags or fields that the stored passage with the same text lacks.

@@ -33,9 +33,9 @@ type Options struct {
 type Chunk struct {
 	Text         string // a substring of the input: overlap, then body
 	StartByte    int    // of Text in the input
-	EndByte      int    // of Text in the input, exclusive
+	EndByte      int    // end of Text in the input, exclusive
 	OverlapBytes int    // leading bytes of Text that repeat the chunk before; 0 where a top-level section begins
-	FirstLine    int    // of Text in the input, from 1; a line ends with '\n'
+	FirstLine    int    // first line of Text in the input, from 1; a line ends with '\n'
 	LastLine     int    // inclusive
 	// Heading is, for Markdown, the path of headings at the body's start, "Title > Section > Sub", including a heading
 	// that opens the body. For delimited Rows it is the header row; otherwise it is empty. It has at most 1,024 bytes.

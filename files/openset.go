@@ -67,7 +67,7 @@ type openedView struct {
 	Org       db.Org
 	Key       int64 // of the file
 	Lines     LineRange
-	Automatic bool // by an attachment or an upload
+	Automatic bool // an attachment or an upload opens the files
 }
 
 // setOpen opens a range of a file for the event's agent, at the event's position.

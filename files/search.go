@@ -101,7 +101,7 @@ func (r *Results) explain(ranking rank.Ranking) {
 type searchedFiles struct {
 	org     db.Org
 	all     []int64          // attached folders
-	folders []int64          // of these, the folders with the files
+	folders []int64          // folders with these files
 	files   []int64          // nil: all files of the folders
 	keys    wordindex.Ranges // ranges of the chunks of the files
 	most    int              // number of the files' chunks, plus one; 0 if files is nil

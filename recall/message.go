@@ -20,7 +20,7 @@ const (
 	User      Role = "user"
 	Assistant Role = "assistant"
 	Tool      Role = "tool"
-	Summary   Role = "summary" // of a message that replaces others in the view; ChangeView appends it
+	Summary   Role = "summary" // set on a message that replaces others in the view; ChangeView appends it
 )
 
 // Roles lists the roles except Summary.

@@ -106,7 +106,7 @@ var dateForms = []dateForm{
 // part.
 func calendar(year, month, day int) func([]string, time.Time) []period {
 	return func(groups []string, now time.Time) []period {
-		groups[0] = "" // so that index 0 reads as empty
+		groups[0] = "" // index 0 is unused: 0 reads as empty
 		return date(groups[year], groups[month], groups[day], now)
 	}
 }

@@ -37,7 +37,7 @@ type LastRefusal struct {
 	Closed bool   `json:"closed,omitempty"` // nothing is left to ask: until a new message comes, no prompt can be refused
 	Part   bool   `json:"part,omitempty"`   // a part of the turn left, and the caller's loop asks again without it
 	Begin  int    `json:"begin,omitempty"`  // with Part: the turn's first message
-	Turn   []int  `json:"turn,omitempty"`   // positions of a turn that left, though earlier messages may be at fault
+	Turn   []int  `json:"turn,omitempty"`   // positions of a turn that left the view; earlier messages may be the cause
 	Trial  int    `json:"trial,omitempty"`  // number of the current or last trial; 0 for none
 	Stage  int    `json:"stage,omitempty"`  // in a trial: number of the set that is left out now, from 1
 	Back   bool   `json:"back,omitempty"`   // in a trial: Turn is back in the view

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	readyTimeout = 2 * time.Second // for the database to store a row
+	readyTimeout = 2 * time.Second // time for the database to store a row
 	readyEvery   = 3 * time.Second // between two stored rows
 )
 

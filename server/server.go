@@ -75,7 +75,7 @@ type Server struct {
 	Metrics        *metrics.Metrics // the API adds its own metrics
 	Version        string
 	MaxUploadBytes int64
-	MaxImportBytes int64 // of an agent file; DefaultMaxImportBytes if 0
+	MaxImportBytes int64 // most bytes of an agent file; DefaultMaxImportBytes if 0
 	MinBodyRate    int64 // the Rate in rest.BodyPace
 	// Probe stores a row over a new connection to the database, and returns how long that took.
 	Probe func(ctx context.Context) (time.Duration, error)
@@ -85,7 +85,7 @@ type Server struct {
 	ExamineEmbeddings func(ctx context.Context) db.Finding
 	ExamineModel      func(ctx context.Context) db.Finding
 
-	KeyLimits apikey.Limits // of keys that have no limits of their own
+	KeyLimits apikey.Limits // limits of keys without limits of their own
 	KeyAge    time.Duration // as in rest.Config
 	PageWait  time.Duration // as in console.New
 

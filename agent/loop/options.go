@@ -21,7 +21,7 @@ type Options struct {
 	Approved     []string        `json:"approved,omitempty"`     // ids of calls that the client approved
 	Approvals    []Approval      `json:"approvals,omitempty"`    // approvals and denials, as the client sent them
 	Waiting      *Waiting        `json:"waiting,omitempty"`      // calls of an earlier run that were shown again
-	OTIDs        []string        `json:"otids,omitempty"`        // of the approvals and of messages sent with them
+	OTIDs        []string        `json:"otids,omitempty"`        // otids of the approvals and of messages sent with them
 	InputSHA256  []byte          `json:"input_sha256,omitempty"` // of messages with approvals, as the client sent them
 	Following    []recall.Draft  `json:"following,omitempty"`    // messages to append after the results of approved calls
 	View         json.RawMessage `json:"view,omitempty"`         // how the client wants to see messages; the caller's

@@ -19,8 +19,8 @@ import (
 const (
 	MaxChars      = 50_000
 	maxErrorChars = 1_000
-	maxEchoChars  = 200   // of a caller's text that a result repeats
-	maxLineChars  = 2_100 // of a line of a file that has a match
+	maxEchoChars  = 200   // bytes of a caller's text that a result repeats
+	maxLineChars  = 2_100 // bytes of a file's line with a match
 )
 
 var rule = strings.Repeat("=", 80)

@@ -13,7 +13,7 @@ import (
 
 const (
 	searchLimit   = 5
-	maxChunkLines = 100 // of a chunk in a result: the search may have found any of them (Letta: 20)
+	maxChunkLines = 100 // lines of a chunk in a result; any of them may be the answer (Letta: 20)
 )
 
 type searchArgs struct {

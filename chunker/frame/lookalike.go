@@ -76,7 +76,7 @@ var lookalikes = sync.OnceValue(func() map[rune]byte {
 type reading struct {
 	text  string
 	given string
-	at    []int32 // where each byte of text stands in given; nil if text equals given
+	at    []int32 // offset of each byte of text in given; nil if text equals given
 }
 
 // isPlain reports whether a text consists of printable ASCII, tabs and line feeds. Its reading is the text itself.

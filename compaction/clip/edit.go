@@ -32,7 +32,7 @@ const (
 	Head    EditKind = "head"    // the beginning
 	Ending  EditKind = "tail"    // the end
 	Line    EditKind = "line"    // a line that says what the part contained
-	Pointer EditKind = "pointer" // where in the log the same text is
+	Pointer EditKind = "pointer" // a pointer to the message in the log with the same text
 	Stub    EditKind = "stub"    // a note that something was here; a call loses its arguments
 	Removed EditKind = "removed" // nothing; only for a reasoning
 )

@@ -12,7 +12,7 @@ type View struct {
 	Tools    int              // tokens of the tool definitions, which Fixed includes
 	Summary  *Summary         // stands for the hidden messages; nil if none are hidden
 	Messages []recall.Message // without system prompt and summary, by position; their Tokens are the log's
-	Edits    []Edit           // of parts that are shown in other ways than they are stored
+	Edits    []Edit           // parts that are shown in other ways than they are stored
 	Count    func(string) int // counts a text's tokens for the model; nil: tokens are estimated
 	Has      recall.Toolset   // the tools that the view may name
 	Usage    *Usage           // a provider's token count of this view, or of the view's beginning; nil: none
@@ -69,5 +69,5 @@ type Evicted struct {
 type Self struct {
 	System string           // the system prompt
 	Tools  []byte           // definitions in OpenAI's form, a JSON array
-	View   []recall.Message // as shown: the summary, if there is one, and the messages up to the last evicted
+	View   []recall.Message // the summary, if there is one, and the messages up to the last evicted one, as shown
 }

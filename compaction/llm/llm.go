@@ -38,7 +38,7 @@ type Config struct {
 
 	HTTP     *http.Client  // nil means a new one; redirects are never followed, and its Timeout is ignored
 	Attempts int           // attempts per request; 0 means 3
-	Timeout  time.Duration // of one attempt; 0 means 3 min
+	Timeout  time.Duration // bound of one attempt; 0 means 3 min
 
 	FirstPause time.Duration // pause before the second attempt; doubled before each further one; 0 means 500 ms
 

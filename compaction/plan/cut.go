@@ -18,7 +18,7 @@ type Cut struct {
 	Below  int           // the policy's own trigger in tokens; it lowers Goal to restShare of the room. 0: none
 	All    bool          // the summary must describe the current state, because no message that stays shows it
 	Split  bool          // if the cut divides a turn, the turn's beginning is summarized separately
-	Format *prose.Format // of the summary; nil: the format of the settings' mode
+	Format *prose.Format // the summary's format; nil: the format of the settings' mode
 }
 
 // restShare is a share of the room between the fixed parts and a policy's trigger. A compaction leaves at most that

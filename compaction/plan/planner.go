@@ -63,7 +63,7 @@ type planner struct {
 	edits       map[int][]clip.Edit
 	fresh       map[clip.Place]clip.Edit // clips in groups that are too large for any window
 	sizes       map[clip.Place]size      // sizes of clippable parts, once they were looked at
-	format      *prose.Format            // of the summary; nil: the settings'
+	format      *prose.Format            // the summary's format; nil: the settings'
 	said        []int                    // tokens of quotes of the user before each message; nil: nothing is quoted
 	carried     int                      // tokens of quotes in the previous summary
 }

@@ -34,7 +34,7 @@ type Settings struct {
 	ModelSettings         json.RawMessage `json:"model_settings"`
 	Prompt                *string         `json:"prompt"` // nil: the mode's prompt
 	PromptAcknowledgement bool            `json:"prompt_acknowledgement"`
-	ClipChars             *int            `json:"clip_chars"`                // of a summary; nil: no limit but its budget
+	ClipChars             *int            `json:"clip_chars"`                // characters of a summary; nil: its budget
 	Percentage            float64         `json:"sliding_window_percentage"` // share that the first attempt evicts
 	Trigger               float64         `json:"trigger"`
 	Goal                  float64         `json:"goal"`

@@ -24,7 +24,7 @@ func (*ClearThinking) describe() Mechanism {
 
 // Edits removes thoughts.
 func (c *ClearThinking) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
-	turns, counted := 0, false // turns with thoughts so far, from the newest on; whether the current one is counted
+	turns, counted := 0, false // number of turns with thoughts, from the newest on; whether the current turn is counted
 	inLoop := !answered(v)
 	for i, m := range slices.Backward(v.Messages) {
 		if m.Role == recall.User {

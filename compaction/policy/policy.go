@@ -96,7 +96,7 @@ type Moment struct {
 	// as it is. Nil means that there is no model, and lines are made without one.
 	Write func([]LineRequest) []string
 
-	usage *usage // of the prompt while it is pruned
+	usage *usage // the prompt's usage while it is pruned
 	steps []Step // steps of the policy that plans
 }
 

@@ -94,7 +94,7 @@ func (b *ReadBounds) Lines(text string) string {
 	if b.Fits(text) {
 		return text
 	}
-	ends := []int{0} // where lines end, without line feeds
+	ends := []int{0} // byte offsets of line ends, without line feeds
 	for i := range len(text) + 1 {
 		if i == len(text) || text[i] == '\n' {
 			if len(ends) > b.MaxLines || i > b.MaxBytes {

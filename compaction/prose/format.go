@@ -9,8 +9,8 @@ import (
 // Format describes a kind of summary: the request to the model, the parts that Loci appends, and the words around it.
 type Format struct {
 	Sections  []FormatSection `json:"sections"`             // in order
-	MaxTokens int             `json:"max_tokens,omitempty"` // of the text; 0: the plan's budget
-	MaxWords  int             `json:"max_words,omitempty"`  // that a model is asked for; 0: as many as the mode allows
+	MaxTokens int             `json:"max_tokens,omitempty"` // tokens of the text; 0: the plan's budget
+	MaxWords  int             `json:"max_words,omitempty"`  // words to ask the model for; 0: as many as the mode allows
 	Before    string          `json:"before,omitempty"`     // words before the summary where a model reads it
 	After     string          `json:"after,omitempty"`      // words behind the summary where a model reads it
 
@@ -18,7 +18,7 @@ type Format struct {
 	Checked bool `json:"checked,omitempty"` // a summary without a heading is asked for again
 
 	Staged   bool `json:"staged,omitempty"`    // a transcript too long for the model is summarized in parts, then merged
-	HeadDrop bool `json:"head_drop,omitempty"` // of a transcript too long for the model, the oldest rounds are left out
+	HeadDrop bool `json:"head_drop,omitempty"` // if a transcript is too long, its oldest rounds are left out
 
 	UserMessages bool `json:"user_messages,omitempty"` // all messages of the user are appended word for word
 	RecentTurns  int  `json:"recent_turns,omitempty"`  // this many of the newest turns that leave are appended, shortened

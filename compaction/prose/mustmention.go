@@ -15,7 +15,7 @@ const (
 	maxRequestMentions  = 12
 	requestMentionShare = 0.5 // of the summary's budget
 	maxMentions         = 40
-	mentionShare        = 0.3 // of the summary's budget; includes the identifiers of the last request
+	mentionShare        = 0.3 // share of the summary's budget, for all identifiers including those of the last request
 	lastWords           = 12  // words of the last request
 )
 

@@ -8,7 +8,7 @@ type section int
 const (
 	earlier section = iota // sentences of the previous summary, if a model wrote it
 	requests
-	told // by the user: rules, wishes, dates, facts
+	told // facts from the user: rules, wishes, dates
 	decisions
 	findings // findings of the assistant, and in tool results
 	open

@@ -55,7 +55,7 @@ type writer struct {
 
 	asked                      string // the last message of the last request
 	modelCalls, prompt, output int
-	why, detail                string // of the last failure: for the organization, and for the operator
+	why, detail                string // the last failure, for the organization and for the operator
 }
 
 func (w *writer) from() int64 { return w.e.Messages[0].Seq }

@@ -24,7 +24,7 @@ const paceSeconds = 60
 type pace struct {
 	mu      sync.Mutex
 	working int
-	since   time.Time // of the last change of working
+	since   time.Time // time of the last change of working
 	seconds float64
 	texts   float64
 }

@@ -18,7 +18,7 @@ type Recent struct {
 	limit int
 
 	mu    sync.Mutex
-	order list.List // of *kept, most recently used first
+	order list.List // values are *kept, the most recently used first
 	kept  map[[sha256.Size]byte]*list.Element
 }
 

@@ -274,7 +274,7 @@ func watch(ctx context.Context, d db.DB, pid uint32, rows int, progress func(don
 const (
 	leastBuildMB = 64
 	mostBuildMB  = 512
-	nodeBytes    = 1200 // of a row in the graph, besides its vector
+	nodeBytes    = 1200 // bytes of a row in the graph, besides its vector
 )
 
 // create builds with parallel workers. Without enough shared memory for them, as in a container with Docker's 64 MB, it

@@ -14,8 +14,8 @@ type Term struct {
 	Word string // as written
 	Text string
 	ID   int32 // in the lexicon
-	name *Term // of a stop word: its term as a name
-	also *Term // of a word with ä, ö or ü: the term of its spelling with ae, oe or ue
+	name *Term // for a stop word: its term as a name
+	also *Term // for a word with ä, ö or ü: the term of its spelling with ae, oe or ue
 }
 
 // memo caches the terms of recent words: most words of a text repeat, and stemming costs ten times a lookup. Words in

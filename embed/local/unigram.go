@@ -15,7 +15,7 @@ type unigram struct {
 	pieces    []string              // in order
 	ids       []int32
 	scores    []float64
-	starts    [257]int // where the pieces that begin with a byte start
+	starts    [257]int // first byte of a piece → index of the first such piece
 	unknown   int32
 	penalty   float64 // the score of a character that is in no piece
 }
@@ -34,7 +34,7 @@ const unknownPenalty = 10
 func newUnigram(vocabulary []scored, unknown int32) *unigram {
 	u := &unigram{unknown: unknown}
 	least := 0.0
-	last := map[string]int32{} // of equal pieces, the last counts
+	last := map[string]int32{} // if pieces are equal, the last one counts
 	for i, p := range vocabulary {
 		least = min(least, p.score)
 		last[p.piece] = int32(i) //nolint:gosec // a vocabulary is small

@@ -12,7 +12,7 @@ import (
 type window struct {
 	text   int
 	ids    []int32
-	second int // where the second of two texts begins; 0 if there is only one
+	second int // start of the second of two texts; 0 if there is only one
 }
 
 // embed returns the vectors of texts, each with the encoder's prompt before it.

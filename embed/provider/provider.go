@@ -30,8 +30,8 @@ const minSecretBytes = 8
 type Endpoint struct {
 	Kind    string // in errors: embedding, language model
 	Setting string // prefix of its settings' names: LOCI_EMBEDDING for LOCI_EMBEDDING_BASE_URL, …_API_KEY and …_MODEL
-	ModelOf string // in errors: what names the model, if not the setting …_MODEL: the agent's model
-	Answers string // in errors: what it should answer with: embeddings
+	ModelOf string // in errors: the setting that names the model, such as "the agent's model"; empty: the setting …_MODEL
+	Answers string // in errors: the expected content of an answer, such as "embeddings"
 
 	BaseURL string // empty: OpenAI's
 	APIKey  string // empty: the server needs none
@@ -40,7 +40,7 @@ type Endpoint struct {
 	HTTP           *http.Client  // nil: http.Client{}; its Timeout is not used, and redirects are not followed
 	Attempts       int           // most attempts of a request
 	Timeout        time.Duration // time limit of one attempt
-	MaxAnswerBytes int64         // of a stream: of the contents of its events
+	MaxAnswerBytes int64         // most bytes of the contents of a stream's events
 
 	// Streams leaves the body of a good answer to be read as it arrives. Timeout then limits the wait for the beginning of
 	// the answer and for each further piece.

@@ -32,13 +32,13 @@ type Ranking struct {
 
 	text           string // of the query
 	scope          *lexicon.IDF
-	match          *wordindex.Match // of the query's words; nil if no index answered
+	match          *wordindex.Match // the index's answer for the query's words; nil if no index answered
 	words, meaning arm
 	took           time.Duration
 
-	wordsConfidence, meaningConfidence float64 // of the best row of each arm
+	wordsConfidence, meaningConfidence float64 // confidence in the best row of each arm
 
-	judged *judgement // of the best rows; nil without a reranker. Copies of the ranking share it
+	judged *judgement // the reranker's judgement of the best rows; nil without a reranker. Copies of the ranking share it
 }
 
 // arm is the result of one arm of a search.

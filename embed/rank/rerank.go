@@ -17,7 +17,7 @@ const RerankRows = 30
 // nil *Reranker changes nothing.
 type Reranker struct {
 	Name    string        // of the model
-	Timeout time.Duration // for a search; after it, the order stays
+	Timeout time.Duration // time bound for a search; after it, the order stays unchanged
 	Log     *slog.Logger  // gets failures; nil drops them
 
 	// Scores returns a score for each text: the higher, the better. It ends early with the context's error.

@@ -45,7 +45,7 @@ type matched struct {
 	key  int64
 	span span
 	keys rowKeys
-	rows []rowScore // of the rows that have one of the terms
+	rows []rowScore // rows that have one of the terms
 }
 
 // Release gives back the memory of the rows' scores. Do not call Best afterwards.

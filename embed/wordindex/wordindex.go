@@ -23,7 +23,7 @@ import (
 
 // Sizes of the index.
 const (
-	firstRows   = 2_000   // of an owner; fewer are ranked fast without an index
+	firstRows   = 2_000   // rows of an owner; fewer rows are ranked fast without an index
 	newRows     = 500     // since the last segment, that make a new one
 	segmentRows = 16_384  // of the largest segment
 	maxSize     = 4 << 20 // postings of a segment; each takes 8 bytes while the segment is made

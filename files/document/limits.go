@@ -19,8 +19,8 @@ const (
 	maxXMLTokens     = 10_000_000 // in all parts together
 	maxXMLTokenBytes = 4 << 20    // one tag, text or declaration
 	maxXMLDepth      = 1000       // nested elements
-	maxLinkBytes     = 2048       // of a longer link only the text is shown
-	maxColumns       = 16_384     // that a merged or repeated cell covers
+	maxLinkBytes     = 2048       // bytes of a link; of a longer one only the text is shown
+	maxColumns       = 16_384     // cells that one merged or repeated cell covers
 )
 
 // budget is what is left of a document's limits.

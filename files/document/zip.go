@@ -14,7 +14,7 @@ import (
 type archive struct {
 	source  *source
 	entries map[string]*zip.File // name → the first entry with that name
-	names   []string             // in the order of the archive
+	names   []string             // names in the order of the archive
 	budget  *budget
 }
 

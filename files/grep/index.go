@@ -142,7 +142,7 @@ func (p *blockPlan) addBlocks(ctx context.Context, tx pgx.Tx, f folder, chars in
 	type block struct {
 		Key     int64 `db:"key"`
 		Parts   int   `db:"parts"`   // files in its units, including deleted ones
-		Current int   `db:"current"` // of these, files that still have the same text
+		Current int   `db:"current"` // number of these files that still have the same text
 		Chars   int64 `db:"chars"`   // of the current files
 	}
 	blocks, err := db.All[block](ctx, tx, `

@@ -81,8 +81,8 @@ type segmentQuery struct {
 	spans []span
 }
 
-// byOrdinals selects the segments of spans. byLines selects the segments with lines first to end of spans, end
-// excluded.
+// byOrdinals selects segments by their ordinals in spans. byLines selects segments that contain a line of a span, from
+// first to before stop.
 const (
 	byOrdinals = segmentsSQL + ` AND g.ordinal >= n.first AND g.ordinal < n.stop ORDER BY n.ord, g.ordinal`
 	byLines    = segmentsSQL + `

@@ -145,8 +145,8 @@ func repointed(line, from, to string) string {
 	return line
 }
 
-// readings returns a pointer, and what is left of it after each letter of a script without spaces between words. In
-// such a script, the words before a path may look like a part of it.
+// readings returns the paths that a pointer may stand for: the pointer itself, and its part after each letter of a
+// script without spaces between words. In such a script, the words before a path may look like a part of it.
 func readings(p string) []string {
 	all := []string{p}
 	for i, r := range p {

@@ -74,7 +74,7 @@ func decoded(text string) string {
 
 func (r *Redactor) replace(s *scanner, text string) string {
 	var b strings.Builder
-	plain := 0   // where the text after the last placeholder begins
+	plain := 0   // start of the text after the last placeholder
 	written := 0 // text before this is in b
 	for pos := 0; ; {
 		from, to := nextPlaceholder(text, pos)

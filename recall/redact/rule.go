@@ -26,7 +26,7 @@ type rule struct {
 	Longest int      // most bytes of a match; 0 if unbounded. If set, every match contains a keyword
 	ahead   int      // bytes to search after a keyword, if not windowAhead
 	Certain bool
-	Named   bool // the text around names it as a secret, so it is one even if it is null, true or false
+	Named   bool // the text around it names it as a secret, so null, true or false is one, too
 	Allow   []allowlist
 
 	near   func(text string, end int) bool                        // optional cheap check of the text behind a keyword

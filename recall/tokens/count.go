@@ -85,7 +85,7 @@ func count(encoding tokenizer.Encoding, text string) (n int) {
 // cut returns where the first piece of a text ends: within a long run of spaces; or else before its last line end or
 // space, because that belongs to what follows; or else between two characters.
 func cut(text string) int {
-	run, space := 0, 0 // where the run of spaces begins; the last space in the later half
+	run, space := 0, 0 // start of the run of spaces; last space in the later half
 	inRun := false
 	for i, r := range text {
 		switch {

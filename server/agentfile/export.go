@@ -196,7 +196,7 @@ func (e *export) messageEntry(m recall.Message) messageEntry {
 		AgentID:   e.ids[m.AgentID],
 		ToolCalls: internal.ToolCalls, ToolCallID: internal.ToolCallID, ToolReturns: internal.ToolReturns,
 		CreatedAt: m.CreatedAt}
-	if m.Role == recall.Summary { // in Letta the user says summaries
+	if m.Role == recall.Summary { // Letta stores a summary as a message of the user
 		entry.Role = string(recall.User)
 	}
 	return entry

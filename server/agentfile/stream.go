@@ -13,7 +13,7 @@ type stream[T any] struct {
 	stop  func()
 	ready func(*T) error // checks an item, and replaces its ids by the new ones
 	held  *T             // was read, and is not taken yet
-	place string         // where held stands in the file
+	place string         // offset of held in the file
 	err   error
 }
 

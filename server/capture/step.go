@@ -19,14 +19,14 @@ type Step struct {
 	OTID   string // the caller's own id of the step; may be empty
 	Answer bool   // the first message is the model's answer
 	Ending string // how the answer ended, as package chat names it; empty if it is complete
-	Format string // of the next prompt; empty means the format of the agent's model
+	Format string // format of the next prompt; empty: the one of the agent's model
 
-	Approvals []Approval // of calls that need an approval
+	Approvals []Approval // approvals of calls that need one
 
 	Purpose string // recall.ForFlush if the step answers a silent turn; else empty
 	Accepts bool   // the caller accepts a silent turn in place of the next prompt
 
-	Policy json.RawMessage // for the next prompt, in place of the policy in force; nil changes nothing
+	Policy json.RawMessage // policy for the next prompt, in place of the policy in force; nil changes nothing
 
 	AnswerPending bool // in the next prompt, calls without a result get one that says they wait
 }

@@ -23,7 +23,7 @@ type MessagePaging struct {
 func (p MessagePaging) Page() (page db.Page, newestFirst bool) {
 	page = db.Page{Before: p.Before, After: p.After, Limit: cmp.Or(p.Limit, DefaultMessages), Ascending: true}
 	switch {
-	case p.Before != "" && p.After != "": // in descending order the two swap
+	case p.Before != "" && p.After != "": // in descending order the two bounds swap
 		page.Before, page.After, page.Ascending = p.After, p.Before, false
 	case p.Before == "" && p.After == "":
 		page.Ascending = p.Order == rest.OldestFirst

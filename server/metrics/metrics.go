@@ -17,7 +17,7 @@ import (
 // The outcomes that are counted.
 const (
 	OK      = "ok"
-	Refused = "refused" // for a reason that the caller can fix
+	Refused = "refused" // the request failed for a reason that the caller can fix
 	Failed  = "failed"
 )
 

@@ -11,10 +11,10 @@ import (
 // The rows of an answer are in memory up to four times: as Postgres sent them, as Go values, as JSON, and as the buffer
 // in which the JSON grew.
 const (
-	maxAnswerBytes   = 32 << 20 // of rows in one answer
-	freeAnswerBytes  = 1 << 20  // of rows in each answer that are not counted
-	allAnswersBytes  = 96 << 20 // of rows in all answers at once
-	answersForOthers = 48 << 20 // of allAnswersBytes that one organization leaves to the others
+	maxAnswerBytes   = 32 << 20 // bytes of rows in one answer
+	freeAnswerBytes  = 1 << 20  // bytes of rows in each answer that do not count in allAnswersBytes
+	allAnswersBytes  = 96 << 20 // bytes of rows in all answers at once
+	answersForOthers = 48 << 20 // a part of allAnswersBytes that one organization must leave to the others
 )
 
 // ReadsMore says that an operation reads more rows than it answers with. Bytes beyond maxAnswerBytes are not counted.

@@ -17,8 +17,8 @@ import (
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
-// recheckTimeout bounds the look-up of the key of an open answer, which waits meanwhile. If the database does not
-// answer in this time, the key counts as valid.
+// recheckTimeout bounds the check of the key of an open answer. The answer waits for the check. If the database does
+// not answer in this time, the key counts as valid.
 const recheckTimeout = 5 * time.Second
 
 // authenticate finds a request's organization by its key. A request without a key belongs to the open organization, if

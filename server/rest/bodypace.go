@@ -19,7 +19,7 @@ type BodyPace struct {
 	MinBytes int
 	Rate     int64         // bytes a second, required of a long body after Interval; negative requires none
 	Total    time.Duration // for the whole body
-	Rest     time.Duration // for reading what a handler left unread, before the connection is closed
+	Rest     time.Duration // time for reading what a handler left unread, before the connection is closed
 }
 
 // DefaultPace accepts short bodies over lines of 1 KiB a second, and long ones over lines of 64 KiB a second, for at

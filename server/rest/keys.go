@@ -16,7 +16,7 @@ type Keys struct {
 	// AgentOf returns the agent of a conversation or a run. param is the path's parameter, and id its value.
 	AgentOf func(ctx context.Context, org db.Org, param, id string) (agentID string, err error)
 	Used    func(ctx context.Context, keyID string) error // stores that a key was used; may be nil
-	Limits  apikey.Limits                                 // of keys that have no limits of their own
+	Limits  apikey.Limits                                 // limits of keys without limits of their own
 
 	// Request counts a request after its key was authorized. A *db.QuotaError if the organization has sent all requests
 	// that it may; the operator's keys never get that error. Request may be nil.

@@ -30,7 +30,7 @@ func (a *API) ForPages(pages Pages) http.Handler {
 	})
 }
 
-// counted counts the bodies sent to pages among the API's bodies.
+// counted makes the bodies of requests for pages count in the same limits as the API's bodies.
 func (a *API) counted(pages http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := a.arriving.body(r.Body, sender{key: "pages"})

@@ -76,7 +76,7 @@ type List struct {
 	Len    int
 	name   string
 	spool  *Spool
-	offset int64   // where the name of the list's field ends
+	offset int64   // end of the name of the list's field
 	ends   []int64 // where each item ends
 }
 

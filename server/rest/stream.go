@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	pieceTimeout = 30 * time.Second // for a client to take the next piece of an answer
+	pieceTimeout = 30 * time.Second // time for a client to take the next piece of an answer
 
 	// Heartbeat is the time between two comments in a stream of events without news.
 	Heartbeat = 15 * time.Second

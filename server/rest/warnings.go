@@ -18,7 +18,7 @@ type Warnings []string
 
 const (
 	maxWarnings  = 20
-	maxNameBytes = 100 // of a field's name in a warning
+	maxNameBytes = 100 // bytes of a field's name in a warning
 
 	// WarningsHeader holds the warnings, as a JSON list, of an answer that is no object.
 	WarningsHeader = "X-Loci-Warnings"

@@ -26,7 +26,8 @@ const (
 	maxLimit  = 1_000_000 // requests per minute, and requests at once
 )
 
-// May reports whether a key has the scope, or one that includes it. For Tools it means: for at least one agent.
+// May reports whether a key has the scope, or one that includes it. A key with the scope Tools has it for at least one
+// agent.
 func (k Key) May(scope string) bool {
 	has := func(s string) bool { return slices.Contains(k.Scopes, s) }
 	return k.Operator || has(Admin) || has(Write) && scope != Admin || has(scope)

@@ -19,7 +19,7 @@ import (
 const (
 	rewriteBytes  = 64 << 20         // a table that is larger, with its indexes, is not rewritten
 	rewriteTime   = 30 * time.Second // per table
-	rewriteRounds = 4                // for the tables that other sessions use
+	rewriteRounds = 4                // attempts for tables that other sessions use
 	rewritePause  = time.Second / 2  // between two rounds
 )
 

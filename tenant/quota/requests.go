@@ -27,7 +27,7 @@ type Requests struct {
 type counted struct {
 	mu      sync.Mutex // held while the count is being stored
 	month   time.Time
-	stored  int64  // by all servers, as last read
+	stored  int64  // requests to all servers, as last read
 	pending int64  // by this server, since then
 	limit   *int64 // as last read
 	readAt  time.Time

@@ -28,7 +28,7 @@ type Answer struct {
 	Finish          string // empty: stop, or tool_calls with calls
 	PromptTokens    int    // the count that it reports; 0: one token per four bytes of the request; negative: none
 
-	Status int             // of an error; its body is Text
+	Status int             // HTTP status of an error; Text is its body
 	Header http.Header     // of an error
 	Closes bool            // close the connection before the answer begins
 	Cut    bool            // break the connection before the answer ends
