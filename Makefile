@@ -108,10 +108,11 @@ client-test: build ## Drive the built program with the published clients of Lett
 mcp-test: build ## Drive the built program over MCP: SDKs, recipes of docs/mcp.md, the protocol's conformance suite
 	@$(with_postgres) && scripts/mcp-test.sh
 
-lint: ## Check format, vet, and lint
+lint: ## Check format and the words of comments, vet, and lint
 	@unformatted=$$(gofmt -l .) && [ -z "$$unformatted" ] || { echo "not formatted with gofmt: $$unformatted"; exit 1; }
 	go vet ./...
 	go vet -tags conformance ./cmd/loci
+	go run -C tools ./words ..
 	$(golangci_lint) run
 
 fmt: ## Format all code

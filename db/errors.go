@@ -26,10 +26,10 @@ var (
 	ErrBusy = errors.New("busy")
 )
 
-// ErrUnreachable: a connection to the database could not be made, or broke.
+// ErrUnreachable says that a connection to the database could not be made, or broke.
 var ErrUnreachable = errors.New("the database cannot be reached")
 
-// ErrUnconfirmed: the database did not say whether it stored a change. It may have.
+// ErrUnconfirmed says that the database did not confirm a change. The change may be stored.
 var ErrUnconfirmed = errors.New("the database did not confirm a change")
 
 // unconfirmed adds ErrUnconfirmed to the error of a statement that Postgres may have carried out. It returns any other

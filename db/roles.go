@@ -163,7 +163,8 @@ func checkSameDatabase(ctx context.Context, owner *pgx.Conn, u URLs) error {
 		return err
 	}
 	serving, ownerConfig := config.ConnConfig.Database, owner.Config()
-	if config.ConnConfig.Host == ownerConfig.Host && config.ConnConfig.Port == ownerConfig.Port && serving == ownerConfig.Database {
+	if config.ConnConfig.Host == ownerConfig.Host && config.ConnConfig.Port == ownerConfig.Port &&
+		serving == ownerConfig.Database {
 		return nil // no connection: Postgres would log an error for a role that does not exist
 	}
 	different := fmt.Errorf("the URL of the role that serves names database %s, and that of the owner of the schema "+

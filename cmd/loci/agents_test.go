@@ -34,9 +34,9 @@ func TestAnAgentOnTheCommandLine(t *testing.T) {
 	folder := step(0, "source-", "folders", "create", "handbook")
 	human, system := write("human", "Ann, a pilot"), write("system", "Fly well.")
 	fields := write("fields.json", `{"tags": ["crew"], "name": "other"}`)
-	id := step(0, "agent-", "agents", "create", "reader", "--model=openai/gpt-4o", "--window=32000", "--block=human=@"+human,
-		"--block=note=a, b;c", "--folder=handbook", "--policy=pi", "--timezone=Europe/Oslo", "--system="+system,
-		"--fields="+fields)
+	id := step(0, "agent-", "agents", "create", "reader", "--model=openai/gpt-4o", "--window=32000",
+		"--block=human=@"+human, "--block=note=a, b;c", "--folder=handbook", "--policy=pi", "--timezone=Europe/Oslo",
+		"--system="+system, "--fields="+fields)
 	made := call[struct {
 		agent.Agent
 		Blocks   []struct{ Label, Value string }
@@ -89,7 +89,8 @@ func TestAnAgentOnTheCommandLine(t *testing.T) {
 func TestWhatWaitsIsDecidedOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	p := tenant(t)
-	id := call[identified](p, "POST", "/v1/agents", map[string]any{"name": "reader", "tools": []string{"request_erasure"}}).ID
+	id := call[identified](p, "POST", "/v1/agents",
+		map[string]any{"name": "reader", "tools": []string{"request_erasure"}}).ID
 	turn := []map[string]any{{"role": "user", "content": "Ship the release. We decided to use Postgres, not MySQL."},
 		{"role": "assistant", "content": "We decided: Postgres it is. Next I will write the migration."}}
 	call[any](p, "POST", "/v1/agents/"+id+"/messages/capture", map[string]any{"messages": turn})

@@ -22,11 +22,11 @@ type agentsCreateCmd struct {
 	Window      int               `help:"Size of the model's context window, in tokens."`
 	Description string            `help:"What the agent is for."`
 	System      string            `type:"existingfile" help:"File with its system prompt."`
-	Block       map[string]string `placeholder:"LABEL=TEXT" mapsep:"none" help:"A block of core memory; a text like @FILE is read from the file. May be repeated."`
+	Block       map[string]string `mapsep:"none" help:"LABEL=TEXT or LABEL=@FILE: blocks of core memory."`
 	Folder      []string          `sep:"none" help:"Name or ID of a folder that it may read. May be repeated."`
 	Policy      string            `help:"How its context window is kept, such as letta: GET /v1/policies lists them."`
 	Timezone    string            `help:"Its timezone, such as Europe/Oslo."`
-	Fields      string            `type:"existingfile" help:"JSON file with further fields, as POST /v1/agents takes them."`
+	Fields      string            `type:"existingfile" help:"JSON file with further fields, for POST /v1/agents."`
 }
 
 func (c agentsCreateCmd) Run(ctx context.Context, s streams) error {

@@ -27,6 +27,8 @@ func TestCompressMemoryCommand(t *testing.T) {
 	if err := os.WriteFile(grown, []byte("## Release\n\nThe release is on Friday.\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	const absentTree = "tree-123e4567-e89b-42d3-8456-426614174000"
+	const absentAgent = "agent-123e4567-e89b-42d3-8456-426614174000"
 	for _, w := range []struct {
 		command memoryCompressCmd
 		answer  string
@@ -38,8 +40,8 @@ func TestCompressMemoryCommand(t *testing.T) {
 		{memoryCompressCmd{}, "y\n", "", "| Staging | /memories/infra/staging.md |"},
 		{memoryCompressCmd{}, "y\n", "the index has no line to move", "| Staging | /memories/infra/staging.md |"},
 		{memoryCompressCmd{Index: grown, Yes: true}, "", "", "| Release | /memories/projects/release.md |"},
-		{memoryCompressCmd{memoryTree: memoryTree{Of: "tree-123e4567-e89b-42d3-8456-426614174000"}}, "", "not found", "| Release |"},
-		{memoryCompressCmd{memoryTree: memoryTree{Of: "agent-123e4567-e89b-42d3-8456-426614174000"}}, "", "not found", "| Release |"},
+		{memoryCompressCmd{memoryTree: memoryTree{Of: absentTree}}, "", "not found", "| Release |"},
+		{memoryCompressCmd{memoryTree: memoryTree{Of: absentAgent}}, "", "not found", "| Release |"},
 	} {
 		w.command.remote = r
 		if w.command.Of == "" {

@@ -71,7 +71,7 @@ func makeHome(dir string) (string, error) {
 	return filepath.EvalSymlinks(abs)
 }
 
-// ErrInUse: another process works on the directory.
+// ErrInUse says that another process works on the directory.
 var ErrInUse = errors.New("another Loci is running on it")
 
 // lock locks the home for this process until the file is closed. The file stays; a second server reads this process's

@@ -23,7 +23,7 @@ type Made struct {
 	Tokens  int         // of all texts together, estimated
 }
 
-// Make returns ErrNoVectors if no embedding model is in use.
+// ErrNoVectors says that no embedding model is in use.
 var ErrNoVectors = errors.New("No vectors are made now")
 
 // Make returns the vectors of texts in the active space, for a caller that keeps them. It treats a single text like a
