@@ -31,7 +31,7 @@ const maxBranch = 20_000
 // other, or both are copies of a third. The same branch is summarized only once. ErrInvalid if they share no messages.
 func (s *Store) SummarizeBranch(ctx context.Context, org db.Org, into, branch recall.Conversation) (out BranchSummary,
 	err error) {
-	if out.Parted, err = s.Recall.Parted(ctx, org, into, branch); err != nil {
+	if out.Parted, err = s.Recall.LastShared(ctx, org, into, branch); err != nil {
 		return out, err
 	}
 	if into.Key == branch.Key || out.Parted == 0 {

@@ -5,7 +5,7 @@
 //   - the basis: archival.go largearchives.go store.go embedding.go
 //   - archives and their passages: records.go archive.go validity.go attach.go insert.go passage.go insertbatch.go
 //   - search: few.go search.go
-//   - upkeep in the background, and vectors: backlog.go cleanup.go remade.go vectors.go
+//   - upkeep in the background, and vectors: backlog.go cleanup.go reembed.go vectors.go
 //   - erasures, and archives in the file of an agent: erase.go portable.go
 package archival
 

@@ -185,7 +185,7 @@ func (h *historian) appends(ctx context.Context) error {
 		return nil
 	}
 	for row, sql := range map[*Row]string{&script: appendScript, &bare: insertScript} {
-		rate, err := h.replay(ctx, logs, sql)
+		rate, err := h.runScript(ctx, logs, sql)
 		if err != nil {
 			return err
 		}
@@ -226,8 +226,8 @@ func (h *historian) measure(ctx context.Context, logs []log, messages int) (m me
 	return m, err
 }
 
-// replay runs a script with pgbench, with one agent for each client. It returns the transactions per second.
-func (h *historian) replay(ctx context.Context, logs []log, sql string) (float64, error) {
+// runScript runs a script with pgbench, with one agent for each client. It returns the transactions per second.
+func (h *historian) runScript(ctx context.Context, logs []log, sql string) (float64, error) {
 	dir := filepath.Join(h.work, "replay")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return 0, err

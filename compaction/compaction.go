@@ -16,9 +16,9 @@ import (
 
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/plan"
-	"github.com/loci-memory/loci/compaction/ratio"
 	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/compaction/summary"
+	"github.com/loci-memory/loci/compaction/tokenmath"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
@@ -206,7 +206,7 @@ func (s *Compactor) prepare(ctx context.Context, v clip.View, planned plan.Plan,
 		ch.Visible = v.Summary.Tokens
 	}
 	for _, tokens := range clip.ShownTokens(after) {
-		ch.Visible = ratio.Add(ch.Visible, tokens)
+		ch.Visible = tokenmath.Add(ch.Visible, tokens)
 	}
 	return ch, model, nil
 }

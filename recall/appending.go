@@ -47,7 +47,7 @@ type appending struct {
 	bytes                 int // size of the chunk's texts
 	out                   []Appended
 	provenance            *db.Provenance
-	untold                []told // stored messages that the drafts seem to repeat; nil once a draft repeats none
+	unconfirmed           []told // stored messages that the drafts seem to repeat; nil once a draft repeats none
 	restores              bool   // the entries have the seqs of events that are already stored
 	secondResults         bool   // second results of calls are stored, too
 

@@ -60,7 +60,7 @@ func (s *Store) Expand(ctx context.Context, org db.Org, agentID string, q Expand
 		return Expansion{}, err
 	}
 	defer release()
-	e := stretch{offset: offset, limit: limit, Expansion: Expansion{ID: q.ID, Offset: offset}}
+	e := expander{offset: offset, limit: limit, Expansion: Expansion{ID: q.ID, Offset: offset}}
 	for piece, err := range t.pieces {
 		if err == nil {
 			err = e.add(ctx, piece, lines)

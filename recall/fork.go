@@ -44,7 +44,7 @@ func (f Fork) Of(c Conversation) Conversation {
 		if c.Refusal.At > f.To {
 			c.Refusal.At, c.Refusal.Closed, c.Refusal.Part = f.To, false, false
 		}
-		if c.Refusal.Untold = nil; c.Refusal.Failed != nil {
+		if c.Refusal.Unconfirmed = nil; c.Refusal.Failed != nil {
 			c.Refusal.Failed = &FailedTurn{min(c.Refusal.Failed.At, f.To), c.Refusal.Failed.Status}
 		}
 	}

@@ -4,19 +4,19 @@
 //
 // Each file uses those that are named before it:
 //   - the store, and what it redacts: recall.go redactor.go
-//   - messages and their parts: part.go returned.go clean.go refused.go message.go
+//   - messages and their parts: part.go resultcontent.go clean.go refusalstate.go message.go
 //   - conversations, and what a model sees of them: contextview.go conversation.go lineage.go messages.go visible.go
 //   - what is to append: draft.go toolset.go longresult.go searchtext.go entry.go conversationend.go
-//   - the append: appending.go toolcall.go secondresult.go restored.go otid.go sentagain.go untold.go
+//   - the append: appending.go toolcall.go secondresult.go restored.go otid.go sentagain.go unconfirmed.go
 //     append.go redaction.go
 //   - what appends: answercall.go changeview.go systemprompt.go newconversation.go conversations.go
 //     conversationupdate.go
-//   - what is read by its place: expandable.go wholeresult.go neighbors.go seqrange.go stretch.go expand.go
-//     expandpage.go saysagain.go
+//   - what is read by its place: expandable.go wholeresult.go neighbors.go seqrange.go expansion.go expand.go
+//     expandpage.go repeatedmessages.go
 //   - search: timerange.go gains.go querydates.go query.go searchfilter.go rank.go explain.go snippet.go search.go
-//   - prompts that a provider refused: turns.go refusing.go suspect.go trial.go refusal.go
+//   - prompts that a provider refused: turns.go refusalreport.go suspect.go trial.go refusal.go
 //   - copies of conversations: fork.go portable.go
-//   - work in the background: parted.go embedding.go backlog.go remade.go reweigh.go
+//   - work in the background: sharedprefix.go embedding.go backlog.go reembed.go reweigh.go
 //   - erasures: erase.go keptresult.go cleanup.go
 package recall
 

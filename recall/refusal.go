@@ -73,7 +73,7 @@ func (r *refusing) refuse(ctx context.Context) error {
 	if inARow && previous.Part && previous.Begin > 0 && len(r.after(previous.At+1)) == 0 {
 		return r.leaveRest(ctx, previous)
 	}
-	if from := r.turn(last, previous.At); inARow && from <= r.c.Messages && !r.of.Alone {
+	if from := r.turnStart(last, previous.At); inARow && from <= r.c.Messages && !r.of.Alone {
 		earlier := slices.DeleteFunc(previous.Turn, func(position int) bool { return position >= from })
 		return r.tryNext(ctx, LastRefusal{From: from, Trial: previous.Trial + 1, Turn: earlier})
 	}

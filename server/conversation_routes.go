@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/agent"
-	"github.com/loci-memory/loci/agent/seance"
+	"github.com/loci-memory/loci/agent/pastsession"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
@@ -181,18 +181,18 @@ func (s *Server) askSession(ctx context.Context, input *struct {
 	WithAgent
 	Question string `query:"question" required:"true" doc:"With the names and words that may have been said there."`
 	Limit    int    `query:"limit" minimum:"1" maximum:"20" default:"5" doc:"Passages."`
-}) (seance.SessionAnswer, error) {
+}) (pastsession.SessionAnswer, error) {
 	c, err := s.named(ctx, input.OfConversation, input.AgentID)
 	if err != nil {
-		return seance.SessionAnswer{}, err
+		return pastsession.SessionAnswer{}, err
 	}
 	zone, err := s.Agents.Zone(ctx, rest.Org(ctx), c.AgentID)
 	if err != nil {
-		return seance.SessionAnswer{}, err
+		return pastsession.SessionAnswer{}, err
 	}
-	sessions := seance.Store{Recall: s.Recall, Models: s.Agents.Compaction.Models}
-	return sessions.Ask(ctx, rest.Org(ctx), seance.Question{AgentID: c.AgentID, Conversation: c.ID, Text: input.Question,
-		Passages: input.Limit, Zone: zone})
+	sessions := pastsession.Store{Recall: s.Recall, Models: s.Agents.Compaction.Models}
+	return sessions.Ask(ctx, rest.Org(ctx), pastsession.Question{AgentID: c.AgentID, Conversation: c.ID,
+		Text: input.Question, Passages: input.Limit, Zone: zone})
 }
 
 func (s *Server) listFlushes(ctx context.Context, input *struct {

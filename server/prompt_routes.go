@@ -71,7 +71,7 @@ func (s *Server) silentPrompt(ctx context.Context, target agent.PromptTarget) (*
 	if err != nil {
 		return nil, err
 	}
-	o, err := s.Loop.NewOutside(ctx, rest.Org(ctx), owner, target.Conversation)
+	o, err := s.Loop.NewClientLoop(ctx, rest.Org(ctx), owner, target.Conversation)
 	if err != nil {
 		return nil, err
 	}

@@ -110,7 +110,7 @@ func checkAnsweredOnce(batch *capture.Batch) error {
 
 // takeStep stores a step's messages, runs the memory tools that the step calls, and returns what comes next.
 func (s *Server) takeStep(ctx context.Context, owner agent.Agent, batch *capture.Batch) (out letta.Step, err error) {
-	o, err := s.Loop.NewOutside(ctx, rest.Org(ctx), owner, batch.Conversation)
+	o, err := s.Loop.NewClientLoop(ctx, rest.Org(ctx), owner, batch.Conversation)
 	if err != nil {
 		return out, err
 	}
@@ -154,7 +154,7 @@ func (s *Server) takeStep(ctx context.Context, owner agent.Agent, batch *capture
 		}
 		defer func() {
 			if err != nil && (ctx.Err() != nil || db.Unavailable(err)) { // the client will send the step again
-				s.Loop.KeepUntold(ctx, rest.Org(ctx), o.Conversation, recall.Untold{IDs: loop.IDsOf(stored.Messages)})
+				s.Loop.KeepUnconfirmed(ctx, rest.Org(ctx), o.Conversation, recall.Unconfirmed{IDs: loop.IDsOf(stored.Messages)})
 			}
 		}()
 	}
@@ -173,7 +173,7 @@ func (s *Server) takeStep(ctx context.Context, owner agent.Agent, batch *capture
 }
 
 // conversationOf returns the id of a conversation; nil for the agent's default one.
-func conversationOf(o *loop.Outside) *string {
+func conversationOf(o *loop.ClientLoop) *string {
 	if o.Conversation.IsDefault {
 		return nil
 	}
@@ -182,8 +182,8 @@ func conversationOf(o *loop.Outside) *string {
 
 // nextOf adds what comes next to the answer to a step: a silent turn if one is due and the caller takes it, else the
 // next prompt.
-func (s *Server) nextOf(ctx context.Context, owner agent.Agent, o *loop.Outside, batch *capture.Batch, out letta.Step) (
-	letta.Step, error) {
+func (s *Server) nextOf(ctx context.Context, owner agent.Agent, o *loop.ClientLoop, batch *capture.Batch,
+	out letta.Step) (letta.Step, error) {
 	target := agent.PromptTarget{AgentID: owner.ID, Conversation: o.Conversation.ID,
 		Format:        agent.Format(batch.Step.Format),
 		AnswerPending: batch.Step.AnswerPending}
@@ -213,8 +213,8 @@ func (s *Server) nextOf(ctx context.Context, owner agent.Agent, o *loop.Outside,
 
 // takeFlush stores the model's answer to a silent turn, runs the memory tools that the answer calls, and returns what
 // comes next.
-func (s *Server) takeFlush(ctx context.Context, owner agent.Agent, o *loop.Outside, batch *capture.Batch) (letta.Step,
-	error) {
+func (s *Server) takeFlush(ctx context.Context, owner agent.Agent, o *loop.ClientLoop, batch *capture.Batch) (
+	letta.Step, error) {
 	appended, calls, err := o.TakeFlush(ctx, batch.Drafts(), batch.Step.Accepts)
 	if err != nil {
 		return letta.Step{}, runProblem(batch.Locate(err))

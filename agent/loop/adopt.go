@@ -18,7 +18,7 @@ func (l *Loop) Adopt(ctx context.Context, org db.Org) {
 		l.Log.WarnContext(ctx, "runs that were interrupted do not go on yet", "error", err)
 	}
 	for _, o := range orphans {
-		s := newSession(o.Org, Run{ID: o.ID}, Model{})
+		s := newLocalRun(o.Org, Run{ID: o.ID}, Model{})
 		if !l.hold(s) {
 			continue
 		}
@@ -31,7 +31,7 @@ func (l *Loop) Adopt(ctx context.Context, org db.Org) {
 	}
 }
 
-func (l *Loop) takeOver(ctx context.Context, s *session, o orphan) (err error) {
+func (l *Loop) takeOver(ctx context.Context, s *localRun, o orphan) (err error) {
 	err = db.Exec(ctx, l.DB, `
 		UPDATE runs SET owner = $4 WHERE org = $1 AND id = $2 AND owner = $3 AND status = 'running'`,
 		o.Org, o.ID, o.Owner, l.Server)

@@ -45,7 +45,7 @@ func (f flushing) next(ctx context.Context, target agent.PromptTarget) (*agent.S
 
 // run runs the calls in an answer of a silent turn. It refuses calls of other tools, and all calls if the turn has
 // ended. It returns all calls.
-func (f flushing) run(ctx context.Context, turn agent.FlushTurn, position int) (all []OutsideCall, err error) {
+func (f flushing) run(ctx context.Context, turn agent.FlushTurn, position int) (all []ClientLoopCall, err error) {
 	calls, err := f.Recall.CallsAt(ctx, f.org, f.conversation.Key, position)
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (f flushing) run(ctx context.Context, turn agent.FlushTurn, position int) (
 		return nil, err
 	}
 	for _, c := range calls {
-		all = append(all, OutsideCall{AnsweredCall: c, Ran: c.Result != nil})
+		all = append(all, ClientLoopCall{AnsweredCall: c, Ran: c.Result != nil})
 	}
 	return all, nil
 }
@@ -254,19 +254,19 @@ func (w *worker) endFlush(ctx context.Context, f agent.Flush, cause error) error
 }
 
 // NextFlush returns the prompt of a silent turn for the client's own loop; nil if none is due.
-func (o *Outside) NextFlush(ctx context.Context, at agent.PromptTarget) (*agent.StoredPrompt, error) {
+func (o *ClientLoop) NextFlush(ctx context.Context, at agent.PromptTarget) (*agent.StoredPrompt, error) {
 	return o.flushing().next(ctx, at)
 }
 
-func (o *Outside) flushing() flushing {
+func (o *ClientLoop) flushing() flushing {
 	return flushing{Loop: o.Loop, org: o.caller.Org, caller: o.caller, conversation: o.Conversation, byCaller: true}
 }
 
 // TakeFlush stores the answer of a client's model to a silent turn, and runs the calls that the turn allows. It returns
 // the place of the answer, and its calls. If accepts is false, the caller takes no further prompt of the turn, and the
 // turn ends. ErrConflict if no such turn is open and the answer was not stored before.
-func (o *Outside) TakeFlush(ctx context.Context, drafts iter.Seq2[recall.Draft, error], accepts bool) (
-	[]recall.Appended, []OutsideCall, error) {
+func (o *ClientLoop) TakeFlush(ctx context.Context, drafts iter.Seq2[recall.Draft, error], accepts bool) (
+	[]recall.Appended, []ClientLoopCall, error) {
 	f, org := o.flushing(), o.caller.Org
 	var open agent.Flush
 	appended, err := f.keep(ctx, func(tx pgx.Tx) (flush agent.Flush, err error) {
@@ -289,7 +289,7 @@ func (o *Outside) TakeFlush(ctx context.Context, drafts iter.Seq2[recall.Draft, 
 }
 
 // leaveFlush ends the open silent turn of the client's own loop, if there is one.
-func (o *Outside) leaveFlush(ctx context.Context) error {
+func (o *ClientLoop) leaveFlush(ctx context.Context) error {
 	open, err := o.Agents.FlushOfCaller(ctx, o.caller.Org, o.Conversation)
 	if err == nil {
 		err = o.Agents.LeaveFlush(ctx, o.caller.Org, o.Conversation, open)

@@ -100,7 +100,7 @@ func (w *worker) follow(ctx context.Context) error {
 	}
 	w.run = run
 	if len(w.rules) > 0 {
-		w.turn, err = w.rules.readTurn(ctx, w.Recall, w.org, w.conversation, lastPosition)
+		w.turn, err = w.rules.readRuleInput(ctx, w.Recall, w.org, w.conversation, lastPosition)
 	}
 	return err
 }

@@ -3,15 +3,16 @@
 //
 // Each file uses those that are named before it:
 //   - what a run is: errors.go status.go event.go model.go halt.go feed.go denial.go tail.go rules.go options.go run.go
-//   - the runs of a server, and those in the tables: session.go registry.go refusedfiles.go loop.go untold.go
+//   - the runs of a server, and those in the tables: localrun.go registry.go refusedfiles.go loop.go unconfirmed.go
 //     record.go clientcalls.go busy.go
-//   - requests, which begin runs or repeat them: request.go resume.go calls.go turn.go repeat.go approval.go
-//   - the worker of a run: items.go room.go worker.go
-//   - how runs begin and are given up: input.go retried.go start.go adopt.go cancel.go
+//   - requests, which begin runs or repeat them: request.go resume.go calls.go ruleinput.go repeat.go approval.go
+//   - the worker of a run: waitingevents.go promptoverflow.go worker.go
+//   - how runs begin and are given up: input.go requestretry.go start.go adopt.go cancel.go
 //   - how a run shows, stores and ends what it does: background.go workertools.go end.go
-//   - loops of others: outside.go flush.go refusal.go outsiderefusal.go outsiderecord.go open.go outsideapproval.go
-//   - steps, and the work that makes them one after the other: retry.go openfiles.go suspect.go frame.go step.go
-//     work.go serve.go
+//   - loops of others: clientloop.go flush.go refusal.go clientlooprefusal.go clientlooprecord.go opencalls.go
+//     clientloopapproval.go
+//   - steps, and the work that makes them one after the other: modelretry.go openfiles.go failurecause.go
+//     promptfault.go step.go work.go serve.go
 package loop
 
 import (
@@ -67,16 +68,16 @@ type Loop struct {
 	Render func(r Run, e Event, seq int64) []json.RawMessage
 
 	*registry
-	untold       *untold
+	unconfirmed  *unconfirmed
 	refusedFiles *refusedFiles
-	starts       chan *session
+	starts       chan *localRun
 	stopped      chan struct{} // closed when Run ends
 }
 
 // New returns a Loop with the fields of l.
 func New(l Loop) *Loop {
-	l.registry, l.starts = newRegistry(), make(chan *session)
-	l.untold = &untold{all: map[int64]untoldIn{}}
+	l.registry, l.starts = newRegistry(), make(chan *localRun)
+	l.unconfirmed = &unconfirmed{all: map[int64]unconfirmedIn{}}
 	l.refusedFiles = &refusedFiles{of: map[agentModel]openFiles{}}
 	l.stopped = make(chan struct{})
 	return &l

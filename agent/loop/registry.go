@@ -13,16 +13,16 @@ import (
 // registry holds the runs on this server.
 type registry struct {
 	mu     sync.Mutex
-	active map[string]*session // run id → session
-	halts  map[string]Halt     // run id → halt
+	active map[string]*localRun // run id → session
+	halts  map[string]Halt      // run id → halt
 }
 
 func newRegistry() *registry {
-	return &registry{active: map[string]*session{}, halts: map[string]Halt{}}
+	return &registry{active: map[string]*localRun{}, halts: map[string]Halt{}}
 }
 
 // hold registers a session. It returns false if its run already has one.
-func (r *registry) hold(s *session) bool {
+func (r *registry) hold(s *localRun) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.active[s.run.ID] != nil {
@@ -32,7 +32,7 @@ func (r *registry) hold(s *session) bool {
 	return true
 }
 
-func (r *registry) release(s *session) {
+func (r *registry) release(s *localRun) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.active[s.run.ID] == s {
@@ -40,7 +40,7 @@ func (r *registry) release(s *session) {
 	}
 }
 
-func (r *registry) held(id string) *session {
+func (r *registry) held(id string) *localRun {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.active[id]
@@ -103,33 +103,33 @@ type orphan struct {
 	Owner string `db:"owner"`
 }
 
-// untold records what requests may have stored without telling their clients, until the log records it. A client that
-// then sends its request again, to any server, gets the outcome of the first one.
-type untold struct {
+// unconfirmed records messages that requests may have stored without confirming it to their clients, until the log
+// records it. A client that then sends its request again, to any server, gets the outcome of the first one.
+type unconfirmed struct {
 	mu  sync.Mutex
-	all map[int64]untoldIn // by conversation key
+	all map[int64]unconfirmedIn // by conversation key
 }
 
-// untoldIn is the newest request of a conversation, with the messages that the client may not know of.
-type untoldIn struct {
+// unconfirmedIn is the newest request of a conversation, with the messages that the client may not know of.
+type unconfirmedIn struct {
 	org          db.Org
 	conversation recall.Conversation
-	recall.Untold
+	recall.Unconfirmed
 }
 
-// of returns what is untold for an agent; for all agents if agentID is empty.
-func (u *untold) of(agentID string) map[int64]untoldIn {
+// of returns the unconfirmed requests of an agent; of all agents if agentID is empty.
+func (u *unconfirmed) of(agentID string) map[int64]unconfirmedIn {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	all := maps.Clone(u.all)
-	maps.DeleteFunc(all, func(_ int64, in untoldIn) bool {
+	maps.DeleteFunc(all, func(_ int64, in unconfirmedIn) bool {
 		return agentID != "" && in.conversation.AgentID != agentID
 	})
 	return all
 }
 
 // drop forgets what the log now records, unless a later request has replaced it.
-func (u *untold) drop(conversation int64, settled untoldIn) {
+func (u *unconfirmed) drop(conversation int64, settled unconfirmedIn) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if now := u.all[conversation]; now.RunID == settled.RunID && slices.Equal(now.IDs, settled.IDs) {

@@ -96,7 +96,7 @@ func (l *Loop) found(ctx context.Context, org db.Org, agentID, id string) (Start
 		return Started{}, db.Conflict("The request was sent before, its run %s failed, and the conversation has newer "+
 			"messages, so that it does not go on: nothing is stored. Send the text again with an otid of its own", r.ID)
 	}
-	f, err := l.replay(ctx, org, r)
+	f, err := l.storedFeed(ctx, org, r)
 	return Started{r, f}, err
 }
 
@@ -107,8 +107,8 @@ func (l *Loop) produced(ctx context.Context, org db.Org, r Run) ([]recall.Messag
 	return slices.DeleteFunc(all, func(m recall.Message) bool { return m.StepID == nil }), err
 }
 
-// replay returns the events of a finished run.
-func (l *Loop) replay(ctx context.Context, org db.Org, r Run) (*Feed, error) {
+// storedFeed returns the events of a finished run.
+func (l *Loop) storedFeed(ctx context.Context, org db.Org, r Run) (*Feed, error) {
 	messages, err := l.produced(ctx, org, r)
 	if err != nil {
 		return nil, err

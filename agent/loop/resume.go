@@ -15,11 +15,11 @@ import (
 // the same text comes in another request, it continues after every failure.
 var resumable = []string{StopError, ModelError, BrokenAnswer, NoCredits, PromptTooLarge}
 
-// resume lets a run continue where an earlier run of the same request failed, and reports whether it does. It does so
-// after resumable stop reasons and after those in after. It does not if the earlier run did not fail, or if the
+// continueFailed lets a run continue where an earlier run of the same request failed, and reports whether it does. It
+// does so after resumable stop reasons and after those in after. It does not if the earlier run did not fail, or if the
 // conversation has gone on since the request's messages. Messages that left the view because a provider refused them
 // come back.
-func (l *Loop) resume(ctx context.Context, org db.Org, run *Run, failed string, after ...string) (bool, error) {
+func (l *Loop) continueFailed(ctx context.Context, org db.Org, run *Run, failed string, after ...string) (bool, error) {
 	first, err := l.RunByID(ctx, org, failed)
 	if err != nil {
 		return false, ignoreNotFound(err) // the run's record was deleted

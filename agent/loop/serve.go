@@ -38,12 +38,12 @@ func (l *Loop) Run(ctx context.Context, present <-chan struct{}) {
 }
 
 // work works on a run until the run or ctx ends.
-func (l *Loop) work(ctx context.Context, s *session) {
+func (l *Loop) work(ctx context.Context, s *localRun) {
 	defer l.release(s)
 	defer s.close()
 	ctx = db.WithProvenance(db.WithOrg(ctx, s.org), db.Provenance{KeyID: s.run.Options.KeyID, AgentID: s.run.AgentID,
 		ConversationID: s.run.Conversation})
-	w := &worker{Loop: l, session: s}
+	w := &worker{Loop: l, localRun: s}
 	noticed := db.WithNotice(ctx, cmp.Or(l.Patience, defaultPatience), s.waiting)
 	err := w.work(noticed)
 	if errors.Is(err, errTaken) {
@@ -72,7 +72,7 @@ const defaultPatience = 24 * time.Second
 // showElsewhere shows a run's clients how it ended on another server that has taken it over. Clients of a background
 // run read that from the database.
 func (w *worker) showElsewhere(ctx context.Context) error {
-	w.release(w.session) // this server may have to take it over again
+	w.release(w.localRun) // this server may have to take it over again
 	if w.run.Background {
 		return nil
 	}
@@ -103,7 +103,7 @@ const elsewhereLooks = 200 * time.Millisecond
 
 // showRest shows the clients of a finished run what they have not seen yet.
 func (w *worker) showRest(ctx context.Context, ended Run) error {
-	all, err := w.replay(ctx, w.org, ended)
+	all, err := w.storedFeed(ctx, w.org, ended)
 	if err != nil {
 		return err
 	}

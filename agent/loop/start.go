@@ -29,7 +29,7 @@ func (l *Loop) Start(ctx context.Context, org db.Org, r Request) (Started, error
 		run, err = l.handOut(ctx, s)
 	}
 	if err != nil && (stored || errors.Is(err, db.ErrUnconfirmed)) {
-		l.KeepUntold(ctx, org, c, recall.Untold{RunID: s.run.ID})
+		l.KeepUnconfirmed(ctx, org, c, recall.Unconfirmed{RunID: s.run.ID})
 	}
 	if err != nil || repeats != "" {
 		l.release(s)
@@ -50,7 +50,7 @@ func (l *Loop) Start(ctx context.Context, org db.Org, r Request) (Started, error
 }
 
 // newRun returns a session for a request's run, and its conversation. It completes the request.
-func (l *Loop) newRun(ctx context.Context, org db.Org, r *Request) (*session, recall.Conversation, error) {
+func (l *Loop) newRun(ctx context.Context, org db.Org, r *Request) (*localRun, recall.Conversation, error) {
 	select {
 	case <-l.stopped:
 		return nil, recall.Conversation{}, db.Busy("The server is stopping: send the request again")
@@ -70,11 +70,11 @@ func (l *Loop) newRun(ctx context.Context, org db.Org, r *Request) (*session, re
 	}
 	r.rules, r.Options.KeyID = readRules(a), db.Provenance{}.Or(ctx).KeyID
 	r.Options.OTIDs, r.Options.Approvals, r.Options.InputSHA256 = r.otids(), r.Approvals, r.inputSHA256()
-	return newSession(org, Run{ID: newID("run-"), Background: r.Background, Options: r.Options}, m), c, nil
+	return newLocalRun(org, Run{ID: newID("run-"), Background: r.Background, Options: r.Options}, m), c, nil
 }
 
 // handOut gives a stored run to Run, and returns it as stored.
-func (l *Loop) handOut(ctx context.Context, s *session) (Run, error) {
+func (l *Loop) handOut(ctx context.Context, s *localRun) (Run, error) {
 	run, err := l.RunByID(ctx, s.org, s.run.ID)
 	if err != nil {
 		return run, err
@@ -87,7 +87,7 @@ func (l *Loop) handOut(ctx context.Context, s *session) (Run, error) {
 // Prepared is no run.
 type Prepared struct {
 	loop    *Loop
-	session *session
+	session *localRun
 }
 
 // Prepare stores a request's run in tx; the same transaction may have created the agent and the conversation. It
@@ -128,7 +128,7 @@ func (p Prepared) Drop() {
 }
 
 // hand gives a session to Run. If Run has ended, the session is interrupted, and its run is taken over later.
-func (l *Loop) hand(ctx context.Context, s *session) error {
+func (l *Loop) hand(ctx context.Context, s *localRun) error {
 	select {
 	case l.starts <- s:
 		return nil
@@ -192,7 +192,7 @@ func (l *Loop) begin(ctx context.Context, org db.Org, c recall.Conversation, r R
 		if repeats, err = l.answered(ctx, tx, org, c, r); err != nil || repeats != "" {
 			return l.with(tx).repeat(ctx, org, run, &repeats, err)
 		}
-		resumes, again, err := l.with(tx).retry(ctx, org, c, &r, &run)
+		resumes, again, err := l.with(tx).recognizeRetry(ctx, org, c, &r, &run)
 		if repeats = again; err != nil || repeats != "" {
 			return l.with(tx).repeat(ctx, org, run, &repeats, err)
 		}
@@ -225,7 +225,7 @@ func (l *Loop) repeat(ctx context.Context, org db.Org, run Run, failed *string, 
 	if err != nil {
 		return err
 	}
-	resumes, err := l.resume(ctx, org, &run, *failed)
+	resumes, err := l.continueFailed(ctx, org, &run, *failed)
 	switch {
 	case err != nil:
 		return err

@@ -16,8 +16,8 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// step asks the model once and stores its answer. If there is no answer, it returns a stop.
-func (w *worker) step(ctx context.Context) (*stop, error) {
+// answerOnce asks the model once and stores its answer. If there is no answer, it returns a stop.
+func (w *worker) answerOnce(ctx context.Context) (*stop, error) {
 	if err := w.writeMemory(ctx); err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 	calls := w.turn.before(lastPosition)
 	n := w.rules.narrow(w.tools, calls)
 	forced := w.turn.forced(w.rules.missing(w.tools, calls), n)
-	compactions, limits := roomMakers, limiting{patience: w.LimitPatience}
+	compactions, limits := overflowSettings, limiting{patience: w.LimitPatience}
 	for attempt := 1; ; attempt++ {
 		if err := w.leaveFilesOut(asking); err != nil {
 			return a, 0, err
@@ -114,7 +114,7 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 				return a, p.Window, cmp.Or(failed, err)
 			}
 		case isFault && f.Kind == model.Content && (!f.Again || w.isShown() || attempt >= maxAttempts):
-			b, failed := w.blame(asking, f, w.target(n), r)
+			b, failed := w.findCause(asking, f, w.target(n), r)
 			if b.found || failed != nil {
 				return b.answer, p.Window, failed
 			}
@@ -122,7 +122,7 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 				continue
 			}
 			if b.place != "" {
-				err = &frameFault{f, b.place}
+				err = &promptFault{f, b.place}
 			}
 			if again, failed := w.refused(ctx, refusal{fault: f, err: err, answer: w.withheld(a, id, stepID), alone: b.alone,
 				frame: b.place != ""}); !again {
@@ -138,12 +138,12 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 				return a, p.Window, err
 			}
 		case isFault:
-			b, failed := w.blame(asking, f, w.target(n), r)
+			b, failed := w.findCause(asking, f, w.target(n), r)
 			if b.found && failed == nil {
 				return b.answer, p.Window, nil
 			}
 			if b.place != "" {
-				err = &frameFault{f, b.place}
+				err = &promptFault{f, b.place}
 			}
 			if !b.askAgain || failed != nil {
 				return a, p.Window, cmp.Or(failed, err)

@@ -82,7 +82,7 @@ func (w *worker) loadTurn(ctx context.Context) error {
 		w.summarized = messages[n-1].Position
 	}
 	if len(w.rules) > 0 {
-		if w.turn, err = w.rules.readTurn(ctx, w.Recall, w.org, w.conversation, lastPosition); err != nil {
+		if w.turn, err = w.rules.readRuleInput(ctx, w.Recall, w.org, w.conversation, lastPosition); err != nil {
 			return err
 		}
 	}
@@ -144,7 +144,7 @@ func (w *worker) next(ctx context.Context) (*stop, error) {
 	if err := w.followAnswer(ctx, t); err != nil {
 		return nil, err
 	}
-	return w.step(ctx)
+	return w.answerOnce(ctx)
 }
 
 // followAnswer appends a note if an answer ends the conversation, because providers refuse a prompt that ends with an

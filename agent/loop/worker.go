@@ -21,21 +21,21 @@ import (
 // worker works on a run. Its next step follows from the log, so it can continue where another worker stopped.
 type worker struct {
 	*Loop
-	*session
+	*localRun
 	agent        agent.Agent
 	conversation recall.Conversation
 	rules        rules
 	tools        []string // names of the model's tools
-	turn         turn
+	turn         ruleInput
 	steps        int
-	finish       string     // stop reason if the last answer ends the run because it calls no tool
-	items        items      // events of a background run
-	shows        sync.Mutex // held while a piece of an answer is shown, and while waiting pieces are stored
-	streamed     pieces     // pieces of the last answer
-	unstored     string     // id of an answer that is not stored although the client may have seen deltas of it
-	streaming    []done     // calls of the answer that is being streamed, except refused ones
-	withoutFiles bool       // the provider refuses the texts of open files, so the next prompt leaves them out
-	summarized   int        // position of the last summary that was shown
+	finish       string        // stop reason if the last answer ends the run because it calls no tool
+	items        waitingEvents // events of a background run
+	shows        sync.Mutex    // held while a piece of an answer is shown, and while waiting pieces are stored
+	streamed     pieces        // pieces of the last answer
+	unstored     string        // id of an answer that is not stored although the client may have seen deltas of it
+	streaming    []done        // calls of the answer that is being streamed, except refused ones
+	withoutFiles bool          // the provider refuses the texts of open files, so the next prompt leaves them out
+	summarized   int           // position of the last summary that was shown
 }
 
 // pieces records the parts of an answer that clients got before the answer was stored.
@@ -189,7 +189,7 @@ func (w *worker) faultStop(ctx context.Context, err error, f *model.Fault) *stop
 	if o, is := errors.AsType[*overflow](err); is {
 		failed.Text += ". " + o.Counts()
 	}
-	if o, is := errors.AsType[*frameFault](err); is {
+	if o, is := errors.AsType[*promptFault](err); is {
 		failed.Text += ". " + o.Place()
 	}
 	return &stop{reason, &failed}

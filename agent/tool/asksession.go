@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/loci-memory/loci/agent/seance"
+	"github.com/loci-memory/loci/agent/pastsession"
 	"github.com/loci-memory/loci/db"
 )
 
@@ -22,8 +22,8 @@ func (m Memories) askSession(ctx context.Context, c Caller, a askArgs) (Result, 
 	case c.within() != "" && c.within() != id:
 		return Result{}, errConfined
 	}
-	store := seance.Store{Recall: m.Recall, Models: m.Models}
-	answer, err := store.Ask(ctx, c.Org, seance.Question{AgentID: c.Agent.ID, Conversation: id,
+	store := pastsession.Store{Recall: m.Recall, Models: m.Models}
+	answer, err := store.Ask(ctx, c.Org, pastsession.Question{AgentID: c.Agent.ID, Conversation: id,
 		Text: string(a.Question), Zone: c.Agent.Zone()})
 	if err != nil {
 		return Result{}, err
@@ -31,7 +31,7 @@ func (m Memories) askSession(ctx context.Context, c Caller, a askArgs) (Result, 
 	return Result{Text: askedText(answer)}, nil
 }
 
-func askedText(a seance.SessionAnswer) string {
+func askedText(a pastsession.SessionAnswer) string {
 	if len(a.Passages) == 0 {
 		return "Nothing in that conversation fits the question. Ask with other words, such as names and paths that may " +
 			"have " +
@@ -42,5 +42,5 @@ func askedText(a seance.SessionAnswer) string {
 		head = "Answer: " + *a.Answer + "\n\n"
 	}
 	return head + "Passages of the conversation, the best first, each message behind its position:\n" +
-		seance.Render(a.Passages)
+		pastsession.Render(a.Passages)
 }

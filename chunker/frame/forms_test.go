@@ -128,7 +128,7 @@ func TestEachTagIsMarked(t *testing.T) {
 // writers are the packages that write what a model reads.
 var writers = []string{"archival", "compaction", "compaction/policy", "files", "files/grep", "recall", "recall/chat",
 	"agent", "memory/block", "memory/working", "agent/handover", "agent/loop", "server/mcp",
-	"memory/file", "agent/seance", "agent/subagent", "agent/tool"}
+	"memory/file", "agent/pastsession", "agent/subagent", "agent/tool"}
 
 // A writer has no tag or notice of its own, because the guard would not know it.
 func TestWritersTakeFramesFromTheList(t *testing.T) {

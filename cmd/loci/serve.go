@@ -121,8 +121,9 @@ func (p *process) stores() (s stores, err error) {
 	s.memoryFiles = memoryfile.New(p.pool, memoryfile.Options{Endpoint: p.embedder.endpoint,
 		Reranker: p.reranker, Redactor: s.messages.Redactor})
 	s.reembed = &endpoint.Reembed{DB: p.pool, Owner: p.owner, Endpoint: p.embedder.endpoint,
-		Next:      p.embedder.next.endpoint,
-		Memories:  []endpoint.Remade{s.files.Remade(), s.messages.Remade(), s.passages.Remade(), s.memoryFiles.Remade()},
+		Next: p.embedder.next.endpoint,
+		Memories: []endpoint.ReembedSource{s.files.ReembedSource(), s.messages.ReembedSource(),
+			s.passages.ReembedSource(), s.memoryFiles.ReembedSource()},
 		Log:       p.log,
 		NextSpace: func(ctx context.Context) (endpoint.Space, error) { return p.embedder.next.probed(ctx, p.pool) }}
 	compactions := compaction.New(p.pool, s.messages)

@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/chunker/frame"
-	"github.com/loci-memory/loci/compaction/ratio"
+	"github.com/loci-memory/loci/compaction/tokenmath"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
@@ -116,7 +116,7 @@ func clipped(text string, chars int, mark marker) (short string, note [2]int) {
 	if total <= chars {
 		return text, note
 	}
-	end := min(int(mark.tail*float64(chars)+ratio.Rounding), chars)
+	end := min(int(mark.tail*float64(chars)+tokenmath.Rounding), chars)
 	head, tail := headOf(text, chars-end), tailOf(text, end)
 	if chars == 0 {
 		offset := ""

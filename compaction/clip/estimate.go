@@ -1,7 +1,7 @@
 package clip
 
 import (
-	"github.com/loci-memory/loci/compaction/ratio"
+	"github.com/loci-memory/loci/compaction/tokenmath"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 )
@@ -18,7 +18,7 @@ func EstimateShown(v View, shown []int) int {
 	n := v.Usage.PromptTokens
 	for i, tokens := range shown {
 		if v.Messages[i].Position > v.Usage.Position {
-			n = ratio.Add(n, tokens)
+			n = tokenmath.Add(n, tokens)
 		}
 	}
 	return n
@@ -29,9 +29,9 @@ func Counted(v View) int { return counted(v, ShownTokens(v)) }
 
 // counted is Counted for a view with known tokens of each message, as shown.
 func counted(v View, shown []int) int {
-	n := ratio.Add(v.Fixed, v.SummaryTokens(v.SummaryClip()))
+	n := tokenmath.Add(v.Fixed, v.SummaryTokens(v.SummaryClip()))
 	for _, tokens := range shown {
-		n = ratio.Add(n, tokens)
+		n = tokenmath.Add(n, tokens)
 	}
 	return n
 }

@@ -3,7 +3,7 @@ package plan
 import (
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/prose"
-	"github.com/loci-memory/loci/compaction/ratio"
+	"github.com/loci-memory/loci/compaction/tokenmath"
 )
 
 // candidate is a cut of a view, and the clips in the messages that stay.
@@ -55,7 +55,7 @@ func (c candidate) quotes() int {
 	if c.said == nil {
 		return 0
 	}
-	n := ratio.Add(c.carried, c.said[c.cut])
+	n := tokenmath.Add(c.carried, c.said[c.cut])
 	for _, i := range c.pinned {
 		if i < c.cut {
 			n -= c.said[i+1] - c.said[i]
@@ -64,7 +64,7 @@ func (c candidate) quotes() int {
 	if n <= 0 {
 		return 0
 	}
-	most := ratio.Share(quotedShare, max(c.below-c.ratio.Of(max(c.v.Fixed, 0)), 0))
+	most := tokenmath.Share(quotedShare, max(c.below-c.ratio.Of(max(c.v.Fixed, 0)), 0))
 	if c.settings.ClipChars != nil {
 		most = min(most, *c.settings.ClipChars/4)
 	}
@@ -84,7 +84,7 @@ const smallSummary = 1024
 // trigger, and a quarter token per character that the settings allow.
 func (p *planner) budget(evicted int) int {
 	most := max(p.window/10, min(p.window/8, smallSummary))
-	most = min(most, (p.below-p.ratio.Of(max(p.v.Fixed, 0)))/4, ratio.Add(p.previous, evicted/2))
+	most = min(most, (p.below-p.ratio.Of(max(p.v.Fixed, 0)))/4, tokenmath.Add(p.previous, evicted/2))
 	if p.settings.ClipChars != nil {
 		most = min(most, *p.settings.ClipChars/4)
 	}
@@ -97,14 +97,14 @@ func (p *planner) budget(evicted int) int {
 // tokens estimates the tokens of the view after the cut.
 func (c candidate) tokens() int {
 	if c.evicted == 0 {
-		return ratio.Add(c.ratio.Of(ratio.Add(ratio.Add(c.v.Fixed, c.summary()), c.old)), c.new)
+		return tokenmath.Add(c.ratio.Of(tokenmath.Add(tokenmath.Add(c.v.Fixed, c.summary()), c.old)), c.new)
 	}
-	return ratio.Add(ratio.Add(c.ratio.Of(ratio.Add(c.v.Fixed, c.old)), c.new), c.summary())
+	return tokenmath.Add(tokenmath.Add(c.ratio.Of(tokenmath.Add(c.v.Fixed, c.old)), c.new), c.summary())
 }
 
 // counted estimates the tokens of the view after the cut by our own count, ignoring a provider's report.
 func (c candidate) counted() int {
-	return ratio.Add(ratio.Add(c.v.Fixed, c.summary()), ratio.Add(c.old, c.new))
+	return tokenmath.Add(tokenmath.Add(c.v.Fixed, c.summary()), tokenmath.Add(c.old, c.new))
 }
 
 // summary returns the tokens of the summary after the cut: the upper bound of a new one, or the size of the old one if

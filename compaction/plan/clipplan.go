@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/loci-memory/loci/compaction/clip"
-	"github.com/loci-memory/loci/compaction/ratio"
+	"github.com/loci-memory/loci/compaction/tokenmath"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -73,7 +73,7 @@ func (p *planner) clipGroups(cut int) {
 			to++
 		}
 		known := min(max(p.known, from), to)
-		tokens := ratio.Add(p.ratio.Of(p.sums[known]-p.sums[from]), p.sums[to]-p.sums[known])
+		tokens := tokenmath.Add(p.ratio.Of(p.sums[known]-p.sums[from]), p.sums[to]-p.sums[known])
 		if tokens <= room {
 			continue
 		}

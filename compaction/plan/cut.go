@@ -6,7 +6,7 @@ import (
 
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/prose"
-	"github.com/loci-memory/loci/compaction/ratio"
+	"github.com/loci-memory/loci/compaction/tokenmath"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -29,7 +29,7 @@ const restShare = 0.75
 // restShare of the room up to the trigger. If the fixed parts leave no room, it returns the trigger.
 func Rest(trigger, fixed int) int {
 	room := max(trigger-max(fixed, 0), 0)
-	return trigger - room + ratio.Share(restShare, room)
+	return trigger - room + tokenmath.Share(restShare, room)
 }
 
 // ByCut plans a compaction at a given cut. More messages leave if the rest exceeds the goal, and the rest is clipped if
@@ -134,7 +134,7 @@ func cutsFrom(points clip.CutPoints, first int) []int {
 func MessageTokens(v clip.View) []int { return clip.ShownTokens(v) }
 
 // FixedTokens returns the tokens of a view without its messages: the fixed parts and the summary.
-func FixedTokens(v clip.View) int { return ratio.Add(v.Fixed, v.SummaryTokens(v.SummaryClip())) }
+func FixedTokens(v clip.View) int { return tokenmath.Add(v.Fixed, v.SummaryTokens(v.SummaryClip())) }
 
 // PartTokens returns the tokens of a part when the view's model is shown it whole.
 func PartTokens(v clip.View, p recall.Part) int { return v.WholePartTokens(p) }

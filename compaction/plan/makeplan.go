@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/loci-memory/loci/compaction/clip"
-	"github.com/loci-memory/loci/compaction/ratio"
+	"github.com/loci-memory/loci/compaction/tokenmath"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -58,7 +58,7 @@ func (p *planner) plan(by strategy) (Plan, error) {
 		least.squeeze(-1)
 	}
 	reached := least.tokens()
-	bound := min(ratio.Add(p.limit, least.summary()), p.window) // what fits without a summary fits with the shortest
+	bound := min(tokenmath.Add(p.limit, least.summary()), p.window) // what fits without a summary fits with the shortest
 	impossible := reached > bound && least.counted() > bound
 	switch {
 	case impossible && before > p.limit:
@@ -107,7 +107,7 @@ func abridged(v clip.View) int {
 func (p *planner) first(cuts []int, before, target int) (candidate, bool) {
 	for _, cut := range cuts {
 		c := p.at(cut)
-		short := !TooLong(p.v) || len(p.shown)-c.evicted <= ratio.Share(p.settings.Goal, MaxMessages) &&
+		short := !TooLong(p.v) || len(p.shown)-c.evicted <= tokenmath.Share(p.settings.Goal, MaxMessages) &&
 			c.evicted >= abridged(p.v)
 		if c.worthwhile(before, target) && c.tokens() <= target && short {
 			return c, true
@@ -128,7 +128,7 @@ func Refuse(v clip.View, s Settings) error {
 func (p *planner) tooBig(least candidate) *TooBig {
 	e := &TooBig{Window: p.window, Limit: p.limit, Least: min(least.tokens(), least.counted()),
 		Crowded: clip.Crowding(p.v.Fixed, p.v.Window)}
-	scale := ratio.Ratio{Num: 1, Den: 1} // in the count that Least uses
+	scale := tokenmath.Ratio{Num: 1, Den: 1} // in the count that Least uses
 	if least.tokens() < least.counted() {
 		scale = p.ratio
 	}

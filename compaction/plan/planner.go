@@ -6,7 +6,7 @@ import (
 
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/prose"
-	"github.com/loci-memory/loci/compaction/ratio"
+	"github.com/loci-memory/loci/compaction/tokenmath"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
@@ -36,7 +36,7 @@ func slidingCuts(points clip.CutPoints, s Settings) []int {
 		if share >= 1 {
 			break
 		}
-		cuts = append(cuts, min(points.Before(int(share*float64(n)+ratio.Rounding)), last))
+		cuts = append(cuts, min(points.Before(int(share*float64(n)+tokenmath.Rounding)), last))
 	}
 	return slices.Compact(append(cuts, last))
 }
@@ -53,13 +53,13 @@ type planner struct {
 	below       int  // tokens above which the view is compacted again; at most limit
 	rests       bool // the goal comes from a policy's own trigger
 	points      clip.CutPoints
-	previous    int         // tokens of the view's summary
-	pinned      []int       // indexes of messages that stay wherever the view is cut
-	ratio       ratio.Ratio // a provider's tokens to ours, for messages that its report covers
-	known       int         // number of messages that the report covers
-	shown       []int       // tokens of each message
-	sums        []int       // tokens of all messages before each; has one more entry than there are messages
-	were        []int       // sums before this plan's clips
+	previous    int             // tokens of the view's summary
+	pinned      []int           // indexes of messages that stay wherever the view is cut
+	ratio       tokenmath.Ratio // a provider's tokens to ours, for messages that its report covers
+	known       int             // number of messages that the report covers
+	shown       []int           // tokens of each message
+	sums        []int           // tokens of all messages before each; has one more entry than there are messages
+	were        []int           // sums before this plan's clips
 	edits       map[int][]clip.Edit
 	fresh       map[clip.Place]clip.Edit // clips in groups that are too large for any window
 	sizes       map[clip.Place]size      // sizes of clippable parts, once they were looked at
@@ -80,11 +80,11 @@ const endless = math.MaxInt / 16
 func newPlanner(v clip.View, s Settings) *planner {
 	p := &planner{v: v, settings: s, window: v.Window, points: clip.CutPointsOf(v.Messages), shown: clip.ShownTokens(v),
 		edits: clip.EditsByPosition(v.Edits), fresh: map[clip.Place]clip.Edit{}, sizes: map[clip.Place]size{},
-		ratio: ratio.Ratio{Num: 1, Den: 1}}
+		ratio: tokenmath.Ratio{Num: 1, Den: 1}}
 	if p.window <= 0 {
 		p.window = endless
 	}
-	p.goal, p.limit = ratio.Share(s.Goal, p.window), s.Limit(p.window)
+	p.goal, p.limit = tokenmath.Share(s.Goal, p.window), s.Limit(p.window)
 	p.below = p.limit
 	p.previous = v.SummaryTokens(v.SummaryClip())
 	p.pin()
@@ -94,7 +94,7 @@ func newPlanner(v clip.View, s Settings) *planner {
 		for p.known < len(v.Messages) && v.Messages[p.known].Position <= v.Usage.Position {
 			p.known++
 		}
-		p.ratio = ratio.Of(v.Usage.PromptTokens, ratio.Add(ratio.Add(v.Fixed, p.previous), p.sums[p.known]))
+		p.ratio = tokenmath.Of(v.Usage.PromptTokens, tokenmath.Add(tokenmath.Add(v.Fixed, p.previous), p.sums[p.known]))
 	}
 	return p
 }
@@ -113,7 +113,7 @@ func (p *planner) pin() {
 func sums(of []int) []int {
 	all := make([]int, len(of)+1)
 	for i, n := range of {
-		all[i+1] = ratio.Add(all[i], n)
+		all[i+1] = tokenmath.Add(all[i], n)
 	}
 	return all
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/loci-memory/loci/compaction/clip"
-	"github.com/loci-memory/loci/compaction/ratio"
+	"github.com/loci-memory/loci/compaction/tokenmath"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -78,7 +78,7 @@ func VisibleTokens(v clip.View) int {
 		n = v.Summary.Tokens
 	}
 	for _, tokens := range clip.ShownTokens(v) {
-		n = ratio.Add(n, tokens)
+		n = tokenmath.Add(n, tokens)
 	}
 	return n
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/compaction/ratio"
+	"github.com/loci-memory/loci/compaction/tokenmath"
 	"github.com/loci-memory/loci/db"
 )
 
@@ -49,11 +49,13 @@ func Defaults() Settings {
 }
 
 // Limit returns the tokens above which a conversation in this window is compacted.
-func (s Settings) Limit(window int) int { return ratio.Share(s.Trigger, window) }
+func (s Settings) Limit(window int) int { return tokenmath.Share(s.Trigger, window) }
 
 // Most returns the most tokens of any prompt in a window: up to the trigger, or just under 95 % of the window if the
 // parts that must stay need more.
-func (s Settings) Most(window int) int { return max(s.Limit(window), ratio.Share(forceAt, window)-1) }
+func (s Settings) Most(window int) int {
+	return max(s.Limit(window), tokenmath.Share(forceAt, window)-1)
+}
 
 // Ranges of the settings.
 const (
@@ -152,7 +154,7 @@ func (s Settings) Validate() error {
 
 // within reports whether x is in a range, and a number.
 func within(x, least, most float64) bool {
-	return x >= least-ratio.Rounding && x <= most+ratio.Rounding
+	return x >= least-tokenmath.Rounding && x <= most+tokenmath.Rounding
 }
 
 // Shares of the window that apply to all settings.

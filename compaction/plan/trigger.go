@@ -1,6 +1,6 @@
 package plan
 
-import "github.com/loci-memory/loci/compaction/ratio"
+import "github.com/loci-memory/loci/compaction/tokenmath"
 
 // TriggerState is what Check remembers about a conversation. A new conversation has the zero value.
 type TriggerState struct {
@@ -40,23 +40,23 @@ type Pressure struct {
 // Decide says what is due. If the window is unknown, there is no warning, and only Due compacts.
 func (p Pressure) Decide(before TriggerState) (d Decision, after TriggerState) {
 	after = before
-	grown := ratio.Share(rearmBy, p.Window)
+	grown := tokenmath.Share(rearmBy, p.Window)
 	if p.Window > 0 {
-		after.Warned = p.Tokens >= ratio.Share(warnAt, p.Window)
+		after.Warned = p.Tokens >= tokenmath.Share(warnAt, p.Window)
 		d.Warn = after.Warned && !before.Warned
 	} else {
-		grown = ratio.Share(rearmBy, before.Base)
+		grown = tokenmath.Share(rearmBy, before.Base)
 	}
 	if after.Disarmed {
 		after.Base = min(after.Base, p.Tokens)
-		after.Disarmed = p.Tokens < ratio.Add(after.Base, grown)
+		after.Disarmed = p.Tokens < tokenmath.Add(after.Base, grown)
 	}
 	force := forceAt
 	if p.ForceAt > 0 {
 		force = p.ForceAt
 	}
 	switch {
-	case p.Due && p.Window > 0 && p.Tokens >= ratio.Share(force, p.Window):
+	case p.Due && p.Window > 0 && p.Tokens >= tokenmath.Share(force, p.Window):
 		d.Compact = true
 	case p.Due && (p.Paced || !after.Disarmed):
 		d.Compact, d.Deferred = !p.Wait, p.Wait

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/loci-memory/loci/compaction/ratio"
+	"github.com/loci-memory/loci/compaction/tokenmath"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 )
@@ -81,7 +81,7 @@ func QuotationsIn(summary string) (all []Quotation, without string) {
 func QuotationTokens(summary string) (n int) {
 	all, _ := QuotationsIn(summary)
 	for _, q := range all {
-		n = ratio.Add(n, tokens.Estimate(q.Line+"\n"))
+		n = tokenmath.Add(n, tokens.Estimate(q.Line+"\n"))
 	}
 	return n
 }

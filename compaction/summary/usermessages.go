@@ -6,7 +6,7 @@ import (
 
 	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/prose"
-	"github.com/loci-memory/loci/compaction/ratio"
+	"github.com/loci-memory/loci/compaction/tokenmath"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
@@ -32,7 +32,7 @@ func (w *writer) reserve() {
 	w.quoted = w.quotations()
 	need, chars := 0, tokens.Chars(prose.UserHeading)
 	for _, q := range w.quoted {
-		need = ratio.Add(need, tokens.Estimate(q.Line+"\n"))
+		need = tokenmath.Add(need, tokens.Estimate(q.Line+"\n"))
 		chars += tokens.Chars(q.Line) + 1
 	}
 	if need == 0 {

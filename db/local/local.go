@@ -65,7 +65,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		err = h.initialize(ctx, s.bin)
 	}
 	if err == nil {
-		err = s.resume(ctx)
+		err = s.startAgain(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.release())
@@ -73,9 +73,9 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// resume starts the server on its cluster, after removing what an earlier server left. The last processes of a crashed
-// server may still hold its shared memory and end a little later, so resume tries for a while.
-func (s *Server) resume(ctx context.Context) (err error) {
+// startAgain starts the server on its cluster, after removing what an earlier server left. The last processes of a
+// crashed server may still hold its shared memory and end a little later, so startAgain tries for a while.
+func (s *Server) startAgain(ctx context.Context) (err error) {
 	if err = takeOver(ctx, s.home.data()); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (s *Server) Restart(ctx context.Context) error {
 		return nil
 	}
 	s.journal.running.Store(false)
-	return s.resume(ctx)
+	return s.startAgain(ctx)
 }
 
 func (s *Server) launch(ctx context.Context) error {

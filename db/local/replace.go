@@ -88,7 +88,7 @@ func (s *Server) Replace(ctx context.Context) error {
 	s.journal.running.Store(false)
 	s.interrupt(s.running.Load())
 	s.bin = bin
-	return s.resume(ctx)
+	return s.startAgain(ctx)
 }
 
 // interrupt ends Postgres and its sessions. Committed data is written to disk.

@@ -2,11 +2,11 @@
 // table of embedding spaces, works off the queue of texts that wait for vectors, and embeds all rows again for another
 // model.
 // Each file uses only the files named before it:
-//   - the requests that take turns: turns.go
+//   - the requests that take turns: batchslots.go
 //   - the client of an endpoint: openai.go refusal.go batch.go spaces.go batchsize.go pace.go endpoint.go
-//     queryvector.go recent.go made.go
+//     queryvector.go recent.go textvectors.go
 //   - vectors of rows, and the queue of texts that wait for them: queue.go vectorindex.go
-//   - vectors of another model: remade.go reembed.go reembedprogress.go reembedslice.go reembedrun.go
+//   - vectors of another model: reembedsource.go reembed.go reembedprogress.go reembedslice.go reembedrun.go
 package endpoint
 
 import (
@@ -52,8 +52,8 @@ type Endpoint struct {
 	rest   atomic.Pointer[pause] // pause of searches
 
 	stopped atomic.Bool
-	pace    pace  // pace of jobs
-	turns   turns // turns of jobs
+	pace    pace       // pace of jobs
+	slots   batchSlots // turns of jobs
 
 	mu       sync.Mutex
 	failures int           // failed jobs since one succeeded
@@ -96,12 +96,12 @@ const jobsAtOnce = 8
 func (d *Endpoint) Await(ctx context.Context) (permit *Permit, away time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, maxAwait)
 	defer cancel()
-	if !d.turns.take(ctx, cmp.Or(d.source().of.Jobs, jobsAtOnce)) {
+	if !d.slots.take(ctx, cmp.Or(d.source().of.Jobs, jobsAtOnce)) {
 		return nil, time.Second
 	}
 	permit, away = d.await(ctx)
 	if permit == nil {
-		d.turns.give(db.OrgOf(ctx))
+		d.slots.give(db.OrgOf(ctx))
 	}
 	return permit, away
 }
@@ -196,7 +196,7 @@ func (space Space) checkDimension(vectors []embed.Vector) error {
 
 // End ends the turn. If this was a trial and the endpoint was not asked, another job may try.
 func (p *Permit) End() {
-	defer p.endpoint.turns.give(p.org)
+	defer p.endpoint.slots.give(p.org)
 	if p.asked || !p.trial {
 		return
 	}
@@ -231,7 +231,7 @@ func (d *Endpoint) Stop() {
 		return
 	}
 	d.stopped.Store(true)
-	d.turns.close()
+	d.slots.close()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.tell()

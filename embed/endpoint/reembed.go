@@ -19,7 +19,7 @@ type Reembed struct {
 	Owner    *pgxpool.Pool // owner of the tables, to build indexes; nil if the server has no such role
 	Endpoint *Endpoint     // makes the active space
 	Next     *Endpoint     // makes the new space; nil if the settings name none
-	Memories []Remade
+	Memories []ReembedSource
 	Log      *slog.Logger
 
 	// NextSpace asks the endpoint for the space of Next.
@@ -147,7 +147,7 @@ func (r *Reembed) Adopt(ctx context.Context, space Space) error {
 
 // complete calls Complete of every memory for every organization.
 func (r *Reembed) complete(ctx context.Context, space Space) error {
-	return r.each(ctx, func(ctx context.Context, org db.Org, m Remade) error {
+	return r.each(ctx, func(ctx context.Context, org db.Org, m ReembedSource) error {
 		if m.Complete == nil {
 			return nil
 		}
@@ -156,7 +156,7 @@ func (r *Reembed) complete(ctx context.Context, space Space) error {
 }
 
 // each calls fn for every memory of every organization.
-func (r *Reembed) each(ctx context.Context, fn func(ctx context.Context, org db.Org, m Remade) error) error {
+func (r *Reembed) each(ctx context.Context, fn func(ctx context.Context, org db.Org, m ReembedSource) error) error {
 	orgs, err := db.Orgs(ctx, r.DB)
 	for _, org := range orgs {
 		for _, m := range r.Memories {

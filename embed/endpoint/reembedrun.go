@@ -94,7 +94,7 @@ func (w *reembedding) work(ctx context.Context) error {
 	}
 	for pass := 1; ; pass++ {
 		made := 0
-		err := w.each(ctx, func(ctx context.Context, org db.Org, m Remade) error {
+		err := w.each(ctx, func(ctx context.Context, org db.Org, m ReembedSource) error {
 			n, err := w.pass(ctx, org, m)
 			made += n
 			return err
@@ -134,7 +134,7 @@ func (w *reembedding) work(ctx context.Context) error {
 func (w *reembedding) begin(ctx context.Context) error {
 	from, _ := w.Endpoint.Space()
 	var total, done int64
-	err := w.each(ctx, func(ctx context.Context, org db.Org, m Remade) error {
+	err := w.each(ctx, func(ctx context.Context, org db.Org, m ReembedSource) error {
 		if m.Begin != nil {
 			if err := m.Begin(ctx, org, w.to.ID); err != nil {
 				return err
@@ -171,7 +171,7 @@ func (w *reembedding) running(err error) error {
 
 // pass makes the missing vectors of an organization's rows that have a vector in the active space. It returns their
 // number.
-func (w *reembedding) pass(ctx context.Context, org db.Org, m Remade) (made int, err error) {
+func (w *reembedding) pass(ctx context.Context, org db.Org, m ReembedSource) (made int, err error) {
 	for after := int64(-1 << 63); ; {
 		lacking, last, err := w.page(ctx, org, m, after)
 		if err != nil || last == after {
@@ -186,7 +186,7 @@ func (w *reembedding) pass(ctx context.Context, org db.Org, m Remade) (made int,
 }
 
 // page returns the next page's rows without a vector, and the last row of the page. If there is no page, last is after.
-func (w *reembedding) page(ctx context.Context, org db.Org, m Remade, after int64) (lacking []int64, last int64,
+func (w *reembedding) page(ctx context.Context, org db.Org, m ReembedSource, after int64) (lacking []int64, last int64,
 	err error) {
 	type row struct {
 		Key   int64 `db:"key"`

@@ -15,7 +15,7 @@ import (
 
 // slices makes the vectors of rows, several slices at a time, and returns their number. While the endpoint fails, it
 // waits.
-func (w *reembedding) slices(ctx context.Context, org db.Org, m Remade, keys []int64) (made int, err error) {
+func (w *reembedding) slices(ctx context.Context, org db.Org, m ReembedSource, keys []int64) (made int, err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	var mu sync.Mutex
@@ -35,7 +35,7 @@ func (w *reembedding) slices(ctx context.Context, org db.Org, m Remade, keys []i
 }
 
 // insist makes the vectors of one slice. It tries again until the endpoint answers.
-func (w *reembedding) insist(ctx context.Context, org db.Org, m Remade, keys []int64) (int, error) {
+func (w *reembedding) insist(ctx context.Context, org db.Org, m ReembedSource, keys []int64) (int, error) {
 	for {
 		n, away, err := w.slice(ctx, org, m, keys)
 		if err == nil && away == 0 || errors.Is(err, errEnded) || ctx.Err() != nil {
@@ -67,8 +67,8 @@ type endpointError struct{ error }
 
 // slice makes the vectors of rows with one call of the endpoint, and commits them. away is how long to leave the
 // endpoint alone if it gave no permit.
-func (w *reembedding) slice(ctx context.Context, org db.Org, m Remade, keys []int64) (made int, away time.Duration,
-	err error) {
+func (w *reembedding) slice(ctx context.Context, org db.Org, m ReembedSource, keys []int64) (
+	made int, away time.Duration, err error) {
 	permit, away := w.Next.Await(ctx)
 	if away > 0 {
 		return 0, away, nil
@@ -104,7 +104,7 @@ func (w *reembedding) slice(ctx context.Context, org db.Org, m Remade, keys []in
 }
 
 // wanted returns the items that the endpoint has not refused.
-func (w *reembedding) wanted(m Remade, items []embed.Item) (wanted []embed.Item) {
+func (w *reembedding) wanted(m ReembedSource, items []embed.Item) (wanted []embed.Item) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, item := range items {
@@ -115,7 +115,7 @@ func (w *reembedding) wanted(m Remade, items []embed.Item) (wanted []embed.Item)
 	return wanted
 }
 
-func (w *reembedding) refuse(m Remade, refused []*RefusedError) {
+func (w *reembedding) refuse(m ReembedSource, refused []*RefusedError) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range refused {

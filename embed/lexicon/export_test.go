@@ -25,15 +25,15 @@ func Words(text string) (words []string) {
 	return words
 }
 
-// SievePasses reports whether the sieve for the terms of one word passes another word.
-func SievePasses(term, word string) bool {
+// PrefilterPasses reports whether the prefilter for the terms of one word passes another word.
+func PrefilterPasses(term, word string) bool {
 	terms := map[string]QueryTerm{}
 	for _, t := range []*Term{lookup(term), lookup(term).name, lookup(term).also} {
 		if t != nil && t.Text != "" {
 			terms[t.Text] = QueryTerm{}
 		}
 	}
-	return newSieve(terms).passes(word)
+	return newPrefilter(terms).passes(word)
 }
 
 // PlainEnd returns the first word of a text if it is a plain one, and where it ends.

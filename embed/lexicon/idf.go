@@ -78,7 +78,7 @@ type Query struct {
 
 	Pairs []Pair               // terms that are near each other
 	Terms map[string]QueryTerm // text → term in Vector
-	sieve *sieve               // passes words that may be among the terms
+	sieve *prefilter           // passes words that may be among the terms
 }
 
 // Query weighs the terms of a query.
@@ -111,7 +111,7 @@ func (f *IDF) Query(text string) Query {
 		return cmp.Or(cmp.Compare(f.having[a], f.having[b]), cmp.Compare(a, b))
 	})
 	return Query{Vector: v, Rarest: rarest, Common: common, Pairs: pairsOf(text), Terms: terms,
-		sieve: newSieve(terms)}
+		sieve: newPrefilter(terms)}
 }
 
 // Only few rows are read faster through an index than all rows one after the other.

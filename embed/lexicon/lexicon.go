@@ -2,7 +2,7 @@
 // weighs a text without knowing any other text, [IDF] weighs a query with a sample of the texts that it searches, and
 // the inner product of both is BM25.
 // Each file uses only the files named before it:
-//   - from a text to its terms: stem.go wordlists.go words.go propernames.go sieve.go tokenize.go
+//   - from a text to its terms: stem.go wordlists.go words.go propernames.go prefilter.go tokenize.go
 //   - weights of words, of texts and of queries: expand.go lexicon.go pairs.go idf.go query.go
 package lexicon
 

@@ -24,9 +24,9 @@ import (
 // Its time is linear in the length of the text. If the terms change, LexVersion must change.
 func EachTerm(text string, found func(*Term)) { eachSifted(text, nil, found) }
 
-// eachSifted is EachTerm with a sieve. For a word that the sieve stops, it calls found with nil. A nil sieve passes all
-// words.
-func eachSifted(text string, s *sieve, found func(*Term)) {
+// eachSifted is EachTerm with a prefilter. For a word that the prefilter stops, it calls found with nil. A nil
+// prefilter passes all words.
+func eachSifted(text string, s *prefilter, found func(*Term)) {
 	text = plain(text)
 	eachWord(text, func(w word) {
 		if s != nil && !s.passes(w.text) {

@@ -157,12 +157,12 @@ func spellingsOf(text string, unseen []misspelt, counts map[int32]int) (all []sp
 type misspelt struct {
 	word  string // as the query has it
 	id    int32
-	edits []edit
+	edits []spellingChange
 	scope *lexicon.IDF
 }
 
-// edit is another spelling of a word. The lower its cost, the likelier it is.
-type edit struct {
+// spellingChange is another spelling of a word. The lower its cost, the likelier it is.
+type spellingChange struct {
 	word string
 	text string // of its term
 	id   int32
@@ -212,12 +212,12 @@ func isLetters(word string) bool {
 
 // editsOf returns the words that differ from a word in one letter, or in the order of two letters, and have different
 // terms from it and from each other. wordID is the word's term id.
-func editsOf(word string, wordID int32) (all []edit) {
+func editsOf(word string, wordID int32) (all []spellingChange) {
 	seen := map[int32]bool{wordID: true}
 	add := func(text string, cost int) {
 		if t := lexicon.TermOf(text, text); !lexicon.IsStopword(text) && !seen[t.ID] {
 			seen[t.ID] = true
-			all = append(all, edit{text, t.Text, t.ID, cost})
+			all = append(all, spellingChange{text, t.Text, t.ID, cost})
 		}
 	}
 	for i := range len(word) - 1 {
@@ -239,14 +239,14 @@ func editsOf(word string, wordID int32) (all []edit) {
 }
 
 // known returns the spellings that rows have, the likeliest first.
-func (m misspelt) known(counts map[int32]int) (known []edit) {
-	rows := func(e edit) int { return counts[e.id] + maxSharing*m.scope.Having(e.id) }
+func (m misspelt) known(counts map[int32]int) (known []spellingChange) {
+	rows := func(e spellingChange) int { return counts[e.id] + maxSharing*m.scope.Having(e.id) }
 	for _, e := range m.edits {
 		if rows(e) > 0 {
 			known = append(known, e)
 		}
 	}
-	slices.SortStableFunc(known, func(a, b edit) int {
+	slices.SortStableFunc(known, func(a, b spellingChange) int {
 		return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(rows(b), rows(a)), strings.Compare(a.word, b.word))
 	})
 	return known

@@ -29,7 +29,7 @@ func HTML(raw string) (markdown string, err error) {
 	if err != nil || isOutOfProportion(doc, 0, new(int)) {
 		return stripTags(raw), nil //nolint:nilerr // a page that cannot be laid out is read as text
 	}
-	prune(doc)
+	dropInvisible(doc)
 	addTitle(doc)
 	if markdown, err = toMarkdown(doc); err != nil {
 		return stripTags(raw), nil //nolint:nilerr // as above
@@ -156,8 +156,8 @@ func attribute(n *html.Node, key string) string {
 	return ""
 }
 
-// prune removes what a reader does not see. It also removes navigation, unless nothing else would be left.
-func prune(doc *html.Node) {
+// dropInvisible removes what a reader does not see. It also removes navigation, unless nothing else would be left.
+func dropInvisible(doc *html.Node) {
 	styles := stylesheetOf(doc)
 	remove(doc, func(n *html.Node) bool { return isUnseen(n.Data, n.Attr) || styles.hides(n) })
 	isText := func(n *html.Node) bool {

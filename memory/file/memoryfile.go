@@ -7,7 +7,7 @@
 //   - trees, and the parts of files that are embedded: tree.go chunk.go
 //   - files and their changes: file.go enforce.go editor.go version.go validity.go portable.go
 //   - work on an index: lint.go newindex.go sorting.go compress.go reaching.go addline.go
-//   - vectors and search: backlog.go embedding.go remade.go search.go
+//   - vectors and search: backlog.go embedding.go reembed.go search.go
 //   - erasures: erase.go redact.go
 package file
 

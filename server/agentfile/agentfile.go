@@ -3,12 +3,12 @@
 // Loci's own lists, with everything that an agent remembers.
 //
 // Each file uses those that are named before it:
-// - what a file holds: lists.go text.go own.go filemessage.go entries.go format.go file.go
+// - what a file holds: lists.go text.go locifields.go filemessage.go entries.go format.go file.go
 // - the store: store.go
 // - imports of Letta's lists: import.go approvals.go messages.go unknown.go plainlists.go restoreids.go tools.go
 // agents.go
 // - imports of Loci's lists: stream.go memory.go restorefiles.go restorelog.go restore.go
-// - exports: writer.go leftout.go export.go exportown.go full.go
+// - exports: writer.go leftout.go export.go exportlocifields.go exportfull.go
 // - messages in Letta's format, without a file: lettamessages.go
 // - whole files, in and out: agentfile.go
 package agentfile
@@ -105,7 +105,7 @@ func (e *export) writeLettas(ctx context.Context) {
 	e.field(listTools, rest.Each(e.tools, e.toolEntry))
 	e.field(listServers, []any{})
 	e.field(listSkills, []any{})
-	e.field(fieldLoci, e.own())
+	e.field(fieldLoci, e.lociFields())
 	e.field("metadata", map[string]string{"exported_by": "loci " + e.Version, "left_out": e.leftOut()})
 	e.field("created_at", time.Now().UTC())
 }

@@ -155,7 +155,7 @@ func (i *imports) withoutUnserved(it item, raw json.RawMessage, also map[string]
 func (i *imports) withOwn(a *agentOf, raw json.RawMessage) (json.RawMessage, error) {
 	var id string
 	_ = json.Unmarshal(a.fields.ID, &id) // remember refuses an id of another type
-	n := slices.IndexFunc(i.file.own.Agents, func(o ownAgent) bool { return o.Of == id })
+	n := slices.IndexFunc(i.file.own.Agents, func(o lociAgent) bool { return o.Of == id })
 	if n < 0 {
 		if i.file.own.Full {
 			return nil, db.Invalid("%s: loci.agents has no agent of %q", a.place, db.Short(id))

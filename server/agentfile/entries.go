@@ -11,7 +11,7 @@ import (
 type agentOf struct {
 	place string
 	agent.New
-	own    *ownAgent // nil if the file has no fields of Loci's for this agent
+	own    *lociAgent // nil if the file has no fields of Loci's for this agent
 	fields struct {
 		ID        json.RawMessage
 		InContext *[]string     `json:"in_context_message_ids"`

@@ -33,7 +33,7 @@ const corrupted = "Corrupted agent file format"
 type file struct {
 	fields map[string]json.RawMessage
 	lists  map[string]*rest.List
-	own    own
+	own    lociFields
 
 	unknown  rest.Warnings // about fields at the top of the file
 	warnings rest.Warnings // about fields that the API does not know

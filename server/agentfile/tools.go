@@ -78,7 +78,7 @@ func (i *imports) createTool(ctx context.Context, it item, t fileTool) error {
 	}
 	var id string
 	_ = json.Unmarshal(t.ID, &id) // remember has decoded it before
-	if n := slices.IndexFunc(i.file.own.Tools, func(o ownTool) bool { return o.Of == id }); n >= 0 {
+	if n := slices.IndexFunc(i.file.own.Tools, func(o lociTool) bool { return o.Of == id }); n >= 0 {
 		stored := i.file.own.Tools[n]
 		definition.Parallel = stored.Parallel
 		if i.file.own.Full {

@@ -46,7 +46,7 @@ func NewStep(conversation *string, stored []recall.Appended) Step {
 }
 
 // AddResults adds the results of the calls that the server ran.
-func (s *Step) AddResults(calls []loop.OutsideCall) {
+func (s *Step) AddResults(calls []loop.ClientLoopCall) {
 	for _, c := range calls {
 		if c.Ran {
 			s.Results = append(s.Results, StepResultOf(c.AnsweredCall))
@@ -84,7 +84,7 @@ func StepResultOf(c recall.AnsweredCall) StepResult {
 }
 
 // stepCallOf returns a call without a result.
-func stepCallOf(c loop.OutsideCall) StepCall {
+func stepCallOf(c loop.ClientLoopCall) StepCall {
 	call := StepCall{ToolCallID: c.CallID, Name: c.Name, Arguments: c.Input, Reason: "own_tool"}
 	if c.NeedsApproval {
 		call.Reason = loop.RequiresApproval

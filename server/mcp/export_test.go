@@ -35,7 +35,7 @@ func NewSessions() (take func(org db.Org, keyID string) bool) {
 
 // NewReplay returns a store, and a function that returns how many bytes and streams the store counts.
 func NewReplay() (store sdk.EventStore, size func() (bytes, streams int)) {
-	p := newReplay()
+	p := newStreamBuffer()
 	return p, func() (int, int) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -43,9 +43,9 @@ func NewReplay() (store sdk.EventStore, size func() (bytes, streams int)) {
 	}
 }
 
-// NewPatient is newPatient.
-func NewPatient(w http.ResponseWriter, end context.CancelFunc) (p http.ResponseWriter, wait func()) {
-	return newPatient(w, end)
+// NewBufferedAnswer is newBufferedAnswer.
+func NewBufferedAnswer(w http.ResponseWriter, end context.CancelFunc) (p http.ResponseWriter, wait func()) {
+	return newBufferedAnswer(w, end)
 }
 
 // NewEndlessLines returns Lines that wait for answers without a time limit.

@@ -3,12 +3,12 @@
 //
 // Each file uses those that are named before it:
 // - the protocol and its messages: protocol.go params.go message.go calls.go errors.go
-// - the server, and the sessions of a caller: fixtures.go idle.go hub.go replay.go server.go problem.go
+// - the server, and the sessions of a caller: fixtures.go idle.go hub.go streambuffer.go server.go problem.go
 // - resources: uri.go read.go cursor.go resources.go
 // - tools: toolresult.go remember.go tools.go
 // - prompts: contextprompt.go prompts.go
 // - telling clients of changes: changes.go lists.go follow.go
-// - answers: complete.go patient.go plain.go receive.go mcp.go
+// - answers: complete.go bufferedanswer.go plain.go receive.go mcp.go
 // - clients on standard input and output, forwarded to another server: forward.go lines.go
 package mcp
 
@@ -28,7 +28,7 @@ import (
 // New returns a server.
 func New(o Options) *Server {
 	o.FilesEvery = cmp.Or(o.FilesEvery, filesEvery)
-	s := &Server{Options: o, sessions: db.NewShares(maxSessions, maxSessions/4), replay: newReplay(),
+	s := &Server{Options: o, sessions: db.NewShares(maxSessions, maxSessions/4), replay: newStreamBuffer(),
 		hubs: map[hubKey]*hub{}, keys: map[hubKey]int{}}
 	shared := s.newServer(nil)
 	serverOf := func(r *http.Request) *sdk.Server {
@@ -121,7 +121,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, c Caller, body []
 		sender.hub = h
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
-		out, wait := newPatient(w, cancel)
+		out, wait := newBufferedAnswer(w, cancel)
 		defer wait()
 		w, r = out, r.WithContext(ctx)
 	}
@@ -161,7 +161,7 @@ func (s *Server) serveSession(w http.ResponseWriter, r *http.Request, c Caller, 
 		}
 		r.Body = io.NopCloser(bytes.NewReader(remaining.body()))
 	}
-	out, wait := newPatient(w, cancel)
+	out, wait := newBufferedAnswer(w, cancel)
 	defer wait()
 	return answer(h.handler, out, r)
 }

@@ -56,7 +56,7 @@ type Server struct {
 	Options
 	stateless, streaming http.Handler // for messages without a session: answer in JSON, or with a stream of events
 	sessions             *db.Shares
-	replay               *replay
+	replay               *streamBuffer
 
 	mu   sync.Mutex
 	hubs map[hubKey]*hub
