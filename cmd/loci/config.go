@@ -53,7 +53,7 @@ func (c *serving) configure(ctx context.Context, log *slog.Logger) (m configured
 	m.embedder, errs[3] = c.embedder(ctx, log, m.counts)
 	m.models, errs[4] = c.models(m.counts)
 	m.answering, errs[5] = c.answering(m.counts)
-	m.reader, errs[6] = c.reader(c.database, log)
+	m.reader, errs[6] = documentReader(c.database, log)
 	m.tracing, errs[7] = newTracing(ctx, log, os.Getenv)
 	m.reranker, errs[8] = c.reranker(log)
 	return m, errors.Join(errs[:]...)

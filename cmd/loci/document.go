@@ -4,18 +4,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 
 	"github.com/loci-memory/loci/files/document"
 	"github.com/loci-memory/loci/files/document/child"
 	"github.com/loci-memory/loci/files/sandbox"
 )
-
-// documents holds the settings for reading documents.
-type documents struct {
-	PDFToText string `name:"pdftotext" env:"LOCI_PDFTOTEXT" help:"Poppler's program to read PDFs with."`
-}
 
 // readDocumentCmd reads one document, in a child process.
 type readDocumentCmd struct {
@@ -24,8 +18,8 @@ type readDocumentCmd struct {
 
 func (c readDocumentCmd) Run() error { return child.Main(c.Request) }
 
-// reader returns a reader of documents, which runs this program as child processes.
-func (c documents) reader(d database, log *slog.Logger) (*child.Reader, error) {
+// documentReader returns a reader of documents, which runs this program as child processes.
+func documentReader(d database, log *slog.Logger) (*child.Reader, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program, which reads documents in processes of its own: %w", err)
@@ -33,19 +27,8 @@ func (c documents) reader(d database, log *slog.Logger) (*child.Reader, error) {
 	if lacks := sandbox.Unconfined(); lacks != "" {
 		log.Warn("a hostile document or jq expression could " + lacks)
 	}
-	r := &child.Reader{Command: []string{program, "read-document"}, Log: log,
-		Document: document.Readers{CacheDir: d.cache()}}
-	if c.PDFToText == "" {
-		return r, nil
-	}
-	path, err := exec.LookPath(c.PDFToText)
-	if err == nil {
-		r.PDFToText, err = filepath.Abs(path)
-	}
-	if err != nil {
-		return nil, settingError{fmt.Errorf("LOCI_PDFTOTEXT: %w", err)}
-	}
-	return r, nil
+	return &child.Reader{Command: []string{program, "read-document"}, Log: log,
+		Document: document.Readers{CacheDir: d.cache()}}, nil
 }
 
 // cache returns the directory for compiled programs. Only the server may write there. It returns "", which means no

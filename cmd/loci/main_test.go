@@ -464,11 +464,7 @@ func TestSettingsThatAreWrongStopTheStart(t *testing.T) {
 			[]string{"--llm-base-url=http://127.0.0.1:1/v1", "--llm-model= "},
 			[]string{"LOCI_LLM_MODEL"},
 		},
-		"a directory without Postgres": {[]string{"--home=" + home, "--postgres-bin=/nowhere"}, []string{"/nowhere"}},
-		"a reader that is not there": {
-			[]string{"--pdftotext=/nowhere/pdftotext"},
-			[]string{"LOCI_PDFTOTEXT", "/nowhere/pdftotext"},
-		},
+		"a directory without Postgres":    {[]string{"--home=" + home, "--postgres-bin=/nowhere"}, []string{"/nowhere"}},
 		"a flag that is none":             {[]string{"--colour"}, []string{"colour"}},
 		"a database that does not answer": {[]string{"--database-url=postgres://127.0.0.1:1/none"}, []string{"database"}},
 	} {
@@ -658,7 +654,7 @@ func TestComposePassesSettingsOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	outside := map[string]bool{"LOCI_HOME": true, "LOCI_POSTGRES_BIN": true, "LOCI_PDFTOTEXT": true}
+	outside := map[string]bool{"LOCI_HOME": true, "LOCI_POSTGRES_BIN": true}
 	for _, row := range regexp.MustCompile("(?m)^\\| `(LOCI_[A-Z_]+)`").FindAllStringSubmatch(string(settings), -1) {
 		if !outside[row[1]] && !strings.Contains(string(compose), "\n      "+row[1]+":") {
 			t.Errorf("docker-compose.yml does not pass %s on", row[1])

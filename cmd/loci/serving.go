@@ -30,7 +30,6 @@ type serving struct {
 	reranking
 	language
 	anthropic
-	documents
 	keyLimits `prefix:"key-requests-"`
 }
 

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"syscall"
 
@@ -35,25 +34,8 @@ func Enter() error {
 	return allowOnly(ownCalls())
 }
 
-// Become turns this process into another program, in the tightest sandbox in which a program can still load its
-// libraries. The program may read the system's libraries and fonts and its own folder, and no other file. It may see
-// which paths exist.
-func Become(program string, args ...string) error {
-	readable := landlock.RODirs(filepath.Dir(program), "/usr", "/lib", "/lib64", "/etc/fonts", "/var/cache/fontconfig")
-	files := landlock.ROFiles("/etc/ld.so.cache", "/dev/null")
-	if err := confine(readable.IgnoreIfMissing(), files.IgnoreIfMissing()); err != nil {
-		return err
-	}
-	if err := allowOnly(programCalls()); err != nil {
-		return err
-	}
-	err := syscall.Exec(program, append([]string{program}, args...), []string{}) //nolint:gosec // the operator names it
-	return fmt.Errorf("run %s: %w", program, err)
-}
-
-// confine takes from this process all files except those of the rules, the network, the means to gain privileges, and
-// root.
-func confine(rules ...landlock.Rule) error {
+// confine takes from this process all files, the network, the means to gain privileges, and root.
+func confine() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("give up new privileges: %w", err)
 	}
@@ -62,7 +44,7 @@ func confine(rules ...landlock.Rule) error {
 		uid = nobody
 	}
 	threads := threadsOf(uid) + maxThreads
-	if err := landlock.V10.BestEffort().Restrict(rules...); err != nil {
+	if err := landlock.V10.BestEffort().Restrict(); err != nil {
 		return fmt.Errorf("give up files and network: %w", err)
 	}
 	if os.Geteuid() == 0 {

@@ -1,7 +1,6 @@
 package sandbox_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -218,33 +217,4 @@ func hoard(act string) {
 		}
 	}
 	_, _ = os.Stdout.WriteString(strconv.Itoa(got) + "\n")
-}
-
-// A program that replaces a child reads its input and the system's libraries, and no other file.
-func TestAChildBecomesAProgram(t *testing.T) {
-	t.Parallel()
-	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, []byte("s"), 0o666); err != nil { //nolint:gosec // nobody is to be refused by its mode
-		t.Fatal(err)
-	}
-	for _, tt := range []struct{ name, script, want string }{
-		{"it runs", "echo well", "well\n"},
-		{"it reads no file", "read line <" + secret + " || echo refused", "refused\n"},
-		{"it writes no file", "echo x >/tmp/planted || echo refused", "refused\n"},
-		{"it starts no process", "/bin/true; echo started", ""},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			var output bytes.Buffer
-			program, err := os.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = sandbox.Child{Command: []string{program, "become", "/bin/sh", "-c", tt.script}, Stdout: &output,
-				Patience: 10 * time.Minute}.Run(t.Context())
-			if output.String() != tt.want {
-				t.Errorf("got %q, %v, want %q", output.String(), err, tt.want)
-			}
-		})
-	}
 }

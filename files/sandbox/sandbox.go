@@ -3,8 +3,8 @@
 // file, start no process, and reach neither another process nor the network.
 //
 // Each file uses only the files named before it:
-//   - the system calls that a child may make: calls_linux_amd64.go calls_linux_arm64.go seccomp_linux.go calls_cgo.go
-//     calls_nocgo.go nofilters_linux.go
+//   - the system calls that a child may make: seccomp_linux.go calls_cgo.go calls_nocgo.go
+//     nofilters_linux.go
 //   - what the kernel keeps from a child: limit_linux.go confine_linux.go sandbox_other.go
 //   - children and their limits: sandbox.go limit.go
 package sandbox

@@ -68,10 +68,6 @@ var acts = map[string]func(args []string){
 	},
 	"prowl": func(args []string) { prowl(args[0]) },
 	"hoard": func(args []string) { hoard(args[0]) },
-	"become": func(args []string) {
-		sandbox.Limit(memoryBytes, cpu)
-		fmt.Print(sandbox.Become(args[0], args[1:]...))
-	},
 }
 
 func run(ctx context.Context, t *testing.T, patience time.Duration, command ...string) (string, error) {

@@ -31,21 +31,6 @@ func ownCalls() []call {
 	return append(append(commonCalls(), libraryCalls()...), call{unix.SYS_MMAP, withoutCode})
 }
 
-// programCalls are the calls that a program needs that loads its libraries.
-func programCalls() []call {
-	calls := append(commonCalls(), call{unix.SYS_MMAP, private()},
-		call{unix.SYS_PRLIMIT64, []condition{{0, allBits, 0}, {2, allBits, 0}}}, // a process may read its own limits
-		call{unix.SYS_IOCTL, []condition{{1, allBits, unix.TCGETS}}})
-	for _, number := range append(archCalls(), unix.SYS_BRK, unix.SYS_DUP3, unix.SYS_EXECVE, unix.SYS_FACCESSAT,
-		unix.SYS_FSTATFS, unix.SYS_GETCWD, unix.SYS_GETDENTS64, unix.SYS_GETEGID, unix.SYS_GETEUID, unix.SYS_GETGID,
-		unix.SYS_GETUID, unix.SYS_MPROTECT, unix.SYS_MREMAP, unix.SYS_OPENAT, unix.SYS_READLINKAT, unix.SYS_READV,
-		unix.SYS_RSEQ, unix.SYS_SET_ROBUST_LIST, unix.SYS_SET_TID_ADDRESS, unix.SYS_STATX, unix.SYS_SYSINFO, unix.SYS_UNAME,
-		unix.SYS_WRITEV) {
-		calls = append(calls, call{number: number})
-	}
-	return calls
-}
-
 const allBits = 0xffffffff
 
 // private asks for memory that is not shared. The kernel counts all of it that can be written.
@@ -84,8 +69,8 @@ func filters() bool {
 	return errno == 0
 }
 
-// allowOnly makes the kernel refuse all other system calls to all threads of this process, and to any program that it
-// becomes. It does nothing if the kernel has no filters.
+// allowOnly makes the kernel refuse all other system calls to all threads of this process. It does nothing if the kernel
+// has no filters.
 func allowOnly(calls []call) error {
 	if !filters() {
 		return nil

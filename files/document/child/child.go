@@ -13,7 +13,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"slices"
 	"time"
 
@@ -33,11 +32,10 @@ const (
 
 // Reader reads documents in children.
 type Reader struct {
-	Command   []string         // a program that calls Main with its last argument; Reader appends that argument
-	Document  document.Readers // readers that the child uses
-	PDFToText string           // path of poppler's pdftotext, which then reads PDFs; empty: PDFium does
-	TempDir   string           // holds a document for its child; empty: the system's temporary directory
-	Log       *slog.Logger     // receives the standard error of a failed child; nil: nothing is logged
+	Command  []string         // a program that calls Main with its last argument; Reader appends that argument
+	Document document.Readers // readers that the child uses
+	TempDir  string           // holds a document for its child; empty: the system's temporary directory
+	Log      *slog.Logger     // receives the standard error of a failed child; nil: nothing is logged
 
 	Patience    time.Duration // 0 means DefaultPatience
 	CPU         time.Duration // 0 means DefaultCPU; whole seconds
@@ -67,18 +65,10 @@ func (r *Reader) run(ctx context.Context, input document.Input, file *os.File) (
 	req := request{MediaType: input.MediaType, CacheDir: r.Document.CacheDir,
 		MemoryBytes: cmp.Or(r.MemoryBytes, DefaultMemoryBytes), CPU: cmp.Or(r.CPU, DefaultCPU)}
 	output := &document.LimitedBuffer{LeftBytes: maxHeaderBytes + document.MaxTextBytes}
-	if input.IsPDF() && r.PDFToText != "" {
-		req.PDFToText, output.LeftBytes = r.PDFToText, document.MaxTextBytes
-	}
 	stderr, err := sandbox.Child{Command: append(slices.Clip(r.Command), req.String()), Stdin: file,
 		Stdout: output, Patience: cmp.Or(r.Patience, DefaultPatience)}.Run(ctx)
 	var text document.Text
-	exit, failed := errors.AsType[*exec.ExitError](err)
-	failed = failed && exit.Exited() && exit.ExitCode() != exitNoPDFToText
-	switch {
-	case req.PDFToText != "" && (err == nil || failed || output.LeftBytes < 0):
-		return document.FromPDFToText(output, stderr, failed)
-	case err == nil:
+	if err == nil {
 		text, err = readAnswer(output.Held.Bytes())
 	}
 	if _, unreadable := errors.AsType[*document.UnreadableError](err); err == nil || unreadable {

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -336,55 +335,4 @@ func TestCompiledProgramsAreTheServersOwn(t *testing.T) {
 	if err != nil || files == 0 {
 		t.Errorf("%d files are kept, %v", files, err)
 	}
-}
-
-func TestPDFToText(t *testing.T) {
-	t.Parallel()
-	r := reader(t, "read")
-	r.Patience, r.PDFToText = 5*time.Minute, imitatePDFToText(t)
-	if path, err := exec.LookPath("pdftotext"); err == nil {
-		r.PDFToText = path
-	}
-	got, err := r.Read(t.Context(), pdf(fixture(t, "libreoffice.pdf")))
-	if err != nil || len(got.Pages) != 3 || !strings.Contains(got.Text,
-		"Third page: the lighthouse keeper answers on channel twelve.\n") {
-		t.Errorf("got %q, %v, %v", got.Text, got.Pages, err)
-	}
-	for name, want := range map[string]string{"aes-user": "password", "scanned": "3 pages are images",
-		"garbage": "damaged"} {
-		if got, err := r.Read(t.Context(), pdf(fixture(t, name+".pdf"))); !isUnreadable(err) ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %q, %v, want an UnreadableError with %q", name, got.Text, err, want)
-		}
-	}
-	r.PDFToText = filepath.Join(t.TempDir(), "missing")
-	_, err = r.Read(t.Context(), pdf(fixture(t, "libreoffice.pdf")))
-	if err == nil || isUnreadable(err) || !strings.Contains(err.Error(), "LOCI_PDFTOTEXT") {
-		t.Errorf("without the program: %v, want an error that names its setting", err)
-	}
-}
-
-// imitatePDFToText puts a script in place of pdftotext, for machines without it. The script starts no process, since it
-// may not.
-func imitatePDFToText(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "loci-test-child-") // t.TempDir is for root alone; other users can read this one.
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	script := "#!/bin/sh\nexport LC_ALL=C\nkind=\nwhile read -r line; do case $line in\n" +
-		"*AESV3*) echo 'Command Line Error: Incorrect password' >&2; exit 1;;\n" +
-		"*DCTDecode*) kind=scanned;;\n*Catalog*) kind=${kind:-text};;\nesac; done\ncase $kind in\n" +
-		"scanned) printf '\\f\\f\\f';;\n" +
-		"text) printf 'One\\n\\fTwo\\n\\fThird page: the lighthouse keeper answers on channel twelve.\\n\\f';;\n" +
-		"*) exit 1;;\nesac\n"
-	path := filepath.Join(dir, "pdftotext")
-	if err := os.WriteFile(path, []byte(script), 0o755); err != nil { //nolint:gosec // others run it
-		t.Fatal(err)
-	}
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // as above
-		t.Fatal(err)
-	}
-	return path
 }

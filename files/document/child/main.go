@@ -11,17 +11,13 @@ import (
 	"github.com/loci-memory/loci/files/sandbox"
 )
 
-// Exit codes of a child that gives no answer. Go's runtime exits with 2; pdftotext with 1, 2, 3 and 99.
-const (
-	exitFailed      = 1
-	exitNoPDFToText = 72
-)
+// exitFailed is the exit code of a child that gives no answer. Go's runtime exits with 2.
+const exitFailed = 1
 
 // request is the argument of a child.
 type request struct {
 	MediaType   string        `json:"media_type"`
 	CacheDir    string        `json:"cache_dir,omitempty"`
-	PDFToText   string        `json:"pdftotext,omitempty"`
 	MemoryBytes int64         `json:"memory_bytes"`
 	CPU         time.Duration `json:"cpu"`
 }
@@ -40,10 +36,6 @@ func Main(argument string) error {
 		return fmt.Errorf("this command is run by the server alone: %w", err)
 	}
 	sandbox.Limit(q.MemoryBytes, q.CPU)
-	if q.PDFToText != "" {
-		fmt.Fprintln(os.Stderr, sandbox.Become(q.PDFToText, document.PDFToTextArguments()...))
-		os.Exit(exitNoPDFToText)
-	}
 	ready, err := document.Readers{CacheDir: q.CacheDir}.Prepare(q.MediaType)
 	if err != nil {
 		return answer(document.Text{}, err)

@@ -34,9 +34,6 @@ func (q request) verdict(ctx context.Context, err error) error {
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == exitFailed {
 		return fmt.Errorf("read the document: %w", err)
 	}
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == exitNoPDFToText {
-		return fmt.Errorf("run %s, which LOCI_PDFTOTEXT names: %w", q.PDFToText, err)
-	}
 	return &document.UnreadableError{Reason: "This file made its reader break down: it is damaged, or made to do that. " +
 		"Open it in the program it is for, save it again, and upload that."}
 }
