@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -238,4 +240,41 @@ func packages(t *testing.T) []pkg {
 		t.Fatalf("go list found %d packages", len(list))
 	}
 	return list
+}
+
+// docs/architecture.md draws each package but those for tests, and the files that it names exist.
+func TestTheArchitectureIsDrawn(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, drawing, _ := strings.Cut(string(text), "```\n")
+	drawing, _, _ = strings.Cut(drawing, "```")
+	drawn := map[string]bool{}
+	for line := range strings.Lines(drawing) {
+		if name, _, _ := strings.Cut(strings.TrimSpace(line), " "); name != "" {
+			drawn[name] = true
+		}
+	}
+	for name := range house {
+		parts := strings.Split(name, "/")
+		last := parts[len(parts)-1]
+		isForTests := strings.HasSuffix(last, "test") || strings.HasPrefix(name, "db/dbtest/")
+		if isForTests && !strings.Contains(string(text), "`"+last+"`") {
+			t.Errorf("docs/architecture.md does not name %s, which is for tests", name)
+		}
+		if !isForTests && !drawn[name] {
+			t.Errorf("docs/architecture.md does not draw %s", name)
+		}
+		delete(drawn, name)
+	}
+	for name := range drawn {
+		t.Errorf("docs/architecture.md draws %s, which is no package", name)
+	}
+	for _, file := range regexp.MustCompile("`([a-z/]+\\.go)`").FindAllStringSubmatch(string(text), -1) {
+		if _, err := os.Stat("../../" + file[1]); err != nil && strings.Contains(file[1], "/") {
+			t.Errorf("docs/architecture.md names %s, which does not exist", file[1])
+		}
+	}
 }
