@@ -10,7 +10,7 @@ import (
 
 // Limits returns the limits of the agent's files: the operator's, or those for the size of its window.
 func (a Agent) Limits() files.Limits {
-	l := files.TierFor(a.Window())
+	l := files.LimitsFor(a.Window())
 	l.OpensNone = a.Settings.OpenOnAttach != nil && !*a.Settings.OpenOnAttach
 	l.MaxOpen, l.ViewChars = orTier(a.MaxFilesOpen, l.MaxOpen), orTier(a.ViewChars, l.ViewChars)
 	return l

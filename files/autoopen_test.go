@@ -42,14 +42,14 @@ func TestWhatOpensByItselfShowsATenthOfTheWindow(t *testing.T) {
 	ids := make([]string, len(windows))
 	for i, window := range windows {
 		ids[i] = fx.agent()
-		agents[ids[i]] = files.TierFor(window)
+		agents[ids[i]] = files.LimitsFor(window)
 		if err := fx.attach(ids[i], folder.ID, agents[ids[i]]); err != nil {
 			t.Fatal(err)
 		}
 	}
 	fx.upload(folder, "late.md", text)
 	for i, window := range windows {
-		agent, l := ids[i], files.TierFor(window)
+		agent, l := ids[i], files.LimitsFor(window)
 		room := max(window, 32_768) / 10
 		if window > 0 {
 			room = window / 10
@@ -87,7 +87,7 @@ func (fx *fixture) views(agent string, l files.Limits) []files.OpenView {
 
 func TestShortFilesOpenByThemselvesWhole(t *testing.T) {
 	t.Parallel()
-	l := files.TierFor(8_192)
+	l := files.LimitsFor(8_192)
 	fx := newOwnFixture(t, limitsOf(l), files.Queues())
 	folder := fx.folder("f")
 	for i := range 3 {
@@ -145,7 +145,7 @@ func TestTwentyClosedFilesAreNamed(t *testing.T) {
 		fx.store(few, fmt.Sprint(i, ".txt"), "text\n")
 	}
 	agent := fx.agentWith(many, few)
-	directories, err := fx.Directories(t.Context(), fx.org, agent, files.TierFor(128_000))
+	directories, err := fx.Directories(t.Context(), fx.org, agent, files.LimitsFor(128_000))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@
 // them; it knows an agent only by its id.
 //
 // Each file uses only the files named before it:
-//   - the store, and what it holds: mapped.go gathering.go jobargs.go pagenumbers.go ingested.go tiers.go uses.go
+//   - the store, and what it holds: mapped.go gathering.go jobargs.go pagenumbers.go ingested.go openlimits.go uses.go
 //     files.go
 //   - jobs: jobs.go fairstart.go embedding.go embedbatch.go
 //   - folders and their files: folder.go filename.go file.go cancel.go download.go

@@ -7,7 +7,7 @@
 //   - messages and their parts: part.go resultcontent.go clean.go refusalstate.go message.go
 //   - conversations, and what a model sees of them: contextview.go conversation.go lineage.go messages.go visible.go
 //   - what is to append: draft.go toolset.go longresult.go searchtext.go entry.go conversationend.go
-//   - the append: appending.go toolcall.go secondresult.go restored.go otid.go sentagain.go unconfirmed.go
+//   - the append: appending.go toolcall.go secondresult.go restored.go otid.go failedturn.go unconfirmed.go
 //     append.go redaction.go
 //   - what appends: answercall.go changeview.go systemprompt.go newconversation.go conversations.go
 //     conversationupdate.go

@@ -2,22 +2,22 @@
 // the shapes and with the errors that Letta's clients expect.
 //
 // Each file uses those that are named before it:
-// - the server, and what its requests share: health.go setting.go server.go limits.go requesttimeout.go named.go
-// visibleorgs.go readiness.go runproblem.go
-// - files: messagesearch_routes.go folder_routes.go filestream_routes.go upload_routes.go
-// - agents, their tools and blocks: tool_routes.go agent_routes.go agentfile_routes.go block_routes.go
-// identity_routes.go openfile_routes.go prompt_routes.go
-// - messages, conversations, and what leaves their views: handover_routes.go message_routes.go conversation_routes.go
-// compaction_routes.go event_routes.go policy_routes.go preview_routes.go replay_routes.go result_routes.go
+//   - the server, and what its requests share: health.go setting.go server.go limits.go requesttimeout.go named.go
+//     visibleorgs.go readiness.go runproblem.go
+//   - files: messagesearch_routes.go folder_routes.go filestream_routes.go upload_routes.go
+//   - agents, their tools and blocks: tool_routes.go agent_routes.go agentfile_routes.go block_routes.go
+//     identity_routes.go openfile_routes.go prompt_routes.go
+//   - messages, conversations, and what leaves their views: handover_routes.go message_routes.go
+//     conversation_routes.go compaction_routes.go event_routes.go policy_routes.go preview_routes.go replay_routes.go
+//     result_routes.go
 //   - runs: cancel_routes.go runstream.go loop_routes.go run_routes.go subagent_routes.go capture_routes.go
 //     step_routes.go
 //   - passages: shownpassages.go archive_routes.go passage_routes.go passagebatch_routes.go embedding_routes.go
 //   - other memories: memorytree_routes.go memoryfile_routes.go memorysearch_routes.go workingmemory_routes.go
 //   - organizations and their keys: caller_routes.go session_routes.go key_routes.go organization_routes.go
-//
-// quota_routes.go retention_routes.go erasure_routes.go backgroundjob_routes.go
-// - the operation of the server: metrics_routes.go model_routes.go setting_routes.go
-// - all of them: mcp_routes.go routes.go
+//     quota_routes.go retention_routes.go erasure_routes.go backgroundjob_routes.go
+//   - the operation of the server: metrics_routes.go model_routes.go setting_routes.go
+//   - all of them: mcp_routes.go routes.go
 package server
 
 import (

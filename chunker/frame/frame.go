@@ -2,7 +2,7 @@
 // texts that imitate these frames.
 //
 // Each file uses only the files named before it: frame.go lists tags, notices and line ends; lookalike.go reads a text
-// as a model may read it; guard.go marks and restores texts; lineend.go marks stray line ends.
+// as a model may read it; neutralize.go marks and restores texts; lineend.go marks stray line ends.
 package frame
 
 import "strings"

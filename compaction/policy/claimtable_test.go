@@ -74,7 +74,7 @@ var claimTests = map[string]map[string][]int{
 	},
 	"compaction/lab": {"TestRatioReplaysHoldAShareOfTheSession": {173, 182}},
 	"db/event":       {"TestConsumersKeepTheirPlace": {192, 199}, "TestSlicesOfEventsAreExact": {191, 193, 194}},
-	"files":          {"TestTheLeastRecentlyUsedFileIsClosed": {39}, "TestTierForHoldsAtEachBoundary": {33, 34, 35, 36}},
+	"files":          {"TestTheLeastRecentlyUsedFileIsClosed": {39}, "TestLimitsForHoldsAtEachBoundary": {33, 34, 35, 36}},
 	"recall":         {"TestResultsArePairedWithTheirCalls": {52}, "TestSecretsAreStoredNowhere": {179}},
 	"server": {
 		"TestAConversationThatEndsIsHandedOver":                {202, 241, 249, 261},

@@ -6,7 +6,7 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-func TestTierForHoldsAtEachBoundary(t *testing.T) {
+func TestLimitsForHoldsAtEachBoundary(t *testing.T) {
 	t.Parallel()
 	unknown := files.Limits{MaxOpen: 5, ViewChars: 15_000}
 	tiers := []struct {
@@ -25,19 +25,19 @@ func TestTierForHoldsAtEachBoundary(t *testing.T) {
 		for _, window := range []int{c.from, min(c.from+1, c.to), c.from/2 + c.to/2, max(c.to-1, c.from), c.to} {
 			want := c.want
 			want.WindowTokens = window
-			if got := files.TierFor(window); got != want {
-				t.Errorf("TierFor(%d) = %+v, want %+v", window, got, want)
+			if got := files.LimitsFor(window); got != want {
+				t.Errorf("LimitsFor(%d) = %+v, want %+v", window, got, want)
 			}
 		}
 	}
 }
 
-func TestTierForFillsAtMostSixtyPercentOfANominalWindow(t *testing.T) {
+func TestLimitsForFillsAtMostSixtyPercentOfANominalWindow(t *testing.T) {
 	t.Parallel()
 	for _, window := range []int{8_192, 32_768, 131_072, 200_000} {
-		tier := files.TierFor(window)
+		tier := files.LimitsFor(window)
 		if tokens := tier.MaxOpen * tier.ViewChars / 4; tokens*10 > window*6 {
-			t.Errorf("TierFor(%d) = %+v: %d tokens, want at most 60 %%", window, tier, tokens)
+			t.Errorf("LimitsFor(%d) = %+v: %d tokens, want at most 60 %%", window, tier, tokens)
 		}
 	}
 }

@@ -15,10 +15,10 @@ type Limits struct {
 	OpensNone bool // no file opens by itself, unless an attachment says so
 }
 
-// TierFor returns the limits for a context window. 0 tokens or less means an unknown window. The bounds between tiers
+// LimitsFor returns the limits for a context window. 0 tokens or less means an unknown window. The bounds between tiers
 // are windows that models have. Letta's bounds are 8,000, 32,000 and 128,000, and for an unknown window it shows 50,000
 // characters.
-func TierFor(windowTokens int) Limits {
+func LimitsFor(windowTokens int) Limits {
 	tier := Limits{MaxOpen: 15, ViewChars: 40_000, WindowTokens: windowTokens}
 	switch {
 	case windowTokens <= 0:
