@@ -98,7 +98,7 @@ func (s *Store) question(f searchFilter) rank.Question {
 		Org:         f.org,
 		Text:        f.q.Text,
 		Filters:     f.filters(),
-		Limit:       rank.ArmRows, // as many for every page, because messages gain from those near them
+		Limit:       rank.ArmRows, // each page reads the same number, because messages gain from their neighbors
 		WordsOnly:   f.q.Mode == ByWords,
 		MeaningOnly: f.q.Mode == ByMeaning,
 		Weight:      f.q.Weight,

@@ -42,7 +42,7 @@ func (o *ClientLoop) Approve(ctx context.Context, approvals []Approval) ([]Clien
 	return o.Run(ctx, t.answer.Position)
 }
 
-// outsideAnswers are the answers in approvals, without repeated ones.
+// clientLoopAnswers are the answers in approvals, without repeated ones.
 type clientLoopAnswers struct {
 	answers
 	earlier int // position of an earlier message with calls that already had these approvals; 0 if there is none

@@ -65,8 +65,9 @@ func TermOf(word, text string) *Term {
 	return &Term{Word: word, Text: text, ID: idOf(text)}
 }
 
-// stem returns the stem of a word. If the stem is itself a word with an ending of two or more letters, it returns that
-// word's stem: of experimentation experi, as of experiment. A single letter, like the s of pars, is no ending.
+// stem returns the stem of a word. If the stem is itself a word with an ending of two or more letters, it returns the
+// stem of that word: experimentation becomes experiment, and then experi. A single letter, like the s of pars, is no
+// ending.
 func stem(text string) string {
 	stemmed := english.Stem(text, true)
 	if again := english.Stem(stemmed, true); len(again)+1 < len(stemmed) {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// prefilter finds the places in a text where one of several folded texts is. Every matching line has one of them, so
-// that other lines need no regular expression. It reads two bytes at a time and skips positions where no text can be
-// (Wu and Manber, 1994).
+// prefilter finds the places of several folded texts in a text. Every matching line contains one of them, so other
+// lines need no regular expression. It reads two bytes at a time and skips positions where no text can begin (Wu and
+// Manber, 1994).
 type prefilter struct {
 	texts []string
 	least int // bytes of the shortest text, at most maxLeast

@@ -28,7 +28,8 @@ func requiredBy(re *syntax.Regexp) *required {
 // maxExpanded is how many texts adjacent small classes, such as [Qq]uu[xy]\d, may be expanded to.
 const maxExpanded = 128
 
-// piece is a part of a pattern: one of a few folded texts, or something else for which at most a requirement is known.
+// piece is a part of a pattern. texts lists the few folded texts that it may match; if it may match others, texts is
+// nil, and need is the known requirement, if any.
 type piece struct {
 	texts []string
 	need  *required
