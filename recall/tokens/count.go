@@ -8,22 +8,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/tiktoken-go/tokenizer"
+	"github.com/tiktoken-go/tokenizer/codec"
 )
 
-// codecs maps encoding → function that reads its codec on first use.
-var codecs = map[tokenizer.Encoding]func() tokenizer.Codec{
-	tokenizer.O200kBase:  codec(tokenizer.O200kBase),
-	tokenizer.Cl100kBase: codec(tokenizer.Cl100kBase),
-}
-
-func codec(e tokenizer.Encoding) func() tokenizer.Codec {
-	return sync.OnceValue(func() tokenizer.Codec {
-		c, err := tokenizer.Get(e)
-		if err != nil {
-			panic(err) // the library contains these encodings
-		}
-		return c
-	})
+// codecs maps encoding → function that reads its codec on first use. They are not asked of tokenizer.Get, which would
+// link the vocabularies of older models, too.
+var codecs = map[tokenizer.Encoding]func() *codec.Codec{
+	tokenizer.O200kBase:  sync.OnceValue(codec.NewO200kBase),
+	tokenizer.Cl100kBase: sync.OnceValue(codec.NewCl100kBase),
 }
 
 // rememberBytes is the shortest text with a count that is remembered.
@@ -69,11 +61,11 @@ const (
 )
 
 func count(encoding tokenizer.Encoding, text string) (n int) {
-	codec := codecs[encoding]()
+	vocabulary := codecs[encoding]()
 	for text != "" {
 		piece := text[:cut(text)]
 		text = text[len(piece):]
-		if m, err := codec.Count(piece); err == nil {
+		if m, err := vocabulary.Count(piece); err == nil {
 			n += m
 		} else {
 			n += Estimate(piece)
