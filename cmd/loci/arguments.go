@@ -6,75 +6,37 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"reflect"
-	"strings"
 
-	"github.com/alecthomas/kong"
+	"github.com/spf13/cobra"
 )
 
 // refuseEmpty returns an error if an argument is given but empty, as happens with an unset shell variable. If an empty
 // optional argument counted as absent, the command could do more than intended: all files instead of one.
-func refuseEmpty(command *kong.Context) error {
-	for _, part := range command.Path {
-		argument := part.Positional
-		if argument == nil {
-			continue
-		}
-		value := reflect.Indirect(argument.Target)
-		empty := value.Kind() == reflect.String && value.Len() == 0
-		if value.Kind() == reflect.Slice {
-			for i := range value.Len() {
-				empty = empty || value.Index(i).Kind() == reflect.String && value.Index(i).Len() == 0
-			}
-		}
-		if empty && argument.Required {
-			return fmt.Errorf("the argument <%s> is empty: give it a value", argument.Name)
-		}
-		if empty {
-			return fmt.Errorf("the argument <%s> is empty: give it a value, or leave it out", argument.Name)
-		}
+func refuseEmpty(text, argument string, optional bool) error {
+	switch {
+	case text != "":
+		return nil
+	case optional:
+		return fmt.Errorf("the argument %s is empty: give it a value, or leave it out", argument)
 	}
-	return nil
+	return fmt.Errorf("the argument %s is empty: give it a value", argument)
 }
 
 // refuseContradiction returns an error for two flags if the command would ignore one of them. It ignores the
 // environment, because settings there are for all commands.
-func refuseContradiction(command *kong.Context) error {
-	flags := map[string]bool{}
-	for _, part := range command.Path {
-		if part.Flag != nil {
-			flags[part.Flag.Name] = true
-		}
-	}
-	if commandName(command.Command()) == "mcp" && flags["home"] && flags["addr"] {
+func refuseContradiction(line *cobra.Command) error {
+	if commandName(line) == "mcp" && line.Flags().Changed("home") && line.Flags().Changed("addr") {
 		return errors.New("--home runs a server of its own, --addr names another one: give one of them")
 	}
 	return nil
 }
 
-// nameOrID returns a decoder for a name or an ID. subject names the thing in errors. Arguments that name agents have
-// the type "agent".
-func nameOrID(subject string) kong.MapperFunc {
-	return func(ctx *kong.DecodeContext, target reflect.Value) error {
-		var text string
-		if err := ctx.Scan.PopValueInto("name", &text); err != nil {
-			return err
-		}
-		if text == "" {
-			return fmt.Errorf("it is empty: give the name or the ID of %s", subject)
-		}
-		target.SetString(text)
-		return nil
+// checkNameOrID returns an error if the name or the ID of a thing is empty. subject names the thing.
+func checkNameOrID(text, subject string) error {
+	if text == "" {
+		return fmt.Errorf("it is empty: give the name or the ID of %s", subject)
 	}
-}
-
-// plainChoices removes the empty choice from the choices that an error of kong lists.
-func plainChoices(err error) string {
-	text := err.Error()
-	if strings.Contains(text, "must be one of") {
-		text = strings.NewReplacer(`"",`, "", `,""`, "").Replace(text)
-	}
-	return text
+	return nil
 }
 
 // inputFile is a file that can be read until a context ends.

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 var update = flag.Bool("update", false, "write docs/configuration.md from the flags")
@@ -23,27 +24,18 @@ This page is generated from the flags: ` + "`go test ./cmd/loci -run TestConfigu
 
 func TestConfigurationIsDocumented(t *testing.T) {
 	t.Parallel()
-	parser, err := kong.New(&cli{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var doc strings.Builder
 	doc.WriteString(configurationHead)
-	for _, command := range parser.Model.Children {
-		if command.Name != "serve" {
-			continue
+	commandNamed(t, "serve").Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || len(f.Annotations[variables]) == 0 {
+			return
 		}
-		for _, f := range command.Flags {
-			if f.Hidden || len(f.Envs) == 0 {
-				continue
-			}
-			preset := "none"
-			if f.Default != "" {
-				preset = "`" + f.Default + "`"
-			}
-			fmt.Fprintf(&doc, "| `%s` | `--%s` | %s | %s |\n", f.Envs[0], f.Name, preset, f.Help)
+		preset := "none"
+		if f.DefValue != "" {
+			preset = "`" + f.DefValue + "`"
 		}
-	}
+		fmt.Fprintf(&doc, "| `%s` | `--%s` | %s | %s |\n", f.Annotations[variables][0], f.Name, preset, f.Usage)
+	})
 	doc.WriteString(retentionDoc)
 	const path = "../../docs/configuration.md"
 	if *update {
@@ -55,6 +47,16 @@ func TestConfigurationIsDocumented(t *testing.T) {
 	if err != nil || string(stored) != doc.String() {
 		t.Errorf("%s does not list the flags as they are (%v): run this test with -update", path, err)
 	}
+}
+
+// commandNamed returns a command of the program.
+func commandNamed(t *testing.T, words ...string) *cobra.Command {
+	t.Helper()
+	command, rest, err := newProgram(nil).Find(words)
+	if err != nil || len(rest) > 0 {
+		t.Fatalf("there is no command %q: %v", words, err)
+	}
+	return command
 }
 
 // retentionDoc is the section of the settings page about the settings of each organization.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"text/tabwriter"
 
-	"github.com/alecthomas/kong"
+	"github.com/spf13/cobra"
 
 	"github.com/loci-memory/loci/db"
 )
@@ -21,20 +21,22 @@ type doctorCmd struct {
 	asked
 	URL string `name:"url" env:"LOCI_URL" help:"Address or URL of the running server to ask, in place of --addr."`
 	Own bool   `name:"own-settings" help:"Ask no running server: examine what a server with these settings would need."`
+
+	Line *cobra.Command
 }
 
 // errUnwell ends the command with exit code 1 after its findings.
 var errUnwell = errors.New("something is broken: see what to do above")
 
-func (c doctorCmd) Run(ctx context.Context, command *kong.Context, s streams) error {
+func (c doctorCmd) Run(ctx context.Context, s streams) error {
 	var list []db.Finding
-	for _, name := range unknownSettings(command.Model, os.Environ()) {
+	for _, name := range unknownSettings(c.Line.Root(), os.Environ()) {
 		list = append(list, db.MakeFinding("settings", db.Advice, notASetting(name), "correct its name, or unset it"))
 	}
 	answered := false
 	if !c.Own {
 		var findings []db.Finding
-		findings, answered = c.askServer(ctx, settingsOf(command, os.LookupEnv))
+		findings, answered = c.askServer(ctx, settingsOf(c.Line, os.LookupEnv))
 		list = append(list, findings...)
 	}
 	if !answered {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -16,7 +17,7 @@ type readDocumentCmd struct {
 	Request string `arg:""`
 }
 
-func (c readDocumentCmd) Run() error { return child.Main(c.Request) }
+func (c readDocumentCmd) Run(context.Context, streams) error { return child.Main(c.Request) }
 
 // documentReader returns a reader of documents, which runs this program as child processes.
 func documentReader(d database, log *slog.Logger) (*child.Reader, error) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
+	"github.com/spf13/cobra"
 
 	"github.com/loci-memory/loci/server"
 )
@@ -122,11 +122,12 @@ func TestListsPrintNoControlCharacters(t *testing.T) {
 // A server's settings are shown with values and origins, but without secrets.
 func TestSettingsAreShownWithoutSecrets(t *testing.T) {
 	t.Parallel()
-	parser, err := kong.New(&cli{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	line, err := parser.Parse([]string{"serve", "--max-runs=7", "--anthropic-api-key=hunter10"})
+	var line *cobra.Command
+	root := newProgram(func(parsed *cobra.Command, _ runner) error {
+		line = parsed
+		return nil
+	})
+	err := runLine(t.Context(), root, []string{"serve", "--max-runs=7", "--anthropic-api-key=hunter10"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,23 +163,10 @@ func TestSettingsAreShownWithoutSecrets(t *testing.T) {
 // If a variable looks like a setting and is none, it is named.
 func TestMisspeltSettingsAreNamed(t *testing.T) {
 	t.Parallel()
-	parser, err := kong.New(&cli{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := unknownSettings(parser.Model, []string{"LOCI_MAX_UPLOAD=5", "LOCI_MAX_UPLOAD_BYTES=5", "LOCI_URL=x", "HOME=/",
-		"LOCI_EMBEDDING_API_KEY=k", "LOCI_KEY_REQUESTS_PER_MINUTE=1", "LOCI_LOG_LEVLE=", "LOCI_SERVICE_HOST=10.0.0.1",
+	got := unknownSettings(newProgram(nil), []string{"LOCI_MAX_UPLOAD=5", "LOCI_MAX_UPLOAD_BYTES=5", "LOCI_URL=x",
+		"HOME=/", "LOCI_EMBEDDING_API_KEY=k", "LOCI_KEY_REQUESTS_PER_MINUTE=1", "LOCI_LOG_LEVLE=", "LOCI_SERVICE_HOST=10.0.0.1",
 		"LOCI_PORT_8283_TCP=x", "LOCI_TEST_SCALE=long"})
 	if want := []string{"LOCI_LOG_LEVLE", "LOCI_MAX_UPLOAD"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-// A shell that completes a command line gets the commands.
-func TestShellsCompleteCommands(t *testing.T) {
-	t.Setenv("COMP_LINE", "loci files re")
-	t.Setenv("COMP_POINT", "13")
-	if code, out, errs := command(t); code != 0 || out != "retry\nreparse\n" && out != "reparse\nretry\n" {
-		t.Errorf("ended with %d: %q %s", code, out, errs)
 	}
 }

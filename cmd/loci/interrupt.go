@@ -9,6 +9,8 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+
+	"github.com/spf13/cobra"
 )
 
 // interruption is the cause of a context that a signal ended.
@@ -65,15 +67,9 @@ func ended(ctx context.Context, errs io.Writer, command string, err error) int {
 	return 128 + int(cause.signal)
 }
 
-// commandName removes the arguments from a command as kong names it, such as 'orgs delete <organization>'.
-func commandName(command string) string {
-	words := strings.Fields(command)
-	for i, word := range words {
-		if strings.HasPrefix(word, "<") || strings.HasPrefix(word, "[") {
-			return strings.Join(words[:i], " ")
-		}
-	}
-	return strings.Join(words, " ")
+// commandName returns the words of a command, such as 'orgs delete'. A group's are those of its default command.
+func commandName(line *cobra.Command) string {
+	return strings.TrimPrefix(line.CommandPath(), line.Root().Name()+" ")
 }
 
 // interruptible is a reader that ends with a context, even while it waits for a terminal; closing a terminal would not

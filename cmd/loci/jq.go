@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 
@@ -10,7 +11,7 @@ import (
 // runJQCmd runs a jq expression, in a child process.
 type runJQCmd struct{}
 
-func (runJQCmd) Run() error { return jq.Main() }
+func (runJQCmd) Run(context.Context, streams) error { return jq.Main() }
 
 // jqRunner returns a runner for jq expressions, which runs this program as child processes.
 func jqRunner() (*jq.Runner, error) {

@@ -15,8 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/tenant/apikey"
 )
@@ -78,13 +76,9 @@ func (c keysCreateCmd) newKey(today time.Time) (apikey.NewKey, error) {
 // may be repeated.
 type words []string
 
-// Decode implements kong.MapperValue. An empty value is an error, because without it the key might be allowed more than
+// Set adds the values of a text. An empty value is an error, because without it the key might be allowed more than
 // intended.
-func (w *words) Decode(ctx *kong.DecodeContext) error {
-	var text string
-	if err := ctx.Scan.PopValueInto("value", &text); err != nil {
-		return err
-	}
+func (w *words) Set(text string) error {
 	line := csv.NewReader(strings.NewReader(text))
 	line.LazyQuotes, line.TrimLeadingSpace = true, true
 	values, err := line.Read()

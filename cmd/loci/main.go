@@ -4,6 +4,7 @@
 // Each file uses those that are named before it:
 //   - what commands read and print: terminal.go failure.go output.go progressline.go interrupt.go arguments.go
 //     confirm.go log.go version.go
+//   - commands and flags, made from structs: flags.go help.go commandline.go completion.go
 //   - a running server, over REST: secret.go client.go list.go named.go
 //   - the database, and the keys and organizations in it or over REST: database.go administration.go adminrest.go
 //     admin.go keylimits.go
@@ -28,20 +29,19 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"regexp"
+	"reflect"
 	"strings"
 	_ "time/tzdata" // agents have timezones, and the image has none
 
-	"github.com/alecthomas/kong"
-	kongcompletion "github.com/jotaen/kong-completion"
+	"github.com/spf13/cobra"
 )
 
 func main() {
 	unsetEmpty(os.Environ())
+	cobra.EnableCommandSorting = false // the help lists commands in the order of their fields
 	ctx, stop := untilSignal()
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
@@ -93,7 +93,7 @@ type cli struct {
 
 	Export agentsExportCmd `cmd:"" help:"Write an agent to a file in Letta's format (.af), as 'agents export'."`
 
-	Completion kongcompletion.Completion `cmd:"" help:"Print how bash, zsh or fish complete this program's commands."`
+	Completion completionCmd `cmd:"" help:"Print how bash, zsh or fish complete this program's commands."`
 
 	ReadDocument readDocumentCmd `cmd:"" hidden:""`               // for the server's own use
 	RunJQ        runJQCmd        `cmd:"" name:"run-jq" hidden:""` // for the server's own use
@@ -102,65 +102,28 @@ type cli struct {
 // run runs the program, and returns its exit code: 2 for a wrong command line or setting, 1 for other failures, and the
 // code of the signal for an interrupted command.
 func run(ctx context.Context, args []string, out, errs io.Writer) (code int) {
-	var c cli
-	exited := -1
-	parser, err := kong.New(&c, kong.Name("loci"), kong.Description("A memory server for AI agents."), kong.UsageOnError(),
-		kong.Writers(out, errs), kong.Exit(func(code int) { exited = code; panic(exit{}) }),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.NamedMapper("agent", nameOrID("an agent")),
-		kong.NamedMapper("agent-or-tree", nameOrID("an agent or a memory tree")))
-	if err != nil {
-		fmt.Fprintln(errs, "loci:", err)
-		return 2
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			if _, ok := r.(exit); !ok {
-				panic(r)
-			}
-			code = exited
-		}
-	}()
-	kongcompletion.Register(parser) // answers a shell's request for completions, and ends
-	if len(args) > 0 && args[0] == "help" {
-		args = append(args[1:len(args):len(args)], "--help")
-	}
-	command, err := parser.Parse(joinNegative(args))
-	if err == nil {
-		err = errors.Join(refuseEmpty(command), refuseContradiction(command))
-	}
-	if err != nil {
-		fmt.Fprintln(forTerminal(errs), "loci:", plainChoices(err)) // the error may repeat an argument
-		return 2
-	}
-	name := commandName(command.Command())
 	s := streams{forTerminal(out), forTerminal(errs), os.Stdin}
-	if !endedBySignal[name] {
-		s.in = interruptible{ctx, os.Stdin}
+	root := newProgram(func(line *cobra.Command, command runner) error {
+		if err := refuseContradiction(line); err != nil {
+			return err
+		}
+		name := commandName(line)
+		if !endedBySignal[name] {
+			s.in = interruptible{ctx, os.Stdin}
+		}
+		code = ended(ctx, errs, name, command.Run(ctx, s))
+		return nil
+	})
+	root.SetOut(out)
+	root.SetErr(errs)
+	if err := runLine(ctx, root, args); err != nil {
+		fmt.Fprintln(s.err, "loci:", err) // the error may repeat an argument
+		return 2
 	}
-	return ended(ctx, errs, name, command.Run(s))
+	return code
 }
 
-// joinNegative joins flags with values that begin with a minus and a digit, because kong takes such values for flags.
-// It stops at "--".
-func joinNegative(args []string) (joined []string) {
-	for i, arg := range args {
-		if arg == "--" { // no flags follow
-			return append(joined, args[i:]...)
-		}
-		last := len(joined) - 1
-		if last >= 0 && flagOnly.MatchString(joined[last]) && negative.MatchString(arg) {
-			joined[last] += "=" + arg
-			continue
-		}
-		joined = append(joined, arg)
-	}
-	return joined
+// newProgram returns the command line of Loci. run runs a command.
+func newProgram(run func(*cobra.Command, runner) error) *cobra.Command {
+	return newCommand("loci", "A memory server for AI agents.", reflect.ValueOf(&cli{}).Elem(), run)
 }
-
-var (
-	flagOnly = regexp.MustCompile(`^--[a-z-]+$`)
-	negative = regexp.MustCompile(`^-[0-9.]`)
-)
-
-// exit is the panic with which run leaves kong where kong would end the process, for example after --help.
-type exit struct{}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/spf13/cobra"
 
 	"github.com/loci-memory/loci/agent/tool/jq"
 	"github.com/loci-memory/loci/db"
@@ -19,6 +20,8 @@ import (
 type serveCmd struct {
 	serving
 	Demo bool `help:"Fill an empty database with a small demonstration."`
+
+	Line *cobra.Command
 }
 
 // process is a running server.

@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 
-	"github.com/alecthomas/kong"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
@@ -38,12 +37,12 @@ import (
 	"github.com/loci-memory/loci/tenant/retention"
 )
 
-func (c *serveCmd) Run(ctx context.Context, command *kong.Context, s streams) (err error) {
+func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 	log, err := logger(s, c.LogLevel, c.LogFormat)
 	if err != nil {
 		return err
 	}
-	unknown := unknownSettings(command.Model, os.Environ())
+	unknown := unknownSettings(c.Line.Root(), os.Environ())
 	for _, name := range unknown {
 		log.Warn(notASetting(name))
 	}
@@ -101,7 +100,7 @@ func (c *serveCmd) Run(ctx context.Context, command *kong.Context, s streams) (e
 		return err
 	}
 	p := &process{serveCmd: c, configured: configured, log: log, out: s, pg: pg, pool: pool, parts: parts, owner: owner,
-		keys: keys, settings: settingsOf(command, os.LookupEnv), unknown: unknown, jq: queries, metrics: metricsListener,
+		keys: keys, settings: settingsOf(c.Line, os.LookupEnv), unknown: unknown, jq: queries, metrics: metricsListener,
 		outages: outageList, id: "loci-" + uuid.NewString()}
 	return p.serve(ctx, listener)
 }

@@ -1,24 +1,27 @@
 package main
 
 import (
-	"fmt"
+	"context"
 	"net/url"
 	"os"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/alecthomas/kong"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/loci-memory/loci/server"
 )
 
 // configCmd prints the settings that a server started here would have.
-type configCmd struct{ asked }
+type configCmd struct {
+	asked
+	Line *cobra.Command
+}
 
-func (c configCmd) Run(command *kong.Context, s streams) error {
-	list := settingsOf(command, os.LookupEnv)
+func (c configCmd) Run(_ context.Context, s streams) error {
+	list := settingsOf(c.Line, os.LookupEnv)
 	if c.JSON {
 		return printJSON(s, list)
 	}
@@ -30,22 +33,16 @@ func (c configCmd) Run(command *kong.Context, s streams) error {
 }
 
 // settingsOf returns the settings of 'loci serve', with the values from a command line's flags and from an environment.
-func settingsOf(line *kong.Context, lookup func(string) (string, bool)) (list []server.Setting) {
-	flags := map[string]*kong.Flag{}
-	for _, part := range line.Path {
-		if part.Flag != nil && !part.Resolved {
-			flags[part.Flag.Name] = part.Flag
-		}
-	}
-	for _, command := range line.Model.Children {
-		if command.Name != "serve" {
+func settingsOf(line *cobra.Command, lookup func(string) (string, bool)) (list []server.Setting) {
+	for _, command := range line.Root().Commands() {
+		if command.Name() != "serve" {
 			continue
 		}
-		for _, f := range command.Flags {
-			if !f.Hidden && len(f.Envs) > 0 {
-				list = append(list, settingOf(f, flags[f.Name], lookup))
+		command.Flags().VisitAll(func(flag *pflag.Flag) {
+			if !flag.Hidden && len(flag.Annotations[variables]) > 0 {
+				list = append(list, settingOf(flag, line.Flags().Lookup(flag.Name), lookup))
 			}
-		}
+		})
 	}
 	return list
 }
@@ -55,16 +52,15 @@ var notSettings = regexp.MustCompile(`^LOCI_(TEST|CHAOS|EVAL|SERVICE|PORT)(_|$)`
 
 // unknownSettings returns the variables of an environment that look like settings of Loci but are none. They may be
 // misspelt.
-func unknownSettings(program *kong.Application, environment []string) (names []string) {
+func unknownSettings(program *cobra.Command, environment []string) (names []string) {
 	settings := map[string]bool{}
-	_ = kong.Visit(program, func(node kong.Visitable, next kong.Next) error {
-		if flag, ok := node.(*kong.Flag); ok {
-			for _, name := range flag.Envs {
+	for _, command := range runnable(program, true) {
+		command.Flags().VisitAll(func(flag *pflag.Flag) {
+			for _, name := range flag.Annotations[variables] {
 				settings[name] = true
 			}
-		}
-		return next(nil)
-	})
+		})
+	}
 	for _, variable := range environment {
 		name, _, _ := strings.Cut(variable, "=")
 		if strings.HasPrefix(name, "LOCI_") && !settings[name] && !notSettings.MatchString(name) {
@@ -80,23 +76,25 @@ func notASetting(name string) string {
 	return name + " is set, but Loci has no such setting: 'loci config' lists those it has"
 }
 
-// settingOf returns a setting. given is its flag on the command line, or nil; it wins over the environment.
-func settingOf(f, given *kong.Flag, lookup func(string) (string, bool)) server.Setting {
-	setting := server.Setting{Variable: f.Envs[0], Flag: "--" + f.Name, Value: f.Default, Origin: server.OfDefault,
-		Meaning: f.Help}
-	if f.IsBool() {
+// settingOf returns a setting. given is its flag on the command line, or nil. A flag that is set wins over the
+// environment.
+func settingOf(f, given *pflag.Flag, lookup func(string) (string, bool)) server.Setting {
+	names := f.Annotations[variables]
+	setting := server.Setting{Variable: names[0], Flag: "--" + f.Name, Value: f.DefValue, Origin: server.OfDefault,
+		Meaning: f.Usage}
+	if f.NoOptDefVal != "" {
 		setting.Value = "false" // a switch always has a value
 	}
-	if given != nil {
-		setting.Value, setting.Origin = fmt.Sprint(given.Target.Interface()), server.OfFlag
+	if given != nil && given.Changed {
+		setting.Value, setting.Origin = given.Value.String(), server.OfFlag
 	}
-	for _, name := range f.Envs {
-		if value, set := lookup(name); set && given == nil {
+	for _, name := range names {
+		if value, set := lookup(name); set && setting.Origin != server.OfFlag {
 			setting.Variable, setting.Value, setting.Origin = name, value, server.OfEnvironment
 			break
 		}
 	}
-	if f.Target.Type() == reflect.TypeFor[secret]() && setting.Value != "" {
+	if f.Value.Type() == secretType && setting.Value != "" {
 		setting.Value = secret(setting.Value).String()
 	}
 	setting.Value = withoutSecrets(setting.Value)

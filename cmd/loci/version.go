@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"runtime/debug"
@@ -8,7 +9,7 @@ import (
 
 type versionCmd struct{ asked }
 
-func (c versionCmd) Run(s streams) error {
+func (c versionCmd) Run(_ context.Context, s streams) error {
 	if c.JSON {
 		return printJSON(s, map[string]string{"version": version()})
 	}
