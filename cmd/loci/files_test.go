@@ -164,8 +164,8 @@ func TestSettingsAreShownWithoutSecrets(t *testing.T) {
 func TestMisspeltSettingsAreNamed(t *testing.T) {
 	t.Parallel()
 	got := unknownSettings(newProgram(nil), []string{"LOCI_MAX_UPLOAD=5", "LOCI_MAX_UPLOAD_BYTES=5", "LOCI_URL=x",
-		"HOME=/", "LOCI_EMBEDDING_API_KEY=k", "LOCI_KEY_REQUESTS_PER_MINUTE=1", "LOCI_LOG_LEVLE=", "LOCI_SERVICE_HOST=10.0.0.1",
-		"LOCI_PORT_8283_TCP=x", "LOCI_TEST_SCALE=long"})
+		"HOME=/", "LOCI_EMBEDDING_API_KEY=k", "LOCI_KEY_REQUESTS_PER_MINUTE=1", "LOCI_LOG_LEVLE=",
+		"LOCI_SERVICE_HOST=10.0.0.1", "LOCI_PORT_8283_TCP=x", "LOCI_TEST_SCALE=long"})
 	if want := []string{"LOCI_LOG_LEVLE", "LOCI_MAX_UPLOAD"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
