@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// Package describes how the files of a package use each other. Tests are left out.
+// Package describes how the files of a package use each other. Tests and generated files are left out.
 type Package struct {
 	Path  string                         // import path
 	Files []string                       // base names, sorted
@@ -102,6 +102,9 @@ func read(described listed, set *token.FileSet, imports types.Importer) (Package
 			return p, err
 		}
 		sources = append(sources, source)
+		if ast.IsGenerated(source) {
+			continue
+		}
 		p.Files, p.Lines[name] = append(p.Files, name), set.File(source.Pos()).LineCount()
 		if source.Doc != nil {
 			p.Doc += source.Doc.Text()
@@ -113,17 +116,18 @@ func read(described listed, set *token.FileSet, imports types.Importer) (Package
 	if err != nil {
 		return p, err
 	}
-	p.Uses = uses(set, checked, info)
+	p.Uses = uses(set, checked, info, p.Files)
 	return p, nil
 }
 
-// uses returns the names that the files of a package use from each other.
-func uses(set *token.FileSet, pkg *types.Package, info *types.Info) map[string]map[string][]string {
+// uses returns the names that some files of a package use from each other.
+func uses(set *token.FileSet, pkg *types.Package, info *types.Info, files []string) map[string]map[string][]string {
 	file := func(pos token.Pos) string { return filepath.Base(set.Position(pos).Filename) }
 	found := map[string]map[string][]string{}
 	for name, object := range info.Uses {
 		user, declarer := file(name.Pos()), file(object.Pos())
-		if object.Pkg() != pkg || !declares(pkg, object) || user == declarer {
+		if object.Pkg() != pkg || !declares(pkg, object) || user == declarer ||
+			!slices.Contains(files, user) || !slices.Contains(files, declarer) {
 			continue
 		}
 		if found[user] == nil {
