@@ -21,10 +21,11 @@ export GOFLAGS := $(GOFLAGS) -trimpath
 export CGO_ENABLED ?= 0
 
 golangci_lint := go tool -modfile=tools/go.mod golangci-lint
+templ := go tool -modfile=tools/go.mod templ
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test race client-test mcp-test lint fmt smoke bench eval microbench release image clean \
-	verify-all verify-race verify-long verify-chaos-servers verify-chaos-agents verify-chaos-handovers verify-fuzz \
+.PHONY: help setup generate build run test race client-test mcp-test lint fmt smoke bench eval microbench release image \
+	clean verify-all verify-race verify-long verify-chaos-servers verify-chaos-agents verify-chaos-handovers verify-fuzz \
 	verify-arm64 verify-clients verify-browser verify-release
 
 # What a target that runs tests begins with: Postgres set up, its programs known to the tests.
@@ -37,6 +38,9 @@ help: ## List the targets
 
 setup: ## Find Postgres with pgvector, or install it; print where its programs are
 	@scripts/setup-postgres.sh
+
+generate: ## Make the Go code of the templates of pages, *.templ
+	$(templ) generate
 
 build: ## Build bin/loci
 	go build -ldflags='-s -w' -o bin/loci ./cmd/loci
@@ -108,12 +112,13 @@ client-test: build ## Drive the built program with the published clients of Lett
 mcp-test: build ## Drive the built program over MCP: SDKs, recipes of docs/mcp.md, the protocol's conformance suite
 	@$(with_postgres) && scripts/mcp-test.sh
 
-lint: ## Check format and the words of comments, vet, and lint
+lint: ## Check format, words of comments, generated code, vet, and lint
 	@unformatted=$$(gofmt -l .) && [ -z "$$unformatted" ] || { echo "not formatted with gofmt: $$unformatted"; exit 1; }
 	go vet ./...
 	go vet -tags conformance ./cmd/loci
 	go run -C tools ./words ..
 	$(golangci_lint) run
+	$(templ) generate -check
 
 fmt: ## Format all code
 	gofmt -w .

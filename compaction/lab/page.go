@@ -1,17 +1,13 @@
 package lab
 
 import (
-	"embed"
+	"context"
 	"fmt"
-	"html/template"
 	"io"
 	"math"
 	"slices"
 	"strings"
 )
-
-//go:embed report.html
-var reportPage embed.FS
 
 // Size of the plots, in units of their view boxes.
 const (
@@ -20,31 +16,30 @@ const (
 )
 
 // WriteHTML writes the report as a page that needs no other files.
-func (r Report) WriteHTML(w io.Writer) error {
-	page, err := template.New("report.html").Funcs(template.FuncMap{
-		"line":    func(g group, r Result) string { return g.line(r) },
-		"x":       func(g group, i int) string { return fmt.Sprintf("%.1f", g.x(i)) },
-		"y":       func(g group, tokens int) string { return fmt.Sprintf("%.1f", g.y(tokens)) },
-		"percent": func(share float64) string { return fmt.Sprintf("%.1f", 100*share) },
-		"money":   func(n float64) string { return fmt.Sprintf("%.2f", n) },
-		"number":  thousands,
-		"seconds": func(r Result) string { return fmt.Sprintf("%.2f", r.Wall.Seconds()) },
-		"color":   func(i int) string { return fmt.Sprintf("c%d", i%10) },
-		"points":  func(g group) []point { return g.points() },
-		"ticks":   func(g group) []tick { return g.ticks() },
-		"front":   func(g group, r Result) bool { return g.onFront(r) },
-		"kinds":   func() []Kind { return Kinds },
-		"sources": func() []Source { return Sources },
-		"shareOf": shareOf,
-		"inc":     func(i int) int { return i + 1 },
-	}).ParseFS(reportPage, "report.html")
-	if err != nil {
-		return err
+func (r Report) WriteHTML(w io.Writer) error { return reportPage(r).Render(context.Background(), w) }
+
+// color is the class of the color of a group's replay.
+func color(i int) string { return fmt.Sprintf("c%d", i%10) }
+
+func money(cost float64) string { return fmt.Sprintf("%.2f", cost) }
+
+func tenth(n float64) string { return fmt.Sprintf("%.1f", n) }
+
+// windowText says in which windows the session was replayed.
+func (g group) windowText() string {
+	if g.Window == 0 {
+		return "shares of the session"
 	}
-	return page.Execute(w, struct {
-		Report
-		Groups []group
-	}{r, r.groups()})
+	return "a window of " + thousands(g.Window) + " tokens"
+}
+
+// cells are the numbers of a row of the table of results, in the order of its columns.
+func (r Result) cells() []string {
+	return []string{fmt.Sprint(len(r.Turns)), thousands(r.Tokens), thousands(r.Most), fmt.Sprint(r.TooLarge),
+		money(r.CachedCost), money(r.Cost), tenth(100*r.KeptShare) + " %", fmt.Sprint(r.Compactions), fmt.Sprint(r.Edits),
+		fmt.Sprint(r.ModelCalls), thousands(r.ModelTokens), fmt.Sprint(r.ModelFailures), fmt.Sprint(r.PairErrors),
+		r.Evidence.InViewText(), fmt.Sprint(r.Evidence.Expand), fmt.Sprint(r.Evidence.Search), fmt.Sprint(r.Evidence.Lost),
+		fmt.Sprintf("%.2f", r.Wall.Seconds())}
 }
 
 // shareOf returns the share of uses that were in view, and the number of uses; a dash if there are none.

@@ -93,3 +93,22 @@ func TestThePageShowsWhatTheLabMeasures(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// What a session says becomes no element and no attribute of the report.
+func TestTheReportRunsNothingOfASession(t *testing.T) {
+	t.Parallel()
+	const hostile = `"'><hostile></title></style></pre></script><script>hostile()</script>`
+	r := lab.Result{Session: hostile, Policy: hostile, Turns: []lab.Turn{{Compacted: true}, {}},
+		Missing: []lab.Missing{{Entity: hostile, Kind: hostile, Where: hostile, Excerpt: hostile}}}
+	report := lab.Report{Policies: []lab.Compared{{Name: hostile, Asked: []byte(`{"note":"<script>"}`)}},
+		Sessions: []lab.Reported{{Name: hostile, LeftOut: map[string]int{hostile: 1},
+			Texts: []lab.QuotedMessage{{Role: hostile, Text: hostile}}}}, Results: []lab.Result{r}}
+	var page strings.Builder
+	if err := report.WriteHTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	if shown := strings.Count(page.String(), "&lt;hostile&gt;"); shown < 10 ||
+		strings.Contains(page.String(), "<hostile") || strings.Contains(page.String(), "<script") {
+		t.Errorf("%d hostile texts are shown in %s", shown, page.String())
+	}
+}

@@ -5,7 +5,7 @@
 //   - a session, and what its answers use of what was said before: entity.go source.go session.go evidence.go
 //   - the replay of a session, message by message: prefix.go replay.go model.go state.go
 //   - policies that are compared, and ratios: compared.go ratio.go
-//   - what replays measured, as files: report.go page.go
+//   - what replays measured, as files: report.go page.go, with the template page.templ
 package lab
 
 import (

@@ -3,6 +3,7 @@ package console
 import (
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 )
 
@@ -34,6 +35,20 @@ type apiKey struct {
 	Key       string     `json:"key"` // set only for a new key
 }
 
+// Limits says how often the key may ask.
+func (k apiKey) Limits() (text string) {
+	if k.PerMinute == nil && k.AtOnce == nil {
+		return "the server’s"
+	}
+	if k.PerMinute != nil {
+		text = strconv.Itoa(*k.PerMinute) + " a minute "
+	}
+	if k.AtOnce != nil {
+		text += strconv.Itoa(*k.AtOnce) + " at once"
+	}
+	return text
+}
+
 func keysPage(v *visit) error { return v.showKeys(apiKey{}) }
 
 // showKeys shows the keys. created is a key that was just created, with its secret; it may be empty.
@@ -41,22 +56,21 @@ func (v *visit) showKeys(created apiKey) error {
 	p := page{Title: "Keys", Tab: "Keys", Sub: "Who may use the API, and what each key may do."}
 	if created.Key != "" {
 		p.Cards = append(p.Cards, card{Name: "keys-made", Title: "The new key", Width: "w12",
-			Load: func(*visit) (any, error) { return created, nil }})
+			Load: known(keysMadeCard, created)})
 	}
-	p.Cards = append(p.Cards, card{Name: "keys-list", Title: "Keys", Width: "w12", Load: func(v *visit) (any, error) {
-		return paged(v, "/v1/admin/keys", url.Values{"order": {"desc"}}, func(k apiKey) string { return k.ID })
-	}})
+	p.Cards = append(p.Cards, card{Name: "keys-list", Title: "Keys", Width: "w12", Load: loaded(keysListCard,
+		func(v *visit) (list[apiKey], error) {
+			return paged(v, "/v1/admin/keys", url.Values{"order": {"desc"}}, func(k apiKey) string { return k.ID })
+		})})
 	if v.MayAdmin() && v.key != "" {
 		p.Cards = append(p.Cards, card{Name: "sessions-list", Title: "Who is signed in here", Width: "w12",
-			Load: func(v *visit) (any, error) {
-				var all []consoleSession
-				err := v.get("/v1/admin/sessions?order=desc&limit=100", &all)
-				return all, err
-			}})
+			Load: loaded(sessionsListCard, func(v *visit) (all []consoleSession, err error) {
+				return all, v.get("/v1/admin/sessions?order=desc&limit=100", &all)
+			})})
 	}
 	if v.MayAdmin() {
 		p.Cards = append(p.Cards, card{Name: "keys-new", Title: "New key", Width: "w12",
-			Load: func(*visit) (any, error) { return scopes, nil }})
+			Load: func(*visit) (show, error) { return keysNewCard, nil }})
 	}
 	if created.Key != "" {
 		v.render(http.StatusOK, p)

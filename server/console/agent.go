@@ -16,21 +16,20 @@ func agentPage(v *visit) error {
 		model = "no model of its own"
 	}
 	return v.show(page{Title: a.Name, Tab: "Agents", Crumbs: []link{{"Agents", base + "agents"}},
-		Sub: model + " · " + number(a.Config.Window) + " tokens", Head: "agent", Data: a, Cards: []card{
-			{Name: "agent-window", Title: "Context window", Width: "w12", Live: "15s", Load: func(v *visit) (any, error) {
-				return v.window(a.ID, "")
-			}},
-			{Name: "agent-usage", Title: "Usage by step", Width: "w8", Load: usage},
-			{Name: "agent-compactions", Title: "Compactions", Width: "w4", Load: func(v *visit) (any, error) {
-				return compactions(v, "limit=6&order=desc")
-			}},
-			{Name: "agent-blocks", Title: "Blocks", Width: "w5", Load: agentBlocks},
-			{Name: "agent-files", Title: "Open files", Width: "w7", Load: func(v *visit) (any, error) {
-				files, err := openFiles(v)
-				return map[string]any{"Files": files, "Agent": a}, err
-			}},
-			{Name: "agent-policy", Title: "Policy", Width: "w5", Load: agentPolicy},
-			{Name: "agent-about", Title: "About", Width: "w7", Load: func(*visit) (any, error) { return a, nil }},
+		Sub: model + " · " + number(a.Config.Window) + " tokens", Head: agentHead(v, a), Cards: []card{
+			{Name: "agent-window", Title: "Context window", Width: "w12", Live: "15s", Load: loaded(agentWindowCard,
+				func(v *visit) (window, error) { return v.window(a.ID, "") })},
+			{Name: "agent-usage", Title: "Usage by step", Width: "w8", Load: loaded(agentUsageCard, usage)},
+			{Name: "agent-compactions", Title: "Compactions", Width: "w4", Load: loaded(agentCompactionsCard,
+				func(v *visit) ([]compaction, error) { return compactions(v, "limit=6&order=desc") })},
+			{Name: "agent-blocks", Title: "Blocks", Width: "w5", Load: loaded(agentBlocksCard, agentBlocks)},
+			{Name: "agent-files", Title: "Open files", Width: "w7", Load: loaded(agentFilesCard,
+				func(v *visit) (openFilesView, error) {
+					files, err := openFiles(v)
+					return openFilesView{a, files}, err
+				})},
+			{Name: "agent-policy", Title: "Policy", Width: "w5", Load: loaded(agentPolicyCard, agentPolicy)},
+			{Name: "agent-about", Title: "About", Width: "w7", Load: known(agentAboutCard, a)},
 		}})
 }
 
@@ -92,21 +91,21 @@ type usageView struct {
 const plotted = 200
 
 // usage reads the sizes of an agent's prompts in tokens, and its compactions.
-func usage(v *visit) (any, error) {
+func usage(v *visit) (view usageView, err error) {
 	var steps []struct {
 		Tokens int       `json:"prompt_tokens"`
 		At     time.Time `json:"created_at"`
 	}
 	var current window
-	err := v.get("/v1/steps?agent_id="+v.id("agent")+"&limit=200&order=desc", &steps)
+	err = v.get("/v1/steps?agent_id="+v.id("agent")+"&limit=200&order=desc", &steps)
 	if err == nil {
 		current, err = v.window(v.r.PathValue("agent"), "")
 	}
 	done, madeErr := compactions(v, "limit=100&order=desc")
 	if err != nil || madeErr != nil {
-		return nil, firstOf(err, madeErr)
+		return view, firstOf(err, madeErr)
 	}
-	view := usageView{Window: current.Max}
+	view.Window = current.Max
 	for _, s := range steps {
 		if s.Tokens > 0 {
 			view.Points = append(view.Points, point{At: s.At, Tokens: s.Tokens})
@@ -157,7 +156,7 @@ type policyStep struct {
 	}
 }
 
-func agentPolicy(v *visit) (any, error) {
+func agentPolicy(v *visit) (*policyView, error) {
 	var p policyView
 	return &p, v.get("/v1/agents/"+v.id("agent")+"/policy", &p)
 }
@@ -179,6 +178,22 @@ func compactAgent(v *visit) error {
 
 // AgentURL is the address of the page of the compaction's agent.
 func (c compaction) AgentURL() string { return base + "agents/" + c.AgentID }
+
+// Sizes says how many messages and tokens there were before the compaction and after it.
+func (c compaction) Sizes() string {
+	return plural(c.MessagesBefore, "message", "messages") + " → " + number(c.MessagesAfter) + ", " + number(c.Before) +
+		" → " + number(c.After) + " tokens" + prefixed(", by ", c.Model)
+}
+
+// Effect says what the compaction did.
+func (c compaction) Effect() string {
+	text := c.Range() + ": " + number(c.MessagesBefore) + " → " + number(c.MessagesAfter) + " messages, " +
+		number(c.Before) + " → " + number(c.After) + " tokens"
+	if c.RevertedAt != nil {
+		text += " · reverted"
+	}
+	return text
+}
 
 // Range says which messages the compaction took out of view.
 func (c compaction) Range() string {

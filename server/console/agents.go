@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -76,16 +77,27 @@ func paged[T any](v *visit, path string, query url.Values, id func(T) string) (l
 
 func agentList(v *visit) error {
 	return v.show(page{Title: "Agents", Tab: "Agents", Sub: "Each has its own window, memory and open files.",
-		Cards: []card{{Name: "agents-list", Title: "Agents", Width: "w12", Load: func(v *visit) (any, error) {
-			query := url.Values{"order": {"desc"}, "order_by": {"updated_at"}, "show_hidden_agents": {"true"}}
-			text := v.r.URL.Query().Get("q")
-			if text != "" {
-				query.Set("query_text", text)
-			}
-			out, err := paged(v, "/v1/agents", query, func(a agent) string { return a.ID })
-			out.Query = text
-			return out, err
-		}}}})
+		Cards: []card{{Name: "agents-list", Title: "Agents", Width: "w12", Load: loaded(agentsListCard, listAgents)}}})
+}
+
+// createAgentCommand is a command that creates an agent on this server.
+func (v *visit) createAgentCommand() string {
+	key := ""
+	if v.caller.KeyID != "" {
+		key = ` -H "Authorization: Bearer $LOCI_API_KEY"`
+	}
+	return "curl -X POST " + v.Origin() + "/v1/agents" + key + ` -d '{"name":"first"}'`
+}
+
+func listAgents(v *visit) (list[agent], error) {
+	query := url.Values{"order": {"desc"}, "order_by": {"updated_at"}, "show_hidden_agents": {"true"}}
+	text := v.r.URL.Query().Get("q")
+	if text != "" {
+		query.Set("query_text", text)
+	}
+	out, err := paged(v, "/v1/agents", query, func(a agent) string { return a.ID })
+	out.Query = text
+	return out, err
 }
 
 // window says what fills an agent's window, in tokens.
@@ -174,8 +186,26 @@ type openedFile struct {
 // URL is the address of the file's page.
 func (f openedFile) URL() string { return base + "folders/" + f.FolderID + "/files/" + f.ID }
 
+// openFilesView shows the open files of an agent.
+type openFilesView struct {
+	Agent agent
+	Files []openedFile
+}
+
+// Closing says how many files are open, and which one is closed next to make room.
+func (o openFilesView) Closing() string {
+	text := strconv.Itoa(len(o.Files)) + " of " + strconv.Itoa(o.Agent.MaxOpen)
+	switch {
+	case len(o.Files) == 0:
+		return text
+	case o.Files[0].Pinned:
+		return text + " · none is closed by itself"
+	}
+	return text + " · the first is closed next"
+}
+
 // openFiles lists an agent's open files. The file that will be closed next comes first.
-func openFiles(v *visit) (any, error) {
+func openFiles(v *visit) ([]openedFile, error) {
 	var files struct{ Files []openedFile }
 	if err := v.get("/v1/agents/"+v.id("agent")+"/files?is_open=true&limit=100", &files); err != nil {
 		return nil, err

@@ -42,9 +42,10 @@ func (p passage) URL() string { return base + "archives/" + p.ArchiveID }
 
 func archivalHome(v *visit) error {
 	return v.show(page{Title: "Archival", Tab: "Archival", Sub: "Facts that agents keep for good.", Cards: []card{
-		{Name: "archival-archives", Title: "Archives", Width: "w12", Load: func(v *visit) (any, error) {
-			return paged(v, "/v1/archives", url.Values{"order": {"desc"}}, func(a archive) string { return a.ID })
-		}},
+		{Name: "archival-archives", Title: "Archives", Width: "w12", Load: loaded(archivalArchivesCard,
+			func(v *visit) (list[archive], error) {
+				return paged(v, "/v1/archives", url.Values{"order": {"desc"}}, func(a archive) string { return a.ID })
+			})},
 	}})
 }
 
@@ -64,25 +65,23 @@ func archivePage(v *visit) error {
 	}
 	return v.show(page{Title: a.Name, Tab: "Archival", Crumbs: []link{{"Archival", base + "archival"}}, Sub: a.Description,
 		Cards: []card{
-			{Name: "archive-passages", Title: "Passages", Width: "w8", Load: func(v *visit) (any, error) {
-				return v.archive(a)
-			}},
-			{Name: "archive-agents", Title: "Agents that have it", Width: "w4", Load: func(v *visit) (any, error) {
-				var list []agent
-				err := v.get("/v1/archives/"+v.id("archive")+"/agents?limit=100", &list)
-				return list, err
-			}},
+			{Name: "archive-passages", Title: "Passages", Width: "w8", Load: loaded(archivePassagesCard,
+				func(v *visit) (archiveView, error) { return v.archive(a) })},
+			{Name: "archive-agents", Title: "Agents that have it", Width: "w4", Load: loaded(archiveAgentsCard,
+				func(v *visit) (agents []agent, err error) {
+					return agents, v.get("/v1/archives/"+v.id("archive")+"/agents?limit=100", &agents)
+				})},
 		}})
 }
 
 // archive searches an archive or, without a query, lists its newest passages.
-func (v *visit) archive(a archive) (any, error) {
+func (v *visit) archive(a archive) (view archiveView, err error) {
 	match, err := v.oneOf("match", "any", "all")
 	if err != nil {
-		return nil, err
+		return view, err
 	}
 	query := v.r.URL.Query()
-	view := archiveView{Archive: a, Query: query.Get("q"), Tags: query.Get("tags"), All: match == "all"}
+	view = archiveView{Archive: a, Query: query.Get("q"), Tags: query.Get("tags"), All: match == "all"}
 	body := map[string]any{"archive_id": a.ID, "limit": pageSize, "ended": true}
 	if view.Query != "" {
 		body["query"] = view.Query

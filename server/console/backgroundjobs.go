@@ -53,16 +53,16 @@ type backgroundJobList struct {
 	States []string
 }
 
-func backgroundJobs(v *visit) (any, error) {
+func backgroundJobs(v *visit) (out backgroundJobList, err error) {
 	state, err := v.oneOf("job", jobStates...)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	query := url.Values{"limit": {"30"}}
 	if state != "" {
 		query.Set("state", state)
 	}
-	out := backgroundJobList{State: state, States: jobStates}
+	out = backgroundJobList{State: state, States: jobStates}
 	err = v.get("/v1/admin/jobs?"+query.Encode(), &out.Items)
 	return out, err
 }
@@ -91,10 +91,40 @@ func (r reembedding) Meter() meterView {
 	return meterView{"", number(far) + " % of the vectors are made", far}
 }
 
-func reembeddingCard(v *visit) (any, error) {
-	var now reembedding
-	err := v.get("/v1/admin/reembedding", &now)
-	return now, err
+// Pill is the CSS class for the state.
+func (r reembedding) Pill() string {
+	switch {
+	case r.State == "switched":
+		return "good"
+	case r.Error != nil:
+		return "warn"
+	}
+	return ""
+}
+
+// Progress says how many texts have their vectors.
+func (r reembedding) Progress() string {
+	text := number(r.Done)
+	if r.Total != nil {
+		text += " of " + number(*r.Total)
+	}
+	text += " texts"
+	if r.Refused > 0 {
+		text += ", " + number(r.Refused) + " refused"
+	}
+	return text
+}
+
+// Ranking is the model by which searches rank.
+func (r reembedding) Ranking() string {
+	if r.State == "switched" {
+		return r.To
+	}
+	return r.From
+}
+
+func currentReembedding(v *visit) (now reembedding, err error) {
+	return now, v.get("/v1/admin/reembedding", &now)
 }
 
 func startReembedding(v *visit) error {

@@ -55,10 +55,8 @@ func blockRoutes() map[string]handler {
 	}
 }
 
-func agentBlocks(v *visit) (any, error) {
-	var list []block
-	err := v.get("/v1/agents/"+v.id("agent")+"/core-memory/blocks?limit=100", &list)
-	return list, err
+func agentBlocks(v *visit) (blocks []block, err error) {
+	return blocks, v.get("/v1/agents/"+v.id("agent")+"/core-memory/blocks?limit=100", &blocks)
 }
 
 // blockVersion is a version of a block.
@@ -72,6 +70,12 @@ type blockVersion struct {
 		AgentID string `json:"agent_id"`
 		Tool    string `json:"tool"`
 	} `json:"provenance"`
+}
+
+// blockHistory is a block with its versions, newest first.
+type blockHistory struct {
+	Block    block
+	Versions []blockVersion
 }
 
 // blockDraft is a block with a person's text that the API refused.
@@ -96,22 +100,19 @@ func (v *visit) showBlock(draft, refused string, based int) error {
 	}
 	p := page{Title: b.Label, Tab: "Agents", Sub: b.Description, Crumbs: []link{{"Agents", base + "agents"}}}
 	p.Cards = []card{
-		{Name: "block-edit", Title: "Text", Width: "w8", Load: func(*visit) (any, error) {
-			return blockDraft{b, draft, based, refused}, nil
-		}},
-		{Name: "block-agents", Title: "Shared by", Width: "w4", Load: func(v *visit) (any, error) {
-			var list []agent
-			err := v.get("/v1/blocks/"+v.id("block")+"/agents?limit=100", &list)
-			return list, err
-		}},
-		{Name: "block-versions", Title: "Versions", Width: "w5", Load: func(v *visit) (any, error) {
-			var list []blockVersion
-			err := v.get("/v1/blocks/"+v.id("block")+"/versions?limit=50", &list)
-			return map[string]any{"Block": b, "Versions": list}, err
-		}},
-		{Name: "block-diff", Title: "What changed", Width: "w7", Load: func(v *visit) (any, error) {
-			return blockDiff(v, b)
-		}},
+		{Name: "block-edit", Title: "Text", Width: "w8", Load: known(blockEditCard, blockDraft{b, draft, based, refused})},
+		{Name: "block-agents", Title: "Shared by", Width: "w4", Load: loaded(blockAgentsCard,
+			func(v *visit) (agents []agent, err error) {
+				return agents, v.get("/v1/blocks/"+v.id("block")+"/agents?limit=100", &agents)
+			})},
+		{Name: "block-versions", Title: "Versions", Width: "w5", Load: loaded(blockVersionsCard,
+			func(v *visit) (blockHistory, error) {
+				history := blockHistory{Block: b}
+				err := v.get("/v1/blocks/"+v.id("block")+"/versions?limit=50", &history.Versions)
+				return history, err
+			})},
+		{Name: "block-diff", Title: "What changed", Width: "w7", Load: loaded(blockDiffCard,
+			func(v *visit) (diffView, error) { return blockDiff(v, b) })},
 	}
 	if refused != "" {
 		v.render(422, p)
@@ -130,14 +131,14 @@ type diffView struct {
 	Only     bool // there is only one version
 }
 
-func blockDiff(v *visit, b block) (any, error) {
+func blockDiff(v *visit, b block) (diffView, error) {
 	older, err := v.whole("from")
 	if err != nil {
-		return nil, err
+		return diffView{}, err
 	}
 	newer, err := v.whole("to")
 	if err != nil {
-		return nil, err
+		return diffView{}, err
 	}
 	if newer == 0 {
 		newer = int64(b.Version)

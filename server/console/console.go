@@ -1,5 +1,6 @@
 // Package console serves the pages on which people see and run a server. A page reads and changes everything through
-// the REST API, with the key of the person who is signed in. So it can show and do only what that key allows.
+// the REST API, with the key of the person who is signed in. So it can show and do only what that key allows. The pages
+// are the templates in *.templ; make generate makes *_templ.go of them.
 //
 // Each file uses those that are named before it:
 // - what all pages share: site.go functions.go navigation.go api.go render.go session.go filters.go diff.go

@@ -3,6 +3,7 @@ package console
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -15,12 +16,19 @@ func eventRoutes() map[string]handler { return map[string]handler{"GET events": 
 func eventAgents(v *visit) error {
 	p := page{Title: "Events", Tab: "Events", Sub: "Everything that happens to an agent, in order."}
 	p.Cards = []card{
-		{Name: "events-agents", Title: "Choose an agent", Width: "w12", Load: func(v *visit) (any, error) {
-			return paged(v, "/v1/agents", url.Values{"order": {"desc"}, "order_by": {"updated_at"}},
-				func(a agent) string { return a.ID })
-		}},
+		{Name: "events-agents", Title: "Choose an agent", Width: "w12", Load: loaded(eventsAgentsCard,
+			func(v *visit) (list[agent], error) {
+				return paged(v, "/v1/agents", url.Values{"order": {"desc"}, "order_by": {"updated_at"}},
+					func(a agent) string { return a.ID })
+			})},
 	}
 	return v.show(p)
+}
+
+// eventLog is the newest part of an agent's log.
+type eventLog struct {
+	Events []agentEvent
+	Stream string // address for the events after these
 }
 
 func agentEvents(v *visit) error {
@@ -29,27 +37,29 @@ func agentEvents(v *visit) error {
 		return err
 	}
 	return v.show(page{Title: "Events", Tab: "Events", Crumbs: a.crumbs(), Sub: "All that happens to " + a.Name + ".",
-		Cards: []card{{Name: "events-live", Title: "Log", Width: "w12", Load: func(v *visit) (any, error) {
-			list, err := v.events(a.ID, url.Values{"order": {"desc"}, "limit": {"100"}})
-			last := int64(0)
-			if len(list) > 0 {
-				last = list[0].Seq
-			}
-			return map[string]any{"Events": list, "Stream": a.URL() + "/events/stream?after=" + strconv.FormatInt(last, 10)}, err
-		}}}})
+		Cards: []card{{Name: "events-live", Title: "Log", Width: "w12", Load: loaded(eventsLiveCard,
+			func(v *visit) (eventLog, error) {
+				list, err := v.events(a.ID, url.Values{"order": {"desc"}, "limit": {"100"}})
+				last := int64(0)
+				if len(list) > 0 {
+					last = list[0].Seq
+				}
+				return eventLog{list, a.URL() + "/events/stream?after=" + strconv.FormatInt(last, 10)}, err
+			})}}})
 }
 
 // streamEvents sends an agent's new events as rows of the log. The API's stream ends with the visitor's request.
 func streamEvents(v *visit) error {
 	query := url.Values{"after": {cmp.Or(v.r.URL.Query().Get("after"), "0")}}
 	r := v.request(http.MethodGet, "/v1/agents/"+v.id("agent")+"/events/stream?"+query.Encode(), http.NoBody)
-	v.console.api.ServeHTTP(&eventWriter{ResponseWriter: v.w, agentID: v.r.PathValue("agent")}, r)
+	v.console.api.ServeHTTP(&eventWriter{ResponseWriter: v.w, ctx: v.ctx, agentID: v.r.PathValue("agent")}, r)
 	return nil
 }
 
 // eventWriter rewrites the events of an API stream as HTML, and passes everything else on unchanged.
 type eventWriter struct {
 	http.ResponseWriter
+	ctx     context.Context //nolint:containedctx // of the request
 	agentID string
 	pending []byte // the beginning of an event that is not complete
 }
@@ -69,7 +79,7 @@ func (w *eventWriter) Write(p []byte) (int, error) {
 			return len(p), nil
 		}
 		w.pending = bytes.Clone(rest)
-		if _, err := w.ResponseWriter.Write(w.shown(event)); err != nil { //nolint:gosec // html/template wrote it
+		if _, err := w.ResponseWriter.Write(w.shown(event)); err != nil { //nolint:gosec // templ escaped it
 			return 0, err
 		}
 	}
@@ -91,7 +101,7 @@ func (w *eventWriter) shown(event []byte) []byte {
 		}
 		e.AgentID = w.agentID
 		var row bytes.Buffer
-		if templates.ExecuteTemplate(&row, "eventrow", e) != nil {
+		if eventRow(e).Render(w.ctx, &row) != nil {
 			continue
 		}
 		for part := range bytes.Lines(row.Bytes()) {

@@ -69,13 +69,20 @@ func (f file) Pill() string {
 // Working reports whether the file is still being processed.
 func (f file) Working() bool { return f.Status != "completed" && f.Status != "error" }
 
+// Extent says how many lines and pages the file has.
+func (f file) Extent() string {
+	if f.Pages == nil {
+		return number(f.Lines)
+	}
+	return number(f.Lines) + " on " + number(*f.Pages) + " pages"
+}
+
 // statuses are the stages of files.
 var statuses = []string{"pending", "parsing", "embedding", "completed", "error"}
 
 // fileList is a page of files.
 type fileList struct {
 	list[file]
-	Folder   folder
 	Status   string
 	Statuses []string
 }
@@ -105,16 +112,16 @@ type folderTotal struct {
 
 func fileHome(v *visit) error {
 	return v.show(page{Title: "Files", Tab: "Files", Sub: "Documents in folders, which agents share.", Cards: []card{
-		{Name: "files-folders", Title: "Folders", Width: "w12", Load: func(v *visit) (any, error) {
-			var all struct {
-				Folders []folderTotal `json:"sources"`
-			}
-			err := v.get("/v1/folders/metadata", &all)
-			return all.Folders, err
-		}},
-		{Name: "files-list", Title: "All files", Width: "w12", Live: "10s", Load: func(v *visit) (any, error) {
-			return v.files("/v1/files")
-		}},
+		{Name: "files-folders", Title: "Folders", Width: "w12", Load: loaded(filesFoldersCard,
+			func(v *visit) ([]folderTotal, error) {
+				var all struct {
+					Folders []folderTotal `json:"sources"`
+				}
+				err := v.get("/v1/folders/metadata", &all)
+				return all.Folders, err
+			})},
+		{Name: "files-list", Title: "All files", Width: "w12", Live: "10s", Load: loaded(filesListCard,
+			func(v *visit) (fileList, error) { return v.files("/v1/files") })},
 	}})
 }
 
@@ -143,19 +150,23 @@ func folderPage(v *visit) error {
 	p := page{Title: f.Name, Tab: "Files", Crumbs: []link{{"Files", base + "files"}}, Sub: f.Description}
 	if v.MayWrite() {
 		p.Cards = append(p.Cards, card{Name: "folder-upload", Title: "Upload", Width: "w12",
-			Load: func(*visit) (any, error) { return f, nil }})
+			Load: known(folderUploadCard, f)})
 	}
 	p.Cards = append(p.Cards,
-		card{Name: "folder-files", Title: "Files", Width: "w8", Live: "5s", Load: func(v *visit) (any, error) {
-			out, err := v.files("/v1/folders/" + v.id("folder") + "/files")
-			out.Folder = f
-			return out, err
-		}},
-		card{Name: "folder-agents", Title: "Agents that have it", Width: "w4", Load: func(v *visit) (any, error) {
-			agents, err := v.folderAgents()
-			return map[string]any{"Agents": agents, "Folder": f}, err
-		}})
+		card{Name: "folder-files", Title: "Files", Width: "w8", Live: "5s", Load: loaded(folderFilesCard,
+			func(v *visit) (fileList, error) { return v.files("/v1/folders/" + v.id("folder") + "/files") })},
+		card{Name: "folder-agents", Title: "Agents that have it", Width: "w4", Load: loaded(folderAgentsCard,
+			func(v *visit) (folderSharing, error) {
+				agents, err := v.folderAgents()
+				return folderSharing{f, agents}, err
+			})})
 	return v.show(p)
+}
+
+// folderSharing is a folder with the agents that have it.
+type folderSharing struct {
+	Folder folder
+	Agents []agent
 }
 
 // folderAgents lists the agents that have a folder.
@@ -285,22 +296,21 @@ func filePage(v *visit) error {
 	}
 	return v.show(page{Title: f.Name, Tab: "Files", Crumbs: []link{{"Files", base + "files"}, {owner.Name, owner.URL()}},
 		Sub: size(f.Bytes), Cards: []card{
-			{Name: "file-about", Title: "State", Width: "w7", Live: live, Load: func(v *visit) (any, error) {
-				var current file
-				err := v.get(path, &current)
-				return current, err
-			}},
-			{Name: "file-open", Title: "Open in", Width: "w5", Load: func(v *visit) (any, error) { return v.openedBy(f) }},
-			{Name: "file-text", Title: "Text", Width: "w7", Load: func(v *visit) (any, error) {
+			{Name: "file-about", Title: "State", Width: "w7", Live: live, Load: loaded(fileAboutCard,
+				func(v *visit) (current file, err error) { return current, v.get(path, &current) })},
+			{Name: "file-open", Title: "Open in", Width: "w5", Load: loaded(fileOpenCard,
+				func(v *visit) ([]agent, error) { return v.openedBy(f) })},
+			{Name: "file-text", Title: "Text", Width: "w7", Load: loaded(fileTextCard, func(v *visit) (fileText, error) {
 				first, err := v.whole("line")
 				if err != nil {
-					return nil, err
+					return fileText{}, err
 				}
 				withText := f
 				err = v.get(path+"?include_content=true", &withText)
 				return withText.text(int(first)), err
-			}},
-			{Name: "file-chunks", Title: "Chunks", Width: "w5", Load: func(v *visit) (any, error) { return v.chunks(f) }},
+			})},
+			{Name: "file-chunks", Title: "Chunks", Width: "w5", Load: loaded(fileChunksCard,
+				func(v *visit) (chunkList, error) { return v.chunks(f) })},
 		}})
 }
 

@@ -4,20 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"math"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 )
-
-// functions are the functions that templates may call.
-var functions = template.FuncMap{"num": number, "bytes": size, "ago": ago, "took": took, "share": share, "clip": clip,
-	"plural": plural, "pretty": pretty, "at": at, "width": width, "add": func(a, b int) int { return a + b },
-	"lines": func(text string) []string { return strings.Split(text, "\n") }, "contains": strings.Contains,
-	"list": func(all ...any) []any { return all }, "score": func(f float64) string { return fmt.Sprintf("%.4f", f) },
-	"isodate": func(t time.Time) string { return t.UTC().Format(time.RFC3339) }}
 
 // number formats a whole number with a comma between groups of three digits.
 func number(n any) string {
@@ -130,6 +122,28 @@ func at(t any) string {
 		}
 	}
 	return ""
+}
+
+// score formats the score of a search result.
+func score(value float64) string { return fmt.Sprintf("%.4f", value) }
+
+// ranked says at which places a search by words and one by meaning have a result; 0 for none.
+func ranked(words, meaning int) (text string) {
+	if words > 0 {
+		text += fmt.Sprintf(" · %d. by words", words)
+	}
+	if meaning > 0 {
+		text += fmt.Sprintf(" · %d. by meaning", meaning)
+	}
+	return text
+}
+
+// prefixed returns a text with a prefix; empty if the text is.
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
 }
 
 // share formats a part of a whole in percent.

@@ -103,6 +103,14 @@ type timeline struct {
 	Hits   []messageHit
 }
 
+// Title is the title of the page's card.
+func (t timeline) Title() string {
+	if t.Query != "" {
+		return "Found"
+	}
+	return "Timeline"
+}
+
 // messageHit is a message that a search found.
 type messageHit struct {
 	Message     foundMessage `json:"message"`
@@ -139,9 +147,8 @@ func history(v *visit) error {
 	}
 	return v.show(page{Title: "History", Tab: "Agents", Crumbs: a.crumbs(),
 		Sub: "Everything that was said. Nothing that left the window is lost.", Cards: []card{
-			{Name: "history-timeline", Title: "Timeline", Width: "w12", Load: func(v *visit) (any, error) {
-				return v.timeline(a)
-			}},
+			{Name: "history-timeline", Title: "Timeline", Width: "w12", Load: loaded(historyTimelineCard,
+				func(v *visit) (timeline, error) { return v.timeline(a) })},
 		}})
 }
 
@@ -197,11 +204,10 @@ func compactionPage(v *visit) error {
 	}
 	crumbs := append(a.crumbs(), link{"History", a.URL() + "/history"})
 	return v.show(page{Title: "Compaction", Tab: "Agents", Crumbs: crumbs, Sub: c.Range(), Cards: []card{
-		{Name: "compaction-summary", Title: "Summary", Width: "w7", Load: func(*visit) (any, error) { return c, nil }},
-		{Name: "compaction-about", Title: "What it did", Width: "w5", Load: func(*visit) (any, error) { return c, nil }},
-		{Name: "compaction-covers", Title: "What it covers", Width: "w12", Load: func(v *visit) (any, error) {
-			return v.covered(c)
-		}},
+		{Name: "compaction-summary", Title: "Summary", Width: "w7", Load: known(compactionSummaryCard, c)},
+		{Name: "compaction-about", Title: "What it did", Width: "w5", Load: known(compactionAboutCard, c)},
+		{Name: "compaction-covers", Title: "What it covers", Width: "w12", Load: loaded(compactionCoversCard,
+			func(v *visit) (covered, error) { return v.covered(c) })},
 	}})
 }
 

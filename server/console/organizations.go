@@ -77,6 +77,14 @@ func (u orgUsage) OfBytes() *quotaView { return quotaOf(u.StoredBytes, u.Quotas.
 // OfRequests shows the quota of requests; nil without a quota.
 func (u orgUsage) OfRequests() *quotaView { return quotaOf(u.Requests, u.Quotas.Requests) }
 
+// limitText is a quota in the field of a form; empty without a quota.
+func limitText(limit *int64) string {
+	if limit == nil {
+		return ""
+	}
+	return strconv.FormatInt(*limit, 10)
+}
+
 // organizationRow is an organization. Administrators also see its usage.
 type organizationRow struct {
 	organization
@@ -85,10 +93,11 @@ type organizationRow struct {
 
 func organizationsPage(v *visit) error {
 	return v.show(page{Title: "Organizations", Tab: "Organizations", Sub: "Each sees only its own memories.",
-		Cards: []card{{Name: "orgs-list", Title: "Organizations", Width: "w12", Load: organizationRows}}})
+		Cards: []card{{Name: "orgs-list", Title: "Organizations", Width: "w12",
+			Load: loaded(orgsListCard, organizationRows)}}})
 }
 
-func organizationRows(v *visit) (any, error) {
+func organizationRows(v *visit) (list[organizationRow], error) {
 	rows, err := paged(v, "/v1/admin/orgs", url.Values{}, func(o organizationRow) string { return o.ID })
 	if err != nil || !v.MayAdmin() {
 		return rows, err
@@ -96,7 +105,7 @@ func organizationRows(v *visit) (any, error) {
 	for i, o := range rows.Items {
 		var usage []orgUsage
 		if err := v.get("/v1/admin/usage?"+url.Values{"org_id": {o.ID}}.Encode(), &usage); err != nil {
-			return nil, err
+			return rows, err
 		}
 		if len(usage) == 1 {
 			rows.Items[i].Usage = &usage[0]

@@ -19,37 +19,44 @@ func overviewRoutes() map[string]handler { return map[string]handler{"GET {$}": 
 func overview(v *visit) error {
 	p := page{Title: "Overview", Tab: "Overview", Sub: "What this server holds, and what needs you."}
 	p.Cards = []card{
-		{Name: "overview-agents", Title: "Agents", Width: "w3 figure", Live: "15s", Load: agentsFigure},
-		{Name: "overview-files", Title: "Files", Width: "w3 figure", Live: "15s", Load: filesFigure},
+		{Name: "overview-agents", Title: "Agents", Width: "w3 figure", Live: "15s", Load: loaded(figureCard, agentsFigure)},
+		{Name: "overview-files", Title: "Files", Width: "w3 figure", Live: "15s", Load: loaded(figureCard, filesFigure)},
 	}
 	if v.caller.Operator {
 		p.Cards = append(p.Cards,
-			card{Name: "overview-queue", Title: "Waiting work", Width: "w3 figure", Live: "5s", Load: queueFigure},
-			card{Name: "overview-disk", Title: "Database", Width: "w3 figure", Live: "15s", Load: diskFigure})
+			card{Name: "overview-queue", Title: "Waiting work", Width: "w3 figure", Live: "5s",
+				Load: loaded(figureCard, queueFigure)},
+			card{Name: "overview-disk", Title: "Database", Width: "w3 figure", Live: "15s",
+				Load: loaded(figureCard, diskFigure)})
 	} else {
 		p.Cards = append(p.Cards,
-			card{Name: "overview-runs", Title: "Runs at work", Width: "w3 figure", Live: "5s", Load: runsFigure},
-			card{Name: "overview-archives", Title: "Archives", Width: "w3 figure", Live: "15s", Load: archivesFigure})
+			card{Name: "overview-runs", Title: "Runs at work", Width: "w3 figure", Live: "5s",
+				Load: loaded(figureCard, runsFigure)},
+			card{Name: "overview-archives", Title: "Archives", Width: "w3 figure", Live: "15s",
+				Load: loaded(figureCard, archivesFigure)})
 	}
 	p.Cards = append(p.Cards,
-		card{Name: "overview-needs", Title: "Needs you", Width: "w8", Live: "10s", Load: needs},
-		card{Name: "overview-search", Title: "Search ranks by", Width: "w4", Load: spaces})
+		card{Name: "overview-needs", Title: "Needs you", Width: "w8", Live: "10s", Load: loaded(needsCard, needs)},
+		card{Name: "overview-search", Title: "Search ranks by", Width: "w4", Load: loaded(overviewSearchCard, spaces)})
 	if v.caller.Operator {
 		p.Cards = append(p.Cards,
-			card{Name: "overview-latencies", Title: "How long things take", Width: "w7", Live: "15s", Load: latencies},
-			card{Name: "overview-queues", Title: "Queues", Width: "w5", Live: "5s", Load: queues})
+			card{Name: "overview-latencies", Title: "How long things take", Width: "w7", Live: "15s",
+				Load: loaded(overviewLatenciesCard, latencies)},
+			card{Name: "overview-queues", Title: "Queues", Width: "w5", Live: "5s",
+				Load: loaded(overviewQueuesCard, queues)})
 	}
-	p.Cards = append(p.Cards, card{Name: "overview-fullness", Title: "Agents by fullness", Width: "w12", Load: fullness})
+	p.Cards = append(p.Cards, card{Name: "overview-fullness", Title: "Agents by fullness", Width: "w12",
+		Load: loaded(overviewFullnessCard, fullness)})
 	return v.show(p)
 }
 
 // figure is a number with its context.
 type figure struct{ Value, Against, URL string }
 
-func agentsFigure(v *visit) (any, error) {
+func agentsFigure(v *visit) (figure, error) {
 	var all int
 	if err := v.get("/v1/agents/count?show_hidden_agents=true", &all); err != nil {
-		return nil, err
+		return figure{}, err
 	}
 	var visible int
 	err := v.get("/v1/agents/count", &visible)
@@ -60,7 +67,7 @@ func agentsFigure(v *visit) (any, error) {
 	return figure{number(visible), context, base + "agents"}, err
 }
 
-func filesFigure(v *visit) (any, error) {
+func filesFigure(v *visit) (figure, error) {
 	var all struct {
 		Folders int   `json:"total_sources"`
 		Files   int   `json:"total_files"`
@@ -71,13 +78,13 @@ func filesFigure(v *visit) (any, error) {
 	return figure{number(all.Files), context, base + "files"}, err
 }
 
-func runsFigure(v *visit) (any, error) {
+func runsFigure(v *visit) (figure, error) {
 	var active []struct{ ID string }
 	err := v.get("/v1/runs/active", &active)
 	return figure{number(len(active)), "runs of agents, right now", base + "jobs"}, err
 }
 
-func archivesFigure(v *visit) (any, error) {
+func archivesFigure(v *visit) (figure, error) {
 	var all []struct{ ID string }
 	err := v.get("/v1/archives?limit=1000", &all)
 	value := number(len(all))
@@ -131,10 +138,10 @@ func label(series *dto.Metric, name string) string {
 // waitingStates are the states of jobs that neither run nor have ended.
 var waitingStates = []string{"available", "scheduled", "retryable", "pending"}
 
-func queueFigure(v *visit) (any, error) {
+func queueFigure(v *visit) (figure, error) {
 	m, err := v.metrics()
 	if err != nil {
-		return nil, err
+		return figure{}, err
 	}
 	waiting, oldest := 0.0, 0.0
 	for _, state := range waitingStates {
@@ -151,10 +158,10 @@ func queueFigure(v *visit) (any, error) {
 	return figure{number(waiting), context, base + "jobs"}, nil
 }
 
-func diskFigure(v *visit) (any, error) {
+func diskFigure(v *visit) (figure, error) {
 	m, err := v.metrics()
 	if err != nil {
-		return nil, err
+		return figure{}, err
 	}
 	used, known := m.value("loci_database_size_bytes", nil)
 	if !known {
@@ -173,7 +180,7 @@ type need struct {
 	Retry          string // where to send a retry; empty if there is none
 }
 
-func needs(v *visit) (any, error) {
+func needs(v *visit) ([]need, error) {
 	list, err := failedFiles(v, 10)
 	if err != nil {
 		return nil, err
@@ -216,7 +223,7 @@ var timed = []struct{ metric, label, what string }{
 	{"loci_compaction_duration_seconds", "how", "Compaction, "},
 }
 
-func latencies(v *visit) (any, error) {
+func latencies(v *visit) ([]latency, error) {
 	m, err := v.metrics()
 	if err != nil {
 		return nil, err
@@ -261,7 +268,7 @@ type queueView struct {
 	Oldest                  float64 // seconds
 }
 
-func queues(v *visit) (any, error) {
+func queues(v *visit) ([]queueView, error) {
 	m, err := v.metrics()
 	if err != nil {
 		return nil, err
@@ -310,7 +317,15 @@ type space struct {
 	Left    float64 // seconds
 }
 
-func spaces(v *visit) (any, error) {
+// Remaining says how long the waiting texts will still take; empty if unknown.
+func (s space) Remaining() string {
+	if s.Left == 0 {
+		return ""
+	}
+	return ", about " + took(s.Left)
+}
+
+func spaces(v *visit) ([]space, error) {
 	var models []struct {
 		Handle string `json:"handle"`
 		Model  string `json:"embedding_model"`
@@ -342,7 +357,7 @@ type fullView struct {
 }
 
 // fullness shows the agents that changed last, the fullest first.
-func fullness(v *visit) (any, error) {
+func fullness(v *visit) ([]fullView, error) {
 	var agents []agent
 	if err := v.get("/v1/agents?limit=8&order=desc&order_by=updated_at", &agents); err != nil {
 		return nil, err

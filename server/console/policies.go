@@ -51,17 +51,17 @@ type previews struct {
 
 func policiesPage(v *visit) error {
 	return v.show(page{Title: "Policies", Tab: "Policies", Sub: "How windows are kept from overflowing.", Cards: []card{
-		{Name: "policies-preview", Title: "What each would do", Width: "w7", Load: previewPolicies},
-		{Name: "policies-replays", Title: "Reports of the lab", Width: "w5", Load: func(v *visit) (any, error) {
-			var list []replay
-			err := v.get("/v1/lab/replays?limit=20", &list)
-			return list, err
-		}},
-		{Name: "policies-presets", Title: "Presets", Width: "w12", Load: presets},
+		{Name: "policies-preview", Title: "What each would do", Width: "w7",
+			Load: loaded(policiesPreviewCard, previewPolicies)},
+		{Name: "policies-replays", Title: "Reports of the lab", Width: "w5", Load: loaded(policiesReplaysCard,
+			func(v *visit) (replays []replay, err error) {
+				return replays, v.get("/v1/lab/replays?limit=20", &replays)
+			})},
+		{Name: "policies-presets", Title: "Presets", Width: "w12", Load: loaded(policiesPresetsCard, presets)},
 	}})
 }
 
-func presets(v *visit) (any, error) {
+func presets(v *visit) ([]preset, error) {
 	var all struct {
 		Policies []preset `json:"policies"`
 	}
@@ -70,9 +70,7 @@ func presets(v *visit) (any, error) {
 }
 
 // previewPolicies asks what each preset would do to the prompt of the agent in the query.
-func previewPolicies(v *visit) (any, error) {
-	var out previews
-	var err error
+func previewPolicies(v *visit) (out previews, err error) {
 	if out.Agent, err = v.agentChoice(); err != nil || out.Agent.ID == "" {
 		return out, err
 	}
@@ -80,7 +78,7 @@ func previewPolicies(v *visit) (any, error) {
 		Policies []preset `json:"policies"`
 	}
 	if err := v.get("/v1/policies", &all); err != nil {
-		return nil, err
+		return out, err
 	}
 	names := []string{}
 	for _, p := range all.Policies {

@@ -52,9 +52,6 @@ func (p prompt) window() window {
 		Summary: t.Summary, Messages: t.Messages}
 }
 
-// Bar is the data for the template of a window.
-func (p prompt) Bar() window { return p.window() }
-
 // split splits the request into parts. Unknown fields are shown as JSON.
 func (p *prompt) split() {
 	var fields map[string]json.RawMessage
@@ -146,13 +143,10 @@ func promptPage(v *visit) error {
 	}
 	return v.show(page{Title: title, Tab: "Agents", Crumbs: a.crumbs(), Sub: "What the model is sent, part by part.",
 		Cards: []card{
-			{Name: "prompt-parts", Title: "Parts", Width: "w12", Load: func(v *visit) (any,
-				error) {
-				return v.prompt(position)
-			}},
-			{Name: "prompt-diff", Title: "Against an earlier one", Width: "w12", Load: func(v *visit) (any, error) {
-				return v.promptDiff(position)
-			}},
+			{Name: "prompt-parts", Title: "Parts", Width: "w12", Load: loaded(promptPartsCard,
+				func(v *visit) (prompt, error) { return v.prompt(position) })},
+			{Name: "prompt-diff", Title: "Against an earlier one", Width: "w12", Load: loaded(promptDiffCard,
+				func(v *visit) (promptDiffView, error) { return v.promptDiff(position) })},
 		}})
 }
 
@@ -162,7 +156,7 @@ type promptDiffView struct {
 	Lines    []diffLine
 }
 
-func (v *visit) promptDiff(position int64) (any, error) {
+func (v *visit) promptDiff(position int64) (promptDiffView, error) {
 	earlier, err := v.whole("with")
 	view := promptDiffView{At: position, With: earlier}
 	if err != nil || earlier == 0 {
@@ -170,11 +164,11 @@ func (v *visit) promptDiff(position int64) (any, error) {
 	}
 	newText, err := v.prompt(position)
 	if err != nil {
-		return nil, err
+		return view, err
 	}
 	oldText, err := v.prompt(view.With)
 	if err != nil {
-		return nil, err
+		return view, err
 	}
 	view.Lines, err = compare(oldText.lines(), newText.lines())
 	return view, err

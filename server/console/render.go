@@ -5,16 +5,14 @@ import (
 	"context"
 	"embed"
 	"errors"
-	"html/template"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
 	"time"
-)
 
-//go:embed pages/*.html
-var pageFiles embed.FS
+	"github.com/a-h/templ"
+)
 
 //go:embed static
 var staticFiles embed.FS
@@ -32,18 +30,14 @@ func static() http.Handler {
 	})
 }
 
-// templates are the templates of all pages. html/template escapes what people and agents wrote.
-var templates = template.Must(template.New("").Funcs(functions).ParseFS(pageFiles, "pages/*.html"))
-
 // page is a page to show.
 type page struct {
 	Title  string
 	Sub    string
 	Crumbs []link
-	Tab    string // the page's entry in the navigation
-	Bare   bool   // without navigation
-	Head   string // name of the template for the space right of the title; empty for none
-	Data   any    // data for that template
+	Tab    string          // the page's entry in the navigation
+	Bare   bool            // without navigation
+	Head   templ.Component // for the space right of the title; nil for none
 	Cards  []card
 }
 
@@ -51,28 +45,37 @@ type link struct{ Text, URL string }
 
 // card is a part of a page that answers one question. It is loaded independently.
 type card struct {
-	Name  string // the card's id, and the name of its template after the page's name
+	Name  string // the card's id
 	Title string // shown while the card waits, or if it fails
 	Width string // a class of the stylesheet: w3 to w12
 	Live  string // how often to reload, such as "10s"; empty for never
-	Load  func(*visit) (any, error)
+	Load  func(*visit) (show, error)
 }
 
-// cardView holds the data for a card's template.
+// cardView holds the data that the templates of all cards need.
 type cardView struct {
 	card
-	Visit   *visit
-	D       any // what Load returned
-	URL     string
-	Waiting bool
-	Problem *apiError
+	Visit *visit
+	URL   string // address for loading the card on its own
 }
 
-// Form is the value that every form repeats.
-func (v *visit) Form() string { return v.form }
+// show is a card's template with the card's data.
+type show func(cardView) templ.Component
 
-// Caller is who is signed in.
-func (v *visit) Caller() caller { return v.caller }
+// loaded is the Load of a card with data that load reads.
+func loaded[T any](
+	template func(cardView, T) templ.Component, load func(*visit) (T, error),
+) func(*visit) (show, error) {
+	return func(v *visit) (show, error) {
+		data, err := load(v)
+		return func(c cardView) templ.Component { return template(c, data) }, err
+	}
+}
+
+// known is the Load of a card with data that the page has.
+func known[T any](template func(cardView, T) templ.Component, data T) func(*visit) (show, error) {
+	return loaded(template, func(*visit) (T, error) { return data, nil })
+}
 
 // SignedIn reports whether the visit has a key.
 func (v *visit) SignedIn() bool { return v.key != "" }
@@ -103,53 +106,47 @@ func (v *visit) show(p page) error {
 }
 
 func (v *visit) render(status int, p page) {
-	views := make([]template.HTML, len(p.Cards))
+	views := make([]templ.Component, len(p.Cards))
 	var loading sync.WaitGroup
 	for i, c := range p.Cards {
 		loading.Go(func() { views[i] = v.card(v.ctx, c, v.console.pageWait) })
 	}
 	loading.Wait()
-	var out bytes.Buffer
-	err := templates.ExecuteTemplate(&out, "layout", map[string]any{"Page": p, "Visit": v, "Cards": views,
-		"Here": v.r.URL.RequestURI(), "Nav": navigation(v)})
-	if err != nil {
+	if err := v.write(status, layout(p, v, views)); err != nil {
 		http.Error(v.w, "The page cannot be shown: "+err.Error(), http.StatusInternalServerError)
-		return
 	}
-	_ = v.write(status, template.HTML(out.String())) //nolint:gosec // html/template wrote it
 }
 
 // write sends a page or a part of one.
-func (v *visit) write(status int, text template.HTML) error {
+func (v *visit) write(status int, part templ.Component) error {
+	var out bytes.Buffer
+	if err := part.Render(v.ctx, &out); err != nil {
+		return err
+	}
 	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	v.w.WriteHeader(status)
-	_, _ = v.w.Write([]byte(text)) //nolint:gosec // html/template wrote it; after an error the client is gone
+	_, _ = v.w.Write(out.Bytes()) //nolint:gosec // templ escaped it; after an error the client is gone
 	return nil
 }
 
-// card loads a card and renders it. A card that is too slow shows that it waits, and is loaded again.
-func (v *visit) card(ctx context.Context, c card, timeout time.Duration) template.HTML {
+// card loads a card. A card that is too slow shows that it waits, and is loaded again.
+func (v *visit) card(ctx context.Context, c card, timeout time.Duration) templ.Component {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer time.AfterFunc(timeout, cancel).Stop() // the API sees a client that goes away, not a failure
 	view := cardView{card: c, Visit: v, URL: v.cardURL(c.Name)}
-	data, err := c.Load(v.within(ctx))
-	view.D = data
-	name := c.Name
+	shown, err := c.Load(v.within(ctx))
 	if e, ok := errors.AsType[*apiError](err); ok {
-		view.Problem, name = e, "problem"
-	} else if ctx.Err() != nil && timeout != cardWait {
-		view.Waiting, name = true, "waiting"
-	} else if err != nil {
-		view.Problem, name = &apiError{Status: http.StatusServiceUnavailable,
-			Detail: "The server did not answer in time, or not in words that this page knows: " + err.Error()}, "problem"
+		return problemCard(view, e)
 	}
-	var out bytes.Buffer
-	if err := templates.ExecuteTemplate(&out, name, view); err != nil {
-		failure := template.HTMLEscapeString("The card " + c.Name + " cannot be shown: " + err.Error())
-		return template.HTML(failure) //nolint:gosec // it is escaped
+	if ctx.Err() != nil && timeout != cardWait {
+		return waitingCard(view)
 	}
-	return template.HTML(out.String()) //nolint:gosec // html/template wrote it
+	if err != nil {
+		return problemCard(view, &apiError{Status: http.StatusServiceUnavailable,
+			Detail: "The server did not answer in time, or not in words that this page knows: " + err.Error()})
+	}
+	return shown(view)
 }
 
 // cardURL is the address for loading a single card of this page.
@@ -178,7 +175,7 @@ func (v *visit) fail(err error) {
 		}
 	}
 	v.render(e.Status, page{Title: "This did not work", Bare: v.caller.OrgID == "", Cards: []card{{Name: "failure",
-		Width: "w12", Load: func(*visit) (any, error) { return e, nil }}}})
+		Width: "w12", Load: known(failureCard, e)}}})
 }
 
 // done redirects the browser to a page after a change. note is a key of notes, for the page to show.

@@ -66,32 +66,35 @@ type runList struct {
 
 func jobsPage(v *visit) error {
 	p := page{Title: "Jobs", Tab: "Jobs", Sub: "What the server works on, and what became of it.", Cards: []card{
-		{Name: "jobs-runs", Title: "Runs of agents", Width: "w12", Live: "5s", Load: func(v *visit) (any, error) {
-			status, err := v.oneOf("status", runStatuses...)
-			if err != nil {
-				return nil, err
-			}
-			out := runList{Status: status, Statuses: runStatuses}
-			query := url.Values{"order": {"desc"}}
-			if status != "" {
-				query.Set("statuses", status)
-			}
-			out.list, err = paged(v, "/v1/runs", query, func(r run) string { return r.ID })
-			return out, err
-		}},
-		{Name: "jobs-files", Title: "Files that failed", Width: "w7", Live: "10s", Load: func(v *visit) (any, error) {
-			return failedFiles(v, 20)
-		}},
+		{Name: "jobs-runs", Title: "Runs of agents", Width: "w12", Live: "5s", Load: loaded(jobsRunsCard, listRuns)},
+		{Name: "jobs-files", Title: "Files that failed", Width: "w7", Live: "10s", Load: loaded(needsCard,
+			func(v *visit) ([]need, error) { return failedFiles(v, 20) })},
 	}}
 	if v.caller.Operator {
-		p.Cards = append(p.Cards, card{Name: "overview-queues", Title: "Queues", Width: "w5", Live: "5s", Load: queues},
-			card{Name: "jobs-reembedding", Title: "Vectors of another model", Width: "w12", Live: "5s", Load: reembeddingCard})
+		p.Cards = append(p.Cards, card{Name: "overview-queues", Title: "Queues", Width: "w5", Live: "5s",
+			Load: loaded(overviewQueuesCard, queues)},
+			card{Name: "jobs-reembedding", Title: "Vectors of another model", Width: "w12", Live: "5s",
+				Load: loaded(jobsReembeddingCard, currentReembedding)})
 	}
 	if v.MayAdmin() {
 		p.Cards = append(p.Cards, card{Name: "jobs-background", Title: "Background work", Width: "w12", Live: "5s",
-			Load: backgroundJobs})
+			Load: loaded(jobsBackgroundCard, backgroundJobs)})
 	}
 	return v.show(p)
+}
+
+func listRuns(v *visit) (runList, error) {
+	status, err := v.oneOf("status", runStatuses...)
+	if err != nil {
+		return runList{}, err
+	}
+	out := runList{Status: status, Statuses: runStatuses}
+	query := url.Values{"order": {"desc"}}
+	if status != "" {
+		query.Set("statuses", status)
+	}
+	out.list, err = paged(v, "/v1/runs", query, func(r run) string { return r.ID })
+	return out, err
 }
 
 func cancelRun(v *visit) error {

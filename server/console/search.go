@@ -43,16 +43,16 @@ var laboratories = []link{{"Messages", "messages"}, {"Archival memory", "passage
 
 func searchLab(v *visit) error {
 	return v.show(page{Title: "Search lab", Tab: "Search lab", Sub: "One query, ranked by words, by meaning, and by both.",
-		Cards: []card{{Name: "search-lab", Title: "Query", Width: "w12", Load: search}}})
+		Cards: []card{{Name: "search-lab", Title: "Query", Width: "w12", Load: loaded(searchLabCard, search)}}})
 }
 
-func search(v *visit) (any, error) {
+func search(v *visit) (l lab, err error) {
 	kind, err := v.oneOf("in", "messages", "passages", "all", "grep")
 	if err != nil {
-		return nil, err
+		return l, err
 	}
 	query := v.r.URL.Query()
-	l := lab{Query: query.Get("q"), In: cmp.Or(kind, "messages")}
+	l = lab{Query: query.Get("q"), In: cmp.Or(kind, "messages")}
 	if l.Agent, err = v.agentChoice(); err != nil || l.Query == "" || l.Agent.Problem != "" {
 		return l, err
 	}
@@ -73,9 +73,6 @@ func search(v *visit) (any, error) {
 	}
 	return l, v.searchMessages(&l)
 }
-
-// Laboratories are the things that can be searched.
-func (lab) Laboratories() []link { return laboratories }
 
 // searchMessages searches messages in three ways: by words, by meaning, and by both.
 func (v *visit) searchMessages(l *lab) error {

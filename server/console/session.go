@@ -178,11 +178,15 @@ func (c *Console) signInPage(w http.ResponseWriter, r *http.Request) {
 	c.visit(w, r).askForKey(http.StatusOK, "")
 }
 
+// signInView is the form that asks for a key.
+type signInView struct {
+	Refused string // why the last key was refused; empty at first
+	Next    string // address of the page to open then
+}
+
 func (v *visit) askForKey(status int, refused string) {
 	v.render(status, page{Title: "Sign in", Bare: true, Cards: []card{{Name: "sign-in", Width: "w12",
-		Load: func(v *visit) (any, error) {
-			return map[string]string{"Refused": refused, "Next": local(v.r.FormValue("next"))}, nil
-		}}}})
+		Load: known(signInCard, signInView{refused, local(v.r.FormValue("next"))})}}})
 }
 
 // signIn starts a session for a key that the API knows, and stores the session's secret in a cookie.

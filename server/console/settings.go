@@ -28,12 +28,13 @@ func settingsPage(v *visit) error { return v.show(settings(nil)) }
 func settings(found *finding) page {
 	return page{Title: "Settings", Tab: "Settings", Sub: "What this server runs with, and where each value is from.",
 		Cards: []card{
-			{Name: "settings-endpoints", Title: "Endpoints", Width: "w12", Load: func(v *visit) (any, error) {
-				list, err := v.settings()
-				return endpoints(list, found), err
-			}},
+			{Name: "settings-endpoints", Title: "Endpoints", Width: "w12", Load: loaded(settingsEndpointsCard,
+				func(v *visit) ([]endpoint, error) {
+					list, err := v.settings()
+					return endpoints(list, found), err
+				})},
 			{Name: "settings-list", Title: "Settings of this server", Width: "w12",
-				Load: func(v *visit) (any, error) { return v.settings() }},
+				Load: loaded(settingsListCard, (*visit).settings)},
 		}}
 }
 
