@@ -7,7 +7,7 @@ RUN go mod download
 COPY . .
 # The version that the program prints; empty: that of the source.
 ARG VERSION=
-RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w -X main.built=$VERSION" -o /image/loci ./cmd/loci
+RUN CGO_ENABLED=0 go build -trimpath -tags=grpcnotrace -ldflags="-s -w -X main.built=$VERSION" -o /image/loci ./cmd/loci
 # Uploads are spooled to /tmp; the certificates are for embeddings endpoints behind TLS.
 RUN mkdir -p /image/tmp /image/etc/ssl/certs \
     && chmod 1777 /image/tmp \

@@ -27,7 +27,7 @@ serve() {
   url=$(sed -n 's/.* serves //p' "$home/$2.out")
 }
 
-go build -tags conformance -o "$home/loci" ./cmd/loci
+go build -tags conformance,grpcnotrace -o "$home/loci" ./cmd/loci
 cd tests/mcp
 lock=$(cksum <package-lock.json)
 if [ "$(cat node_modules/.installed 2>/dev/null)" != "$lock" ]; then

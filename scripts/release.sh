@@ -41,7 +41,7 @@ trap 'rm -rf "$work"' EXIT
 
 build() { # GOOS GOARCH: the program
   CGO_ENABLED=0 GOOS=$1 GOARCH=$2 GOAMD64=v1 GOARM64=v8.0 GOFLAGS='' \
-    go build -trimpath -buildvcs=true -ldflags='-s -w -buildid=' -o "$3" ./cmd/loci
+    go build -trimpath -tags=grpcnotrace -buildvcs=true -ldflags='-s -w -buildid=' -o "$3" ./cmd/loci
   [[ $version != v* ]] || go version -m "$3" | awk -v want="$version" '$1 == "mod" { got = $3 } END { exit got != want }' ||
     die "the program does not know its version, $version: is this a whole clone, with its tags?"
 }
