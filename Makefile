@@ -50,7 +50,7 @@ run: build ## Set everything up and serve Loci on a private Postgres, with demo 
 	@$(with_postgres) && exec bin/loci serve --demo
 
 test: ## Set everything up and run the tests, property tests briefly
-	@$(with_postgres) && set -x && $(shared) go test -timeout=$(TEST_TIMEOUT) -parallel=4 $(TEST_FLAGS) ./server ./...
+	@$(with_postgres) && set -x && $(shared) go test -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) ./server ./...
 
 race: ## Run the tests of the packages that start goroutines with the race detector
 	@$(with_postgres) && set -x && $(shared) env CGO_ENABLED=1 go test -race -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) \

@@ -103,13 +103,12 @@ func TestJobsOfDeadServersGoBack(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatalf("keep: %v", err)
 	}
-	// Postgres frees a closed connection's locks a moment later.
-	for returned := 0; returned == 0; {
+	// Postgres frees a closed connection's locks a moment later. Another test may give the job back first.
+	for state(living) == "running" {
 		if t.Context().Err() != nil {
 			t.Fatal("the job of the server that ended was not given back")
 		}
-		var err error
-		if returned, err = queue.GiveBack(t.Context(), pool); err != nil {
+		if _, err := queue.GiveBack(t.Context(), pool); err != nil {
 			t.Fatal(err)
 		}
 	}
