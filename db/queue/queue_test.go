@@ -73,18 +73,21 @@ func TestJobsOfDeadServersGoBack(t *testing.T) {
 	t.Parallel()
 	pool, org := dbtest.Org(t)
 	living, dead := fmt.Sprint("living ", org), fmt.Sprint("dead ", org)
-	for _, server := range []string{living, dead} {
+	add := func(server string) {
+		t.Helper()
 		if _, err := pool.Exec(t.Context(), `
 			INSERT INTO river_job (kind, queue, state, args, max_attempts, attempt, attempted_at, attempted_by)
 			VALUES ('k', 'q', 'running', '{}', 5, 1, now(), ARRAY['earlier', $1::text])`, server); err != nil {
 			t.Fatal(err)
 		}
 	}
+	add(dead)
 	ctx, die := context.WithCancel(t.Context())
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	presence := queue.Presence{URL: pool.Config().ConnString(), ID: living, Every: 1 << 40, InFlight: &queue.InFlight{}}
 	go func() { ended <- presence.Keep(ctx, func() { close(ready) }) }()
 	<-ready
+	add(living) // not before: another test gives back the jobs of all servers without a lock
 	state := func(server string) (state string) {
 		t.Helper()
 		err := pool.QueryRow(t.Context(), `SELECT state FROM river_job WHERE attempted_by[2] = $1`, server).Scan(&state)
@@ -95,6 +98,9 @@ func TestJobsOfDeadServersGoBack(t *testing.T) {
 	}
 	if got := state(dead); got != "available" {
 		t.Errorf("the dead server's job is %s, want available", got)
+	}
+	if _, err := queue.GiveBack(t.Context(), pool); err != nil {
+		t.Fatal(err)
 	}
 	if got := state(living); got != "running" {
 		t.Errorf("the living server's job is %s, want running", got)
