@@ -69,8 +69,8 @@ func filters() bool {
 	return errno == 0
 }
 
-// allowOnly makes the kernel refuse all other system calls to all threads of this process. It does nothing if the kernel
-// has no filters.
+// allowOnly makes the kernel refuse all other system calls to all threads of this process. It does nothing if the
+// kernel has no filters.
 func allowOnly(calls []call) error {
 	if !filters() {
 		return nil
