@@ -26,7 +26,8 @@ const numbers = `
 	SELECT 'job' AS of, queue AS name, state::text AS state, count(*)::double precision AS value
 	FROM river_job WHERE state <> 'completed' GROUP BY queue, state
 	UNION ALL
-	SELECT 'oldest', queue, '', extract(epoch FROM now() - min(greatest(scheduled_at, created_at)))::double precision
+	SELECT 'oldest', queue, '',
+	       greatest(0, extract(epoch FROM now() - min(greatest(scheduled_at, created_at))))::double precision
 	FROM river_job WHERE state = 'available' GROUP BY queue
 	UNION ALL
 	SELECT 'file', '', status, count(*)::double precision
