@@ -257,3 +257,23 @@ func TestToolsOfConversationsBelongToEveryAgent(t *testing.T) {
 		t.Errorf("open_files without a folder: got %d %s, want 404", got.Code, got.Text)
 	}
 }
+
+// A search for one message passes over those that say nothing, however many there are.
+func TestASearchPassesOverMessagesThatSayNothing(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.made("/v1/agents", `{}`)
+	var silent strings.Builder
+	for i := range 30 {
+		fmt.Fprintf(&silent, `,{"role":"assistant","content":null,"tool_calls":[{"id":"c%d","type":"function",
+			"function":{"name":"look","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c%[1]d","content":"nothing"}`, i)
+	}
+	c.must("POST", "/v1/agents/"+agent+"/messages/capture", `{"messages":[{"role":"user","content":"The heron is blue."}`+
+		silent.String()+`]}`)
+	for limit := range 3 {
+		body := fmt.Sprintf(`{"query":"","agent_id":%q,"limit":%d}`, agent, limit+1)
+		if got := c.must("POST", "/v1/messages/search", body); strings.Count(got, "The heron is blue.") != 1 {
+			t.Errorf("%s: got %s, want the text once", body, got)
+		}
+	}
+}

@@ -85,10 +85,11 @@ func (s *Server) searchMessages(ctx context.Context, input *struct {
 		}
 	}
 	offset, end, found, more := q.Offset, q.Offset+q.Limit, []letta.FoundMessage{}, true
-	q.Offset = 0
+	q.Limit, q.Offset = 0, 0
 	var results recall.Results
 	for ; more && len(found) < end; q.Offset += q.Limit { // some messages yield no result, and some yield several
-		q.Limit = min(end-len(found), recall.SearchMax)
+		// It reads no more messages than it answers, because they may be long. Where they yield none, it reads more each time.
+		q.Limit = min(max(end-len(found), 2*q.Limit), recall.SearchMax)
 		if results, err = s.Recall.Search(ctx, rest.Org(ctx), q); err != nil {
 			return nil, err
 		}

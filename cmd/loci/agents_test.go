@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,24 +46,26 @@ func TestAnAgentOnTheCommandLine(t *testing.T) {
 			Policy string `json:"policy"`
 		} `json:"compaction_settings"`
 	}](p, "GET", "/v1/agents/"+id, nil)
-	values := map[string]string{}
+	var blocks []string
 	for _, b := range made.Blocks {
-		values[b.Label] = b.Value
+		blocks = append(blocks, b.Label+": "+b.Value)
 	}
 	if made.Name != "reader" || textOf(made.Model) != "gpt-4o" && textOf(made.Model) != "openai/gpt-4o" ||
-		values["human"] != "Ann, a pilot" || values["note"] != "a, b;c" || len(made.Sources) != 1 ||
+		!slices.Equal(blocks, []string{"human: Ann, a pilot", "note: a, b;c"}) || len(made.Sources) != 1 ||
 		made.Sources[0].ID != folder || made.Settings.Policy != "pi" || len(made.Tags) != 1 {
 		t.Errorf("created %q, model %q, policy %q, tags %q, blocks %q, folders %v", made.Name, textOf(made.Model),
-			made.Settings.Policy, made.Tags, values, made.Sources)
+			made.Settings.Policy, made.Tags, blocks, made.Sources)
 	}
 	step(1, "no-such-policy", "agents", "create", "x", "--policy=no-such-policy")
+	step(2, "LABEL=TEXT", "agents", "create", "x", "--block=human")
 	step(2, "JSON object", "agents", "create", "x", "--fields="+human)
 	step(1, `no folder "absent"`, "agents", "create", "x", "--folder=absent")
 
-	tree := call[identified](p, "POST", "/v1/memory-trees", map[string]any{"name": "tree"}).ID
-	call[any](p, "PATCH", "/v1/agents/"+id+"/memory-trees/attach/"+tree, nil)
+	step(0, "PATH", "memory", "list", "reader") // there are none yet
+	step(1, "404", "memory", "read", "reader", "notes.md")
 	step(0, "/memories/notes.md", "memory", "write", "reader", "notes.md", write("notes.md", "The heron is blue.\n"))
 	step(0, "The heron is blue.", "memory", "read", "reader", "/memories/notes.md")
+	tree := call[identified](p, "GET", "/v1/agents/"+id+"/memory-tree", nil).ID
 	step(0, "/memories/notes.md", "memory", "list", tree)
 	step(1, "409", "memory", "write", "reader", "notes.md", human, "--expected-sha256="+strings.Repeat("0", 64))
 	step(2, "--yes", "memory", "delete", "reader", "notes.md")

@@ -17,16 +17,16 @@ import (
 type agentsCreateCmd struct {
 	remote
 	asked
-	Name        string            `arg:"" optional:"" help:"Name of the agent; without one the server makes one up."`
-	Model       string            `help:"Handle of the model that it runs with, such as openai/gpt-4o."`
-	Window      int               `help:"Size of the model's context window, in tokens."`
-	Description string            `help:"What the agent is for."`
-	System      string            `type:"existingfile" help:"File with its system prompt."`
-	Block       map[string]string `help:"LABEL=TEXT or LABEL=@FILE: blocks of core memory."`
-	Folder      []string          `sep:"none" help:"Name or ID of a folder that it may read. May be repeated."`
-	Policy      string            `help:"How its context window is kept, such as letta: GET /v1/policies lists them."`
-	Timezone    string            `help:"Its timezone, such as Europe/Oslo."`
-	Fields      string            `type:"existingfile" help:"JSON file with further fields, for POST /v1/agents."`
+	Name        string   `arg:"" optional:"" help:"Name of the agent; without one the server makes one up."`
+	Model       string   `help:"Handle of the model that it runs with, such as openai/gpt-4o."`
+	Window      int      `help:"Size of the model's context window, in tokens."`
+	Description string   `help:"What the agent is for."`
+	System      string   `type:"existingfile" help:"File with its system prompt."`
+	Block       []string `sep:"none" placeholder:"LABEL=TEXT" help:"A block of core memory; @FILE is read. May be repeated."`
+	Folder      []string `sep:"none" help:"Name or ID of a folder that it may read. May be repeated."`
+	Policy      string   `help:"How its context window is kept, such as letta: GET /v1/policies lists them."`
+	Timezone    string   `help:"Its timezone, such as Europe/Oslo."`
+	Fields      string   `type:"existingfile" help:"JSON file with further fields, for POST /v1/agents."`
 }
 
 func (c agentsCreateCmd) Run(ctx context.Context, s streams) error {
@@ -86,7 +86,11 @@ func (c agentsCreateCmd) addBlocks(request map[string]any) error {
 		return nil
 	}
 	var blocks []map[string]string
-	for label, text := range c.Block {
+	for _, given := range c.Block {
+		label, text, found := strings.Cut(given, "=")
+		if !found {
+			return settingError{fmt.Errorf("--block=%s must be LABEL=TEXT or LABEL=@FILE", given)}
+		}
 		if file, ok := strings.CutPrefix(text, "@"); ok {
 			content, err := os.ReadFile(file) // #nosec G304 -- the user names it
 			if err != nil {

@@ -73,7 +73,7 @@ func TestMisspeltCommandsAreExplained(t *testing.T) {
 		"serve --rerank-timeout=x":             "--rerank-timeout: expected a duration such as",
 		"serve --embedding-weight=x":           "--embedding-weight: expected a number",
 		"handovers approve a b x":              `<update>: expected a whole number but got "x"`,
-		"agents create --block x":              `--block: expected "<key>=<value>" but got "x"`,
+		"agents create --block x":              "--block=x must be LABEL=TEXT",
 		"agents create --system .":             `--system: "." exists but is a directory`,
 		"memory compress a --index /none/here": "--index: stat /none/here: no such file",
 		"eval q":                               "missing flags: --folder=STRING or --archive=STRING or --agent=STRING",

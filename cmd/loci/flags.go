@@ -76,8 +76,6 @@ func (f *field) Type() string {
 		return name + ",..."
 	case kind.Kind() == reflect.Slice || kind.Kind() == reflect.Pointer:
 		return name
-	case kind.Kind() == reflect.Map:
-		return "KEY=VALUE"
 	case kind.Kind() == reflect.Float64:
 		return "NUMBER"
 	}
@@ -99,7 +97,7 @@ func (f *field) help() string {
 	return strings.ReplaceAll(f.tag.Get("help"), "${enum}", strings.Join(f.choices(), ","))
 }
 
-// decode sets the target to what a text says, or adds it to a list or map.
+// decode sets the target to what a text says, or adds it to a list.
 func (f *field) decode(text string) (err error) {
 	if own, ok := reflect.TypeAssert[interface{ Set(string) error }](f.target.Addr()); ok {
 		return own.Set(text)
@@ -120,16 +118,6 @@ func (f *field) decode(text string) (err error) {
 		for _, value := range f.split(text) {
 			f.target.Set(reflect.Append(f.target, reflect.ValueOf(value)))
 		}
-		return nil
-	case reflect.Map:
-		key, value, found := strings.Cut(text, "=")
-		if !found {
-			return fmt.Errorf("expected \"<key>=<value>\" but got %q", text)
-		}
-		if f.target.IsNil() {
-			f.target.Set(reflect.MakeMap(f.target.Type()))
-		}
-		f.target.SetMapIndex(reflect.ValueOf(key), reflect.ValueOf(value))
 		return nil
 	case reflect.Pointer:
 		f.target.Set(reflect.New(f.target.Type().Elem()))

@@ -22,22 +22,50 @@ type memoryTree struct {
 
 const memoriesRoot = "/memories"
 
-// path returns the API path of the tree.
+// path returns the API path of the tree. *noTree if it is an agent's, which has none.
 func (t memoryTree) path(ctx context.Context) (string, error) {
 	id, err := t.agentOrTreeID(ctx, t.Of)
 	if err != nil {
 		return "", err
 	}
 	if agentForm.MatchString(id) {
-		var attached struct {
-			ID string `json:"id"`
+		agent := "/v1/agents/" + url.PathEscape(id)
+		if err := t.get(ctx, agent, new(named)); err != nil {
+			return "", err
 		}
-		if err := t.get(ctx, "/v1/agents/"+url.PathEscape(id)+"/memory-tree", &attached); err != nil {
+		var attached named
+		err := t.get(ctx, agent+"/memory-tree", &attached)
+		if refused, ok := errors.AsType[*refusedRequest](err); ok && refused.status == http.StatusNotFound {
+			return "", &noTree{agent, refused}
+		}
+		if err != nil {
 			return "", err
 		}
 		id = attached.ID
 	}
 	return "/v1/memory-trees/" + url.PathEscape(id), nil
+}
+
+// noTree is the error for an agent without memory files.
+type noTree struct {
+	agent string // API path of the agent
+	*refusedRequest
+}
+
+// pathOrNew is path, but gives an agent without a tree a new one.
+func (t memoryTree) pathOrNew(ctx context.Context) (string, error) {
+	path, err := t.path(ctx)
+	lacking, ok := errors.AsType[*noTree](err)
+	if !ok {
+		return path, err
+	}
+	var tree named
+	body := map[string]string{"name": t.Of + "'s memory files"}
+	if err := t.send(ctx, http.MethodPost, "/v1/memory-trees", body, &tree); err != nil {
+		return "", err
+	}
+	attach := lacking.agent + "/memory-trees/attach/" + url.PathEscape(tree.ID)
+	return "/v1/memory-trees/" + url.PathEscape(tree.ID), t.send(ctx, http.MethodPatch, attach, nil, nil)
 }
 
 // ofFile returns the API path of a file's operations.
@@ -57,15 +85,15 @@ func memoryPath(path string) string {
 type memoryListCmd struct{ memoryTree }
 
 func (c memoryListCmd) Run(ctx context.Context, s streams) error {
+	raw, all := json.RawMessage("[]"), []file.Entry{}
 	tree, err := c.path(ctx)
-	if err != nil {
-		return err
-	}
-	var raw json.RawMessage
-	var all []file.Entry
-	err = c.get(ctx, tree+"/files", &raw)
-	if err = cmp.Or(err, decode(raw, &all)); err != nil {
-		return err
+	if _, none := errors.AsType[*noTree](err); !none {
+		if err == nil {
+			err = c.get(ctx, tree+"/files", &raw)
+		}
+		if err = cmp.Or(err, decode(raw, &all)); err != nil {
+			return err
+		}
 	}
 	if c.JSON {
 		return printJSON(s, raw)
@@ -108,11 +136,11 @@ type memoryWriteCmd struct {
 }
 
 func (c memoryWriteCmd) Run(ctx context.Context, s streams) error {
-	tree, err := c.path(ctx)
+	text, err := readAll(ctx, s, c.From)
 	if err != nil {
 		return err
 	}
-	text, err := readAll(ctx, s, c.From)
+	tree, err := c.pathOrNew(ctx)
 	if err != nil {
 		return err
 	}
