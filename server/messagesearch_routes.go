@@ -88,7 +88,7 @@ func (s *Server) searchMessages(ctx context.Context, input *struct {
 	q.Limit, q.Offset = 0, 0
 	var results recall.Results
 	for ; more && len(found) < end; q.Offset += q.Limit { // some messages yield no result, and some yield several
-		// It reads no more messages than it answers, because they may be long. Where they yield none, it reads more each time.
+		// It reads no more than it answers, because messages may be long, and more each time where they yield nothing.
 		q.Limit = min(max(end-len(found), 2*q.Limit), recall.SearchMax)
 		if results, err = s.Recall.Search(ctx, rest.Org(ctx), q); err != nil {
 			return nil, err

@@ -22,7 +22,7 @@ type agentsCreateCmd struct {
 	Window      int      `help:"Size of the model's context window, in tokens."`
 	Description string   `help:"What the agent is for."`
 	System      string   `type:"existingfile" help:"File with its system prompt."`
-	Block       []string `sep:"none" placeholder:"LABEL=TEXT" help:"A block of core memory; @FILE is read. May be repeated."`
+	Block       []string `sep:"none" placeholder:"LABEL=TEXT" help:"A core memory block; @FILE is read. May be repeated."`
 	Folder      []string `sep:"none" help:"Name or ID of a folder that it may read. May be repeated."`
 	Policy      string   `help:"How its context window is kept, such as letta: GET /v1/policies lists them."`
 	Timezone    string   `help:"Its timezone, such as Europe/Oslo."`
