@@ -1,6 +1,8 @@
 package db_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci/db"
@@ -61,6 +63,54 @@ func TestEveryKeyOfATenantsTableBeginsWithItsOrganization(t *testing.T) {
 			t.Error("the query finds no shared table, and so would find no fault")
 		}
 	}
+}
+
+// refused are queries for what Citus refuses in a table that it distributes. Each yields one row per fault.
+var refused = map[string]string{
+	"has an identity column": `
+		SELECT c.relname AS table, a.attname AS detail FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+		WHERE c.relnamespace = 'public'::regnamespace AND a.attidentity <> ''`,
+	"refers to a row of another kind of table": `
+		SELECT c.relname AS table, f.conname || ': ' || f.confrelid::regclass AS detail
+		FROM pg_class c JOIN pg_constraint f ON f.conrelid = c.oid AND f.contype = 'f'
+		JOIN pg_class r ON r.oid = f.confrelid
+		WHERE c.relnamespace = 'public'::regnamespace AND c.relname = ANY ($1) AND r.relname <> ALL ($1)`,
+}
+
+// What Citus refuses is not in the schema, on one Postgres neither.
+func TestTheSchemaHasNothingThatCitusRefuses(t *testing.T) {
+	t.Parallel()
+	pool, _ := dbtest.Org(t)
+	for _, fault := range faults(t, pool) {
+		t.Error(fault)
+	}
+}
+
+// faults returns what Citus would refuse in the tables of a database. River's tables are not distributed.
+func faults(t *testing.T, d db.DB) (found []string) {
+	t.Helper()
+	type fault struct {
+		Table  string `db:"table"`
+		Detail string `db:"detail"`
+	}
+	var shared []string
+	for table := range db.SharedTables {
+		shared = append(shared, table)
+	}
+	for what, sql := range refused {
+		args := []any{shared}[:strings.Count(sql, "ALL ($1)")]
+		all, err := db.All[fault](t.Context(), d, sql, args...)
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		for _, f := range all {
+			if !strings.HasPrefix(f.Table, "river_") {
+				found = append(found, "table "+f.Table+" "+what+": "+f.Detail)
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
 }
 
 // A table that no longer exists must not stay in SharedTables.
