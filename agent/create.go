@@ -66,11 +66,15 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 		if err != nil {
 			return err
 		}
-		if err := inTx.Recall.Begin(ctx, org, a.ID, prompt); err != nil || len(n.Messages) == 0 {
+		if err := inTx.Recall.Begin(ctx, org, a.ID, prompt); err != nil {
 			return err
 		}
-		_, err = inTx.Recall.Append(ctx, org, a.ID, recall.DefaultConversation, n.Messages)
-		return err
+		if len(n.Messages) > 0 {
+			if _, err := inTx.Recall.Append(ctx, org, a.ID, recall.DefaultConversation, n.Messages); err != nil {
+				return err
+			}
+		}
+		return db.CheckQuotaLast(ctx, tx, org, db.QuotaAgents, 1)
 	})
 	return a, err
 }
@@ -131,13 +135,13 @@ func (s *Store) attachBlocks(ctx context.Context, org db.Org, id string, n New) 
 }
 
 func (s *Store) insert(ctx context.Context, org db.Org, n New) (Agent, error) {
-	return db.One[Agent](ctx, s.DB, `
+	return db.One[Agent](ctx, s.DB, db.Counting("agents", `
 		INSERT INTO agents (org, name, agent_type, description, metadata, system, tags, timezone, model, embedding,
 		                    context_window_limit, max_files_open, per_file_view_window_char_limit, hidden, settings,
 		                    depth)
 		VALUES (@org, @name, @type, @description, @metadata, @system, @tags, @timezone, @model, @embedding,
-		        @window, @max_files, @view_chars, @hidden, @settings, @depth)
-		RETURNING `+columns,
+		        @window, @max_files, @view_chars, @hidden, @settings, @depth)`, `, `+ownColumns)+`
+		SELECT `+columns+` FROM added agents`,
 		pgx.StrictNamedArgs{"org": org, "name": n.Name, "type": cmp.Or(n.Type, DefaultType), "description": n.Description,
 			"metadata": n.Metadata, "system": n.System, "tags": notNil(n.Tags), "timezone": cmp.Or(n.Timezone, "UTC"),
 			"model": n.Model, "embedding": n.Embedding, "window": n.WindowLimit, "max_files": n.MaxFilesOpen,

@@ -168,7 +168,7 @@ func (s *Store) CountIdentities(ctx context.Context, org db.Org, f IdentityFilte
 
 // DeleteIdentity deletes an identity. Its agents and blocks stay.
 func (s *Store) DeleteIdentity(ctx context.Context, org db.Org, id string) error {
-	return orNoIdentity(db.Exec(ctx, s.DB, `DELETE FROM identities WHERE org = $1 AND id = $2`, org, id), id)
+	return orNoIdentity(db.DeleteOne(ctx, s.DB, "identities", `r.id = $2`, org, id), id)
 }
 
 // IdentitiesOf returns an agent's identities, the oldest first.

@@ -31,7 +31,7 @@ func (s *Store) RestoreAgent(ctx context.Context, org db.Org, r Restored) error 
 	if r.Settings.CompactionSettings, err = mergeCompaction(nil, r.Settings.CompactionSettings); err != nil {
 		return err
 	}
-	return db.Exec(ctx, s.DB, `
+	return db.Insert(ctx, s.DB, "agents", `
 		INSERT INTO agents (id, org, name, agent_type, description, metadata, system, tags, timezone, model, embedding,
 		                    context_window_limit, max_files_open, per_file_view_window_char_limit, hidden, settings,
 		                    last_run_completion, last_run_duration_ms, last_stop_reason, created_at, updated_at,

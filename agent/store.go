@@ -51,10 +51,12 @@ func (s *Store) With(tx pgx.Tx) *Store {
 		Compaction: s.Compaction.With(tx), Policy: s.Policy, Now: s.Now, Tools: s.Tools, Jobs: s.Jobs, Begun: s.Begun}
 }
 
-const columns = `key, id, name, agent_type, description, metadata, system, tags, timezone, model, embedding,
+const ownColumns = `key, id, name, agent_type, description, metadata, system, tags, timezone, model, embedding,
 	context_window_limit, max_files_open, per_file_view_window_char_limit, hidden, settings, created_at, updated_at,
 	system_changed_at,
-	last_run_completion, last_run_duration_ms, last_stop_reason, depth, ` + attachedTools
+	last_run_completion, last_run_duration_ms, last_stop_reason, depth`
+
+const columns = ownColumns + `, ` + attachedTools
 
 // orNoAgent turns ErrNotFound into one that names the agent, and returns any other error unchanged.
 func orNoAgent(err error, id string) error {
@@ -134,7 +136,7 @@ func (s *Store) Delete(ctx context.Context, org db.Org, id string) error {
 			SELECT FROM agent_heads WHERE org = $1 AND agent_id = $2 FOR UPDATE`, org, id); err != nil {
 			return err
 		}
-		return db.Exec(ctx, tx, `DELETE FROM agents WHERE org = $1 AND id = $2`, org, id)
+		return db.DeleteOne(ctx, tx, "agents", `r.id = $2`, org, id)
 	})
 	return orNoAgent(err, id)
 }

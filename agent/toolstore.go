@@ -132,7 +132,7 @@ func (s *Store) DeleteTool(ctx context.Context, org db.Org, id string) error {
 		}); err != nil {
 			return err
 		}
-		return db.Exec(ctx, tx, `DELETE FROM tools WHERE org = $1 AND key = $2`, org, t.Key)
+		return db.DeleteOne(ctx, tx, "tools", `r.key = $2`, org, t.Key)
 	})
 }
 

@@ -13,22 +13,30 @@ const clearRows = 5000
 // Clear deletes some passages of deleted archives, and the deleted archives that have none left, in every organization.
 // It returns the number of deleted rows; above 0, there may be more.
 func (s *Store) Clear(ctx context.Context) (rows int, err error) {
+	tag, err := s.db.Exec(ctx, `
+		UPDATE passages SET superseded_by = NULL WHERE (org, key) IN (
+			SELECT p.org, p.key FROM archives c JOIN passages p ON p.org = c.org AND p.archive_key = c.key
+			WHERE c.deleted_at IS NOT NULL AND p.superseded_by IS NOT NULL
+			LIMIT $1)`, clearRows)
+	if rows = int(tag.RowsAffected()); err != nil || rows > 0 {
+		return rows, db.Error(err)
+	}
 	for _, sql := range []string{
-		`DELETE FROM passages WHERE (org, key) IN (
+		db.Deleting("", "passages", `(r.org, r.key) IN (
 			SELECT p.org, p.key FROM archives c JOIN passages p ON p.org = c.org AND p.archive_key = c.key
 			WHERE c.deleted_at IS NOT NULL
-			LIMIT $1)`,
-		`DELETE FROM archives c WHERE (org, key) IN (
+			LIMIT $1)`),
+		db.Deleting("", "archives", `(r.org, r.key) IN (
 			SELECT d.org, d.key FROM archives d
 			WHERE d.deleted_at IS NOT NULL
 			  AND NOT EXISTS (SELECT FROM passages p WHERE p.org = d.org AND p.archive_key = d.key)
-			LIMIT $1)`,
+			LIMIT $1)`),
 	} {
-		tag, err := s.db.Exec(ctx, sql, clearRows)
+		gone, err := db.One[db.Deleted](ctx, s.db, sql, clearRows)
 		if err != nil {
-			return rows, fmt.Errorf("clear deleted archives: %w", db.Error(err))
+			return rows, fmt.Errorf("clear deleted archives: %w", err)
 		}
-		rows += int(tag.RowsAffected())
+		rows += gone.Rows
 	}
 	return rows, nil
 }

@@ -48,19 +48,19 @@ func (s *Store) Replace(ctx context.Context, org db.Org, key int64, erase func(C
 			return db.Error(err)
 		}
 		sum, lex := sha256.Sum256([]byte(text)), lexicon.Document(text)
-		tag, err := tx.Exec(ctx, `
-			DELETE FROM passages p WHERE p.org = $1 AND p.key = $2 AND ($3 OR EXISTS (
-				SELECT FROM passages o WHERE o.org = $1 AND o.archive_key = p.archive_key AND o.sha256 = $4 AND o.key <> $2
-				  AND o.valid_until IS NOT DISTINCT FROM p.valid_until))`,
-			org, key, text == "", sum[:])
-		if err != nil || tag.RowsAffected() > 0 {
-			return db.Error(err)
+		gone, err := db.Delete(ctx, tx, "passages", `r.key = $2 AND ($3 OR EXISTS (
+				SELECT FROM passages o WHERE o.org = $1 AND o.archive_key = r.archive_key AND o.sha256 = $4 AND o.key <> $2
+				  AND o.valid_until IS NOT DISTINCT FROM r.valid_until))`, org, key, text == "", sum[:])
+		if err != nil || gone > 0 {
+			return err
 		}
-		if err := db.Exec(ctx, tx, `
+		if err := db.Resize(ctx, tx, db.Rows{Table: "passages", Where: `r.key = $2`, Args: []any{org, key}}, func() error {
+			return db.Exec(ctx, tx, `
 			UPDATE passages
 			SET text = $3, sha256 = $4, lex = $5, terms = $6, tags = $7, metadata = $8, updated_at = now()
 			WHERE org = $1 AND key = $2`, org, key, text, sum[:], &lex.Vector, lexicon.Owned(p.Archive, lex.Terms),
-			db.Tags(erased.Tags), erased.Metadata); err != nil {
+				db.Tags(erased.Tags), erased.Metadata)
+		}); err != nil {
 			return err
 		}
 		return txStore.wait(ctx, org, p.Archive, []uuid.UUID{uuidOf("passage-" + p.ID)})

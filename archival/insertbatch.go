@@ -176,6 +176,7 @@ func (s *Store) insert(ctx context.Context, org db.Org, archiveID string, b *Bat
 // another request inserts or deletes a text at the same time, the statement is repeated for that text.
 func (s *Store) insertPieces(ctx context.Context, org db.Org, archive int64, b *Batch, pieces []*piece) (
 	fresh []uuid.UUID, err error) {
+	size := int64(0)
 	for len(pieces) > 0 {
 		var statements pgx.Batch
 		var missing []*piece
@@ -194,7 +195,7 @@ func (s *Store) insertPieces(ctx context.Context, org db.Org, archive int64, b *
 					return nil
 				}
 				if !stored[0].Duplicate {
-					fresh = append(fresh, p.id)
+					fresh, size = append(fresh, p.id), size+int64(len(d.Text))
 				}
 				inserted := stored[0]
 				if inserted.Duplicate {
@@ -213,6 +214,9 @@ func (s *Store) insertPieces(ctx context.Context, org db.Org, archive int64, b *
 	if len(fresh) == 0 {
 		return nil, nil
 	}
+	if err := db.CheckQuota(ctx, s.db, org, db.QuotaStoredBytes, size); err != nil {
+		return nil, err
+	}
 	return fresh, s.wait(ctx, org, archive, fresh)
 }
 
@@ -221,7 +225,7 @@ const storedColumns = `org, key, id, archive_key, text, tags, metadata, happened
 
 // insertPassage inserts a text, or returns the passage that has it. It returns no row if another transaction inserts
 // the text after the statement began.
-const insertPassage = `
+var insertPassage = `
 	WITH fresh AS (
 		INSERT INTO passages (id, org, archive_key, text, sha256, tags, metadata, happened_at, lex, terms, valid_from,
 		                      valid_until, provenance)
@@ -229,7 +233,7 @@ const insertPassage = `
 		        CASE WHEN @supersedes THEN coalesce(@from, now()) ELSE @from END, @until, @provenance)
 		ON CONFLICT ON CONSTRAINT passages_text_key DO NOTHING
 		RETURNING ` + storedColumns + `
-	), stored AS (
+	), ` + db.Counted("passages", "fresh") + `, stored AS (
 		SELECT * FROM fresh
 		UNION ALL
 		SELECT ` + storedColumns + `

@@ -173,7 +173,8 @@ func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage
 	if c.Tags != nil {
 		args["tags"] = db.Tags(c.Tags)
 	}
-	err := db.Exec(ctx, s.db, `
+	update := func() error {
+		return db.Exec(ctx, s.db, `
 		UPDATE passages
 		SET text = coalesce(@text, text), sha256 = coalesce(@sum, sha256), lex = coalesce(@lex, lex),
 		    terms = coalesce(@terms::bigint[], terms), tags = coalesce(@tags::text[], tags),
@@ -181,6 +182,13 @@ func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage
 		    superseded_by = @successor, updated_at = now(),
 		    provenance = CASE WHEN coalesce(@text, text) = text THEN provenance ELSE @provenance END
 		WHERE org = @org AND key = @key`, args)
+	}
+	var err error
+	if c.Text == nil {
+		err = update()
+	} else {
+		err = db.Resize(ctx, s.db.(pgx.Tx), db.Rows{Table: "passages", Where: `r.key = $2`, Args: []any{org, p.Key}}, update)
+	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.ConstraintName == "passages_text_key" {
 		return db.Conflict("archive %s has a passage with this text already", p.ArchiveID)
 	}
@@ -236,7 +244,7 @@ func (s *Store) DeletePassage(ctx context.Context, org db.Org, agentID, id strin
 		if err != nil {
 			return err
 		}
-		if err := db.Exec(ctx, tx, `DELETE FROM passages WHERE org = $1 AND key = $2`, org, p.Key); err != nil {
+		if err := db.DeleteOne(ctx, tx, "passages", `r.key = $2`, org, p.Key); err != nil {
 			return err
 		}
 		return txStore.appendEvents(ctx, org, archive, event.PassageDeleted, p.ID)

@@ -154,7 +154,12 @@ func (s *Store) RestorePassages(ctx context.Context, org db.Org, archiveID strin
 	if err != nil {
 		return err
 	}
+	insert := db.Counting("passages", `
+		INSERT INTO passages (id, org, archive_key, text, sha256, tags, metadata, happened_at, created_at, updated_at,
+		                      lex, terms, valid_from, valid_until, provenance)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`, "") + `SELECT count(*) FROM added`
 	var rows pgx.Batch
+	var size int64
 	ids := make([]uuid.UUID, len(passages))
 	for i, p := range passages {
 		if err := p.check(); err != nil {
@@ -162,14 +167,15 @@ func (s *Store) RestorePassages(ctx context.Context, org db.Org, archiveID strin
 		}
 		ids[i] = uuidOf(p.ID)
 		sum, lex := sha256.Sum256([]byte(p.Text)), lexicon.Document(p.Text)
-		rows.Queue(`
-			INSERT INTO passages (id, org, archive_key, text, sha256, tags, metadata, happened_at, created_at, updated_at,
-			                      lex, terms, valid_from, valid_until, provenance)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+		size += int64(len(p.Text))
+		rows.Queue(insert,
 			ids[i], org, archive, p.Text, sum[:], db.Tags(p.Tags), p.Metadata, p.HappenedAt, p.StoredAt, p.UpdatedAt,
 			lex.Vector, lexicon.Owned(archive, lex.Terms), p.ValidFrom, p.ValidUntil, p.Provenance)
 	}
 	if err := db.Error(s.db.SendBatch(ctx, &rows).Close()); err != nil {
+		return err
+	}
+	if err := db.CheckQuota(ctx, s.db, org, db.QuotaStoredBytes, size); err != nil {
 		return err
 	}
 	return s.wait(ctx, org, archive, ids)

@@ -86,17 +86,12 @@ func OrNotFound(err error, format string, args ...any) error {
 }
 
 // Error classifies an error of Postgres. It adds ErrNotFound, ErrConflict, ErrInvalid or ErrUnreachable where one
-// applies. It returns *QuotaError for a used-up quota, and any other error unchanged.
+// applies, and returns any other error unchanged.
 func Error(err error) error {
 	pg, answered := errors.AsType[*pgconn.PgError](err)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return ErrNotFound
-	case answered && pg.Code == quotaState:
-		if exceeded, ok := QuotaExceeded(err); ok {
-			return exceeded
-		}
-		return err
 	case !answered && broken(err):
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	case !answered:

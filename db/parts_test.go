@@ -30,8 +30,8 @@ func missingPartsAreTold(t *testing.T, url string) {
 		{"TABLE %s RENAME TO", " of blocks", "blocks", "other"},
 		{"TABLE blocks RENAME COLUMN %s TO", "column label of blocks", "label", "other"},
 		{"TABLE blocks RENAME CONSTRAINT %s TO", "constraint blocks_pkey of blocks", "blocks_pkey", "other"},
-		{"TRIGGER %s ON agents RENAME TO", "trigger agents_keep_place of agents", "agents_keep_place", "other"},
-		{"FUNCTION %s RENAME TO", "function check_quota", "check_quota", "other"},
+		{"INDEX %s RENAME TO", "index files_name_key of files", "files_name_key", "other"},
+		{"FUNCTION %s RENAME TO", "function analyze_table", "analyze_table", "other"},
 		{"TABLE schema_migrations RENAME COLUMN %s TO", "column dirty of schema_migrations", "dirty", "other"},
 	} {
 		rename := func(from, to string) {

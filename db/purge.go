@@ -65,6 +65,14 @@ func (p *Purge) round(ctx context.Context, tables []string) (found bool, err err
 	for i := 0; err == nil && i < len(tables); i++ {
 		name := pgx.Identifier{tables[i]}.Sanitize()
 		var some bool
+		if self := traces[tables[i]].self; self != "" {
+			_, err = p.all(ctx, tables[i], `
+				UPDATE `+name+` SET `+self+` = NULL WHERE org = $1 AND ctid = ANY (ARRAY(
+					SELECT ctid FROM `+name+` WHERE org = $1 AND `+self+` IS NOT NULL LIMIT $2 %s))`)
+			if err != nil {
+				break
+			}
+		}
 		some, err = p.all(ctx, tables[i], `
 			DELETE FROM `+name+` WHERE org = $1 AND ctid = ANY (ARRAY(
 				SELECT ctid FROM `+name+` WHERE org = $1 LIMIT $2 %s))`)

@@ -1,12 +1,9 @@
 package db
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // The quotas of an organization.
@@ -41,18 +38,7 @@ func (q *QuotaError) Error() string {
 		"%s. Ask the operator of the server for more.", q.Used, q.Limit, q.Until.UTC().Format(time.RFC3339))
 }
 
-// quotaState is the SQLSTATE that the schema's function check_quota raises.
-const quotaState = "LQ001"
-
 // QuotaExceeded returns the QuotaError in an error. ok is false if there is none.
 func QuotaExceeded(err error) (q *QuotaError, ok bool) {
-	if errors.As(err, &q) {
-		return q, true
-	}
-	pg, ok := errors.AsType[*pgconn.PgError](err)
-	if !ok || pg.Code != quotaState {
-		return nil, false
-	}
-	q = &QuotaError{}
-	return q, json.Unmarshal([]byte(pg.Detail), q) == nil
+	return errors.AsType[*QuotaError](err)
 }

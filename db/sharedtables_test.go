@@ -70,6 +70,13 @@ var refused = map[string]string{
 	"has an identity column": `
 		SELECT c.relname AS table, a.attname AS detail FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
 		WHERE c.relnamespace = 'public'::regnamespace AND a.attidentity <> ''`,
+	"has a trigger": `
+		SELECT c.relname AS table, t.tgname AS detail FROM pg_class c JOIN pg_trigger t ON t.tgrelid = c.oid
+		WHERE c.relnamespace = 'public'::regnamespace AND NOT t.tgisinternal`,
+	"changes its organization's rows through a key": `
+		SELECT c.relname AS table, f.conname || ': ' || pg_get_constraintdef(f.oid) AS detail
+		FROM pg_class c JOIN pg_constraint f ON f.conrelid = c.oid AND f.contype = 'f'
+		WHERE c.relnamespace = 'public'::regnamespace AND (f.confupdtype <> 'a' OR f.confdeltype NOT IN ('a', 'r', 'c'))`,
 	"refers to a row of another kind of table": `
 		SELECT c.relname AS table, f.conname || ': ' || f.confrelid::regclass AS detail
 		FROM pg_class c JOIN pg_constraint f ON f.conrelid = c.oid AND f.contype = 'f'

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files/document"
 )
@@ -50,8 +52,7 @@ func (s *Store) EraseFrom(ctx context.Context, org db.Org, key int64, dry bool, 
 		return erased, err
 	}
 	if f.FolderID == nil { // its folder was deleted, and its rows will be
-		_, err := s.db.Exec(ctx, `DELETE FROM files WHERE org = $1 AND key = $2`, org, key)
-		return erased, db.Error(err)
+		return erased, s.deleteFiles(ctx, org, `r.key = $2`, key)
 	}
 	_, err = s.updateLocked(ctx, org, *f.FolderID, f.FileID, func(tx *Store, _ File, w workState) error {
 		e.generation = w.Generation
@@ -146,12 +147,15 @@ func (e *erasing) store(ctx context.Context, s *Store, org db.Org) error {
 			return err
 		}
 	}
-	if err := s.exec(ctx, `
+	row := db.Rows{Table: "files", Where: `r.key = $2`, Args: []any{org, e.key}}
+	if err := db.Resize(ctx, s.db.(pgx.Tx), row, func() error {
+		return s.exec(ctx, `
 		UPDATE files
 		SET sha256 = $3, size_bytes = $4, generation = 0, gram_generation = 0, chars = 0, lines = 0, chunks = 0, pages = NULL,
 		    first_chunk = NULL, last_chunk = NULL, charset = NULL,
 		    media_type = CASE WHEN $5 THEN 'text/plain' ELSE media_type END
-		WHERE org = $1 AND key = $2`, org, e.key, sum[:], len(e.after), e.asText); err != nil {
+		WHERE org = $1 AND key = $2`, org, e.key, sum[:], len(e.after), e.asText)
+	}); err != nil {
 		return err
 	}
 	return s.queueParsing(ctx, org, []int64{e.key})

@@ -203,7 +203,7 @@ func (s *Store) DeleteFile(ctx context.Context, org db.Org, folderID, fileID str
 			},
 			func() error { return in.appendWhereOpen(ctx, org, f.Key, event.FileClosed, f.ID) },
 			func() error { return in.cancelJobs(ctx, f.Key) },
-			func() error { return db.Exec(ctx, in.db, `DELETE FROM files WHERE org = $1 AND key = $2`, org, f.Key) })
+			func() error { return db.DeleteOne(ctx, in.db, "files", `r.key = $2`, org, f.Key) })
 	})
 }
 
@@ -225,6 +225,8 @@ func (s *Store) appendWhereOpen(ctx context.Context, org db.Org, fileKey int64, 
 type fileRef struct {
 	Key int64  `db:"key"`
 	ID  string `db:"id"`
+
+	limited bool // of a new file: its organization has a quota of stored bytes
 }
 
 // The id of an agent's file and the id of the file itself differ only in these prefixes.

@@ -92,6 +92,12 @@ func (s *Store) exec(ctx context.Context, sql string, args ...any) error {
 	return err
 }
 
+// deleteFiles is db.Delete for files.
+func (s *Store) deleteFiles(ctx context.Context, org db.Org, condition string, args ...any) error {
+	_, err := db.Delete(ctx, s.db, "files", condition, append([]any{org}, args...)...)
+	return err
+}
+
 // inOrder runs steps until one fails.
 func inOrder(steps ...func() error) error {
 	for _, step := range steps {

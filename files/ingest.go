@@ -297,5 +297,5 @@ func (s *Store) takePlace(ctx context.Context, src source) error {
 				FROM agent_heads h
 				WHERE a.org = $1 AND h.org = $1 AND a.file_key = $2 AND h.agent_id = a.agent_id`, src.Org, old.Key, src.Key)
 		},
-		func() error { return s.exec(ctx, `DELETE FROM files WHERE key = $1 AND org = $2`, old.Key, src.Org) })
+		func() error { return s.deleteFiles(ctx, src.Org, `r.key = $2`, old.Key) })
 }

@@ -93,7 +93,7 @@ func (s *Store) purge(ctx context.Context, job PurgeArgs) (done bool, err error)
 			keys = append(keys, list[i].Key)
 			chunks += list[i].Chunks
 		}
-		return in.exec(ctx, `DELETE FROM files WHERE org = $1 AND key = ANY ($2)`, job.Org, keys)
+		return in.deleteFiles(ctx, job.Org, `r.key = ANY ($2)`, keys)
 	})
 	return done, err
 }

@@ -103,6 +103,11 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 				return err
 			}
 		}
+		if ref.limited {
+			if err := db.CheckQuotaLast(ctx, in.db, org, db.QuotaStoredBytes, row.Size()); err != nil {
+				return err
+			}
+		}
 		// Read it here, because after the commit another upload may replace it.
 		f, err = in.File(ctx, org, folderID, ref.ID, false)
 		return err
@@ -194,16 +199,24 @@ const nameTries = 100
 
 // insert inserts the row under a name. ErrNotFound if the folder has the name already.
 func (s *Store) insert(ctx context.Context, row newFile, name string, replaces *int64) (fileRef, error) {
-	return db.One[fileRef](ctx, s.db, `
+	type inserted struct {
+		fileRef
+		Limit *int64 `db:"quota"`
+	}
+	f, err := db.One[inserted](ctx, s.db, db.Counting("files", `
 		INSERT INTO files (id, org, folder_key, name, original_name, replaces, media_type, size_bytes, sha256, turn,
 		                   provenance)
 		VALUES (@id, @org, @folder, @name, @original, @replaces, @media, @size, @sha256, @turn,
 		        @provenance)
-		ON CONFLICT (org, folder_key, name) WHERE replaces IS NULL DO NOTHING
-		RETURNING key, id`,
+		ON CONFLICT (org, folder_key, name) WHERE replaces IS NULL DO NOTHING`, `, key, id`)+`
+		SELECT key, id, (SELECT q.stored_bytes FROM quotas q WHERE q.org = added.org) AS quota FROM added`,
 		pgx.StrictNamedArgs{"id": row.id, "org": row.org, "folder": row.folder.Key, "name": name, "original": row.name,
 			"replaces": replaces, "media": row.mediaType, "size": row.Size(), "sha256": row.sum,
 			"turn": row.turn.Next(cost(row.Size())).Start, "provenance": row.provenance})
+	if err == nil && f.Limit != nil { // before its bytes are stored
+		f.limited, err = true, db.CheckQuota(ctx, s.db, row.org, db.QuotaStoredBytes, row.Size())
+	}
+	return f.fileRef, err
 }
 
 // lockNamed locks and returns the file with the row's name.
@@ -221,7 +234,7 @@ func (s *Store) insertReplacement(ctx context.Context, row newFile) (fileRef, er
 	if err != nil {
 		return fileRef{}, err
 	}
-	if err := s.exec(ctx, `DELETE FROM files WHERE org = $1 AND replaces = $2`, row.org, old.Key); err != nil {
+	if err := s.deleteFiles(ctx, row.org, `r.replaces = $2`, old.Key); err != nil {
 		return fileRef{}, err
 	}
 	return s.insert(ctx, row, row.name, &old.Key)

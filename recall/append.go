@@ -222,7 +222,15 @@ func (a *appending) store(ctx context.Context, fresh []*entry) error {
 	}
 	calls.queue(&batch, a.end)
 	a.end.queue(&batch)
-	return db.Error(a.db.SendBatch(ctx, &batch).Close())
+	if err := a.db.SendBatch(ctx, &batch).Close(); err != nil {
+		return db.Error(err)
+	}
+	more := a.end.added.asked
+	a.end.added = added{}
+	if a.end.Quota == nil {
+		return nil
+	}
+	return db.CheckQuota(ctx, a.db, a.org, db.QuotaStoredBytes, more)
 }
 
 // events returns the entries' events. It appends them to the log of events, unless the entries are restored.

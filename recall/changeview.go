@@ -37,7 +37,7 @@ func (s *Store) ChangeView(ctx context.Context, org db.Org, c Conversation, next
 		next.Clipped = json.RawMessage(`[]`)
 	}
 	next.Version++
-	return next, db.Exec(ctx, s.db, `
+	return next, db.Exec(ctx, s.db, endFlushes("@org", "@key")+`
 		UPDATE conversations
 		SET frame = @version, first_visible = @first, kept = @kept, summary_position = @summary, clipped = @clipped,
 		    hidden_tokens = @hidden, reported_tokens = 0, reported_position = 0, settled_tokens = 0, warned = false,

@@ -17,14 +17,12 @@ func (s *Store) Clear(ctx context.Context) (rows int, err error) {
 		return rows, err
 	}
 	// An append that reuses a stored text first sets its used_at, so that neither condition holds for the text any more.
-	texts, err := s.clear(ctx, "unused texts", `
-		DELETE FROM blobs b USING (
-			SELECT org, sha256 FROM blobs
-			WHERE used_at < now() - interval '1 hour'
-			  AND NOT EXISTS (SELECT FROM clips k WHERE k.org = blobs.org AND k.sha256 = blobs.sha256)
-			LIMIT $1
-		) unused
-		WHERE b.org = unused.org AND b.sha256 = unused.sha256 AND b.used_at < now() - interval '1 hour'`, clearRows)
+	texts, err := s.clearTable(ctx, "unused texts", "blobs", `(r.org, r.sha256) IN (
+			SELECT b.org, b.sha256 FROM blobs b
+			WHERE b.used_at < now() - interval '1 hour'
+			  AND NOT EXISTS (SELECT FROM clips k WHERE k.org = b.org AND k.sha256 = b.sha256)
+			LIMIT $1)
+		AND r.used_at < now() - interval '1 hour'`)
 	return rows + texts, err
 }
 
@@ -32,12 +30,11 @@ func (s *Store) Clear(ctx context.Context) (rows int, err error) {
 // conversations, then the conversations, then the logs. Rows that others still refer to wait for a later call. If
 // another server deletes the same batch at the same time, both return before they reach the next batch.
 func (s *Store) clearLogs(ctx context.Context) (rows int, err error) {
-	rows, err = s.clear(ctx, "deleted agents' messages", `
-		DELETE FROM messages WHERE (org, key) IN (
-			SELECT m.org, m.key FROM agent_logs l JOIN messages m ON m.org = l.org AND m.agent_key = l.key
-			WHERE l.agent_key IS NULL
-			ORDER BY m.org, m.agent_key, m.seq
-			LIMIT $1)`, clearRows)
+	rows, err = s.clearTable(ctx, "deleted agents' messages", "messages", `(r.org, r.key) IN (
+		SELECT m.org, m.key FROM agent_logs l JOIN messages m ON m.org = l.org AND m.agent_key = l.key
+		WHERE l.agent_key IS NULL
+		ORDER BY m.org, m.agent_key, m.seq
+		LIMIT $1)`)
 	for _, table := range []string{"tool_calls", "compactions"} {
 		if err == nil && rows == 0 {
 			rows, err = s.clear(ctx, "deleted agents' "+table, `
@@ -50,14 +47,16 @@ func (s *Store) clearLogs(ctx context.Context) (rows int, err error) {
 		}
 	}
 	if err == nil && rows == 0 {
-		rows, err = s.clear(ctx, "deleted agents' conversations", `
-			DELETE FROM conversations WHERE (org, key) IN (
-				SELECT c.org, c.key FROM agent_logs l JOIN conversations c ON c.org = l.org AND c.agent_key = l.key
-				WHERE l.agent_key IS NULL AND NOT EXISTS (
-					SELECT FROM messages m
-					WHERE m.org = c.org AND m.agent_key = c.agent_key AND m.conversation_key = c.key)
-				ORDER BY c.org, c.key
-				LIMIT $1)`, clearRows)
+		rows, err = s.unlinkConversations(ctx)
+	}
+	if err == nil && rows == 0 {
+		rows, err = s.clearTable(ctx, "deleted agents' conversations", "conversations", `(r.org, r.key) IN (
+			SELECT c.org, c.key FROM agent_logs l JOIN conversations c ON c.org = l.org AND c.agent_key = l.key
+			WHERE l.agent_key IS NULL AND NOT EXISTS (
+				SELECT FROM messages m
+				WHERE m.org = c.org AND m.agent_key = c.agent_key AND m.conversation_key = c.key)
+			ORDER BY c.org, c.key
+			LIMIT $1)`)
 	}
 	if err == nil && rows == 0 {
 		rows, err = s.clear(ctx, "deleted agents' logs", `DELETE FROM agent_logs WHERE (org, key) IN (
@@ -69,12 +68,39 @@ func (s *Store) clearLogs(ctx context.Context) (rows int, err error) {
 	return rows, err
 }
 
+// unlinkConversations makes one batch of rows no longer refer to the conversations of deleted agents.
+func (s *Store) unlinkConversations(ctx context.Context) (rows int, err error) {
+	for _, link := range []struct{ table, column, nulls string }{
+		{"conversations", "forked_from", "forked_from = NULL"},
+		{"handovers", "taken_by", "taken_by = NULL"},
+		{"children", "conversation_key", "agent_key = NULL, conversation_key = NULL"},
+	} {
+		if err == nil && rows == 0 {
+			rows, err = s.clear(ctx, "what refers to deleted agents' conversations", `
+				UPDATE `+link.table+` SET `+link.nulls+` WHERE (org, key) IN (
+					SELECT r.org, r.key FROM agent_logs l JOIN `+link.table+` r ON r.org = l.org AND r.agent_key = l.key
+					WHERE l.agent_key IS NULL AND r.`+link.column+` IS NOT NULL
+					LIMIT $1)`, clearRows)
+		}
+	}
+	return rows, err
+}
+
 func (s *Store) clear(ctx context.Context, what, sql string, args ...any) (rows int, err error) {
 	tag, err := s.db.Exec(ctx, sql, args...)
 	if err != nil {
 		return 0, fmt.Errorf("clear %s: %w", what, db.Error(err))
 	}
 	return int(tag.RowsAffected()), nil
+}
+
+// clearTable deletes at most clearRows rows of a table for which a condition holds, which names the limit $1.
+func (s *Store) clearTable(ctx context.Context, what, table, condition string) (int, error) {
+	gone, err := db.One[db.Deleted](ctx, s.db, db.Deleting("", table, condition), clearRows)
+	if err != nil {
+		err = fmt.Errorf("clear %s: %w", what, err)
+	}
+	return gone.Rows, err
 }
 
 // IndexWords indexes the words of new messages, for agents with enough new messages, and returns how many segments of

@@ -21,3 +21,15 @@ type Usage struct {
 	Settled          int  `db:"settled_tokens" json:"-"`    // usage after a compaction; 0 once it has grown
 	Warned           bool `db:"warned" json:"-"`            // the model was warned that its window is nearly full
 }
+
+// endFlushes returns the start of a statement that changes the view of a conversation, given by the placeholders of its
+// organization and key. It ends the conversation's silent turns, which belong to the view before.
+func endFlushes(org, key string) string {
+	open := ` WHERE org = ` + org + ` AND conversation_key = ` + key + ` AND status = 'open' AND deadline `
+	return `
+		WITH expired AS (
+			UPDATE flushes SET status = 'expired', ended_at = deadline` + open + `<= now()
+		), overtaken AS (
+			UPDATE flushes SET status = 'overtaken', ended_at = now()` + open + `> now()
+		)`
+}

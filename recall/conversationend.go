@@ -15,13 +15,23 @@ type conversationEnd struct {
 	Conversation
 	Session   int        `db:"session"`    // position of the first message of the last session
 	SessionAt *time.Time `db:"session_at"` // time of the last session's last message
+	Quota     *int64     `db:"quota"`      // of the organization's stored bytes
 	org       db.Org
+
+	added added // since it was locked, and not yet counted
+}
+
+// added is what messages add to what an organization stores.
+type added struct {
+	messages, bytes int
+	asked           int64 // bytes that a quota may refuse: those of users and systems
 }
 
 func (s *Store) lockEnd(ctx context.Context, org db.Org, agentID, conversation string) (conversationEnd, error) {
 	condition, args := named(org, agentID, conversation)
 	end, err := db.One[conversationEnd](ctx, s.db, `
-		SELECT `+conversationColumns+`, c.session, c.session_at`+fromConversations+` AND `+condition+`
+		SELECT `+conversationColumns+`, c.session, c.session_at,
+		       (SELECT q.stored_bytes FROM quotas q WHERE q.org = c.org) AS quota`+fromConversations+` AND `+condition+`
 		FOR NO KEY UPDATE OF c`, args)
 	end.org = org
 	return end, s.conversationError(ctx, org, err, agentID, conversation)
@@ -69,6 +79,11 @@ func (end *conversationEnd) queueMessage(batch *pgx.Batch, e *entry, seq int64) 
 	if err != nil {
 		return err
 	}
+	end.added.messages++
+	end.added.bytes += len(content)
+	if e.Role == User || e.Role == System {
+		end.added.asked += int64(len(content))
+	}
 	weights, pieces := weigh(end.AgentKey, e)
 	batch.Queue(`
 		INSERT INTO messages (id, org, agent_key, seq, conversation_key, position, session, role, name, content, otid,
@@ -89,21 +104,23 @@ func (end *conversationEnd) queueMessage(batch *pgx.Batch, e *entry, seq int64) 
 	return nil
 }
 
-// queue queues the statement that stores the conversation's new end.
+// queue queues the statement that counts the new messages and stores the conversation's new end.
 func (end *conversationEnd) queue(batch *pgx.Batch) {
 	batch.Queue(`
+		WITH counted AS (
+			INSERT INTO stored_usage (org, kind, items, bytes) VALUES ($1, 'messages', $8, $9)
+		)
 		UPDATE conversations
 		SET messages = $3, tokens = $4, session = $5, session_at = $6, last_message_at = $7, unembedded = true
 		WHERE org = $1 AND key = $2`,
-		end.org, end.Key, end.Messages, end.Tokens, end.Session, end.SessionAt, end.LastMessageAt)
+		end.org, end.Key, end.Messages, end.Tokens, end.Session, end.SessionAt, end.LastMessageAt, end.added.messages,
+		end.added.bytes)
 }
 
 // queueLongResults queues the statements that store the long results in the conversation's last message.
 func (end *conversationEnd) queueLongResults(batch *pgx.Batch, results []longResult) {
 	for _, r := range results {
-		batch.Queue(`
-			INSERT INTO blobs (org, sha256, size_bytes, zstd, bytes) VALUES ($1, $2, $3, $4, $5)
-			ON CONFLICT (org, sha256) DO UPDATE SET used_at = now()`, end.org, r.sha256[:], r.size, r.zstd, r.bytes)
+		batch.Queue(storeText, end.org, r.sha256[:], r.size, r.zstd, r.bytes)
 		batch.Queue(`
 			INSERT INTO clips (id, org, sha256, agent_key, conversation_key, position, part)
 			VALUES ($1, $2, $3, $4, $5, $6, $7)`,

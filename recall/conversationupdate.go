@@ -91,9 +91,15 @@ func (s *Store) DeleteConversation(ctx context.Context, org db.Org, id string) e
 		return db.Conflict("%s is the default conversation of agent %s and cannot be deleted; reset it instead", id,
 			c.AgentID)
 	}
-	err = db.Exec(ctx, s.db, `
-		UPDATE conversations SET deleted_at = now(), updated_at = now()
-		WHERE org = $1 AND id = $2 AND deleted_at IS NULL`, org, id)
+	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
+		key, err := db.One[int64](ctx, tx, `
+			UPDATE conversations SET deleted_at = now(), updated_at = now()
+			WHERE org = $1 AND id = $2 AND deleted_at IS NULL RETURNING key`, org, id)
+		if err != nil {
+			return err
+		}
+		return s.With(tx).cancelHidden(ctx, org, []int64{key})
+	})
 	return s.conversationError(ctx, org, err, "", id)
 }
 
@@ -102,12 +108,16 @@ func (s *Store) DeleteConversation(ctx context.Context, org db.Org, id string) e
 // MessageFilter.WithReset is set, and no search finds them.
 func (s *Store) Reset(ctx context.Context, org db.Org, agentID string, compile func(pgx.Tx) (string, error)) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		err := db.Exec(ctx, tx, `
+		key, err := db.One[int64](ctx, tx, `
 			UPDATE conversations c SET deleted_at = now(), reset_at = now(), is_default = false, updated_at = now()
 			FROM agents a
-			WHERE a.key = c.agent_key AND c.org = $1 AND a.org = $1 AND a.id = $2 AND c.is_default`, org, agentID)
+			WHERE a.key = c.agent_key AND c.org = $1 AND a.org = $1 AND a.id = $2 AND c.is_default
+			RETURNING c.key`, org, agentID)
 		if err != nil {
 			return s.conversationError(ctx, org, err, agentID, "")
+		}
+		if err := s.With(tx).cancelHidden(ctx, org, []int64{key}); err != nil {
+			return err
 		}
 		instructions, err := compile(tx)
 		if err != nil {
@@ -120,7 +130,7 @@ func (s *Store) Reset(ctx context.Context, org db.Org, agentID string, compile f
 // Forget hides an agent's conversations and marks its log for Clear, in the transaction that deletes the agent. It
 // locks the conversations, so that nothing is appended until that transaction ends.
 func (s *Store) Forget(ctx context.Context, org db.Org, agentID string) error {
-	_, err := s.db.Exec(ctx, `
+	hidden, err := db.All[int64](ctx, s.db, `
 		WITH locked AS (
 			SELECT c.key FROM conversations c JOIN agents a ON a.org = c.org AND a.key = c.agent_key
 			WHERE c.org = $1 AND a.id = $2
@@ -128,7 +138,11 @@ func (s *Store) Forget(ctx context.Context, org db.Org, agentID string) error {
 			FOR NO KEY UPDATE OF c
 		)
 		UPDATE conversations SET deleted_at = coalesce(deleted_at, now())
-		WHERE org = $1 AND key IN (SELECT key FROM locked)`, org, agentID)
+		WHERE org = $1 AND key IN (SELECT key FROM locked)
+		RETURNING key`, org, agentID)
+	if err == nil {
+		err = s.cancelHidden(ctx, org, hidden)
+	}
 	if err == nil {
 		_, err = s.db.Exec(ctx, `
 			UPDATE agent_logs SET agent_key = NULL

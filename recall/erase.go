@@ -224,12 +224,10 @@ func (s *Store) EraseMessage(ctx context.Context, org db.Org, key int64) (Erased
 	if m.Refused != nil {
 		m.Refused.Message = ""
 	}
-	if _, err := s.db.Exec(ctx, `
-		WITH gone AS (
-			DELETE FROM clips WHERE org = $1 AND conversation_key = $2 AND position = $3 RETURNING id, sha256)
-		DELETE FROM blobs b USING gone
-		WHERE b.org = $1 AND b.sha256 = gone.sha256 AND NOT EXISTS (
-			SELECT FROM clips k WHERE k.org = $1 AND k.sha256 = b.sha256 AND k.id NOT IN (SELECT id FROM gone))`,
+	if _, err := s.db.Exec(ctx, db.Deleting(`
+		cut AS (DELETE FROM clips WHERE org = $1 AND conversation_key = $2 AND position = $3 RETURNING id, sha256), `,
+		"blobs", `r.org = $1 AND r.sha256 IN (SELECT sha256 FROM cut) AND NOT EXISTS (
+			SELECT FROM clips k WHERE k.org = $1 AND k.sha256 = r.sha256 AND k.id NOT IN (SELECT id FROM cut))`),
 		org, m.Conversation, m.Position); err != nil {
 		return m, db.Error(err)
 	}
@@ -313,6 +311,7 @@ func (s *Store) storeErased(ctx context.Context, org db.Org, m ErasedMessage, mo
 	for _, r := range moved {
 		r.queueReplacement(&batch, org)
 	}
+	batch.Queue(db.CountBytes("messages", `r.org = $1 AND r.key = $2`, -1), org, m.Key)
 	batch.Queue(`
 		UPDATE messages
 		SET content = $3, name = $4, sender_id = $5, group_id = $6, otid = $7, length = $8, lex = $9, terms = $10,
@@ -320,6 +319,7 @@ func (s *Store) storeErased(ctx context.Context, org db.Org, m ErasedMessage, mo
 		WHERE org = $1 AND key = $2`,
 		org, m.Key, content, m.Name, m.Sender, m.Group, m.OTID, sizeOf(m.Content, termLength), weights.lex, weights.terms,
 		m.Refused, m.StepID, m.RunID, m.Model)
+	batch.Queue(db.CountBytes("messages", `r.org = $1 AND r.key = $2`, 1), org, m.Key)
 	queuePieces(&batch, org, m.Key, pieces)
 	batch.Queue(`DELETE FROM message_vectors WHERE org = $1 AND message_key = $2`, org, m.Key)
 	return db.Error(s.db.SendBatch(ctx, &batch).Close())
@@ -327,13 +327,10 @@ func (s *Store) storeErased(ctx context.Context, org db.Org, m ErasedMessage, mo
 
 // queueReplacement queues the statements that store r in place of the old long result of its Clip.
 func (r longResult) queueReplacement(batch *pgx.Batch, org db.Org) {
-	batch.Queue(`
-		INSERT INTO blobs (org, sha256, size_bytes, zstd, bytes) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (org, sha256) DO UPDATE SET used_at = now()`, org, r.sha256[:], r.size, r.zstd, r.bytes)
-	batch.Queue(`
-		WITH old AS (SELECT sha256 FROM clips WHERE org = $1 AND id = $2), moved AS (
-			UPDATE clips SET sha256 = $3 WHERE org = $1 AND id = $2)
-		DELETE FROM blobs b USING old
-		WHERE b.org = $1 AND b.sha256 = old.sha256 AND b.sha256 <> $3 AND NOT EXISTS (
-			SELECT FROM clips k WHERE k.org = $1 AND k.sha256 = b.sha256 AND k.id <> $2)`, org, r.clip, r.sha256[:])
+	batch.Queue(storeText, org, r.sha256[:], r.size, r.zstd, r.bytes)
+	batch.Queue(db.Deleting(`
+		old AS (SELECT sha256 FROM clips WHERE org = $1 AND id = $2), moved AS (
+			UPDATE clips SET sha256 = $3 WHERE org = $1 AND id = $2), `,
+		"blobs", `r.org = $1 AND r.sha256 IN (SELECT sha256 FROM old) AND r.sha256 <> $3 AND NOT EXISTS (
+			SELECT FROM clips k WHERE k.org = $1 AND k.sha256 = r.sha256 AND k.id <> $2)`), org, r.clip, r.sha256[:])
 }

@@ -47,8 +47,7 @@ func (a *appending) replaceFailed(ctx context.Context, fresh []*entry) error {
 		return nil
 	}
 	a.end.Version++
-	_, err = a.db.Exec(ctx, `
-		WITH hidden AS (
+	_, err = a.db.Exec(ctx, endFlushes("$1", "$2")+`, hidden AS (
 			UPDATE messages SET refused = $4 WHERE org = $1 AND conversation_key = $2 AND position = ANY ($3)
 		)
 		UPDATE conversations

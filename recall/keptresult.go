@@ -56,11 +56,8 @@ func (s *Store) KeepResult(ctx context.Context, org db.Org, c Conversation, id, 
 func (s *Store) keep(ctx context.Context, org db.Org, r KeptResult) error {
 	long := newLongResult(r.ID, r.Text)
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
-		if err := db.Exec(ctx, tx, `
-			INSERT INTO blobs (org, sha256, size_bytes, zstd, bytes) VALUES ($1, $2, $3, $4, $5)
-			ON CONFLICT (org, sha256) DO UPDATE SET used_at = now()`, org, long.sha256[:], long.size, long.zstd,
-			long.bytes); err != nil {
-			return err
+		if _, err := tx.Exec(ctx, storeText, org, long.sha256[:], long.size, long.zstd, long.bytes); err != nil {
+			return db.Error(err)
 		}
 		return db.Exec(ctx, tx, `
 			INSERT INTO clips (id, org, sha256, agent_key, conversation_key, created_at)

@@ -35,6 +35,12 @@ type longResult struct {
 	bytes  []byte // the text; compressed if zstd is true
 }
 
+// storeText is a statement that stores a text once for each organization and hash: $1 and $2. $3 is the text's size, $4
+// whether it is compressed, and $5 its bytes.
+var storeText = db.Counting("blobs", `
+	INSERT INTO blobs (org, sha256, size_bytes, zstd, bytes) VALUES ($1, $2, $3, $4, $5)
+	ON CONFLICT (org, sha256) DO UPDATE SET used_at = now()`, "") + `SELECT count(*) FROM added`
+
 // moveLongResults cuts the long results in parts to their beginnings, and returns the whole results in the order of the
 // parts. ids are ids for their Clips, by the index of the part; the others get new ids.
 func moveLongResults(parts []Part, ids map[int]string) (moved []longResult) {

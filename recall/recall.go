@@ -10,7 +10,7 @@
 //   - the append: appending.go toolcall.go secondresult.go restored.go otid.go failedturn.go unconfirmed.go
 //     append.go redaction.go
 //   - what appends: answercall.go changeview.go systemprompt.go newconversation.go conversations.go
-//     conversationupdate.go
+//     cancelchildren.go conversationupdate.go
 //   - what is read by its place: expandable.go wholeresult.go neighbors.go seqrange.go expansion.go expand.go
 //     expandpage.go repeatedmessages.go
 //   - search: timerange.go gains.go querydates.go query.go searchfilter.go rank.go explain.go snippet.go search.go

@@ -153,7 +153,7 @@ func (s *Store) Readmit(ctx context.Context, org db.Org, c Conversation, runs []
 	for _, m := range back {
 		tokens += m.Tokens
 	}
-	err = db.Exec(ctx, s.db, `
+	err = db.Exec(ctx, s.db, endFlushes("$1", "$2")+`
 		UPDATE conversations
 		SET frame = frame + 1, hidden_tokens = greatest(hidden_tokens - $3, 0), reported_tokens = 0,
 		    reported_position = 0, updated_at = now()

@@ -277,7 +277,7 @@ func (r *refusing) finish(ctx context.Context, next LastRefusal) error {
 	}
 	r.out.Closed = next.Closed
 	next.OTID, next.Unconfirmed = r.of.OTID, r.was().Unconfirmed
-	err := db.Exec(ctx, r.tx, `
+	err := db.Exec(ctx, r.tx, endFlushes("$1", "$2")+`
 		UPDATE conversations
 		SET frame = frame + 1, hidden_tokens = least($3, tokens), reported_tokens = 0, reported_position = 0,
 		    refusal = $4::jsonb || jsonb_build_object('at', messages,

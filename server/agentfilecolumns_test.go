@@ -70,7 +70,8 @@ var notCarried = map[string]string{
 	"run_items":      "a log of the server's work",
 	"model_factors":  "of the organization's models, not of the agent",
 	"request_counts": "of the organization, not of the agent",
-	"stored_usage":   "what triggers count",
+	"stored_usage":   "what is counted",
+	"quotas":         "of the organization, not of the agent",
 
 	"agents.system_changed_at": "an import is an update: the file's updated_at",
 }

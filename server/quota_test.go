@@ -170,7 +170,7 @@ func TestBeyondAQuotaOfBytes(t *testing.T) {
 	acme.must("DELETE", "/v1/agents/"+agent, "")
 }
 
-// The counts that triggers keep agree with the rows after any change, whether or not the counts were folded.
+// The counts of what is stored agree with the rows after any change, whether or not the counts were folded.
 func TestUsageIsWhatIsStored(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)

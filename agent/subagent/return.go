@@ -81,9 +81,8 @@ func (s *Store) Cancel(ctx context.Context, org db.Org, parentID, id string) (Ch
 	if err != nil {
 		return c, err
 	}
-	_, err = s.DB.Exec(ctx, `SELECT cancel_children($1, ARRAY[$2::bigint], 'It was cancelled on request.')`, org, c.Key)
-	if err != nil {
-		return c, db.Error(err)
+	if err := s.Agents.Recall.CancelChild(ctx, org, c.Key, "It was cancelled on request."); err != nil {
+		return c, err
 	}
 	return s.Child(ctx, org, parentID, id)
 }

@@ -33,7 +33,8 @@ var acrossOrganizations = map[string]string{
 	"loop.(*Loop).Forget":          "deletes batches of the items of old runs",
 	"counts.All":                   "counts files and open files",
 	"quota.(*Store).Fold":          "finds the organizations whose usage is in many rows",
-	"recall.(*Store).clear":        "deletes batches of the rows of deleted agents, and of texts that nothing names",
+	"recall.(*Store).clear":        "deletes batches of the rows of deleted agents",
+	"recall.(*Store).clearTable":   "deletes batches of the rows of deleted agents, and of texts that nothing names",
 }
 
 // statements collects the statements that the product ran on the pools of this program's tests.

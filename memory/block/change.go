@@ -86,7 +86,13 @@ func (s *Store) write(ctx context.Context, org db.Org, author string, before, af
 			"value": after.Value, "limit": after.Limit, "read_only": after.ReadOnly, "hidden": after.Hidden,
 			"tags": after.Tags, "metadata": after.Metadata, "version": after.Version})
 	if err != nil {
-		return Block{}, labelError(err, after.Label)
+		return Block{}, err
+	}
+	if after.Label != before.Label {
+		if _, err := s.DB.Exec(ctx, `UPDATE agent_blocks SET label = $3 WHERE org = $1 AND block_key = $2`, org, before.Key,
+			after.Label); err != nil {
+			return Block{}, labelError(err, after.Label)
+		}
 	}
 	if changed.Version == before.Version {
 		return changed, nil

@@ -105,7 +105,7 @@ func (s *Store) RestoreVersion(ctx context.Context, org db.Org, v PortableVersio
 	if v.Version.Version < 1 || v.Version.Version > b.Version {
 		return db.Invalid("the version is %d; it must be from 1 to that of the block, %d", v.Version.Version, b.Version)
 	}
-	return db.Exec(ctx, s.DB, `
+	return db.Insert(ctx, s.DB, "block_versions", `
 		INSERT INTO block_versions (block_key, version, org, author, label, description, value, limit_chars, read_only, at,
 		                            provenance)
 		VALUES (@key, @version, @org, @author, @label, @description, @value, @limit, @read_only, @at, @provenance)`,

@@ -61,7 +61,7 @@ func (s *Store) Create(ctx context.Context, org db.Org, author string, n New) (B
 
 // record stores a block's current state as a version.
 func (s *Store) record(ctx context.Context, org db.Org, author string, b Block) error {
-	return db.Exec(ctx, s.DB, `
+	return db.Insert(ctx, s.DB, "block_versions", `
 		INSERT INTO block_versions (block_key, version, org, author, label, description, value, limit_chars, read_only,
 		                            provenance)
 		VALUES (@key, @version, @org, @author, @label, @description, @value, @limit, @read_only, @provenance)`,
@@ -140,7 +140,10 @@ func (s *Store) Delete(ctx context.Context, org db.Org, id string) error {
 		if err := txStore.appendToAgents(ctx, org, b, event.BlockDetached); err != nil {
 			return err
 		}
-		return db.Exec(ctx, tx, `DELETE FROM blocks WHERE org = $1 AND key = $2`, org, b.Key)
+		if _, err := db.Delete(ctx, tx, "block_versions", `r.block_key = $2`, org, b.Key); err != nil {
+			return err
+		}
+		return db.DeleteOne(ctx, tx, "blocks", `r.key = $2`, org, b.Key)
 	})
 }
 

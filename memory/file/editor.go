@@ -216,7 +216,11 @@ func (e *editor) write(ctx context.Context, previous Entry, path, content string
 // record stores the current state of a file as a version.
 func (e *editor) record(ctx context.Context, f File, change string) error {
 	e.ids = append(e.ids, f.ID)
-	return db.Exec(ctx, e.store.db, `
+	insert := db.Insert
+	if change == redacted {
+		insert = db.InsertBeyond
+	}
+	return insert(ctx, e.store.db, "memory_file_versions", `
 		INSERT INTO memory_file_versions (org, file_key, version, change, path, content, sha256, author, valid_from,
 		                                  valid_until)
 		VALUES (@org, @key, @version, @change, @path, @content, @sha256, @author, @from, @until)`,
@@ -272,7 +276,7 @@ func (e *editor) remove(ctx context.Context, f Entry) error {
 	}
 	e.ids, e.removed = append(e.ids, f.ID), append(e.removed, f.Path)
 	e.files = slices.DeleteFunc(e.files, func(o Entry) bool { return o.Key == f.Key })
-	return db.Exec(ctx, e.store.db, `
+	return db.Insert(ctx, e.store.db, "memory_file_versions", `
 		INSERT INTO memory_file_versions (org, file_key, version, change, path, author) VALUES ($1, $2, $3, $4, $5, $6)`,
 		e.at.Org, f.Key, version, deleted, f.Path, e.at.Author)
 }

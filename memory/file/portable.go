@@ -188,7 +188,7 @@ func (s *Store) RestoreVersion(ctx context.Context, org db.Org, tree string, v P
 	if v.Content != nil {
 		sum = new(hashOf(*v.Content))
 	}
-	return db.Exec(ctx, s.db, `
+	return db.Insert(ctx, s.db, "memory_file_versions", `
 		INSERT INTO memory_file_versions (org, file_key, version, change, path, content, sha256, redacted, author, at,
 		                                  valid_from, valid_until)
 		VALUES (@org, @key, @version, @change, @path, @content, @sha256, @redacted, @author, @at, @from, @until)`,

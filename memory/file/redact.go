@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/loci-memory/loci/db"
 )
 
@@ -41,16 +43,19 @@ func (s *Store) Redact(ctx context.Context, at At, text string) (r Redaction, er
 				return err
 			}
 		}
-		tag, err := d.Exec(ctx, `
-			UPDATE memory_file_versions v
-			SET content = replace(v.content, $3, $4), redacted = true,
-			    sha256 = encode(sha256(convert_to(replace(v.content, $3, $4), 'UTF8')), 'hex')
-			FROM memory_files f
-			WHERE f.org = $1 AND f.tree_key = $2 AND v.org = $1 AND v.file_key = f.key AND strpos(v.content, $3) > 0`,
-			at.Org, e.tree.Key, text, redactedMark)
-		r.Versions = int(tag.RowsAffected())
-		if err != nil {
+		if err := db.Resize(ctx, d.(pgx.Tx), db.Rows{Table: "memory_file_versions", Where: `r.file_key IN (
+			SELECT key FROM memory_files WHERE org = $1 AND tree_key = $2)`, Args: []any{at.Org, e.tree.Key}}, func() error {
+			tag, err := d.Exec(ctx, `
+				UPDATE memory_file_versions v
+				SET content = replace(v.content, $3, $4), redacted = true,
+				    sha256 = encode(sha256(convert_to(replace(v.content, $3, $4), 'UTF8')), 'hex')
+				FROM memory_files f
+				WHERE f.org = $1 AND f.tree_key = $2 AND v.org = $1 AND v.file_key = f.key AND strpos(v.content, $3) > 0`,
+				at.Org, e.tree.Key, text, redactedMark)
+			r.Versions = int(tag.RowsAffected())
 			return db.Error(err)
+		}); err != nil {
+			return err
 		}
 		_, err = d.Exec(ctx, `
 			UPDATE memory_files SET content = replace(content, $3, $4),

@@ -135,7 +135,11 @@ func (s *Store) DeleteTree(ctx context.Context, org db.Org, id string) error {
 		if err := txStore.appendToAgents(ctx, org, t, event.MemoryTreeDetached, t.ID); err != nil {
 			return err
 		}
-		return db.Exec(ctx, tx, `DELETE FROM memory_trees WHERE org = $1 AND key = $2`, org, t.Key)
+		if _, err := db.Delete(ctx, tx, "memory_file_versions", `r.file_key IN (
+			SELECT key FROM memory_files WHERE org = $1 AND tree_key = $2)`, org, t.Key); err != nil {
+			return err
+		}
+		return db.DeleteOne(ctx, tx, "memory_trees", `r.key = $2`, org, t.Key)
 	})
 }
 

@@ -151,7 +151,7 @@ func (i *imports) run(ctx context.Context) (Imported, error) {
 		}
 	}
 	i.made.LeftOut = append(append(i.made.LeftOut, i.file.unknown...), i.file.warnings...)
-	return i.made, nil
+	return i.made, db.CheckQuotaLast(ctx, i.tx, i.org, db.QuotaAgents, int64(len(i.made.AgentIDs)))
 }
 
 func (i *imports) checkOptions(context.Context) error {

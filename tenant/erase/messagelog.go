@@ -153,9 +153,8 @@ func (w *sweep) inBlob(ctx context.Context, sum []byte, n int) error {
 		}
 		w.count("blobs", n)
 	}
-	tag, err := w.DB.Exec(ctx, `
-		DELETE FROM blobs b WHERE b.org = $1 AND b.sha256 = $2 AND NOT EXISTS (
+	gone, err := db.Delete(ctx, w.DB, "blobs", `r.sha256 = $2 AND NOT EXISTS (
 			SELECT FROM clips k WHERE k.org = $1 AND k.sha256 = $2)`, w.org, sum)
-	w.count("blobs", int(tag.RowsAffected()))
-	return db.Error(err)
+	w.count("blobs", gone)
+	return err
 }

@@ -176,6 +176,16 @@ type erasedValue struct {
 	text   string
 }
 
+// row names the row of a hit.
+func (t table) row(org db.Org, h hit) db.Rows {
+	args, all := []any{org}, []string{"true"}
+	for i, k := range t.keys {
+		args = append(args, h.keys[i])
+		all = append(all, fmt.Sprintf("r.%s = $%d::text::%s", k.ident(), len(args), k.Type))
+	}
+	return db.Rows{Table: t.name, Where: strings.Join(all, " AND "), Args: args}
+}
+
 // update stores a new value in a row, unless the row's value has changed meanwhile.
 func (t table) update(ctx context.Context, d db.DB, org db.Org, h hit, v erasedValue) error {
 	c := t.columns[v.column]

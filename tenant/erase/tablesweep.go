@@ -123,7 +123,9 @@ const maxSameNames = 100
 
 func (w *sweep) put(ctx context.Context, t table, h hit, v erasedValue) error {
 	return db.Tx(ctx, w.DB, func(tx pgx.Tx) error {
-		if err := t.update(ctx, tx, w.org, h, v); err != nil {
+		if err := db.Resize(ctx, tx, t.row(w.org, h), func() error {
+			return t.update(ctx, tx, w.org, h, v)
+		}); err != nil {
 			return err
 		}
 		return w.afterUpdate(ctx, tx, t.name, h)

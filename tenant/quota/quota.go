@@ -1,5 +1,5 @@
 // Package quota keeps the quotas of organizations, and reports their usage: agents, stored bytes, and requests per
-// month. The database schema refuses agents and bytes beyond a quota; Requests counts and refuses requests.
+// month. Package db refuses agents and bytes beyond a quota; Requests counts and refuses requests.
 //
 // Its files, in order: quota.go has the quotas and sums up the usage; requests.go counts requests; usage.go reports the
 // usage.
@@ -7,7 +7,7 @@ package quota
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,9 +21,9 @@ type Store struct{ DB db.DB }
 
 // Limits are the quotas of an organization; nil means no limit.
 type Limits struct {
-	Agents      *int64 `json:"agents" minimum:"0" doc:"Agents; null is no limit."`
-	StoredBytes *int64 `json:"stored_bytes" minimum:"0" doc:"Bytes that usage counts; null is no limit."`
-	Requests    *int64 `json:"requests_per_month" minimum:"0" doc:"Requests of a calendar month in UTC; null is no limit."`
+	Agents      *int64 `db:"agents" json:"agents" minimum:"0" doc:"Agents; null is no limit."`
+	StoredBytes *int64 `db:"stored_bytes" json:"stored_bytes" minimum:"0" doc:"Bytes that usage counts; null is no limit."`
+	Requests    *int64 `db:"requests_per_month" json:"requests_per_month" minimum:"0" doc:"Requests of a calendar month in UTC; null is no limit."`
 }
 
 // most is the largest quota.
@@ -45,33 +45,36 @@ func (l Limits) Check() error {
 
 // Limits returns the quotas of an organization.
 func (s *Store) Limits(ctx context.Context, org db.Org) (Limits, error) {
-	return read(db.One[json.RawMessage](ctx, s.DB, `SELECT quotas FROM organizations WHERE org = $1`, org))
-}
-
-func read(raw json.RawMessage, err error) (l Limits, _ error) {
-	if err == nil {
-		err = json.Unmarshal(raw, &l)
+	l, err := db.One[Limits](ctx, s.DB, limitsOf, org)
+	if errors.Is(err, db.ErrNotFound) {
+		err = nil
 	}
 	return l, err
 }
+
+const limitsOf = `SELECT agents, stored_bytes, requests_per_month FROM quotas WHERE org = $1`
 
 // Update changes an organization's quotas. If the usage is above a new quota, it stays but cannot grow. *db.FieldError
 // if a number is out of range. change may be called twice.
 func (s *Store) Update(ctx context.Context, org db.Org, change func(*Limits)) (updated Limits, err error) {
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
-		if updated, err = read(db.One[json.RawMessage](ctx, tx, `
-			SELECT quotas FROM organizations WHERE org = $1 AND deleted_at IS NULL FOR NO KEY UPDATE`, org)); err != nil {
+		if _, err := db.One[db.Org](ctx, tx, `
+			SELECT org FROM organizations WHERE org = $1 AND deleted_at IS NULL`, org); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `INSERT INTO quotas (org) VALUES ($1) ON CONFLICT (org) DO NOTHING`, org); err != nil {
+			return err
+		}
+		if updated, err = db.One[Limits](ctx, tx, limitsOf+` FOR NO KEY UPDATE`, org); err != nil {
 			return err
 		}
 		change(&updated)
 		if err := updated.Check(); err != nil {
 			return err
 		}
-		raw, err := json.Marshal(updated)
-		if err != nil {
-			return err
-		}
-		return db.Exec(ctx, tx, `UPDATE organizations SET quotas = $2 WHERE org = $1`, org, raw)
+		return db.Exec(ctx, tx, `
+			UPDATE quotas SET agents = $2, stored_bytes = $3, requests_per_month = $4 WHERE org = $1`, org,
+			updated.Agents, updated.StoredBytes, updated.Requests)
 	})
 	return updated, err
 }

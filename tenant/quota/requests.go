@@ -137,8 +137,7 @@ func (r *Requests) store(ctx context.Context, org db.Org, month time.Time, more 
 			RETURNING requests
 		)
 		SELECT coalesce((SELECT requests FROM added), 0) AS requests,
-		       (quotas ->> 'requests_per_month')::bigint AS allowed
-		FROM organizations WHERE org = $1`, org, month, more)
+		       (SELECT requests_per_month FROM quotas WHERE org = $1) AS allowed`, org, month, more)
 	return got.Requests, got.Limit, err
 }
 

@@ -43,13 +43,14 @@ func (s *Store) Usages(ctx context.Context, only db.Org, all bool, moment time.T
 		Created  time.Time `db:"created_at"`
 		Key      db.Org    `db:"key"`
 		Name     string    `db:"name"`
-		Quotas   Limits    `db:"quotas"`
+		Quotas   *Limits   `db:"quotas"`
 		Requests int64     `db:"requests"`
 		Stored   map[string]struct{ Items, Bytes int64 }
 	}
 	month := monthOf(moment)
 	rows, err := db.List[row](ctx, s.DB, p, `
-		SELECT o.id, o.created_at, o.org AS key, o.name, o.quotas, coalesce((
+		SELECT o.id, o.created_at, o.org AS key, o.name, (
+			SELECT row_to_json(q) FROM quotas q WHERE q.org = o.org) AS quotas, coalesce((
 			SELECT requests FROM request_counts r WHERE r.org = o.org AND r.month = @month), 0) AS requests, (
 			SELECT coalesce(jsonb_object_agg(kind, jsonb_build_object('items', items, 'bytes', bytes)), '{}') FROM (
 				SELECT kind, sum(items) AS items, sum(bytes) AS bytes FROM stored_usage u WHERE u.org = o.org GROUP BY kind
@@ -62,11 +63,14 @@ func (s *Store) Usages(ctx context.Context, only db.Org, all bool, moment time.T
 		list[i] = OrgUsage{OrgID: r.ID, OrgName: r.Name, Agents: r.Stored["agents"].Items,
 			Documents: r.Stored["documents"].Items, Passages: r.Stored["passages"].Items,
 			Messages: r.Stored["messages"].Items, Requests: r.Requests, PeriodStart: month,
-			PeriodEnd: month.AddDate(0, 1, 0), Quotas: r.Quotas,
+			PeriodEnd: month.AddDate(0, 1, 0),
 			Bytes: ByKind{Documents: r.Stored["documents"].Bytes, Messages: r.Stored["messages"].Bytes,
 				Passages: r.Stored["passages"].Bytes, LongResults: r.Stored["long_results"].Bytes,
 				BlockVersions:      r.Stored["block_versions"].Bytes,
 				MemoryFileVersions: r.Stored["memory_file_versions"].Bytes}}
+		if r.Quotas != nil {
+			list[i].Quotas = *r.Quotas
+		}
 		for _, stored := range r.Stored {
 			list[i].StoredBytes += stored.Bytes
 		}

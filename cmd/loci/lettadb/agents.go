@@ -203,7 +203,12 @@ func (r *run) agent(ctx context.Context, a lettaAgent, attachments attached, h *
 
 // restoreAgent stores an agent in a savepoint.
 func (r *run) restoreAgent(ctx context.Context, restored agent.Restored) error {
-	return db.Tx(ctx, r.Agents.DB, func(tx pgx.Tx) error { return r.Agents.With(tx).RestoreAgent(ctx, r.org, restored) })
+	return db.Tx(ctx, r.Agents.DB, func(tx pgx.Tx) error {
+		if err := r.Agents.With(tx).RestoreAgent(ctx, r.org, restored); err != nil {
+			return err
+		}
+		return db.CheckQuotaLast(ctx, tx, r.org, db.QuotaAgents, 1)
+	})
 }
 
 // try stores a part of an agent in a savepoint. If a rule forbids the part, try notes why it is left out.
