@@ -76,7 +76,8 @@ func serversMigrateOnce(t *testing.T, url string) {
 func TestOlderDatabasesAreMigrated(t *testing.T) {
 	t.Parallel()
 	t.Run("a migration that was cut off is applied again", cutOffMigrationIsAppliedAgain)
-	t.Run("the depths of sub-agents are filled", depthsOfAnOlderDatabaseAreFilled)
+	t.Run("one from before the baseline is converted", formerDatabaseIsConverted)
+	t.Run("others are not", otherDatabasesAreNotConverted)
 }
 
 // A server that is killed after it marked a version and before it applied it leaves that version dirty.

@@ -82,6 +82,12 @@ func Migrate(ctx context.Context, u URLs) (m Migrated, err error) {
 	if err := prepare(ctx, conn); err != nil {
 		return m, err
 	}
+	if err := convert(ctx, conn, m.From.Version); err != nil {
+		if _, ok := errors.AsType[*SchemaError](err); ok {
+			return m, err
+		}
+		return m, fmt.Errorf("convert the schema of version %d: %w", m.From.Version, err)
+	}
 	if err := migrateOwn(conn.Config()); err != nil {
 		if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == pgerrcode.DuplicateTable {
 			return m, schemaError("the table schema_migrations says that the schema has version %d, and the database has a "+
@@ -180,12 +186,9 @@ func up(m *migrate.Migrate, known source.Driver) error {
 		return err
 	}
 	if dirty {
-		before := int(version) - 1
+		before := -1 // golang-migrate's "no version"
 		if previous, err := known.Prev(version); err == nil {
 			before = int(previous) //nolint:gosec // versions are small
-		}
-		if before == 0 {
-			before = -1 // golang-migrate's "no version"
 		}
 		if err := m.Force(before); err != nil {
 			return err

@@ -78,10 +78,16 @@ func readSchema(ctx context.Context, d querier) (s Schema, err error) {
 		return s, err
 	}
 	var own, jobs bool
+	first, err := migrations.First()
+	if err != nil {
+		return s, err
+	}
 	err = d.QueryRow(ctx, `
 		SELECT to_regclass('schema_migrations') IS NOT NULL, to_regclass('river_migration') IS NOT NULL`).Scan(&own, &jobs)
 	if err == nil && own {
-		err = d.QueryRow(ctx, `SELECT coalesce(max(version - dirty::int), 0) FROM schema_migrations`).Scan(&s.Version)
+		err = d.QueryRow(ctx, `
+			SELECT coalesce(max(version - dirty::int), 0) FROM schema_migrations WHERE NOT dirty OR version <> $1`,
+			first).Scan(&s.Version)
 	}
 	if err == nil && jobs {
 		err = d.QueryRow(ctx, `SELECT coalesce(max(version), 0) FROM river_migration`).Scan(&s.Jobs)
@@ -112,11 +118,16 @@ func checkOwn(ctx context.Context, d querier) error {
 		return err
 	}
 	// A first migration that was interrupted leaves only this table, empty.
+	first, err := migrations.First()
+	if err != nil {
+		return err
+	}
 	if slices.Equal(others, []string{"schema_migrations"}) {
-		err := d.QueryRow(ctx, `
-			SELECT NOT EXISTS (SELECT FROM schema_migrations m WHERE to_jsonb(m) ->> 'version' <> '1') AND 2 = (
+		err = d.QueryRow(ctx, `
+			SELECT NOT EXISTS (SELECT FROM schema_migrations m WHERE to_jsonb(m) ->> 'version' <> $1) AND 2 = (
 				SELECT count(*) FROM pg_attribute
-				WHERE attrelid = to_regclass('schema_migrations') AND attname IN ('version', 'dirty'))`).Scan(&began)
+				WHERE attrelid = to_regclass('schema_migrations') AND attname IN ('version', 'dirty'))`,
+			strconv.Itoa(first)).Scan(&began)
 		if err != nil {
 			return err
 		}

@@ -6,7 +6,8 @@
 // pieces. The last 40 bytes of the file are a frame that zstd skips; it holds the SHA-256 of all bytes before it.
 //
 // Each file uses only the files named before it: checksum.go is the end of a backup, backup.go writes one, verify.go
-// checks one, and restore.go loads one.
+// checks one, former.go takes the rows of a former schema, and
+// restore.go loads a backup.
 package backup
 
 import (

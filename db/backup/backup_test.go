@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"slices"
 	"testing"
 
@@ -82,6 +83,7 @@ func TestABackup(t *testing.T) {
 	t.Run("damaged files are refused", f.damagedFilesAreRefused)
 	t.Run("a restored database is the same", f.restoredDatabaseIsTheSame)
 	t.Run("it is of one state", f.isOfOneState)
+	t.Run("a former one is restored", formerBackupIsRestored)
 }
 
 // Each table of a migrated database is in the backup, or listed as left out.
@@ -149,6 +151,43 @@ func (f *filled) damagedFilesAreRefused(t *testing.T) {
 	}
 	if n, err := db.One[int](t.Context(), f.empty, `SELECT count(*) FROM agents`); err != nil || n != 0 {
 		t.Errorf("a refused file left %d agents: %v", n, err)
+	}
+}
+
+// A backup that a program with the last schema before the baseline wrote is restored, with its quotas.
+func formerBackupIsRestored(t *testing.T) {
+	t.Parallel()
+	file, err := os.Open("testdata/former-0087.backup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	conn := dial(t, dbtest.OwnerURL(t))
+	m, err := backup.Restore(t.Context(), conn, file, nil)
+	if err != nil || m.Schema.Version != 87 {
+		t.Fatalf("%+v, %v", m.Schema, err)
+	}
+	for _, table := range m.Tables {
+		if n, err := db.One[int64](t.Context(), conn, `SELECT count(*) FROM `+table.Name); n != table.Rows || err != nil {
+			t.Errorf("%s has %d rows, %v; the backup has %d", table.Name, n, err, table.Rows)
+		}
+	}
+	quotas, err := db.All[string](t.Context(), conn, `
+		SELECT concat_ws(' ', agents, stored_bytes, requests_per_month) FROM quotas`)
+	if err != nil || !slices.Equal(quotas, []string{"50 5000000 1000000"}) {
+		t.Errorf("the quotas are %q, %v", quotas, err)
+	}
+	fresh := dial(t, dbtest.OwnerURL(t))
+	want, err := db.Catalogue(t.Context(), fresh)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := db.Catalogue(t.Context(), conn)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("the schema is not that of a new database (-new +restored): %v\n%s", err, diff)
+	}
+	if _, err := backup.Write(t.Context(), conn, io.Discard, "1.2.3", nil); err != nil {
+		t.Errorf("a backup of the restored database: %v", err)
 	}
 }
 

@@ -38,7 +38,7 @@ func Restore(ctx context.Context, conn *pgx.Conn, from io.ReadSeeker, progress f
 	defer f.close()
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		l := &loading{tx: tx, file: f, manifest: m, progress: progress}
-		for _, step := range []func(context.Context) error{l.prepare, l.load, l.finish, l.compare} {
+		for _, step := range []func(context.Context) error{l.prepare, l.load, l.finish, l.compare, l.convert} {
 			if err := step(ctx); err != nil {
 				return err
 			}
@@ -73,7 +73,7 @@ func (h Header) CheckProgram() error {
 // fits returns ErrInvalid unless the file has the given schema. has introduces that schema in the error: "the database
 // has".
 func (h Header) fits(schema db.Schema, has string) error {
-	if schema == h.Schema {
+	if schema == h.Schema || h.isFormer() && schema.Jobs == h.Schema.Jobs {
 		return nil
 	}
 	return db.Invalid("the backup is of Loci %s with the schema %d, and %s the schema %d: restore it with that version "+
@@ -102,19 +102,19 @@ func (l *loading) prepare(ctx context.Context) error {
 	if err := settle(ctx, l.tx); err != nil {
 		return err
 	}
+	if err := l.takeFormer(ctx); err != nil {
+		return err
+	}
 	existing, err := tables(ctx, l.tx)
 	if err != nil {
 		return err
 	}
 	for _, t := range existing {
 		i := slices.IndexFunc(l.manifest.Tables, func(listed Table) bool { return listed.Name == t.Name })
-		if i < 0 || !slices.Equal(l.manifest.Tables[i].Columns, t.Columns) {
+		if i < 0 || !sameNames(l.manifest.Tables[i].Columns, t.Columns) {
 			return db.Invalid("the backup has other columns of %s than the database", t.Name)
 		}
 		if err := l.checkEmpty(ctx, t.Name); err != nil {
-			return err
-		}
-		if _, err := l.tx.Exec(ctx, `ALTER TABLE `+quoted(t.Name)+` DISABLE TRIGGER USER`); err != nil {
 			return err
 		}
 	}
@@ -136,6 +136,11 @@ func (l *loading) prepare(ctx context.Context) error {
 	}
 	_, err = l.tx.Exec(ctx, `DELETE FROM organizations`)
 	return err
+}
+
+// sameNames reports whether two lists have the same names, in any order.
+func sameNames(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
 // checkEmpty returns ErrConflict if a table has rows. It accepts the one organization that migrations create.
@@ -166,17 +171,12 @@ func (l *loading) load(ctx context.Context) error {
 	return nil
 }
 
-// finish restores constraints, triggers and sequences.
+// finish restores constraints and sequences.
 func (l *loading) finish(ctx context.Context) error {
 	for _, k := range l.keys {
 		_, err := l.tx.Exec(ctx, fmt.Sprintf(`ALTER TABLE %s ADD CONSTRAINT %s %s`, k.Table, quoted(k.Name), k.Definition))
 		if err != nil {
 			return fmt.Errorf("check %s of %s: %w", k.Name, k.Table, err)
-		}
-	}
-	for _, t := range l.manifest.Tables {
-		if _, err := l.tx.Exec(ctx, `ALTER TABLE `+quoted(t.Name)+` ENABLE TRIGGER USER`); err != nil {
-			return err
 		}
 	}
 	for name, last := range l.manifest.Sequences {
