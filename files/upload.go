@@ -209,7 +209,7 @@ func (s *Store) insert(ctx context.Context, row newFile, name string, replaces *
 		VALUES (@id, @org, @folder, @name, @original, @replaces, @media, @size, @sha256, @turn,
 		        @provenance)
 		ON CONFLICT (org, folder_key, name) WHERE replaces IS NULL DO NOTHING`, `, key, id`)+`
-		SELECT key, id, (SELECT q.stored_bytes FROM quotas q WHERE q.org = added.org) AS quota FROM added`,
+		SELECT key, id, (SELECT stored_bytes FROM quotas WHERE org = @org) AS quota FROM added`,
 		pgx.StrictNamedArgs{"id": row.id, "org": row.org, "folder": row.folder.Key, "name": name, "original": row.name,
 			"replaces": replaces, "media": row.mediaType, "size": row.Size(), "sha256": row.sum,
 			"turn": row.turn.Next(cost(row.Size())).Start, "provenance": row.provenance})

@@ -39,7 +39,7 @@ type longResult struct {
 // whether it is compressed, and $5 its bytes.
 var storeText = db.Counting("blobs", `
 	INSERT INTO blobs (org, sha256, size_bytes, zstd, bytes) VALUES ($1, $2, $3, $4, $5)
-	ON CONFLICT (org, sha256) DO UPDATE SET used_at = now()`, "") + `SELECT count(*) FROM added`
+	ON CONFLICT (org, sha256) DO UPDATE SET used_at = EXCLUDED.used_at`, "") + `SELECT count(*) FROM added`
 
 // moveLongResults cuts the long results in parts to their beginnings, and returns the whole results in the order of the
 // parts. ids are ids for their Clips, by the index of the part; the others get new ids.
