@@ -76,7 +76,7 @@ func Delete(ctx context.Context, d DB, table, condition string, args ...any) (ro
 		})
 		return rows, err
 	}
-	gone, err := One[Deleted](ctx, d, Deleting("", table, `r.org = $1 AND `+condition), args...)
+	gone, err := One[Deleted](ctx, d, Deleting("", table, `r.org = $1 AND (`+condition+`)`), args...)
 	if self != "" && gone.Rows > 0 {
 		_, err = d.Exec(ctx, `UPDATE `+table+` SET `+self+` = NULL WHERE org = $1 AND `+self+` = ANY ($2)`, args[0],
 			gone.Keys)

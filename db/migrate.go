@@ -49,7 +49,8 @@ type Migrated struct {
 // Migrate brings a database to this program's schema, as the role that owns it: first Loci's own tables, then River's.
 // It also gives the role that serves its rights. If several processes call it at once, they wait for each other. An
 // interrupted migration is applied again, because each one is a single transaction. *SchemaError if the schema is newer
-// than this program's, belongs to another program, or is older while a server works on the database.
+// than this program's, belongs to another program, is older while a server works on the database, or is older than
+// those that this program converts.
 func Migrate(ctx context.Context, u URLs) (m Migrated, err error) {
 	conn, err := Dial(ctx, u.owner())
 	if err != nil {
