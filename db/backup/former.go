@@ -6,17 +6,17 @@ import (
 	"github.com/loci-memory/loci/db/migrations"
 )
 
-// usage is the version from which on quotas are in a table of their own.
-const usage = 90
+// lastFormer is the last version before the baseline. Earlier ones have quotas in the table of organizations.
+const lastFormer = 90
 
 // isFormer reports whether a file is of a schema before the baseline that can be restored.
 func (h Header) isFormer() bool {
-	return h.Schema.Version >= migrations.Oldest && h.Schema.Version < migrations.Baseline
+	return h.Schema.Version >= migrations.Oldest && h.Schema.Version <= lastFormer
 }
 
 // takeFormer makes the tables take the rows of a former schema.
 func (l *loading) takeFormer(ctx context.Context) error {
-	if l.manifest.Schema.Version >= usage {
+	if l.manifest.Schema.Version >= lastFormer {
 		return nil
 	}
 	_, err := l.tx.Exec(ctx, `
@@ -27,7 +27,7 @@ func (l *loading) takeFormer(ctx context.Context) error {
 
 // convert converts the rows of a former schema to the present one.
 func (l *loading) convert(ctx context.Context) error {
-	if l.manifest.Schema.Version >= usage {
+	if l.manifest.Schema.Version >= lastFormer {
 		return nil
 	}
 	_, err := l.tx.Exec(ctx, `
