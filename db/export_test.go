@@ -50,3 +50,14 @@ func BeginPatiently(ctx context.Context, works func() bool) (of context.Context,
 func SessionWorks(ctx context.Context, pool *pgxpool.Pool, pid uint32) bool {
 	return looker(pool.Config().ConnConfig)(ctx, pid)
 }
+
+// DeletedTables returns the tables whose rows Delete deletes: it does more than a DELETE.
+func DeletedTables() (tables []string) {
+	for table := range traces {
+		tables = append(tables, table)
+	}
+	for table := range countedTables {
+		tables = append(tables, table)
+	}
+	return tables
+}

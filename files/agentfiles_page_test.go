@@ -102,10 +102,9 @@ func (fx *fixture) churn(folder files.Folder) (stop func()) {
 			default:
 			}
 			fx.row(folder, fmt.Sprint("goes late ", i))
-			if _, err := fx.pool.Exec(fx.t.Context(), `
-				DELETE FROM files WHERE key = (
-					SELECT key FROM files WHERE folder_key = $1 AND name LIKE 'goes%' ORDER BY random() LIMIT 1)`,
-				folder.Key); err != nil {
+			if _, err := db.Delete(fx.t.Context(), fx.pool, "files", `r.key = (
+				SELECT key FROM files WHERE org = $1 AND folder_key = $2 AND name LIKE 'goes%' ORDER BY random() LIMIT 1)`,
+				fx.org, folder.Key); err != nil {
 				fx.t.Error(err)
 			}
 		}

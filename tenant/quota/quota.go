@@ -21,9 +21,9 @@ type Store struct{ DB db.DB }
 
 // Limits are the quotas of an organization; nil means no limit.
 type Limits struct {
-	Agents      *int64 `db:"agents" json:"agents" minimum:"0" doc:"Agents; null is no limit."`
-	StoredBytes *int64 `db:"stored_bytes" json:"stored_bytes" minimum:"0" doc:"Bytes that usage counts; null is no limit."`
-	Requests    *int64 `db:"requests_per_month" json:"requests_per_month" minimum:"0" doc:"Requests of a calendar month in UTC; null is no limit."`
+	Agents      *int64 `json:"agents" minimum:"0" doc:"Agents; null is no limit."`
+	StoredBytes *int64 `json:"stored_bytes" minimum:"0" doc:"Bytes that usage counts; null is no limit."`
+	Requests    *int64 `json:"requests_per_month" minimum:"0" doc:"Requests of a calendar month in UTC; null is no limit."`
 }
 
 // most is the largest quota.
@@ -52,7 +52,7 @@ func (s *Store) Limits(ctx context.Context, org db.Org) (Limits, error) {
 	return l, err
 }
 
-const limitsOf = `SELECT agents, stored_bytes, requests_per_month FROM quotas WHERE org = $1`
+const limitsOf = `SELECT agents, stored_bytes, requests_per_month AS requests FROM quotas WHERE org = $1`
 
 // Update changes an organization's quotas. If the usage is above a new quota, it stays but cannot grow. *db.FieldError
 // if a number is out of range. change may be called twice.
