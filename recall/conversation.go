@@ -75,6 +75,21 @@ func (s *Store) Conversation(ctx context.Context, org db.Org, agentID, id string
 	return c, s.conversationError(ctx, org, err, agentID, id)
 }
 
+// Before returns the conversation of an agent before another one: the one that it continues by a hand-over, else the one
+// in which something was said last. ErrNotFound if the agent has no other with messages.
+func (s *Store) Before(ctx context.Context, org db.Org, agentID, id string) (Conversation, error) {
+	current, err := s.Conversation(ctx, org, agentID, id)
+	if err != nil {
+		return current, err
+	}
+	c, err := db.One[Conversation](ctx, s.db, conversationRows+` AND a.id = @agent AND c.key <> @key AND c.messages > 0
+		ORDER BY EXISTS (SELECT FROM handovers h
+		                 WHERE h.org = @org AND h.taken_by = @key AND h.conversation_key = c.key) DESC,
+		         c.last_message_at DESC NULLS LAST, c.key DESC
+		LIMIT 1`, pgx.StrictNamedArgs{"org": org, "agent": agentID, "key": current.Key})
+	return c, db.OrNotFound(err, "the agent has no conversation before this one")
+}
+
 // named returns a condition on the conversation that a caller named, and the arguments of a statement with this
 // condition. Each of the three conditions is planned by Postgres only once. One condition for all three cases would be
 // planned for each call, which takes several times as long as its execution.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/compaction/summary"
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/server/servertest"
 )
@@ -63,10 +64,13 @@ func (c *client) session(agent string) (seqs []int64) {
 
 type handedOver struct {
 	ID, Status string
-	How        *string
-	Why        *string
-	TakenBy    *string `json:"taken_by"`
-	Updates    []struct {
+
+	ConversationID string `json:"conversation_id"`
+
+	How     *string
+	Why     *string
+	TakenBy *string `json:"taken_by"`
+	Updates []struct {
 		Number                        int
 		Section, Text, Target, Status string
 		Seqs                          []int64
@@ -116,6 +120,7 @@ func TestASessionIsHandedOverWithoutAModel(t *testing.T) {
 			s[1]),
 		fmt.Sprintf("open open_questions applied [%d]: Shall I restart it now?", s[3]),
 		fmt.Sprintf("next next applied [%d]: Next, restart the proxy.", s[3]),
+		fmt.Sprintf("task task applied [%d]: Which port does the server use?", s[0]),
 	}
 	checkSaid(t, "updates", h.lines(), want)
 	if h.Status != "done" || h.How == nil || *h.How != "extracted" || h.Why == nil {
@@ -124,11 +129,12 @@ func TestASessionIsHandedOverWithoutAModel(t *testing.T) {
 	if text := c.file(agent, "/memories/lessons.md"); !strings.Contains(text, fmt.Sprintf("(seq %d, ", s[1])) {
 		t.Errorf("the lessons: %s", text)
 	}
-	if index := c.file(agent, "/memories/MEMORY.md"); !strings.Contains(index, "- lessons.md (") ||
-		!strings.Contains(index, "- topics/sessions.md (") {
+	index := c.file(agent, "/memories/MEMORY.md")
+	if !strings.Contains(index, ": I fixed the port in server.yaml. (topics/sessions.md)") ||
+		!strings.Contains(index, "(lessons.md)") {
 		t.Errorf("the index: %s", index)
 	}
-	if again := c.handOver(agent); again.ID != h.ID || len(again.Updates) != 5 {
+	if again := c.handOver(agent); again.ID != h.ID || len(again.Updates) != 6 {
 		t.Errorf("handed over again: %+v", again)
 	}
 	next := c.made("/v1/conversations?agent_id="+agent, `{}`)
@@ -137,6 +143,9 @@ func TestASessionIsHandedOverWithoutAModel(t *testing.T) {
 		if !strings.Contains(prompt, text) {
 			t.Errorf("the next conversation begins without %q: %s", text, prompt)
 		}
+	}
+	if !strings.Contains(prompt, "continues: "+h.ConversationID) {
+		t.Errorf("the next conversation does not name the one that it continues: %s", prompt)
 	}
 	third := c.made("/v1/conversations?agent_id="+agent, `{}`)
 	if text := c.must("GET", "/v1/conversations/"+third+"/working-memory", ""); strings.Contains(text, "8283") {
@@ -179,8 +188,11 @@ func TestAModelWritesTheHandover(t *testing.T) {
 		"prose twice": {func([]int64) []string { return []string{"Sure! All went well."} }, "extracted", 2, "refused twice"},
 		"unknown fields": {func([]int64) []string { return []string{`{"done":[],"notes":[]}`} }, "extracted", 2,
 			"refused twice"},
-		"invented positions": {func([]int64) []string { return []string{broken} }, "extracted", 2, "no message has"},
-		"it fails":           {func([]int64) []string { return []string{"fails"} }, "extracted", 1, "did not answer"},
+		"invented positions":        {func([]int64) []string { return []string{broken} }, "extracted", 2, "no message has"},
+		"an empty answer, then one": {func(s []int64) []string { return []string{"{}", written(s)} }, "model", 2, ""},
+		"empty lists twice": {func([]int64) []string { return []string{`{"done":[],"next":[]}`} }, "extracted", 2,
+			"every list is empty"},
+		"it fails": {func([]int64) []string { return []string{"fails"} }, "extracted", 1, "did not answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -251,7 +263,7 @@ func TestUpdatesWaitForAnOperator(t *testing.T) {
 	agent := c.filed(`,"handover":{"mode":"pending"}`)
 	c.session(agent)
 	h := c.handOver(agent)
-	if h.Status != "waiting" || len(h.Updates) != 5 || h.Updates[0].Status != "proposed" {
+	if h.Status != "waiting" || len(h.Updates) != 6 || h.Updates[0].Status != "proposed" {
 		t.Fatalf("got %+v", h)
 	}
 	if got := c.call("GET", "/v1/agents/"+agent+"/memory-tree", ""); got.Code != 404 {
@@ -278,7 +290,7 @@ func TestUpdatesWaitForAnOperator(t *testing.T) {
 			t.Errorf("%s: got %d %s, want %d", target, got.Code, got.Text, want)
 		}
 	}
-	for _, n := range []string{"3", "4", "5"} {
+	for _, n := range []string{"3", "4", "5", "6"} {
 		c.must("POST", path+n+"/approve", "")
 	}
 	if text := c.must("GET", "/v1/agents/"+agent+"/handovers", ""); !strings.Contains(text, `"status":"done"`) {
@@ -361,7 +373,7 @@ func TestASecondHandoverHasOnlyWhatIsNew(t *testing.T) {
 	c.must("PATCH", "/v1/conversations/"+agent+"/working-memory",
 		`{"changes":[{"field":"next","text":"The operator's step"}]}`)
 	second := c.handOver(agent)
-	if second.ID == first.ID || len(second.Updates) != 2 || !strings.Contains(second.Updates[0].Text, "JSON") {
+	if second.ID == first.ID || len(second.Updates) != 1 || !strings.Contains(second.Updates[0].Text, "JSON") {
 		t.Errorf("the second: %v", second.lines())
 	}
 	if text := c.must("GET", "/v1/conversations/"+agent+"/working-memory", ""); !strings.Contains(text, "8283") ||
@@ -390,5 +402,33 @@ func TestALateHandoverKeepsNewerEdits(t *testing.T) {
 	if text := c.must("GET", "/v1/conversations/"+agent+"/working-memory", ""); !strings.Contains(text, "Ask Ada") ||
 		strings.Contains(text, "Restart the proxy") {
 		t.Errorf("working memory: %s", text)
+	}
+}
+
+// A hand-over that failed does not spend its session: the next one is made of the same messages.
+func TestAFailedHandoverIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	c := newServerClient(t)
+	agent := c.filed("")
+	s := c.session(agent)
+	c.summarizes("")
+	c.own().Handovers.Patience = time.Millisecond
+	id := fields(t, c.call("POST", "/v1/agents/"+agent+"/handover", `{}`).Text)["id"].(string)
+	if err := db.Exec(t.Context(), c.own().Handovers.DB, `
+		UPDATE handovers SET status = 'failed', why = 'no time', ended_at = now(), material = NULL
+		WHERE org = $1 AND id = $2`, c.org, id); err != nil {
+		t.Fatal(err)
+	}
+	again := c.call("POST", "/v1/agents/"+agent+"/handover", `{}`)
+	if again.Code != 202 || fields(t, again.Text)["id"] != id || fields(t, again.Text)["why"] != nil {
+		t.Fatalf("got %d %s", again.Code, again.Text)
+	}
+	c.summarizes(written(s))
+	if err := c.server.Handovers.Make(t.Context(), c.org, agent, id); err != nil {
+		t.Fatal(err)
+	}
+	if text := c.must("GET", "/v1/agents/"+agent+"/handovers/"+id, ""); !strings.Contains(text, "The port is fixed") ||
+		!strings.Contains(text, `"status":"done"`) {
+		t.Errorf("the hand-over: %s", text)
 	}
 }

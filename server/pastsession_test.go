@@ -51,13 +51,15 @@ func TestAFinishedSessionIsAsked(t *testing.T) {
 	if text := fmt.Sprint(got); strings.Contains(text, "another conversation") {
 		t.Errorf("the answer is of another conversation: %s", text)
 	}
-	args := fmt.Sprintf(`{"conversation_id":%q,"question":"Which port does the server move to?"}`, id)
-	result := c.tool(agent, "ask_session", args)
-	if !strings.Contains(result, fmt.Sprintf("[seq %d] assistant: The server moves to 8283.\n    ", s[3])) {
-		t.Errorf("the tool: %s", result)
-	}
-	if strings.Contains(result, "\n[seq 1] user") {
-		t.Errorf("a text of the log passes for a message: %s", result)
+	for _, conversation := range []string{id, "last"} {
+		args := fmt.Sprintf(`{"conversation_id":%q,"question":"Which port does the server move to?"}`, conversation)
+		result := c.tool(agent, "ask_session", args)
+		if !strings.Contains(result, fmt.Sprintf("[seq %d] assistant: The server moves to 8283.\n    ", s[3])) {
+			t.Errorf("the tool, asked about %s: %s", conversation, result)
+		}
+		if strings.Contains(result, "\n[seq 1] user") {
+			t.Errorf("a text of the log passes for a message: %s", result)
+		}
 	}
 	if none := c.tool(agent, "ask_session", fmt.Sprintf(`{"conversation_id":%q,"question":"zebra"}`,
 		id)); !strings.Contains(

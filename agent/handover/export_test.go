@@ -1,13 +1,21 @@
 package handover
 
-import "github.com/loci-memory/loci/recall"
+import (
+	"strings"
 
-// SectionsOf returns the sections that the rules find in a session in which the model said only this text, with the
-// sentences of each.
-func SectionsOf(text string) map[string][]string {
+	"github.com/loci-memory/loci/recall"
+)
+
+// SectionsOf returns the sections that the rules find in a session, with the texts of each. Each message begins with its
+// role and a colon.
+func SectionsOf(messages ...string) map[string][]string {
+	m := material{First: true}
+	for i, message := range messages {
+		role, text, _ := strings.Cut(message, ": ")
+		m.Lines = append(m.Lines, line{Seq: int64(i + 1), Role: recall.Role(role), Text: text})
+	}
 	all := map[string][]string{}
-	out := extract(material{Lines: []line{{Seq: 1, Role: recall.Assistant, Text: text}}})
-	for _, s := range out.sections() {
+	for _, s := range extract(m).sections() {
 		for _, i := range s.items {
 			all[s.name] = append(all[s.name], i.Text)
 		}

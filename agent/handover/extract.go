@@ -9,76 +9,118 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// signs lists, for each section, the patterns of its sentences. A sentence belongs to the first section that has a
-// matching pattern.
-var signs = []struct {
-	section string
-	form    *regexp.Regexp
-}{
-	{SectionDecided, regexp.MustCompile(`(?i)\b(?:decided|agreed|we(?:'ll| will) (?:use|keep|go with)|let's use|` +
-		`chose|instead of|from now on|always|never)\b`)},
-	{SectionLearned, regexp.MustCompile(`(?i)\b(?:turns out|the cause|root cause|learned|lesson|found (?:out|that)|` +
-		`because of|works only|does not work|it fails|fails (?:if|when|because))\b`)},
-	{SectionNext, regexp.MustCompile(`(?i)\b(?:next(?: step\b|[,:])|to do:|(?:i(?:'ll| will) (?:now|then|continue)|` +
-		`todo|remains to|still (?:need|have) to)\b)`)},
-	{SectionOpen, regexp.MustCompile(`(?i)^\W*open (?:questions?|issues?|points?)\b|\b(?:remains?|still) open\b|` +
-		`\b(?:is|are) (?:still )?(?:unclear|undecided)\b`)},
-	{SectionDone, regexp.MustCompile(`(?i)\b(?:(?:i|we)(?:'ve| have)? (?:now )?` +
-		`(?:wrote|built|made|sent|set|ran|split|put|\pL{3,}ed)\b|is done|are done|is fixed|now passes?|` +
-		`all tests pass)\b`)},
-}
+// sentenceEnd matches the end of a sentence, or of a line. Scripts without spaces have signs of their own.
+var sentenceEnd = regexp.MustCompile(`[.!?؟](?:\s+|$)|[。！？]|\n+`)
 
-// wished matches wishes and plans, which look like something that was done.
-var wished = regexp.MustCompile(`(?i)\b(?:i|we)(?:'ve| have)? (?:now )?` +
-	`(?:need|want|hop|lik|expect|suppos|assum|plann|ask)ed\b`)
+// leastSentenceWidth is the width of the shortest sentence that says something: in scripts without spaces, a character
+// counts as three.
+const leastSentenceWidth = 12
 
-// sentenceEnd matches the end of a sentence, or of a line.
-var sentenceEnd = regexp.MustCompile(`[.!?](?:\s+|$)|\n+`)
-
-const leastSentenceChars = 12
-
-// extract finds the content of a hand-over by rules, without a model: sentences that say what was done, decided or
-// learned, and the last question. If no sentence says what is next, the last request is the next step.
+// extract finds the content of a hand-over by rules, without a model: the first request, sentences that say what was
+// done, decided or learned, what users tell of themselves, new states of projects, what holds the work up, and the last
+// question. If no sentence says what is next, the last request is, unless it was answered.
 func extract(m material) (out session) {
-	lists := map[string]*[]item{SectionDone: &out.Done, SectionDecided: &out.Decided, SectionLearned: &out.Learned,
-		SectionNext: &out.Next, SectionOpen: &out.Open}
-	var request, question *item
+	x := extraction{lists: map[string]*[]item{SectionDone: &out.Done, SectionDecided: &out.Decided,
+		SectionLearned: &out.Learned, SectionNext: &out.Next, SectionOpen: &out.Open, SectionBlocked: &out.Blocked}}
 	for _, l := range m.Lines {
-		if l.Role != recall.User && l.Role != recall.Assistant {
-			continue
-		}
-		for _, text := range sentences(l.Text) {
-			found := item{Text: text, Seqs: []int64{l.Seq}}
-			section := sectionOf(text)
-			switch {
-			case section == SectionOpen:
-				out.Open = newest(append(out.Open, found))
-			case strings.HasSuffix(text, "?") && l.Role == recall.Assistant:
-				question = &found
-			case strings.HasSuffix(text, "?"):
-				request = &found
-			default:
-				if list := lists[section]; list != nil {
-					*list = newest(append(*list, found))
-				}
-			}
-		}
-		if l.Role == recall.User {
-			question = nil // the question was answered
-			if all := sentences(l.Text); len(all) > 0 {
-				request = &item{Text: all[0], Seqs: []int64{l.Seq}}
-			}
+		switch l.Role {
+		case recall.User:
+			x.user(l)
+		case recall.Assistant:
+			x.request = nil // it was answered
+			x.read(l)
 		}
 	}
-	if question != nil && !slices.ContainsFunc(out.Open, func(o item) bool { return o.Text == question.Text }) {
-		out.Open = append(out.Open, *question)
+	if x.question != nil && !slices.ContainsFunc(out.Open, func(o item) bool { return o.Text == x.question.Text }) {
+		out.Open = append(out.Open, *x.question)
 	}
 	if n := len(out.Next); n > 0 {
 		out.Next = out.Next[n-1:]
-	} else if request != nil {
-		out.Next = []item{{Text: "Go on after the last request: " + request.Text, Seqs: request.Seqs}}
+	} else if x.request != nil {
+		out.Next = []item{{Text: "Go on after the last request: " + x.request.Text, Seqs: x.request.Seqs}}
 	}
+	if m.First && x.task != nil {
+		out.Task = []item{*x.task}
+	}
+	out.Entities = newest(x.entities)
 	return out
+}
+
+// extraction is the state of an extract.
+type extraction struct {
+	lists    map[string]*[]item // section → its items
+	entities []item
+	task     *item // the first request
+	request  *item // the last request, if nobody answered it
+	question *item // the last question to the user, if it was not answered
+}
+
+// user reads what a user said.
+func (x *extraction) user(l line) {
+	x.question, x.request = nil, nil
+	asked := x.read(l)
+	if len(asked) == 0 {
+		return
+	}
+	x.request = &asked[0]
+	for i := range asked {
+		if strings.HasSuffix(asked[i].Text, "?") {
+			x.request = &asked[i]
+		}
+	}
+	if x.task == nil {
+		x.task = &asked[0]
+	}
+}
+
+// read puts the sentences of a message into their sections. It returns those that may ask for something: all but facts,
+// new states and partings.
+func (x *extraction) read(l line) (asked []item) {
+	for _, text := range sentences(l.Text) {
+		found := item{Text: text, Seqs: []int64{l.Seq}}
+		section, isQuestion := sectionOf(text), strings.ContainsAny(text[len(text)-1:], "?") ||
+			strings.HasSuffix(text, "？") || strings.HasSuffix(text, "؟")
+		name := stateOf(text)
+		switch {
+		case l.Role == recall.User && !isQuestion && isUserFact(text):
+			x.tell(found)
+			continue
+		case !isQuestion && name != "":
+			found.Name, found.Kind = name, "project"
+			x.entities = append(x.entities, found)
+			continue
+		case section == SectionOpen:
+			x.add(section, found)
+		case isQuestion && l.Role == recall.Assistant:
+			x.question = &found
+		case !isQuestion:
+			x.add(section, found)
+		}
+		if !parting.MatchString(text) {
+			asked = append(asked, found)
+		}
+	}
+	return asked
+}
+
+func (x *extraction) add(section string, found item) {
+	if list := x.lists[section]; list != nil {
+		*list = newest(append(*list, found))
+	}
+}
+
+// userName is the name of the entity that stands for the agent's user.
+const userName = "user"
+
+// tell adds what a user told of themselves. It takes the place of what they told of the same before.
+func (x *extraction) tell(found item) {
+	found.Name, found.Kind = userName, "person"
+	if attribute := attributeOf(found.Text); attribute != "" {
+		x.entities = slices.DeleteFunc(x.entities, func(o item) bool {
+			return o.Name == userName && attributeOf(o.Text) == attribute
+		})
+	}
+	x.entities = append(x.entities, found)
 }
 
 func newest(items []item) []item { return items[max(0, len(items)-maxPerSection):] }
@@ -108,10 +150,18 @@ func sentences(text string) (all []string) {
 		for _, end := range ends {
 			one := strings.Join(strings.Fields(strings.TrimLeft(line[from:end[1]], " \t-*>#")), " ")
 			from = end[1]
-			if n := utf8.RuneCountInString(one); n >= leastSentenceChars && n <= maxTextChars-40 {
+			if width(one) >= leastSentenceWidth && utf8.RuneCountInString(one) <= maxTextChars-40 {
 				all = append(all, one)
 			}
 		}
 	}
 	return all
+}
+
+// dense matches a character of a script that writes words without spaces.
+var dense = regexp.MustCompile(`[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}]`)
+
+// width returns the number of characters in a text. A character of a dense script counts as three.
+func width(text string) int {
+	return utf8.RuneCountInString(text) + 2*len(dense.FindAllStringIndex(text, -1))
 }

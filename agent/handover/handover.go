@@ -4,7 +4,7 @@
 //
 // Each file uses those that are named before it:
 //   - what was said in a session, and its hand-overs: material.go handover.go
-//   - what the session leaves, found by a model or by rules: propose.go extract.go
+//   - what the session leaves, found by a model or by rules: propose.go signs.go extract.go
 //   - where each update goes: route.go
 //   - the work on a hand-over: make.go job.go
 package handover
@@ -18,6 +18,7 @@ import (
 
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/memory/working"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -80,11 +81,13 @@ type Handover struct {
 
 // The sections of a hand-over.
 const (
+	SectionTask    = "task"
 	SectionDone    = "done"
 	SectionDecided = "decided"
 	SectionLearned = "learned"
 	SectionOpen    = "open"
 	SectionNext    = "next"
+	SectionBlocked = "blocked"
 	SectionEntity  = "entity"
 )
 
@@ -99,7 +102,7 @@ const (
 // Update is one fact that the next session should know, and the memory that it is written to.
 type Update struct {
 	Number    int        `db:"number" json:"number" doc:"From 1, in the hand-over."`
-	Section   string     `db:"section" json:"section" enum:"done,decided,learned,open,next,entity" doc:"What it is."`
+	Section   string     `db:"section" json:"section" enum:"task,done,decided,learned,open,next,blocked,entity" doc:"What it is."`
 	Text      string     `db:"text" json:"text" doc:"One line."`
 	Seqs      []int64    `db:"seqs" json:"seqs" doc:"Positions in the agent's log that it came from."`
 	Target    string     `db:"target" json:"target" doc:"A field of working memory, or the path of a memory file."`
@@ -222,7 +225,8 @@ func (s *Store) Begin(ctx context.Context, org db.Org, c recall.Conversation, o 
 // begin does the work of Begin, and returns the id of the hand-over. The conversation must be locked.
 func (s *Store) begin(ctx context.Context, org db.Org, c recall.Conversation, o Options) (string, error) {
 	last, err := db.One[lastHandover](ctx, s.DB, `
-		SELECT id, position, status, pending, carry FROM handovers WHERE org = $1 AND conversation_key = $2
+		SELECT id, position, status, pending, carry FROM handovers
+		WHERE org = $1 AND conversation_key = $2 AND status <> 'failed'
 		ORDER BY position DESC LIMIT 1`, org, c.Key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return "", err
@@ -244,13 +248,16 @@ func (s *Store) begin(ctx context.Context, org db.Org, c recall.Conversation, o 
 	if err != nil {
 		return "", err
 	}
+	// Where a hand-over of the same messages failed, it is made anew.
 	id, err := db.One[string](ctx, s.DB, `
 		INSERT INTO handovers (org, agent_key, conversation_key, position, status, pending, carry, material, ended_at,
 		                       identity_id, provenance)
 		VALUES (@org, @agent, @conversation, @position, @status, @pending, @carry, @material,
 		        CASE WHEN @status = 'empty' THEN now() END, @identity, @provenance)
 		ON CONFLICT (org, conversation_key, position)
-		DO UPDATE SET carry = excluded.carry, identity_id = excluded.identity_id
+		DO UPDATE SET status = excluded.status, pending = excluded.pending, carry = excluded.carry,
+		              material = excluded.material, ended_at = excluded.ended_at, how = NULL, why = NULL,
+		              identity_id = excluded.identity_id, provenance = excluded.provenance
 		RETURNING id`,
 		pgx.StrictNamedArgs{"org": org, "agent": c.AgentKey, "conversation": c.Key, "position": position,
 			"status": status, "pending": o.Pending, "carry": o.Carry, "material": material, "identity": identity,
@@ -279,7 +286,8 @@ func (s *Store) with(ctx context.Context, org db.Org, c recall.Conversation) (*s
 // unfinished or have waiting updates, so their updates follow later.
 func (s *Store) Take(ctx context.Context, org db.Org, c recall.Conversation) error {
 	type taken struct {
-		Conversation int64 `db:"conversation_key"`
+		Conversation int64  `db:"conversation_key"`
+		ID           string `db:"conversation_id"`
 	}
 	identity, err := s.with(ctx, org, c)
 	if err != nil {
@@ -293,7 +301,9 @@ func (s *Store) Take(ctx context.Context, org db.Org, c recall.Conversation) err
 			WHERE h.org = $1 AND c.org = $1 AND h.agent_key = $2 AND h.status <> 'empty' AND h.status <> 'failed'
 			  AND h.identity_id IS NOT DISTINCT FROM $4 AND `+hasNotGone+`)
 		  AND taken_by IS NULL AND carry AND conversation_key <> $3
-		RETURNING conversation_key`, org, c.AgentKey, c.Key, identity)
+		RETURNING conversation_key, (
+			SELECT id FROM conversations c WHERE c.org = $1 AND c.key = conversation_key) AS conversation_id`,
+		org, c.AgentKey, c.Key, identity)
 	if errors.Is(err, db.ErrNotFound) {
 		return nil
 	}
@@ -308,5 +318,5 @@ func (s *Store) Take(ctx context.Context, org db.Org, c recall.Conversation) err
 		  AND h.taken_by IS NULL AND h.carry AND h.conversation_key <> $3`, org, c.AgentKey, c.Key, identity); err != nil {
 		return db.Error(err)
 	}
-	return s.Agents.Working.Continue(ctx, org, t.Conversation, c)
+	return s.Agents.Working.Continue(ctx, org, working.Predecessor{Key: t.Conversation, ID: t.ID}, c)
 }

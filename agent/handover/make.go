@@ -142,25 +142,41 @@ func (p applying) toFile(ctx context.Context, u Update) (*string, error) {
 	target := memoryfile.At{Org: p.org, Tree: t.ID, Author: db.Provenance{AgentID: p.agent.ID,
 		ConversationID: p.handover.ConversationID, Tool: "handover"}.Or(ctx)}
 	text := fmt.Sprintf("- %s (%s, %s)", u.Text, cited(u.Seqs), p.day())
-	if err := p.Agents.MemoryFiles.AddLine(ctx, target, u.Target, text); err != nil {
+	if err := p.Agents.MemoryFiles.AddLine(ctx, target, u.Target, text, u.supersedes()); err != nil {
 		return nil, err
 	}
-	return p.point(ctx, target, u.Target)
+	return p.point(ctx, target, u)
+}
+
+// supersedes returns a function that reports whether a line of a file tells an earlier value of what an update tells of
+// the user; nil if the update tells nothing of which there is only one.
+func (u Update) supersedes() func(line string) bool {
+	if u.Entity == nil || !strings.EqualFold(*u.Entity, userName) {
+		return nil
+	}
+	attribute := attributeOf(u.Text)
+	if attribute == "" {
+		return nil
+	}
+	return func(line string) bool { return strings.HasPrefix(line, "- ") && attributeOf(line) == attribute }
 }
 
 // day returns the date of the hand-over.
 func (p applying) day() string { return p.handover.CreatedAt.UTC().Format(time.DateOnly) }
 
-// point makes the index point to a file. If the rules of the index refuse that, the file stays written, and point
-// returns the reason.
-func (p applying) point(ctx context.Context, at memoryfile.At, path string) (*string, error) {
-	err := db.Tx(ctx, p.DB, func(tx pgx.Tx) error {
-		return p.With(tx).Agents.MemoryFiles.Point(ctx, at, path, p.day())
-	})
-	if errors.Is(err, db.ErrInvalid) || errors.Is(err, db.ErrConflict) {
-		return new("It is written, but the index does not point to its file: " + err.Error()), nil
+// point makes the index point to the file of an update, with what the update says; or without it, if the rules of the
+// index refuse the text. If they refuse the pointer, too, the file stays written, and point returns the reason.
+func (p applying) point(ctx context.Context, at memoryfile.At, u Update) (*string, error) {
+	var err error
+	for _, says := range []string{u.Text, ""} {
+		err = db.Tx(ctx, p.DB, func(tx pgx.Tx) error {
+			return p.With(tx).Agents.MemoryFiles.Point(ctx, at, u.Target, memoryfile.Recent{Day: p.day(), Says: says})
+		})
+		if !errors.Is(err, db.ErrInvalid) && !errors.Is(err, db.ErrConflict) {
+			return nil, err
+		}
 	}
-	return nil, err
+	return new("It is written, but the index does not point to its file: " + err.Error()), nil
 }
 
 // cited names positions of the log in the form that the tool expand reads.
@@ -173,7 +189,8 @@ func cited(seqs []int64) string {
 }
 
 // toWorking changes the working memory of the conversation that took the hand-over; if none took it, of the
-// conversation that was handed over. It keeps a next step that was changed after the hand-over.
+// conversation that was handed over. It keeps a next step that was changed after the hand-over, and a task that was set
+// in the session.
 func (p applying) toWorking(ctx context.Context, u Update) error {
 	h := p.handover
 	conversation := h.ConversationID
@@ -184,12 +201,15 @@ func (p applying) toWorking(ctx context.Context, u Update) error {
 	if err != nil {
 		return err
 	}
-	if u.Section == SectionNext {
+	if u.Section == SectionNext || u.Section == SectionTask {
 		current, err := p.Agents.Working.Memory(ctx, p.org, c)
 		if err != nil {
 			return err
 		}
-		if current.Next != nil && current.Next.Text != p.wasNext && current.Next.Text != u.Text {
+		if u.Section == SectionTask && current.Task != nil && current.Task.Seq >= u.Seqs[0] {
+			return db.Conflict("the task was set in this session: %s", db.Short(current.Task.Text))
+		}
+		if u.Section == SectionNext && current.Next != nil && current.Next.Text != p.wasNext && current.Next.Text != u.Text {
 			return db.Conflict("the next step was changed since: %s", db.Short(current.Next.Text))
 		}
 	}

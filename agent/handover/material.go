@@ -24,6 +24,7 @@ type material struct {
 	Position int    `json:"position"` // of the last message
 	Next     string `json:"next"`     // the next step in working memory at the time of the hand-over
 	Cut      int    `json:"cut"`      // number of messages left out before the first line
+	First    bool   `json:"first"`    // the first line is of the conversation's beginning
 }
 
 // line is the text of a message.
@@ -49,6 +50,7 @@ func (s *Store) snapshot(ctx context.Context, org db.Org, c recall.Conversation,
 		return material{}, nil
 	}
 	m.shorten()
+	m.First = after == 0 && m.Cut == 0
 	state, err := s.Agents.Working.Memory(ctx, org, c)
 	if state.Next != nil {
 		m.Next = state.Next.Text

@@ -43,8 +43,8 @@ func (r routes) manifest() string {
 	return r.files.Render()
 }
 
-// route returns the updates of a session. Open questions, decisions and the next step go to working memory. The rest
-// goes to the file that the manifest names, or to working memory if the agent has no files.
+// route returns the updates of a session. The task, open questions, decisions, blockers and the next step go to working
+// memory. The rest goes to the file that the manifest names, or to working memory if the agent has no files.
 func (r routes) route(s session) (all []Update) {
 	for _, part := range s.sections() {
 		for _, it := range part.items {
@@ -65,8 +65,12 @@ func (r routes) target(section string, it item) string {
 	switch {
 	case section == SectionNext:
 		return string(working.Next)
+	case section == SectionTask:
+		return string(working.Task)
 	case section == SectionOpen:
 		return string(working.OpenQuestions)
+	case section == SectionBlocked:
+		return string(working.Blockers)
 	case section == SectionDecided || !r.has:
 		return string(working.Decisions)
 	case section == SectionEntity:

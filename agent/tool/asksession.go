@@ -13,14 +13,25 @@ type askArgs struct {
 	Question     text `json:"question"`
 }
 
+// lastSession stands for the conversation before the caller's.
+const lastSession = "last"
+
 // askSession answers a question from another conversation of the agent.
 func (m Memories) askSession(ctx context.Context, c Caller, a askArgs) (Result, error) {
 	id := strings.TrimSpace(string(a.Conversation))
 	switch {
 	case id == "":
-		return Result{}, db.Invalid("No conversation_id given. Give the id of the conversation to ask, or default.")
+		return Result{}, db.Invalid("No conversation_id given. Give the id of the conversation to ask, or "+
+			"%s for the one before this, or default.", lastSession)
 	case c.within() != "" && c.within() != id:
 		return Result{}, errConfined
+	}
+	if id == lastSession {
+		before, err := m.Recall.Before(ctx, c.Org, c.Agent.ID, c.Conversation)
+		if err != nil {
+			return Result{}, err
+		}
+		id = before.ID
 	}
 	store := pastsession.Store{Recall: m.Recall, Models: m.Models}
 	answer, err := store.Ask(ctx, c.Org, pastsession.Question{AgentID: c.Agent.ID, Conversation: id,

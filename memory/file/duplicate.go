@@ -140,6 +140,14 @@ func (k *knownFacts) like(f fact) (same fact, found bool) {
 	return same, false
 }
 
+var ofADay = regexp.MustCompile(`^\s*\S\s+\d{4}-\d{2}-\d{2}: `)
+
+// recalls reports whether a line is an entry of recent activity that begins with a day and points to a file. Such an
+// entry may say what stands in the file.
+func recalls(l indexLine, file string) bool {
+	return recentSection.MatchString(l.section) && ofADay.MatchString(l.text) && pointedTo([]indexLine{l}, file)
+}
+
 // checkDuplicates finds facts that another file also states, even in slightly different words.
 func (c *indexCheck) checkDuplicates() {
 	var known knownFacts
@@ -151,7 +159,7 @@ func (c *indexCheck) checkDuplicates() {
 			continue
 		}
 		for _, one := range factsOf("", l.number, l.text) {
-			if same, found := known.like(one); found {
+			if same, found := known.like(one); found && !recalls(l, same.path) {
 				c.add(ruleDuplicate, l, "says what stands in "+same.path+": point to it", false)
 				break
 			}

@@ -38,12 +38,19 @@ func (s *Store) Add(ctx context.Context, org db.Org, t Target, e NewEntry) error
 	return err
 }
 
-// Continue copies the record of the conversation with key from to another conversation.
-func (s *Store) Continue(ctx context.Context, org db.Org, from int64, to recall.Conversation) error {
-	source, err := s.read(ctx, org, from)
-	if err != nil || source.Record.IsEmpty() {
+// Predecessor is the conversation that another one continues.
+type Predecessor struct {
+	Key int64
+	ID  string
+}
+
+// Continue copies the record of a conversation to the one that continues it, and names it there.
+func (s *Store) Continue(ctx context.Context, org db.Org, from Predecessor, to recall.Conversation) error {
+	source, err := s.read(ctx, org, from.Key)
+	if err != nil {
 		return err
 	}
+	source.Record.Continues = from.ID
 	t := Target{AgentID: to.AgentID, Conversation: to.ID, Author: Author{Kind: ByHandover}}
 	return s.carry(ctx, org, t, source.Record)
 }

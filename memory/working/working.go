@@ -81,6 +81,8 @@ type Record struct {
 	Next           *Entry  `json:"next" doc:"The next action."`
 	Blockers       []Entry `json:"blockers" doc:"What holds the task up, one line each."`
 	LastEdit       *Entry  `json:"last_edit" doc:"The newest diff."`
+
+	Continues string `json:"continues,omitempty" doc:"The conversation whose hand-over this one began with."`
 }
 
 // place returns where a record stores a field: one for a field with a single entry, else list. The other is nil.
@@ -126,13 +128,14 @@ func (r *Record) set(f Field, entries []Entry) {
 	}
 }
 
-// IsEmpty reports whether a record has no entries.
+// IsEmpty reports whether a record has no entries and continues no conversation.
 func (r Record) IsEmpty() bool {
-	return !slices.ContainsFunc(Fields, func(f Field) bool { return len(r.Entries(f)) > 0 })
+	return r.Continues == "" && !slices.ContainsFunc(Fields, func(f Field) bool { return len(r.Entries(f)) > 0 })
 }
 
 // clone returns a copy that shares no entry with r. Its lists are not nil.
 func (r Record) clone() (c Record) {
+	c.Continues = r.Continues
 	for _, f := range Fields {
 		c.set(f, append([]Entry{}, r.Entries(f)...))
 	}
@@ -184,6 +187,9 @@ func Render(r Record) string {
 	r.each(func(e *Entry) { stale = stale || e.Stale != nil })
 	if stale {
 		b.WriteString(staleNote)
+	}
+	if r.Continues != "" {
+		b.WriteString("continues: " + frame.Neutralize(r.Continues) + "\n")
 	}
 	for _, f := range Fields {
 		b.WriteString(renderField(f, r.Entries(f)))
