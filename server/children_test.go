@@ -237,7 +237,11 @@ func TestAChildReturnsOnce(t *testing.T) {
 	c.captured(agent, "default", openCall)
 	answers := c.child(agent, `{"mode":"fork","task":"Answer it.","tool_call_id":"c9"}`)
 	c.captured(agent, answers.ConversationID, `{"messages":[{"role":"assistant","content":"42"}]}`)
-	c.must("POST", path+answers.ID+"/return", `{}`)
+	if got := c.call("POST", path+answers.ID+"/return", `{"tool_call_id":"c8"}`); got.Code != 422 ||
+		!strings.Contains(got.Text, "in the request that starts the sub-agent") {
+		t.Errorf("a return for another call: %d %s", got.Code, got.Text)
+	}
+	c.must("POST", path+answers.ID+"/return", `{"tool_call_id":"c9"}`)
 	messages, _ = c.nextPrompt(agent, "default")
 	if last := messages[len(messages)-1]; !strings.Contains(last, `"tool"`) || !strings.Contains(last, "42") {
 		t.Errorf("the result of the call is %s", last)

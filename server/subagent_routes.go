@@ -122,12 +122,18 @@ func (s *Server) returnChild(ctx context.Context, input *struct {
 	Body struct {
 		Result  rest.Opt[string] `json:"result,omitzero" doc:"What the sub-agent said last, if absent."`
 		IsError rest.Opt[bool]   `json:"is_error,omitzero" doc:"It failed."`
+
+		ToolCallID rest.Opt[string] `json:"tool_call_id,omitzero" doc:"The one with which it was started, or none."`
 	}
 }) (subagent.Child, error) {
 	org := rest.Org(ctx)
 	c, err := s.Children.Child(ctx, org, string(input.AgentID), string(input.ChildID))
 	if err != nil {
 		return c, err
+	}
+	if call := input.Body.ToolCallID.Value; call != "" && (c.ToolCallID == nil || *c.ToolCallID != call) {
+		return c, rest.Unprocessable("body.tool_call_id", "A call belongs in the request that starts the sub-agent "+
+			"(POST /v1/agents/{agent_id}/children): its result then answers that call. Nothing was returned")
 	}
 	c, err = s.Children.Return(ctx, org, c.ParentAgentID, c.ID,
 		subagent.Result{Text: input.Body.Result.Pointer(), Failed: input.Body.IsError.Value})
