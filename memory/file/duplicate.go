@@ -67,7 +67,8 @@ func factsOf(path string, number int, text string) (all []fact) {
 }
 
 // same reports whether two facts say the same. Either their words are equal, or one has all words of the other in the
-// same order and little more. If each has something of its own, a name or a number, they differ.
+// same order and little more, or both have nearly all of their many words in common. If each has something of its own, a
+// name or a number, they differ.
 func (f fact) same(o fact) bool {
 	if f.all == o.all {
 		return true
@@ -79,6 +80,9 @@ func (f fact) same(o fact) bool {
 	if len(short) < leastFactWords || float64(len(short)) < sameShare*float64(len(long)) {
 		return false
 	}
+	if reworded(f.says, o.says) {
+		return true
+	}
 	matched := 0
 	for _, w := range long {
 		if matched < len(short) && short[matched] == w {
@@ -88,6 +92,31 @@ func (f fact) same(o fact) bool {
 		}
 	}
 	return matched == len(short)
+}
+
+const (
+	leastReworded = 5   // a fact with fewer different words is not compared without their order
+	rewordedShare = 0.8 // share of the words of both that both must have
+)
+
+// reworded reports whether two facts have nearly the same words in any order. Words that deny, and numbers, must be the
+// same.
+func reworded(a, b []string) bool {
+	has, both := map[string]int{}, 0
+	for _, w := range a {
+		has[w] |= 1
+	}
+	for _, w := range b {
+		has[w] |= 2
+	}
+	for w, in := range has {
+		if in == 3 {
+			both++
+		} else if denies.MatchString(w) {
+			return false
+		}
+	}
+	return both >= leastReworded && float64(both) >= rewordedShare*float64(len(has))
 }
 
 // denies matches words that turn a fact into another one.

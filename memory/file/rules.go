@@ -19,7 +19,7 @@ const (
 	ruleHash      = "hash"      // no commit hashes
 	ruleCode      = "code"      // no code fences
 	ruleError     = "error"     // no raw error messages
-	ruleList      = "list"      // no list with more than MaxListItems items
+	ruleList      = "list"      // no list with more than MaxListItems items, and no table with more rows without pointers
 	ruleDuplicate = "duplicate" // no fact that another file has
 	ruleDangling  = "dangling"  // no pointer that leads nowhere
 	ruleTemporary = "temporary" // no temporary notes
@@ -99,7 +99,8 @@ func (r IndexRules) Words() string {
 		case name == ruleSize:
 			all = append(all, fmt.Sprintf("at most %d characters", r.maxChars()))
 		case name == ruleList:
-			all = append(all, fmt.Sprintf("no list of more than %d items", r.maxListItems()))
+			all = append(all, fmt.Sprintf("no list of more than %d items, nor table of more rows without pointers",
+				r.maxListItems()))
 		default:
 			all = append(all, ruleWords[name])
 		}
@@ -329,18 +330,23 @@ func hasHash(l indexLine) bool {
 	})
 }
 
-// checkLists finds lists with too many items.
+// checkLists finds lists with too many items, and tables with too many rows that point to no file.
 func (c *indexCheck) checkLists() {
-	items := 0
+	items, rows, most := 0, 0, c.rules.maxListItems()
 	for _, l := range c.lines {
 		switch {
 		case l.item:
-			if items++; items == c.rules.maxListItems()+1 {
+			if items++; items == most+1 {
 				c.add(ruleList, l, fmt.Sprintf("is item %d of a list that may have %d: make the list a file of its own, or a "+
-					"table of pointers", items, c.rules.maxListItems()), true)
+					"table of pointers", items, most), true)
 			}
-		case strings.TrimSpace(l.text) != "":
-			items = 0
+		case l.row && len(l.pointers) == 0 && !c.headOfTable(l):
+			if rows++; rows == most+1 {
+				c.add(ruleList, l, fmt.Sprintf("is row %d without a pointer of a table that may have %d: make the table a file "+
+					"of its own", rows, most), true)
+			}
+		case !l.row && strings.TrimSpace(l.text) != "":
+			items, rows = 0, 0
 		}
 	}
 }

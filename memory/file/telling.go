@@ -32,8 +32,23 @@ func (c *indexCheck) tells(l indexLine) bool {
 		return false
 	}
 	short := inlineSections.MatchString(l.section) || l.plain && c.isIntroduction(l)
-	return chars > maxInlineChars || !short
+	return chars > maxInlineChars || !short || ofRules.MatchString(l.section) && slices.ContainsFunc(l.cells(), isState)
 }
+
+// ofRules matches the names of sections for rules of conduct. A rule says what to do: such a section has no facts.
+var ofRules = regexp.MustCompile(`^(?:rules|behaviou?r.*)$`)
+
+// being matches the verbs with which a sentence says how something is, and not what to do.
+var being = regexp.MustCompile(`(?i)\b(?:is|are|was|were|has|had|ist|sind|hat|est|sont|es|son|tiene)\b`)
+
+// isState reports whether a text says how something is.
+func isState(text string) bool {
+	return states(text) && being.MatchString(text) && !conditional.MatchString(text)
+}
+
+// conditional matches words that make a sentence with such a verb a rule.
+var conditional = regexp.MustCompile(`(?i)\b(?:if|when|unless|until|before|after|must|should|never|always|wenn|falls|` +
+	`bevor|si|quand|cuando|antes)\b|^\W*(?:ask|use|write|answer|check|do|don['’]t|be|keep|tell|say|avoid)\b`)
 
 // headOfTable reports whether a row names the columns of a table, or is the line below that row.
 func (c *indexCheck) headOfTable(l indexLine) bool {
