@@ -2,8 +2,8 @@
 // prompts, and reads the memories through their stores.
 //
 // Each file uses those that are named before it:
-//   - agents, and the store: customtool.go flushsettings.go handoversettings.go agent.go format.go fields.go
-//     promptmeans.go store.go model.go limits.go
+//   - agents, and the store: customtool.go flushsettings.go handoversettings.go format.go promptsettings.go agent.go
+//     fields.go promptmeans.go store.go model.go limits.go
 //   - prompts: prompt.go policy.go queries.go request.go filedirectory.go systemprompt.go usage.go assemble.go
 //     branch.go
 //   - what keeps prompts short: flushes.go flushtools.go policylines.go prune.go compact.go
@@ -92,6 +92,7 @@ type Settings struct {
 	Flush                  *FlushSettings  `json:"flush,omitempty"`          // nil: FlushOff
 
 	Handover *HandoverSettings `json:"handover,omitempty"` // nil: HandoverOff
+	Prompt   *PromptSettings   `json:"prompt,omitempty"`   // nil: the defaults
 }
 
 // These say in which conversations an agent's tools search and read: in all, or only in the one of the call.
@@ -264,7 +265,12 @@ func (s Settings) check() error {
 		}
 	}
 	if s.Handover != nil {
-		return s.Handover.check()
+		if err := s.Handover.check(); err != nil {
+			return err
+		}
+	}
+	if s.Prompt != nil {
+		return s.Prompt.check()
 	}
 	return nil
 }

@@ -147,10 +147,7 @@ func (s *Store) assemble(ctx context.Context, org db.Org, target PromptTarget) (
 		p.unread, p.Messages = recall.Window{}, []recall.Message{{Position: p.Conversation.Messages + 1, Role: recall.User,
 			Content: []recall.Part{{Type: recall.Text, Text: target.Trial.Message}}}}
 	}
-	if p.Conversation.Delegated && target.System == nil && target.Addition == "" { // it begins like its parent's
-		p.system = systemPrompt{system: p.logged.Text()}
-		p.counted.count(p.system, p.count)
-	} else if err := s.compileFitting(ctx, org, base, target, &p); err != nil {
+	if err := s.compileFitting(ctx, org, base, target, &p); err != nil {
 		return p, err
 	}
 	v, err := store.ViewOf(p.Conversation, p.Messages, store.PromptOverhead{Has: toolset(p.definitions)})
@@ -182,10 +179,10 @@ func (s *Store) surroundings(ctx context.Context, org db.Org, agentID string) (s
 // get placeholders as results.
 func (p *Prompt) convert(v clip.View, answer bool) {
 	shown := chat.ReadableBy(p.Agent.model(), v.AsShown())
-	p.messages, p.counted.Messages = converted(p.format, shown, p.count)
+	p.write(shown)
 	if p.Pending = chat.Pending(shown); answer && len(p.Pending) > 0 {
 		waiting := p.counted.Messages
-		p.messages, p.counted.Messages = converted(p.format, chat.AnswerPending(shown), p.count)
+		p.write(chat.AnswerPending(shown))
 		p.placeholders = p.counted.Messages - waiting
 	}
 	p.counted.Messages += p.unread.Tokens
@@ -194,6 +191,18 @@ func (p *Prompt) convert(v clip.View, answer bool) {
 		p.counted.Summary = tokens.PerMessage + p.count(p.summary)
 		p.counted.Messages -= p.counted.Summary
 	}
+}
+
+// write converts messages and the state to the prompt's format, and counts the messages.
+func (p *Prompt) write(shown []recall.Message) {
+	settings, n := p.Agent.Settings.Prompt, 0
+	shown = chat.WithState(shown, settings.role(), p.system.state())
+	if p.format == Anthropic && settings.marks() {
+		p.messages, n, p.marks = chat.AnthropicMarked(shown, len(p.tools) > 0, p.count)
+	} else {
+		p.messages, n = converted(p.format, shown, p.count)
+	}
+	p.counted.Messages = max(n-p.system.stateTokens(p.count), 0)
 }
 
 // readView reads the view of the conversation. If the view is too long, it reads the newest messages and only counts
@@ -247,8 +256,8 @@ const fixedShare = 0.75
 // characters per token.
 const maxCompilations = 5
 
-// compileFitting compiles the system prompt. If it takes too much of a known window, the views of open files are
-// shortened.
+// compileFitting compiles what the prompt has besides its messages. If that takes too much of a known window, the views
+// of open files are shortened.
 func (s *Store) compileFitting(ctx context.Context, org db.Org, base Agent, target PromptTarget, p *Prompt) error {
 	l, window := base.Limits(), p.Agent.Window()
 	l.WindowTokens = window
@@ -261,6 +270,9 @@ func (s *Store) compileFitting(ctx context.Context, org db.Org, base Agent, targ
 		unchanged := l.OpenChars > 0 && compiled.openChars == p.system.openChars
 		if p.system = compiled; target.Trial.WithoutMemory {
 			p.system.blocks, p.system.working = "", ""
+		}
+		if p.Conversation.Delegated && target.System == nil && target.Addition == "" { // it begins like its parent's
+			p.system.system, p.system.blocks, p.system.rules, p.system.about = p.logged.Text(), "", "", ""
 		}
 		p.counted.count(p.system, p.count)
 		excess := p.calibration.Factor.Of(p.counted.Tools+p.counted.instructions()) - int(fixedShare*float64(window))

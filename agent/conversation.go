@@ -156,7 +156,7 @@ func (s *Store) Delegate(ctx context.Context, org db.Org, c recall.Conversation,
 		if err != nil {
 			return err
 		}
-		f.Hidden, f.Delegated, f.OnlyTools, f.Depth, f.Prompt = true, true, d.OnlyTools, d.Depth, p.system.String()
+		f.Hidden, f.Delegated, f.OnlyTools, f.Depth, f.Prompt = true, true, d.OnlyTools, d.Depth, p.system.beginning()
 		pending = p.Pending
 		forked, err = inTx.copied(ctx, org, p.Conversation, f)
 		return err

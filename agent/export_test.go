@@ -7,6 +7,7 @@ import (
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/memory/block"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
 )
 
 // Parts of this package that only its tests use: the functions behind a prompt that need no database.
@@ -17,22 +18,26 @@ type State struct {
 	Blocks      []block.Block
 	Rules       json.RawMessage
 	Directories []files.Directory
-	Metadata    string
+	Counts      string
 }
 
 func (s State) prompt() systemPrompt {
 	means := promptMeans{limits: files.Limits{MaxOpen: 5, ViewChars: 1000}}
 	return systemPrompt{system: s.System, blocks: renderBlocks(s.Blocks), rules: renderRules(s.Rules),
-		directories: renderDirectories(s.Directories, means), metadata: s.Metadata}
+		directories: renderDirectories(s.Directories, means), counts: s.Counts}
 }
 
 // Parts returns the parts of the state's system prompt.
 func (s State) Parts() []string { return s.prompt().parts() }
 
+// Text returns the state's system prompt and the item at the end of its prompts.
+func (s State) Text() string { return s.prompt().beginning() + s.prompt().state() }
+
 // Request returns the pieces of the request for a state and its messages.
 func (s State) Request(f Format, messages []recall.Message) [][]byte {
-	wire, _ := converted(f, messages, func(string) int { return 0 })
-	return newRequest(Prompt{format: f, system: s.prompt(), messages: wire}, map[string]any{"model": "m"}).pieces()
+	prompt := s.prompt()
+	wire, _ := converted(f, chat.WithState(messages, recall.User, prompt.state()), func(string) int { return 0 })
+	return newRequest(Prompt{format: f, system: prompt, messages: wire}, map[string]any{"model": "m"}).pieces()
 }
 
 // FlushDue returns why a flush begins when so many tokens of a window are used; empty if none begins.

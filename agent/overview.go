@@ -62,7 +62,7 @@ func (s *Store) Overview(ctx context.Context, org db.Org, agentID, conversation 
 	}
 	t := p.Tokens
 	o := Overview{WindowMax: p.window(), WindowCurrent: t.Total, NumMessages: 1 + len(p.Messages) + p.unread.Count,
-		NumArchivalMemory: passages, NumRecallMemory: total, External: p.system.metadata, TokensExternal: t.Metadata,
+		NumArchivalMemory: passages, NumRecallMemory: total, External: p.system.metadata(), TokensExternal: t.Metadata,
 		SystemPrompt: p.system.system, TokensSystem: t.System, CoreMemory: p.system.blocks, TokensCoreMemory: t.Blocks,
 		ToolRules: orNil(p.system.rules), TokensToolRules: t.Rules,
 		Directories: orNil(p.system.directories), TokensDirectories: t.Directories,

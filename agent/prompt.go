@@ -29,7 +29,8 @@ type Prompt struct {
 	hasFolder    bool                  // a folder is attached to the agent
 	definitions  []Definition
 	tools        []json.RawMessage // the definitions in the prompt's format
-	messages     []json.RawMessage // the messages in the prompt's format
+	messages     []json.RawMessage // the messages in the prompt's format, with the state
+	marks        chat.Marks        // of the tools and the system prompt
 	logged       recall.Message    // the log's newest system prompt
 	summary      string            // the summary as the model reads it; empty if nothing is hidden
 	placeholders int               // tokens of placeholders for results of pending calls
@@ -60,20 +61,37 @@ type Tokens struct {
 	Blocks      int `json:"core_memory"`
 	Rules       int `json:"tool_usage_rules"`
 	Directories int `json:"directories"`
-	Metadata    int `json:"memory_metadata"`
+	Metadata    int `json:"memory_metadata" doc:"Of counts, and of what stands around the state at the prompt's end."`
 	Working     int `json:"working_memory" doc:"Of the conversation's working memory."`
 	Summary     int `json:"summary"` // summary of the hidden messages
 	Messages    int `json:"messages"`
+
+	Counted *Counted `json:"counted,omitempty" doc:"What the provider counted for the answers to this prompt, if known."`
 }
 
-// count counts the parts of a system prompt.
+// Counted is what a provider counted, in tokens. Prompt includes Read and Write.
+type Counted struct {
+	Answers    int64 `json:"answers" db:"answers" doc:"Of models."`
+	Prompt     int64 `json:"prompt_tokens" db:"prompt_tokens" doc:"Of all prompts."`
+	Completion int64 `json:"completion_tokens" db:"completion_tokens" doc:"Of all answers."`
+	Read       int64 `json:"cached_input_tokens" db:"cached_input_tokens" doc:"Of prompts, read from a cache."`
+	Write      int64 `json:"cache_write_tokens" db:"cache_write_tokens" doc:"Of prompts, written to a cache."`
+}
+
+// count counts the parts of a prompt besides its messages. Metadata has what the state has besides files and working
+// memory.
 func (t *Tokens) count(p systemPrompt, count func(string) int) {
 	t.System, t.Blocks, t.Rules = count(p.system), count(p.blocks), count(p.rules)
-	t.Directories, t.Metadata = count(p.directories), count(p.metadata)
-	t.Working = count(p.working)
+	t.Directories, t.Working = count(p.directories), count(p.working)
+	t.Metadata = count(p.about) + max(p.stateTokens(count)-t.Directories-t.Working, 0)
 }
 
-// instructions returns the tokens of the system prompt.
+// stateTokens counts the item at the end of a request.
+func (p systemPrompt) stateTokens(count func(string) int) int {
+	return tokens.PerMessage + count(p.state())
+}
+
+// instructions returns the tokens of everything but tools, summary and messages.
 func (t *Tokens) instructions() int {
 	return t.System + t.Blocks + t.Rules + t.Directories + t.Metadata + t.Working
 }

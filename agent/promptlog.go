@@ -93,6 +93,9 @@ func (p Prompt) request() (r *request, leftOut []string, err error) {
 	if p.must != "" && (thinking.Type == "" || thinking.Type == "disabled") {
 		options["tool_choice"] = mustCall(p.format, p.must) // a model that thinks cannot be forced to call a tool
 	}
+	if p.Agent.Settings.Prompt.keyed(p.format, p.Agent.model()) {
+		options["prompt_cache_key"] = p.Conversation.ID
+	}
 	if _, name, found := strings.Cut(p.Agent.model(), "/"); found {
 		options["model"] = name // the name may contain slashes, as with routers
 	} else if p.Agent.model() != "" {

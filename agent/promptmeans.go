@@ -19,23 +19,31 @@ type Definition struct {
 // Definitions returns the tools for an agent's model.
 type Definitions func(a Agent, hasFolder bool) []Definition
 
-// systemPrompt holds the parts of a compiled system prompt. The part that changes most often comes last, so that a
-// provider's cache of the beginning stays valid.
+// systemPrompt holds the parts of a compiled prompt besides its messages. The request to a model begins with those that
+// only a change of the agent changes, and ends with the state, which changes by itself. Thus a provider's cache keeps
+// what stands between them.
 type systemPrompt struct {
-	system      string // the base instructions
-	blocks      string // empty if no block is attached
-	rules       string // empty if no tool has a rule
+	system string // the base instructions
+	blocks string // empty if no block is attached
+	rules  string // empty if no tool has a rule
+	about  string // names the agent, and says how texts are shown
+
 	directories string // empty if no folder is attached
-	metadata    string
+	counts      string // of what the model does not see
 	working     string // empty if the conversation's working memory has no entries
 
 	openChars int // characters of all views of open files
 }
 
-// parts returns the texts that together are the prompt.
+// joined joins those texts that are not empty with empty lines between them.
+func joined(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "\n\n")
+}
+
+// parts returns the texts that together are the system prompt of a request.
 func (p systemPrompt) parts() []string {
 	var parts []string
-	for _, part := range []string{p.system, p.blocks, p.rules, p.directories, p.metadata, p.working} {
+	for _, part := range []string{p.system, p.blocks, p.rules, p.about} {
 		if part != "" && len(parts) > 0 {
 			part = "\n\n" + part
 		}
@@ -46,7 +54,35 @@ func (p systemPrompt) parts() []string {
 	return parts
 }
 
-func (p systemPrompt) String() string { return strings.Join(p.parts(), "") }
+// beginning returns the system prompt of a request.
+func (p systemPrompt) beginning() string { return strings.Join(p.parts(), "") }
+
+// state returns the item at the end of a request.
+func (p systemPrompt) state() string {
+	return frame.StateOf(joined(p.directories, p.working, p.wrappedCounts()))
+}
+
+// wrappedCounts returns the counts as a section of the state.
+func (p systemPrompt) wrappedCounts() string {
+	if p.counts == "" {
+		return ""
+	}
+	return "<memory_counts>\n" + p.counts + "</memory_counts>"
+}
+
+// metadata returns the section of Letta's layout that counts hidden messages, passages and files.
+func (p systemPrompt) metadata() string {
+	begin, end := "", ""
+	if at := strings.Index(p.about, "\n- "+frame.Note); at >= 0 {
+		begin, end = p.about[:at+1], p.about[at+1:]
+	}
+	return begin + p.counts + end
+}
+
+// String returns all parts as one system prompt in Letta's layout.
+func (p systemPrompt) String() string {
+	return joined(p.system, p.blocks, p.rules, p.directories, p.metadata(), p.working)
+}
 
 // promptMeans are the limits and the tools that a system prompt mentions.
 type promptMeans struct {

@@ -28,7 +28,7 @@ func anyText() *rapid.Generator[string] {
 func anyState() *rapid.Generator[agent.State] {
 	return rapid.Custom(func(t *rapid.T) agent.State {
 		s := agent.State{System: rapid.StringMatching(`[a-z.]{0,20}`).Draw(t, "system"),
-			Metadata: "<memory_metadata>\n</memory_metadata>"}
+			Counts: "- 1\n"}
 		for range rapid.IntRange(0, 3).Draw(t, "blocks") {
 			s.Blocks = append(s.Blocks, block.Block{Label: rapid.StringMatching(`[a-zA-Z0-9_/-]{1,8}`).Draw(t, "label"),
 				Value: anyText().Draw(t, "value"), Description: new(anyText().Draw(t, "description")),
@@ -67,7 +67,7 @@ var shownValue = regexp.MustCompile(`(?s)- chars_limit=0\n</metadata>\n<value>\n
 // plain returns the state with every text that is not empty replaced by a plain text.
 func plain(s agent.State) agent.State {
 	x := func(text string) string { return strings.Repeat("x", min(len(text), 1)) }
-	p := agent.State{System: s.System, Metadata: s.Metadata, Rules: s.Rules}
+	p := agent.State{System: s.System, Counts: s.Counts, Rules: s.Rules}
 	for _, b := range s.Blocks {
 		b.Value, b.Description = x(b.Value), new(x(*b.Description))
 		p.Blocks = append(p.Blocks, b)
@@ -98,9 +98,9 @@ func TestNoTextChangesTheStructure(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := anyState().Draw(t, "state")
-		prompt := strings.Join(s.Parts(), "")
+		prompt := s.Text()
 		got := frameTag.FindAllString(prompt, -1)
-		want := frameTag.FindAllString(strings.Join(plain(s).Parts(), ""), -1)
+		want := frameTag.FindAllString(plain(s).Text(), -1)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("tags (-plain +got):\n%s\n%s", diff, prompt)
 		}
@@ -113,7 +113,7 @@ func TestNoTextChangesTheStructure(t *testing.T) {
 				t.Fatalf("the value %q is shown as %q, and restored as %q", b.Value, values[i][1], got)
 			}
 		}
-		if prompt != strings.Join(s.Parts(), "") {
+		if prompt != s.Text() {
 			t.Fatal("two prompts of one state differ")
 		}
 	})
@@ -135,32 +135,26 @@ func TestAnEditLeavesWhatIsBeforeIt(t *testing.T) {
 			case 1:
 				after.Rules, same = other.Rules, append(same, agent.State{Blocks: s.Blocks}.Parts()...)
 			case 2:
-				after.Directories, same = other.Directories, append(same, agent.State{Blocks: s.Blocks, Rules: s.Rules}.Parts()...)
+				after.Directories = other.Directories
 			case 3:
-				after.Metadata, same = "<memory_metadata/>", append(same, agent.State{Blocks: s.Blocks, Rules: s.Rules,
-					Directories: s.Directories}.Parts()...)
+				after.Counts = "- 2\n"
 			}
-			prefix := 0
-			for i, part := range same {
-				prefix += len(strings.TrimPrefix(part, "\n\n"))
-				if i > 0 {
-					prefix += 2
-				}
-			}
-			if a, b := strings.Join(s.Parts(), ""), strings.Join(after.Parts(), ""); a[:prefix] != b[:prefix] {
-				t.Fatalf("part %d: the bytes before it differ:\n%q\n%q", changed, a[:prefix], b[:prefix])
-			}
-			for _, f := range []agent.Format{agent.OpenAI, agent.Anthropic} {
+			for _, f := range []agent.Format{agent.OpenAI, agent.Anthropic, agent.Responses} {
 				a, b := s.Request(f, messages), after.Request(f, messages)
 				if n := len(same); len(a) < n || len(b) < n || !slices.EqualFunc(a[:n], b[:n], bytes.Equal) {
 					t.Fatalf("part %d: the pieces of the %s request before it differ", changed, f)
+				}
+				before, _, found := bytes.Cut(bytes.Join(a, nil), []byte(frame.State))
+				if changed >= 2 && (!found || !bytes.HasPrefix(bytes.Join(b, nil), before)) {
+					t.Fatalf("part %d: the %s request differs before its state", changed, f)
 				}
 			}
 		}
 	})
 }
 
-// A turn that is appended to a settled conversation does not change the earlier pieces, except the last one.
+// A turn that is appended to a settled conversation does not change the earlier pieces, except the last two: the
+// messages of a piece that grows, and the state.
 func TestATurnLeavesThePiecesBeforeIt(t *testing.T) {
 	t.Parallel()
 	var view []recall.Message
@@ -171,8 +165,8 @@ func TestATurnLeavesThePiecesBeforeIt(t *testing.T) {
 	for _, f := range []agent.Format{agent.OpenAI, agent.Anthropic} {
 		before := agent.State{System: "s"}.Request(f, view[:298])
 		after := agent.State{System: "s"}.Request(f, view)
-		if n := len(before) - 1; !slices.EqualFunc(before[:n], after[:n], bytes.Equal) || len(after) > n+2 {
-			t.Errorf("%s: of %d pieces then %d, want all but the last shared", f, len(before), len(after))
+		if n := len(before) - 2; !slices.EqualFunc(before[:n], after[:n], bytes.Equal) || len(after) > n+3 {
+			t.Errorf("%s: of %d pieces then %d, want all but the last two shared", f, len(before), len(after))
 		}
 	}
 }

@@ -110,7 +110,7 @@ const promptPatience = 25 * time.Second
 // task returns the compaction task for the prompt's conversation.
 func (p Prompt) task(trigger string) compaction.Task {
 	tools := chat.Encode(toolsIn(OpenAI, p.definitions))
-	overhead := store.PromptOverhead{Window: p.window(), System: p.system.String(), Tools: tools,
+	overhead := store.PromptOverhead{Window: p.window(), System: p.system.beginning(), Tools: tools,
 		Tokens: p.counted.Tools + p.counted.instructions() + p.placeholders, ToolTokens: p.counted.Tools, Count: p.count,
 		Has: toolset(p.definitions), Factor: p.calibration.Factor}
 	return compaction.Task{AgentID: p.Agent.ID, Conversation: p.Conversation.ID, Settings: p.settings, Overhead: overhead,

@@ -47,66 +47,84 @@ func newRequest(p Prompt, options map[string]any) *request {
 		r.written.WriteString(`"` + name + `":` + string(chat.Encode(options[name])) + ",")
 	}
 	if len(tools) > 0 {
-		r.written.WriteString(`"tools":`)
-		r.list(tools, len(tools))
-		r.written.WriteString(",")
+		r.written.WriteString(`"tools":[`)
+		for i, tool := range tools {
+			if i > 0 {
+				r.written.WriteString(",")
+			}
+			if r.written.Write(tool); i == len(tools)-1 {
+				r.mark(p.marks.Tools)
+			}
+		}
+		r.written.WriteString("],")
 	}
 	r.cut()
 	switch f {
 	case Anthropic:
-		r.system(p.system, `"system":[`, `{"type":"text","text":"`, `"}`, "],")
-		r.written.WriteString(`"messages":`)
-		r.list(messages, pieceMessages)
+		r.system(p.system, `"system":[{"type":"text","text":"`, `"}`)
+		r.mark(p.marks.System)
+		r.written.WriteString("],")
+		r.written.WriteString(`"messages":[`)
 	case Responses:
-		r.system(p.system, `"instructions":"`, "", "", `",`)
-		r.written.WriteString(`"input":`)
-		r.list(messages, pieceMessages)
+		r.system(p.system, `"instructions":"`, `",`)
+		r.written.WriteString(`"input":[`)
 	default:
 		r.written.WriteString(`"messages":[`)
-		r.system(p.system, `{"role":"system","content":"`, "", "", `"}`)
-		for i, m := range messages {
+		if r.system(p.system, `{"role":"system","content":"`, `"}`); len(messages) > 0 {
 			r.written.WriteString(",")
-			r.written.Write(m)
-			if i%pieceMessages == pieceMessages-1 {
-				r.cut()
-			}
 		}
-		r.written.WriteString("]")
 	}
-	r.written.WriteString("}")
+	r.messages(messages, p.system)
+	r.written.WriteString("]}")
 	r.cut()
 	return r
 }
 
-// system writes the parts of a system prompt, each between before and after, and all of them between begin and end.
-func (r *request) system(p systemPrompt, begin, before, after, end string) {
+// system writes the parts of a system prompt between begin and end.
+func (r *request) system(p systemPrompt, begin, end string) {
 	r.written.WriteString(begin)
-	for i, part := range p.parts() {
-		if i > 0 && before != "" {
-			r.written.WriteString(",")
-		}
-		text := chat.Encode(part)
-		r.written.WriteString(before)
-		r.written.Write(text[1 : len(text)-1])
-		r.written.WriteString(after)
+	for _, part := range p.parts() {
+		r.written.Write(escaped(part))
 		r.cut()
 	}
 	r.written.WriteString(end)
 }
 
-// list writes a list, and ends a piece after each perPiece items.
-func (r *request) list(items []json.RawMessage, perPiece int) {
-	r.written.WriteString("[")
-	for i, item := range items {
+// mark adds a mark to the object that was written last.
+func (r *request) mark(m *chat.CacheControl) {
+	if m != nil {
+		r.written.Truncate(r.written.Len() - len("}"))
+		r.written.WriteString(`,"cache_control":` + string(chat.Encode(m)) + "}")
+	}
+}
+
+// escaped returns a text as it stands between quotes in JSON.
+func escaped(text string) []byte {
+	raw := chat.Encode(text)
+	return raw[1 : len(raw)-1]
+}
+
+// messages writes messages of which one has the state. A message with the state is cut around the views of files, which
+// are long and change less often than the rest.
+func (r *request) messages(all []json.RawMessage, p systemPrompt) {
+	files := escaped(p.directories)
+	for i, m := range all {
 		if i > 0 {
 			r.written.WriteString(",")
 		}
-		r.written.Write(item)
-		if i%perPiece == perPiece-1 {
+		if before, after, found := bytes.Cut(m, files); found && len(files) > 0 && i >= len(all)-2 {
+			r.cut()
+			r.written.Write(before)
+			r.cut()
+			r.written.Write(files)
+			r.cut()
+			r.written.Write(after)
+			continue
+		}
+		if r.written.Write(m); i%pieceMessages == pieceMessages-1 || i == len(all)-2 {
 			r.cut()
 		}
 	}
-	r.written.WriteString("]")
 }
 
 // cut ends a piece.

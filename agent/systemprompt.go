@@ -15,13 +15,13 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// SystemPrompt compiles an agent's system prompt. The same state gives the same bytes.
+// SystemPrompt compiles an agent's system prompt in Letta's layout. The same state gives the same bytes.
 func (s *Store) SystemPrompt(ctx context.Context, org db.Org, a Agent) (string, error) {
 	empty := recall.Conversation{IsDefault: true, ContextView: recall.ContextView{FirstVisible: 1}}
 	return s.compileNow(ctx, org, a, empty)
 }
 
-// compileNow compiles a conversation's system prompt from what the agent has now.
+// compileNow compiles a conversation's system prompt, in Letta's layout, from what the agent has now.
 func (s *Store) compileNow(ctx context.Context, org db.Org, a Agent, c recall.Conversation) (string, error) {
 	has, err := s.Files.HasFolder(ctx, org, a.ID)
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *Store) compileNow(ctx context.Context, org db.Org, a Agent, c recall.Co
 	return p.String(), err
 }
 
-// compile compiles the system prompt of a conversation.
+// compile compiles the parts of a conversation's prompt besides its messages.
 func (s *Store) compile(ctx context.Context, org db.Org, a Agent, c recall.Conversation, m promptMeans) (
 	systemPrompt, error) {
 	directories, err := s.directories(ctx, org, a.ID, m)
@@ -46,7 +46,7 @@ func (s *Store) compile(ctx context.Context, org db.Org, a Agent, c recall.Conve
 	if err != nil {
 		return systemPrompt{}, err
 	}
-	metadata, err := s.metadata(ctx, org, a, c, m.tools)
+	counts, err := s.counts(ctx, org, a, c, m.tools)
 	if err != nil {
 		return systemPrompt{}, err
 	}
@@ -56,7 +56,8 @@ func (s *Store) compile(ctx context.Context, org db.Org, a Agent, c recall.Conve
 	}
 	core := strings.TrimPrefix(renderBlocks(blocks)+index, "\n\n")
 	p := systemPrompt{system: a.Instructions(m.tools), blocks: core, rules: renderRules(a.Settings.ToolRules),
-		directories: renderDirectories(directories, m), metadata: metadata, working: state.Text}
+		about:       fmt.Sprintf(metadataOf+"\n- %s\n</memory_metadata>", a.ID, frame.Note),
+		directories: renderDirectories(directories, m), counts: counts, working: state.Text}
 	for _, d := range directories {
 		for _, f := range d.Files {
 			p.openChars += utf8.RuneCountInString(f.Shown)
@@ -65,7 +66,7 @@ func (s *Store) compile(ctx context.Context, org db.Org, a Agent, c recall.Conve
 	return p, nil
 }
 
-// metadataOf begins the section of the system prompt that counts hidden messages, passages and files.
+// metadataOf begins the section of the system prompt that names the agent.
 const metadataOf = "<memory_metadata>\n- AGENT_ID: %s"
 
 // IsSystemPrompt reports whether a text is the agent's instructions, or its system prompt as compiled at any time.
@@ -73,9 +74,9 @@ func (a Agent) IsSystemPrompt(text string) bool {
 	return strings.Contains(text, fmt.Sprintf(metadataOf, a.ID)+"\n") || a.System != "" && text == a.System
 }
 
-// metadata writes the section that counts what the model does not see. It counts only hidden messages, because a count
-// of all messages would change the prompt with every turn.
-func (s *Store) metadata(ctx context.Context, org db.Org, a Agent, c recall.Conversation, tools []Definition) (string,
+// counts writes the lines that name the conversation and count what the model does not see. They count only hidden
+// messages, because a count of all messages would change the prompt with every turn.
+func (s *Store) counts(ctx context.Context, org db.Org, a Agent, c recall.Conversation, tools []Definition) (string,
 	error) {
 	total, err := s.Recall.CountSaid(ctx, org, a.ID)
 	if err != nil {
@@ -89,7 +90,7 @@ func (s *Store) metadata(ctx context.Context, org db.Org, a Agent, c recall.Conv
 	if c.IsDefault {
 		name = recall.DefaultConversation
 	}
-	text := fmt.Sprintf(metadataOf+"\n- CONVERSATION_ID: %s\n- System prompt last recompiled: %s\n", a.ID, name,
+	text := fmt.Sprintf("- CONVERSATION_ID: %s\n- System prompt last recompiled: %s\n", name,
 		a.SystemChangedAt.UTC().Format("2006-01-02 15:04:05 UTC"))
 	if hidden := total - visible(c); hidden > 0 {
 		text += fmt.Sprintf("- %d previous messages are stored in recall memory%s\n", hidden,
@@ -99,7 +100,7 @@ func (s *Store) metadata(ctx context.Context, org db.Org, a Agent, c recall.Conv
 		text += fmt.Sprintf("- %d passages are stored in archival memory%s\n", passages,
 			toolset(tools).Hint("archival_memory_search", " (use archival_memory_search to find them)"))
 	}
-	return text + "- " + frame.Note + "\n</memory_metadata>", nil
+	return text, nil
 }
 
 // renderBlocks writes the section of the prompt with an agent's blocks, in Letta's layout; empty without blocks. Texts
@@ -231,8 +232,8 @@ type toolUse struct{ name, use string }
 const defaultOpening = "You are an agent with a memory of your own."
 
 var toolGroups = []toolGroup{
-	{"Your documents are listed below, with the views that you have open", []toolUse{
-		{"open_files", "open_files shows a document here"},
+	{"Your documents are listed at the end of each prompt, with the views that you have open", []toolUse{
+		{"open_files", "open_files shows a document there"},
 		{"grep_files", "grep_files finds exact text"},
 		{"semantic_search_files", "semantic_search_files finds what fits a question"},
 		{"list_files", "list_files names all documents"},

@@ -104,9 +104,9 @@ type Part struct {
 	// Kind is the variant in which a provider returned the part, if its type has several; empty is the usual one.
 	Kind PartKind `json:"kind,omitempty"`
 
-	// Extra holds more fields that a provider's API returned with a text, a reasoning or a call. It is the text of a JSON
-	// object; the fields stand in it under the API's name: ChatAPI, ResponsesAPI or AnthropicAPI. Only that API gets them
-	// back.
+	// Extra holds more fields that a provider's API has with a text, an image, a reasoning, a call or a result. It is the
+	// text of a JSON object; the fields stand in it under the API's name: ChatAPI, ResponsesAPI or AnthropicAPI. Only that
+	// API gets them back.
 	Extra string `json:"extra,omitempty"`
 
 	// Item is JSON that only the provider's API can read: an AnthropicBlock, a ResponsesItem, or a SummarizedReasoning

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/loci-memory/loci/agent/loop"
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 	"github.com/loci-memory/loci/agent/subagent"
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed/embedtest"
 	"github.com/loci-memory/loci/server/servertest"
@@ -28,7 +30,7 @@ func (c *client) child(agent, body string) (made wireChild) {
 	return made
 }
 
-// nextPrompt returns the messages and the tools of a conversation's next prompt.
+// nextPrompt returns the messages and the tools of a conversation's next prompt, without its state.
 func (c *client) nextPrompt(agent, conversation string) (messages []string, tools string) {
 	c.t.Helper()
 	var p struct {
@@ -41,10 +43,15 @@ func (c *client) nextPrompt(agent, conversation string) (messages []string, tool
 	if err := json.Unmarshal([]byte(body), &p); err != nil {
 		c.t.Fatal(err)
 	}
-	for _, m := range p.Request.Messages {
+	for _, m := range withoutState(p.Request.Messages) {
 		messages = append(messages, string(m))
 	}
 	return messages, string(p.Request.Tools)
+}
+
+// withoutState returns messages in OpenAI's form without the state at the end of a prompt.
+func withoutState(messages []json.RawMessage) []json.RawMessage {
+	return slices.DeleteFunc(messages, func(m json.RawMessage) bool { return bytes.Contains(m, []byte(frame.State)) })
 }
 
 const openCall = `{"messages":[{"role":"user","content":"go on"},{"role":"assistant","tool_calls":[{"id":"c9",
@@ -181,6 +188,7 @@ func TestBlankAndBriefChildren(t *testing.T) {
 	}
 	brief := c.child(agent, `{"mode":"brief","task":"Count.","files":["harbour/ships.txt"]}`)
 	messages, _ = c.nextPrompt(brief.AgentID, "default")
+	messages = append(messages, c.promptOf(brief.AgentID, "openai").state)
 	if all := strings.Join(messages, "\n"); !strings.Contains(all, "Count the ships") || !strings.Contains(all, "ferry") ||
 		strings.Contains(all, "transcript") || strings.Contains(all, "[seq") {
 		t.Errorf("the prompt of a brief sub-agent:\n%s", all)

@@ -3,6 +3,7 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/agent/agenttest"
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/compaction/llm/llmtest"
 	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/store"
@@ -437,6 +439,9 @@ func TestSelfCompactionSendsWhatTheModelWasSent(t *testing.T) {
 	if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+agent+"/prompt?format=openai", "")), &handed); err != nil {
 		t.Fatal(err)
 	}
+	handed.Request.Messages = slices.DeleteFunc(handed.Request.Messages, func(m llmtest.Message) bool {
+		return m.Content != nil && strings.Contains(*m.Content, frame.State)
+	})
 	result := c.compact("/v1/agents/"+agent+"/summarize", `{"compaction_settings":{"mode":"self_compact_sliding_window"}}`)
 	asked := provider.Requests()
 	if result.Compaction == nil || len(asked) == 0 {

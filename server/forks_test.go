@@ -17,8 +17,8 @@ import (
 // summaryRange matches the range of messages in a summary.
 var summaryRange = regexp.MustCompile(`seq (\d+)–(\d+)`)
 
-// nextMessages returns the messages of a conversation's next prompt, without the system prompt. It masks clip ids and
-// the summary's range, which differ between conversations.
+// nextMessages returns the messages of a conversation's next prompt, without system prompt and state. It masks clip ids
+// and the summary's range, which differ between conversations.
 func (c *client) nextMessages(agent, conversation string) []string {
 	c.t.Helper()
 	var p struct {
@@ -29,7 +29,7 @@ func (c *client) nextMessages(agent, conversation string) []string {
 		c.t.Fatal(err)
 	}
 	var texts []string
-	for _, m := range p.Request.Messages[1:] {
+	for _, m := range withoutState(p.Request.Messages)[1:] {
 		texts = append(texts, summaryRange.ReplaceAllString(clipIDs.ReplaceAllString(string(m), "clip"), "seq"))
 	}
 	return texts

@@ -1,9 +1,11 @@
 package server_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/server/servertest"
 )
 
@@ -20,16 +22,16 @@ func TestAPreviewStoresNothing(t *testing.T) {
 	for _, body := range []string{`{"messages":[` + said + `],"max_steps":3}`, `{"input":"Who <am> I?"}`,
 		`{"input":[{"type":"text","text":"Who <am> I?"}]}`} {
 		got := fields(t, c.must("POST", target, body))["messages"].([]any)
-		system, last := got[0].(map[string]any), got[len(got)-1].(map[string]any)
-		if len(got) != 4 || system["role"] != "system" || last["content"] != "Who <am> I?" {
+		system, last := got[0].(map[string]any), got[len(got)-2].(map[string]any)
+		if len(got) != 5 || !strings.Contains(fmt.Sprint(got[len(got)-1]), frame.State) || system["role"] != "system" || last["content"] != "Who <am> I?" {
 			t.Errorf("%s: got %v", body, got)
 		}
 	}
-	if got := fields(t, c.must("POST", target, ""))["messages"].([]any); len(got) != 3 {
+	if got := fields(t, c.must("POST", target, ""))["messages"].([]any); len(got) != 4 {
 		t.Errorf("without messages: got %v", got)
 	}
-	for path, want := range map[string]int{conversation + "/messages/preview-raw-payload": 2,
-		"default/messages/preview-raw-payload?agent_id=" + agent: 4} {
+	for path, want := range map[string]int{conversation + "/messages/preview-raw-payload": 3,
+		"default/messages/preview-raw-payload?agent_id=" + agent: 5} {
 		got := fields(t, c.must("POST", "/v1/conversations/"+path, `{"messages":[`+said+`]}`))["messages"].([]any)
 		if len(got) != want {
 			t.Errorf("%s: got %v, want %d messages", path, got, want)

@@ -30,7 +30,7 @@ func TestPromptsAreHandedOut(t *testing.T) {
 	system := first["messages"].([]any)[0].(map[string]any)
 	contains(t, "the system prompt", system["content"].(string), "Help.\n\n<memory_blocks>", "<calm>",
 		"<tool_usage_rules>", "</memory_metadata>")
-	if n := len(first["messages"].([]any)); n != 3 || first["model"] != "gpt-4o" || len(first["tools"].([]any)) != 14 ||
+	if n := len(first["messages"].([]any)); n != 4 || first["model"] != "gpt-4o" || len(first["tools"].([]any)) != 14 ||
 		prompts[0]["format"] != "openai" {
 		t.Errorf("got %d messages, of %v, in format %v", n, first["model"], prompts[0]["format"])
 	}
@@ -41,7 +41,7 @@ func TestPromptsAreHandedOut(t *testing.T) {
 		}
 	}
 	anthropic := c.must("GET", target+"/prompt?format=anthropic", "")
-	contains(t, "Anthropic's format", anthropic, `"system":[{"type":"text","text":"Hinder."}`, `"input_schema":`,
+	contains(t, "Anthropic's format", anthropic, `"system":[{"type":"text","text":"Hinder.\n\n<memory_blocks>`, `"input_schema":`,
 		`"messages":[{"role":"user","content":[{"type":"text","text":"question <0>"}]}`)
 
 	// The overview counts the same.

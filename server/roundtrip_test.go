@@ -3,6 +3,7 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -162,13 +163,17 @@ func encodedRaw(all []json.RawMessage) []byte {
 	return []byte("[" + strings.Join(texts, ",") + "]")
 }
 
-// requested returns the messages of an agent's next prompt, without the system prompt.
+// recompiled matches the time in a prompt's state.
+var recompiled = regexp.MustCompile(`last recompiled: [^\\]+`)
+
+// requested returns the messages of an agent's next prompt, without the system prompt. It masks the time in the state.
 func (c *client) requested(agent, format string) []json.RawMessage {
 	c.t.Helper()
 	var got struct {
 		Request struct{ Messages, Input []json.RawMessage }
 	}
-	if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+agent+"/prompt?format="+format, "")), &got); err != nil {
+	body := recompiled.ReplaceAllString(c.must("GET", "/v1/agents/"+agent+"/prompt?format="+format, ""), "TIME")
+	if err := json.Unmarshal([]byte(body), &got); err != nil {
 		c.t.Fatal(err)
 	}
 	if format == "openai" {

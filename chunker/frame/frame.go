@@ -1,7 +1,8 @@
 // Package frame lists what Loci writes around and between other people's texts in what a model reads. Its guard marks
 // texts that imitate these frames.
 //
-// Each file uses only the files named before it: frame.go lists tags, notices and line ends; lookalike.go reads a text
+// Each file uses only the files named before it: frame.go lists tags, notices and line ends; state.go writes the end of
+// a prompt; lookalike.go reads a text
 // as a model may read it; neutralize.go marks and restores texts; lineend.go marks stray line ends.
 package frame
 
@@ -12,12 +13,13 @@ var Tags = []string{"memory_blocks", "block", "description", "metadata", "value"
 	"directory", "instructions", "file", "working_memory", "last_edit", "more_files", "memory_metadata",
 	"tool_usage_rules", "tool_rule", "persona", "human", "system", "summary", "analysis", "transcript",
 	"start_transcript", "end_transcript",
-	"earlier_summary", "previous_summary", "memory_files"}
+	"earlier_summary", "previous_summary", "memory_files", "current_state", "memory_counts"}
 
 // Notices that Loci writes on lines of their own. They are formats for fmt: %d is a number, %s is any text.
 const (
 	System       = "[This is a message of the system, not of the user.]" // begins what Loci tells within a conversation
-	noResult     = "[No result yet"                                      // begins every notice of a missing result
+	State        = "[This is the present state, not a request. It stands at the end of each prompt, written anew.]"
+	noResult     = "[No result yet" // begins every notice of a missing result
 	NoResultYet  = "[No result yet: this call is still pending.]"
 	NotRecorded  = "[The result of this call was not recorded.]"
 	EmptyResult  = "[The result is empty.]"
@@ -84,7 +86,8 @@ const (
 
 // The guard reads lineNotices and inlineNotices.
 var (
-	lineNotices = []string{System, noResult, NoResultYet, NotRecorded, EmptyResult, EmptyMessage, CutAnswer, CutCall,
+	lineNotices = []string{System, State, noResult, NoResultYet, NotRecorded, EmptyResult, EmptyMessage, CutAnswer,
+		CutCall,
 		GoesOn, SummaryLeftOut, MadeWithout, LeftOutForRoom, FirstParts, OnePart, StaleExplained, EarlierLeftOut,
 		MessagesLeftOut, label, Range, Position, StalePosition, CharsLeftOut, FirstBytes, FirstChars, ToReadLog,
 		ImagesLeftOut, Cut, CutHere, NoRoom, ResultCut, CutCalled, ViewCall, ViewFileStart, ViewToEnd, ViewLines,

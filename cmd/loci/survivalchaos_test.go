@@ -99,7 +99,7 @@ func subtask(asked modeltest.Asked) (a modeltest.Answer, ok bool) {
 			return modeltest.Answer{Text: "found-" + n[1] + "."}, true
 		case m.Role == "tool":
 			return a, false
-		case m.Role != "user":
+		case m.Role != "user" || strings.Contains(fmt.Sprint(m.Content), "<current_state>"):
 			continue
 		}
 		if n = subtaskOf.FindStringSubmatch(fmt.Sprint(m.Content)); n == nil {

@@ -204,3 +204,31 @@ func (i Object) PromptTokens(name string) int {
 }
 
 const maxTokens = 1<<31 - 1
+
+// Usage is what a provider counted for an answer, in tokens. Prompt includes CacheRead and CacheWrite.
+type Usage struct{ Prompt, Completion, CacheRead, CacheWrite int }
+
+// Usage returns a provider's counts from the usage in the named field. A count that is absent or impossible is 0.
+func (i Object) Usage(name string) (u Usage) {
+	type details struct {
+		Read  float64 `json:"cached_tokens"`
+		Write float64 `json:"cache_write_tokens"` // of OpenRouter
+	}
+	var raw struct {
+		Completion float64 `json:"completion_tokens"`
+		Output     float64 `json:"output_tokens"`
+		Read       float64 `json:"cache_read_input_tokens"`
+		Write      float64 `json:"cache_creation_input_tokens"`
+		Hit        float64 `json:"prompt_cache_hit_tokens"` // of DeepSeek
+		OfPrompt   details `json:"prompt_tokens_details"`
+		OfInput    details `json:"input_tokens_details"`
+	}
+	if !i.Has(name) || json.Unmarshal(i.fields[name], &raw) != nil {
+		return u
+	}
+	count := func(list ...float64) int { return int(min(max(0, slices.Max(list)), maxTokens)) }
+	u.Prompt, u.Completion = i.PromptTokens(name), count(raw.Completion, raw.Output)
+	u.CacheRead = count(raw.Read, raw.Hit, raw.OfPrompt.Read, raw.OfInput.Read)
+	u.CacheWrite = count(raw.Write, raw.OfPrompt.Write, raw.OfInput.Write)
+	return u
+}

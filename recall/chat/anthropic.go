@@ -33,6 +33,7 @@ type anthropicBlock struct {
 	IsError   bool             `json:"is_error,omitempty"`
 	Citations json.RawMessage  `json:"citations,omitempty"`
 	Caller    json.RawMessage  `json:"caller,omitempty"`
+	Cache     *CacheControl    `json:"cache_control,omitempty"`
 
 	item json.RawMessage // replaces all fields
 }
@@ -48,7 +49,38 @@ func (b anthropicBlock) MarshalJSON() ([]byte, error) {
 // Anthropic returns the messages of a view as Anthropic accepts them, without the system prompt, and their tokens. The
 // first message is the user's, roles alternate, and results stand directly after their calls in the user's message.
 func Anthropic(view []recall.Message, count Counter) (messages []json.RawMessage, n int) {
-	var all []anthropicMessage
+	all := anthropicMessages(view)
+	keepMarks(all)
+	return encoded(all, count)
+}
+
+// keepMarks drops all marks but the newest, and returns how many more a request may have.
+func keepMarks(all []anthropicMessage) (left int) {
+	left = maxMarks
+	for _, m := range slices.Backward(all) {
+		for i := range slices.Backward(m.Content) {
+			switch b := &m.Content[i]; {
+			case b.Cache == nil:
+			case left == 0:
+				b.Cache = nil
+			default:
+				left--
+			}
+		}
+	}
+	return left
+}
+
+// encoded returns messages as JSON, and their tokens.
+func encoded(all []anthropicMessage, count Counter) (messages []json.RawMessage, n int) {
+	for _, m := range all {
+		messages = append(messages, Encode(m))
+		n += tokens.PerMessage + blockTokens(m.Content, count)
+	}
+	return messages, n
+}
+
+func anthropicMessages(view []recall.Message) (all []anthropicMessage) {
 	add := func(role string, blocks []anthropicBlock) {
 		if len(blocks) == 0 {
 			return
@@ -71,11 +103,7 @@ func Anthropic(view []recall.Message, count Counter) (messages []json.RawMessage
 		add("user", s.anthropicResults())
 	}
 	trimLast(all)
-	for _, m := range all {
-		messages = append(messages, Encode(m))
-		n += tokens.PerMessage + blockTokens(m.Content, count)
-	}
-	return messages, n
+	return all
 }
 
 // trimLast trims the end of a last answer that the model is to continue, because Anthropic refuses spaces there.
@@ -90,6 +118,9 @@ func trimLast(all []anthropicMessage) {
 func (s step) anthropicBlocks() (blocks []anthropicBlock) {
 	for _, p := range s.parts {
 		if b, ok := s.anthropicBlock(p); ok {
+			if b.item == nil && !isThought(b) {
+				b.Cache = markOf(p)
+			}
 			blocks = append(blocks, b)
 		}
 	}
@@ -176,7 +207,8 @@ func anthropicImage(raw json.RawMessage) anthropicBlock {
 
 func (s step) anthropicResults() (blocks []anthropicBlock) {
 	for _, r := range s.results {
-		b := anthropicBlock{Type: "tool_result", CallID: r.callID, IsError: r.isError}
+		b := anthropicBlock{Type: "tool_result", CallID: r.callID, IsError: r.isError,
+			Cache: markOf(recall.Part{Extra: r.extra})}
 		for _, p := range r.content {
 			switch {
 			case p.Type == recall.Image:

@@ -2,10 +2,10 @@
 // Anthropic's messages API, and reads such messages into drafts for the log.
 //
 // Each file uses those that are named before it:
-//   - what all APIs share: object.go pending.go chat.go signature.go
-//   - reading: thought.go part.go extra.go responsesread.go openairead.go anthropicread.go answer.go
+//   - what all APIs share: object.go pending.go chat.go state.go signature.go
+//   - reading: thought.go extra.go part.go cachecontrol.go responsesread.go openairead.go anthropicread.go answer.go
 //     reasoningdetails.go
-//   - writing: anthropic.go openai.go responses.go
+//   - writing: anthropic.go openai.go responses.go cachemarks.go
 package chat
 
 import (
@@ -65,6 +65,7 @@ type result struct {
 	content           []recall.Part // texts and images
 	custom            bool          // the call's arguments are any text
 	isError, received bool
+	extra             string // as in recall.Part
 }
 
 // slot is the place for a result.
@@ -92,7 +93,7 @@ func pairedSteps(messages []recall.Message) []step {
 				if at, ok := open.Answer(p.CallID); ok {
 					r := &all[at.step].results[at.result]
 					p.ReplaceText(shown(p), func(text string) string { return frame.Neutralize(text) })
-					r.content, r.isError, r.received = p.Returned(), p.IsError, true
+					r.content, r.isError, r.received, r.extra = p.Returned(), p.IsError, true, p.Extra
 				} else if p.Type == recall.ToolReturn && !p.Orphan {
 					late = append(late, lateResult(p))
 				}

@@ -64,7 +64,11 @@ func (i Object) Content(name string, known PartReaders) []recall.Part {
 			p.Refuse("type", known.why(kind))
 			return nil
 		}
-		all = append(all, read(p))
+		part := read(p)
+		if p.Has("cache_control") {
+			part.Extra = p.extra(part, recall.AnthropicAPI, "cache_control")
+		}
+		all = append(all, part)
 	}
 	return all
 }

@@ -18,6 +18,9 @@ func (e *export) agentFields() agentFields {
 	if s.Handover != nil {
 		fields.Handover, _ = json.Marshal(s.Handover) // plain values can be marshaled
 	}
+	if s.Prompt != nil {
+		fields.Prompt, _ = json.Marshal(s.Prompt) // plain values can be marshaled
+	}
 	if notInNames.MatchString(a.Name) {
 		fields.Name = a.Name
 	}

@@ -64,6 +64,7 @@ type agentFields struct {
 	Working      string          `json:"working_memory,omitempty"`
 	Flush        json.RawMessage `json:"flush,omitempty"`
 	Handover     json.RawMessage `json:"handover,omitempty"`
+	Prompt       json.RawMessage `json:"prompt,omitempty"`
 	OpenOnAttach *bool           `json:"open_on_attach,omitempty"`
 	Autoclear    *bool           `json:"message_buffer_autoclear,omitempty"`
 	Sleeptime    *bool           `json:"enable_sleeptime,omitempty"`

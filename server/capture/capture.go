@@ -11,6 +11,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,9 +24,10 @@ import (
 
 // Batch reads the messages of a request one by one.
 type Batch struct {
-	Conversation string // its id, or recall.DefaultConversation
-	PromptTokens int    // a provider's count of the prompt; 0 if the request has none
-	Step         *Step  // nil unless the request is a step
+	Conversation string     // its id, or recall.DefaultConversation
+	PromptTokens int        // a provider's count of the prompt; 0 if the request has none
+	Usage        chat.Usage // a provider's counts for the answer; zero if the request has none
+	Step         *Step      // nil unless the request is a step
 	Refused      *Refused
 	Stores       bool // the request has messages
 
@@ -92,6 +94,7 @@ func Read(body *rest.Spool, zone *time.Location) (*Batch, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.Usage = request.Usage("usage")
 	if b.PromptTokens = request.PromptTokens("usage"); !request.Has("usage") {
 		b.countAnswer(body, "response_dict")
 	}
@@ -172,9 +175,9 @@ func (b *Batch) countAnswer(body *rest.Spool, answer string) {
 func (b *Batch) countOf(body *rest.Spool, place string, fields map[string]json.RawMessage) {
 	object := chat.NewObject(fields, b.zone)
 	object.At = place
-	b.PromptTokens = object.PromptTokens("usage")
+	b.PromptTokens, b.Usage = object.PromptTokens("usage"), object.Usage("usage")
 	if err := object.Err(); err != nil {
-		b.PromptTokens = 0
+		b.PromptTokens, b.Usage = 0, chat.Usage{}
 		body.Warn(err.Error() + ". The usage is ignored")
 	}
 }
@@ -194,7 +197,13 @@ const oneOrMore = "a message, or a list of them"
 func (b *Batch) Drafts() iter.Seq2[recall.Draft, error] {
 	return func(yield func(recall.Draft, error) bool) {
 		b.places, b.answer = nil, -1
+		state, own := "", sync.OnceValue(b.hasState)
 		for m, err := range approved(joined(b.read(b, chat.NewObject(b.fields, b.zone)))) {
+			if err == nil && chat.DropState(&m.Draft) {
+				state = m.at
+				continue
+			}
+			chat.DropMarks(&m.Draft, own)
 			if m.Role == recall.Assistant && (b.Step == nil || b.answer < 0) {
 				b.answer = len(b.places)
 			}
@@ -207,7 +216,21 @@ func (b *Batch) Drafts() iter.Seq2[recall.Draft, error] {
 				return
 			}
 		}
+		if len(b.places) == 0 && state != "" {
+			yield(recall.Draft{}, rest.Unprocessable(state, "this is the state at the end of a prompt, which is no message: "+
+				"leave it out, and send what the model answered"))
+		}
 	}
+}
+
+// hasState reports whether the messages are those of a prompt of Loci, with the state at its end.
+func (b *Batch) hasState() bool {
+	for m, err := range b.read(b, chat.NewObject(b.fields, b.zone)) {
+		if err != nil || chat.HasState(m.Draft) {
+			return err == nil
+		}
+	}
+	return false
 }
 
 // isSystemPrompt reports whether a message repeats the prompt that the server puts before the conversation.

@@ -75,6 +75,7 @@ func (p *prompt) split() {
 			if role := text(item["role"]); role != "" {
 				title += " · " + role
 			}
+			delete(item, "cache_control")
 			content := text(item["content"])
 			if content == "" || len(item) > 2 {
 				all, _ := json.MarshalIndent(item, "", "  ")

@@ -52,6 +52,7 @@ type AgentFields struct {
 	Flush      rest.Opt[agent.FlushSettings] `json:"flush,omitzero" doc:"Silent turns before compactions."`
 
 	Handover rest.Opt[agent.HandoverSettings] `json:"handover,omitzero" doc:"Of conversations that end."`
+	Prompt   rest.Opt[agent.PromptSettings]   `json:"prompt,omitzero" doc:"How the agent's prompts are written."`
 
 	// Null means the limit that follows from the context window.
 	MaxFilesOpen rest.Opt[int] `json:"max_files_open,omitzero" doc:"1 to 1,000 files."`
@@ -253,7 +254,7 @@ func (f AgentFields) settings() (settings agent.Settings, err error) {
 		OpenOnAttach:           f.OpenOnAttach.Pointer(),
 		MessageBufferAutoclear: f.Autoclear.Pointer(), EnableSleeptime: f.Sleeptime.Pointer(),
 		RecallScope: f.RecallScope.Value, WorkingMemory: f.Working.Value,
-		Flush: f.Flush.Pointer(), Handover: f.Handover.Pointer(),
+		Flush: f.Flush.Pointer(), Handover: f.Handover.Pointer(), Prompt: f.Prompt.Pointer(),
 	}
 	if settings.ToolRules, err = toolRules(f.ToolRules.Value); err == nil {
 		err = f.Compaction.Value.check()
@@ -263,7 +264,7 @@ func (f AgentFields) settings() (settings agent.Settings, err error) {
 
 // unset returns the names of Loci's own settings that null resets to their defaults.
 func (f AgentFields) unset() (names []string) {
-	for name, null := range map[string]bool{"flush": f.Flush.Null, "handover": f.Handover.Null,
+	for name, null := range map[string]bool{"flush": f.Flush.Null, "handover": f.Handover.Null, "prompt": f.Prompt.Null,
 		"working_memory": f.Working.Null, "recall_scope": f.RecallScope.Null, "open_on_attach": f.OpenOnAttach.Null} {
 		if null {
 			names = append(names, name)

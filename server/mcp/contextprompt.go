@@ -43,10 +43,10 @@ func (s *Server) contextPrompt(ctx context.Context, c caller, args map[string]st
 		return "", err
 	}
 	text := within(budget, []contextPart{
-		cutPart("Working memory", orEmpty(o.WorkingMemory), o.TokensWorkingMemory),
 		memoryPart(c.AgentID, o.CoreMemory, o.TokensCoreMemory, memory.Blocks),
 		cutPart("Summary of what was said before", orEmpty(o.SummaryMemory), o.TokensSummaryMemory),
 		messagesPart(messages),
+		cutPart("Working memory", orEmpty(o.WorkingMemory), o.TokensWorkingMemory), // last, because it changes most often
 	})
 	return cmp.Or(text, "The agent knows nothing yet."), nil
 }

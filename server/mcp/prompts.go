@@ -17,7 +17,7 @@ var conversationArgument = &sdk.PromptArgument{Name: "conversation_id", Title: "
 
 var prompts = []*sdk.Prompt{
 	{Name: "context", Title: "What the agent should know now",
-		Description: "Working memory, memory blocks, the summary and the newest messages of a conversation, within a budget.",
+		Description: "Memory blocks, summary, newest messages and working memory of a conversation, within a budget.",
 		Arguments: []*sdk.PromptArgument{{Name: "budget", Title: "Budget", Description: fmt.Sprintf(
 			"At most this many tokens, from %d to %d; %d if absent.", minBudget, maxBudget, defaultBudget)},
 			conversationArgument}},

@@ -171,8 +171,10 @@ func openAIUsage(raw json.RawMessage) (Usage, bool) {
 		Prompt     tokens `json:"prompt_tokens"`
 		Completion tokens `json:"completion_tokens"`
 		OfPrompt   struct {
-			Cached tokens `json:"cached_tokens"`
+			Cached     tokens `json:"cached_tokens"`
+			CacheWrite tokens `json:"cache_write_tokens"` // of OpenRouter
 		} `json:"prompt_tokens_details"`
+		Hit          tokens `json:"prompt_cache_hit_tokens"` // of DeepSeek
 		OfCompletion struct {
 			Reasoning tokens `json:"reasoning_tokens"`
 		} `json:"completion_tokens_details"`
@@ -180,8 +182,8 @@ func openAIUsage(raw json.RawMessage) (Usage, bool) {
 	if !isSet(raw) || json.Unmarshal(raw, &u) != nil {
 		return Usage{}, false
 	}
-	return Usage{Prompt: int(u.Prompt), Completion: int(u.Completion), Cached: int(u.OfPrompt.Cached),
-		Reasoning: int(u.OfCompletion.Reasoning)}, true
+	return Usage{Prompt: int(u.Prompt), Completion: int(u.Completion), Cached: int(max(u.OfPrompt.Cached, u.Hit)),
+		CacheWrite: int(u.OfPrompt.CacheWrite), Reasoning: int(u.OfCompletion.Reasoning)}, true
 }
 
 // finishes maps several servers' finish reasons, if they mean more than that the answer is whole.

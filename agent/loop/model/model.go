@@ -130,3 +130,11 @@ func body(prompt json.RawMessage, over map[string]any) (json.RawMessage, error) 
 	}
 	return chat.Encode(fields), nil
 }
+
+// bodyWithout returns a request without a field.
+func bodyWithout(request json.RawMessage, name string) (json.RawMessage, error) {
+	var fields map[string]json.RawMessage
+	err := json.Unmarshal(request, &fields)
+	delete(fields, name)
+	return chat.Encode(fields), err
+}

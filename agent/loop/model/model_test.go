@@ -57,6 +57,40 @@ func TestAPromptThatIsTooLargeIsNotHiddenByTheKey(t *testing.T) {
 	}
 }
 
+// A server that refuses the field prompt_cache_key is asked again without it, and later at once without it. Another
+// refusal is told as it is.
+func TestAServerMayRefuseTheCacheKey(t *testing.T) {
+	t.Parallel()
+	m := modeltest.New(t)
+	c, err := model.NewOpenAI(model.Config{Model: "m", BaseURL: m.BaseURL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func() error {
+		_, err := c.Answer(t.Context(), model.Request{Model: "m", Prompt: json.RawMessage(
+			`{"messages":[{"role":"user","content":"Hello"}],"prompt_cache_key":"conv-1"}`)}, func(model.Delta) {})
+		return err
+	}
+	refused := modeltest.Answer{Status: 422, Text: `{"detail":[{"type":"extra_forbidden",` +
+		`"loc":["body","prompt_cache_key"],"msg":"Extra inputs are not permitted"}]}`}
+	m.Says(modeltest.Answer{Status: 400, Text: `{"error":{"message":"messages[0].content is wrong"}}`}, refused)
+	if err := ask(); err == nil {
+		t.Error("another refusal was not told")
+	}
+	for range 2 {
+		if err := ask(); err != nil {
+			t.Error(err)
+		}
+	}
+	var keyed []bool
+	for _, a := range m.Requests() {
+		keyed = append(keyed, a.Fields["prompt_cache_key"] != nil)
+	}
+	if diff := cmp.Diff([]bool{true, true, false, false}, keyed); diff != "" {
+		t.Errorf("requests with the field (-want +got):\n%s", diff)
+	}
+}
+
 func TestAnswersAreStreamedAndWhole(t *testing.T) {
 	t.Parallel()
 	m := modeltest.New(t)

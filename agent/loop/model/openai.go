@@ -3,9 +3,12 @@ package model
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/loci-memory/loci/compaction/llm"
@@ -39,7 +42,12 @@ func (c Config) endpoint(setting string) *provider.Endpoint {
 type OpenAI struct {
 	at     *provider.Endpoint
 	client *http.Client
+
+	noKey atomic.Bool // the endpoint refuses the field prompt_cache_key
 }
+
+// cacheKey is the field by which OpenAI sends the prompts of a conversation to the same cache. Some servers refuse it.
+const cacheKey = "prompt_cache_key"
 
 // NewOpenAI checks the configuration without sending a request. An error names the setting to change.
 func NewOpenAI(c Config) (*OpenAI, error) {
@@ -47,7 +55,7 @@ func NewOpenAI(c Config) (*OpenAI, error) {
 	if _, err := at.Client(); err != nil {
 		return nil, err
 	}
-	return &OpenAI{at, at.HTTPClient()}, nil
+	return &OpenAI{at: at, client: at.HTTPClient()}, nil
 }
 
 // Format implements Client.
@@ -68,15 +76,7 @@ func (o *OpenAI) Answer(ctx context.Context, r Request, show func(Delta)) (Answe
 	case r.Must:
 		over["tool_choice"] = "required"
 	}
-	exact, err := body(r.Prompt, over)
-	if err != nil {
-		return Answer{}, err
-	}
-	header := map[string]string{}
-	if endpoint.APIKey != "" {
-		header["Authorization"] = "Bearer " + endpoint.APIKey
-	}
-	stream, err := post(ctx, o.client, &endpoint, posted{"/chat/completions", header, exact})
+	stream, err := o.post(ctx, &endpoint, r.Prompt, over)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -99,5 +99,32 @@ func (o *OpenAI) Answer(ctx context.Context, r Request, show func(Delta)) (Answe
 		if err != nil {
 			return Answer{}, faultOf(ctx, &endpoint, err)
 		}
+	}
+}
+
+// post sends a prompt with some of its fields replaced, and returns the body of a good answer. If the endpoint refuses
+// the field prompt_cache_key, it sends this and later prompts without it.
+func (o *OpenAI) post(ctx context.Context, endpoint *provider.Endpoint, prompt json.RawMessage, over map[string]any) (
+	io.ReadCloser, error) {
+	header := map[string]string{}
+	if endpoint.APIKey != "" {
+		header["Authorization"] = "Bearer " + endpoint.APIKey
+	}
+	for {
+		without := o.noKey.Load()
+		exact, err := body(prompt, over)
+		if err == nil && without {
+			exact, err = bodyWithout(exact, cacheKey)
+		}
+		if err != nil {
+			return nil, err
+		}
+		stream, err := post(ctx, o.client, endpoint, posted{"/chat/completions", header, exact})
+		f, isFault := errors.AsType[*Fault](err)
+		if without || !isFault || f.Status != http.StatusBadRequest && f.Status != http.StatusUnprocessableEntity ||
+			!strings.Contains(f.Words, cacheKey) {
+			return stream, err
+		}
+		o.noKey.Store(true)
 	}
 }
