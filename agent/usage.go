@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
@@ -32,6 +35,29 @@ func (s *Store) ReportUsage(ctx context.Context, org db.Org, c recall.Conversati
 		return err
 	}
 	return s.Recall.RecordReport(ctx, org, c.Key, position, reported)
+}
+
+// RecordUsage stores what a provider counted for the answer to a prompt that was handed out and ended at position. It
+// is for programs that ask the model themselves; runs of the server store it with their steps. If no such prompt is
+// stored, it stores nothing.
+func (s *Store) RecordUsage(ctx context.Context, org db.Org, c recall.Conversation, position int, u chat.Usage) error {
+	if u.Prompt == 0 {
+		return nil
+	}
+	_, err := s.DB.Exec(ctx, `
+		UPDATE prompts SET tokens = (tokens::jsonb || jsonb_build_object('counted', jsonb_build_object(
+			'answers', 1 + coalesce((tokens::jsonb #>> '{counted,answers}')::bigint, 0),
+			'prompt_tokens', @prompt + coalesce((tokens::jsonb #>> '{counted,prompt_tokens}')::bigint, 0),
+			'completion_tokens', @completion + coalesce((tokens::jsonb #>> '{counted,completion_tokens}')::bigint, 0),
+			'cached_input_tokens', @read + coalesce((tokens::jsonb #>> '{counted,cached_input_tokens}')::bigint, 0),
+			'cache_write_tokens', @write + coalesce((tokens::jsonb #>> '{counted,cache_write_tokens}')::bigint, 0))))::json
+		WHERE org = @org AND key = (
+			SELECT key FROM prompts
+			WHERE org = @org AND conversation_key = @conversation AND last_position <= @position
+			ORDER BY seq DESC, key DESC LIMIT 1)`,
+		pgx.StrictNamedArgs{"org": org, "conversation": c.Key, "position": position, "prompt": int64(u.Prompt),
+			"completion": int64(u.Completion), "read": int64(u.CacheRead), "write": int64(u.CacheWrite)})
+	return db.Error(err)
 }
 
 // A provider's count is believed up to mostOfEstimate times our own count, and up to mostOfWindow times the context

@@ -163,6 +163,9 @@ func (s *Server) append(ctx context.Context, recipient agent.Agent, batch *captu
 		if err := s.Agents.ReportUsage(ctx, org, c, batch.PromptPosition(appended), batch.PromptTokens); err != nil {
 			s.Log.WarnContext(ctx, "the usage of a prompt is not stored", "conversation", c.ID, "error", err)
 		}
+		if err := s.Agents.RecordUsage(ctx, org, c, batch.PromptPosition(appended), batch.Usage); err != nil {
+			s.Log.WarnContext(ctx, "the usage of an answer is not stored", "conversation", c.ID, "error", err)
+		}
 	}
 	if err := s.Agents.AfterAppend(ctx, org, recipient, c); err != nil {
 		s.Log.WarnContext(ctx, "what follows an append is not queued", "conversation", c.ID, "error", err)

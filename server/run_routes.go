@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/labstack/echo/v4"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/agent/loop"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
@@ -38,6 +39,8 @@ func (s *Server) runRoutes(a *rest.API) {
 	rest.Patch(a.For(rest.Write), "/v1/steps/{step_id}/feedback",
 		"update_step_feedback: Say whether a step was good. Null deletes it.",
 		s.stepFeedback)
+	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/usage",
+		"get_agent_usage: Get what models counted for an agent, by day, with what a cache had and took.", s.agentUsage)
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		doc := "stream_run: Attach to the stream of a background run again. From the item after starting_after on."
 		if method == http.MethodGet {
@@ -134,6 +137,38 @@ func (s *Server) activeRuns(ctx context.Context, input *struct {
 func (s *Server) runs(ctx context.Context, f loop.Filter, p db.Page) ([]letta.Run, error) {
 	list, err := s.Loop.Runs(ctx, rest.Org(ctx), f, p)
 	return rest.Each(list, letta.RunOf), err
+}
+
+// AgentUsage is what models counted for an agent.
+type AgentUsage struct {
+	AgentID string          `json:"agent_id" doc:"The agent."`
+	Total   agent.Counted   `json:"total" doc:"Of all days of the answer."`
+	Days    []loop.DayUsage `json:"days" doc:"Without days of which nothing is known."`
+}
+
+func (s *Server) agentUsage(ctx context.Context, input *struct {
+	rest.OfAgent
+	From string `query:"start_date" doc:"From this time or day on."`
+	To   string `query:"end_date" doc:"Up to this time or day."`
+}) (AgentUsage, error) {
+	f, err := letta.StepFilter{From: input.From, To: input.To}.Filter()
+	if err != nil {
+		return AgentUsage{}, err
+	}
+	a, err := s.Agents.Agent(ctx, rest.Org(ctx), string(input.AgentID))
+	if err != nil {
+		return AgentUsage{}, err
+	}
+	days, err := s.Loop.UsageByDay(ctx, rest.Org(ctx), a, f.From, f.To)
+	u := AgentUsage{AgentID: a.ID, Days: append([]loop.DayUsage{}, days...)}
+	for _, d := range days {
+		u.Total.Answers += d.Answers
+		u.Total.Prompt += d.Prompt
+		u.Total.Completion += d.Completion
+		u.Total.Read += d.Read
+		u.Total.Write += d.Write
+	}
+	return u, err
 }
 
 func (s *Server) getRun(ctx context.Context, input *OfRun) (letta.Run, error) {
