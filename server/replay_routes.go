@@ -175,7 +175,11 @@ func (s *Server) recorded(ctx context.Context, body *CreateReplay) ([]transcript
 	if len(t.Drafts) == 0 {
 		return nil, rest.Unprocessable("body.conversation_id", "the conversation has no messages")
 	}
-	return []transcript.Transcript{t}, nil
+	u, err := s.Loop.UsageIn(ctx, rest.Org(ctx), c)
+	if u.Answers > 0 {
+		t.Counted = &transcript.Usage{Answers: int(u.Answers), Prompt: int(u.Prompt), Read: int(u.Read), Write: int(u.Write)}
+	}
+	return []transcript.Transcript{t}, err
 }
 
 // OfReplay holds the path parameter of operations on a replay.

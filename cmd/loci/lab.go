@@ -241,12 +241,12 @@ func tokensOf(text string) (int, error) {
 func printReplays(s streams, results []lab.Result) error {
 	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SESSION\tWINDOW\tPOLICY\tTURNS\tTOKENS\tMOST\tTOO LARGE\tCACHED COST\tCOST\tPREFIX KEPT\t"+
-		"COMPACTIONS\tMODEL CALLS\tMODEL TOKENS\tFAILED\tIN VIEW\tEXPAND\tSEARCH\tLOST\tSECONDS")
+		"RECORDED COST\tCOMPACTIONS\tMODEL CALLS\tMODEL TOKENS\tFAILED\tIN VIEW\tEXPAND\tSEARCH\tLOST\tSECONDS")
 	for _, r := range results {
-		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%d\t%d\t%d\t%.2f\t%.2f\t%.0f %%\t%d\t%d\t%d\t%d\t%s\t%d\t%d\t%d\t%.2f\n", r.Session,
-			r.Window, r.Policy, len(r.Turns), r.Tokens, r.Most, r.TooLarge, r.CachedCost, r.Cost, 100*r.KeptShare, r.Compactions,
-			r.ModelCalls, r.ModelTokens, r.ModelFailures, r.Evidence.InViewText(), r.Evidence.Expand,
-			r.Evidence.Search, r.Evidence.Lost, r.Wall.Seconds())
+		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%d\t%d\t%d\t%.2f\t%.2f\t%.0f %%\t%s\t%d\t%d\t%d\t%d\t%s\t%d\t%d\t%d\t%.2f\n",
+			r.Session, r.Window, r.Policy, len(r.Turns), r.Tokens, r.Most, r.TooLarge, r.CachedCost, r.Cost, 100*r.KeptShare,
+			r.RecordedText(), r.Compactions, r.ModelCalls, r.ModelTokens, r.ModelFailures, r.Evidence.InViewText(),
+			r.Evidence.Expand, r.Evidence.Search, r.Evidence.Lost, r.Wall.Seconds())
 	}
 	return w.Flush()
 }

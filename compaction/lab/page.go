@@ -33,6 +33,14 @@ func (g group) windowText() string {
 	return "a window of " + thousands(g.Window) + " tokens"
 }
 
+// RecordedText is what the recorded prompts cost; a dash if the recording has no counts.
+func (r Result) RecordedText() string {
+	if r.Recorded == nil {
+		return "–"
+	}
+	return money(r.Recorded.Cost)
+}
+
 // cells are the numbers of a row of the table of results, in the order of its columns.
 func (r Result) cells() []string {
 	return []string{fmt.Sprint(len(r.Turns)), thousands(r.Tokens), thousands(r.Most), fmt.Sprint(r.TooLarge),

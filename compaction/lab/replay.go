@@ -59,6 +59,15 @@ type Result struct {
 	Sources       map[Source]Evidence `json:"evidence_by_source"`
 	Missing       []Missing           `json:"missing"` // the first maxMissing
 	Wall          time.Duration       `json:"wall_ns"`
+
+	// Recorded is nil if the recording has no counts.
+	Recorded *Recorded `json:"recorded,omitempty" doc:"As the provider counted the recorded prompts, if known."`
+}
+
+// Recorded is what the recorded prompts of a session cost, as their provider counted them.
+type Recorded struct {
+	transcript.Usage
+	Cost float64 `json:"cost" doc:"In the currency of the prices, with what was read from a cache and written to it."`
 }
 
 // maxMissing bounds the Missing list of a result.
@@ -97,9 +106,13 @@ type Replaying struct {
 
 // Begin begins the replay of a session.
 func Begin(s *Session, under Settings) *Replaying {
+	var recorded *Recorded
+	if u := s.counted; u != nil {
+		recorded = &Recorded{*u, under.Prices.Counted(u.Prompt, u.Read, u.Write)}
+	}
 	return &Replaying{session: s, settings: under, sums: map[int]uint64{}, lines: lineCache{},
 		view: clip.View{Window: under.Window, Fixed: s.fixed},
-		result: Result{Session: s.name, Policy: under.Name, Window: under.Window, Ratio: under.Ratio,
+		result: Result{Recorded: recorded, Session: s.name, Policy: under.Name, Window: under.Window, Ratio: under.Ratio,
 			OfQuestions: len(s.asked) > 0, Kinds: map[Kind]Evidence{}, Sources: map[Source]Evidence{}, Turns: []Turn{},
 			Missing: []Missing{}}}
 }

@@ -26,7 +26,8 @@ type Session struct {
 	messages []recall.Message
 	uses     [][]use    // for each message, what it uses of earlier ones; nil if asked is not empty
 	sources  [][]Source // for each message
-	asked    []use      // evidence for questions after the session: its id and its message, as the transcript names them
+	counted  *transcript.Usage
+	asked    []use // evidence for questions after the session: its id and its message, as the transcript names them
 }
 
 // pace is the time between messages if a transcript has no times. Steps that depend on the clock need times.
@@ -50,7 +51,7 @@ func NewSession(t transcript.Transcript) *Session {
 		s.messages = append(s.messages, m)
 	}
 	s.sources = sourcesOf(s.messages)
-	s.leftOut = maps.Clone(t.LeftOut)
+	s.leftOut, s.counted = maps.Clone(t.LeftOut), t.Counted
 	if s.leftOut == nil {
 		s.leftOut = map[string]int{}
 	}

@@ -29,6 +29,14 @@ func (c CachePrices) Prompt(tokens, cached int) float64 {
 	return c.Input / 1e6 * (c.Read*float64(cached) + c.Write*float64(tokens-cached))
 }
 
+// Counted returns the price of prompts of which a provider counted the tokens that it read from its cache and wrote to
+// it.
+func (c CachePrices) Counted(tokens, read, write int) float64 {
+	read = min(max(read, 0), tokens)
+	write = min(max(write, 0), tokens-read)
+	return c.Input / 1e6 * (c.Read*float64(read) + c.Write*float64(write) + float64(tokens-read-write))
+}
+
 // Uncached returns the price of a prompt without a cache.
 func (c CachePrices) Uncached(tokens int) float64 { return c.Input / 1e6 * float64(tokens) }
 

@@ -20,8 +20,9 @@ func (*Dedup) describe() Mechanism {
 	return Mechanism{Name: "dedup", Stage: Normalize, Source: "deck, lever 4",
 		Words: "Shows results with the same text once, and leads to that copy from the others.",
 		Settings: map[string]string{
-			"min_tokens":     "Shorter results are shown as often as they come.",
-			"keep":           "Which copy is shown. Newest changes what the model was sent before; oldest does not.",
+			"min_tokens": "Shorter results are shown as often as they come.",
+			"keep": "Which copy is shown. Newest changes all that the model was sent since the older; oldest only " +
+				"the newest copy, once it is answered.",
 			"supersede":      "Whether a call that is repeated with another result replaces the older result by a line.",
 			"protect_newest": "How many of the newest results stay as they are.",
 			"tools":          "Tools whose results are shown once, with * for any characters. Empty: all.",

@@ -17,6 +17,7 @@ func (d document) messages(entries []object) (Transcript, error) {
 			return t, err
 		}
 		t.add(e, drafts)
+		t.count(e.usage())
 	}
 	return t, nil
 }

@@ -20,7 +20,7 @@ func (d document) claudeCode(entries []object) ([]Transcript, error) {
 	tree := newTree(entries)
 	var all []Transcript
 	index := map[string]int{} // thread → index in all
-	left := map[string]int{}
+	left, counted := map[string]int{}, map[string]bool{}
 	for _, e := range entries {
 		if kind := e.text("type"); !isTurn(e) {
 			left[kind]++
@@ -45,7 +45,12 @@ func (d document) claudeCode(entries []object) ([]Transcript, error) {
 		if err != nil {
 			return nil, err
 		}
-		if id := message.text("id"); id != "" { // an answer has one entry for each of its blocks
+		id := message.text("id")
+		if answer := thread + " " + id; id == "" || !counted[answer] {
+			all[i].count(message.usage())
+			counted[answer] = true
+		}
+		if id != "" { // an answer has one entry for each of its blocks
 			for n := range drafts {
 				drafts[n].StepID = &id
 			}

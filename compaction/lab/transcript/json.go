@@ -31,6 +31,18 @@ type object struct {
 	fields map[string]value
 }
 
+// usage returns what a provider counted, from a field usage in the form of any provider or of Pi.
+func (o object) usage() chat.Usage {
+	var pi struct{ Input, Output, CacheRead, CacheWrite int }
+	raw := o.fields["usage"].raw
+	if u := chat.NewObject(map[string]json.RawMessage{"usage": raw}, nil).Usage("usage"); raw == nil || u.Prompt > 0 ||
+		json.Unmarshal(raw, &pi) != nil || min(pi.Input, pi.CacheRead, pi.CacheWrite) < 0 {
+		return u
+	}
+	return chat.Usage{Prompt: pi.Input + pi.CacheRead + pi.CacheWrite, Completion: pi.Output, CacheRead: pi.CacheRead,
+		CacheWrite: pi.CacheWrite}
+}
+
 // fail returns an error about an offset in the document.
 func (d document) fail(at int, format string, args ...any) error {
 	at = min(max(at, 0), len(d.data))

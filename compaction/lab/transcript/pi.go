@@ -33,6 +33,7 @@ func (d document) pi(entries []object) ([]Transcript, error) {
 				t.LeftOut[m.text("role")]++
 			}
 			t.add(e, drafts)
+			t.count(m.usage())
 		case kind == "custom_message":
 			drafts, err := d.chat(e.with(map[string]any{"role": "user"}))
 			if err != nil {

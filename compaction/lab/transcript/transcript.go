@@ -11,6 +11,7 @@ import (
 	"fmt"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
 )
 
 // Transcript is a recorded session.
@@ -22,6 +23,29 @@ type Transcript struct {
 	Drafts   []recall.Draft // without the system prompt; an OTID is the recording's own id of the message
 	LeftOut  map[string]int // number of entries that are no messages, and of parts that are not read, by kind
 	Evidence []Question     // questions with evidence that the recording names
+	Counted  *Usage         `json:",omitempty"` // what the provider counted; nil if the recording does not say
+}
+
+// Usage is what a provider counted for the prompts of a session, in tokens. Prompt includes Read and Write.
+type Usage struct {
+	Answers int `json:"answers" doc:"Of the model."`
+	Prompt  int `json:"prompt_tokens" doc:"Of all prompts."`
+	Read    int `json:"cached_input_tokens" doc:"Of them, read from a cache."`
+	Write   int `json:"cache_write_tokens" doc:"Of them, written to a cache."`
+}
+
+// count adds what a provider counted for one answer. Without a prompt it adds nothing.
+func (t *Transcript) count(u chat.Usage) {
+	if u.Prompt == 0 {
+		return
+	}
+	if t.Counted == nil {
+		t.Counted = &Usage{}
+	}
+	t.Counted.Answers++
+	t.Counted.Prompt += u.Prompt
+	t.Counted.Read += u.CacheRead
+	t.Counted.Write += u.CacheWrite
 }
 
 // Question is a question about a session, asked after its end, and the ids of the messages that answer it.
