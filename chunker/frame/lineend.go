@@ -22,3 +22,70 @@ func UnmarkLineEnds(text string) string {
 	}
 	return markedEnd.ReplaceAllString(text, "$1")
 }
+
+// Occurrences returns the places at which a text stands in a value, as offsets of its beginning and its end. If the text
+// does not stand there as it is, its line ends also match those of the value: LF matches CRLF, and CRLF matches LF.
+func Occurrences(value, text string) (places [][]int) {
+	if text == "" {
+		return nil
+	}
+	if strings.Contains(value, text) || !strings.Contains(text, "\n") {
+		for from := 0; ; {
+			i := strings.Index(value[from:], text)
+			if i < 0 {
+				return places
+			}
+			places = append(places, []int{from + i, from + i + len(text)})
+			from += i + len(text)
+		}
+	}
+	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = regexp.QuoteMeta(line)
+	}
+	return regexp.MustCompile(strings.Join(lines, `\r?\n`)).FindAllStringIndex(value, -1)
+}
+
+// EndedLike returns a text with the line ends of a value: CRLF if all lines of the value end so, LF if none does. In
+// other values the text keeps its own.
+func EndedLike(value, text string) string {
+	crlf, all := strings.Count(value, "\r\n"), strings.Count(value, "\n")
+	lf := strings.ReplaceAll(text, "\r\n", "\n")
+	switch {
+	case all == 0 || crlf > 0 && crlf < all:
+		return text
+	case crlf == 0:
+		return lf
+	}
+	return strings.ReplaceAll(lf, "\n", "\r\n")
+}
+
+// LineEnd returns the end of the lines of a value: CRLF if all lines end so, and otherwise LF.
+func LineEnd(value string) string {
+	if n := strings.Count(value, "\n"); n > 0 && n == strings.Count(value, "\r\n") {
+		return "\r\n"
+	}
+	return "\n"
+}
+
+// Replaced returns a value in which these places have another text, with the line ends of the value.
+func Replaced(value string, places [][]int, text string) string {
+	text = EndedLike(value, text)
+	var b strings.Builder
+	from := 0
+	for _, p := range places {
+		b.WriteString(value[from:p[0]] + text)
+		from = p[1]
+	}
+	return b.String() + value[from:]
+}
+
+// LinesAt returns the numbers, from 1, of the lines in which places begin.
+func LinesAt(value string, places [][]int) (lines []int) {
+	from, line := 0, 1
+	for _, p := range places {
+		line += strings.Count(value[from:p[0]], "\n")
+		lines, from = append(lines, line), p[0]
+	}
+	return lines
+}

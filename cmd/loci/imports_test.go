@@ -80,7 +80,7 @@ var house = map[string][]string{
 		"compaction/prose", "compaction/store", "compaction/summary", "db", "db/event", "db/queue", "files", "memory/block",
 		"memory/file", "memory/working", "recall", "recall/chat", "recall/tokens"},
 	"agent/agenttest": {"compaction/llm", "compaction/llm/llmtest", "compaction/store", "compaction/summary"},
-	"memory/block":    {"db", "db/event"},
+	"memory/block":    {"chunker/frame", "db", "db/event"},
 	"memory/working":  {"chunker/frame", "db", "db/event", "files", "recall", "recall/tokens"},
 	"memory/file": {"chunker/frame", "db", "db/event", "chunker", "embed", "embed/endpoint",
 		"embed/lexicon", "embed/rank"},

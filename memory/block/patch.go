@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/db"
 )
 
@@ -182,9 +183,31 @@ func readHunks(lines []string) []hunk {
 	return hunks
 }
 
-// Apply returns the value after an update's hunks, applied in order. ErrInvalid if the value does not contain a hunk's
-// old lines, or contains them more than once.
+// Apply returns the value after an update's hunks, applied in order. Their lines end like those of the value. ErrInvalid
+// if the value does not contain a hunk's old lines, or contains them more than once.
 func (o Operation) Apply(value string) (string, error) {
+	if frame.LineEnd(value) == "\r\n" || !strings.Contains(value, "\r\n") {
+		o.hunks = withoutCR(o.hunks)
+	}
+	return withLineFeeds(value, "", func(value, _ string) (string, error) { return o.apply(value) })
+}
+
+// withoutCR returns hunks without CR at the ends of their lines.
+func withoutCR(hunks []hunk) []hunk {
+	trimmed := func(lines []string) (all []string) {
+		for _, line := range lines {
+			all = append(all, strings.TrimSuffix(line, "\r"))
+		}
+		return all
+	}
+	all := make([]hunk, len(hunks))
+	for i, h := range hunks {
+		all[i] = hunk{trimmed(h.old), trimmed(h.new)}
+	}
+	return all
+}
+
+func (o Operation) apply(value string) (string, error) {
 	for _, h := range o.hunks {
 		lines := split(value)
 		if len(h.old) == 0 {

@@ -4,64 +4,70 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/db"
 )
 
-// Append returns the value with content added on a new line.
+// Append returns the value with content added on a new line. Its lines end like those of the value.
 func Append(value, content string) string {
 	if value == "" {
 		return content
 	}
-	return value + "\n" + content
+	return value + frame.LineEnd(value) + frame.EndedLike(value, content)
 }
 
-// ReplaceAll returns the value with every occurrence of old replaced. ErrInvalid if there is none.
+// ReplaceAll returns the value with every occurrence of old replaced. Line ends of old match those of the value, which
+// the new text gets too. ErrInvalid if there is no occurrence.
 func ReplaceAll(label, value, old, text string) (string, error) {
-	if old == "" || !strings.Contains(value, old) {
+	places := frame.Occurrences(value, old)
+	if len(places) == 0 {
 		return "", db.Invalid("Old content '%s' not found in memory block '%s'. Nothing was changed; the text must be "+
 			"exactly that of the block.", old, label)
 	}
-	return strings.ReplaceAll(value, old, text), nil
+	return frame.Replaced(value, places, text), nil
 }
 
-// ReplaceOnce returns the value with the single occurrence of old replaced. ErrInvalid if there is none, or more than
-// one.
+// ReplaceOnce returns the value with the single occurrence of old replaced. Line ends of old match those of the value,
+// which the new text gets too. ErrInvalid if there is no occurrence, or more than one.
 func ReplaceOnce(label, value, old, text string) (string, error) {
-	switch strings.Count(value, old) {
-	case 1:
-		return strings.Replace(value, old, text, 1), nil
-	case 0:
-		return "", db.Invalid("No replacement was performed, old_string `%s` did not appear verbatim in memory block with "+
-			"label `%s`.", old, label)
-	}
 	if old == "" {
 		return "", db.Invalid("No replacement was performed, old_string is empty. To add text to memory block `%s`, "+
 			"insert it.", label)
 	}
-	return "", db.Invalid("No replacement was performed. Multiple occurrences of old_string `%s` in lines %v. Please "+
-		"ensure it is unique.", old, linesOf(value, old))
-}
-
-// linesOf returns the numbers, from 1, of the lines in which occurrences of a text begin.
-func linesOf(value, text string) (lines []int) {
-	for from, line := 0, 1; ; {
-		offset := strings.Index(value[from:], text)
-		if offset < 0 {
-			return lines
-		}
-		line += strings.Count(value[from:from+offset], "\n")
-		lines = append(lines, line)
-		line += strings.Count(text, "\n")
-		from += offset + len(text)
+	places := frame.Occurrences(value, old)
+	switch len(places) {
+	case 1:
+		return frame.Replaced(value, places, text), nil
+	case 0:
+		return "", db.Invalid("No replacement was performed, old_string `%s` did not appear verbatim in memory block with "+
+			"label `%s`.", old, label)
 	}
+	return "", db.Invalid("No replacement was performed. Multiple occurrences of old_string `%s` in lines %v. Please "+
+		"ensure it is unique.", old, frame.LinesAt(value, places))
 }
 
 // AtEnd makes Insert insert after the last line.
 const AtEnd = -1
 
 // Insert returns the value with a text inserted, as lines of its own, after the given line. Line 0 is before the first
-// line, AtEnd is after the last. ErrInvalid if there is no such line.
+// line, AtEnd is after the last. The lines end like those of the value. ErrInvalid if there is no such line.
 func Insert(value, text string, line int) (string, error) {
+	return withLineFeeds(value, frame.EndedLike(value, text), func(value, text string) (string, error) {
+		return insert(value, text, line)
+	})
+}
+
+// withLineFeeds edits a value that has CRLF at the end of each line with a text, both with LF, and puts CRLF back. It
+// edits other values as they are.
+func withLineFeeds(value, text string, edit func(value, text string) (string, error)) (string, error) {
+	if frame.LineEnd(value) != "\r\n" {
+		return edit(value, text)
+	}
+	edited, err := edit(strings.ReplaceAll(value, "\r\n", "\n"), strings.ReplaceAll(text, "\r\n", "\n"))
+	return strings.ReplaceAll(edited, "\n", "\r\n"), err
+}
+
+func insert(value, text string, line int) (string, error) {
 	lines := split(value)
 	if line == AtEnd {
 		line = len(lines)

@@ -33,6 +33,39 @@ func TestEditsOfAValue(t *testing.T) {
 			return block.ReplaceOnce("l", "a\nb\nx\na\nb", "a\nb",
 				"c")
 		}, "in lines [1 4]"},
+		{"LF matches CRLF", func() (string, error) { return block.ReplaceOnce("l", "a\r\nb\r\nc", "a\nb", "x\ny") },
+			"x\r\ny\r\nc"},
+		{"CRLF matches LF", func() (string, error) { return block.ReplaceOnce("l", "a\nb\nc", "a\r\nb", "x\r\ny") },
+			"x\ny\nc"},
+		{"a line becomes two that end in CRLF", func() (string, error) {
+			return block.ReplaceOnce("l", "a\r\nb\r\n", "b", "c\nd")
+		}, "a\r\nc\r\nd\r\n"},
+		{"LF matches CRLF among others", func() (string, error) {
+			return block.ReplaceOnce("l", "a\r\nb\nc", "a\nb\nc", "x")
+		}, "x"},
+		{"LF matches CRLF, twice", func() (string, error) {
+			return block.ReplaceOnce("l", "a\r\nb\r\na\r\nb", "a\nb", "x")
+		}, "in lines [1 3]"},
+		{"LF matches CRLF everywhere", func() (string, error) {
+			return block.ReplaceAll("l", "a\r\nb\r\na\r\nb", "a\nb", "x\ny")
+		}, "x\r\ny\r\nx\r\ny"},
+		{"append to CRLF", func() (string, error) { return block.Append("a\r\nb", "c\nd"), nil }, "a\r\nb\r\nc\r\nd"},
+		{"insert into CRLF", func() (string, error) { return block.Insert("a\r\nb", "x\ny", 1) }, "a\r\nx\r\ny\r\nb"},
+		{"insert CRLF into LF", func() (string, error) { return block.Insert("a\nb", "x\r\ny", 0) }, "x\ny\na\nb"},
+		{"patch of CRLF", func() (string, error) {
+			p, err := block.ParsePatch("b", " a\n-b\n+c\n+d")
+			if err != nil {
+				return "", err
+			}
+			return p[0].Apply("a\r\nb\r\ne")
+		}, "a\r\nc\r\nd\r\ne"},
+		{"patch with CRLF of LF", func() (string, error) {
+			p, err := block.ParsePatch("b", " a\r\n-b\r\n+c\r")
+			if err != nil {
+				return "", err
+			}
+			return p[0].Apply("a\nb\ne")
+		}, "a\nc\ne"},
 		{"replace nothing", func() (string, error) { return block.ReplaceOnce("l", "ab", "", "c") }, "old_string is empty"},
 		{"insert into nothing", func() (string, error) { return block.Insert("", "a", block.AtEnd) }, "a"},
 		{"insert before the first line", func() (string, error) { return block.Insert("b", "a", 0) }, "a\nb"},

@@ -17,13 +17,13 @@ func FuzzEdits(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content, old, text string, line int) {
 		content = strings.ReplaceAll(content, "\r\n", "\n")
 		replaced, err := memoryfile.ReplaceOnce("/memories/a", content, old, text)
-		if (err == nil) != (old != "" && strings.Count(content, old) == 1) {
+		plain := !strings.ContainsRune(content+old+text, '\r')
+		if plain && (err == nil) != (old != "" && strings.Count(content, old) == 1) {
 			t.Errorf("%q in %q: got %v", old, content, err)
 		}
-		if before, after, _ := strings.Cut(content, old); err == nil && replaced != before+text+after {
+		if before, after, _ := strings.Cut(content, old); plain && err == nil && replaced != before+text+after {
 			t.Errorf("%q in %q became %q", old, content, replaced)
 		}
-		plain := !strings.ContainsRune(content+old+text, '\r')
 		crlf := func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }
 		if err == nil && plain && strings.LastIndex(old, "\n") > 0 && old[0] != '\n' {
 			got, err := memoryfile.ReplaceOnce("/memories/a", crlf(content), old, text)
@@ -33,11 +33,14 @@ func FuzzEdits(f *testing.F) {
 		}
 		lines := memoryfile.Lines(content)
 		inserted, err := memoryfile.Insert("/memories/a", content, text, line)
-		if (err == nil) != (line >= 0 && line <= len(lines)) {
+		if (err == nil) != (line >= memoryfile.AtEnd && line <= len(lines)) {
 			t.Fatalf("line %d of %q: got %v", line, content, err)
 		}
-		if err != nil {
+		if err != nil || !plain {
 			return
+		}
+		if line == memoryfile.AtEnd {
+			line = len(lines)
 		}
 		want := strings.Join(append(append(append([]string{}, lines[:line]...), strings.TrimSuffix(text, "\n")),
 			lines[line:]...), "\n")
