@@ -11,8 +11,8 @@
 //     append.go redaction.go
 //   - what appends: answercall.go changeview.go systemprompt.go newconversation.go conversations.go
 //     cancelchildren.go conversationupdate.go
-//   - what is read by its place: expandable.go wholeresult.go neighbors.go seqrange.go expansion.go expand.go
-//     expandpage.go repeatedmessages.go
+//   - what is read by its place: expandable.go wholeresult.go neighbors.go seqrange.go logslice.go expansion.go
+//     expand.go expandpage.go repeatedmessages.go
 //   - search: timerange.go gains.go querydates.go query.go searchfilter.go rank.go explain.go snippet.go search.go
 //   - prompts that a provider refused: turns.go refusalreport.go suspect.go trial.go refusal.go
 //   - copies of conversations: fork.go portable.go

@@ -52,29 +52,38 @@ const maxSeqRangeBytes = 64 << 20
 // Messages that are gone, or belong to another conversation, are read from their copies, under the seqs of the
 // originals. ErrInvalid if the messages have more than most bytes.
 func (s *Store) seqRangeText(ctx context.Context, org db.Org, agentID string, r seqRange, most int64) (text, error) {
-	if r.from > r.to {
-		return text{}, db.Invalid("the range %d-%d ends before it begins", r.from, r.to)
-	}
-	source, err := s.rangeSource(ctx, org, agentID, r)
-	if isNotFound(err) {
-		return text{}, db.NotFound("The agent said nothing from seq %d to %d that can be read", r.from, r.to)
-	}
+	source, size, err := s.rangeOf(ctx, org, agentID, r, most)
 	if err != nil {
 		return text{}, err
+	}
+	return text{bytes: size, pieces: s.rangeLines(ctx, org, source, r)}, nil
+}
+
+// rangeOf returns where a range is read, and the bytes of its messages. ErrInvalid if they are more than most.
+func (s *Store) rangeOf(ctx context.Context, org db.Org, agentID string, r seqRange, most int64) (source, int64, error) {
+	if r.from > r.to {
+		return source{}, 0, db.Invalid("the range %d-%d ends before it begins", r.from, r.to)
+	}
+	src, err := s.rangeSource(ctx, org, agentID, r)
+	if isNotFound(err) {
+		return source{}, 0, db.NotFound("The agent said nothing from seq %d to %d that can be read", r.from, r.to)
+	}
+	if err != nil {
+		return source{}, 0, err
 	}
 	size, err := db.One[int64](ctx, s.db, originals+`
 		SELECT coalesce(sum(octet_length(m.content::text) + coalesce((
 			SELECT sum(b.size_bytes) FROM clips k JOIN blobs b ON b.org = k.org AND b.sha256 = k.sha256
 			WHERE k.org = m.org AND k.conversation_key = m.conversation_key AND k.position = m.position), 0)), 0)::bigint`+
-		inRange, source.args(org, r))
+		inRange, src.args(org, r))
 	if err != nil {
-		return text{}, err
+		return source{}, 0, err
 	}
 	if size > most {
-		return text{}, db.Invalid("the messages from seq %d to %d have %d bytes; at most %d are read at once: ask for a "+
-			"part of the range", r.from, r.to, size, most)
+		return source{}, 0, db.Invalid("the messages from seq %d to %d have %d bytes; at most %d are read at once: ask for "+
+			"a part of the range", r.from, r.to, size, most)
 	}
-	return text{bytes: size, pieces: s.rangeLines(ctx, org, source, r)}, nil
+	return src, size, nil
 }
 
 // originals are the messages that a range names. The page begins after position @after.
