@@ -27,6 +27,20 @@ type OpenArgs struct {
 	Requests    []OpenRequest
 	CloseOthers bool // close all other files
 	Limits      Limits
+
+	// Admit gets each view before any file is opened, with its first AdmitChars characters. If it returns an error, none
+	// is opened. Nil admits all.
+	Admit      func(Wanted) error
+	AdmitChars int
+}
+
+// Wanted is a view that a caller asks for.
+type Wanted struct {
+	Name  string // folder/name
+	First int    // its first line, from 1
+	Lines int    // of the whole file
+	Text  string // its numbered lines
+	Cut   bool   // Text does not have all of it
 }
 
 // Opened is one file that Open opened. Content has line numbers, and is cut between lines if it is too long for Open.
@@ -79,6 +93,9 @@ func (s *Store) Open(ctx context.Context, org db.Org, agentID string, args OpenA
 		if err != nil {
 			return err
 		}
+		if err := set.admit(ctx, targets, args); err != nil {
+			return err
+		}
 		if done, err = set.open(ctx, targets, args); err != nil {
 			return err
 		}
@@ -89,6 +106,24 @@ func (s *Store) Open(ctx context.Context, org db.Org, agentID string, args OpenA
 		return Opening{}, err
 	}
 	return done, s.setShownNext(ctx, org, agentID, args.Limits, done.Files)
+}
+
+// admit returns the error of the first view that may not be opened.
+func (set openSet) admit(ctx context.Context, targets []target, args OpenArgs) error {
+	if args.Admit == nil {
+		return nil
+	}
+	for _, t := range targets {
+		v, err := set.render(ctx, set.org, openFile{storedText: t.storedText}, t.lines, args.AdmitChars)
+		if err != nil {
+			return err
+		}
+		if err := args.Admit(Wanted{Name: t.FullName, First: v.FirstLine, Lines: t.Lines, Text: v.Text,
+			Cut: v.Truncated}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkCount returns ErrInvalid if so many files may not be open.

@@ -20,6 +20,7 @@ type ReadBounds struct {
 	MaxLineChars  int    `json:"max_line_chars" min:"0" max:"1000000"`
 	MaxMatchChars int    `json:"max_match_chars" min:"0" max:"1000000"`
 	UnchangedStub bool   `json:"unchanged_stub"`
+	OnExceed      string `json:"on_exceed" oneof:"shorten,refuse"`
 	Continuation  string `json:"continuation" oneof:"call,pi,claude-code"`
 }
 
@@ -34,12 +35,27 @@ func (*ReadBounds) describe() Mechanism {
 			"max_match_chars": "So are longer lines among matches. 0: no bound.",
 			"unchanged_stub": "Whether a read that repeats an older one, and shows the same text, is shown as a line that " +
 				"leads to it, as long as the older one is shown whole.",
+			"on_exceed": "What happens to a read above max_bytes or max_tokens: it is shortened, or refused before the file " +
+				"opens, with the ranges and the search that fit. Matches are always shortened.",
 			"continuation": "The sentence that says how to read on: as each harness words it, or the call alone.",
 		},
 		New: func() Step {
-			return &ReadBounds{MaxLines: 2_000, MaxBytes: 50 << 10, MaxMatchChars: 500, Continuation: "call"}
+			return &ReadBounds{MaxLines: 2_000, MaxBytes: 50 << 10, MaxMatchChars: 500, OnExceed: Shorten,
+				Continuation: "call"}
 		}}
 }
+
+// What ReadBounds do with a read that is too large.
+const (
+	Shorten = "shorten"
+	Refuse  = "refuse"
+)
+
+// Refuses reports whether reads above the bounds are refused.
+func (b *ReadBounds) Refuses() bool { return b != nil && b.OnExceed == Refuse }
+
+// Exceeds reports whether a text has more bytes or tokens than one call may show, however many lines it has.
+func (b *ReadBounds) Exceeds(text string) bool { return len(text) > b.MaxBytes || !b.fitsTokens(text) }
 
 // readTools are the tools that apply the bounds.
 var readTools = []string{"open_files", "grep_files"}
