@@ -2,6 +2,7 @@ package working
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -239,4 +240,36 @@ func (s *Store) applyAll(ctx context.Context, org db.Org, l log, before Record, 
 		}
 	}
 	return after, checkSize(before, after)
+}
+
+// maxShownChars bounds the characters that Differences shows of an entry.
+const maxShownChars = 100
+
+// Differences returns a line for each entry that only one of two records has: "+ field: entry" for the second record,
+// "- field: entry" for the first. Marks of stale entries are ignored.
+func Differences(before, after Record) (lines []string) {
+	before, after = before.unmarked(), after.unmarked()
+	for _, f := range Fields {
+		was, is := before.Entries(f), after.Entries(f)
+		for _, e := range was {
+			if indexOf(is, e.Text) < 0 {
+				lines = append(lines, fmt.Sprintf("- %s: %s", f, e.short()))
+			}
+		}
+		for _, e := range is {
+			if i := indexOf(was, e.Text); i < 0 || was[i].Seq != e.Seq {
+				lines = append(lines, fmt.Sprintf("+ %s: %s%s", f, e.label(), e.short()))
+			}
+		}
+	}
+	return lines
+}
+
+// short returns the text of an entry on one line, cut at maxShownChars.
+func (e Entry) short() string {
+	text := frame.Neutralize(strings.Join(strings.Fields(e.Text), " "))
+	if runes := []rune(text); len(runes) > maxShownChars {
+		return string(runes[:maxShownChars]) + "…"
+	}
+	return text
 }

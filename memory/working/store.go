@@ -117,9 +117,17 @@ func (r row) of(c recall.Conversation) Memory {
 // ErrInvalid if a change breaks a rule or makes the record too large; *MismatchError if the record is not at the
 // expected version.
 func (s *Store) Change(ctx context.Context, org db.Org, t Target, changes []Change) (Memory, error) {
-	return s.change(ctx, org, t, func(in *Store, l log, before *row) (Record, error) {
-		return in.applyAll(ctx, org, l, before.Record, changes)
+	m, _, err := s.ChangeFrom(ctx, org, t, changes)
+	return m, err
+}
+
+// ChangeFrom is Change, and also returns the record before the changes.
+func (s *Store) ChangeFrom(ctx context.Context, org db.Org, t Target, changes []Change) (m Memory, was Record, err error) {
+	m, err = s.change(ctx, org, t, func(in *Store, l log, before *row) (Record, error) {
+		was = before.Record
+		return in.applyAll(ctx, org, l, was, changes)
 	})
+	return m, was, err
 }
 
 // change replaces the record of a conversation by the result of do. If the record stays the same, there is no new
