@@ -3,7 +3,7 @@
 //
 // Each file uses those that are named before it:
 //   - agents, and the store: customtool.go flushsettings.go handoversettings.go format.go promptsettings.go agent.go
-//     fields.go promptmeans.go store.go model.go limits.go
+//     fields.go promptmeans.go store.go model.go limits.go toolsets.go
 //   - prompts: prompt.go policy.go queries.go request.go filedirectory.go systemprompt.go usage.go assemble.go
 //     branch.go
 //   - what keeps prompts short: flushes.go flushtools.go policylines.go prune.go compact.go
@@ -57,6 +57,8 @@ type Agent struct {
 	// InConversation are the compaction settings of the conversation that the agent was asked for. They change the
 	// agent's.
 	InConversation json.RawMessage `db:"-" json:"-"`
+
+	InForce policy.Policy `db:"-" json:"-"` // whose bounds the descriptions of tools state; empty without one
 }
 
 // Zone returns the agent's timezone; UTC if the stored name is unknown.
@@ -80,6 +82,7 @@ type LastRun struct {
 // OpenOnAttach. Clients read back all others.
 type Settings struct {
 	Tools                  []string        `json:"tools,omitzero"`           // names; nil: every tool
+	MadeFor                string          `json:"made_for,omitempty"`       // ForLoci or ForLetta; empty: ForLoci
 	OpenOnAttach           *bool           `json:"open_on_attach,omitempty"` // nil: true
 	ModelSettings          json.RawMessage `json:"model_settings,omitempty"` // fields of the type ModelSettings
 	CompactionSettings     json.RawMessage `json:"compaction_settings,omitempty"`
@@ -100,19 +103,6 @@ const (
 	ScopeAgent        = "agent"
 	ScopeConversation = "conversation"
 )
-
-// EveryTool in a list of tools stands for every tool, including tools that later versions add.
-const EveryTool = "all"
-
-// namedTools are built-in tools that an agent has only if its list of tools names them.
-var namedTools = []string{"memory_files", "search_memory", "ask_session", "request_erasure", QueryResult}
-
-// HasTool reports whether an agent has a built-in tool, or would have it if a folder were attached.
-func (a Agent) HasTool(name string) bool {
-	t := a.Settings.Tools
-	every := t == nil || slices.Contains(t, EveryTool)
-	return every && !slices.Contains(namedTools, name) || slices.Contains(t, name)
-}
 
 // New says how to create an agent. Nil and empty fields use defaults.
 type New struct {
@@ -157,8 +147,8 @@ type Update struct {
 func (u Update) isShown() bool {
 	inPrompt := func(name string) bool { return name == "tools" || name == "tool_rules" }
 	return u.System != nil || u.Timezone != nil || u.MaxFilesOpen.Set || u.ViewChars.Set || u.FolderIDs != nil ||
-		u.BlockIDs != nil || u.ToolIDs != nil || u.Settings.Tools != nil || u.Settings.ToolRules != nil ||
-		slices.ContainsFunc(u.Unset, inPrompt)
+		u.BlockIDs != nil || u.ToolIDs != nil || u.Settings.Tools != nil || u.Settings.MadeFor != "" ||
+		u.Settings.ToolRules != nil || slices.ContainsFunc(u.Unset, inPrompt)
 }
 
 // Limit changes a number or resets it to its default.

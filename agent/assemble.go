@@ -120,6 +120,7 @@ func (s *Store) assemble(ctx context.Context, org db.Org, target PromptTarget) (
 	if p.format = target.Format; p.format == "" {
 		p.format = p.Agent.format()
 	}
+	base.InForce = p.policy.Policy
 	base = base.queriesUnder(p.policy.Policy, p.Agent.InConversation, target.Compaction)
 	p.hasFolder = around.HasFolder
 	p.must, p.definitions = target.MustCall, target.toolsOf(s.withMust(s.definitions(base, p.hasFolder), target.must))

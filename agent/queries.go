@@ -19,9 +19,10 @@ func (a Agent) ForPolicy(settings json.RawMessage) []string {
 	return a.withQueries().Settings.Tools
 }
 
-// In returns an agent with the tools that it has in a conversation.
+// In returns an agent with the tools that it has in a conversation, and the policy in force there.
 func (s *Store) In(ctx context.Context, org db.Org, a Agent, c recall.Conversation) (Agent, error) {
 	of, err := s.PolicyInForce(ctx, org, a, c)
+	a.InForce = of.Policy
 	return a.queriesUnder(of.Policy, c.Compaction), err
 }
 
@@ -29,7 +30,7 @@ func (s *Store) In(ctx context.Context, org db.Org, a Agent, c recall.Conversati
 // agent's tools, then nearer settings (the conversation's or the call's) must have set such a policy.
 func (a Agent) queriesUnder(inForce policy.Policy, nearer ...json.RawMessage) Agent {
 	if a.HasTool(QueryResult) || !showsDataInPart(inForce) ||
-		a.Settings.Tools != nil && !slices.ContainsFunc(nearer, showDataInPart) {
+		a.ChoseTools() && !slices.ContainsFunc(nearer, showDataInPart) {
 		return a
 	}
 	return a.withQueries()

@@ -136,7 +136,7 @@ const maxIndexChars = 5_000
 // empty if the agent has no index, or no tool to read the files.
 func (s *Store) memoryIndex(ctx context.Context, org db.Org, a Agent, tools []Definition, blocks []block.Block) (string,
 	error) {
-	if !hasTool(tools, "memory_files") {
+	if !hasTool(tools, "memory_files") && !hasTool(tools, "memory") {
 		return "", nil
 	}
 	index, err := s.MemoryFiles.Index(ctx, org, a.ID)
@@ -244,7 +244,8 @@ var toolGroups = []toolGroup{
 		{"memory_replace", "memory_replace changes a passage"},
 		{"memory_rethink", "memory_rethink rewrites a block"},
 		{"memory_apply_patch", "memory_apply_patch changes several places at once"},
-		{"memory", "the tool memory creates, changes and deletes blocks"},
+		{"memory", "the tool memory creates, changes and deletes blocks, and files below /memories, which you view when you " +
+			"need them"},
 		{"core_memory_append", "core_memory_append adds a line"},
 		{"core_memory_replace", "core_memory_replace changes a text wherever a block has it"},
 	}, ""},
@@ -275,6 +276,9 @@ var toolGroups = []toolGroup{
 	}, ""},
 	{"Long results of tools are shown in part, and kept whole", []toolUse{
 		{"query_result", "query_result runs a jq expression or a pattern over them"},
+	}, ""},
+	{"Your log can be computed on", []toolUse{
+		{"query_log", "query_log runs a jq expression over a range of it"},
 	}, ""},
 }
 

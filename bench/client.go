@@ -83,7 +83,7 @@ func (c client) folder(ctx context.Context, name string) (folder, agent string, 
 	if err := c.call(ctx, http.MethodPost, "/v1/folders/", map[string]string{"name": name}, &f); err != nil {
 		return "", "", err
 	}
-	if err := c.call(ctx, http.MethodPost, "/v1/agents/", map[string]string{"name": name}, &a); err != nil {
+	if err := c.call(ctx, http.MethodPost, "/v1/agents/", agentNamed(name), &a); err != nil {
 		return "", "", err
 	}
 	return f.ID, a.ID, c.call(ctx, http.MethodPatch, "/v1/agents/"+a.ID+"/folders/attach/"+f.ID, nil, nil)
@@ -124,6 +124,9 @@ func (c client) uploadOne(ctx context.Context, folder string, d Document) error 
 	req.Header.Set("Content-Type", form.FormDataContentType())
 	return c.do(req, nil)
 }
+
+// agentNamed returns the request for an agent with every tool.
+func agentNamed(name string) map[string]string { return map[string]string{"name": name, "tool_set": "all"} }
 
 // tool runs an agent's tool, and returns the result's text.
 func (c client) tool(ctx context.Context, agent, name string, args map[string]any) (string, error) {

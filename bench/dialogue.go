@@ -56,7 +56,7 @@ func (b *bench) asked(ctx context.Context, dialogues []dialogue, rows []recallRo
 
 func (s *instance) ask(ctx context.Context, d dialogue, results recalled) error {
 	var agent named
-	if err := s.call(ctx, http.MethodPost, "/v1/agents/", map[string]string{"name": d.name}, &agent); err != nil {
+	if err := s.call(ctx, http.MethodPost, "/v1/agents/", agentNamed(d.name), &agent); err != nil {
 		return err
 	}
 	messages, err := s.tell(ctx, agent.ID, d.sessions)

@@ -85,7 +85,7 @@ func (f filesFound) within(n int) float64 {
 // askFiles uploads the folders of a set that are not uploaded yet, and asks the set's questions.
 func (s *instance) askFiles(ctx context.Context, uploaded uploads, set fileSet) (result filesFound, err error) {
 	var agent named
-	if err := s.call(ctx, http.MethodPost, "/v1/agents/", map[string]string{"name": set.name}, &agent); err != nil {
+	if err := s.call(ctx, http.MethodPost, "/v1/agents/", agentNamed(set.name), &agent); err != nil {
 		return result, err
 	}
 	texts := map[string]string{}

@@ -31,7 +31,7 @@ func (l *load) growth(ctx context.Context, s *instance) error {
 	}); err != nil {
 		return err
 	}
-	if err := s.call(ctx, http.MethodPost, "/v1/agents/", map[string]string{"name": "all"}, &all); err != nil {
+	if err := s.call(ctx, http.MethodPost, "/v1/agents/", agentNamed("all"), &all); err != nil {
 		return err
 	}
 	for _, folder := range l.folders {

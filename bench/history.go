@@ -68,7 +68,7 @@ type log struct {
 
 func (h *historian) newLog(ctx context.Context, name string) (l log, err error) {
 	var a named
-	if err := h.call(ctx, http.MethodPost, "/v1/agents/", map[string]string{"name": name}, &a); err != nil {
+	if err := h.call(ctx, http.MethodPost, "/v1/agents/", agentNamed(name), &a); err != nil {
 		return l, err
 	}
 	l.agent = a.ID

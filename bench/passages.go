@@ -84,7 +84,7 @@ func (l *librarian) write(ctx context.Context, s *instance, pool *pgxpool.Pool) 
 // agent creates an agent with a number of archives, each with a number of passages.
 func (l *librarian) agent(ctx context.Context, s *instance, archives, passages int) (string, error) {
 	var a named
-	if err := s.call(ctx, http.MethodPost, "/v1/agents/", map[string]string{"name": fmt.Sprint("reader of ", archives)},
+	if err := s.call(ctx, http.MethodPost, "/v1/agents/", agentNamed(fmt.Sprint("reader of ", archives)),
 		&a); err != nil {
 		return "", err
 	}

@@ -15,7 +15,7 @@ import (
 
 func (s *Server) agentRoutes(a *rest.API) {
 	rest.Post(a.For(rest.Write), "/v1/agents",
-		"create_agent: Create an agent. Without model and tools, it has the server's default model and the standard tools.",
+		"create_agent: Create an agent. Without model and tools, it has the server's default model and the default tools.",
 		s.createAgent)
 	rest.Get(a.For(rest.Read), "/v1/agents",
 		"list_agents: List agents. All filters must hold. Filters by what Loci does not keep select nothing.", s.listAgents)
@@ -41,17 +41,24 @@ func (s *Server) agentRoutes(a *rest.API) {
 	rest.Get(a.For(rest.Read), "/v1/tags", "list_tags: List the tags of agents. In alphabetical order.", s.listTags)
 }
 
-func (s *Server) createAgent(ctx context.Context, input *struct{ Body letta.CreateAgent }) (letta.AgentState, error) {
-	n, err := input.Body.New()
+func (s *Server) createAgent(ctx context.Context, input *struct {
+	letta.Client
+	Body letta.CreateAgent
+}) (letta.AgentState, error) {
+	request := input.Body.For(input.Client)
+	n, err := request.New()
 	if err != nil {
 		return letta.AgentState{}, err
 	}
-	n.Settings.Tools, n.ToolIDs, err = s.chosenTools(ctx, input.Body.Choice(), tool.NewAgent(), false)
-	if err != nil {
+	before := tool.NewAgent(n.Settings.MadeFor)
+	if n.Settings.Tools, n.ToolIDs, err = s.chosenTools(ctx, request.Choice(), before, false); err != nil {
 		return letta.AgentState{}, err
 	}
 	if n.Settings.Tools == nil {
-		n.Settings.Tools = agent.Agent{}.ForPolicy(n.Settings.CompactionSettings)
+		before.Settings.Tools = []string{agent.DefaultTools}
+		if n.Settings.Tools = before.ForPolicy(n.Settings.CompactionSettings); n.Settings.Tools == nil {
+			n.Settings.Tools = before.Settings.Tools
+		}
 	}
 	if n.RuleTools, err = s.ruleTools(ctx, n.Settings.ToolRules); err != nil {
 		return letta.AgentState{}, err
@@ -93,6 +100,7 @@ func (s *Server) updateAgent(ctx context.Context, input *struct {
 	if err := s.checkRules(u.Settings.ToolRules, known); err != nil {
 		return letta.AgentState{}, err
 	}
+	previous.Settings.MadeFor = cmp.Or(u.Settings.MadeFor, previous.Settings.MadeFor)
 	if u.Settings.Tools, u.ToolIDs, err = s.changedTools(ctx, previous, input.Body.Choice()); err != nil {
 		return letta.AgentState{}, err
 	}

@@ -308,14 +308,14 @@ func TestToolsAreListed(t *testing.T) {
 	memory := []string{"request_erasure", "archival_memory_delete", "archival_memory_update", "archival_memory_search",
 		"archival_memory_insert", "memory_files", "update_working_memory", "memory", "memory_apply_patch",
 		"memory_rethink", "memory_replace", "memory_insert", "core_memory_replace", "core_memory_append"}
-	all := append(slices.Clone(memory), "ask_session", "search_memory", "query_result", "expand",
+	all := append(slices.Clone(memory), "ask_session", "search_memory", "query_log", "query_result", "expand",
 		"conversation_search", "close_files", "list_files", "semantic_search_files", "grep_files", "open_files")
 	for query, want := range map[string][]string{
 		"": all, "name=open_files": {"open_files"}, "names=open_files&names=grep_files&names=x": {"grep_files", "open_files"},
 		"search=SEARCH": {"archival_memory_search", "search_memory", "conversation_search",
 			"semantic_search_files"},
 		"tool_types=custom": {}, "exclude_tool_types=letta_files_core": append(slices.Clone(memory), "ask_session",
-			"search_memory", "query_result", "expand", "conversation_search"),
+			"search_memory", "query_log", "query_result", "expand", "conversation_search"),
 		"tool_types=letta_core&limit=1": {"request_erasure"}, "limit=1&order=asc": {"open_files"},
 	} {
 		body := c.must("GET", "/v1/tools/?"+query, "")
@@ -323,8 +323,8 @@ func TestToolsAreListed(t *testing.T) {
 			t.Errorf("tools with %q (-want +got):\n%s", query, diff)
 		}
 	}
-	if got := c.must("GET", "/v1/tools/count", ""); got != "24" {
-		t.Errorf("count: got %s, want 24", got)
+	if got := c.must("GET", "/v1/tools/count", ""); got != "25" {
+		t.Errorf("count: got %s, want 25", got)
 	}
 	var list []struct{ ID, Name string }
 	if err := json.Unmarshal([]byte(c.must("GET", "/v1/tools", "")), &list); err != nil {

@@ -19,7 +19,7 @@ func TestTheConsoleTakesNamesOfAgents(t *testing.T) {
 		{"/console/policies?card=policies-preview&agent=travel+helper", "Nothing is stored, and no model is asked"},
 		{"/console/policies?card=policies-preview&agent=" + helper, "Nothing is stored, and no model is asked"},
 		{"/console/search?card=search-lab&in=all&q=x&agent=travel+helper", `aria-label="Ranked by`},
-		{"/console/search?card=search-lab&in=grep&q=x&agent=" + helper, "grep_files is not attached to agent " + helper},
+		{"/console/search?card=search-lab&in=grep&q=x&agent=" + helper, "The tool grep_files is not attached to you"},
 		{"/console/search?card=search-lab&in=passages&q=x&agent=travel+helper", `aria-label="Fused"`},
 		{"/console/policies?card=policies-preview&agent=nobody", `role="alert">No agent has the name &#34;nobody&#34;.`},
 		{"/console/search?card=search-lab&in=all&q=x&agent=nobody", `role="alert">No agent has the name &#34;nobody&#34;.`},

@@ -103,7 +103,7 @@ func (c *client) mcpAgent() (agent string, web *httptest.Server) {
 	c.t.Cleanup(web.Close)
 	folder := c.made("/v1/folders", `{"name":"papers"}`)
 	agent = c.made("/v1/agents", fmt.Sprintf(`{"name":"a","tool_set":"all",
-		"tools":["search_memory","ask_session","query_result","request_erasure","update_working_memory","memory_files"],
+		"tools":["search_memory","ask_session","query_result","query_log","request_erasure","update_working_memory","memory_files"],
 		"folder_ids":[%q],
 		"memory_blocks":[{"label":"human","value":"Ada likes tea."}]}`, folder))
 	c.uploaded(folder, "ode.txt", "The moon over the port\nof Piraeus")
@@ -117,7 +117,7 @@ var toolCalls = map[string]string{
 	"open_files": `{"file_requests":[{"file_name":"papers/ode.txt"}]}`, "grep_files": `{"pattern":"moon"}`,
 	"semantic_search_files": `{"query":"moon"}`, "list_files": `{}`, "close_files": `{"file_names":["papers/ode.txt"]}`,
 	"conversation_search": `{"query":"code"}`, "expand": `{"id":"seq 1-3"}`, "query_result": `{"id":"clip-1","query":"."}`,
-	"search_memory": `{"query":"tea"}`, "ask_session": `{"conversation_id":"conv-1","question":"?"}`,
+	"query_log": `{"jq":"length"}`, "search_memory": `{"query":"tea"}`, "ask_session": `{"conversation_id":"conv-1","question":"?"}`,
 	"core_memory_append":    `{"label":"human","content":"And figs."}`,
 	"core_memory_replace":   `{"label":"human","old_content":"figs","new_content":"dates"}`,
 	"memory_insert":         `{"label":"human","new_string":"She sails."}`,
@@ -197,20 +197,32 @@ var ages = regexp.MustCompile(`just now|\d+[a-z]+ ago`)
 func TestErrorsOfToolsAreResultsOverMCP(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	agent := c.made("/v1/agents", `{"name":"a"}`)
+	agent := c.made("/v1/agents", `{"name":"a","tool_set":"all"}`)
 	web := httptest.NewServer(c)
 	t.Cleanup(web.Close)
 	session := c.mustDial(web, mcpTo{path: "/mcp/agents/" + agent, version: "2025-06-18"})
-	for args, want := range map[string]string{`{"nonsense":true}`: "nonsense",
-		`{"roles":["king"]}`: "king"} {
-		if text, failed := calledTool(t, session, "conversation_search", args); !failed || !strings.Contains(text, want) {
-			t.Errorf("%s: got %q, error %v, want an error about %s", args, text, failed, want)
+	for _, call := range []struct{ name, args, want string }{
+		{"conversation_search", `{"roles":["king"]}`, "king"},
+		{"archival_memory_insert", `{"content":"x","nonsense":true}`, "nonsense"},
+	} {
+		if text, failed := calledTool(t, session, call.name, call.args); !failed || !strings.Contains(text, call.want) {
+			t.Errorf("%+v: got %q, error %v, want an error about %s", call, text, failed, call.want)
 		}
+	}
+	for _, args := range []string{`[1]`, `"x"`, `7`} {
+		if text, failed := calledTool(t, session, "archival_memory_insert", args); !failed ||
+			!strings.Contains(text, "must be a JSON object of") {
+			t.Errorf("the arguments %s: got %q, error %v, want a result with an error", args, text, failed)
+		}
+	}
+	if text, failed := calledTool(t, session, "archival_memory_insert", `"{\"content\":\"figs\"}"`); failed ||
+		!strings.HasPrefix(text, "Archived as ") {
+		t.Errorf("arguments as a text: got %q, error %v", text, failed)
 	}
 	for args, want := range map[string]string{`{}`: "turns has 0", `{"turns":[{"role":"king","text":"x"}]}`: "king",
 		`{"turns":[{"role":"user","text":""}]}`: "empty", `{"turns":[],"x":1}`: "Unknown argument x",
-		`{"turns":[{"role":"user","text":"a"},{"role":"user","content":"b"}]}`: "turns[1] takes role, text, id, at",
-		`{"turns":[{"role":"user","text":" \n"}]}`:                             "turns[0].text is empty",
+		`{"turns":[{"role":"user","text":"a"},{"role":"user","said":"b"}]}`: "turns[1] takes role, text, id, at",
+		`{"turns":[{"role":"user","text":" \n"}]}`:                          "turns[0].text is empty",
 		`{"turns":[null]}`: "turns[0] is null",
 		`{"turns":[{"role":"user","text":"x"}],"conversation_id":"conv-1"}`: "onversation",
 		`{"turns":[{"role":"user","text":"x"}],"conversation_id":"\u0000"}`: "onversation"} {
@@ -220,14 +232,14 @@ func TestErrorsOfToolsAreResultsOverMCP(t *testing.T) {
 	}
 	available := "Your tools are " + strings.Join(toolNames(t, session), ", ") + "."
 	for _, name := range []string{"no_such_tool", "changed", "", "a\nb", "../x"} {
-		_, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: name})
-		if err == nil || !strings.HasSuffix(err.Error(), available) {
-			t.Errorf("the unknown tool %q: got %v, want an error with %q", name, err, available)
+		if text, failed := calledTool(t, session, name, `{}`); !failed || !strings.HasSuffix(text, available) {
+			t.Errorf("the unknown tool %q: got %q, error %v, want a result with an error and %q", name, text, failed, available)
 		}
 	}
 	for _, name := range []string{"grep_files", "search_memory"} {
-		want := "The tool " + name + " is not attached to you. " + available
-		if text, failed := calledTool(t, session, name, `{}`); !failed || text != want {
+		want := "The tool " + name + " is not attached to you"
+		if text, failed := calledTool(t, session, name, `{}`); !failed || !strings.HasPrefix(text, want) ||
+			!strings.HasSuffix(text, available) {
 			t.Errorf("%s, which the agent lacks: got %q, error %v, want %q", name, text, failed, want)
 		}
 	}

@@ -123,9 +123,13 @@ func (s *Server) runMemoryCommand(ctx context.Context, a agent.Agent, input *str
 	rest.OfAgent
 	Body rest.Object
 }) (letta.MemoryResult, error) {
-	if err := s.mustHaveTool(ctx, rest.Org(ctx), a, "memory_files"); err != nil {
+	name := "memory_files"
+	if !a.HasTool(name) && a.HasTool("memory") {
+		name = "memory"
+	}
+	if err := s.mustHaveTool(ctx, rest.Org(ctx), a, name); err != nil {
 		return letta.MemoryResult{}, err
 	}
-	result, err := s.Tools.Run(ctx, caller(ctx, a), "memory_files", []byte(input.Body))
+	result, err := s.Tools.Run(ctx, caller(ctx, a), name, []byte(input.Body))
 	return letta.MemoryResult{Content: result.Text, IsError: result.IsError}, err
 }

@@ -13,6 +13,7 @@ import (
 	"net/textproto"
 	"os"
 	"regexp"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -432,8 +433,24 @@ func fields(t *testing.T, body string) map[string]any {
 	return object
 }
 
-// made sends a request that creates something, and returns the new id.
+// made sends a request that creates something, and returns the new id. An agent has every tool, unless the request says
+// something about its tools.
 func (c *client) made(target, body string) string {
+	c.t.Helper()
+	if target == "/v1/agents" && !aboutTools.MatchString(body) {
+		body = strings.TrimSuffix(strings.Replace(body, "{", `{"tool_set":"all",`, 1), ",}")
+		if strings.HasSuffix(body, `"all"`) {
+			body += "}"
+		}
+	}
+	return c.madeAs(target, body)
+}
+
+// aboutTools matches what a request says about an agent's tools.
+var aboutTools = regexp.MustCompile(`"(tool_set|tools|tool_ids|include_base_tools|made_for|agent_type)"`)
+
+// madeAs sends a request as it is that creates something, and returns the new id.
+func (c *client) madeAs(target, body string) string {
 	c.t.Helper()
 	return fields(c.t, c.must("POST", target, body))["id"].(string)
 }

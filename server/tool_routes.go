@@ -26,8 +26,8 @@ func (s *Server) toolRoutes(a *rest.API) {
 			"requires_approval rule.",
 		s.changeApproval)
 	rest.Post(a.For(rest.Tools), "/v1/agents/{agent_id}/tools/{tool_name}/run",
-		"run_tool: Run one of an agent's tools. An error of the tool is a 200 with the status 'error', for the model to "+
-			"read.",
+		"run_tool: Run one of an agent's tools. An error of the tool, an unknown tool and bad arguments are a 200 with the "+
+			"status 'error', for the model to read.",
 		withAgent(s, s.runTool))
 	rest.Get(a.For(rest.Read), "/v1/tools",
 		"list_tools: List tools. Built-in tools come before those of the organization.", s.listTools)
@@ -68,6 +68,10 @@ func (s *Server) toolsOf(ctx context.Context, a agent.Agent, hasFolder bool) ([]
 	var ids []string
 	for _, t := range a.Attached {
 		ids = append(ids, t.ID)
+	}
+	a, err := s.inForce(ctx, rest.Org(ctx), a)
+	if err != nil {
+		return nil, err
 	}
 	definitions, err := s.Agents.ToolsNamed(ctx, rest.Org(ctx), nil, ids)
 	tools := []letta.Tool{}
@@ -195,11 +199,12 @@ func (s *Server) runTool(ctx context.Context, a agent.Agent, input *struct {
 	Body     letta.RunTool
 }) (letta.ToolRun, error) {
 	org := rest.Org(ctx)
+	name := s.Tools.Meant(a, input.ToolName)
 	c, id := recall.Conversation{IsDefault: true}, input.Body.Conversation.Value
 	if id == a.ID {
 		id = ""
 	}
-	if id != "" || !a.HasTool(input.ToolName) { // the conversation may add the tool
+	if id != "" || !a.HasTool(name) { // the conversation may add the tool
 		var err error
 		if c, err = s.Recall.Conversation(ctx, org, a.ID, id); err != nil {
 			return letta.ToolRun{}, err
@@ -208,16 +213,9 @@ func (s *Server) runTool(ctx context.Context, a agent.Agent, input *struct {
 			return letta.ToolRun{}, err
 		}
 	}
-	if err := s.mustHaveTool(ctx, org, a, input.ToolName); err != nil {
-		return letta.ToolRun{}, err
-	}
-	args := input.Body.Args.Value
-	if args == nil {
-		args = rest.Object("{}")
-	}
 	caller := tool.CallerIn(org, a, c)
 	caller.Confined = caller.Confined || input.Body.RecallScope.Value == agent.ScopeConversation
-	result, err := s.Tools.Run(ctx, caller, input.ToolName, json.RawMessage(args))
+	result, err := s.runIfHad(ctx, caller, name, json.RawMessage(input.Body.Args.Value))
 	run := letta.ToolRun{Status: "success", Return: result.Text, Files: result.Files}
 	if result.IsError {
 		run.Status = "error"
@@ -225,35 +223,65 @@ func (s *Server) runTool(ctx context.Context, a agent.Agent, input *struct {
 	return run, err
 }
 
+// runIfHad runs a tool of an agent. If the agent lacks it, the result says which tools it has.
+func (s *Server) runIfHad(ctx context.Context, c tool.Caller, name string, args json.RawMessage) (tool.Result, error) {
+	lacks, err := s.lacksTool(ctx, c.Org, c.Agent, name)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	if lacks == "" {
+		return s.Tools.Run(ctx, c, name, args)
+	}
+	hasFolder, err := s.Files.HasFolder(ctx, c.Org, c.Agent.ID)
+	var names []string
+	for _, t := range s.Tools.Of(c.Agent, hasFolder) {
+		names = append(names, t.Name)
+	}
+	return tool.Result{Text: lacks + " " + tool.Available(name, names), IsError: true}, err
+}
+
 // caller returns an agent as the caller of tools, in its default conversation.
 func caller(ctx context.Context, a agent.Agent) tool.Caller {
 	return tool.CallerIn(rest.Org(ctx), a, recall.Conversation{IsDefault: true})
 }
 
-// mustHaveTool returns ErrNotFound if an agent lacks a tool. It returns nil for an unknown name, because Set.Run
-// reports that.
+// mustHaveTool returns ErrNotFound if an agent lacks a tool.
 func (s *Server) mustHaveTool(ctx context.Context, org db.Org, a agent.Agent, name string) error {
+	lacks, err := s.lacksTool(ctx, org, a, name)
+	if err == nil && lacks != "" {
+		err = db.NotFound("%s Attach it (PATCH /v1/agents/%s/tools/attach/{tool_id}), and a folder for tools that work on "+
+			"files.", lacks, a.ID)
+	}
+	return err
+}
+
+// lacksTool says in a sentence for the model why an agent cannot use a tool; empty if it can.
+func (s *Server) lacksTool(ctx context.Context, org db.Org, a agent.Agent, name string) (string, error) {
 	tools := s.Tools.Tools()
 	i := slices.IndexFunc(tools, func(t tool.Tool) bool { return t.Name == name })
 	switch {
 	case i < 0 && slices.ContainsFunc(a.Attached, func(t agent.AttachedTool) bool { return t.Name == name }):
-		return rest.NotServed("Tool " + name + " is a definition, and this server runs no code of its users: run it in " +
+		return "", rest.NotServed("Tool " + name + " is a definition, and this server runs no code of its users: run it in " +
 			"your own program.")
 	case i < 0:
-		return nil
+		return "There is no tool " + db.Short(name) + ".", nil
+	case !a.HasTool(name):
+		return "The tool " + name + " is not attached to you.", nil
+	case !tools[i].NeedsFolder:
+		return "", nil
 	}
-	if !a.HasTool(name) {
-		return db.NotFound("Tool %s is detached from agent %s: attach it first (PATCH /v1/agents/%s/tools/attach/%s)",
-			name, a.ID, a.ID, tools[i].ID)
+	hasFolder, err := s.Files.HasFolder(ctx, org, a.ID)
+	if err != nil || hasFolder {
+		return "", err
 	}
-	if !tools[i].NeedsFolder {
-		return nil
-	}
-	if hasFolder, err := s.Files.HasFolder(ctx, org, a.ID); err != nil || hasFolder {
-		return err
-	}
-	return db.NotFound("Tool %s is not attached to agent %s: the file tools come with a folder, so attach one first "+
-		"(PATCH /v1/agents/%s/folders/attach/{folder_id})", name, a.ID, a.ID)
+	return "The tool " + name + " is not attached to you: it comes with a folder of files, and you have none.", nil
+}
+
+// inForce returns an agent with the policy in force in its default conversation.
+func (s *Server) inForce(ctx context.Context, org db.Org, a agent.Agent) (agent.Agent, error) {
+	of, err := s.Agents.PolicyInForce(ctx, org, a, recall.Conversation{IsDefault: true})
+	a.InForce = of.Policy
+	return a, err
 }
 
 func (s *Server) listTools(ctx context.Context, input *struct {

@@ -21,6 +21,11 @@ const (
 		"archival_memory_search"
 	lettaFileTools    = "open_files grep_files semantic_search_files"
 	standardFileTools = lettaFileTools + " list_files close_files"
+
+	defaultTools      = "expand search_memory memory archival_memory_insert"
+	defaultFileTools  = "open_files grep_files"
+	smallDefaultFiles = "open_files"
+	lettaTools        = "conversation_search expand memory_insert memory_replace"
 )
 
 // toolIDs returns the ids of the tools by name.
@@ -37,7 +42,7 @@ func allTools(needFolder bool) string {
 	var names []string
 	for _, t := range tool.New(tool.Memories{}).Tools() {
 		byName := []string{"memory_files", "search_memory", "ask_session",
-			"request_erasure", "query_result"} // an agent has these only if its tools name them
+			"request_erasure", "query_result", "query_log"} // an agent has these only if its tools name them
 		if t.NeedsFolder == needFolder && !slices.Contains(byName, t.Name) {
 			names = append(names, t.Name)
 		}
@@ -78,9 +83,18 @@ func TestAnAgentIsCreatedWithTheToolsThatItsCallerNames(t *testing.T) {
 	c := newClient(t)
 	folder, ids := c.made("/v1/folders", `{"name":"f"}`), toolIDs()
 	for body, want := range map[string]struct{ set, memory, files string }{
-		`{}`: {"all", allTools(false), allTools(true)},
+		`{}`:                            {"default", defaultTools, defaultFileTools},
+		`{"context_window_limit":4096}`: {"default", defaultTools, smallDefaultFiles},
+		`{"model":"openai/gpt-4"}`:      {"default", defaultTools, defaultFileTools},
+		`{"made_for":"letta"}`:          {"default", lettaTools, lettaFileTools},
+		`{"agent_type":"memgpt_agent"}`: {"default", lettaTools, lettaFileTools},
+		`{"agent_type":"memgpt_agent","made_for":"loci"}`: {"default", defaultTools, defaultFileTools},
+		`{"made_for":"letta","include_base_tools":true}`:  {"default", lettaTools, lettaFileTools},
+		`{"made_for":"letta","tools":["list_files"]}`: {"", lettaTools,
+			"open_files grep_files semantic_search_files list_files"},
+		`{"made_for":"letta","tool_set":"standard"}`:                 {"standard", standardTools, standardFileTools},
 		`{"include_base_tools":true,"include_base_tool_rules":true}`: {"standard", standardTools, standardFileTools},
-		`{"tools":[],"tool_ids":[]}`:                                 {"all", allTools(false), allTools(true)},
+		`{"tools":[],"tool_ids":[]}`:                                 {"default", defaultTools, defaultFileTools},
 		`{"tool_set":"all"}`:                                         {"all", allTools(false), allTools(true)},
 		`{"tool_set":"standard"}`:                                    {"standard", standardTools, standardFileTools},
 		`{"tool_set":"small"}`:                                       {"small", smallTools, lettaFileTools},
@@ -96,7 +110,7 @@ func TestAnAgentIsCreatedWithTheToolsThatItsCallerNames(t *testing.T) {
 		`{"tool_ids":["` + ids["archival_memory_delete"] + `"]}`: {"", standardTools + " archival_memory_delete",
 			standardFileTools},
 	} {
-		agent := c.made("/v1/agents", body)
+		agent := c.madeAs("/v1/agents", body)
 		if got := toolsOf(t, c, agent); got != want.memory {
 			t.Errorf("%s: tools %q, want %q", body, got, want.memory)
 		}
@@ -134,7 +148,10 @@ func TestAnAgentsToolsAreChanged(t *testing.T) {
 	change(`{"tool_set":"all"}`, allTools(true)+" "+allTools(false))
 	change(`{"tool_set":"small","include_base_tools":true}`, standardFileTools+" "+bothTools)
 	change(`{"tool_set":null,"tools":["expand"]}`, "expand")
-	change(`{"tool_set":null}`, allTools(true)+" "+allTools(false))
+	change(`{"tool_set":null}`, defaultFileTools+" "+defaultTools)
+	change(`{"context_window_limit":4096}`, smallDefaultFiles+" "+defaultTools)
+	change(`{"made_for":"letta"}`, lettaFileTools+" "+lettaTools)
+	change(`{"made_for":null,"context_window_limit":null}`, defaultFileTools+" "+defaultTools)
 }
 
 func TestSingleToolsAreAttachedAndDetached(t *testing.T) {
@@ -183,7 +200,7 @@ func TestToolsThatAreNotThereAreNamed(t *testing.T) {
 		{"PATCH", "/v1/agents/" + agent, `{"tools":["open_file"]}`, 400, "the nearest is open_files"},
 		{"POST", "/v1/agents", `{"tool_ids":["` + nobody + `"]}`, 404, "Tool with ID " + nobody + " not found"},
 		{"POST", "/v1/agents", `{"tool_set":"tiny"}`, 400,
-			"tool_set: there is no set 'tiny'; the sets are small, standard and all"},
+			"tool_set: there is no set 'tiny'; the sets are default, small, standard and all"},
 		{"PATCH", "/v1/agents/" + agent + "/tools/attach/" + nobody, "", 404, "Tool with ID"},
 		{"PATCH", "/v1/agents/" + agent + "/tools/detach/" + nobody, "", 404, "Tool with ID"},
 		{"PATCH", "/v1/agents/" + agent + "/tools/attach/expand", "", 422, "tool_id"},
@@ -261,6 +278,117 @@ func TestFoldersOpenTheirFilesUnlessToldNotTo(t *testing.T) {
 	for _, target := range []string{agent + "/folders/attach/" + folder, agent + "/sources/attach/" + folder} {
 		if got := c.call("PATCH", target+"?open_on_attach=perhaps", ""); got.Code != 422 {
 			t.Errorf("%s: got %d %s, want 422", target, got.Code, got.Text)
+		}
+	}
+}
+
+func TestAnAgentIsMadeForTheClientThatCreatesIt(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	for _, test := range []struct{ header, value, want string }{
+		{"User-Agent", "Letta/JS 1.12.1", "letta"},
+		{"User-Agent", "AsyncLetta/Python 1.12.1", "letta"},
+		{"X-Fern-SDK-Name", "letta-client", "letta"},
+		{"User-Agent", "Mozilla/5.0 Letta/1", "loci"},
+		{"User-Agent", "OpenAI/Python 1.0", "loci"},
+	} {
+		created := servertest.Send(c, "POST", "/v1/agents", `{}`, append(c.headers(), "Content-Type", "application/json",
+			test.header, test.value)...)
+		state := fields(t, created.Text)
+		if state["made_for"] != test.want {
+			t.Errorf("%s: %s: made_for is %v, want %s", test.header, test.value, state["made_for"], test.want)
+		}
+		id, _ := state["id"].(string)
+		other := map[string]string{"letta": "loci", "loci": "letta"}[test.want]
+		c.must("PATCH", "/v1/agents/"+id, `{"made_for":"`+other+`"}`)
+		if got := fields(t, c.must("GET", "/v1/agents/"+id, "")); got["made_for"] != other {
+			t.Errorf("after a PATCH to %s: made_for is %v", other, got["made_for"])
+		}
+	}
+}
+
+// An agent of another server's file is made for Letta. One of Loci's own file stays what it was, with its set of tools.
+func TestAnImportedAgentIsMadeForLetta(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	ids, _ := c.imported(`{"agents":[{"id":"agent-0","name":"a","messages":[]}]}`)
+	if got := fields(t, c.must("GET", "/v1/agents/"+ids[0], "")); got["made_for"] != "letta" {
+		t.Errorf("of Letta's file: made_for is %v", got["made_for"])
+	}
+	for _, madeFor := range []string{"loci", "letta"} {
+		for _, query := range []string{"", "?full=true"} {
+			own := c.madeAs("/v1/agents", `{"made_for":"`+madeFor+`"}`)
+			ids, _ := c.imported(c.must("GET", "/v1/agents/"+own+"/export"+query, ""))
+			if got := fields(t, c.must("GET", "/v1/agents/"+ids[0], "")); got["made_for"] != madeFor ||
+				got["tool_set"] != "default" {
+				t.Errorf("of Loci's file%s: made_for is %v, want %s; tool_set %v", query, got["made_for"], madeFor, got["tool_set"])
+			}
+		}
+	}
+}
+
+// TestAnAgentOfASmallWindowHasRoom says something to an agent with the default tools, also with a folder.
+func TestAnAgentOfASmallWindowHasRoom(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	folder := c.made("/v1/folders", `{"name":"f"}`)
+	c.uploaded(folder, "a.txt", strings.Repeat("A line of a file.\n", 200))
+	for _, body := range []string{`{"context_window_limit":4096}`, `{"context_window_limit":4096,"agent_type":"letta_v1_agent"}`,
+		`{"context_window_limit":4096,"memory_blocks":[{"label":"human","value":"Her name is Ada."}]}`} {
+		agent := c.madeAs("/v1/agents", body)
+		for range 2 { // without a folder, and with one
+			c.must("POST", "/v1/agents/"+agent+"/messages/capture", `{"messages":[{"role":"user","content":"Hello"}]}`)
+			var prompt struct {
+				Tokens struct{ Tools, Total int }
+			}
+			if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+agent+"/prompt", "")), &prompt); err != nil {
+				t.Fatal(err)
+			}
+			if share := float64(prompt.Tokens.Tools) / 4096; share > 0.4 {
+				t.Errorf("%s: the tools take %.0f %% of the window", body, 100*share)
+			}
+			c.must("PATCH", "/v1/agents/"+agent+"/folders/attach/"+folder, "")
+		}
+	}
+}
+
+// Whatever a model calls, the answer is one that it can read.
+func TestMistakesOfAModelAreResults(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.madeAs("/v1/agents", `{"memory_blocks":[{"label":"human","value":"Ada"}]}`)
+	run := func(name, args string) (status, text string) {
+		t.Helper()
+		got := fields(t, c.must("POST", "/v1/agents/"+agent+"/tools/"+name+"/run", `{"args":`+args+`}`))
+		status, _ = got["status"].(string)
+		text, _ = got["func_return"].(string)
+		return status, text
+	}
+	for _, tt := range [][3]string{
+		{"no_such_tool", `{}`, "There is no tool no_such_tool. Your tools are expand, search_memory, memory, " +
+			"archival_memory_insert."},
+		{"search_memories", `{}`, "The nearest of your tools is search_memory."},
+		{"memory_insert", `{"label":"human","new_string":"x"}`, "The tool memory_insert is not attached to you."},
+		{"open_files", `{"file_requests":["a"]}`, "it comes with a folder of files, and you have none"},
+		{"search_memory", `{}`, "search_memory needs the argument query."},
+		{"search_memory", `[1]`, "must be a JSON object of: query, kinds, limit, as_of; got [1]."},
+		{"search_memory", `"Ada"`, "must be a JSON object of"},
+		{"search_memory", `7`, "must be a JSON object of"},
+		{"memory", `{"command":"insert","path":"human","insert_text":"x","pos":1}`,
+			"Unknown argument pos: the command insert of memory takes path, insert_line, insert_text."},
+	} {
+		if status, text := run(tt[0], tt[1]); status != "error" || !strings.Contains(text, tt[2]) {
+			t.Errorf("%s(%s): %s: %q, want an error with %q", tt[0], tt[1], status, text, tt[2])
+		}
+	}
+	for _, tt := range [][3]string{
+		{"memory", `"{\"command\":\"str_replace\",\"path\":\"human\",\"old_str\":\"Ada\",\"new_str\":\"Eve\"}"`, "Eve"},
+		{"Search-Memory", `{"q":"Eve"}`, "block human"},
+		{"search_memory", `null`, ""},
+	} {
+		status, text := run(tt[0], tt[1])
+		if tt[2] != "" && (status != "success" || !strings.Contains(text, tt[2])) {
+			t.Errorf("%s(%s): %s: %q, want %q", tt[0], tt[1], status, text, tt[2])
 		}
 	}
 }

@@ -75,7 +75,7 @@ func (s *Store) newAgent(ctx context.Context, org db.Org, parent agent.Agent, n 
 
 // settingsFor returns the settings of a sub-agent: its tools, the parent's approval rules for them, and what it shares.
 func settingsFor(parent agent.Agent, n New, has []string) (agent.Settings, error) {
-	s := agent.Settings{Tools: builtin(parent, has), OpenOnAttach: new(false),
+	s := agent.Settings{Tools: builtin(parent, has), MadeFor: parent.Settings.MadeFor, OpenOnAttach: new(false),
 		CompactionSettings: parent.Settings.CompactionSettings}
 	if n.Model == nil {
 		s.ModelSettings = parent.Settings.ModelSettings

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
@@ -272,8 +273,8 @@ func (m Memories) archivalUpdate(ctx context.Context, c Caller, a archivalUpdate
 	}
 	p, err := m.Archival.UpdatePassage(ctx, c.Org, c.Agent.ID, string(a.ID), u)
 	err = whereFound(err, passageIDs)
-	head := p.ID + tagged(p.Tags) + held(p.Validity, p.Ended, p.SupersededBy, now)
-	return Result{Text: fmt.Sprintf("%s now reads:\n%s", head, p.Text)}, err
+	text := fmt.Sprintf("%s was changed: it has %d characters", p.ID, utf8.RuneCountInString(p.Text))
+	return Result{Text: text + tagged(p.Tags) + held(p.Validity, p.Ended, p.SupersededBy, now) + "."}, err
 }
 
 type archivalDeleteArgs struct {

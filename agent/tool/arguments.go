@@ -30,21 +30,36 @@ type (
 	list[T any] []T    // also a single item, and a JSON list in a string
 )
 
+// commanded are the arguments of a tool whose calls name a command. takes returns the arguments of a command; nil if
+// there is no such command.
+type commanded interface{ takes(command string) []string }
+
 // decode reads the arguments of a call into the struct that dst points to. The struct's fields have the types above.
 // Null and an empty string count as absent, except for a *text or a *selection. A string with a JSON object is read as
-// that object. ErrInvalid for an argument of a wrong type, and for an unknown argument, so that the model learns of a
-// misspelled name; the error names the tool who.
+// that object. A name that is nearly right is read as the one that is meant. ErrInvalid for an argument of a wrong type,
+// and for an unknown argument, so that the model learns of a misspelled name; the error names the tool who.
 func decode(who string, raw json.RawMessage, dst any) error {
 	v := reflect.ValueOf(dst).Elem()
+	known, takes := names(v.Type()), schemaNames(v.Type())
 	arguments := map[string]json.RawMessage{}
 	if raw = unwrapped(raw); len(raw) > 0 && json.Unmarshal(raw, &arguments) != nil {
-		return db.Invalid("The arguments of %s must be a JSON object of: %s; got %s.", who, joined(names(v.Type())),
-			echo(string(raw)))
+		return db.Invalid("The arguments of %s must be a JSON object of: %s; got %s.", who, joined(takes), echo(string(raw)))
 	}
-	if err := refuseUnknown(who, arguments, names(v.Type())); err != nil {
+	inSchema, stay := schemaNames(v.Type()), slices.Clone(ignored)
+	meant := known
+	if of, ok := dst.(commanded); ok {
+		command := commandIn(arguments)
+		if its := of.takes(command); its != nil {
+			who, takes = "the command "+command+" of "+who, its
+		}
+		meant = takes
+		stay = append(stay, slices.DeleteFunc(slices.Clone(known), func(n string) bool { return slices.Contains(inSchema, n) })...)
+	}
+	arguments = renamed(arguments, meant, inSchema, stay)
+	if err := refuseUnknown(who, arguments, known, takes); err != nil {
 		return err
 	}
-	for i, name := range names(v.Type()) {
+	for i, name := range known {
 		value, kind := arguments[name], v.Field(i).Type()
 		keepsEmpty := kind == reflect.TypeFor[*text]() || kind == reflect.TypeFor[*selection]()
 		if !absent(value) || keepsEmpty && string(value) == `""` {
@@ -54,6 +69,15 @@ func decode(who string, raw json.RawMessage, dst any) error {
 		}
 	}
 	return nil
+}
+
+// commandIn returns the command that arguments name; empty if they name none.
+func commandIn(arguments map[string]json.RawMessage) string {
+	if absent(arguments["command"]) {
+		return ""
+	}
+	command, _ := scalar(arguments["command"])
+	return command
 }
 
 // mismatch is the error for an argument of a wrong type.
@@ -74,10 +98,12 @@ func named(err error, name, who string) error {
 	return err
 }
 
-func refuseUnknown(who string, arguments map[string]json.RawMessage, known []string) error {
+// refuseUnknown returns ErrInvalid for arguments that are not known. It lists those that the tool takes. Empty arguments
+// are not refused.
+func refuseUnknown(who string, arguments map[string]json.RawMessage, known, takes []string) error {
 	var unknown []string
-	for name := range arguments {
-		if !slices.Contains(known, name) && !slices.Contains(ignored, name) {
+	for name, value := range arguments {
+		if !slices.Contains(known, name) && !slices.Contains(ignored, name) && !absent(value) {
 			unknown = append(unknown, echo(name))
 		}
 	}
@@ -85,7 +111,7 @@ func refuseUnknown(who string, arguments map[string]json.RawMessage, known []str
 		return nil
 	}
 	slices.Sort(unknown)
-	return db.Invalid("Unknown %s %s: %s takes %s.", noun(len(unknown), "argument"), joined(unknown), who, joined(known))
+	return db.Invalid("Unknown %s %s: %s takes %s.", noun(len(unknown), "argument"), joined(unknown), who, joined(takes))
 }
 
 // refuseOthers returns ErrInvalid if a call gives an argument that its command does not take. args is the struct of the
@@ -245,7 +271,17 @@ func absent(raw json.RawMessage) bool {
 	return len(raw) == 0 || string(raw) == "null" || string(raw) == `""`
 }
 
-func argumentsOf[A any]() []string { return names(reflect.TypeFor[A]()) }
+func argumentsOf[A any]() []string { return schemaNames(reflect.TypeFor[A]()) }
+
+// schemaNames returns the JSON names of a struct's fields, without those that its schema leaves out.
+func schemaNames(t reflect.Type) (all []string) {
+	for i, name := range names(t) {
+		if t.Field(i).Tag.Get("schema") != "-" {
+			all = append(all, name)
+		}
+	}
+	return all
+}
 
 // names returns the JSON names of a struct's fields.
 func names(t reflect.Type) []string {

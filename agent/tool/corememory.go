@@ -12,16 +12,25 @@ import (
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/memory/block"
+	memoryfile "github.com/loci-memory/loci/memory/file"
 )
 
-// changed returns the text of a result that shows a block after a change.
-func changed(b block.Block) string {
-	head := fmt.Sprintf("The core memory block with label `%s` has been edited (version %d, %d of %d characters).",
-		b.Label, b.Version, utf8.RuneCountInString(b.Value), b.Limit)
-	if b.Value == "" {
-		return head + " It is empty now."
+// changed returns the text of a result that shows what a change of a block changed: the lines that are new, with the
+// size and the version of the block.
+func changed(before string, b block.Block) string {
+	head := fmt.Sprintf("The core memory block `%s`%s", b.Label, sizeOf(b))
+	switch {
+	case before == b.Value:
+		return head + " has this already; nothing changed."
+	case b.Value == "":
+		return head + " is empty now."
 	}
-	return head + " It now reads:\n" + b.Value
+	return head + " was edited" + changedLines(memoryfile.Lines(before), memoryfile.Lines(b.Value))
+}
+
+// sizeOf returns the version and the size of a block, in parentheses.
+func sizeOf(b block.Block) string {
+	return fmt.Sprintf(" (version %d, %d of %d characters)", b.Version, utf8.RuneCountInString(b.Value), b.Limit)
 }
 
 // edit changes the value of the agent's block with a label.
@@ -31,8 +40,12 @@ func (m Memories) edit(ctx context.Context, c Caller, label text,
 	if err != nil {
 		return Result{}, err
 	}
-	b, err := m.Blocks.Edit(ctx, c.Org, c.Agent.ID, named, do)
-	return Result{Text: changed(b)}, err
+	before := ""
+	b, err := m.Blocks.Edit(ctx, c.Org, c.Agent.ID, named, func(value string) (string, error) {
+		before = value
+		return do(value)
+	})
+	return Result{Text: changed(before, b)}, err
 }
 
 // labelOf returns the label of the agent's block that a path names. If a block has the whole path as its label
@@ -160,10 +173,12 @@ func (m Memories) memoryRethink(ctx context.Context, c Caller, a memoryRethinkAr
 	b, err := m.Blocks.Edit(ctx, c.Org, c.Agent.ID, label, func(string) (string, error) {
 		return string(*a.New), nil
 	})
+	done := "was rewritten"
 	if errors.Is(err, db.ErrNotFound) {
 		b, err = m.Blocks.Add(ctx, c.Org, c.Agent.ID, block.New{Label: label, Value: string(*a.New)})
+		done = "was created"
 	}
-	return Result{Text: changed(b)}, err
+	return Result{Text: fmt.Sprintf("The core memory block `%s`%s %s.", b.Label, sizeOf(b), done)}, err
 }
 
 type memoryPatchArgs struct {
@@ -185,132 +200,12 @@ func (m Memories) memoryApplyPatch(ctx context.Context, c Caller, a memoryPatchA
 	}
 	lines := []string{fmt.Sprintf("The patch was applied, %s.", count(len(p), "operation"))}
 	for _, b := range blocks {
-		lines = append(lines, changed(b))
+		lines = append(lines, fmt.Sprintf("The core memory block `%s`%s.", b.Label, sizeOf(b)))
 	}
-	return Result{Text: strings.Join(lines, "\n\n")}, nil
-}
-
-type memoryArgs struct {
-	Command     text       `json:"command"`
-	Path        text       `json:"path"`
-	FileText    text       `json:"file_text"`
-	Description text       `json:"description"`
-	Old         selection  `json:"old_string"`
-	New         *selection `json:"new_string"`
-	Line        *number    `json:"insert_line"`
-	InsertText  text       `json:"insert_text"`
-	OldPath     text       `json:"old_path"`
-	NewPath     text       `json:"new_path"`
-}
-
-// memoryArguments lists the arguments that each command of the tool memory takes.
-var memoryArguments = map[text][]string{
-	"create":      {"path", "file_text", "description"},
-	"str_replace": {"path", "old_string", "new_string"},
-	"insert":      {"path", "insert_line", "insert_text"},
-	"delete":      {"path"},
-	"rename":      {"old_path", "path", "new_path", "description"},
-}
-
-// memory is one tool. Its commands look like commands for files. A path is a label, with or without /memories/ before
-// it.
-func (m Memories) memory(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
-	do, ok := map[text]func(context.Context, Caller, memoryArgs) (Result, error){
-		"create": m.memoryCreate, "str_replace": m.memoryStrReplace, "insert": m.memoryInsertCommand,
-		"delete": m.memoryDelete, "rename": m.memoryRename,
-	}[a.Command]
-	if !ok {
-		return Result{}, db.Invalid("Error: Unknown command '%s'. Supported commands: create, str_replace, insert, "+
-			"delete, rename", echo(string(a.Command)))
-	}
-	if err := refuseOthers(a.Command, a, memoryArguments[a.Command]...); err != nil {
-		return Result{}, err
-	}
-	return do(ctx, c, a)
-}
-
-// required returns ErrInvalid if an argument of the command is missing. pairs alternates names and values.
-func (a memoryArgs) required(pairs ...text) error {
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if pairs[i+1] == "" {
-			return db.Invalid("Error: %s is required for %s command", pairs[i], a.Command)
-		}
-	}
-	return nil
+	return Result{Text: strings.Join(lines, "\n")}, nil
 }
 
 // shortLabel returns the label in a path: the path without /memories/ at its start.
 func shortLabel(path text) text {
 	return text(strings.Trim(strings.TrimPrefix(strings.TrimPrefix(string(path), "/memories/"), "/"), "/"))
-}
-
-func (m Memories) memoryCreate(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
-	if err := a.required("path", shortLabel(a.Path)); err != nil {
-		return Result{}, err
-	}
-	n := block.New{Label: string(shortLabel(a.Path)), Value: string(a.FileText)}
-	if a.Description != "" {
-		n.Description = new(string(a.Description))
-	}
-	b, err := m.Blocks.Add(ctx, c.Org, c.Agent.ID, n)
-	return Result{Text: fmt.Sprintf("Created the core memory block `%s` with %d characters.", b.Label,
-		utf8.RuneCountInString(b.Value))}, err
-}
-
-func (m Memories) memoryStrReplace(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
-	err := cmp.Or(a.required("path", shortLabel(a.Path), "old_string", text(a.Old)),
-		mustPut("The command str_replace", "new_string", a.New != nil))
-	if err != nil {
-		return Result{}, err
-	}
-	return m.memoryReplace(ctx, c, memoryReplaceArgs{Label: a.Path, Old: a.Old, New: a.New})
-}
-
-func (m Memories) memoryInsertCommand(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
-	if err := a.required("path", shortLabel(a.Path), "insert_text", a.InsertText); err != nil {
-		return Result{}, err
-	}
-	return m.memoryInsert(ctx, c, memoryInsertArgs{Label: a.Path, New: a.InsertText, Line: a.Line})
-}
-
-func (m Memories) memoryDelete(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
-	if err := a.required("path", shortLabel(a.Path)); err != nil {
-		return Result{}, err
-	}
-	label, err := m.labelOf(ctx, c, a.Path)
-	if err == nil {
-		err = m.Blocks.Remove(ctx, c.Org, c.Agent.ID, label)
-	}
-	return Result{Text: fmt.Sprintf("The core memory block `%s` is no longer part of your memory.", label)}, err
-}
-
-// memoryRename gives a block a new label or a new description.
-func (m Memories) memoryRename(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
-	from := a.OldPath
-	if from == "" {
-		from = a.Path
-	}
-	if err := a.required("old_path", shortLabel(from)); err != nil {
-		return Result{}, err
-	}
-	if shortLabel(a.NewPath) == "" && a.Description == "" {
-		return Result{}, a.required("new_path", a.NewPath)
-	}
-	label, err := m.labelOf(ctx, c, from)
-	if err != nil {
-		return Result{}, err
-	}
-	b, err := m.Blocks.EditAll(ctx, c.Org, c.Agent.ID, label, func(b *block.Block) error {
-		if to := shortLabel(a.NewPath); to != "" {
-			b.Label = string(to)
-		}
-		if a.Description != "" {
-			b.Description = new(string(a.Description))
-		}
-		return nil
-	})
-	if shortLabel(a.NewPath) == "" {
-		return Result{Text: fmt.Sprintf("The core memory block `%s` has a new description.", b.Label)}, err
-	}
-	return Result{Text: fmt.Sprintf("The core memory block `%s` has the label `%s` now.", label, b.Label)}, err
 }

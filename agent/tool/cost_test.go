@@ -9,6 +9,7 @@ import (
 
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/agent/tool"
+	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
@@ -20,8 +21,8 @@ func TestTheCostOfASetIsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	tools := tool.New(tool.Memories{})
-	for _, set := range []string{tool.SmallSet, tool.StandardSet, agent.EveryTool} {
-		names, err := tools.Choose(tool.Choice{Set: set}, tool.NewAgent(), false)
+	for _, set := range []string{agent.DefaultTools, tool.SmallSet, tool.StandardSet, agent.EveryTool} {
+		names, err := tools.Choose(tool.Choice{Set: set}, tool.NewAgent(""), false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,15 +35,46 @@ func TestTheCostOfASetIsDocumented(t *testing.T) {
 	}
 }
 
+// TestTheDefaultToolsAreCheap counts the default tools at each window, with the vocabulary of gpt-4o and the estimate
+// for models without one.
+func TestTheDefaultToolsAreCheap(t *testing.T) {
+	t.Parallel()
+	tools := tool.New(tool.Memories{})
+	longest, err := policy.Preset("claude-code") // its bounds take the most words
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, model := range []string{"openai/gpt-4o", "ollama/llama3"} {
+		for _, window := range []int{4_096, 8_192, 16_384, 200_000} {
+			for _, madeFor := range []string{agent.ForLoci, agent.ForLetta} {
+				a := agent.Agent{WindowLimit: &window, InForce: longest,
+					Settings: agent.Settings{Tools: []string{agent.DefaultTools}, MadeFor: madeFor}}
+				without := tokens.Uncalibrated.Of(tokensOf(model, tools.Definitions(a, false)))
+				with := tokens.Uncalibrated.Of(tokensOf(model, tools.Definitions(a, true)))
+				t.Logf("%s, %s, window %d: %d tokens, %d with a folder", model, madeFor, window, without, with)
+				if without > 1_200 || with > 1_900 {
+					t.Errorf("%s, made for %s, window %d: the tools take %d tokens, with a folder %d; want at most 1200, 1900",
+						model, madeFor, window, without, with)
+				}
+			}
+		}
+	}
+}
+
 // cost returns the tokens that definitions take in a request to gpt-4o, in the form of the documentation.
 func cost(definitions []agent.Definition) string {
-	var counter tokens.Counter
-	n := 0
-	for _, d := range definitions {
-		n += counter.Count("openai/gpt-4o", fmt.Sprintf(`{"function":%s,"type":"function"}`, d.Schema))
-	}
+	n := tokensOf("openai/gpt-4o", definitions)
 	if n < 1000 {
 		return fmt.Sprint(n)
 	}
 	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
+}
+
+// tokensOf returns the tokens that definitions take in a request to a model.
+func tokensOf(model string, definitions []agent.Definition) (n int) {
+	var counter tokens.Counter
+	for _, d := range definitions {
+		n += counter.Count(model, fmt.Sprintf(`{"function":%s,"type":"function"}`, d.Schema))
+	}
+	return n
 }

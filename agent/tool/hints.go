@@ -26,6 +26,7 @@ var hints = map[string]Hints{
 	"conversation_search":    {Title: "Search conversations", Group: "recall"},
 	"expand":                 {Title: "Read a long text", Group: "recall"},
 	agent.QueryResult:        {Title: "Query a stored result", Group: "recall"},
+	queryLogTool:             {Title: "Query the log", Group: "recall"},
 	"search_memory":          {Title: "Search all memories", Group: "recall"},
 	"ask_session":            {Title: "Ask an earlier session", Group: "recall"},
 	"core_memory_append":     {Title: "Append to a memory block", Group: "blocks"},

@@ -19,6 +19,7 @@ var toolGroups = [][]string{
 	{"request_erasure"},
 	{"ask_session"},
 	{"query_result"},
+	{"query_log"},
 	{"archival_memory_insert", "archival_memory_search", "archival_memory_update", "archival_memory_delete"},
 	{"conversation_search", "expand"},
 	{"update_working_memory"},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -57,6 +56,8 @@ var memoryFileArguments = map[text][]string{
 	"rename":      {"old_path", "new_path"},
 }
 
+func (*memoryFilesArgs) takes(command string) []string { return memoryFileArguments[text(command)] }
+
 // memoryFiles runs a command on the memory files of an agent.
 func (m Memories) memoryFiles(ctx context.Context, c Caller, a memoryFilesArgs) (Result, error) {
 	takes, ok := memoryFileArguments[a.Command]
@@ -95,10 +96,10 @@ func (m Memories) memoryFiles(ctx context.Context, c Caller, a memoryFilesArgs) 
 // complete returns ErrInvalid if an argument of the command is missing.
 func (a memoryFilesArgs) complete() error {
 	present := map[string]bool{"path": a.Path != "", "file_text": a.FileText != nil, "old_str": a.Old != "",
-		"insert_line": a.Line != nil, "insert_text": a.InsertText != nil, "old_path": a.OldPath != "",
+		"insert_text": a.InsertText != nil, "old_path": a.OldPath != "",
 		"new_path": a.NewPath != ""}
 	for _, name := range map[text][]string{"create": {"path", "file_text"}, "str_replace": {"path", "old_str"},
-		"insert": {"path", "insert_line", "insert_text"}, "delete": {"path"}, "rename": {"old_path", "new_path"},
+		"insert": {"path", "insert_text"}, "delete": {"path"}, "rename": {"old_path", "new_path"},
 	}[a.Command] {
 		if !present[name] {
 			return db.Invalid("The command %s needs the argument %s.", a.Command, name)
@@ -304,7 +305,7 @@ func (m Memories) replaceInMemory(ctx context.Context, target memoryfile.At, a m
 
 func (m Memories) insertIntoMemory(ctx context.Context, at memoryfile.At, a memoryFilesArgs) (Result, error) {
 	return m.editMemory(ctx, at, a, func(path, content string) (string, error) {
-		return memoryfile.Insert(path, content, string(*a.InsertText), int(*a.Line))
+		return memoryfile.Insert(path, content, string(*a.InsertText), int(deref(a.Line, memoryfile.AtEnd)))
 	})
 }
 
@@ -319,20 +320,10 @@ func (m Memories) editMemory(ctx context.Context, target memoryfile.At, a memory
 	if err != nil {
 		return Result{}, err
 	}
-	old, edited := memoryfile.Lines(before), memoryfile.Lines(c.File.Content)
-	same := 0
-	for same < min(len(old), len(edited)) && old[same] == edited[same] {
-		same++
-	}
-	last := len(edited)
-	for i := 1; i <= min(len(old), len(edited))-same && old[len(old)-i] == edited[len(edited)-i]; i++ {
-		last = len(edited) - i
-	}
-	head := fmt.Sprintf("Edited %s. It has %s now", c.File.Path, count(len(edited), "line"))
-	if len(edited) == 0 || slices.Equal(old, edited) {
-		return withNotes(head+".", c.Notes), nil
-	}
-	return withNotes(head+"; those around the change:\n"+numbered(edited, same-1, last+2), c.Notes), nil
+	edited := memoryfile.Lines(c.File.Content)
+	head := fmt.Sprintf("Edited %s (version %d, %s, %s)", c.File.Path, c.File.Version, count(len(edited), "line"),
+		size(len(c.File.Content)))
+	return withNotes(head+changedLines(memoryfile.Lines(before), edited), c.Notes), nil
 }
 
 func (m Memories) deleteMemory(ctx context.Context, at memoryfile.At, a memoryFilesArgs) (Result, error) {

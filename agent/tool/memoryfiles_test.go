@@ -94,8 +94,9 @@ func TestAnthropicsMemoryToolIsServed(t *testing.T) {
 		t.Errorf("got %q", got.Text)
 	}
 	w.agent.Settings.Tools = []string{"memory_files", "memory"}
-	if got := w.run(t, "memory", `{"command": "view", "path": "/memories/a.md"}`); !got.IsError {
-		t.Errorf("the tool for blocks: got %q", got.Text)
+	if got := w.run(t, "memory", `{"command": "view", "path": "/memories/a.md"}`); got.IsError ||
+		!strings.Contains(got.Text, "     1\ta\n") {
+		t.Errorf("the tool for blocks and files: got %q", got.Text)
 	}
 }
 

@@ -20,6 +20,20 @@ type openArgs struct {
 	FileRequests   list[fileRequest] `json:"file_requests"`
 	CloseAllOthers flag              `json:"close_all_others"`
 	IncludeContent *flag             `json:"include_content"`
+
+	// The fields of a single request, which some models write outside of file_requests.
+	FileName text    `json:"file_name" schema:"-"`
+	Line     *number `json:"line" schema:"-"`
+	Offset   *number `json:"offset" schema:"-"`
+	Length   *number `json:"length" schema:"-"`
+}
+
+// requested returns the requests of a call.
+func (a openArgs) requested() []fileRequest {
+	if a.FileName == "" {
+		return a.FileRequests
+	}
+	return append(a.FileRequests, fileRequest{a.FileName, a.Line, a.Offset, a.Length})
 }
 
 // fileRequest names a file and the lines to view. The lines begin at a line (from 1) or at an offset (from 0). A bare
@@ -54,16 +68,19 @@ func jsonType(raw []byte) string {
 }
 
 func (m Memories) openFiles(ctx context.Context, c Caller, a openArgs) (Result, error) {
-	requests, err := openRequests(a.FileRequests)
-	if err != nil {
-		return Result{}, err
-	}
-	o, err := m.Files.Open(ctx, c.Org, c.Agent.ID,
-		files.OpenArgs{Requests: requests, CloseOthers: bool(a.CloseAllOthers), Limits: c.Agent.Limits()})
+	requests, err := openRequests(a.requested())
 	if err != nil {
 		return Result{}, err
 	}
 	bounds, err := m.readBounds(ctx, c)
+	if err != nil {
+		return Result{}, err
+	}
+	args := files.OpenArgs{Requests: requests, CloseOthers: bool(a.CloseAllOthers), Limits: c.Agent.Limits()}
+	if bounds.Refuses() {
+		args.Admit, args.AdmitChars = admission(bounds, c.has()), bounds.MaxBytes+1
+	}
+	o, err := m.Files.Open(ctx, c.Org, c.Agent.ID, args)
 	if err != nil {
 		return Result{}, err
 	}

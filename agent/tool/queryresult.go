@@ -81,10 +81,15 @@ func (m Memories) run(ctx context.Context, c Caller, q query, whole string) (Res
 type query struct {
 	id, jq, pattern string
 	offset, limit   int
+
+	log *logArgs // of a question about the log, in place of id
 }
 
 // next returns the call that shows the results after the first n.
 func (q query) next(n int) string {
+	if q.log != nil {
+		return q.log.from(q.offset + n)
+	}
 	return invocation(agent.QueryResult, argument{"id", q.id, nil}, argument{"jq", q.jq, ""},
 		argument{"pattern", q.pattern, ""}, argument{"offset", q.offset + n, 0},
 		argument{"limit", q.limit, usualQueryResults})

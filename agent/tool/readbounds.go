@@ -3,6 +3,7 @@ package tool
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -44,4 +45,31 @@ func bounded(f files.Opened, bounds *policy.ReadBounds) files.Opened {
 		shown = db.Beginning(shown, bounds.MaxBytes)
 	}
 	return shorter(f, utf8.RuneCountInString(head+shown), true)
+}
+
+// admission returns a function that refuses views above the bounds. Its error names the calls that find the place, and
+// that read a part.
+func admission(b *policy.ReadBounds, has recall.Toolset) func(files.Wanted) error {
+	return func(w files.Wanted) error {
+		head, lines := "", w.Text
+		if first, rest, ok := strings.Cut(w.Text, "\n"); ok && strings.HasPrefix(first, "[") {
+			head, lines = first+"\n", rest
+		}
+		shown := policy.CutNumbered(lines, b.MaxLineChars)
+		if parts := strings.SplitAfterN(shown, "\n", b.MaxLines+1); len(parts) > b.MaxLines {
+			shown = strings.Join(parts[:b.MaxLines], "")
+		}
+		if !w.Cut && len(lines) <= b.MaxBytes && !b.Exceeds(head+shown) {
+			return nil
+		}
+		text := fmt.Sprintf("%s was not opened: these lines have more than %s, which one read may have; the file has %s.",
+			fileName(w.Name), gate(b), count(w.Lines, "line"))
+		text += has.Hint("grep_files", " To find the place, call: "+invocation("grep_files", argument{"pattern", "…", nil},
+			argument{"include", w.Name, nil}))
+		if fitting := b.Lines(shown); fitting != "" {
+			part := nextRequest{FileName: w.Name, Line: w.First, Length: new(strings.Count(fitting, "\n") + 1)}
+			text += " To read a part, call: " + openCall(part, false)
+		}
+		return db.Invalid("%s", text)
+	}
 }

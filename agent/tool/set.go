@@ -37,6 +37,7 @@ func New(m Memories) *Set {
 		reading(define("conversation_search", Memories.searchConversations)),
 		reading(define("expand", Memories.expand)),
 		reading(define(agent.QueryResult, Memories.queryResult)),
+		reading(define(queryLogTool, Memories.queryLog)),
 		reading(define("search_memory", Memories.searchMemory)),
 		reading(define("ask_session", Memories.askSession)),
 		define("core_memory_append", Memories.coreMemoryAppend),
@@ -59,11 +60,12 @@ func New(m Memories) *Set {
 // Tools returns every tool.
 func (s *Set) Tools() []Tool { return slices.Clone(s.tools) }
 
-// Of returns the tools of an agent. The tools of the agent's own program come last.
+// Of returns the tools of an agent. Their descriptions state the bounds in force for it. The tools of the agent's own
+// program come last.
 func (s *Set) Of(a agent.Agent, hasFolder bool) (all []Tool) {
 	for _, t := range s.tools {
 		if a.HasTool(t.Name) && (hasFolder || !t.NeedsFolder) {
-			all = append(all, t)
+			all = append(all, t.boundedFor(a))
 		}
 	}
 	for _, t := range a.Attached {
@@ -82,14 +84,28 @@ func (s *Set) Definitions(a agent.Agent, hasFolder bool) (all []agent.Definition
 	return all
 }
 
-// Run calls a tool for a caller. args is a JSON object that a model wrote. A mistake of the model is a Result with
-// IsError. ErrNotFound if there is no tool with this name; any other error is a failure of the server.
+// Run calls a tool for a caller. args is a JSON object that a model wrote. A mistake of the model, such as the name of no
+// tool, is a Result with IsError; an error is a failure of the server.
 func (s *Set) Run(ctx context.Context, c Caller, name string, args json.RawMessage) (Result, error) {
-	t, err := s.named(inNameOf(c.Agent, name))
+	t, err := s.named(s.Meant(c.Agent, name))
 	if err != nil {
-		return Result{}, err
+		return Result{Text: s.unknown(name, s.namesOf(c.Agent)), IsError: true}, nil
 	}
 	return s.call(ctx, t, s.memories, c, args)
+}
+
+// Meant returns the name of the tool that a model means by a name: that name, if there is such a tool, or the only one
+// that differs by case and signs. Otherwise it returns the name itself.
+func (s *Set) Meant(a agent.Agent, name string) string {
+	if name = inNameOf(a, name); s.Has(name) {
+		return name
+	}
+	for _, t := range s.tools {
+		if bare(t.Name) == bare(name) {
+			return inNameOf(a, t.Name)
+		}
+	}
+	return name
 }
 
 // call runs a tool on m, like Run.
@@ -106,7 +122,7 @@ func (s *Set) call(ctx context.Context, t Tool, m Memories, c Caller, args json.
 func (s *Set) named(name string) (Tool, error) {
 	i := slices.IndexFunc(s.tools, func(t Tool) bool { return t.Name == name })
 	if i < 0 {
-		return Tool{}, db.NotFound("%s", s.unknown(name))
+		return Tool{}, db.NotFound("%s", s.unknown(name, s.names()))
 	}
 	return s.tools[i], nil
 }
@@ -128,13 +144,39 @@ func (s *Set) ByID(id string) (Tool, error) {
 	return s.tools[i], nil
 }
 
-// unknown returns a phrase that says that there is no tool with the given name. It suggests a similar name if there is
-// one.
-func (s *Set) unknown(name string) string {
+// unknown returns a phrase that says that there is no tool with the given name. It names those that there are, and first
+// the one with a similar name.
+func (s *Set) unknown(name string, known []string) string {
 	text := "there is no tool '" + echo(name) + "'; "
-	nearest := slices.MinFunc(s.names(), func(a, b string) int { return distance(name, a) - distance(name, b) })
-	if distance(name, nearest) <= len(name)/2 {
+	if len(known) == 0 {
+		return text + "you have no tools"
+	}
+	if nearest := similar(name, known); nearest != "" {
 		text += "the nearest is " + nearest + ", and "
 	}
-	return text + "the tools are " + joined(s.names())
+	return text + "the tools are " + joined(known)
+}
+
+// similar returns the name that is nearest to a name; empty if none is near.
+func similar(name string, known []string) string {
+	if len(known) == 0 {
+		return ""
+	}
+	nearest := slices.MinFunc(known, func(a, b string) int { return distance(name, a) - distance(name, b) })
+	if distance(name, nearest) > len(name)/2 {
+		return ""
+	}
+	return nearest
+}
+
+// Available says which tools a model has that called another, and which of them has a similar name.
+func Available(name string, names []string) string {
+	if len(names) == 0 {
+		return "You have no tools."
+	}
+	text := "Your tools are " + joined(names) + "."
+	if nearest := similar(name, names); nearest != "" {
+		return "The nearest of your tools is " + nearest + ". " + text
+	}
+	return text
 }

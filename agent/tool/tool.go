@@ -2,12 +2,12 @@
 // schemas, results and errors. The memory packages do not know the tools.
 //
 // Each file uses those that are named before it:
-//   - what all tools share: memories.go schema.go arguments.go resulttext.go tool.go
+//   - what all tools share: memories.go schema.go argumentnames.go arguments.go resulttext.go tool.go
 //   - tools of programs: pythontypes.go docstring.go pythonsource.go
 //   - files: readbounds.go openfiles.go grepgroup.go markedpattern.go grepfiles.go searchfiles.go listfiles.go
-//   - history: expand.go neighbors.go conversationsearch.go queryresult.go asksession.go erase.go
-//   - memory: corememory.go workingmemory.go memoryfiles.go archival.go searchmemory.go
-//   - the set of tools: set.go toolset.go hints.go turns.go answer.go
+//   - history: expand.go neighbors.go conversationsearch.go queryresult.go querylog.go asksession.go erase.go
+//   - memory: changedlines.go corememory.go workingmemory.go memoryfiles.go memorytool.go archival.go searchmemory.go
+//   - the set of tools: bounds.go set.go toolset.go hints.go turns.go answer.go
 package tool
 
 import (
@@ -48,6 +48,10 @@ func (t Tool) call(ctx context.Context, m Memories, c Caller, args json.RawMessa
 			"sub-agent's. Those that may: %s", t.Name, cmp.Or(joined(c.Only), "none"))}, nil
 	}
 	ctx = db.WithProvenance(ctx, db.Provenance{AgentID: c.Agent.ID, ConversationID: c.Conversation, Tool: t.Name})
+	var extras []string
+	if t.reads {
+		args, extras = t.withoutExtras(args)
+	}
 	result, err := t.run(ctx, m, c, args)
 	switch {
 	case refused(err):
@@ -56,7 +60,18 @@ func (t Tool) call(ctx context.Context, m Memories, c Caller, args json.RawMessa
 		return Result{}, fmt.Errorf("run %s: %w", t.Name, err)
 	}
 	result.Text = capped(result.Text)
+	if len(extras) > 0 {
+		result.Text += fmt.Sprintf("\n\nNote: %s %s not used: %s takes %s.", joined(extras), were(len(extras)), t.Name,
+			joined(t.arguments))
+	}
 	return result, nil
+}
+
+func were(n int) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
 }
 
 // refused reports whether a tool did nothing, for a reason that the model can act on.

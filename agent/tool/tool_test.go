@@ -2,7 +2,6 @@ package tool_test
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +11,7 @@ import (
 
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/agent/tool"
-	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/db/dbtest/golden"
 )
 
@@ -94,19 +93,21 @@ func TestSchemasAgreeWithTheArguments(t *testing.T) {
 		if s.Name != tl.Name || s.Description != tl.Description || s.Parameters.Type != "object" {
 			t.Errorf("schema of %s is named %q, of type %q", tl.Name, s.Name, s.Parameters.Type)
 		}
-		agree(t, tl.Name, s.Parameters, tl.Arguments())
+		agree(t, tl, s.Parameters, tl.Arguments())
 		if items := s.Parameters.Properties["file_requests"].Items; items != nil {
-			agree(t, "file_requests", *items, tool.RequestArguments())
+			agree(t, tl, *items, tool.RequestArguments())
 		}
 	}
 }
 
-func agree(t *testing.T, name string, p parameters, arguments []string) {
+// agree compares arguments with a schema. A property is described, or the description of the tool names it.
+func agree(t *testing.T, tl tool.Tool, p parameters, arguments []string) {
 	t.Helper()
 	var properties []string
+	name := tl.Name
 	for property, about := range p.Properties {
 		properties = append(properties, property)
-		if about.Description == "" && name != "file_requests" || about.Type == "" {
+		if about.Description == "" && !strings.Contains(strings.ToLower(tl.Description), property) || about.Type == "" {
 			t.Errorf("%s.%s has no type or description", name, property)
 		}
 	}
@@ -121,17 +122,54 @@ func agree(t *testing.T, name string, p parameters, arguments []string) {
 	}
 }
 
-func TestOpenFilesSaysWhatLimitsItAndHowLinesCount(t *testing.T) {
+// The descriptions of an agent's tools state the bounds in force for it, and stay as they are while its settings do.
+func TestDescriptionsStateTheBoundsInForce(t *testing.T) {
 	t.Parallel()
-	open := tool.New(tool.Memories{}).Tools()[0]
-	for _, want := range []string{"max_files_open", "file_limits", "Lines count from 1", "# Entire files",
-		"# Lines 101-150"} {
-		if !strings.Contains(open.Description, want) {
-			t.Errorf("description lacks %q:\n%s", want, open.Description)
+	tools := tool.New(tool.Memories{})
+	refusing := policy.ReadBounds{MaxLines: 2_000, MaxBytes: 256 << 10, MaxTokens: 25_000, OnExceed: "refuse"}
+	for _, tt := range []struct {
+		name, tool string
+		agent      agent.Agent
+		want       []string
+	}{
+		{"the limits of the window", "open_files", agent.Agent{WindowLimit: new(16_000)},
+			[]string{"At most 5 files are open", "at most 15,000 characters each", "Lines count from 1"}},
+		{"the operator's", "open_files", agent.Agent{MaxFilesOpen: new(1), ViewChars: new(700)},
+			[]string{"At most 1 file is open, at most 700 characters"}},
+		{"a policy that shortens reads", "open_files",
+			agent.Agent{InForce: policy.Policy{Steps: []policy.Step{&policy.ReadBounds{MaxLines: 2_000, MaxBytes: 50 << 10}}}},
+			[]string{"include_content shows at most 2,000 lines or 50 KB"}},
+		{"a policy that refuses reads", "open_files",
+			agent.Agent{InForce: policy.Policy{Steps: []policy.Step{&refusing}}},
+			[]string{"Above 256 KB or 25,000 tokens a read is refused"}},
+		{"matches under a policy", "grep_files",
+			agent.Agent{InForce: policy.Policy{Steps: []policy.Step{&policy.ReadBounds{MaxLines: 100, MaxBytes: 50 << 10,
+				MaxMatchChars: 500}}}},
+			[]string{"At most 100 lines or 50 KB", "lines are cut at 500 characters"}},
+		{"results that are stored outside the log", "expand", agent.Agent{},
+			[]string{"Results above 50,000 characters are previewed"}},
+		{"results under a policy", "expand",
+			agent.Agent{InForce: policy.Policy{Steps: []policy.Step{&policy.Offload{MaxResultChars: 9_000}}}},
+			[]string{"Results above 9,000 characters are previewed"}},
+	} {
+		var before string
+		for range 2 {
+			all := tools.Of(tt.agent, true)
+			i := slices.IndexFunc(all, func(t tool.Tool) bool { return t.Name == tt.tool })
+			var schema struct{ Description string }
+			if err := json.Unmarshal(all[i].Schema, &schema); err != nil || schema.Description != all[i].Description {
+				t.Errorf("%s: the schema says %q (%v), the tool %q", tt.name, schema.Description, err, all[i].Description)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(schema.Description, want) {
+					t.Errorf("%s: the description of %s lacks %q:\n%s", tt.name, tt.tool, want, schema.Description)
+				}
+			}
+			if before != "" && before != string(all[i].Schema) {
+				t.Errorf("%s: the schema changed from %s to %s", tt.name, before, all[i].Schema)
+			}
+			before = string(all[i].Schema)
 		}
-	}
-	if want := "counted from 0: line 101 is offset 100"; !strings.Contains(string(open.Schema), want) {
-		t.Errorf("schema lacks %q: %s", want, open.Schema)
 	}
 }
 
@@ -147,13 +185,14 @@ func TestNoToolIsDescribedByAnothersName(t *testing.T) {
 	}
 }
 
-func TestAnUnknownToolIsNotFound(t *testing.T) {
+func TestAnUnknownToolIsAResultWithAnError(t *testing.T) {
 	t.Parallel()
-	_, err := tool.New(tool.Memories{}).Run(t.Context(), tool.Caller{Org: 1, Agent: agent.Agent{}}, "write_files", nil)
-	if !errors.Is(err, db.ErrNotFound) {
-		t.Errorf("Run(write_files) = %v, want ErrNotFound", err)
+	small := agent.Agent{Settings: agent.Settings{Tools: []string{agent.DefaultTools}}}
+	got, err := tool.New(tool.Memories{}).Run(t.Context(), tool.Caller{Org: 1, Agent: small}, "write_files", nil)
+	if err != nil || !got.IsError {
+		t.Errorf("Run(write_files) = %+v, %v, want a result with an error", got, err)
 	}
-	checkGolden(t, "unknown_tool", err.Error())
+	checkGolden(t, "unknown_tool", got.Text)
 }
 
 // Each mistake in arguments that is found without reading a memory has its own explanation.
@@ -172,12 +211,10 @@ func TestMistakesAreExplained(t *testing.T) {
 		{"open_files", `{"file_requests": [null]}`},
 		{"open_files", `["docs/a.md"]`},
 		{"open_files", `not json`},
-		{"open_files", `{"file_name": "docs/a.md", "start": 1}`},
 		{"open_files", `{"file_requests": [5]}`},
 		{"open_files", `{"file_requests": true}`},
 		{"open_files", `{"file_requests": [["docs/a.md"]]}`},
 		{"open_files", `{"file_requests": [{"offset": 3}]}`},
-		{"open_files", `{"file_requests": [{"file_name": "docs/a.md", "start": 3}]}`},
 		{"open_files", `{"file_requests": [{"file_name": "docs/a.md", "line": 0}]}`},
 		{"open_files", `{"file_requests": [{"file_name": "docs/a.md", "line": 3, "offset": 2}]}`},
 		{"open_files", `{"file_requests": [{"file_name": ["docs/a.md"]}]}`},
@@ -194,7 +231,6 @@ func TestMistakesAreExplained(t *testing.T) {
 		{"grep_files", `{"pattern": "a", "offset": -1}`},
 		{"list_files", `{"offset": "-1"}`},
 		{"grep_files", `{"pattern": "a", "offset": 1e300}`},
-		{"grep_files", `{"pattern": "a", "path": "docs", "glob": "*.md"}`},
 		{"grep_files", `{"pattern": "` + long + `"}`},
 		{"grep_files", `{"pattern": ["` + long + `"]}`},
 		{"semantic_search_files", `{"query": "  "}`},
@@ -205,12 +241,10 @@ func TestMistakesAreExplained(t *testing.T) {
 		{"list_files", `{"limit": 201}`},
 		{"search_memory", `{"query": "a", "limit": 51}`},
 		{"query_result", `{"id": "clip-1", "pattern": "a", "limit": 100000}`},
-		{"list_files", `{"path": "docs"}`},
-		{"list_files", `{"` + strings.Join(many, `": 1, "`) + `": 1}`},
+		{"close_files", `{"` + strings.Join(many, `": 1, "`) + `": 1}`},
 		{"close_files", `{}`},
 		{"close_files", `{"file_names": ["docs/a.md"], "all": true}`},
 		{"close_files", `{"file_names": {"file_name": "docs/a.md"}}`},
-		{"conversation_search", `{"query": "a", "top_k": 3}`},
 		{"conversation_search", `{"query": ["a", "b"]}`},
 		{"conversation_search", `{"query": "a", "limit": 0}`},
 		{"conversation_search", `{"query": "a", "roles": ["user", "system"]}`},
@@ -229,9 +263,16 @@ func TestMistakesAreExplained(t *testing.T) {
 		{"expand", `{"id": "clip-1", "limit": 0}`},
 		{"expand", `{"id": "clip-1", "limit": 48001}`},
 		{"expand", `{"id": "clip-1", "offset": "middle"}`},
-		{"expand", `{"clip_id": "clip-1"}`},
 		{"update_working_memory", `{"changes": ["Ship it"]}`},
-		{"update_working_memory", `{"changes": {"fields": "task"}}`},
+		{"open_files", `{"file_requests": [{"file_name": "docs/a.md", "tail": 3}]}`},
+		{"close_files", `{"except": "docs/a.md"}`},
+		{"memory", `{"command": "delete", "path": "human", "if_version": 3}`},
+		{"memory", `{"command": "insert", "path": "human"}`},
+		{"memory", `{"command": "insert", "path": "human", "insert_text": "a", "insert_line": "last"}`},
+		{"memory_files", `{"command": "view", "path": "/memories", "recursive": [true]}`},
+		{"memory_files", `{"path": "/memories"}`},
+		{"memory_insert", `{"label": "human", "new_string": "a", "position": "top"}`},
+		{"update_working_memory", `{"changes": {"area": "task"}}`},
 	} {
 		got, err := tool.New(tool.Memories{}).Run(t.Context(), tool.Caller{Org: 1}, tt[0], json.RawMessage(tt[1]))
 		if err != nil || !got.IsError {

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// The named sets of tools, besides agent.EveryTool.
+// The named sets of tools, besides agent.EveryTool and agent.DefaultTools.
 const (
 	SmallSet    = "small"    // for small models: three file tools, the log, and one tool that edits blocks
 	StandardSet = "standard" // Letta's base tools, the tools for archival memory, and all file tools
@@ -17,16 +17,19 @@ var sets = map[string][]string{
 	SmallSet: {"open_files", "grep_files", "semantic_search_files", "conversation_search", "expand", "memory"},
 	StandardSet: {"open_files", "grep_files", "semantic_search_files", "list_files", "close_files", "conversation_search",
 		"expand", "memory_insert", "memory_replace", "memory_rethink", "archival_memory_insert", "archival_memory_search"},
-	agent.EveryTool: {agent.EveryTool},
+	agent.EveryTool:    {agent.EveryTool},
+	agent.DefaultTools: {agent.DefaultTools},
 }
 
 // NewAgent returns an agent before its tools are chosen. It has the small set, which includes Letta's file tools.
-func NewAgent() agent.Agent { return agent.Agent{Settings: agent.Settings{Tools: sets[SmallSet]}} }
+func NewAgent(madeFor string) agent.Agent {
+	return agent.Agent{Settings: agent.Settings{Tools: sets[SmallSet], MadeFor: madeFor}}
+}
 
 // Choice is a caller's choice of an agent's tools. Nil and empty fields choose nothing.
 type Choice struct {
-	Set         string // small, standard or all; empty names no set
-	IncludeBase *bool  // true adds the standard set
+	Set         string // small, standard, all or default; empty names no set
+	IncludeBase *bool  // true adds the standard set; to an agent made for Letta, Letta's default tools
 	Names, IDs  []string
 }
 
@@ -49,20 +52,20 @@ func (c Choice) Own(definitions []agent.CustomTool) (Choice, []string) {
 }
 
 // Choose returns the names of the built-in tools that an agent has after a choice; nil if the choice is empty. They are
-// the named tools, the named set, and the standard set if IncludeBase is true. An agent without a folder shows no file
+// the named tools, the named set, and with IncludeBase the standard set, or Letta's default tools. An agent without a folder shows no file
 // tools, so a choice without file tools keeps the file tools that the previous agent would have with a folder.
 // ErrInvalid for an unknown set or tool, ErrNotFound for an unknown id.
 func (s *Set) Choose(c Choice, previous agent.Agent, hasFolder bool) ([]string, error) {
 	if c.Set == "" && c.IncludeBase == nil && c.Names == nil && c.IDs == nil {
 		return nil, nil
 	}
-	chosen, err := s.base(c)
+	chosen, err := s.base(c, previous)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range c.Names {
 		if !slices.Contains(s.names(), name) {
-			return nil, db.Invalid("tools: %s", s.unknown(name))
+			return nil, db.Invalid("tools: %s", s.unknown(name, s.names()))
 		}
 		chosen = append(chosen, name)
 	}
@@ -77,14 +80,18 @@ func (s *Set) Choose(c Choice, previous agent.Agent, hasFolder bool) ([]string, 
 }
 
 // base returns the tools that a choice selects by sets.
-func (s *Set) base(c Choice) ([]string, error) {
+func (s *Set) base(c Choice, previous agent.Agent) ([]string, error) {
 	set, ok := sets[c.Set]
 	if c.Set != "" && !ok {
-		return nil, db.Invalid("tool_set: there is no set '%s'; the sets are small, standard and all", echo(c.Set))
+		return nil, db.Invalid("tool_set: there is no set '%s'; the sets are default, small, standard and all", echo(c.Set))
 	}
 	chosen := append([]string{}, set...)
-	if c.IncludeBase != nil && *c.IncludeBase {
+	switch {
+	case c.IncludeBase == nil || !*c.IncludeBase:
+	case previous.MadeFor() != agent.ForLetta:
 		chosen = append(chosen, sets[StandardSet]...)
+	case c.Set != agent.DefaultTools:
+		chosen = append(chosen, agent.DefaultTools)
 	}
 	return chosen, nil
 }
@@ -93,7 +100,10 @@ func (s *Set) withFileTools(chosen []string, previous agent.Agent, hasFolder boo
 	isFileTool := func(name string) bool {
 		return slices.ContainsFunc(s.tools, func(t Tool) bool { return t.Name == name && t.NeedsFolder })
 	}
-	if hasFolder || slices.Contains(chosen, agent.EveryTool) || slices.ContainsFunc(chosen, isFileTool) {
+	hasSome := func(name string) bool {
+		return name == agent.EveryTool || name == agent.DefaultTools || isFileTool(name)
+	}
+	if hasFolder || slices.ContainsFunc(chosen, hasSome) {
 		return chosen
 	}
 	for _, t := range s.tools {
@@ -106,6 +116,9 @@ func (s *Set) withFileTools(chosen []string, previous agent.Agent, hasFolder boo
 
 // NameOf returns the name of the set that an agent has; empty if its tools are not a named set.
 func (s *Set) NameOf(a agent.Agent) string {
+	if slices.Equal(a.Settings.Tools, sets[agent.DefaultTools]) {
+		return agent.DefaultTools
+	}
 	for _, name := range []string{agent.EveryTool, StandardSet, SmallSet} {
 		other := agent.Agent{Settings: agent.Settings{Tools: sets[name]}}
 		if !slices.ContainsFunc(s.tools, func(t Tool) bool { return a.HasTool(t.Name) != other.HasTool(t.Name) }) {

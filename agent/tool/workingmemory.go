@@ -17,6 +17,41 @@ const UpdateWorkingMemory = "update_working_memory"
 
 type workingArgs struct {
 	Changes list[workingChange] `json:"changes"`
+
+	// Some models write a single change, or entries by their fields, outside of changes.
+	Field     text            `json:"field" schema:"-"`
+	Action    text            `json:"action" schema:"-"`
+	Text      selection       `json:"text" schema:"-"`
+	Old       selection       `json:"old" schema:"-"`
+	Evidence  selection       `json:"evidence" schema:"-"`
+	Task      selection       `json:"task" schema:"-"`
+	Files     list[selection] `json:"important_files" schema:"-"`
+	Decisions list[selection] `json:"decisions" schema:"-"`
+	Questions list[selection] `json:"open_questions" schema:"-"`
+	Next      selection       `json:"next" schema:"-"`
+	Blockers  list[selection] `json:"blockers" schema:"-"`
+	LastEdit  selection       `json:"last_edit" schema:"-"`
+}
+
+// all returns the changes of a call, wherever it has them.
+func (a workingArgs) all() []workingChange {
+	all := slices.Clone(a.Changes)
+	if a.Field != "" {
+		all = append(all, workingChange{a.Field, a.Action, a.Text, a.Old, a.Evidence})
+	}
+	for _, f := range []struct {
+		field   working.Field
+		entries []selection
+	}{{working.Task, []selection{a.Task}}, {working.ImportantFiles, a.Files}, {working.Decisions, a.Decisions},
+		{working.OpenQuestions, a.Questions}, {working.Next, []selection{a.Next}}, {working.Blockers, a.Blockers},
+		{working.LastEdit, []selection{a.LastEdit}}} {
+		for _, entry := range f.entries {
+			if entry != "" {
+				all = append(all, workingChange{Field: text(f.field), Text: entry})
+			}
+		}
+	}
+	return all
 }
 
 // workingChange is a change of an entry. Its texts are selections, because a model copies them from its prompt.
@@ -39,24 +74,29 @@ func (c *workingChange) UnmarshalJSON(raw []byte) error {
 }
 
 func (m Memories) updateWorkingMemory(ctx context.Context, c Caller, a workingArgs) (Result, error) {
-	changes := make([]working.Change, len(a.Changes))
-	for i, x := range a.Changes {
+	given := a.all()
+	changes := make([]working.Change, len(given))
+	for i, x := range given {
 		changes[i] = working.Change{Field: working.Field(x.Field), Action: string(x.Action), Text: string(x.Text),
 			Old: string(x.Old), Evidence: string(x.Evidence), Pasted: true}
 	}
 	t := working.Target{AgentID: c.Agent.ID, Conversation: cmp.Or(c.Conversation, recall.DefaultConversation),
 		Author: working.Author{Kind: working.ByAgent}}
-	changed, err := m.Working.Change(ctx, c.Org, t, changes)
-	return Result{Text: workingText(changed, c.has())}, err
+	changed, was, err := m.Working.ChangeFrom(ctx, c.Org, t, changes)
+	return Result{Text: workingText(was, changed, c.has())}, err
 }
 
-// workingText returns the result text that shows a working memory after a change.
-func workingText(m working.Memory, has recall.Toolset) string {
-	head := fmt.Sprintf("The working memory has been updated (version %d, %d tokens).", m.Version, m.Tokens)
-	if m.Text == "" {
-		return head + " It is empty now."
+// workingText returns the result text that says what a change of a working memory changed.
+func workingText(was working.Record, m working.Memory, has recall.Toolset) string {
+	lines := working.Differences(was, m.Record)
+	size := fmt.Sprintf("(version %d, %d tokens)", m.Version, m.Tokens)
+	switch {
+	case len(lines) == 0:
+		return "The working memory " + size + " has this already; nothing changed."
+	case m.Text == "":
+		return "The working memory has been updated " + size + ". It is empty now."
 	}
-	return head + advice(m, has) + " It now reads:\n" + m.Text
+	return "The working memory has been updated " + size + "." + advice(m, has) + "\n" + strings.Join(lines, "\n")
 }
 
 // blockTools lists the tools that write a core memory block. A result names the first one that the agent has.

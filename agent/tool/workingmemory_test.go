@@ -9,9 +9,10 @@ import (
 	"github.com/loci-memory/loci/agent/tool"
 	"github.com/loci-memory/loci/memory/working"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
-func TestUpdateWorkingMemoryAnswersWithTheRecord(t *testing.T) {
+func TestUpdateWorkingMemoryAnswersWithWhatChanged(t *testing.T) {
 	t.Parallel()
 	w, other := newTalk(t)
 	got := w.run(t, "update_working_memory", `{"changes": [{"field": "task", "text": "Find the zebra report"},
@@ -20,7 +21,8 @@ func TestUpdateWorkingMemoryAnswersWithTheRecord(t *testing.T) {
 	checkGolden(t, "working_memory", got.Text)
 	got = w.run(t, "update_working_memory", `{"changes": {"field": "decisions", "action": "remove",
 		"text": "- [seq 5] The report is a PDF"}}`)
-	if got.IsError || strings.Contains(got.Text, "PDF") {
+	if got.IsError || !strings.Contains(got.Text, "(version 2, ") ||
+		!strings.HasSuffix(got.Text, "\n- decisions: The report is a PDF") {
 		t.Errorf("removed as it was shown: %+v", got)
 	}
 	caller := tool.Caller{Org: w.org, Agent: w.agent, Conversation: other}
@@ -28,6 +30,29 @@ func TestUpdateWorkingMemoryAnswersWithTheRecord(t *testing.T) {
 		[]byte(`{"changes":{"field":"next","text":"Wait"}}`))
 	if err != nil || result.IsError || strings.Contains(result.Text, "zebra") {
 		t.Errorf("in another conversation: %+v, %v", result, err)
+	}
+}
+
+// Ten changes of one entry cost what changed, however large the record is.
+func TestAnswersOfUpdateWorkingMemoryStayShort(t *testing.T) {
+	t.Parallel()
+	w, _ := newTalk(t)
+	for i := range 30 {
+		w.run(t, "update_working_memory", fmt.Sprintf(
+			`{"changes":[{"field":"decisions","text":"Decision %d: the service listens on port 80%02d"}]}`, i, i))
+	}
+	n := 0
+	for i := range 10 {
+		got := w.run(t, "update_working_memory", fmt.Sprintf(`{"changes":[{"field":"next","text":"Step %d"}]}`, i))
+		n += tokens.Estimate(got.Text)
+	}
+	t.Logf("ten answers take %d tokens", n)
+	if n > 1_000 {
+		t.Errorf("ten answers take %d tokens, want at most 1000", n)
+	}
+	again := w.run(t, "update_working_memory", `{"changes":[{"field":"next","text":"Step 9"}]}`)
+	if again.IsError || !strings.Contains(again.Text, "Step 9") && !strings.Contains(again.Text, "nothing changed") {
+		t.Errorf("the same change again: %+v", again)
 	}
 }
 

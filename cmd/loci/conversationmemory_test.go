@@ -97,7 +97,7 @@ func TestLargeConversationsTakeLittleMemory(t *testing.T) {
 	t.Cleanup(p.kill)
 	p.start()
 	client := &program{t: t, base: p.url(), key: key, log: p.log}
-	agent := call[identified](client, "POST", "/v1/agents", map[string]any{"name": "large"}).ID
+	agent := call[identified](client, "POST", "/v1/agents", map[string]any{"tool_set": "all", "name": "large"}).ID
 	converse(client, agent)
 	_, document := client.send("GET", "/openapi.json", nil)
 	deeper := deeper(agent)

@@ -149,7 +149,8 @@ func (p *program) ingest(t *testing.T, name, root string, paths []string) (agent
 		t.Errorf("%d of %d files are there", len(list), len(paths))
 	}
 	t.Logf("%s: %d files, %d bytes", name, len(paths), size)
-	return call[identified](p, "POST", "/v1/agents/", map[string]any{"name": name, "folder_ids": []string{folder.ID}}).ID
+	return call[identified](p, "POST", "/v1/agents/", map[string]any{"name": name, "tool_set": "all",
+		"folder_ids": []string{folder.ID}}).ID
 }
 
 var header = regexp.MustCompile(`(?m)^=== (\S+) `)

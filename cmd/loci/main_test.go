@@ -305,7 +305,7 @@ func TestTheMainJob(t *testing.T) {
 		p,
 		"POST",
 		"/v1/agents/",
-		map[string]any{"name": "reader", "folder_ids": []string{folder.ID}},
+		map[string]any{"name": "reader", "tool_set": "all", "folder_ids": []string{folder.ID}},
 	)
 	call[stored](
 		p,
@@ -375,7 +375,7 @@ func TestDocumentsAreReadInChildren(t *testing.T) {
 		p,
 		"POST",
 		"/v1/agents/",
-		map[string]any{"name": "reader", "folder_ids": []string{folder.ID}},
+		map[string]any{"name": "reader", "tool_set": "all", "folder_ids": []string{folder.ID}},
 	)
 	raw, err := os.ReadFile("../../files/document/testdata/office/slides.pptx")
 	if err != nil {

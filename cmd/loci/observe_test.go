@@ -41,7 +41,8 @@ func TestAServerIsObserved(t *testing.T) {
 	p := serve(t, "--database-url="+dbtest.OwnerURL(t), "--metrics-addr=127.0.0.1:0", "--log-format=json",
 		"--api-key=an-api-key-of-no-operator")
 	p.key = "an-api-key-of-no-operator"
-	agent := call[identified](p, "POST", "/v1/agents", map[string]any{"name": "swordfish", "model": "m"}).ID
+	agent := call[identified](p, "POST", "/v1/agents", map[string]any{"tool_set": "all", "name": "swordfish",
+		"model": "m"}).ID
 	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "f"}).ID
 	call[result](p, "POST", "/v1/agents/"+agent+"/tools/conversation_search/run", map[string]any{
 		"args": map[string]any{"query": "ferry"}})

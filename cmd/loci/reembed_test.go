@@ -132,7 +132,7 @@ func (m *twoModels) bases() (urls []string) {
 // fill stores texts in all memories, and waits for their vectors.
 func (m *twoModels) fill() {
 	m.t.Helper()
-	m.agent = call[identified](m.program, "POST", "/v1/agents", map[string]any{"name": "a"}).ID
+	m.agent = call[identified](m.program, "POST", "/v1/agents", map[string]any{"tool_set": "all", "name": "a"}).ID
 	folder := call[identified](m.program, "POST", "/v1/folders/", map[string]any{"name": "f"}).ID
 	call[any](m.program, "PATCH", "/v1/agents/"+m.agent+"/folders/attach/"+folder, nil)
 	call[stored](m.program, "POST", "/v1/folders/"+folder+"/upload", fileForm(m.t, "pets.txt", []byte("The cat sleeps.")))

@@ -118,7 +118,8 @@ func emptyDatabaseIsExplained(t *testing.T, owner string) {
 func (p *program) usesEverything() {
 	p.t.Helper()
 	folder := call[identified](p, "POST", "/v1/folders/", map[string]any{"name": "notes"}).ID
-	agent := call[identified](p, "POST", "/v1/agents/", map[string]any{"name": "a", "folder_ids": []string{folder}}).ID
+	agent := call[identified](p, "POST", "/v1/agents/", map[string]any{"name": "a", "tool_set": "all",
+		"folder_ids": []string{folder}}).ID
 	tides := fileForm(p.t, "tides.md", []byte("The moon pulls the sea.\n"))
 	call[stored](p, "POST", "/v1/folders/"+folder+"/upload", tides)
 	p.await(folder)

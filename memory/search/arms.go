@@ -104,7 +104,8 @@ func (m Memories) memoryFiles(ctx context.Context, q Query, byMeaning bool) (fou
 		if part, first, last, ok := f.Nearest(); ok && f.WordsRank == 0 {
 			h.Text, h.Place.FirstLine, h.Place.LastLine = part, first, last
 		}
-		h.Call = q.call(ReadOn{"memory_files", map[string]any{"command": "view", "path": f.Path}})
+		view := map[string]any{"command": "view", "path": f.Path}
+		h.Call = q.call(ReadOn{"memory_files", view}, ReadOn{"memory", view})
 		hits = append(hits, h)
 	}
 	return found{hits, len(hits) > 0 && r.ByMeaning, r.Note, r.Explanation, r.SearchedFor}, err

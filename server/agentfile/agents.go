@@ -104,6 +104,9 @@ func (i *imports) agent(it item) (a agentOf, err error) {
 			return a, db.Invalid("%s: loci.agents: depth is %d; it must be from 0", it.place, a.Depth)
 		}
 	}
+	if a.own == nil {
+		a.Settings.MadeFor = agent.ForLetta
+	}
 	i.override(&a)
 	a.Settings.Tools, a.ToolIDs, err = i.toolsOf(a)
 	return a, err
@@ -230,7 +233,7 @@ func (i *imports) createAgent(ctx context.Context, a agentOf) error {
 			return err
 		}
 	}
-	bare := agent.Agent{Settings: a.Settings}
+	bare := agent.Agent{Settings: a.Settings, Model: a.Model, WindowLimit: a.WindowLimit}
 	if a.System == bare.Instructions(i.Tools.Definitions(bare, len(a.FolderIDs) > 0)) {
 		a.System = ""
 	}

@@ -10,8 +10,8 @@ import (
 
 func (e *export) agentFields() agentFields {
 	a, s := e.agent, e.agent.Settings
-	fields := agentFields{Settings: s.ModelSettings, Compaction: s.CompactionSettings, RecallScope: s.RecallScope,
-		Working: s.WorkingMemory, OpenOnAttach: s.OpenOnAttach}
+	fields := agentFields{Settings: s.ModelSettings, Compaction: s.CompactionSettings, MadeFor: a.MadeFor(),
+		RecallScope: s.RecallScope, Working: s.WorkingMemory, OpenOnAttach: s.OpenOnAttach}
 	if s.Flush != nil {
 		fields.Flush, _ = json.Marshal(s.Flush) // plain values can be marshaled
 	}

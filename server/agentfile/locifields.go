@@ -60,6 +60,7 @@ type agentFields struct {
 	System       *string         `json:"system,omitempty"` // empty means the default instructions
 	Settings     json.RawMessage `json:"model_settings,omitempty"`
 	Compaction   json.RawMessage `json:"compaction_settings,omitempty"`
+	MadeFor      string          `json:"made_for,omitempty"`
 	RecallScope  string          `json:"recall_scope,omitempty"`
 	Working      string          `json:"working_memory,omitempty"`
 	Flush        json.RawMessage `json:"flush,omitempty"`

@@ -159,7 +159,7 @@ func (i *imports) toolsOf(a agentOf) (names, ids []string, err error) {
 		}
 		i.leaveOut("%s.tools[%d]: the tool %q is left out. The file has no definition of it.", a.place, n, db.Short(name))
 	}
-	if a.own != nil && (i.file.own.Full || a.own.Tools == nil) {
+	if a.own != nil && (i.file.own.Full || a.own.Tools == nil || slices.Contains(a.own.Tools, agent.DefaultTools)) {
 		return i.ownTools(a), ids, nil
 	}
 	return names, ids, nil
@@ -168,7 +168,7 @@ func (i *imports) toolsOf(a agentOf) (names, ids []string, err error) {
 // ownTools returns the names of an agent's built-in tools, from a file that Loci wrote.
 func (i *imports) ownTools(a agentOf) []string {
 	for _, name := range a.own.Tools {
-		if name != agent.EveryTool && !i.Tools.Has(name) {
+		if name != agent.EveryTool && name != agent.DefaultTools && !i.Tools.Has(name) {
 			i.leaveOut("%s: the tool %q is left out. It is none of this server's.", a.place, db.Short(name))
 		}
 	}

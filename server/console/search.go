@@ -187,6 +187,7 @@ func (v *visit) searchAll(l *lab) error {
 // grep searches exact text in an agent's files, as the agent does.
 func (v *visit) grep(l *lab) error {
 	var answer struct {
+		Status string `json:"status"`
 		Return string `json:"func_return"`
 	}
 	err := v.send(http.MethodPost, "/v1/agents/"+url.PathEscape(l.Agent.ID)+"/tools/grep_files/run",
@@ -194,6 +195,10 @@ func (v *visit) grep(l *lab) error {
 	if status := statusOf(err); status > 0 && status < http.StatusInternalServerError {
 		l.Note = err.Error()
 		return nil
+	}
+	if answer.Status == "error" {
+		l.Note = answer.Return
+		return err
 	}
 	l.Grep = answer.Return
 	return err

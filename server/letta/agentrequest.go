@@ -40,10 +40,11 @@ type AgentFields struct {
 	Sleeptime    rest.Opt[bool]     `json:"enable_sleeptime,omitzero"`
 	RecallScope  rest.Opt[string]   `json:"recall_scope,omitzero" enum:"agent,conversation" doc:"What tools recall."`
 	Working      rest.Opt[string]   `json:"working_memory,omitzero" enum:"manual,automatic" doc:"Who keeps it current."`
-	ToolSet      rest.Opt[string]   `json:"tool_set,omitzero" doc:"small, standard or all."`
+	MadeFor      rest.Opt[string]   `json:"made_for,omitzero" enum:"loci,letta" doc:"Whose clients; decides default tools."`
+	ToolSet      rest.Opt[string]   `json:"tool_set,omitzero" doc:"default, small, standard or all."`
 	Tools        rest.Opt[[]string] `json:"tools,omitzero" doc:"Names of tools; file tools show with a folder."`
 	ToolIDs      rest.Opt[[]string] `json:"tool_ids,omitzero" doc:"Ids of tools, as tools names them."`
-	IncludeBase  rest.Opt[bool]     `json:"include_base_tools,omitzero" doc:"Whether the standard set joins them."`
+	IncludeBase  rest.Opt[bool]     `json:"include_base_tools,omitzero" doc:"Whether the standard set (Letta's base tools) joins."`
 	IncludeRules rest.Opt[bool]     `json:"include_base_tool_rules,omitzero" doc:"The tools come without rules."`
 	OpenOnAttach rest.Opt[bool]     `json:"open_on_attach,omitzero" doc:"Whether folders open files; else true."`
 	Unserved
@@ -131,6 +132,24 @@ type CreateAgent struct {
 
 	MemoryBlocks    rest.Opt[[]CreateBlock]    `json:"memory_blocks,omitzero" doc:"Blocks to create for the agent."`
 	InitialMessages rest.Opt[[]InitialMessage] `json:"initial_message_sequence,omitzero" doc:"After the system prompt."`
+}
+
+// Client holds the headers by which a client of Letta's can be told from others.
+type Client struct {
+	UserAgent string `header:"User-Agent" hidden:"true"`
+	FernSDK   string `header:"X-Fern-SDK-Name" hidden:"true"` // the clients before version 1.0
+}
+
+func (c Client) isLettas() bool {
+	return strings.HasPrefix(c.UserAgent, "Letta/") || strings.HasPrefix(c.UserAgent, "AsyncLetta/") || c.FernSDK != ""
+}
+
+// For returns the request with made_for as the client implies it, if the request does not say it.
+func (c CreateAgent) For(client Client) CreateAgent {
+	if c.MadeFor.Value == "" && (c.Type.Value != "" || client.isLettas()) {
+		c.MadeFor = rest.Opt[string]{Set: true, Value: agent.ForLetta}
+	}
+	return c
 }
 
 type agentType string
@@ -253,7 +272,7 @@ func (f AgentFields) settings() (settings agent.Settings, err error) {
 		ResponseFormat:         json.RawMessage(f.Response.Value),
 		OpenOnAttach:           f.OpenOnAttach.Pointer(),
 		MessageBufferAutoclear: f.Autoclear.Pointer(), EnableSleeptime: f.Sleeptime.Pointer(),
-		RecallScope: f.RecallScope.Value, WorkingMemory: f.Working.Value,
+		MadeFor: f.MadeFor.Value, RecallScope: f.RecallScope.Value, WorkingMemory: f.Working.Value,
 		Flush: f.Flush.Pointer(), Handover: f.Handover.Pointer(), Prompt: f.Prompt.Pointer(),
 	}
 	if settings.ToolRules, err = toolRules(f.ToolRules.Value); err == nil {
@@ -265,7 +284,8 @@ func (f AgentFields) settings() (settings agent.Settings, err error) {
 // unset returns the names of Loci's own settings that null resets to their defaults.
 func (f AgentFields) unset() (names []string) {
 	for name, null := range map[string]bool{"flush": f.Flush.Null, "handover": f.Handover.Null, "prompt": f.Prompt.Null,
-		"working_memory": f.Working.Null, "recall_scope": f.RecallScope.Null, "open_on_attach": f.OpenOnAttach.Null} {
+		"working_memory": f.Working.Null, "recall_scope": f.RecallScope.Null, "made_for": f.MadeFor.Null,
+		"open_on_attach": f.OpenOnAttach.Null} {
 		if null {
 			names = append(names, name)
 		}
@@ -278,7 +298,7 @@ func (f AgentFields) Choice() tool.Choice {
 	c := tool.Choice{Set: f.ToolSet.Value, IncludeBase: f.IncludeBase.Pointer(), Names: f.Tools.Value,
 		IDs: f.ToolIDs.Value}
 	if f.ToolSet.Null && c.IncludeBase == nil && c.Names == nil && c.IDs == nil {
-		c.Set = agent.EveryTool // the default
+		c.Set = agent.DefaultTools
 	}
 	return c
 }

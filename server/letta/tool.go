@@ -63,11 +63,21 @@ func CustomToolOf(t agent.CustomTool) Tool {
 
 // RunTool is a request to run a tool.
 type RunTool struct {
-	Args rest.Opt[rest.Object] `json:"args,omitzero" doc:"As the tool's schema says; an empty object if absent."`
+	Args rest.Opt[Arguments] `json:"args,omitzero" doc:"As the tool's schema says; an empty object if absent."`
 
 	Conversation rest.Opt[string] `json:"conversation_id,omitzero" doc:"Where the model calls it; default if absent."`
 	RecallScope  rest.Opt[string] `json:"recall_scope,omitzero" enum:"agent,conversation" doc:"Narrows the agent's."`
 }
+
+// Arguments are the arguments of a call as a model wrote them: an object, or its JSON as a text. A result with an error
+// tells the model what is wrong with others.
+type Arguments json.RawMessage
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *Arguments) UnmarshalJSON(raw []byte) error { return (*json.RawMessage)(a).UnmarshalJSON(raw) }
+
+// Schema implements huma.SchemaProvider.
+func (Arguments) Schema(rest.Registry) *rest.Schema { return &rest.Schema{} }
 
 // ToolRun is the result of a tool. Files are the files that the tool opened, for callers that build their own prompt.
 type ToolRun struct {

@@ -42,7 +42,7 @@ var params = map[string][]param{
 	"resources/list":           {{"cursor", textKind, false}},
 	"resources/templates/list": {{"cursor", textKind, false}},
 	"prompts/list":             {{"cursor", textKind, false}},
-	"tools/call":               {{"name", textKind, true}, {"arguments", objectKind, false}},
+	"tools/call":               {{"name", textKind, true}}, // a result tells the model what is wrong with its arguments
 	"prompts/get":              {{"name", textKind, true}, {"arguments", textsKind, false}},
 	"resources/read":           {{"uri", textKind, true}},
 	"resources/subscribe":      {{"uri", textKind, true}},

@@ -35,8 +35,11 @@ type Options struct {
 	Timeout     time.Duration // of each call
 	FilesEvery  time.Duration // how often the files of agents with listening clients are checked; 30 s if 0
 
-	// MustHave returns an ErrNotFound if an agent lacks a tool.
-	MustHave func(ctx context.Context, org db.Org, a agent.Agent, name string) error
+	// Lacks returns a sentence for the model if an agent lacks a tool, or if there is no such tool. Empty: it has the tool.
+	Lacks func(ctx context.Context, org db.Org, a agent.Agent, name string) (string, error)
+
+	// InForce returns an agent with the policy in force in its default conversation.
+	InForce func(ctx context.Context, org db.Org, a agent.Agent) (agent.Agent, error)
 
 	// Remember appends all turns to a conversation of an agent, or none.
 	Remember func(ctx context.Context, a agent.Agent, conversation string, turns []recall.Draft) ([]recall.Appended, error)

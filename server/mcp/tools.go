@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -56,6 +55,9 @@ func (s *Server) toolsOf(ctx context.Context, c caller) (all []*sdk.Tool, err er
 	}
 	hasFolder, err := s.Files.HasFolder(ctx, c.Org, a.ID)
 	if err != nil {
+		return nil, err
+	}
+	if a, err = s.InForce(ctx, c.Org, a); err != nil {
 		return nil, err
 	}
 	for _, t := range s.Tools.Of(a, hasFolder) {
@@ -112,24 +114,30 @@ func (s *Server) callTool(ctx context.Context, r *sdk.CallToolRequest) (*sdk.Cal
 	return answer, nil
 }
 
-// run runs a tool, if the caller's choice of tools includes it.
+// run runs a tool, if the caller has it. If it does not, the result says which tools it has.
 func (s *Server) run(ctx context.Context, c caller, a agent.Agent, name string, args json.RawMessage) (tool.Result,
 	error) {
-	if !c.shows(name) {
-		return tool.Result{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the tool " +
-			db.Short(name) + " is not among those that this connection chose with ?tools="}
-	}
-	if name == RememberTurns {
+	if name = s.Tools.Meant(a, name); name == RememberTurns && c.shows(name) {
 		return s.remember(ctx, a, args)
 	}
-	err := s.MustHave(ctx, c.Org, a, name)
-	if lacked := errors.Is(err, db.ErrNotFound); lacked || !s.Tools.Has(name) && err == nil {
-		return s.lacks(ctx, c, name, lacked)
+	lacks, err := s.Lacks(ctx, c.Org, a, name)
+	switch {
+	case err != nil:
+		return tool.Result{}, err
+	case lacks == "" && c.shows(name):
+		return s.Tools.Run(ctx, toolCaller(c, a), name, args)
+	case lacks == "" || !c.shows(name) && (s.Tools.Has(name) || name == RememberTurns):
+		lacks = "The tool " + db.Short(name) + " is not among those that this connection chose with ?tools=."
 	}
+	all, err := s.toolsOf(ctx, c)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return s.Tools.Run(ctx, toolCaller(c, a), name, args)
+	names := make([]string, len(all))
+	for i, t := range all {
+		names[i] = t.Name
+	}
+	return tool.Result{Text: lacks + " " + tool.Available(name, names), IsError: true}, nil
 }
 
 // toolCaller returns an agent as the caller of tools. The model is the client's own, which does not see the agent's
@@ -138,27 +146,6 @@ func toolCaller(c caller, a agent.Agent) tool.Caller {
 	result := tool.CallerIn(c.Org, a, recall.Conversation{IsDefault: true})
 	result.Unprompted = true
 	return result
-}
-
-// lacks says which tools a caller may use instead of a tool that it cannot call. If the tool exists but is not attached
-// to the agent, it is a result, which the model reads; otherwise an error.
-func (s *Server) lacks(ctx context.Context, c caller, name string, exists bool) (tool.Result, error) {
-	all, err := s.toolsOf(ctx, c)
-	if err != nil {
-		return tool.Result{}, err
-	}
-	sentence := "You have no tools."
-	if len(all) > 0 {
-		names := make([]string, len(all))
-		for i, t := range all {
-			names[i] = t.Name
-		}
-		sentence = "Your tools are " + strings.Join(names, ", ") + "."
-	}
-	if exists {
-		return tool.Result{Text: "The tool " + name + " is not attached to you. " + sentence, IsError: true}, nil
-	}
-	return tool.Result{}, wrong("There is no tool %s. %s", db.Short(name), sentence)
 }
 
 // progressEvery is the time between two messages that a tool still runs.

@@ -28,7 +28,15 @@ async function call(method, path, body) {
   return JSON.parse(text)
 }
 
-const toolSets = ['search_memory', 'ask_session', 'query_result', 'request_erasure', 'update_working_memory', 'memory_files']
+const toolSets = [
+  'search_memory',
+  'ask_session',
+  'query_result',
+  'query_log',
+  'request_erasure',
+  'update_working_memory',
+  'memory_files',
+]
 const newAgent = async (name) => (await call('POST', '/v1/agents', { name, tool_set: 'all', tools: toolSets })).id
 const passages = async (agent) =>
   (await call('GET', `/v1/agents/${agent}/archival-memory`)).map((passage) => passage.text)
@@ -88,6 +96,7 @@ const calls = {
   conversation_search: { query: 'x' },
   expand: { id: 'seq 1-3' },
   query_result: { id: 'clip-1', query: '.' },
+  query_log: { jq: 'length' },
   search_memory: { query: 'tea' },
   ask_session: { conversation_id: 'conv-1', question: '?' },
   core_memory_append: { label: 'human', content: 'figs' },

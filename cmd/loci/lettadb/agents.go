@@ -240,8 +240,8 @@ func (r *run) newAgent(a lettaAgent, attachments attached) agent.Restored {
 		Name: clipped(plainName(*cmp.Or(a.Name, new("")), "Agent"), 200), Description: cleanText(a.Description),
 		Metadata: object(a.Metadata), Hidden: a.Hidden != nil && *a.Hidden, Embedding: a.Embedding.handle(),
 		MaxFilesOpen: within(a.MaxFilesOpen, 1, 1000), ViewChars: within(a.ViewChars, 100, 10_000_000),
-		Settings: agent.Settings{Tools: []string{}, CompactionSettings: object(a.Compaction),
-			ResponseFormat: object(a.Response)}}}
+		Settings: agent.Settings{Tools: []string{}, MadeFor: agent.ForLetta,
+			CompactionSettings: object(a.Compaction), ResponseFormat: object(a.Response)}}}
 	if a.LastRunAt != nil {
 		n.Completion = &a.LastRunAt.Time
 	}

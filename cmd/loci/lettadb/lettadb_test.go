@@ -192,7 +192,7 @@ func (w target) check() {
 		}
 		rules := string(a.Settings.ToolRules)
 		if !strings.Contains(rules, "roll_die") || strings.Contains(rules, "send_message") ||
-			a.Settings.CompactionSettings != nil ||
+			a.Settings.CompactionSettings != nil || a.MadeFor() != agent.ForLetta ||
 			!slices.Equal(a.Settings.Tools, []string{"conversation_search"}) || len(a.Attached) != 1 {
 			t.Errorf("settings are %+v, rules %s, tools %v", a.Settings, rules, a.Attached)
 		}

@@ -170,10 +170,9 @@ test('tools of the server are listed, attached and detached', async () => {
     { tool_name: 'archival_memory_search', type: 'requires_approval' },
   ]);
   assert.equal(await client.agents.tools.detach(tool.id, { agent_id: agent.id }), null);
-  await assert.rejects(
-    client.agents.tools.run('archival_memory_search', { agent_id: agent.id, args: {} }),
-    NotFoundError,
-  );
+  const lacking = await client.agents.tools.run('archival_memory_search', { agent_id: agent.id, args: {} });
+  assert.equal(lacking.status, 'error');
+  assert.match(String(lacking.func_return), /is not attached to you. Your tools are conversation_search/);
 });
 
 const source = [

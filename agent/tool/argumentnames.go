@@ -1,0 +1,110 @@
+package tool
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// alike are names that models give to the same argument, without case and signs. A call that uses one of them means the
+// first of the others that its tool takes.
+var alike = [][]string{
+	{"query", "q", "question", "search", "searchquery", "searchterm", "keywords", "text"},
+	{"limit", "topk", "k", "n", "count", "maxresults", "numresults", "pagesize"},
+	{"path", "label", "filename", "filepath", "file", "name", "blocklabel", "block", "key"},
+	{"oldstring", "oldstr", "oldcontent", "oldtext", "old", "find"},
+	{"newstring", "newstr", "newcontent", "newtext", "new", "replacement", "replacewith", "replace"},
+	{"filetext", "inserttext", "content", "newmemory", "newstring", "contents", "text", "value", "body", "memory", "fact"},
+	{"insertline", "line", "linenumber", "afterline"},
+	{"line", "start", "startline", "firstline", "linenumber"},
+	{"pattern", "regex", "regexp", "query"},
+	{"include", "glob", "path", "files", "filter", "folder"},
+	{"id", "messageid", "passageid", "clipid", "resultid", "memoryid"},
+	{"startdate", "startdatetime", "from", "since"},
+	{"enddate", "enddatetime", "to", "until"},
+	{"viewrange", "range", "lines"},
+	{"oldpath", "from", "source", "oldname", "oldlabel", "path"},
+	{"newpath", "to", "destination", "newname", "newlabel"},
+	{"filerequests", "files", "requests", "filenames", "paths"},
+	{"filenames", "files", "names", "filename", "paths"},
+	{"kinds", "types"},
+	{"changes", "updates", "operations"},
+}
+
+// bare returns a name in small letters, without signs.
+func bare(name string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("_- .", r) {
+			return -1
+		}
+		return r
+	}, strings.ToLower(name))
+}
+
+// renamed returns the arguments of a call with the names that its tool takes, where another name can only mean one of
+// them that is not given. known are all names that its schema has; the names in stay are left as they are.
+func renamed(arguments map[string]json.RawMessage, takes, known, stay []string) map[string]json.RawMessage {
+	out := maps.Clone(arguments)
+	for _, name := range slices.Sorted(maps.Keys(arguments)) {
+		if slices.Contains(takes, name) || slices.Contains(stay, name) || absent(arguments[name]) {
+			continue
+		}
+		free := slices.DeleteFunc(slices.Clone(takes), func(n string) bool { return !absent(out[n]) })
+		if meant := nearestOf(name, free, slices.Contains(known, name)); meant != "" {
+			out[meant] = out[name]
+			delete(out, name)
+		}
+	}
+	return out
+}
+
+// nearestOf returns the one of the free names that a name means; empty if none. The name of another argument of the tool
+// has no other spelling.
+func nearestOf(name string, free []string, isKnown bool) string {
+	given := bare(name)
+	if !isKnown {
+		for _, n := range free {
+			if b := bare(n); b == given || b == given+"s" || b+"s" == given {
+				return n
+			}
+		}
+	}
+	for _, group := range alike {
+		if !slices.Contains(group, given) {
+			continue
+		}
+		for _, other := range group {
+			if i := slices.IndexFunc(free, func(n string) bool { return bare(n) == other }); i >= 0 {
+				return free[i]
+			}
+		}
+	}
+	return ""
+}
+
+// withoutExtras returns a call's arguments without those that the tool does not take, and the names of these. Arguments
+// that are no object stay as they are.
+func (t Tool) withoutExtras(raw json.RawMessage) (json.RawMessage, []string) {
+	given := map[string]json.RawMessage{}
+	object := unwrapped(raw)
+	if len(object) == 0 || json.Unmarshal(object, &given) != nil {
+		return raw, nil
+	}
+	kept := renamed(given, t.arguments, nil, ignored)
+	var extras []string
+	for _, name := range slices.Sorted(maps.Keys(kept)) {
+		if !slices.Contains(t.arguments, name) && !slices.Contains(ignored, name) {
+			extras = append(extras, echo(name))
+			delete(kept, name)
+		}
+	}
+	if len(extras) == 0 {
+		return raw, nil
+	}
+	out, err := json.Marshal(kept)
+	if err != nil {
+		return raw, nil
+	}
+	return out, extras
+}

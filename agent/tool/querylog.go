@@ -1,0 +1,111 @@
+package tool
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// queryLogTool is the name of the tool that computes on a range of the log.
+const queryLogTool = "query_log"
+
+// maxEntryChars bounds the text of an entry that a slice shows; jq sees the whole.
+const maxEntryChars = 300
+
+type logArgs struct {
+	Seq    text       `json:"seq"`
+	Type   list[text] `json:"type"`
+	Tool   text       `json:"tool"`
+	JQ     text       `json:"jq"`
+	Offset *number    `json:"offset"`
+	Limit  *number    `json:"limit"`
+}
+
+// queryLog shows a slice of the log, or runs a jq expression over the list of its entries.
+func (m Memories) queryLog(ctx context.Context, c Caller, a logArgs) (Result, error) {
+	offset := int(deref(a.Offset, 0))
+	if offset < 0 || offset > maxQueryOffset {
+		return Result{}, db.Invalid("offset must be between 0 and %d, got %d", maxQueryOffset, offset)
+	}
+	limit, err := limited(a.Limit, usualQueryResults, maxQueryResults)
+	if err != nil {
+		return Result{}, err
+	}
+	q := recall.LogQuery{Range: string(a.Seq), Conversation: c.within(), Types: plain(a.Type), Tool: string(a.Tool)}
+	if q.Range == "" {
+		q.Conversation = cmp.Or(c.Conversation, recall.DefaultConversation)
+	}
+	var answer Result
+	err = m.Recall.LogSlice(ctx, c.Org, c.Agent.ID, q, func(entries []recall.LogEntry) (err error) {
+		if strings.TrimSpace(string(a.JQ)) == "" {
+			answer = Result{Text: a.slice(entries, offset, limit)}
+			return nil
+		}
+		whole, err := json.Marshal(append([]recall.LogEntry{}, entries...))
+		if err == nil {
+			answer, err = m.run(ctx, c, query{id: a.place(), jq: string(a.JQ), offset: offset, limit: limit, log: &a},
+				string(whole))
+		}
+		return err
+	})
+	if errors.Is(err, db.ErrNotFound) {
+		return Result{Text: "The log has nothing there: " + a.place() + "."}, nil
+	}
+	return answer, err
+}
+
+// place says in words which entries a call selects.
+func (a logArgs) place() string {
+	text := "the log"
+	if a.Seq != "" {
+		text += " at seq " + echo(strings.TrimPrefix(string(a.Seq), "seq "))
+	}
+	if len(a.Type) > 0 {
+		text += ", type " + echo(strings.Join(plain(a.Type), " or "))
+	}
+	if a.Tool != "" {
+		text += ", tool " + echo(string(a.Tool))
+	}
+	return text
+}
+
+// from returns the call that continues at an offset.
+func (a logArgs) from(offset int) string {
+	shown := []argument{{"seq", string(a.Seq), ""}}
+	if len(a.Type) > 0 {
+		shown = append(shown, argument{"type", json.RawMessage(literal(plain(a.Type))), nil})
+	}
+	return invocation(queryLogTool, append(shown, argument{"tool", string(a.Tool), ""}, argument{"jq", string(a.JQ), ""},
+		argument{"offset", offset, 0}, argument{"limit", int(deref(a.Limit, usualQueryResults)), usualQueryResults})...)
+}
+
+// slice shows entries, each as JSON on its own line.
+func (a logArgs) slice(entries []recall.LogEntry, offset, limit int) string {
+	shown := entries[min(offset, len(entries)):min(offset+limit, len(entries))]
+	if len(shown) == 0 {
+		return fmt.Sprintf("No entries of %s from offset %d on: there are %d.", a.place(), offset, len(entries))
+	}
+	return most(len(shown), func(n int) string {
+		var b strings.Builder
+		fmt.Fprintf(&b, "Entries of %s (showing %d-%d of %d)\n%s\n", a.place(), offset+1, offset+n, len(entries), rule)
+		for _, e := range shown[:n] {
+			if short := clip(e.Text, maxEntryChars); short != e.Text {
+				e.Text = short + "…"
+			}
+			if len(e.Arguments) > maxEntryChars {
+				e.Arguments = json.RawMessage(literal(clip(string(e.Arguments), maxEntryChars) + "…"))
+			}
+			b.WriteString(line(literal(e)) + "\n")
+		}
+		if offset+n < len(entries) {
+			return b.String() + "\nTo see more entries, call: " + a.from(offset+n)
+		}
+		return b.String() + "\nNo more entries to show."
+	})
+}
