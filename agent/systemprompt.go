@@ -244,8 +244,7 @@ var toolGroups = []toolGroup{
 		{"memory_replace", "memory_replace changes a passage"},
 		{"memory_rethink", "memory_rethink rewrites a block"},
 		{"memory_apply_patch", "memory_apply_patch changes several places at once"},
-		{"memory", "the tool memory creates, changes and deletes blocks, and files below /memories, which you view when you " +
-			"need them"},
+		{"memory", "the tool memory creates, changes and deletes blocks, and files below /memories"},
 		{"core_memory_append", "core_memory_append adds a line"},
 		{"core_memory_replace", "core_memory_replace changes a text wherever a block has it"},
 	}, ""},

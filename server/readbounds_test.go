@@ -82,7 +82,7 @@ func TestReadsKeepToThePolicy(t *testing.T) {
 	}
 	checkContains("a part of it", open("default", `{"file_name":"docs/long.txt","line":100,"length":20}`),
 		`"status":"success"`, "119: entry 119")
-	checkContains("the description", c.must("GET", "/v1/agents/"+agent+"/tools", ""),
+	checkContains("the description", c.must("GET", "/v1/agents/"+agent+"/tools?limit=50", ""),
 		"Above 256 KB or 2,000 tokens a read is refused")
 	policy("/v1/agents/"+agent, `"letta"`)
 	checkContains("letta", open("default", `"docs/long.txt"`), "3000: entry 3000")

@@ -237,6 +237,9 @@ func (s *Server) runIfHad(ctx context.Context, c tool.Caller, name string, args 
 	for _, t := range s.Tools.Of(c.Agent, hasFolder) {
 		names = append(names, t.Name)
 	}
+	if s.Tools.Has(name) {
+		name = "" // no name like it is meant
+	}
 	return tool.Result{Text: lacks + " " + tool.Available(name, names), IsError: true}, err
 }
 

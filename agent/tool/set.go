@@ -159,7 +159,7 @@ func (s *Set) unknown(name string, known []string) string {
 
 // similar returns the name that is nearest to a name; empty if none is near.
 func similar(name string, known []string) string {
-	if len(known) == 0 {
+	if len(known) == 0 || name == "" {
 		return ""
 	}
 	nearest := slices.MinFunc(known, func(a, b string) int { return distance(name, a) - distance(name, b) })
@@ -169,7 +169,7 @@ func similar(name string, known []string) string {
 	return nearest
 }
 
-// Available says which tools a model has that called another, and which of them has a similar name.
+// Available says which tools a model has that called another, and which of them has a name similar to this one.
 func Available(name string, names []string) string {
 	if len(names) == 0 {
 		return "You have no tools."

@@ -137,6 +137,9 @@ func (s *Server) run(ctx context.Context, c caller, a agent.Agent, name string, 
 	for i, t := range all {
 		names[i] = t.Name
 	}
+	if s.Tools.Has(name) {
+		name = "" // no name like it is meant
+	}
 	return tool.Result{Text: lacks + " " + tool.Available(name, names), IsError: true}, nil
 }
 
