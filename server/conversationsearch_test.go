@@ -253,8 +253,9 @@ func TestToolsOfConversationsBelongToEveryAgent(t *testing.T) {
 		t.Errorf("with a folder: %s", got)
 	}
 	c.must("PATCH", "/v1/agents/"+agent+"/folders/detach/"+folder, "")
-	if got := c.call("POST", "/v1/agents/"+agent+"/tools/open_files/run", ""); got.Code != 404 {
-		t.Errorf("open_files without a folder: got %d %s, want 404", got.Code, got.Text)
+	got := c.must("POST", "/v1/agents/"+agent+"/tools/open_files/run", "")
+	if fields(t, got)["status"] != "error" || !strings.Contains(got, "it comes with a folder of files") {
+		t.Errorf("open_files without a folder: got %s, want an error that says so", got)
 	}
 }
 

@@ -124,7 +124,7 @@ func TestAWithheldAnswerAfterEachPartOfATurn(t *testing.T) {
 			script modeltest.Answer
 			poison string
 		}{
-			"arguments": {insert("POISON"), `POISON`}, "a result": {insert("Tea."), "It now reads"},
+			"arguments": {insert("POISON"), `POISON`}, "a result": {insert("Tea."), "was edited"},
 			"an answer": {modeltest.Answer{Text: "POISON"}, "POISON"},
 		} {
 			t.Run(handle+" "+name, func(t *testing.T) {
