@@ -126,7 +126,9 @@ func (c client) uploadOne(ctx context.Context, folder string, d Document) error 
 }
 
 // agentNamed returns the request for an agent with every tool.
-func agentNamed(name string) map[string]string { return map[string]string{"name": name, "tool_set": "all"} }
+func agentNamed(name string) map[string]string {
+	return map[string]string{"name": name, "tool_set": "all"}
+}
 
 // tool runs an agent's tool, and returns the result's text.
 func (c client) tool(ctx context.Context, agent, name string, args map[string]any) (string, error) {

@@ -83,28 +83,6 @@ func nearestOf(name string, free []string, isKnown bool) string {
 	return ""
 }
 
-// withoutExtras returns a call's arguments without those that the tool does not take, and the names of these. Arguments
-// that are no object stay as they are.
-func (t Tool) withoutExtras(raw json.RawMessage) (json.RawMessage, []string) {
-	given := map[string]json.RawMessage{}
-	object := unwrapped(raw)
-	if len(object) == 0 || json.Unmarshal(object, &given) != nil {
-		return raw, nil
-	}
-	kept := renamed(given, t.arguments, nil, ignored)
-	var extras []string
-	for _, name := range slices.Sorted(maps.Keys(kept)) {
-		if !slices.Contains(t.arguments, name) && !slices.Contains(ignored, name) {
-			extras = append(extras, echo(name))
-			delete(kept, name)
-		}
-	}
-	if len(extras) == 0 {
-		return raw, nil
-	}
-	out, err := json.Marshal(kept)
-	if err != nil {
-		return raw, nil
-	}
-	return out, extras
+func absent(raw json.RawMessage) bool {
+	return len(raw) == 0 || string(raw) == "null" || string(raw) == `""`
 }

@@ -267,10 +267,6 @@ func readings(selected string) (all []string) {
 	return all
 }
 
-func absent(raw json.RawMessage) bool {
-	return len(raw) == 0 || string(raw) == "null" || string(raw) == `""`
-}
-
 func argumentsOf[A any]() []string { return schemaNames(reflect.TypeFor[A]()) }
 
 // schemaNames returns the JSON names of a struct's fields, without those that its schema leaves out.

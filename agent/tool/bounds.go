@@ -3,7 +3,6 @@ package tool
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/loci-memory/loci/agent"
@@ -91,38 +90,4 @@ func expandBounds(a agent.Agent) string {
 		}
 	}
 	return fmt.Sprintf("Results above %s characters are previewed.", thousands(least))
-}
-
-// page returns the bounds on what one call shows, such as "2,000 lines or 50 KB".
-func page(b *policy.ReadBounds) string {
-	s := fmt.Sprintf("%s lines or %s", thousands(b.MaxLines), kilobytes(b.MaxBytes))
-	if b.MaxTokens > 0 {
-		s += fmt.Sprintf(" or %s tokens", thousands(b.MaxTokens))
-	}
-	return s
-}
-
-// gate returns the bounds above which a read is refused, such as "256 KB or 25,000 tokens".
-func gate(b *policy.ReadBounds) string {
-	s := kilobytes(b.MaxBytes)
-	if b.MaxTokens > 0 {
-		s += fmt.Sprintf(" or %s tokens", thousands(b.MaxTokens))
-	}
-	return s
-}
-
-func kilobytes(n int) string {
-	if n%1024 == 0 {
-		return thousands(n>>10) + " KB"
-	}
-	return thousands(n) + " bytes"
-}
-
-// thousands returns a number with commas, such as 15,000.
-func thousands(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
 )
 
 type openArgs struct {
@@ -85,6 +86,33 @@ func (m Memories) openFiles(ctx context.Context, c Caller, a openArgs) (Result, 
 		return Result{}, err
 	}
 	return Result{Text: openText(o, bool(deref(a.IncludeContent, flag(c.Unprompted))), bounds), Files: o.Files}, nil
+}
+
+// admission returns a function that refuses views above the bounds. Its error names the calls that find the place, and
+// that read a part.
+func admission(b *policy.ReadBounds, has recall.Toolset) func(files.Wanted) error {
+	return func(w files.Wanted) error {
+		head, lines := "", w.Text
+		if first, rest, ok := strings.Cut(w.Text, "\n"); ok && strings.HasPrefix(first, "[") {
+			head, lines = first+"\n", rest
+		}
+		shown := policy.CutNumbered(lines, b.MaxLineChars)
+		if parts := strings.SplitAfterN(shown, "\n", b.MaxLines+1); len(parts) > b.MaxLines {
+			shown = strings.Join(parts[:b.MaxLines], "")
+		}
+		if !w.Cut && len(lines) <= b.MaxBytes && !b.Exceeds(head+shown) {
+			return nil
+		}
+		text := fmt.Sprintf("%s was not opened: these lines have more than %s, which one read may have; the file has %s.",
+			fileName(w.Name), gate(b), count(w.Lines, "line"))
+		text += has.Hint("grep_files", " To find the place, call: "+invocation("grep_files", argument{"pattern", "…", nil},
+			argument{"include", w.Name, nil}))
+		if fitting := b.Lines(shown); fitting != "" {
+			part := nextRequest{FileName: w.Name, Line: w.First, Length: new(strings.Count(fitting, "\n") + 1)}
+			text += " To read a part, call: " + openCall(part, false)
+		}
+		return db.Invalid("%s", text)
+	}
 }
 
 // openRequests checks the requests as far as it can without reading the files.

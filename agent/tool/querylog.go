@@ -49,7 +49,7 @@ func (m Memories) queryLog(ctx context.Context, c Caller, a logArgs) (Result, er
 		}
 		whole, err := json.Marshal(append([]recall.LogEntry{}, entries...))
 		if err == nil {
-			answer, err = m.run(ctx, c, query{id: a.place(), jq: string(a.JQ), offset: offset, limit: limit, log: &a},
+			answer, err = m.run(ctx, c, query{id: a.place(), jq: string(a.JQ), offset: offset, limit: limit, again: a.from},
 				string(whole))
 		}
 		return err

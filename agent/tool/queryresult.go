@@ -82,13 +82,13 @@ type query struct {
 	id, jq, pattern string
 	offset, limit   int
 
-	log *logArgs // of a question about the log, in place of id
+	again func(offset int) string // returns the call that continues at an offset; nil: a call of query_result
 }
 
 // next returns the call that shows the results after the first n.
 func (q query) next(n int) string {
-	if q.log != nil {
-		return q.log.from(q.offset + n)
+	if q.again != nil {
+		return q.again(q.offset + n)
 	}
 	return invocation(agent.QueryResult, argument{"id", q.id, nil}, argument{"jq", q.jq, ""},
 		argument{"pattern", q.pattern, ""}, argument{"offset", q.offset + n, 0},

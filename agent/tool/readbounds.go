@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -47,29 +48,36 @@ func bounded(f files.Opened, bounds *policy.ReadBounds) files.Opened {
 	return shorter(f, utf8.RuneCountInString(head+shown), true)
 }
 
-// admission returns a function that refuses views above the bounds. Its error names the calls that find the place, and
-// that read a part.
-func admission(b *policy.ReadBounds, has recall.Toolset) func(files.Wanted) error {
-	return func(w files.Wanted) error {
-		head, lines := "", w.Text
-		if first, rest, ok := strings.Cut(w.Text, "\n"); ok && strings.HasPrefix(first, "[") {
-			head, lines = first+"\n", rest
-		}
-		shown := policy.CutNumbered(lines, b.MaxLineChars)
-		if parts := strings.SplitAfterN(shown, "\n", b.MaxLines+1); len(parts) > b.MaxLines {
-			shown = strings.Join(parts[:b.MaxLines], "")
-		}
-		if !w.Cut && len(lines) <= b.MaxBytes && !b.Exceeds(head+shown) {
-			return nil
-		}
-		text := fmt.Sprintf("%s was not opened: these lines have more than %s, which one read may have; the file has %s.",
-			fileName(w.Name), gate(b), count(w.Lines, "line"))
-		text += has.Hint("grep_files", " To find the place, call: "+invocation("grep_files", argument{"pattern", "…", nil},
-			argument{"include", w.Name, nil}))
-		if fitting := b.Lines(shown); fitting != "" {
-			part := nextRequest{FileName: w.Name, Line: w.First, Length: new(strings.Count(fitting, "\n") + 1)}
-			text += " To read a part, call: " + openCall(part, false)
-		}
-		return db.Invalid("%s", text)
+// page returns the bounds on what one call shows, such as "2,000 lines or 50 KB".
+func page(b *policy.ReadBounds) string {
+	s := fmt.Sprintf("%s lines or %s", thousands(b.MaxLines), kilobytes(b.MaxBytes))
+	if b.MaxTokens > 0 {
+		s += fmt.Sprintf(" or %s tokens", thousands(b.MaxTokens))
 	}
+	return s
+}
+
+// gate returns the bounds above which a read is refused, such as "256 KB or 25,000 tokens".
+func gate(b *policy.ReadBounds) string {
+	s := kilobytes(b.MaxBytes)
+	if b.MaxTokens > 0 {
+		s += fmt.Sprintf(" or %s tokens", thousands(b.MaxTokens))
+	}
+	return s
+}
+
+func kilobytes(n int) string {
+	if n%1024 == 0 {
+		return thousands(n>>10) + " KB"
+	}
+	return thousands(n) + " bytes"
+}
+
+// thousands returns a number with commas, such as 15,000.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }

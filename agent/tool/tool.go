@@ -17,6 +17,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -65,6 +66,32 @@ func (t Tool) call(ctx context.Context, m Memories, c Caller, args json.RawMessa
 			joined(t.arguments))
 	}
 	return result, nil
+}
+
+// withoutExtras returns a call's arguments without those that the tool does not take, and the names of these. Arguments
+// that are no object stay as they are.
+func (t Tool) withoutExtras(raw json.RawMessage) (json.RawMessage, []string) {
+	given := map[string]json.RawMessage{}
+	object := unwrapped(raw)
+	if len(object) == 0 || json.Unmarshal(object, &given) != nil {
+		return raw, nil
+	}
+	kept := renamed(given, t.arguments, nil, ignored)
+	var extras []string
+	for _, name := range slices.Sorted(maps.Keys(kept)) {
+		if !slices.Contains(t.arguments, name) && !slices.Contains(ignored, name) {
+			extras = append(extras, echo(name))
+			delete(kept, name)
+		}
+	}
+	if len(extras) == 0 {
+		return raw, nil
+	}
+	out, err := json.Marshal(kept)
+	if err != nil {
+		return raw, nil
+	}
+	return out, extras
 }
 
 func were(n int) string {
