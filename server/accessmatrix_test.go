@@ -49,6 +49,7 @@ var idMeanings = map[string]string{
 	"template_id":      "- not stored",
 	"base_template_id": "- not stored", "deployment_id": "- not stored", "entity_id": "- not stored",
 	"created_by_id": "- not stored", "return_token_ids": "- a switch", "client_tools[].name": "- a word of the client's",
+	"cache_key": "- a switch",
 }
 
 // anyID means the id of any item of the list, of any kind.

@@ -205,7 +205,8 @@ func TestDefinitionsAreGivenToAgents(t *testing.T) {
 	for format, want := range map[string]string{
 		"openai":    `{"function":` + rollDiceSchema + `,"type":"function"}`,
 		"responses": `{"type":"function",` + strings.TrimSuffix(rollDiceSchema[1:], "}") + `,"strict":false}`,
-		"anthropic": strings.Replace(rollDiceSchema, "parameters", "input_schema", 1),
+		"anthropic": strings.TrimSuffix(strings.Replace(rollDiceSchema, "parameters", "input_schema", 1), "}") +
+			`,"cache_control":{"type":"ephemeral"}}`,
 	} {
 		if got := c.must("GET", path+"/prompt?format="+format, ""); !strings.Contains(got, want) {
 			t.Errorf("%s: got %s, want %s in it", format, got, want)

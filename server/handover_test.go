@@ -356,9 +356,9 @@ func TestHandoversOfEmptyAndHostileSessions(t *testing.T) {
 		t.Fatalf("nothing is extracted: %+v", h)
 	}
 	prompt := c.must("GET", "/v1/agents/"+agent+"/prompt", "")
-	system := prompt[:strings.Index(prompt, `"role":"user"`)]
-	if strings.Count(system, "/working_memory>") != 2 || strings.Count(system, "~/working_memory") != 1 {
-		t.Errorf("a text of the log ends the section: %s", system)
+	state := prompt[strings.Index(prompt, "<current_state>"):]
+	if strings.Count(state, "/working_memory>") != 2 || strings.Count(state, "~/working_memory") != 1 {
+		t.Errorf("a text of the log ends the section: %s", state)
 	}
 }
 
