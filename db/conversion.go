@@ -105,16 +105,17 @@ func baseline(ctx context.Context, tx pgx.Tx) (parts []string, err error) {
 	return Catalogue(ctx, within)
 }
 
-// Catalogue returns a line for each part of Loci's tables in the current schema, in the order of their bytes: tables,
-// columns, constraints, indexes, sequences, triggers and functions. A constraint that does not hold for older rows is
-// the same as one that does. The order of columns does not count, nor do parentheses, which a dump adds and removes.
+// Catalogue returns a line for each part of Loci's schema, in the order of their bytes: tables, columns, constraints,
+// indexes, sequences, triggers, functions and views. A constraint that does not hold for older rows is the same as one
+// that does. The order of columns does not count, nor do parentheses, which a dump adds and removes.
 func Catalogue(ctx context.Context, d DB) ([]string, error) {
-	parts, err := All[string](ctx, d, selectCatalogue, migrations.Tables(), migrations.Functions())
+	parts, err := All[string](ctx, d, selectCatalogue, migrations.Tables(), migrations.Functions(),
+		migrations.Views())
 	slices.Sort(parts)
 	return parts, err
 }
 
-// selectCatalogue selects the parts of the tables $1 and the functions $2.
+// selectCatalogue selects the parts of the tables $1, the functions $2 and the views $3.
 const selectCatalogue = `
 	WITH tables AS (
 		SELECT oid, relname AS name, relpersistence, reloptions FROM pg_class
@@ -146,5 +147,8 @@ const selectCatalogue = `
 		SELECT format('function %s(%s) %s: %s', proname, pg_get_function_identity_arguments(oid), provolatile,
 		              coalesce(pg_get_function_sqlbody(oid), prosrc))
 		FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND proname = ANY ($2)
+		UNION ALL
+		SELECT format('view %s: %s', relname, pg_get_viewdef(oid)) FROM pg_class
+		WHERE relnamespace = current_schema()::regnamespace AND relkind = 'v' AND relname = ANY ($3)
 	)
 	SELECT regexp_replace(replace(part, current_schema() || '.', ''), '[()]', '', 'g') FROM parts`

@@ -203,6 +203,12 @@ CREATE INDEX message_pieces_message ON message_pieces (org, message_key);
 CREATE INDEX message_pieces_scope ON message_pieces (org, agent_key, conversation_key);
 CREATE INDEX message_pieces_terms ON message_pieces USING gin (terms);
 
+-- What a search by words reads: messages, and the further pieces of long ones.
+CREATE VIEW searched_messages AS
+	SELECT key, org, agent_key, conversation_key, position, role, created_at, lex, terms FROM messages
+	UNION ALL
+	SELECT message_key, org, agent_key, conversation_key, 0, role, created_at, lex, terms FROM message_pieces;
+
 -- Vectors stay inline in a narrow row, with what searches filter by, so that a scan of a scope reads nothing else.
 CREATE TABLE message_vectors (
 	org              integer     NOT NULL,

@@ -11,6 +11,9 @@ var (
 	created = regexp.MustCompile(`CREATE (?:UNLOGGED )?TABLE (?:IF NOT EXISTS )?([a-z_]+)`)
 	dropped = regexp.MustCompile(`DROP TABLE (?:IF EXISTS )?([a-z_]+)`)
 
+	createdView = regexp.MustCompile(`CREATE (?:OR REPLACE )?VIEW ([a-z_]+)`)
+	droppedView = regexp.MustCompile(`DROP VIEW (?:IF EXISTS )?([a-z_]+)`)
+
 	createdFunction = regexp.MustCompile(`CREATE (?:OR REPLACE )?FUNCTION ([a-z_]+)`)
 	droppedFunction = regexp.MustCompile(`DROP FUNCTION (?:IF EXISTS )?([a-z_]+)`)
 )
@@ -18,6 +21,9 @@ var (
 // Tables returns the names of the tables that the migrations leave, in the order of their bytes, without those of the
 // queue, which its library makes.
 var Tables = sync.OnceValue(func() []string { return left(created, dropped) })
+
+// Views returns the names of the views that the migrations leave, as Tables does.
+var Views = sync.OnceValue(func() []string { return left(createdView, droppedView) })
 
 // Functions returns the names of the functions that the migrations leave, as Tables does.
 var Functions = sync.OnceValue(func() []string { return left(createdFunction, droppedFunction) })
