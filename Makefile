@@ -25,7 +25,7 @@ golangci_lint := go tool -modfile=tools/go.mod golangci-lint
 templ := go tool -modfile=tools/go.mod templ
 
 .DEFAULT_GOAL := help
-.PHONY: help setup generate build run test race client-test mcp-test lint fmt smoke bench eval microbench release image \
+.PHONY: help setup generate build run test test-citus race client-test mcp-test lint fmt smoke bench eval microbench release image \
 	clean verify-all verify-race verify-long verify-chaos-servers verify-chaos-agents verify-chaos-handovers verify-fuzz \
 	verify-arm64 verify-clients verify-browser verify-release
 
@@ -51,6 +51,10 @@ run: build ## Set everything up and serve Loci on a private Postgres, with demo 
 
 test: ## Set everything up and run the tests, property tests briefly
 	@$(with_postgres) && set -x && $(shared) go test -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) ./server ./...
+
+test-citus: ## Run the tests on a Citus cluster: LOCI_TEST_DATABASE_URL names a superuser and a database of its coordinator
+	@test -n "$$LOCI_TEST_DATABASE_URL" || { echo "LOCI_TEST_DATABASE_URL names no coordinator" >&2; exit 1; }
+	go test -p=1 -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) ./server ./...
 
 race: ## Run the tests of the packages that start goroutines with the race detector
 	@$(with_postgres) && set -x && $(shared) env CGO_ENABLED=1 go test -race -timeout=$(TEST_TIMEOUT) $(TEST_FLAGS) \

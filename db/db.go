@@ -7,7 +7,7 @@
 //   - what the memories share: page.go text.go provenance.go validity.go lease.go stored.go deletion.go
 //   - the schema, and who may change it: schema.go parts.go roles.go presence.go conversion.go
 //     migrate.go
-//   - work on whole tables: analyze.go purge.go sharedtables.go citus.go
+//   - work on whole tables: analyze.go purge.go sharedtables.go
 //   - the examination of a database: probe.go examine.go
 package db
 
@@ -150,9 +150,11 @@ func ConnectWith(ctx context.Context, url string, o Options) (*pgxpool.Pool, err
 }
 
 // setUp prepares a new connection. It turns JIT compilation off, which costs our statements more than it saves. It
-// makes times be read in UTC, whatever the time zones of this machine and of Postgres are.
+// makes times be read in UTC, whatever the time zones of this machine and of Postgres are. In a cluster, the last
+// setting makes SET LOCAL hold on the node that a statement goes to; elsewhere it has no meaning.
 func setUp(ctx context.Context, conn *pgx.Conn) error {
-	if _, err := conn.Exec(ctx, `SET jit = off; SET timezone = 'UTC'`); err != nil {
+	if _, err := conn.Exec(ctx, `
+		SET jit = off; SET timezone = 'UTC'; SET citus.propagate_set_commands = 'local'`); err != nil {
 		return err
 	}
 	conn.TypeMap().RegisterType(&pgtype.Type{

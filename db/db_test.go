@@ -31,13 +31,11 @@ func TestAWholeDatabase(t *testing.T) {
 	}{
 		{"types that are made anew are used", rebuiltTypesAreUsed},
 		{"tables of another program are not touched", otherProgramsTablesAreKept},
-		{"the plan for Citus", planForCitus},
 		{"two databases are not migrated", twoDatabasesAreNotMigrated},
 		{"an owner that may create no roles", ownerMayCreateNoRoles},
 		{"servers that start at once migrate once", serversMigrateOnce},
 		{"the role that serves is made", servingRoleIsMade},
 		{"missing rights are named", missingRightsAreNamed},
-		{"the plan for Citus has each table once after its parents", planForCitusIsInOrder},
 		{"a column without a foreign key is found", columnWithoutForeignKeyIsFound},
 		{"a purge", organizationsArePurged},
 		{"tables that grew are analyzed", grownTablesAreAnalyzed},

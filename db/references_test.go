@@ -1,9 +1,12 @@
 package db_test
 
 import (
+	"context"
 	"regexp"
 	"slices"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
@@ -164,4 +167,15 @@ func columnWithoutForeignKeyIsFound(t *testing.T, url string) {
 	if got := untied(columns)[""]; !slices.Equal(got, []string{"notes.about", "notes.agent_key", "notes.file_id"}) {
 		t.Errorf("got %q, want the three columns of notes without a foreign key", got)
 	}
+}
+
+// rolledBack begins a transaction on a database, which is rolled back at the end of the test.
+func rolledBack(t *testing.T, url string) pgx.Tx {
+	t.Helper()
+	tx, err := dial(t, url).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
+	return tx
 }

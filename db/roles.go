@@ -46,6 +46,9 @@ func OpenWith(ctx context.Context, u URLs, o Options) (*pgxpool.Pool, error) {
 		if err := CheckSchema(ctx, conn); err != nil {
 			return err
 		}
+		if err := checkSpread(ctx, conn); err != nil {
+			return err
+		}
 		return checkRights(ctx, conn)
 	})
 	if err != nil {

@@ -203,6 +203,19 @@ func CheckSchema(ctx context.Context, d querier) error {
 	return err
 }
 
+// SpreadingTable exists while the tables of a database are spread over a cluster, and keeps their foreign keys.
+const SpreadingTable = "spread_references"
+
+// checkSpread returns *SchemaError if the tables are spread in part, and lack foreign keys.
+func checkSpread(ctx context.Context, d querier) error {
+	var began bool
+	if err := d.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`, SpreadingTable).Scan(&began); err != nil || !began {
+		return err
+	}
+	return schemaError("the tables are being spread over the nodes of a cluster: wait for the end of 'loci migrate " +
+		"spread', or run it again if it was stopped")
+}
+
 // isAnother reports whether there is a schema, and it is of another version.
 func (s Schema) isAnother(program Schema) bool {
 	return s.Version > 0 && s.Version != program.Version || s.Jobs > 0 && s.Jobs != program.Jobs

@@ -19,11 +19,26 @@ var SharedTables = map[string]string{
 	migrationsTable:    "golang-migrate's record of the schema's version",
 }
 
+// ReferenceTables lists the shared tables with a copy on each node of a cluster, each with the reason. The other shared
+// tables, and River's, stay on the coordinator, where all servers look: they are read or locked before an organization
+// is known.
+var ReferenceTables = map[string]string{
+	"organizations":    "rows of organizations refer to their organization",
+	"embedding_spaces": "vectors refer to their space",
+	"server_policies":  "an agent's policy is read together with the server's",
+}
+
+// migrationsTable is golang-migrate's table with the schema's version. In a cluster it stays on the coordinator.
+const migrationsTable = "schema_migrations"
+
 // jobTables is the prefix of River's tables.
 const jobTables = "river_"
 
 // Shared reports whether a table belongs to no single organization.
 func Shared(table string) bool {
 	_, shared := SharedTables[table]
-	return shared || strings.HasPrefix(table, jobTables)
+	return shared || Queued(table)
 }
+
+// Queued reports whether a table is River's.
+func Queued(table string) bool { return strings.HasPrefix(table, jobTables) }

@@ -81,7 +81,7 @@ func TestMisspeltCommandsAreExplained(t *testing.T) {
 		"search q":                             "missing flags: --agent=STRING",
 		"search --agent=a":                     `expected "<query>"`,
 		"migrate foo":                          "unexpected argument foo",
-		"migrate --citus":                      "unknown flag --citus",
+		"migrate --shards=3":                   "unknown flag --shards",
 		"keys create --organization":           "--org needs a value",
 	} {
 		code, out, errs := command(t, strings.Fields(line)...)

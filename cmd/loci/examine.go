@@ -13,6 +13,7 @@ import (
 
 	"github.com/loci-memory/loci/compaction/llm"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/cluster"
 	"github.com/loci-memory/loci/db/local"
 	"github.com/loci-memory/loci/embed/endpoint"
 	"github.com/loci-memory/loci/files/sandbox"
@@ -70,6 +71,7 @@ func (c *serving) examineDatabase(ctx context.Context, loopback bool, open func(
 	defer conn.Close(context.WithoutCancel(ctx))
 	list = append(list, db.Examine(ctx, conn)...)
 	if db.CheckSchema(ctx, conn) == nil {
+		list = append(list, cluster.Examine(ctx, conn)...)
 		list = append(list, c.examineKeys(ctx, &apikey.Store{DB: conn}, loopback)...)
 	}
 	return list

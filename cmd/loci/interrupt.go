@@ -42,7 +42,7 @@ var endedBySignal = map[string]bool{"serve": true, "mcp": true}
 // unchanged maps commands that change nothing when they are interrupted to the message about that.
 var unchanged = map[string]string{
 	"agents list": asBefore, "config": asBefore, "doctor": asBefore, "files list": asBefore, "files text": asBefore,
-	"folders list": asBefore, "grep": asBefore, "health": asBefore, "keys list": asBefore, "migrate plan": asBefore,
+	"folders list": asBefore, "grep": asBefore, "health": asBefore, "keys list": asBefore,
 	"orgs list": asBefore, "search": asBefore, "stats": asBefore, "verify": asBefore,
 	"agents export": "no file was written", "export": "no file was written", "backup": "no file was written",
 }

@@ -108,7 +108,7 @@ func TestCommandsMakeNoDatabase(t *testing.T) {
 	t.Parallel()
 	home := filepath.Join(t.TempDir(), "nowhere")
 	for _, args := range []string{"keys list", "keys revoke key-1", "orgs list", "orgs create a", "orgs delete a --yes",
-		"migrate", "migrate plan --citus", "backup " + home + ".backup"} {
+		"migrate", "migrate spread", "backup " + home + ".backup"} {
 		errs := newLines()
 		code := run(t.Context(), append(strings.Fields(args), "--home="+home), newLines(), errs)
 		if _, err := os.Stat(home); code != 2 || !strings.Contains(errs.String(), "which has no database") || err == nil {

@@ -14,10 +14,10 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// migrateCmd migrates the database, and prints plans for changes of the schema by an operator.
+// migrateCmd migrates the database, and spreads it over several machines.
 type migrateCmd struct {
-	Up   migrateUpCmd   `cmd:"" default:"withargs" help:"Bring the database to the schema (so does migrate alone)."`
-	Plan migratePlanCmd `cmd:"" help:"Print the statements that spread the tables over several machines."`
+	Up     migrateUpCmd     `cmd:"" default:"withargs" help:"Bring the database to the schema (so does migrate alone)."`
+	Spread migrateSpreadCmd `cmd:"" help:"Spread the organizations over the nodes of a Citus cluster."`
 }
 
 // migrateUpCmd does what only the owner of the schema may do: it migrates, grants rights to the role that serves, and
@@ -65,41 +65,6 @@ func (c migrateUpCmd) Run(ctx context.Context, s streams) (err error) {
 			"role": done.Role, "role_created": done.Created, "rights_given": done.Granted > 0, "indexes_built": built})
 	}
 	_, err = fmt.Fprintf(s.out, "Indexes of vectors that were built: %d.\n", built)
-	return err
-}
-
-// migratePlanCmd prints SQL, and changes nothing.
-type migratePlanCmd struct {
-	database
-	asked
-	Citus bool `required:"" help:"Spread the tables over a Citus cluster by their organization."`
-}
-
-func (c migratePlanCmd) Run(ctx context.Context, s streams) (err error) {
-	log, err := logger(s, "warn", "text")
-	if err != nil {
-		return err
-	}
-	pg, err := c.runningOrOpen(ctx, log)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, pg.close()) }()
-	conn, err := db.Dial(ctx, cmp.Or(pg.urls.Server, pg.urls.Owner))
-	if err != nil {
-		return fmt.Errorf("reach the database: %w", err)
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	if err := db.CheckSchema(ctx, conn); err != nil {
-		return err
-	}
-	plan, err := db.CitusPlan(ctx, conn)
-	if err == nil && c.JSON {
-		return printJSON(s, map[string]string{"sql": plan})
-	}
-	if err == nil {
-		_, err = fmt.Fprint(s.out, plan)
-	}
 	return err
 }
 

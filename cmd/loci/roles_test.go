@@ -108,9 +108,9 @@ func emptyDatabaseIsExplained(t *testing.T, owner string) {
 	if f := found["schema"]; f.State != db.Broken || !strings.Contains(f.Remedy, "GRANT CREATE ON SCHEMA public TO") {
 		t.Errorf("the doctor as a role that may make nothing: got %+v", f)
 	}
-	if code, out, errs := command(t, "migrate", "plan", "--citus", "--database-url="+owner); code != 1 ||
+	if code, out, errs := command(t, "migrate", "spread", "--dry-run", "--database-url="+owner); code != 1 ||
 		!strings.Contains(errs, "the database has no schema of Loci") {
-		t.Errorf("migrate plan ended with %d: %s%s", code, out, errs)
+		t.Errorf("migrate spread ended with %d: %s%s", code, out, errs)
 	}
 }
 
@@ -183,17 +183,17 @@ func anotherSchemaIsRefused(t *testing.T, owner string) {
 	}
 }
 
-// The role for serving can also print the plan.
-func TestMigratePlan(t *testing.T) {
+// On one Postgres, the command says what makes a cluster of it.
+func TestMigrateSpread(t *testing.T) {
 	t.Parallel()
 	url := "--database-url=" + sharedURL(t)
 	for args, want := range map[string]string{
-		"--citus " + url: "SELECT create_distributed_table('messages', 'org', colocate_with => '",
-		url:              "missing flags: --citus",
+		"--dry-run " + url:  "run CREATE EXTENSION citus in this database",
+		"--shards=0 " + url: "--shards=0 must be at least 1",
 	} {
-		_, out, errs := command(t, append([]string{"migrate", "plan"}, strings.Fields(args)...)...)
-		if !strings.Contains(out+errs, want) {
-			t.Errorf("migrate plan %s prints %q and %q, want %q", args, out, errs, want)
+		code, out, errs := command(t, append([]string{"migrate", "spread"}, strings.Fields(args)...)...)
+		if code == 0 || !strings.Contains(out+errs, want) {
+			t.Errorf("migrate spread %s ended with %d and %q, want %q", args, code, out+errs, want)
 		}
 	}
 }

@@ -34,6 +34,8 @@ var databases = map[string]string{ // #nosec G101 -- they are no secrets
 	"TestOlderDatabasesAreMigrated": "it migrates databases",
 	// db/backup
 	"TestABackup": "a backup is of a whole database",
+	// db/cluster
+	"TestAFilledDatabaseIsSpread": "it spreads a database",
 	// db/queue
 	"TestAServerEndsOnAnotherSchema": "it changes the version of the schema",
 	// embed

@@ -3,8 +3,8 @@
 //
 // Each file uses only the files named before it:
 //   - tests and their program: databases.go forget.go program.go
-//   - Postgres, its databases, their organizations, and the statements on them: start.go schema.go statements.go org.go
-//     count.go dbtest.go
+//   - Postgres, its databases, their organizations, and the statements on them: start.go schema.go routing.go
+//     statements.go onecluster.go org.go count.go dbtest.go
 //   - what tests inspect or wait for: plans.go waiters.go
 package dbtest
 

@@ -20,7 +20,7 @@ var common commonDatabase
 
 type commonDatabase struct {
 	once sync.Once
-	name string
+	name string // empty if it stays after the tests
 	pool *pgxpool.Pool
 	err  error
 }
@@ -71,11 +71,14 @@ func (c *commonDatabase) open(t testing.TB) *pgxpool.Pool {
 }
 
 func (c *commonDatabase) create() (*pgxpool.Pool, error) {
-	name, err := copyOf(template)
+	name, stays, err := spreadDatabase()
+	if err == nil && !stays {
+		name, err = copyOf(template)
+		c.name = name
+	}
 	if err != nil {
 		return nil, err
 	}
-	c.name = name
 	url := fmt.Sprintf("%s&pool_max_conns=%d", thrifty(Serving(on(shared.url, name))), commonConns)
 	return db.ConnectWith(context.Background(), url, db.Options{Tracer: multitracer.New(&statements)})
 }
