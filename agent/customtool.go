@@ -48,7 +48,7 @@ const attachedTools = `(
 	                                           'former_names', t.former_names)
 	                         ORDER BY x.attached_at, t.key), '[]')
 	FROM agent_tools x JOIN tools t ON t.org = x.org AND t.key = x.tool_key
-	WHERE x.org = agents.org AND x.agent_id = agents.id) AS attached_tools`
+	WHERE x.org = $1 AND x.agent_id = agents.id) AS attached_tools`
 
 const toolColumns = `t.key, t.id, t.name, t.description, t.json_schema, t.args_json_schema, t.source_code,
 	t.source_type, t.tags, t.return_char_limit, t.pip_requirements, t.npm_requirements, t.default_requires_approval,

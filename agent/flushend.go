@@ -60,7 +60,7 @@ func AddToFlush(ctx context.Context, tx pgx.Tx, org db.Org, f Flush, add FlushPr
 		SET steps = f.steps + @steps, calls = f.calls + @calls, prompt_tokens = f.prompt_tokens + @prompt,
 		    completion_tokens = f.completion_tokens + @completion,
 		    status = CASE WHEN NOT @ends THEN f.status WHEN f.calls + @calls > 0 THEN 'done' ELSE 'nothing' END,
-		    ended_at = CASE WHEN @ends THEN now() ELSE f.ended_at END
+		    ended_at = greatest(f.ended_at, now() + CASE WHEN @ends THEN interval '0' END)
 		FROM conversations c
 		WHERE f.org = @org AND c.org = @org AND c.key = f.conversation_key AND f.id = @id AND f.status = 'open'
 		  AND c.frame = f.view AND f.deadline > now() AND NOT EXISTS (SELECT`+overtaking+`)`,

@@ -123,12 +123,23 @@ func (s *Store) recordPolicy(ctx context.Context, org db.Org, ch policyChanged) 
 		if err != nil {
 			return err
 		}
+		agent, err := db.AgentKey(ctx, tx, org, ch.AgentID)
+		if err != nil {
+			return err
+		}
+		conversations, err := db.All[int64](ctx, tx, `
+			SELECT key FROM conversations WHERE org = $1 AND id = $2`, org, ch.ConversationID)
+		if err != nil {
+			return err
+		}
+		var conversation *int64
+		if len(conversations) > 0 {
+			conversation = &conversations[0]
+		}
 		return db.Exec(ctx, tx, `
 			INSERT INTO policy_changes (org, place, agent_key, conversation_key, author, policy, seq)
-			SELECT @org, @place, a.key, (SELECT c.key FROM conversations c WHERE c.org = @org AND c.id = @conversation),
-			       @author, @policy, @seq
-			FROM agents a WHERE a.org = @org AND a.id = @agent`,
-			pgx.StrictNamedArgs{"org": org, "place": place, "conversation": ch.ConversationID, "agent": ch.AgentID,
+			VALUES (@org, @place, @agent, @conversation, @author, @policy, @seq)`,
+			pgx.StrictNamedArgs{"org": org, "place": place, "conversation": conversation, "agent": agent,
 				"author": db.Provenance{}.Or(ctx).KeyID, "policy": after, "seq": events[0].Seq})
 	})
 }

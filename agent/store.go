@@ -97,7 +97,7 @@ func (f Filter) args(org db.Org) pgx.StrictNamedArgs {
 // List lists the agents that match a filter.
 func (s *Store) List(ctx context.Context, org db.Org, f Filter, p db.Page) ([]Agent, error) {
 	p.Order = f.Order
-	return db.List[Agent](ctx, s.DB, p, `SELECT `+columns+filtered, f.args(org))
+	return db.List[Agent](ctx, s.DB, p, `SELECT `+db.Named(columns)+filtered, f.args(org))
 }
 
 // Count returns how many agents match a filter.

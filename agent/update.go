@@ -8,6 +8,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
+	"github.com/loci-memory/loci/recall"
 )
 
 // Update changes an agent. If the limit of open files falls, the least recently used files beyond it are closed.
@@ -134,7 +135,7 @@ func (s *Store) ChangeSettings(ctx context.Context, org db.Org, id string,
 }
 
 func (s *Store) change(ctx context.Context, org db.Org, id string, u Update) (Agent, error) {
-	return db.One[Agent](ctx, s.DB, `
+	err := db.Exec(ctx, s.DB, `
 		UPDATE agents
 		SET name = coalesce(@name, name), description = coalesce(@description, description),
 		    system = coalesce(@system, system), timezone = coalesce(@timezone, timezone), model = coalesce(@model, model),
@@ -146,16 +147,14 @@ func (s *Store) change(ctx context.Context, org db.Org, id string, u Update) (Ag
 		        CASE WHEN @set_view_chars THEN @view_chars ELSE per_file_view_window_char_limit END,
 		    settings = (settings - coalesce(@unset::text[], '{}')) || @settings ||
 		               CASE WHEN @model_settings::jsonb IS NULL THEN '{}' ELSE
-		        jsonb_build_object('model_settings', (
-		            SELECT jsonb_object_agg(key, value)
-		            FROM jsonb_each(coalesce(nullif(settings -> 'model_settings', 'null'), '{}') || @model_settings)
-		            WHERE value <> 'null')) END,
+		        jsonb_set('{}', '{model_settings}', coalesce(
+		            `+recall.MergedSettings("nullif(settings -> 'model_settings', 'null')", "@model_settings::jsonb")+`,
+		            'null')) END,
 		    last_run_completion = coalesce(@completion, last_run_completion),
 		    last_run_duration_ms = coalesce(@duration, last_run_duration_ms),
 		    last_stop_reason = coalesce(@stop, last_stop_reason), updated_at = now(),
-		    system_changed_at = CASE WHEN @shown THEN now() ELSE system_changed_at END
-		WHERE org = @org AND id = @id
-		RETURNING `+columns,
+		    system_changed_at = greatest(system_changed_at, now() + CASE WHEN @shown THEN interval '0' END)
+		WHERE org = @org AND id = @id`,
 		pgx.StrictNamedArgs{"org": org, "id": id, "name": u.Name, "description": u.Description, "system": u.System,
 			"timezone": u.Timezone, "model": u.Model, "embedding": u.Embedding, "metadata": u.Metadata, "tags": u.Tags,
 			"hidden": u.Hidden, "set_window": u.WindowLimit.Set, "window": u.WindowLimit.Value,
@@ -164,4 +163,8 @@ func (s *Store) change(ctx context.Context, org db.Org, id string, u Update) (Ag
 			"unset": u.Unset, "model_settings": u.ModelSettings, "completion": u.LastRun.Completion,
 			"duration": u.LastRun.DurationMS,
 			"stop":     u.LastRun.StopReason, "shown": u.isShown()})
+	if err != nil {
+		return Agent{}, err
+	}
+	return s.Agent(ctx, org, id)
 }

@@ -95,10 +95,10 @@ const jobLength = time.Millisecond
 // turnOf returns the turn of an organization's next job in a queue. Each organization owns its jobs in the queue; they
 // run first in, first out.
 func turnOf(ctx context.Context, d db.DB, org db.Org, name string) (queue.Turn, error) {
-	return db.One[queue.Turn](ctx, d, queue.FairTurn(`
+	return queue.FairTurn(ctx, d, `
 			SELECT max(scheduled_at) + @length::interval FROM river_job
 			WHERE state = 'available' AND queue = @queue AND attempt = 0 AND (args ->> 'org')::bigint = @owner`,
-		`SELECT NULL::bigint AS owner WHERE o.owner < 0`),
+		`SELECT NULL::bigint AS owner WHERE o.owner < 0`,
 		pgx.StrictNamedArgs{"queue": name, "owner": int64(org), "length": jobLength})
 }
 

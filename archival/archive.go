@@ -15,13 +15,13 @@ const archiveColumns = `c.key, c.id, c.name, c.description, c.metadata, c.embedd
 	CASE WHEN c.embedded_space IS NOT NULL THEN json_build_object(
 		'pending', (
 			SELECT count(*) FROM unembedded_passages u
-			WHERE u.org = c.org AND u.archive_key = c.key AND u.refused IS NULL),
+			WHERE u.org = $1 AND u.archive_key = c.key AND u.refused IS NULL),
 		'refused', (
 			SELECT count(*) FROM unembedded_passages u
-			WHERE u.org = c.org AND u.archive_key = c.key AND u.refused IS NOT NULL),
+			WHERE u.org = $1 AND u.archive_key = c.key AND u.refused IS NOT NULL),
 		'error', coalesce(c.embed_error, (
 			SELECT format('some passages get no vector (%s); they are found by their words', u.refused)
-			FROM unembedded_passages u WHERE u.org = c.org AND u.archive_key = c.key AND u.refused IS NOT NULL
+			FROM unembedded_passages u WHERE u.org = $1 AND u.archive_key = c.key AND u.refused IS NOT NULL
 			ORDER BY u.passage_key LIMIT 1)))
 	END AS embedding_status`
 
@@ -34,12 +34,16 @@ func (s *Store) CreateArchive(ctx context.Context, org db.Org, n NewArchive) (Ar
 	if space, ok := s.endpoint.Space(); ok {
 		embedded = &space.ID
 	}
-	return db.One[Archive](ctx, s.db, `
-		INSERT INTO archives AS c (org, name, description, metadata, embedding, embedded_space, made_by)
+	id, err := db.One[string](ctx, s.db, `
+		INSERT INTO archives (org, name, description, metadata, embedding, embedded_space, made_by)
 		VALUES (@org, @name, @description, @metadata, @embedding, @space, @by)
-		RETURNING `+archiveColumns,
+		RETURNING id`,
 		pgx.StrictNamedArgs{"org": org, "name": db.Clean(n.Name), "description": n.Description, "metadata": n.Metadata,
 			"embedding": n.Embedding, "space": embedded, "by": db.ProvenanceOf(ctx)})
+	if err != nil {
+		return Archive{}, err
+	}
+	return s.Archive(ctx, org, id)
 }
 
 func checkName(name string) error {
@@ -65,7 +69,7 @@ func (s *Store) Archives(ctx context.Context, org db.Org, agentID, name string, 
 		}
 	}
 	return db.List[Archive](ctx, s.db, p, `
-		SELECT `+archiveColumns+` FROM archives c
+		SELECT `+db.Named(archiveColumns)+` FROM archives c
 		WHERE c.org = @org AND c.deleted_at IS NULL AND @name IN ('', c.name)
 		  AND (@agent = '' OR `+isAgents+`)`,
 		pgx.StrictNamedArgs{"org": org, "agent": agentID, "name": name})
@@ -78,16 +82,18 @@ func (s *Store) UpdateArchive(ctx context.Context, org db.Org, id string, u Arch
 			return Archive{}, err
 		}
 	}
-	c, err := db.One[Archive](ctx, s.db, `
-		UPDATE archives c
+	err := db.Exec(ctx, s.db, `
+		UPDATE archives
 		SET name = coalesce(@name, name), description = coalesce(@description, description),
 		    metadata = coalesce(@metadata, metadata),
 		    updated_at = now(), changed_by = @by
-		WHERE org = @org AND id = @id AND deleted_at IS NULL
-		RETURNING `+archiveColumns,
+		WHERE org = @org AND id = @id AND deleted_at IS NULL`,
 		pgx.StrictNamedArgs{"org": org, "id": id, "name": u.Name, "description": u.Description, "metadata": u.Metadata,
 			"by": db.ProvenanceOf(ctx)})
-	return c, orNotFound(err, "Archive", id)
+	if err != nil {
+		return Archive{}, orNotFound(err, "Archive", id)
+	}
+	return s.Archive(ctx, org, id)
 }
 
 // DeleteArchive detaches an archive from its agents and hides it and its passages. Clear deletes their rows later.

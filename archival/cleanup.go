@@ -13,26 +13,35 @@ const clearRows = 5000
 // Clear deletes some passages of deleted archives, and the deleted archives that have none left, in every organization.
 // It returns the number of deleted rows; above 0, there may be more.
 func (s *Store) Clear(ctx context.Context) (rows int, err error) {
+	err = db.EachOrg(ctx, s.db, func(org db.Org) error {
+		cleared, err := s.clearOrg(ctx, org)
+		rows += cleared
+		return err
+	}, `SELECT DISTINCT org FROM archives WHERE deleted_at IS NOT NULL`)
+	return rows, err
+}
+
+func (s *Store) clearOrg(ctx context.Context, org db.Org) (rows int, err error) {
 	tag, err := s.db.Exec(ctx, `
-		UPDATE passages SET superseded_by = NULL WHERE (org, key) IN (
-			SELECT p.org, p.key FROM archives c JOIN passages p ON p.org = c.org AND p.archive_key = c.key
-			WHERE c.deleted_at IS NOT NULL AND p.superseded_by IS NOT NULL
-			LIMIT $1)`, clearRows)
+		UPDATE passages SET superseded_by = NULL WHERE org = $1 AND key IN (
+			SELECT p.key FROM archives c JOIN passages p ON p.org = c.org AND p.archive_key = c.key
+			WHERE c.org = $1 AND c.deleted_at IS NOT NULL AND p.superseded_by IS NOT NULL
+			LIMIT $2)`, org, clearRows)
 	if rows = int(tag.RowsAffected()); err != nil || rows > 0 {
 		return rows, db.Error(err)
 	}
 	for _, sql := range []string{
-		db.Deleting("", "passages", `(r.org, r.key) IN (
-			SELECT p.org, p.key FROM archives c JOIN passages p ON p.org = c.org AND p.archive_key = c.key
-			WHERE c.deleted_at IS NOT NULL
-			LIMIT $1)`),
-		db.Deleting("", "archives", `(r.org, r.key) IN (
-			SELECT d.org, d.key FROM archives d
-			WHERE d.deleted_at IS NOT NULL
-			  AND NOT EXISTS (SELECT FROM passages p WHERE p.org = d.org AND p.archive_key = d.key)
-			LIMIT $1)`),
+		db.Deleting("", "passages", `r.org = $1 AND r.key IN (
+			SELECT p.key FROM archives c JOIN passages p ON p.org = c.org AND p.archive_key = c.key
+			WHERE c.org = $1 AND c.deleted_at IS NOT NULL
+			LIMIT $2)`),
+		db.Deleting("", "archives", `r.org = $1 AND r.key IN (
+			SELECT d.key FROM archives d
+			WHERE d.org = $1 AND d.deleted_at IS NOT NULL
+			  AND NOT EXISTS (SELECT FROM passages p WHERE p.org = $1 AND p.archive_key = d.key)
+			LIMIT $2)`),
 	} {
-		gone, err := db.One[db.Deleted](ctx, s.db, sql, clearRows)
+		gone, err := db.One[db.Deleted](ctx, s.db, sql, org, clearRows)
 		if err != nil {
 			return rows, fmt.Errorf("clear deleted archives: %w", err)
 		}

@@ -42,22 +42,14 @@ func (s *Store) Queue() *endpoint.Queue[passages] {
 // waitingArchives selects the archives that have waiting passages. It reads two index entries per archive, however many
 // passages wait.
 const waitingArchives = `
-	WITH RECURSIVE waiting AS (
-		(SELECT org, archive_key FROM unembedded_passages WHERE refused IS NULL ORDER BY org, archive_key LIMIT 1)
-		UNION ALL
-		SELECT following.org, following.archive_key FROM waiting w CROSS JOIN LATERAL (
-			SELECT u.org, u.archive_key FROM unembedded_passages u
-			WHERE u.refused IS NULL AND (u.org, u.archive_key) > (w.org, w.archive_key)
-			ORDER BY u.org, u.archive_key
-			LIMIT 1) following
-	)
 	SELECT c.org, c.key AS owner, (
 		SELECT u.passage_key FROM unembedded_passages u
 		WHERE u.refused IS NULL AND u.org = c.org AND u.archive_key = c.key
 		ORDER BY u.passage_key DESC
 		LIMIT 1) AS newest
-	FROM archives c JOIN waiting w ON w.org = c.org AND w.archive_key = c.key
-	WHERE c.embedded_space = @space AND c.deleted_at IS NULL`
+	FROM archives c
+	WHERE c.embedded_space = @space AND c.deleted_at IS NULL AND EXISTS (
+		SELECT FROM unembedded_passages u WHERE u.refused IS NULL AND u.org = c.org AND u.archive_key = c.key)`
 
 // batch is passages of one archive that have no vectors yet.
 type batch struct {

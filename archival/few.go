@@ -48,7 +48,7 @@ func (s *Store) keysOf(ctx context.Context, a searchedArchives, q Query, f rank.
 		args["owned"] = a.ownedTags(q)
 		settings, from = rank.ByArrayIndex, `(
 			SELECT * FROM passages r
-			WHERE r.org + 0 = @org AND owned_tags(r.archive_key, r.tags) && @owned AND r.tags <> '{}' OFFSET 0)`
+			WHERE r.org = @org::oid AND owned_tags(r.archive_key, r.tags) && @owned AND r.tags <> '{}' OFFSET 0)`
 	}
 	var keys []int64
 	var batch pgx.Batch

@@ -173,7 +173,7 @@ func (s *Store) insert(ctx context.Context, org db.Org, archiveID string, b *Bat
 }
 
 // insertPieces inserts those pieces that the archive does not have yet, and returns the ids of the new passages. If
-// another request inserts or deletes a text at the same time, the statement is repeated for that text.
+// another request inserts or deletes a text at the same time, the statements are repeated for that text.
 func (s *Store) insertPieces(ctx context.Context, org db.Org, archive int64, b *Batch, pieces []*piece) (
 	fresh []uuid.UUID, err error) {
 	size := int64(0)
@@ -185,7 +185,9 @@ func (s *Store) insertPieces(ctx context.Context, org db.Org, archive int64, b *
 			if err := b.records.read(p.draft, &d); err != nil {
 				return nil, err
 			}
-			statements.Queue(insertPassage, d.insertArgs(ctx, org, archive, p)).Query(func(rows pgx.Rows) error {
+			statements.Queue(insertPassage, d.insertArgs(ctx, org, archive, p))
+			statements.Queue(storedPassage, pgx.StrictNamedArgs{"id": p.id, "org": org, "archive": archive,
+				"sum": p.sha256[:], "until": d.ValidUntil}).Query(func(rows pgx.Rows) error {
 				stored, err := pgx.CollectRows(rows, pgx.RowToStructByName[Inserted])
 				if err != nil {
 					return err
@@ -220,28 +222,21 @@ func (s *Store) insertPieces(ctx context.Context, org db.Org, archive int64, b *
 	return fresh, s.wait(ctx, org, archive, fresh)
 }
 
-const storedColumns = `org, key, id, archive_key, text, tags, metadata, happened_at, created_at, updated_at, valid_from,
-	valid_until, superseded_by, provenance`
+// insertPassage inserts a text, unless the archive has it, and counts it.
+var insertPassage = db.Counting("passages", `
+	INSERT INTO passages (id, org, archive_key, text, sha256, tags, metadata, happened_at, lex, terms, valid_from,
+	                      valid_until, provenance)
+	VALUES (@id, @org, @archive, @text, @sum, @tags, @metadata, @happened, @lex, @terms,
+	        greatest(@from, now() + CASE WHEN @supersedes AND @from::timestamptz IS NULL THEN interval '0' END),
+	        @until, @provenance)
+	ON CONFLICT ON CONSTRAINT passages_text_key DO NOTHING`, "") + `SELECT count(*) FROM added`
 
-// insertPassage inserts a text, or returns the passage that has it. It returns no row if another transaction inserts
-// the text after the statement began.
-var insertPassage = `
-	WITH fresh AS (
-		INSERT INTO passages (id, org, archive_key, text, sha256, tags, metadata, happened_at, lex, terms, valid_from,
-		                      valid_until, provenance)
-		VALUES (@id, @org, @archive, @text, @sum, @tags, @metadata, @happened, @lex, @terms,
-		        CASE WHEN @supersedes THEN coalesce(@from, now()) ELSE @from END, @until, @provenance)
-		ON CONFLICT ON CONSTRAINT passages_text_key DO NOTHING
-		RETURNING ` + storedColumns + `
-	), ` + db.Counted("passages", "fresh") + `, stored AS (
-		SELECT * FROM fresh
-		UNION ALL
-		SELECT ` + storedColumns + `
-		FROM passages WHERE org = @org AND archive_key = @archive AND sha256 = @sum
-		  AND valid_until IS NOT DISTINCT FROM @until
-	)
-	SELECT ` + passageColumns + `, p.id <> @id AS duplicate
-	FROM stored p JOIN archives c ON c.org = p.org AND c.key = p.archive_key WHERE c.org = @org`
+// storedPassage reads the passage that has a text. It returns no row if another transaction deleted it meanwhile.
+var storedPassage = `
+	SELECT ` + db.Named(passageColumns) + `, p.id <> @id AS duplicate
+	FROM passages p JOIN archives c ON c.org = p.org AND c.key = p.archive_key
+	WHERE p.org = @org AND c.org = @org AND p.archive_key = @archive AND p.sha256 = @sum
+	  AND p.valid_until IS NOT DISTINCT FROM @until`
 
 func (d Draft) insertArgs(ctx context.Context, org db.Org, archive int64, p *piece) pgx.StrictNamedArgs {
 	lex := lexicon.Document(d.Text)

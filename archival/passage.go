@@ -21,7 +21,7 @@ import (
 const passageColumns = `p.key, 'passage-' || p.id AS id, c.id AS archive_id, p.text, p.tags, p.metadata, p.happened_at,
 	p.created_at, p.updated_at, p.provenance, p.valid_from, p.valid_until,
 	coalesce(p.valid_until <= now(), false) AS ended,
-	(SELECT 'passage-' || n.id FROM passages n WHERE n.org = p.org AND n.key = p.superseded_by) AS superseded_by`
+	(SELECT 'passage-' || n.id FROM passages n WHERE n.org = $1 AND n.key = p.superseded_by) AS superseded_by`
 
 // isAgents is the SQL condition that archive c is attached to agent @agent of organization @org.
 const isAgents = `EXISTS (
@@ -31,7 +31,7 @@ const isAgents = `EXISTS (
 // ErrNotFound if there is none.
 func (s *Store) Passage(ctx context.Context, org db.Org, agentID, id string) (Passage, error) {
 	p, err := db.One[Passage](ctx, s.db, `
-		SELECT `+passageColumns+`
+		SELECT `+db.Named(passageColumns)+`
 		FROM passages p JOIN archives c ON c.org = p.org AND c.key = p.archive_key AND c.deleted_at IS NULL
 		WHERE p.org = @org AND p.id = @id AND (@agent = '' OR `+isAgents+`)`,
 		pgx.StrictNamedArgs{"org": org, "agent": agentID, "id": uuidOf(id)})
@@ -66,7 +66,7 @@ func (s *Store) Passages(ctx context.Context, org db.Org, agentID string, l Pass
 	place := `SELECT ` + order + ` FROM passages p WHERE p.org = @org AND p.id = @place::uuid`
 	clauses := p.ByUUID("passage-").Clauses(order, place, args)
 	rows, err := db.All[Passage](ctx, s.db, `
-		SELECT `+passageColumns+`
+		SELECT `+db.Named(passageColumns)+`
 		FROM passages p JOIN archives c ON c.org = p.org AND c.key = p.archive_key AND c.deleted_at IS NULL
 		WHERE p.org = @org AND `+isAgents+`
 		  AND (@contains = '' OR strpos(lower(p.text), lower(@contains)) > 0)`+held+`

@@ -100,7 +100,7 @@ func (s *Store) ranked(ctx context.Context, q Query, question rank.Question, aft
 	}
 	hits, err := rank.ReadHits[Hit](ctx, s.db, rank.HitQuery[Hit]{Org: question.Org, Offset: q.Offset,
 		Limit: q.Limit, Keep: confirm(ranking), SQL: `
-		SELECT ` + passageColumns + `, ` + rank.HitColumns + `
+		SELECT ` + db.Named(passageColumns) + `, ` + rank.HitColumns + `
 		FROM ` + rank.HitTable + rank.KeyedRow("passages", "hit.key") + ` p` +
 			rank.KeyedRow("archives", "p.archive_key") + ` c
 		WHERE c.deleted_at IS NULL
@@ -235,14 +235,14 @@ func (q Query) times(row string, args pgx.StrictNamedArgs) (where string) {
 func (s *Store) newest(ctx context.Context, q Query, f rank.Filter, after int64) ([]Hit, error) {
 	f.Args["limit"], f.Args["offset"], f.Args["after"] = q.Limit+1, max(q.Offset, 0), after
 	return db.All[Hit](ctx, s.db, `
-		SELECT `+passageColumns+`, 0::float8 AS score, 0 AS words_rank, 0 AS meaning_rank
+		SELECT `+db.Named(passageColumns)+`, 0::float8 AS score, 0 AS words_rank, 0 AS meaning_rank
 		FROM (
 			SELECT * FROM passages r
 			WHERE `+f.Rows+` AND (@after = 0 OR (r.happened_at, r.key) < (
 				SELECT happened_at, key FROM passages WHERE org = @org AND key = @after))
 			ORDER BY r.happened_at DESC, r.key DESC
 			LIMIT @limit OFFSET @offset
-		) p JOIN archives c ON c.org = p.org AND c.key = p.archive_key
+		) p JOIN archives c ON c.org = @org AND c.key = p.archive_key
 		ORDER BY p.happened_at DESC, p.key DESC`, f.Args)
 }
 

@@ -123,6 +123,10 @@ func Unavailable(err error) bool {
 			return true
 		case "55P03", "57014": // a lock or a statement took too long
 			return true
+		case "XX000": // Citus says so on a coordinator that is killed
+			if strings.HasPrefix(pg.Message, "postmaster was shut down") {
+				return true
+			}
 		}
 		return IsFull(err) || FilesChanged(err) || strings.HasPrefix(pg.Code, "08") || // no connection
 			strings.HasPrefix(pg.Code, "53") || strings.HasPrefix(pg.Code, "58") // no resources, or a fault of the system

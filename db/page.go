@@ -104,8 +104,14 @@ func (p Page) ByUUID(prefix string) Page {
 // ForgetDeleted deletes the list positions of items that were deleted more than a day ago, at most 10,000 at a time. It
 // returns their number.
 func ForgetDeleted(ctx context.Context, d DB) (int, error) {
-	tag, err := d.Exec(ctx, `
-		DELETE FROM deleted_places WHERE id IN (
-			SELECT id FROM deleted_places WHERE deleted_at < now() - interval '1 day' ORDER BY deleted_at, id LIMIT 10000)`)
-	return int(tag.RowsAffected()), err
+	rows := 0
+	err := EachOrg(ctx, d, func(org Org) error {
+		tag, err := d.Exec(ctx, `
+			DELETE FROM deleted_places WHERE org = $1 AND id IN (
+				SELECT id FROM deleted_places
+				WHERE org = $1 AND deleted_at < now() - interval '1 day' ORDER BY deleted_at, id LIMIT 10000)`, org)
+		rows += int(tag.RowsAffected())
+		return err
+	}, `SELECT DISTINCT org FROM deleted_places WHERE deleted_at < now() - interval '1 day'`)
+	return rows, err
 }

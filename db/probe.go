@@ -57,11 +57,13 @@ var eachMessage = []string{"organizations", "agents", "agent_heads", "events", "
 // probeLock is how long a probe waits for another session's lock on a table.
 const probeLock = 500 * time.Millisecond
 
-// lockTables takes and frees the locks that storing a message needs. IsLocked recognizes the error if another session
+// lockTables takes and frees the locks that storing a message needs, in a cluster the coordinator's alone: if another
+// node is away, the server still serves the organizations on others. IsLocked recognizes the error if another session
 // holds a lock that blocks every message.
 func lockTables(ctx context.Context, conn *pgx.Conn) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, fmt.Sprintf(`SET LOCAL lock_timeout = %d`, probeLock.Milliseconds()))
+		_, err := tx.Exec(ctx, fmt.Sprintf(`
+			SET LOCAL lock_timeout = %d; SET LOCAL citus.enable_ddl_propagation = off`, probeLock.Milliseconds()))
 		if err == nil {
 			_, err = tx.Exec(ctx, `LOCK TABLE `+strings.Join(eachMessage, ", ")+` IN ROW EXCLUSIVE MODE`)
 		}

@@ -47,10 +47,12 @@ func (p *Purge) Run(ctx context.Context) (done bool, err error) {
 			return false, fmt.Errorf("delete the rows of a deleted organization: %w", Error(err))
 		}
 	}
-	tag, err := p.DB.Exec(ctx, `
-		DELETE FROM organizations o
-		WHERE org = $1 AND deleted_at IS NOT NULL AND NOT EXISTS (
-			SELECT FROM river_job WHERE args @> jsonb_build_object('org', $1::integer))`, p.Org)
+	working, err := One[bool](ctx, p.DB, `
+		SELECT EXISTS (SELECT FROM river_job WHERE args @> jsonb_build_object('org', $1::integer))`, p.Org)
+	if err != nil || working {
+		return false, err
+	}
+	tag, err := p.DB.Exec(ctx, `DELETE FROM organizations WHERE org = $1 AND deleted_at IS NOT NULL`, p.Org)
 	return err == nil && tag.RowsAffected() > 0, Error(err)
 }
 

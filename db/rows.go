@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -146,6 +147,32 @@ func scanner[T any]() pgx.RowToFunc[T] {
 	}
 	return pgx.RowTo[T]
 }
+
+// EachOrg calls fn for each organization that a query yields as its only column. The query may read all nodes of a
+// cluster. If one of them is away, fn is called for every organization, so that the work for those on other nodes goes
+// on. EachOrg returns the errors of the query and of all calls.
+func EachOrg(ctx context.Context, d DB, fn func(Org) error, sql string, args ...any) error {
+	orgs, err := All[Org](ctx, d, sql, args...)
+	if Unavailable(err) {
+		var failed error
+		if orgs, failed = All[Org](ctx, d, `SELECT org FROM organizations ORDER BY org`); failed != nil {
+			return err
+		}
+	} else if err != nil {
+		return err
+	}
+	err = nil
+	for _, org := range orgs {
+		if err = errors.Join(err, fn(org)); ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// Named returns columns for a statement with named arguments: its $1, the organization, becomes @org. A subquery in a
+// list of columns names the organization itself, because in a cluster the row's own does not say on which node it is.
+func Named(columns string) string { return strings.ReplaceAll(columns, "$1", "@org") }
 
 // AgentKey returns the key of an agent, which its rows refer to. ErrNotFound if there is no such agent.
 func AgentKey(ctx context.Context, d DB, org Org, agentID string) (int64, error) {

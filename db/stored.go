@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -62,7 +63,7 @@ func CountBytes(table, condition string, sign int) string {
 }
 
 // Insert runs an INSERT into a counted table, and counts the rows, which are of one organization. *QuotaError if it
-// then has more than its quota; the caller's transaction must end with it.
+// then has more than its quota; the caller's transaction must end with it. The organization is the argument $1 or @org.
 func Insert(ctx context.Context, d DB, table, insert string, args ...any) error {
 	type added struct {
 		Rows  int64 `db:"rows"`
@@ -70,9 +71,14 @@ func Insert(ctx context.Context, d DB, table, insert string, args ...any) error 
 		Org   *Org  `db:"org"` // NULL if it has no quota
 	}
 	quota := countedTables[table].quota
+	org := "$1"
+	if strings.Contains(insert, "@org") {
+		org = "@org"
+	}
 	a, err := One[added](ctx, d, Counting(table, insert, "")+`
-		SELECT count(*) AS rows, coalesce(sum(a.bytes), 0)::bigint AS bytes, max(q.org) AS org
-		FROM added a LEFT JOIN quotas q ON q.org = a.org AND q.`+quota+` IS NOT NULL`, args...)
+		SELECT count(*) AS rows, coalesce(sum(a.bytes), 0)::bigint AS bytes,
+		       (SELECT q.org FROM quotas q WHERE q.org = `+org+` AND q.`+quota+` IS NOT NULL) AS org
+		FROM added a`, args...)
 	if err != nil || a.Org == nil {
 		return err
 	}
@@ -129,7 +135,7 @@ func CheckQuota(ctx context.Context, d DB, org Org, quota string, more int64) er
 	}
 	u, err := One[use](ctx, d, `
 		SELECT q.`+quota+` AS quota, (
-			SELECT coalesce(sum(`+usedOf[quota]+`, 0) FROM stored_usage u WHERE u.org = q.org)::bigint AS used
+			SELECT coalesce(sum(`+usedOf[quota]+`, 0) FROM stored_usage u WHERE u.org = $1)::bigint AS used
 		FROM quotas q WHERE q.org = $1 AND q.`+quota+` IS NOT NULL`, org)
 	if errors.Is(err, ErrNotFound) {
 		return nil

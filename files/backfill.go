@@ -51,21 +51,19 @@ func (s *Store) backfill(ctx context.Context, org db.Org, space int16) (added in
 	if err != nil {
 		return 0, fmt.Errorf("queue missing vectors: %w", err)
 	}
+	queued, err := s.queuedBatches(ctx, org, space)
+	if err != nil {
+		return 0, err
+	}
 	files, err := db.All[int64](ctx, s.db, `
 		SELECT DISTINCT b.file_key
 		FROM embed_batches b JOIN files f ON f.org = b.org AND f.key = b.file_key
 		JOIN folders d ON d.org = f.org AND d.key = f.folder_key AND d.deleted_at IS NULL
-		WHERE b.org = $1 AND b.space_id = $2 AND NOT f.cancelled AND NOT EXISTS (
-			SELECT FROM river_job j
-			WHERE j.kind = 'embed_chunks' AND j.state IN ('available', 'pending', 'running', 'retryable', 'scheduled')
-			  AND (j.args ->> 'file_key')::bigint = b.file_key AND (j.args ->> 'space_id')::int = b.space_id
-			  AND (j.args ->> 'generation')::int = b.generation)
-		  AND NOT EXISTS (
-			SELECT FROM river_job j
-			CROSS JOIN LATERAL jsonb_to_recordset(j.args -> 'files') AS w (file_key bigint, generation integer)
-			WHERE j.kind = 'embed_files' AND j.state IN ('available', 'pending', 'running', 'retryable', 'scheduled')
-			  AND (j.args ->> 'space_id')::int = b.space_id AND w.file_key = b.file_key AND w.generation = b.generation)
-		ORDER BY b.file_key`, org, space)
+		LEFT JOIN unnest($3::bigint[], $4::integer[]) AS q (file_key, generation)
+		  ON q.file_key = b.file_key AND q.generation = b.generation
+		WHERE b.org = $1 AND b.space_id = $2 AND NOT f.cancelled AND q.file_key IS NULL
+		ORDER BY b.file_key`, org, space, mapped(queued, func(q FileGeneration) int64 { return q.FileKey }),
+		mapped(queued, func(q FileGeneration) int { return q.Generation }))
 	if err != nil {
 		return 0, err
 	}
@@ -75,6 +73,20 @@ func (s *Store) backfill(ctx context.Context, org db.Org, space int16) (added in
 		}
 	}
 	return int(tag.RowsAffected()), s.deleteOtherSpaces(ctx, org, space)
+}
+
+// queuedBatches returns the generations of an organization's files that have jobs for their vectors.
+func (s *Store) queuedBatches(ctx context.Context, org db.Org, space int16) ([]FileGeneration, error) {
+	return db.All[FileGeneration](ctx, s.db, `
+		SELECT DISTINCT (args ->> 'file_key')::bigint AS file_key, (args ->> 'generation')::integer AS generation
+		FROM river_job
+		WHERE kind = 'embed_chunks' AND state IN ('available', 'pending', 'running', 'retryable', 'scheduled')
+		  AND args @> jsonb_build_object('org', $1::integer, 'space_id', $2::integer)
+		UNION
+		SELECT w.file_key, w.generation
+		FROM river_job CROSS JOIN LATERAL jsonb_to_recordset(args -> 'files') AS w (file_key bigint, generation integer)
+		WHERE kind = 'embed_files' AND state IN ('available', 'pending', 'running', 'retryable', 'scheduled')
+		  AND args @> jsonb_build_object('org', $1::integer, 'space_id', $2::integer)`, org, space)
 }
 
 // requeueBatches queues the batches of files that lost their jobs.

@@ -40,7 +40,7 @@ func (s *Store) Directories(ctx context.Context, org db.Org, agentID string, l L
 	folders, err := db.All[row](ctx, s.db, `
 		SELECT `+folderColumns+`,
 		       (SELECT count(*) FROM files f
-		        WHERE f.org = d.org AND f.folder_key = d.key AND f.replaces IS NULL) AS file_count
+		        WHERE f.org = $1 AND f.folder_key = d.key AND f.replaces IS NULL) AS file_count
 		FROM agent_folders a JOIN folders d ON d.org = a.org AND d.key = a.folder_key
 		WHERE a.org = $1 AND d.org = $1 AND a.agent_id = $2
 		ORDER BY d.name, d.key`, org, agentID)

@@ -26,10 +26,12 @@ func batchOf(chunkTokens int) int {
 // 1,000 bytes.
 func (s *Store) vectors() endpoint.Vectors {
 	return s.search.VectorTable(`
-		SELECT (coalesce(sum(end_ordinal - first_ordinal), 0) + (
-			SELECT coalesce(sum(1 + size_bytes / 1000), 0) FROM files
-			WHERE generation < wanted_generation AND error IS NULL AND NOT cancelled))::bigint
-		FROM embed_batches WHERE space_id = $1`, "org", "folder_key")
+		SELECT coalesce(sum(rows), 0)::bigint FROM (
+			SELECT sum(end_ordinal - first_ordinal) AS rows FROM embed_batches WHERE space_id = $1
+			UNION ALL
+			SELECT sum(1 + size_bytes / 1000) FROM files
+			WHERE generation < wanted_generation AND error IS NULL AND NOT cancelled
+		) waiting`, "org", "folder_key")
 }
 
 // addBatches adds the batches of new generations of files in one folder. If an endpoint is configured, it queues the
@@ -180,7 +182,9 @@ func (s *Store) IndexAll(ctx context.Context, pool *pgxpool.Pool) (built int, er
 // deleted vectors.
 func (s *Store) ClearSpaces(ctx context.Context, pool *pgxpool.Pool) (rows int, err error) {
 	return s.vectors().ClearUnused(ctx, pool, func(ctx context.Context, unused []int16) error {
-		_, err := pool.Exec(ctx, `DELETE FROM embed_batches WHERE space_id = ANY ($1)`, unused)
-		return err
+		return db.EachOrg(ctx, pool, func(org db.Org) error {
+			_, err := pool.Exec(ctx, `DELETE FROM embed_batches WHERE org = $1 AND space_id = ANY ($2)`, org, unused)
+			return err
+		}, `SELECT DISTINCT org FROM embed_batches WHERE space_id = ANY ($1)`, unused)
 	})
 }

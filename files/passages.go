@@ -51,7 +51,7 @@ func (s *Store) Passages(ctx context.Context, org db.Org, folderID, fileID strin
 		SELECT c.key, 'passage-' || c.id AS id, c.text, d.id AS folder_id, f.id AS file_id, f.name AS file_name,
 		       c.first_line, c.last_line, c.first_page, c.last_page, c.heading, '{}'::text[] AS tags, f.created_at
 		FROM (SELECT * FROM chunks WHERE `+where+` AND `+page.Where+page.Order+`) c
-		JOIN files f ON f.org = c.org AND f.key = c.file_key JOIN folders d ON d.org = c.org AND d.key = c.folder_key
+		JOIN files f ON f.org = @org AND f.key = c.file_key JOIN folders d ON d.org = @org AND d.key = c.folder_key
 		`+page.Order, args)
 	if page.Reversed {
 		slices.Reverse(list)

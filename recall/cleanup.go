@@ -13,63 +13,74 @@ const clearRows = 5000
 // Clear deletes, in every organization, one batch of messages of deleted agents and one batch of long results that no
 // Clip names. It returns the number of deleted rows. There may be more to delete until it returns 0.
 func (s *Store) Clear(ctx context.Context) (rows int, err error) {
-	if rows, err = s.clearLogs(ctx); err != nil {
+	err = db.EachOrg(ctx, s.db, func(org db.Org) error {
+		cleared, err := s.clearLogs(ctx, org)
+		rows += cleared
+		return err
+	}, `SELECT DISTINCT org FROM agent_logs WHERE agent_key IS NULL`)
+	if err != nil {
 		return rows, err
 	}
 	// An append that reuses a stored text first sets its used_at, so that neither condition holds for the text any more.
-	texts, err := s.clearTable(ctx, "unused texts", "blobs", `(r.org, r.sha256) IN (
-			SELECT b.org, b.sha256 FROM blobs b
-			WHERE b.used_at < now() - interval '1 hour'
-			  AND NOT EXISTS (SELECT FROM clips k WHERE k.org = b.org AND k.sha256 = b.sha256)
-			LIMIT $1)
-		AND r.used_at < now() - interval '1 hour'`)
-	return rows + texts, err
+	err = db.EachOrg(ctx, s.db, func(org db.Org) error {
+		texts, err := s.clearTable(ctx, org, "unused texts", "blobs", `r.used_at < now() - interval '1 hour' AND r.sha256 IN (
+			SELECT b.sha256 FROM blobs b
+			WHERE b.org = $1 AND b.used_at < now() - interval '1 hour'
+			  AND NOT EXISTS (SELECT FROM clips k WHERE k.org = $1 AND k.sha256 = b.sha256)
+			LIMIT $2)`)
+		rows += texts
+		return err
+	}, `
+		SELECT DISTINCT b.org FROM blobs b
+		WHERE used_at < now() - interval '1 hour'
+		  AND NOT EXISTS (SELECT FROM clips k WHERE k.org = b.org AND k.sha256 = b.sha256)`)
+	return rows, err
 }
 
-// clearLogs deletes one batch of rows from the logs of deleted agents: messages first, then the other rows of their
-// conversations, then the conversations, then the logs. Rows that others still refer to wait for a later call. If
-// another server deletes the same batch at the same time, both return before they reach the next batch.
-func (s *Store) clearLogs(ctx context.Context) (rows int, err error) {
-	rows, err = s.clearTable(ctx, "deleted agents' messages", "messages", `(r.org, r.key) IN (
-		SELECT m.org, m.key FROM agent_logs l JOIN messages m ON m.org = l.org AND m.agent_key = l.key
-		WHERE l.agent_key IS NULL
-		ORDER BY m.org, m.agent_key, m.seq
-		LIMIT $1)`)
+// clearLogs deletes one batch of rows from the logs of an organization's deleted agents: messages first, then the other
+// rows of their conversations, then the conversations, then the logs. Rows that others still refer to wait for a later
+// call. If another server deletes the same batch at the same time, both return before they reach the next batch.
+func (s *Store) clearLogs(ctx context.Context, org db.Org) (rows int, err error) {
+	rows, err = s.clearTable(ctx, org, "deleted agents' messages", "messages", `r.key IN (
+		SELECT m.key FROM agent_logs l JOIN messages m ON m.org = l.org AND m.agent_key = l.key
+		WHERE l.org = $1 AND l.agent_key IS NULL
+		ORDER BY m.agent_key, m.seq
+		LIMIT $2)`)
 	for _, table := range []string{"tool_calls", "compactions"} {
 		if err == nil && rows == 0 {
 			rows, err = s.clear(ctx, "deleted agents' "+table, `
-				DELETE FROM `+table+` WHERE ctid = ANY (ARRAY(
+				DELETE FROM `+table+` WHERE org = $1 AND ctid = ANY (ARRAY(
 					SELECT t.ctid FROM agent_logs l
 					JOIN conversations c ON c.org = l.org AND c.agent_key = l.key
 					JOIN `+table+` t ON t.org = c.org AND t.conversation_key = c.key
-					WHERE l.agent_key IS NULL
-					LIMIT $1))`, clearRows)
+					WHERE l.org = $1 AND l.agent_key IS NULL
+					LIMIT $2))`, org, clearRows)
 		}
 	}
 	if err == nil && rows == 0 {
-		rows, err = s.unlinkConversations(ctx)
+		rows, err = s.unlinkConversations(ctx, org)
 	}
 	if err == nil && rows == 0 {
-		rows, err = s.clearTable(ctx, "deleted agents' conversations", "conversations", `(r.org, r.key) IN (
-			SELECT c.org, c.key FROM agent_logs l JOIN conversations c ON c.org = l.org AND c.agent_key = l.key
-			WHERE l.agent_key IS NULL AND NOT EXISTS (
+		rows, err = s.clearTable(ctx, org, "deleted agents' conversations", "conversations", `r.key IN (
+			SELECT c.key FROM agent_logs l JOIN conversations c ON c.org = l.org AND c.agent_key = l.key
+			WHERE l.org = $1 AND l.agent_key IS NULL AND NOT EXISTS (
 				SELECT FROM messages m
-				WHERE m.org = c.org AND m.agent_key = c.agent_key AND m.conversation_key = c.key)
-			ORDER BY c.org, c.key
-			LIMIT $1)`)
+				WHERE m.org = $1 AND m.agent_key = c.agent_key AND m.conversation_key = c.key)
+			ORDER BY c.key
+			LIMIT $2)`)
 	}
 	if err == nil && rows == 0 {
-		rows, err = s.clear(ctx, "deleted agents' logs", `DELETE FROM agent_logs WHERE (org, key) IN (
-				SELECT l.org, l.key FROM agent_logs l
-				WHERE l.agent_key IS NULL
-				  AND NOT EXISTS (SELECT FROM conversations c WHERE c.org = l.org AND c.agent_key = l.key)
-				LIMIT $1)`, clearRows)
+		rows, err = s.clear(ctx, "deleted agents' logs", `DELETE FROM agent_logs WHERE org = $1 AND key IN (
+				SELECT l.key FROM agent_logs l
+				WHERE l.org = $1 AND l.agent_key IS NULL
+				  AND NOT EXISTS (SELECT FROM conversations c WHERE c.org = $1 AND c.agent_key = l.key)
+				LIMIT $2)`, org, clearRows)
 	}
 	return rows, err
 }
 
-// unlinkConversations makes one batch of rows no longer refer to the conversations of deleted agents.
-func (s *Store) unlinkConversations(ctx context.Context) (rows int, err error) {
+// unlinkConversations makes one batch of rows no longer refer to the conversations of an organization's deleted agents.
+func (s *Store) unlinkConversations(ctx context.Context, org db.Org) (rows int, err error) {
 	for _, link := range []struct{ table, column, nulls string }{
 		{"conversations", "forked_from", "forked_from = NULL"},
 		{"handovers", "taken_by", "taken_by = NULL"},
@@ -77,10 +88,10 @@ func (s *Store) unlinkConversations(ctx context.Context) (rows int, err error) {
 	} {
 		if err == nil && rows == 0 {
 			rows, err = s.clear(ctx, "what refers to deleted agents' conversations", `
-				UPDATE `+link.table+` SET `+link.nulls+` WHERE (org, key) IN (
-					SELECT r.org, r.key FROM agent_logs l JOIN `+link.table+` r ON r.org = l.org AND r.agent_key = l.key
-					WHERE l.agent_key IS NULL AND r.`+link.column+` IS NOT NULL
-					LIMIT $1)`, clearRows)
+				UPDATE `+link.table+` SET `+link.nulls+` WHERE org = $1 AND key IN (
+					SELECT r.key FROM agent_logs l JOIN `+link.table+` r ON r.org = l.org AND r.agent_key = l.key
+					WHERE l.org = $1 AND l.agent_key IS NULL AND r.`+link.column+` IS NOT NULL
+					LIMIT $2)`, org, clearRows)
 		}
 	}
 	return rows, err
@@ -94,9 +105,10 @@ func (s *Store) clear(ctx context.Context, what, sql string, args ...any) (rows 
 	return int(tag.RowsAffected()), nil
 }
 
-// clearTable deletes at most clearRows rows of a table for which a condition holds, which names the limit $1.
-func (s *Store) clearTable(ctx context.Context, what, table, condition string) (int, error) {
-	gone, err := db.One[db.Deleted](ctx, s.db, db.Deleting("", table, condition), clearRows)
+// clearTable deletes at most clearRows rows of an organization's table for which a condition holds, which names the
+// organization $1 and the limit $2.
+func (s *Store) clearTable(ctx context.Context, org db.Org, what, table, condition string) (int, error) {
+	gone, err := db.One[db.Deleted](ctx, s.db, db.Deleting("", table, `r.org = $1 AND `+condition), org, clearRows)
 	if err != nil {
 		err = fmt.Errorf("clear %s: %w", what, err)
 	}

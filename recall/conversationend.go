@@ -31,7 +31,7 @@ func (s *Store) lockEnd(ctx context.Context, org db.Org, agentID, conversation s
 	condition, args := named(org, agentID, conversation)
 	end, err := db.One[conversationEnd](ctx, s.db, `
 		SELECT `+conversationColumns+`, c.session, c.session_at,
-		       (SELECT q.stored_bytes FROM quotas q WHERE q.org = c.org) AS quota`+fromConversations+` AND `+condition+`
+		       (SELECT q.stored_bytes FROM quotas q WHERE q.org = @org) AS quota`+fromConversations+` AND `+condition+`
 		FOR NO KEY UPDATE OF c`, args)
 	end.org = org
 	return end, s.conversationError(ctx, org, err, agentID, conversation)

@@ -34,8 +34,8 @@ func (s *Store) UpdateConversation(ctx context.Context, org db.Org, id string,
 		    model = coalesce(@model, model), model_settings = (`+mergedSettings+`),
 		    context_window_limit = coalesce(@window, context_window_limit),
 		    compaction_settings = nullif(coalesce(@compaction::jsonb, compaction_settings), 'null'),
-		    archived_at = CASE WHEN @archived THEN coalesce(archived_at, now())
-		                       WHEN NOT @archived THEN NULL ELSE archived_at END,
+		    archived_at = least(CASE WHEN NOT @archived THEN NULL ELSE archived_at END,
+		        now() + CASE WHEN @archived THEN interval '0' END),
 		    last_message_at = coalesce(@last, last_message_at), updated_at = now()
 		WHERE org = @org AND id = @id AND deleted_at IS NULL`,
 		pgx.StrictNamedArgs{"org": org, "id": id, "summary": u.Summary, "description": u.Description, "model": u.Model,
@@ -137,7 +137,7 @@ func (s *Store) Forget(ctx context.Context, org db.Org, agentID string) error {
 			ORDER BY c.key
 			FOR NO KEY UPDATE OF c
 		)
-		UPDATE conversations SET deleted_at = coalesce(deleted_at, now())
+		UPDATE conversations SET deleted_at = least(deleted_at, now())
 		WHERE org = $1 AND key IN (SELECT key FROM locked)
 		RETURNING key`, org, agentID)
 	if err == nil {

@@ -14,17 +14,17 @@ import (
 // Begin creates a new agent's default conversation, in the transaction that creates the agent. instructions become its
 // first message.
 func (s *Store) Begin(ctx context.Context, org db.Org, agentID, instructions string) error {
-	_, err := s.db.Exec(ctx, `
-		WITH log AS (
-			INSERT INTO agent_logs (org, key, agent_key) SELECT org, key, key FROM agents WHERE org = $1 AND id = $2
-			ON CONFLICT DO NOTHING
-		)
+	var batch pgx.Batch
+	batch.Queue(`
+		INSERT INTO agent_logs (org, key, agent_key) SELECT org, key, key FROM agents WHERE org = $1 AND id = $2
+		ON CONFLICT DO NOTHING`, org, agentID)
+	batch.Queue(`
 		INSERT INTO conversations (org, agent_key, is_default)
 		SELECT org, key, true FROM agents WHERE org = $1 AND id = $2`, org, agentID)
-	if err != nil {
+	if err := s.db.SendBatch(ctx, &batch).Close(); err != nil {
 		return db.Error(err)
 	}
-	_, err = s.Append(ctx, org, agentID, DefaultConversation, []Draft{instruct(instructions)})
+	_, err := s.Append(ctx, org, agentID, DefaultConversation, []Draft{instruct(instructions)})
 	return err
 }
 
@@ -79,9 +79,15 @@ func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID stri
 	return created, err
 }
 
-// mergedSettings is the model settings after a change: the change's fields replace stored ones, and null removes one.
-const mergedSettings = `SELECT jsonb_object_agg(key, value)
-	FROM jsonb_each(coalesce(model_settings, '{}') || coalesce(@settings::jsonb, '{}')) WHERE value <> 'null'`
+// MergedSettings returns SQL for model settings after a change: the change's fields replace stored ones, and null
+// removes one. It is NULL if no field is left. It uses immutable functions alone, the only ones of columns that a
+// cluster accepts in an UPDATE.
+func MergedSettings(stored, change string) string {
+	merged := `(coalesce(` + stored + `, '{}') || coalesce(` + change + `, '{}'))`
+	return `nullif(` + merged + ` - ARRAY(SELECT key FROM jsonb_each` + merged + ` WHERE value = 'null'), '{}')`
+}
+
+var mergedSettings = MergedSettings("model_settings", "@settings::jsonb")
 
 // maxNoteBytes bounds a conversation's summary and description.
 const maxNoteBytes = 100_000

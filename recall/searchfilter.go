@@ -97,7 +97,7 @@ func (s *Store) excludeVisible(ctx context.Context, f *searchFilter, conversatio
 	rows, err := db.All[row](ctx, s.db, `
 		SELECT key, first_visible, kept, ARRAY(
 			SELECT m.position FROM messages m
-			WHERE m.org = c.org AND m.conversation_key = c.key AND m.position >= c.first_visible AND (m.is_err
+			WHERE m.org = $1 AND m.conversation_key = c.key AND m.position >= c.first_visible AND (m.is_err
 			   OR m.refused IS NOT NULL
 			   OR m.role = 'tool' AND EXISTS (SELECT FROM json_array_elements(m.content) AS part WHERE `+isOrphan+`))
 		) AS unshown

@@ -74,7 +74,7 @@ func (s *Store) rangeOf(ctx context.Context, org db.Org, agentID string, r seqRa
 	size, err := db.One[int64](ctx, s.db, originals+`
 		SELECT coalesce(sum(octet_length(m.content::text) + coalesce((
 			SELECT sum(b.size_bytes) FROM clips k JOIN blobs b ON b.org = k.org AND b.sha256 = k.sha256
-			WHERE k.org = m.org AND k.conversation_key = m.conversation_key AND k.position = m.position), 0)), 0)::bigint`+
+			WHERE k.org = @org AND k.conversation_key = m.conversation_key AND k.position = m.position), 0)), 0)::bigint`+
 		inRange, src.args(org, r))
 	if err != nil {
 		return source{}, 0, err

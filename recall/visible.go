@@ -251,10 +251,10 @@ func (s *Store) VisibleIDs(ctx context.Context, org db.Org, conversations ...Con
 	rows, err := db.All[row](ctx, s.db, fmt.Sprintf(`
 		SELECT c.key, ARRAY(
 			SELECT 'message-' || m.id FROM messages m
-			WHERE m.org = c.org AND m.conversation_key = c.key AND m.position = c.prompts[cardinality(c.prompts)]
+			WHERE m.org = $1 AND m.conversation_key = c.key AND m.position = c.prompts[cardinality(c.prompts)]
 		) || ARRAY(
 			SELECT 'message-' || m.id FROM messages m
-			WHERE m.org = c.org AND m.conversation_key = c.key
+			WHERE m.org = $1 AND m.conversation_key = c.key
 			  AND (m.position = c.summary_position OR m.position = ANY (c.kept))
 			  AND `+isSeenAtHead+`
 			ORDER BY m.role <> 'summary', m.position
@@ -262,7 +262,7 @@ func (s *Store) VisibleIDs(ctx context.Context, org db.Org, conversations ...Con
 			SELECT 'message-' || newest.id
 			FROM (
 				SELECT m.id, m.position FROM messages m
-				WHERE m.org = c.org AND `+seen+` AND m.position >= c.first_visible AND (m.role <> 'tool' OR EXISTS (
+				WHERE m.org = $1 AND `+seen+` AND m.position >= c.first_visible AND (m.role <> 'tool' OR EXISTS (
 					SELECT FROM json_array_elements(m.content) AS part WHERE NOT `+isOrphan+`))
 				ORDER BY m.position DESC
 				LIMIT %d

@@ -253,7 +253,7 @@ func (s *Store) begin(ctx context.Context, org db.Org, c recall.Conversation, o 
 		INSERT INTO handovers (org, agent_key, conversation_key, position, status, pending, carry, material, ended_at,
 		                       identity_id, provenance)
 		VALUES (@org, @agent, @conversation, @position, @status, @pending, @carry, @material,
-		        CASE WHEN @status = 'empty' THEN now() END, @identity, @provenance)
+		        now() + CASE WHEN @status = 'empty' THEN interval '0' END, @identity, @provenance)
 		ON CONFLICT (org, conversation_key, position)
 		DO UPDATE SET status = excluded.status, pending = excluded.pending, carry = excluded.carry,
 		              material = excluded.material, ended_at = excluded.ended_at, how = NULL, why = NULL,

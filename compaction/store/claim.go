@@ -65,11 +65,15 @@ func (s *Store) claimAge(ctx context.Context, org db.Org, conversation int64) (t
 // tryClaim makes or renews a claim. It reports whether the holder has it now.
 func (s *Store) tryClaim(ctx context.Context, org db.Org, conversation int64, holder uuid.UUID) (bool, error) {
 	tag, err := s.DB.Exec(ctx, `
-		INSERT INTO compaction_claims (org, conversation_key, holder, held_until)
-		VALUES ($1, $2, $3, now() + make_interval(secs => $4))
-		ON CONFLICT (org, conversation_key) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until
-		WHERE compaction_claims.holder = excluded.holder OR compaction_claims.held_until < now()`,
+		UPDATE compaction_claims SET holder = $3, held_until = now() + make_interval(secs => $4)
+		WHERE org = $1 AND conversation_key = $2 AND (holder = $3 OR held_until < now())`,
 		org, conversation, holder, claimLease.Seconds())
+	if err == nil && tag.RowsAffected() == 0 {
+		tag, err = s.DB.Exec(ctx, `
+			INSERT INTO compaction_claims (org, conversation_key, holder, held_until)
+			VALUES ($1, $2, $3, now() + make_interval(secs => $4))
+			ON CONFLICT DO NOTHING`, org, conversation, holder, claimLease.Seconds())
+	}
 	return tag.RowsAffected() > 0, db.Error(err)
 }
 

@@ -16,25 +16,25 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/migrations"
 )
 
 // acrossOrganizations lists the functions with statements that may read rows of more than one organization, each with
 // the reason. The work that they find is done for each organization separately.
 var acrossOrganizations = map[string]string{
-	"event.(*Poller[...]).poll":    "reads the heads of all followed agents, each named with its organization",
-	"grep.(*Searcher).UpdateIndex": "finds the folders whose text is to be indexed",
-	"grep.(*Searcher).PruneIndex":  "finds the folders whose index is stale",
-	"endpoint.(*Queue[...]).Call":  "finds the owners of rows that wait for vectors",
-	"endpoint.Vectors.index":       "counts the vectors of a space, which one index serves for all",
-	"endpoint.Vectors.ClearUnused": "deletes the batches of spaces that no server uses",
-	"archival.(*Store).Clear":      "deletes batches of the rows of deleted archives",
-	"erase.(*Store).next":          "finds the erasures of servers that are gone",
-	"loop.(*Loop).orphans":         "finds the runs of servers that are gone",
-	"loop.(*Loop).Forget":          "deletes batches of the items of old runs",
-	"counts.All":                   "counts files and open files",
-	"quota.(*Store).Fold":          "finds the organizations whose usage is in many rows",
-	"recall.(*Store).clear":        "deletes batches of the rows of deleted agents",
-	"recall.(*Store).clearTable":   "deletes batches of the rows of deleted agents, and of texts that nothing names",
+	"grep.(*Searcher).UpdateIndex":   "finds the folders whose text is to be indexed",
+	"grep.(*Searcher).PruneIndex":    "finds the folders whose index is stale",
+	"endpoint.(*Queue[...]).waiting": "finds the owners of rows that wait for vectors",
+	"endpoint.Vectors.index":         "counts the vectors of a space, which one index serves for all",
+	"endpoint.Vectors.ClearUnused":   "finds the organizations with batches of spaces that no server uses",
+	"archival.(*Store).Clear":        "finds the organizations with deleted archives",
+	"erase.(*Store).next":            "finds the organizations with erasures of servers that are gone",
+	"loop.(*Loop).orphans":           "finds the runs of servers that are gone",
+	"loop.(*Loop).Forget":            "deletes batches of the items of old runs",
+	"counts.All":                     "counts files and open files",
+	"quota.(*Store).Fold":            "finds the organizations whose usage is in many rows",
+	"recall.(*Store).Clear":          "finds the organizations with deleted agents, and with texts that nothing names",
+	"db.ForgetDeleted":               "finds the organizations with old places of deleted rows",
 }
 
 // statements collects the statements that the product ran on the pools of this program's tests.
@@ -201,16 +201,18 @@ func (c *collector) unpinned(ctx context.Context, d db.DB) (errs []error) {
 			errs = append(errs, fmt.Errorf("%s copies into %s without org", key, table))
 		}
 	}
+	tenants := func(table string) bool { return slices.Contains(migrations.Tables(), table) && !db.Shared(table) }
 	for _, sql := range slices.Sorted(maps.Keys(c.from)) {
 		from := c.from[sql]
-		if acrossOrganizations[from] != "" {
-			continue
-		}
 		tables, err := unpinned(ctx, d, sql)
+		across := len(tables) > 0 && acrossOrganizations[from] != ""
 		if err != nil {
 			errs = append(errs, fmt.Errorf("plan the statement of %s: %w:\n%s", from, err, sql))
-		} else if len(tables) > 0 {
+		} else if len(tables) > 0 && !across {
 			errs = append(errs, fmt.Errorf("%s reads %v of more than one organization:\n%s", from, tables, sql))
+		}
+		if why := refused(sql, across, tenants); why != "" {
+			errs = append(errs, fmt.Errorf("a cluster refuses the statement of %s: %s:\n%s", from, why, sql))
 		}
 	}
 	return errs
@@ -259,11 +261,12 @@ type planNode struct {
 	Plans     []planNode
 }
 
-// unpinned adds the tables that the node and its children scan without a condition on the organization.
+// unpinned adds the tables that the node and its children scan without a condition on the organization. The condition
+// compares with a parameter: from the row of another table, a cluster does not see on which node the organization is.
 func (n planNode) unpinned(tables []string) []string {
 	if n.Schema == "public" && n.Table != "" && n.Type != "ModifyTable" && !db.Shared(n.Table) {
 		column := regexp.QuoteMeta(n.Alias) + `"?\.org`
-		pinned := regexp.MustCompile(`\(` + column + `( \+ 0\))? = (\$|\(?\w+\.|"|\d)|= "?` + column + `\)`)
+		pinned := regexp.MustCompile(`\(` + column + ` = \(?(\$\d|\d)|\(\(?` + column + `\)::oid = \(?(\$\d|'\d|\d)`)
 		if !pinned.MatchString(n.IndexCond + n.Recheck + n.Filter) {
 			tables = append(tables, n.Table)
 		}

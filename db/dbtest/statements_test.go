@@ -20,7 +20,7 @@ func TestStatementsThatReadMoreThanOneOrganizationAreFound(t *testing.T) {
 		"one table, not pinned": {`SELECT key FROM agents WHERE id = $1`, []string{"agents"}},
 		"two organizations":     {`SELECT key FROM agents WHERE org = ANY ($1)`, []string{"agents"}},
 		"another condition":     {`SELECT key FROM agents WHERE org > $1`, []string{"agents"}},
-		"no index of it":        {`SELECT key FROM agents WHERE org + 0 = $1`, nil},
+		"no index of it":        {`SELECT key FROM agents WHERE org = $1::oid`, nil},
 		"a join": {
 			`SELECT FROM agents a JOIN agent_heads h ON h.org = a.org AND h.agent_id = a.id WHERE a.org = $1`,
 			nil},
@@ -30,6 +30,9 @@ func TestStatementsThatReadMoreThanOneOrganizationAreFound(t *testing.T) {
 		"a join of nothing": {`SELECT FROM agents a JOIN agent_heads h ON h.org = a.org`, []string{"agent_heads", "agents"}},
 		"a subquery": {
 			`SELECT FROM agents a WHERE org = $1 AND EXISTS (SELECT FROM events e WHERE e.agent_id = a.id)`,
+			[]string{"events"}},
+		"a subquery of the row's organization": {
+			`SELECT ARRAY(SELECT e.seq FROM events e WHERE e.org = a.org AND e.agent_id = a.id) FROM agents a WHERE org = $1`,
 			[]string{"events"}},
 		"a change":        {`UPDATE agents SET name = $2 WHERE org = $1`, nil},
 		"a change of all": {`UPDATE agents SET name = $1`, []string{"agents"}},

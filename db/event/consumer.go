@@ -111,7 +111,7 @@ func (c Commit) store(ctx context.Context, d db.DB, org db.Org) (Consumer, error
 	}
 	return db.One[Consumer](ctx, d, `
 		INSERT INTO event_consumers AS c (org, agent_id, name, seq) VALUES (@org, @agent, @name, @seq)
-		ON CONFLICT (org, agent_id, name) DO UPDATE SET seq = excluded.seq, updated_at = now()
+		ON CONFLICT (org, agent_id, name) DO UPDATE SET seq = excluded.seq, updated_at = excluded.updated_at
 		WHERE @expected::bigint IS NULL OR c.seq = @expected
 		RETURNING `+consumerColumns, args)
 }

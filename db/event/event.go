@@ -9,6 +9,8 @@ package event
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -92,34 +94,74 @@ func Append(ctx context.Context, tx pgx.Tx, org db.Org, events ...Event) ([]Even
 	if len(events) == 0 {
 		return nil, nil
 	}
+	seqs, err := advance(ctx, tx, org, events)
+	if err != nil {
+		return nil, err
+	}
+	written := slices.Clone(events)
+	for i := len(written) - 1; i >= 0; i-- {
+		written[i].Seq = seqs[written[i].AgentID]
+		seqs[written[i].AgentID]--
+	}
+	if len(written) > fewEvents {
+		return written, insertMany(ctx, tx, org, written)
+	}
+	var batch pgx.Batch
+	for i := range written {
+		e := &written[i]
+		batch.Queue(`
+			INSERT INTO events (org, agent_id, seq, type, ref_id, at) VALUES ($1, $2, $3, $4, $5, clock_timestamp())
+			RETURNING at`, org, e.AgentID, e.Seq, e.Type, e.RefID).QueryRow(func(row pgx.Row) error { return row.Scan(&e.At) })
+	}
+	return written, db.Error(tx.SendBatch(ctx, &batch).Close())
+}
+
+// fewEvents are inserted one by one: in a cluster such a statement goes to the agent's node as it is.
+const fewEvents = 8
+
+// advance moves the heads of the events' agents in the order of their ids, and returns each agent's last Seq.
+func advance(ctx context.Context, tx pgx.Tx, org db.Org, events []Event) (map[string]int64, error) {
+	added, seqs := map[string]int64{}, map[string]int64{}
+	for _, e := range events {
+		added[e.AgentID]++
+	}
+	var batch pgx.Batch
+	for _, agent := range slices.Sorted(maps.Keys(added)) {
+		batch.Queue(`
+			INSERT INTO agent_heads AS h (org, agent_id, seq) VALUES ($1, $2, $3)
+			ON CONFLICT (org, agent_id) DO UPDATE SET seq = h.seq + excluded.seq
+			RETURNING seq`, org, agent, added[agent]).QueryRow(func(row pgx.Row) error {
+			var seq int64
+			err := row.Scan(&seq)
+			seqs[agent] = seq
+			return err
+		})
+	}
+	return seqs, db.Error(tx.SendBatch(ctx, &batch).Close())
+}
+
+// insertMany inserts events with one statement, and sets their At.
+func insertMany(ctx context.Context, tx pgx.Tx, org db.Org, events []Event) error {
 	agents, types, refs := make([]string, len(events)), make([]string, len(events)), make([]string, len(events))
+	seqs := make([]int64, len(events))
 	for i, e := range events {
-		agents[i], types[i], refs[i] = e.AgentID, string(e.Type), e.RefID
+		agents[i], types[i], refs[i], seqs[i] = e.AgentID, string(e.Type), e.RefID, e.Seq
 	}
 	written, err := db.All[Event](ctx, tx, `
-		WITH added AS (
-			SELECT agent_id, type, ref_id, ord,
-			       row_number() OVER (PARTITION BY agent_id ORDER BY ord) AS n,
-			       count(*) OVER (PARTITION BY agent_id) AS total
-			FROM unnest($2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS e (agent_id, type, ref_id, ord)
-		), heads AS (
-			INSERT INTO agent_heads AS h (org, agent_id, seq)
-			SELECT $1, agent_id, count(*) FROM added GROUP BY agent_id ORDER BY agent_id
-			ON CONFLICT (org, agent_id) DO UPDATE SET seq = h.seq + excluded.seq
-			RETURNING agent_id, seq
-		), written AS (
-			INSERT INTO events (org, agent_id, seq, type, ref_id, at)
-			SELECT $1, a.agent_id, h.seq - a.total + a.n, a.type, a.ref_id, clock_timestamp()
-			FROM added a JOIN heads h USING (agent_id)
-			RETURNING agent_id, seq, type, ref_id, at
-		)
-		SELECT w.agent_id, w.seq, w.type, w.ref_id, w.at
-		FROM written w
-		JOIN heads h USING (agent_id)
-		JOIN added a ON a.agent_id = w.agent_id AND w.seq = h.seq - a.total + a.n
-		ORDER BY a.ord`, org, agents, types, refs)
-	if err == nil && len(written) != len(events) {
-		return nil, db.NotFound("there is no such agent")
+		INSERT INTO events (org, agent_id, seq, type, ref_id, at)
+		SELECT $1, agent_id, seq, type, ref_id, clock_timestamp()
+		FROM unnest($2::text[], $3::bigint[], $4::text[], $5::text[]) AS e (agent_id, seq, type, ref_id)
+		RETURNING agent_id, seq, type, ref_id, at`, org, agents, seqs, types, refs)
+	type place struct {
+		agent string
+		seq   int64
 	}
-	return written, err
+	at := make(map[place]time.Time, len(written))
+	for _, e := range written {
+		at[place{e.AgentID, e.Seq}] = e.At
+	}
+	for i, e := range events {
+		events[i].At = at[place{e.AgentID, e.Seq}]
+	}
+	return err
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
 )
@@ -22,8 +25,8 @@ type agentKey struct {
 	id  string
 }
 
-// Followers follow the events of agents, whichever server appends them. One query at a time reads the newest positions
-// of all followed agents.
+// Followers follow the events of agents, whichever server appends them. One batch at a time reads the newest positions
+// of all followed agents, with a query for each organization.
 type Followers struct {
 	*Poller[agentKey, int64]
 
@@ -35,35 +38,69 @@ func NewFollowers(d db.DB, every time.Duration) *Followers {
 	return &Followers{NewPoller(every, headsOf(d)), d}
 }
 
+// headsOfOrg selects the newest positions of agents of one organization. An agent that does not exist has no row.
+const headsOfOrg = `
+	SELECT a.id, coalesce(h.seq, 0)
+	FROM agents a LEFT JOIN agent_heads h ON h.org = a.org AND h.agent_id = a.id
+	WHERE a.org = $1 AND a.id = ANY ($2)`
+
 func headsOf(d db.DB) ReadFunc[agentKey, int64] {
+	known := map[agentKey]int64{} // of the read before
 	return func(ctx context.Context, keys []agentKey) (map[agentKey]int64, error) {
-		orgs, ids := make([]int32, len(keys)), make([]string, len(keys))
-		for i, k := range keys {
-			orgs[i], ids[i] = int32(k.org), k.id
+		byOrg := map[db.Org][]string{}
+		for _, k := range keys {
+			byOrg[k.org] = append(byOrg[k.org], k.id)
 		}
-		type head struct {
-			Org db.Org `db:"org"`
-			ID  string `db:"id"`
-			Seq *int64 `db:"seq"` // nil if the agent does not exist
+		heads, err := readHeads(ctx, d, byOrg)
+		if db.Unavailable(err) && len(byOrg) > 1 {
+			heads, err = readHeadsApart(ctx, d, byOrg, known)
 		}
-		// The inner SELECTs hide the number of agents from Postgres, which would otherwise make a new plan for each
-		// execution.
-		list, err := db.All[head](ctx, d, `
-			SELECT followed.org, followed.id, (
-				SELECT coalesce(h.seq, 0)
-				FROM agents a
-				LEFT JOIN agent_heads h ON h.agent_id = a.id AND h.org = a.org
-				WHERE a.org = followed.org AND a.id = followed.id
-			) AS seq
-			FROM unnest((SELECT $1::integer[]), (SELECT $2::text[])) AS followed (org, id)`, orgs, ids)
-		heads := make(map[agentKey]int64, len(list))
-		for _, h := range list {
-			if h.Seq != nil {
-				heads[agentKey{h.Org, h.ID}] = *h.Seq
-			}
+		if err == nil {
+			known = heads
 		}
 		return heads, err
 	}
+}
+
+// readHeadsApart reads the positions of each organization's agents alone. If its node of a cluster is away, they stay
+// as known.
+func readHeadsApart(ctx context.Context, d db.DB, byOrg map[db.Org][]string, known map[agentKey]int64) (
+	map[agentKey]int64, error) {
+	all, answered := map[agentKey]int64{}, false
+	var err error
+	for org, ids := range byOrg {
+		heads, failed := readHeads(ctx, d, map[db.Org][]string{org: ids})
+		if failed != nil {
+			err = failed
+			for _, id := range ids {
+				all[agentKey{org, id}] = known[agentKey{org, id}]
+			}
+			continue
+		}
+		answered = true
+		maps.Copy(all, heads)
+	}
+	if answered {
+		return all, nil
+	}
+	return nil, err
+}
+
+func readHeads(ctx context.Context, d db.DB, byOrg map[db.Org][]string) (map[agentKey]int64, error) {
+	heads := map[agentKey]int64{}
+	var batch pgx.Batch
+	for org, ids := range byOrg {
+		batch.Queue(headsOfOrg, org, ids).Query(func(rows pgx.Rows) error {
+			var id string
+			var seq int64
+			_, err := pgx.ForEachRow(rows, []any{&id, &seq}, func() error {
+				heads[agentKey{org, id}] = seq
+				return nil
+			})
+			return err
+		})
+	}
+	return heads, db.Error(d.SendBatch(ctx, &batch).Close())
 }
 
 // Follower reads the events of one agent. It is for one goroutine.

@@ -4,6 +4,8 @@ package job
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -57,7 +59,11 @@ const byAge = "created_at, number, id"
 // List returns a page of the jobs. Before and After may name a job that the query does not select, for example because
 // its state has changed since it was listed. ErrNotFound if one of them is gone.
 func List(ctx context.Context, d db.DB, q Query, p db.Page) ([]Job, error) {
-	args := pgx.StrictNamedArgs{"all": q.Org == 0, "org": q.Org, "state": q.State, "kind": q.Kind}
+	args, err := q.args(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	args["state"], args["kind"] = q.State, q.Kind
 	c := p.Clauses(byAge, "SELECT "+byAge+" FROM jobs WHERE id = @place", args)
 	list, err := db.All[Job](ctx, d, jobs+`
 		SELECT id, number, kind, state, org_id, org_name, attempt, max_attempts, done, total, error, created_at, due_at,
@@ -77,10 +83,40 @@ func List(ctx context.Context, d db.DB, q Query, p db.Page) ([]Job, error) {
 
 // find returns ErrNotFound if there is no job with the id.
 func (q Query) find(ctx context.Context, d db.DB, id string) error {
-	_, err := db.One[string](ctx, d, jobs+` SELECT id FROM jobs WHERE id = @id LIMIT 1`,
-		pgx.StrictNamedArgs{"all": q.Org == 0, "org": q.Org, "id": id})
+	args, err := q.args(ctx, d)
+	if err != nil {
+		return err
+	}
+	args["id"] = id
+	_, err = db.One[string](ctx, d, jobs+` SELECT id FROM jobs WHERE id = @id LIMIT 1`, args)
 	return db.OrNotFound(err, "Job with ID %s not found: jobs of queues are removed an hour after they end. Begin again "+
 		"without after and before", db.Short(id))
+}
+
+// apart selects the jobs that are rows of organizations, as JSON. In a cluster they lie on other nodes than the queue,
+// so jobs gets them as @apart.
+const apart = `
+	SELECT coalesce(jsonb_agg(j), '[]') FROM (
+		SELECT id, 'replay' AS kind, CASE status WHEN 'done' THEN 'completed' ELSE status END AS state, org,
+		       steps_done::bigint AS done, steps::bigint AS total, why AS error, created_at, created_at AS started_at,
+		       ended_at
+		FROM replays WHERE %[1]s
+		UNION ALL
+		SELECT id, 'erasure', CASE status WHEN 'running' THEN 'running' WHEN 'completed' THEN 'completed' ELSE 'failed' END,
+		       org, NULL, NULL, NULL, created_at, claimed_at, ended_at
+		FROM erasures WHERE %[1]s AND status IN ('running', 'completed', 'incomplete')
+	) j`
+
+// args are the arguments of jobs. If a node of a cluster is away, the operator's list lacks the jobs on it.
+func (q Query) args(ctx context.Context, d db.DB) (pgx.StrictNamedArgs, error) {
+	var list json.RawMessage
+	var err error
+	if q.Org != 0 {
+		list, err = db.One[json.RawMessage](ctx, d, fmt.Sprintf(apart, `org = $1`), q.Org)
+	} else if list, err = db.One[json.RawMessage](ctx, d, fmt.Sprintf(apart, `true`)); db.Unavailable(err) {
+		list, err = json.RawMessage(`[]`), nil
+	}
+	return pgx.StrictNamedArgs{"all": q.Org == 0, "org": q.Org, "apart": list}, err
 }
 
 // jobs begins a query on the jobs of organization @org, or on all jobs if @all. The id of an organization's job does
@@ -100,13 +136,10 @@ const jobs = `
 			FROM river_job j
 			WHERE @all OR j.args @> jsonb_build_object('org', @org::integer)
 			UNION ALL
-			SELECT r.id, 0, 'replay', CASE r.status WHEN 'done' THEN 'completed' ELSE r.status END, r.org, 0, 0, r.steps_done,
-			       r.steps, r.why, r.created_at, r.created_at, r.created_at, r.ended_at
-			FROM replays r WHERE @all OR r.org = @org
-			UNION ALL
-			SELECT e.id, 0, 'erasure', CASE e.status WHEN 'running' THEN 'running' WHEN 'completed' THEN 'completed'
-			       ELSE 'failed' END, e.org, 0, 0, NULL, NULL, NULL, e.created_at, e.created_at, e.claimed_at, e.ended_at
-			FROM erasures e WHERE (@all OR e.org = @org) AND e.status IN ('running', 'completed', 'incomplete')
+			SELECT s.id, 0, s.kind, s.state, s.org, 0, 0, s.done, s.total, s.error, s.created_at, s.created_at, s.started_at,
+			       s.ended_at
+			FROM jsonb_to_recordset(@apart) AS s (id text, kind text, state text, org integer, done bigint, total bigint,
+				error text, created_at timestamptz, started_at timestamptz, ended_at timestamptz)
 			UNION ALL
 			SELECT 'reembedding', 0, 'reembedding', CASE r.state WHEN 'switched' THEN 'completed' ELSE r.state END, NULL, 0, 0,
 			       r.done, r.total, r.error, r.started_at, r.started_at, r.started_at, r.finished_at

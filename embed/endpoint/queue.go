@@ -88,17 +88,27 @@ func (q *Queue[K]) Call(ctx context.Context, jobs *river.Client[pgx.Tx]) (int, e
 	if !ok {
 		return 0, nil
 	}
+	waiting, err := q.waiting(ctx, space)
+	if err != nil {
+		return 0, err
+	}
+	args := pgx.StrictNamedArgs{"queue": OwnerJob[K]{}.Kind(), "most": maxNewJobs, "each": maxOrgJobs,
+		"first": firstTurn, "orgs": make([]db.Org, len(waiting)), "owners": make([]int64, len(waiting)),
+		"ranks": make([]int64, len(waiting))}
+	for i, w := range waiting {
+		args["orgs"].([]db.Org)[i], args["owners"].([]int64)[i], args["ranks"].([]int64)[i] = w.Org, w.Owner, w.Rank
+	}
 	owners, err := db.All[OwnerJob[K]](ctx, q.DB, `
 		WITH queued AS (
 			SELECT id, state, scheduled_at, (args ->> 'org')::integer AS org, (args ->> 'owner')::bigint AS owner
 			FROM river_job
 			WHERE queue = @queue AND state IN ('available', 'pending', 'running', 'retryable', 'scheduled')
 		), waiting AS MATERIALIZED (
-			`+q.Waiting+`
+			SELECT * FROM unnest(@orgs::integer[], @owners::bigint[], @ranks::bigint[]) AS w (org, owner, rank)
 		), placed AS (
 			SELECT q.id, @first::timestamptz + interval '1 millisecond' * (
 				(SELECT count(*) FROM queued r WHERE r.org = q.org AND r.state = 'running')
-				+ row_number() OVER (PARTITION BY q.org ORDER BY w.newest DESC NULLS LAST, q.owner)) AS place
+				+ row_number() OVER (PARTITION BY q.org ORDER BY w.rank, q.owner)) AS place
 			FROM queued q LEFT JOIN waiting w ON w.org = q.org AND w.owner = q.owner
 			WHERE q.state = 'available' AND q.scheduled_at <= now()
 		), free AS (
@@ -108,7 +118,7 @@ func (q *Queue[K]) Call(ctx context.Context, jobs *river.Client[pgx.Tx]) (int, e
 		), ordered AS (
 			UPDATE river_job j SET scheduled_at = f.place FROM free f WHERE j.id = f.id
 		), numbered AS (
-			SELECT w.org, w.owner, row_number() OVER (PARTITION BY w.org ORDER BY w.newest DESC NULLS LAST, w.owner) AS number
+			SELECT w.org, w.owner, row_number() OVER (PARTITION BY w.org ORDER BY w.rank) AS number
 			FROM waiting w
 			WHERE NOT EXISTS (SELECT FROM queued WHERE queued.owner = w.owner)
 		)
@@ -116,9 +126,7 @@ func (q *Queue[K]) Call(ctx context.Context, jobs *river.Client[pgx.Tx]) (int, e
 		FROM numbered n LEFT JOIN (SELECT org, count(*) AS jobs FROM queued GROUP BY org) has ON has.org = n.org
 		WHERE n.number + coalesce(has.jobs, 0) <= @each
 		ORDER BY n.number, n.owner
-		LIMIT @most`,
-		pgx.StrictNamedArgs{"space": space.ID, "queue": OwnerJob[K]{}.Kind(), "most": maxNewJobs, "each": maxOrgJobs,
-			"first": firstTurn})
+		LIMIT @most`, args)
 	if err != nil || len(owners) == 0 {
 		return 0, err
 	}
@@ -131,6 +139,42 @@ func (q *Queue[K]) Call(ctx context.Context, jobs *river.Client[pgx.Tx]) (int, e
 		return 0, fmt.Errorf("queue texts to be embedded: %w", err)
 	}
 	return len(owners), nil
+}
+
+// waitingOwner is an owner with waiting rows, and its rank in its organization, from 1 on.
+type waitingOwner struct {
+	Org   db.Org `db:"org"`
+	Owner int64  `db:"owner"`
+	Rank  int64  `db:"rank"`
+}
+
+// waiting returns the first owners with waiting rows of each organization. If a node of a cluster is away, it returns
+// those of the organizations on other nodes.
+func (q *Queue[K]) waiting(ctx context.Context, space Space) (list []waitingOwner, err error) {
+	const limited = `
+		SELECT org, owner, rank FROM (
+			SELECT org, owner, row_number() OVER (PARTITION BY org ORDER BY newest DESC NULLS LAST, owner) AS rank
+			FROM (%s) w %s
+		) w
+		WHERE rank <= @most`
+	args := pgx.StrictNamedArgs{"space": space.ID, "most": 2 * maxOrgJobs}
+	list, err = db.All[waitingOwner](ctx, q.DB, fmt.Sprintf(limited, q.Waiting, ""), args)
+	if !db.Unavailable(err) {
+		return list, err
+	}
+	orgs, failed := db.Orgs(ctx, q.DB)
+	if failed != nil {
+		return nil, err
+	}
+	for _, org := range orgs {
+		args["org"] = org
+		some, failed := db.All[waitingOwner](ctx, q.DB, fmt.Sprintf(limited, q.Waiting, "WHERE org = @org"), args)
+		if failed != nil && !db.Unavailable(failed) {
+			return list, failed
+		}
+		list = append(list, some...)
+	}
+	return list, nil
 }
 
 // placeOf returns how a job's work ranks against other work.

@@ -59,7 +59,7 @@ func (r *Reembed) Start(ctx context.Context) (ReembedProgress, error) {
 		INSERT INTO reembedding AS r (from_space, to_space) VALUES ($1, $2)
 		ON CONFLICT (only_one) DO UPDATE
 		SET from_space = $1, to_space = $2, state = 'running', done = 0, total = NULL, refused = 0, error = NULL,
-		    started_at = now(), finished_at = NULL
+		    started_at = excluded.started_at, finished_at = NULL
 		WHERE r.state <> 'running' AND r.finished_at = $3`, from.ID, to.ID, before.FinishedAt)
 	if errors.Is(err, db.ErrNotFound) {
 		err = r.notStarted(ctx, from, to)

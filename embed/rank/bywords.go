@@ -166,7 +166,7 @@ func (s *Search) sharingWords(ctx context.Context, d db.DB, q Question, f Filter
 // sharing returns SQL for FROM: the rows r with one of the terms @terms that pass the filter. OFFSET keeps Postgres
 // from reading them through an index other than the one on terms. The terms include their owners.
 func (s *Search) sharing(f Filter) string {
-	return `(SELECT * FROM ` + s.Table + ` r WHERE r.org + 0 = @org AND r.terms && @terms OFFSET 0) r WHERE ` + f.Rows
+	return `(SELECT * FROM ` + s.Table + ` r WHERE r.org = @org::oid AND r.terms && @terms OFFSET 0) r WHERE ` + f.Rows
 }
 
 func with(args pgx.StrictNamedArgs, name string, value any) pgx.StrictNamedArgs {

@@ -117,7 +117,7 @@ func (s *Store) RestoreVersion(ctx context.Context, org db.Org, v PortableVersio
 // CheckVersions returns ErrInvalid unless a restored block has all its versions.
 func (s *Store) CheckVersions(ctx context.Context, org db.Org, id string) error {
 	missing, err := db.One[int](ctx, s.DB, `
-		SELECT b.version - (SELECT count(*) FROM block_versions v WHERE v.org = b.org AND v.block_key = b.key)
+		SELECT b.version - (SELECT count(*) FROM block_versions v WHERE v.org = $1 AND v.block_key = b.key)
 		FROM blocks b WHERE b.org = $1 AND b.id = $2`, org, id)
 	if err == nil && missing != 0 {
 		err = db.Invalid("block %s lacks %d of its versions", id, missing)

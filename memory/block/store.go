@@ -105,7 +105,7 @@ const filtered = ` FROM blocks b
 	  AND (@more::int IS NULL AND @fewer::int IS NULL AND @agents::int[] IS NULL OR (
 		SELECT count(*) > coalesce(@more, -1) AND count(*) < coalesce(@fewer, 2147483647)
 		   AND (@agents::int[] IS NULL OR count(*) = ANY (@agents))
-		FROM agent_blocks a WHERE a.org = b.org AND a.block_key = b.key))
+		FROM agent_blocks a WHERE a.org = @org AND a.block_key = b.key))
 	  AND (@identity = '' AND @identifiers::text[] IS NULL OR EXISTS (
 		SELECT FROM block_identities x JOIN identities i ON i.org = x.org AND i.key = x.identity_key
 		WHERE x.org = @org AND i.org = @org AND x.block_key = b.key AND @identity IN ('', i.id)

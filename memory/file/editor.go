@@ -175,12 +175,16 @@ func (e *editor) redacted(ctx context.Context, content string) (string, error) {
 
 func (e *editor) insert(ctx context.Context, path, content string) (File, error) {
 	lex := lexicon.Document(path + "\n" + content)
-	f, err := db.One[File](ctx, e.store.db, `
-		INSERT INTO memory_files AS f (org, tree_key, path, folded, content, sha256, lex, terms)
+	key, err := db.One[int64](ctx, e.store.db, `
+		INSERT INTO memory_files (org, tree_key, path, folded, content, sha256, lex, terms)
 		VALUES (@org, @tree, @path, @folded, @content, @sha256, @lex, @terms)
-		RETURNING `+entryColumns+`, f.content, @author::jsonb AS provenance`,
+		RETURNING key`,
 		pgx.StrictNamedArgs{"org": e.at.Org, "tree": e.tree.Key, "path": path, "folded": fold(path), "content": content,
-			"sha256": hashOf(content), "lex": lex.Vector, "terms": lexicon.Owned(0, lex.Terms), "author": e.at.Author})
+			"sha256": hashOf(content), "lex": lex.Vector, "terms": lexicon.Owned(0, lex.Terms)})
+	if err != nil {
+		return File{}, err
+	}
+	f, err := e.stored(ctx, key)
 	if err != nil {
 		return f, err
 	}
@@ -188,17 +192,27 @@ func (e *editor) insert(ctx context.Context, path, content string) (File, error)
 	return f, e.record(ctx, f, created)
 }
 
+// stored returns a file that was just written, with this edit's author.
+func (e *editor) stored(ctx context.Context, key int64) (File, error) {
+	return db.One[File](ctx, e.store.db, `
+		SELECT `+entryColumns+`, f.content, $3::jsonb AS provenance FROM memory_files f WHERE f.org = $1 AND f.key = $2`,
+		e.at.Org, key, e.at.Author)
+}
+
 // write stores a file's new path and text as its next version, with the kind e.change.
 func (e *editor) write(ctx context.Context, previous Entry, path, content string) (File, error) {
 	lex := lexicon.Document(path + "\n" + content)
-	f, err := db.One[File](ctx, e.store.db, `
-		UPDATE memory_files AS f
+	err := db.Exec(ctx, e.store.db, `
+		UPDATE memory_files
 		SET path = @path, folded = @folded, content = @content, sha256 = @sha256, lex = @lex, terms = @terms,
-		    version = f.version + 1, updated_at = now(), deleted_at = NULL, unembedded = true, refused_chunks = '{}'
-		WHERE f.org = @org AND f.key = @key
-		RETURNING `+entryColumns+`, f.content, @author::jsonb AS provenance`,
+		    version = version + 1, updated_at = now(), deleted_at = NULL, unembedded = true, refused_chunks = '{}'
+		WHERE org = @org AND key = @key`,
 		pgx.StrictNamedArgs{"org": e.at.Org, "key": previous.Key, "path": path, "folded": fold(path), "content": content,
-			"sha256": hashOf(content), "lex": lex.Vector, "terms": lexicon.Owned(0, lex.Terms), "author": e.at.Author})
+			"sha256": hashOf(content), "lex": lex.Vector, "terms": lexicon.Owned(0, lex.Terms)})
+	if err != nil {
+		return File{}, err
+	}
+	f, err := e.stored(ctx, previous.Key)
 	if err != nil {
 		return f, err
 	}

@@ -14,7 +14,7 @@ const (
 	entryColumns = `f.key, f.id, f.path, f.sha256, octet_length(f.content) AS size_bytes, f.version, f.created_at,
 		f.updated_at, f.folded, f.valid_from, f.valid_until, f.superseded_by AS successor,
 		coalesce(f.valid_until <= now(), false) AS ended,
-		(SELECT n.path FROM memory_files n WHERE n.org = f.org AND n.key = f.superseded_by) AS superseded_by`
+		(SELECT n.path FROM memory_files n WHERE n.org = $1 AND n.key = f.superseded_by) AS superseded_by`
 	selectEntries = `
 		SELECT ` + entryColumns + ` FROM memory_files f
 		WHERE f.org = $1 AND f.tree_key = $2 AND f.deleted_at IS NULL
@@ -26,7 +26,7 @@ const (
 	selectFile = `
 		SELECT ` + entryColumns + `, f.content,
 		       (SELECT v.author FROM memory_file_versions v
-		        WHERE v.org = f.org AND v.file_key = f.key AND v.version = f.version) AS provenance
+		        WHERE v.org = $1 AND v.file_key = f.key AND v.version = f.version) AS provenance
 		FROM memory_files f
 		WHERE f.org = $1 AND f.tree_key = $2 AND f.deleted_at IS NULL AND f.path = $3`
 )
@@ -44,7 +44,7 @@ func (s *Store) List(ctx context.Context, org db.Org, tree, dir string, held db.
 	args := pgx.StrictNamedArgs{"org": org, "tree": t.Key, "path": dir}
 	where := held.Where("f", args)
 	all, err := db.All[Entry](ctx, s.db, `
-		SELECT `+entryColumns+` FROM memory_files f
+		SELECT `+db.Named(entryColumns)+` FROM memory_files f
 		WHERE f.org = @org AND f.tree_key = @tree AND f.deleted_at IS NULL AND (f.path = @path OR true`+where+`)
 		ORDER BY f.path COLLATE "C"`, args)
 	all = slices.DeleteFunc(all, func(e Entry) bool { return !within(e.Path, dir) })

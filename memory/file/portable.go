@@ -59,7 +59,7 @@ func (s *Store) ExportFiles(ctx context.Context, org db.Org, t PortableTree) ([]
 	return db.All[PortableFile](ctx, s.db, `
 		SELECT $3::text AS tree_id, f.id, f.path, f.content, f.version, f.created_at, f.updated_at, f.deleted_at,
 		       f.valid_from, f.valid_until,
-		       (SELECT n.id FROM memory_files n WHERE n.org = f.org AND n.key = f.superseded_by) AS superseded_by
+		       (SELECT n.id FROM memory_files n WHERE n.org = $1 AND n.key = f.superseded_by) AS superseded_by
 		FROM memory_files f
 		WHERE f.org = $1 AND f.tree_key = $2
 		ORDER BY f.key`, org, t.Key, t.ID)

@@ -45,24 +45,12 @@ func (s *Store) Redact(ctx context.Context, at At, text string) (r Redaction, er
 		}
 		if err := db.Resize(ctx, d.(pgx.Tx), db.Rows{Table: "memory_file_versions", Where: `r.file_key IN (
 			SELECT key FROM memory_files WHERE org = $1 AND tree_key = $2)`, Args: []any{at.Org, e.tree.Key}}, func() error {
-			tag, err := d.Exec(ctx, `
-				UPDATE memory_file_versions v
-				SET content = replace(v.content, $3, $4), redacted = true,
-				    sha256 = encode(sha256(convert_to(replace(v.content, $3, $4), 'UTF8')), 'hex')
-				FROM memory_files f
-				WHERE f.org = $1 AND f.tree_key = $2 AND v.org = $1 AND v.file_key = f.key AND strpos(v.content, $3) > 0`,
-				at.Org, e.tree.Key, text, redactedMark)
-			r.Versions = int(tag.RowsAffected())
-			return db.Error(err)
+			r.Versions, err = e.store.redactVersions(ctx, at.Org, e.tree.Key, text)
+			return err
 		}); err != nil {
 			return err
 		}
-		_, err = d.Exec(ctx, `
-			UPDATE memory_files SET content = replace(content, $3, $4),
-			    sha256 = encode(sha256(convert_to(replace(content, $3, $4), 'UTF8')), 'hex')
-			WHERE org = $1 AND tree_key = $2 AND deleted_at IS NOT NULL AND strpos(content, $3) > 0`,
-			at.Org, e.tree.Key, text, redactedMark)
-		return db.Error(err)
+		return e.store.redactDeleted(ctx, at.Org, e.tree.Key, text)
 	})
 	return r, err
 }
@@ -76,5 +64,51 @@ func (e *editor) redact(ctx context.Context, entry Entry, text string, r *Redact
 	e.change = redacted
 	r.Files = append(r.Files, f.Path)
 	_, err = e.write(ctx, entry, f.Path, strings.ReplaceAll(f.Content, text, redactedMark))
+	return err
+}
+
+// redactVersions replaces a text in the versions of a tree's files, one after the other, and returns how many have it.
+func (s *Store) redactVersions(ctx context.Context, org db.Org, tree int64, text string) (int, error) {
+	type version struct {
+		File    int64 `db:"file_key"`
+		Version int   `db:"version"`
+	}
+	versions, err := db.All[version](ctx, s.db, `
+		SELECT v.file_key, v.version FROM memory_file_versions v JOIN memory_files f ON f.org = v.org AND f.key = v.file_key
+		WHERE v.org = $1 AND f.tree_key = $2 AND strpos(v.content, $3) > 0`, org, tree, text)
+	for _, v := range versions {
+		content, err := db.One[string](ctx, s.db, `
+			SELECT content FROM memory_file_versions WHERE org = $1 AND file_key = $2 AND version = $3`,
+			org, v.File, v.Version)
+		if err != nil {
+			return 0, err
+		}
+		content = strings.ReplaceAll(content, text, redactedMark)
+		if err := db.Exec(ctx, s.db, `
+			UPDATE memory_file_versions SET content = $4, sha256 = $5, redacted = true
+			WHERE org = $1 AND file_key = $2 AND version = $3`,
+			org, v.File, v.Version, content, hashOf(content)); err != nil {
+			return 0, err
+		}
+	}
+	return len(versions), err
+}
+
+// redactDeleted replaces a text in the last texts of a tree's deleted files.
+func (s *Store) redactDeleted(ctx context.Context, org db.Org, tree int64, text string) error {
+	type deleted struct {
+		Key     int64  `db:"key"`
+		Content string `db:"content"`
+	}
+	files, err := db.All[deleted](ctx, s.db, `
+		SELECT key, content FROM memory_files
+		WHERE org = $1 AND tree_key = $2 AND deleted_at IS NOT NULL AND strpos(content, $3) > 0`, org, tree, text)
+	for _, f := range files {
+		if err == nil {
+			content := strings.ReplaceAll(f.Content, text, redactedMark)
+			err = db.Exec(ctx, s.db, `UPDATE memory_files SET content = $3, sha256 = $4 WHERE org = $1 AND key = $2`,
+				org, f.Key, content, hashOf(content))
+		}
+	}
 	return err
 }

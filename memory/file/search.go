@@ -113,7 +113,7 @@ func (s *Store) ranked(ctx context.Context, org db.Org, t Tree, q Query, questio
 	ranking.Calibrate(rows)
 	hits, err := rank.ReadHits[Hit](ctx, s.db, rank.HitQuery[Hit]{Org: org, Limit: q.Limit,
 		Keep: confirm(ranking), SQL: `
-		SELECT ` + entryColumns + `, f.content, ` + rank.HitColumns + `
+		SELECT ` + db.Named(entryColumns) + `, f.content, ` + rank.HitColumns + `
 		FROM ` + rank.HitTable + rank.KeyedRow("memory_files", "hit.key") + ` f
 		WHERE f.deleted_at IS NULL
 		ORDER BY hit.place`}, rows)

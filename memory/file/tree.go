@@ -58,7 +58,7 @@ const treeColumns = `t.key, t.id, t.name, t.description, t.rules, t.created_at, 
 			'error', coalesce(t.embed_error, max(
 				'some parts of files get no vector; they are found by their words'
 			) FILTER (WHERE w.refused_chunks <> '{}')))
-		FROM memory_files w WHERE w.org = t.org AND w.tree_key = t.key AND w.deleted_at IS NULL)
+		FROM memory_files w WHERE w.org = $1 AND w.tree_key = t.key AND w.deleted_at IS NULL)
 	END AS embedding_status`
 
 // TreeUpdate changes the fields that are not nil.
@@ -90,9 +90,13 @@ func (s *Store) CreateTree(ctx context.Context, org db.Org, name string, u TreeU
 	if space, ok := s.search.Endpoint.Space(); ok {
 		embedded = &space.ID
 	}
-	return db.One[Tree](ctx, s.db, `
-		INSERT INTO memory_trees AS t (org, name, description, rules, embedded_space) VALUES ($1, $2, $3, $4, $5)
-		RETURNING `+treeColumns, org, db.Clean(name), u.Description, cmp.Or(u.Rules, &IndexRules{}), embedded)
+	id, err := db.One[string](ctx, s.db, `
+		INSERT INTO memory_trees (org, name, description, rules, embedded_space) VALUES ($1, $2, $3, $4, $5)
+		RETURNING id`, org, db.Clean(name), u.Description, cmp.Or(u.Rules, &IndexRules{}), embedded)
+	if err != nil {
+		return Tree{}, err
+	}
+	return s.Tree(ctx, org, id)
 }
 
 // Tree returns a tree by its id.
@@ -107,7 +111,7 @@ func treeNotFound(err error, id string) error {
 
 // Trees lists the trees of an organization.
 func (s *Store) Trees(ctx context.Context, org db.Org, p db.Page) ([]Tree, error) {
-	return db.List[Tree](ctx, s.db, p, `SELECT `+treeColumns+` FROM memory_trees t WHERE t.org = @org`,
+	return db.List[Tree](ctx, s.db, p, `SELECT `+db.Named(treeColumns)+` FROM memory_trees t WHERE t.org = @org`,
 		pgx.StrictNamedArgs{"org": org})
 }
 
@@ -116,12 +120,15 @@ func (s *Store) UpdateTree(ctx context.Context, org db.Org, id string, u TreeUpd
 	if err := u.check(); err != nil {
 		return Tree{}, err
 	}
-	t, err := db.One[Tree](ctx, s.db, `
-		UPDATE memory_trees AS t
+	err := db.Exec(ctx, s.db, `
+		UPDATE memory_trees
 		SET name = coalesce($3, name), description = coalesce($4, description), rules = coalesce($5, rules),
 		    updated_at = now()
-		WHERE t.org = $1 AND t.id = $2 RETURNING `+treeColumns, org, id, u.Name, u.Description, u.Rules)
-	return t, treeNotFound(err, id)
+		WHERE org = $1 AND id = $2`, org, id, u.Name, u.Description, u.Rules)
+	if err != nil {
+		return Tree{}, treeNotFound(err, id)
+	}
+	return s.Tree(ctx, org, id)
 }
 
 // DeleteTree deletes a tree with all versions of its files, and takes it from its agents.

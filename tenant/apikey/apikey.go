@@ -166,10 +166,10 @@ func (n NewKey) insert(ctx context.Context, tx pgx.Tx, secret string) (key Key, 
 		return key, err
 	}
 	sum := sha256.Sum256([]byte(secret))
+	if err := requireKeys(ctx, tx); err != nil {
+		return key, err
+	}
 	id, err := db.One[string](ctx, tx, `
-		WITH c AS (
-			INSERT INTO keys_required SELECT true ON CONFLICT DO NOTHING
-		)
 		INSERT INTO api_keys (org, name, prefix, sha256, scopes, agent_ids, operator, expires_at, requests_per_minute,
 			requests_at_once)
 		VALUES (@org, @name, @prefix, @sum, @scopes, coalesce(@agents::text[], '{}'), @operator, @expires, @per_minute,
@@ -280,12 +280,14 @@ func (s *Store) Revoke(ctx context.Context, named string) (id string, err error)
 
 // revoke deletes a key. It keeps the key's hash, so that Register does not accept the secret again.
 func (s *Store) revoke(ctx context.Context, id string) error {
-	return db.Exec(ctx, s.DB, `
-		WITH k AS (
-			DELETE FROM api_keys WHERE id = $1 RETURNING sha256
-		)
-		INSERT INTO revoked_keys (sha256) SELECT sha256 FROM k
-		ON CONFLICT (sha256) DO UPDATE SET revoked_at = now()`, id)
+	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		sum, err := db.One[[]byte](ctx, tx, `DELETE FROM api_keys WHERE id = $1 RETURNING sha256`, id)
+		if err != nil {
+			return err
+		}
+		return db.Exec(ctx, tx, `
+			INSERT INTO revoked_keys (sha256) VALUES ($1) ON CONFLICT (sha256) DO UPDATE SET revoked_at = now()`, sum)
+	})
 }
 
 // Register makes the secret from the server's settings a key of the default organization, and deletes the key that was
@@ -296,24 +298,40 @@ func (s *Store) Register(ctx context.Context, secret string) (revoked bool, err 
 		return false, err
 	}
 	sum := sha256.Sum256([]byte(secret))
-	_, err = s.DB.Exec(ctx, `
-		WITH o AS (
-			SELECT org FROM organizations WHERE name = @org AND deleted_at IS NULL
-		), before AS (
-			DELETE FROM api_keys k USING o WHERE k.org = o.org AND k.name = @name AND k.sha256 <> @sum
-		), c AS (
-			INSERT INTO keys_required SELECT true ON CONFLICT DO NOTHING
-		)
-		INSERT INTO api_keys (org, name, prefix, sha256)
-		SELECT org, @name, @prefix, @sum FROM o WHERE NOT EXISTS (SELECT FROM revoked_keys r WHERE r.sha256 = @sum)
-		ON CONFLICT (sha256) DO NOTHING`,
-		pgx.StrictNamedArgs{"org": DefaultOrg, "name": registered, "prefix": prefixOf(secret), "sum": sum[:]})
+	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		if err := requireKeys(ctx, tx); err != nil {
+			return err
+		}
+		orgs, err := db.All[db.Org](ctx, tx, `
+			SELECT org FROM organizations WHERE name = $1 AND deleted_at IS NULL`, DefaultOrg)
+		if err != nil || len(orgs) == 0 {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `
+			DELETE FROM api_keys WHERE org = $1 AND name = $2 AND sha256 <> $3`, orgs[0], registered, sum[:]); err != nil {
+			return err
+		}
+		gone, err := db.One[bool](ctx, tx, `SELECT EXISTS (SELECT FROM revoked_keys WHERE sha256 = $1)`, sum[:])
+		if err != nil || gone {
+			return err
+		}
+		_, err = tx.Exec(ctx, `
+			INSERT INTO api_keys (org, name, prefix, sha256) VALUES ($1, $2, $3, $4) ON CONFLICT (sha256) DO NOTHING`,
+			orgs[0], registered, prefixOf(secret), sum[:])
+		return err
+	})
 	if err != nil {
 		return false, db.Error(err)
 	}
 	return db.One[bool](ctx, s.DB, `
 		SELECT EXISTS (SELECT FROM revoked_keys WHERE sha256 = $1)
 			AND NOT EXISTS (SELECT FROM api_keys WHERE sha256 = $1)`, sum[:])
+}
+
+// requireKeys makes the server answer only requests with a key.
+func requireKeys(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, `INSERT INTO keys_required SELECT true ON CONFLICT DO NOTHING`)
+	return err
 }
 
 // CheckRegistered returns the error that Register would return. It changes nothing.
@@ -394,6 +412,6 @@ func (s *Store) Lookup(ctx context.Context, secret string) (Key, error) {
 func (s *Store) Used(ctx context.Context, id string) error {
 	_, err := s.DB.Exec(ctx, `
 		UPDATE api_keys SET last_used_at = now()
-		WHERE id = $1 AND coalesce(last_used_at < now() - interval '1 minute', true)`, id)
+		WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')`, id)
 	return db.Error(err)
 }

@@ -126,20 +126,38 @@ func (s *Store) DeleteOrg(ctx context.Context, idOrName string) (Organization, e
 	if err != nil {
 		return o, err
 	}
-	deleted, err := db.One[Organization](ctx, s.DB, `
-		WITH k AS (
-			DELETE FROM api_keys WHERE org = $1 RETURNING sha256
-		), revoked AS (
-			INSERT INTO revoked_keys (sha256) SELECT sha256 FROM k ON CONFLICT DO NOTHING
-		), place AS ( -- in the lists of the operator, who belongs to the default organization
-			INSERT INTO deleted_places (org, id, created_at, key)
-			SELECT d.org, o.id, o.created_at, o.org FROM organizations o JOIN organizations d ON d.name = $2
-			WHERE o.org = $1 AND o.deleted_at IS NULL AND d.deleted_at IS NULL
-			ON CONFLICT DO NOTHING
-		)
-		UPDATE organizations SET deleted_at = now() WHERE org = $1 AND deleted_at IS NULL RETURNING `+orgColumns,
-		o.Org, DefaultOrg)
+	var deleted Organization
+	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		if deleted, err = db.One[Organization](ctx, tx, `
+			UPDATE organizations SET deleted_at = now() WHERE org = $1 AND deleted_at IS NULL RETURNING `+orgColumns,
+			o.Org); err != nil {
+			return err
+		}
+		sums, err := db.All[[]byte](ctx, tx, `DELETE FROM api_keys WHERE org = $1 RETURNING sha256`, o.Org)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `
+			INSERT INTO revoked_keys (sha256) SELECT unnest($1::bytea[]) ON CONFLICT DO NOTHING`, sums); err != nil {
+			return err
+		}
+		return keepPlace(ctx, tx, deleted)
+	})
 	return deleted, db.OrNotFound(err, "Organization with ID %s not found", idOrName)
+}
+
+// keepPlace keeps the place of a deleted organization in the lists of the operator, who belongs to the default
+// organization.
+func keepPlace(ctx context.Context, tx pgx.Tx, o Organization) error {
+	orgs, err := db.All[db.Org](ctx, tx, `
+		SELECT org FROM organizations WHERE name = $1 AND deleted_at IS NULL`, DefaultOrg)
+	if err != nil || len(orgs) == 0 {
+		return err
+	}
+	_, err = tx.Exec(ctx, `
+		INSERT INTO deleted_places (org, id, created_at, key) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
+		orgs[0], o.ID, o.CreatedAt, o.Org)
+	return err
 }
 
 // Clear deletes the rows of deleted organizations in small batches. If one organization fails, it goes on with the

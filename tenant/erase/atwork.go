@@ -28,10 +28,14 @@ func (w *sweep) settled(ctx context.Context, clean bool, began time.Time) (bool,
 		CleanSince *time.Time `db:"clean_since"`
 		Waited     bool       `db:"waited"`
 	}
-	r, err := db.One[row](ctx, w.DB, `
+	if err := db.Exec(ctx, w.DB, `
 		UPDATE erasures SET clean_since = CASE WHEN $3 THEN coalesce(clean_since, $4) END
-		WHERE org = $1 AND key = $2
-		RETURNING clean_since, began_at < now() - $5::interval AS waited`, w.org, w.e.Key, clean, began, patience)
+		WHERE org = $1 AND key = $2`, w.org, w.e.Key, clean, began); err != nil {
+		return false, err
+	}
+	r, err := db.One[row](ctx, w.DB, `
+		SELECT clean_since, began_at < now() - $3::interval AS waited FROM erasures WHERE org = $1 AND key = $2`,
+		w.org, w.e.Key, patience)
 	if err != nil || !clean {
 		return false, err
 	}
@@ -51,14 +55,18 @@ func (w *sweep) countAtWork(ctx context.Context, before time.Time) error {
 	type row struct {
 		Runs      int `db:"runs"`
 		Handovers int `db:"handovers"`
-		Jobs      int `db:"jobs"`
 	}
 	n, err := db.One[row](ctx, w.DB, `
 		SELECT (SELECT count(*) FROM runs WHERE org = $1 AND status = 'running' AND created_at < $2) AS runs,
-		       (SELECT count(*) FROM handovers WHERE org = $1 AND status = 'running' AND created_at < $2) AS handovers,
-		       (SELECT count(*) FROM river_job
-		        WHERE state = 'running' AND attempted_at < $2 AND args @> jsonb_build_object('org', $1::integer)
-		          AND kind NOT LIKE 'embed\_%') AS jobs`, w.org, before)
+		       (SELECT count(*) FROM handovers WHERE org = $1 AND status = 'running' AND created_at < $2) AS handovers`,
+		w.org, before)
+	if err != nil {
+		return err
+	}
+	jobs, err := db.One[int](ctx, w.DB, `
+		SELECT count(*) FROM river_job
+		WHERE state = 'running' AND attempted_at < $2 AND args @> jsonb_build_object('org', $1::integer)
+		  AND kind NOT LIKE 'embed\_%'`, w.org, before)
 	if err != nil {
 		return err
 	}
@@ -74,7 +82,7 @@ func (w *sweep) countAtWork(ctx context.Context, before time.Time) error {
 		}
 	}
 	w.report.AtWork = map[string]int{}
-	for what, count := range map[string]int{"runs": n.Runs, "handovers": n.Handovers, "jobs": n.Jobs,
+	for what, count := range map[string]int{"runs": n.Runs, "handovers": n.Handovers, "jobs": jobs,
 		"compactions": compactions, "files": w.waiting} {
 		if count > 0 {
 			w.report.AtWork[what] = count

@@ -66,18 +66,36 @@ type claimed struct {
 }
 
 // next claims an erasure, of any organization, on which no living server works. The list is empty if there is none.
-func (s *Store) next(ctx context.Context) ([]claimed, error) {
+func (s *Store) next(ctx context.Context) (list []claimed, err error) {
+	err = db.EachOrg(ctx, s.DB, func(org db.Org) error {
+		if len(list) > 0 {
+			return nil
+		}
+		list, err = s.nextOf(ctx, org)
+		return err
+	}, `
+		SELECT DISTINCT org FROM erasures
+		WHERE status = 'running' AND (claimed_at IS NULL OR claimed_at < now() - $1::interval)
+		ORDER BY org`, claim)
+	if len(list) > 0 {
+		return list, nil
+	}
+	return list, err
+}
+
+// nextOf is next for one organization.
+func (s *Store) nextOf(ctx context.Context, org db.Org) ([]claimed, error) {
 	return db.All[claimed](ctx, s.DB, `
 		WITH next AS MATERIALIZED (
-			SELECT org, key FROM erasures
-			WHERE status = 'running' AND (claimed_at IS NULL OR claimed_at < now() - $1::interval)
-			ORDER BY org, key
+			SELECT key FROM erasures
+			WHERE org = $1 AND status = 'running' AND (claimed_at IS NULL OR claimed_at < now() - $2::interval)
+			ORDER BY key
 			LIMIT 1
 			FOR UPDATE SKIP LOCKED
 		)
 		UPDATE erasures e SET claimed_at = now()
 		FROM next
-		WHERE e.org = next.org AND e.key = next.key
+		WHERE e.org = $1 AND e.key = next.key
 		RETURNING e.org, e.key, e.ends_as, e.id, e.status, e.texts, e.message_id, e.whole_words, e.reason, e.requested_by,
-		          e.decided_by, e.report, e.created_at, e.ended_at`, claim)
+		          e.decided_by, e.report, e.created_at, e.ended_at`, org, claim)
 }

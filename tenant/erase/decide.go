@@ -55,11 +55,15 @@ func (s *Store) Create(ctx context.Context, org db.Org, r Request) (Erasure, err
 	if reason := strings.TrimSpace(db.Clean(r.Reason)); reason != "" {
 		args["reason"] = db.Beginning(reason, 2_000)
 	}
-	e, err := db.One[Erasure](ctx, s.DB, `
+	id, err := db.One[string](ctx, s.DB, `
 		INSERT INTO erasures (org, status, texts, message_id, whole_words, reason, requested_by, report, began_at)
 		VALUES (@org, @status, @texts, @message, @whole, @reason, @by, '{}',
-		        CASE WHEN @status = 'running' THEN now() END)
-		RETURNING `+columns, args)
+		        now() + CASE WHEN @status = 'running' THEN interval '0' END)
+		RETURNING id`, args)
+	if err != nil {
+		return Erasure{}, err
+	}
+	e, err := s.Erasure(ctx, org, id)
 	if err != nil || status == Pending {
 		return e, err
 	}
@@ -123,17 +127,20 @@ func (s *Store) Decide(ctx context.Context, org db.Org, id string, approve bool,
 	if approve {
 		status = Running
 	}
-	e, err := db.One[Erasure](ctx, s.DB, `
+	err := db.Exec(ctx, s.DB, `
 		UPDATE erasures
 		SET status = @status, decided_by = @by, texts = CASE WHEN @approve THEN texts END,
-		    ended_at = CASE WHEN NOT @approve THEN now() END, began_at = CASE WHEN @approve THEN now() END
-		WHERE org = @org AND id = @id AND status = 'pending'
-		RETURNING `+columns,
+		    ended_at = now() + CASE WHEN NOT @approve THEN interval '0' END,
+		    began_at = now() + CASE WHEN @approve THEN interval '0' END
+		WHERE org = @org AND id = @id AND status = 'pending'`,
 		pgx.StrictNamedArgs{"org": org, "id": id, "status": status, "by": decider, "approve": approve})
-	if errors.Is(err, db.ErrNotFound) {
-		if e, err = s.Erasure(ctx, org, id); err == nil {
-			err = db.Conflict("erasure %s does not wait for a decision: it is %s", id, e.Status)
-		}
+	undecidable := errors.Is(err, db.ErrNotFound)
+	if err != nil && !undecidable {
+		return Erasure{}, err
+	}
+	e, err := s.Erasure(ctx, org, id)
+	if err == nil && undecidable {
+		err = db.Conflict("erasure %s does not wait for a decision: it is %s", id, e.Status)
 	}
 	if err != nil || !approve {
 		return e, err

@@ -87,31 +87,45 @@ const (
 
 // Fold replaces the rows that record changes of organizations' usage by their sums. Several servers may do it at once.
 func (s *Store) Fold(ctx context.Context) error {
-	orgs, err := db.All[db.Org](ctx, s.DB, `
-		SELECT org FROM stored_usage GROUP BY org HAVING count(*) >= $1 ORDER BY org`, minFold)
-	for _, org := range orgs {
-		if err == nil {
-			err = s.FoldOrg(ctx, org)
-		}
-	}
-	return err
+	return db.EachOrg(ctx, s.DB, func(org db.Org) error { return s.FoldOrg(ctx, org) },
+		`SELECT org FROM stored_usage GROUP BY org HAVING count(*) >= $1 ORDER BY org`, minFold)
 }
 
 // FoldOrg is Fold for one organization.
 func (s *Store) FoldOrg(ctx context.Context, org db.Org) (err error) {
 	for folded := foldRows; err == nil && folded == foldRows; {
-		folded, err = db.One[int](ctx, s.DB, `
-			WITH gone AS (
-				DELETE FROM stored_usage WHERE org = $1 AND key = ANY (ARRAY(
-					SELECT key FROM stored_usage WHERE org = $1 ORDER BY key LIMIT $2 FOR UPDATE SKIP LOCKED))
-				RETURNING kind, items, bytes
-			), sums AS (
-				INSERT INTO stored_usage (org, kind, items, bytes)
-				SELECT $1, kind, sum(items), sum(bytes) FROM gone GROUP BY kind
-			)
-			SELECT count(*) FROM gone`, org, foldRows)
+		err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+			folded, err = foldBatch(ctx, tx, org)
+			return err
+		})
 	}
 	return err
+}
+
+// foldBatch replaces at most foldRows rows by their sums, and returns their number.
+func foldBatch(ctx context.Context, tx pgx.Tx, org db.Org) (folded int, err error) {
+	type sum struct {
+		Kind  string `db:"kind"`
+		Items int64  `db:"items"`
+		Bytes int64  `db:"bytes"`
+		Rows  int    `db:"rows"`
+	}
+	sums, err := db.All[sum](ctx, tx, `
+		WITH gone AS (
+			DELETE FROM stored_usage WHERE org = $1 AND key = ANY (ARRAY(
+				SELECT key FROM stored_usage WHERE org = $1 ORDER BY key LIMIT $2 FOR UPDATE SKIP LOCKED))
+			RETURNING kind, items, bytes
+		)
+		SELECT kind, sum(items)::bigint AS items, sum(bytes)::bigint AS bytes, count(*) AS rows FROM gone GROUP BY kind`,
+		org, foldRows)
+	for _, one := range sums {
+		folded += one.Rows
+		if err == nil {
+			_, err = tx.Exec(ctx, `INSERT INTO stored_usage (org, kind, items, bytes) VALUES ($1, $2, $3, $4)`,
+				org, one.Kind, one.Items, one.Bytes)
+		}
+	}
+	return folded, err
 }
 
 // monthOf returns the first moment, in UTC, of the month that contains t.

@@ -35,43 +35,55 @@ type ByKind struct {
 	MemoryFileVersions int64 `json:"memory_file_versions" doc:"The texts of memory files with their earlier versions."`
 }
 
+// used is what an organization uses.
+type used struct {
+	Quotas   *Limits `db:"quotas"`
+	Requests int64   `db:"requests"`
+	Stored   map[string]struct{ Items, Bytes int64 }
+}
+
+// usedOf selects what the organization $1 uses, with its requests of the month $2.
+const usedOf = `
+	SELECT (SELECT row_to_json(q) FROM quotas q WHERE q.org = $1) AS quotas,
+	       coalesce((SELECT requests FROM request_counts WHERE org = $1 AND month = $2), 0) AS requests, (
+	       SELECT coalesce(jsonb_object_agg(kind, jsonb_build_object('items', items, 'bytes', bytes)), '{}') FROM (
+	           SELECT kind, sum(items) AS items, sum(bytes) AS bytes FROM stored_usage WHERE org = $1 GROUP BY kind
+	       ) sums) AS stored`
+
 // Usages returns a page of the usage of organizations that are not deleted; if all is false, only of the organization
 // only. It reports the requests of the month that contains moment, as far as servers have stored them.
 func (s *Store) Usages(ctx context.Context, only db.Org, all bool, moment time.Time, p db.Page) ([]OrgUsage, error) {
 	type row struct {
-		ID       string    `db:"id"`
-		Created  time.Time `db:"created_at"`
-		Key      db.Org    `db:"key"`
-		Name     string    `db:"name"`
-		Quotas   *Limits   `db:"quotas"`
-		Requests int64     `db:"requests"`
-		Stored   map[string]struct{ Items, Bytes int64 }
+		ID      string    `db:"id"`
+		Created time.Time `db:"created_at"`
+		Key     db.Org    `db:"key"`
+		Name    string    `db:"name"`
+		used    used
 	}
 	month := monthOf(moment)
 	rows, err := db.List[row](ctx, s.DB, p, `
-		SELECT o.id, o.created_at, o.org AS key, o.name, (
-			SELECT row_to_json(q) FROM quotas q WHERE q.org = o.org) AS quotas, coalesce((
-			SELECT requests FROM request_counts r WHERE r.org = o.org AND r.month = @month), 0) AS requests, (
-			SELECT coalesce(jsonb_object_agg(kind, jsonb_build_object('items', items, 'bytes', bytes)), '{}') FROM (
-				SELECT kind, sum(items) AS items, sum(bytes) AS bytes FROM stored_usage u WHERE u.org = o.org GROUP BY kind
-			) sums) AS stored
-		FROM organizations o
+		SELECT o.id, o.created_at, o.org AS key, o.name FROM organizations o
 		WHERE o.deleted_at IS NULL AND (@all OR o.org = @org)`,
-		pgx.StrictNamedArgs{"org": only, "all": all, "month": month})
+		pgx.StrictNamedArgs{"org": only, "all": all})
+	for i := range rows {
+		if err == nil {
+			rows[i].used, err = db.One[used](ctx, s.DB, usedOf, rows[i].Key, month)
+		}
+	}
 	list := make([]OrgUsage, len(rows))
 	for i, r := range rows {
-		list[i] = OrgUsage{OrgID: r.ID, OrgName: r.Name, Agents: r.Stored["agents"].Items,
-			Documents: r.Stored["documents"].Items, Passages: r.Stored["passages"].Items,
-			Messages: r.Stored["messages"].Items, Requests: r.Requests, PeriodStart: month,
+		list[i] = OrgUsage{OrgID: r.ID, OrgName: r.Name, Agents: r.used.Stored["agents"].Items,
+			Documents: r.used.Stored["documents"].Items, Passages: r.used.Stored["passages"].Items,
+			Messages: r.used.Stored["messages"].Items, Requests: r.used.Requests, PeriodStart: month,
 			PeriodEnd: month.AddDate(0, 1, 0),
-			Bytes: ByKind{Documents: r.Stored["documents"].Bytes, Messages: r.Stored["messages"].Bytes,
-				Passages: r.Stored["passages"].Bytes, LongResults: r.Stored["long_results"].Bytes,
-				BlockVersions:      r.Stored["block_versions"].Bytes,
-				MemoryFileVersions: r.Stored["memory_file_versions"].Bytes}}
-		if r.Quotas != nil {
-			list[i].Quotas = *r.Quotas
+			Bytes: ByKind{Documents: r.used.Stored["documents"].Bytes, Messages: r.used.Stored["messages"].Bytes,
+				Passages: r.used.Stored["passages"].Bytes, LongResults: r.used.Stored["long_results"].Bytes,
+				BlockVersions:      r.used.Stored["block_versions"].Bytes,
+				MemoryFileVersions: r.used.Stored["memory_file_versions"].Bytes}}
+		if r.used.Quotas != nil {
+			list[i].Quotas = *r.used.Quotas
 		}
-		for _, stored := range r.Stored {
+		for _, stored := range r.used.Stored {
 			list[i].StoredBytes += stored.Bytes
 		}
 	}

@@ -6,6 +6,7 @@ package retention
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -159,8 +160,8 @@ func (s *Store) Sweep(ctx context.Context) (map[string]int, error) {
 	deleted := map[string]int{}
 	orgs, err := db.Orgs(ctx, s.DB)
 	for _, org := range orgs {
-		if err == nil {
-			err = s.SweepOrg(db.WithOrg(ctx, org), org, deleted)
+		if err = errors.Join(err, s.SweepOrg(db.WithOrg(ctx, org), org, deleted)); ctx.Err() != nil {
+			break
 		}
 	}
 	return deleted, err
