@@ -109,16 +109,20 @@ func (l *loading) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	added, former := 0, l.manifest.isFormer() // later migrations add tables and columns
 	for _, t := range existing {
 		i := slices.IndexFunc(l.manifest.Tables, func(listed Table) bool { return listed.Name == t.Name })
-		if i < 0 || !sameNames(l.manifest.Tables[i].Columns, t.Columns) {
+		if former && i < 0 {
+			added++
+		} else if i < 0 || !former && !sameNames(l.manifest.Tables[i].Columns, t.Columns) ||
+			!containsAll(t.Columns, l.manifest.Tables[i].Columns) {
 			return db.Invalid("the backup has other columns of %s than the database", t.Name)
 		}
 		if err := l.checkEmpty(ctx, t.Name); err != nil {
 			return err
 		}
 	}
-	if len(existing) != len(l.manifest.Tables) {
+	if len(existing)-added != len(l.manifest.Tables) {
 		return db.Invalid("the backup has %d tables, and the database %d", len(l.manifest.Tables), len(existing))
 	}
 	l.keys, err = db.All[foreignKey](ctx, l.tx, `
@@ -141,6 +145,11 @@ func (l *loading) prepare(ctx context.Context) error {
 // sameNames reports whether two lists have the same names, in any order.
 func sameNames(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+// containsAll reports whether a list has all names of another.
+func containsAll(list, names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(list, name) })
 }
 
 // checkEmpty returns ErrConflict if a table has rows. It accepts the one organization that migrations create.
