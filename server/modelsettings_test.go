@@ -213,6 +213,10 @@ func TestModelSettingsAreHandedOut(t *testing.T) {
 		if err := json.Unmarshal([]byte(a.leftOut), &wantLeft); err != nil {
 			t.Fatal(err)
 		}
+		if _, keyed := request["prompt_cache_key"]; keyed != strings.Contains(base, "openai/") {
+			t.Errorf("%s: the request has a key for a cache: %t", a.name, keyed)
+		}
+		delete(request, "prompt_cache_key")
 		if diff := cmp.Diff(object(t, a.want), request); diff != "" {
 			t.Errorf("%s: the request (-want +got):\n%s", a.name, diff)
 		}

@@ -43,12 +43,12 @@ func AnthropicMarked(view []recall.Message, hasTools bool, count Counter) (messa
 // newest answer; nil if there is none.
 func cacheable(all []anthropicMessage) (last, before *anthropicBlock) {
 	found := false // the state; no mark stands behind it
-	for i := len(all) - 1; i >= 0; i-- {
-		blocks := all[i].Content
+	for _, m := range slices.Backward(all) {
+		blocks := m.Content
 		if at := slices.IndexFunc(blocks, isStateBlock); at >= 0 {
 			blocks, found = blocks[:at], true
 		}
-		if !found || all[i].Role != "user" || len(blocks) == 0 {
+		if !found || m.Role != "user" || len(blocks) == 0 {
 			continue
 		}
 		if b := &blocks[len(blocks)-1]; last != nil {

@@ -43,9 +43,9 @@ func marked(t *testing.T, messages []json.RawMessage, m chat.Marks) (places []st
 	return places
 }
 
-// cached returns a text that a client has marked.
-func cached(role recall.Role, s, mark string) recall.Message {
-	m := text(role, s)
+// cached returns a text of the user that a client has marked.
+func cached(s, mark string) recall.Message {
+	m := text(recall.User, s)
 	m.Content[0].Extra = `{"anthropic":{"cache_control":` + mark + `}}`
 	return m
 }
@@ -58,7 +58,7 @@ func TestMarksForAnthropicsCache(t *testing.T) {
 	const short, long = `{"type":"ephemeral"}`, `{"type":"ephemeral","ttl":"1h"}`
 	var many []recall.Message
 	for i := range 6 {
-		many = append(many, cached(recall.User, fmt.Sprint("q", i), short), text(recall.Assistant, fmt.Sprint("a", i)))
+		many = append(many, cached(fmt.Sprint("q", i), short), text(recall.Assistant, fmt.Sprint("a", i)))
 	}
 	for name, c := range map[string]struct {
 		view  []recall.Message
@@ -72,14 +72,14 @@ func TestMarksForAnthropicsCache(t *testing.T) {
 			[]string{"tools", "system", "q", "a"}},
 		"an answer is continued": {[]recall.Message{text(recall.User, "q"), text(recall.Assistant, "a"),
 			text(recall.User, "r"), text(recall.Assistant, "b")}, true, []string{"tools", "system", "q", "r"}},
-		"a client's mark counts": {[]recall.Message{cached(recall.User, "p", short), text(recall.Assistant, "a"),
+		"a client's mark counts": {[]recall.Message{cached("p", short), text(recall.Assistant, "a"),
 			text(recall.User, "q"), text(recall.Assistant, "b"), text(recall.User, "r")}, true,
 			[]string{"system", "p", "q", "r"}},
 		"a client's mark is at the place": {[]recall.Message{text(recall.User, "q"), text(recall.Assistant, "a"),
-			cached(recall.User, "r", short)}, true, []string{"tools", "system", "q", "r"}},
+			cached("r", short)}, true, []string{"tools", "system", "q", "r"}},
 		"a longer mark comes first": {[]recall.Message{text(recall.User, "q"), text(recall.Assistant, "a"),
-			cached(recall.User, "r", long), text(recall.User, "s")}, true, []string{"system 1h", "q 1h", "r 1h", "s"}},
-		"a mark that Anthropic refuses": {[]recall.Message{cached(recall.User, "q", `{"type":"x"}`)}, true,
+			cached("r", long), text(recall.User, "s")}, true, []string{"system 1h", "q 1h", "r 1h", "s"}},
+		"a mark that Anthropic refuses": {[]recall.Message{cached("q", `{"type":"x"}`)}, true,
 			[]string{"tools", "system", "q"}},
 		"clients marked more than four": {append(many, text(recall.User, "r")), true, []string{"q2", "q3", "q4", "q5"}},
 	} {
