@@ -131,8 +131,8 @@ func TestCallsThatAreNearlyRightRun(t *testing.T) {
 		{"search_memory", `{"question":"who sails","top_k":"3","mode":"fast"}`, "Note: mode was not used"},
 		{"conversation_search", `{"q":"sails","n":2}`, "No messages found"},
 		{"update_working_memory", `{"updates":{"field":"task","text":"Sail"}}`, "task"},
-		{"update_working_memory", `{"field":"next","text":"Tack"}`, "+ next: Tack"},
-		{"update_working_memory", `{"task":"Sail home","decisions":["No spinnaker","Reef early"]}`, "+ decisions: Reef early"},
+		{"update_working_memory", `{"field":"next","text":"Tack"}`, "] Tack"},
+		{"update_working_memory", `{"task":"Sail home","decisions":["No spinnaker","Reef early"]}`, "] Reef early"},
 		{"archival_memory_search", `{"query":"sails","limit":1}`, "Found 1 passage"},
 	} {
 		got, err := w.tools.Run(t.Context(), tool.Caller{Org: w.org, Agent: w.agent}, c.name, json.RawMessage(c.args))
