@@ -189,7 +189,7 @@ func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage
 	} else {
 		err = db.Resize(ctx, s.db.(pgx.Tx), db.Rows{Table: "passages", Where: `r.key = $2`, Args: []any{org, p.Key}}, update)
 	}
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.ConstraintName == "passages_text_key" {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && db.Constraint(pg) == "passages_text_key" {
 		return db.Conflict("archive %s has a passage with this text already", p.ArchiveID)
 	}
 	if err != nil {

@@ -55,3 +55,13 @@ func TestAKilledCoordinatorIsUnavailable(t *testing.T) {
 		t.Error("each internal error is unavailable")
 	}
 }
+
+func TestConstraintsHaveOneNameOnEachNode(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"agent_blocks_label_key_102042": "agent_blocks_label_key", "files_name_key": "files_name_key"} {
+		if got := db.Constraint(&pgconn.PgError{ConstraintName: name}); got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"regexp"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -211,5 +212,8 @@ func Constraint(err error) string {
 	if !ok {
 		return ""
 	}
-	return pg.ConstraintName
+	return shardID.ReplaceAllString(pg.ConstraintName, "")
 }
+
+// shardID is what a cluster adds to the name of a constraint in a part of a table.
+var shardID = regexp.MustCompile(`_[0-9]{6,}$`)

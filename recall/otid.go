@@ -94,7 +94,7 @@ func (a *appending) repeated(ctx context.Context) (map[string]repeated, error) {
 // isOTIDRace reports whether another request stored a message with the same otid after this request looked.
 func isOTIDRace(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && pg.ConstraintName == "messages_otid_key"
+	return ok && db.Constraint(pg) == "messages_otid_key"
 }
 
 // ByOTID returns the message with this otid in an agent's log.

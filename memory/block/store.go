@@ -220,7 +220,7 @@ func (s *Store) withAttachment(ctx context.Context, org db.Org, agentID, id stri
 // any other error it returns db.Error.
 func labelError(err error, label string) error {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
-	if ok && pg.ConstraintName == "agent_blocks_label_key" {
+	if ok && db.Constraint(pg) == "agent_blocks_label_key" {
 		return db.Conflict("the agent has another block with the label '%s' already: give this one another label, or "+
 			"have that one detached", label)
 	}
