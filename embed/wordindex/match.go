@@ -165,7 +165,8 @@ func (x *Index) places(ctx context.Context, d db.DB, q Question, m *Match) (segm
 const ByIndexes = `
 	SELECT set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
 	       set_config('enable_mergejoin', 'off', true), set_config('enable_bitmapscan', 'off', true),
-	       set_config('plan_cache_mode', 'force_generic_plan', true)`
+	       set_config('plan_cache_mode', CASE WHEN to_regclass('pg_dist_node') IS NULL
+	         THEN 'force_generic_plan' ELSE 'auto' END, true)`
 
 // bucketOf returns the part of a segment with a term's postings.
 func (s found) bucketOf(term int32) part { return part{s.Key, term >> s.Shift} }
