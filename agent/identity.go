@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,12 +26,13 @@ type Identity struct {
 	db.Makers
 }
 
+// identityColumns are the columns of an Identity. The organization is the statement's first argument.
 const identityColumns = `i.key, i.id, i.identifier_key, i.name, i.identity_type, i.properties, i.created_at,
 	i.made_by, i.changed_by,
-	ARRAY(SELECT x.agent_id FROM agent_identities x WHERE x.org = i.org AND x.identity_key = i.key
+	ARRAY(SELECT x.agent_id FROM agent_identities x WHERE x.org = $1 AND x.identity_key = i.key
 	      ORDER BY x.agent_id) AS agent_ids,
 	ARRAY(SELECT b.id FROM block_identities x JOIN blocks b ON b.org = x.org AND b.key = x.block_key
-	      WHERE x.org = i.org AND x.identity_key = i.key ORDER BY b.id) AS block_ids`
+	      WHERE x.org = $1 AND x.identity_key = i.key ORDER BY b.id) AS block_ids`
 
 // ChangeIdentity creates an identity, or changes the one with this id. It calls change with the current identity, and
 // stores the lists that change leaves. ErrConflict if another identity has the identifier key; ErrNotFound if the lists
@@ -158,7 +160,8 @@ func (f IdentityFilter) args(org db.Org) pgx.StrictNamedArgs {
 
 // Identities lists the identities that match a filter.
 func (s *Store) Identities(ctx context.Context, org db.Org, f IdentityFilter, p db.Page) ([]Identity, error) {
-	return db.List[Identity](ctx, s.DB, p, `SELECT `+identityColumns+filteredIdentities, f.args(org))
+	return db.List[Identity](ctx, s.DB, p, `SELECT `+strings.ReplaceAll(identityColumns, "$1", "@org")+
+		filteredIdentities, f.args(org))
 }
 
 // CountIdentities counts the identities that match a filter.

@@ -18,8 +18,8 @@ const (
 // namedTools are built-in tools that an agent has only if its list of tools names them.
 var namedTools = []string{"memory_files", "search_memory", "ask_session", "request_erasure", QueryResult, "query_log"}
 
-// The default tools, by what an agent is made for. Those of Letta are what letta_v1_agent has there, and expand, because
-// Loci shows long results in part. In a small window search_memory finds what grep_files would.
+// The default tools, by what an agent is made for. Those of Letta are what letta_v1_agent has there, and expand,
+// because Loci shows long results in part. In a small window search_memory finds what grep_files would.
 var (
 	lettaDefault = []string{"open_files", "grep_files", "semantic_search_files", "conversation_search", "expand",
 		"memory_insert", "memory_replace"}

@@ -33,7 +33,7 @@ func (s *Store) PutTool(ctx context.Context, org db.Org, t CustomTool) (CustomTo
 			                        enable_parallel_execution, metadata, made_by)
 			VALUES (@org, @name, @description, @schema, @args, @source, @source_type, @tags, @limit, @pip, @npm, @approval,
 			        @parallel, @metadata, @by)
-			ON CONFLICT (org, name) DO UPDATE SET `+setTool+`
+			ON CONFLICT (org, name) DO UPDATE SET `+setTool+`, updated_at = excluded.updated_at
 			RETURNING `+toolColumns, t.storedBy(ctx, org))
 		if err != nil {
 			return err
@@ -47,7 +47,7 @@ func (s *Store) PutTool(ctx context.Context, org db.Org, t CustomTool) (CustomTo
 const setTool = `name = @name, description = @description, json_schema = @schema, args_json_schema = @args,
 	source_code = @source, source_type = @source_type, tags = @tags, return_char_limit = @limit, pip_requirements = @pip,
 	npm_requirements = @npm, default_requires_approval = @approval, enable_parallel_execution = @parallel,
-	metadata = @metadata, updated_at = now(), changed_by = @by`
+	metadata = @metadata, changed_by = @by`
 
 // toolChanged appends an event, in the transaction that changes a tool, to the log of each agent that has the tool or
 // names it in its rules. oldName is the tool's former name, empty if the name stays.
@@ -86,7 +86,7 @@ func (s *Store) ChangeTool(ctx context.Context, org db.Org, id string, change fu
 		args := t.storedBy(ctx, org)
 		args["key"] = t.Key
 		changed, err = db.One[CustomTool](ctx, tx, `
-			UPDATE tools t SET `+setTool+` WHERE t.org = @org AND t.key = @key RETURNING `+toolColumns, args)
+			UPDATE tools t SET `+setTool+`, updated_at = now() WHERE t.org = @org AND t.key = @key RETURNING `+toolColumns, args)
 		if db.Constraint(err) == "tools_name_key" {
 			return db.Conflict("another tool has the name %s", t.Name)
 		}

@@ -75,8 +75,8 @@ func (s *Store) Conversation(ctx context.Context, org db.Org, agentID, id string
 	return c, s.conversationError(ctx, org, err, agentID, id)
 }
 
-// Before returns the conversation of an agent before another one: the one that it continues by a hand-over, else the one
-// in which something was said last. ErrNotFound if the agent has no other with messages.
+// Before returns the conversation of an agent before another one: the one that it continues by a hand-over, else the
+// one in which something was said last. ErrNotFound if the agent has no other with messages.
 func (s *Store) Before(ctx context.Context, org db.Org, agentID, id string) (Conversation, error) {
 	current, err := s.Conversation(ctx, org, agentID, id)
 	if err != nil {

@@ -38,7 +38,8 @@ type LogQuery struct {
 // LogSlice calls use with the entries of a range of an agent's log, in its order, with the long results whole.
 // ErrNotFound if the agent said nothing there; ErrInvalid if the query is wrong, or if the entries have more than 16
 // MiB. Other texts may have to wait while use runs.
-func (s *Store) LogSlice(ctx context.Context, org db.Org, agentID string, q LogQuery, use func([]LogEntry) error) error {
+func (s *Store) LogSlice(ctx context.Context, org db.Org, agentID string, q LogQuery,
+	use func([]LogEntry) error) error {
 	r, err := q.seqs()
 	if err != nil {
 		return err
@@ -102,8 +103,8 @@ func (q LogQuery) selects(e LogEntry) bool {
 	return (len(q.Types) == 0 || slices.Contains(q.Types, e.Type)) && (q.Tool == "" || strings.EqualFold(q.Tool, e.Tool))
 }
 
-// entries returns the entries of a message. tools maps the ids of earlier calls → the names of their tools; the calls of
-// the message are added.
+// entries returns the entries of a message. tools maps the ids of earlier calls → the names of their tools; the calls
+// of the message are added.
 func (m Message) entries(tools map[string]string) (all []LogEntry) {
 	for _, p := range m.Content {
 		e := LogEntry{Seq: m.Seq, At: m.CreatedAt.UTC().Format(time.RFC3339), Type: string(m.Role), Text: p.Text}

@@ -297,7 +297,7 @@ func (s *Store) RestoreView(ctx context.Context, org db.Org, id string, v View, 
 		       c.messages, c.prompts, c.frame,
 		       c.first_visible, c.kept, c.summary_position, c.clipped,
 		       (SELECT coalesce(sum(m.tokens), 0)::bigint FROM messages m
-		        WHERE m.org = c.org AND m.conversation_key = c.key AND m.position < $3 AND m.position <> ALL ($4)
+		        WHERE m.org = $1 AND m.conversation_key = c.key AND m.position < $3 AND m.position <> ALL ($4)
 		          AND m.position IS DISTINCT FROM $5) AS hidden_tokens,
 		       c.fixed_tokens, c.reported_tokens, c.reported_position, c.settled_tokens, c.warned, c.refusal, c.reset_at,
 		       c.last_message_at, c.last_run_completion, c.archived_at, c.created_at, c.updated_at,
@@ -335,11 +335,11 @@ func (s *Store) checkView(ctx context.Context, org db.Org, c PortableConversatio
 	fits, err := db.One[bool](ctx, s.db, `
 		SELECT NOT EXISTS (
 			SELECT FROM unnest(@prompts::int[]) AS p (position)
-			LEFT JOIN messages m ON m.org = c.org AND m.conversation_key = c.key AND m.position = p.position
+			LEFT JOIN messages m ON m.org = @org AND m.conversation_key = c.key AND m.position = p.position
 			WHERE m.role IS DISTINCT FROM 'system'
 		) AND (@summary::int IS NULL OR EXISTS (
 			SELECT FROM messages m
-			WHERE m.org = c.org AND m.conversation_key = c.key AND m.position = @summary AND m.role = 'summary'
+			WHERE m.org = @org AND m.conversation_key = c.key AND m.position = @summary AND m.role = 'summary'
 		)) AND @hidden <= c.tokens
 		FROM conversations c WHERE c.org = @org AND c.id = @id`,
 		pgx.StrictNamedArgs{"org": org, "id": c.ID, "prompts": c.Prompts, "summary": c.SummaryAt, "hidden": c.HiddenTokens})

@@ -60,7 +60,8 @@ func (s *Store) seqRangeText(ctx context.Context, org db.Org, agentID string, r 
 }
 
 // rangeOf returns where a range is read, and the bytes of its messages. ErrInvalid if they are more than most.
-func (s *Store) rangeOf(ctx context.Context, org db.Org, agentID string, r seqRange, most int64) (source, int64, error) {
+func (s *Store) rangeOf(ctx context.Context, org db.Org, agentID string, r seqRange, most int64) (source, int64,
+	error) {
 	if r.from > r.to {
 		return source{}, 0, db.Invalid("the range %d-%d ends before it begins", r.from, r.to)
 	}

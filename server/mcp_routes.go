@@ -63,7 +63,8 @@ func (s *Server) newMCP(a *rest.API) *mcp.Server {
 	return mcp.New(mcp.Options{DB: s.DB, Agents: s.Agents, Tools: s.Tools, Files: s.Files, Recall: s.Recall,
 		Blocks: s.Blocks, MemoryFiles: s.MemoryFiles, Handovers: s.Handovers, Followers: s.Followers, Version: s.Version,
 		Log: s.Log, Timeout: cmp.Or(s.RequestTimeout, rest.DefaultTimeout), FilesEvery: s.MCPFilesEvery,
-		Lacks: s.lacksTool, InForce: s.inForce, Fault: rest.Fault, Remember: s.remember, Explain: a.Explain, Fixtures: s.MCPFixtures})
+		Lacks: s.lacksTool, InForce: s.inForce, Fault: rest.Fault, Remember: s.remember, Explain: a.Explain,
+		Fixtures: s.MCPFixtures})
 }
 
 // remember appends turns, as capture does.

@@ -23,7 +23,8 @@ func TestAPreviewStoresNothing(t *testing.T) {
 		`{"input":[{"type":"text","text":"Who <am> I?"}]}`} {
 		got := fields(t, c.must("POST", target, body))["messages"].([]any)
 		system, last := got[0].(map[string]any), got[len(got)-2].(map[string]any)
-		if len(got) != 5 || !strings.Contains(fmt.Sprint(got[len(got)-1]), frame.State) || system["role"] != "system" || last["content"] != "Who <am> I?" {
+		if len(got) != 5 || !strings.Contains(fmt.Sprint(got[len(got)-1]), frame.State) ||
+			system["role"] != "system" || last["content"] != "Who <am> I?" {
 			t.Errorf("%s: got %v", body, got)
 		}
 	}

@@ -74,17 +74,16 @@ func (c composed) shared(later composed) float64 {
 
 // checkPrefix checks a prompt after the one before it: the text before the trailing item stays, and the item has the
 // turn's file and its working memory.
-func checkPrefix(t *testing.T, turn int, before, now composed) (share float64) {
+func checkPrefix(t *testing.T, turn int, before, now composed) {
 	t.Helper()
 	for _, part := range []string{"file " + fmt.Sprint(turn%3), "Turn " + fmt.Sprint(turn) + "."} {
 		if !strings.Contains(now.state, part) || strings.Contains(now.state, "file "+fmt.Sprint((turn+1)%3)) {
 			t.Errorf("turn %d: the trailing item lacks %q: %.900s", turn, part, now.state)
 		}
 	}
-	if share = before.shared(now); turn > 0 && share < 0.99 {
+	if share := before.shared(now); turn > 0 && share < 0.99 {
 		t.Errorf("turn %d: %.1f %% of the prompt before begin it", turn, 100*share)
 	}
-	return share
 }
 
 // fileOfTurn returns the name of the file that a turn opens. Only one stays open.

@@ -41,7 +41,8 @@ func TestPromptsAreHandedOut(t *testing.T) {
 		}
 	}
 	anthropic := c.must("GET", target+"/prompt?format=anthropic", "")
-	contains(t, "Anthropic's format", anthropic, `"system":[{"type":"text","text":"Hinder.\n\n<memory_blocks>`, `"input_schema":`,
+	contains(t, "Anthropic's format", anthropic,
+		`"system":[{"type":"text","text":"Hinder.\n\n<memory_blocks>`, `"input_schema":`,
 		`"messages":[{"role":"user","content":[{"type":"text","text":"question <0>"}]}`)
 
 	// The overview counts the same.

@@ -35,9 +35,11 @@ func TestTheLogIsQueried(t *testing.T) {
 		{"jq over a result that is JSON", `{"type":["tool_result"],"tool":"shell","jq":".[0].text | fromjson | .failed"}`,
 			[]string{"\n3\n"}, ""},
 		{"a page of jq, with the call for the next", `{"type":["tool_call","tool_result"],"jq":".[].tool","limit":1}`,
-			[]string{"showing 1-1", `"shell"`, `query_log(type=["tool_call","tool_result"], jq=".[].tool", offset=1, limit=1)`}, ""},
+			[]string{"showing 1-1", `"shell"`,
+				`query_log(type=["tool_call","tool_result"], jq=".[].tool", offset=1, limit=1)`}, ""},
 		{"a range with nothing", `{"seq":"100000-100001"}`, []string{"The log has nothing there"}, ""},
-		{"names that are nearly right", `{"types":["user"],"expression":"length"}`, []string{"not used", "Run the tests"}, ""},
+		{"names that are nearly right", `{"types":["user"],"expression":"length"}`,
+			[]string{"not used", "Run the tests"}, ""},
 	} {
 		got := c.tool(id, "query_log", tt.args)
 		for _, text := range tt.has {

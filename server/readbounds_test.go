@@ -12,7 +12,8 @@ func TestReadsKeepToThePolicy(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	folder := c.made("/v1/folders", `{"name":"docs"}`)
-	agent := c.made("/v1/agents", fmt.Sprintf(`{"name":"a","folder_ids":[%q],"tools":["open_files","grep_files","close_files"]}`,
+	agent := c.made("/v1/agents", fmt.Sprintf(
+		`{"name":"a","folder_ids":[%q],"tools":["open_files","grep_files","close_files"]}`,
 		folder))
 	var b strings.Builder
 	for i := range 3_000 {
@@ -72,7 +73,8 @@ func TestReadsKeepToThePolicy(t *testing.T) {
 	}
 	checkContains("short lines", open("default", `{"file_name":"docs/long.txt","line":2990}`), "[Viewing lines 2990 to ",
 		"2990: entry 29... [truncated]", "3001: wide www... [truncated]")
-	policy("/v1/agents/"+agent, `{"preset":"claude-code","steps":{"read_bounds":{"on_exceed":"refuse","max_tokens":2000}}}`)
+	policy("/v1/agents/"+agent,
+		`{"preset":"claude-code","steps":{"read_bounds":{"on_exceed":"refuse","max_tokens":2000}}}`)
 	c.must("POST", "/v1/agents/"+agent+"/tools/close_files/run", `{"args":{"all":true}}`)
 	checkContains("a read above the gate", open("default", `"docs/long.txt"`), `"status":"error"`,
 		"docs/long.txt was not opened", "256 KB or 2,000 tokens", "3001 lines", `grep_files(pattern=\"…\", include=`,

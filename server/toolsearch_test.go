@@ -70,7 +70,7 @@ func TestToolsAreSearched(t *testing.T) {
 			t.Errorf("%s: got %d %s, want %d", body, got.Code, got.Text, want)
 		}
 	}
-	fake := embedtest.New(t, 64)
+	fake := embedtest.New(t, 512)
 	fake.Same = map[string]string{"drizzle": "rain"}
 	c.own().Endpoint = fake.Endpoint(t)
 	fake.Use(t, c.pool, c.server.Endpoint)

@@ -336,7 +336,8 @@ func TestAnAgentOfASmallWindowHasRoom(t *testing.T) {
 	c := newClient(t)
 	folder := c.made("/v1/folders", `{"name":"f"}`)
 	c.uploaded(folder, "a.txt", strings.Repeat("A line of a file.\n", 200))
-	for _, body := range []string{`{"context_window_limit":4096}`, `{"context_window_limit":4096,"agent_type":"letta_v1_agent"}`,
+	for _, body := range []string{`{"context_window_limit":4096}`,
+		`{"context_window_limit":4096,"agent_type":"letta_v1_agent"}`,
 		`{"context_window_limit":4096,"memory_blocks":[{"label":"human","value":"Her name is Ada."}]}`} {
 		agent := c.madeAs("/v1/agents", body)
 		for range 2 { // without a folder, and with one

@@ -6,8 +6,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// SectionsOf returns the sections that the rules find in a session, with the texts of each. Each message begins with its
-// role and a colon.
+// SectionsOf returns the sections that the rules find in a session, with the texts of each. Each message begins with
+// its role and a colon.
 func SectionsOf(messages ...string) map[string][]string {
 	m := material{First: true}
 	for i, message := range messages {

@@ -76,7 +76,8 @@ func TestWhatASessionLeaves(t *testing.T) {
 			map[string][]string{"task": {"How are my projects doing?"}, "entity": {"Atlas is now paused."},
 				"blocked": {"Blocked by the certificate that the bank must sign."}}},
 		"thanks ask for nothing": {
-			[]string{"user: Please book a table for two.", "assistant: It is at eight.", "user: Thanks, that was all for today!"},
+			[]string{"user: Please book a table for two.", "assistant: It is at eight.",
+				"user: Thanks, that was all for today!"},
 			map[string][]string{"task": {"Please book a table for two."}}},
 		"an answered request is not next": {
 			[]string{"user: Wann fährt der Zug nach Bremen?", "assistant: Um 14:10 Uhr von Gleis 3."},

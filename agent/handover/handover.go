@@ -102,7 +102,7 @@ const (
 // Update is one fact that the next session should know, and the memory that it is written to.
 type Update struct {
 	Number    int        `db:"number" json:"number" doc:"From 1, in the hand-over."`
-	Section   string     `db:"section" json:"section" enum:"task,done,decided,learned,open,next,blocked,entity" doc:"What it is."`
+	Section   string     `db:"section" json:"section" enum:"task,done,decided,learned,open,next,blocked,entity"`
 	Text      string     `db:"text" json:"text" doc:"One line."`
 	Seqs      []int64    `db:"seqs" json:"seqs" doc:"Positions in the agent's log that it came from."`
 	Target    string     `db:"target" json:"target" doc:"A field of working memory, or the path of a memory file."`
@@ -285,15 +285,11 @@ func (s *Store) with(ctx context.Context, org db.Org, c recall.Conversation) (*s
 // unless that conversation was deleted. Take also assigns to it the other hand-overs that nobody has taken and that are
 // unfinished or have waiting updates, so their updates follow later.
 func (s *Store) Take(ctx context.Context, org db.Org, c recall.Conversation) error {
-	type taken struct {
-		Conversation int64  `db:"conversation_key"`
-		ID           string `db:"conversation_id"`
-	}
 	identity, err := s.with(ctx, org, c)
 	if err != nil {
 		return err
 	}
-	t, err := db.One[taken](ctx, s.DB, `
+	from, err := db.One[int64](ctx, s.DB, `
 		UPDATE handovers SET taken_by = $3
 		WHERE org = $1 AND key = (
 			SELECT max(h.key)
@@ -301,9 +297,7 @@ func (s *Store) Take(ctx context.Context, org db.Org, c recall.Conversation) err
 			WHERE h.org = $1 AND c.org = $1 AND h.agent_key = $2 AND h.status <> 'empty' AND h.status <> 'failed'
 			  AND h.identity_id IS NOT DISTINCT FROM $4 AND `+hasNotGone+`)
 		  AND taken_by IS NULL AND carry AND conversation_key <> $3
-		RETURNING conversation_key, (
-			SELECT id FROM conversations c WHERE c.org = $1 AND c.key = conversation_key) AS conversation_id`,
-		org, c.AgentKey, c.Key, identity)
+		RETURNING conversation_key`, org, c.AgentKey, c.Key, identity)
 	if errors.Is(err, db.ErrNotFound) {
 		return nil
 	}
@@ -318,5 +312,9 @@ func (s *Store) Take(ctx context.Context, org db.Org, c recall.Conversation) err
 		  AND h.taken_by IS NULL AND h.carry AND h.conversation_key <> $3`, org, c.AgentKey, c.Key, identity); err != nil {
 		return db.Error(err)
 	}
-	return s.Agents.Working.Continue(ctx, org, working.Predecessor{Key: t.Conversation, ID: t.ID}, c)
+	id, err := db.One[string](ctx, s.DB, `SELECT id FROM conversations WHERE org = $1 AND key = $2`, org, from)
+	if err != nil {
+		return err
+	}
+	return s.Agents.Working.Continue(ctx, org, working.Predecessor{Key: from, ID: id}, c)
 }

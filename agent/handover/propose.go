@@ -71,10 +71,12 @@ const words = `You hand a finished session of an agent over to its next one. You
 	`nothing else: {"task": [], "done": [], "decided": [], "learned": [], "open": [], "next": [], "blocked": [], ` +
 	`"entities": []}. Each list holds objects ` +
 	`{"text": "one line", "seqs": [12]}, where seqs are the positions that it rests on; entities have also "name" and ` +
-	`"kind" (project, person, service or topic). task: what the session was asked to do, one entry. done: what was finished. decided: what was decided, with its reason. ` +
+	`"kind" (project, person, service or topic). task: what the session was asked to do, one ` +
+	`entry. done: what was finished. decided: what was decided, with its reason. ` +
 	`learned: what was found out and holds in future. open: questions without an answer. next: the one next step. ` +
 	`blocked: what holds the work up. entities: what changed about a project, person or service; lasting facts about ` +
-	`the user, such as a name, an allergy or a home, have the name "user" and the kind person. At most 12 entries a list, of at most 400 characters; ` +
+	`the user, such as a name, an allergy or a home, have the name "user" and the kind person. At most 12 ` +
+	`entries a list, of at most 400 characters; ` +
 	`leave out what is of no use to the next session, and invent nothing.`
 
 // propose asks the model what the session leaves. If its answer breaks a rule, it asks once more. If there is no model

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// phrases compiles alternatives that match whole words or phrases in any case. Unlike \b, it knows letters with accents.
+// phrases compiles alternatives that match whole words or phrases in any case. Unlike \b, it knows letters with
+// accents.
 func phrases(alternatives ...string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(?:^|[^\pL\pN_])(?:` + strings.Join(alternatives, "|") + `)(?:$|[^\pL\pN_])`)
 }
@@ -62,8 +63,8 @@ var wished = regexp.MustCompile(`(?i)\b(?:i|we)(?:'ve| have)? (?:now )?` +
 	`(?:need|want|hop|lik|expect|suppos|assum|plann|ask)ed\b`)
 
 // parting matches what is said at the end of a conversation, or at its beginning. It asks for nothing.
-var parting = regexp.MustCompile(`(?i)^\W*(?:ok(?:ay)?\W+|great\W+|perfect\W+|super\W+)?(?:thanks?|thank you|many thanks|` +
-	`bye|good ?bye|see you|that(?:'s| is| was) (?:all|it)|hi|hello|hey|good (?:morning|evening|night)|` +
+var parting = regexp.MustCompile(`(?i)^\W*(?:ok(?:ay)?\W+|great\W+|perfect\W+|super\W+)?(?:thanks?|thank you|` +
+	`many thanks|bye|good ?bye|see you|that(?:'s| is| was) (?:all|it)|hi|hello|hey|good (?:morning|evening|night)|` +
 	`danke|vielen dank|tschüss|bis (?:bald|morgen|dann)|das (?:war|ist) alles|hallo|guten (?:tag|morgen|abend)|` +
 	`merci|au revoir|à bientôt|c'est tout|bonjour|bonsoir|salut|` +
 	`(?:muchas )?gracias|adiós|hasta (?:luego|mañana|pronto)|es(?:o es)? todo|hola|buenos días|` +
@@ -131,8 +132,8 @@ func attributeOf(text string) string {
 }
 
 // changedState matches a sentence that tells the new state of something, with the name in front of it.
-var changedState = regexp.MustCompile(`(?i)^\W*(?:the |project |das projekt |projekt |le projet |projet |el proyecto |` +
-	`proyecto )*([\pL\pN][\pL\pN ._'-]{0,59}?) ` +
+var changedState = regexp.MustCompile(`(?i)^\W*(?:the |project |das projekt |projekt |le projet |projet |` +
+	`el proyecto |proyecto )*([\pL\pN][\pL\pN ._'-]{0,59}?) ` +
 	`(?:is (?:now|currently|again)? ?(?:paused|on hold|stopped|cancell?ed|archived|live|deprecated|finished|resumed)|` +
 	`ist (?:jetzt|nun|vorerst|wieder)? ?(?:pausiert|gestoppt|abgesagt|archiviert|beendet|auf Eis|live)|` +
 	`est (?:maintenant|désormais)? ?(?:en pause|suspendue?|arrêtée?|annulée?|archivée?|terminée?)|` +

@@ -59,8 +59,8 @@ func renamed(arguments map[string]json.RawMessage, takes, known, stay []string) 
 	return out
 }
 
-// nearestOf returns the one of the free names that a name means; empty if none. The name of another argument of the tool
-// has no other spelling.
+// nearestOf returns the one of the free names that a name means; empty if none. The name of another argument of the
+// tool has no other spelling.
 func nearestOf(name string, free []string, isKnown bool) string {
 	given := bare(name)
 	if !isKnown {

@@ -36,8 +36,8 @@ type commanded interface{ takes(command string) []string }
 
 // decode reads the arguments of a call into the struct that dst points to. The struct's fields have the types above.
 // Null and an empty string count as absent, except for a *text or a *selection. A string with a JSON object is read as
-// that object. A name that is nearly right is read as the one that is meant. ErrInvalid for an argument of a wrong type,
-// and for an unknown argument, so that the model learns of a misspelled name; the error names the tool who.
+// that object. A name that is nearly right is read as the one that is meant. ErrInvalid for an argument of a wrong
+// type, and for an unknown argument, so that the model learns of a misspelled name; the error names the tool who.
 func decode(who string, raw json.RawMessage, dst any) error {
 	v := reflect.ValueOf(dst).Elem()
 	known, takes := names(v.Type()), schemaNames(v.Type())
@@ -53,7 +53,9 @@ func decode(who string, raw json.RawMessage, dst any) error {
 			who, takes = "the command "+command+" of "+who, its
 		}
 		meant = takes
-		stay = append(stay, slices.DeleteFunc(slices.Clone(known), func(n string) bool { return slices.Contains(inSchema, n) })...)
+		stay = append(stay, slices.DeleteFunc(slices.Clone(known), func(n string) bool {
+			return slices.Contains(inSchema, n)
+		})...)
 	}
 	arguments = renamed(arguments, meant, inSchema, stay)
 	if err := refuseUnknown(who, arguments, known, takes); err != nil {
@@ -98,8 +100,8 @@ func named(err error, name, who string) error {
 	return err
 }
 
-// refuseUnknown returns ErrInvalid for arguments that are not known. It lists those that the tool takes. Empty arguments
-// are not refused.
+// refuseUnknown returns ErrInvalid for arguments that are not known. It lists those that the tool takes. Empty
+// arguments are not refused.
 func refuseUnknown(who string, arguments map[string]json.RawMessage, known, takes []string) error {
 	var unknown []string
 	for name, value := range arguments {

@@ -50,7 +50,8 @@ func withDescription(raw json.RawMessage, description string) json.RawMessage {
 
 func openBounds(a agent.Agent) string {
 	limits := a.Limits()
-	s := fmt.Sprintf("At most %s open, at most %s characters each; the least recently used closes.", opened(limits.MaxOpen),
+	s := fmt.Sprintf("At most %s open, at most %s characters each; the least recently used closes.",
+		opened(limits.MaxOpen),
 		thousands(limits.ViewChars))
 	b := a.InForce.ReadBounds()
 	switch {

@@ -192,7 +192,8 @@ func (p place) check(a memoryArgs, isFile bool) error {
 	if len(p.labels) > 0 {
 		blocks = "Your core memory blocks are " + joined(p.labels)
 	}
-	return db.NotFound("There is neither a core memory block nor a memory file %s. %s; the command view with path=%s lists "+
+	return db.NotFound("There is neither a core memory block nor a memory file %s. %s; the command view with path=%s "+
+		"lists "+
 		"your memory files.", echo(string(p.path)), blocks, memoryfile.Root)
 }
 
@@ -264,7 +265,8 @@ func (m Memories) memoryDelete(ctx context.Context, c Caller, _ memoryArgs, at p
 func (m Memories) memoryRename(ctx context.Context, c Caller, a memoryArgs, at place) (Result, error) {
 	to := string(shortLabel(a.NewPath))
 	if to != "" && path.Ext(to) != "" && c.Agent.MadeFor() != agent.ForLetta {
-		return Result{}, db.Invalid("%s is a core memory block, which cannot become a file: create %s/%s with its text, then "+
+		return Result{}, db.Invalid("%s is a core memory block, which cannot become a file: create %s/%s with its text, "+
+			"then "+
 			"delete the block. Nothing was renamed.", at.label, memoryfile.Root, to)
 	}
 	b, err := m.Blocks.EditAll(ctx, c.Org, c.Agent.ID, at.label, func(b *block.Block) error {

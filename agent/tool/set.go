@@ -84,12 +84,16 @@ func (s *Set) Definitions(a agent.Agent, hasFolder bool) (all []agent.Definition
 	return all
 }
 
-// Run calls a tool for a caller. args is a JSON object that a model wrote. A mistake of the model, such as the name of no
-// tool, is a Result with IsError; an error is a failure of the server.
+// Run calls a tool for a caller. args is a JSON object that a model wrote. A mistake of the model, such as the name of
+// no tool, is a Result with IsError; an error is a failure of the server.
 func (s *Set) Run(ctx context.Context, c Caller, name string, args json.RawMessage) (Result, error) {
-	t, err := s.named(s.Meant(c.Agent, name))
-	if err != nil {
+	meant := s.Meant(c.Agent, name)
+	if !s.Has(meant) {
 		return Result{Text: s.unknown(name, s.namesOf(c.Agent)), IsError: true}, nil
+	}
+	t, err := s.named(meant)
+	if err != nil {
+		return Result{}, err
 	}
 	return s.call(ctx, t, s.memories, c, args)
 }
@@ -144,8 +148,8 @@ func (s *Set) ByID(id string) (Tool, error) {
 	return s.tools[i], nil
 }
 
-// unknown returns a phrase that says that there is no tool with the given name. It names those that there are, and first
-// the one with a similar name.
+// unknown returns a phrase that says that there is no tool with the given name. It names those that there are, and
+// first the one with a similar name.
 func (s *Set) unknown(name string, known []string) string {
 	text := "there is no tool '" + echo(name) + "'; "
 	if len(known) == 0 {

@@ -30,7 +30,7 @@ func TestToolsAndTheirIDs(t *testing.T) {
 		order = append(order, tl.Name)
 	}
 	if want := []string{"open_files", "grep_files", "semantic_search_files", "list_files", "close_files",
-		"conversation_search", "expand", "query_result", "search_memory", "ask_session",
+		"conversation_search", "expand", "query_result", "query_log", "search_memory", "ask_session",
 		"core_memory_append", "core_memory_replace", "memory_insert", "memory_replace", "memory_rethink",
 		"memory_apply_patch", "memory", "update_working_memory", "memory_files",
 		"archival_memory_insert", "archival_memory_search", "archival_memory_update",
@@ -57,6 +57,7 @@ func TestToolsAndTheirIDs(t *testing.T) {
 		"request_erasure":        "tool-91460506-b00a-41f5-b884-1ebd2bbe8739",
 		"search_memory":          "tool-fa879656-6e10-4a60-8cd0-f73ac11867de",
 		"update_working_memory":  "tool-a46eefe2-d9d4-4fe1-b744-e4309a21e821",
+		"query_log":              "tool-11cfd744-8ebb-4523-a977-52f1465e0302",
 		"query_result":           "tool-36be1a87-2c68-4999-afc1-e7f00d80b53d",
 		"ask_session":            "tool-e853242f-2d29-4b4f-abbd-c999f31c506e",
 		"close_files":            "tool-4b84b8ae-b028-4d45-9ac9-cb5cdccd4175",

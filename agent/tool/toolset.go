@@ -52,9 +52,9 @@ func (c Choice) Own(definitions []agent.CustomTool) (Choice, []string) {
 }
 
 // Choose returns the names of the built-in tools that an agent has after a choice; nil if the choice is empty. They are
-// the named tools, the named set, and with IncludeBase the standard set, or Letta's default tools. An agent without a folder shows no file
-// tools, so a choice without file tools keeps the file tools that the previous agent would have with a folder.
-// ErrInvalid for an unknown set or tool, ErrNotFound for an unknown id.
+// the named tools, the named set, and with IncludeBase the standard set, or Letta's default tools. An agent without a
+// folder shows no file tools, so a choice without file tools keeps the file tools that the previous agent would have
+// with a folder. ErrInvalid for an unknown set or tool, ErrNotFound for an unknown id.
 func (s *Set) Choose(c Choice, previous agent.Agent, hasFolder bool) ([]string, error) {
 	if c.Set == "" && c.IncludeBase == nil && c.Names == nil && c.IDs == nil {
 		return nil, nil

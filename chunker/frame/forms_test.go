@@ -142,7 +142,7 @@ func TestWritersTakeFramesFromTheList(t *testing.T) {
 		"[%d] ", "[%d] %s",
 		"[image]", "[%d images]", "[%s] %s", "[REDACTED]", "[nothing to read]",
 		"[This message was erased.]", "[The summary was erased.]", "(%d more lines)", // stored texts
-		"(no lines)", "(its lines do not fit here)", "(empty)", "(it has none)", "(GET ", "(SELECT ",
+		"(no lines)", "(its lines do not fit here)", "(empty)", "(it has none)", "(version %d, ", "(GET ", "(SELECT ",
 		// lines of texts have numbers there
 	}
 	for _, folder := range writers {

@@ -17,6 +17,7 @@
 //     tasks.go serve.go
 //   - commands that work on the database, some of them over REST: doctor.go doctorserver.go keys.go quota.go
 //     retention.go orgs.go backup.go migrate.go
+//     migratespread.go
 //   - commands that ask a running server: folders.go agentscreate.go agents.go files.go upload.go grep.go search.go
 //     stats.go joblist.go memoryfiles.go memorycompress.go workingmemory.go handovers.go erase.go erasures.go
 //     reembed.go

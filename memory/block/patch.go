@@ -183,8 +183,8 @@ func readHunks(lines []string) []hunk {
 	return hunks
 }
 
-// Apply returns the value after an update's hunks, applied in order. Their lines end like those of the value. ErrInvalid
-// if the value does not contain a hunk's old lines, or contains them more than once.
+// Apply returns the value after an update's hunks, applied in order. Their lines end like those of the value.
+// ErrInvalid if the value does not contain a hunk's old lines, or contains them more than once.
 func (o Operation) Apply(value string) (string, error) {
 	if frame.LineEnd(value) == "\r\n" || !strings.Contains(value, "\r\n") {
 		o.hunks = withoutCR(o.hunks)

@@ -95,7 +95,8 @@ func (s *Store) Point(ctx context.Context, at At, file string, r Recent) error {
 	return err
 }
 
-// withRecent returns an index with entry as the newest entry of its recent activity, in place of those that it replaces.
+// withRecent returns an index with entry as the newest entry of its recent activity, in place of those that it
+// replaces.
 func withRecent(content, entry string, replaces func(line string) bool) string {
 	lines := slices.DeleteFunc(Lines(content), func(l string) bool { return l == entry || replaces(l) })
 	head := slices.IndexFunc(lines, recentHeading.MatchString)

@@ -67,8 +67,8 @@ func factsOf(path string, number int, text string) (all []fact) {
 }
 
 // same reports whether two facts say the same. Either their words are equal, or one has all words of the other in the
-// same order and little more, or both have nearly all of their many words in common. If each has something of its own, a
-// name or a number, they differ.
+// same order and little more, or both have nearly all of their many words in common. If each has something of its own,
+// a name or a number, they differ.
 func (f fact) same(o fact) bool {
 	if f.all == o.all {
 		return true

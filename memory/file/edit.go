@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// ReplaceOnce returns the text of a file with the single occurrence of old replaced. Line ends of old match those of the
-// file, which the new text gets too. ErrInvalid if old does not occur, or occurs more than once.
+// ReplaceOnce returns the text of a file with the single occurrence of old replaced. Line ends of old match those of
+// the file, which the new text gets too. ErrInvalid if old does not occur, or occurs more than once.
 func ReplaceOnce(path, content, old, text string) (string, error) {
 	places := frame.Occurrences(content, old)
 	switch {

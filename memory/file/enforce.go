@@ -100,8 +100,6 @@ func (e *editor) obeyManifest(path, content string) error {
 	return err
 }
 
-var recentSection = regexp.MustCompile(`(?i)^recent`)
-
 var anyDay = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`)
 
 // roll shortens lists of recent activity in the index that are too long, by dropping the oldest entries. Where the

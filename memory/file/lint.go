@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -123,15 +122,6 @@ func (l *Lint) add(f File, m Manifest, pointed bool) {
 	if e.MaxChars > 0 && utf8.RuneCountInString(f.Content) > e.MaxChars {
 		l.TooLong = append(l.TooLong, f.Path)
 	}
-}
-
-// pointedTo reports whether a line of an index points to a file, or to a directory around it.
-func pointedTo(lines []indexLine, path string) bool {
-	return slices.ContainsFunc(lines, func(l indexLine) bool {
-		return slices.ContainsFunc(l.pointers, func(p string) bool {
-			return slices.ContainsFunc(candidates(p), func(at string) bool { return within(path, at) })
-		})
-	})
 }
 
 // Index returns the index of an agent's tree, without lines that have only pointers to files outside their validity

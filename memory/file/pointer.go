@@ -219,3 +219,12 @@ func moveTo(p, from, to string) string {
 	}
 	return p
 }
+
+// pointedTo reports whether a line of an index points to a file, or to a directory around it.
+func pointedTo(lines []indexLine, path string) bool {
+	return slices.ContainsFunc(lines, func(l indexLine) bool {
+		return slices.ContainsFunc(l.pointers, func(p string) bool {
+			return slices.ContainsFunc(candidates(p), func(at string) bool { return within(path, at) })
+		})
+	})
+}

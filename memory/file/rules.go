@@ -179,6 +179,9 @@ var (
 	passing = regexp.MustCompile(`^(?:temp|temporary|scratch|reminder|todo|to do)\b`)
 )
 
+// recentSection matches the name of the section for recent activity.
+var recentSection = regexp.MustCompile(`(?i)^recent`)
+
 // nameOf returns the name of a section: its heading in lower case, from the first letter to the last.
 func nameOf(heading string) string {
 	return strings.ToLower(strings.TrimFunc(heading, func(r rune) bool { return !unicode.IsLetter(r) }))

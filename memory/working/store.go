@@ -122,7 +122,8 @@ func (s *Store) Change(ctx context.Context, org db.Org, t Target, changes []Chan
 }
 
 // ChangeFrom is Change, and also returns the record before the changes.
-func (s *Store) ChangeFrom(ctx context.Context, org db.Org, t Target, changes []Change) (m Memory, was Record, err error) {
+func (s *Store) ChangeFrom(ctx context.Context, org db.Org, t Target, changes []Change) (m Memory, was Record,
+	err error) {
 	m, err = s.change(ctx, org, t, func(in *Store, l log, before *row) (Record, error) {
 		was = before.Record
 		return in.applyAll(ctx, org, l, was, changes)

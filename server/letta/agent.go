@@ -19,7 +19,7 @@ type AgentState struct {
 	Memory                 CoreMemory             `json:"memory"`
 	Blocks                 []Block                `json:"blocks"`
 	Tools                  []Tool                 `json:"tools"`
-	MadeFor                string                 `json:"made_for" doc:"loci or letta: whose clients. It decides the default tools."`
+	MadeFor                string                 `json:"made_for" doc:"loci or letta: whose clients."`
 	ToolSet                *string                `json:"tool_set" doc:"The named set; null if the tools are none."`
 	Sources                []Source               `json:"sources"`
 	LLMConfig              LLMConfig              `json:"llm_config"`
@@ -110,7 +110,8 @@ func CoreMemoryOf(a agent.Agent, m agent.CoreMemory) CoreMemory {
 func StateOf(a agent.Agent, r agent.Relations, tools []Tool) AgentState {
 	limits, memory, settings := a.Limits(), CoreMemoryOf(a, r.CoreMemory), a.Settings
 	return AgentState{
-		Agent: a, MadeFor: a.MadeFor(), Memory: memory, Blocks: memory.Blocks, Tools: tools, Sources: rest.Each(r.Folders, SourceOf),
+		Agent: a, MadeFor: a.MadeFor(), Memory: memory, Blocks: memory.Blocks, Tools: tools,
+		Sources:   rest.Each(r.Folders, SourceOf),
 		LLMConfig: llmConfigOf(a), EmbeddingConfig: r.Embedding, MessageIDs: r.MessageIDs,
 		ModelSettings: modelSettingsOf(a), CompactionSettings: settings.CompactionSettings,
 		ResponseFormat: settings.ResponseFormat, ToolRules: settings.ToolRules, EnableSleeptime: settings.EnableSleeptime,

@@ -40,11 +40,11 @@ type AgentFields struct {
 	Sleeptime    rest.Opt[bool]     `json:"enable_sleeptime,omitzero"`
 	RecallScope  rest.Opt[string]   `json:"recall_scope,omitzero" enum:"agent,conversation" doc:"What tools recall."`
 	Working      rest.Opt[string]   `json:"working_memory,omitzero" enum:"manual,automatic" doc:"Who keeps it current."`
-	MadeFor      rest.Opt[string]   `json:"made_for,omitzero" enum:"loci,letta" doc:"Whose clients; decides default tools."`
+	MadeFor      rest.Opt[string]   `json:"made_for,omitzero" enum:"loci,letta" doc:"Whose clients."`
 	ToolSet      rest.Opt[string]   `json:"tool_set,omitzero" doc:"default, small, standard or all."`
 	Tools        rest.Opt[[]string] `json:"tools,omitzero" doc:"Names of tools; file tools show with a folder."`
 	ToolIDs      rest.Opt[[]string] `json:"tool_ids,omitzero" doc:"Ids of tools, as tools names them."`
-	IncludeBase  rest.Opt[bool]     `json:"include_base_tools,omitzero" doc:"Whether the standard set (Letta's base tools) joins."`
+	IncludeBase  rest.Opt[bool]     `json:"include_base_tools,omitzero" doc:"Whether the standard set joins."`
 	IncludeRules rest.Opt[bool]     `json:"include_base_tool_rules,omitzero" doc:"The tools come without rules."`
 	OpenOnAttach rest.Opt[bool]     `json:"open_on_attach,omitzero" doc:"Whether folders open files; else true."`
 	Unserved

@@ -35,7 +35,8 @@ type Options struct {
 	Timeout     time.Duration // of each call
 	FilesEvery  time.Duration // how often the files of agents with listening clients are checked; 30 s if 0
 
-	// Lacks returns a sentence for the model if an agent lacks a tool, or if there is no such tool. Empty: it has the tool.
+	// Lacks returns a sentence for the model if an agent lacks a tool, or if there is no such tool. Empty: it has the
+	// tool.
 	Lacks func(ctx context.Context, org db.Org, a agent.Agent, name string) (string, error)
 
 	// InForce returns an agent with the policy in force in its default conversation.
