@@ -278,7 +278,7 @@ func TestIterationEnds(t *testing.T) {
 		"/v1/tools/":                     25} {
 		for _, order := range []string{"asc", "desc"} {
 			ids, after := map[string]bool{}, ""
-			for range 13 {
+			for range 14 {
 				var page []struct{ ID string }
 				body := c.must("GET", target+"?limit=2&order="+order+"&after="+url.QueryEscape(after), "")
 				if err := json.Unmarshal([]byte(body), &page); err != nil {

@@ -8,7 +8,7 @@ const validity = ['valid_from', 'valid_until', 'superseded_by', 'ended'];
 const file = ['total_lines', 'total_pages', 'provenance'];
 
 export const ownFields: Record<string, string[]> = {
-  AgentState: ['context_window_limit', 'tool_set', 'recall_scope', 'open_on_attach', 'working_memory', 'flush', 'handover'],
+  AgentState: ['context_window_limit', 'tool_set', 'made_for', 'prompt', 'recall_scope', 'open_on_attach', 'working_memory', 'flush', 'handover'],
   Block: block,
   BlockResponse: block,
   SystemMessage: message,
