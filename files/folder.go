@@ -216,7 +216,7 @@ func (s *Store) Totals(ctx context.Context, org db.Org) ([]Total, error) {
 		SELECT d.id AS folder_id, d.name AS folder_name, t.file_count, t.total_size
 		FROM folders d CROSS JOIN LATERAL (
 			SELECT count(*) AS file_count, coalesce(sum(size_bytes), 0)::bigint AS total_size FROM files
-			WHERE org = d.org AND folder_key = d.key AND replaces IS NULL
+			WHERE org = $1 AND folder_key = d.key AND replaces IS NULL
 		) t
 		WHERE d.org = $1 AND d.deleted_at IS NULL
 		ORDER BY d.name, d.key`, org)

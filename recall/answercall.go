@@ -139,7 +139,7 @@ func (s *Store) CallsAt(ctx context.Context, org db.Org, conversation int64, pos
 	rows, err := db.All[row](ctx, s.db, `
 		SELECT m.position, m.content, ARRAY(
 			SELECT t.call_id FROM tool_calls t
-			WHERE t.org = m.org AND t.conversation_key = m.conversation_key AND t.position = $3
+			WHERE t.org = $1 AND t.conversation_key = m.conversation_key AND t.position = $3
 				AND t.result_position = m.position
 		) AS answers
 		FROM messages m

@@ -102,7 +102,7 @@ const (
 // Update is one fact that the next session should know, and the memory that it is written to.
 type Update struct {
 	Number    int        `db:"number" json:"number" doc:"From 1, in the hand-over."`
-	Section   string     `db:"section" json:"section" enum:"task,done,decided,learned,open,next,blocked,entity"`
+	Section   string     `db:"section" json:"section" enum:"task,done,decided,learned,open,next,blocked,entity" doc:"What it is."` //nolint:lll // a tag is one line
 	Text      string     `db:"text" json:"text" doc:"One line."`
 	Seqs      []int64    `db:"seqs" json:"seqs" doc:"Positions in the agent's log that it came from."`
 	Target    string     `db:"target" json:"target" doc:"A field of working memory, or the path of a memory file."`

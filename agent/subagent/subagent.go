@@ -129,7 +129,7 @@ func LogOf(d db.DB) func(ctx context.Context, org db.Org, agentID, id string) (t
 			JOIN conversations c ON c.org = k.org AND c.key = k.conversation_key
 			CROSS JOIN LATERAL (
 				SELECT min(m.seq) AS from_seq, max(m.seq) AS to_seq FROM messages m
-				WHERE m.org = k.org AND m.conversation_key = k.conversation_key AND m.position > k.after_position
+				WHERE m.org = $1 AND m.conversation_key = k.conversation_key AND m.position > k.after_position
 			) own
 			WHERE k.org = $1 AND p.id = $2 AND k.id = $3 AND own.from_seq IS NOT NULL`, org, agentID, id)
 		return l, db.OrNotFound(err, "There is no sub-agent with the id %q", db.Short(id))

@@ -88,8 +88,8 @@ func insertSession(ctx context.Context, tx pgx.Tx, numbered part, t transcript.T
 
 const columns = `
 	SELECT r.id, r.status, r.why, r.model, r.steps, r.steps_done, r.created_at, r.ended_at,
-	       (SELECT count(*) FROM replay_parts p WHERE p.org = r.org AND p.replay_key = r.key) AS parts,
-	       (SELECT count(*) FROM replay_parts p WHERE p.org = r.org AND p.replay_key = r.key AND p.result IS NOT NULL)
+	       (SELECT count(*) FROM replay_parts p WHERE p.org = $1 AND p.replay_key = r.key) AS parts,
+	       (SELECT count(*) FROM replay_parts p WHERE p.org = $1 AND p.replay_key = r.key AND p.result IS NOT NULL)
 	           AS parts_done
 	FROM replays r `
 
