@@ -39,8 +39,10 @@ func extract(m material) (out session) {
 	} else if x.request != nil {
 		out.Next = []item{{Text: "Go on after the last request: " + x.request.Text, Seqs: x.request.Seqs}}
 	}
-	if m.First && x.task != nil {
-		out.Task = []item{*x.task}
+	if m.Opening != nil {
+		if asked := new(extraction).read(*m.Opening); len(asked) > 0 {
+			out.Task = asked[:1]
+		}
 	}
 	out.Entities = newest(x.entities)
 	return out
@@ -50,7 +52,6 @@ func extract(m material) (out session) {
 type extraction struct {
 	lists    map[string]*[]item // section → its items
 	entities []item
-	task     *item // the first request
 	request  *item // the last request, if nobody answered it
 	question *item // the last question to the user, if it was not answered
 }
@@ -68,13 +69,10 @@ func (x *extraction) user(l line) {
 			x.request = &asked[i]
 		}
 	}
-	if x.task == nil {
-		x.task = &asked[0]
-	}
 }
 
-// read puts the sentences of a message into their sections. It returns those that may ask for something: all but facts,
-// new states and partings.
+// read puts the sentences of a message into their sections. It returns all but facts, new states and partings, because
+// any of the others may ask for something.
 func (x *extraction) read(l line) (asked []item) {
 	for _, text := range sentences(l.Text) {
 		found := item{Text: text, Seqs: []int64{l.Seq}}

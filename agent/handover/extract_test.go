@@ -104,6 +104,10 @@ func TestWhatASessionLeaves(t *testing.T) {
 		"Chinese yields its task and its question": {
 			[]string{"user: 请帮我计划去北京的旅行。谢谢", "assistant: 好的。您想什么时候出发？"},
 			map[string][]string{"task": {"请帮我计划去北京的旅行。"}, "open": {"您想什么时候出发？"}}},
+		"what is said of the matter at hand is no fact": {
+			[]string{"user: Draft a letter to the bank.", "assistant: It is drafted below.",
+				"user: I love this version. Call me when it is sent.", "assistant: It is sent."},
+			map[string][]string{"task": {"Draft a letter to the bank."}}},
 		"a question is no fact": {
 			[]string{"user: Do you know where I live in winter?", "assistant: I do not know that."},
 			map[string][]string{"task": {"Do you know where I live in winter?"}}},
@@ -111,6 +115,30 @@ func TestWhatASessionLeaves(t *testing.T) {
 		got := handover.SectionsOf(tt.said...)
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s\nin %s", name, diff, strings.Join(slices.Sorted(maps.Keys(got)), " "))
+		}
+	}
+}
+
+// What tells the same attribute of the user is taken out of their file. What is told of others stays.
+func TestWhatAFactSupersedes(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		text, line string
+		want       bool
+	}{
+		{"I moved to Oslo.", "- I live in Lund. (seq 3, 2026-01-02)", true},
+		{"I moved to Oslo.", "- The user lives in Lund. (seq 3, 2026-01-02)", true},
+		{"lives in Oslo", "- I live in Lund. (seq 3, 2026-01-02)", true},
+		{"Ich wohne in Bremen.", "- J'habite à Lyon.", true},
+		{"I moved to Oslo.", "- My wife lives in Lund.", false},
+		{"I work at the harbour.", "- My wife works at the bank.", false},
+		{"I was born in May.", "- My daughter was born in June.", false},
+		{"I moved to Oslo.", "- My name is Ada.", false},
+		{"I moved to Oslo.", "I live in Lund.", false}, // not a line of a list
+		{"I'm allergic to nuts.", "- I'm allergic to eggs.", false},
+	} {
+		if got := handover.Supersedes(tt.text, tt.line); got != tt.want {
+			t.Errorf("%q supersedes %q: got %t", tt.text, tt.line, got)
 		}
 	}
 }

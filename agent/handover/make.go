@@ -148,8 +148,8 @@ func (p applying) toFile(ctx context.Context, u Update) (*string, error) {
 	return p.point(ctx, target, u)
 }
 
-// supersedes returns a function that reports whether a line of a file tells an earlier value of what an update tells of
-// the user; nil if the update tells nothing of which there is only one.
+// supersedes returns a function that finds the lines of a file that an update makes untrue. They tell the same
+// attribute of the user, such as an earlier home. It returns nil if the update tells no attribute.
 func (u Update) supersedes() func(line string) bool {
 	if u.Entity == nil || !strings.EqualFold(*u.Entity, userName) {
 		return nil

@@ -24,7 +24,7 @@ type material struct {
 	Position int    `json:"position"` // of the last message
 	Next     string `json:"next"`     // the next step in working memory at the time of the hand-over
 	Cut      int    `json:"cut"`      // number of messages left out before the first line
-	First    bool   `json:"first"`    // the first line is of the conversation's beginning
+	Opening  *line  `json:"opening"`  // the conversation's first line of a user; nil if it was handed over before
 }
 
 // line is the text of a message.
@@ -49,8 +49,12 @@ func (s *Store) snapshot(ctx context.Context, org db.Org, c recall.Conversation,
 	if !spoken {
 		return material{}, nil
 	}
+	if after == 0 && m.Cut == 0 {
+		if i := slices.IndexFunc(m.Lines, func(l line) bool { return l.Role == recall.User }); i >= 0 {
+			m.Opening = new(m.Lines[i])
+		}
+	}
 	m.shorten()
-	m.First = after == 0 && m.Cut == 0
 	state, err := s.Agents.Working.Memory(ctx, org, c)
 	if state.Next != nil {
 		m.Next = state.Next.Text
@@ -93,17 +97,28 @@ func (m *material) shorten() {
 // message can look like a head.
 func (m material) String() string {
 	var b strings.Builder
+	if m.Opening != nil && !slices.ContainsFunc(m.Lines, m.Opening.same) {
+		m.Opening.write(&b)
+	}
 	if m.Cut > 0 {
 		fmt.Fprintf(&b, frame.EarlierLeftOut+"\n", m.Cut)
 	}
 	for _, l := range m.Lines {
-		text := strings.ReplaceAll(frame.Neutralize(l.Text), "\n", "\n    ")
-		fmt.Fprintf(&b, frame.Position+" %s: %s\n", l.Seq, l.Role, text)
+		l.write(&b)
 	}
 	return b.String()
 }
 
+// write writes a line under a head with its position.
+func (l line) write(b *strings.Builder) {
+	text := strings.ReplaceAll(frame.Neutralize(l.Text), "\n", "\n    ")
+	fmt.Fprintf(b, frame.Position+" %s: %s\n", l.Seq, l.Role, text)
+}
+
+func (l line) same(o line) bool { return l.Seq == o.Seq }
+
 // has reports whether the material contains the message at a position of the agent's log.
 func (m material) has(seq int64) bool {
-	return slices.ContainsFunc(m.Lines, func(l line) bool { return l.Seq == seq })
+	return m.Opening != nil && m.Opening.Seq == seq ||
+		slices.ContainsFunc(m.Lines, func(l line) bool { return l.Seq == seq })
 }

@@ -71,38 +71,35 @@ var parting = regexp.MustCompile(`(?i)^\W*(?:ok(?:ay)?\W+|great\W+|perfect\W+|su
 	`谢谢|再见|你好|ありがとう|こんにちは|спасибо|привет|до свидания)(?:$|[^\pL\pN])`)
 
 // userFacts are the forms in which users tell of themselves. A later fact with the same attribute takes the place of an
-// earlier one; facts without an attribute stand side by side.
+// earlier one. Facts without an attribute stand side by side.
 var userFacts = []struct {
 	attribute string
-	said      *regexp.Regexp // by the user, of themselves
-	told      *regexp.Regexp // also by others, of the user
+	said      *regexp.Regexp // by the user
+	told      *regexp.Regexp // by others, at the beginning of a line, with the user as its subject; nil if none
 }{
-	{"name", phrases(`my name(?:'s| is)`, `call me`, `ich hei(?:ß|ss)e`, `mein name ist`, `je m'appelle`, `mon nom est`,
-		`me llamo`, `mi nombre es`),
-		phrases(`name(?:'s| is)`, `is called`, `hei(?:ß|ss)[et]`, `name ist`, `s'appelle`, `m'appelle`, `nom est`,
-			`(?:me|se) llam[oa]`, `nombre es`)},
+	{"name", phrases(`my name(?:'s| is)`, `(?-i:[Cc]all me \p{Lu})\pL+`, `ich hei(?:ß|ss)e`, `mein name ist`,
+		`je m'appelle`, `mon nom est`, `me llamo`, `mi nombre es`),
+		ofUser(`is (?:named|called)`, `name is`, `heißt`, `s'appelle`, `se llama`)},
 	{"home", phrases(`i(?:'m| am)? (?:now |currently |just )?(?:live|living|moved|moving) (?:in|to|at|near|back)`,
 		`i(?:'ve| have) (?:just |now )?moved (?:to|in)`, `ich (?:wohne|lebe)`, `ich (?:bin|ziehe) .{0,60}(?:gezogen|um)`,
 		`j'habite`, `je vis (?:à|en|au|dans)`, `j'ai déménagé`, `je me suis installée?`,
 		`vivo en`, `me (?:he )?mud(?:é|ado) a`),
-		phrases(`(?:live|lives|living|moved) (?:in|to|at|near|back)`, `(?:wohn|leb)(?:e|t)`, `gezogen`, `habite`,
-			`vi[st] (?:à|en|au|dans)`, `déménagé`, `installée?`, `viv[eo] en`, `mud(?:é|ó|ado) a`)},
+		ofUser(`lives (?:in|at|near)`, `moved to`, `wohnt`, `lebt in`, `ist .{0,40}gezogen`, `habite`, `vive en`,
+			`se mudó a`)},
 	{"birthday", phrases(`my birthday`, `i was born`, `mein(?:en)? geburtstag`, `ich bin .{0,40}geboren`,
 		`mon anniversaire`, `je suis née?`, `mi cumpleaños`, `nací`),
-		phrases(`birthday`, `born`, `geburtstag`, `geboren`, `anniversaire`, `née?`, `cumpleaños`, `nací`, `nació`)},
+		ofUser(`birthday is`, `was born`, `hat .{0,20}geburtstag`, `wurde .{0,20}geboren`, `est née?`, `nació`)},
 	{"work", phrases(`i(?:'m| am)? (?:now |currently )?(?:work|working) (?:at|for|as|in)`,
 		`i (?:started|start) (?:working|work|a job|a new job)`, `my (?:new )?(?:job|employer) is`,
 		`ich arbeite`, `je travaille`, `trabajo (?:en|como|para|de)`),
-		phrases(`work(?:s|ing)? (?:at|for|as|in)`, `(?:job|employer) is`, `a (?:new )?job`, `arbeitet?`, `travaille`,
-			`trabaj[oa] (?:en|como|para|de)`)},
+		ofUser(`works (?:at|for|as|in)`, `(?:job|employer) is`, `arbeitet`, `travaille`, `trabaja (?:en|como|para|de)`)},
 	{"", phrases(`i(?:'m| am) .{0,20}allergic to`, `my .{0,20}allerg(?:y|ies)`, `i have an? .{0,20}allergy`,
 		`ich bin .{0,20}allergisch`, `meine .{0,20}allergien?`, `je suis .{0,20}allergique`, `mes? allergies?`,
 		`soy .{0,20}alérgic[oa]`, `mis? alergias?`), nil},
 	{"", phrases(`i(?:'m| am) (?:a |an )?(?:vegan|vegetarian|diabetic|left-handed)`,
 		`ich bin (?:veganer(?:in)?|vegetarier(?:in)?|vegan|diabetiker(?:in)?)`,
 		`je suis (?:végétarien(?:ne)?|végane?|diabétique)`, `soy (?:vegan[oa]|vegetarian[oa]|diabétic[oa])`), nil},
-	{"", phrases(`i (?:really |much )?(?:prefer|love|hate|dislike|can't stand)`, `ich (?:bevorzuge|mag|liebe|hasse)`,
-		`je (?:préfère|déteste|n'aime pas)`, `j'(?:aime|adore)`, `prefiero`, `me (?:gustan?|encantan?)`, `odio`), nil},
+	{"", liking, nil},
 	{"", phrases(`my (?:wife|husband|partner|son|daughter|children|kids|mother|father|sister|brother|dog|cat)(?:'s)? .*`+
 		`(?:is|are|has|have|was|lives|named|called)`,
 		`mein(?:e)? (?:frau|mann|sohn|tochter|kinder|mutter|vater|schwester|bruder|hund|katze) .*(?:ist|sind|hat|heißt)`,
@@ -111,17 +108,34 @@ var userFacts = []struct {
 	), nil},
 }
 
+// ofUser compiles what a line says of the user, after an optional subject.
+func ofUser(alternatives ...string) *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^\W*(?:(?:the )?user(?:'s)? |der nutzer |die nutzerin |l'utilisat(?:eur|rice) |` +
+		`(?:el usuario|la usuaria) )?(?:now |jetzt |ahora )?(?:` + strings.Join(alternatives, "|") + `)(?:$|[^\pL\pN_])`)
+}
+
+// liking matches what users like or dislike; present matches what such a sentence says of the matter at hand, which is
+// nothing lasting.
+var (
+	liking = phrases(`i (?:really |much )?(?:prefer|love|hate|dislike|can't stand)`, `ich (?:bevorzuge|mag|liebe|hasse)`,
+		`je (?:préfère|déteste|n'aime pas)`, `j'(?:aime|adore)`, `prefiero`, `me (?:gustan?|encantan?)`, `odio`)
+	present = phrases(`this`, `that`, `it`, `your?`, `these`, `those`,
+		`(?:first|second|third|last|other) (?:one|option|version)`,
+		`das`, `dies(?:e[rsnm]?)?`, `deine?`, `cet(?:te)?`, `ces?`, `ça`, `ta`, `ton`, `votre`, `est[aeo]s?`,
+		`es[aeo]s?`, `tu`)
+)
+
 // isUserFact reports whether a sentence of a user tells something lasting of themselves.
 func isUserFact(text string) bool {
 	for _, f := range userFacts {
-		if f.said.MatchString(text) {
+		if f.said.MatchString(text) && (f.said != liking || !present.MatchString(text)) {
 			return true
 		}
 	}
 	return false
 }
 
-// attributeOf returns the attribute of the user of which a text says the value; empty if there is none.
+// attributeOf returns the attribute of the user that a text tells, such as home; empty if it tells none.
 func attributeOf(text string) string {
 	for _, f := range userFacts {
 		if f.attribute != "" && (f.said.MatchString(text) || f.told.MatchString(text)) {
@@ -131,7 +145,7 @@ func attributeOf(text string) string {
 	return ""
 }
 
-// changedState matches a sentence that tells the new state of something, with the name in front of it.
+// changedState matches a sentence that tells the new state of something. The name comes first.
 var changedState = regexp.MustCompile(`(?i)^\W*(?:the |project |das projekt |projekt |le projet |projet |` +
 	`el proyecto |proyecto )*([\pL\pN][\pL\pN ._'-]{0,59}?) ` +
 	`(?:is (?:now|currently|again)? ?(?:paused|on hold|stopped|cancell?ed|archived|live|deprecated|finished|resumed)|` +
@@ -143,7 +157,7 @@ var changedState = regexp.MustCompile(`(?i)^\W*(?:the |project |das projekt |pro
 var pointing = regexp.MustCompile(`(?i)^(?:it|this|that|he|she|everything|all|work|what|which|who|es|das|dies|er|sie|` +
 	`alles|il|elle|ça|cela|ce|tout|esto|eso|ello|él|ella|todo)(?:$| )`)
 
-// stateOf returns the name of the thing whose new state a sentence tells; empty if it tells none.
+// stateOf returns the name of a thing if a sentence tells its new state, else "".
 func stateOf(text string) string {
 	match := changedState.FindStringSubmatch(text)
 	if match == nil || pointing.MatchString(match[1]) {
