@@ -58,7 +58,7 @@ type Agent struct {
 	// agent's.
 	InConversation json.RawMessage `db:"-" json:"-"`
 
-	InForce policy.Policy `db:"-" json:"-"` // whose bounds the descriptions of tools state; empty without one
+	InForce policy.Policy `db:"-" json:"-"` // descriptions of tools state its bounds; empty if none is known
 }
 
 // Zone returns the agent's timezone; UTC if the stored name is unknown.

@@ -104,8 +104,8 @@ func escaped(text string) []byte {
 	return raw[1 : len(raw)-1]
 }
 
-// messages writes messages of which one has the state. A message with the state is cut around the views of files, which
-// are long and change less often than the rest.
+// messages writes a prompt's messages. The one with the state is cut around the views of files, which are long and
+// change less often than the rest of it.
 func (r *request) messages(all []json.RawMessage, p systemPrompt) {
 	files := escaped(p.directories)
 	for i, m := range all {

@@ -14,7 +14,7 @@ type stored struct {
 	kind  string // in stored_usage
 	bytes string // SQL for the bytes of a row
 	quota string // the quota that refuses new rows; empty if none does
-	fresh string // SQL that holds for rows that an INSERT added, not for those that it found; empty: all
+	fresh string // SQL that is true for a row that an INSERT added, and false for one that it found; empty: all were added
 }
 
 // countedTables are the tables whose rows are counted. The statements that add, change and delete rows count them,

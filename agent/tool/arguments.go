@@ -30,8 +30,8 @@ type (
 	list[T any] []T    // also a single item, and a JSON list in a string
 )
 
-// commanded are the arguments of a tool whose calls name a command. takes returns the arguments of a command; nil if
-// there is no such command.
+// commanded are the arguments of a tool with commands. takes returns the names of the arguments that a command takes,
+// or nil if there is no such command.
 type commanded interface{ takes(command string) []string }
 
 // decode reads the arguments of a call into the struct that dst points to. The struct's fields have the types above.

@@ -29,8 +29,8 @@ func (c CachePrices) Prompt(tokens, cached int) float64 {
 	return c.Input / 1e6 * (c.Read*float64(cached) + c.Write*float64(tokens-cached))
 }
 
-// Counted returns the price of prompts of which a provider counted the tokens that it read from its cache and wrote to
-// it.
+// Counted returns the price of prompts, by a provider's counts of their tokens: all, those read from its cache, and
+// those written to it.
 func (c CachePrices) Counted(tokens, read, write int) float64 {
 	read = min(max(read, 0), tokens)
 	write = min(max(write, 0), tokens-read)

@@ -14,8 +14,8 @@ CREATE TABLE embedding_spaces (
 	CONSTRAINT embedding_spaces_dimension CHECK (dimension BETWEEN 1 AND 4000)
 );
 
--- The making of the vectors of a new embedding space beside those of the one in use, until all servers switch to
--- it. One at a time, of all organizations.
+-- A re-embedding: vectors of a new space are made beside the space in use, until all servers switch to the new one.
+-- There is one at a time, and it is for all organizations.
 CREATE TABLE reembedding (
 	only_one    boolean     NOT NULL DEFAULT true,
 	from_space  smallint    NOT NULL,

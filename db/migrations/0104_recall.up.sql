@@ -14,11 +14,11 @@ CREATE TABLE agent_logs (
 CREATE INDEX agent_logs_deleted ON agent_logs (org, key) WHERE agent_key IS NULL;
 CREATE UNIQUE INDEX agent_logs_of_agent ON agent_logs (org, agent_key);
 
--- The conversations of an agent: its default one, and as many as are made. The row counts its messages and is their
--- lock; of those before first_visible the model sees a summary. prompts are the places of its compiled system
--- prompts, of which the last is in force. A deleted one is hidden; its messages stay. Up to embedded its messages
--- have their vectors in the space embedded_space, but for as many as the endpoint refused; each append says that
--- there are unembedded ones.
+-- The conversations of an agent: the default one, and any that are made. A row counts its messages and is their lock.
+-- The model sees a summary of the messages before first_visible. prompts are the positions of the system prompts; the
+-- last one is in force. A deleted conversation is hidden, and its messages stay. The messages up to the position
+-- embedded have vectors in the space embedded_space, except those that the endpoint refused. Each append sets
+-- unembedded.
 CREATE TABLE conversations (
 	org                  integer     NOT NULL,
 	key                  bigserial   NOT NULL,
@@ -47,9 +47,9 @@ CREATE TABLE conversations (
 	deleted_at           timestamptz,
 	created_at           timestamptz NOT NULL DEFAULT now(),
 	updated_at           timestamptz NOT NULL DEFAULT now(),
-	-- What a conversation's model sees beside the messages from first_visible on: those before it that are kept,
-	-- the message with the summary that stands for the others, and how results of tools are clipped. frame is
-	-- raised by every change of these, and hidden_tokens are those of what is not seen. reported_tokens are a
+	-- What a conversation's model sees besides the messages from first_visible on: the earlier messages that are kept,
+	-- the message with the summary of the others, and how results of tools are clipped. Every change of these raises
+	-- frame. hidden_tokens counts the messages that the model does not see. reported_tokens are a
 	-- provider's count of a prompt that ended at reported_position, good for the frame it was made in; fixed_tokens
 	-- are what else was in the last prompt. settled_tokens is what was in use after the last compaction, until it
 	-- has grown enough for the next; warned says that the model was told how full its window is.

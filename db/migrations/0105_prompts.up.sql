@@ -14,9 +14,9 @@ CREATE TABLE prompt_parts (
 		REFERENCES agents (org, key) ON DELETE CASCADE
 );
 
--- The prompts: seq is the position of the agent's newest event then, parts the hashes of the pieces in order,
--- sha256 that of all of them together; the view went from first_position to last_position, 0 where it was empty.
--- One that is handed out again unchanged has one row.
+-- The prompts. seq is the position of the agent's newest event at that time. parts are the hashes of the pieces in
+-- order, and sha256 is the hash of the whole. The view went from first_position to last_position; both are 0 where it
+-- was empty. A prompt that is handed out again unchanged has one row.
 CREATE TABLE prompts (
 	org              integer     NOT NULL,
 	key              bigserial   NOT NULL,
@@ -148,8 +148,8 @@ CREATE TABLE working_memory_versions (
 		REFERENCES working_memories (org, conversation_key) ON DELETE CASCADE
 );
 
--- Silent turns: at most one for each view of a conversation, so that no compaction has two. position is that of the
--- turn's instructions. A checkpoint is settled once the compaction after it was made, or there was nothing to
+-- Silent turns: at most one for each view of a conversation, so that no compaction has two. The turn's instructions
+-- are at position. A checkpoint is settled once the compaction after it was made, or there was nothing to
 -- compact.
 CREATE TABLE flushes (
 	org               integer     NOT NULL,

@@ -2,9 +2,9 @@
 
 -- The index of words goes by segments: each inverts the stored weights of the rows that one owner, a folder, an
 -- archive or the log of an agent, has at the places after after_place up to until_place. The places of chunks and
--- passages are their keys, those of messages their seqs. rows counts these rows, row_keys numbers those with words,
--- size is that of the postings. A segment never changes; it is replaced whole. What no segment has is ranked from
--- the rows themselves.
+-- passages are their keys; the places of messages are their seqs. rows counts the rows, row_keys lists the keys of rows
+-- with words, and size is the number of bytes of the postings. A segment never changes; it is replaced whole. Rows
+-- that no segment has are ranked by their own weights.
 CREATE TABLE word_segments (
 	org         integer   NOT NULL,
 	key         bigserial NOT NULL,
@@ -32,8 +32,7 @@ CREATE TABLE word_segments (
 ALTER TABLE word_segments ALTER COLUMN row_keys SET STORAGE EXTERNAL;
 ALTER TABLE word_segments ALTER COLUMN vocabulary SET STORAGE EXTERNAL;
 
--- The postings of a segment's terms: those of the terms whose number, shifted right by the segment's shift, is
--- bucket.
+-- The postings of a segment's terms. A term's number, shifted right by the segment's shift, gives its bucket.
 CREATE TABLE word_postings (
 	org         integer NOT NULL,
 	segment_key bigint  NOT NULL,
