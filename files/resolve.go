@@ -131,7 +131,7 @@ func (set openSet) notAttached(ctx context.Context, name string) error {
 	}
 	text := "[" + strings.Join(names, ", ") + "]"
 	if more := list.Total - len(names); more > 0 {
-		text += fmt.Sprintf(" and %d more, which list_files shows", more)
+		text += fmt.Sprintf(" and %d more", more)
 	}
 	return db.Invalid(
 		"%s not attached - did you get the filename correct? Currently you have the following files attached: %s", name, text)

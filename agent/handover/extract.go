@@ -124,8 +124,12 @@ func (x *extraction) tell(found item) {
 func newest(items []item) []item { return items[max(0, len(items)-maxPerSection):] }
 
 func sectionOf(sentence string) string {
+	if undecided.MatchString(sentence) {
+		return SectionOpen
+	}
 	for _, s := range signs {
-		if s.form.MatchString(sentence) && (s.section != SectionDone || !wished.MatchString(sentence)) {
+		looksDone := s.section == SectionDone && (wished.MatchString(sentence) || undone.MatchString(sentence))
+		if s.form.MatchString(sentence) && !looksDone {
 			return s.section
 		}
 	}

@@ -19,9 +19,10 @@ var signs = []struct {
 }{
 	{SectionBlocked, phrases(
 		`blocked (?:by|on|until)`, `stuck (?:on|until)`, `waiting (?:for|on)`, `can(?:not|'t) (?:go on|proceed|continue)`,
-		`blockiert (?:durch|von|bis)`, `warte[nt]? (?:noch )?auf`, `kann (?:erst|nicht) weiter`,
-		`bloquée?s? (?:par|jusqu)`, `en attente d[eu]`,
-		`bloquead[oa]s? (?:por|hasta)`, `a la espera de`)},
+		`blockiert (?:durch|von|bis)`, `(?:ist|sind|bin|bleib(?:e|t|en)) .{0,80}blockiert`,
+		`warte[nt]? (?:noch )?auf`, `kann (?:erst|nicht) weiter`,
+		`bloquée?s? (?:par|jusqu|car|parce)`, `en attente d[eu]`, `(?:j'attends|nous attendons|on attend)`,
+		`bloquead[oa]s? (?:por|hasta)`, `a la espera de`, `(?:estoy|estamos|sigo|seguimos) esperando`)},
 	{SectionDecided, phrases(
 		`decided`, `agreed`, `we(?:'ll| will) (?:use|keep|go with)`, `let's use`, `chose`, `instead of`, `from now on`,
 		`always`, `never`,
@@ -61,6 +62,17 @@ var signs = []struct {
 // wished matches wishes and plans, which look like something that was done.
 var wished = regexp.MustCompile(`(?i)\b(?:i|we)(?:'ve| have)? (?:now )?` +
 	`(?:need|want|hop|lik|expect|suppos|assum|plann|ask)ed\b`)
+
+// undone matches a negated sentence that looks like something that was done.
+var undone = phrases(`(?:have|has|had|did|do|does|is|are|was|were|could|can)(?: not|n't| never)`, `not yet`, `cannot`,
+	`(?:nicht|nie|kein\pL*) .{0,40}?(?:ge\pL{2,}(?:t|en)|\pL{2,}iert|erstellt|erledigt|behoben|verschoben|bestellt|`+
+		`versendet|fertig)`, `n'(?:ai|avons|a|est) (?:pas|jamais|rien)`, `pas encore`,
+	`no (?:l[oae]s? )?(?:he|hemos|está|quedó)`, `(?:todavía|aún) no`)
+
+// undecided matches a sentence that says that something was not decided.
+var undecided = phrases(`(?:not|\pL+n't|never) (?:yet )?(?:decided|agreed|chosen)`,
+	`(?:nicht|nie) (?:\pL+ )?(?:beschlossen|entschieden|vereinbart)`, `pas (?:encore )?(?:décidée?|convenue?|choisie?)`,
+	`no (?:lo )?(?:he|hemos|han|está) (?:\pL+ )?(?:decidido|acordado|elegido)`)
 
 // parting matches what is said at the end of a conversation, or at its beginning. It asks for nothing.
 var parting = regexp.MustCompile(`(?i)^\W*(?:ok(?:ay)?\W+|great\W+|perfect\W+|super\W+)?(?:thanks?|thank you|` +
