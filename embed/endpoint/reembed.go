@@ -55,6 +55,9 @@ func (r *Reembed) Start(ctx context.Context) (ReembedProgress, error) {
 	if to.ID == from.ID {
 		return ReembedProgress{}, db.Invalid("The model %s with %d numbers is in use already.", to.Model, to.Dimension)
 	}
+	if err := r.leave(ctx, to); err != nil {
+		return ReembedProgress{}, err
+	}
 	err = db.Exec(ctx, r.DB, `
 		INSERT INTO reembedding AS r (from_space, to_space) VALUES ($1, $2)
 		ON CONFLICT (only_one) DO UPDATE
@@ -68,6 +71,19 @@ func (r *Reembed) Start(ctx context.Context) (ReembedProgress, error) {
 		return ReembedProgress{}, err
 	}
 	return r.Progress(ctx)
+}
+
+// leave completes the space of a cancelled run before a run to another space takes its place. Nothing would tell later
+// that files have only some of their vectors there.
+func (r *Reembed) leave(ctx context.Context, to Space) error {
+	row, err := r.stored(ctx)
+	if errors.Is(err, db.ErrNotFound) || err == nil && (row.ID == to.ID || row.State != Cancelled) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return r.complete(ctx, row.Space)
 }
 
 // notStarted says why a start changed nothing. It returns nil if a run to the same space is in progress; otherwise an

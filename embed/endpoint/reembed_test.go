@@ -3,6 +3,7 @@ package endpoint_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/loci-memory/loci/db"
@@ -19,11 +20,11 @@ func TestAStartUndoesNoLaterCancellation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whenAsked := func() {}
+	whenAsked, next := func() {}, "new"
 	r := &endpoint.Reembed{DB: pool, Endpoint: &endpoint.Endpoint{}, Next: &endpoint.Endpoint{},
 		NextSpace: func(ctx context.Context) (endpoint.Space, error) {
 			whenAsked()
-			return endpoint.UseSpace(ctx, pool, "a", "new", 3)
+			return endpoint.UseSpace(ctx, pool, "a", next, 3)
 		}}
 	r.Endpoint.Use(from)
 	first, err := r.Start(ctx)
@@ -58,5 +59,27 @@ func TestAStartUndoesNoLaterCancellation(t *testing.T) {
 	}
 	if p, err := r.Start(ctx); err != nil || p.State != endpoint.Reembedding {
 		t.Errorf("a start after the cancellation: got %+v and %v", p, err)
+	}
+
+	// A cancelled run leaves files with some of their vectors. A run to the same space goes on with them; one to another
+	// space completes the space that it leaves.
+	var completed []int16
+	r.Memories = []endpoint.ReembedSource{{Complete: func(_ context.Context, _ db.Org, space int16) error {
+		completed = append(completed, space)
+		return nil
+	}}}
+	cancel()
+	if _, err := r.Start(ctx); err != nil || len(completed) > 0 {
+		t.Errorf("a start that goes on: %v, completed %v", err, completed)
+	}
+	cancel()
+	left, err := r.NextSpace(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next = "newer"
+	if _, err := r.Start(ctx); err != nil || len(completed) == 0 ||
+		slices.ContainsFunc(completed, func(space int16) bool { return space != left.ID }) {
+		t.Errorf("a start to another space: %v, completed %v, want %d", err, completed, left.ID)
 	}
 }
