@@ -63,7 +63,7 @@ func AddToFlush(ctx context.Context, tx pgx.Tx, org db.Org, f Flush, add FlushPr
 		    ended_at = greatest(f.ended_at, now() + CASE WHEN @ends THEN interval '0' END)
 		FROM conversations c
 		WHERE f.org = @org AND c.org = @org AND c.key = f.conversation_key AND f.id = @id AND f.status = 'open'
-		  AND c.frame = f.view AND f.deadline > now() AND NOT EXISTS (SELECT`+overtaking+`)`,
+		  AND c.frame = f.view AND f.deadline > now() AND NOT EXISTS (SELECT`+overtaking("@org")+`)`,
 		pgx.StrictNamedArgs{"org": org, "id": f.ID, "steps": add.Steps, "calls": add.Calls, "prompt": add.Prompt,
 			"completion": add.Completion, "ends": add.Ends})
 	if err == nil && tag.RowsAffected() == 0 {

@@ -43,13 +43,16 @@ type Flush struct {
 	Settled bool `db:"settled" json:"-"`
 }
 
-// overtaking selects the messages by which a conversation went on after an open flush f began.
-const overtaking = `
+// overtaking selects the messages by which a conversation went on after an open flush f began. In SQL, org is the
+// parameter with the organization.
+func overtaking(org string) string {
+	return `
 	FROM messages m
-	WHERE m.org = f.org AND m.conversation_key = f.conversation_key AND m.position > f.position AND f.status = 'open'
+	WHERE m.org = ` + org + ` AND m.conversation_key = f.conversation_key AND m.position > f.position AND f.status = 'open'
 	  AND m.purpose = '' AND m.role IN ('user', 'assistant', 'tool')`
+}
 
-const flushRows = `
+var flushRows = `
 	SELECT f.id, a.id AS agent_id, c.id AS conversation_id, f.kind, f.reason, f.by_caller,
 	       CASE WHEN f.status <> 'open' THEN f.status WHEN went_on.at < f.deadline THEN 'overtaken'
 	            WHEN f.deadline <= now() THEN 'expired' ELSE 'open' END AS status, f.why,
@@ -60,7 +63,7 @@ const flushRows = `
 	JOIN conversations c ON c.org = f.org AND c.key = f.conversation_key
 	JOIN agents a ON a.org = f.org AND a.key = f.agent_key
 	LEFT JOIN LATERAL (
-		SELECT greatest(f.created_at, least(m.created_at, now())) AS at` + overtaking + `
+		SELECT greatest(f.created_at, least(m.created_at, now())) AS at` + overtaking("$1") + `
 		ORDER BY m.position
 		LIMIT 1) went_on ON true
 	WHERE f.org = $1 AND f.conversation_key = $2 `

@@ -32,6 +32,7 @@ var acrossOrganizations = map[string]string{
 	"loop.(*Loop).orphans":           "finds the runs of servers that are gone",
 	"loop.(*Loop).Forget":            "deletes batches of the items of old runs",
 	"counts.All":                     "counts files and open files",
+	"job.Query.args":                 "lists the work of all organizations, for the operator",
 	"quota.(*Store).Fold":            "finds the organizations whose usage is in many rows",
 	"recall.(*Store).Clear":          "finds the organizations with deleted agents, and with texts that nothing names",
 	"db.ForgetDeleted":               "finds the organizations with old places of deleted rows",
