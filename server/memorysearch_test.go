@@ -267,7 +267,7 @@ func TestAllSearchesHaveTheSameModes(t *testing.T) {
 		if strings.Contains(r.target, "?") {
 			sign = "&"
 		}
-		for weight, want := range map[string]bool{"0.3": true, "3": false} {
+		for weight, want := range map[string]bool{"0.3": true, "3": false, "NaN": false} {
 			got := c.call(r.method, r.target+sign+"weight="+weight, r.body)
 			if (got.Code == 200) != want || got.Code >= 500 {
 				t.Errorf("%s %s with the weight %s: got %d %s, found: want %t", r.method, r.target, weight, got.Code, got.Text,

@@ -25,7 +25,7 @@ type expected struct {
 // the line.
 func readQuestions(text []byte) (all []expected, err error) {
 	line := 0
-	for lineText := range bytes.Lines(text) {
+	for lineText := range bytes.Lines(bytes.TrimPrefix(text, []byte("\ufeff"))) { // some editors write a mark first
 		line++
 		if lineText = bytes.TrimSpace(lineText); len(lineText) == 0 {
 			continue

@@ -104,8 +104,8 @@ func evaluate(ctx context.Context, questions []expected, search searcher) (evalu
 		return out, err
 	}
 	if !byMeaning {
-		out.Note = "No answer was ranked by meaning: the texts wait for their vectors, or the embedding model fails. " +
-			"GET /v1/embeddings/progress says more."
+		out.Note = "No answer was ranked by meaning: the texts wait for their vectors, the questions get none, or the " +
+			"embedding model fails. GET /v1/embeddings/progress says more."
 		return out, nil
 	}
 	out.Meaning = new(meaning.quality())

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"net/url"
 	"slices"
+	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -60,6 +62,9 @@ func refuseParameter(op *huma.Operation, query url.Values) *Problem {
 			return Unprocessable("query."+name, fmt.Sprintf("it is there with %q and with %q; send one", shorten(value),
 				shorten(second)))
 		}
+		if x, err := strconv.ParseFloat(value, 64); err == nil && math.IsNaN(x) && takesNumber(op, name) {
+			return Unprocessable("query."+name, "it is not a number") // no bound refuses NaN
+		}
 		if slices.ContainsFunc(op.Parameters, func(p *huma.Param) bool { return p.In == "query" && p.Name == name }) ||
 			slices.Contains(unmatched, name) && filters(op.Method, op.Path) {
 			continue
@@ -75,6 +80,13 @@ func refuseParameter(op *huma.Operation, query url.Values) *Problem {
 		}
 	}
 	return nil
+}
+
+// takesNumber reports whether an operation has a query parameter that is a number.
+func takesNumber(op *huma.Operation, name string) bool {
+	return slices.ContainsFunc(op.Parameters, func(p *huma.Param) bool {
+		return p.In == "query" && p.Name == name && p.Schema != nil && p.Schema.Type == huma.TypeNumber
+	})
 }
 
 // otherOf returns a value that differs from the first; empty if there is none.
