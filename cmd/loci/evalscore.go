@@ -16,6 +16,7 @@ type evaluation struct {
 	Meaning *quality `json:"meaning"` // null if there is no embedding model
 	Fused   quality  `json:"fused"`   // words and meaning with the server's weight
 
+	Missed   []missed   `json:"missed"`   // answers that no search found
 	Lost     []lost     `json:"lost"`     // answers among the first ten by words, but not by words and meaning together
 	Weights  []weighted `json:"weights"`  // words and meaning with each weight
 	Proposed *float64   `json:"proposed"` // value for LOCI_EMBEDDING_WEIGHT; null to keep the current one
@@ -42,6 +43,12 @@ type lost struct {
 	Line     int    `json:"line"`
 	Question string `json:"question"`
 	Words    int    `json:"words_rank"` // rank of the answer by words, from 1
+}
+
+// missed is a question whose answer no search found.
+type missed struct {
+	Line     int    `json:"line"`
+	Question string `json:"question"`
 }
 
 // triedWeights are the weights that are compared.
@@ -80,7 +87,7 @@ func (p places) found() (n int) {
 
 // evaluate runs all questions by words, by meaning, by both, and by both with each weight.
 func evaluate(ctx context.Context, questions []expected, search searcher) (evaluation, error) {
-	out := evaluation{Questions: len(questions), Lost: []lost{}, Weights: []weighted{}}
+	out := evaluation{Questions: len(questions), Missed: []missed{}, Lost: []lost{}, Weights: []weighted{}}
 	words, _, err := placesOf(ctx, questions, search, way{mode: "fts"})
 	if err != nil {
 		return out, err
@@ -93,6 +100,9 @@ func evaluate(ctx context.Context, questions []expected, search searcher) (evalu
 	for i, q := range questions {
 		if words[i] > 0 && fused[i] == 0 {
 			out.Lost = append(out.Lost, lost{q.line, q.Question, words[i]})
+		}
+		if words[i] == 0 && fused[i] == 0 {
+			out.Missed = append(out.Missed, missed{q.line, q.Question})
 		}
 	}
 	meaning, _, err := placesOf(ctx, questions, search, way{mode: "vector"})
@@ -109,6 +119,10 @@ func evaluate(ctx context.Context, questions []expected, search searcher) (evalu
 		return out, nil
 	}
 	out.Meaning = new(meaning.quality())
+	out.Missed = slices.DeleteFunc(out.Missed, func(m missed) bool {
+		i := slices.IndexFunc(questions, func(q expected) bool { return q.line == m.Line })
+		return meaning[i] > 0
+	})
 	tried := map[float64]places{}
 	for _, weight := range triedWeights {
 		if tried[weight], _, err = placesOf(ctx, questions, search, way{"hybrid", weight}); err != nil {
@@ -192,6 +206,13 @@ func (e evaluation) print(s streams) error {
 		fmt.Fprintln(s.out, "Words find these answers, and words and meaning together do not:")
 		for _, l := range e.Lost {
 			fmt.Fprintf(s.out, "  line %d, number %d by words: %s\n", l.Line, l.Words, printable(l.Question))
+		}
+		fmt.Fprintln(s.out)
+	}
+	if len(e.Missed) > 0 {
+		fmt.Fprintln(s.out, "No search finds these answers. Are they there, under the names that the questions give?")
+		for _, m := range e.Missed {
+			fmt.Fprintf(s.out, "  line %d: %s\n", m.Line, printable(m.Question))
 		}
 		fmt.Fprintln(s.out)
 	}
