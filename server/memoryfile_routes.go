@@ -16,8 +16,9 @@ func (s *Server) memoryFileRoutes(a *rest.API) {
 	rest.Get(a.For(rest.Read), "/v1/memory-trees/{tree_id}/file", "get_memory_file: Get a file of a tree with its text.",
 		s.getMemoryFile, rest.Own)
 	rest.Put(a.For(rest.Write), "/v1/memory-trees/{tree_id}/file",
-		"write_memory_file: Write a file of a tree. It is created if it is not there. With expected_sha256, only if the "+
-			"file has that text still; else a 409 with the file. A text that the file has already changes nothing.",
+		"write_memory_file: Write a file of a tree. It is created if it is not there. With expected_sha256 or "+
+			"expected_version, only if the file has that text or version still; else a 409 with the file. A text that the "+
+			"file has already changes nothing.",
 		s.writeMemoryFile, rest.Own)
 	rest.Patch(a.For(rest.Write), "/v1/memory-trees/{tree_id}/file",
 		"update_memory_file: Change when a file of a tree holds. Fields that are absent stay; null removes.",
@@ -56,8 +57,8 @@ func (s *Server) memoryFileRoutes(a *rest.API) {
 			"word for word, by the model that writes summaries or, without one, by their headings. Nothing is changed: PUT "+
 			"/v1/memory-trees/{tree_id}/files with the proposal's files makes the change.", s.compressMemory, rest.Own)
 	rest.Put(a.For(rest.Write), "/v1/memory-trees/{tree_id}/files",
-		"write_memory_files: Write several files of a tree, all of them or none. With expected_sha256 as for one file; "+
-			"empty expects that there is no file.", s.writeMemoryFiles, rest.Own)
+		"write_memory_files: Write several files of a tree, all of them or none. With expected_sha256 and "+
+			"expected_version as for one file; an empty hash expects that there is no file.", s.writeMemoryFiles, rest.Own)
 	rest.Get(a.For(rest.Read), "/v1/memory-trees/{tree_id}/search",
 		"search_memory_files: Search the files of a tree by words, and by meaning where an embedding model answers. The "+
 			"best file first, with its best lines.",

@@ -20,6 +20,11 @@ func TestMemoryFilesOverREST(t *testing.T) {
 	if got.Code != 409 || !strings.Contains(got.Text, `"content":"two"`) {
 		t.Errorf("a change of an older text: got %d %s", got.Code, got.Text)
 	}
+	got = c.call("PUT", tree+"/file", `{"path":"/memories/a.md","content":"three","expected_version":1}`)
+	if got.Code != 409 || !strings.Contains(got.Text, "is at version 2, and not at version 1") {
+		t.Errorf("a change of an older version: got %d %s", got.Code, got.Text)
+	}
+	c.must("PUT", tree+"/file", `{"path":"/memories/a.md","content":"two","expected_version":1}`) // the same change again
 	c.must("POST", tree+"/rename", `{"old_path":"/memories/a.md","new_path":"/memories/b/a.md"}`)
 	for _, w := range []struct{ target, want string }{
 		{"/files", `"path":"/memories/b/a.md"`},
@@ -52,6 +57,8 @@ func TestMemoryFilesOverREST(t *testing.T) {
 		{"GET", "/file?path=/memories/../etc", "", 422}, {"GET", "/file?path=/memories/none", "", 404},
 		{"PUT", "/file", `{"path":"/memories/c.md","content":"ten chars!"}`, 422},
 		{"PUT", "/file", `{"path":"/memories/MEMORY.md","content":"The host is s2. It is large.\nAnd red."}`, 422},
+		{"PUT", "/file", `{"path":"/memories/c.md","content":"c","expected_version":0}`, 422},
+		{"PUT", "/file", `{"path":"/memories/c.md","content":"c","expected_version":1}`, 404},
 		{"PUT", "/manifest", `{"entries":[]}`, 422}, {"PATCH", "", `{"rules":{"off":["none"]}}`, 422},
 		{"DELETE", "/file?path=/memories", "", 422}, {"POST", "/redact", `{"text":"a"}`, 422},
 		{"GET", "/versions", "", 422},

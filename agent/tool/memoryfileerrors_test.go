@@ -76,7 +76,7 @@ func TestErrorsOfTheMemoryCommands(t *testing.T) {
 		"rename: no new path": {`"rename","old_path":"/memories/a.md"`,
 			"needs the argument new_path"},
 		"no such command": {`"move"`,
-			"view, create, str_replace, insert, delete and rename"},
+			"view, create, overwrite, str_replace, insert, delete and rename"},
 	} {
 		got := w.run(t, "memory_files", `{"command":`+row.args+`}`)
 		if !got.IsError || !strings.Contains(got.Text, row.says) {

@@ -44,12 +44,14 @@ type memoryFilesArgs struct {
 	Until      text         `json:"valid_until"`
 	Supersedes text         `json:"supersedes"`
 	AsOf       text         `json:"as_of"`
+	Version    *number      `json:"version"`
 }
 
 // memoryFileArguments lists the arguments that each command of memory_files takes.
 var memoryFileArguments = map[text][]string{
 	"view":        {"path", "view_range", "as_of"},
 	"create":      {"path", "file_text", "valid_until", "supersedes"},
+	"overwrite":   {"path", "file_text", "version"},
 	"str_replace": {"path", "old_str", "new_str"},
 	"insert":      {"path", "insert_line", "insert_text"},
 	"delete":      {"path"},
@@ -62,8 +64,8 @@ func (*memoryFilesArgs) takes(command string) []string { return memoryFileArgume
 func (m Memories) memoryFiles(ctx context.Context, c Caller, a memoryFilesArgs) (Result, error) {
 	takes, ok := memoryFileArguments[a.Command]
 	if !ok {
-		return Result{}, db.Invalid("There is no command '%s'; the commands are view, create, str_replace, insert, delete "+
-			"and rename.", echo(string(a.Command)))
+		return Result{}, db.Invalid("There is no command '%s'; the commands are view, create, overwrite, str_replace, "+
+			"insert, delete and rename.", echo(string(a.Command)))
 	}
 	if err := refuseOthers(a.Command, a, takes...); err != nil {
 		return Result{}, err
@@ -72,7 +74,7 @@ func (m Memories) memoryFiles(ctx context.Context, c Caller, a memoryFilesArgs) 
 		return m.viewMemory(ctx, c, a)
 	}
 	do := map[text]func(context.Context, memoryfile.At, memoryFilesArgs) (Result, error){
-		"create": nil, "str_replace": m.replaceInMemory, "insert": m.insertIntoMemory,
+		"create": nil, "overwrite": m.overwriteMemory, "str_replace": m.replaceInMemory, "insert": m.insertIntoMemory,
 		"delete": m.deleteMemory, "rename": m.renameMemory,
 	}[a.Command]
 	if err := a.complete(); err != nil {
@@ -97,8 +99,9 @@ func (m Memories) memoryFiles(ctx context.Context, c Caller, a memoryFilesArgs) 
 func (a memoryFilesArgs) complete() error {
 	present := map[string]bool{"path": a.Path != "", "file_text": a.FileText != nil, "old_str": a.Old != "",
 		"insert_text": a.InsertText != nil, "old_path": a.OldPath != "",
-		"new_path": a.NewPath != ""}
-	for _, name := range map[text][]string{"create": {"path", "file_text"}, "str_replace": {"path", "old_str"},
+		"new_path": a.NewPath != "", "version": a.Version != nil}
+	for _, name := range map[text][]string{"create": {"path", "file_text"},
+		"overwrite": {"path", "file_text", "version"}, "str_replace": {"path", "old_str"},
 		"insert": {"path", "insert_text"}, "delete": {"path"}, "rename": {"old_path", "new_path"},
 	}[a.Command] {
 		if !present[name] {
@@ -232,20 +235,29 @@ func size(bytes int) string {
 func renderFile(f memoryfile.File, view []number) (Result, error) {
 	lines := memoryfile.Lines(f.Content)
 	if len(lines) == 0 {
-		return Result{Text: f.Path + " is empty."}, nil
+		return Result{Text: f.Path + " is empty" + versionOf(f) + "."}, nil
 	}
 	from, to, err := rangeOf(view, len(lines))
 	if err != nil {
 		return Result{}, err
 	}
 	shown := most(to-from+1, func(n int) string {
-		text := fmt.Sprintf("%s has %s.\n", f.Path, count(len(lines), "line")) + numbered(lines, from, from+n-1)
+		text := fmt.Sprintf("%s has %s%s.\n", f.Path, count(len(lines), "line"), versionOf(f)) +
+			numbered(lines, from, from+n-1)
 		if last := from + n - 1; last < to {
 			text += fmt.Sprintf("The lines from %d on do not fit: view_range=[%d, %d] shows them.\n", last+1, last+1, to)
 		}
 		return text
 	})
 	return Result{Text: shown}, nil
+}
+
+// versionOf returns the version of a file in brackets; empty for a manifest that is not stored.
+func versionOf(f memoryfile.File) string {
+	if f.Version == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (version %d)", f.Version)
 }
 
 // rangeOf returns the first and last line that a view_range asks for, counted from 1; all lines if it is absent.
@@ -281,6 +293,28 @@ func (m Memories) createMemory(ctx context.Context, at memoryfile.At, a memoryFi
 	f := c.File
 	return withNotes(fmt.Sprintf("Created %s with %s (%d characters).", f.Path,
 		count(len(memoryfile.Lines(f.Content)), "line"), utf8.RuneCountInString(f.Content)), c.Notes), err
+}
+
+// overwriteMemory replaces the whole text of a file that is still at the version that the model read.
+func (m Memories) overwriteMemory(ctx context.Context, at memoryfile.At, a memoryFilesArgs) (Result, error) {
+	version := int(*a.Version)
+	if version < 1 {
+		return Result{}, db.Invalid("version is %d; it must be the version that view shows, from 1. Nothing was changed.",
+			version)
+	}
+	c, err := m.MemoryFiles.WriteDated(ctx, at, memoryfile.NewFile{Path: string(a.Path), Content: string(*a.FileText),
+		ExpectedVersion: &version}, memoryfile.Dates{})
+	if mismatch, ok := errors.AsType[*memoryfile.MismatchError](err); ok {
+		f := mismatch.Current
+		return Result{}, db.Conflict("%s is at version %d, and not at version %d: it has changed since you read it. Nothing "+
+			"was changed. View it, then overwrite version %d with what both say, or change a part with str_replace.", f.Path,
+			f.Version, version, f.Version)
+	}
+	if errors.Is(err, db.ErrNotFound) {
+		return Result{}, db.NotFound("The file %s does not exist; nothing was changed. The command create makes it.", a.Path)
+	}
+	return withNotes(fmt.Sprintf("Overwrote %s (version %d, %s, %s).", c.File.Path, c.File.Version,
+		count(len(memoryfile.Lines(c.File.Content)), "line"), size(len(c.File.Content))), c.Notes), err
 }
 
 // boundOf returns a bound; nil if there is none.

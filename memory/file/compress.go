@@ -49,10 +49,12 @@ type NewFile struct {
 	Path     string  `json:"path"`
 	Content  string  `json:"content"`
 	Expected *string `json:"expected_sha256,omitempty" required:"false" doc:"Of the present text; empty: there is none."`
+
+	ExpectedVersion *int `json:"expected_version,omitempty" required:"false" minimum:"1" doc:"Of the present text."`
 }
 
 // WriteAll writes several files, all or none. The index rules are checked after all files are written. *MismatchError
-// if a file does not have the expected text; ErrConflict if a file exists that is expected not to.
+// if a file does not have the expected text or version; ErrConflict if a file exists that is expected not to.
 func (s *Store) WriteAll(ctx context.Context, at At, files []NewFile) (written []File, notes []string, err error) {
 	if len(files) == 0 || len(files) > MaxFiles {
 		return nil, nil, db.Invalid("files has %d files; it must have from 1 to %d", len(files), MaxFiles)
@@ -83,7 +85,22 @@ func (e *editor) putExpected(ctx context.Context, f NewFile) (File, error) {
 			return File{}, db.Conflict("%s exists already; nothing was changed", path)
 		}
 	}
+	if f.ExpectedVersion != nil {
+		if err := e.expectVersion(ctx, path, f.Content, *f.ExpectedVersion); err != nil {
+			return File{}, err
+		}
+	}
 	return e.put(ctx, path, f.Content, expected)
+}
+
+// expectVersion returns *MismatchError unless the file is at the given version, or has the new text already.
+// ErrNotFound if there is no file.
+func (e *editor) expectVersion(ctx context.Context, path, content string, version int) error {
+	f, err := e.store.file(ctx, e.at.Org, e.tree, path)
+	if err == nil && f.Version != version && f.SHA256 != hashOf(db.Clean(content)) {
+		err = &MismatchError{Current: f, Version: version}
+	}
+	return err
 }
 
 // errUndo rolls back the transaction of a change that was only tried.

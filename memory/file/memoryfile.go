@@ -82,10 +82,17 @@ type At struct {
 }
 
 // MismatchError says that a file is not as a change expects. errors.Is finds ErrConflict in it. Current is the file as
-// it is.
-type MismatchError struct{ Current File }
+// it is. Version is the expected version; 0 if the change expects a text.
+type MismatchError struct {
+	Current File
+	Version int
+}
 
 func (e *MismatchError) Error() string {
+	if e.Version > 0 {
+		return fmt.Sprintf("%s is at version %d, and not at version %d, which this change expects; the change was not "+
+			"made. Its text is: %s", e.Current.Path, e.Current.Version, e.Version, e.Current.Content)
+	}
 	return fmt.Sprintf("%s has the SHA-256 %s, and not the one that this change expects; the change was not made. Its "+
 		"text is: %s", e.Current.Path, e.Current.SHA256, e.Current.Content)
 }

@@ -159,6 +159,31 @@ func TestAnExpectedTextThatChangedIsAConflict(t *testing.T) {
 	}
 }
 
+func TestAnExpectedVersionThatChangedIsAConflict(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.write("/memories/a.md", "one")
+	f.write("/memories/a.md", "two")
+	write := func(path, content string, version int) (memoryfile.Changed, error) {
+		return f.store.WriteDated(t.Context(), f.at, memoryfile.NewFile{Path: path, Content: content,
+			ExpectedVersion: &version}, memoryfile.Dates{})
+	}
+	_, err := write("/memories/a.md", "three", 1)
+	mismatch, ok := errors.AsType[*memoryfile.MismatchError](err)
+	if !ok || mismatch.Current.Content != "two" || mismatch.Current.Version != 2 || mismatch.Version != 1 {
+		t.Errorf("a change of an older version: got %v", err)
+	}
+	if c, err := write("/memories/a.md", "two", 1); err != nil || c.File.Version != 2 {
+		t.Errorf("the same change again: got %+v, %v", c, err)
+	}
+	if c, err := write("/memories/a.md", "three", 2); err != nil || c.File.Version != 3 {
+		t.Errorf("a change of the present version: got %+v, %v", c, err)
+	}
+	if _, err := write("/memories/none.md", "x", 1); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("a file that is not there: got %v", err)
+	}
+}
+
 func TestPathsThatContradictEachOtherAreConflicts(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -87,6 +87,8 @@ type WriteMemoryFile struct {
 	Content        string           `json:"content" doc:"At most 102,400 bytes." example:"- The staging host is s2.\n"`
 	ExpectedSHA256 rest.Opt[string] `json:"expected_sha256,omitzero" doc:"Of the file's text; empty: there is none."`
 
+	ExpectedVersion rest.Opt[int] `json:"expected_version,omitzero" minimum:"1" doc:"Of the file, as it was read."`
+
 	NewValidity
 	Supersedes rest.Opt[string] `json:"supersedes,omitzero" doc:"Path of a file that ends where this begins."`
 }
@@ -94,7 +96,7 @@ type WriteMemoryFile struct {
 // New returns the file to write, and the time span in which its content holds. Times without an offset are in UTC.
 func (w WriteMemoryFile) New() (f memoryfile.NewFile, d memoryfile.Dates, err error) {
 	f, d.Supersedes = memoryfile.NewFile{Path: w.Path, Content: w.Content}, w.Supersedes.Value
-	f.Expected = w.ExpectedSHA256.Pointer()
+	f.Expected, f.ExpectedVersion = w.ExpectedSHA256.Pointer(), w.ExpectedVersion.Pointer()
 	d.From, d.Until, err = w.Bounds(nil)
 	return f, d, err
 }
