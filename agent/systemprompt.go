@@ -269,6 +269,9 @@ var toolGroups = []toolGroup{
 	{"Your other conversations keep what was said in them", []toolUse{
 		{"ask_session", "ask_session asks one of them a question"},
 	}, ""},
+	{"Sub-agents do a piece of work in conversations of their own", []toolUse{
+		{"start_subagent", "start_subagent hands one its task, and brings what it returns"},
+	}, ""},
 	{"Old messages leave your view, and none is lost", []toolUse{
 		{"conversation_search", "conversation_search finds them"},
 		{"expand", "expand reads a range of them, or a long text, in full"},

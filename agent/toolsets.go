@@ -16,7 +16,8 @@ const (
 )
 
 // namedTools are built-in tools that an agent has only if its list of tools names them.
-var namedTools = []string{"memory_files", "search_memory", "ask_session", "request_erasure", QueryResult, "query_log"}
+var namedTools = []string{"memory_files", "search_memory", "ask_session", "request_erasure", QueryResult, "query_log",
+	"start_subagent"}
 
 // The default tools, by what an agent is made for. Those of Letta are what letta_v1_agent has there, and expand,
 // because Loci shows long results in part. In a small window search_memory finds what grep_files would.

@@ -303,7 +303,7 @@ func TestIterationEnds(t *testing.T) {
 func TestToolsAreListed(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	memory := []string{"request_erasure", "archival_memory_delete", "archival_memory_update", "archival_memory_search",
+	memory := []string{"start_subagent", "request_erasure", "archival_memory_delete", "archival_memory_update", "archival_memory_search",
 		"archival_memory_insert", "memory_files", "update_working_memory", "memory", "memory_apply_patch",
 		"memory_rethink", "memory_replace", "memory_insert", "core_memory_replace", "core_memory_append"}
 	all := append(slices.Clone(memory), "ask_session", "search_memory", "query_log", "query_result", "expand",
@@ -314,15 +314,15 @@ func TestToolsAreListed(t *testing.T) {
 			"semantic_search_files"},
 		"tool_types=custom": {}, "exclude_tool_types=letta_files_core": append(slices.Clone(memory), "ask_session",
 			"search_memory", "query_log", "query_result", "expand", "conversation_search"),
-		"tool_types=letta_core&limit=1": {"request_erasure"}, "limit=1&order=asc": {"open_files"},
+		"tool_types=letta_core&limit=1": {"start_subagent"}, "limit=1&order=asc": {"open_files"},
 	} {
 		body := c.must("GET", "/v1/tools/?"+query, "")
 		if diff := cmp.Diff(want, namesOf(t, body)); diff != "" {
 			t.Errorf("tools with %q (-want +got):\n%s", query, diff)
 		}
 	}
-	if got := c.must("GET", "/v1/tools/count", ""); got != "25" {
-		t.Errorf("count: got %s, want 25", got)
+	if got := c.must("GET", "/v1/tools/count", ""); got != "26" {
+		t.Errorf("count: got %s, want 26", got)
 	}
 	var list []struct{ ID, Name string }
 	if err := json.Unmarshal([]byte(c.must("GET", "/v1/tools", "")), &list); err != nil {

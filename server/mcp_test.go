@@ -104,7 +104,7 @@ func (c *client) mcpAgent() (agent string, web *httptest.Server) {
 	folder := c.made("/v1/folders", `{"name":"papers"}`)
 	agent = c.made("/v1/agents", fmt.Sprintf(`{"name":"a","tool_set":"all",
 		"tools":["search_memory","ask_session","query_result","query_log","request_erasure","update_working_memory",
-			"memory_files"],
+			"memory_files","start_subagent"],
 		"folder_ids":[%q],
 		"memory_blocks":[{"label":"human","value":"Ada likes tea."}]}`, folder))
 	c.uploaded(folder, "ode.txt", "The moon over the port\nof Piraeus")
@@ -130,8 +130,8 @@ var toolCalls = map[string]string{
 	"update_working_memory": `{"task":"Write"}`, "memory_files": `{"command":"view","path":"/memories"}`,
 	"archival_memory_insert": `{"content":"A passage"}`, "archival_memory_search": `{"query":"passage"}`,
 	"archival_memory_update": `{"id":"passage-1","content":"x"}`, "archival_memory_delete": `{"id":"passage-1"}`,
-	"request_erasure": `{"texts":["8283 of nobody"],"reason":"test"}`,
-	"remember_turns":  `{"turns":[{"role":"user","text":"Good night"}]}`,
+	"request_erasure": `{"texts":["8283 of nobody"],"reason":"test"}`, "start_subagent": `{"task":"Count."}`,
+	"remember_turns": `{"turns":[{"role":"user","text":"Good night"}]}`,
 }
 
 // In each protocol version, an agent has the same tools as over REST, with the same schemas, and each can be called.

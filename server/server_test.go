@@ -113,6 +113,7 @@ func newServerWith(t testing.TB, pool *pgxpool.Pool, jobs *river.Client[pgx.Tx])
 	s.OpenOrg = s.Keys.OpenOrg
 	s.Loop = newLoop(t, s, "")
 	s.Children = &subagent.Store{DB: pool, Agents: agents, Loop: s.Loop}
+	tools.Subagents = s.Children.ForTool()
 	return s
 }
 

@@ -15,6 +15,8 @@ type tail struct {
 	results map[string]recall.Part
 	notice  bool // a system message came after the answer
 	empty   bool // nobody has said anything
+
+	resultIn map[string]string // id of the message with the result, by the id of the call
 }
 
 // waitsFor reports whether a call waits for its result.
@@ -38,7 +40,7 @@ func readTail(ctx context.Context, in *recall.Store, org db.Org, c recall.Conver
 // readTailBefore reads the end that a conversation had before the message with this id.
 func readTailBefore(ctx context.Context, log *recall.Store, org db.Org, c recall.Conversation, message string) (t tail,
 	err error) {
-	t.results = map[string]recall.Part{}
+	t.results, t.resultIn = map[string]recall.Part{}, map[string]string{}
 	page := db.Page{Limit: tailPage, After: message}
 	f := recall.MessageFilter{AgentID: c.AgentID, Conversation: c.ID, WithErrors: true,
 		NotRefused: true}
@@ -67,7 +69,7 @@ func (t *tail) add(m recall.Message) bool {
 		t.notice = true
 	case recall.Tool:
 		for _, p := range m.Content {
-			t.results[p.CallID] = p
+			t.results[p.CallID], t.resultIn[p.CallID] = p, m.ID
 		}
 	case recall.Assistant:
 		t.answer = &m

@@ -101,6 +101,9 @@ func (w *worker) next(ctx context.Context) (*stop, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := w.childrenIn(ctx, t); err != nil {
+		return nil, err
+	}
 	own := t.answer != nil && w.made(*t.answer)
 	goesOn := own || w.waits(t)
 	var refused map[string]string
@@ -116,6 +119,9 @@ func (w *worker) next(ctx context.Context) (*stop, error) {
 		asks = clients.has
 	}
 	for _, p := range t.pending {
+		if w.waitsForChild(p.CallID) {
+			continue
+		}
 		approved := w.approvalOf(*t.answer, p) != "" && !w.rules.has(byClient, p.Name)
 		if why := refused[p.CallID]; why != "" && (own || approved || !asks(p)) {
 			return nil, w.refuse(ctx, *t.answer, p, why)
@@ -125,6 +131,8 @@ func (w *worker) next(ctx context.Context) (*stop, error) {
 		}
 	}
 	switch {
+	case len(w.children) > 0:
+		return nil, w.awaitChildren(ctx, *t.answer)
 	case len(t.pending) > 0:
 		if err := w.askAgain(ctx, own, t); err != nil {
 			return nil, err

@@ -36,6 +36,8 @@ type worker struct {
 	streaming    []done        // calls of the answer that is being streamed, except refused ones
 	withoutFiles bool          // the provider refuses the texts of open files, so the next prompt leaves them out
 	summarized   int           // position of the last summary that was shown
+	children     []startedChild
+	looks        int // how often the run has looked at its sub-agents since one returned
 }
 
 // pieces records the parts of an answer that clients got before the answer was stored.

@@ -32,12 +32,17 @@ func (w *worker) runTool(ctx context.Context, answer recall.Message, p recall.Pa
 		return w.refuse(ctx, answer, p, "The tool "+p.Name+" is not attached to you. "+w.toolsText())
 	}
 	result := recall.Draft{ID: newID("message-"), RunID: &w.run.ID, StepID: answer.StepID}
-	got, stored, err := w.Tools.Answer(ctx, w.caller(), tool.Call{CallPlace: w.place(answer, p), Name: p.Name,
+	caller := w.caller()
+	caller.Waits = true
+	got, stored, err := w.Tools.Answer(ctx, caller, tool.Call{CallPlace: w.place(answer, p), Name: p.Name,
 		Arguments: []byte(p.Input), Result: result, Approval: w.approvalOf(answer, p),
 		May: func(tx pgx.Tx) error { return w.mayStore(ctx, tx, w.org, w.run) }})
 	switch {
 	case errors.Is(err, db.ErrNotFound) && !w.Tools.Has(p.Name):
 		return w.refuse(ctx, answer, p, "There is no tool "+db.Short(p.Name)+". "+w.toolsText())
+	case err == nil && got.Subagent != "":
+		w.children = append(w.children, startedChild{got.Subagent, p, answer.Position})
+		return nil
 	case err != nil || !stored: // not stored: another request has answered it
 		return err
 	}

@@ -28,6 +28,7 @@ type New struct {
 	OTID         *string  // the caller's own id of the request
 	CallID       *string  // the parent's open call that the result answers; if nil, the result comes as a message
 	Runs         bool     // the server runs the sub-agent and brings its result
+	Awaited      bool     // a run waits for the result
 	OnlyTools    []string // nil means all tools of the parent
 	WindowLimit  *int     // nil means the parent's limit
 
@@ -168,13 +169,14 @@ func (s *Store) create(ctx context.Context, org db.Org, parent agent.Agent, n Ne
 	}
 	return db.One[string](ctx, s.DB, `
 		INSERT INTO children (org, parent_key, parent_conversation, agent_key, conversation_key, mode, name, task, depth,
-		                      otid, call_id, call_position, runs, after_position)
+		                      otid, call_id, call_position, runs, awaited, after_position)
 		VALUES (@org, @parent, @parent_conversation, @agent, @conversation, @mode, @name, @task, @depth, @otid, @call,
-		        @position, @runs, @after)
+		        @position, @runs, @awaited, @after)
 		RETURNING id`,
 		pgx.StrictNamedArgs{"org": org, "parent": parent.Key, "parent_conversation": c.Key, "agent": child.AgentKey,
 			"conversation": child.Key, "mode": n.Mode, "name": n.nameFor(parent), "task": db.Clean(n.Task), "depth": depth,
-			"otid": n.OTID, "call": n.CallID, "position": position, "runs": n.Runs, "after": child.Messages})
+			"otid": n.OTID, "call": n.CallID, "position": position, "runs": n.Runs, "awaited": n.Awaited,
+			"after": child.Messages})
 }
 
 // lockLiving locks the parent's conversation until the transaction ends, so that nobody deletes it meanwhile.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -144,7 +145,10 @@ func (s *Store) answerCall(ctx context.Context, org db.Org, c Child, r Result) e
 		Position: *c.CallPosition}
 	id := "message-" + strings.TrimPrefix(c.ID, "child-")
 	stored, err := s.Agents.Recall.AnswerCall(ctx, org, place, func(tx pgx.Tx) (recall.Draft, error) {
-		d, _ := answer(*c.ToolCallID, c.shown(r), r.Failed)(tx)
+		d, err := c.result(ctx, s.Loop.In(tx), org, place, r)
+		if err != nil {
+			return d, err
+		}
 		d.ID = id
 		return d, c.mark(ctx, tx, org, r, id)
 	})
@@ -152,6 +156,21 @@ func (s *Store) answerCall(ctx context.Context, org db.Org, c Child, r Result) e
 		return err
 	}
 	return s.bring(ctx, org, c, r)
+}
+
+// result drafts the result of the parent's call. A run that waits for it shows it as its own.
+func (c Child) result(ctx context.Context, l *loop.Loop, org db.Org, place recall.CallPlace, r Result) (
+	d recall.Draft, err error) {
+	var approval recall.Approval
+	if c.Awaited {
+		if d, approval, err = l.ResultOf(ctx, org, place); err != nil {
+			return d, err
+		}
+	}
+	d.Role = recall.Tool
+	d.Content = []recall.Part{{Type: recall.ToolReturn, CallID: place.ID, Text: c.shown(r), IsError: r.Failed,
+		Approval: approval}}
+	return d, nil
 }
 
 // bring appends a result to the parent's conversation as a message.
@@ -254,10 +273,15 @@ func (s *Store) returnRun(ctx context.Context, a returnArgs) error {
 }
 
 // RunEnded is for loop.Loop.Ended. If the server runs the sub-agent and the run has ended, RunEnded queues the job that
-// brings the result.
+// brings the result. Sub-agents that a cancelled or failed run waited for are cancelled.
 func (s *Store) RunEnded(ctx context.Context, tx pgx.Tx, org db.Org, r loop.Run, reason string) error {
 	if reason == loop.RequiresApproval {
 		return nil
+	}
+	if !slices.Contains([]string{loop.EndTurn, loop.ToolRule, loop.MaxSteps}, reason) {
+		if err := s.with(tx).cancelAwaited(ctx, org, r.Conversation); err != nil {
+			return err
+		}
 	}
 	waiting, err := db.All[Child](ctx, tx, rows+` AND c.id = @conversation AND k.runs AND k.status = 'working'`,
 		pgx.StrictNamedArgs{"org": org, "conversation": r.Conversation})
@@ -266,6 +290,18 @@ func (s *Store) RunEnded(ctx context.Context, tx pgx.Tx, org db.Org, r loop.Run,
 			break
 		}
 		if _, err := s.Agents.Jobs.InsertTx(ctx, tx, returnArgs{org, c.ParentAgentID, c.ID, reason}, nil); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// cancelAwaited cancels the sub-agents that runs of a conversation wait for.
+func (s *Store) cancelAwaited(ctx context.Context, org db.Org, conversation string) error {
+	awaited, err := db.All[Child](ctx, s.DB, rows+` AND pc.id = @conversation AND k.awaited AND k.status = 'working'`,
+		pgx.StrictNamedArgs{"org": org, "conversation": conversation})
+	for _, c := range awaited {
+		if err := s.Agents.Recall.CancelChild(ctx, org, c.Key, "The run that waited for it has ended."); err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,8 @@
 // results to the log of their parent.
 //
 // Its files, in order: subagent.go has the store and finds sub-agents; newagent.go makes the agent of a sub-agent that
-// is no copy; create.go makes a sub-agent and gives it its task; return.go brings its result, or cancels it.
+// is no copy; create.go makes a sub-agent and gives it its task; return.go brings its result, or cancels it;
+// fortool.go starts sub-agents for models that call a tool.
 package subagent
 
 import (
@@ -76,6 +77,7 @@ type Child struct {
 
 	CallPosition     *int   `db:"call_position" json:"-"`
 	ParentKey        int64  `db:"parent_key" json:"-"`
+	Awaited          bool   `db:"awaited" json:"-"`        // a run waits for the result
 	AfterPosition    int    `db:"after_position" json:"-"` // position in its conversation before the task
 	ParentIsDefault  bool   `db:"parent_is_default" json:"-"`
 	ConversationName string `db:"conversation_name" json:"-"` // the id of its conversation, or recall.DefaultConversation
@@ -85,7 +87,7 @@ const rows = `
 	SELECT k.key, k.id, p.id AS parent_agent_id, pc.id AS parent_conversation_id,
 	       coalesce(a.id, '') AS agent_id, coalesce(c.id, '') AS conversation_id, k.mode, k.name, k.task, k.depth, k.otid,
 		       k.call_id, k.runs, k.status, k.result,
-	       k.message_id, k.created_at, k.returned_at, k.call_position, k.parent_key, k.after_position,
+	       k.message_id, k.created_at, k.returned_at, k.call_position, k.parent_key, k.after_position, k.awaited,
 	       pc.is_default AS parent_is_default,
 	       CASE WHEN c.is_default THEN 'default' ELSE coalesce(c.id, '') END AS conversation_name
 	FROM children k

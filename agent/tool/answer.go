@@ -34,7 +34,8 @@ type Call struct {
 // Answer runs the tool of a call and appends the result to the log, unless the call already has a result. One
 // transaction stores the result together with everything that the tool changes, so a call that is repeated after a
 // crash does nothing twice. If the call does not exist, or already has a result, stored is false and Answer changes
-// nothing. It returns the errors of Run.
+// nothing. If the caller waits for a sub-agent that the call started, the result names it and is not stored. It returns
+// the errors of Run.
 func (s *Set) Answer(ctx context.Context, c Caller, call Call) (result Result, stored bool, err error) {
 	t, err := s.named(inNameOf(c.Agent, call.Name))
 	if err != nil {
@@ -46,9 +47,11 @@ func (s *Set) Answer(ctx context.Context, c Caller, call Call) (result Result, s
 	if len(bytes.TrimSpace(args)) == 0 {
 		args = json.RawMessage("{}")
 	}
-	if t.reads { // outside the transaction: the tool may wait for a network
-		if result, err = s.call(ctx, t, s.memories, c, args); err != nil {
-			return Result{}, false, err
+	c.Call = &call.CallPlace
+	before := t.reads || t.alone
+	if before { // outside the transaction: the tool may wait for a network, or has transactions of its own
+		if result, err = s.call(ctx, t, s.memories, c, args); err != nil || result.Subagent != "" {
+			return result, false, err
 		}
 	}
 	stored, err = s.memories.Recall.AnswerCall(ctx, c.Org, call.CallPlace, func(tx pgx.Tx) (recall.Draft, error) {
@@ -57,7 +60,7 @@ func (s *Set) Answer(ctx context.Context, c Caller, call Call) (result Result, s
 				return recall.Draft{}, err
 			}
 		}
-		if !t.reads {
+		if !before {
 			if result, err = s.callIn(ctx, tx, t, c, args); err != nil {
 				return recall.Draft{}, err
 			}

@@ -38,6 +38,8 @@ type Memories struct {
 	// Child finds the log of a sub-agent of an agent by the id of the sub-agent. ErrNotFound if there is no such
 	// sub-agent.
 	Child func(ctx context.Context, org db.Org, agentID, id string) (ChildLog, error)
+
+	Subagents Subagents
 }
 
 // ChildLog is the place of a sub-agent's log: a conversation of an agent, and the positions in the agent's log between
@@ -54,7 +56,7 @@ type ChildLog struct {
 func (m Memories) in(tx pgx.Tx) Memories {
 	inTx := Memories{Files: m.Files.With(tx), Recall: m.Recall.With(tx), Blocks: m.Blocks.With(tx),
 		Archival: m.Archival.With(tx), Working: m.Working.With(tx), MemoryFiles: m.MemoryFiles.With(tx), Models: m.Models,
-		JQ: m.JQ, Child: m.Child}
+		JQ: m.JQ, Child: m.Child, Subagents: m.Subagents}
 	if m.Agents != nil {
 		inTx.Agents = m.Agents.With(tx)
 	}
@@ -72,6 +74,9 @@ type Caller struct {
 	Confined     bool     // the tools show nothing of the agent's other conversations
 	Only         []string // names of the tools that it may call; nil allows all
 	Unprompted   bool     // its model sees no prompt of the agent, so results leave nothing out
+
+	Call  *recall.CallPlace // the call that runs; nil if no log has it
+	Waits bool              // the caller waits for a sub-agent, whose result becomes that of the call
 }
 
 // CallerIn returns an agent as the caller of tools in a conversation.
@@ -101,4 +106,6 @@ type Result struct {
 	Text    string
 	IsError bool
 	Files   []files.Opened
+
+	Subagent string // the id of the sub-agent that the caller waits for; the call has no result yet
 }

@@ -12,7 +12,8 @@ import (
 
 // Set holds the tools of this server.
 type Set struct {
-	Observe func(Called) // gets each call after its end; may be nil
+	Observe   func(Called) // gets each call after its end; may be nil
+	Subagents Subagents
 
 	memories Memories
 	tools    []Tool
@@ -54,6 +55,7 @@ func New(m Memories) *Set {
 		define("archival_memory_update", Memories.archivalUpdate),
 		define("archival_memory_delete", Memories.archivalDelete),
 		define("request_erasure", Memories.requestErasure),
+		inOwnTransaction(define(StartSubagent, Memories.startSubagent)),
 	}}
 }
 
@@ -115,6 +117,7 @@ func (s *Set) Meant(a agent.Agent, name string) string {
 // call runs a tool on m, like Run.
 func (s *Set) call(ctx context.Context, t Tool, m Memories, c Caller, args json.RawMessage) (Result, error) {
 	began := time.Now()
+	m.Subagents = s.Subagents
 	result, err := t.call(ctx, m, c, args)
 	if s.Observe != nil {
 		s.Observe(Called{Name: t.Name, Refused: result.IsError, Failed: err != nil, Took: time.Since(began)})

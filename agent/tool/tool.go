@@ -7,6 +7,7 @@
 //   - files: readbounds.go openfiles.go grepgroup.go markedpattern.go grepfiles.go searchfiles.go listfiles.go
 //   - history: expand.go neighbors.go conversationsearch.go queryresult.go querylog.go asksession.go erase.go
 //   - memory: changedlines.go corememory.go workingmemory.go memoryfiles.go memorytool.go archival.go searchmemory.go
+//   - sub-agents: startsubagent.go
 //   - the set of tools: bounds.go set.go toolset.go hints.go turns.go answer.go
 package tool
 
@@ -38,6 +39,7 @@ type Tool struct {
 	ByClient    bool // the agent's program defines the tool and runs it
 
 	reads     bool     // the tool changes nothing, and may call an embedding model
+	alone     bool     // the tool has transactions of its own, and does nothing twice for the same call of a log
 	arguments []string // the names of its arguments, in the order of its struct
 	run       func(ctx context.Context, m Memories, c Caller, args json.RawMessage) (Result, error)
 }
@@ -114,6 +116,11 @@ func withFolder(t Tool) Tool {
 
 func reading(t Tool) Tool {
 	t.reads = true
+	return t
+}
+
+func inOwnTransaction(t Tool) Tool {
+	t.alone = true
 	return t
 }
 

@@ -145,7 +145,7 @@ func (p *process) stores() (s stores, err error) {
 		Models: p.answering, Render: server.RunItems, MaxRuns: p.MaxRuns,
 		LimitPatience: p.LimitPatience, Patience: p.RequestTimeout / 10 * 8})
 	s.children = &subagent.Store{DB: p.pool, Agents: s.agents, Loop: s.loop}
-	s.loop.Ended = s.children.RunEnded
+	s.loop.Ended, s.tools.Subagents = s.children.RunEnded, s.children.ForTool()
 	s.agents.Jobs, err = p.jobs(s)
 	return s, err
 }

@@ -1,0 +1,102 @@
+package subagent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/loop"
+	"github.com/loci-memory/loci/agent/tool"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+)
+
+// ForTool returns the functions with which the tool start_subagent starts sub-agents.
+func (s *Store) ForTool() tool.Subagents { return tool.Subagents{Start: s.start, State: s.state} }
+
+// start makes a sub-agent that a model asks for. The server runs it, if it has a model for it. If the caller waits for
+// it, its result answers the call. It gets tools that the server runs, and blocks that it may only read.
+func (s *Store) start(ctx context.Context, c tool.Caller, asked tool.NewSubagent) (tool.Subagent, error) {
+	n := New{ParentID: c.Agent.ID, Conversation: cmp.Or(c.Conversation, recall.DefaultConversation),
+		Mode: cmp.Or(asked.Mode, Blank), Task: asked.Task, Name: asked.Name, OTID: tool.OTIDOf(c.Call), Runs: true,
+		Awaited: c.Waits, Grants: Grants{Files: nilIfNone(asked.Files)}}
+	if c.Waits {
+		n.CallID = &c.Call.ID
+	}
+	for _, label := range asked.Blocks {
+		n.Blocks = append(n.Blocks, Grant{ID: label, ReadOnly: true})
+	}
+	var err error
+	if n.OnlyTools, err = s.servedTools(ctx, c, asked.Tools, n.Mode); err != nil {
+		return tool.Subagent{}, err
+	}
+	child, err := s.Create(ctx, c.Org, n)
+	if errors.Is(err, loop.ErrNoModel) && !c.Waits {
+		n.Runs = false
+		child, err = s.Create(ctx, c.Org, n)
+	}
+	switch {
+	case errors.Is(err, loop.ErrNoModel):
+		return tool.Subagent{}, db.Invalid("This server has no model for the sub-agent. No sub-agent was started.")
+	case errors.Is(err, db.ErrTooMany):
+		return tool.Subagent{}, db.Invalid("%v. No sub-agent was started.", err)
+	}
+	return forTool(child), err
+}
+
+func nilIfNone(list []string) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	return list
+}
+
+// servedTools returns the tools of a sub-agent that a model starts: those that it asks for, or all that it has itself;
+// but none that its program runs, because the sub-agent would wait for the program. Nil stands for all of a fork.
+func (s *Store) servedTools(ctx context.Context, c tool.Caller, asked []string, mode string) ([]string, error) {
+	definitions, err := s.Agents.Definitions(ctx, c.Org, c.Agent)
+	if err != nil {
+		return nil, err
+	}
+	served := []string{}
+	for _, d := range definitions {
+		isClients := slices.ContainsFunc(c.Agent.Attached, func(t agent.AttachedTool) bool { return t.Name == d.Name })
+		if !isClients && (c.Only == nil || slices.Contains(c.Only, d.Name)) {
+			served = append(served, d.Name)
+		}
+	}
+	for _, name := range asked {
+		if !slices.Contains(served, name) {
+			return nil, db.Invalid("You have no tool %q to give: you may give %s. No sub-agent was started.",
+				db.Short(name), cmp.Or(strings.Join(served, ", "), "none"))
+		}
+	}
+	switch {
+	case asked != nil:
+		return asked, nil
+	case mode == Fork && len(served) == len(definitions):
+		return nil, nil
+	}
+	return served, nil
+}
+
+// state returns a sub-agent as the tool needs it.
+func (s *Store) state(ctx context.Context, org db.Org, agentID, id string) (tool.Subagent, error) {
+	c, err := s.Child(ctx, org, agentID, id)
+	if err != nil {
+		return tool.Subagent{}, err
+	}
+	return forTool(c), nil
+}
+
+func forTool(c Child) tool.Subagent {
+	t := tool.Subagent{ID: c.ID, ParentID: c.ParentAgentID, Name: c.Name, AgentID: c.AgentID,
+		ConversationID: c.ConversationID, Runs: c.Runs}
+	if c.Status == Cancelled && c.Result != nil {
+		t.Cancelled = *c.Result
+	}
+	return t
+}
