@@ -140,7 +140,7 @@ func (s *Store) handedOut(ctx context.Context, org db.Org, c recall.Conversation
 
 // moment returns the input, besides the view, of the steps of a prompt's policy.
 func (s *Store) moment(ctx context.Context, org db.Org, p Prompt) (m policy.Moment, err error) {
-	m = policy.Moment{Now: s.now(), Settings: p.settings, Notes: p.system.working}
+	m = policy.Moment{Now: s.now(), Settings: p.settings, Notes: p.system.working, Anthropic: p.format == Anthropic}
 	if len(p.policy.Steps) == 0 {
 		return m, nil
 	}

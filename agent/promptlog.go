@@ -96,6 +96,9 @@ func (p Prompt) request() (r *request, leftOut []string, err error) {
 	if p.Agent.Settings.Prompt.keyed(p.format, p.Agent.model()) {
 		options["prompt_cache_key"] = p.Conversation.ID
 	}
+	if management := p.policy.ContextManagement(namesOf(p.definitions)); p.format == Anthropic && management != nil {
+		options["context_management"] = management
+	}
 	if _, name, found := strings.Cut(p.Agent.model(), "/"); found {
 		options["model"] = name // the name may contain slashes, as with routers
 	} else if p.Agent.model() != "" {

@@ -112,3 +112,11 @@ func toolset(tools []Definition) recall.Toolset {
 func hasTool(tools []Definition, name string) bool {
 	return slices.ContainsFunc(tools, func(d Definition) bool { return d.Name == name })
 }
+
+// namesOf returns the names of tools.
+func namesOf(tools []Definition) (names []string) {
+	for _, d := range tools {
+		names = append(names, d.Name)
+	}
+	return names
+}

@@ -55,7 +55,7 @@ func (s *Store) pruning(ctx context.Context, org db.Org, p Prompt, now time.Time
 		return plan.Pruning{}, err
 	}
 	v.Usage = task.Usage
-	moment := policy.Moment{Now: now, Settings: p.settings}
+	moment := policy.Moment{Now: now, Settings: p.settings, Anthropic: p.format == Anthropic}
 	if moment.Touched, moment.Sent, err = s.handedOut(ctx, org, p.Conversation); err != nil {
 		return plan.Pruning{}, err
 	}

@@ -25,6 +25,8 @@ func (s *Buffer) Due(v clip.View, at Moment) bool {
 	return v.Window > 0 && s.tokens(v, at) > s.most(v, at)
 }
 
+func (*Buffer) reserves() {}
+
 func (s *Buffer) most(v clip.View, _ Moment) int {
 	return withFree(v, s.SummaryTokens+s.BufferTokens) - 1
 }

@@ -149,28 +149,66 @@ func TestClearThinking(t *testing.T) {
 	}
 }
 
-// Microcompact's numbers: a pause of an hour, five results kept, twelve at most.
+// Microcompact's numbers: a pause of an hour, five results kept, twelve at most. While the cache is warm, a window that
+// has room is left alone.
 func TestMicrocompactGoldenNumbers(t *testing.T) {
 	t.Parallel()
 	idle := func(v *viewBuilder, ago time.Duration) policy.Moment {
 		return policy.Moment{Now: v.Messages[len(v.Messages)-2].CreatedAt.Add(ago)}
 	}
-	step := `{"steps":[{"step":"microcompact","trigger_count":0}]}`
+	step, counting := `{"steps":[{"step":"microcompact","trigger_count":0}]}`, `{"steps":[{"step":"microcompact"}]}`
 	for _, c := range []struct {
 		name, tool, policy string
 		results            int
+		used               float64 // share of the window
 		ago                time.Duration
 		cleared            int
 	}{
-		{"20 results, 61 minutes", "Read", step, 20, 61 * time.Minute, 15},
-		{"20 results, 59 minutes", "Read", step, 20, 59 * time.Minute, 0},
-		{"a tool that is not compacted", "send_mail", step, 20, 61 * time.Minute, 0},
-		{"13 results, warm", "Bash", "claude-code", 13, time.Minute, 8},
-		{"12 results, warm", "Bash", "claude-code", 12, time.Minute, 0},
+		{"20 results, 61 minutes", "Read", step, 20, 0.01, 61 * time.Minute, 15},
+		{"20 results, 59 minutes", "Read", step, 20, 0.01, 59 * time.Minute, 0},
+		{"a tool that is not compacted", "send_mail", step, 20, 0.01, 61 * time.Minute, 0},
+		{"13 results, warm, 1 % used", "Bash", counting, 13, 0.01, time.Minute, 0},
+		{"13 results, warm, 80 % used", "Bash", counting, 13, 0.8, time.Minute, 8},
+		{"12 results, warm, 80 % used", "Bash", counting, 12, 0.8, time.Minute, 0},
+		{"Claude Code: 13 results, warm, 80 % used", "Bash", "claude-code", 13, 0.8, time.Minute, 0},
+		{"Claude Code: 13 results, cold", "Bash", "claude-code", 13, 0.01, 61 * time.Minute, 8},
 	} {
-		v := window(200_000).user(10).repeat(c.results, c.tool, 1000)
+		v := window(0).user(10).repeat(c.results, c.tool, 1000)
+		v.Window = int(float64(clip.Estimate(v.View)) / c.used)
 		if _, edits := v.prune(c.policy, idle(v, c.ago)); len(edits) != c.cleared {
 			t.Errorf("%s: %d cleared, want %d", c.name, len(edits), c.cleared)
+		}
+	}
+}
+
+// A step by_provider becomes an edit of a request in Anthropic's form, and clears nothing in such a prompt. In other
+// forms it clears.
+func TestTheProviderClearsInAnthropicsForm(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, policy, want string }{
+		{"as in Claude Code", `{"preset":"claude-code","steps":{"microcompact":{"by_provider":true,"trigger_share":0}}}`,
+			`{"edits":[{"exclude_tools":["memory"],"keep":{"type":"tool_uses","value":5},` +
+				`"trigger":{"type":"tool_uses","value":12},"type":"clear_tool_uses_20250919"}]}`},
+		{"by tokens", `{"steps":[{"step":"clear_tool_uses","by_provider":true,"clear_at_least_tokens":7,"trigger_tokens":1,` +
+			`"clear_tool_inputs_of":["re*"]}]}`,
+			`{"edits":[{"clear_at_least":{"type":"input_tokens","value":7},"clear_tool_inputs":["Read"],` +
+				`"exclude_tools":["memory"],"keep":{"type":"tool_uses","value":3},` +
+				`"trigger":{"type":"input_tokens","value":1},"type":"clear_tool_uses_20250919"}]}`},
+		{"here", `{"steps":[{"step":"clear_tool_uses","trigger_tokens":1}]}`, `null`},
+	} {
+		p, err := policy.Parse([]byte(c.policy))
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if got, err := json.Marshal(p.ContextManagement([]string{"Read", "memory"})); err != nil || string(got) != c.want {
+			t.Errorf("%s: %s, %v\nwant %s", c.name, got, err, c.want)
+		}
+		v := window(20_000).user(10).repeat(13, "Read", 1000)
+		if _, edits := p.Prune(v.View, policy.Moment{Anthropic: true}); len(edits) > 0 != (c.want == "null") {
+			t.Errorf("%s: in Anthropic's form %d results are cleared here", c.name, len(edits))
+		}
+		if _, edits := p.Prune(v.View, policy.Moment{}); len(edits) == 0 {
+			t.Errorf("%s: in another form nothing is cleared", c.name)
 		}
 	}
 }

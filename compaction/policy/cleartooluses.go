@@ -14,6 +14,7 @@ type ClearToolUses struct {
 	Except        []string `json:"exclude_tools"`
 	Inputs        bool     `json:"clear_tool_inputs"`
 	InputsOf      []string `json:"clear_tool_inputs_of"`
+	ByProvider    bool     `json:"by_provider"`
 }
 
 func (*ClearToolUses) describe() Mechanism {
@@ -28,6 +29,7 @@ func (*ClearToolUses) describe() Mechanism {
 			"exclude_tools":        "Tools whose results stay, with * for any characters.",
 			"clear_tool_inputs":    "Whether the arguments of the calls are cleared, too.",
 			"clear_tool_inputs_of": "Tools whose arguments are cleared even if clear_tool_inputs is false.",
+			"by_provider":          byProviderWords + " With both triggers, the provider gets that of tokens.",
 		},
 		New: func() Step {
 			return &ClearToolUses{TriggerTokens: 100_000, Keep: 3, Except: []string{"memory*", "working_memory*"}}
@@ -36,6 +38,9 @@ func (*ClearToolUses) describe() Mechanism {
 
 // Edits clears results, the oldest first.
 func (c *ClearToolUses) Edits(v clip.View, at Moment) (edits []clip.Edit) {
+	if c.ByProvider && at.Anthropic {
+		return nil
+	}
 	var shown, all []result
 	for r := range results(v) {
 		if r.call != nil {
@@ -72,4 +77,22 @@ func (c *ClearToolUses) Edits(v clip.View, at Moment) (edits []clip.Edit) {
 		return nil
 	}
 	return edits
+}
+
+// edit implements byProvider.
+func (c *ClearToolUses) edit(tools []string) map[string]any {
+	if !c.ByProvider || c.TriggerTokens == 0 && c.TriggerUses == 0 {
+		return nil
+	}
+	fields := map[string]any{"trigger": ofUses(c.TriggerUses), "keep": ofUses(c.Keep), "clear_tool_inputs": c.Inputs}
+	if c.TriggerTokens > 0 {
+		fields["trigger"] = ofTokens(c.TriggerTokens)
+	}
+	if c.ClearAtLeast > 0 {
+		fields["clear_at_least"] = ofTokens(c.ClearAtLeast)
+	}
+	if inputs := named(tools, func(tool string) bool { return matchesAny(c.InputsOf, tool) }); !c.Inputs && len(inputs) > 0 {
+		fields["clear_tool_inputs"] = inputs
+	}
+	return clearing(fields, tools, func(tool string) bool { return matchesAny(c.Except, tool) })
 }

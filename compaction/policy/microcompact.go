@@ -13,6 +13,8 @@ type Microcompact struct {
 	Gap          Duration `json:"gap"`
 	Keep         int      `json:"keep" min:"0" max:"100000"`
 	TriggerCount int      `json:"trigger_count" min:"0" max:"100000"`
+	TriggerShare float64  `json:"trigger_share" min:"0" max:"1"`
+	ByProvider   bool     `json:"by_provider"`
 	Tools        []string `json:"tools"`
 }
 
@@ -22,12 +24,16 @@ func (*Microcompact) describe() Mechanism {
 		Settings: map[string]string{
 			"gap": "How long the assistant said nothing until the provider's cache counts as cold, and all but the newest " +
 				"results are cleared. 0s: never.",
-			"keep":          "How many of the newest results stay.",
-			"trigger_count": "All but the newest results are also cleared when more than this many are shown. 0: never.",
-			"tools":         "Tools whose results are counted and cleared, with * for any characters. Empty: all.",
+			"keep": "How many of the newest results stay.",
+			"trigger_count": "All but the newest results are also cleared when more than this many are shown, and " +
+				"trigger_share of the window is used. 0: never.",
+			"trigger_share": "While the provider's cache is warm, results are cleared only above this share of the window, " +
+				"because the prompt behind them is then written to the cache again. 1: a compaction comes first.",
+			"by_provider": byProviderWords + " Only a pause clears them here.",
+			"tools":       "Tools whose results are counted and cleared, with * for any characters. Empty: all.",
 		},
 		New: func() Step {
-			return &Microcompact{Gap: Duration(time.Hour), Keep: 5, TriggerCount: 12,
+			return &Microcompact{Gap: Duration(time.Hour), Keep: 5, TriggerCount: 12, TriggerShare: 0.75,
 				Tools: []string{"read*", "bash*", "shell*", "run_code*", "grep*", "glob*", "*search*", "*fetch*", "edit*", "write*",
 					"open_files"}}
 		}}
@@ -41,7 +47,8 @@ func (m *Microcompact) Edits(v clip.View, at Moment) (edits []clip.Edit) {
 			shown = append(shown, r)
 		}
 	}
-	crowded := m.TriggerCount > 0 && len(shown) > m.TriggerCount
+	crowded := m.TriggerCount > 0 && len(shown) > m.TriggerCount && !(m.ByProvider && at.Anthropic) &&
+		(v.Window <= 0 || float64(at.tokens(v)) > m.TriggerShare*float64(v.Window))
 	if !crowded && !m.cold(v, at) {
 		return nil
 	}
@@ -49,6 +56,15 @@ func (m *Microcompact) Edits(v clip.View, at Moment) (edits []clip.Edit) {
 		edits = append(edits, r.stub("microcompact", cleared))
 	}
 	return edits
+}
+
+// edit implements byProvider.
+func (m *Microcompact) edit(tools []string) map[string]any {
+	if !m.ByProvider || m.TriggerCount == 0 {
+		return nil
+	}
+	return clearing(map[string]any{"trigger": ofUses(m.TriggerCount), "keep": ofUses(m.Keep)}, tools,
+		func(tool string) bool { return !selects(m.Tools, nil, tool) })
 }
 
 // cold reports whether the assistant has said nothing for longer than the gap.

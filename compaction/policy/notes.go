@@ -33,7 +33,7 @@ func (s *Notes) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	}
 	points := clip.CutPointsOf(v.Messages)
 	p, err := noted(planCut(v, at, plan.Cut{At: points.After(s.cut(v, at))}))(at.Notes)
-	if err != nil || p.After > at.settings().Limit(v.Window) && v.Window > 0 {
+	if err != nil || p.After > at.limit(v) && v.Window > 0 {
 		return full.Plan(v, at)
 	}
 	return p, nil

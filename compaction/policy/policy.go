@@ -4,7 +4,7 @@
 //
 // Each file uses those that are named before it:
 //   - what steps work with: duration.go decode.go usage.go place.go mechanism.go policy.go result.go tools.go lines.go
-//     pointer.go counting.go cachecost.go formats.go
+//     pointer.go counting.go cachecost.go formats.go contextmanagement.go
 //   - steps that bound what enters: commandtail.go importanttail.go jsonpreview.go tokenclip.go largestslice.go
 //     offload.go readbounds.go snip.go
 //   - steps that normalize: idempotentcalls.go dedup.go
@@ -82,15 +82,16 @@ type Restored struct {
 
 // Moment is the input of a step besides the view.
 type Moment struct {
-	Now      time.Time     // time of the prompt
-	Touched  time.Time     // when the conversation's last prompt was handed out; zero if none was
-	Sent     int           // position of the last message in that prompt; 0 if unknown
-	Forced   bool          // someone asked for a compaction
-	Settings plan.Settings // the agent's settings: bounds that no policy exceeds; zero: the defaults
-	Tokens   int           // tokens of the prompt, counted by the caller; 0: counted from the view
-	Busy     bool          // a client's plan is under way, or a sub-agent still works
-	Notes    string        // the working memory, as the model reads it
-	Noted    int           // position of the newest message when a checkpoint wrote the notes; 0: no checkpoint wrote them
+	Now       time.Time     // time of the prompt
+	Touched   time.Time     // when the conversation's last prompt was handed out; zero if none was
+	Sent      int           // position of the last message in that prompt; 0 if unknown
+	Forced    bool          // someone asked for a compaction
+	Settings  plan.Settings // the agent's settings: bounds that no policy exceeds; zero: the defaults
+	Tokens    int           // tokens of the prompt, counted by the caller; 0: counted from the view
+	Anthropic bool          // the prompt is in the form of Anthropic's API
+	Busy      bool          // a client's plan is under way, or a sub-agent still works
+	Notes     string        // the working memory, as the model reads it
+	Noted     int           // position of the newest message when a checkpoint wrote the notes; 0: no checkpoint wrote them
 
 	// Write returns a line about the result in each request, in the order of the requests. An empty line leaves the result
 	// as it is. Nil means that there is no model, and lines are made without one.

@@ -15,10 +15,11 @@ import (
 // the last compaction went below that trigger, unless the fixed parts crowd the window.
 func (p Policy) Check(v clip.View, at Moment, state plan.TriggerState) (plan.Decision,
 	plan.TriggerState) {
+	at.steps = p.Steps
 	tokens := at.tokens(v)
 	pressure := plan.Pressure{Tokens: tokens, Window: v.Window}
 	pressure.Due, pressure.Paced = p.due(v, at)
-	if limit := at.settings().Limit(v.Window); v.Window > 0 && tokens > limit {
+	if limit := at.limit(v); v.Window > 0 && tokens > limit {
 		pressure.Due = true
 		pressure.Paced = pressure.Paced || p.cuts() && state.Base <= limit && clip.Crowding(v.Fixed, v.Window) == 0
 	}
@@ -64,7 +65,7 @@ func (p Policy) due(v clip.View, at Moment) (due, paces bool) {
 // cutter leaves a view unchanged that is above the limit in the settings.
 func (p Policy) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	at.steps = p.Steps
-	full := v.Window > 0 && at.tokens(v) > at.settings().Limit(v.Window)
+	full := v.Window > 0 && at.tokens(v) > at.limit(v)
 	for _, s := range p.Steps {
 		if c, ok := s.(Cutter); ok && stageOf(s) == Compact {
 			planned, err := c.Plan(v, at)

@@ -36,6 +36,23 @@ func (p Policy) gate() *ApplyIf {
 	return nil
 }
 
+// ContextManagement returns the field context_management of a request in Anthropic's form: the steps that the provider
+// carries out. It returns nil if there are none. tools are the names of the prompt's tools.
+func (p Policy) ContextManagement(tools []string) map[string]any {
+	var edits []map[string]any
+	for _, s := range p.inOrder() {
+		if s, ok := s.(byProvider); ok {
+			if edit := s.edit(tools); edit != nil {
+				edits = append(edits, edit)
+			}
+		}
+	}
+	if edits == nil {
+		return nil
+	}
+	return map[string]any{"edits": edits}
+}
+
 // pruning is a view that takes the edits of one step after the other.
 type pruning struct {
 	view  clip.View

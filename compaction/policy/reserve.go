@@ -22,4 +22,6 @@ func (s *Reserve) Due(v clip.View, at Moment) bool {
 	return v.Window > 0 && s.tokens(v, at) > s.most(v, at)
 }
 
+func (*Reserve) reserves() {}
+
 func (s *Reserve) most(v clip.View, _ Moment) int { return withFree(v, s.ReserveTokens) }

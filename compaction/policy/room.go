@@ -75,14 +75,33 @@ func isWindowless(s Step) bool {
 	return is
 }
 
-// most returns the tokens above which the policy compacts a view, at most the trigger in the settings; 0 if the window
-// is unknown and nothing counts tokens.
+// reserving is a trigger that names the tokens of the window that stay free.
+type reserving interface{ reserves() }
+
+// limit returns the tokens above which a view is compacted whatever the policy's triggers say. It is the trigger in the
+// settings. If that is the default, a policy that reserves less of the window is not compacted earlier than it says.
+func (at Moment) limit(v clip.View) int {
+	set := at.settings()
+	limit := set.Limit(v.Window)
+	if set.Trigger < plan.Defaults().Trigger {
+		return limit
+	}
+	for _, s := range at.steps {
+		if _, is := s.(reserving); is {
+			limit = max(limit, min(mostBy([]Step{s}, v, at), set.Most(v.Window)))
+		}
+	}
+	return limit
+}
+
+// most returns the tokens above which the policy compacts a view, at most the limit; 0 if the window is unknown and
+// nothing counts tokens.
 func (at Moment) most(v clip.View) int {
 	n := mostBy(at.steps, v, at)
 	if v.Window <= 0 {
 		return n
 	}
-	limit := at.settings().Limit(v.Window)
+	limit := at.limit(v)
 	if n <= 0 {
 		return limit
 	}

@@ -44,14 +44,13 @@ func TestTriggersFireAtTheirNumbers(t *testing.T) {
 		{"Letta: 90 %", step{"step": "fraction"}, 200_000, 180_000, 180_001},
 		{"Alyx: 50,000", step{"step": "tokens"}, 200_000, 50_000, 50_001},
 		{"Alyx: 50,000 of a window that is unknown", step{"step": "tokens"}, 0, 50_000, 50_001},
+		{"no reserve goes above 95 %", step{"step": "reserve"}, 1_000_000, 949_999, 950_000},
+		{"a share is at most that of the settings", step{"step": "fraction", "window_share": 0.95}, 200_000, 180_000, 180_001},
 		{"OpenClaw raises its count by 1.2", step{"step": "tokens", "above_tokens": 120_000, "count_factor": 1.2}, 0,
 			100_000, 100_001},
 		{"of a window that is unknown, no share is due", step{"step": "fraction", "window_share": 0.3}, 0, 1 << 30, 0},
 	} {
 		p, settings := pressureOf(t, c.step), plan.Defaults()
-		if c.not > c.window*9/10 && c.window > 0 { // the settings would compact it earlier
-			settings.Trigger = plan.MaxTrigger
-		}
 		for tokens, want := range map[int]bool{c.not: false, c.due: true} {
 			if tokens == 0 {
 				continue
@@ -63,6 +62,43 @@ func TestTriggersFireAtTheirNumbers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A lower trigger in the settings holds for a policy that reserves less of the window, too.
+func TestALowerTriggerBoundsAReserve(t *testing.T) {
+	t.Parallel()
+	p, settings := pressureOf(t, step{"step": "reserve"}), plan.Defaults()
+	settings.Trigger, settings.Goal = 0.8, 0.6
+	for tokens, want := range map[int]bool{160_000: false, 160_001: true} {
+		v := newTalk(200_000, 0).put(recall.User, tokens, recall.Part{Type: recall.Text, Text: "Go on."}).View
+		if due, _ := p.Check(v, policy.Moment{Settings: settings}, plan.TriggerState{}); due.Compact != want {
+			t.Errorf("at %d tokens it is due: %t", tokens, due.Compact)
+		}
+	}
+}
+
+// A session that reads much is compacted when 33,000 of 200,000 tokens are free, and nothing is cleared before.
+func TestClaudeCodeCompactsBeforeItClears(t *testing.T) {
+	t.Parallel()
+	p, err := policy.Preset("claude-code")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := window(200_000)
+	for turn := range 60 {
+		v.user(40).call("Read", 10, fmt.Sprint(turn)+strings.Repeat(" the", 4_000)).says(100)
+		now := policy.Moment{Now: v.Messages[len(v.Messages)-1].CreatedAt.Add(time.Minute)}
+		if _, edits := p.Prune(v.View, now); len(edits) > 0 {
+			t.Fatalf("turn %d: %d results are cleared", turn, len(edits))
+		}
+		if due, _ := p.Check(v.View, now, plan.TriggerState{}); due.Compact {
+			if used := clip.Estimate(v.View); used < 165_000 || used > 168_000 && turn < 40 {
+				t.Errorf("turn %d: compacted at %d tokens", turn, used)
+			}
+			return
+		}
+	}
+	t.Error("60 turns were not compacted")
 }
 
 // The provider's compaction begins at 150,000 tokens.

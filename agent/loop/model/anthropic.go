@@ -15,6 +15,9 @@ const (
 	anthropicURL     = "https://api.anthropic.com"
 	anthropicVersion = "2023-06-01"
 
+	// anthropicManagement is the beta feature that a prompt with the field context_management needs.
+	anthropicManagement = "context-management-2025-06-27"
+
 	// defaultMaxTokens bounds the answer if the prompt names no bound, because Anthropic requires one.
 	defaultMaxTokens = 8192
 )
@@ -51,6 +54,7 @@ func (a *Anthropic) Answer(ctx context.Context, r Request, show func(Delta)) (An
 		Thinking  struct {
 			Type string `json:"type"`
 		} `json:"thinking"`
+		Management json.RawMessage `json:"context_management"`
 	}
 	if err := json.Unmarshal(r.Prompt, &fields); err != nil {
 		return Answer{}, err
@@ -69,6 +73,9 @@ func (a *Anthropic) Answer(ctx context.Context, r Request, show func(Delta)) (An
 		return Answer{}, err
 	}
 	header := map[string]string{"Anthropic-Version": anthropicVersion}
+	if fields.Management != nil {
+		header["Anthropic-Beta"] = anthropicManagement
+	}
 	if endpoint.APIKey != "" {
 		header["X-Api-Key"] = endpoint.APIKey
 	}

@@ -37,6 +37,19 @@ func TestAnthropicIsAskedInItsOwnForm(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the request (-want +got):\n%s", diff)
 	}
+	if beta := request.Header.Get("Anthropic-Beta"); beta != "" {
+		t.Errorf("a prompt without context_management names the feature %q", beta)
+	}
+	m.Says(modeltest.Answer{Text: "Well."})
+	if _, err := c.Answer(t.Context(), model.Request{Model: "m",
+		Prompt: json.RawMessage(strings.Replace(prompt, "{", `{"context_management":{"edits":[]},`, 1))},
+		func(model.Delta) {}); err != nil {
+		t.Fatal(err)
+	}
+	managed := m.Requests()[2]
+	if beta := managed.Header.Get("Anthropic-Beta"); beta != "context-management-2025-06-27" {
+		t.Errorf("a prompt with context_management names the feature %q", beta)
+	}
 }
 
 // The answer keeps the calls of Anthropic's own tools, with input that came in pieces, and citations. If a call's whole
