@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// Bounds of the lines that a model writes before a prompt. Results without a line stay as they are until the next
-// prompt.
+// Bounds of the lines that a model writes before a prompt. Results that it was not asked about stay as they are until
+// the next prompt.
 const (
 	linePatience = 15 * time.Second
 	linesAtOnce  = 4
@@ -42,11 +42,11 @@ func (s *Store) newLineWriter(ctx context.Context, p Prompt) *lineWriter {
 }
 
 // write returns the function that writes lines; nil without a model.
-func (w *lineWriter) write(ctx context.Context) func([]policy.LineRequest) []string {
+func (w *lineWriter) write(ctx context.Context) func([]policy.LineRequest) []policy.Line {
 	if w.model == nil {
 		return nil
 	}
-	return func(requests []policy.LineRequest) []string {
+	return func(requests []policy.LineRequest) []policy.Line {
 		limited, cancel := context.WithTimeout(ctx, linePatience)
 		defer cancel()
 		ask := func(r policy.LineRequest) (string, error) { return w.ask(limited, r) }

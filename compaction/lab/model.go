@@ -21,8 +21,8 @@ func (c lineCache) Line(hash string) (string, bool) {
 func (c lineCache) Keep(hash, line string) { c[hash] = line }
 
 // writer returns the function that has the model write lines about results; nil without a model. If the model fails,
-// that is counted, and the result stays as it is.
-func (r *Replaying) writer(ctx context.Context) func([]policy.LineRequest) []string {
+// that is counted, and rules write the line.
+func (r *Replaying) writer(ctx context.Context) func([]policy.LineRequest) []policy.Line {
 	m := r.settings.Model
 	if m == nil {
 		return nil

@@ -57,7 +57,7 @@ func (s *AutoCompact) protected(v clip.View) (keep []int) {
 	keep = append(keep, userMessages[max(len(userMessages)-s.KeepUserMessages, 0):]...)
 	failed := []int{}
 	for r := range results(v) {
-		if r.p.IsError {
+		if r.failed() {
 			failed = append(failed, r.message)
 		}
 	}

@@ -144,8 +144,8 @@ func TestClaimsAboutOldResults(t *testing.T) {
 			v.Messages = nil
 			v.user(10).call("read_file", 5, strings.Repeat("export function one() {}\n", 140)).user(10).says(10).user(10)
 			v.Window = clip.Estimate(v.View) * 10 / 7
-			write := func(r []policy.LineRequest) []string {
-				return []string{"read_file src/a.ts: 245 lines of TypeScript, 2 functions, 3 types"}
+			write := func(r []policy.LineRequest) []policy.Line {
+				return []policy.Line{{Text: "read_file src/a.ts: 245 lines of TypeScript, 2 functions, 3 types"}}
 			}
 			after, edits := v.prune(`{"preset":"fourlayer-literal","steps":{"one_line":{"oldest_share":1}}}`,
 				policy.Moment{Write: write})

@@ -25,8 +25,14 @@ type LineRequest struct {
 // maxLineSource bounds the bytes of a result that a model reads to write a line about it.
 const maxLineSource = 20_000
 
+// Line is a model's line about a result.
+type Line struct {
+	Text    string // empty if the model failed: rules write the line
+	Unasked bool   // the model was not asked: the result stays until the next prompt
+}
+
 // linesOf returns a line for each result; an empty one leaves the result unchanged.
-func linesOf(v clip.View, results []result, maxTokens int, write func([]LineRequest) []string) []string {
+func linesOf(v clip.View, results []result, maxTokens int, write func([]LineRequest) []Line) []string {
 	lines := make([]string, len(results))
 	if write == nil {
 		for i, r := range results {
@@ -39,8 +45,13 @@ func linesOf(v clip.View, results []result, maxTokens int, write func([]LineRequ
 		requests[i] = lineRequest(v, r, maxTokens)
 	}
 	for i, line := range write(requests) {
-		if line = oneLine(line, charsPerToken*maxTokens); i < len(results) && line != "" {
-			lines[i] = "compacted: " + line
+		text := oneLine(line.Text, charsPerToken*maxTokens)
+		switch {
+		case line.Unasked:
+		case text == "":
+			lines[i] = lineOf(results[i], maxTokens)
+		default:
+			lines[i] = "compacted: " + text
 		}
 	}
 	return lines
@@ -73,16 +84,17 @@ type LineWriter struct {
 	Cache    LineCache
 }
 
-// Write returns a line for each request; empty if the model failed or the bound was reached.
-func (w LineWriter) Write(requests []LineRequest) []string {
-	lines := make([]string, len(requests))
+// Write returns a line for each request.
+func (w LineWriter) Write(requests []LineRequest) []Line {
+	lines := make([]Line, len(requests))
 	indexes := map[string][]int{} // hash → indexes of the requests with it
 	var ask []int
 	for i, r := range requests {
 		if line, ok := w.cached(r.Hash); ok {
-			lines[i] = line
+			lines[i].Text = line
 			continue
 		}
+		lines[i].Unasked = true
 		if len(indexes[r.Hash]) == 0 && (w.Most <= 0 || len(ask) < w.Most) {
 			ask = append(ask, i)
 		}
@@ -95,13 +107,14 @@ func (w LineWriter) Write(requests []LineRequest) []string {
 		group.Go(func() {
 			defer func() { <-slots }()
 			line, err := w.Ask(requests[i])
-			if err != nil || strings.TrimSpace(line) == "" {
-				return
+			if err != nil {
+				line = ""
 			}
+			line = strings.TrimSpace(line)
 			for _, same := range indexes[requests[i].Hash] {
-				lines[same] = line // no other goroutine writes these
+				lines[same] = Line{Text: line} // no other goroutine writes these
 			}
-			if w.Cache != nil {
+			if w.Cache != nil && line != "" {
 				w.Cache.Keep(requests[i].Hash, line)
 			}
 		})

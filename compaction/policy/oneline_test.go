@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/compaction/policy"
 )
 
-// Lines replace results in the older half above 60 % of the window. Each line is written once, and a result stays if
-// its line fails.
+// Lines replace results in the older half above 60 % of the window. Each line is written once. Rules write the line if
+// the model fails.
 func TestOneLine(t *testing.T) {
 	t.Parallel()
 	requests := map[string]int{}
@@ -36,18 +36,22 @@ func TestOneLine(t *testing.T) {
 	}
 	at := policy.Moment{Write: write}
 	after, edits := v.prune(literal, at)
-	if len(edits) != 8 || len(requests) != 9 {
+	if len(edits) != 9 || len(requests) != 9 {
 		t.Errorf("above 60 %%: %d lines of %d requests", len(edits), len(requests))
 	}
 	if want := "[compacted: read_file: exports two functions: expand(id=3)]"; after.AsShown()[2].Content[0].Text != want {
 		t.Error(after.AsShown()[2].Content[0].Text)
+	}
+	failed := after.AsShown()[8].Content[0].Text
+	if !strings.HasPrefix(failed, "[compacted without a model: read_file") {
+		t.Error(failed)
 	}
 	v.Edits = after.Edits
 	if _, edits = v.prune(literal, at); len(edits) > 0 {
 		t.Errorf("again: %v", edits)
 	}
 	v.Edits = nil
-	if _, edits = v.prune(literal, at); len(edits) != 8 {
+	if _, edits = v.prune(literal, at); len(edits) != 9 {
 		t.Errorf("without the edits: %v", edits)
 	}
 	for hash, n := range requests {
@@ -68,3 +72,22 @@ type lineCache map[string]string
 func (c lineCache) Line(hash string) (string, bool) { line, ok := c[hash]; return line, ok }
 
 func (c lineCache) Keep(hash, line string) { c[hash] = line }
+
+// A failed result is known by its text, whatever API it came from: its error stays, and it replaces no older result of
+// the same call.
+func TestErrorsInTextsAreErrors(t *testing.T) {
+	t.Parallel()
+	v := window(0).user(10).repeat(8, "read", 9000)
+	v.Messages[2].Content[0].Text = "Error: connection refused\n" + v.Messages[2].Content[0].Text
+	v.Window = clip.Estimate(v.View) * 10 / 7
+	after, edits := v.prune(`{"preset":"four-layers","steps":{"snip":null,"one_line":{"oldest_share":1,"stop_share":0}}}`,
+		policy.Moment{})
+	if len(edits) == 0 || !strings.HasPrefix(after.AsShown()[2].Content[0].Text, "Error: connection refused") {
+		t.Errorf("the error: %.100s", after.AsShown()[2].Content[0].Text)
+	}
+	v = window(200_000).user(10).calling("list_orders", "{}", "7 rows: "+sea(500)).
+		calling("list_orders", "{}", `{"status": "Failed", "message": "connection refused"}`)
+	if _, edits := v.prune(`{"steps":[{"step":"idempotent_calls","tools":["*"]}]}`, policy.Moment{}); len(edits) > 0 {
+		t.Errorf("a failed call supersedes a good result: %v", edits)
+	}
+}

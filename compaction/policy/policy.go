@@ -93,9 +93,9 @@ type Moment struct {
 	Notes     string        // the working memory, as the model reads it
 	Noted     int           // position of the newest message when a checkpoint wrote the notes; 0: no checkpoint wrote them
 
-	// Write returns a line about the result in each request, in the order of the requests. An empty line leaves the result
-	// as it is. Nil means that there is no model, and lines are made without one.
-	Write func([]LineRequest) []string
+	// Write returns a line about the result in each request, in the order of the requests. Nil means that there is no
+	// model, and rules write the lines.
+	Write func([]LineRequest) []Line
 
 	usage *usage // the prompt's usage while it is pruned
 	steps []Step // steps of the policy that plans

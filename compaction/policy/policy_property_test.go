@@ -175,12 +175,12 @@ func (h *history) leave() {
 }
 
 // failing returns a model that writes lines. It fails now and then, always for the same requests.
-func failing(seed uint64) func([]policy.LineRequest) []string {
-	return func(requests []policy.LineRequest) []string {
-		lines := make([]string, len(requests))
+func failing(seed uint64) func([]policy.LineRequest) []policy.Line {
+	return func(requests []policy.LineRequest) []policy.Line {
+		lines := make([]policy.Line, len(requests))
 		for i, r := range requests {
 			if (uint64(r.Hash[0])+seed)%3 > 0 {
-				lines[i] = "a line\nabout " + r.Hash[:8]
+				lines[i] = policy.Line{Text: "a line\nabout " + r.Hash[:8], Unasked: r.Hash[1]%8 == 0}
 			}
 		}
 		return lines

@@ -57,7 +57,7 @@ const namedTokens = 100
 // filesRead returns the results of calls that read or changed a file, except failed ones.
 func filesRead(v clip.View) (all []Restored) {
 	for r := range results(v) {
-		if r.call == nil || r.p.IsError {
+		if r.call == nil || r.failed() {
 			continue
 		}
 		if path, _ := summary.FileOf(*r.call); path != "" {

@@ -42,7 +42,7 @@ func (r result) tool() string {
 }
 
 // failed reports whether the result is an error.
-func (r result) failed() bool { return r.p.IsError || r.m.IsErr }
+func (r result) failed() bool { return r.m.IsErr || r.p.Failed() }
 
 // shown returns the result as the model reads it.
 func (r result) shown(v clip.View) recall.Part {

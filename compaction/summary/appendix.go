@@ -89,7 +89,7 @@ func (w *writer) failures() (lines []string) {
 	names := prose.CallNames(w.e.Messages)
 	for _, m := range w.e.Messages {
 		for _, p := range m.Content {
-			if p.Type != recall.ToolReturn || !p.IsError {
+			if p.Type != recall.ToolReturn || !p.Failed() {
 				continue
 			}
 			line := fmt.Sprintf("- %s: %s", cmp.Or(names[p.CallID], "a tool"), prose.OneLine(failureText(p), failureChars))

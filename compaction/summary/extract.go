@@ -206,8 +206,8 @@ func callLines(messages []recall.Message) []item {
 				all, open[p.CallID] = append(all, c), c
 			case recall.ToolReturn:
 				if c := open[p.CallID]; c != nil {
-					c.outcome, c.failed = fmt.Sprintf(" -> %d characters", len([]rune(p.Text))), p.IsError
-					if p.IsError {
+					c.outcome, c.failed = fmt.Sprintf(" -> %d characters", len([]rune(p.Text))), p.Failed()
+					if c.failed {
 						c.outcome = " -> an error"
 					}
 				}

@@ -13,8 +13,8 @@ import (
 // addResult adds a tool's error: the first line about an error or, if the call failed without one, the first line.
 // Other lines are added as findings.
 func (x *extraction) addResult(m recall.Message, p recall.Part, tool string) {
-	text := resultText(p)
-	failure := strings.TrimSpace(failureLine(text, p.IsError))
+	text, failed := resultText(p), p.Failed()
+	failure := strings.TrimSpace(failureLine(text, failed))
 	if failure != "" {
 		x.items[failures] = append(x.items[failures],
 			item{seq: m.Seq, text: fmt.Sprintf("[%d] %s: %s", m.Seq, tool, prose.OneLine(failure, sentenceChars))})
@@ -24,7 +24,7 @@ func (x *extraction) addResult(m recall.Message, p recall.Part, tool string) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
-		if looked++; looked > x.outputLines && !p.IsError {
+		if looked++; looked > x.outputLines && !failed {
 			return
 		}
 		if line == failure {
@@ -45,7 +45,7 @@ func resultText(p recall.Part) string {
 		text = text[:p.Clip.Shown]
 	}
 	text = strings.Join(slices.Concat(p.Stderr, []string{text}), "\n")
-	if !p.IsError || len(text) <= 2*prose.ClampChars {
+	if !p.Failed() || len(text) <= 2*prose.ClampChars {
 		return beginning(text, prose.ClampChars)
 	}
 	_, end, _ := strings.Cut(text[len(text)-prose.ClampChars/2:], "\n") // without the rest of a cut line

@@ -1,0 +1,97 @@
+package recall
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Failed reports whether a tool's result says that the call failed. Few APIs have a field for that, so it is also read
+// from the text: how it begins, a status of a process, a traceback, or the fields of a JSON object.
+func (p Part) Failed() bool {
+	if p.Type != ToolReturn || p.IsError {
+		return p.IsError
+	}
+	text := strings.TrimSpace(p.Text)
+	if strings.HasPrefix(text, "{") {
+		return len(text) <= maxStatusBytes && objectFails([]byte(text))
+	}
+	begins := strings.ToLower(text[:min(len(text), maxSignBytes)])
+	if slices.ContainsFunc(failureBeginnings, func(sign string) bool { return strings.HasPrefix(begins, sign) }) {
+		return true
+	}
+	return failingStatus.MatchString(firstLine(text)) || failingStatus.MatchString(lastLine(text)) ||
+		strings.Contains(text, traceback) && exceptionLine.MatchString(lastLine(text))
+}
+
+const (
+	maxStatusBytes = 64 << 10 // a longer object is data
+	maxSignBytes   = 40
+	maxLineBytes   = 300
+	traceback      = "Traceback (most recent call last):"
+)
+
+// failureBeginnings are how results of failed calls begin, in lower case.
+var failureBeginnings = []string{"error:", "error -", "error executing", "error calling", "error running", "error while ",
+	"exception:", "fatal:", "fatal error", "panic:", "failed:", "failed to ", "command failed", "tool error", "[error]",
+	"<error>", "<tool_use_error>", "traceback (most recent call last):", "permission denied", "syntaxerror:",
+	"bash: ", "sh: ", "zsh: "}
+
+var (
+	// failingStatus matches a line that gives the status of a process that failed.
+	failingStatus = regexp.MustCompile(`(?i)^\W*((the )?(command|process|script|program)\b.{0,40}\b)?` +
+		`(exit(ed)?( with)?( non-?zero)?( code| status)?|return ?code|exit_?code)\W*[:=]?\W*-?[1-9]\d{0,4}\W*$`)
+	// exceptionLine matches the last line of a traceback.
+	exceptionLine = regexp.MustCompile(`^[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Warning|Timeout)\b(:|$)`)
+)
+
+// firstLine returns the first line of a text, or its beginning.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text[:min(len(text), maxLineBytes)], "\n")
+	return strings.TrimSpace(line)
+}
+
+// lastLine returns the last line of a text, or the end of it.
+func lastLine(text string) string {
+	text = text[max(len(text)-maxLineBytes, 0):]
+	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+}
+
+// objectFails reports whether a JSON object says that a call failed.
+func objectFails(text []byte) bool {
+	var o struct {
+		Error    json.RawMessage `json:"error"`
+		IsError  json.RawMessage `json:"is_error"`
+		IsError2 json.RawMessage `json:"isError"`
+		Status   json.RawMessage `json:"status"`
+		Success  json.RawMessage `json:"success"`
+		OK       json.RawMessage `json:"ok"`
+		Exit     json.RawMessage `json:"exit_code"`
+		Exit2    json.RawMessage `json:"exitCode"`
+		Exit3    json.RawMessage `json:"returncode"`
+	}
+	if json.Unmarshal(text, &o) != nil {
+		return false
+	}
+	switch string(o.Error) {
+	case "", "null", "false", `""`, "[]", "{}", "0":
+	default:
+		return true
+	}
+	for _, code := range []json.RawMessage{o.Exit, o.Exit2, o.Exit3} {
+		var n float64
+		if len(code) > 0 && json.Unmarshal(code, &n) == nil && n != 0 {
+			return true
+		}
+	}
+	var status string
+	if json.Unmarshal(o.Status, &status) == nil && slices.Contains(failedStatuses, strings.ToLower(status)) {
+		return true
+	}
+	return string(o.IsError) == "true" || string(o.IsError2) == "true" || string(o.Success) == "false" ||
+		string(o.OK) == "false"
+}
+
+// failedStatuses are values of a field "status", in lower case.
+var failedStatuses = []string{"error", "failed", "failure"}

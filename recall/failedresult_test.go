@@ -1,0 +1,62 @@
+package recall_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/recall"
+)
+
+// A failed call is known by its text in APIs without a field for it. A result that only speaks of errors did not fail.
+func TestFailedResultsAreKnownByTheirText(t *testing.T) {
+	t.Parallel()
+	trace := "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n    x()\n"
+	for text, want := range map[string]bool{
+		"Error: connection refused":         true,
+		"error: pathspec 'x' did not match": true,
+		"ERROR: no such table":              true,
+		trace + "ValueError: bad":           true,
+		"building\n" + trace + "requests.exceptions.ConnectionError: refused": true,
+		"exit code 1": true,
+		"Exit code: 127\nbash: foo: command not found":          true,
+		"FAIL pkg\nexit status 2":                               true,
+		"3 tests failed\n\nProcess exited with code 1":          true,
+		"Command failed with exit code 3":                       true,
+		"bash: frobnicate: command not found":                   true,
+		`{"error": "no such order"}`:                            true,
+		`{"error": {"code": 404}}`:                              true,
+		`{"is_error": true, "text": "x"}`:                       true,
+		`{"isError": true, "content": []}`:                      true,
+		`{"status": "error", "detail": "x"}`:                    true,
+		`{"status": "Failed", "message": "x", "time": "now"}`:   true,
+		`{"success": false}`:                                    true,
+		`{"stdout": "", "exit_code": 2}`:                        true,
+		"<tool_use_error>File does not exist.</tool_use_error>": true,
+
+		"":                                      false,
+		"ok":                                    false,
+		"exit code 0":                           false,
+		"All tests passed\nexit status 0":       false,
+		`{"error": null, "rows": 3}`:            false,
+		`{"status": "OK", "message": "Error:"}`: false,
+		`{"exit_code": 0}`:                      false,
+		`{"ok": true}`:                          false,
+		"1: Error: this line is of a log that was read":                           false,
+		"errors.go\nerrors_test.go":                                               false,
+		"Errors are values.":                                                      false,
+		"The manual says: exit code 1 means that no line matched. Use 0 instead.": false,
+		"About tracebacks:\n" + trace + "ValueError: bad\n" + "…and so the section on tracebacks ends.": false,
+		`{"rows": [{"error": "x"}]}`:                      false,
+		`{"error": "` + strings.Repeat("x", 1<<20) + `"}`: false,
+	} {
+		if got := (recall.Part{Type: recall.ToolReturn, Text: text}).Failed(); got != want {
+			t.Errorf("%.60q: %t", text, got)
+		}
+	}
+	if !(recall.Part{Type: recall.ToolReturn, Text: "ok", IsError: true}).Failed() {
+		t.Error("is_error is not believed")
+	}
+	if (recall.Part{Type: recall.Text, Text: "Error: x"}).Failed() {
+		t.Error("a text is taken for a failed result")
+	}
+}
