@@ -60,7 +60,7 @@ func (s *Store) Fit(ctx context.Context, org db.Org, r ResultToFit) (out FittedR
 	if err != nil {
 		return out, err
 	}
-	out = r.bounded(bounds(inForce.Policy), a, id)
+	out = r.bounded(bounds(inForce.Policy), s.inWindowOf(a), id)
 	out.Policy = inForce.Name()
 	if out.ID != nil {
 		err = s.Recall.KeepResult(ctx, org, c, id, r.Text)
@@ -81,13 +81,21 @@ func bounds(p policy.Policy) (enter policy.Policy) {
 	return enter
 }
 
+// inWindowOf returns an empty view of an agent's model.
+func (s *Store) inWindowOf(a Agent) clip.View {
+	return clip.View{Window: a.AssumedWindow(), Has: a.HasTool,
+		Count: func(text string) int { return s.CountTokens(a, text) }}
+}
+
+// CountTokens counts the tokens of a text for an agent's model. They are estimated if its vocabulary is unknown.
+func (s *Store) CountTokens(a Agent, text string) int { return s.Tokens.Count(a.model(), text) }
+
 // bounded returns the result as the model sees it under this id. The ID is nil if the result is not shortened.
-func (r ResultToFit) bounded(by policy.Policy, a Agent, id string) FittedResult {
+func (r ResultToFit) bounded(by policy.Policy, v clip.View, id string) FittedResult {
 	call := recall.Part{Type: recall.ToolCall, CallID: "call", Name: r.Tool, Input: "{}"}
 	result := recall.Message{Position: 2, ID: id, Role: recall.Tool,
 		Content: []recall.Part{{Type: recall.ToolReturn, CallID: "call", Text: r.Text}}}
-	v := clip.View{Window: a.AssumedWindow(), Has: a.HasTool,
-		Messages: []recall.Message{{Position: 1, Role: recall.Assistant, Content: []recall.Part{call}}, result}}
+	v.Messages = []recall.Message{{Position: 1, Role: recall.Assistant, Content: []recall.Part{call}}, result}
 	out := FittedResult{Text: r.Text, TotalChars: utf8.RuneCountInString(r.Text), TotalBytes: len(r.Text),
 		TotalTokens: v.PartTokens(result, 0, nil)}
 	out.Tokens = out.TotalTokens

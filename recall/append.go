@@ -124,17 +124,21 @@ const (
 
 // appendAll appends drafts chunk by chunk.
 func (a *appending) appendAll(ctx context.Context, drafts iter.Seq2[Draft, error]) error {
-	n := 0
+	n, results := 0, 0 // results: characters of the results in the messages right before
 	for d, err := range drafts {
 		if err != nil {
 			return err
 		}
-		e, err := newEntry(d, a.redactor, a.now, nil)
+		if d.Role != Tool {
+			results = 0
+		}
+		e, err := newEntry(d, a.redactor, surroundings{now: a.now, resultChars: results})
 		if err != nil {
 			return &DraftError{At: n, Err: err}
 		}
 		e.at = n
 		n++
+		results += resultChars(e.Content)
 		if err := a.add(ctx, e); err != nil {
 			return err
 		}

@@ -31,13 +31,19 @@ type entry struct {
 	repeatsLog  bool // not searched: a tool read it from the log, or its turn was silent
 }
 
-// newEntry returns a draft's entry. now becomes the time of a draft that has none. clips are ids for the Clips of long
-// results, by the index of their part; nil chooses new ids.
-func newEntry(d Draft, r *redact.Redactor, now time.Time, clips map[int]string) (entry, error) {
+// surroundings are what an entry takes from outside of its draft.
+type surroundings struct {
+	now         time.Time      // the time of a draft that has none
+	resultChars int            // characters of the results in the messages right before, that stay in the log
+	clips       map[int]string // ids for the Clips of long results, by the index of their part; the others get new ids
+}
+
+// newEntry returns a draft's entry.
+func newEntry(d Draft, r *redact.Redactor, in surroundings) (entry, error) {
 	if d.CreatedAt == nil {
-		d.CreatedAt = &now
+		d.CreatedAt = &in.now
 	}
-	if err := d.check(now); err != nil {
+	if err := d.check(in.now); err != nil {
 		return entry{}, err
 	}
 	e := entry{Draft: d, id: uuidOf(d.ID), repeatsLog: d.Purpose == ForFlush}
@@ -68,7 +74,7 @@ func newEntry(d Draft, r *redact.Redactor, now time.Time, clips map[int]string) 
 	}
 	e.Refused = d.Refused.cleaned(r)
 	e.searchText = searchText(e.Role, e.Name, e.Content)
-	e.longResults = moveLongResults(e.Content, clips)
+	e.longResults = moveLongResults(e.Content, in.resultChars, in.clips)
 	e.tokens, e.length = sizeOf(e.Content, tokens.Estimate), sizeOf(e.Content, termLength)
 	for _, p := range e.Content {
 		e.tokens += p.SealedTokens()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
@@ -30,6 +31,46 @@ func TestALongResultIsStoredWholeAndExpanded(t *testing.T) {
 		t.Errorf("matching lines: got %+v, %v", e.Lines, err)
 	}
 	f.expandIs(db.ErrNotFound, f.newAgent(), part.Clip.ID)
+}
+
+// Six results of 45,000 characters answer one message: those that go above 200,000 together are stored outside the log,
+// whether they are parts of a message or messages of their own. The next answer counts anew.
+func TestParallelResultsShareABound(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("a page of the répertoire\n", 1800)
+	calls := say(recall.Assistant, "I look.")
+	calls.Content = nil
+	all := recall.Draft{Role: recall.Tool}
+	var each []recall.Draft
+	for i := range 6 {
+		id := fmt.Sprint("c", i)
+		calls.Content = append(calls.Content, called(id, "read", "{}").Content...)
+		r := returned(id, fmt.Sprint(i, text))
+		all.Content, each = append(all.Content, r.Content...), append(each, r)
+	}
+	for name, results := range map[string][]recall.Draft{"parts": {all}, "messages": each} {
+		f := newFixture(t)
+		added := f.append(append([]recall.Draft{calls}, results...)...)
+		added = append(added, f.append(called("d", "read", "{}"), returned("d", text))...)
+		chars, clips := 0, 0
+		for _, m := range added {
+			for _, p := range f.message(m.ID).Content {
+				if p.Type == recall.ToolReturn {
+					chars += utf8.RuneCountInString(p.Text)
+				}
+				if p.Clip == nil {
+					continue
+				}
+				clips++
+				if read := f.expand(p.Clip.ID, 7001); !strings.HasSuffix(read, text) {
+					t.Errorf("%s: a whole result has %d bytes", name, len(read))
+				}
+			}
+		}
+		if clips != 2 || chars > 5*45_001+2*(recall.PreviewBytes+200) {
+			t.Errorf("%s: %d results are stored outside the log, and %d characters in it", name, clips, chars)
+		}
+	}
 }
 
 func TestALongMessageIsExpandedByItsIDOrSeq(t *testing.T) {

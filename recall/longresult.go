@@ -18,7 +18,8 @@ import (
 )
 
 // A tool result longer than MaxResultChars is stored outside the log; the log keeps its beginning and a Clip. The
-// longest results of a message are stored so, too, if its results are together longer than MaxResultsChars.
+// longest results of a message are stored so, too, if its results, and those of the messages right before it, are
+// together longer than MaxResultsChars: some APIs have a message for each result of parallel calls.
 const (
 	MaxResultChars  = 50_000
 	MaxResultsChars = 200_000
@@ -42,9 +43,10 @@ var storeText = db.Counting("blobs", `
 	ON CONFLICT (org, sha256) DO UPDATE SET used_at = EXCLUDED.used_at`, "") + `SELECT count(*) FROM added`
 
 // moveLongResults cuts the long results in parts to their beginnings, and returns the whole results in the order of the
-// parts. ids are ids for their Clips, by the index of the part; the others get new ids.
-func moveLongResults(parts []Part, ids map[int]string) (moved []longResult) {
-	total := 0
+// parts. before is how many characters the results in the messages right before have. ids are ids for their Clips, by
+// the index of the part; the others get new ids.
+func moveLongResults(parts []Part, before int, ids map[int]string) (moved []longResult) {
+	total := before
 	var results []int
 	chars := make([]int, len(parts))
 	for i, p := range parts {
@@ -56,8 +58,8 @@ func moveLongResults(parts []Part, ids map[int]string) (moved []longResult) {
 	}
 	slices.SortStableFunc(results, func(a, b int) int { return cmp.Compare(chars[b], chars[a]) })
 	for _, i := range results {
-		if chars[i] <= MaxResultChars && total <= MaxResultsChars || chars[i] <= PreviewBytes {
-			break
+		if chars[i] <= MaxResultChars && total <= MaxResultsChars && ids[i] == "" || chars[i] <= PreviewBytes {
+			continue
 		}
 		long := newLongResult(cmp.Or(ids[i], "clip-"+uuid.NewString()), parts[i].Text)
 		long.part = i
@@ -67,6 +69,16 @@ func moveLongResults(parts []Part, ids map[int]string) (moved []longResult) {
 	}
 	slices.SortFunc(moved, func(a, b longResult) int { return cmp.Compare(a.part, b.part) })
 	return moved
+}
+
+// resultChars returns the characters of the results in parts.
+func resultChars(parts []Part) (chars int) {
+	for _, p := range parts {
+		if p.Type == ToolReturn {
+			chars += utf8.RuneCountInString(p.Text)
+		}
+	}
+	return chars
 }
 
 // clipTo cuts the part's text, a long result, to its beginning.

@@ -231,7 +231,7 @@ func (s *Store) RestoreMessages(ctx context.Context, org db.Org, c PortableConve
 		if c.Delegated && m.Position <= c.ForkedTo {
 			d.SharedClips = sharedClips(m.Content)
 		}
-		e, err := newEntry(d, redactor, a.now, m.clips())
+		e, err := newEntry(d, redactor, surroundings{now: a.now, clips: m.clips()})
 		if err != nil {
 			return fmt.Errorf("message %s: %w", m.ID, err)
 		}

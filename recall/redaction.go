@@ -17,7 +17,7 @@ func (s *Store) Cleaned(ctx context.Context, org db.Org, drafts []Draft) ([]Draf
 	}
 	cleaned := make([]Draft, len(drafts))
 	for i, d := range drafts {
-		e, err := newEntry(d, r, time.Now(), nil)
+		e, err := newEntry(d, r, surroundings{now: time.Now()})
 		if err != nil {
 			return nil, &DraftError{At: i, Err: err}
 		}

@@ -33,7 +33,7 @@ func (s *Store) CountRepeated(ctx context.Context, org db.Org, c Conversation, r
 		return 0, err
 	}
 	for i, d := range drafts[:repeated] {
-		e, err := newEntry(d, redactor, time.Now(), nil)
+		e, err := newEntry(d, redactor, surroundings{now: time.Now()})
 		if err != nil {
 			return 0, &DraftError{At: i, Err: err}
 		}

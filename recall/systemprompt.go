@@ -31,7 +31,7 @@ func (s *Store) SetSystemPrompt(ctx context.Context, org db.Org, agentID, conver
 		if err != nil {
 			return err
 		}
-		ready, err := newEntry(instruct(instructions), redactor, time.Now(), nil)
+		ready, err := newEntry(instruct(instructions), redactor, surroundings{now: time.Now()})
 		if err != nil || len(current.Content) == 1 && current.Content[0].Text == ready.Content[0].Text {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // fit bounds a result for an agent.
@@ -157,6 +158,29 @@ func TestThePolicyInForceBoundsResults(t *testing.T) {
 	// If a step exempts a tool, the tool's results are shown completely.
 	if got := c.fit(id, numbered(600), `,"tool":"expand","policy":"deck"`); got.ID != nil {
 		t.Errorf("the result of an exempted tool is bounded by %s", *got.Step)
+	}
+}
+
+// Where the model's vocabulary is known, a bound in tokens is filled to the token or nearly so, whatever the text.
+func TestBoundsAreCountedWithTheModelsVocabulary(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	id := c.made("/v1/agents", `{"name":"a","model":"openai/gpt-4o","context_window_limit":200000}`)
+	var digits, hex strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&digits, "%d", i*7919)
+		fmt.Fprintf(&hex, "%08x", uint32(i)*2654435761)
+	}
+	counter := tokens.New()
+	for name, text := range map[string]string{"lines": numbered(20_000), "digits": digits.String(), "hex": hex.String(),
+		"Thai": strings.Repeat("ภาษาไทยเขียนติดกัน ", 4000)} {
+		for preset, bound := range map[string]int{"alyx": 10_000, "deck": 1_500} {
+			got := c.fit(id, text, fmt.Sprintf(`,"policy":%q`, preset))
+			n := counter.Count("openai/gpt-4o", got.Text)
+			if got.Tokens != n || n > bound || n < bound*95/100 {
+				t.Errorf("%s under %s: %d tokens, said to be %d, of %d", name, preset, n, got.Tokens, bound)
+			}
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ func (m Memories) readBounds(ctx context.Context, c Caller) (*policy.ReadBounds,
 		return nil, err
 	}
 	inForce, err := m.Agents.PolicyInForce(ctx, c.Org, c.Agent, conversation)
-	return inForce.ReadBounds(), err
+	return inForce.ReadBounds().CountedBy(func(text string) int { return m.Agents.CountTokens(c.Agent, text) }), err
 }
 
 // bounded cuts the content of a file to the number of lines that one call may show, and each line to the permitted

@@ -104,6 +104,15 @@ func TestOffloadGoldenNumbers(t *testing.T) {
 		}
 		return v.put(recall.Assistant, calls...).put(recall.Tool, results...)
 	}
+	parallel := func(chars ...int) *viewBuilder { // each result is a message
+		v := message(chars...)
+		all := v.Messages[len(v.Messages)-1].Content
+		v.Messages = v.Messages[:len(v.Messages)-1]
+		for _, r := range all {
+			v.put(recall.Tool, r)
+		}
+		return v
+	}
 	for _, c := range []struct {
 		name string
 		v    *viewBuilder
@@ -112,6 +121,7 @@ func TestOffloadGoldenNumbers(t *testing.T) {
 		{"60 KB on the first turn", message(61_440), 1},
 		{"49,999 characters", message(49_999), 0},
 		{"6 of 42,000 in a message", message(42_000, 42_000, 42_000, 42_000, 42_000, 42_000), 2},
+		{"6 of 45,000 in messages that answer one", parallel(45_000, 45_000, 45_000, 45_000, 45_000, 45_000), 2},
 		{"150,000 in each of two messages", message(50_000, 50_000, 50_000).repeat(3, "grep", 50_000), 0},
 	} {
 		after, edits := c.v.prune("claude-code", policy.Moment{})

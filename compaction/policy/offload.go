@@ -23,7 +23,7 @@ func (*Offload) describe() Mechanism {
 			"its own from 50,000 characters, or 200,000 in a message.",
 		Settings: map[string]string{
 			"max_result_chars": "Longer results are shown as a preview.",
-			"max_message_chars": "If the results of one message together are longer, the longest of them are shown as " +
+			"max_message_chars": "If the results of one message's calls together are longer, the longest of them are shown as " +
 				"previews.",
 			"preview_bytes": "What a preview shows of the beginning.",
 			"exempt_tools": "Tools whose results are shown whole, with * for any characters. Else the tool that reads a " +
@@ -36,23 +36,23 @@ func (*Offload) describe() Mechanism {
 
 // Edits clips results to their previews.
 func (o *Offload) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
-	var message []result // results of the current message
+	var answer []result // results of the calls in one message, which may be in several
 	flush := func() {
-		edits = append(edits, o.ofMessage(message)...)
-		message = message[:0]
+		edits = append(edits, o.ofAnswer(answer)...)
+		answer = answer[:0]
 	}
 	for r := range results(v) {
-		if len(message) > 0 && message[0].message != r.message {
+		if len(answer) > 0 && answer[0].message != r.message && (r.caller < 0 || answer[0].caller != r.caller) {
 			flush()
 		}
-		message = append(message, r)
+		answer = append(answer, r)
 	}
 	flush()
 	return edits
 }
 
-// ofMessage returns the edits of one message's results.
-func (o *Offload) ofMessage(all []result) (edits []clip.Edit) {
+// ofAnswer returns the edits of the results of one message's calls.
+func (o *Offload) ofAnswer(all []result) (edits []clip.Edit) {
 	total := 0
 	for _, r := range all {
 		total += shownLength(r)

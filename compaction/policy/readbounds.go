@@ -16,12 +16,14 @@ import (
 type ReadBounds struct {
 	MaxLines      int    `json:"max_lines" min:"1" max:"10000000"`
 	MaxBytes      int    `json:"max_bytes" min:"100" max:"10000000"`
-	MaxTokens     int    `json:"max_tokens" min:"0" max:"10000000" doc:"Of it, as Loci estimates them. 0: no bound."`
+	MaxTokens     int    `json:"max_tokens" min:"0" max:"10000000" doc:"Of it, in the model's count. 0: no bound."`
 	MaxLineChars  int    `json:"max_line_chars" min:"0" max:"1000000"`
 	MaxMatchChars int    `json:"max_match_chars" min:"0" max:"1000000"`
 	UnchangedStub bool   `json:"unchanged_stub"`
 	OnExceed      string `json:"on_exceed" oneof:"shorten,refuse"`
 	Continuation  string `json:"continuation" oneof:"call,pi,claude-code"`
+
+	count func(text string) int // nil: tokens are estimated
 }
 
 func (*ReadBounds) describe() Mechanism {
@@ -100,8 +102,22 @@ func (b *ReadBounds) Fits(text string) bool {
 	return b == nil || strings.Count(text, "\n") < b.MaxLines && len(text) <= b.MaxBytes && b.fitsTokens(text)
 }
 
+// CountedBy returns the bounds with another count of tokens. Without one, tokens are estimated.
+func (b *ReadBounds) CountedBy(count func(text string) int) *ReadBounds {
+	if b == nil {
+		return nil
+	}
+	counted := *b
+	counted.count = count
+	return &counted
+}
+
 func (b *ReadBounds) fitsTokens(text string) bool {
-	return b.MaxTokens == 0 || len(text) <= b.MaxTokens || tokens.Estimate(text) <= b.MaxTokens
+	count := b.count
+	if count == nil {
+		count = tokens.Estimate
+	}
+	return b.MaxTokens == 0 || len(text) <= b.MaxTokens || count(text) <= b.MaxTokens
 }
 
 // Lines returns as many whole lines from the beginning of a text as fit the bounds; empty if the first line does not

@@ -29,8 +29,8 @@ func settingsOf(step Step) iter.Seq[Setting] {
 		words := mechanisms[NameOf(step)].Settings
 		v := reflect.ValueOf(step).Elem()
 		for _, field := range reflect.VisibleFields(v.Type()) {
-			if field.Anonymous {
-				continue // the fields of the embedded struct follow
+			if field.Anonymous || !field.IsExported() {
+				continue // the fields of an embedded struct follow
 			}
 			tag, value := field.Tag, v.FieldByIndex(field.Index)
 			name, _, _ := strings.Cut(tag.Get("json"), ",")

@@ -38,19 +38,26 @@ func (c *TokenClip) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 	return edits
 }
 
-// clip returns the longest clip within the bound. It guesses, and then halves the error of the guess.
-func (c *TokenClip) clip(v clip.View, r result, n int) clip.Edit {
-	chars := r.chars() * max(c.MaxTokens-noteTokens, 0) / n
+// clip returns a clip within the bound that is close to the longest. It guesses, and then halves the error of the guess.
+func (c *TokenClip) clip(v clip.View, r result, n int) (best clip.Edit) {
+	fits, tooMany := 0, r.chars() // in characters
+	chars := tooMany * max(c.MaxTokens-noteTokens, 0) / n
 	for {
 		head := int(c.HeadShare * float64(chars))
 		e := r.headAndTail("token_clip", head, chars-head)
 		takes := v.PartTokens(*r.m, r.part, &e)
 		if takes <= c.MaxTokens || chars == 0 {
-			if v.Count == nil {
-				e.Tokens = takes
+			if best, fits = e, chars; v.Count == nil {
+				best.Tokens = takes
 			}
-			return e
+			if c.MaxTokens-takes <= c.MaxTokens/50 || tooMany-chars <= 1 {
+				return best
+			}
+		} else {
+			tooMany = chars
 		}
-		chars = min(chars*max(c.MaxTokens-noteTokens, 0)/takes, chars*15/16)
+		if chars = fits + (tooMany-fits)/2; chars <= fits {
+			return best
+		}
 	}
 }
