@@ -25,7 +25,6 @@ import (
 
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/plan"
-	"github.com/loci-memory/loci/recall"
 )
 
 // Policy is a list of steps. They run in the order of their stages; steps of the same stage run in the order of the
@@ -67,7 +66,8 @@ type Cutter interface {
 
 // Restorer is a step that shows results from hidden messages again, behind the summary.
 type Restorer interface {
-	Restore(left []recall.Message, after clip.View, at Moment) []Restored
+	// Restore returns the results, the newest first. left is a view of the messages that left, as they were shown.
+	Restore(left, after clip.View, at Moment) []Restored
 }
 
 // Restored is a tool's result that is shown again.
@@ -77,7 +77,9 @@ type Restored struct {
 	Part     int    // index in the message's content
 	Source   string // the file or call that it came from
 	Tokens   int    // tokens of the shown text
-	Named    bool   // too long to be shown: only its source and its seq are named
+	Named    bool   // it cannot be shown: only its source and its seq are named
+
+	Cut *clip.Edit // how the result is cut; nil shows it as before
 }
 
 // Moment is the input of a step besides the view.

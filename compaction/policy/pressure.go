@@ -6,7 +6,6 @@ import (
 
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/plan"
-	"github.com/loci-memory/loci/recall"
 )
 
 // Check decides whether a view is compacted now. state is what the last Check of the conversation returned. After a
@@ -79,7 +78,7 @@ func (p Policy) Plan(v clip.View, at Moment) (plan.Plan, error) {
 }
 
 // Restore says which of the messages that left are shown again.
-func (p Policy) Restore(left []recall.Message, after clip.View, at Moment) (all []Restored) {
+func (p Policy) Restore(left, after clip.View, at Moment) (all []Restored) {
 	for _, s := range p.inOrder() {
 		if r, ok := s.(Restorer); ok {
 			all = append(all, r.Restore(left, after, at)...)

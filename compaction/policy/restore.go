@@ -34,7 +34,9 @@ func (p Policy) PlanAndRestore(v clip.View, at Moment) (plan.Plan, error) {
 	for _, m := range after.Messages {
 		stays[m.Position] = true
 	}
-	left := slices.DeleteFunc(slices.Clone(v.Messages), func(m recall.Message) bool { return stays[m.Position] })
+	left := v
+	left.Messages = slices.DeleteFunc(slices.Clone(v.Messages), func(m recall.Message) bool { return stays[m.Position] })
+	cutView := v // with the restored results as they will be shown
 	var keep []int
 	for _, r := range p.Restore(left, after, at) {
 		i := slices.IndexFunc(v.Messages, func(m recall.Message) bool { return m.Position == r.Position })
@@ -42,7 +44,9 @@ func (p Policy) PlanAndRestore(v clip.View, at Moment) (plan.Plan, error) {
 		case r.Named:
 			planned.Named = append(planned.Named, prose.Named{Path: r.Source, Seq: r.Seq})
 		case i >= 0:
-			keep = append(keep, i)
+			if keep = append(keep, i); r.Cut != nil {
+				cutView.Edits = clip.MergeEdits(cutView.Edits, []clip.Edit{*r.Cut})
+			}
 		}
 	}
 	if len(keep) == 0 {
@@ -57,7 +61,7 @@ func (p Policy) PlanAndRestore(v clip.View, at Moment) (plan.Plan, error) {
 	}
 	slices.Sort(keep)
 	all := planned.Mode == plan.All || planned.Mode == plan.SelfCompactAll
-	again, err := planCut(v, at,
+	again, err := planCut(cutView, at,
 		plan.Cut{At: cut, Keep: keep, All: all, Format: planned.Format})
 	if errors.Is(err, db.ErrInvalid) || again.Evicted == 0 { // the restored results do not fit
 		return planned, nil

@@ -6,15 +6,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/compaction/prose"
 	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// After a compaction the five newest of eight files are shown again: a long one only by its name, and none that is
-// still in view.
+// After a compaction the five newest of eight files are shown again: a long one is cut, and none is shown that is still
+// in view.
 func TestRestoreShowsTheNewestFilesAgain(t *testing.T) {
 	t.Parallel()
 	talk := newTalk(200_000, 1_000)
@@ -28,8 +30,11 @@ func TestRestoreShowsTheNewestFilesAgain(t *testing.T) {
 	p := pressureOf(t, step{"step": "restore_files"})
 	after := newTalk(200_000, 1_000).say(recall.User, 100)
 	var got []string
-	for _, r := range p.Restore(talk.Messages, after.View, policy.Moment{}) {
-		got = append(got, fmt.Sprintf("%s %v", r.Source, r.Named))
+	for _, r := range p.Restore(talk.View, after.View, policy.Moment{}) {
+		got = append(got, fmt.Sprintf("%s %t", r.Source, r.Cut != nil))
+		if r.Named || r.Tokens > 5_000 {
+			t.Errorf("%s takes %d tokens; named: %t", r.Source, r.Tokens, r.Named)
+		}
 	}
 	want := []string{"src/file8.go false", "src/file7.go true", "src/file6.go false", "src/file5.go false",
 		"src/file4.go false"}
@@ -38,40 +43,62 @@ func TestRestoreShowsTheNewestFilesAgain(t *testing.T) {
 	}
 	after.calls = 7
 	after.look(1_000)
-	if all := p.Restore(talk.Messages, after.View, policy.Moment{}); len(all) != 5 || all[0].Source != "src/file7.go" {
+	if all := p.Restore(talk.View, after.View, policy.Moment{}); len(all) != 5 || all[0].Source != "src/file7.go" {
 		t.Errorf("with file8.go in view: %v", all)
 	}
 	few := pressureOf(t, step{"step": "restore_files", "max_total_tokens": 2_500})
 	total := 0
-	for _, r := range few.Restore(talk.Messages, after.View, policy.Moment{}) {
+	for _, r := range few.Restore(talk.View, after.View, policy.Moment{}) {
 		total += r.Tokens
 	}
 	if total > 2_500 || total == 0 {
 		t.Errorf("%d tokens are shown again, of 2,500", total)
 	}
 	full := newTalk(8_000, 7_000).say(recall.User, 100)
-	if all := p.Restore(talk.Messages, full.View, policy.Moment{}); len(all) > 1 {
-		t.Errorf("a full window gets %v", all)
+	for _, r := range p.Restore(talk.View, full.View, policy.Moment{}) {
+		if !r.Named {
+			t.Errorf("a full window gets %v", r)
+		}
 	}
 }
 
-// After a compaction, the summary names a file that is too long to be shown again, and where it was read.
-func TestRestoreNamesLongFiles(t *testing.T) {
+// After a compaction, a long file is shown to its budget, and the newest to-do list is shown whole. The summary names a
+// file whose text was cleared before, and where it was read.
+func TestRestoreAfterACompaction(t *testing.T) {
 	t.Parallel()
-	v := newTalk(200_000, 1_000).say(recall.User, 100).look(20_000).look(1_000).say(recall.Assistant, 100).
+	v := newTalk(200_000, 1_000).say(recall.User, 100).look(20_000).look(1_000).called("TodoWrite", 20, false).
+		called("TodoWrite", 20, false).look(2_000).say(recall.Assistant, 100).
 		say(recall.User, 100).say(recall.Assistant, 60_000).say(recall.Assistant, 60_000)
+	long, list, clearedFile := v.Messages[2], v.Messages[8], v.Messages[10]
+	v.Edits = []clip.Edit{{Position: clearedFile.Position, Kind: clip.Stub, Text: "old result cleared", Step: "x"}}
 	p := pressureOf(t, step{"step": "full"}, step{"step": "restore_files"})
 	planned, err := p.PlanAndRestore(v.View, policy.Moment{Forced: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	long := v.Messages[2]
-	if len(planned.Named) != 1 || planned.Named[0] != (prose.Named{Path: "src/file1.go", Seq: long.Seq}) ||
-		!slices.Contains(planned.Kept, v.Messages[4].Position) {
-		t.Fatalf("named %v, kept %v", planned.Named, planned.Kept)
+	if len(planned.Named) != 1 || planned.Named[0] != (prose.Named{Path: "src/file5.go", Seq: clearedFile.Seq}) {
+		t.Errorf("named %v", planned.Named)
 	}
-	s, err := summary.Summarize(t.Context(), planned.Evict(v.View), plan.Defaults(), nil)
-	if err != nil || !strings.Contains(s.Text, fmt.Sprintf("\n- src/file1.go: seq %d", long.Seq)) {
+	for what, position := range map[string]int{"the long file": long.Position, "the list": list.Position} {
+		if !slices.Contains(planned.Kept, position) {
+			t.Errorf("%s is not kept: %v", what, planned.Kept)
+		}
+	}
+	if slices.Contains(planned.Kept, v.Messages[6].Position) {
+		t.Error("an older list is shown again")
+	}
+	evicted := planned.Evict(v.View)
+	after := planned.View(v.View, summaryOf(evicted))
+	if err := plan.CheckNothingLost(v.View, evicted, after); err != nil {
+		t.Error(err)
+	}
+	for i, m := range after.Messages {
+		if n := clip.ShownTokens(after)[i]; m.Position == long.Position && (n > 5_000+tokens.PerMessage || n < 4_500) {
+			t.Errorf("the long file takes %d tokens, of 5,000", n)
+		}
+	}
+	s, err := summary.Summarize(t.Context(), evicted, plan.Defaults(), nil)
+	if err != nil || !strings.Contains(s.Text, fmt.Sprintf("\n- src/file5.go: seq %d", clearedFile.Seq)) {
 		t.Errorf("%v; the summary:\n%s", err, s.Text)
 	}
 }

@@ -6,64 +6,107 @@ import (
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/summary"
-	"github.com/loci-memory/loci/recall"
 )
 
-// RestoreFiles shows again the newest files that were read in the messages that left.
+// RestoreFiles shows again what the work needs of the messages that left: the newest files that were read, and the
+// newest to-do list and plan.
 type RestoreFiles struct {
-	MaxFiles       int `json:"max_files" min:"1" max:"100" doc:"That are shown again, the newest."`
-	MaxFileTokens  int `json:"max_file_tokens" min:"1" max:"1000000" doc:"Of one; of a longer one only the path is named."`
-	MaxTotalTokens int `json:"max_total_tokens" min:"1" max:"10000000" doc:"Of all; at most half of what is free."`
+	MaxFiles       int      `json:"max_files" min:"1" max:"100" doc:"That are shown again, the newest."`
+	MaxFileTokens  int      `json:"max_file_tokens" min:"1" max:"1000000" doc:"Of one; a longer one is cut."`
+	MaxTotalTokens int      `json:"max_total_tokens" min:"1" max:"10000000" doc:"Of all; at most half of what is free."`
+	PlanTools      []string `json:"plan_tools"`
 }
 
 func (*RestoreFiles) describe() Mechanism {
 	return Mechanism{Name: "restore_files", Stage: Restore, Source: "Claude Code",
-		Words: "Shows the newest files again that were read in what was summarized.",
-		New:   func() Step { return &RestoreFiles{MaxFiles: 5, MaxFileTokens: 5_000, MaxTotalTokens: 50_000} }}
+		Words: "Shows the newest files again that were read in what was summarized, and the newest to-do list and plan.",
+		Settings: map[string]string{
+			"plan_tools": "Tools whose newest call is shown again as well, with * for any characters. Empty: none.",
+		},
+		New: func() Step {
+			return &RestoreFiles{MaxFiles: 5, MaxFileTokens: 5_000, MaxTotalTokens: 50_000,
+				PlanTools: []string{"*todo*", "update_plan", "*plan_mode*", "exitplanmode"}}
+		}}
 }
 
-// Restore returns the results, the newest first. It leaves out a file with a result that is still in view.
-func (s *RestoreFiles) Restore(left []recall.Message, after clip.View, at Moment) (all []Restored) {
+// Restore returns the results, the newest first. It leaves out a file or a plan with a result that is still in view.
+func (s *RestoreFiles) Restore(left, after clip.View, at Moment) (all []Restored) {
 	free := s.MaxTotalTokens
 	if after.Window > 0 {
 		most, used := at.most(after), clip.Estimate(after)
 		free = min(free, (most-used)/2, plan.Rest(most, after.Fixed)-used)
 	}
 	seen := map[string]bool{}
-	for _, r := range filesRead(after) {
-		seen[r.Source] = true
+	for r := range results(after) {
+		seen[s.source(r)] = true
 	}
-	before := after
-	before.Messages, before.Edits = left, nil
-	for _, r := range slices.Backward(filesRead(before)) {
-		if seen[r.Source] || len(all) == s.MaxFiles {
+	var read []result
+	for r := range results(left) {
+		read = append(read, r)
+	}
+	files := 0
+	for _, r := range slices.Backward(read) {
+		source := s.source(r)
+		if source == "" || seen[source] {
 			continue
 		}
-		seen[r.Source] = true
-		if r.Tokens > min(s.MaxFileTokens, free) {
-			r.Named, r.Tokens = true, namedTokens
+		seen[source] = true
+		restored, isPlan := s.within(left, r, free), s.isPlan(r)
+		if !isPlan && files == s.MaxFiles || isPlan && restored.Named {
+			continue
 		}
-		if free -= r.Tokens; free < 0 {
-			break
+		if !isPlan {
+			files++
 		}
-		all = append(all, r)
+		free -= restored.Tokens
+		all = append(all, restored)
 	}
 	return all
 }
 
-// namedTokens bounds the tokens of a line that names a file.
-const namedTokens = 100
-
-// filesRead returns the results of calls that read or changed a file, except failed ones.
-func filesRead(v clip.View) (all []Restored) {
-	for r := range results(v) {
-		if r.call == nil || r.failed() {
-			continue
-		}
-		if path, _ := summary.FileOf(*r.call); path != "" {
-			all = append(all, Restored{Position: r.m.Position, Seq: r.m.Seq, Part: r.part, Source: path,
-				Tokens: plan.PartTokens(v, *r.p)})
-		}
+// source returns what a result shows: the path of a file, or the tool of a plan. It is empty if the result is neither,
+// or a failed one.
+func (s *RestoreFiles) source(r result) string {
+	if r.call == nil || r.failed() {
+		return ""
 	}
-	return all
+	if s.isPlan(r) {
+		return r.call.Name
+	}
+	path, _ := summary.FileOf(*r.call)
+	return path
 }
+
+func (s *RestoreFiles) isPlan(r result) bool {
+	return r.call != nil && matchesAny(s.PlanTools, r.call.Name)
+}
+
+// within returns a result cut to the tokens that it may take; named only if that is too little, or if its text is no
+// longer shown.
+func (s *RestoreFiles) within(v clip.View, r result, free int) Restored {
+	restored := Restored{Position: r.m.Position, Seq: r.m.Seq, Part: r.part, Source: s.source(r), Tokens: r.tokens(v)}
+	if s.isPlan(r) {
+		restored.Tokens += plan.PartTokens(v, *r.call)
+		restored.Named = restored.Tokens > free
+		return restored
+	}
+	most := min(s.MaxFileTokens, free)
+	switch {
+	case !r.hasText():
+		restored.Named = true
+	case restored.Tokens <= most:
+	case most < leastRestored || r.p.Clip != nil || r.edit != nil: // a part of a part says little
+		restored.Named = true
+	default:
+		cut := (&TokenClip{MaxTokens: most, HeadShare: 1}).clip(v, r, restored.Tokens)
+		cut.Step = "restore_files"
+		restored.Cut, restored.Tokens = &cut, min(most, restored.Tokens)
+	}
+	if restored.Named {
+		restored.Tokens = 0 // its line is within the summary's budget
+	}
+	return restored
+}
+
+// leastRestored is how many tokens a file is cut to at least. A shorter beginning says little.
+const leastRestored = 200

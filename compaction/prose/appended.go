@@ -6,7 +6,7 @@ import "regexp"
 const (
 	FailuresHeading = "## Tool failures"
 	RecentHeading   = "## Recent turns, word for word"
-	NamedHeading    = "## Files that were read and are too long to be shown again"
+	NamedHeading    = "## Files that were read and are not shown again"
 	ReadTag         = "read-files"
 	ModifiedTag     = "modified-files"
 )

@@ -41,7 +41,7 @@ type Making struct {
 	Hidden bool          // the summary only says that messages are hidden
 	Split  int           // position of the first message in the turn that the cut divides; 0: no turn is divided
 	Calls  []recall.Part // more calls with files for the list of files
-	Named  []Named       // files too long to be shown again, which the summary names at its end
+	Named  []Named       // files that are not shown again, which the summary names at its end
 }
 
 // Named is a file that was read, and the message with its content.
