@@ -64,22 +64,35 @@ func (c *candidate) clip(target int, levels []int) {
 }
 
 // clipGroups clips each group of messages that alone exceeds the room for messages, to three quarters of that room.
-// Without that, all messages before the group would have to leave, and then the group itself.
+// Without that, all messages before the group would have to leave, and then the group itself. The newest results, which
+// the model has not read, get the room up to the trigger.
 func (p *planner) clipGroups(cut int) {
 	fixed := p.ratio.Of(max(p.v.Fixed, 0))
-	room := max(p.goal-fixed, (p.limit-fixed)/2) - p.budget(endless) - WrapperTokens
-	for from, to := cut, cut; room > 0 && from < len(p.shown); from = to {
+	beside := p.budget(endless) + WrapperTokens
+	for from, to := cut, cut; from < len(p.shown); from = to {
 		for to++; p.points.Inside[to]; {
 			to++
 		}
+		room := max(p.goal-fixed, (p.limit-fixed)/2) - beside
+		most := room / 4 * 3
+		unread := p.points.IsUnseen(to - 1)
+		if unread {
+			if room = p.below - fixed - beside; p.at(from).evicted == 0 { // no new summary
+				room = p.below - fixed - p.previous
+			}
+			most = room - room/20
+		}
+		if room <= 0 {
+			continue
+		}
 		known := min(max(p.known, from), to)
 		tokens := tokenmath.Add(p.ratio.Of(p.sums[known]-p.sums[from]), p.sums[to]-p.sums[known])
-		if tokens <= room {
+		if p.tight = p.tight || unread && (tokens > room || p.clippedIn(from, to)); tokens <= room {
 			continue
 		}
 		p.clipRange(clipping{fresh: p.fresh, from: from, to: to, levels: clipLevels,
 			leaves: func(int) bool { return false },
-			enough: func() bool { return tokens <= room/4*3 },
+			enough: func() bool { return tokens <= most },
 			save: func(i, saved int) {
 				p.shown[i] -= saved
 				if i < p.known {
@@ -89,6 +102,13 @@ func (p *planner) clipGroups(cut int) {
 			}})
 	}
 	p.sums = sums(p.shown)
+}
+
+// clippedIn reports whether an earlier plan has clipped messages from … to.
+func (p *planner) clippedIn(from, to int) bool {
+	return slices.ContainsFunc(p.v.Messages[from:to], func(m recall.Message) bool {
+		return slices.ContainsFunc(p.edits[m.Position], func(e clip.Edit) bool { return e.IsClip() && e.Step == "" })
+	})
 }
 
 // clipping says what clipRange clips, and how far.
@@ -102,8 +122,10 @@ type clipping struct {
 }
 
 // clipRange clips results and arguments, level by level and the oldest first, until enough returns true. In the newest
-// step, if the model has not answered its results, it also clips the assistant's text.
+// step, if the model has not answered its results, it also clips the assistant's text. The part that is clipped last
+// gets the characters that are left.
 func (p *planner) clipRange(c clipping) {
+	last := func() {}
 	for _, chars := range c.levels {
 		for i := c.from; i < c.to; i++ {
 			if c.leaves(i) {
@@ -116,15 +138,55 @@ func (p *planner) clipRange(c clipping) {
 					continue
 				}
 				if c.enough() {
+					last()
 					return
 				}
-				if saved := p.clipPart(c.fresh, clip.Place{Message: i, Part: part}, chars); saved > 0 {
+				place := clip.Place{Message: i, Part: part}
+				shown := p.charsAt(c.fresh, place)
+				if saved := p.clipPart(c.fresh, place, chars); saved > 0 {
 					c.save(i, saved)
+					last = func() { p.widen(c, place, chars, shown) }
 				}
 			}
 		}
 	}
 }
+
+// charsAt returns how many characters a part shows.
+func (p *planner) charsAt(fresh map[clip.Place]clip.Edit, place clip.Place) int {
+	if e, ok := p.editAt(fresh, place); ok {
+		return e.Chars
+	}
+	return p.size(place).chars
+}
+
+// widen shows more of a part than chars characters, as long as enough returns true. It showed less than most before.
+func (p *planner) widen(c clipping, place clip.Place, chars, most int) {
+	e, ok := c.fresh[place]
+	if !ok || !e.IsClip() || chars == 0 {
+		return
+	}
+	m := p.v.Messages[place.Message]
+	takes := p.v.EditedTokens(m, e)
+	for fits := chars; most-fits > max(fits/widest, leastWidening); {
+		wider := e
+		wider.Chars, wider.Tokens = fits+(most-fits)/2, 0
+		grows := p.v.EditedTokens(m, wider) - takes
+		c.save(place.Message, -grows)
+		if grows < 0 || !c.enough() {
+			c.save(place.Message, grows)
+			most = wider.Chars
+			continue
+		}
+		fits, takes, c.fresh[place] = wider.Chars, takes+grows, wider
+	}
+}
+
+// widen stops when a part can grow by less than one part in widest, or by leastWidening characters.
+const (
+	widest        = 32
+	leastWidening = 64
+)
 
 // clipPart clips a part to chars characters, and returns the saved tokens.
 func (p *planner) clipPart(fresh map[clip.Place]clip.Edit, place clip.Place, chars int) int {

@@ -35,11 +35,14 @@ func (p *planner) plan(by strategy) (Plan, error) {
 	cuts := by.cuts(p.points, s)
 	last := cuts[len(cuts)-1]
 	settled := (v.Summary != nil || len(v.Edits) > 0) && (by.keepGoal || p.at(last).evicted == 0) && !TooLong(v)
-	if settled && before <= p.goal {
-		return Plan{}, &Nothing{Tokens: before, Goal: p.goal}
-	}
 	if before > p.goal {
 		p.clipGroups(cuts[0])
+	}
+	if p.tight { // the newest results get nearly all the room
+		p.goal = max(p.goal, p.below-(p.below-p.ratio.Of(max(p.v.Fixed, 0)))/20)
+	}
+	if settled && before <= p.goal {
+		return Plan{}, &Nothing{Tokens: before, Goal: p.goal}
 	}
 	if c, ok := p.first(cuts, before, p.goal); ok {
 		return c.plan(by, before, p.goal), nil

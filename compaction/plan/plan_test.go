@@ -504,7 +504,7 @@ func TestTheUsersNewestMessageStaysWhenTheCutPassesIt(t *testing.T) {
 }
 
 // Large results at the end, with no cut point behind them, are clipped. The plan must not report that there is nothing
-// to do.
+// to do. They get at least 85 % of the room, because the model has not read them.
 func TestTrailingResultsAreClippedAndNotKeptForever(t *testing.T) {
 	t.Parallel()
 	v := window(32_000, 1000).say(recall.User, 100)
@@ -512,7 +512,8 @@ func TestTrailingResultsAreClippedAndNotKeptForever(t *testing.T) {
 	v.put(recall.Tool, "", result("a", lines[:60_000])).put(recall.Tool, "", result("b", lines[:60_000]))
 	for _, m := range []plan.Mode{plan.SlidingWindow, plan.SelfCompactSlidingWindow} {
 		p, after := mustPlan(t, v.View, mode(m))
-		if len(p.Edits) == 0 || p.NeedsModel || p.Evicted > 0 || clip.Estimate(after) > 22_400 ||
+		used := clip.Estimate(after)
+		if len(p.Edits) == 0 || p.NeedsModel || p.Evicted > 0 || used > 28_800 || used < 24_500 ||
 			len(after.Messages) != 4 || p.FirstChanged != 3 {
 			t.Errorf("%+v", p)
 		}
@@ -525,8 +526,8 @@ func TestTrailingResultsAreClippedAndNotKeptForever(t *testing.T) {
 	}
 }
 
-// The oldest results are clipped first, and the newest stays whole if that suffices. A clipped result is clipped
-// further, and keeps one marker.
+// The oldest results are clipped first, the last of them as little as suffices, and the newest stays whole if it can. A
+// clipped result is clipped further, and keeps one marker.
 func TestTheOldestAndLongestResultsAreClippedFirst(t *testing.T) {
 	t.Parallel()
 	v := window(40_000, 1000).say(recall.User, 100)
@@ -537,18 +538,14 @@ func TestTheOldestAndLongestResultsAreClippedFirst(t *testing.T) {
 	}
 	v.put(recall.Assistant, "", calls...).put(recall.Tool, "", results...)
 	p, after := mustPlan(t, v.View, plan.Defaults())
-	want := []clip.Edit{{Position: 3, Part: 0, Chars: 8000}, {Position: 3, Part: 2, Chars: 8000}}
-	if diff := cmp.Diff(want, p.Edits); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	if used := clip.Estimate(after); len(p.Edits) != 1 || p.Edits[0].Part != 0 || used > 36_000 || used < 30_600 {
+		t.Errorf("%d tokens with %+v", used, p.Edits)
 	}
 	after.Fixed = 22_000
 	p, after = mustPlan(t, after, plan.Defaults())
-	want = nil
-	for part := range 4 {
-		want = append(want, clip.Edit{Position: 3, Part: part, Chars: 2000})
-	}
-	if diff := cmp.Diff(want, p.Edits); diff != "" {
-		t.Errorf("with less room (-want +got):\n%s", diff)
+	used := clip.Estimate(after)
+	if n := len(p.Edits); n != 3 || used > 36_000 || used < 33_900 || p.Edits[0].Chars > p.Edits[n-1].Chars {
+		t.Errorf("with less room: %d tokens with %+v", used, p.Edits)
 	}
 	if err := readable(after); err != nil {
 		t.Error(err)
@@ -746,7 +743,7 @@ func TestOneLongTurnAfterACompactionShrinks(t *testing.T) {
 		v.Messages[i].Position += 10
 	}
 	p, after := mustPlan(t, v.View, plan.Defaults())
-	if p.NeedsModel || after.Summary != v.Summary || len(after.Messages) != 3 || clip.Estimate(after) > 28_000 ||
+	if p.NeedsModel || after.Summary != v.Summary || len(after.Messages) != 3 || clip.Estimate(after) > 36_000 ||
 		p.First != 11 {
 		t.Errorf("%v", p)
 	}

@@ -16,6 +16,7 @@ type planner struct {
 	window      int  // the view's window; endless if unknown
 	goal, limit int  // in tokens
 	below       int  // tokens above which the view is compacted again; at most limit
+	tight       bool // the newest results alone exceed the room, and are clipped
 	rests       bool // the goal comes from a policy's own trigger
 	points      clip.CutPoints
 	previous    int             // tokens of the view's summary
