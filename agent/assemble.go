@@ -93,48 +93,9 @@ func (s *Store) assembleAt(ctx context.Context, org db.Org, target PromptTarget)
 }
 
 func (s *Store) assemble(ctx context.Context, org db.Org, target PromptTarget) (p Prompt, err error) {
-	base, err := s.Agent(ctx, org, target.AgentID)
+	p, base, err := s.prepare(ctx, org, target)
 	if err != nil {
 		return p, err
-	}
-	if p.Conversation, err = s.Recall.Conversation(ctx, org, target.AgentID, target.Conversation); err != nil {
-		return p, err
-	}
-	if target.view != nil {
-		p.Conversation.ContextView, p.Conversation.Reported = *target.view, 0
-	}
-	around, err := s.surroundings(ctx, org, target.AgentID)
-	if err != nil {
-		return p, err
-	}
-	p.Seq = around.Seq
-	if target.System != nil {
-		base.System = *target.System
-	}
-	if p.Agent = base.in(p.Conversation); target.Model != nil {
-		p.Agent.Model, p.Agent.WindowLimit, p.Agent.Settings.ModelSettings = target.Model, nil, nil
-	}
-	if err := s.setPolicy(around.policiesAbove, target.Compaction, &p); err != nil {
-		return p, err
-	}
-	if p.format = target.Format; p.format == "" {
-		p.format = p.Agent.format()
-	}
-	base.InForce = p.policy.Policy
-	base = base.queriesUnder(p.policy.Policy, p.Agent.InConversation, target.Compaction)
-	p.hasFolder = around.HasFolder
-	p.must, p.definitions = target.MustCall, target.toolsOf(s.withMust(s.definitions(base, p.hasFolder), target.must))
-	if target.Addition != "" {
-		base.System = base.Instructions(p.definitions) + "\n\n" + target.Addition
-	}
-	p.tools = toolsIn(p.format, p.definitions)
-	model := p.Agent.model()
-	p.count = func(text string) int { return s.Tokens.Count(model, text) }
-	if p.calibration, _, err = s.calibrationOf(ctx, org, model); err != nil {
-		return p, err
-	}
-	for _, t := range p.tools {
-		p.counted.Tools += p.count(string(t))
 	}
 	if target.fits {
 		if err := s.refuseNewest(ctx, org, p); err != nil {
@@ -159,6 +120,54 @@ func (s *Store) assemble(ctx context.Context, org db.Org, target PromptTarget) (
 	p.counted.Total = p.counted.Tools + p.counted.instructions() + p.counted.Summary + p.counted.Messages
 	p.Tokens = p.counted.in(p.total())
 	return p, nil
+}
+
+// prepare returns a prompt without its messages and its system prompt: the settings in force, the tools and how tokens
+// are counted. base is the agent without the settings of the conversation.
+func (s *Store) prepare(ctx context.Context, org db.Org, target PromptTarget) (p Prompt, base Agent, err error) {
+	if base, err = s.Agent(ctx, org, target.AgentID); err != nil {
+		return p, base, err
+	}
+	if p.Conversation, err = s.Recall.Conversation(ctx, org, target.AgentID, target.Conversation); err != nil {
+		return p, base, err
+	}
+	if target.view != nil {
+		p.Conversation.ContextView, p.Conversation.Reported = *target.view, 0
+	}
+	around, err := s.surroundings(ctx, org, target.AgentID)
+	if err != nil {
+		return p, base, err
+	}
+	p.Seq = around.Seq
+	if target.System != nil {
+		base.System = *target.System
+	}
+	if p.Agent = base.in(p.Conversation); target.Model != nil {
+		p.Agent.Model, p.Agent.WindowLimit, p.Agent.Settings.ModelSettings = target.Model, nil, nil
+	}
+	if err := s.setPolicy(around.policiesAbove, target.Compaction, &p); err != nil {
+		return p, base, err
+	}
+	if p.format = target.Format; p.format == "" {
+		p.format = p.Agent.format()
+	}
+	base.InForce = p.policy.Policy
+	base = base.queriesUnder(p.policy.Policy, p.Agent.InConversation, target.Compaction)
+	p.hasFolder = around.HasFolder
+	p.must, p.definitions = target.MustCall, target.toolsOf(s.withMust(s.definitions(base, p.hasFolder), target.must))
+	if target.Addition != "" {
+		base.System = base.Instructions(p.definitions) + "\n\n" + target.Addition
+	}
+	p.tools = toolsIn(p.format, p.definitions)
+	model := p.Agent.model()
+	p.count = func(text string) int { return s.Tokens.Count(model, text) }
+	if p.calibration, _, err = s.calibrationOf(ctx, org, model); err != nil {
+		return p, base, err
+	}
+	for _, t := range p.tools {
+		p.counted.Tools += p.count(string(t))
+	}
+	return p, base, nil
 }
 
 // surroundings is data outside the rows of the agent and its conversation that changes the agent's prompt.
@@ -245,43 +254,6 @@ func (s *Store) readView(ctx context.Context, org db.Org, target PromptTarget, p
 	p.unread = recall.Window{Count: w.Count - len(w.Messages), Tokens: w.Tokens}
 	for _, m := range p.Messages {
 		p.unread.Tokens -= m.Tokens
-	}
-	return nil
-}
-
-// fixedShare is the share of a window for the tools and the system prompt. Above it, the views of open files are
-// shortened.
-const fixedShare = 0.75
-
-// maxCompilations bounds the attempts to shorten the views of open files. Each attempt has a better estimate of their
-// characters per token.
-const maxCompilations = 5
-
-// compileFitting compiles what the prompt has besides its messages. If that takes too much of a known window, the views
-// of open files are shortened.
-func (s *Store) compileFitting(ctx context.Context, org db.Org, base Agent, target PromptTarget, p *Prompt) error {
-	l, window := base.Limits(), p.Agent.Window()
-	l.WindowTokens = window
-	for range maxCompilations {
-		compiled, err := s.compile(ctx, org, base, p.Conversation, promptMeans{limits: l, tools: p.definitions,
-			hasFolder: p.hasFolder, withoutFiles: target.WithoutFiles})
-		if err != nil {
-			return err
-		}
-		unchanged := l.OpenChars > 0 && compiled.openChars == p.system.openChars
-		if p.system = compiled; target.Trial.WithoutMemory {
-			p.system.blocks, p.system.working = "", ""
-		}
-		if p.Conversation.Delegated && target.System == nil && target.Addition == "" { // it begins like its parent's
-			p.system.system, p.system.blocks, p.system.rules, p.system.about = p.logged.Text(), "", "", ""
-		}
-		p.counted.count(p.system, p.count)
-		excess := p.calibration.Factor.Of(p.counted.Tools+p.counted.instructions()) - int(fixedShare*float64(window))
-		if window == 0 || excess <= 0 || compiled.openChars == 0 || unchanged {
-			return nil
-		}
-		perToken := float64(compiled.openChars) / float64(max(p.calibration.Factor.Of(p.counted.Directories), 1))
-		l.OpenChars = max(compiled.openChars-int(float64(excess)*max(perToken, 1))-1, 1)
 	}
 	return nil
 }

@@ -33,6 +33,7 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 	if err := n.Settings.check(); err != nil {
 		return Agent{}, err
 	}
+	chosen := n.WindowLimit
 	n.WindowLimit = s.windowOf(ctx, n)
 	var err error
 	if n.Settings.CompactionSettings, err = mergeCompaction(nil, n.Settings.CompactionSettings); err != nil {
@@ -68,6 +69,11 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 		}
 		if err := inTx.Recall.Begin(ctx, org, a.ID, prompt); err != nil {
 			return err
+		}
+		if chosen != nil {
+			if err := inTx.mustHoldPrompt(ctx, org, a.ID); err != nil {
+				return err
+			}
 		}
 		if len(n.Messages) > 0 {
 			if _, err := inTx.Recall.Append(ctx, org, a.ID, recall.DefaultConversation, n.Messages); err != nil {

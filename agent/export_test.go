@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"math"
 
 	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/files"
@@ -23,7 +24,8 @@ type State struct {
 
 func (s State) prompt() systemPrompt {
 	means := promptMeans{limits: files.Limits{MaxOpen: 5, ViewChars: 1000}}
-	return systemPrompt{system: s.System, blocks: renderBlocks(s.Blocks), rules: renderRules(s.Rules),
+	core := coreMemory{blocks: s.Blocks, has: toolset(nil)}
+	return systemPrompt{system: s.System, blocks: core.renderBlocks(math.MaxInt), rules: renderRules(s.Rules),
 		directories: renderDirectories(s.Directories, means), counts: s.Counts}
 }
 

@@ -32,7 +32,9 @@ type systemPrompt struct {
 	counts      string // of what the model does not see
 	working     string // empty if the conversation's working memory has no entries
 
-	openChars int // characters of all views of open files
+	openChars int        // characters of all views of open files
+	core      coreMemory // that blocks and working show
+	files     []files.Directory
 }
 
 // joined joins those texts that are not empty with empty lines between them.

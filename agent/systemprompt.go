@@ -3,15 +3,12 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/memory/block"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -38,11 +35,7 @@ func (s *Store) compile(ctx context.Context, org db.Org, a Agent, c recall.Conve
 	if err != nil {
 		return systemPrompt{}, err
 	}
-	blocks, err := s.Blocks.OfAgent(ctx, org, a.ID)
-	if err != nil {
-		return systemPrompt{}, err
-	}
-	state, err := s.Working.Memory(ctx, org, c)
+	core, err := s.coreMemory(ctx, org, a, c, m.tools)
 	if err != nil {
 		return systemPrompt{}, err
 	}
@@ -50,14 +43,10 @@ func (s *Store) compile(ctx context.Context, org db.Org, a Agent, c recall.Conve
 	if err != nil {
 		return systemPrompt{}, err
 	}
-	index, err := s.memoryIndex(ctx, org, a, m.tools, blocks)
-	if err != nil {
-		return systemPrompt{}, err
-	}
-	core := strings.TrimPrefix(renderBlocks(blocks)+index, "\n\n")
-	p := systemPrompt{system: a.Instructions(m.tools), blocks: core, rules: renderRules(a.Settings.ToolRules),
+	p := systemPrompt{system: a.Instructions(m.tools), rules: renderRules(a.Settings.ToolRules),
 		about:       fmt.Sprintf(metadataOf+"\n- %s\n</memory_metadata>", a.ID, frame.Note),
-		directories: renderDirectories(directories, m), counts: counts, working: state.Text}
+		directories: renderDirectories(directories, m), counts: counts, core: core, files: directories}
+	p.blocks, p.working = core.render(0)
 	for _, d := range directories {
 		for _, f := range d.Files {
 			p.openChars += utf8.RuneCountInString(f.Shown)
@@ -101,76 +90,6 @@ func (s *Store) counts(ctx context.Context, org db.Org, a Agent, c recall.Conver
 			toolset(tools).Hint("archival_memory_search", " (use archival_memory_search to find them)"))
 	}
 	return text, nil
-}
-
-// renderBlocks writes the section of the prompt with an agent's blocks, in Letta's layout; empty without blocks. Texts
-// are neutralized, so that no value can end its section.
-func renderBlocks(blocks []block.Block) string {
-	if len(blocks) == 0 {
-		return ""
-	}
-	names := Labels(blocks)
-	var b strings.Builder
-	b.WriteString("<memory_blocks>\nThe following memory blocks are currently engaged in your core memory unit:\n")
-	for _, m := range blocks {
-		begin, end := tags(m.Label)
-		fmt.Fprintf(&b, "\n%s\n", begin)
-		if m.Description != nil && *m.Description != "" {
-			fmt.Fprintf(&b, "<description>\n%s\n</description>\n", frame.Neutralize(*m.Description, names...))
-		}
-		b.WriteString("<metadata>\n")
-		if m.ReadOnly {
-			b.WriteString("- read_only=true\n")
-		}
-		fmt.Fprintf(&b, "- chars_current=%d\n- chars_limit=%d\n</metadata>\n<value>\n%s\n</value>\n%s\n",
-			utf8.RuneCountInString(m.Value), m.Limit, frame.Neutralize(m.Value, names...), end)
-	}
-	b.WriteString("\n</memory_blocks>")
-	return b.String()
-}
-
-// maxIndexChars bounds the characters that a prompt shows of the index of memory files.
-const maxIndexChars = 5_000
-
-// memoryIndex writes the section of the prompt with the index of an agent's memory files, after an empty line. It is
-// empty if the agent has no index, or no tool to read the files.
-func (s *Store) memoryIndex(ctx context.Context, org db.Org, a Agent, tools []Definition, blocks []block.Block) (string,
-	error) {
-	if !hasTool(tools, "memory_files") && !hasTool(tools, "memory") {
-		return "", nil
-	}
-	index, err := s.MemoryFiles.Index(ctx, org, a.ID)
-	if errors.Is(err, db.ErrNotFound) {
-		return "", nil
-	}
-	shown, note := []rune(index.Content), ""
-	if len(shown) > maxIndexChars {
-		note = fmt.Sprintf(` shown="the first %d of %d characters"`, maxIndexChars, len(shown))
-		shown = shown[:maxIndexChars]
-	}
-	return fmt.Sprintf("\n\n<memory_files index=\"%s\"%s>\n%s\n</memory_files>", attribute(index.Path), note,
-		frame.Neutralize(strings.TrimSuffix(string(shown), "\n"), Labels(blocks)...)), err
-}
-
-// Labels returns those labels of blocks that are names of tags in a prompt. No value may close these tags.
-func Labels(blocks []block.Block) (names []string) {
-	for _, b := range blocks {
-		if tagName.MatchString(b.Label) {
-			names = append(names, b.Label)
-		}
-	}
-	return names
-}
-
-// tagName matches the name of a tag.
-var tagName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]*$`)
-
-// tags returns the tags around a block. As in Letta, their name is the label if that can be a tag's name.
-func tags(label string) (begin, end string) {
-	if tagName.MatchString(label) {
-		return "<" + label + ">", "</" + label + ">"
-	}
-	return `<block label="` + label + `">`, "</block>"
 }
 
 // ruleTexts maps a rule's type → function that writes the rule for the model, in Letta's words. Rules of other types

@@ -70,6 +70,11 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 				return err
 			}
 		}
+		if u.WindowLimit.Value != nil {
+			if err := inTx.mustHoldPrompt(ctx, org, id); err != nil {
+				return err
+			}
+		}
 		_, err = inTx.Files.Trim(ctx, org, id, a.Limits())
 		return err
 	})

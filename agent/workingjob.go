@@ -86,11 +86,12 @@ func (s *Store) TakeUpTurn(ctx context.Context, org db.Org, agentID, conversatio
 		if err != nil || !ended {
 			return err
 		}
+		turn.Window = a.in(c).Window()
 		changes := append(working.Observed(turn), s.proposed(ctx, turn)...)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := s.Working.TakeUp(ctx, org, c, turn.End, changes); err != nil {
+		if err := s.Working.TakeUp(ctx, org, c, turn, changes); err != nil {
 			return err
 		}
 	}

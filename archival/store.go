@@ -47,5 +47,5 @@ func uuidOf(id string) uuid.UUID { return db.UUID("passage-", id) }
 
 // orNotFound gives an ErrNotFound its text, and returns any other error unchanged.
 func orNotFound(err error, what, id string) error {
-	return db.OrNotFound(err, "%s with ID %s not found", what, id)
+	return db.OrNotFound(err, "%s with ID %s not found", what, db.Short(id))
 }

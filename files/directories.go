@@ -29,6 +29,21 @@ type DirectoryFile struct {
 	Leaf       string     `db:"leaf"` // name without the folder
 	Text       string     `db:"-"`
 	Shown      string     `db:"-"`
+	Next       *int       `db:"-"` // offset of the first open line that the view does not show; nil if it shows all
+}
+
+// NextShown maps the id of each open file of directories that shows not all of its open lines → the offset of the first
+// one that it does not show.
+func NextShown(directories []Directory) map[string]int {
+	next := map[string]int{}
+	for _, d := range directories {
+		for _, f := range d.Files {
+			if f.Next != nil {
+				next[f.FileID] = *f.Next
+			}
+		}
+	}
+	return next
 }
 
 // Directories returns an agent's folders, ordered by name, with the files that its prompt shows.
@@ -91,6 +106,9 @@ func (s *Store) directoryFiles(ctx context.Context, org db.Org, agentID string, 
 	for _, f := range list {
 		if i := slices.IndexFunc(views, func(v OpenView) bool { return v.FileID == f.FileID }); i >= 0 {
 			f.Text, f.Shown = views[i].Text, views[i].Shown()
+			if v := views[i]; v.Truncated && v.NextOffset > 0 {
+				f.Next = &v.NextOffset
+			}
 		}
 		shown[f.FolderKey] = append(shown[f.FolderKey], f)
 	}

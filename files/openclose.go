@@ -53,7 +53,7 @@ type Opened struct {
 	NextOffset *int   `json:"next_offset"` // offset where the rest of the request begins; nil if Content has all of it
 
 	Lines     int  `json:"-"` // of the whole file
-	ShownNext *int `json:"-"` // offset of the first requested line that the prompt does not show; nil if it shows all
+	ShownNext *int `json:"-"` // the caller's: offset of the first requested line that the prompt does not show; nil: none
 
 	Request  OpenRequest `json:"-"`
 	WasOpen  bool        `json:"-"`
@@ -102,10 +102,7 @@ func (s *Store) Open(ctx context.Context, org db.Org, agentID string, args OpenA
 		done.Files, err = set.contents(ctx, targets)
 		return err
 	})
-	if err != nil {
-		return Opening{}, err
-	}
-	return done, s.setShownNext(ctx, org, agentID, args.Limits, done.Files)
+	return done, err
 }
 
 // admit returns the error of the first view that may not be opened.
@@ -241,19 +238,6 @@ func (set openSet) contents(ctx context.Context, targets []target) ([]Opened, er
 		opened[i] = o
 	}
 	return opened, nil
-}
-
-// setShownNext records where the prompt's views of opened files stop.
-func (s *Store) setShownNext(ctx context.Context, org db.Org, agentID string, l Limits, opened []Opened) error {
-	views, err := s.Views(ctx, org, agentID, l)
-	for _, v := range views {
-		for i := range opened {
-			if opened[i].ID == v.FileID && v.Truncated && v.NextOffset > 0 {
-				opened[i].ShownNext = &v.NextOffset
-			}
-		}
-	}
-	return err
 }
 
 // OpenWhole opens a file by its id, from the first line to the last. It returns the names of the files that it closed

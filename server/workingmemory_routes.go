@@ -73,8 +73,12 @@ func (s *Server) target(ctx context.Context, place OfWorkingMemory, v VersionExp
 		return working.Target{}, err
 	}
 	version, err := v.versionOf(header)
+	if err != nil {
+		return working.Target{}, err
+	}
+	window, err := s.Agents.WindowIn(ctx, rest.Org(ctx), c)
 	return working.Target{AgentID: c.AgentID, Conversation: c.ID, Expected: version,
-		Author: working.Author{Kind: working.ByOperator}}, err
+		Author: working.Author{Kind: working.ByOperator}, Window: window}, err
 }
 
 // withMemory adds the stored working memory to the error of a change that expected another version.

@@ -206,7 +206,7 @@ func (c Child) shown(r Result) string {
 	head := fmt.Sprintf("The sub-agent %s (%s) %s:\n\n", c.ID, c.Name, how)
 	if n := utf8.RuneCountInString(text); n > maxResultChars {
 		text = string([]rune(text)[:maxResultChars]) + fmt.Sprintf("\n"+frame.FirstChars,
-			maxResultChars, n)
+			maxResultChars, n, "")
 	}
 	return head + text + fmt.Sprintf("\n\n"+frame.ToReadLog, fmt.Sprintf("expand(id=%q)", c.ID))
 }

@@ -37,7 +37,7 @@ type Call struct {
 // nothing. If the caller waits for a sub-agent that the call started, the result names it and is not stored. It returns
 // the errors of Run.
 func (s *Set) Answer(ctx context.Context, c Caller, call Call) (result Result, stored bool, err error) {
-	t, err := s.named(inNameOf(c.Agent, call.Name))
+	t, err := s.named(s.Meant(c.Agent, call.Name))
 	if err != nil {
 		return Result{}, false, err
 	}

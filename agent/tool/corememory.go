@@ -17,8 +17,8 @@ import (
 
 // changed returns the text of a result that shows what a change of a block changed: the lines that are new, with the
 // size and the version of the block.
-func changed(before string, b block.Block) string {
-	head := fmt.Sprintf("The core memory block `%s`%s", b.Label, sizeOf(b))
+func changed(c Caller, before string, b block.Block) string {
+	head := fmt.Sprintf("The core memory block `%s`%s", b.Label, sizeOf(c, b))
 	switch {
 	case before == b.Value:
 		return head + " has this already; nothing changed."
@@ -29,8 +29,9 @@ func changed(before string, b block.Block) string {
 }
 
 // sizeOf returns the version and the size of a block, in parentheses.
-func sizeOf(b block.Block) string {
-	return fmt.Sprintf(" (version %d, %d of %d characters)", b.Version, utf8.RuneCountInString(b.Value), b.Limit)
+func sizeOf(c Caller, b block.Block) string {
+	return fmt.Sprintf(" (version %d, %d of %d characters)", b.Version, utf8.RuneCountInString(b.Value),
+		c.Agent.BlockChars(b.Limit))
 }
 
 // edit changes the value of the agent's block with a label.
@@ -45,7 +46,7 @@ func (m Memories) edit(ctx context.Context, c Caller, label text,
 		before = value
 		return do(value)
 	})
-	return Result{Text: changed(before, b)}, err
+	return Result{Text: changed(c, before, b)}, err
 }
 
 // labelOf returns the label of the agent's block that a path names. If a block has the whole path as its label
@@ -178,7 +179,7 @@ func (m Memories) memoryRethink(ctx context.Context, c Caller, a memoryRethinkAr
 		b, err = m.Blocks.Add(ctx, c.Org, c.Agent.ID, block.New{Label: label, Value: string(*a.New)})
 		done = "was created"
 	}
-	return Result{Text: fmt.Sprintf("The core memory block `%s`%s %s.", b.Label, sizeOf(b), done)}, err
+	return Result{Text: fmt.Sprintf("The core memory block `%s`%s %s.", b.Label, sizeOf(c, b), done)}, err
 }
 
 type memoryPatchArgs struct {
@@ -200,7 +201,7 @@ func (m Memories) memoryApplyPatch(ctx context.Context, c Caller, a memoryPatchA
 	}
 	lines := []string{fmt.Sprintf("The patch was applied, %s.", count(len(p), "operation"))}
 	for _, b := range blocks {
-		lines = append(lines, fmt.Sprintf("The core memory block `%s`%s.", b.Label, sizeOf(b)))
+		lines = append(lines, fmt.Sprintf("The core memory block `%s`%s.", b.Label, sizeOf(c, b)))
 	}
 	return Result{Text: strings.Join(lines, "\n")}, nil
 }

@@ -63,7 +63,7 @@ func TestToolsOfBlocks(t *testing.T) {
 		[2]string{"memory_apply_patch",
 			`{"label":"","patch":"*** Update Block: plans/today\n*** Move to: plans/week\n-Rest.\n+Work.\n` +
 				`*** Add Block: ideas\n+One"}`},
-		[2]string{"memory", `{"command":"create","path":"/memories/a/b","file_text":"deep","description":"nested"}`},
+		[2]string{"memory", `{"command":"create","path":"a/b","file_text":"deep","description":"nested"}`},
 		[2]string{"memory", `{"command":"str_replace","path":"a/b","old_string":"deep","new_string":""}`},
 		[2]string{"memory", `{"command":"insert","path":"/memories/a/b","insert_text":"line"}`},
 		[2]string{"memory", `{"command":"rename","old_path":"a/b","new_path":"c"}`},

@@ -35,6 +35,30 @@ func TestTheCostOfASetIsDocumented(t *testing.T) {
 	}
 }
 
+// docs/concepts.md states what an agent made for Letta pays for its default tools, and what the tool of working memory
+// costs.
+func TestTheCostOfLettasToolsIsDocumented(t *testing.T) {
+	t.Parallel()
+	docs, err := os.ReadFile("../../docs/concepts.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools := tool.New(tool.Memories{})
+	of := func(names ...string) agent.Agent {
+		return agent.Agent{Settings: agent.Settings{Tools: names, MadeFor: agent.ForLetta}}
+	}
+	letta, worked := of(agent.DefaultTools), of(tool.UpdateWorkingMemory)
+	for _, want := range []string{
+		fmt.Sprintf("| `default`, made for Letta | %s (%s) |", cost(tools.Definitions(letta, true)),
+			cost(tools.Definitions(letta, false))),
+		fmt.Sprintf("its definition takes %s tokens", cost(tools.Definitions(worked, false))),
+	} {
+		if !bytes.Contains(docs, []byte(want)) {
+			t.Errorf("docs/concepts.md lacks %q", want)
+		}
+	}
+}
+
 // TestTheDefaultToolsAreCheap counts the default tools at each window, with the vocabulary of gpt-4o and the estimate
 // for models without one.
 func TestTheDefaultToolsAreCheap(t *testing.T) {

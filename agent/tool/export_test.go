@@ -17,7 +17,7 @@ var (
 )
 
 // OpenText is openText without the bounds of a policy.
-func OpenText(o files.Opening, content bool) string { return openText(o, content, nil) }
+func OpenText(o files.Opening, content bool) string { return openText(o, content, nil, MaxChars) }
 
 // GrepText and SearchText write results for a model that has every tool.
 func GrepText(q files.GrepQuery, r files.GrepResult) string { return grepText(q, r, nil, nil) }

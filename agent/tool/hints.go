@@ -3,6 +3,7 @@ package tool
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/db"
@@ -44,6 +45,29 @@ var hints = map[string]Hints{
 	"archival_memory_delete": {Title: "Delete a passage", Group: "archival", Destructive: true, Idempotent: true},
 	StartSubagent:            {Title: "Start a sub-agent", Group: "subagents"},
 	"request_erasure":        {Title: "Ask for an erasure", Group: "erasure", Destructive: true},
+}
+
+// Named returns the name of the built-in tool that a model means: the name itself, or the only one that differs from it
+// by case, signs and a plural. If there is no such tool, it returns the name itself.
+func Named(called string) string {
+	if _, ok := hints[called]; ok {
+		return called
+	}
+	given := singular(bare(called))
+	for _, name := range slices.Sorted(maps.Keys(hints)) {
+		if singular(bare(name)) == given {
+			return name
+		}
+	}
+	return called
+}
+
+// singular returns a bare name without the ends of plurals.
+func singular(bare string) string {
+	if stem, ok := strings.CutSuffix(bare, "ies"); ok {
+		return stem + "y"
+	}
+	return strings.TrimSuffix(bare, "s")
 }
 
 // Hints returns the hints of a built-in tool.

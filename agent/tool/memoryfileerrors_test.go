@@ -44,7 +44,7 @@ func TestErrorsOfTheMemoryCommands(t *testing.T) {
 		"str_replace: no such text": {`"str_replace","path":"/memories/a.md","old_str":"six","new_str":"b"`,
 			"does not occur"},
 		"str_replace: several such": {`"str_replace","path":"/memories/a.md","old_str":"one","new_str":"b"`,
-			"[1 3]"},
+			"[1, 3]"},
 		"str_replace: no old text": {`"str_replace","path":"/memories/a.md","new_str":"b"`,
 			"needs the argument old_str"},
 		"insert: no such file": {`"insert","path":"/memories/x","insert_line":0,"insert_text":"a"`,

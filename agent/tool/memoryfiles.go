@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -64,8 +65,7 @@ func (*memoryFilesArgs) takes(command string) []string { return memoryFileArgume
 func (m Memories) memoryFiles(ctx context.Context, c Caller, a memoryFilesArgs) (Result, error) {
 	takes, ok := memoryFileArguments[a.Command]
 	if !ok {
-		return Result{}, db.Invalid("There is no command '%s'; the commands are view, create, overwrite, str_replace, "+
-			"insert, delete and rename.", echo(string(a.Command)))
+		return Result{}, noCommand(a.Command, "view, create, overwrite, str_replace, insert, delete and rename")
 	}
 	if err := refuseOthers(a.Command, a, takes...); err != nil {
 		return Result{}, err
@@ -129,7 +129,7 @@ func (m Memories) viewMemory(ctx context.Context, c Caller, a memoryFilesArgs) (
 		return withNotes(renderTree(path, nil), []string{memoryfile.IndexRules{}.Words()}), nil
 	}
 	if errors.Is(err, db.ErrNotFound) && path == memoryfile.ManifestPath {
-		return renderManifest(memoryfile.DefaultManifest(), a.Range)
+		return renderManifest(memoryfile.DefaultManifest(), a.Range, c.maxChars())
 	}
 	if errors.Is(err, db.ErrNotFound) {
 		err = db.NotFound("The path %s does not exist: you have no memory files yet.", path)
@@ -150,7 +150,7 @@ func (m Memories) viewTree(ctx context.Context, c Caller, t memoryfile.Attached,
 	}
 	entries, err := m.MemoryFiles.List(ctx, c.Org, t.ID, path, db.Held{AsOf: asOf})
 	if errors.Is(err, db.ErrNotFound) && path == memoryfile.ManifestPath {
-		return renderManifest(memoryfile.DefaultManifest(), view)
+		return renderManifest(memoryfile.DefaultManifest(), view, c.maxChars())
 	}
 	if err != nil {
 		return Result{}, err
@@ -166,7 +166,7 @@ func (m Memories) viewTree(ctx context.Context, c Caller, t memoryfile.Attached,
 	if err != nil {
 		return Result{}, err
 	}
-	shown, err := renderFile(f, view)
+	shown, err := renderFile(f, view, c.maxChars())
 	if dates := held(f.Validity, f.Ended, f.SupersededBy, now); dates != "" {
 		shown.Text = "Note: " + f.Path + dates + ".\n" + shown.Text
 	}
@@ -174,8 +174,9 @@ func (m Memories) viewTree(ctx context.Context, c Caller, t memoryfile.Attached,
 }
 
 // renderManifest shows the manifest of a tree that has no manifest file.
-func renderManifest(m memoryfile.Manifest, asked []number) (Result, error) {
-	return renderFile(memoryfile.File{Entry: memoryfile.Entry{Path: memoryfile.ManifestPath}, Content: m.Render()}, asked)
+func renderManifest(m memoryfile.Manifest, asked []number, chars int) (Result, error) {
+	manifest := memoryfile.File{Entry: memoryfile.Entry{Path: memoryfile.ManifestPath}, Content: m.Render()}
+	return renderFile(manifest, asked, chars)
 }
 
 // stateOf returns, for an agent that views the root of its files, the rules of the index and the faults to fix.
@@ -231,25 +232,32 @@ func size(bytes int) string {
 	return fmt.Sprintf("%.1fK", float64(bytes)/1024)
 }
 
-// renderFile shows the lines of a file, with their numbers.
-func renderFile(f memoryfile.File, view []number) (Result, error) {
+// renderFile shows the lines of a file, with their numbers, in a result of so many characters.
+func renderFile(f memoryfile.File, view []number, chars int) (Result, error) {
 	lines := memoryfile.Lines(f.Content)
 	if len(lines) == 0 {
 		return Result{Text: f.Path + " is empty" + versionOf(f) + "."}, nil
 	}
+	return viewLines(fmt.Sprintf("%s has %s%s.", f.Path, count(len(lines), "line"), versionOf(f)), lines, view, chars)
+}
+
+// viewLines shows the lines that a view_range asks for, under a head. If they do not fit into so many characters, it
+// says how to read on.
+func viewLines(head string, lines []string, view []number, chars int) (Result, error) {
 	from, to, err := rangeOf(view, len(lines))
 	if err != nil {
 		return Result{}, err
 	}
-	shown := most(to-from+1, func(n int) string {
-		text := fmt.Sprintf("%s has %s%s.\n", f.Path, count(len(lines), "line"), versionOf(f)) +
-			numbered(lines, from, from+n-1)
+	const more = 200 // characters of the head and the last sentence
+	lines = slices.Clone(lines)
+	lines[from-1] = cutLine(lines[from-1], chars-more) // no call could show it whole
+	return Result{Text: mostOf(chars, to-from+1, func(n int) string {
+		text := head + "\n" + numbered(lines, from, from+n-1)
 		if last := from + n - 1; last < to {
 			text += fmt.Sprintf("The lines from %d on do not fit: view_range=[%d, %d] shows them.\n", last+1, last+1, to)
 		}
 		return text
-	})
-	return Result{Text: shown}, nil
+	})}, nil
 }
 
 // versionOf returns the version of a file in brackets; empty for a manifest that is not stored.
@@ -274,8 +282,8 @@ func rangeOf(view []number, lines int) (from, to int, err error) {
 			return from, to, nil
 		}
 	}
-	return 0, 0, db.Invalid("view_range is %v; it must be two lines of the file, the first from 1 to %d, the second not "+
-		"before it, or -1 for the end.", view, lines)
+	return 0, 0, db.Invalid("view_range is %s; it must be two lines of the text, the first from 1 to %d, the second not "+
+		"before it, or -1 for the end.", echo(literal(view)), lines)
 }
 
 // numbered returns lines as a view shows them. It marks stray line ends within a line, so that they cannot fake a line.

@@ -49,8 +49,7 @@ func (*memoryArgs) takes(command string) []string { return memoryArguments[text(
 func (m Memories) memory(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
 	takes, ok := memoryArguments[a.Command]
 	if !ok {
-		return Result{}, db.Invalid("Error: Unknown command '%s'. Supported commands: view, create, str_replace, insert, "+
-			"delete, rename", echo(string(a.Command)))
+		return Result{}, noCommand(a.Command, "view, create, str_replace, insert, delete and rename")
 	}
 	if err := refuseOthers(a.Command, a.inOneDialect(), takes...); err != nil {
 		return Result{}, err
@@ -60,12 +59,12 @@ func (m Memories) memory(ctx context.Context, c Caller, a memoryArgs) (Result, e
 	if err := a.complete(); err != nil {
 		return Result{}, err
 	}
-	at, err := m.placeOf(ctx, c, a)
+	at, err := m.placeOf(ctx, c, &a)
 	if err != nil {
 		return Result{}, err
 	}
 	isFile := at.isFile(c.Agent, a, anthropic)
-	if err := at.check(a, isFile); err != nil {
+	if err := cmp.Or(at.check(a, isFile), at.checkDialect(c.Agent, a, isFile)); err != nil {
 		return Result{}, err
 	}
 	if isFile {
@@ -76,6 +75,14 @@ func (m Memories) memory(ctx context.Context, c Caller, a memoryArgs) (Result, e
 		"delete": m.memoryDelete, "rename": m.memoryRename,
 	}[a.Command]
 	return do(ctx, c, a, at)
+}
+
+// noCommand is the error for a command that the tools memory and memory_files do not have.
+func noCommand(command text, known string) error {
+	if command == "" {
+		return db.Invalid("The argument command is missing: the commands are %s. Nothing was done.", known)
+	}
+	return db.Invalid("There is no command '%s'; the commands are %s. Nothing was done.", echo(string(command)), known)
 }
 
 // inOneDialect returns the arguments under the names that the schema has.
@@ -123,18 +130,21 @@ type place struct {
 }
 
 // placeOf finds out what stands at the path of a call: a label with or without /memories/ before it, or a path below
-// /memories.
-func (m Memories) placeOf(ctx context.Context, c Caller, a memoryArgs) (p place, err error) {
-	p.path = cmp.Or(a.Path, a.OldPath)
-	if p.label, err = m.labelOf(ctx, c, p.path); err != nil {
-		return p, err
-	}
+// /memories. It writes the paths of the call in their usual form.
+func (m Memories) placeOf(ctx context.Context, c Caller, a *memoryArgs) (p place, err error) {
 	blocks, err := m.Blocks.OfAgent(ctx, c.Org, c.Agent.ID)
 	if err != nil {
 		return p, err
 	}
 	for _, b := range blocks {
 		p.labels = append(p.labels, b.Label)
+	}
+	for _, path := range []*text{&a.Path, &a.OldPath, &a.NewPath} {
+		*path = p.rooted(*path)
+	}
+	p.path = cmp.Or(a.Path, a.OldPath)
+	if p.label, err = m.labelOf(ctx, c, p.path); err != nil {
+		return p, err
 	}
 	p.isBlock = slices.Contains(p.labels, p.label)
 	p.file = memoryfile.Root
@@ -157,6 +167,16 @@ func (m Memories) placeOf(ctx context.Context, c Caller, a memoryArgs) (p place,
 	return p, err
 }
 
+// rooted returns a path with a slash before memories, which small models leave out, unless it is the label of a block.
+func (p place) rooted(path text) text {
+	bare := strings.TrimPrefix(string(path), "./")
+	isRoot := bare == memoryfile.Root[1:] || strings.HasPrefix(bare, memoryfile.Root[1:]+"/")
+	if !isRoot || slices.Contains(p.labels, string(path)) {
+		return path
+	}
+	return text("/" + bare)
+}
+
 // isFile reports whether a call is for memory files: it names one, or it speaks Anthropic's dialect about what there is
 // not yet.
 func (p place) isFile(a agent.Agent, args memoryArgs, anthropic bool) bool {
@@ -164,9 +184,8 @@ func (p place) isFile(a agent.Agent, args memoryArgs, anthropic bool) bool {
 	switch {
 	case p.file == memoryfile.Root:
 		return true
-	case args.Command == "create" && args.Description != "" && path.Ext(p.file) == "", args.Description != "" &&
-		args.Command == "rename":
-		return false
+	case args.Command == "create" && args.Description != "" && path.Ext(p.file) == "":
+		return below && a.MadeFor() != agent.ForLetta
 	case args.Command != "create" && p.isBlock != p.isOther:
 		return p.isOther
 	case anthropic || args.Command == "view":
@@ -197,6 +216,34 @@ func (p place) check(a memoryArgs, isFile bool) error {
 		"your memory files.", echo(string(p.path)), blocks, memoryfile.Root)
 }
 
+// checkDialect returns an error if a call means a block with arguments for files, or the reverse. It names the call
+// that is meant.
+func (p place) checkDialect(a agent.Agent, args memoryArgs, isFile bool) error {
+	to := string(shortLabel(args.NewPath))
+	switch {
+	case isFile && args.Command == "create" && args.Description != "" && path.Ext(p.file) == "":
+		return db.Invalid("A memory file has no description. For the file %s, leave description out; for a core memory "+
+			"block, give path=%s. Nothing was created.", p.file, p.label)
+	case args.Command != "rename":
+		return nil
+	case isFile && args.Description != "":
+		return db.Invalid("A memory file has no description: rename %s without it. Nothing was renamed.", p.file)
+	case isFile && slices.Contains(p.labels, to):
+		return db.Conflict("There is a core memory block %s: give the file another name, such as %s/%s.md. Nothing was "+
+			"renamed.", to, memoryfile.Root, to)
+	case isFile || to == "" || a.MadeFor() == agent.ForLetta:
+		return nil
+	case path.Ext(to) != "" || strings.HasPrefix(string(args.NewPath), memoryfile.Root+"/"):
+		other := ""
+		if label := strings.TrimSuffix(to, path.Ext(to)); label != p.label {
+			other = " To give the block another label, give new_path=" + label + "."
+		}
+		return db.Invalid("%s is a core memory block, which cannot become a file: create %s/%s with its text, then delete "+
+			"the block.%s Nothing was renamed.", p.label, memoryfile.Root, to, other)
+	}
+	return nil
+}
+
 // memoryOfFiles runs a command on memory files.
 func (m Memories) memoryOfFiles(ctx context.Context, c Caller, a memoryArgs, at place) (Result, error) {
 	f := memoryFilesArgs{Command: a.Command, Path: text(at.file), Range: a.Range, FileText: a.FileText, Old: a.Old,
@@ -225,13 +272,11 @@ func (m Memories) memoryView(ctx context.Context, c Caller, a memoryArgs, at pla
 	if err != nil {
 		return Result{}, err
 	}
-	head := fmt.Sprintf("The core memory block `%s`%s", b.Label, sizeOf(b))
-	lines := memoryfile.Lines(b.Value)
-	if len(lines) == 0 {
+	head := fmt.Sprintf("The core memory block `%s`%s", b.Label, sizeOf(c, b))
+	if b.Value == "" {
 		return Result{Text: head + " is empty."}, nil
 	}
-	from, to, err := rangeOf(a.Range, len(lines))
-	return Result{Text: head + ":\n" + numbered(lines, from, to)}, err
+	return viewLines(head+":", memoryfile.Lines(b.Value), a.Range, c.maxChars())
 }
 
 func (m Memories) memoryCreate(ctx context.Context, c Caller, a memoryArgs, _ place) (Result, error) {
@@ -240,7 +285,7 @@ func (m Memories) memoryCreate(ctx context.Context, c Caller, a memoryArgs, _ pl
 		n.Description = new(string(a.Description))
 	}
 	b, err := m.Blocks.Add(ctx, c.Org, c.Agent.ID, n)
-	return Result{Text: fmt.Sprintf("Created the core memory block `%s`%s.", b.Label, sizeOf(b))}, err
+	return Result{Text: fmt.Sprintf("Created the core memory block `%s`%s.", b.Label, sizeOf(c, b))}, err
 }
 
 func (m Memories) memoryStrReplace(ctx context.Context, c Caller, a memoryArgs, at place) (Result, error) {
@@ -264,11 +309,6 @@ func (m Memories) memoryDelete(ctx context.Context, c Caller, _ memoryArgs, at p
 // memoryRename gives a block a new label or a new description.
 func (m Memories) memoryRename(ctx context.Context, c Caller, a memoryArgs, at place) (Result, error) {
 	to := string(shortLabel(a.NewPath))
-	if to != "" && path.Ext(to) != "" && c.Agent.MadeFor() != agent.ForLetta {
-		return Result{}, db.Invalid("%s is a core memory block, which cannot become a file: create %s/%s with its text, "+
-			"then "+
-			"delete the block. Nothing was renamed.", at.label, memoryfile.Root, to)
-	}
 	b, err := m.Blocks.EditAll(ctx, c.Org, c.Agent.ID, at.label, func(b *block.Block) error {
 		b.Label = cmp.Or(to, b.Label)
 		if a.Description != "" {

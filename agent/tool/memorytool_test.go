@@ -47,7 +47,7 @@ func TestMemoryWorksOnBlocksAndFiles(t *testing.T) {
 		`{"command":"str_replace","path":"/memories/human","old_str":"tea","new_str":"coffee"}`,
 		`{"command":"str_replace","path":"human","old_string":"Ada","new_string":"Ada L."}`,
 		`{"command":"insert","path":"human","insert_text":"Born: 1815","insert_line":1}`,
-		`{"command":"create","path":"/memories/prefs","description":"what she likes","file_text":"quiet"}`,
+		`{"command":"create","path":"prefs","description":"what she likes","file_text":"quiet"}`,
 		`{"command":"create","path":"goals","file_text":"Rest."}`,
 		`{"command":"rename","path":"goals","description":"what to do"}`,
 		`{"command":"rename","old_path":"goals","new_path":"aims"}`,
@@ -70,6 +70,8 @@ func TestMemoryWorksOnBlocksAndFiles(t *testing.T) {
 		`{"command":"insert","path":"human","insert_text":""}`,
 		`{"command":"create","path":"/memories/b.md"}`,
 		`{"command":"view","path":"/etc/passwd"}`,
+		`{}`,
+		`{"path":"human"}`,
 	}
 	var all [][2]string
 	for _, c := range calls {
@@ -114,6 +116,49 @@ func TestWhatAnErrorOfMemoryNamesCanBeDone(t *testing.T) {
 		}
 		if got := w.run(t, "memory", c.then); got.IsError {
 			t.Errorf("%s, as the error says: %q", c.then, got.Text)
+		}
+	}
+}
+
+// A path and arguments that do not belong together never make or rename the other kind of memory.
+func TestMemoryNeverMixesBlocksAndFiles(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.withBlock(t, block.New{Label: "human", Value: "Ada"})
+	for _, c := range []struct{ name, call, want, file, block string }{
+		{"a path without its slash is that of a file", `{"command":"create","path":"memories/q","file_text":"q"}`,
+			"Created /memories/q", "/memories/q", ""},
+		{"so is one that begins with a dot", `{"command":"create","path":"./memories/r.md","file_text":"r"}`,
+			"Created /memories/r.md", "/memories/r.md", ""},
+		{"the root without its slash is viewed", `{"command":"view","path":"memories"}`, "/memories has 2 files", "", ""},
+		{"a description does not make a block", `{"command":"create","path":"/memories/s","file_text":"s","description":"d"}`,
+			"leave description out; for a core memory block, give path=s.", "", ""},
+		{"as the answer says, a block", `{"command":"create","path":"s","file_text":"s","description":"d"}`,
+			"Created the core memory block `s`", "", "s"},
+		{"a file is not renamed to a block's name",
+			`{"command":"rename","old_path":"memories/q","new_path":"/memories/human"}`,
+			"such as /memories/human.md", "", ""},
+		{"as the answer says, it is", `{"command":"rename","old_path":"memories/q","new_path":"/memories/human.md"}`,
+			"Renamed /memories/q", "/memories/human.md", ""},
+		{"a block is not renamed to a file", `{"command":"rename","old_path":"s","new_path":"/memories/t"}`,
+			"give new_path=t.", "", ""},
+		{"as the answer says, it gets a label", `{"command":"rename","old_path":"s","new_path":"t"}`,
+			"has the label `t` now", "", "t"},
+		{"a file gets no description", `{"command":"rename","path":"/memories/human.md","description":"d"}`,
+			"A memory file has no description", "", ""},
+	} {
+		got := w.run(t, "memory", c.call)
+		if !strings.Contains(got.Text, c.want) {
+			t.Errorf("%s: %q, want %q in it", c.name, got.Text, c.want)
+		}
+		if c.file != "" {
+			if got := w.run(t, "memory", `{"command":"view","path":"`+c.file+`"}`); !strings.HasPrefix(got.Text, c.file) {
+				t.Errorf("%s: %q, want the file", c.name, got.Text)
+			}
+		}
+		if got := w.run(t, "memory", `{"command":"view","path":"`+c.block+`"}`); c.block != "" &&
+			!strings.HasPrefix(got.Text, "The core memory block `"+c.block+"`") {
+			t.Errorf("%s: %q, want the block", c.name, got.Text)
 		}
 	}
 }

@@ -85,7 +85,27 @@ func (m Memories) openFiles(ctx context.Context, c Caller, a openArgs) (Result, 
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Text: openText(o, bool(deref(a.IncludeContent, flag(c.Unprompted))), bounds), Files: o.Files}, nil
+	next, err := m.nextShown(ctx, c)
+	if err != nil {
+		return Result{}, err
+	}
+	for i, f := range o.Files {
+		if offset, ok := next[f.ID]; ok {
+			o.Files[i].ShownNext = &offset
+		}
+	}
+	content := bool(deref(a.IncludeContent, flag(c.Unprompted)))
+	return Result{Text: openText(o, content, bounds, c.maxChars()), Files: o.Files}, nil
+}
+
+// nextShown maps the id of each open file that the caller's prompt shows in part → the offset of the first line that it
+// does not show.
+func (m Memories) nextShown(ctx context.Context, c Caller) (map[string]int, error) {
+	if m.Agents != nil {
+		return m.Agents.NextShown(ctx, c.Org, c.Agent.ID, c.Conversation)
+	}
+	shown, err := m.Files.Directories(ctx, c.Org, c.Agent.ID, c.Agent.Limits())
+	return files.NextShown(shown), err
 }
 
 // admission returns a function that refuses views above the bounds. Its error names the calls that find the place, and
@@ -159,14 +179,14 @@ func (r fileRequest) offset() (*int, error) {
 
 // openText names the opened files. If content is true, it also shows their numbered lines. If a view ends too early, it
 // gives the call that opens the rest. A view ends too early at the limit of the prompt or, with content, at the limit
-// of the result or of the policy.
-func openText(o files.Opening, content bool, bounds *policy.ReadBounds) string {
+// of the result, chars, or of the policy.
+func openText(o files.Opening, content bool, bounds *policy.ReadBounds, chars int) string {
 	o.Files = settled(o.Files)
 	if content {
 		for i, f := range o.Files {
 			o.Files[i] = bounded(f, bounds)
 		}
-		return most(MaxChars, func(chars int) string {
+		return mostOf(chars, chars, func(chars int) string {
 			views := shortened(o.Files, chars)
 			return openedLine(o.Files) + closedNotes(o) + restNotes(views, true, bounds) + sections(views)
 		})

@@ -46,9 +46,19 @@ func capped(s string) string {
 // longer.
 func most(n int, render func(n int) string) string { return mostWithin(nil, n, render) }
 
+// mostOf is like most, for a result that may have fewer characters.
+func mostOf(chars, n int, render func(n int) string) string {
+	return mostFitting(n, render, func(s string) bool { return utf8.RuneCountInString(s) <= min(chars, MaxChars) })
+}
+
 // mostWithin is like most, for a result that must also stay within the bounds of a policy.
 func mostWithin(bounds *policy.ReadBounds, n int, render func(n int) string) string {
-	fits := func(s string) bool { return utf8.RuneCountInString(s) <= MaxChars && bounds.Fits(s) }
+	return mostFitting(n, render, func(s string) bool {
+		return utf8.RuneCountInString(s) <= MaxChars && bounds.Fits(s)
+	})
+}
+
+func mostFitting(n int, render func(n int) string, fits func(string) bool) string {
 	if all := render(n); fits(all) {
 		return all
 	}
@@ -141,6 +151,15 @@ func shortLine(s string) string {
 		return line(s)
 	}
 	return line(short) + fmt.Sprintf(" "+frame.LineCut, utf8.RuneCountInString(s))
+}
+
+// cutLine returns a line, cut at so many characters.
+func cutLine(s string, chars int) string {
+	short := clip(s, max(chars, 0))
+	if short == s {
+		return s
+	}
+	return short + fmt.Sprintf(" "+frame.LineCut, utf8.RuneCountInString(s))
 }
 
 // fileName returns a file's name as a result shows it. A name with control characters is quoted.

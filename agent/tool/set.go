@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/db"
 )
@@ -41,15 +43,15 @@ func New(m Memories) *Set {
 		reading(define(queryLogTool, Memories.queryLog)),
 		reading(define("search_memory", Memories.searchMemory)),
 		reading(define("ask_session", Memories.askSession)),
-		define("core_memory_append", Memories.coreMemoryAppend),
-		define("core_memory_replace", Memories.coreMemoryReplace),
-		define("memory_insert", Memories.memoryInsert),
-		define("memory_replace", Memories.memoryReplace),
-		define("memory_rethink", Memories.memoryRethink),
-		define("memory_apply_patch", Memories.memoryApplyPatch),
-		define("memory", Memories.memory),
-		define(UpdateWorkingMemory, Memories.updateWorkingMemory),
-		define(memoryFilesTool, Memories.memoryFiles),
+		growing(define("core_memory_append", Memories.coreMemoryAppend)),
+		growing(define("core_memory_replace", Memories.coreMemoryReplace)),
+		growing(define("memory_insert", Memories.memoryInsert)),
+		growing(define("memory_replace", Memories.memoryReplace)),
+		growing(define("memory_rethink", Memories.memoryRethink)),
+		growing(define("memory_apply_patch", Memories.memoryApplyPatch)),
+		growing(define("memory", Memories.memory)),
+		growing(define(UpdateWorkingMemory, Memories.updateWorkingMemory)),
+		growing(define(memoryFilesTool, Memories.memoryFiles)),
 		define("archival_memory_insert", Memories.archivalInsert),
 		reading(define("archival_memory_search", Memories.archivalSearch)),
 		define("archival_memory_update", Memories.archivalUpdate),
@@ -97,22 +99,28 @@ func (s *Set) Run(ctx context.Context, c Caller, name string, args json.RawMessa
 	if err != nil {
 		return Result{}, err
 	}
-	return s.call(ctx, t, s.memories, c, args)
+	if !t.grows || s.memories.Agents == nil {
+		return s.call(ctx, t, s.memories, c, args)
+	}
+	var result Result
+	err = db.Tx(ctx, s.memories.Agents.DB, func(tx pgx.Tx) error {
+		result, err = s.callIn(ctx, tx, t, c, args)
+		return err
+	})
+	return result, err
 }
 
-// Meant returns the name of the tool that a model means by a name: that name, if there is such a tool, or the only one
-// that differs by case and signs. Otherwise it returns the name itself.
+// Meant returns the name of the tool that a model means by a name: that of a tool of the agent's program, or as Named
+// says.
 func (s *Set) Meant(a agent.Agent, name string) string {
-	if name = inNameOf(a, name); s.Has(name) {
+	if slices.ContainsFunc(a.Attached, func(t agent.AttachedTool) bool { return t.Name == name }) && !s.Has(name) {
 		return name
 	}
-	for _, t := range s.tools {
-		if bare(t.Name) == bare(name) {
-			return inNameOf(a, t.Name)
-		}
-	}
-	return name
+	return inNameOf(a, Named(name))
 }
+
+// Runs reports whether a name means a tool of this server.
+func (s *Set) Runs(name string) bool { return s.Has(Named(name)) }
 
 // call runs a tool on m, like Run.
 func (s *Set) call(ctx context.Context, t Tool, m Memories, c Caller, args json.RawMessage) (Result, error) {

@@ -40,6 +40,7 @@ type Tool struct {
 
 	reads     bool     // the tool changes nothing, and may call an embedding model
 	alone     bool     // the tool has transactions of its own, and does nothing twice for the same call of a log
+	grows     bool     // the tool may change what always stands in the prompt
 	arguments []string // the names of its arguments, in the order of its struct
 	run       func(ctx context.Context, m Memories, c Caller, args json.RawMessage) (Result, error)
 }
@@ -55,10 +56,10 @@ func (t Tool) call(ctx context.Context, m Memories, c Caller, args json.RawMessa
 	if t.reads {
 		args, extras = t.withoutExtras(args)
 	}
-	result, err := t.run(ctx, m, c, args)
+	result, err := t.withRoom(ctx, m, c, args)
 	switch {
 	case refused(err):
-		return Result{Text: failure(err), IsError: true}, nil
+		result = Result{Text: failure(err), IsError: true}
 	case err != nil:
 		return Result{}, fmt.Errorf("run %s: %w", t.Name, err)
 	}
@@ -68,6 +69,27 @@ func (t Tool) call(ctx context.Context, m Memories, c Caller, args json.RawMessa
 			joined(t.arguments))
 	}
 	return result, nil
+}
+
+// withRoom runs the tool. If that would leave no room for messages in the caller's prompts, it returns an ErrInvalid,
+// and what the tool changed in the transaction of m must be undone.
+func (t Tool) withRoom(ctx context.Context, m Memories, c Caller, args json.RawMessage) (Result, error) {
+	if !t.grows || m.Agents == nil {
+		return t.run(ctx, m, c, args)
+	}
+	before, err := m.Agents.Room(ctx, c.Org, c.Agent.ID, c.Conversation)
+	if err != nil {
+		return Result{}, err
+	}
+	result, err := t.run(ctx, m, c, args)
+	if err != nil || result.IsError {
+		return result, err
+	}
+	after, err := m.Agents.Room(ctx, c.Org, c.Agent.ID, c.Conversation)
+	if err != nil {
+		return Result{}, err
+	}
+	return result, after.Check(before)
 }
 
 // withoutExtras returns a call's arguments without those that the tool does not take, and the names of these. Arguments
@@ -111,6 +133,11 @@ func refused(err error) bool {
 
 func withFolder(t Tool) Tool {
 	t.NeedsFolder = true
+	return t
+}
+
+func growing(t Tool) Tool {
+	t.grows = true
 	return t
 }
 

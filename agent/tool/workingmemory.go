@@ -81,13 +81,13 @@ func (m Memories) updateWorkingMemory(ctx context.Context, c Caller, a workingAr
 			Old: string(x.Old), Evidence: string(x.Evidence), Pasted: true}
 	}
 	t := working.Target{AgentID: c.Agent.ID, Conversation: cmp.Or(c.Conversation, recall.DefaultConversation),
-		Author: working.Author{Kind: working.ByAgent}}
+		Author: working.Author{Kind: working.ByAgent}, Window: c.Agent.Window()}
 	changed, was, err := m.Working.ChangeFrom(ctx, c.Org, t, changes)
-	return Result{Text: workingText(was, changed, c.has())}, err
+	return Result{Text: workingText(was, changed, t.Window, c.has())}, err
 }
 
 // workingText returns the result text that says what a change of a working memory changed.
-func workingText(was working.Record, m working.Memory, has recall.Toolset) string {
+func workingText(was working.Record, m working.Memory, window int, has recall.Toolset) string {
 	lines := working.Differences(was, m.Record)
 	size := fmt.Sprintf("(version %d, %d tokens)", m.Version, m.Tokens)
 	switch {
@@ -96,7 +96,7 @@ func workingText(was working.Record, m working.Memory, has recall.Toolset) strin
 	case m.Text == "":
 		return "The working memory has been updated " + size + ". It is empty now."
 	}
-	return "The working memory has been updated " + size + "." + advice(m, has) + "\n" + strings.Join(lines, "\n")
+	return "The working memory has been updated " + size + "." + advice(m, window, has) + "\n" + strings.Join(lines, "\n")
 }
 
 // blockTools lists the tools that write a core memory block. A result names the first one that the agent has.
@@ -104,12 +104,13 @@ var blockTools = []string{"memory_insert", "memory", "core_memory_append"}
 
 // advice tells a model what to move out of a working memory that is too large, and where to. It is empty if the memory
 // is not too large.
-func advice(m working.Memory, has recall.Toolset) string {
-	if m.Tokens <= working.HealthyTokens {
+func advice(m working.Memory, window int, has recall.Toolset) string {
+	healthy, most := working.LimitsIn(window)
+	if m.Tokens <= healthy {
 		return ""
 	}
 	text := fmt.Sprintf(" It is above %d tokens, and a change that brings it above %d is refused. Its largest fields are "+
-		"%s. Remove what is settled, and shorten entries to pointers", working.HealthyTokens, working.MaxTokens,
+		"%s. Remove what is settled, and shorten entries to pointers", healthy, most,
 		strings.Join(working.Largest(m.Record), ", "))
 	block := slices.IndexFunc(blockTools, func(name string) bool { return has.Hint(name, name) != "" })
 	places := has.Hint("archival_memory_insert", "decisions that must last belong in archival memory "+

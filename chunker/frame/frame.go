@@ -43,7 +43,7 @@ const (
 	StalePosition  = "[seq %d, stale since seq %d]"
 	CharsLeftOut   = "[%s%d of %d characters left out%s]"
 	FirstBytes     = "[The first %d of %d bytes are shown.%s]"
-	FirstChars     = "[The first %d of %d characters are shown.]"
+	FirstChars     = "[The first %d of %d characters are shown.%s]"
 	ToReadLog      = "[To read its log, call: %s]"
 	ImagesLeftOut  = "[Images left out here: %d]"
 	Cut            = "[cut]"
@@ -89,7 +89,8 @@ var (
 	lineNotices = []string{System, State, noResult, NoResultYet, NotRecorded, EmptyResult, EmptyMessage, CutAnswer,
 		CutCall,
 		GoesOn, SummaryLeftOut, MadeWithout, LeftOutForRoom, FirstParts, OnePart, StaleExplained, EarlierLeftOut,
-		MessagesLeftOut, label, Range, Position, StalePosition, CharsLeftOut, FirstBytes, FirstChars, ToReadLog,
+		MessagesLeftOut, label, Range, Position, StalePosition, CharsLeftOut, FirstBytes, FirstChars,
+		ToReadLog,
 		ImagesLeftOut, Cut, CutHere, NoRoom, ResultCut, CutCalled, ViewCall, ViewFileStart, ViewToEnd, ViewLines,
 		ViewLinesShort, ViewCut, ViewGoesOn,
 		ViewLineCut, ViewLineShort, ShowingLines, MostLines, HistorySummary, HistoryEnd}

@@ -2,6 +2,7 @@ package frame
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -81,12 +82,19 @@ func Replaced(value string, places [][]int, text string) string {
 	return b.String() + value[from:]
 }
 
-// LinesAt returns the numbers, from 1, of the lines in which places begin.
-func LinesAt(value string, places [][]int) (lines []int) {
+// maxLinesAt bounds the lines that LinesAt lists.
+const maxLinesAt = 20
+
+// LinesAt lists the numbers, from 1, of the lines in which places begin, such as "[3, 9]".
+func LinesAt(value string, places [][]int) string {
+	var lines []string
 	from, line := 0, 1
-	for _, p := range places {
+	for _, p := range places[:min(len(places), maxLinesAt)] {
 		line += strings.Count(value[from:p[0]], "\n")
-		lines, from = append(lines, line), p[0]
+		lines, from = append(lines, strconv.Itoa(line)), p[0]
 	}
-	return lines
+	if len(places) > maxLinesAt {
+		lines = append(lines, "…")
+	}
+	return "[" + strings.Join(lines, ", ") + "]"
 }

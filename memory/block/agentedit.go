@@ -59,7 +59,7 @@ func (s *Store) ofAgent(ctx context.Context, org db.Org, agentID, label string) 
 	for i, b := range all {
 		labels[i] = b.Label
 	}
-	return Block{}, db.NotFound("Block field %s does not exist (available sections = %s)", label,
+	return Block{}, db.NotFound("Block field %s does not exist (available sections = %s)", db.Short(label),
 		strings.Join(labels, ", "))
 }
 

@@ -91,20 +91,25 @@ var labels = regexp.MustCompile(`^[a-zA-Z0-9_/-]{1,50}$`)
 
 func checkLabel(label string) error {
 	if !labels.MatchString(label) {
-		return db.Invalid("the label %q is not allowed: it must have from 1 to 50 letters, digits, '_', '-' and '/'", label)
+		return db.Invalid("the label %q is not allowed: it must have from 1 to 50 letters, digits, '_', '-' and '/'",
+			db.Short(label))
 	}
 	return nil
 }
 
 // checkSize returns ErrInvalid if a value is longer than its limit, or the limit is out of range. The error has the
-// numbers.
-func checkSize(label, value string, limit int) error {
+// numbers. Only an operator may raise the limit.
+func checkSize(label, value string, limit int, author string) error {
 	if limit < 1 || limit > MaxLimit {
 		return db.Invalid("the limit of block %s is %d; it must be from 1 to %d characters", label, limit, MaxLimit)
 	}
 	if n := utf8.RuneCountInString(value); n > limit {
-		return db.Invalid("Edit failed: Exceeds %d character limit (requested %d) of block %s; nothing was changed. "+
-			"Shorten the value, or raise the limit.", limit, n, label)
+		then := "Write less, or remove what is settled first."
+		if author == OperatorAuthor {
+			then = "Shorten the value, or raise the limit."
+		}
+		return db.Invalid("Edit failed: Exceeds %d character limit (requested %d) of block %s; nothing was changed. %s",
+			limit, n, label, then)
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func (s *Store) change(ctx context.Context, org db.Org, t Target, do func(*Block
 		if err := do(&after); err != nil {
 			return err
 		}
-		if err := cmp.Or(checkLabel(after.Label), checkSize(after.Label, after.Value, after.Limit)); err != nil {
+		if err := cmp.Or(checkLabel(after.Label), checkSize(after.Label, after.Value, after.Limit, t.Author)); err != nil {
 			return err
 		}
 		changed, err = txStore.write(ctx, org, t.Author, before, after)

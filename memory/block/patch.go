@@ -86,7 +86,7 @@ func parseOperations(lines []string) (Patch, error) {
 				continue
 			}
 			return nil, db.Invalid("The patch has the line %q before its first header. Begin with *** Add Block:, *** Delete "+
-				"Block: or *** Update Block:.", lines[0])
+				"Block: or *** Update Block:.", db.Short(lines[0]))
 		}
 		end := 1
 		for end < len(lines) {
@@ -137,7 +137,8 @@ func (o *Operation) readAddition(lines []string) error {
 			o.Description = &text
 		case strings.TrimSpace(line) == "" && i == len(lines)-1:
 		default:
-			return db.Invalid("The line %q of the new block %s has no '+' before it.", line, o.Label)
+			return db.Invalid("The line %q of the new block %s has no '+' before it.", db.Short(line),
+				db.Short(o.Label))
 		}
 	}
 	o.Value = strings.Join(value, "\n")
@@ -238,7 +239,7 @@ func (h hunk) place(lines []string) (int, error) {
 	}
 	if found < 0 {
 		return 0, db.Invalid("Failed to apply patch: expected hunk context not found in the memory block. Its lines must "+
-			"be exactly those of the block: %q", strings.Join(h.old, "\n"))
+			"be exactly those of the block: %q", db.Short(strings.Join(h.old, "\n")))
 	}
 	return found, nil
 }

@@ -56,7 +56,8 @@ func (s *Store) ExportVersions(ctx context.Context, org db.Org, b Block) iter.Se
 // RestoreBlock creates a block under its stored id, without its versions. If AgentID is not empty, it also attaches the
 // block. ErrInvalid if the block breaks a rule; ErrConflict if the agent has another block with its label.
 func (s *Store) RestoreBlock(ctx context.Context, org db.Org, b Portable) error {
-	if err := cmp.Or(checkLabel(b.Label), db.CheckTags(b.Tags), checkSize(b.Label, b.Value, b.Limit)); err != nil {
+	if err := cmp.Or(checkLabel(b.Label), db.CheckTags(b.Tags),
+		checkSize(b.Label, b.Value, b.Limit, OperatorAuthor)); err != nil {
 		return err
 	}
 	if b.Version < 1 {
@@ -95,7 +96,7 @@ func (s *Store) RestoreAttachment(ctx context.Context, org db.Org, agentID, id s
 
 // RestoreVersion stores a version of a restored block. ErrInvalid if it breaks a rule.
 func (s *Store) RestoreVersion(ctx context.Context, org db.Org, v PortableVersion) error {
-	if err := cmp.Or(checkLabel(v.Label), checkSize(v.Label, v.Value, v.Limit)); err != nil {
+	if err := cmp.Or(checkLabel(v.Label), checkSize(v.Label, v.Value, v.Limit, OperatorAuthor)); err != nil {
 		return err
 	}
 	b, err := s.Block(ctx, org, v.BlockID)

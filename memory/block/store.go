@@ -35,7 +35,7 @@ var attachedColumns = strings.NewReplacer("b.read_only", "b.read_only OR a.read_
 // a rule.
 func (s *Store) Create(ctx context.Context, org db.Org, author string, n New) (Block, error) {
 	limit, value := cmp.Or(n.Limit, DefaultLimit), db.Clean(n.Value)
-	if err := cmp.Or(checkLabel(n.Label), db.CheckTags(n.Tags), checkSize(n.Label, value, limit)); err != nil {
+	if err := cmp.Or(checkLabel(n.Label), db.CheckTags(n.Tags), checkSize(n.Label, value, limit, author)); err != nil {
 		return Block{}, err
 	}
 	if n.Metadata == nil {

@@ -22,7 +22,7 @@ func ReplaceAll(label, value, old, text string) (string, error) {
 	places := frame.Occurrences(value, old)
 	if len(places) == 0 {
 		return "", db.Invalid("Old content '%s' not found in memory block '%s'. Nothing was changed; the text must be "+
-			"exactly that of the block.", old, label)
+			"exactly that of the block.", db.Short(old), label)
 	}
 	return frame.Replaced(value, places, text), nil
 }
@@ -40,10 +40,10 @@ func ReplaceOnce(label, value, old, text string) (string, error) {
 		return frame.Replaced(value, places, text), nil
 	case 0:
 		return "", db.Invalid("No replacement was performed, old_string `%s` did not appear verbatim in memory block with "+
-			"label `%s`.", old, label)
+			"label `%s`.", db.Short(old), label)
 	}
-	return "", db.Invalid("No replacement was performed. Multiple occurrences of old_string `%s` in lines %v. Please "+
-		"ensure it is unique.", old, frame.LinesAt(value, places))
+	return "", db.Invalid("No replacement was performed. Multiple occurrences of old_string `%s` in lines %s. Please "+
+		"ensure it is unique.", db.Short(old), frame.LinesAt(value, places))
 }
 
 // AtEnd makes Insert insert after the last line.

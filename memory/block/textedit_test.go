@@ -28,11 +28,11 @@ func TestEditsOfAValue(t *testing.T) {
 		{"replace what is not there", func() (string, error) { return block.ReplaceOnce("l", "a", "b", "c") },
 			"did not appear verbatim in memory block with label `l`"},
 		{"replace what is there twice", func() (string, error) { return block.ReplaceOnce("l", "a\nb\nba", "b", "c") },
-			"in lines [2 3]"},
+			"in lines [2, 3]"},
 		{"replace lines that are there twice", func() (string, error) {
 			return block.ReplaceOnce("l", "a\nb\nx\na\nb", "a\nb",
 				"c")
-		}, "in lines [1 4]"},
+		}, "in lines [1, 4]"},
 		{"LF matches CRLF", func() (string, error) { return block.ReplaceOnce("l", "a\r\nb\r\nc", "a\nb", "x\ny") },
 			"x\r\ny\r\nc"},
 		{"CRLF matches LF", func() (string, error) { return block.ReplaceOnce("l", "a\nb\nc", "a\r\nb", "x\r\ny") },
@@ -45,7 +45,7 @@ func TestEditsOfAValue(t *testing.T) {
 		}, "x"},
 		{"LF matches CRLF, twice", func() (string, error) {
 			return block.ReplaceOnce("l", "a\r\nb\r\na\r\nb", "a\nb", "x")
-		}, "in lines [1 3]"},
+		}, "in lines [1, 3]"},
 		{"LF matches CRLF everywhere", func() (string, error) {
 			return block.ReplaceAll("l", "a\r\nb\r\na\r\nb", "a\nb", "x\ny")
 		}, "x\r\ny\r\nx\r\ny"},

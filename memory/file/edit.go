@@ -19,7 +19,7 @@ func ReplaceOnce(path, content, old, text string) (string, error) {
 		return "", db.Invalid("old_str does not occur verbatim in %s; nothing was changed. View the file, and copy the text "+
 			"from it", path)
 	case len(places) > 1:
-		return "", db.Invalid("old_str occurs %d times in %s, from the lines %v on; nothing was changed. Give more of the "+
+		return "", db.Invalid("old_str occurs %d times in %s, from the lines %s on; nothing was changed. Give more of the "+
 			"text around it, so that it occurs once", len(places), path, frame.LinesAt(content, places))
 	}
 	return frame.Replaced(content, places, text), nil

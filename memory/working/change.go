@@ -239,7 +239,7 @@ func (s *Store) applyAll(ctx context.Context, org db.Org, l log, before Record, 
 			return Record{}, err
 		}
 	}
-	return after, checkSize(before, after)
+	return after, checkSize(before, after, l.window)
 }
 
 // maxShownChars bounds the characters that Differences shows of an entry.

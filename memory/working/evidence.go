@@ -22,6 +22,7 @@ type log struct {
 	recall.Conversation
 	last     int64 // position of its newest message in the agent's log
 	compared *int  // up to which position evidence has been compared with messages
+	window   int   // that the record's limits follow; 0: unknown
 }
 
 // restsAt records that an entry is based on the call result at a position.

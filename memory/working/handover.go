@@ -33,7 +33,7 @@ func (s *Store) Add(ctx context.Context, org db.Org, t Target, e NewEntry) error
 		if err := c.apply(&after, func() (Entry, error) { return Entry{Text: c.Text, Seq: e.Seq}, nil }); err != nil {
 			return after, err
 		}
-		return after, checkSize(before.Record, after)
+		return after, checkSize(before.Record, after, t.Window)
 	})
 	return err
 }

@@ -20,6 +20,7 @@ type Turn struct {
 	Record   Record
 	Messages []recall.Message // the newest, at most MaxTurnMessages
 	End      int              // position of the last one
+	Window   int              // context window in tokens, which the record's limits follow; 0: unknown
 }
 
 // MaxTurnMessages is how many messages a Turn may have.
@@ -51,11 +52,12 @@ func ended(messages []recall.Message) bool {
 	return false
 }
 
-// TakeUp makes those of the changes that break no rule, and records that the messages up to end have been read. If
+// TakeUp makes those of the changes that break no rule, and records that the turn has been read. If
 // there are too many files, a new one replaces the first. If another server did this meanwhile, nothing changes.
-func (s *Store) TakeUp(ctx context.Context, org db.Org, c recall.Conversation, end int, changes []Change) error {
+func (s *Store) TakeUp(ctx context.Context, org db.Org, c recall.Conversation, turn Turn, changes []Change) error {
+	end := turn.End
 	author := Author{Kind: Automatic, Provenance: db.Provenance{AgentID: c.AgentID}}
-	t := Target{AgentID: c.AgentID, Conversation: c.ID, Author: author}
+	t := Target{AgentID: c.AgentID, Conversation: c.ID, Author: author, Window: turn.Window}
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		txStore := s.With(tx)
 		_, err := txStore.change(ctx, org, t, func(in *Store, l log, before *row) (Record, error) {

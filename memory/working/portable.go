@@ -100,7 +100,7 @@ func (r Record) check() (err error) {
 			}
 		}
 	}
-	return checkSize(Record{}, r)
+	return checkSize(Record{}, r, 0)
 }
 
 // RestoreVersion stores a version of a restored working memory. ErrInvalid if it breaks a rule.

@@ -49,6 +49,7 @@ type Target struct {
 	Conversation string // an id, or recall.DefaultConversation of the agent
 	Author       Author
 	Expected     *int
+	Window       int // context window in tokens, which the record's limits follow; 0: unknown
 }
 
 // row is a stored record.
@@ -141,6 +142,7 @@ func (s *Store) change(ctx context.Context, org db.Org, t Target,
 		if err != nil {
 			return err
 		}
+		l.window = t.Window
 		if m = before.of(l.Conversation); t.Expected != nil && *t.Expected != before.Version {
 			return &MismatchError{Current: m}
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// Limits of a record, in tokens as a prompt shows it.
+// Limits of a record, in tokens as a prompt shows it. In small windows they are lower; see LimitsIn.
 const (
 	HealthyTokens  = 800   // a larger record should be shortened
 	MaxTokens      = 1_500 // a change that makes the record larger is refused
@@ -29,6 +29,19 @@ const (
 	maxChanges     = 50    // changes per call
 	maxChangeBytes = 100_000
 )
+
+// windowShare: a record has at most one eighth of a window.
+const windowShare = 8
+
+// LimitsIn returns from how many tokens on a record should be shortened, and how many it may have, in a window of so
+// many tokens; 0 is an unknown window.
+func LimitsIn(window int) (healthy, most int) {
+	if window <= 0 {
+		return HealthyTokens, MaxTokens
+	}
+	most = min(MaxTokens, window/windowShare)
+	return min(HealthyTokens, most*HealthyTokens/MaxTokens), most
+}
 
 // Field is a field of a record.
 type Field string
@@ -268,14 +281,15 @@ func Largest(r Record) []string {
 	return names
 }
 
-// checkSize returns ErrInvalid if a record is too large, unless the change made it smaller.
-func checkSize(before, after Record) error {
+// checkSize returns ErrInvalid if a record is too large for a window, unless the change made it smaller.
+func checkSize(before, after Record, window int) error {
 	size := Size(after)
-	if size <= MaxTokens || size < Size(before) {
+	_, most := LimitsIn(window)
+	if size <= most || size < Size(before) {
 		return nil
 	}
 	return db.Invalid("The working memory would have %d tokens; it may have at most %d. Nothing was changed. Its largest "+
-		"fields would be %s: shorten or remove entries there, and keep details elsewhere.", size, MaxTokens,
+		"fields would be %s: shorten or remove entries there, and keep details elsewhere.", size, most,
 		strings.Join(Largest(after), ", "))
 }
 
