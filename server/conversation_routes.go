@@ -116,7 +116,7 @@ func (s *Server) forkConversation(ctx context.Context, input *struct {
 		return letta.Conversation{}, err
 	}
 	c, err = s.Agents.Fork(ctx, rest.Org(ctx), c, agent.ForkTo{MessageID: input.MessageID, Hidden: input.Hidden,
-		Ran: s.Tools.Has})
+		Ran: s.Tools.Runs})
 	return s.conversation(ctx, c, err)
 }
 

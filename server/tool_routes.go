@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/agent/tool"
@@ -215,7 +216,14 @@ func (s *Server) runTool(ctx context.Context, a agent.Agent, input *struct {
 	}
 	caller := tool.CallerIn(org, a, c)
 	caller.Confined = caller.Confined || input.Body.RecallScope.Value == agent.ScopeConversation
-	result, err := s.runIfHad(ctx, caller, name, json.RawMessage(input.Body.Args.Value))
+	args := json.RawMessage(input.Body.Args.Value)
+	result, err := tool.Result{IsError: true}, error(nil)
+	if len(args) > 0 {
+		result.Text = strings.TrimPrefix(rest.Fault("arguments", args), "arguments.")
+	}
+	if result.Text == "" {
+		result, err = s.runIfHad(ctx, caller, name, args)
+	}
 	run := letta.ToolRun{Status: "success", Return: result.Text, Files: result.Files}
 	if result.IsError {
 		run.Status = "error"

@@ -207,7 +207,7 @@ func TestToolsThatAreNotThereAreNamed(t *testing.T) {
 		{"PATCH", "/v1/agents/" + agent + "/tools/detach/" + nobody, "", 404, "Tool with ID"},
 		{"PATCH", "/v1/agents/" + agent + "/tools/attach/expand", "", 422, "tool_id"},
 		{"PATCH", someAgent + "/tools/attach/" + toolIDs()["expand"], "", 404, "Agent with ID"},
-		{"POST", "/v1/agents/" + agent + "/tools/archival_memory_inserts/run", "", 200,
+		{"POST", "/v1/agents/" + agent + "/tools/archival_memory_insertt/run", "", 200,
 			"The nearest of your tools is archival_memory_insert."},
 	} {
 		got := c.call(tt.method, tt.target, tt.body)

@@ -23,7 +23,7 @@ func (l *Loop) input(ctx context.Context, log *recall.Store, org db.Org, c recal
 		return nil, nil, err
 	}
 	answers.asked = clients.askedBy
-	if err := answers.approve(r.Approvals, l.Tools.Has); err != nil {
+	if err := answers.approve(r.Approvals, l.Tools.Runs); err != nil {
 		return nil, nil, err
 	}
 	for _, d := range r.Input {

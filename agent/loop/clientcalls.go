@@ -19,7 +19,7 @@ type clientCalls struct {
 func (l *Loop) clientCallsOf(ctx context.Context, org db.Org, c recall.Conversation, r rules, end tail) (
 	clientCalls, error) {
 	asked, err := l.askedBy(ctx, org, c, end)
-	return clientCalls{r, asked, l.Tools.Has}, err
+	return clientCalls{r, asked, l.Tools.Runs}, err
 }
 
 // has reports whether a call without a result waits for the client.

@@ -82,7 +82,7 @@ func (o *ClientLoop) runNext(ctx context.Context, before []done, position int, c
 	all []ClientLoopCall, changed bool, err error) {
 	refused := o.refusals(before, calls)
 	for _, c := range calls {
-		runs := slices.Contains(o.tools, c.Name)
+		runs := slices.Contains(o.tools, o.meant(c.Name))
 		asks := o.needsApproval(c.Name) && !slices.Contains(o.approved, c.CallID)
 		all = append(all, ClientLoopCall{c, o.ran(c), asks && c.Result == nil})
 		why := refused[c.CallID]
@@ -104,7 +104,7 @@ func (o *ClientLoop) runNext(ctx context.Context, before []done, position int, c
 
 // ran reports whether the server ran or refused a call.
 func (o *ClientLoop) ran(c recall.AnsweredCall) bool {
-	return c.Result != nil && (slices.Contains(o.tools, c.Name) || isRefused(*c.Result))
+	return c.Result != nil && (slices.Contains(o.tools, o.meant(c.Name)) || isRefused(*c.Result))
 }
 
 // refusals maps call id → why the call is refused.
@@ -112,7 +112,7 @@ func (o *ClientLoop) refusals(before []done, calls []recall.AnsweredCall) map[st
 	answer, results, tools := recall.Message{}, map[string]recall.Part{}, slices.Clone(o.all)
 	for _, c := range calls {
 		answer.Content = append(answer.Content, c.Part)
-		if tools = append(tools, c.Name); c.Result != nil {
+		if tools = append(tools, o.meant(c.Name)); c.Result != nil {
 			results[c.CallID] = *c.Result
 		}
 	}
@@ -209,7 +209,18 @@ func (o *ClientLoop) afterAnswer(ctx context.Context, turn *ruleInput, t tail, n
 	return err
 }
 
+// meant returns the name of the tool that a call means.
+func (o *ClientLoop) meant(called string) string { return named(o.all, called) }
+
+// named returns the name of the tool that a call means: that of one of these tools, or as tool.Named says.
+func named(tools []string, called string) string {
+	if slices.Contains(tools, called) {
+		return called
+	}
+	return tool.Named(called)
+}
+
 // needsApproval reports whether the server runs a tool only once the client approves.
 func (o *ClientLoop) needsApproval(name string) bool {
-	return slices.Contains(o.tools, name) && o.rules.has("requires_approval", name)
+	return slices.Contains(o.tools, o.meant(name)) && o.rules.has("requires_approval", name)
 }

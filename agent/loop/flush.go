@@ -73,9 +73,9 @@ func (f flushing) run(ctx context.Context, turn agent.FlushTurn, position int) (
 func (f flushing) runCall(ctx context.Context, turn agent.FlushTurn, position int, p recall.Part) error {
 	place := recall.CallPlace{AgentID: f.conversation.AgentID, Conversation: f.conversation.ID, ID: p.CallID,
 		Position: position}
-	if !slices.Contains(turn.Tools, p.Name) {
-		return f.refuse(ctx, position, p, "The tool "+p.Name+" is not yours in this silent turn. Your tools for it are "+
-			strings.Join(turn.Tools, ", ")+".")
+	if !slices.Contains(turn.Tools, named(turn.Tools, p.Name)) {
+		return f.refuse(ctx, position, p, "The tool "+db.Short(p.Name)+" is not yours in this silent turn. Your tools for "+
+			"it are "+strings.Join(turn.Tools, ", ")+".")
 	}
 	_, _, err := f.Tools.Answer(ctx, f.caller, tool.Call{CallPlace: place, Name: p.Name, Arguments: []byte(p.Input),
 		Result: recall.Draft{Purpose: recall.ForFlush}, May: func(tx pgx.Tx) error {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/tool"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -42,12 +43,13 @@ func readRules(a agent.Agent) (all rules) {
 	return all
 }
 
-// nameOf returns a called tool's current name.
+// nameOf returns the current name of the tool that a call means. A tool that a rule names, or that the agent's program
+// runs, has precedence over a built-in one with nearly the same name.
 func (r rules) nameOf(called string) string {
-	current := called
+	current := tool.Named(called)
 	for _, one := range r {
 		switch {
-		case one.Type == byClient && one.Tool == called:
+		case one.Tool == called:
 			return called
 		case one.Type == byClient && slices.Contains(one.Children, called):
 			current = one.Tool

@@ -212,8 +212,9 @@ func (w *worker) show(ctx context.Context, d model.Delta, id, stepID string) {
 	}
 	d.Text, d.CallID, d.Name = db.Clean(d.Text), db.Clean(d.CallID), db.Clean(d.Name)
 	w.streamed.add(d)
-	if d.Name != "" && w.rules.refusal(w.tools, w.turn.before(lastPosition), w.streaming, d.Name) == "" {
-		w.streaming = append(w.streaming, done{tool: d.Name, waits: true})
+	name := w.rules.nameOf(d.Name)
+	if d.Name != "" && w.rules.refusal(w.tools, w.turn.before(lastPosition), w.streaming, name) == "" {
+		w.streaming = append(w.streaming, done{tool: name, waits: true})
 		if w.run.Options.asks(w.rules, d.Name) {
 			w.items.ask(d.CallID)
 		}

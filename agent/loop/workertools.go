@@ -28,25 +28,26 @@ func (w *worker) toolsText() string {
 
 // runTool runs the tool called in an answer, and stores its result.
 func (w *worker) runTool(ctx context.Context, answer recall.Message, p recall.Part) error {
-	if w.Tools.Has(p.Name) && !slices.Contains(w.tools, p.Name) {
-		return w.refuse(ctx, answer, p, "The tool "+p.Name+" is not attached to you. "+w.toolsText())
+	name := named(w.tools, p.Name)
+	if w.Tools.Has(name) && !slices.Contains(w.tools, name) {
+		return w.refuse(ctx, answer, p, "The tool "+name+" is not attached to you. "+w.toolsText())
 	}
 	result := recall.Draft{ID: newID("message-"), RunID: &w.run.ID, StepID: answer.StepID}
 	caller := w.caller()
 	caller.Waits = true
-	got, stored, err := w.Tools.Answer(ctx, caller, tool.Call{CallPlace: w.place(answer, p), Name: p.Name,
+	got, stored, err := w.Tools.Answer(ctx, caller, tool.Call{CallPlace: w.place(answer, p), Name: name,
 		Arguments: []byte(p.Input), Result: result, Approval: w.approvalOf(answer, p),
 		May: func(tx pgx.Tx) error { return w.mayStore(ctx, tx, w.org, w.run) }})
 	switch {
-	case errors.Is(err, db.ErrNotFound) && !w.Tools.Has(p.Name):
-		return w.refuse(ctx, answer, p, "There is no tool "+db.Short(p.Name)+". "+w.toolsText())
+	case errors.Is(err, db.ErrNotFound) && !w.Tools.Has(name):
+		return w.refuse(ctx, answer, p, "There is no tool "+db.Short(p.Name)+". "+tool.Available(p.Name, w.tools))
 	case err == nil && got.Subagent != "":
 		w.children = append(w.children, startedChild{got.Subagent, p, answer.Position})
 		return nil
 	case err != nil || !stored: // not stored: another request has answered it
 		return err
 	}
-	return w.showResult(ctx, result.ID, call{done: done{tool: p.Name, result: got.Text, failed: got.IsError},
+	return w.showResult(ctx, result.ID, call{done: done{tool: name, result: got.Text, failed: got.IsError},
 		position: answer.Position, part: partOf(answer, p), broken: got.IsError && !isObject(p.Input)})
 }
 
@@ -58,8 +59,9 @@ func (w *worker) refuse(ctx context.Context, answer recall.Message, p recall.Par
 	if err != nil || !stored {
 		return err
 	}
-	return w.showResult(ctx, result.ID, call{done: done{tool: p.Name, result: why, failed: true},
-		position: answer.Position, part: partOf(answer, p), broken: !w.Tools.Has(p.Name) && !slices.Contains(w.tools, p.Name),
+	name := named(w.tools, p.Name)
+	return w.showResult(ctx, result.ID, call{done: done{tool: name, result: why, failed: true},
+		position: answer.Position, part: partOf(answer, p), broken: !w.Tools.Has(name) && !slices.Contains(w.tools, name),
 		refused: strings.HasPrefix(why, refusedByRules)})
 }
 

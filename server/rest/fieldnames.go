@@ -78,6 +78,10 @@ func (b *bodyNames) leaves(s *Schema) []*Schema {
 
 // value reads a value with one of several schemas; without schemas, any value.
 func (b *bodyNames) value(place string, schemas []*Schema) *Problem {
+	if isWritten(place) {
+		b.skip()
+		return nil
+	}
 	switch b.next() {
 	case '{':
 		return b.object(place, schemas)
@@ -93,6 +97,15 @@ func (b *bodyNames) value(place string, schemas []*Schema) *Problem {
 		b.cutFraction(start, schemas)
 	}
 	return nil
+}
+
+// skip skips a value.
+func (b *bodyNames) skip() {
+	b.next()
+	d := json.NewDecoder(bytes.NewReader(b.text[b.at:]))
+	var value json.RawMessage
+	_ = d.Decode(&value) // the text is valid
+	b.at += int(d.InputOffset())
 }
 
 // cutFraction cuts a fraction of zeros off an integer, because encoding/json does not read 7.0 into an int.

@@ -42,6 +42,12 @@ func isStorable(text []byte) bool {
 // said are the fields of bodies that hold texts of models, tools and people. Such texts are always stored.
 var said = []string{"messages", "input", "response", "request_messages", "response_dict"}
 
+// written are the fields of bodies that hold arguments of tools as a model wrote them. Their operation says in a result
+// what is wrong with them.
+var written = []string{"args"}
+
+func isWritten(place string) bool { return slices.Contains(written, place) }
+
 // isSaid reports whether the text at a place in a body comes from a model, a tool or a person. Names and ids of
 // messages do not.
 func isSaid(place string) bool {
