@@ -187,13 +187,50 @@ func TestClaudeCodeAsksForNineParts(t *testing.T) {
 	if s, requests = summarized(t, e, unclosed); len(requests) != 1 || strings.Contains(s.Text, "x marks it") {
 		t.Errorf("without closing tags: %d calls,\n%s", len(requests), s.Text)
 	}
-	s, requests = summarized(t, e, "<analysis>x marks it</analysis> All is well with PROJ-1742.", good)
+	untagged := strings.NewReplacer("<summary>", "", "</summary>", "").Replace(good)
+	for _, answer := range []string{untagged, strings.Replace(untagged, "<analysis>x marks it</analysis>", "", 1)} {
+		s, requests = summarized(t, e, answer)
+		if len(requests) != 1 || s.How != clip.Whole || !strings.HasPrefix(s.Text, "Fix src/parser.go") {
+			t.Errorf("without a summary tag: %d calls, %s:\n%s", len(requests), s.How, s.Text)
+		}
+	}
+	s, requests = summarized(t, e, "<analysis>x marks it</analysis>", good)
 	if len(requests) != 2 || !strings.Contains(requests[1].Messages[1].Content, "no summary between <summary> tags") ||
 		s.How != clip.Whole {
-		t.Errorf("without a summary tag: %d calls, %s", len(requests), s.How)
+		t.Errorf("without a summary: %d calls, %s", len(requests), s.How)
 	}
-	if s, _ = summarized(t, e, "Nothing tagged."); s.How != clip.Extracted {
-		t.Errorf("without a summary tag again: %s", s.How)
+}
+
+// An answer with no more words than were asked for stays whole, even if its names take more tokens than were planned. A
+// longer one is cut under each heading alike, so that the last heading stays.
+func TestWhatWasAskedForPasses(t *testing.T) {
+	t.Parallel()
+	f := policy.Formats()["deck"]
+	e := evictedAs(f, session())
+	e.Budget = 128 // 80 words
+	asked := plan.FormatWords(f, plan.SlidingWindow, e.Budget)
+	good := "Files touched:\n- src/parser.go, src/lexer.go (never), docs/grammar.md\n" +
+		"Decisions:\n- Read ahead by one token, because the grammar is LL(2), since commit 3f9c2d1ab7e0 broke TestParse " +
+		"at parser.go:88 with an unexpected token; the loop in internal/parser/lookahead_buffer.go stopped too early.\n" +
+		"Blocking issues:\n- The tests did not run again; PROJ-1742 is open until then.\n" +
+		"Next planned action:\n- Run go test ./... and update docs/grammar.md, then close PROJ-1742."
+	words := len(strings.Fields(good))
+	if n := tokens.Estimate(good); words > asked || n <= e.Budget {
+		t.Fatalf("the test's answer has %d words and %d tokens", words, n)
+	}
+	s, requests := summarized(t, e, good)
+	if len(requests) != 1 || !strings.HasPrefix(s.Text, good) || s.How != clip.Whole {
+		t.Errorf("%d calls, %s:\n%s", len(requests), s.How, s.Text)
+	}
+	long := strings.Replace(good, "Decisions:", "Decisions:\n- "+strings.Repeat("It was decided to go on. ", 30), 1)
+	s, requests = summarized(t, e, long)
+	if len(requests) != 2 {
+		t.Errorf("a long answer is asked for %d times", len(requests))
+	}
+	for _, section := range f.Sections {
+		if !strings.Contains(s.Text, section.Heading) {
+			t.Errorf("%s is cut away:\n%s", section.Heading, s.Text)
+		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package prose
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/recall"
@@ -63,15 +65,37 @@ func (f *Format) Lacks(text string) (missing []string) {
 	return missing
 }
 
-// SummaryOnly returns the text between the summary tags of a tagged format's answer; empty if there is none. The
-// closing tag may be missing.
+// SummaryOnly returns the text between the summary tags of a tagged format's answer. The closing tag may be missing. An
+// answer without any summary tag counts whole, but for an analysis; empty if there is nothing else.
 func (f *Format) SummaryOnly(text string) string {
 	if f == nil || !f.Tagged {
 		return text
 	}
-	_, text, _ = strings.Cut(text, "<summary>")
-	text, _, _ = strings.Cut(text, "</summary>")
-	return strings.TrimSpace(text)
+	if _, inside, found := strings.Cut(text, "<summary>"); found {
+		text, _, _ = strings.Cut(inside, "</summary>")
+		return strings.TrimSpace(text)
+	}
+	before, rest, found := strings.Cut(text, "<analysis>")
+	if found {
+		_, rest, _ = strings.Cut(rest, "</analysis>")
+	}
+	return strings.TrimSpace(before + rest)
+}
+
+// numberedHeading matches a heading of a summary without a format: a number, marks of Markdown, or a word and a colon.
+var numberedHeading = regexp.MustCompile(
+	`^(#{1,4} |\*\*[^*]{1,60}\*\*:?$|\d{1,2}\. ?[\p{L}*][^.]{0,60}:|[\p{Lu}][\p{L} ]{1,40}:$)`)
+
+// IsHeading reports whether a line of a summary is a heading, as the format or the usual one names it. A nil Format is
+// the usual one.
+func (f *Format) IsHeading(line string) bool {
+	if f == nil || len(f.Sections) == 0 {
+		return numberedHeading.MatchString(line)
+	}
+	name := func(s string) string { return strings.ToLower(strings.Trim(s, "#*: ")) }
+	return slices.ContainsFunc(f.Sections, func(s FormatSection) bool {
+		return strings.HasPrefix(strings.ToLower(line), strings.ToLower(s.Heading)) || name(line) == name(s.Heading)
+	})
 }
 
 // UserHeading stands before the user's messages that a summary quotes. They are its last part, and no other part takes

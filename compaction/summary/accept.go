@@ -66,7 +66,7 @@ func (w *writer) reject(r Reply, text string) fault {
 	case closings.MatchString(text):
 		return fault{"Your last answer has tags of the transcript in it. Write plain text without them.",
 			"the model's answer had tags of the transcript in it"}
-	case tokens.Estimate(text) > w.budget:
+	case w.isTooLong(text):
 		words := plan.FormatWords(w.e.Format, w.s.Mode, w.budget) * 3 / 4
 		return fault{fmt.Sprintf("Your last answer was too long. Write at most %d words.", words),
 			"the model's answer was too long"}
@@ -79,6 +79,34 @@ func (w *writer) reject(r Reply, text string) fault {
 	}
 	return fault{}
 }
+
+// isTooLong reports whether an answer takes more than the budget. An answer with as few words as were asked for may take
+// up to twice the budget, because the names in it may be long.
+func (w *writer) isTooLong(text string) bool {
+	n := tokens.Estimate(text)
+	return n > w.budget && (n > 2*w.budget || wordsIn(text) > plan.FormatWords(w.e.Format, w.s.Mode, w.budget))
+}
+
+// wordsIn counts the words of a text. In a script without spaces, two characters count as a word.
+func wordsIn(text string) int {
+	unspaced := 0
+	for _, r := range text {
+		if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Khmer,
+			unicode.Lao, unicode.Myanmar) {
+			unspaced++
+		}
+	}
+	return len(strings.Fields(text)) + unspaced/2
+}
+
+// grant raises the budget so that an accepted answer stays whole, and what it lacks can be added.
+func (w *writer) grant(text string) {
+	w.accepted = tokens.Estimate(text)
+	w.budget = max(w.budget, w.accepted+int(addedShare*float64(w.budget)))
+}
+
+// addedShare is the share of a budget that an accepted answer leaves free at least.
+const addedShare = 0.15
 
 // echoes reports whether an answer repeats the request, consists mostly of the transcript's text, or looks like a
 // transcript.

@@ -128,6 +128,7 @@ func (w *writer) try(ctx context.Context, messages []chat.Message, tools []byte,
 	better := w.textOf(second)
 	if fault = w.reject(second, better); fault.told == "" {
 		w.why = ""
+		w.grant(better)
 		return w.repaired(better), false
 	}
 	w.why = fault.why
@@ -139,6 +140,8 @@ func (w *writer) complete(ctx context.Context, messages []chat.Message, tools []
 	ids, request := w.must.Missing(text)
 	headings := w.e.Format.Lacks(text)
 	w.why = ""
+	asked := w.budget
+	w.grant(text)
 	if len(ids) == 0 && !request && len(headings) == 0 {
 		return w.repaired(text)
 	}
@@ -146,6 +149,8 @@ func (w *writer) complete(ctx context.Context, messages []chat.Message, tools []
 		chat.Message{Role: "user", Content: w.complaint(append(headings, ids...), request)})
 	reply, err := w.call(ctx, again, tools, own)
 	if err == nil {
+		granted := w.budget
+		w.budget = asked
 		if better := w.textOf(reply); w.reject(reply, better).told == "" {
 			still, stillRequest := w.must.Missing(better)
 			formed := len(still) == len(ids) && request == stillRequest && len(w.e.Format.Lacks(better)) < len(headings)
@@ -153,15 +158,17 @@ func (w *writer) complete(ctx context.Context, messages []chat.Message, tools []
 				text = better
 			}
 		}
+		w.budget = granted
+		w.grant(text)
 	}
 	return w.repaired(text)
 }
 
-// shortened returns an answer cut to its budget if it was only too long, by at most a factor of 2; otherwise an empty
+// shortened returns an answer cut to its budget if it was only too long, by at most a factor of 4; otherwise an empty
 // text.
 func (w *writer) shortened(r Reply, text string) string {
 	tokens := tokens.Estimate(text)
-	onlyLong := tokens > w.budget && tokens <= 2*w.budget
+	onlyLong := tokens > w.budget && tokens <= 4*w.budget
 	if !onlyLong || isNoise(text) || closings.MatchString(text) || w.echoes(text) || errorText.MatchString(text) ||
 		r.Finish == Refused {
 		return ""

@@ -27,7 +27,7 @@ func (w *writer) repaired(text string) string {
 		}
 	}
 	request := w.lastRequest("")
-	return prose.CutTo(w.redacted(prose.Clean(text)), w.budget-tokens.Estimate(request)-4) + request
+	return w.cutTo(w.redacted(prose.Clean(text)), w.budget-tokens.Estimate(request)-4) + request
 }
 
 // namesLastRequest reports whether a summary with this text has all names of the last request.
@@ -43,11 +43,14 @@ func (w *writer) repairedWith(text, more string) string {
 	for range 3 { // a cut may remove something that an earlier round found present
 		added = w.lastRequest(body + more)
 		free := w.budget - tokens.Estimate(text+more+added) - 4
-		most := max(free, int(missingShare*float64(w.budget))-tokens.Estimate(added))
+		most := free
+		if w.accepted == 0 {
+			most = max(free, int(missingShare*float64(w.budget))-tokens.Estimate(added))
+		}
 		if lines := whole.lacking(body+more+added, most, w.must); lines != "" {
 			added += "\n\n" + lines
 		}
-		next := prose.CutTo(text, w.budget-tokens.Estimate(more+added)-1)
+		next := w.cutTo(text, w.budget-tokens.Estimate(more+added)-1)
 		if next == body {
 			break
 		}
@@ -56,8 +59,13 @@ func (w *writer) repairedWith(text, more string) string {
 	return body + more + added
 }
 
-// missingShare is the share of a summary's budget that added lines may take away from a model's text; requestShare is
-// the share for the last request.
+// cutTo cuts a summary's text evenly under its headings.
+func (w *writer) cutTo(text string, most int) string {
+	return prose.CutSections(text, most, w.e.Format.IsHeading)
+}
+
+// missingShare is the share of a summary's budget that added lines may take away from an answer that is cut;
+// requestShare is the share for the last request.
 const (
 	missingShare = 0.45
 	requestShare = 0.25

@@ -34,6 +34,7 @@ type writer struct {
 	m        *Model
 	budget   int // tokens of the text, without quotations
 	quoted   []prose.Quotation
+	accepted int // tokens of the answer that was accepted; 0: none
 	reserved int // tokens of e's budget for quotations
 
 	quotedChars int    // characters of the settings' clip_chars for quotations; s has the rest

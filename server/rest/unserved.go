@@ -19,8 +19,8 @@ const (
 	noTemplates = "Loci has no templates; leave it out"
 )
 
-// unserved are fields and parameters of Letta's for things that Loci does not have, each with the reason. An operation
-// refuses such a name if it does not know the name, unless the value is empty.
+// unserved are fields and parameters of Letta's for things that Loci does not have, and fields that belong elsewhere,
+// each with the reason. An operation refuses such a name if it does not know the name, unless the value is empty.
 var unserved = map[string]string{
 	"project":                noProjects,
 	"project_id":             noProjects,
@@ -33,6 +33,7 @@ var unserved = map[string]string{
 	"preserve_on_migration":  noTemplates,
 	"include_default_source": "Loci makes no folder with an agent; create one, and name it in folder_ids",
 	"update_timestamp":       "the prompt says when the agent was changed, and no other time; leave it out",
+	"policy": "it belongs in compaction_settings, as {\"compaction_settings\": {\"policy\": …}}",
 	"compaction_settings": "this operation compacts nothing; send them to the route that compacts, or set them with " +
 		"PATCH /v1/agents/{agent_id}",
 }
