@@ -33,7 +33,7 @@ var unserved = map[string]string{
 	"preserve_on_migration":  noTemplates,
 	"include_default_source": "Loci makes no folder with an agent; create one, and name it in folder_ids",
 	"update_timestamp":       "the prompt says when the agent was changed, and no other time; leave it out",
-	"policy": "it belongs in compaction_settings, as {\"compaction_settings\": {\"policy\": …}}",
+	"policy":                 "it belongs in compaction_settings, as {\"compaction_settings\": {\"policy\": …}}",
 	"compaction_settings": "this operation compacts nothing; send them to the route that compacts, or set them with " +
 		"PATCH /v1/agents/{agent_id}",
 }
