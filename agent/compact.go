@@ -88,6 +88,9 @@ func (s *Store) assembleFitting(ctx context.Context, org db.Org, target PromptTa
 				changed, err = truncated, other
 			}
 		}
+		if err == nil && !changed && p.policy.TruncatesAt(p.Tokens.Total, p.window()) {
+			changed, err = s.hideOldest(ctx, org, p)
+		}
 		if err == nil && !changed || err != nil && !errors.Is(err, db.ErrConflict) {
 			return p, err
 		}
@@ -193,15 +196,19 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 		}
 		return again.Compact || again.Deferred || plan.TooLong(v)
 	}
-	task = p.planned(task, moment)
-	_, err = s.Compaction.Run(ctx, org, task) // if nothing is due, another request has compacted the conversation
+	_, err = s.Compaction.Run(ctx, org, p.planned(task, moment)) // if nothing is due, another request has compacted it
+	if tooBig(err) && trigger == store.BeforePrompt { // what must stay may take more than the trigger
+		task.Settings = settings.WithMost(window)
+		moment.Settings = task.Settings
+		_, err = s.Compaction.Run(ctx, org, p.planned(task, moment))
+	}
 	_, nothing := errors.AsType[*plan.Nothing](err)
 	if nothing || tooBig(err) {
 		if err := s.unchangedSince(ctx, org, p); err != nil {
 			return false, err
 		}
 	}
-	if nothing {
+	if nothing || tooBig(err) && p.refuse() == nil {
 		return false, p.refuse()
 	}
 	return err == nil, err

@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,11 +13,13 @@ import (
 
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // thinker is a model that calls a function of the test during its first answer.
@@ -68,6 +71,52 @@ func TestAMessageBeyondTheWindowIsNotRead(t *testing.T) {
 	say(t, s, a, said(recall.Assistant, "That was long."), said(recall.User, "So?")) // it may leave the view now
 	if _, err := s.NextPrompt(t.Context(), s.org, agent.PromptTarget{AgentID: a.ID}); err != nil {
 		t.Errorf("after the next message: %v", err)
+	}
+}
+
+// A message of the user that alone takes between 90 and 95 % of a window is handed out: nothing else can leave. The
+// messages before it leave first.
+func TestAPromptUpTo95PercentIsHandedOut(t *testing.T) {
+	t.Parallel()
+	for _, preset := range policy.Presets() {
+		policyName := fmt.Sprintf(`{"policy":%q}`, preset.Name)
+		s, _ := newStore(t)
+		a := create(t, s, agent.New{Name: "a", WindowLimit: new(20_000), Settings: agent.Settings{CompactionSettings: json.RawMessage(policyName)}})
+		say(t, s, a, said(recall.User, "First."), said(recall.Assistant, strings.Repeat("So it was. ", 400)))
+		empty, err := s.NextPrompt(t.Context(), s.org, agent.PromptTarget{AgentID: a.ID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fixed := empty.Tokens.Total - empty.Tokens.Messages
+		long := strings.Repeat("and so it goes on ", (17_700-fixed)/4)
+		for tokens.Estimate(long) > 17_600-fixed {
+			long = long[:len(long)-len("and so it goes on ")]
+		}
+		alone := create(t, s, agent.New{Name: "b", WindowLimit: new(20_000), Settings: a.Settings})
+		for what, a := range map[string]agent.Agent{"after others": a, "alone": alone} {
+			say(t, s, a, said(recall.User, long))
+			p, err := s.NextPrompt(t.Context(), s.org, agent.PromptTarget{AgentID: a.ID})
+			if err != nil || p.Tokens.Total <= 18_000 || p.Tokens.Total >= 19_000 {
+				t.Errorf("with %q, %s: %d tokens, %v", policyName, what, p.Tokens.Total, err)
+			}
+		}
+	}
+}
+
+// hard_truncate acts above its share, whatever the other steps do.
+func TestHardTruncateActsAboveItsShare(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	a := create(t, s, agent.New{Name: "a", WindowLimit: new(20_000),
+		Settings: agent.Settings{CompactionSettings: json.RawMessage(
+			`{"policy":{"steps":[{"step":"hard_truncate","above_share":0.5}]}}`)}})
+	for i := range 16 {
+		say(t, s, a, said(recall.User, fmt.Sprint("Question ", i, strings.Repeat(" and so on", 300))),
+			said(recall.Assistant, "Yes."))
+	}
+	p, err := s.NextPrompt(t.Context(), s.org, agent.PromptTarget{AgentID: a.ID})
+	if err != nil || p.Tokens.Total > 10_000 || p.Tokens.Total < 7_000 {
+		t.Errorf("%d tokens, %v", p.Tokens.Total, err)
 	}
 }
 

@@ -88,6 +88,11 @@ func (s *Store) truncate(ctx context.Context, org db.Org, p Prompt, refused erro
 	if !tooBig(refused) {
 		return false, nil
 	}
+	return s.hideOldest(ctx, org, p)
+}
+
+// hideOldest hides the oldest messages of a view, if the prompt's policy does that now. It reports whether it did.
+func (s *Store) hideOldest(ctx context.Context, org db.Org, p Prompt) (bool, error) {
 	moment, err := s.moment(ctx, org, p)
 	if err != nil {
 		return false, err

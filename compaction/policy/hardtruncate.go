@@ -23,11 +23,12 @@ func (*HardTruncate) describe() Mechanism {
 // Plan cuts before the newest messages that fit. It needs no model.
 func (s *HardTruncate) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	total := at.tokens(v)
-	if most := int(s.AboveShare * float64(v.Window)); (v.Window <= 0 || total <= most) && !plan.TooLong(v) {
+	most := s.most(v.Window)
+	if (v.Window <= 0 || total <= most) && !plan.TooLong(v) {
 		return plan.Plan{}, &plan.Nothing{Tokens: total, Goal: most}
 	}
 	points := clip.CutPointsOf(v.Messages)
-	cut := points.After(s.cut(plan.MessageTokens(v), v.Window-plan.FixedTokens(v)))
+	cut := points.After(s.cut(plan.MessageTokens(v), most-plan.FixedTokens(v)))
 	p, err := plan.ByCut(v, at.settings(), plan.Cut{At: cut})
 	if p.Evicted > 0 {
 		p.NeedsModel, p.Self = false, false
@@ -35,6 +36,9 @@ func (s *HardTruncate) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	}
 	return p, err
 }
+
+// most returns the tokens above which messages are hidden.
+func (s *HardTruncate) most(window int) int { return int(s.AboveShare * float64(window)) }
 
 // cut returns the index of the oldest message to keep. The newest messages are kept as long as they fit room, with a
 // margin for safety.

@@ -95,6 +95,14 @@ func (p Policy) MayTruncate() bool {
 	})
 }
 
+// TruncatesAt reports whether a policy hides the oldest messages of a prompt with these tokens.
+func (p Policy) TruncatesAt(tokens, window int) bool {
+	return slices.ContainsFunc(p.Steps, func(s Step) bool {
+		t, is := s.(*HardTruncate)
+		return is && window > 0 && tokens > t.most(window)
+	})
+}
+
 // Truncate plans which of the oldest messages are hidden without a summary, because the view with all restored results
 // is still too large. It returns a *plan.Nothing if the view is small enough, or if the policy does not truncate.
 func (p Policy) Truncate(v clip.View, at Moment) (plan.Plan, error) {
