@@ -37,7 +37,7 @@ func (a *AgeTTL) Edits(v clip.View, at Moment) (edits []clip.Edit) {
 	if n == 0 || a.When == "turn_start" && v.Messages[n-1].Role != recall.User {
 		return nil
 	}
-	protected := turnStart(v, a.ProtectTurns, a.When == "turn_start")
+	protected := turnStart(v, a.ProtectTurns)
 	for r := range results(v) {
 		if r.message >= protected || !r.hasText() || len(r.p.Text) < a.MinChars || r.chars() < a.MinChars {
 			continue
@@ -49,16 +49,14 @@ func (a *AgeTTL) Edits(v clip.View, at Moment) (edits []clip.Edit) {
 	return edits
 }
 
-// turnStart returns the index of the user's message that begins the newest turns. If begins is true, a user's message
-// at the end of the view does not count as a turn.
-func turnStart(v clip.View, turns int, begins bool) int {
+// turnStart returns the index of the user's message that begins the newest turns.
+func turnStart(v clip.View, turns int) int {
 	start := len(v.Messages)
 	for i := len(v.Messages) - 1; i >= 0 && turns > 0; i-- {
-		if v.Messages[i].Role != recall.User || begins && i == len(v.Messages)-1 {
-			continue
+		if v.Messages[i].Role == recall.User {
+			turns--
+			start = i
 		}
-		turns--
-		start = i
 	}
 	if turns > 0 {
 		return 0

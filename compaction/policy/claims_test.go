@@ -135,8 +135,9 @@ func TestClaimsAboutOldResults(t *testing.T) {
 		},
 		"results older than 30 seconds are cleared, those under 100 characters and the newest turn's are not": func() (any,
 			bool) {
-			v := window(200_000).user(10).repeat(2, "bash", 5000).repeat(1, "bash", 99).user(5).repeat(1, "bash", 5000).user(5)
-			after, edits := v.prune("memory-v2", policy.Moment{Now: epoch.Add(time.Hour)})
+			v := window(200_000).user(10).repeat(2, "bash", 5000).repeat(1, "bash", 99).user(5).repeat(1, "bash", 5000)
+			after, edits := v.prune(`{"preset":"memory-v2","steps":{"age_ttl":{"when":"always"}}}`,
+				policy.Moment{Now: epoch.Add(time.Hour)})
 			return edits, len(edits) == 2 && strings.Contains(said(after, 3), "result of bash cleared")
 		},
 		"a line takes a small part of a result: 23 of 847 tokens": func() (any, bool) {

@@ -213,7 +213,7 @@ func TestTheProviderClearsInAnthropicsForm(t *testing.T) {
 	}
 }
 
-// Results older than 30 seconds are cleared when a turn begins, except the results of the turn before.
+// Results older than 30 seconds are cleared when a turn begins.
 func TestAgeTTLGoldenNumbers(t *testing.T) {
 	t.Parallel()
 	second := func(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
@@ -234,11 +234,12 @@ func TestAgeTTLGoldenNumbers(t *testing.T) {
 	if _, edits := viewWith(1000, 99, 1000).user(10).prune(aged, moment); len(edits) != 1 {
 		t.Errorf("a result of 99 characters: %v", edits)
 	}
-	if _, edits := viewWith(1000, 1000, 1000).user(10).prune("memory-v2", moment); len(edits) > 0 {
-		t.Errorf("the turn that just ended: %v", edits)
+	if _, edits := viewWith(1000, 1000, 1000).user(10).prune("memory-v2", moment); len(edits) != 2 {
+		t.Errorf("under memory-v2: %v", edits)
 	}
-	if _, edits := viewWith(1000, 1000, 1000).user(10).says(10).user(10).prune("memory-v2", moment); len(edits) != 2 {
-		t.Errorf("the turn before that: %v", edits)
+	always := `{"preset":"memory-v2","steps":{"age_ttl":{"when":"always"}}}`
+	if _, edits := viewWith(1000, 1000, 1000).prune(always, moment); len(edits) > 0 {
+		t.Errorf("the turn under way: %v", edits)
 	}
 	if _, edits := viewWith(1000, 1000, 1000).says(10).prune(aged, moment); len(edits) > 0 {
 		t.Errorf("in the middle of a turn: %v", edits)
