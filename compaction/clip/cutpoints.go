@@ -12,7 +12,7 @@ import (
 type CutPoints struct {
 	Inside   []bool       // inside[i]: a cut before message i is not allowed; one more entry than messages
 	User     int          // index of the user's newest message; -1 if there is none
-	OpenCall int          // start of the newest step if one of its calls has no result; else the number of messages
+	OpenCall int          // start of the newest step if one of its calls waits for its result; else the number of messages
 	Unseen   int          // start of the newest step if its results have no answer; else the number of messages
 	Seen     int          // index behind the results of the step at Unseen; else the number of messages
 	kept     map[int]bool // indexes of other messages that stay wherever the view is cut
@@ -79,6 +79,9 @@ func CutPointsOf(messages []recall.Message) CutPoints {
 				c.Seen++
 			}
 		}
+		if spokenAfter(messages, newest) >= patientTurns {
+			open = nil
+		}
 		for _, calls := range open {
 			if slices.ContainsFunc(calls, func(i int) bool { return i >= first && i <= newest }) {
 				c.OpenCall = c.Unseen
@@ -86,6 +89,19 @@ func CutPointsOf(messages []recall.Message) CutPoints {
 		}
 	}
 	return c
+}
+
+// patientTurns is how many messages of the user end the wait for the result of a call. One may come while a tool runs.
+const patientTurns = 2
+
+// spokenAfter counts the messages of the user behind message i.
+func spokenAfter(messages []recall.Message, i int) (n int) {
+	for _, m := range messages[i+1:] {
+		if m.Role == recall.User {
+			n++
+		}
+	}
+	return n
 }
 
 func callsTool(m recall.Message) bool {

@@ -299,6 +299,27 @@ func TestTheEstimateIsTheReportAndWhatCameAfter(t *testing.T) {
 	}
 }
 
+// A call whose result never comes delays a compaction until the user has spoken twice, and then leaves with the rest.
+func TestACallWithoutAResultDoesNotHoldACompactionForEver(t *testing.T) {
+	t.Parallel()
+	v := window(20_000, 1_000)
+	for range 10 {
+		v.say(recall.User, 800).say(recall.Assistant, 800)
+	}
+	v.put(recall.Assistant, "", called("x", "{}"))
+	for turn := 1; turn <= 3; turn++ {
+		v.say(recall.User, 800)
+		due, _ := plan.Check(18_001, 20_000, v.Open(), plan.Defaults(), plan.TriggerState{})
+		if due.Compact != (turn >= 2) {
+			t.Errorf("after %d messages of the user, a compaction is due: %t", turn, due.Compact)
+		}
+	}
+	p, after := mustPlan(t, v.View, plan.Defaults())
+	if clip.Estimate(after) > 14_000 || p.Evicted < 10 {
+		t.Errorf("%d messages leave, %d tokens stay", p.Evicted, clip.Estimate(after))
+	}
+}
+
 // A call that waits for approval and the calls made with it stay together, wherever the cut falls and whichever of them
 // is open.
 func TestAnApprovalIsNotPartedFromItsSibling(t *testing.T) {
@@ -316,11 +337,12 @@ func TestAnApprovalIsNotPartedFromItsSibling(t *testing.T) {
 				v.put(recall.Tool, "", result(id, "done"))
 			}
 			last := len(v.Messages)
-			pending := len(answered) < 2
+			pending, after := len(answered) < 2, 1 // more messages of the user would end the wait
 			if !pending {
 				v.say(recall.Assistant, 10)
+				after = 30 - before
 			}
-			for range 30 - before {
+			for range after {
 				v.say(recall.User, 10)
 			}
 			if v.Open() != pending {
