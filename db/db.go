@@ -5,9 +5,9 @@
 //   - connections, statements and their errors: quota.go pause.go patience.go shares.go lacking.go errors.go rows.go
 //     db.go diskspace.go
 //   - what the memories share: page.go text.go provenance.go validity.go lease.go stored.go deletion.go
-//   - the schema, and who may change it: schema.go parts.go roles.go presence.go conversion.go
-//     migrate.go
-//   - work on whole tables: analyze.go purge.go sharedtables.go
+//   - the schema, and who may change it: sharedtables.go schema.go parts.go roles.go presence.go conversion.go
+//     statementwise.go migrate.go
+//   - work on whole tables: analyze.go purge.go
 //   - the examination of a database: probe.go examine.go
 package db
 

@@ -10,9 +10,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/cluster"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/db/migrations"
@@ -76,6 +79,88 @@ func TestOlderDatabasesAreMigrated(t *testing.T) {
 	t.Run("a migration that was cut off is applied again", cutOffMigrationIsAppliedAgain)
 	t.Run("one from before the baseline is converted", formerDatabaseIsConverted)
 	t.Run("others are not", otherDatabasesAreNotConverted)
+	t.Run("a later migration makes any kind of change", laterMigrationIsApplied)
+}
+
+// laterMigration makes each kind of change.
+const laterMigration = `
+	CREATE TABLE later (
+		org      integer NOT NULL REFERENCES organizations ON DELETE CASCADE,
+		agent_id text    NOT NULL,
+		PRIMARY KEY (org, agent_id),
+		FOREIGN KEY (org, agent_id) REFERENCES agents (org, id) ON DELETE CASCADE
+	);
+	CREATE INDEX later_agent ON later (org, agent_id);
+	CREATE FUNCTION later_kind(name text) RETURNS text LANGUAGE sql IMMUTABLE RETURN left(name, 3);
+	ALTER TABLE agents ADD COLUMN kind text NOT NULL DEFAULT '' CONSTRAINT agents_kind CHECK (kind <> 'none');
+	ALTER TABLE agents ADD COLUMN note text, ALTER COLUMN name DROP DEFAULT;
+	ALTER TABLE agents ADD CONSTRAINT agents_note UNIQUE (org, note);
+	CREATE INDEX agents_kind ON agents (org, kind);
+	CREATE INDEX agents_later_kind ON agents (org, later_kind(kind));
+	ALTER TABLE handover_updates DROP CONSTRAINT handover_updates_section;
+	ALTER TABLE handover_updates ADD CONSTRAINT handover_updates_section CHECK (section <> 'none');
+	UPDATE agents SET kind = 'first' WHERE name = 'agent 1';
+	INSERT INTO later (org, agent_id) SELECT org, id FROM agents;
+	UPDATE schema_migrations SET dirty = false;`
+
+// On a database that is spread over a cluster, migrations run as on one Postgres, and tables that they add are spread,
+// too.
+func laterMigrationIsApplied(t *testing.T) {
+	t.Parallel()
+	url, spread := dbtest.SpreadURL(t)
+	if !spread {
+		url = dbtest.EmptyURL(t)
+	}
+	if _, err := db.Migrate(t.Context(), db.URLs{Owner: url, Server: dbtest.Serving(url)}); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := db.Dial(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if spread {
+		if _, err := cluster.Run(t.Context(), conn, cluster.Options{Shards: 2}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, sql := range []string{
+		`INSERT INTO organizations (name) SELECT 'org ' || n FROM generate_series(1, 3) AS n`,
+		`INSERT INTO agents (org, name, agent_type, system)
+		 SELECT org, replace(name, 'org', 'agent'), 'memgpt_v2_agent', '' FROM organizations WHERE name LIKE 'org %'`,
+	} {
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.ApplyMigration(url, laterMigration); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.ApplyMigration(url, `CREATE TABLE last (org integer PRIMARY KEY); SELECT 1 / 0;`); err == nil {
+		t.Error("a migration that fails was applied")
+	}
+	type row struct {
+		Name string `db:"name"`
+		Kind string `db:"kind"`
+	}
+	got, err := db.All[row](t.Context(), conn, `
+		SELECT a.name, a.kind FROM later l JOIN agents a ON a.org = l.org AND a.id = l.agent_id ORDER BY a.name`)
+	if diff := cmp.Diff([]row{{"agent 1", "first"}, {"agent 2", ""}, {"agent 3", ""}}, got); err != nil || diff != "" {
+		t.Errorf("rows: %v\n%s", err, diff)
+	}
+	_, err = conn.Exec(t.Context(), `INSERT INTO later (org, agent_id) VALUES (1, 'none')`)
+	if pg, ok := errors.AsType[*pgconn.PgError](err); !ok || pg.Code != pgerrcode.ForeignKeyViolation {
+		t.Errorf("a row of no agent: got %v", err)
+	}
+	if last, err := db.One[bool](t.Context(), conn, `SELECT to_regclass('last') IS NULL`); err != nil || !last {
+		t.Errorf("a migration that fails left its table: %v", err)
+	}
+	if !spread {
+		return
+	}
+	if planned, err := cluster.Plan(t.Context(), conn); err != nil || planned.Moved != 0 {
+		t.Errorf("%d tables lie elsewhere: %v", planned.Moved, err)
+	}
 }
 
 // A server that is killed after it marked a version and before it applied it leaves that version dirty.

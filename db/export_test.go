@@ -2,10 +2,14 @@ package db
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
 )
 
 // Times of the shares of connections.
@@ -60,4 +64,14 @@ func DeletedTables() (tables []string) {
 		tables = append(tables, table)
 	}
 	return tables
+}
+
+// ApplyMigration applies a migration as Migrate does, without its version.
+func ApplyMigration(url, migration string) error {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return err
+	}
+	pool := stdlib.OpenDB(*config)
+	return errors.Join((&statementwise{pool: pool}).Run(strings.NewReader(migration)), pool.Close())
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/golang-migrate/migrate/v4"
-	"github.com/golang-migrate/migrate/v4/database"
 	migratepgx "github.com/golang-migrate/migrate/v4/database/pgx/v5"
 	"github.com/golang-migrate/migrate/v4/source"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
@@ -167,13 +166,13 @@ func migrateOwn(config *pgx.ConnConfig) error {
 	if err != nil {
 		return errors.Join(err, pool.Close())
 	}
-	m, err := migrate.NewWithInstance("embedded", files, "pgx5", driver)
+	m, err := migrate.NewWithInstance("embedded", files, "pgx5", &statementwise{driver, pool})
 	if err != nil {
 		return errors.Join(err, driver.Close())
 	}
 	// The session of a killed program may still be running a migration. It holds this lock until it ends.
 	if err = errors.Join(driver.Lock(), driver.Unlock()); err == nil {
-		err = withoutStatement(up(m, files))
+		err = up(m, files)
 	}
 	sourceErr, driverErr := m.Close()
 	return errors.Join(err, sourceErr, driverErr)
@@ -199,18 +198,6 @@ func up(m *migrate.Migrate, known source.Driver) error {
 		return fmt.Errorf("version %d: %w", version, err)
 	}
 	return nil
-}
-
-// withoutStatement replaces an error of the driver, which contains the text of the whole migration, by Postgres' error.
-func withoutStatement(err error) error {
-	failed, ok := errors.AsType[database.Error](err)
-	if !ok {
-		return err
-	}
-	if pg, ok := errors.AsType[*pgconn.PgError](failed.OrigErr); ok && pg.Detail != "" {
-		return fmt.Errorf("%w: %s", pg, pg.Detail)
-	}
-	return failed.OrigErr
 }
 
 func migrateJobs(ctx context.Context, url string) error {

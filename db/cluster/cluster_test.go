@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -12,12 +13,13 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/cluster"
 	"github.com/loci-memory/loci/db/dbtest"
+	"github.com/loci-memory/loci/db/migrations"
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// With a cluster, a filled database is spread. A run that is stopped in its midst is run again, and the rows, the
-// foreign keys and the places of the tables are the same as without the stop. Without a cluster, the error says how to
+// With a cluster, a filled database is spread. A run that is stopped at any of its steps is run again, and the rows, the
+// foreign keys and the places of the tables are the same as without the stops. Without a cluster, the error says how to
 // make one.
 func TestAFilledDatabaseIsSpread(t *testing.T) {
 	t.Parallel()
@@ -38,15 +40,7 @@ func TestAFilledDatabaseIsSpread(t *testing.T) {
 		}
 		return
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	_, err := cluster.Run(ctx, conn, cluster.Options{Shards: 2, Progress: func(r cluster.Report) {
-		if r.Done == 12 {
-			stop()
-		}
-	}})
-	if err == nil {
-		t.Fatal("the run was not stopped")
-	}
+	stopAtEachStep(t, url)
 	if _, err := db.Open(t.Context(), db.URLs{Owner: url, Server: dbtest.Serving(url)}); err == nil ||
 		!strings.Contains(err.Error(), "loci migrate spread") {
 		t.Errorf("a server on half of a spread database: got %v", err)
@@ -72,6 +66,36 @@ func TestAFilledDatabaseIsSpread(t *testing.T) {
 	if planned, err := cluster.Plan(t.Context(), again); err != nil || planned.Moved != 0 || planned.Resumed {
 		t.Errorf("afterwards: %d tables would be moved, resumed %v, %v", planned.Moved, planned.Resumed, err)
 	}
+}
+
+// stopAtEachStep runs the spreading again and again, and stops it: first after five tables, then after each third
+// table, then after each fifth foreign key. It returns before the last keys are added.
+func stopAtEachStep(t *testing.T, url string) {
+	t.Helper()
+	runs, moved, added := 0, 0, 0
+	for tables := 5; added < 40; tables = 3 { // agents is the fourth, and agent_archives is among the later ones
+		ctx, stop := context.WithCancel(t.Context())
+		conn := dial(t, url)
+		begun, keys := 0, 0
+		_, err := cluster.Run(ctx, conn, cluster.Options{Shards: 2, Progress: func(r cluster.Report) {
+			switch {
+			case strings.HasPrefix(r.Step, "move"):
+				begun++
+			case strings.HasPrefix(r.Step, "add foreign key"):
+				keys++
+			}
+			if begun > tables || keys > 5 {
+				stop()
+			}
+		}})
+		stop()
+		_ = conn.Close(t.Context()) // it would keep the next run off
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("run %d, after %d tables and %d keys: got %v, want that it is stopped", runs, moved, added, err)
+		}
+		runs, moved, added = runs+1, moved+min(begun, tables), added+min(keys, 5)
+	}
+	t.Logf("stopped %d times", runs)
 }
 
 // onePostgresIsNotSpread checks that the error says what an operator does first.
@@ -117,4 +141,49 @@ func dial(t *testing.T, url string) *pgx.Conn {
 	}
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	return conn
+}
+
+// On a spread database, migrations run as on one Postgres, and the tables that they add are spread, too.
+func TestASpreadDatabaseIsMigrated(t *testing.T) {
+	t.Parallel()
+	url, ok := dbtest.SpreadURL(t)
+	if !ok {
+		return // TestOlderDatabasesAreMigrated migrates one Postgres
+	}
+	urls := db.URLs{Owner: url, Server: dbtest.Serving(url)}
+	conn := dial(t, url)
+	baseline(t, conn)
+	if _, err := cluster.RunAnyway(t.Context(), conn, cluster.Options{Shards: 2}); err != nil {
+		t.Fatal(err)
+	}
+	fill(t, conn)
+	if m, err := db.Migrate(t.Context(), urls); err != nil || m.From.Version != migrations.Baseline {
+		t.Fatalf("migrate from %d: %v", m.From.Version, err)
+	}
+	planned, err := cluster.Plan(t.Context(), conn)
+	if err != nil || planned.Moved != 0 {
+		t.Errorf("tables that migrations added elsewhere: %d of %v, %v", planned.Moved, planned.Tables, err)
+	}
+	pool, err := db.Open(t.Context(), urls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool.Close()
+}
+
+// baseline makes the schema of the baseline.
+func baseline(t *testing.T, conn *pgx.Conn) {
+	t.Helper()
+	files, version, err := migrations.Since(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	statements := append([]string{`CREATE EXTENSION vector`,
+		`CREATE TABLE schema_migrations (version bigint NOT NULL PRIMARY KEY, dirty boolean NOT NULL)`,
+		fmt.Sprintf(`INSERT INTO schema_migrations VALUES (%d, false)`, version)}, files...)
+	for _, sql := range statements {
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -69,6 +69,12 @@ func Run(ctx context.Context, conn *pgx.Conn, o Options) (Result, error) {
 	if err := db.CheckSchema(ctx, conn); err != nil {
 		return Result{}, err
 	}
+	r, err := run(ctx, conn, o)
+	r.Took = time.Since(began)
+	return r, err
+}
+
+func run(ctx context.Context, conn *pgx.Conn, o Options) (Result, error) {
 	r, err := Plan(ctx, conn)
 	if err != nil {
 		return r, err
@@ -79,7 +85,7 @@ func Run(ctx context.Context, conn *pgx.Conn, o Options) (Result, error) {
 		do   func(context.Context) error
 	}{
 		{"copy the functions", s.copyFunctions},
-		{"take away the foreign keys", s.takeReferences},
+		{"take away the foreign keys", func(ctx context.Context) error { return s.takeReferences(ctx, r.Tables) }},
 		{"", func(ctx context.Context) error { return s.move(ctx, r.Tables) }},
 		{"add the foreign keys", s.addReferences},
 		{"make statistics", s.analyze},
@@ -91,11 +97,8 @@ func Run(ctx context.Context, conn *pgx.Conn, o Options) (Result, error) {
 			return r, err
 		}
 	}
-	if r.Tables, err = Tables(ctx, conn); err != nil {
-		return r, err
-	}
-	r.Took = time.Since(began)
-	return r, nil
+	r.Tables, err = Tables(ctx, conn)
+	return r, err
 }
 
 // spreading is one call of Run.
@@ -124,26 +127,32 @@ type reference struct {
 	Definition string `db:"definition"`
 }
 
-// takeReferences drops the foreign keys between tables, and keeps their definitions.
-func (s *spreading) takeReferences(ctx context.Context) error {
+// takeReferences drops the foreign keys from and to the tables that are to be moved, and keeps their definitions. Keys
+// that an earlier run has added again stay.
+func (s *spreading) takeReferences(ctx context.Context, tables []Table) error {
+	var moved []string
+	for _, t := range tables {
+		if !t.Done && !db.Queued(t.Name) {
+			moved = append(moved, t.Name)
+		}
+	}
 	return db.Tx(ctx, s.conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `
+			SET LOCAL citus.multi_shard_modify_mode = sequential; -- a table that is dropped from may refer to a spread one
 			CREATE TABLE IF NOT EXISTS `+keptTable+` (
 				child text NOT NULL, name text NOT NULL, definition text NOT NULL, PRIMARY KEY (child, name))`); err != nil {
 			return err
 		}
 		references, err := db.All[reference](ctx, tx, `
 			SELECT c.relname AS child, conname AS name, pg_get_constraintdef(f.oid) AS definition
-			FROM pg_constraint f JOIN pg_class c ON c.oid = conrelid
+			FROM pg_constraint f JOIN pg_class c ON c.oid = conrelid JOIN pg_class p ON p.oid = confrelid
 			WHERE contype = 'f' AND connamespace = current_schema()::regnamespace AND conparentid = 0
-			ORDER BY 1, 2`)
+			  AND (c.relname = ANY($1) OR p.relname = ANY($1))
+			ORDER BY 1, 2`, moved)
 		if err != nil {
 			return fmt.Errorf("read the foreign keys: %w", err)
 		}
 		for _, f := range references {
-			if db.Queued(f.Child) {
-				continue
-			}
 			if err := s.take(ctx, tx, f); err != nil {
 				return err
 			}
@@ -163,7 +172,13 @@ func (*spreading) take(ctx context.Context, tx pgx.Tx, f reference) error {
 
 // move moves the tables that do not lie where they belong.
 func (s *spreading) move(ctx context.Context, tables []Table) error {
-	first := "none" // the first table begins a group, whose tables have the same organizations on the same nodes
+	first := "none"            // the first table begins a group, whose tables have the same organizations on the same nodes
+	for _, t := range tables { // an earlier run, with another order, may have begun it
+		if t.Done && t.Place == Spread {
+			first = t.Name
+			break
+		}
+	}
 	for _, t := range tables {
 		if !t.Done {
 			s.report(fmt.Sprintf("move table %s (%d MB)", t.Name, t.Bytes>>20))

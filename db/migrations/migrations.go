@@ -1,8 +1,8 @@
 // Package migrations holds the schema as SQL files, applied in the order of their numbers and never changed once they
 // have landed. The files from 0100 on make a new schema, one for each memory; those after them add to it.
 //
-// Of the three files, migrations.go holds the migrations, conversion.go brings a schema from before them to theirs, and
-// tables.go names the tables and functions that they leave.
+// Of the four files, migrations.go holds the migrations, split.go divides them into statements, conversion.go brings a
+// schema from before them to theirs, and tables.go names the tables and functions that they leave.
 package migrations
 
 import (
