@@ -9,7 +9,7 @@
 //   - what keeps prompts short: flushes.go flushtools.go policylines.go prune.go compact.go
 //   - policies, conversations and identities: policyover.go policychange.go conversationidentity.go conversation.go
 //     identity.go
-//   - agents that change: rulenames.go toolstore.go create.go update.go portable.go
+//   - agents that change: rulenames.go toolstore.go definition.go create.go update.go portable.go
 //   - work between the turns: flushend.go stats.go growth.go windowjob.go idlejob.go promptlog.go flush.go
 //     workingjob.go jobs.go
 //   - what else is asked of an agent: fit.go memorycompress.go overview.go policypreview.go
@@ -53,6 +53,8 @@ type Agent struct {
 
 	Depth    int            `db:"depth" json:"-"`          // 0 for an agent that is no sub-agent
 	Attached []AttachedTool `db:"attached_tools" json:"-"` // the tools that the agent's programs run
+
+	Subagents []SubagentName `db:"subagents" json:"-"` // definitions of sub-agents
 
 	// InConversation are the compaction settings of the conversation that the agent was asked for. They change the
 	// agent's.

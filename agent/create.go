@@ -147,7 +147,7 @@ func (s *Store) insert(ctx context.Context, org db.Org, n New) (Agent, error) {
 		                    depth)
 		VALUES (@org, @name, @type, @description, @metadata, @system, @tags, @timezone, @model, @embedding,
 		        @window, @max_files, @view_chars, @hidden, @settings, @depth)`, `, `+ownColumns)+`
-		SELECT `+ownColumns+`, '[]'::json AS attached_tools FROM added`,
+		SELECT `+ownColumns+`, '[]'::json AS attached_tools, '[]'::json AS subagents FROM added`,
 		pgx.StrictNamedArgs{"org": org, "name": n.Name, "type": cmp.Or(n.Type, DefaultType), "description": n.Description,
 			"metadata": n.Metadata, "system": n.System, "tags": notNil(n.Tags), "timezone": cmp.Or(n.Timezone, "UTC"),
 			"model": n.Model, "embedding": n.Embedding, "window": n.WindowLimit, "max_files": n.MaxFilesOpen,

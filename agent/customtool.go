@@ -50,6 +50,17 @@ const attachedTools = `(
 	FROM agent_tools x JOIN tools t ON t.org = x.org AND t.key = x.tool_key
 	WHERE x.org = $1 AND x.agent_id = agents.id) AS attached_tools`
 
+// SubagentName is a definition of sub-agents as its agent's model sees it.
+type SubagentName struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+}
+
+// definedSubagents selects the SubagentNames of an agent's row.
+const definedSubagents = `(
+	SELECT coalesce(json_agg(json_build_object('name', s.name, 'description', s.description) ORDER BY s.name), '[]')
+	FROM subagents s WHERE s.org = $1 AND s.agent_key = agents.key) AS subagents`
+
 const toolColumns = `t.key, t.id, t.name, t.description, t.json_schema, t.args_json_schema, t.source_code,
 	t.source_type, t.tags, t.return_char_limit, t.pip_requirements, t.npm_requirements, t.default_requires_approval,
 	t.enable_parallel_execution, t.metadata, t.created_at, t.updated_at, t.former_names, t.made_by, t.changed_by`

@@ -164,6 +164,9 @@ func (c *client) settled() {
 		`UPDATE tools SET former_names = '{was}' WHERE org = $1`,
 		`UPDATE agents SET hidden = true, depth = 1, last_run_completion = '2026-01-02', last_run_duration_ms = 5,
 			last_stop_reason = 'end_turn' WHERE org = $1`,
+		`INSERT INTO subagents (org, agent_key, name, description, definition, created_at, updated_at)
+		 SELECT org, key, 'scout', 'd', '{"prompt": "p", "grants": {"default": true, "blocks": [], "folders": [],
+			"files": [], "memory_tree": null}}', '2026-01-02', '2026-01-03' FROM agents WHERE org = $1`,
 		`UPDATE working_memories SET turned = 1 WHERE org = $1`,
 		`UPDATE agent_files SET pinned = true, automatic = true WHERE org = $1`,
 		`UPDATE agent_blocks SET read_only = true, attached_by = '{"tool": "t"}' WHERE org = $1 AND label = 'shared'`,

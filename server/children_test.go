@@ -202,6 +202,48 @@ func TestBlankAndBriefChildren(t *testing.T) {
 	}
 }
 
+// The default grants are the blocks that say how all agents work, beside those that are named. They are only read.
+func TestTheDefaultGrantsOfAChild(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.made("/v1/agents", `{"memory_blocks":[{"label":"AGENTS","value":"Test first."},
+		{"label":"tools","value":"Use make."},{"label":"SOUL","value":"Be kind."},{"label":"plan","value":"Sail."},
+		{"label":"human","value":"Ada"},{"label":"agents_of_ours","value":"x"}],
+		"tools":["start_subagent","memory"]}`)
+	labels := func(child string) string {
+		var blocks []struct {
+			Label    string
+			ReadOnly bool `json:"read_only"`
+		}
+		c.unmarshal(c.must("GET", "/v1/agents/"+child+"/core-memory/blocks", ""), &blocks)
+		var all []string
+		for _, b := range blocks {
+			all = append(all, fmt.Sprintf("%s %t", b.Label, b.ReadOnly))
+		}
+		slices.Sort(all)
+		return strings.Join(all, ", ")
+	}
+	for body, want := range map[string]string{
+		`{"mode":"blank","task":"x"}`:                       "",
+		`{"mode":"blank","task":"x","default_grants":true}`: "AGENTS true, SOUL true, tools true",
+		`{"mode":"brief","task":"x","default_grants":true,"blocks":[{"id":"plan","read_only":false},
+			{"id":"SOUL","read_only":false}]}`: "AGENTS true, SOUL false, plan false, tools true",
+	} {
+		if got := labels(c.child(agent, body).AgentID); got != want {
+			t.Errorf("%s: the blocks are %q, want %q", body, got, want)
+		}
+	}
+	c.refuses("POST", "/v1/agents/"+agent+"/children", `{"mode":"fork","task":"x","default_grants":true}`, 422,
+		"a fork has what its parent has")
+	c.must("POST", "/v1/agents/"+agent+"/tools/start_subagent/run", `{"args":{"task":"started","blocks":["human"]}}`)
+	for _, child := range c.list("/v1/agents/" + agent + "/children") {
+		if got := labels(fmt.Sprint(child["agent_id"])); child["task"] == "started" &&
+			got != "AGENTS true, SOUL true, human true, tools true" {
+			t.Errorf("of a sub-agent that a model started: the blocks are %q", got)
+		}
+	}
+}
+
 // A sub-agent's result is in its parent's log once, and leads to the sub-agent's log.
 func TestAChildReturnsOnce(t *testing.T) {
 	t.Parallel()

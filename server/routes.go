@@ -49,7 +49,7 @@ func (s *Server) routes(a *rest.API) {
 		s.ready(a))
 	for _, register := range []func(*rest.API){
 		s.agentRoutes, s.agentFileRoutes, s.archiveRoutes, s.backgroundJobRoutes, s.blockRoutes, s.callerRoutes,
-		s.captureRoutes, s.subagentRoutes, s.compactionRoutes, s.handoverRoutes,
+		s.captureRoutes, s.subagentRoutes, s.definitionRoutes, s.compactionRoutes, s.handoverRoutes,
 		s.conversationRoutes, s.embeddingRoutes, s.erasureRoutes, s.eventRoutes, s.eventStreamRoutes,
 		s.fileStreamRoutes, s.folderRoutes,
 		s.identityRoutes, s.keyRoutes, s.memoryTreeRoutes, s.memoryFileRoutes, s.memorySearchRoutes, s.messageRoutes,

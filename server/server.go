@@ -10,8 +10,8 @@
 //   - messages, conversations, and what leaves their views: handover_routes.go message_routes.go
 //     conversation_routes.go compaction_routes.go event_routes.go policy_routes.go preview_routes.go replay_routes.go
 //     result_routes.go
-//   - runs: cancel_routes.go runstream.go loop_routes.go run_routes.go subagent_routes.go capture_routes.go
-//     step_routes.go
+//   - runs: cancel_routes.go runstream.go loop_routes.go run_routes.go subagent_routes.go
+//     subagentdefinition_routes.go capture_routes.go step_routes.go
 //   - passages: shownpassages.go archive_routes.go passage_routes.go passagebatch_routes.go embedding_routes.go
 //   - other memories: memorytree_routes.go memoryfile_routes.go memorysearch_routes.go workingmemory_routes.go
 //   - organizations and their keys: caller_routes.go session_routes.go key_routes.go organization_routes.go

@@ -42,9 +42,11 @@ func (g ChildGrant) grant() subagent.Grant {
 
 // CreateChild describes a new sub-agent.
 type CreateChild struct {
-	Mode string           `json:"mode" enum:"blank,brief,fork" doc:"What it is given."`
+	Mode rest.Opt[string] `json:"mode,omitzero" enum:"blank,brief,fork" doc:"What it is told; else the definition's."`
 	Task string           `json:"task" minLength:"1" doc:"What it is told to do: its first message." example:"Count them."`
 	Name rest.Opt[string] `json:"name,omitzero"`
+
+	Definition rest.Opt[string] `json:"definition,omitzero" doc:"Of the parent's: it says what is given, and the mode."`
 
 	ConversationID rest.Opt[string] `json:"conversation_id,omitzero" doc:"The parent's; its default one if absent."`
 	ToolCallID     rest.Opt[string] `json:"tool_call_id,omitzero" doc:"The parent's open call that the result answers."`
@@ -53,7 +55,8 @@ type CreateChild struct {
 
 	Tools      rest.Opt[[]string]     `json:"tools,omitzero" doc:"Names of the parent's that it may call; else all."`
 	Blocks     rest.Opt[[]ChildGrant] `json:"blocks,omitzero" doc:"Of the parent's. Not of a fork, which has all."`
-	Folders    rest.Opt[[]string]     `json:"folders,omitzero" doc:"Ids, of the parent's. Not of a fork."`
+	Default    rest.Opt[bool]         `json:"default_grants,omitzero" doc:"Also the blocks AGENTS, TOOLS, SOUL, to read."`
+	Folders    rest.Opt[[]string]     `json:"folders,omitzero" doc:"Ids or names, of the parent's. Not of a fork."`
 	Files      rest.Opt[[]string]     `json:"files,omitzero" doc:"Of brief: files (folder/name) that are open at first."`
 	MemoryTree rest.Opt[ChildGrant]   `json:"memory_tree,omitzero" doc:"The parent's memory files. Not of a fork."`
 
@@ -65,10 +68,10 @@ type CreateChild struct {
 
 func (b CreateChild) toNew(parentID string) subagent.New {
 	n := subagent.New{ParentID: parentID, Conversation: cmp.Or(b.ConversationID.Value, recall.DefaultConversation),
-		Mode: b.Mode, Task: b.Task, Name: b.Name.Value, OTID: b.OTID.Pointer(), CallID: b.ToolCallID.Pointer(),
-		Runs: b.Run.Value, OnlyTools: b.Tools.Value, WindowLimit: b.Window.Pointer(),
-		Grants: subagent.Grants{Folders: b.Folders.Value, Files: b.Files.Value, Model: b.Model.Pointer(),
-			System: b.System.Pointer(), Compaction: json.RawMessage(b.Compaction.Value)}}
+		Mode: b.Mode.Value, Task: b.Task, Name: b.Name.Value, Definition: b.Definition.Value, OTID: b.OTID.Pointer(),
+		CallID: b.ToolCallID.Pointer(), Runs: b.Run.Value, OnlyTools: b.Tools.Value, WindowLimit: b.Window.Pointer(),
+		Grants: subagent.Grants{Default: b.Default.Value, Folders: b.Folders.Value, Files: b.Files.Value,
+			Model: b.Model.Pointer(), System: b.System.Pointer(), Compaction: json.RawMessage(b.Compaction.Value)}}
 	for _, g := range b.Blocks.Value {
 		n.Blocks = append(n.Blocks, g.grant())
 	}

@@ -284,7 +284,8 @@ func TestASubagentIsStartedOnceApproved(t *testing.T) {
 	if all := r.list("/v1/agents/" + r.agent + "/children"); len(all) != 0 {
 		t.Errorf("the sub-agents before the approval are %v", all)
 	}
-	got := r.send(`{"messages":[{"type":"approval","approvals":[{"type":"approval","tool_call_id":"s0","approve":true}]}]}`)
+	got := r.send(`{"messages":[{"type":"approval",
+		"approvals":[{"type":"approval","tool_call_id":"s0","approve":true}]}]}`)
 	if got.StopReason.StopReason != "end_turn" || !strings.Contains(got.returns()["s0"], "Erna") {
 		t.Errorf("after the approval: %+v", got)
 	}

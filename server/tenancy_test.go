@@ -75,8 +75,10 @@ func newTenantNamed(c *client, org, name string) tenant {
 		"key_id":     c.keyID(),
 		"session_id": fields(c.t, c.must("POST", "/v1/sessions", ""))["id"].(string),
 		"tree_id":    tree, "memory_file_id": memoryFile,
-		"child_id":    c.child(agent, `{"mode":"blank","task":"x"}`).ID,
-		"handover_id": handover, "number": "1",
+		"child_id": c.child(agent, `{"mode":"blank","task":"x"}`).ID,
+
+		"subagent_name": c.subagentNamed(agent, "scout"),
+		"handover_id":   handover, "number": "1",
 		"replay_id": fields(c.t, c.accepted("/v1/lab/replays", fmt.Sprintf(
 			`{"transcripts":[{"name":"a","text":%s}],"policies":["letta"]}`, recordedSession(1, name))))["id"].(string),
 		"erasure_id":    c.asksToErase(agent),

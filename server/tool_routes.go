@@ -268,6 +268,11 @@ func (s *Server) mustHaveTool(ctx context.Context, org db.Org, a agent.Agent, na
 
 // lacksTool says in a sentence for the model why an agent cannot use a tool; empty if it can.
 func (s *Server) lacksTool(ctx context.Context, org db.Org, a agent.Agent, name string) (string, error) {
+	if !a.HasTool(name) {
+		if notGranted, err := s.Tools.NotGranted(ctx, org, a, name); err != nil || notGranted != "" {
+			return notGranted, err
+		}
+	}
 	tools := s.Tools.Tools()
 	i := slices.IndexFunc(tools, func(t tool.Tool) bool { return t.Name == name })
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/agent/tool"
@@ -81,6 +82,9 @@ func (o *ClientLoop) Run(ctx context.Context, position int) ([]ClientLoopCall, e
 func (o *ClientLoop) runNext(ctx context.Context, before []done, position int, calls []recall.AnsweredCall) (
 	all []ClientLoopCall, changed bool, err error) {
 	refused := o.refusals(before, calls)
+	if err := o.addNotGranted(ctx, refused, calls); err != nil {
+		return nil, false, err
+	}
 	for _, c := range calls {
 		runs := slices.Contains(o.tools, o.meant(c.Name))
 		asks := o.needsApproval(c.Name) && !slices.Contains(o.approved, c.CallID)
@@ -104,10 +108,11 @@ func (o *ClientLoop) runNext(ctx context.Context, before []done, position int, c
 
 // ran reports whether the server ran or refused a call.
 func (o *ClientLoop) ran(c recall.AnsweredCall) bool {
-	return c.Result != nil && (slices.Contains(o.tools, o.meant(c.Name)) || isRefused(*c.Result))
+	return c.Result != nil && (slices.Contains(o.tools, o.meant(c.Name)) || isRefused(*c.Result) ||
+		c.Result.IsError && strings.HasPrefix(c.Result.Text, tool.NotGrantedBegins))
 }
 
-// refusals maps call id → why the call is refused.
+// refusals maps call id → why a rule refuses the call.
 func (o *ClientLoop) refusals(before []done, calls []recall.AnsweredCall) map[string]string {
 	answer, results, tools := recall.Message{}, map[string]recall.Part{}, slices.Clone(o.all)
 	for _, c := range calls {
@@ -117,6 +122,25 @@ func (o *ClientLoop) refusals(before []done, calls []recall.AnsweredCall) map[st
 		}
 	}
 	return o.rules.refusals(tools, before, answer, results)
+}
+
+// addNotGranted adds to refusals those of calls of a sub-agent whose tool is the server's, and which only its parent
+// has.
+func (o *ClientLoop) addNotGranted(ctx context.Context, refused map[string]string, calls []recall.AnsweredCall) error {
+	for _, c := range calls {
+		name := o.meant(c.Name)
+		if c.Result != nil || refused[c.CallID] != "" || !o.Loop.Tools.Has(name) || slices.Contains(o.all, name) {
+			continue
+		}
+		why, err := o.Loop.Tools.NotGranted(ctx, o.caller.Org, o.caller.Agent, name)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			refused[c.CallID] = why + " " + tool.Available("", o.all)
+		}
+	}
+	return nil
 }
 
 // ruleInput returns the rules' input for the message at position. It is empty if there are no rules.

@@ -30,7 +30,7 @@ func (w *worker) toolsText() string {
 func (w *worker) runTool(ctx context.Context, answer recall.Message, p recall.Part) error {
 	name := named(w.tools, p.Name)
 	if w.Tools.Has(name) && !slices.Contains(w.tools, name) {
-		return w.refuse(ctx, answer, p, "The tool "+name+" is not attached to you. "+w.toolsText())
+		return w.refuseLacking(ctx, answer, p, "The tool "+name+" is not attached to you. "+w.toolsText())
 	}
 	result := recall.Draft{ID: newID("message-"), RunID: &w.run.ID, StepID: answer.StepID}
 	caller := w.caller()
@@ -40,7 +40,7 @@ func (w *worker) runTool(ctx context.Context, answer recall.Message, p recall.Pa
 		May: func(tx pgx.Tx) error { return w.mayStore(ctx, tx, w.org, w.run) }})
 	switch {
 	case errors.Is(err, db.ErrNotFound) && !w.Tools.Has(name):
-		return w.refuse(ctx, answer, p, "There is no tool "+db.Short(p.Name)+". "+tool.Available(p.Name, w.tools))
+		return w.refuseLacking(ctx, answer, p, "There is no tool "+db.Short(p.Name)+". "+tool.Available(p.Name, w.tools))
 	case err == nil && got.Subagent != "":
 		w.children = append(w.children, startedChild{got.Subagent, p, answer.Position})
 		return nil
@@ -49,6 +49,18 @@ func (w *worker) runTool(ctx context.Context, answer recall.Message, p recall.Pa
 	}
 	return w.showResult(ctx, result.ID, call{done: done{tool: name, result: got.Text, failed: got.IsError},
 		position: answer.Position, part: partOf(answer, p), broken: got.IsError && !isObject(p.Input)})
+}
+
+// refuseLacking stores as a call's result that the agent lacks the tool, and whether its parent has it.
+func (w *worker) refuseLacking(ctx context.Context, answer recall.Message, p recall.Part, why string) error {
+	notGranted, err := w.Tools.NotGranted(ctx, w.org, w.agent, named(w.tools, p.Name))
+	if err != nil {
+		return err
+	}
+	if notGranted != "" {
+		why = notGranted + " " + w.toolsText()
+	}
+	return w.refuse(ctx, answer, p, why)
 }
 
 // refuse stores as a call's result why the call is not run.

@@ -24,7 +24,8 @@ type New struct {
 	Conversation string // of the parent: an id, or recall.DefaultConversation
 	Mode         string
 	Task         string
-	Name         string   // empty makes a name from the parent's
+	Name         string   // empty makes a name from the definition's or the parent's
+	Definition   string   // name of a definition of the parent, which says the mode and what it is given
 	OTID         *string  // the caller's own id of the request
 	CallID       *string  // the parent's open call that the result answers; if nil, the result comes as a message
 	Runs         bool     // the server runs the sub-agent and brings its result
@@ -39,8 +40,9 @@ type New struct {
 
 // Grants say what a new sub-agent gets from its parent, and what it gets of its own.
 type Grants struct {
+	Default    bool     // the parent's blocks AGENTS, TOOLS and SOUL, read-only, beside those in Blocks
 	Blocks     []Grant  // of the parent
-	Folders    []string // ids of folders of the parent
+	Folders    []string // ids or names of folders of the parent
 	Files      []string // names of the parent's files that are open at the start; their folders are granted, too
 	Tree       *Grant   // the parent's memory files
 	Model      *string
@@ -72,11 +74,14 @@ const maxTaskChars = 100_000
 // parent, its conversation or its call does not exist. ErrTooMany beyond MaxWorking, or if the organization has too
 // many runs. loop.ErrNoModel if the server is to run the sub-agent and has no model.
 func (s *Store) Create(ctx context.Context, org db.Org, n New) (Child, error) {
-	if err := n.check(); err != nil {
-		return Child{}, err
-	}
 	parent, err := s.Agents.Agent(ctx, org, n.ParentID)
 	if err != nil {
+		return Child{}, err
+	}
+	if n, err = s.defined(ctx, org, parent, n); err != nil {
+		return Child{}, err
+	}
+	if err := n.check(); err != nil {
 		return Child{}, err
 	}
 	var c Child
@@ -109,8 +114,8 @@ func (n New) check() error {
 	case utf8.RuneCountInString(n.Task) > maxTaskChars:
 		return db.Invalid("the task has more than %d characters", maxTaskChars)
 	case n.Mode == Fork && n.grants():
-		return db.Invalid("a fork has what its parent has: blocks, folders, memory_tree, model, system and " +
-			"compaction_settings are for the modes blank and brief")
+		return db.Invalid("a fork has what its parent has: blocks, default_grants, folders, memory_tree, model, system " +
+			"and compaction_settings are for the modes blank and brief")
 	case n.Mode != Brief && len(n.Files) > 0:
 		return db.Invalid("files are for the mode brief")
 	}
@@ -118,7 +123,8 @@ func (n New) check() error {
 }
 
 func (n New) grants() bool {
-	return n.Blocks != nil || n.Folders != nil || n.Tree != nil || n.Model != nil || n.System != nil || n.Compaction != nil
+	return n.Default || n.Blocks != nil || n.Folders != nil || n.Tree != nil || n.Model != nil || n.System != nil ||
+		n.Compaction != nil
 }
 
 // create makes a sub-agent in the transaction of s, and returns its id.

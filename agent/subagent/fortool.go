@@ -15,22 +15,31 @@ import (
 )
 
 // ForTool returns the functions with which the tool start_subagent starts sub-agents.
-func (s *Store) ForTool() tool.Subagents { return tool.Subagents{Start: s.start, State: s.state} }
+func (s *Store) ForTool() tool.Subagents {
+	return tool.Subagents{Start: s.start, State: s.state, NotGranted: s.notGranted}
+}
 
 // start makes a sub-agent that a model asks for. The server runs it, if it has a model for it. If the caller waits for
-// it, its result answers the call. It gets tools that the server runs, and blocks that it may only read.
+// it, its result answers the call. It gets tools that the server runs, and the default grants; it only reads blocks.
 func (s *Store) start(ctx context.Context, c tool.Caller, asked tool.NewSubagent) (tool.Subagent, error) {
 	n := New{ParentID: c.Agent.ID, Conversation: cmp.Or(c.Conversation, recall.DefaultConversation),
-		Mode: cmp.Or(asked.Mode, Blank), Task: asked.Task, Name: asked.Name, OTID: tool.OTIDOf(c.Call), Runs: true,
-		Awaited: c.Waits, Grants: Grants{Files: nilIfNone(asked.Files)}}
+		Mode: asked.Mode, Task: asked.Task, Name: asked.Name, Definition: asked.Definition, OTID: tool.OTIDOf(c.Call),
+		Runs: true, Awaited: c.Waits, Grants: Grants{Files: nilIfNone(asked.Files)}}
 	if c.Waits {
 		n.CallID = &c.Call.ID
 	}
+	n.OnlyTools = asked.Tools
 	for _, label := range asked.Blocks {
 		n.Blocks = append(n.Blocks, Grant{ID: label, ReadOnly: true})
 	}
-	var err error
-	if n.OnlyTools, err = s.servedTools(ctx, c, asked.Tools, n.Mode); err != nil {
+	if asked.Definition == "" {
+		n.Mode, n.Default = cmp.Or(n.Mode, Blank), n.Mode != Fork
+	}
+	n, err := s.defined(ctx, c.Org, c.Agent, n)
+	if err != nil {
+		return tool.Subagent{}, err
+	}
+	if n.OnlyTools, err = s.servedTools(ctx, c, n.OnlyTools, n.Mode); err != nil {
 		return tool.Subagent{}, err
 	}
 	child, err := s.Create(ctx, c.Org, n)
@@ -99,4 +108,33 @@ func forTool(c Child) tool.Subagent {
 		t.Cancelled = *c.Result
 	}
 	return t
+}
+
+// notGranted says in a sentence that the parent of a sub-agent has a tool that the sub-agent lacks; empty if the agent
+// is no sub-agent, or its parent lacks the tool, too.
+func (s *Store) notGranted(ctx context.Context, org db.Org, a agent.Agent, name string) (string, error) {
+	if a.Depth == 0 {
+		return "", nil
+	}
+	parent, err := db.One[string](ctx, s.DB, `
+		SELECT p.id FROM children k
+		JOIN agents a ON a.org = k.org AND a.key = k.agent_key
+		JOIN agents p ON p.org = k.org AND p.key = k.parent_key
+		WHERE k.org = $1 AND a.id = $2 AND k.mode <> 'fork'
+		ORDER BY k.key LIMIT 1`, org, a.ID)
+	if isNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	of, err := s.Agents.Agent(ctx, org, parent)
+	if err != nil {
+		return "", err
+	}
+	definitions, err := s.Agents.Definitions(ctx, org, of)
+	if !slices.ContainsFunc(definitions, func(d agent.Definition) bool { return d.Name == name }) {
+		return "", err
+	}
+	return tool.NotGrantedBegins + name + ", and did not grant it to you.", nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/memory/block"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -133,10 +134,11 @@ func (s *Store) foldersFor(ctx context.Context, org db.Org, parent agent.Agent, 
 	}
 	ids := []string{}
 	for _, id := range n.Folders {
-		if !slices.ContainsFunc(all, func(f files.Folder) bool { return f.ID == id }) {
-			return nil, db.Invalid("folders: the parent has no folder with ID %s", db.Short(id))
+		i := slices.IndexFunc(all, func(f files.Folder) bool { return f.ID == id || f.Name == id })
+		if i < 0 {
+			return nil, db.Invalid("folders: the parent has no folder %s", db.Short(id))
 		}
-		ids = append(ids, id)
+		ids = append(ids, all[i].ID)
 	}
 	for _, name := range n.Files {
 		i := slices.IndexFunc(all, func(f files.Folder) bool { return strings.HasPrefix(name, f.Name+"/") })
@@ -155,7 +157,7 @@ func (s *Store) grant(ctx context.Context, org db.Org, parent, child agent.Agent
 	if err != nil {
 		return err
 	}
-	for _, g := range n.Blocks {
+	for _, g := range n.withDefaults(has) {
 		attach := s.Agents.Blocks.Attach
 		index := -1
 		for i, b := range has {
@@ -182,6 +184,24 @@ func (s *Store) grant(ctx context.Context, org db.Org, parent, child agent.Agent
 	}
 	_, err = s.Agents.Files.Open(ctx, org, child.ID, files.OpenArgs{Requests: requests, Limits: child.Limits()})
 	return err
+}
+
+// defaultLabels are the labels of the blocks that a default set of grants has, in lower case.
+var defaultLabels = []string{"agents", "tools", "soul"}
+
+// withDefaults returns the grants of blocks, and those of the default set that are not among them.
+func (n New) withDefaults(has []block.Block) []Grant {
+	all := slices.Clone(n.Blocks)
+	if !n.Default {
+		return all
+	}
+	for _, b := range has {
+		named := slices.ContainsFunc(n.Blocks, func(g Grant) bool { return g.ID == b.ID || g.ID == b.Label })
+		if !named && slices.Contains(defaultLabels, strings.ToLower(b.Label)) {
+			all = append(all, Grant{ID: b.ID, ReadOnly: true})
+		}
+	}
+	return all
 }
 
 func (s *Store) grantTree(ctx context.Context, org db.Org, parent, child agent.Agent, g *Grant) error {

@@ -16,6 +16,8 @@ var boundsOf = map[string]func(agent.Agent) string{
 	"open_files": openBounds,
 	"grep_files": grepBounds,
 	"expand":     expandBounds,
+
+	StartSubagent: definedSubagents,
 }
 
 // boundedFor returns the tool with a description that states the bounds in force for an agent.

@@ -133,6 +133,14 @@ func (s *Set) call(ctx context.Context, t Tool, m Memories, c Caller, args json.
 	return result, err
 }
 
+// NotGranted is Subagents.NotGranted.
+func (s *Set) NotGranted(ctx context.Context, org db.Org, a agent.Agent, name string) (string, error) {
+	if s.Subagents.NotGranted == nil {
+		return "", nil
+	}
+	return s.Subagents.NotGranted(ctx, org, a, name)
+}
+
 // named returns the tool with a name; ErrNotFound if there is none.
 func (s *Set) named(name string) (Tool, error) {
 	i := slices.IndexFunc(s.tools, func(t Tool) bool { return t.Name == name })

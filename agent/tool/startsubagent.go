@@ -5,12 +5,16 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
 
 // StartSubagent is the name of the tool that starts a sub-agent.
 const StartSubagent = "start_subagent"
+
+// NotGrantedBegins begins what Subagents.NotGranted says.
+const NotGrantedBegins = "The agent that gave you your task has the tool "
 
 // Subagents starts sub-agents for agents that call a tool. The zero Subagents starts none.
 type Subagents struct {
@@ -20,11 +24,16 @@ type Subagents struct {
 
 	// State returns a sub-agent of an agent. ErrNotFound if there is none.
 	State func(ctx context.Context, org db.Org, agentID, id string) (Subagent, error)
+
+	// NotGranted says in a sentence for the model that a sub-agent lacks a tool that its parent has. It is empty if the
+	// agent is no sub-agent, or its parent lacks the tool, too.
+	NotGranted func(ctx context.Context, org db.Org, a agent.Agent, name string) (string, error)
 }
 
 // NewSubagent is what a model asks for. Nil Tools stands for all tools of the model.
 type NewSubagent struct {
 	Task, Mode, Name     string
+	Definition           string // empty: none
 	Tools, Blocks, Files []string
 }
 
@@ -40,6 +49,7 @@ type startArgs struct {
 	Task   text       `json:"task"`
 	Mode   text       `json:"mode"`
 	Name   text       `json:"name"`
+	Type   text       `json:"definition"`
 	Tools  list[text] `json:"tools"`
 	Blocks list[text] `json:"blocks"`
 	Files  list[text] `json:"files"`
@@ -54,10 +64,13 @@ func (m Memories) startSubagent(ctx context.Context, c Caller, a startArgs) (Res
 	if m.Subagents.Start == nil {
 		return Result{}, db.Invalid("This server starts no sub-agents.")
 	}
-	n := NewSubagent{Task: string(a.Task), Mode: string(a.Mode), Name: string(a.Name), Blocks: plain(a.Blocks),
+	n := NewSubagent{Task: string(a.Task), Mode: string(a.Mode), Name: string(a.Name), Definition: string(a.Type),
 		Files: plain(a.Files)}
 	if a.Tools != nil {
 		n.Tools = plain(a.Tools)
+	}
+	if a.Blocks != nil {
+		n.Blocks = plain(a.Blocks)
 	}
 	s, err := m.Subagents.Start(ctx, c, n)
 	if err != nil {
@@ -89,4 +102,17 @@ func OTIDOf(call *recall.CallPlace) *string {
 		return nil
 	}
 	return new(fmt.Sprintf("call-%s-%d-%s", call.Conversation, call.Position, call.ID))
+}
+
+// definedSubagents lists the definitions of sub-agents that an agent may start by name.
+func definedSubagents(a agent.Agent) string {
+	if len(a.Subagents) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("Definitions:")
+	for _, d := range a.Subagents {
+		fmt.Fprintf(&b, "\n- %s: %s", d.Name, line(d.Description))
+	}
+	return b.String()
 }

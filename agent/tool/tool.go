@@ -48,8 +48,9 @@ type Tool struct {
 // call runs the tool on m, like Set.Run.
 func (t Tool) call(ctx context.Context, m Memories, c Caller, args json.RawMessage) (Result, error) {
 	if c.Only != nil && !slices.Contains(c.Only, t.Name) {
-		return Result{IsError: true, Text: fmt.Sprintf("The tool %s may not be called in this conversation, which is a "+
-			"sub-agent's. Those that may: %s", t.Name, cmp.Or(joined(c.Only), "none"))}, nil
+		return Result{IsError: true, Text: fmt.Sprintf("The tool %s may not be called in this conversation, "+
+			"which is a sub-agent's: the agent that gave you your task did not grant it. Those that may: %s", t.Name,
+			cmp.Or(joined(c.Only), "none"))}, nil
 	}
 	ctx = db.WithProvenance(ctx, db.Provenance{AgentID: c.Agent.ID, ConversationID: c.Conversation, Tool: t.Name})
 	var extras []string

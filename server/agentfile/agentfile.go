@@ -75,6 +75,9 @@ func (e *export) read(ctx context.Context) (err error) {
 			e.tools = append(e.tools, letta.ToolOf(t))
 		}
 	}
+	if e.subagents, err = e.Agents.SubagentDefinitions(ctx, e.org, e.AgentID); err != nil {
+		return err
+	}
 	if e.custom, err = e.Agents.ExportTools(ctx, e.org, e.AgentID); err != nil {
 		return err
 	}

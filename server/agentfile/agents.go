@@ -244,6 +244,9 @@ func (i *imports) createAgent(ctx context.Context, a agentOf) error {
 	if err != nil {
 		return at(a.place, err)
 	}
+	if err := i.restoreSubagents(ctx, created.ID, a); err != nil {
+		return at(a.place, err)
+	}
 	if len(messages) > 0 {
 		if err := i.Agents.Recall.AppendAll(ctx, i.org, created.ID, recall.DefaultConversation, messages); err != nil {
 			return at(a.place, err)

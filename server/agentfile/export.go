@@ -40,6 +40,7 @@ type export struct {
 	files        []files.File
 	tools        []letta.Tool // tools that Letta has too, and custom tools
 	custom       []agent.PortableTool
+	subagents    []agent.SubagentDefinition
 	records      agent.Records
 
 	ids    map[string]string // ids in the file, by ids in the database

@@ -40,13 +40,17 @@ func (e *export) makers(t agent.PortableTool) db.Makers {
 	return db.Makers{}
 }
 
+func definitionOf(d agent.SubagentDefinition) definition {
+	return definition{d.Name, d.Description, d.Given, d.CreatedAt, d.UpdatedAt}
+}
+
 func (e *export) lociFields() lociFields {
 	a := e.agent
 	attached := func(t agent.PortableTool) attachment { return attachment{e.ids[t.ID], t.AttachedAt} }
 	return lociFields{Version: formatVersion, Full: e.Full,
 		Agents: []lociAgent{{Of: e.ids[a.ID], ID: a.ID, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
 			Tools: a.Settings.Tools, Custom: rest.Each(e.custom, attached), Fields: e.agentFields(),
-			Depth: a.Depth, LastRun: a.LastRun}},
+			Depth: a.Depth, LastRun: a.LastRun, Subagents: rest.Each(e.subagents, definitionOf)}},
 		Tools: rest.Each(e.custom, func(t agent.PortableTool) lociTool {
 			return lociTool{e.ids[t.ID], t.ID, t.Parallel, t.CreatedAt, t.UpdatedAt, t.FormerNames, e.makers(t)}
 		})}

@@ -50,7 +50,17 @@ type lociAgent struct {
 	Custom    []attachment `json:"custom_tools"`
 	Fields    agentFields  `json:"fields"`
 	Depth     int          `json:"depth,omitempty"` // how many levels of sub-agents it is below an agent
+	Subagents []definition `json:"subagents,omitempty"`
 	agent.LastRun
+}
+
+// definition is a definition of an agent's sub-agents. Ids in it are those of the server that wrote the file.
+type definition struct {
+	Name        string      `json:"name"`
+	Description string      `json:"description"`
+	Given       agent.Given `json:"given"`
+	CreatedAt   time.Time   `json:"created_at"`
+	UpdatedAt   time.Time   `json:"updated_at"`
 }
 
 // agentFields are fields of a request that creates an agent. They replace the fields of Letta's entry. In a file that

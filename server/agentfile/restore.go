@@ -2,6 +2,7 @@ package agentfile
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/loci-memory/loci/agent"
@@ -46,7 +47,7 @@ func (i *imports) restoreAgents(ctx context.Context) error {
 			CreatedAt: a.own.CreatedAt, UpdatedAt: a.own.UpdatedAt}); err != nil {
 			return at(a.place, err)
 		}
-		return at(a.place, i.restoreAttachments(ctx, id, a))
+		return at(a.place, firstOf(i.restoreAttachments(ctx, id, a), i.restoreSubagents(ctx, id, a)))
 	})
 }
 
@@ -74,6 +75,23 @@ func (i *imports) references() (func(agentOf) error, error) {
 		_, noFile := known(ids[listFiles], a.place+".files_agents", viewed)
 		return firstOf(noBlock, noSource, noFile)
 	}, nil
+}
+
+// restoreSubagents creates the definitions of an agent's sub-agents.
+func (i *imports) restoreSubagents(ctx context.Context, agentID string, a agentOf) error {
+	if a.own == nil {
+		return nil
+	}
+	for n, d := range a.own.Subagents {
+		restored := agent.SubagentDefinition{Name: d.Name, Description: d.Description, Given: d.Given}
+		if i.file.own.Full {
+			restored.CreatedAt, restored.UpdatedAt = d.CreatedAt, d.UpdatedAt
+		}
+		if err := i.Agents.RestoreSubagentDefinition(ctx, i.org, agentID, restored); err != nil {
+			return fmt.Errorf("loci.agents: subagents[%d]: %w", n, err)
+		}
+	}
+	return nil
 }
 
 // restoreAttachments attaches a restored agent's custom tools.
