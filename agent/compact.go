@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -170,7 +171,8 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 		}
 		line := prose.WarningLine(used, window)
 		withWarning := used + 2*p.calibration.Factor.Of(tokens.PerMessage+p.count(line)) // a provider may count twice as many
-		if v.Open() || !settings.Warning || withWarning > settings.Limit(window) {
+		if v.Open() || !settings.Warning || withWarning > settings.Limit(window) ||
+			slices.ContainsFunc(v.Messages, prose.IsWarning) {
 			line = ""
 		}
 		return s.warn(ctx, org, c, line)

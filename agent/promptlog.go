@@ -252,13 +252,17 @@ func (s *Store) usePieces(ctx context.Context, org db.Org, agent int64, sums [][
 		RETURNING part.sha256`, org, agent, sums)
 }
 
-// insertPrompt stores a prompt's row, unless the row before it is the same.
+// insertPrompt stores a prompt's row. If the row before it is the same, only its time changes: a provider's cache lasts
+// longer after each use.
 func (s *Store) insertPrompt(ctx context.Context, org db.Org, p Prompt, out StoredPrompt, parts [][]byte) error {
 	first, last := 0, 0
 	if n := len(p.Messages); n > 0 {
 		first, last = p.Messages[0].Position, p.Messages[n-1].Position
 	}
-	_, err := s.DB.Exec(ctx, `
+	args := pgx.StrictNamedArgs{"org": org, "agent": p.Agent.Key, "conversation": p.Conversation.Key, "format": out.Format,
+		"seq": out.Seq, "window": out.Window, "tokens": out.Tokens, "sha256": out.SHA256, "parts": parts,
+		"pending": out.Pending, "first": first, "last": last}
+	inserted, err := s.DB.Exec(ctx, `
 		INSERT INTO prompts (org, agent_key, conversation_key, format, seq, context_window, tokens, sha256, parts,
 		                     pending, first_position, last_position)
 		SELECT @org, @agent, @conversation, @format, @seq, @window, @tokens, decode(@sha256, 'hex'), @parts,
@@ -268,10 +272,17 @@ func (s *Store) insertPrompt(ctx context.Context, org db.Org, p Prompt, out Stor
 			WHERE org = @org AND conversation_key = @conversation AND seq <= @seq AND format = @format
 			ORDER BY seq DESC, key DESC LIMIT 1
 		) IS DISTINCT FROM decode(@sha256, 'hex')
-		ON CONFLICT DO NOTHING`,
-		pgx.StrictNamedArgs{"org": org, "agent": p.Agent.Key, "conversation": p.Conversation.Key, "format": out.Format,
-			"seq": out.Seq, "window": out.Window, "tokens": out.Tokens, "sha256": out.SHA256, "parts": parts,
-			"pending": out.Pending, "first": first, "last": last})
+		ON CONFLICT DO NOTHING`, args)
+	if err != nil || inserted.RowsAffected() > 0 {
+		return db.Error(err)
+	}
+	_, err = s.DB.Exec(ctx, `
+		UPDATE prompts SET handed_out_at = now()
+		WHERE org = $1 AND conversation_key = $2 AND format = $3 AND sha256 = decode($4, 'hex') AND key = (
+			SELECT key FROM prompts
+			WHERE org = $1 AND conversation_key = $2 AND format = $3
+			ORDER BY seq DESC, key DESC LIMIT 1
+		)`, org, p.Conversation.Key, out.Format, out.SHA256)
 	return db.Error(err)
 }
 

@@ -288,3 +288,49 @@ func TestAViewOfTooManyMessagesIsCountedAndCompacted(t *testing.T) {
 		t.Errorf("the prompt has %d messages", n)
 	}
 }
+
+// The time of a prompt is that of its last use: a provider's cache lasts longer after each.
+func TestAPromptHandedOutAgainIsNew(t *testing.T) {
+	t.Parallel()
+	s, pool := newStore(t)
+	a := create(t, s, agent.New{Name: "a"})
+	say(t, s, a, said(recall.User, "Hello."))
+	first := handOut(t, s, a, agent.OpenAI)
+	if _, err := pool.Exec(t.Context(), `UPDATE prompts SET handed_out_at = handed_out_at - interval '1 hour'
+		WHERE org = $1`, s.org); err != nil {
+		t.Fatal(err)
+	}
+	if again := handOut(t, s, a, agent.OpenAI); again.SHA256 != first.SHA256 {
+		t.Fatal("the second prompt differs")
+	}
+	type row struct {
+		Rows int     `db:"rows"`
+		Age  float64 `db:"age"`
+	}
+	got, err := db.One[row](t.Context(), pool, `
+		SELECT count(*)::integer AS rows, extract(epoch FROM now() - max(handed_out_at))::float8 AS age FROM prompts
+		WHERE org = $1`, s.org)
+	if err != nil || got.Rows != 1 || got.Age > 1800 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// A view has one warning that its window fills, however often the window fills.
+func TestAWarningStandsOnce(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	a := create(t, s, agent.New{Name: "a", WindowLimit: new(16_000)})
+	text := strings.Repeat("and so it goes on ", 100)
+	for range 24 {
+		say(t, s, a, said(recall.User, text), said(recall.Assistant, "Yes."))
+	}
+	for _, window := range []int{16_000, 64_000, 16_000} {
+		if _, err := s.Update(t.Context(), s.org, a.ID, agent.Update{WindowLimit: agent.Limit{Set: true, Value: &window}}); err != nil {
+			t.Fatal(err)
+		}
+		p := handOut(t, s, a, agent.OpenAI)
+		if n := bytes.Count(p.Request, []byte("The context window is ")); n != 1 {
+			t.Errorf("in a window of %d, with %d tokens in use, there are %d warnings", window, p.Tokens.Total, n)
+		}
+	}
+}
