@@ -22,6 +22,7 @@ const (
 	chunkOverhead = 4_096 // tokens for the instruction and the answer
 	leastStaged   = 4     // messages
 	MaxParts      = 8
+	fewParts      = 3 // in formats that do not ask for stages: the model's calls take time before a prompt
 )
 
 // MaxChunk returns the most tokens of a transcript in one part, for a model with this window. average is the average
@@ -58,14 +59,14 @@ func StageCuts(messages []recall.Message, tokens []int, most int) (cuts []int) {
 }
 
 // staged asks for a summary of each part, and then for one summary of these. If the model fails after the first part,
-// the summaries so far are kept, and a note says what it did not read. ok is false if the format does not use stages,
-// or nothing was written.
-func (w *writer) staged(ctx context.Context) (text string, ok bool) {
-	if w.e.Format == nil || !w.e.Format.Staged || w.window == 0 {
+// the summaries so far are kept, and a note says what it did not read. ok is false if there would be more than most
+// parts, or nothing was written.
+func (w *writer) staged(ctx context.Context, most int) (text string, ok bool) {
+	if w.window == 0 {
 		return "", false
 	}
-	chunks := w.chunks()
-	if len(chunks) < 2 || len(chunks) > MaxParts {
+	chunks := w.chunks(most)
+	if len(chunks) < 2 || len(chunks) > most {
 		return "", false
 	}
 	w.maxCalls += len(chunks)
@@ -77,6 +78,7 @@ func (w *writer) staged(ctx context.Context) (text string, ok bool) {
 				return "", false
 			}
 			w.cut = slices.Concat(chunks[i:]...)
+			w.saysWhatIsCut()
 			note := fmt.Sprintf(frame.FirstParts, i, len(chunks))
 			return w.repaired(w.unmerged(written) + "\n\n" + note), true
 		}
@@ -98,8 +100,8 @@ func (w *writer) unmerged(written []string) string {
 	return strings.Join(written, "\n\n")
 }
 
-// chunks returns the messages in parts.
-func (w *writer) chunks() (chunks [][]recall.Message) {
+// chunks returns the messages in parts. In few parts, each takes as much of the model's window as it can.
+func (w *writer) chunks(parts int) (chunks [][]recall.Message) {
 	sizes := make([]int, len(w.e.Messages))
 	all := 0
 	for i, m := range w.e.Messages {
@@ -107,6 +109,12 @@ func (w *writer) chunks() (chunks [][]recall.Message) {
 		all += sizes[i]
 	}
 	most := int(float64(MaxChunk(w.window, all/max(len(sizes), 1))) / margin)
+	if parts <= fewParts {
+		most = int(float64(w.window-w.answer())/w.scale) - tokensOfMessages(w.request(""))
+		if most < leastRoom {
+			return nil
+		}
+	}
 	from := 0
 	for _, cut := range append(StageCuts(w.e.Messages, sizes, most), len(w.e.Messages)) {
 		chunks = append(chunks, w.e.Messages[from:cut])

@@ -213,7 +213,7 @@ func TestRequests(t *testing.T) {
 	long := &dialogue{messages: coding()}
 	long.tool("", "read_file", `{"path":"internal/importer/big.go"}`,
 		strings.Repeat("func f() { panic(\"not implemented\") }\n", 300), false)
-	for i := range 12 {
+	for i := range 40 {
 		long.user(fmt.Sprintf("Also look at file docs/page%02d.md and tell me whether it is still true. %s", i,
 			strings.Repeat("It says a lot. ", 20)))
 		long.assistant("It is.")

@@ -534,6 +534,7 @@ func TestSummarisersOwnWindowBoundsItsInput(t *testing.T) {
 		{"the window is less than was said", storm(false, 30_000), 64_000, 16_000, true, clip.Middle, 3},
 		{"the window is far less than was said, and no number was given", storm(false, 30_000), 64_000, 4_000, false,
 			clip.Extracted, 2},
+		{"two parts fit", storm(false, 20_000), 24_000, 24_000, true, summary.Staged, 3},
 		{"the window is too small for anything", storm(true, 80_000), 0, 500, true, clip.Extracted, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -561,6 +562,9 @@ func TestWhatIsCutFromTheMiddleIsNamedWithItsPlace(t *testing.T) {
 		summary.Model{Window: 16_000},
 		overflowing(16_000, true, "I worked on the import, and was told many rules."))
 	sent := lastOf(asked[0])
+	if !strings.Contains(got.Why, "the model was shown ") {
+		t.Errorf("the compaction says: %q", got.Why)
+	}
 	for _, want := range []string{"Our nightly import breaks", "[Left out here for lack of room: ", "[seq ",
 		"Now tell me what is in docs/page03.md."} {
 		if !strings.Contains(sent, want) {

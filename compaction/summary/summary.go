@@ -107,7 +107,7 @@ func (w *writer) ask(ctx context.Context) (text string, how clip.How, ok bool) {
 	for _, stage := range w.stages() {
 		w.cut = nil
 		if stage.how == Staged {
-			if text, ok := w.staged(ctx); ok {
+			if text, ok := w.staged(ctx, stage.parts); ok {
 				return text, Staged, true
 			}
 			continue
@@ -118,19 +118,34 @@ func (w *writer) ask(ctx context.Context) (text string, how clip.How, ok bool) {
 		}
 		text, next := w.try(ctx, messages, nil, false)
 		if !next {
+			w.saysWhatIsCut()
 			return text, stage.how, text != ""
 		}
 	}
 	return "", "", false
 }
 
+// saysWhatIsCut adds to the summary's Why that the model was not shown all messages.
+func (w *writer) saysWhatIsCut() {
+	if n := len(w.cut); n > 0 && w.why == "" {
+		all := len(w.e.Messages)
+		w.why = fmt.Sprintf("the model was shown %d of the %d messages: the others did not fit its window", all-n, all)
+	}
+}
+
 // stages returns the ways of asking a model other than the agent's own, in order.
 func (w *writer) stages() []stage {
-	ways := []stage{{clip.Whole, w.whole}, {Staged, nil}, {clip.Clamped, w.clampedTranscript}}
-	if f := w.e.Format; f != nil && f.HeadDrop {
-		return append(ways, slices.Repeat([]stage{{clip.Middle, w.headDropped}}, maxHeadDrops)...)
+	whole, clamped := stage{how: clip.Whole, make: w.whole}, stage{how: clip.Clamped, make: w.clampedTranscript}
+	f := w.e.Format
+	if f != nil && f.HeadDrop {
+		return append([]stage{whole, clamped},
+			slices.Repeat([]stage{{how: clip.Middle, make: w.headDropped}}, maxHeadDrops)...)
 	}
-	return append(ways, stage{clip.Middle, w.middle})
+	middle := stage{how: clip.Middle, make: w.middle}
+	if f != nil && f.Staged {
+		return []stage{whole, {how: Staged, parts: MaxParts}, clamped, middle}
+	}
+	return []stage{whole, clamped, {how: Staged, parts: fewParts}, middle}
 }
 
 // summarizeDivided summarizes the history and the beginning of a turn separately, and joins the two summaries.

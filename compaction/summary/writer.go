@@ -65,8 +65,9 @@ func (w *writer) to() int64 { return w.e.Messages[len(w.e.Messages)-1].Seq }
 
 // stage is a way of asking a model. make returns nil if the way does not apply.
 type stage struct {
-	how  clip.How
-	make func() []chat.Message
+	how   clip.How
+	make  func() []chat.Message // nil: in parts
+	parts int                   // at most
 }
 
 func (w *writer) redacted(text string) string {
