@@ -2,7 +2,8 @@
 // vLLM, llama.cpp, LM Studio, OpenRouter and others.
 //
 // Its files, in order: transport.go sends tools byte for byte and reads the original answer; overflow.go recognizes the
-// answers to a request that is too large; models.go lists the models of the endpoint; llm.go asks for a summary.
+// answers to a request that is too large; models.go lists the models of the endpoint; fuse.go says whether a model may
+// be asked; llm.go asks for a summary.
 package llm
 
 import (
@@ -17,7 +18,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/failsafe-go/failsafe-go/circuitbreaker"
 	"github.com/sashabaranov/go-openai"
 
 	"github.com/loci-memory/loci/compaction/summary"
@@ -53,43 +53,7 @@ type Client struct {
 	// completion is set once the endpoint has asked for max_completion_tokens instead of max_tokens.
 	completion atomic.Bool
 	list       modelList
-	breakers   sync.Map // breakerKey → circuitbreaker.CircuitBreaker[any]
-}
-
-// breakerKey is an organization, as returned by db.OrgOf, and a model's name. Failures for one organization do not
-// affect the others.
-type breakerKey struct {
-	org   db.Org
-	model string
-}
-
-// A model gets no requests from an organization for the time pause after maxFailures requests in a row failed in all
-// attempts, or after one request timed out. Then a single request tries it again.
-const (
-	pause       = 5 * time.Minute
-	maxFailures = 3
-)
-
-func (c *Client) breaker(key breakerKey) circuitbreaker.CircuitBreaker[any] {
-	b, _ := c.breakers.LoadOrStore(key, circuitbreaker.NewBuilder[any]().WithDelay(pause).
-		WithFailureThreshold(maxFailures).WithSuccessThreshold(1).Build()) // new or present
-	return b.(circuitbreaker.CircuitBreaker[any])
-}
-
-// record counts the outcome of a request. Failures caused by the caller or by the request itself do not count.
-func (c *Client) record(breaker circuitbreaker.CircuitBreaker[any], x *exchange, err error) {
-	refused := x.status == http.StatusBadRequest || x.status == http.StatusUnprocessableEntity ||
-		errors.Is(err, context.Canceled) || c.overflows(x.status, x.words)
-	var timeout interface{ Timeout() bool }
-	hung := errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
-	switch {
-	case hung, err != nil && breaker.IsHalfOpen():
-		breaker.Open()
-	case err != nil && !refused:
-		breaker.RecordFailure()
-	default:
-		breaker.RecordSuccess()
-	}
+	fuses      sync.Map // fuseKey → *fuse
 }
 
 var _ summary.Summarizer = (*Client)(nil)
@@ -123,26 +87,29 @@ func (c *Client) Window() int { return c.window }
 
 // Complete implements summary.Summarizer. It returns a *summary.Overflow for a request that is too large, even if the
 // provider cuts it without an error. A model that failed an organization three times in a row, or timed out once, gets
-// none of its requests for five minutes. Any other error, except ctx's, is a sentence for the operator that names the
-// setting to check.
+// none of its requests for five minutes; one whose provider asks for a pause, for that long. Any other error, except
+// ctx's, is a sentence for the operator that names the setting to check.
 func (c *Client) Complete(ctx context.Context, r summary.Request) (summary.Reply, error) {
 	r.Model = cmp.Or(r.Model, c.at.Model)
 	endpoint := c.at
 	endpoint.Model = r.Model // errors name it
-	breaker := c.breaker(breakerKey{db.OrgOf(ctx), r.Model})
-	if !breaker.TryAcquirePermit() {
-		rest := breaker.RemainingDelay().Round(time.Second)
-		return summary.Reply{}, &summary.NotAsked{Err: provider.Told(
-			fmt.Errorf("%s at %s did not answer and is not asked again for %v", r.Model, endpoint.Host(), rest),
-			"the model did not answer and is not asked again for %v", rest)}
+	fuse := c.fuse(fuseKey{db.OrgOf(ctx), r.Model})
+	if rest, last := fuse.blown(time.Now()); rest > 0 {
+		return summary.Reply{}, notAsked(r.Model+" at "+endpoint.Host(), rest.Round(time.Second), last)
 	}
 	answer, x, err := c.send(ctx, r)
 	if c.wantsOtherLimit(r, x, err) {
 		answer, x, err = c.send(ctx, r)
 	}
-	c.record(breaker, x, err)
+	var told error
 	if err != nil {
-		return summary.Reply{}, c.explain(ctx, &endpoint, x, err)
+		told = c.explain(ctx, &endpoint, x, err)
+	}
+	ours := x.status == http.StatusBadRequest || x.status == http.StatusUnprocessableEntity ||
+		errors.Is(err, context.Canceled) || c.overflows(x.status, x.words)
+	fuse.record(outcome{err: err, status: x.status, after: x.after, ours: ours, now: time.Now()}, told)
+	if told != nil {
+		return summary.Reply{}, told
 	}
 	if len(answer.Choices) == 0 {
 		return summary.Reply{}, endpoint.Wrong("without a choice")
@@ -159,6 +126,23 @@ func (c *Client) Complete(ctx context.Context, r summary.Request) (summary.Reply
 	return reply, nil
 }
 
+// notAsked returns the error that a model is not asked, with the reason: its last failure.
+func notAsked(model string, rest time.Duration, last error) error {
+	public, all := "it did not answer", "it did not answer"
+	if last != nil {
+		all = last.Error()
+	}
+	if told, ok := errors.AsType[interface {
+		error
+		Public() string
+	}](last); ok {
+		public = told.Public()
+	}
+	return &summary.NotAsked{Err: provider.Told(
+		fmt.Errorf("%s is not asked again for %v, because of its last answer: %s", model, rest, all),
+		"the model is not asked again for %v, because of its last answer: %s", rest, public)}
+}
+
 // send sends a request once. The exchange holds the provider's answer.
 func (c *Client) send(ctx context.Context, r summary.Request) (openai.ChatCompletionResponse, *exchange, error) {
 	ask := openai.ChatCompletionRequest{Model: r.Model, Messages: messages(r.Messages), ReasoningEffort: r.Effort}
@@ -171,7 +155,8 @@ func (c *Client) send(ctx context.Context, r summary.Request) (openai.ChatComple
 		ask.MaxTokens = r.MaxTokens //nolint:staticcheck // most servers know no other
 	}
 	x := &exchange{tools: r.Tools, least: max(leastTokensOf(r), leastTokens)}
-	answer, err := c.client.CreateChatCompletion(context.WithValue(ctx, keyExchange, x), ask)
+	ctx = provider.WithRetryAfter(context.WithValue(ctx, keyExchange, x), &x.after)
+	answer, err := c.client.CreateChatCompletion(ctx, ask)
 	return answer, x, err
 }
 

@@ -109,14 +109,16 @@ func TestAModelThatFailsIsNotAskedAgainForAWhile(t *testing.T) {
 	t.Cleanup(func() { close(release) })
 	for name, c := range map[string]struct {
 		fault llmtest.Fault
-		most  int // requests
+		most  int    // requests
+		says  string // in the summaries' Why, once it is not asked
 	}{
-		"a model that hangs":     {llmtest.Hangs(release), 1},
-		"a status of 500":        {llmtest.Fails(), 3},
-		"a status of 429":        {llmtest.RateLimited(0), 3},
-		"a connection that ends": {llmtest.Hangup(), 3},
-		"a page of a proxy":      {llmtest.Page(200), 3},
-		"a wrong key":            {llmtest.Says(401, "no"), 3},
+		"a model that hangs":     {llmtest.Hangs(release), 1, "does not answer within 1ms"},
+		"a status of 500":        {llmtest.Fails(), 3, "because of its last answer: "},
+		"a status of 429":        {llmtest.RateLimited(0), 1, "because of its last answer: "},
+		"a long pause":           {llmtest.RateLimited(200), 1, "again for 3m"},
+		"a connection that ends": {llmtest.Hangup(), 3, "because of its last answer: "},
+		"a page of a proxy":      {llmtest.Page(200), 3, "because of its last answer: "},
+		"a wrong key":            {llmtest.Says(401, "no"), 3, "because of its last answer: "},
 	} {
 		withProvider(t, name, func(t *testing.T, p *llmtest.Provider) {
 			p.Always(c.fault)
@@ -139,6 +141,9 @@ func TestAModelThatFailsIsNotAskedAgainForAWhile(t *testing.T) {
 				got := by("test-model")
 				if got.How != clip.Extracted || strings.Contains(got.Why, "is not asked again for") != (n >= c.most) {
 					t.Errorf("summary %d: got %s because of %q", n, got.How, got.Why)
+				}
+				if n >= c.most && !strings.Contains(got.Why, c.says) {
+					t.Errorf("it is not asked for %q", got.Why)
 				}
 				if asked := !strings.Contains(got.Why, "is not asked again for"); asked != (got.ModelCalls > 0) {
 					t.Errorf("summary %d: %d calls of a model because of %q", n, got.ModelCalls, got.Why)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -23,8 +24,9 @@ const keyExchange contextKey = iota
 type exchange struct {
 	tools  []byte
 	status int
-	words  string // the words of an error
-	least  int    // a lower bound of the request's tokens
+	words  string        // the words of an error
+	least  int           // a lower bound of the request's tokens
+	after  time.Duration // pause that the provider asked for; 0: none
 }
 
 // transport is go-openai's transport. It inserts the tools into the request byte for byte, because a provider's cache
