@@ -140,10 +140,6 @@ func checkOwn(ctx context.Context, d querier) error {
 		strings.Join(others[:min(len(others), 5)], ", "))
 }
 
-type querier interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}
-
 // newer returns an error if s is newer than this program's schema.
 func (s Schema) newer(program Schema) error {
 	const advice = "run the Loci that migrated it, or a newer one"

@@ -1,6 +1,11 @@
 package db
 
-import "strings"
+import (
+	"context"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
 
 // SharedTables lists the tables that belong to no single organization, each with the reason. Every other table, except
 // River's, is a tenant's table: its column org is first in its primary key, in each unique constraint, and in each
@@ -42,3 +47,18 @@ func Shared(table string) bool {
 
 // Queued reports whether a table is River's.
 func Queued(table string) bool { return strings.HasPrefix(table, jobTables) }
+
+type querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// IsSpread reports whether organizations lie on the nodes of a cluster.
+func IsSpread(ctx context.Context, d querier) (spread bool, err error) {
+	if err := d.QueryRow(ctx, `SELECT to_regclass('pg_dist_partition') IS NOT NULL`).Scan(&spread); err != nil || !spread {
+		return false, err
+	}
+	err = d.QueryRow(ctx, `
+		SELECT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = to_regclass('agents') AND partmethod = 'h')`,
+	).Scan(&spread)
+	return spread, err
+}

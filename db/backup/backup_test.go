@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/backup"
+	"github.com/loci-memory/loci/db/cluster"
 	"github.com/loci-memory/loci/db/dbtest"
 )
 
@@ -84,6 +86,34 @@ func TestABackup(t *testing.T) {
 	t.Run("a restored database is the same", f.restoredDatabaseIsTheSame)
 	t.Run("it is of one state", f.isOfOneState)
 	t.Run("a former one is restored", formerBackupIsRestored)
+	t.Run("a cluster gets one before it is spread", f.isRestoredIntoACluster)
+}
+
+// A backup of one Postgres is restored on the coordinator of a cluster, and then spread. One of the cluster is the same.
+func (f *filled) isRestoredIntoACluster(t *testing.T) {
+	t.Parallel()
+	url, ok := dbtest.SpreadURL(t)
+	if !ok {
+		return
+	}
+	if _, err := db.Migrate(t.Context(), db.URLs{Owner: url, Server: dbtest.Serving(url)}); err != nil {
+		t.Fatal(err)
+	}
+	conn := dial(t, url)
+	if _, err := backup.Restore(t.Context(), conn, bytes.NewReader(f.file), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cluster.Run(t.Context(), conn, cluster.Options{Shards: 2}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := backup.Write(t.Context(), conn, io.Discard, "1.2.3", nil)
+	if diff := cmp.Diff(f.manifest.Tables, got.Tables); err != nil || diff != "" {
+		t.Errorf("a backup of the cluster: %v\n%s", err, diff)
+	}
+	_, err = backup.Restore(t.Context(), conn, bytes.NewReader(f.file), nil)
+	if !errors.Is(err, db.ErrConflict) || !strings.Contains(err.Error(), "loci migrate spread") {
+		t.Errorf("a restore into a spread database: got %v", err)
+	}
 }
 
 // Each table of a migrated database is in the backup, or listed as left out.

@@ -15,8 +15,8 @@ import (
 
 // Restore verifies a file and then loads it, as the owner of the schema, into a database with the schema and no rows.
 // It loads everything or nothing; before it commits, it checks that the tables have the file's checksums. ErrInvalid if
-// the file is not a whole backup, or has another schema than the database; ErrConflict if the database has rows, or a
-// server works on it.
+// the file is not a whole backup, or has another schema than the database; ErrConflict if the database has rows or is
+// spread over a cluster, or if a server works on it.
 func Restore(ctx context.Context, conn *pgx.Conn, from io.ReadSeeker, progress func(table string, bytes int64)) (
 	m Manifest, err error) {
 	if m, err = Verify(from, progress); err != nil {
@@ -30,6 +30,12 @@ func Restore(ctx context.Context, conn *pgx.Conn, from io.ReadSeeker, progress f
 	}
 	if err := m.checkSchema(ctx, conn); err != nil {
 		return m, err
+	}
+	if spread, err := db.IsSpread(ctx, conn); err != nil {
+		return m, err
+	} else if spread {
+		return m, db.Conflict("the tables of the database are spread over a cluster already: restore into a new database, " +
+			"on its coordinator, and run 'loci migrate spread' afterwards")
 	}
 	f, err := open(from)
 	if err != nil {

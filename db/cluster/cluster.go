@@ -26,16 +26,6 @@ func Is(ctx context.Context, d db.DB) (bool, error) {
 	return db.One[bool](ctx, d, `SELECT to_regclass('pg_dist_node') IS NOT NULL`)
 }
 
-// IsSpread reports whether organizations lie on the nodes of a cluster.
-func IsSpread(ctx context.Context, d db.DB) (bool, error) {
-	is, err := Is(ctx, d)
-	if err != nil || !is {
-		return false, err
-	}
-	return db.One[bool](ctx, d, `
-		SELECT EXISTS (SELECT FROM pg_dist_partition WHERE partmethod = 'h' AND logicalrelid = to_regclass('agents'))`)
-}
-
 // check returns an error if d's database is not the coordinator of a cluster with nodes that take organizations.
 func check(ctx context.Context, d db.DB) error {
 	is, err := Is(ctx, d)

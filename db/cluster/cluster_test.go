@@ -35,7 +35,7 @@ func TestAFilledDatabaseIsSpread(t *testing.T) {
 	before := references(t, conn)
 	if !ok {
 		onePostgresIsNotSpread(t, conn)
-		if spread, err := cluster.IsSpread(t.Context(), conn); err != nil || spread {
+		if spread, err := db.IsSpread(t.Context(), conn); err != nil || spread {
 			t.Errorf("one Postgres: spread %v, %v", spread, err)
 		}
 		return

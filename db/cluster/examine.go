@@ -29,7 +29,7 @@ func Examine(ctx context.Context, conn *pgx.Conn) []db.Finding {
 		began, err = stopped(ctx, conn)
 	}
 	if err == nil {
-		spread, err = IsSpread(ctx, conn)
+		spread, err = db.IsSpread(ctx, conn)
 	}
 	switch {
 	case err != nil:
