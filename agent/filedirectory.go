@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -103,5 +104,5 @@ func renderFile(b *strings.Builder, f files.DirectoryFile, l files.Limits) {
 	}
 	fmt.Fprintf(b, "<file status=\"open\" name=\"%s\">\n<metadata>\n- read_only=true\n- chars_current=%d\n- "+
 		"chars_limit=%d\n</metadata>\n<value>\n%s\n</value>\n</file>\n",
-		attribute(f.FileName), utf8.RuneCountInString(f.Text), l.ViewChars, f.Shown)
+		attribute(f.FileName), utf8.RuneCountInString(f.Text), cmp.Or(f.LimitChars, l.ViewChars), f.Shown)
 }

@@ -29,6 +29,7 @@ type DirectoryFile struct {
 	Leaf       string     `db:"leaf"` // name without the folder
 	Text       string     `db:"-"`
 	Shown      string     `db:"-"`
+	LimitChars int        `db:"-"` // limit of the view if it is cut; 0: it is whole
 	Next       *int       `db:"-"` // offset of the first open line that the view does not show; nil if it shows all
 }
 
@@ -106,7 +107,11 @@ func (s *Store) directoryFiles(ctx context.Context, org db.Org, agentID string, 
 	for _, f := range list {
 		if i := slices.IndexFunc(views, func(v OpenView) bool { return v.FileID == f.FileID }); i >= 0 {
 			f.Text, f.Shown = views[i].Text, views[i].Shown()
-			if v := views[i]; v.Truncated && v.NextOffset > 0 {
+			v := views[i]
+			if v.Truncated {
+				f.LimitChars = v.LimitChars
+			}
+			if v.Truncated && v.NextOffset > 0 {
 				f.Next = &v.NextOffset
 			}
 		}

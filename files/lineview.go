@@ -21,6 +21,7 @@ type View struct {
 	Lines      [2]int // start and end of the file's own lines within Text
 	Truncated  bool   // some of the requested lines are not shown completely
 	NextOffset int    // offset, from 0, of the first requested line that is not shown at all; -1: none
+	LimitChars int    // limit at which it is cut
 }
 
 // Excerpt is the lines First to Last of a file with Total lines, from 1 and inclusive. First 0 means the start of the
@@ -176,7 +177,7 @@ func (v *viewer) firstLine() View {
 
 // shown completes a view with its text: a header, lines and a note.
 func (v *viewer) shown(header, lines, note string, of View) View {
-	of.FirstLine, of.TotalLines, of.Text = v.First, v.Total, header+lines+note
+	of.FirstLine, of.TotalLines, of.LimitChars, of.Text = v.First, v.Total, v.LimitChars, header+lines+note
 	of.Lines = [2]int{len(header), len(header + lines)}
 	return of
 }

@@ -125,7 +125,7 @@ func (m Memories) archivalSearch(ctx context.Context, c Caller, a archivalSearch
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Text: passagesText(q, found, now)}, nil
+	return Result{Text: passagesText(q, found, now, c.maxChars())}, nil
 }
 
 func (a archivalSearchArgs) query(now clock) (archival.Query, error) {
@@ -158,7 +158,7 @@ func (a archivalSearchArgs) query(now clock) (archival.Query, error) {
 }
 
 // passagesText shows passages, the best first.
-func passagesText(q archival.Query, r archival.Results, now clock) string {
+func passagesText(q archival.Query, r archival.Results, now clock, chars int) string {
 	note := remarks(r.SearchedFor, r.Note, r.WhyEnded(), q.Text != "" && !r.ByMeaning)
 	if r.Wordless {
 		return r.WhyNothing() + "\nTo see the newest passages, call: " + newestPassages +
@@ -167,7 +167,7 @@ func passagesText(q archival.Query, r archival.Results, now clock) string {
 	if len(r.Hits) == 0 {
 		return noPassages(q) + note
 	}
-	return most(len(r.Hits), func(n int) string {
+	return most(chars, len(r.Hits), func(n int) string {
 		head := fmt.Sprintf("Found %s in your archival memory", count(len(r.Hits), "passage"))
 		if q.Text != "" {
 			head += fmt.Sprintf(" for query: '%s'", echo(q.Text))

@@ -20,7 +20,7 @@ var alike = [][]string{
 	{"line", "start", "startline", "firstline", "linenumber"},
 	{"pattern", "regex", "regexp", "query"},
 	{"include", "glob", "path", "files", "filter", "folder"},
-	{"id", "messageid", "passageid", "clipid", "resultid", "memoryid"},
+	{"id", "messageid", "passageid", "clipid", "resultid", "memoryid", "seq"},
 	{"startdate", "startdatetime", "from", "since"},
 	{"enddate", "enddatetime", "to", "until"},
 	{"viewrange", "range", "lines"},
@@ -30,6 +30,24 @@ var alike = [][]string{
 	{"filenames", "files", "names", "filename", "paths"},
 	{"kinds", "types"},
 	{"changes", "updates", "operations"},
+}
+
+// commandNames are other names, in their bare form, that models give to the argument command.
+var commandNames = []string{"action", "cmd", "operation", "op", "subcommand"}
+
+// commanding returns the arguments of a call of a tool with commands, with the command under its own name.
+func commanding(arguments map[string]json.RawMessage) map[string]json.RawMessage {
+	if !absent(arguments["command"]) {
+		return arguments
+	}
+	out := maps.Clone(arguments)
+	for _, name := range slices.Sorted(maps.Keys(arguments)) {
+		if slices.Contains(commandNames, bare(name)) && absent(out["command"]) {
+			out["command"] = out[name]
+			delete(out, name)
+		}
+	}
+	return out
 }
 
 // bare returns a name in small letters, without signs.

@@ -31,8 +31,27 @@ type (
 )
 
 // commanded are the arguments of a tool with commands. takes returns the names of the arguments that a command takes,
-// or nil if there is no such command.
-type commanded interface{ takes(command string) []string }
+// or nil if there is no such command; commands lists the commands in words.
+type commanded interface {
+	takes(command string) []string
+	commands() string
+}
+
+// otherCommands maps a command that the tools of memories do not have → the one that a model means by it.
+var otherCommands = map[string]string{"append": "insert", "add": "insert", "write": "create", "new": "create",
+	"read": "view", "show": "view", "get": "view", "list": "view", "ls": "view", "replace": "str_replace",
+	"edit": "str_replace", "update": "str_replace", "remove": "delete", "move": "rename"}
+
+// noCommand returns ErrInvalid for a command that a tool does not have.
+func noCommand(command text, known string) error {
+	if command == "" {
+		return db.Invalid("The argument command is missing: the commands are %s. Nothing was done.", known)
+	}
+	if meant := otherCommands[bare(string(command))]; meant != "" {
+		known += "; you may mean " + meant
+	}
+	return db.Invalid("There is no command '%s'; the commands are %s. Nothing was done.", echo(string(command)), known)
+}
 
 // decode reads the arguments of a call into the struct that dst points to. The struct's fields have the types above.
 // Null and an empty string count as absent, except for a *text or a *selection. A string with a JSON object is read as
@@ -42,16 +61,25 @@ func decode(who string, raw json.RawMessage, dst any) error {
 	v := reflect.ValueOf(dst).Elem()
 	known, takes := names(v.Type()), schemaNames(v.Type())
 	arguments := map[string]json.RawMessage{}
-	if raw = unwrapped(raw); len(raw) > 0 && json.Unmarshal(raw, &arguments) != nil {
+	raw = unwrapped(raw)
+	if syntax := (*json.SyntaxError)(nil); len(raw) > 0 && errors.As(json.Unmarshal(raw, &arguments), &syntax) &&
+		raw[0] == '{' {
+		return db.Invalid("The arguments of %s are no valid JSON (%v after %d bytes): %s. Nothing was done.", who, syntax,
+			syntax.Offset, echo(string(raw)))
+	}
+	if len(raw) > 0 && json.Unmarshal(raw, &arguments) != nil {
 		return db.Invalid("The arguments of %s must be a JSON object of: %s; got %s.", who, joined(takes), echo(string(raw)))
 	}
 	inSchema, stay := schemaNames(v.Type()), slices.Clone(ignored)
 	meant := known
 	if of, ok := dst.(commanded); ok {
+		arguments = commanding(arguments)
 		command := commandIn(arguments)
-		if its := of.takes(command); its != nil {
-			who, takes = "the command "+command+" of "+who, its
+		its := of.takes(command)
+		if its == nil {
+			return noCommand(text(command), of.commands())
 		}
+		who, takes = "the command "+command+" of "+who, its
 		meant = takes
 		stay = append(stay, slices.DeleteFunc(slices.Clone(known), func(n string) bool {
 			return slices.Contains(inSchema, n)

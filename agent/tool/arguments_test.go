@@ -1,6 +1,7 @@
 package tool_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -136,5 +137,20 @@ func TestListsSayThatTheyAreLists(t *testing.T) {
 	_, _, err := tool.ReadClose(`{"file_names":{"a":1}}`)
 	if err == nil || !strings.Contains(err.Error(), "must be a list; each item must be a string") {
 		t.Error(err)
+	}
+}
+
+// Arguments that were cut off are no valid JSON, and the answer says so.
+func TestCutArgumentsAreExplained(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		`{"command":"view","path":"/memories`: "are no valid JSON (unexpected end of JSON input after 35 bytes)",
+		`{"command":"view" "path":"x"}`:       "are no valid JSON (invalid character '\"' after object key:value pair after 19 bytes)",
+		`["view"]`:                            "must be a JSON object of: command",
+	} {
+		got, err := tool.New(tool.Memories{}).Run(t.Context(), tool.Caller{Org: 1}, "memory", json.RawMessage(args))
+		if err != nil || !got.IsError || !strings.Contains(got.Text, want) {
+			t.Errorf("%s: %q, %v, want %q in it", args, got.Text, err, want)
+		}
 	}
 }

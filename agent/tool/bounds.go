@@ -92,5 +92,9 @@ func expandBounds(a agent.Agent) string {
 			least = min(least, o.MaxResultChars)
 		}
 	}
-	return fmt.Sprintf("Results above %s characters are previewed.", thousands(least))
+	s := fmt.Sprintf("Results above %s characters are previewed.", thousands(least))
+	if most := (Caller{Agent: a}).maxChars(); most < recall.ExpandBytes {
+		s += fmt.Sprintf(" Shows %d bytes at once.", most)
+	}
+	return s
 }

@@ -67,7 +67,7 @@ func (m Memories) searchConversations(ctx context.Context, c Caller, a conversat
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Text: messagesText(query, a, found, now)}, nil
+	return Result{Text: messagesText(query, a, found, now, c.maxChars())}, nil
 }
 
 // query checks the arguments and returns the query. It lowers a limit above recall.SearchMax to that.
@@ -105,11 +105,11 @@ func (a conversationArgs) query(zone *time.Location) (recall.Query, error) {
 }
 
 // messagesText shows messages, the best first.
-func messagesText(q recall.Query, a conversationArgs, r recall.Results, now clock) string {
+func messagesText(q recall.Query, a conversationArgs, r recall.Results, now clock, chars int) string {
 	if len(r.Hits) == 0 {
 		return noMessages(q, a, r)
 	}
-	return most(len(r.Hits), func(n int) string { return messagesPage(q, a, r, n, now) })
+	return most(chars, len(r.Hits), func(n int) string { return messagesPage(q, a, r, n, now) })
 }
 
 // noMessages describes a search that found nothing, and suggests a call to try.

@@ -30,13 +30,14 @@ func (m Memories) expand(ctx context.Context, c Caller, a expandArgs) (Result, e
 	if err != nil {
 		return Result{}, err
 	}
+	limit = min(limit, c.maxChars())
 	q := recall.ExpandQuery{ID: strings.TrimSpace(string(a.ID)), Offset: int(a.Offset), Limit: limit,
 		Pattern: string(a.Pattern), Conversation: c.within()}
 	found, err := m.expansion(ctx, c, q)
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Text: expandText(string(a.Pattern), limit, found)}, nil
+	return Result{Text: expandText(string(a.Pattern), limit, found, c.maxChars())}, nil
 }
 
 // expansion returns a part of a text of the caller, or of the log of one of its sub-agents. To read a sub-agent's log,
@@ -61,7 +62,7 @@ func (m Memories) expansion(ctx context.Context, c Caller, q recall.ExpandQuery)
 }
 
 // expandText shows a part of a text. If there is a pattern, it shows the lines that match the pattern.
-func expandText(pattern string, limit int, e recall.Expansion) string {
+func expandText(pattern string, limit int, e recall.Expansion, chars int) string {
 	switch {
 	case pattern == "":
 		return stretchText(limit, e)
@@ -69,7 +70,7 @@ func expandText(pattern string, limit int, e recall.Expansion) string {
 		return fmt.Sprintf("No line of %s fits '%s' (bytes %d-%d were searched). Patterns are RE2 expressions; (?i) at "+
 			"the beginning ignores case.", e.ID, echo(pattern), e.Offset, e.TotalBytes)
 	}
-	return most(len(e.Lines), func(n int) string { return linesPage(pattern, limit, e, n) })
+	return most(chars, len(e.Lines), func(n int) string { return linesPage(pattern, limit, e, n) })
 }
 
 // stretchText shows a part of the original text. The part may end within a line.

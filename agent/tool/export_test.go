@@ -11,18 +11,24 @@ import (
 
 // Parts of this package that only its tests use: functions that turn arguments into queries and results into text.
 var (
-	CloseText  = closeText
-	ExpandText = expandText
-	Capped     = capped
+	CloseText = closeText
+	Capped    = capped
 )
 
 // OpenText is openText without the bounds of a policy.
 func OpenText(o files.Opening, content bool) string { return openText(o, content, nil, MaxChars) }
 
 // GrepText and SearchText write results for a model that has every tool.
-func GrepText(q files.GrepQuery, r files.GrepResult) string { return grepText(q, r, nil, nil) }
+func GrepText(q files.GrepQuery, r files.GrepResult) string {
+	return grepText(q, r, nil, nil, MaxChars)
+}
 
-func SearchText(q files.Query, r files.Results) string { return searchText(q, r, nil) }
+func SearchText(q files.Query, r files.Results) string { return searchText(q, r, nil, MaxChars) }
+
+// ExpandText writes a part of a text, or the lines that match a pattern.
+func ExpandText(pattern string, limit int, e recall.Expansion) string {
+	return expandText(pattern, limit, e, MaxChars)
+}
 
 // Arguments returns the names of a tool's arguments, read from its struct.
 func (t Tool) Arguments() []string { return t.arguments }
@@ -69,7 +75,7 @@ func ReadClose(args string) (names []string, all bool, err error) {
 
 // ListText writes a listing for the query that the arguments ask for.
 func ListText(pattern, folder string, offset, limit int, l files.Listing) string {
-	return listText(listQuery{files.ListQuery{Include: pattern, Folder: folder, Offset: offset, Limit: limit}}, l)
+	return listText(listQuery{files.ListQuery{Include: pattern, Folder: folder, Offset: offset, Limit: limit}}, l, MaxChars)
 }
 
 // ReadMessages returns the query that conversation_search reads from its arguments.
@@ -88,12 +94,12 @@ func MessagesText(args string, r recall.Results, now time.Time) (string, error) 
 		return "", err
 	}
 	q, err := a.query(now.Location())
-	return messagesText(q, a, r, clock{now, now.Location()}), err
+	return messagesText(q, a, r, clock{now, now.Location()}, MaxChars), err
 }
 
 // AroundText writes the messages around a message, as read at the given time in its zone.
 func AroundText(before, after int, s recall.Neighbors, now time.Time) string {
-	return aroundText(before, after, s, clock{now, now.Location()}, nil)
+	return aroundText(nearby{before, after, clock{now, now.Location()}, nil}, s, MaxChars)
 }
 
 // PassagesText writes what archival_memory_search found with these arguments, as read at the given time in its zone.
@@ -104,5 +110,5 @@ func PassagesText(args string, r archival.Results, now time.Time) (string, error
 	}
 	at := clock{now, now.Location()}
 	q, err := a.query(at)
-	return passagesText(q, r, at), err
+	return passagesText(q, r, at, MaxChars), err
 }

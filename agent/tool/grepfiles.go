@@ -48,7 +48,7 @@ func (m Memories) grepFiles(ctx context.Context, c Caller, a grepArgs) (Result, 
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Text: grepText(query, found, c.has(), bounds)}, nil
+	return Result{Text: grepText(query, found, c.has(), bounds, c.maxChars())}, nil
 }
 
 // query returns the search that the arguments ask for. pattern is one way to read the pattern of the call.
@@ -60,7 +60,8 @@ func (a grepArgs) query(pattern string) files.GrepQuery {
 
 // grepText shows a page of matches. If the matches do not all fit into a result, the page is shorter, and the next page
 // begins where it ends.
-func grepText(q files.GrepQuery, r files.GrepResult, has recall.Toolset, bounds *policy.ReadBounds) string {
+func grepText(q files.GrepQuery, r files.GrepResult, has recall.Toolset, bounds *policy.ReadBounds,
+	chars int) string {
 	switch {
 	case r.Attached == 0:
 		return "No files are currently attached to search"
@@ -72,7 +73,7 @@ func grepText(q files.GrepQuery, r files.GrepResult, has recall.Toolset, bounds 
 	case len(r.Matches) == 0:
 		return pastTheEnd(q, r)
 	}
-	return mostWithin(bounds, len(r.Matches), func(n int) string { return grepPage(q, r, n, has, bounds) })
+	return mostWithin(chars, bounds, len(r.Matches), func(n int) string { return grepPage(q, r, n, has, bounds) })
 }
 
 func noMatches(q files.GrepQuery, r files.GrepResult) string {

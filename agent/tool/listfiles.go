@@ -36,12 +36,12 @@ func (m Memories) listFiles(ctx context.Context, c Caller, a listArgs) (Result, 
 	if errors.Is(err, db.ErrInvalid) {
 		err = db.Invalid("%s", strings.Replace(err.Error(), "Invalid include", "Invalid pattern", 1))
 	}
-	return Result{Text: listText(q, found)}, err
+	return Result{Text: listText(q, found, c.maxChars())}, err
 }
 
 // listText shows a page of files. If the files do not all fit into a result, the page is shorter, and the next page
 // begins where it ends.
-func listText(q listQuery, l files.Listing) string {
+func listText(q listQuery, l files.Listing, chars int) string {
 	switch {
 	case l.Total == 0 && q.Include == "" && q.Folder == "":
 		return "No files are currently attached"
@@ -51,7 +51,7 @@ func listText(q listQuery, l files.Listing) string {
 		return fmt.Sprintf("No files at offset %d: there are %s%s. To see the last ones, call: %s", q.Offset,
 			count(l.Total, "attached file"), q.filter(), q.call(max(l.Total-q.Limit, 0)))
 	}
-	return most(len(l.Files), func(n int) string { return listPage(q, l, n) })
+	return most(chars, len(l.Files), func(n int) string { return listPage(q, l, n) })
 }
 
 // listPage shows the first n files of a page.

@@ -61,13 +61,13 @@ var memoryFileArguments = map[text][]string{
 
 func (*memoryFilesArgs) takes(command string) []string { return memoryFileArguments[text(command)] }
 
+func (*memoryFilesArgs) commands() string {
+	return "view, create, overwrite, str_replace, insert, delete and rename"
+}
+
 // memoryFiles runs a command on the memory files of an agent.
 func (m Memories) memoryFiles(ctx context.Context, c Caller, a memoryFilesArgs) (Result, error) {
-	takes, ok := memoryFileArguments[a.Command]
-	if !ok {
-		return Result{}, noCommand(a.Command, "view, create, overwrite, str_replace, insert, delete and rename")
-	}
-	if err := refuseOthers(a.Command, a, takes...); err != nil {
+	if err := refuseOthers(a.Command, a, memoryFileArguments[a.Command]...); err != nil {
 		return Result{}, err
 	}
 	if a.Command == "view" {
@@ -251,7 +251,7 @@ func viewLines(head string, lines []string, view []number, chars int) (Result, e
 	const more = 200 // characters of the head and the last sentence
 	lines = slices.Clone(lines)
 	lines[from-1] = cutLine(lines[from-1], chars-more) // no call could show it whole
-	return Result{Text: mostOf(chars, to-from+1, func(n int) string {
+	return Result{Text: most(chars, to-from+1, func(n int) string {
 		text := head + "\n" + numbered(lines, from, from+n-1)
 		if last := from + n - 1; last < to {
 			text += fmt.Sprintf("The lines from %d on do not fit: view_range=[%d, %d] shows them.\n", last+1, last+1, to)
@@ -299,8 +299,8 @@ func (m Memories) createMemory(ctx context.Context, at memoryfile.At, a memoryFi
 	error) {
 	c, err := m.MemoryFiles.Create(ctx, at, string(a.Path), string(*a.FileText), d)
 	f := c.File
-	return withNotes(fmt.Sprintf("Created %s with %s (%d characters).", f.Path,
-		count(len(memoryfile.Lines(f.Content)), "line"), utf8.RuneCountInString(f.Content)), c.Notes), err
+	return withNotes(fmt.Sprintf("Created %s with %s (%s).", f.Path,
+		count(len(memoryfile.Lines(f.Content)), "line"), count(utf8.RuneCountInString(f.Content), "character")), c.Notes), err
 }
 
 // overwriteMemory replaces the whole text of a file that is still at the version that the model read.

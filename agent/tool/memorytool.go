@@ -45,13 +45,11 @@ var memoryArguments = map[text][]string{
 
 func (*memoryArgs) takes(command string) []string { return memoryArguments[text(command)] }
 
+func (*memoryArgs) commands() string { return "view, create, str_replace, insert, delete and rename" }
+
 // memory runs a command on a core memory block or on a memory file.
 func (m Memories) memory(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
-	takes, ok := memoryArguments[a.Command]
-	if !ok {
-		return Result{}, noCommand(a.Command, "view, create, str_replace, insert, delete and rename")
-	}
-	if err := refuseOthers(a.Command, a.inOneDialect(), takes...); err != nil {
+	if err := refuseOthers(a.Command, a.inOneDialect(), memoryArguments[a.Command]...); err != nil {
 		return Result{}, err
 	}
 	anthropic := a.OldStr != "" || a.NewStr != nil
@@ -75,14 +73,6 @@ func (m Memories) memory(ctx context.Context, c Caller, a memoryArgs) (Result, e
 		"delete": m.memoryDelete, "rename": m.memoryRename,
 	}[a.Command]
 	return do(ctx, c, a, at)
-}
-
-// noCommand is the error for a command that the tools memory and memory_files do not have.
-func noCommand(command text, known string) error {
-	if command == "" {
-		return db.Invalid("The argument command is missing: the commands are %s. Nothing was done.", known)
-	}
-	return db.Invalid("There is no command '%s'; the commands are %s. Nothing was done.", echo(string(command)), known)
 }
 
 // inOneDialect returns the arguments under the names that the schema has.

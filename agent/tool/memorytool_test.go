@@ -170,6 +170,8 @@ func TestCallsThatAreNearlyRightRun(t *testing.T) {
 	w.withBlock(t, block.New{Label: "human", Value: "Ada\nTea"})
 	for _, c := range []struct{ name, args, want string }{
 		{"memory_insert", `{"block_label":"human","content":"Born in 1815","line":"1"}`, "Born in 1815"},
+		{"memory", `{"action":"view","path":"human"}`, "Born in 1815"},
+		{"Memories", `{"cmd":"view","label":"human"}`, "Born in 1815"},
 		{"memoryReplace", `{"path":"human","old":"Tea","new":"Coffee"}`, "Coffee"},
 		{"Memory-Insert", `"{\"label\":\"human\",\"new_string\":\"Sails.\"}"`, "Sails."},
 		{"archival_memory_insert", `{"text":"Ada sails on Sundays.","tag":"ada"}`, "Archived as passage-"},

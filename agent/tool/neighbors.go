@@ -32,7 +32,7 @@ func (m Memories) readAround(ctx context.Context, c Caller, a conversationArgs, 
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Text: aroundText(before, after, found, now, c.has())}, nil
+	return Result{Text: aroundText(nearby{before, after, now, c.has()}, found, c.maxChars())}, nil
 }
 
 // side returns how many messages to read on one side.
@@ -46,14 +46,14 @@ func side(name string, asked *number) (int, error) {
 
 // aroundText shows the messages around one message, in their order. If they do not all fit into a result, it leaves out
 // the farthest.
-func aroundText(before, after int, s recall.Neighbors, now clock, has recall.Toolset) string {
-	s.Messages = has.For(s.Messages)
+func aroundText(by nearby, s recall.Neighbors, chars int) string {
+	s.Messages = by.has.For(s.Messages)
 	farthest := max(s.At, len(s.Messages)-1-s.At)
-	return most(farthest+1, func(n int) string {
+	return most(chars, farthest+1, func(n int) string {
 		first, end := max(s.At-n+1, 0), min(s.At+n, len(s.Messages))
 		page := s
 		page.Messages = s.Messages[first:end]
-		return aroundPage(page, s.Messages[s.At], nearby{before, after, now, has})
+		return aroundPage(page, s.Messages[s.At], by)
 	})
 }
 

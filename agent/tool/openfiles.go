@@ -186,7 +186,7 @@ func openText(o files.Opening, content bool, bounds *policy.ReadBounds, chars in
 		for i, f := range o.Files {
 			o.Files[i] = bounded(f, bounds)
 		}
-		return mostOf(chars, chars, func(chars int) string {
+		return most(chars, chars, func(chars int) string {
 			views := shortened(o.Files, chars)
 			return openedLine(o.Files) + closedNotes(o) + restNotes(views, true, bounds) + sections(views)
 		})

@@ -44,7 +44,7 @@ func (m Memories) queryLog(ctx context.Context, c Caller, a logArgs) (Result, er
 	var answer Result
 	err = m.Recall.LogSlice(ctx, c.Org, c.Agent.ID, q, func(entries []recall.LogEntry) (err error) {
 		if strings.TrimSpace(string(a.JQ)) == "" {
-			answer = Result{Text: a.slice(entries, offset, limit)}
+			answer = Result{Text: a.slice(entries, offset, limit, c.maxChars())}
 			return nil
 		}
 		whole, err := json.Marshal(append([]recall.LogEntry{}, entries...))
@@ -86,12 +86,12 @@ func (a logArgs) from(offset int) string {
 }
 
 // slice shows entries, each as JSON on its own line.
-func (a logArgs) slice(entries []recall.LogEntry, offset, limit int) string {
+func (a logArgs) slice(entries []recall.LogEntry, offset, limit, chars int) string {
 	shown := entries[min(offset, len(entries)):min(offset+limit, len(entries))]
 	if len(shown) == 0 {
 		return fmt.Sprintf("No entries of %s from offset %d on: there are %d.", a.place(), offset, len(entries))
 	}
-	return most(len(shown), func(n int) string {
+	return most(chars, len(shown), func(n int) string {
 		var b strings.Builder
 		fmt.Fprintf(&b, "Entries of %s (showing %d-%d of %d)\n%s\n", a.place(), offset+1, offset+n, len(entries), rule)
 		for _, e := range shown[:n] {

@@ -64,13 +64,13 @@ func (m Memories) queryResult(ctx context.Context, c Caller, a queryArgs) (Resul
 // run answers a query about a text.
 func (m Memories) run(ctx context.Context, c Caller, q query, whole string) (Result, error) {
 	if q.pattern != "" {
-		return q.matches(whole)
+		return q.matches(whole, c.maxChars())
 	}
 	if m.JQ == nil {
 		return Result{}, db.Invalid("This server runs no jq expressions. Use pattern, or read the text with expand.")
 	}
 	found, err := m.JQ.Run(ctx, c.Org, jq.Query{Expression: q.jq, Text: whole, Skip: q.offset, MaxResults: q.limit,
-		MaxBytes: maxQueryBytes})
+		MaxBytes: min(maxQueryBytes, c.maxChars())})
 	if err != nil {
 		return Result{}, err
 	}
@@ -131,7 +131,7 @@ type match struct {
 }
 
 // matches shows the matches of a pattern.
-func (q query) matches(whole string) (Result, error) {
+func (q query) matches(whole string, chars int) (Result, error) {
 	if len(q.pattern) > maxPatternBytes {
 		return Result{}, db.Invalid("The pattern has %d bytes; it may have at most %d.", len(q.pattern), maxPatternBytes)
 	}
@@ -147,7 +147,7 @@ func (q query) matches(whole string) (Result, error) {
 			q.offset, len(places), len(whole))}, nil
 	}
 	found := matchesAt(whole, places[q.offset:min(len(places), q.offset+q.limit)])
-	return Result{Text: most(len(found), func(n int) string {
+	return Result{Text: most(chars, len(found), func(n int) string {
 		return q.matchesPage(found[:n], more || n < len(found))
 	})}, nil
 }

@@ -42,23 +42,13 @@ func capped(s string) string {
 	return beginning + note
 }
 
-// most renders as many of the first n parts as fit into a result, but at least one. A rendering of more parts must be
-// longer.
-func most(n int, render func(n int) string) string { return mostWithin(nil, n, render) }
-
-// mostOf is like most, for a result that may have fewer characters.
-func mostOf(chars, n int, render func(n int) string) string {
-	return mostFitting(n, render, func(s string) bool { return utf8.RuneCountInString(s) <= min(chars, MaxChars) })
-}
+// most renders as many of the first n parts as fit into a result of so many characters, but at least one. A rendering of
+// more parts must be longer.
+func most(chars, n int, render func(n int) string) string { return mostWithin(chars, nil, n, render) }
 
 // mostWithin is like most, for a result that must also stay within the bounds of a policy.
-func mostWithin(bounds *policy.ReadBounds, n int, render func(n int) string) string {
-	return mostFitting(n, render, func(s string) bool {
-		return utf8.RuneCountInString(s) <= MaxChars && bounds.Fits(s)
-	})
-}
-
-func mostFitting(n int, render func(n int) string, fits func(string) bool) string {
+func mostWithin(chars int, bounds *policy.ReadBounds, n int, render func(n int) string) string {
+	fits := func(s string) bool { return utf8.RuneCountInString(s) <= min(chars, MaxChars) && bounds.Fits(s) }
 	if all := render(n); fits(all) {
 		return all
 	}

@@ -231,6 +231,7 @@ func TestOpenFilesNamesTheLineWhereThePromptStops(t *testing.T) {
 	s := newSmall(t, 4_096)
 	s.attach(t, "long.txt", strings.Repeat("a line of this long document\n", 400))
 	s.attach(t, "other.txt", strings.Repeat("another line of a document\n", 400))
+	compared := 0
 	for _, call := range []string{`{"file_requests":["long.txt"]}`, `{"file_requests":["f/other.txt","long.txt"]}`,
 		`{"file_requests":[{"file_name":"f/long.txt","line":101,"length":200}]}`,
 		`{"file_requests":["long.txt"],"include_content":true}`} {
@@ -252,11 +253,24 @@ func TestOpenFilesNamesTheLineWhereThePromptStops(t *testing.T) {
 					_, _ = fmt.Sscanf(next[at:], form, &line)
 				}
 			}
+			if cut && strings.Contains(got.Text, name) {
+				compared++
+			}
 			said := fmt.Sprintf("The view of %s stops before line %d.", name, line)
+			var limit int
+			if _, after, ok := strings.Cut(next, "cut at its limit of "); ok {
+				_, _ = fmt.Sscanf(after, "%d", &limit)
+			}
+			if cut && !strings.Contains(view, fmt.Sprintf(`chars_limit=%d\n`, limit)) {
+				t.Errorf("%s: the view is cut at %d characters: %s", call, limit, view)
+			}
 			if cut && strings.Contains(got.Text, name) && !strings.Contains(got.Text, said) {
 				t.Errorf("%s: the prompt says %q, the result %q", call, next, got.Text)
 			}
 		}
+	}
+	if compared < 4 {
+		t.Errorf("only %d views were cut", compared)
 	}
 }
 
@@ -295,7 +309,7 @@ func TestArgumentsThatAToolDoesNotTakeAreNamed(t *testing.T) {
 	t.Parallel()
 	s := newSmall(t, 8_192)
 	for _, tl := range s.tools.Tools() {
-		got := s.run(t, tl.Name, `{"flavour":"sweet"}`)
+		got := s.run(t, tl.Name, `{"command":"view","flavour":"sweet"}`)
 		if !strings.Contains(got.Text, "flavour") {
 			t.Errorf("%s: %q does not name the argument flavour", tl.Name, got.Text)
 		}
@@ -348,6 +362,60 @@ func TestErrorsAreWrittenForAModel(t *testing.T) {
 			if strings.Contains(got.Text, bad) {
 				t.Errorf("%s %.100s: %.700q has %.40q", c[0], c[1], got.Text, bad)
 			}
+		}
+	}
+}
+
+// A wrong command is explained before its arguments, and a usual one of another tool names the one that is meant.
+func TestAWrongCommandNamesTheRightOne(t *testing.T) {
+	t.Parallel()
+	s := newSmall(t, 8_192)
+	for args, want := range map[string]string{
+		`{"command":"update","label":"human","new_value":"x"}`: "There is no command 'update'; the commands are view, create, " +
+			"str_replace, insert, delete and rename; you may mean str_replace.",
+		`{"command":"append","path":"human","text":"x"}`: "you may mean insert.",
+		`{"command":"frobnicate"}`:                       "delete and rename. Nothing was done.",
+		`{"path":"human","what":"x"}`:                    "The argument command is missing",
+	} {
+		if got := s.run(t, "memory", args); !got.IsError || !strings.Contains(got.Text, want) {
+			t.Errorf("%s: %q, want %q in it", args, got.Text, want)
+		}
+	}
+}
+
+// In a small window no result takes more than a quarter of it, whatever it shows and however much the call asks for. It
+// says how to go on, or to ask for less.
+func TestNoResultTakesMoreThanItsShareOfTheWindow(t *testing.T) {
+	t.Parallel()
+	const window = 4_096
+	s := newSmall(t, window)
+	var rows []string
+	for i := range 3_000 {
+		rows = append(rows, fmt.Sprintf("zebra row %d", i))
+	}
+	s.attach(t, "rows.txt", strings.Join(rows, "\n")+"\n")
+	s.say(t, recall.DefaultConversation, draft(recall.User, "2024-03-01T00:00:00Z", recall.Part{Type: recall.Text,
+		Text: strings.Join(rows, "\n")}))
+	for i := range 60 {
+		s.say(t, recall.DefaultConversation, draft(recall.User, "2024-03-01T00:00:00Z", recall.Part{Type: recall.Text,
+			Text: fmt.Sprintf("%d: the zebra of row %d walks and walks and walks in the morning", i, i)}))
+		s.run(t, "archival_memory_insert", fmt.Sprintf(`{"content":"the zebra number %d %s"}`, i, strings.Repeat("walks ", 30)))
+	}
+	for _, c := range []struct{ name, args, more string }{
+		{"expand", `{"seq":"1-100"}`, "To read on, call: expand("},
+		{"expand", `{"id":"seq 1-100","limit":48000}`, "To read on, call: expand("},
+		{"expand", `{"id":"seq 1-100","pattern":"row","limit":48000}`, "To see more lines, call: expand("},
+		{"search_memory", `{"query":"zebra","limit":50}`, "did not fit here"},
+		{"conversation_search", `{"query":"zebra","limit":50}`, "offset="},
+		{"archival_memory_search", `{"query":"zebra","top_k":50}`, "did not fit here"},
+		{"grep_files", `{"pattern":"zebra","context_lines":20}`, "offset="},
+		{"query_log", `{"limit":500}`, "To see more entries, call: query_log("},
+		{"list_files", `{}`, ""},
+	} {
+		got := s.run(t, c.name, c.args)
+		if n := utf8.RuneCountInString(got.Text); got.IsError || n > window+300 || !strings.Contains(got.Text, c.more) {
+			t.Errorf("%s %s: %d characters (error %t), want at most %d, with %q: …%.400s", c.name, c.args, n, got.IsError,
+				window, c.more, got.Text[max(len(got.Text)-400, 0):])
 		}
 	}
 }

@@ -39,11 +39,11 @@ func (m Memories) searchFiles(ctx context.Context, c Caller, a searchArgs) (Resu
 		return Result{}, err
 	}
 	found, err := m.Files.Search(ctx, c.Org, c.Agent.ID, query)
-	return Result{Text: searchText(query, found, c.has())}, err
+	return Result{Text: searchText(query, found, c.has(), c.maxChars())}, err
 }
 
 // searchText shows chunks, the best first.
-func searchText(q files.Query, r files.Results, has recall.Toolset) string {
+func searchText(q files.Query, r files.Results, has recall.Toolset, chars int) string {
 	note := remarks(r.SearchedFor, r.Note, r.WhyEnded(), r.Ranking == files.ByWords)
 	switch {
 	case !r.Attached && q.Include != "":
@@ -55,7 +55,7 @@ func searchText(q files.Query, r files.Results, has recall.Toolset) string {
 	case len(r.Hits) == 0:
 		return noHits(q) + note
 	}
-	return most(len(r.Hits), func(n int) string { return searchPage(q, r, n, has) + note })
+	return most(chars, len(r.Hits), func(n int) string { return searchPage(q, r, n, has) + note })
 }
 
 func noHits(q files.Query) string {

@@ -52,11 +52,11 @@ func (m Memories) searchMemory(ctx context.Context, c Caller, a searchMemoryArgs
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Text: foundText(q, found, now)}, nil
+	return Result{Text: foundText(q, found, now, c.maxChars())}, nil
 }
 
-// foundText shows the hits in all memories, the best first.
-func foundText(q memorysearch.Query, r memorysearch.Results, now clock) string {
+// foundText shows the hits in all memories, the best first, in so many characters.
+func foundText(q memorysearch.Query, r memorysearch.Results, now clock, chars int) string {
 	note := remarks(r.SearchedFor, r.Note, r.WhyEnded(), !r.Meaning && r.Known == "")
 	if r.Known != "" {
 		note = fmt.Sprintf("\n\nNote: Ranked by words: %s has what the query names.", echo(r.Known))
@@ -67,7 +67,7 @@ func foundText(q memorysearch.Query, r memorysearch.Results, now clock) string {
 	if len(r.Hits) == 0 {
 		return fmt.Sprintf("No memory has anything for query: '%s'%s. Ask in other words.%s", echo(q.Text), ofKinds(q), note)
 	}
-	return most(len(r.Hits), func(n int) string {
+	return most(chars, len(r.Hits), func(n int) string {
 		var b strings.Builder
 		fmt.Fprintf(&b, "Found %s for query: '%s'%s, the best first\n%s\n", count(len(r.Hits), "place"), echo(q.Text),
 			ofKinds(q), rule)
