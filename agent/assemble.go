@@ -38,6 +38,7 @@ type PromptTarget struct {
 	OnlyTools     []string
 	MustCall      string // the tool that the model must call; empty: it may choose
 
+	Window     int             // tokens of the window; 0: the agent's
 	Compaction json.RawMessage // an object of compaction settings that override the agent's and the conversation's
 
 	WithoutFiles bool  // leaves out the texts of open files, and says so
@@ -144,6 +145,9 @@ func (s *Store) prepare(ctx context.Context, org db.Org, target PromptTarget) (p
 	}
 	if p.Agent = base.in(p.Conversation); target.Model != nil {
 		p.Agent.Model, p.Agent.WindowLimit, p.Agent.Settings.ModelSettings = target.Model, nil, nil
+	}
+	if target.Window > 0 {
+		p.Agent.WindowLimit = &target.Window
 	}
 	if err := s.setPolicy(around.policiesAbove, target.Compaction, &p); err != nil {
 		return p, base, err

@@ -52,11 +52,16 @@ func (s *Store) Overview(ctx context.Context, org db.Org, agentID, conversation 
 	if err != nil {
 		return Overview{}, nil, err
 	}
-	total, err := s.Recall.CountMessages(ctx, org, agentID)
+	return s.overviewOf(ctx, org, p)
+}
+
+// overviewOf returns the overview of a prompt, and the messages as the log has them.
+func (s *Store) overviewOf(ctx context.Context, org db.Org, p Prompt) (Overview, []recall.Message, error) {
+	total, err := s.Recall.CountMessages(ctx, org, p.Agent.ID)
 	if err != nil {
 		return Overview{}, nil, err
 	}
-	passages, err := s.Archival.CountPassages(ctx, org, agentID)
+	passages, err := s.Archival.CountPassages(ctx, org, p.Agent.ID)
 	if err != nil {
 		return Overview{}, nil, err
 	}

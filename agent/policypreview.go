@@ -13,6 +13,7 @@ import (
 	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
 )
 
 // PolicyTarget is a prompt to preview under other policies, at a position in the agent's log.
@@ -84,7 +85,7 @@ func (s *Store) PreviewPolicies(ctx context.Context, org db.Org, target PolicyTa
 				return nil, err
 			}
 		}
-		out, _, err := s.preview(ctx, org, p, view, policyOver{proposed, target.AnswerPending})
+		out, _, _, err := s.preview(ctx, org, p, view, policyOver{proposed, target.AnswerPending})
 		if err != nil {
 			return nil, err
 		}
@@ -104,11 +105,42 @@ func (s *Store) PromptUnder(ctx context.Context, org db.Org, target PolicyTarget
 	if err != nil {
 		return StoredPrompt{}, err
 	}
-	_, p, err := s.preview(ctx, org, without, v, policyOver{proposed, target.AnswerPending})
+	_, p, _, err := s.preview(ctx, org, without, v, policyOver{proposed, target.AnswerPending})
 	if err != nil {
 		return StoredPrompt{}, err
 	}
 	return p.storable()
+}
+
+// Supposed is a policy, a window and a share of the prompt that an overview supposes. Zero values suppose nothing.
+type Supposed struct {
+	Policy json.RawMessage
+	Window int     // tokens
+	Ratio  float64 // share of the prompt without edits; above it, the oldest messages are summarized
+}
+
+// OverviewUnder returns what Overview would, under what is supposed. It is planned like PreviewPolicies.
+func (s *Store) OverviewUnder(ctx context.Context, org db.Org, target PromptTarget, suppose Supposed) (Overview,
+	[]recall.Message, error) {
+	target.Window = suppose.Window
+	if len(suppose.Policy) > 0 {
+		target.Compaction = inSettings(suppose.Policy)
+	}
+	p, v, err := s.withoutPolicy(ctx, org, PolicyTarget{PromptTarget: target})
+	if err != nil {
+		return Overview{}, nil, err
+	}
+	if suppose.Ratio > 0 {
+		most := max(int(suppose.Ratio*float64(p.Tokens.Total)), 1)
+		suppose.Policy = fmt.Appendf(nil, `{"steps":[{"step":"tokens","above_tokens":%d},
+			{"step":"keep_recent","keep_recent_tokens":%d,"split_turns":false,"summary":"loci"}]}`, most, max(most/2, 1))
+	}
+	_, under, after, err := s.preview(ctx, org, p, v, policyOver{policy: suppose.Policy})
+	if err != nil {
+		return Overview{}, nil, err
+	}
+	under.Messages = after.Messages
+	return s.overviewOf(ctx, org, under)
 }
 
 // withoutPolicy returns the prompt without edits by policies, and its view.
@@ -135,30 +167,30 @@ type policyOver struct {
 	answerPending bool
 }
 
-// preview returns what a policy does to a prompt and its view, and the prompt under it.
+// preview returns what a policy does to a prompt and its view, the prompt under it, and its view.
 func (s *Store) preview(ctx context.Context, org db.Org, p Prompt, v clip.View, over policyOver) (out PolicyPreview,
-	under Prompt, err error) {
+	under Prompt, after clip.View, err error) {
 	if len(over.policy) > 0 {
 		if err := s.readPolicy(ctx, org, inSettings(over.policy), &p); err != nil {
-			return out, p, err
+			return out, p, v, err
 		}
 	}
 	moment, err := s.moment(ctx, org, p)
 	if err != nil {
-		return out, p, err
+		return out, p, v, err
 	}
 	out.Before = p.Tokens.Total
 	after, edits := p.policy.Prune(v, moment)
 	out.Steps = append([]plan.StepCount{}, plan.Pruning{Edits: edits, Before: v}.Steps()...)
 	out.Edits = append([]clip.Edit{}, edits...)
 	if after, err = p.compacted(ctx, after, moment, &out); err != nil {
-		return out, p, err
+		return out, p, v, err
 	}
 	p.show(after, over.answerPending)
 	out.Policy, out.Tokens = p.policy.Name(), p.Tokens
 	out.FirstChanged = firstChanged(edits, out.Compaction)
 	out.Cost.Kept = p.prefix(v, out.FirstChanged)
-	return out, p, nil
+	return out, p, after, nil
 }
 
 // show replaces what the prompt shows of its conversation.

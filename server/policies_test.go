@@ -436,3 +436,42 @@ func TestAPreviewAtAPositionOfALongLog(t *testing.T) {
 		t.Errorf("the prompt at the first message: %.2000s", got)
 	}
 }
+
+// The overview of a window supposes another policy, another window or a share of the tokens, and stores nothing.
+func TestAnOverviewUnderOtherConditions(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	id := c.made("/v1/agents", `{"name":"a","context_window_limit":32000}`)
+	for turn := 1; turn <= 20; turn++ {
+		c.capture(id, chatter(turn, 1, strings.Repeat("and so it goes on ", 100)))
+	}
+	base := "/v1/agents/" + id + "/context"
+	before := c.must("GET", base, "")
+	size := func(query string) (tokens, most float64) {
+		t.Helper()
+		o := fields(t, c.must("GET", base+query, ""))
+		if n := len(o["messages"].([]any)); query != "" && float64(n) > o["num_messages"].(float64) {
+			t.Errorf("%s: %d messages are shown of %v", query, n, o["num_messages"])
+		}
+		return o["context_window_size_current"].(float64), o["context_window_size_max"].(float64)
+	}
+	whole, _ := size("")
+	for query, share := range map[string]float64{"?ratio=1": 1, "?ratio=0.5": 0.5, "?ratio=0.3": 0.3,
+		"?window=9000": 9000 * 0.9 / whole, "?policy=pi&window=9000": 5700 / whole} {
+		got, most := size(query)
+		if got > share*whole*1.02 || got < share*whole/3 {
+			t.Errorf("%s: %v tokens of %v", query, got, whole)
+		}
+		if strings.Contains(query, "window") && most != 9000 {
+			t.Errorf("%s: a window of %v", query, most)
+		}
+	}
+	for query, says := range map[string]string{"?ratio=0.5&policy=pi": "query.ratio", "?ratio=2": "query.ratio",
+		"?window=10": "query.window", "?window=9000&at_seq=3": "query.at_seq"} {
+		c.refuses("GET", base+query, "", 422, says)
+	}
+	c.refuses("GET", base+"?policy=lettuce", "", 400, "There is no policy")
+	if after := c.must("GET", base, ""); after != before {
+		t.Error("a question changed the context")
+	}
+}

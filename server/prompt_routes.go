@@ -90,17 +90,39 @@ func (s *Server) agentContext(ctx context.Context, input *struct {
 	rest.OfAgent
 	Conversation rest.ConversationID `query:"conversation_id" doc:"The default one if absent."`
 	AtSeq        int64               `query:"at_seq" minimum:"1" maximum:"9e15" doc:"The last prompt up to this event."`
+	Policy       string              `query:"policy" doc:"What it would be under another policy: its name or JSON."`
+	Window       int                 `query:"window" minimum:"1000" maximum:"100000000" doc:"In another window."`
+	Ratio        float64             `query:"ratio" minimum:"0.01" maximum:"1" doc:"With a share of its tokens."`
 }) (letta.InContext, error) {
 	org, id := rest.Org(ctx), string(input.AgentID)
 	conversation, err := input.Conversation.OfAgent(id)
 	if err != nil {
 		return letta.InContext{}, err
 	}
+	suppose := agent.Supposed{Window: input.Window, Ratio: input.Ratio}
+	if input.Policy != "" {
+		suppose.Policy = policy.Written(input.Policy)
+	}
+	supposes := input.Policy != "" || input.Window > 0 || input.Ratio > 0
+	switch {
+	case input.AtSeq > 0 && supposes:
+		return letta.InContext{}, rest.Unprocessable("query.at_seq", "it shows a prompt as it was: leave out policy, window "+
+			"and ratio, or give policy and at_seq to GET /v1/agents/{agent_id}/prompt")
+	case input.Ratio > 0 && input.Policy != "":
+		return letta.InContext{}, rest.Unprocessable("query.ratio", "it is a policy of its own: leave policy out")
+	}
 	if input.AtSeq > 0 {
 		p, err := letta.PromptOf(s.Agents.PromptAt(ctx, org, id, conversation, input.AtSeq))
 		return letta.InContext{Value: p}, err
 	}
-	o, messages, err := s.Agents.Overview(ctx, org, id, conversation)
+	var o agent.Overview
+	var messages []recall.Message
+	if supposes {
+		target := agent.PromptTarget{AgentID: id, Conversation: conversation}
+		o, messages, err = s.Agents.OverviewUnder(ctx, org, target, suppose)
+	} else {
+		o, messages, err = s.Agents.Overview(ctx, org, id, conversation)
+	}
 	if err != nil {
 		return letta.InContext{}, err
 	}
