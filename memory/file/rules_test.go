@@ -438,3 +438,37 @@ func TestTheManifestIsNoIndex(t *testing.T) {
 		}
 	}
 }
+
+// A list line that points to a file names it and what it is about, and tells none of its facts.
+func TestAFactBesideAPointerOfAListIsRefused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.write("/memories/a.md", "# A\n")
+	index := func(line string) error {
+		_, err := f.store.Write(t.Context(), f.at, "/memories/MEMORY.md", "# Index\n\n## Topics\n"+line+"\n", "")
+		return err
+	}
+	for _, told := range []string{
+		"- [Ada](/memories/a.md) is allergic to nuts", "- [Ada](/memories/a.md): lives in Oslo and likes tea",
+		"- /memories/a.md: has two cats", "- /memories/a.md is about to move to Oslo",
+		"- /memories/a.md: the API runs on port 8080", "- [API](/memories/a.md): the API listens on port 8080",
+		"- [API](/memories/a.md): port: 8080", "- [Release](/memories/a.md) — we ship on Friday at noon",
+		"1. The deploy uses blue-green, see [deploys](/memories/a.md)", "- Ada moved to Oslo ([Ada](/memories/a.md))",
+		"- Never push on Fridays ([rules](/memories/a.md))", "- [Ada](/memories/a.md): wohnt in Oslo",
+	} {
+		if err := index(told); err == nil || !strings.Contains(err.Error(), "[content]") {
+			t.Errorf("%s: got %v, want a refusal", told, err)
+		}
+	}
+	for _, named := range []string{
+		"- [Ada](/memories/a.md): who she is and where she lives", "- [API](/memories/a.md): ports, hosts, how it starts",
+		"- [Rules](/memories/a.md): what to do before a release", "- [Ada](/memories/a.md): the user's home, work and tastes",
+		"- [Deploys](/memories/a.md): steps, owners and costs of a deploy", "- [Log](/memories/a.md): all runs since May 2026",
+		"- [Postgres](/memories/a.md): uses, limits and setup", "- see /memories/a.md for how the database starts",
+		"- [Trip](/memories/a.md) – hotel, flights, costs", "- [Wiki](/memories/a.md): wishes of its users",
+	} {
+		if err := index(named); err != nil {
+			t.Errorf("%s: %v", named, err)
+		}
+	}
+}

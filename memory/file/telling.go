@@ -123,8 +123,44 @@ func tellsBeside(l indexLine) bool {
 		utf8.RuneCountInString(strings.TrimSpace(l.text)) <= maxInlineChars {
 		return false
 	}
+	if l.item && slices.ContainsFunc(partsOf(l.text), func(part string) bool { return factOf(part) }) {
+		return true
+	}
 	return slices.ContainsFunc(l.cells(), func(cell string) bool { return !isLabel(cell) && states(cell) })
 }
+
+// partsOf returns the parts of a list item that a dash, a colon or brackets set apart, without pointers and bullets.
+func partsOf(text string) []string {
+	text = bullet.ReplaceAllString(withoutPointers(text), "")
+	return append(between.Split(text, -1), text)
+}
+
+// factOf reports whether a part of a list item tells a fact of what the item points to. In "Ada: lives in Oslo" the
+// subject is in the part before.
+func factOf(part string) bool {
+	if valued.MatchString(part) || acts(part) && !ofMany.MatchString(part) {
+		return true
+	}
+	at := ofSubject.FindStringSubmatchIndex(part)
+	return at != nil && !behindNoun.MatchString(part[at[2]:at[3]]) || ofPerson.MatchString(part)
+}
+
+var (
+	bullet  = regexp.MustCompile(`^\s*(?:[^\pL\pN\s]{1,2}|\(?(?:\d+|\pL)[.)])\s+`)
+	between = regexp.MustCompile(`\s[-–—]+\s|[:;()]\s*|\s*→\s*`)
+
+	// ofSubject matches a verb at the beginning of a part, and the word behind it.
+	ofSubject = regexp.MustCompile(`(?i)^\W*(?:is|are|were|has|had|lives|likes|loves|hates|prefers|wants|speaks|` +
+		`drinks|listens|runs|uses|owns|needs|requires|must|should|cannot|became|moved|ist|sind|hat|wohnt|mag|est|sont|` +
+		`habite|aime|es|son|tiene|vive)\s+([\pL\pN]+)`)
+
+	// ofMany matches words behind which "runs" or "uses" is a noun.
+	ofMany = regexp.MustCompile(`(?i)^\W*(?:all|each|every)\s`)
+
+	// ofPerson matches a sentence about a person, or one that says what to do.
+	ofPerson = regexp.MustCompile(`^\W*(?i:i|we|you|they|he|she|it)\s+\pL|^\W*(?i:never|always|do not|don['’]t)\s+\pL|` +
+		`^\W*\p{Lu}\pL+\s+(?:lives|likes|loves|hates|prefers|wants|speaks|drinks|owns|needs|became|moved)\s+\pL`)
+)
 
 // isLabel reports whether a text has so few words that it only names something.
 func isLabel(text string) bool {
