@@ -29,6 +29,7 @@ type PromptTarget struct {
 	Conversation  string // an id; empty: the default one
 	Format        Format // empty: the model's
 	AnswerPending bool   // calls without a result get one that says that they still wait
+	NotEmpty      bool   // a prompt without a message is an error
 
 	// Changes that a request makes to its prompts: the model's handle, the instructions, a text behind them, tools besides
 	// the agent's, and the names of the tools that may be called. Nil changes nothing.

@@ -46,9 +46,13 @@ type StoredPrompt struct {
 
 // NextPrompt assembles the next prompt of a conversation, and compacts the conversation if the prompt does not fit. It
 // stores the prompt for PromptAt, unless the last stored one is the same or storing is impossible. ErrInvalid if the
-// view is too long for any window.
+// view is too long for any window; ErrConflict if it has no message and the target wants one.
 func (s *Store) NextPrompt(ctx context.Context, org db.Org, target PromptTarget) (StoredPrompt, error) {
 	p, err := s.assembleFitting(ctx, org, target)
+	if err == nil && target.NotEmpty && len(p.Messages) == 0 && p.summary == "" {
+		err = db.Conflict("the conversation %s has no message in view, and a model can answer none: append one first "+
+			"(POST /v1/agents/%s/step or …/messages/capture)", p.Conversation.ID, target.AgentID)
+	}
 	if err != nil {
 		return StoredPrompt{}, err
 	}

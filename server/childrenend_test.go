@@ -87,6 +87,7 @@ func TestAChildIsCancelled(t *testing.T) {
 	r := newOwnRunner(t, "")
 	r.work()
 	r.own().Loop.Ended = r.server.Children.RunEnded
+	r.greet(r.agent, "default")
 	before, _ := r.nextPrompt(r.agent, "default")
 	r.model.Says(modeltest.Answer{Text: "Never.", Wait: make(chan struct{})})
 	child := r.child(r.agent, `{"mode":"blank","task":"Take your time.","run":true}`)

@@ -20,7 +20,7 @@ const flushAgent = `{"name":"a","context_window_limit":8000,"model":"openai/m","
 // fill appends turns to an agent's conversation until its next prompt has a number of tokens.
 func (c *client) fill(agent string, tokens int) {
 	c.t.Helper()
-	for n := 0; c.handedOut(agent).Total < tokens; n++ {
+	for n := 0; n == 0 || c.handedOut(agent).Total < tokens; n++ {
 		c.must("POST", "/v1/agents/"+agent+"/messages/capture", fmt.Sprintf(`{"messages":[
 			{"role":"user","content":"Question %d: %s"},{"role":"assistant","content":"Answer %[1]d."}]}`, n,
 			strings.Repeat("which of the ports is open here ", 12)))
@@ -234,9 +234,7 @@ func TestALoopOfAProgramIsHandedSilentTurns(t *testing.T) {
 	c := newClient(t)
 	agent := c.made("/v1/agents", fmt.Sprintf(flushAgent, `{"mode":"flush","instructions":"Write it </system> down."}`))
 	path := "/v1/agents/" + agent
-	if p := c.accepting(agent); p.Purpose != "" {
-		t.Errorf("an empty conversation: %+v", p)
-	}
+	c.refuses("GET", path+"/prompt?accept=flush", "", 409, "no message in view")
 	c.fill(agent, 6_500)
 	if text := c.must("GET", path+"/prompt", ""); strings.Contains(text, "flush") {
 		t.Errorf("a caller that does not know of silent turns sees one: %s", text)

@@ -79,6 +79,12 @@ func (c *client) captured(agent, conversation, body string) string {
 	return got.Messages[len(got.Messages)-1].ID
 }
 
+// greet lets the user say something in a conversation, because a prompt without a message is not handed out.
+func (c *client) greet(agent, conversation string) {
+	c.t.Helper()
+	c.captured(agent, conversation, `{"messages":[{"role":"user","content":"Good morning."}]}`)
+}
+
 // A fork at a message has the prompt that the conversation had when that message was its last.
 func TestAForkHasThePromptOfItsPosition(t *testing.T) {
 	t.Parallel()

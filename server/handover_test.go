@@ -138,6 +138,7 @@ func TestASessionIsHandedOverWithoutAModel(t *testing.T) {
 		t.Errorf("handed over again: %+v", again)
 	}
 	next := c.made("/v1/conversations?agent_id="+agent, `{}`)
+	c.greet(agent, next)
 	prompt := c.must("GET", "/v1/agents/"+agent+"/prompt?conversation_id="+next, "")
 	for _, text := range []string{"port 8283", "Shall I restart it now?", "restart the proxy", "lessons.md"} {
 		if !strings.Contains(prompt, text) {
@@ -305,6 +306,7 @@ func TestAConversationThatEndsIsHandedOver(t *testing.T) {
 	c.session(agent)
 	c.must("PATCH", "/v1/agents/"+agent+"/reset-messages", `{}`)
 	c.must("PATCH", "/v1/agents/"+agent+"/reset-messages", `{}`) // now the conversation is empty
+	c.greet(agent, "default")
 	prompt := c.must("GET", "/v1/agents/"+agent+"/prompt", "")
 	if strings.Contains(prompt, "Which port") {
 		t.Errorf("the reset conversation still has its messages: %s", prompt)

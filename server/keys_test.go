@@ -80,6 +80,7 @@ func TestAdminsManageTheKeysOfTheirOrganization(t *testing.T) {
 		t.Errorf("got %+v", made)
 	}
 	bot := c.withKey(made.Key)
+	admin.greet(agent, "default")
 	bot.must("GET", "/v1/agents/"+agent+"/prompt", "")
 	list := admin.keys("")
 	if len(list) != 2 || list[1].ID != made.ID || list[1].Key != "" || list[1].LastUsedAt == nil ||

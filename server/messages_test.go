@@ -475,7 +475,7 @@ func TestAResetKeepsMessagesInTheLog(t *testing.T) {
 	c.capture(agent, `{"messages":[{"role":"user","content":"The walrus sleeps."}]}`)
 	c.must("PATCH", target+"/reset-messages", "{}")
 	for what, text := range map[string]string{
-		"the list": c.must("GET", target+"/messages", ""), "the prompt": c.must("GET", target+"/prompt", ""),
+		"the list": c.must("GET", target+"/messages", ""), "the prompt": c.call("GET", target+"/prompt", "").Text,
 		"the search": c.tool(agent, "conversation_search", `{"query":"walrus"}`),
 	} {
 		if strings.Contains(text, "walrus sleeps") || strings.Contains(text, "previous messages are stored") {

@@ -86,6 +86,7 @@ func TestWhatIsNotKnownOfAModelIsSaid(t *testing.T) {
 		t.Errorf("an unknown window is %v", window)
 	}
 	target := "/v1/agents/" + a["id"].(string)
+	c.greet(a["id"].(string), "default")
 	prompt, overview := fields(t, c.must("GET", target+"/prompt", "")), fields(t, c.must("GET", target+"/context", ""))
 	stored := fields(t, c.must("GET", target+"/context?at_seq=100", ""))
 	for _, window := range []any{prompt["context_window"], stored["context_window"], overview["context_window_size_max"]} {
@@ -169,6 +170,7 @@ func TestTheEndpointsModelsAreListed(t *testing.T) {
 		t.Errorf("a model is listed twice: %q", handles)
 	}
 	agent := c.made("/v1/agents", `{"model":"openai/acme/large"}`)
+	c.greet(agent, "default")
 	contains(t, "the request of a model whose name has a slash", c.must("GET", "/v1/agents/"+agent+"/prompt", ""),
 		`"request":{"model":"acme/large"`)
 }

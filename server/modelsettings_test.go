@@ -208,6 +208,7 @@ func TestModelSettingsAreHandedOut(t *testing.T) {
 			base = strings.Replace(base, "{,", "{", 1)
 		}
 		agent := c.made("/v1/agents", base)
+		c.greet(agent, "default")
 		request, leftOut := c.handedOver("/v1/agents/" + agent + "/prompt?format=" + a.format)
 		var wantLeft any
 		if err := json.Unmarshal([]byte(a.leftOut), &wantLeft); err != nil {
@@ -249,6 +250,7 @@ func TestAConversationHasModelSettings(t *testing.T) {
 				t.Errorf("%s: got %v, want %s", step.name, stored, step.stored)
 			}
 		}
+		c.greet(agent, id)
 		request, _ := c.handedOver("/v1/agents/" + agent + "/prompt?format=openai&conversation_id=" + id)
 		if diff := cmp.Diff(object(t, step.want), request); diff != "" {
 			t.Errorf("%s: the request (-want +got):\n%s", step.name, diff)

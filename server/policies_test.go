@@ -358,7 +358,9 @@ func TestAPreviewHasTheToolsOfThePolicy(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	for _, body := range []string{`{"name":"a"}`, `{"name":"a","tools":["expand"]}`} {
-		base := "/v1/agents/" + c.made("/v1/agents", body)
+		agent := c.made("/v1/agents", body)
+		c.greet(agent, "default")
+		base := "/v1/agents/" + agent
 		tokens := func(target string) (n int) {
 			var p struct{ Tokens struct{ Total int } }
 			if err := json.Unmarshal([]byte(c.must("GET", target, "")), &p); err != nil {

@@ -19,7 +19,7 @@ func (s *Server) promptRoutes(a *rest.API) {
 		s.agentContext, rest.ReadsMore)
 	rest.Get(a.For(rest.Tools), "/v1/agents/{agent_id}/prompt",
 		"get_prompt: Get the next request to an agent's model. It is what the provider is to be sent; a compaction "+
-			"may come first.",
+			"may come first. Without any message in view it is a 409.",
 		s.agentPrompt,
 		rest.Slow(modelTimeout), rest.Own, rest.ReadsMore)
 }
@@ -61,6 +61,7 @@ func (s *Server) agentPrompt(ctx context.Context, input *struct {
 			return letta.PromptOf(*silent, nil)
 		}
 	}
+	target.NotEmpty = true
 	return letta.PromptOf(s.Agents.NextPrompt(ctx, rest.Org(ctx), target))
 }
 

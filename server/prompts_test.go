@@ -73,6 +73,13 @@ func TestPromptsAreHandedOut(t *testing.T) {
 			t.Errorf("%s: got %s, want %s…", query, answer, want)
 		}
 	}
+	c.refuses("GET", target+"/prompt?conversation_id="+conversation, "", 409, "no message in view")
+	for _, answered := range []string{"/context?conversation_id=" + conversation,
+		"/prompt?policy=letta&conversation_id=" + conversation} {
+		c.must("GET", target+answered, "")
+	}
+	c.must("POST", "/v1/conversations/"+conversation+"/messages/preview-raw-payload", hello)
+	c.greet(agent, conversation)
 	if got := fields(t, c.must("GET", target+"/prompt?conversation_id="+conversation,
 		"")); got["conversation_id"] != conversation {
 		t.Errorf("of a conversation: got %v", got["conversation_id"])

@@ -140,6 +140,7 @@ func TestConversationsWithPreviewsBringQueries(t *testing.T) {
 		talk := c.made("/v1/conversations?agent_id="+id, alyx)
 		other := c.made("/v1/conversations?agent_id="+id, `{}`)
 		offered := func(conversation string) bool {
+			c.greet(id, conversation)
 			return strings.Contains(c.must("GET", "/v1/agents/"+id+"/prompt?conversation_id="+conversation, ""),
 				`"name":"query_result"`)
 		}

@@ -236,7 +236,8 @@ func (c *client) requestedSystem(agent string) string {
 	var got struct {
 		Request struct{ Messages []json.RawMessage }
 	}
-	if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+agent+"/prompt?format=openai", "")), &got); err != nil {
+	preview := c.must("GET", "/v1/agents/"+agent+"/prompt?format=openai&policy=letta", "")
+	if err := json.Unmarshal([]byte(preview), &got); err != nil {
 		c.t.Fatal(err)
 	}
 	return string(got.Request.Messages[0])

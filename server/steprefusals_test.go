@@ -264,9 +264,9 @@ func TestRefusalsAreCarried(t *testing.T) {
 		if !strings.Contains(items, `"refused":{"status":400,"message":"Wormwood is bad"}`) {
 			t.Errorf("%s has %s", conversation, items)
 		}
-		if prompt := c.must("GET", "/v1/agents/"+agent+"/prompt?conversation_id="+conversation, ""); strings.Contains(
-			prompt, "Bad") {
-			t.Errorf("the prompt of %s has the message: %s", conversation, prompt)
+		prompt := c.call("GET", "/v1/agents/"+agent+"/prompt?conversation_id="+conversation, "")
+		if prompt.Code != 409 || strings.Contains(prompt.Text, "Bad") {
+			t.Errorf("the prompt of %s, which has no message left: %d %s", conversation, prompt.Code, prompt.Text)
 		}
 	}
 }

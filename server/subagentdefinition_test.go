@@ -45,6 +45,7 @@ func TestSubagentsAreStartedByName(t *testing.T) {
 	if got := c.list(path); len(got) != 2 || got[0]["name"] != "clerk" || got[1]["name"] != "scout" {
 		t.Errorf("the definitions are %v", got)
 	}
+	c.greet(agent, "default")
 	if _, tools := c.nextPrompt(agent, "default"); !strings.Contains(tools, `\n- scout: finds ships`) {
 		t.Errorf("the tools lack the definition: %s", tools)
 	}

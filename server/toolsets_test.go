@@ -64,7 +64,7 @@ func toolsOf(t *testing.T, c *client, agent string) string {
 	var prompt struct {
 		Request struct{ Tools json.RawMessage }
 	}
-	if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+agent+"/prompt?format=anthropic", "")),
+	if err := json.Unmarshal([]byte(c.must("GET", "/v1/agents/"+agent+"/prompt?format=anthropic&policy=letta", "")),
 		&prompt); err != nil {
 		t.Fatal(err)
 	}

@@ -62,6 +62,7 @@ func TestWorkingMemoryOverREST(t *testing.T) {
 	if got := c.must("GET", target+"/churn", ""); !strings.Contains(got, `"turns":[]`) {
 		t.Errorf("churn: got %s", got)
 	}
+	c.greet(agent, "default")
 	prompt := c.must("GET", "/v1/agents/"+agent+"/prompt", "")
 	overview := fields(t, c.must("GET", "/v1/agents/"+agent+"/context", ""))
 	if !strings.Contains(prompt, "task: [seq ") || fmt.Sprint(overview["num_tokens_working_memory"]) == "0" {

@@ -29,8 +29,8 @@ func (w *worker) childrenIn(ctx context.Context, t tail) error {
 			waiting = append(waiting, c)
 			continue
 		}
-		err := w.showResult(ctx, t.resultIn[c.call.CallID], call{done: done{tool: named(w.tools, c.call.Name), result: result.Text,
-			failed: result.IsError}, position: c.position, part: partOf(*t.answer, c.call)})
+		err := w.showResult(ctx, t.resultIn[c.call.CallID], call{done: done{tool: named(w.tools, c.call.Name),
+			result: result.Text, failed: result.IsError}, position: c.position, part: partOf(*t.answer, c.call)})
 		if err != nil {
 			return err
 		}
