@@ -202,6 +202,7 @@ func TestDefinitionsAreGivenToAgents(t *testing.T) {
 	if got := c.call("PATCH", path, `{"tools":["weathr"]}`); got.Code != 400 {
 		t.Errorf("an unknown name: got %d %s", got.Code, got.Text)
 	}
+	c.greet(agent, "default")
 	for format, want := range map[string]string{
 		"openai":    `{"function":` + rollDiceSchema + `,"type":"function"}`,
 		"responses": `{"type":"function",` + strings.TrimSuffix(rollDiceSchema[1:], "}") + `,"strict":false}`,
