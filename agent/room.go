@@ -158,8 +158,8 @@ func (s *Store) mustHoldPrompt(ctx context.Context, org db.Org, agentID string) 
 	}
 	steps := 1 + sort.Search(least, func(i int) bool { return least <= r.settings.Most((i+1)*windowStep) })
 	return db.Invalid("context_window_limit is %d, and no prompt of this agent fits it: its tools and instructions take "+
-		"%d tokens. The smallest that it can have is %d. With fewer tools (tool_set, tools) or shorter instructions (system) "+
-		"it can be smaller.", r.Window, r.Others, steps*windowStep)
+		"%d tokens. The smallest that it can have is %d. With fewer tools (tool_set, tools) or shorter instructions "+
+		"(system) it can be smaller.", r.Window, r.Others, steps*windowStep)
 }
 
 // WindowIn returns the context window of the model that answers in a conversation, in tokens; 0 if it is unknown.
@@ -184,8 +184,8 @@ func (r Room) Check(before Room) error {
 		return nil
 	}
 	return db.Invalid("Nothing was changed, because no room would be left for messages: what you always see besides "+
-		"tools and instructions may take %d tokens of your window of %d; it takes %d now, and would take %d. Shorten or remove "+
-		"the largest first: %s.", max(r.Limit-r.Others, 0), r.Window, before.Core, r.Core, r.largest())
+		"tools and instructions may take %d tokens of your window of %d; it takes %d now, and would take %d. Shorten "+
+		"or remove the largest first: %s.", max(r.Limit-r.Others, 0), r.Window, before.Core, r.Core, r.largest())
 }
 
 // charsOf returns the characters that a block had; 0 if it was not there.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -50,17 +49,27 @@ func (m Memories) edit(ctx context.Context, c Caller, label text,
 }
 
 // labelOf returns the label of the agent's block that a path names. If a block has the whole path as its label
-// (operators may choose any label), that is the answer; otherwise it is the part after /memories/.
+// (operators may choose any label), that is the answer; otherwise it is the part after /memories/. A label may differ
+// by case, if only one block is meant.
 func (m Memories) labelOf(ctx context.Context, c Caller, path text) (string, error) {
-	short := string(shortLabel(path))
-	if short == string(path) {
-		return short, nil
-	}
 	blocks, err := m.Blocks.OfAgent(ctx, c.Org, c.Agent.ID)
-	if err == nil && slices.ContainsFunc(blocks, func(b block.Block) bool { return b.Label == string(path) }) {
-		return string(path), nil
+	if err != nil {
+		return "", err
 	}
-	return short, err
+	short := string(shortLabel(path))
+	var alike []string
+	for _, b := range blocks {
+		switch {
+		case b.Label == string(path):
+			return b.Label, nil
+		case strings.EqualFold(b.Label, short):
+			alike = append(alike, b.Label)
+		}
+	}
+	if len(alike) == 1 && alike[0] != short {
+		return alike[0], nil
+	}
+	return short, nil
 }
 
 // must returns ErrInvalid if an argument is missing. pairs alternates names and values.

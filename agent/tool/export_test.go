@@ -75,7 +75,8 @@ func ReadClose(args string) (names []string, all bool, err error) {
 
 // ListText writes a listing for the query that the arguments ask for.
 func ListText(pattern, folder string, offset, limit int, l files.Listing) string {
-	return listText(listQuery{files.ListQuery{Include: pattern, Folder: folder, Offset: offset, Limit: limit}}, l, MaxChars)
+	q := files.ListQuery{Include: pattern, Folder: folder, Offset: offset, Limit: limit}
+	return listText(listQuery{q}, l, MaxChars)
 }
 
 // ReadMessages returns the query that conversation_search reads from its arguments.

@@ -157,14 +157,17 @@ func (m Memories) placeOf(ctx context.Context, c Caller, a *memoryArgs) (p place
 	return p, err
 }
 
-// rooted returns a path with a slash before memories, which small models leave out, unless it is the label of a block.
+// rooted returns a path below /memories in its usual form, unless it is the label of a block: small models leave out
+// the slash, or write capitals.
 func (p place) rooted(path text) text {
-	bare := strings.TrimPrefix(string(path), "./")
-	isRoot := bare == memoryfile.Root[1:] || strings.HasPrefix(bare, memoryfile.Root[1:]+"/")
-	if !isRoot || slices.Contains(p.labels, string(path)) {
+	first, below, nested := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(string(path), "."), "/"), "/")
+	if !strings.EqualFold("/"+first, memoryfile.Root) || slices.Contains(p.labels, string(path)) {
 		return path
 	}
-	return text("/" + bare)
+	if !nested {
+		return text(memoryfile.Root)
+	}
+	return text(memoryfile.Root + "/" + below)
 }
 
 // isFile reports whether a call is for memory files: it names one, or it speaks Anthropic's dialect about what there is
@@ -191,6 +194,9 @@ func (p place) check(a memoryArgs, isFile bool) error {
 	case a.Command == "create" && isFile && p.isBlock:
 		return db.Conflict("There is a core memory block %s: change it with path=%s, or give the file another name, such as "+
 			"%s.md. Nothing was created.", p.label, p.label, p.file)
+	case a.Command == "create" && !isFile && p.isBlock:
+		return db.Conflict("There is a core memory block %s already: change it with str_replace or insert. Nothing was "+
+			"created.", p.label)
 	case a.Command == "create" && !isFile && p.isOther:
 		return db.Conflict("There is a memory file %s: change it with path=%s, or give the block another label. Nothing was "+
 			"created.", p.file, p.file)
@@ -214,6 +220,9 @@ func (p place) checkDialect(a agent.Agent, args memoryArgs, isFile bool) error {
 	case isFile && args.Command == "create" && args.Description != "" && path.Ext(p.file) == "":
 		return db.Invalid("A memory file has no description. For the file %s, leave description out; for a core memory "+
 			"block, give path=%s. Nothing was created.", p.file, p.label)
+	case !isFile && args.Command == "create" && !block.IsLabel(p.label):
+		return db.Invalid("%s is no label of a core memory block, which has from 1 to 50 letters, digits, '_', '-' and '/'. "+
+			"For a memory file, give path=%s/%s. Nothing was created.", echo(p.label), memoryfile.Root, echo(p.label))
 	case args.Command != "rename":
 		return nil
 	case isFile && args.Description != "":

@@ -42,8 +42,8 @@ func capped(s string) string {
 	return beginning + note
 }
 
-// most renders as many of the first n parts as fit into a result of so many characters, but at least one. A rendering of
-// more parts must be longer.
+// most renders as many of the first n parts as fit into a result of so many characters, but at least one. A rendering
+// of more parts must be longer.
 func most(chars, n int, render func(n int) string) string { return mostWithin(chars, nil, n, render) }
 
 // mostWithin is like most, for a result that must also stay within the bounds of a policy.

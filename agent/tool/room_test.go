@@ -371,8 +371,8 @@ func TestAWrongCommandNamesTheRightOne(t *testing.T) {
 	t.Parallel()
 	s := newSmall(t, 8_192)
 	for args, want := range map[string]string{
-		`{"command":"update","label":"human","new_value":"x"}`: "There is no command 'update'; the commands are view, create, " +
-			"str_replace, insert, delete and rename; you may mean str_replace.",
+		`{"command":"update","label":"human","new_value":"x"}`: "There is no command 'update'; the commands are view, " +
+			"create, str_replace, insert, delete and rename; you may mean str_replace.",
 		`{"command":"append","path":"human","text":"x"}`: "you may mean insert.",
 		`{"command":"frobnicate"}`:                       "delete and rename. Nothing was done.",
 		`{"path":"human","what":"x"}`:                    "The argument command is missing",
@@ -399,7 +399,8 @@ func TestNoResultTakesMoreThanItsShareOfTheWindow(t *testing.T) {
 	for i := range 60 {
 		s.say(t, recall.DefaultConversation, draft(recall.User, "2024-03-01T00:00:00Z", recall.Part{Type: recall.Text,
 			Text: fmt.Sprintf("%d: the zebra of row %d walks and walks and walks in the morning", i, i)}))
-		s.run(t, "archival_memory_insert", fmt.Sprintf(`{"content":"the zebra number %d %s"}`, i, strings.Repeat("walks ", 30)))
+		s.run(t, "archival_memory_insert", fmt.Sprintf(`{"content":"the zebra number %d %s"}`, i,
+			strings.Repeat("walks ", 30)))
 	}
 	for _, c := range []struct{ name, args, more string }{
 		{"expand", `{"seq":"1-100"}`, "To read on, call: expand("},

@@ -89,8 +89,11 @@ type Update struct {
 // labels matches valid labels of a block.
 var labels = regexp.MustCompile(`^[a-zA-Z0-9_/-]{1,50}$`)
 
+// IsLabel reports whether a block may have a label.
+func IsLabel(label string) bool { return labels.MatchString(label) }
+
 func checkLabel(label string) error {
-	if !labels.MatchString(label) {
+	if !IsLabel(label) {
 		return db.Invalid("the label %q is not allowed: it must have from 1 to 50 letters, digits, '_', '-' and '/'",
 			db.Short(label))
 	}
