@@ -191,9 +191,7 @@ func (s *Store) storePrompt(ctx context.Context, org db.Org, p Prompt, out Store
 		sum := sha256.Sum256(piece)
 		sums[i] = sum[:]
 	}
-	has, err := db.All[storedPiece](ctx, s.DB, `
-		SELECT sha256, used_at < now() - interval '1 hour' AS old FROM prompt_parts
-		WHERE org = $1 AND agent_key = $2 AND sha256 = ANY ($3)`, org, p.Agent.Key, sums)
+	has, newest, err := s.storedFor(ctx, org, p, out.Format, sums)
 	if err != nil {
 		return err
 	}
@@ -220,16 +218,73 @@ func (s *Store) storePrompt(ctx context.Context, org db.Org, p Prompt, out Store
 			known[string(sum)] = true
 		}
 	}
-	if len(fresh) > 0 {
-		if _, err := s.DB.Exec(ctx, `
+	var batch pgx.Batch
+	queuePieces(&batch, org, p.Agent.Key, freshSums, fresh)
+	if newest != nil && hex.EncodeToString(newest.SHA256) == out.SHA256 {
+		// A provider's cache lasts longer after each use.
+		batch.Queue(`UPDATE prompts SET handed_out_at = now() WHERE org = $1 AND key = $2`, org, newest.Key)
+	} else {
+		queuePrompt(&batch, org, p, out, sums)
+	}
+	return db.Error(s.DB.SendBatch(ctx, &batch).Close())
+}
+
+// newestPrompt is the last prompt of a conversation in a format.
+type newestPrompt struct {
+	Key    int64  `db:"key"`
+	SHA256 []byte `db:"sha256"`
+}
+
+// storedFor returns which pieces are stored for the agent, and the conversation's newest prompt in the format up to the
+// prompt's seq; nil if there is none.
+func (s *Store) storedFor(ctx context.Context, org db.Org, p Prompt, format Format, sums [][]byte) (has []storedPiece,
+	newest *newestPrompt, err error) {
+	var batch pgx.Batch
+	batch.Queue(`
+		SELECT sha256, used_at < now() - interval '1 hour' AS old FROM prompt_parts
+		WHERE org = $1 AND agent_key = $2 AND sha256 = ANY ($3)`, org, p.Agent.Key, sums).Query(
+		func(rows pgx.Rows) (err error) {
+			has, err = pgx.CollectRows(rows, pgx.RowToStructByName[storedPiece])
+			return err
+		})
+	batch.Queue(`
+		SELECT key, sha256 FROM prompts
+		WHERE org = $1 AND conversation_key = $2 AND seq <= $3 AND format = $4
+		ORDER BY seq DESC, key DESC LIMIT 1`, org, p.Conversation.Key, p.Seq, format).Query(
+		func(rows pgx.Rows) error {
+			list, err := pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[newestPrompt])
+			if len(list) > 0 {
+				newest = list[0]
+			}
+			return err
+		})
+	return has, newest, db.Error(s.DB.SendBatch(ctx, &batch).Close())
+}
+
+// fewPieces is the number of pieces up to which each is stored by a statement of its own. A cluster sends these to the
+// node as they are; for one statement with all, it takes the rows to the coordinator first.
+const fewPieces = 8
+
+// queuePieces queues the statements that store pieces, in the same order in all transactions, which avoids deadlocks.
+func queuePieces(batch *pgx.Batch, org db.Org, agent int64, sums, pieces [][]byte) {
+	if len(sums) > fewPieces {
+		batch.Queue(`
 			INSERT INTO prompt_parts (agent_key, sha256, org, bytes)
 			SELECT $1, part.sha256, $2, part.bytes FROM unnest($3::bytea[], $4::bytea[]) AS part (sha256, bytes)
-			ORDER BY part.sha256 -- the same order in all transactions avoids deadlocks
-			ON CONFLICT DO NOTHING`, p.Agent.Key, org, freshSums, fresh); err != nil {
-			return err
-		}
+			ORDER BY part.sha256
+			ON CONFLICT DO NOTHING`, agent, org, sums, pieces)
+		return
 	}
-	return s.insertPrompt(ctx, org, p, out, sums)
+	order := make([]int, len(sums))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return bytes.Compare(sums[i], sums[j]) })
+	for _, i := range order {
+		batch.Queue(`
+			INSERT INTO prompt_parts (agent_key, sha256, org, bytes) VALUES ($1, $2, $3, $4)
+			ON CONFLICT DO NOTHING`, agent, sums[i], org, pieces[i])
+	}
 }
 
 // storedPiece is a stored piece of an agent's prompts.
@@ -256,38 +311,21 @@ func (s *Store) usePieces(ctx context.Context, org db.Org, agent int64, sums [][
 		RETURNING part.sha256`, org, agent, sums)
 }
 
-// insertPrompt stores a prompt's row. If the row before it is the same, only its time changes: a provider's cache lasts
-// longer after each use.
-func (s *Store) insertPrompt(ctx context.Context, org db.Org, p Prompt, out StoredPrompt, parts [][]byte) error {
+// queuePrompt queues the statement that stores a prompt's row.
+func queuePrompt(batch *pgx.Batch, org db.Org, p Prompt, out StoredPrompt, parts [][]byte) {
 	first, last := 0, 0
 	if n := len(p.Messages); n > 0 {
 		first, last = p.Messages[0].Position, p.Messages[n-1].Position
 	}
-	args := pgx.StrictNamedArgs{"org": org, "agent": p.Agent.Key, "conversation": p.Conversation.Key, "format": out.Format,
-		"seq": out.Seq, "window": out.Window, "tokens": out.Tokens, "sha256": out.SHA256, "parts": parts,
-		"pending": out.Pending, "first": first, "last": last}
-	inserted, err := s.DB.Exec(ctx, `
+	batch.Queue(`
 		INSERT INTO prompts (org, agent_key, conversation_key, format, seq, context_window, tokens, sha256, parts,
 		                     pending, first_position, last_position)
-		SELECT @org, @agent, @conversation, @format, @seq, @window, @tokens, decode(@sha256, 'hex'), @parts,
-		       @pending, @first, @last
-		WHERE (
-			SELECT sha256 FROM prompts
-			WHERE org = @org AND conversation_key = @conversation AND seq <= @seq AND format = @format
-			ORDER BY seq DESC, key DESC LIMIT 1
-		) IS DISTINCT FROM decode(@sha256, 'hex')
-		ON CONFLICT DO NOTHING`, args)
-	if err != nil || inserted.RowsAffected() > 0 {
-		return db.Error(err)
-	}
-	_, err = s.DB.Exec(ctx, `
-		UPDATE prompts SET handed_out_at = now()
-		WHERE org = $1 AND conversation_key = $2 AND format = $3 AND sha256 = decode($4, 'hex') AND key = (
-			SELECT key FROM prompts
-			WHERE org = $1 AND conversation_key = $2 AND format = $3
-			ORDER BY seq DESC, key DESC LIMIT 1
-		)`, org, p.Conversation.Key, out.Format, out.SHA256)
-	return db.Error(err)
+		VALUES (@org, @agent, @conversation, @format, @seq, @window, @tokens, decode(@sha256, 'hex'), @parts, @pending,
+		        @first, @last)
+		ON CONFLICT DO NOTHING`,
+		pgx.StrictNamedArgs{"org": org, "agent": p.Agent.Key, "conversation": p.Conversation.Key, "format": out.Format,
+			"seq": out.Seq, "window": out.Window, "tokens": out.Tokens, "sha256": out.SHA256, "parts": parts,
+			"pending": out.Pending, "first": first, "last": last})
 }
 
 // PromptAt returns, byte for byte, the last prompt of a conversation (the default one if empty) that was handed out

@@ -41,5 +41,5 @@ func TestAPromptTakesFewStatements(t *testing.T) {
 	for i := range 20 {
 		say(t, s, a, said(recall.User, strings.Repeat(fmt.Sprintf("Message %d is about tea. ", i), 900)))
 	}
-	dbtest.AtMost(t, 69, "a prompt with a compaction", dbtest.Sent(t, pool, prompt))
+	dbtest.AtMost(t, 73, "a prompt with a compaction", dbtest.Sent(t, pool, prompt))
 }

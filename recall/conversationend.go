@@ -104,17 +104,16 @@ func (end *conversationEnd) queueMessage(batch *pgx.Batch, e *entry, seq int64) 
 	return nil
 }
 
-// queue queues the statement that counts the new messages and stores the conversation's new end.
+// queue queues the statements that count the new messages and store the conversation's new end. They are two, because a
+// cluster keeps the result of a CTE that inserts before it goes on, which takes longer than a statement.
 func (end *conversationEnd) queue(batch *pgx.Batch) {
+	batch.Queue(`INSERT INTO stored_usage (org, kind, items, bytes) VALUES ($1, 'messages', $2, $3)`, end.org,
+		end.added.messages, end.added.bytes)
 	batch.Queue(`
-		WITH counted AS (
-			INSERT INTO stored_usage (org, kind, items, bytes) VALUES ($1, 'messages', $8, $9)
-		)
 		UPDATE conversations
 		SET messages = $3, tokens = $4, session = $5, session_at = $6, last_message_at = $7, unembedded = true
 		WHERE org = $1 AND key = $2`,
-		end.org, end.Key, end.Messages, end.Tokens, end.Session, end.SessionAt, end.LastMessageAt, end.added.messages,
-		end.added.bytes)
+		end.org, end.Key, end.Messages, end.Tokens, end.Session, end.SessionAt, end.LastMessageAt)
 }
 
 // queueLongResults queues the statements that store the long results in the conversation's last message.
