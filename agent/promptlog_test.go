@@ -296,7 +296,7 @@ func TestAPromptHandedOutAgainIsNew(t *testing.T) {
 	a := create(t, s, agent.New{Name: "a"})
 	say(t, s, a, said(recall.User, "Hello."))
 	first := handOut(t, s, a, agent.OpenAI)
-	if _, err := pool.Exec(t.Context(), `UPDATE prompts SET handed_out_at = handed_out_at - interval '1 hour'
+	if _, err := pool.Exec(t.Context(), `UPDATE prompts SET handed_out_at = '2020-01-01'
 		WHERE org = $1`, s.org); err != nil {
 		t.Fatal(err)
 	}

@@ -64,4 +64,16 @@ func TestConstraintsHaveOneNameOnEachNode(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", name, got, want)
 		}
 	}
+	for message, want := range map[string]string{
+		`duplicate key value violates unique constraint "agent_blocks_label_key_102039"`:       "agent_blocks_label_key",
+		`update or delete on table "a_102001" violates foreign key constraint "b_fkey" on "b"`: "b_fkey",
+		`null value in column "name" of relation "agents" violates not-null constraint`:        "",
+	} {
+		if got := db.Constraint(&pgconn.PgError{Code: "23505", Message: message}); got != want {
+			t.Errorf("%s: got %q, want %q", message, got, want)
+		}
+	}
+	if got := db.Constraint(&pgconn.PgError{Code: "42704", Message: `constraint "c" does not exist`}); got != "" {
+		t.Errorf("an error of another kind names %q", got)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -206,14 +207,23 @@ func broken(err error) bool {
 	return network || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
 
-// Constraint returns the name of the constraint that an error of Postgres names, or "".
+// Constraint returns the name of the constraint that an error of Postgres names, or "". A cluster names it in the
+// message alone.
 func Constraint(err error) string {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
 		return ""
 	}
-	return shardID.ReplaceAllString(pg.ConstraintName, "")
+	name := pg.ConstraintName
+	if found := namedConstraint.FindStringSubmatch(pg.Message); name == "" && found != nil &&
+		pgerrcode.IsIntegrityConstraintViolation(pg.Code) {
+		name = found[1]
+	}
+	return shardID.ReplaceAllString(name, "")
 }
+
+// namedConstraint matches the name of a constraint in a message.
+var namedConstraint = regexp.MustCompile(`constraint "([^"]+)"`)
 
 // shardID is what a cluster adds to the name of a constraint in a part of a table.
 var shardID = regexp.MustCompile(`_[0-9]{6,}$`)

@@ -105,7 +105,7 @@ func TestADeletedFolderIsGoneBeforeItsRows(t *testing.T) {
 	fx.eventually("the work on the deleted file has ended", func() bool {
 		return fx.jobsWhere("kind = 'parse_file' AND finalized_at IS NULL") == 0
 	})
-	if n := fx.count(`SELECT count(*) FROM chunks c JOIN files f ON f.key = c.file_key WHERE f.id = $1`,
+	if n := fx.count(`SELECT count(*) FROM chunks c JOIN files f ON f.org = c.org AND f.key = c.file_key WHERE f.id = $1`,
 		waiting.ID); n != 0 {
 		t.Errorf("the deleted file was still parsed: %d chunks", n)
 	}

@@ -125,8 +125,8 @@ func sentence(err error, meaning string) string {
 	switch {
 	case !ok:
 		return err.Error()
-	case pg.ConstraintName != "":
-		return meaning + " (" + pg.ConstraintName + ")"
+	case db.Constraint(pg) != "":
+		return meaning + " (" + db.Constraint(pg) + ")"
 	case pg.Code == "22021" || pg.Code == "22P05":
 		return meaning + ": a text has a NUL or is not UTF-8"
 	}
