@@ -129,10 +129,10 @@ func (o *ClientLoop) refusals(before []done, calls []recall.AnsweredCall) map[st
 func (o *ClientLoop) addNotGranted(ctx context.Context, refused map[string]string, calls []recall.AnsweredCall) error {
 	for _, c := range calls {
 		name := o.meant(c.Name)
-		if c.Result != nil || refused[c.CallID] != "" || !o.Loop.Tools.Has(name) || slices.Contains(o.all, name) {
+		if c.Result != nil || refused[c.CallID] != "" || !o.Tools.Has(name) || slices.Contains(o.all, name) {
 			continue
 		}
-		why, err := o.Loop.Tools.NotGranted(ctx, o.caller.Org, o.caller.Agent, name)
+		why, err := o.Tools.NotGranted(ctx, o.caller.Org, o.caller.Agent, name)
 		if err != nil {
 			return err
 		}

@@ -463,7 +463,8 @@ func TestAFactBesideAPointerOfAListIsRefused(t *testing.T) {
 	for _, named := range []string{
 		"- [Ada](/memories/a.md): who she is and where she lives", "- [API](/memories/a.md): ports, hosts, how it starts",
 		"- [Rules](/memories/a.md): what to do before a release", "- [Ada](/memories/a.md): the user's home, work and tastes",
-		"- [Deploys](/memories/a.md): steps, owners and costs of a deploy", "- [Log](/memories/a.md): all runs since May 2026",
+		"- [Deploys](/memories/a.md): steps, owners and costs of a deploy",
+		"- [Log](/memories/a.md): all runs since May 2026",
 		"- [Postgres](/memories/a.md): uses, limits and setup", "- see /memories/a.md for how the database starts",
 		"- [Trip](/memories/a.md) – hotel, flights, costs", "- [Wiki](/memories/a.md): wishes of its users",
 	} {
