@@ -241,7 +241,7 @@ func Keywords(text string, most int) []string {
 			continue
 		}
 		run = run[:0]
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) {
 			word = append(word, r)
 			continue
 		}

@@ -87,7 +87,7 @@ func SpacedOf(text string) spaced {
 		switch {
 		case r == '’':
 			return '\''
-		case r == '\'' || unicode.IsLetter(r) || unicode.IsDigit(r):
+		case r == '\'' || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r):
 			return unicode.ToLower(r)
 		}
 		return ' '
@@ -110,6 +110,7 @@ const (
 	denying
 	counting
 	failing
+	correcting
 	standing // a rule that holds from now on
 )
 
@@ -124,11 +125,13 @@ var cues = []struct {
 		"requires, shall, should, shouldn't, never, always, forbidden, prohibited, mandatory, not allowed, " +
 		"allowed, only, at most, at least, no more than, no less than, maximum, minimum, limit, limited, up to, " +
 		"under no circumstances, without, except, unless, otherwise, do not, don't, ever, cannot, can't, avoid, " +
-		"whoever, make sure, from now on, no longer, nie, niemals, immer, muss, müssen, darf, dürfen, kein, " +
+		"whoever, make sure, from now on, no longer, whatever you do, hands off, leave it, alone, keep away, keep out, " +
+		"stay away, stay out, off limits, don't touch, do not touch, untouched, stop, refrain, nie, niemals, immer, muss, müssen, darf, dürfen, kein, " +
 		"keine, höchstens, mindestens, unbedingt, jamais, toujours, doit, nunca, siempre, debe, mai, sempre, " +
 		"deve, никогда, всегда, нельзя, нужно, должен, вместо, 必须, 不要, 始终, 必ず"},
-	{standing, 1.5, "never, always, mustn't, must not, forbidden, prohibited, not allowed, under no circumstances, " +
-		"do not, from now on, no longer, make sure, nie, niemals, immer, jamais, toujours, nunca, siempre, mai, " +
+	{standing, 2, "never, always, mustn't, must not, forbidden, prohibited, not allowed, under no circumstances, " +
+		"do not, from now on, no longer, make sure, whatever you do, hands off, alone, keep away, keep out, stay away, " +
+		"stay out, off limits, don't touch, untouched, nie, niemals, immer, jamais, toujours, nunca, siempre, mai, " +
 		"sempre, никогда, всегда, нельзя, 不要, 始终, 必ず"},
 	{Wishing, 1.6, "prefer, prefers, preferred, preferably, preference, rather, favourite, favorite, like, " +
 		"likes, love, loves, hate, hates, dislike, want, wants, wish, wishes, fond of, allergic, allergy, vegan, " +
@@ -167,6 +170,9 @@ var cues = []struct {
 	{relating, 1, "called, named, name is, lives, works for, works at, works as, reached, phone, email, e " +
 		"mail, address, contact, born, married, daughter, son, wife, husband, partner, mother, father, sister, " +
 		"brother, boss, colleague, landlord, customer, client, owner, budget"},
+	{correcting, 1.5, "correction, corrected, moves to, moved to, postponed, brought forward, changed to, changes to, not " +
+		"any more, anymore, no longer, actually, rectification, korrektur, doch nicht, verschoben, correction, en fait, " +
+		"corrección, исправление, перенесли, 更正, 改为, 訂正"},
 	{denying, 0.6, "no, not, none, nobody, nothing, isn't, aren't, won't, doesn't, didn't, wasn't, haven't, " +
 		"hasn't, nicht, pas, не, dislike"},
 	{counting, 0.8, "two, three, four, five, six, seven, eight, nine, ten, eleven, twelve, fifteen, twenty, " +
@@ -210,6 +216,12 @@ func newLexicon() *lexicon {
 	return &lexicon{words: map[string]uint32{}, phrases: map[string][]phrase{}}
 }
 
+// neverMind matches words that forbid nothing.
+var neverMind = regexp.MustCompile(`(?i)\bnever mind\b`)
+
+// progress matches how much of something is done.
+var progress = regexp.MustCompile(`(?i)\b\d+\s*(?:/|of|out of|von|de|sur|di|из)\s*(?:the\s+)?\d+\b|\d\s?% (?:done|of)\b`)
+
 // Sentence is a text with the kinds of its signs, and the kinds of its beginning.
 type Sentence struct {
 	Text           string
@@ -218,7 +230,7 @@ type Sentence struct {
 
 // SentenceOf returns a text with its kinds.
 func SentenceOf(text string) Sentence {
-	t := SpacedOf(text)
+	t := SpacedOf(neverMind.ReplaceAllString(text, ""))
 	return Sentence{text, cueLexicon.kindsOf(t), openings.opening(t, fillers)}
 }
 
@@ -239,11 +251,16 @@ func (s Sentence) CueScore() float64 {
 	if hasProperName(s.Text) {
 		score++
 	}
+	if progress.MatchString(s.Text) {
+		score += progressWeight
+	}
 	for range eachIdentifier(s.Text) {
 		score += 0.5
 		break
 	}
 	switch {
+	case s.IsUnread():
+		score += unreadWeight // whatever its beginning
 	case s.Opening&announcing != 0:
 		score *= 0.4
 	case s.Opening&Asking != 0 && !s.Is(Pending):
@@ -252,6 +269,30 @@ func (s Sentence) CueScore() float64 {
 		score++
 	}
 	return score
+}
+
+// Weights of what no cue is about.
+const (
+	progressWeight = 2.8
+	unreadWeight   = 3.5
+)
+
+// IsUnread reports whether a sentence is a statement in a script for which there are hardly any cues. Words of other
+// scripts may stand beside it.
+func (s Sentence) IsUnread() bool {
+	latin, other := 0, 0
+	lastIsOther := false
+	for _, r := range s.Text {
+		if unicode.IsLetter(r) {
+			if lastIsOther = !unicode.Is(unicode.Latin, r); lastIsOther {
+				other++
+			} else {
+				latin++
+			}
+		}
+	}
+	asks := lastIsOther && strings.ContainsAny(s.Text[max(len(s.Text)-len("？"), 0):], "?？؟")
+	return !asks && (other > latin/4 && other >= 6 || other >= 12)
 }
 
 // hasProperName reports whether a text has a name within a sentence: a capital letter, followed by more letters, after

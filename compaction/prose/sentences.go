@@ -74,7 +74,7 @@ func Sentences(text string) []string {
 	}
 	for i, r := range text {
 		switch r {
-		case '。', '！', '？':
+		case '。', '！', '？', '।', '۔', '؟':
 			end(i + utf8.RuneLen(r))
 		case '\n', '.', '!', '?':
 			next, _ := utf8.DecodeRuneInString(text[i+1:])

@@ -12,15 +12,18 @@ import (
 
 // These are shares of an extracted summary's budget. Room that a part does not use goes to the compared lines.
 const (
-	lastShare    = 0.4  // the last request
-	newShare     = 0.15 // the best compared lines from the messages that leave now
-	factShare    = 0.5  // all compared lines, including those
-	firstShare   = 0.16 // the first request
-	requestsPart = 0.12 // other requests
-	statePart    = 0.12
-	errorsPart   = 0.06
-	callsPart    = 0.08
-	namedPart    = 0.08
+	lastShare    = 0.36 // the last request
+	newShare     = 0.12 // the best compared lines from the messages that leave now
+	factShare    = 0.8  // all compared lines, including those
+	firstShare   = 0.08 // the first request
+	requestsPart = 0.04 // other requests
+	statePart    = 0.06
+	errorsPart   = 0.13
+	callsPart    = 0.05
+	namedPart    = 0.04
+
+	leastState = 60   // tokens of the last state, if that is at most
+	mostState  = 0.16 // of the budget
 )
 
 // within returns the extraction in at most budget tokens, with header as its first line. Only the last request, the
@@ -30,13 +33,13 @@ func (x *extraction) within(header string, budget int, must prose.MustMention) s
 	part := func(share float64) int { return int(share * float64(budget)) }
 	f.lastRequest(must, part(lastShare))
 	f.names(must.Request, f.left)
-	f.newest(state, part(statePart), true)
+	f.newest(state, max(part(statePart), min(leastState, part(mostState))), true)
 	f.firstRequest(part(firstShare))
 	f.newest(requests, part(requestsPart), false)
-	f.lines(part(newShare), func(i item) bool { return !i.carried })
-	f.lines(part(factShare)-f.facts, anyItem)
 	f.newest(failures, part(errorsPart), false)
-	f.newest(calls, part(callsPart), true)
+	f.lines(part(newShare), func(i item) bool { return !i.carried && i.score >= strongScore })
+	f.lines(part(factShare)-f.facts, anyItem)
+	f.newest(calls, part(callsPart), part(callsPart) >= leastCall)
 	f.names(must.Others, part(namedPart))
 	f.lines(f.left, anyItem)
 	for _, s := range []section{requests, failures, calls} {
@@ -152,6 +155,9 @@ func (f *selection) lines(most int, fits func(item) bool) {
 		}
 	}
 }
+
+// leastCall is how many tokens a shortened call has at least. Fewer say only which tool was called.
+const leastCall = 24
 
 // leastLine is the least room, in tokens, for which lines are looked for.
 const leastLine = 8

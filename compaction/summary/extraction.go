@@ -47,7 +47,7 @@ func (x *extraction) add(in section, i item, s prose.Sentence, weight float64) {
 	if strings.HasPrefix(s.Text, "result of ") {
 		weight = outputTrust
 	}
-	question := strings.HasSuffix(s.Text, "?")
+	question := strings.HasSuffix(s.Text, "?") && !s.IsUnread()
 	if len(prose.ContentWords(s.Text)) < leastWordsOfLine && (question || !saysMuchInFewWords(s, in, weight)) {
 		return
 	}

@@ -77,7 +77,7 @@ func failureLine(text string, failed bool) (line string) {
 
 // errorSigns are texts that mark a line of output as about an error.
 var errorSigns = []string{"ERROR", "FATAL", "FAIL", "Error:", "error:", "panic:", "Traceback", "Exception", "denied",
-	"not found", "timed out", "refused"}
+	"not found", "timed out", "refused", "exhausted", "exceeded", "expired", "unable to"}
 
 // SaysError reports whether a line of output is about an error. It is called for each line of each result, and a
 // regular expression would take ten times as long.

@@ -133,6 +133,12 @@ func (k *talk) turn(f *fact) {
 		k.add(recall.Assistant, called(id, fmt.Sprintf(`{"query":%q}`, k.nouns[k.IntN(len(k.nouns))])))
 		k.add(recall.Tool, result(id, k.chatter(k.outputs, 1+k.IntN(12), "\n")))
 	}
+	if f != nil && f.role == recall.Tool {
+		k.calls++
+		id := fmt.Sprint("call-", k.calls)
+		k.add(recall.Assistant, called(id, fmt.Sprintf(`{"query":%q}`, k.nouns[k.IntN(len(k.nouns))])))
+		k.add(recall.Tool, result(id, k.chatter(k.outputs, k.IntN(4), "\n")+"\n"+f.text))
+	}
 	said(recall.Assistant, k.assistants, 1+k.IntN(3))
 }
 
@@ -153,7 +159,7 @@ func (k *talk) surviving(t *testing.T, window int, m *summary.Model) (kept int, 
 		}
 		k.turn(f)
 		view.Messages = append(view.Messages, k.messages[before:]...)
-		if f != nil && len(k.messages) > 60 {
+		if f != nil && len(k.messages) > 60 && len(k.facts) < 10 {
 			t.Fatalf("the fact %q is told after %d messages", f.text, len(k.messages))
 		}
 		if clip.Estimate(view)*10 < window*9 {
@@ -240,6 +246,22 @@ func TestShortFactsSurvive(t *testing.T) {
 			k.outputs, k.nouns = []string{"{w} {n} {w}"}, strings.Fields("pasta rice bread soup salad cake tea water")
 			if _, lost, last := k.surviving(t, 8192, nil); len(lost) > 0 {
 				t.Errorf("%q are lost:\n%s", lost, last)
+			}
+		}
+	}
+}
+
+// Without a model, what is told in any script, prohibitions, progress, corrections and errors survive.
+func TestFactsOfAllKindsSurvive(t *testing.T) {
+	scale.NotRaced(t)
+	t.Parallel()
+	for window, least := range map[int]int{8192: 18, 16_000: 20} {
+		for seed := range uint64(scale.Pure(2, 6)) {
+			k := readTalk(t, "kinds")
+			k.Rand = rand.New(rand.NewPCG(seed, 11))
+			kept, lost, last := k.surviving(t, window, nil)
+			if kept < least {
+				t.Errorf("window %d, seed %d: %d of %d facts survive, lost: %q\n%s", window, seed, kept, len(k.facts), lost, last)
 			}
 		}
 	}

@@ -44,7 +44,7 @@ const (
 // saysMuchInFewWords reports whether a sentence may matter although it has hardly any words: it says what the user is,
 // wants or demands; or it has an amount, and is not from a tool result.
 func saysMuchInFewWords(s prose.Sentence, in section, weight float64) bool {
-	return in == told && s.Is(prose.Obliging|prose.Wishing|prose.Owning) || weight > outputTrust &&
+	return in == told && (s.IsUnread() || s.Is(prose.Obliging|prose.Wishing|prose.Owning)) || weight > outputTrust &&
 		prose.Quantity.MatchString(s.Text)
 }
 
