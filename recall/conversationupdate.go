@@ -70,15 +70,18 @@ func (s *Store) RunEnded(ctx context.Context, org db.Org, conversation string, f
 // TurnFailed notes that the newest prompt of a conversation failed for a reason other than its messages. status is the
 // HTTP status of the provider; 0 if unknown. otid is the caller's own id of this report; it may be empty.
 func (s *Store) TurnFailed(ctx context.Context, org db.Org, c Conversation, status int, otid string) error {
-	return db.Exec(ctx, s.db, `
-		UPDATE conversations
-		SET refusal = `+withFailed+` || CASE $4::text WHEN '' THEN '{}' ELSE jsonb_build_object('otid', $4::text) END
-		WHERE org = $1 AND key = $2`, org, c.Key, status, otid)
+	report := map[string]string{}
+	if otid != "" {
+		report["otid"] = otid
+	}
+	return db.Exec(ctx, s.db, `UPDATE conversations SET refusal = `+withFailed+` || $4::jsonb WHERE org = $1 AND key = $2`,
+		org, c.Key, status, report)
 }
 
-// withFailed is the conversation's refusal with a FailedTurn that has status $3 and ends at the last message.
+// withFailed is the conversation's refusal with a FailedTurn that has status $3 and ends at the last message. A cluster
+// refuses jsonb_build_object here, because it is not immutable.
 const withFailed = `coalesce(refusal, '{"at":0}')
-	|| jsonb_build_object('failed', jsonb_build_object('at', messages, 'status', $3::integer))`
+	|| ('{"failed":{"at":' || messages::text || ',"status":' || $3::integer::text || '}}')::jsonb`
 
 // DeleteConversation hides a conversation and its messages from every read; the log keeps them. ErrConflict for an
 // agent's default conversation.

@@ -280,8 +280,8 @@ func (r *refusing) finish(ctx context.Context, next LastRefusal) error {
 	err := db.Exec(ctx, r.tx, endFlushes("$1", "$2")+`
 		UPDATE conversations
 		SET frame = frame + 1, hidden_tokens = least($3, tokens), reported_tokens = 0, reported_position = 0,
-		    refusal = $4::jsonb || jsonb_build_object('at', messages,
-		        'failed', jsonb_build_object('at', messages, 'status', $5::integer)), updated_at = now()
+		    refusal = $4::jsonb || ('{"at":' || messages::text || ',"failed":{"at":' || messages::text || ',"status":' ||
+		        $5::integer::text || '}}')::jsonb, updated_at = now() -- jsonb_build_object is refused by a cluster
 		WHERE org = $1 AND key = $2`, r.org, r.c.Key, r.c.HiddenTokens, next, r.of.Status)
 	if err != nil {
 		return err
