@@ -33,9 +33,9 @@ type entry struct {
 
 // surroundings are what an entry takes from outside of its draft.
 type surroundings struct {
-	now         time.Time      // the time of a draft that has none
-	resultChars int            // characters of the results in the messages right before, that stay in the log
-	clips       map[int]string // ids for the Clips of long results, by the index of their part; the others get new ids
+	now         time.Time     // the time of a draft that has none
+	resultChars int           // characters of the results in the messages right before, that stay in the log
+	clips       map[int]*Clip // the Clips that long results had, by the index of their part
 }
 
 // newEntry returns a draft's entry.

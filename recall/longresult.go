@@ -43,9 +43,9 @@ var storeText = db.Counting("blobs", `
 	ON CONFLICT (org, sha256) DO UPDATE SET used_at = EXCLUDED.used_at`, "") + `SELECT count(*) FROM added`
 
 // moveLongResults cuts the long results in parts to their beginnings, and returns the whole results in the order of the
-// parts. before is how many characters the results in the messages right before have. ids are ids for their Clips, by
-// the index of the part; the others get new ids.
-func moveLongResults(parts []Part, before int, ids map[int]string) (moved []longResult) {
+// parts. before is how many characters the results in the messages right before have. clips are the Clips that whole
+// results had, by the index of the part: such a result is moved again, with its id. The others get new ids.
+func moveLongResults(parts []Part, before int, clips map[int]*Clip) (moved []longResult) {
 	total := before
 	var results []int
 	chars := make([]int, len(parts))
@@ -58,10 +58,15 @@ func moveLongResults(parts []Part, before int, ids map[int]string) (moved []long
 	}
 	slices.SortStableFunc(results, func(a, b int) int { return cmp.Compare(chars[b], chars[a]) })
 	for _, i := range results {
-		if chars[i] <= MaxResultChars && total <= MaxResultsChars && ids[i] == "" || chars[i] <= PreviewBytes {
+		id, was := "clip-"+uuid.NewString(), clips[i]
+		if was != nil {
+			id = was.ID
+		}
+		moves := chars[i] > MaxResultChars || total > MaxResultsChars || was != nil && was.Chars == chars[i]
+		if !moves || chars[i] <= PreviewBytes {
 			continue
 		}
-		long := newLongResult(cmp.Or(ids[i], "clip-"+uuid.NewString()), parts[i].Text)
+		long := newLongResult(id, parts[i].Text)
 		long.part = i
 		moved = append(moved, long)
 		parts[i].clipTo(long, chars[i])

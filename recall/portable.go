@@ -248,12 +248,12 @@ func (s *Store) RestoreMessages(ctx context.Context, org db.Org, c PortableConve
 	return a.appendChunk(ctx)
 }
 
-// clips returns the ids of the Clips of a message's long results, by the index of their part.
-func (m PortableMessage) clips() map[int]string {
-	clips := map[int]string{}
+// clips returns the Clips of a message's long results, by the index of their part.
+func (m PortableMessage) clips() map[int]*Clip {
+	clips := map[int]*Clip{}
 	for i, p := range m.Content {
 		if p.Clip != nil && strings.HasPrefix(p.Clip.ID, "clip-") && db.UUID("clip-", p.Clip.ID) != uuid.Nil {
-			clips[i] = p.Clip.ID
+			clips[i] = p.Clip
 		}
 	}
 	return clips
