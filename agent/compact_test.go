@@ -81,7 +81,8 @@ func TestAPromptUpTo95PercentIsHandedOut(t *testing.T) {
 	for _, preset := range policy.Presets() {
 		policyName := fmt.Sprintf(`{"policy":%q}`, preset.Name)
 		s, _ := newStore(t)
-		a := create(t, s, agent.New{Name: "a", WindowLimit: new(20_000), Settings: agent.Settings{CompactionSettings: json.RawMessage(policyName)}})
+		settings := agent.Settings{CompactionSettings: json.RawMessage(policyName)}
+		a := create(t, s, agent.New{Name: "a", WindowLimit: new(20_000), Settings: settings})
 		say(t, s, a, said(recall.User, "First."), said(recall.Assistant, strings.Repeat("So it was. ", 400)))
 		empty, err := s.NextPrompt(t.Context(), s.org, agent.PromptTarget{AgentID: a.ID})
 		if err != nil {

@@ -325,7 +325,8 @@ func TestAWarningStandsOnce(t *testing.T) {
 		say(t, s, a, said(recall.User, text), said(recall.Assistant, "Yes."))
 	}
 	for _, window := range []int{16_000, 64_000, 16_000} {
-		if _, err := s.Update(t.Context(), s.org, a.ID, agent.Update{WindowLimit: agent.Limit{Set: true, Value: &window}}); err != nil {
+		change := agent.Update{WindowLimit: agent.Limit{Set: true, Value: &window}}
+		if _, err := s.Update(t.Context(), s.org, a.ID, change); err != nil {
 			t.Fatal(err)
 		}
 		p := handOut(t, s, a, agent.OpenAI)

@@ -145,7 +145,8 @@ func TestOpeningWhileFilesGo(t *testing.T) {
 	fx.idle()
 	if n := fx.count(`SELECT count(*) FROM agent_files a JOIN files f ON f.org = a.org AND f.key = a.file_key
 		WHERE a.org = $1 AND a.is_open AND NOT EXISTS (
-			SELECT FROM agent_folders d WHERE d.org = a.org AND d.agent_id = a.agent_id AND d.folder_key = f.folder_key)`, fx.org); n != 0 {
+			SELECT FROM agent_folders d
+			WHERE d.org = a.org AND d.agent_id = a.agent_id AND d.folder_key = f.folder_key)`, fx.org); n != 0 {
 		t.Errorf("%d files are open in agents that do not have them", n)
 	}
 	for _, agent := range agents {

@@ -33,7 +33,8 @@ const (
 )
 
 // failureBeginnings are how results of failed calls begin, in lower case.
-var failureBeginnings = []string{"error:", "error -", "error executing", "error calling", "error running", "error while ",
+var failureBeginnings = []string{"error:", "error -", "error executing", "error calling", "error running",
+	"error while ",
 	"exception:", "fatal:", "fatal error", "panic:", "failed:", "failed to ", "command failed", "tool error", "[error]",
 	"<error>", "<tool_use_error>", "traceback (most recent call last):", "permission denied", "syntaxerror:",
 	"bash: ", "sh: ", "zsh: "}

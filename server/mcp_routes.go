@@ -37,8 +37,8 @@ func (s *Server) mcpRoutes(a *rest.API) {
 		op := huma.Operation{Method: route.method, Path: "/mcp/agents/{agent_id}", Summary: route.doc,
 			Parameters: []*huma.Param{rest.IDParam("agent_id", "agent"),
 				{Name: "tools", In: "query", Schema: text, Description: "The tools that are shown: names of tools and groups of " +
-					"tools (files, recall, blocks, working_memory, memory_files, archival, subagents, erasure, session), with commas; all of " +
-					"the agent's if absent."}},
+					"tools (files, recall, blocks, working_memory, memory_files, archival, subagents, erasure, session), with " +
+					"commas; all of the agent's if absent."}},
 			Responses: map[string]*huma.Response{"200": {Description: "As the protocol says."}}}
 		if route.method == http.MethodPost {
 			op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{rest.JSON: {

@@ -2,7 +2,8 @@
 // schemas, results and errors. The memory packages do not know the tools.
 //
 // Each file uses those that are named before it:
-//   - what all tools share: memories.go schema.go argumentnames.go arguments.go resulttext.go tool.go
+//   - what all tools share: memories.go schema.go argumentnames.go arguments.go argumentvalues.go
+//     resulttext.go tool.go
 //   - tools of programs: pythontypes.go docstring.go pythonsource.go
 //   - files: readbounds.go openfiles.go grepgroup.go markedpattern.go grepfiles.go searchfiles.go listfiles.go
 //   - history: expand.go neighbors.go conversationsearch.go queryresult.go querylog.go asksession.go erase.go

@@ -100,8 +100,8 @@ func TestSearchesAreComparedAndAWeightIsProposed(t *testing.T) {
 	if err := got.print(streams{out: out}); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"words and meaning", "with the weight 0.8   95.0", "line 39: 38", "line 40, number 2 by words: 39",
-		"Set LOCI_EMBEDDING_WEIGHT=0.8"} {
+	for _, line := range []string{"words and meaning", "with the weight 0.8   95.0", "line 39: 38",
+		"line 40, number 2 by words: 39", "Set LOCI_EMBEDDING_WEIGHT=0.8"} {
 		if !strings.Contains(out.String(), line) {
 			t.Errorf("printed without %q:\n%s", line, out)
 		}

@@ -91,7 +91,8 @@ func (c *ClearToolUses) edit(tools []string) map[string]any {
 	if c.ClearAtLeast > 0 {
 		fields["clear_at_least"] = ofTokens(c.ClearAtLeast)
 	}
-	if inputs := named(tools, func(tool string) bool { return matchesAny(c.InputsOf, tool) }); !c.Inputs && len(inputs) > 0 {
+	inputs := named(tools, func(tool string) bool { return matchesAny(c.InputsOf, tool) })
+	if !c.Inputs && len(inputs) > 0 {
 		fields["clear_tool_inputs"] = inputs
 	}
 	return clearing(fields, tools, func(tool string) bool { return matchesAny(c.Except, tool) })

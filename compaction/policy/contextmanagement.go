@@ -8,9 +8,9 @@ type byProvider interface {
 }
 
 // byProviderWords describes the setting by_provider.
-const byProviderWords = "Whether Anthropic clears results in its copy of the prompt, so that its cache stays valid: the " +
-	"request has the field context_management, and needs the header anthropic-beta: context-management-2025-06-27. In " +
-	"other formats Loci clears them."
+const byProviderWords = "Whether Anthropic clears results in its copy of the prompt, so that its cache stays valid: " +
+	"the request has the field context_management, and needs the header anthropic-beta: " +
+	"context-management-2025-06-27. In other formats Loci clears them."
 
 // clearing returns an edit that clears results, with the names of the tools whose results stay.
 func clearing(fields map[string]any, tools []string, stays func(tool string) bool) map[string]any {

@@ -47,7 +47,8 @@ func (m *Microcompact) Edits(v clip.View, at Moment) (edits []clip.Edit) {
 			shown = append(shown, r)
 		}
 	}
-	crowded := m.TriggerCount > 0 && len(shown) > m.TriggerCount && !(m.ByProvider && at.Anthropic) &&
+	here := !m.ByProvider || !at.Anthropic
+	crowded := here && m.TriggerCount > 0 && len(shown) > m.TriggerCount &&
 		(v.Window <= 0 || float64(at.tokens(v)) > m.TriggerShare*float64(v.Window))
 	if !crowded && !m.cold(v, at) {
 		return nil

@@ -93,7 +93,7 @@ type Moment struct {
 	Anthropic bool          // the prompt is in the form of Anthropic's API
 	Busy      bool          // a client's plan is under way, or a sub-agent still works
 	Notes     string        // the working memory, as the model reads it
-	Noted     int           // position of the newest message when a checkpoint wrote the notes; 0: no checkpoint wrote them
+	Noted     int           // position of the newest message when a checkpoint wrote the notes; 0: none wrote them
 
 	// Write returns a line about the result in each request, in the order of the requests. Nil means that there is no
 	// model, and rules write the lines.

@@ -38,7 +38,7 @@ func (c *TokenClip) Edits(v clip.View, _ Moment) (edits []clip.Edit) {
 	return edits
 }
 
-// clip returns a clip within the bound that is close to the longest. It guesses, and then halves the error of the guess.
+// clip returns a clip within the bound that is close to the longest. It guesses, and then halves the guess's error.
 func (c *TokenClip) clip(v clip.View, r result, n int) (best clip.Edit) {
 	fits, tooMany := 0, r.chars() // in characters
 	chars := tooMany * max(c.MaxTokens-noteTokens, 0) / n

@@ -45,7 +45,7 @@ func TestTriggersFireAtTheirNumbers(t *testing.T) {
 		{"Alyx: 50,000", step{"step": "tokens"}, 200_000, 50_000, 50_001},
 		{"Alyx: 50,000 of a window that is unknown", step{"step": "tokens"}, 0, 50_000, 50_001},
 		{"no reserve goes above 95 %", step{"step": "reserve"}, 1_000_000, 949_999, 950_000},
-		{"a share is at most that of the settings", step{"step": "fraction", "window_share": 0.95}, 200_000, 180_000, 180_001},
+		{"a share, at most that of the settings", step{"step": "fraction", "window_share": 0.95}, 200_000, 180_000, 180_001},
 		{"OpenClaw raises its count by 1.2", step{"step": "tokens", "above_tokens": 120_000, "count_factor": 1.2}, 0,
 			100_000, 100_001},
 		{"of a window that is unknown, no share is due", step{"step": "fraction", "window_share": 0.3}, 0, 1 << 30, 0},

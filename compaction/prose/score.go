@@ -126,7 +126,8 @@ var cues = []struct {
 		"allowed, only, at most, at least, no more than, no less than, maximum, minimum, limit, limited, up to, " +
 		"under no circumstances, without, except, unless, otherwise, do not, don't, ever, cannot, can't, avoid, " +
 		"whoever, make sure, from now on, no longer, whatever you do, hands off, leave it, alone, keep away, keep out, " +
-		"stay away, stay out, off limits, don't touch, do not touch, untouched, stop, refrain, nie, niemals, immer, muss, müssen, darf, dürfen, kein, " +
+		"stay away, stay out, off limits, don't touch, do not touch, untouched, stop, refrain, nie, " +
+		"niemals, immer, muss, müssen, darf, dürfen, kein, " +
 		"keine, höchstens, mindestens, unbedingt, jamais, toujours, doit, nunca, siempre, debe, mai, sempre, " +
 		"deve, никогда, всегда, нельзя, нужно, должен, вместо, 必须, 不要, 始终, 必ず"},
 	{standing, 2, "never, always, mustn't, must not, forbidden, prohibited, not allowed, under no circumstances, " +
@@ -170,8 +171,8 @@ var cues = []struct {
 	{relating, 1, "called, named, name is, lives, works for, works at, works as, reached, phone, email, e " +
 		"mail, address, contact, born, married, daughter, son, wife, husband, partner, mother, father, sister, " +
 		"brother, boss, colleague, landlord, customer, client, owner, budget"},
-	{correcting, 1.5, "correction, corrected, moves to, moved to, postponed, brought forward, changed to, changes to, not " +
-		"any more, anymore, no longer, actually, rectification, korrektur, doch nicht, verschoben, correction, en fait, " +
+	{correcting, 1.5, "correction, corrected, moves to, moved to, postponed, brought forward, changed to, changes to, " +
+		"not any more, anymore, no longer, actually, rectification, korrektur, doch nicht, verschoben, en fait, " +
 		"corrección, исправление, перенесли, 更正, 改为, 訂正"},
 	{denying, 0.6, "no, not, none, nobody, nothing, isn't, aren't, won't, doesn't, didn't, wasn't, haven't, " +
 		"hasn't, nicht, pas, не, dislike"},
@@ -220,7 +221,8 @@ func newLexicon() *lexicon {
 var neverMind = regexp.MustCompile(`(?i)\bnever mind\b`)
 
 // progress matches how much of something is done.
-var progress = regexp.MustCompile(`(?i)\b\d+\s*(?:/|of|out of|von|de|sur|di|из)\s*(?:the\s+)?\d+\b|\d\s?% (?:done|of)\b`)
+var progress = regexp.MustCompile(
+	`(?i)\b\d+\s*(?:/|of|out of|von|de|sur|di|из)\s*(?:the\s+)?\d+\b|\d\s?% (?:done|of)\b`)
 
 // Sentence is a text with the kinds of its signs, and the kinds of its beginning.
 type Sentence struct {

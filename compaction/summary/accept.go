@@ -80,8 +80,8 @@ func (w *writer) reject(r Reply, text string) fault {
 	return fault{}
 }
 
-// isTooLong reports whether an answer takes more than the budget. An answer with as few words as were asked for may take
-// up to twice the budget, because the names in it may be long.
+// isTooLong reports whether an answer takes more than the budget. An answer with as few words as were asked for may
+// take up to twice the budget, because the names in it may be long.
 func (w *writer) isTooLong(text string) bool {
 	n := tokens.Estimate(text)
 	return n > w.budget && (n > 2*w.budget || wordsIn(text) > plan.FormatWords(w.e.Format, w.s.Mode, w.budget))

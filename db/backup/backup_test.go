@@ -89,7 +89,7 @@ func TestABackup(t *testing.T) {
 	t.Run("a cluster gets one before it is spread", f.isRestoredIntoACluster)
 }
 
-// A backup of one Postgres is restored on the coordinator of a cluster, and then spread. One of the cluster is the same.
+// A backup of one Postgres is restored on the coordinator of a cluster, and then spread. So is one of the cluster.
 func (f *filled) isRestoredIntoACluster(t *testing.T) {
 	t.Parallel()
 	url, ok := dbtest.SpreadURL(t)

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
-// With a cluster, a filled database is spread. A run that is stopped at any of its steps is run again, and the rows, the
+// With a cluster, a filled database is spread. A run that is stopped at any of its steps is run again: the rows, the
 // foreign keys and the places of the tables are the same as without the stops. Without a cluster, the error says how to
 // make one.
 func TestAFilledDatabaseIsSpread(t *testing.T) {

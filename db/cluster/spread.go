@@ -172,7 +172,7 @@ func (*spreading) take(ctx context.Context, tx pgx.Tx, f reference) error {
 
 // move moves the tables that do not lie where they belong.
 func (s *spreading) move(ctx context.Context, tables []Table) error {
-	first := "none"            // the first table begins a group, whose tables have the same organizations on the same nodes
+	first := "none"            // the first table begins a group: its tables have an organization on the same node
 	for _, t := range tables { // an earlier run, with another order, may have begun it
 		if t.Done && t.Place == Spread {
 			first = t.Name

@@ -40,7 +40,8 @@ func TestMigrationsAreSplit(t *testing.T) {
 	if err != nil || len(names) == 0 {
 		t.Fatal(names, err)
 	}
-	begins := regexp.MustCompile(`^(--[^\n]*\s+)*(CREATE|ALTER|DROP|INSERT|UPDATE|DELETE|WITH|SELECT|COMMENT|SET|DO|LOCK|REVOKE|GRANT)\b`)
+	begins := regexp.MustCompile(`^(--[^\n]*\s+)*` +
+		`(CREATE|ALTER|DROP|INSERT|UPDATE|DELETE|WITH|SELECT|COMMENT|SET|DO|LOCK|REVOKE|GRANT)\b`)
 	difficult := regexp.MustCompile(`/\*|BEGIN ATOMIC|\bE'`)
 	for _, name := range names {
 		sql, err := fs.ReadFile(migrations.Files, name)
