@@ -51,7 +51,7 @@ func (s *Store) NextPrompt(ctx context.Context, org db.Org, target PromptTarget)
 	p, err := s.assembleFitting(ctx, org, target)
 	if err == nil && target.NotEmpty && len(p.Messages) == 0 && p.summary == "" {
 		err = db.Conflict("the conversation %s has no message in view, and a model can answer none: append one first "+
-			"(POST /v1/agents/%s/step or …/messages/capture)", p.Conversation.ID, target.AgentID)
+			"with POST /v1/agents/%s/step or …/messages/capture", p.Conversation.ID, target.AgentID)
 	}
 	if err != nil {
 		return StoredPrompt{}, err

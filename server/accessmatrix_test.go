@@ -608,7 +608,7 @@ func (m *matrix) settle() {
 }
 
 // shared are path parameters that name nothing that belongs to an organization.
-var shared = []string{"tool_name", "policy_name", "consumer_name", "block_label", "version", "number"}
+var shared = []string{"tool_name", "policy_name", "consumer_name", "subagent_name", "block_label", "version", "number"}
 
 // changesNoMessage is an operation that refuses all messages, with the parameter that names the message.
 const changesNoMessage = "PATCH /v1/agents/{agent_id}/messages/{message_id} [message_id]"

@@ -275,7 +275,7 @@ func TestIterationEnds(t *testing.T) {
 	}
 	for target, want := range map[string]int{"/v1/agents/": 5, "/v1/folders/": 5, "/v1/agents/" + agent + "/folders": 5,
 		"/v1/agents/" + agent + "/tools": 19,
-		"/v1/tools/":                     25} {
+		"/v1/tools/":                     26} {
 		for _, order := range []string{"asc", "desc"} {
 			ids, after := map[string]bool{}, ""
 			for range 14 {

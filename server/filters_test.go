@@ -99,12 +99,14 @@ func TestAMessageSearchKeepsToItsRoles(t *testing.T) {
 func TestAnotherAgentsConversationIsNotFound(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	agent, other := "/v1/agents/"+c.made("/v1/agents", ""), c.made("/v1/agents", "")
+	id, other := c.made("/v1/agents", ""), c.made("/v1/agents", "")
+	agent := "/v1/agents/" + id
+	c.capture(id, `{"messages":[{"role":"user","content":"Hello."}]}`)
 	for _, route := range []string{"messages", "prompt", "context", "compactions"} {
 		if got := c.call("GET", agent+"/"+route+"?conversation_id="+other, ""); got.Code != 404 {
 			t.Errorf("%s: got %d %.80s, want 404", route, got.Code, got.Text)
 		}
-		c.must("GET", agent+"/"+route+"?conversation_id="+strings.TrimPrefix(agent, "/v1/agents/"), "")
+		c.must("GET", agent+"/"+route+"?conversation_id="+id, "")
 	}
 }
 

@@ -33,7 +33,8 @@ func TestNullIsNotGiven(t *testing.T) {
 		t.Fatal(err, tools)
 	}
 	c.must("PATCH", "/v1/agents/"+agent+"/archives/attach/"+archive, "")
-	defaults := map[string][]string{"context_window_limit": {"context_window_limit", "llm_config"},
+	defaults := map[string][]string{
+		"context_window_limit":            {"context_window_limit", "llm_config", "tools"},
 		"max_files_open":                  {"max_files_open", "tools"}, // their descriptions state it
 		"per_file_view_window_char_limit": {"per_file_view_window_char_limit", "tools"}, "tool_set": {"tool_set", "tools"}}
 	for route, path := range map[string]string{

@@ -153,7 +153,7 @@ func TestPlacesTellWhoMadeAndChangedThem(t *testing.T) {
 	block := c.made("/v1/blocks", `{"label":"human","value":"Ada."}`)
 	c.must("PATCH", base+"/core-memory/blocks/attach/"+block, "")
 	r.model.Says(modeltest.Answer{Calls: []modeltest.Call{
-		{ID: "a", Name: "memory", Arguments: `{"command":"create","path":"/memories/tea","description":"teas",
+		{ID: "a", Name: "memory", Arguments: `{"command":"create","path":"tea","description":"teas",
 			"file_text":"Green."}`},
 		{ID: "b", Name: "archival_memory_insert", Arguments: `{"content":"Tea is green."}`}}},
 		modeltest.Answer{Text: "Done."})

@@ -30,7 +30,6 @@ func TestTextsThatCannotBeStoredAreRefused(t *testing.T) {
 		{"POST", "/v1/archives/" + archive + "/passages/batch", `{"passages":[{"text":"b"},{"text":"a%sb"}]}`,
 			"body.passages[1].text"},
 		{"POST", "/v1/folders", `{"name":"a%sb"}`, "body.name"},
-		{"POST", path + "/tools/conversation_search/run", `{"args":{"query":"a%sb"}}`, "body.args.query"},
 		{"POST", path + "/messages/capture", `{"messages":[{"role":"user","content":"x","otid":"o%s"}]}`,
 			"body.messages[0].otid"},
 		{"POST", path + "/messages/capture", `{"conversation_id":"a%s","messages":[]}`, "body.conversation_id"},

@@ -371,7 +371,8 @@ func TestMistakesOfAModelAreResults(t *testing.T) {
 	for _, tt := range [][3]string{
 		{"no_such_tool", `{}`, "There is no tool no_such_tool. Your tools are expand, search_memory, memory, " +
 			"archival_memory_insert."},
-		{"search_memories", `{}`, "The nearest of your tools is search_memory."},
+		{"search_memories", `{}`, "search_memory needs the argument query."}, // the name is nearly right
+		{"search_memroy_all", `{}`, "The nearest of your tools is search_memory."},
 		{"memory_insert", `{"label":"human","new_string":"x"}`, "The tool memory_insert is not attached to you."},
 		{"open_files", `{"file_requests":["a"]}`, "it comes with a folder of files, and you have none"},
 		{"search_memory", `{}`, "search_memory needs the argument query."},

@@ -138,6 +138,7 @@ func TestWritersTakeFramesFromTheList(t *testing.T) {
 	// These are no frames, or other parts of their texts keep them apart.
 	others := []string{
 		"format", "path", "the", "id", "think", "thinking", "thought", "name",
+		"error", "tool_use_error", "[error]", // how other programs' tools report failures
 		// A line of a transcript or an extract. Lines of texts are indented there.
 		"[%d] ", "[%d] %s",
 		"[image]", "[%d images]", "[%s] %s", "[REDACTED]", "[nothing to read]",

@@ -62,7 +62,7 @@ var house = map[string][]string{
 		"server/rest", "tenant/apikey"},
 	"server/rest":       {"db", "db/spool", "files", "recall", "tenant/apikey"},
 	"server/servertest": {"db"},
-	"agent/subagent": {"agent", "agent/loop", "agent/tool", "chunker/frame", "db", "db/queue", "files", "memory/working",
+	"agent/subagent": {"agent", "agent/loop", "agent/tool", "chunker/frame", "db", "db/queue", "files", "memory/block", "memory/working",
 		"recall"},
 	"server/mcp": {"chunker/frame", "db", "db/event", "files", "recall", "recall/tokens", "agent", "memory/block",
 		"agent/handover", "memory/file", "agent/tool"},
@@ -158,9 +158,10 @@ var forTests = []string{"db/dbtest", "db/dbtest/golden", "db/dbtest/scale", "emb
 
 // inTests lists additional imports of a package's tests. The tests of policies ask a provider that fails. The index of
 // words is tested with the weights of embed/lexicon, and its searches with the built-in model. db is tested on its own
-// Postgres with an unreachable standby.
+// Postgres with an unreachable standby, and db and db/backup with databases that are spread over a cluster.
 var inTests = map[string][]string{"compaction/policy": {"compaction", "compaction/llm"},
-	"db":              {"db/local"},
+	"db":              {"db/cluster", "db/local"},
+	"db/backup":       {"db/cluster"},
 	"embed/wordindex": {"embed/lexicon", "embed/rank"},
 	"embed/rank":      {"embed/local"},
 	"bench/questions": {"embed", "embed/endpoint", "embed/lexicon", "embed/local", "embed/rank"}}
