@@ -15,8 +15,8 @@ func (s *Server) definitionRoutes(a *rest.API) {
 	rest.Get(a.For(rest.ReadAgent), path+"/{subagent_name}", "get_subagent: Get a definition of sub-agents.",
 		withAgent(s, s.getDefinition), rest.Own)
 	rest.Put(a.For(rest.Write), path+"/{subagent_name}",
-		"upsert_subagent: Create a definition of sub-agents, or replace the one of its name. The agent's model sees the name "+
-			"and the description in its tool start_subagent. Sub-agents that were started before stay as they are.",
+		"upsert_subagent: Create a definition of sub-agents, or replace the one of its name. The agent's model sees the "+
+			"name and the description in its tool start_subagent. Sub-agents that were started before stay as they are.",
 		withAgent(s, s.putDefinition), rest.Own)
 	rest.Delete(a.For(rest.Write), path+"/{subagent_name}",
 		"delete_subagent: Delete a definition of sub-agents. Sub-agents that were started by its name stay.",
