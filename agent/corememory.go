@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/chunker/frame"
+	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/memory/block"
 	memoryfile "github.com/loci-memory/loci/memory/file"
@@ -49,6 +50,8 @@ type coreMemory struct {
 	index   *memoryfile.File // nil: none, or no tool reads the files
 	working string
 	has     recall.Toolset
+
+	bounds *policy.Bootstrap // of blocks and the index; nil: none
 }
 
 // coreMemory reads the core memory of a conversation.
@@ -95,12 +98,35 @@ func (m coreMemory) render(chars int) (blocks, workingMemory string) {
 	if chars == 0 {
 		chars = math.MaxInt
 	}
-	return strings.TrimPrefix(m.renderBlocks(chars)+m.renderIndex(chars), "\n\n"), m.renderWorking(chars)
+	left := math.MaxInt // characters of all texts together
+	if m.bounds != nil {
+		left = m.bounds.MaxTotalChars
+	}
+	return strings.TrimPrefix(m.renderBlocks(chars, &left)+m.renderIndex(chars, &left), "\n\n"), m.renderWorking(chars)
+}
+
+// shown returns a text as a prompt with these bounds shows it: at most chars characters, and at most those that are
+// left. note says why the window bounds it, and how to read on.
+func (m coreMemory) shown(text string, chars int, left *int, note [2]string, names []string) string {
+	if m.bounds == nil {
+		return shownPart(text, chars, note[0]+note[1], names)
+	}
+	total, most := utf8.RuneCountInString(text), min(m.bounds.MaxChars, *left)
+	*left -= min(total, most)
+	if total <= most || chars < most {
+		return shownPart(text, chars, note[0]+note[1], names)
+	}
+	head := beginning(text, int(m.bounds.HeadShare*float64(most)))
+	tail := text[len(beginning(text, total-most+utf8.RuneCountInString(head))):]
+	more := strings.ReplaceAll(note[1], "%d", strconv.Itoa(strings.Count(head, "\n")+1))
+	more = strings.Replace(more, " To read on, call: ", ": call ", 1)
+	cut := fmt.Sprintf(frame.CharsLeftOut, "", total-most, total, more)
+	return frame.Neutralize(head, names...) + "\n" + cut + "\n" + frame.Neutralize(tail, names...)
 }
 
 // renderBlocks writes the section of the prompt with an agent's blocks, in Letta's layout; empty without blocks. Texts
 // are neutralized, so that no value can end its section.
-func (m coreMemory) renderBlocks(chars int) string {
+func (m coreMemory) renderBlocks(chars int, left *int) string {
 	if len(m.blocks) == 0 {
 		return ""
 	}
@@ -120,7 +146,7 @@ func (m coreMemory) renderBlocks(chars int) string {
 		}
 		fmt.Fprintf(&b, "- chars_current=%d\n- chars_limit=%d\n</metadata>\n<value>\n%s\n</value>\n%s\n",
 			utf8.RuneCountInString(of.Value), m.agent.BlockChars(of.Limit),
-			shownPart(of.Value, chars, noRoom+m.viewing([]string{"memory"}, of.Label), names), end)
+			m.shown(of.Value, chars, left, [2]string{noRoom, m.viewing([]string{"memory"}, of.Label)}, names), end)
 	}
 	b.WriteString("\n</memory_blocks>")
 	return b.String()
@@ -128,12 +154,12 @@ func (m coreMemory) renderBlocks(chars int) string {
 
 // renderIndex writes the section of the prompt with the index of an agent's memory files, after an empty line. It is
 // empty if there is no index.
-func (m coreMemory) renderIndex(chars int) string {
+func (m coreMemory) renderIndex(chars int, left *int) string {
 	if m.index == nil {
 		return ""
 	}
-	shown := shownPart(strings.TrimSuffix(m.index.Content, "\n"), min(chars, m.agent.indexChars()),
-		m.viewing([]string{"memory_files", "memory"}, m.index.Path), Labels(m.blocks))
+	shown := m.shown(strings.TrimSuffix(m.index.Content, "\n"), min(chars, m.agent.indexChars()), left,
+		[2]string{"", m.viewing([]string{"memory_files", "memory"}, m.index.Path)}, Labels(m.blocks))
 	return fmt.Sprintf("\n\n<memory_files index=\"%s\">\n%s\n</memory_files>", attribute(m.index.Path), shown)
 }
 

@@ -25,8 +25,8 @@ type State struct {
 func (s State) prompt() systemPrompt {
 	means := promptMeans{limits: files.Limits{MaxOpen: 5, ViewChars: 1000}}
 	core := coreMemory{blocks: s.Blocks, has: toolset(nil)}
-	return systemPrompt{system: s.System, blocks: core.renderBlocks(math.MaxInt), rules: renderRules(s.Rules),
-		directories: renderDirectories(s.Directories, means), counts: s.Counts}
+	return systemPrompt{system: s.System, blocks: core.renderBlocks(math.MaxInt, new(math.MaxInt)),
+		rules: renderRules(s.Rules), directories: renderDirectories(s.Directories, means), counts: s.Counts}
 }
 
 // Parts returns the parts of the state's system prompt.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/chunker/frame"
+	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 )
@@ -93,6 +94,8 @@ type promptMeans struct {
 
 	hasFolder    bool // a folder is attached to the agent
 	withoutFiles bool // leave out the texts of open files
+
+	bounds *policy.Bootstrap // of blocks; nil: none
 }
 
 // toolRule is a rule for the use of a tool, as Letta's clients store it.

@@ -31,7 +31,7 @@ func (s *Store) compileFitting(ctx context.Context, org db.Org, base Agent, targ
 	l.WindowTokens = window
 	for range maxCompilations {
 		compiled, err := s.compile(ctx, org, base, p.Conversation, promptMeans{limits: l, tools: p.definitions,
-			hasFolder: p.hasFolder, withoutFiles: target.WithoutFiles})
+			hasFolder: p.hasFolder, withoutFiles: target.WithoutFiles, bounds: p.policy.Bootstrap()})
 		if err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func (s *Store) Room(ctx context.Context, org db.Org, agentID, conversation stri
 	l := base.Limits()
 	l.WindowTokens, l.OpenChars = p.Agent.Window(), 1
 	p.system, err = s.compile(ctx, org, base, p.Conversation, promptMeans{limits: l, tools: p.definitions,
-		hasFolder: p.hasFolder})
+		hasFolder: p.hasFolder, bounds: p.policy.Bootstrap()})
 	if err != nil {
 		return Room{}, err
 	}

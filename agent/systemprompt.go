@@ -39,6 +39,7 @@ func (s *Store) compile(ctx context.Context, org db.Org, a Agent, c recall.Conve
 	if err != nil {
 		return systemPrompt{}, err
 	}
+	core.bounds = m.bounds
 	counts, err := s.counts(ctx, org, a, c, m.tools)
 	if err != nil {
 		return systemPrompt{}, err

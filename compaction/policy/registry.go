@@ -5,7 +5,8 @@ import "reflect"
 // mechanisms maps name → kind of step.
 var mechanisms = byName(
 	// what enters
-	&CommandTail{}, &ImportantTail{}, &JSONPreview{}, &LargestSlice{}, &Offload{}, &ReadBounds{}, &Snip{}, &TokenClip{},
+	&Bootstrap{}, &CommandTail{}, &ImportantTail{}, &JSONPreview{}, &LargestSlice{}, &Offload{}, &ReadBounds{},
+	&Snip{}, &TokenClip{},
 	// normalize
 	&Dedup{}, &IdempotentCalls{},
 	// prune
