@@ -26,6 +26,7 @@ import (
 type CompactOptions struct {
 	Settings json.RawMessage // override the agent's; may be nil
 	Dry      bool            // only make a plan
+	Focus    string          // what the summary keeps above all; empty: nothing
 }
 
 // Compact compacts a conversation at a caller's request. ErrInvalid if there is nothing to compact, or if the messages
@@ -38,7 +39,7 @@ func (s *Store) Compact(ctx context.Context, org db.Org, c recall.Conversation, 
 		return compaction.Result{}, err
 	}
 	task := p.task(store.Manual)
-	task.Dry, task.Wait = o.Dry, promptPatience
+	task.Dry, task.Wait, task.Settings.Focus = o.Dry, promptPatience, o.Focus
 	moment, err := s.moment(ctx, org, p)
 	if err != nil {
 		return compaction.Result{}, err

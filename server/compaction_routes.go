@@ -74,7 +74,8 @@ func (s *Server) compact(ctx context.Context, c recall.Conversation, r letta.Com
 		return letta.Compacted{}, err
 	}
 	done, err := s.Agents.Compact(ctx, rest.Org(ctx), c,
-		agent.CompactOptions{Settings: json.RawMessage(r.Settings.Value.Object), Dry: dry || r.Dry.Value})
+		agent.CompactOptions{Settings: json.RawMessage(r.Settings.Value.Object), Dry: dry || r.Dry.Value,
+			Focus: r.Focus.Value})
 	out := letta.Compacted{Plan: done.Plan, Compaction: done.Made, Before: done.Sent, After: done.Left}
 	if nothing, isNothing := errors.AsType[*plan.Nothing](err); isNothing && answersEqual(c, *nothing) {
 		out.Unchanged = new(nothing.Error())

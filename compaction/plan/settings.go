@@ -40,6 +40,9 @@ type Settings struct {
 	Goal                  float64         `json:"goal"`
 	Warning               bool            `json:"warning"`          // warn the model at 75 % of the window
 	Policy                json.RawMessage `json:"policy,omitempty"` // in the form that package policy reads; nil: none
+
+	// Focus is what a caller asks the summary of one compaction to keep above all; empty: nothing.
+	Focus string `json:"-"`
 }
 
 // Defaults returns the settings of an agent without any.

@@ -181,6 +181,23 @@ func (x *extraction) rate(must prose.MustMention) {
 	}
 }
 
+// focusOn raises the scores of compared lines that share words with a focus.
+func (x *extraction) focusOn(focus string) {
+	words := lineWords(focus)
+	if len(words) == 0 {
+		return
+	}
+	for s := range x.items {
+		for n := range x.items[s] {
+			i := &x.items[s][n]
+			i.score *= 1 + focusGain*prose.ShareIn(words, i.words)
+		}
+	}
+}
+
+// focusGain is how much a line with all words of the focus gains.
+const focusGain = 5
+
 // toolCall is a call and its outcome.
 type toolCall struct {
 	seq             int64

@@ -24,8 +24,13 @@ const (
 	selfPause     = "I pause here to write the summary."
 )
 
-// instruction returns the configured prompt, or the mode's.
+// instruction returns the configured prompt, or the mode's, and what the caller asks to keep above all.
 func (w *writer) instruction() string {
+	if focus := strings.TrimSpace(w.s.Focus); focus != "" {
+		plain := *w
+		plain.s.Focus = ""
+		return plain.instruction() + "\n\nKeep above all, whole and in detail, what is about this: " + frame.Neutralize(focus)
+	}
 	if w.s.Prompt != nil && strings.TrimSpace(*w.s.Prompt) != "" {
 		return *w.s.Prompt
 	}

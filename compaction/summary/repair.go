@@ -110,6 +110,7 @@ func (w *writer) lastRequest(text string) string {
 func (w *writer) extraction() *extraction {
 	if w.found == nil {
 		w.found = extractAs(layoutOf(w.e.Format), w.e.Messages, prose.Appended.ReplaceAllString(w.previous, ""), w.must)
+		w.found.focusOn(w.s.Focus)
 	}
 	return w.found
 }

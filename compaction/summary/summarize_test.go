@@ -779,3 +779,29 @@ func TestAModelWhoseTokensAreReportedTooLowWritesSummaries(t *testing.T) {
 		t.Errorf("%s, because %s: %.200s", got.How, got.Why, got.Text)
 	}
 }
+
+// A focus stands in the request to the model. Without a model, lines with its words are kept first.
+func TestAFocusSteersTheSummary(t *testing.T) {
+	t.Parallel()
+	d := &dialogue{}
+	for i, thing := range strings.Fields("anvil barrel candle drill easel funnel gauge hammer iron jack kettle ladder mallet " +
+		"needle oven pliers quilt ruler saw tripod urn vise wrench yoke zither lathe forge") {
+		d.user(fmt.Sprintf("What do we know of the %s?", thing))
+		d.assistant(fmt.Sprintf("The %s was bought in Bergen for %d crowns because the old one leaks.", thing, 700+i))
+	}
+	d.user("And now?").assistant("Now we wait.")
+	e, s := clip.Evicted{Messages: d.messages, Budget: 200}, plan.Defaults()
+	about := "kettle was bought in Bergen"
+	if got, err := summary.Summarize(t.Context(), e, s, nil); err != nil || strings.Contains(got.Text, about) {
+		t.Errorf("without a focus: %v:\n%s", err, got.Text)
+	}
+	s.Focus = "what the <kettle> cost"
+	if got, err := summary.Summarize(t.Context(), e, s, nil); err != nil || !strings.Contains(got.Text, about) {
+		t.Errorf("without a model: %v:\n%s", err, got.Text)
+	}
+	_, asked := by(t, e, s, summary.Model{Window: 32_000},
+		overflowing(32_000, true, "We went through what was bought in Bergen, and now we wait."))
+	if system := asked[0].Messages[0].Content; !strings.HasSuffix(system, "about this: "+s.Focus) {
+		t.Errorf("the model is told: …%s", system[max(len(system)-200, 0):])
+	}
+}

@@ -49,6 +49,7 @@ func (c CompactionSettings) check() error {
 type CompactRequest struct {
 	Settings rest.Opt[CompactionSettings] `json:"compaction_settings,omitzero" doc:"Each replaces the agent's own."`
 	Dry      rest.Opt[bool]               `json:"dry_run,omitzero" doc:"Only say what would be done."`
+	Focus    rest.Opt[string]             `json:"focus,omitzero" maxLength:"1000" doc:"What the summary keeps above all."`
 	OfDefault
 }
 
