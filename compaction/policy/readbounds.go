@@ -99,7 +99,14 @@ func (p Policy) ReadBounds() *ReadBounds {
 
 // Fits reports whether a text is within the bounds of one call. A nil ReadBounds has no bounds.
 func (b *ReadBounds) Fits(text string) bool {
-	return b == nil || strings.Count(text, "\n") < b.MaxLines && len(text) <= b.MaxBytes && b.fitsTokens(text)
+	if b == nil {
+		return true
+	}
+	bytes := len(text)
+	if bytes > b.MaxBytes {
+		bytes -= numberBytes(text)
+	}
+	return strings.Count(text, "\n") < b.MaxLines && bytes <= b.MaxBytes && b.fitsTokens(text)
 }
 
 // CountedBy returns the bounds with another count of tokens. Without one, tokens are estimated.
@@ -127,9 +134,11 @@ func (b *ReadBounds) Lines(text string) string {
 		return text
 	}
 	ends := []int{0} // byte offsets of line ends, without line feeds
+	numbers, begin := 0, 0
 	for i := range len(text) + 1 {
 		if i == len(text) || text[i] == '\n' {
-			if len(ends) > b.MaxLines || i > b.MaxBytes {
+			numbers += len(lineNumber.FindString(text[begin:i]))
+			if begin = i + 1; len(ends) > b.MaxLines || i-numbers > b.MaxBytes {
 				break
 			}
 			ends = append(ends, i)
@@ -153,6 +162,15 @@ func CutLine(line string, chars int) string {
 		return line
 	}
 	return string([]rune(line)[:chars]) + frame.LineTruncated
+}
+
+// numberBytes returns the bytes of the line numbers in the view of a file. They do not count: a bound is on the file's
+// text.
+func numberBytes(view string) (n int) {
+	for line := range strings.SplitSeq(view, "\n") {
+		n += len(lineNumber.FindString(line))
+	}
+	return n
 }
 
 // lineNumber matches the number before a line in the view of a file. Lines without a number are Loci's own.

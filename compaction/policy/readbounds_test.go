@@ -41,6 +41,7 @@ func TestReadBoundsGoldenNumbers(t *testing.T) {
 		"2,000 lines":                       {"pi", numbered(2_000), 2_000, 16_889},
 		"50,000 lines":                      {"pi", numbered(50_000), 2_000, 16_889},
 		"50 KB of long lines":               {"pi", repeated(sea(99), 1_000), 512, 51_199},
+		"numbers of lines do not count":     {"pi", repeated("1234: "+sea(99), 1_000), 512, 51_199 + 512*6},
 		"one line above 50 KB":              {"pi", sea(60_000), 0, 0},
 		"2,001 lines":                       {"claude-code", numbered(2_001), 2_000, 16_889},
 		"lines of signs that are tokens":    {"claude-code", strings.Repeat("漢字\n", 1_999), 2_000, 13_993},
