@@ -477,3 +477,30 @@ func TestAnOverviewUnderOtherConditions(t *testing.T) {
 		t.Error("a question changed the context")
 	}
 }
+
+// A prompt at an event is the one that was handed out there, byte for byte, also after a change of policy and a
+// compaction. One that was not handed out is rebuilt, and says so.
+func TestAPromptAtAnEventIsWhatWasSent(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.made("/v1/agents", `{"name":"Ada","context_window_limit":16000}`)
+	base := "/v1/agents/" + agent
+	sent := map[float64]string{}
+	for turn := 1; turn <= 12; turn++ {
+		c.capture(agent, chatter(turn, 1, strings.Repeat("and so it goes on ", 90)))
+		p := fields(t, c.must("GET", base+"/prompt", ""))
+		sent[p["seq"].(float64)] = p["sha256"].(string)
+	}
+	c.must("PATCH", base, `{"compaction_settings":{"policy":"deck"}}`)
+	c.must("POST", base+"/summarize", `{}`)
+	c.capture(agent, chatter(13, 1, "What now?"))
+	for seq, sum := range sent {
+		at := fields(t, c.must("GET", fmt.Sprintf("%s/prompt?at_seq=%.0f", base, seq), ""))
+		if at["sha256"] != sum || at["rebuilt"] != nil {
+			t.Errorf("at %.0f: %v, rebuilt: %v, want %s", seq, at["sha256"], at["rebuilt"], sum)
+		}
+	}
+	if at := fields(t, c.must("GET", fmt.Sprintf("%s/prompt?at_seq=%d", base, c.seqOf(agent, "What now?")), "")); at["rebuilt"] != true {
+		t.Errorf("a prompt that was not handed out: rebuilt: %v", at["rebuilt"])
+	}
+}

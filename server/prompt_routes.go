@@ -49,8 +49,13 @@ func (s *Server) agentPrompt(ctx context.Context, input *struct {
 		var written json.RawMessage
 		if input.Policy != "" {
 			written = policy.Written(input.Policy)
+		} else if stored, err := s.Agents.PromptAt(ctx, rest.Org(ctx), target.AgentID, conversation,
+			input.AtSeq); err == nil && stored.Seq == input.AtSeq && (input.Format == "" || stored.Format == target.Format) {
+			return letta.PromptOf(stored, nil)
 		}
-		return letta.PromptOf(s.Agents.PromptUnder(ctx, rest.Org(ctx), policyTarget, written))
+		p, err := letta.PromptOf(s.Agents.PromptUnder(ctx, rest.Org(ctx), policyTarget, written))
+		p.Rebuilt = true
+		return p, err
 	}
 	if input.Accept == recall.ForFlush {
 		silent, err := s.silentPrompt(ctx, target)

@@ -32,6 +32,7 @@ func (InContext) Schema(r rest.Registry) *rest.Schema {
 type Prompt struct {
 	agent.StoredPrompt
 	Request rest.Object `json:"request" doc:"In the provider's format: tools, system prompt and messages."`
+	Rebuilt bool        `json:"rebuilt,omitzero" doc:"Made now, with today's memory and files."`
 }
 
 // PromptOf returns a stored prompt in the API's shape. It passes err on.
