@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// Under OpenClaw's policy a prompt shows 12,000 characters of a long block, three quarters of them of its beginning, and
-// 60,000 of all blocks. Without it, it shows all.
+// Under OpenClaw's policy a prompt shows 12,000 characters of a long block, three quarters of them of its beginning,
+// and 60,000 of all blocks. Without it, it shows all.
 func TestBlocksAreBoundedAtTheStartOfASession(t *testing.T) {
 	t.Parallel()
 	text := func(name string, chars int) string {

@@ -500,7 +500,8 @@ func TestAPromptAtAnEventIsWhatWasSent(t *testing.T) {
 			t.Errorf("at %.0f: %v, rebuilt: %v, want %s", seq, at["sha256"], at["rebuilt"], sum)
 		}
 	}
-	if at := fields(t, c.must("GET", fmt.Sprintf("%s/prompt?at_seq=%d", base, c.seqOf(agent, "What now?")), "")); at["rebuilt"] != true {
+	at := fields(t, c.must("GET", fmt.Sprintf("%s/prompt?at_seq=%d", base, c.seqOf(agent, "What now?")), ""))
+	if at["rebuilt"] != true {
 		t.Errorf("a prompt that was not handed out: rebuilt: %v", at["rebuilt"])
 	}
 }

@@ -10,8 +10,8 @@ type Bootstrap struct {
 
 func (*Bootstrap) describe() Mechanism {
 	return Mechanism{Name: "bootstrap", Stage: Enter, Source: "OpenClaw",
-		Words: "Bounds the blocks, and the index of memory files, that every prompt shows: the beginning and the end of each, " +
-			"with a note on how to read the rest.",
+		Words: "Bounds the blocks, and the index of memory files, that every prompt shows: the beginning and the end of " +
+			"each, with a note on how to read the rest.",
 		New: func() Step { return &Bootstrap{MaxChars: 12_000, MaxTotalChars: 60_000, HeadShare: 0.75} }}
 }
 

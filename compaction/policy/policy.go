@@ -5,8 +5,8 @@
 // Each file uses those that are named before it:
 //   - what steps work with: duration.go decode.go usage.go place.go mechanism.go policy.go result.go tools.go lines.go
 //     pointer.go counting.go cachecost.go formats.go contextmanagement.go
-//   - steps that bound what enters: bootstrap.go commandtail.go importanttail.go jsonpreview.go tokenclip.go largestslice.go
-//     offload.go readbounds.go snip.go
+//   - steps that bound what enters: bootstrap.go commandtail.go importanttail.go jsonpreview.go tokenclip.go
+//     largestslice.go offload.go readbounds.go snip.go
 //   - steps that normalize: idempotentcalls.go dedup.go
 //   - steps that prune: agettl.go applyif.go cachettl.go clearthinking.go cleartooluses.go microcompact.go
 //     oldarguments.go oneline.go recency.go

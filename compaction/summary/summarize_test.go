@@ -784,8 +784,8 @@ func TestAModelWhoseTokensAreReportedTooLowWritesSummaries(t *testing.T) {
 func TestAFocusSteersTheSummary(t *testing.T) {
 	t.Parallel()
 	d := &dialogue{}
-	for i, thing := range strings.Fields("anvil barrel candle drill easel funnel gauge hammer iron jack kettle ladder mallet " +
-		"needle oven pliers quilt ruler saw tripod urn vise wrench yoke zither lathe forge") {
+	for i, thing := range strings.Fields("anvil barrel candle drill easel funnel gauge hammer iron jack kettle ladder " +
+		"mallet needle oven pliers quilt ruler saw tripod urn vise wrench yoke zither lathe forge") {
 		d.user(fmt.Sprintf("What do we know of the %s?", thing))
 		d.assistant(fmt.Sprintf("The %s was bought in Bergen for %d crowns because the old one leaks.", thing, 700+i))
 	}
