@@ -1,12 +1,14 @@
 package agent_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/memory/block"
+	"github.com/loci-memory/loci/recall"
 )
 
 // If blocks and open files leave less than a quarter of the window to messages, the views of files shrink, the least
@@ -66,6 +68,29 @@ func TestOpenFilesYieldToMessages(t *testing.T) {
 		if h := handOut(t, s, a, ""); h.Tokens.Directories != o.TokensDirectories {
 			t.Errorf("%s: handed out with directories of %d tokens, want the %d of the overview", c.name, h.Tokens.Directories,
 				o.TokensDirectories)
+		}
+	}
+}
+
+// In a small window, files whose characters take many tokens leave room for messages, too.
+func TestOpenFilesOfManyTokensYield(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	for what, content := range map[string]string{"Japanese": strings.Repeat("日本語の文章です。\n", 3000),
+		"signs in one line": strings.Repeat("🙂🚀", 9000), "base64 in one line": strings.Repeat("Qm9vbQ8zX1", 2000)} {
+		documents := folder(t, s, what, content, numbered("%d.txt", 3))
+		a := create(t, s, agent.New{Name: "a", WindowLimit: new(4_096), Model: new("qwen/qwen2.5-7b"),
+			FolderIDs: []string{documents.ID}})
+		say(t, s, a, said(recall.User, "Hello."))
+		for i := range 3 {
+			reqs := []files.OpenRequest{{FileName: fmt.Sprintf("%s/%d.txt", what, i)}}
+			if _, err := s.Files.Open(t.Context(), s.org, a.ID, files.OpenArgs{Requests: reqs, Limits: a.Limits()}); err != nil {
+				t.Fatal(err)
+			}
+			p, err := s.NextPrompt(t.Context(), s.org, agent.PromptTarget{AgentID: a.ID})
+			if err != nil || p.Tokens.Total > 4_096*3/4+200 {
+				t.Errorf("%s: with %d open files the prompt has %d tokens, %v", what, i+1, p.Tokens.Total, err)
+			}
 		}
 	}
 }

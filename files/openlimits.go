@@ -12,6 +12,7 @@ type Limits struct {
 	WindowTokens int // context window of the agent's model; 0: unknown
 	OpenChars    int // characters of all open files together in a prompt; 0: their share of the window
 
+	NoStubs   bool // a view may be shortened to nothing: where a character takes several tokens, stubs are too long
 	OpensNone bool // no file opens by itself, unless an attachment says so
 }
 
@@ -66,6 +67,9 @@ func (l Limits) openBudget(n int) (budget, stub int, bounded bool) {
 		budget = min(budget, l.OpenChars)
 		if l.WindowTokens > 0 {
 			stub = min(stub, l.WindowTokens/4/n) // in some texts each character is a token
+		}
+		if l.NoStubs {
+			stub = min(stub, l.OpenChars/n)
 		}
 	}
 	return budget, stub, budget < math.MaxInt

@@ -21,6 +21,9 @@ func (p Part) Failed() bool {
 	if slices.ContainsFunc(failureBeginnings, func(sign string) bool { return strings.HasPrefix(begins, sign) }) {
 		return true
 	}
+	if exceptionLine.MatchString(firstLine(text)) || panicLine.MatchString(firstLine(text)) {
+		return true
+	}
 	return failingStatus.MatchString(firstLine(text)) || failingStatus.MatchString(lastLine(text)) ||
 		strings.Contains(text, traceback) && exceptionLine.MatchString(lastLine(text))
 }
@@ -37,13 +40,16 @@ var failureBeginnings = []string{"error:", "error -", "error executing", "error 
 	"error while ",
 	"exception:", "fatal:", "fatal error", "panic:", "failed:", "failed to ", "command failed", "tool error", "[error]",
 	"<error>", "<tool_use_error>", "traceback (most recent call last):", "permission denied", "syntaxerror:",
-	"bash: ", "sh: ", "zsh: "}
+	"bash: ", "sh: ", "zsh: ", "exception in thread ", "unhandled exception", "uncaught ", "command timed out",
+	"request timed out", "timed out after", "http/1.1 4", "http/1.1 5", "http/2 4", "http/2 5"}
 
 var (
 	// failingStatus matches a line that gives the status of a process that failed.
 	failingStatus = regexp.MustCompile(`(?i)^\W*((the )?(command|process|script|program)\b.{0,40}\b)?` +
 		`(exit(ed)?( with)?( non-?zero)?( code| status)?|return ?code|exit_?code)\W*[:=]?\W*-?[1-9]\d{0,4}\W*$`)
-	// exceptionLine matches the last line of a traceback.
+	// panicLine matches how a Rust program, and one of Ruby, say that they failed.
+	panicLine = regexp.MustCompile(`^thread '[^']*' panicked at |^\S+:\d+:in .*\(\w+(Error|Exception)\)$`)
+	// exceptionLine matches the last line of a traceback, or the first of another stack trace.
 	exceptionLine = regexp.MustCompile(`^[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Warning|Timeout)\b(:|$)`)
 )
 

@@ -33,6 +33,15 @@ func TestFailedResultsAreKnownByTheirText(t *testing.T) {
 		`{"stdout": "", "exit_code": 2}`:                        true,
 		"<tool_use_error>File does not exist.</tool_use_error>": true,
 
+		"TypeError: Cannot read properties of undefined\n    at foo (/a.js:3:9)":            true,
+		"Exception in thread \"main\" java.lang.NullPointerException\n\tat a.B.c(B.java:3)": true,
+		"thread 'main' panicked at src/main.rs:4:5:\nindex out of bounds":                   true,
+		"a.rb:3:in `x': undefined method (NoMethodError)":                                   true,
+		"Unhandled exception. System.InvalidOperationException: no elements":                true,
+		"Command timed out after 120s":                                                      true,
+		"HTTP/1.1 500 Internal Server Error\nContent-Length: 0":                             true,
+		"HTTP/1.1 200 OK\nContent-Length: 0":                                                false,
+
 		"":                                      false,
 		"ok":                                    false,
 		"exit code 0":                           false,

@@ -189,6 +189,9 @@ func TestTheProviderClearsInAnthropicsForm(t *testing.T) {
 		{"as in Claude Code", `{"preset":"claude-code","steps":{"microcompact":{"by_provider":true,"trigger_share":0}}}`,
 			`{"edits":[{"exclude_tools":["memory"],"keep":{"type":"tool_uses","value":5},` +
 				`"trigger":{"type":"tool_uses","value":12},"type":"clear_tool_uses_20250919"}]}`},
+		{"Claude Code's own share", `{"preset":"claude-code","steps":{"microcompact":{"by_provider":true}}}`,
+			`{"edits":[{"exclude_tools":["memory"],"keep":{"type":"tool_uses","value":5},` +
+				`"trigger":{"type":"input_tokens","value":150000},"type":"clear_tool_uses_20250919"}]}`},
 		{"by tokens", `{"steps":[{"step":"clear_tool_uses","by_provider":true,"clear_at_least_tokens":7,"trigger_tokens":1,` +
 			`"clear_tool_inputs_of":["re*"]}]}`,
 			`{"edits":[{"clear_at_least":{"type":"input_tokens","value":7},"clear_tool_inputs":["Read"],` +
@@ -200,14 +203,14 @@ func TestTheProviderClearsInAnthropicsForm(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		if got, err := json.Marshal(p.ContextManagement([]string{"Read", "memory"})); err != nil || string(got) != c.want {
+		if got, err := json.Marshal(p.ContextManagement([]string{"Read", "memory"}, 200_000)); err != nil || string(got) != c.want {
 			t.Errorf("%s: %s, %v\nwant %s", c.name, got, err, c.want)
 		}
 		v := window(20_000).user(10).repeat(13, "Read", 1000)
 		if _, edits := p.Prune(v.View, policy.Moment{Anthropic: true}); len(edits) > 0 != (c.want == "null") {
 			t.Errorf("%s: in Anthropic's form %d results are cleared here", c.name, len(edits))
 		}
-		if _, edits := p.Prune(v.View, policy.Moment{}); len(edits) == 0 {
+		if _, edits := p.Prune(v.View, policy.Moment{}); len(edits) == 0 && !strings.Contains(c.name, "own share") {
 			t.Errorf("%s: in another form nothing is cleared", c.name)
 		}
 	}

@@ -80,7 +80,7 @@ func (c *ClearToolUses) Edits(v clip.View, at Moment) (edits []clip.Edit) {
 }
 
 // edit implements byProvider.
-func (c *ClearToolUses) edit(tools []string) map[string]any {
+func (c *ClearToolUses) edit(tools []string, _ int) map[string]any {
 	if !c.ByProvider || c.TriggerTokens == 0 && c.TriggerUses == 0 {
 		return nil
 	}

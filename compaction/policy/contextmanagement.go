@@ -2,9 +2,9 @@ package policy
 
 // byProvider is a step that Anthropic's API can carry out itself, without losing its cache of the prompt.
 type byProvider interface {
-	// edit returns the step as an entry of the request's context_management.edits. tools are the names of the prompt's
-	// tools. It returns nil if the step works here.
-	edit(tools []string) map[string]any
+	// edit returns the step as an entry of the request's context_management.edits, for a window in tokens. tools are the
+	// names of the prompt's tools. It returns nil if the step works here.
+	edit(tools []string, window int) map[string]any
 }
 
 // byProviderWords describes the setting by_provider.

@@ -59,12 +59,19 @@ func (m *Microcompact) Edits(v clip.View, at Moment) (edits []clip.Edit) {
 	return edits
 }
 
+// providerShare is the largest share of a window at which a provider clears, before Loci compacts.
+const providerShare = 0.75
+
 // edit implements byProvider.
-func (m *Microcompact) edit(tools []string) map[string]any {
+func (m *Microcompact) edit(tools []string, window int) map[string]any {
 	if !m.ByProvider || m.TriggerCount == 0 {
 		return nil
 	}
-	return clearing(map[string]any{"trigger": ofUses(m.TriggerCount), "keep": ofUses(m.Keep)}, tools,
+	trigger := ofUses(m.TriggerCount)
+	if share := min(m.TriggerShare, providerShare); share > 0 && window > 0 { // the API has one trigger
+		trigger = ofTokens(int(share * float64(window)))
+	}
+	return clearing(map[string]any{"trigger": trigger, "keep": ofUses(m.Keep)}, tools,
 		func(tool string) bool { return !selects(m.Tools, nil, tool) })
 }
 

@@ -37,12 +37,12 @@ func (p Policy) gate() *ApplyIf {
 }
 
 // ContextManagement returns the field context_management of a request in Anthropic's form: the steps that the provider
-// carries out. It returns nil if there are none. tools are the names of the prompt's tools.
-func (p Policy) ContextManagement(tools []string) map[string]any {
+// carries out. It returns nil if there are none. tools are the names of the prompt's tools, and window its tokens.
+func (p Policy) ContextManagement(tools []string, window int) map[string]any {
 	var edits []map[string]any
 	for _, s := range p.inOrder() {
 		if s, ok := s.(byProvider); ok {
-			if edit := s.edit(tools); edit != nil {
+			if edit := s.edit(tools, window); edit != nil {
 				edits = append(edits, edit)
 			}
 		}

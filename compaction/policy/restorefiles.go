@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/loci-memory/loci/compaction/clip"
@@ -44,6 +45,7 @@ func (s *RestoreFiles) Restore(left, after clip.View, at Moment) (all []Restored
 	for r := range results(left) {
 		read = append(read, r)
 	}
+	slices.SortStableFunc(read, func(a, b result) int { return cmp.Compare(s.rank(a), s.rank(b)) })
 	files := 0
 	for _, r := range slices.Backward(read) {
 		source := s.source(r)
@@ -79,6 +81,14 @@ func (s *RestoreFiles) source(r result) string {
 
 func (s *RestoreFiles) isPlan(r result) bool {
 	return r.call != nil && matchesAny(s.PlanTools, r.call.Name)
+}
+
+// rank puts plans last in a list that is read backward, because they are short.
+func (s *RestoreFiles) rank(r result) int {
+	if s.isPlan(r) {
+		return 1
+	}
+	return 0
 }
 
 // within returns a result cut to the tokens that it may take; named only if that is too little, or if its text is no

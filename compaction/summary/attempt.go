@@ -164,11 +164,11 @@ func (w *writer) complete(ctx context.Context, messages []chat.Message, tools []
 	return w.repaired(text)
 }
 
-// shortened returns an answer cut to its budget if it was only too long, by at most a factor of 4; otherwise an empty
+// shortened returns an answer cut to its budget if it was only too long, by at most a factor of 12; otherwise an empty
 // text.
 func (w *writer) shortened(r Reply, text string) string {
 	tokens := tokens.Estimate(text)
-	onlyLong := tokens > w.budget && tokens <= 4*w.budget
+	onlyLong := tokens > w.budget && tokens <= 12*w.budget
 	if !onlyLong || isNoise(text) || closings.MatchString(text) || w.echoes(text) || errorText.MatchString(text) ||
 		r.Finish == Refused {
 		return ""
