@@ -100,7 +100,8 @@ func (p Prompt) request() (r *request, leftOut []string, err error) {
 	if p.Agent.Settings.Prompt.keyed(p.format, p.Agent.model()) {
 		options["prompt_cache_key"] = p.Conversation.ID
 	}
-	if management := p.policy.ContextManagement(namesOf(p.definitions), p.window()); p.format == Anthropic && management != nil {
+	management := p.policy.ContextManagement(namesOf(p.definitions), p.window())
+	if p.format == Anthropic && management != nil {
 		options["context_management"] = management
 	}
 	if _, name, found := strings.Cut(p.Agent.model(), "/"); found {

@@ -29,18 +29,25 @@ const maxCompilations = 5
 func (s *Store) compileFitting(ctx context.Context, org db.Org, base Agent, target PromptTarget, p *Prompt) error {
 	l, window := base.Limits(), p.Agent.Window()
 	l.WindowTokens = window
-	err := s.compileWithin(ctx, org, base, target, p, &l)
+	first := compilation{base: base, target: target, limits: &l}
+	err := s.compileWithin(ctx, org, first, p)
 	if err != nil || window == 0 || p.excess(window) <= 0 || p.system.openChars == 0 {
 		return err
 	}
 	l.NoStubs = true
-	return s.compileWithin(ctx, org, base, target, p, &l)
+	return s.compileWithin(ctx, org, first, p)
+}
+
+// compilation says how a prompt is compiled. limits are lowered until it fits.
+type compilation struct {
+	base   Agent
+	target PromptTarget
+	limits *files.Limits
 }
 
 // compileWithin compiles what the prompt has besides its messages, and lowers the limit of what open files show.
-func (s *Store) compileWithin(ctx context.Context, org db.Org, base Agent, target PromptTarget, p *Prompt,
-	l *files.Limits) error {
-	window := p.Agent.Window()
+func (s *Store) compileWithin(ctx context.Context, org db.Org, c compilation, p *Prompt) error {
+	window, l, target, base := p.Agent.Window(), c.limits, c.target, c.base
 	for range maxCompilations {
 		compiled, err := s.compile(ctx, org, base, p.Conversation, promptMeans{limits: *l, tools: p.definitions,
 			hasFolder: p.hasFolder, withoutFiles: target.WithoutFiles, bounds: p.policy.Bootstrap()})

@@ -48,12 +48,18 @@ var hints = map[string]Hints{
 }
 
 // Named returns the name of the built-in tool that a model means: the name itself, or the only one that differs from it
-// by case, signs and a plural. If there is no such tool, it returns the name itself.
+// by case, signs, a plural, and what some models write around a name, as in functions.memory, mcp__loci__memory and
+// memory(). If there is no such tool, it returns the name itself.
 func Named(called string) string {
 	if _, ok := hints[called]; ok {
 		return called
 	}
-	given := singular(bare(called))
+	own := strings.TrimSuffix(called, "()")
+	own = own[strings.LastIndexByte(own, '.')+1:]
+	if i := strings.LastIndex(own, "__"); i >= 0 {
+		own = own[i+len("__"):]
+	}
+	given := singular(bare(own))
 	for _, name := range slices.Sorted(maps.Keys(hints)) {
 		if singular(bare(name)) == given {
 			return name

@@ -38,3 +38,15 @@ func TestToolsAreChosenByNameAndGroup(t *testing.T) {
 		t.Errorf("got %v for an unknown word, want an ErrInvalid with all groups and tools", err)
 	}
 }
+
+// A name is known whatever a model writes around it.
+func TestNamesThatAreNearlyRightAreKnown(t *testing.T) {
+	t.Parallel()
+	for called, want := range map[string]string{"functions.memory": "memory", "default_api.memory": "memory",
+		"mcp__loci__search_memory": "search_memory", "memory()": "memory", "Open-Files": "open_files",
+		"search_memories": "search_memory", "lamp": "lamp", "shop.lamp": "shop.lamp", "": "", ".": ".", "__": "__"} {
+		if got := tool.Named(called); got != want {
+			t.Errorf("%q is %q, want %q", called, got, want)
+		}
+	}
+}

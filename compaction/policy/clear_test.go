@@ -203,7 +203,8 @@ func TestTheProviderClearsInAnthropicsForm(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		if got, err := json.Marshal(p.ContextManagement([]string{"Read", "memory"}, 200_000)); err != nil || string(got) != c.want {
+		management := p.ContextManagement([]string{"Read", "memory"}, 200_000)
+		if got, err := json.Marshal(management); err != nil || string(got) != c.want {
 			t.Errorf("%s: %s, %v\nwant %s", c.name, got, err, c.want)
 		}
 		v := window(20_000).user(10).repeat(13, "Read", 1000)

@@ -126,13 +126,15 @@ var cues = []struct {
 		"allowed, only, at most, at least, no more than, no less than, maximum, minimum, limit, limited, up to, " +
 		"under no circumstances, without, except, unless, otherwise, do not, don't, ever, cannot, can't, avoid, " +
 		"whoever, make sure, from now on, no longer, whatever you do, hands off, leave it, alone, keep away, keep out, " +
-		"stay away, stay out, off limits, don't touch, do not touch, untouched, stop, refrain, nie, " +
+		"stay away, stay out, steer clear, stay clear, nicht anfassen, ne touchez, no tocar, off limits, don't touch, " +
+		"do not touch, untouched, stop, refrain, nie, " +
 		"niemals, immer, muss, müssen, darf, dürfen, kein, " +
 		"keine, höchstens, mindestens, unbedingt, jamais, toujours, doit, nunca, siempre, debe, mai, sempre, " +
 		"deve, никогда, всегда, нельзя, нужно, должен, вместо, 必须, 不要, 始终, 必ず"},
 	{standing, 2, "never, always, mustn't, must not, forbidden, prohibited, not allowed, under no circumstances, " +
 		"do not, from now on, no longer, make sure, whatever you do, hands off, alone, keep away, keep out, stay away, " +
-		"stay out, off limits, don't touch, untouched, nie, niemals, immer, jamais, toujours, nunca, siempre, mai, " +
+		"stay out, steer clear, stay clear, nicht anfassen, ne touchez, no tocar, off limits, don't touch, untouched, " +
+		"nie, niemals, immer, jamais, toujours, nunca, siempre, mai, " +
 		"sempre, никогда, всегда, нельзя, 不要, 始终, 必ず"},
 	{Wishing, 1.6, "prefer, prefers, preferred, preferably, preference, rather, favourite, favorite, like, " +
 		"likes, love, loves, hate, hates, dislike, want, wants, wish, wishes, fond of, allergic, allergy, vegan, " +
