@@ -50,6 +50,29 @@ func withoutStandby(t *testing.T) *pgxpool.Pool {
 			t.Fatal(err)
 		}
 	}
+	for waits := false; !waits; { // commits wait once Postgres' checkpointer, too, has read the setting
+		ctx, cancel := context.WithCancel(ctx)
+		done := make(chan error, 1)
+		go func() { done <- db.Exec(ctx, pool, `INSERT INTO kept VALUES (0)`) }()
+		for ended := false; !ended && !waits; {
+			select {
+			case err := <-done:
+				if ended = true; err != nil {
+					t.Fatal(err)
+				}
+			default:
+				waits = len(waiting(t, pool)) == 1
+			}
+		}
+		if cancel(); waits {
+			if err := <-done; !errors.Is(err, db.ErrUnconfirmed) {
+				t.Fatal(err)
+			}
+		}
+	}
+	for len(waiting(t, pool)) > 0 {
+		runtime.Gosched()
+	}
 	return pool
 }
 
@@ -105,13 +128,19 @@ func TestACommitThatWaitsForAStandbyIsUnconfirmed(t *testing.T) {
 func awaitStandby(t *testing.T, pool *pgxpool.Pool) uint32 {
 	t.Helper()
 	for {
-		pids, err := db.All[int64](t.Context(), pool, `
-			SELECT pid::bigint FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(pids) == 1 {
+		if pids := waiting(t, pool); len(pids) == 1 {
 			return uint32(pids[0])
 		}
 	}
+}
+
+// waiting returns the processes of the sessions that wait for a standby.
+func waiting(t *testing.T, pool *pgxpool.Pool) []int64 {
+	t.Helper()
+	pids, err := db.All[int64](t.Context(), pool, `
+		SELECT pid::bigint FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pids
 }
