@@ -67,37 +67,23 @@ func lastLine(text string) string {
 
 // objectFails reports whether a JSON object says that a call failed.
 func objectFails(text []byte) bool {
-	var o struct {
-		Error    json.RawMessage `json:"error"`
-		IsError  json.RawMessage `json:"is_error"`
-		IsError2 json.RawMessage `json:"isError"`
-		Status   json.RawMessage `json:"status"`
-		Success  json.RawMessage `json:"success"`
-		OK       json.RawMessage `json:"ok"`
-		Exit     json.RawMessage `json:"exit_code"`
-		Exit2    json.RawMessage `json:"exitCode"`
-		Exit3    json.RawMessage `json:"returncode"`
-	}
-	if json.Unmarshal(text, &o) != nil {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(text, &fields) != nil {
 		return false
 	}
-	switch string(o.Error) {
-	case "", "null", "false", `""`, "[]", "{}", "0":
-	default:
+	if e, ok := fields["error"]; ok && !slices.Contains([]string{"null", "false", `""`, "[]", "{}", "0"}, string(e)) {
 		return true
 	}
-	for _, code := range []json.RawMessage{o.Exit, o.Exit2, o.Exit3} {
-		var n float64
-		if len(code) > 0 && json.Unmarshal(code, &n) == nil && n != 0 {
+	for _, name := range []string{"exit_code", "exitCode", "returncode"} {
+		var code float64
+		if json.Unmarshal(fields[name], &code) == nil && code != 0 {
 			return true
 		}
 	}
 	var status string
-	if json.Unmarshal(o.Status, &status) == nil && slices.Contains(failedStatuses, strings.ToLower(status)) {
-		return true
-	}
-	return string(o.IsError) == "true" || string(o.IsError2) == "true" || string(o.Success) == "false" ||
-		string(o.OK) == "false"
+	return json.Unmarshal(fields["status"], &status) == nil && slices.Contains(failedStatuses, strings.ToLower(status)) ||
+		string(fields["is_error"]) == "true" || string(fields["isError"]) == "true" ||
+		string(fields["success"]) == "false" || string(fields["ok"]) == "false"
 }
 
 // failedStatuses are values of a field "status", in lower case.

@@ -87,7 +87,7 @@ func (p places) found() (n int) {
 
 // evaluate runs all questions by words, by meaning, by both, and by both with each weight.
 func evaluate(ctx context.Context, questions []expected, search searcher) (evaluation, error) {
-	out := evaluation{Questions: len(questions), Missed: []missed{}, Lost: []lost{}, Weights: []weighted{}}
+	out := evaluation{Questions: len(questions), Lost: []lost{}, Weights: []weighted{}}
 	words, _, err := placesOf(ctx, questions, search, way{mode: "fts"})
 	if err != nil {
 		return out, err
@@ -101,10 +101,8 @@ func evaluate(ctx context.Context, questions []expected, search searcher) (evalu
 		if words[i] > 0 && fused[i] == 0 {
 			out.Lost = append(out.Lost, lost{q.line, q.Question, words[i]})
 		}
-		if words[i] == 0 && fused[i] == 0 {
-			out.Missed = append(out.Missed, missed{q.line, q.Question})
-		}
 	}
+	out.Missed = missedBy(questions, words, fused)
 	meaning, _, err := placesOf(ctx, questions, search, way{mode: "vector"})
 	if no, ok := errors.AsType[*refusedRequest](err); ok && no.refusesMode() {
 		out.Note = "The server has no embedding model: searches rank by words alone."
@@ -119,10 +117,7 @@ func evaluate(ctx context.Context, questions []expected, search searcher) (evalu
 		return out, nil
 	}
 	out.Meaning = new(meaning.quality())
-	out.Missed = slices.DeleteFunc(out.Missed, func(m missed) bool {
-		i := slices.IndexFunc(questions, func(q expected) bool { return q.line == m.Line })
-		return meaning[i] > 0
-	})
+	out.Missed = missedBy(questions, words, fused, meaning)
 	tried := map[float64]places{}
 	for _, weight := range triedWeights {
 		if tried[weight], _, err = placesOf(ctx, questions, search, way{"hybrid", weight}); err != nil {
@@ -134,6 +129,17 @@ func evaluate(ctx context.Context, questions []expected, search searcher) (evalu
 		out.Proposed = proposed(fused, tried)
 	}
 	return out, nil
+}
+
+// missedBy returns the questions whose answer none of the searches found.
+func missedBy(questions []expected, searches ...places) []missed {
+	all := []missed{}
+	for i, q := range questions {
+		if !slices.ContainsFunc(searches, func(p places) bool { return p[i] > 0 }) {
+			all = append(all, missed{q.line, q.Question})
+		}
+	}
+	return all
 }
 
 // refusesMode reports whether a route refused a search by meaning alone, because there is no embedding model.

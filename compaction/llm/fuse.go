@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -67,7 +68,7 @@ func (f *fuse) record(o outcome, told error) {
 	busy := o.after > 0 || o.status == http.StatusTooManyRequests
 	switch {
 	case o.err != nil && busy && !o.ours:
-		f.until = o.now.Add(min(max(o.after, busyPause), pause))
+		f.until = o.now.Add(min(cmp.Or(o.after, busyPause), pause))
 		f.breaker.RecordSuccess() // it answers
 	case hung, o.err != nil && f.breaker.IsHalfOpen():
 		f.breaker.Open()

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/loci-memory/loci/compaction/clip"
@@ -30,7 +29,7 @@ func (*RestoreFiles) describe() Mechanism {
 		}}
 }
 
-// Restore returns the results, the newest first. It leaves out a file or a plan with a result that is still in view.
+// Restore returns the plans and then the files, the newest first. It leaves out a file or a plan with a result that is still in view.
 func (s *RestoreFiles) Restore(left, after clip.View, at Moment) (all []Restored) {
 	free := s.MaxTotalTokens
 	if after.Window > 0 {
@@ -45,23 +44,30 @@ func (s *RestoreFiles) Restore(left, after clip.View, at Moment) (all []Restored
 	for r := range results(left) {
 		read = append(read, r)
 	}
-	slices.SortStableFunc(read, func(a, b result) int { return cmp.Compare(s.rank(a), s.rank(b)) })
-	files := 0
-	for _, r := range slices.Backward(read) {
+	take := func(r result, named bool) bool {
 		source := s.source(r)
 		if source == "" || seen[source] {
-			continue
+			return false
 		}
 		seen[source] = true
-		restored, isPlan := s.within(left, r, free), s.isPlan(r)
-		if !isPlan && files == s.MaxFiles || isPlan && restored.Named {
-			continue
-		}
-		if !isPlan {
-			files++
+		restored := s.within(left, r, free)
+		if restored.Named && !named {
+			return false
 		}
 		free -= restored.Tokens
 		all = append(all, restored)
+		return true
+	}
+	for _, r := range slices.Backward(read) { // plans first, because they are short
+		if s.isPlan(r) {
+			take(r, false)
+		}
+	}
+	files := 0
+	for _, r := range slices.Backward(read) {
+		if files < s.MaxFiles && !s.isPlan(r) && take(r, true) {
+			files++
+		}
 	}
 	return all
 }
@@ -81,14 +87,6 @@ func (s *RestoreFiles) source(r result) string {
 
 func (s *RestoreFiles) isPlan(r result) bool {
 	return r.call != nil && matchesAny(s.PlanTools, r.call.Name)
-}
-
-// rank puts plans last in a list that is read backward, because they are short.
-func (s *RestoreFiles) rank(r result) int {
-	if s.isPlan(r) {
-		return 1
-	}
-	return 0
 }
 
 // within returns a result cut to the tokens that it may take; named only if that is too little, or if its text is no
