@@ -200,18 +200,13 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 		return again.Compact || again.Deferred || plan.TooLong(v)
 	}
 	_, err = s.Compaction.Run(ctx, org, p.planned(task, moment)) // if nothing is due, another request has compacted it
-	if tooBig(err) && trigger == store.BeforePrompt {            // what must stay may take more than the trigger
-		task.Settings = settings.WithMost(window)
-		moment.Settings = task.Settings
-		_, err = s.Compaction.Run(ctx, org, p.planned(task, moment))
-	}
 	_, nothing := errors.AsType[*plan.Nothing](err)
 	if nothing || tooBig(err) {
 		if err := s.unchangedSince(ctx, org, p); err != nil {
 			return false, err
 		}
 	}
-	if nothing || tooBig(err) && p.refuse() == nil {
+	if nothing {
 		return false, p.refuse()
 	}
 	return err == nil, err

@@ -119,7 +119,8 @@ type Supposed struct {
 	Ratio  float64 // share of the prompt without edits; above it, the oldest messages are summarized
 }
 
-// OverviewUnder returns what Overview would, under what is supposed. It is planned like PreviewPolicies.
+// OverviewUnder returns the overview that a conversation would have with another policy, window or share of its tokens.
+// It is planned like PreviewPolicies.
 func (s *Store) OverviewUnder(ctx context.Context, org db.Org, target PromptTarget, suppose Supposed) (Overview,
 	[]recall.Message, error) {
 	target.Window = suppose.Window
@@ -132,8 +133,7 @@ func (s *Store) OverviewUnder(ctx context.Context, org db.Org, target PromptTarg
 	}
 	if suppose.Ratio > 0 {
 		most := max(int(suppose.Ratio*float64(p.Tokens.Total)), 1)
-		suppose.Policy = fmt.Appendf(nil, `{"steps":[{"step":"tokens","above_tokens":%d},
-			{"step":"keep_recent","keep_recent_tokens":%d,"split_turns":false,"summary":"loci"}]}`, most, max(most/2, 1))
+		suppose.Policy = policy.UpTo(most)
 	}
 	_, under, after, err := s.preview(ctx, org, p, v, policyOver{policy: suppose.Policy})
 	if err != nil {

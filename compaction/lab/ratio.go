@@ -22,8 +22,7 @@ func AtRatio(s *Session, ratio float64, prices policy.CachePrices) (Settings, er
 		return Settings{}, db.Invalid("A ratio is %v; it must be above 0 and at most 1", ratio)
 	}
 	most := max(int(ratio*float64(s.Tokens())), 1)
-	p, err := policy.Parse(fmt.Appendf(nil, `{"steps":[{"step":"tokens","above_tokens":%d},
-		{"step":"keep_recent","keep_recent_tokens":%d,"split_turns":false,"summary":"loci"}]}`, most, most/2))
+	p, err := policy.Parse(policy.UpTo(most))
 	return Settings{Name: fmt.Sprintf("ratio %g", ratio), Policy: p, Window: max(most*10/9+1, s.fixed+leastRoom),
 		Ratio: ratio, Prices: prices}, err
 }

@@ -60,12 +60,6 @@ func (s Settings) Most(window int) int {
 	return max(s.Limit(window), tokenmath.Share(forceAt, window)-1)
 }
 
-// WithMost returns the settings with a trigger at Most.
-func (s Settings) WithMost(window int) Settings {
-	s.Trigger = float64(s.Most(window)) / float64(max(window, 1))
-	return s
-}
-
 // Ranges of the settings.
 const (
 	MinTrigger            = 0.5

@@ -77,3 +77,10 @@ func Preset(name string) (Policy, error) {
 	}
 	return all[i].policy, nil
 }
+
+// UpTo returns, as JSON, a policy for prompts of at most some tokens: above them the oldest messages are summarized, and
+// the newest, up to half of the tokens, stay.
+func UpTo(tokens int) []byte {
+	return fmt.Appendf(nil, `{"steps":[{"step":"tokens","above_tokens":%d},
+		{"step":"keep_recent","keep_recent_tokens":%d,"split_turns":false,"summary":"loci"}]}`, tokens, max(tokens/2, 1))
+}
