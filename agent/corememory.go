@@ -105,8 +105,8 @@ func (m coreMemory) render(chars int) (blocks, workingMemory string) {
 	return strings.TrimPrefix(m.renderBlocks(chars, &left)+m.renderIndex(chars, &left), "\n\n"), m.renderWorking(chars)
 }
 
-// shown returns a text as a prompt with these bounds shows it: at most chars characters, and at most those that are
-// left. note says why the window bounds it, and how to read on.
+// shown returns the part of a text that a prompt shows: at most chars characters, and at most left, which it lowers.
+// note says why the window bounds the text, and how to read on.
 func (m coreMemory) shown(text string, chars int, left *int, note [2]string, names []string) string {
 	if m.bounds == nil {
 		return shownPart(text, chars, note[0]+note[1], names)

@@ -23,8 +23,8 @@ type SubagentDefinition struct {
 	UpdatedAt   time.Time `db:"updated_at" json:"updated_at"`
 }
 
-// Given is what the sub-agents of a definition are given. Nil and empty fields are those of a sub-agent without a
-// definition; nil Tools are all that the parent has.
+// Given holds the grants and settings that a definition gives to its sub-agents. A nil or empty field means the same as
+// for a sub-agent without a definition; nil Tools grant all tools of the parent.
 type Given struct {
 	Mode   string          `json:"mode,omitempty"` // blank or brief; empty: blank
 	Prompt string          `json:"prompt,omitempty"`

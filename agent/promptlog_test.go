@@ -289,7 +289,7 @@ func TestAViewOfTooManyMessagesIsCountedAndCompacted(t *testing.T) {
 	}
 }
 
-// The time of a prompt is that of its last use: a provider's cache lasts longer after each.
+// A prompt that is handed out again gets a new time, because the provider's cache lasts longer after each use.
 func TestAPromptHandedOutAgainIsNew(t *testing.T) {
 	t.Parallel()
 	s, pool := newStore(t)

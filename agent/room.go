@@ -108,8 +108,8 @@ func (p *Prompt) shortenCore() {
 	shorten(min(step, len(steps)-1))
 }
 
-// NextShown maps the id of each open file that the prompts of a conversation show in part → the offset of the first of
-// its open lines that they do not show.
+// NextShown maps the id of an open file → the offset of the first open line that the conversation's prompts leave out.
+// It has only files that are shown in part.
 func (s *Store) NextShown(ctx context.Context, org db.Org, agentID, conversation string) (map[string]int, error) {
 	target := PromptTarget{AgentID: agentID, Conversation: conversation}
 	p, base, err := s.prepare(ctx, org, target)

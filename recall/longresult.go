@@ -18,8 +18,8 @@ import (
 )
 
 // A tool result longer than MaxResultChars is stored outside the log; the log keeps its beginning and a Clip. The
-// longest results of a message are stored so, too, if its results, and those of the messages right before it, are
-// together longer than MaxResultsChars: some APIs have a message for each result of parallel calls.
+// results of parallel calls may together have MaxResultsChars in the log, whether they are parts of a message or
+// messages of their own. Beyond that, the longest results of a message are stored outside the log, too.
 const (
 	MaxResultChars  = 50_000
 	MaxResultsChars = 200_000

@@ -44,7 +44,7 @@ func starts(calls ...string) (a modeltest.Answer) {
 	return a
 }
 
-// newStarter returns a runner whose agent starts sub-agents. Their results come.
+// newStarter returns a runner with an agent that may start sub-agents.
 func newStarter(t *testing.T) runner {
 	t.Helper()
 	r := newOwnRunner(t, `{"name":"boss","tools":["start_subagent","conversation_search","core_memory_append"],

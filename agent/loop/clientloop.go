@@ -124,8 +124,8 @@ func (o *ClientLoop) refusals(before []done, calls []recall.AnsweredCall) map[st
 	return o.rules.refusals(tools, before, answer, results)
 }
 
-// addNotGranted adds to refusals those of calls of a sub-agent whose tool is the server's, and which only its parent
-// has.
+// addNotGranted refuses the calls of a sub-agent to tools of the server that only its parent has. It adds the refusals
+// to refused.
 func (o *ClientLoop) addNotGranted(ctx context.Context, refused map[string]string, calls []recall.AnsweredCall) error {
 	for _, c := range calls {
 		name := o.meant(c.Name)
@@ -236,7 +236,8 @@ func (o *ClientLoop) afterAnswer(ctx context.Context, turn *ruleInput, t tail, n
 // meant returns the name of the tool that a call means.
 func (o *ClientLoop) meant(called string) string { return named(o.all, called) }
 
-// named returns the name of the tool that a call means: that of one of these tools, or as tool.Named says.
+// named returns the name of the tool that a call means: called itself if it is one of tools, or else what tool.Named
+// returns.
 func named(tools []string, called string) string {
 	if slices.Contains(tools, called) {
 		return called

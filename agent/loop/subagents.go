@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// startedChild is a sub-agent that the run waits for: its result becomes that of a call of an answer.
+// startedChild is a sub-agent that the run waits for. Its return becomes the result of the call that started it.
 type startedChild struct {
 	id       string
 	call     recall.Part

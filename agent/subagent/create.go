@@ -40,7 +40,7 @@ type New struct {
 
 // Grants say what a new sub-agent gets from its parent, and what it gets of its own.
 type Grants struct {
-	Default    bool     // the parent's blocks AGENTS, TOOLS and SOUL, read-only, beside those in Blocks
+	Default    bool     // also grant the parent's blocks AGENTS, TOOLS and SOUL, read-only
 	Blocks     []Grant  // of the parent
 	Folders    []string // ids or names of folders of the parent
 	Files      []string // names of the parent's files that are open at the start; their folders are granted, too

@@ -63,8 +63,9 @@ func nilIfNone(list []string) []string {
 	return list
 }
 
-// servedTools returns the tools of a sub-agent that a model starts: those that it asks for, or all that it has itself;
-// but none that its program runs, because the sub-agent would wait for the program. Nil stands for all of a fork.
+// servedTools returns the tools of a sub-agent that a model starts: the tools that the model asks for, or all of its
+// own. Tools that the client's program runs are left out, because the sub-agent would wait for the program. Nil, for a
+// fork, means all tools.
 func (s *Store) servedTools(ctx context.Context, c tool.Caller, asked []string, mode string) ([]string, error) {
 	definitions, err := s.Agents.Definitions(ctx, c.Org, c.Agent)
 	if err != nil {

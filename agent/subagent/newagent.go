@@ -189,7 +189,7 @@ func (s *Store) grant(ctx context.Context, org db.Org, parent, child agent.Agent
 // defaultLabels are the labels of the blocks that a default set of grants has, in lower case.
 var defaultLabels = []string{"agents", "tools", "soul"}
 
-// withDefaults returns the grants of blocks, and those of the default set that are not among them.
+// withDefaults returns the grants of blocks, followed by the default grants that they lack.
 func (n New) withDefaults(has []block.Block) []Grant {
 	all := slices.Clone(n.Blocks)
 	if !n.Default {

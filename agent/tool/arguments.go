@@ -126,8 +126,8 @@ func named(err error, name, who string) error {
 	return err
 }
 
-// refuseUnknown returns ErrInvalid for arguments that are not known. It lists those that the tool takes. Empty
-// arguments are not refused.
+// refuseUnknown returns ErrInvalid, with a list of the arguments that the tool takes, if an argument is unknown and not
+// empty.
 func refuseUnknown(who string, arguments map[string]json.RawMessage, known, takes []string) error {
 	var unknown []string
 	for name, value := range arguments {

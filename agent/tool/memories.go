@@ -76,7 +76,7 @@ type Caller struct {
 	Unprompted   bool     // its model sees no prompt of the agent, so results leave nothing out
 
 	Call  *recall.CallPlace // the call that runs; nil if no log has it
-	Waits bool              // the caller waits for a sub-agent, whose result becomes that of the call
+	Waits bool              // the caller waits for a started sub-agent, and takes its return as the call's result
 }
 
 // CallerIn returns an agent as the caller of tools in a conversation.

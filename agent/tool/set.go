@@ -110,8 +110,8 @@ func (s *Set) Run(ctx context.Context, c Caller, name string, args json.RawMessa
 	return result, err
 }
 
-// Meant returns the name of the tool that a model means by a name: that of a tool of the agent's program, or as Named
-// says.
+// Meant returns the name of the tool that a model means: the name itself if a tool of the agent's program has it, or
+// else what Named returns.
 func (s *Set) Meant(a agent.Agent, name string) string {
 	if slices.ContainsFunc(a.Attached, func(t agent.AttachedTool) bool { return t.Name == name }) && !s.Has(name) {
 		return name
@@ -167,8 +167,8 @@ func (s *Set) ByID(id string) (Tool, error) {
 	return s.tools[i], nil
 }
 
-// unknown returns a phrase that says that there is no tool with the given name. It names those that there are, and
-// first the one with a similar name.
+// unknown returns a phrase for a model that called a tool that does not exist. It lists the known tools, the most
+// similar name first.
 func (s *Set) unknown(name string, known []string) string {
 	text := "there is no tool '" + echo(name) + "'; "
 	if len(known) == 0 {

@@ -25,8 +25,7 @@ func UnmarkLineEnds(text string) string {
 }
 
 // Occurrences returns the places at which a text stands in a value, as offsets of its beginning and its end. If the
-// text does not stand there as it is, its line ends also match those of the value: LF matches CRLF, and CRLF matches
-// LF.
+// text is not found with its own line ends, it is searched with the value's: LF matches CRLF, and CRLF matches LF.
 func Occurrences(value, text string) (places [][]int) {
 	if text == "" {
 		return nil

@@ -87,8 +87,8 @@ func (c *Client) Window() int { return c.window }
 
 // Complete implements summary.Summarizer. It returns a *summary.Overflow for a request that is too large, even if the
 // provider cuts it without an error. A model that failed an organization three times in a row, or timed out once, gets
-// none of its requests for five minutes; one whose provider asks for a pause, for that long. Any other error, except
-// ctx's, is a sentence for the operator that names the setting to check.
+// none of its requests for five minutes. If its provider asks for a pause, it gets none for that time. Any other error,
+// except ctx's, is a sentence for the operator that names the setting to check.
 func (c *Client) Complete(ctx context.Context, r summary.Request) (summary.Reply, error) {
 	r.Model = cmp.Or(r.Model, c.at.Model)
 	endpoint := c.at

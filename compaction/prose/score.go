@@ -275,7 +275,7 @@ func (s Sentence) CueScore() float64 {
 	return score
 }
 
-// Weights of what no cue is about.
+// Weights of kinds that are recognized without cues: progress, and statements in scripts without cues.
 const (
 	progressWeight = 2.8
 	unreadWeight   = 3.5

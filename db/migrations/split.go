@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// token matches what a statement may hold a semicolon in, or else a semicolon: a comment, a string, a quoted name, and
-// a text between two equal tags such as $$, of which it matches the first.
+// token matches a comment, a string, a quoted name, the tag that begins a text between two equal tags such as $$, or a
+// semicolon. Semicolons within the others end no statement.
 var token = regexp.MustCompile(`--[^\n]*|'(?:[^']|'')*'|"[^"]*"|\$[a-z_]*\$|;`)
 
 // Split returns the statements of a migration, without what follows the last semicolon. Migrations have no comments

@@ -135,8 +135,8 @@ func partsOf(text string) []string {
 	return append(between.Split(text, -1), text)
 }
 
-// factOf reports whether a part of a list item tells a fact of what the item points to. In "Ada: lives in Oslo" the
-// subject is in the part before.
+// factOf reports whether a part of a list item tells a fact about the subject of the item. In "Ada: lives in Oslo" the
+// part before the colon is the subject.
 func factOf(part string) bool {
 	if valued.MatchString(part) || acts(part) && !ofMany.MatchString(part) {
 		return true

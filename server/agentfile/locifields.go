@@ -54,7 +54,7 @@ type lociAgent struct {
 	agent.LastRun
 }
 
-// definition is a definition of an agent's sub-agents. Ids in it are those of the server that wrote the file.
+// definition is a definition of an agent's sub-agents. Its ids come from the server that wrote the file.
 type definition struct {
 	Name        string      `json:"name"`
 	Description string      `json:"description"`
