@@ -78,7 +78,7 @@ func Preset(name string) (Policy, error) {
 	return all[i].policy, nil
 }
 
-// UpTo returns, as JSON, a policy for prompts of at most some tokens: above them the oldest messages are summarized, and
+// UpTo returns, as JSON, a policy for prompts of at most some tokens. Above them the oldest messages are summarized;
 // the newest, up to half of the tokens, stay.
 func UpTo(tokens int) []byte {
 	return fmt.Appendf(nil, `{"steps":[{"step":"tokens","above_tokens":%d},

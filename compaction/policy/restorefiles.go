@@ -29,7 +29,8 @@ func (*RestoreFiles) describe() Mechanism {
 		}}
 }
 
-// Restore returns the plans and then the files, the newest first. It leaves out a file or a plan with a result that is still in view.
+// Restore returns the plans and then the files, the newest first. It leaves out a file or a plan with a result that is
+// still in view.
 func (s *RestoreFiles) Restore(left, after clip.View, at Moment) (all []Restored) {
 	free := s.MaxTotalTokens
 	if after.Window > 0 {
