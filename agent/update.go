@@ -8,6 +8,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
+	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -70,7 +71,7 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 				return err
 			}
 		}
-		if u.WindowLimit.Value != nil {
+		if u.WindowLimit.Value != nil || a.WindowLimit != nil && len(u.FolderIDs) > 0 {
 			if err := inTx.mustHoldPrompt(ctx, org, id); err != nil {
 				return err
 			}
@@ -79,6 +80,18 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 		return err
 	})
 	return a, err
+}
+
+// AttachFolder attaches a folder to an agent. ErrInvalid if the tools for files then leave no room for any prompt in the
+// agent's window.
+func (s *Store) AttachFolder(ctx context.Context, org db.Org, a Agent, at files.Attachment) error {
+	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		inTx := s.With(tx)
+		if err := inTx.Files.Attach(ctx, org, at); err != nil || a.WindowLimit == nil {
+			return err
+		}
+		return inTx.mustHoldPrompt(ctx, org, a.ID)
+	})
 }
 
 // newSystem returns the instructions that an update sets: nil for the default ones, which a client may send back.

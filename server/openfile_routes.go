@@ -76,9 +76,8 @@ type AttachedFolder struct {
 }
 
 func (s *Server) attachFolder(ctx context.Context, a agent.Agent, input *AttachedFolder) (rest.Null, error) {
-	return rest.Null{}, s.Files.Attach(ctx, rest.Org(ctx), files.Attachment{AgentID: a.ID,
-		FolderID: string(input.FolderID),
-		Opens:    input.Opens.Pointer(), Limits: a.Limits()})
+	return rest.Null{}, s.Agents.AttachFolder(ctx, rest.Org(ctx), a, files.Attachment{AgentID: a.ID,
+		FolderID: string(input.FolderID), Opens: input.Opens.Pointer(), Limits: a.Limits()})
 }
 
 func (s *Server) detachFolder(ctx context.Context, a agent.Agent, input *AgentFolder) (rest.Null, error) {

@@ -397,3 +397,19 @@ func TestMistakesOfAModelAreResults(t *testing.T) {
 		}
 	}
 }
+
+// A folder whose tools leave a small window no room for a prompt is not attached, by either route.
+func TestAFolderThatLeavesNoRoomIsNotAttached(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	folder := c.made("/v1/folders", `{"name":"papers"}`)
+	agent := c.made("/v1/agents", `{"name":"small","model":"qwen/qwen2.5-7b","tool_set":"all","context_window_limit":4600}`)
+	path := "/v1/agents/" + agent
+	c.refuses("PATCH", path+"/folders/attach/"+folder, "", 400, "The smallest that it can have is ")
+	c.refuses("PATCH", path, `{"folder_ids":["`+folder+`"]}`, 400, "The smallest that it can have is ")
+	if got := c.must("GET", path+"/folders", ""); got != "[]" {
+		t.Errorf("attached: %s", got)
+	}
+	c.must("PATCH", path, `{"context_window_limit":16000}`)
+	c.must("PATCH", path+"/folders/attach/"+folder, "")
+}
