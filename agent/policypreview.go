@@ -131,17 +131,31 @@ func (s *Store) OverviewUnder(ctx context.Context, org db.Org, target PromptTarg
 	if err != nil {
 		return Overview{}, nil, err
 	}
-	if suppose.Ratio > 0 {
-		most := max(int(suppose.Ratio*float64(p.Tokens.Total)), 1)
-		suppose.Policy = policy.UpTo(most)
+	if suppose.Ratio == 0 {
+		_, under, after, err := s.preview(ctx, org, p, v, policyOver{policy: suppose.Policy})
+		if err != nil {
+			return Overview{}, nil, err
+		}
+		under.Messages = after.Messages
+		return s.overviewOf(ctx, org, under)
 	}
-	_, under, after, err := s.preview(ctx, org, p, v, policyOver{policy: suppose.Policy})
-	if err != nil {
-		return Overview{}, nil, err
+	most := max(int(suppose.Ratio*float64(p.Tokens.Total)), 1)
+	under := p
+	for _, above := range aboveShares { // a compaction leaves less than it may
+		_, next, after, err := s.preview(ctx, org, p, v, policyOver{policy: policy.UpTo(int(above * float64(most)))})
+		if err != nil {
+			return Overview{}, nil, err
+		}
+		if under, under.Messages = next, after.Messages; under.Tokens.Total <= most {
+			break
+		}
 	}
-	under.Messages = after.Messages
 	return s.overviewOf(ctx, org, under)
 }
+
+// aboveShares are multiples of the tokens that an overview at a ratio may show. They are tried as the trigger of its
+// compaction, until it shows no more.
+var aboveShares = []float64{1.8, 1.6, 1.4, 1.2, 1}
 
 // withoutPolicy returns the prompt without edits by policies, and its view.
 func (s *Store) withoutPolicy(ctx context.Context, org db.Org, target PolicyTarget) (p Prompt, v clip.View,

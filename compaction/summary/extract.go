@@ -181,22 +181,34 @@ func (x *extraction) rate(must prose.MustMention) {
 	}
 }
 
-// focusOn raises the scores of compared lines that share words with a focus.
+// focusOn raises the scores of compared lines that share words, names or numbers with a focus.
 func (x *extraction) focusOn(focus string) {
 	words := lineWords(focus)
-	if len(words) == 0 {
-		return
+	var numbers []string // words with digits, which lineWords leaves out
+	for _, w := range prose.SpacedOf(focus).Words {
+		if strings.ContainsAny(w, "0123456789") {
+			numbers = append(numbers, " "+w+" ")
+		}
 	}
 	for s := range x.items {
 		for n := range x.items[s] {
 			i := &x.items[s][n]
-			i.score *= 1 + focusGain*prose.ShareIn(words, i.words)
+			gain := prose.ShareIn(words, i.words)
+			text := prose.SpacedOf(i.text).Text
+			for _, number := range numbers {
+				if strings.Contains(text, number) {
+					gain += numberGain
+				}
+			}
+			i.score *= 1 + focusGain*gain
 		}
 	}
 }
 
-// focusGain is how much a line with all words of the focus gains.
-const focusGain = 5
+const (
+	focusGain  = 5 // how much a line with all words of the focus gains
+	numberGain = 2 // how many times as much it gains for each word with digits
+)
 
 // toolCall is a call and its outcome.
 type toolCall struct {

@@ -791,14 +791,20 @@ func TestAFocusSteersTheSummary(t *testing.T) {
 	}
 	d.user("And now?").assistant("Now we wait.")
 	e, s := clip.Evicted{Messages: d.messages, Budget: 200}, plan.Defaults()
-	about := "kettle was bought in Bergen"
-	if got, err := summary.Summarize(t.Context(), e, s, nil); err != nil || strings.Contains(got.Text, about) {
+	about, cost := "kettle was bought in Bergen", "713 crowns"
+	if got, err := summary.Summarize(t.Context(), e, s, nil); err != nil || strings.Contains(got.Text, about) ||
+		strings.Contains(got.Text, cost) {
 		t.Errorf("without a focus: %v:\n%s", err, got.Text)
 	}
 	s.Focus = "what the <kettle> cost"
 	if got, err := summary.Summarize(t.Context(), e, s, nil); err != nil || !strings.Contains(got.Text, about) {
 		t.Errorf("without a model: %v:\n%s", err, got.Text)
 	}
+	s.Focus = "713"
+	if got, err := summary.Summarize(t.Context(), e, s, nil); err != nil || !strings.Contains(got.Text, cost) {
+		t.Errorf("with a number as the focus: %v:\n%s", err, got.Text)
+	}
+	s.Focus = "what the <kettle> cost"
 	_, asked := by(t, e, s, summary.Model{Window: 32_000},
 		overflowing(32_000, true, "We went through what was bought in Bergen, and now we wait."))
 	if system := asked[0].Messages[0].Content; !strings.HasSuffix(system, "about this: "+s.Focus) {
