@@ -82,8 +82,8 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 	return a, err
 }
 
-// AttachFolder attaches a folder to an agent. ErrInvalid if the tools for files then leave no room for any prompt in the
-// agent's window.
+// AttachFolder attaches a folder to an agent. ErrInvalid if the tools for files then leave no room for any prompt in
+// the agent's window.
 func (s *Store) AttachFolder(ctx context.Context, org db.Org, a Agent, at files.Attachment) error {
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		inTx := s.With(tx)

@@ -403,7 +403,7 @@ func TestAFolderThatLeavesNoRoomIsNotAttached(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
 	folder := c.made("/v1/folders", `{"name":"papers"}`)
-	agent := c.made("/v1/agents", `{"name":"small","model":"qwen/qwen2.5-7b","tool_set":"all","context_window_limit":4600}`)
+	agent := c.made("/v1/agents", `{"name":"s","model":"qwen/qwen2.5-7b","tool_set":"all","context_window_limit":4600}`)
 	path := "/v1/agents/" + agent
 	c.refuses("PATCH", path+"/folders/attach/"+folder, "", 400, "The smallest that it can have is ")
 	c.refuses("PATCH", path, `{"folder_ids":["`+folder+`"]}`, 400, "The smallest that it can have is ")
