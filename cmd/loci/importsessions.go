@@ -54,12 +54,16 @@ type imported struct {
 	There    int            `json:"messages_already_there"`
 	Left     map[string]int `json:"left_out"` // entries and parts that are no messages, by kind
 	Refused  []string       `json:"skipped"`  // reasons why files, sessions or messages were skipped
+	Partial  bool           `json:"partial,omitempty"`
+
+	line *progressLine
 }
 
 // refusals are the statuses that mean a session cannot be imported. Other errors end the import.
 var refusals = []int{http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}
 
-// Run reports a file that it cannot read, with the line, and imports the other files.
+// Run reports a file that it cannot read, with the line, and imports the other files. If it is interrupted, it prints
+// what was imported until then.
 func (c importSessionsCmd) Run(ctx context.Context, s streams) error {
 	paths, err := filesOf(c.Paths)
 	if err != nil {
@@ -73,39 +77,55 @@ func (c importSessionsCmd) Run(ctx context.Context, s streams) error {
 			return err
 		}
 	}
-	result := imported{Left: map[string]int{}, Refused: []string{}}
-	for _, path := range paths {
-		sessions, err := readTranscripts(ctx, []string{path})
-		if ctx.Err() != nil {
-			return ctx.Err()
+	result := imported{Left: map[string]int{}, Refused: []string{}, line: newProgressLine(s.err)}
+	for i, path := range paths {
+		if err = c.file(ctx, s, path, &result); err != nil {
+			break
 		}
-		if err != nil {
-			result.Refused = append(result.Refused, err.Error())
-			continue
+		result.line.show(fmt.Sprintf("%d of %d files: %d messages added", i+1, len(paths), result.Added))
+	}
+	result.line.end()
+	result.AgentID, result.Partial = c.Agent, err != nil
+	if err == nil || result.Added+result.There > 0 {
+		err = cmp.Or(err, result.print(s, c.asked))
+	}
+	return err
+}
+
+// file imports the sessions in a file.
+func (c *importSessionsCmd) file(ctx context.Context, s streams, path string, result *imported) error {
+	sessions, broken, err := readTranscripts(ctx, []string{path})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		result.Refused = append(result.Refused, err.Error())
+		return nil
+	}
+	for _, line := range broken {
+		result.Refused = append(result.Refused, line.Error())
+	}
+	result.Files++
+	if c.Agent == "" {
+		if c.Agent, err = c.newAgent(ctx); err != nil {
+			return err
 		}
-		result.Files++
-		if c.Agent == "" {
-			if c.Agent, err = c.newAgent(ctx); err != nil {
-				return err
-			}
-			if !c.JSON {
-				fmt.Fprintln(s.out, c.Agent)
-			}
-		}
-		for _, t := range sessions {
-			err := c.session(ctx, t, &result)
-			if no, ok := errors.AsType[*refusedRequest](err); ok && slices.Contains(refusals, no.status) {
-				result.Refused = append(result.Refused, t.Name+": "+err.Error())
-				continue
-			}
-			if err != nil {
-				return fmt.Errorf("%s: %w. Run the command again with --agent %s: what was taken in is not taken again", t.Name,
-					err, c.Agent)
-			}
+		if !c.JSON {
+			fmt.Fprintln(s.out, c.Agent)
 		}
 	}
-	result.AgentID = c.Agent
-	return result.print(s, c.asked)
+	for _, t := range sessions {
+		err := c.session(ctx, t, result)
+		if no, ok := errors.AsType[*refusedRequest](err); ok && slices.Contains(refusals, no.status) {
+			result.Refused = append(result.Refused, t.Name+": "+err.Error())
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w. Run the command again with --agent %s: what was taken in is not taken again", t.Name, err,
+				c.Agent)
+		}
+	}
+	return nil
 }
 
 // filesOf returns the files of paths, which may be pipes, and the regular files in directories, in order.
@@ -155,6 +175,7 @@ func (c importSessionsCmd) session(ctx context.Context, t transcript.Transcript,
 			return fmt.Errorf("from message %d on: %w", messages[0].Place, err)
 		}
 		out.Added, out.There, messages = out.Added+added, out.There+repeated, messages[n:]
+		out.line.show(fmt.Sprintf("%s: %d messages added, %d to go", t.Name, out.Added, len(messages)))
 	}
 	out.Sessions++
 	for _, kinds := range []map[string]int{t.LeftOut, leftOut} {
@@ -272,6 +293,9 @@ func (out imported) print(s streams, a asked) error {
 		}
 		return out.skipped()
 	}
+	if out.Partial {
+		fmt.Fprint(s.out, "partial, until it ended early: ")
+	}
 	fmt.Fprintf(s.out, "%d files, %d sessions: %d messages added, %d already there\n", out.Files, out.Sessions, out.Added,
 		out.There)
 	for _, kind := range slices.Sorted(maps.Keys(out.Left)) {
@@ -283,7 +307,7 @@ func (out imported) print(s streams, a asked) error {
 // skipped returns an error if something was skipped.
 func (out imported) skipped() error {
 	if len(out.Refused) > 0 {
-		return fmt.Errorf("%d files, sessions or messages were skipped", len(out.Refused))
+		return fmt.Errorf("%d files, sessions, messages or lines were skipped", len(out.Refused))
 	}
 	return nil
 }

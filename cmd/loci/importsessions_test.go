@@ -1,11 +1,17 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/loci-memory/loci/compaction/lab/transcript"
@@ -30,6 +36,8 @@ func TestImportOfSessions(t *testing.T) {
 `
 	write("chat.jsonl", chat)
 	write("broken.jsonl", "{\"role\":\"user\",\"content\":\"x\"}\n{\"role\":")
+	ended := `{"role":"user","content":"y"}` + "\n" + `{"role":"assistant","content":"z"}` + "\n"
+	write("ended.jsonl", ended+`{"role":"us`)
 	agent := call[identified](p, "POST", "/v1/agents", map[string]any{"name": "a"}).ID
 	importSessions := func(want int) string {
 		t.Helper()
@@ -41,17 +49,19 @@ func TestImportOfSessions(t *testing.T) {
 		return out.String() + errs.String()
 	}
 	if printed := importSessions(1); !strings.Contains(printed,
-		"1 files, 1 sessions: 3 messages added, 0 already there") ||
+		"2 files, 2 sessions: 5 messages added, 0 already there") ||
+		!strings.Contains(printed, "skipped: ended.jsonl, line 3: the JSON ends too early") ||
 		!strings.Contains(printed, "broken.jsonl, line 2: the JSON ends too early") ||
 		!strings.Contains(printed, "left out: 1 system prompts") {
 		t.Errorf("the first run said %s", printed)
 	}
 	write("broken.jsonl", "{\"role\":\"user\",\"content\":\"x\"}\n")
+	write("ended.jsonl", ended+`{"role":"user","content":"Thanks."}`)
 	write("chat.jsonl", chat+`{"role":"assistant","content":"7003","timestamp":"2026-03-09T09:00:09Z"}`+"\n")
-	if printed := importSessions(0); !strings.Contains(printed, "2 files, 2 sessions: 2 messages added, 3 already there") {
+	if printed := importSessions(0); !strings.Contains(printed, "3 files, 3 sessions: 3 messages added, 5 already there") {
 		t.Errorf("the second run said %s", printed)
 	}
-	if printed := importSessions(0); !strings.Contains(printed, "0 messages added, 5 already there") {
+	if printed := importSessions(0); !strings.Contains(printed, "0 messages added, 8 already there") {
 		t.Errorf("the third run said %s", printed)
 	}
 	type conversation struct{ ID, Summary string }
@@ -62,7 +72,7 @@ func TestImportOfSessions(t *testing.T) {
 			index = i
 		}
 	}
-	if index < 0 || len(list) != 2 {
+	if index < 0 || len(list) != 3 {
 		t.Fatalf("the conversations are %+v", list)
 	}
 	raw, err := json.Marshal(call[any](p, "GET", "/v1/conversations/"+list[index].ID+"/messages?order=asc", nil))
@@ -173,7 +183,7 @@ func TestImportOfEachFormat(t *testing.T) {
 		if filepath.Ext(path) == ".golden" {
 			continue
 		}
-		sessions, err := readTranscripts(t.Context(), []string{path})
+		sessions, _, err := readTranscripts(t.Context(), []string{path})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +211,56 @@ func TestImportOfEachFormat(t *testing.T) {
 	if len(renamed) < 3 {
 		t.Errorf("sessions of the formats %v only have ids of their own", renamed)
 	}
-	if len(formats) < 5 {
-		t.Errorf("the samples have the formats %v only, not all five", formats)
+	if len(formats) < 8 {
+		t.Errorf("the samples have the formats %v only, not all eight", formats)
+	}
+}
+
+// An interrupted import says what it has taken in. Run again, it goes on without repeating anything.
+func TestAnInterruptedImportGoesOn(t *testing.T) {
+	t.Parallel()
+	p := tenant(t)
+	dir := t.TempDir()
+	const sessions, messages = 4, 600 // two requests each
+	for n := range sessions {
+		var text strings.Builder
+		for i := range messages {
+			fmt.Fprintf(&text, `{"role":"user","content":"part %d of session %d"}`+"\n", i, n)
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.jsonl", n)), []byte(text.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	agent := call[identified](p, "POST", "/v1/agents", map[string]any{"name": "a"}).ID
+	ctx, end := context.WithCancelCause(t.Context())
+	target, err := url.Parse(p.base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	captures := 0
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/messages/capture") {
+			if captures++; captures == 4 {
+				end(interruption{syscall.SIGINT})
+				return
+			}
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(between.Close)
+	out, errs := newLines(), newLines()
+	code := run(ctx, []string{"import", "sessions", "--agent=" + agent, dir, "--addr=" + between.URL,
+		"--api-key=" + p.key}, out, errs)
+	if want := "partial, until it ended early: 2 files, 1 sessions: 1100 messages added"; code != 130 ||
+		!strings.Contains(out.String(), want) ||
+		!strings.Contains(errs.String(), "interrupted (interrupt): what was taken in stays") {
+		t.Errorf("ended with %d: %s %s", code, out, errs)
+	}
+	out, errs = newLines(), newLines()
+	code = run(t.Context(), p.asking("import", "sessions", "--agent="+agent, dir), out, errs)
+	if want := "4 files, 4 sessions: 1300 messages added, 1100 already there"; code != 0 ||
+		!strings.Contains(out.String(), want) {
+		t.Errorf("the second run ended with %d: %s %s", code, out, errs)
 	}
 }

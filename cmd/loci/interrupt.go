@@ -39,12 +39,15 @@ func untilSignal() (ctx context.Context, stop func()) {
 // endedBySignal are commands that run until a signal ends them. They then exit with 0.
 var endedBySignal = map[string]bool{"serve": true, "mcp": true}
 
-// unchanged maps commands that change nothing when they are interrupted to the message about that.
+// unchanged maps commands that change nothing when they are interrupted, or that go on where they were, to the message
+// about that.
 var unchanged = map[string]string{
 	"agents list": asBefore, "config": asBefore, "doctor": asBefore, "files list": asBefore, "files text": asBefore,
 	"folders list": asBefore, "grep": asBefore, "health": asBefore, "keys list": asBefore,
 	"orgs list": asBefore, "search": asBefore, "stats": asBefore, "verify": asBefore,
-	"agents export": "no file was written", "export": "no file was written", "backup": "no file was written",
+	"lab replay":      "what was replayed until then is printed",
+	"import sessions": "what was taken in stays; with the same --agent it is not taken in again",
+	"agents export":   "no file was written", "export": "no file was written", "backup": "no file was written",
 }
 
 const asBefore = "nothing was changed"

@@ -28,7 +28,7 @@ type labCmd struct {
 // labReplayCmd replays transcripts without a server.
 type labReplayCmd struct {
 	asked
-	Transcripts []string `arg:"" help:"Files: OpenAI's or Anthropic's JSON(L), Claude Code, Pi, OpenClaw, .traj, .af."`
+	Transcripts []string `arg:"" help:"Files: chats in JSON(L), Claude Code, Codex, Pi, OpenHands, ShareGPT, .traj, .af."`
 	Policy      []string `sep:"none" help:"Policies to compare: names with commas, or one in JSON; all names by default."`
 	Window      []string `default:"32k" help:"Context windows in tokens, such as 32k,128k."`
 	Ratio       []string `help:"Shares of each session to replay it with in addition, such as 1.0,0.5,0.3,0.2,0.1."`
@@ -51,9 +51,12 @@ func (c labReplayCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	sessions, err := readTranscripts(ctx, c.Transcripts)
+	sessions, broken, err := readTranscripts(ctx, c.Transcripts)
 	if err != nil {
 		return err
+	}
+	for _, line := range broken {
+		fmt.Fprintln(s.err, "left out:", line)
 	}
 	report := lab.Report{}
 	if report.Policies, err = c.policies(); err != nil {
@@ -100,8 +103,10 @@ func (c labReplayCmd) Run(ctx context.Context, s streams) error {
 	return printed
 }
 
-// readTranscripts reads the sessions in files. If two files have the same name, their sessions are named by path.
-func readTranscripts(ctx context.Context, paths []string) (sessions []transcript.Transcript, err error) {
+// readTranscripts reads the sessions in files, and returns what it left out because it is broken. If two files have the
+// same name, their sessions are named by path.
+func readTranscripts(ctx context.Context, paths []string) (sessions []transcript.Transcript, broken []*transcript.Error,
+	err error) {
 	names := map[string]bool{}
 	for _, path := range paths {
 		name := filepath.Base(path)
@@ -111,15 +116,15 @@ func readTranscripts(ctx context.Context, paths []string) (sessions []transcript
 		names[name] = true
 		f, err := openFile(ctx, path)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		transcripts, err := transcript.Read(name, f)
+		transcripts, left, err := transcript.ReadWhole(name, f)
 		if err := errors.Join(err, f.Close()); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		sessions = append(sessions, transcripts...)
+		sessions, broken = append(sessions, transcripts...), append(broken, left...)
 	}
-	return sessions, nil
+	return sessions, broken, nil
 }
 
 // shares returns the shares for ratio replays.

@@ -13,11 +13,13 @@ func (d document) messages(entries []object) (Transcript, error) {
 	t := Transcript{Format: Chat}
 	for _, e := range entries {
 		drafts, err := d.chat(answered(e))
-		if err != nil {
+		if d.refuses(err) {
 			return t, err
 		}
-		t.add(e, drafts)
-		t.count(e.usage())
+		if err == nil {
+			t.count(len(t.Drafts), e.usage())
+			t.add(e, drafts)
+		}
 	}
 	return t, nil
 }
@@ -34,7 +36,7 @@ func answered(e object) object {
 func (t *Transcript) add(e object, drafts []recall.Draft) {
 	for i, draft := range drafts {
 		if draft.Role == recall.System && len(t.Drafts) == 0 {
-			t.System = strings.TrimSpace(t.System + "\n\n" + textOf(draft))
+			t.addSystem(textOf(draft))
 			continue
 		}
 		for _, name := range []string{"id", "uuid", "dia_id"} {
@@ -56,6 +58,20 @@ func (t *Transcript) add(e object, drafts []recall.Draft) {
 		t.Drafts = append(t.Drafts, draft)
 	}
 }
+
+// addSystem adds a text to the system prompt.
+func (t *Transcript) addSystem(text string) { t.System = strings.TrimSpace(t.System + "\n\n" + text) }
+
+// cut removes the drafts from an index on, with what the provider counted for them.
+func (t *Transcript) cut(from int) {
+	t.Drafts = t.Drafts[:from]
+	for n := len(t.Prompts); n > 0 && t.Prompts[n-1].Answer >= from; n = len(t.Prompts) {
+		t.Prompts = t.Prompts[:n-1]
+	}
+}
+
+// abandoned is the kind of messages of turns that the user went back from.
+const abandoned = "abandoned"
 
 // leaveOut counts something that is not read, by its kind.
 func (t *Transcript) leaveOut(kind string) {

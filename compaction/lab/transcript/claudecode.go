@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 )
@@ -9,7 +10,7 @@ import (
 // isClaudeCode reports whether entries are from a session of Claude Code.
 func isClaudeCode(entries []object) bool {
 	return slices.ContainsFunc(entries, func(e object) bool {
-		return e.isObject("message") && e.text("uuid") != "" && (e.text("type") == "user" || e.text("type") == "assistant")
+		return e.isObject("message") && (e.text("type") == "user" || e.text("type") == "assistant")
 	})
 }
 
@@ -21,20 +22,20 @@ func (d document) claudeCode(entries []object) ([]Transcript, error) {
 	var all []Transcript
 	index := map[string]int{} // thread → index in all
 	left, counted := map[string]int{}, map[string]bool{}
-	for _, e := range entries {
+	for n, e := range entries {
 		if kind := e.text("type"); !isTurn(e) {
 			left[kind]++
 			continue
 		}
-		thread := tree.thread(e)
+		thread := tree.threads[n]
 		i, known := index[thread]
 		if !known {
 			i = len(all)
 			index[thread] = i
-			all = append(all, Transcript{Session: thread, Format: ClaudeCode, LeftOut: left})
+			all = append(all, Transcript{Session: thread, Format: ClaudeCode, LeftOut: map[string]int{}})
 		}
-		if !tree.kept[e.text("uuid")] {
-			left["abandoned"]++
+		if !tree.kept[n] {
+			all[i].leaveOut(abandoned)
 			continue
 		}
 		message, err := d.object(e.fields["message"])
@@ -42,12 +43,12 @@ func (d document) claudeCode(entries []object) ([]Transcript, error) {
 			return nil, err
 		}
 		drafts, err := d.chat(answered(message))
-		if err != nil {
+		if d.refuses(err) {
 			return nil, err
 		}
 		id := message.text("id")
 		if answer := thread + " " + id; id == "" || !counted[answer] {
-			all[i].count(message.usage())
+			all[i].count(len(all[i].Drafts), message.usage())
 			counted[answer] = true
 		}
 		if id != "" { // an answer has one entry for each of its blocks
@@ -57,69 +58,114 @@ func (d document) claudeCode(entries []object) ([]Transcript, error) {
 		}
 		all[i].add(e, drafts)
 	}
+	if len(all) > 0 {
+		for kind, n := range left {
+			all[0].LeftOut[kind] += n
+		}
+	}
 	return all, nil
 }
 
-// tree holds a file's entries by their ids, and which of them lead to the last entry of their thread.
+// tree holds which of a file's entries lead to the last entry of their thread. Entries are named by their indexes.
 type tree struct {
-	byID    map[string]object
-	threads map[string]string // of entries of sub-agents
-	kept    map[string]bool
+	entries []object
+	byID    map[string]int
+	parents []int    // -1: none
+	threads []string // the session's id, or for a sub-agent's entries the id of its first entry, or of the agent
+	kept    []bool
 }
 
-func newTree(entries []object) tree {
-	t := tree{byID: make(map[string]object, len(entries)), threads: map[string]string{}, kept: map[string]bool{}}
-	for _, e := range entries {
-		t.byID[e.text("uuid")] = e
+const none = -1
+
+func newTree(entries []object) *tree {
+	t := &tree{entries: entries, byID: make(map[string]int, len(entries)), parents: make([]int, len(entries)),
+		threads: make([]string, len(entries)), kept: make([]bool, len(entries))}
+	for i, e := range entries {
+		if id := e.text("uuid"); id != "" {
+			t.byID[id] = i
+		}
 	}
-	last := map[string]object{}
-	for _, e := range entries {
+	for i, e := range entries {
+		before, named := t.byID[parent(e)]
+		if t.parents[i] = none; named {
+			t.parents[i] = before
+		}
+	}
+	for i := range entries {
+		t.threads[i] = t.thread(i)
+	}
+	t.inOrder()
+	last := map[string]int{}
+	for i, e := range entries {
 		if isTurn(e) {
-			last[t.thread(e)] = e
+			last[t.threads[i]] = i
 		}
 	}
 	answers := map[string]bool{} // ids of answers; an answer may have several entries
-	for _, e := range last {
-		for ok := true; ok && !t.kept[e.text("uuid")]; e, ok = t.byID[parent(e)] {
-			t.kept[e.text("uuid")] = true
-			answers[answerID(e)] = true
+	for _, i := range last {
+		for ; i != none && !t.kept[i]; i = t.parents[i] {
+			t.kept[i] = true
+			answers[answerID(entries[i])] = true
 		}
 	}
-	for _, e := range entries { // parallel calls and their results are side branches of the tree
+	for i, e := range entries { // parallel calls and their results are side branches of the tree
 		siblings := answerID(e) != "" && answers[answerID(e)]
-		if siblings || isResult(e) && t.kept[parent(e)] {
-			t.kept[e.text("uuid")] = true
+		if siblings || isResult(e) && t.parents[i] != none && t.kept[t.parents[i]] {
+			t.kept[i] = true
 		}
 	}
 	return t
 }
 
-// thread returns a key for the thread of an entry: the session id for the main thread, and the id of the first entry
-// for a sub-agent's.
-func (t tree) thread(e object) string {
-	if !e.flag("isSidechain") {
-		return e.text("sessionId")
+// inOrder gives an entry that does not say what it follows, or follows an entry that is not in the file, the turn
+// before it in its thread. An entry that names no parent begins a branch, unless no entry of its thread names one.
+func (t *tree) inOrder() {
+	named := map[string]bool{}
+	for i, e := range t.entries {
+		named[t.threads[i]] = named[t.threads[i]] || isTurn(e) && parent(e) != ""
 	}
-	var passed []string
-	var first string
-	for {
-		id := e.text("uuid")
-		if known, ok := t.threads[id]; ok {
-			first = known
+	last := map[string]int{}
+	for i, e := range t.entries {
+		if !isTurn(e) {
+			continue
+		}
+		thread := t.threads[i]
+		_, says := e.fields["parentUuid"]
+		before, follows := last[thread]
+		if t.parents[i] == none && follows && (!says || parent(e) != "" || !named[thread]) {
+			t.parents[i] = before
+		}
+		last[thread] = i
+	}
+}
+
+// thread returns the thread of an entry.
+func (t *tree) thread(i int) string {
+	if !t.entries[i].flag("isSidechain") {
+		return t.entries[i].text("sessionId")
+	}
+	var passed []int
+	for t.threads[i] == "" {
+		t.threads[i] = t.own(t.entries[i]) // stops if parents form a loop
+		passed = append(passed, i)
+		before := t.parents[i]
+		if before == none || !t.entries[before].flag("isSidechain") {
 			break
 		}
-		t.threads[id] = id // stops if parents form a loop
-		passed, first = append(passed, id), id
-		before, ok := t.byID[parent(e)]
-		if !ok || !before.flag("isSidechain") {
-			break
-		}
-		e = before
+		i = before
 	}
-	for _, id := range passed {
-		t.threads[id] = first
+	for _, p := range passed {
+		t.threads[p] = t.threads[i]
 	}
-	return first
+	return t.threads[i]
+}
+
+// own returns the thread that an entry of a sub-agent begins.
+func (*tree) own(e object) string {
+	if _, says := e.fields["parentUuid"]; says {
+		return cmp.Or(e.text("uuid"), e.text("agentId"), "a sub-agent")
+	}
+	return cmp.Or(e.text("agentId"), "a sub-agent of "+e.text("sessionId"))
 }
 
 // answerID returns the id of the model's answer that an entry belongs to; empty if there is none.

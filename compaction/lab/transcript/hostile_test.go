@@ -34,7 +34,11 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add([]byte(`{"agents":[]}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
+		whole, _, wholeErr := transcript.ReadWhole("x", bytes.NewReader(raw))
 		all, err := transcript.Read("x", bytes.NewReader(raw))
+		if (wholeErr == nil) != (len(whole) > 0) || err == nil && wholeErr != nil {
+			t.Errorf("got %d sessions with what is broken left out, %v; without: %v", len(whole), wholeErr, err)
+		}
 		if err != nil {
 			refused, ok := errors.AsType[*transcript.Error](err)
 			if !ok || refused.Why == "" || refused.Line < 1 || refused.Line > 1+bytes.Count(raw, []byte("\n")) {

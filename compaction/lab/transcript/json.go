@@ -17,6 +17,7 @@ import (
 type document struct {
 	name string
 	data []byte
+	left *[]*Error // what was left out because it is broken; nil: what is broken refuses the document
 }
 
 // value is a JSON value, and the offset at which it begins in its document.
@@ -119,37 +120,14 @@ func (d document) values() (all []value, err error) {
 			if len(rest) == 0 {
 				return all, nil
 			}
-			return nil, d.broken(all, err)
+			if err = d.broken(all, err); d.left == nil {
+				return nil, err
+			}
+			return d.lines(err)
 		}
 		all = append(all, v)
 	}
 }
-
-// broken returns the error for the value behind all others. If each value has a line of its own, a value that ends too
-// early is noticed only on a later line; broken then returns the error of its own line.
-func (d document) broken(before []value, err error) error {
-	begin := 0
-	for _, v := range before {
-		if bytes.ContainsRune(v.raw, '\n') {
-			return err
-		}
-		begin = v.at + len(v.raw)
-	}
-	begin += len(d.data[begin:]) - len(bytes.TrimLeft(d.data[begin:], " \t\r\n"))
-	line, rest, _ := bytes.Cut(d.data[begin:], []byte("\n"))
-	next, _, _ := bytes.Cut(bytes.TrimLeft(rest, " \t\r\n"), []byte("\n"))
-	if len(before) == 0 && !isObjectAlone(next) {
-		return err
-	}
-	dec := json.NewDecoder(bytes.NewReader(line))
-	if _, lineErr := (document{name: d.name, data: d.data[:begin+len(line)]}).next(begin, dec); lineErr != nil {
-		return lineErr
-	}
-	return err
-}
-
-// isObjectAlone reports whether a line is a whole JSON object.
-func isObjectAlone(line []byte) bool { return bytes.HasPrefix(line, []byte("{")) && json.Valid(line) }
 
 // text returns a text field; empty if the field is not a text.
 func (o object) text(name string) (s string) {
@@ -176,11 +154,14 @@ func (o object) isList(name string) bool { return bytes.HasPrefix(o.fields[name]
 // isObject reports whether a field is an object.
 func (o object) isObject(name string) bool { return bytes.HasPrefix(o.fields[name].raw, []byte("{")) }
 
-// time returns a field with a time, as text or in milliseconds since 1970; nil for any other field.
+// time returns a field with a time, as text or in milliseconds since 1970; nil for any other field. A text without a
+// time zone is in UTC.
 func (o object) time(name string) *time.Time {
 	var ms float64
-	if t, err := time.Parse(time.RFC3339, o.text(name)); err == nil {
-		return &t
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05"} {
+		if t, err := time.Parse(layout, o.text(name)); err == nil {
+			return &t
+		}
 	}
 	if json.Unmarshal(o.fields[name].raw, &ms) != nil || ms <= 0 || ms > 1e14 {
 		return nil
@@ -211,4 +192,20 @@ func (o object) with(fields map[string]any) object {
 		all.fields[name] = value{raw: chat.Encode(v), at: o.at}
 	}
 	return all
+}
+
+// without returns a copy of the object without a field.
+func (o object) without(name string) object {
+	fields := maps.Clone(o.fields)
+	delete(fields, name)
+	return object{at: o.at, fields: fields}
+}
+
+// json returns the object's fields as JSON.
+func (o object) json() string {
+	fields := make(map[string]json.RawMessage, len(o.fields))
+	for name, v := range o.fields {
+		fields[name] = v.raw
+	}
+	return string(chat.Encode(fields))
 }

@@ -19,24 +19,24 @@ func (d document) pi(entries []object) ([]Transcript, error) {
 	for _, e := range entries[1:] {
 		switch kind := e.text("type"); {
 		case !ids[e.text("id")]:
-			t.LeftOut["abandoned"]++
+			t.LeftOut[abandoned]++
 		case kind == "message" && e.isObject("message"):
 			m, err := d.object(e.fields["message"])
 			if err != nil {
 				return nil, err
 			}
 			drafts, err := d.piMessage(m)
-			if err != nil {
+			if d.refuses(err) {
 				return nil, err
 			}
-			if len(drafts) == 0 {
+			if err == nil && len(drafts) == 0 {
 				t.LeftOut[m.text("role")]++
 			}
+			t.count(len(t.Drafts), m.usage())
 			t.add(e, drafts)
-			t.count(m.usage())
 		case kind == "custom_message":
 			drafts, err := d.chat(e.with(map[string]any{"role": "user"}))
-			if err != nil {
+			if d.refuses(err) {
 				return nil, err
 			}
 			t.add(e, drafts)

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -13,12 +14,25 @@ const MaxBytes = 1 << 30
 
 // Read reads the transcripts in a file: most files have one, data sets have several. It recognizes the format by the
 // content. It returns an *Error with the line that is not understood.
-func Read(name string, r io.Reader) ([]Transcript, error) {
+func Read(name string, r io.Reader) ([]Transcript, error) { return read(document{name: name}, r) }
+
+// ReadWhole is Read for a file that may be broken in places, such as the last line of a session that was killed. It
+// leaves out messages that cannot be read, and returns an error for each. If fewer are sound, the file is refused.
+func ReadWhole(name string, r io.Reader) (all []Transcript, left []*Error, err error) {
+	all, err = read(document{name: name, left: &left}, r)
+	if err != nil && len(left) > 0 {
+		return nil, nil, left[0]
+	}
+	return all, left, err
+}
+
+func read(d document, r io.Reader) ([]Transcript, error) {
+	name := d.name
 	data, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	d := document{name: name, data: bytes.TrimPrefix(data, []byte("\ufeff"))}
+	d.data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if len(data) > MaxBytes {
 		return nil, d.fail(0, "the file has more than %d bytes", MaxBytes)
 	}
@@ -75,26 +89,17 @@ func (d document) transcripts(values []value) ([]Transcript, error) {
 			return nil, d.fail(0, "the list is empty")
 		}
 	}
-	entries := make([]object, len(values))
-	for i, v := range values {
-		var err error
-		if entries[i], err = d.object(v); err != nil {
-			return nil, err
-		}
+	entries, err := d.objectsOf(values)
+	if err != nil || len(entries) == 0 {
+		return nil, err
 	}
-	switch {
-	case isPi(entries):
-		return d.pi(entries)
-	case isClaudeCode(entries):
-		return d.claudeCode(entries)
-	case entries[0].has("role"):
-		t, err := d.messages(entries)
-		return []Transcript{t}, err
+	if all, err, known := d.entries(entries); known {
+		return all, err
 	}
 	var all []Transcript
 	for _, e := range entries {
 		several, err := d.session(e)
-		if err != nil {
+		if d.refuses(err) {
 			return nil, err
 		}
 		all = append(all, several...)
@@ -102,18 +107,53 @@ func (d document) transcripts(values []value) ([]Transcript, error) {
 	return all, nil
 }
 
+// entries reads a session's entries in the format that they have. known is false if they are no entries of a session.
+func (d document) entries(entries []object) (all []Transcript, err error, known bool) {
+	var t Transcript
+	switch {
+	case isPi(entries):
+		all, err = d.pi(entries)
+		return all, err, true
+	case isClaudeCode(entries):
+		all, err = d.claudeCode(entries)
+		return all, err, true
+	case isCodex(entries):
+		all, err = d.codex(entries)
+		return all, err, true
+	case isOpenHands(entries):
+		t, err = d.openHands(entries)
+	case isShareGPT(entries):
+		t, err = d.shareGPT(entries)
+	case isSWEAgent(entries):
+		t, err = d.sweAgent(entries)
+	case entries[0].has("role"):
+		t, err = d.messages(entries)
+	default:
+		return nil, nil, false
+	}
+	return []Transcript{t}, err, true
+}
+
+// sessionLists are the names of lists that hold a session's messages or events.
+var sessionLists = []string{"messages", "traj", "history", "conversation", "conversations", "input", "loglines",
+	"events", "trajectory"}
+
 // session reads an object with the messages of one or several sessions.
 func (d document) session(o object) ([]Transcript, error) {
 	switch {
 	case o.isList("history") && o.isList("trajectory"), o.isList("history") && o.has("environment"):
-		t, err := d.sweAgent(o)
+		entries, err := d.objects(o.fields["history"])
+		if err != nil {
+			return nil, err
+		}
+		t, err := d.sweAgent(entries)
 		return []Transcript{t}, err
 	case o.isList("loci_messages"):
 		return d.loci(o)
 	case o.isList("agents"):
 		return d.agents(o)
 	}
-	for _, name := range []string{"messages", "traj", "history", "conversation", "input"} {
+	for _, name := range sessionLists {
 		if !o.isList(name) {
 			continue
 		}
@@ -121,18 +161,36 @@ func (d document) session(o object) ([]Transcript, error) {
 		if err != nil {
 			return nil, err
 		}
-		t, err := d.messages(entries)
-		if system := o.text("system"); t.System == "" {
-			t.System = system
+		if len(entries) == 0 {
+			return []Transcript{{}}, nil // the caller refuses a session without messages
 		}
-		t.Session = o.sessionID()
-		if err == nil {
-			t.Evidence, err = d.questions(o)
+		all, err, known := d.entries(entries)
+		if err != nil {
+			return all, err
 		}
-		return []Transcript{t}, err
+		if !known {
+			return nil, d.fail(entries[0].at, "no message is known that looks like this: there is no role")
+		}
+		return d.described(o, name, all)
 	}
-	return nil, d.fail(o.at, "no session is known that looks like this: there is no role, and no list messages, traj, "+
-		"history, conversation or input")
+	return nil, d.fail(o.at, "no session is known that looks like this: there is no role, and no list %s",
+		strings.Join(sessionLists, ", "))
+}
+
+// described adds to the sessions in a list what the object with the list says about them.
+func (d document) described(o object, list string, all []Transcript) ([]Transcript, error) {
+	for i := range all {
+		t := &all[i]
+		t.System, t.Session = cmp.Or(t.System, o.text("system")), cmp.Or(t.Session, o.sessionID())
+		if list == "conversations" {
+			t.Format = ShareGPT
+		}
+	}
+	questions, err := d.questions(o)
+	if len(all) == 1 {
+		all[0].Evidence = questions
+	}
+	return all, err
 }
 
 // sessionID returns the id of the session in an object; empty if it has none.
@@ -140,16 +198,35 @@ func (o object) sessionID() string {
 	return cmp.Or(o.text("session_id"), o.text("conversation_id"), o.text("thread_id"), o.text("id"))
 }
 
-// objects reads a list of objects.
+// objects reads a list of objects. An object may be a list of objects itself, such as an action with its observation.
 func (d document) objects(v value) ([]object, error) {
 	items, err := d.list(v)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]object, len(items))
-	for i, item := range items {
-		if all[i], err = d.object(item); err != nil {
+	var flat []value
+	for _, item := range items {
+		if item.raw[0] != '[' {
+			flat = append(flat, item)
+			continue
+		}
+		several, err := d.list(item)
+		if err != nil {
 			return nil, err
+		}
+		flat = append(flat, several...)
+	}
+	return d.objectsOf(flat)
+}
+
+func (d document) objectsOf(values []value) (all []object, err error) {
+	for _, v := range values {
+		o, err := d.object(v)
+		if d.refuses(err) {
+			return nil, err
+		}
+		if err == nil {
+			all = append(all, o)
 		}
 	}
 	return all, nil

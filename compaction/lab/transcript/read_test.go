@@ -27,21 +27,27 @@ func told(t transcript.Transcript) string {
 	return b.String()
 }
 
+// file returns the text of a file.
+func file(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // Each file in testdata is a session in another format. Its golden file shows what is read from it.
 func TestEachFormatIsRead(t *testing.T) {
 	t.Parallel()
 	goldens, err := filepath.Glob("testdata/*.golden")
-	if err != nil || len(goldens) < 10 {
+	if err != nil || len(goldens) < 19 {
 		t.Fatal(goldens, err)
 	}
 	for _, golden := range goldens {
-		file := strings.TrimSuffix(golden, ".golden")
-		f, err := os.Open(file)
+		name := strings.TrimSuffix(golden, ".golden")
+		all, err := transcript.Read(name, strings.NewReader(file(t, name)))
 		if err != nil {
-			t.Fatal(err)
-		}
-		all, err := transcript.Read(file, f)
-		if err := errors.Join(err, f.Close()); err != nil {
 			t.Error(err)
 			continue
 		}
@@ -51,7 +57,7 @@ func TestEachFormatIsRead(t *testing.T) {
 		}
 		want, err := os.ReadFile(golden)
 		if got := strings.Join(texts, "--\n"); err != nil || got != string(want) {
-			t.Errorf("%s: %v, got:\n%s\nwant:\n%s", file, err, got, want)
+			t.Errorf("%s: %v, got:\n%s\nwant:\n%s", name, err, got, want)
 		}
 	}
 }

@@ -3,27 +3,34 @@ package transcript
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
 )
 
-// sweAgent reads a trajectory of SWE-agent. In older ones an action is a text of the model, and its outcome is the next
-// message of the user; they become a call of the tool "action" and its result.
-func (d document) sweAgent(o object) (Transcript, error) {
+// isSWEAgent reports whether entries are the history of a trajectory of SWE-agent.
+func isSWEAgent(entries []object) bool {
+	return slices.ContainsFunc(entries, func(e object) bool {
+		return e.has("role") && (e.has("message_type") || e.has("action") && e.has("thought") || e.isList("tool_call_ids"))
+	})
+}
+
+// sweAgent reads the history of a trajectory of SWE-agent. In older ones an action is a text of the model, and its
+// outcome is the next message of the user; they become a call of the tool "action" and its result.
+func (d document) sweAgent(entries []object) (Transcript, error) {
 	t := Transcript{Format: SWEAgent, LeftOut: map[string]int{}}
-	entries, err := d.objects(o.fields["history"])
-	if err != nil {
-		return t, err
-	}
 	waits := "" // id of the call that the next message answers
 	for i, e := range entries {
 		if ids := e.texts("tool_call_ids"); len(ids) > 0 && e.text("role") == "tool" {
 			e = e.with(map[string]any{"tool_call_id": ids[0]})
 		}
 		drafts, err := d.chat(answered(e))
-		if err != nil {
+		if d.refuses(err) {
 			return t, err
+		}
+		if err != nil {
+			continue
 		}
 		switch {
 		case waits != "" && e.text("role") == "user":

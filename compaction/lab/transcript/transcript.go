@@ -1,8 +1,9 @@
 // Package transcript reads sessions that agents recorded, in the formats of several harnesses, as drafts of messages.
 //
 // Each file uses those that are named before it:
-//   - what all formats share: transcript.go json.go chat.go
-//   - the formats of single harnesses: sweagent.go pi.go loci.go claudecode.go
+//   - what all formats share: transcript.go json.go broken.go chat.go
+//   - the formats of single harnesses: sweagent.go pi.go loci.go claudecode.go codex.go openhands.go openhandssdk.go
+//     sharegpt.go
 //   - any of them, and which it is: read.go
 //   - a transcript as messages that a server captures: wire.go
 package transcript
@@ -24,6 +25,14 @@ type Transcript struct {
 	LeftOut  map[string]int // number of entries that are no messages, and of parts that are not read, by kind
 	Evidence []Question     // questions with evidence that the recording names
 	Counted  *Usage         `json:",omitempty"` // what the provider counted; nil if the recording does not say
+	Prompts  []Prompt       `json:",omitempty"` // prompts that the provider counted, in order
+}
+
+// Prompt is a prompt that a provider counted. It held the drafts before Answer, the index of the draft that answered
+// it, and the system prompt and tools, which a recording may lack.
+type Prompt struct {
+	Answer int `json:"answer"`
+	Tokens int `json:"tokens"`
 }
 
 // Usage is what a provider counted for the prompts of a session, in tokens. Prompt includes Read and Write.
@@ -34,11 +43,12 @@ type Usage struct {
 	Write   int `json:"cache_write_tokens" doc:"Of them, written to a cache."`
 }
 
-// count adds what a provider counted for one answer. Without a prompt it adds nothing.
-func (t *Transcript) count(u chat.Usage) {
+// count adds what a provider counted for an answer, whose first draft has an index. Without a prompt it adds nothing.
+func (t *Transcript) count(answer int, u chat.Usage) {
 	if u.Prompt == 0 {
 		return
 	}
+	t.Prompts = append(t.Prompts, Prompt{answer, u.Prompt})
 	if t.Counted == nil {
 		t.Counted = &Usage{}
 	}
@@ -64,6 +74,9 @@ const (
 	ClaudeCode Format = "claude-code" // a line for each entry of a session of Claude Code
 	Pi         Format = "pi"          // a line for each entry of a session of Pi or OpenClaw
 	SWEAgent   Format = "swe-agent"   // a trajectory
+	Codex      Format = "codex"       // a rollout: a line for each item of a session of Codex
+	OpenHands  Format = "openhands"   // events of OpenHands, or of its agent SDK
+	ShareGPT   Format = "sharegpt"    // conversations of a data set
 	Loci       Format = "loci"        // an agent that Loci exported in full
 )
 

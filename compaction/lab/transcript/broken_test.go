@@ -1,0 +1,141 @@
+package transcript_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/compaction/lab/transcript"
+	"github.com/loci-memory/loci/recall"
+)
+
+// ReadWhole leaves out lines that are broken, and names each. If no fewer are broken than sound, it refuses the file as
+// Read does.
+func TestBrokenLinesAreNamedAndTheOthersRead(t *testing.T) {
+	t.Parallel()
+	const user, answer = `{"role":"user","content":"one"}`, `{"role":"assistant","content":"two"}`
+	const claude = `{"type":"user","uuid":"1","sessionId":"s","message":{"role":"user","content":"one"}}`
+	for name, c := range map[string]struct {
+		lines []string
+		said  int
+		left  []string
+	}{
+		"all are sound":       {[]string{user, answer}, 2, nil},
+		"the last line ends":  {[]string{user, answer, `{"role":"us`}, 2, []string{"x, line 3: the JSON ends too early"}},
+		"a line is no JSON":   {[]string{user, "", "{bad}", answer, user}, 3, []string{"x, line 3: no valid JSON"}},
+		"a line is no object": {[]string{user, answer, "7"}, 2, []string{"x, line 3: expected an object"}},
+		"a role is unknown": {[]string{user, `{"role":"boss","content":"x"}`, answer}, 2,
+			[]string{"x, line 2: role: expected one of"}},
+		"two values": {[]string{user, answer, `{"a":1} {"b":`}, 2, []string{"x, line 3: the line has more than one value"}},
+		"Claude Code": {[]string{claude, `{"type":"user","uuid":"2"`,
+			`{"type":"user","uuid":"3","parentUuid":"2","sessionId":"s","message":{"role":"user","content":"three"}}`}, 2,
+			[]string{"x, line 2: the JSON ends too early"}},
+		"Codex": {[]string{`{"type":"session_meta","payload":{"id":"s"}}`,
+			`{"type":"response_item","payload":{"type":"message","role":"user","content":"one"}}`,
+			`{"type":"response_item","payload":{"type":"function_call","arguments":"{}"}}`, `{"type":"respo`}, 1,
+			[]string{"x, line 4: the JSON ends too early", "x, line 3: a call has a call_id and a name"}},
+		"a data set": {[]string{`{"messages":[` + user + `]}`, `{"nothing":1}`}, 1,
+			[]string{"x, line 2: no session is known"}},
+		"as many broken":  {[]string{user, "{bad}"}, 0, []string{"x, line 2: no valid JSON"}},
+		"no line is JSON": {[]string{"hello", "there"}, 0, []string{"x, line 1: no valid JSON"}},
+	} {
+		text := strings.Join(c.lines, "\n")
+		all, left, err := transcript.ReadWhole("x", strings.NewReader(text))
+		if c.said == 0 {
+			if err == nil || !strings.HasPrefix(err.Error(), c.left[0]) {
+				t.Errorf("%s: got %v", name, err)
+			}
+			continue
+		}
+		if err != nil || len(all) != 1 || len(all[0].Drafts) != c.said || len(left) != len(c.left) {
+			t.Errorf("%s: got %+v, %v, %v", name, all, left, err)
+			continue
+		}
+		for i, want := range c.left {
+			if !strings.HasPrefix(left[i].Error(), want) {
+				t.Errorf("%s: got %q, want %q", name, left[i], want)
+			}
+		}
+		if _, err := transcript.Read("x", strings.NewReader(text)); (err == nil) != (len(c.left) == 0) {
+			t.Errorf("%s: Read returns %v", name, err)
+		}
+	}
+}
+
+// read reads a file of testdata.
+func read(t *testing.T, text string) transcript.Transcript {
+	t.Helper()
+	all, err := transcript.Read("x", strings.NewReader(text))
+	if err != nil || len(all) != 1 {
+		t.Fatal(all, err)
+	}
+	return all[0]
+}
+
+// Of a rollout of Codex, the results that failed are marked, counts are read once, and what is left out is counted.
+func TestARolloutOfCodexIsReadWhole(t *testing.T) {
+	t.Parallel()
+	r := read(t, file(t, "testdata/codex.jsonl"))
+	failed := 0
+	for _, d := range r.Drafts {
+		for _, p := range d.Content {
+			if p.Type == recall.ToolReturn && p.IsError {
+				failed++
+			}
+		}
+	}
+	if failed != 2 || r.Session != "0199aa00-1111-7000-8000-00000000c0de" || r.Drafts[0].CreatedAt == nil {
+		t.Errorf("%d failed: %+v", failed, r)
+	}
+	if diff := cmp.Diff([]transcript.Prompt{{Answer: 1, Tokens: 900}, {Answer: 4, Tokens: 1000}}, r.Prompts); diff != "" {
+		t.Errorf("the prompts (-want +got): %s", diff)
+	}
+	want := transcript.Usage{Answers: 2, Prompt: 1900, Read: 900}
+	if r.Counted == nil || *r.Counted != want {
+		t.Errorf("counted %+v, want %+v", r.Counted, want)
+	}
+	left := map[string]int{"user_message": 1, "turn_context": 1, "web_search_call": 1, "compacted": 1, "abandoned": 2}
+	if diff := cmp.Diff(left, r.LeftOut); diff != "" {
+		t.Errorf("left out (-want +got): %s", diff)
+	}
+}
+
+// Calls of one answer of OpenHands have its id as their step, results that failed are marked, and usage is read.
+func TestEventsOfOpenHandsAreReadWhole(t *testing.T) {
+	t.Parallel()
+	r := read(t, file(t, "testdata/openhands.json"))
+	if len(r.Prompts) != 1 || r.Prompts[0] != (transcript.Prompt{Answer: 1, Tokens: 700}) ||
+		!r.Drafts[2].Content[0].IsError || r.Drafts[0].CreatedAt == nil {
+		t.Errorf("got %+v", r)
+	}
+	left := map[string]int{"recall": 1, "observations recall": 1, "observations agent_state_changed": 1}
+	if diff := cmp.Diff(left, r.LeftOut); diff != "" {
+		t.Errorf("left out (-want +got): %s", diff)
+	}
+	r = read(t, file(t, "testdata/openhands-sdk.jsonl"))
+	steps := []string{}
+	for _, d := range r.Drafts {
+		if d.StepID != nil {
+			steps = append(steps, *d.StepID)
+		}
+	}
+	if diff := cmp.Diff([]string{"r1", "r1", "r2", "r3"}, steps); diff != "" {
+		t.Errorf("steps (-want +got): %s", diff)
+	}
+	if r.LeftOut["ConversationStateUpdateEvent"] != 1 {
+		t.Errorf("left out: %v", r.LeftOut)
+	}
+}
+
+// A speaker that ShareGPT's format does not have is refused with its line.
+func TestAnUnknownSpeakerIsRefused(t *testing.T) {
+	t.Parallel()
+	_, err := transcript.Read("x", strings.NewReader(`[{"conversations":[{"from":"human","value":"a"},`+"\n"+
+		`{"from":"king","value":"b"}]}]`))
+	var at *transcript.Error
+	if !errors.As(err, &at) || at.Line != 2 || !strings.Contains(err.Error(), "king") {
+		t.Errorf("got %v", err)
+	}
+}
