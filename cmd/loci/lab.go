@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/loci-memory/loci/compaction/lab"
 	"github.com/loci-memory/loci/compaction/lab/transcript"
@@ -34,6 +33,7 @@ type labReplayCmd struct {
 	Ratio       []string `help:"Shares of each session to replay it with in addition, such as 1.0,0.5,0.3,0.2,0.1."`
 	Out         string   `help:"Directory for report.json and report.html; none is written by default."`
 	Model       string   `help:"Model that writes summaries, at LOCI_LLM_BASE_URL; by default rules write them."`
+	Asks        int      `default:"3" help:"Of a session's questions, how many the model is asked again; 0: none."`
 
 	InputPrice float64 `default:"3" help:"Price of a million input tokens."`
 	ReadShare  float64 `default:"0.1" help:"Price of a token read from a provider's cache, as a share of that."`
@@ -42,6 +42,10 @@ type labReplayCmd struct {
 	language
 }
 
+// maxAsks bounds the questions that a model is asked again of a session. Each costs some calls with the whole session.
+const maxAsks = 100
+
+// Run replays the sessions. If it is interrupted, it prints what was done until then.
 func (c labReplayCmd) Run(ctx context.Context, s streams) error {
 	settings, err := c.settings(ctx)
 	if err != nil {
@@ -51,56 +55,122 @@ func (c labReplayCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
+	if c.Asks < 0 || c.Asks > maxAsks {
+		return settingError{fmt.Errorf("--asks is %d; it must be from 0 to %d", c.Asks, maxAsks)}
+	}
 	sessions, broken, err := readTranscripts(ctx, c.Transcripts)
 	if err != nil {
 		return err
 	}
+	report := lab.Report{Sessions: []lab.Reported{}, Results: []lab.Result{}}
 	for _, line := range broken {
+		report.Broken = append(report.Broken, line.Error())
 		fmt.Fprintln(s.err, "left out:", line)
 	}
-	report := lab.Report{}
 	if report.Policies, err = c.policies(); err != nil {
 		return err
 	}
-	for _, t := range sessions {
-		session := lab.NewSession(t)
-		ratioSettings, err := ratios(session, shares, settings[0])
-		if err != nil {
+	line := newProgressLine(s.err)
+	for i, t := range sessions {
+		of := fmt.Sprintf("session %d of %d", i+1, len(sessions))
+		err := c.replay(ctx, lab.NewSession(t), labRun{settings, shares, &report, line, of, s})
+		if err != nil && ctx.Err() == nil {
 			return err
 		}
-		first := len(report.Results)
-		for _, setting := range slices.Concat(settings, ratioSettings) {
-			r, err := lab.ReplayOf(ctx, session, setting)
-			if err != nil {
-				return err
-			}
-			report.Results = append(report.Results, r)
-		}
-		reported := session.Quote(report.Results[first:])
-		report.Sessions = append(report.Sessions, reported)
-		if leftOut := reported.LeftOutText(); leftOut != "" {
-			fmt.Fprintf(s.err, "%s: not replayed: %s\n", reported.Name, leftOut)
+		if report.Partial = ctx.Err() != nil; report.Partial {
+			break
 		}
 	}
-	if c.Out != "" {
-		if err := report.Write(c.Out); err != nil {
-			return err
-		}
-	}
-	var printed error
-	if c.JSON {
-		printed = printJSON(s, report)
-	} else {
-		printed = printReplays(s, report.Results)
+	line.end()
+	if err := c.show(s, report); err != nil || report.Partial {
+		return cmp.Or(err, ctx.Err())
 	}
 	failures := 0
 	for _, r := range report.Results {
 		failures += r.PairErrors
 	}
-	if failures > 0 && printed == nil {
+	if failures > 0 {
 		return fmt.Errorf("%d compactions would have lost something, and were not made", failures)
 	}
-	return printed
+	return nil
+}
+
+// show writes and prints a report.
+func (c labReplayCmd) show(s streams, report lab.Report) error {
+	if c.Out != "" {
+		if err := report.Write(c.Out); err != nil {
+			return err
+		}
+	}
+	if c.JSON {
+		return printJSON(s, report)
+	}
+	return printLab(s, report)
+}
+
+// labRun is what all sessions of a command are replayed with.
+type labRun struct {
+	settings []lab.Settings
+	shares   []float64
+	report   *lab.Report
+	line     *progressLine
+	of       string // which session it is
+	streams  streams
+}
+
+// replay replays a session, and asks a model the agent's questions again. If ctx ends, the report has what was measured
+// until then.
+func (c labReplayCmd) replay(ctx context.Context, session *lab.Session, run labRun) error {
+	atRatios, err := ratios(session, run.shares, run.settings[0])
+	if err != nil {
+		return err
+	}
+	report, first := run.report, len(run.report.Results)
+	all := slices.Concat(run.settings, atRatios)
+	for n, setting := range all {
+		setting.Progress = func(done, messages int) {
+			run.line.show(fmt.Sprintf("%s, replay %d of %d (%s, window %d): %d of %d messages", run.of, n+1, len(all),
+				setting.Name, setting.Window, done, messages))
+		}
+		var r lab.Result
+		r, err = lab.ReplayOf(ctx, session, setting)
+		if err == nil || len(r.Turns) > 0 {
+			report.Results = append(report.Results, r)
+		}
+		if err != nil {
+			break
+		}
+	}
+	reported := session.Quote(report.Results[first:])
+	report.Sessions = append(report.Sessions, reported)
+	if leftOut := reported.LeftOutText(); leftOut != "" {
+		fmt.Fprintf(run.streams.err, "%s: not replayed: %s\n", reported.Name, leftOut)
+	}
+	if err != nil || run.settings[0].Model == nil {
+		return err
+	}
+	return c.ask(ctx, session, run)
+}
+
+// ask asks the model the agent's questions again with shares of their context. It says before what that takes.
+func (c labReplayCmd) ask(ctx context.Context, session *lab.Session, run labRun) error {
+	queries := session.Queries(c.Asks)
+	if len(queries) == 0 {
+		return nil
+	}
+	read, calls := session.AskTokens(queries)
+	fmt.Fprintf(run.streams.err, "%s: asking %s %d questions again, with 1.00, 0.50 and 0.20 of their context: about %d "+
+		"tokens in %d calls, about %.2f at --input-price\n", session.Name(), c.Model, len(queries), read, calls,
+		c.InputPrice*float64(read)/1e6)
+	for i, q := range queries {
+		run.line.show(fmt.Sprintf("%s, question %d of %d", run.of, i+1, len(queries)))
+		answers, err := session.Ask(ctx, q, run.settings[0].Model)
+		run.report.Answers = append(run.report.Answers, answers...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // readTranscripts reads the sessions in files, and returns what it left out because it is broken. If two files have the
@@ -241,17 +311,4 @@ func tokensOf(text string) (int, error) {
 			"to %d", text, lab.MinWindow, lab.MaxWindow)}
 	}
 	return n * times, nil
-}
-
-func printReplays(s streams, results []lab.Result) error {
-	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SESSION\tWINDOW\tPOLICY\tTURNS\tTOKENS\tMOST\tTOO LARGE\tCACHED COST\tCOST\tPREFIX KEPT\t"+
-		"RECORDED COST\tCOMPACTIONS\tMODEL CALLS\tMODEL TOKENS\tFAILED\tIN VIEW\tEXPAND\tSEARCH\tLOST\tSECONDS")
-	for _, r := range results {
-		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%d\t%d\t%d\t%.2f\t%.2f\t%.0f %%\t%s\t%d\t%d\t%d\t%d\t%s\t%d\t%d\t%d\t%.2f\n",
-			r.Session, r.Window, r.Policy, len(r.Turns), r.Tokens, r.Most, r.TooLarge, r.CachedCost, r.Cost, 100*r.KeptShare,
-			r.RecordedText(), r.Compactions, r.ModelCalls, r.ModelTokens, r.ModelFailures, r.Evidence.InViewText(),
-			r.Evidence.Expand, r.Evidence.Search, r.Evidence.Lost, r.Wall.Seconds())
-	}
-	return w.Flush()
 }

@@ -22,7 +22,8 @@
 //     stats.go joblist.go memoryfiles.go memorycompress.go workingmemory.go handovers.go erase.go erasures.go
 //     reembed.go
 //   - the measurement of searches: evalquestions.go evalscore.go eval.go
-//   - what other programs recorded, for policies and for agents: lab.go importletta.go importsessions.go
+//   - what other programs recorded, for policies and for agents: labreport.go lab.go importletta.go
+//     importsessions.go
 //   - the command line: mcp.go main.go
 //
 // Two files use a later one: the doctor asks a server, and the command for MCP may run the server.

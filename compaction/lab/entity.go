@@ -2,6 +2,7 @@ package lab
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -178,6 +179,16 @@ func spoken(m recall.Message) string {
 		}
 	}
 	return b.String()
+}
+
+// clipped returns the beginning and the end of a text if it is longer than chars characters.
+func clipped(text string, chars int) string {
+	if utf8.RuneCountInString(text) <= chars {
+		return text
+	}
+	all := []rune(text)
+	return string(all[:chars/2]) + fmt.Sprintf("\n[… %d characters …]\n", len(all)-chars) +
+		string(all[len(all)-chars/2:])
 }
 
 // idLike matches ids: those with a prefix and a long ending, and hexadecimal ones.

@@ -21,8 +21,6 @@ func (r Report) WriteHTML(w io.Writer) error { return reportPage(r).Render(conte
 // color is the class of the color of a group's replay.
 func color(i int) string { return fmt.Sprintf("c%d", i%10) }
 
-func money(cost float64) string { return fmt.Sprintf("%.2f", cost) }
-
 func tenth(n float64) string { return fmt.Sprintf("%.1f", n) }
 
 // windowText says in which windows the session was replayed.
@@ -33,21 +31,33 @@ func (g group) windowText() string {
 	return "a window of " + thousands(g.Window) + " tokens"
 }
 
-// RecordedText is what the recorded prompts cost; a dash if the recording has no counts.
-func (r Result) RecordedText() string {
-	if r.Recorded == nil {
-		return "–"
-	}
-	return money(r.Recorded.Cost)
-}
-
 // cells are the numbers of a row of the table of results, in the order of its columns.
 func (r Result) cells() []string {
 	return []string{fmt.Sprint(len(r.Turns)), thousands(r.Tokens), thousands(r.Most), fmt.Sprint(r.TooLarge),
-		money(r.CachedCost), money(r.Cost), tenth(100*r.KeptShare) + " %", fmt.Sprint(r.Compactions), fmt.Sprint(r.Edits),
+		money(r.CachedCost), money(r.Cost), tenth(100*r.KeptShare) + " %", fmt.Sprint(r.Breaks), fmt.Sprint(r.Compactions),
+		fmt.Sprint(r.Edits),
 		fmt.Sprint(r.ModelCalls), thousands(r.ModelTokens), fmt.Sprint(r.ModelFailures), fmt.Sprint(r.PairErrors),
 		r.Evidence.InViewText(), fmt.Sprint(r.Evidence.Expand), fmt.Sprint(r.Evidence.Search), fmt.Sprint(r.Evidence.Lost),
-		fmt.Sprintf("%.2f", r.Wall.Seconds())}
+		fmt.Sprint(r.Rereads), fmt.Sprintf("%.2f", r.Wall.Seconds())}
+}
+
+// cells are the numbers of a row of the table of answers.
+func (s Score) cells() []string {
+	return []string{fmt.Sprintf("%.2f", s.Ratio), thousands(s.Tokens), fmt.Sprint(s.Answers), fmt.Sprint(s.Same),
+		fmt.Sprintf("%.2f", s.Agreement), fmt.Sprintf("%.2f", s.Recorded), fmt.Sprint(s.Failed)}
+}
+
+// verdict says how an answer agrees with the one from the whole context.
+func (a Answer) verdict() string {
+	switch {
+	case a.Failed != "":
+		return "failed: " + a.Failed
+	case a.Ratio >= 1:
+		return "agrees with the recording at " + fmt.Sprintf("%.2f", a.Recorded)
+	case a.Same:
+		return fmt.Sprintf("the same, %.2f", a.Agreement)
+	}
+	return fmt.Sprintf("another, %.2f", a.Agreement)
 }
 
 // shareOf returns the share of uses that were in view, and the number of uses; a dash if there are none.

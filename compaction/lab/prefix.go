@@ -15,22 +15,22 @@ type shownMessage struct {
 	Tokens int    `json:"tokens"`
 }
 
-// kept returns how many tokens at the prompt's beginning are the same as in the prompt before. It remembers the prompt
-// for the next call.
-func (r *Replaying) kept() int {
+// kept returns how many tokens at the prompt's beginning are the same as in the prompt before. broke reports whether a
+// message of that prompt changed or left, so that a provider's cache of it is of no use from there on. kept remembers
+// the prompt for the next call.
+func (r *Replaying) kept() (tokens int, broke bool) {
 	shown := r.shown()
-	tokens := 0
-	for i := range min(len(shown), len(r.before)) {
-		if shown[i].Sum != r.before[i].Sum {
-			break
-		}
-		tokens += shown[i].Tokens
+	same := 0
+	for same < min(len(shown), len(r.before)) && shown[same].Sum == r.before[same].Sum {
+		tokens += shown[same].Tokens
+		same++
 	}
+	broke = same < len(r.before)
 	if len(r.before) > 0 {
 		tokens += r.session.fixed
 	}
 	r.before = shown
-	return tokens
+	return tokens, broke
 }
 
 // shown returns the view's messages as shown, the summary first.

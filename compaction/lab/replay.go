@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,54 +25,9 @@ type Settings struct {
 	Prices policy.CachePrices
 	Ratio  float64        // for a ratio replay: the share of the session that prompts hold; otherwise 0
 	Model  *summary.Model // writes summaries, and lines about results; nil: made without a model
+
+	Progress func(done, all int) // is told how many messages are replayed; may be nil
 }
-
-// Turn is a prompt that a model was asked with.
-type Turn struct {
-	Position  int  `json:"position"` // position of the answer
-	Tokens    int  `json:"tokens"`
-	Kept      int  `json:"prefix_kept_tokens"` // tokens at the beginning that did not change since the prompt before
-	Compacted bool `json:"compacted,omitempty"`
-}
-
-// Result is what a replay measured. Costs are in the currency of the prices.
-type Result struct {
-	Session       string              `json:"session"`
-	Policy        string              `json:"policy"`
-	Window        int                 `json:"window_tokens"`
-	Ratio         float64             `json:"ratio,omitempty"`
-	Turns         []Turn              `json:"turns"`
-	Tokens        int                 `json:"tokens"` // of all prompts together
-	Most          int                 `json:"most_tokens"`
-	CachedCost    float64             `json:"cached_cost"`   // if a provider caches the kept prefix
-	Cost          float64             `json:"uncached_cost"` // without a cache
-	KeptShare     float64             `json:"prefix_kept_share"`
-	Compactions   int                 `json:"compactions"`
-	Edits         int                 `json:"edits"`
-	ModelCalls    int                 `json:"model_calls"`
-	ModelTokens   int                 `json:"model_tokens"`
-	ModelFailures int                 `json:"model_failures"` // summaries and lines that the model failed to write
-	TooLarge      int                 `json:"too_large"`      // prompts that do not fit the window
-	PairErrors    int                 `json:"pair_errors"`    // compactions that were not made: they would lose something
-	OfQuestions   bool                `json:"evidence_of_questions"`
-	Evidence      Evidence            `json:"evidence"` // about questions after the session, if the transcript has any
-	Kinds         map[Kind]Evidence   `json:"evidence_by_kind"`
-	Sources       map[Source]Evidence `json:"evidence_by_source"`
-	Missing       []Missing           `json:"missing"` // the first maxMissing
-	Wall          time.Duration       `json:"wall_ns"`
-
-	// Recorded is nil if the recording has no counts.
-	Recorded *Recorded `json:"recorded,omitempty" doc:"As the provider counted the recorded prompts, if known."`
-}
-
-// Recorded is what the recorded prompts of a session cost, as their provider counted them.
-type Recorded struct {
-	transcript.Usage
-	Cost float64 `json:"cost" doc:"In the currency of the prices, with what was read from a cache and written to it."`
-}
-
-// maxMissing bounds the Missing list of a result.
-const maxMissing = 500
 
 // Replay replays a transcript turn by turn. Before each answer it applies the policy's edits, and compacts when due. It
 // returns an error only if ctx ends.
@@ -79,12 +35,16 @@ func Replay(ctx context.Context, t transcript.Transcript, s Settings) (Result, e
 	return ReplayOf(ctx, NewSession(t), s)
 }
 
-// ReplayOf is Replay for a Session. Several replays can share a Session and what it has computed.
+// ReplayOf is Replay for a Session. Several replays can share a Session and what it has computed. With an error it
+// returns what was measured until then.
 func ReplayOf(ctx context.Context, session *Session, s Settings) (Result, error) {
 	r := Begin(session, s)
 	for !r.Done() {
-		if err := r.Step(ctx); err != nil {
-			return Result{}, err
+		if err := cmp.Or(r.Step(ctx), ctx.Err()); err != nil {
+			return r.Result(), err
+		}
+		if s.Progress != nil {
+			s.Progress(r.next, len(session.messages))
 		}
 	}
 	return r.Result(), nil
@@ -101,6 +61,8 @@ type Replaying struct {
 	sums     map[int]uint64 // hashes of messages that are shown unchanged, by position
 	next     int            // index of the next message to replay
 	lines    lineCache
+	hiddenBy map[int]string // position of a message that left → the step that hid it
+	tokens   int            // of the messages before next, shown whole
 	result   Result
 }
 
@@ -111,10 +73,10 @@ func Begin(s *Session, under Settings) *Replaying {
 		recorded = &Recorded{*u, under.Prices.Counted(u.Prompt, u.Read, u.Write)}
 	}
 	return &Replaying{session: s, settings: under, sums: map[int]uint64{}, lines: lineCache{},
-		view: clip.View{Window: under.Window, Fixed: s.fixed},
+		view: clip.View{Window: under.Window, Fixed: s.fixed}, hiddenBy: map[int]string{},
 		result: Result{Recorded: recorded, Session: s.name, Policy: under.Name, Window: under.Window, Ratio: under.Ratio,
 			OfQuestions: len(s.asked) > 0, Kinds: map[Kind]Evidence{}, Sources: map[Source]Evidence{}, Turns: []Turn{},
-			Missing: []Missing{}}}
+			Missing: []Missing{}, Reread: []Reread{}, Layers: layersOf(under.Policy)}}
 }
 
 // Done reports whether all messages are replayed.
@@ -128,7 +90,9 @@ func (r *Replaying) Step(ctx context.Context) error {
 			return err
 		}
 	}
+	r.readAgain(r.next)
 	r.view.Messages = append(r.view.Messages, r.session.messages[r.next])
+	r.tokens += r.session.messages[r.next].Tokens
 	r.next++
 	r.result.Wall += time.Since(began)
 	return nil
@@ -138,6 +102,7 @@ func (r *Replaying) Step(ctx context.Context) error {
 func (r *Replaying) Result() Result {
 	out := r.result
 	out.Kinds, out.Sources, out.Missing = maps.Clone(out.Kinds), maps.Clone(out.Sources), slices.Clone(out.Missing)
+	out.Layers, out.Reread, out.Partial = slices.Clone(out.Layers), slices.Clone(out.Reread), !r.Done()
 	if r.Done() && out.OfQuestions {
 		out = r.answered(out)
 	}
@@ -156,15 +121,17 @@ func (r *Replaying) Result() Result {
 // turn makes the prompt for the answer at index i, and measures it.
 func (r *Replaying) turn(ctx context.Context, i int) error {
 	at := policy.Moment{Now: r.session.messages[i].CreatedAt, Touched: r.touched, Write: r.writer(ctx)}
-	var fresh []clip.Edit
-	r.view, fresh = r.settings.Policy.Prune(r.view, at)
+	turn := Turn{Position: r.session.messages[i].Position, Before: clip.Estimate(r.view)}
+	pruned, fresh := r.settings.Policy.Prune(r.view, at)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	r.result.edited(r.view, pruned, fresh)
+	r.view = pruned
 	r.result.Edits += len(fresh)
 	due, trigger := r.settings.Policy.Check(r.view, at, r.trigger)
 	r.trigger = trigger
-	turn := Turn{Position: r.session.messages[i].Position}
+	r.pressed(at, due)
 	if due.Compact {
 		compacted, err := r.compact(ctx, at)
 		if err != nil {
@@ -172,12 +139,23 @@ func (r *Replaying) turn(ctx context.Context, i int) error {
 		}
 		turn.Compacted = compacted
 	}
+	if !turn.Compacted && r.settings.Policy.TruncatesAt(clip.Estimate(r.view), r.view.Window) {
+		hidden, err := r.hideOldest(ctx, at)
+		if err != nil {
+			return err
+		}
+		turn.Compacted = hidden
+	}
 	r.touched = at.Now
+	r.result.Whole = r.session.fixed + r.tokens
 	turn.Tokens = clip.Estimate(r.view)
 	if r.view.Window > 0 && turn.Tokens > r.view.Window {
 		r.result.TooLarge++
 	}
-	turn.Kept = min(r.kept(), turn.Tokens)
+	kept, broke := r.kept()
+	if turn.Kept = min(kept, turn.Tokens); broke {
+		r.result.Breaks++
+	}
 	r.result.Turns = append(r.result.Turns, turn)
 	r.result.CachedCost += r.settings.Prices.Prompt(turn.Tokens, turn.Kept)
 	r.result.Cost += r.settings.Prices.Uncached(turn.Tokens)
@@ -189,26 +167,50 @@ func (r *Replaying) turn(ctx context.Context, i int) error {
 func (r *Replaying) compact(ctx context.Context, at policy.Moment) (bool, error) {
 	planned, err := r.settings.Policy.PlanAndRestore(r.view, at)
 	if errors.Is(err, db.ErrInvalid) {
-		planned, err = r.settings.Policy.Truncate(r.view, at)
-	}
-	if errors.Is(err, db.ErrInvalid) {
-		return false, nil // nothing can leave
+		return r.hideOldest(ctx, at)
 	}
 	if err != nil {
 		return false, fmt.Errorf("plan a compaction of %s by %s: %w", r.session.name, r.settings.Name, err)
 	}
+	before := r.view
+	made, err := r.carryOut(ctx, planned, cutterOf(r.settings.Policy))
+	if made {
+		r.restored(before, planned, at)
+	}
+	return made, err
+}
+
+// hideOldest hides the oldest messages without a summary, if the policy has a step for that. It returns false if
+// nothing can leave.
+func (r *Replaying) hideOldest(ctx context.Context, at policy.Moment) (bool, error) {
+	planned, err := r.settings.Policy.Truncate(r.view, at)
+	if errors.Is(err, db.ErrInvalid) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("plan which messages of %s leave by %s: %w", r.session.name, r.settings.Name, err)
+	}
+	return r.carryOut(ctx, planned, nameIn(r.settings.Policy, policy.Truncate))
+}
+
+// carryOut makes a planned compaction of a step. It returns false if that would lose something.
+func (r *Replaying) carryOut(ctx context.Context, planned plan.Plan, step string) (bool, error) {
 	evicted := planned.Evict(r.view)
 	var written *clip.Summary
-	if planned.NeedsModel {
-		made, err := summary.Summarize(ctx, evicted, plan.Defaults(), r.settings.Model)
+	if planned.Evicted > 0 {
+		model := r.settings.Model
+		if !planned.NeedsModel {
+			model = nil
+		}
+		made, err := summary.Summarize(ctx, evicted, plan.Defaults(), model)
 		if err != nil {
 			return false, err
 		}
-		made.Tokens = clip.SummaryTokens(made)
+		made.Tokens = r.session.scaled(clip.SummaryTokens(made))
 		written = &made
 		r.result.ModelCalls += made.ModelCalls
 		r.result.ModelTokens += made.PromptTokens + made.OutputTokens
-		if r.settings.Model != nil && made.How == clip.Extracted && made.Why != "" {
+		if model != nil && made.How == clip.Extracted && made.Why != "" {
 			r.result.ModelFailures++
 		}
 	}
@@ -217,6 +219,7 @@ func (r *Replaying) compact(ctx context.Context, at policy.Moment) (bool, error)
 		r.result.PairErrors++
 		return false, nil //nolint:nilerr // it is counted, and not made
 	}
+	r.left(r.view, after, step)
 	r.view = after
 	r.trigger = plan.TriggerState{Warned: r.trigger.Warned, Disarmed: true, Base: clip.Estimate(after)}
 	r.result.Compactions++
@@ -230,7 +233,11 @@ func (r *Replaying) look(i int) {
 	}
 	s := sightOf(r.view)
 	for _, u := range r.session.uses[i] {
-		r.result.found(r.session, u, s.where(u, r.session.messages), r.session.messages[i].Position)
+		where := s.where(u, r.session.messages)
+		r.result.found(r.session, u, where, r.session.messages[i].Position)
+		if where != inView {
+			r.result.layer(r.hides(u)).Hidden++
+		}
 	}
 }
 
@@ -238,29 +245,11 @@ func (r *Replaying) look(i int) {
 func (r *Replaying) answered(out Result) Result {
 	s := sightOf(r.view)
 	for _, u := range r.session.asked {
-		out.found(r.session, u, s.whole(r.session.messages[u.in[0]]), len(r.session.messages)+1)
+		where := s.whole(r.session.messages[u.in[0]])
+		out.found(r.session, u, where, len(r.session.messages)+1)
+		if where != inView {
+			out.layer(r.hides(u)).Hidden++
+		}
 	}
 	return out
-}
-
-// found counts a use by its place, its kind, and the sources of the messages with the entity. by is the position of the
-// user.
-func (r *Result) found(s *Session, u use, where string, by int) {
-	if where != inView && len(r.Missing) < maxMissing {
-		newest := s.messages[u.in[len(u.in)-1]]
-		r.Missing = append(r.Missing, Missing{Position: by, Entity: u.entity, Kind: u.kind,
-			First: s.messages[u.in[0]].Position, Newest: newest.Position, Where: where, Excerpt: excerpt(newest, u.entity)})
-	}
-	r.Evidence.count(where)
-	kind := r.Kinds[u.kind]
-	kind.count(where)
-	r.Kinds[u.kind] = kind
-	for _, source := range Sources {
-		if !slices.ContainsFunc(u.in, func(i int) bool { return slices.Contains(s.sources[i], source) }) {
-			continue
-		}
-		evidence := r.Sources[source]
-		evidence.count(where)
-		r.Sources[source] = evidence
-	}
 }

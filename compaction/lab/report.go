@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/loci-memory/loci/recall"
 )
@@ -21,15 +20,19 @@ type Report struct {
 	Policies []Compared `json:"policies"` // without the ratios
 	Sessions []Reported `json:"sessions"`
 	Results  []Result   `json:"results"`
+	Answers  []Answer   `json:"answers,omitempty"`      // to the agent's questions, with shares of the context
+	Broken   []string   `json:"broken_lines,omitempty"` // what was not read of the files, and why
+	Partial  bool       `json:"partial,omitempty"`      // the replays were interrupted
 }
 
 // Reported is a session in a report.
 type Reported struct {
 	Name     string          `json:"name"`
 	Messages int             `json:"messages"`
-	Tokens   int             `json:"tokens"`   // of a prompt that shows everything
-	LeftOut  map[string]int  `json:"left_out"` // what was not replayed from the recording, by kind
-	Texts    []QuotedMessage `json:"texts"`    // the messages that Missing lists name
+	Tokens   int             `json:"tokens"`           // of a prompt that shows everything
+	LeftOut  map[string]int  `json:"left_out"`         // what was not replayed from the recording, by kind
+	Counts   *Counts         `json:"counts,omitempty"` // what the provider counted, if the recording says; Tokens has it
+	Texts    []QuotedMessage `json:"texts"`            // the messages that Missing lists name
 }
 
 // QuotedMessage is a message as a report shows it.
@@ -44,7 +47,7 @@ const quotedChars = 4_000
 
 // Quote returns the session as a report shows it with these results.
 func (s *Session) Quote(results []Result) Reported {
-	out := Reported{Name: s.name, Messages: len(s.messages), Tokens: s.Tokens(), LeftOut: s.leftOut,
+	out := Reported{Name: s.name, Messages: len(s.messages), Tokens: s.Tokens(), LeftOut: s.leftOut, Counts: s.counts,
 		Texts: []QuotedMessage{}}
 	named := map[int]bool{}
 	for _, r := range results {
@@ -79,16 +82,6 @@ func (r Report) Changed() (all []Compared) {
 		}
 	}
 	return all
-}
-
-// clipped returns the beginning and the end of a text if it is longer than chars characters.
-func clipped(text string, chars int) string {
-	if utf8.RuneCountInString(text) <= chars {
-		return text
-	}
-	all := []rune(text)
-	return string(all[:chars/2]) + fmt.Sprintf("\n[… %d characters …]\n", len(all)-chars) +
-		string(all[len(all)-chars/2:])
 }
 
 // Write writes the report into a directory: report.json for programs, and report.html, which needs no network.

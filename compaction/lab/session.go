@@ -2,15 +2,20 @@
 // much it keeps in view of what the session needs later.
 //
 // Each file uses those that are named before it:
-//   - a session, and what its answers use of what was said before: entity.go source.go session.go evidence.go
-//   - the replay of a session, message by message: prefix.go replay.go model.go state.go
+//   - a session, and what its answers use of what was said before: entity.go source.go counted.go repeat.go session.go
+//     evidence.go
+//   - what a replay measures: layer.go result.go chain.go
+//   - the replay of a session, message by message: replay.go prefix.go steps.go reread.go model.go state.go
 //   - policies that are compared, and ratios: compared.go ratio.go
-//   - what replays measured, as files: report.go page.go, with the template page.templ
+//   - an agent's questions, asked again: agreement.go answer.go
+//   - what replays measured, as files: report.go equal.go advice.go meaning.go derived.go page.go, with the template
+//     page.templ
 package lab
 
 import (
 	"fmt"
 	"maps"
+	"math"
 	"time"
 
 	"github.com/loci-memory/loci/compaction/lab/transcript"
@@ -24,10 +29,15 @@ type Session struct {
 	fixed    int // tokens of the system prompt
 	leftOut  map[string]int
 	messages []recall.Message
+	system   string
+	counts   *Counts    // how the provider counted; nil if the recording does not say
+	repeats  [][]repeat // for each message, its calls that read again
 	uses     [][]use    // for each message, what it uses of earlier ones; nil if asked is not empty
 	sources  [][]Source // for each message
 	counted  *transcript.Usage
 	asked    []use // evidence for questions after the session: its id and its message, as the transcript names them
+
+	questions []transcript.Question
 }
 
 // pace is the time between messages if a transcript has no times. Steps that depend on the clock need times.
@@ -50,7 +60,9 @@ func NewSession(t transcript.Transcript) *Session {
 		last = m.CreatedAt
 		s.messages = append(s.messages, m)
 	}
-	s.sources = sourcesOf(s.messages)
+	s.system, s.questions = t.System, t.Evidence
+	s.counts = count(s.messages, t.Prompts)
+	s.sources, s.repeats = sourcesOf(s.messages), repeatsOf(s.messages)
 	s.leftOut, s.counted = maps.Clone(t.LeftOut), t.Counted
 	if s.leftOut == nil {
 		s.leftOut = map[string]int{}
@@ -128,4 +140,12 @@ func (s *Session) asks(i int) bool {
 	}
 	before := s.messages[i-1].StepID
 	return before == nil || m.StepID == nil || *before != *m.StepID
+}
+
+// scaled returns the provider's count for an estimate of Loci's, at the session's average.
+func (s *Session) scaled(tokens int) int {
+	if s.counts == nil {
+		return tokens
+	}
+	return int(math.Round(float64(tokens) * float64(s.counts.Counted) / float64(max(s.counts.Estimated, 1))))
 }

@@ -19,13 +19,14 @@ type state struct {
 	Touched time.Time         `json:"touched"`
 	Before  []shownMessage    `json:"before"`
 	Lines   lineCache         `json:"lines"`
+	Hidden  map[int]string    `json:"hidden_by"`
 	Result  Result            `json:"result"`
 }
 
 // Save returns the state of the replay for Resume.
 func (r *Replaying) Save() (json.RawMessage, error) {
 	s := state{Next: r.next, Visible: make([]int, len(r.view.Messages)), Edits: r.view.Edits, Summary: r.view.Summary,
-		Trigger: r.trigger, Touched: r.touched, Before: r.before, Lines: r.lines, Result: r.result}
+		Trigger: r.trigger, Touched: r.touched, Before: r.before, Lines: r.lines, Hidden: r.hiddenBy, Result: r.result}
 	for i, m := range r.view.Messages {
 		s.Visible[i] = m.Position
 	}
@@ -52,6 +53,12 @@ func Resume(session *Session, under Settings, saved json.RawMessage) (*Replaying
 	r.trigger, r.touched, r.before, r.result = s.Trigger, s.Touched, s.Before, s.Result
 	if s.Lines != nil {
 		r.lines = s.Lines
+	}
+	if s.Hidden != nil {
+		r.hiddenBy = s.Hidden
+	}
+	for _, m := range session.messages[:s.Next] {
+		r.tokens += m.Tokens
 	}
 	return r, nil
 }

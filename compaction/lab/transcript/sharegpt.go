@@ -49,8 +49,9 @@ func (d document) shareGPT(entries []object) (Transcript, error) {
 			}
 			continue
 		}
-		switch text := e.text("value"); {
-		case role == recall.Assistant:
+		text := e.text("value")
+		switch role {
+		case recall.Assistant:
 			said, calls := callsIn(text, speaker == "function_call", i+1)
 			for _, c := range calls {
 				waiting = append(waiting, c.CallID)
@@ -59,7 +60,7 @@ func (d document) shareGPT(entries []object) (Transcript, error) {
 				calls = append([]recall.Part{{Type: recall.Text, Text: said}}, calls...)
 			}
 			t.add(e, []recall.Draft{{Role: role, Content: calls}})
-		case role == recall.Tool:
+		case recall.Tool:
 			waiting = t.addResults(e, text, waiting)
 		default:
 			t.add(e, []recall.Draft{{Role: role, Content: []recall.Part{{Type: recall.Text, Text: text}}}})

@@ -1,0 +1,172 @@
+package lab
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Advice says which policy is best in a session and a window, for each goal.
+type Advice struct {
+	Session string   `json:"session"`
+	Window  int      `json:"window_tokens"`
+	Winners []Winner `json:"winners"` // none if no policy can be told from the others
+	Text    string   `json:"advice"`  // a sentence, with the reasons
+}
+
+// Winner is the best policy for a goal.
+type Winner struct {
+	Goal   string `json:"goal"`
+	Policy string `json:"policy"`
+	Equal  int    `json:"equal,omitempty"` // how many others do as well
+	Why    string `json:"why"`
+}
+
+// goal is something that a policy can be best at.
+type goal struct {
+	name    string
+	compare func(a, b Result) int // negative if a is better
+	why     func(Result) string
+}
+
+// goals are the goals of advice. What is equal for a goal is told apart by the next.
+var goals = []goal{
+	{"to pay least", func(a, b Result) int { return cmp.Compare(a.CachedCost, b.CachedCost) },
+		func(r Result) string {
+			return fmt.Sprintf("it costs %s, because %s and a cache has %.0f %% of its prompts", money(r.CachedCost), r.saves(),
+				100*r.KeptShare)
+		}},
+	{"to keep most in view", func(a, b Result) int { return cmp.Compare(b.Evidence.Share(), a.Evidence.Share()) },
+		func(r Result) string {
+			return fmt.Sprintf("%s of what answers used was in view, because %s", r.Evidence.InViewText(), r.saves())
+		}},
+	{"for the fewest cache breaks", func(a, b Result) int { return cmp.Compare(a.Breaks, b.Breaks) },
+		func(r Result) string {
+			return fmt.Sprintf("%d of its %d prompts change what was sent before, because %s", r.Breaks, len(r.Turns),
+				r.breaks())
+		}},
+}
+
+// saves says what took most out of view.
+func (r Result) saves() string {
+	most := Layer{}
+	for _, l := range r.Layers {
+		if l.Saved > most.Saved {
+			most = l
+		}
+	}
+	if most.Saved == 0 {
+		return "nothing left the view"
+	}
+	times := "once"
+	if most.Fired > 1 {
+		times = fmt.Sprintf("%d times", most.Fired)
+	}
+	return fmt.Sprintf("%s acted %s and took %d tokens out of view", most.Step, times, most.Saved)
+}
+
+// breaks says what changed what was sent before.
+func (r Result) breaks() string {
+	switch {
+	case r.Breaks == 0 && r.Compactions+r.Edits == 0:
+		return "nothing left the view"
+	case r.Breaks == 0:
+		return "its steps only shorten what was not sent yet"
+	case r.Edits == 0 || r.Breaks <= r.Compactions:
+		return fmt.Sprintf("only its %s did", counted(r.Compactions, "compaction"))
+	}
+	return fmt.Sprintf("it made %s and %s", counted(r.Compactions, "compaction"), counted(r.Edits, "edit"))
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// Advise returns advice for each session and window in which policies were compared.
+func (r Report) Advise() (all []Advice) {
+	for _, g := range r.groups() {
+		if g.Window > 0 && len(g.Results) > 1 {
+			all = append(all, g.advise())
+		}
+	}
+	return all
+}
+
+func (g group) advise() Advice {
+	a := Advice{Session: g.Session.Name, Window: g.Window, Winners: []Winner{}}
+	var sound []Result // that can be used: their prompts fit, and they lost nothing
+	for _, r := range g.Results {
+		if r.TooLarge == 0 && r.PairErrors == 0 && !r.Partial {
+			sound = append(sound, r)
+		}
+	}
+	switch {
+	case len(sound) == 0:
+		a.Text = fmt.Sprintf("Take a larger window, because under no policy all prompts fit %d tokens", g.Window)
+		return a
+	case !slices.ContainsFunc(sound, func(r Result) bool { return !equalTo(sound[0], r) }):
+		a.Text = g.alike(sound)
+		return a
+	}
+	for i, goal := range goals {
+		order := append(slices.Clone(goals[i:]), goals[:i]...)
+		best := slices.MinFunc(sound, func(a, b Result) int {
+			for _, by := range order {
+				if c := by.compare(a, b); c != 0 {
+					return c
+				}
+			}
+			return 0
+		})
+		w := Winner{Goal: goal.name, Policy: best.Policy, Why: goal.why(best)}
+		for _, r := range sound {
+			if r.Policy != best.Policy && equalTo(best, r) {
+				w.Equal++
+			}
+		}
+		a.Winners = append(a.Winners, w)
+	}
+	a.Text = sentence(a.Winners)
+	return a
+}
+
+// alike says that all policies are equal, and what would tell them apart.
+func (g group) alike(sound []Result) string {
+	if len(sound) == 1 {
+		return fmt.Sprintf("Take %s, because under the others some prompts do not fit %d tokens", sound[0].Policy, g.Window)
+	}
+	text := fmt.Sprintf("Take any of the %d policies, because they are equal here: %s", len(sound), why(sound))
+	if len(sound[0].Fired()) == 0 {
+		text += fmt.Sprintf("; a window below %d tokens, or a longer session, would tell them apart", sound[0].Most)
+	}
+	return text
+}
+
+// sentence says who wins in one sentence. A policy that wins several goals is named once.
+func sentence(winners []Winner) string {
+	var parts []string
+	named := map[string]bool{}
+	for _, w := range winners {
+		if named[w.Policy] {
+			continue
+		}
+		named[w.Policy] = true
+		var goals, reasons []string
+		for _, other := range winners {
+			if other.Policy == w.Policy {
+				goals, reasons = append(goals, other.Goal), append(reasons, other.Why)
+			}
+		}
+		policy := w.Policy
+		if w.Equal > 0 {
+			policy += fmt.Sprintf(" (%d others do the same)", w.Equal)
+		}
+		parts = append(parts, fmt.Sprintf("%s take %s: %s", listed(goals), policy, listed(reasons)))
+	}
+	text := strings.Join(parts, "; ")
+	return strings.ToUpper(text[:1]) + text[1:]
+}
