@@ -5,7 +5,7 @@
 //   - agents, and the store: customtool.go flushsettings.go handoversettings.go format.go promptsettings.go agent.go
 //     fields.go promptmeans.go store.go model.go limits.go toolsets.go
 //   - prompts: prompt.go policy.go queries.go request.go filedirectory.go corememory.go systemprompt.go usage.go
-//     assemble.go room.go branch.go
+//     calibration.go assemble.go room.go branch.go
 //   - what keeps prompts short: flushes.go flushtools.go policylines.go prune.go compact.go
 //   - policies, conversations and identities: policyover.go policychange.go conversationidentity.go conversation.go
 //     identity.go

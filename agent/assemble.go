@@ -119,7 +119,6 @@ func (s *Store) assemble(ctx context.Context, org db.Org, target PromptTarget) (
 		return p, err
 	}
 	p.convert(v, target.AnswerPending)
-	p.counted.Total = p.counted.Tools + p.counted.instructions() + p.counted.Summary + p.counted.Messages
 	p.Tokens = p.counted.in(p.total())
 	return p, nil
 }
@@ -166,11 +165,13 @@ func (s *Store) prepare(ctx context.Context, org db.Org, target PromptTarget) (p
 	p.tools = toolsIn(p.format, p.definitions)
 	model := p.Agent.model()
 	p.count = func(text string) int { return s.Tokens.Count(model, text) }
-	if p.calibration, _, err = s.calibrationOf(ctx, org, model); err != nil {
+	p.compose = func(text string) tokens.Composition { return s.Tokens.Compose(model, text) }
+	if p.calibration, err = s.calibrationOf(ctx, org, model); err != nil {
 		return p, base, err
 	}
+	count := p.tally(&p.ofTools)
 	for _, t := range p.tools {
-		p.counted.Tools += p.count(string(t))
+		p.counted.Tools += count(string(t))
 	}
 	return p, base, nil
 }
@@ -206,16 +207,19 @@ func (p *Prompt) convert(v clip.View, answer bool) {
 		p.counted.Summary = tokens.PerMessage + p.count(p.summary)
 		p.counted.Messages -= p.counted.Summary
 	}
+	p.countAll()
 }
 
 // write converts messages and the state to the prompt's format, and counts the messages.
 func (p *Prompt) write(shown []recall.Message) {
 	settings, n := p.Agent.Settings.Prompt, 0
 	shown = chat.WithState(shown, settings.role(), p.system.state())
+	p.ofMessages = tokens.Composition{}
+	count := p.tally(&p.ofMessages)
 	if p.format == Anthropic && settings.marks() {
-		p.messages, n, p.marks = chat.AnthropicMarked(shown, len(p.tools) > 0, p.count)
+		p.messages, n, p.marks = chat.AnthropicMarked(shown, len(p.tools) > 0, count)
 	} else {
-		p.messages, n = converted(p.format, shown, p.count)
+		p.messages, n = converted(p.format, shown, count)
 	}
 	p.counted.Messages = max(n-p.system.stateTokens(p.count), 0)
 }
@@ -261,17 +265,6 @@ func (s *Store) readView(ctx context.Context, org db.Org, target PromptTarget, p
 		p.unread.Tokens -= m.Tokens
 	}
 	return nil
-}
-
-// converted returns messages in a format, and their tokens.
-func converted(f Format, messages []recall.Message, count func(string) int) ([]json.RawMessage, int) {
-	switch f {
-	case Anthropic:
-		return chat.Anthropic(messages, count)
-	case Responses:
-		return chat.Responses(messages, count)
-	}
-	return chat.OpenAI(messages, count)
 }
 
 // toolsIn returns tool definitions in a format.

@@ -151,7 +151,7 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 		return false, err
 	}
 	v.Usage = task.Usage
-	used, c := max(clip.Estimate(v), p.calibration.Factor.Of(p.unread.Tokens)), p.Conversation
+	used, c := max(clip.Estimate(v), p.factor.Of(p.unread.Tokens)), p.Conversation
 	state := triggerState(c)
 	due, now := plan.Check(used, window, v.Open(), settings, state)
 	moment, err := s.moment(ctx, org, p)
@@ -171,7 +171,7 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 			return false, nil
 		}
 		line := prose.WarningLine(used, window)
-		withWarning := used + 2*p.calibration.Factor.Of(tokens.PerMessage+p.count(line)) // a provider may count twice as many
+		withWarning := used + 2*p.factor.Of(tokens.PerMessage+p.count(line)) // a provider may count twice as many
 		if v.Open() || !settings.Warning || withWarning > settings.Limit(window) ||
 			slices.ContainsFunc(v.Messages, prose.IsWarning) {
 			line = ""

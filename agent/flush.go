@@ -57,12 +57,12 @@ func (s *Store) NextFlush(ctx context.Context, org db.Org, target PromptTarget, 
 
 // mayFlush reports, by an estimate that may be too low, whether a conversation may be large enough for a flush.
 func (s *Store) mayFlush(ctx context.Context, org db.Org, a Agent, c recall.Conversation) bool {
-	calibrated, _, err := s.calibrationOf(ctx, org, a.model())
+	calibrated, err := s.calibrationOf(ctx, org, a.model())
 	if err != nil {
 		return true // the count that follows reports the error
 	}
 	settings, err := a.compactionSettings(nil)
-	used := max(calibrated.Factor.Of(c.Estimate()), c.Reported)
+	used := max(roughly(calibrated).Of(c.Estimate()), c.Reported)
 	return err != nil || a.Settings.Flush.due(int(float64(used)/checkShare), a.AssumedWindow(), settings) != ""
 }
 

@@ -211,8 +211,7 @@ func (s *Store) preview(ctx context.Context, org db.Org, p Prompt, v clip.View, 
 func (p *Prompt) show(v clip.View, answerPending bool) {
 	p.counted.Summary, p.summary, p.placeholders = 0, "", 0
 	p.convert(v, answerPending)
-	p.counted.Total = p.counted.Tools + p.counted.instructions() + p.counted.Summary + p.counted.Messages
-	p.Tokens = p.counted.in(p.calibration.Factor.Of(p.counted.Total))
+	p.Tokens = p.counted.in(p.factor.Of(p.counted.Total))
 }
 
 // compacted returns the view after the compaction that is due under the policy, with an extracted summary.
@@ -269,7 +268,7 @@ func (p *Prompt) prefix(v clip.View, position int) int {
 			n += tokens
 		}
 	}
-	return p.calibration.Factor.Of(n)
+	return p.factor.Of(n)
 }
 
 // Price predicts what the preview's prompt costs.

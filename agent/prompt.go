@@ -22,11 +22,16 @@ type Prompt struct {
 	settings     plan.Settings
 	policy       policy.Effective
 	format       Format
-	calibration  calibration // of the agent's model
-	counted      Tokens      // Tokens by count alone, before the model's factor
+	calibration  tokens.Calibration // of the agent's model
+	factor       tokens.Factor      // of what is composed so far, by the calibration
+	counted      Tokens             // Tokens by count alone, before the model's factor
+	ofTools      tokens.Composition
+	ofSystem     tokens.Composition // of the system prompt, without the state
+	ofMessages   tokens.Composition // of the messages as they are sent, with the state
 	system       systemPrompt
 	count        func(text string) int // counts tokens as the agent's model does
-	hasFolder    bool                  // a folder is attached to the agent
+	compose      func(text string) tokens.Composition
+	hasFolder    bool // a folder is attached to the agent
 	definitions  []Definition
 	tools        []json.RawMessage // the definitions in the prompt's format
 	messages     []json.RawMessage // the messages in the prompt's format, with the state
@@ -66,6 +71,8 @@ type Tokens struct {
 	Summary     int `json:"summary"` // summary of the hidden messages
 	Messages    int `json:"messages"`
 
+	Classes tokens.Composition `json:"-"` // what Estimated is of
+
 	Counted *Counted `json:"counted,omitempty" doc:"What the provider counted for the answers to this prompt, if known."`
 }
 
@@ -76,14 +83,6 @@ type Counted struct {
 	Completion int64 `json:"completion_tokens" db:"completion_tokens" doc:"Of all answers."`
 	Read       int64 `json:"cached_input_tokens" db:"cached_input_tokens" doc:"Of prompts, read from a cache."`
 	Write      int64 `json:"cache_write_tokens" db:"cache_write_tokens" doc:"Of prompts, written to a cache."`
-}
-
-// count counts the parts of a prompt besides its messages. Metadata has what the state has besides files and working
-// memory.
-func (t *Tokens) count(p systemPrompt, count func(string) int) {
-	t.System, t.Blocks, t.Rules = count(p.system), count(p.blocks), count(p.rules)
-	t.Directories, t.Working = count(p.directories), count(p.working)
-	t.Metadata = count(p.about) + max(p.stateTokens(count)-t.Directories-t.Working, 0)
 }
 
 // stateTokens counts the item at the end of a request.
@@ -101,13 +100,7 @@ func (t Tokens) in(total int) Tokens {
 	of := func(n int) int { return int(int64(n) * int64(total) / int64(max(t.Total, 1))) }
 	scaled := Tokens{Total: total, Estimated: t.Total, Tools: of(t.Tools), System: of(t.System), Blocks: of(t.Blocks),
 		Rules: of(t.Rules), Directories: of(t.Directories), Metadata: of(t.Metadata), Working: of(t.Working),
-		Summary: of(t.Summary)}
+		Summary: of(t.Summary), Classes: t.Classes}
 	scaled.Messages = total - scaled.Tools - scaled.instructions() - scaled.Summary
 	return scaled
-}
-
-// calibration holds a model's factors, learned from the usage that an organization reported.
-type calibration struct {
-	Factor tokens.Factor `db:"factor"` // for whole prompts
-	Growth tokens.Factor `db:"growth"` // for messages between two reports; 0 before the second report
 }

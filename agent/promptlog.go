@@ -19,6 +19,7 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // StoredPrompt is a prompt that was handed out and stored: the request, ready to be sent, and facts about it.
@@ -325,8 +326,15 @@ func queuePrompt(batch *pgx.Batch, org db.Org, p Prompt, out StoredPrompt, parts
 		        @first, @last)
 		ON CONFLICT DO NOTHING`,
 		pgx.StrictNamedArgs{"org": org, "agent": p.Agent.Key, "conversation": p.Conversation.Key, "format": out.Format,
-			"seq": out.Seq, "window": out.Window, "tokens": out.Tokens, "sha256": out.SHA256, "parts": parts,
+			"seq": out.Seq, "window": out.Window, "tokens": storedTokens{out.Tokens, out.Tokens.Classes},
+			"sha256": out.SHA256, "parts": parts,
 			"pending": out.Pending, "first": first, "last": last})
+}
+
+// storedTokens are a prompt's tokens as they are stored: with the classes, from which reports of usage calibrate.
+type storedTokens struct {
+	Tokens
+	Of tokens.Composition `json:"classes"`
 }
 
 // PromptAt returns, byte for byte, the last prompt of a conversation (the default one if empty) that was handed out
@@ -338,12 +346,12 @@ func (s *Store) PromptAt(ctx context.Context, org db.Org, agentID, conversation 
 		return StoredPrompt{}, err
 	}
 	type row struct {
-		Format Format   `db:"format"`
-		Seq    int64    `db:"seq"`
-		Window int      `db:"context_window"`
-		Tokens Tokens   `db:"tokens"`
-		SHA256 []byte   `db:"sha256"`
-		Parts  [][]byte `db:"parts"`
+		Format Format       `db:"format"`
+		Seq    int64        `db:"seq"`
+		Window int          `db:"context_window"`
+		Tokens storedTokens `db:"tokens"`
+		SHA256 []byte       `db:"sha256"`
+		Parts  [][]byte     `db:"parts"`
 
 		Pending []chat.PendingCall `db:"pending"`
 	}
@@ -359,9 +367,10 @@ func (s *Store) PromptAt(ctx context.Context, org db.Org, agentID, conversation 
 	if sum := sha256.Sum256(request); err == nil && !bytes.Equal(sum[:], r.SHA256) {
 		err = fmt.Errorf("the stored prompt of agent %s at position %d lacks pieces", agentID, r.Seq)
 	}
+	r.Tokens.Classes = r.Tokens.Of
 	return StoredPrompt{AgentID: c.AgentID, ConversationID: c.ID, Format: r.Format, Seq: r.Seq,
-		Window: cmp.Or(r.Window, assumedWindow), Tokens: r.Tokens, SHA256: hex.EncodeToString(r.SHA256), Pending: r.Pending,
-		Request: request}, err
+		Window: cmp.Or(r.Window, assumedWindow), Tokens: r.Tokens.Tokens, SHA256: hex.EncodeToString(r.SHA256),
+		Pending: r.Pending, Request: request}, err
 }
 
 // readPieces reads pieces of an agent's prompts, and joins them in the order of the hashes.

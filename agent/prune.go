@@ -117,7 +117,7 @@ func (p Prompt) task(trigger string) compaction.Task {
 	tools := chat.Encode(toolsIn(OpenAI, p.definitions))
 	overhead := store.PromptOverhead{Window: p.window(), System: p.system.beginning(), Tools: tools,
 		Tokens: p.counted.Tools + p.counted.instructions() + p.placeholders, ToolTokens: p.counted.Tools, Count: p.count,
-		Has: toolset(p.definitions), Factor: p.calibration.Factor}
+		Has: toolset(p.definitions), Factor: p.factor}
 	return compaction.Task{AgentID: p.Agent.ID, Conversation: p.Conversation.ID, Settings: p.settings, Overhead: overhead,
 		Model: p.Agent.model(), Usage: p.usage(), Version: p.Conversation.Version, Trigger: trigger}
 }

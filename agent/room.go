@@ -61,7 +61,7 @@ func (s *Store) compileWithin(ctx context.Context, org db.Org, c compilation, p 
 		if p.Conversation.Delegated && target.System == nil && target.Addition == "" { // it begins like its parent's
 			p.system.system, p.system.blocks, p.system.rules, p.system.about = p.logged.Text(), "", "", ""
 		}
-		p.counted.count(p.system, p.count)
+		p.countSystem()
 		excess := p.excess(window)
 		if window == 0 || excess <= 0 {
 			break
@@ -69,7 +69,7 @@ func (s *Store) compileWithin(ctx context.Context, org db.Org, c compilation, p 
 		if compiled.openChars == 0 || unchanged {
 			break
 		}
-		perToken := float64(compiled.openChars) / float64(max(p.calibration.Factor.Of(p.counted.Directories), 1))
+		perToken := float64(compiled.openChars) / float64(max(p.factor.Of(p.counted.Directories), 1))
 		l.OpenChars = max(compiled.openChars-int(float64(excess)*max(perToken, 1))-1, 1)
 	}
 	p.shortenCore()
@@ -78,7 +78,7 @@ func (s *Store) compileWithin(ctx context.Context, org db.Org, c compilation, p 
 
 // excess returns the tokens by which everything but messages exceeds its share of a window.
 func (p *Prompt) excess(window int) int {
-	return p.calibration.Factor.Of(p.counted.Tools+p.counted.instructions()) - int(fixedShare*float64(window))
+	return p.factor.Of(p.counted.Tools+p.counted.instructions()) - int(fixedShare*float64(window))
 }
 
 // coreSteps are the numbers of characters to which the texts of core memory are shortened. There are few, so that a
@@ -99,7 +99,7 @@ func (p *Prompt) shortenCore() {
 		if p.system.working = work; hasBlocks {
 			p.system.blocks = blocks
 		}
-		p.counted.count(p.system, p.count)
+		p.countSystem()
 	}
 	step := sort.Search(len(steps), func(i int) bool {
 		shorten(i)
@@ -149,8 +149,8 @@ func (s *Store) Room(ctx context.Context, org db.Org, agentID, conversation stri
 	if err != nil {
 		return Room{}, err
 	}
-	p.counted.count(p.system, p.count)
-	of := p.calibration.Factor.Of
+	p.countSystem()
+	of := p.factor.Of
 	core := of(p.counted.Blocks + p.counted.Working)
 	return Room{Window: p.window(), Limit: int(fixedShare * float64(p.window())), Core: core,
 		Others: of(p.counted.Tools+p.counted.instructions()) - core, core: p.system.core,

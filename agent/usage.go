@@ -1,9 +1,7 @@
 package agent
 
 import (
-	"cmp"
 	"context"
-	"errors"
 
 	"github.com/jackc/pgx/v5"
 
@@ -12,7 +10,6 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/chat"
-	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // ReportUsage stores a provider's count of a prompt that ended with the message at position, and corrects the
@@ -58,108 +55,6 @@ func (s *Store) RecordUsage(ctx context.Context, org db.Org, c recall.Conversati
 		pgx.StrictNamedArgs{"org": org, "conversation": c.Key, "position": position, "prompt": int64(u.Prompt),
 			"completion": int64(u.Completion), "read": int64(u.CacheRead), "write": int64(u.CacheWrite)})
 	return db.Error(err)
-}
-
-// A provider's count is believed up to mostOfEstimate times our own count, and up to mostOfWindow times the context
-// window.
-const (
-	mostOfEstimate = 10
-	mostOfWindow   = 2
-)
-
-// calibrationOf reads a model's calibration. known is false if no usage of the model was reported.
-func (s *Store) calibrationOf(ctx context.Context, org db.Org, model string) (of calibration, known bool, err error) {
-	of, err = db.One[calibration](ctx, s.DB, `
-		SELECT factor, coalesce(growth, 0) AS growth FROM model_factors WHERE org = $1 AND model = $2`, org, model)
-	if errors.Is(err, db.ErrNotFound) {
-		return calibration{Factor: tokens.InitialFactor(model)}, false, nil
-	}
-	return of, true, err
-}
-
-// leastGrowth is the fewest tokens between two reports that calibrate the growth.
-const leastGrowth = 200
-
-// calibrate corrects the calibration of a conversation's model by a provider's count of a prompt that ended with the
-// message at position. The prompt is the newest one handed out by then, plus the messages since. Of two simultaneous
-// reports one may be lost; a later report corrects that. A count beyond mostOfEstimate and mostOfWindow is not
-// believed.
-func (s *Store) calibrate(ctx context.Context, org db.Org, c recall.Conversation, position, reported int) (
-	believed bool, err error) {
-	type counted struct {
-		Prompt *int `db:"prompt"` // nil if none was handed out, or by a version that stored no estimate
-		Since  int  `db:"since"`  // position of the previous report
-	}
-	ours, err := db.One[counted](ctx, s.DB, `
-		SELECT (
-			SELECT (p.tokens ->> 'estimated')::integer + (
-				SELECT coalesce(sum(m.tokens), 0)::integer FROM messages m
-				WHERE m.org = $1 AND m.conversation_key = $2 AND m.position > p.last_position AND m.position <= $3)
-			FROM prompts p
-			WHERE p.org = $1 AND p.conversation_key = $2 AND p.last_position <= $3
-			ORDER BY p.seq DESC, p.key DESC
-			LIMIT 1
-		) AS prompt, (
-			SELECT coalesce(sum(tokens), 0)::integer FROM messages
-			WHERE org = $1 AND conversation_key = $2 AND position > $4 AND position <= $3
-		) AS since`, org, c.Key, position, c.ReportedPosition)
-	if err != nil {
-		return false, err
-	}
-	a, err := s.Agent(ctx, org, c.AgentID)
-	if err != nil {
-		return false, err
-	}
-	most := mostOfWindow * a.in(c).AssumedWindow()
-	if ours.Prompt == nil {
-		return reported <= max(most, mostOfEstimate*ours.Since), nil
-	}
-	if reported > max(most, mostOfEstimate**ours.Prompt) {
-		return false, nil
-	}
-	model := a.in(c).model()
-	calibrated, known, err := s.calibrationOf(ctx, org, model)
-	if err != nil {
-		return false, err
-	}
-	calibrated.Factor = calibrated.Factor.After(reported, *ours.Prompt, !known)
-	if c.Reported > 0 && ours.Since >= leastGrowth {
-		growth := cmp.Or(calibrated.Growth, calibrated.Factor)
-		calibrated.Growth = growth.After(reported-c.Reported, ours.Since, calibrated.Growth == 0)
-	}
-	_, err = s.DB.Exec(ctx, `
-		INSERT INTO model_factors (org, model, factor, growth) VALUES ($1, $2, $3, nullif($4::double precision, 0))
-		ON CONFLICT (org, model) DO UPDATE SET factor = excluded.factor, growth = excluded.growth
-		WHERE (model_factors.factor, model_factors.growth) IS DISTINCT FROM (excluded.factor, excluded.growth)`,
-		org, model, calibrated.Factor, calibrated.Growth)
-	return err == nil, db.Error(err)
-}
-
-// fullShare is a share of the window. From this size on, our own count of a prompt counts if the provider's is lower.
-const fullShare = 0.95
-
-// total returns the best known count of a prompt. It is the provider's report about an earlier prompt plus our count of
-// what came after it; or, without a usable report, our count of what would be sent, times the model's factor. A report
-// is not used if it is less than half our count, because the provider must have cut the prompt. It is not used either
-// if it is below our count and our count fills the window, because files, blocks or a reverted compaction may have made
-// the prompt longer since. Messages after a report count with the highest known factor of the provider, at most 2.
-func (p Prompt) total() int {
-	c, ours := p.Conversation, p.calibration.Factor.Of(p.counted.Total)
-	full := float64(ours) >= fullShare*float64(p.window())
-	if p.unread.Count > 0 || c.Reported < ours/2 || c.Reported < ours && full {
-		return ours
-	}
-	after := 0
-	for _, m := range p.Messages {
-		if m.Role != recall.Summary && m.Position > c.ReportedPosition {
-			after += m.Tokens
-		}
-	}
-	factor := max(p.calibration.Factor, p.calibration.Growth)
-	if before := p.counted.Total - after; before > 0 {
-		factor = max(factor, min(tokens.Factor(c.Reported)/tokens.Factor(before), 2))
-	}
-	return c.Reported + factor.Of(after)
 }
 
 // usage returns the token count that decides when the prompt's conversation is compacted; nil if there is none.

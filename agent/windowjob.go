@@ -85,8 +85,8 @@ func (s *Store) mayBeFull(ctx context.Context, org db.Org, a Agent, c recall.Con
 	if window == 0 || c.Estimate() < minWindow || float64(tokens.MostFactor.Of(c.Estimate())) < least {
 		return false, nil
 	}
-	of, _, err := s.calibrationOf(ctx, org, a.model())
-	return float64(of.Factor.Of(c.Estimate())) >= least, err
+	of, err := s.calibrationOf(ctx, org, a.model())
+	return float64(roughly(of).Of(c.Estimate())) >= least, err
 }
 
 // jobLength is a job's length in its queue's virtual time.

@@ -104,3 +104,46 @@ func TestTheNewestReportCountsInContext(t *testing.T) {
 		t.Errorf("the context has %v tokens, %v in its parts, want %d", current, sum, n.Total)
 	}
 }
+
+// A provider counts less than half as many tokens as Loci in one kind of text, and as many in others. After three
+// answers, prompts of both kinds are known to a tenth, and none has more than its window.
+func TestReportsCalibrateEachClassOfText(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	const body = `{"name":"Ada","model":"acme/large","context_window_limit":16000}`
+	thai := func(text string) int { return strings.Count(text, "\u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35") }
+	count := func(agent string) (counted int, n promptTokens) {
+		prompt := c.must("GET", "/v1/agents/"+agent+"/prompt?format=openai", "")
+		n = c.handedOut(agent)
+		return n.Estimated - thai(prompt)*4, n
+	}
+	off := func(what string, agent string) {
+		t.Helper()
+		real, n := count(agent)
+		if ratio := float64(n.Total) / float64(real); ratio < 0.9 || ratio > 1.1 || real > 16_000 {
+			t.Errorf("%s: a prompt of %+v, which the provider counts as %d", what, n, real)
+		}
+	}
+	say := func(agent, text string) {
+		c.capture(agent, fmt.Sprintf(`{"messages":[{"role":"user","content":%q}]}`, text))
+	}
+	agent := c.made("/v1/agents", body)
+	for i := range 20 {
+		say(agent, strings.Repeat("สวัสดี ", 200))
+		if i > 2 {
+			off(fmt.Sprint("Thai ", i), agent)
+		}
+		real, _ := count(agent)
+		c.answer(agent, real)
+	}
+	english := c.made("/v1/agents", body)
+	for i := range 6 {
+		say(english, strings.Repeat(fmt.Sprintf("Part %d of the story is long. ", i), 100))
+		off(fmt.Sprint("English ", i), english)
+		real, _ := count(english)
+		c.answer(english, real)
+	}
+	fresh := c.made("/v1/agents", body)
+	say(fresh, strings.Repeat("สวัสดี ", 500))
+	off("Thai of a new conversation", fresh)
+}

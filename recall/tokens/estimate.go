@@ -88,56 +88,6 @@ var scripts = []struct {
 	{0xFEFF, 0xFEFF, 300}, // byte order mark
 }
 
-// Estimate returns how many tokens a model with an unknown vocabulary counts for a text. It looks up words and
-// punctuation in a small vocabulary; digits, spaces and the characters of each script have fixed costs. Everything in
-// Loci that estimates tokens uses it. It takes some nanoseconds per byte.
-func Estimate(text string) int { return (cost(text) + oneToken - 1) / oneToken }
-
-func cost(text string) (n int) {
-	for i := 0; i < len(text); {
-		end, c := i+1, text[i]
-		switch kind := kinds[c]; kind {
-		case letter, mark:
-			for end < len(text) && kinds[text[end]] == kind {
-				end++
-			}
-			if kind == mark {
-				n += costOfRun(text, i, end, costOfMarks)
-				break
-			}
-			if end < len(text) && text[end] >= utf8.RuneSelf {
-				end += moreLetters(text[end:])
-			}
-			n += costOfRun(text, i, end, costOfWord)
-		case number:
-			n += digit
-		case space:
-			for end < len(text) && text[end] == ' ' {
-				end++
-			}
-			n += costOfSpaces(end-i, text[end:])
-		case newline:
-			n += lineEnd
-			for end < len(text) && text[end] == '\n' {
-				end++
-				n += oneToken
-			}
-		case control:
-			n += oneToken
-		default:
-			if end = i + moreLetters(text[i:]); end > i {
-				n += costOfWord(text[i:end], isSpaced(text, i))
-				break
-			}
-			r, size := utf8.DecodeRuneInString(text[i:])
-			end = i + size
-			n += costOfRune(r, text[i:end], text[:i])
-		}
-		i = end
-	}
-	return n
-}
-
 // isSpaced reports whether a word begins at an index: at the beginning of the text or after a space.
 func isSpaced(text string, index int) bool { return index == 0 || text[index-1] == ' ' }
 

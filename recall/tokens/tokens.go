@@ -2,9 +2,9 @@
 // models, and by an estimate for all others.
 //
 // Each file uses those that are named before it:
-//   - estimates: chars.go shortruns.go estimate.go truncate.go
+//   - estimates: chars.go shortruns.go estimate.go composition.go truncate.go
 //   - counts with vocabularies: count.go tokens.go
-//   - what a provider counts: factor.go
+//   - what a provider counts: calibration.go
 package tokens
 
 import (
@@ -83,4 +83,13 @@ func (c *Counter) Count(model, text string) int {
 		return Estimate(text)
 	}
 	return c.known(encoding, text, func() int { return count(encoding, text) })
+}
+
+// Compose returns how many tokens of each class Count counts for a text.
+func (c *Counter) Compose(model, text string) (of Composition) {
+	if encodingOf(model) != "" {
+		of[Words] = c.Count(model, text)
+		return of
+	}
+	return compose(text).rounded()
 }

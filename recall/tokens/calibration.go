@@ -1,0 +1,139 @@
+package tokens
+
+import "math"
+
+// Factor is how many tokens a model's provider counts for each token that Loci counts.
+type Factor float64
+
+// Of returns the provider's count for a count of ours, rounded up.
+func (f Factor) Of(tokens int) int { return int(math.Ceil(float64(f) * float64(tokens))) }
+
+// MostFactor is the highest factor.
+const MostFactor Factor = 2
+
+// Uncalibrated is the factor of an estimate for a model without any reported usage.
+const Uncalibrated Factor = 1.05
+
+// Calibration is what providers' reports say about a model: a factor for each class of text. It is a linear regression
+// that is updated with each report, with the recursive least squares of a Kalman filter: a report of a prompt with much
+// of a class changes that class's factor most, and the first reports change it more than later ones.
+type Calibration struct {
+	Factors    [classes]float64
+	Covariance [classes][classes]float64 // of the errors of Factors
+	Deviation  float64                   // how far the latest reports were from what was predicted, as a share of it
+	Latest     float64                   // of the prompt that was reported latest; 0 before any
+	Reports    int
+}
+
+// Standard deviations of the regression.
+const (
+	priorDeviation  = 0.35  // of a factor before any report
+	reportDeviation = 0.03  // of a report from what the factors say, because texts of one class differ
+	driftDeviation  = 0.015 // of a factor's change between two reports
+)
+
+// Shares by which a new deviation replaces the latest ones, and the highest that a prediction is raised by.
+const (
+	newestShare   = 0.3
+	mostDeviation = 0.05
+)
+
+// A report belongs to another prompt if it is below leastFactors or above mostReport times our count: a proxy cut the
+// prompt, or a program reports a prompt of its own.
+const mostReport = 2.5
+
+var leastFactors = [classes]float64{0.5, 0.3, 0.3, 0.25, 0.2, 0.2, 0.2, 0.3, 0.3, 0.2, 0}
+
+// leastKnown is the least factor of texts counted with the model's own vocabulary.
+const leastKnown = 0.9
+
+// NewCalibration returns the calibration of a model without any reported usage. Its factors are 1 if the model's
+// vocabulary is known, and else Uncalibrated.
+func NewCalibration(model string) (c Calibration) {
+	first := float64(Uncalibrated)
+	if encodingOf(model) != "" {
+		first = 1
+	}
+	for class := range classes {
+		c.Factors[class], c.Covariance[class][class] = first, priorDeviation*priorDeviation
+	}
+	return c
+}
+
+// Factor predicts the factor of a prompt. A prompt that is too long does more harm than one that is too short. So it is
+// raised by how far the latest predictions were off, and if the latest prompt had more tokens than without any
+// report, then classes of which little was reported are taken to have more, too.
+func (c Calibration) Factor(of Composition) Factor {
+	if c.Latest > float64(Uncalibrated) {
+		for class, factor := range c.Factors {
+			c.Factors[class] = max(factor, min(c.Latest, factor+2*math.Sqrt(c.Covariance[class][class])))
+		}
+	}
+	factor := c.expected(of.shares()) * (1 + min(c.Deviation, mostDeviation))
+	return min(Factor(factor), MostFactor)
+}
+
+func (c Calibration) expected(shares [classes]float64) (factor float64) {
+	for class, share := range shares {
+		factor += share * c.Factors[class]
+	}
+	return factor
+}
+
+// shares returns the share of each class in all tokens. Without any, all are words.
+func (c Composition) shares() (all [classes]float64) {
+	total := c.Total()
+	if total <= 0 {
+		all[Words] = 1
+		return all
+	}
+	for class, tokens := range c {
+		all[class] = float64(tokens) / float64(total)
+	}
+	return all
+}
+
+// After returns the calibration of a model after a provider reported its count of a prompt. believed is false if the
+// report belongs to another prompt; it changes nothing.
+func (c Calibration) After(reported int, of Composition, model string) (after Calibration, believed bool) {
+	least, shares := leastFactors, of.shares()
+	if encodingOf(model) != "" {
+		least[Words] = leastKnown
+	}
+	seen, lowest := float64(reported)/float64(max(of.Total(), 1)), 0.0
+	for class, share := range shares {
+		lowest += share * min(least[class], leastFactors[class])
+	}
+	if seen < lowest || seen > mostReport || of.Total() <= 0 {
+		return c, false
+	}
+	expected := c.expected(shares)
+	off := seen - expected
+	var toward [classes]float64 // covariance of each factor's error with the error of the prediction
+	variance := reportDeviation * reportDeviation
+	for i := range classes {
+		for j := range classes {
+			toward[i] += c.Covariance[i][j] * shares[j]
+		}
+		variance += shares[i] * toward[i]
+	}
+	for i := range classes {
+		gain := toward[i] / variance
+		c.Factors[i] = min(max(c.Factors[i]+gain*off, least[i]), float64(MostFactor))
+	}
+	for i := range classes {
+		for j := range classes {
+			c.Covariance[i][j] -= toward[i] * toward[j] / variance
+		}
+		if shares[i] > 0 {
+			c.Covariance[i][i] = min(c.Covariance[i][i]+driftDeviation*driftDeviation, priorDeviation*priorDeviation)
+		}
+	}
+	if c.Reports > 0 {
+		error := off / max(expected, 0.1)
+		c.Deviation = math.Sqrt((1-newestShare)*c.Deviation*c.Deviation + newestShare*error*error)
+	}
+	c.Latest = min(seen, float64(MostFactor))
+	c.Reports++
+	return c, true
+}
