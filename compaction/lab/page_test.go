@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/loci-memory/loci/compaction/lab"
@@ -73,16 +74,27 @@ func labTables(t testing.TB) string {
 func TestThePageShowsWhatTheLabMeasures(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
+	pageHas(t, docsBegin, docsEnd, labTables(t))
+}
+
+// page is locked while a test reads and writes docs/policies.md.
+var page sync.Mutex
+
+// pageHas checks that docs/policies.md has a text between two lines, or writes it there.
+func pageHas(t *testing.T, begin, end, text string) {
+	t.Helper()
+	page.Lock()
+	defer page.Unlock()
 	raw, err := os.ReadFile(docsPath)
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, rest, ok := strings.Cut(string(raw), docsBegin)
-	_, tail, closed := strings.Cut(rest, docsEnd)
+	head, rest, ok := strings.Cut(string(raw), begin)
+	_, tail, closed := strings.Cut(rest, end)
 	if !ok || !closed {
 		t.Fatalf("%s has no place for the tables", docsPath)
 	}
-	want := head + docsBegin + labTables(t) + docsEnd + tail
+	want := head + begin + text + end + tail
 	if want == string(raw) {
 		return
 	}
