@@ -50,25 +50,8 @@ func (b anthropicBlock) MarshalJSON() ([]byte, error) {
 // first message is the user's, roles alternate, and results stand directly after their calls in the user's message.
 func Anthropic(view []recall.Message, count Counter) (messages []json.RawMessage, n int) {
 	all := anthropicMessages(view)
-	keepMarks(all)
+	keepMarks(all, nil)
 	return encoded(all, count)
-}
-
-// keepMarks drops all marks but the newest, and returns how many more a request may have.
-func keepMarks(all []anthropicMessage) (left int) {
-	left = maxMarks
-	for _, m := range slices.Backward(all) {
-		for i := range slices.Backward(m.Content) {
-			switch b := &m.Content[i]; {
-			case b.Cache == nil:
-			case left == 0:
-				b.Cache = nil
-			default:
-				left--
-			}
-		}
-	}
-	return left
 }
 
 // encoded returns messages as JSON, and their tokens.

@@ -13,21 +13,22 @@ type Marks struct{ Tools, System *CacheControl }
 
 // AnthropicMarked returns what Anthropic returns, with marks for the provider's cache: on the last message before the
 // state that WithState adds, on the last one of the request before, on the system prompt and on tools, if there are
-// any. The request has at most four marks. Those of clients are kept, the newest first; where one stands, no other is
-// added.
+// any. The request has at most four marks. Marks of clients elsewhere are kept while there is room, the newest first.
+// One that gives way still makes the marks before it last as long as it would.
 func AnthropicMarked(view []recall.Message, hasTools bool, count Counter) (messages []json.RawMessage, n int, m Marks) {
 	all := anthropicMessages(view)
-	left := keepMarks(all)
+	own := map[*CacheControl]bool{} // the marks at Loci's places
 	mark := func(b **CacheControl) {
-		if left > 0 && *b == nil {
-			*b, left = &CacheControl{Type: ephemeral}, left-1
+		if *b == nil {
+			*b = &CacheControl{Type: ephemeral}
 		}
+		own[*b] = true
 	}
 	last, before := cacheable(all)
+	mark(&m.System)
 	if last != nil {
 		mark(&last.Cache)
 	}
-	mark(&m.System)
 	if before != nil {
 		mark(&before.Cache)
 	}
@@ -35,8 +36,25 @@ func AnthropicMarked(view []recall.Message, hasTools bool, count Counter) (messa
 		mark(&m.Tools)
 	}
 	m.lengthen(all)
+	keepMarks(all, own)
 	messages, n = encoded(all, count)
 	return messages, n, m
+}
+
+// keepMarks drops marks of messages until a request has at most four, the oldest first. It keeps those in own.
+func keepMarks(all []anthropicMessage, own map[*CacheControl]bool) {
+	left := maxMarks - len(own)
+	for _, m := range slices.Backward(all) {
+		for i := range slices.Backward(m.Content) {
+			switch b := &m.Content[i]; {
+			case b.Cache == nil || own[b.Cache]:
+			case left == 0:
+				b.Cache = nil
+			default:
+				left--
+			}
+		}
+	}
 }
 
 // cacheable returns the last block before the state, and the last block of the request before, which ended before the

@@ -74,14 +74,21 @@ func TestMarksForAnthropicsCache(t *testing.T) {
 			text(recall.User, "r"), text(recall.Assistant, "b")}, true, []string{"tools", "system", "q", "r"}},
 		"a client's mark counts": {[]recall.Message{cached("p", short), text(recall.Assistant, "a"),
 			text(recall.User, "q"), text(recall.Assistant, "b"), text(recall.User, "r")}, true,
+			[]string{"tools", "system", "q", "r"}},
+		"a client's mark has room": {[]recall.Message{cached("p", short), text(recall.Assistant, "a"),
+			text(recall.User, "q"), text(recall.Assistant, "b"), text(recall.User, "r")}, false,
 			[]string{"system", "p", "q", "r"}},
+		"the oldest of a client's gives way": {[]recall.Message{cached("o", short), text(recall.Assistant, "a"),
+			cached("p", short), text(recall.Assistant, "b"), text(recall.User, "q"), text(recall.Assistant, "c"),
+			text(recall.User, "r")}, false, []string{"system", "p", "q", "r"}},
 		"a client's mark is at the place": {[]recall.Message{text(recall.User, "q"), text(recall.Assistant, "a"),
 			cached("r", short)}, true, []string{"tools", "system", "q", "r"}},
 		"a longer mark comes first": {[]recall.Message{text(recall.User, "q"), text(recall.Assistant, "a"),
-			cached("r", long), text(recall.User, "s")}, true, []string{"system 1h", "q 1h", "r 1h", "s"}},
+			cached("r", long), text(recall.User, "s")}, true, []string{"tools 1h", "system 1h", "q 1h", "s"}},
 		"a mark that Anthropic refuses": {[]recall.Message{cached("q", `{"type":"x"}`)}, true,
 			[]string{"tools", "system", "q"}},
-		"clients marked more than four": {append(many, text(recall.User, "r")), true, []string{"q2", "q3", "q4", "q5"}},
+		"a client's old marks keep none of Loci's away": {append(many, text(recall.User, "r")), true,
+			[]string{"tools", "system", "q5", "r"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
