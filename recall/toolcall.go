@@ -2,11 +2,27 @@ package recall
 
 import (
 	"context"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
 )
+
+// Nameless is the name of the tool in a call in which the model wrote none.
+const Nameless = "_"
+
+// maxCalledBytes bounds the name of a tool that a model calls.
+const maxCalledBytes = 200
+
+// CalledName returns the name of the tool that a model calls as it is stored: the beginning of a long one, and Nameless
+// for none.
+func CalledName(name string) string {
+	if strings.TrimSpace(name) == "" {
+		return Nameless
+	}
+	return db.Beginning(name, maxCalledBytes)
+}
 
 // OpenCalls maps call id → the calls with this id that have no result, in the order of the calls. A result belongs to
 // the latest of them.

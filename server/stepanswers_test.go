@@ -242,3 +242,38 @@ func (c *client) requestedSystem(agent string) string {
 	}
 	return string(got.Request.Messages[0])
 }
+
+// What a model writes in place of arguments, or of a tool's name, is stored, and the model is told what is wrong with it.
+// The step is not refused, in any form.
+func TestWrongCallsAreAnswered(t *testing.T) {
+	t.Parallel()
+	chat := func(name, input string) string {
+		return `{"choices":[{"message":{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":
+			{"name":` + name + `,"arguments":` + input + `}}]}}]}`
+	}
+	responses := func(name, input string) string {
+		return `{"output":[{"type":"function_call","call_id":"a","name":` + name + `,"arguments":` + input + `}]}`
+	}
+	anthropic := func(name, input string) string {
+		return `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":` + name + `,"input":` + input + `}]}`
+	}
+	for form, answer := range map[string]func(name, input string) string{"openai": chat, "responses": responses,
+		"anthropic": anthropic} {
+		for _, tt := range []struct{ name, input, want string }{
+			{`"memory"`, `[]`, "must be a JSON object of: command"}, {`"memory"`, `5`, "must be a JSON object of: command"},
+			{`"memory"`, `"view human"`, "must be a JSON object of: command"},
+			{`"memory"`, `"{\"command\":\"view"`, "end too early"}, {`"memory"`, `true`, "must be a JSON object"},
+			{`""`, `{}`, "The call names no tool. Your tools are "}, {`" "`, `"{}"`, "The call names no tool."},
+		} {
+			c := newClient(t)
+			agent := c.made("/v1/agents", `{"name":"a","tools":["memory"],"memory_blocks":[{"label":"human","value":"x"}]}`)
+			got := c.call("POST", "/v1/agents/"+agent+"/step", `{"messages":[{"role":"user","content":"Look."}]}`)
+			if got.Code == 200 {
+				got = c.call("POST", "/v1/agents/"+agent+"/step", `{"format":"`+form+`","response":`+answer(tt.name, tt.input)+`}`)
+			}
+			if got.Code != 200 || !strings.Contains(got.Text, `"next":"model"`) || !strings.Contains(got.Text, tt.want) {
+				t.Errorf("%s: %s with %s: %d %s", form, tt.name, tt.input, got.Code, got.Text)
+			}
+		}
+	}
+}

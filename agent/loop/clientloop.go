@@ -109,10 +109,10 @@ func (o *ClientLoop) runNext(ctx context.Context, before []done, position int, c
 // ran reports whether the server ran or refused a call.
 func (o *ClientLoop) ran(c recall.AnsweredCall) bool {
 	return c.Result != nil && (slices.Contains(o.tools, o.meant(c.Name)) || isRefused(*c.Result) ||
-		c.Result.IsError && strings.HasPrefix(c.Result.Text, tool.NotGrantedBegins))
+		c.Name == recall.Nameless || c.Result.IsError && strings.HasPrefix(c.Result.Text, tool.NotGrantedBegins))
 }
 
-// refusals maps call id → why a rule refuses the call.
+// refusals maps call id → why the call is refused: by a rule, or because it names no tool.
 func (o *ClientLoop) refusals(before []done, calls []recall.AnsweredCall) map[string]string {
 	answer, results, tools := recall.Message{}, map[string]recall.Part{}, slices.Clone(o.all)
 	for _, c := range calls {
@@ -121,7 +121,13 @@ func (o *ClientLoop) refusals(before []done, calls []recall.AnsweredCall) map[st
 			results[c.CallID] = *c.Result
 		}
 	}
-	return o.rules.refusals(tools, before, answer, results)
+	refused := o.rules.refusals(tools, before, answer, results)
+	for _, c := range calls {
+		if c.Name == recall.Nameless && c.Result == nil && !slices.Contains(o.all, c.Name) { // no program has such a tool
+			refused[c.CallID] = "The call names no tool. " + tool.Available("", o.all)
+		}
+	}
+	return refused
 }
 
 // addNotGranted refuses the calls of a sub-agent to tools of the server that only its parent has. It adds the refusals

@@ -13,7 +13,7 @@ var sealedBlocks = []string{"server_tool_use", "web_search_tool_result", "web_fe
 	"tool_search_tool_result", "mcp_tool_use", "mcp_tool_result", "container_upload", "compaction"}
 
 func readToolUse(p Object) recall.Part {
-	c := recall.Part{Type: recall.ToolCall, CallID: p.Needed("id"), Name: p.Needed("name"), Input: p.Arguments("input")}
+	c := recall.Part{Type: recall.ToolCall, CallID: p.Needed("id"), Name: p.Called("name"), Input: p.Arguments("input")}
 	c.Extra = p.extra(c, recall.AnthropicAPI, "caller")
 	return c
 }

@@ -171,32 +171,36 @@ func readCalls(m Object, s strictness) (calls []recall.Part) {
 		}
 		if c.Has("custom") {
 			custom := c.Object("custom")
-			p.Kind, p.Name, p.Input = recall.CustomCall, custom.Needed("name"), custom.Given("input")
+			p.Kind, p.Name, p.Input = recall.CustomCall, custom.Called("name"), custom.Given("input")
 		} else {
 			function := c.Object("function")
-			p.Name, p.Input = function.Needed("name"), function.Arguments("arguments")
+			p.Name, p.Input = function.Called("name"), function.Arguments("arguments")
 		}
 		calls = append(calls, p)
 	}
 	if m.Has("function_call") {
 		function := m.Object("function_call")
-		name := function.Needed("name")
+		name := function.Called("name")
 		calls = append(calls, recall.Part{Type: recall.ToolCall, CallID: functionCall(name), Name: name,
 			Input: function.Arguments("arguments")})
 	}
 	return calls
 }
 
-// Arguments returns a call's arguments as the model wrote them: a JSON text or, from some clients, a JSON object.
+// Arguments returns a call's arguments as the model wrote them: a JSON text or, from some clients, a JSON object. Any
+// other JSON is what the model wrote in place of arguments.
 func (i Object) Arguments(name string) string {
 	if !i.Has(name) {
 		return ""
 	}
-	if i.fields[name][0] == '{' {
+	if i.fields[name][0] != '"' {
 		return string(compact(i.fields[name]))
 	}
 	return i.Text(name)
 }
+
+// Called returns the name of the tool that a model calls. A model may write any text there, even an empty one.
+func (i Object) Called(name string) string { return recall.CalledName(i.Given(name)) }
 
 func readText(p Object) recall.Part {
 	t := recall.Part{Type: recall.Text, Text: p.Given("text"), Signature: p.Text("signature")}

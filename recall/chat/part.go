@@ -98,7 +98,7 @@ func source(fields map[string]string) json.RawMessage {
 }
 
 func readToolCallPart(p Object) recall.Part {
-	return recall.Part{Type: recall.ToolCall, CallID: p.Needed("id"), Name: p.Needed("name"), Input: p.Arguments("input"),
+	return recall.Part{Type: recall.ToolCall, CallID: p.Needed("id"), Name: p.Called("name"), Input: p.Arguments("input"),
 		Signature: p.Text("signature")}
 }
 

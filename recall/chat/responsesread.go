@@ -76,7 +76,7 @@ func answered(parts ...recall.Part) recall.Draft {
 }
 
 func readFunctionCall(m Object) recall.Draft {
-	p := recall.Part{Type: recall.ToolCall, CallID: m.Needed("call_id"), Name: m.Needed("name")}
+	p := recall.Part{Type: recall.ToolCall, CallID: m.Needed("call_id"), Name: m.Called("name")}
 	if m.kind() == "custom_tool_call" {
 		p.Kind, p.Input = recall.CustomCall, m.Given("input")
 	} else {

@@ -73,7 +73,7 @@ func readListedCalls(m chat.Object, approval recall.Approval) recall.Draft {
 	d := recall.Draft{Role: recall.Assistant}
 	for _, c := range calls {
 		d.Content = append(d.Content, recall.Part{Type: recall.ToolCall, CallID: c.Needed("tool_call_id"),
-			Name: c.Needed("name"), Input: c.Arguments("arguments"), Approval: approval})
+			Name: c.Called("name"), Input: c.Arguments("arguments"), Approval: approval})
 	}
 	return d
 }
