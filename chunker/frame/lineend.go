@@ -69,6 +69,15 @@ func LineEnd(value string) string {
 	return "\n"
 }
 
+// Joint returns the line end between a value and a text that is added to it: the value's, or the text's if the value has
+// a single line.
+func Joint(value, text string) string {
+	if strings.Contains(value, "\n") {
+		return LineEnd(value)
+	}
+	return LineEnd(text)
+}
+
 // Replaced returns a value in which these places have another text, with the line ends of the value.
 func Replaced(value string, places [][]int, text string) string {
 	text = EndedLike(value, text)

@@ -212,7 +212,11 @@ func (o Operation) apply(value string) (string, error) {
 	for _, h := range o.hunks {
 		lines := split(value)
 		if len(h.old) == 0 {
-			value = strings.Join(append(lines, h.new...), "\n")
+			end := len(lines)
+			if strings.HasSuffix(value, "\n") {
+				end--
+			}
+			value = strings.Join(slices.Insert(lines, end, h.new...), "\n")
 			continue
 		}
 		start, err := h.place(lines)

@@ -8,12 +8,16 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Append returns the value with content added on a new line. Its lines end like those of the value.
+// Append returns the value with content added on a new line, without an empty line between them. Its lines end like
+// those of the value.
 func Append(value, content string) string {
 	if value == "" {
 		return content
 	}
-	return value + frame.LineEnd(value) + frame.EndedLike(value, content)
+	if strings.HasSuffix(value, "\n") {
+		return value + frame.EndedLike(value, content)
+	}
+	return value + frame.Joint(value, content) + frame.EndedLike(value, content)
 }
 
 // ReplaceAll returns the value with every occurrence of old replaced. Line ends of old match those of the value, which
@@ -50,11 +54,15 @@ func ReplaceOnce(label, value, old, text string) (string, error) {
 const AtEnd = -1
 
 // Insert returns the value with a text inserted, as lines of its own, after the given line. Line 0 is before the first
-// line, AtEnd is after the last. The lines end like those of the value. ErrInvalid if there is no such line.
+// line, AtEnd is after the last. A line end at the end of the text or of the value does not make an empty line. The
+// lines end like those of the value. ErrInvalid if there is no such line.
 func Insert(value, text string, line int) (string, error) {
-	return withLineFeeds(value, frame.EndedLike(value, text), func(value, text string) (string, error) {
-		return insert(value, text, line)
-	})
+	edit := func(value, text string) (string, error) { return insert(value, text, line) }
+	text = frame.EndedLike(value, text)
+	if frame.Joint(value, text) == "\r\n" {
+		return inLineFeeds(value, text, edit)
+	}
+	return edit(value, text)
 }
 
 // withLineFeeds edits a value that has CRLF at the end of each line with a text, both with LF, and puts CRLF back. It
@@ -63,18 +71,25 @@ func withLineFeeds(value, text string, edit func(value, text string) (string, er
 	if frame.LineEnd(value) != "\r\n" {
 		return edit(value, text)
 	}
+	return inLineFeeds(value, text, edit)
+}
+
+func inLineFeeds(value, text string, edit func(value, text string) (string, error)) (string, error) {
 	edited, err := edit(strings.ReplaceAll(value, "\r\n", "\n"), strings.ReplaceAll(text, "\r\n", "\n"))
 	return strings.ReplaceAll(edited, "\n", "\r\n"), err
 }
 
 func insert(value, text string, line int) (string, error) {
 	lines := split(value)
-	if line == AtEnd {
-		line = len(lines)
-	}
-	if line < 0 || line > len(lines) {
+	text = strings.TrimSuffix(text, "\n")
+	if line < AtEnd || line > len(lines) {
 		return "", db.Invalid("Invalid `insert_line` parameter: %d. It should be within the range of lines of the memory "+
 			"block: [0, %d], or -1 to insert at the end.", line, len(lines))
+	}
+	if line == AtEnd {
+		if line = len(lines); strings.HasSuffix(value, "\n") {
+			line--
+		}
 	}
 	return strings.Join(slices.Insert(lines, line, text), "\n"), nil
 }

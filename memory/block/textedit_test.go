@@ -70,7 +70,28 @@ func TestEditsOfAValue(t *testing.T) {
 		{"insert into nothing", func() (string, error) { return block.Insert("", "a", block.AtEnd) }, "a"},
 		{"insert before the first line", func() (string, error) { return block.Insert("b", "a", 0) }, "a\nb"},
 		{"insert after a line", func() (string, error) { return block.Insert("a\nc", "b", 1) }, "a\nb\nc"},
-		{"insert at the end", func() (string, error) { return block.Insert("a\n", "b", block.AtEnd) }, "a\n\nb"},
+		{"insert at the end", func() (string, error) { return block.Insert("a\n", "b", block.AtEnd) }, "a\nb\n"},
+		{"insert a line with its end", func() (string, error) { return block.Insert("a\nc", "b\n", 1) }, "a\nb\nc"},
+		{"insert a line with its end at the end", func() (string, error) {
+			return block.Insert("a", "b\n", block.AtEnd)
+		}, "a\nb"},
+		{"insert an empty line", func() (string, error) { return block.Insert("a\nc", "\n", 1) }, "a\n\nc"},
+		{"insert at the end of CRLF", func() (string, error) {
+			return block.Insert("a\r\n", "b\n", block.AtEnd)
+		}, "a\r\nb\r\n"},
+		{"insert CRLF into one line", func() (string, error) {
+			return block.Insert("a", "x\r\ny", block.AtEnd)
+		}, "a\r\nx\r\ny"},
+		{"append after a line's end", func() (string, error) { return block.Append("a\n", "b"), nil }, "a\nb"},
+		{"append CRLF to LF", func() (string, error) { return block.Append("a\nb", "c\r\nd"), nil }, "a\nb\nc\nd"},
+		{"append CRLF to one line", func() (string, error) { return block.Append("a", "c\r\nd"), nil }, "a\r\nc\r\nd"},
+		{"a patch appends after a line's end", func() (string, error) {
+			p, err := block.ParsePatch("b", "+c")
+			if err != nil {
+				return "", err
+			}
+			return p[0].Apply("a\n")
+		}, "a\nc\n"},
 		{"insert after the end", func() (string, error) { return block.Insert("a", "b", 2) }, "[0, 1], or -1"},
 		{"insert before the beginning", func() (string, error) { return block.Insert("a", "b", -2) },
 			"Invalid `insert_line` parameter: -2"},

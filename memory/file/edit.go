@@ -40,7 +40,7 @@ const AtEnd = -1
 // the first line, AtEnd is after the last; an empty text inserts an empty line. The lines end like those of the file.
 // ErrInvalid if there is no such line.
 func Insert(path, content, text string, line int) (string, error) {
-	if frame.LineEnd(content) == "\r\n" {
+	if frame.Joint(content, text) == "\r\n" {
 		edited, err := Insert(path, strings.ReplaceAll(content, "\r\n", "\n"), strings.ReplaceAll(text, "\r\n", "\n"), line)
 		return strings.ReplaceAll(edited, "\n", "\r\n"), err
 	}
