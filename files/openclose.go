@@ -28,19 +28,20 @@ type OpenArgs struct {
 	CloseOthers bool // close all other files
 	Limits      Limits
 
-	// Admit gets each view before any file is opened, with its first AdmitChars characters. If it returns an error, none
-	// is opened. Nil admits all.
-	Admit      func(Wanted) error
+	// Admit gets the views before any file is opened, with the first AdmitChars characters of each. If it returns an error,
+	// none is opened. Nil admits all.
+	Admit      func([]Wanted) error
 	AdmitChars int
 }
 
 // Wanted is a view that a caller asks for.
 type Wanted struct {
-	Name  string // folder/name
-	First int    // its first line, from 1
-	Lines int    // of the whole file
-	Text  string // its numbered lines
-	Cut   bool   // Text does not have all of it
+	Name    string // folder/name
+	First   int    // its first line, from 1
+	Lines   int    // of the whole file
+	Text    string // its numbered lines
+	Cut     bool   // Text does not have all of it
+	Request OpenRequest
 }
 
 // Opened is one file that Open opened. Content has line numbers, and is cut between lines if it is too long for Open.
@@ -105,22 +106,21 @@ func (s *Store) Open(ctx context.Context, org db.Org, agentID string, args OpenA
 	return done, err
 }
 
-// admit returns the error of the first view that may not be opened.
+// admit returns the error of views that may not be opened.
 func (set openSet) admit(ctx context.Context, targets []target, args OpenArgs) error {
 	if args.Admit == nil {
 		return nil
 	}
-	for _, t := range targets {
+	wanted := make([]Wanted, len(targets))
+	for i, t := range targets {
 		v, err := set.render(ctx, set.org, openFile{storedText: t.storedText}, t.lines, args.AdmitChars)
 		if err != nil {
 			return err
 		}
-		if err := args.Admit(Wanted{Name: t.FullName, First: v.FirstLine, Lines: t.Lines, Text: v.Text,
-			Cut: v.Truncated}); err != nil {
-			return err
-		}
+		wanted[i] = Wanted{Name: t.FullName, First: v.FirstLine, Lines: t.Lines, Text: v.Text, Cut: v.Truncated,
+			Request: t.request}
 	}
-	return nil
+	return args.Admit(wanted)
 }
 
 // checkCount returns ErrInvalid if so many files may not be open.

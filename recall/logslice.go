@@ -35,11 +35,12 @@ type LogQuery struct {
 	Tool         string
 }
 
-// LogSlice calls use with the entries of a range of an agent's log, in its order, with the long results whole.
-// ErrNotFound if the agent said nothing there; ErrInvalid if the query is wrong, or if the entries have more than 16
-// MiB. Other texts may have to wait while use runs.
+// LogSlice calls use with the entries of a range of an agent's log, in its order, with the long results whole. called
+// maps the tools that are called in the range, whatever else the query selects, → the number of calls. ErrNotFound if
+// the agent said nothing there; ErrInvalid if the query is wrong, or if the entries have more than 16 MiB. Other texts
+// may have to wait while use runs.
 func (s *Store) LogSlice(ctx context.Context, org db.Org, agentID string, q LogQuery,
-	use func([]LogEntry) error) error {
+	use func(entries []LogEntry, called map[string]int) error) error {
 	r, err := q.seqs()
 	if err != nil {
 		return err
@@ -54,13 +55,16 @@ func (s *Store) LogSlice(ctx context.Context, org db.Org, agentID string, q LogQ
 	}
 	defer release()
 	var entries []LogEntry
-	tools, bytes := map[string]string{}, 0
+	tools, called, bytes := map[string]string{}, map[string]int{}, 0
 	for page, err := range s.rangePages(ctx, org, source, r) {
 		if err != nil {
 			return err
 		}
 		for _, m := range page {
 			for _, e := range m.entries(tools) {
+				if e.Type == "tool_call" {
+					called[e.Tool]++
+				}
 				if !q.selects(e) {
 					continue
 				}
@@ -72,7 +76,7 @@ func (s *Store) LogSlice(ctx context.Context, org db.Org, agentID string, q LogQ
 			}
 		}
 	}
-	return use(entries)
+	return use(entries, called)
 }
 
 // seqs returns the range of a query.

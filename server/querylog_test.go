@@ -38,6 +38,9 @@ func TestTheLogIsQueried(t *testing.T) {
 			[]string{"showing 1-1", `"shell"`,
 				`query_log(type=["tool_call","tool_result"], jq=".[].tool", offset=1, limit=1)`}, ""},
 		{"a range with nothing", `{"seq":"100000-100001"}`, []string{"The log has nothing there"}, ""},
+		{"a tool that is not called", `{"tool":"bash"}`,
+			[]string{"No tool bash is called in the log. The tools called there are read (1 call), shell (1 call)."}, ""},
+		{"the same with jq", `{"tool":"bash","jq":"length"}`, []string{"No tool bash is called"}, "\n0\n"},
 		{"names that are nearly right", `{"types":["user"],"expression":"length"}`,
 			[]string{"not used", "Run the tests"}, ""},
 	} {

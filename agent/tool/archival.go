@@ -167,29 +167,34 @@ func passagesText(q archival.Query, r archival.Results, now clock, chars int) st
 	if len(r.Hits) == 0 {
 		return noPassages(q) + note
 	}
-	return most(chars, len(r.Hits), func(n int) string {
+	return mostHits(chars, len(r.Hits), func(show shownHits) string {
 		head := fmt.Sprintf("Found %s in your archival memory", count(len(r.Hits), "passage"))
 		if q.Text != "" {
 			head += fmt.Sprintf(" for query: '%s'", echo(q.Text))
 		}
 		var b strings.Builder
 		b.WriteString(head + "\n" + strings.Repeat("=", len([]rune(head))) + "\n")
-		for _, h := range r.Hits[:n] {
-			b.WriteString("\n" + passageText(h, now))
+		for _, h := range r.Hits[:show.n] {
+			b.WriteString(passageText(h, q.Text, now, show.chars))
 		}
-		if omitted := len(r.Hits) - n; omitted > 0 {
+		b.WriteString(show.cutNote("top_k"))
+		if omitted := len(r.Hits) - show.n; omitted > 0 {
 			fmt.Fprintf(&b, "\nNote: the %d lowest-ranked passages did not fit here. Ask for fewer with top_k, or narrow the "+
 				"search with tags or dates.", omitted)
 		}
-		b.WriteString(nextPage(q.Offset, n, r.More || n < len(r.Hits)))
+		b.WriteString(nextPage(q.Offset, show.n, r.More || show.n < len(r.Hits)))
 		return strings.TrimSuffix(b.String(), "\n") + note
 	})
 }
 
-// passageText shows a passage under a head.
-func passageText(h archival.Hit, now clock) string {
-	head := now.format(h.HappenedAt) + line(tagged(h.Tags)) + held(h.Validity, h.Ended, h.SupersededBy, now)
-	return fmt.Sprintf("=== %s (%s) ===\n%s", h.ID, head, indented(h.Text))
+// passageText shows so many characters of a passage under a head; only the head if that is 0.
+func passageText(h archival.Hit, query string, now clock, chars int) string {
+	about := now.format(h.HappenedAt) + line(tagged(h.Tags)) + held(h.Validity, h.Ended, h.SupersededBy, now)
+	head := fmt.Sprintf("=== %s (%s) ===\n", h.ID, about)
+	if chars == 0 {
+		return head
+	}
+	return "\n" + head + indented(excerpt(h.Text, query, chars))
 }
 
 // held says from when to when a text is valid, and what superseded it. It returns "" for a text that is always valid.

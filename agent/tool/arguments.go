@@ -2,11 +2,13 @@ package tool
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -56,26 +58,28 @@ func noCommand(command text, known string) error {
 // that object. A name that is nearly right is read as the one that is meant. ErrInvalid for an argument of a wrong
 // type, and for an unknown argument, so that the model learns of a misspelled name; the error names the tool who.
 func decode(who string, raw json.RawMessage, dst any) error {
+	_, err := decodeNamed(who, raw, dst)
+	return err
+}
+
+// decodeNamed is decode. It also returns the names that the call has for arguments.
+func decodeNamed(who string, raw json.RawMessage, dst any) (otherNames, error) {
 	v := reflect.ValueOf(dst).Elem()
 	known, takes := names(v.Type()), schemaNames(v.Type())
-	arguments := map[string]json.RawMessage{}
-	raw = unwrapped(raw)
-	if syntax := (*json.SyntaxError)(nil); len(raw) > 0 && errors.As(json.Unmarshal(raw, &arguments), &syntax) &&
-		raw[0] == '{' {
-		return db.Invalid("The arguments of %s are no valid JSON (%v after %d bytes): %s. Nothing was done.", who, syntax,
-			syntax.Offset, echo(string(raw)))
-	}
-	if len(raw) > 0 && json.Unmarshal(raw, &arguments) != nil {
-		return db.Invalid("The arguments of %s must be a JSON object of: %s; got %s.", who, joined(takes), echo(string(raw)))
+	arguments, err := object(who, raw, takes)
+	if err != nil {
+		return nil, err
 	}
 	inSchema, stay := schemaNames(v.Type()), slices.Clone(ignored)
 	meant := known
 	if of, ok := dst.(commanded); ok {
-		arguments = commanding(arguments)
+		if arguments, err = commanding(arguments); err != nil {
+			return nil, err
+		}
 		command := commandIn(arguments)
 		its := of.takes(command)
 		if its == nil {
-			return noCommand(text(command), of.commands())
+			return nil, noCommand(text(command), of.commands())
 		}
 		who, takes = "the command "+command+" of "+who, its
 		meant = takes
@@ -83,20 +87,51 @@ func decode(who string, raw json.RawMessage, dst any) error {
 			return slices.Contains(inSchema, n)
 		})...)
 	}
-	arguments = renamed(arguments, meant, inSchema, stay)
-	if err := refuseUnknown(who, arguments, known, takes); err != nil {
-		return err
+	arguments, others, err := renamed(arguments, meant, inSchema, stay)
+	if err == nil {
+		err = refuseUnknown(who, arguments, known, takes)
+	}
+	if err != nil {
+		return nil, err
 	}
 	for i, name := range known {
 		value, kind := arguments[name], v.Field(i).Type()
 		keepsEmpty := kind == reflect.TypeFor[*text]() || kind == reflect.TypeFor[*selection]()
 		if !absent(value) || keepsEmpty && string(value) == `""` {
 			if err := json.Unmarshal(value, v.Field(i).Addr().Interface()); err != nil {
-				return named(err, name, who)
+				return nil, named(err, cmp.Or(others[name], name), who)
 			}
 		}
 	}
-	return nil
+	return others, nil
+}
+
+// object returns the arguments of a call by their names. ErrInvalid if they are no JSON object; takes are those that the
+// tool who takes.
+func object(who string, raw json.RawMessage, takes []string) (map[string]json.RawMessage, error) {
+	arguments := map[string]json.RawMessage{}
+	raw = unwrapped(raw)
+	if len(raw) == 0 {
+		return arguments, nil
+	}
+	err := json.Unmarshal(raw, &arguments)
+	if inner := ""; raw[0] == '"' && json.Unmarshal(raw, &inner) == nil { // a text, which may be a broken object
+		raw = []byte(strings.TrimSpace(inner))
+		err = cmp.Or(json.Unmarshal(raw, &arguments), err)
+	}
+	syntax := (*json.SyntaxError)(nil)
+	switch isObject := len(raw) > 0 && raw[0] == '{'; {
+	case err == nil:
+		return arguments, nil
+	case isObject && errors.As(err, &syntax) && strings.HasPrefix(syntax.Error(), "unexpected end"):
+		return nil, db.Invalid("The arguments of %s end too early, after %d bytes: %s. Nothing was done. Send the whole JSON "+
+			"object; a long text goes in several calls.", who, len(raw), ending(string(raw)))
+	case isObject && errors.As(err, &syntax):
+		return nil, db.Invalid("The arguments of %s are no valid JSON (%v after %d bytes): %s. Nothing was done.", who,
+			syntax, syntax.Offset, echo(string(raw)))
+	}
+	return nil, db.Invalid("The arguments of %s must be a JSON object of: %s; got %s.", who, joined(takes),
+		echo(string(raw)))
 }
 
 // commandIn returns the command that arguments name; empty if they name none.
@@ -217,9 +252,27 @@ func restore(v reflect.Value) {
 func unmarked(s string) string { return frame.UnmarkLineEnds(frame.Restore(s)) }
 
 // replaced replaces the text old in a value. It looks for old as a prompt or a result shows the value (where old may
-// have cut a mark), then for old without its marks, then for old itself. labels are the names of tags that a prompt
-// marks in values.
+// have cut a mark), then for old without its marks, then for old itself, and last for old without the line numbers of a
+// view. labels are the names of tags that a prompt marks in values.
 func replaced(value string, labels []string, old, text selection,
+	replace func(value, old, text string) (string, error)) (string, error) {
+	edited, err := replacedAsGiven(value, labels, old, text, replace)
+	if !refused(err) {
+		return edited, err
+	}
+	plain, isNumbered := unnumbered(old)
+	switch {
+	case !isNumbered:
+		return "", err
+	case len(frame.Occurrences(value, unmarked(string(plain))))+len(frame.Occurrences(value, string(plain))) == 0:
+		return "", db.Invalid("%v It begins with line numbers, which only the view has: leave them out.",
+			strings.TrimSuffix(err.Error(), ".")+".")
+	}
+	return replacedAsGiven(value, labels, plain, withoutNumbers(text), replace)
+}
+
+// replacedAsGiven is replaced for an old text without the line numbers of a view.
+func replacedAsGiven(value string, labels []string, old, text selection,
 	replace func(value, old, text string) (string, error)) (string, error) {
 	selected, replacement := string(old), string(text)
 	form, found := findShown(value, labels, selected, replacement)
@@ -238,6 +291,40 @@ func replaced(value string, labels []string, old, text selection,
 		return asShown()
 	}
 	return replace(value, unmarked(selected), unmarked(replacement))
+}
+
+// numberBefore matches what a view shows before a line: the line's number, and a tab, an arrow or a colon.
+var numberBefore = regexp.MustCompile(`^ *(\d+)(?:\t|→ ?|: )`)
+
+// unnumbered returns a text without the line numbers that a view shows. ok is false if the text has none: each line
+// begins with the next number, except that the text may begin within a line.
+func unnumbered(s selection) (plain selection, ok bool) {
+	next := 0
+	lines := strings.Split(string(s), "\n")
+	for i, l := range lines {
+		number := numberBefore.FindStringSubmatch(l)
+		if number == nil {
+			if i == 0 && len(lines) > 1 || l == "" && i == len(lines)-1 {
+				continue
+			}
+			return s, false
+		}
+		n, err := strconv.Atoi(number[1])
+		if err != nil || ok && n != next {
+			return s, false
+		}
+		next, ok = n+1, true
+	}
+	return withoutNumbers(s), ok
+}
+
+// withoutNumbers returns a text without the numbers that its lines have before them.
+func withoutNumbers(s selection) selection {
+	lines := strings.Split(string(s), "\n")
+	for i, l := range lines {
+		lines[i] = l[len(numberBefore.FindString(l)):]
+	}
+	return selection(strings.Join(lines, "\n"))
 }
 
 // shownForm is a value as the model sees it. selected is the selection in that form, and restore turns an edited form

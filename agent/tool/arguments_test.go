@@ -140,17 +140,72 @@ func TestListsSayThatTheyAreLists(t *testing.T) {
 	}
 }
 
-// Arguments that were cut off are no valid JSON, and the answer says so.
+// Arguments that were cut off end too early, and the answer says so; that of other broken ones says where.
 func TestCutArgumentsAreExplained(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
-		`{"command":"view","path":"/memories`: "are no valid JSON (unexpected end of JSON input after 35 bytes)",
-		`{"command":"view" "path":"x"}`:       "are no valid JSON (invalid character '\"' after object key:value pair",
-		`["view"]`:                            "must be a JSON object of: command",
+		`{"command":"view","path":"/memories`:     `end too early, after 35 bytes: {"command":"view","path":"/memories. Nothing was done. Send the whole`,
+		`"{\"command\":\"view\",\"path\":\"/mem"`: `end too early, after 30 bytes: {"command":"view","path":"/mem.`,
+		`"view human"`:                  "must be a JSON object of: command",
+		`{"command":"view" "path":"x"}`: "are no valid JSON (invalid character '\"' after object key:value pair",
+		`["view"]`:                      "must be a JSON object of: command",
 	} {
 		got, err := tool.New(tool.Memories{}).Run(t.Context(), tool.Caller{Org: 1}, "memory", json.RawMessage(args))
 		if err != nil || !got.IsError || !strings.Contains(got.Text, want) {
 			t.Errorf("%s: %q, %v, want %q in it", args, got.Text, err, want)
+		}
+	}
+}
+
+// An argument that has two names has one value: the same twice is read once, and two are refused.
+func TestTwoNamesOfAnArgumentAgree(t *testing.T) {
+	t.Parallel()
+	s := newSmall(t, 8_192)
+	s.agent.Settings.Tools = nil
+	for _, c := range []struct{ name, args, want string }{
+		{"memory", `{"command":"str_replace","path":"human","old_str":"a","old_string":"b","new_str":"c"}`,
+			"old_str and old_string are two names of one argument, and their values differ: give one of them."},
+		{"memory", `{"command":"str_replace","path":"human","old_str":"a","new_str":"c","new_string":"d"}`,
+			"new_str and new_string are two names"},
+		{"memory", `{"command":"str_replace","path":"human","old_str":"a","old_string":"a","new_str":"c"}`,
+			"old_str `a` did not appear"},
+		{"memory", `{"command":"rename","path":"human","old_path":"persona","new_path":"p"}`, "path and old_path are two names"},
+		{"memory", `{"command":"view","action":"delete","path":"human"}`, "action and command are two names"},
+		{"memory", `{"command":"view","action":"view","path":"human"}`, "is empty"},
+		{"memory", `{"command":"view","path":"human","label":"persona"}`, "label and path are two names"},
+		{"memory_insert", `{"label":"human","new_string":"a","text":"b"}`, "text and new_string are two names"},
+		{"memory_insert", `{"label":"human","new_string":"a","text":"a"}`, "was edited"},
+		{"memory_replace", `{"label":"human","oldText":"a","old_content":"q","new_string":"b"}`,
+			"old_content and oldText are two names"},
+		{"core_memory_append", `{"label":"human","block":"human","content":"b"}`, "was edited"},
+		{"search_memory", `{"query":"a","q":"b"}`, "q and query are two names"},
+		{"expand", `{"id":"seq 1-2","seq":"3"}`, "seq and id are two names"},
+	} {
+		if got := s.run(t, c.name, c.args); !strings.Contains(got.Text, c.want) {
+			t.Errorf("%s %s: %q, want %q in it", c.name, c.args, got.Text, c.want)
+		}
+	}
+}
+
+// An error names an argument as the call does.
+func TestErrorsNameArgumentsAsTheCallDoes(t *testing.T) {
+	t.Parallel()
+	s := newSmall(t, 8_192)
+	s.run(t, "memory", `{"command":"create","path":"/memories/n.md","file_text":"tea"}`)
+	for _, c := range []struct{ name, args, want string }{
+		{"memory", `{"command":"str_replace","path":"human","old_str":"a"}`, "needs the argument new_str."},
+		{"memory", `{"command":"str_replace","path":"human","old_string":"a"}`, "needs the argument new_string."},
+		{"memory", `{"command":"str_replace","path":"human","new_str":"a"}`, "old_str is required"},
+		{"memory", `{"command":"str_replace","path":"human","old_str":"a","new_str":"b"}`, "old_str `a` did not appear"},
+		{"memory", `{"command":"str_replace","path":"/memories/n.md","old_string":"zz","new_string":"b"}`,
+			"old_string does not occur verbatim"},
+		{"memory_replace", `{"label":"human","oldText":"a"}`, "needs the argument newText."},
+		{"memory_replace", `{"label":"human","old_str":"a","new_str":"b"}`, "old_str `a` did not appear"},
+		{"core_memory_replace", `{"label":"human","old_str":"a"}`, "needs the argument new_str."},
+		{"archival_memory_search", `{"query":"a","k":{"a":1}}`, "Argument k of archival_memory_search must be a whole number"},
+	} {
+		if got := s.run(t, c.name, c.args); !got.IsError || !strings.Contains(got.Text, c.want) {
+			t.Errorf("%s %s: %q, want %q in it", c.name, c.args, got.Text, c.want)
 		}
 	}
 }

@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/recall"
 )
 
-// boundsOf maps a tool → function that returns the sentences about its bounds for an agent, which follow its
+// boundsOf maps a tool → function that returns the sentences about its bounds for a caller, which follow its
 // description. They depend on the settings of the agent and its policy alone, so that a provider's cache stays valid.
-var boundsOf = map[string]func(agent.Agent) string{
+var boundsOf = map[string]func(Caller) string{
 	"open_files": openBounds,
 	"grep_files": grepBounds,
 	"expand":     expandBounds,
@@ -20,13 +19,13 @@ var boundsOf = map[string]func(agent.Agent) string{
 	StartSubagent: definedSubagents,
 }
 
-// boundedFor returns the tool with a description that states the bounds in force for an agent.
-func (t Tool) boundedFor(a agent.Agent) Tool {
+// boundedFor returns the tool with a description that states the bounds in force for a caller.
+func (t Tool) boundedFor(c Caller) Tool {
 	of, ok := boundsOf[t.Name]
 	if !ok {
 		return t
 	}
-	sentences := of(a)
+	sentences := of(c)
 	if sentences == "" {
 		return t
 	}
@@ -50,12 +49,12 @@ func withDescription(raw json.RawMessage, description string) json.RawMessage {
 	return json.RawMessage(literal(s))
 }
 
-func openBounds(a agent.Agent) string {
-	limits := a.Limits()
+func openBounds(c Caller) string {
+	limits := c.Agent.Limits()
 	s := fmt.Sprintf("At most %s open, at most %s characters each; the least recently used closes.",
 		opened(limits.MaxOpen),
 		thousands(limits.ViewChars))
-	b := a.InForce.ReadBounds()
+	b := c.Agent.InForce.ReadBounds()
 	switch {
 	case b == nil:
 	case b.Refuses():
@@ -73,8 +72,8 @@ func opened(n int) string {
 	return thousands(n) + " files are"
 }
 
-func grepBounds(a agent.Agent) string {
-	b := a.InForce.ReadBounds()
+func grepBounds(c Caller) string {
+	b := c.Agent.InForce.ReadBounds()
 	if b == nil {
 		return ""
 	}
@@ -85,16 +84,17 @@ func grepBounds(a agent.Agent) string {
 	return s + "."
 }
 
-func expandBounds(a agent.Agent) string {
+func expandBounds(c Caller) string {
 	least := recall.MaxResultChars
-	for _, step := range a.InForce.Steps {
+	for _, step := range c.Agent.InForce.Steps {
 		if o, ok := step.(*policy.Offload); ok {
 			least = min(least, o.MaxResultChars)
 		}
 	}
-	s := fmt.Sprintf("Results above %s characters are previewed.", thousands(least))
-	if most := (Caller{Agent: a}).maxChars(); most < recall.ExpandBytes {
-		s += fmt.Sprintf(" Shows %d bytes at once.", most)
+	usual, most := pageBytes(c)
+	shows := fmt.Sprintf("Shows %s bytes at once", thousands(usual))
+	if usual < most {
+		shows += fmt.Sprintf(", with limit at most %s", thousands(most))
 	}
-	return s
+	return fmt.Sprintf("%s. Results above %s characters are previewed.", shows, thousands(least))
 }

@@ -109,7 +109,7 @@ func messagesText(q recall.Query, a conversationArgs, r recall.Results, now cloc
 	if len(r.Hits) == 0 {
 		return noMessages(q, a, r)
 	}
-	return most(chars, len(r.Hits), func(n int) string { return messagesPage(q, a, r, n, now) })
+	return mostHits(chars, len(r.Hits), func(show shownHits) string { return messagesPage(q, a, r, show, now) })
 }
 
 // noMessages describes a search that found nothing, and suggests a call to try.
@@ -166,23 +166,28 @@ func (a conversationArgs) filter() string {
 	return " (" + joined(all) + ")"
 }
 
-// messagesPage shows the n best hits.
-func messagesPage(q recall.Query, a conversationArgs, r recall.Results, n int, now clock) string {
+// messagesPage shows the best hits.
+func messagesPage(q recall.Query, a conversationArgs, r recall.Results, show shownHits, now clock) string {
 	head := "Found " + count(len(r.Hits), "message") + a.forQuery() + a.filter() + ", the best first"
 	if q.Text == "" {
 		head = "The newest " + count(len(r.Hits), "message") + a.filter()
 	}
 	var b strings.Builder
 	b.WriteString(head + "\n" + rule + "\n")
-	for _, h := range r.Hits[:n] {
-		fmt.Fprintf(&b, "\n=== %s ===\n%s, seq %d%s\n%s%s", now.spoken(h.Message), h.ID, h.Seq,
-			ofConversation(h.Message), contextNote(h)+orphanNote(h.Message), indented(h.Snippet))
+	for _, h := range r.Hits[:show.n] {
+		if show.chars == 0 {
+			fmt.Fprintf(&b, "=== %s === %s, seq %d\n", now.spoken(h.Message), h.ID, h.Seq)
+			continue
+		}
+		fmt.Fprintf(&b, "\n=== %s ===\n%s, seq %d%s\n%s%s", now.spoken(h.Message), h.ID, h.Seq, ofConversation(h.Message),
+			contextNote(h)+orphanNote(h.Message), indented(excerpt(h.Snippet, q.Text, show.chars)))
 	}
-	if omitted := len(r.Hits) - n; omitted > 0 {
+	b.WriteString(show.cutNote("limit"))
+	if omitted := len(r.Hits) - show.n; omitted > 0 {
 		fmt.Fprintf(&b, "\nNote: the %d lowest-ranked messages did not fit here. Ask for fewer, or narrow the search.\n",
 			omitted)
 	}
-	b.WriteString(nextPage(q.Offset, n, r.More || n < len(r.Hits)))
+	b.WriteString(nextPage(q.Offset, show.n, r.More || show.n < len(r.Hits)))
 	b.WriteString("\nTo read around a message, call: " + aroundCall(r.Hits[0].ID, messagesSide, messagesSide))
 	return b.String() + remarks(r.SearchedFor, r.Note, r.WhyEnded(), r.Ranked == recall.ByWords)
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/memory/block"
 	memoryfile "github.com/loci-memory/loci/memory/file"
@@ -170,7 +171,7 @@ type memoryRethinkArgs struct {
 	New   *text `json:"new_memory"`
 }
 
-// memoryRethink replaces the whole value of a block, or creates the block.
+// memoryRethink replaces the whole value of a block, which keeps its line ends, or creates the block.
 func (m Memories) memoryRethink(ctx context.Context, c Caller, a memoryRethinkArgs) (Result, error) {
 	err := cmp.Or(must("memory_rethink", "label", a.Label), mustPut("memory_rethink", "new_memory", a.New != nil))
 	if err != nil {
@@ -180,8 +181,8 @@ func (m Memories) memoryRethink(ctx context.Context, c Caller, a memoryRethinkAr
 	if err != nil {
 		return Result{}, err
 	}
-	b, err := m.Blocks.Edit(ctx, c.Org, c.Agent.ID, label, func(string) (string, error) {
-		return string(*a.New), nil
+	b, err := m.Blocks.Edit(ctx, c.Org, c.Agent.ID, label, func(value string) (string, error) {
+		return frame.EndedLike(value, string(*a.New)), nil
 	})
 	done := "was rewritten"
 	if errors.Is(err, db.ErrNotFound) {

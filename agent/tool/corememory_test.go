@@ -286,3 +286,94 @@ func TestPassagesText(t *testing.T) {
 	}
 	checkGolden(t, "archival_ranked", strings.TrimSpace(b.String()))
 }
+
+// Text that was copied from a view, with the numbers of its lines, is found without them.
+func TestLineNumbersOfAViewAreLeftOut(t *testing.T) {
+	t.Parallel()
+	s := newSmall(t, 8_192)
+	s.agent.Settings.Tools = nil
+	s.run(t, "memory", `{"command":"insert","path":"human","insert_text":"tea\ncake\nbread\ntea"}`)
+	s.run(t, "memory", `{"command":"create","path":"/memories/n.md","file_text":"tea\ncake\nbread\ntea"}`)
+	edited := 0
+	for _, c := range []struct{ call, want string }{
+		{`"old":"     2\tcake","new":"pie"`, "2\tpie\n"},
+		{`"old":"2\tpie\n     3\tbread","new":"2\tscone\n3\tbun"`, "2\tscone\n     3\tbun"},
+		{`"old":"one\n     3\tbun","new":"ones\nbuns"`, "2\tscones\n     3\tbuns"},
+		{`"old":"1\ttea","new":"x"`, "error"},
+		{`"old":"     7\tcoffee","new":"x"`, "error It begins with line numbers, which only the view has: leave them out."},
+	} {
+		for tl, form := range map[string]string{
+			"memory":              `{"command":"str_replace","path":"human","old_string":%[1]s,"new_string":%[2]s}`,
+			"memory_files":        `{"command":"str_replace","path":"/memories/n.md","old_str":%[1]s,"new_str":%[2]s}`,
+			"memory_replace":      `{"label":"persona","old_string":%[1]s,"new_string":%[2]s}`,
+			"core_memory_replace": `{"label":"persona","old_content":%[1]s,"new_content":%[2]s}`,
+		} {
+			if strings.Contains(form, "persona") {
+				s.run(t, "memory_rethink", `{"label":"persona","new_memory":""}`)
+				s.run(t, "memory_rethink", `{"label":"persona","new_memory":"`+map[int]string{0: `tea\ncake\nbread\ntea`,
+					1: `tea\npie\nbread\ntea`, 2: `tea\nscone\nbun\ntea`}[min(edited, 2)]+`"}`)
+			}
+			old, text, _ := strings.Cut(strings.TrimPrefix(c.call, `"old":`), `,"new":`)
+			got := s.run(t, tl, fmt.Sprintf(form, old, text))
+			want, isError := strings.CutPrefix(c.want, "error")
+			if isError && tl == "core_memory_replace" && want == "" {
+				continue // it replaces every occurrence
+			}
+			if got.IsError != isError || !strings.Contains(got.Text, strings.TrimSpace(want)) {
+				t.Errorf("%s %s: %q (error %t), want %q", tl, c.call, got.Text, got.IsError, c.want)
+			}
+		}
+		edited++
+	}
+}
+
+// Blocks and files keep their line ends, whatever those of the text are that a tool adds, and get no empty lines.
+func TestMemoriesKeepTheirLineEnds(t *testing.T) {
+	t.Parallel()
+	s := newSmall(t, 8_192)
+	s.agent.Settings.Tools = nil
+	for _, end := range []string{`\n`, `\r\n`} {
+		other := map[string]string{`\n`: `\r\n`, `\r\n`: `\n`}[end]
+		for tl, form := range map[string]string{
+			"core_memory_append":  `{"label":"%s","content":"x%[2]sy%[2]s"}`,
+			"core_memory_replace": `{"label":"%s","old_content":"a%[2]sb","new_content":"x%[2]sy"}`,
+			"memory_insert":       `{"label":"%s","new_string":"x%[2]sy%[2]s"}`,
+			"memory_replace":      `{"label":"%s","old_string":"a%[2]sb","new_string":"x%[2]sy"}`,
+			"memory_rethink":      `{"label":"%s","new_memory":"x%[2]sy%[2]sz"}`,
+			"memory_apply_patch":  `{"label":"%s","patch":"-a%[2]s+x%[2]s+y%[2]s"}`,
+			"memory":              `{"command":"insert","path":"%s","insert_text":"x%[2]sy%[2]s","insert_line":1}`,
+		} {
+			label := "b_" + tl
+			s.run(t, "memory_rethink", `{"label":"`+label+`","new_memory":""}`)
+			s.run(t, "memory_rethink", `{"label":"`+label+`","new_memory":"a`+end+`b`+end+`"}`)
+			if got := s.run(t, tl, fmt.Sprintf(form, label, other)); got.IsError {
+				t.Errorf("%s with %s into %s: %s", tl, other, end, got.Text)
+			}
+			blocks, err := s.agents.Blocks.OfAgent(t.Context(), s.org, s.agent.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, b := range blocks {
+				crlf, all := strings.Count(b.Value, "\r\n"), strings.Count(b.Value, "\n")
+				if want := map[string]int{`\n`: 0, `\r\n`: all}[end]; b.Label == label &&
+					(crlf != want || !strings.Contains(b.Value, "x") || strings.Contains(strings.ReplaceAll(b.Value, "\r", ""),
+						"\n\n")) {
+					t.Errorf("%s with %s into %s: %q", tl, other, end, b.Value)
+				}
+			}
+			s.run(t, "memory", `{"command":"delete","path":"`+label+`"}`)
+		}
+		path := "/memories/n" + strings.ReplaceAll(end, `\`, "") + ".md"
+		s.run(t, "memory_files", `{"command":"create","path":"`+path+`","file_text":"a`+end+`b`+end+`"}`)
+		s.run(t, "memory_files", `{"command":"insert","path":"`+path+`","insert_text":"x`+other+`y`+other+`"}`)
+		s.run(t, "memory_files", `{"command":"overwrite","version":2,"path":"`+path+`","file_text":"q`+other+`r`+other+`"}`)
+		tree, err := s.agents.MemoryFiles.OfAgent(t.Context(), s.org, s.agent.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := s.agents.MemoryFiles.File(t.Context(), s.org, tree.ID, path)
+		if want := strings.NewReplacer(`\r`, "\r", `\n`, "\n").Replace("q" + end + "r" + end); err != nil || f.Content != want {
+			t.Errorf("a file with %s: %q, %v, want %q", end, f.Content, err, want)
+		}
+	}
+}

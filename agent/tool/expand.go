@@ -14,6 +14,12 @@ import (
 // maxExpandBytes bounds the part of a text that one result shows, so that the part always fits into a result.
 const maxExpandBytes = MaxChars - 2_000
 
+// pageBytes returns how many bytes of a text one result shows a caller: usually, and at most.
+func pageBytes(c Caller) (usual, most int) {
+	most = min(maxExpandBytes, c.maxChars())
+	return min(recall.ExpandBytes, most), most
+}
+
 type expandArgs struct {
 	ID      text    `json:"id"`
 	Offset  number  `json:"offset"`
@@ -30,7 +36,8 @@ func (m Memories) expand(ctx context.Context, c Caller, a expandArgs) (Result, e
 	if err != nil {
 		return Result{}, err
 	}
-	limit = min(limit, c.maxChars())
+	_, most := pageBytes(c)
+	limit = min(limit, most)
 	q := recall.ExpandQuery{ID: strings.TrimSpace(string(a.ID)), Offset: int(a.Offset), Limit: limit,
 		Pattern: string(a.Pattern), Conversation: c.within()}
 	found, err := m.expansion(ctx, c, q)

@@ -133,9 +133,7 @@ func grepPage(q files.GrepQuery, r files.GrepResult, n int, has recall.Toolset, 
 	b.WriteString("\n" + rule + "\n\nFiles with matches:\n" + counts(r) + "\n")
 	for _, g := range grouped(r.Matches[:n]) {
 		if bounds != nil {
-			for i, line := range g.lines {
-				g.lines[i] = policy.CutLine(line, bounds.MaxMatchChars)
-			}
+			g.cutLines(bounds.MaxMatchChars)
 		}
 		b.WriteString("\n" + g.String())
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/files"
 )
 
@@ -14,6 +15,7 @@ type group struct {
 	first   int // line number of lines[0], from 1
 	lines   []string
 	matches []int // line numbers
+	at      []int // bytes in the matching lines at which their first matches begin
 	pages   files.Pages
 }
 
@@ -23,7 +25,7 @@ func grouped(matches []files.GrepMatch) []group {
 	var groups []group
 	for _, m := range matches {
 		g := group{m.FileName, m.Line - len(m.Before), slices.Concat(m.Before, []string{m.Text}, m.After), []int{m.Line},
-			m.Pages}
+			[]int{m.At}, m.Pages}
 		if n := len(groups); n > 0 && groups[n-1].touches(g) {
 			groups[n-1].join(g)
 			continue
@@ -42,10 +44,23 @@ func (g *group) touches(next group) bool {
 }
 
 func (g *group) join(next group) {
-	g.matches = append(g.matches, next.matches...)
+	g.matches, g.at = append(g.matches, next.matches...), append(g.at, next.at...)
 	g.pages.Last = next.pages.Last
 	if known := g.end() - next.first; known < len(next.lines) {
 		g.lines = append(g.lines, next.lines[known:]...)
+	}
+	matching := next.matches[0]
+	g.lines[matching-g.first] = next.lines[matching-next.first] // a long one is cut around its match
+}
+
+// cutLines cuts the lines to so many characters, the matching ones around their matches.
+func (g *group) cutLines(chars int) {
+	for i, line := range g.lines {
+		at := 0
+		if n := slices.Index(g.matches, g.first+i); n >= 0 {
+			at = g.at[n]
+		}
+		g.lines[i] = policy.CutAround(line, at, chars)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/db"
 	memoryfile "github.com/loci-memory/loci/memory/file"
 	"github.com/loci-memory/loci/recall"
@@ -310,7 +311,11 @@ func (m Memories) overwriteMemory(ctx context.Context, at memoryfile.At, a memor
 		return Result{}, db.Invalid("version is %d; it must be the version that view shows, from 1. Nothing was changed.",
 			version)
 	}
-	c, err := m.MemoryFiles.WriteDated(ctx, at, memoryfile.NewFile{Path: string(a.Path), Content: string(*a.FileText),
+	text := string(*a.FileText)
+	if current, err := m.MemoryFiles.File(ctx, at.Org, at.Tree, string(a.Path)); err == nil { // it keeps its line ends
+		text = frame.EndedLike(current.Content, text)
+	}
+	c, err := m.MemoryFiles.WriteDated(ctx, at, memoryfile.NewFile{Path: string(a.Path), Content: text,
 		ExpectedVersion: &version}, memoryfile.Dates{})
 	if mismatch, ok := errors.AsType[*memoryfile.MismatchError](err); ok {
 		f := mismatch.Current

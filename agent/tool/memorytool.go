@@ -49,10 +49,26 @@ func (*memoryArgs) commands() string { return "view, create, str_replace, insert
 
 // memory runs a command on a core memory block or on a memory file.
 func (m Memories) memory(ctx context.Context, c Caller, a memoryArgs) (Result, error) {
-	if err := refuseOthers(a.Command, a.inOneDialect(), memoryArguments[a.Command]...); err != nil {
+	if err := a.checkNames(); err != nil {
 		return Result{}, err
 	}
 	anthropic := a.OldStr != "" || a.NewStr != nil
+	result, err := m.memoryInDialect(ctx, c, a, anthropic)
+	switch {
+	case !refused(err):
+	case anthropic:
+		err = otherNames{"old_string": "old_str", "new_string": "new_str"}.in(err)
+	default:
+		err = otherNames{"old_str": "old_string", "new_str": "new_string"}.in(err)
+	}
+	return result, err
+}
+
+// memoryInDialect is memory. Its errors may name arguments as the other dialect does.
+func (m Memories) memoryInDialect(ctx context.Context, c Caller, a memoryArgs, anthropic bool) (Result, error) {
+	if err := refuseOthers(a.Command, a.inOneDialect(), memoryArguments[a.Command]...); err != nil {
+		return Result{}, err
+	}
 	a = a.inOneDialect()
 	if err := a.complete(); err != nil {
 		return Result{}, err
@@ -73,6 +89,19 @@ func (m Memories) memory(ctx context.Context, c Caller, a memoryArgs) (Result, e
 		"delete": m.memoryDelete, "rename": m.memoryRename,
 	}[a.Command]
 	return do(ctx, c, a, at)
+}
+
+// checkNames returns ErrInvalid if a call gives an argument two values, under its names of both dialects.
+func (a memoryArgs) checkNames() error {
+	switch {
+	case a.Old != "" && a.OldStr != "" && a.Old != a.OldStr:
+		return twoNames("old_str", "old_string")
+	case a.New != nil && a.NewStr != nil && *a.New != *a.NewStr:
+		return twoNames("new_str", "new_string")
+	case a.Command == "rename" && a.Path != "" && a.OldPath != "" && shortLabel(a.Path) != shortLabel(a.OldPath):
+		return twoNames("path", "old_path")
+	}
+	return nil
 }
 
 // inOneDialect returns the arguments under the names that the schema has.
@@ -99,7 +128,12 @@ func (a memoryArgs) complete() error {
 		"rename":      {{"old_path", label(a.OldPath)}, {"new_path", label(a.NewPath) || a.Description != ""}},
 	}
 	for _, n := range needs[a.Command] {
-		if !n.present {
+		given := map[string]text{"path": a.Path, "old_path": a.OldPath, "new_path": a.NewPath}[n.name]
+		switch {
+		case !n.present && given != "":
+			return db.Invalid("%s is %s, the directory of all memory files. Name a file in it, such as %s/notes.md, or the "+
+				"label of a core memory block. Nothing was done.", n.name, echo(string(given)), memoryfile.Root)
+		case !n.present:
 			return db.Invalid("Error: %s is required for %s command", n.name, a.Command)
 		}
 	}

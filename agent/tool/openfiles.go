@@ -6,15 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
-	"github.com/loci-memory/loci/recall"
 )
 
 type openArgs struct {
@@ -79,11 +76,11 @@ func (m Memories) openFiles(ctx context.Context, c Caller, a openArgs) (Result, 
 	}
 	args := files.OpenArgs{Requests: requests, CloseOthers: bool(a.CloseAllOthers), Limits: c.Agent.Limits()}
 	if bounds.Refuses() {
-		args.Admit, args.AdmitChars = admission(bounds, c.has()), bounds.MaxBytes+1
+		args.Admit, args.AdmitChars = func(all []files.Wanted) error { return admit(bounds, c.has(), all) }, gateChars(bounds)
 	}
 	o, err := m.Files.Open(ctx, c.Org, c.Agent.ID, args)
 	if err != nil {
-		return Result{}, err
+		return Result{}, withoutOpening(err, requests)
 	}
 	next, err := m.nextShown(ctx, c)
 	if err != nil {
@@ -106,33 +103,6 @@ func (m Memories) nextShown(ctx context.Context, c Caller) (map[string]int, erro
 	}
 	shown, err := m.Files.Directories(ctx, c.Org, c.Agent.ID, c.Agent.Limits())
 	return files.NextShown(shown), err
-}
-
-// admission returns a function that refuses views above the bounds. Its error names the calls that find the place, and
-// that read a part.
-func admission(b *policy.ReadBounds, has recall.Toolset) func(files.Wanted) error {
-	return func(w files.Wanted) error {
-		head, lines := "", w.Text
-		if first, rest, ok := strings.Cut(w.Text, "\n"); ok && strings.HasPrefix(first, "[") {
-			head, lines = first+"\n", rest
-		}
-		shown := policy.CutNumbered(lines, b.MaxLineChars)
-		if parts := strings.SplitAfterN(shown, "\n", b.MaxLines+1); len(parts) > b.MaxLines {
-			shown = strings.Join(parts[:b.MaxLines], "")
-		}
-		if !w.Cut && len(lines) <= b.MaxBytes && !b.Exceeds(head+shown) {
-			return nil
-		}
-		text := fmt.Sprintf("%s was not opened: these lines have more than %s, which one read may have; the file has %s.",
-			fileName(w.Name), gate(b), count(w.Lines, "line"))
-		text += has.Hint("grep_files", " To find the place, call: "+invocation("grep_files", argument{"pattern", "…", nil},
-			argument{"include", w.Name, nil}))
-		if fitting := b.Lines(shown); fitting != "" {
-			part := nextRequest{FileName: w.Name, Line: w.First, Length: new(strings.Count(fitting, "\n") + 1)}
-			text += " To read a part, call: " + openCall(part, false)
-		}
-		return db.Invalid("%s", text)
-	}
 }
 
 // openRequests checks the requests as far as it can without reading the files.
@@ -271,13 +241,6 @@ func lineRange(r files.LineRange) string {
 	return fmt.Sprintf("lines %d-%d", r.Offset+1, r.Offset+*r.Length)
 }
 
-// nextRequest is a request for a file, in a call that a result suggests.
-type nextRequest struct {
-	FileName string `json:"file_name"`
-	Line     int    `json:"line,omitempty"`
-	Length   *int   `json:"length,omitempty"`
-}
-
 // nextCall returns the call that opens the rest of a request.
 func nextCall(f files.Opened, content bool) string {
 	next := nextRequest{FileName: f.Name, Line: *f.NextOffset + 1}
@@ -285,12 +248,6 @@ func nextCall(f files.Opened, content bool) string {
 		next.Length = new(deref(f.Request.Offset, 0) + *f.Request.Length - *f.NextOffset)
 	}
 	return openCall(next, content)
-}
-
-func openCall(r nextRequest, content bool) string {
-	return invocation("open_files",
-		argument{"file_requests", []nextRequest{r}, nil},
-		argument{"include_content", content, false})
 }
 
 // sections shows the contents of files under heads. Each line of a content begins with a number or "[", so that no line
@@ -322,60 +279,6 @@ func shortened(opened []files.Opened, chars int) []files.Opened {
 		views = append(views, f)
 	}
 	return views
-}
-
-// shorter cuts the content of a file to whole lines that have at most chars characters. If no line fits and the result
-// has no other file, it cuts the first line, because no later call could show that line whole.
-func shorter(f files.Opened, chars int, alone bool) files.Opened {
-	whole := wholeLines(f.Content, max(chars, 0))
-	if whole == f.Content {
-		return f
-	}
-	last, ok := lastNumber(whole)
-	switch {
-	case ok:
-		f.Content, f.LastLine, f.NextOffset = whole, last, &last
-	case alone:
-		f.Content = clip(f.Content, max(chars-len(frame.Truncated), 0)) + frame.Truncated
-		if f.LastLine > f.FirstLine {
-			f.NextOffset = new(f.FirstLine)
-		}
-		f.LastLine = f.FirstLine
-	default:
-		return unseen(f)
-	}
-	if header, rest, _ := strings.Cut(f.Content, "\n"); strings.HasPrefix(header, "[") {
-		f.Content = fmt.Sprintf(frame.ViewLinesShort+"\n%s", f.FirstLine, f.LastLine, rest)
-	}
-	return f
-}
-
-// unseen returns f without lines.
-func unseen(f files.Opened) files.Opened {
-	f.Content, f.LastLine, f.NextOffset = "", f.FirstLine-1, new(f.FirstLine-1)
-	return f
-}
-
-// wholeLines returns the first lines of s that have at most chars characters together.
-func wholeLines(s string, chars int) string {
-	kept := clip(s, chars)
-	if kept == s || s[len(kept)] == '\n' {
-		return kept
-	}
-	return kept[:max(strings.LastIndexByte(kept, '\n'), 0)]
-}
-
-// lastNumber returns the number of the last numbered line in a content.
-func lastNumber(content string) (int, bool) {
-	for content != "" {
-		start := strings.LastIndexByte(content, '\n') + 1
-		word, _, found := strings.Cut(content[start:], ": ")
-		if n, err := strconv.Atoi(word); found && err == nil {
-			return n, true
-		}
-		content = content[:max(start-1, 0)]
-	}
-	return 0, false
 }
 
 type closeArgs struct {

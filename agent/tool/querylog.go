@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/db"
@@ -17,6 +19,9 @@ const queryLogTool = "query_log"
 
 // maxEntryChars bounds the text of an entry that a slice shows; jq sees the whole.
 const maxEntryChars = 300
+
+// maxToolsNamed bounds the tools that a result names in place of one that is not called.
+const maxToolsNamed = 30
 
 type logArgs struct {
 	Seq    text       `json:"seq"`
@@ -42,7 +47,11 @@ func (m Memories) queryLog(ctx context.Context, c Caller, a logArgs) (Result, er
 		q.Conversation = cmp.Or(c.Conversation, recall.DefaultConversation)
 	}
 	var answer Result
-	err = m.Recall.LogSlice(ctx, c.Org, c.Agent.ID, q, func(entries []recall.LogEntry) (err error) {
+	err = m.Recall.LogSlice(ctx, c.Org, c.Agent.ID, q, func(entries []recall.LogEntry, called map[string]int) (err error) {
+		if why := a.noSuchTool(called); why != "" {
+			answer = Result{Text: why}
+			return nil
+		}
 		if strings.TrimSpace(string(a.JQ)) == "" {
 			answer = Result{Text: a.slice(entries, offset, limit, c.maxChars())}
 			return nil
@@ -58,6 +67,31 @@ func (m Memories) queryLog(ctx context.Context, c Caller, a logArgs) (Result, er
 		return Result{Text: "The log has nothing there: " + a.place() + "."}, nil
 	}
 	return answer, err
+}
+
+// noSuchTool says that the tool of a call is not called in its range, and which are; empty if it is, or if the call
+// names none. called maps the tools there → the number of calls.
+func (a logArgs) noSuchTool(called map[string]int) string {
+	if a.Tool == "" {
+		return ""
+	}
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(called)) {
+		if strings.EqualFold(name, string(a.Tool)) {
+			return ""
+		}
+		names = append(names, fmt.Sprintf("%s (%s)", echo(name), count(called[name], "call")))
+	}
+	here := logArgs{Seq: a.Seq}
+	if len(names) == 0 {
+		return fmt.Sprintf("No tool is called in %s, and so not %s. Leave tool out.", here.place(), echo(string(a.Tool)))
+	}
+	shown := joined(names[:min(len(names), maxToolsNamed)])
+	if more := len(names) - maxToolsNamed; more > 0 {
+		shown += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("No tool %s is called in %s. The tools called there are %s.", echo(string(a.Tool)), here.place(),
+		shown)
 }
 
 // place says in words which entries a call selects.

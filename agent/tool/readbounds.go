@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
@@ -46,6 +47,38 @@ func bounded(f files.Opened, bounds *policy.ReadBounds) files.Opened {
 		shown = db.Beginning(shown, bounds.MaxBytes)
 	}
 	return shorter(f, utf8.RuneCountInString(head+shown), true)
+}
+
+// shorter cuts the content of a file to whole lines that have at most chars characters. If no line fits and the result
+// has no other file, it cuts the first line, because no later call could show that line whole.
+func shorter(f files.Opened, chars int, alone bool) files.Opened {
+	whole := wholeLines(f.Content, max(chars, 0))
+	if whole == f.Content {
+		return f
+	}
+	last, ok := lastNumber(whole)
+	switch {
+	case ok:
+		f.Content, f.LastLine, f.NextOffset = whole, last, &last
+	case alone:
+		f.Content = clip(f.Content, max(chars-len(frame.Truncated), 0)) + frame.Truncated
+		if f.LastLine > f.FirstLine {
+			f.NextOffset = new(f.FirstLine)
+		}
+		f.LastLine = f.FirstLine
+	default:
+		return unseen(f)
+	}
+	if header, rest, _ := strings.Cut(f.Content, "\n"); strings.HasPrefix(header, "[") {
+		f.Content = fmt.Sprintf(frame.ViewLinesShort+"\n%s", f.FirstLine, f.LastLine, rest)
+	}
+	return f
+}
+
+// unseen returns f without lines.
+func unseen(f files.Opened) files.Opened {
+	f.Content, f.LastLine, f.NextOffset = "", f.FirstLine-1, new(f.FirstLine-1)
+	return f
 }
 
 // page returns the bounds on what one call shows, such as "2,000 lines or 50 KB".

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -54,6 +55,60 @@ func mostWithin(chars int, bounds *policy.ReadBounds, n int, render func(n int) 
 	}
 	first := sort.Search(n, func(i int) bool { return !fits(render(i + 1)) }) // the first part that does not fit
 	return render(max(first, 1))
+}
+
+// excerptChars are the lengths, in characters, that the texts of hits are cut to until all of them fit a result. With 0
+// a hit is a line without its text.
+var excerptChars = []int{MaxChars, 2_000, 1_000, 700, 500, 350, 250, 175, 120, 80, 50, 0}
+
+// shownHits says how many hits a result shows, the first ones, and how many characters of the text of each.
+type shownHits struct{ n, chars int }
+
+// mostHits renders all of n hits, with the longest excerpts of their texts with which they fit into a result of so many
+// characters. If they do not fit at all, it renders the first of them.
+func mostHits(chars, n int, render func(shownHits) string) string {
+	for _, excerpt := range excerptChars {
+		if all := render(shownHits{n, excerpt}); utf8.RuneCountInString(all) <= min(chars, MaxChars) {
+			return all
+		}
+	}
+	return most(chars, n, func(n int) string { return render(shownHits{n: n}) })
+}
+
+// excerpt returns at most n characters of a text, around a word of a query.
+func excerpt(text, query string, n int) string {
+	runes := []rune(text)
+	if len(runes) <= n {
+		return text
+	}
+	lower, at := strings.ToLower(text), -1
+	words := strings.FieldsFunc(strings.ToLower(query), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	slices.SortStableFunc(words, func(a, b string) int { return len(b) - len(a) })
+	for _, word := range words {
+		if at = strings.Index(lower, word); at >= 0 {
+			break
+		}
+	}
+	from := 0
+	if at > 0 {
+		from = max(min(utf8.RuneCountInString(lower[:at])-n/4, len(runes)-n), 0)
+	}
+	short := string(runes[from : from+n])
+	if from > 0 {
+		short = "…" + short
+	}
+	if from+n < len(runes) {
+		short += "…"
+	}
+	return short
+}
+
+// cutNote says that hits show excerpts, and by which argument to ask for fewer; empty if they show their texts.
+func (s shownHits) cutNote(limit string) string {
+	if s.chars == MaxChars {
+		return ""
+	}
+	return "\nNote: The texts are cut so that all fit here. To see more of each, ask for fewer with " + limit + ".\n"
 }
 
 // clip returns the first n characters of s.
@@ -126,6 +181,14 @@ func nextPage(offset, n int, more bool) string {
 func echo(s string) string {
 	if short := clip(s, maxEchoChars); short != s {
 		s = short + "…"
+	}
+	return line(s)
+}
+
+// ending returns the end of a caller's text as a result repeats it.
+func ending(s string) string {
+	if from := len(s) - maxEchoChars; from > 0 {
+		return line("…" + strings.ToValidUTF8(s[from:], ""))
 	}
 	return line(s)
 }

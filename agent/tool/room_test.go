@@ -383,6 +383,29 @@ func TestAWrongCommandNamesTheRightOne(t *testing.T) {
 	}
 }
 
+// A search in a small window lists every hit that was asked for: its texts get shorter, down to a line each.
+func TestSearchesInASmallWindowListEveryHit(t *testing.T) {
+	t.Parallel()
+	s := newSmall(t, 4_096)
+	for i := range 20 {
+		s.run(t, "archival_memory_insert", fmt.Sprintf(`{"content":"fact %d: %s the zebra walks %[2]s"}`, i,
+			strings.Repeat("in the morning ", 60)))
+	}
+	for _, c := range []struct {
+		name, args string
+		want       int
+	}{
+		{"search_memory", `{"query":"zebra"}`, 10}, {"search_memory", `{"query":"zebra","limit":3}`, 3},
+		{"search_memory", `{"query":"zebra","limit":20}`, 20}, {"archival_memory_search", `{"query":"zebra","top_k":20}`, 20},
+	} {
+		got := s.run(t, c.name, c.args).Text
+		if n := strings.Count(got, "=== "); n != c.want || utf8.RuneCountInString(got) > 4_096 ||
+			c.want <= 10 && strings.Count(got, "the zebra walks") != c.want || strings.Contains(got, "did not fit") {
+			t.Errorf("%s %s: %d hits in %d characters: %s", c.name, c.args, n, utf8.RuneCountInString(got), got)
+		}
+	}
+}
+
 // In a small window no result takes more than a quarter of it, whatever it shows and however much the call asks for. It
 // says how to go on, or to ask for less.
 func TestNoResultTakesMoreThanItsShareOfTheWindow(t *testing.T) {

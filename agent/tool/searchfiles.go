@@ -55,7 +55,7 @@ func searchText(q files.Query, r files.Results, has recall.Toolset, chars int) s
 	case len(r.Hits) == 0:
 		return noHits(q) + note
 	}
-	return most(chars, len(r.Hits), func(n int) string { return searchPage(q, r, n, has) + note })
+	return mostHits(chars, len(r.Hits), func(show shownHits) string { return searchPage(q, r, show, has) + note })
 }
 
 func noHits(q files.Query) string {
@@ -71,20 +71,21 @@ func noHits(q files.Query) string {
 	return s
 }
 
-// searchPage shows the n best hits.
-func searchPage(q files.Query, r files.Results, n int, has recall.Toolset) string {
+// searchPage shows the best hits.
+func searchPage(q files.Query, r files.Results, show shownHits, has recall.Toolset) string {
 	head := fmt.Sprintf("Found %s in %s for query: '%s', the best first", count(len(r.Hits), "passage"),
 		count(fileCount(r.Hits), "file"), echo(q.Text))
 	var b strings.Builder
 	b.WriteString(head + "\n" + strings.Repeat("=", utf8.RuneCountInString(head)) + "\n")
-	for _, h := range r.Hits[:n] {
-		b.WriteString("\n" + hitText(h, has))
+	for _, h := range r.Hits[:show.n] {
+		b.WriteString(hitText(h, q.Text, show.chars, has))
 	}
-	if omitted := len(r.Hits) - n; omitted > 0 {
+	b.WriteString(show.cutNote("limit"))
+	if omitted := len(r.Hits) - show.n; omitted > 0 {
 		fmt.Fprintf(&b, "\nNote: the %d lowest-ranked matches did not fit here. Ask for fewer, or narrow the search with "+
 			"include.", omitted)
 	}
-	b.WriteString(nextPage(q.Offset, n, r.More || n < len(r.Hits)))
+	b.WriteString(nextPage(q.Offset, show.n, r.More || show.n < len(r.Hits)))
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
@@ -96,16 +97,25 @@ func fileCount(hits []files.Hit) int {
 	return len(seen)
 }
 
-// hitText shows a chunk under a head.
-func hitText(h files.Hit, has recall.Toolset) string {
+// hitText shows so many characters of a chunk under a head; only the head if that is 0.
+func hitText(h files.Hit, query string, chars int, has recall.Toolset) string {
 	var b strings.Builder
 	place := fmt.Sprintf("lines %d-%d", h.FirstLine, h.LastLine)
 	if pages := h.Pages(); pages.First > 0 {
 		place = pages.String() + ", " + place
 	}
-	fmt.Fprintf(&b, "=== %s (%s) ===\n", fileName(h.FileName), place)
+	head := fmt.Sprintf("=== %s (%s) ===\n", fileName(h.FileName), place)
+	if chars == 0 {
+		return head
+	}
+	b.WriteString("\n" + head)
 	if h.Heading != "" {
 		fmt.Fprintf(&b, "Section: %s\n", echo(h.Heading))
+	}
+	if short := excerpt(h.Text, query, chars); short != h.Text {
+		lines := nextRequest{FileName: h.FileName, Line: h.FirstLine, Length: new(max(h.LastLine-h.FirstLine+1, 1))}
+		b.WriteString(indented(short) + has.Hint("open_files", "  To read them, call: "+openCall(lines, true)+"\n"))
+		return b.String()
 	}
 	lines := strings.Split(strings.TrimRight(h.Text, "\n"), "\n")
 	b.WriteString(indented(strings.Join(lines[:min(len(lines), maxChunkLines)], "\n")))

@@ -1,7 +1,6 @@
 package tool_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -64,20 +63,18 @@ func TestSearchText(t *testing.T) {
 	}
 }
 
-func TestASearchThatDoesNotFitKeepsTheBest(t *testing.T) {
+// A search whose texts do not fit lists all of its hits, with shorter texts.
+func TestASearchThatDoesNotFitShortensTexts(t *testing.T) {
 	t.Parallel()
 	r := files.Results{Attached: true, Ranking: files.ByWordsAndMeaning}
 	for i := range files.SearchMax {
 		r.Hits = append(r.Hits, files.Hit{FileID: "file-1", FileName: "docs/a.md", FirstLine: i + 1, LastLine: i + 1,
-			Text: strings.Repeat("é", 2000), Score: 1 / float64(i+1)})
+			Text: strings.Repeat("é", 1500) + "needle" + strings.Repeat("é", 1500), Score: 1 / float64(i+1)})
 	}
-	got := tool.SearchText(files.Query{Text: "é"}, r)
-	if n := utf8.RuneCountInString(got); n > tool.MaxChars {
-		t.Errorf("%d characters, want at most %d", n, tool.MaxChars)
-	}
-	shown := strings.Count(got, "\n=== ")
-	note := fmt.Sprintf("\nNote: the %d lowest-ranked matches did not fit here.", files.SearchMax-shown)
-	if shown < 20 || !strings.Contains(got, note) {
-		t.Errorf("%d matches are shown, and the text ends in %q, want %q in it", shown, got[len(got)-200:], note)
+	got := tool.SearchText(files.Query{Text: "needle"}, r)
+	shown, matches := strings.Count(got, "\n=== "), strings.Count(got, "éneedleé")
+	if n := utf8.RuneCountInString(got); n > tool.MaxChars || shown != files.SearchMax || matches != shown ||
+		!strings.Contains(got, "cut so that all fit") || !strings.Contains(got, `"line":50,"length":1}`) {
+		t.Errorf("%d characters, %d hits, %d with the word: …%s", n, shown, matches, got[len(got)-300:])
 	}
 }

@@ -67,14 +67,15 @@ func foundText(q memorysearch.Query, r memorysearch.Results, now clock, chars in
 	if len(r.Hits) == 0 {
 		return fmt.Sprintf("No memory has anything for query: '%s'%s. Ask in other words.%s", echo(q.Text), ofKinds(q), note)
 	}
-	return most(chars, len(r.Hits), func(n int) string {
+	return mostHits(chars, len(r.Hits), func(show shownHits) string {
 		var b strings.Builder
 		fmt.Fprintf(&b, "Found %s for query: '%s'%s, the best first\n%s\n", count(len(r.Hits), "place"), echo(q.Text),
 			ofKinds(q), rule)
-		for _, h := range r.Hits[:n] {
-			b.WriteString("\n" + foundHit(h, q.Unseen, now))
+		for _, h := range r.Hits[:show.n] {
+			b.WriteString(foundHit(h, q, now, show.chars))
 		}
-		if omitted := len(r.Hits) - n; omitted > 0 {
+		b.WriteString(show.cutNote("limit"))
+		if omitted := len(r.Hits) - show.n; omitted > 0 {
 			fmt.Fprintf(&b, "\nNote: the %d lowest-ranked places did not fit here. Ask for fewer, or for one kind.\n", omitted)
 		}
 		return strings.TrimSuffix(b.String(), "\n") + note
@@ -92,9 +93,9 @@ func ofKinds(q memorysearch.Query) string {
 	return " in " + strings.Join(names, " and ")
 }
 
-// foundHit shows a hit under a head, with the call that reads on. If prompted is true, the caller already sees active
-// memory in its prompt.
-func foundHit(h memorysearch.MemoryFound, prompted bool, now clock) string {
+// foundHit shows a hit under a head, with so many characters of its text and the call that reads on. Without characters
+// it is a line.
+func foundHit(h memorysearch.MemoryFound, q memorysearch.Query, now clock, chars int) string {
 	head := fmt.Sprintf("=== %s%s", strings.ReplaceAll(string(h.Kind), "_", " "), placeOf(h.Place))
 	if h.At != nil && h.Kind != memorysearch.File {
 		head += ", " + now.format(*h.At)
@@ -103,11 +104,14 @@ func foundHit(h memorysearch.MemoryFound, prompted bool, now clock) string {
 	if h.Context {
 		head += ", context of others"
 	}
-	text := head + " ===\n" + indented(h.Text)
+	if head += " ===\n"; chars == 0 {
+		return head
+	}
+	text := "\n" + head + indented(excerpt(h.Text, q.Text, chars))
 	switch {
 	case h.Call != nil:
 		text += "  To read on, call: " + callText(*h.Call) + "\n"
-	case h.Layer == memorysearch.Active && prompted:
+	case h.Layer == memorysearch.Active && q.Unseen: // the caller sees active memory in its prompt
 		text += "  You see it in your prompt.\n"
 	}
 	return text

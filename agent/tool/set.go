@@ -66,10 +66,16 @@ func (s *Set) Tools() []Tool { return slices.Clone(s.tools) }
 
 // Of returns the tools of an agent. Their descriptions state the bounds in force for it. The tools of the agent's own
 // program come last.
-func (s *Set) Of(a agent.Agent, hasFolder bool) (all []Tool) {
+func (s *Set) Of(a agent.Agent, hasFolder bool) []Tool {
+	return s.OfCaller(Caller{Agent: a}, hasFolder)
+}
+
+// OfCaller is Of for a caller, who may have other bounds than the agent's own model.
+func (s *Set) OfCaller(c Caller, hasFolder bool) (all []Tool) {
+	a := c.Agent
 	for _, t := range s.tools {
 		if a.HasTool(t.Name) && (hasFolder || !t.NeedsFolder) {
-			all = append(all, t.boundedFor(a))
+			all = append(all, t.boundedFor(c))
 		}
 	}
 	for _, t := range a.Attached {

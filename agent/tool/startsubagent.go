@@ -105,13 +105,13 @@ func OTIDOf(call *recall.CallPlace) *string {
 }
 
 // definedSubagents lists the definitions of sub-agents that an agent may start by name.
-func definedSubagents(a agent.Agent) string {
-	if len(a.Subagents) == 0 {
+func definedSubagents(c Caller) string {
+	if len(c.Agent.Subagents) == 0 {
 		return ""
 	}
 	var b strings.Builder
 	b.WriteString("Definitions:")
-	for _, d := range a.Subagents {
+	for _, d := range c.Agent.Subagents {
 		fmt.Fprintf(&b, "\n- %s: %s", d.Name, line(d.Description))
 	}
 	return b.String()

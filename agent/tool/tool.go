@@ -5,7 +5,8 @@
 //   - what all tools share: memories.go schema.go argumentnames.go arguments.go argumentvalues.go
 //     resulttext.go tool.go
 //   - tools of programs: pythontypes.go docstring.go pythonsource.go
-//   - files: readbounds.go openfiles.go grepgroup.go markedpattern.go grepfiles.go searchfiles.go listfiles.go
+//   - files: opencalls.go readbounds.go readgate.go openfiles.go grepgroup.go markedpattern.go grepfiles.go
+//     searchfiles.go listfiles.go
 //   - history: expand.go neighbors.go conversationsearch.go queryresult.go querylog.go asksession.go erase.go
 //   - memory: changedlines.go corememory.go workingmemory.go memoryfiles.go memorytool.go archival.go searchmemory.go
 //   - sub-agents: startsubagent.go
@@ -55,10 +56,14 @@ func (t Tool) call(ctx context.Context, m Memories, c Caller, args json.RawMessa
 	}
 	ctx = db.WithProvenance(ctx, db.Provenance{AgentID: c.Agent.ID, ConversationID: c.Conversation, Tool: t.Name})
 	var extras []string
+	var err error
 	if t.reads {
-		args, extras = t.withoutExtras(args)
+		args, extras, err = t.withoutExtras(args)
 	}
-	result, err := t.withRoom(ctx, m, c, args)
+	var result Result
+	if err == nil {
+		result, err = t.withRoom(ctx, m, c, args)
+	}
 	switch {
 	case refused(err):
 		result = Result{Text: failure(err), IsError: true}
@@ -95,14 +100,17 @@ func (t Tool) withRoom(ctx context.Context, m Memories, c Caller, args json.RawM
 }
 
 // withoutExtras returns a call's arguments without those that the tool does not take, and the names of these. Arguments
-// that are no object stay as they are.
-func (t Tool) withoutExtras(raw json.RawMessage) (json.RawMessage, []string) {
+// that are no object stay as they are. ErrInvalid if an argument has two names with different values.
+func (t Tool) withoutExtras(raw json.RawMessage) (json.RawMessage, []string, error) {
 	given := map[string]json.RawMessage{}
 	object := unwrapped(raw)
 	if len(object) == 0 || json.Unmarshal(object, &given) != nil {
-		return raw, nil
+		return raw, nil, nil
 	}
-	kept := renamed(given, t.arguments, nil, ignored)
+	kept, _, err := renamed(given, t.arguments, nil, ignored)
+	if err != nil {
+		return raw, nil, err
+	}
 	var extras []string
 	for _, name := range slices.Sorted(maps.Keys(kept)) {
 		if !slices.Contains(t.arguments, name) && !slices.Contains(ignored, name) {
@@ -111,13 +119,10 @@ func (t Tool) withoutExtras(raw json.RawMessage) (json.RawMessage, []string) {
 		}
 	}
 	if len(extras) == 0 {
-		return raw, nil
+		return raw, nil, nil
 	}
 	out, err := json.Marshal(kept)
-	if err != nil {
-		return raw, nil
-	}
-	return out, extras
+	return out, extras, err
 }
 
 func were(n int) string {
@@ -165,8 +170,10 @@ func define[A any](name string, do func(Memories, context.Context, Caller, A) (R
 		arguments:   argumentsOf[A](),
 		run: func(ctx context.Context, m Memories, c Caller, raw json.RawMessage) (Result, error) {
 			var verbatim, restored A
+			var others otherNames
 			for _, args := range []*A{&verbatim, &restored} {
-				if err := decode(name, raw, args); err != nil {
+				var err error
+				if others, err = decodeNamed(name, raw, args); err != nil {
 					return Result{}, err
 				}
 			}
@@ -176,6 +183,9 @@ func define[A any](name string, do func(Memories, context.Context, Caller, A) (R
 				if asGiven, err := do(m, ctx, c, verbatim); err == nil {
 					return asGiven, nil
 				}
+			}
+			if refused(err) {
+				err = others.in(err)
 			}
 			return result, err
 		},

@@ -149,7 +149,9 @@ func TestDescriptionsStateTheBoundsInForce(t *testing.T) {
 				MaxMatchChars: 500}}}},
 			[]string{"At most 100 lines or 50 KB", "lines are cut at 500 characters"}},
 		{"results that are stored outside the log", "expand", agent.Agent{},
-			[]string{"Results above 50,000 characters are previewed"}},
+			[]string{"Shows 16,000 bytes at once, with limit at most 48,000. Results above 50,000 characters are previewed"}},
+		{"what a small window shows at once", "expand", agent.Agent{WindowLimit: new(4_096)},
+			[]string{"Shows 4,096 bytes at once. Results above"}},
 		{"results under a policy", "expand",
 			agent.Agent{InForce: policy.Policy{Steps: []policy.Step{&policy.Offload{MaxResultChars: 9_000}}}},
 			[]string{"Results above 9,000 characters are previewed"}},
@@ -171,6 +173,18 @@ func TestDescriptionsStateTheBoundsInForce(t *testing.T) {
 				t.Errorf("%s: the schema changed from %s to %s", tt.name, before, all[i].Schema)
 			}
 			before = string(all[i].Schema)
+		}
+	}
+}
+
+// A program that calls tools over MCP has another model, so that the agent's window does not bound its results. The
+// descriptions that it is given say so.
+func TestDescriptionsForAnotherModelState(t *testing.T) {
+	t.Parallel()
+	tools := tool.New(tool.Memories{})
+	for _, tl := range tools.OfCaller(tool.Caller{Agent: agent.Agent{WindowLimit: new(4_096)}, Unprompted: true}, true) {
+		if tl.Name == "expand" && !strings.Contains(string(tl.Schema), "Shows 16,000 bytes at once, with limit at most 48,000.") {
+			t.Errorf("expand: %s", tl.Schema)
 		}
 	}
 }

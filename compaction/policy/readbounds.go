@@ -34,11 +34,11 @@ func (*ReadBounds) describe() Mechanism {
 			"max_lines":       "Lines of a file, or of a page of matches, that one call shows.",
 			"max_bytes":       "Bytes of a file, or of a page of matches, that one call shows.",
 			"max_line_chars":  "Longer lines of files are cut: their text, beside the line number. 0: no bound.",
-			"max_match_chars": "So are longer lines among matches. 0: no bound.",
+			"max_match_chars": "So are longer lines among matches, around the match. 0: no bound.",
 			"unchanged_stub": "Whether a read that repeats an older one, and shows the same text, is shown as a line that " +
 				"leads to it, as long as the older one is shown whole.",
 			"on_exceed": "What happens to a read above max_bytes or max_tokens: it is shortened, or refused before the file " +
-				"opens, with the ranges and the search that fit. Matches are always shortened.",
+				"opens, with the ranges and the search that fit. Matches are always shortened, and so is a read of one line.",
 			"continuation": "The sentence that says how to read on: as each harness words it, or the call alone.",
 		},
 		New: func() Step {
@@ -56,8 +56,16 @@ const (
 // Refuses reports whether reads above the bounds are refused.
 func (b *ReadBounds) Refuses() bool { return b != nil && b.OnExceed == Refuse }
 
-// Exceeds reports whether a text has more bytes or tokens than one call may show, however many lines it has.
-func (b *ReadBounds) Exceeds(text string) bool { return len(text) > b.MaxBytes || !b.fitsTokens(text) }
+// Exceeds reports whether the view of a file has more bytes or tokens than one call may show, however many lines it has.
+func (b *ReadBounds) Exceeds(text string) bool { return b.bytes(text) > b.MaxBytes || !b.fitsTokens(text) }
+
+// bytes returns the bytes of a view. If that matters, those of line numbers do not count.
+func (b *ReadBounds) bytes(text string) int {
+	if len(text) <= b.MaxBytes {
+		return len(text)
+	}
+	return len(text) - numberBytes(text)
+}
 
 // readTools are the tools that apply the bounds.
 var readTools = []string{"open_files", "grep_files"}
@@ -102,11 +110,7 @@ func (b *ReadBounds) Fits(text string) bool {
 	if b == nil {
 		return true
 	}
-	bytes := len(text)
-	if bytes > b.MaxBytes {
-		bytes -= numberBytes(text)
-	}
-	return strings.Count(text, "\n") < b.MaxLines && bytes <= b.MaxBytes && b.fitsTokens(text)
+	return strings.Count(text, "\n") < b.MaxLines && b.bytes(text) <= b.MaxBytes && b.fitsTokens(text)
 }
 
 // CountedBy returns the bounds with another count of tokens. Without one, tokens are estimated.
@@ -162,6 +166,21 @@ func CutLine(line string, chars int) string {
 		return line
 	}
 	return string([]rune(line)[:chars]) + frame.LineTruncated
+}
+
+// CutAround is CutLine for a line with a match at byte at: if the beginning does not show the match, it shows the part
+// around it.
+func CutAround(line string, at, chars int) string {
+	before := utf8.RuneCountInString(line[:min(max(at, 0), len(line))])
+	if chars == 0 || before < chars-chars/4 {
+		return CutLine(line, chars)
+	}
+	runes := []rune(line)
+	from := max(min(before-chars/4, len(runes)-chars), 0)
+	if from == 0 {
+		return CutLine(line, chars)
+	}
+	return "…" + CutLine(string(runes[from:]), chars)
 }
 
 // numberBytes returns the bytes of the line numbers in the view of a file. They do not count: a bound is on the file's

@@ -22,6 +22,7 @@ type Match struct {
 	FileID, FileName string // FileName is folder/name
 	Line             int    // from 1
 	Text             string
+	At               int      // byte in Text at which its first match begins
 	Before           []string // the lines up to Line-1
 	After            []string // the lines from Line+1 on
 }
@@ -44,7 +45,8 @@ func (p *Pattern) matchIn(segments iter.Seq2[Segment, error], limit int) ([]Matc
 			return nil, err
 		}
 		p.Lines(b.text, func(line, start, end int) bool {
-			found = append(found, Match{Line: b.firstLine + line, Text: p.cutAround(b.text[start:end])})
+			text, at := p.cutAround(b.text[start:end])
+			found = append(found, Match{Line: b.firstLine + line, Text: text, At: at})
 			return len(found) < limit
 		})
 		if len(found) >= limit {
@@ -125,18 +127,19 @@ func cutLine(line string) string {
 	return line[:end] + fmt.Sprintf(frame.BytesCutAfter, len(line)-end)
 }
 
-// cutAround returns a matching line. Of a long line it returns the part around the first match.
-func (p *Pattern) cutAround(line string) string {
-	if len(line) <= maxLineBytes {
-		return strings.Clone(line)
-	}
+// cutAround returns a matching line, and the byte in it at which its first match begins. Of a long line it returns the
+// part around the match.
+func (p *Pattern) cutAround(line string) (text string, at int) {
 	first, end := p.first(line)
+	if len(line) <= maxLineBytes {
+		return strings.Clone(line), first
+	}
 	start := runeBoundary(line, max(0, min(first-max(0, maxLineBytes-(end-first))/2, len(line)-maxLineBytes)))
 	head := ""
 	if start > 0 {
 		head = fmt.Sprintf(frame.BytesCutBefore, start)
 	}
-	return head + cutLine(line[start:])
+	return head + cutLine(line[start:]), len(head) + first - start
 }
 
 // first returns the place of the first match in a line that matches.

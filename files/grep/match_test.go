@@ -59,7 +59,8 @@ func TestFileAgreesWithMatchingEachLine(t *testing.T) {
 			t.Fatalf("File: %v", err)
 		}
 		expected := matchesOneByOne(regexp.MustCompile("(?i)"+pattern), text, want)
-		if diff := cmp.Diff(expected, got, cmpopts.EquateEmpty(), cmp.Transformer("cut", cutLong)); diff != "" {
+		if diff := cmp.Diff(expected, got, cmpopts.EquateEmpty(), cmp.Transformer("cut", cutLong),
+			cmpopts.IgnoreFields(grep.Match{}, "At")); diff != "" {
 			t.Fatalf("%q, %+v (-want +got):\n%s", pattern, want, diff)
 		}
 	})
@@ -86,6 +87,7 @@ func TestLongLinesAreCutAroundTheMatch(t *testing.T) {
 			{Line: 5, Text: "[78006 bytes cut]..." + strings.Repeat("é", 997) + "needle",
 				Before: []string{"needle" + strings.Repeat("é", 997) + "...[78006 bytes cut]"}},
 		} {
+			want.At = strings.Index(want.Text, "needle")
 			if diff := cmp.Diff(want, got.Matches[i], cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("match %d (-want +got):\n%s", i, diff)
 			}

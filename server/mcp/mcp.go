@@ -71,7 +71,8 @@ func (s *Server) newServer(h *hub) *sdk.Server {
 }
 
 const instructions = "The memory of one agent: its files, memory blocks, memory files, passages and conversations. " +
-	"Begin with the prompt context, search with the tools, and store what should be remembered."
+	"Begin with the prompt context, search with the tools, and store what should be remembered. A result has at most " +
+	"50,000 characters, whatever the agent's own window is."
 
 // Serve answers a caller's message; body is the body, read before. ErrNotFound if the agent does not exist, a *Problem
 // if the session or stream does not. Messages without a session need no state of this process. Clients of older

@@ -60,7 +60,7 @@ func (s *Server) toolsOf(ctx context.Context, c caller) (all []*sdk.Tool, err er
 	if a, err = s.InForce(ctx, c.Org, a); err != nil {
 		return nil, err
 	}
-	for _, t := range s.Tools.Of(a, hasFolder) {
+	for _, t := range s.Tools.OfCaller(toolCaller(c, a), hasFolder) {
 		if !t.ByClient && c.shows(t.Name) {
 			all = append(all, described(t))
 		}
