@@ -34,7 +34,9 @@ const (
 	Line    EditKind = "line"    // a line that says what the part contained
 	Pointer EditKind = "pointer" // a pointer to the message in the log with the same text
 	Stub    EditKind = "stub"    // a note that something was here; a call loses its arguments
-	Removed EditKind = "removed" // nothing; only for a reasoning
+	// Removed shows nothing of a reasoning, or of a call and its result in the newest step. If it has a Text, a text of the
+	// assistant stands there that says so.
+	Removed EditKind = "removed"
 )
 
 // editKinds ranks the kinds. An edit may be replaced by one of the same or a higher rank.
@@ -112,11 +114,17 @@ func IsEditOf(e Edit, m recall.Message) bool {
 	if _, known := editKinds[e.Kind]; !known {
 		return false
 	}
+	if e.Kind == Removed && (p.Type == recall.ToolCall || p.Type == recall.ToolReturn && e.Text == "") {
+		return true
+	}
 	if e.Kind == Removed {
-		return isReasoning(p) && slices.ContainsFunc(m.Content, func(p recall.Part) bool { return !isReasoning(p) })
+		return e.Text == "" && isReasoning(p) && slices.ContainsFunc(m.Content, func(p recall.Part) bool { return !isReasoning(p) })
 	}
 	return IsClippable(p, m.Role) || p.Type == recall.Text && m.Role == recall.User
 }
+
+// IsReasoning reports whether a part is a thought.
+func IsReasoning(p recall.Part) bool { return isReasoning(p) }
 
 func isReasoning(p recall.Part) bool {
 	switch p.Type {

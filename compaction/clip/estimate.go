@@ -62,6 +62,9 @@ func (v View) EditSaves(m recall.Message, c Edit) int {
 	if !IsEditOf(c, m) {
 		return 0
 	}
+	if c.Kind == Removed && c.Text == "" && len(m.Content) == 1 { // nothing of the message is sent
+		return max(m.Tokens, 0)
+	}
 	return v.wholeTokens(m, c.Part) - v.EditedTokens(m, c)
 }
 

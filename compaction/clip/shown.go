@@ -50,6 +50,8 @@ func editedPart(view []recall.Message, m recall.Message, e Edit, has recall.Tool
 	switch p := m.Content[e.Part]; {
 	case e.IsClip():
 		return clippedPart(view, m, e, has)
+	case e.Kind == Removed && e.Text != "":
+		return recall.Part{Type: recall.Text, Text: e.replacement(m, has)}
 	case e.Kind == Removed:
 		return recall.Part{}
 	case p.Type == recall.ToolCall:

@@ -76,7 +76,7 @@ func TestAClipOfNothingIsPassedOver(t *testing.T) {
 	v := window(0, 0).say(recall.User, 100).look(100).View
 	want := clip.Counted(v)
 	for _, c := range []clip.Edit{{Position: 3, Part: 1, Chars: 5}, {Position: 3, Part: -1},
-		{Position: 9}, {Position: 3, Chars: -1}, {Position: 3, Kind: "blurred"}, {Position: 3, Kind: clip.Removed}} {
+		{Position: 9}, {Position: 3, Chars: -1}, {Position: 3, Kind: "blurred"}, {Position: 1, Kind: clip.Removed}} {
 		v.Edits = []clip.Edit{c}
 		if got := clip.Counted(v); got != want || clip.Shown(v.Messages,
 			v.Edits)[2].Content[0].Text != v.Messages[2].Content[0].Text {

@@ -19,6 +19,7 @@ func MakePlan(v clip.View, s Settings) (Plan, error) {
 		return Plan{}, Settings{Mode: s.Mode}.Validate()
 	}
 	p := newPlanner(v, s)
+	p.omits = !p.points.Abandoned()
 	plan, err := p.plan(by)
 	if _, tooBig := errors.AsType[*TooBig](err); tooBig && p.points.Abandoned() {
 		p = newPlanner(v, s)
@@ -63,6 +64,12 @@ func (p *planner) plan(by strategy) (Plan, error) {
 	reached := least.tokens()
 	bound := min(tokenmath.Add(p.limit, least.summary()), p.window) // what fits without a summary fits with the shortest
 	impossible := reached > bound && least.counted() > bound
+	if reached > bound && before > p.limit && p.omits {
+		fewer := least
+		if fewer.omit(p.limit); fewer.tokens() < reached && (fewer.tokens() <= bound || fewer.counted() <= bound) {
+			return fewer.plan(by, before, max(goal, fewer.tokens())), nil
+		}
+	}
 	switch {
 	case impossible && before > p.limit:
 		return Plan{}, p.tooBig(least)

@@ -3,8 +3,8 @@
 //
 // Each file uses those that are named before it:
 //   - settings: settings.go formatprompt.go trigger.go
-//   - what leaves a view: plan.go slidingwindow.go planner.go candidate.go clipplan.go makeplan.go cut.go
-//     verify.go pruning.go
+//   - what leaves a view: plan.go slidingwindow.go planner.go candidate.go clipplan.go omission.go makeplan.go
+//     cut.go verify.go pruning.go
 package plan
 
 import (

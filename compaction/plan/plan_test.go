@@ -589,11 +589,9 @@ func TestWhatIsTooBigIsNamed(t *testing.T) {
 			[]string{"the user message at position 1 (90000 tokens)"}},
 		"the system prompt": {window(50_000, 60_000).say(recall.User, 10).say(recall.Assistant, 10),
 			[]string{"the system prompt (30000 tokens)", "the definitions of the tools (30000 tokens)", "context_window_limit"}},
-		"a step of too many calls": {window(12_500, 2000).say(recall.User, 10).storm(500, 60, 60),
-			[]string{"the newest 500 calls with their results, from position 2 on ("}},
-		"the reasoning of an open call": {window(50_000, 2000).say(recall.User, 10).put(recall.Assistant, "",
-			recall.Part{Type: recall.Reasoning, Text: strings.Repeat("the ", 60_000)}, called("c", "{}")),
-			[]string{"the assistant message at position 2 (60006 tokens)"}},
+		"a message of the user before many calls": {window(12_500, 2000).say(recall.User, 15_000).storm(500, 60, 60),
+			[]string{"the user message at position 1 (15000 tokens)",
+				"the newest 500 calls with their results, from position 2 on ("}},
 	} {
 		for _, m := range []plan.Mode{plan.SlidingWindow, plan.All}[:scale.Of(1, 2)] {
 			_, err := plan.MakePlan(c.view.View, mode(m))

@@ -18,6 +18,7 @@ type planner struct {
 	below       int  // tokens above which the view is compacted again; at most limit
 	tight       bool // the newest results alone exceed the room, and are clipped
 	rests       bool // the goal comes from a policy's own trigger
+	omits       bool // calls of the newest step may be left out, because it may not leave
 	points      clip.CutPoints
 	previous    int             // tokens of the view's summary
 	pinned      []int           // indexes of messages that stay wherever the view is cut

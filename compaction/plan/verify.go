@@ -37,7 +37,7 @@ func CheckNothingLost(before clip.View, given clip.Evicted, after clip.View) err
 	evicted := make(map[int]bool, len(given.Messages))
 	removed := map[int]int{} // number of parts that the view before does not show, by their message's position
 	for _, e := range before.Edits {
-		if e.Kind == clip.Removed {
+		if e.Kind == clip.Removed && e.Text == "" {
 			removed[e.Position]++
 		}
 	}
@@ -133,7 +133,8 @@ func checkPairs(messages []recall.Message, evicted map[int]bool) error {
 }
 
 // checkEdits checks that each edit is of a part that stays and may be edited, that no part has two edits, that no edit
-// is of the user's newest message, and that an edited part shows no more than before.
+// is of the user's newest message, that an edited part shows no more than before, and that a call and its result are
+// both shown or neither.
 func checkEdits(before, after clip.View) error {
 	messages := make(map[int]recall.Message, len(after.Messages))
 	newest := 0 // position of the user's newest message
@@ -165,6 +166,30 @@ func checkEdits(before, after clip.View) error {
 		}
 		if edit, ok := edits[clip.Place{Message: e.Position, Part: e.Part}]; !ok || !edit.ShowsNoMoreThan(e) {
 			return &Violation{e.Position, fmt.Sprintf("would show more of part %d than before", e.Part)}
+		}
+	}
+	return checkRemoved(after.Messages, edits)
+}
+
+// checkRemoved checks that a call and its result are both shown, or neither of them.
+func checkRemoved(messages []recall.Message, edits map[clip.Place]clip.Edit) error {
+	open := recall.OpenCalls[bool]{}
+	for _, m := range messages {
+		for part, p := range m.Content {
+			removed := edits[clip.Place{Message: m.Position, Part: part}].Kind == clip.Removed
+			switch p.Type {
+			case recall.ToolCall:
+				open.Add(p.CallID, removed)
+			case recall.ToolReturn:
+				if callRemoved, ok := open.Answer(p.CallID); ok && callRemoved != removed {
+					return &Violation{m.Position, "has a result that would be shown without its call, or not be shown with it"}
+				}
+			}
+		}
+	}
+	for _, calls := range open {
+		if slices.Contains(calls, true) {
+			return &Violation{0, "a call without a result would not be shown"}
 		}
 	}
 	return nil

@@ -105,7 +105,7 @@ func TestWhatDoesNotConserveIsRefused(t *testing.T) {
 		}, "would show more"},
 		"a result is removed": {func(c *commit) {
 			c.after.Edits = []clip.Edit{{Position: 11, Kind: clip.Removed}}
-		}, "has no part 0"},
+		}, "would be shown without its call"},
 		"an edit of an unknown kind": {func(c *commit) {
 			c.after.Edits = []clip.Edit{{Position: 11, Kind: "blurred"}}
 		}, "has no part 0"},
