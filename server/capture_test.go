@@ -389,7 +389,7 @@ var refusals = []struct {
 		"messages[0].content[0].type: files are not kept in messages"},
 	{"Anthropic's call without a name", `{"messages":[{"role":"assistant","content":[{"type":"text","text":"x"},` +
 		`{"type":"tool_use","id":"t","input":{}}]}]}`, 422,
-		"messages[0].content[1].name: expected a text that is not empty"},
+		"messages[0].content[1].name: expected a text"},
 	{"Anthropic's result of no call", `{"messages":[{"role":"user","content":[{"type":"tool_result","content":"x"}]}]}`,
 		422, "messages[0].content[0].tool_use_id: expected a text that is not empty"},
 	{"Anthropic's thought that is none", `{"messages":[{"role":"assistant","content":[{"type":"thinking",` +

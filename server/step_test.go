@@ -263,9 +263,9 @@ func TestAStepRefusesAndStoresNothing(t *testing.T) {
 		`{"response":{"output":[{"type":"message","role":"user","content":"x"}]}}`: "response.output[0].role: expected " +
 			"one of assistant",
 		`{"response":{"choices":[{"message":{"tool_calls":[{"id":"c","function":{}}]}}]}}`: "response.choices[0].message." +
-			"tool_calls[0].function.name: expected a text that is not empty",
+			"tool_calls[0].function.name: expected a text",
 		`{"response":{"type":"message","role":"assistant","content":[{"type":"tool_use","id":"x","input":{}}]}}`: "" +
-			"response.content[0].name: expected a text that is not empty",
+			"response.content[0].name: expected a text",
 		`{"response":{"output":[{"type":"function_call","call_id":"c"}]}}`: "response.output[0].name: expected a text",
 		`{"response":{"output":[{"type":"function_call_output","call_id":"c","output":"x"}]}}`: "response.output[0].type: " +
 			"expected what the model wrote",

@@ -57,7 +57,9 @@ const (
 func (b *ReadBounds) Refuses() bool { return b != nil && b.OnExceed == Refuse }
 
 // Exceeds reports whether the view of a file has more bytes or tokens than one call may show, however many lines it has.
-func (b *ReadBounds) Exceeds(text string) bool { return b.bytes(text) > b.MaxBytes || !b.fitsTokens(text) }
+func (b *ReadBounds) Exceeds(text string) bool {
+	return b.bytes(text) > b.MaxBytes || !b.fitsTokens(text)
+}
 
 // bytes returns the bytes of a view. If that matters, those of line numbers do not count.
 func (b *ReadBounds) bytes(text string) int {
