@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
@@ -110,6 +111,59 @@ func (s *Store) learn(ctx context.Context, org db.Org, model string, of tokens.C
 		ON CONFLICT (org, model) DO UPDATE SET factor = excluded.factor, regression = excluded.regression`,
 		org, model, after.Factor(of), chat.Encode(after))
 	return db.Error(err)
+}
+
+// leastGrowth is the fewest tokens between two recorded prompts that calibrate.
+const leastGrowth = 200
+
+// LearnRecorded corrects the calibration of a conversation's model by recorded prompts: by what each has more than the
+// one before, for the messages between. It ignores prompts of other models, those that became shorter, and those with
+// results that are too long to be shown whole.
+func (s *Store) LearnRecorded(ctx context.Context, org db.Org, c recall.Conversation,
+	prompts []recall.RecordedPrompt) error {
+	if len(prompts) < 2 {
+		return nil
+	}
+	a, err := s.Agent(ctx, org, c.AgentID)
+	if err != nil {
+		return err
+	}
+	model := a.in(c).model()
+	prompts = slices.DeleteFunc(slices.Clone(prompts), func(p recall.RecordedPrompt) bool {
+		return !sameModel(model, p.Model)
+	})
+	for i := 1; i < len(prompts); i++ {
+		last, next := prompts[i-1], prompts[i]
+		if next.Tokens-last.Tokens < leastGrowth {
+			continue
+		}
+		said, err := s.Recall.Between(ctx, org, c, last.Answer, next.Answer-1)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(said, hasClip) {
+			continue
+		}
+		p := Prompt{compose: func(text string) tokens.Composition { return s.Tokens.Compose(model, text) }}
+		var of tokens.Composition
+		_, total := converted(OpenAI, said, p.tally(&of))
+		of[tokens.Frames] += max(total-of.Total(), 0)
+		if err := s.learn(ctx, org, model, of, next.Tokens-last.Tokens); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func hasClip(m recall.Message) bool {
+	return slices.ContainsFunc(m.Content, func(p recall.Part) bool { return p.Clip != nil })
+}
+
+// sameModel reports whether an agent's model, named by a handle, is the one that a provider names, mostly with the date
+// of its version.
+func sameModel(handle, name string) bool {
+	own := strings.ToLower(handle[strings.LastIndexByte(handle, '/')+1:])
+	return own != "" && strings.HasPrefix(strings.ToLower(name[strings.LastIndexByte(name, '/')+1:]), own)
 }
 
 // tally returns a function that counts tokens like p.count, and adds what it counts to a composition.

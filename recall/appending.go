@@ -24,6 +24,14 @@ type Appended struct {
 	Orphans []string `db:"orphans" json:"orphan_tool_call_ids" doc:"Of results that no model sees, as they have no call."`
 }
 
+// RecordedPrompt is a prompt of a recording that a provider counted. Only its messages are known, not its system prompt
+// and tools.
+type RecordedPrompt struct {
+	Answer int    // position of the message that answered it
+	Tokens int    // that the provider counted
+	Model  string // the provider's name of the model
+}
+
 // DraftError says what is wrong with one draft of an append. It wraps ErrInvalid or ErrConflict.
 type DraftError struct {
 	At  int // index of the draft, from 0

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // promptTokens are the token counts of a prompt that the server returned.
@@ -146,4 +148,42 @@ func TestReportsCalibrateEachClassOfText(t *testing.T) {
 	fresh := c.made("/v1/agents", body)
 	say(fresh, strings.Repeat("สวัสดี ", 500))
 	off("Thai of a new conversation", fresh)
+}
+
+// A recording whose answers carry the provider's counts calibrates the model that it names, though its prompts had
+// instructions and tools that nobody recorded. Other models' recordings do not, nor does a repetition.
+func TestRecordedCountsCalibrate(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	const made = `{"name":"Ada","model":"acme/large","context_window_limit":64000}`
+	recording := func(model string, each float64) string {
+		var messages []string
+		text, prompt := strings.Repeat("A fact of the story is told here, and more of it. ", 40), 20_000.0
+		for i := range 10 {
+			prompt += each * float64(tokens.Estimate(text)+tokens.PerMessage)
+			messages = append(messages, fmt.Sprintf(`{"role":"user","content":%q,"otid":"%s-u%d"}`, text, model, i),
+				fmt.Sprintf(`{"role":"assistant","content":%q,"otid":"%s-a%d","model":%q,"usage":{"prompt_tokens":%d}}`, text,
+					model, i, model, int(prompt)))
+			prompt += each * float64(tokens.Estimate(text)+tokens.PerMessage)
+		}
+		return `{"messages":[` + strings.Join(messages, ",") + `]}`
+	}
+	factor := func() float64 {
+		agent := c.made("/v1/agents", made)
+		c.capture(agent, `{"messages":[{"role":"user","content":"Hello."}]}`)
+		n := c.handedOut(agent)
+		return float64(n.Total) / float64(n.Estimated)
+	}
+	agent := c.made("/v1/agents", made)
+	c.capture(agent, recording("other-model", 0.6))
+	if got := factor(); got < 1.04 || got > 1.06 {
+		t.Errorf("after a recording of another model the factor is %.3f", got)
+	}
+	for range 2 {
+		c.capture(agent, recording("large-2026-03-01", 0.7))
+		if got := factor(); got < 0.68 || got > 0.8 {
+			t.Errorf("after a recording the factor is %.3f", got)
+		}
+	}
+	c.capture(agent, `{"messages":[{"role":"assistant","content":"So.","model":"large","usage":"many"}]}`)
 }

@@ -167,6 +167,9 @@ func (s *Server) append(ctx context.Context, recipient agent.Agent, batch *captu
 			s.Log.WarnContext(ctx, "the usage of an answer is not stored", "conversation", c.ID, "error", err)
 		}
 	}
+	if err := s.Agents.LearnRecorded(ctx, org, c, batch.Recorded(appended)); err != nil {
+		s.Log.WarnContext(ctx, "the usage of recorded prompts is not learned", "conversation", c.ID, "error", err)
+	}
 	if err := s.Agents.AfterAppend(ctx, org, recipient, c); err != nil {
 		s.Log.WarnContext(ctx, "what follows an append is not queued", "conversation", c.ID, "error", err)
 	}

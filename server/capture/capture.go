@@ -41,6 +41,13 @@ type Batch struct {
 	read   func(*Batch, chat.Object) iter.Seq2[message, error]
 	places []string // places of the messages that were read
 	answer int      // index of the answer with the counted prompt; -1 without one
+	counts map[int]recordedCount
+}
+
+// recordedCount is what a provider counted for the prompt that a message answered.
+type recordedCount struct {
+	tokens int
+	model  string
 }
 
 // Refused says that a provider refused the newest prompt of a conversation.
@@ -82,6 +89,8 @@ type message struct {
 	recall.Draft
 	at string
 	id string // id of a listed item: items with the same id form one message
+
+	counted int // what a provider counted for the prompt that it answered; 0 if it does not say
 }
 
 // maxItems is how many list items a message may have on average: Letta lists each part as an item.
@@ -196,7 +205,7 @@ const oneOrMore = "a message, or a list of them"
 // first wrong place. It may be ranged over several times.
 func (b *Batch) Drafts() iter.Seq2[recall.Draft, error] {
 	return func(yield func(recall.Draft, error) bool) {
-		b.places, b.answer = nil, -1
+		b.places, b.answer, b.counts = nil, -1, map[int]recordedCount{}
 		state, own := "", sync.OnceValue(b.hasState)
 		for m, err := range approved(joined(b.read(b, chat.NewObject(b.fields, b.zone)))) {
 			if err == nil && chat.DropState(&m.Draft) {
@@ -206,6 +215,9 @@ func (b *Batch) Drafts() iter.Seq2[recall.Draft, error] {
 			chat.DropMarks(&m.Draft, own)
 			if m.Role == recall.Assistant && (b.Step == nil || b.answer < 0) {
 				b.answer = len(b.places)
+			}
+			if m.Role == recall.Assistant && m.counted > 0 && m.Model != nil {
+				b.counts[len(b.places)] = recordedCount{m.counted, *m.Model}
 			}
 			b.places = append(b.places, m.at)
 			if err == nil && b.isSystemPrompt(m.Draft) {
@@ -231,6 +243,17 @@ func (b *Batch) hasState() bool {
 		}
 	}
 	return false
+}
+
+// Recorded returns what providers counted for the prompts that the messages of a recording answered, in order, without
+// those of messages that an earlier request stored.
+func (b *Batch) Recorded(appended []recall.Appended) (all []recall.RecordedPrompt) {
+	for i, m := range appended {
+		if c, ok := b.counts[i]; ok && !m.Repeated {
+			all = append(all, recall.RecordedPrompt{Answer: m.Position, Tokens: c.tokens, Model: c.model})
+		}
+	}
+	return all
 }
 
 // isSystemPrompt reports whether a message repeats the prompt that the server puts before the conversation.
@@ -340,7 +363,7 @@ func readMessage(m chat.Object) (all []message) {
 		if t.CreatedAt = m.Time("created_at"); t.CreatedAt == nil {
 			t.CreatedAt = m.Time("date")
 		}
-		t.IsErr = m.Flag("is_err")
+		t.IsErr, t.counted = m.Flag("is_err"), countOf(m)
 		if n > 0 && t.OTID != nil {
 			t.OTID = new(numbered(*t.OTID, n))
 		}
@@ -353,6 +376,12 @@ func readMessage(m chat.Object) (all []message) {
 		all = append(all, t)
 	}
 	return all
+}
+
+// countOf returns what a provider counted for the prompt that a message answered. A usage that is none is ignored,
+// because nothing was asked of it.
+func countOf(m chat.Object) int {
+	return chat.NewObject(map[string]json.RawMessage{"usage": m.JSON("usage")}, nil).Usage("usage").Prompt
 }
 
 // answerItem is the id that all items of an answer share in OpenAI's Responses API.

@@ -24,6 +24,10 @@ type WireMessage struct {
 func (t Transcript) Wire() (messages []WireMessage, left map[string]int) {
 	left = map[string]int{}
 	session, seen := t.Key(), map[string]bool{}
+	counted := map[int]int{}
+	for _, p := range t.Prompts {
+		counted[p.Answer] = p.Tokens
+	}
 	before, after := "", 0 // the last message with its own id; the number of messages since then
 	for i, d := range t.Drafts {
 		after++
@@ -41,6 +45,9 @@ func (t Transcript) Wire() (messages []WireMessage, left map[string]int) {
 		}
 		if d.Model != nil {
 			m["model"] = *d.Model
+		}
+		if counted[i] > 0 {
+			m["usage"] = map[string]int{"prompt_tokens": counted[i]}
 		}
 		if d.StepID != nil {
 			m["step_id"] = *d.StepID
