@@ -47,7 +47,7 @@ func TestLabReplaysTranscripts(t *testing.T) {
 	lines := strings.Split(table, "\n")
 	if len(lines) != 5 || !strings.Contains(lines[1], "session.jsonl") ||
 		!strings.Contains(rest, "session.jsonl, window 8000: To pay least") ||
-		!strings.Contains(rest, "window 1000000: Equal here: letta and pi, because their steps did not fire") ||
+		!strings.Contains(rest, "any of the 2 policies, because they are equal here: their steps did not fire") ||
 		!strings.Contains(rest, "never fired: read_bounds, command_tail, reserve, keep_recent\n") ||
 		!strings.Contains(rest, "in view: An answer used it, and its prompt showed it.") {
 		t.Errorf("printed %q", printed)

@@ -50,14 +50,22 @@ func printReplays(s streams, results []lab.Result) error {
 
 // printAdvice prints which policy is best for what, which are equal, and what the provider counted.
 func printAdvice(s streams, report lab.Report) {
+	type place struct {
+		session string
+		window  int
+	}
+	said := map[place]bool{} // where the advice says which are equal
 	if all := report.Advise(); len(all) > 0 {
 		title(s, "ADVICE")
 		for _, a := range all {
 			fmt.Fprintf(s.out, "%s, window %d: %s.\n", printable(a.Session), a.Window, printable(a.Text))
+			said[place{a.Session, a.Window}] = len(a.Winners) == 0
 		}
 	}
 	for _, e := range report.Equals() {
-		fmt.Fprintf(s.out, "%s, window %d: %s.\n", printable(e.Session), e.Window, printable(e.Text()))
+		if !said[place{e.Session, e.Window}] {
+			fmt.Fprintf(s.out, "%s, window %d: %s.\n", printable(e.Session), e.Window, printable(e.Text()))
+		}
 	}
 	for _, of := range report.Sessions {
 		if of.Counts != nil {

@@ -27,24 +27,25 @@ type Winner struct {
 type goal struct {
 	name    string
 	compare func(a, b Result) int // negative if a is better
-	why     func(Result) string
+	why     func(best, worst Result) string
 }
 
 // goals are the goals of advice. What is equal for a goal is told apart by the next.
 var goals = []goal{
 	{"to pay least", func(a, b Result) int { return cmp.Compare(a.CachedCost, b.CachedCost) },
-		func(r Result) string {
-			return fmt.Sprintf("it costs %s, because %s and a cache has %.0f %% of its prompts", money(r.CachedCost), r.saves(),
-				100*r.KeptShare)
+		func(r, worst Result) string {
+			return fmt.Sprintf("it costs %s, and %s %s, because %s and a cache has %.0f %% of its prompts", money(r.CachedCost),
+				worst.Policy, money(worst.CachedCost), r.saves(), 100*r.KeptShare)
 		}},
 	{"to keep most in view", func(a, b Result) int { return cmp.Compare(b.Evidence.Share(), a.Evidence.Share()) },
-		func(r Result) string {
-			return fmt.Sprintf("%s of what answers used was in view, because %s", r.Evidence.InViewText(), r.saves())
+		func(r, worst Result) string {
+			return fmt.Sprintf("%s of what answers used was in view, and under %s %s, because %s", r.Evidence.InViewText(),
+				worst.Policy, worst.Evidence.InViewText(), r.keeps())
 		}},
 	{"for the fewest cache breaks", func(a, b Result) int { return cmp.Compare(a.Breaks, b.Breaks) },
-		func(r Result) string {
-			return fmt.Sprintf("%d of its %d prompts change what was sent before, because %s", r.Breaks, len(r.Turns),
-				r.breaks())
+		func(r, worst Result) string {
+			return fmt.Sprintf("%d of its %d prompts change what was sent before, and under %s %d, because %s", r.Breaks,
+				len(r.Turns), worst.Policy, worst.Breaks, r.breaks())
 		}},
 }
 
@@ -57,7 +58,7 @@ func (r Result) saves() string {
 		}
 	}
 	if most.Saved == 0 {
-		return "nothing left the view"
+		return nothingLeft
 	}
 	times := "once"
 	if most.Fired > 1 {
@@ -66,11 +67,26 @@ func (r Result) saves() string {
 	return fmt.Sprintf("%s acted %s and took %d tokens out of view", most.Step, times, most.Saved)
 }
 
+// keeps says why what answers used was in view.
+func (r Result) keeps() string {
+	out := r.Evidence.Total() - r.Evidence.InView
+	switch {
+	case r.saves() == nothingLeft:
+		return nothingLeft
+	case out == 0:
+		return "what left the view was not used again, or its summaries name it"
+	}
+	return fmt.Sprintf("only %d of %d uses were of what had left the view", out, r.Evidence.Total())
+}
+
+// nothingLeft is the reason of a policy that took nothing out of view.
+const nothingLeft = "nothing left the view"
+
 // breaks says what changed what was sent before.
 func (r Result) breaks() string {
 	switch {
 	case r.Breaks == 0 && r.Compactions+r.Edits == 0:
-		return "nothing left the view"
+		return nothingLeft
 	case r.Breaks == 0:
 		return "its steps only shorten what was not sent yet"
 	case r.Edits == 0 || r.Breaks <= r.Compactions:
@@ -113,6 +129,9 @@ func (g group) advise() Advice {
 		return a
 	}
 	for i, goal := range goals {
+		if !slices.ContainsFunc(sound, func(r Result) bool { return goal.compare(sound[0], r) != 0 }) {
+			continue // they are equal for this goal
+		}
 		order := append(slices.Clone(goals[i:]), goals[:i]...)
 		best := slices.MinFunc(sound, func(a, b Result) int {
 			for _, by := range order {
@@ -122,7 +141,7 @@ func (g group) advise() Advice {
 			}
 			return 0
 		})
-		w := Winner{Goal: goal.name, Policy: best.Policy, Why: goal.why(best)}
+		w := Winner{Goal: goal.name, Policy: best.Policy, Why: goal.why(best, slices.MaxFunc(sound, goal.compare))}
 		for _, r := range sound {
 			if r.Policy != best.Policy && equalTo(best, r) {
 				w.Equal++
@@ -130,7 +149,9 @@ func (g group) advise() Advice {
 		}
 		a.Winners = append(a.Winners, w)
 	}
-	a.Text = sentence(a.Winners)
+	if a.Text = sentence(a.Winners); a.Text == "" {
+		a.Text = "Take any, because they cost the same, keep as much in view, and break a cache as often"
+	}
 	return a
 }
 
@@ -165,8 +186,11 @@ func sentence(winners []Winner) string {
 		if w.Equal > 0 {
 			policy += fmt.Sprintf(" (%d others do the same)", w.Equal)
 		}
-		parts = append(parts, fmt.Sprintf("%s take %s: %s", listed(goals), policy, listed(reasons)))
+		parts = append(parts, fmt.Sprintf("%s take %s: %s", listed(goals), policy, strings.Join(reasons, ", and ")))
 	}
 	text := strings.Join(parts, "; ")
+	if text == "" {
+		return ""
+	}
 	return strings.ToUpper(text[:1]) + text[1:]
 }

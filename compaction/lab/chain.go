@@ -43,7 +43,13 @@ func (r Result) Chain() (all []After) {
 		}
 		tokens -= l.Saved
 		hidden += l.Hidden
-		all = append(all, After{l.Step, tokens, 1 - float64(hidden)/float64(max(r.Evidence.Total(), 1))})
+		after := After{l.Step, tokens, 1 - float64(hidden)/float64(max(r.Evidence.Total(), 1))}
+		if last := &all[len(all)-1]; l.Saved < 0 && len(all) > 1 { // it showed again what the layer before had hidden
+			after.Step = last.Step + " and " + after.Step
+			*last = after
+			continue
+		}
+		all = append(all, after)
 	}
 	return all
 }

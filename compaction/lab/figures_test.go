@@ -47,8 +47,8 @@ func longSession() transcript.Transcript {
 				strings.Repeat(fmt.Sprintf("ok  \tharbour/berth_%03d/part_%d\t0.0%ds\n", turn, n, n), 7))
 		}
 		before := max(turn-[]int{0, 1, 5, 12}[turn%4], 0)
-		say(recall.Assistant, fmt.Sprintf("Berth %d is mended; it uses limit_%03d_0 of src/berth_%03d_1.go, %d.", turn,
-			before, before, 7000+10*before))
+		say(recall.Assistant, fmt.Sprintf("Berth %d is mended; it uses limit_%03d_1 of src/berth_%03d_1.go, %d.", turn,
+			before, before, 7001+10*before))
 	}
 	return t
 }

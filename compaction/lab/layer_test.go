@@ -104,13 +104,17 @@ func TestAdviceNamesAWinnerForEachGoal(t *testing.T) {
 		want    []string
 	}{
 		"three winners": {[]lab.Result{result("cheap", 1, 50, 9), result("keeps", 2, 90, 8), result("calm", 3, 60, 1),
-			tooLarge}, []string{"To pay least take cheap: it costs 1.00, because full acted 9 times and took 7000 tokens out of",
-			"; to keep most in view take keeps: 90.0 % of what answers used was in view, because full acted",
-			"; for the fewest cache breaks take calm: 1 of its 2 prompts change what was sent before, because only its 1 comp"}},
+			tooLarge}, []string{
+			"To pay least take cheap: it costs 1.00, and calm 3.00, because full acted 9 times and took 7000 tokens out of",
+			"; to keep most in view take keeps: 90.0 % of what answers used was in view, and under cheap 50.0 %, because",
+			"; for the fewest cache breaks take calm: 1 of its 2 prompts change what was sent before, and under cheap 9"}},
 		"one wins all": {[]lab.Result{result("best", 1, 90, 1), result("other", 2, 50, 2)},
-			[]string{"To pay least, to keep most in view and for the fewest cache breaks take best: it costs 1.00, because"}},
+			[]string{"To pay least, to keep most in view and for the fewest cache breaks take best: it costs 1.00, and other"}},
 		"one as good": {[]lab.Result{result("a", 1, 90, 1), result("b", 1, 90, 1), result("other", 2, 50, 2)},
 			[]string{"take a (1 others do the same): "}},
+		"the same to all": {[]lab.Result{result("a", 1, 90, 1), {Session: "s", Window: 1000, Policy: "b", CachedCost: 1,
+			Breaks: 1, Evidence: lab.Evidence{InView: 90, Search: 10}, Turns: []lab.Turn{{Tokens: 7}}}},
+			[]string{"Take any, because they cost the same"}},
 		"none fits": {[]lab.Result{tooLarge, tooLarge}, []string{"Take a larger window, because under no policy"}},
 		"one fits": {[]lab.Result{tooLarge, result("small", 1, 1, 1)},
 			[]string{"Take small, because under the others some prompts do not fit 1000 tokens"}},
