@@ -11,8 +11,8 @@ import (
 )
 
 // Attach attaches a folder to an agent, which can then open, search and list its files. It opens the folder's oldest
-// files with text as long as there is room, unless at.Opens or the agent's limits forbid it. Files that are open stay
-// open. Attaching a folder twice changes nothing.
+// files with text as long as there is room, unless at.Opens or the agent's limits forbid it, or the folder is one of
+// skills. Files that are open stay open. Attaching a folder twice changes nothing.
 func (s *Store) Attach(ctx context.Context, org db.Org, at Attachment) error {
 	return s.inTx(ctx, func(in *Store) error {
 		set := in.openSet(org, at.AgentID)

@@ -21,7 +21,7 @@ func (set openSet) openOldest(ctx context.Context, folder Folder, at Attachment)
 		return err
 	}
 	l := set.limits(ctx, at.Limits)
-	if !l.opens(at.Opens) {
+	if folder.Skills || !l.opens(at.Opens) {
 		return nil
 	}
 	ready, err := db.All[readyFile](ctx, set.db, `
@@ -143,7 +143,9 @@ func (s *Store) withRoom(ctx context.Context, org db.Org, all []*ingested) (some
 	agents, err := db.All[agent](ctx, s.db, `
 		SELECT a.agent_id, a.opens
 		FROM agent_folders a
-		WHERE a.org = $1 AND a.folder_key = $2 AND NOT EXISTS (
+		WHERE a.org = $1 AND a.folder_key = $2
+		  AND NOT EXISTS (SELECT FROM folders d WHERE d.org = $1 AND d.key = $2 AND d.skills)
+		  AND NOT EXISTS (
 			SELECT FROM agent_files o WHERE o.org = $1 AND o.agent_id = a.agent_id AND o.file_key = ANY ($3))
 		ORDER BY a.agent_id
 		FOR KEY SHARE OF a`, org, all[0].src.FolderKey, single)

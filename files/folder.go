@@ -22,6 +22,7 @@ type Folder struct {
 	Description     *string         `db:"description" json:"description"`
 	Instructions    *string         `db:"instructions" json:"instructions"`
 	Metadata        json.RawMessage `db:"metadata" json:"metadata"`
+	Skills          bool            `db:"skills" json:"skills" doc:"Its files SKILL.md are skills of its agents."`
 	ChunkTokens     int             `db:"chunk_tokens" json:"-"`
 	OverlapTokens   int             `db:"overlap_tokens" json:"-"`
 	EmbeddingConfig EmbeddingConfig `db:"-" json:"embedding_config"`
@@ -50,6 +51,7 @@ type NewFolder struct {
 	Description   *string
 	Instructions  *string
 	Metadata      json.RawMessage
+	Skills        bool // see Folder
 	ChunkTokens   int
 	OverlapTokens int
 }
@@ -60,6 +62,7 @@ type FolderUpdate struct {
 	Description  *string
 	Instructions *string
 	Metadata     json.RawMessage
+	Skills       *bool // see Folder; files that are open stay open
 }
 
 // Total is the number of a folder's files and their total size.
@@ -76,8 +79,8 @@ const (
 	DefaultOverlapTokens = 50
 )
 
-const folderColumns = `d.key, d.id, d.name, d.description, d.instructions, d.metadata, d.chunk_tokens, d.overlap_tokens,
-	d.created_at, d.updated_at, d.made_by, d.changed_by`
+const folderColumns = `d.key, d.id, d.name, d.description, d.instructions, d.metadata, d.skills, d.chunk_tokens,
+	d.overlap_tokens, d.created_at, d.updated_at, d.made_by, d.changed_by`
 
 // CreateFolder creates a folder. ErrConflict if the organization has a folder with that name; ErrInvalid if a field is
 // out of range.
@@ -92,11 +95,12 @@ func (s *Store) CreateFolder(ctx context.Context, org db.Org, n NewFolder) (Fold
 	}
 	overlap := cmp.Or(n.OverlapTokens, min(DefaultOverlapTokens, chunk/6))
 	f, err := db.One[Folder](ctx, s.db, `
-		INSERT INTO folders AS d (org, name, description, instructions, metadata, chunk_tokens, overlap_tokens, made_by)
-		VALUES (@org, @name, @description, @instructions, @metadata, @chunk, @overlap, @by)
+		INSERT INTO folders AS d (org, name, description, instructions, metadata, skills, chunk_tokens, overlap_tokens,
+		                          made_by)
+		VALUES (@org, @name, @description, @instructions, @metadata, @skills, @chunk, @overlap, @by)
 		RETURNING `+folderColumns,
 		pgx.StrictNamedArgs{"org": org, "name": name, "description": n.Description, "instructions": n.Instructions,
-			"metadata": n.Metadata, "chunk": chunk, "overlap": overlap, "by": db.ProvenanceOf(ctx)})
+			"metadata": n.Metadata, "skills": n.Skills, "chunk": chunk, "overlap": overlap, "by": db.ProvenanceOf(ctx)})
 	return s.described(f), folderError(err, name)
 }
 
@@ -190,11 +194,11 @@ func (s *Store) UpdateFolder(ctx context.Context, org db.Org, id string, u Folde
 		UPDATE folders d
 		SET name = coalesce(@name, name), description = coalesce(@description, description),
 		    instructions = coalesce(@instructions, instructions), metadata = coalesce(@metadata, metadata),
-		    updated_at = now(), changed_by = @by
+		    skills = coalesce(@skills, skills), updated_at = now(), changed_by = @by
 		WHERE org = @org AND id = @id AND deleted_at IS NULL
 		RETURNING `+folderColumns,
 		pgx.StrictNamedArgs{"org": org, "id": id, "name": u.Name, "description": u.Description,
-			"instructions": u.Instructions, "metadata": u.Metadata, "by": db.ProvenanceOf(ctx)})
+			"instructions": u.Instructions, "metadata": u.Metadata, "skills": u.Skills, "by": db.ProvenanceOf(ctx)})
 	return s.described(f), folderError(err, name)
 }
 

@@ -23,6 +23,7 @@ type PortableFolder struct {
 	Metadata      json.RawMessage `db:"metadata" json:"metadata"`
 	ChunkTokens   int             `db:"chunk_tokens" json:"chunk_tokens"`
 	OverlapTokens int             `db:"overlap_tokens" json:"overlap_tokens"`
+	Skills        bool            `db:"skills" json:"skills,omitempty"`
 	CreatedAt     time.Time       `db:"created_at" json:"created_at"`
 	UpdatedAt     time.Time       `db:"updated_at" json:"updated_at"`
 	AgentID       string          `db:"agent_id" json:"agent_id"`
@@ -61,8 +62,8 @@ type PortableView struct {
 // ExportFolders lists the folders of an agent, oldest attachment first.
 func (s *Store) ExportFolders(ctx context.Context, org db.Org, agentID string) ([]PortableFolder, error) {
 	return db.All[PortableFolder](ctx, s.db, `
-		SELECT d.id, d.name, d.description, d.instructions, d.metadata, d.chunk_tokens, d.overlap_tokens, d.created_at,
-		       d.updated_at, d.made_by, d.changed_by, a.agent_id, a.attached_at, a.opens
+		SELECT d.id, d.name, d.description, d.instructions, d.metadata, d.chunk_tokens, d.overlap_tokens, d.skills,
+		       d.created_at, d.updated_at, d.made_by, d.changed_by, a.agent_id, a.attached_at, a.opens
 		FROM agent_folders a JOIN folders d ON d.org = a.org AND d.key = a.folder_key AND d.deleted_at IS NULL
 		WHERE a.org = $1 AND a.agent_id = $2
 		ORDER BY a.attached_at, d.key`, org, agentID)
@@ -98,15 +99,15 @@ func (s *Store) RestoreFolder(ctx context.Context, org db.Org, f PortableFolder)
 		return "", err
 	}
 	key, err := db.One[int64](ctx, s.db, `
-		INSERT INTO folders (id, org, name, description, instructions, metadata, chunk_tokens, overlap_tokens, created_at,
-		                     updated_at, made_by, changed_by)
-		VALUES (@id, @org, @name, @description, @instructions, @metadata, @chunk, @overlap, @created, @updated, @made_by,
-		        @changed_by)
+		INSERT INTO folders (id, org, name, description, instructions, metadata, chunk_tokens, overlap_tokens, skills,
+		                     created_at, updated_at, made_by, changed_by)
+		VALUES (@id, @org, @name, @description, @instructions, @metadata, @chunk, @overlap, @skills, @created, @updated,
+		        @made_by, @changed_by)
 		RETURNING key`,
 		pgx.StrictNamedArgs{"id": f.ID, "org": org, "name": name, "description": f.Description,
 			"instructions": f.Instructions, "metadata": f.Metadata, "chunk": cmp.Or(f.ChunkTokens, DefaultChunkTokens),
-			"overlap": f.OverlapTokens, "created": f.CreatedAt, "updated": f.UpdatedAt, "made_by": f.MadeBy,
-			"changed_by": f.ChangedBy})
+			"overlap": f.OverlapTokens, "skills": f.Skills, "created": f.CreatedAt, "updated": f.UpdatedAt,
+			"made_by": f.MadeBy, "changed_by": f.ChangedBy})
 	if err != nil || f.AgentID == "" {
 		return name, err
 	}

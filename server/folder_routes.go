@@ -76,7 +76,7 @@ func (s *Server) createFolder(ctx context.Context, input *struct{ Body letta.Cre
 	b := input.Body
 	f, err := s.Files.CreateFolder(ctx, rest.Org(ctx), files.NewFolder{Name: b.Name, Description: b.Description.Pointer(),
 		Instructions: b.Instructions.Pointer(), Metadata: json.RawMessage(b.Metadata.Value),
-		ChunkTokens: b.ChunkTokens.Value})
+		Skills: b.Skills.Value, ChunkTokens: b.ChunkTokens.Value})
 	return letta.SourceOf(f), err
 }
 
@@ -114,7 +114,8 @@ func (s *Server) updateFolder(ctx context.Context, input *struct {
 	Body letta.UpdateFolder
 }) (letta.Source, error) {
 	u := files.FolderUpdate{Name: input.Body.Name.Pointer(), Description: input.Body.Description.Pointer(),
-		Instructions: input.Body.Instructions.Pointer(), Metadata: json.RawMessage(input.Body.Metadata.Value)}
+		Instructions: input.Body.Instructions.Pointer(), Metadata: json.RawMessage(input.Body.Metadata.Value),
+		Skills: input.Body.Skills.Pointer()}
 	f, err := s.Files.UpdateFolder(ctx, rest.Org(ctx), string(input.FolderID), u)
 	return letta.SourceOf(f), err
 }

@@ -37,10 +37,11 @@ type foldersCreateCmd struct {
 	asked
 	Name        string `arg:"" help:"Name of the folder."`
 	Description string `help:"What the folder has; agents read it."`
+	Skills      bool   `help:"The files SKILL.md in it are skills of its agents."`
 }
 
 func (c foldersCreateCmd) Run(ctx context.Context, s streams) error {
-	f, err := c.createFolder(ctx, c.Name, c.Description)
+	f, err := c.createFolder(ctx, c.Name, map[string]any{"description": c.Description, "skills": c.Skills})
 	if err != nil {
 		return err
 	}
@@ -101,10 +102,13 @@ func (e unknownFolder) Error() string {
 	return fmt.Sprintf("there is no folder %q: 'loci folders list' shows them", string(e))
 }
 
-func (r remote) createFolder(ctx context.Context, name, description string) (f files.Folder, err error) {
-	fields := map[string]string{"name": name}
-	if description != "" {
-		fields["description"] = description
+// createFolder creates a folder. It leaves out those of the fields that have a zero value.
+func (r remote) createFolder(ctx context.Context, name string, more map[string]any) (f files.Folder, err error) {
+	fields := map[string]any{"name": name}
+	for field, value := range more {
+		if value != "" && value != false {
+			fields[field] = value
+		}
 	}
 	err = r.send(ctx, http.MethodPost, "/v1/folders/", fields, &f)
 	return f, err

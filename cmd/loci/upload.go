@@ -186,7 +186,7 @@ func (u *upload) open(ctx context.Context) error {
 	u.existing = map[string][]files.File{}
 	f, err := u.findFolder(ctx, u.Folder)
 	if _, unknown := errors.AsType[unknownFolder](err); unknown {
-		f, err = u.createFolder(ctx, u.Folder, "")
+		f, err = u.createFolder(ctx, u.Folder, nil)
 		u.folder = f.ID
 		return err
 	}

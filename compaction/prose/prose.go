@@ -2,7 +2,7 @@
 // headings and remarks that Loci writes into summaries.
 //
 // Each file uses those that are named before it: prose.go warning.go identifiers.go format.go remarks.go score.go
-// sentences.go mustmention.go quotation.go transcript.go appended.go decides.go
+// sentences.go mustmention.go quotation.go transcript.go appended.go decides.go skill.go
 package prose
 
 import (

@@ -11,6 +11,7 @@ type CreateFolder struct {
 	Description  rest.Opt[string]      `json:"description,omitzero"`
 	Instructions rest.Opt[string]      `json:"instructions,omitzero"`
 	Metadata     rest.Opt[rest.Object] `json:"metadata,omitzero"`
+	Skills       rest.Opt[bool]        `json:"skills,omitzero" doc:"Its files SKILL.md are skills of its agents."`
 	ChunkTokens  rest.Opt[int]         `json:"embedding_chunk_size,omitzero" doc:"In tokens; 300 if absent."`
 }
 
@@ -20,6 +21,7 @@ type UpdateFolder struct {
 	Description  rest.Opt[string]      `json:"description,omitzero"`
 	Instructions rest.Opt[string]      `json:"instructions,omitzero"`
 	Metadata     rest.Opt[rest.Object] `json:"metadata,omitzero"`
+	Skills       rest.Opt[bool]        `json:"skills,omitzero" doc:"Its files SKILL.md are skills of its agents."`
 }
 
 // FolderFilter narrows a list of folders.
