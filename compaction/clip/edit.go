@@ -13,10 +13,10 @@ import (
 type Edit struct {
 	Position int      `json:"position"` // position of the message in its conversation; 0: the summary
 	Part     int      `json:"part"`     // index in the message's content
-	Kind     EditKind `json:"kind,omitempty" enum:"clip,head,tail,line,pointer,stub,removed"`
+	Kind     EditKind `json:"kind,omitempty" enum:"clip,head,tail,line,current,pointer,stub,removed"`
 	Chars    int      `json:"chars"`                // for a clip: characters that are shown
 	Tail     float64  `json:"tail_share,omitempty"` // for a clip: the share of Chars from the end; 0: a half
-	// A line or a stub shows this text. The note of a clip begins with it.
+	// A line, a stub or a current text shows this text. The note of a clip begins with it.
 	Text    string `json:"text,omitempty"`
 	CopySeq int64  `json:"copy_seq,omitempty"` // for a pointer: seq of the message with the same text
 	Step    string `json:"step,omitempty"`     // the policy's step that made the edit; empty: a compaction
@@ -32,6 +32,7 @@ const (
 	Head    EditKind = "head"    // the beginning
 	Ending  EditKind = "tail"    // the end
 	Line    EditKind = "line"    // a line that says what the part contained
+	Current EditKind = "current" // what the text is now; only for a result
 	Pointer EditKind = "pointer" // a pointer to the message in the log with the same text
 	Stub    EditKind = "stub"    // a note that something was here; a call loses its arguments
 	// Removed shows nothing of a reasoning, or of a call and its result in the newest step. If it has a Text, a text of the
@@ -40,7 +41,8 @@ const (
 )
 
 // editKinds ranks the kinds. An edit may be replaced by one of the same or a higher rank.
-var editKinds = map[EditKind]int{Clip: 0, "clip": 0, Head: 0, Ending: 0, Line: 1, Pointer: 1, Stub: 2, Removed: 3}
+var editKinds = map[EditKind]int{Clip: 0, "clip": 0, Head: 0, Ending: 0, Line: 1, Current: 1, Pointer: 1, Stub: 2,
+	Removed: 3}
 
 // IsClip reports whether an edit shows characters of its part.
 func (e Edit) IsClip() bool { return editKinds[e.Kind] == editKinds[Clip] }
@@ -119,6 +121,9 @@ func IsEditOf(e Edit, m recall.Message) bool {
 	}
 	if e.Kind == Removed {
 		return e.Text == "" && isReasoning(p) && slices.ContainsFunc(m.Content, func(p recall.Part) bool { return !isReasoning(p) })
+	}
+	if e.Kind == Current {
+		return p.Type == recall.ToolReturn
 	}
 	return IsClippable(p, m.Role) || p.Type == recall.Text && m.Role == recall.User
 }

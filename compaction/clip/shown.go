@@ -54,6 +54,10 @@ func editedPart(view []recall.Message, m recall.Message, e Edit, has recall.Tool
 		return recall.Part{Type: recall.Text, Text: e.replacement(m, has)}
 	case e.Kind == Removed:
 		return recall.Part{}
+	case e.Kind == Current:
+		p.Text, p.Clip, p.Stdout, p.Stderr, p.NoteAt = e.Text, nil, nil, nil, [2]int{}
+		p.Images, p.ImagesAt = nil, nil
+		return p
 	case p.Type == recall.ToolCall:
 		p.Input = string(chat.Encode(map[string]string{"cleared": readHint(m, e.Part, has)}))
 		return p

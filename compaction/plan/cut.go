@@ -19,6 +19,7 @@ type Cut struct {
 	All    bool          // the summary must describe the current state, because no message that stays shows it
 	Split  bool          // if the cut divides a turn, the turn's beginning is summarized separately
 	Format *prose.Format // the summary's format; nil: the format of the settings' mode
+	Anyway bool          // compact also if that likely saves nothing
 }
 
 // restShare is a share of the room between the fixed parts and a policy's trigger. A compaction leaves at most that
@@ -85,7 +86,7 @@ func planCut(p *planner, c Cut) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	if plan.After >= plan.Before && plan.Before <= p.goal && !TooLong(p.v) {
+	if !c.Anyway && plan.After >= plan.Before && plan.Before <= p.goal && !TooLong(p.v) {
 		return Plan{}, &Nothing{Messages: len(p.v.Messages), Summarized: p.v.Summary != nil,
 			Stuck: len(p.v.Messages) > 0}
 	}

@@ -14,7 +14,7 @@
 //     fraction.go messagecount.go quietpoint.go reserve.go turncount.go
 //   - steps that compact: autocompact.go full.go keeprecent.go checkpoint.go notes.go olderturns.go oldestshare.go
 //     provider.go safeguard.go slide.go
-//   - steps that restore and truncate: restorefiles.go hardtruncate.go
+//   - steps that restore and truncate: restorefiles.go restoreskills.go hardtruncate.go
 //   - policies as JSON, which list steps by their names: registry.go order.go settings.go parse.go presets.go when.go
 //     layers.go onecutter.go
 //   - policies at work: pressure.go idle.go prune.go restore.go
@@ -78,22 +78,24 @@ type Restored struct {
 	Source   string // the file or call that it came from
 	Tokens   int    // tokens of the shown text
 	Named    bool   // it cannot be shown: only its source and its seq are named
+	Skill    bool   // it is a loaded skill
 
 	Cut *clip.Edit // how the result is cut; nil shows it as before
 }
 
 // Moment is the input of a step besides the view.
 type Moment struct {
-	Now       time.Time     // time of the prompt
-	Touched   time.Time     // when the conversation's last prompt was handed out; zero if none was
-	Sent      int           // position of the last message in that prompt; 0 if unknown
-	Forced    bool          // someone asked for a compaction
-	Settings  plan.Settings // the agent's settings: bounds that no policy exceeds; zero: the defaults
-	Tokens    int           // tokens of the prompt, counted by the caller; 0: counted from the view
-	Anthropic bool          // the prompt is in the form of Anthropic's API
-	Busy      bool          // a client's plan is under way, or a sub-agent still works
-	Notes     string        // the working memory, as the model reads it
-	Noted     int           // position of the newest message when a checkpoint wrote the notes; 0: none wrote them
+	Now       time.Time         // time of the prompt
+	Touched   time.Time         // when the conversation's last prompt was handed out; zero if none was
+	Sent      int               // position of the last message in that prompt; 0 if unknown
+	Forced    bool              // someone asked for a compaction
+	Settings  plan.Settings     // the agent's settings: bounds that no policy exceeds; zero: the defaults
+	Tokens    int               // tokens of the prompt, counted by the caller; 0: counted from the view
+	Anthropic bool              // the prompt is in the form of Anthropic's API
+	Busy      bool              // a client's plan is under way, or a sub-agent still works
+	Notes     string            // the working memory, as the model reads it
+	Skills    map[string]string // what load_skill returns now, by name, of each skill in view; nil: not known
+	Noted     int               // position of the newest message when a checkpoint wrote the notes; 0: none wrote them
 
 	// Write returns a line about the result in each request, in the order of the requests. Nil means that there is no
 	// model, and rules write the lines.

@@ -77,11 +77,22 @@ func (p Policy) Plan(v clip.View, at Moment) (plan.Plan, error) {
 	return (&Slide{Mode: bySettings}).Plan(v, at)
 }
 
-// Restore says which of the messages that left are shown again.
+// Restore says which of the messages that left are shown again: first loaded skills, also if the policy has no step for
+// them, and then what its other steps show. What one step shows leaves less room for the next.
 func (p Policy) Restore(left, after clip.View, at Moment) (all []Restored) {
+	skills, others := Restorer(defaultSkills()), []Restorer{}
 	for _, s := range p.inOrder() {
-		if r, ok := s.(Restorer); ok {
-			all = append(all, r.Restore(left, after, at)...)
+		switch r := s.(type) {
+		case *RestoreSkills:
+			skills = r
+		case Restorer:
+			others = append(others, r)
+		}
+	}
+	for _, r := range slices.Insert(others, 0, skills) {
+		for _, restored := range r.Restore(left, after, at) {
+			after.Fixed += restored.Tokens
+			all = append(all, restored)
 		}
 	}
 	return all

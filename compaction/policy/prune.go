@@ -9,8 +9,8 @@ import (
 
 // Prune applies the edits of all steps that are due before a prompt. It returns the view with these edits, and the new
 // edits. An edit must save tokens, must not show more of its part than before, and must not be of the user's newest
-// message. The newest results, which the model has not answered yet, are only edited by the stage enter. A second call
-// on the returned view returns no new edits.
+// message or of a loaded skill. The newest results, which the model has not answered yet, are only edited by the stage
+// enter. A second call on the returned view returns no new edits.
 func (p Policy) Prune(v clip.View, at Moment) (clip.View, []clip.Edit) {
 	entered := newPruning(v, at)
 	entered.run(p, Enter, Enter)
@@ -61,6 +61,7 @@ type pruning struct {
 
 	user       int // position of the user's newest message
 	unanswered [2]int
+	skills     map[place]bool // results that load skills
 }
 
 func newPruning(v clip.View, at Moment) *pruning {
@@ -71,6 +72,15 @@ func newPruning(v clip.View, at Moment) *pruning {
 		if m.Role == recall.User {
 			run.user = m.Position
 		}
+	}
+	for r := range results(v) {
+		if skillOf(r) == "" {
+			continue
+		}
+		if run.skills == nil {
+			run.skills = map[place]bool{}
+		}
+		run.skills[r.place()] = true
 	}
 	return run
 }
@@ -102,7 +112,8 @@ func (run *pruning) make(edits []clip.Edit, stage Stage) {
 	accepted := make([]clip.Edit, 0, len(edits))
 	for _, e := range edits {
 		i, ok := messageAt(run.view, e.Position)
-		if !ok || e.Position == run.user || stage != Enter && i >= run.unanswered[0] && i < run.unanswered[1] {
+		if !ok || e.Position == run.user || run.skills[place{e.Position, e.Part}] ||
+			stage != Enter && i >= run.unanswered[0] && i < run.unanswered[1] {
 			continue
 		}
 		e, saves := run.view.Weighed(run.view.Messages[i], edited[place{e.Position, e.Part}], e)

@@ -19,7 +19,7 @@ var mechanisms = byName(
 	&AutoCompact{}, &Checkpoint{}, &Full{}, &KeepRecent{}, &Notes{}, &OlderTurns{}, &OldestShare{}, &Provider{},
 	&Safeguard{}, &Slide{},
 	// restore and truncate
-	&RestoreFiles{}, &HardTruncate{},
+	&RestoreFiles{}, &RestoreSkills{}, &HardTruncate{},
 )
 
 func byName(steps ...described) map[string]Mechanism {

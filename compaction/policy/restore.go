@@ -38,11 +38,12 @@ func (p Policy) PlanAndRestore(v clip.View, at Moment) (plan.Plan, error) {
 	left.Messages = slices.DeleteFunc(slices.Clone(v.Messages), func(m recall.Message) bool { return stays[m.Position] })
 	cutView := v // with the restored results as they will be shown
 	var keep []int
-	for _, r := range p.Restore(left, after, at) {
+	restored := p.Restore(left, after, at)
+	for _, r := range restored {
 		i := slices.IndexFunc(v.Messages, func(m recall.Message) bool { return m.Position == r.Position })
 		switch {
 		case r.Named:
-			planned.Named = append(planned.Named, prose.Named{Path: r.Source, Seq: r.Seq})
+			planned.Named = append(planned.Named, r.named())
 		case i >= 0:
 			if keep = append(keep, i); r.Cut != nil {
 				cutView.Edits = clip.MergeEdits(cutView.Edits, []clip.Edit{*r.Cut})
@@ -62,8 +63,12 @@ func (p Policy) PlanAndRestore(v clip.View, at Moment) (plan.Plan, error) {
 	slices.Sort(keep)
 	all := planned.Mode == plan.All || planned.Mode == plan.SelfCompactAll
 	again, err := planCut(cutView, at,
-		plan.Cut{At: cut, Keep: keep, All: all, Format: planned.Format})
+		plan.Cut{At: cut, Keep: keep, All: all, Format: planned.Format, Anyway: at.Forced})
+	if _, nothing := errors.AsType[*plan.Nothing](err); nothing && slices.ContainsFunc(restored, Restored.isSkill) {
+		return planned, err // better no compaction than one that only hides skills
+	}
 	if errors.Is(err, db.ErrInvalid) || again.Evicted == 0 { // the restored results do not fit
+		planned.Named = append(planned.Named, hiddenIn(planned, restored)...)
 		return planned, nil
 	}
 	if err != nil {
@@ -71,6 +76,22 @@ func (p Policy) PlanAndRestore(v clip.View, at Moment) (plan.Plan, error) {
 	}
 	quoted := again.Quoted
 	again.Making, again.NeedsModel, again.Self = planned.Making, planned.NeedsModel, planned.Self
+	again.Named = append(again.Named, hiddenIn(again, restored)...)
 	again.Quoted = quoted
 	return again, nil
 }
+
+// hiddenIn names the results that were to be shown again, and that a plan hides for lack of room.
+func hiddenIn(p plan.Plan, restored []Restored) (all []prose.Named) {
+	for _, r := range restored {
+		if !r.Named && r.Position < p.First && !slices.Contains(p.Kept, r.Position) {
+			all = append(all, r.named())
+		}
+	}
+	return all
+}
+
+// isSkill reports whether the result is a loaded skill that is shown again.
+func (r Restored) isSkill() bool { return r.Skill && !r.Named }
+
+func (r Restored) named() prose.Named { return prose.Named{Path: r.Source, Seq: r.Seq} }

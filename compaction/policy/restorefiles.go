@@ -32,11 +32,7 @@ func (*RestoreFiles) describe() Mechanism {
 // Restore returns the plans and then the files, the newest first. It leaves out a file or a plan with a result that is
 // still in view.
 func (s *RestoreFiles) Restore(left, after clip.View, at Moment) (all []Restored) {
-	free := s.MaxTotalTokens
-	if after.Window > 0 {
-		most, used := at.most(after), clip.Estimate(after)
-		free = min(free, (most-used)/2, plan.Rest(most, after.Fixed)-used)
-	}
+	free := at.restorable(after, s.MaxTotalTokens)
 	seen := map[string]bool{}
 	for r := range results(after) {
 		seen[s.source(r)] = true
@@ -71,6 +67,16 @@ func (s *RestoreFiles) Restore(left, after clip.View, at Moment) (all []Restored
 		}
 	}
 	return all
+}
+
+// restorable returns how many tokens of a bound may be shown again in a view after a compaction: at most half of what
+// is free.
+func (at Moment) restorable(after clip.View, bound int) int {
+	if after.Window == 0 {
+		return bound
+	}
+	most, used := at.most(after), clip.Estimate(after)
+	return min(bound, (most-used)/2, plan.Rest(most, after.Fixed)-used)
 }
 
 // source returns what a result shows: the path of a file, or the tool of a plan. It is empty if the result is neither,
