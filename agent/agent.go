@@ -2,9 +2,10 @@
 // prompts, and reads the memories through their stores.
 //
 // Each file uses those that are named before it:
-//   - agents, and the store: customtool.go flushsettings.go handoversettings.go format.go promptsettings.go agent.go
+//   - agents, and the store: customtool.go flushsettings.go handoversettings.go format.go promptsettings.go
+//     skillsettings.go agent.go
 //     fields.go promptmeans.go store.go model.go limits.go toolsets.go
-//   - prompts: prompt.go policy.go queries.go request.go filedirectory.go corememory.go systemprompt.go usage.go
+//   - prompts: prompt.go policy.go queries.go request.go filedirectory.go corememory.go skill.go systemprompt.go usage.go
 //     calibration.go assemble.go room.go branch.go
 //   - what keeps prompts short: flushes.go flushtools.go policylines.go prune.go compact.go
 //   - policies, conversations and identities: policyover.go policychange.go conversationidentity.go conversation.go
@@ -56,6 +57,8 @@ type Agent struct {
 
 	Subagents []SubagentName `db:"subagents" json:"-"` // definitions of sub-agents
 
+	HasSkills bool `db:"has_skills" json:"-"` // a folder of skills is attached
+
 	// InConversation are the compaction settings of the conversation that the agent was asked for. They change the
 	// agent's.
 	InConversation json.RawMessage `db:"-" json:"-"`
@@ -98,6 +101,7 @@ type Settings struct {
 
 	Handover *HandoverSettings `json:"handover,omitempty"` // nil: HandoverOff
 	Prompt   *PromptSettings   `json:"prompt,omitempty"`   // nil: the defaults
+	Skills   *SkillSettings    `json:"skills,omitempty"`   // nil: the defaults
 }
 
 // These say in which conversations an agent's tools search and read: in all, or only in the one of the call.
@@ -147,10 +151,10 @@ type Update struct {
 // isShown reports whether an update may change what the system prompt shows. Other updates leave the prompt's bytes
 // unchanged, so that a provider's cache stays valid.
 func (u Update) isShown() bool {
-	inPrompt := func(name string) bool { return name == "tools" || name == "tool_rules" }
+	inPrompt := func(name string) bool { return name == "tools" || name == "tool_rules" || name == "skills" }
 	return u.System != nil || u.Timezone != nil || u.MaxFilesOpen.Set || u.ViewChars.Set || u.FolderIDs != nil ||
 		u.BlockIDs != nil || u.ToolIDs != nil || u.Settings.Tools != nil || u.Settings.MadeFor != "" ||
-		u.Settings.ToolRules != nil || slices.ContainsFunc(u.Unset, inPrompt)
+		u.Settings.ToolRules != nil || u.Settings.Skills != nil || slices.ContainsFunc(u.Unset, inPrompt)
 }
 
 // Limit changes a number or resets it to its default.
@@ -258,6 +262,11 @@ func (s Settings) check() error {
 	}
 	if s.Handover != nil {
 		if err := s.Handover.check(); err != nil {
+			return err
+		}
+	}
+	if s.Skills != nil {
+		if err := s.Skills.check(); err != nil {
 			return err
 		}
 	}

@@ -213,7 +213,7 @@ func (p *Prompt) convert(v clip.View, answer bool) {
 // write converts messages and the state to the prompt's format, and counts the messages.
 func (p *Prompt) write(shown []recall.Message) {
 	settings, n := p.Agent.Settings.Prompt, 0
-	shown = chat.WithState(shown, settings.role(), p.system.state())
+	shown = chat.WithState(slices.Concat(p.system.preloaded, shown), settings.role(), p.system.state())
 	p.ofMessages = tokens.Composition{}
 	count := p.tally(&p.ofMessages)
 	if p.format == Anthropic && settings.marks() {
@@ -221,7 +221,7 @@ func (p *Prompt) write(shown []recall.Message) {
 	} else {
 		p.messages, n = converted(p.format, shown, count)
 	}
-	p.counted.Messages = max(n-p.system.stateTokens(p.count), 0)
+	p.counted.Messages = max(n-p.system.stateTokens(p.count)-p.system.preloadedTokens(p.count), 0)
 }
 
 // readView reads the view of the conversation. If the view is too long, it reads the newest messages and only counts

@@ -182,11 +182,15 @@ func (p *Prompt) countSystem() {
 	p.ofSystem = tokens.Composition{}
 	count := p.tally(&p.ofSystem)
 	t.System, t.Blocks, t.Rules, t.Metadata = count(text.system), count(text.blocks), count(text.rules), count(text.about)
+	t.Skills = count(text.skills) + text.preloadedTokens(p.count)
 	t.Directories, t.Working = p.count(text.directories), p.count(text.working)
 	t.Metadata += max(text.stateTokens(p.count)-t.Directories-t.Working, 0)
 	of := p.ofTools
 	of.Add(p.ofSystem)
 	of.Add(p.compose(text.state()))
+	for _, m := range text.preloaded {
+		of.Add(p.compose(m.Text()))
+	}
 	p.factor = p.calibration.Factor(of)
 }
 

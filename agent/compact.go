@@ -14,6 +14,7 @@ import (
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/compaction/prose"
 	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/db"
@@ -45,9 +46,10 @@ func (s *Store) Compact(ctx context.Context, org db.Org, c recall.Conversation, 
 		return compaction.Result{}, err
 	}
 	moment.Forced = true
-	if !namesMode(o.Settings) {
-		task = p.planned(task, moment)
+	if namesMode(o.Settings) {
+		p.policy = policy.Effective{} // the mode is for this call, in place of the policy
 	}
+	task = p.planned(task, moment)
 	return s.Compaction.Run(ctx, org, task)
 }
 

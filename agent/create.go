@@ -101,6 +101,12 @@ func (s *Store) equip(ctx context.Context, org db.Org, a Agent, n New) (Agent, e
 			return a, err
 		}
 	}
+	var err error
+	if len(n.FolderIDs) > 0 { // they may have skills
+		if a, err = s.Agent(ctx, org, a.ID); err != nil {
+			return a, err
+		}
+	}
 	if len(n.ToolIDs) == 0 {
 		return a, nil
 	}
@@ -147,7 +153,7 @@ func (s *Store) insert(ctx context.Context, org db.Org, n New) (Agent, error) {
 		                    depth)
 		VALUES (@org, @name, @type, @description, @metadata, @system, @tags, @timezone, @model, @embedding,
 		        @window, @max_files, @view_chars, @hidden, @settings, @depth)`, `, `+ownColumns)+`
-		SELECT `+ownColumns+`, '[]'::json AS attached_tools, '[]'::json AS subagents FROM added`,
+		SELECT `+ownColumns+`, '[]'::json AS attached_tools, '[]'::json AS subagents, false AS has_skills FROM added`,
 		pgx.StrictNamedArgs{"org": org, "name": n.Name, "type": cmp.Or(n.Type, DefaultType), "description": n.Description,
 			"metadata": n.Metadata, "system": n.System, "tags": notNil(n.Tags), "timezone": cmp.Or(n.Timezone, "UTC"),
 			"model": n.Model, "embedding": n.Embedding, "window": n.WindowLimit, "max_files": n.MaxFilesOpen,

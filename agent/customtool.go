@@ -61,6 +61,11 @@ const definedSubagents = `(
 	SELECT coalesce(json_agg(json_build_object('name', s.name, 'description', s.description) ORDER BY s.name), '[]')
 	FROM subagents s WHERE s.org = $1 AND s.agent_key = agents.key) AS subagents`
 
+// hasSkills selects whether a folder of skills is attached to the agent of a row.
+const hasSkills = `EXISTS (
+	SELECT FROM agent_folders x JOIN folders d ON d.org = x.org AND d.key = x.folder_key
+	WHERE x.org = $1 AND d.org = $1 AND x.agent_id = agents.id AND d.skills AND d.deleted_at IS NULL) AS has_skills`
+
 const toolColumns = `t.key, t.id, t.name, t.description, t.json_schema, t.args_json_schema, t.source_code,
 	t.source_type, t.tags, t.return_char_limit, t.pip_requirements, t.npm_requirements, t.default_requires_approval,
 	t.enable_parallel_execution, t.metadata, t.created_at, t.updated_at, t.former_names, t.made_by, t.changed_by`

@@ -29,6 +29,7 @@ type Given struct {
 	Mode   string          `json:"mode,omitempty"` // blank or brief; empty: blank
 	Prompt string          `json:"prompt,omitempty"`
 	Tools  []string        `json:"tools,omitzero"`
+	Skills []string        `json:"skills,omitempty"` // names of the parent's that begin the sub-agent's conversation
 	Policy json.RawMessage `json:"policy,omitempty"` // compaction settings
 	Model  *string         `json:"model,omitempty"`
 	Window *int            `json:"context_window_limit,omitempty"`
@@ -38,7 +39,7 @@ type Given struct {
 // GivenGrants are the memories of the parent that the sub-agents of a definition get. Blocks are named by label or id,
 // folders by name or id, files as folder/file.
 type GivenGrants struct {
-	Default    bool         `json:"default" doc:"The blocks AGENTS, TOOLS and SOUL, to read."`
+	Default    bool         `json:"default" doc:"AGENTS, TOOLS and SOUL: blocks and memory files, to read."`
 	Blocks     []GivenGrant `json:"blocks" nullable:"false"`
 	Folders    []string     `json:"folders" nullable:"false" doc:"Names or ids, of the parent's."`
 	Files      []string     `json:"files" nullable:"false" doc:"Of brief: files (folder/name) that are open at first."`

@@ -23,6 +23,18 @@ func orTier(own *int, tier int) int {
 	return cmp.Or(*own, tier)
 }
 
+// MaxResultChars bounds the texts that tools return, in characters.
+const MaxResultChars = 50_000
+
+// ResultChars returns how many characters a tool's result may have that shows a text of any length: a quarter of the
+// agent's window, where it is known, at 4 characters per token.
+func (a Agent) ResultChars() int {
+	if window := a.Window(); window > 0 {
+		return min(MaxResultChars, window)
+	}
+	return MaxResultChars
+}
+
 // LimitsOf maps agent id → limits, in the form of files.Options.Limits.
 func LimitsOf(ctx context.Context, d db.DB, org db.Org, ids []string) (map[string]files.Limits, error) {
 	agents, err := db.All[Agent](ctx, d, `SELECT `+columns+` FROM agents WHERE org = $1 AND id = ANY ($2)`, org, ids)

@@ -28,6 +28,8 @@ type Overview struct {
 	Filesystem           *string `json:"memory_filesystem"`
 	TokensToolRules      int     `json:"num_tokens_tool_usage_rules"`
 	ToolRules            *string `json:"tool_usage_rules"`
+	TokensSkills         int     `json:"num_tokens_skills" doc:"Of their list, and of the preloaded ones."`
+	Skills               *string `json:"skills" doc:"Their list; null if the agent has none."`
 	TokensDirectories    int     `json:"num_tokens_directories"`
 	Directories          *string `json:"directories"`
 	TokensWorkingMemory  int     `json:"num_tokens_working_memory" doc:"Of the working memory."`
@@ -70,6 +72,7 @@ func (s *Store) overviewOf(ctx context.Context, org db.Org, p Prompt) (Overview,
 		NumArchivalMemory: passages, NumRecallMemory: total, External: p.system.metadata(), TokensExternal: t.Metadata,
 		SystemPrompt: p.system.system, TokensSystem: t.System, CoreMemory: p.system.blocks, TokensCoreMemory: t.Blocks,
 		ToolRules: orNil(p.system.rules), TokensToolRules: t.Rules,
+		Skills: orNil(p.system.skills), TokensSkills: t.Skills,
 		Directories: orNil(p.system.directories), TokensDirectories: t.Directories,
 		WorkingMemory: orNil(p.system.working), TokensWorkingMemory: t.Working,
 		SummaryMemory: orNil(p.summary), TokensSummaryMemory: t.Summary,

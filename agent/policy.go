@@ -141,8 +141,8 @@ func (s *Store) handedOut(ctx context.Context, org db.Org, c recall.Conversation
 // moment returns the input, besides the view, of the steps of a prompt's policy.
 func (s *Store) moment(ctx context.Context, org db.Org, p Prompt) (m policy.Moment, err error) {
 	m = policy.Moment{Now: s.now(), Settings: p.settings, Notes: p.system.working, Anthropic: p.format == Anthropic}
-	if len(p.policy.Steps) == 0 {
-		return m, nil
+	if m.Skills, err = s.loadedSkills(ctx, org, p); err != nil || len(p.policy.Steps) == 0 {
+		return m, err
 	}
 	if m.Touched, m.Sent, err = s.handedOut(ctx, org, p.Conversation); err != nil {
 		return m, err
@@ -175,10 +175,12 @@ func (s *Store) Hold(ctx context.Context, org db.Org, c recall.Conversation, d t
 	return c, nil
 }
 
-// planned returns the task with the plan of the prompt's policy, if the policy has steps.
+// planned returns the task with the plan of the prompt's policy, if the policy has steps or skills were loaded.
 func (p Prompt) planned(t compaction.Task, at policy.Moment) compaction.Task {
-	if len(p.policy.Steps) > 0 {
+	if len(p.policy.Steps) > 0 || at.Skills != nil {
 		t.Plan = func(v clip.View) (plan.Plan, error) { return p.policy.PlanAndRestore(v, at) }
+	}
+	if len(p.policy.Steps) > 0 {
 		t.Policy = p.policy.Name()
 	}
 	return t

@@ -65,6 +65,7 @@ type Tokens struct {
 	System      int `json:"base_instructions"`
 	Blocks      int `json:"core_memory"`
 	Rules       int `json:"tool_usage_rules"`
+	Skills      int `json:"skills" doc:"Of their list, and of the preloaded ones."`
 	Directories int `json:"directories"`
 	Metadata    int `json:"memory_metadata" doc:"Of counts, and of what stands around the state at the prompt's end."`
 	Working     int `json:"working_memory" doc:"Of the conversation's working memory."`
@@ -90,17 +91,25 @@ func (p systemPrompt) stateTokens(count func(string) int) int {
 	return tokens.PerMessage + count(p.state())
 }
 
+// preloadedTokens counts the messages of preloaded skills.
+func (p systemPrompt) preloadedTokens(count func(string) int) (n int) {
+	for _, m := range p.preloaded {
+		n += tokens.PerMessage + count(m.Text())
+	}
+	return n
+}
+
 // instructions returns the tokens of everything but tools, summary and messages.
 func (t *Tokens) instructions() int {
-	return t.System + t.Blocks + t.Rules + t.Directories + t.Metadata + t.Working
+	return t.System + t.Blocks + t.Rules + t.Skills + t.Directories + t.Metadata + t.Working
 }
 
 // in returns the parts scaled to a total.
 func (t Tokens) in(total int) Tokens {
 	of := func(n int) int { return int(int64(n) * int64(total) / int64(max(t.Total, 1))) }
 	scaled := Tokens{Total: total, Estimated: t.Total, Tools: of(t.Tools), System: of(t.System), Blocks: of(t.Blocks),
-		Rules: of(t.Rules), Directories: of(t.Directories), Metadata: of(t.Metadata), Working: of(t.Working),
-		Summary: of(t.Summary), Classes: t.Classes}
+		Rules: of(t.Rules), Skills: of(t.Skills), Directories: of(t.Directories), Metadata: of(t.Metadata),
+		Working: of(t.Working), Summary: of(t.Summary), Classes: t.Classes}
 	scaled.Messages = total - scaled.Tools - scaled.instructions() - scaled.Summary
 	return scaled
 }

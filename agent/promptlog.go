@@ -51,8 +51,7 @@ type StoredPrompt struct {
 func (s *Store) NextPrompt(ctx context.Context, org db.Org, target PromptTarget) (StoredPrompt, error) {
 	p, err := s.assembleFitting(ctx, org, target)
 	if err == nil && target.NotEmpty && len(p.Messages) == 0 && p.summary == "" {
-		err = db.Conflict("the conversation %s has no message in view, and a model can answer none: append one first "+
-			"with POST /v1/agents/%s/step or …/messages/capture", p.Conversation.ID, target.AgentID)
+		err = noMessage(p.Conversation)
 	}
 	if err != nil {
 		return StoredPrompt{}, err
@@ -67,6 +66,19 @@ func (s *Store) NextPrompt(ctx context.Context, org db.Org, target PromptTarget)
 		err = db.UnlessFull(errors.Join(s.noteGrowth(ctx, org, p), s.checkWhenIdle(ctx, org, p)))
 	}
 	return out, orNoAgent(err, target.AgentID)
+}
+
+// CheckNotEmpty returns an ErrConflict if nobody has said anything in a conversation, so that it has no prompt.
+func CheckNotEmpty(c recall.Conversation) error {
+	if c.Messages > len(c.Prompts) {
+		return nil
+	}
+	return noMessage(c)
+}
+
+func noMessage(c recall.Conversation) error {
+	return db.Conflict("the conversation %s has no message in view, and a model can answer none: append one first "+
+		"with POST /v1/agents/%s/step or …/messages/capture", c.ID, c.AgentID)
 }
 
 // with returns the prompt together with its request.

@@ -27,11 +27,14 @@ type systemPrompt struct {
 	system string // the base instructions
 	blocks string // empty if no block is attached
 	rules  string // empty if no tool has a rule
+	skills string // empty if the agent has no skill, or lacks the tool that loads one
 	about  string // names the agent, and says how texts are shown
 
 	directories string // empty if no folder is attached
 	counts      string // of what the model does not see
 	working     string // empty if the conversation's working memory has no entries
+
+	preloaded []recall.Message // skills that stand before the conversation's messages
 
 	openChars int        // characters of all views of open files
 	core      coreMemory // that blocks and working show
@@ -46,7 +49,7 @@ func joined(texts ...string) string {
 // parts returns the texts that together are the system prompt of a request.
 func (p systemPrompt) parts() []string {
 	var parts []string
-	for _, part := range []string{p.system, p.blocks, p.rules, p.about} {
+	for _, part := range []string{p.system, p.blocks, p.rules, p.skills, p.about} {
 		if part != "" && len(parts) > 0 {
 			part = "\n\n" + part
 		}
@@ -84,7 +87,7 @@ func (p systemPrompt) metadata() string {
 
 // String returns all parts as one system prompt in Letta's layout.
 func (p systemPrompt) String() string {
-	return joined(p.system, p.blocks, p.rules, p.directories, p.metadata(), p.working)
+	return joined(p.system, p.blocks, p.rules, p.skills, p.directories, p.metadata(), p.working)
 }
 
 // promptMeans are the limits and the tools that a system prompt mentions.
@@ -96,6 +99,9 @@ type promptMeans struct {
 	withoutFiles bool // leave out the texts of open files
 
 	bounds *policy.Bootstrap // of blocks; nil: none
+
+	window int              // in tokens
+	count  func(string) int // counts tokens; nil: as the agent's model does, for the agent's window
 }
 
 // toolRule is a rule for the use of a tool, as Letta's clients store it.

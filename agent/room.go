@@ -50,7 +50,8 @@ func (s *Store) compileWithin(ctx context.Context, org db.Org, c compilation, p 
 	window, l, target, base := p.Agent.Window(), c.limits, c.target, c.base
 	for range maxCompilations {
 		compiled, err := s.compile(ctx, org, base, p.Conversation, promptMeans{limits: *l, tools: p.definitions,
-			hasFolder: p.hasFolder, withoutFiles: target.WithoutFiles, bounds: p.policy.Bootstrap()})
+			hasFolder: p.hasFolder, withoutFiles: target.WithoutFiles, bounds: p.policy.Bootstrap(), window: p.window(),
+			count: p.count})
 		if err != nil {
 			return err
 		}
@@ -59,7 +60,8 @@ func (s *Store) compileWithin(ctx context.Context, org db.Org, c compilation, p 
 			p.system.blocks, p.system.working = "", ""
 		}
 		if p.Conversation.Delegated && target.System == nil && target.Addition == "" { // it begins like its parent's
-			p.system.system, p.system.blocks, p.system.rules, p.system.about = p.logged.Text(), "", "", ""
+			p.system.system, p.system.blocks, p.system.rules, p.system.skills, p.system.about = p.logged.Text(), "", "",
+				"", ""
 		}
 		p.countSystem()
 		excess := p.excess(window)
@@ -145,7 +147,7 @@ func (s *Store) Room(ctx context.Context, org db.Org, agentID, conversation stri
 	l := base.Limits()
 	l.WindowTokens, l.OpenChars = p.Agent.Window(), 1
 	p.system, err = s.compile(ctx, org, base, p.Conversation, promptMeans{limits: l, tools: p.definitions,
-		hasFolder: p.hasFolder, bounds: p.policy.Bootstrap()})
+		hasFolder: p.hasFolder, bounds: p.policy.Bootstrap(), window: p.window(), count: p.count})
 	if err != nil {
 		return Room{}, err
 	}

@@ -56,7 +56,7 @@ const ownColumns = `key, id, name, agent_type, description, metadata, system, ta
 	system_changed_at,
 	last_run_completion, last_run_duration_ms, last_stop_reason, depth`
 
-const columns = ownColumns + `, ` + attachedTools + `, ` + definedSubagents
+const columns = ownColumns + `, ` + attachedTools + `, ` + definedSubagents + `, ` + hasSkills
 
 // orNoAgent turns ErrNotFound into one that names the agent, and returns any other error unchanged.
 func orNoAgent(err error, id string) error {

@@ -48,6 +48,9 @@ func (s *Store) compile(ctx context.Context, org db.Org, a Agent, c recall.Conve
 		about:       fmt.Sprintf(metadataOf+"\n- %s\n</memory_metadata>", a.ID, frame.Note),
 		directories: renderDirectories(directories, m), counts: counts, core: core, files: directories}
 	p.blocks, p.working = core.render(0)
+	if p.skills, p.preloaded, err = s.compileSkills(ctx, org, a, m); err != nil {
+		return p, err
+	}
 	for _, d := range directories {
 		for _, f := range d.Files {
 			p.openChars += utf8.RuneCountInString(f.Shown)

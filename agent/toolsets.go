@@ -39,10 +39,14 @@ func (a Agent) MadeFor() string {
 	return ForLoci
 }
 
-// HasTool reports whether an agent has a built-in tool, or would have it if a folder were attached.
+// HasTool reports whether an agent has a built-in tool, or would have it if a folder were attached. It has load_skill
+// while a folder of skills is attached; a sub-agent only if it was granted.
 func (a Agent) HasTool(name string) bool {
 	t := a.Settings.Tools
 	every := t == nil || slices.Contains(t, EveryTool)
+	if name == LoadSkill {
+		return a.HasSkills && (a.Depth == 0 || every || slices.Contains(t, name))
+	}
 	return every && !slices.Contains(namedTools, name) || slices.Contains(t, name) ||
 		slices.Contains(t, DefaultTools) && slices.Contains(a.defaultTools(), name)
 }

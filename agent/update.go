@@ -70,6 +70,9 @@ func (s *Store) Update(ctx context.Context, org db.Org, id string, u Update) (Ag
 			if err := inTx.Files.SetFolders(ctx, org, id, u.FolderIDs, a.Limits()); err != nil {
 				return err
 			}
+			if a, err = inTx.Agent(ctx, org, id); err != nil { // the folders may have skills
+				return err
+			}
 		}
 		if u.WindowLimit.Value != nil || a.WindowLimit != nil && len(u.FolderIDs) > 0 {
 			if err := inTx.mustHoldPrompt(ctx, org, id); err != nil {

@@ -308,13 +308,13 @@ func TestToolsAreListed(t *testing.T) {
 		"archival_memory_insert", "memory_files", "update_working_memory", "memory", "memory_apply_patch",
 		"memory_rethink", "memory_replace", "memory_insert", "core_memory_replace", "core_memory_append"}
 	all := append(slices.Clone(memory), "ask_session", "search_memory", "query_log", "query_result", "expand",
-		"conversation_search", "close_files", "list_files", "semantic_search_files", "grep_files", "open_files")
+		"conversation_search", "load_skill", "close_files", "list_files", "semantic_search_files", "grep_files", "open_files")
 	for query, want := range map[string][]string{
 		"": all, "name=open_files": {"open_files"}, "names=open_files&names=grep_files&names=x": {"grep_files", "open_files"},
 		"search=SEARCH": {"archival_memory_search", "search_memory", "conversation_search",
 			"semantic_search_files"},
 		"tool_types=custom": {}, "exclude_tool_types=letta_files_core": append(slices.Clone(memory), "ask_session",
-			"search_memory", "query_log", "query_result", "expand", "conversation_search"),
+			"search_memory", "query_log", "query_result", "expand", "conversation_search", "load_skill"),
 		"tool_types=letta_core&limit=1": {"start_subagent"}, "limit=1&order=asc": {"open_files"},
 	} {
 		body := c.must("GET", "/v1/tools/?"+query, "")
@@ -322,8 +322,8 @@ func TestToolsAreListed(t *testing.T) {
 			t.Errorf("tools with %q (-want +got):\n%s", query, diff)
 		}
 	}
-	if got := c.must("GET", "/v1/tools/count", ""); got != "26" {
-		t.Errorf("count: got %s, want 26", got)
+	if got := c.must("GET", "/v1/tools/count", ""); got != "27" {
+		t.Errorf("count: got %s, want 27", got)
 	}
 	var list []struct{ ID, Name string }
 	if err := json.Unmarshal([]byte(c.must("GET", "/v1/tools", "")), &list); err != nil {

@@ -20,7 +20,7 @@ import (
 // remembering creates an agent with at least one of everything that an agent can have.
 func (c *client) remembering() string {
 	c.t.Helper()
-	folder := c.made("/v1/folders", `{"name":"Papers","instructions":"read"}`)
+	folder := c.made("/v1/folders", `{"name":"Papers","instructions":"read","skills":true}`)
 	first := c.uploaded(folder, "a.txt", strings.Repeat("one line\n", 500))
 	second := c.uploaded(folder, "b.md", "# Title\n\nsome text about whales\n")
 	c.uploaded(folder, "empty.txt", "")
@@ -34,6 +34,7 @@ func (c *client) remembering() string {
 		"response_format":{"type":"json_object"},"message_buffer_autoclear":false,"enable_sleeptime":false,
 		"recall_scope":"agent","working_memory":"manual","flush":{"mode":"flush"},
 		"handover":{"mode":"off"},"made_for":"letta","prompt":{"cache_marks":false,"cache_key":"never"},
+		"skills":{"list_tokens":300},
 		"tool_rules":[{"type":"run_first","tool_name":"expand"},{"type":"requires_approval",
 		"tool_name":"weather"}],"memory_blocks":[{"label":"human","value":"Bob"}]}`, folder, block, tool))
 	c.made("/v1/identities", fmt.Sprintf(`{"identifier_key":"ada","name":"Ada <&>","identity_type":"user","agent_ids":[%q],

@@ -19,6 +19,9 @@ func (s *Server) openFileRoutes(a *rest.API) {
 	)
 	attach, detach := withAgent(s, s.attachFolder), withAgent(s, s.detachFolder)
 	rest.Get(a.For(rest.ReadAgent), folders, "list_agent_folders: List an agent's folders.", withAgent(s, s.agentFolders))
+	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/skills",
+		"list_agent_skills: List an agent's skills. They are the files SKILL.md in its folders of skills. One that no model "+
+			"is offered has an error that says why.", withAgent(s, s.agentSkills), rest.Own)
 	rest.Patch(a.For(rest.Write), folders+"/attach/{folder_id}",
 		"attach_folder: Attach a folder to an agent. Its files can be opened and searched.", attach)
 	rest.Patch(a.For(rest.Write), folders+"/detach/{folder_id}",
@@ -67,6 +70,10 @@ func (s *Server) agentFolders(ctx context.Context, a agent.Agent, input *struct 
 }) ([]letta.Source, error) {
 	folders, err := s.Files.AgentFolders(ctx, rest.Org(ctx), a.ID, input.Page(100, rest.NewestFirst))
 	return rest.Each(folders, letta.SourceOf), err
+}
+
+func (s *Server) agentSkills(ctx context.Context, a agent.Agent, _ *rest.OfAgent) ([]files.Skill, error) {
+	return s.Agents.Skills(ctx, rest.Org(ctx), a)
 }
 
 // AttachedFolder says which folder to attach to an agent.

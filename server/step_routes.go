@@ -117,6 +117,11 @@ func (s *Server) takeStep(ctx context.Context, owner agent.Agent, batch *capture
 	if err := s.Loop.RefuseBusy(ctx, rest.Org(ctx), o.Conversation); err != nil {
 		return out, runProblem(err)
 	}
+	if batch.Refused != nil {
+		if err := agent.CheckNotEmpty(o.Conversation); err != nil {
+			return out, err
+		}
+	}
 	if batch.Step.Purpose == recall.ForFlush && batch.Refused != nil {
 		if err := o.RefuseFlush(ctx, batch.Refused.Message); err != nil {
 			return out, err

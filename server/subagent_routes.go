@@ -55,8 +55,9 @@ type CreateChild struct {
 
 	Tools      rest.Opt[[]string]     `json:"tools,omitzero" doc:"Names of the parent's that it may call; else all."`
 	Blocks     rest.Opt[[]ChildGrant] `json:"blocks,omitzero" doc:"Of the parent's. Not of a fork, which has all."`
-	Default    rest.Opt[bool]         `json:"default_grants,omitzero" doc:"Also the blocks AGENTS, TOOLS, SOUL, to read."`
+	Default    rest.Opt[bool]         `json:"default_grants,omitzero" doc:"Also AGENTS, TOOLS, SOUL: blocks and memory files."`
 	Folders    rest.Opt[[]string]     `json:"folders,omitzero" doc:"Ids or names, of the parent's. Not of a fork."`
+	Skills     rest.Opt[[]string]     `json:"skills,omitzero" doc:"Names, of the parent's; they begin its conversation."`
 	Files      rest.Opt[[]string]     `json:"files,omitzero" doc:"Of brief: files (folder/name) that are open at first."`
 	MemoryTree rest.Opt[ChildGrant]   `json:"memory_tree,omitzero" doc:"The parent's memory files. Not of a fork."`
 
@@ -70,7 +71,8 @@ func (b CreateChild) toNew(parentID string) subagent.New {
 	n := subagent.New{ParentID: parentID, Conversation: cmp.Or(b.ConversationID.Value, recall.DefaultConversation),
 		Mode: b.Mode.Value, Task: b.Task, Name: b.Name.Value, Definition: b.Definition.Value, OTID: b.OTID.Pointer(),
 		CallID: b.ToolCallID.Pointer(), Runs: b.Run.Value, OnlyTools: b.Tools.Value, WindowLimit: b.Window.Pointer(),
-		Grants: subagent.Grants{Default: b.Default.Value, Folders: b.Folders.Value, Files: b.Files.Value,
+		Grants: subagent.Grants{Default: b.Default.Value, Folders: b.Folders.Value,
+			Skills: b.Skills.Value, Files: b.Files.Value,
 			Model: b.Model.Pointer(), System: b.System.Pointer(), Compaction: json.RawMessage(b.Compaction.Value)}}
 	for _, g := range b.Blocks.Value {
 		n.Blocks = append(n.Blocks, g.grant())

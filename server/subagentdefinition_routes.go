@@ -34,6 +34,7 @@ type SubagentGiven struct {
 	Mode   string            `json:"mode" enum:"blank,brief"`
 	Prompt string            `json:"prompt" doc:"Its instructions; empty: those of every sub-agent."`
 	Tools  []string          `json:"tools" doc:"Names of the parent's that it may call; null: all."`
+	Skills []string          `json:"skills" nullable:"false" doc:"Of the parent's; they begin its conversation."`
 	Policy *rest.Object      `json:"policy" doc:"Its compaction settings; null: the parent's."`
 	Model  *string           `json:"model" doc:"Null: the parent's."`
 	Window *int              `json:"context_window_limit" doc:"Null: the parent's."`
@@ -43,7 +44,7 @@ type SubagentGiven struct {
 func definitionOf(d agent.SubagentDefinition) SubagentDefinition {
 	g := d.Given
 	shown := SubagentDefinition{SubagentDefinition: d, SubagentGiven: SubagentGiven{Mode: g.Mode, Prompt: g.Prompt,
-		Tools: g.Tools, Model: g.Model, Window: g.Window, Grants: g.Grants}}
+		Tools: g.Tools, Skills: append([]string{}, g.Skills...), Model: g.Model, Window: g.Window, Grants: g.Grants}}
 	if g.Policy != nil {
 		shown.Policy = new(rest.Object(g.Policy))
 	}
@@ -56,6 +57,7 @@ type PutSubagent struct {
 	Mode        rest.Opt[string]      `json:"mode,omitzero" enum:"blank,brief" doc:"What it is told; blank if absent."`
 	Prompt      rest.Opt[string]      `json:"prompt,omitzero" doc:"Its instructions." example:"You count ships."`
 	Tools       rest.Opt[[]string]    `json:"tools,omitzero" doc:"Names of the agent's that it may call; else all."`
+	Skills      rest.Opt[[]string]    `json:"skills,omitzero" doc:"Of the agent's; they begin its conversation."`
 	Policy      rest.Opt[rest.Object] `json:"policy,omitzero" doc:"Compaction settings; the agent's if absent."`
 	Model       rest.Opt[string]      `json:"model,omitzero" doc:"The agent's if absent."`
 	Window      rest.Opt[int]         `json:"context_window_limit,omitzero" minimum:"1" doc:"The agent's if absent."`
@@ -64,7 +66,7 @@ type PutSubagent struct {
 
 // PutGrants are the memories that the sub-agents of a definition get.
 type PutGrants struct {
-	Default    rest.Opt[bool]         `json:"default,omitzero" doc:"The blocks AGENTS, TOOLS and SOUL; true if absent."`
+	Default    rest.Opt[bool]         `json:"default,omitzero" doc:"AGENTS, TOOLS and SOUL, blocks and memory files; true if absent."`
 	Blocks     rest.Opt[[]ChildGrant] `json:"blocks,omitzero" doc:"By label or id."`
 	Folders    rest.Opt[[]string]     `json:"folders,omitzero" doc:"By name or id."`
 	Files      rest.Opt[[]string]     `json:"files,omitzero" doc:"Of brief: files (folder/name) that are open at first."`
@@ -83,7 +85,7 @@ func (b PutSubagent) definition(name string) agent.SubagentDefinition {
 		grants.MemoryTree = new(agent.GivenGrant(g.grant()))
 	}
 	given := agent.Given{Mode: b.Mode.Value, Prompt: b.Prompt.Value, Tools: b.Tools.Value,
-		Policy: json.RawMessage(b.Policy.Value), Window: b.Window.Pointer(), Grants: grants}
+		Skills: b.Skills.Value, Policy: json.RawMessage(b.Policy.Value), Window: b.Window.Pointer(), Grants: grants}
 	if b.Model.Value != "" {
 		given.Model = &b.Model.Value
 	}

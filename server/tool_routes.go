@@ -154,6 +154,10 @@ func (s *Server) changeTools(ctx context.Context, input *AgentTool, builtIn func
 	if err != nil {
 		return custom(ctx, rest.Org(ctx), string(input.AgentID), string(input.ToolID))
 	}
+	if t.NeedsSkills {
+		return db.Invalid("an agent has %s while a folder of skills is attached to it, and only then: attach or detach "+
+			"the folder", t.Name)
+	}
 	change := func(a agent.Agent) (*agent.Settings, error) {
 		names := builtIn(a, t.Name)
 		if names == nil {

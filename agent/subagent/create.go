@@ -40,11 +40,12 @@ type New struct {
 
 // Grants say what a new sub-agent gets from its parent, and what it gets of its own.
 type Grants struct {
-	Default    bool     // also grant the parent's blocks AGENTS, TOOLS and SOUL, read-only
+	Default    bool     // also grant the parent's blocks and memory files AGENTS, TOOLS and SOUL, read-only
 	Blocks     []Grant  // of the parent
 	Folders    []string // ids or names of folders of the parent
 	Files      []string // names of the parent's files that are open at the start; their folders are granted, too
 	Tree       *Grant   // the parent's memory files
+	Skills     []string // names of the parent's that begin the sub-agent's conversation; their folders are granted, too
 	Model      *string
 	System     *string
 	Compaction json.RawMessage
@@ -114,8 +115,8 @@ func (n New) check() error {
 	case utf8.RuneCountInString(n.Task) > maxTaskChars:
 		return db.Invalid("the task has more than %d characters", maxTaskChars)
 	case n.Mode == Fork && n.grants():
-		return db.Invalid("a fork has what its parent has: blocks, default_grants, folders, memory_tree, model, system " +
-			"and compaction_settings are for the modes blank and brief")
+		return db.Invalid("a fork has what its parent has: blocks, default_grants, folders, skills, memory_tree, model, " +
+			"system and compaction_settings are for the modes blank and brief")
 	case n.Mode != Brief && len(n.Files) > 0:
 		return db.Invalid("files are for the mode brief")
 	}
@@ -123,8 +124,8 @@ func (n New) check() error {
 }
 
 func (n New) grants() bool {
-	return n.Default || n.Blocks != nil || n.Folders != nil || n.Tree != nil || n.Model != nil || n.System != nil ||
-		n.Compaction != nil
+	return n.Default || n.Blocks != nil || n.Folders != nil || n.Skills != nil || n.Tree != nil || n.Model != nil ||
+		n.System != nil || n.Compaction != nil
 }
 
 // create makes a sub-agent in the transaction of s, and returns its id.

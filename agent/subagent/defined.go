@@ -12,10 +12,13 @@ import (
 )
 
 // PutDefinition creates a definition of an agent's sub-agents, or replaces the one of its name. ErrInvalid if it breaks
-// a rule, or names a tool that the agent does not have.
+// a rule, or names a tool or a skill that the agent does not have.
 func (s *Store) PutDefinition(ctx context.Context, org db.Org, parent agent.Agent, d agent.SubagentDefinition) (
 	agent.SubagentDefinition, error) {
 	if _, err := s.toolsOf(ctx, org, parent, d.Given.Tools); err != nil {
+		return d, err
+	}
+	if err := s.Agents.CheckSkills(ctx, org, parent, d.Given.Skills); err != nil {
 		return d, err
 	}
 	return s.Agents.PutSubagentDefinition(ctx, org, parent.ID, d)
@@ -27,10 +30,10 @@ func (s *Store) defined(ctx context.Context, org db.Org, parent agent.Agent, n N
 	if n.Definition == "" {
 		return n, nil
 	}
-	if n.OnlyTools != nil || n.Default || n.Blocks != nil || n.Folders != nil || n.Tree != nil || n.Model != nil ||
-		n.System != nil || n.Compaction != nil || n.WindowLimit != nil {
+	if n.OnlyTools != nil || n.Default || n.Blocks != nil || n.Folders != nil || n.Skills != nil || n.Tree != nil ||
+		n.Model != nil || n.System != nil || n.Compaction != nil || n.WindowLimit != nil {
 		return n, db.Invalid("the definition %s says what the sub-agent is given: leave out tools, blocks, default_grants, "+
-			"folders, memory_tree, model, system, context_window_limit and compaction_settings", db.Short(n.Definition))
+			"folders, skills, memory_tree, model, system, context_window_limit and compaction_settings", db.Short(n.Definition))
 	}
 	d, err := s.Agents.SubagentDefinition(ctx, org, parent.ID, n.Definition)
 	if errors.Is(err, db.ErrNotFound) {
@@ -59,7 +62,7 @@ func (n New) with(d agent.SubagentDefinition) New {
 	if g.Prompt != "" {
 		n.System = &g.Prompt
 	}
-	n.Default, n.Folders = g.Grants.Default, g.Grants.Folders
+	n.Default, n.Folders, n.Skills = g.Grants.Default, g.Grants.Folders, g.Skills
 	if n.Mode == Brief {
 		n.Files = slices.Concat(g.Grants.Files, n.Files)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
-	"github.com/loci-memory/loci/memory/block"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -47,6 +46,9 @@ func (s *Store) newAgent(ctx context.Context, org db.Org, parent agent.Agent, n 
 	if err != nil {
 		return child, err
 	}
+	if err := s.Agents.CheckSkills(ctx, org, parent, n.Skills); err != nil {
+		return child, err
+	}
 	folders, err := s.foldersFor(ctx, org, parent, n)
 	if err != nil {
 		return child, err
@@ -78,6 +80,9 @@ func (s *Store) newAgent(ctx context.Context, org db.Org, parent agent.Agent, n 
 func settingsFor(parent agent.Agent, n New, has []string) (agent.Settings, error) {
 	s := agent.Settings{Tools: builtin(parent, has), MadeFor: parent.Settings.MadeFor, OpenOnAttach: new(false),
 		CompactionSettings: parent.Settings.CompactionSettings}
+	if len(n.Skills) > 0 {
+		s.Skills = &agent.SkillSettings{Preload: n.Skills}
+	}
 	if n.Model == nil {
 		s.ModelSettings = parent.Settings.ModelSettings
 	}
@@ -126,13 +131,16 @@ func attached(parent agent.Agent, has []string) (ids []string) {
 	return ids
 }
 
-// foldersFor returns the ids of the folders of a sub-agent: the requested ones, and the folders of its files.
+// foldersFor returns the ids of the folders of a sub-agent: the requested ones, and those of its files and skills.
 func (s *Store) foldersFor(ctx context.Context, org db.Org, parent agent.Agent, n New) ([]string, error) {
 	all, err := s.Agents.Files.AgentFolders(ctx, org, parent.ID, db.Page{})
 	if err != nil {
 		return nil, err
 	}
-	ids := []string{}
+	ids, err := s.Agents.SkillFolders(ctx, org, parent, n.Skills)
+	if err != nil {
+		return nil, err
+	}
 	for _, id := range n.Folders {
 		i := slices.IndexFunc(all, func(f files.Folder) bool { return f.ID == id || f.Name == id })
 		if i < 0 {
@@ -148,7 +156,7 @@ func (s *Store) foldersFor(ctx context.Context, org db.Org, parent agent.Agent, 
 		ids = append(ids, all[i].ID)
 	}
 	slices.Sort(ids)
-	return slices.Compact(ids), nil
+	return slices.Compact(append([]string{}, ids...)), nil
 }
 
 // grant gives a new sub-agent the granted blocks, memory tree and open files of its parent.
@@ -175,6 +183,9 @@ func (s *Store) grant(ctx context.Context, org db.Org, parent, child agent.Agent
 			return err
 		}
 	}
+	if err := s.grantFiles(ctx, org, parent, child, n); err != nil {
+		return err
+	}
 	if err := s.grantTree(ctx, org, parent, child, n.Tree); err != nil || len(n.Files) == 0 {
 		return err
 	}
@@ -184,24 +195,6 @@ func (s *Store) grant(ctx context.Context, org db.Org, parent, child agent.Agent
 	}
 	_, err = s.Agents.Files.Open(ctx, org, child.ID, files.OpenArgs{Requests: requests, Limits: child.Limits()})
 	return err
-}
-
-// defaultLabels are the labels of the blocks that a default set of grants has, in lower case.
-var defaultLabels = []string{"agents", "tools", "soul"}
-
-// withDefaults returns the grants of blocks, followed by the default grants that they lack.
-func (n New) withDefaults(has []block.Block) []Grant {
-	all := slices.Clone(n.Blocks)
-	if !n.Default {
-		return all
-	}
-	for _, b := range has {
-		named := slices.ContainsFunc(n.Blocks, func(g Grant) bool { return g.ID == b.ID || g.ID == b.Label })
-		if !named && slices.Contains(defaultLabels, strings.ToLower(b.Label)) {
-			all = append(all, Grant{ID: b.ID, ReadOnly: true})
-		}
-	}
-	return all
 }
 
 func (s *Store) grantTree(ctx context.Context, org db.Org, parent, child agent.Agent, g *Grant) error {

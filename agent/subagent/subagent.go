@@ -2,9 +2,10 @@
 // conversation that hands the task out. The package owns the table of sub-agents, makes sub-agents, and brings their
 // results to the log of their parent.
 //
-// Its files, in order: subagent.go has the store and finds sub-agents; newagent.go makes the agent of a sub-agent that
-// is no copy; defined.go reads definitions of sub-agents; create.go makes a sub-agent and gives it its task; return.go
-// brings its result, or cancels it; fortool.go starts sub-agents for models that call a tool.
+// Its files, in order: subagent.go has the store and finds sub-agents; defaultfiles.go has what is granted by default;
+// newagent.go makes the agent of a sub-agent that is no copy; defined.go reads definitions of sub-agents; create.go
+// makes a sub-agent and gives it its task; return.go brings its result, or cancels it; fortool.go starts sub-agents for
+// models that call a tool.
 package subagent
 
 import (

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/recall"
 )
@@ -15,6 +16,8 @@ var boundsOf = map[string]func(Caller) string{
 	"open_files": openBounds,
 	"grep_files": grepBounds,
 	"expand":     expandBounds,
+
+	agent.LoadSkill: skillBounds,
 
 	StartSubagent: definedSubagents,
 }
@@ -82,6 +85,10 @@ func grepBounds(c Caller) string {
 		s += fmt.Sprintf("; lines are cut at %s characters", thousands(b.MaxMatchChars))
 	}
 	return s + "."
+}
+
+func skillBounds(c Caller) string {
+	return fmt.Sprintf("Shows at most %s characters of a skill.", thousands(c.maxChars()))
 }
 
 func expandBounds(c Caller) string {

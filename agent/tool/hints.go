@@ -24,6 +24,7 @@ var hints = map[string]Hints{
 	"semantic_search_files":  {Title: "Search files by meaning", Group: "files"},
 	"list_files":             {Title: "List files", Group: "files"},
 	"close_files":            {Title: "Close files", Group: "files", Idempotent: true},
+	agent.LoadSkill:          {Title: "Load a skill", Group: "files"},
 	"conversation_search":    {Title: "Search conversations", Group: "recall"},
 	"expand":                 {Title: "Read a long text", Group: "recall"},
 	agent.QueryResult:        {Title: "Query a stored result", Group: "recall"},

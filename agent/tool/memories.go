@@ -95,10 +95,10 @@ func (c Caller) has() recall.Toolset { return c.Agent.HasTool }
 // maxChars returns how many characters a result may have that shows a text of any length: a quarter of the caller's
 // window, where it is known, at 4 characters per token.
 func (c Caller) maxChars() int {
-	if window := c.Agent.Window(); window > 0 && !c.Unprompted {
-		return min(MaxChars, window)
+	if c.Unprompted {
+		return MaxChars
 	}
-	return MaxChars
+	return c.Agent.ResultChars()
 }
 
 // within returns the id of the only conversation that a call may read; empty if it may read all.

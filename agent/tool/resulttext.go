@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/files"
@@ -18,7 +19,7 @@ import (
 
 // Bounds on the texts that a model reads, in characters. Letta: 50,000 for a result, 1,000 for an error.
 const (
-	MaxChars      = 50_000
+	MaxChars      = agent.MaxResultChars
 	maxErrorChars = 1_000
 	maxEchoChars  = 200   // bytes of a caller's text that a result repeats
 	maxLineChars  = 2_100 // bytes of a file's line with a match

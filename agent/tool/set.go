@@ -37,6 +37,7 @@ func New(m Memories) *Set {
 		withFolder(reading(define("semantic_search_files", Memories.searchFiles))),
 		withFolder(reading(define("list_files", Memories.listFiles))),
 		withFolder(define("close_files", Memories.closeFiles)),
+		withSkills(reading(define(agent.LoadSkill, Memories.loadSkill))),
 		reading(define("conversation_search", Memories.searchConversations)),
 		reading(define("expand", Memories.expand)),
 		reading(define(agent.QueryResult, Memories.queryResult)),

@@ -6,7 +6,7 @@
 //     resulttext.go tool.go
 //   - tools of programs: pythontypes.go docstring.go pythonsource.go
 //   - files: opencalls.go readbounds.go readgate.go openfiles.go grepgroup.go markedpattern.go grepfiles.go
-//     searchfiles.go listfiles.go
+//     searchfiles.go listfiles.go loadskill.go
 //   - history: expand.go neighbors.go conversationsearch.go queryresult.go querylog.go asksession.go erase.go
 //   - memory: changedlines.go corememory.go workingmemory.go memoryfiles.go memorytool.go archival.go searchmemory.go
 //   - sub-agents: startsubagent.go
@@ -31,13 +31,14 @@ import (
 
 // Tool is a built-in tool of a Set, or a tool of an agent's program. A built-in tool has the same ID in every
 // installation. Schema, for the model, is an object with name, description and parameters; parameters is a JSON schema.
-// If NeedsFolder is true, an agent has the tool only while it has a folder.
+// If NeedsFolder is true, an agent has the tool only while it has a folder; so for NeedsSkills and a folder of skills.
 type Tool struct {
 	ID          string
 	Name        string
 	Description string
 	Schema      json.RawMessage
 	NeedsFolder bool
+	NeedsSkills bool
 	ByClient    bool // the agent's program defines the tool and runs it
 
 	reads     bool     // the tool changes nothing, and may call an embedding model
@@ -140,6 +141,11 @@ func refused(err error) bool {
 
 func withFolder(t Tool) Tool {
 	t.NeedsFolder = true
+	return t
+}
+
+func withSkills(t Tool) Tool {
+	t.NeedsSkills = true
 	return t
 }
 

@@ -29,7 +29,7 @@ func TestToolsAndTheirIDs(t *testing.T) {
 		got[tl.Name] = tl.ID
 		order = append(order, tl.Name)
 	}
-	if want := []string{"open_files", "grep_files", "semantic_search_files", "list_files", "close_files",
+	if want := []string{"open_files", "grep_files", "semantic_search_files", "list_files", "close_files", "load_skill",
 		"conversation_search", "expand", "query_result", "query_log", "search_memory", "ask_session",
 		"core_memory_append", "core_memory_replace", "memory_insert", "memory_replace", "memory_rethink",
 		"memory_apply_patch", "memory", "update_working_memory", "memory_files",
@@ -48,6 +48,7 @@ func TestToolsAndTheirIDs(t *testing.T) {
 		"archival_memory_update": "tool-7c20dc94-eac6-4893-adf2-87bb9fe4a8a1",
 		"core_memory_append":     "tool-5e2cc850-e2a1-4b70-af64-f5e5838c4b4e",
 		"core_memory_replace":    "tool-fea57547-3a59-4a94-bae4-2fdabdbf6147",
+		"load_skill":             "tool-05068c0a-3f69-428c-8c5c-ff2d9d910f4f",
 		"memory":                 "tool-da502059-6474-4acb-bd6a-55719cdf05f5",
 		"memory_apply_patch":     "tool-f3367bf5-c603-4f4a-a76d-5d9bed902a78",
 		"memory_files":           "tool-7b83fcd9-bb52-4b8f-8aad-4e07f7e3aa22",

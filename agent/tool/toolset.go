@@ -121,7 +121,9 @@ func (s *Set) NameOf(a agent.Agent) string {
 	}
 	for _, name := range []string{agent.EveryTool, StandardSet, SmallSet} {
 		other := agent.Agent{Settings: agent.Settings{Tools: sets[name]}}
-		if !slices.ContainsFunc(s.tools, func(t Tool) bool { return a.HasTool(t.Name) != other.HasTool(t.Name) }) {
+		if !slices.ContainsFunc(s.tools, func(t Tool) bool {
+			return !t.NeedsSkills && a.HasTool(t.Name) != other.HasTool(t.Name)
+		}) {
 			return name
 		}
 	}
@@ -144,9 +146,15 @@ func (s *Set) Without(a agent.Agent, name string) []string {
 	return slices.DeleteFunc(s.namesOf(a), func(n string) bool { return n == name })
 }
 
-// namesOf returns the names of the tools that an agent has while a folder is attached to it.
-func (s *Set) namesOf(a agent.Agent) []string {
-	return slices.DeleteFunc(s.names(), func(name string) bool { return !a.HasTool(name) })
+// namesOf returns the names of the tools that an agent has while a folder is attached to it, without those that come
+// and go with folders of skills.
+func (s *Set) namesOf(a agent.Agent) (names []string) {
+	for _, t := range s.tools {
+		if a.HasTool(t.Name) && !t.NeedsSkills {
+			names = append(names, t.Name)
+		}
+	}
+	return names
 }
 
 // Has reports whether there is a tool with the given name.

@@ -13,7 +13,8 @@ var Tags = []string{"memory_blocks", "block", "description", "metadata", "value"
 	"directory", "instructions", "file", "working_memory", "last_edit", "more_files", "memory_metadata",
 	"tool_usage_rules", "tool_rule", "persona", "human", "system", "summary", "analysis", "transcript",
 	"start_transcript", "end_transcript",
-	"earlier_summary", "previous_summary", "memory_files", "current_state", "memory_counts"}
+	"earlier_summary", "previous_summary", "memory_files", "current_state", "memory_counts",
+	"available_skills", "skill"}
 
 // Notices that Loci writes on lines of their own. They are formats for fmt: %d is a number, %s is any text.
 const (

@@ -21,6 +21,9 @@ func (e *export) agentFields() agentFields {
 	if s.Prompt != nil {
 		fields.Prompt, _ = json.Marshal(s.Prompt) // plain values can be marshaled
 	}
+	if s.Skills != nil {
+		fields.Skills, _ = json.Marshal(s.Skills) // plain values can be marshaled
+	}
 	if notInNames.MatchString(a.Name) {
 		fields.Name = a.Name
 	}
@@ -47,7 +50,13 @@ func definitionOf(d agent.SubagentDefinition) definition {
 func (e *export) lociFields() lociFields {
 	a := e.agent
 	attached := func(t agent.PortableTool) attachment { return attachment{e.ids[t.ID], t.AttachedAt} }
-	return lociFields{Version: formatVersion, Full: e.Full,
+	var skills []string
+	for _, f := range e.folders {
+		if f.Skills {
+			skills = append(skills, e.ids[f.ID])
+		}
+	}
+	return lociFields{Version: formatVersion, Full: e.Full, SkillFolders: skills,
 		Agents: []lociAgent{{Of: e.ids[a.ID], ID: a.ID, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
 			Tools: a.Settings.Tools, Custom: rest.Each(e.custom, attached), Fields: e.agentFields(),
 			Depth: a.Depth, LastRun: a.LastRun, Subagents: rest.Each(e.subagents, definitionOf)}},

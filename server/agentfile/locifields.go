@@ -20,6 +20,8 @@ type lociFields struct {
 	Full    bool        `json:"full"`
 	Agents  []lociAgent `json:"agents"`
 	Tools   []lociTool  `json:"tools"`
+
+	SkillFolders []string `json:"skill_folders,omitempty"` // ids, in the file, of sources that are folders of skills
 }
 
 // lociTool holds a custom tool's data that has no field in Letta's schema.
@@ -76,6 +78,7 @@ type agentFields struct {
 	Flush        json.RawMessage `json:"flush,omitempty"`
 	Handover     json.RawMessage `json:"handover,omitempty"`
 	Prompt       json.RawMessage `json:"prompt,omitempty"`
+	Skills       json.RawMessage `json:"skills,omitempty"`
 	OpenOnAttach *bool           `json:"open_on_attach,omitempty"`
 	Autoclear    *bool           `json:"message_buffer_autoclear,omitempty"`
 	Sleeptime    *bool           `json:"enable_sleeptime,omitempty"`

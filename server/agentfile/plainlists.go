@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,6 +50,8 @@ func (i *imports) createFolders(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		var id string
+		_ = json.Unmarshal(removed["id"], &id) // remember refuses what is no id
 		request, err := i.readSource.Item(it.place, raw, &i.file.warnings)
 		if err != nil {
 			return err
@@ -56,6 +59,7 @@ func (i *imports) createFolders(ctx context.Context) error {
 		f := files.PortableFolder{ID: "source-" + uuid.NewString(), Name: request.Name,
 			Metadata: json.RawMessage(request.Metadata.Value), Description: request.Description.Pointer(),
 			Instructions: request.Instructions.Pointer(),
+			Skills:       request.Skills.Value || slices.Contains(i.file.own.SkillFolders, id),
 			ChunkTokens:  request.ChunkTokens.Value, CreatedAt: time.Now(), UpdatedAt: time.Now(),
 			Makers: db.Makers{MadeBy: db.ProvenanceOf(ctx)}}
 		if _, err := i.Agents.Files.RestoreFolder(ctx, i.org, f); err != nil {

@@ -8,7 +8,8 @@ const validity = ['valid_from', 'valid_until', 'superseded_by', 'ended'];
 const file = ['total_lines', 'total_pages', 'provenance'];
 
 export const ownFields: Record<string, string[]> = {
-  AgentState: ['context_window_limit', 'tool_set', 'made_for', 'prompt', 'recall_scope', 'open_on_attach', 'working_memory', 'flush', 'handover'],
+  AgentState: ['context_window_limit', 'tool_set', 'made_for', 'prompt', 'recall_scope', 'open_on_attach', 'working_memory', 'flush', 'handover',
+    'skills'],
   Block: block,
   BlockResponse: block,
   SystemMessage: message,
@@ -27,12 +28,12 @@ export const ownFields: Record<string, string[]> = {
   Passage: ['stored_at', 'provenance', ...validity],
   'PassageSearchResponse.Result': ['relevance', ...validity],
   Archive: ['embedding_status', ...makers],
-  Folder: ['vector_db_provider', ...makers],
-  FolderListResponse: makers,
+  Folder: ['vector_db_provider', 'skills', ...makers],
+  FolderListResponse: ['skills', ...makers],
   Tool: makers,
   Identity: makers,
   'AgentState.Identity': makers,
-  'AgentState.Source': makers,
+  'AgentState.Source': ['skills', ...makers],
   FileUploadResponse: file,
   FileRetrieveResponse: file,
   FileListResponse: [...file, 'is_pinned'],

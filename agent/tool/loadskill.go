@@ -1,0 +1,79 @@
+package tool
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
+)
+
+type skillArgs struct {
+	Name text `json:"name"`
+}
+
+// nearestSkills is how many names an error suggests.
+const nearestSkills = 5
+
+// loadSkill returns the text of a skill; without a name, the list of all.
+func (m Memories) loadSkill(ctx context.Context, c Caller, a skillArgs) (Result, error) {
+	all, err := m.Files.Skills(ctx, c.Org, c.Agent.ID)
+	if err != nil {
+		return Result{}, err
+	}
+	usable := slices.DeleteFunc(slices.Clone(all), func(sk files.Skill) bool { return sk.Error != nil })
+	name := strings.TrimPrefix(strings.TrimSpace(string(a.Name)), "/")
+	switch {
+	case len(usable) == 0:
+		return Result{}, db.Invalid("You have no skills. An operator gives you some by attaching a folder of skills.")
+	case name == "":
+		return Result{Text: most(c.maxChars(), len(usable), func(n int) string { return skillList(usable, n) })}, nil
+	}
+	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
+		for _, sk := range usable {
+			if same(sk.Name, name) {
+				t, err := m.Files.SkillText(ctx, c.Org, sk)
+				return Result{Text: agent.SkillShown(t, c.maxChars(), "", c.has())}, err
+			}
+		}
+	}
+	if i := slices.IndexFunc(all, func(sk files.Skill) bool { return sk.Error != nil && sk.Name == name }); i >= 0 {
+		return Result{}, db.Invalid("The skill %s (%s) cannot be loaded: %s.", line(name), fileName(all[i].FileName),
+			*all[i].Error)
+	}
+	return Result{}, db.Invalid("There is no skill '%s'. The nearest: %s. To see all, call: load_skill()", echo(name),
+		joined(nearest(name, usable)))
+}
+
+// nearest returns the names of the skills that are nearest to a name.
+func nearest(name string, all []files.Skill) (names []string) {
+	name = strings.ToLower(name)
+	far := func(other string) int {
+		if other = strings.ToLower(other); strings.Contains(other, name) || strings.Contains(name, other) {
+			return 0
+		}
+		return distance(name, other)
+	}
+	for _, sk := range all {
+		names = append(names, sk.Name)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(far(a), far(b)) })
+	return names[:min(len(names), nearestSkills)]
+}
+
+// skillList lists the first n skills.
+func skillList(all []files.Skill, n int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s:\n", count(len(all), "skill"))
+	for _, sk := range all[:n] {
+		fmt.Fprintf(&b, "- %s: %s\n", sk.Name, line(sk.Description))
+	}
+	if rest := len(all) - n; rest > 0 {
+		fmt.Fprintf(&b, "and %d more, which have no room here\n", rest)
+	}
+	return b.String()
+}
