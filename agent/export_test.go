@@ -1,10 +1,12 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 
 	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/memory/block"
 	"github.com/loci-memory/loci/recall"
@@ -40,6 +42,11 @@ func (s State) Request(f Format, messages []recall.Message) [][]byte {
 	prompt := s.prompt()
 	wire, _ := converted(f, chat.WithState(messages, recall.User, prompt.state()), func(string) int { return 0 })
 	return newRequest(Prompt{format: f, system: prompt, messages: wire}, map[string]any{"model": "m"}).pieces()
+}
+
+// CheckWindowLater runs the job that checks the window of an agent's default conversation.
+func CheckWindowLater(ctx context.Context, s *Store, org db.Org, agentID string) error {
+	return s.checkWindowLater(ctx, org, agentID, "")
 }
 
 // FlushDue returns why a flush begins when so many tokens of a window are used; empty if none begins.

@@ -13,7 +13,7 @@ func Queues() map[string]river.QueueConfig {
 
 // Work registers the workers for jobs of agents.
 func (s *Store) Work(workers *river.Workers) {
-	river.AddWorker(workers, worker[windowArgs](summaryLimit, s.CheckWindow))
+	river.AddWorker(workers, worker[windowArgs](summaryLimit, s.checkWindowLater))
 	river.AddWorker(workers, worker[workingArgs](workingTimeout, s.TakeUpTurn))
 	river.AddWorker(workers, worker[idleArgs](summaryLimit, s.checkIdleLater))
 }

@@ -40,6 +40,10 @@ type Store struct {
 	Policy json.RawMessage  // for agents of organizations that set none, in the form of package policy; nil: not set
 	Now    func() time.Time // nil: time.Now
 
+	// HasWriter reports whether another server has a model that writes summaries. It is asked by a server without one; nil
+	// answers no.
+	HasWriter func(context.Context) (bool, error)
+
 	Tools Definitions           // nil: no tools
 	Jobs  *river.Client[pgx.Tx] // for window checks; nil queues none
 }
@@ -48,7 +52,7 @@ type Store struct {
 func (s *Store) With(tx pgx.Tx) *Store {
 	return &Store{DB: tx, Files: s.Files.With(tx), Recall: s.Recall.With(tx), Blocks: s.Blocks.With(tx),
 		MemoryFiles: s.MemoryFiles.With(tx), Archival: s.Archival.With(tx), Working: s.Working.With(tx), Tokens: s.Tokens,
-		Compaction: s.Compaction.With(tx), Policy: s.Policy, Now: s.Now, Tools: s.Tools, Jobs: s.Jobs, Begun: s.Begun}
+		Compaction: s.Compaction.With(tx), Policy: s.Policy, Now: s.Now, Tools: s.Tools, Jobs: s.Jobs, Begun: s.Begun, HasWriter: s.HasWriter}
 }
 
 const ownColumns = `key, id, name, agent_type, description, metadata, system, tags, timezone, model, embedding,

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -100,6 +101,20 @@ func turnOf(ctx context.Context, d db.DB, org db.Org, name string) (queue.Turn, 
 			WHERE state = 'available' AND queue = @queue AND attempt = 0 AND (args ->> 'org')::bigint = @owner`,
 		`SELECT NULL::bigint AS owner WHERE o.owner < 0`,
 		pgx.StrictNamedArgs{"queue": name, "owner": int64(org), "length": jobLength})
+}
+
+// writerPause is how long a job waits for a server that has a model.
+const writerPause = 2 * time.Second
+
+// checkWindowLater runs CheckWindow as a job. A server without a model leaves the job to one that has a model, so that
+// a summary does not depend on which server is faster.
+func (s *Store) checkWindowLater(ctx context.Context, org db.Org, agentID, conversation string) error {
+	if s.Compaction.Models == nil && s.HasWriter != nil {
+		if other, err := s.HasWriter(ctx); err != nil || other {
+			return cmp.Or(err, river.JobSnooze(writerPause))
+		}
+	}
+	return s.CheckWindow(ctx, org, agentID, conversation)
 }
 
 // CheckWindow warns if three quarters of a conversation's window are in use, and compacts above the trigger, or if

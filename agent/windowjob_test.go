@@ -1,6 +1,8 @@
 package agent_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -115,5 +117,33 @@ func TestWindowChecksOfOrganizationsTakeTurns(t *testing.T) {
 	}
 	if diff := cmp.Diff([]db.Org{s.org, other, s.org, other, s.org, s.org}, got); diff != "" {
 		t.Errorf("the organizations of the checks (-want +got):\n%s", diff)
+	}
+}
+
+// A server without a model leaves a full window to one that has a model, and compacts it if there is none.
+func TestAServerWithoutAModelLeavesSummariesToOthers(t *testing.T) {
+	t.Parallel()
+	s, pool := newStore(t)
+	others := true
+	s.HasWriter = func(context.Context) (bool, error) { return others, nil }
+	a := create(t, s, agent.New{Name: "a", System: "Be kind.", WindowLimit: new(8000)})
+	for range 5 {
+		say(t, s, a, said(recall.User, strings.Repeat("word ", 2000)), said(recall.Assistant, "Yes."))
+	}
+	check := func() error { return agent.CheckWindowLater(t.Context(), s.Store, s.org, a.ID) }
+	compacted := func() int {
+		t.Helper()
+		n, err := db.One[int](t.Context(), pool, `SELECT count(*) FROM compactions WHERE org = $1`, s.org)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if err := check(); !errors.As(err, new(*river.JobSnoozeError)) || compacted() != 0 {
+		t.Errorf("beside a server with a model: %v, %d compactions", err, compacted())
+	}
+	others = false
+	if err := check(); err != nil || compacted() != 1 {
+		t.Errorf("alone: %v, %d compactions", err, compacted())
 	}
 }

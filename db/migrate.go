@@ -27,6 +27,7 @@ const (
 	lockMigrate = 0x6c6f6369
 	LockIndex   = 0x6c6f6978 // held by the server that builds an index
 	LockReembed = 0x6c6f7265 // held by the server that computes the vectors of a new space
+	LockWriter  = 0x6c6f7772 // shared by the servers that have a model to write summaries
 	LockServer  = 0x6c6f6a62 // first half of a running server's lock; the second half is a hash of its ID
 )
 

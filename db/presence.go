@@ -25,6 +25,20 @@ func Announce(ctx context.Context, conn *pgx.Conn, server string) error {
 	return err
 }
 
+// AnnounceWriter tells the other servers, until conn ends, that this one has a model that writes summaries.
+func AnnounceWriter(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, `SELECT pg_advisory_lock_shared($1, 0)`, int32(LockWriter))
+	return err
+}
+
+// HasWriter reports whether a server of this database has a model that writes summaries.
+func HasWriter(ctx context.Context, d DB) (has bool, err error) {
+	return One[bool](ctx, d, `SELECT EXISTS (
+		SELECT FROM pg_locks
+		WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid = $1::bigint::oid
+		  AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`, int64(LockWriter))
+}
+
 // KeepServersOff prevents servers from starting to serve until conn ends. ErrConflict if a server works on the database
 // already.
 func KeepServersOff(ctx context.Context, conn *pgx.Conn) error {

@@ -64,7 +64,8 @@ func (p *process) jobs(s stores) (*river.Client[pgx.Tx], error) {
 // again at once, because other servers take over the runs of a server without a lock. It closes ready when it holds the
 // lock for the first time. It returns an error if another program changed the schema meanwhile.
 func (p *process) keepPresent(ctx context.Context, ready chan struct{}) error {
-	presence := queue.Presence{URL: p.pg.urls.Server, ID: p.id, Every: presenceEvery, InFlight: &p.inFlight}
+	presence := queue.Presence{URL: p.pg.urls.Server, ID: p.id, Every: presenceEvery, InFlight: &p.inFlight,
+		Writes: p.models != nil}
 	markReady := sync.OnceFunc(func() { close(ready) })
 	logged := ""     // the last logged error, until the lock is held again
 	wasHeld := false // whether the lock was held once; a schema that is missing afterwards may be rebuilt

@@ -131,7 +131,8 @@ func (p *process) stores() (s stores, err error) {
 		Compaction: compactions, MemoryFiles: s.memoryFiles, Owner: p.owner, InBackground: true}
 	s.agents = &agent.Store{DB: p.pool, Policy: p.policy(), Files: s.files, Recall: s.messages, Blocks: s.blocks,
 		Archival: s.passages, Working: s.working, MemoryFiles: s.memoryFiles, Tokens: tokens.New(),
-		Compaction: compactions}
+		Compaction: compactions,
+		HasWriter:  func(ctx context.Context) (bool, error) { return db.HasWriter(ctx, p.pool) }}
 	s.tools = tool.New(tool.Memories{Files: s.files, Recall: s.messages, Blocks: s.blocks, Archival: s.passages,
 		Working: s.working, MemoryFiles: s.memoryFiles, Erasures: s.erasures, Models: p.models, Agents: s.agents,
 		JQ: p.jq, Child: subagent.LogOf(p.pool)})

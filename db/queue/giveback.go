@@ -17,6 +17,7 @@ type Presence struct {
 	ID       string        // ID of this server, also of its River client
 	Every    time.Duration // interval between two looks for dead servers
 	InFlight *InFlight     // jobs that this server works on
+	Writes   bool          // this server has a model that writes summaries
 }
 
 // Keep holds the server's lock and looks for dead servers until ctx ends or the connection is lost. It calls ready
@@ -30,6 +31,11 @@ func (p Presence) Keep(ctx context.Context, ready func()) error {
 	defer conn.Close(context.WithoutCancel(ctx))
 	if err := db.Announce(ctx, conn, p.ID); err != nil {
 		return err
+	}
+	if p.Writes {
+		if err := db.AnnounceWriter(ctx, conn); err != nil {
+			return fmt.Errorf("announce a model: %w", err)
+		}
 	}
 	for first := true; ; first = false {
 		if err := p.recover(ctx, conn); err != nil {

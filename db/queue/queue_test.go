@@ -122,3 +122,27 @@ func TestJobsOfDeadServersGoBack(t *testing.T) {
 		t.Errorf("the job of the server that ended is %s, want available", got)
 	}
 }
+
+// The other servers know that a server has a model, from when it is ready.
+func TestAModelIsAnnounced(t *testing.T) {
+	t.Parallel()
+	pool, org := dbtest.Org(t)
+	if has, err := db.HasWriter(t.Context(), pool); err != nil || has {
+		t.Fatalf("before any server: %t, %v", has, err)
+	}
+	for _, writes := range []bool{false, true} {
+		ready, ended := make(chan struct{}), make(chan error, 1)
+		ctx, end := context.WithCancel(t.Context())
+		presence := queue.Presence{URL: pool.Config().ConnString(), ID: fmt.Sprint("writer ", org, writes), Every: 1 << 62,
+			InFlight: &queue.InFlight{}, Writes: writes}
+		go func() { ended <- presence.Keep(ctx, func() { close(ready) }) }()
+		<-ready
+		if has, err := db.HasWriter(t.Context(), pool); err != nil || has != writes {
+			t.Errorf("beside a server with a model, %t: %t, %v", writes, has, err)
+		}
+		end()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
