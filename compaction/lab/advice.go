@@ -34,8 +34,8 @@ type goal struct {
 var goals = []goal{
 	{"to pay least", func(a, b Result) int { return cmp.Compare(a.CachedCost, b.CachedCost) },
 		func(r, worst Result) string {
-			return fmt.Sprintf("it costs %s, and %s %s, because %s and a cache has %.0f %% of its prompts", money(r.CachedCost),
-				worst.Policy, money(worst.CachedCost), r.saves(), 100*r.KeptShare)
+			return fmt.Sprintf("it costs %s, and %s %s, because %s and a cache has %.0f %% of its prompts", price(r.CachedCost),
+				worst.Policy, price(worst.CachedCost), r.saves(), 100*r.KeptShare)
 		}},
 	{"to keep most in view", func(a, b Result) int { return cmp.Compare(b.Evidence.Share(), a.Evidence.Share()) },
 		func(r, worst Result) string {
@@ -47,6 +47,14 @@ var goals = []goal{
 			return fmt.Sprintf("%d of its %d prompts change what was sent before, and under %s %d, because %s", r.Breaks,
 				len(r.Turns), worst.Policy, worst.Breaks, r.breaks())
 		}},
+}
+
+// price writes a cost with the digits that tell policies apart.
+func price(cost float64) string {
+	if cost < 1 {
+		return fmt.Sprintf("%.4f", cost)
+	}
+	return money(cost)
 }
 
 // saves says what took most out of view.

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 
 	"github.com/loci-memory/loci/compaction/summary"
@@ -52,16 +53,19 @@ func repeatsOf(messages []recall.Message) [][]repeat {
 				before := files
 				what := key
 				if !isFile {
-					before, what = commands, clipped(p.Input, whatChars)
+					before, what = commands, clipped(strings.Join(strings.Fields(p.Input), " "), whatChars)
 					key = p.Name + "\x00" + canonical(p.Input)
 				}
 				if results := before[key]; len(results) > 0 {
 					all[i] = append(all[i], repeat{p.Name, what, append([]int(nil), results...)})
 				}
 				open.Add(p.CallID, call{key, isFile})
-				if path, changes := summary.FileOf(p); changes {
+				if path, changes := changedBy(p); changes {
 					delete(files, path)
 					clear(commands)
+					if path == "" {
+						clear(files)
+					}
 				}
 			case recall.ToolReturn:
 				if c, ok := open.Answer(p.CallID); ok && c.file {
@@ -77,6 +81,21 @@ func repeatsOf(messages []recall.Message) [][]repeat {
 
 // whatChars bounds the arguments that name a call.
 const whatChars = 100
+
+// changing matches tools that change files, and actions of SWE-agent that do.
+var changing = regexp.MustCompile(`(?i)edit|write|patch|create|insert|replace|delete|remove|move|rename`)
+
+// changedBy reports whether a call changes a file, and which; the path is empty if the call does not name it.
+func changedBy(p recall.Part) (path string, changes bool) {
+	if path, changes = summary.FileOf(p); path != "" {
+		return path, changes
+	}
+	name := p.Name
+	if name == "action" {
+		name, _, _ = strings.Cut(strings.TrimPrefix(p.Input, `{"action":"`), " ")
+	}
+	return "", changing.MatchString(name)
+}
 
 // canonical returns a call's arguments in one form: the order of fields, and spaces, mean nothing in JSON.
 func canonical(input string) string {

@@ -32,6 +32,8 @@ func TestWhatIsReadAgainIsNamed(t *testing.T) {
 		{"read_file", `{"path":"b.go"}`},                     // 7: b.go was changed
 		{"bash", `{"command":"ls"}`},                         // 8: a file was changed
 		{"bash", `{"command":"ls"}`},                         // 9: still in view
+		{"action", `{"action":"edit 1:2 x"}`},                // 10
+		{"bash", `{"command":"ls"}`},                         // 11: some file was changed
 	} {
 		lines = append(lines, call(i+1, c[0], c[1])...)
 	}

@@ -195,7 +195,8 @@ func (d document) described(o object, list string, all []Transcript) ([]Transcri
 
 // sessionID returns the id of the session in an object; empty if it has none.
 func (o object) sessionID() string {
-	return cmp.Or(o.text("session_id"), o.text("conversation_id"), o.text("thread_id"), o.text("id"))
+	return cmp.Or(o.text("session_id"), o.text("conversation_id"), o.text("thread_id"), o.text("id"),
+		o.text("instance_id"))
 }
 
 // objects reads a list of objects. An object may be a list of objects itself, such as an action with its observation.
