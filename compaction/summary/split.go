@@ -29,5 +29,17 @@ func divided(e clip.Evicted) (history, turn clip.Evicted, ok bool) {
 	history.Messages, history.Budget = e.Messages[:cut], room-int(splitShare*float64(room))
 	turn.Messages, turn.Previous, turn.Format = e.Messages[cut:], nil, prose.SplitFormat
 	turn.Budget = int(splitShare * float64(room))
+	switch {
+	case e.Format == nil || !e.Format.Files:
+	case len(history.Messages) > 0 || history.Previous != nil: // the lists of files are of both
+		history.Calls = slices.Clone(e.Calls)
+		for _, m := range turn.Messages {
+			history.Calls = append(history.Calls, m.Content...)
+		}
+	default:
+		withFiles := *prose.SplitFormat
+		withFiles.Files = true
+		turn.Format = &withFiles
+	}
 	return history, turn, true
 }
