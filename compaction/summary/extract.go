@@ -3,6 +3,7 @@ package summary
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,6 +40,9 @@ func extractAs(l layout, messages []recall.Message, previous string, must prose.
 	}
 	x.items[calls] = append(x.items[calls], callLines(messages)...)
 	x.items[state] = lastState(messages, names)
+	if l.next {
+		x.items[next] = nextStep(messages)
+	}
 	x.rate(must)
 	return x
 }
@@ -108,7 +112,7 @@ func sectionsUnder(known []layout, heading string) []section {
 func (x *extraction) carryLine(in section, seq int64, text, line string) {
 	i := item{text: line, seq: seq, carried: true}
 	switch in {
-	case named: // names that matter are also in mustMention
+	case named, next: // names that matter are also in mustMention; the next step is another one now
 	case state:
 		if answer, ok := strings.CutPrefix(text, "assistant: "); ok {
 			for _, s := range prose.Sentences(answer) {
@@ -298,6 +302,33 @@ func lastState(messages []recall.Message, names map[string]string) []item {
 		}
 	}
 	return lastResult(messages, names)
+}
+
+// intends matches what says that an assistant goes on.
+var intends = regexp.MustCompile(`(?i)\b(?:next|I will|I'll|let me|now I|going to|als nächstes|ich werde|je vais|ensuite|` +
+	`voy a|a continuación)\b|接下来|下一步|次に`)
+
+// nextStep quotes the last request and what the assistant said last that it would do; nil if it has answered since
+// without saying so.
+func nextStep(messages []recall.Message) []item {
+	step, answered := "", false
+	for _, m := range slices.Backward(messages) {
+		text := prose.RequestText(m)
+		switch {
+		case text == "" || prose.IsWarning(m):
+		case m.Role == recall.Assistant && !answered:
+			all := prose.Sentences(text)
+			if last := append([]string{""}, all...)[len(all)]; intends.MatchString(last) {
+				step = " The assistant: " + prose.OneLine(last, sentenceChars)
+			}
+			answered = true
+		case m.Role == recall.User && answered && step == "":
+			return nil
+		case m.Role == recall.User:
+			return []item{{seq: m.Seq, text: fmt.Sprintf("[%d] %s%s", m.Seq, prose.Quoted(text), step)}}
+		}
+	}
+	return nil
 }
 
 func lastResult(messages []recall.Message, names map[string]string) []item {

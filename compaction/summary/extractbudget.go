@@ -21,6 +21,7 @@ const (
 	errorsPart   = 0.13
 	callsPart    = 0.05
 	namedPart    = 0.04
+	nextPart     = 0.06
 
 	leastState = 60   // tokens of the last state, if that is at most
 	mostState  = 0.16 // of the budget
@@ -34,6 +35,7 @@ func (x *extraction) within(header string, budget int, must prose.MustMention) s
 	f.lastRequest(must, part(lastShare))
 	f.names(must.Request, f.left)
 	f.newest(state, max(part(statePart), min(leastState, part(mostState))), true)
+	f.newest(next, part(nextPart), true)
 	f.firstRequest(part(firstShare))
 	f.newest(requests, part(requestsPart), false)
 	f.newest(failures, part(errorsPart), false)

@@ -8,12 +8,13 @@ import (
 
 // extractedNames are the names by which formats refer to the sections of an extraction.
 var extractedNames = [sectionCount]string{"earlier", "requests", "told", "decisions", "findings", "open", "errors",
-	"named", "calls", "state"}
+	"named", "calls", "state", "next"}
 
 // layout is the order of an extraction's sections, with their headings.
 type layout struct {
 	titles [sectionCount]string
 	groups [][]section // sections with the same title
+	next   bool        // it has the section next
 }
 
 // layoutOf returns the layout of a format; nil is Loci's. Sections that the format lacks keep Loci's headings and come
@@ -32,8 +33,9 @@ func layoutOf(f *prose.Format) layout {
 			l.groups = append(l.groups, group)
 		}
 	}
+	l.next = used[next]
 	for i := range sectionCount {
-		if !used[i] {
+		if !used[i] && i != next {
 			l.groups = append(l.groups, []section{i})
 		}
 	}

@@ -16,12 +16,13 @@ const (
 	named
 	calls
 	state
+	next // step, if a format asks for it
 	sectionCount
 )
 
 // titles are the first lines of the sections.
 var titles = [sectionCount]string{"Earlier:", "Requests, word for word:", "Told by the user:", "Decisions:",
-	"Findings and results:", "Open:", "Errors:", "Named:", "Tool calls:", "Last state:"}
+	"Findings and results:", "Open:", "Errors:", "Named:", "Tool calls:", "Last state:", "Next step:"}
 
 // trust is the weight of a section's sentences. Sentences of sections without a weight are not compared.
 var trust = [sectionCount]float64{earlier: 0.9, told: 1, decisions: 1, findings: 0.8, open: 1}

@@ -62,3 +62,39 @@ func TestADividedTurnKeepsItsFiles(t *testing.T) {
 		check("the second summary", summarized(clip.Evicted{Messages: later.messages, Previous: &first}), want)
 	}
 }
+
+// An extraction quotes the request that is not done, with what the assistant said it would do next, in a format that
+// asks for a next step.
+func TestTheNextStepIsQuoted(t *testing.T) {
+	t.Parallel()
+	format := &prose.Format{Sections: []prose.FormatSection{{Heading: "8. Now:", From: []string{"state"}},
+		{Heading: "9. Next:", From: []string{"next"}}}}
+	for name, c := range map[string]struct {
+		said []string // by the user and the assistant in turn
+		want string   // behind the number of the message; empty: there is no such section
+	}{
+		"under way": {[]string{"Please mend the importer and the exporter.", "The importer is mended. I'll mend the exporter next."},
+			`Please mend the importer and the exporter. The assistant: I'll mend the exporter next.`},
+		"in German": {[]string{"Bitte prüfe beide Listen.", "Die erste stimmt mit dem Bestand überein. Als Nächstes prüfe ich die zweite."},
+			`Bitte prüfe beide Listen. The assistant: Als Nächstes prüfe ich die zweite.`},
+		"not begun":         {[]string{"Hello.", "Good morning.", "Count the herons in the reeds."}, `Count the herons in the reeds.`},
+		"done":              {[]string{"Count the herons.", "There are seven herons."}, ""},
+		"only an assistant": {[]string{"", "I will wait for a task."}, ""},
+	} {
+		k := newTalk(1)
+		k.add(recall.Assistant, called("call-1", "{}"))
+		k.add(recall.Tool, result("call-1", strings.Repeat("A line that gives the summary room.\n", 200)))
+		for i, text := range c.said {
+			if text != "" {
+				k.add([]recall.Role{recall.User, recall.Assistant}[i%2], recall.Part{Type: recall.Text, Text: text})
+			}
+		}
+		got := extracted(t, clip.Evicted{Messages: k.messages, Budget: 4_000, Making: prose.Making{Format: format}}).Text
+		_, section, has := strings.Cut(got, "9. Next:\n- [")
+		_, line, _ := strings.Cut(section, "] ")
+		line, _, _ = strings.Cut(line, "\n")
+		if has != (c.want != "") || line != c.want {
+			t.Errorf("%s: got %q, want %q, in\n%s", name, line, c.want, got)
+		}
+	}
+}
