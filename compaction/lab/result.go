@@ -63,12 +63,22 @@ type Recorded struct {
 // maxMissing bounds the Missing list of a result.
 const maxMissing = 500
 
-// layer returns the layer of a step. A step that the policy does not have is the settings'.
+// stageOf returns the stage of a step; Compact for the settings.
+func stageOf(step string) policy.Stage {
+	for _, m := range policy.Mechanisms() {
+		if m.Name == step {
+			return m.Stage
+		}
+	}
+	return policy.Compact
+}
+
+// layer returns the layer of a step. A step that the policy does not have is the settings', or shows skills again.
 func (r *Result) layer(step string) *Layer {
 	i := slices.IndexFunc(r.Layers, func(l Layer) bool { return l.Step == step })
 	if i < 0 {
 		i = len(r.Layers)
-		r.Layers = append(r.Layers, Layer{Step: step, Stage: policy.Compact.String()})
+		r.Layers = append(r.Layers, Layer{Step: step, Stage: stageOf(step).String()})
 	}
 	return &r.Layers[i]
 }

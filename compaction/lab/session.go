@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/compaction/lab/transcript"
@@ -38,6 +39,8 @@ type Session struct {
 	asked    []use // evidence for questions after the session: its id and its message, as the transcript names them
 
 	questions []transcript.Question
+
+	loadsSkills bool // a call loads a skill, which compactions show again
 }
 
 // pace is the time between messages if a transcript has no times. Steps that depend on the clock need times.
@@ -51,6 +54,7 @@ func NewSession(t transcript.Transcript) *Session {
 		m := recall.Message{ID: fmt.Sprintf("message-%d", i+1), Seq: int64(i + 1), Position: i + 1, Role: d.Role,
 			Content: d.Content, StepID: d.StepID, IsErr: d.IsErr, Tokens: tokens.PerMessage, CreatedAt: last.Add(pace)}
 		for _, p := range d.Content {
+			s.loadsSkills = s.loadsSkills || strings.HasSuffix(p.Name, "load_skill")
 			m.Tokens += tokens.Estimate(p.Text) + tokens.Estimate(p.Name) + tokens.Estimate(p.Input) +
 				p.SealedTokens() + len(p.Images)*tokens.PerImage
 		}

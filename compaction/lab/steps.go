@@ -2,10 +2,12 @@ package lab
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/recall"
 )
 
 // edited notes what the edits before a prompt saved.
@@ -54,34 +56,68 @@ func (r *Replaying) left(before, after clip.View, step string) {
 	l.Saved += clip.Counted(before) - clip.Counted(after)
 }
 
-// restored notes the messages that stay in a view after a compaction only because a restorer shows them again.
+// restored notes the messages that stay in a view after a compaction only because restorers show them again.
 func (r *Replaying) restored(before clip.View, planned plan.Plan, at policy.Moment) {
-	step := nameIn(r.settings.Policy, policy.Restore)
-	if step == "" {
+	if nameIn(r.settings.Policy, policy.Restore) == "" && !r.session.loadsSkills {
 		return
 	}
 	plain, err := r.settings.Policy.Plan(before, at)
 	if err != nil {
 		return
 	}
+	after := plain.View(before, &clip.Summary{Tokens: plain.Budget, From: plain.From, To: plain.To})
 	stays := map[int]bool{}
-	for _, m := range plain.View(before, nil).Messages {
+	for _, m := range after.Messages {
 		stays[m.Position] = true
 	}
-	after := planned.View(before, nil)
-	again := 0
-	for i, tokens := range clip.ShownTokens(after) {
-		if !stays[after.Messages[i].Position] {
-			again += tokens
+	left := before
+	left.Messages = slices.DeleteFunc(slices.Clone(before.Messages),
+		func(m recall.Message) bool { return stays[m.Position] })
+	by := map[int]string{} // position of a restored result, and of its call → the step
+	fired := map[string]bool{}
+	for _, s := range restorersOf(r.settings.Policy) {
+		name := policy.NameOf(s)
+		for _, restored := range s.Restore(left, after, at) {
+			if by[restored.Position] == "" {
+				by[restored.Position] = name
+			}
+			fired[name] = fired[name] || restored.Named && len(planned.Named) > 0
 		}
 	}
-	if again == 0 && len(planned.Named) == 0 {
-		return
+	shown := planned.View(before, nil)
+	step := ""
+	for i, tokens := range slices.Backward(clip.ShownTokens(shown)) { // a call stands before its result
+		m := shown.Messages[i]
+		if stays[m.Position] {
+			continue
+		}
+		if step = cmp.Or(by[m.Position], step); step == "" {
+			continue
+		}
+		fired[step] = true
+		r.result.layer(step).Saved -= tokens
+		r.result.layer(cutterOf(r.settings.Policy)).Saved += tokens
 	}
-	l := r.result.layer(step)
-	l.Fired++
-	l.Saved -= again
-	r.result.layer(cutterOf(r.settings.Policy)).Saved += again
+	for name, is := range fired {
+		if is {
+			r.result.layer(name).Fired++
+		}
+	}
+}
+
+// restorersOf returns the steps that show results again. A policy without restore_skills works as if it had that.
+func restorersOf(p policy.Policy) (all []policy.Restorer) {
+	skills := false
+	for _, s := range p.Steps {
+		if r, ok := s.(policy.Restorer); ok {
+			_, is := s.(*policy.RestoreSkills)
+			all, skills = append(all, r), skills || is
+		}
+	}
+	if !skills {
+		all = append(all, &policy.RestoreSkills{MaxSkillTokens: 5_000, MaxTotalTokens: 25_000})
+	}
+	return all
 }
 
 // hides returns the step because of which the newest message with an entity does not show it.
