@@ -150,7 +150,7 @@ func (s *Store) conversationError(ctx context.Context, org db.Org, err error, ag
 	if reset {
 		return ErrReset
 	}
-	return db.NotFound("Conversation with ID %s not found", id)
+	return db.NotFound("Conversation with ID %s not found", db.Short(id))
 }
 
 // Estimate returns the tokens in the window, as they were counted when the messages were appended. It may be wrong;

@@ -124,7 +124,7 @@ func shownOf(withReset bool) string {
 func uuidOf(id string) uuid.UUID { return db.UUID("message-", id) }
 
 func messageError(err error, id string) error {
-	return db.OrNotFound(err, "Message with ID %s not found", id)
+	return db.OrNotFound(err, "Message with ID %s not found", db.Short(id))
 }
 
 func joinTexts(texts []string) string {

@@ -32,6 +32,9 @@ func (m Memories) archivalInsert(ctx context.Context, c Caller, a archivalInsert
 	}
 	got, err := m.Archival.InsertFor(ctx, c.Org, c.Agent.ID, []archival.Draft{{Text: string(a.Content),
 		Tags: plain(a.Tags), Validity: db.Validity{ValidUntil: until}, Supersedes: string(a.Supersedes)}})
+	if field, ok := errors.AsType[*db.FieldError](err); ok && field.Field == "supersedes" {
+		err = db.Invalid("%v: %s.", err, passageIDs)
+	}
 	if err != nil {
 		return Result{}, err
 	}

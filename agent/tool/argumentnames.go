@@ -25,6 +25,7 @@ var alike = [][]string{
 	{"line", "start", "startline", "firstline", "linenumber"},
 	{"pattern", "regex", "regexp", "query"},
 	{"include", "glob", "path", "files", "filter", "folder"},
+	{"conversationid", "session", "sessionid", "conversation"},
 	{"id", "messageid", "passageid", "clipid", "resultid", "memoryid", "seq"},
 	{"startdate", "startdatetime", "from", "since"},
 	{"enddate", "enddatetime", "to", "until"},

@@ -40,7 +40,8 @@ type commanded interface {
 // otherCommands maps a command that the tools of memories do not have → the one that a model means by it.
 var otherCommands = map[string]string{"append": "insert", "add": "insert", "write": "create", "new": "create",
 	"read": "view", "show": "view", "get": "view", "list": "view", "ls": "view", "replace": "str_replace",
-	"edit": "str_replace", "update": "str_replace", "remove": "delete", "move": "rename"}
+	"edit": "str_replace", "update": "str_replace", "overwrite": "str_replace",
+	"remove": "delete", "move": "rename"}
 
 // noCommand returns ErrInvalid for a command that a tool does not have.
 func noCommand(command text, known string) error {

@@ -209,3 +209,38 @@ func TestErrorsNameArgumentsAsTheCallDoes(t *testing.T) {
 		}
 	}
 }
+
+// An error says what to do instead.
+func TestErrorsSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	s := newSmall(t, 8_192)
+	s.agent.Settings.Tools = nil
+	s.run(t, "memory", `{"command":"insert","path":"human","insert_text":"tea\ntea"}`)
+	for _, c := range []struct{ name, args, want string }{
+		{"memory", `{"command":"create","path":"/memories/","file_text":"x"}`, "Name a file in it, such as /memories/notes.md"},
+		{"memory", `{"command":"delete","path":"/"}`, "Name a file in it, such as /memories/notes.md"},
+		{"memory", `{"command":"create","file_text":"x"}`, "the label of a core memory block, such as human, or the path"},
+		{"memory", `{"command":"str_replace","path":"human","old_str":"tea","new_str":"x"}`, "give more of the text around it"},
+		{"memory", `{"command":"str_replace","path":"human","old_str":"q","new_str":"x"}`, "Copy the text exactly"},
+		{"memory", `{"command":"overwrite","path":"human","file_text":"x"}`, "you may mean str_replace"},
+		{"memory_apply_patch", `{"patch":"-tea\n+y"}`, "The patch names no block: give its label"},
+		{"memory_files", `{"command":"str_replace","path":"/memories/a.md","old_str":"x","new_str":"y"}`, "create makes one"},
+		{"memory_files", `{"command":"overwrite","path":"/memories/a.md","file_text":"x"}`, "The command view shows it."},
+		{"open_files", `{}`, `give file_requests=[{"file_name":"folder/name.txt"}]`},
+		{"grep_files", `{}`, "give pattern, such as"}, {"semantic_search_files", `{}`, "give query"},
+		{"expand", `{"id":"4200"}`, "the results of a search show ids and seq numbers"},
+		{"conversation_search", `{"around":"message-1"}`, "the results of a search show the ids of messages"},
+		{"conversation_search", `{"query":"x","conversation_id":"conv-1"}`, "leave conversation_id out"},
+		{"archival_memory_insert", `{"content":"x","supersedes":"passage-1"}`, "shows the ids of passages"},
+		{"ask_session", `{"session":"conv-1","question":"x"}`, "show their ids"},
+	} {
+		if got := s.run(t, c.name, c.args); !got.IsError || !strings.Contains(got.Text, c.want) {
+			t.Errorf("%s %s: %q, want %q in it", c.name, c.args, got.Text, c.want)
+		}
+	}
+	for _, kinds := range []string{`["blocks"]`, `"core memory"`, `["Block"]`} {
+		if got := s.run(t, "search_memory", `{"query":"tea","kinds":`+kinds+`}`); got.IsError {
+			t.Errorf("kinds %s: %s", kinds, got.Text)
+		}
+	}
+}

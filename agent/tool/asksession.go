@@ -37,7 +37,7 @@ func (m Memories) askSession(ctx context.Context, c Caller, a askArgs) (Result, 
 	answer, err := store.Ask(ctx, c.Org, pastsession.Question{AgentID: c.Agent.ID, Conversation: id,
 		Text: string(a.Question), Zone: c.Agent.Zone()})
 	if err != nil {
-		return Result{}, err
+		return Result{}, whereFound(err, "searches of conversations show their ids")
 	}
 	return Result{Text: askedText(answer)}, nil
 }

@@ -65,7 +65,7 @@ func (m Memories) searchConversations(ctx context.Context, c Caller, a conversat
 	}
 	found, err := m.Recall.Search(ctx, c.Org, query)
 	if err != nil {
-		return Result{}, err
+		return Result{}, whereFound(err, "leave conversation_id out to search all")
 	}
 	return Result{Text: messagesText(query, a, found, now, c.maxChars())}, nil
 }

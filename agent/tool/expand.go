@@ -14,6 +14,14 @@ import (
 // maxExpandBytes bounds the part of a text that one result shows, so that the part always fits into a result.
 const maxExpandBytes = MaxChars - 2_000
 
+// whereTexts adds to an ErrNotFound where to find the ids of texts.
+func whereTexts(err error) error {
+	if err != nil && strings.Contains(err.Error(), "ids look like") {
+		return err
+	}
+	return whereFound(err, "the notice on a cut text, a summary and the results of a search show ids and seq numbers")
+}
+
 // pageBytes returns how many bytes of a text one result shows a caller: usually, and at most.
 func pageBytes(c Caller) (usual, most int) {
 	most = min(maxExpandBytes, c.maxChars())
@@ -42,7 +50,7 @@ func (m Memories) expand(ctx context.Context, c Caller, a expandArgs) (Result, e
 		Pattern: string(a.Pattern), Conversation: c.within()}
 	found, err := m.expansion(ctx, c, q)
 	if err != nil {
-		return Result{}, err
+		return Result{}, whereTexts(err)
 	}
 	return Result{Text: expandText(string(a.Pattern), limit, found, c.maxChars())}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 )
@@ -25,6 +26,9 @@ type grepArgs struct {
 }
 
 func (m Memories) grepFiles(ctx context.Context, c Caller, a grepArgs) (Result, error) {
+	if strings.TrimSpace(string(a.Pattern)) == "" {
+		return Result{}, db.Invalid(`Empty search pattern provided: give pattern, such as "error|fail".`)
+	}
 	var query files.GrepQuery
 	var found files.GrepResult
 	all := readings(string(a.Pattern))

@@ -68,6 +68,15 @@ func (*memoryFilesArgs) commands() string {
 
 // memoryFiles runs a command on the memory files of an agent.
 func (m Memories) memoryFiles(ctx context.Context, c Caller, a memoryFilesArgs) (Result, error) {
+	result, err := m.onMemoryFiles(ctx, c, a)
+	where := "view " + memoryfile.Root + " lists your files"
+	if slices.Contains([]text{"overwrite", "str_replace", "insert"}, a.Command) {
+		where += ", and create makes one"
+	}
+	return result, whereFound(err, where)
+}
+
+func (m Memories) onMemoryFiles(ctx context.Context, c Caller, a memoryFilesArgs) (Result, error) {
 	if err := refuseOthers(a.Command, a, memoryFileArguments[a.Command]...); err != nil {
 		return Result{}, err
 	}
@@ -106,7 +115,11 @@ func (a memoryFilesArgs) complete() error {
 		"insert": {"path", "insert_text"}, "delete": {"path"}, "rename": {"old_path", "new_path"},
 	}[a.Command] {
 		if !present[name] {
-			return db.Invalid("The command %s needs the argument %s.", a.Command, name)
+			hint := ""
+			if name == "version" {
+				hint = " The command view shows it."
+			}
+			return db.Invalid("The command %s needs the argument %s.%s", a.Command, name, hint)
 		}
 	}
 	return mustPut("The command str_replace", "new_str", a.New != nil || a.Command != "str_replace")
@@ -133,7 +146,7 @@ func (m Memories) viewMemory(ctx context.Context, c Caller, a memoryFilesArgs) (
 		return renderManifest(memoryfile.DefaultManifest(), a.Range, c.maxChars())
 	}
 	if errors.Is(err, db.ErrNotFound) {
-		err = db.NotFound("The path %s does not exist: you have no memory files yet.", path)
+		err = db.NotFound("The path %s does not exist, and you have no memory files yet", path)
 	}
 	if err != nil {
 		return Result{}, err
@@ -324,7 +337,7 @@ func (m Memories) overwriteMemory(ctx context.Context, at memoryfile.At, a memor
 			f.Version, version, f.Version)
 	}
 	if errors.Is(err, db.ErrNotFound) {
-		return Result{}, db.NotFound("The file %s does not exist; nothing was changed. The command create makes it.", a.Path)
+		return Result{}, db.NotFound("The file %s does not exist; nothing was changed", a.Path)
 	}
 	return withNotes(fmt.Sprintf("Overwrote %s (version %d, %s, %s).", c.File.Path, c.File.Version,
 		count(len(memoryfile.Lines(c.File.Content)), "line"), size(len(c.File.Content))), c.Notes), err

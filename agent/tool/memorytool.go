@@ -127,6 +127,9 @@ func (a memoryArgs) complete() error {
 		"delete":      {{"path", label(a.Path)}},
 		"rename":      {{"old_path", label(a.OldPath)}, {"new_path", label(a.NewPath) || a.Description != ""}},
 	}
+	const blockOrFile = ": the label of a core memory block, such as human, or the path of a memory file, such as " +
+		memoryfile.Root + "/notes.md"
+	examples := map[string]string{"path": blockOrFile, "old_path": blockOrFile, "new_path": blockOrFile}
 	for _, n := range needs[a.Command] {
 		given := map[string]text{"path": a.Path, "old_path": a.OldPath, "new_path": a.NewPath}[n.name]
 		switch {
@@ -134,7 +137,7 @@ func (a memoryArgs) complete() error {
 			return db.Invalid("%s is %s, the directory of all memory files. Name a file in it, such as %s/notes.md, or the "+
 				"label of a core memory block. Nothing was done.", n.name, echo(string(given)), memoryfile.Root)
 		case !n.present:
-			return db.Invalid("Error: %s is required for %s command", n.name, a.Command)
+			return db.Invalid("Error: %s is required for %s command%s", n.name, a.Command, examples[n.name])
 		}
 	}
 	if a.Command == "str_replace" {

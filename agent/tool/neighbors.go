@@ -30,7 +30,7 @@ func (m Memories) readAround(ctx context.Context, c Caller, a conversationArgs, 
 	found, err := m.Recall.Neighbors(ctx, c.Org, recall.NeighborQuery{AgentID: c.Agent.ID, MessageID: string(a.Around),
 		Before: before, After: after, Conversation: c.within()})
 	if err != nil {
-		return Result{}, err
+		return Result{}, whereFound(err, "the results of a search show the ids of messages")
 	}
 	return Result{Text: aroundText(nearby{before, after, now, c.has()}, found, c.maxChars())}, nil
 }

@@ -52,8 +52,11 @@ func (r *fileRequest) UnmarshalJSON(raw []byte) error {
 		type plain fileRequest // the same type without this method
 		return decode("a file request", raw, (*plain)(r))
 	}
-	return db.Invalid("Invalid file request type: %s. Expected dict or FileOpenRequest.", jsonType(raw))
+	return db.Invalid("Invalid file request type: %s. Give %s.", jsonType(raw), aRequest)
 }
+
+// aRequest is an example of a file request.
+var aRequest = literal(nextRequest{FileName: "folder/name.txt"})
 
 func jsonType(raw []byte) string {
 	switch raw[0] {
@@ -108,13 +111,12 @@ func (m Memories) nextShown(ctx context.Context, c Caller) (map[string]int, erro
 // openRequests checks the requests as far as it can without reading the files.
 func openRequests(wanted []fileRequest) ([]files.OpenRequest, error) {
 	if len(wanted) == 0 {
-		return nil, db.Invalid("No file requests provided")
+		return nil, db.Invalid("No file requests provided: give file_requests=[%s].", aRequest)
 	}
 	var requests []files.OpenRequest
 	for _, r := range wanted {
 		if r.FileName == "" {
-			return nil, db.Invalid("A file request has no file_name. Give one, such as %s.",
-				literal(nextRequest{FileName: "folder/name.txt"}))
+			return nil, db.Invalid("A file request has no file_name. Give one, such as %s.", aRequest)
 		}
 		offset, err := r.offset()
 		if err != nil {

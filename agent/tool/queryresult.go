@@ -58,7 +58,7 @@ func (m Memories) queryResult(ctx context.Context, c Caller, a queryArgs) (Resul
 			answer, err = m.run(ctx, c, q, whole)
 			return err
 		})
-	return answer, err
+	return answer, whereTexts(err)
 }
 
 // run answers a query about a text.

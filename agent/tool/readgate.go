@@ -93,7 +93,10 @@ func again(w files.Wanted) nextRequest {
 // partOf names calls that show a part of a view above the bounds: the place of a text, and the first lines that fit or,
 // if the first line alone does not, its beginning.
 func partOf(b *policy.ReadBounds, has recall.Toolset, w files.Wanted) string {
-	grep := has.Hint("grep_files", invocation("grep_files", argument{"pattern", "…", nil}, argument{"include", w.Name, nil}))
+	find := has.Hint("grep_files", invocation("grep_files", argument{"pattern", "…", nil}, argument{"include", w.Name, nil}))
+	if find == "" {
+		find = has.Hint("search_memory", `search_memory(query="…", kinds=["file"])`)
+	}
 	read := func(line int, length *int) string {
 		return openCall(nextRequest{FileName: w.Name, Line: line, Length: length}, false)
 	}
@@ -101,14 +104,14 @@ func partOf(b *policy.ReadBounds, has recall.Toolset, w files.Wanted) string {
 	fits := b.Lines(shownLines(b, few))
 	if last, ok := lastNumber(fits); ok && last >= w.First {
 		text := ""
-		if grep != "" {
-			text = "\nTo find the place, call: " + grep
+		if find != "" {
+			text = "\nTo find the place, call: " + find
 		}
 		return text + "\nTo read a part, call: " + read(w.First, new(last-w.First+1))
 	}
 	text := fmt.Sprintf(" Line %d alone has more.", w.First)
-	if grep != "" {
-		text += "\nTo see what stands around a text in it, call: " + grep
+	if find != "" {
+		text += "\nTo see what stands around a text in it, call: " + find
 	}
 	text += "\nTo see its beginning, call: " + read(w.First, new(1))
 	if w.First < w.Lines {

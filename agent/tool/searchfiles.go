@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loci-memory/loci/chunker/frame"
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 )
@@ -35,6 +36,9 @@ func (a searchArgs) query() (files.Query, error) {
 
 func (m Memories) searchFiles(ctx context.Context, c Caller, a searchArgs) (Result, error) {
 	query, err := a.query()
+	if err == nil && strings.TrimSpace(query.Text) == "" {
+		err = db.Invalid("Empty search query provided: give query, the words or the question to search for.")
+	}
 	if err != nil {
 		return Result{}, err
 	}

@@ -46,13 +46,26 @@ func (m Memories) searchMemory(ctx context.Context, c Caller, a searchMemoryArgs
 		return Result{}, db.Invalid(invalidTime, "as_of", echo(string(a.AsOf)))
 	}
 	for _, kind := range a.Kinds {
-		q.Kinds = append(q.Kinds, memorysearch.Kind(strings.ToLower(string(kind))))
+		q.Kinds = append(q.Kinds, kindOf(string(kind)))
 	}
 	found, err := m.search().Search(ctx, q)
 	if err != nil {
 		return Result{}, err
 	}
 	return Result{Text: foundText(q, found, now, c.maxChars())}, nil
+}
+
+// kindOf returns the kind of memory that a word means: its name, a plural or another spelling of it, or the word itself.
+func kindOf(word string) memorysearch.Kind {
+	meant := singular(bare(word))
+	for _, k := range memorysearch.Kinds {
+		if singular(bare(string(k))) == meant {
+			return k
+		}
+	}
+	others := map[string]memorysearch.Kind{"archival": memorysearch.Passage, "archivalmemory": memorysearch.Passage,
+		"conversation": memorysearch.Message, "core": memorysearch.Block, "corememory": memorysearch.Block}
+	return cmp.Or(others[meant], memorysearch.Kind(strings.ToLower(word)))
 }
 
 // foundText shows the hits in all memories, the best first, in so many characters.

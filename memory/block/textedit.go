@@ -44,10 +44,10 @@ func ReplaceOnce(label, value, old, text string) (string, error) {
 		return frame.Replaced(value, places, text), nil
 	case 0:
 		return "", db.Invalid("No replacement was performed, old_string `%s` did not appear verbatim in memory block with "+
-			"label `%s`.", db.Short(old), label)
+			"label `%s`. Copy the text exactly as the block has it.", db.Short(old), label)
 	}
 	return "", db.Invalid("No replacement was performed. Multiple occurrences of old_string `%s` in lines %s. Please "+
-		"ensure it is unique.", db.Short(old), frame.LinesAt(value, places))
+		"ensure it is unique: give more of the text around it.", db.Short(old), frame.LinesAt(value, places))
 }
 
 // AtEnd makes Insert insert after the last line.
