@@ -28,8 +28,8 @@ type OpenArgs struct {
 	CloseOthers bool // close all other files
 	Limits      Limits
 
-	// Admit gets the views before any file is opened, with the first AdmitChars characters of each. If it returns an error,
-	// none is opened. Nil admits all.
+	// Admit gets the views before any file is opened, with the first AdmitChars characters of each. If it returns an
+	// error, none is opened. Nil admits all.
 	Admit      func([]Wanted) error
 	AdmitChars int
 }

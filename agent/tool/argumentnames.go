@@ -41,8 +41,8 @@ var alike = [][]string{
 // commandNames are other names, in their bare form, that models give to the argument command.
 var commandNames = []string{"action", "cmd", "operation", "op", "subcommand"}
 
-// commanding returns the arguments of a call of a tool with commands, with the command under its own name. ErrInvalid if
-// the call names two commands.
+// commanding returns the arguments of a call of a tool with commands, with the command under its own name. ErrInvalid
+// if the call names two commands.
 func commanding(arguments map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 	out := maps.Clone(arguments)
 	for _, name := range slices.Sorted(maps.Keys(arguments)) {

@@ -107,8 +107,8 @@ func decodeNamed(who string, raw json.RawMessage, dst any) (otherNames, error) {
 	return others, nil
 }
 
-// object returns the arguments of a call by their names. ErrInvalid if they are no JSON object; takes are those that the
-// tool who takes.
+// object returns the arguments of a call by their names. ErrInvalid if they are no JSON object; takes are those that
+// the tool who takes.
 func object(who string, raw json.RawMessage, takes []string) (map[string]json.RawMessage, error) {
 	arguments := map[string]json.RawMessage{}
 	raw = unwrapped(raw)
@@ -125,8 +125,8 @@ func object(who string, raw json.RawMessage, takes []string) (map[string]json.Ra
 	case err == nil:
 		return arguments, nil
 	case isObject && errors.As(err, &syntax) && strings.HasPrefix(syntax.Error(), "unexpected end"):
-		return nil, db.Invalid("The arguments of %s end too early, after %d bytes: %s. Nothing was done. Send the whole JSON "+
-			"object; a long text goes in several calls.", who, len(raw), ending(string(raw)))
+		return nil, db.Invalid("The arguments of %s end too early, after %d bytes: %s. Nothing was done. Send the whole "+
+			"JSON object; a long text goes in several calls.", who, len(raw), ending(string(raw)))
 	case isObject && errors.As(err, &syntax):
 		return nil, db.Invalid("The arguments of %s are no valid JSON (%v after %d bytes): %s. Nothing was done.", who,
 			syntax, syntax.Offset, echo(string(raw)))

@@ -144,7 +144,8 @@ func TestListsSayThatTheyAreLists(t *testing.T) {
 func TestCutArgumentsAreExplained(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
-		`{"command":"view","path":"/memories`:     `end too early, after 35 bytes: {"command":"view","path":"/memories. Nothing was done. Send the whole`,
+		`{"command":"view","path":"/memories`: "end too early, after 35 bytes: {\"command\":\"view\",\"path\":" +
+			"\"/memories. Nothing was done. Send the whole",
 		`"{\"command\":\"view\",\"path\":\"/mem"`: `end too early, after 30 bytes: {"command":"view","path":"/mem.`,
 		`"view human"`:                  "must be a JSON object of: command",
 		`{"command":"view" "path":"x"}`: "are no valid JSON (invalid character '\"' after object key:value pair",
@@ -169,7 +170,8 @@ func TestTwoNamesOfAnArgumentAgree(t *testing.T) {
 			"new_str and new_string are two names"},
 		{"memory", `{"command":"str_replace","path":"human","old_str":"a","old_string":"a","new_str":"c"}`,
 			"old_str `a` did not appear"},
-		{"memory", `{"command":"rename","path":"human","old_path":"persona","new_path":"p"}`, "path and old_path are two names"},
+		{"memory", `{"command":"rename","path":"human","old_path":"persona","new_path":"p"}`,
+			"path and old_path are two names"},
 		{"memory", `{"command":"view","action":"delete","path":"human"}`, "action and command are two names"},
 		{"memory", `{"command":"view","action":"view","path":"human"}`, "is empty"},
 		{"memory", `{"command":"view","path":"human","label":"persona"}`, "label and path are two names"},
@@ -202,7 +204,8 @@ func TestErrorsNameArgumentsAsTheCallDoes(t *testing.T) {
 		{"memory_replace", `{"label":"human","oldText":"a"}`, "needs the argument newText."},
 		{"memory_replace", `{"label":"human","old_str":"a","new_str":"b"}`, "old_str `a` did not appear"},
 		{"core_memory_replace", `{"label":"human","old_str":"a"}`, "needs the argument new_str."},
-		{"archival_memory_search", `{"query":"a","k":{"a":1}}`, "Argument k of archival_memory_search must be a whole number"},
+		{"archival_memory_search", `{"query":"a","k":{"a":1}}`,
+			"Argument k of archival_memory_search must be a whole number"},
 	} {
 		if got := s.run(t, c.name, c.args); !got.IsError || !strings.Contains(got.Text, c.want) {
 			t.Errorf("%s %s: %q, want %q in it", c.name, c.args, got.Text, c.want)
@@ -217,10 +220,12 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	s.agent.Settings.Tools = nil
 	s.run(t, "memory", `{"command":"insert","path":"human","insert_text":"tea\ntea"}`)
 	for _, c := range []struct{ name, args, want string }{
-		{"memory", `{"command":"create","path":"/memories/","file_text":"x"}`, "Name a file in it, such as /memories/notes.md"},
+		{"memory", `{"command":"create","path":"/memories/","file_text":"x"}`,
+			"Name a file in it, such as /memories/notes.md"},
 		{"memory", `{"command":"delete","path":"/"}`, "Name a file in it, such as /memories/notes.md"},
 		{"memory", `{"command":"create","file_text":"x"}`, "the label of a core memory block, such as human, or the path"},
-		{"memory", `{"command":"str_replace","path":"human","old_str":"tea","new_str":"x"}`, "give more of the text around it"},
+		{"memory", `{"command":"str_replace","path":"human","old_str":"tea","new_str":"x"}`,
+			"give more of the text around it"},
 		{"memory", `{"command":"str_replace","path":"human","old_str":"q","new_str":"x"}`, "Copy the text exactly"},
 		{"memory", `{"command":"overwrite","path":"human","file_text":"x"}`, "you may mean str_replace"},
 		{"memory_apply_patch", `{"patch":"-tea\n+y"}`, "The patch names no block: give its label"},

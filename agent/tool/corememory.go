@@ -207,7 +207,8 @@ func (m Memories) memoryApplyPatch(ctx context.Context, c Caller, a memoryPatchA
 	}
 	for _, o := range p {
 		if o.Label == "" {
-			return Result{}, db.Invalid("The patch names no block: give its label, or begin with *** Update Block: and the label.")
+			return Result{}, db.Invalid("The patch names no block: give its label, or begin with *** Update Block: and the " +
+				"label.")
 		}
 	}
 	blocks, err := m.Blocks.Apply(ctx, c.Org, c.Agent.ID, p)

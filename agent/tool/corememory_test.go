@@ -372,7 +372,8 @@ func TestMemoriesKeepTheirLineEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		f, err := s.agents.MemoryFiles.File(t.Context(), s.org, tree.ID, path)
-		if want := strings.NewReplacer(`\r`, "\r", `\n`, "\n").Replace("q" + end + "r" + end); err != nil || f.Content != want {
+		want := strings.NewReplacer(`\r`, "\r", `\n`, "\n").Replace("q" + end + "r" + end)
+		if err != nil || f.Content != want {
 			t.Errorf("a file with %s: %q, %v, want %q", end, f.Content, err, want)
 		}
 	}

@@ -87,7 +87,8 @@ func TestManyCallsInOneAnswerLeaveAPrompt(t *testing.T) {
 // shownCalls counts the calls in a request, and their results.
 func shownCalls(t *testing.T, request json.RawMessage) (calls, results int) {
 	t.Helper()
-	for _, form := range []string{`"type":"function_call",`, `"type":"tool_use",`, `"type":"function","function":{"name":"look"`} {
+	for _, form := range []string{`"type":"function_call",`, `"type":"tool_use",`,
+		`"type":"function","function":{"name":"look"`} {
 		calls += strings.Count(string(request), form)
 	}
 	for _, form := range []string{`"type":"function_call_output"`, `"type":"tool_result"`, `"role":"tool"`} {

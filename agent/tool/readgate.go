@@ -18,33 +18,31 @@ const headChars = 200
 // for the text of a view within the bounds; the rest is for its line numbers and its head.
 func gateChars(b *policy.ReadBounds) int { return 2*b.MaxBytes + 5*headChars }
 
-// admit returns an ErrInvalid if one of the views is above the bounds; then none is opened. It says so of each file, and
-// names calls that work: to open those that fit, to find the place, and to read a part.
+// admit returns an ErrInvalid if one of the views is above the bounds; then none is opened. It says so of each file,
+// and names calls that work: to open those that fit, to find the place, and to read a part.
 func admit(b *policy.ReadBounds, has recall.Toolset, all []files.Wanted) error {
-	var refused, fitting []files.Wanted
+	var refused []files.Wanted
+	var fitting []nextRequest
+	var others strings.Builder
 	for _, w := range all {
-		if isAdmitted(b, w) {
-			fitting = append(fitting, w)
-		} else {
-			refused = append(refused, w)
+		switch {
+		case isAdmitted(b, w):
+			fitting = append(fitting, again(w))
+			fmt.Fprintf(&others, " %s was not opened, either, but fits.", fileName(w.Name))
+			continue
+		case len(refused) > 0:
+			fmt.Fprintf(&others, " %s was not opened, for the same reason (%s).", fileName(w.Name), count(w.Lines, "line"))
 		}
+		refused = append(refused, w)
 	}
 	if len(refused) == 0 {
 		return nil
 	}
 	about := refused[0]
 	text := fmt.Sprintf("%s was not opened: these lines have more than %s, which one read may have; the file has %s.",
-		fileName(about.Name), gate(b), count(about.Lines, "line"))
-	for _, other := range refused[1:] {
-		text += fmt.Sprintf(" %s was not opened, for the same reason (%s).", fileName(other.Name), count(other.Lines, "line"))
-	}
+		fileName(about.Name), gate(b), count(about.Lines, "line")) + others.String()
 	if len(fitting) > 0 {
-		var requests []nextRequest
-		for _, w := range fitting {
-			text += fmt.Sprintf(" %s was not opened, either, but fits.", fileName(w.Name))
-			requests = append(requests, again(w))
-		}
-		text += "\nTo open what fits, call: " + openCalls(requests, false)
+		text += "\nTo open what fits, call: " + openCalls(fitting, false)
 	}
 	return db.Invalid("%s", text+partOf(b, has, about))
 }
@@ -93,7 +91,8 @@ func again(w files.Wanted) nextRequest {
 // partOf names calls that show a part of a view above the bounds: the place of a text, and the first lines that fit or,
 // if the first line alone does not, its beginning.
 func partOf(b *policy.ReadBounds, has recall.Toolset, w files.Wanted) string {
-	find := has.Hint("grep_files", invocation("grep_files", argument{"pattern", "…", nil}, argument{"include", w.Name, nil}))
+	find := has.Hint("grep_files", invocation("grep_files", argument{"pattern", "…", nil},
+		argument{"include", w.Name, nil}))
 	if find == "" {
 		find = has.Hint("search_memory", `search_memory(query="…", kinds=["file"])`)
 	}

@@ -83,7 +83,8 @@ func excerpt(text, query string, n int) string {
 		return text
 	}
 	lower, at := strings.ToLower(text), -1
-	words := strings.FieldsFunc(strings.ToLower(query), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	isBetween := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	words := strings.FieldsFunc(strings.ToLower(query), isBetween)
 	slices.SortStableFunc(words, func(a, b string) int { return len(b) - len(a) })
 	for _, word := range words {
 		if at = strings.Index(lower, word); at >= 0 {

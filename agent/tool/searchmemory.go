@@ -55,7 +55,8 @@ func (m Memories) searchMemory(ctx context.Context, c Caller, a searchMemoryArgs
 	return Result{Text: foundText(q, found, now, c.maxChars())}, nil
 }
 
-// kindOf returns the kind of memory that a word means: its name, a plural or another spelling of it, or the word itself.
+// kindOf returns the kind of memory that a word means: its name, a plural or another spelling of it, or the word
+// itself.
 func kindOf(word string) memorysearch.Kind {
 	meant := singular(bare(word))
 	for _, k := range memorysearch.Kinds {

@@ -103,10 +103,13 @@ func (t Tool) withRoom(ctx context.Context, m Memories, c Caller, args json.RawM
 // withoutExtras returns a call's arguments without those that the tool does not take, and the names of these. Arguments
 // that are no object stay as they are. ErrInvalid if an argument has two names with different values.
 func (t Tool) withoutExtras(raw json.RawMessage) (json.RawMessage, []string, error) {
-	given := map[string]json.RawMessage{}
 	object := unwrapped(raw)
-	if len(object) == 0 || json.Unmarshal(object, &given) != nil {
+	if len(object) == 0 || object[0] != '{' || !json.Valid(object) {
 		return raw, nil, nil
+	}
+	given := map[string]json.RawMessage{}
+	if err := json.Unmarshal(object, &given); err != nil {
+		return raw, nil, err
 	}
 	kept, _, err := renamed(given, t.arguments, nil, ignored)
 	if err != nil {

@@ -184,7 +184,8 @@ func TestDescriptionsForAnotherModelState(t *testing.T) {
 	t.Parallel()
 	tools := tool.New(tool.Memories{})
 	for _, tl := range tools.OfCaller(tool.Caller{Agent: agent.Agent{WindowLimit: new(4_096)}, Unprompted: true}, true) {
-		if tl.Name == "expand" && !strings.Contains(string(tl.Schema), "Shows 16,000 bytes at once, with limit at most 48,000.") {
+		const want = "Shows 16,000 bytes at once, with limit at most 48,000."
+		if tl.Name == "expand" && !strings.Contains(string(tl.Schema), want) {
 			t.Errorf("expand: %s", tl.Schema)
 		}
 	}

@@ -69,8 +69,8 @@ func LineEnd(value string) string {
 	return "\n"
 }
 
-// Joint returns the line end between a value and a text that is added to it: the value's, or the text's if the value has
-// a single line.
+// Joint returns the line end between a value and a text that is added to it: the value's, or the text's if the value
+// has a single line.
 func Joint(value, text string) string {
 	if strings.Contains(value, "\n") {
 		return LineEnd(value)

@@ -35,8 +35,8 @@ const (
 	Current EditKind = "current" // what the text is now; only for a result
 	Pointer EditKind = "pointer" // a pointer to the message in the log with the same text
 	Stub    EditKind = "stub"    // a note that something was here; a call loses its arguments
-	// Removed shows nothing of a reasoning, or of a call and its result in the newest step. If it has a Text, a text of the
-	// assistant stands there that says so.
+	// Removed shows nothing of a reasoning, or of a call and its result in the newest step. If it has a Text, a text of
+	// the assistant stands there that says so.
 	Removed EditKind = "removed"
 )
 
@@ -120,7 +120,8 @@ func IsEditOf(e Edit, m recall.Message) bool {
 		return true
 	}
 	if e.Kind == Removed {
-		return e.Text == "" && isReasoning(p) && slices.ContainsFunc(m.Content, func(p recall.Part) bool { return !isReasoning(p) })
+		isOther := func(p recall.Part) bool { return !isReasoning(p) }
+		return e.Text == "" && isReasoning(p) && slices.ContainsFunc(m.Content, isOther)
 	}
 	if e.Kind == Current {
 		return p.Type == recall.ToolReturn

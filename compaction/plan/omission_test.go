@@ -64,8 +64,8 @@ func TestCallsThatDoNotFitAreOmitted(t *testing.T) {
 		}
 	}
 	calls := len(answer.Content) - 1
-	want := fmt.Sprintf("[the window has no room for %d calls made here before the next, and for the results at seq 4-%d: "+
-		"expand(id=3)]", 500-calls, 3+500-calls)
+	want := fmt.Sprintf("[the window has no room for %d calls made here before the next, and for the results at "+
+		"seq 4-%d: expand(id=3)]", 500-calls, 3+500-calls)
 	if got := answer.Content[0]; got.Type != recall.Text || got.Text != want {
 		t.Errorf("the answer begins with %+v, want %q", got, want)
 	}

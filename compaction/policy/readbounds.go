@@ -56,7 +56,8 @@ const (
 // Refuses reports whether reads above the bounds are refused.
 func (b *ReadBounds) Refuses() bool { return b != nil && b.OnExceed == Refuse }
 
-// Exceeds reports whether the view of a file has more bytes or tokens than one call may show, however many lines it has.
+// Exceeds reports whether the view of a file has more bytes or tokens than one call may show, however many lines it
+// has.
 func (b *ReadBounds) Exceeds(text string) bool {
 	return b.bytes(text) > b.MaxBytes || !b.fitsTokens(text)
 }
