@@ -40,6 +40,9 @@ const (
 	Removed EditKind = "removed"
 )
 
+// NoArguments is the Text of a stub of a call that says nothing of the arguments.
+const NoArguments = "{}"
+
 // editKinds ranks the kinds. An edit may be replaced by one of the same or a higher rank.
 var editKinds = map[EditKind]int{Clip: 0, "clip": 0, Head: 0, Ending: 0, Line: 1, Current: 1, Pointer: 1, Stub: 2,
 	Removed: 3}

@@ -58,6 +58,9 @@ func editedPart(view []recall.Message, m recall.Message, e Edit, has recall.Tool
 		p.Text, p.Clip, p.Stdout, p.Stderr, p.NoteAt = e.Text, nil, nil, nil, [2]int{}
 		p.Images, p.ImagesAt = nil, nil
 		return p
+	case p.Type == recall.ToolCall && e.Text == NoArguments:
+		p.Input = NoArguments
+		return p
 	case p.Type == recall.ToolCall:
 		p.Input = string(chat.Encode(map[string]string{"cleared": readHint(m, e.Part, has)}))
 		return p

@@ -13,10 +13,11 @@ type answeredCall struct{ call, result clip.Place }
 
 // omit shows nothing of calls of the newest step and of their results, the oldest first, until the view takes at most
 // target tokens. The newest of these calls stays. A line in place of the first says how many there are. If that is not
-// enough, the step's thoughts are not shown either.
+// enough, calls that wait for a result are shown without arguments, and the step's thoughts are not shown.
 func (c *candidate) omit(target int) {
 	c.fresh = maps.Clone(c.fresh)
-	if calls := c.answeredCalls(); len(calls) > 1 && c.tokens() > target {
+	calls, waiting := c.newestCalls()
+	if len(calls) > 1 && c.tokens() > target {
 		first, n := calls[0].call, 0
 		for c.remove(first, c.omitted(calls)); n < len(calls)-1 && (n == 0 || c.tokens() > target); n++ {
 			if c.remove(calls[n].result, ""); n > 0 {
@@ -24,6 +25,11 @@ func (c *candidate) omit(target int) {
 			}
 		}
 		c.remove(first, c.omitted(calls[:n]))
+	}
+	for _, call := range waiting {
+		if c.tokens() > target {
+			c.show(call, clip.Edit{Kind: clip.Stub, Text: clip.NoArguments})
+		}
 	}
 	for i := c.points.Unseen; i < c.points.Seen && c.tokens() > target; i++ {
 		for part, p := range c.v.Messages[i].Content {
@@ -34,8 +40,8 @@ func (c *candidate) omit(target int) {
 	}
 }
 
-// answeredCalls returns the calls of the newest step that have a result, in order.
-func (c *candidate) answeredCalls() (all []answeredCall) {
+// newestCalls returns the calls of the newest step in order: those that have a result, and those that wait for one.
+func (c *candidate) newestCalls() (all []answeredCall, waiting []clip.Place) {
 	open := recall.OpenCalls[clip.Place]{}
 	results := map[clip.Place]clip.Place{}
 	var calls []clip.Place
@@ -56,9 +62,11 @@ func (c *candidate) answeredCalls() (all []answeredCall) {
 	for _, call := range calls {
 		if result, ok := results[call]; ok {
 			all = append(all, answeredCall{call, result})
+		} else {
+			waiting = append(waiting, call)
 		}
 	}
-	return all
+	return all, waiting
 }
 
 // omitted says that calls and their results are not shown.
@@ -70,9 +78,13 @@ func (c *candidate) omitted(calls []answeredCall) string {
 
 // remove shows nothing of a part, or a line in its place.
 func (c *candidate) remove(place clip.Place, line string) {
+	c.show(place, clip.Edit{Kind: clip.Removed, Text: line})
+}
+
+// show gives a part an edit, if it may have it.
+func (c *candidate) show(place clip.Place, now clip.Edit) {
 	m := c.v.Messages[place.Message]
-	now := clip.Edit{Position: m.Position, Part: place.Part, Kind: clip.Removed, Text: line}
-	if !clip.IsEditOf(now, m) {
+	if now.Position, now.Part = m.Position, place.Part; !clip.IsEditOf(now, m) {
 		return
 	}
 	saved := c.v.EditSaves(m, now)

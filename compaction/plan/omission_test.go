@@ -72,6 +72,16 @@ func TestCallsThatDoNotFitAreOmitted(t *testing.T) {
 	if calls != results || calls < 10 || answer.Content[calls].CallID != "c499" {
 		t.Errorf("%d calls are shown with %d results; the last is %+v", calls, results, answer.Content[calls])
 	}
+	waiting := manyCalls(160)
+	waiting.Messages = waiting.Messages[:2]
+	for i := range waiting.Messages[1].Content {
+		waiting.Messages[1].Content[i].Input = `{"at":"` + strings.Repeat("y ", 20) + `"}`
+		waiting.Messages[1].Tokens += 30
+	}
+	if p, err = plan.MakePlan(waiting, plan.Defaults()); err != nil || clip.Estimate(p.View(waiting, nil)) > 3_686 ||
+		!strings.Contains(fmt.Sprint(p.View(waiting, nil).AsShown()), "{}") {
+		t.Errorf("many calls that wait: %+v, %v", p, err)
+	}
 	thought := clip.View{Window: 4_096, Fixed: 2_000, Messages: slices.Clone(manyCalls(1).Messages[:2])}
 	thought.Messages[1].Content = append([]recall.Part{{Type: recall.Reasoning, Text: strings.Repeat("the ", 9_000)}},
 		thought.Messages[1].Content...)

@@ -369,7 +369,8 @@ func readable(v clip.View) error {
 // readableCall checks that clipped arguments are JSON, have at most a number of characters besides their markers
 // (escaped ones count more), and lead to what is left out.
 func readableCall(before, after recall.Part, c clip.Edit, seq int64) error {
-	if after.Input == fmt.Sprintf(`{"cut":"expand(id=%d)"}`, seq) && c.Chars == 0 {
+	if after.Input == fmt.Sprintf(`{"cut":"expand(id=%d)"}`, seq) && c.Chars == 0 ||
+		after.Input == "{}" && c.Kind == clip.Stub {
 		return nil
 	}
 	plain := markers.ReplaceAllString(after.Input, "")
