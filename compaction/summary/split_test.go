@@ -73,11 +73,14 @@ func TestTheNextStepIsQuoted(t *testing.T) {
 		said []string // by the user and the assistant in turn
 		want string   // behind the number of the message; empty: there is no such section
 	}{
-		"under way": {[]string{"Please mend the importer and the exporter.", "The importer is mended. I'll mend the exporter next."},
+		"under way": {[]string{"Please mend the importer and the exporter.",
+			"The importer is mended. I'll mend the exporter next."},
 			`Please mend the importer and the exporter. The assistant: I'll mend the exporter next.`},
-		"in German": {[]string{"Bitte prüfe beide Listen.", "Die erste stimmt mit dem Bestand überein. Als Nächstes prüfe ich die zweite."},
+		"in German": {[]string{"Bitte prüfe beide Listen.",
+			"Die erste stimmt mit dem Bestand überein. Als Nächstes prüfe ich die zweite."},
 			`Bitte prüfe beide Listen. The assistant: Als Nächstes prüfe ich die zweite.`},
-		"not begun":         {[]string{"Hello.", "Good morning.", "Count the herons in the reeds."}, `Count the herons in the reeds.`},
+		"not begun": {[]string{"Hello.", "Good morning.", "Count the herons in the reeds."},
+			`Count the herons in the reeds.`},
 		"done":              {[]string{"Count the herons.", "There are seven herons."}, ""},
 		"only an assistant": {[]string{"", "I will wait for a task."}, ""},
 	} {

@@ -46,9 +46,9 @@ type server struct {
 	stop func() error
 }
 
-// memoryLimit is how many bytes of memory a package's tests use before garbage is collected more often. It is three
-// times what ./server keeps alive, so that collecting takes little time.
-const memoryLimit = 450 << 20
+// memoryLimit is how many bytes of memory a package's tests use before garbage is collected more often. It is twice
+// what ./server keeps alive, so that collecting takes little time.
+const memoryLimit = 300 << 20
 
 // Main runs a package's tests, stops their Postgres, and exits. TestMain calls it.
 func Main(m *testing.M) {

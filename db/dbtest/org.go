@@ -86,7 +86,7 @@ func (c *commonDatabase) create() (*pgxpool.Pool, error) {
 // thrifty adds pool settings to a URL, so that the pool soon closes unused connections. Each connection takes 11 MB in
 // Postgres.
 func thrifty(database string) string {
-	return database + "&pool_max_conn_idle_time=60s&pool_health_check_period=2s"
+	return database + "&pool_max_conn_idle_time=15s&pool_health_check_period=2s"
 }
 
 // URLOf returns the URL of a pool's database without settings that only pools know. A program or a single connection
