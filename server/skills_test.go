@@ -45,8 +45,8 @@ func TestSkillsAreListedAndLoaded(t *testing.T) {
 			t.Errorf("%s: the list stands in the state", format)
 		}
 	}
-	if window := fields(t, c.must("GET", "/v1/agents/"+agent+"/context", "")); window["num_tokens_skills"].(float64) < 20 ||
-		!strings.Contains(window["skills"].(string), "- pdf: ") {
+	window := fields(t, c.must("GET", "/v1/agents/"+agent+"/context", ""))
+	if window["num_tokens_skills"].(float64) < 20 || !strings.Contains(window["skills"].(string), "- pdf: ") {
 		t.Errorf("the context has %v, %v", window["num_tokens_skills"], window["skills"])
 	}
 	text := c.tool(agent, "load_skill", `{"name":"pdf"}`)
@@ -64,8 +64,8 @@ func TestSkillsAreListedAndLoaded(t *testing.T) {
 	if p := c.promptOf(agent, "openai"); strings.Contains(p.before, "load_skill") || strings.Contains(p.before, "ships") {
 		t.Error("skills of a detached folder stay")
 	}
-	if run := c.must("POST", "/v1/agents/"+agent+"/tools/load_skill/run", `{"args":{"name":"pdf"}}`); !strings.Contains(run,
-		"is not attached to you") {
+	run := c.must("POST", "/v1/agents/"+agent+"/tools/load_skill/run", `{"args":{"name":"pdf"}}`)
+	if !strings.Contains(run, "is not attached to you") {
 		t.Errorf("without skills: %s", run)
 	}
 }
@@ -89,7 +89,8 @@ func TestWrongSkillsAreListedWithTheirErrors(t *testing.T) {
 	}
 	c.greet(agent, "default")
 	p := c.promptOf(agent, "openai").before
-	if strings.Contains(p, "z1") || strings.Contains(p, "Twice") || strings.Count(p, `\u003c/available_skills\u003e`) != 1 {
+	closings := strings.Count(p, `\u003c/available_skills\u003e`)
+	if strings.Contains(p, "z1") || strings.Contains(p, "Twice") || closings != 1 {
 		t.Errorf("the prompt has %s", p)
 	}
 	for body, want := range map[string]string{
@@ -146,7 +147,7 @@ func TestSkillsArePreloaded(t *testing.T) {
 	for _, format := range []string{"openai", "anthropic", "responses"} {
 		text := c.promptOf(agent, format).before
 		ships, pdf := strings.Index(text, "Count each ship once."), strings.Index(text, "Open the form")
-		if ships < 0 || pdf < ships || strings.Index(text, `hello`) >= 0 && strings.Index(text, `hello`) < pdf {
+		if ships < 0 || pdf < ships || strings.Index(text, `Good morning`) < pdf {
 			t.Errorf("%s: the skills stand at %d and %d of %s", format, ships, pdf, text)
 		}
 	}
@@ -154,7 +155,8 @@ func TestSkillsArePreloaded(t *testing.T) {
 	c.putSkill(folder, "ships/SKILL.md", skillFile("ships", "Counts ships.", strings.Repeat("Count each ship.\n", 2000)))
 	messages, _ := c.nextPrompt(agent, "default")
 	contains(t, "the long skill", messages[1], "These are the first ", `load_skill(name=\"ships\")`)
-	if tokens := fields(t, c.must("GET", "/v1/agents/"+agent+"/context", ""))["num_tokens_skills"].(float64); tokens > 2400 {
+	context := fields(t, c.must("GET", "/v1/agents/"+agent+"/context", ""))
+	if tokens := context["num_tokens_skills"].(float64); tokens > 2400 {
 		t.Errorf("they take %v tokens of 8192", tokens)
 	}
 	c.overflow(agent)

@@ -55,7 +55,7 @@ type CreateChild struct {
 
 	Tools      rest.Opt[[]string]     `json:"tools,omitzero" doc:"Names of the parent's that it may call; else all."`
 	Blocks     rest.Opt[[]ChildGrant] `json:"blocks,omitzero" doc:"Of the parent's. Not of a fork, which has all."`
-	Default    rest.Opt[bool]         `json:"default_grants,omitzero" doc:"Also AGENTS, TOOLS, SOUL: blocks and memory files."`
+	Default    rest.Opt[bool]         `json:"default_grants,omitzero" doc:"Also AGENTS, TOOLS and SOUL, to read."`
 	Folders    rest.Opt[[]string]     `json:"folders,omitzero" doc:"Ids or names, of the parent's. Not of a fork."`
 	Skills     rest.Opt[[]string]     `json:"skills,omitzero" doc:"Names, of the parent's; they begin its conversation."`
 	Files      rest.Opt[[]string]     `json:"files,omitzero" doc:"Of brief: files (folder/name) that are open at first."`

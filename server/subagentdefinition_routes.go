@@ -66,7 +66,7 @@ type PutSubagent struct {
 
 // PutGrants are the memories that the sub-agents of a definition get.
 type PutGrants struct {
-	Default    rest.Opt[bool]         `json:"default,omitzero" doc:"AGENTS, TOOLS and SOUL, blocks and memory files; true if absent."`
+	Default    rest.Opt[bool]         `json:"default,omitzero" doc:"AGENTS, TOOLS and SOUL; true if absent."`
 	Blocks     rest.Opt[[]ChildGrant] `json:"blocks,omitzero" doc:"By label or id."`
 	Folders    rest.Opt[[]string]     `json:"folders,omitzero" doc:"By name or id."`
 	Files      rest.Opt[[]string]     `json:"files,omitzero" doc:"Of brief: files (folder/name) that are open at first."`

@@ -103,6 +103,8 @@ type Moment struct {
 
 	usage *usage // the prompt's usage while it is pruned
 	steps []Step // steps of the policy that plans
+
+	onlyFree bool // skills get only what is free
 }
 
 // tokens returns the prompt's tokens.

@@ -29,6 +29,20 @@ func (p Policy) PlanAndRestore(v clip.View, at Moment) (plan.Plan, error) {
 	if err != nil || planned.Evicted == 0 {
 		return planned, err
 	}
+	again, hidden, err := p.restoring(planned, v, at)
+	if err != nil || !hidden {
+		return again, err
+	}
+	at.onlyFree = true
+	if freely, hidden, err := p.restoring(planned, v, at); err == nil && !hidden {
+		return freely, nil
+	}
+	return again, nil
+}
+
+// restoring returns a plan that also keeps what the restorers show again. hidden reports whether it hides a loaded
+// skill for which they had room.
+func (p Policy) restoring(planned plan.Plan, v clip.View, at Moment) (again plan.Plan, hidden bool, err error) {
 	after := planned.View(v, &clip.Summary{Tokens: planned.Budget, From: planned.From, To: planned.To})
 	stays := make(map[int]bool, len(after.Messages))
 	for _, m := range after.Messages {
@@ -51,7 +65,7 @@ func (p Policy) PlanAndRestore(v clip.View, at Moment) (plan.Plan, error) {
 		}
 	}
 	if len(keep) == 0 {
-		return planned, nil
+		return planned, false, nil
 	}
 	cut := slices.IndexFunc(v.Messages, func(m recall.Message) bool { return m.Position >= planned.First })
 	if cut < 0 {
@@ -62,33 +76,28 @@ func (p Policy) PlanAndRestore(v clip.View, at Moment) (plan.Plan, error) {
 	}
 	slices.Sort(keep)
 	all := planned.Mode == plan.All || planned.Mode == plan.SelfCompactAll
-	again, err := planCut(cutView, at,
+	again, err = planCut(cutView, at,
 		plan.Cut{At: cut, Keep: keep, All: all, Format: planned.Format, Anyway: at.Forced})
-	if _, nothing := errors.AsType[*plan.Nothing](err); nothing && slices.ContainsFunc(restored, Restored.isSkill) {
-		return planned, err // better no compaction than one that only hides skills
+	_, nothing := errors.AsType[*plan.Nothing](err)
+	switch {
+	case nothing && slices.ContainsFunc(restored, Restored.isSkill):
+		return planned, false, err // better no compaction than one that only hides skills
+	case errors.Is(err, db.ErrInvalid) || err == nil && again.Evicted == 0: // the restored results do not fit
+		again = planned
+	case err != nil:
+		return planned, false, err
+	default:
+		quoted := again.Quoted
+		again.Making, again.NeedsModel, again.Self = planned.Making, planned.NeedsModel, planned.Self
+		again.Quoted = quoted
 	}
-	if errors.Is(err, db.ErrInvalid) || again.Evicted == 0 { // the restored results do not fit
-		planned.Named = append(planned.Named, hiddenIn(planned, restored)...)
-		return planned, nil
-	}
-	if err != nil {
-		return planned, err
-	}
-	quoted := again.Quoted
-	again.Making, again.NeedsModel, again.Self = planned.Making, planned.NeedsModel, planned.Self
-	again.Named = append(again.Named, hiddenIn(again, restored)...)
-	again.Quoted = quoted
-	return again, nil
-}
-
-// hiddenIn names the results that were to be shown again, and that a plan hides for lack of room.
-func hiddenIn(p plan.Plan, restored []Restored) (all []prose.Named) {
 	for _, r := range restored {
-		if !r.Named && r.Position < p.First && !slices.Contains(p.Kept, r.Position) {
-			all = append(all, r.named())
+		if !r.Named && r.Position < again.First && !slices.Contains(again.Kept, r.Position) {
+			again.Named = append(again.Named, r.named())
+			hidden = hidden || r.Skill
 		}
 	}
-	return all
+	return again, hidden, nil
 }
 
 // isSkill reports whether the result is a loaded skill that is shown again.

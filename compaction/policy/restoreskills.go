@@ -14,7 +14,7 @@ import (
 // if it had it, with these defaults.
 type RestoreSkills struct {
 	MaxSkillTokens int `json:"max_skill_tokens" min:"0" max:"1000000" doc:"Of one; a longer one is cut."`
-	MaxTotalTokens int `json:"max_total_tokens" min:"0" max:"10000000" doc:"At most half of what is free. 0: none."`
+	MaxTotalTokens int `json:"max_total_tokens" min:"0" max:"10000000" doc:"1/8 of the window, or half of what is free."`
 }
 
 func (*RestoreSkills) describe() Mechanism {
@@ -27,36 +27,52 @@ func defaultSkills() *RestoreSkills {
 	return &RestoreSkills{MaxSkillTokens: 5_000, MaxTotalTokens: 25_000}
 }
 
+// leastSkillShare is one part in so many of a window that loaded skills may take after a compaction even if less than
+// twice as much is free: the summary is shorter then, or more messages leave.
+const leastSkillShare = 8
+
 // Restore returns the loaded skills, the newest first. It leaves out skills that are still in view, and those that the
-// agent no longer has.
+// agent no longer has. Each leaves room for the beginnings of the older ones.
 func (s *RestoreSkills) Restore(left, after clip.View, at Moment) (all []Restored) {
-	seen := map[string]bool{}
-	for r := range results(after) {
-		seen[skillOf(r)] = true
+	loaded := s.loaded(left, after, at)
+	if len(loaded) == 0 || s.MaxTotalTokens == 0 || s.MaxSkillTokens == 0 {
+		return nil
 	}
-	var loaded []result
-	for r := range results(left) {
-		loaded = append(loaded, r)
+	free, others := max(at.restorable(after, s.MaxTotalTokens), 0), 0
+	if !at.onlyFree {
+		free = max(free, min(s.MaxTotalTokens, after.Window/leastSkillShare))
 	}
-	free := -1 // not known yet: most compactions have no skills to show
-	for _, r := range slices.Backward(loaded) {
-		name := skillOf(r)
-		now, has := at.Skills[name]
-		if name == "" || seen[name] || at.Skills != nil && !has {
-			continue
-		}
-		if free < 0 {
-			free = max(at.restorable(after, s.MaxTotalTokens), 0)
-		}
-		seen[name] = true
-		if s.MaxTotalTokens == 0 || s.MaxSkillTokens == 0 {
-			continue
-		}
-		restored := s.within(left, r, now, free)
+	for _, r := range loaded {
+		others += min(r.tokens(left), leastRestored)
+	}
+	for _, r := range loaded {
+		others -= min(r.tokens(left), leastRestored)
+		restored := s.within(left, r, at.Skills[skillOf(r)], min(s.MaxSkillTokens, free-others))
 		free -= restored.Tokens
 		all = append(all, restored)
 	}
 	return all
+}
+
+// loaded returns the newest result for each skill that left, the newest first.
+func (s *RestoreSkills) loaded(left, after clip.View, at Moment) (all []result) {
+	seen := map[string]bool{"": true}
+	for r := range results(after) {
+		seen[skillOf(r)] = true
+	}
+	for r := range results(left) {
+		all = append(all, r)
+	}
+	slices.Reverse(all)
+	return slices.DeleteFunc(all, func(r result) bool {
+		name := skillOf(r)
+		_, has := at.Skills[name]
+		if seen[name] || at.Skills != nil && !has {
+			return true
+		}
+		seen[name] = true
+		return false
+	})
 }
 
 // skillOf returns the name of the skill that a result loads; empty if it loads none.
@@ -67,10 +83,10 @@ func skillOf(r result) string {
 	return prose.LoadedSkill(r.p.Text)
 }
 
-// within returns a loaded skill cut to the tokens that it may take, with the text that it has now; empty: the one that
-// was loaded. It is named only if there is no room, or if its text is no longer shown.
-func (s *RestoreSkills) within(v clip.View, r result, now string, free int) Restored {
-	name, most := skillOf(r), min(s.MaxSkillTokens, free)
+// within returns a loaded skill cut to most tokens, with the text that it has now; empty: the one that was loaded. It
+// is named only if there is no room, or if its text is no longer shown.
+func (s *RestoreSkills) within(v clip.View, r result, now string, most int) Restored {
+	name := skillOf(r)
 	restored := Restored{Position: r.m.Position, Seq: r.m.Seq, Part: r.part, Skill: true, Source: "the skill " + name +
 		", which " + prose.ToLoadSkill(name) + " shows", Tokens: r.tokens(v)}
 	replaced := r.edit != nil && r.edit.Kind == clip.Current
