@@ -60,14 +60,6 @@ const invalidTime = "Invalid %s format: %s. Use ISO 8601 format (YYYY-MM-DD or Y
 
 const passageIDs = "a search of your archival memory shows the ids of passages"
 
-// whereFound adds a sentence to an ErrNotFound that tells the model where to find existing ids.
-func whereFound(err error, where string) error {
-	if errors.Is(err, db.ErrNotFound) {
-		return db.NotFound("%v: %s.", err, where)
-	}
-	return err
-}
-
 // insertedText lists the passages of an insertion: first the new ones, then those that the archive already had.
 func insertedText(got []archival.Inserted) string {
 	var fresh, known []string

@@ -70,6 +70,14 @@ func bare(name string) string {
 	}, strings.ToLower(name))
 }
 
+// singular returns a bare name without the ends of plurals.
+func singular(bare string) string {
+	if stem, ok := strings.CutSuffix(bare, "ies"); ok {
+		return stem + "y"
+	}
+	return strings.TrimSuffix(bare, "s")
+}
+
 // otherNames maps names that a tool has for arguments → the names under which a call gives them, where these differ.
 type otherNames map[string]string
 

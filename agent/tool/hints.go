@@ -69,14 +69,6 @@ func Named(called string) string {
 	return called
 }
 
-// singular returns a bare name without the ends of plurals.
-func singular(bare string) string {
-	if stem, ok := strings.CutSuffix(bare, "ies"); ok {
-		return stem + "y"
-	}
-	return strings.TrimSuffix(bare, "s")
-}
-
 // Hints returns the hints of a built-in tool.
 func (t Tool) Hints() Hints {
 	h := hints[t.Name]

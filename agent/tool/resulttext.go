@@ -3,6 +3,7 @@ package tool
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -14,6 +15,7 @@ import (
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 )
 
@@ -29,6 +31,14 @@ var rule = strings.Repeat("=", 80)
 
 // failure returns the text of an error that a model can act on.
 func failure(err error) string { return clip(err.Error(), maxErrorChars) }
+
+// whereFound adds a sentence to an ErrNotFound that tells the model where to find existing ids.
+func whereFound(err error, where string) error {
+	if errors.Is(err, db.ErrNotFound) {
+		return db.NotFound("%v: %s.", err, where)
+	}
+	return err
+}
 
 // capped cuts a result that is too long. It cuts at the end of a line, if a line ends in the second half.
 func capped(s string) string {
