@@ -42,7 +42,7 @@ func TestFoldersAndFilesOnTheCommandLine(t *testing.T) {
 		}
 		return one
 	}
-	folder := asJSON(step(0, "", "folders", "create", "notes", "--description=what we plan", "--json")).ID
+	folder := asJSON(step(0, `"skills": false`, "folders", "create", "notes", "--description=what we plan", "--json")).ID
 	step(0, "what we plan", "folders", "list")
 	if uploads := asJSON(step(1, "1 of 2 files failed", "upload", "notes", dir, "--json")); len(uploads.Uploaded) != 2 ||
 		len(uploads.Failed) != 1 || uploads.Failed[0].Name != "broken.pdf" || uploads.Failed[0].Error == "" {
@@ -96,6 +96,7 @@ func TestFoldersAndFilesOnTheCommandLine(t *testing.T) {
 	asJSON(step(0, "file-", "files", "delete", "notes", "plan.md", "--yes", "--json"))
 	step(1, "has no file", "files", "delete", "notes", "plan.md", "--yes")
 	step(0, "source-", "folders", "create", folder)
+	step(0, `"skills": true`, "folders", "create", "craft", "--skills", "--json")
 	// The argument is the ID, and does not mean the folder with that name.
 	asJSON(step(0, `"name": "notes"`, "folders", "delete", folder, "--yes", "--json"))
 	if left := step(0, folder, "folders", "list"); strings.Contains(left, "notes") {
