@@ -96,7 +96,6 @@ func TestFoldersAndFilesOnTheCommandLine(t *testing.T) {
 	asJSON(step(0, "file-", "files", "delete", "notes", "plan.md", "--yes", "--json"))
 	step(1, "has no file", "files", "delete", "notes", "plan.md", "--yes")
 	step(0, "source-", "folders", "create", folder)
-	step(0, `"skills": true`, "folders", "create", "craft", "--skills", "--json")
 	// The argument is the ID, and does not mean the folder with that name.
 	asJSON(step(0, `"name": "notes"`, "folders", "delete", folder, "--yes", "--json"))
 	if left := step(0, folder, "folders", "list"); strings.Contains(left, "notes") {
@@ -106,6 +105,7 @@ func TestFoldersAndFilesOnTheCommandLine(t *testing.T) {
 	if left := step(0, "", "folders", "list", "--json"); strings.TrimSpace(left) != "[]" {
 		t.Errorf("folders after the deletions: %s", left)
 	}
+	step(0, `"skills": true`, "folders", "create", "craft", "--skills", "--json")
 }
 
 // Texts in a list cannot move the cursor of the terminal.
