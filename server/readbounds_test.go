@@ -93,24 +93,26 @@ func TestReadsKeepToThePolicy(t *testing.T) {
 		`{"preset":"claude-code","steps":{"read_bounds":{"on_exceed":"refuse","max_tokens":2000,"max_line_chars":0}}}`)
 	line := open("default", `"docs/line.json"`)
 	checkContains("a file of one long line", line, `"status":"error"`, "docs/line.json was not opened", "1 line. Line 1 alone",
-		`grep_files(pattern=\"…\", include=\"docs/line.json\")`, `{\"file_name\":\"docs/line.json\",\"line\":1,\"length\":1}`)
+		`grep_files(pattern=\"…\", include=\"docs/line.json\")`,
+		`{\"file_name\":\"docs/line.json\",\"line\":1,\"length\":1}`)
 	checkContains("the call that it names", open("default", `{"file_name":"docs/line.json","line":1,"length":1}`),
 		`"status":"success"`, `1: {\"list\":[{`)
 	checkContains("the other call", grep("needle"), `{"name":"needle"}`)
 	c.must("POST", "/v1/agents/"+agent+"/tools/close_files/run", `{"args":{"all":true}}`)
 	batch := open("default", `"docs/long.txt","docs/short.txt","docs/line.json"`)
-	checkContains("a batch", batch, "docs/long.txt was not opened", "docs/line.json was not opened, for the same reason (1 line)",
+	checkContains("a batch", batch, "docs/long.txt was not opened",
+		"docs/line.json was not opened, for the same reason (1 line)",
 		"docs/short.txt was not opened, either, but fits", `open_files(file_requests=[{\"file_name\":\"docs/short.txt\"}])`)
-	checkContains("a batch with a name of no file", open("default", `"docs/short.txt","docs/none.txt"`), `"status":"error"`,
-		"No file was opened.")
+	checkContains("a batch with a name of no file", open("default", `"docs/short.txt","docs/none.txt"`),
+		`"status":"error"`, "No file was opened.")
 	if list := c.must("GET", "/v1/agents/"+agent+"/files", ""); strings.Contains(list, `"is_open":true`) {
 		t.Errorf("a file of the batch was opened: %s", list)
 	}
 	part := open("default", `"docs/long.txt"`)
 	_, part, _ = strings.Cut(part, "To read a part, call: open_files(file_requests=[")
 	part, _, _ = strings.Cut(part, "])")
-	checkContains("the part that a refusal names", open("default", strings.ReplaceAll(part, `\"`, `"`)), `"status":"success"`,
-		"1: entry 1")
+	checkContains("the part that a refusal names", open("default", strings.ReplaceAll(part, `\"`, `"`)),
+		`"status":"success"`, "1: entry 1")
 	policy("/v1/agents/"+agent, `{"preset":"pi","steps":{"read_bounds":{"max_match_chars":60}}}`)
 	checkContains("a match in the middle of a long line", grep("needle"), `{"name":"needle"}`)
 	policy("/v1/agents/"+agent, `"letta"`)

@@ -243,13 +243,13 @@ func (c *client) requestedSystem(agent string) string {
 	return string(got.Request.Messages[0])
 }
 
-// What a model writes in place of arguments, or of a tool's name, is stored, and the model is told what is wrong with it.
-// The step is not refused, in any form.
+// What a model writes in place of arguments, or of a tool's name, is stored, and the model is told what is wrong with
+// it. The step is not refused, in any form.
 func TestWrongCallsAreAnswered(t *testing.T) {
 	t.Parallel()
 	chat := func(name, input string) string {
-		return `{"choices":[{"message":{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":
-			{"name":` + name + `,"arguments":` + input + `}}]}}]}`
+		return `{"choices":[{"message":{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function",
+			"function":{"name":` + name + `,"arguments":` + input + `}}]}}]}`
 	}
 	responses := func(name, input string) string {
 		return `{"output":[{"type":"function_call","call_id":"a","name":` + name + `,"arguments":` + input + `}]}`
