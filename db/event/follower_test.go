@@ -9,14 +9,17 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/db/event"
 )
@@ -451,5 +454,56 @@ func TestReadersMissNothingAndSeeNothingTwice(t *testing.T) {
 		shared := read["consumer "+agent] // each of three has a part, in order; together they have everything
 		slices.SortStableFunc(shared, func(a, b event.Event) int { return int(a.Seq - b.Seq) })
 		c.check("consumer", agent, shared)
+	}
+}
+
+// nodeAway is a cluster in which the node of one organization's agents may be away.
+type nodeAway struct {
+	db.DB
+	org  db.Org
+	away atomic.Bool
+}
+
+func (d *nodeAway) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
+	ofOrg := func(q *pgx.QueuedQuery) bool { return q.Arguments[0] == d.org }
+	if d.away.Load() && slices.ContainsFunc(b.QueuedQueries, ofOrg) {
+		return noResults{}
+	}
+	return d.DB.SendBatch(ctx, b)
+}
+
+type noResults struct{ pgx.BatchResults }
+
+func (noResults) Close() error { return &pgconn.PgError{Code: "08006"} }
+
+// While the node of an organization is away, its followers wait, and those of others go on.
+func TestFollowersOutliveANodeThatIsAway(t *testing.T) {
+	t.Parallel()
+	pool := newDatabase(t)
+	others := database{pool.Pool, dbtest.NewOrg(t, pool)}
+	cluster := &nodeAway{DB: pool, org: pool.org}
+	all := event.NewFollowers(cluster, time.Millisecond)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { all.Run(ctx, func(err error) { t.Errorf("look: %v", err) }) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	agent, other := newHistory(t, pool, 2), newHistory(t, others, 2)
+	waits, goesOn := follow(t, followers{all, pool.org}, agent, 0), follow(t, followers{all, others.org}, other, 0)
+	next(t, waits, 2)
+	next(t, goesOn, 2)
+	cluster.away.Store(true)
+	write(t, pool, event.Event{AgentID: agent, Type: event.AgentUpdated})
+	for seq := int64(3); seq <= 4; seq++ { // the second event is read after the first read without the node
+		write(t, others, event.Event{AgentID: other, Type: event.AgentUpdated})
+		if diff := cmp.Diff(to(seq, seq), next(t, goesOn, 1)); diff != "" {
+			t.Errorf("what happens to another organization's agent (-want +got):\n%s", diff)
+		}
+	}
+	if got, err := waits.Next(t.Context(), time.Nanosecond); err != nil || len(got) != 0 {
+		t.Errorf("while the node is away: got %v, %v, want no events and no end", got, err)
+	}
+	cluster.away.Store(false)
+	if diff := cmp.Diff(to(3, 3), next(t, waits, 1)); diff != "" {
+		t.Errorf("once the node is back (-want +got):\n%s", diff)
 	}
 }
