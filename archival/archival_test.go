@@ -308,6 +308,37 @@ func TestPassagesAreChangedAndDeleted(t *testing.T) {
 	}
 }
 
+// An agent's first archive is its default. If the default is detached, it is the archive that was attached first of the
+// others, whichever was created first.
+func TestTheDefaultIsTheOldestAttachment(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	ids, names := map[string]string{}, map[string]string{}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		id := f.archive(name).ID
+		ids[name], names[id] = id, name
+	}
+	for _, step := range []struct {
+		attach, detach string
+		want           string // the archive that gets an insertion
+	}{
+		{attach: "c", want: "c"}, {attach: "d", want: "c"}, {attach: "b", want: "c"}, {attach: "a", want: "c"},
+		{attach: "c", want: "c"}, {detach: "b", want: "c"}, {detach: "c", want: "d"}, {attach: "c", want: "d"},
+		{detach: "d", want: "a"}, {detach: "a", want: "c"},
+	} {
+		change, name := f.store.Attach, step.attach
+		if step.detach != "" {
+			change, name = f.store.Detach, step.detach
+		}
+		if err := change(t.Context(), f.org, f.agent, ids[name]); err != nil {
+			t.Fatal(err)
+		}
+		if got := names[f.insert(fmt.Sprintf("after %+v", step))[0].ArchiveID]; got != step.want {
+			t.Errorf("%+v: an insertion goes to archive %s", step, got)
+		}
+	}
+}
+
 func TestArchivesAreSharedAndDeleted(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -62,6 +62,39 @@ func TestAnOTIDIsStoredOnce(t *testing.T) {
 	}
 }
 
+// A request appends at most MaxMessages messages, and reads no more drafts than it needs to see that there are more.
+func TestARequestHasAMostOfMessages(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name        string
+		given, read int
+		want        error
+	}{
+		{"none", 0, 0, db.ErrInvalid},
+		{"the most", recall.MaxMessages, recall.MaxMessages, nil},
+		{"more", 2 * recall.MaxMessages, recall.MaxMessages + 1, db.ErrInvalid},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			read := 0
+			got, _, err := f.store.AppendTo(t.Context(), f.org, f.agent, "", func(yield func(recall.Draft, error) bool) {
+				for range c.given {
+					if read++; !yield(say(recall.User, "again"), nil) {
+						return
+					}
+				}
+			})
+			if !errors.Is(err, c.want) || c.want == nil && len(got) != c.given || read != c.read {
+				t.Errorf("%d messages: got %d, %v after %d drafts, want %v after %d", c.given, len(got), err, read, c.want, c.read)
+			}
+			if n := f.conversation().Messages; n != 1+len(got) {
+				t.Errorf("the conversation has %d messages, want %d", n, 1+len(got))
+			}
+		})
+	}
+}
+
 func TestAnOTIDOfAHiddenMessageIsFree(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

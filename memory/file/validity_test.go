@@ -130,6 +130,28 @@ func TestASupersededFileIsNotShown(t *testing.T) {
 	}
 }
 
+// The prompt's index lacks a line only if none of the files that it points to holds.
+func TestTheIndexShowsLinesThatPointToAFileThatHolds(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for _, name := range []string{"holds", "ended", "past"} {
+		f.write("/memories/"+name+".md", "text\n")
+	}
+	f.write("/memories/MEMORY.md", "# Memory\n\n- one: ended.md\n- two: ended.md, past.md\n"+
+		"- first: holds.md, ended.md\n- last: past.md, ended.md, holds.md\n- only: holds.md\n")
+	for _, name := range []string{"ended", "past"} {
+		if _, err := f.store.Date(t.Context(), f.at, "/memories/"+name+".md",
+			memoryfile.Dates{Until: &db.Bound{At: may(1)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = "# Memory\n\n- first: holds.md, ended.md\n- last: past.md, ended.md, holds.md\n- only: holds.md\n"
+	index, err := f.store.Index(t.Context(), f.org, f.at.Author.AgentID)
+	if err != nil || index.Content != want {
+		t.Errorf("got %q, %v, want %q", index.Content, err, want)
+	}
+}
+
 // A change that breaks a rule of validity changes nothing, and the error names the field.
 func TestValidityOfFilesIsChecked(t *testing.T) {
 	t.Parallel()
