@@ -1,0 +1,77 @@
+package agent_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/recall"
+)
+
+// A report counts the newest prompt that was handed out and the messages since, or, without a prompt, the messages
+// since the report before. If it has more than ten times as many tokens as Loci counts in these, and more than two
+// windows, it is not believed.
+func TestAReportIsComparedWithWhatItCounts(t *testing.T) {
+	t.Parallel()
+	long := said(recall.User, strings.Repeat("and so it goes on ", 400))
+	short := said(recall.User, "And then?")
+	for _, c := range []struct {
+		name    string
+		prompts bool           // a prompt is handed out after before
+		before  []recall.Draft // before the prompt, or before an earlier report
+		since   []recall.Draft
+	}{
+		{"a prompt", true, []recall.Draft{long, short, long}, nil},
+		{"a prompt and messages since", true, []recall.Draft{short, long}, []recall.Draft{short, long, short}},
+		{"messages without a prompt", false, nil, []recall.Draft{long, long}},
+		{"messages since another report", false, []recall.Draft{short, long}, []recall.Draft{long, short, long}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s, _ := newStore(t)
+			a := create(t, s, agent.New{Name: "a", WindowLimit: new(8000)})
+			conversation := func() recall.Conversation {
+				t.Helper()
+				of, err := s.Recall.Conversation(t.Context(), s.org, a.ID, "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				return of
+			}
+			report := func(tokens int) (stored int) {
+				t.Helper()
+				of := conversation()
+				if err := s.ReportUsage(t.Context(), s.org, of, of.Messages, tokens); err != nil {
+					t.Fatal(err)
+				}
+				return conversation().Reported
+			}
+			counted := 0
+			if len(c.before) > 0 {
+				say(t, s, a, c.before...)
+			}
+			if c.prompts {
+				counted = handOut(t, s, a, agent.OpenAI).Tokens.Estimated
+			} else if len(c.before) > 0 {
+				report(3000)
+			}
+			before := conversation()
+			if len(c.since) > 0 {
+				say(t, s, a, c.since...)
+			}
+			counted += int(conversation().Tokens - before.Tokens)
+			if !c.prompts && len(c.before) == 0 {
+				counted = int(conversation().Tokens)
+			}
+			if 10*counted <= 2*8000 {
+				t.Fatalf("%d tokens are too few: twice the window would be believed", counted)
+			}
+			if got := report(10*counted + 1); got != before.Reported {
+				t.Errorf("%d tokens, of which Loci counts %d, were believed: %d are stored", 10*counted+1, counted, got)
+			}
+			if got := report(10 * counted); got != 10*counted {
+				t.Errorf("%d tokens, of which Loci counts %d, were not believed: %d are stored", 10*counted, counted, got)
+			}
+		})
+	}
+}
