@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -139,7 +140,7 @@ func (s *Store) prepare(ctx context.Context, org db.Org, target PromptTarget) (p
 	if err != nil {
 		return p, base, err
 	}
-	p.Seq = around.Seq
+	p.Seq, p.assembled = around.Seq, around.At
 	if target.System != nil {
 		base.System = *target.System
 	}
@@ -181,11 +182,13 @@ type surroundings struct {
 	policiesAbove
 	Seq       int64 // seq of the agent's newest event; 0 if there is none
 	HasFolder bool  `db:"has_folder"` // a folder is attached
+	At        time.Time
 }
 
 func (s *Store) surroundings(ctx context.Context, org db.Org, agentID string) (surroundings, error) {
 	return db.One[surroundings](ctx, s.DB, `
 		SELECT coalesce((SELECT seq FROM agent_heads WHERE org = $1 AND agent_id = $2), 0) AS seq,
+		       now() AS at,
 		       EXISTS (SELECT FROM agent_folders WHERE org = $1 AND agent_id = $2) AS has_folder,
 		       (SELECT policy FROM server_policies ORDER BY key DESC LIMIT 1) AS server,
 		       (SELECT policy FROM organizations WHERE org = $1) AS organization`, org, agentID)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
@@ -19,6 +20,7 @@ type Prompt struct {
 	Tokens       Tokens
 	Pending      []chat.PendingCall // a provider refuses the request unless these have results
 
+	assembled    time.Time // when its transaction began
 	settings     plan.Settings
 	policy       policy.Effective
 	format       Format

@@ -62,6 +62,9 @@ func (s *Store) NextPrompt(ctx context.Context, org db.Org, target PromptTarget)
 	}
 	out := p.with(r, leftOut)
 	err = db.UnlessFull(db.Tx(ctx, s.DB, func(tx pgx.Tx) error { return s.With(tx).storePrompt(ctx, org, p, out, r) }))
+	if errors.Is(err, errErased) {
+		return s.NextPrompt(ctx, org, target)
+	}
 	if err == nil {
 		err = db.UnlessFull(errors.Join(s.noteGrowth(ctx, org, p), s.checkWhenIdle(ctx, org, p)))
 	}
@@ -243,6 +246,9 @@ func (s *Store) storePrompt(ctx context.Context, org db.Org, p Prompt, out Store
 	return db.Error(s.DB.SendBatch(ctx, &batch).Close())
 }
 
+// errErased means that an erasure has ended since a prompt was assembled, which may show the text that was erased.
+var errErased = errors.New("an erasure has ended since the prompt was assembled")
+
 // newestPrompt is the last prompt of a conversation in a format.
 type newestPrompt struct {
 	Key    int64  `db:"key"`
@@ -250,10 +256,23 @@ type newestPrompt struct {
 }
 
 // storedFor returns which pieces are stored for the agent, and the conversation's newest prompt in the format up to the
-// prompt's seq; nil if there is none.
+// prompt's seq; nil if there is none. It returns errErased if an erasure of the organization found nothing more at a
+// time after the prompt was assembled. Until the transaction ends, no erasure comes to that point: an erasure that does
+// so later deletes what was stored before.
 func (s *Store) storedFor(ctx context.Context, org db.Org, p Prompt, format Format, sums [][]byte) (has []storedPiece,
 	newest *newestPrompt, err error) {
 	var batch pgx.Batch
+	batch.Queue(`
+		SELECT coalesce(clean_since > $2, false) FROM erasures
+		WHERE org = $1 AND (status = 'running' OR ended_at > $2)
+		FOR SHARE`, org, p.assembled).Query(
+		func(rows pgx.Rows) error {
+			clean, err := pgx.CollectRows(rows, pgx.RowTo[bool])
+			if err == nil && slices.Contains(clean, true) {
+				err = errErased
+			}
+			return err
+		})
 	batch.Queue(`
 		SELECT sha256, used_at < now() - interval '1 hour' AS old FROM prompt_parts
 		WHERE org = $1 AND agent_key = $2 AND sha256 = ANY ($3)`, org, p.Agent.Key, sums).Query(

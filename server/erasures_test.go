@@ -15,7 +15,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
+	memoryagent "github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/agent/loop/model/modeltest"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed/embedtest"
@@ -532,4 +534,42 @@ func TestWritesDuringAnErasureAreErasedOrReported(t *testing.T) {
 	if left := c.stored("qzx7741"); len(left) > 0 {
 		t.Errorf("left: %.2000q", left)
 	}
+}
+
+// A prompt that was assembled before an erasure, and would be stored after it, is assembled anew.
+func TestAPromptDoesNotOutliveAnErasure(t *testing.T) {
+	t.Parallel()
+	c, agent := planted(t, secret)
+	late := &meanwhile{Pool: c.pool, do: func() {
+		if got := c.must("POST", "/v1/erasures", fmt.Sprintf(`{"texts":[%s]}`, quoted(secret))); !strings.Contains(got,
+			`"completed"`) {
+			t.Errorf("the erasure: %s", got)
+		}
+	}}
+	stores := *c.server.Agents
+	stores.DB = late
+	p, err := stores.NextPrompt(t.Context(), c.org, memoryagent.PromptTarget{AgentID: agent})
+	if err != nil || late.begun < 2 {
+		t.Fatalf("after %d transactions: %v", late.begun, err)
+	}
+	if strings.Contains(string(p.Request), "qzx7741") {
+		t.Errorf("the prompt has what was erased: %s", p.Request)
+	}
+	if left := c.stored("qzx7741"); len(left) > 0 {
+		t.Errorf("left: %.2000q", left)
+	}
+}
+
+// meanwhile is a database in which something is done before the transaction that stores a prompt begins.
+type meanwhile struct {
+	*pgxpool.Pool
+	do    func()
+	begun int
+}
+
+func (m *meanwhile) Begin(ctx context.Context) (pgx.Tx, error) {
+	if m.begun++; m.begun == 1 {
+		m.do()
+	}
+	return m.Pool.Begin(ctx)
 }
