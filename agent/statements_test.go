@@ -37,9 +37,9 @@ func TestAPromptTakesFewStatements(t *testing.T) {
 		}
 	}
 	prompt() // sends what a server sends once, and stores what only the first prompt stores
-	dbtest.AtMost(t, 24, "a prompt", dbtest.Sent(t, pool, prompt))
+	dbtest.AtMost(t, 25, "a prompt", dbtest.Sent(t, pool, prompt))
 	for i := range 20 {
 		say(t, s, a, said(recall.User, strings.Repeat(fmt.Sprintf("Message %d is about tea. ", i), 900)))
 	}
-	dbtest.AtMost(t, 73, "a prompt with a compaction", dbtest.Sent(t, pool, prompt))
+	dbtest.AtMost(t, 74, "a prompt with a compaction", dbtest.Sent(t, pool, prompt))
 }
