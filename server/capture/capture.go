@@ -1,5 +1,6 @@
-// Its files, in order: capture.go reads the messages of a request, in all formats except Letta's lists; letta.go reads
-// those, and Letta's approvals and results; step.go reads the other fields of a step of an agent loop.
+// Its files, in order: recorded.go reads what a provider counted for a recorded prompt; capture.go reads the messages of
+// a request, in all formats except Letta's lists; letta.go reads those, and Letta's approvals and results; step.go reads
+// the other fields of a step of an agent loop.
 package capture
 
 import (
@@ -42,12 +43,6 @@ type Batch struct {
 	places []string // places of the messages that were read
 	answer int      // index of the answer with the counted prompt; -1 without one
 	counts map[int]recordedCount
-}
-
-// recordedCount is what a provider counted for the prompt that a message answered.
-type recordedCount struct {
-	tokens int
-	model  string
 }
 
 // Refused says that a provider refused the newest prompt of a conversation.
@@ -245,17 +240,6 @@ func (b *Batch) hasState() bool {
 	return false
 }
 
-// Recorded returns what providers counted for the prompts that the messages of a recording answered, in order, without
-// those of messages that an earlier request stored.
-func (b *Batch) Recorded(appended []recall.Appended) (all []recall.RecordedPrompt) {
-	for i, m := range appended {
-		if c, ok := b.counts[i]; ok && !m.Repeated {
-			all = append(all, recall.RecordedPrompt{Answer: m.Position, Tokens: c.tokens, Model: c.model})
-		}
-	}
-	return all
-}
-
 // isSystemPrompt reports whether a message repeats the prompt that the server puts before the conversation.
 func (b *Batch) isSystemPrompt(d recall.Draft) bool {
 	return d.Role == recall.System && b.IsSystemPrompt != nil && len(d.Content) == 1 &&
@@ -376,12 +360,6 @@ func readMessage(m chat.Object) (all []message) {
 		all = append(all, t)
 	}
 	return all
-}
-
-// countOf returns what a provider counted for the prompt that a message answered. A usage that is none is ignored,
-// because nothing was asked of it.
-func countOf(m chat.Object) int {
-	return chat.NewObject(map[string]json.RawMessage{"usage": m.JSON("usage")}, nil).Usage("usage").Prompt
 }
 
 // answerItem is the id that all items of an answer share in OpenAI's Responses API.

@@ -182,3 +182,14 @@ func (b *Batch) PromptPosition(appended []recall.Appended) int {
 func (b *Batch) Reported(appended []recall.Appended) bool {
 	return b.answer >= 0 && appended[b.answer].Repeated
 }
+
+// Recorded returns what providers counted for the prompts that the messages of a recording answered, in order, without
+// those of messages that an earlier request stored.
+func (b *Batch) Recorded(appended []recall.Appended) (all []recall.RecordedPrompt) {
+	for i, m := range appended {
+		if c, ok := b.counts[i]; ok && !m.Repeated {
+			all = append(all, recall.RecordedPrompt{Answer: m.Position, Tokens: c.tokens, Model: c.model})
+		}
+	}
+	return all
+}

@@ -1,0 +1,19 @@
+package capture
+
+import (
+	"encoding/json"
+
+	"github.com/loci-memory/loci/recall/chat"
+)
+
+// recordedCount is what a provider counted for the prompt that a message answered.
+type recordedCount struct {
+	tokens int
+	model  string
+}
+
+// countOf returns what a provider counted for the prompt that a message answered. A usage that is none is ignored,
+// because nothing was asked of it.
+func countOf(m chat.Object) int {
+	return chat.NewObject(map[string]json.RawMessage{"usage": m.JSON("usage")}, nil).Usage("usage").Prompt
+}
