@@ -52,7 +52,8 @@ type Store struct {
 func (s *Store) With(tx pgx.Tx) *Store {
 	return &Store{DB: tx, Files: s.Files.With(tx), Recall: s.Recall.With(tx), Blocks: s.Blocks.With(tx),
 		MemoryFiles: s.MemoryFiles.With(tx), Archival: s.Archival.With(tx), Working: s.Working.With(tx), Tokens: s.Tokens,
-		Compaction: s.Compaction.With(tx), Policy: s.Policy, Now: s.Now, Tools: s.Tools, Jobs: s.Jobs, Begun: s.Begun, HasWriter: s.HasWriter}
+		Compaction: s.Compaction.With(tx), Policy: s.Policy, Now: s.Now, Tools: s.Tools, Jobs: s.Jobs, Begun: s.Begun,
+		HasWriter: s.HasWriter}
 }
 
 const ownColumns = `key, id, name, agent_type, description, metadata, system, tags, timezone, model, embedding,

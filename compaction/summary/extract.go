@@ -305,8 +305,8 @@ func lastState(messages []recall.Message, names map[string]string) []item {
 }
 
 // intends matches what says that an assistant goes on.
-var intends = regexp.MustCompile(`(?i)\b(?:next|I will|I'll|let me|now I|going to|als nächstes|ich werde|je vais|ensuite|` +
-	`voy a|a continuación)\b|接下来|下一步|次に`)
+var intends = regexp.MustCompile(`(?i)\b(?:next|I will|I'll|let me|now I|going to|als nächstes|ich werde|je vais|` +
+	`ensuite|voy a|a continuación)\b|接下来|下一步|次に`)
 
 // nextStep quotes the last request and what the assistant said last that it would do; nil if it has answered since
 // without saying so.

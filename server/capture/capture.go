@@ -1,6 +1,6 @@
-// Its files, in order: recorded.go reads what a provider counted for a recorded prompt; capture.go reads the messages of
-// a request, in all formats except Letta's lists; letta.go reads those, and Letta's approvals and results; step.go reads
-// the other fields of a step of an agent loop.
+// Its files, in order: recorded.go reads what a provider counted for a recorded prompt; capture.go reads the messages
+// of a request, in all formats except Letta's lists; letta.go reads those, and Letta's approvals and results; step.go
+// reads the other fields of a step of an agent loop.
 package capture
 
 import (
