@@ -73,6 +73,8 @@ func TestSplitCutsAtTheBestPlace(t *testing.T) {
 			[]string{"```\naaaa aaaa aaaa\nbbbb. Bbb bbbb\n", "cccc cccc cccc cccc\n```\n"}},
 		{"a fence that is too long anyway leaves no short chunk before it", chunker.Markdown, 40,
 			[]string{"aaaa aa\n\n```\nbbbb bbbb bbbb\n", "cccc cccc cccc cccc\ndddd dddd\n```\n"}},
+		{"a long fence that is never closed is cut at a line", chunker.Markdown, 40,
+			[]string{"```\naaaa aaaa aaaa\nbbbb. Bbb bbbb\n", "cccc cccc cccc cccc\ndddd\n"}},
 		{"a long heading that nothing follows is not left alone", chunker.Markdown, 60,
 			[]string{strings.Repeat("aaaa ", 10), "aaaa\n# A long heading here\n"}},
 		{"a table that is too long is cut at a row", chunker.Markdown, 40,

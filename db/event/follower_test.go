@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -457,17 +456,17 @@ func TestReadersMissNothingAndSeeNothingTwice(t *testing.T) {
 	}
 }
 
-// nodeAway is a cluster in which the node of one organization's agents may be away.
-type nodeAway struct {
+// nodesAway is a cluster in which nodes may be away.
+type nodesAway struct {
 	db.DB
-	org  db.Org
-	away atomic.Bool
+	away sync.Map // organizations with their agents there
 }
 
-func (d *nodeAway) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
-	ofOrg := func(q *pgx.QueuedQuery) bool { return q.Arguments[0] == d.org }
-	if d.away.Load() && slices.ContainsFunc(b.QueuedQueries, ofOrg) {
-		return noResults{}
+func (d *nodesAway) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
+	for _, q := range b.QueuedQueries {
+		if _, away := d.away.Load(q.Arguments[0]); away {
+			return noResults{}
+		}
 	}
 	return d.DB.SendBatch(ctx, b)
 }
@@ -476,24 +475,35 @@ type noResults struct{ pgx.BatchResults }
 
 func (noResults) Close() error { return &pgconn.PgError{Code: "08006"} }
 
-// While the node of an organization is away, its followers wait, and those of others go on.
+// While the node of an organization is away, its followers wait, and those of others go on. A read that no node answers
+// has failed.
 func TestFollowersOutliveANodeThatIsAway(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)
 	others := database{pool.Pool, dbtest.NewOrg(t, pool)}
-	cluster := &nodeAway{DB: pool, org: pool.org}
+	cluster := &nodesAway{DB: pool}
 	all := event.NewFollowers(cluster, time.Millisecond)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { all.Run(ctx, func(err error) { t.Errorf("look: %v", err) }) })
+	failed := make(chan error, 1)
+	running.Go(func() {
+		all.Run(ctx, func(err error) {
+			select {
+			case failed <- err:
+			default:
+			}
+		})
+	})
 	t.Cleanup(func() { cancel(); running.Wait() })
 	agent, other := newHistory(t, pool, 2), newHistory(t, others, 2)
 	waits, goesOn := follow(t, followers{all, pool.org}, agent, 0), follow(t, followers{all, others.org}, other, 0)
 	next(t, waits, 2)
 	next(t, goesOn, 2)
-	cluster.away.Store(true)
-	write(t, pool, event.Event{AgentID: agent, Type: event.AgentUpdated})
-	for seq := int64(3); seq <= 4; seq++ { // the second event is read after the first read without the node
+	cluster.away.Store(pool.org, true)
+	for seq := int64(3); seq <= 5; seq++ {
+		if seq == 5 { // the read of event 4 began without the node, and so do those after it
+			write(t, pool, event.Event{AgentID: agent, Type: event.AgentUpdated})
+		}
 		write(t, others, event.Event{AgentID: other, Type: event.AgentUpdated})
 		if diff := cmp.Diff(to(seq, seq), next(t, goesOn, 1)); diff != "" {
 			t.Errorf("what happens to another organization's agent (-want +got):\n%s", diff)
@@ -502,7 +512,19 @@ func TestFollowersOutliveANodeThatIsAway(t *testing.T) {
 	if got, err := waits.Next(t.Context(), time.Nanosecond); err != nil || len(got) != 0 {
 		t.Errorf("while the node is away: got %v, %v, want no events and no end", got, err)
 	}
-	cluster.away.Store(false)
+	if len(failed) > 0 {
+		t.Errorf("while one node of two is away, a read failed: %v", <-failed)
+	}
+	cluster.away.Store(others.org, true)
+	select {
+	case err := <-failed:
+		if !db.Unavailable(err) {
+			t.Errorf("while both nodes are away: got %v, want the error of a node", err)
+		}
+	case <-time.After(patience):
+		t.Error("while both nodes are away, no read failed")
+	}
+	cluster.away.Clear()
 	if diff := cmp.Diff(to(3, 3), next(t, waits, 1)); diff != "" {
 		t.Errorf("once the node is back (-want +got):\n%s", diff)
 	}

@@ -2,6 +2,7 @@ package endpoint_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,5 +60,19 @@ func TestSearchesLeaveAnEndpointAloneThatFails(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A vector of another dimension than the space's is not searched for.
+func TestASearchNeedsAVectorOfTheSpace(t *testing.T) {
+	t.Parallel()
+	for dimension, found := range map[int]bool{1: false, 2: true, 3: false} {
+		d := impatient(func(context.Context, []embed.Item) ([]embed.Vector, error) {
+			return []embed.Vector{{ID: 1, Values: make([]float32, dimension)}}, nil
+		})
+		vector, _, note := d.EmbedQuery(t.Context(), "text")
+		if (vector != nil) != found || strings.Contains(note, "another model's vectors") == found {
+			t.Errorf("%d dimensions in a space of 2: got %v, %q", dimension, vector, note)
+		}
 	}
 }

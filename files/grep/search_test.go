@@ -49,17 +49,20 @@ func (l *library) exec(sql string, args ...any) {
 	}
 }
 
-// store stores a file with its segments.
+// store stores a file with its segments. Those of another generation are there, too, with another text.
 func (l *library) store(name, text string) {
 	l.t.Helper()
 	var key int64
 	l.one(&key, `
 		INSERT INTO files (org, folder_key, name, original_name, media_type, size_bytes, sha256, generation, chars)
-		VALUES ($1, $2, $3, $3, 'text/plain', $4, '', 1, $4) RETURNING key`, l.org, l.folder, name, len(text))
-	for s := range grep.Segments(text) {
-		l.exec(`
-			INSERT INTO file_segments (org, file_key, generation, ordinal, first_line, lines, continues, text)
-			VALUES ($1, $2, 1, $3, $4, $5, $6, $7)`, l.org, key, s.Ordinal, s.FirstLine, s.Lines, s.Continues, s.Text)
+		VALUES ($1, $2, $3, $3, 'text/plain', $4, '', 2, $4) RETURNING key`, l.org, l.folder, name, len(text))
+	for generation, text := range map[int]string{1: "needle\nold\nneedle\n" + text, 2: text} {
+		for s := range grep.Segments(text) {
+			l.exec(`
+				INSERT INTO file_segments (org, file_key, generation, ordinal, first_line, lines, continues, text)
+				VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+				l.org, key, generation, s.Ordinal, s.FirstLine, s.Lines, s.Continues, s.Text)
+		}
 	}
 }
 
