@@ -75,3 +75,37 @@ func TestAReportIsComparedWithWhatItCounts(t *testing.T) {
 		})
 	}
 }
+
+// A recorded prompt has the answer before it, and not its own: what is learned does not depend on its own answer.
+func TestARecordedPromptDoesNotCountItsAnswer(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("and so it goes on ", 100)
+	learned := func(first, last string) (factor float64) {
+		t.Helper()
+		s, pool := newStore(t)
+		a := create(t, s, agent.New{Name: "a", Model: new("acme/large"), WindowLimit: new(32_000)})
+		say(t, s, a, said(recall.User, "Hello."), said(recall.Assistant, first), said(recall.User, long),
+			said(recall.Assistant, last))
+		c, err := s.Recall.Conversation(t.Context(), s.org, a.ID, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		prompts := []recall.RecordedPrompt{{Model: "large", Answer: c.Messages - 2, Tokens: 100},
+			{Model: "large", Answer: c.Messages, Tokens: 1100}}
+		if err := s.LearnRecorded(t.Context(), s.org, c, prompts); err != nil {
+			t.Fatal(err)
+		}
+		err = pool.QueryRow(t.Context(), `SELECT factor FROM model_factors WHERE org = $1`, s.org).Scan(&factor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return factor
+	}
+	short := learned("Yes.", "Yes.")
+	if got := learned("Yes.", long); got != short {
+		t.Errorf("with a long answer the factor is %v, with a short one %v", got, short)
+	}
+	if got := learned(long, "Yes."); got >= short {
+		t.Errorf("with a long answer before it the factor is %v, want less than %v", got, short)
+	}
+}

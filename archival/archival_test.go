@@ -339,6 +339,23 @@ func TestTheDefaultIsTheOldestAttachment(t *testing.T) {
 	}
 }
 
+func TestAgentsOfAnArchiveAreListedByTheirAttachment(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	c := f.archive("team")
+	want := []string{f.newAgent("Bob"), f.newAgent("Eve"), f.agent}
+	slices.SortFunc(want, func(a, b string) int { return strings.Compare(b, a) }) // in no other order
+	for _, agent := range want {
+		if err := f.store.Attach(t.Context(), f.org, agent, c.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := f.store.ArchiveAgents(t.Context(), f.org, c.ID)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v, agents (-want +got):\n%s", err, diff)
+	}
+}
+
 func TestArchivesAreSharedAndDeleted(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

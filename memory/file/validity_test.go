@@ -193,6 +193,48 @@ func TestValidityOfFilesIsChecked(t *testing.T) {
 	}
 }
 
+// Without its successor, a file holds on. An end of its own, before the successor begins, stays.
+func TestAFileHoldsOnWithoutItsSuccessor(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name             string
+		until            *time.Time // before the successor, which begins on day 5
+		superseded, want *time.Time // the end with the successor, and after it
+	}{
+		{"no end", nil, may(5), nil},
+		{"an earlier end", may(3), may(3), may(3)},
+		{"the same end", may(5), may(5), nil},
+		{"a later end", may(7), may(5), nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			if _, err := f.store.Create(t.Context(), f.at, "/memories/old.md", "old\n",
+				memoryfile.Dates{Until: &db.Bound{At: c.until}}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.store.Create(t.Context(), f.at, "/memories/new.md", "new\n",
+				memoryfile.Dates{From: &db.Bound{At: may(5)}, Supersedes: "/memories/old.md"}); err != nil {
+				t.Fatal(err)
+			}
+			isUntil := func(want *time.Time, superseded bool) {
+				t.Helper()
+				old, err := f.store.File(t.Context(), f.org, f.at.Tree, "/memories/old.md")
+				if err != nil || (old.SupersededBy != nil) != superseded || (old.ValidUntil == nil) != (want == nil) ||
+					want != nil && !old.ValidUntil.Equal(*want) {
+					t.Errorf("got %+v, %v, want the end %v", old, err, want)
+				}
+			}
+			isUntil(c.superseded, true)
+			if _, err := f.store.Date(t.Context(), f.at, "/memories/old.md",
+				memoryfile.Dates{SupersededBy: new("")}); err != nil {
+				t.Fatal(err)
+			}
+			isUntil(c.want, false)
+		})
+	}
+}
+
 // If many requests supersede a file at once, one wins. The others get the file as it is now, and store nothing.
 func TestOneOfManySupersedesAFile(t *testing.T) {
 	t.Parallel()
