@@ -81,9 +81,9 @@ func (d *Draft) check(now time.Time) error {
 			return db.Invalid("%s has %d bytes; it may have at most %d", f.name, len(**f.value), maxIDBytes)
 		}
 	}
-	if d.CreatedAt.After(now.Add(maxFutureSkew)) || d.CreatedAt.Year() < 1900 {
+	if at := d.CreatedAt; at != nil && (at.After(now.Add(maxFutureSkew)) || at.Year() < 1900) {
 		return db.Invalid("created_at is %s: a message cannot be from the future, or from before 1900",
-			d.CreatedAt.Format(time.RFC3339))
+			at.Format(time.RFC3339))
 	}
 	return nil
 }
