@@ -89,7 +89,9 @@ func TestARolloutOfCodexIsReadWhole(t *testing.T) {
 	if failed != 2 || r.Session != "0199aa00-1111-7000-8000-00000000c0de" || r.Drafts[0].CreatedAt == nil {
 		t.Errorf("%d failed: %+v", failed, r)
 	}
-	if diff := cmp.Diff([]transcript.Prompt{{Answer: 1, Tokens: 900}, {Answer: 4, Tokens: 1000}}, r.Prompts); diff != "" {
+	prompts := []transcript.Prompt{{Answer: 1, Tokens: 900, Model: "some-model"}, {Answer: 4, Tokens: 1000,
+		Model: "some-model"}}
+	if diff := cmp.Diff(prompts, r.Prompts); diff != "" {
 		t.Errorf("the prompts (-want +got): %s", diff)
 	}
 	want := transcript.Usage{Answers: 2, Prompt: 1900, Read: 900}
@@ -137,5 +139,67 @@ func TestAnUnknownSpeakerIsRefused(t *testing.T) {
 	var at *transcript.Error
 	if !errors.As(err, &at) || at.Line != 2 || !strings.Contains(err.Error(), "king") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A conversation in ShareGPT's format may have role and content, as a chat API has them: its calls are read as such, and
+// its results answer them.
+func TestShareGPTWithRolesIsReadWhole(t *testing.T) {
+	t.Parallel()
+	call := `{\"name\": \"look\", \"arguments\": {\"at\": \"door\"}}`
+	for name, said := range map[string]string{
+		"names of ShareGPT": `{"role":"human","content":"Look."},{"role":"function_call","content":"` + call + `"},
+			{"role":"observation","content":"It is open."},{"role":"gpt","content":"It is open."}`,
+		"some names of ShareGPT": `{"role":"user","content":"Look."},{"role":"function_call","content":"` + call + `"},
+			{"role":"observation","content":"It is open."},{"role":"assistant","content":"It is open."}`,
+		"calls in tags": `{"role":"user","content":"Look."},
+			{"role":"assistant","content":"<tool_call>` + call + `</tool_call>"},
+			{"role":"tool","content":"<tool_response>It is open.</tool_response>"},
+			{"role":"assistant","content":"It is open."}`,
+	} {
+		r := read(t, `[{"conversations":[`+said+`]}]`)
+		if r.Format != transcript.ShareGPT || len(r.Drafts) != 4 || r.Drafts[1].Content[0].Name != "look" ||
+			r.Drafts[2].Content[0].CallID != r.Drafts[1].Content[0].CallID || r.Drafts[2].Content[0].Text != "It is open." {
+			t.Errorf("%s: got %s", name, told(r))
+		}
+	}
+	r := read(t, `[{"role":"user","content":"Explain <tool_call>."},
+		{"role":"assistant","content":"<tool_call>x</tool_call>","tool_calls":[{"id":"c","type":"function",
+		"function":{"name":"look","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"Open."}]`)
+	if r.Format != transcript.Chat || len(r.Drafts) != 3 {
+		t.Errorf("got %s", told(r))
+	}
+}
+
+// A provider's count is imported with the model that it is of: without it, it would tell nothing of a model.
+func TestACountIsImportedWithItsModel(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"Claude Code": `{"type":"user","uuid":"a","sessionId":"s","message":{"role":"user","content":"one"}}
+{"type":"assistant","uuid":"b","parentUuid":"a","sessionId":"s","message":{"role":"assistant","id":"m","model":"large",
+"content":"two","usage":{"input_tokens":700}}}`,
+		"a chat": `[{"role":"user","content":"one"},
+{"role":"assistant","content":"two","model":"large","usage":{"prompt_tokens":700}}]`,
+		"Codex": `{"type":"session_meta","payload":{"id":"s"}}
+{"type":"turn_context","payload":{"model":"large"}}
+{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"one"}]}}
+{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"two"}]}}
+{"type":"event_msg","payload":{"type":"token_count","info":{"last_token_usage":{"input_tokens":700}}}}`,
+		"Pi": `{"type":"session","id":"s"}
+{"type":"message","id":"1","message":{"role":"user","content":"one"}}
+{"type":"message","id":"2","parentId":"1","message":{"role":"assistant","model":"large",
+"content":[{"type":"text","text":"two"}],"usage":{"input":700}}}`,
+	} {
+		r := read(t, text)
+		messages, _ := r.Wire()
+		if len(messages) != 2 || !strings.Contains(string(messages[1].JSON), `"model":"large"`) ||
+			!strings.Contains(string(messages[1].JSON), `"usage":{"prompt_tokens":700}`) {
+			t.Errorf("%s: %d messages, the answer is sent as %s", name, len(messages), messages[len(messages)-1].JSON)
+		}
+	}
+	r := read(t, strings.ReplaceAll(file(t, "testdata/openhands.json"), `"model_response":{`,
+		`"model_response":{"model":"large",`))
+	if want := (transcript.Prompt{Answer: 1, Tokens: 700, Model: "large"}); len(r.Prompts) != 1 || r.Prompts[0] != want {
+		t.Errorf("OpenHands: %+v", r.Prompts)
 	}
 }

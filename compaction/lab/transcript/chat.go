@@ -17,7 +17,7 @@ func (d document) messages(entries []object) (Transcript, error) {
 			return t, err
 		}
 		if err == nil {
-			t.count(len(t.Drafts), e.usage())
+			t.count(len(t.Drafts), e.usage(), e.text("model"))
 			t.add(e, drafts)
 		}
 	}

@@ -48,7 +48,7 @@ func (d document) claudeCode(entries []object) ([]Transcript, error) {
 		}
 		id := message.text("id")
 		if answer := thread + " " + id; id == "" || !counted[answer] {
-			all[i].count(len(all[i].Drafts), message.usage())
+			all[i].count(len(all[i].Drafts), message.usage(), message.text("model"))
 			counted[answer] = true
 		}
 		if id != "" { // an answer has one entry for each of its blocks

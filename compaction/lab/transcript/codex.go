@@ -30,6 +30,7 @@ type rollout struct {
 	open   bool // the last draft is an answer that may have more items
 	answer int  // index of the newest answer
 	total  string
+	model  string // of the present turn
 }
 
 // codex reads a rollout. It leaves out turns that were rolled back, and summaries of Codex's own compactions, because
@@ -61,6 +62,9 @@ func (r *rollout) entry(i int, e object) error {
 		r.event(payload)
 	case kind == "" && e.has("record_type"):
 		r.t.leaveOut(e.text("record_type"))
+	case kind == "turn_context":
+		r.model = payload.text("model")
+		r.t.leaveOut(kind)
 	case e.isObject("payload"):
 		r.t.leaveOut(kind)
 	default:
@@ -220,7 +224,8 @@ func (r *rollout) event(payload object) {
 			Write  int `json:"cache_write_input_tokens"`
 		}
 		if json.Unmarshal(info.fields["last_token_usage"].raw, &last) == nil {
-			r.t.count(r.answer, chat.Usage{Prompt: last.Input, CacheRead: last.Cached, CacheWrite: last.Write})
+			r.t.count(r.answer, chat.Usage{Prompt: last.Input, CacheRead: last.Cached, CacheWrite: last.Write},
+				r.model)
 		}
 		r.open = false
 	case "thread_rolled_back":

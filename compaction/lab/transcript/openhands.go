@@ -111,6 +111,7 @@ type modelCall struct {
 	CallID   string `json:"tool_call_id"`
 	Response struct {
 		ID      string `json:"id"`
+		Model   string `json:"model"`
 		Choices []struct {
 			Message struct {
 				Calls []struct {
@@ -181,7 +182,7 @@ func (r *events) answer(e, args object, p recall.Part) {
 		draft.StepID = &id
 		if !r.said[id] {
 			usage := object{fields: map[string]value{"usage": {raw: m.Response.Usage}}}
-			r.t.count(len(r.t.Drafts), usage.usage())
+			r.t.count(len(r.t.Drafts), usage.usage(), m.Response.Model)
 		}
 	}
 	if thought := args.thought(); thought != "" && thought != p.Text && !r.said[m.Response.ID] {

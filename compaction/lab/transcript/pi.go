@@ -32,7 +32,7 @@ func (d document) pi(entries []object) ([]Transcript, error) {
 			if err == nil && len(drafts) == 0 {
 				t.LeftOut[m.text("role")]++
 			}
-			t.count(len(t.Drafts), m.usage())
+			t.count(len(t.Drafts), m.usage(), m.text("model"))
 			t.add(e, drafts)
 		case kind == "custom_message":
 			drafts, err := d.chat(e.with(map[string]any{"role": "user"}))

@@ -1,9 +1,11 @@
 package transcript
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/recall"
@@ -18,11 +20,33 @@ var shareGPTRoles = map[string]recall.Role{
 	"tool": recall.Tool, "observation": recall.Tool, "function_response": recall.Tool, "function": recall.Tool,
 }
 
-// isShareGPT reports whether entries have who speaks in from, and what they say in value.
+// isShareGPT reports whether entries have who speaks in from, and what they say in value; or in role and content, as a
+// chat API has them, with names of ShareGPT's or calls in tags.
 func isShareGPT(entries []object) bool {
 	first := entries[0]
-	return first.has("value") && (first.has("from") || first.has("role"))
+	if first.has("value") {
+		return first.has("from") || first.has("role")
+	}
+	if slices.ContainsFunc(entries, func(e object) bool {
+		return !e.has("content") || e.isList("content") || e.has("tool_calls") || e.has("tool_call_id")
+	}) {
+		return false
+	}
+	return slices.ContainsFunc(entries, func(e object) bool {
+		return slices.Contains(shareGPTNames, strings.ToLower(speakerOf(e))) ||
+			e.text("role") == "assistant" && taggedCall.MatchString(e.text("content"))
+	})
 }
+
+// shareGPTNames are those of shareGPTRoles that no chat API has.
+var shareGPTNames = []string{"human", "gpt", "chatgpt", "bing", "bard", "function_call", "observation",
+	"function_response"}
+
+// speakerOf returns who says an entry.
+func speakerOf(e object) string { return cmp.Or(e.text("from"), e.text("role")) }
+
+// saidIn returns what an entry says.
+func saidIn(e object) string { return cmp.Or(e.text("value"), e.text("content")) }
 
 // The tags around calls and results in texts of ShareGPT's format.
 var (
@@ -36,12 +60,9 @@ func (d document) shareGPT(entries []object) (Transcript, error) {
 	t := Transcript{Format: ShareGPT, LeftOut: map[string]int{}}
 	var waiting []string // ids of calls without a result
 	for i, e := range entries {
-		speaker := e.text("from")
-		if speaker == "" {
-			speaker = e.text("role")
-		}
+		speaker := speakerOf(e)
 		role, known := shareGPTRoles[strings.ToLower(speaker)]
-		if !known || !e.has("value") {
+		if !known || !e.has("value") && !e.has("content") {
 			err := d.fail(e.at, "expected from, one of human, gpt, system, function_call and observation, with a value. Got: %q",
 				speaker)
 			if d.refuses(err) {
@@ -49,7 +70,7 @@ func (d document) shareGPT(entries []object) (Transcript, error) {
 			}
 			continue
 		}
-		text := e.text("value")
+		text := saidIn(e)
 		switch role {
 		case recall.Assistant:
 			said, calls := callsIn(text, speaker == "function_call", i+1)

@@ -31,8 +31,9 @@ type Transcript struct {
 // Prompt is a prompt that a provider counted. It held the drafts before Answer, the index of the draft that answered
 // it, and the system prompt and tools, which a recording may lack.
 type Prompt struct {
-	Answer int `json:"answer"`
-	Tokens int `json:"tokens"`
+	Answer int    `json:"answer"`
+	Tokens int    `json:"tokens"`
+	Model  string `json:"model,omitempty"` // that was asked, as its provider names it; empty if unknown
 }
 
 // Usage is what a provider counted for the prompts of a session, in tokens. Prompt includes Read and Write.
@@ -43,12 +44,13 @@ type Usage struct {
 	Write   int `json:"cache_write_tokens" doc:"Of them, written to a cache."`
 }
 
-// count adds what a provider counted for an answer, whose first draft has an index. Without a prompt it adds nothing.
-func (t *Transcript) count(answer int, u chat.Usage) {
+// count adds what a provider counted for an answer of a model, whose first draft has an index. Without a prompt it adds
+// nothing.
+func (t *Transcript) count(answer int, u chat.Usage, model string) {
 	if u.Prompt == 0 {
 		return
 	}
-	t.Prompts = append(t.Prompts, Prompt{answer, u.Prompt})
+	t.Prompts = append(t.Prompts, Prompt{answer, u.Prompt, model})
 	if t.Counted == nil {
 		t.Counted = &Usage{}
 	}

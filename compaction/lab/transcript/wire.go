@@ -24,9 +24,9 @@ type WireMessage struct {
 func (t Transcript) Wire() (messages []WireMessage, left map[string]int) {
 	left = map[string]int{}
 	session, seen := t.Key(), map[string]bool{}
-	counted := map[int]int{}
+	counted := map[int]Prompt{}
 	for _, p := range t.Prompts {
-		counted[p.Answer] = p.Tokens
+		counted[p.Answer] = p
 	}
 	before, after := "", 0 // the last message with its own id; the number of messages since then
 	for i, d := range t.Drafts {
@@ -46,8 +46,11 @@ func (t Transcript) Wire() (messages []WireMessage, left map[string]int) {
 		if d.Model != nil {
 			m["model"] = *d.Model
 		}
-		if counted[i] > 0 {
-			m["usage"] = map[string]int{"prompt_tokens": counted[i]}
+		if p := counted[i]; p.Tokens > 0 {
+			m["usage"] = map[string]int{"prompt_tokens": p.Tokens}
+			if d.Model == nil && p.Model != "" {
+				m["model"] = p.Model
+			}
 		}
 		if d.StepID != nil {
 			m["step_id"] = *d.StepID
