@@ -110,7 +110,7 @@ func TestOldStateIsNothingOpen(t *testing.T) {
 // Each format names only sections that exist, each once. A section that is not a list of sentences stands alone.
 func TestFormatsAreWhole(t *testing.T) {
 	t.Parallel()
-	alone := []string{"requests", "errors", "named", "calls"}
+	alone := []string{"requests", "errors", "named", "calls", "next"}
 	known := append([]string{"earlier", "told", "decisions", "findings", "open", "state"}, alone...)
 	for name, f := range policy.Formats() {
 		var all []string
