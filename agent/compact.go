@@ -202,6 +202,10 @@ func (s *Store) compactIfNeeded(ctx context.Context, org db.Org, p Prompt, trigg
 		return again.Compact || again.Deferred || plan.TooLong(v)
 	}
 	_, err = s.Compaction.Run(ctx, org, p.planned(task, moment)) // if nothing is due, another request has compacted it
+	if most := settings.AtMost(); tooBig(err) && settings.Limit(window) < most.Limit(window) {
+		task.Settings, moment.Settings = most, most
+		_, err = s.Compaction.Run(ctx, org, p.planned(task, moment))
+	}
 	_, nothing := errors.AsType[*plan.Nothing](err)
 	if nothing || tooBig(err) {
 		if err := s.unchangedSince(ctx, org, p); err != nil {

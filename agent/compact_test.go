@@ -104,6 +104,30 @@ func TestAPromptUpTo95PercentIsHandedOut(t *testing.T) {
 	}
 }
 
+// So it is where the model's tokens are counted rather than estimated.
+func TestACountedPromptUpTo95PercentIsHandedOut(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	for _, share := range []int{91, 93, 94} {
+		for _, history := range []int{0, 3} {
+			a := create(t, s, agent.New{Name: fmt.Sprint(share, "-", history), Model: new("openai/gpt-4o"),
+				WindowLimit: new(20_000)})
+			empty, err := s.NextPrompt(t.Context(), s.org, agent.PromptTarget{AgentID: a.ID})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range history {
+				say(t, s, a, said(recall.User, "First."), said(recall.Assistant, strings.Repeat("So it was. ", 400)))
+			}
+			say(t, s, a, said(recall.User, strings.Repeat(" so", 200*share-100-empty.Tokens.Total)))
+			p, err := s.NextPrompt(t.Context(), s.org, agent.PromptTarget{AgentID: a.ID})
+			if err != nil || p.Tokens.Total >= 19_000 {
+				t.Errorf("%d %% after %d turns: %d tokens, %v", share, history, p.Tokens.Total, err)
+			}
+		}
+	}
+}
+
 // hard_truncate acts above its share, whatever the other steps do.
 func TestHardTruncateActsAboveItsShare(t *testing.T) {
 	t.Parallel()

@@ -60,6 +60,12 @@ func (s Settings) Most(window int) int {
 	return max(s.Limit(window), tokenmath.Share(forceAt, window)-1)
 }
 
+// AtMost returns the settings with a trigger as high as a prompt may be if the parts that must stay need more.
+func (s Settings) AtMost() Settings {
+	s.Trigger = max(s.Trigger, forceAt)
+	return s
+}
+
 // Ranges of the settings.
 const (
 	MinTrigger            = 0.5
