@@ -87,6 +87,17 @@ func (s *Store) Before(ctx context.Context, org db.Org, agentID, id string) (Con
 		                 WHERE h.org = @org AND h.taken_by = @key AND h.conversation_key = c.key) DESC,
 		         c.last_message_at DESC NULLS LAST, c.key DESC
 		LIMIT 1`, pgx.StrictNamedArgs{"org": org, "agent": agentID, "key": current.Key})
+	if !isNotFound(err) {
+		return c, err
+	}
+	reset, failure := db.One[bool](ctx, s.db, `
+		SELECT EXISTS (
+			SELECT FROM handovers h JOIN conversations c ON c.org = h.org AND c.key = h.conversation_key
+			WHERE h.org = $1 AND c.org = $1 AND h.taken_by = $2 AND c.reset_at IS NOT NULL)`, org, current.Key)
+	if failure == nil && reset {
+		return c, db.NotFound("the conversation before this one was reset, so that its messages can no longer be asked; " +
+			"what it handed over is in the working memory and the memory files")
+	}
 	return c, db.OrNotFound(err, "the agent has no conversation before this one")
 }
 

@@ -192,3 +192,28 @@ func TestAHandoverIsCarriedOnByTheSameIdentity(t *testing.T) {
 		t.Errorf("an identity that does not exist: %d %s", got.Code, got.Text)
 	}
 }
+
+// A session of which neither a model nor the rules find anything is not spent: the next hand-over has it, too.
+func TestASessionThatNobodyCouldReadIsNotSpent(t *testing.T) {
+	t.Parallel()
+	c := newServerClient(t)
+	agent := c.filed("")
+	s := c.capture(agent, `{"messages":[{"role":"user","content":"Sono Anna"},
+		{"role":"assistant","content":"Piacere."},{"role":"user","content":"Grazie"},
+		{"role":"assistant","content":"Prego."}]}`).Messages
+	c.summarizes("no JSON")
+	first := c.handOver(agent)
+	if first.Status != "done" || len(first.Updates) != 0 || !strings.HasPrefix(*first.Why, "The rules found nothing") ||
+		!strings.Contains(*first.Why, "no JSON object") {
+		t.Fatalf("without an answer: %+v", first)
+	}
+	c.summarizes(fmt.Sprintf(`{"entities":[{"text":"is named Anna","seqs":[%d],"name":"user","kind":"person"}]}`,
+		s[0].Seq))
+	h := c.handOver(agent)
+	if h.ID != first.ID || *h.How != "model" || len(h.Updates) != 1 || h.Why != nil {
+		t.Errorf("with one: %+v", h)
+	}
+	if again := c.handOver(agent); again.ID != h.ID || len(again.Updates) != 1 {
+		t.Errorf("once more: %+v", again)
+	}
+}

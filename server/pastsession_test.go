@@ -124,6 +124,19 @@ func TestSessionsThatCannotBeAsked(t *testing.T) {
 	}
 }
 
+// A model that asks for the session before a reset is told why it cannot be asked, and where to look.
+func TestAResetSessionCannotBeAsked(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.made("/v1/agents", `{"name":"a","include_base_tools":false,"tools":["ask_session"]}`)
+	c.say(agent, "We decided to use port 8283.")
+	c.must("POST", "/v1/agents/"+agent+"/handover", `{}`)
+	c.must("PATCH", "/v1/agents/"+agent+"/reset-messages", `{}`)
+	got := c.must("POST", "/v1/agents/"+agent+"/tools/ask_session/run",
+		`{"args":{"conversation_id":"last","question":"port"}}`)
+	contains(t, "the answer", got, `"error"`, "was reset", "working memory")
+}
+
 // refusedBy returns the reason why ask_session refuses an agent's call.
 func (c *client) refusedBy(agent, args string, confined bool) string {
 	c.t.Helper()

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/compaction/prose"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -136,7 +137,8 @@ func sectionOf(sentence string) string {
 	return ""
 }
 
-// sentences returns the sentences of a text, each on one line. It leaves out code and very short sentences.
+// sentences returns the sentences of a text, each on one line. It leaves out code and very short sentences, and cuts
+// very long ones.
 func sentences(text string) (all []string) {
 	fenced := false
 	for line := range strings.SplitSeq(text, "\n") {
@@ -150,14 +152,34 @@ func sentences(text string) (all []string) {
 		from := 0
 		ends := append(sentenceEnd.FindAllStringIndex(line, -1), []int{len(line), len(line)})
 		for _, end := range ends {
+			if end[0] < len(line) && line[end[0]] == '.' && !prose.EndsAt(line[from:end[0]], line[end[0]+1:]) &&
+				end[1] < len(line) { // of an abbreviation or a date
+				continue
+			}
 			one := strings.Join(strings.Fields(strings.TrimLeft(line[from:end[1]], " \t-*>#")), " ")
 			from = end[1]
-			if width(one) >= leastSentenceWidth && utf8.RuneCountInString(one) <= maxTextChars-40 {
-				all = append(all, one)
+			if width(one) >= leastSentenceWidth {
+				all = append(all, shortened(one))
 			}
 		}
 	}
 	return all
+}
+
+// shortened returns a sentence, or the words at its beginning that an item has room for. A question stays one.
+func shortened(sentence string) string {
+	const most = maxTextChars - 40
+	if utf8.RuneCountInString(sentence) <= most {
+		return sentence
+	}
+	shown := string([]rune(sentence)[:most-2])
+	if i := strings.LastIndexByte(shown, ' '); i > 0 {
+		shown = shown[:i]
+	}
+	if shown += " …"; strings.HasSuffix(sentence, "?") {
+		shown += "?"
+	}
+	return shown
 }
 
 // dense matches a character of a script that writes words without spaces.

@@ -107,6 +107,15 @@ func TestWhatASessionLeaves(t *testing.T) {
 				"assistant: Eine Suppe."},
 			map[string][]string{"task": {"Was koche ich heute?"}, "entity": {"Ich heiße Jonas.",
 				"Ich bin allergisch gegen Erdbeeren."}}},
+		"a date and an abbreviation end no sentence": {
+			[]string{"user: Ich heiße Anna, mag z.B. Nüsse und habe am 4. Mai Geburtstag. My birthday is on the 4. of May. " +
+				"Which doctor shall I see?", "assistant: Dr. Brown.", "user: I live in St. Gallen.", "assistant: Noted."},
+			map[string][]string{"task": {"Which doctor shall I see?"}, "entity": {
+				"Ich heiße Anna, mag z.B. Nüsse und habe am 4. Mai Geburtstag.", "My birthday is on the 4. of May.",
+				"I live in St. Gallen."}}},
+		"a long request": {
+			[]string{"user: Rewrite the " + strings.Repeat("very ", 80) + "long service.", "assistant: Yes."},
+			map[string][]string{"task": {"Rewrite the " + strings.Repeat("very ", 69) + "…"}}},
 		"facts in French": {
 			[]string{"user: Je m'appelle Zoé. J'habite à Lyon. Aide-moi à trouver un médecin.", "assistant: Volontiers."},
 			map[string][]string{"task": {"Aide-moi à trouver un médecin."}, "entity": {"Je m'appelle Zoé.",

@@ -227,7 +227,8 @@ func (s *Store) begin(ctx context.Context, org db.Org, c recall.Conversation, o 
 	last, err := db.One[lastHandover](ctx, s.DB, `
 		SELECT id, position, status, pending, carry FROM handovers
 		WHERE org = $1 AND conversation_key = $2 AND status <> 'failed'
-		ORDER BY position DESC LIMIT 1`, org, c.Key)
+		  AND NOT (status = 'done' AND how = 'extracted' AND starts_with(coalesce(why, ''), $3))
+		ORDER BY position DESC LIMIT 1`, org, c.Key, nothingFound)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return "", err
 	}
@@ -248,7 +249,7 @@ func (s *Store) begin(ctx context.Context, org db.Org, c recall.Conversation, o 
 	if err != nil {
 		return "", err
 	}
-	// Where a hand-over of the same messages failed, it is made anew.
+	// Where a hand-over of the same messages failed or found nothing, it is made anew.
 	id, err := db.One[string](ctx, s.DB, `
 		INSERT INTO handovers (org, agent_key, conversation_key, position, status, pending, carry, material, ended_at,
 		                       identity_id, provenance)

@@ -56,6 +56,13 @@ type finishing struct {
 	how, why string
 }
 
+// nothingFound begins the reason of a hand-over that hands nothing over because no model answered and the rules found
+// nothing. The messages are not spent: the next hand-over of the conversation has them, too.
+const nothingFound = "The rules found nothing to hand over, and the next hand-over tries again. "
+
+// maxWhyBytes bounds the reason that a hand-over shows.
+const maxWhyBytes = 300
+
 func (s *Store) finish(ctx context.Context, org db.Org, a agent.Agent, f finishing) error {
 	type state struct {
 		Status string `db:"status"`
@@ -73,6 +80,9 @@ func (s *Store) finish(ctx context.Context, org db.Org, a agent.Agent, f finishi
 	}
 	if f.Handover, err = s.Handover(ctx, org, a.ID, f.ID); err != nil { // now with the conversation that took it
 		return err
+	}
+	if len(f.updates) == 0 && f.how == Extracted {
+		f.why = nothingFound + f.why
 	}
 	end, updates := Done, applying{s, org, a, f.Handover, f.material.Next}
 	for i := range f.updates {
@@ -92,7 +102,7 @@ func (s *Store) finish(ctx context.Context, org db.Org, a agent.Agent, f finishi
 		SET status = @status, how = @how, why = nullif(@why, ''), ended_at = now(),
 		    material = CASE WHEN @status = 'waiting' THEN jsonb_build_object('next', material -> 'next') END
 		WHERE org = @org AND key = @key`,
-		pgx.StrictNamedArgs{"org": org, "key": f.Key, "status": end, "how": f.how, "why": db.Short(f.why)})
+		pgx.StrictNamedArgs{"org": org, "key": f.Key, "status": end, "how": f.how, "why": db.Beginning(f.why, maxWhyBytes)})
 }
 
 func (s *Store) insert(ctx context.Context, org db.Org, handover int64, u Update) error {

@@ -38,9 +38,9 @@ var (
 		`jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)$`)
 )
 
-// endsAt reports whether a full stop between before and after ends a sentence. If in doubt it does not, because a fact
+// EndsAt reports whether a full stop between before and after ends a sentence. If in doubt it does not, because a fact
 // that is cut in two is lost.
-func endsAt(before, after string) bool {
+func EndsAt(before, after string) bool {
 	word := before[strings.LastIndexFunc(before, unicode.IsSpace)+1:]
 	after = strings.TrimLeftFunc(after, unicode.IsSpace)
 	if strings.HasSuffix(word, "..") || strings.HasSuffix(word, "…") {
@@ -79,7 +79,7 @@ func Sentences(text string) []string {
 		case '\n', '.', '!', '?':
 			next, _ := utf8.DecodeRuneInString(text[i+1:])
 			if r == '\n' && !unicode.IsLower(next) ||
-				r != '\n' && unicode.IsSpace(next) && (r != '.' || endsAt(text[from:i], text[i+1:])) {
+				r != '\n' && unicode.IsSpace(next) && (r != '.' || EndsAt(text[from:i], text[i+1:])) {
 				end(i + 1)
 			}
 		}
