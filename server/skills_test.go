@@ -105,6 +105,25 @@ func TestWrongSkillsAreListedWithTheirErrors(t *testing.T) {
 	}
 }
 
+// In a small window load_skill lists the names of many skills. It finds one by a word of its description.
+func TestManySkillsAreFoundInASmallWindow(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	_, folder := c.skilled("")
+	agent := c.made("/v1/agents", `{"folder_ids":["`+folder+`"],"context_window_limit":4096,"tool_set":"default"}`)
+	for i := range 30 {
+		c.putSkill(folder, fmt.Sprintf("s%02d/SKILL.md", i), skillFile(fmt.Sprintf("s%02d", i),
+			strings.Repeat("words to describe it ", 20), "x"))
+	}
+	c.putSkill(folder, "z/SKILL.md", skillFile("zz", "Mends the boiler.", "Open the valve."))
+	contains(t, "the list", c.tool(agent, "load_skill", `{}`), "33 skills", "- s00: words", "- s29: words", "- zz: Mends")
+	contains(t, "a word", c.must("POST", "/v1/agents/"+agent+"/tools/load_skill/run", `{"args":{"name":"boiler"}}`),
+		"The nearest: zz,")
+	for _, args := range []string{`{"name":"zz"}`, `{"skill":"zz"}`, `{"skill_name":"zz"}`} {
+		contains(t, args, c.tool(agent, "load_skill", args), "Open the valve.")
+	}
+}
+
 // The list of skills has a budget: descriptions go first, then names, and those that are left out are counted.
 func TestTheListOfSkillsHasABudget(t *testing.T) {
 	t.Parallel()

@@ -36,6 +36,9 @@ var alike = [][]string{
 	{"filenames", "files", "names", "filename", "paths"},
 	{"kinds", "types"},
 	{"changes", "updates", "operations"},
+	{"name", "skill", "skillname"},
+	{"task", "prompt", "instructions"},
+	{"definition", "subagenttype", "agenttype"},
 }
 
 // commandNames are other names, in their bare form, that models give to the argument command.

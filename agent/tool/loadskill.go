@@ -31,7 +31,8 @@ func (m Memories) loadSkill(ctx context.Context, c Caller, a skillArgs) (Result,
 	case len(usable) == 0:
 		return Result{}, db.Invalid("You have no skills. An operator gives you some by attaching a folder of skills.")
 	case name == "":
-		return Result{Text: most(c.maxChars(), len(usable), func(n int) string { return skillList(usable, n) })}, nil
+		return Result{Text: mostHits(c.maxChars(), len(usable), func(s shownHits) string { return skillList(usable, s) })},
+			nil
 	}
 	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
 		for _, sk := range usable {
@@ -49,31 +50,42 @@ func (m Memories) loadSkill(ctx context.Context, c Caller, a skillArgs) (Result,
 		joined(nearest(name, usable)))
 }
 
-// nearest returns the names of the skills that are nearest to a name.
+// nearest returns the names of the skills that are nearest to a name: those that share a part of it, those whose
+// descriptions have it, then those spelled like it.
 func nearest(name string, all []files.Skill) (names []string) {
 	name = strings.ToLower(name)
-	far := func(other string) int {
-		if other = strings.ToLower(other); strings.Contains(other, name) || strings.Contains(name, other) {
-			return 0
+	far := func(sk files.Skill) int {
+		switch other := strings.ToLower(sk.Name); {
+		case strings.Contains(other, name) || strings.Contains(name, other):
+			return -2
+		case strings.Contains(strings.ToLower(sk.Description), name):
+			return -1
+		default:
+			return distance(name, other)
 		}
-		return distance(name, other)
 	}
-	for _, sk := range all {
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b files.Skill) int { return cmp.Compare(far(a), far(b)) })
+	for _, sk := range all[:min(len(all), nearestSkills)] {
 		names = append(names, sk.Name)
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(far(a), far(b)) })
-	return names[:min(len(names), nearestSkills)]
+	return names
 }
 
-// skillList lists the first n skills.
-func skillList(all []files.Skill, n int) string {
+// skillList lists the first skills, with the beginnings of their descriptions.
+func skillList(all []files.Skill, shown shownHits) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:\n", count(len(all), "skill"))
-	for _, sk := range all[:n] {
-		fmt.Fprintf(&b, "- %s: %s\n", sk.Name, line(sk.Description))
+	for _, sk := range all[:shown.n] {
+		b.WriteString("- " + sk.Name)
+		if about := excerpt(sk.Description, "", shown.chars); about != "" && shown.chars > 0 {
+			b.WriteString(": " + line(about))
+		}
+		b.WriteByte('\n')
 	}
-	if rest := len(all) - n; rest > 0 {
-		fmt.Fprintf(&b, "and %d more, which have no room here\n", rest)
+	if rest := len(all) - shown.n; rest > 0 {
+		fmt.Fprintf(&b, "and %d more, which have no room here. To find one, give a word of its name or description as "+
+			"name.\n", rest)
 	}
 	return b.String()
 }
