@@ -159,3 +159,21 @@ func TestResultsAtTheSameTime(t *testing.T) {
 		}
 	}
 }
+
+// A sub-agent returns once: another result is not taken, and the answer says so.
+func TestASecondResultIsNotTakenInSilence(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.made("/v1/agents", "")
+	child := c.child(agent, `{"mode":"blank","task":"t"}`)
+	path := "/v1/agents/" + agent + "/children/" + child.ID + "/return"
+	for _, step := range []struct {
+		body   string
+		warned bool
+	}{{`{"result":"one"}`, false}, {`{"result":"one"}`, false}, {`{}`, false}, {`{"result":"two"}`, true}} {
+		got := fields(t, c.must("POST", path, step.body))
+		if got["result"] != "one" || (got["warnings"] != nil) != step.warned {
+			t.Errorf("%s: %v, %v", step.body, got["result"], got["warnings"])
+		}
+	}
+}

@@ -140,10 +140,14 @@ func (s *Server) returnChild(ctx context.Context, input *struct {
 		return c, rest.Unprocessable("body.tool_call_id", "A call belongs in the request that starts the sub-agent "+
 			"(POST /v1/agents/{agent_id}/children): its result then answers that call. Nothing was returned")
 	}
+	given, ended := input.Body.Result.Pointer(), c.Status != subagent.Working
 	c, err = s.Children.Return(ctx, org, c.ParentAgentID, c.ID,
-		subagent.Result{Text: input.Body.Result.Pointer(), Failed: input.Body.IsError.Value})
+		subagent.Result{Text: given, Failed: input.Body.IsError.Value})
 	if err != nil {
 		return c, runProblem(err)
+	}
+	if ended && given != nil && c.Result != nil && *given != *c.Result {
+		rest.Warn(ctx, "The sub-agent had returned before: it keeps its first result, and this one was not taken")
 	}
 	_, err = s.Loop.Stop(ctx, org, c.ConversationID, nil)
 	return c, err
