@@ -11,8 +11,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
+// NoItems is the Limit of a page without items.
+const NoItems = -1
+
 // Page selects the part of a list between the items with the ids After and Before, in the order of the request. A Limit
-// of 0 does not limit.
+// of 0 does not limit, and one of NoItems selects nothing.
 type Page struct {
 	Before, After string
 	Limit         int
@@ -75,7 +78,10 @@ func (p Page) Clauses(order, place string, args pgx.StrictNamedArgs) Clauses {
 		bound(opposite, "page_stop", p.Before)
 	}
 	c.Order = " ORDER BY " + strings.ReplaceAll(order, ", ", " "+direction+", ") + " " + direction
-	if p.Limit > 0 {
+	switch {
+	case p.Limit == NoItems:
+		c.Order += " LIMIT 0"
+	case p.Limit > 0:
 		c.Order += " LIMIT @page_limit"
 		args["page_limit"] = p.Limit
 	}

@@ -70,7 +70,9 @@ type AgentFilesQuery struct {
 func (s *Store) AgentFiles(ctx context.Context, org db.Org, agentID string, q AgentFilesQuery) (
 	list []AgentFile, more bool, err error) {
 	p := q.Page
-	p.Limit = cmp.Or(p.Limit, 100)
+	if p.Limit = cmp.Or(p.Limit, 100); p.Limit == db.NoItems {
+		return []AgentFile{}, false, nil
+	}
 	page := db.Page{Before: plainFileID(p.Before), After: plainFileID(p.After), Limit: p.Limit + 1,
 		Ascending: p.Ascending}
 	args := pgx.StrictNamedArgs{"org": org, "agent": agentID}

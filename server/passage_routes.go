@@ -56,7 +56,7 @@ func (s *Server) listPassages(ctx context.Context, input *struct {
 	Search    string         `query:"search" doc:"Part of the text, in any case."`
 	Before    string         `query:"before" doc:"Passages earlier than the one with this id."`
 	After     string         `query:"after" doc:"Passages later than the one with this id."`
-	Limit     int            `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+	Limit     rest.Limit     `query:"limit" minimum:"0" doc:"Of passages, at most 1,000; 100 if absent."`
 	Ascending rest.Opt[bool] `query:"ascending" doc:"The earliest first; true if absent."`
 	letta.WithEmbeddings
 	letta.HeldAt
@@ -65,7 +65,7 @@ func (s *Server) listPassages(ctx context.Context, input *struct {
 	if err != nil {
 		return nil, err
 	}
-	p := db.Page{Before: input.Before, After: input.After, Limit: input.Limit, Ascending: !input.Ascending.Set ||
+	p := db.Page{Before: input.Before, After: input.After, Limit: rest.LimitOf(input.Limit, 100), Ascending: !input.Ascending.Set ||
 		input.Ascending.Value}
 	if !p.Ascending { // after always means later, whatever the order
 		p.Before, p.After = p.After, p.Before

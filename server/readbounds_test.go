@@ -92,7 +92,8 @@ func TestReadsKeepToThePolicy(t *testing.T) {
 	policy("/v1/agents/"+agent,
 		`{"preset":"claude-code","steps":{"read_bounds":{"on_exceed":"refuse","max_tokens":2000,"max_line_chars":0}}}`)
 	line := open("default", `"docs/line.json"`)
-	checkContains("a file of one long line", line, `"status":"error"`, "docs/line.json was not opened", "1 line. Line 1 alone",
+	checkContains("a file of one long line", line, `"status":"error"`, "docs/line.json was not opened",
+		"1 line. Line 1 alone",
 		`grep_files(pattern=\"…\", include=\"docs/line.json\")`,
 		`{\"file_name\":\"docs/line.json\",\"line\":1,\"length\":1}`)
 	checkContains("the call that it names", open("default", `{"file_name":"docs/line.json","line":1,"length":1}`),

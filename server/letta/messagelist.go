@@ -14,14 +14,16 @@ import (
 type MessagePaging struct {
 	Before string `query:"before" doc:"The next messages that are older than this id."`
 	After  string `query:"after" doc:"The next messages that are newer than this id."`
-	Limit  int    `query:"limit" minimum:"1" maximum:"1000" doc:"Of messages; one may have several items. 100 if absent."`
-	Order  string `query:"order" enum:"asc,desc" doc:"Without before and after: the oldest, or the newest (if absent)."`
+
+	Limit rest.Limit `query:"limit" minimum:"0" doc:"Of messages, at most 1,000; one may have several items. Absent: 100."`
+
+	Order string `query:"order" enum:"asc,desc" doc:"Without before and after: the oldest, or the newest (if absent)."`
 }
 
 // Page returns the page to read. newestFirst says that the store returns the page in reverse order. A caller that
 // continues with the last item as after, or with the first as before, gets each message once.
 func (p MessagePaging) Page() (page db.Page, newestFirst bool) {
-	page = db.Page{Before: p.Before, After: p.After, Limit: cmp.Or(p.Limit, DefaultMessages), Ascending: true}
+	page = db.Page{Before: p.Before, After: p.After, Limit: rest.LimitOf(p.Limit, DefaultMessages), Ascending: true}
 	switch {
 	case p.Before != "" && p.After != "": // in descending order the two bounds swap
 		page.Before, page.After, page.Ascending = p.After, p.Before, false

@@ -11,7 +11,7 @@ import (
 type Paging struct {
 	Before string `query:"before" doc:"Items before this id, in the order asked for."`
 	After  string `query:"after" doc:"Items after this id; also of an item that was deleted within the last day."`
-	Limit  int    `query:"limit" minimum:"1" maximum:"1000" doc:"How many items at most."`
+	Limit  Limit  `query:"limit" minimum:"0" doc:"How many items at most; more than 1,000 are 1,000."`
 	Order  string `query:"order" enum:"asc,desc" doc:"Oldest first, or newest first."`
 }
 
@@ -24,9 +24,23 @@ const (
 // MaxPage is the most items in a list without pages.
 const MaxPage = 1000
 
+// Limit is how many items a caller asks for. As in Letta, 0 asks for none, and more than MaxPage for MaxPage.
+type Limit = Opt[int]
+
+// LimitOf returns the limit of a page; preset if the caller gave none.
+func LimitOf(asked Limit, preset int) int {
+	switch {
+	case !asked.Set || asked.Null:
+		return preset
+	case asked.Value == 0:
+		return db.NoItems
+	}
+	return min(asked.Value, MaxPage)
+}
+
 // Page returns the page that the caller asked for. limit and order apply where the caller gave none.
 func (p Paging) Page(limit int, order string) db.Page {
-	return db.Page{Before: p.Before, After: p.After, Limit: cmp.Or(p.Limit, limit),
+	return db.Page{Before: p.Before, After: p.After, Limit: LimitOf(p.Limit, limit),
 		Ascending: cmp.Or(p.Order, order) == OldestFirst}
 }
 
@@ -46,6 +60,9 @@ func FillPage[T, S any](
 	p db.Page, id func(T) string, read func(db.Page) ([]T, error), show func(T) []S,
 ) ([][]S, error) {
 	shown := [][]S{}
+	if p.Limit == db.NoItems {
+		return shown, nil
+	}
 	backwards := p.Before != "" && p.After == "" // pages before an id are read from their end
 	for wanted := p.Limit; ; p.Limit = min(2*p.Limit, MaxPage) {
 		list, err := read(p)
@@ -77,6 +94,9 @@ func FillPage[T, S any](
 
 // Paged returns a page of a list that is in memory in ascending order.
 func Paged[T any](list []T, p db.Page, id func(T) string) []T {
+	if p.Limit == db.NoItems {
+		return []T{}
+	}
 	list = append([]T{}, list...)
 	if !p.Ascending {
 		slices.Reverse(list)

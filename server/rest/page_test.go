@@ -18,7 +18,9 @@ func TestPageTakesTheListsOwnLimitAndOrder(t *testing.T) {
 		want   db.Page
 	}{
 		{"nothing asked for", rest.Paging{}, db.Page{Limit: 50}},
-		{"a limit", rest.Paging{Limit: 3}, db.Page{Limit: 3}},
+		{"a limit", rest.Paging{Limit: rest.Limit{Set: true, Value: 3}}, db.Page{Limit: 3}},
+		{"no items", rest.Paging{Limit: rest.Limit{Set: true}}, db.Page{Limit: db.NoItems}},
+		{"too many", rest.Paging{Limit: rest.Limit{Set: true, Value: 5000}}, db.Page{Limit: 1000}},
 		{"an order", rest.Paging{Order: "asc"}, db.Page{Limit: 50, Ascending: true}},
 		{"cursors", rest.Paging{After: "a", Before: "b"}, db.Page{Limit: 50, After: "a", Before: "b"}},
 	} {
