@@ -107,6 +107,14 @@ func CoreMemoryOf(a agent.Agent, m agent.CoreMemory) CoreMemory {
 	return CoreMemory{Blocks: rest.Each(m.Blocks, BlockOf), FileBlocks: m.FileBlocks, AgentType: a.Type}
 }
 
+// rulesOf returns the rules of an agent's tools; an empty list if it has none, as in Letta.
+func rulesOf(s agent.Settings) json.RawMessage {
+	if s.ToolRules == nil {
+		return json.RawMessage("[]")
+	}
+	return s.ToolRules
+}
+
 // StateOf returns an agent, with its relations and tools, in Letta's shape.
 func StateOf(a agent.Agent, r agent.Relations, tools []Tool) AgentState {
 	limits, memory, settings := a.Limits(), CoreMemoryOf(a, r.CoreMemory), a.Settings
@@ -115,7 +123,7 @@ func StateOf(a agent.Agent, r agent.Relations, tools []Tool) AgentState {
 		Sources:   rest.Each(r.Folders, SourceOf),
 		LLMConfig: llmConfigOf(a), EmbeddingConfig: r.Embedding, MessageIDs: r.MessageIDs,
 		ModelSettings: modelSettingsOf(a), CompactionSettings: settings.CompactionSettings,
-		ResponseFormat: settings.ResponseFormat, ToolRules: settings.ToolRules, EnableSleeptime: settings.EnableSleeptime,
+		ResponseFormat: settings.ResponseFormat, ToolRules: rulesOf(settings), EnableSleeptime: settings.EnableSleeptime,
 		MessageBufferAutoclear: settings.MessageBufferAutoclear != nil && *settings.MessageBufferAutoclear,
 		MaxFilesOpen:           limits.MaxOpen, ViewChars: limits.ViewChars,
 		OpenOnAttach:  !limits.OpensNone,
