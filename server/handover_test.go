@@ -184,7 +184,14 @@ func TestAModelWritesTheHandover(t *testing.T) {
 		asked   int
 		why     string
 	}{
-		"at once":     {func(s []int64) []string { return []string{"```json\n" + written(s) + "\n```"} }, "model", 1, ""},
+		"at once": {func(s []int64) []string { return []string{"```json\n" + written(s) + "\n```"} }, "model", 1, ""},
+		"positions as the transcript has them": {func(s []int64) []string {
+			return []string{regexp.MustCompile(`\[(\d+)\]`).ReplaceAllString(strings.Replace(written(s), fmt.Sprintf("%d,", s[1]),
+				fmt.Sprintf("\"%d\",", s[1]), 1), `"[seq $1]"`)}
+		}, "model", 1, ""},
+		"a position that is none": {func(s []int64) []string {
+			return []string{strings.Replace(written(s), fmt.Sprintf("%d,", s[1]), `"first",`, 1)}
+		}, "extracted", 2, "a position is a number such as 12"},
 		"repaired":    {func(s []int64) []string { return []string{broken, written(s)} }, "model", 2, ""},
 		"prose twice": {func([]int64) []string { return []string{"Sure! All went well."} }, "extracted", 2, "refused twice"},
 		"unknown fields": {func([]int64) []string { return []string{`{"done":[],"notes":[]}`} }, "extracted", 2,

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -27,10 +29,36 @@ const (
 
 // item is one fact that a session leaves. It has no target yet.
 type item struct {
-	Text string  `json:"text"`
-	Seqs []int64 `json:"seqs"`
-	Name string  `json:"name,omitempty"` // the name of an entity
-	Kind string  `json:"kind,omitempty"` // the kind of an entity: a key of kinds
+	Text string    `json:"text"`
+	Seqs positions `json:"seqs"`
+	Name string    `json:"name,omitempty"` // the name of an entity
+	Kind string    `json:"kind,omitempty"` // the kind of an entity: a key of kinds
+}
+
+// positions are positions in the log, in JSON a list or one of them. Each is a number, or a text such as "[seq 12]".
+type positions []int64
+
+var positionForm = regexp.MustCompile(`(?i)^"?\s*\[?\s*(?:seq\s*)?(\d{1,18})\s*\]?\s*"?$`)
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *positions) UnmarshalJSON(raw []byte) error {
+	var all []json.RawMessage
+	if json.Unmarshal(raw, &all) != nil {
+		all = []json.RawMessage{raw}
+	}
+	*p = nil
+	for _, one := range all {
+		form := positionForm.FindSubmatch(one)
+		if form == nil {
+			return fmt.Errorf("a position is a number such as 12, not %s", db.Short(string(one)))
+		}
+		n, err := strconv.ParseInt(string(form[1]), 10, 64)
+		if err != nil {
+			return err
+		}
+		*p = append(*p, n)
+	}
+	return nil
 }
 
 // session is the content of a hand-over, by section.
