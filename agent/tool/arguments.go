@@ -207,8 +207,11 @@ func isGiven(v reflect.Value) bool {
 	return !v.IsZero()
 }
 
-// unwrapped returns the JSON object or list that the JSON string raw holds, nil if raw is null or "", and otherwise raw
-// itself.
+// fence matches a block of code in Markdown around JSON.
+var fence = regexp.MustCompile("(?s)^```[a-zA-Z]*\\s*([\\[{].*[\\]}])\\s*```$")
+
+// unwrapped returns the JSON object or list that the JSON string raw holds, also in a block of code, nil if raw is null
+// or "", and otherwise raw itself.
 func unwrapped(raw json.RawMessage) json.RawMessage {
 	raw = bytes.TrimSpace(raw)
 	if absent(raw) {
@@ -219,6 +222,9 @@ func unwrapped(raw json.RawMessage) json.RawMessage {
 		return raw
 	}
 	inner = strings.TrimSpace(inner)
+	if block := fence.FindStringSubmatch(inner); block != nil {
+		inner = block[1]
+	}
 	if strings.HasPrefix(inner, "{") || strings.HasPrefix(inner, "[") {
 		if json.Valid([]byte(inner)) {
 			return json.RawMessage(inner)

@@ -37,6 +37,10 @@ func TestOpenFilesUnderstandsWhatModelsWrite(t *testing.T) {
 		{"a list of names", `{"file_requests": ["docs/a.md", "docs/b.md"]}`,
 			tool.Opens{Requests: []files.OpenRequest{{FileName: "docs/a.md"}, {FileName: "docs/b.md"}}}},
 		{"a list in a string", `{"file_requests": "[{\"file_name\": \"docs/a.md\"}]"}`, tool.Opens{Requests: whole}},
+		{"arguments in a block of Markdown", "\"```json\\n{\\\"file_requests\\\": [\\\"docs/a.md\\\"]}\\n```\"",
+			tool.Opens{Requests: whole}},
+		{"a list in a block of Markdown", "{\"file_requests\": \"```\\n[\\\"docs/a.md\\\"]\\n```\"}",
+			tool.Opens{Requests: whole}},
 		{"a request in a string in a list", `{"file_requests": ["{\"file_name\": \"docs/a.md\"}"]}`,
 			tool.Opens{Requests: whole}},
 		{"a name that begins like a list", `{"file_requests": "[draft] a.md"}`,
@@ -246,6 +250,18 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	for _, kinds := range []string{`["blocks"]`, `"core memory"`, `["Block"]`} {
 		if got := s.run(t, "search_memory", `{"query":"tea","kinds":`+kinds+`}`); got.IsError {
 			t.Errorf("kinds %s: %s", kinds, got.Text)
+		}
+	}
+}
+
+// A list that was cut is no name of a file.
+func TestACutListIsNamed(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{`{"file_requests": "[{\"file_name\": \"docs/a.md\""}`,
+		`{"file_requests": "[\"docs/a.md"}`,
+		`{"file_requests": "{\"file_name\": \"docs/a.md"}`} {
+		if _, err := tool.ReadOpen(args); err == nil || !strings.Contains(err.Error(), "must be whole JSON") {
+			t.Errorf("%s: %v", args, err)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,6 +51,9 @@ func (t *text) UnmarshalJSON(raw []byte) error {
 
 func (s *selection) UnmarshalJSON(raw []byte) error { return (*text)(s).UnmarshalJSON(raw) }
 
+// cut matches a JSON string that begins like a JSON list or object of items.
+var cut = regexp.MustCompile(`^"\s*(?:\[\s*\{?\s*\\"|\{\s*\\")`)
+
 func (l *list[T]) UnmarshalJSON(raw []byte) error {
 	raw = unwrapped(raw)
 	var items []json.RawMessage // a new slice, because raw's own bytes would be overwritten
@@ -57,6 +61,8 @@ func (l *list[T]) UnmarshalJSON(raw []byte) error {
 		if err := json.Unmarshal(raw, &items); err != nil {
 			return err
 		}
+	} else if cut.Match(raw) {
+		return &mismatch{"whole JSON: it is broken, or ends early", raw}
 	} else {
 		items = append(items, raw)
 	}
