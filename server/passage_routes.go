@@ -65,8 +65,8 @@ func (s *Server) listPassages(ctx context.Context, input *struct {
 	if err != nil {
 		return nil, err
 	}
-	p := db.Page{Before: input.Before, After: input.After, Limit: rest.LimitOf(input.Limit, 100), Ascending: !input.Ascending.Set ||
-		input.Ascending.Value}
+	p := db.Page{Before: input.Before, After: input.After, Limit: rest.LimitOf(input.Limit, 100),
+		Ascending: !input.Ascending.Set || input.Ascending.Value}
 	if !p.Ascending { // after always means later, whatever the order
 		p.Before, p.After = p.After, p.Before
 	}

@@ -48,7 +48,8 @@ func (s *Server) routes(a *rest.API) {
 	rest.Get(a.For(rest.Public), "/v1/ready", "get_readiness: Check that the database answers and can store changes.",
 		s.ready(a))
 	for _, register := range []func(*rest.API){
-		s.absentRoutes, s.agentRoutes, s.agentFileRoutes, s.archiveRoutes, s.backgroundJobRoutes, s.blockRoutes, s.callerRoutes,
+		s.absentRoutes, s.agentRoutes, s.agentFileRoutes,
+		s.archiveRoutes, s.backgroundJobRoutes, s.blockRoutes, s.callerRoutes,
 		s.captureRoutes, s.subagentRoutes, s.definitionRoutes, s.compactionRoutes, s.handoverRoutes,
 		s.conversationRoutes, s.embeddingRoutes, s.erasureRoutes, s.eventRoutes, s.eventStreamRoutes,
 		s.fileStreamRoutes, s.folderRoutes,
