@@ -164,6 +164,7 @@ var cues = []struct {
 	{Pending, 1.4, "still open, open question, still need, still needs, still missing, still unclear, " +
 		"still waiting, unclear, undecided, unresolved, tbd, todo, pending, still nothing, nothing yet, no reply, " +
 		"no word, no news, yet to, waiting for, waiting on, not yet, so far, nobody knows, nobody has, no answer, " +
+		"still to do, left to do, to be done, " +
 		"not answered, haven't answered, hasn't answered, haven't heard, haven't decided, hasn't decided, don't " +
 		"know, remind me, follow up, come back to, to be decided, to be confirmed, to be clarified, open point, " +
 		"offen, ungeklärt"},
@@ -224,7 +225,11 @@ var neverMind = regexp.MustCompile(`(?i)\bnever mind\b`)
 
 // progress matches how much of something is done.
 var progress = regexp.MustCompile(
-	`(?i)\b\d+\s*(?:/|of|out of|von|de|sur|di|из)\s*(?:the\s+)?\d+\b|\d\s?% (?:done|of)\b`)
+	`(?i)\b\d+\s*(?:/|of|out of|von|de|sur|di|из)\s*(?:the\s+)?\d+\b|\d\s?% (?:done|of)\b|` +
+		`\b` + few + `\s+(?:out )?of\s+(?:the\s+)?` + few + `\b`)
+
+// few matches a small number in words.
+const few = `(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty)`
 
 // Sentence is a text with the kinds of its signs, and the kinds of its beginning.
 type Sentence struct {
@@ -267,7 +272,7 @@ func (s Sentence) CueScore() float64 {
 		score += unreadWeight // whatever its beginning
 	case s.Opening&announcing != 0:
 		score *= 0.4
-	case s.Opening&Asking != 0 && !s.Is(Pending):
+	case s.Opening&Asking != 0 && !s.Is(Pending|standing): // "please never …" asks for nothing now
 		score *= 0.5
 	case s.Opening&introducing != 0:
 		score++

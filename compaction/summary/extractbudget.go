@@ -38,15 +38,15 @@ func (x *extraction) within(header string, budget int, must prose.MustMention) s
 	f.newest(next, part(nextPart), true)
 	f.firstRequest(part(firstShare))
 	f.newest(requests, part(requestsPart), false)
-	f.newest(failures, part(errorsPart), false)
+	f.errors(part(errorsPart))
 	f.lines(part(newShare), func(i item) bool { return !i.carried && i.score >= strongScore })
 	f.lines(part(factShare)-f.facts, anyItem)
 	f.newest(calls, part(callsPart), part(callsPart) >= leastCall)
 	f.names(must.Others, part(namedPart))
 	f.lines(f.left, anyItem)
-	for _, s := range []section{requests, failures, calls} {
-		f.newest(s, f.left, false)
-	}
+	f.newest(requests, f.left, false)
+	f.errors(f.left)
+	f.newest(calls, f.left, false)
 	f.names(must.Others, f.left)
 	return f.render(header)
 }
@@ -203,6 +203,16 @@ func (f *selection) newest(s section, most int, shorten bool) {
 		}
 		most -= f.take(itemKey{s, n}, text, most)
 	}
+}
+
+// errors takes lines about errors, the newest first: those that say themselves that something failed before others.
+func (f *selection) errors(most int) {
+	for n, i := range slices.Backward(f.x.items[failures]) {
+		if i.failed || isSure(i.text) {
+			most -= f.take(itemKey{failures, n}, i.text, most)
+		}
+	}
+	f.newest(failures, most, false)
 }
 
 // shortened returns a text cut so that it costs at most most tokens; empty if hardly anything would be left.

@@ -28,6 +28,7 @@ type item struct {
 	words   []string
 	score   float64
 	carried bool // it comes from the previous summary
+	failed  bool // it is of a result that failed
 }
 
 // extraction holds the lines found in messages, by section, in the order of the conversation.
@@ -46,6 +47,9 @@ var numbered = regexp.MustCompile(`^- (?:\[(\d+)(?:–(\d+))?\] )?`)
 func (x *extraction) add(in section, i item, s prose.Sentence, weight float64) {
 	if strings.HasPrefix(s.Text, "result of ") {
 		weight = outputTrust
+		if value.MatchString(s.Text) {
+			weight = valueTrust
+		}
 	}
 	question := strings.HasSuffix(s.Text, "?") && !s.IsUnread()
 	if len(prose.ContentWords(s.Text)) < leastWordsOfLine && (question || !saysMuchInFewWords(s, in, weight)) {

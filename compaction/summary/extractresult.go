@@ -2,6 +2,7 @@ package summary
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,9 +18,13 @@ func (x *extraction) addResult(m recall.Message, p recall.Part, tool string) {
 	failure := strings.TrimSpace(failureLine(text, failed))
 	if failure != "" {
 		x.items[failures] = append(x.items[failures],
-			item{seq: m.Seq, text: fmt.Sprintf("[%d] %s: %s", m.Seq, tool, prose.OneLine(failure, sentenceChars))})
+			item{seq: m.Seq, failed: failed,
+				text: fmt.Sprintf("[%d] %s: %s", m.Seq, tool, prose.OneLine(failure, sentenceChars))})
 	}
-	looked := 0
+	looked, weight := 0, outputTrust
+	if strings.Count(text, "\n") < fewLines { // an answer to a question rather than a file
+		weight = valueTrust
+	}
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
@@ -32,10 +37,20 @@ func (x *extraction) addResult(m recall.Message, p recall.Part, tool string) {
 			continue
 		}
 		line = prose.OneLine(line, sentenceChars)
+		trusted := outputTrust
+		if value.MatchString(line) {
+			trusted = weight
+		}
 		x.add(findings, item{seq: m.Seq, text: fmt.Sprintf("[%d] result of %s: %s", m.Seq, tool, line)},
-			prose.SentenceOf(line), outputTrust)
+			prose.SentenceOf(line), trusted)
 	}
 }
+
+// value matches a line that gives a name a value with a digit, also behind the name of the result's tool.
+var value = regexp.MustCompile(`^(?:result of \S+: )?"?[A-Za-z_][\w.-]{2,40}"?\s*[:=]\s*"?[^\s"]*\d[^\s"]{0,80}"?,?$`)
+
+// fewLines is how many lines a result has at most whose values count for more.
+const fewLines = 12
 
 // resultText returns the part of a result that is read: its beginning, and if the call failed also its end, because
 // that says why.
@@ -59,6 +74,7 @@ func beginning(text string, chars int) string {
 }
 
 // failureLine returns the first line about an error. If there is none and the call failed, it returns the first line.
+// Where the call did not fail, lines of source code are none: they speak of errors that did not happen.
 func failureLine(text string, failed bool) (line string) {
 	if !failed && !SaysError(text) {
 		return ""
@@ -66,7 +82,7 @@ func failureLine(text string, failed bool) (line string) {
 	for l := range strings.Lines(text) {
 		switch {
 		case strings.TrimSpace(l) == "":
-		case SaysError(l):
+		case SaysError(l) && (failed || !isSource(l)):
 			return l
 		case line == "" && failed:
 			line = l
@@ -84,6 +100,40 @@ var errorSigns = []string{"ERROR", "FATAL", "FAIL", "Error:", "error:", "panic:"
 func SaysError(line string) bool {
 	return slices.ContainsFunc(errorSigns, func(sign string) bool { return strings.Contains(line, sign) })
 }
+
+// sourceSigns are what lines of source code begin with, end with, and contain.
+var (
+	sourceBeginnings = []string{"//", "/*", "* ", "# ", "func ", "def ", "return ", "if ", "} else", "elif ", "case ",
+		"switch ", "raise ", "throw ", "except ", "} catch"}
+	sourceEnds  = []string{"{", "}", ";", "(", "[", "},", "),", "})", "`"}
+	sourceParts = []string{" := ", " // ", "`json:", "(err", "t.Error", "t.Fatal", "errors.New(", "Error(\"", "Errorf(\"",
+		"Exception(\""}
+)
+
+// isSource reports whether a line looks like one of a program's source rather than one that a program wrote. The
+// numbers that readers of files put before lines do not matter.
+func isSource(line string) bool {
+	line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "0123456789:|→\t "))
+	begins := func(sign string) bool { return strings.HasPrefix(line, sign) }
+	ends := func(sign string) bool { return strings.HasSuffix(line, sign) }
+	contains := func(sign string) bool { return strings.Contains(line, sign) }
+	isJSON := begins("{") && ends("}")
+	return slices.ContainsFunc(sourceBeginnings, begins) || !isJSON && slices.ContainsFunc(sourceEnds, ends) ||
+		slices.ContainsFunc(sourceParts, contains)
+}
+
+// sureSigns are those of a line that says itself that something failed.
+var sureSigns = []string{"ERROR", "FATAL", "FAIL", "Error:", "error:", "panic:", "Traceback", "Exception", `"error"`,
+	"exit code", "exit status"}
+
+// isSure reports whether a line about an error says itself that something failed. Others may only speak of it.
+func isSure(line string) bool {
+	return placed.MatchString(line) ||
+		slices.ContainsFunc(sureSigns, func(sign string) bool { return strings.Contains(line, sign) })
+}
+
+// placed matches what a compiler or a test says of a line in a file.
+var placed = regexp.MustCompile(`\w\.\w+:\d+(:\d+)?: `)
 
 // failureText returns a failed result from its line about an error on.
 func failureText(p recall.Part) string {

@@ -255,13 +255,16 @@ func TestShortFactsSurvive(t *testing.T) {
 func TestFactsOfAllKindsSurvive(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
-	for window, least := range map[int]int{8192: 18, 16_000: 20} {
-		for seed := range uint64(scale.Pure(2, 6)) {
-			k := readTalk(t, "kinds")
-			k.Rand = rand.New(rand.NewPCG(seed, 11))
-			kept, lost, last := k.surviving(t, window, nil)
-			if kept < least {
-				t.Errorf("window %d, seed %d: %d of %d facts survive, lost: %q\n%s", window, seed, kept, len(k.facts), lost, last)
+	for _, about := range []string{"kinds", "sources"} { // small talk, and an agent that reads sources
+		for window, least := range map[int]int{8192: 18, 16_000: 20} {
+			for seed := range uint64(scale.Pure(2, 6)) {
+				k := readTalk(t, about)
+				k.Rand = rand.New(rand.NewPCG(seed, 11))
+				kept, lost, last := k.surviving(t, window, nil)
+				if kept < least {
+					t.Errorf("%s, window %d, seed %d: %d of %d facts survive, lost: %q\n%s", about, window, seed, kept,
+						len(k.facts), lost, last)
+				}
 			}
 		}
 	}

@@ -40,6 +40,7 @@ const (
 	leastOutputLines = 5     // at least of each if there are many,
 	allOutputLines   = 4_000 // and of all together
 	outputTrust      = 0.4   // weight of a line in a result
+	valueTrust       = 2.5   // that of a named value in a short one
 )
 
 // saysMuchInFewWords reports whether a sentence may matter although it has hardly any words: it says what the user is,

@@ -142,8 +142,8 @@ func TestAnUnknownSpeakerIsRefused(t *testing.T) {
 	}
 }
 
-// A conversation in ShareGPT's format may have role and content, as a chat API has them: its calls are read as such, and
-// its results answer them.
+// A conversation in ShareGPT's format may have role and content, as a chat API has them: its calls are read as such,
+// and its results answer them.
 func TestShareGPTWithRolesIsReadWhole(t *testing.T) {
 	t.Parallel()
 	call := `{\"name\": \"look\", \"arguments\": {\"at\": \"door\"}}`
