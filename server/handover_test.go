@@ -186,8 +186,8 @@ func TestAModelWritesTheHandover(t *testing.T) {
 	}{
 		"at once": {func(s []int64) []string { return []string{"```json\n" + written(s) + "\n```"} }, "model", 1, ""},
 		"positions as the transcript has them": {func(s []int64) []string {
-			return []string{regexp.MustCompile(`\[(\d+)\]`).ReplaceAllString(strings.Replace(written(s), fmt.Sprintf("%d,", s[1]),
-				fmt.Sprintf("\"%d\",", s[1]), 1), `"[seq $1]"`)}
+			texts := strings.Replace(written(s), fmt.Sprintf("%d,", s[1]), fmt.Sprintf("\"%d\",", s[1]), 1)
+			return []string{regexp.MustCompile(`\[(\d+)\]`).ReplaceAllString(texts, `"[seq $1]"`)}
 		}, "model", 1, ""},
 		"a position that is none": {func(s []int64) []string {
 			return []string{strings.Replace(written(s), fmt.Sprintf("%d,", s[1]), `"first",`, 1)}
