@@ -197,6 +197,7 @@ func TestAHandoverIsCarriedOnByTheSameIdentity(t *testing.T) {
 func TestASessionThatNobodyCouldReadIsNotSpent(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
+	c.work()
 	agent := c.filed("")
 	s := c.capture(agent, `{"messages":[{"role":"user","content":"Sono Anna"},
 		{"role":"assistant","content":"Piacere."},{"role":"user","content":"Grazie"},

@@ -34,6 +34,10 @@ type args struct {
 	Org     db.Org `json:"org"`
 	AgentID string `json:"agent_id"`
 	ID      string `json:"id"`
+
+	// Begun is when the hand-over was begun. A job that has just ended counts as running for a moment, and would
+	// otherwise stand for that of a hand-over that is made anew.
+	Begun time.Time `json:"begun"`
 }
 
 func (args) Kind() string { return "make_handover" }
@@ -65,7 +69,7 @@ func (s *Store) queue(ctx context.Context, org db.Org, agentID, id string) error
 		return nil
 	}
 	tx, _ := s.DB.(pgx.Tx)
-	_, err := s.Agents.Jobs.InsertTx(ctx, tx, args{Org: org, AgentID: agentID, ID: id}, nil)
+	_, err := s.Agents.Jobs.InsertTx(ctx, tx, args{Org: org, AgentID: agentID, ID: id, Begun: time.Now()}, nil)
 	return err
 }
 
