@@ -6,7 +6,7 @@
 //     visibleorgs.go readiness.go runproblem.go
 //   - files: messagesearch_routes.go folder_routes.go filestream_routes.go upload_routes.go
 //   - agents, their tools and blocks: tool_routes.go agent_routes.go agentfile_routes.go block_routes.go
-//     identity_routes.go openfile_routes.go prompt_routes.go
+//     identity_routes.go openfile_routes.go prompt_routes.go absent_routes.go
 //   - messages, conversations, and what leaves their views: handover_routes.go message_routes.go
 //     conversation_routes.go compaction_routes.go event_routes.go policy_routes.go preview_routes.go replay_routes.go
 //     result_routes.go
