@@ -15,7 +15,8 @@ func TestLimitsOfLists(t *testing.T) {
 	c.must("POST", "/v1/agents/"+agent+"/archival-memory", `{"text":"A fact."}`)
 	for _, path := range []string{"/v1/agents", "/v1/blocks", "/v1/tools", "/v1/agents/" + agent + "/messages",
 		"/v1/agents/" + agent + "/archival-memory", "/v1/agents/" + agent + "/core-memory/blocks",
-		"/v1/conversations?agent_id=" + agent, "/v1/models", "/v1/agents/" + agent + "/tools", "/v1/agents/" + agent + "/files", "/v1/runs", "/v1/folders"} {
+		"/v1/conversations?agent_id=" + agent, "/v1/models", "/v1/agents/" + agent + "/tools",
+		"/v1/agents/" + agent + "/files", "/v1/runs", "/v1/folders"} {
 		with := func(limit int) string {
 			mark := "?"
 			if strings.Contains(path, "?") {
