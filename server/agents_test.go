@@ -275,10 +275,10 @@ func TestIterationEnds(t *testing.T) {
 	}
 	for target, want := range map[string]int{"/v1/agents/": 5, "/v1/folders/": 5, "/v1/agents/" + agent + "/folders": 5,
 		"/v1/agents/" + agent + "/tools": 19,
-		"/v1/tools/":                     26} {
+		"/v1/tools/":                     27} {
 		for _, order := range []string{"asc", "desc"} {
 			ids, after := map[string]bool{}, ""
-			for range 14 {
+			for range 15 {
 				var page []struct{ ID string }
 				body := c.must("GET", target+"?limit=2&order="+order+"&after="+url.QueryEscape(after), "")
 				if err := json.Unmarshal([]byte(body), &page); err != nil {

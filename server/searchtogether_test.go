@@ -88,7 +88,7 @@ func TestOneSearchSearchesTheMemoriesAtTheSameTime(t *testing.T) {
 	c := serverClientOn(t, pool, dbtest.NewOrg(t, pool))
 	agent := remembering(c)
 	near := newMeeting("working_memories", "agent_blocks", "agent_memory_trees")
-	far := newMeeting("passages", "(agent_folders|files|chunks)", "messages")
+	far := newMeeting("passages", "(files|chunks)", "messages")
 	traced.mu.Lock()
 	traced.set = []*meeting{near, far}
 	traced.mu.Unlock()
