@@ -226,3 +226,10 @@ test('tools are paged through', async () => {
   const agent = await createAgent({ tool_ids: tools, include_base_tools: false });
   await bothWays('agents.tools.list', (order) => client.agents.tools.list(agent.id, { order, limit }), tools);
 });
+
+test('lists of what Loci has not are empty, and limits are as in Letta', async () => {
+  assert.deepEqual(await client.mcpServers.list(), []);
+  await createAgent({});
+  assert.deepEqual(idsOf((await client.agents.list({ limit: 0 })).getPaginatedItems()), []);
+  assert.ok(idsOf((await client.agents.list({ limit: 5000 })).getPaginatedItems()).length > 0);
+});

@@ -11,7 +11,11 @@ const unserved: Record<string, string> = {
   'accessTokens.': "belong to Letta's cloud",
 };
 
+/** Methods of these resources that Loci serves all the same. */
+const served = ['mcpServers.list'];
+
 /** The reason why Loci does not serve a method; undefined if it does. */
 export function notServed(name: string): string | undefined {
+  if (served.includes(name)) return undefined;
   return unserved[name] ?? Object.entries(unserved).find(([of]) => of.endsWith('.') && name.startsWith(of))?.[1];
 }
