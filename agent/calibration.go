@@ -12,7 +12,8 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// roughly returns a factor for prompts of a model whose composition is unknown.
+// roughly returns a model's factor for a prompt with an unknown composition: the higher one of the latest report's
+// factor and the factor of words.
 func roughly(c tokens.Calibration) tokens.Factor {
 	return max(tokens.Factor(c.Latest), c.Factor(tokens.Composition{tokens.Words: 1}))
 }
@@ -116,9 +117,9 @@ func (s *Store) learn(ctx context.Context, org db.Org, model string, of tokens.C
 // leastGrowth is the fewest tokens between two recorded prompts that calibrate.
 const leastGrowth = 200
 
-// LearnRecorded corrects the calibration of a conversation's model by recorded prompts: by what each has more than the
-// one before, for the messages between. It ignores prompts of other models, those that became shorter, and those with
-// results that are too long to be shown whole.
+// LearnRecorded corrects the calibration of a conversation's model by recorded prompts. It compares the tokens by which
+// each prompt is longer than the previous one with the messages between the two. It ignores prompts of other models,
+// prompts that became shorter, and those with a result that is too long to be shown whole.
 func (s *Store) LearnRecorded(ctx context.Context, org db.Org, c recall.Conversation,
 	prompts []recall.RecordedPrompt) error {
 	if len(prompts) < 2 {
@@ -159,11 +160,11 @@ func hasClip(m recall.Message) bool {
 	return slices.ContainsFunc(m.Content, func(p recall.Part) bool { return p.Clip != nil })
 }
 
-// sameModel reports whether an agent's model, named by a handle, is the one that a provider names, mostly with the date
-// of its version.
+// sameModel reports whether a provider's name of a model, which may end in the date of a version, names the model of a
+// handle.
 func sameModel(handle, name string) bool {
-	own := strings.ToLower(handle[strings.LastIndexByte(handle, '/')+1:])
-	return own != "" && strings.HasPrefix(strings.ToLower(name[strings.LastIndexByte(name, '/')+1:]), own)
+	own := strings.ToLower(modelName(handle))
+	return own != "" && strings.HasPrefix(strings.ToLower(modelName(name)), own)
 }
 
 // tally returns a function that counts tokens like p.count, and adds what it counts to a composition.

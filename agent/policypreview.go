@@ -141,8 +141,8 @@ func (s *Store) OverviewUnder(ctx context.Context, org db.Org, target PromptTarg
 	}
 	most := max(int(suppose.Ratio*float64(p.Tokens.Total)), 1)
 	under := p
-	for _, above := range aboveShares { // a compaction leaves less than it may
-		_, next, after, err := s.preview(ctx, org, p, v, policyOver{policy: policy.UpTo(int(above * float64(most)))})
+	for upTo := range policy.Within(most) {
+		_, next, after, err := s.preview(ctx, org, p, v, policyOver{policy: upTo})
 		if err != nil {
 			return Overview{}, nil, err
 		}
@@ -152,10 +152,6 @@ func (s *Store) OverviewUnder(ctx context.Context, org db.Org, target PromptTarg
 	}
 	return s.overviewOf(ctx, org, under)
 }
-
-// aboveShares are multiples of the tokens that an overview at a ratio may show. They are tried as the trigger of its
-// compaction, until it shows no more.
-var aboveShares = []float64{1.8, 1.6, 1.4, 1.2, 1}
 
 // withoutPolicy returns the prompt without edits by policies, and its view.
 func (s *Store) withoutPolicy(ctx context.Context, org db.Org, target PolicyTarget) (p Prompt, v clip.View,

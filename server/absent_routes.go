@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/server/rest"
 )
 
-// absentRoutes are the lists of what a server of Letta has and Loci has not. They are empty, because clients read them
-// before they do anything else.
+// absentRoutes adds routes that list things which Letta has and Loci does not. The lists are empty. Some clients read
+// them at their start, and would end at an error.
 func (s *Server) absentRoutes(a *rest.API) {
 	const none = " It is empty, because Loci has none."
 	rest.Get(a.For(rest.Read), "/v1/groups", "list_groups: List groups of agents."+none, absent)

@@ -19,7 +19,8 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// AnswerRatios are the shares of the context with which a model is asked a question again. With the first it sees all.
+// AnswerRatios are the shares of the context with which a model is asked a question again. At the first it sees the
+// whole context.
 var AnswerRatios = []float64{1, 0.5, 0.2}
 
 // Query is a question of a session that a model is asked again.
@@ -185,10 +186,6 @@ func (s *Session) ask(ctx context.Context, q Query, m *summary.Model, a *Answer)
 	return strings.TrimSpace(reply.Text), err
 }
 
-// aboveShares are multiples of the tokens that a context may have. They are tried as the trigger of its compaction,
-// which leaves less than that, until it leaves no more than the context may have.
-var aboveShares = []float64{1.8, 1.6, 1.4, 1.2, 1}
-
 // share returns the context of a question at the answer's ratio: the oldest messages are summarized.
 func (s *Session) share(ctx context.Context, q Query, m *summary.Model, a *Answer) (clip.View, error) {
 	all := s.contextTokens(q)
@@ -198,8 +195,8 @@ func (s *Session) share(ctx context.Context, q Query, m *summary.Model, a *Answe
 		return v, nil
 	}
 	var planned plan.Plan
-	for _, above := range aboveShares {
-		p, err := policy.Parse(policy.UpTo(int(above * float64(most))))
+	for upTo := range policy.Within(most) {
+		p, err := policy.Parse(upTo)
 		if err != nil {
 			return v, err
 		}

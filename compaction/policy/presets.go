@@ -4,6 +4,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -83,4 +84,16 @@ func Preset(name string) (Policy, error) {
 func UpTo(tokens int) []byte {
 	return fmt.Appendf(nil, `{"steps":[{"step":"tokens","above_tokens":%d},
 		{"step":"keep_recent","keep_recent_tokens":%d,"split_turns":false,"summary":"loci"}]}`, tokens, max(tokens/2, 1))
+}
+
+// Within yields policies to try in turn on one prompt, until it has at most a number of tokens. Each is UpTo, first for
+// more tokens, because a prompt that is compacted has fewer than its policy allows.
+func Within(tokens int) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for _, share := range []float64{1.8, 1.6, 1.4, 1.2, 1} {
+			if !yield(UpTo(int(share * float64(tokens)))) {
+				return
+			}
+		}
+	}
 }

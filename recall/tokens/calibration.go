@@ -14,9 +14,9 @@ const MostFactor Factor = 2
 // Uncalibrated is the factor of an estimate for a model without any reported usage.
 const Uncalibrated Factor = 1.05
 
-// Calibration is what providers' reports say about a model: a factor for each class of text. It is a linear regression
-// that is updated with each report, with the recursive least squares of a Kalman filter: a report of a prompt with much
-// of a class changes that class's factor most, and the first reports change it more than later ones.
+// Calibration holds a model's factor for each class of text, learned from its provider's counts of prompts. It is a
+// linear regression, updated by a Kalman filter: a count changes the factors of the prompt's largest classes most, and
+// the first counts change them more than later ones. It is stored as JSON, by the numbers of the classes.
 type Calibration struct {
 	Factors    [classes]float64
 	Covariance [classes][classes]float64 // of the errors of Factors

@@ -10,7 +10,7 @@ import (
 // tokens, and texts of different classes into different ratios.
 type Class int
 
-// The classes. A text that is counted with the model's own vocabulary is all of Words.
+// The classes. A text that is counted with the model's own vocabulary is all of Words. The numbers are stored.
 const (
 	Words     Class = iota // short Latin words, punctuation and spaces
 	LongWords              // Latin words of three tokens and more, and those with accents: hardly English

@@ -12,8 +12,8 @@ type recordedCount struct {
 	model  string
 }
 
-// countOf returns what a provider counted for the prompt that a message answered. A usage that is none is ignored,
-// because nothing was asked of it.
+// countOf returns what a provider counted for the prompt that a message answered. It ignores a malformed usage,
+// because the message is valid without it.
 func countOf(m chat.Object) int {
 	return chat.NewObject(map[string]json.RawMessage{"usage": m.JSON("usage")}, nil).Usage("usage").Prompt
 }

@@ -21,8 +21,8 @@ var errAtWork = errors.New("what began before the erasure is still at work")
 
 // settled reports whether all runs, hand-overs, jobs and compactions have ended that may still store the texts: those
 // that began before a search found nothing. clean is set if the search that began at the time began found nothing;
-// settled records the first such time, from which on no prompt is stored that was assembled before it, and deletes the
-// prompts that were stored until then. It returns errAtWork while such work goes on, and false once the erasure has
+// settled records the first such time. From then on no prompt is stored that was assembled earlier; settled deletes
+// those that were stored before. It returns errAtWork while such work goes on, and false once the erasure has
 // waited for patience.
 func (w *sweep) settled(ctx context.Context, clean bool, began time.Time) (bool, error) {
 	type row struct {
