@@ -157,15 +157,17 @@ var forTests = []string{"db/dbtest", "db/dbtest/golden", "db/dbtest/scale", "emb
 	"db/queue/queuetest",
 	"agent/loop/model/modeltest"}
 
-// inTests lists additional imports of a package's tests. The tests of policies ask a provider that fails. The index of
-// words is tested with the weights of embed/lexicon, and its searches with the built-in model. db is tested on its own
-// Postgres with an unreachable standby, and db and db/backup with databases that are spread over a cluster.
+// inTests lists additional imports of a package's tests. The tests of policies ask a provider that fails, and those of
+// summaries write them under policies. The index of words is tested with the weights of embed/lexicon, and its searches
+// with the built-in model. db is tested on its own Postgres with an unreachable standby, and db and db/backup with
+// databases that are spread over a cluster.
 var inTests = map[string][]string{"compaction/policy": {"compaction", "compaction/llm"},
-	"db":              {"db/cluster", "db/local"},
-	"db/backup":       {"db/cluster"},
-	"embed/wordindex": {"embed/lexicon", "embed/rank"},
-	"embed/rank":      {"embed/local"},
-	"bench/questions": {"embed", "embed/endpoint", "embed/lexicon", "embed/local", "embed/rank"}}
+	"compaction/summary": {"compaction/policy"},
+	"db":                 {"db/cluster", "db/local"},
+	"db/backup":          {"db/cluster"},
+	"embed/wordindex":    {"embed/lexicon", "embed/rank"},
+	"embed/rank":         {"embed/local"},
+	"bench/questions":    {"embed", "embed/endpoint", "embed/lexicon", "embed/local", "embed/rank"}}
 
 // The web frameworks, and the packages that may import them.
 var (

@@ -83,8 +83,9 @@ const smallSummary = 1024
 // most a tenth of the window (an eighth up to smallSummary), a quarter of the room between the fixed parts and the
 // trigger, and a quarter token per character that the settings allow.
 func (p *planner) budget(evicted int) int {
+	room := p.below - p.ratio.Of(max(p.v.Fixed, 0))
 	most := max(p.window/10, min(p.window/8, smallSummary))
-	most = min(most, (p.below-p.ratio.Of(max(p.v.Fixed, 0)))/4, tokenmath.Add(p.previous, evicted/2))
+	most = min(most, max(room/4, min(room/3, smallSummary)), tokenmath.Add(p.previous, evicted/2))
 	if p.settings.ClipChars != nil {
 		most = min(most, *p.settings.ClipChars/4)
 	}

@@ -127,7 +127,7 @@ func (n *names) best(room int, but []string) []string {
 // added matches what Loci writes into an extracted summary: whole lines about calls, and the beginnings of other lines
 // with the message's number and the tool.
 var added = regexp.MustCompile(`(?m)^- \[\d+\] .* -> (?:an error|\d+ characters)$|^- \[\d+–\d+\] .*, \d+ times.*$|` +
-	`^- \[\d+(?:–\d+)?\] (?:result of (?:a tool|\S+): |assistant: )?`)
+	`^- \[\d+(?:–\d+)?\] (?:(?:last )?result of (?:a tool|\S+): |assistant: )?`)
 
 // plain returns a summary without Loci's additions and without its lines about calls.
 func plain(summary string) string {

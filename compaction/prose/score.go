@@ -111,7 +111,7 @@ const (
 	counting
 	failing
 	correcting
-	standing // a rule that holds from now on
+	Standing // a rule that holds from now on
 )
 
 // cues are signs of things that will matter later, with their weights: English ones, and the most common ones of some
@@ -127,18 +127,24 @@ var cues = []struct {
 		"under no circumstances, without, except, unless, otherwise, do not, don't, ever, cannot, can't, avoid, " +
 		"whoever, make sure, from now on, no longer, whatever you do, hands off, leave it, alone, keep away, keep out, " +
 		"stay away, stay out, steer clear, stay clear, nicht anfassen, ne touchez, no tocar, off limits, don't touch, " +
-		"do not touch, untouched, stop, refrain, nie, " +
+		"do not touch, untouched, stop, refrain, dare, dares, nobody may, no one may, nobody is to, no one is to, nie, " +
+		"darfst, dürft, verboten, niemand darf, interdit, défense, ne pas, prohibido, nadie, vietato, nessuno, proibido, " +
+		"запрещено, никто, ممنوع, يجب, لا يجوز, ห้าม, ต้อง, 금지, 절대, 반드시, मत, कभी, ज़रूरी, 严禁, 禁止, 不许, 不得, 别动, 千万, 务必, " +
 		"niemals, immer, muss, müssen, darf, dürfen, kein, " +
 		"keine, höchstens, mindestens, unbedingt, jamais, toujours, doit, nunca, siempre, debe, mai, sempre, " +
 		"deve, никогда, всегда, нельзя, нужно, должен, вместо, 必须, 不要, 始终, 必ず"},
-	{standing, 2, "never, always, mustn't, must not, forbidden, prohibited, not allowed, under no circumstances, " +
+	{Standing, 2, "never, always, mustn't, must not, forbidden, prohibited, not allowed, under no circumstances, dare, " +
+		"nobody, no one, verboten, niemand, interdit, prohibido, nadie, vietato, nessuno, proibido, запрещено, никто, " +
+		"ممنوع, لا يجوز, ห้าม, 금지, 절대, 严禁, 禁止, 不许, 不得, 别动, 千万, 务必, " +
 		"do not, from now on, no longer, make sure, whatever you do, hands off, alone, keep away, keep out, stay away, " +
 		"stay out, steer clear, stay clear, nicht anfassen, ne touchez, no tocar, off limits, don't touch, untouched, " +
 		"nie, niemals, immer, jamais, toujours, nunca, siempre, mai, " +
 		"sempre, никогда, всегда, нельзя, 不要, 始终, 必ず"},
 	{Wishing, 1.6, "prefer, prefers, preferred, preferably, preference, rather, favourite, favorite, like, " +
 		"likes, love, loves, hate, hates, dislike, want, wants, wish, wishes, fond of, allergic, allergy, vegan, " +
-		"vegetarian, call me, instead, fine with, lieber, bevorzuge, préfère, prefiero, allergisch, 喜欢, 过敏"},
+		"vegetarian, call me, instead, fine with, i'd rather, lieber, bevorzuge, mag, möchte, hätte gern, préfère, " +
+		"j'aimerais, je veux, prefiero, quiero, me gusta, preferisco, vorrei, prefiro, gostaria, предпочитаю, хочу, люблю, " +
+		"allergisch, 喜欢, 过敏, 希望, 好き, ほしい, 欲しい, 좋아, 싫어, 원해, أفضل, أريد, पसंद, चाहिए, ชอบ, อยาก, ต้องการ"},
 	{Owning, 0.8, "my, mine, our, ours, i'm, i am, i have, i've, we're, we are, we have, we've, mein, meine, " +
 		"meiner, unser, unsere, mon, mes, notre, mi, nuestro"},
 	{dating, 1.5, "deadline, due, midnight, noon, morning, mornings, evening, evenings, afternoon, " +
@@ -151,8 +157,11 @@ var cues = []struct {
 	{Deciding, 2, "decide, decided, decides, deciding, decision, agree, agreed, chose, chosen, picked, " +
 		"opted, approved, rejected, settled on, settled for, went for, went with, go for, go with, going for, " +
 		"going with, ruled out, switch to, switched to, switching to, instead of, let's use, we use, we'll use, " +
-		"stick to, stick with, signed off, beschlossen, entschieden, décidé, decidido, deciso, решили, " +
-		"договорились, 决定, 決め"},
+		"stick to, stick with, signed off, we keep, we're keeping, are keeping, we'll keep, stay with, staying with, " +
+		"dropping, we drop, we'll drop, replace it with, in favour of, in favor of, beschlossen, entschieden, geeinigt, " +
+		"festgelegt, freigegeben, statt, nehmen wir, wir nehmen, bleiben bei, décidé, convenu, choisi, au lieu de, " +
+		"decidido, decidimos, acordamos, elegimos, en lugar de, en vez de, deciso, scelto, invece di, решили, решено, " +
+		"выбрали, договорились, вместо, 决定, 定为, 改用, 选用, 決め, 決ま, にします, 결정, 하기로, قررنا, اتفقنا, तय किया, ตัดสินใจ, ตกลง"},
 	{explaining, 1, "because, since, so that, due to, owing to, reason, therefore, that's why, in order to, " +
 		"weil, damit, parce que, porque, perché, потому что, 因为"},
 	{finding, 1.8, "found, turns out, turned out, cause, caused, causes, comes from, come from, came from, " +
@@ -161,13 +170,16 @@ var cues = []struct {
 		"the bug was, the answer is, the fix is, the fix was, the trick is, the solution is, leak, leaks, " +
 		"bottleneck, verified, reproduced, learned, identified, concluded, it was the, responsible for, explains, " +
 		"ursache, liegt an, stellt sich heraus, gefunden, 原因"},
-	{Pending, 1.4, "still open, open question, still need, still needs, still missing, still unclear, " +
+	{Pending, 2, "still open, open question, still need, still needs, still missing, still unclear, " +
 		"still waiting, unclear, undecided, unresolved, tbd, todo, pending, still nothing, nothing yet, no reply, " +
 		"no word, no news, yet to, waiting for, waiting on, not yet, so far, nobody knows, nobody has, no answer, " +
 		"still to do, left to do, to be done, " +
 		"not answered, haven't answered, hasn't answered, haven't heard, haven't decided, hasn't decided, don't " +
 		"know, remind me, follow up, come back to, to be decided, to be confirmed, to be clarified, open point, " +
-		"offen, ungeklärt"},
+		"offen, ungeklärt, unklar, noch nicht, steht noch aus, fehlt noch, zu klären, en attente, reste à, pas encore, " +
+		"pendiente, por saber, por decidir, por confirmar, todavía no, aún no, da decidere, in sospeso, non ancora, " +
+		"pendente, неясно, не решено, ещё не, пока не, осталось, 待定, 未定, 尚未, 还没, 还不, まだ, 保留, 미정, 아직, لم يتقرر, " +
+		"لا يزال, لم نقرر, तय नहीं, अभी तक, ยังไม่"},
 	{noting, 1.5, "remember, note that, keep in mind, good to know, important, importantly, for the record, " +
 		"fyi, by the way, between us, be careful, careful, beware, bear in mind, heads up, before we start, just " +
 		"so you know, wichtig, übrigens"},
@@ -189,7 +201,7 @@ var cues = []struct {
 const (
 	Asking = 1 << iota
 	announcing
-	introducing // of oneself
+	Introducing // of oneself
 )
 
 var (
@@ -207,7 +219,9 @@ var (
 			"are, do, does")
 		l.add(announcing, "let me, i'll, i will, i'm going to, i am going to, shall i, should i, would you like, do you "+
 			"want, here is, here are, done")
-		l.add(introducing, "i am, i'm, i have, i've, i live, i work, i speak, call me, my name, ich bin, ich habe, je suis")
+		l.add(Introducing, "i am, i'm, i have, i've, i live, i work, i speak, i prefer, i like, i love, i hate, "+
+			"i'd rather, i would rather, call me, my name, ich bin, ich habe, ich mag, ich möchte, "+
+			"je suis, je préfère, prefiero, soy, tengo")
 		return l
 	}()
 	fillers = setOf("ok okay thanks good great and now then next please hm hmm yes no also hi hello sure first")
@@ -240,8 +254,25 @@ type Sentence struct {
 // SentenceOf returns a text with its kinds.
 func SentenceOf(text string) Sentence {
 	t := SpacedOf(neverMind.ReplaceAllString(text, ""))
-	return Sentence{text, cueLexicon.kindsOf(t), openings.opening(t, fillers)}
+	s := Sentence{text, cueLexicon.kindsOf(t), openings.opening(t, fillers)}
+	if isQuestion(text) && undecided.MatchString(text) {
+		s.kinds |= Pending
+	}
+	return s
 }
+
+// undecided matches what makes a question one about what people will do, rather than one that asks for something now.
+var undecided = regexp.MustCompile(`(?i)\bwho (?:will|is going to|owns|would|should|decides|pays|signs|takes)\b|` +
+	`\bwhat (?:do|should|shall|would|will) we\b|\b(?:should|shall|must) we\b|` +
+	`\bdo we (?:still|ever|want|need|have to)\b|\bare we (?:going|still|allowed)\b|` +
+	`\b(?:when|where|how) (?:will|should|shall|do|would) we\b|\bwhen will\b|` +
+	`\bwhat (?:if|happens (?:if|when|once))\b|\bwer (?:wird|soll|zahlt|übernimmt|macht|entscheidet|darf)\b|` +
+	`\bwas (?:machen|tun) wir\b|\b(?:sollen|wollen|müssen) wir\b|\bwas passiert, wenn\b|` +
+	`\bqui (?:va|doit|paie|signe|décide)\b|\bque (?:fait-on|faisons-nous)\b|\b(?:faut-il|devons-nous|doit-on)\b|` +
+	`\bquién (?:va a|paga|firma|decide|debe)\b|` +
+	`\bqué (?:hacemos|pasa si)\b|\b(?:debemos|deberíamos)\b|\bchi (?:paga|firma|decide|deve)\b|\bcosa facciamo\b|` +
+	`\bdobbiamo\b|\bquem (?:vai|paga|assina|decide)\b|\bo que fazemos\b|кто (?:будет|возьм|плат|реш|долж)|что делать|` +
+	`(?:нужно|стоит) ли|谁(?:来|负责|会|要|去)|怎么办|要不要|该不该|誰が|どうする|どうします|べきです?か|누가|어떻게 하|해야 할까|ماذا نفعل|هل (?:يجب|نحتاج)`)
 
 // Is reports whether a sentence is of a kind.
 func (s Sentence) Is(kind uint32) bool { return s.kinds&kind != 0 }
@@ -272,9 +303,9 @@ func (s Sentence) CueScore() float64 {
 		score += unreadWeight // whatever its beginning
 	case s.Opening&announcing != 0:
 		score *= 0.4
-	case s.Opening&Asking != 0 && !s.Is(Pending|standing): // "please never …" asks for nothing now
+	case s.Opening&Asking != 0 && !s.Is(Pending|Standing): // "please never …" asks for nothing now
 		score *= 0.5
-	case s.Opening&introducing != 0:
+	case s.Opening&Introducing != 0:
 		score++
 	}
 	return score
@@ -309,7 +340,7 @@ func (s Sentence) IsUnread() bool {
 func hasProperName(text string) bool {
 	var r [3]rune // the last three characters
 	for _, next := range text {
-		if r[1] == ' ' && unicode.IsUpper(r[2]) && (unicode.IsLetter(next) || strings.ContainsRune("'’-", next)) &&
+		if r[1] == ' ' && unicode.IsUpper(r[2]) && (unicode.IsLower(next) || strings.ContainsRune("'’-", next)) &&
 			(unicode.IsLetter(r[0]) || r[0] >= '0' && r[0] <= '9' || strings.ContainsRune(",;:'’\")", r[0])) {
 			return true
 		}

@@ -114,6 +114,9 @@ func (x *extraction) carryLine(in section, seq int64, text, line string) {
 	switch in {
 	case named, next: // names that matter are also in mustMention; the next step is another one now
 	case state:
+		if _, ok := ofResult(text); ok {
+			x.add(findings, i, prose.SentenceOf(text), 1)
+		}
 		if answer, ok := strings.CutPrefix(text, "assistant: "); ok {
 			for _, s := range prose.Sentences(answer) {
 				x.add(findings, item{text: fmt.Sprintf("[%d] %s", seq, s), seq: seq, carried: true}, prose.SentenceOf(s), 1)
@@ -331,13 +334,20 @@ func nextStep(messages []recall.Message) []item {
 	return nil
 }
 
+// lastResult returns the last result, or its end.
 func lastResult(messages []recall.Message, names map[string]string) []item {
 	for _, m := range slices.Backward(messages) {
 		for _, p := range slices.Backward(m.Content) {
-			if text := strings.TrimSpace(prose.Unmarked(p.Text)); p.Type == recall.ToolReturn && text != "" {
-				return []item{{seq: m.Seq, text: fmt.Sprintf("[%d] result of %s: %s", m.Seq, cmp.Or(names[p.CallID], "a tool"),
-					prose.OneLine(tokens.Suffix(text, 60), 240))}}
+			text := strings.TrimSpace(prose.Unmarked(p.Text))
+			if p.Type != recall.ToolReturn || text == "" {
+				continue
 			}
+			what, end := "result", prose.OneLine(tokens.Suffix(text, 60), 240)
+			if strings.ContainsRune(text, '\n') || end != text {
+				what = "last result"
+			}
+			return []item{{seq: m.Seq, text: fmt.Sprintf("[%d] %s of %s: %s", m.Seq, what, cmp.Or(names[p.CallID], "a tool"),
+				end)}}
 		}
 	}
 	return nil

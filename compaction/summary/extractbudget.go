@@ -3,6 +3,7 @@ package summary
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -15,6 +16,7 @@ const (
 	lastShare    = 0.36 // the last request
 	newShare     = 0.12 // the best compared lines from the messages that leave now
 	factShare    = 0.8  // all compared lines, including those
+	sureShare    = 0.9  // the same, with lines of at least sureScore
 	firstShare   = 0.08 // the first request
 	requestsPart = 0.04 // other requests
 	statePart    = 0.06
@@ -22,6 +24,8 @@ const (
 	callsPart    = 0.05
 	namedPart    = 0.04
 	nextPart     = 0.06
+
+	smallBudget = 2_048 // tokens up to which other requests come after the compared lines
 
 	leastState = 60   // tokens of the last state, if that is at most
 	mostState  = 0.16 // of the budget
@@ -37,10 +41,15 @@ func (x *extraction) within(header string, budget int, must prose.MustMention) s
 	f.newest(state, max(part(statePart), min(leastState, part(mostState))), true)
 	f.newest(next, part(nextPart), true)
 	f.firstRequest(part(firstShare))
-	f.newest(requests, part(requestsPart), false)
+	if budget > smallBudget {
+		f.newest(requests, part(requestsPart), false)
+	}
 	f.errors(part(errorsPart))
-	f.lines(part(newShare), func(i item) bool { return !i.carried && i.score >= strongScore })
+	strong := max(strongScore, f.usualScore()/2)
+	f.lines(part(newShare), func(i item) bool { return !i.carried && i.score >= strong })
 	f.lines(part(factShare)-f.facts, anyItem)
+	f.lines(part(sureShare)-f.facts, func(i item) bool { return i.score >= sureScore })
+	f.newest(requests, part(requestsPart), false)
 	f.newest(calls, part(callsPart), part(callsPart) >= leastCall)
 	f.names(must.Others, part(namedPart))
 	f.lines(f.left, anyItem)
@@ -53,15 +62,34 @@ func (x *extraction) within(header string, budget int, must prose.MustMention) s
 
 func anyItem(item) bool { return true }
 
+// usualScore returns the median score of the compared lines that are carried over; 0 without such lines.
+func (f *selection) usualScore() float64 {
+	var carried []float64
+	for _, a := range f.ranked {
+		if i := f.item(a); i.carried {
+			carried = append(carried, i.score)
+		}
+	}
+	if len(carried) == 0 {
+		return 0
+	}
+	return carried[len(carried)/2] // they are ranked
+}
+
 // lacking returns lines to add to a text, in at most budget tokens: identifiers that the text lacks, and compared lines
-// with a score of at least strongScore that it does not mention. It returns "" if there are none.
+// with a score of at least strongScore (of results: sureScore) that it does not mention. It returns "" if there are
+// none.
 func (x *extraction) lacking(text string, budget int, must prose.MustMention) string {
 	f := newSelection(x, prose.LeftOut, budget)
 	f.layout = layoutOf(nil)
 	f.told = append(f.told, lineOf(text))
 	f.text = prose.Folded(text)
 	f.lines(f.left*4/5, func(i item) bool {
-		return i.score >= strongScore || must.CountIn(i.text) > 0 && i.score >= strongScore/2
+		least := strongScore
+		if i.output {
+			least = sureScore
+		}
+		return i.score >= least || must.CountIn(i.text) > 0 && i.score >= least/2
 	})
 	f.names(slices.Concat(must.Request, must.Others), f.left)
 	if len(f.taken) == 0 {
@@ -70,8 +98,12 @@ func (x *extraction) lacking(text string, budget int, must prose.MustMention) st
 	return f.render(prose.LeftOut)
 }
 
-// strongScore is the score from which on a summary should not leave out a line.
-const strongScore = 1.2
+// strongScore is the score from which on a summary should not leave out a line. From sureScore on a line matters more
+// than calls and names do.
+const (
+	strongScore = 1.2
+	sureScore   = 3
+)
 
 // itemKey says where an item stands.
 type itemKey struct {
@@ -109,7 +141,11 @@ func newSelection(x *extraction, header string, budget int) *selection {
 			}
 		}
 	}
-	slices.SortStableFunc(f.ranked, func(a, b itemKey) int { return cmp.Compare(f.item(b).score, f.item(a).score) })
+	rank := map[itemKey]float64{}
+	for _, a := range f.ranked {
+		rank[a] = f.item(a).score / math.Sqrt(float64(max(tokens.Estimate(f.item(a).text), leastLine)))
+	}
+	slices.SortStableFunc(f.ranked, func(a, b itemKey) int { return cmp.Compare(rank[b], rank[a]) })
 	f.ranked = f.ranked[:min(len(f.ranked), maxRanked)]
 	return f
 }
@@ -142,7 +178,9 @@ func (f *selection) take(a itemKey, text string, most int) int {
 	}
 	f.left -= n
 	f.taken[a] = text
-	f.told = append(f.told, lineOf(text))
+	if !lastResultLine.MatchString(text) { // the next summary does not have such a line
+		f.told = append(f.told, lineOf(text))
+	}
 	f.text += "\n" + prose.Folded(text)
 	return n
 }
@@ -165,20 +203,30 @@ const leastCall = 24
 const leastLine = 8
 
 // says reports whether the chosen lines already tell item i. They do if one line has most of its words and all of its
-// numbers, or if two lines have most of its words and other numbers. Two such lines are not enough in decisions and in
-// facts from the user.
+// numbers, or if two lines have most of its words and other numbers. In facts from the user patternLines such lines are
+// needed, and in decisions no number of them is enough.
 func (f *selection) says(s section, i item) bool {
 	similar := 0
 	for _, t := range f.told {
 		if len(i.words) == 0 || prose.ShareIn(i.words, t.words) < sameShare {
 			continue
 		}
-		if similar++; similar > 1 && s != decisions && s != told || numbersIn(i.text, t.text) {
+		enough := 1
+		switch s {
+		case told:
+			enough = patternLines
+		case decisions:
+			enough = len(f.told)
+		}
+		if similar++; similar > enough || numbersIn(i.text, t.text) {
 			return true
 		}
 	}
 	return false
 }
+
+// patternLines is how many lines of the user with the same words are kept.
+const patternLines = 3
 
 // sameShare is the share of a line's words from which on another line with these words says the same.
 const sameShare = 0.7
@@ -221,7 +269,7 @@ func (f *selection) shortened(s section, text string, most int) string {
 	switch whole := tokens.Estimate(text); {
 	case over <= 0:
 		return text
-	case whole-over < leastLine:
+	case whole-over < leastLine, s == calls && whole-over < leastCall:
 		return ""
 	default:
 		return tokens.Prefix(text, whole-over-2) + "…"

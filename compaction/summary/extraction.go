@@ -29,6 +29,7 @@ type item struct {
 	score   float64
 	carried bool // it comes from the previous summary
 	failed  bool // it is of a result that failed
+	output  bool // it is a line of a result
 }
 
 // extraction holds the lines found in messages, by section, in the order of the conversation.
@@ -45,11 +46,8 @@ var numbered = regexp.MustCompile(`^- (?:\[(\d+)(?:–(\d+))?\] )?`)
 
 // add adds a sentence to a section with compared sentences.
 func (x *extraction) add(in section, i item, s prose.Sentence, weight float64) {
-	if strings.HasPrefix(s.Text, "result of ") {
-		weight = outputTrust
-		if value.MatchString(s.Text) {
-			weight = valueTrust
-		}
+	if line, ok := ofResult(s.Text); ok { // carried over
+		s, weight, i.output = prose.SentenceOf(line), trustOfLine(line, true), true
 	}
 	question := strings.HasSuffix(s.Text, "?") && !s.IsUnread()
 	if len(prose.ContentWords(s.Text)) < leastWordsOfLine && (question || !saysMuchInFewWords(s, in, weight)) {
@@ -59,7 +57,28 @@ func (x *extraction) add(in section, i item, s prose.Sentence, weight float64) {
 		weight /= 2
 	}
 	i.words = lineWords(s.Text)
-	i.score = weight * trust[in] * s.CueScore()
+	cue := s.CueScore()
+	switch {
+	case weight == valueTrust:
+		cue += valueCue
+	case in == findings && s.Opening&prose.Introducing != 0: // it says what the assistant did
+		cue -= 1
+	case in == findings && s.Is(prose.Obliging) && !s.Is(prose.Standing): // it says how something works
+		cue -= describingCue
+	}
+	i.score = weight * trust[in] * cue
 	x.said.Note(i.words)
 	x.items[in] = append(x.items[in], i)
+}
+
+// resultLine matches a line of a result in an extracted summary, and lastResultLine the end of a longer last result.
+var (
+	resultLine     = regexp.MustCompile(`^result of (?:a tool|\S+): `)
+	lastResultLine = regexp.MustCompile(`^\[\d+\] last result of `)
+)
+
+// ofResult returns a line of a result without the name of its tool.
+func ofResult(text string) (line string, ok bool) {
+	head := resultLine.FindString(text)
+	return text[len(head):], head != ""
 }

@@ -21,10 +21,7 @@ func (x *extraction) addResult(m recall.Message, p recall.Part, tool string) {
 			item{seq: m.Seq, failed: failed,
 				text: fmt.Sprintf("[%d] %s: %s", m.Seq, tool, prose.OneLine(failure, sentenceChars))})
 	}
-	looked, weight := 0, outputTrust
-	if strings.Count(text, "\n") < fewLines { // an answer to a question rather than a file
-		weight = valueTrust
-	}
+	looked, few := 0, strings.Count(text, "\n") < fewLines // an answer to a question rather than a file
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
@@ -37,17 +34,29 @@ func (x *extraction) addResult(m recall.Message, p recall.Part, tool string) {
 			continue
 		}
 		line = prose.OneLine(line, sentenceChars)
-		trusted := outputTrust
-		if value.MatchString(line) {
-			trusted = weight
-		}
-		x.add(findings, item{seq: m.Seq, text: fmt.Sprintf("[%d] result of %s: %s", m.Seq, tool, line)},
-			prose.SentenceOf(line), trusted)
+		x.add(findings, item{seq: m.Seq, output: true, text: fmt.Sprintf("[%d] result of %s: %s", m.Seq, tool, line)},
+			prose.SentenceOf(line), trustOfLine(line, few))
 	}
 }
 
-// value matches a line that gives a name a value with a digit, also behind the name of the result's tool.
-var value = regexp.MustCompile(`^(?:result of \S+: )?"?[A-Za-z_][\w.-]{2,40}"?\s*[:=]\s*"?[^\s"]*\d[^\s"]{0,80}"?,?$`)
+// value matches a line that gives a name a value with a digit.
+var value = regexp.MustCompile(`^"?[\pL_][\pL\pM\w. -]{1,40}"?\s*[:=]\s*"?[^\s"]*\d[^"]{0,40}"?,?$`)
+
+// trustOfLine returns the weight of a result's line. In a result with few lines, values count for more, and so do lines
+// with a digit, unless they are of a program's source.
+func trustOfLine(line string, few bool) float64 {
+	switch {
+	case isSource(line):
+		return sourceTrust
+	case !few:
+		return outputTrust
+	case value.MatchString(line):
+		return valueTrust
+	case strings.ContainsAny(line, "0123456789"):
+		return answerTrust
+	}
+	return outputTrust
+}
 
 // fewLines is how many lines a result has at most whose values count for more.
 const fewLines = 12
@@ -92,8 +101,8 @@ func failureLine(text string, failed bool) (line string) {
 }
 
 // errorSigns are texts that mark a line of output as about an error.
-var errorSigns = []string{"ERROR", "FATAL", "FAIL", "Error:", "error:", "panic:", "Traceback", "Exception", "denied",
-	"not found", "timed out", "refused", "exhausted", "exceeded", "expired", "unable to"}
+var errorSigns = []string{"ERROR", "ERR!", "FATAL", "FAIL", "Error:", "error:", "panic:", "Traceback", "Exception",
+	"denied", "not found", "timed out", "refused", "exhausted", "exceeded", "expired", "unable to"}
 
 // SaysError reports whether a line of output is about an error. It is called for each line of each result, and a
 // regular expression would take ten times as long.
@@ -123,8 +132,8 @@ func isSource(line string) bool {
 }
 
 // sureSigns are those of a line that says itself that something failed.
-var sureSigns = []string{"ERROR", "FATAL", "FAIL", "Error:", "error:", "panic:", "Traceback", "Exception", `"error"`,
-	"exit code", "exit status"}
+var sureSigns = []string{"ERROR", "ERR!", "FATAL", "FAIL", "Error:", "error:", "panic:", "Traceback", "Exception",
+	`"error"`, "exit code", "exit status"}
 
 // isSure reports whether a line about an error says itself that something failed. Others may only speak of it.
 func isSure(line string) bool {

@@ -2,6 +2,7 @@ package summary_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -10,9 +11,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/plan"
+	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/compaction/prose"
 	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db/dbtest/scale"
@@ -87,7 +90,11 @@ func readTalk(t *testing.T, name string) *talk {
 		switch section {
 		case "facts":
 			f := strings.Split(line, " | ")
-			k.facts = append(k.facts, fact{recall.Role(f[0]), f[1], strings.Split(f[2], ",")})
+			keys := strings.FieldsFunc(f[2], func(r rune) bool { return r == ',' })
+			if strings.TrimSpace(f[2]) == "" {
+				keys = nil
+			}
+			k.facts = append(k.facts, fact{recall.Role(f[0]), f[1], keys})
 		case "users":
 			k.users = append(k.users, line)
 		case "assistants":
@@ -95,7 +102,7 @@ func readTalk(t *testing.T, name string) *talk {
 		case "tools":
 			k.outputs = append(k.outputs, line)
 		case "words":
-			k.nouns = strings.Fields(line)
+			k.nouns = append(k.nouns, strings.Fields(line)...)
 		}
 	}
 	return k
@@ -246,6 +253,122 @@ func TestShortFactsSurvive(t *testing.T) {
 			k.outputs, k.nouns = []string{"{w} {n} {w}"}, strings.Fields("pasta rice bread soup salad cake tea water")
 			if _, lost, last := k.surviving(t, 8192, nil); len(lost) > 0 {
 				t.Errorf("%q are lost:\n%s", lost, last)
+			}
+		}
+	}
+}
+
+// work adds a turn of an agent that works: a request, reads of long sources and short results, remarks between them,
+// and an answer. A fact stands among other sentences or alone. One of a tool stands among few other lines.
+func (k *talk) work(f *fact) {
+	said := func(role recall.Role, templates []string, sentences int) {
+		text := k.chatter(templates, sentences, " ")
+		if f != nil && f.role == role {
+			text = []string{f.text, f.text + " " + text, text + " " + f.text, text + "\n" + f.text}[k.IntN(4)]
+		}
+		k.add(role, recall.Part{Type: recall.Text, Text: text})
+	}
+	uses := func(returns string) {
+		k.calls++
+		id := fmt.Sprint("call-", k.calls)
+		k.add(recall.Assistant, called(id, fmt.Sprintf(`{"path":"src/%s/%s"}`, k.nouns[k.IntN(len(k.nouns))],
+			k.nouns[k.IntN(len(k.nouns))])))
+		k.add(recall.Tool, result(id, returns))
+	}
+	said(recall.User, k.users, 1+k.IntN(2))
+	for range k.IntN(4) {
+		if k.IntN(3) == 0 {
+			k.add(recall.Assistant, recall.Part{Type: recall.Text, Text: k.chatter(k.assistants, 1, " ")})
+		}
+		uses(k.chatter(k.outputs, []int{2, 6, 15, 40}[k.IntN(4)], "\n"))
+	}
+	if f != nil && f.role == recall.Tool {
+		before, after := k.chatter(k.outputs, k.IntN(3), "\n"), k.chatter(k.outputs, k.IntN(3), "\n")
+		uses(strings.TrimSpace(before + "\n" + f.text + "\n" + after))
+	}
+	said(recall.Assistant, k.assistants, 1+k.IntN(4))
+}
+
+// survivingUnder is surviving for a session of work under a policy.
+func (k *talk) survivingUnder(t *testing.T, p policy.Policy, window int) (kept int, lost []string, last string) {
+	t.Helper()
+	view := clip.View{Window: window, Fixed: window / 8}
+	state := plan.TriggerState{}
+	now := time.Date(2026, 5, 4, 9, 0, 0, 0, time.UTC)
+	told, done := 0, 0
+	for turns := 0; done < compactions; turns++ {
+		before := len(k.messages)
+		var f *fact
+		if told < len(k.facts) && turns%3 != 0 {
+			f = &k.facts[told]
+			told++
+		}
+		k.work(f)
+		view.Messages = append(view.Messages, k.messages[before:]...)
+		now = now.Add(time.Minute)
+		at := policy.Moment{Now: now, Touched: now.Add(-time.Minute)}
+		view, _ = p.Prune(view, at)
+		var due plan.Decision
+		if due, state = p.Check(view, at, state); !due.Compact {
+			continue
+		}
+		planned, err := p.PlanAndRestore(view, at)
+		if _, nothing := errors.AsType[*plan.Nothing](err); nothing {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		made := view.Summary
+		if planned.Evicted > 0 {
+			summary, err := summary.Summarize(t.Context(), planned.Evict(view), plan.Defaults(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			made = &summary
+			done++
+		}
+		view = planned.View(view, made)
+		state.Disarmed, state.Base = true, clip.Estimate(view)
+	}
+	last = view.Summary.Text
+	for _, f := range k.facts {
+		if len(f.keys) == 0 {
+			continue
+		}
+		if f.in(last) {
+			kept++
+		} else {
+			lost = append(lost, f.text)
+		}
+	}
+	return kept, lost, last
+}
+
+// Without a model, what people say as they do, in nine languages, survives a long session of work under policies that
+// summarize: prohibitions, decisions, values, errors, progress, preferences, open questions and corrections.
+func TestFactsSurviveWork(t *testing.T) {
+	scale.NotRaced(t)
+	t.Parallel()
+	for about, leasts := range map[string]map[int]int{"clinic": {8192: 18, 16_000: 20},
+		"vineyard": {8192: 18, 16_000: 19}} {
+		for window, least := range leasts {
+			for _, preset := range []string{policy.Default, "pi"} {
+				for seed := range uint64(scale.Pure(2, 6)) {
+					t.Run(fmt.Sprintf("%s, %s, window %d, %d", about, preset, window, seed), func(t *testing.T) {
+						t.Parallel()
+						p, err := policy.Preset(preset)
+						if err != nil {
+							t.Fatal(err)
+						}
+						k := readTalk(t, about)
+						k.Rand = rand.New(rand.NewPCG(seed, 12))
+						kept, lost, last := k.survivingUnder(t, p, window)
+						if kept < least {
+							t.Errorf("%d of 20 facts survive, lost: %q\n%s", kept, lost, last)
+						}
+					})
+				}
 			}
 		}
 	}

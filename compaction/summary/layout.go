@@ -58,7 +58,7 @@ func sectionOfLine(group []section, line string) section {
 	switch {
 	case len(group) == 1:
 		return group[0]
-	case has(state) && (strings.HasPrefix(line, "assistant: ") || strings.HasPrefix(line, "result of ") && !has(findings)):
+	case has(state) && (strings.HasPrefix(line, "assistant: ") || strings.HasPrefix(line, "last result of ")):
 		return state
 	}
 	for _, general := range []section{requests, findings, told, decisions, open} {

@@ -40,7 +40,11 @@ const (
 	leastOutputLines = 5     // at least of each if there are many,
 	allOutputLines   = 4_000 // and of all together
 	outputTrust      = 0.4   // weight of a line in a result
-	valueTrust       = 2.5   // that of a named value in a short one
+	sourceTrust      = 0.1   // that of a line of a program's source
+	answerTrust      = 1.4   // that of a line with a digit in a short result
+	valueTrust       = 1.5   // that of a named value in a short one,
+	valueCue         = 1.5   // which counts as a sign, too
+	describingCue    = 1.5   // what "must" and "only" count less for where nobody is told to do anything
 )
 
 // saysMuchInFewWords reports whether a sentence may matter although it has hardly any words: it says what the user is,

@@ -10,17 +10,25 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
-// leastSplit is the smallest budget in tokens for two summaries.
-const leastSplit = 4 * plan.MinBudget
+// leastSplit is the smallest budget in tokens for two summaries; leastExtracted is that without a model, because two
+// lists of lines have room for fewer lines than one.
+const (
+	leastSplit     = 4 * plan.MinBudget
+	leastExtracted = 4 * leastSplit
+)
 
 // splitShare is the share of the budget for the beginning of the divided turn.
 const splitShare = 0.4
 
 // divided splits the evicted messages at the start of the turn that the cut divides: into the history, and the
 // beginning of that turn. ok is false if a single summary covers both.
-func divided(e clip.Evicted) (history, turn clip.Evicted, ok bool) {
+func divided(e clip.Evicted, byModel bool) (history, turn clip.Evicted, ok bool) {
+	least := leastExtracted
+	if byModel {
+		least = leastSplit
+	}
 	cut := slices.IndexFunc(e.Messages, func(m recall.Message) bool { return m.Position >= e.Split })
-	if e.Split == 0 || cut < 0 || e.Budget < leastSplit || e.Self != nil {
+	if e.Split == 0 || cut < 0 || e.Budget < least || e.Self != nil {
 		return e, e, false
 	}
 	room := e.Budget - tokens.Estimate(prose.SplitTurn) - 2

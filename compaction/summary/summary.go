@@ -28,7 +28,7 @@ import (
 // everything that the last request named, and keeps to the settings' clip_chars and to the budget of e (at least
 // MinBudget). If no message says anything, no model is asked, and the summary is the previous one.
 func Summarize(ctx context.Context, e clip.Evicted, s plan.Settings, m *Model) (clip.Summary, error) {
-	if history, turn, ok := divided(e); ok {
+	if history, turn, ok := divided(e, m != nil); ok {
 		return summarizeDivided(ctx, history, turn, s, m)
 	}
 	w := newWriter(e, s, m)
