@@ -18,6 +18,7 @@ const NoItems = -1
 // of 0 does not limit, and one of NoItems selects nothing.
 type Page struct {
 	Before, After string
+	Until         string // id of an item that the page ends before, wherever the page begins; not with Before
 	Limit         int
 	Ascending     bool
 	Order         string // columns by which List sorts; the last one is unique; empty means ByCreation
@@ -74,8 +75,12 @@ func (p Page) Clauses(order, place string, args pgx.StrictNamedArgs) Clauses {
 	if cursor := cmp.Or(p.After, p.Before); cursor != "" {
 		bound(beyond, "page_cursor", cursor)
 	}
-	if p.After != "" && p.Before != "" {
-		bound(opposite, "page_stop", p.Before)
+	stop := p.Until
+	if p.After != "" {
+		stop = cmp.Or(stop, p.Before)
+	}
+	if stop != "" {
+		bound(opposite, "page_stop", stop)
 	}
 	c.Order = " ORDER BY " + strings.ReplaceAll(order, ", ", " "+direction+", ") + " " + direction
 	switch {
@@ -99,7 +104,7 @@ func UUID(prefix, id string) uuid.UUID {
 
 // ByUUID returns the page with UUIDs in place of the ids in Before and After.
 func (p Page) ByUUID(prefix string) Page {
-	for _, id := range []*string{&p.Before, &p.After} {
+	for _, id := range []*string{&p.Before, &p.After, &p.Until} {
 		if *id != "" {
 			*id = UUID(prefix, *id).String()
 		}

@@ -9,14 +9,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// Return identifies a tool call's result by its message's key and the call's id.
-type Return struct {
-	Key    int64  `db:"key"`
-	CallID string `db:"call_id"`
-}
-
-// ReturnsOf returns the results in messages that the named tool returned.
-func (s *Store) ReturnsOf(ctx context.Context, org db.Org, tool string, messages []Message) (map[Return]bool, error) {
+// nameReturns sets the ToolNames of messages that have results.
+func (s *Store) nameReturns(ctx context.Context, org db.Org, messages []Message) error {
 	var keys []int64
 	var calls []string
 	for _, m := range messages {
@@ -27,20 +21,31 @@ func (s *Store) ReturnsOf(ctx context.Context, org db.Org, tool string, messages
 		}
 	}
 	if len(keys) == 0 {
-		return nil, nil
+		return nil
 	}
-	rows, err := db.All[Return](ctx, s.db, `
-		SELECT m.key, t.call_id
+	type row struct {
+		Key    int64  `db:"key"`
+		CallID string `db:"call_id"`
+		Name   string `db:"name"`
+	}
+	rows, err := db.All[row](ctx, s.db, `
+		SELECT m.key, t.call_id, t.name
 		FROM unnest(@keys::bigint[], @calls::text[]) AS wanted (key, call_id)
 		JOIN messages m ON m.key = wanted.key AND m.org = @org
 		JOIN tool_calls t ON t.org = m.org AND t.conversation_key = m.conversation_key AND t.call_id = wanted.call_id
-		                 AND t.result_position = m.position
-		WHERE t.name = @tool`, pgx.StrictNamedArgs{"org": org, "keys": keys, "calls": calls, "tool": tool})
-	found := make(map[Return]bool, len(rows))
+		                 AND t.result_position = m.position`,
+		pgx.StrictNamedArgs{"org": org, "keys": keys, "calls": calls})
+	names := map[int64]map[string]string{}
 	for _, r := range rows {
-		found[r] = true
+		if names[r.Key] == nil {
+			names[r.Key] = map[string]string{}
+		}
+		names[r.Key][r.CallID] = r.Name
 	}
-	return found, err
+	for i := range messages {
+		messages[i].ToolNames = names[messages[i].Key]
+	}
+	return err
 }
 
 // CallPlace is where a tool call stands in the log.

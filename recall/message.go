@@ -53,6 +53,10 @@ type Message struct {
 	CreatedAt      time.Time `db:"created_at" json:"created_at"`
 	Abridged       bool      `db:"-" json:"-"` // its texts are cut to their beginnings; Tokens counts the whole
 
+	// ToolNames are the names of the tools whose results the message holds, by call id. Only Message and Messages of a
+	// Store set it. A result without a call has none.
+	ToolNames map[string]string `db:"-" json:"-"`
+
 	// Refused is set if a provider refused a prompt with this message, and the message left the view for that.
 	Refused *Refused `db:"refused" json:"refused,omitempty" doc:"Why a provider refused it; it left the view."`
 

@@ -15,7 +15,12 @@ func (s *Store) Message(ctx context.Context, org db.Org, id string) (Message, er
 	m, err := db.One[Message](ctx, s.db, `
 		SELECT `+messageColumns+` FROM `+messageTables+`
 		WHERE m.org = $1 AND m.id = $2`, org, uuidOf(id))
-	return m, messageError(err, id)
+	if err != nil {
+		return m, messageError(err, id)
+	}
+	one := []Message{m}
+	err = s.nameReturns(ctx, org, one)
+	return one[0], err
 }
 
 // MessageFilter selects messages; an empty field selects all.
@@ -27,7 +32,7 @@ type MessageFilter struct {
 	StepID       string
 	WithErrors   bool // include messages that report an error
 	WithFlushes  bool // include messages of silent turns
-	WithReset    bool // include messages that Reset hid, in a list of an agent or the organization
+	WithReset    bool // include messages that Reset hid, unless Conversation is an id
 	NotRefused   bool // leave out messages that left the view because a provider refused them
 	Roles        []Role
 	Parts        []PartType // a message of the assistant passes only with a part of one of these types, or with no part
@@ -78,6 +83,12 @@ func (f MessageFilter) where(args pgx.StrictNamedArgs) string {
 func (s *Store) Messages(ctx context.Context, org db.Org, f MessageFilter, p db.Page) ([]Message, error) {
 	order, where, args := "m.key", "", pgx.StrictNamedArgs{"org": org}
 	switch {
+	case f.Conversation == DefaultConversation && f.WithReset:
+		agent, err := db.AgentKey(ctx, s.db, org, f.AgentID)
+		if err != nil {
+			return nil, err
+		}
+		order, where, args["of"] = "m.seq", " AND m.agent_key = @of AND (c.is_default OR c.reset_at IS NOT NULL)", agent
 	case f.Conversation != "":
 		c, err := s.Conversation(ctx, org, f.AgentID, f.Conversation)
 		if err != nil {
@@ -100,10 +111,13 @@ func (s *Store) Messages(ctx context.Context, org db.Org, f MessageFilter, p db.
 	rows, err := db.All[Message](ctx, s.db, `
 		SELECT `+messageColumns+` FROM `+tablesOf(f.WithReset)+`
 		WHERE m.org = @org`+where+f.where(args)+` AND `+page.Where+page.Order, args)
+	if err != nil {
+		return nil, err
+	}
 	if page.Reversed {
 		slices.Reverse(rows)
 	}
-	return rows, err
+	return rows, s.nameReturns(ctx, org, rows)
 }
 
 // MessagesByID returns the messages with these ids, in the order of the ids. It leaves out ids without a message.

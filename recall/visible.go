@@ -237,8 +237,9 @@ func (s *Store) measure(ctx context.Context, org db.Org, c Conversation) (Window
 	return Window{Count: rest.Count + 1, Tokens: rest.Tokens}, err
 }
 
-// VisibleIDs returns the ids of the messages that the model sees, by the conversations' keys: the system prompt, and
-// the newest MaxWindow others. Messages that only have tool results without a call are left out.
+// VisibleIDs returns the ids of the messages that the model sees, by the conversations' keys: the first system prompt,
+// in whose place lists show the current one, and the newest MaxWindow others. Messages that only have tool results
+// without a call are left out.
 func (s *Store) VisibleIDs(ctx context.Context, org db.Org, conversations ...Conversation) (map[int64][]string, error) {
 	keys := make([]int64, len(conversations))
 	for i, c := range conversations {
@@ -251,7 +252,7 @@ func (s *Store) VisibleIDs(ctx context.Context, org db.Org, conversations ...Con
 	rows, err := db.All[row](ctx, s.db, fmt.Sprintf(`
 		SELECT c.key, ARRAY(
 			SELECT 'message-' || m.id FROM messages m
-			WHERE m.org = $1 AND m.conversation_key = c.key AND m.position = c.prompts[cardinality(c.prompts)]
+			WHERE m.org = $1 AND m.conversation_key = c.key AND m.position = c.prompts[1]
 		) || ARRAY(
 			SELECT 'message-' || m.id FROM messages m
 			WHERE m.org = $1 AND m.conversation_key = c.key

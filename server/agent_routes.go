@@ -193,6 +193,23 @@ func thenState[I agentPath](s *Server, operate rest.Handler[I, rest.Null]) rest.
 	}
 }
 
+// thenStateIfOld returns a handler that calls operate, and answers Letta's older clients with the agent's state, others
+// with null.
+func thenStateIfOld[I interface {
+	agentPath
+	WantsState() bool
+}](s *Server, operate rest.Handler[I, rest.Null]) rest.Handler[I, *letta.AgentState] {
+	withState := thenState(s, operate)
+	return func(ctx context.Context, input *I) (*letta.AgentState, error) {
+		if !(*input).WantsState() {
+			_, err := operate(ctx, input)
+			return nil, err
+		}
+		state, err := withState(ctx, input)
+		return &state, err
+	}
+}
+
 func (s *Server) listAgents(ctx context.Context, input *struct {
 	letta.AgentFilter
 	letta.Included

@@ -277,11 +277,13 @@ func (s *Server) conversationMessages(ctx context.Context, input *struct {
 	GroupID     string `query:"group_id"`
 	WithErrors  bool   `query:"include_err" doc:"Those that say what went wrong, too."`
 	WithFlushes bool   `query:"include_flush" doc:"Those of silent turns, too; their purpose is flush."`
+	AllPrompts  bool   `query:"include_prompts" doc:"Each system prompt where it was set, not only the current."`
 }) ([]letta.MessageItem, error) {
 	agentID, id := input.ConversationID.Of(input.AgentID)
 	f := recall.MessageFilter{AgentID: agentID, Conversation: id, GroupID: input.GroupID, WithErrors: input.WithErrors,
 		WithFlushes: input.WithFlushes}
 	o := input.Options(input.Types)
+	o.AllPrompts = input.AllPrompts
 	switch {
 	case id == recall.DefaultConversation && agentID == "":
 		return []letta.MessageItem{}, nil

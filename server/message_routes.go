@@ -28,22 +28,62 @@ func (s *Server) messageRoutes(a *rest.API) {
 		"get_message: Get a message. The items that lists show of it.", s.getMessage)
 }
 
-// messages returns the items of each message on a page. The page's limit counts only messages that have items.
+// messages returns the items of each message on a page. The page's limit counts only messages that have items. A
+// conversation's current system prompt stands in the place of its first, as in Letta; o.AllPrompts shows each where it
+// was set.
 func (s *Server) messages(
 	ctx context.Context, f recall.MessageFilter, p db.Page, o letta.ItemOptions,
 ) ([][]letta.MessageItem, error) {
 	if !letta.FilterByType(o.Types, &f) {
 		return [][]letta.MessageItem{}, nil
 	}
+	var prompts map[int64]recall.ListedPrompt
 	read := func(p db.Page) ([]recall.Message, error) {
 		list, err := s.Recall.Messages(ctx, rest.Org(ctx), f, p)
-		if err == nil && o.Speaker != "" {
-			o.Spoken, err = s.Recall.ReturnsOf(ctx, rest.Org(ctx), o.Speaker, list)
+		if err == nil && !o.AllPrompts {
+			prompts, err = s.Recall.ListedPrompts(ctx, rest.Org(ctx), list)
 		}
-		return list, err
+		if err != nil {
+			return nil, err
+		}
+		return list, s.addSteps(ctx, list)
 	}
-	return rest.FillPage(p, func(m recall.Message) string { return m.ID }, read,
-		func(m recall.Message) []letta.MessageItem { return o.Items(m) })
+	show := func(m recall.Message) []letta.MessageItem {
+		if p, ok := prompts[m.Key]; ok && !p.First {
+			return nil
+		} else if ok {
+			m.Content = p.Current
+		}
+		return o.Items(m)
+	}
+	return rest.FillPage(p, func(m recall.Message) string { return m.ID }, read, show)
+}
+
+// addSteps sets the step of users' and system messages that a run was sent: the run's first, as in Letta. The log has
+// none for them.
+func (s *Server) addSteps(ctx context.Context, list []recall.Message) error {
+	sent := func(m recall.Message) bool {
+		return m.StepID == nil && m.RunID != nil && (m.Role == recall.User || m.Role == recall.System)
+	}
+	var runs []string
+	for _, m := range list {
+		if sent(m) {
+			runs = append(runs, *m.RunID)
+		}
+	}
+	if len(runs) == 0 {
+		return nil
+	}
+	steps, err := s.Loop.FirstSteps(ctx, rest.Org(ctx), runs)
+	for i, m := range list {
+		if !sent(m) {
+			continue
+		}
+		if step, ok := steps[*m.RunID]; ok {
+			list[i].StepID = &step
+		}
+	}
+	return err
 }
 
 // chronological returns the items of a page from the oldest message to the newest, whatever the order of the page.
@@ -60,19 +100,23 @@ func (s *Server) agentMessages(ctx context.Context, input *struct {
 	letta.MessagePaging
 	letta.MessageTypes
 	letta.SpeechTool
-	OrderBy      string `query:"order_by" enum:"created_at"`
-	GroupID      string `query:"group_id"`
-	Conversation string `query:"conversation_id" doc:"Of one conversation, or 'default'; of all if absent."`
-	WithErrors   bool   `query:"include_err" doc:"Those that say what went wrong, too."`
-	WithFlushes  bool   `query:"include_flush" doc:"Those of silent turns, too; their purpose is flush."`
-	WithReset    bool   `query:"include_reset" doc:"Those that reset-messages hid, too."`
+	OrderBy      string         `query:"order_by" enum:"created_at"`
+	GroupID      string         `query:"group_id"`
+	Conversation string         `query:"conversation_id" doc:"Of one conversation, or 'default'; of all if absent."`
+	WithErrors   bool           `query:"include_err" doc:"Those that say what went wrong, too."`
+	WithFlushes  bool           `query:"include_flush" doc:"Those of silent turns, too; their purpose is flush."`
+	WithReset    rest.Opt[bool] `query:"include_reset" doc:"Those that reset-messages hid, too; true if absent."`
+	AllPrompts   bool           `query:"include_prompts" doc:"Each system prompt where it was set, not only the current."`
 }) ([]letta.MessageItem, error) {
 	f := recall.MessageFilter{AgentID: string(input.AgentID), Conversation: input.Conversation, GroupID: input.GroupID,
-		WithErrors: input.WithErrors, WithFlushes: input.WithFlushes, WithReset: input.WithReset}
+		WithErrors: input.WithErrors, WithFlushes: input.WithFlushes}
+	f.WithReset = !input.WithReset.Set || input.WithReset.Value
 	if input.Conversation == f.AgentID {
 		f.Conversation = recall.DefaultConversation
 	}
-	return s.chronological(ctx, f, input.MessagePaging, input.Options(input.Types))
+	o := input.Options(input.Types)
+	o.AllPrompts = input.AllPrompts
+	return s.chronological(ctx, f, input.MessagePaging, o)
 }
 
 func (s *Server) allMessages(ctx context.Context, input *struct {
@@ -88,7 +132,7 @@ func (s *Server) allMessages(ctx context.Context, input *struct {
 	return s.chronological(ctx, f, input.MessagePaging, letta.SpeechTool{}.Options(input.Types))
 }
 
-// getMessage shows a message's calls as lists do. It also shows results that lists leave out.
+// getMessage shows a message as lists do. It also shows results and system prompts that lists leave out.
 func (s *Server) getMessage(ctx context.Context, input *struct {
 	MessageID rest.MessageID `path:"message_id"`
 }) ([]letta.MessageItem, error) {
@@ -96,7 +140,16 @@ func (s *Server) getMessage(ctx context.Context, input *struct {
 	if err != nil {
 		return nil, err
 	}
-	return letta.SpeechTool{}.Options(nil).Items(m), nil
+	o, one := letta.SpeechTool{}.Options(nil), []recall.Message{m}
+	o.WithSpoken = true
+	if err := s.addSteps(ctx, one); err != nil {
+		return nil, err
+	}
+	prompts, err := s.Recall.ListedPrompts(ctx, rest.Org(ctx), one)
+	if p := prompts[m.Key]; p.First {
+		one[0].Content = p.Current
+	}
+	return o.Items(one[0]), err
 }
 
 // changeMessage refuses the change: messages of the log never change. Letta has this operation, and refuses the same.

@@ -247,13 +247,20 @@ func TestPagesOfMessagesFollowOneAnother(t *testing.T) {
 			if got := c.pages(target, ""); !slices.Equal(got, want) {
 				t.Errorf("%s descending: got\n%v, want\n%v", target, got, want)
 			}
-			if !l.newest { // after an old message, all newer ones in both orders; before a new one, all older ones page by page
-				for _, order := range []string{"asc", "desc"} {
-					got := c.list(target + "&order=" + order + "&after=" + l.want[0])
-					if got[0]["id"] != l.want[1] {
-						t.Errorf("%s %s after the first: got %v, want %s next", target, order, got[0]["id"], l.want[1])
+			if !l.newest { // an order says at which end a page begins; without one it begins next to the given message
+				last := len(l.want) - 1
+				newest := l.want[max(last+1-limit, 1)]
+				for query, first := range map[string]string{
+					"&after=" + l.want[0]: l.want[1], "&order=asc&after=" + l.want[0]: l.want[1],
+					"&order=desc&after=" + l.want[0]: newest, "&order=asc&before=" + l.want[last]: l.want[0],
+					"&order=desc&before=" + l.want[last]: l.want[max(last-limit, 0)],
+				} {
+					if got := c.list(target + query); got[0]["id"] != first {
+						t.Errorf("%s%s begins with %v, want %s", target, query, got[0]["id"], first)
 					}
-					back := c.pages(target+"&order="+order, l.want[len(l.want)-1])
+				}
+				for _, order := range []string{"", "&order=desc"} {
+					back := c.pages(target+order, l.want[last])
 					slices.Sort(back)
 					want := slices.Clone(l.want[:len(l.want)-1])
 					slices.Sort(want)
@@ -457,14 +464,14 @@ func TestAnAgentBeginsWithWhatItIsGiven(t *testing.T) {
 		t.Errorf("message_ids %v (-want +got):\n%s", agent["message_ids"], diff)
 	}
 	reset := fields(t, c.must("PATCH", "/v1/agents/"+agent["id"].(string)+"/reset-messages", "{}"))
-	items = c.list("/v1/agents/" + agent["id"].(string) + "/messages")
+	items = c.list("/v1/agents/" + agent["id"].(string) + "/messages?include_reset=false")
 	if len(items) != 1 || items[0]["message_type"] != "system_message" ||
 		!cmp.Equal(reset["message_ids"], []any{items[0]["id"]}) {
 		t.Errorf("after a reset: got %v, in context %v, want a new system message", items, reset["message_ids"])
 	}
 }
 
-// A reset hides messages from lists, prompts and searches. A list that asks for hidden messages has them. The new
+// A reset hides messages from prompts and searches, and from lists that ask for that. The new
 // system message does not count messages that can no longer be searched.
 func TestAResetKeepsMessagesInTheLog(t *testing.T) {
 	t.Parallel()
@@ -474,14 +481,17 @@ func TestAResetKeepsMessagesInTheLog(t *testing.T) {
 	c.capture(agent, `{"messages":[{"role":"user","content":"The walrus sleeps."}]}`)
 	c.must("PATCH", target+"/reset-messages", "{}")
 	for what, text := range map[string]string{
-		"the list": c.must("GET", target+"/messages", ""), "the prompt": c.call("GET", target+"/prompt", "").Text,
+		"the list":   c.must("GET", target+"/messages?include_reset=false", ""),
+		"the prompt": c.call("GET", target+"/prompt", "").Text,
 		"the search": c.tool(agent, "conversation_search", `{"query":"walrus"}`),
 	} {
 		if strings.Contains(text, "walrus sleeps") || strings.Contains(text, "previous messages are stored") {
 			t.Errorf("%s still speaks of what was said: %s", what, text)
 		}
 	}
-	contains(t, "the whole list", c.must("GET", target+"/messages?include_reset=true", ""), "The walrus sleeps.")
+	for _, query := range []string{"", "?include_reset=true", "?conversation_id=default"} {
+		contains(t, "the whole list"+query, c.must("GET", target+"/messages"+query, ""), "The walrus sleeps.")
+	}
 }
 
 // After a reset, no tool of the agent reads hidden messages, neither by any search nor by seqs, ids or long results

@@ -23,10 +23,10 @@ func (s *Server) openFileRoutes(a *rest.API) {
 		"list_agent_skills: List an agent's skills. They are the files SKILL.md in its folders of skills. One that no model "+
 			"is offered has an error that says why.", withAgent(s, s.agentSkills), rest.Own)
 	rest.Patch(a.For(rest.Write), folders+"/attach/{folder_id}",
-		"attach_folder: Attach a folder to an agent. Its files can be opened and searched.", attach)
+		"attach_folder: Attach a folder to an agent. Its files can be opened and searched.", thenStateIfOld(s, attach))
 	rest.Patch(a.For(rest.Write), folders+"/detach/{folder_id}",
 		"detach_folder: Detach a folder from an agent. Its open files close.",
-		detach)
+		thenStateIfOld(s, detach))
 	rest.Get(a.For(rest.ReadAgent), sources,
 		"list_agent_sources: List an agent's folders.", withAgent(s, s.agentFolders), rest.Deprecated)
 	rest.Patch(a.For(rest.Write), sources+"/attach/{folder_id}",
@@ -55,6 +55,7 @@ func (s *Server) openFileRoutes(a *rest.API) {
 // AgentFolder holds the path parameters for a folder of an agent.
 type AgentFolder struct {
 	rest.OfAgent
+	letta.Client
 	rest.OfFolder
 }
 

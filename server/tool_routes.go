@@ -19,13 +19,13 @@ func (s *Server) toolRoutes(a *rest.API) {
 	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/tools",
 		"list_agent_tools: List an agent's tools.", withAgent(s, s.agentTools))
 	rest.Patch(a.For(rest.Write), "/v1/agents/{agent_id}/tools/attach/{tool_id}",
-		"attach_tool: Attach a tool to an agent. Again changes nothing.", s.attachTool)
+		"attach_tool: Attach a tool to an agent. Again changes nothing.", thenStateIfOld(s, s.attachTool))
 	rest.Patch(a.For(rest.Write), "/v1/agents/{agent_id}/tools/detach/{tool_id}",
-		"detach_tool: Detach a tool from an agent. Again changes nothing.", s.detachTool)
+		"detach_tool: Detach a tool from an agent. Again changes nothing.", thenStateIfOld(s, s.detachTool))
 	rest.Patch(a.For(rest.Write), "/v1/agents/{agent_id}/tools/approval/{tool_name}",
 		"update_tool_approval: Say whether calls of an agent's tool wait for approval. It adds or removes a "+
 			"requires_approval rule.",
-		s.changeApproval)
+		thenStateIfOld(s, s.changeApproval))
 	rest.Post(a.For(rest.Tools), "/v1/agents/{agent_id}/tools/{tool_name}/run",
 		"run_tool: Run one of an agent's tools. An error of the tool, an unknown tool and bad arguments are a 200 with the "+
 			"status 'error', for the model to read.",
@@ -135,6 +135,7 @@ func (s *Server) checkRules(rules json.RawMessage, known []string) error {
 // AgentTool holds the path parameters for a tool of an agent.
 type AgentTool struct {
 	rest.OfAgent
+	letta.Client
 	ToolID rest.ToolID `path:"tool_id"`
 }
 
@@ -168,12 +169,16 @@ func (s *Server) changeTools(ctx context.Context, input *AgentTool, builtIn func
 	return s.Agents.ChangeSettings(ctx, rest.Org(ctx), string(input.AgentID), change)
 }
 
-func (s *Server) changeApproval(ctx context.Context, input *struct {
+// ToolApproval is a request that says whether calls of an agent's tool wait for approval.
+type ToolApproval struct {
 	rest.OfAgent
+	letta.Client
 	ToolName string         `path:"tool_name"`
 	Required rest.Opt[bool] `query:"requires_approval" deprecated:"true" doc:"Where the body does not say it."`
 	Body     letta.Approval
-}) (rest.Null, error) {
+}
+
+func (s *Server) changeApproval(ctx context.Context, input *ToolApproval) (rest.Null, error) {
 	required, err := input.Body.Required(input.Required)
 	if err != nil {
 		return rest.Null{}, err

@@ -171,6 +171,24 @@ func (l *Loop) UsageOf(ctx context.Context, org db.Org, r Run) (Usage, error) {
 		FROM steps WHERE org = $1 AND run_key = $2`, org, r.Key)
 }
 
+// FirstSteps returns the id of each run's first step, by the run's id. Runs without a step are left out.
+func (l *Loop) FirstSteps(ctx context.Context, org db.Org, runs []string) (map[string]string, error) {
+	type row struct {
+		Run  string `db:"run"`
+		Step string `db:"step"`
+	}
+	rows, err := db.All[row](ctx, l.DB, `
+		SELECT DISTINCT ON (r.key) r.id AS run, s.id AS step
+		FROM runs r JOIN steps s ON s.org = r.org AND s.run_key = r.key
+		WHERE r.org = $1 AND r.id = ANY ($2)
+		ORDER BY r.key, s.created_at, s.key`, org, runs)
+	first := make(map[string]string, len(rows))
+	for _, r := range rows {
+		first[r.Run] = r.Step
+	}
+	return first, err
+}
+
 // mayStore returns errCancelled or errTaken if a run may not store anything more. Until the transaction ends, nobody
 // cancels the run or takes it over. The transaction must have locked the conversation.
 func (l *Loop) mayStore(ctx context.Context, tx pgx.Tx, org db.Org, r Run) error {

@@ -145,6 +145,9 @@ func (c Client) isLettas() bool {
 	return strings.HasPrefix(c.UserAgent, "Letta/") || strings.HasPrefix(c.UserAgent, "AsyncLetta/") || c.FernSDK != ""
 }
 
+// WantsState reports whether the client is so old that it expects an agent's state where newer ones expect null.
+func (c Client) WantsState() bool { return c.FernSDK != "" }
+
 // For returns the request with made_for as the client implies it, if the request does not say it.
 func (c CreateAgent) For(client Client) CreateAgent {
 	if c.MadeFor.Value == "" && (c.Type.Value != "" || client.isLettas()) {

@@ -18,9 +18,11 @@ type ItemOptions struct {
 	Types []string // types of the wanted items; all types if empty
 
 	// Calls of the tool Speaker become messages of the assistant; their text is the call's Argument. The returns of these
-	// calls, in Spoken, are left out. If Speaker is empty, all calls stay calls.
+	// calls are left out unless WithSpoken is set. If Speaker is empty, all calls stay calls.
 	Speaker, Argument string
-	Spoken            map[recall.Return]bool
+	WithSpoken        bool
+
+	AllPrompts bool // each system prompt of a conversation where it was set, rather than only the newest, at the beginning
 
 	Made bool // the items are part of a run's answer, which must not repeat what the client said
 }
@@ -37,10 +39,10 @@ func (o ItemOptions) Items(m recall.Message) []MessageItem {
 	b := itemBuilder{ItemOptions: o, m: m}
 	switch m.Role {
 	case recall.System:
-		h := b.head(systemMessage, m.OTID)
+		h := b.said(systemMessage)
 		b.add(h, SystemMessage{h, contentOf(m.Content).Texts()})
 	case recall.User:
-		h := b.head(userMessage, m.OTID)
+		h := b.said(userMessage)
 		b.add(h, UserMessage{h, contentOf(m.Content)})
 	case recall.Assistant:
 		b.assistant()
@@ -92,6 +94,15 @@ func (b *itemBuilder) head(kind string, otid *string) MessageHead {
 	h.Purpose, h.Refused, h.Provenance = b.m.Purpose, b.m.Refused, b.m.Provenance
 	if b.m.IsErr {
 		h.IsErr = &b.m.IsErr
+	}
+	return h
+}
+
+// said returns the head for a message that did not come from the model.
+func (b *itemBuilder) said(kind string) MessageHead {
+	h := b.next(kind)
+	if b.m.OTID != nil {
+		h.OTID = b.m.OTID
 	}
 	return h
 }
@@ -223,7 +234,7 @@ func argument(input, name string) string {
 func (b *itemBuilder) returns() {
 	var returns []ToolReturn
 	for _, p := range b.m.Content {
-		if !b.Spoken[recall.Return{Key: b.m.Key, CallID: p.CallID}] {
+		if b.WithSpoken || b.Speaker == "" || b.m.ToolNames[p.CallID] != b.Speaker {
 			returns = append(returns, returnOf(p))
 		}
 	}
@@ -231,6 +242,9 @@ func (b *itemBuilder) returns() {
 		return
 	}
 	h, first := b.next(toolReturnMessage), returns[0]
+	if h.Name == nil {
+		h.Name = given(b.m.ToolNames[first.ToolCallID])
+	}
 	b.count++
 	b.approvals()
 	b.add(h, ToolReturnMessage{MessageHead: h, ToolReturn: first.ToolReturn.Texts(), Status: first.Status,

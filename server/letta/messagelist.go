@@ -12,23 +12,21 @@ import (
 
 // MessagePaging selects a page of a list of messages. The oldest message of a page always comes first.
 type MessagePaging struct {
-	Before string `query:"before" doc:"The next messages that are older than this id."`
-	After  string `query:"after" doc:"The next messages that are newer than this id."`
+	Before string `query:"before" doc:"Only messages that are older than this id."`
+	After  string `query:"after" doc:"Only messages that are newer than this id."`
 
 	Limit rest.Limit `query:"limit" minimum:"0" doc:"Of messages, at most 1,000; one may have several items. Absent: 100."`
 
-	Order string `query:"order" enum:"asc,desc" doc:"Without before and after: the oldest, or the newest (if absent)."`
+	Order string `query:"order" enum:"asc,desc" doc:"Of them the oldest, or the newest. Absent: those next to before or after."` //nolint:lll // a tag is one line
 }
 
-// Page returns the page to read. newestFirst says that the store returns the page in reverse order. A caller that
-// continues with the last item as after, or with the first as before, gets each message once.
+// Page returns the page to read. newestFirst says that the store returns the page in reverse order. Without an order, a
+// caller that continues with the last item as after, or with the first as before, gets each message once.
 func (p MessagePaging) Page() (page db.Page, newestFirst bool) {
-	page = db.Page{Before: p.Before, After: p.After, Limit: rest.LimitOf(p.Limit, DefaultMessages), Ascending: true}
-	switch {
-	case p.Before != "" && p.After != "": // in descending order the two bounds swap
-		page.Before, page.After, page.Ascending = p.After, p.Before, false
-	case p.Before == "" && p.After == "":
-		page.Ascending = p.Order == rest.OldestFirst
+	page = db.Page{After: p.After, Until: p.Before, Limit: rest.LimitOf(p.Limit, DefaultMessages)}
+	page.Ascending = p.Order == rest.OldestFirst || p.Order == "" && p.After != "" && p.Before == ""
+	if !page.Ascending { // a descending page comes after newer messages
+		page.After, page.Until = p.Before, p.After
 	}
 	return page, !page.Ascending
 }
