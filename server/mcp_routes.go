@@ -112,7 +112,7 @@ func agentNamedOnce(r *http.Request) error {
 
 // serve handles a request for the agent in the path.
 func (m *mcpRoutes) serve(c echo.Context) error {
-	if err := refuseOtherOrigins(c.Request()); err != nil {
+	if err := m.refuseOtherOrigins(c.Request()); err != nil {
 		return err
 	}
 	id, err := rest.PathID(c, "agent_id", "agent")
@@ -183,15 +183,15 @@ func (m *mcpRoutes) chosen(query url.Values) ([]string, error) {
 	return tools, nil
 }
 
-// refuseOtherOrigins returns an error for a request from a web page of another host.
-func refuseOtherOrigins(r *http.Request) error {
+// refuseOtherOrigins returns an error for a request from a web page of another host that may not call the API.
+func (m *mcpRoutes) refuseOtherOrigins(r *http.Request) error {
 	origin := r.Header.Get("Origin")
-	if origin == "" {
+	if origin == "" || m.Origins.Allow(origin) {
 		return nil
 	}
 	if u, err := url.Parse(origin); err != nil || !strings.EqualFold(u.Host, r.Host) {
-		return rest.Forbidden("MCP is not served to the pages of " + origin + ": use a program that is no web page, or " +
-			"serve the page from the host of this server")
+		return rest.Forbidden("MCP is not served to the pages of " + origin + ": use a program that is no web page, " +
+			"serve the page from the host of this server, or name its origin in LOCI_CORS_ORIGINS")
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func (s *Server) Handler() http.Handler {
 	}
 	api = rest.New(rest.Config{Ready: ready,
 		Title: "Loci", Version: s.Version, Log: s.Log, Timeout: s.RequestTimeout, Keys: keys,
-		KeyAge: s.KeyAge, Pace: rest.BodyPace{Rate: s.MinBodyRate},
+		KeyAge: s.KeyAge, Origins: s.Origins, Pace: rest.BodyPace{Rate: s.MinBodyRate},
 		SpoolBytes: max(rest.DefaultSpoolBytes, 4*s.MaxUploadBytes), Observe: s.observe})
 	s.routes(api)
 	api.Gauges(s.Metrics.Register)

@@ -42,6 +42,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/mcp"
 	"github.com/loci-memory/loci/server/metrics"
+	"github.com/loci-memory/loci/server/rest"
 	"github.com/loci-memory/loci/tenant/apikey"
 	"github.com/loci-memory/loci/tenant/erase"
 	"github.com/loci-memory/loci/tenant/quota"
@@ -87,6 +88,7 @@ type Server struct {
 	ExamineEmbeddings func(ctx context.Context) db.Finding
 	ExamineModel      func(ctx context.Context) db.Finding
 
+	Origins   rest.Origins  // whose pages may call the API from a browser
 	KeyLimits apikey.Limits // limits of keys without limits of their own
 	KeyAge    time.Duration // as in rest.Config
 	PageWait  time.Duration // as in console.New

@@ -14,6 +14,7 @@ import (
 	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/files/document/child"
 	"github.com/loci-memory/loci/server/metrics"
+	"github.com/loci-memory/loci/server/rest"
 )
 
 // listenAddress checks LOCI_ADDR. loopback reports whether only this machine can reach it.
@@ -67,6 +68,9 @@ func (c *serving) checkBounds() error {
 		if bound < 1 {
 			return settingError{fmt.Errorf("%s is %d; it must be at least 1", name, bound)}
 		}
+	}
+	if err := rest.Origins(c.CORSOrigins).Check(); err != nil {
+		return settingError{fmt.Errorf("LOCI_CORS_ORIGINS: %w", err)}
 	}
 	if c.MinBodyRate < 0 {
 		return settingError{fmt.Errorf("LOCI_MIN_BODY_RATE is %d; it must not be negative", c.MinBodyRate)}

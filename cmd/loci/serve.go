@@ -31,6 +31,7 @@ import (
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/recall/tokens"
 	"github.com/loci-memory/loci/server"
+	"github.com/loci-memory/loci/server/rest"
 	"github.com/loci-memory/loci/tenant/apikey"
 	"github.com/loci-memory/loci/tenant/erase"
 	"github.com/loci-memory/loci/tenant/quota"
@@ -173,7 +174,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		ExamineModel:   p.language.examine,
 		MaxUploadBytes: p.MaxUploadBytes, MaxImportBytes: p.MaxImportBytes, MinBodyRate: p.bodyRate(),
 		Probe:          p.probe,
-		RequestTimeout: p.RequestTimeout, KeyLimits: p.limits(), MCPFixtures: fixtures()}
+		RequestTimeout: p.RequestTimeout, KeyLimits: p.limits(), Origins: rest.Origins(p.CORSOrigins), MCPFixtures: fixtures()}
 	if p.loopback { // only this machine can reach the server
 		api.OpenOrg = p.keys.OpenOrg
 	}

@@ -23,6 +23,7 @@ type Config struct {
 	Pace           BodyPace      // how fast request bodies must come
 	Budget         BodyBudget    // bytes of request bodies in memory
 	SpoolBytes     int64         // bytes of the files that hold bodies being received; DefaultSpoolBytes if 0
+	Origins        Origins       // whose pages may call the API from a browser
 	Observe        func(Served)  // is called with each request that was answered; may be nil
 
 	// Ready returns an error while changes cannot be stored. A check that was made after since may be reused. Ready is nil

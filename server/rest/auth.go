@@ -97,7 +97,7 @@ func (a *API) caller(r *http.Request) (apikey.Key, error) {
 	if err != nil {
 		return apikey.Key{}, err
 	}
-	return apikey.Key{Org: org, Operator: true, Scopes: []string{apikey.Admin}}, refuseOtherSites(r)
+	return apikey.Key{Org: org, Operator: true, Scopes: []string{apikey.Admin}}, a.refuseOtherSites(r)
 }
 
 // count counts a request of a key, and stores the key's last use now and then. end ends the count.
@@ -114,20 +114,21 @@ func (a *API) count(r *http.Request, key apikey.Key) (end func(), err error) {
 }
 
 // refuseOtherSites accepts only requests from this machine. It returns an error if the request's host is not local, if
-// the request comes from a page of another origin (another port is another origin), or if a proxy forwarded it, because
-// other machines may reach the proxy.
-func refuseOtherSites(r *http.Request) error {
+// the request comes from a page of another origin that is not named (another port is another origin), or if a proxy
+// forwarded it, because other machines may reach the proxy.
+func (a *API) refuseOtherSites(r *http.Request) error {
 	if !isLocal(r.Host) {
 		return Forbidden("Without an API key this server answers only to localhost, not to " + r.Host +
 			": use http://127.0.0.1, or create a key with 'loci keys create'")
 	}
 	origin := r.Header.Get("Origin")
-	if u, err := url.Parse(origin); origin != "" && (err != nil || !strings.EqualFold(u.Host, r.Host)) {
+	named := a.Origins.Name(origin)
+	if u, err := url.Parse(origin); origin != "" && !named && (err != nil || !strings.EqualFold(u.Host, r.Host)) {
 		return Forbidden("Without an API key this server refuses requests from the pages of " + origin +
-			": create a key with 'loci keys create'")
+			": create a key with 'loci keys create', or name the origin in LOCI_CORS_ORIGINS")
 	}
 	for _, site := range r.Header.Values("Sec-Fetch-Site") {
-		if !strings.EqualFold(site, "same-origin") && !strings.EqualFold(site, "none") {
+		if !named && !strings.EqualFold(site, "same-origin") && !strings.EqualFold(site, "none") {
 			return Forbidden("Without an API key this server refuses requests from the pages of other sites and ports (" +
 				site + "): create a key with 'loci keys create'")
 		}

@@ -6,6 +6,7 @@
 // - what operations say and take: access.go errorcodes.go context.go schema.go optional.go problem.go errors.go id.go
 // page.go
 // - what the API counts and bounds: arrivals.go bodybudget.go bodypace.go keylimits.go keys.go lookup.go
+// - which pages may call it from a browser: origins.go
 // - the API, its operations, and the keys that may call them: api.go content.go operation.go answersize.go routes.go
 // authorize.go
 // - errors of others as problems: modelerrors.go problemof.go
@@ -44,7 +45,11 @@ func New(c Config) *API {
 		bodies: c.Budget.shares(), answers: db.NewShares(allAnswersBytes, answersForOthers),
 		spooled: c.spools(), served: db.NewHalvingShares(maxRequests, maxRequests/4), arriving: newArrivals()}
 	e.HTTPErrorHandler = a.writeError
-	e.Use(identify, a.logAccess, a.recoverPanics(), a.boundWaits, a.awaitSchema)
+	e.Use(identify, a.logAccess)
+	if len(c.Origins) > 0 {
+		e.Use(c.Origins.answerBrowsers())
+	}
+	e.Use(a.recoverPanics(), a.boundWaits, a.awaitSchema)
 	if c.Keys != nil {
 		a.usage, a.lookups = newKeyUsage(c.Keys.Limits), newLookups(c.Keys)
 		e.Use(a.authenticate)
