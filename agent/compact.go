@@ -59,7 +59,7 @@ const maxAttempts = 8
 // assembleFitting returns a prompt that fits its window. If necessary, it first compacts the conversation. ErrBusy if
 // others keep changing the conversation.
 func (s *Store) assembleFitting(ctx context.Context, org db.Org, target PromptTarget) (p Prompt, err error) {
-	stuck, now := false, s.now()
+	stuck, now, lines := false, s.now(), newLineWriter()
 	target.fits = true
 	for attempt := range maxAttempts {
 		previous := p
@@ -67,7 +67,7 @@ func (s *Store) assembleFitting(ctx context.Context, org db.Org, target PromptTa
 			return p, err
 		}
 		if attempt < maxPrunings {
-			pruned, err := s.prune(ctx, org, p, now)
+			pruned, err := s.prune(ctx, org, p, now, lines)
 			if pruned || errors.Is(err, db.ErrConflict) {
 				stuck = false
 				continue

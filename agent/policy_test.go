@@ -75,6 +75,48 @@ func TestAModelWritesTheLinesOfAPolicy(t *testing.T) {
 	}
 }
 
+// broken is a model that fails.
+type broken struct{ asks atomic.Int64 }
+
+func (m *broken) Complete(context.Context, summary.Request) (summary.Reply, error) {
+	m.asks.Add(1)
+	return summary.Reply{}, outOfMemory{errors.New("at 10.0.0.7: out of memory")}
+}
+
+type outOfMemory struct{ error }
+
+func (outOfMemory) Public() string { return "the model is out of memory" }
+
+// A model is asked for few lines before a prompt, and the other results wait for the next one. A model that fails is
+// asked once, rules write all lines, and the change says why.
+func TestAModelIsAskedForFewLinesBeforeAPrompt(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	a := under(t, s, linesOnly)
+	read(t, s, a, 12)
+	model := &liner{}
+	s.Compaction.Models = func(context.Context, string) *summary.Model { return &summary.Model{Summarizer: model} }
+	for _, want := range []int{8, 11, 11} {
+		prompt := string(handOut(t, s, a, agent.OpenAI).Request)
+		if n := strings.Count(prompt, "[compacted: read_file"); n != want || int(model.asks.Load()) != want {
+			t.Errorf("%d lines of %d requests, want %d", n, model.asks.Load(), want)
+		}
+	}
+	b := under(t, s, linesOnly)
+	read(t, s, b, 12)
+	fails := &broken{}
+	s.Compaction.Models = func(context.Context, string) *summary.Model { return &summary.Model{Summarizer: fails} }
+	prompt := string(handOut(t, s, b, agent.OpenAI).Request)
+	if n := strings.Count(prompt, "[compacted without a model: read_file"); n != 11 || fails.asks.Load() != 1 {
+		t.Errorf("%d lines without a model after %d requests", n, fails.asks.Load())
+	}
+	list, err := s.Compaction.Compactions(t.Context(), s.org, b.ID, "", db.Page{Limit: 9})
+	if err != nil || len(list) != 1 || list[0].Why == nil ||
+		*list[0].Why != "rules wrote lines: the model is out of memory" {
+		t.Errorf("the change: %+v, %v", list, err)
+	}
+}
+
 func TestWithoutAModelTheLinesSaySo(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)

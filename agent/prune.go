@@ -20,12 +20,12 @@ const maxPrunings = 3
 
 // assemblePruned assembles a prompt after applying the edits that its policy makes now.
 func (s *Store) assemblePruned(ctx context.Context, org db.Org, target PromptTarget) (p Prompt, err error) {
-	now := s.now()
+	now, lines := s.now(), newLineWriter()
 	for range maxPrunings {
 		if p, err = s.assembleAt(ctx, org, target); err != nil {
 			return p, err
 		}
-		pruned, err := s.prune(ctx, org, p, now)
+		pruned, err := s.prune(ctx, org, p, now, lines)
 		if err == nil && !pruned || err != nil && !errors.Is(err, db.ErrConflict) {
 			return p, err
 		}
@@ -35,11 +35,12 @@ func (s *Store) assemblePruned(ctx context.Context, org db.Org, target PromptTar
 
 // prune commits the edits that a prompt's policy makes in its view, and reports whether the view changed. ErrConflict
 // if another request changed it meanwhile.
-func (s *Store) prune(ctx context.Context, org db.Org, p Prompt, now time.Time) (changed bool, err error) {
+func (s *Store) prune(ctx context.Context, org db.Org, p Prompt, now time.Time, lines *lineWriter) (changed bool,
+	err error) {
 	if !p.policy.Prunes() || p.unread.Count > 0 {
 		return false, nil
 	}
-	pruning, err := s.pruning(ctx, org, p, now)
+	pruning, err := s.pruning(ctx, org, p, now, lines)
 	if err != nil || !pruning.Worthwhile() {
 		return false, err
 	}
@@ -48,7 +49,8 @@ func (s *Store) prune(ctx context.Context, org db.Org, p Prompt, now time.Time) 
 }
 
 // pruning returns the edits that a prompt's policy makes in its view now, except those that were reverted.
-func (s *Store) pruning(ctx context.Context, org db.Org, p Prompt, now time.Time) (plan.Pruning, error) {
+func (s *Store) pruning(ctx context.Context, org db.Org, p Prompt, now time.Time, lines *lineWriter) (plan.Pruning,
+	error) {
 	task := p.task(plan.Pruned)
 	v, err := store.ViewOf(p.Conversation, p.Messages, task.Overhead)
 	if err != nil {
@@ -59,8 +61,8 @@ func (s *Store) pruning(ctx context.Context, org db.Org, p Prompt, now time.Time
 	if moment.Touched, moment.Sent, err = s.handedOut(ctx, org, p.Conversation); err != nil {
 		return plan.Pruning{}, err
 	}
-	writer := s.newLineWriter(ctx, p)
-	moment.Write = writer.write(ctx)
+	lines.model = s.lineModel(ctx, p)
+	moment.Write = lines.write(ctx)
 	whole, err := s.Compaction.KeptWhole(ctx, org, p.Conversation)
 	if err != nil {
 		return plan.Pruning{}, err
@@ -74,7 +76,7 @@ func (s *Store) pruning(ctx context.Context, org db.Org, p Prompt, now time.Time
 	after := v
 	after.Edits = clip.MergeEdits(v.Edits, edits)
 	return plan.Pruning{Policy: p.policy.Name(), Mode: p.settings.Mode, Edits: edits, Before: v, After: after,
-		Asked: writer.asked}, nil
+		Asked: lines.take()}, nil
 }
 
 func tooBig(err error) bool {

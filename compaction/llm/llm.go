@@ -95,7 +95,7 @@ func (c *Client) Complete(ctx context.Context, r summary.Request) (summary.Reply
 	endpoint.Model = r.Model // errors name it
 	fuse := c.fuse(fuseKey{db.OrgOf(ctx), r.Model})
 	if rest, last := fuse.blown(time.Now()); rest > 0 {
-		return summary.Reply{}, notAsked(r.Model+" at "+endpoint.Host(), rest.Round(time.Second), last)
+		return summary.Reply{}, notAsked(r.Model+" at "+endpoint.Host(), (rest + time.Second - 1).Truncate(time.Second), last)
 	}
 	answer, x, err := c.send(ctx, r)
 	if c.wantsOtherLimit(r, x, err) {
@@ -221,9 +221,21 @@ func (c *Client) explain(ctx context.Context, endpoint *provider.Endpoint, x *ex
 	}
 	switch status {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
-		return provider.Told(fmt.Errorf("the language model provider at %s refuses the request (status %d: %s): check "+
-			"LOCI_LLM_MODEL (%s) and LOCI_LLM_BASE_URL", endpoint.Host(), status, reason, endpoint.Model),
-			"the language model provider refuses the request (status %d)", status)
+		refused := fmt.Errorf("the language model provider at %s refuses the request (status %d: %s): check LOCI_LLM_MODEL "+
+			"(%s) and LOCI_LLM_BASE_URL", endpoint.Host(), status, reason, endpoint.Model)
+		return withWords(provider.Told(refused, "the language model provider refuses the request (status %d)", status),
+			reason, endpoint.Model)
+	case 0, http.StatusUnauthorized, http.StatusForbidden: // a message about the server's key is the operator's
+		return endpoint.Explain(ctx, err)
 	}
-	return endpoint.Explain(ctx, err)
+	return withWords(endpoint.Explain(ctx, err), reason, endpoint.Model)
+}
+
+// withWords returns an error with the plain words of the provider's message behind what organizations read.
+func withWords(err error, message, model string) error {
+	words := provider.Plain(message, model)
+	if words == "" {
+		return err
+	}
+	return provider.Told(err, "%s: %s", provider.Public(err), words)
 }

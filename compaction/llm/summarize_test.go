@@ -64,8 +64,8 @@ func TestFailingProviderDoesNotBrickTheAgent(t *testing.T) {
 		fault llmtest.Fault
 		why   string
 	}{
-		"429":                       {llmtest.RateLimited(0), "takes no more requests for now (status 429)"},
-		"500":                       {llmtest.Fails(), "status 500"},
+		"429":                       {llmtest.RateLimited(0), "no more requests for now (status 429): Rate limit reached"},
+		"500":                       {llmtest.Fails(), "(status 500): The server had an error while"},
 		"a broken connection":       {llmtest.Hangup(), "cannot be reached"},
 		"garbage":                   {llmtest.Garbage(), "something else than a chat completion"},
 		"another shape":             {llmtest.Malformed(), "something else than a chat completion"},

@@ -25,6 +25,8 @@ type Pruning struct {
 type Asked struct {
 	Calls                      int
 	PromptTokens, OutputTokens int // by the provider's count
+
+	Why string // why rules wrote lines although there is a model; empty if none failed
 }
 
 // StepCount is the effect of one step's edits.

@@ -9,7 +9,7 @@ import (
 // that an earlier one kept, together with the earlier summary.
 type KeepRecent struct {
 	KeepRecentTokens int        `json:"keep_recent_tokens" min:"0" max:"10000000" doc:"At most half of the room."`
-	SplitTurns       bool       `json:"split_turns" doc:"The beginning of a divided turn has its own summary, if it has room."`
+	SplitTurns       bool       `json:"split_turns" doc:"If there is room, the beginning of a divided turn has a summary."`
 	Summary          FormatName `json:"summary" doc:"Its format."`
 }
 

@@ -79,9 +79,12 @@ type LineCache interface {
 // LineWriter writes lines with a model, some at a time.
 type LineWriter struct {
 	Ask      func(LineRequest) (string, error)
-	Parallel int // requests at a time; at least 1
-	Most     int // requests per call of Write; 0: no bound
+	Parallel int  // requests at a time; at least 1
+	Most     *int // requests of all calls of Write that are left; nil: no bound
 	Cache    LineCache
+
+	// Try asks for the first line alone. If that fails, the model is asked for no other, and rules write all lines.
+	Try bool
 }
 
 // Write returns a line for each request.
@@ -95,10 +98,35 @@ func (w LineWriter) Write(requests []LineRequest) []Line {
 			continue
 		}
 		lines[i].Unasked = true
-		if len(indexes[r.Hash]) == 0 && (w.Most <= 0 || len(ask) < w.Most) {
-			ask = append(ask, i)
+		if len(indexes[r.Hash]) == 0 && (w.Most == nil || *w.Most > 0) {
+			if ask = append(ask, i); w.Most != nil {
+				*w.Most--
+			}
 		}
 		indexes[r.Hash] = append(indexes[r.Hash], i)
+	}
+	one := func(i int) (failed bool) {
+		line, err := w.Ask(requests[i])
+		if err != nil {
+			line = ""
+		}
+		line = strings.TrimSpace(line)
+		for _, same := range indexes[requests[i].Hash] {
+			lines[same] = Line{Text: line} // no other goroutine writes these
+		}
+		if w.Cache != nil && line != "" {
+			w.Cache.Keep(requests[i].Hash, line)
+		}
+		return err != nil
+	}
+	if w.Try && len(ask) > 0 {
+		if one(ask[0]) {
+			for i := range lines {
+				lines[i].Unasked = false
+			}
+			return lines
+		}
+		ask = ask[1:]
 	}
 	slots := make(chan struct{}, max(w.Parallel, 1))
 	var group sync.WaitGroup
@@ -106,17 +134,7 @@ func (w LineWriter) Write(requests []LineRequest) []Line {
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
-			line, err := w.Ask(requests[i])
-			if err != nil {
-				line = ""
-			}
-			line = strings.TrimSpace(line)
-			for _, same := range indexes[requests[i].Hash] {
-				lines[same] = Line{Text: line} // no other goroutine writes these
-			}
-			if w.Cache != nil && line != "" {
-				w.Cache.Keep(requests[i].Hash, line)
-			}
+			one(i)
 		})
 	}
 	group.Wait()

@@ -28,8 +28,8 @@ func (*OneLine) describe() Mechanism {
 			"oldest_share":   "The oldest messages whose results may be replaced, as a share of the messages.",
 			"protect_newest": "How many of the newest results stay.",
 			"protect_errors": "How many of the newest results that are errors stay.",
-			"model": "Whether the model that summarizes writes the lines. Without a model, a line says how long the result " +
-				"was and how it begins.",
+			"model": "Whether the model that summarizes writes the lines, at most 8 for a prompt; other results wait for the " +
+				"next prompts. Without a model, a line says how long the result was and how it begins.",
 		},
 		New: func() Step {
 			return &OneLine{TriggerShare: 0.6, StopShare: 0.5, OldestShare: 0.5, ProtectNewest: 5, ProtectErrors: 5,

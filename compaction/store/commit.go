@@ -76,6 +76,9 @@ func (ch Change) arguments(view recall.ContextView) pgx.StrictNamedArgs {
 		args["steps"], args["edits"] = ch.steps, ch.pruned.Edits
 		models := ch.pruned.Asked
 		args["calls"], args["prompt"], args["output"] = models.Calls, models.PromptTokens, models.OutputTokens
+		if why := prose.Clean(models.Why); why != "" {
+			args["why"] = why
+		}
 	}
 	if sum := ch.Summary; sum != nil {
 		args["how"], args["calls"], args["summary"] = sum.How, sum.ModelCalls, view.SummaryAt

@@ -55,7 +55,7 @@ type Compaction struct {
 	ModelCalls   int       `db:"model_calls" json:"model_calls"`
 	PromptTokens int       `db:"prompt_tokens" json:"prompt_tokens"` // of all calls, by the provider's count
 	OutputTokens int       `db:"output_tokens" json:"output_tokens"`
-	// Why is why the first way of making the summary failed; nil if it did not.
+	// Why is why the first way of making the summary, or the lines of a pruning, failed; nil if it did not.
 	Why            *string          `db:"why" json:"why"`
 	FromPosition   *int             `db:"from_position" json:"from_position"`
 	ToPosition     *int             `db:"to_position" json:"to_position"`

@@ -20,7 +20,7 @@ func (w *writer) failed(err error) {
 	}](err)
 	switch {
 	case ok:
-		w.why = known.Public()
+		w.why = w.redacted(known.Public())
 	case errors.Is(err, errAskedOften):
 		w.why = err.Error()
 	}

@@ -294,3 +294,25 @@ func TestSettings(t *testing.T) {
 		})
 	}
 }
+
+// Organizations read a provider's words, but nothing in them that may be a key or an address.
+func TestPlainHidesKeysAndAddresses(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]string{
+		"The model is overloaded, try again in 20 seconds.": "The model is overloaded, try again in 20 seconds.",
+		"max_tokens is too large: 5000":                     "max_tokens is too large: 5000",
+		"The model `qwen-2.5:7b` does not exist":            "The model `qwen-2.5:7b` does not exist",
+		"sk-hidden-7f3a at gpu-7.internal.example":          "",
+		"Rate limit reached for org-4kJ2x at gpu7:8080":     "Rate limit reached for … at …",
+		"set LOCI_LLM_MODEL to http://10.0.0.7/v1":          "set … to …",
+		`{"error":{"message":"no room left"}}`:              "no room left",
+		`{"error":"the queue is full"}`:                     "the queue is full",
+		`{"code":17}`:                                       "",
+		"<html><body>502 Bad Gateway</body></html>":         "",
+		strings.Repeat("word ", 100):                        strings.Repeat("word ", 24) + "…",
+	} {
+		if got := provider.Plain(message, "qwen-2.5:7b"); got != want {
+			t.Errorf("%q: got %q, want %q", message, got, want)
+		}
+	}
+}
