@@ -181,7 +181,10 @@ func (s *Store) clean(ctx context.Context, org db.Org, t *transcript.Transcript)
 	if err != nil {
 		return err
 	}
-	t.Name, t.System, t.Drafts = db.Clean(t.Name), cleaned[0].Content[0].Text, cleaned[1:]
+	t.Name, t.Session, t.System, t.Drafts = db.Clean(t.Name), db.Clean(t.Session), cleaned[0].Content[0].Text, cleaned[1:]
+	for i := range t.Prompts {
+		t.Prompts[i].Model = db.Clean(t.Prompts[i].Model)
+	}
 	left := map[string]int{}
 	for kind, n := range t.LeftOut {
 		left[db.Short(db.Clean(kind))] += n
