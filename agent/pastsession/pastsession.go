@@ -104,7 +104,7 @@ func (s *Store) passages(ctx context.Context, org db.Org, c recall.Conversation,
 	for _, h := range hits {
 		if i, has := place[h.Seq]; has {
 			for n := range all[i].Lines {
-				all[i].Lines[n].Found = all[i].Lines[n].Found || all[i].Lines[n].Seq == h.Seq
+				all[i].Lines[n].Found = all[i].Lines[n].Found || all[i].Lines[n].Seq == h.Seq && !h.Context
 			}
 			continue
 		}
@@ -119,7 +119,8 @@ func (s *Store) passages(ctx context.Context, org db.Org, c recall.Conversation,
 				continue
 			}
 			place[m.Seq] = len(all)
-			p.Lines = append(p.Lines, SessionLine{m.Seq, m.Role, m.CreatedAt, beginning(m.Text()), m.ID == h.ID})
+			p.Lines = append(p.Lines, SessionLine{m.Seq, m.Role, m.CreatedAt, beginning(m.Text()),
+				m.ID == h.ID && !h.Context})
 		}
 		if len(p.Lines) > 0 {
 			p.FromSeq, p.ToSeq = p.Lines[0].Seq, p.Lines[len(p.Lines)-1].Seq

@@ -55,7 +55,8 @@ func session(name string, messages int, texts ...string) transcript.Transcript {
 
 // letta is a request to replay sessions under one policy in one window.
 func letta(sessions ...transcript.Transcript) replay.Request {
-	return replay.Request{Sessions: sessions, Policies: []json.RawMessage{json.RawMessage(`"letta"`)}, Windows: []int{8_000}}
+	return replay.Request{Sessions: sessions, Policies: []json.RawMessage{json.RawMessage(`"letta"`)},
+		Windows: []int{8_000}}
 }
 
 func (f *fixture) create(r replay.Request) replay.Replay {
