@@ -914,12 +914,46 @@ func TestAnApprovalIsAnsweredOnce(t *testing.T) {
 		if diff := cmp.Diff(first, r.send(body)); diff != "" || len(r.model.Requests()) != asked {
 			t.Errorf("%s again (-first +again):\n%s", answer, diff)
 		}
-		for _, other := range []string{strings.Replace(body, otid, "unknown", 1), strings.Replace(body, `]}]}`,
+		for _, alike := range []string{strings.Replace(body, otid, "unknown", 1),
+			strings.Replace(body, `"otid":"`+otid+`",`, "", 1)} {
+			if diff := cmp.Diff(first, r.send(alike)); diff != "" || len(r.model.Requests()) != asked {
+				t.Errorf("%s again, as %s (-first +again):\n%s", answer, alike, diff)
+			}
+		}
+		opposite := strings.NewReplacer("unknown", "opposite", `"approve":true`, `"approve":false`, `"approve":false`,
+			`"approve":true`).Replace(strings.Replace(body, otid, "unknown", 1))
+		for _, other := range []string{opposite, strings.Replace(body, `]}]}`,
 			`]},{"role":"user","content":"New","otid":"new"}]}`, 1)} {
 			if got := r.call("POST", r.path(), other); got.Code != 400 && got.Code != 409 {
 				t.Errorf("%s: got %d %s", other, got.Code, got.Text)
 			}
 		}
+		r.model.Says(modeltest.Answer{Text: "Something new."})
+		followed := strings.Replace(body, `"otid":"`+otid+`",`, "", 1)
+		followed = strings.Replace(followed, `]}]}`, `]},{"role":"user","content":"New"}]}`, 1)
+		checkSaid(t, answer+" again, with a text", itemTexts(r.send(followed).Messages), []string{
+			"assistant_message Something new."})
+	}
+}
+
+// A client's result that is sent again, with no otid, gets the answer of its run; another result of the same call none.
+func TestAResultIsTakenOnce(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, `{"name":"a"}`)
+	r.model.Says(callOf("w", "weather", `{}`), modeltest.Answer{Text: "Sunny."})
+	r.send(`{"messages":[{"role":"user","content":"Weather?"}],"client_tools":[{"name":"weather"}]}`)
+	for _, form := range []string{
+		`{"type":"tool_return","tool_returns":[{"type":"tool","tool_call_id":"w","tool_return":"sun","status":"success"}]}`,
+		`{"type":"approval","approvals":[{"type":"tool","tool_call_id":"w","tool_return":"sun","status":"success"}]}`,
+	} {
+		body := `{"messages":[` + form + `]}`
+		checkSaid(t, form, itemTexts(r.send(body).Messages), []string{"assistant_message Sunny."})
+		if other := strings.Replace(body, "sun", "rain", 1); r.call("POST", r.path(), other).Code != 400 {
+			t.Errorf("%s: another result of an answered call was taken", other)
+		}
+	}
+	if n := len(r.model.Requests()); n != 2 {
+		t.Errorf("the model was asked %d times, want 2", n)
 	}
 }
 

@@ -199,6 +199,9 @@ func (l *Loop) begin(ctx context.Context, org db.Org, c recall.Conversation, r R
 		if resumes {
 			return l.checkCount(ctx, tx, org)
 		}
+		if repeats, err = l.answeredAlike(ctx, tx, org, c, &r); err != nil || repeats != "" {
+			return l.with(tx).repeat(ctx, org, run, &repeats, err)
+		}
 		drafts, approved, err := l.with(tx).input(ctx, log, org, c, r)
 		if err != nil {
 			return err
