@@ -123,7 +123,7 @@ func (s *Store) refuseNewest(ctx context.Context, org db.Org, p Prompt) error {
 	if err != nil || tokens < least {
 		return err
 	}
-	return &plan.TooBig{Window: window, Limit: p.settings.Limit(window), Least: tokens, Items: []plan.Big{{
+	return &plan.TooBig{Window: window, Limit: p.settings.Most(window), Least: tokens, Items: []plan.Big{{
 		What: fmt.Sprintf("the user message at position %d", position), Position: position, Tokens: tokens}}}
 }
 

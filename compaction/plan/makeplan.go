@@ -128,7 +128,7 @@ func (p *planner) first(cuts []int, before, target int) (candidate, bool) {
 
 // Refuse returns a *TooBig that names the largest items of a view that cannot be made small enough to be sent.
 func Refuse(v clip.View, s Settings) error {
-	p := newPlanner(v, s)
+	p := newPlanner(v, s.AtMost())
 	e := p.tooBig(p.at(0))
 	e.Least = clip.Estimate(v)
 	return e

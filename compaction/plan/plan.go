@@ -141,7 +141,7 @@ func (*Nothing) Unwrap() error { return db.ErrInvalid }
 
 // TooBig is the error that a view cannot shrink below the window's trigger, because its fixed parts are too large.
 type TooBig struct {
-	Window, Limit int   // tokens of the window, and of its part below the trigger
+	Window, Limit int   // tokens of the window, and of the part of it that what must stay may take
 	Least         int   // fewest tokens that the view can have
 	Items         []Big // the largest items first
 	Crowded       int   // tokens by which the fixed parts exceed three quarters of the window
@@ -162,8 +162,8 @@ func (e *TooBig) Error() string {
 	for i, item := range e.Items {
 		parts[i] = fmt.Sprintf("%s (%d tokens)", item.What, item.Tokens)
 	}
-	return fmt.Sprintf("What must stay in the context window takes %d tokens, and may take %d of its %d: %s. "+
-		"Shorten the largest, or set a larger context_window_limit", e.Least, e.Limit, e.Window, strings.Join(parts, ", "))
+	return fmt.Sprintf("What must stay in the context window takes %d tokens, and at most %d fit: %s. "+
+		"Shorten the largest, or set a larger context_window_limit", e.Least, e.Limit, strings.Join(parts, ", "))
 }
 
 // Unwrap returns ErrInvalid, because the caller can shorten an item.

@@ -584,7 +584,7 @@ func TestWhatIsTooBigIsNamed(t *testing.T) {
 	}{
 		"a message of the user larger than the window": {window(50_000, 2000).say(recall.User, 10).say(recall.Assistant,
 			10).say(recall.User, 90_000),
-			[]string{"the user message at position 3 (90000 tokens)", "may take 45000 of its 50000"}},
+			[]string{"the user message at position 3 (90000 tokens)", "at most 45000 fit"}},
 		"only that message": {window(50_000, 2000).say(recall.User, 90_000),
 			[]string{"the user message at position 1 (90000 tokens)"}},
 		"the system prompt": {window(50_000, 60_000).say(recall.User, 10).say(recall.Assistant, 10),

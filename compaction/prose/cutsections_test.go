@@ -30,6 +30,16 @@ func TestSectionsAreCutEvenly(t *testing.T) {
 	if got := prose.CutSections(text, 20, usual.IsHeading); tokens.Estimate(got) > 20 {
 		t.Errorf("too little room for sections: %q", got)
 	}
+	deck := &prose.Format{Sections: []prose.FormatSection{{Heading: "Decisions:"}, {Heading: "Next planned action:"}}}
+	for _, added := range []string{"Risks:", "## Risks", "**Risks:**"} { // which nobody asked for
+		text := "Decisions:\n" + long + added + "\n- the supplier may be late\nNext planned action:\n- call the shop"
+		got := prose.CutSections(text, 100, deck.IsHeading)
+		for _, whole := range []string{added, "- the supplier may be late", "Next planned action:", "- call the shop"} {
+			if !strings.Contains(got, whole) {
+				t.Errorf("without %q:\n%s", whole, got)
+			}
+		}
+	}
 	if got := prose.CutSections("short", 20, usual.IsHeading); got != "short" {
 		t.Errorf("a short text: %q", got)
 	}

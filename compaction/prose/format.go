@@ -86,11 +86,14 @@ func (f *Format) SummaryOnly(text string) string {
 var numberedHeading = regexp.MustCompile(
 	`^(#{1,4} |\*\*[^*]{1,60}\*\*:?$|\d{1,2}\. ?[\p{L}*][^.]{0,60}:|[\p{Lu}][\p{L} ]{1,40}:$)`)
 
-// IsHeading reports whether a line of a summary is a heading, as the format or the usual one names it. A nil Format is
-// the usual one.
+// IsHeading reports whether a line of a summary is a heading: one that the format names, or any other that looks like
+// one, because a model may add headings. A nil Format names none.
 func (f *Format) IsHeading(line string) bool {
-	if f == nil || len(f.Sections) == 0 {
-		return numberedHeading.MatchString(line)
+	if numberedHeading.MatchString(line) {
+		return true
+	}
+	if f == nil {
+		return false
 	}
 	name := func(s string) string { return strings.ToLower(strings.Trim(s, "#*: ")) }
 	return slices.ContainsFunc(f.Sections, func(s FormatSection) bool {

@@ -3,15 +3,17 @@ package transcript
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/recall/chat"
 )
 
 // messages reads messages of a chat API. System prompts at the beginning become the transcript's System.
 func (d document) messages(entries []object) (Transcript, error) {
 	t := Transcript{Format: Chat}
-	for _, e := range entries {
+	for _, e := range withIDs(entries) {
 		drafts, err := d.chat(answered(e))
 		if d.refuses(err) {
 			return t, err
@@ -22,6 +24,38 @@ func (d document) messages(entries []object) (Transcript, error) {
 		}
 	}
 	return t, nil
+}
+
+// withIDs gives ids to calls that have none, and to the results that follow in their order. Such calls may have their
+// names and arguments outside of function.
+func withIDs(entries []object) []object {
+	all := slices.Clone(entries)
+	var waiting []string
+	for i, e := range entries {
+		var calls []map[string]json.RawMessage
+		switch {
+		case e.text("role") == "assistant" && json.Unmarshal(e.fields["tool_calls"].raw, &calls) == nil:
+			waiting = nil
+			for n, call := range calls {
+				if call == nil || len(call["id"]) > 0 && string(call["id"]) != "null" {
+					continue
+				}
+				id := fmt.Sprintf("call-%d-%d", i+1, n+1)
+				waiting = append(waiting, id)
+				call["id"] = chat.Encode(id)
+				if len(call["function"]) == 0 {
+					call["function"] = chat.Encode(map[string]json.RawMessage{"name": call["name"], "arguments": call["arguments"]})
+				}
+			}
+			if len(waiting) > 0 {
+				all[i] = e.with(map[string]any{"tool_calls": calls})
+			}
+		case e.text("role") == "tool" && !e.has("tool_call_id") && len(waiting) > 0:
+			all[i] = e.with(map[string]any{"tool_call_id": waiting[0]})
+			waiting = waiting[1:]
+		}
+	}
+	return all
 }
 
 // answered adds an empty text to an assistant's message without text and calls, as some APIs return it.

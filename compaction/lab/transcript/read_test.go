@@ -41,7 +41,7 @@ func file(t *testing.T, name string) string {
 func TestEachFormatIsRead(t *testing.T) {
 	t.Parallel()
 	goldens, err := filepath.Glob("testdata/*.golden")
-	if err != nil || len(goldens) < 19 {
+	if err != nil || len(goldens) < 20 {
 		t.Fatal(goldens, err)
 	}
 	for _, golden := range goldens {

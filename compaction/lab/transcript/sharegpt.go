@@ -21,7 +21,7 @@ var shareGPTRoles = map[string]recall.Role{
 }
 
 // isShareGPT reports whether entries have who speaks in from, and what they say in value; or in role and content, as a
-// chat API has them, with names of ShareGPT's or calls in tags.
+// chat API has them, with names of ShareGPT's, calls in tags, or results of calls without ids.
 func isShareGPT(entries []object) bool {
 	first := entries[0]
 	if first.has("value") {
@@ -32,10 +32,20 @@ func isShareGPT(entries []object) bool {
 	}) {
 		return false
 	}
-	return slices.ContainsFunc(entries, func(e object) bool {
-		return slices.Contains(shareGPTNames, strings.ToLower(speakerOf(e))) ||
-			e.text("role") == "assistant" && taggedCall.MatchString(e.text("content"))
-	})
+	for i, e := range entries {
+		if slices.Contains(shareGPTNames, strings.ToLower(speakerOf(e))) {
+			return true
+		}
+		if e.text("role") != "assistant" {
+			continue
+		}
+		answered := i+1 < len(entries) && entries[i+1].text("role") == "tool"
+		_, calls := callsIn(e.text("content"), answered, i)
+		if len(calls) > 0 || taggedCall.MatchString(e.text("content")) {
+			return true
+		}
+	}
+	return false
 }
 
 // shareGPTNames are those of shareGPTRoles that no chat API has.
@@ -48,8 +58,9 @@ func speakerOf(e object) string { return cmp.Or(e.text("from"), e.text("role")) 
 // saidIn returns what an entry says.
 func saidIn(e object) string { return cmp.Or(e.text("value"), e.text("content")) }
 
-// The tags around calls and results in texts of ShareGPT's format.
+// What stands around calls and results in texts of ShareGPT's format.
 var (
+	fencedCall   = regexp.MustCompile("(?s)\\A(.*?)```(?:json)?\\s*(\\{.*\\})\\s*```\\s*\\z")
 	taggedCall   = regexp.MustCompile(`(?s)<tool_call>(.*?)</tool_call>`)
 	taggedResult = regexp.MustCompile(`(?s)<tool_response>(.*?)</tool_response>`)
 )
@@ -73,7 +84,8 @@ func (d document) shareGPT(entries []object) (Transcript, error) {
 		text := saidIn(e)
 		switch role {
 		case recall.Assistant:
-			said, calls := callsIn(text, speaker == "function_call", i+1)
+			answered := i+1 < len(entries) && shareGPTRoles[strings.ToLower(speakerOf(entries[i+1]))] == recall.Tool
+			said, calls := callsIn(text, speaker == "function_call" || answered, i+1)
 			for _, c := range calls {
 				waiting = append(waiting, c.CallID)
 			}
@@ -90,17 +102,22 @@ func (d document) shareGPT(entries []object) (Transcript, error) {
 	return t, nil
 }
 
-// callsIn returns the calls in a text, which is one itself if whole is true, and what else the text says.
+// callsIn returns the calls in a text, and what else the text says. If whole is true, a text without tags may be a call
+// itself, or end with one in a block of code.
 func callsIn(text string, whole bool, entry int) (said string, calls []recall.Part) {
 	written := taggedCall.FindAllStringSubmatch(text, -1)
 	said = strings.TrimSpace(taggedCall.ReplaceAllString(text, ""))
 	if whole && len(written) == 0 {
 		written, said = [][]string{{text, text}}, ""
+		if fenced := fencedCall.FindStringSubmatch(text); fenced != nil {
+			written, said = [][]string{{fenced[0], fenced[2]}}, strings.TrimSpace(fenced[1])
+		}
 	}
 	for _, w := range written {
 		var list []struct {
-			Name      string          `json:"name"`
-			Arguments json.RawMessage `json:"arguments"`
+			Name       string          `json:"name"`
+			Arguments  json.RawMessage `json:"arguments"`
+			Parameters json.RawMessage `json:"parameters"` // as Llama calls them
 		}
 		raw := strings.TrimSpace(w[1])
 		if !strings.HasPrefix(raw, "[") {
@@ -110,6 +127,9 @@ func callsIn(text string, whole bool, entry int) (said string, calls []recall.Pa
 			return text, nil // it only looks like a call
 		}
 		for _, c := range list {
+			if len(c.Arguments) == 0 {
+				c.Arguments = c.Parameters
+			}
 			input := object{fields: map[string]value{"arguments": {raw: c.Arguments}}}
 			p := recall.Part{Type: recall.ToolCall, CallID: fmt.Sprintf("call-%d-%d", entry, len(calls)+1), Name: c.Name,
 				Input: input.text("arguments")}
