@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/clip"
@@ -18,8 +19,56 @@ import (
 	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/recall"
 )
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+// kept is a store, and an organization with one agent.
+type kept struct {
+	*testing.T
+	pool  *pgxpool.Pool
+	org   db.Org
+	store *compaction.Compactor
+	agent string
+}
+
+func newKept(t *testing.T) *kept {
+	t.Helper()
+	pool, org := dbtest.Org(t)
+	k := &kept{T: t, pool: pool, org: org, store: compaction.New(pool, recall.New(pool, recall.Options{}))}
+	id, err := db.One[string](t.Context(), pool, `
+		INSERT INTO agents (org, name, agent_type, system) VALUES ($1, 'a', 'letta_v1_agent', '') RETURNING id`, org)
+	if err == nil {
+		err = k.store.Recall.Begin(t.Context(), org, id, "You remember.")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.agent = id
+	return k
+}
+
+func (k *kept) say(texts ...string) {
+	k.Helper()
+	var drafts []recall.Draft
+	for _, text := range texts {
+		drafts = append(drafts, recall.Draft{Role: recall.User, Content: []recall.Part{{Type: recall.Text, Text: text}}})
+	}
+	if _, err := k.store.Recall.Append(k.Context(), k.org, k.agent, recall.DefaultConversation, drafts); err != nil {
+		k.Fatal(err)
+	}
+}
+
+func (k *kept) conversation() recall.Conversation {
+	k.Helper()
+	c, err := k.store.Recall.Conversation(k.Context(), k.org, k.agent, "")
+	if err != nil {
+		k.Fatal(err)
+	}
+	return c
+}
 
 // slow is a model that answers only once the test lets it.
 type slow struct {

@@ -1,4 +1,4 @@
-package compaction_test
+package store_test
 
 import (
 	"errors"
@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/loci-memory/loci/compaction"
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/store"
@@ -26,14 +25,14 @@ type kept struct {
 	*testing.T
 	pool  *pgxpool.Pool
 	org   db.Org
-	store *compaction.Compactor
+	store *store.Store
 	agent string
 }
 
 func newKept(t *testing.T) *kept {
 	t.Helper()
 	pool, org := dbtest.Org(t)
-	k := &kept{T: t, pool: pool, org: org, store: compaction.New(pool, recall.New(pool, recall.Options{}))}
+	k := &kept{T: t, pool: pool, org: org, store: &store.Store{DB: pool, Recall: recall.New(pool, recall.Options{})}}
 	id, err := db.One[string](t.Context(), pool, `
 		INSERT INTO agents (org, name, agent_type, system) VALUES ($1, 'a', 'letta_v1_agent', '') RETURNING id`, org)
 	if err == nil {
@@ -216,5 +215,128 @@ func TestWhyASummaryWasExtractedIsKept(t *testing.T) {
 	if made.Why == nil || *made.Why != "it fails (status 500: ab\ufffd)" || made.ModelCalls != 2 ||
 		made.PromptTokens != 1<<40 || made.OutputTokens != 7 {
 		t.Errorf("the compaction is %+v, and says %q", made, *made.Why)
+	}
+}
+
+// After a compaction or its reversal, the trigger is disarmed at the usage that the view then has.
+func TestTheTriggerIsDisarmed(t *testing.T) {
+	t.Parallel()
+	k := newKept(t)
+	k.say("one", "two", "three")
+	c := k.conversation()
+	if err := k.store.Recall.RecordUsage(t.Context(), k.org, c.Key, c.Version, recall.Usage{Fixed: 7, Settled: 1,
+		Reported: 500, ReportedPosition: 3, Warned: true}); err != nil {
+		t.Fatal(err)
+	}
+	made := k.commit(k.conversation(), change(4, "They counted."))
+	if got, want := k.conversation().Usage, (recall.Usage{Fixed: 7, Settled: 100}); got != want {
+		t.Errorf("after a compaction the usage is %+v, want %+v", got, want)
+	}
+	restored, err := k.store.Restored(t.Context(), k.org, made)
+	if err == nil {
+		_, err = k.store.Revert(t.Context(), k.org, made, restored, 321)
+	}
+	if got, want := k.conversation().Usage, (recall.Usage{Fixed: 7, Settled: 321}); err != nil || got != want {
+		t.Errorf("after its reversal the usage is %+v, %v, want %+v", got, err, want)
+	}
+	pruned := newKept(t)
+	pruned.work(1)
+	edit := pruned.prune(stub(4))
+	c = pruned.conversation()
+	before := recall.Usage{Fixed: 7, Settled: 1, Warned: true}
+	if err := pruned.store.Recall.RecordUsage(t.Context(), pruned.org, c.Key, c.Version, before); err != nil {
+		t.Fatal(err)
+	}
+	pruned.revert(edit)
+	if got := pruned.conversation().Usage; got != before {
+		t.Errorf("after the reversal of a policy's edits the usage is %+v, want %+v", got, before)
+	}
+}
+
+// The compactions of an agent are those of all its conversations; those of a conversation are only its own.
+func TestCompactionsOfAConversation(t *testing.T) {
+	t.Parallel()
+	k := newKept(t)
+	k.say("one", "two", "three")
+	first := k.commit(k.conversation(), change(3, "They began."))
+	other, err := k.store.Recall.CreateConversation(t.Context(), k.org, k.agent, recall.NewConversation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.store.Recall.Append(t.Context(), k.org, k.agent, other.ID, []recall.Draft{
+		{Role: recall.User, Content: []recall.Part{{Type: recall.Text, Text: "one"}}},
+		{Role: recall.User, Content: []recall.Part{{Type: recall.Text, Text: "two"}}}}); err != nil {
+		t.Fatal(err)
+	}
+	if other, err = k.store.Recall.Conversation(t.Context(), k.org, k.agent, other.ID); err != nil {
+		t.Fatal(err)
+	}
+	second := k.commit(other, change(3, "They began, elsewhere."))
+	for of, want := range map[string]string{"": first.ID + " " + second.ID, recall.DefaultConversation: first.ID,
+		other.ID: second.ID} {
+		list, err := k.store.Compactions(t.Context(), k.org, k.agent, of, db.Page{Ascending: true})
+		var got []string
+		for _, c := range list {
+			got = append(got, c.ID)
+		}
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("of %q: got %q, %v, want %q", of, got, err, want)
+		}
+	}
+	if second.ConversationID == nil || *second.ConversationID != other.ID || first.ConversationID != nil {
+		t.Errorf("their conversations are %v and %v", first.ConversationID, second.ConversationID)
+	}
+	if _, err := k.store.Compaction(t.Context(), k.org, "compaction-none"); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("an unknown one: got %v, want ErrNotFound", err)
+	}
+}
+
+// What a model saw when a message was the last is the view before the first compaction after that message.
+func TestTheViewAtAMessage(t *testing.T) {
+	t.Parallel()
+	k := newKept(t)
+	k.say("one", "two", "three")
+	k.commit(k.conversation(), change(3, "They began.")) // after position 4; the summary has 5
+	k.say("four")
+	k.commit(k.conversation(), change(4, "They went on.")) // after position 6; the summary has 7
+	k.say("five")
+	for position, want := range map[int]int{2: 1, 4: 1, 5: 3, 6: 3, 7: 4, 8: 4} {
+		view, err := k.store.ViewAt(t.Context(), k.org, k.conversation(), position)
+		if err != nil || view.FirstVisible != want {
+			t.Errorf("at position %d the first visible message is %d, %v, want %d", position, view.FirstVisible, err, want)
+		}
+	}
+}
+
+// A copy of a conversation has the compactions that made its view, with the copy's seqs, and the policies' edits that
+// were reverted. It has no other reverted compactions, and none from after the copied messages.
+func TestACopyInheritsCompactions(t *testing.T) {
+	t.Parallel()
+	k := newKept(t)
+	k.work(2)
+	k.commit(k.conversation(), change(3, "stays"))
+	k.revert(k.prune(stub(6)))
+	k.revert(k.commit(k.conversation(), change(4, "reverted")))
+	k.commit(k.conversation(), change(4, "later"))
+	c := k.conversation()
+	copied, err := k.store.Recall.CreateConversation(t.Context(), k.org, k.agent, recall.NewConversation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	later, err := db.One[int](t.Context(), k.pool, `SELECT max(after_position) FROM compactions WHERE org = $1`, k.org)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied.Messages = later
+	if err := k.store.Inherit(t.Context(), k.org, c, copied, 1_000); err != nil {
+		t.Fatal(err)
+	}
+	list, err := k.store.Export(t.Context(), k.org, copied.Key)
+	if err != nil || len(list) != 2 || list[0].Trigger != store.Manual || list[1].Trigger != plan.Pruned ||
+		list[1].RevertedAt == nil {
+		t.Fatalf("got %+v, %v", list, err)
+	}
+	if k := list[0]; *k.FromPosition != 2 || *k.FromSeq != 1_002 || *k.ToSeq != 1_000+int64(*k.ToPosition) {
+		t.Errorf("the copy replaces seq %d to %d", *k.FromSeq, *k.ToSeq)
 	}
 }
