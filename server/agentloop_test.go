@@ -633,7 +633,7 @@ func TestOneRunAtATimeAndItsCancellation(t *testing.T) {
 	said1 := `{"messages":[{"role":"user","content":"Hello","otid":"one"}]}`
 	r.model.Says(modeltest.Answer{Text: "Hello", Wait: wait})
 	first := r.begun(said1)
-	for _, body := range []string{said1, hello} {
+	for _, body := range []string{strings.Replace(said1, `]}`, `],"when_busy":"refuse"}`, 1), hello} {
 		got := r.call("POST", r.path(), body)
 		if run := fmt.Sprint(fields(t, got.Text)["run_id"]); got.Code != 409 || !strings.HasPrefix(run, "run-") ||
 			got.Header().Get("X-Should-Retry") != "false" {

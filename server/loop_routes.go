@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -112,9 +113,16 @@ func (s *Server) start(a *rest.API, c echo.Context, request sending, background 
 		return loop.Started{}, err
 	}
 	r.AgentID, r.Conversation, r.Background = request.agentID, request.conversation, r.Background || background
-	ctx, cancel := s.bounded(c)
+	ctx, limit := c.Request().Context(), cmp.Or(s.RequestTimeout, rest.DefaultTimeout)
+	if request.body.WhenBusy == "refuse" {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		started, err := s.Loop.Start(ctx, rest.Org(ctx), r)
+		return started, runProblem(s.whyBusy(ctx, a, err))
+	}
+	started, err := s.Loop.StartInTurn(ctx, rest.Org(ctx), r, s.TurnPatience, limit)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	started, err := s.Loop.Start(ctx, rest.Org(ctx), r)
 	return started, runProblem(s.whyBusy(ctx, a, err))
 }
 

@@ -25,6 +25,8 @@ func (s *Server) Handler() http.Handler {
 		SpoolBytes: max(rest.DefaultSpoolBytes, 4*s.MaxUploadBytes), Observe: s.observe})
 	s.routes(api)
 	api.Gauges(s.Metrics.Register)
+	s.Metrics.Register("messages_in_line", "Messages that wait here for the end of their conversation's run.", nil,
+		func() float64 { return float64(s.Loop.InLine()) })
 	return withConsole(api, s.PageWait)
 }
 

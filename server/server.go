@@ -88,6 +88,10 @@ type Server struct {
 	ExamineEmbeddings func(ctx context.Context) db.Finding
 	ExamineModel      func(ctx context.Context) db.Finding
 
+	// TurnPatience is how long a message waits for the end of the run that is working in its conversation; 0 refuses it at
+	// once.
+	TurnPatience time.Duration
+
 	Origins   rest.Origins  // whose pages may call the API from a browser
 	KeyLimits apikey.Limits // limits of keys without limits of their own
 	KeyAge    time.Duration // as in rest.Config

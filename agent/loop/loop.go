@@ -5,9 +5,10 @@
 //   - what a run is: errors.go status.go event.go model.go halt.go feed.go denial.go tail.go rules.go options.go run.go
 //   - the runs of a server, and those in the tables: localrun.go registry.go refusedfiles.go loop.go unconfirmed.go
 //     record.go usage.go clientcalls.go busy.go
-//   - requests, which begin runs or repeat them: request.go resume.go calls.go ruleinput.go repeat.go answeredcalls.go approval.go
+//   - requests, which begin runs or repeat them: request.go resume.go calls.go ruleinput.go repeat.go
+//     answeredcalls.go approval.go
 //   - the worker of a run: waitingevents.go promptoverflow.go worker.go
-//   - how runs begin and are given up: input.go requestretry.go start.go adopt.go cancel.go
+//   - how runs begin, in turn, and are given up: input.go requestretry.go start.go turns.go adopt.go cancel.go
 //   - how a run shows, stores and ends what it does: background.go workertools.go subagents.go
 //     end.go
 //   - loops of others: clientloop.go flush.go refusal.go clientlooprefusal.go clientlooprecord.go opencalls.go
@@ -71,6 +72,7 @@ type Loop struct {
 	*registry
 	unconfirmed  *unconfirmed
 	refusedFiles *refusedFiles
+	lines        *lines
 	starts       chan *localRun
 	stopped      chan struct{} // closed when Run ends
 }
@@ -80,6 +82,7 @@ func New(l Loop) *Loop {
 	l.registry, l.starts = newRegistry(), make(chan *localRun)
 	l.unconfirmed = &unconfirmed{all: map[int64]unconfirmedIn{}}
 	l.refusedFiles = &refusedFiles{of: map[agentModel]openFiles{}}
+	l.lines = &lines{each: map[int64][]chan struct{}{}}
 	l.stopped = make(chan struct{})
 	return &l
 }

@@ -75,6 +75,9 @@ func (c *serving) checkBounds() error {
 	if c.MinBodyRate < 0 {
 		return settingError{fmt.Errorf("LOCI_MIN_BODY_RATE is %d; it must not be negative", c.MinBodyRate)}
 	}
+	if c.TurnPatience < 0 {
+		return settingError{fmt.Errorf("LOCI_TURN_PATIENCE is %v; it must not be negative", c.TurnPatience)}
+	}
 	if c.LimitPatience < 0 {
 		return settingError{fmt.Errorf("LOCI_LLM_LIMIT_PATIENCE is %v; it must not be negative", c.LimitPatience)}
 	}

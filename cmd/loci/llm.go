@@ -21,6 +21,7 @@ type language struct {
 	Model   string `name:"llm-model" env:"LOCI_LLM_MODEL" help:"Model for agents that name none."`
 	Window  int    `name:"llm-context-window" env:"LOCI_LLM_CONTEXT_WINDOW" help:"Window of this model, in tokens."`
 
+	TurnPatience  time.Duration `name:"turn-patience" env:"LOCI_TURN_PATIENCE" default:"45s" help:"How long a message to an agent at work waits for its turn; 0: it is refused."`                                                 //nolint:lll // a tag is one line
 	LimitPatience time.Duration `name:"llm-limit-patience" env:"LOCI_LLM_LIMIT_PATIENCE" default:"3s" help:"How long agents' models are asked again after a 429, however often. A longer Retry-After ends the attempts at once."` //nolint:lll // a tag is one line
 
 	MaxAnswerBytes int64 `name:"llm-max-answer-bytes" env:"LOCI_LLM_MAX_ANSWER_BYTES" default:"8388608" help:"Largest answer of a language model, in bytes."` //nolint:lll // likewise

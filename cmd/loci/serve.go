@@ -174,7 +174,8 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		ExamineModel:   p.language.examine,
 		MaxUploadBytes: p.MaxUploadBytes, MaxImportBytes: p.MaxImportBytes, MinBodyRate: p.bodyRate(),
 		Probe:          p.probe,
-		RequestTimeout: p.RequestTimeout, KeyLimits: p.limits(), Origins: rest.Origins(p.CORSOrigins), MCPFixtures: fixtures()}
+		RequestTimeout: p.RequestTimeout, KeyLimits: p.limits(), TurnPatience: p.TurnPatience,
+		Origins: rest.Origins(p.CORSOrigins), MCPFixtures: fixtures()}
 	if p.loopback { // only this machine can reach the server
 		api.OpenOrg = p.keys.OpenOrg
 	}

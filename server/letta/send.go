@@ -32,6 +32,7 @@ type SendMessages struct {
 	Pings        rest.Opt[bool]          `json:"include_pings,omitzero" doc:"Keep the stream alive with pings."`
 	Background   rest.Opt[bool]          `json:"background,omitzero" doc:"Keep the stream, to be attached to again."`
 	AgentID      rest.Opt[string]        `json:"agent_id,omitzero" doc:"The agent of a conversation named 'default'."`
+	WhenBusy     string                  `json:"when_busy,omitempty" enum:"wait,refuse" doc:"Absent: wait."`
 	OfDefault
 	UnservedOfRun
 }

@@ -22,8 +22,8 @@ const AnyOrigin = "*"
 const preflightAge = 600
 
 // exposed are the headers of answers that pages may read, besides those that browsers always show.
-var exposed = []string{"X-Request-Id", "Retry-After", "X-Should-Retry", "Content-Disposition", "Location", WarningsHeader,
-	"X-Upload-Result", "Mcp-Session-Id", "Mcp-Protocol-Version", "Www-Authenticate"}
+var exposed = []string{"X-Request-Id", "Retry-After", "X-Should-Retry", "Content-Disposition", "Location",
+	WarningsHeader, "X-Upload-Result", "Mcp-Session-Id", "Mcp-Protocol-Version", "Www-Authenticate"}
 
 // Check returns an error that names an origin which no browser sends.
 func (o Origins) Check() error {

@@ -24,6 +24,11 @@ type Reply struct {
 // Send sends a request with a body, which is JSON unless a header says otherwise. headers alternate names and values;
 // an empty value removes a header.
 func Send(h http.Handler, method, target, body string, headers ...string) Reply {
+	return Do(h, Request(method, target, body, headers...))
+}
+
+// Request returns a request as Send sends it.
+func Request(method, target, body string, headers ...string) *http.Request {
 	r := httptest.NewRequestWithContext(context.Background(), method, "http://localhost"+target, strings.NewReader(body))
 	if body != "" {
 		r.Header.Set("Content-Type", JSON)
@@ -33,7 +38,7 @@ func Send(h http.Handler, method, target, body string, headers ...string) Reply 
 			r.Header.Del(headers[i])
 		}
 	}
-	return Do(h, r)
+	return r
 }
 
 // Do lets a handler answer a request.
