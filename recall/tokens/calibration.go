@@ -1,6 +1,9 @@
 package tokens
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // Factor is how many tokens a model's provider counts for each token that Loci counts.
 type Factor float64
@@ -27,7 +30,8 @@ type Calibration struct {
 
 // Standard deviations of the regression.
 const (
-	priorDeviation  = 0.35  // of a factor before any report
+	priorDeviation  = 0.35  // of a factor of words before any report,
+	priorOfOthers   = 0.7   // and of another class, of which vocabularies differ more
 	reportDeviation = 0.03  // of a report from what the factors say, because texts of one class differ
 	driftDeviation  = 0.015 // of a factor's change between two reports
 )
@@ -55,9 +59,40 @@ func NewCalibration(model string) (c Calibration) {
 		first = 1
 	}
 	for class := range classes {
-		c.Factors[class], c.Covariance[class][class] = first, priorDeviation*priorDeviation
+		c.Factors[class], c.Covariance[class][class] = first, priorVariance(class)
+	}
+	for _, s := range starts {
+		if strings.Contains(strings.ToLower(model), s.model) {
+			c.Factors[s.class] = s.factor
+		}
 	}
 	return c
+}
+
+// inThrees is the factor of digits for vocabularies with tokens of up to three digits. Long numbers take 0.32 of our
+// tokens, and short ones 0.9.
+const inThrees = 0.75
+
+// priorVariance returns the variance of a class's factor before any report. A lower one would keep the factor of a
+// class that is a small part of the reported prompts near its first value.
+func priorVariance(class Class) float64 {
+	if Fragments <= class && class <= Signs {
+		return priorOfOthers * priorOfOthers
+	}
+	return priorDeviation * priorDeviation
+}
+
+// starts are the first factors of classes that models with unpublished vocabularies count far off our estimate: Claude
+// counted Thai as 1.6 times our tokens. Claude and Llama 3 have tokens of up to three digits.
+var starts = []struct {
+	model  string // a part of the model's name, lower-case
+	class  Class
+	factor float64
+}{
+	{"claude", Syllabic, 1.65},
+	{"claude", Digits, inThrees},
+	{"llama-3", Digits, inThrees},
+	{"llama3", Digits, inThrees},
 }
 
 // Factor predicts the factor of a prompt. A prompt that is too long does more harm than one that is too short. So it is
@@ -126,7 +161,7 @@ func (c Calibration) After(reported int, of Composition, model string) (after Ca
 			c.Covariance[i][j] -= toward[i] * toward[j] / variance
 		}
 		if shares[i] > 0 {
-			c.Covariance[i][i] = min(c.Covariance[i][i]+driftDeviation*driftDeviation, priorDeviation*priorDeviation)
+			c.Covariance[i][i] = min(c.Covariance[i][i]+driftDeviation*driftDeviation, priorVariance(i))
 		}
 	}
 	if c.Reports > 0 {

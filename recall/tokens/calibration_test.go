@@ -3,6 +3,7 @@ package tokens_test
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci/recall/tokens"
@@ -100,6 +101,68 @@ func TestThreeReportsCalibrate(t *testing.T) {
 					t.Errorf("%s: after %s, %s is predicted as %.2f of what it is", tokenizer, topic, other, ratio)
 				}
 			}
+		}
+	}
+}
+
+// A kind of text that was in three prompts, left them, and comes back is predicted to a tenth, however many prompts were
+// without it.
+func TestAClassThatComesBackIsPredicted(t *testing.T) {
+	t.Parallel()
+	texts := map[string]counted{}
+	for _, c := range countedTexts(t) {
+		texts[strings.TrimPrefix(c.Name, "declaration of human rights, ")] = c
+	}
+	system := []counted{texts["prose, the README"], texts["Go"]}
+	var work []counted
+	for _, name := range []string{"transcript of a coding agent", "Go", "shell", "JavaScript", "logs", "SQL",
+		"transcript of an airline agent", "prose, a guide", "minjson"} {
+		work = append(work, texts[name])
+	}
+	for _, tokenizer := range []string{"llama2", "llama3", "mistral", "nemo", "qwen"} {
+		for _, name := range []string{"base64", "hex", "decimals", "th", "hi", "zh", "uk", "ar", "ko", "fr", "emoji"} {
+			said := slices.Repeat([]counted{texts[name]}, 3)
+			for _, away := range []int{0, 5, 15, 40} {
+				c := tokens.NewCalibration(unknown)
+				report := func(said []counted, others ...counted) {
+					var p prompt
+					p.add(tokenizer, slices.Concat(system, said, others)...)
+					c = learnt(t, c, p)
+				}
+				for i := range 3 {
+					report(said[:1+i/2], work[i])
+				}
+				for i := range away {
+					report(nil, work[i%len(work)], work[(i+3)%len(work)])
+				}
+				for n := range said {
+					var p prompt
+					p.add(tokenizer, slices.Concat(system, said[:n+1], work[n:n+1])...)
+					if ratio := p.predicted(c); ratio < 0.92 || ratio > 1.1 {
+						t.Errorf("%s: after %d prompts without %s one with it is predicted as %.2f of what it is: %v", tokenizer,
+							away, name, ratio, c.Factors)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Before any report, models that count a class far off the estimate begin with a factor of their own, which is not too
+// low.
+func TestModelsBeginWithTheirFactors(t *testing.T) {
+	t.Parallel()
+	var counter *tokens.Counter
+	for _, c := range countedTexts(t) {
+		of := counter.Compose("meta/Llama-3.3-70B", c.Text)
+		got := tokens.NewCalibration("meta/Llama-3.3-70B").Factor(of).Of(of.Total())
+		if got < c.Tokens["llama3"] {
+			t.Errorf("%s: %d tokens before a report, Llama 3 counts %d", c.Name, got, c.Tokens["llama3"])
+		}
+	}
+	for model, want := range map[string]tokens.Factor{"anthropic/claude-opus-4-1": 1.65, unknown: tokens.Uncalibrated} {
+		if got := tokens.NewCalibration(model).Factor(tokens.Composition{tokens.Syllabic: 100}); got != want {
+			t.Errorf("%s: Thai has the factor %v, want %v", model, got, want)
 		}
 	}
 }
