@@ -141,6 +141,13 @@ func (s *Store) handedOut(ctx context.Context, org db.Org, c recall.Conversation
 // moment returns the input, besides the view, of the steps of a prompt's policy.
 func (s *Store) moment(ctx context.Context, org db.Org, p Prompt) (m policy.Moment, err error) {
 	m = policy.Moment{Now: s.now(), Settings: p.settings, Notes: p.system.working, Anthropic: p.format == Anthropic}
+	m.Whole = func(clip string) string {
+		text, err := s.Recall.LongResult(ctx, org, p.Agent.ID, clip)
+		if err != nil { // its beginning, which the log has, will do
+			return ""
+		}
+		return text
+	}
 	if m.Skills, err = s.loadedSkills(ctx, org, p); err != nil || len(p.policy.Steps) == 0 {
 		return m, err
 	}

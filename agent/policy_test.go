@@ -293,3 +293,36 @@ func TestASecondCutterIsRefusedWhereItIsSet(t *testing.T) {
 		}
 	}
 }
+
+// A file that is too long for the log is shown again after a compaction, up to the tokens that one may take.
+func TestALongFileIsShownAgain(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	a := create(t, s, agent.New{Name: "a", WindowLimit: new(64_000), Settings: agent.Settings{CompactionSettings: []byte(
+		`{"policy":{"steps":[{"step":"tokens","above_tokens":60000},{"step":"full"},{"step":"restore_files"}]}}`)}})
+	var file strings.Builder
+	for n := range 4_000 {
+		fmt.Fprintf(&file, "line %d of the file\n", n)
+	}
+	say(t, s, a, said(recall.User, "Read it."), recall.Draft{Role: recall.Assistant, Content: []recall.Part{
+		{Type: recall.ToolCall, CallID: "c", Name: "read_file", Input: `{"path":"a.go"}`}}},
+		recall.Draft{Role: recall.Tool, Content: []recall.Part{{Type: recall.ToolReturn, CallID: "c", Text: file.String()}}},
+		said(recall.Assistant, "I have read it."), said(recall.User, "Thanks. "+strings.Repeat("It is long. ", 200)),
+		said(recall.Assistant, "Yes. "+strings.Repeat("It is. ", 400)), said(recall.User, "Go on."))
+	c, err := s.Recall.Conversation(t.Context(), s.org, a.ID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.Compact(t.Context(), s.org, c, agent.CompactOptions{}); err != nil || r.Made == nil {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	prompt := string(handOut(t, s, a, agent.OpenAI).Request)
+	for line, shown := range map[string]bool{"line 0 of": true, "line 400 of": true, "line 3000 of": false} {
+		if strings.Contains(prompt, line) != shown {
+			t.Errorf("%q is shown: %t", line, !shown)
+		}
+	}
+	if !strings.Contains(prompt, " bytes are shown.") {
+		t.Error("the prompt does not say that it is a part")
+	}
+}

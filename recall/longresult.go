@@ -99,8 +99,15 @@ func (p *Part) clipTo(long longResult, chars int) {
 // follows: it tells a model with these tools how to read on, at most limit bytes at a time; limit 0 names no limit.
 func (p Part) Preview(bytes, limit int, has Toolset) string {
 	bytes = min(max(bytes, 0), p.Clip.Shown, len(p.Text))
-	on := has.Hint("expand", " To read on, call: "+ExpandCall(strconv.Quote(p.Clip.ID), bytes, limit))
-	return p.Text[:bytes] + fmt.Sprintf("\n"+frame.FirstBytes, bytes, p.Clip.Bytes, on)
+	return p.beginning(p.Text[:bytes], limit, has)
+}
+
+// Beginning returns the beginning of a cut result, text, with a note that tells a model with these tools how to read on.
+func (p Part) Beginning(text string, has Toolset) string { return p.beginning(text, 0, has) }
+
+func (p Part) beginning(text string, limit int, has Toolset) string {
+	on := has.Hint("expand", " To read on, call: "+ExpandCall(strconv.Quote(p.Clip.ID), len(text), limit))
+	return text + fmt.Sprintf("\n"+frame.FirstBytes, len(text), p.Clip.Bytes, on)
 }
 
 // ExpandCall returns the call that reads a text from offset on. It names the limit unless that is 0.

@@ -115,6 +115,16 @@ func (s *Store) longResults(ctx context.Context, org db.Org, agentID, conversati
 	return texts, err
 }
 
+// LongResult returns the whole text of an agent's long result by its Clip's id; ErrNotFound if it is not stored.
+func (s *Store) LongResult(ctx context.Context, org db.Org, agentID, clip string) (string, error) {
+	texts, err := s.longResults(ctx, org, agentID, "", []string{clip})
+	text, ok := texts[clip]
+	if err == nil && !ok {
+		err = db.ErrNotFound
+	}
+	return text, err
+}
+
 // whole returns messages of one agent with their long results whole.
 func (s *Store) whole(ctx context.Context, org db.Org, messages []Message) ([]Message, error) {
 	var ids []string

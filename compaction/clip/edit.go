@@ -32,7 +32,7 @@ const (
 	Head    EditKind = "head"    // the beginning
 	Ending  EditKind = "tail"    // the end
 	Line    EditKind = "line"    // a line that says what the part contained
-	Current EditKind = "current" // what the text is now; only for a result
+	Current EditKind = "current" // what the text is now, or more of a long one; only for a result
 	Pointer EditKind = "pointer" // a pointer to the message in the log with the same text
 	Stub    EditKind = "stub"    // a note that something was here; a call loses its arguments
 	// Removed shows nothing of a reasoning, or of a call and its result in the newest step. If it has a Text, a text of

@@ -97,6 +97,10 @@ type Moment struct {
 	Skills    map[string]string // what load_skill returns now, by name, of each skill in view; nil: not known
 	Noted     int               // position of the newest message when a checkpoint wrote the notes; 0: none wrote them
 
+	// Whole returns the text of a long result by the id of its Clip; empty if it is not stored any more. Nil means that
+	// only the beginnings that the log has are known.
+	Whole func(clip string) string
+
 	// Write returns a line about the result in each request, in the order of the requests. Nil means that there is no
 	// model, and rules write the lines.
 	Write func([]LineRequest) []Line

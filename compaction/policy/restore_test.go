@@ -15,6 +15,35 @@ import (
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
+// A file that is too long for the log is shown again up to the tokens that one may take, not only as far as the log
+// has it.
+func TestRestoreShowsMoreOfALongFile(t *testing.T) {
+	t.Parallel()
+	talk := newTalk(200_000, 1_000)
+	talk.look(1_000)
+	long := &talk.Messages[len(talk.Messages)-1].Content[0]
+	whole := strings.Repeat("a line of a long file\n", 5_000)
+	long.Clip = &recall.Clip{ID: "clip-1", Chars: len(whole), Bytes: len(whole), Shown: 1_980}
+	long.Text = long.Beginning(whole[:1_980], nil)
+	p := pressureOf(t, step{"step": "restore_files"})
+	after := newTalk(200_000, 1_000).say(recall.User, 100)
+	at := policy.Moment{Whole: func(clip string) string { return map[string]string{"clip-1": whole}[clip] }}
+	all := p.Restore(talk.View, after.View, at)
+	if len(all) != 1 || all[0].Cut == nil || all[0].Tokens > 5_000 || all[0].Tokens < 4_900 {
+		t.Fatalf("got %+v", all)
+	}
+	m := talk.Messages[len(talk.Messages)-1]
+	shown := talk.ShownPart(m, *all[0].Cut)
+	text, note, _ := strings.Cut(shown.Text, "\n[The first ")
+	if !strings.HasPrefix(whole, text) || len(text) < 14_000 ||
+		!strings.HasPrefix(note, fmt.Sprint(len(text), " of ", len(whole), " bytes are shown.")) {
+		t.Errorf("%d bytes are shown, then %q", len(text), note)
+	}
+	if all = p.Restore(talk.View, after.View, policy.Moment{}); len(all) != 1 || all[0].Cut != nil || all[0].Tokens > 1_000 {
+		t.Errorf("without the whole text: %+v", all)
+	}
+}
+
 // After a compaction the five newest of eight files are shown again: a long one is cut, and none is shown that is still
 // in view.
 func TestRestoreShowsTheNewestFilesAgain(t *testing.T) {

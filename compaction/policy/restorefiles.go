@@ -2,10 +2,14 @@ package policy
 
 import (
 	"slices"
+	"sort"
+	"strings"
 
 	"github.com/loci-memory/loci/compaction/clip"
 	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/summary"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall/tokens"
 )
 
 // RestoreFiles shows again what the work needs of the messages that left: the newest files that were read, and the
@@ -47,7 +51,7 @@ func (s *RestoreFiles) Restore(left, after clip.View, at Moment) (all []Restored
 			return false
 		}
 		seen[source] = true
-		restored := s.within(left, r, free)
+		restored := s.within(left, r, free, at)
 		if restored.Named && !named {
 			return false
 		}
@@ -98,7 +102,7 @@ func (s *RestoreFiles) isPlan(r result) bool {
 
 // within returns a result cut to the tokens that it may take; named only if that is too little, or if its text is no
 // longer shown.
-func (s *RestoreFiles) within(v clip.View, r result, free int) Restored {
+func (s *RestoreFiles) within(v clip.View, r result, free int, at Moment) Restored {
 	restored := Restored{Position: r.m.Position, Seq: r.m.Seq, Part: r.part, Source: s.source(r), Tokens: r.tokens(v)}
 	if s.isPlan(r) {
 		restored.Tokens += plan.PartTokens(v, *r.call)
@@ -106,7 +110,13 @@ func (s *RestoreFiles) within(v clip.View, r result, free int) Restored {
 		return restored
 	}
 	most := min(s.MaxFileTokens, free)
+	more, longer := clip.Edit{}, false
+	if r.p.Clip != nil && r.edit == nil && at.Whole != nil && most >= leastRestored {
+		more, longer = longerBeginning(v, r, at.Whole(r.p.Clip.ID), most)
+	}
 	switch {
+	case longer:
+		restored.Cut, restored.Tokens = &more, more.Tokens
 	case !r.hasText():
 		restored.Named = true
 	case restored.Tokens <= most:
@@ -121,6 +131,25 @@ func (s *RestoreFiles) within(v clip.View, r result, free int) Restored {
 		restored.Tokens = 0 // its line is within the summary's budget
 	}
 	return restored
+}
+
+// longerBeginning returns an edit that shows more of a result than the log's beginning: as much of its text as takes at
+// most most tokens with the note on the rest, in whole lines if one is short enough. ok is false if that is not more.
+func longerBeginning(v clip.View, r result, whole string, most int) (e clip.Edit, ok bool) {
+	whole = tokens.Prefix(whole, most)
+	e = r.clip("restore_files", 0)
+	e.Kind = clip.Current
+	shows := func(bytes int) bool {
+		e.Text = r.p.Beginning(db.Beginning(whole, bytes), v.Has)
+		e.Chars, e.Tokens = tokens.Chars(e.Text), 0
+		e.Tokens = v.PartTokens(*r.m, r.part, &e)
+		return e.Tokens <= most
+	}
+	end := sort.Search(len(whole), func(i int) bool { return !shows(i + 1) })
+	if line := strings.LastIndexByte(whole[:end], '\n') + 1; line > end/2 {
+		end = line
+	}
+	return e, shows(end) && end > r.p.Clip.Shown
 }
 
 // leastRestored is how many tokens a file is cut to at least. A shorter beginning says little.
