@@ -128,6 +128,7 @@ type ModelSettings struct {
 	Effort          *string         `json:"effort"`
 	Verbosity       *string         `json:"verbosity"`
 	Strict          *bool           `json:"strict"`
+	SendAll         *bool           `json:"send_all"` // sends also what the model is known to refuse
 }
 
 // Thinking says how long a model of Anthropic thinks.
@@ -147,19 +148,44 @@ func (a Agent) ModelSettings() (m ModelSettings) {
 	return m
 }
 
+// accepted returns the settings without those that the agent's model refuses, unless all are to be sent.
+func (m ModelSettings) accepted(handle string) ModelSettings {
+	if m.SendAll != nil && *m.SendAll {
+		return m
+	}
+	for _, s := range []struct {
+		name  string
+		unset func()
+	}{
+		{"temperature", func() { m.Temperature = nil }},
+		{"frequency_penalty", func() { m.Penalty = nil }},
+		{"parallel_tool_calls", func() { m.ParallelCalls = nil }},
+		{"verbosity", func() { m.Verbosity = nil }},
+		{"reasoning", func() { m.Reasoning = nil }},
+		{"effort", func() { m.Effort = nil }},
+		{"thinking", func() { m.Thinking, m.Reasons = nil, nil }},
+	} {
+		if refuses(modelName(handle), s.name) {
+			s.unset()
+		}
+	}
+	return m
+}
+
 // options returns the request's fields for the agent's model and its settings, in this format. leftOut names settings
-// that the format lacks, or that its provider would refuse in this combination.
+// that the format lacks, that the model refuses, or that its provider would refuse in this combination.
 func (a Agent) options(f Format, hasTools bool) (fields map[string]any, leftOut []string) {
 	var settings map[string]json.RawMessage
 	_ = json.Unmarshal(a.Settings.ModelSettings, &settings)
 	if settings == nil {
 		settings = map[string]json.RawMessage{}
 	}
-	m := a.ModelSettings()
+	m := a.ModelSettings().accepted(a.model())
 	if a.Settings.ResponseFormat != nil && settings["response_format"] == nil {
 		settings["response_format"], m.ResponseFormat = a.Settings.ResponseFormat, a.Settings.ResponseFormat
 	}
 	delete(settings, "provider_type")
+	delete(settings, "send_all")
 	switch f {
 	case Anthropic:
 		fields = m.anthropic(hasTools, settings)

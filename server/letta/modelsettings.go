@@ -27,6 +27,8 @@ type settingsOfModels struct {
 	ThinkingConfig rest.Opt[thinkingConfig]  `json:"thinking_config,omitzero" doc:"Of Google's models."`
 	ResponseSchema rest.Opt[rest.Object]     `json:"response_schema,omitzero"`
 	ToolCallParser rest.Opt[string]          `json:"tool_call_parser,omitzero"`
+
+	SendAll rest.Opt[bool] `json:"send_all,omitzero" doc:"Send also settings that models of this name refuse."`
 }
 
 // SharedSettings have the same names in model_settings and in llm_config.
@@ -123,14 +125,7 @@ func namesOf[T any]() (names []string) {
 
 // modelSettings returns the model settings in a request; nil if there are none. Null marks a setting to unset.
 func (f AgentFields) modelSettings() json.RawMessage {
-	config := objectOf(f.LLMConfig.Value.Object)
-	change := map[string]json.RawMessage{"max_output_tokens": config["max_tokens"]}
-	for _, name := range sameInConfig {
-		change[name] = config[name]
-	}
-	if effort := config["reasoning_effort"]; effort != nil && string(effort) != "null" {
-		change["reasoning"] = fmt.Appendf(nil, `{"reasoning_effort":%s}`, effort)
-	}
+	change := settingsIn(f.LLMConfig.Value.Object)
 	setIfGiven(change, "max_output_tokens", f.MaxTokens)
 	setIfGiven(change, "max_reasoning_tokens", f.MaxThinking)
 	setIfGiven(change, "enable_reasoner", f.Reasoning)
@@ -145,6 +140,30 @@ func (f AgentFields) modelSettings() json.RawMessage {
 		return nil
 	}
 	return asObject(change)
+}
+
+// SettingsIn returns the model settings in an llm_config of Letta's, in the form in which Loci stores them; nil if there
+// are none.
+func SettingsIn(config []byte) json.RawMessage {
+	settings := settingsIn(config)
+	maps.DeleteFunc(settings, isNull)
+	if len(settings) == 0 {
+		return nil
+	}
+	return asObject(settings)
+}
+
+// settingsIn returns the model settings in an llm_config. Some may be null or empty.
+func settingsIn(raw []byte) map[string]json.RawMessage {
+	config := objectOf(raw)
+	settings := map[string]json.RawMessage{"max_output_tokens": config["max_tokens"]}
+	for _, name := range sameInConfig {
+		settings[name] = config[name]
+	}
+	if effort := config["reasoning_effort"]; effort != nil && string(effort) != "null" {
+		settings["reasoning"] = fmt.Appendf(nil, `{"reasoning_effort":%s}`, effort)
+	}
+	return settings
 }
 
 // checkThinking returns a 422 if the thinking budget is as large as the whole answer, because Anthropic refuses that.
