@@ -216,7 +216,8 @@ func (p *Prompt) convert(v clip.View, answer bool) {
 // write converts messages and the state to the prompt's format, and counts the messages.
 func (p *Prompt) write(shown []recall.Message) {
 	settings, n := p.Agent.Settings.Prompt, 0
-	shown = chat.WithState(slices.Concat(p.system.preloaded, shown), settings.role(), p.system.state())
+	shown = settings.enveloped(slices.Concat(p.system.preloaded, shown), p.Agent.Zone())
+	shown = chat.WithState(shown, settings.role(), p.system.state())
 	p.ofMessages = tokens.Composition{}
 	count := p.tally(&p.ofMessages)
 	if p.format == Anthropic && settings.marks() {

@@ -192,6 +192,9 @@ var toolGroups = []toolGroup{
 	{"Your other conversations keep what was said in them", []toolUse{
 		{"ask_session", "ask_session asks one of them a question"},
 	}, ""},
+	{"Your user sees only what you send", []toolUse{
+		{SendMessage, "send_message says something to the user"},
+	}, ""},
 	{"Sub-agents do a piece of work in conversations of their own", []toolUse{
 		{"start_subagent", "start_subagent hands one its task, and brings what it returns"},
 	}, ""},

@@ -17,7 +17,13 @@ const (
 
 // namedTools are built-in tools that an agent has only if its list of tools names them.
 var namedTools = []string{"memory_files", "search_memory", "ask_session", "request_erasure", QueryResult, "query_log",
-	"start_subagent"}
+	"start_subagent", SendMessage}
+
+// SendMessage is the tool by which agents of Letta's older types speak. What else they write is for themselves.
+const SendMessage = "send_message"
+
+// Speaks reports whether the agent speaks with SendMessage.
+func (a Agent) Speaks() bool { return a.HasTool(SendMessage) }
 
 // The default tools, by what an agent is made for. Those of Letta are what letta_v1_agent has there, and expand,
 // because Loci shows long results in part. In a small window search_memory finds what grep_files would.

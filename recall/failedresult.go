@@ -10,9 +10,11 @@ import (
 // Failed reports whether a tool's result says that the call failed. Few APIs have a field for that, so it is also read
 // from the text: how it begins, a status of a process, a traceback, or the fields of a JSON object.
 func (p Part) Failed() bool {
-	if p.Type != ToolReturn || p.IsError {
-		return p.IsError
-	}
+	return p.IsError || p.Type == ToolReturn && p.SaysFailed()
+}
+
+// SaysFailed reports whether a text says that a call failed, as Failed reads it.
+func (p Part) SaysFailed() bool {
 	text := strings.TrimSpace(p.Text)
 	if strings.HasPrefix(text, "{") {
 		return len(text) <= maxStatusBytes && objectFails([]byte(text))

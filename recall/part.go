@@ -26,12 +26,13 @@ type PartKind string
 const (
 	CustomCall       PartKind = "custom"            // a call with an Input of any text, not JSON
 	Refusal          PartKind = "refusal"           // a text by which a model refuses to answer
+	InnerThought     PartKind = "inner_thought"     // a text for the model itself, of an agent that speaks with a tool
 	ReasoningContent PartKind = "reasoning_content" // a reasoning that a chat completion had in this field
 	ReasoningField   PartKind = "reasoning"         // likewise
 )
 
 // kindsOf lists the kinds that a part may have, by its type.
-var kindsOf = map[PartType][]PartKind{ToolCall: {CustomCall}, Text: {Refusal}, Reasoning: {ReasoningContent,
+var kindsOf = map[PartType][]PartKind{ToolCall: {CustomCall}, Text: {Refusal, InnerThought}, Reasoning: {ReasoningContent,
 	ReasoningField}}
 
 // The names of APIs in Part.Extra.
@@ -77,6 +78,9 @@ type Part struct {
 	Stdout  []string `json:"stdout,omitempty"`
 	Stderr  []string `json:"stderr,omitempty"`
 	Orphan  bool     `json:"orphan,omitempty"`
+
+	// Envelope is the form in which a Letta server has shown the result to a model; nil if none has.
+	Envelope *Envelope `json:"envelope,omitempty" doc:"How a Letta server showed the result to a model."`
 
 	// Clip is set if Text is only the beginning of a tool result. The whole result is stored outside the log.
 	Clip *Clip `json:"clip,omitempty"`

@@ -92,7 +92,8 @@ const lettasFile = `{"agents":[{"name":"Ada","memory_blocks":[],"tools":[],
 	"tool_ids":["tool-0","tool-1","tool-2","tool-3","tool-4"],
 	"source_ids":["source-0"],"block_ids":["block-0","block-1"],
 	"tool_rules":[{"tool_name":"send_message","type":"exit_loop"},
-		{"tool_name":"weather","type":"max_count_per_step","max_count_limit":2}],"tags":["a","b"],"system":"You are Ada.",
+		{"tool_name":"weather","type":"max_count_per_step","max_count_limit":2},
+		{"tool_name":"ask_server","type":"exit_loop"}],"tags":["a","b"],"system":"You are Ada.",
 	"agent_type":"memgpt_v2_agent",
 	"llm_config":{"model":"gpt-4o","model_endpoint_type":"openai","context_window":30000,"handle":"openai/gpt-4o",
 		"temperature":0.5,"max_tokens":null,"enable_reasoner":false,"model_endpoint":"https://api.openai.com/v1",
@@ -176,14 +177,14 @@ func TestAFileOfLettaIsImported(t *testing.T) {
 		got.LLMConfig.Temperature != 0.5 ||
 		got.MaxFilesOpen != 3 || !slices.Equal(got.Tags, []string{"a", "b"}) || len(got.Blocks) != 2 ||
 		got.Blocks[0].Value != "I am Ada." || got.Sources[0].Name != "Papers (2)" || len(got.MessageIDs) != 4 ||
-		len(got.ToolRules) != 1 {
+		len(got.ToolRules) != 2 {
 		t.Errorf("got %+v", got)
 	}
 	names := []string{}
 	for _, tool := range got.Tools {
 		names = append(names, tool.Name)
 	}
-	if !slices.Equal(names, []string{"conversation_search", "weather"}) {
+	if !slices.Equal(names, []string{"conversation_search", "send_message", "weather"}) {
 		t.Errorf("the agent has the tools %v", names)
 	}
 	for _, part := range []string{`does not know the field "bogus"`,
@@ -192,8 +193,7 @@ func TestAFileOfLettaIsImported(t *testing.T) {
 		`agents[0].messages: Loci does not know the field "tool_calls.function.d"`,
 		`agents[0].files_agents: Loci does not know the field "e"`, `files[0]: Loci does not know the field "f"`,
 		"agents[0].messages[7]: left out. It has no content.", "groups: 1 left out", "mcp_servers: 1 left out",
-		`"send_message" is left out`,
-		`"roll_dice" is left out. `, `"ask_server" is left out`, `agents[0].tool_rules[0]: left out`,
+		`"roll_dice" is left out. `, `"ask_server" is left out`, `agents[0].tool_rules[2]: left out`,
 		"agents[0].tool_exec_environment_variables: left out",
 		"agents[0].messages[6]: left out", "agents[0].group_ids: left out",
 		"agents[0].enable_sleeptime: left out", "agents[0].message_buffer_autoclear: left out"} {

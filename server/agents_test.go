@@ -162,8 +162,8 @@ func TestAgentsRefuse(t *testing.T) {
 			"include_multi_agent_tools: this server has no tools for several agents"},
 		{"isolated blocks", "POST", "/v1/conversations?agent_id=" + id, `{"isolated_block_labels":["human"]}`, 400,
 			"isolated_block_labels: all conversations of an agent share its blocks"},
-		{"a tool that is not there", "POST", "/v1/agents", `{"tools":["open_files","send_message"]}`, 400,
-			"tools: there is no tool 'send_message'; the tools are open_files, "},
+		{"a tool that is not there", "POST", "/v1/agents", `{"tools":["open_files","send_mail"]}`, 400,
+			"tools: there is no tool 'send_mail'; the tools are open_files, "},
 		{"a type that is not one", "POST", "/v1/agents", `{"agent_type":"robot"}`, 422,
 			"body.agent_type: expected value to be one of"},
 		{"a name that is too long", "POST", "/v1/agents", `{"name":"` + strings.Repeat("a", 201) + `"}`, 400,
@@ -275,7 +275,7 @@ func TestIterationEnds(t *testing.T) {
 	}
 	for target, want := range map[string]int{"/v1/agents/": 5, "/v1/folders/": 5, "/v1/agents/" + agent + "/folders": 5,
 		"/v1/agents/" + agent + "/tools": 19,
-		"/v1/tools/":                     27} {
+		"/v1/tools/":                     28} {
 		for _, order := range []string{"asc", "desc"} {
 			ids, after := map[string]bool{}, ""
 			for range 15 {
@@ -303,7 +303,7 @@ func TestIterationEnds(t *testing.T) {
 func TestToolsAreListed(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	memory := []string{"start_subagent", "request_erasure", "archival_memory_delete", "archival_memory_update",
+	memory := []string{"send_message", "start_subagent", "request_erasure", "archival_memory_delete", "archival_memory_update",
 		"archival_memory_search",
 		"archival_memory_insert", "memory_files", "update_working_memory", "memory", "memory_apply_patch",
 		"memory_rethink", "memory_replace", "memory_insert", "core_memory_replace", "core_memory_append"}
@@ -315,15 +315,15 @@ func TestToolsAreListed(t *testing.T) {
 			"semantic_search_files"},
 		"tool_types=custom": {}, "exclude_tool_types=letta_files_core": append(slices.Clone(memory), "ask_session",
 			"search_memory", "query_log", "query_result", "expand", "conversation_search", "load_skill"),
-		"tool_types=letta_core&limit=1": {"start_subagent"}, "limit=1&order=asc": {"open_files"},
+		"tool_types=letta_core&limit=1": {"send_message"}, "limit=1&order=asc": {"open_files"},
 	} {
 		body := c.must("GET", "/v1/tools/?"+query, "")
 		if diff := cmp.Diff(want, namesOf(t, body)); diff != "" {
 			t.Errorf("tools with %q (-want +got):\n%s", query, diff)
 		}
 	}
-	if got := c.must("GET", "/v1/tools/count", ""); got != "27" {
-		t.Errorf("count: got %s, want 27", got)
+	if got := c.must("GET", "/v1/tools/count", ""); got != "28" {
+		t.Errorf("count: got %s, want 28", got)
 	}
 	var list []struct{ ID, Name string }
 	if err := json.Unmarshal([]byte(c.must("GET", "/v1/tools", "")), &list); err != nil {

@@ -24,6 +24,7 @@ type Options struct {
 	OTIDs        []string        `json:"otids,omitempty"`        // otids of the approvals and of messages sent with them
 	InputSHA256  []byte          `json:"input_sha256,omitempty"` // of messages with approvals, as the client sent them
 	Following    []recall.Draft  `json:"following,omitempty"`    // messages to append after the results of approved calls
+	Speaks       bool            `json:"speaks,omitempty"`       // the agent speaks with the tool send_message
 	View         json.RawMessage `json:"view,omitempty"`         // how the client wants to see messages; the caller's
 	KeyID        string          `json:"key_id,omitempty"`       // id of the request's API key
 	Resumes      string          `json:"resumes,omitempty"`      // the first run of the same request, which failed

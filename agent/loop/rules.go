@@ -237,6 +237,7 @@ type ending struct {
 	calls   bool     // the answer has calls
 	ended   bool     // a call ended the turn
 	ends    bool     // the answer has no calls, or a call that ends the turn unless tools are missing
+	spoke   bool     // a call of send_message ended the turn
 	missing []string // tools that must be called first
 }
 
@@ -255,5 +256,6 @@ func (r rules) after(tools []string, before []done, t tail) ending {
 	}
 	e.ended, e.ends = r.ended(tools, before, same), !e.calls || slices.ContainsFunc(same, r.ends)
 	e.missing = r.missing(tools, slices.Concat(before, same))
+	e.spoke = e.ended && slices.ContainsFunc(same, func(c done) bool { return c.tool == agent.SendMessage && r.ends(c) })
 	return e
 }

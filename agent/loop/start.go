@@ -68,6 +68,7 @@ func (l *Loop) newRun(ctx context.Context, org db.Org, r *Request) (*localRun, r
 	if err != nil {
 		return nil, c, err
 	}
+	r.Options.Speaks = a.Speaks()
 	r.rules, r.Options.KeyID = readRules(a), db.Provenance{}.Or(ctx).KeyID
 	r.Options.OTIDs, r.Options.Approvals, r.Options.InputSHA256 = r.otids(), r.Approvals, r.inputSHA256()
 	return newLocalRun(org, Run{ID: newID("run-"), Background: r.Background, Options: r.Options}, m), c, nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/agent/loop/model"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
@@ -94,7 +95,7 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 		if err := w.beginPieces(ctx); err != nil {
 			return a, 0, err
 		}
-		r := model.Request{Model: w.model.Name, Prompt: p.Request, Must: n.must || forced != "", Tool: forced}
+		r := model.Request{Model: w.model.Name, Prompt: p.Request, Must: n.must || forced != "" || w.mustSpeak(), Tool: forced}
 		if n.must && len(n.only) == 1 {
 			r.Tool = n.only[0]
 		}
@@ -239,7 +240,7 @@ func (w *worker) keep(ctx context.Context, s *Step, id string, a model.Answer) e
 		}
 		s.StopReason, w.finish = &reason, reason
 	}
-	d := recall.Draft{ID: id, Role: recall.Assistant, Content: w.asking(a.Content), RunID: &w.run.ID, StepID: &s.ID,
+	d := recall.Draft{ID: id, Role: recall.Assistant, Content: w.asking(w.spoken(a)), RunID: &w.run.ID, StepID: &s.ID,
 		Model: &s.Model}
 	var shown []Event
 	err := w.inTx(ctx, func(tx pgx.Tx) error {
@@ -274,6 +275,21 @@ func (w *worker) keep(ctx context.Context, s *Step, id string, a model.Answer) e
 	w.steps++
 	w.report(ctx, shown[len(shown)-1].Message.Position-1, a.Usage)
 	return nil
+}
+
+// spoken returns an answer's parts as they are stored. Texts beside the calls of an agent that speaks with a tool are
+// thoughts.
+func (w *worker) spoken(a model.Answer) []recall.Part {
+	if !w.run.Options.Speaks || len(a.Calls()) == 0 {
+		return a.Content
+	}
+	return recall.AsThoughts(a.Content)
+}
+
+// mustSpeak reports whether each answer must call a tool, because the agent's user sees only what it says with one.
+func (w *worker) mustSpeak() bool {
+	return w.run.Options.Speaks && w.agent.Type != agent.DefaultType && w.rules.has("exit_loop", agent.SendMessage) &&
+		slices.Contains(w.tools, agent.SendMessage)
 }
 
 // corrections returns events that make the sent pieces match the stored message: they drop calls that were cut for the

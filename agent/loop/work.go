@@ -201,6 +201,8 @@ func (w *worker) afterAnswer(ctx context.Context, t tail) (*stop, error) {
 		reason = ToolRule
 	}
 	switch {
+	case e.spoke: // the answer, as a text without a call is
+		return &stop{reason: EndTurn}, nil
 	case e.ended:
 		return &stop{reason: ToolRule}, nil
 	case e.calls && (!e.ends || len(e.missing) == 0):

@@ -59,6 +59,7 @@ func New(m Memories) *Set {
 		define("archival_memory_delete", Memories.archivalDelete),
 		define("request_erasure", Memories.requestErasure),
 		inOwnTransaction(define(StartSubagent, Memories.startSubagent)),
+		define(agent.SendMessage, Memories.sendMessage),
 	}}
 }
 
@@ -80,7 +81,7 @@ func (s *Set) OfCaller(c Caller, hasFolder bool) (all []Tool) {
 		}
 	}
 	for _, t := range a.Attached {
-		if !s.Has(t.Name) { // a later version may add a tool with that name
+		if !s.Has(t.Name) || !a.HasTool(t.Name) { // a later version may add a tool with that name
 			all = append(all, Tool{ID: t.ID, Name: t.Name, Schema: t.Schema, ByClient: true})
 		}
 	}
@@ -120,7 +121,8 @@ func (s *Set) Run(ctx context.Context, c Caller, name string, args json.RawMessa
 // Meant returns the name of the tool that a model means: the name itself if a tool of the agent's program has it, or
 // else what Named returns.
 func (s *Set) Meant(a agent.Agent, name string) string {
-	if slices.ContainsFunc(a.Attached, func(t agent.AttachedTool) bool { return t.Name == name }) && !s.Has(name) {
+	if slices.ContainsFunc(a.Attached, func(t agent.AttachedTool) bool { return t.Name == name }) &&
+		(!s.Has(name) || !a.HasTool(name)) {
 		return name
 	}
 	return inNameOf(a, Named(name))

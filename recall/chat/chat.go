@@ -65,7 +65,31 @@ type result struct {
 	content           []recall.Part // texts and images
 	custom            bool          // the call's arguments are any text
 	isError, received bool
+	saysError         bool   // the content itself says that the call failed
 	extra             string // as in recall.Part
+}
+
+// enveloped returns the content of a tool's result as its model reads it. Images have no envelope, as in Letta.
+func enveloped(p recall.Part) []recall.Part {
+	if p.Envelope == nil || len(p.Images) > 0 {
+		return p.Returned()
+	}
+	return []recall.Part{{Type: recall.Text, Text: p.Envelope.Wrap(p.Text, p.IsError)}}
+}
+
+// failed begins the result of a call that failed, in formats that have no field for that.
+const failed = "Error: "
+
+// marked returns a result's content, marked if the call failed and nothing says so.
+func (r result) marked() []recall.Part {
+	if !r.isError || r.saysError || !r.received {
+		return r.content
+	}
+	if first := r.content[0]; first.Type == recall.Text {
+		first.Text = failed + first.Text
+		return append([]recall.Part{first}, r.content[1:]...)
+	}
+	return append([]recall.Part{{Type: recall.Text, Text: strings.TrimSpace(failed)}}, r.content...)
 }
 
 // slot is the place for a result.
@@ -93,7 +117,8 @@ func pairedSteps(messages []recall.Message) []step {
 				if at, ok := open.Answer(p.CallID); ok {
 					r := &all[at.step].results[at.result]
 					p.ReplaceText(shown(p), func(text string) string { return frame.Neutralize(text) })
-					r.content, r.isError, r.received, r.extra = p.Returned(), p.IsError, true, p.Extra
+					r.content, r.isError, r.received, r.extra = enveloped(p), p.IsError, true, p.Extra
+					r.saysError = r.isError && (p.Envelope != nil || p.SaysFailed())
 				} else if p.Type == recall.ToolReturn && !p.Orphan {
 					late = append(late, lateResult(p))
 				}
@@ -134,7 +159,7 @@ func lateResult(p recall.Part) step {
 		notice = fmt.Sprintf("%s A tool failed with this for the call %s, which is not shown any more:", frame.System,
 			frame.Neutralize(strconv.Quote(p.CallID)))
 	}
-	content := p.Returned()
+	content := enveloped(p)
 	if !slices.ContainsFunc(content, isShown) {
 		content = []recall.Part{{Type: recall.Text, Text: frame.EmptyResult}}
 	}

@@ -184,8 +184,9 @@ func joinTexts(parts []openAIPart) string {
 
 // text joins a result's texts by line ends. An image becomes "[image]".
 func (r result) text() string {
-	texts := make([]string, len(r.content))
-	for i, p := range r.content {
+	content := r.marked()
+	texts := make([]string, len(content))
+	for i, p := range content {
 		if texts[i] = p.Text; p.Type == recall.Image {
 			texts[i] = imageText
 		}

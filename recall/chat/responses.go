@@ -206,7 +206,7 @@ func responsesImage(raw json.RawMessage) responsesPart {
 func (l *responsesList) addResult(r result) {
 	var parts []responsesPart
 	images := false
-	for _, p := range r.content {
+	for _, p := range r.marked() {
 		switch {
 		case p.Type == recall.Image:
 			parts, images = append(parts, responsesImage(p.Source)), true

@@ -48,7 +48,10 @@ func ReadableBy(model string, view []recall.Message) []recall.Message {
 			if p.Type == recall.ToolCall && !readsSignatures(model, *m.Model) {
 				p.Signature = ""
 			}
-			if p.Kind = ""; p.Type == recall.Reasoning {
+			if p.Kind != recall.InnerThought {
+				p.Kind = ""
+			}
+			if p.Type == recall.Reasoning {
 				p.Extra = ""
 			}
 		}

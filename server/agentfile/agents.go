@@ -105,7 +105,7 @@ func (i *imports) agent(it item) (a agentOf, err error) {
 		}
 	}
 	if a.own == nil {
-		a.Settings.MadeFor = agent.ForLetta
+		a.Settings.MadeFor, a.Settings.Prompt = agent.ForLetta, &agent.PromptSettings{Results: agent.LettaResults}
 	}
 	i.override(&a)
 	a.Settings.Tools, a.ToolIDs, err = i.toolsOf(a)

@@ -1,6 +1,12 @@
 package agentfile
 
-import "github.com/loci-memory/loci/recall"
+import (
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/recall"
+)
 
 // isAnswer reports whether a message holds a client's answers to calls.
 func (m fileMessage) isAnswer() bool { return m.Role == approvalRole && len(m.ToolCalls) == 0 }
@@ -13,10 +19,14 @@ type clientAnswers struct {
 	// by the id of a call: the last place in the order that has a result which a tool returned
 	last  map[string]int
 	given map[string]recall.Approval // by the id of a call that gets its result in a later message
+
+	thinks func(fileMessage) bool // reports whether the texts of an answer are thoughts
+	zone   *time.Location         // the agent's
 }
 
 func newClientAnswers(messages []fileMessage, byID map[string]int, order []int) *clientAnswers {
-	c := &clientAnswers{messages, byID, order, map[string]int{}, map[string]recall.Approval{}}
+	c := &clientAnswers{messages: messages, byID: byID, order: order, last: map[string]int{},
+		given: map[string]recall.Approval{}, thinks: func(fileMessage) bool { return false }, zone: time.UTC}
 	for k, n := range order {
 		m := messages[n]
 		if m.Role != string(recall.Tool) {
@@ -27,6 +37,25 @@ func newClientAnswers(messages []fileMessage, byID map[string]int, order []int) 
 		}
 	}
 	return c
+}
+
+// thinks reports whether the texts of answers by Letta's agents of a type are thoughts, as Letta's lists show them. Such
+// agents speak with a tool.
+func thinks(agentType string) bool {
+	return agentType != agent.DefaultType && slices.Contains(agent.Types, agentType)
+}
+
+// open takes the results in a message out of the envelopes in which Letta has them. An envelope that can be made again
+// is not kept.
+func (c *clientAnswers) open(d recall.Draft) {
+	for n := range d.Content {
+		p := &d.Content[n]
+		p.OpenEnvelope()
+		if e := p.Envelope; e != nil && !e.Raw && d.CreatedAt != nil &&
+			e.Time == d.CreatedAt.In(c.zone).Format(recall.EnvelopeTime) {
+			p.Envelope = nil
+		}
+	}
 }
 
 // returned returns the ids of the calls that a message has results for.
@@ -56,6 +85,10 @@ func (c *clientAnswers) draft(k int) (recall.Draft, string, error) {
 		return recall.Draft{Role: recall.Tool}, leftOut, nil
 	}
 	d, leftOut, err := m.draft()
+	c.open(d)
+	if d.Role == recall.Assistant && c.thinks(m) {
+		d.Content = recall.AsThoughts(d.Content)
+	}
 	waits := c.isNewest(k)
 	for n, p := range d.Content {
 		if p.Type == recall.ToolCall && waits && c.last[p.CallID] <= k {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/db"
@@ -43,8 +44,9 @@ type export struct {
 	subagents    []agent.SubagentDefinition
 	records      agent.Records
 
-	ids    map[string]string // ids in the file, by ids in the database
-	counts map[string]int    // how many ids with each prefix the file has
+	thoughts []string          // ids in the file of messages with texts that are thoughts
+	ids      map[string]string // ids in the file, by ids in the database
+	counts   map[string]int    // how many ids with each prefix the file has
 }
 
 // id returns the id that an object gets in the file: Letta requires a number after the prefix.
@@ -184,9 +186,36 @@ func (e *export) messageEntries(m recall.Message) (all []messageEntry) {
 	if a := letta.ApprovalsOf(m); len(a.Approvals) > 0 {
 		all = append(all, messageEntry{Type: "message", ID: e.id("message", m.ID+" approval"), Role: approvalRole,
 			Content: []letta.ContentPart{}, GroupID: m.GroupID, AgentID: e.ids[m.AgentID], CreatedAt: m.CreatedAt,
-			Approve: a.Approve, DenialReason: a.Reason, Approvals: a.Approvals})
+			Approve: a.Approve, DenialReason: a.Reason, Approvals: e.approvals(m)})
 	}
 	return append(all, e.messageEntry(m))
+}
+
+// approvals returns the client's answers to the calls that a message has results for.
+func (e *export) approvals(m recall.Message) (all []any) {
+	for _, p := range m.Content {
+		if p.Approval == recall.Returned {
+			all = append(all, e.returnEntry(p, m.CreatedAt))
+		} else if a := letta.ApprovalOf(p); a != nil {
+			all = append(all, *a)
+		}
+	}
+	return all
+}
+
+// returnEntry returns a result of a message that was said at a time.
+func (e *export) returnEntry(p recall.Part, at time.Time) returnEntry {
+	entry := returnEntry{ToolCallID: p.CallID, Status: letta.StatusOf(p), Stdout: p.Stdout, Stderr: p.Stderr}
+	if len(p.Images) > 0 {
+		entry.Response = letta.ContentOf(p.Returned())
+		return entry
+	}
+	envelope := recall.Envelope{Time: at.In(e.agent.Zone()).Format(recall.EnvelopeTime)}
+	if p.Envelope != nil {
+		envelope = *p.Envelope
+	}
+	entry.Response = envelope.Wrap(p.Text, p.IsError)
+	return entry
 }
 
 func (e *export) messageEntry(m recall.Message) messageEntry {
@@ -194,9 +223,23 @@ func (e *export) messageEntry(m recall.Message) messageEntry {
 	entry := messageEntry{Type: "message", ID: e.id("message", m.ID), Role: internal.Role, Content: internal.Content,
 		Name: internal.Name,
 		OTID: internal.OTID, SenderID: internal.SenderID, GroupID: internal.GroupID, Model: internal.Model,
-		AgentID:   e.ids[m.AgentID],
-		ToolCalls: internal.ToolCalls, ToolCallID: internal.ToolCallID, ToolReturns: internal.ToolReturns,
+		AgentID: e.ids[m.AgentID], ToolCalls: internal.ToolCalls, ToolCallID: internal.ToolCallID,
 		CreatedAt: m.CreatedAt}
+	if m.Role == recall.Tool {
+		entry.Content = nil
+		for _, p := range m.Content {
+			r := e.returnEntry(p, m.CreatedAt)
+			if text, ok := r.Response.(string); ok {
+				entry.Content = append(entry.Content, letta.ContentPart{Type: "text", Text: &text})
+			} else {
+				entry.Content = append(entry.Content, letta.ContentOf(p.Returned())...)
+			}
+			entry.ToolReturns = append(entry.ToolReturns, r)
+		}
+	}
+	if slices.ContainsFunc(m.Content, func(p recall.Part) bool { return p.Kind == recall.InnerThought }) {
+		e.thoughts = append(e.thoughts, entry.ID)
+	}
 	if m.Role == recall.Summary { // Letta stores a summary as a message of the user
 		entry.Role = string(recall.User)
 	}

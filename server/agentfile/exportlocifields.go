@@ -59,7 +59,7 @@ func (e *export) lociFields() lociFields {
 	return lociFields{Version: formatVersion, Full: e.Full, SkillFolders: skills,
 		Agents: []lociAgent{{Of: e.ids[a.ID], ID: a.ID, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
 			Tools: a.Settings.Tools, Custom: rest.Each(e.custom, attached), Fields: e.agentFields(),
-			Depth: a.Depth, LastRun: a.LastRun, Subagents: rest.Each(e.subagents, definitionOf)}},
+			Depth: a.Depth, LastRun: a.LastRun, Subagents: rest.Each(e.subagents, definitionOf), Thoughts: e.thoughts}},
 		Tools: rest.Each(e.custom, func(t agent.PortableTool) lociTool {
 			return lociTool{e.ids[t.ID], t.ID, t.Parallel, t.CreatedAt, t.UpdatedAt, t.FormerNames, e.makers(t)}
 		})}

@@ -61,25 +61,34 @@ type agentEntry struct {
 
 // messageEntry is a message of an agent.
 type messageEntry struct {
-	Type              string                 `json:"type"`
-	ID                string                 `json:"id"`
-	Role              string                 `json:"role"`
-	Content           []letta.ContentPart    `json:"content"`
-	Name              *string                `json:"name"`
-	OTID              *string                `json:"otid"`
-	SenderID          *string                `json:"sender_id"`
-	BatchItemID       rest.Null              `json:"batch_item_id"`
-	GroupID           *string                `json:"group_id"`
-	Model             *string                `json:"model"`
-	AgentID           string                 `json:"agent_id"`
-	ToolCalls         []letta.FunctionCall   `json:"tool_calls"`
-	ToolCallID        *string                `json:"tool_call_id"`
-	ToolReturns       []letta.FunctionReturn `json:"tool_returns"`
-	CreatedAt         time.Time              `json:"created_at"`
-	Approve           *bool                  `json:"approve"`
-	ApprovalRequestID rest.Null              `json:"approval_request_id"`
-	DenialReason      *string                `json:"denial_reason"`
-	Approvals         []letta.ApprovalAnswer `json:"approvals"`
+	Type              string               `json:"type"`
+	ID                string               `json:"id"`
+	Role              string               `json:"role"`
+	Content           []letta.ContentPart  `json:"content"`
+	Name              *string              `json:"name"`
+	OTID              *string              `json:"otid"`
+	SenderID          *string              `json:"sender_id"`
+	BatchItemID       rest.Null            `json:"batch_item_id"`
+	GroupID           *string              `json:"group_id"`
+	Model             *string              `json:"model"`
+	AgentID           string               `json:"agent_id"`
+	ToolCalls         []letta.FunctionCall `json:"tool_calls"`
+	ToolCallID        *string              `json:"tool_call_id"`
+	ToolReturns       []returnEntry        `json:"tool_returns"`
+	CreatedAt         time.Time            `json:"created_at"`
+	Approve           *bool                `json:"approve"`
+	ApprovalRequestID rest.Null            `json:"approval_request_id"`
+	DenialReason      *string              `json:"denial_reason"`
+	Approvals         []any                `json:"approvals"` // approvals, and returnEntry
+}
+
+// returnEntry is the result of a tool. Its response is a text in an envelope, or a list of texts and images.
+type returnEntry struct {
+	ToolCallID string   `json:"tool_call_id"`
+	Status     string   `json:"status"`
+	Stdout     []string `json:"stdout"`
+	Stderr     []string `json:"stderr"`
+	Response   any      `json:"func_response"`
 }
 
 // viewEntry is an entry in an agent's list of open files.

@@ -2,6 +2,7 @@ package agentfile
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
@@ -11,9 +12,11 @@ import (
 // files. All messages must be noted first, in order, because a client's answer depends on later results.
 type LettaMessages struct{ answers *clientAnswers }
 
-// NewLettaMessages returns a LettaMessages with no messages noted.
-func NewLettaMessages() *LettaMessages {
-	return &LettaMessages{newClientAnswers(nil, map[string]int{}, nil)}
+// NewLettaMessages returns a LettaMessages with no messages noted, for an agent of a type of Letta's in a timezone.
+func NewLettaMessages(agentType string, zone *time.Location) *LettaMessages {
+	answers := newClientAnswers(nil, map[string]int{}, nil)
+	answers.thinks, answers.zone = func(fileMessage) bool { return thinks(agentType) }, zone
+	return &LettaMessages{answers}
 }
 
 // Note notes a message, and returns its number, counted from 0. It keeps only what later messages need, not the

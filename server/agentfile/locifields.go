@@ -53,6 +53,7 @@ type lociAgent struct {
 	Fields    agentFields  `json:"fields"`
 	Depth     int          `json:"depth,omitempty"` // how many levels of sub-agents it is below an agent
 	Subagents []definition `json:"subagents,omitempty"`
+	Thoughts  []string     `json:"thoughts,omitempty"` // ids in the file of messages with texts that are thoughts
 	agent.LastRun
 }
 

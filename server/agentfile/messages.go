@@ -2,7 +2,9 @@ package agentfile
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 )
@@ -38,6 +40,13 @@ func (i *imports) messagesOf(a agentOf) (all []recall.Draft, hidden int, err err
 		seen = seen[1:]
 	}
 	answers := newClientAnswers(a.fields.Messages, byID, append(order, seen...))
+	answers.zone = agent.Agent{Timezone: a.Timezone}.Zone()
+	answers.thinks = func(m fileMessage) bool {
+		if a.own != nil {
+			return slices.Contains(a.own.Thoughts, m.ID)
+		}
+		return thinks(a.Type)
+	}
 	for k, n := range answers.order {
 		if k == first {
 			hidden = len(all)

@@ -79,7 +79,7 @@ func InternalMessageOf(m recall.Message) InternalMessage {
 		case recall.ToolCall:
 			internal.ToolCalls = append(internal.ToolCalls, FunctionCall{p.CallID, "function", Function{p.Name, p.Input}})
 		case recall.ToolReturn:
-			internal.ToolReturns = append(internal.ToolReturns, FunctionReturn{statusOf(p), p.CallID, returned(p), p.Stdout,
+			internal.ToolReturns = append(internal.ToolReturns, FunctionReturn{StatusOf(p), p.CallID, returned(p), p.Stdout,
 				p.Stderr})
 			internal.Content = append(internal.Content, textPart(p.Text))
 		default:

@@ -40,10 +40,10 @@ func (o ItemOptions) Items(m recall.Message) []MessageItem {
 	switch m.Role {
 	case recall.System:
 		h := b.said(systemMessage)
-		b.add(h, SystemMessage{h, contentOf(m.Content).Texts()})
+		b.add(h, SystemMessage{h, ContentOf(m.Content).Texts()})
 	case recall.User:
 		h := b.said(userMessage)
-		b.add(h, UserMessage{h, contentOf(m.Content)})
+		b.add(h, UserMessage{h, unpacked(ContentOf(m.Content))})
 	case recall.Assistant:
 		b.assistant()
 	case recall.Tool:
@@ -54,6 +54,19 @@ func (o ItemOptions) Items(m recall.Message) []MessageItem {
 	return b.items
 }
 
+// unpacked returns the content of a user's message as Letta lists it: older servers stored its text within an object.
+func unpacked(c Content) Content {
+	var packed struct {
+		Type    string  `json:"type"`
+		Message *string `json:"message"`
+	}
+	if len(c) != 1 || c[0].Text == nil || !strings.HasPrefix(*c[0].Text, "{") ||
+		json.Unmarshal([]byte(*c[0].Text), &packed) != nil || packed.Type != userMessage || packed.Message == nil {
+		return c
+	}
+	return Content{textPart(*packed.Message)}
+}
+
 // summary adds a summary. If the caller asked for compactions, it first adds the compaction.
 func (b *itemBuilder) summary() {
 	stats := rest.Object(b.m.Content[0].Stats)
@@ -62,7 +75,7 @@ func (b *itemBuilder) summary() {
 		b.add(h, CompactionMessage{h, "compaction", compactionEvent(stats)})
 	}
 	h := b.next(summaryMessage)
-	b.add(h, SummaryMessage{h, contentOf(b.m.Content).Texts(), stats})
+	b.add(h, SummaryMessage{h, ContentOf(b.m.Content).Texts(), stats})
 }
 
 // compactionEvent returns the data of the event that Letta sends when a compaction begins.
@@ -136,12 +149,12 @@ func (b *itemBuilder) assistant() {
 	var spoken Content
 	var calls []recall.Part
 	for _, p := range b.m.Content {
-		switch p.Type {
-		case recall.Text:
+		switch {
+		case p.Type == recall.Text && p.Kind != recall.InnerThought:
 			spoken = append(spoken, textPart(p.Text))
-		case recall.Image: // Letta's clients expect only texts from an agent
+		case p.Type == recall.Image: // Letta's clients expect only texts from an agent
 			spoken = append(spoken, textPart("[image]"))
-		case recall.ToolCall:
+		case p.Type == recall.ToolCall:
 			calls = append(calls, p)
 		default:
 			b.thought(p)
@@ -154,6 +167,12 @@ func (b *itemBuilder) assistant() {
 	b.calls(calls)
 }
 
+// Where a reasoning comes from.
+const (
+	fromReasoner = "reasoner_model"
+	fromOther    = "non_reasoner_model" // a text of another model, for itself
+)
+
 func (b *itemBuilder) thought(p recall.Part) {
 	switch p.Type {
 	case recall.RedactedReasoning:
@@ -164,9 +183,9 @@ func (b *itemBuilder) thought(p recall.Part) {
 		b.add(h, HiddenReasoningMessage{h, "omitted", nil})
 	default:
 		h := b.next(reasoningMessage)
-		source := "non_reasoner_model"
+		source := fromOther
 		if p.Native || p.Type == recall.SummarizedReasoning {
-			source = "reasoner_model"
+			source = fromReasoner
 		}
 		b.add(h, ReasoningMessage{h, reasoningOf(p), source, given(cmp.Or(p.Signature, p.Data))})
 	}
@@ -266,7 +285,7 @@ func (b *itemBuilder) approvals() {
 // ApprovalsOf returns the client's answers to the calls that a message has results for.
 func ApprovalsOf(m recall.Message) (all ApprovalResponse) {
 	for _, p := range m.Content {
-		if a := approvalOf(p); p.Approval == recall.Returned {
+		if a := ApprovalOf(p); p.Approval == recall.Returned {
 			all.Approvals = append(all.Approvals, ApprovalAnswer{returnOf(p)})
 		} else if a != nil {
 			if all.Approve == nil {
@@ -278,8 +297,8 @@ func ApprovalsOf(m recall.Message) (all ApprovalResponse) {
 	return all
 }
 
-// approvalOf returns the approval or denial of the call that a result answers; nil if there was none.
-func approvalOf(p recall.Part) *ApprovalReturn {
+// ApprovalOf returns the approval or denial of the call that a result answers; nil if there was none.
+func ApprovalOf(p recall.Part) *ApprovalReturn {
 	switch p.Approval {
 	case recall.Approved:
 		return &ApprovalReturn{Type: "approval", Approve: true, ToolCallID: p.CallID}
@@ -290,11 +309,12 @@ func approvalOf(p recall.Part) *ApprovalReturn {
 }
 
 func returnOf(p recall.Part) ToolReturn {
-	return ToolReturn{Type: "tool", ToolCallID: p.CallID, Status: statusOf(p), Stdout: p.Stdout, Stderr: p.Stderr,
+	return ToolReturn{Type: "tool", ToolCallID: p.CallID, Status: StatusOf(p), Stdout: p.Stdout, Stderr: p.Stderr,
 		Orphan: p.Orphan, ToolReturn: returned(p), Clip: (*ClippedText)(p.Clip)}
 }
 
-func statusOf(p recall.Part) string {
+// StatusOf returns the status of a tool's result.
+func StatusOf(p recall.Part) string {
 	if p.IsError {
 		return "error"
 	}
@@ -303,15 +323,18 @@ func statusOf(p recall.Part) string {
 
 // returned returns the texts and images of a tool's result; at least one text.
 func returned(p recall.Part) Content {
-	c := contentOf(p.Returned())
+	if p.Envelope != nil && p.Envelope.Raw && len(p.Images) == 0 {
+		return Content{textPart(pythonText(p.Text))}
+	}
+	c := ContentOf(p.Returned())
 	if len(p.ImagesAt) == 0 && p.Text == "" {
 		c = append(Content{textPart("")}, c...)
 	}
 	return c
 }
 
-// contentOf returns the texts and images among parts.
-func contentOf(parts []recall.Part) (c Content) {
+// ContentOf returns the texts and images among parts.
+func ContentOf(parts []recall.Part) (c Content) {
 	for _, p := range parts {
 		switch p.Type {
 		case recall.Text:

@@ -67,8 +67,8 @@ func (t SpeechTool) Options(types []string) ItemOptions {
 // FilterByType narrows a filter to messages that may have items of the given types. It reports whether any message may.
 func FilterByType(types []string, f *recall.MessageFilter) bool {
 	parts := map[string][]recall.PartType{
-		assistantMessage: {recall.Text, recall.Image, recall.ToolCall}, // a call may be speech
-		reasoningMessage: {recall.Reasoning, recall.SummarizedReasoning},
+		assistantMessage: {recall.Text, recall.Image, recall.ToolCall},                // a call may be speech
+		reasoningMessage: {recall.Reasoning, recall.SummarizedReasoning, recall.Text}, // a text may be a thought
 		hiddenReasoningMessage: {recall.RedactedReasoning, recall.OmittedReasoning, recall.AnthropicBlock,
 			recall.ResponsesItem},
 		toolCallMessage: {recall.ToolCall}, approvalRequestMessage: {recall.ToolCall},

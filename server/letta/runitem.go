@@ -107,15 +107,22 @@ func (v RunView) Items(e loop.Event) []any {
 		return []any{p}
 	case e.End != nil:
 		return v.end(*e.End)
-	case e.Streamed:
+	case e.Streamed && !v.holds():
 		return nil
 	}
 	var all []any
 	for _, item := range v.options.Items(*e.Message) {
+		if r, ok := item.value.(ReasoningMessage); e.Streamed && ok && r.Source == fromReasoner {
+			continue // its pieces were sent
+		}
 		all = append(all, item)
 	}
 	return all
 }
+
+// holds reports whether texts and calls are sent whole, because only the whole answer says which texts are thoughts and
+// which calls are texts.
+func (v RunView) holds() bool { return v.run.Options.Speaks }
 
 func (v RunView) wants(kind string) bool {
 	return len(v.options.Types) == 0 || slices.Contains(v.options.Types, kind)
@@ -145,7 +152,7 @@ func (v RunView) delta(d loop.Delta) []any {
 	case d.Kind == recall.ToolCall:
 		kind, place = toolCallMessage, 2
 	}
-	if !v.wants(kind) {
+	if !v.wants(kind) || kind != reasoningMessage && v.holds() {
 		return nil
 	}
 	otid := itemOTID(d.MessageID, place)
@@ -156,7 +163,7 @@ func (v RunView) delta(d loop.Delta) []any {
 	}
 	switch kind {
 	case reasoningMessage:
-		return []any{ReasoningMessage{h, d.Text, "reasoner_model", nil}}
+		return []any{ReasoningMessage{h, d.Text, fromReasoner, nil}}
 	case assistantMessage:
 		return []any{AssistantMessage{h, Content{textPart(d.Text)}}}
 	}

@@ -80,7 +80,7 @@ func (s *Step) SetNext(next loop.Next, ending string) (err error) {
 
 // StepResultOf returns the result of a call of a memory tool.
 func StepResultOf(c recall.AnsweredCall) StepResult {
-	return StepResult{ToolCallID: c.CallID, Name: c.Name, Status: statusOf(*c.Result), Return: c.Result.Text}
+	return StepResult{ToolCallID: c.CallID, Name: c.Name, Status: StatusOf(*c.Result), Return: c.Result.Text}
 }
 
 // stepCallOf returns a call without a result.

@@ -24,7 +24,7 @@ type lettaAgent struct {
 	MessageIDs   *[]string `json:"message_ids"` // the messages that its model sees in the default conversation
 	System       *string
 	Type         *string          `json:"agent_type"`
-	LLM          *llmConfig       `json:"llm_config"`
+	LLM          json.RawMessage  `json:"llm_config"`
 	Embedding    *embeddingConfig `json:"embedding_config"`
 	Metadata     json.RawMessage  `json:"metadata_"`
 	ToolRules    json.RawMessage  `json:"tool_rules"`
@@ -241,7 +241,7 @@ func (r *run) newAgent(a lettaAgent, attachments attached) agent.Restored {
 		Metadata: object(a.Metadata), Hidden: a.Hidden != nil && *a.Hidden, Embedding: a.Embedding.handle(),
 		MaxFilesOpen: within(a.MaxFilesOpen, 1, 1000), ViewChars: within(a.ViewChars, 100, 10_000_000),
 		Settings: agent.Settings{Tools: []string{}, MadeFor: agent.ForLetta,
-			CompactionSettings: object(a.Compaction), ResponseFormat: object(a.Response)}}}
+			Prompt: &agent.PromptSettings{Results: agent.LettaResults}, CompactionSettings: object(a.Compaction), ResponseFormat: object(a.Response)}}}
 	if a.LastRunAt != nil {
 		n.Completion = &a.LastRunAt.Time
 	}
@@ -251,12 +251,9 @@ func (r *run) newAgent(a lettaAgent, attachments attached) agent.Restored {
 	if a.Type != nil && slices.Contains(agent.Types, *a.Type) {
 		n.Type = *a.Type
 	}
-	if a.Timezone != nil && *a.Timezone != "Local" {
-		if _, err := time.LoadLocation(*a.Timezone); err == nil {
-			n.Timezone = *a.Timezone
-		}
-	}
-	if c := a.LLM; c != nil {
+	n.Timezone = timezone(a)
+	n.Settings.ModelSettings = letta.SettingsIn(object(a.LLM))
+	if c := (llmConfig{}); json.Unmarshal(a.LLM, &c) == nil { // fields of other types are left out
 		n.WindowLimit = within(c.Window, 1, 100_000_000)
 		if c.Handle != nil && *c.Handle != "" {
 			n.Model = c.Handle
@@ -282,6 +279,17 @@ func (r *run) newAgent(a lettaAgent, attachments attached) agent.Restored {
 		r.report.note("agent %s: enable_sleeptime is left out: Loci runs no second agent that edits memory.", a.ID)
 	}
 	return n
+}
+
+// timezone returns an agent's timezone; empty if there is none of that name.
+func timezone(a lettaAgent) string {
+	if a.Timezone == nil || *a.Timezone == "Local" {
+		return ""
+	}
+	if _, err := time.LoadLocation(*a.Timezone); err != nil {
+		return ""
+	}
+	return *a.Timezone
 }
 
 // within returns a limit moved into a range; nil for a limit that is unset or not positive.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/agentfile"
@@ -63,7 +64,8 @@ const messagesSQL = `
 
 // note reads an agent's messages, counts them, and keeps what is needed to turn them into drafts.
 func (r *run) note(ctx context.Context, a lettaAgent, conversations []conversation) (*history, error) {
-	h := &history{drafts: agentfile.NewLettaMessages()}
+	zone := agent.Agent{Timezone: timezone(a)}.Zone()
+	h := &history{drafts: agentfile.NewLettaMessages(*cmp.Or(a.Type, new("")), zone)}
 	for _, c := range conversations {
 		h.conversations = append(h.conversations, c.ID)
 	}
@@ -317,12 +319,13 @@ func (w *writer) flush(ctx context.Context) error {
 	return nil
 }
 
-// finish gives a conversation its current system prompt and its view.
+// finish gives a conversation its view, and a system prompt if it has no messages. Letta's newest stays the newest, so
+// that a list is as long as Letta's; prompts are compiled from what the agent has.
 func (w *writer) finish(ctx context.Context, target *thread) error {
 	if target.last.IsZero() {
 		target.last = w.agent.created()
 	}
-	if !target.own {
+	if target.count == 0 {
 		w.of = target
 		w.place(target, "", w.instructions(target.last), true)
 		if err := w.flush(ctx); err != nil {

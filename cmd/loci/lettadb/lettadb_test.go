@@ -2,6 +2,7 @@ package lettadb_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -193,8 +194,13 @@ func (w target) check() {
 		rules := string(a.Settings.ToolRules)
 		if !strings.Contains(rules, "roll_die") || strings.Contains(rules, "send_message") ||
 			a.Settings.CompactionSettings != nil || a.MadeFor() != agent.ForLetta ||
-			!slices.Equal(a.Settings.Tools, []string{"conversation_search"}) || len(a.Attached) != 1 {
+			!slices.Equal(a.Settings.Tools, []string{"conversation_search"}) || len(a.Attached) != 1 ||
+			a.Settings.Prompt == nil || a.Settings.Prompt.Results != agent.LettaResults {
 			t.Errorf("settings are %+v, rules %s, tools %v", a.Settings, rules, a.Attached)
+		}
+		want := `{"enable_reasoner":true,"max_output_tokens":777,"reasoning":{"reasoning_effort":"high"},"temperature":0.25}`
+		if got := string(a.Settings.ModelSettings); !sameJSON(t, got, want) {
+			t.Errorf("model settings are %s, want %s", got, want)
 		}
 	})
 	w.t.Run("blocks have their checkpoints as versions", func(t *testing.T) {
@@ -213,6 +219,7 @@ func (w target) check() {
 	})
 	w.t.Run("the model sees what it saw", w.checkView)
 	w.t.Run("passages keep their vectors, without the padding", w.checkPassages)
+	w.t.Run("thoughts and envelopes are what they are", w.checkParts)
 	w.t.Run("files are their texts", func(t *testing.T) {
 		list, err := w.Agents.Files.ExportFiles(t.Context(), org, manuals)
 		if err != nil {
@@ -235,9 +242,11 @@ func (w target) checkView(t *testing.T) {
 	for _, m := range view {
 		visible = append(visible, fmt.Sprintf("%s %s", m.Role, strings.TrimPrefix(m.ID, message)))
 	}
-	if len(visible) == 0 || !strings.HasPrefix(visible[0], "system message-") ||
-		!slices.Equal(visible[1:], []string{"summary 07", "user 03", "assistant 08", "tool 09"}) {
-		t.Fatalf("the view is %q", visible)
+	if want := []string{"system 01", "summary 07", "user 03", "assistant 08", "tool 09"}; !slices.Equal(visible, want) {
+		t.Fatalf("the view is %q, want %q", visible, want)
+	}
+	if r := view[4].Content[0]; r.Text != "it broke" || !r.IsError || r.Envelope != nil {
+		t.Errorf("a result with an envelope that can be made again is %+v", r)
 	}
 	if text := view[2].Content[0].Text; text != "nul: ␀ and half an emoji: \uFFFD" {
 		t.Errorf("a text is %q", text)
@@ -256,6 +265,40 @@ func (w target) checkView(t *testing.T) {
 	if len(view) != 2 || view[1].Content[0].Text != "of cards" {
 		t.Errorf("the other conversation's view is %+v", view)
 	}
+}
+
+// checkParts checks messages that the model does not see any more.
+func (w target) checkParts(t *testing.T) {
+	called, err := w.Agents.Recall.Message(t.Context(), org, message+"04")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []recall.Part{{Type: recall.Reasoning, Native: true, Text: "think"},
+		{Type: recall.Text, Kind: recall.InnerThought, Text: "A die will do."},
+		{Type: recall.Text, Kind: recall.InnerThought, Text: "Six."},
+		{Type: recall.ToolCall, CallID: "c1", Name: "roll_die", Input: `{"sides": 6}`}}
+	if diff := cmp.Diff(want, called.Content); diff != "" {
+		t.Errorf("an answer with a call (-want +got):\n%s", diff)
+	}
+	returned, err := w.Agents.Recall.Message(t.Context(), org, message+"05")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = []recall.Part{{Type: recall.ToolReturn, CallID: "c1", Text: `{"rolled": [4]}`,
+		Envelope: &recall.Envelope{Time: "2024-05-01 12:00:07 PM CEST+0200", Raw: true}}}
+	if diff := cmp.Diff(want, returned.Content); diff != "" {
+		t.Errorf("its result (-want +got):\n%s", diff)
+	}
+}
+
+// sameJSON reports whether two texts are the same JSON.
+func sameJSON(t *testing.T, a, b string) bool {
+	t.Helper()
+	var x, y any
+	if err := errors.Join(json.Unmarshal([]byte(a), &x), json.Unmarshal([]byte(b), &y)); err != nil {
+		t.Fatalf("read %s and %s: %v", a, b, err)
+	}
+	return cmp.Equal(x, y)
 }
 
 func (w target) viewOf(t *testing.T, conversation string) []recall.Message {
