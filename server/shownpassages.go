@@ -13,7 +13,7 @@ import (
 func (s *Server) showPassages(ctx context.Context, asked letta.WithEmbeddings, list ...archival.Passage) (
 	shown []letta.ArchivalPassage, err error) {
 	shown = rest.Each(list, letta.PassageOf)
-	if !asked.Embeddings {
+	if !asked.Shows() {
 		return shown, nil
 	}
 	vectors, err := s.Archival.Vectors(ctx, rest.Org(ctx), list...)

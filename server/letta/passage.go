@@ -19,7 +19,7 @@ import (
 // ArchivalPassage is a passage of an archive in Letta's shape.
 type ArchivalPassage struct {
 	archival.Passage
-	Embedding       []float32 `json:"embedding" doc:"Its vector, with include_embeddings; null while it has none."`
+	Embedding       []float32 `json:"embedding" doc:"Its vector, see include_embeddings; null while it has none."`
 	EmbeddingConfig rest.Null `json:"embedding_config"`
 	SourceID        rest.Null `json:"source_id"`
 	FileID          rest.Null `json:"file_id"`
@@ -35,7 +35,13 @@ func PassageOf(p archival.Passage) ArchivalPassage { return ArchivalPassage{Pass
 
 // WithEmbeddings are the parameters of operations that show passages.
 type WithEmbeddings struct {
-	Embeddings bool `query:"include_embeddings" doc:"Show the vectors of passages that have one."`
+	Client
+	Embeddings rest.Opt[bool] `query:"include_embeddings" doc:"Vectors, where there are; absent: for Letta's clients."`
+}
+
+// Shows reports whether the client wants vectors.
+func (w WithEmbeddings) Shows() bool {
+	return w.Embeddings.Value || !w.Embeddings.Set && w.isLettas()
 }
 
 // InsertedOf returns an inserted passage in Letta's shape.
