@@ -98,7 +98,8 @@ func kindsOf(hits []search.MemoryFound) (all []search.Kind) {
 	for _, h := range hits {
 		all = append(all, h.Kind)
 	}
-	slices.SortFunc(all, func(a, b search.Kind) int { return slices.Index(search.Kinds, a) - slices.Index(search.Kinds, b) })
+	order := func(k search.Kind) int { return slices.Index(search.Kinds, k) }
+	slices.SortFunc(all, func(a, b search.Kind) int { return order(a) - order(b) })
 	return slices.Compact(all)
 }
 
@@ -227,7 +228,8 @@ func TestWhatASearchSaysOfItself(t *testing.T) {
 	if got := f.found(search.Query{Text: "zebar", Limit: 5}); got.SearchedFor != "zebra" || len(got.Hits) == 0 {
 		t.Errorf("misspelled: searched for %q, with %d hits", got.SearchedFor, len(got.Hits))
 	}
-	if got := f.found(search.Query{Text: "zebar", Limit: 5, AsWritten: true}); got.SearchedFor != "" || len(got.Hits) != 0 {
+	if got := f.found(search.Query{Text: "zebar", Limit: 5, AsWritten: true}); got.SearchedFor != "" ||
+		len(got.Hits) != 0 {
 		t.Errorf("as written: searched for %q, with %d hits", got.SearchedFor, len(got.Hits))
 	}
 }
