@@ -52,16 +52,12 @@ func Render(segments iter.Seq2[grep.Segment, error], e Excerpt) (View, error) {
 		return View{}, db.Invalid("Invalid range: line %d comes after line %d. Ask for a length of at least 1.",
 			e.First, e.Last)
 	}
-	v := viewer{Excerpt: e}
+	v := viewer{Excerpt: e, whole: fromStart && toEnd}
 	if err := v.read(segments); err != nil {
 		return View{}, err
 	}
-	pages := e.Pages.note(e.First, e.Last)
-	switch {
-	case fromStart && toEnd:
-		return v.view(fmt.Sprintf(frame.ViewFileStart, e.Total, pages)), nil
-	case toEnd:
-		return v.view(fmt.Sprintf(frame.ViewToEnd, e.First, e.Total, pages)), nil
+	if toEnd && !fromStart {
+		return v.view(fmt.Sprintf(frame.ViewToEnd, e.First, e.Total, e.Pages.note(e.First, e.Last))), nil
 	}
 	return v.view(v.headerTo(e.Last)), nil
 }
@@ -69,6 +65,7 @@ func Render(segments iter.Seq2[grep.Segment, error], e Excerpt) (View, error) {
 // viewer collects numbered lines, each behind a line end, until they exceed the limit.
 type viewer struct {
 	Excerpt
+	whole      bool // all of the file is asked for
 	body       strings.Builder
 	chars      int       // characters in body
 	line       int       // number of the current line; 0 before the first segment
@@ -136,8 +133,12 @@ func (v *viewer) end() {
 	v.within = false
 }
 
-// headerTo returns the header of a view from the first line to last.
+// headerTo returns the header of a view from the first line to last. That of a whole file is the same where the view
+// is cut, as in Letta; the note behind it says which lines are missing.
 func (v *viewer) headerTo(last int) string {
+	if v.whole {
+		return fmt.Sprintf(frame.ViewFileStart, v.Total, v.Pages.note(v.First, last))
+	}
 	return fmt.Sprintf(frame.ViewLines, v.First, last, v.Total, v.Pages.note(v.First, last))
 }
 
