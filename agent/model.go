@@ -172,6 +172,28 @@ func (m ModelSettings) accepted(handle string) ModelSettings {
 	return m
 }
 
+// OneCall reports whether the agent's model makes one call at a time: if its settings say so, and in an agent made for
+// Letta unless its settings are given, and no rule orders calls.
+func (a Agent) OneCall() bool {
+	if parallel := a.ModelSettings().ParallelCalls; parallel != nil && !*parallel {
+		return true
+	}
+	if a.MadeFor() != ForLetta {
+		return false
+	}
+	var given map[string]json.RawMessage
+	_ = json.Unmarshal(a.Settings.ModelSettings, &given)
+	delete(given, "provider_type")
+	return len(given) == 0 || a.ordersCalls()
+}
+
+// ordersCalls reports whether the agent has rules other than that calls wait for approval.
+func (a Agent) ordersCalls() bool {
+	var rules []toolRule
+	_ = json.Unmarshal(a.Settings.ToolRules, &rules) // clients may store anything
+	return slices.ContainsFunc(rules, func(r toolRule) bool { return r.Type != "requires_approval" })
+}
+
 // options returns the request's fields for the agent's model and its settings, in this format. leftOut names settings
 // that the format lacks, that the model refuses, or that its provider would refuse in this combination.
 func (a Agent) options(f Format, hasTools bool) (fields map[string]any, leftOut []string) {
@@ -183,6 +205,9 @@ func (a Agent) options(f Format, hasTools bool) (fields map[string]any, leftOut 
 	m := a.ModelSettings().accepted(a.model())
 	if a.Settings.ResponseFormat != nil && settings["response_format"] == nil {
 		settings["response_format"], m.ResponseFormat = a.Settings.ResponseFormat, a.Settings.ResponseFormat
+	}
+	if a.OneCall() && !refuses(modelName(a.model()), "parallel_tool_calls") {
+		m.ParallelCalls = new(false)
 	}
 	delete(settings, "provider_type")
 	delete(settings, "send_all")

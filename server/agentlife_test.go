@@ -23,7 +23,7 @@ const drivenWindow = 16_000
 // faults returns a provider's faults, in order; nil is a good answer.
 func faults(release <-chan struct{}) []llmtest.Fault {
 	overflow := llmtest.Overflows(llmtest.Wordings[0], 4_000, 9_000)
-	return []llmtest.Fault{overflow, overflow, overflow, overflow, nil, nil,
+	return []llmtest.Fault{nil, overflow, overflow, overflow, overflow, nil,
 		llmtest.Fails(), llmtest.Fails(), llmtest.Fails(), llmtest.RateLimited(0), llmtest.RateLimited(
 			0), llmtest.RateLimited(0),
 		llmtest.Garbage(), llmtest.Malformed(), llmtest.NoChoices(), llmtest.Empty(), llmtest.Empty(),

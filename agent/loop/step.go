@@ -29,6 +29,9 @@ func (w *worker) answerOnce(ctx context.Context) (*stop, error) {
 	s.ContextWindow, s.ModelNS = window, time.Since(began).Nanoseconds()
 	s.Prompt, s.Completion, s.Cached = answer.Usage.Prompt, answer.Usage.Completion, answer.Usage.Cached
 	s.CacheWrite, s.Reasoning = answer.Usage.CacheWrite, answer.Usage.Reasoning
+	if w.agent.OneCall() {
+		answer.Content = withoutMoreCalls(answer.Content)
+	}
 	if err == nil {
 		err = w.keep(ctx, &s, id, answer)
 	}
@@ -292,10 +295,23 @@ func (w *worker) mustSpeak() bool {
 		slices.Contains(w.tools, agent.SendMessage)
 }
 
+// withoutMoreCalls returns an answer without the calls behind its first.
+func withoutMoreCalls(answer []recall.Part) (kept []recall.Part) {
+	called := false
+	for _, p := range answer {
+		if p.Type == recall.ToolCall && called {
+			continue
+		}
+		called = called || p.Type == recall.ToolCall
+		kept = append(kept, p)
+	}
+	return kept
+}
+
 // corrections returns events that make the sent pieces match the stored message: they drop calls that were cut for the
-// answer's length, and may add a text in their place.
+// answer's length, or are more than the model may make at once, and may add a text in place of a cut call.
 func (w *worker) corrections(m recall.Message, finish string) (all []Event) {
-	if finish != model.Length || len(w.streamed.calls) == 0 {
+	if len(w.streamed.calls) == 0 {
 		return nil
 	}
 	present := map[string]bool{}
@@ -307,7 +323,7 @@ func (w *worker) corrections(m recall.Message, finish string) (all []Event) {
 		all = append(all, Event{Dropped: dropped})
 	}
 	for _, p := range m.Content {
-		if p.Type == recall.Text && !w.streamed.text {
+		if finish == model.Length && p.Type == recall.Text && !w.streamed.text {
 			d := model.Delta{Kind: recall.Text, Text: p.Text}
 			all = append(all, Event{Delta: &Delta{Delta: d, MessageID: m.ID, StepID: *m.StepID, At: time.Now()}})
 		}
