@@ -49,6 +49,11 @@ func CheckWindowLater(ctx context.Context, s *Store, org db.Org, agentID string)
 	return s.checkWindowLater(ctx, org, agentID, "")
 }
 
+// CheckIdleLater runs the job that compacts an agent's default conversation after a pause.
+func CheckIdleLater(ctx context.Context, s *Store, org db.Org, agentID string) error {
+	return s.checkIdleLater(ctx, org, agentID, "")
+}
+
 // FlushDue returns why a flush begins when so many tokens of a window are used; empty if none begins.
 func FlushDue(f FlushSettings, tokens, window int) string {
 	return f.due(tokens, window, plan.Defaults())

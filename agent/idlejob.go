@@ -25,6 +25,9 @@ func (idleArgs) InsertOpts() river.InsertOpts { return queue.Tried(queueIdle, tr
 
 // checkIdleLater runs CheckIdle as a job, and waits again if the pause is not yet long enough.
 func (s *Store) checkIdleLater(ctx context.Context, org db.Org, agentID, conversation string) error {
+	if err := s.leaveToWriter(ctx); err != nil {
+		return err
+	}
 	wait, err := s.CheckIdle(ctx, org, agentID, conversation)
 	if err == nil && wait > 0 {
 		return river.JobSnooze(wait)

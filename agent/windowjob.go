@@ -106,15 +106,23 @@ func turnOf(ctx context.Context, d db.DB, org db.Org, name string) (queue.Turn, 
 // writerPause is how long a job waits for a server that has a model.
 const writerPause = 2 * time.Second
 
-// checkWindowLater runs CheckWindow as a job. A server without a model leaves the job to one that has a model, so that
-// a summary does not depend on which server is faster.
+// checkWindowLater runs CheckWindow as a job.
 func (s *Store) checkWindowLater(ctx context.Context, org db.Org, agentID, conversation string) error {
+	if err := s.leaveToWriter(ctx); err != nil {
+		return err
+	}
+	return s.CheckWindow(ctx, org, agentID, conversation)
+}
+
+// leaveToWriter snoozes a job on a server without a model if another server has one, so that a summary in the
+// background does not depend on which server is faster. Where a caller waits, summaries are made at once.
+func (s *Store) leaveToWriter(ctx context.Context) error {
 	if s.Compaction.Models == nil && s.HasWriter != nil {
 		if other, err := s.HasWriter(ctx); err != nil || other {
 			return cmp.Or(err, river.JobSnooze(writerPause))
 		}
 	}
-	return s.CheckWindow(ctx, org, agentID, conversation)
+	return nil
 }
 
 // CheckWindow warns if three quarters of a conversation's window are in use, and compacts above the trigger, or if

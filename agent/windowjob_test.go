@@ -120,7 +120,8 @@ func TestWindowChecksOfOrganizationsTakeTurns(t *testing.T) {
 	}
 }
 
-// A server without a model leaves a full window to one that has a model, and compacts it if there is none.
+// A server without a model leaves a full window to one that has a model, and compacts it if there is none. A caller who
+// waits has a summary at once, which says why no model wrote it.
 func TestAServerWithoutAModelLeavesSummariesToOthers(t *testing.T) {
 	t.Parallel()
 	s, pool := newStore(t)
@@ -142,8 +143,22 @@ func TestAServerWithoutAModelLeavesSummariesToOthers(t *testing.T) {
 	if err := check(); !errors.As(err, new(*river.JobSnoozeError)) || compacted() != 0 {
 		t.Errorf("beside a server with a model: %v, %d compactions", err, compacted())
 	}
+	if err := agent.CheckIdleLater(t.Context(), s.Store, s.org, a.ID); !errors.As(err, new(*river.JobSnoozeError)) {
+		t.Errorf("after a pause, beside a server with a model: %v", err)
+	}
 	others = false
 	if err := check(); err != nil || compacted() != 1 {
 		t.Errorf("alone: %v, %d compactions", err, compacted())
+	}
+	others = true
+	b := create(t, s, agent.New{Name: "b", System: "Be kind.", WindowLimit: new(8000)})
+	for range 5 {
+		say(t, s, b, said(recall.User, strings.Repeat("word ", 2000)), said(recall.Assistant, "Yes."))
+	}
+	handOut(t, s, b, agent.OpenAI)
+	why, err := db.One[string](t.Context(), pool, `
+		SELECT k.why FROM compactions k WHERE k.org = $1 ORDER BY k.key DESC LIMIT 1`, s.org)
+	if err != nil || why != "no model is configured on the server that made it" || compacted() != 2 {
+		t.Errorf("before a prompt: %q, %v, %d compactions", why, err, compacted())
 	}
 }

@@ -102,7 +102,8 @@ func (p Part) Preview(bytes, limit int, has Toolset) string {
 	return p.beginning(p.Text[:bytes], limit, has)
 }
 
-// Beginning returns the beginning of a cut result, text, with a note that tells a model with these tools how to read on.
+// Beginning returns the beginning of a cut result, text, with a note that tells a model with these tools how to read
+// on.
 func (p Part) Beginning(text string, has Toolset) string { return p.beginning(text, 0, has) }
 
 func (p Part) beginning(text string, limit int, has Toolset) string {

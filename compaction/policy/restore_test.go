@@ -39,7 +39,8 @@ func TestRestoreShowsMoreOfALongFile(t *testing.T) {
 		!strings.HasPrefix(note, fmt.Sprint(len(text), " of ", len(whole), " bytes are shown.")) {
 		t.Errorf("%d bytes are shown, then %q", len(text), note)
 	}
-	if all = p.Restore(talk.View, after.View, policy.Moment{}); len(all) != 1 || all[0].Cut != nil || all[0].Tokens > 1_000 {
+	all = p.Restore(talk.View, after.View, policy.Moment{})
+	if len(all) != 1 || all[0].Cut != nil || all[0].Tokens > 1_000 {
 		t.Errorf("without the whole text: %+v", all)
 	}
 }

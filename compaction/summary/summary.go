@@ -43,7 +43,7 @@ func Summarize(ctx context.Context, e clip.Evicted, s plan.Settings, m *Model) (
 		return w.nothing(), ctx.Err()
 	}
 	if m == nil {
-		w.why = "no model is configured"
+		w.why = "no model is configured on the server that made it"
 		return w.extracted(), ctx.Err()
 	}
 	patience := m.Patience

@@ -105,8 +105,8 @@ func TestThreeReportsCalibrate(t *testing.T) {
 	}
 }
 
-// A kind of text that was in three prompts, left them, and comes back is predicted to a tenth, however many prompts were
-// without it.
+// A kind of text that was in three prompts, left them, and comes back is predicted to a tenth, however many prompts
+// were without it.
 func TestAClassThatComesBackIsPredicted(t *testing.T) {
 	t.Parallel()
 	texts := map[string]counted{}
