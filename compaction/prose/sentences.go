@@ -112,13 +112,23 @@ const addingChars = 60
 // belongs reports whether sentence s belongs to the one before. A question never belongs to a statement, because a
 // statement that ends with a question counts less.
 func belongs(before, s string) bool {
-	if len(before)+len(s) > joinedChars || isQuestion(s) && isStatement(before) {
+	if len(before)+len(s) > joinedChars || isQuestion(s) && isStatement(before) || wantsNone(s) {
 		return false
 	}
-	return len(before) < 20 || strings.HasSuffix(before, ":") ||
+	if len(s) > addingChars && SentenceOf(s).Is(Pending) && !strings.HasSuffix(before, "?") {
+		return false // "it is not clear whether …" says enough alone
+	}
+	return len(before) < 20 && !isAside(before) || strings.HasSuffix(before, ":") ||
 		continuing.opening(SpacedOf(tokens.PrefixChars(s, 40)), nil) != 0 ||
 		len(s) <= addingChars && adding.opening(SpacedOf(s), nil) != 0 ||
 		strings.HasSuffix(before, "?") && !strings.HasSuffix(s, "?") && SentenceOf(s).Is(Pending)
+}
+
+// isAside reports whether a sentence only answers, or only asks for the next step: it does not begin another.
+func isAside(s string) bool {
+	t := SpacedOf(s)
+	return isStatement(s) && (openings.opening(t, fillers)&Asking != 0 ||
+		!slices.ContainsFunc(t.Words, func(w string) bool { return !fillers[w] }))
 }
 
 func isQuestion(s string) bool { return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？") }

@@ -22,7 +22,7 @@ func extract(messages []recall.Message, previous string, must prose.MustMention)
 
 // extractAs is extract with the headings of a layout. It also reads the previous summary by that layout.
 func extractAs(l layout, messages []recall.Message, previous string, must prose.MustMention) *extraction {
-	x := &extraction{said: prose.Frequency{Of: map[string]int{}}, layout: l}
+	x := &extraction{said: prose.Frequency{Of: map[string]int{}}, layout: l, shapes: map[string]int{}}
 	x.carry(previous)
 	messages = slices.DeleteFunc(slices.Clone(messages), prose.IsWarning)
 	names := prose.CallNames(messages)
@@ -171,6 +171,7 @@ func (x *extraction) rate(must prose.MustMention) {
 			}
 		}
 	}
+	defer x.correct()
 	for s := range x.items {
 		if trust[s] == 0 {
 			continue
@@ -183,10 +184,37 @@ func (x *extraction) rate(must prose.MustMention) {
 				age = 0
 			}
 			i.score *= rare * rare * (1 + ageGain*min(age, 1))
+			if n := x.shapes[i.shape]; n > sameShapes {
+				i.score *= sameShapes / float64(n)
+			}
 			i.score *= 1 + mentionGain*float64(min(must.CountIn(i.text), 2))
 		}
 	}
 }
+
+// correct scores what the user told later about the same at least as high as what it corrects.
+func (x *extraction) correct() {
+	all := x.items[told][max(len(x.items[told])-maxCorrected, 0):]
+	topics := make([][]string, len(all))
+	for i := range all {
+		topics[i] = prose.Topic(numbered.ReplaceAllString("- "+all[i].text, ""))
+	}
+	for later := range all {
+		for earlier := range all[:later] {
+			was, now := &all[earlier], &all[later]
+			same := len(topics[earlier])
+			if same == 0 || same < 2 && !now.corrects || prose.ShareIn(topics[earlier], topics[later]) < 1 {
+				continue
+			}
+			now.score = max(now.score, correctedGain*was.score)
+		}
+	}
+}
+
+const (
+	maxCorrected  = 150  // of the newest facts from the user that are compared
+	correctedGain = 1.05 // how much higher a correction is scored
+)
 
 // focusOn raises the scores of compared lines that share words, names or numbers with a focus.
 func (x *extraction) focusOn(focus string) {

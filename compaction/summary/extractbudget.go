@@ -19,7 +19,7 @@ const (
 	sureShare    = 0.9  // the same, with lines of at least sureScore
 	firstShare   = 0.08 // the first request
 	requestsPart = 0.04 // other requests
-	statePart    = 0.06
+	statePart    = 0.045
 	errorsPart   = 0.13
 	callsPart    = 0.05
 	namedPart    = 0.04
@@ -27,7 +27,7 @@ const (
 
 	smallBudget = 2_048 // tokens up to which other requests come after the compared lines
 
-	leastState = 60   // tokens of the last state, if that is at most
+	leastState = 44   // tokens of the last state, if that is at most
 	mostState  = 0.16 // of the budget
 )
 
@@ -127,13 +127,15 @@ type selection struct {
 	ranked []itemKey
 	taken  map[itemKey]string
 	told   []toldLine
-	text   string // everything chosen, folded for comparison
+	shapes map[string]int // of the chosen lines of results
+	text   string         // everything chosen, folded for comparison
 	ids    []string
 	layout layout
 }
 
 func newSelection(x *extraction, header string, budget int) *selection {
-	f := &selection{x: x, layout: x.layout, left: budget - tokens.Estimate(header+"\n"), taken: map[itemKey]string{}}
+	f := &selection{x: x, layout: x.layout, left: budget - tokens.Estimate(header+"\n"), taken: map[itemKey]string{},
+		shapes: map[string]int{}}
 	for s, items := range x.items {
 		for i := range items {
 			if trust[s] > 0 {
@@ -188,10 +190,14 @@ func (f *selection) take(a itemKey, text string, most int) int {
 // lines takes the compared lines with the highest scores that say something new.
 func (f *selection) lines(most int, fits func(item) bool) {
 	for _, a := range f.ranked {
-		if i := f.item(a); fits(i) && most >= leastLine && !f.says(a.section, i) {
-			n := f.take(a, i.text, most)
+		i := f.item(a)
+		if !fits(i) || most < leastLine || f.says(a.section, i) || i.shape != "" && f.shapes[i.shape] >= sameShapes {
+			continue
+		}
+		if n := f.take(a, i.text, most); n > 0 {
 			most -= n
 			f.facts += n
+			f.shapes[i.shape]++
 		}
 	}
 }
@@ -226,7 +232,7 @@ func (f *selection) says(s section, i item) bool {
 }
 
 // patternLines is how many lines of the user with the same words are kept.
-const patternLines = 3
+const patternLines = 2
 
 // sameShare is the share of a line's words from which on another line with these words says the same.
 const sameShare = 0.7

@@ -23,13 +23,15 @@ func lineWords(text string) []string {
 
 // item is a line of a section.
 type item struct {
-	text    string // with the number of its message
-	seq     int64  // seq of its message; 0 if unknown
-	words   []string
-	score   float64
-	carried bool // it comes from the previous summary
-	failed  bool // it is of a result that failed
-	output  bool // it is a line of a result
+	text     string // with the number of its message
+	seq      int64  // seq of its message; 0 if unknown
+	words    []string
+	score    float64
+	carried  bool   // it comes from the previous summary
+	failed   bool   // it is of a result that failed
+	corrects bool   // its words say that it corrects something
+	output   bool   // it is a line of a result
+	shape    string // of such a line, unless it gives a name a value
 }
 
 // extraction holds the lines found in messages, by section, in the order of the conversation.
@@ -38,7 +40,8 @@ type extraction struct {
 	said   prose.Frequency
 	layout layout
 
-	outputLines int // lines of each tool result that are read
+	outputLines int            // lines of each tool result that are read
+	shapes      map[string]int // of lines of results: how many have it
 }
 
 // numbered matches the beginning of a line in an extracted summary.
@@ -49,6 +52,10 @@ func (x *extraction) add(in section, i item, s prose.Sentence, weight float64) {
 	if line, ok := ofResult(s.Text); ok { // carried over
 		s, weight, i.output = prose.SentenceOf(line), trustOfLine(line, true), true
 	}
+	if i.output && !value.MatchString(s.Text) {
+		i.shape = shapeOf(s.Text)
+		x.shapes[i.shape]++
+	}
 	question := strings.HasSuffix(s.Text, "?") && !s.IsUnread()
 	if len(prose.ContentWords(s.Text)) < leastWordsOfLine && (question || !saysMuchInFewWords(s, in, weight)) {
 		return
@@ -56,9 +63,11 @@ func (x *extraction) add(in section, i item, s prose.Sentence, weight float64) {
 	if in == told && question && s.Opening&prose.Asking == 0 { // CueScore lowers the others
 		weight /= 2
 	}
-	i.words = lineWords(s.Text)
+	i.words, i.corrects = lineWords(s.Text), s.Is(prose.Correcting)
 	cue := s.CueScore()
 	switch {
+	case in == told && !question && s.Opening&prose.Asking == 0 && len(i.words) >= leastStatement:
+		cue += statementCue
 	case weight == valueTrust:
 		cue += valueCue
 	case in == findings && s.Opening&prose.Introducing != 0: // it says what the assistant did
@@ -69,6 +78,28 @@ func (x *extraction) add(in section, i item, s prose.Sentence, weight float64) {
 	i.score = weight * trust[in] * cue
 	x.said.Note(i.words)
 	x.items[in] = append(x.items[in], i)
+}
+
+// shapeOf returns a line with one letter for each word and one digit for each number. Lines of a log or a list have the
+// same shape.
+func shapeOf(line string) string {
+	var b strings.Builder
+	last := rune(0)
+	for _, r := range line {
+		switch {
+		case unicode.IsLetter(r) || unicode.IsMark(r):
+			r = 'a'
+		case unicode.IsDigit(r):
+			r = '0'
+		case unicode.IsSpace(r):
+			r = ' '
+		}
+		if r != last {
+			b.WriteRune(r)
+		}
+		last = r
+	}
+	return b.String()
 }
 
 // resultLine matches a line of a result in an extracted summary, and lastResultLine the end of a longer last result.

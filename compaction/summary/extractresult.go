@@ -42,6 +42,9 @@ func (x *extraction) addResult(m recall.Message, p recall.Part, tool string) {
 // value matches a line that gives a name a value with a digit.
 var value = regexp.MustCompile(`^"?[\pL_][\pL\pM\w. -]{1,40}"?\s*[:=]\s*"?[^\s"]*\d[^"]{0,40}"?,?$`)
 
+// record matches a line with a JSON object that has a digit.
+var record = regexp.MustCompile(`^\{"[^{}]{0,120}\d[^{}]{0,120}\},?$`)
+
 // trustOfLine returns the weight of a result's line. In a result with few lines, values count for more, and so do lines
 // with a digit, unless they are of a program's source.
 func trustOfLine(line string, few bool) float64 {
@@ -50,7 +53,7 @@ func trustOfLine(line string, few bool) float64 {
 		return sourceTrust
 	case !few:
 		return outputTrust
-	case value.MatchString(line):
+	case value.MatchString(line), record.MatchString(line):
 		return valueTrust
 	case strings.ContainsAny(line, "0123456789"):
 		return answerTrust

@@ -351,10 +351,10 @@ func TestFactsSurviveWork(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
 	for about, leasts := range map[string]map[int]int{"clinic": {8192: 18, 16_000: 20},
-		"vineyard": {8192: 18, 16_000: 19}} {
+		"vineyard": {8192: 18, 16_000: 19}, "harbour": {8192: 18, 16_000: 19}, "archive": {8192: 18, 16_000: 19}} {
 		for window, least := range leasts {
 			for _, preset := range []string{policy.Default, "pi"} {
-				for seed := range uint64(scale.Pure(2, 6)) {
+				for seed := range uint64(scale.Pure(1, 4)) {
 					t.Run(fmt.Sprintf("%s, %s, window %d, %d", about, preset, window, seed), func(t *testing.T) {
 						t.Parallel()
 						p, err := policy.Preset(preset)
