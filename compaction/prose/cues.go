@@ -118,31 +118,37 @@ var cues = []struct {
 	weight float64
 	signs  string
 }{
-	{Obliging, 2, "capped, cap, ceiling, must, mustn't, have to, has to, need to, needs to, require, required, " +
-		"requires, shall, should, shouldn't, never, always, forbidden, prohibited, mandatory, not allowed, allowed, " +
-		"only, at most, at least, no more than, no less than, maximum, minimum, limit, limited, up to, " +
-		"under no circumstances, without, except, unless, otherwise, do not, don't, ever, cannot, can't, avoid, " +
-		"whoever, make sure, from now on, no longer, whatever you do, hands off, leave it, alone, keep away, " +
-		"keep out, stay away, stay out, steer clear, stay clear, nicht anfassen, ne touchez, no tocar, off limits, " +
-		"don't touch, do not touch, untouched, stop, refrain, dare, dares, nobody may, no one may, nobody is to, " +
-		"no one is to, nie, darfst, dürft, verboten, niemand darf, interdit, défense, ne pas, prohibido, nadie, " +
-		"vietato, nessuno, proibido, никто, ممنوع, يمنع, يحظر, يجب, لا, ห้าม, ต้อง, อย่า, 금지, 절대, 반드시, मत, कभी, " +
-		"ज़रूरी, 严禁, 禁止, 不许, 不得, 不能, 不准, 别动, 千万, 务必, ないで, しないこと, いけません, 使えません, forbid*, prohib*, mandator*, requir*, " +
-		"verbot*, verbiet*, interd*, vietat*, proib*, запре*, обяза*, niemals, immer, muss, müssen, darf, dürfen, " +
-		"kein, keine, höchstens, mindestens, unbedingt, jamais, toujours, doit, nunca, siempre, debe, mai, sempre, " +
-		"deve, никогда, всегда, нельзя, нужно, должен, вместо, 必须, 不要, 始终, 必ず"},
-	{Standing, 2, "never, always, mustn't, must not, forbidden, prohibited, not allowed, under no circumstances, " +
-		"dare, as it is, as they are, the way it is, wie sie ist, wie es ist, wie sie sind, so lassen, tel quel, " +
-		"como está, как есть, nobody, no one, verboten, niemand, interdit, prohibido, nadie, vietato, nessuno, " +
-		"proibido, запрещено, никто, ممنوع, لا يجوز, ห้าม, 금지, 절대, 严禁, 禁止, 不许, 不得, 别动, 千万, 务必, do not, from now on, " +
-		"no longer, make sure, whatever you do, hands off, alone, keep away, keep out, stay away, stay out, " +
-		"steer clear, stay clear, nicht anfassen, ne touchez, no tocar, off limits, don't touch, untouched, nie, " +
-		"niemals, immer, jamais, toujours, nunca, siempre, mai, sempre, никогда, всегда, нельзя, 不要, 始终, 必ず"},
-	{Wishing, 1.6, "prefer, prefers, preferred, preferably, preference, rather, favourite, favorite, like, likes, " +
-		"love, loves, hate, hates, dislike, want, wants, wish, wishes, fond of, allergic, allergy, vegan, " +
-		"vegetarian, call me, instead, fine with, i'd rather, lieber, bevorzuge, mag, möchte, hätte gern, préfère, " +
-		"j'aimerais, je veux, prefiero, quiero, me gusta, preferisco, vorrei, prefiro, gostaria, предпочитаю, хочу, " +
-		"люблю, allergisch, 喜欢, 过敏, 希望, 好き, ほしい, 欲しい, 좋아, 싫어, 원해, أفضل, أريد, पसंद, चाहिए, ชอบ, อยาก, ต้องการ"},
+	{Obliging, 2, "may not, not to be, is not to, are not to, capped, cap, ceiling, must, mustn't, have to, has to, " +
+		"need to, needs to, require, required, requires, shall, should, shouldn't, never, always, forbidden, " +
+		"prohibited, mandatory, not allowed, allowed, only, at most, at least, no more than, no less than, maximum, " +
+		"minimum, limit, limited, up to, under no circumstances, without, except, unless, otherwise, do not, don't, " +
+		"ever, cannot, can't, avoid, whoever, make sure, from now on, no longer, whatever you do, hands off, " +
+		"leave it, alone, keep away, keep out, stay away, stay out, steer clear, stay clear, nicht anfassen, " +
+		"ne touchez, no tocar, off limits, don't touch, do not touch, untouched, stop, refrain, dare, dares, " +
+		"nobody may, no one may, nobody is to, no one is to, nie, darfst, dürft, verboten, niemand darf, interdit, " +
+		"défense, ne pas, prohibido, nadie, vietato, nessuno, proibido, никто, ممنوع, يمنع, يحظر, يجب, لا, ห้าม, " +
+		"ต้อง, อย่า, 금지, 절대, 반드시, मत, कभी, ज़रूरी, 严禁, 禁止, 不许, 不得, 不能, 不准, 别动, 千万, 务必, ないで, しないこと, いけません, 使えません, " +
+		"forbid*, prohib*, mandator*, requir*, verbot*, verbiet*, interd*, vietat*, proib*, запре*, обяза*, niemals, " +
+		"immer, muss, müssen, darf, dürfen, kein, keine, höchstens, mindestens, unbedingt, jamais, toujours, doit, " +
+		"nunca, siempre, debe, mai, sempre, deve, никогда, всегда, нельзя, нужно, должен, вместо, 必须, 不要, 始终, 必ず"},
+	{Standing, 2, "may not, not to be, is not to, are not to, write to me, answer me, answer in, reply to me, " +
+		"reply in, talk to me, speak to me, address me, schreib mir, antworte mir, antworte auf, réponds en, " +
+		"écris-moi, responde en, escríbeme, scrivimi, rispondi in, отвечай, пиши мне, never, always, mustn't, " +
+		"must not, forbidden, prohibited, not allowed, under no circumstances, dare, as it is, as they are, " +
+		"the way it is, wie sie ist, wie es ist, wie sie sind, so lassen, tel quel, como está, как есть, nobody, " +
+		"no one, verboten, niemand, interdit, prohibido, nadie, vietato, nessuno, proibido, запрещено, никто, ممنوع, " +
+		"لا يجوز, ห้าม, 금지, 절대, 严禁, 禁止, 不许, 不得, 别动, 千万, 务必, do not, from now on, no longer, make sure, " +
+		"whatever you do, hands off, alone, keep away, keep out, stay away, stay out, steer clear, stay clear, " +
+		"nicht anfassen, ne touchez, no tocar, off limits, don't touch, untouched, nie, niemals, immer, jamais, " +
+		"toujours, nunca, siempre, mai, sempre, никогда, всегда, нельзя, 不要, 始终, 必ず"},
+	{Wishing, 1.6, "write to me, answer me, answer in, reply to me, reply in, talk to me, speak to me, address me, " +
+		"leave out, british english, american english, schreib mir, antworte mir, antworte auf, réponds en, " +
+		"écris-moi, responde en, escríbeme, scrivimi, rispondi in, отвечай, пиши мне, prefer, prefers, preferred, " +
+		"preferably, preference, rather, favourite, favorite, like, likes, love, loves, hate, hates, dislike, want, " +
+		"wants, wish, wishes, fond of, allergic, allergy, vegan, vegetarian, call me, instead, fine with, " +
+		"i'd rather, lieber, bevorzuge, mag, möchte, hätte gern, préfère, j'aimerais, je veux, prefiero, quiero, " +
+		"me gusta, preferisco, vorrei, prefiro, gostaria, предпочитаю, хочу, люблю, allergisch, 喜欢, 过敏, 希望, 好き, ほしい, " +
+		"欲しい, 좋아, 싫어, 원해, أفضل, أريد, पसंद, चाहिए, ชอบ, อยาก, ต้องการ"},
 	{Owning, 0.8, "my, mine, our, ours, i'm, i am, i have, i've, we're, we are, we have, we've, mein, meine, meiner, " +
 		"unser, unsere, mon, mes, notre, mi, nuestro, we, us, wir, uns, nous, hemos, nosotros, noi, abbiamo, nós, " +
 		"temos, мы, нам, наш, наша, 我们, 私たち, 우리, نحن, हम, เรา"},
@@ -280,7 +286,7 @@ var undecided = regexp.MustCompile(`(?i)\bwho (?:will|is going to|owns|would|sho
 	`\bwhat (?:do|should|shall|would|will) we\b|\b(?:should|shall|must) we\b|` +
 	`\bdo we (?:still|ever|want|need|have to)\b|\bare we (?:going|still|allowed)\b|` +
 	`\b(?:when|where|how) (?:will|should|shall|do|would) we\b|\bwhen will\b|` +
-	`\bwhat (?:if|happens (?:if|when|once))\b|\bwer (?:wird|soll|zahlt|übernimmt|macht|entscheidet|darf)\b|` +
+	`\bwhat (?:if|happens\b.*\b(?:if|when|once))\b|\bwer (?:wird|soll|zahlt|übernimmt|macht|entscheidet|darf)\b|` +
 	`\bwas (?:machen|tun) wir\b|\b(?:sollen|wollen|müssen) wir\b|\bwas passiert, wenn\b|` +
 	`\bqui (?:va|doit|paie|signe|décide)\b|\bque (?:fait-on|faisons-nous)\b|\b(?:faut-il|devons-nous|doit-on)\b|` +
 	`\bquién (?:va a|paga|firma|decide|debe)\b|` +
