@@ -15,6 +15,7 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest/golden"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
 )
 
 func TestLimitsFollowTheWindowUnlessTheOperatorSetThem(t *testing.T) {
@@ -235,7 +236,7 @@ func TestPromptGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	got = strings.ReplaceAll(got, a.ID, "agent-#")
-	got = strings.ReplaceAll(got, a.UpdatedAt.UTC().Format("2006-01-02 15:04:05 UTC"), "TIME")
+	got = strings.ReplaceAll(got, a.UpdatedAt.UTC().Format(recall.EnvelopeTime), "TIME")
 	golden.Check(t, "testdata/prompt.golden", got)
 }
 

@@ -104,7 +104,7 @@ func TestRequests(t *testing.T) {
 			t.Fatalf("%s is not JSON: %v\n%s", f, err, h.Request)
 		}
 		got := strings.ReplaceAll(shown.String(), a.ID, "agent-#")
-		got = strings.ReplaceAll(got, a.UpdatedAt.UTC().Format("2006-01-02 15:04:05 UTC"), "TIME") + "\n"
+		got = strings.ReplaceAll(got, a.UpdatedAt.UTC().Format(recall.EnvelopeTime), "TIME") + "\n"
 		golden.Check(t, "testdata/"+string(f)+".golden", got)
 	}
 	if h := handOut(t, s, a, ""); h.Format != agent.Anthropic {

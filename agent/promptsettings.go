@@ -56,8 +56,8 @@ func (p *PromptSettings) role() recall.Role {
 // marks reports whether prompts for Anthropic mark what its cache is to keep.
 func (p *PromptSettings) marks() bool { return p == nil || p.Marks == nil || *p.Marks }
 
-// enveloped returns messages with the envelopes in which a model reads results of tools; without any unless the settings
-// say so. zone is the agent's timezone.
+// enveloped returns messages with the envelopes in which a model reads results of tools; without any unless the
+// settings say so. zone is the agent's timezone.
 func (p *PromptSettings) enveloped(messages []recall.Message, zone *time.Location) []recall.Message {
 	wraps := p != nil && p.Results == LettaResults
 	all := slices.Clone(messages)

@@ -84,9 +84,13 @@ func (s *Store) counts(ctx context.Context, org db.Org, a Agent, c recall.Conver
 		name = recall.DefaultConversation
 	}
 	text := fmt.Sprintf("- CONVERSATION_ID: %s\n- System prompt last recompiled: %s\n", name,
-		a.SystemChangedAt.UTC().Format("2006-01-02 15:04:05 UTC"))
-	if hidden := total - visible(c); hidden > 0 {
-		text += fmt.Sprintf("- %d previous messages are stored in recall memory%s\n", hidden,
+		a.SystemChangedAt.In(a.Zone()).Format(recall.EnvelopeTime))
+	hidden, between := max(total-visible(c), 0), ""
+	if a.MadeFor() == ForLetta {
+		between = " between you and the user"
+	}
+	if hidden > 0 || between != "" { // Letta counts none, too
+		text += fmt.Sprintf("- %d previous messages%s are stored in recall memory%s\n", hidden, between,
 			toolset(tools).Hint("conversation_search", " (use conversation_search to find them)"))
 	}
 	if passages > 0 {

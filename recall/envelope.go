@@ -3,6 +3,7 @@ package recall
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -32,7 +33,8 @@ func (e Envelope) Wrap(message string, failed bool) string {
 	if !e.Raw || !json.Valid([]byte(message)) { // the whole of a message that is cut is no JSON
 		message = quoted(message)
 	}
-	return "{\n  \"status\": " + quoted(status) + ",\n  \"message\": " + message + ",\n  \"time\": " + quoted(e.Time) + "\n}"
+	return fmt.Sprintf("{\n  \"status\": %s,\n  \"message\": %s,\n  \"time\": %s\n}", quoted(status), message,
+		quoted(e.Time))
 }
 
 // quoted returns a text as a JSON string, without escaping markup.

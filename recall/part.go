@@ -32,8 +32,8 @@ const (
 )
 
 // kindsOf lists the kinds that a part may have, by its type.
-var kindsOf = map[PartType][]PartKind{ToolCall: {CustomCall}, Text: {Refusal, InnerThought}, Reasoning: {ReasoningContent,
-	ReasoningField}}
+var kindsOf = map[PartType][]PartKind{ToolCall: {CustomCall}, Text: {Refusal, InnerThought},
+	Reasoning: {ReasoningContent, ReasoningField}}
 
 // The names of APIs in Part.Extra.
 const (

@@ -21,6 +21,8 @@ type Query struct {
 	After        string         // id of a hit: only hits behind it are returned, and Offset counts from there
 	Asking       string         // id of the conversation in which the model asks; empty: Conversation or the default one
 	Unseen       bool           // excludes what the model sees of that conversation anyway
+	CalledAt     int            // position in that conversation of the call that asks; 0 if no log has it
+	OnlyMatches  bool           // leaves out messages that share nothing with the query, but stand near others that do
 	WithReset    bool           // includes what Reset hid, in a search of an agent or the organization
 	Mode         Mode           // empty is ByBoth
 	Weight       float64        // of meaning, as in rank.Question

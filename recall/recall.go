@@ -4,7 +4,8 @@
 //
 // Each file uses those that are named before it:
 //   - the store, and what it redacts: recall.go redactor.go
-//   - messages and their parts: envelope.go part.go thought.go failedresult.go resultcontent.go clean.go refusalstate.go message.go
+//   - messages and their parts: envelope.go part.go thought.go failedresult.go resultcontent.go clean.go
+//     refusalstate.go message.go
 //   - conversations, and what a model sees of them: contextview.go conversation.go lineage.go messages.go visible.go
 //   - what is to append: draft.go toolset.go longresult.go searchtext.go entry.go conversationend.go
 //   - the append: appending.go toolcall.go secondresult.go restored.go otid.go failedturn.go unconfirmed.go

@@ -63,7 +63,7 @@ func (s *Store) ranked(ctx context.Context, f searchFilter) (found rank.Searched
 		return found, err
 	}
 	out.More = len(rows) > max(q.Offset, 0)+q.Limit
-	out.Hits, err = s.confirmed(ctx, f, rows, ranking)
+	out.Hits, err = s.confirmed(ctx, f, rows, ranking, contextOf(all, ranking))
 	out.More = out.More && len(out.Hits) > 0
 	out.Remarks = ranking.Remarks(len(out.Hits), out.More)
 	out.addContext(all, ranking, q.Explain)
@@ -145,12 +145,15 @@ func (s *Store) newest(ctx context.Context, f searchFilter) (Results, error) {
 
 // confirmed reads the best messages of a ranking, and messages near them. It returns no hits if it dropped some and no
 // other was found by words, by meaning or by a time in the query.
-func (s *Store) confirmed(ctx context.Context, f searchFilter, rows []rank.Scored,
-	ranking rank.Ranking) ([]Hit, error) {
+func (s *Store) confirmed(ctx context.Context, f searchFilter, rows []rank.Scored, ranking rank.Ranking,
+	isContext func(Hit) bool) ([]Hit, error) {
 	found, dropped := len(f.periods) > 0, false
 	hits, err := s.hits(ctx, f, rows, func(h *Hit, text string) bool {
 		if !ranking.Confirm(text, &h.WordsRank, h.MeaningRank) {
 			dropped = true
+			return false
+		}
+		if f.q.OnlyMatches && isContext(*h) {
 			return false
 		}
 		found = found || h.WordsRank > 0 || h.MeaningRank > 0

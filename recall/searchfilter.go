@@ -60,8 +60,12 @@ func (s *Store) searchFilter(ctx context.Context, org db.Org, q Query) (searchFi
 	if err != nil {
 		return searchFilter{}, err
 	}
-	if q.Unseen && f.agent != 0 {
-		if err := s.excludeVisible(ctx, &f, asking); err != nil {
+	if f.agent != 0 {
+		exclude := s.excludeTurn
+		if q.Unseen {
+			exclude = s.excludeVisible
+		}
+		if err := exclude(ctx, &f, asking); err != nil {
 			return searchFilter{}, err
 		}
 	}
@@ -85,8 +89,8 @@ func (s *Store) asking(ctx context.Context, f searchFilter) (int64, error) {
 }
 
 // excludeVisible leaves out messages that the model sees in a conversation (0: the default one), that is those that no
-// summary replaces. If the conversation has no summary, nothing is left out, because it is unknown how much of the
-// conversation the model sees.
+// summary replaces. If the conversation has no summary, nothing is left out unless a call in its log asks, because it is
+// unknown how much of the conversation another model sees.
 func (s *Store) excludeVisible(ctx context.Context, f *searchFilter, conversation int64) error {
 	type row struct {
 		Key          int64 `db:"key"`
@@ -102,10 +106,34 @@ func (s *Store) excludeVisible(ctx context.Context, f *searchFilter, conversatio
 			   OR m.role = 'tool' AND EXISTS (SELECT FROM json_array_elements(m.content) AS part WHERE `+isOrphan+`))
 		) AS unshown
 		FROM conversations c
-		WHERE org = $1 AND agent_key = $2 AND CASE WHEN $3 = 0 THEN is_default ELSE key = $3 END AND first_visible > 1`,
-		f.org, f.agent, conversation)
+		WHERE org = $1 AND agent_key = $2 AND CASE WHEN $3 = 0 THEN is_default ELSE key = $3 END
+		  AND (first_visible > 1 OR $4 > 0)`, f.org, f.agent, conversation, f.q.CalledAt)
 	for _, r := range rows {
 		f.visibleIn, f.visibleFrom, f.visibleKept, f.unshown = r.Key, r.FirstVisible, r.Kept, r.Unshown
+	}
+	return err
+}
+
+// excludeTurn leaves out the turn in which a call asks: from the first of the user's newest messages before the call on.
+func (s *Store) excludeTurn(ctx context.Context, f *searchFilter, conversation int64) error {
+	if f.q.CalledAt == 0 {
+		return nil
+	}
+	type row struct {
+		Key  int64 `db:"key"`
+		From int   `db:"from"`
+	}
+	rows, err := db.All[row](ctx, s.db, `
+		SELECT c.key, coalesce((
+			SELECT max(m.position) FROM messages m
+			WHERE m.org = $1 AND m.conversation_key = c.key AND m.role <> 'user' AND m.position < (
+				SELECT max(u.position) FROM messages u
+				WHERE u.org = $1 AND u.conversation_key = c.key AND u.role = 'user' AND u.position <= $4)), 0) + 1 AS "from"
+		FROM conversations c
+		WHERE c.org = $1 AND c.agent_key = $2 AND CASE WHEN $3 = 0 THEN c.is_default ELSE c.key = $3 END`,
+		f.org, f.agent, conversation, f.q.CalledAt)
+	for _, r := range rows {
+		f.visibleIn, f.visibleFrom, f.visibleKept, f.unshown = r.Key, r.From, []int{}, []int{}
 	}
 	return err
 }

@@ -44,7 +44,8 @@ func withoutThoughts(input string) (rest string, thoughts []Part) {
 			return input, nil
 		}
 		var thought string
-		if isThought := slices.Contains(thoughtArguments, name.(string)); isThought && json.Unmarshal(value, &thought) == nil {
+		isThought := slices.Contains(thoughtArguments, name.(string))
+		if isThought && json.Unmarshal(value, &thought) == nil {
 			if thought != "" {
 				thoughts = append(thoughts, Part{Type: Text, Kind: InnerThought, Text: thought})
 			}

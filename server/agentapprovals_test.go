@@ -75,7 +75,8 @@ func TestContradictoryAnswersToCallsAreRefused(t *testing.T) {
 	checkSaid(t, "the log", r.log(), before)
 	r.model.Says(modeltest.Answer{Text: "Noted."})
 	got := r.send(approvals("o", approveI, approveI, resultW))
-	checkSaid(t, "the same answer twice", itemTexts(got.Messages), []string{"tool_return_message i success",
+	checkSaid(t, "the same answer twice", itemTexts(got.Messages), []string{"tool_return_message w success",
+		"tool_return_message i success",
 		"assistant_message Noted."})
 	for name, body := range map[string]string{"later, denied": approvals("p", denyI),
 		"later, approved": approvals("q", approveI), "later, a result": approvals("r", resultW)} {

@@ -567,7 +567,8 @@ func TestClientToolsAndApprovals(t *testing.T) {
 	r.model.Says(modeltest.Answer{Text: "As you like."})
 	got = r.send(`{"messages":[{"type":"approval","approve":false,"approval_request_id":"` +
 		fmt.Sprint(got.Messages[1]["id"]) + `","reason":"No rain"}]}`)
-	checkSaid(t, "denied", itemTexts(got.Messages), []string{"assistant_message As you like."})
+	checkSaid(t, "denied", itemTexts(got.Messages), []string{"tool_return_message j error",
+		"assistant_message As you like."})
 	block := r.must("GET", "/v1/agents/"+r.agent+"/core-memory/blocks/human", "")
 	if !strings.Contains(block, "In Oslo.") || strings.Contains(block, "Rain.") {
 		t.Errorf("the block is %s", block)
@@ -947,7 +948,8 @@ func TestAResultIsTakenOnce(t *testing.T) {
 		`{"type":"approval","approvals":[{"type":"tool","tool_call_id":"w","tool_return":"sun","status":"success"}]}`,
 	} {
 		body := `{"messages":[` + form + `]}`
-		checkSaid(t, form, itemTexts(r.send(body).Messages), []string{"assistant_message Sunny."})
+		checkSaid(t, form, itemTexts(r.send(body).Messages), []string{"tool_return_message w success",
+			"assistant_message Sunny."})
 		if other := strings.Replace(body, "sun", "rain", 1); r.call("POST", r.path(), other).Code != 400 {
 			t.Errorf("%s: another result of an answered call was taken", other)
 		}
@@ -997,7 +999,8 @@ func TestRulesHoldWithinAnAnswer(t *testing.T) {
 		}
 		r.model.Says(modeltest.Answer{Text: "Noted."})
 		got = r.send(`{"messages":[{"type":"approval","approvals":[` + resultW + `]}]}`)
-		checkSaid(t, "the one result", itemTexts(got.Messages), []string{"assistant_message Noted."})
+		checkSaid(t, "the one result", itemTexts(got.Messages), []string{"tool_return_message w success",
+			"assistant_message Noted."})
 	}
 }
 

@@ -34,7 +34,7 @@ func approvalStory(t *testing.T) runner {
 	again := r.send(approvals("o2", approveI))
 	checkSaid(t, "the same answer again", itemTexts(again.Messages), approvalLog[7:9])
 	r.model.Says(modeltest.Answer{Text: "Well."})
-	checkSaid(t, "denied", itemTexts(r.send(approvals("o3", denyI)).Messages), approvalLog[11:])
+	checkSaid(t, "denied", itemTexts(r.send(approvals("o3", denyI)).Messages), approvalLog[10:])
 	return r
 }
 

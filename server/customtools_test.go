@@ -259,7 +259,8 @@ func TestCallsOfDefinitionsAreHandedToTheClient(t *testing.T) {
 	r.model.Says(modeltest.Answer{Text: "It rains."})
 	got = r.send(`{"messages":[{"type":"tool_return","tool_returns":[{"type":"tool","tool_call_id":"w",
 		"tool_return":"Rain","status":"success"}]}]}`)
-	checkSaid(t, "answered", itemTexts(got.Messages), []string{"assistant_message It rains."})
+	checkSaid(t, "answered", itemTexts(got.Messages), []string{"tool_return_message w success",
+		"assistant_message It rains."})
 	if asked := r.model.Requests(); !strings.Contains(string(asked[1].Body), "Rain") {
 		t.Errorf("the model was not given the result: %s", asked[1].Body)
 	}

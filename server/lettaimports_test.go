@@ -134,3 +134,104 @@ func TestAnOlderAgentsStreamShowsWhatItSays(t *testing.T) {
 			"stop_reason end_turn"})
 	}
 }
+
+// A search leaves out the turn that asks, and what the model sees, unless the model names its own conversation.
+func TestASearchLeavesOutWhatTheModelSees(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, `{"name":"a","agent_type":"letta_v1_agent","include_base_tools":true}`)
+	other := r.made("/v1/conversations?agent_id="+r.agent, "")
+	r.append(r.agent, other, spokenBy("user", "The kettle is for tea.", "assistant", "I noted the weather.")...)
+	r.append(r.agent, "default", spokenBy("user", "I love tea.", "assistant", "So do I.")...)
+	for n, test := range []struct {
+		args       string
+		has, lacks []string
+	}{
+		{`{"query":"tea"}`, []string{"The kettle is for tea."}, []string{"I love tea.", "noted the weather", "Question"}},
+		{`{"query":"tea","conversation_id":"default"}`, []string{"I love tea."}, []string{"kettle", "So do I", "Question 1"}},
+		{`{"query":"zebra"}`, []string{"No messages found"}, []string{"Question 2"}},
+	} {
+		r.model.Says(callOf("s", "conversation_search", test.args), modeltest.Answer{Text: "Found."})
+		got := r.send(fmt.Sprintf(`{"input":"Question %d is about tea or a zebra."}`, n))
+		text := fmt.Sprint(got.Messages[1]["tool_return"])
+		for _, want := range test.has {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: the result lacks %q: %s", test.args, want, text)
+			}
+		}
+		for _, other := range test.lacks {
+			if strings.Contains(text, other) {
+				t.Errorf("%s: the result has %q: %s", test.args, other, text)
+			}
+		}
+	}
+}
+
+// An answer to approvals and results begins with what these make of the calls, in Letta's words.
+func TestAnAnswerHasTheResultsOfItsRequest(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ answer, want string }{
+		{`{"type":"approval","tool_call_id":"i","approve":false,"reason":"Not now."}`,
+			"Error: request to call tool denied. User reason: Not now."},
+		{`{"type":"approval","tool_call_id":"i","approve":false}`,
+			"Error: request to call tool denied. User reason: None"},
+		{`{"type":"tool","tool_call_id":"i","tool_return":"Mine.","status":"success"}`, "Mine."},
+	} {
+		r := newRunner(t, askingAgent)
+		r.model.Says(modeltest.Answer{Calls: []modeltest.Call{noteCall()}}, modeltest.Answer{Text: "Well."})
+		r.send(hello)
+		body := approvals("o", test.answer)
+		for _, again := range []bool{false, true} {
+			got := r.send(body)
+			if len(got.Messages) != 2 || got.Messages[0]["message_type"] != "tool_return_message" ||
+				got.Messages[0]["tool_return"] != test.want || got.Messages[1]["content"] != "Well." {
+				t.Errorf("%s, again %t: got %v", test.answer, again, got.Messages)
+			}
+		}
+	}
+}
+
+// Tools that edit memory answer an agent made for Letta with the block's new value. A value that is too long is a 422.
+func TestMemoryToolsAnswerAsInLetta(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.made("/v1/agents", `{"agent_type":"letta_v1_agent","memory_blocks":[{"label":"human","value":"Bob",
+		"limit":20}],"tools":["core_memory_append","core_memory_replace","memory_insert","memory_replace",
+		"memory_rethink"]}`)
+	run := func(tool, args string) (int, map[string]any) {
+		got := c.call("POST", "/v1/agents/"+agent+"/tools/"+tool+"/run", `{"args":`+args+`}`)
+		return got.Code, fields(t, got.Text)
+	}
+	for _, test := range []struct{ tool, args, want string }{
+		{"core_memory_append", `{"label":"human","content":"a"}`, "Bob\na"},
+		{"core_memory_replace", `{"label":"human","old_content":"a","new_content":"b"}`, "Bob\nb"},
+		{"memory_insert", `{"label":"human","new_string":"c"}`, "Bob\nb\nc"},
+		{"memory_replace", `{"label":"human","old_string":"c","new_string":"d"}`, "Bob\nb\nd"},
+		{"memory_rethink", `{"label":"human","new_memory":"Ann"}`, "Ann"},
+	} {
+		if code, got := run(test.tool, test.args); code != 200 || got["func_return"] != test.want {
+			t.Errorf("%s %s: got %d %v, want %q", test.tool, test.args, code, got, test.want)
+		}
+	}
+	if code, got := run("memory_insert", `{"label":"human","new_string":"twenty characters and more"}`); code != 422 ||
+		!strings.Contains(fmt.Sprint(got["detail"]), "Exceeds 20 character limit") {
+		t.Errorf("a value that is too long: got %d %v", code, got)
+	}
+	if code, got := run("memory_rethink", `{"label":"pets","new_memory":"Cats"}`); code != 200 ||
+		got["status"] != "error" || !strings.Contains(fmt.Sprint(got["func_return"]), "Block field pets does not exist") {
+		t.Errorf("a block that is not there: got %d %v", code, got)
+	}
+}
+
+// The prompt of an agent made for Letta counts what recall memory has, and says the time in the agent's timezone.
+func TestMetadataIsLettas(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	agent := c.made("/v1/agents", `{"agent_type":"letta_v1_agent","timezone":"Asia/Kolkata"}`)
+	prompt := c.must("GET", "/v1/agents/"+agent+"/messages", "")
+	for _, want := range []string{"last recompiled: ", " IST+0530",
+		"- 0 previous messages between you and the user are stored in recall memory"} {
+		if !strings.Contains(prompt, want) {
+			t.Errorf("the prompt lacks %q: %s", want, prompt)
+		}
+	}
+}

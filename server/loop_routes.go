@@ -139,7 +139,7 @@ func (s *Server) send(a *rest.API, c echo.Context, request sending) error {
 	case request.streams:
 		return s.streamEvents(c, started, pings)
 	}
-	return answerWhole(c, started, request.warnings)
+	return s.answerWhole(c, started, request)
 }
 
 func (s *Server) sendAsync(a *rest.API, c echo.Context) error {

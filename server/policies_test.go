@@ -337,7 +337,7 @@ func TestUpdatesOfOtherThingsLeaveTheSystemPrompt(t *testing.T) {
 		WHERE org = $1`, c.org)
 	compiled := func() string { return c.must("POST", base+"/recompile?dry_run=true", "") }
 	before := compiled()
-	if !strings.Contains(before, "last recompiled: 2026-01-02 03:04:05 UTC") {
+	if !strings.Contains(before, "last recompiled: 2026-01-02 03:04:05 AM UTC+0000") {
 		t.Fatalf("the system prompt: %s", before)
 	}
 	for _, body := range []string{`{"compaction_settings":{"policy":"deck","trigger":0.8}}`, `{"tags":["a"]}`,

@@ -85,7 +85,7 @@ func TestACallOfARenamedToolWaitsOn(t *testing.T) {
 	r.must("PATCH", "/v1/tools/"+tool, `{"json_schema":{"name":"rain","description":"d"}}`)
 	got := r.send(`{"messages":[` + approvalOf(`{"type":"tool","tool_call_id":"d","tool_return":"4","status":"success"}`) +
 		`]}`)
-	if got.StopReason.StopReason != "requires_approval" || len(got.Messages) != 1 || len(r.model.Requests()) != 1 {
+	if got.StopReason.StopReason != "requires_approval" || len(got.Messages) != 2 || len(r.model.Requests()) != 1 {
 		t.Errorf("one result: got %+v", got)
 	}
 	got = r.send(`{"messages":[` + approvalOf(resultW) + `]}`)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/loci-memory/loci/agent/loop"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )
@@ -21,11 +22,18 @@ import (
 const pingEvery = 20 * time.Second
 
 // answerWhole answers with the whole result of a run. While it waits it sends spaces, because clients wait a minute for
-// a byte, and JSON may begin with spaces. If the model's provider failed, the status says so, unless spaces were sent
+// a byte, and JSON may begin with spaces. The results that the request has brought come first, as in Letta. If the model's provider failed, the status says so, unless spaces were sent
 // before.
-func answerWhole(c echo.Context, started loop.Started, warnings rest.Warnings) error {
-	ctx := c.Request().Context()
-	var events []loop.Event
+func (s *Server) answerWhole(c echo.Context, started loop.Started, request sending) error {
+	ctx, warnings := c.Request().Context(), request.warnings
+	var given, events []loop.Event
+	if request.body.Answers() {
+		results, err := s.Loop.Given(ctx, rest.Org(ctx), started.Run)
+		if err != nil {
+			return err
+		}
+		given = rest.Each(results, func(m recall.Message) loop.Event { return loop.Event{Message: &m} })
+	}
 	begun := false
 	out := rest.Answer(c)
 	for len(events) == 0 || events[len(events)-1].End == nil {
@@ -52,7 +60,7 @@ func answerWhole(c echo.Context, started loop.Started, warnings rest.Warnings) e
 	if f := events[len(events)-1].End.Failure; !begun && f != nil && f.Status != 0 {
 		return rest.ModelFailed(f.Status, f.Text, f.Detail, started.Run.ID).RetryAfter(f.After)
 	}
-	answer, err := warnings.In(letta.ViewOf(started.Run).Answer(events))
+	answer, err := warnings.In(letta.ViewOf(started.Run).Answer(append(given, events...)))
 	switch {
 	case err != nil:
 		return err

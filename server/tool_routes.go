@@ -233,6 +233,9 @@ func (s *Server) runTool(ctx context.Context, a agent.Agent, input *struct {
 	if result.Text == "" {
 		result, err = s.runIfHad(ctx, caller, name, args)
 	}
+	if err == nil && result.Overflow { // as in Letta
+		return letta.ToolRun{}, rest.Unprocessable("body.args", result.Text)
+	}
 	run := letta.ToolRun{Status: "success", Return: result.Text, Files: result.Files}
 	if result.IsError {
 		run.Status = "error"

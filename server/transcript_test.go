@@ -22,7 +22,7 @@ var (
 	// counts matches counts that depend on the ids in the counted texts.
 	counts = regexp.MustCompile(`("(?:num_tokens_external_memory_summary|num_tokens_messages|` +
 		`num_tokens_functions_definitions|context_window_size_current)": )\d+`)
-	times = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d| UTC)`)
+	times = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d| UTC| [AP]M UTC\+0000)`)
 )
 
 func (w *transcript) mask(text string) string {

@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -82,7 +81,7 @@ func (a *answers) approve(approvals []Approval, runs func(tool string) bool) err
 				a.denied.GroupID = &one.GroupID
 			}
 			a.denied.Content = append(a.denied.Content, recall.Part{Type: recall.ToolReturn, CallID: one.CallID, IsError: true,
-				Approval: recall.Denied, Text: deniedByClient + " " + cmp.Or(one.Reason, noReason)})
+				Approval: recall.Denied, Text: denial(one.Reason)})
 		}
 		if err := a.answer(one.CallID, one); err != nil {
 			return err

@@ -132,7 +132,7 @@ func (r Run) waitsAt(end tail) bool {
 }
 
 // cancelledByUser is the text of the results when waiting calls are cancelled.
-const cancelledByUser = deniedByClient + " The user cancelled it."
+const cancelledByUser = deniedByClient + " The user cancelled the request, so the tool call was denied."
 
 // deny denies all calls of a conversation that wait for the client: one message gets a result for each. If a run waits
 // for the calls, it ends as cancelled. If only is not empty, the calls must belong to the run with this id. deny

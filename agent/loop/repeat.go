@@ -107,6 +107,13 @@ func (l *Loop) produced(ctx context.Context, org db.Org, r Run) ([]recall.Messag
 	return slices.DeleteFunc(all, func(m recall.Message) bool { return m.StepID == nil }), err
 }
 
+// Given returns the results that a run's request has brought: of tools that the client ran, and of calls that it denied.
+func (l *Loop) Given(ctx context.Context, org db.Org, r Run) ([]recall.Message, error) {
+	all, err := l.Recall.Messages(ctx, org, recall.MessageFilter{AgentID: r.AgentID, RunID: r.ID, WithErrors: true,
+		WithReset: true, Roles: []recall.Role{recall.Tool}}, db.Page{Ascending: true, Limit: maxRunMessages})
+	return slices.DeleteFunc(all, func(m recall.Message) bool { return m.StepID != nil }), err
+}
+
 // storedFeed returns the events of a finished run.
 func (l *Loop) storedFeed(ctx context.Context, org db.Org, r Run) (*Feed, error) {
 	messages, err := l.produced(ctx, org, r)

@@ -98,7 +98,8 @@ func (w *worker) ask(ctx context.Context, id, stepID string) (a model.Answer, wi
 		if err := w.beginPieces(ctx); err != nil {
 			return a, 0, err
 		}
-		r := model.Request{Model: w.model.Name, Prompt: p.Request, Must: n.must || forced != "" || w.mustSpeak(), Tool: forced}
+		r := model.Request{Model: w.model.Name, Prompt: p.Request, Must: n.must || forced != "" || w.mustSpeak(),
+			Tool: forced}
 		if n.must && len(n.only) == 1 {
 			r.Tool = n.only[0]
 		}

@@ -46,7 +46,16 @@ func (m Memories) edit(ctx context.Context, c Caller, label text,
 		before = value
 		return do(value)
 	})
-	return Result{Text: changed(c, before, b)}, err
+	return Result{Text: changed(c, before, b), value: &b.Value}, err
+}
+
+// asValue returns the result of a tool that Letta has, too: for an agent made for Letta it is the block's new value
+// alone.
+func asValue(c Caller, r Result, err error) (Result, error) {
+	if err == nil && r.value != nil && c.Agent.MadeFor() == agent.ForLetta {
+		r.Text = *r.value
+	}
+	return r, err
 }
 
 // labelOf returns the label of the agent's block that a path names. If a block has the whole path as its label
@@ -101,9 +110,10 @@ func (m Memories) coreMemoryAppend(ctx context.Context, c Caller, a coreAppendAr
 	if err := must("core_memory_append", "label", a.Label, "content", a.Content); err != nil {
 		return Result{}, err
 	}
-	return m.edit(ctx, c, a.Label, func(value string) (string, error) {
+	result, err := m.edit(ctx, c, a.Label, func(value string) (string, error) {
 		return block.Append(value, string(a.Content)), nil
 	})
+	return asValue(c, result, err)
 }
 
 type coreReplaceArgs struct {
@@ -118,7 +128,8 @@ func (m Memories) coreMemoryReplace(ctx context.Context, c Caller, a coreReplace
 	if err != nil {
 		return Result{}, err
 	}
-	return m.replace(ctx, c, a, block.ReplaceAll)
+	result, err := m.replace(ctx, c, a, block.ReplaceAll)
+	return asValue(c, result, err)
 }
 
 // replace changes the value of a block of the agent. The function do gets the label, the value, the old text and its
@@ -148,7 +159,8 @@ func (m Memories) memoryReplace(ctx context.Context, c Caller, a memoryReplaceAr
 	if err != nil {
 		return Result{}, err
 	}
-	return m.replace(ctx, c, coreReplaceArgs(a), block.ReplaceOnce)
+	result, err := m.replace(ctx, c, coreReplaceArgs(a), block.ReplaceOnce)
+	return asValue(c, result, err)
 }
 
 type memoryInsertArgs struct {
@@ -161,9 +173,10 @@ func (m Memories) memoryInsert(ctx context.Context, c Caller, a memoryInsertArgs
 	if err := must("memory_insert", "label", a.Label, "new_string", a.New); err != nil {
 		return Result{}, err
 	}
-	return m.edit(ctx, c, a.Label, func(value string) (string, error) {
+	result, err := m.edit(ctx, c, a.Label, func(value string) (string, error) {
 		return block.Insert(value, string(a.New), int(deref(a.Line, block.AtEnd)))
 	})
+	return asValue(c, result, err)
 }
 
 type memoryRethinkArgs struct {
@@ -171,7 +184,8 @@ type memoryRethinkArgs struct {
 	New   *text `json:"new_memory"`
 }
 
-// memoryRethink replaces the whole value of a block, which keeps its line ends, or creates the block.
+// memoryRethink replaces the whole value of a block, which keeps its line ends, or creates the block. For an agent made
+// for Letta a block that is not there is an error, as in Letta.
 func (m Memories) memoryRethink(ctx context.Context, c Caller, a memoryRethinkArgs) (Result, error) {
 	err := cmp.Or(must("memory_rethink", "label", a.Label), mustPut("memory_rethink", "new_memory", a.New != nil))
 	if err != nil {
@@ -185,11 +199,12 @@ func (m Memories) memoryRethink(ctx context.Context, c Caller, a memoryRethinkAr
 		return frame.EndedLike(value, string(*a.New)), nil
 	})
 	done := "was rewritten"
-	if errors.Is(err, db.ErrNotFound) {
+	if errors.Is(err, db.ErrNotFound) && c.Agent.MadeFor() != agent.ForLetta {
 		b, err = m.Blocks.Add(ctx, c.Org, c.Agent.ID, block.New{Label: label, Value: string(*a.New)})
 		done = "was created"
 	}
-	return Result{Text: fmt.Sprintf("The core memory block `%s`%s %s.", b.Label, sizeOf(c, b), done)}, err
+	return asValue(c, Result{Text: fmt.Sprintf("The core memory block `%s`%s %s.", b.Label, sizeOf(c, b), done),
+		value: &b.Value}, err)
 }
 
 type memoryPatchArgs struct {

@@ -116,5 +116,7 @@ type Result struct {
 	IsError bool
 	Files   []files.Opened
 
-	Subagent string // the id of the sub-agent that the caller waits for; the call has no result yet
+	value    *string // the new value of a block that was edited
+	Overflow bool    // with IsError: a block would be longer than its limit
+	Subagent string  // the id of the sub-agent that the caller waits for; the call has no result yet
 }

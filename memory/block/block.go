@@ -111,8 +111,17 @@ func checkSize(label, value string, limit int, author string) error {
 		if author == OperatorAuthor {
 			then = "Shorten the value, or raise the limit."
 		}
-		return db.Invalid("Edit failed: Exceeds %d character limit (requested %d) of block %s; nothing was changed. %s",
+		return Overflows("Edit failed: Exceeds %d character limit (requested %d) of block %s; nothing was changed. %s",
 			limit, n, label, then)
 	}
 	return nil
 }
+
+// Overflow is an ErrInvalid: a value is longer than its block may be.
+type Overflow struct{ error }
+
+// Unwrap returns the error that says so.
+func (o *Overflow) Unwrap() error { return o.error }
+
+// Overflows returns an Overflow with this text, a format and its arguments.
+func Overflows(format string, args ...any) error { return &Overflow{db.Invalid(format, args...)} }

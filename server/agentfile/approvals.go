@@ -39,8 +39,8 @@ func newClientAnswers(messages []fileMessage, byID map[string]int, order []int) 
 	return c
 }
 
-// thinks reports whether the texts of answers by Letta's agents of a type are thoughts, as Letta's lists show them. Such
-// agents speak with a tool.
+// thinks reports whether the texts of answers by Letta's agents of a type are thoughts, as Letta's lists show them.
+// Such agents speak with a tool.
 func thinks(agentType string) bool {
 	return agentType != agent.DefaultType && slices.Contains(agent.Types, agentType)
 }

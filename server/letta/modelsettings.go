@@ -142,8 +142,8 @@ func (f AgentFields) modelSettings() json.RawMessage {
 	return asObject(change)
 }
 
-// SettingsIn returns the model settings in an llm_config of Letta's, in the form in which Loci stores them; nil if there
-// are none.
+// SettingsIn returns the model settings in an llm_config of Letta's, in the form in which Loci stores them; nil if
+// there are none.
 func SettingsIn(config []byte) json.RawMessage {
 	settings := settingsIn(config)
 	maps.DeleteFunc(settings, isNull)

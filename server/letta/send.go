@@ -139,6 +139,14 @@ func (m SendMessages) CheckAgent(path string) error {
 	return nil
 }
 
+// Answers reports whether a request answers calls: with approvals, denials or results.
+func (m SendMessages) Answers() bool {
+	return slices.ContainsFunc(m.Messages, func(s SentMessage) bool {
+		return slices.Contains([]string{"approval", "tool_return"}, s.Type.Value) || s.Approvals.Set || s.Approve.Set ||
+			s.Returns.Set
+	})
+}
+
 // Request returns the run to start. streaming says whether the answer is a stream.
 func (m SendMessages) Request(streaming bool) (loop.Request, error) {
 	r := loop.Request{Background: m.Background.Value, Options: loop.Options{Model: notEmpty(m.Model),

@@ -241,7 +241,8 @@ func (r *run) newAgent(a lettaAgent, attachments attached) agent.Restored {
 		Metadata: object(a.Metadata), Hidden: a.Hidden != nil && *a.Hidden, Embedding: a.Embedding.handle(),
 		MaxFilesOpen: within(a.MaxFilesOpen, 1, 1000), ViewChars: within(a.ViewChars, 100, 10_000_000),
 		Settings: agent.Settings{Tools: []string{}, MadeFor: agent.ForLetta,
-			Prompt: &agent.PromptSettings{Results: agent.LettaResults}, CompactionSettings: object(a.Compaction), ResponseFormat: object(a.Response)}}}
+			Prompt: &agent.PromptSettings{Results: agent.LettaResults}, CompactionSettings: object(a.Compaction),
+			ResponseFormat: object(a.Response)}}}
 	if a.LastRunAt != nil {
 		n.Completion = &a.LastRunAt.Time
 	}
