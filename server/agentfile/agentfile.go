@@ -3,7 +3,7 @@
 // Loci's own lists, with everything that an agent remembers.
 //
 // Each file uses those that are named before it:
-// - what a file holds: lists.go text.go locifields.go filemessage.go entries.go format.go file.go
+// - what a file holds: lists.go text.go locifields.go filemessage.go entries.go format.go older.go file.go
 // - the store: store.go
 // - imports of Letta's lists: import.go approvals.go messages.go unknown.go plainlists.go restoreids.go tools.go
 // agents.go

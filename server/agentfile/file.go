@@ -39,8 +39,28 @@ type file struct {
 	warnings rest.Warnings // about fields that the API does not know
 }
 
+// open reads the parts of a file that are small enough to hold in memory. A file of Letta's older format is upgraded.
 func open(spool *rest.Spool) (*file, error) {
-	previous := len(spool.Warnings)
+	previous := spool.Warnings
+	f, err := openNewer(spool, len(previous))
+	if !errors.Is(err, errNoAgents) {
+		return f, err
+	}
+	spool.Warnings = previous
+	if err := spool.Rewrite(maxItemBytes, upgraded); err != nil {
+		return nil, err
+	}
+	if f, err = openNewer(spool, len(previous)); errors.Is(err, errNoAgents) {
+		return nil, db.Invalid(corrupted + ": the file has no list of agents, and is none of Letta's older format")
+	}
+	return f, err
+}
+
+// errNoAgents means that a file has no list of agents.
+var errNoAgents = errors.New("the file has no list of agents")
+
+// openNewer opens a file of the newer format. Of the spool's warnings, those behind the first previous are of the file.
+func openNewer(spool *rest.Spool, previous int) (*file, error) {
 	fields, lists, err := spool.Fields(rest.Lists{
 		Names:    append([]string{listAgents, listBlocks, listFiles, listSources, listTools}, fullLists...),
 		Others:   []string{listGroups, listServers, listSkills, fieldLoci, "metadata", "created_at"},
@@ -55,8 +75,7 @@ func open(spool *rest.Spool) (*file, error) {
 	}
 	f := &file{fields: fields, lists: lists, unknown: spool.Warnings[previous:]}
 	if lists[listAgents] == nil || lists[listAgents].Len == 0 {
-		return nil, db.Invalid(corrupted + ": the file has no list of agents. The older format of a " +
-			"single agent is not read; export the agent again with a newer server")
+		return nil, errNoAgents
 	}
 	if raw := fields[fieldLoci]; raw != nil {
 		if err := decodeOwn(fieldLoci, raw, &f.own); err != nil {

@@ -68,6 +68,28 @@ func (s *Spool) Close() {
 	s.release()
 }
 
+// Rewrite replaces the body by what change makes of it; nil leaves it. A body of more than limitBytes is left, too.
+func (s *Spool) Rewrite(limitBytes int64, change func([]byte) ([]byte, error)) error {
+	if s.body.Size() > limitBytes {
+		return nil
+	}
+	if err := s.held.grow(s.body.Size()); err != nil {
+		return err
+	}
+	raw, err := io.ReadAll(s.from(0))
+	if err != nil {
+		return err
+	}
+	changed, err := change(raw)
+	if err != nil || changed == nil {
+		return err
+	}
+	s.body.Close()
+	s.body = spool.Spool{Memory: smallBytes}
+	_, err = s.body.Write(changed)
+	return err
+}
+
 // Warn adds a sentence to s.Warnings.
 func (s *Spool) Warn(warning string) { s.Warnings.add(warning) }
 
