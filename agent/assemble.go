@@ -44,6 +44,7 @@ type PromptTarget struct {
 	Compaction json.RawMessage // an object of compaction settings that override the agent's and the conversation's
 
 	WithoutFiles bool  // leaves out the texts of open files, and says so
+	LettasLayout bool  // shows the state in the system prompt, where Letta has it, rather than at the end
 	Trial        Trial // changes a prompt to find out what its provider refuses
 
 	view   *recall.ContextView // replaces the conversation's view; nil keeps it
@@ -217,7 +218,9 @@ func (p *Prompt) convert(v clip.View, answer bool) {
 func (p *Prompt) write(shown []recall.Message) {
 	settings, n := p.Agent.Settings.Prompt, 0
 	shown = settings.enveloped(slices.Concat(p.system.preloaded, shown), p.Agent.Zone())
-	shown = chat.WithState(shown, settings.role(), p.system.state())
+	if !p.system.asLetta {
+		shown = chat.WithState(shown, settings.role(), p.system.state())
+	}
 	p.ofMessages = tokens.Composition{}
 	count := p.tally(&p.ofMessages)
 	if p.format == Anthropic && settings.marks() {

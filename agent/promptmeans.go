@@ -36,6 +36,8 @@ type systemPrompt struct {
 
 	preloaded []recall.Message // skills that stand before the conversation's messages
 
+	asLetta bool // the request has all parts in its system prompt
+
 	openChars int        // characters of all views of open files
 	core      coreMemory // that blocks and working show
 	files     []files.Directory
@@ -48,6 +50,9 @@ func joined(texts ...string) string {
 
 // parts returns the texts that together are the system prompt of a request.
 func (p systemPrompt) parts() []string {
+	if p.asLetta {
+		return []string{p.String()}
+	}
 	var parts []string
 	for _, part := range []string{p.system, p.blocks, p.rules, p.skills, p.about} {
 		if part != "" && len(parts) > 0 {

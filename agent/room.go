@@ -56,7 +56,8 @@ func (s *Store) compileWithin(ctx context.Context, org db.Org, c compilation, p 
 			return err
 		}
 		unchanged := l.OpenChars > 0 && compiled.openChars == p.system.openChars
-		if p.system = compiled; target.Trial.WithoutMemory {
+		p.system = compiled
+		if p.system.asLetta = target.LettasLayout; target.Trial.WithoutMemory {
 			p.system.blocks, p.system.working = "", ""
 		}
 		if p.Conversation.Delegated && target.System == nil && target.Addition == "" { // it begins like its parent's

@@ -86,6 +86,7 @@ func (s *Server) preview(ctx context.Context, target agent.PromptTarget, sent Pr
 	if given(messages) {
 		drafts = batch.Drafts()
 	}
+	target.LettasLayout = recipient.MadeFor() == agent.ForLetta
 	request, err := s.Agents.Preview(ctx, rest.Org(ctx), target, drafts)
 	return rest.Object(request), batch.Locate(err)
 }

@@ -9,6 +9,28 @@ import (
 	"github.com/loci-memory/loci/server/servertest"
 )
 
+// The preview of an agent made for Letta has its files where Letta has them.
+func TestAPreviewHasLettasLayout(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
+	folder := c.made("/v1/folders", `{"name":"test_source"}`)
+	c.uploaded(folder, "a.txt", "The walrus sleeps.")
+	for made, want := range map[string]bool{"letta": true, "loci": false} {
+		agent := c.made("/v1/agents", `{"made_for":"`+made+`","source_ids":["`+folder+`"]}`)
+		got := fields(t, c.must("POST", "/v1/agents/"+agent+"/messages/preview-raw-payload", `{"input":"Hi"}`))
+		messages := got["messages"].([]any)
+		first, last := fmt.Sprint(messages[0].(map[string]any)["content"]), fmt.Sprint(messages[len(messages)-1])
+		for _, part := range []string{"<directories>", `name="test_source/a.txt"`, "The walrus sleeps."} {
+			if strings.Contains(first, part) != want || strings.Contains(last, part) == want {
+				t.Errorf("made for %s: %s stands in the system message: %v", made, part, !want)
+			}
+		}
+		if strings.Contains(last, frame.State) == want {
+			t.Errorf("made for %s: the last message is %s", made, last)
+		}
+	}
+}
+
 // A preview returns the request that some messages would cause, in any form of messages, and stores nothing.
 func TestAPreviewStoresNothing(t *testing.T) {
 	t.Parallel()
