@@ -137,6 +137,24 @@ func TestEachChangeIsAVersion(t *testing.T) {
 	}
 }
 
+// A restored value has room, and a limit that was raised since then stays.
+func TestARestoredVersionHasRoom(t *testing.T) {
+	t.Parallel()
+	for name, limit := range map[string]int{"a lowered limit": 5, "a raised limit": 50} {
+		w := newWorld(t)
+		b := w.create(block.New{Label: "a", Value: "0123456789", Limit: 10})
+		target, value := block.Target{ID: b.ID, Author: "op"}, "short"
+		_, err := w.store.Update(t.Context(), w.org, target, block.Update{Value: &value, Limit: &limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := w.store.Restore(t.Context(), w.org, target, 1)
+		if want := max(limit, 10); err != nil || got.Value != "0123456789" || got.Limit != want {
+			t.Errorf("%s: got %q with the limit %d, %v, want the limit %d", name, got.Value, got.Limit, err, want)
+		}
+	}
+}
+
 func TestAChangeThatExpectsAnotherBlockIsRefusedWithTheBlock(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
