@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -79,6 +80,8 @@ var acts = map[string]func(request string){
 	"wild":      func(string) { fmt.Print(`{"text_bytes":4,"pages":[1,9]}`, "\nabcd") },
 	"failing":   func(string) { fmt.Print(`{"failed":"no room for the cache"}`, "\n") },
 	"environ":   func(string) { v := strings.Join(os.Environ(), " "); fmt.Printf("{\"text_bytes\":%d}\n%s", len(v), v) },
+	"beyond":    func(string) { fmt.Print(`{"text_bytes":5,"pages":[1,3]}`, "\nabcd\n") },
+	"blank end": func(string) { fmt.Print(`{"text_bytes":5,"pages":[1,2]}`, "\nabcd\n") },
 	"confesses": func(string) { fmt.Print(`{"unreadable":"It is a poem."}`, "\n") },
 }
 
@@ -198,7 +201,7 @@ func TestWhatADocumentDoesEndsInTheChild(t *testing.T) {
 	t.Parallel()
 	for act, want := range map[string]string{
 		"hog": memory, "grab": memory, "loop": patience, "crash": brokeDown, "trap": brokeDown, "garbage": brokeDown,
-		"empty": brokeDown,
+		"empty": brokeDown, "beyond": brokeDown,
 		"noise": brokeDown, "flood": brokeDown, "binary": brokeDown, "short": brokeDown, "wild": brokeDown,
 		"nameless": brokeDown, "confesses": "It is a poem.",
 	} {
@@ -218,6 +221,15 @@ func TestWhatADocumentDoesEndsInTheChild(t *testing.T) {
 				t.Errorf("the log has %d bytes: %.200q", log.Len(), log.String())
 			}
 		})
+	}
+}
+
+// An empty last page begins behind the last line.
+func TestTheLastPageMayBeEmpty(t *testing.T) {
+	t.Parallel()
+	got, err := reader(t, "blank end").Read(t.Context(), pdf("%PDF-"))
+	if err != nil || got.Text != "abcd\n" || !slices.Equal(got.Pages, []int{1, 2}) {
+		t.Errorf("got %q with the pages %v, %v", got.Text, got.Pages, err)
 	}
 }
 
