@@ -112,6 +112,27 @@ func (q *quality) hits() float64 { return 100 * float64(q.found) / float64(q.ask
 
 func (q *quality) mrr() float64 { return 100 * q.reciprocal / float64(q.asked) }
 
+// Each question has the text that answers it, also where several questions have one.
+func TestQuestionsHaveTheirAnswers(t *testing.T) {
+	t.Parallel()
+	sets := map[string]questions.Set{"dialogues": questions.OfDialogues()[0]}
+	for _, name := range questions.Names {
+		sets[name] = questions.Read(name)
+	}
+	for _, c := range []struct{ set, question, answer string }{
+		{"dialogues", "When did Nadia quit her job?", "I handed in my notice"},
+		{"dialogues", "Where is Nadia going to work next?", "I start at the hospice"},
+		{"faq", "How long may I keep a novel?", "The loan period of printed books"},
+		{"manuals", "How can I be sure that what I downloaded was not tampered with?", "sha256sum --check"},
+	} {
+		set := sets[c.set]
+		i := slices.IndexFunc(set.Questions, func(q questions.Question) bool { return q.Text == c.question })
+		if i < 0 || !strings.Contains(set.Texts[set.Questions[i].Answer], c.answer) {
+			t.Errorf("%s: question %d, %q, lacks the answer %q", c.set, i, c.question, c.answer)
+		}
+	}
+}
+
 func TestFusionNeverHurts(t *testing.T) {
 	scale.Long(t)
 	var table strings.Builder
