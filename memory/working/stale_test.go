@@ -88,6 +88,28 @@ func TestLateAndLongResultsCount(t *testing.T) {
 	}
 }
 
+// A result counts although its call is the last of the messages that are read at a time.
+func TestAResultOnTheNextPageCounts(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.call("bash", `{"command":"ls"}`, "a")
+	f.change(rests("There is only a", "ls"))
+	filler := func(n int) {
+		drafts := make([]recall.Draft, n)
+		for i := range drafts {
+			drafts[i] = said(recall.User, recall.Part{Type: recall.Text, Text: fmt.Sprint(i)})
+		}
+		f.say(drafts...)
+	}
+	const atOnce = 200 // messages that are read at a time, the first behind the entry's evidence
+	filler(atOnce - 1)
+	since := f.call("bash", `{"command":"ls"}`, "b")
+	filler(2 * atOnce)
+	if got := staleSince(f.refreshed()); got != since {
+		t.Errorf("stale since %d, want %d", got, since)
+	}
+}
+
 // An entry may be based on an old message. Later results count at once. A changed entry is based on its new evidence.
 func TestEvidenceMayBeOld(t *testing.T) {
 	t.Parallel()
