@@ -149,6 +149,24 @@ func TestAPlaceholderTellsSecretsApart(t *testing.T) {
 	wait.Wait()
 }
 
+// What only looks like a placeholder is read as other text.
+func TestNoSecretHidesInAPlaceholder(t *testing.T) {
+	t.Parallel()
+	sum, token := random("h", "0123456789ABCDEFabcdef", 40), "ghp"+"_"+random("p", alnum, 36)
+	for name, text := range map[string]string{
+		"a long hash":    "-----BEGIN PRIVATE KEY-----\n[REDACTED:named-secret:40:" + sum + "]",
+		"a rule":         "[REDACTED:" + token + ":40:0123abcd]",
+		"a length":       "[REDACTED:named-secret:" + token + ":0123abcd]",
+		"a hash":         "[REDACTED:named-secret:40:" + token + "]",
+		"a fourth field": "[REDACTED:named-secret:40:0123abcd:" + token + "]",
+		"an open end":    "[REDACTED:named-secret:40:" + token,
+	} {
+		if got := plain.Redact(text); strings.Contains(got, sum) || strings.Contains(got, token) {
+			t.Errorf("%s: got %s", name, got)
+		}
+	}
+}
+
 func TestSecretsThatOverlapAreOne(t *testing.T) {
 	t.Parallel()
 	key := "ghp" + "_" + random("u", alnum, 36)
