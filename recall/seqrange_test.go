@@ -139,6 +139,21 @@ func TestARangeIsReadInPages(t *testing.T) {
 	}
 }
 
+// A range with more than 64 MiB is refused before it is read, and its long results count.
+func TestLongResultsCountInARange(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.append(called("c", "look", "{}"), returned("c", strings.Repeat("two\n", 20_000)))
+	all := f.messages()
+	id := fmt.Sprintf("seq %d-%d", all[1].Seq, all[len(all)-1].Seq)
+	f.exec(`UPDATE blobs SET size_bytes = 65 << 20 WHERE org = $1`)
+	f.expandIs(db.ErrInvalid, f.agent, id)
+	f.exec(`UPDATE blobs SET size_bytes = 63 << 20 WHERE org = $1`)
+	if got := f.expand(id, 0); !strings.Contains(got, "two\n") {
+		t.Errorf("%s: got %.200q", id, got)
+	}
+}
+
 // A text that is read whole has at most 16 MiB. Texts wait for each other unless their caller leaves.
 func TestTextsThatAreReadAtOnceShareABound(t *testing.T) {
 	t.Parallel()
