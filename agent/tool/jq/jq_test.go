@@ -126,3 +126,13 @@ func TestWrongAndHostileExpressionsAreRefused(t *testing.T) {
 		})
 	}
 }
+
+// A result has all its bytes, also if each takes six in the child's answer.
+func TestAResultOfEscapedCharactersIsWhole(t *testing.T) {
+	t.Parallel()
+	const chars = 50_000
+	got, err := run(t, jq.Query{Expression: fmt.Sprintf(`"<" * %d`, chars), Text: "{}", MaxBytes: chars + 2})
+	if want := `"` + strings.Repeat("<", chars) + `"`; err != nil || len(got.Results) != 1 || got.Results[0] != want {
+		t.Errorf("got %.100q, %v, want %d characters", got.Results, err, chars)
+	}
+}
