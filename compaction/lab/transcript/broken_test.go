@@ -2,6 +2,7 @@ package transcript_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -101,6 +102,30 @@ func TestARolloutOfCodexIsReadWhole(t *testing.T) {
 	left := map[string]int{"user_message": 1, "turn_context": 1, "web_search_call": 1, "compacted": 1, "abandoned": 2}
 	if diff := cmp.Diff(left, r.LeftOut); diff != "" {
 		t.Errorf("left out (-want +got): %s", diff)
+	}
+}
+
+// A turn that was rolled back begins with what the user said, not with what Codex wrote for the user.
+func TestRolledBackTurnsOfCodexAreLeftOut(t *testing.T) {
+	t.Parallel()
+	said := func(role, text string) string {
+		return `{"timestamp":"2026-01-05T08:00:00Z","type":"response_item","payload":{"type":"message","role":"` + role +
+			`","content":[{"type":"input_text","text":"` + text + `"}]}}` + "\n"
+	}
+	const tag = "<turn_aborted>"
+	session := said("user", tag) + said("user", "one") + said("assistant", "first") +
+		said("user", "two") + said("user", tag) + said("user", "three") + said("assistant", "third")
+	for turns, want := range []string{tag + " one first two " + tag + " three third last",
+		tag + " one first two " + tag + " last", tag + " one first last", tag + " last"} {
+		r := read(t, session+fmt.Sprintf(`{"type":"event_msg","payload":{"type":"thread_rolled_back","num_turns":%d}}`,
+			turns)+"\n"+said("user", "last"))
+		var got []string
+		for _, d := range r.Drafts {
+			got = append(got, d.Content[0].Text)
+		}
+		if got := strings.Join(got, " "); got != want {
+			t.Errorf("%d turns: got %q, want %q", turns, got, want)
+		}
 	}
 }
 
