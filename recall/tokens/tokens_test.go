@@ -61,6 +61,22 @@ func TestCountsAreRemembered(t *testing.T) {
 	group.Wait()
 }
 
+// A count is remembered for its vocabulary alone.
+func TestARememberedCountIsThatOfTheVocabulary(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("お誕生日おめでとう\n", 3)
+	var none *tokens.Counter
+	counter, o200k, cl100k := tokens.New(), none.Count("gpt-4o", text), none.Count("gpt-4", text)
+	if o200k == cl100k {
+		t.Fatalf("both vocabularies count %d", o200k)
+	}
+	for range 2 {
+		if a, b := counter.Count("gpt-4o", text), counter.Count("gpt-4", text); a != o200k || b != cl100k {
+			t.Errorf("got %d and %d, want %d and %d", a, b, o200k, cl100k)
+		}
+	}
+}
+
 // A text counted in several pieces has as many tokens as when counted whole, except for one at each cut.
 func TestCutsAreWorthLittle(t *testing.T) {
 	t.Parallel()
