@@ -133,6 +133,31 @@ func TestTheCountedPromptOfAStep(t *testing.T) {
 	}
 }
 
+// The counted prompt is that before the model's answer, also if other answers follow in the messages.
+func TestTheCountedPromptIsThatOfTheResponse(t *testing.T) {
+	t.Parallel()
+	const messages = `"messages":[{"role":"user","content":"c"},{"role":"assistant","content":"d"}]`
+	for _, c := range []struct {
+		name, body string
+		want       int
+	}{
+		{"a step", `{` + answered + `,` + messages + `}`, 9},
+		{"a step without an answer", `{` + messages + `}`, 10},
+	} {
+		b, err := capture.ReadStep(spooled(t, c.body), time.UTC)
+		if err == nil {
+			_, err = drafts(b)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		appended := []recall.Appended{{Position: 10}, {Position: 11}, {Position: 12}}
+		if got := b.PromptPosition(appended); got != c.want {
+			t.Errorf("%s: the prompt ended at %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
 // A usage that cannot be is left out with a warning; the answer is kept.
 func TestAnImpossibleUsageIsIgnored(t *testing.T) {
 	t.Parallel()
