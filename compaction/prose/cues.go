@@ -102,7 +102,7 @@ const (
 	explaining
 	finding
 	Pending
-	noting
+	Noting
 	relating
 	denying
 	counting
@@ -186,7 +186,7 @@ var cues = []struct {
 		"en attente, reste à, pas encore, pendiente, por saber, por decidir, por confirmar, todavía no, aún no, " +
 		"da decidere, in sospeso, non ancora, pendente, неясно, не решено, ещё не, пока не, осталось, 待定, 未定, 尚未, " +
 		"还没, 还不, まだ, 保留, 미정, 아직, لم يتقرر, لا يزال, لم نقرر, तय नहीं, अभी तक, ยังไม่"},
-	{noting, 1.5, "remember, note that, keep in mind, good to know, important, importantly, for the record, fyi, " +
+	{Noting, 1.5, "remember, note that, keep in mind, good to know, important, importantly, for the record, fyi, " +
 		"by the way, between us, be careful, careful, beware, bear in mind, heads up, before we start, " +
 		"just so you know, wichtig, übrigens"},
 	{relating, 1, "called, named, name is, lives, works for, works at, works as, reached, phone, email, e mail, " +

@@ -210,7 +210,7 @@ const leastLine = 8
 
 // says reports whether the chosen lines already tell item i. They do if one line has most of its words and all of its
 // numbers, or if two lines have most of its words and other numbers. In facts from the user patternLines such lines are
-// needed, and in decisions no number of them is enough.
+// needed. In decisions and rules no number of them is enough.
 func (f *selection) says(s section, i item) bool {
 	similar := 0
 	for _, t := range f.told {
@@ -218,11 +218,11 @@ func (f *selection) says(s section, i item) bool {
 			continue
 		}
 		enough := 1
-		switch s {
-		case told:
-			enough = patternLines
-		case decisions:
+		switch {
+		case s == decisions, s == told && i.rule:
 			enough = len(f.told)
+		case s == told:
+			enough = patternLines
 		}
 		if similar++; similar > enough || numbersIn(i.text, t.text) {
 			return true

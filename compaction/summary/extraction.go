@@ -29,6 +29,7 @@ type item struct {
 	score    float64
 	carried  bool   // it comes from the previous summary
 	failed   bool   // it is of a result that failed
+	rule     bool   // it asks to be remembered, or holds from now on
 	corrects bool   // its words say that it corrects something
 	output   bool   // it is a line of a result
 	shape    string // of such a line, unless it gives a name a value
@@ -63,7 +64,7 @@ func (x *extraction) add(in section, i item, s prose.Sentence, weight float64) {
 	if in == told && question && s.Opening&prose.Asking == 0 { // CueScore lowers the others
 		weight /= 2
 	}
-	i.words, i.corrects = lineWords(s.Text), s.Is(prose.Correcting)
+	i.words, i.corrects, i.rule = lineWords(s.Text), s.Is(prose.Correcting), s.Is(prose.Noting|prose.Standing)
 	cue := s.CueScore()
 	switch {
 	case in == told && !question && s.Opening&prose.Asking == 0 && len(i.words) >= leastStatement:
