@@ -46,7 +46,7 @@ func (p period) years() []period {
 	}
 	all := []period{p, p, p}
 	for i := range all {
-		all[i].from, all[i].to = p.from.AddDate(-i, 0, 0), p.to.AddDate(-i, 0, 0)
+		all[i].from, all[i].to = daysAfter(p.from, -i, 0, 0), daysAfter(p.to, -i, 0, 0)
 	}
 	return all
 }
@@ -136,12 +136,12 @@ func date(year, month, day string, now time.Time) []period {
 	if p.yearly {
 		y = now.Year()
 	}
-	p.from = time.Date(y, time.Month(max(m, 1)), max(d, 1), 0, 0, 0, 0, now.Location())
+	p.from = dayOf(y, time.Month(max(m, 1)), max(d, 1), now.Location())
 	if p.from.Month() != time.Month(max(m, 1)) || p.from.Day() != max(d, 1) {
 		return nil
 	}
 	if p.yearly && p.from.After(now) {
-		p.from = p.from.AddDate(-1, 0, 0)
+		p.from = daysAfter(p.from, -1, 0, 0)
 	}
 	switch {
 	case d != 0:
@@ -154,7 +154,7 @@ func date(year, month, day string, now time.Time) []period {
 
 // until sets the period's length, which fixes its bonus.
 func (p period) until(years, months, days int) period {
-	p.to = p.from.AddDate(years, months, days)
+	p.to = daysAfter(p.from, years, months, days)
 	switch {
 	case years > 0:
 		p.bonus = yearBonus
@@ -166,13 +166,11 @@ func (p period) until(years, months, days int) period {
 	return p
 }
 
-func today(now time.Time) time.Time {
-	return time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
-}
+func today(now time.Time) time.Time { return daysAfter(now, 0, 0, 0) }
 
 func daysAgo(n int) func([]string, time.Time) []period {
 	return func(_ []string, now time.Time) []period {
-		return []period{period{from: today(now).AddDate(0, 0, -n)}.until(0, 0, 1)}
+		return []period{period{from: daysAfter(now, 0, 0, -n)}.until(0, 0, 1)}
 	}
 }
 
@@ -201,19 +199,19 @@ func unit(name string, n int, now time.Time) period {
 	day := today(now)
 	switch strings.ToLower(name) {
 	case "week":
-		return period{from: day.AddDate(0, 0, 7*n-(int(day.Weekday())+6)%7)}.until(0, 0, 7)
+		return period{from: daysAfter(day, 0, 0, 7*n-(int(day.Weekday())+6)%7)}.until(0, 0, 7)
 	case "month":
-		return period{from: day.AddDate(0, n, 1-day.Day())}.until(0, 1, 0)
+		return period{from: daysAfter(day, 0, n, 1-day.Day())}.until(0, 1, 0)
 	case "year":
-		return period{from: time.Date(day.Year()+n, 1, 1, 0, 0, 0, 0, day.Location())}.until(1, 0, 0)
+		return period{from: dayOf(day.Year()+n, 1, 1, day.Location())}.until(1, 0, 0)
 	}
-	return period{from: day.AddDate(0, 0, n)}.until(0, 0, 1)
+	return period{from: daysAfter(day, 0, 0, n)}.until(0, 0, 1)
 }
 
 // weekday reads a day of the week as the latest one before today.
 func weekday(groups []string, now time.Time) []period {
 	for n := 1; ; n++ {
-		if day := today(now).AddDate(0, 0, -n); strings.EqualFold(day.Weekday().String(), groups[1]) {
+		if day := daysAfter(now, 0, 0, -n); strings.EqualFold(day.Weekday().String(), groups[1]) {
 			return []period{period{from: day}.until(0, 0, 1)}
 		}
 	}

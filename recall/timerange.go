@@ -55,8 +55,9 @@ func parseTime(field, text string, zone *time.Location) (first *time.Time, last 
 	if trimmed == "" {
 		return nil, time.Time{}, nil
 	}
-	if day, err := time.ParseInLocation(time.DateOnly, trimmed, zone); err == nil {
-		return &day, day.AddDate(0, 0, 1).Add(-resolution), nil
+	if named, err := time.Parse(time.DateOnly, trimmed); err == nil {
+		day := dayOf(named.Year(), named.Month(), named.Day(), zone)
+		return &day, daysAfter(day, 0, 0, 1).Add(-resolution), nil
 	}
 	trimmed = strings.Replace(trimmed, " ", "T", 1)
 	for _, form := range timeForms {
@@ -73,6 +74,21 @@ func parseTime(field, text string, zone *time.Location) (first *time.Time, last 
 	}
 	return nil, time.Time{}, db.Invalid("Invalid %s format: %s. Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)",
 		field, db.Short(text))
+}
+
+// dayOf returns the first moment of a day. Days and months out of range are normalized, as by time.Date. Where clocks go
+// forward at midnight, a day begins at 01:00.
+func dayOf(year int, month time.Month, day int, zone *time.Location) time.Time {
+	begins, wanted := time.Date(year, month, day, 0, 0, 0, 0, zone), time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
+	if begins.Day() != wanted.Day() {
+		_, begins = begins.ZoneBounds()
+	}
+	return begins
+}
+
+// daysAfter returns the first moment of the day that is so many years, months and days after that of t.
+func daysAfter(t time.Time, years, months, days int) time.Time {
+	return dayOf(t.Year()+years, t.Month()+time.Month(months), t.Day()+days, t.Location())
 }
 
 // Storable returns the moment nearest to at that JSON and Postgres can write in every zone: from 0001-01-01T00:00:00Z

@@ -16,6 +16,10 @@ func TestTimesAreReadAsTheyAreWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	santiago, err := time.LoadLocation("America/Santiago")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name, text string
 		zone       *time.Location
@@ -27,6 +31,9 @@ func TestTimesAreReadAsTheyAreWritten(t *testing.T) {
 			"2026-03-29T23:59:59.999999+02:00"},
 		{"a day when the clock goes back has 25 hours", "2026-10-25", berlin, "2026-10-25T00:00:00+02:00",
 			"2026-10-25T23:59:59.999999+01:00"},
+		{"a day that begins at 01:00", "2026-09-06", santiago, "2026-09-06T01:00:00-03:00",
+			"2026-09-06T23:59:59.999999-03:00"},
+		{"the day before", "2026-09-05", santiago, "2026-09-05T00:00:00-04:00", "2026-09-05T23:59:59.999999-04:00"},
 		{"a leap day", "2024-02-29", nil, "2024-02-29T00:00:00Z", "2024-02-29T23:59:59.999999Z"},
 		{"a minute", "2026-01-31T18:05", nil, "2026-01-31T18:05:00Z", "2026-01-31T18:05:59.999999Z"},
 		{"a minute of the zone", "2026-07-01T18:05", berlin, "2026-07-01T18:05:00+02:00", "2026-07-01T18:05:59.999999+02:00"},

@@ -2,7 +2,6 @@ package working
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -40,10 +39,13 @@ type answered struct {
 	position    int         // position of the result in the conversation
 }
 
-// callsIn returns the tool calls that have results among the messages, in the order of the results. waiting is the
-// position of the first call without a result, or 0.
-func callsIn(messages []recall.Message) (calls []answered, waiting int) {
-	open := recall.OpenCalls[answered]{}
+// callsIn returns the tool calls that have results among the messages, in the order of the results.
+func callsIn(messages []recall.Message) []answered {
+	return answersIn(messages, recall.OpenCalls[answered]{})
+}
+
+// answersIn is callsIn for messages that follow others, whose calls without a result are open. It keeps open up to date.
+func answersIn(messages []recall.Message, open recall.OpenCalls[answered]) (calls []answered) {
 	for _, m := range messages {
 		for _, p := range m.Content {
 			switch p.Type {
@@ -57,12 +59,7 @@ func callsIn(messages []recall.Message) (calls []answered, waiting int) {
 			}
 		}
 	}
-	for _, unanswered := range open {
-		for _, c := range unanswered {
-			waiting = min(cmp.Or(waiting, c.called), c.called)
-		}
-	}
-	return calls, waiting
+	return calls
 }
 
 // evidence returns the evidence of an entry that is based on this call.
@@ -193,7 +190,7 @@ func (s *Store) rest(ctx context.Context, org db.Org, l log, e *Entry, text stri
 	if err != nil {
 		return false, err
 	}
-	calls, _ := callsIn(messages)
+	calls := callsIn(messages)
 	for _, c := range slices.Backward(calls) {
 		if c.has(text) {
 			e.Seq, e.Evidence = c.seq, c.evidence()
@@ -219,7 +216,7 @@ func (s *Store) restOnMessage(ctx context.Context, org db.Org, l log, e *Entry, 
 		return false, err
 	}
 	e.Seq = seq
-	calls, _ := callsIn(messages)
+	calls := callsIn(messages)
 	calls = slices.DeleteFunc(calls, func(c answered) bool { return c.position != messagePosition })
 	if len(calls) == 1 {
 		e.Evidence = calls[0].evidence()

@@ -120,7 +120,7 @@ func Observed(t Turn) (changes []Change) {
 			changes = append(changes, Change{Field: Task, Text: text})
 		}
 	}
-	calls, _ := callsIn(t.Messages)
+	calls := callsIn(t.Messages)
 	var paths []string
 	edit := ""
 	for _, c := range calls {

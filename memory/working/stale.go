@@ -90,29 +90,29 @@ func (e *Entry) mark(confirmed bool, since int64) {
 // compareCalls marks stale entries whose evidence is a call. It reads only messages that it has not read before. Calls
 // without a result are compared again later.
 func (s *Store) compareCalls(ctx context.Context, org db.Org, c recall.Conversation, r *row) error {
-	from, waiting := r.Checked, 0
+	from, open := r.Checked, recall.OpenCalls[answered]{}
 	for from < c.Messages {
 		to := min(from+comparedAtOnce, c.Messages)
 		messages, err := s.Recall.Between(ctx, org, c, from+1, to)
 		if err != nil {
 			return err
 		}
-		var calls []answered
-		calls, waiting = callsIn(messages)
-		for _, call := range calls {
+		for _, call := range answersIn(messages, open) {
 			r.Record.each(func(e *Entry) {
 				if e.Evidence != nil && call.repeats(e.Evidence) && call.seq > e.Seq {
 					e.mark(hashOfResult(call.result) == e.Evidence.SHA256, call.seq)
 				}
 			})
 		}
-		if waiting > from+1 && to < c.Messages { // the result is in the next messages
-			to = waiting - 1
-		}
 		from = to
 	}
-	if r.Checked = from; waiting > 0 && waiting > c.Messages-maxWaiting {
-		r.Checked = min(from, waiting-1)
+	r.Checked = from
+	for _, waiting := range open {
+		for _, call := range waiting {
+			if call.called > c.Messages-maxWaiting {
+				r.Checked = min(r.Checked, call.called-1)
+			}
+		}
 	}
 	return nil
 }

@@ -110,6 +110,30 @@ func TestAResultOnTheNextPageCounts(t *testing.T) {
 	}
 }
 
+// A call that never gets a result hides no other call's.
+func TestACallWithoutAResultHidesNoOther(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.call("bash", `{"command":"ls"}`, "a")
+	f.change(rests("There is only a", "ls"))
+	call := func(id, command string) recall.Draft {
+		return said(recall.Assistant, recall.Part{Type: recall.ToolCall, CallID: id, Name: "bash",
+			Input: `{"command":"` + command + `"}`})
+	}
+	filler := make([]recall.Draft, 150)
+	for i := range filler {
+		filler[i] = said(recall.User, recall.Part{Type: recall.Text, Text: fmt.Sprint(i)})
+	}
+	f.say(call("never", "sleep"))
+	f.say(filler...)
+	f.say(call("late", "ls"))
+	f.say(filler[:60]...)
+	f.say(said(recall.Tool, recall.Part{Type: recall.ToolReturn, CallID: "late", Text: "b"}))
+	if got := staleSince(f.refreshed()); got == 0 {
+		t.Error("the entry is not stale")
+	}
+}
+
 // An entry may be based on an old message. Later results count at once. A changed entry is based on its new evidence.
 func TestEvidenceMayBeOld(t *testing.T) {
 	t.Parallel()
