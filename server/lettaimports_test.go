@@ -243,11 +243,13 @@ func TestAFileOfTheOlderFormatIsImported(t *testing.T) {
 		"llm_config":{"model":"gpt-4o-mini","model_endpoint_type":"openai","context_window":32000,"temperature":0.5},
 		"embedding_config":{},"message_buffer_autoclear":false,"metadata_":{"k":1},"multi_agent_group":null,
 		"tags":[{"tag":"math"}],"tool_exec_environment_variables":[{"key":"K","value":""}],
-		"tool_rules":[{"type":"exit_loop","tool_name":"send_message"}],
+		"tool_rules":[{"type":"conditional","tool_name":""},{"type":"max_count_per_step","tool_name":"weather",
+			"max_count_limit":2}],
 		"core_memory":[{"label":"human","value":"Bob","limit":99,"is_template":false,"metadata_":{}}],
 		"tools":[{"name":"send_message","tool_type":"letta_core","json_schema":{},"tags":[]},
 			{"name":"weather","tool_type":"custom","source_type":"python","source_code":"def weather(): pass",
-			"json_schema":{"name":"weather","description":"Tells.","parameters":{"type":"object","properties":{}}}}],
+			"json_schema":{"name":"weather","description":"Tells.","parameters":{"type":"object","properties":{}},
+			"type":"object","required":[]}}],
 		"in_context_message_indices":[0,2,3,4],"messages":[
 		{"role":"system","content":[{"type":"text","text":"You are Ada."}],"created_at":"2025-04-01T03:47:27.492924"},
 		{"role":"user","content":[{"type":"text","text":"long ago"}],"tool_calls":[],"tool_returns":[]},
@@ -257,20 +259,24 @@ func TestAFileOfTheOlderFormatIsImported(t *testing.T) {
 		{"role":"tool","content":[{"type":"text","text":"{\n  \"status\": \"OK\",\n  \"message\": null,\n  \"time\": ` +
 		`\"2025-03-31 08:47:27 PM PDT-0700\"\n}"}],"tool_call_id":"c","tool_calls":[],"tool_returns":[]}]}`
 	r, leftOut := importedRunner(t, file)
-	if got := strings.Join(leftOut, " "); !strings.HasPrefix(got, "agents[0].tool_exec_environment_variables: left out") ||
-		len(leftOut) != 1 {
+	if got := strings.Join(leftOut, " "); len(leftOut) != 2 ||
+		!strings.Contains(got, "agents[0].tool_exec_environment_variables: left out") ||
+		!strings.Contains(got, "agents[0].tool_rules[0]: left out, as it names no tool.") {
 		t.Errorf("left out is %q", leftOut)
 	}
 	checkSaid(t, "the list", r.log(), []string{"user_message long ago", "user_message hi", "reasoning_message Greet.",
 		"assistant_message yo"})
 	a := pick(t, r.must("GET", "/v1/agents/"+r.agent, ""), "name", "agent_type", "tags", "metadata", "tool_rules")
 	if want := `{"agent_type":"memgpt_agent","metadata":{"k":1},"name":"Ada","tags":["math"],"tool_rules":[{` +
-		`"tool_name":"send_message","type":"exit_loop"}]}`; a != want {
+		`"max_count_limit":2,"tool_name":"weather","type":"max_count_per_step"}]}`; a != want {
 		t.Errorf("the agent is %s, want %s", a, want)
 	}
 	r.model.Says(callOf("m", "send_message", `{"message":"Well."}`))
 	got := r.send(hello)
 	checkSaid(t, "the answer", itemTexts(got.Messages), []string{"assistant_message Well."})
+	if asked := len(r.model.Requests()); asked != 1 || got.StopReason.StopReason != "end_turn" {
+		t.Errorf("the turn ends with %s after %d requests", got.StopReason.StopReason, asked)
+	}
 	prompt := string(r.model.Requests()[0].Body)
 	if !strings.Contains(prompt, `"hi"`) || strings.Contains(prompt, "long ago") || !strings.Contains(prompt, "weather") {
 		t.Errorf("the prompt is %s", prompt)

@@ -40,6 +40,11 @@ func readRules(a agent.Agent) (all rules) {
 			all = append(all, r)
 		}
 	}
+	const exit = "exit_loop"
+	speaks := a.Speaks() && a.Type != agent.DefaultType // without a rule it ends the turn of such an agent, as in Letta
+	if speaks && !all.has(exit, agent.SendMessage) && !all.has("continue_loop", agent.SendMessage) {
+		all = append(all, rule{Type: exit, Tool: agent.SendMessage})
+	}
 	return all
 }
 

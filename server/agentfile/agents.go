@@ -89,6 +89,9 @@ func (i *imports) agent(it item) (a agentOf, err error) {
 	if raw, err = i.withoutUnserved(it, raw, removed); err != nil {
 		return a, err
 	}
+	if raw, err = i.withoutBrokenRules(it, raw); err != nil {
+		return a, err
+	}
 	if raw, err = i.withOwn(&a, raw); err != nil {
 		return a, err
 	}
@@ -152,6 +155,33 @@ func (i *imports) withoutUnserved(it item, raw json.RawMessage, also map[string]
 		}
 	}
 	return raw, nil
+}
+
+// withoutBrokenRules removes from an agent's fields the tool rules that name no tool, and notes them.
+func (i *imports) withoutBrokenRules(it item, raw json.RawMessage) (json.RawMessage, error) {
+	fields, rules := object{}, []object{}
+	if err := decode(it.place, raw, &fields); err != nil {
+		return nil, err
+	}
+	if json.Unmarshal(fields["tool_rules"], &rules) != nil {
+		return raw, nil // absent, or not a list, which is refused later
+	}
+	named := []object{}
+	for n, r := range rules {
+		if name := string(orEmpty(r["tool_name"])); name == `""` || name == "null" {
+			i.leaveOut("%s.tool_rules[%d]: left out, as it names no tool.", it.place, n)
+			continue
+		}
+		named = append(named, r)
+	}
+	if len(named) == len(rules) {
+		return raw, nil
+	}
+	var err error
+	if fields["tool_rules"], err = encode(named); err != nil {
+		return nil, err
+	}
+	return encode(fields)
 }
 
 // withOwn replaces Letta's fields of an agent by the file's own Loci fields, if the file has them.

@@ -25,6 +25,9 @@ type fileTool struct {
 	Type string `json:"tool_type"`
 }
 
+// schemaFields are the fields of a tool's schema that its definition has.
+var schemaFields = []string{"name", "description", "parameters", "strict"}
+
 // typeCustom is Letta's type for tools with a definition.
 const typeCustom = "custom"
 
@@ -118,6 +121,11 @@ func (i *imports) definition(it item) (agent.CustomTool, error) {
 			return agent.CustomTool{}, err
 		}
 		fields["json_schema"] = orNull(removed["json_schema"])
+		if len(schema) > 0 { // older servers wrote more fields, such as required, beside the parameters
+			if fields["json_schema"], err = encode(kept(schema, schemaFields)); err != nil {
+				return agent.CustomTool{}, err
+			}
+		}
 		if raw, err = encode(fields); err != nil {
 			return agent.CustomTool{}, err
 		}
