@@ -89,8 +89,8 @@ func (s *Store) asking(ctx context.Context, f searchFilter) (int64, error) {
 }
 
 // excludeVisible leaves out messages that the model sees in a conversation (0: the default one), that is those that no
-// summary replaces. If the conversation has no summary, nothing is left out unless a call in its log asks, because it is
-// unknown how much of the conversation another model sees.
+// summary replaces. If the conversation has no summary, nothing is left out unless a call in its log asks, because it
+// is unknown how much of the conversation another model sees.
 func (s *Store) excludeVisible(ctx context.Context, f *searchFilter, conversation int64) error {
 	type row struct {
 		Key          int64 `db:"key"`
@@ -114,7 +114,8 @@ func (s *Store) excludeVisible(ctx context.Context, f *searchFilter, conversatio
 	return err
 }
 
-// excludeTurn leaves out the turn in which a call asks: from the first of the user's newest messages before the call on.
+// excludeTurn leaves out the turn in which a call asks, which begins with the first of the user's newest messages before
+// the call.
 func (s *Store) excludeTurn(ctx context.Context, f *searchFilter, conversation int64) error {
 	if f.q.CalledAt == 0 {
 		return nil

@@ -303,7 +303,8 @@ func TestIterationEnds(t *testing.T) {
 func TestToolsAreListed(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	memory := []string{"send_message", "start_subagent", "request_erasure", "archival_memory_delete", "archival_memory_update",
+	memory := []string{"send_message", "start_subagent", "request_erasure", "archival_memory_delete",
+		"archival_memory_update",
 		"archival_memory_search",
 		"archival_memory_insert", "memory_files", "update_working_memory", "memory", "memory_apply_patch",
 		"memory_rethink", "memory_replace", "memory_insert", "core_memory_replace", "core_memory_append"}

@@ -10,8 +10,8 @@ import (
 
 // envelopeOf returns a result of a tool as Letta stores it: JSON within JSON.
 func envelopeOf(status, message string) string {
-	return fmt.Sprintf(`"{\n  \"status\": \"%s\",\n  \"message\": %s,\n  \"time\": \"2026-11-30 01:15:46 PM CET+0100\"\n}"`,
-		status, strings.ReplaceAll(message, `"`, `\"`))
+	const form = `"{\n  \"status\": \"%s\",\n  \"message\": %s,\n  \"time\": \"2026-11-30 01:15:46 PM CET+0100\"\n}"`
+	return fmt.Sprintf(form, status, strings.ReplaceAll(message, `"`, `\"`))
 }
 
 // olderAgent is a file of an agent of one of Letta's older types, which speaks with send_message.

@@ -22,8 +22,8 @@ import (
 const pingEvery = 20 * time.Second
 
 // answerWhole answers with the whole result of a run. While it waits it sends spaces, because clients wait a minute for
-// a byte, and JSON may begin with spaces. The results that the request has brought come first, as in Letta. If the model's provider failed, the status says so, unless spaces were sent
-// before.
+// a byte, and JSON may begin with spaces. The results that the request has brought come first, as in Letta. If the
+// model's provider failed, the status says so, unless spaces were sent before.
 func (s *Server) answerWhole(c echo.Context, started loop.Started, request sending) error {
 	ctx, warnings := c.Request().Context(), request.warnings
 	var given, events []loop.Event

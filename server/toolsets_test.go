@@ -41,8 +41,8 @@ func toolIDs() map[string]string {
 func allTools(needFolder bool) string {
 	var names []string
 	for _, t := range tool.New(tool.Memories{}).Tools() {
-		byName := []string{"memory_files", "search_memory", "ask_session",
-			"request_erasure", "query_result", "query_log", "start_subagent", "send_message"} // an agent has these only if its tools name them
+		byName := []string{"memory_files", "search_memory", "ask_session", "request_erasure", "query_result", "query_log",
+			"start_subagent", "send_message"} // an agent has these only if its tools name them
 		if t.NeedsFolder == needFolder && !t.NeedsSkills && !slices.Contains(byName, t.Name) {
 			names = append(names, t.Name)
 		}

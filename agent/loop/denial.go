@@ -8,7 +8,8 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// deniedByClient begins the result of a call that the client denied, in Letta's words. wasDenied began it in older logs.
+// deniedByClient begins the result of a call that the client denied, in Letta's words. wasDenied began it in older
+// logs.
 const (
 	deniedByClient = "Error: request to call tool denied. User reason:"
 	wasDenied      = "The request to call the tool was denied."

@@ -107,7 +107,8 @@ func (l *Loop) produced(ctx context.Context, org db.Org, r Run) ([]recall.Messag
 	return slices.DeleteFunc(all, func(m recall.Message) bool { return m.StepID == nil }), err
 }
 
-// Given returns the results that a run's request has brought: of tools that the client ran, and of calls that it denied.
+// Given returns the results that a run's request has brought: of tools that the client ran, and of calls that it
+// denied.
 func (l *Loop) Given(ctx context.Context, org db.Org, r Run) ([]recall.Message, error) {
 	all, err := l.Recall.Messages(ctx, org, recall.MessageFilter{AgentID: r.AgentID, RunID: r.ID, WithErrors: true,
 		WithReset: true, Roles: []recall.Role{recall.Tool}}, db.Page{Ascending: true, Limit: maxRunMessages})

@@ -164,7 +164,7 @@ func (i *imports) withoutBrokenRules(it item, raw json.RawMessage) (json.RawMess
 		return nil, err
 	}
 	if json.Unmarshal(fields["tool_rules"], &rules) != nil {
-		return raw, nil // absent, or not a list, which is refused later
+		return raw, nil //nolint:nilerr // they are absent, or not a list, which is refused later
 	}
 	named := []object{}
 	for n, r := range rules {
