@@ -288,3 +288,6 @@ func (s *Store) Revert(ctx context.Context, org db.Org, k store.Compaction) (sto
 	}
 	return s.Compaction.Revert(ctx, org, k, restored, p.Tokens.Total)
 }
+
+// IsWindowWarning reports whether a message only tells the model that its window fills up.
+func IsWindowWarning(m recall.Message) bool { return prose.IsWarning(m) }

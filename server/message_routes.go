@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/loci-memory/loci/agent"
-	"github.com/loci-memory/loci/compaction/prose"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/letta"
@@ -50,7 +49,7 @@ func (s *Server) messages(
 		return list, s.addSteps(ctx, list)
 	}
 	show := func(m recall.Message) []letta.MessageItem {
-		if prose.IsWarning(m) {
+		if agent.IsWindowWarning(m) {
 			return nil // it is for the model, and Letta has none
 		}
 		if p, ok := prompts[m.Key]; ok && !p.First {

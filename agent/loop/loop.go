@@ -3,8 +3,8 @@
 //
 // Each file uses those that are named before it:
 //   - what a run is: errors.go status.go event.go model.go halt.go feed.go denial.go tail.go rules.go options.go run.go
-//   - the runs of a server, and those in the tables: localrun.go registry.go refusedfiles.go loop.go unconfirmed.go
-//     record.go usage.go clientcalls.go busy.go
+//   - the runs of a server, and those in the tables: localrun.go registry.go refusedfiles.go lines.go loop.go
+//     unconfirmed.go record.go usage.go clientcalls.go busy.go
 //   - requests, which begin runs or repeat them: request.go resume.go calls.go ruleinput.go repeat.go
 //     answeredcalls.go approval.go
 //   - the worker of a run: waitingevents.go promptoverflow.go worker.go
