@@ -114,8 +114,8 @@ func (s *Store) excludeVisible(ctx context.Context, f *searchFilter, conversatio
 	return err
 }
 
-// excludeTurn leaves out the turn in which a call asks, which begins with the first of the user's newest messages before
-// the call.
+// excludeTurn leaves out the turn in which a call asks, which begins with the first of the user's newest messages
+// before the call.
 func (s *Store) excludeTurn(ctx context.Context, f *searchFilter, conversation int64) error {
 	if f.q.CalledAt == 0 {
 		return nil

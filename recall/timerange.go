@@ -76,8 +76,8 @@ func parseTime(field, text string, zone *time.Location) (first *time.Time, last 
 		field, db.Short(text))
 }
 
-// dayOf returns the first moment of a day. Days and months out of range are normalized, as by time.Date. Where clocks go
-// forward at midnight, a day begins at 01:00.
+// dayOf returns the first moment of a day. Days and months out of range are normalized, as by time.Date. Where clocks
+// go forward at midnight, a day begins at 01:00.
 func dayOf(year int, month time.Month, day int, zone *time.Location) time.Time {
 	begins, wanted := time.Date(year, month, day, 0, 0, 0, 0, zone), time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
 	if begins.Day() != wanted.Day() {

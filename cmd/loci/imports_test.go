@@ -158,9 +158,9 @@ var forTests = []string{"db/dbtest", "db/dbtest/golden", "db/dbtest/scale", "emb
 	"agent/loop/model/modeltest"}
 
 // inTests lists additional imports of a package's tests. The tests of policies and of past sessions ask a provider that
-// fails, and those of summaries write them under policies. The index of words is tested with the weights of embed/lexicon, and its searches
-// with the built-in model. db is tested on its own Postgres with an unreachable standby, and db and db/backup with
-// databases that are spread over a cluster.
+// fails, and those of summaries write them under policies. The index of words is tested with the weights of
+// embed/lexicon, and its searches with the built-in model. db is tested on its own Postgres with an unreachable
+// standby, and db and db/backup with databases that are spread over a cluster.
 var inTests = map[string][]string{"compaction/policy": {"compaction", "compaction/llm"},
 	"agent/pastsession":  {"compaction/llm"},
 	"compaction/summary": {"compaction/policy"},

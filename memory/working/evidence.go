@@ -44,7 +44,8 @@ func callsIn(messages []recall.Message) []answered {
 	return answersIn(messages, recall.OpenCalls[answered]{})
 }
 
-// answersIn is callsIn for messages that follow others, whose calls without a result are open. It keeps open up to date.
+// answersIn is callsIn for messages that follow others, whose calls without a result are open. It keeps open up to
+// date.
 func answersIn(messages []recall.Message, open recall.OpenCalls[answered]) (calls []answered) {
 	for _, m := range messages {
 		for _, p := range m.Content {

@@ -21,7 +21,8 @@ var (
 type object = map[string]json.RawMessage
 
 // upgraded returns a file of Letta's older format, that of a single agent, in the newer one; nil for any other file.
-// The older format has the blocks and the tools within the agent, and says by their places which messages the model sees.
+// The older format has the blocks and the tools within the agent, and says by their places which messages the model
+// sees.
 func upgraded(raw []byte) ([]byte, error) {
 	var file object
 	if json.Unmarshal(raw, &file) != nil || file["messages"] == nil || file["core_memory"] == nil {
