@@ -4,7 +4,7 @@
 // Each file uses those that are named before it:
 //   - agents, and the store: customtool.go flushsettings.go handoversettings.go format.go promptsettings.go
 //     skillsettings.go agent.go
-//     fields.go promptmeans.go store.go modelfamily.go model.go limits.go toolsets.go
+//     fields.go promptmeans.go store.go modelfamily.go model.go limits.go lettatype.go toolsets.go
 //   - prompts: prompt.go policy.go queries.go request.go filedirectory.go corememory.go skill.go systemprompt.go
 //     usage.go calibration.go assemble.go room.go branch.go
 //   - what keeps prompts short: flushes.go flushtools.go policylines.go prune.go compact.go

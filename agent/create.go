@@ -14,13 +14,6 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// DefaultType is the type of an agent without a given type, as in Letta.
-const DefaultType = "letta_v1_agent"
-
-// Types are Letta's types of agents.
-var Types = []string{"memgpt_agent", "memgpt_v2_agent", DefaultType, "react_agent", "workflow_agent",
-	"split_thread_agent", "sleeptime_agent", "voice_convo_agent", "voice_sleeptime_agent"}
-
 // Create creates an agent with its folders, blocks and default conversation, in one transaction. ErrNotFound if a
 // folder or a block does not exist, ErrInvalid if a value, a block or a message breaks a rule.
 func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {

@@ -196,6 +196,9 @@ var toolGroups = []toolGroup{
 	{"Your other conversations keep what was said in them", []toolUse{
 		{"ask_session", "ask_session asks one of them a question"},
 	}, ""},
+	{"Your edits of core memory have an end", []toolUse{
+		{MemoryFinishEdits, "memory_finish_edits says that the blocks are in order"},
+	}, ""},
 	{"Your user sees only what you send", []toolUse{
 		{SendMessage, "send_message says something to the user"},
 	}, ""},
@@ -220,6 +223,9 @@ func (a Agent) Instructions(tools []Definition) string {
 		return a.System
 	}
 	parts := []string{defaultOpening}
+	if about := typeOf(a.Type).about; about != "" && a.MadeFor() == ForLetta {
+		parts = append(parts, about)
+	}
 	for _, g := range toolGroups {
 		var uses []string
 		for _, t := range g.tools {

@@ -17,7 +17,7 @@ const (
 
 // namedTools are built-in tools that an agent has only if its list of tools names them.
 var namedTools = []string{"memory_files", "search_memory", "ask_session", "request_erasure", QueryResult, "query_log",
-	"start_subagent", SendMessage}
+	"start_subagent", SendMessage, MemoryFinishEdits}
 
 // SendMessage is the tool by which agents of Letta's older types speak. What else they write is for themselves.
 const SendMessage = "send_message"
@@ -25,11 +25,9 @@ const SendMessage = "send_message"
 // Speaks reports whether the agent speaks with SendMessage.
 func (a Agent) Speaks() bool { return a.HasTool(SendMessage) }
 
-// The default tools, by what an agent is made for. Those of Letta are what letta_v1_agent has there, and expand,
-// because Loci shows long results in part. In a small window search_memory finds what grep_files would.
+// The default tools of an agent that is not made for Letta. In a small window search_memory finds what grep_files
+// would.
 var (
-	lettaDefault = []string{"open_files", "grep_files", "semantic_search_files", "conversation_search", "expand",
-		"memory_insert", "memory_replace"}
 	smallDefault = []string{"open_files", "expand", "search_memory", "memory", "archival_memory_insert"}
 	roomyDefault = append([]string{"grep_files"}, smallDefault...)
 )
@@ -60,7 +58,7 @@ func (a Agent) HasTool(name string) bool {
 func (a Agent) defaultTools() []string {
 	switch {
 	case a.MadeFor() == ForLetta:
-		return lettaDefault
+		return LettaTools(a.Type)
 	case a.AssumedWindow() <= smallWindow:
 		return smallDefault
 	}

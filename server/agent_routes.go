@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -50,6 +51,7 @@ func (s *Server) createAgent(ctx context.Context, input *struct {
 	if err != nil {
 		return letta.AgentState{}, err
 	}
+	rest.Warn(ctx, request.LeftOut()...)
 	before := tool.NewAgent(n.Settings.MadeFor)
 	if n.Settings.Tools, n.ToolIDs, err = s.chosenTools(ctx, request.Choice(), before, false); err != nil {
 		return letta.AgentState{}, err
@@ -63,9 +65,12 @@ func (s *Server) createAgent(ctx context.Context, input *struct {
 	if n.RuleTools, err = s.ruleTools(ctx, n.Settings.ToolRules); err != nil {
 		return letta.AgentState{}, err
 	}
+	n.Settings.ToolRules = s.withoutAbsent(ctx, n.Settings.ToolRules, n.RuleTools)
 	if err := s.checkRules(n.Settings.ToolRules, n.RuleTools); err != nil {
 		return letta.AgentState{}, err
 	}
+	created := agent.Agent{Type: n.Type, Settings: n.Settings}
+	n.Settings.ToolRules = request.Rules(n.Settings.ToolRules, s.toolNames(created))
 	a, err := s.Agents.Create(ctx, rest.Org(ctx), n)
 	return s.shown(ctx, a, err)
 }
@@ -96,6 +101,8 @@ func (s *Server) updateAgent(ctx context.Context, input *struct {
 	if err != nil {
 		return letta.AgentState{}, err
 	}
+	rest.Warn(ctx, input.Body.LeftOut()...)
+	u.Settings.ToolRules = s.withoutAbsent(ctx, u.Settings.ToolRules, u.RuleTools)
 	known := slices.Concat(u.RuleTools, letta.ToolRuleNames(previous.Settings.ToolRules))
 	if err := s.checkRules(u.Settings.ToolRules, known); err != nil {
 		return letta.AgentState{}, err
@@ -109,6 +116,23 @@ func (s *Server) updateAgent(ctx context.Context, input *struct {
 	}
 	a, err := s.Agents.Update(ctx, rest.Org(ctx), string(input.AgentID), u)
 	return s.shown(ctx, a, err)
+}
+
+// withoutAbsent returns rules without those of Letta's tools that this server does not have, which a warning names. own
+// are names that belong to definitions.
+func (s *Server) withoutAbsent(ctx context.Context, rules json.RawMessage, own []string) json.RawMessage {
+	kept, dropped := letta.WithoutTools(rules, func(name string) bool {
+		return tool.WhyAbsent(name) != "" && !slices.Contains(own, name)
+	})
+	for _, name := range dropped {
+		rest.Warn(ctx, "tool_rules: a rule is left out, as this server has no tool "+name+".")
+	}
+	return kept
+}
+
+// toolNames returns the names of the built-in tools that an agent has without a folder.
+func (s *Server) toolNames(a agent.Agent) []string {
+	return rest.Each(s.Tools.Of(a, false), func(t tool.Tool) string { return t.Name })
 }
 
 // shown returns an agent in Letta's shape, with the texts of its open files. It returns err if that is not nil.

@@ -9,7 +9,7 @@ import (
 )
 
 // askingAgent is an agent that needs approval to change its notes.
-const askingAgent = `{"name":"a","include_base_tools":true,"memory_blocks":[{"label":"human","value":"Ada."}],
+const askingAgent = `{"name":"a","tool_set":"standard","memory_blocks":[{"label":"human","value":"Ada."}],
 	"tool_rules":[{"type":"requires_approval","tool_name":"memory_insert"}]}`
 
 const clientWeather = `"client_tools":[{"name":"weather","parameters":{"type":"object","properties":{}}}]`

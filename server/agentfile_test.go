@@ -196,7 +196,7 @@ func TestAFileOfLettaIsImported(t *testing.T) {
 		`"roll_dice" is left out. `, `"ask_server" is left out`, `agents[0].tool_rules[2]: left out`,
 		"agents[0].tool_exec_environment_variables: left out",
 		"agents[0].messages[6]: left out", "agents[0].group_ids: left out",
-		"agents[0].enable_sleeptime: left out", "agents[0].message_buffer_autoclear: left out"} {
+		"agents[0].enable_sleeptime: left out"} {
 		if !slices.ContainsFunc(leftOut, func(s string) bool { return strings.Contains(s, part) }) {
 			t.Errorf("left_out does not say %q: %q", part, leftOut)
 		}

@@ -181,7 +181,7 @@ func newRunnerOf(c *client, agent string) runner {
 func (c *client) runner(m *modeltest.Model, agent string) runner {
 	c.t.Helper()
 	if agent == "" {
-		agent = `{"name":"a","include_base_tools":true,"memory_blocks":[{"label":"human","value":"Ada."}]}`
+		agent = `{"name":"a","tool_set":"standard","memory_blocks":[{"label":"human","value":"Ada."}]}`
 	}
 	return runner{c, m, c.made("/v1/agents", agent)}
 }
@@ -295,7 +295,7 @@ func callOf(id, name, args string) modeltest.Answer {
 func TestAnAgentAnswersAndUsesItsTools(t *testing.T) {
 	t.Parallel()
 	for _, handle := range []string{"openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5"} {
-		r := newRunner(t, `{"name":"a","include_base_tools":true,"model":"`+handle+
+		r := newRunner(t, `{"name":"a","tool_set":"standard","model":"`+handle+
 			`","memory_blocks":[{"label":"human","value":"Ada."}]}`)
 		r.model.Says(modeltest.Answer{Reasoning: "I note it.", Text: "One moment.", PromptTokens: 2000,
 			Calls: []modeltest.Call{
@@ -525,7 +525,7 @@ func TestWithoutAModelNothingIsStored(t *testing.T) {
 
 func TestClientToolsAndApprovals(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t, `{"name":"a","include_base_tools":true,"memory_blocks":[{"label":"human","value":"Ada."}],
+	r := newRunner(t, `{"name":"a","tool_set":"standard","memory_blocks":[{"label":"human","value":"Ada."}],
 		"tool_rules":[{"type":"requires_approval","tool_name":"memory_insert"}]}`)
 	tools := `"client_tools":[{"name":"weather","description":"Tells the weather.","parameters":{"type":"object",
 		"properties":{"place":{"type":"string"}}}}]`
@@ -580,7 +580,7 @@ func TestClientToolsAndApprovals(t *testing.T) {
 
 func TestRulesOfToolsHold(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t, `{"name":"a","include_base_tools":true,"memory_blocks":[{"label":"human","value":"Ada."}],
+	r := newRunner(t, `{"name":"a","tool_set":"standard","memory_blocks":[{"label":"human","value":"Ada."}],
 		"tool_rules":[{"type":"run_first","tool_name":"conversation_search"},
 		{"type":"constrain_child_tools","tool_name":"conversation_search","children":["memory_insert","memory_replace"]},
 		{"type":"exit_loop","tool_name":"memory_insert"}]}`)
@@ -599,7 +599,7 @@ func TestRulesOfToolsHold(t *testing.T) {
 		strings.Contains(string(asked[2].Fields["tools"]), `"archival_memory_insert"`) {
 		t.Errorf("the choices were %s and %s", asked[0].Fields["tool_choice"], asked[2].Fields["tool_choice"])
 	}
-	r = newRunner(t, `{"name":"a","include_base_tools":true,
+	r = newRunner(t, `{"name":"a","tool_set":"standard",
 		"tool_rules":[{"type":"required_before_exit","tool_name":"conversation_search"}]}`)
 	r.model.Says(modeltest.Answer{Text: "Bye"}, callOf("b", "conversation_search", `{"query":"x"}`),
 		modeltest.Answer{Text: "Bye now"})
@@ -902,7 +902,7 @@ func TestImagesThatProvidersRefuseAreRefused(t *testing.T) {
 
 func TestAnApprovalIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t, `{"name":"a","include_base_tools":true,"memory_blocks":[{"label":"human","value":"Ada."}],
+	r := newRunner(t, `{"name":"a","tool_set":"standard","memory_blocks":[{"label":"human","value":"Ada."}],
 		"tool_rules":[{"type":"requires_approval","tool_name":"memory_insert"}]}`)
 	for _, answer := range []string{`{"type":"approval","approve":true,"tool_call_id":"i"}`,
 		`{"type":"approval","approve":false,"tool_call_id":"i","reason":"No"}`} {
@@ -963,7 +963,7 @@ func TestAResultIsTakenOnce(t *testing.T) {
 func TestRulesHoldWithinAnAnswer(t *testing.T) {
 	t.Parallel()
 	agent := func(rules string) string {
-		return `{"name":"a","include_base_tools":true,"memory_blocks":[{"label":"human","value":"Ada."}],"tool_rules":[` +
+		return `{"name":"a","tool_set":"standard","memory_blocks":[{"label":"human","value":"Ada."}],"tool_rules":[` +
 			rules + `]}`
 	}
 	insert := func(id, text string) modeltest.Call {

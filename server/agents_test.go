@@ -76,7 +76,7 @@ func TestAgentFieldsAreKeptAndChanged(t *testing.T) {
 	id := c.made("/v1/agents", `{"name":"a","description":"d","system":"s","tags":["x","y"],"metadata":{"k":[1]},
 		"timezone":"Europe/Berlin",
 		"model":"openai/gpt-4o-mini","max_files_open":7,"per_file_view_window_char_limit":900,"hidden":false,
-		"agent_type":"memgpt_v2_agent",
+		"agent_type":"memgpt_v2_agent","include_base_tool_rules":false,
 		"model_settings":{"provider_type":"openai","temperature":1.0},
 		"tool_rules":[{"tool_name":"expand","type":"exit_loop"}],
 		"tools":["open_files"],"unheard_of":1}`)
@@ -152,14 +152,11 @@ func TestAgentsRefuse(t *testing.T) {
 		{"a user's name that is too long", "POST", "/v1/agents", `{"initial_message_sequence":[{"role":"user",` +
 			`"content":"hi","name":"` + strings.Repeat("n", 513) + `"}]}`,
 			400, "messages[0]: name has 513 bytes"},
-		{"secrets", "POST", "/v1/agents", `{"secrets":{"a":"b"}}`, 400, "secrets: this server runs no custom tools"},
 		{"identities", "POST", "/v1/agents", `{"identity_ids":["i"]}`, 404, "Identity with ID i not found"},
 		{"a template", "POST", "/v1/agents", `{"from_template":"p/t:latest"}`, 400, "from_template: this server has"},
 		{"a template's id", "POST", "/v1/agents", `{"template_id":"t"}`, 400, "template_id: this server has no templates"},
 		{"a template's id later", "PATCH", "/v1/agents/" + id, `{"base_template_id":"t"}`, 400, "base_template_id: "},
 		{"variables of a template", "POST", "/v1/agents", `{"memory_variables":{"a":"b"}}`, 400, "memory_variables: "},
-		{"tools for several agents", "POST", "/v1/agents", `{"include_multi_agent_tools":true}`, 400,
-			"include_multi_agent_tools: this server has no tools for several agents"},
 		{"isolated blocks", "POST", "/v1/conversations?agent_id=" + id, `{"isolated_block_labels":["human"]}`, 400,
 			"isolated_block_labels: all conversations of an agent share its blocks"},
 		{"a tool that is not there", "POST", "/v1/agents", `{"tools":["open_files","send_mail"]}`, 400,
@@ -275,10 +272,10 @@ func TestIterationEnds(t *testing.T) {
 	}
 	for target, want := range map[string]int{"/v1/agents/": 5, "/v1/folders/": 5, "/v1/agents/" + agent + "/folders": 5,
 		"/v1/agents/" + agent + "/tools": 19,
-		"/v1/tools/":                     28} {
+		"/v1/tools/":                     29} {
 		for _, order := range []string{"asc", "desc"} {
 			ids, after := map[string]bool{}, ""
-			for range 15 {
+			for range 16 {
 				var page []struct{ ID string }
 				body := c.must("GET", target+"?limit=2&order="+order+"&after="+url.QueryEscape(after), "")
 				if err := json.Unmarshal([]byte(body), &page); err != nil {
@@ -303,8 +300,8 @@ func TestIterationEnds(t *testing.T) {
 func TestToolsAreListed(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	memory := []string{"send_message", "start_subagent", "request_erasure", "archival_memory_delete",
-		"archival_memory_update",
+	memory := []string{"memory_finish_edits", "send_message", "start_subagent", "request_erasure",
+		"archival_memory_delete", "archival_memory_update",
 		"archival_memory_search",
 		"archival_memory_insert", "memory_files", "update_working_memory", "memory", "memory_apply_patch",
 		"memory_rethink", "memory_replace", "memory_insert", "core_memory_replace", "core_memory_append"}
@@ -316,15 +313,15 @@ func TestToolsAreListed(t *testing.T) {
 			"semantic_search_files"},
 		"tool_types=custom": {}, "exclude_tool_types=letta_files_core": append(slices.Clone(memory), "ask_session",
 			"search_memory", "query_log", "query_result", "expand", "conversation_search", "load_skill"),
-		"tool_types=letta_core&limit=1": {"send_message"}, "limit=1&order=asc": {"open_files"},
+		"tool_types=letta_core&limit=1": {"memory_finish_edits"}, "limit=1&order=asc": {"open_files"},
 	} {
 		body := c.must("GET", "/v1/tools/?"+query, "")
 		if diff := cmp.Diff(want, namesOf(t, body)); diff != "" {
 			t.Errorf("tools with %q (-want +got):\n%s", query, diff)
 		}
 	}
-	if got := c.must("GET", "/v1/tools/count", ""); got != "28" {
-		t.Errorf("count: got %s, want 28", got)
+	if got := c.must("GET", "/v1/tools/count", ""); got != "29" {
+		t.Errorf("count: got %s, want 29", got)
 	}
 	var list []struct{ ID, Name string }
 	if err := json.Unmarshal([]byte(c.must("GET", "/v1/tools", "")), &list); err != nil {

@@ -303,9 +303,6 @@ func TestRulesOfToolsAreCheckedAndStoredOnce(t *testing.T) {
 		{`[{"type":"conditional","tool_name":"expand","child_output_mapping":{"a":"nobody"}}]`, `there is no tool "nobody"`},
 		{`[{"type":"constrain_child_tools","tool_name":"expand"}]`, "body.tool_rules[0].children: required"},
 		{`[{"type":"conditional","tool_name":"expand"}]`, "body.tool_rules[0].child_output_mapping: required"},
-		{`[{"type":"run_first","tool_name":"expand","args":{"seq":1}}]`, "sets no arguments of calls"},
-		{`[{"type":"constrain_child_tools","tool_name":"expand","children":["expand"],"child_arg_nodes":[{"name":"expand",
-			"args":{"seq":1}}]}]`, "sets no arguments of calls"},
 	} {
 		body, want := refused[0], refused[1]
 		for _, call := range [][2]string{{"POST", "/v1/agents"}, {"PATCH", path}} {

@@ -123,7 +123,7 @@ func TestCopiesOfAnErasedMessageAreErased(t *testing.T) {
 	t.Parallel()
 	c := newServerClient(t)
 	c.work()
-	agent := c.made("/v1/agents", `{"name":"a","include_base_tools":true,"tools":["memory_files"]}`)
+	agent := c.made("/v1/agents", `{"name":"a","tool_set":"standard","tools":["memory_files"]}`)
 	path := "/v1/agents/" + agent
 	const fact = "We decided that Zora Quill keeps the spare key under the blue stone"
 	text := "The house is old. " + fact + ". Tell nobody."

@@ -140,7 +140,7 @@ func plantedIn(owner *client, text string) (c *client, agent string) {
 	t := owner.t
 	t.Helper()
 	q := func(format string) string { return fmt.Sprintf(format, quoted(text)) }
-	r := newRunnerOf(owner, q(`{"name":"a","description":%[1]s,"metadata":{"note":%[1]s},"include_base_tools":true,
+	r := newRunnerOf(owner, q(`{"name":"a","description":%[1]s,"metadata":{"note":%[1]s},"tool_set":"standard",
 		"system":%[1]s,"tags":[%[1]s],"tools":["request_erasure","memory_files","search_memory"],
 		"memory_blocks":[{"label":"human","value":%[1]s}]}`))
 	c, agent = r.client, r.agent

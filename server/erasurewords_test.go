@@ -11,7 +11,7 @@ import (
 func TestAnErasureLeavesLocisOwnWords(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	agent := c.made("/v1/agents", `{"name":"a","include_base_tools":true,"metadata":{"place":"home"}}`)
+	agent := c.made("/v1/agents", `{"name":"a","tool_set":"standard","metadata":{"place":"home"}}`)
 	c.capture(agent, `{"messages":[{"role":"user","content":"hi there"},{"role":"assistant","content":"hello"}]}`)
 	record := "/v1/conversations/" + agent + "/working-memory"
 	c.must("PATCH", record, `{"changes":[{"field":"task","text":"sail home"},{"field":"decisions","text":"use a boat"}]}`)

@@ -14,7 +14,7 @@ import (
 // step that answered it.
 func TestItemsNameToolsAndSteps(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t, `{"include_base_tools":true,"memory_blocks":[{"label":"human","value":"Ann"}]}`)
+	r := newRunner(t, `{"tool_set":"standard","memory_blocks":[{"label":"human","value":"Ann"}]}`)
 	appending := callOf("c1", "memory_insert", `{"label":"human","new_string":"likes tea"}`)
 	r.model.Says(appending, modeltest.Answer{Text: "Noted."}, appending, modeltest.Answer{Text: "Again."})
 	answered := r.send(`{"messages":[{"role":"user","content":"I like tea."}]}`)

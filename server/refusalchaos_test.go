@@ -102,7 +102,7 @@ func TestNoAgentGetsStuck(t *testing.T) {
 		for seed := range uint64(scale.Of(2, 8)) {
 			t.Run(fmt.Sprint(handle, " ", seed), func(t *testing.T) {
 				t.Parallel()
-				r := newRunner(t, `{"name":"a","model":"`+handle+`","include_base_tools":true,
+				r := newRunner(t, `{"name":"a","model":"`+handle+`","tool_set":"standard",
 					"memory_blocks":[{"label":"human","value":"Ada."}]}`)
 				servers := []runner{r, r.second()}
 				dice := rand.New(rand.NewPCG(seed, 1))
@@ -171,7 +171,7 @@ func TestNoLoopOfOnesOwnGetsStuck(t *testing.T) {
 			t.Run(fmt.Sprint(format, " ", seed), func(t *testing.T) {
 				t.Parallel()
 				c := newClient(t)
-				agent := c.made("/v1/agents", `{"name":"a","include_base_tools":true,
+				agent := c.made("/v1/agents", `{"name":"a","tool_set":"standard",
 					"memory_blocks":[{"label":"notes","value":"x"}]}`)
 				dice := rand.New(rand.NewPCG(seed, 2))
 				answers := []string{`"response":` + fmt.Sprintf(dialect.end, 10), `"response":` + fmt.Sprintf(dialect.answer, 10),

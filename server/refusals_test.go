@@ -73,7 +73,7 @@ func TestARefusalAfterACallCutsTheView(t *testing.T) {
 	for _, handle := range handles {
 		t.Run(handle, func(t *testing.T) {
 			t.Parallel()
-			r := newRunner(t, `{"name":"a","model":"`+handle+`","include_base_tools":true,
+			r := newRunner(t, `{"name":"a","model":"`+handle+`","tool_set":"standard",
 				"memory_blocks":[{"label":"human","value":"Ada."}]}`)
 			r.model.Says(callOf("callOne", "memory_insert", `{"label":"human","new_string":"Tea."}`), badRequest)
 			got := r.says("Remember tea")

@@ -118,7 +118,7 @@ func TestARefusedSummaryOfALoopOfOnesOwn(t *testing.T) {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
 			c := newClient(t)
-			agent := c.made("/v1/agents", `{"name":"a","include_base_tools":true,
+			agent := c.made("/v1/agents", `{"name":"a","tool_set":"standard",
 				"memory_blocks":[{"label":"notes","value":"x"}]}`)
 			withFormat := func(body string) string { return strings.TrimSuffix(body, "}") + `,"format":"` + format + `"}` }
 			for _, text := range []string{"Please order wormwood", "Newest"} {

@@ -15,7 +15,7 @@ func (r runner) renamedAgent(rules string) (of runner, weather string) {
 	r.t.Helper()
 	weather, dice := r.made("/v1/tools", weatherTool), r.made("/v1/tools", rollDice)
 	r.agent = r.made("/v1/agents", fmt.Sprintf(
-		`{"name":"b","include_base_tools":true,"tool_ids":[%q,%q],"tool_rules":[%s]}`, weather, dice, rules))
+		`{"name":"b","tool_set":"standard","tool_ids":[%q,%q],"tool_rules":[%s]}`, weather, dice, rules))
 	return r, weather
 }
 

@@ -55,7 +55,7 @@ func TestAnImportThatMeetsARenameKeepsRulesAndToolsTogether(t *testing.T) {
 	for _, query := range []string{"", "?full=true"} {
 		c := newClient(t)
 		tool := c.made("/v1/tools", weatherTool)
-		agent := c.made("/v1/agents", fmt.Sprintf(`{"name":"a","include_base_tools":true,"tool_ids":[%q],"tool_rules":[`+
+		agent := c.made("/v1/agents", fmt.Sprintf(`{"name":"a","tool_set":"standard","tool_ids":[%q],"tool_rules":[`+
 			`{"type":"requires_approval","tool_name":"weather"}]}`, tool))
 		file := c.must("GET", "/v1/agents/"+agent+"/export"+query, "")
 		renaming, err := c.pool.Begin(t.Context())

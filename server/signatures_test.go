@@ -18,7 +18,7 @@ const (
 // Gemini refuses a call without the signature that Gemini attached to it. Prompts to Gemini contain the signature.
 func TestSignaturesOfCallsAreSentBack(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t, `{"name":"a","include_base_tools":true}`) // the agent's model, named m, answers
+	r := newRunner(t, `{"name":"a","tool_set":"standard"}`) // the agent's model, named m, answers
 	r.model.Says(modeltest.Answer{Raw: `data: {"choices":[{"delta":{"tool_calls":[` + signedCall +
 		`]},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"}, modeltest.Answer{Text: "Done."})
 	r.send(hello)
@@ -48,7 +48,7 @@ func TestSignaturesOfCallsAreSentBack(t *testing.T) {
 // OpenRouter streams a model's reasoning and its signature in pieces, and requires them whole.
 func TestStreamedReasoningDetailsAreSentBackWhole(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t, `{"name":"a","include_base_tools":true}`)
+	r := newRunner(t, `{"name":"a","tool_set":"standard"}`)
 	event := func(fields string) string { return `data: {"choices":[{"delta":{` + fields + `}}]}` + "\n\n" }
 	r.model.Says(modeltest.Answer{Raw: event(`"reasoning":"I <th","reasoning_details":[{"type":"reasoning.text",`+
 		`"index":0,"text":"I <th","signature":null}]`) +

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -100,6 +101,8 @@ func (s *Server) chosenTools(ctx context.Context, c tool.Choice, before agent.Ag
 		return nil, nil, err
 	}
 	c, ids = c.Own(definitions)
+	c, leftOut := c.WithoutAbsent()
+	rest.Warn(ctx, letta.LeftOutTools(leftOut)...)
 	names, err = s.Tools.Choose(c, before, hasFolder)
 	return names, ids, err
 }
@@ -292,7 +295,7 @@ func (s *Server) lacksTool(ctx context.Context, org db.Org, a agent.Agent, name 
 		return "", rest.NotServed("Tool " + name + " is a definition, and this server runs no code of its users: run it in " +
 			"your own program.")
 	case i < 0:
-		return "There is no tool " + db.Short(name) + ".", nil
+		return cmp.Or(tool.NotRun(name), "There is no tool "+db.Short(name)+"."), nil
 	case !a.HasTool(name):
 		return "The tool " + name + " is not attached to you.", nil
 	case !tools[i].NeedsFolder:

@@ -124,7 +124,7 @@ func TestRulesHoldOverTheRunsOfATurn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRunner(t, `{"name":"a","include_base_tools":true,"memory_blocks":[{"label":"human","value":"Ada"}]}`)
+			r := newRunner(t, `{"name":"a","tool_set":"standard","memory_blocks":[{"label":"human","value":"Ada"}]}`)
 			// A client's tool has no rule until the server knows the tool.
 			r.must("POST", "/v1/tools", strings.Replace(weatherTool, `"weather"`, `"cust1"`, 1))
 			r.must("PATCH", "/v1/agents/"+r.agent, `{"tool_rules":[`+strings.Join(test.rules, ",")+`]}`)
@@ -221,7 +221,7 @@ func TestALimitOfARuleIsAtLeastOne(t *testing.T) {
 func TestAnOutputThatIsNotMappedAllowsNoTool(t *testing.T) {
 	t.Parallel()
 	for strict, status := range map[string]string{"true": "error", "false": "success"} {
-		r := newRunner(t, `{"name":"a","include_base_tools":true,"memory_blocks":[{"label":"human","value":"Ada."}],
+		r := newRunner(t, `{"name":"a","tool_set":"standard","memory_blocks":[{"label":"human","value":"Ada."}],
 			"tool_rules":[{"type":"conditional","tool_name":"conversation_search","require_output_mapping":`+strict+`,
 			"child_output_mapping":{"never":"memory_replace"},"default_child":"memory_insert"}]}`)
 		r.model.Says(callOf("a", "conversation_search", `{"query":"x"}`),

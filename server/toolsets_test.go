@@ -17,8 +17,8 @@ const (
 	smallTools    = "conversation_search expand memory"
 	standardTools = "conversation_search expand memory_insert memory_replace memory_rethink archival_memory_insert " +
 		"archival_memory_search"
-	bothTools = "conversation_search expand memory_insert memory_replace memory_rethink memory archival_memory_insert " +
-		"archival_memory_search"
+	bothTools         = "conversation_search expand memory_insert memory_replace memory"
+	sleeptimeTools    = "memory_insert memory_replace memory_rethink memory_finish_edits"
 	lettaFileTools    = "open_files grep_files semantic_search_files"
 	standardFileTools = lettaFileTools + " list_files close_files"
 
@@ -42,7 +42,7 @@ func allTools(needFolder bool) string {
 	var names []string
 	for _, t := range tool.New(tool.Memories{}).Tools() {
 		byName := []string{"memory_files", "search_memory", "ask_session", "request_erasure", "query_result", "query_log",
-			"start_subagent", "send_message"} // an agent has these only if its tools name them
+			"start_subagent", "send_message", "memory_finish_edits"} // an agent has these only if its tools name them
 		if t.NeedsFolder == needFolder && !t.NeedsSkills && !slices.Contains(byName, t.Name) {
 			names = append(names, t.Name)
 		}
@@ -83,32 +83,43 @@ func TestAnAgentIsCreatedWithTheToolsThatItsCallerNames(t *testing.T) {
 	c := newClient(t)
 	folder, ids := c.made("/v1/folders", `{"name":"f"}`), toolIDs()
 	for body, want := range map[string]struct{ set, memory, files string }{
-		`{}`:                            {"default", defaultTools, defaultFileTools},
-		`{"context_window_limit":4096}`: {"default", defaultTools, smallDefaultFiles},
-		`{"model":"openai/gpt-4"}`:      {"default", defaultTools, defaultFileTools},
-		`{"made_for":"letta"}`:          {"default", lettaTools, lettaFileTools},
-		`{"agent_type":"memgpt_agent"}`: {"default", lettaTools, lettaFileTools},
+		`{}`:                              {"default", defaultTools, defaultFileTools},
+		`{"context_window_limit":4096}`:   {"default", defaultTools, smallDefaultFiles},
+		`{"model":"openai/gpt-4"}`:        {"default", defaultTools, defaultFileTools},
+		`{"made_for":"letta"}`:            {"default", lettaTools, lettaFileTools},
+		`{"agent_type":"letta_v1_agent"}`: {"default", lettaTools, lettaFileTools},
+		`{"agent_type":"memgpt_agent"}`: {"default", "conversation_search expand core_memory_append core_memory_replace " +
+			"memory_apply_patch memory send_message", lettaFileTools},
+		`{"agent_type":"memgpt_v2_agent"}`:                         {"default", lettaTools + " send_message", lettaFileTools},
+		`{"agent_type":"voice_convo_agent"}`:                       {"default", lettaTools, lettaFileTools},
+		`{"agent_type":"react_agent"}`:                             {"default", "", lettaFileTools},
+		`{"agent_type":"workflow_agent"}`:                          {"default", "", lettaFileTools},
+		`{"agent_type":"sleeptime_agent"}`:                         {"default", sleeptimeTools, lettaFileTools},
+		`{"agent_type":"react_agent","tools":["memory"]}`:          {"", "memory", lettaFileTools},
+		`{"agent_type":"letta_v1_agent","tools":["send_message"]}`: {"default", lettaTools, lettaFileTools},
+		`{"agent_type":"letta_v1_agent","tools":["send_message"],"include_base_tools":false}`: {"", "send_message",
+			lettaFileTools},
 		`{"agent_type":"memgpt_agent","made_for":"loci"}`: {"default", defaultTools, defaultFileTools},
 		`{"made_for":"letta","include_base_tools":true}`:  {"default", lettaTools, lettaFileTools},
 		`{"made_for":"letta","tools":["list_files"]}`: {"", lettaTools,
 			"open_files grep_files semantic_search_files list_files"},
 		`{"made_for":"letta","tool_set":"standard"}`:                 {"standard", standardTools, standardFileTools},
-		`{"include_base_tools":true,"include_base_tool_rules":true}`: {"standard", standardTools, standardFileTools},
+		`{"include_base_tools":true,"include_base_tool_rules":true}`: {"", lettaTools, lettaFileTools},
 		`{"tools":[],"tool_ids":[]}`:                                 {"default", defaultTools, defaultFileTools},
 		`{"tool_set":"all"}`:                                         {"all", allTools(false), allTools(true)},
 		`{"tool_set":"standard"}`:                                    {"standard", standardTools, standardFileTools},
 		`{"tool_set":"small"}`:                                       {"small", smallTools, lettaFileTools},
 		`{"tool_set":"small","tools":["archival_memory_search"]}`: {"", smallTools + " archival_memory_search",
 			lettaFileTools},
-		`{"tool_set":"small","include_base_tools":true}`: {"", bothTools, standardFileTools},
+		`{"tool_set":"small","include_base_tools":true}`: {"", bothTools, lettaFileTools},
 		`{"tool_set":"all","include_base_tools":true}`:   {"all", allTools(false), allTools(true)},
 		`{"include_base_tools":false}`:                   {"", "", lettaFileTools},
 		`{"include_base_tools":false,"tools":["conversation_search","grep_files"]}`: {"", "conversation_search",
 			"grep_files"},
 		`{"include_base_tools":false,"tool_ids":["` + ids["expand"] + `"]}`: {"", "expand", lettaFileTools},
-		`{"tools":["memory_insert"]}`:                                       {"standard", standardTools, standardFileTools},
-		`{"tool_ids":["` + ids["archival_memory_delete"] + `"]}`: {"", standardTools + " archival_memory_delete",
-			standardFileTools},
+		`{"tools":["memory_insert"]}`:                                       {"", lettaTools, lettaFileTools},
+		`{"tool_ids":["` + ids["archival_memory_delete"] + `"]}`: {"", lettaTools + " archival_memory_delete",
+			lettaFileTools},
 	} {
 		agent := c.madeAs("/v1/agents", body)
 		if got := toolsOf(t, c, agent); got != want.memory {
@@ -142,11 +153,11 @@ func TestAnAgentsToolsAreChanged(t *testing.T) {
 	c.must("PATCH", "/v1/agents/"+agent+"/folders/attach/"+folder, "")
 	change(`{"description":"e"}`, lettaFileTools) // the set named these, so the change could not see them
 	change(`{"tools":["expand"]}`, "expand")      // now the change can see them
-	change(`{"tools":["archival_memory_delete"],"include_base_tools":true}`, standardFileTools+" "+standardTools+
+	change(`{"tools":["archival_memory_delete"],"include_base_tools":true}`, lettaFileTools+" "+lettaTools+
 		" archival_memory_delete")
 	change(`{"tool_set":"standard"}`, standardFileTools+" "+standardTools)
 	change(`{"tool_set":"all"}`, allTools(true)+" "+allTools(false))
-	change(`{"tool_set":"small","include_base_tools":true}`, standardFileTools+" "+bothTools)
+	change(`{"tool_set":"small","include_base_tools":true}`, lettaFileTools+" "+bothTools)
 	change(`{"tool_set":null,"tools":["expand"]}`, "expand")
 	change(`{"tool_set":null}`, defaultFileTools+" "+defaultTools)
 	change(`{"context_window_limit":4096}`, smallDefaultFiles+" "+defaultTools)

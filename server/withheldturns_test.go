@@ -129,7 +129,7 @@ func TestAWithheldAnswerAfterEachPartOfATurn(t *testing.T) {
 		} {
 			t.Run(handle+" "+name, func(t *testing.T) {
 				t.Parallel()
-				r := newRunner(t, `{"name":"a","model":"`+handle+`","include_base_tools":true,
+				r := newRunner(t, `{"name":"a","model":"`+handle+`","tool_set":"standard",
 					"memory_blocks":[{"label":"human","value":"Ada."}]}`)
 				r.model.Says(modeltest.Answer{Text: "Good day."}, c.script)
 				r.says("Hello")
@@ -167,7 +167,7 @@ func TestAWithheldAnswerAfterEachPartOfATurn(t *testing.T) {
 func TestCallsOfAWithheldAnswerAreNotRun(t *testing.T) {
 	t.Parallel()
 	for _, handle := range handles {
-		r := newRunner(t, `{"name":"a","model":"`+handle+`","include_base_tools":true,
+		r := newRunner(t, `{"name":"a","model":"`+handle+`","tool_set":"standard",
 			"memory_blocks":[{"label":"human","value":"Ada."}]}`)
 		finish := map[bool]string{true: "content_filter", false: "refusal"}[handle == handles[0]]
 		r.model.Says(modeltest.Answer{Finish: finish, Calls: []modeltest.Call{{ID: "c", Name: "memory_insert",

@@ -8,7 +8,8 @@
 //   - requests, which begin runs or repeat them: request.go resume.go calls.go ruleinput.go repeat.go
 //     answeredcalls.go approval.go
 //   - the worker of a run: waitingevents.go promptoverflow.go worker.go
-//   - how runs begin, in turn, and are given up: input.go requestretry.go start.go turns.go adopt.go cancel.go
+//   - how runs begin, in turn, and are given up: autoclear.go input.go requestretry.go start.go turns.go
+//     adopt.go cancel.go
 //   - how a run shows, stores and ends what it does: background.go workertools.go subagents.go
 //     end.go
 //   - loops of others: clientloop.go flush.go refusal.go clientlooprefusal.go clientlooprecord.go opencalls.go

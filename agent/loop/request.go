@@ -17,7 +17,8 @@ type Request struct {
 	Input        []recall.Draft // the client's messages, and results of tools that it ran
 	Approvals    []Approval
 
-	rules rules // the agent's rules
+	rules  rules // the agent's rules
+	clears bool  // the agent's model sees nothing of earlier requests
 }
 
 // Started is a run that was started, or found by a message's otid.

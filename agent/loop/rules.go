@@ -26,8 +26,8 @@ type rules []rule
 // byClient is the type of a rule that an agent's program runs a tool. The rule's children are the tool's former names.
 const byClient = "by_client"
 
-// readRules reads an agent's rules, and adds one for each tool that its program runs. Entries that are no rules are
-// ignored.
+// readRules reads an agent's rules, and adds one for each tool that its program runs, and that what an agent says with
+// send_message ends its turn if its type speaks so. Entries that are no rules are ignored.
 func readRules(a agent.Agent) (all rules) {
 	for _, t := range a.Attached {
 		all = append(all, rule{Type: byClient, Tool: t.Name, Children: t.FormerNames})

@@ -69,6 +69,7 @@ func (l *Loop) newRun(ctx context.Context, org db.Org, r *Request) (*localRun, r
 		return nil, c, err
 	}
 	r.Options.Speaks = a.Speaks()
+	r.clears = a.Clears()
 	r.rules, r.Options.KeyID = readRules(a), db.Provenance{}.Or(ctx).KeyID
 	r.Options.OTIDs, r.Options.Approvals, r.Options.InputSHA256 = r.otids(), r.Approvals, r.inputSHA256()
 	return newLocalRun(org, Run{ID: newID("run-"), Background: r.Background, Options: r.Options}, m), c, nil
@@ -211,6 +212,11 @@ func (l *Loop) begin(ctx context.Context, org db.Org, c recall.Conversation, r R
 			drafts[i].RunID = &run.ID
 		}
 		run.Options.Approved = approved
+		if r.beginsAnew() {
+			if err := l.with(tx).clearView(ctx, org, c); err != nil {
+				return err
+			}
+		}
 		repeats, err = l.with(tx).appendInput(ctx, org, c, run, drafts)
 		if err != nil || repeats != "" {
 			return l.with(tx).repeat(ctx, org, run, &repeats, err)

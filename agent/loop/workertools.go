@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -40,7 +41,8 @@ func (w *worker) runTool(ctx context.Context, answer recall.Message, p recall.Pa
 		May: func(tx pgx.Tx) error { return w.mayStore(ctx, tx, w.org, w.run) }})
 	switch {
 	case errors.Is(err, db.ErrNotFound) && !w.Tools.Has(name):
-		return w.refuseLacking(ctx, answer, p, "There is no tool "+db.Short(p.Name)+". "+tool.Available(p.Name, w.tools))
+		why := cmp.Or(tool.NotRun(name), "There is no tool "+db.Short(p.Name)+".")
+		return w.refuseLacking(ctx, answer, p, why+" "+tool.Available(p.Name, w.tools))
 	case err == nil && got.Subagent != "":
 		w.children = append(w.children, startedChild{got.Subagent, p, answer.Position})
 		return nil

@@ -45,6 +45,7 @@ var hints = map[string]Hints{
 	"archival_memory_update": {Title: "Change a passage", Group: "archival", Destructive: true, Idempotent: true},
 	"archival_memory_delete": {Title: "Delete a passage", Group: "archival", Destructive: true, Idempotent: true},
 	agent.SendMessage:        {Title: "Send a message", Group: "letta"},
+	agent.MemoryFinishEdits:  {Title: "End the edits of memory", Group: "letta", Idempotent: true},
 	StartSubagent:            {Title: "Start a sub-agent", Group: "subagents"},
 	"request_erasure":        {Title: "Ask for an erasure", Group: "erasure", Destructive: true},
 }

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -60,6 +61,7 @@ func New(m Memories) *Set {
 		define("request_erasure", Memories.requestErasure),
 		inOwnTransaction(define(StartSubagent, Memories.startSubagent)),
 		define(agent.SendMessage, Memories.sendMessage),
+		define(agent.MemoryFinishEdits, Memories.finishEdits),
 	}}
 }
 
@@ -101,7 +103,7 @@ func (s *Set) Definitions(a agent.Agent, hasFolder bool) (all []agent.Definition
 func (s *Set) Run(ctx context.Context, c Caller, name string, args json.RawMessage) (Result, error) {
 	meant := s.Meant(c.Agent, name)
 	if !s.Has(meant) {
-		return Result{Text: s.unknown(name, s.namesOf(c.Agent)), IsError: true}, nil
+		return Result{Text: cmp.Or(NotRun(name), s.unknown(name, s.namesOf(c.Agent))), IsError: true}, nil
 	}
 	t, err := s.named(meant)
 	if err != nil {

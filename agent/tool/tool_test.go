@@ -35,7 +35,7 @@ func TestToolsAndTheirIDs(t *testing.T) {
 		"memory_apply_patch", "memory", "update_working_memory", "memory_files",
 		"archival_memory_insert", "archival_memory_search", "archival_memory_update",
 		"archival_memory_delete", "request_erasure", "start_subagent",
-		"send_message"}; !slices.Equal(order, want) {
+		"send_message", "memory_finish_edits"}; !slices.Equal(order, want) {
 		t.Errorf("tools are %q, want %q", order, want)
 	}
 	want := map[string]string{ // clients store these ids, so they never change
@@ -66,6 +66,7 @@ func TestToolsAndTheirIDs(t *testing.T) {
 		"conversation_search":    "tool-ee2d7cf9-7b3e-443c-8403-0644189f2b6f",
 		"expand":                 "tool-493c5a60-d775-4f79-9566-74f4cf4d2a78",
 		"send_message":           "tool-6ce0edc4-e762-4eb2-9c2f-e14fa471dfba",
+		"memory_finish_edits":    "tool-ca0b677e-42e5-4e0a-bf56-13814d7296fa",
 		"start_subagent":         "tool-f81116d3-efe0-4180-95b5-ff0f970341f9",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -29,7 +29,7 @@ func NewAgent(madeFor string) agent.Agent {
 // Choice is a caller's choice of an agent's tools. Nil and empty fields choose nothing.
 type Choice struct {
 	Set         string // small, standard, all or default; empty names no set
-	IncludeBase *bool  // true adds the standard set; to an agent made for Letta, Letta's default tools
+	IncludeBase *bool  // true adds Letta's default tools: those of its type to an agent made for Letta
 	Names, IDs  []string
 }
 
@@ -51,8 +51,23 @@ func (c Choice) Own(definitions []agent.CustomTool) (Choice, []string) {
 	return c, ids
 }
 
+// WithoutAbsent removes tools of Letta's that this server does not have from a choice, and returns their names.
+func (c Choice) WithoutAbsent() (Choice, []string) {
+	var names []string
+	kept := slices.DeleteFunc(slices.Clone(c.Names), func(name string) bool {
+		if WhyAbsent(name) != "" {
+			names = append(names, name)
+		}
+		return WhyAbsent(name) != ""
+	})
+	if len(names) > 0 {
+		c.Names = append([]string{}, kept...)
+	}
+	return c, names
+}
+
 // Choose returns the names of the built-in tools that an agent has after a choice; nil if the choice is empty. They are
-// the named tools, the named set, and with IncludeBase the standard set, or Letta's default tools. An agent without a
+// the named tools, the named set, and with IncludeBase Letta's default tools. An agent without a
 // folder shows no file tools, so a choice without file tools keeps the file tools that the previous agent would have
 // with a folder. ErrInvalid for an unknown set or tool, ErrNotFound for an unknown id.
 func (s *Set) Choose(c Choice, previous agent.Agent, hasFolder bool) ([]string, error) {
@@ -89,7 +104,7 @@ func (s *Set) base(c Choice, previous agent.Agent) ([]string, error) {
 	switch {
 	case c.IncludeBase == nil || !*c.IncludeBase:
 	case previous.MadeFor() != agent.ForLetta:
-		chosen = append(chosen, sets[StandardSet]...)
+		chosen = append(chosen, agent.LettaTools(agent.DefaultType)...)
 	case c.Set != agent.DefaultTools:
 		chosen = append(chosen, agent.DefaultTools)
 	}

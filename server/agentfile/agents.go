@@ -39,7 +39,6 @@ var notImported = []struct{ field, why string }{
 	{"project", "this server has no projects"},
 	{"project_id", "this server has no projects"},
 	{"enable_sleeptime", "this server runs no second agent that edits memory"},
-	{"message_buffer_autoclear", "agents see their conversation until it is compacted"},
 }
 
 // agents reads the agents of the file one by one.
@@ -101,6 +100,9 @@ func (i *imports) agent(it item) (a agentOf, err error) {
 	}
 	if a.New, err = request.New(); err != nil {
 		return a, at(it.place, err)
+	}
+	for _, sentence := range request.LeftOut() {
+		i.leaveOut("%s.%s", it.place, sentence)
 	}
 	if a.own != nil {
 		if a.Depth = a.own.Depth; a.Depth < 0 {
@@ -263,7 +265,7 @@ func (i *imports) createAgent(ctx context.Context, a agentOf) error {
 			return err
 		}
 	}
-	bare := agent.Agent{Settings: a.Settings, Model: a.Model, WindowLimit: a.WindowLimit}
+	bare := agent.Agent{Type: a.Type, Settings: a.Settings, Model: a.Model, WindowLimit: a.WindowLimit}
 	if a.System == bare.Instructions(i.Tools.Definitions(bare, len(a.FolderIDs) > 0)) {
 		a.System = ""
 	}

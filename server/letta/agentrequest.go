@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,8 +45,8 @@ type AgentFields struct {
 	ToolSet      rest.Opt[string]   `json:"tool_set,omitzero" doc:"default, small, standard or all."`
 	Tools        rest.Opt[[]string] `json:"tools,omitzero" doc:"Names of tools; file tools show with a folder."`
 	ToolIDs      rest.Opt[[]string] `json:"tool_ids,omitzero" doc:"Ids of tools, as tools names them."`
-	IncludeBase  rest.Opt[bool]     `json:"include_base_tools,omitzero" doc:"Whether the standard set joins."`
-	IncludeRules rest.Opt[bool]     `json:"include_base_tool_rules,omitzero" doc:"The tools come without rules."`
+	IncludeBase  rest.Opt[bool]     `json:"include_base_tools,omitzero" doc:"Whether Letta's default tools join."`
+	IncludeRules rest.Opt[bool]     `json:"include_base_tool_rules,omitzero" doc:"Whether base tools bring rules."`
 	OpenOnAttach rest.Opt[bool]     `json:"open_on_attach,omitzero" doc:"Whether folders open files; else true."`
 	Unserved
 
@@ -61,25 +62,28 @@ type AgentFields struct {
 	ViewChars    rest.Opt[int] `json:"per_file_view_window_char_limit,omitzero" doc:"100 to 10,000,000 for each file."`
 }
 
-// Unserved are fields of Letta's that Loci does not store. Clients send them empty; Loci refuses any content.
+// Unserved are fields of Letta's that Loci does not store. Those that change what an agent is are refused unless they
+// are empty; of the others a warning says that they are left out.
 type Unserved struct {
-	MessageIDs   rest.Opt[[]string]       `json:"message_ids,omitzero" deprecated:"true"`
-	Secrets      rest.Opt[map[string]any] `json:"secrets,omitzero" deprecated:"true"`
-	Environment  rest.Opt[map[string]any] `json:"tool_exec_environment_variables,omitzero" deprecated:"true"`
-	FromTemplate any                      `json:"from_template,omitempty" deprecated:"true"`
-	Template     any                      `json:"template,omitempty" deprecated:"true"`
-	TemplateID   any                      `json:"template_id,omitempty" deprecated:"true"`
-	BaseTemplate any                      `json:"base_template_id,omitempty" deprecated:"true"`
-	Deployment   any                      `json:"deployment_id,omitempty" deprecated:"true"`
-	Entity       any                      `json:"entity_id,omitempty" deprecated:"true"`
-	Variables    any                      `json:"memory_variables,omitempty" deprecated:"true"`
-	MultiAgent   any                      `json:"include_multi_agent_tools,omitempty" deprecated:"true"`
+	MessageIDs    rest.Opt[[]string]       `json:"message_ids,omitzero" deprecated:"true"`
+	Secrets       rest.Opt[map[string]any] `json:"secrets,omitzero" deprecated:"true"`
+	Environment   rest.Opt[map[string]any] `json:"tool_exec_environment_variables,omitzero" deprecated:"true"`
+	FromTemplate  any                      `json:"from_template,omitempty" deprecated:"true"`
+	Template      any                      `json:"template,omitempty" deprecated:"true"`
+	TemplateID    any                      `json:"template_id,omitempty" deprecated:"true"`
+	BaseTemplate  any                      `json:"base_template_id,omitempty" deprecated:"true"`
+	Deployment    any                      `json:"deployment_id,omitempty" deprecated:"true"`
+	Entity        any                      `json:"entity_id,omitempty" deprecated:"true"`
+	Variables     any                      `json:"memory_variables,omitempty" deprecated:"true"`
+	MultiAgent    any                      `json:"include_multi_agent_tools,omitempty" deprecated:"true"`
+	Project       any                      `json:"project,omitempty" deprecated:"true" doc:"Left out."`
+	ProjectID     any                      `json:"project_id,omitempty" deprecated:"true"`
+	DefaultSource any                      `json:"include_default_source,omitempty" deprecated:"true" doc:"Left out."`
 }
 
 const noTemplates = "this server has no templates; leave it out, and send the agent's own blocks, tools and settings"
 
-const noSecrets = "this server runs no custom tools and stores no secrets; leave it empty"
-
+// check refuses fields without which an agent would be another one.
 func (u Unserved) check() error {
 	for _, field := range []struct {
 		name string
@@ -88,8 +92,6 @@ func (u Unserved) check() error {
 	}{
 		{"message_ids", len(u.MessageIDs.Value),
 			"what was said is never rewritten, and what the model sees follows from it; leave the list empty"},
-		{"secrets", len(u.Secrets.Value), noSecrets},
-		{"tool_exec_environment_variables", len(u.Environment.Value), noSecrets},
 		{"from_template", sizeOf(u.FromTemplate), noTemplates},
 		{"template", sizeOf(u.Template), noTemplates},
 		{"template_id", sizeOf(u.TemplateID), noTemplates},
@@ -97,7 +99,6 @@ func (u Unserved) check() error {
 		{"deployment_id", sizeOf(u.Deployment), noTemplates},
 		{"entity_id", sizeOf(u.Entity), noTemplates},
 		{"memory_variables", sizeOf(u.Variables), noTemplates},
-		{"include_multi_agent_tools", sizeOf(u.MultiAgent), "this server has no tools for several agents; leave it out"},
 	} {
 		if field.size > 0 {
 			return refuse(field.name, field.why)
@@ -180,7 +181,7 @@ func (stopReason) Schema(rest.Registry) *rest.Schema {
 
 // New returns the agent to create. ErrInvalid if a field asks for something that Loci does not serve.
 func (c CreateAgent) New() (agent.New, error) {
-	err := cmp.Or(c.check(), c.checkKind(), checkTimezone(c.Timezone.Value), checkThinking(c.modelSettings()),
+	err := cmp.Or(c.check(), checkTimezone(c.Timezone.Value), checkThinking(c.modelSettings()),
 		checkHandle("model", c.Model.Value))
 	if err != nil {
 		return agent.New{}, err
@@ -195,6 +196,9 @@ func (c CreateAgent) New() (agent.New, error) {
 		return agent.New{}, err
 	}
 	settings.ModelSettings = withoutNulls(c.modelSettings())
+	if !c.Autoclear.Value && c.MadeFor.Value == agent.ForLetta && agent.ClearsAlways(string(c.Type.Value)) {
+		settings.MessageBufferAutoclear = new(true)
+	}
 	return agent.New{
 		Messages: messages, Blocks: rest.Each(c.MemoryBlocks.Value, CreateBlock.New), BlockIDs: c.BlockIDs.Value,
 		IdentityIDs: c.IdentityIDs.Value,
@@ -209,7 +213,7 @@ func (c CreateAgent) New() (agent.New, error) {
 
 // Update returns the change. ErrInvalid if a field asks for something that Loci does not serve.
 func (u UpdateAgent) Update() (agent.Update, error) {
-	err := cmp.Or(u.check(), u.checkKind(), checkTimezone(u.Timezone.Value), checkThinking(u.modelSettings()),
+	err := cmp.Or(u.check(), checkTimezone(u.Timezone.Value), checkThinking(u.modelSettings()),
 		checkHandle("model", u.Model.Value), u.checkMessageIDs())
 	if err != nil {
 		return agent.Update{}, err
@@ -257,19 +261,6 @@ func checkHandle(field, handle string) error {
 	return nil
 }
 
-// checkKind refuses kinds of agents that Loci does not run.
-func (f AgentFields) checkKind() error {
-	switch {
-	case f.Autoclear.Value:
-		return refuse("message_buffer_autoclear", "an agent sees its conversation until it is compacted; leave it out, and "+
-			"begin a conversation for each request with POST /v1/conversations")
-	case f.Sleeptime.Value:
-		return refuse("enable_sleeptime", "this server runs no second agent that edits memory meanwhile; leave it out, and "+
-			"give the agent the tools that edit its memory")
-	}
-	return nil
-}
-
 func (f AgentFields) settings() (settings agent.Settings, err error) {
 	settings = agent.Settings{
 		CompactionSettings:     json.RawMessage(f.Compaction.Value.Object),
@@ -279,6 +270,9 @@ func (f AgentFields) settings() (settings agent.Settings, err error) {
 		MadeFor: f.MadeFor.Value, RecallScope: f.RecallScope.Value, WorkingMemory: f.Working.Value,
 		Flush: f.Flush.Pointer(), Handover: f.Handover.Pointer(), Prompt: f.Prompt.Pointer(),
 		Skills: f.Skills.Pointer(),
+	}
+	if f.Sleeptime.Value {
+		settings.EnableSleeptime = nil
 	}
 	if settings.ToolRules, err = toolRules(f.ToolRules.Value); err == nil {
 		err = f.Compaction.Value.check()
@@ -315,10 +309,22 @@ func (c CreateAgent) Choice() tool.Choice {
 	choice := c.AgentFields.Choice()
 	if len(choice.Names)+len(choice.IDs) == 0 {
 		choice.Names, choice.IDs = nil, nil
-	} else if choice.IncludeBase == nil && choice.Set == "" {
+	} else if c.withBase() && choice.Set == "" {
 		choice.IncludeBase = new(true)
 	}
+	if c.isDefault() && c.withBase() && slices.Contains(choice.Names, agent.SendMessage) {
+		choice.Names = slices.DeleteFunc(slices.Clone(choice.Names), func(n string) bool { return n == agent.SendMessage })
+	}
 	return choice
+}
+
+// withBase reports whether a new agent gets the base tools of its type besides those that are named.
+func (c CreateAgent) withBase() bool {
+	return c.IncludeBase.Null || !c.IncludeBase.Set || c.IncludeBase.Value
+}
+
+func (c CreateAgent) isDefault() bool {
+	return c.MadeFor.Value == agent.ForLetta && (c.Type.Value == "" || string(c.Type.Value) == agent.DefaultType)
 }
 
 func (f AgentFields) folders() []string {

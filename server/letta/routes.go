@@ -9,7 +9,8 @@
 // - tools: tool.go toolsearch.go customtool.go toolrule.go
 // - memory and files: block.go memoryfile.go archive.go passage.go folder.go foldersearch.go
 // - messages that are sent, and requests to compact: initialmessage.go send.go compaction.go
-// - agents and their conversations: randomname.go agentrequest.go modelsettings.go agent.go conversation.go
+// - agents and their conversations: randomname.go agentrequest.go agentleftout.go modelsettings.go agent.go
+//   conversation.go
 // - runs, steps and prompts: runitem.go run.go runstep.go prompt.go step.go
 // - the table of Letta's routes: routes.go
 package letta

@@ -9,12 +9,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/server/rest"
 )
 
 // ruleTypes are the types of tool rules.
-var ruleTypes = []string{"run_first", "exit_loop", "continue_loop", "conditional", "constrain_child_tools",
+var ruleTypes = []string{"run_first", exitLoop, "continue_loop", "conditional", "constrain_child_tools",
 	"max_count_per_step", "parent_last_tool", "required_before_exit", requiresApproval}
 
 // ToolRule is a rule in a request. It may have the fields of any type of rule.
@@ -39,8 +40,8 @@ var ruleFields = map[string]string{
 	"default_child":          "The tool that may be called after any other result.",
 	"require_output_mapping": "Whether only results of child_output_mapping may go on.",
 	"max_count_limit":        "How often the tool may be called in a turn.",
-	"args":                   "Not served: leave it out.",
-	"child_arg_nodes":        "Not served: leave it out.",
+	"args":                   "Not served, and left out of the rule.",
+	"child_arg_nodes":        "Not served, and left out of the rule.",
 }
 
 // ToolRuleNames returns the names of all tools in stored rules.
@@ -70,23 +71,27 @@ func ToolRuleNames(rules json.RawMessage) (names []string) {
 // prefilled are the fields of rules that set arguments of calls in advance.
 var prefilled = []string{"args", "child_arg_nodes"}
 
-// checkArguments returns a 422 for a rule that sets arguments of calls. place is the rule's place in the body.
-func checkArguments(raw rest.Object, place string) error {
+// withoutArguments returns a rule without the fields that set arguments of calls, and the names of these fields. A rule
+// that has none stays as it is.
+func withoutArguments(raw rest.Object) (rest.Object, []string) {
 	var fields map[string]json.RawMessage
 	_ = json.Unmarshal(raw, &fields) // the schema says that it is an object
+	var names []string
 	for _, name := range prefilled {
 		if value := string(fields[name]); value != "" && value != "null" && value != "{}" && value != "[]" {
-			return rest.Unprocessable(place+"."+name,
-				"this server sets no arguments of calls, which are what the model writes: "+
-					"leave it out, and tell the model in its instructions")
+			names = append(names, name)
+			delete(fields, name)
 		}
 	}
-	return nil
+	if names == nil {
+		return raw, nil
+	}
+	return rest.Object(chat.Encode(fields)), names
 }
 
 // toolRules returns the rules of a request without duplicates; nil if there are none. Rules that differ only in null
-// fields are duplicates. A 422 for a rule without a tool, of an unknown type, with a count but no limit, without names
-// of its children, or with arguments.
+// fields are duplicates. Arguments of calls are left out. A 422 for a rule without a tool, of an unknown type, with a
+// count but no limit, or without names of its children.
 func toolRules(sent []ToolRule) (json.RawMessage, error) {
 	if sent == nil {
 		return nil, nil
@@ -121,9 +126,7 @@ func toolRules(sent []ToolRule) (json.RawMessage, error) {
 		if limit := 0; r.Type == "max_count_per_step" && (json.Unmarshal(r.Max, &limit) != nil || limit < 1) {
 			return nil, rest.Unprocessable(place+".max_count_limit", "required: how often the tool may be called, 1 or more")
 		}
-		if err := checkArguments(raw, place); err != nil {
-			return nil, err
-		}
+		raw, _ = withoutArguments(raw)
 		var value map[string]any
 		_ = json.Unmarshal(raw, &value) // raw was decoded above
 		maps.DeleteFunc(value, func(_ string, v any) bool { return v == nil })
@@ -133,6 +136,69 @@ func toolRules(sent []ToolRule) (json.RawMessage, error) {
 	}
 	return chat.Encode(distinct), nil
 }
+
+// WithoutTools returns rules without those that name one of these tools, and the names of the tools in rules that were
+// left out.
+func WithoutTools(rules json.RawMessage, tools func(name string) bool) (json.RawMessage, []string) {
+	var list []rest.Object
+	_ = json.Unmarshal(rules, &list) // older rules were stored unchecked
+	kept, dropped := []rest.Object{}, []string{}
+	for _, rule := range list {
+		named := ToolRuleNames(chat.Encode([]rest.Object{rule}))
+		if i := slices.IndexFunc(named, tools); i >= 0 {
+			dropped = append(dropped, named[i])
+			continue
+		}
+		kept = append(kept, rule)
+	}
+	if len(dropped) == 0 {
+		return rules, nil
+	}
+	return chat.Encode(kept), dropped
+}
+
+// The tools of which Letta gives an agent a rule: calls of ending end a turn, after those of going it goes on.
+var (
+	ending = []string{agent.SendMessage, agent.MemoryFinishEdits}
+	going  = []string{"conversation_search", "archival_memory_insert", "archival_memory_search", "core_memory_append",
+		"core_memory_replace", "memory", "memory_apply_patch", "memory_replace", "memory_insert", "memory_rethink"}
+)
+
+// WithBaseRules adds Letta's rules of its base tools to rules, for those of an agent's tools that have none of that
+// type. It returns the rules as they are if that adds nothing.
+func WithBaseRules(rules json.RawMessage, tools []string) json.RawMessage {
+	var list []rest.Object
+	_ = json.Unmarshal(rules, &list) // the rules of a request are a list, if they are there
+	n := len(list)
+	for _, name := range tools {
+		kind := ""
+		switch {
+		case slices.Contains(ending, name):
+			kind = exitLoop
+		case slices.Contains(going, name):
+			kind = "continue_loop"
+		}
+		if kind != "" && !hasRule(list[:n], kind, name) {
+			list = append(list, rest.Object(chat.Encode(map[string]string{"tool_name": name, "type": kind})))
+		}
+	}
+	if len(list) == n {
+		return rules
+	}
+	return chat.Encode(list)
+}
+
+func hasRule(rules []rest.Object, kind, tool string) bool {
+	return slices.ContainsFunc(rules, func(raw rest.Object) bool {
+		var r struct {
+			Type string `json:"type"`
+			Tool string `json:"tool_name"`
+		}
+		return json.Unmarshal(raw, &r) == nil && r.Type == kind && r.Tool == tool
+	})
+}
+
+const exitLoop = "exit_loop"
 
 // requiresApproval is the type of rule that makes a tool's calls wait for the client's approval.
 const requiresApproval = "requires_approval"
@@ -158,11 +224,7 @@ func WithApproval(rules json.RawMessage, tool string, required bool) json.RawMes
 	var list []rest.Object
 	_ = json.Unmarshal(rules, &list) // older rules were stored unchecked
 	others := slices.DeleteFunc(append([]rest.Object{}, list...), func(raw rest.Object) bool {
-		var r struct {
-			Type string `json:"type"`
-			Tool string `json:"tool_name"`
-		}
-		return json.Unmarshal(raw, &r) == nil && r.Type == requiresApproval && r.Tool == tool
+		return hasRule([]rest.Object{raw}, requiresApproval, tool)
 	})
 	switch wasRequired := len(others) < len(list); {
 	case wasRequired == required:

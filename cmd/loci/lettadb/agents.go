@@ -273,8 +273,7 @@ func (r *run) newAgent(a lettaAgent, attachments attached) agent.Restored {
 	}
 	n.Settings.ToolRules = r.rules(a, attachments)
 	if a.Autoclear {
-		r.report.note("agent %s: message_buffer_autoclear is left out: an agent sees its conversation until it is compacted.",
-			a.ID)
+		n.Settings.MessageBufferAutoclear = new(true)
 	}
 	if a.Sleeptime != nil && *a.Sleeptime {
 		r.report.note("agent %s: enable_sleeptime is left out: Loci runs no second agent that edits memory.", a.ID)

@@ -5,14 +5,16 @@
 /** The fields that Loci serves, by the methods that have them. */
 export const honoured: Record<string, string> = {
   'agents.create':
-    'block_ids compaction_settings context_window_limit description enable_reasoner folder_ids hidden ' +
-    'identity_ids include_base_tools initial_message_sequence llm_config max_files_open max_reasoning_tokens ' +
+    'agent_type block_ids compaction_settings context_window_limit description enable_reasoner folder_ids hidden ' +
+    'identity_ids include_base_tool_rules include_base_tools initial_message_sequence llm_config max_files_open ' +
+    'max_reasoning_tokens message_buffer_autoclear ' +
     'max_tokens memory_blocks metadata model model_settings name parallel_tool_calls ' +
     'per_file_view_window_char_limit reasoning response_format source_ids system tags timezone tool_ids ' +
     'tool_rules tools',
   'agents.update':
     'block_ids compaction_settings context_window_limit description folder_ids hidden identity_ids ' +
-    'last_run_completion last_run_duration_ms last_stop_reason llm_config max_files_open max_tokens metadata ' +
+    'last_run_completion last_run_duration_ms last_stop_reason llm_config max_files_open max_tokens ' +
+    'message_buffer_autoclear metadata ' +
     'model model_settings name parallel_tool_calls per_file_view_window_char_limit reasoning response_format ' +
     'source_ids system tags timezone tool_ids tool_rules',
   'agents.list':
@@ -137,11 +139,6 @@ const ofBlocks = { ...ofTemplates, is_template: true, template_name: 'a template
 const ofAgents = {
   base_template_id: 'template-1',
   template_id: 'template-1',
-  project_id: 'project-1',
-  enable_sleeptime: true,
-  message_buffer_autoclear: true,
-  secrets: { key: 'value' },
-  tool_exec_environment_variables: { key: 'value' },
 };
 const ofRuns = { enable_thinking: 'true', return_logprobs: true, return_token_ids: true, top_logprobs: 2 };
 
@@ -152,8 +149,6 @@ export const refused: Record<string, Record<string, unknown>> = {
     from_template: 'template-1',
     template: true,
     memory_variables: { name: 'value' },
-    project: 'a project',
-    include_default_source: true,
   },
   'agents.update': { ...ofAgents, message_ids: ['message-1'] },
   'agents.exportFile': { max_steps: 5, use_legacy_format: true },
@@ -179,21 +174,30 @@ const ofTools = {
   return_char_limit: ofProgram,
 };
 
+const warned = 'the agent is made without it, and a warning says so';
+const leftOut = {
+  enable_sleeptime: warned,
+  project_id: warned,
+  secrets: warned,
+  tool_exec_environment_variables: warned,
+};
+
 /** The fields that change nothing, each with the reason. docs/letta.md says so, too. */
 export const inert: Record<string, Record<string, string>> = {
   'agents.create': {
-    agent_type: 'it is kept and shown; all agents run in the same way',
+    ...leftOut,
     embedding: vectors,
     embedding_chunk_size: vectors,
     embedding_config: vectors,
-    include_base_tool_rules: 'base tools come without rules',
+    include_default_source: warned,
+    project: warned,
   },
   'agents.retrieve': {
     include: 'an agent is shown with all its relations',
     include_relationships: 'an agent is shown with all its relations',
   },
   'agents.importFile': { 'x-override-embedding-model': 'the older name of embedding' },
-  'agents.update': { embedding: vectors, embedding_config: vectors },
+  'agents.update': { ...leftOut, embedding: vectors, embedding_config: vectors },
   'agents.messages.reset': { add_default_initial_messages: 'the only default message is the system prompt' },
   'archives.create': { embedding: vectors, embedding_config: vectors },
   'folders.create': { embedding: vectors, embedding_chunk_size: vectors, embedding_config: vectors },
