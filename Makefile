@@ -25,8 +25,8 @@ golangci_lint := go tool -modfile=tools/go.mod golangci-lint
 templ := go tool -modfile=tools/go.mod templ
 
 .DEFAULT_GOAL := help
-.PHONY: help setup generate build run test test-citus race client-test mcp-test lint fmt smoke bench eval microbench release image \
-	clean verify-all verify-race verify-long verify-chaos-servers verify-chaos-agents verify-chaos-handovers verify-fuzz \
+.PHONY: help setup generate build run test test-citus race client-test python-client-test mcp-test lint fmt smoke bench eval microbench \
+	release image clean verify-all verify-race verify-long verify-chaos-servers verify-chaos-agents verify-chaos-handovers verify-fuzz \
 	verify-arm64 verify-clients verify-browser verify-release
 
 # What a target that runs tests begins with: Postgres set up, its programs known to the tests.
@@ -102,6 +102,7 @@ verify-arm64: ## Part: run the tests of the built-in encoder as a program of arm
 
 verify-clients: ## Part: drive the built program with published clients, over REST and MCP
 	$(MAKE) client-test
+	$(MAKE) python-client-test
 	$(MAKE) mcp-test
 
 verify-browser: ## Part: walk through the console with Chromium
@@ -113,6 +114,9 @@ verify-release: ## Part: build a release twice, and install and run it
 
 client-test: build ## Drive the built program with the published clients of Letta, OpenAI and Anthropic
 	@$(with_postgres) && scripts/client-test.sh
+
+python-client-test: build ## Drive the built program with Letta's published Python clients, versions 1 and 0.1
+	@$(with_postgres) && scripts/python-client-test.sh
 
 mcp-test: build ## Drive the built program over MCP: SDKs, recipes of docs/mcp.md, the protocol's conformance suite
 	@$(with_postgres) && scripts/mcp-test.sh

@@ -2,17 +2,17 @@
 // them.
 //
 // Each file uses those that are named before it:
-// - what requests for several things share: explain.go validity.go
-// - organizations, identities and models: organization.go identity.go model.go
-// - messages and events: message.go pythontext.go messageitem.go messagelist.go internalmessage.go messagesearch.go
-// event.go
-// - tools: tool.go toolsearch.go customtool.go toolrule.go
-// - memory and files: block.go memoryfile.go archive.go passage.go folder.go foldersearch.go
-// - messages that are sent, and requests to compact: initialmessage.go send.go compaction.go
-// - agents and their conversations: randomname.go agentrequest.go agentleftout.go modelsettings.go agent.go
-//   conversation.go
-// - runs, steps and prompts: runitem.go run.go runstep.go prompt.go step.go
-// - the table of Letta's routes: routes.go
+//   - what requests for several things share: explain.go validity.go
+//   - organizations, identities and models: organization.go identity.go model.go
+//   - messages and events: message.go pythontext.go messageitem.go messagelist.go internalmessage.go messagesearch.go
+//     event.go
+//   - tools: tool.go toolsearch.go customtool.go toolrule.go
+//   - memory and files: block.go memoryfile.go archive.go passage.go folder.go foldersearch.go
+//   - messages that are sent, and requests to compact: initialmessage.go send.go compaction.go
+//   - agents and their conversations: randomname.go agentrequest.go agentleftout.go modelsettings.go agent.go
+//     conversation.go
+//   - runs, steps and prompts: runitem.go run.go runstep.go prompt.go step.go
+//   - the table of Letta's routes: routes.go
 package letta
 
 import (
