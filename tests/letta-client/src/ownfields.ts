@@ -22,6 +22,7 @@ export const ownFields: Record<string, string[]> = {
   ApprovalRequestMessage: message,
   ApprovalResponseMessage: message,
   SummaryMessage: message,
+  'SummaryMessage.CompactionStats': ['how', 'model', 'from_position', 'to_position', 'from_seq', 'to_seq'],
   'LettaStreamingResponse.LettaStopReason': ['seq_id'],
   'LettaStreamingResponse.LettaUsageStatistics': ['seq_id'],
   AgentImportFileResponse: ['left_out'],
