@@ -167,6 +167,7 @@ test('tools of the server are listed, attached and detached', async () => {
   const approval = { agent_id: agent.id, body_requires_approval: true };
   assert.equal(await client.agents.tools.updateApproval(tool.name, approval), null);
   assert.deepEqual((await client.agents.retrieve(agent.id)).tool_rules, [
+    { tool_name: 'conversation_search', type: 'continue_loop' },
     { tool_name: 'archival_memory_search', type: 'requires_approval' },
   ]);
   assert.equal(await client.agents.tools.detach(tool.id, { agent_id: agent.id }), null);
