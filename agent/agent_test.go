@@ -54,7 +54,7 @@ func TestAnAgentIsReadAsItWasWritten(t *testing.T) {
 	if diff := cmp.Diff(created, got); diff != "" || err != nil {
 		t.Errorf("created and read differ (%v):\n%s", err, diff)
 	}
-	if _, err := s.Agent(t.Context(), 2, created.ID); !errors.Is(err, db.ErrNotFound) {
+	if _, err := s.Agent(t.Context(), s.org+1_000_000, created.ID); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("from another organization: got %v, want ErrNotFound", err)
 	}
 	changed, err := s.Update(t.Context(), s.org, created.ID, agent.Update{Name: new("Eve"), Tags: []string{},

@@ -58,7 +58,7 @@ func (m Memories) searchConversations(ctx context.Context, c Caller, a conversat
 		return Result{}, err
 	}
 	query.AgentID, query.Asking, query.Unseen = c.Agent.ID, c.Conversation, !c.Unprompted
-	query.OnlyMatches = true
+	query.OnlyMatches = c.Agent.MadeFor() == agent.ForLetta // their models know no context among hits
 	if c.Call != nil { // a model that names its own conversation asks for all of it but the present turn
 		query.CalledAt = c.Call.Position
 		query.Unseen = query.Unseen && query.Conversation != cmp.Or(c.Conversation, recall.DefaultConversation)
@@ -186,7 +186,7 @@ func messagesPage(q recall.Query, a conversationArgs, r recall.Results, show sho
 			continue
 		}
 		fmt.Fprintf(&b, "\n=== %s ===\n%s, seq %d%s\n%s%s", now.spoken(h.Message), h.ID, h.Seq, ofConversation(h.Message),
-			orphanNote(h.Message), indented(excerpt(h.Snippet, q.Text, show.chars)))
+			contextNote(h)+orphanNote(h.Message), indented(excerpt(h.Snippet, q.Text, show.chars)))
 	}
 	b.WriteString(show.cutNote("limit"))
 	if omitted := len(r.Hits) - show.n; omitted > 0 {
@@ -233,6 +233,14 @@ func ofConversation(m recall.Message) string {
 func aroundCall(id string, before, after int) string {
 	return invocation("conversation_search", argument{"around", id, nil},
 		argument{"before", before, messagesSide}, argument{"after", after, messagesSide})
+}
+
+// contextNote returns a line that says that only the neighbors of a message match; empty if the message itself matches.
+func contextNote(h recall.Hit) string {
+	if !h.Context {
+		return ""
+	}
+	return "  [context: it shares nothing with the query, and is near messages that do]\n"
 }
 
 // orphanNote returns a line that says that a message has a tool result without its call; empty if it has no such
