@@ -59,7 +59,8 @@ func (m Memories) searchConversations(ctx context.Context, c Caller, a conversat
 	}
 	query.AgentID, query.Asking, query.Unseen = c.Agent.ID, c.Conversation, !c.Unprompted
 	query.OnlyMatches = c.Agent.MadeFor() == agent.ForLetta // their models know no context among hits
-	if c.Call != nil {                                      // a model that names its own conversation asks for all of it but the present turn
+	// A model that names its own conversation asks for all of it but the present turn.
+	if c.Call != nil {
 		query.CalledAt = c.Call.Position
 		query.Unseen = query.Unseen && query.Conversation != cmp.Or(c.Conversation, recall.DefaultConversation)
 	}
