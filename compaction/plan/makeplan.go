@@ -136,23 +136,19 @@ func Refuse(v clip.View, s Settings) error {
 
 // tooBig names the largest items that cannot leave.
 func (p *planner) tooBig(least candidate) *TooBig {
-	e := &TooBig{Window: p.window, Limit: p.limit, Least: min(least.tokens(), least.counted()),
+	e := &TooBig{Window: p.window, Limit: p.limit, Least: least.tokens(),
 		Crowded: clip.Crowding(p.v.Fixed, p.v.Window)}
-	scale := tokenmath.Ratio{Num: 1, Den: 1} // in the count that Least uses
-	if least.tokens() < least.counted() {
-		scale = p.ratio
-	}
 	tokensOf := func(i int) int {
 		tokens := max(least.clippedMessage(i), 0)
 		if i < p.known {
-			tokens = scale.Of(tokens)
+			tokens = p.ratio.Of(tokens)
 		}
 		return tokens
 	}
-	e.Items = []Big{{What: "the system prompt", Tokens: scale.Of(max(p.v.Fixed-p.v.Tools, 0))},
-		{What: "the definitions of the tools", Tokens: scale.Of(p.v.Tools)}}
+	e.Items = []Big{{What: "the system prompt", Tokens: p.ratio.Of(max(p.v.Fixed-p.v.Tools, 0))},
+		{What: "the definitions of the tools", Tokens: p.ratio.Of(p.v.Tools)}}
 	if p.v.Tools == 0 {
-		e.Items = []Big{{What: "the system prompt with the tools", Tokens: scale.Of(p.v.Fixed)}}
+		e.Items = []Big{{What: "the system prompt with the tools", Tokens: p.ratio.Of(p.v.Fixed)}}
 	}
 	if tokens := least.summary(); tokens > 0 {
 		e.Items = append(e.Items, Big{What: "the summary", Tokens: tokens})

@@ -269,21 +269,25 @@ func TestClippedResultsUseTheRoom(t *testing.T) {
 	}
 }
 
-// A *TooBig counts its items as the provider counts, like the whole, so that no item is larger than the whole.
+// A *TooBig counts its items and the whole as the provider counts, whether that is less than our count or more.
 func TestWhatIsTooBigIsCountedAsTheWhole(t *testing.T) {
 	t.Parallel()
-	v := window(8192, 1500).say(recall.Assistant, 500).say(recall.User, 14_000)
-	v.Usage = &clip.Usage{PromptTokens: clip.Estimate(v.View) / 2, Position: 2}
-	_, err := plan.MakePlan(v.View, plan.Defaults())
-	big, ok := errors.AsType[*plan.TooBig](err)
-	if !ok {
-		t.Fatalf("got %v", err)
-	}
-	sum := 0
-	for _, item := range big.Items {
-		sum += item.Tokens
-	}
-	if sum > big.Least+len(big.Items) {
-		t.Errorf("parts of %d tokens: %v", sum, err)
+	for _, share := range []float64{0.5, 1, 1.05, 1.5} {
+		v := window(8192, 1500).say(recall.Assistant, 500).say(recall.User, 14_000)
+		counts := int(share * float64(clip.Estimate(v.View)))
+		v.Usage = &clip.Usage{PromptTokens: counts, Position: 2}
+		_, err := plan.MakePlan(v.View, plan.Defaults())
+		big, ok := errors.AsType[*plan.TooBig](err)
+		if !ok {
+			t.Fatalf("%v: got %v", share, err)
+		}
+		sum := 0
+		for _, item := range big.Items {
+			sum += item.Tokens
+		}
+		// What may leave is not named: an assistant's message of 500 tokens.
+		if most := big.Least + len(big.Items); sum > most || sum < counts-int(share*550) || big.Least > counts {
+			t.Errorf("%v: parts of %d tokens, of %d that the provider counts: %v", share, sum, counts, err)
+		}
 	}
 }
