@@ -7,7 +7,9 @@
 //   - packed formats: zip.go ipynb.go xml.go archive.go xmltree.go formula.go
 //   - Office: styles.go docxlist.go docxstyle.go docxtext.go docx.go sheet.go xlsx.go pptx.go
 //   - OpenDocument and EPUB: odflist.go odfstyle.go odftable.go odf.go odp.go epub.go
-//   - reading any format, and recognizing it: office.go sniff.go pdf.go read.go
+//   - recognizing formats: office.go sniff.go
+//   - mail: mailheader.go mailpart.go mail.go
+//   - reading any format: pdf.go read.go
 package document
 
 import (

@@ -18,7 +18,7 @@ type Ready struct{ engine *engine }
 
 // Prepare prepares a reader for one document of a media type.
 func (r Readers) Prepare(mediaType string) (Ready, error) {
-	if mediaType != pdfType {
+	if mediaType != pdfType && !isMail[mediaType] { // a mail may have a PDF attached
 		return Ready{}, nil
 	}
 	engine, err := r.pdfium()
@@ -29,6 +29,16 @@ func (r Readers) Prepare(mediaType string) (Ready, error) {
 func (r Ready) Read(input Input) (Text, error) {
 	if r.engine != nil {
 		defer r.engine.close()
+	}
+	if isMail[input.MediaType] {
+		return readMail(input, r.read)
+	}
+	return r.read(input)
+}
+
+// read reads a document that is no mail.
+func (r Ready) read(input Input) (Text, error) {
+	if r.engine != nil && input.IsPDF() {
 		return r.engine.read(input)
 	}
 	if read, ok := Office(input.MediaType); ok {
@@ -44,5 +54,5 @@ func (r Ready) Read(input Input) (Text, error) {
 // IsComplex reports whether the document needs such a large reader that hostile bytes might attack it.
 func (in Input) IsComplex() bool {
 	_, office := Office(in.MediaType)
-	return office || in.IsPDF()
+	return office || in.IsPDF() || isMail[in.MediaType]
 }

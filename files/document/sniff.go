@@ -24,8 +24,8 @@ func (e *UnsupportedError) Error() string {
 		advice += " "
 	}
 	return fmt.Sprintf("Unsupported file type: %s (filename: %s). %sSupported types: PDF; Word, PowerPoint and Excel "+
-		"(.docx, .pptx, .xlsx); OpenDocument (.odt, .odp, .ods); EPUB; Jupyter notebooks; text in any encoding and "+
-		"with any extension: plain text, Markdown, HTML, source code, JSON, JSONL, CSV, TSV, YAML, TOML, XML, logs.",
+		"(.docx, .pptx, .xlsx); OpenDocument (.odt, .odp, .ods); EPUB; mail (.eml, .mbox, .mht); Jupyter notebooks; text "+
+		"in any encoding and with any extension: plain text, Markdown, HTML, source code, JSON, JSONL, CSV, TSV, YAML, TOML, XML, logs.",
 		cmp.Or(e.MediaType, "unknown"), e.Name, advice)
 }
 
@@ -54,7 +54,13 @@ func Sniff(name, declared string, body io.ReaderAt, size int64) (mediaType strin
 		return "", &UnsupportedError{rtfType, name, errRTF.Reason}
 	}
 	if isText {
+		if bytes.HasPrefix(head, []byte("From ")) && beginsMail(head) {
+			content = mboxType
+		}
 		return textType(name, content, declared), nil
+	}
+	if media := typesByExt[strings.TrimPrefix(extension, ".")]; isMail[media] && beginsMail(head) {
+		return media, nil // its attachments may be sent as they are
 	}
 	if media, ok := packedType(body, size); ok {
 		return media, nil
@@ -154,6 +160,16 @@ func isBinary(found *mimetype.MIME) bool {
 	return !found.Is("application/octet-stream")
 }
 
+// beginsMail reports whether a file begins with a message, or with the line of a mailbox before one.
+func beginsMail(head []byte) bool {
+	if bytes.HasPrefix(head, []byte("From ")) {
+		_, head = cutLine(head)
+		return beginsHeader(head)
+	}
+	h, _ := splitHeader(fromApple(head))
+	return h.isMail()
+}
+
 // looksLikeText reports whether the beginning of a file is text in some encoding.
 func looksLikeText(head []byte, marked bool) bool {
 	if len(head) == sniffBytes { // the file is longer than head
@@ -174,7 +190,7 @@ func textType(name, content, declared string) string {
 		return known
 	}
 	for _, media := range []string{content, declared} {
-		if media != "text/plain" && (strings.HasPrefix(media, "text/") || isTextType[media]) {
+		if media != "text/plain" && (strings.HasPrefix(media, "text/") || isTextType[media] || isMail[media]) {
 			return media
 		}
 	}
@@ -229,7 +245,8 @@ var typesByExt = typesOf(`text/plain txt text log; text/x-rst rst; text/x-asciid
 	text/x-ocaml ml; text/x-elixir ex exs; text/x-erlang erl; text/x-clojure clj; text/x-dart dart; text/x-zig zig;
 	text/x-shellscript sh bash zsh fish; text/x-powershell ps1; text/x-batch bat cmd; text/x-dockerfile dockerfile;
 	text/x-sql sql; text/x-protobuf proto; text/x-graphql graphql; text/x-terraform tf; text/x-diff diff patch;
-	text/vtt vtt; text/x-srt srt; message/rfc822 eml; text/calendar ics; text/vcard vcf`)
+	text/vtt vtt; text/x-srt srt; message/rfc822 eml emlx;
+	application/mbox mbox; multipart/related mht mhtml; text/calendar ics; text/vcard vcf`)
 
 // isNamedType are the media types in typesByName and typesByExt.
 var isNamedType = func() map[string]bool {
