@@ -16,7 +16,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// HTML returns a page as Markdown: headings, lists, tables, code and links. It leaves out scripts, styles, forms,
+// HTML returns a page as Markdown: headings, lists, tables, code and links. Raised numbers,
+// struck text and the values of form fields are shown. It leaves out scripts, styles, buttons,
 // elements that the page hides when it opens (by attributes or a style element), and navigation unless there is nothing
 // else. A page without a first-level heading gets its title as one. A page beyond the limits of layout (more than 500
 // levels of elements, a million table cells, or a million elements) becomes plain text, without elements that its
@@ -29,7 +30,9 @@ func HTML(raw string) (markdown string, err error) {
 	if err != nil || isOutOfProportion(doc, 0, new(int)) {
 		return stripTags(raw), nil //nolint:nilerr // a page that cannot be laid out is read as text
 	}
+	showForms(doc)
 	dropInvisible(doc)
+	showStyles(doc)
 	addTitle(doc)
 	if markdown, err = toMarkdown(doc); err != nil {
 		return stripTags(raw), nil //nolint:nilerr // as above
@@ -75,13 +78,9 @@ func newConverter() *converter.Converter {
 		"dd": func(_ *html.Node, content string) string {
 			return "\n: " + strings.ReplaceAll(strings.TrimSpace(content), "\n", "\n  ") + "\n\n"
 		},
-		"td": escapePipes, "th": escapePipes, "sup": raise,
+		"td": escapePipes, "th": escapePipes,
 	} {
-		kind := converter.TagTypeBlock
-		if tag == "sup" {
-			kind = converter.TagTypeInline
-		}
-		conv.Register.RendererFor(tag, kind, rewritten(rewrite), converter.PriorityStandard)
+		conv.Register.RendererFor(tag, converter.TagTypeBlock, rewritten(rewrite), converter.PriorityStandard)
 	}
 	return conv
 }
@@ -100,14 +99,6 @@ func rewritten(rewrite func(n *html.Node, content string) string) converter.Hand
 func escapePipes(_ *html.Node, content string) string { return pipes.Replace(content) }
 
 var pipes = strings.NewReplacer(escaped+"|", escaped+"|", "|", escaped+"|")
-
-// raise writes a raised number behind something else as 10^6.
-func raise(n *html.Node, content string) string {
-	if n.PrevSibling != nil && content != "" && isExponent(content) {
-		return "^" + content
-	}
-	return content
-}
 
 // isNoise are elements that are not part of a page's text.
 var isNoise = setOf("script style template svg button select object canvas noscript noembed noframes datalist iframe")
@@ -200,18 +191,20 @@ func find(n *html.Node, fits, passOver func(*html.Node) bool) *html.Node {
 
 func is(a atom.Atom) func(*html.Node) bool { return func(n *html.Node) bool { return n.DataAtom == a } }
 
-// addTitle adds the page's title as a heading before its text, if the text has no first-level heading. If the first
-// heading has the same text, that heading becomes first-level instead.
+// addTitle adds the page's title as a heading before its text. If a first-level heading has the same text, nothing is
+// added. If the first lower heading has it and there is no first-level heading, that heading becomes first-level.
 func addTitle(doc *html.Node) {
 	body, title := find(doc, is(atom.Body), nil), find(doc, is(atom.Title), nil)
-	if body == nil || title == nil || title.FirstChild == nil || find(body, is(atom.H1), nil) != nil {
+	if body == nil || title == nil || title.FirstChild == nil {
 		return
 	}
 	text := onOneLine(title.FirstChild.Data)
-	if text == "" {
+	isTitle := func(n *html.Node) bool { return n.DataAtom == atom.H1 && onOneLine(textOf(n)) == text }
+	if text == "" || find(body, isTitle, nil) != nil {
 		return
 	}
-	if first := find(body, isLowerHeading, nil); first != nil && onOneLine(textOf(first)) == text {
+	first := find(body, isLowerHeading, nil)
+	if first != nil && onOneLine(textOf(first)) == text && find(body, is(atom.H1), nil) == nil {
 		first.DataAtom, first.Data = atom.H1, "h1"
 		return
 	}

@@ -36,7 +36,9 @@ func TestHTMLOfSmallPages(t *testing.T) {
 		{"nothing", "", ""},
 		{"no tags", "just text", "just text\n"},
 		{"the title is the first heading", "<title> My\n page </title><p>text", "# My page\n\ntext\n"},
-		{"not if there is one", "<title>Page</title><h1>Other</h1><p>text", "# Other\n\ntext\n"},
+		{"beside another first heading", "<title>Page</title><h1>Other</h1><p>text", "# Page\n\n# Other\n\ntext\n"},
+		{"not if a first heading says it", "<title>Page</title><h2>A</h2><h1> Page</h1><p>text",
+			"## A\n\n# Page\n\ntext\n"},
 		{"a heading that says the same becomes it", "<title>My page</title><h2><a name=x></a>My\n<i>page</i></h2>text",
 			"# My *page*\n\ntext\n"},
 		{"an empty title is none", "<title> </title><p>text", "text\n"},
@@ -49,6 +51,20 @@ func TestHTMLOfSmallPages(t *testing.T) {
 		{"pipes in a table that is laid out as text", "<table><tr><td>a|b<ul><li>c|d</ul></table>", "a|b\n\n- c|d\n"},
 		{"a bell is not a mark", "<p>a\ab|c</p>", "ab|c\n"},
 		{"raised numbers", "<p>10<sup>6</sup> m<sup>n+1</sup> 1<sup>st</sup> H<sub>2</sub>O", "10^6 m^n+1 1st H2O\n"},
+		{"raised numbers with other marks", "<p>10<sup>&minus;3</sup> 10<sup><b>6</b></sup> <b>10<sup>6</sup></b> 10<i><sup>6" +
+			"</sup></i> 10<sup> 6 </sup> 10<span style='font-size:8px; vertical-align: super'>6</span>",
+			"10^−3 10^6 **10^6** 10*^6* 10^6 10^6\n"},
+		{"struck text", "<p>a <s>b</s> <del>c</del> <strike>d</strike> <span style='text-decoration: red line-through'>e</span>" +
+			"<p style='text-decoration:underline'>f", "a ~~b~~ ~~c~~ ~~d~~ ~~e~~\n\nf\n"},
+		{"values of fields", "<label>Name: <input value='Bob'></label> <input type=hidden value=no><input type=password " +
+			"value=no><input type=submit value=no><input TYPE=Checkbox checked> yes <input type=radio> no" +
+			"<input hidden value=no><div hidden><input value=no></div>", "Name: Bob ☒ yes ☐ no\n"},
+		{"text in areas", "<p>Note: <textarea>\none\n  two *</textarea>", "Note: one  \ntwo *\n"},
+		{"selected options", "<p>Size: <select><option>1<option selected>2 <b>m</b></select> <select multiple><optgroup><option" +
+			" selected>a<option selected>b</select>", "Size: 2 m a, b\n"},
+		{"a group of fields", "<fieldset><legend>Address</legend><label>City <input value=Bonn></label></fieldset>",
+			"Address\n\nCity Bonn\n"},
+		{"values in cells", "<table><tr><td>A<td><input value='a|b'></table>", "| A | a\\|b |\n|---|---|\n"},
 		{"a raised mark that begins", "<p><sup>1</sup> See above", "1 See above\n"},
 		{"definitions", "<dl><dt>a<dd>b<p>c<dt>d<dd>e</dl>", "a\n\n: b\n  \n  c\n\nd\n\n: e\n"},
 		{"a link without text goes", "<p><a href=''>a</a> <a href='x'></a>b", "[a]() b\n"},
@@ -63,7 +79,7 @@ func TestHTMLOfSmallPages(t *testing.T) {
 		{"what stands in for scripts, frames and lists goes", "<noscript>no</noscript><p>text</p><noframes>no</noframes>" +
 			"<noembed>no</noembed><datalist><option>no</datalist><template>no</template><iframe>no</iframe><!-- no -->",
 			"text\n"},
-		{"forms go", "<p>text</p><button>Press</button><select><option>1</select>", "text\n"},
+		{"buttons and lists of which nothing is selected go", "<p>text</p><button>Press</button><select><option>1</select>", "text\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

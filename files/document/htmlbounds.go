@@ -109,6 +109,9 @@ func stripTags(raw string) string {
 			tag := tokens.Token()
 			unseen.pass(tag)
 			b.WriteString(separator(tag.Data))
+			if tag.Data == "input" && unseen.depth == 0 && !isUnseen(tag.Data, tag.Attr) {
+				b.WriteString(inputValue(tag.Attr))
+			}
 		}
 	}
 }
@@ -161,4 +164,4 @@ func separator(tag string) string {
 	return "\n"
 }
 
-var isInline = setOf("span sub sup abbr kbd img mark label")
+var isInline = setOf("span sub sup abbr kbd img mark label input")
