@@ -142,7 +142,7 @@ func (w *worker) next(ctx context.Context) (*stop, error) {
 		return nil, w.follow(ctx)
 	case own && w.finish == "" && !hasCalls(*t.answer): // the answer paused
 	case own || goesOn && !t.notice:
-		if s, err := w.afterAnswer(ctx, t); s != nil || err != nil {
+		if s, err := w.afterAnswer(ctx, &t); s != nil || err != nil {
 			return s, err
 		}
 	}
@@ -193,9 +193,9 @@ func (w *worker) askAgain(ctx context.Context, own bool, t tail) error {
 }
 
 // afterAnswer returns a stop if the last answer ends the run. Otherwise it reminds the model of tools that it must
-// still call.
-func (w *worker) afterAnswer(ctx context.Context, t tail) (*stop, error) {
-	e := w.rules.after(w.tools, w.turn.before(t.answer.Position), t)
+// still call, and notes that in t.
+func (w *worker) afterAnswer(ctx context.Context, t *tail) (*stop, error) {
+	e := w.rules.after(w.tools, w.turn.before(t.answer.Position), *t)
 	reason := cmp.Or(w.finish, EndTurn)
 	if e.calls {
 		reason = ToolRule
@@ -217,7 +217,7 @@ func (w *worker) afterAnswer(ctx context.Context, t tail) (*stop, error) {
 		return &stop{NoToolCall, &Failure{Type: NoToolCall, Text: notCalled(e.missing)}}, nil
 	}
 	d.RunID = &w.run.ID
-	w.turn.reminders = append(w.turn.reminders, d.Content[0].Text)
+	w.turn.reminders, t.notice = append(w.turn.reminders, d.Content[0].Text), true
 	_, err := w.Recall.Append(ctx, w.org, w.agent.ID, w.conversation.ID, []recall.Draft{d})
 	return nil, err
 }
