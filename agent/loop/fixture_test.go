@@ -232,7 +232,7 @@ func (f *fixture) messages() []recall.Message {
 	f.Helper()
 	c := f.conversation()
 	list, err := f.Recall.Messages(f.Context(), f.org, recall.MessageFilter{AgentID: f.agent.ID, Conversation: c.ID,
-		WithErrors: true}, db.Page{Limit: 1000, Ascending: true})
+		WithErrors: true, WithFlushes: true}, db.Page{Limit: 1000, Ascending: true})
 	if err != nil {
 		f.Fatal(err)
 	}
