@@ -208,8 +208,9 @@ func TestTheClientRunsItsTools(t *testing.T) {
 		l, _, _ := strings.Cut(line(m), " was found")
 		got = append(got, l)
 	}
-	if diff := cmp.Diff([]string{"assistant: c1 paint {} [asked]; c2 " + look + " " + query,
-		"tool: c2 = No passage of your archival memory", "tool: c1 = A ship. [returned]", "assistant: Done."}, got); diff != "" {
+	want := []string{"assistant: c1 paint {} [asked]; c2 " + look + " " + query,
+		"tool: c2 = No passage of your archival memory", "tool: c1 = A ship. [returned]", "assistant: Done."}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the log (-want +got):\n%s", diff)
 	}
 }

@@ -3,6 +3,7 @@ package loop_test
 import (
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,12 +89,11 @@ func TestAClientsLoopHasItsMemoryToolsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"c1 ran = Archived", "c2", "c3 ran = The rules of your tools do not allow " + insert +
-		" now. You may call " + look + ", paint, " + insert + ", paint, " + insert + ", " + recall.Nameless + ".", "c4 ran = "}
 	got := asked(calls)
-	if len(got) != 4 || got[0] != want[0] || got[1] != want[1] || !strings.HasPrefix(got[2], want[2][:60]) ||
-		!strings.HasPrefix(got[3], "c4 ran = The call names no tool. ") {
-		t.Errorf("got %q", got)
+	want := []string{"c1 ran = Archived", "c2", "c3 ran = The rules of your tools do not allow " + insert + " now.",
+		"c4 ran = The call names no tool. "}
+	if !slices.EqualFunc(got, want, strings.HasPrefix) {
+		t.Errorf("got %q, want beginnings %q", got, want)
 	}
 	if again, err := f.clientLoop().Run(t.Context(), out.Messages[1].Position); err != nil || f.archived() != 1 ||
 		!cmp.Equal(got, asked(again)) {
@@ -142,13 +142,12 @@ func TestAClientsLoopApprovesCalls(t *testing.T) {
 	if _, err := o.Approve(t.Context(), []loop.Approval{{CallID: "c1"}}); !errors.Is(err, db.ErrConflict) {
 		t.Errorf("denied after the approval: got %v, want ErrConflict", err)
 	}
-	for name, a := range map[string]loop.Approval{"an unknown call": {CallID: "c9", Approve: true}} {
-		if _, err := o.Approve(t.Context(), []loop.Approval{a}); !errors.Is(err, db.ErrInvalid) {
-			t.Errorf("%s: got %v, want ErrInvalid", name, err)
-		}
-		if err := o.Try(t.Context(), []loop.Approval{a}, tried); !errors.Is(err, db.ErrInvalid) {
-			t.Errorf("%s tried: got %v, want ErrInvalid", name, err)
-		}
+	unknown := []loop.Approval{{CallID: "c9", Approve: true}}
+	if _, err := o.Approve(t.Context(), unknown); !errors.Is(err, db.ErrInvalid) {
+		t.Errorf("an unknown call: got %v, want ErrInvalid", err)
+	}
+	if err := o.Try(t.Context(), unknown, tried); !errors.Is(err, db.ErrInvalid) {
+		t.Errorf("an unknown call tried: got %v, want ErrInvalid", err)
 	}
 	if calls, err := o.Approve(t.Context(), nil); calls != nil || err != nil {
 		t.Errorf("no approvals: got %v (%v)", calls, err)
@@ -158,8 +157,8 @@ func TestAClientsLoopApprovesCalls(t *testing.T) {
 // Next tells a client's loop whether to ask, to answer calls, or that the turn has ended.
 func TestWhatAClientsLoopDoesNext(t *testing.T) {
 	t.Parallel()
-	const rules = `[{"type":"exit_loop","tool_name":"` + look + `"},{"type":"required_before_exit","tool_name":"` + insert +
-		`"}]`
+	const rules = `[{"type":"exit_loop","tool_name":"` + look + `"},
+		{"type":"required_before_exit","tool_name":"` + insert + `"}]`
 	lookUp := calling(modeltest.Call{ID: "c1", Name: look, Arguments: query})
 	store := calling(modeltest.Call{ID: "c2", Name: insert, Arguments: content})
 	type state struct {

@@ -219,7 +219,8 @@ func TestRunsAreFound(t *testing.T) {
 	close(hold)
 	f.await(working)
 	given, err := f.Given(t.Context(), f.org, second.Run)
-	if err != nil || len(given) != 1 || !strings.HasPrefix(line(given[0]), "tool: c1 = Error: request to call tool denied") {
+	const denied = "tool: c1 = Error: request to call tool denied"
+	if err != nil || len(given) != 1 || !strings.HasPrefix(line(given[0]), denied) {
 		t.Errorf("what the denial's request brought: got %+v (%v)", given, err)
 	}
 	if has, err := f.HasRun(t.Context(), f.org, c.ID); !has || err != nil {

@@ -303,17 +303,17 @@ func TestRunsAreListedAndDeleted(t *testing.T) {
 		filter loop.Filter
 		want   []string
 	}{
-		"all":                     {loop.Filter{}, []string{good.ID, bad.ID, working.Run.ID}},
-		"the agent's":             {loop.Filter{AgentIDs: []string{f.agent.ID}}, []string{good.ID, bad.ID, working.Run.ID}},
-		"another agent's":         {loop.Filter{AgentIDs: []string{"agent-none"}}, nil},
-		"with a status":           {loop.Filter{Statuses: []string{loop.Failed}}, []string{bad.ID}},
-		"with a stop reason":      {loop.Filter{StopReason: loop.EndTurn}, []string{good.ID}},
-		"in the background":       {loop.Filter{Background: new(true)}, []string{working.Run.ID}},
-		"not in the background":   {loop.Filter{Background: new(false)}, []string{good.ID, bad.ID}},
-		"at work":                 {loop.Filter{Active: true}, []string{working.Run.ID}},
-		"of the default":          {loop.Filter{Conversation: "default", StopReason: loop.ModelError}, []string{bad.ID}},
-		"of a conversation":       {loop.Filter{Conversation: good.Conversation, StopReason: loop.EndTurn}, []string{good.ID}},
-		"of another conversation": {loop.Filter{Conversation: "conv-none"}, nil},
+		"all":                   {loop.Filter{}, []string{good.ID, bad.ID, working.Run.ID}},
+		"the agent's":           {loop.Filter{AgentIDs: []string{f.agent.ID}}, []string{good.ID, bad.ID, working.Run.ID}},
+		"another agent's":       {loop.Filter{AgentIDs: []string{"agent-none"}}, nil},
+		"with a status":         {loop.Filter{Statuses: []string{loop.Failed}}, []string{bad.ID}},
+		"with a stop reason":    {loop.Filter{StopReason: loop.EndTurn}, []string{good.ID}},
+		"in the background":     {loop.Filter{Background: new(true)}, []string{working.Run.ID}},
+		"not in the background": {loop.Filter{Background: new(false)}, []string{good.ID, bad.ID}},
+		"at work":               {loop.Filter{Active: true}, []string{working.Run.ID}},
+		"of the default":        {loop.Filter{Conversation: "default", StopReason: loop.ModelError}, []string{bad.ID}},
+		"of one":                {loop.Filter{Conversation: bad.Conversation, StopReason: loop.ModelError}, []string{bad.ID}},
+		"of none":               {loop.Filter{Conversation: "conv-none"}, nil},
 	} {
 		list, err := f.Runs(t.Context(), f.org, c.filter, db.Page{Ascending: true})
 		var got []string

@@ -17,11 +17,11 @@ import (
 )
 
 // writing returns an agent that must have a silent turn before its next answer.
-func writing(t *testing.T, mode string) *fixture {
+func writing(t *testing.T) *fixture {
 	t.Helper()
 	f := newFixtureOf(t, agent.New{Name: "Ada", WindowLimit: new(32_000), Settings: agent.Settings{
 		Tools: []string{insert, look, "core_memory_append"},
-		Flush: &agent.FlushSettings{Mode: mode, Tokens: 1_000, BeforeCompaction: new(false), MaxSteps: 2}}})
+		Flush: &agent.FlushSettings{Mode: agent.FlushOn, Tokens: 1_000, BeforeCompaction: new(false), MaxSteps: 2}}})
 	for i := range 6 {
 		f.record(says(recall.User, fmt.Sprintf("%d: %s", i, strings.Repeat("ships sail the sea. ", 60))),
 			says(recall.Assistant, "Noted."))
@@ -45,7 +45,7 @@ func (f *fixture) silent() (all []string) {
 // it.
 func TestAModelWritesItsMemoryInASilentTurn(t *testing.T) {
 	t.Parallel()
-	f := writing(t, agent.FlushOn)
+	f := writing(t)
 	f.model.Says(modeltest.Answer{Calls: []modeltest.Call{{ID: "c1", Name: insert, Arguments: content},
 		{ID: "c2", Name: look, Arguments: query}}}, modeltest.Answer{Text: "Nothing more."}, modeltest.Answer{Text: "Six."})
 	run := f.do(f.request("How many?"))
@@ -78,7 +78,7 @@ func TestAModelWritesItsMemoryInASilentTurn(t *testing.T) {
 // A silent turn whose model fails is left out, and the user is answered.
 func TestASilentTurnThatFailsIsLeftOut(t *testing.T) {
 	t.Parallel()
-	f := writing(t, agent.FlushOn)
+	f := writing(t)
 	f.model.Says(modeltest.Answer{Status: 400, Text: `{"error":{"message":"no"}}`}, modeltest.Answer{Text: "Six."})
 	f.checkEnd(f.do(f.request("How many?")), loop.Completed, loop.EndTurn)
 	if all := f.messages(); line(all[len(all)-1]) != "assistant: Six." || len(f.silent()) != 0 {
@@ -89,7 +89,7 @@ func TestASilentTurnThatFailsIsLeftOut(t *testing.T) {
 // A client's own loop is handed the silent turn, sends its answer once, and has the calls run.
 func TestAClientsLoopTakesASilentTurn(t *testing.T) {
 	t.Parallel()
-	f := writing(t, agent.FlushOn)
+	f := writing(t)
 	o := f.clientLoop()
 	target := agent.PromptTarget{AgentID: f.agent.ID, Conversation: o.Conversation.ID}
 	answer := calling(modeltest.Call{ID: "c1", Name: insert, Arguments: content})
@@ -126,7 +126,7 @@ func TestAClientsLoopTakesASilentTurn(t *testing.T) {
 func TestAClientsLoopLeavesASilentTurn(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"leave", "refuse"} {
-		f := writing(t, agent.FlushOn)
+		f := writing(t)
 		o := f.clientLoop()
 		target := agent.PromptTarget{AgentID: f.agent.ID, Conversation: o.Conversation.ID}
 		if p, err := o.NextFlush(t.Context(), target); err != nil || p == nil {

@@ -190,7 +190,8 @@ func TestARequestSentAgainGetsItsRun(t *testing.T) {
 	} {
 		r := f.request("")
 		r.Input = c.input
-		if _, err := f.Start(t.Context(), f.org, r); !errors.Is(err, db.ErrConflict) || !strings.Contains(err.Error(), c.want) {
+		_, err := f.Start(t.Context(), f.org, r)
+		if !errors.Is(err, db.ErrConflict) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %s", name, err, c.want)
 		}
 	}
