@@ -8,6 +8,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
+	"github.com/loci-memory/loci/files/document"
 )
 
 // Status is the stage of a file's processing. It is derived from the work that is left.
@@ -21,6 +22,9 @@ const (
 	Completed Status = "completed"
 	Failed    Status = "error"
 )
+
+// Omission is what a document holds of one kind and its text does not.
+type Omission = document.Omission
 
 // File is one uploaded document.
 type File struct {
@@ -44,6 +48,8 @@ type File struct {
 	CreatedAt        time.Time `db:"created_at" json:"created_at"`
 	UpdatedAt        time.Time `db:"updated_at" json:"updated_at"`
 
+	Omitted []Omission `db:"omitted" json:"omitted" nullable:"true"` // null while that is not known
+
 	Provenance *db.Provenance `db:"provenance" json:"provenance" doc:"Who uploaded it; null if unknown."`
 }
 
@@ -66,7 +72,7 @@ const fileRows = `
 	       f.chunks AS total_chunks,
 	       CASE WHEN @unknown THEN 0
 	            ELSE f.chunks - coalesce(w.waiting, 0)::integer - coalesce(r.chunks, 0) END AS chunks_embedded,
-	       f.lines, cardinality(f.pages) AS total_pages,
+	       f.lines, cardinality(f.pages) AS total_pages, f.omitted,
 	       CASE WHEN @content THEN (
 	           SELECT coalesce(string_agg(g.text, '' ORDER BY g.ordinal), '') FROM file_segments g
 	           WHERE g.file_key = f.key AND g.generation = f.generation AND g.org = @org) END AS content,

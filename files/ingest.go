@@ -180,6 +180,7 @@ func (s *Store) finishParsing(ctx context.Context, org db.Org, all []*ingested) 
 	return s.exec(ctx, `
 		UPDATE files f
 		SET generation = u.generation, charset = u.charset, chars = u.chars, lines = u.lines, pages = @pages,
+		    omitted = u.omitted::jsonb,
 		    chunks = u.chunks, error = NULL, replaces = NULL, turn = NULL, updated_at = now(),
 		    first_chunk = (
 		        SELECT key FROM chunks c
@@ -188,7 +189,7 @@ func (s *Store) finishParsing(ctx context.Context, org db.Org, all []*ingested) 
 		        SELECT key FROM chunks c
 		        WHERE c.org = @org AND c.file_key = u.key AND c.generation = u.generation AND c.ordinal = u.chunks - 1)
 		FROM unnest(@keys::bigint[], @generations::integer[], @charsets::text[], @chars::bigint[], @lines::integer[],
-		            @chunks::integer[]) AS u (key, generation, charset, chars, lines, chunks)
+		            @chunks::integer[], @omitted::text[]) AS u (key, generation, charset, chars, lines, chunks, omitted)
 		WHERE f.org = @org AND f.key = u.key`,
 		pgx.StrictNamedArgs{"org": org, "pages": all[0].Pages,
 			"keys":        mapped(all, func(f *ingested) int64 { return f.src.Key }),
@@ -196,7 +197,8 @@ func (s *Store) finishParsing(ctx context.Context, org db.Org, all []*ingested) 
 			"charsets":    mapped(all, func(f *ingested) string { return f.Charset }),
 			"chars":       mapped(all, func(f *ingested) int { return utf8.RuneCountInString(f.Text.Text) }),
 			"lines":       mapped(all, func(f *ingested) int { return chunker.Lines(f.Text.Text) }),
-			"chunks":      mapped(all, func(f *ingested) int { return len(f.chunks) })})
+			"chunks":      mapped(all, func(f *ingested) int { return len(f.chunks) }),
+			"omitted":     mapped(all, (*ingested).omitted)})
 }
 
 // lockWanted locks the files that are to be replaced, then the given files. It returns the files with a

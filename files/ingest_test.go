@@ -3,6 +3,7 @@ package files_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -125,5 +126,40 @@ func TestCharsetsAndHTMLAreRead(t *testing.T) {
 		if got := fx.content(folder, f); strings.TrimSpace(got) != strings.TrimSpace(c.want) || f.Status != files.Completed {
 			t.Errorf("%s: got %q (%+v), want %q", name, got, f, c.want)
 		}
+	}
+}
+
+// What a document holds and its text does not is stored with the file. It is not known of a file without text.
+func TestAFileSaysWhatItsTextOmits(t *testing.T) {
+	t.Parallel()
+	omitted := []files.Omission{{Kind: "picture without text", Count: 5, Where: "pages 3–5, 9"},
+		{Kind: "hidden sheet", Count: 1, Where: `sheet "Costs"`}}
+	fx := newOwnFixture(t, files.Options{Read: func(_ context.Context, in document.Input) (document.Text, error) {
+		raw, err := io.ReadAll(in.Body)
+		switch {
+		case err != nil:
+			return document.Text{}, err
+		case string(raw) == "bad\n":
+			return document.Text{}, &document.UnreadableError{Reason: "It is bad."}
+		case string(raw) == "some\n":
+			return document.Text{Text: string(raw), Omitted: omitted}, nil
+		}
+		return document.Text{Text: string(raw), Omitted: []files.Omission{}}, nil
+	}}, files.Queues())
+	folder := fx.folder("docs")
+	for name, want := range map[string][]files.Omission{"some": omitted, "none": {}, "bad": nil} {
+		f := fx.upload(folder, name+".txt", name+"\n")
+		if diff := cmp.Diff(want, f.Omitted); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	agent := fx.agentWith(folder)
+	list, err := fx.List(t.Context(), fx.org, agent, files.ListQuery{Limit: 10})
+	if err != nil || len(list.Files) != 3 {
+		t.Fatalf("got %+v, %v", list, err)
+	}
+	const want = `5 pictures without text (pages 3–5, 9), 1 hidden sheet (sheet "Costs")`
+	if got := list.Files[2].LeftOut(); got != want || list.Files[0].LeftOut()+list.Files[1].LeftOut() != "" {
+		t.Errorf("the listing says %q, want %q: %+v", got, want, list)
 	}
 }

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/google/uuid"
@@ -58,6 +59,12 @@ type startedFile struct {
 	job      ParseArgs
 	src      *source
 	original []byte // of a small file
+}
+
+// omitted returns what the text omits, as a JSON list.
+func (f *ingested) omitted() string {
+	raw, _ := json.Marshal(append([]document.Omission{}, f.Omitted...)) // strings and numbers always marshal
+	return string(raw)
 }
 
 // segments yields the rows of a file's text.

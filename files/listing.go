@@ -9,17 +9,22 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files/document"
 )
 
 // Listed is a file in an agent's listing.
 type Listed struct {
-	FileName  string `db:"file_name"`
-	Status    Status `db:"status"`
-	MediaType string `db:"media_type"`
-	SizeBytes int64  `db:"size_bytes"`
-	Lines     int    `db:"lines"`
-	IsOpen    bool   `db:"is_open"`
+	FileName  string     `db:"file_name"`
+	Status    Status     `db:"status"`
+	MediaType string     `db:"media_type"`
+	SizeBytes int64      `db:"size_bytes"`
+	Lines     int        `db:"lines"`
+	IsOpen    bool       `db:"is_open"`
+	Omitted   []Omission `db:"omitted"`
 }
+
+// LeftOut says in one line what the file holds and its text does not; "" if that is nothing.
+func (f Listed) LeftOut() string { return document.ListOmissions(f.Omitted) }
 
 // Listing is a page of an agent's attached files, ordered by name.
 type Listing struct {
@@ -135,7 +140,7 @@ func (s *Store) listed(ctx context.Context, org db.Org, agentID string, keys []i
 	args["agent"], args["keys"] = agentID, keys
 	return db.All[Listed](ctx, s.db, `
 		WITH shown AS NOT MATERIALIZED (`+fileRows+` AND f.key = ANY (@keys))
-		SELECT d.name || '/' || f.name AS file_name, f.status, f.media_type, f.size_bytes, f.lines,
+		SELECT d.name || '/' || f.name AS file_name, f.status, f.media_type, f.size_bytes, f.lines, f.omitted,
 		       coalesce(o.is_open, false) AS is_open
 		FROM shown f
 		JOIN folders d ON d.org = @org AND d.id = f.folder_id AND d.deleted_at IS NULL

@@ -93,7 +93,11 @@ func listed(f files.Listed) string {
 	if f.IsOpen {
 		open = "open"
 	}
-	return fmt.Sprintf("  - [%s] %s: %s\n", open, fileName(f.FileName), state(f))
+	text := fmt.Sprintf("  - [%s] %s: %s\n", open, fileName(f.FileName), state(f))
+	if left := f.LeftOut(); left != "" {
+		text += "    not in its text: " + line(left) + "\n"
+	}
+	return text
 }
 
 // state returns whether a file can be read, and its size.

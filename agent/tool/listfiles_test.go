@@ -14,7 +14,8 @@ func TestListText(t *testing.T) {
 	t.Parallel()
 	some := []files.Listed{
 		{FileName: "docs/a.md", Status: files.Completed, MediaType: "text/markdown", SizeBytes: 4096, Lines: 120,
-			IsOpen: true},
+			IsOpen: true, Omitted: []files.Omission{{Kind: "picture without text", Count: 5, Where: "pages 3–5, 9"},
+				{Kind: "hidden sheet", Count: 1, Where: "sheet Costs\n  - [open] x.md"}}},
 		{FileName: "docs/b.csv", Status: files.Embedding, MediaType: "text/csv", SizeBytes: 1, Lines: 1},
 		{FileName: "docs/c.html", Status: files.Parsing, MediaType: "text/html", SizeBytes: 900},
 		{FileName: "docs/d.txt", Status: files.Failed, MediaType: "text/plain", SizeBytes: 0},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/files/document"
 	"github.com/loci-memory/loci/server"
 )
 
@@ -47,10 +48,10 @@ func (c filesListCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	if err := printList(s, c.asked, all, "ID | FOLDER | NAME | STATUS | BYTES | LINES | CHUNKS | UPLOADED | ERROR",
+	if err := printList(s, c.asked, all, "ID | FOLDER | NAME | STATUS | BYTES | LINES | CHUNKS | UPLOADED | LEFT OUT | ERROR",
 		func(f files.File) []string {
 			return []string{f.ID, f.FolderID, f.Name, string(f.Status), fmt.Sprint(f.SizeBytes), fmt.Sprint(f.Lines),
-				fmt.Sprint(f.TotalChunks), shownTime(&f.CreatedAt), textOf(f.ErrorMessage)}
+				fmt.Sprint(f.TotalChunks), shownTime(&f.CreatedAt), document.ListOmissions(f.Omitted), textOf(f.ErrorMessage)}
 		}); err != nil || c.JSON {
 		return err
 	}

@@ -2,14 +2,15 @@
 // lines the pages begin.
 //
 // Each file uses only the files named before it:
-//   - what all formats share: mediatype.go document.go limits.go inline.go table.go markdown.go pages.go
+//   - what all formats share: mediatype.go omitted.go document.go limits.go inline.go table.go markdown.go
+//     pages.go
 //   - HTML and text: stylesheet.go htmlforms.go htmlbounds.go html.go charset.go decode.go
 //   - packed formats: zip.go ipynb.go xml.go archive.go xmltree.go formula.go
-//   - Office: styles.go docxlist.go docxstyle.go docxtext.go docx.go sheet.go xlsx.go pptx.go
+//   - Office: embedded.go styles.go docxlist.go docxstyle.go docxtext.go docx.go sheet.go xlsx.go pptx.go
 //   - OpenDocument and EPUB: odflist.go odfstyle.go odftable.go odf.go odp.go epub.go
 //   - recognizing formats: office.go sniff.go
 //   - mail: mailheader.go mailpart.go mail.go
-//   - reading any format: pdf.go read.go
+//   - reading any format: pdfpage.go pdfobjects.go pdf.go read.go
 package document
 
 import (
@@ -29,8 +30,9 @@ type Input struct {
 // Text is the text of a document: valid UTF-8 without NUL, with lines that end in LF.
 type Text struct {
 	Text    string
-	Charset string // charset of a plain-text format, such as "utf-8"; empty for other formats
-	Pages   []int  // line, from 1, on which each page, slide or sheet begins, ascending; nil if there are no pages
+	Charset string     // charset of a plain-text format, such as "utf-8"; empty for other formats
+	Pages   []int      // line, from 1, on which each page, slide or sheet begins, ascending; nil if there are no pages
+	Omitted []Omission // what the document holds and the text does not; never nil from Readers.Read
 }
 
 // UnreadableError says, in a sentence for the uploader, why a document gives no text. Reading it again does not help.

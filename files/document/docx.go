@@ -11,28 +11,49 @@ func DOCX(r io.ReaderAt, size int64) (Text, error) {
 		if err != nil {
 			return err
 		}
+		a.omitMacros()
 		d := &docx{archive: a, budget: a.budget, notes: map[string]string{}}
 		if err := d.readParts(main); err != nil {
 			return err
 		}
 		md.breaks = 1
+		d.beginPage()
 		err = a.find(main, "w:body", func(x *xmlReader, _ element) error { return d.blocks(x, md) })
 		md.notes(d.cited)
+		if d.page == 1 {
+			d.budget.omitted.forget("page")
+		}
 		return err
 	}))
 }
 
 type docx struct {
-	archive *archive
-	budget  *budget
-	styles  blockStyles
-	lists   *wordLists
-	links   map[string]relation
-	notes   map[string]string // text of each note, by kind and id
-	cited   []string          // texts of the cited notes, in the order of their numbers
-	numbers map[string]int    // number of each cited note; nil while the notes are read
-	fields  []field
-	carried *inline // text of a paragraph without end mark, which the next paragraph continues
+	archive  *archive
+	budget   *budget
+	styles   blockStyles
+	lists    *wordLists
+	links    map[string]relation
+	notes    map[string]string // text of each note, by kind and id
+	cited    []string          // texts of the cited notes, in the order of their numbers
+	numbers  map[string]int    // number of each cited note; nil while the notes are read
+	fields   []field
+	page     int     // page that Word stored for what is read; 1 if it stored no pages
+	contents bool    // a table of contents was left out
+	carried  *inline // text of a paragraph without end mark, which the next paragraph continues
+}
+
+// omitContents notes that the document has a table of contents.
+func (d *docx) omitContents() {
+	if !d.contents {
+		d.contents = true
+		d.budget.omitted.add(tableContents)
+	}
+}
+
+// beginPage follows the pages that Word stored.
+func (d *docx) beginPage() {
+	d.page++
+	d.budget.omitted.at = numbered("page", d.page)
 }
 
 func (d *docx) readParts(main string) (err error) {
@@ -40,6 +61,7 @@ func (d *docx) readParts(main string) (err error) {
 	if err != nil {
 		return err
 	}
+	d.archive.omitEmbedded(links, place{})
 	if d.styles, err = readWordStyles(d.archive, related(links, "styles", "word/styles.xml")); err != nil {
 		return err
 	}

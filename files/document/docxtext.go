@@ -44,6 +44,7 @@ func (d *docx) write(p *wordParagraph, md *markdown) {
 	switch {
 	case p.text.isEmpty():
 	case strings.HasPrefix(s.name, "toc "):
+		d.omitContents()
 		return
 	case s.name == "title":
 		b.heading = 1
@@ -75,6 +76,9 @@ func (d *docx) inlines(x *xmlReader, p *wordParagraph, s style) error {
 			within.href = hyperlink(e.attr("w:instr"))
 		case "m:oMath":
 			return formula(x, p.text)
+		case "w:del":
+			d.budget.omitted.add(deletedText)
+			return nil
 		default:
 			return nil
 		}
@@ -98,10 +102,22 @@ func (d *docx) run(x *xmlReader, p *wordParagraph, s style) error {
 		case e.name == "w:rPr":
 			return x.tree(e, func(props *tree) { s = s.with(d.runStyle(props)) })
 		case s.hidden:
-			return nil
+			return d.omitHidden(x, e)
 		}
 		return d.runPart(x, e, p, s)
 	})
+}
+
+// omitHidden notes a hidden text.
+func (d *docx) omitHidden(x *xmlReader, e element) error {
+	if e.name != "w:t" {
+		return nil
+	}
+	text, err := x.text()
+	if !isBlank(text) {
+		d.budget.omitted.add(hiddenText)
+	}
+	return err
 }
 
 func (d *docx) runPart(x *xmlReader, e element, p *wordParagraph, s style) error {
@@ -121,6 +137,7 @@ func (d *docx) runPart(x *xmlReader, e element, p *wordParagraph, s style) error
 	case "w:endnoteReference":
 		p.text.add(d.cite("endnote"+e.attr("w:id")), style{})
 	case "w:lastRenderedPageBreak":
+		d.beginPage()
 		if p.text.isEmpty() {
 			p.before++
 		} else {
@@ -131,7 +148,7 @@ func (d *docx) runPart(x *xmlReader, e element, p *wordParagraph, s style) error
 	case "w:ruby":
 		return x.find("w:rubyBase", func(element) error { return d.inlines(x, p, s) })
 	case "w:drawing", "w:pict", "w:object", "mc:AlternateContent":
-		return d.boxes(x, p)
+		return d.boxes(x, p, e.name == "w:object")
 	}
 	return nil
 }
@@ -173,15 +190,24 @@ func hyperlink(instruction string) string {
 
 var hyperlinkField = regexp.MustCompile(`^\s*HYPERLINK\s*"*([^"]*)`)
 
-// boxes reads the text boxes in a drawing. If a drawing has two alternative forms, it reads the first.
-func (d *docx) boxes(x *xmlReader, p *wordParagraph) error {
+// boxes reads the text boxes in a drawing, and notes what else is in it. If a drawing has two alternative forms, it reads
+// the first. The picture of an embedded object is not noted, because the object is.
+func (d *docx) boxes(x *xmlReader, p *wordParagraph, isObject bool) error {
 	return x.each(func(e element) error {
 		switch e.name {
+		case "pic:pic", "v:imagedata":
+			if !isObject {
+				d.budget.omitted.add(picture)
+			}
+		case "c:chart":
+			d.budget.omitted.add(chart)
+		case "dgm:relIds":
+			d.budget.omitted.add("diagram")
 		case "w:txbxContent":
 			return d.blocks(x, p.boxes)
 		case "mc:Fallback":
 			return nil
 		}
-		return d.boxes(x, p)
+		return d.boxes(x, p, isObject)
 	})
 }

@@ -81,8 +81,20 @@ type notebookOutput struct {
 }
 
 type notebookBundle struct {
-	Plain    notebookText `json:"text/plain"`
-	Markdown notebookText `json:"text/markdown"`
+	Plain    notebookText     `json:"text/plain"`
+	Markdown notebookText     `json:"text/markdown"`
+	PNG      notebookPresence `json:"image/png"`
+	JPEG     notebookPresence `json:"image/jpeg"`
+	SVG      notebookPresence `json:"image/svg+xml"`
+	GIF      notebookPresence `json:"image/gif"`
+}
+
+// notebookPresence reports that a value other than null is there, without keeping it.
+type notebookPresence bool
+
+func (p *notebookPresence) UnmarshalJSON(raw []byte) error {
+	*p = string(raw) != "null"
+	return nil
 }
 
 // jsonList is a list without its nulls, which would only take memory.
@@ -151,7 +163,8 @@ func (n *notebook) write(md *markdown) {
 	for _, sheet := range n.Worksheets {
 		cells = append(cells, sheet.Cells...)
 	}
-	for _, cell := range cells {
+	for i, cell := range cells {
+		md.budget.omitted.at = numbered("cell", i+1)
 		cell.write(md, language)
 	}
 }
@@ -179,6 +192,9 @@ func (c *notebookCell) write(md *markdown, language string) {
 
 func (o *notebookOutput) write(md *markdown) {
 	text := o.Text + o.Data.Plain
+	if d := o.Data; bool(d.PNG || d.JPEG || d.SVG || d.GIF) {
+		md.budget.omitted.add(picture)
+	}
 	if o.Type == "error" || o.Type == "pyerr" {
 		text = cmp.Or(o.Trace.notebookText, notebookText(o.Name+": "+o.Value))
 	}

@@ -269,7 +269,7 @@ func (m *markdown) finish() (Text, error) {
 		return Text{}, unreadable("The document holds no text; its content may be images. " +
 			"Upload a version with text, made by OCR for instance.")
 	}
-	return Text{Text: text + "\n", Pages: m.pages}, nil
+	return Text{Text: text + "\n", Pages: m.pages, Omitted: m.budget.omitted.list()}, nil
 }
 
 // severalPages drops the page list of a document with only one page.

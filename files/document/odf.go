@@ -99,7 +99,7 @@ func (o *odf) block(x *xmlReader, e element, md *markdown) error {
 	case "text:tracked-changes", "text:table-of-content", "text:alphabetical-index", "text:illustration-index",
 		"text:table-index", "text:object-index", "text:user-index", "office:annotation", "office:forms",
 		"presentation:notes":
-		return nil
+		return o.omit(x, e)
 	default:
 		return o.blocks(x, md)
 	}
@@ -168,6 +168,7 @@ func (o *odf) inlines(x *xmlReader, p *odfParagraph, s style) error {
 		case "text:span":
 			look := o.style("text", e.attr("text:style-name"))
 			if look.hidden {
+				o.budget.omitted.add(hiddenText)
 				return nil
 			}
 			return o.inlines(x, p, s.with(look.style))
@@ -186,7 +187,7 @@ func (o *odf) inlines(x *xmlReader, p *odfParagraph, s style) error {
 		case "text:note":
 			return o.note(x, p.text)
 		case "office:annotation", "text:hidden-text", "text:ruby-text", "office:event-listeners":
-			return nil
+			return o.omit(x, e)
 		case "draw:frame", "draw:custom-shape", "draw:rect", "draw:g", "draw:ellipse", "draw:line":
 			return o.drawing(x, p)
 		default:
@@ -224,6 +225,25 @@ func (o *odf) drawing(x *xmlReader, p *odfParagraph) error {
 		}
 		return o.drawing(x, p)
 	})
+}
+
+// omit notes an element that is left out.
+func (o *odf) omit(x *xmlReader, e element) error {
+	switch e.name {
+	case "office:annotation":
+		o.budget.omitted.add(comment)
+	case "text:hidden-text":
+		o.budget.omitted.add(hiddenText)
+	case "text:tracked-changes":
+		return x.find("text:deletion", func(element) error {
+			o.budget.omitted.add(deletedText)
+			return nil
+		})
+	case "text:table-of-content", "text:alphabetical-index", "text:illustration-index", "text:table-index",
+		"text:object-index", "text:user-index":
+		o.budget.omitted.add(tableContents)
+	}
+	return nil
 }
 
 // formula adds a formula, which is a separate document.

@@ -68,9 +68,14 @@ func (o *odf) row(x *xmlReader) (r row, err error) {
 func (o *odf) sheets(x *xmlReader, _ element, md *markdown) error {
 	s := &sheetWriter{md: md}
 	err := x.each(func(e element) error {
-		if e.name != "table:table" || o.style("table", e.attr("table:style-name")).hidden {
+		if e.name != "table:table" {
 			return nil
 		}
+		if o.style("table", e.attr("table:style-name")).hidden {
+			o.budget.omitted.addAt(hiddenSheet, named("sheet", e.attr("table:name")), 1)
+			return nil
+		}
+		o.budget.omitted.at = named("sheet", e.attr("table:name"))
 		s.sheet(e.attr("table:name"))
 		return o.rows(x, func(r row) error { return s.row(r.cells) })
 	})

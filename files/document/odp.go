@@ -5,6 +5,7 @@ func (o *odf) slides(x *xmlReader, _ element, md *markdown) error {
 	n := 0
 	return x.find("draw:page", func(element) error {
 		n++
+		o.budget.omitted.at = numbered("slide", n)
 		s := &odpSlide{odf: o, md: newMarkdown(o.budget), notes: newMarkdown(o.budget)}
 		if err := s.shapes(x, s.md); err != nil {
 			return err
@@ -41,7 +42,7 @@ func (s *odpSlide) shapes(x *xmlReader, md *markdown) error {
 		case "text:p", "text:h", "text:list", "table:table":
 			return s.block(x, e, md)
 		case "office:forms", "office:annotation":
-			return nil
+			return s.omit(x, e)
 		}
 		return s.shapes(x, md)
 	})

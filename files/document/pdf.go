@@ -10,7 +10,6 @@ import (
 
 	"github.com/klippa-app/go-pdfium"
 	pdfiumerrors "github.com/klippa-app/go-pdfium/errors"
-	"github.com/klippa-app/go-pdfium/references"
 	"github.com/klippa-app/go-pdfium/requests"
 	"github.com/klippa-app/go-pdfium/webassembly"
 	"github.com/tetratelabs/wazero"
@@ -60,11 +59,14 @@ func (e *engine) read(input Input) (Text, error) {
 	if err != nil {
 		return Text{}, pdfRefusal(err)
 	}
-	pages, err := pdfPages(e, opened.Document)
+	r := &pdf{Pdfium: e, doc: opened.Document}
+	pages, err := r.pages()
 	if err != nil {
 		return Text{}, err
 	}
-	return joinPages(pages)
+	text, err := joinPages(pages)
+	text.Omitted = r.omitted.list()
+	return text, err
 }
 
 func pdfiumPool(cache wazero.CompilationCache) (pdfium.Pool, error) {
@@ -112,9 +114,9 @@ func pdfRefusal(err error) error {
 		"Open it in a PDF program, save it again, and upload that.")
 }
 
-// pdfPages returns the text of each page as PDFium extracts it.
-func pdfPages(engine pdfium.Pdfium, doc references.FPDF_DOCUMENT) (pages []string, err error) {
-	counted, err := engine.FPDF_GetPageCount(&requests.FPDF_GetPageCount{Document: doc})
+// pages returns the text of each page as PDFium extracts it, and notes what else the document has.
+func (r *pdf) pages() (pages []string, err error) {
+	counted, err := r.FPDF_GetPageCount(&requests.FPDF_GetPageCount{Document: r.doc})
 	if err != nil {
 		return nil, pdfRefusal(err)
 	}
@@ -123,14 +125,20 @@ func pdfPages(engine pdfium.Pdfium, doc references.FPDF_DOCUMENT) (pages []strin
 		if i == maxPages {
 			return nil, unreadable("The PDF has more than %d pages. Split it and upload the parts.", maxPages)
 		}
-		text, err := pdfPage(engine, doc, i)
+		text, err := r.page(i)
 		if missing++; err == nil {
 			missing = 0
 		}
+		r.omitted.at = numbered("page", i+1)
+		r.omitFrom(i, text, err)
 		if size += len(text); size > MaxTextBytes {
 			return nil, tooMuchText()
 		}
 		pages = append(pages, text)
+	}
+	if attached, err := r.FPDFDoc_GetAttachmentCount(
+		&requests.FPDFDoc_GetAttachmentCount{Document: r.doc}); err == nil {
+		r.omitted.addAt(attachment, place{}, attached.AttachmentCount)
 	}
 	if missing == maxMissingPages {
 		pages = pages[:len(pages)-missing]
@@ -139,25 +147,4 @@ func pdfPages(engine pdfium.Pdfium, doc references.FPDF_DOCUMENT) (pages []strin
 		return nil, pdfRefusal(pdfiumerrors.ErrPage)
 	}
 	return pages, nil
-}
-
-// pdfPage returns the text of one page, and closes that text. The engine closes the page itself when the next page is
-// loaded.
-func pdfPage(engine pdfium.Pdfium, doc references.FPDF_DOCUMENT, index int) (string, error) {
-	page := requests.Page{ByIndex: &requests.PageByIndex{Document: doc, Index: index}}
-	text, err := engine.FPDFText_LoadPage(&requests.FPDFText_LoadPage{Page: page})
-	if err != nil {
-		return "", err
-	}
-	closing := &requests.FPDFText_ClosePage{TextPage: text.TextPage}
-	defer engine.FPDFText_ClosePage(closing) //nolint:errcheck // closed with the document
-	counted, err := engine.FPDFText_CountChars(&requests.FPDFText_CountChars{TextPage: text.TextPage})
-	if err != nil || counted.Count == 0 {
-		return "", err
-	}
-	got, err := engine.FPDFText_GetText(&requests.FPDFText_GetText{TextPage: text.TextPage, Count: counted.Count})
-	if err != nil {
-		return "", err
-	}
-	return got.Text, nil
 }

@@ -13,11 +13,13 @@ func PPTX(r io.ReaderAt, size int64) (Text, error) {
 		if err != nil {
 			return err
 		}
+		a.omitMacros()
 		slides, err := a.slides(main)
 		if err != nil {
 			return err
 		}
 		for i, part := range slides {
+			a.budget.omitted.at = numbered("slide", i+1)
 			s, err := a.readSlide(part, false)
 			if err != nil {
 				return err
@@ -64,6 +66,7 @@ func (a *archive) readSlide(part string, isNotes bool) (*slide, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.omitEmbedded(links, a.budget.omitted.at)
 	s := &slide{archive: a, links: links, md: newMarkdown(a.budget), isNotes: isNotes}
 	return s, a.part(part, s.shapes)
 }
@@ -78,11 +81,31 @@ func (s *slide) shapes(x *xmlReader) error {
 			return s.table(x)
 		case "dgm:relIds":
 			return s.diagram(e.attr("r:dm"))
-		case "mc:Fallback":
+		case "p:pic":
+			return s.picture(x)
+		case "c:chart":
+			s.archive.budget.omitted.add(chart)
+		case "p:oleObj", "mc:Fallback": // an object within a slide has a picture of itself
 			return nil
 		}
 		return s.shapes(x)
 	})
+}
+
+// picture notes a picture, or a video or a sound, which a picture stands for.
+func (s *slide) picture(x *xmlReader) error {
+	kind := picture
+	err := x.find("p:nvPr", func(element) error {
+		return x.each(func(e element) error {
+			switch e.name {
+			case "a:videoFile", "a:audioFile", "a:wavAudioFile", "a:quickTimeFile":
+				kind = media
+			}
+			return nil
+		})
+	})
+	s.archive.budget.omitted.add(kind)
+	return err
 }
 
 // shape reads a shape's text. The shape's placeholder says what the text is for: "" is free text, "body" is a list.

@@ -30,10 +30,16 @@ func (r Ready) Read(input Input) (Text, error) {
 	if r.engine != nil {
 		defer r.engine.close()
 	}
+	text, err := Text{}, error(nil)
 	if isMail[input.MediaType] {
-		return readMail(input, r.read)
+		text, err = readMail(input, r.read)
+	} else {
+		text, err = r.read(input)
 	}
-	return r.read(input)
+	if err == nil && text.Omitted == nil {
+		text.Omitted = []Omission{}
+	}
+	return text, err
 }
 
 // read reads a document that is no mail.

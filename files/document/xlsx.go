@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"strings"
 
 	"github.com/xuri/excelize/v2"
@@ -21,8 +22,26 @@ func XLSX(r io.ReaderAt, size int64) (Text, error) {
 		if err := a.measure(); err != nil {
 			return err
 		}
+		a.omitMacros()
+		a.omitDrawn()
 		return writeBook(a.source, size, md)
 	})
+}
+
+// omitDrawn notes what a workbook has besides its cells.
+func (a *archive) omitDrawn() {
+	for _, name := range a.names {
+		switch folder := path.Dir(name); {
+		case folder == "xl/media":
+			a.budget.omitted.addAt(picture, place{}, 1)
+		case folder == "xl/charts" && strings.HasPrefix(path.Base(name), "chart"):
+			a.budget.omitted.addAt(chart, place{}, 1)
+		case folder == "xl/embeddings":
+			a.budget.omitted.addAt(embeddedKind(name), place{}, 1)
+		case strings.HasPrefix(path.Base(name), "comments") && strings.HasSuffix(name, ".xml"):
+			a.budget.omitted.addAt("sheet with comments", place{}, 1)
+		}
+	}
 }
 
 // measure unpacks every part once, so that the library gets only archives that are complete and within the limits.
@@ -66,6 +85,7 @@ func writeBook(r io.ReaderAt, size int64, md *markdown) (err error) {
 	s := &sheetWriter{md: md}
 	for _, name := range book.GetSheetList() {
 		if visible, err := book.GetSheetVisible(name); err != nil || !visible {
+			md.budget.omitted.addAt(hiddenSheet, named("sheet", name), 1)
 			continue
 		}
 		if err := s.read(book, name); err != nil {

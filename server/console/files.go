@@ -36,20 +36,28 @@ func (f folder) URL() string { return base + "folders/" + f.ID }
 
 // file is a file in the API's form.
 type file struct {
-	ID        string    `json:"id"`
-	FolderID  string    `json:"source_id"`
-	Name      string    `json:"file_name"`
-	Type      string    `json:"file_type"`
-	Bytes     int64     `json:"file_size"`
-	Status    string    `json:"processing_status"`
-	Error     string    `json:"error_message"`
-	Chunks    int       `json:"total_chunks"`
-	Embedded  int       `json:"chunks_embedded"`
-	Lines     int       `json:"total_lines"`
-	Pages     *int      `json:"total_pages"`
-	Content   string    `json:"content"`
-	CreatedAt time.Time `json:"created_at"`
-	UpdatedAt time.Time `json:"updated_at"`
+	ID        string     `json:"id"`
+	FolderID  string     `json:"source_id"`
+	Name      string     `json:"file_name"`
+	Type      string     `json:"file_type"`
+	Bytes     int64      `json:"file_size"`
+	Status    string     `json:"processing_status"`
+	Error     string     `json:"error_message"`
+	Chunks    int        `json:"total_chunks"`
+	Embedded  int        `json:"chunks_embedded"`
+	Lines     int        `json:"total_lines"`
+	Pages     *int       `json:"total_pages"`
+	Omitted   []omission `json:"omitted"`
+	Content   string     `json:"content"`
+	CreatedAt time.Time  `json:"created_at"`
+	UpdatedAt time.Time  `json:"updated_at"`
+}
+
+// omission is what a document holds and its text does not.
+type omission struct {
+	Kind  string `json:"kind"`
+	Count int    `json:"count"`
+	Where string `json:"where"`
 }
 
 // URL is the address of the file's page.

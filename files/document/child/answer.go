@@ -14,11 +14,12 @@ import (
 
 // header is the first line of a child's answer. The text follows.
 type header struct {
-	Unreadable string `json:"unreadable,omitempty"` // the document cannot be read, and why
-	Failed     string `json:"failed,omitempty"`     // something else failed
-	Charset    string `json:"charset,omitempty"`
-	Pages      []int  `json:"pages,omitempty"`
-	TextBytes  int    `json:"text_bytes"`
+	Unreadable string              `json:"unreadable,omitempty"` // the document cannot be read, and why
+	Failed     string              `json:"failed,omitempty"`     // something else failed
+	Charset    string              `json:"charset,omitempty"`
+	Pages      []int               `json:"pages,omitempty"`
+	Omitted    []document.Omission `json:"omitted,omitempty"`
+	TextBytes  int                 `json:"text_bytes"`
 }
 
 const maxHeaderBytes = 1 << 20
@@ -50,6 +51,15 @@ func readAnswer(answer []byte) (document.Text, error) {
 	case !slices.IsSorted(h.Pages) ||
 		len(h.Pages) > 0 && (h.Pages[0] < 1 || h.Pages[len(h.Pages)-1] > bytes.Count(text, []byte("\n"))+1):
 		return document.Text{}, errors.New("the answer has pages that are not there")
+	case len(h.Omitted) > document.MaxOmissions:
+		return document.Text{}, fmt.Errorf("the answer has %d omissions; %d are its limit", len(h.Omitted),
+			document.MaxOmissions)
 	}
-	return document.Text{Text: string(text), Charset: h.Charset, Pages: h.Pages}, nil
+	for _, omitted := range h.Omitted {
+		if err := omitted.Check(); err != nil {
+			return document.Text{}, err
+		}
+	}
+	return document.Text{Text: string(text), Charset: h.Charset, Pages: h.Pages,
+		Omitted: append([]document.Omission{}, h.Omitted...)}, nil
 }

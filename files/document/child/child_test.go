@@ -82,6 +82,14 @@ var acts = map[string]func(request string){
 	"environ":   func(string) { v := strings.Join(os.Environ(), " "); fmt.Printf("{\"text_bytes\":%d}\n%s", len(v), v) },
 	"beyond":    func(string) { fmt.Print(`{"text_bytes":5,"pages":[1,3]}`, "\nabcd\n") },
 	"blank end": func(string) { fmt.Print(`{"text_bytes":5,"pages":[1,2]}`, "\nabcd\n") },
+	"omits": func(string) {
+		fmt.Print(`{"text_bytes":5,"omitted":[{"kind":"macro","count":2,"where":""}]}`, "\nabcd\n")
+	},
+	"lies": func(string) { fmt.Print(`{"text_bytes":5,"omitted":[{"kind":"a\nb","count":2}]}`, "\nabcd\n") },
+	"rambles": func(string) {
+		one := `{"kind":"macro","count":2,"where":""}`
+		fmt.Print(`{"text_bytes":5,"omitted":[`, strings.Repeat(one+",", document.MaxOmissions), one, "]}\nabcd\n")
+	},
 	"confesses": func(string) { fmt.Print(`{"unreadable":"It is a poem."}`, "\n") },
 }
 
@@ -203,7 +211,7 @@ func TestWhatADocumentDoesEndsInTheChild(t *testing.T) {
 		"hog": memory, "grab": memory, "loop": patience, "crash": brokeDown, "trap": brokeDown, "garbage": brokeDown,
 		"empty": brokeDown, "beyond": brokeDown,
 		"noise": brokeDown, "flood": brokeDown, "binary": brokeDown, "short": brokeDown, "wild": brokeDown,
-		"nameless": brokeDown, "confesses": "It is a poem.",
+		"nameless": brokeDown, "lies": brokeDown, "rambles": brokeDown, "confesses": "It is a poem.",
 	} {
 		t.Run(act, func(t *testing.T) {
 			t.Parallel()
@@ -230,6 +238,18 @@ func TestTheLastPageMayBeEmpty(t *testing.T) {
 	got, err := reader(t, "blank end").Read(t.Context(), pdf("%PDF-"))
 	if err != nil || got.Text != "abcd\n" || !slices.Equal(got.Pages, []int{1, 2}) {
 		t.Errorf("got %q with the pages %v, %v", got.Text, got.Pages, err)
+	}
+}
+
+func TestAnAnswerSaysWhatTheTextOmits(t *testing.T) {
+	t.Parallel()
+	for act, want := range map[string][]document.Omission{
+		"omits": {{Kind: "macro", Count: 2}}, "blank end": {},
+	} {
+		got, err := reader(t, act).Read(t.Context(), pdf("%PDF-"))
+		if err != nil || got.Omitted == nil || !slices.Equal(got.Omitted, want) {
+			t.Errorf("%s: got %#v, %v, want %v", act, got.Omitted, err, want)
+		}
 	}
 }
 

@@ -1,0 +1,215 @@
+package document
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Omission is what a document holds of one kind and its text does not.
+type Omission struct {
+	Kind  string `json:"kind"`  // in the singular, such as "picture without text"
+	Count int    `json:"count"` // from 1
+	Where string `json:"where"` // such as "pages 3–5, 9" or "sheet Sales"; empty: no place is known
+}
+
+// Limits of what a document is said to omit.
+const (
+	MaxOmissions    = 50  // kinds
+	maxKindBytes    = 100 // of a kind
+	maxPlaceNames   = 10  // places of a kind that are named; a range counts as one
+	maxPlaceBytes   = 80  // of the name of a sheet or an attachment
+	maxWhereBytes   = 1000
+	maxKnownPlaces  = 10_000
+	omissionsBeyond = "more kinds of content"
+)
+
+// What documents of several formats hold and their texts do not.
+const (
+	picture       = "picture without text"
+	chart         = "chart"
+	media         = "audio or video"
+	macros        = "macro project"
+	attachment    = "attachment"
+	hiddenText    = "hidden text"
+	deletedText   = "deleted text"
+	comment       = "comment"
+	tableContents = "table of contents"
+	hiddenSheet   = "hidden sheet"
+)
+
+// Check returns an error if an omission, which may come from a hostile document, is not within the limits.
+func (o Omission) Check() error {
+	isText := func(s string) bool {
+		return !strings.ContainsFunc(s, unicode.IsControl) && strings.ToValidUTF8(s, "") == s
+	}
+	if o.Kind == "" || len(o.Kind) > maxKindBytes || len(o.Where) > maxWhereBytes || o.Count < 1 || !isText(o.Kind) ||
+		!isText(o.Where) {
+		return fmt.Errorf("the omission %+.200q is not within the limits", o)
+	}
+	return nil
+}
+
+// String returns an omission for a list of several: "2 pictures without text (page 3)".
+func (o Omission) String() string {
+	text := fmt.Sprint(o.Count) + " " + o.Kind
+	if o.Count != 1 {
+		text = fmt.Sprint(o.Count) + " " + pluralKind(o.Kind)
+	}
+	if o.Where != "" {
+		text += " (" + o.Where + ")"
+	}
+	return text
+}
+
+// ListOmissions returns omissions in one line: "2 pictures without text (page 3), 1 embedded workbook (sheet Sales)".
+func ListOmissions(all []Omission) string {
+	texts := make([]string, len(all))
+	for i, o := range all {
+		texts[i] = o.String()
+	}
+	return strings.Join(texts, ", ")
+}
+
+// pluralKind returns the plural of a kind: of its noun, which stands before the first preposition.
+func pluralKind(kind string) string {
+	noun, rest := kind, ""
+	for _, preposition := range []string{" without ", " with ", " of ", " in ", " that "} {
+		if at := strings.Index(noun, preposition); at >= 0 {
+			noun, rest = kind[:at], kind[at:]
+		}
+	}
+	switch {
+	case strings.HasSuffix(noun, "s") || strings.HasSuffix(noun, "x") || strings.HasSuffix(noun, "ch"):
+		noun += "es"
+	case strings.HasSuffix(noun, "y") && !strings.HasSuffix(noun, "ey") && !strings.HasSuffix(noun, "ay"):
+		noun = strings.TrimSuffix(noun, "y") + "ies"
+	case strings.HasSuffix(noun, "text"), strings.HasSuffix(noun, "media"):
+	default:
+		noun += "s"
+	}
+	return noun + rest
+}
+
+// place is where a document holds something: a numbered page or slide, or a named sheet or attachment. The zero place
+// is not known.
+type place struct {
+	word string // "page"
+	n    int    // from 1; 0: the place has a name
+	name string
+}
+
+func numbered(word string, n int) place { return place{word: word, n: n} }
+
+func named(word, name string) place {
+	name = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(name, "\ufffd"))
+	name = strings.Join(strings.Fields(name), " ")
+	if len(name) > maxPlaceBytes {
+		name = strings.ToValidUTF8(name[:maxPlaceBytes], "") + "…"
+	}
+	return place{word: word, name: name}
+}
+
+// omissions counts what a reader leaves out of a document. The zero value is ready to use.
+type omissions struct {
+	at    place // where the reader is now
+	kinds []*omittedKind
+}
+
+type omittedKind struct {
+	name   string
+	count  int
+	places []place // each once, in the order of the document
+}
+
+// add notes one thing of a kind where the reader is now.
+func (o *omissions) add(kind string) { o.addAt(kind, o.at, 1) }
+
+// addAt notes n things of a kind at a place.
+func (o *omissions) addAt(kind string, at place, n int) {
+	if n < 1 {
+		return
+	}
+	i := slices.IndexFunc(o.kinds, func(k *omittedKind) bool { return k.name == kind })
+	if i < 0 && len(o.kinds) >= MaxOmissions-1 && kind != omissionsBeyond {
+		o.addAt(omissionsBeyond, place{}, n)
+		return
+	}
+	if i < 0 {
+		i, o.kinds = len(o.kinds), append(o.kinds, &omittedKind{name: kind})
+	}
+	k := o.kinds[i]
+	k.count += n
+	if at != (place{}) && len(k.places) < maxKnownPlaces && !slices.Contains(k.places[max(0, len(k.places)-50):], at) {
+		k.places = append(k.places, at)
+	}
+}
+
+// forget drops places of a word, because a document turns out to have only one.
+func (o *omissions) forget(word string) {
+	for _, k := range o.kinds {
+		k.places = slices.DeleteFunc(k.places, func(at place) bool { return at.word == word })
+	}
+}
+
+// list returns the omissions in the order in which their kinds were met. It is never nil.
+func (o *omissions) list() []Omission {
+	all := make([]Omission, 0, len(o.kinds))
+	for _, k := range o.kinds {
+		all = append(all, Omission{Kind: k.name, Count: k.count, Where: where(k.places)})
+	}
+	return all
+}
+
+// where returns places as text: "pages 3–5, 9", "sheets Sales, Costs", "page 2, attachment notes.zip".
+func where(places []place) string {
+	var parts []string // of the text; places of one word follow each other
+	named, left := 0, 0
+	for i := 0; i < len(places); {
+		first := i
+		for i++; i < len(places) && places[i].word == places[first].word; i++ { //nolint:revive // finds the end
+		}
+		names := placeNames(places[first:i])
+		fits := min(len(names), maxPlaceNames-named)
+		left += len(names) - fits
+		if named += fits; fits == 0 {
+			continue
+		}
+		word := places[first].word
+		if i-first > 1 {
+			word = pluralKind(word)
+		}
+		parts = append(parts, word+" "+strings.Join(names[:fits], ", "))
+	}
+	text := strings.Join(parts, ", ")
+	if left > 0 {
+		text += fmt.Sprintf(" and %d more", left)
+	}
+	return text
+}
+
+// placeNames returns the names of places of one word. Numbers that follow each other become a range.
+func placeNames(places []place) (names []string) {
+	for i := 0; i < len(places); i++ {
+		if places[i].n == 0 {
+			names = append(names, places[i].name)
+			continue
+		}
+		first := i
+		for i+1 < len(places) && places[i+1].n == places[i].n+1 {
+			i++
+		}
+		name := fmt.Sprint(places[first].n)
+		if i > first {
+			name += "–" + fmt.Sprint(places[i].n)
+		}
+		names = append(names, name)
+	}
+	return names
+}
