@@ -6,10 +6,9 @@
 //     pages.go
 //   - HTML and text: stylesheet.go htmlforms.go htmlbounds.go html.go charset.go decode.go
 //   - packed formats: zip.go ipynb.go xml.go archive.go xmltree.go formula.go
-//   - Office: embedded.go styles.go docxlist.go docxstyle.go docxtext.go docx.go sheet.go xlsx.go pptx.go
+//   - Office: embedded.go docxlist.go styles.go docxstyle.go docxtext.go docx.go sheet.go xlsx.go pptx.go
 //   - OpenDocument and EPUB: odflist.go odfstyle.go odftable.go odf.go odp.go epub.go
-//   - recognizing formats: office.go sniff.go
-//   - mail: mailheader.go mailpart.go mail.go
+//   - recognizing formats, and mail: office.go mailheader.go mailpart.go sniff.go mail.go
 //   - reading any format: pdfpage.go pdfobjects.go pdf.go read.go
 package document
 

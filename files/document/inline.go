@@ -6,6 +6,8 @@ import (
 	"unicode"
 )
 
+func isBlank(s string) bool { return strings.TrimSpace(s) == "" }
+
 // style is the formatting of a text, as far as Markdown keeps it.
 type style struct {
 	code, struck, raised, hidden bool

@@ -61,8 +61,6 @@ func trimRows(rows []row) (kept []row, breaks, width int) {
 	return kept, breaks, width
 }
 
-func isBlank(s string) bool { return strings.TrimSpace(s) == "" }
-
 var cellEscapes = strings.NewReplacer("|", `\|`, "\r\n", "<br>", "\n", "<br>", "\r", "<br>")
 
 func tableLine(cells []string) string {
