@@ -155,20 +155,18 @@ func FuzzDocument(f *testing.F) {
 // Plain words are read in a fast way. The slow way finds the same words.
 func TestPlainWordsAreReadAsAllOthers(t *testing.T) {
 	t.Parallel()
-	quick := 0
+	if _, end := lexicon.PlainEnd("aba bab"); end == 0 {
+		t.Error("a plain word is not read quickly")
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[aZ1é][abAB1é]{0,3}([-_., ]?[ab1A, \x{300}文]{0,2}){0,3}`).Draw(t, "text")
 		words, end := lexicon.PlainEnd(text)
 		if end == 0 {
 			return
 		}
-		quick++
 		want, wantEnd := lexicon.Joined(text)
 		if !slices.Equal(words, want) || end != wantEnd {
 			t.Fatalf("%q: got %q up to %d, want %q up to %d", text, words, end, want, wantEnd)
 		}
 	})
-	if quick == 0 {
-		t.Error("no word was read quickly")
-	}
 }
