@@ -2,17 +2,17 @@ package document
 
 import (
 	"bytes"
-	"cmp"
 	"mime"
 	"regexp"
-	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/saintfish/chardet"
 	"golang.org/x/net/html/charset"
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/ianaindex"
+	"golang.org/x/text/encoding/simplifiedchinese"
 )
 
 // DeclaredCharset returns the charset that an upload declares, as a hint for Decode. It looks in the content type, in
@@ -41,62 +41,8 @@ func decodeLegacy(raw []byte, hint string) (text, name string) {
 			return text, name
 		}
 	}
-	e, name := guessCharset(legacySample(raw))
-	return decoded(raw, e), name
-}
-
-// guessCharset returns the likeliest encoding that can decode the whole sample. If there is none, it returns the one
-// that loses the least.
-func guessCharset(sample []byte) (best encoding.Encoding, name string) {
-	best, name = charsetNamed("windows-1252")
-	least := badRunes(decoded(sample, best)) + 1
-	guesses, _ := chardet.NewTextDetector().DetectAll(sample) // empty if there is an error
-	slices.SortFunc(guesses, func(a, b chardet.Result) int {
-		return cmp.Or(cmp.Compare(b.Confidence, a.Confidence), cmp.Compare(rareIn(sample, a), rareIn(sample, b)),
-			cmp.Compare(a.Charset, b.Charset))
-	})
-	for _, guess := range guesses {
-		e, named := charsetNamed(charsetOf(guess, sample))
-		if e == nil {
-			continue
-		}
-		if bad := badRunes(decoded(sample, e)); bad < least {
-			best, name, least = e, named, bad
-		}
-	}
-	return best, name
-}
-
-// commonPairs lists, per East Asian encoding, the bytes of common characters: the range of the first byte, and the
-// lowest second byte. Narrow encodings come first, because their texts are also valid in the wider ones.
-var commonPairs = []struct {
-	charset         string
-	from, to, trail byte
-}{
-	{"Shift_JIS", 0x81, 0x97, 0x40}, {"EUC-KR", 0xa1, 0xc8, 0xa1}, {"EUC-JP", 0xa1, 0xcf, 0xa1},
-	{"GB-18030", 0xa1, 0xd7, 0xa1}, {"Big5", 0xa1, 0xc6, 0x40},
-}
-
-// rareIn helps to decide between East Asian encodings, which the library cannot tell apart in short texts. It returns
-// how many rare characters the sample has in an encoding; on a tie, a narrower encoding gets the lower value. It
-// returns 0 for any other encoding.
-func rareIn(sample []byte, guess chardet.Result) int {
-	for i, c := range commonPairs {
-		if c.charset != guess.Charset {
-			continue
-		}
-		rare := 0
-		for j := 0; j < len(sample); j++ {
-			if sample[j] < 0x80 {
-				continue
-			}
-			if j++; j == len(sample) || sample[j-1] < c.from || sample[j-1] > c.to || sample[j] < c.trail {
-				rare++
-			}
-		}
-		return rare*len(commonPairs) + i
-	}
-	return 0
+	guess := guessCharset(legacySample(raw))
+	return decoded(raw, guess.encoding), guess.charset
 }
 
 // isEBCDIC reports whether the bytes are EBCDIC. They must consist of letters, digits and blanks that all its code
@@ -116,28 +62,6 @@ func isEBCDIC(raw []byte) bool {
 	return plain*5 >= len(sample)*4
 }
 
-// A guessed language counts only with a confidence of at least sureLanguage, of 100, and from sureBytes bytes on.
-// Otherwise languages that share a charset tie, and the library names any of them.
-const (
-	sureLanguage = 30
-	sureBytes    = 100
-)
-
-// charsetOf corrects the charset of guesses for Central European languages, for which the library names Latin-1.
-func charsetOf(guess chardet.Result, sample []byte) string {
-	central := guess.Confidence >= sureLanguage && len(sample) >= sureBytes &&
-		slices.Contains([]string{"cs", "hu", "pl", "ro"}, guess.Language)
-	switch {
-	case central && guess.Charset == "ISO-8859-1":
-		return "iso-8859-2"
-	case central && guess.Charset == "windows-1252":
-		return "windows-1250"
-	case guess.Charset == "GB-18030":
-		return "gb18030"
-	}
-	return guess.Charset
-}
-
 // legacySample returns up to 64 KiB of lines with bytes beyond ASCII.
 func legacySample(raw []byte) []byte {
 	const most = 64 << 10
@@ -153,11 +77,31 @@ func legacySample(raw []byte) []byte {
 	return sample
 }
 
-// charsetNamed returns the encoding that the web knows by a name, and its usual name. It returns nil if there is none.
+// charsetNamed returns the encoding that the web or IANA knows by a name, and its usual name. It returns nil if there is
+// none, for UTF-8, and for encodings of EBCDIC.
 func charsetNamed(label string) (encoding.Encoding, string) {
+	label = canonicalLabel(label)
 	e, name := charset.Lookup(label)
-	if e == nil || name == "replacement" || name == "utf-8" || name == "x-user-defined" {
+	switch name {
+	case "utf-8", "x-user-defined":
 		return nil, ""
+	case "gbk":
+		return simplifiedchinese.GB18030, "gb18030" // which has all of it
+	case "", "replacement":
+		found, err := ianaindex.IANA.Encoding(label)
+		if err != nil || found == nil || isHostCharset(found) {
+			return nil, ""
+		}
+		e = found
+		if name, err = ianaindex.IANA.Name(found); err != nil {
+			return nil, ""
+		}
+		name = strings.ToLower(name)
 	}
 	return e, name
+}
+
+// isHostCharset reports whether an encoding is one of mainframes.
+func isHostCharset(e encoding.Encoding) bool {
+	return e == charmap.CodePage037 || e == charmap.CodePage1047 || e == charmap.CodePage1140
 }

@@ -4,7 +4,8 @@
 // Each file uses only the files named before it:
 //   - what all formats share: mediatype.go omitted.go document.go limits.go inline.go table.go markdown.go
 //     pages.go
-//   - HTML and text: stylesheet.go htmlforms.go htmlbounds.go html.go charset.go decode.go
+//   - HTML and text: stylesheet.go htmlforms.go htmlbounds.go html.go languages.go detect.go charset.go
+//     decode.go
 //   - packed formats: zip.go ipynb.go xml.go archive.go xmltree.go formula.go
 //   - Office: embedded.go docxlist.go styles.go docxstyle.go docxtext.go docx.go sheet.go xlsx.go pptx.go
 //   - OpenDocument and EPUB: odflist.go odfstyle.go odftable.go odf.go odp.go epub.go

@@ -51,16 +51,19 @@ func TestHTMLOfSmallPages(t *testing.T) {
 		{"pipes in a table that is laid out as text", "<table><tr><td>a|b<ul><li>c|d</ul></table>", "a|b\n\n- c|d\n"},
 		{"a bell is not a mark", "<p>a\ab|c</p>", "ab|c\n"},
 		{"raised numbers", "<p>10<sup>6</sup> m<sup>n+1</sup> 1<sup>st</sup> H<sub>2</sub>O", "10^6 m^n+1 1st H2O\n"},
-		{"raised numbers with other marks", "<p>10<sup>&minus;3</sup> 10<sup><b>6</b></sup> <b>10<sup>6</sup></b> 10<i><sup>6" +
+		{"raised numbers with other marks", "<p>10<sup>&minus;3</sup> 10<sup><b>6</b></sup> <b>10<sup>6</sup></b> " +
+			"10<i><sup>6" +
 			"</sup></i> 10<sup> 6 </sup> 10<span style='font-size:8px; vertical-align: super'>6</span>",
 			"10^−3 10^6 **10^6** 10*^6* 10^6 10^6\n"},
-		{"struck text", "<p>a <s>b</s> <del>c</del> <strike>d</strike> <span style='text-decoration: red line-through'>e</span>" +
+		{"struck text", "<p>a <s>b</s> <del>c</del> <strike>d</strike> <span style='text-decoration: red " +
+			"line-through'>e</span>" +
 			"<p style='text-decoration:underline'>f", "a ~~b~~ ~~c~~ ~~d~~ ~~e~~\n\nf\n"},
 		{"values of fields", "<label>Name: <input value='Bob'></label> <input type=hidden value=no><input type=password " +
 			"value=no><input type=submit value=no><input TYPE=Checkbox checked> yes <input type=radio> no" +
 			"<input hidden value=no><div hidden><input value=no></div>", "Name: Bob ☒ yes ☐ no\n"},
 		{"text in areas", "<p>Note: <textarea>\none\n  two *</textarea>", "Note: one  \ntwo *\n"},
-		{"selected options", "<p>Size: <select><option>1<option selected>2 <b>m</b></select> <select multiple><optgroup><option" +
+		{"selected options", "<p>Size: <select><option>1<option selected>2 <b>m</b></select> <select " +
+			"multiple><optgroup><option" +
 			" selected>a<option selected>b</select>", "Size: 2 m a, b\n"},
 		{"a group of fields", "<fieldset><legend>Address</legend><label>City <input value=Bonn></label></fieldset>",
 			"Address\n\nCity Bonn\n"},
@@ -79,7 +82,8 @@ func TestHTMLOfSmallPages(t *testing.T) {
 		{"what stands in for scripts, frames and lists goes", "<noscript>no</noscript><p>text</p><noframes>no</noframes>" +
 			"<noembed>no</noembed><datalist><option>no</datalist><template>no</template><iframe>no</iframe><!-- no -->",
 			"text\n"},
-		{"buttons and lists of which nothing is selected go", "<p>text</p><button>Press</button><select><option>1</select>", "text\n"},
+		{"buttons and lists of which nothing is selected go",
+			"<p>text</p><button>Press</button><select><option>1</select>", "text\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

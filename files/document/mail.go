@@ -30,8 +30,8 @@ type mailReader struct {
 	depth    int // of messages within messages
 }
 
-// readMail returns the text of messages: for each its subject as a heading, its From, To, Cc and Date, its text, and the
-// texts of its attachments. What is not read is named.
+// readMail returns the text of messages: for each its subject as a heading, its From, To, Cc and Date, its text, and
+// the texts of its attachments. What is not read is named.
 func readMail(input Input, attached func(Input) (Text, error)) (Text, error) {
 	raw, err := input.bytes()
 	if err != nil {

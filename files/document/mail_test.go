@@ -75,7 +75,8 @@ func TestMailIsRead(t *testing.T) {
 			"?=\n =?gb2312?B?"+b64(chinese[15:])+"?=\nContent-Type: text/plain; charset=gb2312\n"+
 			"Content-Transfer-Encoding: base64", b64(chinese)),
 			"# 会议改到星期五上午十点。请准时参加。\n\nFrom: a\n\n会议改到星期五上午十点。请准时参加。\n"},
-		{"UTF-7", mail("From: a\nSubject: =?utf-7?Q?Gr+APwA3w-e?=\nContent-Type: text/plain; charset=utf-7", "1 +- 1, +IKw- 5"),
+		{"UTF-7", mail("From: a\nSubject: =?utf-7?Q?Gr+APwA3w-e?=\nContent-Type: text/plain; charset=utf-7", "1 +- 1, "+
+			"+IKw- 5"),
 			"# Grüße\n\nFrom: a\n\n1 + 1, € 5\n"},
 		{"bytes in a header that nothing declares", mail("From: J\xfcrgen\nSubject: x", "y"), "# x\n\nFrom: Jürgen\n\ny\n"},
 		{"format=flowed", mail("From: a\nSubject: x\nContent-Type: text/plain; format=flowed",
@@ -97,7 +98,8 @@ func TestMailIsRead(t *testing.T) {
 			"# x\n\nFrom: a\n\nsee below\n\n## Attached message\n\n## old\n\nFrom: z\n\nold text\n"},
 		{"a missing last boundary", strings.TrimSuffix(multi("mixed", "text/plain", "one", "text/plain", "two"), "--b--\r\n"),
 			"# x\n\nFrom: a\n\none\n\ntwo\n"},
-		{"parts of which no boundary is found", mail("From: a\nSubject: x\nContent-Type: multipart/mixed; boundary=q", "text"),
+		{"parts of which no boundary is found", mail("From: a\nSubject: x\nContent-Type: multipart/mixed; boundary=q",
+			"text"),
 			"# x\n\nFrom: a\n\ntext\n"},
 		{"a report", multi("report", "text/plain", "Not delivered.", "message/delivery-status", "Final-Recipient: b"),
 			"# x\n\nFrom: a\n\nNot delivered.\n\nFinal-Recipient: b\n"},
@@ -179,7 +181,8 @@ func TestAttachmentsAreReadByTheirReaders(t *testing.T) {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			got, err := readMail(t, message, tt.raw)
-			if err != nil || !strings.HasPrefix(got.Text, "# x\n\nFrom: a\n\nhello\n\n") || !strings.Contains(got.Text, tt.want) {
+			if err != nil || !strings.HasPrefix(got.Text, "# x\n\nFrom: a\n\nhello\n\n") || !strings.Contains(got.Text,
+				tt.want) {
 				t.Errorf("got %v:\n%s\nwant a part %q", err, got.Text, tt.want)
 			}
 		})
@@ -188,10 +191,12 @@ func TestAttachmentsAreReadByTheirReaders(t *testing.T) {
 
 func TestASavedWebPageIsRead(t *testing.T) {
 	t.Parallel()
-	raw := mail("From: <Saved by Blink>\nSnapshot-Content-Location: https://example.com/a\nSubject: =?utf-8?Q?Caf=C3=A9?=\n"+
+	raw := mail("From: <Saved by Blink>\nSnapshot-Content-Location: https://example.com/a\nSubject: "+
+		"=?utf-8?Q?Caf=C3=A9?=\n"+
 		"MIME-Version: 1.0\nContent-Type: multipart/related;\n\ttype=\"text/html\";\n\tboundary=\"--b\"",
 		"----b\nContent-Type: text/html\nContent-Transfer-Encoding: quoted-printable\n"+
-			"Content-Location: https://example.com/a\n\n<html><head><title>Caf=C3=A9</title></head><body><p class=3D\"x\">menu=\n"+
+			"Content-Location: https://example.com/a\n\n<html><head><title>Caf=C3=A9</title></head><body><p "+
+			"class=3D\"x\">menu=\n"+
 			" of the day</p></body></html>\n----b\nContent-Type: text/css\n\nbody {}\n----b----\n")
 	got, err := readMail(t, "multipart/related", raw)
 	if err != nil || !strings.Contains(got.Text, "# Café\n") || !strings.Contains(got.Text, "menu of the day\n") ||

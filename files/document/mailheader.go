@@ -21,7 +21,8 @@ func (h mailHeader) first(name string) string {
 
 // isMail reports whether the header is that of a message, and not the beginning of some other text.
 func (h mailHeader) isMail() bool {
-	for _, name := range []string{"from", "to", "subject", "date", "received", "message-id", "mime-version", "content-type"} {
+	for _, name := range []string{"from", "to", "subject", "date", "received", "message-id", "mime-version",
+		"content-type"} {
 		if len(h[name]) > 0 {
 			return true
 		}
