@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -95,6 +96,15 @@ func leaveOutTexts(directories []files.Directory) {
 			}
 		}
 	}
+}
+
+// closedFile matches the line of a closed file in a prompt. Its group is the file's name.
+var closedFile = regexp.MustCompile(`(?m)^<file status="closed" name="([^"]*)"/>$`)
+
+// closedInFull writes closed files as Letta does.
+func closedInFull(directories string, l files.Limits) string {
+	return closedFile.ReplaceAllString(directories, fmt.Sprintf("<file status=\"closed\" name=\"$1\">\n<metadata>\n"+
+		"- read_only=true\n- chars_current=0\n- chars_limit=%d\n</metadata>\n</file>", l.ViewChars))
 }
 
 func renderFile(b *strings.Builder, f files.DirectoryFile, l files.Limits) {

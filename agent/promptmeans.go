@@ -36,7 +36,8 @@ type systemPrompt struct {
 
 	preloaded []recall.Message // skills that stand before the conversation's messages
 
-	asLetta bool // the request has all parts in its system prompt
+	limits  files.Limits // of views of open files
+	asLetta bool         // the request has all parts in its system prompt
 
 	openChars int        // characters of all views of open files
 	core      coreMemory // that blocks and working show
@@ -92,7 +93,7 @@ func (p systemPrompt) metadata() string {
 
 // String returns all parts as one system prompt in Letta's layout.
 func (p systemPrompt) String() string {
-	return joined(p.system, p.blocks, p.rules, p.skills, p.directories, p.metadata(), p.working)
+	return joined(p.system, p.blocks, p.rules, p.skills, closedInFull(p.directories, p.limits), p.metadata(), p.working)
 }
 
 // promptMeans are the limits and the tools that a system prompt mentions.

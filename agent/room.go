@@ -197,7 +197,7 @@ func (r Room) Check(before Room) error {
 	for _, b := range r.core.blocks {
 		n, limit := utf8.RuneCountInString(b.Value), r.core.agent.BlockChars(b.Limit)
 		if n > limit && n > before.charsOf(b) {
-			return block.Overflows("Edit failed: Exceeds %d character limit (requested %d) of block %s, which is a fifth of "+
+			return db.TooLong("Edit failed: Exceeds %d character limit (requested %d) of block %s, which is a fifth of "+
 				"your window of %d tokens. Nothing was changed. Write less there, or remove what is settled first.", limit, n,
 				b.Label, r.Window)
 		}

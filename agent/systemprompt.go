@@ -46,7 +46,8 @@ func (s *Store) compile(ctx context.Context, org db.Org, a Agent, c recall.Conve
 	}
 	p := systemPrompt{system: a.Instructions(m.tools), rules: renderRules(a.Settings.ToolRules),
 		about:       fmt.Sprintf(metadataOf+"\n- %s\n</memory_metadata>", a.ID, frame.Note),
-		directories: renderDirectories(directories, m), counts: counts, core: core, files: directories}
+		directories: renderDirectories(directories, m), counts: counts, core: core, files: directories,
+		limits: m.limits}
 	p.blocks, p.working = core.render(0)
 	if p.skills, p.preloaded, err = s.compileSkills(ctx, org, a, m); err != nil {
 		return p, err

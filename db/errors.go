@@ -22,6 +22,8 @@ var (
 	ErrConflict = errors.New("conflict")
 	// ErrInvalid: an argument breaks a rule, which the text names.
 	ErrInvalid = errors.New("invalid")
+	// ErrTooLong: a text is longer than its place allows. It is an ErrInvalid.
+	ErrTooLong = fmt.Errorf("too long: %w", ErrInvalid)
 	// ErrTooMany: the organization has reached its limit of these at once.
 	ErrTooMany = errors.New("too many")
 	// ErrBusy: other requests delay this one; the same request may succeed in some seconds.
@@ -77,6 +79,11 @@ func Conflict(format string, args ...any) error {
 // Invalid returns an ErrInvalid with the given sentence.
 func Invalid(format string, args ...any) error {
 	return &caused{ErrInvalid, fmt.Sprintf(format, args...)}
+}
+
+// TooLong returns an ErrTooLong with the given sentence.
+func TooLong(format string, args ...any) error {
+	return &caused{ErrTooLong, fmt.Sprintf(format, args...)}
 }
 
 // OrNotFound gives an ErrNotFound the given sentence, and returns any other error unchanged.

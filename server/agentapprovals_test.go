@@ -91,9 +91,10 @@ func TestRefusedAnswersNameWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, askingAgent)
 	for body, want := range map[string]string{
-		`{"messages":[{"type":"approval","approve":true}]}`: "No tool call waits for",
-		`{"messages":[{"type":"approval","approve":true,"approval_request_id":"message-1"}]}`: "No tool call of the " +
-			"message message-1 waits for",
+		`{"messages":[{"type":"approval","approve":true}]}`: "Cannot process approval response: No tool call is " +
+			"currently awaiting approval",
+		`{"messages":[{"type":"approval","approve":true,"approval_request_id":"message-1"}]}`: "Cannot process approval " +
+			"response: No tool call is currently awaiting approval",
 		`{"messages":[{"role":"user","content":"x"}],"messages":[]}`:               "body.messages: the field is there twice",
 		`{"messages":[{"role":"user","content":"x","content":"y"}],"messages":[]}`: "body.messages[0].content: the field is",
 	} {
@@ -239,4 +240,15 @@ func TestSummariesOfARunAreShownToThoseWhoAsk(t *testing.T) {
 		}
 		checkSaid(t, fmt.Sprint("asks: ", asks), itemTexts(got.Messages), want)
 	}
+}
+
+// The older form of an approval names a call by the id that lists have in approval_request_id.
+func TestAnApprovalNamesItsRequestByTheCall(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, askingAgent)
+	r.model.Says(modeltest.Answer{Calls: []modeltest.Call{noteCall()}}, modeltest.Answer{Text: "Noted."})
+	r.send(hello)
+	got := r.send(`{"messages":[{"type":"approval","approve":true,"approval_request_id":"i"}]}`)
+	checkSaid(t, "the answer", itemTexts(got.Messages), []string{"tool_return_message i success",
+		"assistant_message Noted."})
 }

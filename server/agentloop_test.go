@@ -542,7 +542,8 @@ func TestClientToolsAndApprovals(t *testing.T) {
 		t.Error("the model was not given the client's tool")
 	}
 	refused := r.call("POST", r.path(), hello)
-	if refused.Code != 409 || !strings.Contains(refused.Text, "waiting for approval") ||
+	if refused.Code != 409 || !strings.Contains(refused.Text, "Cannot send a new message: "+
+		"The agent is waiting for approval on a tool call. Please approve or deny the pending request before continuing") ||
 		fields(t, refused.Text)["pending_request_id"] != got.Messages[1]["id"] {
 		t.Errorf("another message: got %d %s", refused.Code, refused.Text)
 	}
@@ -552,7 +553,7 @@ func TestClientToolsAndApprovals(t *testing.T) {
 		t.Errorf("the detail is %v", detail)
 	}
 	wrong := `{"messages":[{"type":"approval","approvals":[{"type":"approval","approve":true,"tool_call_id":"x"}]}]}`
-	if got := r.call("POST", r.path(), wrong); got.Code != 400 {
+	if got := r.call("POST", r.path(), wrong); got.Code != 400 || !strings.Contains(got.Text, "Invalid tool call IDs") {
 		t.Errorf("an approval of nothing: got %d %s", got.Code, got.Text)
 	}
 	got = r.send(`{"messages":[{"type":"tool_return","tool_returns":[{"type":"tool","tool_call_id":"w",

@@ -51,7 +51,7 @@ func TestListsShowWhatWaitedAndItsAnswers(t *testing.T) {
 	}
 	all := r.list(r.path() + "?limit=1000")
 	denial := all[len(all)-3]
-	if denial["reason"] != "No" || denial["approve"] != false ||
+	if denial["reason"] != "No" || denial["approve"] != false || denial["approval_request_id"] != "i" ||
 		denial["approvals"].([]any)[0].(map[string]any)["reason"] != "No" {
 		t.Errorf("the denial is %v", denial)
 	}

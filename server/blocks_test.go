@@ -39,8 +39,12 @@ func TestBlocks(t *testing.T) {
 		status                     int
 		detail                     string
 	}{
-		{"a value beyond the limit", "PATCH", "/v1/blocks/" + id, `{"value":"` + strings.Repeat("x", 21) + `"}`, 400,
+		{"a value beyond the limit", "PATCH", "/v1/blocks/" + id, `{"value":"` + strings.Repeat("x", 21) + `"}`, 422,
 			"Exceeds 20 character limit (requested 21)"},
+		{"a new value beyond the limit", "POST", "/v1/blocks", `{"label":"a","value":"xx","limit":1}`, 422,
+			"Exceeds 1 character limit (requested 2)"},
+		{"an agent's block beyond its limit", "POST", "/v1/agents",
+			`{"memory_blocks":[{"label":"a","value":"xx","limit":1}]}`, 422, "Exceeds 1 character limit (requested 2)"},
 		{"a limit that is no number", "POST", "/v1/blocks", `{"label":"a","limit":""}`, 422, "body.limit"},
 		{"a limit below nothing", "PATCH", "/v1/blocks/" + id, `{"limit":-1}`, 422, "body.limit"},
 		{"a label that is none", "POST", "/v1/blocks", `{"label":"a b"}`, 400, "is not allowed"},

@@ -15,15 +15,21 @@ func TestAPreviewHasLettasLayout(t *testing.T) {
 	c := newClient(t)
 	folder := c.made("/v1/folders", `{"name":"test_source"}`)
 	c.uploaded(folder, "a.txt", "The walrus sleeps.")
+	closed := c.uploaded(folder, "b.txt", "The gnu sleeps.")
 	for made, want := range map[string]bool{"letta": true, "loci": false} {
 		agent := c.made("/v1/agents", `{"made_for":"`+made+`","source_ids":["`+folder+`"]}`)
+		c.must("PATCH", "/v1/agents/"+agent+"/files/"+closed+"/close", "")
 		got := fields(t, c.must("POST", "/v1/agents/"+agent+"/messages/preview-raw-payload", `{"input":"Hi"}`))
 		messages := got["messages"].([]any)
 		first, last := fmt.Sprint(messages[0].(map[string]any)["content"]), fmt.Sprint(messages[len(messages)-1])
-		for _, part := range []string{"<directories>", `name="test_source/a.txt"`, "The walrus sleeps."} {
+		for _, part := range []string{"<directories>", `name="test_source/a.txt"`, `<file status="closed" name="test_source/b.txt"`,
+			"The walrus sleeps."} {
 			if strings.Contains(first, part) != want || strings.Contains(last, part) == want {
 				t.Errorf("made for %s: %s stands in the system message: %v", made, part, !want)
 			}
+		}
+		if strings.Contains(first, "name=\"test_source/b.txt\">\n<metadata>") != want {
+			t.Errorf("made for %s: the closed file stands in the system message: %s", made, first)
 		}
 		if strings.Contains(last, frame.State) == want {
 			t.Errorf("made for %s: the last message is %s", made, last)

@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
@@ -98,7 +99,7 @@ func (a *answers) results(d recall.Draft, stored bool) error {
 		case p.Type != recall.ToolReturn:
 			continue
 		case !stored && !a.waitsFor(p.CallID):
-			return notPending(p.CallID)
+			return a.notPending(p.CallID)
 		}
 		if err := a.answer(p.CallID, Approval{CallID: p.CallID}); err != nil {
 			return err
@@ -145,16 +146,16 @@ func (t tail) toolOf(callID string) string {
 // each splits approvals into one per call. ErrInvalid if a call does not wait.
 func (t tail) each(approvals []Approval) (all []Approval, err error) {
 	for _, a := range approvals {
+		if a.CallID == "" && t.waitsFor(a.MessageID) { // Letta's lists have the call's id there
+			a.CallID, a.MessageID = a.MessageID, ""
+		}
 		switch {
 		case a.CallID != "" && !t.waitsFor(a.CallID):
-			return nil, notPending(a.CallID)
+			return nil, t.notPending(a.CallID)
 		case a.CallID != "":
 			all = append(all, a)
-		case len(t.pending) == 0 && a.MessageID == "":
-			return nil, notPending("")
 		case len(t.pending) == 0 || a.MessageID != "" && a.MessageID != t.answer.ID:
-			return nil, db.Invalid("No tool call of the message %s waits for an approval or a result in this conversation",
-				db.Short(a.MessageID))
+			return nil, t.notPending(a.MessageID)
 		default:
 			for _, p := range t.pending {
 				all = append(all, Approval{CallID: p.CallID, Approve: a.Approve, Reason: a.Reason, GroupID: a.GroupID})
@@ -164,10 +165,19 @@ func (t tail) each(approvals []Approval) (all []Approval, err error) {
 	return all, nil
 }
 
-func notPending(callID string) error {
-	if callID == "" {
-		return db.Invalid("No tool call waits for an approval or a result in this conversation")
+// notPending returns the error of an answer to a call, or to a message with calls, that does not wait. Clients of Letta
+// look for its words.
+func (t tail) notPending(id string) error {
+	if id != "" {
+		id = ": nothing waits under the id " + db.Short(id)
 	}
-	return db.Invalid("No tool call with the ID %s waits for an approval or a result in this conversation",
-		db.Short(callID))
+	if len(t.pending) == 0 {
+		return db.Invalid("Cannot process approval response: No tool call is currently awaiting approval in this "+
+			"conversation%s", id)
+	}
+	var waiting []string
+	for _, p := range t.pending {
+		waiting = append(waiting, p.CallID)
+	}
+	return db.Invalid("Invalid tool call IDs%s. Expected %s", id, strings.Join(waiting, ", "))
 }

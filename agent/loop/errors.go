@@ -18,12 +18,13 @@ func (e *BusyError) Error() string {
 
 func (*BusyError) Unwrap() error { return db.ErrConflict }
 
-// PendingError means that calls wait for the client's approval or results. It is an ErrConflict.
+// PendingError means that calls wait for the client's approval or results. It is an ErrConflict. Clients of Letta look
+// for its words.
 type PendingError struct{ MessageID string }
 
 func (*PendingError) Error() string {
-	return "The agent is waiting for approval on a tool call. Approve it, deny it, or send its result before you send " +
-		"other messages"
+	return "Cannot send a new message: The agent is waiting for approval on a tool call. Please approve or deny the " +
+		"pending request before continuing, or send the call's result"
 }
 
 func (*PendingError) Unwrap() error { return db.ErrConflict }

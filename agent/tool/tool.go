@@ -27,7 +27,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/loci-memory/loci/db"
-	"github.com/loci-memory/loci/memory/block"
 )
 
 // Tool is a built-in tool of a Set, or a tool of an agent's program. A built-in tool has the same ID in every
@@ -68,8 +67,7 @@ func (t Tool) call(ctx context.Context, m Memories, c Caller, args json.RawMessa
 	}
 	switch {
 	case refused(err):
-		_, overflow := errors.AsType[*block.Overflow](err)
-		result = Result{Text: failure(err), IsError: true, Overflow: overflow}
+		result = Result{Text: failure(err), IsError: true, Overflow: errors.Is(err, db.ErrTooLong)}
 	case err != nil:
 		return Result{}, fmt.Errorf("run %s: %w", t.Name, err)
 	}

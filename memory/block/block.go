@@ -100,7 +100,7 @@ func checkLabel(label string) error {
 	return nil
 }
 
-// checkSize returns ErrInvalid if a value is longer than its limit, or the limit is out of range. The error has the
+// checkSize returns ErrTooLong if a value is longer than its limit, and ErrInvalid if the limit is out of range. The error has the
 // numbers. Only an operator may raise the limit.
 func checkSize(label, value string, limit int, author string) error {
 	if limit < 1 || limit > MaxLimit {
@@ -111,17 +111,8 @@ func checkSize(label, value string, limit int, author string) error {
 		if author == OperatorAuthor {
 			then = "Shorten the value, or raise the limit."
 		}
-		return Overflows("Edit failed: Exceeds %d character limit (requested %d) of block %s; nothing was changed. %s",
+		return db.TooLong("Edit failed: Exceeds %d character limit (requested %d) of block %s; nothing was changed. %s",
 			limit, n, label, then)
 	}
 	return nil
 }
-
-// Overflow is an ErrInvalid: a value is longer than its block may be.
-type Overflow struct{ error }
-
-// Unwrap returns the error that says so.
-func (o *Overflow) Unwrap() error { return o.error }
-
-// Overflows returns an Overflow with this text, a format and its arguments.
-func Overflows(format string, args ...any) error { return &Overflow{db.Invalid(format, args...)} }

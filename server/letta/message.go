@@ -126,7 +126,7 @@ type ApprovalResponse struct {
 	MessageHead
 	Approvals []ApprovalAnswer `json:"approvals"`
 	Approve   *bool            `json:"approve" deprecated:"true" doc:"Of the first of approvals that has one."`
-	RequestID rest.Null        `json:"approval_request_id" deprecated:"true"`
+	RequestID *string          `json:"approval_request_id" deprecated:"true" doc:"Of the call that approve answers."`
 	Reason    *string          `json:"reason" deprecated:"true"`
 }
 

@@ -289,7 +289,7 @@ func ApprovalsOf(m recall.Message) (all ApprovalResponse) {
 			all.Approvals = append(all.Approvals, ApprovalAnswer{returnOf(p)})
 		} else if a != nil {
 			if all.Approve == nil {
-				all.Approve, all.Reason = &a.Approve, a.Reason
+				all.Approve, all.RequestID, all.Reason = &a.Approve, &a.ToolCallID, a.Reason
 			}
 			all.Approvals = append(all.Approvals, ApprovalAnswer{*a})
 		}

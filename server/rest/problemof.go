@@ -59,6 +59,8 @@ func ProblemOf(err error) *Problem {
 		return Conflict(sentence(err, "the request contradicts what is stored"), nil)
 	case errors.As(err, &field):
 		return newProblem(codeInvalid, err.Error())
+	case errors.Is(err, db.ErrTooLong): // a 422, as older servers of Letta answer and its clients expect
+		return newProblem(codeInvalid, sentence(err, "a text of the request is too long"))
 	case errors.Is(err, db.ErrInvalid):
 		p := newProblem(codeInvalid, sentence(err, "a value of the request cannot be stored"))
 		p.status = http.StatusBadRequest // as in Letta

@@ -225,7 +225,7 @@ test('a tool of the client stops the run until its result comes', async () => {
   assert.equal(request.tool_call.tool_call_id, 'call_1');
   await assert.rejects(client.agents.messages.create(agent.id, { input: 'Well?' }), (err: Error) => {
     assert.ok(err instanceof ConflictError);
-    assert.match(err.message, /^409 The agent is waiting for approval/);
+    assert.match(err.message, /^409 Cannot send a new message: The agent is waiting for approval on a tool call/);
     assert.deepEqual((err.error as { detail: object }).detail, {
       code: 'PENDING_APPROVAL',
       message: (err.error as { message: string }).message,
