@@ -10,7 +10,8 @@
 //   - Office: embedded.go docxlist.go styles.go docxstyle.go docxtext.go docx.go sheet.go xlsx.go pptx.go
 //   - OpenDocument and EPUB: odflist.go odfstyle.go odftable.go odf.go odp.go epub.go
 //   - recognizing formats, and mail: office.go mailheader.go mailpart.go sniff.go mail.go
-//   - reading any format: pdfpage.go pdfobjects.go pdf.go read.go
+//   - reading any format: pdfpage.go pdfobjects.go pdfplace.go pdfform.go pdfnotes.go pdf.go
+//     read.go
 package document
 
 import (

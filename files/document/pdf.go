@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -60,6 +61,7 @@ func (e *engine) read(input Input) (Text, error) {
 		return Text{}, pdfRefusal(err)
 	}
 	r := &pdf{Pdfium: e, doc: opened.Document}
+	r.openForm()
 	pages, err := r.pages()
 	if err != nil {
 		return Text{}, err
@@ -125,12 +127,11 @@ func (r *pdf) pages() (pages []string, err error) {
 		if i == maxPages {
 			return nil, unreadable("The PDF has more than %d pages. Split it and upload the parts.", maxPages)
 		}
+		r.omitted.at = numbered("page", i+1)
 		text, err := r.page(i)
 		if missing++; err == nil {
 			missing = 0
 		}
-		r.omitted.at = numbered("page", i+1)
-		r.omitFrom(i, text, err)
 		if size += len(text); size > MaxTextBytes {
 			return nil, tooMuchText()
 		}
@@ -147,4 +148,43 @@ func (r *pdf) pages() (pages []string, err error) {
 		return nil, pdfRefusal(pdfiumerrors.ErrPage)
 	}
 	return pages, nil
+}
+
+// page returns the text of one page: its own text with the values of its fields, then the comments on it. The engine
+// closes the page itself when the next page is loaded.
+func (r *pdf) page(index int) (string, error) {
+	page := r.pageAt(index)
+	t, err := r.textOf(page)
+	r.omitFrom(index, t.text, err)
+	if err != nil {
+		return "", err
+	}
+	closing := &requests.FPDFText_ClosePage{TextPage: t.page}
+	defer r.FPDFText_ClosePage(closing) //nolint:errcheck // closed with the document
+	found := t.annotations(page)
+	text := t.with(found.placed)
+	if len(found.notes) > 0 {
+		text += "\n\n" + strings.Join(found.notes, "\n")
+	}
+	return text, nil
+}
+
+// textOf returns a page's own text. The caller closes it.
+func (r *pdf) textOf(page requests.Page) (*pdfText, error) {
+	t := &pdfText{pdf: r}
+	loaded, err := r.FPDFText_LoadPage(&requests.FPDFText_LoadPage{Page: page})
+	if err != nil {
+		return t, err
+	}
+	t.page = loaded.TextPage
+	counted, err := r.FPDFText_CountChars(&requests.FPDFText_CountChars{TextPage: t.page})
+	if err != nil || counted.Count == 0 {
+		return t, err
+	}
+	t.count = counted.Count
+	got, err := r.FPDFText_GetText(&requests.FPDFText_GetText{TextPage: t.page, Count: t.count})
+	if err == nil {
+		t.text = got.Text
+	}
+	return t, err
 }

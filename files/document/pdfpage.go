@@ -12,7 +12,9 @@ type pdf struct {
 
 	doc     references.FPDF_DOCUMENT
 	omitted omissions
-	objects int // objects of pages that were looked at
+	objects int                         // objects of pages that were looked at
+	chars   int                         // characters of pages that were looked at one by one
+	form    *references.FPDF_FORMHANDLE // nil if the document has no form
 }
 
 // pageAt returns a page by its index, from 0.
@@ -20,22 +22,11 @@ func (r *pdf) pageAt(index int) requests.Page {
 	return requests.Page{ByIndex: &requests.PageByIndex{Document: r.doc, Index: index}}
 }
 
-// page returns the text of one page, and closes that text. The engine closes the page itself when the next page is
-// loaded.
-func (r *pdf) page(index int) (string, error) {
-	text, err := r.FPDFText_LoadPage(&requests.FPDFText_LoadPage{Page: r.pageAt(index)})
+// stringOf returns a text of an annotation by its key.
+func (r *pdf) stringOf(a references.FPDF_ANNOTATION, key string) string {
+	got, err := r.FPDFAnnot_GetStringValue(&requests.FPDFAnnot_GetStringValue{Annotation: a, Key: key})
 	if err != nil {
-		return "", err
+		return ""
 	}
-	closing := &requests.FPDFText_ClosePage{TextPage: text.TextPage}
-	defer r.FPDFText_ClosePage(closing) //nolint:errcheck // closed with the document
-	counted, err := r.FPDFText_CountChars(&requests.FPDFText_CountChars{TextPage: text.TextPage})
-	if err != nil || counted.Count == 0 {
-		return "", err
-	}
-	got, err := r.FPDFText_GetText(&requests.FPDFText_GetText{TextPage: text.TextPage, Count: counted.Count})
-	if err != nil {
-		return "", err
-	}
-	return got.Text, nil
+	return got.Value
 }

@@ -1,0 +1,316 @@
+package document
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/klippa-app/go-pdfium/references"
+	"github.com/klippa-app/go-pdfium/requests"
+)
+
+// Limits of looking for the place of a text on its page, in characters.
+const (
+	maxPageChars = 50_000  // of one page
+	maxChars     = 500_000 // of the pages of a document
+)
+
+// Distances on a page, in points.
+const (
+	slack      = 3   // two things may overlap by so much and yet stand beside each other
+	bandPoints = 24  // the first line of a tall field is within so much of its top
+	wordPoints = 8   // the words of a label are not further from each other
+	nearPoints = 30  // a label is so near above its field
+	farPoints  = 200 // a label is not so far from its box
+)
+
+// box is a rectangle on a page as it is read: y grows upwards, lines run from left to right.
+type box struct{ left, bottom, right, top float64 }
+
+func (b box) isEmpty() bool      { return b.right-b.left < 0.1 || b.top-b.bottom < 0.1 } // a blank has no height
+func (b box) middle() float64    { return (b.bottom + b.top) / 2 }
+func (b box) center() float64    { return (b.left + b.right) / 2 }
+func (b box) firstLine() float64 { return max(b.bottom, b.top-bandPoints) }
+
+// turned returns a box as it is read on a page with lines that run in another direction: upwards after one quarter of a
+// turn, to the left after two, downwards after three.
+func (b box) turned(quarters int) box {
+	switch quarters {
+	case 1:
+		return box{b.bottom, -b.right, b.top, -b.left}
+	case 2:
+		return box{-b.right, -b.top, -b.left, -b.bottom}
+	case 3:
+		return box{-b.top, b.left, -b.bottom, b.right}
+	}
+	return b
+}
+
+// pdfText is the text of a page, as PDFium extracts it, with the places of its characters.
+type pdfText struct {
+	*pdf
+
+	page     references.FPDF_TEXTPAGE
+	text     string
+	count    int   // characters
+	boxes    []box // of each character; empty boxes for those that PDFium adds
+	quarters int   // of a turn, by which most of the lines run in another direction than to the right
+}
+
+// placed is a text that a page shows outside of its own text: the value of a field, or a remark typed on the page.
+type placed struct {
+	text  string
+	name  string // of the field; empty: the text has none
+	at    box
+	isBox bool // a check box, which may stand on either side of its label
+}
+
+// locate reads the places of the page's characters. It reads none where the limits are exceeded.
+func (t *pdfText) locate() {
+	if t.count > maxPageChars || t.chars+t.count > maxChars {
+		return
+	}
+	t.chars += t.count
+	t.boxes, t.quarters = make([]box, t.count), t.direction()
+	for i := range t.boxes {
+		found, err := t.FPDFText_GetCharBox(&requests.FPDFText_GetCharBox{TextPage: t.page, Index: i})
+		if err == nil {
+			t.boxes[i] = box{found.Left, found.Bottom, found.Right, found.Top}.turned(t.quarters)
+		}
+	}
+}
+
+// direction returns by how many quarters of a turn most of the page's lines are turned.
+func (t *pdfText) direction() (quarters int) {
+	var counts [4]int
+	for i := 0; i < t.count; i += 1 + t.count/500 {
+		angle, err := t.FPDFText_GetCharAngle(&requests.FPDFText_GetCharAngle{TextPage: t.page, Index: i})
+		if err == nil && angle.CharAngle >= 0 {
+			clockwise := int(math.Round(float64(angle.CharAngle) / (math.Pi / 2)))
+			counts[(8-clockwise)%4]++
+		}
+	}
+	for i, n := range counts {
+		if n > counts[quarters] {
+			quarters = i
+		}
+	}
+	return quarters
+}
+
+// within returns the page's own text in a box that is not turned.
+func (t *pdfText) within(b box) string {
+	got, err := t.FPDFText_GetBoundedText(&requests.FPDFText_GetBoundedText{TextPage: t.page, Left: b.left, Top: b.top,
+		Right: b.right, Bottom: b.bottom})
+	if err != nil {
+		return ""
+	}
+	return onOneLine(got.Text)
+}
+
+// with returns the page's text with other texts at their places. Those without a place follow as a list.
+func (t *pdfText) with(all []placed) string {
+	if len(all) > 0 {
+		t.locate()
+	}
+	type insertion struct {
+		placed
+
+		offset int
+		side
+	}
+	var insertions []insertion
+	var listed []string
+	for _, p := range all {
+		if t.shows(p) {
+			continue
+		}
+		after, side := t.placeOf(p)
+		if side == nowhere {
+			listed = append(listed, p.named())
+			continue
+		}
+		p.at = p.at.turned(t.quarters)
+		insertions = append(insertions, insertion{p, t.offset(after), side})
+	}
+	slices.SortStableFunc(insertions, func(a, b insertion) int {
+		above := 0
+		if a.side != onLine && b.side != onLine {
+			above = cmp.Compare(b.at.top, a.at.top)
+		}
+		return cmp.Or(cmp.Compare(a.offset, b.offset), above, cmp.Compare(a.at.left, b.at.left))
+	})
+	var b strings.Builder
+	last := 0
+	for _, in := range insertions {
+		offset := in.offset
+		if in.side == belowLine {
+			offset += lineEndAt(t.text[offset:])
+		}
+		offset = max(offset, last)
+		b.WriteString(t.text[last:offset])
+		last = offset
+		insertText(&b, in.text, in.side != onLine, t.text[offset:])
+	}
+	b.WriteString(t.text[last:])
+	if len(listed) > 0 {
+		b.WriteString("\n\n" + strings.Join(listed, "\n"))
+	}
+	return b.String()
+}
+
+// named returns a text for a list, behind the name of its field.
+func (p placed) named() string {
+	if p.name == "" {
+		return p.text
+	}
+	return p.name + ": " + p.text
+}
+
+// insertText writes a text between what b holds and what follows.
+func insertText(b *strings.Builder, text string, newLine bool, following string) {
+	before := " "
+	switch held := b.String(); {
+	case held == "" || strings.HasSuffix(held, "\n"):
+		before = ""
+	case newLine:
+		before = "\n"
+	case strings.HasSuffix(held, " "):
+		before = ""
+	}
+	b.WriteString(before + text)
+	switch {
+	case newLine && following != "" && !strings.HasPrefix(strings.TrimPrefix(following, "\r"), "\n"):
+		b.WriteString("\n")
+	case !newLine && following != "" && !strings.ContainsAny(following[:1], " \r\n"):
+		b.WriteString(" ")
+	}
+}
+
+// lineEndAt returns the offset at which the first line of a text ends.
+func lineEndAt(text string) int {
+	if end := strings.IndexAny(text, "\r\n"); end >= 0 {
+		return end
+	}
+	return len(text)
+}
+
+// shows reports whether the page's own text has a text at its place, because a program drew it there too.
+func (t *pdfText) shows(p placed) bool {
+	text := onOneLine(p.text)
+	return !p.at.isEmpty() && strings.Trim(text, "☐☒") != "" && strings.Contains(t.within(p.at), text)
+}
+
+// side says where a text belongs, seen from a character of the page.
+type side int
+
+const (
+	nowhere   side = iota // the page does not say
+	onLine                // behind the character
+	belowLine             // on a line behind that of the character
+	atTop                 // on a line before all others
+)
+
+// placeOf returns the number of characters after which a text belongs.
+func (t *pdfText) placeOf(p placed) (after int, s side) {
+	at := p.at.turned(t.quarters)
+	if at.isEmpty() || len(t.boxes) == 0 {
+		return 0, nowhere
+	}
+	before, behind := t.beside(at)
+	switch {
+	case before.found && (!p.isBox || !behind.found || before.distance <= behind.distance):
+		return before.index + 1, onLine
+	case behind.found && (p.isBox || behind.distance < farPoints):
+		return behind.index, onLine
+	}
+	above := t.above(at, true)
+	if above.found && above.distance <= nearPoints {
+		return t.endOfLabel(above.index) + 1, onLine
+	}
+	if above = t.above(at, false); above.found {
+		return above.index + 1, belowLine
+	}
+	return 0, atTop
+}
+
+// nearestChar is the character that is nearest to a place in one direction.
+type nearestChar struct {
+	index    int
+	distance float64
+	found    bool
+}
+
+func (n *nearestChar) consider(index int, distance float64) {
+	if !n.found || distance < n.distance {
+		*n = nearestChar{index, distance, true}
+	}
+}
+
+// beside returns the nearest characters on the line of a place: the one before it and the one behind it.
+func (t *pdfText) beside(at box) (before, behind nearestChar) {
+	for i, char := range t.boxes {
+		if char.isEmpty() || char.middle() < at.firstLine() || char.middle() > at.top {
+			continue
+		}
+		if char.right <= at.left+slack {
+			before.consider(i, at.left-char.right)
+		} else if char.left >= at.right-slack {
+			behind.consider(i, char.left-at.right)
+		}
+	}
+	return before, behind
+}
+
+// above returns the last character of the nearest line above a place. With column, it is the last one over the place.
+func (t *pdfText) above(at box, column bool) (last nearestChar) {
+	nearest := math.Inf(1)
+	over := func(char box) bool {
+		return !column || char.center() >= at.left-slack && char.center() <= at.right+slack
+	}
+	for _, char := range t.boxes {
+		if !char.isEmpty() && char.middle() >= at.top && over(char) {
+			nearest = min(nearest, char.middle()-at.top)
+		}
+	}
+	for i, char := range t.boxes {
+		distance := char.middle() - at.top
+		if !char.isEmpty() && distance >= 0 && distance <= nearest+slack && over(char) {
+			if !last.found || char.right > t.boxes[last.index].right {
+				last = nearestChar{i, max(0, char.bottom-at.top), true}
+			}
+		}
+	}
+	return last
+}
+
+// endOfLabel returns the last character of the words on a line that begin with a character or contain it.
+func (t *pdfText) endOfLabel(index int) int {
+	for {
+		next := nearestChar{}
+		last := t.boxes[index]
+		for i, char := range t.boxes {
+			onLine := !char.isEmpty() && char.middle() >= last.bottom && char.middle() <= last.top
+			if gap := char.left - last.right; onLine && char.center() > last.center() && gap <= wordPoints {
+				next.consider(i, char.center()-last.center())
+			}
+		}
+		if !next.found {
+			return index
+		}
+		index = next.index
+	}
+}
+
+// offset returns the bytes of the text that the first n characters take.
+func (t *pdfText) offset(n int) int {
+	if n == 0 {
+		return 0
+	}
+	got, err := t.FPDFText_GetText(&requests.FPDFText_GetText{TextPage: t.page, Count: n})
+	if err != nil || !strings.HasPrefix(t.text, got.Text) {
+		return len(t.text)
+	}
+	return len(got.Text)
+}
