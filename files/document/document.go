@@ -3,7 +3,7 @@
 //
 // Each file uses only the files named before it:
 //   - what all formats share: mediatype.go omitted.go document.go limits.go inline.go table.go markdown.go
-//     pages.go
+//     vocabulary.go hyphens.go pages.go
 //   - HTML and text: stylesheet.go htmlforms.go htmlbounds.go html.go languages.go detect.go charset.go
 //     decode.go
 //   - packed formats: zip.go ipynb.go xml.go archive.go xmltree.go formula.go

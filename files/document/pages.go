@@ -13,10 +13,14 @@ import (
 func joinPages(pages []string) (Text, error) {
 	var b strings.Builder
 	text := Text{Pages: make([]int, len(pages))}
-	line := 1
+	line, all := 1, make([]string, len(pages))
 	for i, page := range pages {
+		all[i] = unset(page)
+	}
+	hyphens := newHyphenation(all)
+	for i, page := range all {
 		text.Pages[i] = line
-		if page = laidOut(page); page != "" {
+		if page = tidyLines(hyphens.mend(page)); page != "" {
 			page += "\n"
 		}
 		if i < len(pages)-1 || page == "" {
@@ -42,15 +46,12 @@ func scanned(pages int) error {
 
 const runOCR = "If it was scanned, run OCR on it and upload the result."
 
-// laidOut returns the text of a page without typesetting: hyphenated words are joined, and lines are tidied.
-func laidOut(page string) string {
+// unset returns the text of a page without typesetting, but with joints where words are broken at the end of a line.
+func unset(page string) string {
 	page = strings.ToValidUTF8(page, "\ufffd")
 	page = softened.ReplaceAllString(lineEnds.Replace(page), string(joint))
 	page = strings.Map(plain, page)
-	page = ligatures.ReplaceAllStringFunc(page, norm.NFKC.String)
-	page = broken.ReplaceAllString(page, "$1$2\n")
-	page = hyphenated.ReplaceAllString(page, "$1$2\n")
-	return tidyLines(page)
+	return ligatures.ReplaceAllStringFunc(page, norm.NFKC.String)
 }
 
 // tidyLines drops blanks at the ends of lines, and empty lines at both ends of the text and behind other empty lines.
@@ -78,15 +79,7 @@ func plain(r rune) rune {
 	return r
 }
 
-// joint is the character that PDFium writes in place of a hyphen and a line end within a word.
-const joint = '\ufffe'
-
 var (
 	softened  = regexp.MustCompile(`\x{ad}[-\x{2010}]?\n`)
 	ligatures = regexp.MustCompile(`[\x{fb00}-\x{fb4f}]+`)
-
-	// The rest of a hyphenated word is joined to its beginning, and the line ends behind the word. Lower case behind a
-	// hyphen at the end of a line is the rest of a word.
-	broken     = regexp.MustCompile(`(\S)\x{fffe}\n?(\S*)[ \n]?`)
-	hyphenated = regexp.MustCompile(`(\p{L}\p{L})[-\x{2010}]\n(\p{Ll}\S*)[ \n]?`)
 )

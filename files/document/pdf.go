@@ -141,6 +141,9 @@ func (r *pdf) pages() (pages []string, err error) {
 		&requests.FPDFDoc_GetAttachmentCount{Document: r.doc}); err == nil {
 		r.omitted.addAt(attachment, place{}, attached.AttachmentCount)
 	}
+	if signed, err := r.FPDF_GetSignatureCount(&requests.FPDF_GetSignatureCount{Document: r.doc}); err == nil {
+		r.omitted.addAt("digital signature", place{}, signed.Count)
+	}
 	if missing == maxMissingPages {
 		pages = pages[:len(pages)-missing]
 	}
