@@ -27,19 +27,6 @@ func ODP(r io.ReaderAt, size int64) (Text, error) {
 	return readODF(r, size, "office:presentation", (*odf).slides)
 }
 
-// odf is the state of reading an OpenDocument.
-type odf struct {
-	archive *archive
-	budget  *budget
-	styles  blockStyles
-	lists   map[string]*abstractList
-	outline *abstractList
-	last    *abstractList // the last list, which the next one may continue
-	notes   []string
-	depth   int  // nesting of notes
-	paged   bool // the page breaks are known
-}
-
 type odfBodyReader = func(*odf, *xmlReader, element, *markdown) error
 
 func readODF(r io.ReaderAt, size int64, body string, read odfBodyReader) (Text, error) {

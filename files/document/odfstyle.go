@@ -5,6 +5,19 @@ import (
 	"strings"
 )
 
+// odf is the state of reading an OpenDocument.
+type odf struct {
+	archive *archive
+	budget  *budget
+	styles  blockStyles
+	lists   map[string]*abstractList
+	outline *abstractList
+	last    *abstractList // the last list, which the next one may continue
+	notes   []string
+	depth   int  // nesting of notes
+	paged   bool // the page breaks are known
+}
+
 func (o *odf) readStyles(x *xmlReader) error {
 	return x.each(func(e element) error { return o.readStyle(x, e) })
 }
@@ -23,13 +36,6 @@ func (o *odf) readStyle(x *xmlReader, e element) error {
 		return x.tree(e, func(t *tree) { o.outline = odfLevels(t) })
 	}
 	return nil
-}
-
-// namedStyle returns the style that programs usually mean by this name.
-func namedStyle(name string) (s blockStyle) {
-	name = strings.ToLower(strings.ReplaceAll(strings.ReplaceAll(name, "_20_", " "), "_", " "))
-	s.code, s.title, s.quote = isCodeName(name), name == "title", strings.HasPrefix(name, "quotation")
-	return s
 }
 
 func odfStyleOf(family string, t *tree) blockStyle {

@@ -59,3 +59,10 @@ func isCodeFont(font string) bool {
 }
 
 var codeFont = regexp.MustCompile(`courier|consolas|mono|menlo|monaco|source code`)
+
+// namedStyle returns the style that programs usually mean by this name.
+func namedStyle(name string) (s blockStyle) {
+	name = strings.ToLower(strings.ReplaceAll(strings.ReplaceAll(name, "_20_", " "), "_", " "))
+	s.code, s.title, s.quote = isCodeName(name), name == "title", strings.HasPrefix(name, "quotation")
+	return s
+}
