@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Failed reports whether a tool's result says that the call failed. Few APIs have a field for that, so it is also read
@@ -18,6 +20,9 @@ func (p Part) SaysFailed() bool {
 	text := strings.TrimSpace(p.Text)
 	if strings.HasPrefix(text, "{") {
 		return len(text) <= maxStatusBytes && objectFails([]byte(text))
+	}
+	if before, _, found := cutColon(text[:min(len(text), maxSignBytes)]); found && isErrorWord(before) {
+		return true
 	}
 	begins := strings.ToLower(text[:min(len(text), maxSignBytes)])
 	if slices.ContainsFunc(failureBeginnings, func(sign string) bool { return strings.HasPrefix(begins, sign) }) {
@@ -90,3 +95,36 @@ func objectFails(text []byte) bool {
 
 // failedStatuses are values of a field "status", in lower case.
 var failedStatuses = []string{"error", "failed", "failure"}
+
+// errorWords are the words before a colon with which programs in many languages say that they failed, in lower case.
+var errorWords = []string{"error", "fehler", "erreur", "errore", "erro", "fout", "błąd", "hata", "ошибка", "エラー", "错误",
+	"錯誤", "오류", "에러", "ข้อผิดพลาด", "خطأ", "त्रुटि"}
+
+// NamesError reports whether a text has a word for an error before a colon.
+func NamesError(text string) bool {
+	for {
+		before, after, found := cutColon(text)
+		if !found {
+			return false
+		}
+		if word := before[strings.LastIndexFunc(before, notInWord)+1:]; isErrorWord(word) {
+			return true
+		}
+		text = after
+	}
+}
+
+// notInWord reports whether a character is no part of a word.
+func notInWord(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }
+
+func isErrorWord(word string) bool { return slices.Contains(errorWords, strings.ToLower(word)) }
+
+// cutColon cuts a text around its first colon. before ends in a word, because spaces may stand before a colon.
+func cutColon(text string) (before, after string, found bool) {
+	i := strings.IndexAny(text, ":：")
+	if i < 0 {
+		return text, "", false
+	}
+	_, size := utf8.DecodeRuneInString(text[i:])
+	return strings.TrimRightFunc(text[:i], unicode.IsSpace), text[i+size:], true
+}

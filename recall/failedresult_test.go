@@ -42,6 +42,15 @@ func TestFailedResultsAreKnownByTheirText(t *testing.T) {
 		"HTTP/1.1 500 Internal Server Error\nContent-Length: 0":                             true,
 		"HTTP/1.1 200 OK\nContent-Length: 0":                                                false,
 
+		"Fehler: Das Zertifikat ist abgelaufen": true,
+		"Erreur : fichier introuvable":          true,
+		"エラー：ポートは使用中です":                         true,
+		"Ошибка: нет места":                     true,
+		"오류: 찾을 수 없습니다":                         true,
+		"خطأ: تعذر الاتصال":                     true,
+		"Fehlerfrei: alle Tests":                false,
+		"Zahl der Fehler: 0":                    false,
+
 		"":                                      false,
 		"ok":                                    false,
 		"exit code 0":                           false,

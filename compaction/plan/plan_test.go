@@ -248,7 +248,7 @@ func TestOwnCountsThatAreTooHighDoNotWipeTheWindow(t *testing.T) {
 	v.say(recall.User, 130)
 	v.Usage = &clip.Usage{PromptTokens: 9100, Position: 101} // of 14,130
 	p, _ := mustPlan(t, v.View, plan.Defaults())
-	if p.Before != 9100 || p.Evicted != 40 || p.After > 7000 {
+	if p.Before != 9100 || p.Evicted != 50 || p.After > 7000 {
 		t.Errorf("evicted %d of 101, %d tokens before and %d after", p.Evicted, p.Before, p.After)
 	}
 	v.Usage = nil

@@ -1,8 +1,8 @@
 // Package prose reads what texts say: sentences and names, requests and decisions, transcripts of messages, and the
 // headings and remarks that Loci writes into summaries.
 //
-// Each file uses those that are named before it: prose.go warning.go identifiers.go format.go remarks.go cues.go
-// score.go sentences.go mustmention.go quotation.go transcript.go appended.go decides.go skill.go
+// Each file uses those that are named before it: prose.go warning.go identifiers.go format.go remarks.go
+// languages.go cues.go score.go sentences.go mustmention.go quotation.go transcript.go appended.go decides.go skill.go
 package prose
 
 import (

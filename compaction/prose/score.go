@@ -44,11 +44,59 @@ func SentenceOf(text string) Sentence {
 	if !isQuestion(text) && whether.MatchString(text) {
 		s.kinds |= Pending
 	}
-	if wantsNone(text) {
+	if wantsNone(text) || neverDo.MatchString(text) {
 		s.kinds |= Obliging | Standing
+	}
+	if s.Is(denying) && !isQuestion(text) && numbersIn(text) > 1 { // "at 7, not at 6"
+		s.kinds |= Correcting
 	}
 	return s
 }
+
+// neverDo matches a verb in the form in which languages forbid something: French, Italian, Polish, Russian and Arabic.
+var neverDo = regexp.MustCompile(`(?i)(?:^|[.,;:!] ?)n(?:e |['’])\pL+ (?:pas|jamais|rien|plus)\b|` +
+	`\bnon (?:l[oiea] )?\pL+(?:are|ere|ire)(?:\P{L}|$)|\bnie \pL+(?:[aeuiy]j|[aeuiy]jcie)(?:\P{L}|$)|` +
+	`(?:^|\s)не \pL+(?:й|йте|ите|ьте)(?:\P{L}|$)|(?:^|\s)لا ت\pL+`)
+
+// numbersIn counts the numbers in a text, in digits, Chinese numerals, or words.
+func numbersIn(text string) int {
+	n := len(number.FindAllString(text, -1))
+	for _, w := range SpacedOf(text).Words {
+		if cueLexicon.words[w]&counting != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+var number = regexp.MustCompile(`\d+(?:[.,:]\d+)*|[一二两三四五六七八九十百千]+`)
+
+// lasting are kinds of sentences that hold beyond the next answer.
+const lasting = Obliging | Standing | Wishing | Deciding | Pending | Correcting | Noting | relating | dating
+
+// IsBare reports whether a sentence only names what is next to be looked at: besides identifiers it has hardly a word.
+func (s Sentence) IsBare() bool {
+	if s.Is(lasting | denying) {
+		return false
+	}
+	rest := s.Text
+	for id := range eachIdentifier(s.Text) {
+		rest = strings.Replace(rest, id, " ", 1)
+	}
+	letters := 0
+	for _, r := range rest {
+		if Dense(r) {
+			letters++
+		}
+	}
+	if letters > 0 {
+		return s.Opening&Asking != 0 && letters <= bareLetters
+	}
+	return len(ContentWords(rest)) < 2
+}
+
+// bareLetters is how many characters a bare sentence has in a script without spaces.
+const bareLetters = 8
 
 // whether matches what begins an indirect question in a statement.
 var whether = regexp.MustCompile(`(?i)\bwhether\b|, ob\b|[\s,]ли[\s,.]|是否|かどうか|여부|ما إذا|หรือไม่`)
@@ -74,7 +122,7 @@ func (s Sentence) Is(kind uint32) bool { return s.kinds&kind != 0 }
 // CueScore returns how likely it is that a sentence will matter later, judged only by its words.
 func (s Sentence) CueScore() float64 {
 	score := 0.3
-	for _, c := range cues {
+	for _, c := range weights {
 		if s.Is(c.kind) {
 			score += c.weight
 		}
@@ -85,7 +133,7 @@ func (s Sentence) CueScore() float64 {
 	if hasProperName(s.Text) {
 		score++
 	}
-	if progress.MatchString(s.Text) || addsUp(s.Text) {
+	if progress.MatchString(s.Text) || addsUp(s.Text) || s.Is(leaving) && numbersIn(s.Text) > 1 {
 		score += progressWeight
 	}
 	for range eachIdentifier(s.Text) {
@@ -194,7 +242,8 @@ func ContentWords(text string) []string {
 var common = setOf("this that these those with from have has had been were will would could should there their they " +
 	"them then than what when where which while your yours into about also just like more most much many some such very " +
 	"only over under does done doing here because since please thanks must never always need needs want wants before " +
-	"after until dass eine einen einer nicht auch noch aber oder wenn dann sind wird haben hast habe kann kannst bitte")
+	"after until dass eine einen einer nicht auch noch aber oder wenn dann sind wird haben hast habe kann kannst bitte avec " +
+	"pour dans para como")
 
 // Topic returns the content words of a text without its dates and counts, sorted, each once.
 func Topic(text string) []string {

@@ -110,9 +110,12 @@ var adding = func() *lexicon {
 const addingChars = 60
 
 // belongs reports whether sentence s belongs to the one before. A question never belongs to a statement, because a
-// statement that ends with a question counts less.
+// statement that ends with a question counts less; nor does a sentence that hardly says a word.
 func belongs(before, s string) bool {
 	if len(before)+len(s) > joinedChars || isQuestion(s) && isStatement(before) || wantsNone(s) {
+		return false
+	}
+	if namesNext(before) || isStatement(before) && SentenceOf(s).IsBare() && !strings.ContainsAny(s, "0123456789") {
 		return false
 	}
 	if len(s) > addingChars && SentenceOf(s).Is(Pending) && !strings.HasSuffix(before, "?") {
@@ -122,6 +125,14 @@ func belongs(before, s string) bool {
 		continuing.opening(SpacedOf(tokens.PrefixChars(s, 40)), nil) != 0 ||
 		len(s) <= addingChars && adding.opening(SpacedOf(s), nil) != 0 ||
 		strings.HasSuffix(before, "?") && !strings.HasSuffix(s, "?") && SentenceOf(s).Is(Pending)
+}
+
+// namesNext reports whether a sentence only names what is next to be looked at.
+func namesNext(s string) bool {
+	for range eachIdentifier(s) {
+		return SentenceOf(s).IsBare()
+	}
+	return false
 }
 
 // isAside reports whether a sentence only answers, or only asks for the next step: it does not begin another.

@@ -3,7 +3,9 @@ package summary
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/loci-memory/loci/compaction/prose"
@@ -121,53 +123,92 @@ func (w *writer) recentTurns(turns int) (lines []string) {
 	return lines
 }
 
-// fileLists returns the files that were read and the files that were modified, including those in the previous summary,
-// sorted. A modified file is not listed as read.
+// listsShare is the share of a summary's budget for its lists of files. Pi bounds them by nothing; at its budget of
+// 13,000 tokens this is some 150 files. leastLists is room in tokens that the lists have of a smaller budget.
+const (
+	listsShare = 0.125
+	leastLists = 120
+)
+
+// fileLists returns the files that were read and the files that were modified, including those in the previous summary.
+// A modified file is not listed as read.
 func (w *writer) fileLists(room int) string {
-	read, modified := listIn(w.previous, prose.ReadTag), listIn(w.previous, prose.ModifiedTag)
 	calls := slices.Clone(w.e.Calls)
 	for _, m := range w.e.Messages {
 		calls = append(calls, m.Content...)
 	}
-	for _, p := range calls {
+	var read, modified fileList
+	for _, p := range slices.Backward(calls) {
 		switch path, changes := FileOf(p); {
 		case path == "":
 		case changes:
-			modified = append(modified, path)
+			modified.add(path)
 		default:
-			read = append(read, path)
+			read.add(path)
 		}
 	}
-	slices.Sort(modified)
-	modified = slices.Compact(modified)
-	slices.Sort(read)
-	read = slices.DeleteFunc(slices.Compact(read), func(path string) bool { return slices.Contains(modified, path) })
-	changed := tagList(prose.ModifiedTag, modified, room)
-	return strings.TrimSpace(tagList(prose.ReadTag, read, room-tokens.Estimate(changed)) + "\n\n" + changed)
+	modified.addAll(w.previous, prose.ModifiedTag)
+	read.addAll(w.previous, prose.ReadTag)
+	read.paths = slices.DeleteFunc(read.paths, func(path string) bool { return slices.Contains(modified.paths, path) })
+	room = min(room, max(int(listsShare*float64(w.budget)), leastLists))
+	changed := modified.text(prose.ModifiedTag, room)
+	return strings.TrimSpace(read.text(prose.ReadTag, room-tokens.Estimate(changed)) + "\n\n" + changed)
 }
 
-func listIn(text, tag string) []string {
-	_, text, found := strings.Cut(text, "<"+tag+">\n")
+// fileList is a list of files, the newest first.
+type fileList struct {
+	paths []string
+	more  int // older files that are only counted
+}
+
+func (l *fileList) add(path string) {
+	if !slices.Contains(l.paths, path) {
+		l.paths = append(l.paths, path)
+	}
+}
+
+// moreFiles is the last line of a list of files that has no room for all, and moreFilesLine matches it.
+const moreFiles = "… and %d more, older: conversation_search finds their calls"
+
+var moreFilesLine = regexp.MustCompile(`^… and (\d+) more\b`)
+
+// addAll adds the files of a list in a summary.
+func (l *fileList) addAll(summary, tag string) {
+	_, text, found := strings.Cut(summary, "<"+tag+">\n")
 	text, _, closed := strings.Cut(text, "\n</"+tag+">")
 	if !found || !closed {
-		return nil
+		return
 	}
-	return strings.Split(text, "\n")
+	for line := range strings.SplitSeq(text, "\n") {
+		if found := moreFilesLine.FindStringSubmatch(line); found != nil {
+			l.more, _ = strconv.Atoi(found[1])
+			continue
+		}
+		l.add(line)
+	}
 }
 
-func tagList(tag string, paths []string, room int) string {
-	if len(paths) == 0 {
-		return ""
-	}
+// text returns the list between tags: sorted if all files have room, as in Pi, else the newest first.
+func (l *fileList) text(tag string, room int) string {
 	room -= tokens.Estimate("\n\n<" + tag + ">\n\n</" + tag + ">")
-	n := 0
-	for ; n < len(paths); n++ {
-		if room -= tokens.Estimate(paths[n]+"\n") + 1; room < 0 {
-			break
-		}
+	costs, sum := make([]int, len(l.paths)), 0
+	for i, path := range l.paths {
+		costs[i] = tokens.Estimate(path+"\n") + 1
+		sum += costs[i]
 	}
-	if n == 0 {
+	lines := l.paths
+	if sum > room || l.more > 0 {
+		room -= tokens.Estimate(moreFiles) + 1
+		n := 0
+		for ; n < len(costs) && room >= costs[n]; n++ {
+			room -= costs[n]
+		}
+		lines = append(lines[:n:n], fmt.Sprintf(moreFiles, l.more+len(costs)-n))
+	} else {
+		slices.Sort(lines)
+	}
+	if len(lines) == 0 || room < 0 {
 		return ""
 	}
-	return "<" + tag + ">\n" + strings.Join(paths[:n], "\n") + "\n</" + tag + ">"
+	return "<" + tag + ">\n" + strings.Join(lines, "\n") + "\n</" + tag + ">"
 }

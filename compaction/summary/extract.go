@@ -118,11 +118,16 @@ func (x *extraction) carryLine(in section, seq int64, text, line string) {
 			x.add(findings, i, prose.SentenceOf(text), 1)
 		}
 		if answer, ok := strings.CutPrefix(text, "assistant: "); ok {
-			for _, s := range prose.Sentences(answer) {
-				x.add(findings, item{text: fmt.Sprintf("[%d] %s", seq, s), seq: seq, carried: true}, prose.SentenceOf(s), 1)
+			for _, said := range prose.Sentences(strings.TrimSuffix(answer, " …")) {
+				if strings.HasSuffix(said, "…") { // it was cut
+					continue
+				}
+				s := prose.SentenceOf(said)
+				x.add(sectionIn(s, findings), item{text: fmt.Sprintf("[%d] %s", seq, said), seq: seq, carried: true}, s, 1)
 			}
 		}
 	case requests:
+		i.routine = isRoutine(text)
 		x.items[requests] = append(x.items[requests], i)
 		for _, text := range prose.Sentences(text) {
 			s := prose.SentenceOf(text)
@@ -142,7 +147,7 @@ func (x *extraction) addMessage(m recall.Message, text string) {
 		in = told
 		if strings.TrimSpace(text) != "" {
 			x.items[requests] = append(x.items[requests],
-				item{seq: m.Seq, text: fmt.Sprintf("[%d] %s", m.Seq, prose.Quoted(text))})
+				item{seq: m.Seq, text: fmt.Sprintf("[%d] %s", m.Seq, prose.Quoted(text)), routine: isRoutine(text)})
 		}
 	}
 	if len(text) > 64<<10 { // a document rather than an utterance
@@ -153,6 +158,13 @@ func (x *extraction) addMessage(m recall.Message, text string) {
 		x.add(sectionIn(s, in), item{seq: m.Seq, text: fmt.Sprintf("[%d] %s", m.Seq, prose.OneLine(text, sentenceChars))}, s,
 			1)
 	}
+}
+
+// isRoutine reports whether a request only names what is next to be looked at. Once it is answered, it matters no more.
+func isRoutine(text string) bool {
+	return len(text) < sentenceChars && !slices.ContainsFunc(prose.Sentences(text), func(s string) bool {
+		return !prose.SentenceOf(s).IsBare()
+	})
 }
 
 // Shares that lines gain: an old line for its age, and a line with identifiers that must be mentioned.
@@ -184,8 +196,8 @@ func (x *extraction) rate(must prose.MustMention) {
 				age = 0
 			}
 			i.score *= rare * rare * (1 + ageGain*min(age, 1))
-			if n := x.shapes[i.shape]; n > sameShapes {
-				i.score *= sameShapes / float64(n)
+			if n := x.shapes[i.shape]; i.shape != "" && n > i.shapes {
+				i.score *= float64(i.shapes) / float64(n)
 			}
 			i.score *= 1 + mentionGain*float64(min(must.CountIn(i.text), 2))
 		}
@@ -218,7 +230,10 @@ const (
 
 // focusOn raises the scores of compared lines that share words, names or numbers with a focus.
 func (x *extraction) focusOn(focus string) {
-	words := lineWords(focus)
+	words := prose.ContentWords(focus)
+	if len(words) == 0 {
+		words = lineWords(focus)
+	}
 	var numbers []string // words with digits, which lineWords leaves out
 	for _, w := range prose.SpacedOf(focus).Words {
 		if strings.ContainsAny(w, "0123456789") {
@@ -236,13 +251,15 @@ func (x *extraction) focusOn(focus string) {
 				}
 			}
 			i.score *= 1 + focusGain*gain
+			i.focused = gain >= focusedGain
 		}
 	}
 }
 
 const (
-	focusGain  = 5 // how much a line with all words of the focus gains
-	numberGain = 2 // how many times as much it gains for each word with digits
+	focusedGain = 0.5 // from this gain on a line may repeat the words of others
+	focusGain   = 5   // how much a line with all words of the focus gains
+	numberGain  = 2   // how many times as much it gains for each word with digits
 )
 
 // toolCall is a call and its outcome.

@@ -20,15 +20,18 @@ const (
 	firstShare   = 0.08 // the first request
 	requestsPart = 0.04 // other requests
 	statePart    = 0.045
-	errorsPart   = 0.13
+	errorsPart   = 0.15
 	callsPart    = 0.05
 	namedPart    = 0.04
 	nextPart     = 0.06
 
-	smallBudget = 2_048 // tokens up to which other requests come after the compared lines
+	smallBudget = 2_048 // tokens up to which other requests come after all compared lines of at least sureScore
 
 	leastState = 44   // tokens of the last state, if that is at most
 	mostState  = 0.16 // of the budget
+
+	leastErrors = 56  // tokens of the lines about errors, if that is at most
+	mostErrors  = 0.4 // of the budget
 )
 
 // within returns the extraction in at most budget tokens, with header as its first line. Only the last request, the
@@ -48,7 +51,12 @@ func (x *extraction) within(header string, budget int, must prose.MustMention) s
 	strong := max(strongScore, f.usualScore()/2)
 	f.lines(part(newShare), func(i item) bool { return !i.carried && i.score >= strong })
 	f.lines(part(factShare)-f.facts, anyItem)
-	f.lines(part(sureShare)-f.facts, func(i item) bool { return i.score >= sureScore })
+	sure := part(sureShare) - f.facts
+	if budget <= smallBudget {
+		sure = f.left
+	}
+	f.lines(sure, func(i item) bool { return i.score >= sureScore })
+	f.errors(min(leastErrors, part(mostErrors)))
 	f.newest(requests, part(requestsPart), false)
 	f.newest(calls, part(callsPart), part(callsPart) >= leastCall)
 	f.names(must.Others, part(namedPart))
@@ -180,7 +188,8 @@ func (f *selection) take(a itemKey, text string, most int) int {
 	}
 	f.left -= n
 	f.taken[a] = text
-	if !lastResultLine.MatchString(text) { // the next summary does not have such a line
+	cut := a.section == state && strings.HasSuffix(text, "…") && !strings.HasSuffix(text, " …")
+	if !cut && !lastResultLine.MatchString(text) { // the next summary does not have such a line
 		f.told = append(f.told, lineOf(text))
 	}
 	f.text += "\n" + prose.Folded(text)
@@ -191,7 +200,8 @@ func (f *selection) take(a itemKey, text string, most int) int {
 func (f *selection) lines(most int, fits func(item) bool) {
 	for _, a := range f.ranked {
 		i := f.item(a)
-		if !fits(i) || most < leastLine || f.says(a.section, i) || i.shape != "" && f.shapes[i.shape] >= sameShapes {
+		if !fits(i) || most < leastLine || f.says(a.section, i) ||
+			i.shape != "" && f.shapes[i.shape] >= i.shapes && !i.focused {
 			continue
 		}
 		if n := f.take(a, i.text, most); n > 0 {
@@ -209,29 +219,27 @@ const leastCall = 24
 const leastLine = 8
 
 // says reports whether the chosen lines already tell item i. They do if one line has most of its words and all of its
-// numbers, or if two lines have most of its words and other numbers. In facts from the user patternLines such lines are
-// needed. In decisions and rules no number of them is enough.
+// numbers, or if patternLines lines have most of its words and other numbers. In decisions and rules, and in lines with
+// the words of the focus, no number of them is enough.
 func (f *selection) says(s section, i item) bool {
 	similar := 0
 	for _, t := range f.told {
 		if len(i.words) == 0 || prose.ShareIn(i.words, t.words) < sameShare {
 			continue
 		}
-		enough := 1
-		switch {
-		case s == decisions, s == told && i.rule:
-			enough = len(f.told)
-		case s == told:
-			enough = patternLines
-		}
-		if similar++; similar > enough || numbersIn(i.text, t.text) {
+		if numbersIn(i.text, t.text) {
 			return true
 		}
+		similar++
 	}
-	return false
+	most := patternLines
+	if s == told {
+		most++
+	}
+	return similar >= most && s != decisions && !i.rule && !i.focused
 }
 
-// patternLines is how many lines of the user with the same words are kept.
+// patternLines is how many lines with the same words and other numbers are kept; one more of the user's.
 const patternLines = 2
 
 // sameShare is the share of a line's words from which on another line with these words says the same.
@@ -252,6 +260,9 @@ func numbersIn(line, text string) bool {
 func (f *selection) newest(s section, most int, shorten bool) {
 	for n, i := range slices.Backward(f.x.items[s]) {
 		text := i.text
+		if s == requests && strings.Contains(f.text, prose.Folded(numbered.ReplaceAllString("- "+text, ""))) {
+			continue // it was asked before
+		}
 		if shorten && n == len(f.x.items[s])-1 {
 			text = f.shortened(s, text, most)
 		}
@@ -275,11 +286,27 @@ func (f *selection) shortened(s section, text string, most int) string {
 	switch whole := tokens.Estimate(text); {
 	case over <= 0:
 		return text
+	case s == state && f.wholeSentences(text, most) != "":
+		return f.wholeSentences(text, most)
 	case whole-over < leastLine, s == calls && whole-over < leastCall:
 		return ""
 	default:
-		return tokens.Prefix(text, whole-over-2) + "…"
+		return wholeWords(tokens.Prefix(text, whole-over-2), text) + "…"
 	}
+}
+
+// wholeWords returns the beginning of a text without the part of a word at its end, because half a name names nothing.
+func wholeWords(beginning, text string) string {
+	last := strings.LastIndexByte(beginning, ' ')
+	if last < len(beginning)*3/4 || strings.HasPrefix(text[len(beginning):], " ") {
+		return beginning
+	}
+	return beginning[:last]
+}
+
+// wholeSentences returns the first sentences of a text that cost at most most tokens.
+func (f *selection) wholeSentences(text string, most int) string {
+	return prose.WholeSentences(text, func(s string) bool { return f.cost(state, s) <= min(most, f.left) })
 }
 
 // lastRequest takes the newest request: whole, or its first sentences, or as much of the first sentence as fits. It
@@ -313,10 +340,11 @@ func (f *selection) namesCost(ids []string, text string) (n int) {
 	return n
 }
 
-// firstRequest takes the first request, because it mostly says what the conversation is about.
+// firstRequest takes the first request that is not routine, because it mostly says what the conversation is about.
 func (f *selection) firstRequest(most int) {
-	if len(f.x.items[requests]) > 0 {
-		f.take(itemKey{requests, 0}, f.x.items[requests][0].text, most)
+	all := f.x.items[requests]
+	if n := slices.IndexFunc(all, func(i item) bool { return !i.routine }); n >= 0 {
+		f.take(itemKey{requests, n}, all[n].text, most)
 	}
 }
 

@@ -29,10 +29,13 @@ type item struct {
 	score    float64
 	carried  bool   // it comes from the previous summary
 	failed   bool   // it is of a result that failed
+	routine  bool   // it is a request that only names what is next to be looked at
 	rule     bool   // it asks to be remembered, or holds from now on
+	focused  bool   // it has most words of the focus
 	corrects bool   // its words say that it corrects something
 	output   bool   // it is a line of a result
-	shape    string // of such a line, unless it gives a name a value
+	shape    string // of such a line
+	shapes   int    // how many lines of that shape count fully
 }
 
 // extraction holds the lines found in messages, by section, in the order of the conversation.
@@ -53,13 +56,20 @@ func (x *extraction) add(in section, i item, s prose.Sentence, weight float64) {
 	if line, ok := ofResult(s.Text); ok { // carried over
 		s, weight, i.output = prose.SentenceOf(line), trustOfLine(line, true), true
 	}
-	if i.output && !value.MatchString(s.Text) {
-		i.shape = shapeOf(s.Text)
+	if i.output {
+		i.shape, i.shapes = shapeOf(s.Text), sameShapes
+		if givesValues(s.Text) {
+			i.shapes = valueShapes
+		}
 		x.shapes[i.shape]++
 	}
 	question := strings.HasSuffix(s.Text, "?") && !s.IsUnread()
 	if len(prose.ContentWords(s.Text)) < leastWordsOfLine && (question || !saysMuchInFewWords(s, in, weight)) {
 		return
+	}
+	bare := in == told && s.IsBare()
+	if bare {
+		weight /= 2
 	}
 	if in == told && question && s.Opening&prose.Asking == 0 { // CueScore lowers the others
 		weight /= 2
@@ -67,7 +77,7 @@ func (x *extraction) add(in section, i item, s prose.Sentence, weight float64) {
 	i.words, i.corrects, i.rule = lineWords(s.Text), s.Is(prose.Correcting), s.Is(prose.Noting|prose.Standing)
 	cue := s.CueScore()
 	switch {
-	case in == told && !question && s.Opening&prose.Asking == 0 && len(i.words) >= leastStatement:
+	case in == told && !question && !bare && s.Opening&prose.Asking == 0 && len(i.words) >= leastStatement:
 		cue += statementCue
 	case weight == valueTrust:
 		cue += valueCue

@@ -94,7 +94,7 @@ func readTalk(t *testing.T, name string) *talk {
 			if strings.TrimSpace(f[2]) == "" {
 				keys = nil
 			}
-			k.facts = append(k.facts, fact{recall.Role(f[0]), f[1], keys})
+			k.facts = append(k.facts, fact{recall.Role(f[0]), strings.ReplaceAll(f[1], `\n`, "\n"), keys})
 		case "users":
 			k.users = append(k.users, line)
 		case "assistants":
@@ -345,13 +345,14 @@ func (k *talk) survivingUnder(t *testing.T, p policy.Policy, window int) (kept i
 	return kept, lost, last
 }
 
-// Without a model, what people say as they do, in nine languages, survives a long session of work under policies that
+// Without a model, what people say as they do, in many languages, survives a long session of work under policies that
 // summarize: prohibitions, decisions, values, errors, progress, preferences, open questions and corrections.
 func TestFactsSurviveWork(t *testing.T) {
 	scale.NotRaced(t)
 	t.Parallel()
 	for about, leasts := range map[string]map[int]int{"zoo": {8192: 18, 16_000: 19}, "clinic": {8192: 18, 16_000: 20},
-		"vineyard": {8192: 18, 16_000: 19}, "harbour": {8192: 18, 16_000: 19}, "archive": {8192: 18, 16_000: 19}} {
+		"vineyard": {8192: 18, 16_000: 19}, "harbour": {8192: 18, 16_000: 19}, "archive": {8192: 18, 16_000: 19},
+		"guild": {8192: 18, 16_000: 19}, "novel": {8192: 18, 16_000: 19}} {
 		for window, least := range leasts {
 			for _, preset := range []string{policy.Default, "pi"} {
 				for seed := range uint64(scale.Pure(1, 4)) {

@@ -44,7 +44,8 @@ const (
 	answerTrust      = 1.4   // that of a line with a digit in a short result
 	valueTrust       = 1.5   // that of a named value in a short one,
 	valueCue         = 1.5   // which counts as a sign, too
-	sameShapes       = 2     // lines of results with the same shape that count fully
+	sameShapes       = 2     // lines of results with the same shape that count fully,
+	valueShapes      = 8     // if they give names values
 	statementCue     = 1     // what a statement of the user counts more
 	leastStatement   = 3     // words of such a statement
 	describingCue    = 1.5   // what "must" and "only" count less for where nobody is told to do anything
