@@ -7,8 +7,9 @@
 //   - HTML and text: stylesheet.go htmlforms.go htmlbounds.go html.go languages.go detect.go charset.go
 //     decode.go
 //   - packed formats: zip.go ipynb.go xml.go archive.go xmltree.go formula.go
-//   - Office: embedded.go docxlist.go styles.go docxstyle.go docxtext.go docx.go sheet.go xlsx.go pptx.go
-//   - OpenDocument and EPUB: odflist.go odfstyle.go odftable.go odf.go odp.go epub.go
+//   - Office: embedded.go footers.go docxlist.go styles.go drawing.go chart.go docxstyle.go docxtext.go
+//     docx.go sheet.go xlsxcells.go xlsxdrawn.go xlsx.go readingorder.go pptx.go
+//   - OpenDocument and EPUB: odfstyle.go odflist.go odftable.go odf.go odp.go epub.go
 //   - recognizing formats, and mail: office.go mailheader.go mailpart.go sniff.go mail.go
 //   - reading any format: pdfpage.go pdfobjects.go pdfplace.go pdfform.go pdfnotes.go pdf.go
 //     read.go

@@ -1,10 +1,16 @@
 package document
 
-import "io"
+import (
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
 
-// DOCX reads a Word document: headings, numbered and other lists, tables, links, notes, code (recognized by style or
-// font) and text boxes. Inserted text is included. Deleted and hidden text, tables of contents, headers and footers are
-// left out. If Word stored the page layout, pages begin where it says.
+// DOCX reads a Word document: headings, numbered and other lists, tables, links, notes, comments, code (recognized by
+// style or font), text boxes, charts and diagrams. Inserted text is included. Headers and footers follow at the end,
+// each once. Deleted and hidden text and tables of contents are left out. If Word stored the page layout, pages begin
+// where it says.
 func DOCX(r io.ReaderAt, size int64) (Text, error) {
 	return severalPages(readArchive(r, size, func(a *archive, md *markdown) error {
 		main, err := a.mainPart("word/document.xml")
@@ -19,6 +25,9 @@ func DOCX(r io.ReaderAt, size int64) (Text, error) {
 		md.breaks = 1
 		d.beginPage()
 		err = a.find(main, "w:body", func(x *xmlReader, _ element) error { return d.blocks(x, md) })
+		if err == nil {
+			err = d.writeFooters(main, md)
+		}
 		md.notes(d.cited)
 		if d.page == 1 {
 			d.budget.omitted.forget("page")
@@ -48,7 +57,54 @@ func (d *docx) readParts(main string) (err error) {
 			return err
 		}
 	}
+	if err := d.readComments(related(links, "comments", "word/comments.xml")); err != nil {
+		return err
+	}
 	d.links, d.numbers = links, map[string]int{}
+	return nil
+}
+
+// readComments reads comments as notes.
+func (d *docx) readComments(part string) (err error) {
+	if d.links, err = d.archive.relations(part); err != nil {
+		return err
+	}
+	return d.archive.find(part, "w:comment", func(x *xmlReader, e element) error {
+		author, id, md := e.attr("w:author"), e.attr("w:id"), newFlat(d.budget)
+		err := d.blocks(x, md)
+		if text := md.text(); text != "" {
+			d.notes["comment"+id] = commentText(author, "", text)
+		}
+		return err
+	})
+}
+
+// writeFooters adds the texts of headers and footers, each once.
+func (d *docx) writeFooters(main string, md *markdown) error {
+	links := d.links
+	all := newFooters()
+	d.budget.omitted.at = place{} // they are on several pages
+	for _, kind := range []string{"header", "footer"} {
+		for _, id := range slices.Sorted(maps.Keys(links)) {
+			link := links[id]
+			if link.kind != kind || link.external {
+				continue
+			}
+			var err error
+			if d.links, err = d.archive.relations(link.target); err != nil {
+				return err
+			}
+			text := newFlat(d.budget)
+			err = d.archive.optional(link.target, func(x *xmlReader) error {
+				return x.each(func(element) error { return d.blocks(x, text) })
+			})
+			if err != nil {
+				return err
+			}
+			all.add(strings.ToUpper(kind[:1])+kind[1:], text.oneLine())
+		}
+	}
+	all.write(md)
 	return nil
 }
 

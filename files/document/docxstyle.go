@@ -57,6 +57,12 @@ func eachIn(x *xmlReader, f func(e element) error) error {
 	})
 }
 
+// field is a part of the text that Word computes: an instruction, then the result to show.
+type field struct {
+	instruction string
+	href        string
+}
+
 func readWordStyles(a *archive, part string) (blockStyles, error) {
 	styles := blockStyles{}
 	return styles, a.find(part, "w:style", func(x *xmlReader, e element) error {

@@ -136,6 +136,8 @@ func (d *docx) runPart(x *xmlReader, e element, p *wordParagraph, s style) error
 		p.text.add(d.cite("footnote"+e.attr("w:id")), style{})
 	case "w:endnoteReference":
 		p.text.add(d.cite("endnote"+e.attr("w:id")), style{})
+	case "w:commentReference":
+		p.text.add(d.cite("comment"+e.attr("w:id")), style{})
 	case "w:lastRenderedPageBreak":
 		d.beginPage()
 		if p.text.isEmpty() {
@@ -148,15 +150,9 @@ func (d *docx) runPart(x *xmlReader, e element, p *wordParagraph, s style) error
 	case "w:ruby":
 		return x.find("w:rubyBase", func(element) error { return d.inlines(x, p, s) })
 	case "w:drawing", "w:pict", "w:object", "mc:AlternateContent":
-		return d.boxes(x, p, e.name == "w:object")
+		return d.drawing(x, p, e.name == "w:object")
 	}
 	return nil
-}
-
-// field is a part of the text that Word computes: an instruction, then the result to show.
-type field struct {
-	instruction string
-	href        string
 }
 
 // field follows the marks of a field: its begin, the separator before its result, its end.
@@ -190,24 +186,51 @@ func hyperlink(instruction string) string {
 
 var hyperlinkField = regexp.MustCompile(`^\s*HYPERLINK\s*"*([^"]*)`)
 
-// boxes reads the text boxes in a drawing, and notes what else is in it. If a drawing has two alternative forms, it reads
-// the first. The picture of an embedded object is not noted, because the object is.
-func (d *docx) boxes(x *xmlReader, p *wordParagraph, isObject bool) error {
+// wordDrawing is what is read of a drawing in a run.
+type wordDrawing struct {
+	alternative string
+	pictures    int
+	isObject    bool // the drawing is the picture of an embedded object
+}
+
+// drawing reads the text boxes, charts and diagrams in a drawing, and the alternative text of a picture. It notes a
+// picture without such a text. If a drawing has two alternative forms, it reads the first.
+func (d *docx) drawing(x *xmlReader, p *wordParagraph, isObject bool) error {
+	w := wordDrawing{isObject: isObject}
+	err := d.drawn(x, p, &w)
+	shown := pictureText(w.alternative)
+	switch {
+	case w.pictures > 0 && shown == "":
+		d.budget.omitted.addAt(picture, d.budget.omitted.at, w.pictures)
+	case w.pictures > 0:
+		p.text.add(shown, style{})
+	}
+	return err
+}
+
+func (d *docx) drawn(x *xmlReader, p *wordParagraph, w *wordDrawing) error {
 	return x.each(func(e element) error {
+		within := drawing{archive: d.archive, links: d.links, md: p.boxes}
 		switch e.name {
-		case "pic:pic", "v:imagedata":
-			if !isObject {
-				d.budget.omitted.add(picture)
-			}
-		case "c:chart":
-			d.budget.omitted.add(chart)
-		case "dgm:relIds":
-			d.budget.omitted.add("diagram")
 		case "w:txbxContent":
 			return d.blocks(x, p.boxes)
+		case "pic:pic", "v:imagedata":
+			if !w.isObject {
+				w.pictures++
+			}
+		case "c:chart", "cx:chart":
+			return within.chart(e.attr("r:id"))
+		case "dgm:relIds":
+			return within.diagram(e.attr("r:dm"))
 		case "mc:Fallback":
 			return nil
 		}
-		return d.boxes(x, p, isObject)
+		switch e.name {
+		case "wp:docPr", "pic:cNvPr", "v:shape", "v:rect":
+			if w.alternative == "" {
+				w.alternative = alternative(e)
+			}
+		}
+		return d.drawn(x, p, w)
 	})
 }

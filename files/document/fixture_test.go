@@ -175,14 +175,18 @@ const (
 
 	wordNamespaces = ` xmlns:w="` + schemas + `wordprocessingml/2006/main" xmlns:r="` + schemas +
 		`officeDocument/2006/relationships" xmlns:mc="` + schemas + `markup-compatibility/2006" xmlns:m="` + schemas +
-		`officeDocument/2006/math"`
+		`officeDocument/2006/math"` + drawingNamespaces
 	wordHead = `<w:document` + wordNamespaces + `><w:body>`
 	wordTail = `</w:body></w:document>`
 
-	slideNamespaces = ` xmlns:p="` + schemas + `presentationml/2006/main" xmlns:a="` + schemas +
-		`drawingml/2006/main" xmlns:dgm="` + schemas + `drawingml/2006/diagram" xmlns:r="` + schemas +
+	drawingNamespaces = ` xmlns:a="` + schemas + `drawingml/2006/main" xmlns:dgm="` + schemas +
+		`drawingml/2006/diagram" xmlns:c="` + schemas + `drawingml/2006/chart" xmlns:pic="` + schemas +
+		`drawingml/2006/picture" xmlns:wp="` + schemas + `drawingml/2006/wordprocessingDrawing" xmlns:xdr="` + schemas +
+		`drawingml/2006/spreadsheetDrawing"`
+
+	slideNamespaces = ` xmlns:p="` + schemas + `presentationml/2006/main" xmlns:r="` + schemas +
 		`officeDocument/2006/relationships" xmlns:mc="` + schemas + `markup-compatibility/2006" xmlns:m="` + schemas +
-		`officeDocument/2006/math"`
+		`officeDocument/2006/math"` + drawingNamespaces
 
 	oasis         = "urn:oasis:names:tc:opendocument:xmlns:"
 	odfNamespaces = ` xmlns:office="` + oasis + `office:1.0" xmlns:text="` + oasis + `text:1.0" xmlns:table="` + oasis +

@@ -3,6 +3,7 @@ package document
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -256,6 +257,18 @@ func (m *markdown) text() string {
 // oneLine returns all blocks so far on one line.
 func (m *markdown) oneLine() string { return strings.ReplaceAll(m.text(), "\n", " ") }
 
+// textless returns why a document without text is not read. Only pictures may become text by OCR.
+func textless(omitted []Omission) *UnreadableError {
+	if len(omitted) == 0 {
+		return unreadable("The document holds no text.")
+	}
+	advice := ""
+	if slices.ContainsFunc(omitted, func(o Omission) bool { return o.Kind == picture }) {
+		advice = " Upload a version with text, made by OCR for instance."
+	}
+	return unreadable("The document holds no text, only what is not read: %s.%s", ListOmissions(omitted), advice)
+}
+
 // finish returns the document's text. *UnreadableError if it is empty or a limit is exceeded.
 func (m *markdown) finish() (Text, error) {
 	text := m.text()
@@ -266,8 +279,7 @@ func (m *markdown) finish() (Text, error) {
 		return Text{}, tooMuchText()
 	}
 	if isBlank(text) {
-		return Text{}, unreadable("The document holds no text; its content may be images. " +
-			"Upload a version with text, made by OCR for instance.")
+		return Text{}, textless(m.budget.omitted.list())
 	}
 	return Text{Text: text + "\n", Pages: m.pages, Omitted: m.budget.omitted.list()}, nil
 }

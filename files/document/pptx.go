@@ -2,11 +2,13 @@ package document
 
 import (
 	"io"
-	"strconv"
+	"maps"
+	"slices"
 )
 
-// PPTX reads a PowerPoint presentation: each slide is a page below the heading "Slide n: title", with its lists,
-// tables, links, diagrams and speaker notes.
+// PPTX reads a PowerPoint presentation: each slide is a page below the heading "Slide n: title", with its texts in the
+// order in which they are read, its lists, tables, links, diagrams, charts, comments and speaker notes. Footers follow
+// at the end, each once.
 func PPTX(r io.ReaderAt, size int64) (Text, error) {
 	return readArchive(r, size, func(a *archive, md *markdown) error {
 		main, err := a.mainPart("ppt/presentation.xml")
@@ -18,20 +20,25 @@ func PPTX(r io.ReaderAt, size int64) (Text, error) {
 		if err != nil {
 			return err
 		}
+		d := &deck{archive: a, footers: newFooters(), layouts: map[string]places{}}
+		if err := d.readAuthors(main); err != nil {
+			return err
+		}
 		for i, part := range slides {
 			a.budget.omitted.at = numbered("slide", i+1)
-			s, err := a.readSlide(part, false)
+			s, err := d.readSlide(part, false)
 			if err != nil {
 				return err
 			}
-			notes := &slide{md: newMarkdown(a.budget)}
+			notes := &slide{drawing: drawing{md: newMarkdown(a.budget)}}
 			if part := related(s.links, "notesSlide", ""); a.has(part) {
-				if notes, err = a.readSlide(part, true); err != nil {
+				if notes, err = d.readSlide(part, true); err != nil {
 					return err
 				}
 			}
 			md.slide(i+1, s.title, s.md, notes.md)
 		}
+		d.footers.write(md)
 		return nil
 	})
 }
@@ -52,207 +59,236 @@ func (a *archive) slides(main string) (parts []string, err error) {
 	})
 }
 
+// deck is the state of reading a presentation.
+type deck struct {
+	archive *archive
+	footers *footers
+	layouts map[string]places // by the part of a layout or a master
+	authors map[string]string // of comments, by their ids
+}
+
+// readAuthors reads the names of those who commented.
+func (d *deck) readAuthors(main string) error {
+	links, err := d.archive.relations(main)
+	if err != nil {
+		return err
+	}
+	d.authors = map[string]string{}
+	for _, kind := range []string{"commentAuthors", "authors"} {
+		err := d.archive.optional(related(links, kind, ""), func(x *xmlReader) error {
+			return x.each(func(element) error {
+				return x.each(func(e element) error {
+					d.authors[e.attr("id")] = e.attr("name")
+					return nil
+				})
+			})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// placesOf reads where a layout puts its placeholders. A placeholder without a frame is where the layout's master puts
+// it.
+func (d *deck) placesOf(part string) (places, error) {
+	if known, ok := d.layouts[part]; ok || !d.archive.has(part) {
+		return known, nil
+	}
+	found := places{}
+	d.layouts[part] = found // before its master, which may lead back to it
+	links, err := d.archive.relations(part)
+	if err != nil {
+		return nil, err
+	}
+	master, err := d.placesOf(related(links, "slideMaster", ""))
+	if err != nil {
+		return nil, err
+	}
+	return found, d.archive.find(part, "p:sp", func(x *xmlReader, e element) error {
+		return x.tree(e, func(t *tree) {
+			placeholder := t.at("p:nvSpPr", "p:nvPr", "p:ph")
+			if placeholder == nil {
+				return
+			}
+			kind, index := placeholder.attr("type"), placeholder.attr("idx")
+			at := frame{}
+			if own := t.at("p:spPr", "a:xfrm"); own != nil {
+				at = frameOf(own)
+			}
+			found.set(kind, index, at.or(master.of(kind, "")))
+		})
+	})
+}
+
 // slide is the state of reading a slide or its notes.
 type slide struct {
-	archive *archive
-	links   map[string]relation
-	md      *markdown
+	drawing
+
+	deck    *deck
+	shapes  []slideShape
+	layout  places // where the slide's layout puts placeholders
 	title   string
 	isNotes bool
 }
 
-func (a *archive) readSlide(part string, isNotes bool) (*slide, error) {
+func (d *deck) readSlide(part string, isNotes bool) (*slide, error) {
+	a := d.archive
 	links, err := a.relations(part)
 	if err != nil {
 		return nil, err
 	}
 	a.omitEmbedded(links, a.budget.omitted.at)
-	s := &slide{archive: a, links: links, md: newMarkdown(a.budget), isNotes: isNotes}
-	return s, a.part(part, s.shapes)
+	s := &slide{drawing: drawing{archive: a, links: links}, deck: d, isNotes: isNotes}
+	if s.layout, err = d.placesOf(related(links, "slideLayout", "")); err != nil {
+		return nil, err
+	}
+	err = a.part(part, s.read)
+	s.md = newMarkdown(a.budget)
+	writeShapes(s.md, s.shapes)
+	if err != nil || isNotes {
+		return s, err
+	}
+	return s, s.comments()
 }
 
-// shapes reads the shapes on a slide, including those in groups.
-func (s *slide) shapes(x *xmlReader) error {
+// read reads the shapes on a slide.
+func (s *slide) read(x *xmlReader) error {
 	return x.each(func(e element) error {
 		switch e.name {
-		case "p:sp":
-			return s.shape(x)
-		case "a:tbl":
-			return s.table(x)
-		case "dgm:relIds":
-			return s.diagram(e.attr("r:dm"))
-		case "p:pic":
-			return s.picture(x)
-		case "c:chart":
-			s.archive.budget.omitted.add(chart)
-		case "p:oleObj", "mc:Fallback": // an object within a slide has a picture of itself
+		case "p:sp", "p:pic", "p:graphicFrame", "p:cxnSp", "p:grpSp", "a:tbl", "dgm:relIds", "c:chart", "cx:chart":
+			return s.shape(x, e)
+		case "mc:Fallback":
 			return nil
 		}
-		return s.shapes(x)
+		return s.read(x)
 	})
 }
 
-// picture notes a picture, or a video or a sound, which a picture stands for.
-func (s *slide) picture(x *xmlReader) error {
-	kind := picture
-	err := x.find("p:nvPr", func(element) error {
-		return x.each(func(e element) error {
-			switch e.name {
-			case "a:videoFile", "a:audioFile", "a:wavAudioFile", "a:quickTimeFile":
-				kind = media
-			}
-			return nil
-		})
-	})
-	s.archive.budget.omitted.add(kind)
+// shape adds a shape. A group stands where its frame is; the shapes in it are ordered among themselves.
+func (s *slide) shape(x *xmlReader, e element) error {
+	shape := slideShape{md: newMarkdown(s.archive.budget)}
+	before, md := s.shapes, s.md
+	s.shapes, s.md = nil, shape.md
+	err := s.content(x, e, &shape)
+	writeShapes(shape.md, s.shapes)
+	s.shapes, s.md = before, md
+	shown := pictureText(shape.alternative)
+	if e.name == "p:pic" && (shown == "" || shape.isMedia) {
+		kind := picture
+		if shape.isMedia {
+			kind = media
+		}
+		s.archive.budget.omitted.add(kind)
+	}
+	if shape.md.lines == 0 {
+		shape.md.paragraph(shown)
+	}
+	if !shape.at.known {
+		if shape.at = s.layout.of(shape.place, shape.index); !shape.at.known && len(before) > 0 {
+			shape.at = before[len(before)-1].at // in the order of the file
+		}
+	}
+	s.shapes = append(s.shapes, shape)
 	return err
 }
 
-// shape reads a shape's text. The shape's placeholder says what the text is for: "" is free text, "body" is a list.
-func (s *slide) shape(x *xmlReader) error {
-	place := ""
+// content reads an element of a shape, or the shape itself: its place, and its text, table, diagram or chart.
+func (s *slide) content(x *xmlReader, e element, shape *slideShape) error {
+	switch e.name {
+	case "p:ph":
+		shape.isPlaceholder, shape.place, shape.index = true, e.attr("type"), e.attr("idx")
+	case "p:cNvPr":
+		if shape.alternative == "" {
+			shape.alternative = alternative(e)
+		}
+	case "a:xfrm", "p:xfrm":
+		return x.tree(e, func(t *tree) { shape.at = shape.at.or(frameOf(t)) })
+	case "p:txBody":
+		return s.placed(x, shape)
+	case "a:tbl":
+		return s.table(x)
+	case "dgm:relIds":
+		return s.diagram(e.attr("r:dm"))
+	case "c:chart", "cx:chart":
+		return s.chart(e.attr("r:id"))
+	case "p:oleObj", "mc:Fallback": // an object within a slide has a picture of itself
+		return nil
+	}
+	shape.isMedia = shape.isMedia || isMedia[e.name]
 	return x.each(func(e element) error {
 		switch e.name {
-		case "p:nvSpPr":
-			return x.find("p:ph", func(e element) error {
-				if place = e.attr("type"); place == "" || place == "obj" {
-					place = "body"
-				}
-				return nil
+		case "p:sp", "p:pic", "p:graphicFrame", "p:cxnSp", "p:grpSp":
+			return s.shape(x, e)
+		}
+		return s.content(x, e, shape)
+	})
+}
+
+// placed reads the text of a shape. A placeholder says what its text is for: a title, a list, a footer.
+func (s *slide) placed(x *xmlReader, shape *slideShape) error {
+	switch shape.place {
+	case "sldNum", "sldImg":
+		return nil
+	case "ftr", "hdr", "dt":
+		text := newFlat(s.archive.budget)
+		err := s.paragraphs(x, text, false)
+		if !s.isNotes {
+			s.deck.footers.add(footerKinds[shape.place], text.oneLine())
+		}
+		return err
+	case "title", "ctrTitle":
+		if s.title == "" {
+			title := newFlat(s.archive.budget)
+			err := s.paragraphs(x, title, false)
+			s.title = title.oneLine()
+			return err
+		}
+	}
+	isList := shape.isPlaceholder && (shape.place == "" || shape.place == "obj" || shape.place == "body")
+	return s.paragraphs(x, s.md, isList && !s.isNotes)
+}
+
+var footerKinds = map[string]string{"ftr": "Footer", "hdr": "Header", "dt": "Date"}
+
+// comments adds the comments on a slide, old and new ones.
+func (s *slide) comments() error {
+	for _, id := range slices.Sorted(maps.Keys(s.links)) {
+		link := s.links[id]
+		if link.kind != "comments" {
+			continue
+		}
+		err := s.archive.optional(link.target, func(x *xmlReader) error {
+			return x.each(func(element) error {
+				return x.each(func(e element) error {
+					text := newFlat(s.archive.budget)
+					err := s.comment(x, text)
+					if shown := text.text(); shown != "" {
+						s.md.paragraph(commentText(s.deck.authors[e.attr("authorId")], "", shown))
+					}
+					return err
+				})
 			})
-		case "p:txBody":
-			return s.placed(x, place)
-		}
-		return nil
-	})
-}
-
-// placed reads the text of a placeholder.
-func (s *slide) placed(x *xmlReader, place string) error {
-	switch {
-	case place == "dt" || place == "ftr" || place == "hdr" || place == "sldNum" || place == "sldImg":
-		return nil
-	case (place == "title" || place == "ctrTitle") && s.title == "":
-		title := newFlat(s.archive.budget)
-		err := s.paragraphs(x, title, false)
-		s.title = title.oneLine()
-		return err
-	}
-	return s.paragraphs(x, s.md, place == "body" && !s.isNotes)
-}
-
-// paragraphs reads a body of text. If isList is set, its paragraphs are list items unless they say otherwise.
-func (s *slide) paragraphs(x *xmlReader, md *markdown, isList bool) error {
-	var counts [maxListLevels]int
-	return x.find("a:p", func(element) error {
-		p := &slideParagraph{text: &inline{budget: s.archive.budget}, bullet: isList}
-		if err := s.inlines(x, p); err != nil {
-			return err
-		}
-		p.write(md, &counts)
-		return nil
-	})
-}
-
-type slideParagraph struct {
-	text   *inline
-	level  int
-	bullet bool
-	number bool
-	start  int
-}
-
-func (p *slideParagraph) write(md *markdown, counts *[maxListLevels]int) {
-	if p.text.isEmpty() {
-		return
-	}
-	b := block{code: p.text.isCode() && !md.flat && !p.number, item: p.bullet || p.number, level: p.level}
-	clear(counts[p.level+1:])
-	if p.number {
-		if counts[p.level] == 0 {
-			counts[p.level] = p.start - 1
-		}
-		counts[p.level]++
-		b.label = strconv.Itoa(counts[p.level]) + "."
-	} else {
-		counts[p.level] = 0
-	}
-	md.put(b, p.text)
-}
-
-func (p *slideParagraph) properties(props *tree) {
-	p.level = min(max(number(props.attr("lvl"), 0), 0), maxListLevels-1)
-	p.bullet = (p.bullet || props.at("a:buChar") != nil || props.at("a:buBlip") != nil) && props.at("a:buNone") == nil
-	if auto := props.at("a:buAutoNum"); auto != nil {
-		p.number, p.start = true, max(number(auto.attr("startAt"), 1), 1)
-	}
-}
-
-func (s *slide) inlines(x *xmlReader, p *slideParagraph) error {
-	return x.each(func(e element) error {
-		switch e.name {
-		case "a:pPr":
-			return x.tree(e, p.properties)
-		case "a:r", "a:fld":
-			return s.run(x, p)
-		case "a:br":
-			p.text.add("\n", style{})
-		case "m:oMath":
-			return formula(x, p.text)
-		case "a:rPr", "a:endParaRPr", "mc:Fallback":
-			return nil
-		}
-		return s.inlines(x, p)
-	})
-}
-
-func (s *slide) run(x *xmlReader, p *slideParagraph) error {
-	var look style
-	return x.each(func(e element) error {
-		switch e.name {
-		case "a:rPr":
-			return x.tree(e, func(props *tree) { look = s.look(props) })
-		case "a:t":
-			text, err := x.text()
-			p.text.addWords(text, look)
-			return err
-		}
-		return nil
-	})
-}
-
-func (s *slide) look(props *tree) style {
-	strike := props.attr("strike")
-	look := style{
-		code:   isCodeFont(props.at("a:latin").attr("typeface")),
-		struck: strike == "sngStrike" || strike == "dblStrike",
-		raised: number(props.attr("baseline"), 0) > 0,
-	}
-	if link := s.links[props.at("a:hlinkClick").attr("r:id")]; link.external {
-		look.href = link.target
-	}
-	return look
-}
-
-func (s *slide) table(x *xmlReader) error {
-	var rows []row
-	err := x.find("a:tr", func(element) error {
-		var r row
-		err := x.find("a:tc", func(element) error {
-			md := newFlat(s.archive.budget)
-			err := s.paragraphs(x, md, false)
-			r.add(s.archive.budget, md.text(), 1)
-			return err
 		})
-		rows = append(rows, r)
-		return err
-	})
-	s.md.table(rows)
-	return err
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// diagram reads the texts of a SmartArt diagram, which is a separate part.
-func (s *slide) diagram(id string) error {
-	return s.archive.find(s.links[id].target, "dgm:t",
-		func(x *xmlReader, _ element) error { return s.paragraphs(x, s.md, true) })
+// comment reads the text of a comment, and of the replies to it.
+func (s *slide) comment(x *xmlReader, to *markdown) error {
+	return x.each(func(e element) error {
+		switch e.name {
+		case "p:text":
+			text, err := x.text()
+			to.paragraph(text)
+			return err
+		case "txBody", "p:txBody":
+			return s.paragraphs(x, to, false)
+		}
+		return s.comment(x, to)
+	})
 }

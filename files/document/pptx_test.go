@@ -30,9 +30,10 @@ func TestPPTXSlides(t *testing.T) {
 		{"speaker notes are under their slide", pptx([]string{shape("title", line("", "A")), shape("", line("", "x"))},
 			notes...),
 			"## Slide 1: A\n\n### Notes\n\nsay this\n\nand that\n\n## Slide 2\n\nx\n", []int{1, 9}},
-		{"footers, dates and numbers are left out", pptx([]string{shape("ftr", line("", "f")) + shape("dt", line("", "d")) +
-			shape("sldNum", line("", "1")) +
-			shape("", line("", "x"))}), "## Slide 1\n\nx\n", []int{1}},
+		{"footers and dates stand at the end, once, and numbers are left out", pptx([]string{
+			shape("ftr", line("", "f")) + shape("dt", line("", "d")) + shape("sldNum", line("", "1")) +
+				shape("", line("", "x")), shape("ftr", line("", "f")) + shape("", line("", "y"))}),
+			"## Slide 1\n\nx\n\n## Slide 2\n\ny\n\nFooter: f\n\nDate: d\n", []int{1, 5}},
 		{"a slide without text is a page without lines", pptx([]string{"<p:pic/>", shape("", line("", "x"))}),
 			"## Slide 2\n\nx\n", []int{1, 1}},
 		{"shapes in groups", pptx([]string{"<p:grpSp><p:grpSp>" + shape("", line("", "x")) + "</p:grpSp></p:grpSp>"}),

@@ -57,11 +57,7 @@ func (s *sheetWriter) flush() {
 	if len(rows) == 0 {
 		return
 	}
-	if !s.begun {
-		s.begun = true
-		s.md.breaks++
-		s.md.heading(2, s.name)
-	}
+	s.begin()
 	for len(rows) > 0 && s.hi-s.lo > 1 && isSingle(rows[0]) {
 		s.md.paragraph(rows[0][len(rows[0])-1])
 		rows = rows[1:]
@@ -79,6 +75,24 @@ func (s *sheetWriter) flush() {
 		table[i].cells = r[min(s.lo, len(r)):]
 	}
 	s.md.table(table)
+}
+
+// begin writes the sheet's heading, once.
+func (s *sheetWriter) begin() {
+	if !s.begun {
+		s.begun = true
+		s.md.breaks++
+		s.md.heading(2, s.name)
+	}
+}
+
+// below adds what a sheet has besides its cells.
+func (s *sheetWriter) below(text string) {
+	s.flush()
+	if text != "" {
+		s.begin()
+		s.md.raw(text)
+	}
 }
 
 // isSingle reports whether a row has exactly one cell with text.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
 	"strings"
 
 	"github.com/xuri/excelize/v2"
@@ -13,51 +12,66 @@ import (
 
 // XLSX reads an Excel workbook: each sheet is a page below its name, each block of rows is a table, each cell is as
 // displayed. Dates in the default format are shown as 2026-03-31. Formulas are shown by the values that were last
-// computed. Hidden sheets are left out.
+// computed, or as formulas if none were. Text boxes, charts, diagrams and notes follow the cells of their sheet. Hidden
+// sheets are left out.
 func XLSX(r io.ReaderAt, size int64) (Text, error) {
 	return readArchive(r, size, func(a *archive, md *markdown) error {
-		if _, err := a.mainPart("xl/workbook.xml"); err != nil {
+		main, err := a.mainPart("xl/workbook.xml")
+		if err != nil {
 			return err
 		}
-		if err := a.measure(); err != nil {
+		b := &workbook{archive: a, uncomputed: map[string]bool{}}
+		if err := b.measure(); err != nil {
 			return err
 		}
 		a.omitMacros()
-		a.omitDrawn()
-		return writeBook(a.source, size, md)
+		if err := b.readParts(main); err != nil {
+			return err
+		}
+		return b.write(size, md)
 	})
 }
 
-// omitDrawn notes what a workbook has besides its cells.
-func (a *archive) omitDrawn() {
-	for _, name := range a.names {
-		switch folder := path.Dir(name); {
-		case folder == "xl/media":
-			a.budget.omitted.addAt(picture, place{}, 1)
-		case folder == "xl/charts" && strings.HasPrefix(path.Base(name), "chart"):
-			a.budget.omitted.addAt(chart, place{}, 1)
-		case folder == "xl/embeddings":
-			a.budget.omitted.addAt(embeddedKind(name), place{}, 1)
-		case strings.HasPrefix(path.Base(name), "comments") && strings.HasSuffix(name, ".xml"):
-			a.budget.omitted.addAt("sheet with comments", place{}, 1)
+// lacksValue reports whether a piece of a sheet has a formula without a value.
+func lacksValue(piece []byte) bool {
+	for {
+		_, after, found := bytes.Cut(piece, []byte("</f>"))
+		if !found {
+			return false
 		}
+		next := bytes.TrimLeft(after[:min(len(after), 40)], " \t\r\n")
+		for _, end := range []string{"</c>", "<v/>", "<v />", "<v></v>"} {
+			if bytes.HasPrefix(next, []byte(end)) {
+				return true
+			}
+		}
+		piece = after
 	}
 }
 
-// measure unpacks every part once, so that the library gets only archives that are complete and within the limits.
-func (a *archive) measure() error {
-	block := make([]byte, 64<<10)
+// measure unpacks every part once, so that the library gets only archives that are complete and within the limits. It
+// also looks for formulas without values.
+func (b *workbook) measure() error {
+	a := b.archive
+	const longest = 64 // bytes that lacksValue needs
+	block := make([]byte, longest+64<<10)
 	for _, name := range a.names {
 		body, err := a.open(name)
 		if err != nil {
 			return err
 		}
+		kept := 0 // bytes of the last block, at the beginning of this one
 		for err == nil {
 			var n int
-			n, err = body.Read(block)
+			n, err = body.Read(block[kept:])
 			if strings.HasSuffix(name, ".xml") || strings.HasSuffix(name, ".rels") {
-				a.budget.tokens -= bytes.Count(block[:n], []byte("<"))
+				a.budget.tokens -= bytes.Count(block[kept:kept+n], []byte("<"))
+				if !b.uncomputed[name] && lacksValue(block[:kept+n]) {
+					b.uncomputed[name] = true
+				}
 			}
+			all := block[:kept+n]
+			kept = copy(block, all[max(0, len(all)-longest):])
 		}
 		body.Close() //nolint:errcheck,gosec // read only
 		if !errors.Is(err, io.EOF) {
@@ -67,28 +81,52 @@ func (a *archive) measure() error {
 	return a.budget.spent()
 }
 
-// writeBook returns an error if the library panics on a workbook that it does not expect.
-func writeBook(r io.ReaderAt, size int64, md *markdown) (err error) {
+// readParts finds the parts of the sheets, and the people who commented.
+func (b *workbook) readParts(main string) error {
+	b.sheets, b.people = map[string]string{}, map[string]string{}
+	links, err := b.archive.relations(main)
+	if err != nil {
+		return err
+	}
+	err = b.archive.find(main, "sheet", func(_ *xmlReader, e element) error {
+		b.sheets[e.attr("name")] = links[e.attr("r:id")].target
+		return nil
+	})
+	for _, link := range links {
+		if err == nil && link.kind == "person" {
+			err = b.archive.find(link.target, "person", func(_ *xmlReader, e element) error {
+				b.people[e.attr("id")] = e.attr("displayName")
+				return nil
+			})
+		}
+	}
+	return err
+}
+
+// write returns an error if the library panics on a workbook that it does not expect.
+func (b *workbook) write(size int64, md *markdown) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("a sheet cannot be laid out: %v", p)
 		}
 	}()
 	// With equal limits, the library unpacks nothing to temporary files.
-	book, err := excelize.OpenReader(io.NewSectionReader(r, 0, size), excelize.Options{
+	book, err := excelize.OpenReader(io.NewSectionReader(b.archive.source, 0, size), excelize.Options{
 		UnzipSizeLimit: maxUnpackedBytes, UnzipXMLSizeLimit: maxUnpackedBytes, ShortDatePattern: "yyyy-mm-dd",
 	})
 	if err != nil {
 		return err
 	}
 	defer book.Close() //nolint:errcheck // read only
+	mendFormats(book)
 	s := &sheetWriter{md: md}
 	for _, name := range book.GetSheetList() {
 		if visible, err := book.GetSheetVisible(name); err != nil || !visible {
 			md.budget.omitted.addAt(hiddenSheet, named("sheet", name), 1)
 			continue
 		}
-		if err := s.read(book, name); err != nil {
+		md.budget.omitted.at = named("sheet", name)
+		if err := b.sheet(s, book, name); err != nil {
 			return err
 		}
 	}
@@ -96,18 +134,45 @@ func writeBook(r io.ReaderAt, size int64, md *markdown) (err error) {
 	return nil
 }
 
-func (s *sheetWriter) read(book *excelize.File, name string) error {
+// sheet reads a sheet: its cells, then what is drawn on it, then its comments.
+func (b *workbook) sheet(s *sheetWriter, book *excelize.File, name string) error {
+	s.sheet(name)
+	part := b.sheets[name]
+	formulas, err := b.formulas(book, name, part)
+	if err != nil {
+		return err
+	}
+	if err := s.read(book, name, formulas); err != nil {
+		return err
+	}
+	links, err := b.archive.relations(part)
+	if err != nil {
+		return err
+	}
+	b.archive.omitEmbedded(links, s.md.budget.omitted.at)
+	drawn, err := b.drawn(links, func(reference string) []string { return cellsOf(book, reference) })
+	if err != nil {
+		return err
+	}
+	s.below(drawn)
+	comments, err := b.comments(links)
+	s.below(comments)
+	return err
+}
+
+// read reads the cells of a sheet. formulas has those of cells without a value.
+func (s *sheetWriter) read(book *excelize.File, name string, formulas sheetFormulas) error {
 	rows, err := book.Rows(name)
 	if err != nil {
 		return nil //nolint:nilerr // the sheet of a chart or a macro has no rows
 	}
 	defer rows.Close() //nolint:errcheck // read only
-	s.sheet(name)
-	for rows.Next() {
+	for n := 0; rows.Next(); n++ {
 		columns, err := columnsOf(rows)
 		if err != nil {
 			return err
 		}
+		columns = withFormulas(columns, formulas[n])
 		if err := s.row(columns); err != nil {
 			return err
 		}

@@ -8,16 +8,22 @@ import (
 	"github.com/loci-memory/loci/files/document"
 )
 
-const xlsxStyles = `<styleSheet xmlns="` + schemas + `spreadsheetml/2006/main"><numFmts count="2">` +
+const xlsxStyles = `<styleSheet xmlns="` + schemas + `spreadsheetml/2006/main"><numFmts count="5">` +
 	`<numFmt numFmtId="164" formatCode="dd.mm.yyyy"/>` +
-	`<numFmt numFmtId="165" formatCode="#,##0.00 &quot;EUR&quot;"/></numFmts><fonts count="1"><font/></fonts>` +
+	`<numFmt numFmtId="165" formatCode="#,##0.00 &quot;EUR&quot;"/>` +
+	`<numFmt numFmtId="166" formatCode="General&quot; pcs&quot;"/>` +
+	`<numFmt numFmtId="167" formatCode="&quot;about &quot;General;General&quot; down&quot;"/>` +
+	`<numFmt numFmtId="58" formatCode="0.0&quot; m&quot;"/></numFmts><fonts count="1"><font/></fonts>` +
 	`<fills count="1"><fill/></fills>` +
-	`<borders count="1"><border/></borders><cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs count="7">` +
+	`<borders count="1"><border/></borders><cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs count="14">` +
 	`<xf numFmtId="0"/>` +
 	`<xf numFmtId="14" applyNumberFormat="1"/><xf numFmtId="164" applyNumberFormat="1"/>` +
 	`<xf numFmtId="9" applyNumberFormat="1"/>` +
 	`<xf numFmtId="165" applyNumberFormat="1"/><xf numFmtId="20" applyNumberFormat="1"/>` +
-	`<xf numFmtId="22" applyNumberFormat="1"/></cellXfs></styleSheet>`
+	`<xf numFmtId="22" applyNumberFormat="1"/><xf numFmtId="31" applyNumberFormat="1"/>` +
+	`<xf numFmtId="57" applyNumberFormat="1"/><xf numFmtId="36" applyNumberFormat="1"/>` +
+	`<xf numFmtId="33" applyNumberFormat="1"/><xf numFmtId="58" applyNumberFormat="1"/>` +
+	`<xf numFmtId="166" applyNumberFormat="1"/><xf numFmtId="167" applyNumberFormat="1"/></cellXfs></styleSheet>`
 
 // number returns a cell with a number in one of the formats of xlsxStyles.
 func number(format, value string) string { return `<c s="` + format + `"><v>` + value + `</v></c>` }
@@ -51,6 +57,19 @@ func TestXLSXCells(t *testing.T) {
 			[]int{1}},
 		{"a long number keeps its digits", one(row(number("0", "123456789012") + number("0", "0.1"))), head +
 			"123456789012 | 0.1" + tail, []int{1}},
+		{"dates of East Asia by their number", one(row(number("7", "46082") + number("8", "46082"))), head +
+			"2026-03-01 | 2026-03-01" + tail, []int{1}},
+		{"dates of East Asia that may have a time", one(row(number("9", "46082") + number("10", "46082.75"))), head +
+			"2026-03-01 | 2026-03-01 18:00" + tail, []int{1}},
+		{"a number that the workbook gives another meaning", one(row(number("11", "46082") + number("0", "1"))), head +
+			"46082.0 m | 1" + tail, []int{1}},
+		{"words next to General", one(row(number("12", "5.5") + number("13", "-3"))), head + "5.5 pcs | 3 down" + tail,
+			[]int{1}},
+		{"words before General", one(row(number("13", "7") + number("0", "1"))), head + "about 7 | 1" + tail, []int{1}},
+		{"a formula without a value", one(row(`<c r="A1"><f>SUM(A2:A3)</f></c><c r="B1"><f>B2&amp;"z"</f><v></v></c>`)),
+			head + `=SUM(A2:A3) | =B2&"z"` + tail, []int{1}},
+		{"a shared formula without a value", one(row(`<c r="A1"><f t="shared" ref="A1:B1" si="0">A3+1</f><v/></c>` +
+			`<c r="B1"><f t="shared" si="0"/></c>`)), head + "=A3+1 | =B3+1" + tail, []int{1}},
 		{"pipes and lines in a cell", one(cells("a|b", "c\nd")), head + `a\|b | c<br>d` + tail, []int{1}},
 		{"cells by their references", one(row(`<c r="B1" t="str"><v>b</v></c>`)), "## S\n\nb\n\n| x | y |\n| --- | --- |\n",
 			[]int{1}},

@@ -1,0 +1,175 @@
+package document_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/files/document"
+)
+
+// chartPart returns a chart with a title, an axis and series. Each series is given by its name, its categories and its
+// values; words are parted by blanks.
+func chartPart(title, axis string, series ...[3]string) string {
+	points := func(words string) string {
+		var b strings.Builder
+		for i, word := range strings.Fields(words) {
+			fmt.Fprintf(&b, `<c:pt idx="%d"><c:v>%s</c:v></c:pt>`, i, word)
+		}
+		return b.String()
+	}
+	titled := func(s string) string {
+		return "<c:title><c:tx><c:rich><a:p><a:r><a:t>" + s + "</a:t></a:r></a:p></c:rich></c:tx></c:title>"
+	}
+	var b strings.Builder
+	for _, s := range series {
+		b.WriteString("<c:ser><c:tx><c:strRef><c:f>S!$A$1</c:f><c:strCache>" + points(s[0]) +
+			"</c:strCache></c:strRef></c:tx><c:cat><c:strRef><c:f>S!$A$2</c:f><c:strCache>" + points(s[1]) +
+			"</c:strCache></c:strRef></c:cat>" +
+			"<c:val><c:numRef><c:f>S!$B$2</c:f><c:numCache><c:formatCode>General</c:formatCode>" + points(s[2]) +
+			"</c:numCache></c:numRef></c:val></c:ser>")
+	}
+	return "<c:chartSpace" + wordNamespaces + "><c:chart>" + titled(title) + "<c:plotArea><c:barChart>" + b.String() +
+		"</c:barChart><c:valAx>" + titled(axis) + "</c:valAx></c:plotArea></c:chart></c:chartSpace>"
+}
+
+const (
+	salesTable = "Chart: Sales (EUR)\n\n| | North | South |\n| --- | --- | --- |\n| Jan | 10 | 20 |\n" +
+		"| Feb | 15.5 | 0.3 |\n"
+	chartFrame = `<a:graphic><a:graphicData><c:chart r:id="ch"/></a:graphicData></a:graphic>`
+)
+
+func salesChart() string {
+	return chartPart("Sales", "EUR", [3]string{"North", "Jan Feb", "10 15.5"},
+		[3]string{"South", "Jan Feb", "20 0.30000000000000004"})
+}
+
+func TestWordCommentsHeadersAndPictures(t *testing.T) {
+	t.Parallel()
+	links := func(all ...string) []string {
+		return []string{"word/_rels/document.xml.rels", relations(all...)}
+	}
+	pictured := func(alternative string) string {
+		return `<w:r><w:drawing><wp:inline><wp:docPr descr="` + alternative + `"/><a:graphic><pic:pic/></a:graphic>` +
+			`</wp:inline></w:drawing></w:r>`
+	}
+	comments := []string{"word/comments.xml", wordPart("comments", `<w:comment w:id="7" w:author="Ana">`+
+		para(run("Is it?"))+para(run("Ask."))+`</w:comment>`)}
+	header := func(root, s string) string { return wordPart(root, para(run(s))) }
+	testReads(t, document.DOCX, []readCase{
+		{"a comment is a note with its author", docx(para(run("x"), `<w:r><w:commentReference w:id="7"/></w:r>`)+
+			para(run("y")), comments...), "x[^1]\n\ny\n\n[^1]: Comment by Ana: Is it?\n    Ask.\n", nil},
+		{"headers and footers stand at the end, each once", docx(para(run("x")), append(links("a", "header",
+			"header1.xml", "b", "header", "header2.xml", "c", "footer", "footer1.xml", "d", "footer", "footer2.xml"),
+			"word/header1.xml", header("hdr", "Secret"), "word/header2.xml", header("hdr", "Secret"), "word/footer1.xml",
+			header("ftr", "Loci Ltd"), "word/footer2.xml", header("ftr", "12"))...),
+			"x\n\nHeader: Secret\n\nFooter: Loci Ltd\n", nil},
+		{"the alternative text of a picture", docx(para(run("x "), pictured("the harbour"))),
+			"x [Picture: the harbour]\n", nil},
+		{"a file's name is no alternative text", docx(para(run("x"), pictured("IMG_1.jpeg"))), "x\n", nil},
+		{"a chart is a small table", docx(para(run("x"), "<w:r><w:drawing><wp:inline>"+chartFrame+
+			"</wp:inline></w:drawing></w:r>"), append(links("ch", "chart", "charts/chart1.xml"), "word/charts/chart1.xml",
+			salesChart())...), "x\n\n" + salesTable,
+			nil},
+		{"a diagram is a list", docx(para(run("x"), `<w:r><w:drawing><wp:inline><a:graphic><dgm:relIds r:dm="d"/>`+
+			`</a:graphic></wp:inline></w:drawing></w:r>`), append(links("d", "diagramData", "diagrams/data1.xml"),
+			"word/diagrams/data1.xml",
+			"<dgm:dataModel"+wordNamespaces+"><dgm:pt><dgm:t>"+line("", "step")+"</dgm:t></dgm:pt><dgm:pt><dgm:t>"+
+				line("", "next")+"</dgm:t></dgm:pt></dgm:dataModel>")...), "x\n\n- step\n- next\n", nil},
+	})
+}
+
+// drawn returns a workbook with one sheet of cells and what is drawn on it.
+func drawn(rows, drawing string, parts ...string) []byte {
+	return xlsx([]sheet{{"S", "", rows}}, append(parts, "xl/worksheets/_rels/sheet1.xml.rels", relations("d", "drawing",
+		"../drawings/drawing1.xml", "c", "comments", "../comments1.xml", "t", "threadedComment", "../threads1.xml"),
+		"xl/drawings/drawing1.xml", "<xdr:wsDr"+wordNamespaces+">"+drawing+"</xdr:wsDr>",
+		"xl/drawings/_rels/drawing1.xml.rels", relations("ch", "chart", "../charts/chart1.xml"))...)
+}
+
+func TestWhatStandsOnASheetBesidesItsCells(t *testing.T) {
+	t.Parallel()
+	anchor := func(row int, what string) string {
+		return fmt.Sprintf("<xdr:twoCellAnchor><xdr:from><xdr:col>0</xdr:col><xdr:row>%d</xdr:row></xdr:from>%s"+
+			"</xdr:twoCellAnchor>", row, what)
+	}
+	textBox := func(s string) string { return "<xdr:sp><xdr:txBody>" + line("", s) + "</xdr:txBody></xdr:sp>" }
+	chart := []string{"xl/charts/chart1.xml", salesChart()}
+	notes := func(comments string) string {
+		return `<comments xmlns="` + schemas + `spreadsheetml/2006/main"><authors><author>Bob</author>` +
+			`<author>tc={1}</author></authors><commentList>` + comments + `</commentList></comments>`
+	}
+	note := func(cell, author, s string) string {
+		return `<comment ref="` + cell + `" authorId="` + author + `"><text><r><t>` + s + `</t></r></text></comment>`
+	}
+	threads := `<ThreadedComments><threadedComment ref="B2" personId="p"><text>Sure?</text></threadedComment>` +
+		`<threadedComment ref="B2" personId="q"><text>Yes.</text></threadedComment></ThreadedComments>`
+	const head = "## S\n\n| a | b |\n| --- | --- |\n| c | d |\n\n"
+	rows := cells("a", "b") + cells("c", "d")
+	testReads(t, document.XLSX, []readCase{
+		{"text boxes follow the cells from top to bottom", drawn(rows, anchor(9, textBox("low"))+anchor(2, textBox("high"))),
+			head + "high\n\nlow\n", []int{1}},
+		{"a chart follows its cells", drawn(rows, anchor(2, "<xdr:graphicFrame>"+chartFrame+"</xdr:graphicFrame>"), chart...),
+			head + salesTable, []int{1}},
+		{"a sheet with only a chart", drawn("", anchor(2, "<xdr:graphicFrame>"+chartFrame+"</xdr:graphicFrame>"), chart...),
+			"## S\n\n" + salesTable, []int{1}},
+		{"a picture by its alternative text", drawn(rows, anchor(2, `<xdr:pic><xdr:nvPicPr><xdr:cNvPr descr="the logo"/>`+
+			`</xdr:nvPicPr></xdr:pic>`)), head + "[Picture: the logo]\n", []int{1}},
+		{"notes on cells", drawn(rows, "", "xl/comments1.xml", notes(note("B2", "0", "Bob:\nis it d?"))),
+			head + "Comment by Bob on B2: is it d?\n", []int{1}},
+		{"threads, without the notes that stand for them", drawn(rows, "", "xl/comments1.xml", notes(note("B2", "1",
+			"[Threaded comment] Your version of Excel allows you to read this")), "xl/threads1.xml", threads),
+			head + "Comment on B2: Sure?\n\nComment on B2: Yes.\n", []int{1}},
+	})
+}
+
+func TestAWorkbookWithoutTextSaysWhatItHolds(t *testing.T) {
+	t.Parallel()
+	testRefusals(t, document.XLSX, []refusal{
+		{"only a picture", drawn("", "<xdr:twoCellAnchor><xdr:pic/></xdr:twoCellAnchor>"),
+			"only what is not read: 1 picture without text (sheet S). Upload a version with text, made by OCR for instance."},
+		{"only a hidden sheet", xlsx([]sheet{{"One", `state="hidden"`, cells("a")}, {"Two", "", ""}}),
+			"only what is not read: 1 hidden sheet (sheet One)."},
+		{"nothing", xlsx([]sheet{{"One", "", ""}}), "The document holds no text."},
+	})
+}
+
+func TestSlidesAreReadInOrder(t *testing.T) {
+	t.Parallel()
+	at := func(x, y, width, height int) string {
+		return fmt.Sprintf(`<a:xfrm><a:off x="%d" y="%d"/><a:ext cx="%d" cy="%d"/></a:xfrm>`, x, y, width, height)
+	}
+	placed := func(frame, s string) string {
+		return "<p:sp><p:spPr>" + frame + "</p:spPr><p:txBody>" + line("", s) + "</p:txBody></p:sp>"
+	}
+	pictured := func(frame, alternative string) string {
+		return `<p:pic><p:nvPicPr><p:cNvPr descr="` + alternative + `"/></p:nvPicPr><p:spPr>` + frame + `</p:spPr></p:pic>`
+	}
+	slide := func(shapes ...string) []byte { return pptx([]string{strings.Join(shapes, "")}) }
+	layout := []string{"ppt/slides/_rels/slide1.xml.rels", relations("l", "slideLayout", "../slideLayouts/l1.xml", "c",
+		"comments", "../comments/c1.xml", "ch", "chart", "../charts/chart1.xml"),
+		"ppt/slideLayouts/l1.xml", slidePart(`<p:sp><p:nvSpPr><p:nvPr><p:ph type="body" idx="1"/></p:nvPr></p:nvSpPr>` +
+			`<p:spPr>` + at(0, 500, 100, 100) + `</p:spPr></p:sp>`), "ppt/comments/c1.xml", `<p:cmLst xmlns:p="` + schemas +
+			`presentationml/2006/main"><p:cm authorId="0"><p:pos x="1" y="1"/><p:text>Why?</p:text></p:cm></p:cmLst>`,
+		"ppt/charts/chart1.xml", salesChart()}
+	testReads(t, document.PPTX, []readCase{
+		{"from top to bottom, and from left to right", slide(placed(at(600, 500, 100, 100), "4"),
+			placed(at(600, 210, 100, 100), "2"), placed(at(0, 490, 100, 100), "3"), placed(at(0, 200, 100, 100), "1")),
+			"## Slide 1\n\n1\n\n2\n\n3\n\n4\n", []int{1}},
+		{"a column is read to its end", slide(placed(at(600, 200, 100, 600), "3"), placed(at(0, 600, 100, 100), "2"),
+			placed(at(0, 210, 100, 100), "1"), placed(at(0, 0, 900, 100), "0")),
+			"## Slide 1\n\n0\n\n1\n\n2\n\n3\n", []int{1}},
+		{"a group is read as a whole", slide("<p:grpSp><p:grpSpPr>"+at(0, 500, 100, 100)+"</p:grpSpPr>"+
+			placed(at(0, 60, 10, 10), "3")+placed(at(0, 20, 10, 10), "2")+"</p:grpSp>", placed(at(0, 200, 100, 100), "1")),
+			"## Slide 1\n\n1\n\n2\n\n3\n", []int{1}},
+		{"shapes without a place keep their order", slide(shape("", line("", "b")), shape("", line("", "a"))),
+			"## Slide 1\n\nb\n\na\n", []int{1}},
+		{"a placeholder stands where its layout puts it, and comments follow", pptx([]string{`<p:sp><p:nvSpPr><p:nvPr>` +
+			`<p:ph idx="1"/></p:nvPr></p:nvSpPr><p:txBody>` + line("", "low") + `</p:txBody></p:sp>` +
+			placed(at(0, 100, 100, 100), "high")}, layout...), "## Slide 1\n\nhigh\n\n- low\n\nComment: Why?\n", []int{1}},
+		{"a picture by its alternative text", slide(pictured(at(0, 300, 9, 9), "the harbour"), placed(at(0, 0, 9, 9), "x")),
+			"## Slide 1\n\nx\n\n[Picture: the harbour]\n", []int{1}},
+		{"a chart is a small table", pptx([]string{"<p:graphicFrame>" + chartFrame + "</p:graphicFrame>"}, layout...),
+			"## Slide 1\n\n" + strings.TrimSuffix(salesTable, "\n") + "\n\nComment: Why?\n", []int{1}},
+	})
+}

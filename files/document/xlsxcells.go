@@ -1,0 +1,160 @@
+package document
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/xuri/excelize/v2"
+)
+
+// workbook is the state of reading a workbook.
+type workbook struct {
+	archive    *archive
+	sheets     map[string]string // name → part
+	people     map[string]string // who wrote threaded comments, by id
+	uncomputed map[string]bool   // parts of sheets with formulas whose values are not stored
+}
+
+// Limits of formulas without a value.
+const (
+	maxFormulas     = 200_000 // of a sheet
+	maxFormulaBytes = 8192    // as in Excel
+	maxShared       = 1000    // of a sheet, those that are written as another one's
+)
+
+// sheetFormulas are formulas by row, then by column, both from 0.
+type sheetFormulas map[int]map[int]string
+
+// formulas returns the formulas of a sheet's cells that have no value.
+func (b *workbook) formulas(book *excelize.File, name, part string) (sheetFormulas, error) {
+	if !b.uncomputed[part] {
+		return nil, nil //nolint:nilnil // there are none
+	}
+	all, count, shared := sheetFormulas{}, 0, 0
+	err := b.archive.find(part, "c", func(x *xmlReader, e element) error {
+		formula, value, isFormula := "", "", false
+		err := x.each(func(e element) (err error) {
+			switch e.name {
+			case "f":
+				isFormula = true
+				formula, err = x.text()
+			case "v", "is":
+				value, err = x.text()
+			}
+			return err
+		})
+		column, row, unknown := excelize.CellNameToCoordinates(e.attr("r"))
+		if err != nil || !isFormula || value != "" || unknown != nil || count >= maxFormulas {
+			return err
+		}
+		if formula == "" && shared < maxShared {
+			shared++
+			formula, _ = book.GetCellFormula(name, e.attr("r")) // without one, the cell stays empty
+		}
+		formula = strings.TrimSpace(formula)
+		if formula != "" && len(formula) <= maxFormulaBytes && b.archive.budget.handle(len(formula)) {
+			if count++; all[row-1] == nil {
+				all[row-1] = map[int]string{}
+			}
+			all[row-1][column-1] = "=" + strings.TrimPrefix(formula, "=")
+		}
+		return nil
+	})
+	return all, err
+}
+
+// withFormulas returns a row of cells with the formulas of those that are empty.
+func withFormulas(cells []string, formulas map[int]string) []string {
+	for column, formula := range formulas {
+		for len(cells) <= column {
+			cells = append(cells, "")
+		}
+		if cells[column] == "" {
+			cells[column] = formula
+		}
+	}
+	return cells
+}
+
+// Formats of Excel by number: a date, and a date with a time.
+const (
+	dateFormat     = 14
+	dateTimeFormat = 22
+)
+
+// mendFormats gives number formats that the library does not know a meaning that it knows.
+func mendFormats(book *excelize.File) {
+	if book.Styles == nil || book.Styles.CellXfs == nil {
+		return
+	}
+	own := map[int]bool{}
+	if book.Styles.NumFmts != nil {
+		for _, f := range book.Styles.NumFmts.NumFmt {
+			own[f.NumFmtID] = true
+			f.FormatCode, f.FormatCode16 = plainGeneral(f.FormatCode), plainGeneral(f.FormatCode16)
+		}
+	}
+	for i := range book.Styles.CellXfs.Xf {
+		f := book.Styles.CellXfs.Xf[i].NumFmtID
+		switch {
+		case f == nil || own[*f]:
+		case slices.Contains(eastTimes, *f):
+			*f = dateTimeFormat
+		case *f >= 27 && *f <= 36 || *f >= 50 && *f <= 58:
+			*f = dateFormat
+		}
+	}
+}
+
+// eastTimes are the formats 27–36 and 50–58 that are times in some languages of East Asia and dates in others. The rest
+// are dates in all.
+var eastTimes = []int{32, 33, 34, 35, 55, 56}
+
+var (
+	general      = regexp.MustCompile(`(?i)general`)
+	formatPieces = regexp.MustCompile(`"[^"]*"|\\.|[^"\\]+|.`) // what is shown as it stands, and the rest
+)
+
+// plainGeneral returns a number format without General. Next to something else, such as General" pcs", the library
+// shows the number alone.
+func plainGeneral(code string) string {
+	if strings.EqualFold(strings.TrimSpace(code), "general") {
+		return code
+	}
+	return formatPieces.ReplaceAllStringFunc(code, func(piece string) string {
+		if piece[0] == '"' || piece[0] == '\\' {
+			return piece
+		}
+		return general.ReplaceAllString(piece, "0.##########")
+	})
+}
+
+// cellsOf returns the values of a range such as Sales!$B$2:$B$9, or of several ranges in brackets. It returns none for
+// anything else.
+func cellsOf(book *excelize.File, reference string) (values []string) {
+	for one := range strings.SplitSeq(strings.Trim(reference, "()"), ",") {
+		mark := strings.LastIndexByte(one, '!')
+		if mark < 0 {
+			return nil
+		}
+		name := strings.ReplaceAll(strings.Trim(one[:mark], "'"), "''", "'")
+		from, to, isRange := strings.Cut(strings.ReplaceAll(one[mark+1:], "$", ""), ":")
+		if !isRange {
+			to = from
+		}
+		left, top, err := excelize.CellNameToCoordinates(from)
+		right, bottom, end := excelize.CellNameToCoordinates(to)
+		if err != nil || end != nil || (right-left+1)*(bottom-top+1) > maxPoints {
+			return nil
+		}
+		for row := top; row <= bottom; row++ {
+			for column := left; column <= right; column++ {
+				cell, _ := excelize.CoordinatesToCellName(column, row) // they come from a cell's name
+				value, _ := book.GetCellValue(name, cell)              // without a value it is empty
+				values = append(values, value)
+			}
+		}
+	}
+	return values
+}
