@@ -3,6 +3,7 @@ package tool_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -120,6 +121,41 @@ async def f(
 			`"d":{"additionalProperties":{"items":{"type":"integer"},"type":"array"},"type":"object"},` +
 			`"e":{"anyOf":[{"type":"integer"},{"type":"string"}]},"g":{},"h":{"enum":[1,-2],"type":"integer"},` +
 			`"i":{"items":{},"type":"array"},"j":{"type":"boolean"}},"required":["c"]}`},
+		"classes of pydantic's": {`
+from pydantic import BaseModel, Field
+
+class Base(BaseModel):
+    """What all have."""
+    model_config: dict = {}
+    id: int = Field(..., description="Of the "
+                    "thing: its number.")  # note: no field
+
+class Order(Base):
+    customer: str = Field(description='Who, "she" or he.')
+    tags: list[str] = Field(default_factory=list, alias="t")
+    total: float = 0.5
+
+    def double(self) -> float:
+        twice: float = 2
+        return twice * self.total
+
+class Other:
+    x: Nothing
+
+def check(orders: List[Order], first: Optional["Base"] = None):
+    """
+    Check.
+
+    Args:
+        orders (List[Order]): To check.
+    """
+`, `check|Check.|{"type":"object","properties":{"orders":{"description":"To check.","items":{"properties":{` +
+			`"id":{"description":"Of the thing: its number.","type":"integer"},` +
+			`"customer":{"description":"Who, \"she\" or he.","type":"string"},` +
+			`"tags":{"items":{"type":"string"},"type":"array"},"total":{"type":"number"}},"required":["id","customer"],` +
+			`"type":"object"},"type":"array"},"first":{"properties":{` +
+			`"id":{"description":"Of the thing: its number.","type":"integer"}},"required":["id"],"type":"object"}},` +
+			`"required":["orders"]}`},
 		"nothing but a name": {"def f(): return 1", `f||{"type":"object","properties":{},"required":[]}`},
 		"windows lines and tabs": {"def f(a: str):\r\n\t\"\"\"One.\r\n\r\n\tArgs:\r\n\t\ta: Two.\r\n\t\"\"\"\r\n\tpass\r\n",
 			`f|One.|{"type":"object","properties":{"a":{"description":"Two.","type":"string"}},"required":["a"]}`},
@@ -143,20 +179,28 @@ async def f(
 
 func TestASourceThatCannotBeReadIsRefused(t *testing.T) {
 	t.Parallel()
+	growing := "class A0(BaseModel):\n  x: int\n"
+	for i := range 40 {
+		growing += fmt.Sprintf("class A%d(BaseModel):\n  x: A%d\n  y: A%d\n", i+1, i, i)
+	}
 	for source, want := range map[string]string{
-		"":                           "has no function",
-		"class A:\n  def f(x): pass": "has no function",
-		"x = \"\"\"def f():\n":       "line 1",
-		"def f(x: int":               "the function f is cut",
-		"def f(x: int)":              "the function f is cut",
-		"def f(x): pass":             "the parameter x of f has no type",
-		"def f(*args): pass":         "f takes *args",
-		"def f(**kw: int): pass":     "f takes **kw",
-		"def f(x: Model): pass":      "the type Model of the parameter x of f",
-		"def f(x: list[Model]): ..":  "the type list[Model]",
-		"def f(x: list[int): pass":   "the function f is cut",
-		"def f(x: Literal[y]): ...":  "the literal y",
-		"def f(x: int[str]): pass":   "the type int[str]",
+		growing + "def f(x: A40): pass": "bytes; at most 65536 are read",
+		"":                              "has no function",
+		"class A:\n  def f(x): pass":    "has no function",
+		"x = \"\"\"def f():\n":          "line 1",
+		"def f(x: int":                  "the function f is cut",
+		"def f(x: int)":                 "the function f is cut",
+		"def f(x): pass":                "the parameter x of f has no type",
+		"def f(*args): pass":            "f takes *args",
+		"def f(**kw: int): pass":        "f takes **kw",
+		"def f(x: Model): pass":         "the type Model of the parameter x of f",
+		"class A(BaseModel):\n  a: A\ndef f(x: A): pass":   "the type A of the field a of A",
+		"class A(BaseModel):\n  a: Nil\ndef f(x: A): pass": "the type Nil of the field a of A",
+		"class A(Enum):\n  A = 1\ndef f(x: A): pass":       "the type A of the parameter x",
+		"def f(x: list[Model]): ..":                        "the type list[Model]",
+		"def f(x: list[int): pass":                         "the function f is cut",
+		"def f(x: Literal[y]): ...":                        "the literal y",
+		"def f(x: int[str]): pass":                         "the type int[str]",
 		"def f(x: " + strings.Repeat("list[", 1000) + "int" + strings.Repeat("]", 1000) + "): pass": "at most 2000",
 	} {
 		if s, err := tool.ReadSignature(source, false); err == nil || !strings.Contains(err.Error(), want) {
@@ -167,7 +211,7 @@ func TestASourceThatCannotBeReadIsRefused(t *testing.T) {
 
 func FuzzReadSignature(f *testing.F) {
 	for _, seed := range []string{"def f(x: int = 1) -> str:\n  '''A.\n\n  Args:\n    x: B.\n  '''",
-		"def f(a: 'x[', b: \"\\\n",
+		"def f(a: 'x[', b: \"\\\n", "class A(BaseModel):\n  a: int = Field(..., description='x')\ndef f(x: A): pass",
 		"def A(\x90:int ):", "def A(\U000e0001: int):"} {
 		f.Add(seed)
 	}

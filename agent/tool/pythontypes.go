@@ -8,37 +8,15 @@ import (
 )
 
 // parametersOf returns the JSON schema of parameters.
-func parametersOf(function string, params []pythonParam, about map[string]string) (json.RawMessage, error) {
-	var properties strings.Builder
-	required := []string{}
-	for i, p := range params {
-		schema, nullable, err := typeSchema(p.annotation)
-		if err != nil {
-			return nil, fmt.Errorf("the type %s of the parameter %s of %s cannot be read: %w. Send json_schema or "+
-				"args_json_schema", echo(p.annotation), p.name, function, err)
-		}
-		if text := about[p.name]; text != "" {
-			schema["description"] = text
-		}
-		raw, err := json.Marshal(schema)
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 {
-			properties.WriteString(",")
-		}
-		name, err := json.Marshal(p.name)
-		if err != nil {
-			return nil, err
-		}
-		fmt.Fprintf(&properties, "%s:%s", name, raw)
-		if !p.optional && !nullable {
-			required = append(required, p.name)
-		}
+func (m pythonModels) parametersOf(function string, params []pythonParam, about map[string]string) (json.RawMessage,
+	error) {
+	properties, required, err := m.properties("parameter", function, params, about)
+	if err != nil {
+		return nil, fmt.Errorf("%w. Send json_schema or args_json_schema", err)
 	}
 	names, err := json.Marshal(required)
-	return json.RawMessage(`{"type":"object","properties":{` + properties.String() + `},"required":` + string(names) +
-		`}`), err
+	return json.RawMessage(`{"type":"object","properties":` + string(properties) + `,"required":` + string(names) + `}`),
+		err
 }
 
 // simpleTypes maps Python types to JSON types.
@@ -48,10 +26,10 @@ var simpleTypes = map[string]string{"str": "string", "int": "integer", "float": 
 	"datetime": "string", "date": "string", "None": "null", "Any": "", "object": ""}
 
 // typeSchema returns the JSON schema of a Python type, and whether the value may be None.
-func typeSchema(annotation string) (schema map[string]any, nullable bool, err error) {
+func (m pythonModels) typeSchema(annotation string) (schema map[string]any, nullable bool, err error) {
 	annotation = strings.TrimSpace(strings.Trim(strings.TrimSpace(annotation), `"'`))
 	if options := splitAnnotation(annotation, '|'); len(options) > 1 {
-		return unionSchema(options)
+		return m.unionSchema(options)
 	}
 	name, inner, generic := strings.Cut(annotation, "[")
 	name = strings.TrimSpace(name[strings.LastIndexByte(name, '.')+1:])
@@ -61,18 +39,23 @@ func typeSchema(annotation string) (schema map[string]any, nullable bool, err er
 	arguments := splitAnnotation(strings.TrimSuffix(inner, "]"), ',')
 	switch {
 	case generic && name == "Optional":
-		return unionSchema(append(arguments, "None"))
+		return m.unionSchema(append(arguments, "None"))
 	case generic && name == "Union":
-		return unionSchema(arguments)
+		return m.unionSchema(arguments)
 	case generic && name == "Annotated":
-		return typeSchema(arguments[0])
+		return m.typeSchema(arguments[0])
 	case generic && name == "Literal":
 		return literalSchema(arguments)
+	}
+	if _, isModel := m[name]; isModel && !generic {
+		schema, err = m.schema(name)
+		return schema, false, err
 	}
 	kind, known := simpleTypes[name]
 	switch {
 	case !known || generic && kind != "array" && kind != "object":
-		return nil, false, fmt.Errorf("it is none of str, int, float, bool, list, dict, Optional, Union, Literal and Any")
+		return nil, false, fmt.Errorf("it is none of str, int, float, bool, list, dict, Optional, Union, Literal, Any and the " +
+			"classes of the source that are a BaseModel and do not contain themselves")
 	case kind == "":
 		return map[string]any{}, false, nil
 	}
@@ -80,13 +63,13 @@ func typeSchema(annotation string) (schema map[string]any, nullable bool, err er
 	if kind == "array" {
 		schema["items"] = map[string]any{}
 		if generic && strings.TrimSpace(arguments[0]) != "" {
-			if schema["items"], _, err = typeSchema(arguments[0]); err != nil {
+			if schema["items"], _, err = m.typeSchema(arguments[0]); err != nil {
 				return nil, false, err
 			}
 		}
 	}
 	if kind == "object" && generic && len(arguments) > 1 {
-		if schema["additionalProperties"], _, err = typeSchema(arguments[1]); err != nil {
+		if schema["additionalProperties"], _, err = m.typeSchema(arguments[1]); err != nil {
 			return nil, false, err
 		}
 	}
@@ -111,11 +94,11 @@ func splitAnnotation(annotation string, separator byte) (parts []string) {
 }
 
 // unionSchema returns the schema of a value that has one of several types.
-func unionSchema(options []string) (map[string]any, bool, error) {
+func (m pythonModels) unionSchema(options []string) (map[string]any, bool, error) {
 	var schemas []any
 	nullable := false
 	for _, o := range options {
-		schema, null, err := typeSchema(o)
+		schema, null, err := m.typeSchema(o)
 		if err != nil {
 			return nil, false, err
 		}

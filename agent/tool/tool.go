@@ -4,7 +4,7 @@
 // Each file uses those that are named before it:
 //   - what all tools share: memories.go schema.go argumentnames.go arguments.go argumentvalues.go
 //     resulttext.go tool.go
-//   - tools of programs: pythontypes.go docstring.go pythonsource.go
+//   - tools of programs: pythonscan.go pythontypes.go pythonmodels.go docstring.go pythonsource.go
 //   - files: opencalls.go readbounds.go readgate.go openfiles.go grepgroup.go markedpattern.go grepfiles.go
 //     searchfiles.go listfiles.go loadskill.go
 //   - history: expand.go neighbors.go conversationsearch.go queryresult.go querylog.go asksession.go erase.go
