@@ -2,6 +2,7 @@ package document
 
 import (
 	"bytes"
+	"fmt"
 	"mime"
 	"regexp"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/ianaindex"
 	"golang.org/x/text/encoding/simplifiedchinese"
+	utf16 "golang.org/x/text/encoding/unicode"
 )
 
 // DeclaredCharset returns the charset that an upload declares, as a hint for Decode. It looks in the content type, in
@@ -33,16 +35,50 @@ var declaration = regexp.MustCompile(`(?i)<meta\s[^>]*charset\s*=\s*["']?\s*([\w
 var declares = setOf(`text/html application/xhtml+xml application/xml text/xml image/svg+xml application/rss+xml
 	application/atom+xml`)
 
-// decodeLegacy decodes text that is not Unicode. It uses the charset of hint if every byte is valid in it, otherwise
-// statistics.
-func decodeLegacy(raw []byte, hint string) (text, name string) {
+// decodeLegacy decodes text that is not Unicode, and says how sure the charset is. It uses the charset of hint if every
+// byte is valid in it, otherwise the likeliest one.
+func decodeLegacy(raw []byte, hint string) (text, name string, sure float64) {
 	if e, name := charsetNamed(hint); e != nil {
 		if text := decoded(raw, e); badRunes(text) == 0 {
-			return text, name
+			return text, name, 1
 		}
 	}
 	guess := guessCharset(legacySample(raw))
-	return decoded(raw, guess.encoding), guess.charset
+	return decoded(raw, guess.encoding), guess.charset, guess.sure
+}
+
+// chosenCharset returns the encoding of a name that an uploader gives, and its usual name. It returns nil if there is
+// none.
+func chosenCharset(name string) (encoding.Encoding, string) {
+	switch label := canonicalLabel(name); label {
+	case "utf-8", "utf8":
+		return encoding.Nop, "utf-8"
+	case "utf-16":
+		return utf16.UTF16(utf16.LittleEndian, utf16.UseBOM), "utf-16"
+	case "utf-32le":
+		return marks[1].encoding, label
+	case "utf-32be":
+		return marks[2].encoding, label
+	default:
+		return charsetNamed(label)
+	}
+}
+
+// CheckCharset returns *UnknownCharsetError if no encoding has a name.
+func CheckCharset(name string) error {
+	if e, _ := chosenCharset(name); e == nil {
+		return &UnknownCharsetError{name}
+	}
+	return nil
+}
+
+// UnknownCharsetError says that no encoding has a name, and names encodings.
+type UnknownCharsetError struct{ Name string }
+
+func (e *UnknownCharsetError) Error() string {
+	return fmt.Sprintf("the encoding '%s' is not known; encodings are named as on the web, such as utf-8, utf-16le, "+
+		"windows-1250, windows-1251, windows-1252, iso-8859-2, iso-8859-15, koi8-r, macintosh, ibm437, ibm850, ibm852, "+
+		"ibm866, windows-874, shift_jis, euc-jp, euc-kr, gb18030, big5", e.Name)
 }
 
 // isEBCDIC reports whether the bytes are EBCDIC. They must consist of letters, digits and blanks that all its code
@@ -77,8 +113,8 @@ func legacySample(raw []byte) []byte {
 	return sample
 }
 
-// charsetNamed returns the encoding that the web or IANA knows by a name, and its usual name. It returns nil if there is
-// none, for UTF-8, and for encodings of EBCDIC.
+// charsetNamed returns the encoding that the web or IANA knows by a name, and its usual name. It returns nil if there
+// is none, for UTF-8, and for encodings of EBCDIC.
 func charsetNamed(label string) (encoding.Encoding, string) {
 	label = canonicalLabel(label)
 	e, name := charset.Lookup(label)

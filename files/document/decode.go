@@ -2,6 +2,7 @@ package document
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
 	"strings"
 	"unicode"
@@ -18,25 +19,135 @@ import (
 //   - as UTF-8, if the bytes are valid
 //   - as UTF-16, by the positions of NULs
 //   - by hint, the name of a charset, if every byte is valid in it
-//   - by statistics
+//   - by the letters of the languages that are written in each encoding
 //
-// The text is valid UTF-8 without a byte order mark. CR LF, or CR if the whole file uses it, becomes LF. NUL and
-// undecodable bytes become U+FFFD. Everything else stays, so that line n of the text is line n of the file.
-// *UnreadableError if more than one character in twenty is a control character or undecodable, and for EBCDIC, because
-// its code pages cannot be told apart.
+// The text is valid UTF-8 without a byte order mark. CR LF, or CR if the whole file uses it, becomes LF. A run of NULs
+// becomes one ␀, an undecodable byte \xNN. Colours and other commands for a terminal are dropped. Everything else
+// stays, so that line n of the text is line n of the file. *UnreadableError if more than one character in twenty is a
+// control character or undecodable, and for EBCDIC, because its code pages cannot be told apart.
 func Decode(raw []byte, hint string) (text, charset string, err error) {
+	p, err := decodePlain(raw, hint, "")
+	return p.text, p.charset, err
+}
+
+// plainText is a decoded text.
+type plainText struct {
+	text    string
+	charset string
+	sure    float64 // probability, from 0 to 1, that the charset is right
+	omitted omissions
+}
+
+// decodePlain is Decode. If chosen is not empty, it decides the encoding.
+func decodePlain(raw []byte, hint, chosen string) (plainText, error) {
+	if chosen != "" {
+		return decodeAs(raw, chosen)
+	}
 	if isEBCDIC(raw) {
-		return "", "", unreadable("The file is in EBCDIC, the encoding of mainframes. Save it as UTF-8, and upload it again.")
+		return plainText{}, unreadable("The file is in EBCDIC, the encoding of mainframes. Save it as UTF-8, and upload it " +
+			"again.")
 	}
-	text, charset, ok := decodeUnicode(raw)
-	if !ok {
-		text, charset = decodeLegacy(raw, hint)
+	text, charset, isUnicode := decodeUnicode(raw)
+	p := plainText{text: text, charset: charset, sure: 1}
+	if !isUnicode {
+		p.text, p.charset, p.sure = decodeLegacy(raw, hint)
 	}
-	if bad := badIn(raw, text, ok); bad > 0 && !tolerable(bad, text) {
-		return "", "", unreadable("The file is not text: %d of its %d characters are control characters or cannot be "+
-			"decoded. Save it as UTF-8, and upload it again.", bad, utf8.RuneCountInString(text))
+	if bad := badIn(raw, p.text, isUnicode); bad > 0 && !tolerable(bad, p.text) {
+		return plainText{}, unreadable("The file is not text: %d of its %d characters are control characters or cannot be "+
+			"decoded. Save it as UTF-8, and upload it again.", bad, utf8.RuneCountInString(p.text))
 	}
-	return normalLines(strings.ReplaceAll(text, "\x00", "\ufffd")), charset, nil
+	p.finish(raw)
+	return p, nil
+}
+
+// decodeAs decodes a text in the encoding that its uploader names.
+func decodeAs(raw []byte, chosen string) (plainText, error) {
+	e, name := chosenCharset(chosen)
+	if e == nil {
+		return plainText{}, unreadable("The encoding '%s' is not known.", chosen)
+	}
+	for _, m := range marks {
+		if name == m.charset {
+			raw = bytes.TrimPrefix(raw, []byte(m.mark))
+		}
+	}
+	p := plainText{text: decoded(raw, e), charset: name, sure: 1}
+	p.finish(raw)
+	return p, nil
+}
+
+// finish shows the bytes that are no characters, ends each line in LF, and drops what is for terminals alone.
+func (p *plainText) finish(raw []byte) {
+	if strings.Contains(p.text, "\ufffd") {
+		p.showBytes(raw)
+	}
+	line := 1
+	p.text = nulRuns.ReplaceAllStringFunc(normalLines(p.text), func(run string) string {
+		if run == "\n" {
+			line++
+			return run
+		}
+		p.omitted.addAt("NUL byte", numbered("line", line), len(run))
+		return "␀"
+	})
+	p.text = withoutCommands(p.text)
+}
+
+var nulRuns = regexp.MustCompile(`\x00+|\n`)
+
+// showBytes writes each byte that cannot be decoded as \xNN, and notes its line.
+func (p *plainText) showBytes(raw []byte) {
+	next := nextRune(p.charset)
+	if next == nil {
+		return
+	}
+	var b strings.Builder
+	line := 1
+	raw = bytes.TrimPrefix(raw, []byte(marks[0].mark))
+	for len(raw) > 0 {
+		r, n := next(raw)
+		switch {
+		case r == "":
+			fmt.Fprintf(&b, `\x%02x`, raw[0])
+			p.omitted.addAt("undecodable byte", numbered("line", line), 1)
+		case r == "\n":
+			line++
+			fallthrough
+		default:
+			b.WriteString(r)
+		}
+		raw = raw[n:]
+	}
+	p.text = b.String()
+}
+
+// nextRune returns a function that decodes the first character of a text, and says how many bytes it has. It returns ""
+// for a byte that is no character. nextRune returns nil for encodings whose bytes are not told apart.
+func nextRune(charset string) func(raw []byte) (string, int) {
+	if charset == "utf-8" {
+		return func(raw []byte) (string, int) {
+			r, n := utf8.DecodeRune(raw)
+			if r == utf8.RuneError && n <= 1 {
+				return "", 1
+			}
+			return string(raw[:n]), n
+		}
+	}
+	e, _ := charsetNamed(charset)
+	if e == nil || strings.HasPrefix(charset, "utf-") || strings.HasPrefix(charset, "iso-2022") {
+		return nil
+	}
+	return func(raw []byte) (string, int) {
+		if raw[0] < utf8.RuneSelf {
+			return string(raw[:1]), 1
+		}
+		for n := 1; n <= min(4, len(raw)); n++ {
+			if text := decoded(raw[:n], e); text != "" && !strings.Contains(text, "\ufffd") {
+				return text, n
+			}
+		}
+		return "", 1
+	}
 }
 
 // normalLines ends each line in LF. All CRs before an LF belong to the line's end.
@@ -67,20 +178,23 @@ func badIn(raw []byte, text string, isUnicode bool) int {
 	return bad
 }
 
-// badRunes counts the characters that do not belong in a text: undecodable bytes, and most control characters. Tab,
+// badRunes counts the characters that do not belong in a text: undecodable bytes, and most control characters. NULs in
+// a row count once, because a file that was being written when the power failed may have many of them. Tab,
 // line ends, vertical tab, form feed, backspace, bell, escape and delete are accepted. So are characters that separate
 // or frame fields (SOH as in FIX, STX, ETX, and the separators of files, groups, records and units), unless the text
 // also has NUL.
 func badRunes(text string) (bad int) {
-	separators := 0
+	separators, before := 0, rune(-1)
 	for _, r := range text {
 		switch {
+		case r == 0 && before == 0:
 		case r >= '\a' && r <= '\r', r == '\x1b':
 		case r >= '\x1c' && r <= '\x1f', r >= '\x01' && r <= '\x03', r == '\x7f':
 			separators++
 		case r == utf8.RuneError || unicode.IsControl(r):
 			bad++
 		}
+		before = r
 	}
 	if strings.Contains(text, "\x00") {
 		bad += separators
@@ -88,9 +202,9 @@ func badRunes(text string) (bad int) {
 	return bad
 }
 
-// tolerable reports whether at most one character in twenty is bad.
+// tolerable reports whether at most one character in twenty is bad. NULs do not make a text longer.
 func tolerable(bad int, text string) bool {
-	return bad*20 <= utf8.RuneCountInString(text)
+	return bad*20 <= utf8.RuneCountInString(text)-strings.Count(text, "\x00")
 }
 
 type boundMark struct {
@@ -235,12 +349,12 @@ func readText(input Input) (Text, error) {
 	if err != nil {
 		return Text{}, err
 	}
-	text, charset, err := Decode(raw, DeclaredCharset(input.MediaType, "", raw))
+	p, err := decodePlain(raw, DeclaredCharset(input.MediaType, "", raw), input.Charset)
 	if err != nil {
 		return Text{}, err
 	}
 	if input.IsHTML() {
-		text, err = HTML(text)
+		p.text, err = readHTML(p.text, &p.omitted)
 	}
-	return Text{Text: text, Charset: charset}, err
+	return Text{Text: p.text, Charset: p.charset, Sure: p.sure, Omitted: p.omitted.list()}, err
 }

@@ -131,20 +131,32 @@ func TestDecodeKeepsTheTextButForLineEnds(t *testing.T) {
 		{"CR alone is kept beside other line ends", "10 %\r20 %\rdone\r\nbye\r", "10 %\r20 %\rdone\nbye\r"},
 		{"blanks, tabs and form feeds are kept", "\ta  \n\n\f b\v\t\n", "\ta  \n\n\f b\v\t\n"},
 		{"only the first mark goes", "\ufeff\ufeffa\ufeffb", "\ufeffa\ufeffb"},
-		{"colours stay", "\x1b[31merror\x1b[0m: no", "\x1b[31merror\x1b[0m: no"},
+		{"colours go", "\x1b[31merror\x1b[0m: no", "error: no"},
 		{"separators stay", strings.Repeat("8=FIX\x0135=D\x01", 9), strings.Repeat("8=FIX\x0135=D\x01", 9)},
 		{"units and records stay", strings.Repeat("a\x1fb\x1e", 9), strings.Repeat("a\x1fb\x1e", 9)},
 		{"NEL stays", strings.Repeat("ä\u0085", 9), strings.Repeat("ä\u0085", 9)},
-		{"DEL stays", strings.Repeat("a\x7f", 9), strings.Repeat("a\x7f", 9)},
+		{"DEL goes", strings.Repeat("a\x7f", 9), strings.Repeat("a", 9)},
+		{"NULs in a row show as one, after a power loss", "one line\n" + strings.Repeat("\x00", 4096) + "\nthe next line " +
+			"of the log\n",
+			"one line\n␀\nthe next line of the log\n"},
+		{"NULs before a text", strings.Repeat("\x00", 5000) + "a line of the log that follows\n",
+			"␀a line of the log that follows\n"},
+		{"titles, hyperlinks and moves of a terminal go", "\x1b]0;title\x07a \x1b]8;;https://x\x1b\\link\x1b]8;;\x1b\\ " +
+			"b\x1b[2K\x1b[1;1H c\x1b(B\x1b7",
+			"a link b c"},
+		{"C1 controls go", "a \u009b31mred\u009b0m and \u0080\u0096b" + strings.Repeat(" in a long text", 9),
+			"a red and b" + strings.Repeat(" in a long text", 9)},
+		{"characters that are struck over stand once", "N\bNA\bAM\bME\bE and _\bu_\bn\n", "NAME and un\n"},
+		{"an escape at the end goes", "a\x1b[", "a"},
 		{"^Z at the end of a file of DOS stays", "a\n\x1a\x1a", "a\n\x1a\x1a"},
-		{"a rare NUL shows", "one line of a log\nand \x00 another one\n", "one line of a log\nand \ufffd another one\n"},
+		{"a rare NUL shows", "one line of a log\nand \x00 another one\n", "one line of a log\nand ␀ another one\n"},
 		{"a broken byte in UTF-8 shows", "überall größere Öfen für Bäcker, süße Äpfel \xff\n",
-			"überall größere Öfen für Bäcker, süße Äpfel \ufffd\n"},
+			"überall größere Öfen für Bäcker, süße Äpfel \\xff\n"},
 		{"what another program could not decode stays", "Gr\ufffd\ufffde", "Gr\ufffd\ufffde"},
 		{"an overlong slash is none", "GET /..\xc0\xafetc\n", "GET /..¿Øetc\n"},
-		{"an overlong slash in UTF-8 shows", "Er ist größer als schön: \xc0\xaf\n", "Er ist größer als schön: \ufffd\n"},
+		{"an overlong slash in UTF-8 shows", "Er ist größer als schön: \xc0\xaf\n", "Er ist größer als schön: \\xc0\\xaf\n"},
 		{"one accent at the very end is Latin-1", "Menu du jour au caf\xe9", "Menu du jour au café"},
-		{"a character cut at the end shows", "Bäckerei im Städtchen \xc3", "Bäckerei im Städtchen \ufffd"},
+		{"a character cut at the end shows", "Bäckerei im Städtchen \xc3", `Bäckerei im Städtchen \xc3`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -267,4 +279,55 @@ func FuzzDecode(f *testing.F) {
 		f.Add(raw)
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) { checkText(t, raw) })
+}
+
+// What a text leaves out, and how sure its encoding is, is said.
+func TestPlainTextSaysWhatItCouldNotShow(t *testing.T) {
+	t.Parallel()
+	read := func(raw, charset string) document.Text {
+		got, err := reader.Read(t.Context(), document.Input{MediaType: "text/plain", SizeBytes: int64(len(raw)),
+			Charset: charset, Body: strings.NewReader(raw)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	czech := string(encoded(t, "Příliš žluťoučký kůň úpěl ďábelské ódy", charmap.Windows1250))
+	for _, tt := range []struct{ claim, raw, charset, text, found, omitted string }{
+		{"NULs", "one long line of a log\n\x00\x00\x00two\n\x00three is long enough to be a text of its own\n", "", "one " +
+			"long line of a " +
+			"log\n␀two\n␀three is " +
+			"long enough to be a text of its own\n", "utf-8", "4 NUL bytes (lines 2–3)"},
+		{"broken bytes", "grün, schön und\nmüde wie nie \xff\n", "", "grün, schön und\nmüde wie nie \\xff\n", "utf-8", "1 " +
+			"undecodable byte (line 2)"},
+		{"the encoding that is chosen", "\xe0\xe8\xec", "windows-1250", "ŕčě", "windows-1250", ""},
+		{"an encoding that does not fit", czech + "\x81", "cp1250", "Příliš žluťoučký kůň úpěl ďábelské ódy\\x81",
+			"windows-1250",
+			"1 undecodable byte (line 1)"},
+		{"UTF-8 against all that the bytes say", "gr\xfcn", "UTF-8", "gr\\xfcn", "utf-8", "1 undecodable byte (line 1)"},
+		{"a short text in Shift JIS", "\x93\xfa\xff\x96{", "cp932", "日\\xff本", "shift_jis", "1 undecodable byte (line 1)"},
+		{"UTF-16 with its mark", "\xfe\xff\x00a", "utf-16", "a", "utf-16", ""},
+		{"UTF-16 without one", "\x00a", "utf-16be", "a", "utf-16be", ""},
+		{"DOS", "M\x81ller", "cp850", "Müller", "ibm850", ""},
+	} {
+		got := read(tt.raw, tt.charset)
+		if said := document.ListOmissions(got.Omitted); got.Text != tt.text || got.Charset != tt.found || said != tt.omitted {
+			t.Errorf("%s: got %q in %s, omitted %q, want %q in %s, omitted %q", tt.claim, got.Text, got.Charset, said, tt.text,
+				tt.found, tt.omitted)
+		}
+	}
+	if sure := read("plain\n", "").Sure; sure != 1 {
+		t.Errorf("UTF-8 is sure by %v", sure)
+	}
+	if long, short := read(strings.Repeat(czech+"\n", 9), "").Sure, read("\xe8", "").Sure; long < 0.99 || short > 0.9 {
+		t.Errorf("a long text is sure by %v, one letter by %v", long, short)
+	}
+	for name, known := range map[string]bool{"cp1250": true, "Latin-1": true, "mac-roman": true, "ISO-8859-8": true,
+		"utf-8":  true,
+		"UTF-16": true, "ibm852": true, "klingon": false, "": false, "cp037": false, "x-user-defined": false} {
+		if err := document.CheckCharset(name); (err == nil) != known || !known && !strings.Contains(err.Error(),
+			"windows-1250") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
 }

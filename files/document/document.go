@@ -5,7 +5,7 @@
 //   - what all formats share: mediatype.go omitted.go document.go limits.go inline.go table.go markdown.go
 //     vocabulary.go hyphens.go pages.go
 //   - HTML and text: stylesheet.go htmlforms.go htmlbounds.go html.go languages.go detect.go charset.go
-//     decode.go
+//     terminal.go decode.go
 //   - packed formats: zip.go ipynb.go xml.go archive.go xmltree.go formula.go
 //   - Office: embedded.go footers.go docxlist.go styles.go drawing.go chart.go docxstyle.go docxtext.go
 //     docx.go sheet.go xlsxcells.go xlsxdrawn.go xlsx.go readingorder.go pptx.go
@@ -25,6 +25,7 @@ import (
 // Input is a document to read.
 type Input struct {
 	MediaType string // as Sniff returns it
+	Charset   string // of a plain text; empty: it is found
 	SizeBytes int64
 	Body      io.Reader // an io.ReaderAt is read in place; any other reader is read into memory if the format needs that
 }
@@ -33,6 +34,7 @@ type Input struct {
 type Text struct {
 	Text    string
 	Charset string     // charset of a plain-text format, such as "utf-8"; empty for other formats
+	Sure    float64    // probability, from 0 to 1, that Charset is right
 	Pages   []int      // line, from 1, on which each page, slide or sheet begins, ascending; nil if there are no pages
 	Omitted []Omission // what the document holds and the text does not; never nil from Readers.Read
 }

@@ -22,7 +22,10 @@ import (
 // else. A page without a first-level heading gets its title as one. A page beyond the limits of layout (more than 500
 // levels of elements, a million table cells, or a million elements) becomes plain text, without elements that its
 // attributes hide. Time and space are linear.
-func HTML(raw string) (markdown string, err error) {
+func HTML(raw string) (markdown string, err error) { return readHTML(raw, &omissions{}) }
+
+// readHTML is HTML. It notes what it leaves out.
+func readHTML(raw string, omitted *omissions) (markdown string, err error) {
 	if !isInBounds(raw) {
 		return stripTags(raw), nil
 	}
@@ -31,7 +34,7 @@ func HTML(raw string) (markdown string, err error) {
 		return stripTags(raw), nil //nolint:nilerr // a page that cannot be laid out is read as text
 	}
 	showForms(doc)
-	dropInvisible(doc)
+	dropInvisible(doc, omitted)
 	showStyles(doc)
 	addTitle(doc)
 	if markdown, err = toMarkdown(doc); err != nil {
@@ -148,14 +151,37 @@ func attribute(n *html.Node, key string) string {
 }
 
 // dropInvisible removes what a reader does not see. It also removes navigation, unless nothing else would be left.
-func dropInvisible(doc *html.Node) {
+func dropInvisible(doc *html.Node, omitted *omissions) {
 	styles := stylesheetOf(doc)
-	remove(doc, func(n *html.Node) bool { return isUnseen(n.Data, n.Attr) || styles.hides(n) })
+	remove(doc, func(n *html.Node) bool {
+		if !isUnseen(n.Data, n.Attr) && !styles.hides(n) {
+			return false
+		}
+		omitFrom(n, omitted)
+		return true
+	})
 	isText := func(n *html.Node) bool {
 		return n.Type == html.TextNode && strings.TrimSpace(n.Data) != ""
 	}
 	if body := find(doc, is(atom.Body), nil); body != nil && find(body, isText, isNavigation) != nil {
-		remove(doc, isNavigation)
+		remove(doc, func(n *html.Node) bool {
+			if isNavigation(n) {
+				omitted.add("navigation")
+			}
+			return isNavigation(n)
+		})
+	}
+}
+
+// omitFrom notes what a reader of a page may miss of an element that is removed.
+func omitFrom(n *html.Node, omitted *omissions) {
+	switch {
+	case n.Data == "svg" || n.Data == "canvas":
+		omitted.add(picture)
+	case n.Data == "iframe" || n.Data == "object":
+		omitted.add("embedded page")
+	case !isNoise[n.Data] && strings.TrimSpace(textOf(n)) != "":
+		omitted.add(hiddenText)
 	}
 }
 

@@ -189,3 +189,16 @@ func TestHTMLIsAlwaysText(t *testing.T) {
 		}
 	})
 }
+
+func TestHTMLSaysWhatItLeavesOut(t *testing.T) {
+	t.Parallel()
+	raw := "<nav>Home</nav><p>text<iframe src=x></iframe><svg></svg><canvas></canvas><p hidden>no<p " +
+		"hidden></p><button>Go</button>" +
+		"<script>no()</script><input type=hidden value=no><p>more"
+	got, err := reader.Read(t.Context(), document.Input{MediaType: "text/html", SizeBytes: int64(len(raw)),
+		Body: strings.NewReader(raw)})
+	want := "1 embedded page, 2 pictures without text, 1 hidden text, 1 navigation"
+	if said := document.ListOmissions(got.Omitted); err != nil || said != want {
+		t.Errorf("got %q, %v, want %q", said, err, want)
+	}
+}

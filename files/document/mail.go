@@ -28,6 +28,7 @@ type mailReader struct {
 	parts    int
 	written  int // bytes of text
 	depth    int // of messages within messages
+	omitted  omissions
 }
 
 // readMail returns the text of messages: for each its subject as a heading, its From, To, Cc and Date, its text, and
@@ -45,7 +46,7 @@ func readMail(input Input, attached func(Input) (Text, error)) (Text, error) {
 	if isBlank(text) {
 		return Text{}, unreadable("The mail holds no text.")
 	}
-	return Text{Text: text + "\n"}, nil
+	return Text{Text: text + "\n", Omitted: m.omitted.list()}, nil
 }
 
 // file returns the text of a file of one or more messages.
@@ -127,9 +128,9 @@ func (m *mailReader) body(p mailPart, depth int) (text mailText, err error) {
 	isText := p.mediaType == "text/plain" || p.mediaType == "text/html"
 	switch {
 	case depth > maxMailDepth:
-		text.attached = notRead(p, "it is nested too deep")
-	case p.mediaType == "multipart/encrypted":
-		text.attached = notRead(p, "the message is encrypted")
+		text.attached = m.notRead(p, "it is nested too deep")
+	case p.mediaType == "multipart/encrypted" || isEncrypted(p):
+		text.attached = m.notRead(p, "the message is encrypted")
 	case strings.HasPrefix(p.mediaType, "multipart/"):
 		return m.multipart(p, depth)
 	case isSignature[p.mediaType]:
@@ -160,7 +161,7 @@ func (m *mailReader) keep(text string) (string, error) {
 func (m *mailReader) shownText(p mailPart) (string, error) {
 	text := p.text()
 	if p.mediaType == "text/html" {
-		markdown, err := HTML(text)
+		markdown, err := readHTML(text, &m.omitted)
 		if err != nil {
 			return "", err
 		}
@@ -224,7 +225,7 @@ func bestVersion(parts []mailPart, texts []string) string {
 // forwarded returns the text of a message within a message.
 func (m *mailReader) forwarded(p mailPart) (string, error) {
 	if m.depth >= maxMessageDepth {
-		return notRead(p, "it is nested too deep"), nil
+		return m.notRead(p, "it is nested too deep"), nil
 	}
 	text, err := m.message(p.content())
 	return joinTexts([]string{attachmentHeading("Attached message", p.name), lowered(text)}), err
@@ -261,19 +262,22 @@ func attachmentHeading(what, name string) string {
 func (m *mailReader) attachment(p mailPart) (string, error) {
 	body := p.content()
 	name := path.Base(strings.ReplaceAll(cmp.Or(p.name, "part"), `\`, "/"))
-	media, err := Sniff(name, p.mediaType, bytes.NewReader(body), int64(len(body)))
+	kind, err := Sniff(name, p.mediaType, bytes.NewReader(body), int64(len(body)))
 	if unsupported, ok := errors.AsType[*UnsupportedError](err); ok {
-		return notRead(p, cmp.Or(strings.TrimSuffix(unsupported.Advice, "."), "files of this type are not read")), nil
+		return m.notRead(p, cmp.Or(strings.TrimSuffix(unsupported.Advice, "."), "files of this type are not read")), nil
 	}
 	text := Text{}
 	if err == nil {
-		text, err = m.attachedText(body, media)
+		text, err = m.attachedText(body, kind)
 	}
 	if refused, ok := errors.AsType[*UnreadableError](err); ok {
-		return notRead(p, strings.TrimSuffix(refused.Reason, ".")), nil
+		return m.notRead(p, strings.TrimSuffix(refused.Reason, ".")), nil
 	}
 	if err != nil {
 		return "", err
+	}
+	for _, o := range text.Omitted {
+		m.omitted.addAt(o.Kind, named("attachment", strings.TrimSuffix(p.name+", "+o.Where, ", ")), o.Count)
 	}
 	kept, err := m.keep(tidied(text.Text))
 	if kept == "" {
@@ -295,8 +299,29 @@ func (m *mailReader) attachedText(body []byte, media string) (Text, error) {
 	return Text{Text: text}, err
 }
 
-// notRead names a part that is not read.
-func notRead(p mailPart, why string) string {
-	name := cmp.Or(p.name, "part without a name")
-	return fmt.Sprintf("[Not read: %s (%s), %d bytes: %s]", name, p.mediaType, len(p.content()), why)
+// isEncrypted reports whether a part is a message in S/MIME, encrypted or packed with its signature.
+func isEncrypted(p mailPart) bool {
+	return p.mediaType == "application/pkcs7-mime" || p.mediaType == "application/x-pkcs7-mime"
+}
+
+// notRead names a part that is not read. A picture that a text shows in its place is only counted.
+func (m *mailReader) notRead(p mailPart, why string) string {
+	kind, at := attachment, place{}
+	switch {
+	case strings.HasPrefix(p.mediaType, "image/"):
+		kind = picture
+	case strings.HasPrefix(p.mediaType, "audio/"), strings.HasPrefix(p.mediaType, "video/"):
+		kind = media
+	case p.mediaType == "multipart/encrypted" || isEncrypted(p):
+		kind = "encrypted message"
+	}
+	if p.name != "" {
+		at = named("attachment", p.name)
+	}
+	m.omitted.addAt(kind, at, 1)
+	if kind == picture && !p.isAttached {
+		return ""
+	}
+	return fmt.Sprintf("[Not read: %s (%s), %d bytes: %s]", cmp.Or(p.name, "part without a name"), p.mediaType,
+		len(p.content()), why)
 }

@@ -267,3 +267,22 @@ func TestMailIsRecognized(t *testing.T) {
 		t.Error("a picture is accepted as a message")
 	}
 }
+
+func TestMailSaysWhatItLeavesOut(t *testing.T) {
+	t.Parallel()
+	raw := mail("From: a\nSubject: x\nContent-Type: multipart/mixed; boundary=b", "--b\nContent-Type: "+
+		"text/html\n\n<p>hello<svg></svg>\n"+
+		"--b\nContent-Type: image/png\nContent-Transfer-Encoding: base64\n\n"+b64(pngImage())+"\n--b\nContent-Type: "+
+		"image/png\nContent-Disposition: attachment; "+
+		"filename=p.png\nContent-Transfer-Encoding: base64\n\n"+b64(pngImage())+"\n"+
+		"--b\nContent-Type: application/zip; name=a.zip\nContent-Transfer-Encoding: base64\n\n"+b64(zipOf("x"))+
+		"\n--b\nContent-Type: application/pkcs7-mime; name=smime.p7m\n\nx\n--b\nContent-Type: text/plain; name=n.txt\n\n"+
+		"one long line of notes\x00\n--b--\n")
+	got, err := readMail(t, message, raw)
+	want := "3 pictures without text (attachment p.png), 1 attachment (attachment a.zip), 1 encrypted message " +
+		"(attachment " +
+		"smime.p7m), 1 NUL byte (attachment n.txt, line 1)"
+	if said := document.ListOmissions(got.Omitted); err != nil || said != want {
+		t.Errorf("got %q, %v, want %q", said, err, want)
+	}
+}

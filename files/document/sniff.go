@@ -1,6 +1,7 @@
 package document
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"errors"
@@ -44,6 +45,9 @@ func Sniff(name, declared string, body io.ReaderAt, size int64) (mediaType strin
 	found := mimetype.Detect(head)
 	content := bareType(found.String())
 	isText := n == 0 || looksLikeText(head, isBinary(found))
+	if !isText && !isBinary(found) && bytes.Contains(head, manyNULs) {
+		isText = looksLikeText(withoutNULs(body, size), false)
+	}
 	extension := strings.ToLower(path.Ext(name))
 	if media, ok := documentType(extension, content, head, isText); ok {
 		return media, nil
@@ -69,6 +73,29 @@ func Sniff(name, declared string, body io.ReaderAt, size int64) (mediaType strin
 		content = ""
 	}
 	return "", &UnsupportedError{content, name, advice(extension, content, body, size)}
+}
+
+// manyNULs are NULs of which no text has as many in a row, but for a file that was being written when the power failed.
+var manyNULs = make([]byte, 64)
+
+// withoutNULs returns the beginning of a file, with each block of NULs as one.
+func withoutNULs(body io.ReaderAt, size int64) (head []byte) {
+	in := bufio.NewReaderSize(io.NewSectionReader(body, 0, size), 64<<10)
+	for nuls := 0; len(head) < sniffBytes; {
+		b, err := in.ReadByte()
+		if err != nil {
+			break // what was read decides
+		}
+		if nuls++; b != 0 {
+			nuls = 0
+		}
+		if nuls < len(manyNULs) {
+			head = append(head, b)
+		} else if nuls == len(manyNULs) {
+			head = head[:len(head)-nuls+2]
+		}
+	}
+	return head
 }
 
 // documentType returns the media type of a document according to its beginning. Text that only mentions PDF is not a
@@ -177,7 +204,7 @@ func looksLikeText(head []byte, marked bool) bool {
 	}
 	text, _, ok := decodeUnicode(head)
 	if !ok && !marked {
-		text, _ = decodeLegacy(head, "") // the name of the encoding is not needed
+		text, _, _ = decodeLegacy(head, "") // the name of the encoding is not needed
 	}
 	bad := badIn(head, text, ok)
 	return bad == 0 && ok || !marked && tolerable(bad, text)
