@@ -50,6 +50,9 @@ type File struct {
 
 	Omitted []Omission `db:"omitted" json:"omitted" nullable:"true"` // null while that is not known
 
+	Encoding   *string  `db:"encoding" json:"encoding"`                // of a plain text; null for other formats
+	Confidence *float64 `db:"charset_sure" json:"encoding_confidence"` // probability that Encoding is right
+
 	Provenance *db.Provenance `db:"provenance" json:"provenance" doc:"Who uploaded it; null if unknown."`
 }
 
@@ -72,7 +75,7 @@ const fileRows = `
 	       f.chunks AS total_chunks,
 	       CASE WHEN @unknown THEN 0
 	            ELSE f.chunks - coalesce(w.waiting, 0)::integer - coalesce(r.chunks, 0) END AS chunks_embedded,
-	       f.lines, cardinality(f.pages) AS total_pages, f.omitted,
+	       f.lines, cardinality(f.pages) AS total_pages, f.omitted, f.charset AS encoding, f.charset_sure,
 	       CASE WHEN @content THEN (
 	           SELECT coalesce(string_agg(g.text, '' ORDER BY g.ordinal), '') FROM file_segments g
 	           WHERE g.file_key = f.key AND g.generation = f.generation AND g.org = @org) END AS content,

@@ -42,7 +42,7 @@ func (s *Store) ingest(ctx context.Context, job ParseArgs) error {
 		return err
 	}
 	src := *started.src
-	input := document.Input{MediaType: src.MediaType, SizeBytes: src.SizeBytes,
+	input := document.Input{MediaType: src.MediaType, Charset: src.Encoding, SizeBytes: src.SizeBytes,
 		Body: &Download{SizeBytes: src.SizeBytes, Key: src.Key, ctx: ctx, store: s, org: src.Org, piece: started.original}}
 	share, err := s.startReading(ctx, src.Org, input)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Store) startParsing(ctx context.Context, org db.Org, started []*started
 		FROM wanted w, folders d
 		WHERE f.org = $1 AND f.key = w.key AND d.org = f.org AND d.key = f.folder_key AND d.deleted_at IS NULL
 		RETURNING f.key, f.id, f.org, f.folder_key, f.name, f.media_type, f.size_bytes, d.chunk_tokens, d.overlap_tokens,
-		          f.generation AS previous, f.replaces`, org, keys, generations)
+		          f.generation AS previous, f.replaces, coalesce(f.encoding, '') AS encoding`, org, keys, generations)
 	var small []int64
 	for i := range sources {
 		byKey[sources[i].Key].src = &sources[i]
@@ -179,7 +179,7 @@ func (s *Store) commit(ctx context.Context, org db.Org, all []*ingested) error {
 func (s *Store) finishParsing(ctx context.Context, org db.Org, all []*ingested) error {
 	return s.exec(ctx, `
 		UPDATE files f
-		SET generation = u.generation, charset = u.charset, chars = u.chars, lines = u.lines, pages = @pages,
+		SET generation = u.generation, charset = nullif(u.charset, ''), charset_sure = u.sure, chars = u.chars, lines = u.lines, pages = @pages,
 		    omitted = u.omitted::jsonb,
 		    chunks = u.chunks, error = NULL, replaces = NULL, turn = NULL, updated_at = now(),
 		    first_chunk = (
@@ -189,7 +189,8 @@ func (s *Store) finishParsing(ctx context.Context, org db.Org, all []*ingested) 
 		        SELECT key FROM chunks c
 		        WHERE c.org = @org AND c.file_key = u.key AND c.generation = u.generation AND c.ordinal = u.chunks - 1)
 		FROM unnest(@keys::bigint[], @generations::integer[], @charsets::text[], @chars::bigint[], @lines::integer[],
-		            @chunks::integer[], @omitted::text[]) AS u (key, generation, charset, chars, lines, chunks, omitted)
+		            @chunks::integer[], @omitted::text[], @sure::real[])
+		    AS u (key, generation, charset, chars, lines, chunks, omitted, sure)
 		WHERE f.org = @org AND f.key = u.key`,
 		pgx.StrictNamedArgs{"org": org, "pages": all[0].Pages,
 			"keys":        mapped(all, func(f *ingested) int64 { return f.src.Key }),
@@ -198,7 +199,8 @@ func (s *Store) finishParsing(ctx context.Context, org db.Org, all []*ingested) 
 			"chars":       mapped(all, func(f *ingested) int { return utf8.RuneCountInString(f.Text.Text) }),
 			"lines":       mapped(all, func(f *ingested) int { return chunker.Lines(f.Text.Text) }),
 			"chunks":      mapped(all, func(f *ingested) int { return len(f.chunks) }),
-			"omitted":     mapped(all, (*ingested).omitted)})
+			"omitted":     mapped(all, (*ingested).omitted),
+			"sure":        mapped(all, (*ingested).sure)})
 }
 
 // lockWanted locks the files that are to be replaced, then the given files. It returns the files with a

@@ -2,6 +2,7 @@ package files_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/files/document"
 )
@@ -161,5 +163,49 @@ func TestAFileSaysWhatItsTextOmits(t *testing.T) {
 	const want = `5 pictures without text (pages 3–5, 9), 1 hidden sheet (sheet "Costs")`
 	if got := list.Files[2].LeftOut(); got != want || list.Files[0].LeftOut()+list.Files[1].LeftOut() != "" {
 		t.Errorf("the listing says %q, want %q: %+v", got, want, list)
+	}
+}
+
+// The encoding that an uploader names decides; otherwise a file says which one was taken, and how sure that is.
+func TestTheEncodingOfAnUploadDecides(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	folder := fx.folder("docs")
+	const czech = "P\xf8\xedli\x9a \x9elu\x9dou\xe8k\xfd k\xf9\xf2 \xfap\xecl \xef\xe1belsk\xe9 \xf3dy"
+	for _, tt := range []struct{ claim, name, encoding, raw, text, found string }{
+		{"found", "found.txt", "", czech, "Příliš žluťoučký kůň úpěl ďábelské ódy", "windows-1250"},
+		{"chosen", "chosen.txt", "ISO-8859-1", "\xe8", "è", "windows-1252"},
+		{"chosen for what does not look like a text", "mac.txt", "macintosh", "\x8e\x81\x8f\x90\x9d", "éÅèêù", "macintosh"},
+	} {
+		f, _, err := fx.Upload(t.Context(), fx.org, folder.ID, files.Upload{Name: tt.name, Encoding: tt.encoding,
+			Body: strings.NewReader(tt.raw)})
+		if err != nil {
+			t.Fatal(tt.claim, err)
+		}
+		f = fx.await(folder, f)
+		for _, again := range []bool{false, true} {
+			if got := fx.content(folder, f); got != tt.text || f.Encoding == nil || *f.Encoding != tt.found {
+				t.Errorf("%s: got %q in %v, want %q in %s", tt.claim, got, f.Encoding, tt.text, tt.found)
+			}
+			if sure := f.Confidence; sure == nil || *sure < 0.9 || tt.encoding != "" && *sure != 1 {
+				t.Errorf("%s: the encoding is sure by %v", tt.claim, sure)
+			}
+			if again {
+				continue
+			}
+			if _, err := fx.Reparse(t.Context(), fx.org, folder.ID, f.ID); err != nil {
+				t.Fatal(err)
+			}
+			f = fx.await(folder, f)
+		}
+	}
+	for claim, u := range map[string]files.Upload{
+		"an unknown encoding":   {Name: "a.txt", Encoding: "klingon", Body: strings.NewReader("a")},
+		"a mail":                {Name: "a.eml", Encoding: "utf-8", Body: strings.NewReader("From: a\n\nb")},
+		"a format with its own": {Name: "a.pdf", Encoding: "utf-8", Body: strings.NewReader("%PDF-1.4\n")},
+	} {
+		if f, _, err := fx.Upload(t.Context(), fx.org, folder.ID, u); !errors.Is(err, db.ErrInvalid) {
+			t.Errorf("%s: got %+v, %v, want ErrInvalid", claim, f, err)
+		}
 	}
 }

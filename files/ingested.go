@@ -24,6 +24,7 @@ type source struct {
 	SizeBytes     int64  `db:"size_bytes"`
 	ChunkTokens   int    `db:"chunk_tokens"`
 	OverlapTokens int    `db:"overlap_tokens"`
+	Encoding      string `db:"encoding"` // that the uploader chose; empty: none
 	Previous      int    `db:"previous"` // the previous generation; 0 if the file has no text
 	Replaces      *int64 `db:"replaces"` // key of the file that this one replaces; nil: none
 }
@@ -59,6 +60,14 @@ type startedFile struct {
 	job      ParseArgs
 	src      *source
 	original []byte // of a small file
+}
+
+// sure returns how likely the text's encoding is right; nil if its format is not plain text.
+func (f *ingested) sure() *float64 {
+	if f.Charset == "" {
+		return nil
+	}
+	return new(min(1, max(0, f.Sure)))
 }
 
 // omitted returns what the text omits, as a JSON list.

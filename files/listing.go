@@ -21,7 +21,12 @@ type Listed struct {
 	Lines     int        `db:"lines"`
 	IsOpen    bool       `db:"is_open"`
 	Omitted   []Omission `db:"omitted"`
+	Encoding  *string    `db:"encoding"`
+	Sure      *float64   `db:"charset_sure"`
 }
+
+// GuessedEncoding says in one line that the file's encoding may be wrong; "" if it is sure.
+func (f Listed) GuessedEncoding() string { return document.GuessedEncoding(f.Encoding, f.Sure) }
 
 // LeftOut says in one line what the file holds and its text does not; "" if that is nothing.
 func (f Listed) LeftOut() string { return document.ListOmissions(f.Omitted) }
@@ -140,7 +145,7 @@ func (s *Store) listed(ctx context.Context, org db.Org, agentID string, keys []i
 	args["agent"], args["keys"] = agentID, keys
 	return db.All[Listed](ctx, s.db, `
 		WITH shown AS NOT MATERIALIZED (`+fileRows+` AND f.key = ANY (@keys))
-		SELECT d.name || '/' || f.name AS file_name, f.status, f.media_type, f.size_bytes, f.lines, f.omitted,
+		SELECT d.name || '/' || f.name AS file_name, f.status, f.media_type, f.size_bytes, f.lines, f.omitted, f.encoding, f.charset_sure,
 		       coalesce(o.is_open, false) AS is_open
 		FROM shown f
 		JOIN folders d ON d.org = @org AND d.id = f.folder_id AND d.deleted_at IS NULL

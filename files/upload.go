@@ -35,6 +35,7 @@ type Upload struct {
 	Name       string     // the client's name of the file
 	Override   string     // the name to store, which may have slashes; empty: Name
 	MediaType  string     // the type that the client declares, a hint
+	Encoding   string     // of a plain text; empty: it is found
 	Duplicates Duplicates // empty: Suffix
 	Body       io.Reader
 
@@ -74,7 +75,7 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 		return File{}, false, err
 	}
 	defer spooled.Close()
-	mediaType, err := document.Sniff(name, u.MediaType, spooled, spooled.Size())
+	mediaType, err := u.sniff(name, spooled)
 	if unsupported, ok := errors.AsType[*document.UnsupportedError](err); ok {
 		return File{}, false, &UnsupportedError{unsupported}
 	}
@@ -88,7 +89,7 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 		if err := in.lockFolder(ctx, org, folder.Key, "KEY SHARE"); err != nil {
 			return err
 		}
-		row := newFile{org: org, folder: folder, name: name, mediaType: mediaType, spooled: spooled,
+		row := newFile{org: org, folder: folder, name: name, mediaType: mediaType, encoding: u.Encoding, spooled: spooled,
 			id: cmp.Or(u.ID, filePrefix+uuid.NewString()), keepsClosed: u.KeepsClosed,
 			provenance: db.ProvenanceOf(ctx)}
 		if row.turn, err = in.parseTurn(ctx, org, folder.Key, row.Size()); err != nil {
@@ -116,6 +117,25 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 		return File{}, false, err
 	}
 	return f, skipped, nil
+}
+
+// sniff returns the media type of an upload. If the uploader names an encoding, the upload is a plain text, unless its
+// bytes are those of another format. ErrInvalid if the encoding is not known, or the format has none.
+func (u Upload) sniff(name string, body *spooled) (string, error) {
+	mediaType, err := document.Sniff(name, u.MediaType, body, body.Size())
+	if u.Encoding == "" {
+		return mediaType, err
+	}
+	if err := document.CheckCharset(u.Encoding); err != nil {
+		return "", db.Invalid("%s", err)
+	}
+	if unsupported, ok := errors.AsType[*document.UnsupportedError](err); ok && unsupported.MediaType == "" {
+		mediaType, err = document.TextType(name, u.MediaType), nil
+	}
+	if err == nil && (document.Input{MediaType: mediaType}).IsComplex() {
+		return "", db.Invalid("'%s' is %s, which says its encoding itself; upload it without 'encoding'", name, mediaType)
+	}
+	return mediaType, err
 }
 
 func (u Upload) storedName() (string, error) {
@@ -159,6 +179,7 @@ type newFile struct {
 	folder    Folder
 	name      string
 	mediaType string
+	encoding  string
 	turn      queue.Turn // turn of its parsing
 	*spooled
 
@@ -205,14 +226,14 @@ func (s *Store) insert(ctx context.Context, row newFile, name string, replaces *
 	}
 	f, err := db.One[inserted](ctx, s.db, db.Counting("files", `
 		INSERT INTO files (id, org, folder_key, name, original_name, replaces, media_type, size_bytes, sha256, turn,
-		                   provenance)
+		                   provenance, encoding)
 		VALUES (@id, @org, @folder, @name, @original, @replaces, @media, @size, @sha256, @turn,
-		        @provenance)
+		        @provenance, nullif(@encoding, ''))
 		ON CONFLICT (org, folder_key, name) WHERE replaces IS NULL DO NOTHING`, `, key, id`)+`
 		SELECT key, id, (SELECT stored_bytes FROM quotas WHERE org = @org) AS quota FROM added`,
 		pgx.StrictNamedArgs{"id": row.id, "org": row.org, "folder": row.folder.Key, "name": name, "original": row.name,
 			"replaces": replaces, "media": row.mediaType, "size": row.Size(), "sha256": row.sum,
-			"turn": row.turn.Next(cost(row.Size())).Start, "provenance": row.provenance})
+			"turn": row.turn.Next(cost(row.Size())).Start, "provenance": row.provenance, "encoding": row.encoding})
 	if err == nil && f.Limit != nil { // before its bytes are stored
 		f.limited, err = true, db.CheckQuota(ctx, s.db, row.org, db.QuotaStoredBytes, row.Size())
 	}

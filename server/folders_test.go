@@ -133,6 +133,8 @@ func TestUploads(t *testing.T) {
 		{"a body that breaks off", target, mediaType, body[:len(body)-40], 400, "receive the upload: the upload broke off"},
 		{"a body that breaks off before the part", target, mediaType, body[:20], 422,
 			"body.file: expected a part named 'file'"},
+		{"an unknown encoding", target + "?encoding=klingon", mediaType, body, 422,
+			"query.encoding: the encoding 'klingon' is not known; encodings are named as on the web, such as utf-8"},
 		{"an unknown handling", target + "?duplicate_handling=merge", mediaType, body, 422,
 			"query.duplicate_handling: expected value to be one of"},
 		{"an id of another form", "/v1/folders/folder-1/upload", mediaType, body, 422,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/files/document"
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -37,6 +38,7 @@ func (s *Server) uploadRoutes(a *rest.API) {
 				rest.IDParam("folder_id", "source"),
 				query("duplicate_handling", "What to do if the folder has a file of this name.",
 					"suffix", "skip", "error", "replace"),
+				query("encoding", "The encoding of a plain text, such as windows-1250, in place of the one that is found."),
 				query("name", "The name to store the file under, in place of its own."),
 			},
 			RequestBody: &huma.RequestBody{Required: true,
@@ -60,14 +62,18 @@ func (s *Server) upload(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	document, err := s.filePart(c)
+	encoding, err := encodingOf(c.QueryParam("encoding"))
+	if err != nil {
+		return err
+	}
+	sent, err := s.filePart(c)
 	if err != nil {
 		return err
 	}
 	ctx := c.Request().Context()
-	file, skipped, err := s.Files.Upload(ctx, rest.Org(ctx), folder, files.Upload{Name: document.FileName(),
-		Override: c.QueryParam("name"), MediaType: document.Header.Get(echo.HeaderContentType), Duplicates: duplicates,
-		Body: document})
+	file, skipped, err := s.Files.Upload(ctx, rest.Org(ctx), folder, files.Upload{Name: sent.FileName(),
+		Override: c.QueryParam("name"), MediaType: sent.Header.Get(echo.HeaderContentType), Duplicates: duplicates,
+		Encoding: encoding, Body: sent})
 	if err != nil {
 		return err
 	}
@@ -84,6 +90,17 @@ func duplicatesOf(value string) (files.Duplicates, error) {
 	}
 	return "", rest.Unprocessable("query.duplicate_handling",
 		fmt.Sprintf(`expected value to be one of "suffix, skip, error, replace". Got: %q`, value))
+}
+
+// encodingOf returns the encoding that an upload names, if it is known.
+func encodingOf(value string) (string, error) {
+	if value == "" {
+		return "", nil
+	}
+	if err := document.CheckCharset(value); err != nil {
+		return "", rest.Unprocessable("query.encoding", err.Error())
+	}
+	return value, nil
 }
 
 // filePart finds the file in a request's body. The next byte that is read is the file's first.

@@ -16,8 +16,10 @@ func TestListText(t *testing.T) {
 		{FileName: "docs/a.md", Status: files.Completed, MediaType: "text/markdown", SizeBytes: 4096, Lines: 120,
 			IsOpen: true, Omitted: []files.Omission{{Kind: "picture without text", Count: 5, Where: "pages 3–5, 9"},
 				{Kind: "hidden sheet", Count: 1, Where: "sheet Costs\n  - [open] x.md"}}},
-		{FileName: "docs/b.csv", Status: files.Embedding, MediaType: "text/csv", SizeBytes: 1, Lines: 1},
-		{FileName: "docs/c.html", Status: files.Parsing, MediaType: "text/html", SizeBytes: 900},
+		{FileName: "docs/b.csv", Status: files.Embedding, MediaType: "text/csv", SizeBytes: 1, Lines: 1,
+			Encoding: new("windows-1250"), Sure: new(0.62)},
+		{FileName: "docs/c.html", Status: files.Parsing, MediaType: "text/html", SizeBytes: 900, Encoding: new("utf-8"),
+			Sure: new(1.0)},
 		{FileName: "docs/d.txt", Status: files.Failed, MediaType: "text/plain", SizeBytes: 0},
 		{FileName: "docs/e\n  - [open] f.md", Status: files.Pending, MediaType: "text/x\n  - [open] y", SizeBytes: 2},
 	}

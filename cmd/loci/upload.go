@@ -34,6 +34,7 @@ type uploadCmd struct {
 	Folder     string   `arg:"" help:"Name of the folder; it is created if it is new."`
 	Files      []string `arg:"" help:"Files, directories, and patterns such as 'docs/**/*.md'."`
 	Duplicates string   `enum:"suffix,skip,error,replace" default:"suffix" help:"For a name with other content: ${enum}."`
+	Encoding   string   `help:"Encoding of the files, such as windows-1250, in place of the one found. Implies --again."`
 	Again      bool     `help:"Upload files too that the folder has under the same name with the same content."`
 	NoWait     bool     `help:"Do not wait until the files are searchable."`
 	Parallel   int      `default:"4" help:"How many files are sent at the same time."`
@@ -72,6 +73,7 @@ func (c uploadCmd) Run(ctx context.Context, s streams) error {
 	if err := sendable(c.Folder); err != nil {
 		return settingError{errors.New("the folder's name has control characters, or is not UTF-8")}
 	}
+	c.Again = c.Again || c.Encoding != ""
 	u := &upload{uploadCmd: c, streams: s, shown: isTerminal(s.err), sent: []files.File{}, failures: []failure{}}
 	var local []localFile
 	for _, path := range c.Files {
@@ -325,7 +327,7 @@ func (u *upload) send(ctx context.Context, local localFile) (f files.File, err e
 		written <- errors.Join(err, out.CloseWithError(err))
 	}()
 	target := "/v1/folders/" + u.folder + "/upload?duplicate_handling=" + u.Duplicates +
-		"&name=" + url.QueryEscape(local.name)
+		"&name=" + url.QueryEscape(local.name) + "&encoding=" + url.QueryEscape(u.Encoding)
 	err = u.call(ctx, target, body, form.FormDataContentType(), &f)
 	return f, errors.Join(err, body.Close(), <-written)
 }

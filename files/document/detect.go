@@ -2,6 +2,7 @@ package document
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -41,6 +42,17 @@ type guessed struct {
 	charset  string
 	encoding encoding.Encoding
 	sure     float64 // probability, from 0 to 1, that no other encoding is right
+}
+
+// sureEnough is the probability from which on an encoding counts as known.
+const sureEnough = 0.9
+
+// GuessedEncoding says which encoding was taken, and how sure it is; "" if it is sure or there is none.
+func GuessedEncoding(charset *string, sure *float64) string {
+	if charset == nil || sure == nil || *sure >= sureEnough {
+		return ""
+	}
+	return fmt.Sprintf("guessed: %s (%.0f %% sure)", *charset, 100**sure)
 }
 
 // guessSampleBytes is how much of a text decides.

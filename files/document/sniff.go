@@ -224,6 +224,9 @@ func textType(name, content, declared string) string {
 	return "text/plain"
 }
 
+// TextType returns the media type of a file that is known to be a plain text, by its name, else as declared.
+func TextType(name, declared string) string { return textType(name, "text/plain", bareType(declared)) }
+
 // IsKnown reports whether Sniff itself may return a media type. Other media types are those that uploads of text
 // declared.
 func IsKnown(mediaType string) bool {

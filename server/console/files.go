@@ -1,6 +1,7 @@
 package console
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -48,6 +49,8 @@ type file struct {
 	Lines     int        `json:"total_lines"`
 	Pages     *int       `json:"total_pages"`
 	Omitted   []omission `json:"omitted"`
+	Encoding  string     `json:"encoding"`
+	Sure      float64    `json:"encoding_confidence"`
 	Content   string     `json:"content"`
 	CreatedAt time.Time  `json:"created_at"`
 	UpdatedAt time.Time  `json:"updated_at"`
@@ -58,6 +61,14 @@ type omission struct {
 	Kind  string `json:"kind"`
 	Count int    `json:"count"`
 	Where string `json:"where"`
+}
+
+// EncodingText names the file's encoding, and says how sure it is if it is a guess.
+func (f file) EncodingText() string {
+	if f.Sure >= 0.995 {
+		return f.Encoding
+	}
+	return fmt.Sprintf("%s, %.0f %% sure", f.Encoding, 100*f.Sure)
 }
 
 // URL is the address of the file's page.

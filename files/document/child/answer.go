@@ -17,6 +17,7 @@ type header struct {
 	Unreadable string              `json:"unreadable,omitempty"` // the document cannot be read, and why
 	Failed     string              `json:"failed,omitempty"`     // something else failed
 	Charset    string              `json:"charset,omitempty"`
+	Sure       float64             `json:"sure,omitempty"`
 	Pages      []int               `json:"pages,omitempty"`
 	Omitted    []document.Omission `json:"omitted,omitempty"`
 	TextBytes  int                 `json:"text_bytes"`
@@ -60,6 +61,6 @@ func readAnswer(answer []byte) (document.Text, error) {
 			return document.Text{}, err
 		}
 	}
-	return document.Text{Text: string(text), Charset: h.Charset, Pages: h.Pages,
+	return document.Text{Text: string(text), Charset: h.Charset, Sure: h.Sure, Pages: h.Pages,
 		Omitted: append([]document.Omission{}, h.Omitted...)}, nil
 }

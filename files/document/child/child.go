@@ -62,7 +62,7 @@ func (r *Reader) Read(ctx context.Context, input document.Input) (document.Text,
 }
 
 func (r *Reader) run(ctx context.Context, input document.Input, file *os.File) (document.Text, error) {
-	req := request{MediaType: input.MediaType, CacheDir: r.Document.CacheDir,
+	req := request{MediaType: input.MediaType, Charset: input.Charset, CacheDir: r.Document.CacheDir,
 		MemoryBytes: cmp.Or(r.MemoryBytes, DefaultMemoryBytes), CPU: cmp.Or(r.CPU, DefaultCPU)}
 	output := &document.LimitedBuffer{LeftBytes: maxHeaderBytes + document.MaxTextBytes}
 	stderr, err := sandbox.Child{Command: append(slices.Clip(r.Command), req.String()), Stdin: file,

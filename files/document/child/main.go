@@ -17,6 +17,7 @@ const exitFailed = 1
 // request is the argument of a child.
 type request struct {
 	MediaType   string        `json:"media_type"`
+	Charset     string        `json:"charset,omitempty"`
 	CacheDir    string        `json:"cache_dir,omitempty"`
 	MemoryBytes int64         `json:"memory_bytes"`
 	CPU         time.Duration `json:"cpu"`
@@ -47,12 +48,12 @@ func Main(argument string) error {
 	if err != nil {
 		return fmt.Errorf("find the document: %w", err)
 	}
-	return answer(ready.Read(document.Input{MediaType: q.MediaType, SizeBytes: info.Size(), Body: os.Stdin}))
+	return answer(ready.Read(document.Input{MediaType: q.MediaType, Charset: q.Charset, SizeBytes: info.Size(), Body: os.Stdin}))
 }
 
 // answer writes to stdout what readAnswer reads.
 func answer(text document.Text, err error) error {
-	h := header{Charset: text.Charset, Pages: text.Pages, Omitted: text.Omitted, TextBytes: len(text.Text)}
+	h := header{Charset: text.Charset, Sure: text.Sure, Pages: text.Pages, Omitted: text.Omitted, TextBytes: len(text.Text)}
 	if unreadable, ok := errors.AsType[*document.UnreadableError](err); ok {
 		h = header{Unreadable: unreadable.Reason}
 	} else if err != nil {
