@@ -14,6 +14,9 @@ func readArchive(r io.ReaderAt, size int64, read func(*archive, *markdown) error
 	if err != nil {
 		return Text{}, err
 	}
+	if said := a.advice(); said != "" {
+		return Text{}, unreadable("%s", said)
+	}
 	md := newMarkdown(a.budget)
 	if err := read(a, md); err != nil {
 		return Text{}, explain(err, a.source.failed)

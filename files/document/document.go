@@ -10,7 +10,7 @@
 //   - Office: embedded.go footers.go docxlist.go styles.go drawing.go chart.go docxstyle.go docxtext.go
 //     docx.go sheet.go xlsxcells.go xlsxdrawn.go xlsx.go readingorder.go pptx.go
 //   - OpenDocument and EPUB: odfstyle.go odflist.go odftable.go odf.go odp.go epub.go
-//   - recognizing formats, and mail: office.go mailheader.go mailpart.go sniff.go mail.go
+//   - recognizing formats, and mail: office.go mailheader.go mailpart.go advice.go sniff.go mail.go
 //   - reading any format: pdfpage.go pdfobjects.go pdfplace.go pdfform.go pdfnotes.go pdf.go
 //     read.go
 package document

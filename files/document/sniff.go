@@ -50,6 +50,9 @@ func Sniff(name, declared string, body io.ReaderAt, size int64) (mediaType strin
 	}
 	extension := strings.ToLower(path.Ext(name))
 	if media, ok := documentType(extension, content, head, isText); ok {
+		if said := adviceInArchive(media, body, size); said != "" {
+			return "", &UnsupportedError{"", name, said}
+		}
 		return media, nil
 	}
 	declared = bareType(declared)
@@ -134,7 +137,7 @@ func packedType(body io.ReaderAt, size int64) (string, bool) {
 		_, ok := Office(media)
 		return media, err == nil && ok
 	}
-	if !a.has("[Content_Types].xml") {
+	if !a.has("[Content_Types].xml") || a.has("xl/workbook.bin") {
 		return "", false
 	}
 	for _, known := range typesByFolder {
@@ -152,29 +155,6 @@ var typesByFolder = []struct{ folder, media string }{
 	{"ppt/", ooxml + "presentationml.presentation"},
 	{"xl/", ooxml + "spreadsheetml.sheet"},
 }
-
-// advice returns a sentence that says what to upload instead of a file that is not read. It is empty if nothing is
-// known to help.
-func advice(extension, content string, body io.ReaderAt, size int64) string {
-	if isArchive[content] && isPacked[extension] {
-		return "By its name it is a document, but it is damaged or something else: " +
-			"open it in the program that made it, and save it again."
-	}
-	if isArchive[content] {
-		return "Archives are not unpacked: upload the files in them."
-	}
-	if old, ok := errors.AsType[*UnreadableError](refuseOLE(body, size)); ok {
-		return old.Reason
-	}
-	return ""
-}
-
-// isPacked are extensions of documents that are zip files.
-var isPacked = setOf(".docx .pptx .xlsx .odt .odp .ods .epub")
-
-var isArchive = setOf(`application/zip application/java-archive application/vnd.android.package-archive application/gzip
-	application/x-tar application/x-bzip2 application/x-xz application/zstd application/lzip application/x-7z-compressed
-	application/vnd.rar application/x-archive application/x-cpio application/vnd.debian.binary-package application/x-rpm`)
 
 // isBinary reports whether the content begins with the mark of a format that is not text. Marks may be short ("BM" is a
 // bitmap), so they count only if the content is not plainly text.

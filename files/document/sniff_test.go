@@ -49,7 +49,8 @@ func TestSniffAcceptsText(t *testing.T) {
 		{"the end of a file of DOS", "a.txt", octets, "hello\r\n" + strings.Repeat("\x1a", 120), "text/plain"},
 		{"form feeds", "rfc.txt", octets, "page one\n\fpage two\n", "text/plain"},
 		{"a rare NUL", "a.log", octets, "a line that is long enough\n\x00another line\n", "text/plain"},
-		{"NULs after a power loss", "a.log", octets, "one line\n" + strings.Repeat("\x00", 4096) + "\nand more of the log\n", "text/plain"},
+		{"NULs after a power loss", "a.log", octets, "one line\n" + strings.Repeat("\x00", 4096) + "\nand more of the " +
+			"log\n", "text/plain"},
 		{"a log that begins with many NULs", "a.log", octets, strings.Repeat("\x00", 70_000) + "a line of text\n",
 			"text/plain"},
 		{"a character cut where the head ends", "a.txt", octets, strings.Repeat("ü", 2048)[:4095], "text/plain"},
@@ -152,7 +153,7 @@ func TestSniffRefusesWhatIsNotText(t *testing.T) {
 	const archive = "Archives are not unpacked: upload the files in them. "
 	const ole = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 	for _, tt := range []struct{ name, head, want, advice string }{
-		{"a PNG", pngImage(), "image/png", ""},
+		{"a PNG", pngImage(), "image/png", "Pictures are not read. Run OCR on it, or describe it, and upload the text. "},
 		{"a ZIP", zipOf("a.txt"), "application/zip", archive},
 		{"a ZIP with a document in it", zipOf("a.docx", "word/document.xml"), "application/zip", archive},
 		{"a program for Java", zipOf("META-INF/MANIFEST.MF", "a.class"), "application/java-archive", archive},
@@ -181,6 +182,55 @@ func TestSniffRefusesWhatIsNotText(t *testing.T) {
 				t.Errorf("Sniff: %q, want %q…", got, want)
 			}
 		})
+	}
+}
+
+// Each format that is not read has its own sentence.
+func TestSniffSaysWhatToUploadInstead(t *testing.T) {
+	t.Parallel()
+	ole := func(name string) string {
+		return "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + strings.Repeat("\x00\x93", 700) +
+			strings.Join(strings.Split(name, ""), "\x00") + "\x00\x00\x00" + strings.Repeat("\x00\x93", 900)
+	}
+	binary := strings.Repeat("\x01\x02\x9c\x00\x00\xf8\x90", 50)
+	typed := func(mediaType string) string { return string(archive("mimetype", mediaType, "content.xml", "<x/>")) }
+	for _, tt := range []struct{ name, raw, says string }{
+		{"a.xlsb", zipOf("[Content_Types].xml", "xl/workbook.bin"), "binary workbook of Excel. Save it as .xlsx"},
+		{"a.xlsx", zipOf("[Content_Types].xml", "xl/workbook.bin"), "binary workbook of Excel. Save it as .xlsx"},
+		{"a.msg", ole("__properties_version1.0"), "message of Outlook. Save it as .eml"},
+		{"a.doc", ole("WordDocument"), "Word's old binary format. Save it as .docx"},
+		{"a.xls", ole("Workbook"), "Excel's old binary format. Save it as .xlsx"},
+		{"a.xls", ole("Book"), "Excel's old binary format. Save it as .xlsx"},
+		{"a.ppt", ole("PowerPoint Document"), "PowerPoint's old binary format. Save it as .pptx"},
+		{"a.doc", ole("__properties_version1.0"), "message of Outlook"},
+		{"a.vsd", ole("VisioDocument"), "drawing of Visio. Export it as PDF"},
+		{"a.hwp", ole("HwpSummaryInformation"), "document of Hancom"},
+		{"a.docx", ole("EncryptedPackage"), "protected by a password"},
+		{"a.pages", zipOf("Index/Document.iwa"), "Pages. Export it as Word or PDF"},
+		{"a.key", zipOf("Index/Document.iwa"), "Keynote. Export it as PowerPoint or PDF"},
+		{"a.numbers", zipOf("Index/Document.iwa"), "Numbers. Export it as Excel or CSV"},
+		{"a.odg", typed("application/vnd.oasis.opendocument.graphics"), "drawing of OpenDocument. Export it as PDF"},
+		{"a.odf", typed("application/vnd.oasis.opendocument.formula"), "formula or a chart of OpenDocument"},
+		{"a.odb", typed("application/vnd.oasis.opendocument.database"), "OpenDocument file of a kind that is not read"},
+		{"a.vsdx", zipOf("[Content_Types].xml", "visio/document.xml"), "drawing of Visio. Export it as PDF"},
+		{"a.xps", zipOf("[Content_Types].xml", "FixedDocSeq.fdseq"), "XPS document. Export it as PDF"},
+		{"a.one", binary, "OneNote. Export it as PDF or Word"},
+		{"a.mobi", binary, "book for Kindle. Convert it to EPUB"},
+		{"a.djvu", "AT&TFORM\x00\x00\x00\x00DJVU" + binary, "DjVu. Convert it to a PDF with text"},
+		{"a.heic", "\x00\x00\x00\x18ftypheic\x00\x00\x00\x00" + binary, "Pictures are not read. Run OCR"},
+		{"a.gif", "GIF89a\x01\x00\x01\x00" + binary, "Pictures are not read. Run OCR"},
+		{"a.mp3", "ID3\x03\x00\x00\x00\x00\x00\x00" + binary, "Transcribe it"},
+		{"a.rar", "Rar!\x1a\x07\x01\x00" + binary, "Archives are not unpacked"},
+		{"a.pst", "!BDN" + binary, "mailbox of Outlook. Export its messages"},
+		{"winmail.dat", "\x78\x9f\x3e\x22" + binary, "winmail.dat of Outlook"},
+		{"a.sqlite", "SQLite format 3\x00" + binary, "database. Export its tables as CSV"},
+		{"a.parquet", "PAR1" + binary, "table in a binary format. Export its tables as CSV"},
+		{"a.docx", zipOf("readme.txt"), "it is damaged or something else"},
+	} {
+		_, err := document.Sniff(tt.name, "", strings.NewReader(tt.raw), int64(len(tt.raw)))
+		if _, ok := errors.AsType[*document.UnsupportedError](err); !ok || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: got %v, want an UnsupportedError with %q", tt.name, err, tt.says)
+		}
 	}
 }
 

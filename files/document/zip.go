@@ -2,7 +2,6 @@ package document
 
 import (
 	"archive/zip"
-	"bytes"
 	"errors"
 	"io"
 	"math"
@@ -143,25 +142,3 @@ var (
 	errOldOffice = unreadable("The document is in an old binary format of Office. " +
 		"Save it as .docx, .xlsx or .pptx, and upload that.")
 )
-
-// refuseOLE returns *UnreadableError for an OLE container, because encrypted Office documents and old Office formats
-// are such containers.
-func refuseOLE(r io.ReaderAt, size int64) error {
-	head := make([]byte, 8)
-	if _, err := r.ReadAt(head, 0); err != nil || string(head) != "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" {
-		return nil //nolint:nilerr // a file this short is not an OLE container
-	}
-	// The container's directory may be anywhere in the file. It has names in UTF-16.
-	name := []byte(strings.Join(strings.Split("EncryptedPackage", ""), "\x00"))
-	block := make([]byte, 64<<10)
-	for offset := int64(0); offset < size; offset += int64(len(block) - len(name)) {
-		n, err := r.ReadAt(block, offset)
-		if bytes.Contains(block[:n], name) {
-			return errProtected
-		}
-		if err != nil {
-			break
-		}
-	}
-	return errOldOffice
-}
