@@ -23,7 +23,8 @@ func (c *client) remembering() string {
 	folder := c.made("/v1/folders", `{"name":"Papers","instructions":"read","skills":true}`)
 	first := c.uploaded(folder, "a.txt", strings.Repeat("one line\n", 500))
 	second := c.uploaded(folder, "b.md", "# Title\n\nsome text about whales\n")
-	c.uploaded(folder, "empty.txt", "")
+	third := c.upload(folder, "?encoding=koi8-r", "empty.txt", "")
+	c.awaitFile(folder, fields(c.t, third.Text)["id"].(string))
 	block := c.made("/v1/blocks", `{"label":"shared","value":"v1","tags":["t"],"metadata":{"k":[1.5]},"limit":900,
 		"read_only":true}`)
 	tool := c.made("/v1/tools", customTool)

@@ -2,6 +2,7 @@ package document
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"mime"
 	"regexp"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/text/encoding/ianaindex"
 	"golang.org/x/text/encoding/simplifiedchinese"
 	utf16 "golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/encoding/unicode/utf32"
 )
 
 // DeclaredCharset returns the charset that an upload declares, as a hint for Decode. It looks in the content type, in
@@ -34,18 +36,6 @@ var declaration = regexp.MustCompile(`(?i)<meta\s[^>]*charset\s*=\s*["']?\s*([\w
 
 var declares = setOf(`text/html application/xhtml+xml application/xml text/xml image/svg+xml application/rss+xml
 	application/atom+xml`)
-
-// decodeLegacy decodes text that is not Unicode, and says how sure the charset is. It uses the charset of hint if every
-// byte is valid in it, otherwise the likeliest one.
-func decodeLegacy(raw []byte, hint string) (text, name string, sure float64) {
-	if e, name := charsetNamed(hint); e != nil {
-		if text := decoded(raw, e); badRunes(text) == 0 {
-			return text, name, 1
-		}
-	}
-	guess := guessCharset(legacySample(raw))
-	return decoded(raw, guess.encoding), guess.charset, guess.sure
-}
 
 // chosenCharset returns the encoding of a name that an uploader gives, and its usual name. It returns nil if there is
 // none.
@@ -140,4 +130,41 @@ func charsetNamed(label string) (encoding.Encoding, string) {
 // isHostCharset reports whether an encoding is one of mainframes.
 func isHostCharset(e encoding.Encoding) bool {
 	return e == charmap.CodePage037 || e == charmap.CodePage1047 || e == charmap.CodePage1140
+}
+
+// charsetLabels maps names that are not in the lists of the web and of IANA to ones that are.
+var charsetLabels = map[string]string{
+	"cp932": "shift_jis", "cp936": "gb18030", "cp949": "euc-kr", "cp950": "big5", "mac-roman": "macintosh",
+	"macroman": "macintosh", "mac-cyrillic": "x-mac-cyrillic", "maccyrillic": "x-mac-cyrillic", "latin-1": "latin1",
+	"latin-2": "latin2", "ansi": "windows-1252", "tis-620": "windows-874", "cp874": "windows-874",
+}
+
+// canonicalLabel returns a name of a charset as the lists have it.
+func canonicalLabel(label string) string {
+	label = strings.ToLower(strings.TrimSpace(label))
+	return cmp.Or(charsetLabels[strings.ReplaceAll(label, "_", "-")], charsetLabels[label], label)
+}
+
+type boundMark struct {
+	mark     string
+	charset  string
+	encoding encoding.Encoding
+}
+
+// marks are the byte order marks. If one mark is the beginning of another, the longer one comes first.
+var marks = []boundMark{
+	{"\xef\xbb\xbf", "utf-8", encoding.Nop},
+	{"\xff\xfe\x00\x00", "utf-32le", utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM)},
+	{"\x00\x00\xfe\xff", "utf-32be", utf32.UTF32(utf32.BigEndian, utf32.IgnoreBOM)},
+	{"\xff\xfe", "utf-16le", utf16.UTF16(utf16.LittleEndian, utf16.IgnoreBOM)},
+	{"\xfe\xff", "utf-16be", utf16.UTF16(utf16.BigEndian, utf16.IgnoreBOM)},
+}
+
+// decoded returns valid UTF-8. Bytes that are invalid in the encoding become U+FFFD.
+func decoded(raw []byte, e encoding.Encoding) string {
+	out, err := e.NewDecoder().Bytes(raw)
+	if err != nil {
+		out = raw
+	}
+	return strings.ToValidUTF8(string(out), "\ufffd")
 }

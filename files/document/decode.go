@@ -8,10 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/japanese"
-	utf16 "golang.org/x/text/encoding/unicode"
-	"golang.org/x/text/encoding/unicode/utf32"
 )
 
 // Decode returns the text of a file and the name of its encoding. The encoding is found, in this order:
@@ -207,21 +204,6 @@ func tolerable(bad int, text string) bool {
 	return bad*20 <= utf8.RuneCountInString(text)-strings.Count(text, "\x00")
 }
 
-type boundMark struct {
-	mark     string
-	charset  string
-	encoding encoding.Encoding
-}
-
-// marks are the byte order marks. If one mark is the beginning of another, the longer one comes first.
-var marks = []boundMark{
-	{"\xef\xbb\xbf", "utf-8", encoding.Nop},
-	{"\xff\xfe\x00\x00", "utf-32le", utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM)},
-	{"\x00\x00\xfe\xff", "utf-32be", utf32.UTF32(utf32.BigEndian, utf32.IgnoreBOM)},
-	{"\xff\xfe", "utf-16le", utf16.UTF16(utf16.LittleEndian, utf16.IgnoreBOM)},
-	{"\xfe\xff", "utf-16be", utf16.UTF16(utf16.BigEndian, utf16.IgnoreBOM)},
-}
-
 // decodeUnicode decodes Unicode, recognized by its byte order mark or its form. ok is false for anything else.
 func decodeUnicode(raw []byte) (text, charset string, ok bool) {
 	for _, m := range marks {
@@ -335,13 +317,16 @@ func isWritten(text string) bool {
 	return odd*50 <= utf8.RuneCountInString(text)
 }
 
-// decoded returns valid UTF-8. Bytes that are invalid in the encoding become U+FFFD.
-func decoded(raw []byte, e encoding.Encoding) string {
-	out, err := e.NewDecoder().Bytes(raw)
-	if err != nil {
-		out = raw
+// decodeLegacy decodes text that is not Unicode, and says how sure the charset is. It uses the charset of hint if every
+// byte is valid in it, otherwise the likeliest one.
+func decodeLegacy(raw []byte, hint string) (text, name string, sure float64) {
+	if e, name := charsetNamed(hint); e != nil {
+		if text := decoded(raw, e); badRunes(text) == 0 {
+			return text, name, 1
+		}
 	}
-	return strings.ToValidUTF8(string(out), "\ufffd")
+	guess := guessCharset(legacySample(raw))
+	return decoded(raw, guess.encoding), guess.charset, guess.sure
 }
 
 func readText(input Input) (Text, error) {

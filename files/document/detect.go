@@ -107,18 +107,16 @@ func (c candidate) score(text string) float64 {
 
 // Weights of characters that are no letters of a language, as logarithms of their frequencies.
 const (
-	weighMark      = -4.6  // quotation marks, dashes and others that all languages use
-	weighAlien     = -9    // a letter of other languages in the same script
-	weighOther     = -12   // a letter of another script, or a symbol
-	weighBroken    = -18   // undecodable, or a control character
-	weighCapital   = -2    // a letter in upper case
-	weighCapitals  = -0.5  // a letter in upper case behind another one
-	weighMisplaced = -5    // upper case within a word, a symbol within a word, two scripts in a word
-	weighFrame     = -1.5  // a line of a table's frame, which goes on
-	weighCorner    = -4    // a corner of a table's frame, beside a line
-	weighAlone     = -8    // a character of East Asia among ASCII letters
-	weighASCII     = -0.15 // an ASCII letter, in a language without such letters
-	maxASCII       = -12   // how much words in ASCII letters speak against a language without such letters
+	weighMark      = -4.6 // quotation marks, dashes and others that all languages use
+	weighOther     = -12  // a letter of another script, or a symbol
+	weighBroken    = -18  // undecodable, or a control character
+	weighCapital   = -2   // a letter in upper case
+	weighCapitals  = -0.5 // a letter in upper case behind another one
+	weighMisplaced = -5   // upper case within a word, a symbol within a word, two scripts in a word
+	weighFrame     = -1.5 // a line of a table's frame, which goes on
+	weighCorner    = -4   // a corner of a table's frame, beside a line
+	weighAlone     = -8   // a character of East Asia among ASCII letters
+	maxASCII       = -12  // how much words in ASCII letters speak against a language without such letters
 )
 
 // unaccented is how many letters a text in lower case may have without an accent, in a language with accents.
@@ -257,17 +255,4 @@ func (s *script) score(text []rune) (sum float64) {
 		}
 	}
 	return sum
-}
-
-// charsetLabels maps names that are not in the lists of the web and of IANA to ones that are.
-var charsetLabels = map[string]string{
-	"cp932": "shift_jis", "cp936": "gb18030", "cp949": "euc-kr", "cp950": "big5", "mac-roman": "macintosh",
-	"macroman": "macintosh", "mac-cyrillic": "x-mac-cyrillic", "maccyrillic": "x-mac-cyrillic", "latin-1": "latin1",
-	"latin-2": "latin2", "ansi": "windows-1252", "tis-620": "windows-874", "cp874": "windows-874",
-}
-
-// canonicalLabel returns a name of a charset as the lists have it.
-func canonicalLabel(label string) string {
-	label = strings.ToLower(strings.TrimSpace(label))
-	return cmp.Or(charsetLabels[strings.ReplaceAll(label, "_", "-")], charsetLabels[label], label)
 }

@@ -21,6 +21,12 @@ type language struct {
 // frequencyFall is the logarithm of how many times as frequent the first letter of a language is as the last.
 const frequencyFall = 4
 
+// Weights of letters that are not among a language's own, as logarithms of their frequencies.
+const (
+	weighASCII = -0.15 // an ASCII letter, in a language without such letters
+	weighAlien = -9    // a letter of other languages in the same script
+)
+
 // newLanguage weighs letters by their rank, as the frequencies of letters fall. letters has the most frequent ones
 // first, and rare ones behind a blank. perMille is how many of 1,000 letters are among them.
 func newLanguage(name, letters string, perMille float64) *language {

@@ -7,19 +7,8 @@ import (
 	"fmt"
 	"path"
 	"regexp"
-	"strconv"
 	"strings"
 )
-
-// Media types of mail.
-const (
-	messageType = "message/rfc822"
-	mboxType    = "application/mbox"
-	webPageType = "multipart/related" // a web page that a browser saved with its pictures (.mht)
-)
-
-// isMail are the media types that the mail reader reads.
-var isMail = setOf(messageType + " " + mboxType + " " + webPageType)
 
 // mailReader reads the messages of one file. The header's words, the media types and the quotation of bytes are decoded
 // leniently, and parts are split here, because the libraries end at the first malformed line and lose what follows.
@@ -65,16 +54,6 @@ func (m *mailReader) file(raw []byte, mediaType string) (string, error) {
 		texts = append(texts, text)
 	}
 	return joinTexts(texts), nil
-}
-
-// fromApple returns the message of an .emlx file, which has its size on a line before it and a property list behind it.
-func fromApple(raw []byte) []byte {
-	line, after := cutLine(raw)
-	size, err := strconv.Atoi(string(bytes.TrimSpace(line)))
-	if err != nil || size < 0 || size > len(after) {
-		return raw
-	}
-	return after[:size]
 }
 
 // message returns the text of one message. What has no header of a message is plain text.

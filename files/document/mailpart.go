@@ -3,6 +3,7 @@ package document
 import (
 	"bytes"
 	"cmp"
+	"strconv"
 	"strings"
 )
 
@@ -145,4 +146,14 @@ func messagesOf(raw []byte) (all [][]byte) {
 func beginsHeader(raw []byte) bool {
 	line, _ := cutLine(raw)
 	return headerField.Match(bytes.TrimLeft(line, ">"))
+}
+
+// fromApple returns the message of an .emlx file, which has its size on a line before it and a property list behind it.
+func fromApple(raw []byte) []byte {
+	line, after := cutLine(raw)
+	size, err := strconv.Atoi(string(bytes.TrimSpace(line)))
+	if err != nil || size < 0 || size > len(after) {
+		return raw
+	}
+	return after[:size]
 }

@@ -24,3 +24,13 @@ func setOf(words string) map[string]bool {
 	}
 	return set
 }
+
+// Media types of mail.
+const (
+	messageType = "message/rfc822"
+	mboxType    = "application/mbox"
+	webPageType = "multipart/related" // a web page that a browser saved with its pictures (.mht)
+)
+
+// isMail are the media types that the mail reader reads.
+var isMail = setOf(messageType + " " + mboxType + " " + webPageType)

@@ -135,10 +135,3 @@ func (e *entry) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
-
-var (
-	errProtected = unreadable("The document is protected by a password. " +
-		"Remove the password in the program that made it, and upload it again.")
-	errOldOffice = unreadable("The document is in an old binary format of Office. " +
-		"Save it as .docx, .xlsx or .pptx, and upload that.")
-)
