@@ -256,14 +256,7 @@ func shortNumber(value float64) string {
 
 // write adds the chart: one table if all series have the same categories, else one for each.
 func (c *chartReader) write(md *markdown) {
-	heading := "Chart"
-	if c.title != "" {
-		heading += ": " + c.title
-	}
-	if len(c.axes) > 0 {
-		heading += " (" + strings.Join(c.axes, "; ") + ")"
-	}
-	md.paragraph(heading)
+	md.paragraph(chartHeading(c.title, c.axes))
 	for first := 0; first < len(c.series); {
 		last := first + 1
 		for last < len(c.series) && slices.Equal(c.series[last].categories, c.series[first].categories) {
@@ -272,6 +265,18 @@ func (c *chartReader) write(md *markdown) {
 		md.table(c.rows(c.series[first:last]))
 		first = last
 	}
+}
+
+// chartHeading returns the first line of a chart: its title and the titles of its axes.
+func chartHeading(title string, axes []string) string {
+	heading := "Chart"
+	if title != "" {
+		heading += ": " + title
+	}
+	if len(axes) > 0 {
+		heading += " (" + strings.Join(axes, "; ") + ")"
+	}
+	return heading
 }
 
 // rows returns a table of series with the same categories.

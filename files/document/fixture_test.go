@@ -192,7 +192,8 @@ const (
 	odfNamespaces = ` xmlns:office="` + oasis + `office:1.0" xmlns:text="` + oasis + `text:1.0" xmlns:table="` + oasis +
 		`table:1.0" xmlns:style="` + oasis + `style:1.0" xmlns:draw="` + oasis + `drawing:1.0" xmlns:presentation="` +
 		oasis + `presentation:1.0" xmlns:fo="` + oasis + `xsl-fo-compatible:1.0" xmlns:manifest="` + oasis +
-		`manifest:1.0" xmlns:xlink="http://www.w3.org/1999/xlink"`
+		`manifest:1.0" xmlns:xlink="http://www.w3.org/1999/xlink" xmlns:svg="` + oasis + `svg-compatible:1.0" xmlns:chart="` +
+		oasis + `chart:1.0" xmlns:dc="http://purl.org/dc/elements/1.1/"`
 	odfHead = `<office:document-content` + odfNamespaces + `><office:body>`
 	odfTail = `</office:body></office:document-content>`
 )

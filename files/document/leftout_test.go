@@ -80,9 +80,9 @@ func TestReadersSayWhatTheyLeaveOut(t *testing.T) {
 			`"outputs":[{"output_type":"display_data","data":{"image/png":"aGk=","image/jpeg":null,"text/plain":"<F>"}}]},` +
 			`{"cell_type":"code","source":"y","outputs":[{"data":{"image/jpeg":null,"text/plain":"z"}}]}]}`),
 			"1 picture without text (cell 1)"},
-		{"comments and deleted text of OpenDocument", openText, odf("text", `<text:tracked-changes><text:changed-region>`+
-			`<text:deletion>`+textP("gone")+`</text:deletion></text:changed-region></text:tracked-changes>`+textP(`a<office:annotation>`+
-			textP("why")+`</office:annotation>`)), "1 deleted text, 1 comment"},
+		{"deleted text and pictures of OpenDocument", openText, odf("text", `<text:tracked-changes><text:changed-region>`+
+			`<text:deletion>`+textP("gone")+`</text:deletion></text:changed-region></text:tracked-changes>`+
+			textP(`a<draw:frame><draw:image/></draw:frame>`)), "1 deleted text, 1 picture without text"},
 	})
 }
 

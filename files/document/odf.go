@@ -1,13 +1,16 @@
 package document
 
 import (
+	"cmp"
 	"io"
 	"strings"
+
+	"github.com/xuri/excelize/v2"
 )
 
-// ODT reads an OpenDocument text: headings, numbered and other lists, tables, links, notes, code (recognized by style
-// or font), text boxes and formulas. Deleted and hidden text, comments and tables of contents are left out. If the
-// document stores the page layout, pages begin where it says.
+// ODT reads an OpenDocument text: headings, numbered and other lists, tables, links, notes, comments, code (recognized
+// by style or font), text boxes, charts and formulas. Headers and footers follow at the end, each once. Deleted and
+// hidden text and tables of contents are left out. If the document stores the page layout, pages begin where it says.
 func ODT(r io.ReaderAt, size int64) (Text, error) {
 	return severalPages(readODF(r, size, "office:text", func(o *odf, x *xmlReader, e element, md *markdown) error {
 		if o.paged = e.attr("text:use-soft-page-breaks") == "true"; o.paged {
@@ -52,6 +55,12 @@ func readODF(r io.ReaderAt, size int64, body string, read odfBodyReader) (Text, 
 				})
 			})
 		})
+		if err == nil && body == "office:text" {
+			err = o.writeFooters(md)
+		}
+		for _, text := range o.comments {
+			md.paragraph(text)
+		}
 		md.notes(o.notes)
 		return err
 	})
@@ -83,9 +92,25 @@ func (o *odf) block(x *xmlReader, e element, md *markdown) error {
 		return o.table(x, md)
 	case "text:soft-page-break":
 		o.pageBreak(md)
+	case "office:annotation":
+		text, err := o.comment(x)
+		o.comments = append(o.comments, text)
+		return err
+	case "draw:frame":
+		if o.drawn != nil {
+			md = o.drawn
+		}
+		p := &odfParagraph{text: &inline{budget: o.budget}, boxes: md}
+		err := o.frame(x, p)
+		md.paragraph(p.text.markdown())
+		return err
+	case "draw:custom-shape", "draw:rect", "draw:g", "draw:ellipse", "draw:line", "draw:caption":
+		if o.drawn != nil {
+			md = o.drawn
+		}
+		return o.blocks(x, md)
 	case "text:tracked-changes", "text:table-of-content", "text:alphabetical-index", "text:illustration-index",
-		"text:table-index", "text:object-index", "text:user-index", "office:annotation", "office:forms",
-		"presentation:notes":
+		"text:table-index", "text:object-index", "text:user-index", "office:forms", "presentation:notes":
 		return o.omit(x, e)
 	default:
 		return o.blocks(x, md)
@@ -137,8 +162,11 @@ func (o *odf) write(md *markdown, s blockStyle, text *inline) {
 	if s.title {
 		b.heading = 1
 	}
-	if !s.hidden {
+	switch {
+	case !s.hidden:
 		md.put(b, text)
+	case !text.isEmpty():
+		o.budget.omitted.add(hiddenText)
 	}
 }
 
@@ -173,9 +201,20 @@ func (o *odf) inlines(x *xmlReader, p *odfParagraph, s style) error {
 			p.breaks++
 		case "text:note":
 			return o.note(x, p.text)
-		case "office:annotation", "text:hidden-text", "text:ruby-text", "office:event-listeners":
+		case "office:annotation":
+			text, err := o.comment(x)
+			if o.isSheet {
+				o.comments = append(o.comments, text)
+			} else if o.depth == 0 {
+				o.notes = append(o.notes, text)
+				p.text.add(noteMark(len(o.notes)), style{})
+			}
+			return err
+		case "draw:frame":
+			return o.frame(x, p)
+		case "text:hidden-text", "text:ruby-text", "office:event-listeners":
 			return o.omit(x, e)
-		case "draw:frame", "draw:custom-shape", "draw:rect", "draw:g", "draw:ellipse", "draw:line":
+		case "draw:custom-shape", "draw:rect", "draw:g", "draw:ellipse", "draw:line":
 			return o.drawing(x, p)
 		default:
 			return o.inlines(x, p, s)
@@ -207,18 +246,157 @@ func (o *odf) drawing(x *xmlReader, p *odfParagraph) error {
 			return o.blocks(x, p.boxes)
 		case "text:p", "text:h", "text:list", "table:table":
 			return o.block(x, e, p.boxes)
-		case "draw:object":
-			return o.formula(e.attr("xlink:href"), p.text)
+		case "draw:frame":
+			return o.frame(x, p)
 		}
 		return o.drawing(x, p)
 	})
 }
 
+// frame reads a frame: a text box, a formula, a chart, or the alternative text of a picture. It notes a picture without
+// such a text, and any other object. An object has a picture of itself.
+func (o *odf) frame(x *xmlReader, p *odfParagraph) error {
+	object, isPicture, alternative := "", false, ""
+	err := x.each(func(e element) error {
+		switch e.name {
+		case "draw:text-box":
+			return o.blocks(x, p.boxes)
+		case "table:table":
+			return o.block(x, e, p.boxes)
+		case "draw:object", "draw:object-ole":
+			object = cmp.Or(e.attr("xlink:href"), "object")
+		case "draw:image":
+			isPicture = true
+		case "draw:plugin":
+			o.budget.omitted.add(media)
+		case "svg:title", "svg:desc":
+			text, err := x.text()
+			if text = onOneLine(text); text != "" && !pictureFile.MatchString(text) {
+				alternative = text // the description follows the title
+			}
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	switch shown := pictureText(alternative); {
+	case object != "":
+		return o.object(object, p)
+	case isPicture && shown == "":
+		o.budget.omitted.add(picture)
+	case isPicture:
+		p.text.add(shown, style{})
+	}
+	return nil
+}
+
+// object adds a formula or a chart, which are separate documents. It notes any other object.
+func (o *odf) object(href string, p *odfParagraph) error {
+	part, isKnown := resolve("", href+"/content.xml"), false
+	err := o.archive.optional(part, func(x *xmlReader) error {
+		return x.each(func(e element) error {
+			if e.name == "math" {
+				isKnown = true
+				return formula(x, p.text)
+			}
+			return x.find("chart:chart", func(element) error {
+				isKnown = true
+				return o.chart(x, p.boxes)
+			})
+		})
+	})
+	if !isKnown {
+		o.budget.omitted.add("embedded object")
+	}
+	return err
+}
+
+// chart adds a chart as its title, its axes and a table of its values.
+func (o *odf) chart(x *xmlReader, md *markdown) error {
+	title, axes := "", []string{}
+	values := newMarkdown(o.budget)
+	text := func() (string, error) {
+		md := newFlat(o.budget)
+		err := o.blocks(x, md)
+		return md.oneLine(), err
+	}
+	var read func() error
+	read = func() error {
+		return x.each(func(e element) (err error) {
+			switch e.name {
+			case "chart:title", "chart:subtitle":
+				var line string
+				line, err = text()
+				title = strings.TrimSpace(title + " " + line)
+				return err
+			case "chart:axis":
+				return x.find("chart:title", func(element) error {
+					axis, err := text()
+					if axis != "" {
+						axes = append(axes, axis)
+					}
+					return err
+				})
+			case "table:table":
+				return o.table(x, values)
+			}
+			return read()
+		})
+	}
+	err := read()
+	md.paragraph(chartHeading(title, axes))
+	md.embed(values)
+	return err
+}
+
+// comment returns the text of a comment, with its author and its cell.
+func (o *odf) comment(x *xmlReader) (string, error) {
+	author, at, md := "", "", newFlat(o.budget)
+	if o.isSheet {
+		at, _ = excelize.CoordinatesToCellName(min(o.column, maxColumns-1)+1, min(o.row, 1<<20-1)+1) // they are in range
+	}
+	o.depth++
+	err := x.each(func(e element) error {
+		switch e.name {
+		case "creator":
+			text, err := x.text()
+			author = text
+			return err
+		case "text:p", "text:list":
+			return o.block(x, e, md)
+		}
+		return nil
+	})
+	o.depth--
+	return commentText(author, at, md.text()), err
+}
+
+// writeFooters adds the headers and footers of the document's pages, each once.
+func (o *odf) writeFooters(md *markdown) error {
+	all := newFooters()
+	o.budget.omitted.at = place{}
+	kinds := map[string]string{"style:header": "Header", "style:footer": "Footer", "style:header-left": "Header",
+		"style:footer-left": "Footer", "style:header-first": "Header", "style:footer-first": "Footer"}
+	err := o.archive.find("styles.xml", "style:master-page", func(x *xmlReader, _ element) error {
+		return x.each(func(e element) error {
+			if kinds[e.name] == "" {
+				return nil
+			}
+			text := newFlat(o.budget)
+			err := o.blocks(x, text)
+			all.add(kinds[e.name], text.oneLine())
+			return err
+		})
+	})
+	all.write(md)
+	return err
+}
+
 // omit notes an element that is left out.
 func (o *odf) omit(x *xmlReader, e element) error {
 	switch e.name {
-	case "office:annotation":
-		o.budget.omitted.add(comment)
 	case "text:hidden-text":
 		o.budget.omitted.add(hiddenText)
 	case "text:tracked-changes":
@@ -231,10 +409,4 @@ func (o *odf) omit(x *xmlReader, e element) error {
 		o.budget.omitted.add(tableContents)
 	}
 	return nil
-}
-
-// formula adds a formula, which is a separate document.
-func (o *odf) formula(href string, in *inline) error {
-	return o.archive.find(resolve("", href+"/content.xml"), "math",
-		func(x *xmlReader, _ element) error { return formula(x, in) })
 }

@@ -61,9 +61,10 @@ func TestODTText(t *testing.T) {
 			"before[^1] after\n\n[^1]: the note\n", nil},
 		{"a note within a note has no mark", odf("text", textP("x"+odfNote(textP("a"+odfNote(textP("b")))))),
 			"x[^1]\n\n[^1]: a\n", nil},
-		{"comments and deleted text are left out",
+		{"a comment is a note, deleted text is left out",
 			odf("text", `<text:tracked-changes>`+textP("old")+`</text:tracked-changes>`+
-				textP(`a<office:annotation>`+textP("remark")+`</office:annotation>b`)), "ab\n", nil},
+				textP(`a<office:annotation>`+textP("remark")+`</office:annotation>b`)),
+			"a[^1]b\n\n[^1]: Comment: remark\n", nil},
 		{"a table of contents is left out", odf("text", `<text:table-of-content>`+textP("One "+
 			"1")+`</text:table-of-content>`+textP("One")), "One\n", nil},
 		{"a section is read", odf("text", `<text:section>`+textP("a")+`</text:section>`), "a\n", nil},
@@ -207,9 +208,10 @@ func TestODP(t *testing.T) {
 			"<presentation:notes>"+box("page", textP("1"))+box("notes", textP("say this"))+"</presentation:notes>")+page(box("",
 			textP("x")))),
 			"## Slide 1: One more\n\n- a\n\n### Notes\n\nsay this\n\n## Slide 2\n\nx\n", []int{1, 9}},
-		{"footers, dates and numbers are left out", odf("presentation", page(box("footer", textP("f"))+box("date-time",
-			textP("d"))+
-			box("page-number", textP("1"))+box("header", textP("h"))+box("", textP("x")))), "## Slide 1\n\nx\n", []int{1}},
+		{"footers and dates stand at the end, and numbers are left out", odf("presentation", page(
+			box("footer", textP("f"))+box("date-time", textP("d"))+
+				box("page-number", textP("1"))+box("header", textP("h"))+box("", textP("x")))),
+			"## Slide 1\n\nx\n\nFooter: f\n\nDate: d\n\nHeader: h\n", []int{1}},
 		{"a second title is text", odf("presentation", page(box("title", textP("One"))+box("title", textP("Two")))),
 			"## Slide 1: One\n\nTwo\n", []int{1}},
 		{"a slide without text is a page without lines", odf("presentation", page("<draw:frame/>")+page(box("", textP("x")))),

@@ -16,6 +16,11 @@ type odf struct {
 	notes   []string
 	depth   int  // nesting of notes
 	paged   bool // the page breaks are known
+
+	comments    []string // on the cells of a sheet or on a slide
+	row, column int      // of the cell that is read, from 0
+	isSheet     bool
+	drawn       *markdown // what is drawn on a sheet; nil in other documents
 }
 
 func (o *odf) readStyles(x *xmlReader) error {

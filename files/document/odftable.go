@@ -1,5 +1,7 @@
 package document
 
+import "strings"
+
 func (o *odf) table(x *xmlReader, md *markdown) error {
 	var rows []row
 	err := o.rows(x, func(r row) error {
@@ -18,15 +20,7 @@ func (o *odf) rows(x *xmlReader, put func(row) error) error {
 	return x.each(func(e element) error {
 		switch e.name {
 		case "table:table-row":
-			r, err := o.row(x)
-			times := max(number(e.attr("table:number-rows-repeated"), 1), 1)
-			if len(r.cells) == 0 {
-				times = 1
-			}
-			for ; times > 0 && err == nil; times-- {
-				err = put(r)
-			}
-			return err
+			return o.rowOf(x, e, put)
 		case "table:table-header-rows", "table:table-rows", "table:table-row-group":
 			return o.rows(x, put)
 		}
@@ -34,12 +28,45 @@ func (o *odf) rows(x *xmlReader, put func(row) error) error {
 	})
 }
 
-// row reads the cells up to the last one with text. The empty cells after it may be repeated up to the edge of the
-// sheet.
-func (o *odf) row(x *xmlReader) (r row, err error) {
+// sheetParts reads the rows of a sheet, and what is drawn on it outside of cells.
+func (o *odf) sheetParts(x *xmlReader, drawn *markdown, put func(row) error) error {
+	return x.each(func(e element) error {
+		switch e.name {
+		case "table:shapes":
+			p := &odfParagraph{text: &inline{budget: o.budget}, boxes: drawn}
+			err := o.drawing(x, p)
+			drawn.paragraph(p.text.markdown())
+			return err
+		case "table:table-row":
+			return o.rowOf(x, e, put)
+		case "table:table-header-rows", "table:table-rows", "table:table-row-group":
+			return o.sheetParts(x, drawn, put)
+		}
+		return nil
+	})
+}
+
+// rowOf reads a row and calls put for it, repeatedly if it is repeated.
+func (o *odf) rowOf(x *xmlReader, e element, put func(row) error) error {
+	o.column = 0
+	r, err := o.cells(x)
+	times := max(number(e.attr("table:number-rows-repeated"), 1), 1)
+	if o.row += times; len(r.cells) == 0 {
+		times = 1
+	}
+	for ; times > 0 && err == nil; times-- {
+		err = put(r)
+	}
+	return err
+}
+
+// cells reads the cells of a row up to the last one with text. The empty cells after it may be repeated up to the edge
+// of the sheet.
+func (o *odf) cells(x *xmlReader) (r row, err error) {
 	empty := 0
 	return r, x.each(func(e element) error {
 		times := max(number(e.attr("table:number-columns-repeated"), 1), 1)
+		defer func() { o.column += times }()
 		text := ""
 		switch e.name {
 		case "table:table-cell":
@@ -77,7 +104,14 @@ func (o *odf) sheets(x *xmlReader, _ element, md *markdown) error {
 		}
 		o.budget.omitted.at = named("sheet", e.attr("table:name"))
 		s.sheet(e.attr("table:name"))
-		return o.rows(x, func(r row) error { return s.row(r.cells) })
+		o.isSheet, o.row = true, 0
+		drawn := newMarkdown(o.budget)
+		o.drawn = drawn
+		err := o.sheetParts(x, drawn, func(r row) error { return s.row(r.cells) })
+		s.below(drawn.text())
+		s.below(strings.Join(o.comments, "\n\n"))
+		o.comments = nil
+		return err
 	})
 	s.flush()
 	return err

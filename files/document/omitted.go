@@ -34,7 +34,6 @@ const (
 	attachment    = "attachment"
 	hiddenText    = "hidden text"
 	deletedText   = "deleted text"
-	comment       = "comment"
 	tableContents = "table of contents"
 	hiddenSheet   = "hidden sheet"
 )
