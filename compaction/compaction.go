@@ -199,7 +199,7 @@ func (s *Compactor) prepare(ctx context.Context, v clip.View, planned plan.Plan,
 	}
 	ch = store.Change{Trigger: t.Trigger, Policy: t.Policy, Mode: planned.Mode, Window: v.Window, Summary: written,
 		FirstVisible: planned.First, Kept: planned.Kept, Edits: planned.Edits, Before: planned.Before, After: planned.After,
-		MessagesBefore: v.SentMessages(), MessagesAfter: after.SentMessages()}
+		MessagesBefore: v.SentMessages(), MessagesAfter: after.SentMessages(), Focus: t.Settings.Focus}
 	if written != nil { // the summary may be shorter than its budget
 		ch.After += clip.SummaryTokens(*written) - planned.Budget - plan.WrapperTokens
 	} else if v.Summary != nil {

@@ -131,7 +131,8 @@ func TestCompactingAConversation(t *testing.T) {
 	body := strings.Replace(chatter(1, 12, "hello"), `{"messages"`, `{"conversation_id":"`+conversation+`","messages"`, 1)
 	c.capture(agent, body)
 	c.capture(agent, chatter(1, 3, "in the default one"))
-	result := c.compact("/v1/conversations/"+conversation+"/compact", `{"compaction_settings":{"mode":"all"}}`)
+	result := c.compact("/v1/conversations/"+conversation+"/compact",
+		`{"compaction_settings":{"mode":"all"},"focus":"the boiler"}`)
 	if result.Compaction == nil || result.Compaction.Mode != plan.All ||
 		*result.Compaction.ConversationID != conversation || result.Compaction.Window != 12000 {
 		t.Errorf("compacted: %+v", result)
@@ -147,7 +148,11 @@ func TestCompactingAConversation(t *testing.T) {
 	if got := c.must("GET", "/v1/agents/"+agent+"/compactions", ""); strings.Count(got, `"id":"compaction-`) != 2 {
 		t.Errorf("of the agent: %s", got)
 	}
-	later := fmt.Sprint(fields(t, c.must("GET", "/v1/agents/"+agent+"/compactions/"+result.Compaction.ID, ""))["id"])
+	stored := fields(t, c.must("GET", "/v1/agents/"+agent+"/compactions/"+result.Compaction.ID, ""))
+	if stored["focus"] != "the boiler" {
+		t.Errorf("the compaction has the focus %v", stored["focus"])
+	}
+	later := fmt.Sprint(stored["id"])
 	other := c.made("/v1/agents", `{"name":"Bob"}`)
 	empty := c.made("/v1/conversations?agent_id="+other, "")
 	for _, w := range []struct {
@@ -166,6 +171,18 @@ func TestCompactingAConversation(t *testing.T) {
 		{"a compaction of another agent", "GET", "/v1/agents/" + other + "/compactions/" + later, "", 404, "not found"},
 		{"an id that is none", "GET", "/v1/agents/" + other + "/compactions/x", "", 422, "compaction_id"},
 		{"settings of a new agent", "POST", "/v1/agents", `{"compaction_settings":{"goal":0.89}}`, 400, "goal"},
+		{"a setting that there is not", "POST", "/v1/agents", `{"compaction_settings":{"policie":"pi"}}`, 422,
+			"body.compaction_settings.policie: there is no such setting; did you mean policy?"},
+		{"a setting like no other", "PATCH", "/v1/agents/" + agent, `{"compaction_settings":{"zzz":1}}`, 422,
+			"there are clip_chars, goal,"},
+		{"a setting of a call", "POST", "/v1/agents/" + agent + "/summarize", `{"compaction_settings":{"Goal":0.5}}`, 422,
+			"did you mean goal?"},
+		{"a setting of a sub-agent", "POST", "/v1/agents/" + agent + "/children",
+			`{"mode":"blank","task":"x","compaction_settings":{"triger":0.8}}`, 422, "did you mean trigger?"},
+		{"a focus of two lines", "POST", "/v1/agents/" + agent + "/summarize", `{"focus":"the boiler\nthe lamp"}`, 422,
+			"body.focus: it has a line break"},
+		{"a prompt under no policy", "GET", "/v1/agents/" + agent + "/prompt?policy=nobody", "", 422, "query.policy"},
+		{"a window under no policy", "GET", "/v1/agents/" + agent + "/context?policy=nobody", "", 422, "query.policy"},
 		{"changed settings", "PATCH", "/v1/agents/" + agent, `{"compaction_settings":{"sliding_window_percentage":3}}`, 400,
 			"sliding_window_percentage"},
 	} {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,7 +36,7 @@ func (s *Server) agentPrompt(ctx context.Context, input *struct {
 	AtSeq        int64               `query:"at_seq" minimum:"1" maximum:"9e15" doc:"With a policy: at this event."`
 }) (letta.Prompt, error) {
 	conversation, err := input.Conversation.OfAgent(string(input.AgentID))
-	if err != nil {
+	if err := cmp.Or(err, letta.CheckPolicy(input.Policy)); err != nil {
 		return letta.Prompt{}, err
 	}
 	target := agent.PromptTarget{AgentID: string(input.AgentID), Conversation: conversation,
@@ -102,7 +103,7 @@ func (s *Server) agentContext(ctx context.Context, input *struct {
 }) (letta.InContext, error) {
 	org, id := rest.Org(ctx), string(input.AgentID)
 	conversation, err := input.Conversation.OfAgent(id)
-	if err != nil {
+	if err := cmp.Or(err, letta.CheckPolicy(input.Policy)); err != nil {
 		return letta.InContext{}, err
 	}
 	suppose := agent.Supposed{Window: input.Window, Ratio: input.Ratio}

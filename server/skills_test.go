@@ -196,7 +196,7 @@ func TestSkillsArePreloaded(t *testing.T) {
 // A compaction shows loaded skills again, with the text that they have now; the oldest are cut where there is no room.
 func TestLoadedSkillsOutlastACompaction(t *testing.T) {
 	t.Parallel()
-	for window, policy := range map[string]string{"8192": `{"preset":"letta"}`, "200000": `{"preset":"claude-code"}`} {
+	for window, policy := range map[string]string{"9216": `{"preset":"letta"}`, "200000": `{"preset":"claude-code"}`} {
 		c := newClient(t)
 		agent, folder := c.skilled(`,"context_window_limit":` + window + `,"compaction_settings":{"policy":` + policy + `}`)
 		load := func(name string) {

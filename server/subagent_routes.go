@@ -8,6 +8,7 @@ import (
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/agent/subagent"
 	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -61,10 +62,10 @@ type CreateChild struct {
 	Files      rest.Opt[[]string]     `json:"files,omitzero" doc:"Of brief: files (folder/name) that are open at first."`
 	MemoryTree rest.Opt[ChildGrant]   `json:"memory_tree,omitzero" doc:"The parent's memory files. Not of a fork."`
 
-	Model      rest.Opt[string]      `json:"model,omitzero" doc:"The parent's if absent. Not of a fork."`
-	System     rest.Opt[string]      `json:"system,omitzero" doc:"Its instructions. Not of a fork."`
-	Window     rest.Opt[int]         `json:"context_window_limit,omitzero" minimum:"1" doc:"The parent's if absent."`
-	Compaction rest.Opt[rest.Object] `json:"compaction_settings,omitzero" doc:"The parent's if absent. Not of a fork."`
+	Model      rest.Opt[string]                   `json:"model,omitzero" doc:"The parent's if absent. Not of a fork."`
+	System     rest.Opt[string]                   `json:"system,omitzero" doc:"Its instructions. Not of a fork."`
+	Window     rest.Opt[int]                      `json:"context_window_limit,omitzero" minimum:"1" doc:"The parent's if absent."`
+	Compaction rest.Opt[letta.CompactionSettings] `json:"compaction_settings,omitzero" doc:"The parent's if absent. Not of a fork."`
 }
 
 func (b CreateChild) toNew(parentID string) subagent.New {
@@ -73,7 +74,7 @@ func (b CreateChild) toNew(parentID string) subagent.New {
 		CallID: b.ToolCallID.Pointer(), Runs: b.Run.Value, OnlyTools: b.Tools.Value, WindowLimit: b.Window.Pointer(),
 		Grants: subagent.Grants{Default: b.Default.Value, Folders: b.Folders.Value,
 			Skills: b.Skills.Value, Files: b.Files.Value,
-			Model: b.Model.Pointer(), System: b.System.Pointer(), Compaction: json.RawMessage(b.Compaction.Value)}}
+			Model: b.Model.Pointer(), System: b.System.Pointer(), Compaction: json.RawMessage(b.Compaction.Value.Object)}}
 	for _, g := range b.Blocks.Value {
 		n.Blocks = append(n.Blocks, g.grant())
 	}
@@ -91,6 +92,9 @@ func (s *Server) createChild(ctx context.Context, a agent.Agent, input *struct {
 	rest.OfAgent
 	Body CreateChild
 }) (subagent.Child, error) {
+	if err := input.Body.Compaction.Value.Check(); err != nil {
+		return subagent.Child{}, err
+	}
 	c, err := s.Children.Create(ctx, rest.Org(ctx), input.Body.toNew(a.ID))
 	return c, runProblem(err)
 }

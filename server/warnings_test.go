@@ -95,13 +95,14 @@ func TestAUsageThatCannotBeStoredIsNoError(t *testing.T) {
 	}
 }
 
-func TestUnknownCompactionSettingsAreNamed(t *testing.T) {
+// All of Letta's compaction settings are known, so another name is a mistake.
+func TestUnknownCompactionSettingsAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	got := c.must("POST", "/v1/agents", `{"compaction_settings":{"mode":"all","triger":0.9,"model_settings":{"x":1}}}`)
-	want := `"warnings":["Loci does not know the field \"compaction_settings.triger\"; did you mean trigger?"]`
-	if !strings.Contains(got, want) {
-		t.Errorf("got %s, want %s", got, want)
+	got := c.call("POST", "/v1/agents", `{"compaction_settings":{"mode":"all","triger":0.9,"model_settings":{"x":1}}}`)
+	want := `body.compaction_settings.triger: there is no such setting; did you mean trigger?`
+	if got.Code != 422 || !strings.Contains(got.Text, want) {
+		t.Errorf("got %d %s, want %s", got.Code, got.Text, want)
 	}
 }
 

@@ -242,8 +242,8 @@ func ContentWords(text string) []string {
 var common = setOf("this that these those with from have has had been were will would could should there their they " +
 	"them then than what when where which while your yours into about also just like more most much many some such very " +
 	"only over under does done doing here because since please thanks must never always need needs want wants before " +
-	"after until dass eine einen einer nicht auch noch aber oder wenn dann sind wird haben hast habe kann kannst bitte avec " +
-	"pour dans para como")
+	"after until dass eine einen einer nicht auch noch aber oder wenn dann sind wird haben hast habe kann kannst bitte " +
+	"avec pour dans para como")
 
 // Topic returns the content words of a text without its dates and counts, sorted, each once.
 func Topic(text string) []string {

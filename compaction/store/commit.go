@@ -68,7 +68,10 @@ func (ch Change) arguments(view recall.ContextView) pgx.StrictNamedArgs {
 		"tokens_before": ch.Before, "tokens_after": ch.After, "messages_before": ch.MessagesBefore,
 		"messages_after": ch.MessagesAfter, "duration": ch.Took.Milliseconds(), "how": nil, "model": nil, "calls": 0,
 		"prompt": 0, "output": 0, "why": nil, "from": nil, "to": nil, "from_seq": nil, "to_seq": nil, "summary": nil,
-		"policy": nil, "steps": nil, "edits": nil}
+		"policy": nil, "steps": nil, "edits": nil, "focus": nil}
+	if ch.Focus != "" {
+		args["focus"] = ch.Focus
+	}
 	if ch.Policy != "" {
 		args["policy"] = ch.Policy
 	}
@@ -100,11 +103,12 @@ func (s *Store) insert(ctx context.Context, org db.Org, args pgx.StrictNamedArgs
 		INSERT INTO compactions (org, conversation_key, frame, trigger, mode, how, model, model_calls, prompt_tokens,
 		                         output_tokens, why, from_position, to_position, from_seq, to_seq, summary_position,
 		                         window_tokens, tokens_before, tokens_after, messages_before, messages_after, duration_ms,
-		                         before, after_position, policy, steps, edits, provenance)
+		                         before, after_position, policy, steps, edits, focus,
+		                         provenance)
 		SELECT @org, @conversation, @frame, @trigger, @mode, @how, @model, @calls, @prompt, @output, @why,
 		       @from, @to, @from_seq, @to_seq, @summary, @window, @tokens_before, @tokens_after,
 		       @messages_before, @messages_after, @duration, @before, coalesce(@summary - 1, messages),
-		       @policy, @steps, @edits, @provenance
+		       @policy, @steps, @edits, @focus, @provenance
 		FROM conversations WHERE org = @org AND key = @conversation
 		RETURNING id`, args)
 	if err != nil {

@@ -43,6 +43,7 @@ type Portable struct {
 	Policy         *string         `db:"policy" json:"policy,omitempty"`
 	Steps          json.RawMessage `db:"steps" json:"steps,omitempty"`
 	Edits          json.RawMessage `db:"edits" json:"edits,omitempty"`
+	Focus          *string         `db:"focus" json:"focus,omitempty"`
 	CreatedAt      time.Time       `db:"created_at" json:"created_at"`
 	RevertedAt     *time.Time      `db:"reverted_at" json:"reverted_at"`
 
@@ -55,7 +56,7 @@ func (s *Store) Export(ctx context.Context, org db.Org, conversation int64) ([]P
 		SELECT k.id, c.id AS conversation_id, k.frame, k.trigger, k.mode, k.how, k.model, k.model_calls, k.prompt_tokens,
 		       k.output_tokens, k.why, k.from_position, k.to_position, k.from_seq, k.to_seq, k.summary_position,
 		       k.window_tokens, k.tokens_before, k.tokens_after, k.messages_before, k.messages_after, k.duration_ms, k.before,
-		       k.after_position, k.policy, k.steps, k.edits,
+		       k.after_position, k.policy, k.steps, k.edits, k.focus,
 		       k.created_at, k.reverted_at, k.provenance
 		FROM conversations c JOIN compactions k ON k.org = c.org AND k.conversation_key = c.key
 		WHERE c.org = $1 AND c.key = $2
@@ -89,11 +90,11 @@ func (s *Store) RestoreCompaction(ctx context.Context, org db.Org, k Portable) e
 		INSERT INTO compactions (id, org, conversation_key, frame, trigger, mode, how, model, model_calls, prompt_tokens,
 		                         output_tokens, why, from_position, to_position, from_seq, to_seq, summary_position,
 		                         window_tokens, tokens_before, tokens_after, messages_before, messages_after, duration_ms,
-		                         before, after_position, policy, steps, edits, created_at, reverted_at,
+		                         before, after_position, policy, steps, edits, focus, created_at, reverted_at,
 		                         provenance)
 		SELECT @id, org, key, @frame, @trigger, @mode, @how, @model, @calls, @prompt, @output, @why, @from, @to, @from_seq,
 		       @to_seq, @summary, @window, @tokens_before, @tokens_after, @messages_before, @messages_after, @duration,
-		       @before, @after, @policy, @steps, @edits, @created, @reverted,
+		       @before, @after, @policy, @steps, @edits, @focus, @created, @reverted,
 		       @provenance
 		FROM conversations WHERE org = @org AND id = @conversation`,
 		pgx.StrictNamedArgs{"id": k.ID, "org": org, "conversation": k.ConversationID, "frame": k.Version,
@@ -102,7 +103,7 @@ func (s *Store) RestoreCompaction(ctx context.Context, org db.Org, k Portable) e
 			"from_seq": k.FromSeq, "to_seq": k.ToSeq, "summary": k.SummaryAt, "window": k.Window,
 			"tokens_before": k.TokensBefore, "tokens_after": k.TokensAfter, "messages_before": k.MessagesBefore,
 			"messages_after": k.MessagesAfter, "duration": k.Milliseconds, "before": k.Before,
-			"after": k.AfterPosition, "policy": k.Policy, "steps": k.Steps, "edits": k.Edits, "created": k.CreatedAt,
+			"after": k.AfterPosition, "policy": k.Policy, "steps": k.Steps, "edits": k.Edits, "focus": k.Focus, "created": k.CreatedAt,
 			"reverted": k.RevertedAt, "provenance": k.Provenance})
 }
 

@@ -33,7 +33,8 @@ func (s *Store) Written(ctx context.Context, org db.Org, conversation int64, pos
 		ORDER BY k.frame`, org, conversation, position)
 }
 
-// Rewrite replaces the stored text of a summary, old, by w.Text.
+// Rewrite replaces the stored text of a summary, old, by w.Text. What it was asked to keep may name what is erased, and
+// is removed.
 func (s *Store) Rewrite(ctx context.Context, org db.Org, w Written, old string, how clip.How) error {
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		if _, err := s.Recall.With(tx).EraseFrom(ctx, org, w.Message, recall.Eraser{Text: func(text string) (string, int) {
@@ -44,7 +45,7 @@ func (s *Store) Rewrite(ctx context.Context, org db.Org, w Written, old string, 
 		}}); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `UPDATE compactions SET how = $3, why = NULL WHERE org = $1 AND key = $2`, org,
+		_, err := tx.Exec(ctx, `UPDATE compactions SET how = $3, why = NULL, focus = NULL WHERE org = $1 AND key = $2`, org,
 			w.Compaction, how)
 		return db.Error(err)
 	})

@@ -69,6 +69,7 @@ type Compaction struct {
 	MessagesBefore int              `db:"messages_before" json:"messages_count_before"`
 	MessagesAfter  int              `db:"messages_after" json:"messages_count_after"`
 	Milliseconds   int64            `db:"duration_ms" json:"duration_ms"`
+	Focus          *string          `db:"focus" json:"focus,omitempty" doc:"What the caller asked it to keep above all."`
 	Before         json.RawMessage  `db:"before" json:"-"` // a viewBefore: the view that was replaced
 	Policy         *string          `db:"policy" json:"policy,omitempty" doc:"That planned it; absent if none did."`
 	Steps          []plan.StepCount `db:"steps" json:"steps,omitempty" doc:"Of the policy: edits, and tokens saved."`
@@ -84,7 +85,7 @@ const compactionRows = `
 	       k.frame, k.trigger, k.mode, k.how, k.model, k.model_calls, k.prompt_tokens, k.output_tokens, k.why,
 	       k.from_position, k.to_position, k.from_seq, k.to_seq, 'message-' || m.id AS summary_message_id,
 	       m.content -> 0 ->> 'text' AS summary,
-	       k.window_tokens, k.tokens_before, k.tokens_after, k.messages_before, k.messages_after, k.duration_ms, k.before,
+	       k.window_tokens, k.tokens_before, k.tokens_after, k.messages_before, k.messages_after, k.duration_ms, k.focus, k.before,
 	       k.policy, k.steps, k.edits, k.created_at, k.reverted_at, k.provenance
 	FROM compactions k
 	JOIN conversations c ON c.org = k.org AND c.key = k.conversation_key AND c.deleted_at IS NULL
@@ -131,6 +132,7 @@ type Change struct {
 	MessagesBefore int // including the system prompt
 	MessagesAfter  int
 	Took           time.Duration
+	Focus          string // what the caller asked the summary to keep above all; empty: nothing
 
 	pruned *plan.Pruning // nil for a compaction
 	steps  []plan.StepCount

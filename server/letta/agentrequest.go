@@ -275,7 +275,7 @@ func (f AgentFields) settings() (settings agent.Settings, err error) {
 		settings.EnableSleeptime = nil
 	}
 	if settings.ToolRules, err = toolRules(f.ToolRules.Value); err == nil {
-		err = f.Compaction.Value.check()
+		err = f.Compaction.Value.Check()
 	}
 	return settings, err
 }

@@ -3,6 +3,8 @@ package letta
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
+	"unicode"
 
 	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
@@ -32,8 +34,8 @@ func (CompactionSettings) Schema(r rest.Registry) *rest.Schema {
 	return s
 }
 
-// check returns a 422 if the policy cannot be read.
-func (c CompactionSettings) check() error {
+// Check returns a 422 if the policy cannot be read.
+func (c CompactionSettings) Check() error {
 	var settings struct {
 		Policy json.RawMessage `json:"policy"`
 	}
@@ -41,6 +43,17 @@ func (c CompactionSettings) check() error {
 		if err := policy.Check(settings.Policy); err != nil {
 			return rest.Unprocessable("body.compaction_settings.policy", err.Error())
 		}
+	}
+	return nil
+}
+
+// CheckPolicy returns a 422 if a parameter of the query names no policy.
+func CheckPolicy(parameter string) error {
+	if parameter == "" {
+		return nil
+	}
+	if err := policy.Check(policy.Written(parameter)); err != nil {
+		return rest.Unprocessable("query.policy", err.Error())
 	}
 	return nil
 }
@@ -53,8 +66,17 @@ type CompactRequest struct {
 	OfDefault
 }
 
-// Check returns a 422 for settings that no conversation may have.
-func (r CompactRequest) Check() error { return r.Settings.Value.check() }
+// Check returns a 422 for settings that no conversation may have, and for a focus of several lines.
+func (r CompactRequest) Check() error {
+	if strings.ContainsFunc(r.Focus.Value, endsLine) {
+		return rest.Unprocessable("body.focus", "it has a line break; send one line")
+	}
+	return r.Settings.Value.Check()
+}
+
+func endsLine(r rune) bool {
+	return unicode.IsControl(r) && r != '\t' || r == '\u2028' || r == '\u2029'
+}
 
 // Compacted is the answer to a request to compact, in Letta's shape. The plan and the compaction are Loci's additions.
 type Compacted struct {

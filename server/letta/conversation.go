@@ -45,7 +45,7 @@ func (c CreateConversation) New() (recall.NewConversation, error) {
 		return recall.NewConversation{}, refuse("isolated_block_labels",
 			"all conversations of an agent share its blocks; leave the list empty, or create another agent")
 	}
-	err := cmp.Or(checkThinking(json.RawMessage(c.ModelSettings.Value.Object)), c.Compaction.Value.check(),
+	err := cmp.Or(checkThinking(json.RawMessage(c.ModelSettings.Value.Object)), c.Compaction.Value.Check(),
 		checkHandle("model", c.Model.Value))
 	if err != nil {
 		return recall.NewConversation{}, err
@@ -77,7 +77,7 @@ func (f ConversationFields) Update() (recall.ConversationUpdate, error) {
 	return recall.ConversationUpdate{Summary: f.Summary.Pointer(), Description: f.Description.Pointer(),
 			Model: notEmpty(f.Model), ModelSettings: json.RawMessage(f.ModelSettings.Value.Object),
 			WindowLimit: limitOf(f.WindowLimit).Value},
-		cmp.Or(checkThinking(json.RawMessage(f.ModelSettings.Value.Object)), f.Compaction.Value.check(),
+		cmp.Or(checkThinking(json.RawMessage(f.ModelSettings.Value.Object)), f.Compaction.Value.Check(),
 			checkHandle("model", f.Model.Value))
 }
 

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -161,7 +162,8 @@ func (b *bodyNames) object(place string, schemas []*Schema) *Problem {
 			b.comma()
 			continue
 		}
-		if err := refuseField(name, fieldPlace, b.text[value:b.at]); err != nil {
+		if err := cmp.Or(refuseField(name, fieldPlace, b.text[value:b.at]),
+			refuseUnknown(name, fieldPlace, slices.Collect(maps.Keys(known)))); err != nil {
 			return err
 		}
 		if !isHarmless(name) {

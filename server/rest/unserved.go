@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -40,6 +41,22 @@ var unserved = map[string]string{
 
 // empty are the values, in JSON and in a query, that ask for nothing.
 var empty = []string{"null", "false", `""`, "[]", "{}", ""}
+
+// strict are objects where unknown fields are refused: Letta's fields are all known there, so any other is a mistake.
+var strict = []string{"compaction_settings"}
+
+// refuseUnknown returns a *Problem for an unknown field of a strict object, with the nearest of the known names; nil for
+// any other field.
+func refuseUnknown(name, at string, known []string) *Problem {
+	if !slices.ContainsFunc(strict, func(object string) bool { return strings.HasSuffix(at, object+"."+name) }) {
+		return nil
+	}
+	if meant := nearest(name, known); len(name) <= maxNameBytes && meant != "" {
+		return Unprocessable("body."+at, "there is no such setting; did you mean "+meant+"?")
+	}
+	return Unprocessable("body."+shorten(at), "there is no such setting; there are "+
+		strings.Join(slices.Sorted(slices.Values(known)), ", "))
+}
 
 // refuseField returns a *Problem for a field that is in unserved; nil for any other.
 func refuseField(name, at string, value []byte) *Problem {
