@@ -35,7 +35,7 @@ func ByMeaning(s *Store, ctx context.Context, org db.Org, folders ...int64) ([]i
 }
 
 // WaitsForMemory reports whether a document waits for memory before it is parsed.
-func (s *Store) WaitsForMemory() bool { return s.parsing.Waiting() > 0 }
+func (s *Store) WaitsForMemory() bool { return s.parsing.complex.Waiting() > 0 }
 
 // SetWordRows sets how many chunks of a folder get a word index, and how many more make a new segment.
 func (s *Store) SetWordRows(first, more int) {

@@ -15,7 +15,8 @@ func cost(size int64) time.Duration { return time.Millisecond * time.Duration(1+
 
 // parseTurn returns the turn of a folder's next file. Files that arrive at the same moment may get the same turn. This
 // avoids a lock, and puts the folder ahead by at most as many files as there are connections.
-func (s *Store) parseTurn(ctx context.Context, org db.Org, folderKey, size int64) (queue.Turn, error) {
+func (s *Store) parseTurn(ctx context.Context, org db.Org, folderKey, size int64, mediaType string) (
+	queue.Turn, error) {
 	return queue.FairTurn(ctx, s.db, `
 			SELECT turn FROM files
 			WHERE org = @org AND folder_key = @owner AND (size_bytes > 1048576) = @large AND turn IS NOT NULL
@@ -23,7 +24,7 @@ func (s *Store) parseTurn(ctx context.Context, org db.Org, folderKey, size int64
 			SELECT folder_key AS owner FROM files
 			WHERE org = @org AND folder_key > o.owner AND (size_bytes > 1048576) = @large AND turn IS NOT NULL
 			ORDER BY folder_key LIMIT 1`,
-		pgx.StrictNamedArgs{"queue": queueOf(size), "org": org, "owner": folderKey, "large": size > largeBytes,
+		pgx.StrictNamedArgs{"queue": queueOf(size, mediaType), "org": org, "owner": folderKey, "large": size > largeBytes,
 			"length": cost(size)})
 }
 

@@ -66,7 +66,7 @@ type Store struct {
 	grep   *grep.Searcher
 	o      Options
 
-	parsing *db.Shares    // bytes of documents that are being parsed
+	parsing parsingMemory // bytes of documents that are being parsed
 	readers chan struct{} // one slot per text that is being read and split
 	starts  *gathering[db.Org, *startedFile]
 	commits *gathering[folderOf, *ingested]

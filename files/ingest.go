@@ -25,11 +25,10 @@ func (s *Store) parseFile(ctx context.Context, job *river.Job[ParseArgs]) error 
 	if unreadable, ok := errors.AsType[*document.UnreadableError](err); ok {
 		return s.failParsing(ctx, job.Args, unreadable.Error())
 	}
-	if wasCutShort(ctx, err) && overruns(job.JobRow)+1 >= maxOverruns {
+	if reason := cutShort(ctx, job.JobRow, err); reason != "" {
 		bounded, cancel := endpoint.Noting(ctx)
 		defer cancel()
-		return s.failParsing(bounded, job.Args,
-			"parsing this file takes too long or too much memory; split it into smaller files")
+		return s.failParsing(bounded, job.Args, reason)
 	}
 	return err
 }

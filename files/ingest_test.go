@@ -67,10 +67,60 @@ func TestAFileThatKillsItsChildrenIsGivenUp(t *testing.T) {
 			WHERE args @> jsonb_build_object('org', $1::integer) AND state = 'available' AND scheduled_at > now()`, fx.org)
 		return f.Status == files.Failed
 	})
-	if want := "parsing this file takes too long or too much memory; split it into smaller files"; f.Status !=
-		files.Failed || f.ErrorMessage == nil || *f.ErrorMessage != want || reads.Load() != 3 {
+	if want := "the system ended the reading of this file 3 times, as it does when its memory runs out; try it again " +
+		"when the machine has more free memory, or split the file"; f.Status != files.Failed || f.ErrorMessage == nil || *f.ErrorMessage != want || reads.Load() != 3 {
 		t.Errorf("after %d reads: got %+v, want %q after 3", reads.Load(), f, want)
 	}
+}
+
+// A machine that has no processor time for a file is not the file's fault, however often that happens.
+func TestABusyMachineIsNotTheFilesFault(t *testing.T) {
+	t.Parallel()
+	var reads atomic.Int32
+	fx := newOwnFixture(t, files.Options{Read: func(context.Context, document.Input) (document.Text, error) {
+		if reads.Add(1) < 9 {
+			return document.Text{}, fmt.Errorf("%w: it was not done in its time", document.ErrBusy)
+		}
+		return document.Text{Text: "At last.\n"}, nil
+	}}, files.Queues())
+	folder := fx.folder("f")
+	f := fx.awaitWhere(folder, fx.send(folder, "a.txt", "text\n", files.Suffix), func(f files.File) bool {
+		fx.exec(`
+			UPDATE river_job SET scheduled_at = now(), state = 'available'
+			WHERE args @> jsonb_build_object('org', $1::integer) AND state IN ('available', 'retryable')
+			  AND scheduled_at > now()`, fx.org)
+		return f.Status == files.Failed || f.Status == files.Completed
+	})
+	if f.Status != files.Completed || reads.Load() != 9 {
+		t.Errorf("after %d reads: got %+v, want it completed after 9", reads.Load(), f)
+	}
+}
+
+// While documents hold all the memory and all the workers that they may have, and others wait for them, a plain text is
+// read at once.
+func TestPlainTextDoesNotWaitBehindDocuments(t *testing.T) {
+	t.Parallel()
+	goOn := make(chan bool)
+	fx := newOwnFixture(t, files.Options{Read: func(ctx context.Context, in document.Input) (document.Text, error) {
+		if in.IsComplex() {
+			select {
+			case <-goOn:
+			case <-ctx.Done():
+				return document.Text{}, ctx.Err()
+			}
+		}
+		return document.Text{Text: "The ferry.\n"}, nil
+	}}, files.Queues())
+	folder := fx.folder("f")
+	for i := range 12 {
+		fx.send(folder, fmt.Sprintf("%d.pdf", i), "%PDF-1.7\n", files.Suffix)
+	}
+	for name, lines := range map[string]int{"small.srt": 1, "large.srt": 200_000} {
+		if f := fx.upload(folder, name, strings.Repeat("a line\n", lines)); f.Status != files.Completed {
+			t.Errorf("got %+v, want it completed", f)
+		}
+	}
+	close(goOn)
 }
 
 // A job that comes twice or late changes nothing.

@@ -5,20 +5,25 @@ import (
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/queue"
+	"github.com/loci-memory/loci/files/document"
 )
 
 // The queues of the work on files. Parsing is limited by processors, embedding by the endpoint. Large files have a
-// queue of their own, so that a small one always finds a worker.
+// queue of their own, so that a small one always finds a worker. So have documents that are read by child processes,
+// which take long: plain text does not wait behind them.
 const (
-	QueueParse  = "parse"
-	QueueLarge  = "parse_large"
-	QueueEmbed  = "embed"
-	QueueUpkeep = "upkeep"
+	QueueParse          = "parse"
+	QueueLarge          = "parse_large"
+	QueueDocuments      = "parse_documents"
+	QueueLargeDocuments = "parse_large_documents"
+	QueueEmbed          = "embed"
+	QueueUpkeep         = "upkeep"
 )
 
 // Queues returns the queues, with the number of workers that each server has for them.
 func Queues() map[string]river.QueueConfig {
 	return map[string]river.QueueConfig{QueueParse: {MaxWorkers: 8}, QueueLarge: {MaxWorkers: 1},
+		QueueDocuments: {MaxWorkers: 4}, QueueLargeDocuments: {MaxWorkers: 1},
 		QueueEmbed: {MaxWorkers: 4}, QueueUpkeep: {MaxWorkers: 1}}
 }
 
@@ -31,14 +36,15 @@ type ParseArgs struct {
 	KeepsClosed bool `json:"keeps_closed,omitempty"` // Upload.KeepsClosed
 
 	queue.Start
-	size int64
+	size      int64
+	mediaType string
 }
 
 // Kind implements river.JobArgs.
 func (ParseArgs) Kind() string { return "parse_file" }
 
 // InsertOpts implements river.JobArgsWithInsertOpts.
-func (a ParseArgs) InsertOpts() river.InsertOpts { return queue.Once(queueOf(a.size)) }
+func (a ParseArgs) InsertOpts() river.InsertOpts { return queue.Once(queueOf(a.size, a.mediaType)) }
 
 // EmbedArgs is the job that embeds one batch of a file's chunks.
 type EmbedArgs struct {
@@ -108,8 +114,14 @@ func (PurgeArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueUpkeep) 
 // largeBytes is the size above which a file waits in QueueLarge. The index files_turn contains the same number.
 const largeBytes = 1 << 20
 
-func queueOf(size int64) string {
-	if size > largeBytes {
+func queueOf(size int64, mediaType string) string {
+	isLarge, isComplex := size > largeBytes, document.Input{MediaType: mediaType}.IsComplex()
+	switch {
+	case isLarge && isComplex:
+		return QueueLargeDocuments
+	case isComplex:
+		return QueueDocuments
+	case isLarge:
 		return QueueLarge
 	}
 	return QueueParse

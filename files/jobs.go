@@ -20,6 +20,10 @@ const parsers = 2
 const (
 	maxOverruns = 3 // attempts that ran out of time or lost their child, not counting those that ended with their server
 	maxPause    = time.Minute
+
+	// parseLimit is the time limit of one attempt, on a machine that may be busy with other work. What a document may
+	// take is limited in processor time and memory.
+	parseLimit = 15 * time.Minute
 )
 
 // enqueue adds jobs in the store's transaction.
@@ -59,10 +63,21 @@ func (s *Store) cancelJobs(ctx context.Context, fileKey int64) error {
 // pause returns how long a job waits after its n-th failure: a second, doubled each time, up to a minute.
 func pause(failures int) time.Duration { return min(time.Second<<min(failures-1, 6), maxPause) }
 
-// wasCutShort reports whether an attempt ran out of time, or its reader was killed. Either the file or the machine may
-// be the cause.
-func wasCutShort(ctx context.Context, err error) bool {
-	return errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(err, document.ErrCutShort)
+// cutShort returns why an attempt is the last one: it ran out of time, or its reader was killed, as others before it. It
+// returns "" if the attempt may be repeated. A reader that got no processor time is not the file's fault.
+func cutShort(ctx context.Context, job *rivertype.JobRow, err error) string {
+	if overruns(job)+1 < maxOverruns || errors.Is(err, document.ErrBusy) {
+		return ""
+	}
+	switch {
+	case errors.Is(err, document.ErrCutShort):
+		return fmt.Sprintf("the system ended the reading of this file %d times, as it does when its memory runs out; "+
+			"try it again when the machine has more free memory, or split the file", maxOverruns)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Sprintf("processing this file took longer than %s, %d times; try it again when the machine is less busy, "+
+			"or split the file", parseLimit, maxOverruns)
+	}
+	return ""
 }
 
 // overruns counts the attempts that were cut short.

@@ -13,9 +13,15 @@ import (
 // again for the document itself, or for the text's segments and chunks.
 const maxHeld = 2 * document.MaxTextBytes
 
-// newParsing returns the shares of the memory for all documents that are being parsed. There is room for three of the
-// largest documents; one organization may have at most two of them.
-func newParsing() *db.Shares { return db.NewShares(3*maxHeld, maxHeld) }
+// parsingMemory is the memory for all documents that are being parsed.
+type parsingMemory struct {
+	complex *db.Shares // room for three of the largest documents; one organization may have at most two of them
+	plain   *db.Shares // of plain texts, which do not wait for others; room for two of the largest
+}
+
+func newParsing() parsingMemory {
+	return parsingMemory{db.NewShares(3*maxHeld, maxHeld), db.NewShares(2*maxHeld, maxHeld/2)}
+}
 
 // heldBytes returns how much memory reading a document may take. A complex document may have a text of any size. A text
 // that is larger than the shares counts as everything that one organization may have.
@@ -23,7 +29,7 @@ func heldBytes(in document.Input) int64 {
 	if in.IsComplex() {
 		return maxHeld
 	}
-	return min(2*in.SizeBytes, 2*maxHeld)
+	return min(2*in.SizeBytes, maxHeld)
 }
 
 const readPatience = 15 * time.Second // leaves the job enough time to read a document
@@ -42,8 +48,11 @@ type reading struct {
 func (s *Store) startReading(ctx context.Context, org db.Org, input document.Input) (*reading, error) {
 	bounded, cancel := context.WithTimeout(ctx, readPatience)
 	defer cancel()
-	r := &reading{s.parsing, org, heldBytes(input)}
-	err := s.parsing.Take(bounded, org, r.bytes)
+	r := &reading{s.parsing.plain, org, heldBytes(input)}
+	if input.IsComplex() {
+		r.shares = s.parsing.complex
+	}
+	err := r.shares.Take(bounded, org, r.bytes)
 	if err != nil && ctx.Err() == nil {
 		err = errParsing
 	}

@@ -24,7 +24,7 @@ func TestParsingHasSharesOfMemory(t *testing.T) {
 		reads <- in.SizeBytes
 		<-goOn
 		return document.Text{Text: "The ferry.\n"}, nil
-	}}, map[string]river.QueueConfig{files.QueueParse: {MaxWorkers: 4}})
+	}}, map[string]river.QueueConfig{files.QueueDocuments: {MaxWorkers: 4}})
 	other := dbtest.NewOrg(t, fx.pool)
 	upload := func(org db.Org, size int) {
 		t.Helper()

@@ -25,13 +25,14 @@ func (s *Store) Reparse(ctx context.Context, org db.Org, folderID, fileID string
 // queueParsing queues the next generation of files in one folder. The caller holds the files' locks.
 func (s *Store) queueParsing(ctx context.Context, org db.Org, fileKeys []int64) error {
 	type wanted struct {
-		Key        int64 `db:"key"`
-		FolderKey  int64 `db:"folder_key"`
-		Generation int   `db:"wanted_generation"`
-		Size       int64 `db:"size_bytes"`
+		Key        int64  `db:"key"`
+		FolderKey  int64  `db:"folder_key"`
+		Generation int    `db:"wanted_generation"`
+		Size       int64  `db:"size_bytes"`
+		MediaType  string `db:"media_type"`
 	}
 	files, err := db.All[wanted](ctx, s.db, `
-		SELECT key, folder_key, wanted_generation, size_bytes FROM files
+		SELECT key, folder_key, wanted_generation, size_bytes, media_type FROM files
 		WHERE org = $1 AND key = ANY ($2)
 		ORDER BY key`, org, fileKeys)
 	if err != nil {
@@ -41,13 +42,13 @@ func (s *Store) queueParsing(ctx context.Context, org db.Org, fileKeys []int64) 
 	keys, ends := make([]int64, len(files)), make([]time.Time, len(files))
 	next := map[string]queue.Turn{} // queue → turn
 	for i, f := range files {
-		name := queueOf(f.Size)
+		name := queueOf(f.Size, f.MediaType)
 		if _, known := next[name]; !known {
-			if next[name], err = s.parseTurn(ctx, org, f.FolderKey, f.Size); err != nil {
+			if next[name], err = s.parseTurn(ctx, org, f.FolderKey, f.Size, f.MediaType); err != nil {
 				return err
 			}
 		}
-		jobs[i] = ParseArgs{Org: org, FileKey: f.Key, Generation: f.Generation + 1, size: f.Size,
+		jobs[i] = ParseArgs{Org: org, FileKey: f.Key, Generation: f.Generation + 1, size: f.Size, mediaType: f.MediaType,
 			Start: queue.At(next[name].Start)}
 		next[name] = next[name].Next(cost(f.Size))
 		keys[i], ends[i] = f.Key, next[name].Start

@@ -92,7 +92,7 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 		row := newFile{org: org, folder: folder, name: name, mediaType: mediaType, encoding: u.Encoding, spooled: spooled,
 			id: cmp.Or(u.ID, filePrefix+uuid.NewString()), keepsClosed: u.KeepsClosed,
 			provenance: db.ProvenanceOf(ctx)}
-		if row.turn, err = in.parseTurn(ctx, org, folder.Key, row.Size()); err != nil {
+		if row.turn, err = in.parseTurn(ctx, org, folder.Key, row.Size(), mediaType); err != nil {
 			return err
 		}
 		var ref fileRef
@@ -323,7 +323,7 @@ func (s *Store) storeOriginal(ctx context.Context, row newFile, fileKey int64) e
 	if stored != size {
 		return fmt.Errorf("store the original: %d of %d bytes are there", stored, size)
 	}
-	return s.enqueue(ctx, ParseArgs{Org: row.org, FileKey: fileKey, Generation: 1, size: size,
+	return s.enqueue(ctx, ParseArgs{Org: row.org, FileKey: fileKey, Generation: 1, size: size, mediaType: row.mediaType,
 		Start: queue.At(row.turn.Start), KeepsClosed: row.keepsClosed})
 }
 

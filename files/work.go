@@ -11,7 +11,7 @@ import (
 
 // Work registers the workers for the jobs of files.
 func (s *Store) Work(workers *river.Workers) {
-	work(workers, s.parseFile)
+	river.AddWorker(workers, &queue.Worker[ParseArgs]{Do: s.parseFile, Pause: pause, Limit: parseLimit})
 	work(workers, s.reparsePage)
 	work(workers, s.purgeFolder)
 	(&endpoint.Worker[EmbedArgs]{Vectors: s.vectors(), DB: s.db, Next: s.nextBatch, OneBatch: true,

@@ -48,9 +48,11 @@ func unreadable(format string, args ...any) *UnreadableError {
 	return &UnreadableError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// ErrCutShort says that reading was ended before it was done, because the machine ran out of memory or its processors
-// were busy. Reading the document again may succeed.
-var ErrCutShort = errors.New("reading the document was cut short")
+// Reading was ended before it was done. Reading the document again may succeed.
+var (
+	ErrCutShort = errors.New("reading the document was cut short") // its process was killed, perhaps for lack of memory
+	ErrBusy     = errors.New("the machine is too busy to read the document")
+)
 
 // Readers read documents of all formats. The zero value is ready to use.
 type Readers struct {

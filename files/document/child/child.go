@@ -23,7 +23,7 @@ import (
 
 // Limits of reading one document.
 const (
-	DefaultPatience    = 40 * time.Second // wall-clock time
+	DefaultPatience    = 10 * time.Minute // wall-clock time, on a machine that may be busy with other work
 	DefaultCPU         = 30 * time.Second // CPU time
 	DefaultMemoryBytes = 1 << 30
 
@@ -44,7 +44,7 @@ type Reader struct {
 
 // Read returns the text of a document. Plain text cannot harm its reader and is read without a child.
 // *document.UnreadableError if the document has no text that can be read within the limits. document.ErrCutShort if the
-// child was killed from outside, or was not done within Patience although it had CPU time left.
+// child was killed from outside. document.ErrBusy if it was not done within Patience although it had CPU time left.
 func (r *Reader) Read(ctx context.Context, input document.Input) (document.Text, error) {
 	if !input.IsComplex() && (!input.IsHTML() || input.SizeBytes <= inProcessHTMLBytes) {
 		return r.Document.Read(ctx, input)

@@ -21,7 +21,9 @@ func (q request) verdict(ctx context.Context, err error) error {
 		return ctx.Err()
 	case errors.Is(err, sandbox.ErrStart):
 		return fmt.Errorf("read the document: %w", err)
-	case errors.Is(err, sandbox.ErrPatience), errors.Is(err, sandbox.ErrKilled):
+	case errors.Is(err, sandbox.ErrPatience):
+		return fmt.Errorf("%w: %w", document.ErrBusy, err)
+	case errors.Is(err, sandbox.ErrKilled):
 		return fmt.Errorf("%w: %w", document.ErrCutShort, err)
 	case errors.Is(err, sandbox.ErrMemory):
 		return tooMuch("needed more than %d MiB of memory", q.MemoryBytes>>20)
