@@ -26,7 +26,7 @@ func DOCX(r io.ReaderAt, size int64) (Text, error) {
 		d.beginPage()
 		err = a.find(main, "w:body", func(x *xmlReader, _ element) error { return d.blocks(x, md) })
 		if err == nil {
-			err = d.writeFooters(main, md)
+			err = d.writeFooters(md)
 		}
 		md.notes(d.cited)
 		if d.page == 1 {
@@ -80,7 +80,7 @@ func (d *docx) readComments(part string) (err error) {
 }
 
 // writeFooters adds the texts of headers and footers, each once.
-func (d *docx) writeFooters(main string, md *markdown) error {
+func (d *docx) writeFooters(md *markdown) error {
 	links := d.links
 	all := newFooters()
 	d.budget.omitted.at = place{} // they are on several pages

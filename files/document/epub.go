@@ -90,7 +90,10 @@ func (b *book) addChapter(e element) {
 	kind := e.attr("media-type")
 	isText := strings.Contains(kind, "html") || strings.HasSuffix(path.Ext(href), "html")
 	isContents := strings.Contains(" "+e.attr("properties")+" ", " nav ")
-	if isText && !isContents {
+	switch {
+	case isText && isContents:
+		b.archive.budget.omitted.addAt(tableContents, place{}, 1)
+	case isText:
 		b.chapters[e.attr("id")] = resolve(b.packaged, href)
 	}
 }
@@ -105,6 +108,7 @@ func (b *book) write(md *markdown) error {
 			continue
 		}
 		seen[part] = true
+		b.archive.budget.omitted.at = numbered("chapter", len(seen))
 		text, err := b.chapter(part)
 		if errors.Is(err, errNoEntry) {
 			missing = err
@@ -141,6 +145,8 @@ func (b *book) chapter(part string) (string, error) {
 	if err := b.archive.budget.spent(); err != nil {
 		return "", err
 	}
-	text, err = HTML(pageTitle.ReplaceAllString(text, ""))
+	text, err = readHTML(pageTitle.ReplaceAllString(text, ""), &b.archive.budget.omitted)
+	omitted := &b.archive.budget.omitted
+	omitted.addAt(picture, omitted.at, strings.Count(text, "![]("))
 	return cleanText(text), err
 }

@@ -168,10 +168,10 @@ const maxBreaks = 5
 
 // wholeRun is firstRun, with what follows the further breaks of a word.
 func wholeRun(text string) string {
-	whole := ""
+	var whole strings.Builder
 	for range maxBreaks {
 		run := firstRun(text)
-		whole += run
+		whole.WriteString(run)
 		text = text[len(run):]
 		at := broken.FindStringIndex(text[:min(len(text), 10)])
 		if run == "" || at == nil || at[0] > 0 {
@@ -179,7 +179,7 @@ func wholeRun(text string) string {
 		}
 		text = text[at[1]:]
 	}
-	return whole
+	return whole.String()
 }
 
 // isBreak reports whether a hyphen at the end of a line breaks a word. PDFium has decided where it wrote a joint. Any

@@ -83,6 +83,7 @@ type notebookOutput struct {
 type notebookBundle struct {
 	Plain    notebookText     `json:"text/plain"`
 	Markdown notebookText     `json:"text/markdown"`
+	HTML     notebookText     `json:"text/html"`
 	PNG      notebookPresence `json:"image/png"`
 	JPEG     notebookPresence `json:"image/jpeg"`
 	SVG      notebookPresence `json:"image/svg+xml"`
@@ -200,6 +201,12 @@ func (o *notebookOutput) write(md *markdown) {
 	}
 	if markdown := string(o.Data.Markdown); markdown != "" {
 		md.raw(cleanText(markdown))
+		return
+	}
+	if page := cleanText(string(o.Data.HTML)); text == "" && page != "" {
+		if shown, err := readHTML(page, &md.budget.omitted); err == nil {
+			md.raw(shown)
+		}
 		return
 	}
 	md.fence("", cleanText(ansi.ReplaceAllString(string(text), "")))

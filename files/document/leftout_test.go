@@ -80,6 +80,8 @@ func TestReadersSayWhatTheyLeaveOut(t *testing.T) {
 			`"outputs":[{"output_type":"display_data","data":{"image/png":"aGk=","image/jpeg":null,"text/plain":"<F>"}}]},` +
 			`{"cell_type":"code","source":"y","outputs":[{"data":{"image/jpeg":null,"text/plain":"z"}}]}]}`),
 			"1 picture without text (cell 1)"},
+		{"pictures of chapters of a book", "application/epub+zip", epub("B", "a.html", "<p>x</p>", "b.html",
+			`<p>y<img src="b.png"><img src="c.png" alt="the harbour"></p>`), "1 picture without text (chapter 2)"},
 		{"deleted text and pictures of OpenDocument", openText, odf("text", `<text:tracked-changes><text:changed-region>`+
 			`<text:deletion>`+textP("gone")+`</text:deletion></text:changed-region></text:tracked-changes>`+
 			textP(`a<draw:frame><draw:image/></draw:frame>`)), "1 deleted text, 1 picture without text"},

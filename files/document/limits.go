@@ -23,8 +23,8 @@ const (
 	maxColumns       = 16_384     // cells that one merged or repeated cell covers
 )
 
-// budget is what is left of a document's limits. All readers of a document share it, so it also collects what they leave
-// out.
+// budget is what is left of a document's limits. All readers of a document share it, so it also collects what they
+// leave out.
 type budget struct {
 	unpacked, handled int64
 	tokens            int

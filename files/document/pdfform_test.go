@@ -66,8 +66,9 @@ func shown(x, y int, s string) string {
 	return fmt.Sprintf("BT /F 12 Tf %d %d Td (%s) Tj ET\n", x, y, s)
 }
 
-// widget returns a field with a place and entries.
-func widget(kind, name string, x, y, width int, entries string) string {
+// widget returns a field with a place and entries. field is its type and its name, such as "Tx/date".
+func widget(field string, x, y, width int, entries string) string {
+	kind, name, _ := strings.Cut(field, "/")
 	return fmt.Sprintf("<</Type/Annot/Subtype/Widget/FT/%s/T(%s)/Rect[%d %d %d %d]/F 4%s>>", kind, name, x, y-3, x+width,
 		y+12, entries)
 }
@@ -113,53 +114,53 @@ func TestAFilledPDFFormReadsAsFilled(t *testing.T) {
 	}
 	wanted := shown(50, 700, "Order form. Wanted date:") + shown(50, 680, "Thank you.")
 	testPDF(t, []pdfCase{
-		{"a value stands where it is on the page", one(wanted, widget("Tx", "date", 200, 700, 150,
+		{"a value stands where it is on the page", one(wanted, widget("Tx/date", 200, 700, 150,
 			"/V(Delivery on 14 May)")), "Order form. Wanted date: Delivery on 14 May\nThank you.\n", ""},
 		{"so it does without an appearance, and in UTF-16", pdfOf("/NeedAppearances true", pdfPage{wanted,
-			[]string{widget("Tx", "date", 200, 700, 150, "/V<FEFF003100340020004D00E10069>")}, ""}),
+			[]string{widget("Tx/date", 200, 700, 150, "/V<FEFF003100340020004D00E10069>")}, ""}),
 			"Order form. Wanted date: 14 Mái\nThank you.\n", ""},
-		{"an empty field has no value", one(wanted, widget("Tx", "date", 200, 700, 150, "")),
+		{"an empty field has no value", one(wanted, widget("Tx/date", 200, 700, 150, "")),
 			"Order form. Wanted date:\nThank you.\n", ""},
 		{"a value without a place is listed by its field", one(wanted,
 			"<</Type/Annot/Subtype/Widget/FT/Tx/T(date)/V(Delivery on 14 May)>>"),
 			"Order form. Wanted date:\nThank you.\n\ndate: Delivery on 14 May\n", ""},
-		{"a page without text of its own lists its fields", one("", widget("Tx", "name", 50, 700, 100, "/V(Ada)"),
-			widget("Btn", "paid", 50, 660, 12, "/V/Yes/AS/Yes"+boxStates)), "name: Ada\npaid: ☒\n", ""},
+		{"a page without text of its own lists its fields", one("", widget("Tx/name", 50, 700, 100, "/V(Ada)"),
+			widget("Btn/paid", 50, 660, 12, "/V/Yes/AS/Yes"+boxStates)), "name: Ada\npaid: ☒\n", ""},
 		{"two fields on a line, in their order", one(shown(50, 700, "First:")+shown(200, 700, "Last:"),
-			widget("Tx", "b", 240, 700, 100, "/V(Lovelace)"), widget("Tx", "a", 90, 700, 90, "/V(Ada)")),
+			widget("Tx/b", 240, 700, 100, "/V(Lovelace)"), widget("Tx/a", 90, 700, 90, "/V(Ada)")),
 			"First: Ada Last: Lovelace\n", ""},
 		{"labels above their fields", one(shown(50, 700, "First name")+shown(200, 700, "Last name")+
-			shown(50, 600, "End"), widget("Tx", "a", 50, 680, 100, "/V(Ada)"), widget("Tx", "b", 200, 680, 100, "/V(Lovelace)")),
+			shown(50, 600, "End"), widget("Tx/a", 50, 680, 100, "/V(Ada)"), widget("Tx/b", 200, 680, 100, "/V(Lovelace)")),
 			"First name Ada Last name Lovelace\nEnd\n", ""},
 		{"a field far from any text has its own line", one(shown(50, 750, "Remarks")+shown(50, 100, "End"),
-			widget("Tx", "a", 50, 400, 300, "/V(two\\nlines)")), "Remarks\ntwo\nlines\nEnd\n", ""},
-		{"a field above all text", one(shown(50, 100, "End"), widget("Tx", "a", 50, 700, 300, "/V(first)")),
+			widget("Tx/a", 50, 400, 300, "/V(two\\nlines)")), "Remarks\ntwo\nlines\nEnd\n", ""},
+		{"a field above all text", one(shown(50, 100, "End"), widget("Tx/a", 50, 700, 300, "/V(first)")),
 			"first\nEnd\n", ""},
 		{"boxes before their labels", one(shown(50, 700, "Paid:")+shown(120, 700, "yes")+shown(170, 700, "no"),
-			widget("Btn", "yes", 105, 700, 12, "/V/Yes/AS/Yes"+boxStates), widget("Btn", "no", 155, 700, 12,
+			widget("Btn/yes", 105, 700, 12, "/V/Yes/AS/Yes"+boxStates), widget("Btn/no", 155, 700, 12,
 				"/V/Off/AS/Off"+boxStates)), "Paid: ☒ yes ☐ no\n", ""},
 		{"boxes behind their labels", one(shown(50, 700, "yes")+shown(120, 700, "no"),
-			widget("Btn", "yes", 75, 700, 12, "/V/Off/AS/Off"+boxStates), widget("Btn", "no", 140, 700, 12,
+			widget("Btn/yes", 75, 700, 12, "/V/Off/AS/Off"+boxStates), widget("Btn/no", 140, 700, 12,
 				"/V/Yes/AS/Yes"+boxStates)), "yes ☐ no ☒\n", ""},
 		{"a box without an appearance is what its field says", one(shown(70, 700, "yes")+shown(70, 680, "no"),
-			widget("Btn", "yes", 50, 700, 12, "/V/Yes/AS/Yes"), widget("Btn", "no", 50, 680, 12, "/V/Off/AS/Off")),
+			widget("Btn/yes", 50, 700, 12, "/V/Yes/AS/Yes"), widget("Btn/no", 50, 680, 12, "/V/Off/AS/Off")),
 			"☒ yes\n☐ no\n", ""},
-		{"a choice by its label", one(shown(50, 700, "Colour:"), widget("Ch", "c", 100, 700, 80,
+		{"a choice by its label", one(shown(50, 700, "Colour:"), widget("Ch/c", 100, 700, 80,
 			"/Ff 131072/V(r)/Opt[[(r)(red)][(g)(green)]]")), "Colour: red\n", ""},
-		{"a choice that was typed", one(shown(50, 700, "Colour:"), widget("Ch", "c", 100, 700, 80,
+		{"a choice that was typed", one(shown(50, 700, "Colour:"), widget("Ch/c", 100, 700, 80,
 			"/Ff 393216/V(mauve)/Opt[[(r)(red)][(g)(green)]]")), "Colour: mauve\n", ""},
-		{"several choices of a list", one(shown(50, 700, "Days:"), widget("Ch", "d", 100, 700, 80,
+		{"several choices of a list", one(shown(50, 700, "Days:"), widget("Ch/d", 100, 700, 80,
 			"/Ff 2097152/V[(Mo)(We)]/I[0 2]/Opt[(Mo)(Tu)(We)]")), "Days: Mo, We\n", ""},
 		{"a value that the page draws too is there once", one(shown(50, 700, "Order form. Wanted date:")+
 			shown(200, 700, "Delivery on 14 May")+shown(50, 680, "Thank you."),
-			widget("Tx", "date", 198, 700, 150, "/V(Delivery on 14 May)")),
+			widget("Tx/date", 198, 700, 150, "/V(Delivery on 14 May)")),
 			"Order form. Wanted date: Delivery on 14 May\nThank you.\n", ""},
-		{"a hidden field is named", one(wanted, strings.Replace(widget("Tx", "id", 200, 700, 150, "/V(secret)"), "/F 4",
+		{"a hidden field is named", one(wanted, strings.Replace(widget("Tx/id", 200, 700, 150, "/V(secret)"), "/F 4",
 			"/F 2", 1)), "Order form. Wanted date:\nThank you.\n", "1 hidden field (page 1)"},
 		{"on a page that is turned", pdfOf("", pdfPage{"q 0 1 -1 0 600 0 cm " + shown(50, 300, "Date:") + shown(50, 250,
 			"End") + "Q", []string{"<</Type/Annot/Subtype/Widget/FT/Tx/T(d)/V(14 May)/F 4/Rect[288 90 303 190]>>"},
 			"/Rotate 90"}), "Date: 14 May\nEnd\n", ""},
-		{"on a page that is shown turned", pdfOf("", pdfPage{wanted, []string{widget("Tx", "date", 200, 700, 150,
+		{"on a page that is shown turned", pdfOf("", pdfPage{wanted, []string{widget("Tx/date", 200, 700, 150,
 			"/V(14 May)")}, "/Rotate 90"}), "Thank you.\nOrder form. Wanted date: 14 May\n", ""},
 	})
 }
@@ -168,8 +169,8 @@ func TestRadioButtonsOfAPDF(t *testing.T) {
 	t.Parallel()
 	const kid = "/AP<</N<</%s 3 0 R/Off 3 0 R>>>>/AS/%s"
 	raw := pdfOf("", pdfPage{shown(70, 700, "small") + shown(170, 700, "large"), []string{
-		widget("Btn", "a", 50, 700, 12, "/Ff 49152/V/large"+fmt.Sprintf(kid, "small", "Off")),
-		widget("Btn", "b", 150, 700, 12, "/Ff 49152/V/large"+fmt.Sprintf(kid, "large", "large")),
+		widget("Btn/a", 50, 700, 12, "/Ff 49152/V/large"+fmt.Sprintf(kid, "small", "Off")),
+		widget("Btn/b", 150, 700, 12, "/Ff 49152/V/large"+fmt.Sprintf(kid, "large", "large")),
 	}, ""})
 	testPDF(t, []pdfCase{{"the chosen one is crossed", raw, "☐ small ☒ large\n", ""}})
 }

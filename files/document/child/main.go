@@ -53,7 +53,8 @@ func Main(argument string) error {
 
 // answer writes to stdout what readAnswer reads.
 func answer(text document.Text, err error) error {
-	h := header{Charset: text.Charset, Sure: text.Sure, Pages: text.Pages, Omitted: text.Omitted, TextBytes: len(text.Text)}
+	h := header{Charset: text.Charset, Sure: text.Sure, Pages: text.Pages, Omitted: text.Omitted,
+		TextBytes: len(text.Text)}
 	if unreadable, ok := errors.AsType[*document.UnreadableError](err); ok {
 		h = header{Unreadable: unreadable.Reason}
 	} else if err != nil {
