@@ -17,7 +17,7 @@ func snippet(text, query string) string {
 	if len(text) <= snippetBytes {
 		return text
 	}
-	from := bestWindow(text, lexicon.TermIDs(query))
+	from := bestWindow(text, lexicon.NewWanted(query).In(text))
 	to := min(from+snippetBytes, len(text))
 	from = len(db.Beginning(text, max(to-snippetBytes, 0)))
 	for to < len(text) && !utf8.RuneStart(text[to]) {
@@ -36,23 +36,19 @@ func snippet(text, query string) string {
 	return s
 }
 
-// bestWindow returns the start of the window of snippetBytes with the most different terms. Among overlapping windows
-// with equally many it returns the middle one, because the answer to a query stands around its words. A piece of a long
-// text is searched only if it has more different terms than the best window so far.
-func bestWindow(text string, terms []int32) int {
-	wanted := map[int32]bool{}
-	for _, t := range terms {
-		wanted[t] = true
-	}
+// bestWindow returns the start of the window of snippetBytes with the most words, as count counts them. Among
+// overlapping windows with equally many it returns the middle one, because the answer to a query stands around its
+// words. A piece of a long text is searched only if it has more words than the best window so far.
+func bestWindow(text string, count func(part string) int) int {
 	const step = snippetBytes / 4
 	best, last, most := 0, 0, 0
 	for begin := 0; begin < len(text); begin += pieceBytes - snippetBytes {
 		end := min(begin+pieceBytes, len(text))
-		if different(text[begin:end], wanted) <= most {
+		if count(text[begin:end]) <= most {
 			continue
 		}
 		for from := begin; from < end; from += step {
-			switch n := different(text[from:min(from+snippetBytes, end)], wanted); {
+			switch n := count(text[from:min(from+snippetBytes, end)]); {
 			case n > most:
 				best, last, most = from, from, n
 			case n == most && from == last+step:
@@ -61,15 +57,4 @@ func bestWindow(text string, terms []int32) int {
 		}
 	}
 	return (best + last) / 2
-}
-
-// different counts how many of the wanted terms a text contains.
-func different(text string, wanted map[int32]bool) int {
-	found := map[int32]bool{}
-	for _, t := range lexicon.TermIDs(text) {
-		if wanted[t] {
-			found[t] = true
-		}
-	}
-	return len(found)
 }

@@ -28,7 +28,7 @@ func Words(text string) (words []string) {
 // PrefilterPasses reports whether the prefilter for the terms of one word passes another word.
 func PrefilterPasses(term, word string) bool {
 	terms := map[string]QueryTerm{}
-	for _, t := range []*Term{lookup(term), lookup(term).name, lookup(term).also} {
+	for _, t := range []*Term{lookup(term, English), lookup(term, English).name, lookup(term, English).also} {
 		if t != nil && t.Text != "" {
 			terms[t.Text] = QueryTerm{}
 		}
@@ -48,4 +48,10 @@ func PlainEnd(text string) (words []string, end int) {
 func Joined(text string) (words []string, end int) {
 	end = eachJoined(text, 0, func(w word) { words = append(words, w.text) })
 	return words, end
+}
+
+// EnglishTerms returns the terms of a text in English.
+func EnglishTerms(text string) (terms []string) {
+	eachTermIn(compatible(text), spoken{English, true}, func(t *Term) { terms = append(terms, t.Text) })
+	return terms
 }

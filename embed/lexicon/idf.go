@@ -1,7 +1,6 @@
 package lexicon
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -11,8 +10,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/singleflight"
-
-	"github.com/pgvector/pgvector-go"
 )
 
 // SampleRows is how many rows of a scope are sampled for its IDF. More rows do not rank better:
@@ -22,9 +19,10 @@ const SampleRows = 500
 
 // IDF says how rare terms are among the rows of a scope, estimated from a sample. It is immutable.
 type IDF struct {
-	having map[int32]int32 // term → number of sampled rows that have it
-	sample int
-	rows   int
+	having    map[int32]int32 // term → number of sampled rows that have it
+	languages Languages       // of the sampled rows; always with English
+	sample    int
+	rows      int
 }
 
 // NewIDF counts the terms of up to SampleRows rows, drawn from a scope with the given number of rows. The terms may be
@@ -36,8 +34,17 @@ func NewIDF(sample [][]int64, rows int) *IDF {
 			f.having[int32(id&(Lexicon-1))]++ //nolint:gosec // 24 bits
 		}
 	}
+	f.languages = f.languages.add(English)
+	for l := range marks {
+		if f.having[marks[l]] > 0 || float64(f.having[doubts[l]]) > doubtfulShare*float64(f.sample) {
+			f.languages = f.languages.add(Language(l)) //nolint:gosec // there are few
+		}
+	}
 	return f
 }
+
+// doubtfulShare is the share of a sample's rows that must be in a language, if none is for sure, to search in it.
+const doubtfulShare = 0.05
 
 // Rows returns the number of rows in the scope when it was sampled.
 func (f *IDF) Rows() int { return f.rows }
@@ -58,60 +65,15 @@ func (f *IDF) Share(terms []int32) float64 {
 	return min(float64(having)/float64(max(f.sample, 1)), 1)
 }
 
-// weight returns BM25's idf within the sample, which is above 0. Scaling the counts up to the size of the scope ranks
+// weight returns BM25's idf within the sample, which is above 0, of a word with these terms. Scaling the counts up to the size of the scope ranks
 // worse, as measured: a term that the sample lacks by chance then weighs far more than a term that it has once.
-func (f *IDF) weight(id int32) float64 {
-	having := float64(f.having[id])
+func (f *IDF) weight(ids ...int32) float64 {
+	having := 0.0
+	for _, id := range ids {
+		having += float64(f.having[id])
+	}
+	having = min(having, float64(f.sample))
 	return math.Log(1 + (float64(f.sample)-having+0.5)/(having+0.5))
-}
-
-// Query is the words of a search.
-type Query struct {
-	// Vector has each term's idf, however often the query has the term. Its inner product with a row's Lex.Vector is the
-	// row's BM25 score; pgvector's <#> is the negative of that product. Terms of other spellings have a share of their idf
-	// (see alternatives). It has at most MaxTerms terms, and none if the query has no word.
-	Vector pgvector.SparseVector
-	// Common is true if the query has only stop words. They are searched as names: "will" finds Will.
-	Common bool
-	// Rarest are the terms that the query itself has: the rarest in the scope first, then the lower id first. Never nil.
-	Rarest []int32
-
-	Pairs []Pair               // terms that are near each other
-	Terms map[string]QueryTerm // text → term in Vector
-	sieve *prefilter           // passes words that may be among the terms
-}
-
-// Query weighs the terms of a query.
-func (f *IDF) Query(text string) Query {
-	queryTerms := TermsOf(text)
-	common := len(queryTerms) == 0
-	if common {
-		queryTerms = namesOf(text)
-	}
-	terms := make(map[string]QueryTerm, len(queryTerms))
-	weights := make([]weight, 0, len(queryTerms))
-	for i, t := range queryTerms {
-		terms[t.Text] = QueryTerm{ID: t.ID, Weight: float32(f.weight(t.ID))}
-		if i == 0 || t.ID != queryTerms[i-1].ID {
-			weights = append(weights, weight{t.ID, float32(f.weight(t.ID))})
-		}
-	}
-	rarest := make([]int32, 0, len(weights))
-	for _, w := range heaviest(slices.Clone(weights)) {
-		rarest = append(rarest, w.id)
-	}
-	for _, a := range alternatives(text, queryTerms) {
-		share := expandedShare * float32(min(f.weight(a.ID), f.weight(a.of.ID)))
-		terms[a.Text] = QueryTerm{ID: a.ID, Weight: share, Other: true}
-		weights = append(weights, weight{a.ID, share})
-	}
-	slices.SortFunc(weights, func(a, b weight) int { return cmp.Compare(a.id, b.id) })
-	v := sparse(heaviest(weights))
-	slices.SortFunc(rarest, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(f.having[a], f.having[b]), cmp.Compare(a, b))
-	})
-	return Query{Vector: v, Rarest: rarest, Common: common, Pairs: pairsOf(text), Terms: terms,
-		sieve: newPrefilter(terms)}
 }
 
 // Only few rows are read faster through an index than all rows one after the other.

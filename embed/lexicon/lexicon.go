@@ -2,8 +2,9 @@
 // weighs a text without knowing any other text, [IDF] weighs a query with a sample of the texts that it searches, and
 // the inner product of both is BM25.
 // Each file uses only the files named before it:
-//   - from a text to its terms: stem.go wordlists.go words.go propernames.go prefilter.go tokenize.go
-//   - weights of words, of texts and of queries: expand.go lexicon.go pairs.go idf.go query.go
+//   - from a text to its terms: wordlists.go language.go lightstem.go stem.go words.go propernames.go tokenize.go
+//   - weights of words, of texts and of queries: expand.go lexicon.go idf.go prefilter.go weighedquery.go pairs.go
+//     query.go wanted.go
 package lexicon
 
 import (
@@ -46,11 +47,16 @@ type Lex struct {
 
 // Document returns the BM25 weights of a text's terms without the idf, which is part of the query.
 func Document(text string) Lex {
-	ids := TermIDs(text)
+	text = compatible(text)
+	in := spokenIn(text)
+	ids := termIDs(text, in)
 	length := len(ids)
 	weights := counted(ids)
 	for i, w := range weights {
 		weights[i].value = float32(Saturated(float64(w.value), float64(length)))
+	}
+	if in.Language != English {
+		weights = marked(weights, in)
 	}
 	v := sparse(heaviest(weights))
 	return Lex{Vector: v, Terms: v.Indices()}
@@ -75,10 +81,44 @@ func Owned(owner int64, terms []int32) []int64 {
 	return owned
 }
 
+// marks and doubts are the ids of terms that say in which language a text is, for sure or not. No query has them.
+var (
+	marks  = marksOf("\x00")
+	doubts = marksOf("\x00?")
+)
+
+func marksOf(prefix string) (ids [len(languages)]int32) {
+	for l, code := range languages {
+		ids[l] = idOf(prefix + code)
+	}
+	return ids
+}
+
+// markWeight is the weight of such a term. It must not be 0, or vectors would lack the term.
+const markWeight = 1e-6
+
+// marked adds the term of a language to the weights of a text.
+func marked(weights []weight, in spoken) []weight {
+	mark := doubts[in.Language]
+	if in.sure {
+		mark = marks[in.Language]
+	}
+	i, found := slices.BinarySearchFunc(weights, mark, func(w weight, id int32) int { return cmp.Compare(w.id, id) })
+	if found {
+		return weights
+	}
+	return slices.Insert(weights, i, weight{mark, markWeight})
+}
+
 // TermIDs returns the ids of a text's terms, ascending, each as often as the text has it.
 func TermIDs(text string) []int32 {
+	text = compatible(text)
+	return termIDs(text, spokenIn(text))
+}
+
+func termIDs(text string, in spoken) []int32 {
 	ids := make([]int32, 0, 128)
-	EachTerm(text, func(t *Term) { ids = append(ids, t.ID) })
+	eachTermIn(text, in, func(t *Term) { ids = append(ids, t.ID) })
 	slices.Sort(ids)
 	return ids
 }
@@ -93,8 +133,8 @@ func TermsOf(text string) []*Term {
 // namesOf returns the terms of a text's stop words that may also be names, such as "IT".
 func namesOf(text string) []*Term {
 	var all []*Term
-	eachWord(plain(text), func(w word) {
-		if t := lookup(w.text); t.name != nil && len(w.text) > 1 {
+	eachWord(compatible(text), func(w word) {
+		if t := lookup(w.text, English); t.name != nil && len(w.text) > 1 {
 			all = append(all, t.name)
 		}
 	})

@@ -75,10 +75,3 @@ var beginnings = sync.OnceValue(func() map[string][]string {
 	}
 	return all
 })
-
-// QueryTerm is a term of a query.
-type QueryTerm struct {
-	ID     int32
-	Weight float32
-	Other  bool // in another spelling
-}

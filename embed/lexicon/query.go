@@ -15,22 +15,11 @@ func DistinctTerms(text string) []string {
 	return slices.Compact(all)
 }
 
-// EachTerm calls fn with each term of a text. For a word that cannot have one of the query's terms, it calls fn with
-// nil.
-func (q Query) EachTerm(text string, fn func(*Term)) { eachSifted(text, q.sieve, fn) }
-
 // In reports whether a text has one of the query's terms, in the query's spelling or another. It reads the text only up
 // to the first one.
 func (q Query) In(text string) (found bool) {
 	for piece := range pieces(text) {
-		q.EachTerm(piece, func(t *Term) {
-			if t == nil {
-				return
-			}
-			if _, ok := q.Terms[t.Text]; ok {
-				found = true
-			}
-		})
+		q.EachTerm(piece, func(t *QueryTerm) { found = found || t != nil })
 		if found {
 			return true
 		}

@@ -1,6 +1,7 @@
 package lexicon
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -10,64 +11,108 @@ import (
 
 // EachTerm calls found with the terms of a text, in the text's order and as often as the text has them. Terms are
 // shared: found must not change them.
-// It reads text in Unicode's compatibility form (ﬁ as fi, Ａ as A), and ignores case and the diacritics of Latin, Greek
-// and Cyrillic: café and cafe are one term. Straße is strasse, and Müller is both muller and mueller. A word is a run
-// of letters, their marks and digits. Every other character separates words, so snake_case, kebab-case, dotted.names
-// and paths are split. Words that - or _ joins are also one whole: max_wal_size is max, wal, size and maxwalsize.
+// It reads text in Unicode's compatibility form (ﬁ as fi, Ａ as A), and ignores case and diacritics: café and cafe are
+// one term. Straße is strasse, and Müller is both muller and mueller. A word is a run of letters, their marks and
+// digits. Every other character separates words, so snake_case, kebab-case, dotted.names and paths are split. Words that
+// - or _ joins are also one whole: max_wal_size is max, wal, size and maxwalsize.
 // CamelCase is split too, and kept whole in lower case: ReadAll is read and readall, PostgreSQL is postgre, sql and
 // postgresql. Letters with a number after or before them are split and kept whole, in every spelling: sha256, SHA-256
 // and SHA_256 are sha, 256 and sha256; MySQL8 is mysql, too. 18,500 and 18'500 are 18500, and 18.500 is 18, 500 and
 // 18500. Characters without a width, such as the soft hyphen, are left out. An emoji is a word, whatever its color, and
 // the two letters of a flag are one word. A plural acronym (URLs) is one word. English stop words are dropped unless
-// they are names (see isName), irregular forms become their base (went is go), and other words are stemmed. Scripts
-// without spaces, and Hangul, are cut into pairs of adjacent characters. A word is cut to 64 characters.
+// they are names (see isName), irregular forms become their base (went is go), and other words are stemmed: those in
+// Latin script by the language of the text (see LanguageOf), others by their script. Scripts without spaces, and
+// Hangul, are cut into pairs of adjacent characters. A word is cut to 64 characters.
 // Its time is linear in the length of the text. If the terms change, LexVersion must change.
-func EachTerm(text string, found func(*Term)) { eachSifted(text, nil, found) }
+func EachTerm(text string, found func(*Term)) {
+	text = compatible(text)
+	eachTermIn(text, spokenIn(text), found)
+}
 
-// eachSifted is EachTerm with a prefilter. For a word that the prefilter stops, it calls found with nil. A nil
-// prefilter passes all words.
-func eachSifted(text string, s *prefilter, found func(*Term)) {
-	text = plain(text)
+// eachTermIn is EachTerm for a text in compatibility form and in a known language.
+func eachTermIn(text string, in spoken, found func(*Term)) {
+	if in.sure || in.Language == English {
+		eachWord(text, func(w word) {
+			for t := termAt(text, w, in.Language); t != nil && t.Text != ""; t = t.also {
+				found(t)
+			}
+		})
+		return
+	}
 	eachWord(text, func(w word) {
-		if s != nil && !s.passes(w.text) {
-			found(nil)
-			return
-		}
-		t := lookup(w.text)
-		if t.name != nil && w.at >= 0 && isName(text, w.at, w.at+len(w.text)) {
-			t = t.name
-		}
-		if t.Text == "" {
-			return
-		}
-		found(t)
-		if t.also != nil {
-			found(t.also)
+		for _, t := range termsAt(text, w, in.in()) {
+			found(t)
 		}
 	})
 }
 
-// plain brings text to its compatibility form, without the diacritics of Latin, Greek and Cyrillic letters. ä, ö and ü
-// stay, because they are also written ae, oe and ue. Other scripts keep their marks, which are vowels there.
-func plain(text string) string {
+// termAt returns the term of a word of a text in a language.
+func termAt(text string, w word, in Language) *Term {
+	t := lookup(w.text, in)
+	if t.name != nil && w.at >= 0 && isName(text, w.at, w.at+len(w.text)) {
+		return t.name
+	}
+	return t
+}
+
+// termsAt returns the different terms of a word of a text in several languages.
+func termsAt(text string, w word, in Languages) (all []*Term) {
+	in.each(func(l Language) {
+		for t := termAt(text, w, l); t != nil && t.Text != ""; t = t.also {
+			if !slices.ContainsFunc(all, func(o *Term) bool { return o.Text == t.Text }) {
+				all = append(all, t)
+			}
+		}
+	})
+	return all
+}
+
+// compatible brings text to its compatibility form without characters that have no width.
+func compatible(text string) string {
 	if isASCII(text) {
 		return text
 	}
-	previous := rune(0)
-	bare := strings.Map(func(r rune) rune {
-		before := previous
-		previous = r
+	return norm.NFKC.String(strings.Map(func(r rune) rune {
+		if hasNoWidth(r) {
+			return -1
+		}
+		return r
+	}, text))
+}
+
+// plain brings text to its compatibility form without diacritics.
+func plain(text string) string { return bare(compatible(text)) }
+
+// bare returns a text without diacritics, and without the vowel signs of Hebrew and Arabic. Other scripts keep their
+// marks, which are vowels there.
+func bare(text string) string {
+	if isASCII(text) {
+		return text
+	}
+	without := strings.Map(func(r rune) rune {
 		switch {
 		case r == 'ς': // σ at the end of a word
 			return 'σ'
-		case r == umlaut && strings.ContainsRune("aouAOU", before):
-			return r
-		case r >= 0x0300 && r <= 0x036F, hasNoWidth(r):
+		case r == 'ँ': // written for ं
+			return 'ं'
+		case isDiacritic(r):
 			return -1
 		}
 		return r
 	}, norm.NFKD.String(text))
-	return norm.NFC.String(undecomposed.Replace(bare))
+	return norm.NFC.String(undecomposed.Replace(without))
+}
+
+// isDiacritic reports whether a character is a mark that words are also written without.
+func isDiacritic(r rune) bool {
+	switch {
+	case r >= 0x0300 && r <= 0x036F, // of Latin, Greek and Cyrillic
+		r >= 0x0591 && r <= 0x05C7,                           // Hebrew points
+		r >= 0x064B && r <= 0x065F, r == 0x0670, r == 0x0640, // Arabic vowel signs, and its lengthened line
+		r == 0x093C: // Devanagari's dot
+		return true
+	}
+	return false
 }
 
 // hasNoWidth reports whether a character only says how its neighbors are displayed: where a word may be cut, how
@@ -81,9 +126,6 @@ func hasNoWidth(r rune) bool {
 	}
 	return false
 }
-
-// umlaut is the mark of ä, ö and ü.
-const umlaut = '\u0308'
 
 // undecomposed maps Latin letters that Unicode does not decompose → plain letters.
 var undecomposed = strings.NewReplacer("ß", "ss", "ẞ", "SS", "æ", "ae", "Æ", "AE", "œ", "oe", "Œ", "OE", "ø", "o",

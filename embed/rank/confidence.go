@@ -23,7 +23,7 @@ func (r Ranking) confidenceOfWords() float64 {
 func (r Ranking) shareOfWhole() float64 {
 	whole := 0.0
 	for _, t := range r.Query.Terms {
-		if !t.Other {
+		if !t.Other && t.IsFirst() {
 			whole += float64(t.Weight)
 		}
 	}

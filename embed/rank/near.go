@@ -39,15 +39,14 @@ func (r Ranking) Near(text string) float64 {
 	if !r.HasNear() {
 		return 0
 	}
-	weights := make(map[int32]float64, len(r.Query.Rarest))
-	values := r.Query.Vector.Values()
-	for i, id := range r.Query.Vector.Indices() {
-		weights[id] = float64(values[i])
+	weights := make(map[int32]float64, len(r.Query.Terms)) // of words
+	for _, t := range r.Query.Terms {
+		weights[t.Word] = max(weights[t.Word], float64(t.Weight))
 	}
 	places, n := make(map[int32][]int), 0
-	r.Query.EachTerm(text, func(t *lexicon.Term) {
-		if t != nil && weights[t.ID] > 0 {
-			places[t.ID] = append(places[t.ID], n)
+	r.Query.EachTerm(text, func(t *lexicon.QueryTerm) {
+		if t != nil {
+			places[t.Word] = append(places[t.Word], n)
 		}
 		n++
 	})

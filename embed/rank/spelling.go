@@ -184,13 +184,15 @@ func (r Ranking) unseen(texts []string) (all []misspelt) {
 		}
 		t := lexicon.TermOf(lower, lower)
 		same := func(m misspelt) bool { return m.id == t.ID }
-		if r.scope.Having(t.ID) > 0 || r.match.Has(t.ID) || slices.ContainsFunc(all, same) {
+		isKnown := func(t *lexicon.Term) bool { return r.scope.Having(t.ID) > 0 || r.match.Has(t.ID) }
+		stems := r.Query.TermsOf(word)
+		if slices.ContainsFunc(stems, isKnown) || isKnown(t) || slices.ContainsFunc(all, same) {
 			continue
 		}
 		if known == nil {
 			known = termsIn(texts)
 		}
-		if known[t.Text] {
+		if known[t.Text] || slices.ContainsFunc(stems, func(t *lexicon.Term) bool { return known[t.Text] }) {
 			continue
 		}
 		all = append(all, misspelt{word: word, id: t.ID, edits: editsOf(lower, t.ID), scope: r.scope})

@@ -239,21 +239,14 @@ func (s *Store) sample(ctx context.Context, org db.Org, t Tree) (*lexicon.IDF, e
 
 // bestLines returns the lines with the most words of a query.
 func bestLines(query, text string) []HitLine {
-	terms := lexicon.DistinctTerms(query)
+	count := lexicon.NewWanted(query).In(text)
 	type scored struct {
 		HitLine
 		score int
 	}
 	var all []scored
 	for i, line := range Lines(text) {
-		has := lexicon.DistinctTerms(line)
-		score := 0
-		for _, term := range terms {
-			if slices.Contains(has, term) {
-				score++
-			}
-		}
-		if score > 0 {
+		if score := count(line); score > 0 {
 			all = append(all, scored{HitLine{i + 1, db.Beginning(line, 500)}, score})
 		}
 	}

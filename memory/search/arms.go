@@ -9,6 +9,7 @@ import (
 
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed/lexicon"
 	"github.com/loci-memory/loci/files"
 	memoryfile "github.com/loci-memory/loci/memory/file"
 	"github.com/loci-memory/loci/memory/working"
@@ -69,7 +70,7 @@ func (m Memories) blocks(ctx context.Context, q Query) (found, error) {
 		h := MemoryFound{Kind: Block, Layer: Active, At: &b.UpdatedAt, Place: FoundPlace{ID: b.ID, Label: b.Label},
 			Path: "/v1/agents/" + q.Agent.ID + "/core-memory/blocks/" + url.PathEscape(b.Label)}
 		h.Text, h.Place.FirstLine, h.Place.LastLine = q.bestLines(b.Value)
-		if covered(terms(q.Text), texts[i]) > 0 {
+		if lexicon.NewWanted(q.Text).Count(texts[i]) > 0 {
 			hits = append(hits, h)
 		}
 	}

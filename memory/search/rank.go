@@ -14,34 +14,17 @@ import (
 	"github.com/loci-memory/loci/recall"
 )
 
-// terms returns the distinct words of a text, as a search by words sees them.
-func terms(text string) []string { return lexicon.DistinctTerms(text) }
-
-// covered returns the share of the query's words that a text has, from 0 to 1.
-func covered(query []string, text string) float64 {
-	if len(query) == 0 {
-		return 0
-	}
-	has, n := terms(text), 0
-	for _, id := range query {
-		if _, ok := slices.BinarySearch(has, id); ok {
-			n++
-		}
-	}
-	return float64(n) / float64(len(query))
-}
-
 // ranked returns the best hits of all arms. The scores of two memories cannot be compared, because each memory weighs
 // words by its own statistics. A hit therefore counts by its share of the query's words and by its rank in its memory.
 // In the mode ByMeaning it counts by its score.
 func (q Query) ranked(arms []found) []MemoryFound {
 	all, sure := []MemoryFound{}, 0.0
 	for _, a := range arms {
-		query := terms(cmp.Or(a.searchedFor, q.Text))
+		query := lexicon.NewWanted(cmp.Or(a.searchedFor, q.Text))
 		for i, h := range a.hits {
 			sure = max(sure, h.Score)
 			if q.Mode != recall.ByMeaning {
-				h.Score = covered(query, h.Place.named()+" "+h.Text) + 1/float64(i+2)
+				h.Score = query.Share(h.said()) + 1/float64(i+2)
 			}
 			h.Text = db.Beginning(h.Text, maxTextBytes)
 			all = append(all, h)
@@ -62,16 +45,19 @@ func (q Query) ranked(arms []found) []MemoryFound {
 // named returns the place's path and label.
 func (p FoundPlace) named() string { return strings.TrimSpace(p.Path + " " + p.Label) }
 
+// said returns the text by which a hit is found.
+func (h MemoryFound) said() string { return h.Place.named() + " " + h.Text }
+
 // minKnown is how many words a query must have for a text with all of them to count as the answer.
 const minKnown = 2
 
 // known returns the place in a near layer that answers a query: the query contains its path, or its text has all words
 // of the query.
 func (q Query) known(near []found) string {
-	query := terms(q.Text)
+	query := lexicon.NewWanted(q.Text)
 	for _, f := range near {
 		for _, h := range f.hits {
-			if names(q.Text, h.Place.Path) || len(query) >= minKnown && covered(query, h.Place.named()+" "+h.Text) == 1 {
+			if names(q.Text, h.Place.Path) || query.Words() >= minKnown && query.Share(h.said()) == 1 {
 				return cmp.Or(h.Place.Path, h.Place.Label, h.Place.Field)
 			}
 		}
@@ -108,8 +94,8 @@ func hasWord(text, name string) bool {
 
 // best returns the hits that share words with the query, best first.
 func (q Query) best(hits []MemoryFound) []MemoryFound {
-	query := terms(q.Text)
-	share := func(h MemoryFound) float64 { return covered(query, h.Place.named()+" "+h.Text) }
+	query := lexicon.NewWanted(q.Text)
+	share := func(h MemoryFound) float64 { return query.Share(h.said()) }
 	hits = slices.DeleteFunc(hits, func(h MemoryFound) bool { return share(h) == 0 })
 	for i, h := range hits {
 		hits[i].Score = share(h)
@@ -126,19 +112,18 @@ func (q Query) best(hits []MemoryFound) []MemoryFound {
 
 // explained says which words of the query a hit has.
 func (q Query) explained(h MemoryFound) *rank.HitExplanation {
-	query, has := terms(q.Text), terms(h.Place.named()+" "+h.Text)
-	return &rank.HitExplanation{Words: h.Score, Boosts: []rank.Boost{}, Terms: slices.DeleteFunc(query,
-		func(t string) bool { return !slices.Contains(has, t) })}
+	return &rank.HitExplanation{Words: h.Score, Boosts: []rank.Boost{},
+		Terms: lexicon.NewWanted(q.Text).Terms(h.said())}
 }
 
 // bestLines returns the part of a text around the line with the most words of the query. part has at most maxTextBytes;
 // first and last are its line numbers, from 1.
 func (q Query) bestLines(text string) (part string, first, last int) {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	query, bestLine, most := terms(q.Text), 0, -1.0
+	count, bestLine, most := lexicon.NewWanted(q.Text).In(text), 0, -1
 	for i, line := range lines {
-		if share := covered(query, line); share > most {
-			bestLine, most = i, share
+		if n := count(line); n > most {
+			bestLine, most = i, n
 		}
 	}
 	first, last = bestLine, bestLine

@@ -3,7 +3,9 @@ package search
 import (
 	"context"
 	"slices"
+	"strings"
 
+	"github.com/loci-memory/loci/embed/lexicon"
 	"github.com/loci-memory/loci/embed/rank"
 )
 
@@ -44,11 +46,18 @@ func (m Memories) asWritten(ctx context.Context, q Query, arms map[Kind]arm, all
 
 // replacedStands reports whether some memory's hit has a word that respelled's memory replaced.
 func (q Query) replacedStands(respelled found, all []found) bool {
-	kept := terms(respelled.searchedFor)
-	replaced := slices.DeleteFunc(terms(q.Text), func(t string) bool { return slices.Contains(kept, t) })
+	replaced := lexicon.NewWanted(withoutWords(q.Text, respelled.searchedFor))
 	return slices.ContainsFunc(all, func(f found) bool {
 		return f.searchedFor == "" && slices.ContainsFunc(f.hits, func(h MemoryFound) bool {
-			return covered(replaced, h.Place.named()+" "+h.Text) > 0
+			return replaced.Count(h.said()) > 0
 		})
 	})
+}
+
+// withoutWords returns a text's words that another text lacks.
+func withoutWords(text, other string) string {
+	kept := strings.Fields(other)
+	return strings.Join(slices.DeleteFunc(strings.Fields(text), func(word string) bool {
+		return slices.Contains(kept, word)
+	}), " ")
 }
