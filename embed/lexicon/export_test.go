@@ -3,6 +3,7 @@ package lexicon
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Terms returns the terms of a text.
@@ -54,4 +55,10 @@ func Joined(text string) (words []string, end int) {
 func EnglishTerms(text string) (terms []string) {
 	eachTermIn(compatible(text), spoken{English, true}, func(t *Term) { terms = append(terms, t.Text) })
 	return terms
+}
+
+// Stems returns the stems of a word in a text of a language.
+func Stems(language, word string) []string {
+	l, _ := LanguageNamed(language)
+	return stemsIn(l, strings.ToLower(word))
 }

@@ -65,8 +65,9 @@ func (f *IDF) Share(terms []int32) float64 {
 	return min(float64(having)/float64(max(f.sample, 1)), 1)
 }
 
-// weight returns BM25's idf within the sample, which is above 0, of a word with these terms. Scaling the counts up to the size of the scope ranks
-// worse, as measured: a term that the sample lacks by chance then weighs far more than a term that it has once.
+// weight returns BM25's idf within the sample, which is above 0, of a word with these terms. Scaling the counts up to
+// the size of the scope ranks worse, as measured: a term that the sample lacks by chance then weighs far more than a
+// term that it has once.
 func (f *IDF) weight(ids ...int32) float64 {
 	having := 0.0
 	for _, id := range ids {

@@ -1,7 +1,6 @@
 package lexicon
 
 import (
-	_ "embed" // for the function words
 	"iter"
 	"math/bits"
 	"slices"
@@ -20,7 +19,8 @@ type Language uint8
 const English Language = 0
 
 // languages are the codes of the languages, in ISO 639-1. Their order must not change, because terms have it.
-var languages = [...]string{"en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "no", "fi", "hu", "ro", "tr", "pl", "cs"}
+var languages = [...]string{"en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "no", "fi", "hu", "ro", "tr", "pl",
+	"cs"}
 
 // String returns the language's code in ISO 639-1.
 func (l Language) String() string { return languages[l] }
@@ -41,9 +41,6 @@ type Languages uint32
 // add returns the set with a language.
 func (s Languages) add(l Language) Languages { return s | 1<<l }
 
-// has reports whether the set has a language.
-func (s Languages) has(l Language) bool { return s&(1<<l) != 0 }
-
 // each calls found with each language of the set, English first.
 func (s Languages) each(found func(Language)) {
 	for s != 0 {
@@ -52,9 +49,6 @@ func (s Languages) each(found func(Language)) {
 		s &^= 1 << l
 	}
 }
-
-//go:embed functionwords.txt
-var functionWordsFile string
 
 // functionWords maps a frequent word, in lower case → the languages that have it.
 var functionWords = func() map[string]Languages {
@@ -71,36 +65,24 @@ var functionWords = func() map[string]Languages {
 	return all
 }()
 
-// Letters that few languages have.
-var letters = func() map[rune]Languages {
-	all := map[rune]Languages{}
-	for code, own := range map[string]string{"de": "ßäöü", "fr": "œçèêëîïûùàâé", "es": "ñáíóúé", "it": "èàùòì",
-		"pt": "ãõçâêôáíóúé", "sv": "åäö", "da": "øæå", "no": "øæå", "fi": "äö", "hu": "őűáéíóöúü", "ro": "țșţăâî",
-		"tr": "ğışçöü", "pl": "łżźśćąęńó", "cs": "řěůčšžýáíéúďťň"} {
-		l, _ := LanguageNamed(code)
-		for _, r := range own {
-			all[r] = all[r].add(l)
-		}
-	}
-	return all
-}()
+// letters and endings map a letter that few languages have, and a frequent ending of long words → the languages.
+var letters, endings = readSigns(signsFile)
 
-// endings maps an ending of words in lower case → the languages that have it often.
-var endings = func() map[string]Languages {
-	all := map[string]Languages{}
-	for code, own := range map[string]string{
-		"de": "ung ungen heit keit lich isch", "fr": "eux euse tions ement", "es": "ción ciones mente aron",
-		"it": "zione zioni mente aggio", "pt": "ção ções mente", "nl": "ijk heid lijk", "sv": "ningen arna orna",
-		"fi": "ssa ssä sta stä lla llä lle ksi nen aan ään iin tta ttä den jen ien ttu tty aista", "hu": "ban ben nak nek val vel ság ség kat ket okat eket",
-		"ro": "ului ilor elor", "tr": "lar ler ları leri dan den nın nin yor ldi ldı dir dır daki deki larla lerle",
-		"pl": "ego ów ach ami owy ości anie enie ania enia iono", "cs": "ého ých ách ami ovat osti"} {
-		l, _ := LanguageNamed(code)
-		for ending := range strings.FieldsSeq(own) {
-			all[ending] = all[ending].add(l)
+func readSigns(file string) (letters map[rune]Languages, endings map[string]Languages) {
+	letters, endings = map[rune]Languages{}, map[string]Languages{}
+	for fields := range readLines(file) {
+		l, _ := LanguageNamed(fields[0])
+		for _, sign := range fields[2:] {
+			if fields[1] == "endings" {
+				endings[sign] = endings[sign].add(l)
+				continue
+			}
+			r, _ := utf8.DecodeRuneInString(sign)
+			letters[r] = letters[r].add(l)
 		}
 	}
-	return all
-}()
+	return letters, endings
+}
 
 // How much the signs of a language count. A sign that several languages have is shared among them.
 const (
@@ -141,10 +123,10 @@ func (s spoken) in() Languages {
 	return Languages(0).add(English).add(s.Language)
 }
 
-// LanguageOf returns the language of a text in Latin script: the one that has most of the text's frequent words, letters
-// and endings, each counted once. Without such signs it is the language whose triples of letters are most alike. It is
-// English if that is not clear either. sure is false for a language that is not clear. It reads the beginning of a long
-// text.
+// LanguageOf returns the language of a text in Latin script: the one that has most of the text's frequent words,
+// letters and endings, each counted once. Without such signs it is the language whose triples of letters are most
+// alike, and English if that is not clear either. sure is false for a language that is not clear. LanguageOf reads the
+// beginning of a long text.
 func LanguageOf(text string) (l Language, sure bool) {
 	s := spokenIn(compatible(text))
 	return s.Language, s.sure
@@ -152,6 +134,10 @@ func LanguageOf(text string) (l Language, sure bool) {
 
 // spokenIn is LanguageOf for a text in compatibility form.
 func spokenIn(text string) spoken {
+	isTechnical := strings.ContainsAny(text, technical)
+	if isTechnical && isASCII(text) {
+		return spoken{English, true}
+	}
 	counts := countSigns(text)
 	best, next := English, English
 	for l := range counts {
@@ -162,7 +148,6 @@ func spokenIn(text string) spoken {
 			next = Language(l) //nolint:gosec // likewise
 		}
 	}
-	isTechnical := strings.ContainsAny(text, technical)
 	switch {
 	case best == English && counts[best] > 0, isTechnical && counts[best] < technicalCounted:
 		return spoken{English, true}
@@ -185,29 +170,63 @@ func spokenIn(text string) spoken {
 	return spoken{English, false}
 }
 
-// countSigns counts the signs of each language in the first words of a text.
+// signs are the languages that a word is a sign of: as one of their frequent words, by its rarest letter, and by its
+// ending.
+type signs struct{ function, letter, ending Languages }
+
+// signsOf returns the signs of a word in lower case.
+func signsOf(word string) (s signs) {
+	s.function = functionWords[word]
+	if isASCII(word) && len(word) < endingRunes {
+		return s
+	}
+	s.letter = letterOf(word)
+	if utf8.RuneCountInString(word) >= endingRunes {
+		s.ending = endingOf(word)
+	}
+	return s
+}
+
+// countSigns counts the signs of each language in the first words of a text. It stops once they are clearly of English.
 func countSigns(text string) (counts [len(languages)]int) {
 	read := 0
-	seen := make(map[string]bool, languageWords)
+	var seen [256]bool // by the words' ids; two words with the same number count as one
 	for word := range proseWords(text) {
 		if read++; read > languageWords {
 			break
 		}
-		lower := strings.ToLower(word)
-		if seen[lower] {
+		t := lookup(word, English)
+		number := uint32(t.ID) //nolint:gosec // not negative
+		if t.name != nil {
+			number = uint32(t.name.ID) //nolint:gosec // likewise
+		}
+		if seen[number%uint32(len(seen))] {
 			continue
 		}
-		seen[lower] = true
-		count(&counts, functionWords[lower], functionWordCounts)
-		if isASCII(lower) && len(lower) < endingRunes {
-			continue
-		}
-		count(&counts, letterOf(lower), letterCounts)
-		if utf8.RuneCountInString(lower) >= endingRunes {
-			count(&counts, endingOf(lower), endingCounts)
+		seen[number%uint32(len(seen))] = true
+		count(&counts, t.signs.function, functionWordCounts)
+		count(&counts, t.signs.letter, letterCounts)
+		count(&counts, t.signs.ending, endingCounts)
+		if read >= clearWords && isClear(&counts) {
+			break
 		}
 	}
 	return counts
+}
+
+// A text is clearly English if after so many words it has twice the signs of English that it has of any other language.
+const (
+	clearWords = 12
+	clearOver  = 2
+)
+
+func isClear(counts *[len(languages)]int) bool {
+	for _, n := range counts[1:] {
+		if n*clearOver > counts[English] {
+			return false
+		}
+	}
+	return counts[English] > 0
 }
 
 // proseWords yields the words of two letters or more that stand in a text as words do in prose: not within names of
@@ -215,18 +234,41 @@ func countSigns(text string) (counts [len(languages)]int) {
 func proseWords(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for field := range strings.FieldsSeq(text) {
-			for word := range strings.FieldsFuncSeq(field, func(r rune) bool { return r == '\'' || r == '’' }) {
-				word = strings.Trim(word, ".,;:!?()«»„“”‘’¿¡–—-…")
-				noLetter := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) && r != '-' }
-				if utf8.RuneCountInString(word) < 2 || strings.ContainsFunc(word, noLetter) {
-					continue
+			for {
+				word, rest := field, ""
+				if i := strings.IndexAny(field, "'’"); i >= 0 {
+					_, size := utf8.DecodeRuneInString(field[i:])
+					word, rest = field[:i], field[i+size:]
 				}
-				if !yield(word) {
+				if word = strings.Trim(word, aroundWords); isProse(word) && !yield(word) {
 					return
 				}
+				if rest == "" {
+					break
+				}
+				field = rest
 			}
 		}
 	}
+}
+
+// aroundWords are signs that stand before or after words in prose.
+const aroundWords = ".,;:!?()«»„“”‘¿¡–—-…"
+
+func isProse(word string) bool {
+	if len(word) < 2 {
+		return false
+	}
+	letters := 0
+	for _, r := range word {
+		switch {
+		case unicode.IsLetter(r) || unicode.IsMark(r):
+			letters++
+		case r != '-':
+			return false
+		}
+	}
+	return letters > 1
 }
 
 // known are the languages for the comparison of triples of letters.
@@ -235,7 +277,8 @@ var known = map[whatlanggo.Lang]bool{whatlanggo.Eng: true, whatlanggo.Deu: true,
 	whatlanggo.Dan: true, whatlanggo.Nob: true, whatlanggo.Fin: true, whatlanggo.Hun: true, whatlanggo.Ron: true,
 	whatlanggo.Tur: true, whatlanggo.Pol: true, whatlanggo.Ces: true}
 
-// The least confidence of a comparison of triples of letters: for a text with letters that English lacks, and for others.
+// The least confidence of a comparison of triples of letters: for a text with letters that English lacks, and for other
+// texts.
 const (
 	leastAlike  = 0.35
 	surelyAlike = 0.6

@@ -11,10 +11,9 @@ import (
 // suffixes are endings, the longest first.
 type suffixes []string
 
-func newSuffixes(list string) suffixes {
-	all := strings.Fields(list)
-	slices.SortStableFunc(all, func(a, b string) int { return len(b) - len(a) })
-	return all
+func newSuffixes(list []string) suffixes {
+	slices.SortStableFunc(list, func(a, b string) int { return len(b) - len(a) })
+	return list
 }
 
 // cut takes the longest ending off a word that leaves at least so many characters.
@@ -28,10 +27,10 @@ func (s suffixes) cut(word string, least int) string {
 }
 
 // replaced returns a word with its ending replaced, by the first pair of an ending and its replacement that fits.
-func replaced(word string, pairs ...string) string {
-	for i := 0; i < len(pairs); i += 2 {
-		if rest, has := strings.CutSuffix(word, pairs[i]); has && utf8.RuneCountInString(rest) >= 2 {
-			return rest + pairs[i+1]
+func replaced(word string, pairs ...[2]string) string {
+	for _, p := range pairs {
+		if rest, has := strings.CutSuffix(word, p[0]); has && utf8.RuneCountInString(rest) >= 2 {
+			return rest + p[1]
 		}
 	}
 	return word
@@ -40,31 +39,32 @@ func replaced(word string, pairs ...string) string {
 // withoutFleeting takes out the e that some forms of a word have before their last consonant: beden, bedna.
 func withoutFleeting(word string) string {
 	n := len(word)
-	if n >= 5 && word[n-2] == 'e' && strings.IndexByte("klncrmt", word[n-1]) >= 0 && strings.IndexByte("aeiouy", word[n-3]) < 0 {
+	if n >= 5 && word[n-2] == 'e' && strings.IndexByte("klncrmt", word[n-1]) >= 0 &&
+		strings.IndexByte("aeiouy", word[n-3]) < 0 {
 		return word[:n-2] + word[n-1:]
 	}
 	return word
 }
 
+// suffixesOf maps the code of a language → the endings of its words.
+var suffixesOf = func() map[string]suffixes {
+	all := map[string]suffixes{}
+	for fields := range readLines(suffixesFile) {
+		all[fields[0]] = newSuffixes(fields[1:])
+	}
+	return all
+}()
+
 var (
-	polishSuffixes = newSuffixes(`owaniami owaniach owaniom owania owaniu owanie owaniem eniami eniach eniom enia eniu ` +
-		`eniem enie aniami aniach aniom ania aniu aniem anie osciami osciach osciom oscia osci osc iami iach iom ami ach ` +
-		`om owi owie ow ego emu ymi imi ych ich ej ym im iem em ie ia io iu owal owala owali owano ujemy ujesz uje uja ` +
-		`alismy al ala ali alo ano il ila ili ilo ono ac ic yc ec a e i o u y`)
-	czechSuffixes = newSuffixes(`atech etem atum ech ich eho emi emu imi iho imu ych ami ach atum um em im ym mi ou ovi ` +
-		`ove ovy ova uv eni eniho enim ani aniho anim ost osti ostech a e i o u y`)
-	greekSuffixes = newSuffixes(`ματων ματοσ ματα ιουσ ιων ιου ιοι ιοσ ιον ιεσ ιασ εων εωσ εισ ουσ ουν ων ου οι οσ ον εσ ησ ` +
-		`ασ ια ιο ιε θηκαν θηκε ηκαν ηκε ησαν ησε εται ονται ουμε ετε ει η α ο ε ι υ ω ωσ`)
-	hebrewSuffixes = newSuffixes(`יותיה יותיו יהמ יהנ יות ות ימ ינו כמ כנ ית ה ת י`)
-	hindiSuffixes  = newSuffixes(`ाएंगी ाएंगे ाऊंगी ाऊंगा ाएगी ाएगा ाओगी ाओगे एंगी ेंगी एंगे ेंगे ूंगी ूंगा ातीं नाओं नाएं ताओं ताएं ` +
-		`ियां ियों ाकर ाइए ाईं ाया ेगी ेगा ोगी ोगे ाने ाना ाते ाती ाता तीं ाओं ाएं ुओं ुएं ुआं इयों इयां कर ाओ िए ाई ाए ने नी ना ते ीं ती ता ां ों ें ` +
-		`ो े ू ु ी ि ा`)
+	polishSuffixes, czechSuffixes = suffixesOf["pl"], suffixesOf["cs"]
+	greekSuffixes, hebrewSuffixes = suffixesOf["el"], suffixesOf["he"]
+	hindiSuffixes                 = suffixesOf["hi"]
 )
 
 func stemPolish(word string) string {
-	word = replaced(word, "cie", "t", "dzie", "d", "rze", "r", "dze", "g")
+	word = replaced(word, [2]string{"cie", "t"}, [2]string{"dzie", "d"}, [2]string{"rze", "r"}, [2]string{"dze", "g"})
 	word = withoutFleeting(polishSuffixes.cut(word, 3))
-	return replaced(word, "c", "k")
+	return replaced(word, [2]string{"c", "k"})
 }
 
 func stemCzech(word string) string {
@@ -72,13 +72,13 @@ func stemCzech(word string) string {
 		word = short // but nájem keeps its ending
 	}
 	word = withoutFleeting(word)
-	return replaced(word, "ct", "ck", "c", "k", "z", "h")
+	return replaced(word, [2]string{"ct", "ck"}, [2]string{"c", "k"}, [2]string{"z", "h"})
 }
 
 // endFinnish makes the stems of a word's forms alike: asiakas and asiakka, kokous and kokouks, vuode and vuote.
 func endFinnish(stem string) string {
 	long := func(s string) bool { return utf8.RuneCountInString(s) >= leastEnded }
-	stem = replaced(stem, "ks", "s")
+	stem = replaced(stem, [2]string{"ks", "s"})
 	if short := strings.TrimRight(stem, "sn"); long(short) {
 		stem = short
 	}
@@ -86,7 +86,7 @@ func endFinnish(stem string) string {
 	if n := len(stem); n > leastEnded && stem[n-1] == stem[n-2] {
 		stem = stem[:n-1]
 	}
-	return replaced(stem, "d", "t")
+	return replaced(stem, [2]string{"d", "t"})
 }
 
 // leastEnded is the fewest characters that are left of a stem.
@@ -113,7 +113,8 @@ func stemGreek(word string) string { return greekSuffixes.cut(word, 3) }
 // stemHindi reads a word with its vowel signs.
 func stemHindi(word string) string { return hindiSuffixes.cut(word, 2) }
 
-// Endings of Arabic words, in the order in which they are taken off, and what stands before words: and, the, in, as, for.
+// Endings of Arabic words, in the order in which they are taken off, and what stands before words: and, the, in, as,
+// for.
 var (
 	arabicEndings  = strings.Fields("ها ان ات ون ين يه ه ي")
 	arabicPrefixes = strings.Fields("وال بال كال فال ال لل")

@@ -30,12 +30,13 @@ import (
 
 // Term is a word as it is indexed. Stop words have an empty text.
 type Term struct {
-	Word string // as written
-	Text string
-	ID   int32 // in the lexicon
-	name *Term // for a stop word: its term as a name
-	also *Term // the next term of the word: with ae, oe or ue for ä, ö or ü, or another stem; nil: none
-	in   Language
+	Word  string // as written
+	Text  string
+	ID    int32 // in the lexicon
+	name  *Term // for a stop word: its term as a name
+	also  *Term // the next term of the word: with ae, oe or ue for ä, ö or ü, or another stem; nil: none
+	in    Language
+	signs signs // of the languages of its text; only of English terms
 }
 
 // memo caches the terms of recent words: most words of a text repeat, and stemming costs ten times a lookup. Words in
@@ -61,11 +62,14 @@ func newTerm(word string, in Language) *Term {
 	lower := strings.ToLower(word)
 	text := bare(lower)
 	if stopwords[text] {
-		return &Term{Word: word, in: in, name: &Term{Word: word, Text: text, ID: idOf(text)}}
+		return &Term{Word: word, in: in, name: &Term{Word: word, Text: text, ID: idOf(text)}, signs: signsOf(lower)}
 	}
 	var first *Term
 	for _, stem := range slices.Backward(stemsIn(in, lower)) {
 		first = &Term{Word: word, Text: stem, ID: idOf(stem), also: first, in: in}
+	}
+	if in == English {
+		first.signs = signsOf(lower)
 	}
 	return first
 }

@@ -13,8 +13,8 @@ import (
 // shared: found must not change them.
 // It reads text in Unicode's compatibility form (ﬁ as fi, Ａ as A), and ignores case and diacritics: café and cafe are
 // one term. Straße is strasse, and Müller is both muller and mueller. A word is a run of letters, their marks and
-// digits. Every other character separates words, so snake_case, kebab-case, dotted.names and paths are split. Words that
-// - or _ joins are also one whole: max_wal_size is max, wal, size and maxwalsize.
+// digits. Every other character separates words, so snake_case, kebab-case, dotted.names and paths are split. Words
+// that - or _ joins are also one whole: max_wal_size is max, wal, size and maxwalsize.
 // CamelCase is split too, and kept whole in lower case: ReadAll is read and readall, PostgreSQL is postgre, sql and
 // postgresql. Letters with a number after or before them are split and kept whole, in every spelling: sha256, SHA-256
 // and SHA_256 are sha, 256 and sha256; MySQL8 is mysql, too. 18,500 and 18'500 are 18500, and 18.500 is 18, 500 and

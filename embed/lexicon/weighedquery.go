@@ -125,7 +125,9 @@ func weightsOf(terms map[string]QueryTerm) []weight {
 	for _, t := range terms {
 		weights = append(weights, weight{t.ID, t.Weight})
 	}
-	slices.SortFunc(weights, func(a, b weight) int { return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(b.value, a.value)) })
+	slices.SortFunc(weights, func(a, b weight) int {
+		return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(b.value, a.value))
+	})
 	return slices.CompactFunc(weights, func(a, b weight) bool { return a.id == b.id })
 }
 

@@ -18,6 +18,16 @@ var familiesFile string
 //go:embed abbreviations.txt
 var abbreviationsFile string
 
+// functionWordsFile, signsFile and suffixesFile are of languages other than English.
+var (
+	//go:embed functionwords.txt
+	functionWordsFile string
+	//go:embed signs.txt
+	signsFile string
+	//go:embed suffixes.txt
+	suffixesFile string
+)
+
 // stopwords are the words that no query and no document is ranked by.
 var stopwords = readStopwords(stopwordsFile)
 

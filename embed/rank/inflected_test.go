@@ -28,8 +28,8 @@ func inflectedIn() (texts, questions map[string][]string) {
 	return texts, questions
 }
 
-// Questions in twelve languages find texts that have their words in other forms, among texts of their language and among
-// texts of all languages.
+// Questions in twelve languages find texts that have their words in other forms, among texts of their language and
+// among texts of all languages.
 func TestOtherFormsOfWordsAreFound(t *testing.T) {
 	t.Parallel()
 	texts, questions := inflectedIn()
