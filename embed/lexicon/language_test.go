@@ -1,6 +1,7 @@
 package lexicon_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/loci-memory/loci/embed/lexicon"
@@ -73,14 +74,7 @@ func TestFormsOfAWordHaveATermInCommon(t *testing.T) {
 }
 
 func sharesOne(a, b []string) bool {
-	for _, x := range a {
-		for _, y := range b {
-			if x == y {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(a, func(x string) bool { return slices.Contains(b, x) })
 }
 
 // A query that was written in one language finds its words in texts of another one, and its words count once.
