@@ -16,8 +16,12 @@ import (
 // appendixShare is the share of a summary's budget for the format's appendix.
 const appendixShare = 0.5
 
-// appendixShares are tried in turn, until the names of the last request fit beside the appendix.
-var appendixShares = []float64{appendixShare, appendixShare / 4, 0}
+// appendixShares are tried in turn, until the names of the last request fit beside the appendix. Beside an extraction,
+// which quotes requests and errors itself, it has at most extractedShares.
+var (
+	appendixShares  = []float64{appendixShare, appendixShare / 4, 0}
+	extractedShares = []float64{appendixShare / 2, appendixShare / 4, 0}
+)
 
 // Limits of an appendix, in characters per line.
 const (

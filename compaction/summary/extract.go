@@ -153,10 +153,16 @@ func (x *extraction) addMessage(m recall.Message, text string) {
 	if len(text) > 64<<10 { // a document rather than an utterance
 		text = tokens.PrefixChars(text, 16<<10)
 	}
-	for _, text := range prose.Sentences(text) {
-		s := prose.SentenceOf(text)
-		x.add(sectionIn(s, in), item{seq: m.Seq, text: fmt.Sprintf("[%d] %s", m.Seq, prose.OneLine(text, sentenceChars))}, s,
-			1)
+	for n, part := range strings.Split(text, "```") {
+		code := n%2 == 1
+		for _, text := range prose.Sentences(part) {
+			if code && isSource(text) {
+				continue
+			}
+			s := prose.SentenceOf(text)
+			x.add(sectionIn(s, in), item{seq: m.Seq, text: fmt.Sprintf("[%d] %s", m.Seq, prose.OneLine(text, sentenceChars))},
+				s, 1)
+		}
 	}
 }
 

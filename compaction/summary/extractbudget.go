@@ -215,6 +215,9 @@ func (f *selection) lines(most int, fits func(item) bool) {
 // leastCall is how many tokens a shortened call has at least. Fewer say only which tool was called.
 const leastCall = 24
 
+// leastResult is how many tokens a shortened last result has at least.
+const leastResult = 32
+
 // leastLine is the least room, in tokens, for which lines are looked for.
 const leastLine = 8
 
@@ -288,6 +291,8 @@ func (f *selection) shortened(s section, text string, most int) string {
 		return text
 	case s == state && f.wholeSentences(text, most) != "":
 		return f.wholeSentences(text, most)
+	case s == state && lastResultLine.MatchString(text) && whole-over < leastResult:
+		return ""
 	case whole-over < leastLine, s == calls && whole-over < leastCall:
 		return ""
 	default:

@@ -69,7 +69,7 @@ func (x *extraction) add(in section, i item, s prose.Sentence, weight float64) {
 	}
 	bare := in == told && s.IsBare()
 	if bare {
-		weight /= 2
+		weight *= bareTrust
 	}
 	if in == told && question && s.Opening&prose.Asking == 0 { // CueScore lowers the others
 		weight /= 2

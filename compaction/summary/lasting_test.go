@@ -171,3 +171,38 @@ func TestListsOfFilesAreBounded(t *testing.T) {
 		t.Errorf("not the newest files:\n%s", list)
 	}
 }
+
+// Lines of code in an answer are no findings.
+func TestCodeInAnswersIsNoFinding(t *testing.T) {
+	t.Parallel()
+	d := (&dialogue{}).user("How do I moor?")
+	d.assistant("Call Moor. We agreed on quay 7.\n```go\nfor i := range quays {\n\tgo moor(quays[i])\n}\n```\nThe tide is at 14:20.")
+	text := extract(t, d, 400, plan.Defaults())
+	found, _, _ := strings.Cut(text, "Last state:")
+	if strings.Contains(found, "range quays") || !strings.Contains(found, "quay 7") || !strings.Contains(found, "14:20") {
+		t.Error(text)
+	}
+}
+
+// In a small window, the parts that a format appends leave most of the summary to what holds longest.
+func TestAppendedPartsLeaveRoom(t *testing.T) {
+	t.Parallel()
+	format := &prose.Format{RecentTurns: 8, Files: true, UserMessages: true,
+		Sections: []prose.FormatSection{{Heading: "## Rules", From: []string{"told"}}}}
+	d := &dialogue{}
+	rules := []string{"Nobody renames the pier table.", "Never moor at quay 9 before noon.", "Always call Ms. Ferreira first.",
+		"I prefer nautical miles.", "Ships above 200 m must not enter the old basin."}
+	for n := range 60 {
+		said := fmt.Sprintf("Can you look at src/quay%d/mooring.go and at src/quay%d/tide.go, and say what they do?", n, n)
+		if n%12 == 3 {
+			said = rules[n/12]
+		}
+		d.user(said).assistant(fmt.Sprintf("Both of quay %d declare a type, and a loop over all ships that wait there.", n))
+	}
+	text := extracted(t, clip.Evicted{Budget: 700, Messages: d.messages, Making: prose.Making{Format: format}}).Text
+	for _, want := range rules {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is lost in\n%s", want, text)
+		}
+	}
+}

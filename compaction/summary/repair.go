@@ -117,7 +117,7 @@ func (w *writer) extraction() *extraction {
 
 func (w *writer) extracted() clip.Summary {
 	text := ""
-	for _, share := range appendixShares {
+	for _, share := range extractedShares {
 		if text = w.extractedWith(share); w.namesLastRequest(text) {
 			break
 		}

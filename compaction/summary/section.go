@@ -46,6 +46,7 @@ const (
 	valueCue         = 1.5   // which counts as a sign, too
 	sameShapes       = 2     // lines of results with the same shape that count fully,
 	valueShapes      = 8     // if they give names values
+	bareTrust        = 0.1   // that of a request that only names what is next to be looked at
 	statementCue     = 1     // what a statement of the user counts more
 	leastStatement   = 3     // words of such a statement
 	describingCue    = 1.5   // what "must" and "only" count less for where nobody is told to do anything

@@ -144,7 +144,7 @@ func (e *export) messages(ctx context.Context) iter.Seq2[recall.Message, error] 
 				break
 			}
 		}
-		called := map[string]bool{}
+		called := map[string]string{}
 		for m, err := range e.Agents.Recall.Export(ctx, e.org, c.Key, c.FirstVisible) {
 			if err == nil && (slices.Contains(c.Prompts, m.Position) || m.Role == recall.Summary || m.IsErr ||
 				m.Refused != nil || m.Purpose != "" || !paired(&m, called)) {
@@ -165,18 +165,18 @@ func orNone(position *int) []int {
 }
 
 // paired removes from a message the results of tools that lack their call before them, because no model sees those. It
-// reports whether the message still has content, or never held results.
-func paired(m *recall.Message, called map[string]bool) bool {
+// reports whether the message still has content, or never held results. called maps the calls so far to their tools.
+func paired(m *recall.Message, called map[string]string) bool {
 	var parts []recall.Part
 	for _, p := range m.Content {
 		if p.Type == recall.ToolCall {
-			called[p.CallID] = true
+			called[p.CallID] = p.Name
 		}
-		if p.Type != recall.ToolReturn || !p.Orphan && called[p.CallID] {
+		if _, has := called[p.CallID]; p.Type != recall.ToolReturn || has && !p.Orphan {
 			parts = append(parts, p)
 		}
 	}
-	m.Content = parts
+	m.Content, m.ToolNames = parts, called
 	return len(parts) > 0 || m.Role != recall.Tool
 }
 
@@ -227,6 +227,9 @@ func (e *export) messageEntry(m recall.Message) messageEntry {
 		CreatedAt: m.CreatedAt}
 	if m.Role == recall.Tool {
 		entry.Content = nil
+		if name := m.ToolNames[m.Content[0].CallID]; entry.Name == nil && name != "" { // Letta lists results with it
+			entry.Name = &name
+		}
 		for _, p := range m.Content {
 			r := e.returnEntry(p, m.CreatedAt)
 			if text, ok := r.Response.(string); ok {
