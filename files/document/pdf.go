@@ -62,6 +62,7 @@ func (e *engine) read(input Input) (Text, error) {
 	}
 	r := &pdf{Pdfium: e, doc: opened.Document}
 	r.openForm()
+	defer r.closeForm()
 	pages, err := r.pages()
 	if err != nil {
 		return Text{}, err

@@ -40,6 +40,13 @@ func (r *pdf) openForm() {
 	}
 }
 
+// closeForm frees what openForm has opened.
+func (r *pdf) closeForm() {
+	if r.form != nil {
+		_, _ = r.FPDFDOC_ExitFormFillEnvironment(&requests.FPDFDOC_ExitFormFillEnvironment{FormHandle: *r.form})
+	}
+}
+
 // openFields makes the boxes and choices of a page readable, until closed.
 func (r *pdf) openFields(page requests.Page) (closed func()) {
 	if r.form == nil {
