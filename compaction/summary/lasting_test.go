@@ -176,7 +176,8 @@ func TestListsOfFilesAreBounded(t *testing.T) {
 func TestCodeInAnswersIsNoFinding(t *testing.T) {
 	t.Parallel()
 	d := (&dialogue{}).user("How do I moor?")
-	d.assistant("Call Moor. We agreed on quay 7.\n```go\nfor i := range quays {\n\tgo moor(quays[i])\n}\n```\nThe tide is at 14:20.")
+	d.assistant("Call Moor. We agreed on quay 7.\n```go\nfor i := range quays {\n\tgo moor(quays[i])\n}\n```\n" +
+		"The tide is at 14:20.")
 	text := extract(t, d, 400, plan.Defaults())
 	found, _, _ := strings.Cut(text, "Last state:")
 	if strings.Contains(found, "range quays") || !strings.Contains(found, "quay 7") || !strings.Contains(found, "14:20") {
@@ -190,7 +191,8 @@ func TestAppendedPartsLeaveRoom(t *testing.T) {
 	format := &prose.Format{RecentTurns: 8, Files: true, UserMessages: true,
 		Sections: []prose.FormatSection{{Heading: "## Rules", From: []string{"told"}}}}
 	d := &dialogue{}
-	rules := []string{"Nobody renames the pier table.", "Never moor at quay 9 before noon.", "Always call Ms. Ferreira first.",
+	rules := []string{"Nobody renames the pier table.", "Never moor at quay 9 before noon.",
+		"Always call Ms. Ferreira first.",
 		"I prefer nautical miles.", "Ships above 200 m must not enter the old basin."}
 	for n := range 60 {
 		said := fmt.Sprintf("Can you look at src/quay%d/mooring.go and at src/quay%d/tide.go, and say what they do?", n, n)

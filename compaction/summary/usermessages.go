@@ -27,7 +27,8 @@ func (w *writer) quotations() (all []prose.Quotation) {
 }
 
 // reserve takes the room for quotations out of the text's budget: as much as they need, at most the plan's number, or
-// half of the budget, a quarter of a small one, if the plan has none. It takes at most half of the characters that the settings allow.
+// half of the budget (a quarter of a small one) if the plan has none. It takes at most half of the characters that the
+// settings allow.
 func (w *writer) reserve() {
 	w.quoted = w.quotations()
 	need, chars := 0, tokens.Chars(prose.UserHeading)
