@@ -125,9 +125,9 @@ func sums(report lettadb.Report) (all []string) {
 var imported = map[string]string{
 	"organizations": "3 = 1 + 1 + 1 + 0", "block": "4 = 3 + 0 + 1 + 0", "block_history": "2 = 2 + 0 + 0 + 0",
 	"sources": "1 = 1 + 0 + 0 + 0", "files": "5 = 4 + 0 + 0 + 1", "archives": "1 = 1 + 0 + 0 + 0",
-	"archival_passages": "5 = 4 + 0 + 0 + 1", "tools": "3 = 1 + 1 + 0 + 1", "agents": "3 = 2 + 0 + 1 + 0",
+	"archival_passages": "5 = 4 + 0 + 0 + 1", "tools": "4 = 1 + 1 + 0 + 2", "agents": "3 = 2 + 0 + 1 + 0",
 	"agents_tags": "1 = 1 + 0 + 0 + 0", "blocks_agents": "3 = 3 + 0 + 0 + 0", "sources_agents": "1 = 1 + 0 + 0 + 0",
-	"archives_agents": "1 = 1 + 0 + 0 + 0", "tools_agents": "3 = 2 + 0 + 0 + 1", "conversations": "2 = 1 + 0 + 1 + 0",
+	"archives_agents": "1 = 1 + 0 + 0 + 0", "tools_agents": "4 = 2 + 0 + 0 + 2", "conversations": "2 = 1 + 0 + 1 + 0",
 	"messages": "12 = 10 + 0 + 1 + 1", "files_agents": "2 = 2 + 0 + 0 + 0", "identities": "1 = 1 + 0 + 0 + 0",
 	"identities_agents": "1 = 1 + 0 + 0 + 0", "identities_blocks": "1 = 0 + 0 + 0 + 1",
 }
@@ -156,9 +156,18 @@ func TestAnImportStoresWhatItsDryRunSays(t *testing.T) {
 	}
 	if diff := cmp.Diff([]lettadb.Others{
 		{Table: "groups", Rows: 1, Why: "Loci runs no groups of agents."},
+		{Table: "mcp_server", Rows: 1, Why: "Loci calls no MCP servers."},
 		{Table: "source_passages", Rows: 3, Why: "Files are split into passages again, with the numbers of their lines."},
 		{Table: "users", Rows: 1, Why: "Loci has API keys: make some with 'loci keys create'."}}, report.NoHome); diff != "" {
 		t.Errorf("what has no home (-want +got):\n%s", diff)
+	}
+	for _, want := range []string{
+		"tool web_lookup: left out. It is a tool of an MCP server: give it to agents with client_tools, and run it there.",
+		"tools_agents of agent " + ada + ": tool-00000000-0000-4000-8000-000000000004: left out. Loci has no tool web_lookup",
+	} {
+		if !slices.Contains(report.Notes, want) {
+			t.Errorf("no note says %q, but\n%s", want, strings.Join(report.Notes, "\n"))
+		}
 	}
 	afterFirst := loci.counts()
 	second, err := loci.Import(t.Context(), source, false)

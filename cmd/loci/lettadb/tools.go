@@ -29,8 +29,11 @@ type lettaTool struct {
 	Metadata         json.RawMessage `json:"metadata_"`
 }
 
-// customTool is the type of tools that Letta's users wrote.
-const customTool = "custom"
+// The types of tools that Letta's users wrote, and of those that an MCP server runs.
+const (
+	customTool = "custom"
+	mcpTool    = "external_mcp"
+)
 
 // tools imports the definitions of custom tools. Letta's own tools exist in Loci too, or are left out.
 func (r *run) tools(ctx context.Context) error {
@@ -50,6 +53,9 @@ func (r *run) tools(ctx context.Context) error {
 			return err
 		case !missing:
 			r.report.stored("tools", false)
+		case t.Type == mcpTool:
+			r.report.leftOut("tools", "tool %s: left out. It is a tool of an MCP server: give it to agents with client_tools, "+
+				"and run it there.", db.Short(t.Name))
 		case t.Type != customTool:
 			r.report.leftOut("tools", "tool %s: left out. It is a tool of Letta's server of the type %s, which Loci lacks.",
 				db.Short(t.Name), db.Short(t.Type))

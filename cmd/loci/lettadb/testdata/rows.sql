@@ -82,7 +82,13 @@ INSERT INTO tools (id, name, description, source_type, source_code, json_schema,
 	('tool-00000000-0000-4000-8000-000000000002', 'conversation_search', '', 'python', NULL, '{}', '[]', 'letta_core',
 	 'org-00000000-0000-4000-8000-000000000000'),
 	('tool-00000000-0000-4000-8000-000000000003', 'send_message', '', 'python', NULL, '{}', '[]', 'letta_core',
-	 'org-00000000-0000-4000-8000-000000000000');
+	 'org-00000000-0000-4000-8000-000000000000'),
+	('tool-00000000-0000-4000-8000-000000000004', 'web_lookup', 'Looks up.', 'json', NULL,
+	 '{"name": "web_lookup", "description": "Looks up.", "parameters": {"type": "object", "properties": {}}}',
+	 '["mcp:web"]', 'external_mcp', 'org-00000000-0000-4000-8000-000000000000');
+INSERT INTO mcp_server (id, server_name, server_type, server_url, organization_id, token) VALUES
+	('mcp_server-00000000-0000-4000-8000-000000000001', 'web', 'streamable_http', 'https://mcp.example.com/mcp',
+	 'org-00000000-0000-4000-8000-000000000000', 'a token');
 
 INSERT INTO agents (id, name, system, agent_type, organization_id, message_buffer_autoclear, message_ids, llm_config,
                     embedding_config, tool_rules, compaction_settings, timezone, max_files_open, per_file_view_window_char_limit, created_at) VALUES
@@ -109,7 +115,8 @@ INSERT INTO archives_agents (agent_id, archive_id, is_owner) VALUES
 INSERT INTO tools_agents VALUES
 	('agent-00000000-0000-4000-8000-000000000001', 'tool-00000000-0000-4000-8000-000000000001'),
 	('agent-00000000-0000-4000-8000-000000000001', 'tool-00000000-0000-4000-8000-000000000002'),
-	('agent-00000000-0000-4000-8000-000000000001', 'tool-00000000-0000-4000-8000-000000000003');
+	('agent-00000000-0000-4000-8000-000000000001', 'tool-00000000-0000-4000-8000-000000000003'),
+	('agent-00000000-0000-4000-8000-000000000001', 'tool-00000000-0000-4000-8000-000000000004');
 INSERT INTO files_agents (id, file_id, agent_id, is_open, visible_content, last_accessed_at, organization_id, file_name, source_id, start_line) VALUES
 	('file_agent-1', 'file-00000000-0000-4000-8000-000000000001', 'agent-00000000-0000-4000-8000-000000000001', true, '1: # Guide',
 	 '2024-05-02T10:00:00Z', 'org-00000000-0000-4000-8000-000000000000', 'manuals/guide.md', 'source-00000000-0000-4000-8000-000000000001', 1),

@@ -398,6 +398,27 @@ CREATE TABLE tools (
 	UNIQUE (organization_id, project_id, name)
 );
 
+CREATE TABLE mcp_server (
+	id varchar NOT NULL,
+	server_name varchar NOT NULL,
+	server_type varchar NOT NULL,
+	server_url varchar,
+	stdio_config json,
+	organization_id varchar NOT NULL,
+	is_deleted boolean DEFAULT false NOT NULL,
+	created_at timestamptz DEFAULT now(),
+	updated_at timestamptz DEFAULT now(),
+	_created_by_id varchar,
+	_last_updated_by_id varchar,
+	metadata_ json,
+	token varchar,
+	custom_headers json,
+	token_enc text,
+	custom_headers_enc text,
+	PRIMARY KEY (id),
+	UNIQUE (server_name, organization_id)
+);
+
 CREATE TABLE tools_agents (
 	agent_id varchar NOT NULL,
 	tool_id varchar NOT NULL,
