@@ -107,5 +107,5 @@ func (f *ingested) chunkRows(yield func([]any) bool) {
 // searchable returns the text by which a chunk is found by words. It includes the file's name and the headings above
 // the chunk.
 func searchable(name string, c chunker.Chunk) string {
-	return name + "\n" + c.Heading + "\n" + c.Text
+	return name + "\n" + c.Heading + "\n" + withDecoded(c.Text)
 }

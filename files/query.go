@@ -86,4 +86,4 @@ func (q Query) check() error {
 }
 
 // searchable returns the text by which the hit is found by words.
-func (h Hit) searchable() string { return h.FileName + "\n" + h.Heading + "\n" + h.Text }
+func (h Hit) searchable() string { return h.FileName + "\n" + h.Heading + "\n" + withDecoded(h.Text) }

@@ -55,6 +55,9 @@ func Compile(pattern string, o PatternOptions) (*Pattern, error) {
 	if n := regex.States(tree); n > regex.MaxStates {
 		return nil, db.Invalid("Pattern too complex: %d states > %d limit. Use smaller repeat counts.", n, regex.MaxStates)
 	}
+	if escaped := withEscapes(tree); regex.States(escaped) <= regex.MaxStates {
+		tree = escaped
+	}
 	need := requiredBy(tree)
 	p := &Pattern{literal: literalOf(tree), grams: newGramQuery(need), texts: newPrefilter(need)}
 	expression := perLine(tree)

@@ -214,3 +214,30 @@ func TestLinesOfHostileBlocks(t *testing.T) {
 		}
 	}
 }
+
+// A text is found in the escapes of JSON and source code, too.
+func TestPatternsMatchEscapes(t *testing.T) {
+	t.Parallel()
+	exact := grep.PatternOptions{CaseSensitive: true}
+	for _, tt := range []struct {
+		pattern, line string
+		options       grep.PatternOptions
+		want          bool
+	}{
+		{"münchen", `"city": "M\u00FCnchen"`, grep.PatternOptions{}, true},
+		{"MÜNCHEN", `"city": "m\u00fcnchen"`, grep.PatternOptions{}, true},
+		{"Ünch", `"city": "M\u00fcnchen"`, exact, false},
+		{"ünch", `"city": "M\u00FCnchen"`, exact, true},
+		{"ünCH", `"city": "M\u00FCnchen"`, exact, false},
+		{`city.*(ün|xyz)`, `"city": "M\u00FCnchen"`, grep.PatternOptions{}, true},
+		{"привет 😀", `"\u041f\u0440\u0438\u0432\u0435\u0442 \ud83d\ude00"`, grep.PatternOptions{Literal: true}, true},
+		{"привет", "Привет", grep.PatternOptions{}, true},
+		{"привет", `\u041f\u0440\u0438\u0432\u0435`, grep.PatternOptions{}, false},
+		{"[äöü]nch", `"city": "M\u00FCnchen"`, grep.PatternOptions{}, false}, // a class stays as it is
+		{strings.Repeat("я", 400), strings.Repeat("я", 400), grep.PatternOptions{}, true},
+	} {
+		if got := len(found(compile(t, tt.pattern, tt.options), tt.line+"\n")) == 1; got != tt.want {
+			t.Errorf("%q in %q: got %v, want %v", tt.pattern, tt.line, got, tt.want)
+		}
+	}
+}
