@@ -12,7 +12,8 @@ func TestEscapedCharactersAreFound(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
 	folder := fx.folder("docs")
-	fx.upload(folder, "a.json", `{"city": "M\u00FCnchen", "greeting": "\u041f\u0440\u0438\u0432\u0435\u0442 \ud83d\ude00"}`+"\n")
+	fx.upload(folder, "a.json", `{"city": "M\u00FCnchen", "greeting": "\u041f\u0440\u0438\u0432\u0435\u0442 `+
+		`\ud83d\ude00"}`+"\n")
 	fx.upload(folder, "b.js", "let x = 'caf\\u00e9 \\u{1F600}';\n")
 	fx.upload(folder, "c.txt", "a path C:\\users\\unit and no more\n")
 	agent := fx.agentWith(folder)

@@ -3,8 +3,8 @@
 // them; it knows an agent only by its id.
 //
 // Each file uses only the files named before it:
-//   - the store, and what it holds: mapped.go gathering.go jobargs.go pagenumbers.go escapes.go ingested.go openlimits.go
-//     uses.go files.go
+//   - the store, and what it holds: mapped.go gathering.go jobargs.go pagenumbers.go escapes.go ingested.go
+//     openlimits.go uses.go files.go
 //   - jobs: jobs.go fairstart.go embedding.go embedbatch.go
 //   - folders and their files: folder.go filename.go skills.go file.go cancel.go download.go
 //   - what an agent has open: lineview.go openset.go promptviews.go agentfiles.go attachment.go autoopen.go attach.go

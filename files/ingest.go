@@ -178,7 +178,8 @@ func (s *Store) commit(ctx context.Context, org db.Org, all []*ingested) error {
 func (s *Store) finishParsing(ctx context.Context, org db.Org, all []*ingested) error {
 	return s.exec(ctx, `
 		UPDATE files f
-		SET generation = u.generation, charset = nullif(u.charset, ''), charset_sure = u.sure, chars = u.chars, lines = u.lines, pages = @pages,
+		SET generation = u.generation, charset = nullif(u.charset, ''), charset_sure = u.sure, chars = u.chars,
+		    lines = u.lines, pages = @pages,
 		    omitted = u.omitted::jsonb,
 		    chunks = u.chunks, error = NULL, replaces = NULL, turn = NULL, updated_at = now(),
 		    first_chunk = (

@@ -68,7 +68,8 @@ func TestAFileThatKillsItsChildrenIsGivenUp(t *testing.T) {
 		return f.Status == files.Failed
 	})
 	if want := "the system ended the reading of this file 3 times, as it does when its memory runs out; try it again " +
-		"when the machine has more free memory, or split the file"; f.Status != files.Failed || f.ErrorMessage == nil || *f.ErrorMessage != want || reads.Load() != 3 {
+		"when the machine has more free memory, or split the file"; f.Status != files.Failed ||
+		f.ErrorMessage == nil || *f.ErrorMessage != want || reads.Load() != 3 {
 		t.Errorf("after %d reads: got %+v, want %q after 3", reads.Load(), f, want)
 	}
 }

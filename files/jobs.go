@@ -63,8 +63,8 @@ func (s *Store) cancelJobs(ctx context.Context, fileKey int64) error {
 // pause returns how long a job waits after its n-th failure: a second, doubled each time, up to a minute.
 func pause(failures int) time.Duration { return min(time.Second<<min(failures-1, 6), maxPause) }
 
-// cutShort returns why an attempt is the last one: it ran out of time, or its reader was killed, as others before it. It
-// returns "" if the attempt may be repeated. A reader that got no processor time is not the file's fault.
+// cutShort returns why an attempt is the last one: it ran out of time, or its reader was killed, as others before it.
+// It returns "" if the attempt may be repeated. A reader that got no processor time is not the file's fault.
 func cutShort(ctx context.Context, job *rivertype.JobRow, err error) string {
 	if overruns(job)+1 < maxOverruns || errors.Is(err, document.ErrBusy) {
 		return ""

@@ -145,7 +145,8 @@ func (s *Store) listed(ctx context.Context, org db.Org, agentID string, keys []i
 	args["agent"], args["keys"] = agentID, keys
 	return db.All[Listed](ctx, s.db, `
 		WITH shown AS NOT MATERIALIZED (`+fileRows+` AND f.key = ANY (@keys))
-		SELECT d.name || '/' || f.name AS file_name, f.status, f.media_type, f.size_bytes, f.lines, f.omitted, f.encoding, f.charset_sure,
+		SELECT d.name || '/' || f.name AS file_name, f.status, f.media_type, f.size_bytes, f.lines, f.omitted, f.encoding,
+		       f.charset_sure,
 		       coalesce(o.is_open, false) AS is_open
 		FROM shown f
 		JOIN folders d ON d.org = @org AND d.id = f.folder_id AND d.deleted_at IS NULL

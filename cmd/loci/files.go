@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/files"
@@ -51,7 +52,7 @@ func (c filesListCmd) Run(ctx context.Context, s streams) error {
 	if err := printList(s, c.asked, all, "ID | FOLDER | NAME | STATUS | BYTES | LINES | CHUNKS | UPLOADED | LEFT OUT | ERROR",
 		func(f files.File) []string {
 			return []string{f.ID, f.FolderID, f.Name, string(f.Status), fmt.Sprint(f.SizeBytes), fmt.Sprint(f.Lines),
-				fmt.Sprint(f.TotalChunks), shownTime(&f.CreatedAt), document.ListOmissions(f.Omitted), textOf(f.ErrorMessage)}
+				fmt.Sprint(f.TotalChunks), shownTime(&f.CreatedAt), leftOut(f), textOf(f.ErrorMessage)}
 		}); err != nil || c.JSON {
 		return err
 	}
@@ -191,4 +192,13 @@ func (c filesDeleteCmd) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	return printJSON(s, map[string]string{"id": fileID})
+}
+
+// leftOut returns what a file's document holds and its text does not, and that its encoding is a guess.
+func leftOut(f files.File) string {
+	text := document.ListOmissions(f.Omitted)
+	if guess := document.GuessedEncoding(f.Encoding, f.Confidence); guess != "" {
+		text = strings.TrimPrefix(text+", encoding "+guess, ", ")
+	}
+	return text
 }

@@ -103,11 +103,11 @@ func (p *plainText) showBytes(raw []byte) {
 	raw = bytes.TrimPrefix(raw, []byte(marks[0].mark))
 	for len(raw) > 0 {
 		r, n := next(raw)
-		switch {
-		case r == "":
+		switch r {
+		case "":
 			fmt.Fprintf(&b, `\x%02x`, raw[0])
 			p.omitted.addAt("undecodable byte", numbered("line", line), 1)
-		case r == "\n":
+		case "\n":
 			line++
 			fallthrough
 		default:

@@ -152,7 +152,7 @@ func TestShortAndLongTextsAreDecoded(t *testing.T) {
 	t.Parallel()
 	encodings := map[string]bool{}
 	for _, tt := range written {
-		for _, name := range strings.Fields(tt.encodings) {
+		for name := range strings.FieldsSeq(tt.encodings) {
 			encodings[name] = true
 			for _, text := range []string{tt.short, tt.long} {
 				raw, err := namedEncoding(t, name).NewEncoder().Bytes([]byte(text))

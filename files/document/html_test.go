@@ -62,6 +62,7 @@ func TestHTMLOfSmallPages(t *testing.T) {
 			"value=no><input type=submit value=no><input TYPE=Checkbox checked> yes <input type=radio> no" +
 			"<input hidden value=no><div hidden><input value=no></div>", "Name: Bob ☒ yes ☐ no\n"},
 		{"text in areas", "<p>Note: <textarea>\none\n  two *</textarea>", "Note: one  \ntwo *\n"},
+		{"fields side by side", "<p><input value=a><input value=b><input type=radio checked>c", "a b ☒ c\n"},
 		{"selected options", "<p>Size: <select><option>1<option selected>2 <b>m</b></select> <select " +
 			"multiple><optgroup><option" +
 			" selected>a<option selected>b</select>", "Size: 2 m a, b\n"},

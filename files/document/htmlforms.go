@@ -14,14 +14,23 @@ func showForms(doc *html.Node) {
 	for n := range doc.Descendants() {
 		switch n.DataAtom {
 		case atom.Input:
-			becomeText(n, inputValue(n.Attr))
+			becomeField(n, inputValue(n.Attr))
 		case atom.Select:
-			becomeText(n, strings.Join(selectedIn(n), ", "))
+			becomeField(n, strings.Join(selectedIn(n), ", "))
 		case atom.Textarea:
-			becomeText(n, textOf(n))
+			becomeField(n, textOf(n))
 		case atom.Legend:
 			n.DataAtom, n.Data = atom.P, "p" // on a line of its own
 		}
+	}
+}
+
+// becomeField makes an element show only the value of a field, apart from what stands beside it.
+func becomeField(n *html.Node, value string) {
+	becomeText(n, value)
+	if value != "" {
+		n.InsertBefore(&html.Node{Type: html.TextNode, Data: " "}, n.FirstChild)
+		n.AppendChild(&html.Node{Type: html.TextNode, Data: " "})
 	}
 }
 

@@ -89,7 +89,8 @@ var (
 	semitic  = []*language{other("Hebrew", "יוהלארתבשמנםעחקדכפטןסגצזךץףְִֵֶַָֹּ־")}
 	arabic   = []*language{other("Arabic", "اليمنورتبعدهسفةقحكأجشطصخىإضزذثءغئؤآظًٌٍَُِّْ،؟ـ"),
 		other("Persian", "اینردهمتوسبشکزلفگعخقجچپحصآطءژضغثذئظؤ،؟\u200c")}
-	thai = []*language{other("Thai", "านรกเองมยลวดทตส\u0e31\u0e35่้\u0e34ะคบปหแจพไใขโ็\u0e39\u0e38ช\u0e36\u0e37ถผซณธำ์ภศฐษญฉฟฝฤฆๆฮฎฏฬฒฑฌฯ๑๒๓๔๕๖๗๘๙๐")}
+	thai = []*language{other("Thai", "านรกเองมยลวดทตส"+
+		"\u0e31\u0e35่้\u0e34ะคบปหแจพไใขโ็\u0e39\u0e38ช\u0e36\u0e37ถผซณธำ์ภศฐษญฉฟฝฤฆๆฮฎฏฬฒฑฌฯ๑๒๓๔๕๖๗๘๙๐")}
 )
 
 // Characters that are frequent in texts of East Asia. Others are many times as rare.

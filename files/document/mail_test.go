@@ -189,6 +189,18 @@ func TestAttachmentsAreReadByTheirReaders(t *testing.T) {
 	}
 }
 
+func TestAMailMayHaveSeveralPDFs(t *testing.T) {
+	t.Parallel()
+	part := "--b\nContent-Type: application/pdf; name=p.pdf\nContent-Transfer-Encoding: " +
+		"base64\n\n" + b64(string(pdfFile(t))) + "\n"
+	got, err := readMail(t, message, mail("From: a\nContent-Type: multipart/mixed; boundary=b", strings.Repeat(part,
+		3)+"--b--\n"))
+	const want = "the lighthouse keeper answers on channel twelve"
+	if n := strings.Count(got.Text, want); err != nil || n != 3 {
+		t.Errorf("%q is there %d times, %v, want 3", want, n, err)
+	}
+}
+
 func TestASavedWebPageIsRead(t *testing.T) {
 	t.Parallel()
 	raw := mail("From: <Saved by Blink>\nSnapshot-Content-Location: https://example.com/a\nSubject: "+

@@ -60,6 +60,8 @@ func (e *engine) read(input Input) (Text, error) {
 	if err != nil {
 		return Text{}, pdfRefusal(err)
 	}
+	closing := &requests.FPDF_CloseDocument{Document: opened.Document} // a mail may have several PDFs attached
+	defer e.FPDF_CloseDocument(closing)                                //nolint:errcheck // its memory is freed at the end
 	r := &pdf{Pdfium: e, doc: opened.Document}
 	r.openForm()
 	defer r.closeForm()

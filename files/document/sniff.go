@@ -26,7 +26,8 @@ func (e *UnsupportedError) Error() string {
 	}
 	return fmt.Sprintf("Unsupported file type: %s (filename: %s). %sSupported types: PDF; Word, PowerPoint and Excel "+
 		"(.docx, .pptx, .xlsx); OpenDocument (.odt, .odp, .ods); EPUB; mail (.eml, .mbox, .mht); Jupyter notebooks; text "+
-		"in any encoding and with any extension: plain text, Markdown, HTML, source code, JSON, JSONL, CSV, TSV, YAML, TOML, XML, logs.",
+		"in any encoding and with any extension: plain text, Markdown, HTML, source code, JSON, JSONL, CSV, TSV, "+
+		"YAML, TOML, XML, logs.",
 		cmp.Or(e.MediaType, "unknown"), e.Name, advice)
 }
 

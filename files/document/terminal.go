@@ -6,8 +6,8 @@ import (
 )
 
 // withoutCommands drops what a text says to a terminal alone: colours and other escape sequences, bells, and control
-// characters that have no meaning in a text. Characters that are struck over, as in manual pages, stand once. Line ends,
-// tabs, form feeds and the separators of fields stay.
+// characters that have no meaning in a text. Characters that are struck over, as in manual pages, stand once. Line
+// ends, tabs, form feeds and the separators of fields stay.
 func withoutCommands(text string) string {
 	if !strings.ContainsFunc(text, isCommand) {
 		return text

@@ -48,7 +48,8 @@ func Main(argument string) error {
 	if err != nil {
 		return fmt.Errorf("find the document: %w", err)
 	}
-	return answer(ready.Read(document.Input{MediaType: q.MediaType, Charset: q.Charset, SizeBytes: info.Size(), Body: os.Stdin}))
+	return answer(ready.Read(document.Input{MediaType: q.MediaType, Charset: q.Charset, SizeBytes: info.Size(),
+		Body: os.Stdin}))
 }
 
 // answer writes to stdout what readAnswer reads.
