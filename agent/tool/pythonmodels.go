@@ -37,7 +37,7 @@ func readModels(source, code string) pythonModels {
 	for _, at := range classHead.FindAllStringSubmatchIndex(code, maxModels) {
 		m := pythonModel{about: map[string]string{}}
 		derives := false
-		for _, base := range strings.Split(code[at[4]:at[5]], ",") {
+		for base := range strings.SplitSeq(code[at[4]:at[5]], ",") {
 			base = strings.TrimSpace(base[strings.LastIndexByte(base, '.')+1:])
 			from, isModel := models[base]
 			derives = derives || isModel || base == "BaseModel"

@@ -54,8 +54,8 @@ func (m pythonModels) typeSchema(annotation string) (schema map[string]any, null
 	kind, known := simpleTypes[name]
 	switch {
 	case !known || generic && kind != "array" && kind != "object":
-		return nil, false, fmt.Errorf("it is none of str, int, float, bool, list, dict, Optional, Union, Literal, Any and the " +
-			"classes of the source that are a BaseModel and do not contain themselves")
+		return nil, false, fmt.Errorf("it is none of str, int, float, bool, list, dict, Optional, Union, Literal, Any and " +
+			"the classes of the source that are a BaseModel and do not contain themselves")
 	case kind == "":
 		return map[string]any{}, false, nil
 	}

@@ -100,8 +100,8 @@ func checkLabel(label string) error {
 	return nil
 }
 
-// checkSize returns ErrTooLong if a value is longer than its limit, and ErrInvalid if the limit is out of range. The error has the
-// numbers. Only an operator may raise the limit.
+// checkSize returns ErrTooLong if a value is longer than its limit, and ErrInvalid if the limit is out of range. The
+// error has the numbers. Only an operator may raise the limit.
 func checkSize(label, value string, limit int, author string) error {
 	if limit < 1 || limit > MaxLimit {
 		return db.Invalid("the limit of block %s is %d; it must be from 1 to %d characters", label, limit, MaxLimit)

@@ -112,8 +112,8 @@ var errorCodes = []ErrorCode{
 		"The file has none of the bytes that Range asks for; Content-Range has its size."},
 	{codeInvalid, typeRequest, http.StatusUnprocessableEntity,
 		"A parameter or a field is missing, has another form than /openapi.json says, or breaks a rule. Where a route " +
-			"is also Letta's, a value of the right form that breaks a rule is a 400, as in Letta, unless it is longer than its " +
-			"block. Change what detail names."},
+			"is also Letta's, a value of the right form that breaks a rule is a 400, as in Letta, unless it is longer than " +
+			"its block. Change what detail names."},
 	{codeTooMany, typeLimit, http.StatusTooManyRequests,
 		"The organization has too much under way at once. Send it again after Retry-After seconds."},
 	{codeKeyLimit, typeLimit, http.StatusTooManyRequests,
