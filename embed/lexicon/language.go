@@ -149,7 +149,7 @@ func spokenIn(text string) spoken {
 		}
 	}
 	switch {
-	case best == English && counts[best] > 0, isTechnical && counts[best] < technicalCounted:
+	case best == English && counts[best] >= surelyCounted, isTechnical && counts[best] < technicalCounted:
 		return spoken{English, true}
 	case counts[best] >= surelyCounted && float64(counts[best]) >= surelyOver*float64(counts[next]):
 		return spoken{best, true}
@@ -157,12 +157,14 @@ func spokenIn(text string) spoken {
 	if isTechnical {
 		return spoken{English, true}
 	}
-	found, confidence := alike(text)
+	found := alike(text)
 	switch {
-	case found == best && counts[best] >= leastCounted && confidence >= surelyAlike:
+	case found.Language == best && counts[best] >= leastCounted && found.sure >= surelyAlike:
 		return spoken{best, true}
-	case confidence >= surelyAlike, confidence >= leastAlike && !isASCII(text):
-		return spoken{found, false}
+	case found.foreign >= surelyAlike, found.foreign >= leastAlike && !isASCII(text):
+		return spoken{found.Language, false}
+	case best == English:
+		return spoken{English, counts[English] > 0}
 	case counts[best] >= leastCounted && counts[best] >= leastOver*counts[next],
 		counts[best] >= takenCounted && float64(counts[best]) >= takenOver*float64(counts[next]):
 		return spoken{best, false}
@@ -259,8 +261,12 @@ func isProse(word string) bool {
 	if len(word) < 2 {
 		return false
 	}
-	letters := 0
+	letters, previous := 0, rune(0)
 	for _, r := range word {
+		if unicode.IsUpper(r) && unicode.IsLower(previous) { // camelCase
+			return false
+		}
+		previous = r
 		switch {
 		case unicode.IsLetter(r) || unicode.IsMark(r):
 			letters++
@@ -284,22 +290,32 @@ const (
 	surelyAlike = 0.6
 )
 
-// alike returns the language whose triples of letters are most like those of a text, and how sure that is, from 0 to 1.
-func alike(text string) (Language, float64) {
+// likeness is the language whose triples of letters are most like those of a text, and how sure it is, from 0 to 1,
+// that it is this language, and that it is not English.
+type likeness struct {
+	Language
+	sure, foreign float64
+}
+
+// alike returns the likeness of a text.
+func alike(text string) likeness {
 	words := slices.Collect(proseWords(Opening(text, languageBytes)))
 	if len(words) < alikeWords {
-		return English, 0
+		return likeness{}
 	}
-	found := whatlanggo.DetectWithOptions(strings.Join(words, " "), whatlanggo.Options{Whitelist: known})
+	prose := strings.Join(words, " ")
+	found := whatlanggo.DetectWithOptions(prose, whatlanggo.Options{Whitelist: known})
 	code := found.Lang.Iso6391()
 	if found.Lang == whatlanggo.Nob {
 		code = "no"
 	}
 	l, ok := LanguageNamed(code)
-	if !ok || found.Script != unicode.Latin {
-		return English, 0
+	if !ok || found.Script != unicode.Latin || l == English {
+		return likeness{}
 	}
-	return l, found.Confidence
+	two := map[whatlanggo.Lang]bool{whatlanggo.Eng: true, found.Lang: true}
+	foreign := whatlanggo.DetectWithOptions(prose, whatlanggo.Options{Whitelist: two}).Confidence
+	return likeness{l, found.Confidence, foreign}
 }
 
 // count adds a sign to the counts of the languages that have it.

@@ -82,11 +82,15 @@ func endFinnish(stem string) string {
 	if short := strings.TrimRight(stem, "sn"); long(short) {
 		stem = short
 	}
-	stem = trimVowels(stem)
+	return replaced(single(trimVowels(stem)), [2]string{"d", "t"})
+}
+
+// single makes one of two equal letters at the end of a stem.
+func single(stem string) string {
 	if n := len(stem); n > leastEnded && stem[n-1] == stem[n-2] {
-		stem = stem[:n-1]
+		return stem[:n-1]
 	}
-	return replaced(stem, [2]string{"d", "t"})
+	return stem
 }
 
 // leastEnded is the fewest characters that are left of a stem.

@@ -143,6 +143,10 @@ func snowball(in Language, word string) string {
 		return stemCzech(bare(word))
 	case "fi":
 		return endFinnish(bare(stemmed(snowballs[in], word)))
+	case "hu":
+		return trimVowels(bare(stemmed(snowballs[in], word)))
+	case "nl":
+		return single(bare(stemmed(snowballs[in], word)))
 	case "tr":
 		return endTurkish(bare(stemmed(snowballs[in], word)))
 	}

@@ -60,7 +60,7 @@ func TestTerms(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(strings.Fields(c.want), lexicon.Terms(c.text),
+			if diff := cmp.Diff(strings.Fields(c.want), lexicon.EnglishTerms(c.text),
 				cmp.Transformer("", func(s []string) []string { return append([]string{}, s...) })); diff != "" {
 				t.Errorf("Terms(%q): -want +got\n%s", c.text, diff)
 			}

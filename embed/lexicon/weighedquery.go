@@ -77,7 +77,10 @@ func (f *IDF) known(w queryWord) queryWord {
 // Query weighs the terms of a query.
 func (f *IDF) Query(text string) Query {
 	text = compatible(text)
-	in := f.languages | spokenIn(text).in()
+	in := f.languages
+	if own := spokenIn(text); own.sure {
+		in = in.add(own.Language)
+	}
 	words := f.wordsIn(text, in)
 	common := len(words) == 0
 	if common {
