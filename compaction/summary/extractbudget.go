@@ -50,6 +50,11 @@ func (x *extraction) within(header string, budget int, must prose.MustMention) s
 	f.errors(part(errorsPart))
 	strong := max(strongScore, f.usualScore()/2)
 	f.lines(part(newShare), func(i item) bool { return !i.carried && i.score >= strong })
+	says := func(i item) bool { return i.score >= weakScore }
+	f.lines(part(factShare)-f.facts, says)
+	f.repeats = true
+	f.lines(part(factShare)-f.facts, func(i item) bool { return says(i) && !i.output })
+	f.repeats = false
 	f.lines(part(factShare)-f.facts, anyItem)
 	sure := part(sureShare) - f.facts
 	if budget <= smallBudget {
@@ -106,6 +111,9 @@ func (x *extraction) lacking(text string, budget int, must prose.MustMention) st
 	return f.render(prose.LeftOut)
 }
 
+// weakScore is the score below which a line says hardly anything. What was said with other numbers comes before it.
+const weakScore = 0.3
+
 // strongScore is the score from which on a summary should not leave out a line. From sureScore on a line matters more
 // than calls and names do.
 const (
@@ -139,6 +147,8 @@ type selection struct {
 	text   string         // everything chosen, folded for comparison
 	ids    []string
 	layout layout
+
+	repeats bool // lines are taken that say with other numbers what many chosen ones say
 }
 
 func newSelection(x *extraction, header string, budget int) *selection {
@@ -239,7 +249,7 @@ func (f *selection) says(s section, i item) bool {
 	if s == told {
 		most++
 	}
-	return similar >= most && s != decisions && !i.rule && !i.focused
+	return similar >= most && s != decisions && !i.rule && !i.focused && !f.repeats
 }
 
 // patternLines is how many lines with the same words and other numbers are kept; one more of the user's.

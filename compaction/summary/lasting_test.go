@@ -133,6 +133,11 @@ func TestLinesWithOtherNumbersStay(t *testing.T) {
 			t.Errorf("%q is lost in\n%s", want, text)
 		}
 	}
+	for n := range 9 { // rather than chatter
+		if want := fmt.Sprintf("cellar %d runs at %d bar", n, 40+n); !strings.Contains(text, want) {
+			t.Errorf("%q is lost in\n%s", want, text)
+		}
+	}
 	s := plan.Defaults()
 	s.Focus = "the boilers"
 	text = extract(t, d, 700, s)
