@@ -36,15 +36,25 @@ func NewIDF(sample [][]int64, rows int) *IDF {
 	}
 	f.languages = f.languages.add(English)
 	for l := range marks {
-		if f.having[marks[l]] > 0 || float64(f.having[doubts[l]]) > doubtfulShare*float64(f.sample) {
+		if f.having[marks[l]] > 0 || f.has(doubts[l]) {
 			f.languages = f.languages.add(Language(l)) //nolint:gosec // there are few
 		}
 	}
 	return f
 }
 
-// doubtfulShare is the share of a sample's rows that must be in a language, if none is for sure, to search in it.
-const doubtfulShare = 0.05
+// The share of a sample's rows that must be in a language, if none is for sure, to search in it: of a single row, and
+// of more rows.
+const (
+	singleShare = 0.5
+	doubtsShare = 0.05
+)
+
+// has reports whether enough of the sample's rows have the mark of a language that is not sure.
+func (f *IDF) has(doubt int32) bool {
+	n, all := float64(f.having[doubt]), float64(f.sample)
+	return n > singleShare*all || n > 1 && n > doubtsShare*all
+}
 
 // Rows returns the number of rows in the scope when it was sampled.
 func (f *IDF) Rows() int { return f.rows }

@@ -105,7 +105,7 @@ const technical = "_=<>{}\\@$#"
 const (
 	languageWords = 120
 	languageBytes = 400 // whose triples of letters are compared
-	alikeWords    = 2   // least words whose triples of letters are compared
+	alikeWords    = 3   // least words whose triples of letters are compared; one less if English lacks their letters
 	endingRunes   = 6   // least length of a word whose ending is read
 )
 
@@ -300,10 +300,10 @@ type likeness struct {
 // alike returns the likeness of a text.
 func alike(text string) likeness {
 	words := slices.Collect(proseWords(Opening(text, languageBytes)))
-	if len(words) < alikeWords {
+	prose := strings.Join(words, " ")
+	if n := len(words); n < alikeWords-1 || n < alikeWords && isASCII(prose) {
 		return likeness{}
 	}
-	prose := strings.Join(words, " ")
 	found := whatlanggo.DetectWithOptions(prose, whatlanggo.Options{Whitelist: known})
 	code := found.Lang.Iso6391()
 	if found.Lang == whatlanggo.Nob {

@@ -146,7 +146,10 @@ func snowball(in Language, word string) string {
 	case "hu":
 		return trimVowels(bare(stemmed(snowballs[in], word)))
 	case "nl":
-		return single(bare(stemmed(snowballs[in], word)))
+		if stem := bare(stemmed(snowballs[in], word)); len(stem) < len(bare(word)) { // bossen, but not a misspelt bosss
+			return single(stem)
+		}
+		return bare(word)
 	case "tr":
 		return endTurkish(bare(stemmed(snowballs[in], word)))
 	}
