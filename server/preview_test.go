@@ -22,8 +22,8 @@ func TestAPreviewHasLettasLayout(t *testing.T) {
 		got := fields(t, c.must("POST", "/v1/agents/"+agent+"/messages/preview-raw-payload", `{"input":"Hi"}`))
 		messages := got["messages"].([]any)
 		first, last := fmt.Sprint(messages[0].(map[string]any)["content"]), fmt.Sprint(messages[len(messages)-1])
-		for _, part := range []string{"<directories>", `name="test_source/a.txt"`, `<file status="closed" name="test_source/b.txt"`,
-			"The walrus sleeps."} {
+		for _, part := range []string{"<directories>", `name="test_source/a.txt"`,
+			`<file status="closed" name="test_source/b.txt"`, "The walrus sleeps."} {
 			if strings.Contains(first, part) != want || strings.Contains(last, part) == want {
 				t.Errorf("made for %s: %s stands in the system message: %v", made, part, !want)
 			}

@@ -64,8 +64,8 @@ type CreateChild struct {
 
 	Model      rest.Opt[string]                   `json:"model,omitzero" doc:"The parent's if absent. Not of a fork."`
 	System     rest.Opt[string]                   `json:"system,omitzero" doc:"Its instructions. Not of a fork."`
-	Window     rest.Opt[int]                      `json:"context_window_limit,omitzero" minimum:"1" doc:"The parent's if absent."`
-	Compaction rest.Opt[letta.CompactionSettings] `json:"compaction_settings,omitzero" doc:"The parent's if absent. Not of a fork."`
+	Window     rest.Opt[int]                      `json:"context_window_limit,omitzero" minimum:"1" doc:"The parent's if absent."`   //nolint:lll // a tag is one line
+	Compaction rest.Opt[letta.CompactionSettings] `json:"compaction_settings,omitzero" doc:"The parent's if absent. Not of a fork."` //nolint:lll // a tag is one line
 }
 
 func (b CreateChild) toNew(parentID string) subagent.New {

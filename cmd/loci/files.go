@@ -49,7 +49,8 @@ func (c filesListCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	if err := printList(s, c.asked, all, "ID | FOLDER | NAME | STATUS | BYTES | LINES | CHUNKS | UPLOADED | LEFT OUT | ERROR",
+	const columns = "ID | FOLDER | NAME | STATUS | BYTES | LINES | CHUNKS | UPLOADED | LEFT OUT | ERROR"
+	if err := printList(s, c.asked, all, columns,
 		func(f files.File) []string {
 			return []string{f.ID, f.FolderID, f.Name, string(f.Status), fmt.Sprint(f.SizeBytes), fmt.Sprint(f.Lines),
 				fmt.Sprint(f.TotalChunks), shownTime(&f.CreatedAt), leftOut(f), textOf(f.ErrorMessage)}

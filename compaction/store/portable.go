@@ -103,8 +103,8 @@ func (s *Store) RestoreCompaction(ctx context.Context, org db.Org, k Portable) e
 			"from_seq": k.FromSeq, "to_seq": k.ToSeq, "summary": k.SummaryAt, "window": k.Window,
 			"tokens_before": k.TokensBefore, "tokens_after": k.TokensAfter, "messages_before": k.MessagesBefore,
 			"messages_after": k.MessagesAfter, "duration": k.Milliseconds, "before": k.Before,
-			"after": k.AfterPosition, "policy": k.Policy, "steps": k.Steps, "edits": k.Edits, "focus": k.Focus, "created": k.CreatedAt,
-			"reverted": k.RevertedAt, "provenance": k.Provenance})
+			"after": k.AfterPosition, "policy": k.Policy, "steps": k.Steps, "edits": k.Edits, "focus": k.Focus,
+			"created": k.CreatedAt, "reverted": k.RevertedAt, "provenance": k.Provenance})
 }
 
 // MarkSummary adds to the draft of a summary from another server what a view needs: the range of messages that the

@@ -85,8 +85,8 @@ const compactionRows = `
 	       k.frame, k.trigger, k.mode, k.how, k.model, k.model_calls, k.prompt_tokens, k.output_tokens, k.why,
 	       k.from_position, k.to_position, k.from_seq, k.to_seq, 'message-' || m.id AS summary_message_id,
 	       m.content -> 0 ->> 'text' AS summary,
-	       k.window_tokens, k.tokens_before, k.tokens_after, k.messages_before, k.messages_after, k.duration_ms, k.focus, k.before,
-	       k.policy, k.steps, k.edits, k.created_at, k.reverted_at, k.provenance
+	       k.window_tokens, k.tokens_before, k.tokens_after, k.messages_before, k.messages_after, k.duration_ms, k.focus,
+	       k.before, k.policy, k.steps, k.edits, k.created_at, k.reverted_at, k.provenance
 	FROM compactions k
 	JOIN conversations c ON c.org = k.org AND c.key = k.conversation_key AND c.deleted_at IS NULL
 	JOIN agents a ON a.org = c.org AND a.key = c.agent_key

@@ -45,8 +45,8 @@ var empty = []string{"null", "false", `""`, "[]", "{}", ""}
 // strict are objects where unknown fields are refused: Letta's fields are all known there, so any other is a mistake.
 var strict = []string{"compaction_settings"}
 
-// refuseUnknown returns a *Problem for an unknown field of a strict object, with the nearest of the known names; nil for
-// any other field.
+// refuseUnknown returns a *Problem for an unknown field of a strict object, with the nearest of the known names; nil
+// for any other field.
 func refuseUnknown(name, at string, known []string) *Problem {
 	if !slices.ContainsFunc(strict, func(object string) bool { return strings.HasSuffix(at, object+"."+name) }) {
 		return nil
