@@ -159,8 +159,8 @@ func (c *client) settled() {
 			depth = 2, clipped = '[{"Position": 2, "Part": 0, "Chars": 3}]', compaction_settings = '{"goal": 0.4}'
 		 WHERE org = $1 AND summary = 'Second'`,
 		`UPDATE compactions SET why = 'because', focus = 'the port', model = 'm', model_calls = 2, prompt_tokens = 3,
-			output_tokens = 4, duration_ms = 5, reverted_at = '2026-01-02', trigger = 'prune', policy = 'p', steps = '[{"step": "snip"}]',
-			edits = '[{"position": 2, "part": 0, "chars": 3}]'
+			output_tokens = 4, duration_ms = 5, reverted_at = '2026-01-02', trigger = 'prune', policy = 'p',
+			steps = '[{"step": "snip"}]', edits = '[{"position": 2, "part": 0, "chars": 3}]'
 		 WHERE org = $1`,
 		`UPDATE tools SET former_names = '{was}' WHERE org = $1`,
 		`UPDATE agents SET hidden = true, depth = 1, last_run_completion = '2026-01-02', last_run_duration_ms = 5,
