@@ -276,7 +276,7 @@ func guessUTF16(raw []byte) *boundMark {
 		m = &marks[3]
 	}
 	high, low := max(nuls[0], nuls[1]), min(nuls[0], nuls[1])
-	if high == 0 {
+	if high == 0 || high+low < len(sample)/3 && isASCIIWithNULs(sample) {
 		return nil
 	}
 	if high*100 < len(sample) || low*20 > high {
@@ -286,6 +286,17 @@ func guessUTF16(raw []byte) *boundMark {
 		return nil
 	}
 	return m
+}
+
+// isASCIIWithNULs reports whether all bytes are ASCII characters that are shown, white space and NULs. So are the
+// variables of an environment, or names of files with a NUL behind each; as UTF-16 they would be rare Chinese.
+func isASCIIWithNULs(sample []byte) bool {
+	for _, b := range sample {
+		if b != 0 && (b < ' ' && b != '\t' && b != '\n' && b != '\r' || b > '~') {
+			return false
+		}
+	}
+	return true
 }
 
 // guessHan returns the byte order in which a text with NULs is Chinese, or nil. Even a third of random characters are

@@ -223,6 +223,8 @@ func TestDecodeRefusesWhatIsNotText(t *testing.T) {
 		"a NUL":                       {0},
 		"a NUL among few letters":     []byte("abc\x00def"),
 		"names that end in NUL":       []byte("./a.txt\x00./b.txt\x00./c.txt\x00"),
+		"an environment":              []byte("PATH=/usr/bin\x00HOME=/root\x00LANG=C\x00"),
+		"a NUL at an odd place":       []byte("abc\x00def\n"),
 		"a script and its payload":    append([]byte("#!/bin/sh\ntail -c +99 $0 | tar x\n"), noise...),
 		"noise written as UTF-8":      []byte(strings.ToValidUTF8(string(noise), "\ufffd")),
 		"small numbers of four bytes": bytes.Repeat([]byte{1, 0, 0, 0, 2, 0, 0, 0}, 1000),

@@ -82,7 +82,7 @@ func Sniff(name, declared string, body io.ReaderAt, size int64) (mediaType strin
 // manyNULs are NULs of which no text has as many in a row, but for a file that was being written when the power failed.
 var manyNULs = make([]byte, 64)
 
-// withoutNULs returns the beginning of a file, with each block of NULs as one.
+// withoutNULs returns the beginning of a file without its blocks of many NULs.
 func withoutNULs(body io.ReaderAt, size int64) (head []byte) {
 	in := bufio.NewReaderSize(io.NewSectionReader(body, 0, size), 64<<10)
 	for nuls := 0; len(head) < sniffBytes; {
@@ -96,7 +96,7 @@ func withoutNULs(body io.ReaderAt, size int64) (head []byte) {
 		if nuls < len(manyNULs) {
 			head = append(head, b)
 		} else if nuls == len(manyNULs) {
-			head = head[:len(head)-nuls+2]
+			head = head[:len(head)-nuls+1]
 		}
 	}
 	return head

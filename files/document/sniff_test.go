@@ -70,7 +70,7 @@ func TestSniffAcceptsText(t *testing.T) {
 			t.Parallel()
 			if got, err := document.Sniff(tt.file, tt.declared, strings.NewReader(tt.head),
 				int64(len(tt.head))); err != nil || got != tt.want {
-				t.Errorf("Sniff(%q, %q, %q) = %q, %v, want %q", tt.file, tt.declared, tt.head, got, err, tt.want)
+				t.Errorf("Sniff(%q, %q, %.100q) = %q, %v, want %q", tt.file, tt.declared, tt.head, got, err, tt.want)
 			}
 		})
 	}
