@@ -77,8 +77,11 @@ func withFormulas(cells []string, formulas map[int]string) []string {
 	return cells
 }
 
-// Formats of Excel by number: a date, and a date with a time.
+// Formats of Excel by number: General, text, a date, and a date with a time. As General the library shows 11 digits of
+// a number, as text all of them.
 const (
+	generalFormat  = 0
+	textFormat     = 49
 	dateFormat     = 14
 	dateTimeFormat = 22
 )
@@ -98,7 +101,11 @@ func mendFormats(book *excelize.File) {
 	for i := range book.Styles.CellXfs.Xf {
 		f := book.Styles.CellXfs.Xf[i].NumFmtID
 		switch {
-		case f == nil || own[*f]:
+		case f == nil:
+			book.Styles.CellXfs.Xf[i].NumFmtID = new(textFormat)
+		case own[*f]:
+		case *f == generalFormat:
+			*f = textFormat
 		case slices.Contains(eastTimes, *f):
 			*f = dateTimeFormat
 		case *f >= 27 && *f <= 36 || *f >= 50 && *f <= 58:
@@ -120,7 +127,7 @@ var (
 // shows the number alone.
 func plainGeneral(code string) string {
 	if strings.EqualFold(strings.TrimSpace(code), "general") {
-		return code
+		return "@"
 	}
 	return formatPieces.ReplaceAllStringFunc(code, func(piece string) string {
 		if piece[0] == '"' || piece[0] == '\\' {
