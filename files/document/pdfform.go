@@ -64,11 +64,11 @@ func (r *pdf) openFields(page requests.Page) (closed func()) {
 // field returns the value of a form's field. ok is false if it has none.
 func (r *pdf) field(a references.FPDF_ANNOTATION) (p placed, ok bool) {
 	if r.form == nil {
-		return placed{}, false
+		return r.looseField(a)
 	}
 	kind, err := r.FPDFAnnot_GetFormFieldType(&requests.FPDFAnnot_GetFormFieldType{FormHandle: *r.form, Annotation: a})
-	if err != nil {
-		return placed{}, false
+	if err != nil || kind.FormFieldType == enums.FPDF_FORMFIELD_TYPE_UNKNOWN {
+		return r.looseField(a)
 	}
 	switch kind.FormFieldType {
 	case enums.FPDF_FORMFIELD_TYPE_PUSHBUTTON:
@@ -87,6 +87,26 @@ func (r *pdf) field(a references.FPDF_ANNOTATION) (p placed, ok bool) {
 	}
 	p.text = strings.TrimSpace(lineEnds.Replace(p.text))
 	p.name = r.fieldName(a)
+	return p, p.text != ""
+}
+
+// looseField returns the value of a field that no form lists. Programs that put pages of several files together often
+// leave their forms out.
+func (r *pdf) looseField(a references.FPDF_ANNOTATION) (p placed, ok bool) {
+	state, value := r.stringOf(a, "AS"), r.stringOf(a, "V")
+	switch kind := r.stringOf(a, "FT"); {
+	case kind == "Btn" || kind == "" && state != "":
+		if state == "" && value == "" { // it may be a push button
+			return placed{}, false
+		}
+		p.isBox = true
+		if p.text = "☒"; cmp.Or(state, value) == "Off" {
+			p.text = "☐"
+		}
+	case kind == "Tx" || kind == "Ch":
+		p.text = strings.TrimSpace(lineEnds.Replace(value))
+	}
+	p.name = onOneLine(r.stringOf(a, "T"))
 	return p, p.text != ""
 }
 
