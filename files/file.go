@@ -48,7 +48,7 @@ type File struct {
 	CreatedAt        time.Time `db:"created_at" json:"created_at"`
 	UpdatedAt        time.Time `db:"updated_at" json:"updated_at"`
 
-	Omitted []Omission `db:"omitted" json:"omitted"` // null while that is not known
+	Omitted []Omission `db:"omitted" json:"omitted,omitzero"` // nil while that is not known
 
 	Encoding   *string  `db:"encoding" json:"encoding"`                // of a plain text; null for other formats
 	Confidence *float64 `db:"charset_sure" json:"encoding_confidence"` // probability that Encoding is right

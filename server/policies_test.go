@@ -476,7 +476,7 @@ func TestAnOverviewUnderOtherConditions(t *testing.T) {
 		"?window=10": "query.window", "?window=9000&at_seq=3": "query.at_seq"} {
 		c.refuses("GET", base+query, "", 422, says)
 	}
-	c.refuses("GET", base+"?policy=lettuce", "", 400, "There is no policy")
+	c.refuses("GET", base+"?policy=lettuce", "", 422, "There is no policy")
 	if after := c.must("GET", base, ""); after != before {
 		t.Error("a question changed the context")
 	}

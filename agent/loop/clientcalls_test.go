@@ -156,9 +156,9 @@ func TestAnswersThatFitNoCallAreRefused(t *testing.T) {
 		want      string
 	}{
 		"an unknown call": {[]loop.Approval{{CallID: "c9", Approve: true}}, nil,
-			"No tool call with the ID c9 waits for an approval or a result in this conversation"},
+			"Invalid tool call IDs: nothing waits under the id c9. Expected c1, c2"},
 		"an unknown message": {[]loop.Approval{{MessageID: "message-9"}}, nil,
-			"No tool call of the message message-9 waits for an approval or a result in this conversation"},
+			"Invalid tool call IDs: nothing waits under the id message-9. Expected c1, c2"},
 		"yes and no": {[]loop.Approval{yes, {CallID: "c1"}}, nil,
 			"The request answers the tool call c1 twice: send one approval, denial or result of it"},
 		"yes and a result": {[]loop.Approval{yes}, []recall.Draft{resultOf("c1", "x")},
@@ -166,7 +166,7 @@ func TestAnswersThatFitNoCallAreRefused(t *testing.T) {
 		"two results": {nil, []recall.Draft{resultOf("c1", "x"), resultOf("c1", "y")},
 			"The request answers the tool call c1 twice: send one approval, denial or result of it"},
 		"a result of an unknown call": {nil, []recall.Draft{resultOf("c9", "x")},
-			"No tool call with the ID c9 waits for an approval or a result in this conversation"},
+			"Invalid tool call IDs: nothing waits under the id c9. Expected c1, c2"},
 		"one answer beside another message": {[]loop.Approval{yes}, []recall.Draft{says(recall.User, "Hurry.")},
 			new(loop.PendingError).Error()},
 	} {

@@ -7,7 +7,7 @@
 //   - HTML and text: stylesheet.go htmlforms.go htmlbounds.go html.go charset.go languages.go
 //     detect.go terminal.go decode.go
 //   - packed formats: ole.go zip.go advice.go ipynb.go xml.go archive.go xmltree.go formula.go
-//   - Office: embedded.go footers.go docxlist.go styles.go drawing.go chart.go docxstyle.go docxtext.go
+//   - Office: embedded.go footers.go docxlist.go styles.go drawing.go chart.go docxstyle.go docxsymbols.go docxtext.go
 //     docx.go sheet.go xlsxcells.go xlsxdrawn.go xlsx.go readingorder.go pptx.go
 //   - OpenDocument and EPUB: odfstyle.go odflist.go odftable.go odf.go odp.go epub.go
 //   - recognizing formats, and mail: office.go mailheader.go mailpart.go sniff.go mail.go

@@ -227,9 +227,27 @@ func TestDOCXNotesAndBoxes(t *testing.T) {
 	})
 }
 
+func TestDOCXSymbols(t *testing.T) {
+	t.Parallel()
+	symbol := func(font, code string) string {
+		return `<w:r><w:sym w:font="` + font + `" w:char="` + code + `"/></w:r>`
+	}
+	testReads(t, document.DOCX, []readCase{
+		{"ticks and boxes", docx(para(run("Agree: "), symbol("Wingdings", "F0FE"), run(" yes "), symbol("Wingdings", "F0A8"),
+			run(" no"))), "Agree: ☑ yes ☐ no\n", nil},
+		{"signs of mathematics", docx(para(run("25 "), symbol("Symbol", "F0B0"), run("C, 5 "), symbol("Symbol", "F06D"),
+			run("g, "), symbol("Symbol", "57"))), "25 °C, 5 μg, Ω\n", nil},
+		{"a character of another font", docx(para(symbol("Arial", "00E9"), run("t"))), "ét\n", nil},
+		{"a symbol that is not known", docx(para(run("a"), symbol("Webdings", "F061"), run("b"))), "ab\n", nil},
+	})
+}
+
 func TestDOCXFields(t *testing.T) {
 	t.Parallel()
 	mark := func(kind string) string { return `<w:r><w:fldChar w:fldCharType="` + kind + `"/></w:r>` }
+	old := func(data string) string {
+		return `<w:r><w:fldChar w:fldCharType="begin"><w:ffData><w:name w:val="f"/>` + data + `</w:ffData></w:fldChar></w:r>`
+	}
 	instruction := func(s string) string { return "<w:r><w:instrText>" + s + "</w:instrText></w:r>" }
 	testReads(t, document.DOCX, []readCase{
 		{"a field is shown by its result, with its address", docx(para(mark("begin"),
@@ -242,6 +260,10 @@ func TestDOCXFields(t *testing.T) {
 			run("page "),
 			mark("begin"), instruction("PAGE"), mark("separate"), run("7"), mark("end"), mark("end"))),
 			"[page](https://example.org) 7\n", nil},
+		{"boxes and choices of an old form", docx(para(run("Married: "), old(`<w:checkBox><w:default w:val="0"/>`+
+			`<w:checked/></w:checkBox>`), run(" Tenant: "), old(`<w:checkBox><w:default w:val="0"/></w:checkBox>`),
+			run(" Fruit: "), old(`<w:ddList><w:result w:val="1"/><w:listEntry w:val="Apple"/><w:listEntry w:val="Pear"/>`+
+				`</w:ddList>`), mark("end"), mark("end"), mark("end"))), "Married: ☒ Tenant: ☐ Fruit: Pear\n", nil},
 		{"an end without a beginning", docx(para(mark("end"), mark("separate"), run("x"))), "x\n", nil},
 		{"a field that does not end", docx(para(mark("begin"), instruction("DATE"), mark("separate"), run("today")) +
 			para(run("x"))),

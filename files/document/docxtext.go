@@ -145,8 +145,14 @@ func (d *docx) runPart(x *xmlReader, e element, p *wordParagraph, s style) error
 		} else {
 			p.after++
 		}
+	case "w:sym":
+		shown, ok := symbolOf(e.attr("w:font"), e.attr("w:char"))
+		if !ok {
+			d.budget.omitted.add("symbol")
+		}
+		p.text.add(shown, s)
 	case "w:fldChar", "w:instrText":
-		return d.field(x, e)
+		return d.field(x, e, p, s)
 	case "w:ruby":
 		return x.find("w:rubyBase", func(element) error { return d.inlines(x, p, s) })
 	case "w:drawing", "w:pict", "w:object", "mc:AlternateContent":
@@ -156,11 +162,14 @@ func (d *docx) runPart(x *xmlReader, e element, p *wordParagraph, s style) error
 }
 
 // field follows the marks of a field: its begin, the separator before its result, its end.
-func (d *docx) field(x *xmlReader, e element) error {
+func (d *docx) field(x *xmlReader, e element, p *wordParagraph, s style) error {
 	n := len(d.fields)
 	switch kind := e.attr("w:fldCharType"); {
 	case kind == "begin" && n < maxXMLDepth:
 		d.fields = append(d.fields, field{})
+		return x.find("w:ffData", func(data element) error {
+			return x.tree(data, func(t *tree) { p.text.add(legacyValue(t), s) })
+		})
 	case n == 0:
 	case e.name == "w:instrText":
 		text, err := x.text()

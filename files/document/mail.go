@@ -232,7 +232,8 @@ func saysMore(version, plain string) bool {
 func wordsIn(text string) map[string]bool {
 	words := map[string]bool{}
 	text = strings.ToLower(linkTarget.ReplaceAllString(text, " "))
-	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	between := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	for word := range strings.FieldsFuncSeq(text, between) {
 		words[word] = true
 	}
 	return words

@@ -170,7 +170,8 @@ func TestFieldsThatNoFormListsAreRead(t *testing.T) {
 	t.Parallel()
 	raw := pdfOf("", pdfPage{shown(50, 700, "Wanted date:") + shown(50, 680, "Express:") + shown(50, 660, "Pay by:"),
 		[]string{widget("Tx/date", 200, 700, 150, "/V(Delivery on 14 May)"),
-			widget("Btn/express", 200, 680, 12, "/V/Yes/AS/Yes"+boxStates), widget("Btn/gift", 230, 680, 12, "/AS/Off"+boxStates),
+			widget("Btn/express", 200, 680, 12, "/V/Yes/AS/Yes"+boxStates),
+			widget("Btn/gift", 230, 680, 12, "/AS/Off"+boxStates),
 			widget("Ch/pay", 200, 660, 100, "/V(Card)/Opt[(Card)(Cash)]"), widget("Btn/send", 300, 660, 50, "/Ff 65536")}, ""})
 	lost := strings.Replace(string(raw), "/AcroForm", "/AcroLost", 1)
 	testPDF(t, []pdfCase{{"a form without its list", []byte(lost),

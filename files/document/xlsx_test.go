@@ -23,7 +23,8 @@ const xlsxStyles = `<styleSheet xmlns="` + schemas + `spreadsheetml/2006/main"><
 	`<xf numFmtId="22" applyNumberFormat="1"/><xf numFmtId="31" applyNumberFormat="1"/>` +
 	`<xf numFmtId="57" applyNumberFormat="1"/><xf numFmtId="36" applyNumberFormat="1"/>` +
 	`<xf numFmtId="33" applyNumberFormat="1"/><xf numFmtId="58" applyNumberFormat="1"/>` +
-	`<xf numFmtId="166" applyNumberFormat="1"/><xf numFmtId="167" applyNumberFormat="1"/><xf numFmtId="0" fontId="0" applyFont="1"/></cellXfs></styleSheet>`
+	`<xf numFmtId="166" applyNumberFormat="1"/><xf numFmtId="167" applyNumberFormat="1"/>` +
+	`<xf numFmtId="0" fontId="0" applyFont="1"/></cellXfs></styleSheet>`
 
 // number returns a cell with a number in one of the formats of xlsxStyles.
 func number(format, value string) string { return `<c s="` + format + `"><v>` + value + `</v></c>` }
@@ -57,8 +58,8 @@ func TestXLSXCells(t *testing.T) {
 			[]int{1}},
 		{"a long number keeps its digits", one(row(number("0", "123456789012") + number("0", "0.1"))), head +
 			"123456789012 | 0.1" + tail, []int{1}},
-		{"a long number keeps its digits in a cell with a style", one(row(number("14", "4006381333931") + number("14", "0.1"))),
-			head + "4006381333931 | 0.1" + tail, []int{1}},
+		{"a long number keeps its digits in a cell with a style",
+			one(row(number("14", "4006381333931") + number("14", "0.1"))), head + "4006381333931 | 0.1" + tail, []int{1}},
 		{"dates of East Asia by their number", one(row(number("7", "46082") + number("8", "46082"))), head +
 			"2026-03-01 | 2026-03-01" + tail, []int{1}},
 		{"dates of East Asia that may have a time", one(row(number("9", "46082") + number("10", "46082.75"))), head +

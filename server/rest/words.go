@@ -51,11 +51,8 @@ func (c *describer) meaning(typ, field string) string {
 	return ""
 }
 
-// nullableLists are the fields with lists that may be null, because an empty list says something else.
-var nullableLists = map[string]bool{"File.omitted": true}
-
-// schema describes the fields of a type. It also marks other lists as never null, and turns the text about a pattern
-// into a description.
+// schema describes the fields of a type. It also marks lists as never null, and turns the text about a pattern into a
+// description.
 func (c *describer) schema(name string, s *Schema) {
 	if s == nil || c.done[s] {
 		return
@@ -81,7 +78,6 @@ func (c *describer) schema(name string, s *Schema) {
 			property.Description = c.meaning(name, field)
 		}
 		c.schema(name, property)
-		property.Nullable = property.Nullable || nullableLists[name+"."+field]
 	}
 	values, _ := s.AdditionalProperties.(*Schema)
 	if s.Items != nil && untyped(s.Items) {
