@@ -98,8 +98,8 @@ const (
 	takenOver          = 1.7 // times the count of the next language
 )
 
-// technical are signs of code, names and paths.
-const technical = "_=<>{}\\@$#"
+// technical are signs of code.
+const technical = "_=<>{}\\"
 
 // Bounds of what is read to know a language.
 const (
