@@ -76,7 +76,7 @@ func stemCzech(word string) string {
 }
 
 // endFinnish makes the stems of a word's forms alike: asiakas and asiakka, kokous and kokouks, vuode and vuote.
-func endFinnish(stem string) string {
+func endFinnish(stem, _ string) string {
 	long := func(s string) bool { return utf8.RuneCountInString(s) >= leastEnded }
 	stem = replaced(stem, [2]string{"ks", "s"})
 	if short := strings.TrimRight(stem, "sn"); long(short) {
@@ -104,8 +104,20 @@ func trimVowels(stem string) string {
 	return stem
 }
 
+// endHungarian makes the stems of a word's forms alike: tanuló and tanul.
+func endHungarian(stem, _ string) string { return trimVowels(stem) }
+
+// endDutch makes the stems of a word's forms alike: bos and boss, of bossen. A word that ends so stays, because it is
+// misspelt.
+func endDutch(stem, word string) string {
+	if len(stem) == len(word) {
+		return stem
+	}
+	return single(stem)
+}
+
 // endTurkish makes the stems of a word's forms alike: fatura and fatur, garanti and garantis.
-func endTurkish(stem string) string {
+func endTurkish(stem, _ string) string {
 	if n := len(stem); n > leastEnded+1 && stem[n-1] == 's' && strings.IndexByte("aeiou", stem[n-2]) >= 0 {
 		stem = stem[:n-1]
 	}

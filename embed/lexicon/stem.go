@@ -77,92 +77,84 @@ func newTerm(word string, in Language) *Term {
 // stemsIn returns the different stems of a word in lower case, with its diacritics, in a text of a language. Words in
 // other scripts than Latin are stemmed by their script.
 func stemsIn(in Language, word string) (stems []string) {
-	add := func(stem string) {
-		if !slices.Contains(stems, stem) {
-			stems = append(stems, stem)
+	add := func(more ...string) {
+		for _, stem := range more {
+			if !slices.Contains(stems, stem) {
+				stems = append(stems, stem)
+			}
 		}
 	}
 	text := bare(word)
 	switch first, _ := utf8.DecodeRuneInString(text); {
 	case first < utf8.RuneSelf || unicode.Is(unicode.Latin, first):
-		if in == English {
-			add(TermOf("", text).Text)
-		} else {
-			add(snowball(in, word))
-			add(snowball(in, text)) // for those who write without diacritics
-			if languages[in] == "tr" && utf8.RuneCountInString(text) <= shortTurkish {
-				add(endTurkish(text)) // it may have no ending: makine
-			}
-		}
-		if spelled := bare(spelledUmlauts.Replace(word)); spelled != text {
-			if in == English {
-				add(TermOf("", spelled).Text)
-			} else {
-				add(snowball(in, spelled))
-			}
-		}
+		add(stemmers[in](word)...)
+		add(stemmers[in](text)...) // for those who write without diacritics
+		add(stemmers[in](bare(spelledUmlauts.Replace(word)))...)
 	case unicode.Is(unicode.Cyrillic, first):
-		add(bare(stemmed(russian.Stem, strings.ReplaceAll(word, "ё", "е"))))
+		add(snowball(russian.Stem)(strings.ReplaceAll(word, "ё", "е"))...)
 	case unicode.Is(unicode.Greek, first):
 		add(stemGreek(text))
 	case unicode.Is(unicode.Arabic, first):
 		add(stemArabic(text))
 	case unicode.Is(unicode.Hebrew, first):
-		for _, stem := range stemsHebrew(text) {
-			add(stem)
-		}
+		add(stemsHebrew(text)...)
 	case unicode.Is(unicode.Devanagari, first):
 		add(stemHindi(text))
 	case unicode.Is(unicode.Tamil, first):
-		add(stemmed(tamil.Stem, text))
+		add(snowball(tamil.Stem)(text)...)
 	default:
 		add(text)
 	}
 	return stems
 }
 
-// snowballs are the stemmers of languages. Polish and Czech have light ones.
-var snowballs = map[Language]func(*snowballstem.Env) bool{}
+// stemmer returns the stems of a word in lower case, without diacritics. The word may have them.
+type stemmer func(word string) []string
 
-func init() { //nolint:gochecknoinits // the languages have names, not constants
-	for code, stem := range map[string]func(*snowballstem.Env) bool{"de": german.Stem, "fr": french.Stem,
-		"es": spanish.Stem, "it": italian.Stem, "pt": portuguese.Stem, "nl": dutch.Stem, "sv": swedish.Stem,
-		"da": danish.Stem, "no": norwegian.Stem, "fi": finnish.Stem, "hu": hungarian.Stem, "ro": romanian.Stem,
-		"tr": turkish.Stem} {
+// stemmers are the stemmers of the languages.
+var stemmers = func() (all [len(languages)]stemmer) {
+	for code, stems := range map[string]stemmer{"en": one(func(word string) string { return TermOf("", word).Text }),
+		"de": snowball(german.Stem), "fr": snowball(french.Stem), "es": snowball(spanish.Stem),
+		"it": snowball(italian.Stem), "pt": snowball(portuguese.Stem), "nl": snowball(dutch.Stem, endDutch),
+		"sv": snowball(swedish.Stem), "da": snowball(danish.Stem), "no": snowball(norwegian.Stem),
+		"fi": snowball(finnish.Stem, endFinnish), "hu": snowball(hungarian.Stem, endHungarian),
+		"ro": snowball(romanian.Stem), "tr": stemsTurkish, "pl": one(stemPolish), "cs": one(stemCzech)} {
 		l, _ := LanguageNamed(code)
-		snowballs[l] = stem
+		all[l] = stems
 	}
+	return all
+}()
+
+// one returns a stemmer that makes one stem of a word without diacritics.
+func one(stem func(word string) string) stemmer {
+	return func(word string) []string { return []string{stem(bare(word))} }
 }
 
-// snowball returns the stem of a word in a language other than English, without diacritics.
-func snowball(in Language, word string) string {
-	switch languages[in] {
-	case "pl":
-		return stemPolish(bare(word))
-	case "cs":
-		return stemCzech(bare(word))
-	case "fi":
-		return endFinnish(bare(stemmed(snowballs[in], word)))
-	case "hu":
-		return trimVowels(bare(stemmed(snowballs[in], word)))
-	case "nl":
-		if stem := bare(stemmed(snowballs[in], word)); len(stem) < len(bare(word)) { // bossen, but not a misspelt bosss
-			return single(stem)
+// snowball returns a stemmer of the library. ends make the stems of a word's forms alike, if the library does not.
+func snowball(stem func(*snowballstem.Env) bool, ends ...func(stem, word string) string) stemmer {
+	return func(word string) []string {
+		env := snowballstem.NewEnv(word)
+		stem(env)
+		stem := bare(env.Current())
+		for _, end := range ends {
+			stem = end(stem, bare(word))
 		}
-		return bare(word)
-	case "tr":
-		return endTurkish(bare(stemmed(snowballs[in], word)))
+		return []string{stem}
 	}
-	return bare(stemmed(snowballs[in], word))
 }
 
-// shortTurkish is the most letters of a word of which the stemmer may take more than its endings.
+// shortTurkish is the most letters of a word of which the library may take more than its endings: mak of makine.
 const shortTurkish = 7
 
-func stemmed(by func(*snowballstem.Env) bool, word string) string {
-	env := snowballstem.NewEnv(word)
-	by(env)
-	return env.Current()
+var endedTurkish = snowball(turkish.Stem, endTurkish)
+
+// stemsTurkish returns the stem of a word, and that of a short word as if it had no ending.
+func stemsTurkish(word string) []string {
+	stems := endedTurkish(word)
+	if text := bare(word); utf8.RuneCountInString(text) <= shortTurkish {
+		stems = append(stems, endTurkish(text, text))
+	}
+	return stems
 }
 
 // spelledUmlauts writes ä, ö and ü as they are written without these letters.
