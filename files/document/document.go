@@ -11,8 +11,8 @@
 //     docx.go sheet.go xlsxcells.go xlsxdrawn.go xlsx.go readingorder.go pptx.go
 //   - OpenDocument and EPUB: odfstyle.go odflist.go odftable.go odf.go odp.go epub.go
 //   - recognizing formats, and mail: office.go mailheader.go mailpart.go sniff.go mail.go
-//   - reading any format: pdfpage.go pdfobjects.go pdfplace.go pdfform.go pdfnotes.go pdf.go
-//     read.go
+//   - reading any format: pdfpage.go pdfobjects.go pdfplace.go pdfturned.go pdfdrawn.go pdfappearance.go
+//     pdfform.go pdflinks.go pdfnotes.go pdf.go read.go
 package document
 
 import (

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -160,15 +161,18 @@ func (r *pdf) pages() (pages []string, err error) {
 // closes the page itself when the next page is loaded.
 func (r *pdf) page(index int) (string, error) {
 	page := r.pageAt(index)
-	t, err := r.textOf(page)
+	t, err := r.uprightText(page)
 	r.omitFrom(index, t.text, err)
 	if err != nil {
 		return "", err
 	}
-	closing := &requests.FPDFText_ClosePage{TextPage: t.page}
-	defer r.FPDFText_ClosePage(closing) //nolint:errcheck // closed with the document
+	defer t.close()
 	found := t.annotations(page)
-	text := t.with(found.placed)
+	t.drawn = t.takeDrawn(page)
+	shown, closed := t.withAppearances(page, found.appearances)
+	defer closed()
+	shown.omitWordless(found.appearances)
+	text := shown.with(slices.Concat(found.placed, targets(found.links), shown.drawn))
 	if len(found.notes) > 0 {
 		text += "\n\n" + strings.Join(found.notes, "\n")
 	}
@@ -193,4 +197,9 @@ func (r *pdf) textOf(page requests.Page) (*pdfText, error) {
 		t.text = got.Text
 	}
 	return t, err
+}
+
+// close frees the text; so does closing the document.
+func (t *pdfText) close() {
+	_, _ = t.FPDFText_ClosePage(&requests.FPDFText_ClosePage{TextPage: t.page})
 }

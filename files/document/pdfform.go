@@ -61,7 +61,7 @@ func (r *pdf) openFields(page requests.Page) (closed func()) {
 	}
 }
 
-// field returns the value of a form's field. ok is false if it has none.
+// field returns the value of a form's field. ok is false if it has none, or one that is not shown.
 func (r *pdf) field(a references.FPDF_ANNOTATION) (p placed, ok bool) {
 	if r.form == nil {
 		return r.looseField(a)
@@ -72,7 +72,7 @@ func (r *pdf) field(a references.FPDF_ANNOTATION) (p placed, ok bool) {
 	}
 	switch kind.FormFieldType {
 	case enums.FPDF_FORMFIELD_TYPE_PUSHBUTTON:
-		return placed{}, false
+		return placed{isBox: true}, false
 	case enums.FPDF_FORMFIELD_TYPE_SIGNATURE:
 		return placed{}, false
 	case enums.FPDF_FORMFIELD_TYPE_CHECKBOX, enums.FPDF_FORMFIELD_TYPE_RADIOBUTTON:
@@ -83,7 +83,10 @@ func (r *pdf) field(a references.FPDF_ANNOTATION) (p placed, ok bool) {
 	case enums.FPDF_FORMFIELD_TYPE_COMBOBOX, enums.FPDF_FORMFIELD_TYPE_LISTBOX:
 		p.text = cmp.Or(r.chosen(a), r.fieldValue(a))
 	default:
-		p.text = r.fieldValue(a)
+		if p.text = r.fieldValue(a); p.text != "" && r.isPassword(a) {
+			r.omitted.add("password")
+			return placed{isBox: true}, false
+		}
 	}
 	p.text = strings.TrimSpace(lineEnds.Replace(p.text))
 	p.name = r.fieldName(a)
@@ -97,7 +100,7 @@ func (r *pdf) looseField(a references.FPDF_ANNOTATION) (p placed, ok bool) {
 	switch kind := r.stringOf(a, "FT"); {
 	case kind == "Btn" || kind == "" && state != "":
 		if state == "" && value == "" { // it may be a push button
-			return placed{}, false
+			return placed{isBox: true}, false
 		}
 		p.isBox = true
 		if p.text = "☒"; cmp.Or(state, value) == "Off" {
@@ -124,6 +127,13 @@ func (r *pdf) fieldValue(a references.FPDF_ANNOTATION) string {
 		return ""
 	}
 	return value.FormFieldValue
+}
+
+// isPassword reports whether a text is shown as dots.
+func (r *pdf) isPassword(a references.FPDF_ANNOTATION) bool {
+	const password = 1 << 13
+	got, err := r.FPDFAnnot_GetFormFieldFlags(&requests.FPDFAnnot_GetFormFieldFlags{FormHandle: *r.form, Annotation: a})
+	return err == nil && got.Flags&password != 0
 }
 
 // isChecked reports whether a box is checked. Without an appearance the box itself does not say; then the value of its

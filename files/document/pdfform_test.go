@@ -22,6 +22,10 @@ type pdfPage struct {
 func pdfOf(form string, pages ...pdfPage) []byte {
 	objects := []string{"", "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
 		"<</Type/XObject/Subtype/Form/BBox[0 0 12 12]/Length 0>>stream\n\nendstream"} // the catalog comes last
+	for _, content := range drawings {
+		objects = append(objects, fmt.Sprintf("<</Type/XObject/Subtype/Form/BBox[0 -3 150 12]/Resources<</Font<</F 2 0 R>>>>"+
+			"/Length %d>>stream\n%s\nendstream", len(content), content))
+	}
 	add := func(object string) int {
 		objects = append(objects, object)
 		return len(objects) // the number of an object is its place, from 1
@@ -39,7 +43,7 @@ func pdfOf(form string, pages ...pdfPage) []byte {
 			}
 		}
 		kids = append(kids, fmt.Sprintf("%d 0 R", add(fmt.Sprintf("<</Type/Page/Parent %d 0 R/MediaBox[0 0 600 800]"+
-			"/Resources<</Font<</F 2 0 R>>>>/Contents %d 0 R/Annots[%s]%s>>", tree, content,
+			"/Resources<</Font<</F 2 0 R>>/XObject<</X0 4 0 R/X1 5 0 R/X2 6 0 R/X3 7 0 R>>>>/Contents %d 0 R/Annots[%s]%s>>", tree, content,
 			strings.Join(annotations, " "), page.entries))))
 	}
 	objects[tree-1] = fmt.Sprintf("<</Type/Pages/Kids[%s]/Count %d>>", strings.Join(kids, " "), len(kids))
@@ -59,6 +63,12 @@ func pdfOf(form string, pages ...pdfPage) []byte {
 	}
 	fmt.Fprintf(&b, "trailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n", len(objects)+1, table)
 	return []byte(b.String())
+}
+
+// drawings are the contents of drawings of their own: objects 4 and so on, and /X0 and so on of each page.
+var drawings = []string{
+	shown(2, 0, "Delivery on 14 May"), shown(2, 0, "Ada") + shown(40, 0, "Lovelace"), "0 0 10 10 re S",
+	"q 1 0 0 1 50 700 cm /X1 Do Q",
 }
 
 // shown returns the operators that show a text at a place.
@@ -155,13 +165,15 @@ func TestAFilledPDFFormReadsAsFilled(t *testing.T) {
 			shown(200, 700, "Delivery on 14 May")+shown(50, 680, "Thank you."),
 			widget("Tx/date", 198, 700, 150, "/V(Delivery on 14 May)")),
 			"Order form. Wanted date: Delivery on 14 May\nThank you.\n", ""},
+		{"a password is named", one(wanted, widget("Tx/pin", 200, 700, 150, "/Ff 8192/V(hunter2)")),
+			"Order form. Wanted date:\nThank you.\n", "1 password (page 1)"},
 		{"a hidden field is named", one(wanted, strings.Replace(widget("Tx/id", 200, 700, 150, "/V(secret)"), "/F 4",
 			"/F 2", 1)), "Order form. Wanted date:\nThank you.\n", "1 hidden field (page 1)"},
 		{"on a page that is turned", pdfOf("", pdfPage{"q 0 1 -1 0 600 0 cm " + shown(50, 300, "Date:") + shown(50, 250,
 			"End") + "Q", []string{"<</Type/Annot/Subtype/Widget/FT/Tx/T(d)/V(14 May)/F 4/Rect[288 90 303 190]>>"},
 			"/Rotate 90"}), "Date: 14 May\nEnd\n", ""},
 		{"on a page that is shown turned", pdfOf("", pdfPage{wanted, []string{widget("Tx/date", 200, 700, 150,
-			"/V(14 May)")}, "/Rotate 90"}), "Thank you.\nOrder form. Wanted date: 14 May\n", ""},
+			"/V(14 May)")}, "/Rotate 90"}), "Order form. Wanted date: 14 May\nThank you.\n", ""},
 	})
 }
 
@@ -202,6 +214,10 @@ func TestCommentsOfAPDFAreNotesOfTheirPage(t *testing.T) {
 			"The board takes 4500 bolts.\n\nComment on \"4500 bolts\": too many\n", ""},
 		{"words that are only marked need no note", pdfOf("", pdfPage{first, []string{note("Highlight", 115, 700, 60,
 			"/QuadPoints[120 712 179 712 120 697 179 697]")}, ""}), "The board takes 4500 bolts.\n", ""},
+		{"so are comments and texts with nothing but rich text", pdfOf("", pdfPage{first + shown(50, 680, "Signed:"),
+			[]string{note("Text", 400, 700, 20, "/RC(<body><p>Are you <b>sure</b>?</p></body>)"),
+				note("FreeText", 100, 680, 60, "/RC(<body><p>Ada</p></body>)")}, ""}),
+			"The board takes 4500 bolts.\nSigned: Ada\n\nComment: Are you **sure**?\n", ""},
 		{"links and pop-ups need no note", pdfOf("", pdfPage{first, []string{note("Link", 50, 700, 60,
 			"/Contents(a link)"), note("Popup", 50, 700, 60, "/Contents(again)")}, ""}), "The board takes 4500 bolts.\n", ""},
 		{"a text typed on the page stands in its place", pdfOf("", pdfPage{first + shown(50, 680, "Signed:"),

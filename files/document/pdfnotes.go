@@ -8,13 +8,17 @@ import (
 	"github.com/klippa-app/go-pdfium/requests"
 )
 
+const stamp = "stamp"
+
 // maxAnnotations is how many annotations of one page are read.
 const maxAnnotations = 5000
 
 // annotated is what a page has besides its own text.
 type annotated struct {
-	placed []placed
-	notes  []string
+	placed      []placed
+	links       []pageLink
+	appearances []appearance
+	notes       []string
 }
 
 // annotations reads the fields, the comments and the texts typed on a page. It notes what it leaves out.
@@ -29,7 +33,7 @@ func (t *pdfText) annotations(page requests.Page) (found annotated) {
 		if err != nil {
 			continue
 		}
-		t.annotation(got.Annotation, &found)
+		t.annotation(i, got.Annotation, &found)
 		_, _ = t.FPDFPage_CloseAnnot(&requests.FPDFPage_CloseAnnot{Annotation: got.Annotation}) // or with the document
 	}
 	t.omitted.addAt("annotation", t.omitted.at, counted.Count-maxAnnotations)
@@ -37,39 +41,70 @@ func (t *pdfText) annotations(page requests.Page) (found annotated) {
 }
 
 // annotation reads one annotation.
-func (t *pdfText) annotation(a references.FPDF_ANNOTATION, found *annotated) {
-	kind, err := t.FPDFAnnot_GetSubtype(&requests.FPDFAnnot_GetSubtype{Annotation: a})
+func (t *pdfText) annotation(index int, a references.FPDF_ANNOTATION, found *annotated) {
+	got, err := t.FPDFAnnot_GetSubtype(&requests.FPDFAnnot_GetSubtype{Annotation: a})
 	if err != nil {
 		return
 	}
-	switch kind.Subtype {
-	case enums.FPDF_ANNOT_SUBTYPE_LINK, enums.FPDF_ANNOT_SUBTYPE_POPUP, enums.FPDF_ANNOT_SUBTYPE_PRINTERMARK,
-		enums.FPDF_ANNOT_SUBTYPE_TRAPNET, enums.FPDF_ANNOT_SUBTYPE_XFAWIDGET: // they have no text of their own
+	switch kind := got.Subtype; kind {
+	case enums.FPDF_ANNOT_SUBTYPE_POPUP, enums.FPDF_ANNOT_SUBTYPE_PRINTERMARK, enums.FPDF_ANNOT_SUBTYPE_TRAPNET,
+		enums.FPDF_ANNOT_SUBTYPE_XFAWIDGET: // they have no text of their own
+	case enums.FPDF_ANNOT_SUBTYPE_LINK:
+		t.link(a, found)
 	case enums.FPDF_ANNOT_SUBTYPE_WIDGET:
-		if p, ok := t.field(a); ok && t.isHidden(a) {
+		p, ok := t.field(a)
+		switch {
+		case ok && t.isHidden(a):
 			t.omitted.add("hidden field")
-		} else if ok {
+		case ok:
 			p.at = t.boxOf(a)
 			found.placed = append(found.placed, p)
+		case !p.isBox:
+			t.wordless(index, a, "", found)
 		}
 	case enums.FPDF_ANNOT_SUBTYPE_FREETEXT:
-		if text := strings.TrimSpace(lineEnds.Replace(t.stringOf(a, "Contents"))); text != "" && !t.isHidden(a) {
+		if text := t.contents(a); text == "" {
+			t.wordless(index, a, "", found)
+		} else if !t.isHidden(a) {
 			found.placed = append(found.placed, placed{text: text, at: t.boxOf(a)})
 		}
 	default:
-		if note := t.note(a, kind.Subtype); note != "" {
+		if note := t.note(a, kind); note != "" {
 			found.notes = append(found.notes, note)
-		} else if kind := wordlessKind(kind.Subtype); kind != "" {
-			t.omitted.add(kind)
+		} else if kind := wordlessKind(kind); kind != "" {
+			t.wordless(index, a, kind, found)
 		}
 	}
+}
+
+// wordless notes an annotation without text. Its drawing may have one; else kind is left out.
+func (t *pdfText) wordless(index int, a references.FPDF_ANNOTATION, kind string, found *annotated) {
+	drawn, err := t.FPDFAnnot_HasKey(&requests.FPDFAnnot_HasKey{Annotation: a, Key: "AP"})
+	switch {
+	case err == nil && drawn.HasKey && !t.isHidden(a) && (kind == "" || kind == stamp):
+		found.appearances = append(found.appearances, appearance{index, t.boxOf(a), kind})
+	case kind != "":
+		t.omitted.add(kind)
+	}
+}
+
+// contents returns what was typed into an annotation.
+func (t *pdfText) contents(a references.FPDF_ANNOTATION) string {
+	text := strings.TrimSpace(lineEnds.Replace(t.stringOf(a, "Contents")))
+	if text == "" {
+		if rich := t.stringOf(a, "RC"); rich != "" {
+			plain, _ := HTML(rich)
+			text = strings.TrimSpace(plain)
+		}
+	}
+	return text
 }
 
 // wordlessKind says what an annotation without text is. It is empty for marks of the page's own text.
 func wordlessKind(kind enums.FPDF_ANNOTATION_SUBTYPE) string {
 	switch kind {
 	case enums.FPDF_ANNOT_SUBTYPE_STAMP:
-		return "stamp"
+		return stamp
 	case enums.FPDF_ANNOT_SUBTYPE_INK:
 		return "drawing by hand"
 	case enums.FPDF_ANNOT_SUBTYPE_FILEATTACHMENT:
@@ -86,7 +121,7 @@ func wordlessKind(kind enums.FPDF_ANNOTATION_SUBTYPE) string {
 // note returns a comment in one paragraph: Comment by Ada on "the marked text": what she wrote. It is empty for an
 // annotation without text.
 func (t *pdfText) note(a references.FPDF_ANNOTATION, kind enums.FPDF_ANNOTATION_SUBTYPE) string {
-	text := strings.TrimSpace(lineEnds.Replace(t.stringOf(a, "Contents")))
+	text := t.contents(a)
 	if text == "" {
 		return ""
 	}

@@ -28,7 +28,19 @@ const (
 // box is a rectangle on a page as it is read: y grows upwards, lines run from left to right.
 type box struct{ left, bottom, right, top float64 }
 
-func (b box) isEmpty() bool      { return b.right-b.left < 0.1 || b.top-b.bottom < 0.1 } // a blank has no height
+func (b box) isEmpty() bool { return b.right-b.left < 0.1 || b.top-b.bottom < 0.1 } // a blank has no height
+func (b box) has(c box) bool {
+	return c.center() >= b.left && c.center() <= b.right && c.middle() >= b.bottom && c.middle() <= b.top
+}
+
+// or returns the smallest box around two boxes.
+func (b box) or(c box) box {
+	if b == (box{}) {
+		return c
+	}
+	return box{min(b.left, c.left), min(b.bottom, c.bottom), max(b.right, c.right), max(b.top, c.top)}
+}
+
 func (b box) middle() float64    { return (b.bottom + b.top) / 2 }
 func (b box) center() float64    { return (b.left + b.right) / 2 }
 func (b box) firstLine() float64 { return max(b.bottom, b.top-bandPoints) }
@@ -56,6 +68,9 @@ type pdfText struct {
 	count    int   // characters
 	boxes    []box // of each character; empty boxes for those that PDFium adds
 	quarters int   // of a turn, by which most of the lines run in another direction than to the right
+
+	drawn          []placed // texts of forms that were taken from the end of the text
+	hasAppearances bool     // the text includes the drawings of annotations
 }
 
 // placed is a text that a page shows outside of its own text: the value of a field, or a remark typed on the page.
@@ -64,6 +79,9 @@ type placed struct {
 	name  string // of the field; empty: the text has none
 	at    box
 	isBox bool // a check box, which may stand on either side of its label
+
+	isDrawn bool // the page's own text has it too, at its end
+	isLink  bool // the target of a link, which belongs behind the text at its place
 }
 
 // locate reads the places of the page's characters. It reads none where the limits are exceeded.
@@ -72,31 +90,13 @@ func (t *pdfText) locate() {
 		return
 	}
 	t.chars += t.count
-	t.boxes, t.quarters = make([]box, t.count), t.direction()
+	t.boxes = make([]box, t.count)
 	for i := range t.boxes {
 		found, err := t.FPDFText_GetCharBox(&requests.FPDFText_GetCharBox{TextPage: t.page, Index: i})
 		if err == nil {
 			t.boxes[i] = box{found.Left, found.Bottom, found.Right, found.Top}.turned(t.quarters)
 		}
 	}
-}
-
-// direction returns by how many quarters of a turn most of the page's lines are turned.
-func (t *pdfText) direction() (quarters int) {
-	var counts [4]int
-	for i := 0; i < t.count; i += 1 + t.count/500 {
-		angle, err := t.FPDFText_GetCharAngle(&requests.FPDFText_GetCharAngle{TextPage: t.page, Index: i})
-		if err == nil && angle.CharAngle >= 0 {
-			clockwise := int(math.Round(float64(angle.CharAngle) / (math.Pi / 2)))
-			counts[(8-clockwise)%4]++
-		}
-	}
-	for i, n := range counts {
-		if n > counts[quarters] {
-			quarters = i
-		}
-	}
-	return quarters
 }
 
 // within returns the page's own text in a box that is not turned.
@@ -114,6 +114,9 @@ func (t *pdfText) with(all []placed) string {
 	if len(all) > 0 {
 		t.locate()
 	}
+	if t.count == 0 {
+		slices.SortStableFunc(all, func(a, b placed) int { return t.compare(a.at, b.at) })
+	}
 	type insertion struct {
 		placed
 
@@ -123,7 +126,7 @@ func (t *pdfText) with(all []placed) string {
 	var insertions []insertion
 	var listed []string
 	for _, p := range all {
-		if t.shows(p) {
+		if !p.isDrawn && t.shows(p) {
 			continue
 		}
 		after, side := t.placeOf(p)
@@ -158,6 +161,18 @@ func (t *pdfText) with(all []placed) string {
 		b.WriteString("\n\n" + strings.Join(listed, "\n"))
 	}
 	return b.String()
+}
+
+// compare says which of two boxes is read first.
+func (t *pdfText) compare(a, b box) int {
+	a, b = a.turned(t.quarters), b.turned(t.quarters)
+	if a.isEmpty() || b.isEmpty() {
+		return 0
+	}
+	if a.middle() >= b.bottom && a.middle() <= b.top {
+		return cmp.Compare(a.left, b.left)
+	}
+	return cmp.Compare(b.top, a.top)
 }
 
 // named returns a text for a list, behind the name of its field.
@@ -218,6 +233,9 @@ func (t *pdfText) placeOf(p placed) (after int, s side) {
 	if at.isEmpty() || len(t.boxes) == 0 {
 		return 0, nowhere
 	}
+	if p.isLink {
+		return t.behind(at)
+	}
 	before, behind := t.beside(at)
 	switch {
 	case before.found && (!p.isBox || !behind.found || before.distance <= behind.distance):
@@ -233,6 +251,16 @@ func (t *pdfText) placeOf(p placed) (after int, s side) {
 		return above.index + 1, belowLine
 	}
 	return 0, atTop
+}
+
+// behind returns the number of characters up to the last one in a box.
+func (t *pdfText) behind(at box) (after int, s side) {
+	for i, char := range t.boxes {
+		if !char.isEmpty() && at.has(char) {
+			after, s = i+1, onLine
+		}
+	}
+	return after, s
 }
 
 // nearestChar is the character that is nearest to a place in one direction.
