@@ -179,6 +179,9 @@ func (c *chartReader) points(x *xmlReader) (values []string, err error) {
 	}
 	err = read()
 	if level != nil {
+		if c.cells != nil && reference != "" && strings.EqualFold(format, "general") {
+			level = asShown(level, c.cells(reference))
+		}
 		levels = append(levels, level)
 	}
 	if len(levels) == 0 && c.cells != nil && reference != "" {
@@ -188,6 +191,21 @@ func (c *chartReader) points(x *xmlReader) (values []string, err error) {
 		levels = append(levels, level)
 	}
 	return joinLevels(levels), err
+}
+
+// asShown returns stored values as their cells show them, such as dates. A chart often stores them without a format.
+func asShown(values, cells []string) []string {
+	if len(cells) != len(values) {
+		return values
+	}
+	for i, cell := range cells {
+		_, err := strconv.ParseFloat(cell, 64)
+		_, stored := strconv.ParseFloat(values[i], 64)
+		if cell != "" && err != nil && stored == nil {
+			values[i] = onOneLine(cell)
+		}
+	}
+	return values
 }
 
 // point sets a value at its index.

@@ -110,8 +110,12 @@ func (o *odf) block(x *xmlReader, e element, md *markdown) error {
 		}
 		return o.blocks(x, md)
 	case "text:tracked-changes", "text:table-of-content", "text:alphabetical-index", "text:illustration-index",
-		"text:table-index", "text:object-index", "text:user-index", "office:forms", "presentation:notes":
+		"text:table-index", "text:object-index", "text:user-index", "presentation:notes":
 		return o.omit(x, e)
+	case "office:forms":
+		return o.forms(x)
+	case "draw:control":
+		md.paragraph(o.control(e))
 	default:
 		return o.blocks(x, md)
 	}
@@ -216,6 +220,8 @@ func (o *odf) inlines(x *xmlReader, p *odfParagraph, s style) error {
 			return o.omit(x, e)
 		case "draw:custom-shape", "draw:rect", "draw:g", "draw:ellipse", "draw:line":
 			return o.drawing(x, p)
+		case "draw:control":
+			p.text.add(o.control(e), s)
 		default:
 			return o.inlines(x, p, s)
 		}
@@ -248,6 +254,9 @@ func (o *odf) drawing(x *xmlReader, p *odfParagraph) error {
 			return o.block(x, e, p.boxes)
 		case "draw:frame":
 			return o.frame(x, p)
+		case "draw:control":
+			p.boxes.paragraph(o.control(e))
+			return nil
 		}
 		return o.drawing(x, p)
 	})

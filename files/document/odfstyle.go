@@ -20,7 +20,8 @@ type odf struct {
 	comments    []string // on the cells of a sheet or on a slide
 	row, column int      // of the cell that is read, from 0
 	isSheet     bool
-	drawn       *markdown // what is drawn on a sheet; nil in other documents
+	fields      map[string]string // values of a form's fields, by their ids
+	drawn       *markdown         // what is drawn on a sheet; nil in other documents
 }
 
 func (o *odf) readStyles(x *xmlReader) error {

@@ -37,6 +37,8 @@ func (o *odf) sheetParts(x *xmlReader, drawn *markdown, put func(row) error) err
 			err := o.drawing(x, p)
 			drawn.paragraph(p.text.markdown())
 			return err
+		case "office:forms":
+			return o.forms(x)
 		case "table:table-row":
 			return o.rowOf(x, e, put)
 		case "table:table-header-rows", "table:table-rows", "table:table-row-group":

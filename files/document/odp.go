@@ -43,7 +43,10 @@ func (s *odpSlide) read(x *xmlReader) error {
 		if e.name == "presentation:notes" {
 			return s.content(x, s.notes)
 		}
-		if e.name == "office:forms" || e.name == "office:event-listeners" {
+		if e.name == "office:forms" {
+			return s.forms(x)
+		}
+		if e.name == "office:event-listeners" {
 			return s.omit(x, e)
 		}
 		shape := slideShape{at: odfFrame(e), md: newMarkdown(s.budget)}
@@ -77,10 +80,10 @@ func (s *odpSlide) shape(x *xmlReader, e element, md *markdown) error {
 		}
 	}
 	switch e.name {
-	case "text:p", "text:h", "text:list", "table:table", "draw:frame", "office:annotation":
+	case "text:p", "text:h", "text:list", "table:table", "draw:frame", "office:annotation", "draw:control":
 		return s.block(x, e, md)
 	case "office:forms":
-		return s.omit(x, e)
+		return s.forms(x)
 	}
 	return s.content(x, md)
 }

@@ -38,13 +38,11 @@ func (t *pdfText) targetOf(a references.FPDF_ANNOTATION) string {
 		return ""
 	}
 	uri, err := t.FPDFAction_GetURIPath(&requests.FPDFAction_GetURIPath{Document: t.doc, Action: *action.Action})
-	if err != nil || uri.URIPath == nil || len(*uri.URIPath) > maxLinkBytes || isScript(*uri.URIPath) {
+	if err != nil || uri.URIPath == nil || !isAddress(*uri.URIPath) {
 		return ""
 	}
 	return withoutBlanks(strings.ToValidUTF8(*uri.URIPath, "\ufffd"))
 }
-
-func isScript(uri string) bool { return strings.HasPrefix(strings.ToLower(uri), "javascript:") }
 
 // targets returns the addresses of links that their labels do not show.
 func targets(links []pageLink) (all []placed) {

@@ -20,7 +20,7 @@ func XLSX(r io.ReaderAt, size int64) (Text, error) {
 		if err != nil {
 			return err
 		}
-		b := &workbook{archive: a, uncomputed: map[string]bool{}}
+		b := &workbook{archive: a, uncomputed: map[string]bool{}, linked: map[string]bool{}}
 		if err := b.measure(); err != nil {
 			return err
 		}
@@ -69,6 +69,7 @@ func (b *workbook) measure() error {
 				if !b.uncomputed[name] && lacksValue(block[:kept+n]) {
 					b.uncomputed[name] = true
 				}
+				b.linked[name] = b.linked[name] || hasLinks(block[:kept+n])
 			}
 			all := block[:kept+n]
 			kept = copy(block, all[max(0, len(all)-longest):])
@@ -118,7 +119,7 @@ func (b *workbook) write(size int64, md *markdown) (err error) {
 		return err
 	}
 	defer book.Close() //nolint:errcheck // read only
-	mendFormats(book)
+	b.formats = mendFormats(book)
 	s := &sheetWriter{md: md}
 	for _, name := range book.GetSheetList() {
 		if visible, err := book.GetSheetVisible(name); err != nil || !visible {
@@ -142,15 +143,19 @@ func (b *workbook) sheet(s *sheetWriter, book *excelize.File, name string) error
 	if err != nil {
 		return err
 	}
-	if err := s.read(book, name, formulas); err != nil {
-		return err
-	}
 	links, err := b.archive.relations(part)
 	if err != nil {
 		return err
 	}
+	targets, err := b.sheetTargets(part, links)
+	if err != nil {
+		return err
+	}
+	if err := b.cells(s, book, name, formulas, targets); err != nil {
+		return err
+	}
 	b.archive.omitEmbedded(links, s.md.budget.omitted.at)
-	drawn, err := b.drawn(links, func(reference string) []string { return cellsOf(book, reference) })
+	drawn, err := b.drawn(links, func(reference string) []string { return b.cellsOf(book, reference) })
 	if err != nil {
 		return err
 	}
@@ -160,8 +165,8 @@ func (b *workbook) sheet(s *sheetWriter, book *excelize.File, name string) error
 	return err
 }
 
-// read reads the cells of a sheet. formulas has those of cells without a value.
-func (s *sheetWriter) read(book *excelize.File, name string, formulas sheetFormulas) error {
+// cells reads the cells of a sheet. formulas has those of cells without a value, targets the addresses of links.
+func (b *workbook) cells(s *sheetWriter, book *excelize.File, name string, formulas, targets sheetFormulas) error {
 	rows, err := book.Rows(name)
 	if err != nil {
 		return nil //nolint:nilerr // the sheet of a chart or a macro has no rows
@@ -172,12 +177,24 @@ func (s *sheetWriter) read(book *excelize.File, name string, formulas sheetFormu
 		if err != nil {
 			return err
 		}
-		columns = withFormulas(columns, formulas[n])
+		for i := range columns {
+			columns[i] = b.shown(columns[i])
+		}
+		columns = withTargets(withFormulas(columns, formulas[n]), targets[n])
 		if err := s.row(columns); err != nil {
 			return err
 		}
 	}
 	return rows.Error()
+}
+
+// shown returns the text of a cell as Excel shows it. It notes a number that is hidden by its format.
+func (b *workbook) shown(cell string) string {
+	text := b.formats.shown(cell)
+	if text == "" && cell != "" {
+		b.archive.budget.omitted.add(hiddenText)
+	}
+	return text
 }
 
 // maxBadCells is how many cells of a row may have a reference outside the sheet.

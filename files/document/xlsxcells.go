@@ -1,8 +1,6 @@
 package document
 
 import (
-	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/xuri/excelize/v2"
@@ -14,6 +12,8 @@ type workbook struct {
 	sheets     map[string]string // name → part
 	people     map[string]string // who wrote threaded comments, by id
 	uncomputed map[string]bool   // parts of sheets with formulas whose values are not stored
+	formats    *sheetFormats
+	linked     map[string]bool // parts of sheets with links
 }
 
 // Limits of formulas without a value.
@@ -77,69 +77,9 @@ func withFormulas(cells []string, formulas map[int]string) []string {
 	return cells
 }
 
-// Formats of Excel by number: General, text, a date, and a date with a time. As General the library shows 11 digits of
-// a number, as text all of them.
-const (
-	generalFormat  = 0
-	textFormat     = 49
-	dateFormat     = 14
-	dateTimeFormat = 22
-)
-
-// mendFormats gives number formats that the library does not know a meaning that it knows.
-func mendFormats(book *excelize.File) {
-	if book.Styles == nil || book.Styles.CellXfs == nil {
-		return
-	}
-	own := map[int]bool{}
-	if book.Styles.NumFmts != nil {
-		for _, f := range book.Styles.NumFmts.NumFmt {
-			own[f.NumFmtID] = true
-			f.FormatCode, f.FormatCode16 = plainGeneral(f.FormatCode), plainGeneral(f.FormatCode16)
-		}
-	}
-	for i := range book.Styles.CellXfs.Xf {
-		f := book.Styles.CellXfs.Xf[i].NumFmtID
-		switch {
-		case f == nil:
-			book.Styles.CellXfs.Xf[i].NumFmtID = new(textFormat)
-		case own[*f]:
-		case *f == generalFormat:
-			*f = textFormat
-		case slices.Contains(eastTimes, *f):
-			*f = dateTimeFormat
-		case *f >= 27 && *f <= 36 || *f >= 50 && *f <= 58:
-			*f = dateFormat
-		}
-	}
-}
-
-// eastTimes are the formats 27–36 and 50–58 that are times in some languages of East Asia and dates in others. The rest
-// are dates in all.
-var eastTimes = []int{32, 33, 34, 35, 55, 56}
-
-var (
-	general      = regexp.MustCompile(`(?i)general`)
-	formatPieces = regexp.MustCompile(`"[^"]*"|\\.|[^"\\]+|.`) // what is shown as it stands, and the rest
-)
-
-// plainGeneral returns a number format without General. Next to something else, such as General" pcs", the library
-// shows the number alone.
-func plainGeneral(code string) string {
-	if strings.EqualFold(strings.TrimSpace(code), "general") {
-		return "@"
-	}
-	return formatPieces.ReplaceAllStringFunc(code, func(piece string) string {
-		if piece[0] == '"' || piece[0] == '\\' {
-			return piece
-		}
-		return general.ReplaceAllString(piece, "0.##########")
-	})
-}
-
 // cellsOf returns the values of a range such as Sales!$B$2:$B$9, or of several ranges in brackets. It returns none for
 // anything else.
-func cellsOf(book *excelize.File, reference string) (values []string) {
+func (b *workbook) cellsOf(book *excelize.File, reference string) (values []string) {
 	for one := range strings.SplitSeq(strings.Trim(reference, "()"), ",") {
 		mark := strings.LastIndexByte(one, '!')
 		if mark < 0 {
@@ -159,7 +99,7 @@ func cellsOf(book *excelize.File, reference string) (values []string) {
 			for column := left; column <= right; column++ {
 				cell, _ := excelize.CoordinatesToCellName(column, row) // they come from a cell's name
 				value, _ := book.GetCellValue(name, cell)              // without a value it is empty
-				values = append(values, value)
+				values = append(values, b.formats.shown(value))
 			}
 		}
 	}

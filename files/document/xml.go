@@ -207,5 +207,6 @@ var prefixes = map[string]string{
 	"urn:oasis:names:tc:opendocument:xmlns:presentation:1.0":                 "presentation",
 	"urn:oasis:names:tc:opendocument:xmlns:manifest:1.0":                     "manifest",
 	"urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0":            "fo",
+	"urn:oasis:names:tc:opendocument:xmlns:form:1.0":                         "form",
 	"http://www.w3.org/1999/xlink":                                           "xlink",
 }
