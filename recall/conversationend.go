@@ -84,7 +84,7 @@ func (end *conversationEnd) queueMessage(batch *pgx.Batch, e *entry, seq int64) 
 	if e.Role == User || e.Role == System {
 		end.added.asked += int64(len(content))
 	}
-	weights, pieces := weigh(end.AgentKey, e)
+	weights, passages := weigh(end.AgentKey, e)
 	batch.Queue(`
 		INSERT INTO messages (id, org, agent_key, seq, conversation_key, position, session, role, name, content, otid,
 		                      otid_sha256, step_id, run_id, sender_id, group_id, model, is_err, tokens, length, created_at,
@@ -94,12 +94,13 @@ func (end *conversationEnd) queueMessage(batch *pgx.Batch, e *entry, seq int64) 
 		e.id, end.org, end.AgentKey, seq, end.Key, end.Messages, end.Session, e.Role, e.Name, content, e.OTID,
 		e.digest, e.StepID, e.RunID, e.SenderID, e.GroupID, e.Model, e.IsErr, e.tokens, e.length, e.CreatedAt,
 		weights.lex, weights.terms, e.Purpose, e.Refused, e.Provenance)
-	for _, piece := range pieces {
+	for _, p := range passages {
 		batch.Queue(`
-			INSERT INTO message_pieces (org, message_key, agent_key, conversation_key, role, created_at, lex, terms)
-			SELECT org, key, agent_key, conversation_key, role, created_at, $4, $5
+			INSERT INTO message_pieces (org, message_key, agent_key, conversation_key, role, created_at, lex, terms,
+			                            at)
+			SELECT org, key, agent_key, conversation_key, role, created_at, $4, $5, $6
 			FROM messages WHERE org = $1 AND conversation_key = $2 AND position = $3`,
-			end.org, end.Key, end.Messages, piece.lex, piece.terms)
+			end.org, end.Key, end.Messages, p.lex, p.terms, p.at)
 	}
 	return nil
 }

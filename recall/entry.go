@@ -12,6 +12,7 @@ import (
 	"github.com/pgvector/pgvector-go"
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed/lexicon"
 	"github.com/loci-memory/loci/recall/redact"
 	"github.com/loci-memory/loci/recall/tokens"
@@ -132,18 +133,32 @@ type weighed struct {
 	terms []int64
 }
 
-// weigh returns the weights for the entry's own row. If the text is longer than one piece, pieceWeights has the weights
-// of each piece.
-func weigh(agent int64, e *entry) (row weighed, pieceWeights []weighed) {
+// passage is a part of a long message with the weights of its words.
+type passage struct {
+	weighed
+	at int // where it begins in the message's searchable text, in bytes
+}
+
+// weigh returns the weights for the entry's own row, which has the words of the first pieceBytes. If the text is long,
+// passages has the weights of each of its passages.
+func weigh(agent int64, e *entry) (row weighed, passages []passage) {
 	if e.searchText == "" || e.repeatsLog {
 		return row, nil
 	}
-	for _, piece := range pieces(e.searchText) {
-		lex := lexicon.Document(piece)
-		pieceWeights = append(pieceWeights, weighed{&lex.Vector, lexicon.Owned(agent, lex.Terms)})
+	if row = weighedText(agent, db.Beginning(e.searchText, pieceBytes), 1); len(e.searchText) <= longBytes {
+		return row, nil
 	}
-	if len(pieceWeights) == 1 {
-		return pieceWeights[0], nil
+	at := 0
+	for _, text := range passagesOf(e.searchText) {
+		passages = append(passages, passage{weighedText(agent, text, passageShare), at})
+		at += len(text)
 	}
-	return pieceWeights[0], pieceWeights
+	return row, passages
+}
+
+// weighedText returns the weights of a text's words, times share.
+func weighedText(agent int64, text string, share float32) weighed {
+	lex := lexicon.Document(text)
+	lex.Scale(share)
+	return weighed{&lex.Vector, lexicon.Owned(agent, lex.Terms)}
 }

@@ -299,7 +299,7 @@ func (s *Store) storeErased(ctx context.Context, org db.Org, m ErasedMessage, mo
 		return err
 	}
 	e := entry{searchText: searchText(m.Role, m.Name, whole), repeatsLog: !m.Searched}
-	weights, pieces := weigh(m.Agent, &e)
+	weights, passages := weigh(m.Agent, &e)
 	if err := s.search.Words.Note(ctx, s.db, org, m.Key); err != nil {
 		return err
 	}
@@ -320,7 +320,7 @@ func (s *Store) storeErased(ctx context.Context, org db.Org, m ErasedMessage, mo
 		org, m.Key, content, m.Name, m.Sender, m.Group, m.OTID, sizeOf(m.Content, termLength), weights.lex, weights.terms,
 		m.Refused, m.StepID, m.RunID, m.Model)
 	batch.Queue(db.CountBytes("messages", `r.org = $1 AND r.key = $2`, 1), org, m.Key)
-	queuePieces(&batch, org, m.Key, pieces)
+	queuePassages(&batch, org, m.Key, passages)
 	batch.Queue(`DELETE FROM message_vectors WHERE org = $1 AND message_key = $2`, org, m.Key)
 	return db.Error(s.db.SendBatch(ctx, &batch).Close())
 }

@@ -9,6 +9,7 @@ import (
 // recall at 10; sessions and participants add 4 more. On unrelated texts, such as the functions of a program, they cost
 // 2.
 const (
+	openingShare     = 0.5  // times the share by meaning of a long message: its vector is of its opening alone
 	sessionShare     = 0.5  // times the score of the message's session, taken as one text
 	answerShare      = 0.15 // times the score of a question just before the message
 	participantBonus = 0.15 // if the query names the speaker
@@ -24,10 +25,11 @@ const (
 var neighborShares = []float64{0.3, 0.2}
 
 // gains are the scores that a message gains from its context.
-type gains struct{ neighbors, session, participant, date, near float64 }
+type gains struct{ neighbors, session, participant, date, near, passage float64 }
 
 // boosts returns the gains with their names.
 func (g gains) boosts() []rank.Boost {
 	return []rank.Boost{{Name: "neighbors", Value: g.neighbors}, {Name: "session", Value: g.session},
-		{Name: "participant", Value: g.participant}, {Name: "date", Value: g.date}, {Name: "near", Value: g.near}}
+		{Name: "participant", Value: g.participant}, {Name: "date", Value: g.date}, {Name: "near", Value: g.near},
+		{Name: "passage", Value: g.passage}}
 }

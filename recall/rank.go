@@ -39,6 +39,8 @@ type candidate struct {
 	Own   rank.Scored `db:"-"` // zero if the search itself did not find it
 	Score float64     `db:"-"` // includes gains
 	Gains gains       `db:"-"`
+
+	Passage *foundPassage `db:"-"` // of a long message, that the search found; nil if it is not known
 }
 
 // place is a position in a conversation: of a message, or of a session's first message.
@@ -75,29 +77,61 @@ func (s *Store) rankInContext(ctx context.Context, f searchFilter, found rank.Ra
 // rankByText adds the gains from Ranking.Near to the scores of the best candidates, and sorts these candidates. Then
 // the reranker orders the first of them, unless the query names only a time.
 func (s *Store) rankByText(ctx context.Context, org db.Org, all []candidate, found rank.Ranking) error {
-	best := all[:min(len(all), rank.NearRows)]
-	keys := make([]int64, len(best))
-	for i, c := range best {
-		keys[i] = c.Key
-	}
-	texts, err := found.TextsOf(keys, func(keys []int64) ([]rank.Text, error) {
-		return db.All[rank.Text](ctx, s.db, `
-			SELECT key, left(coalesce(content -> 0 ->> 'text', ''), $3) AS text FROM messages
-			WHERE org = $1 AND key = ANY ($2)`, org, keys, rank.NearChars)
-	})
+	near := all[:min(len(all), rank.NearRows)]
+	texts, passages, err := s.textsOf(ctx, org, near, found)
 	if err != nil {
 		return err
 	}
-	for i, c := range best {
-		best[i].Gains.near = found.Near(texts[c.Key])
-		best[i].Score += best[i].Gains.near
+	for i, c := range near {
+		near[i].Gains.near = found.Near(texts[c.Key])
+		if p, gain := best(passages[c.Key], found); p != nil {
+			near[i].Gains.near, near[i].Passage, texts[c.Key] = max(gain, near[i].Gains.near), p, p.text
+			near[i].Gains.passage = passageGain(c.Own, near[i].Gains.near, found)
+			near[i].Score += near[i].Gains.passage
+		}
+		near[i].Score += near[i].Gains.near
 	}
-	sortBest(best)
-	if len(best) > 0 && !best[0].onlyTime() {
+	sortBest(near)
+	if len(near) > 0 && !near[0].onlyTime() {
 		judged := func(c candidate) rank.Judged { return rank.Judged{Key: c.Key, Text: texts[c.Key]} }
-		rank.Rerank(ctx, found, best, judged, func(c *candidate) *float64 { return &c.Score })
+		rank.Rerank(ctx, found, near, judged, func(c *candidate) *float64 { return &c.Score })
 	}
 	return nil
+}
+
+// textsOf returns key → beginning of the text of candidates, and key → passages of the long ones. It returns neither if
+// the ranking needs no texts.
+func (s *Store) textsOf(ctx context.Context, org db.Org, all []candidate, found rank.Ranking) (
+	texts map[int64]string, passages map[int64][]foundPassage, err error) {
+	if found.BestWords == 0 && !found.Reranks() {
+		return nil, nil, nil
+	}
+	type row struct {
+		rank.Text
+		Long bool `db:"long"`
+	}
+	keys := make([]int64, len(all))
+	for i, c := range all {
+		keys[i] = c.Key
+	}
+	rows, err := db.All[row](ctx, s.db, `
+		SELECT key, left(coalesce(content -> 0 ->> 'text', ''), $3) AS text,
+		       EXISTS (SELECT FROM message_pieces p WHERE p.org = $1 AND p.message_key = m.key) AS long
+		FROM messages m WHERE org = $1 AND key = ANY ($2)`, org, keys, rank.NearChars)
+	if err != nil {
+		return nil, nil, err
+	}
+	var long []int64
+	texts = make(map[int64]string, len(rows))
+	for _, r := range rows {
+		if texts[r.Key] = r.Text.Text; r.Long {
+			long = append(long, r.Key)
+		}
+	}
+	if len(long) > 0 && found.BestWords > 0 {
+		passages, err = s.passagesWith(ctx, org, long, found)
+	}
+	return texts, passages, err
 }
 
 // onlyTime reports whether the query names the candidate's time, and nothing else.

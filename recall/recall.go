@@ -14,7 +14,8 @@
 //     cancelchildren.go conversationupdate.go
 //   - what is read by its place: expandable.go wholeresult.go neighbors.go seqrange.go logslice.go expansion.go
 //     expand.go expandpage.go repeatedmessages.go
-//   - search: timerange.go gains.go querydates.go query.go searchfilter.go rank.go explain.go snippet.go search.go
+//   - search: timerange.go gains.go querydates.go query.go snippet.go passages.go searchfilter.go rank.go
+//     explain.go search.go
 //   - prompts that a provider refused: turns.go refusalreport.go suspect.go trial.go refusal.go
 //   - copies of conversations: fork.go portable.go
 //   - work in the background: sharedprefix.go embedding.go backlog.go reembed.go reweigh.go
@@ -63,6 +64,7 @@ const (
 func New(d db.DB, o Options) *Store {
 	search := rank.NewSearch(o.Endpoint, "searched_messages", "message_vectors", "message_key")
 	search.Reranker = o.Reranker
+	search.Passages = true
 	search.Words = wordindex.New("messages", "searched_messages", "agent_key", "seq")
 	return &Store{db: d, search: search, redactors: &sync.Map{},
 		texts: db.NewShares(allTextBytes, allTextBytes-maxWholeBytes), o: o, settle: endpoint.Settle}

@@ -45,10 +45,10 @@ func (s *Store) storeWords(ctx context.Context, org db.Org, list []outdatedMessa
 		if err != nil {
 			return err
 		}
-		weights, pieces := weigh(m.Agent, &entry{searchText: searchText(m.Role, m.Name, whole)})
+		weights, passages := weigh(m.Agent, &entry{searchText: searchText(m.Role, m.Name, whole)})
 		batch.Queue(`UPDATE messages SET lex = $3, terms = $4, lex_version = $5 WHERE org = $1 AND key = $2`,
 			org, m.Key, weights.lex, weights.terms, rank.LexVersion)
-		queuePieces(&batch, org, m.Key, pieces)
+		queuePassages(&batch, org, m.Key, passages)
 	}
 	if err := s.search.Words.Note(ctx, s.db, org, keys...); err != nil {
 		return err
@@ -56,13 +56,13 @@ func (s *Store) storeWords(ctx context.Context, org db.Org, list []outdatedMessa
 	return db.Error(s.db.SendBatch(ctx, &batch).Close())
 }
 
-// queuePieces queues the statements that replace a message's pieces.
-func queuePieces(batch *pgx.Batch, org db.Org, message int64, rest []weighed) {
+// queuePassages queues the statements that replace a message's passages.
+func queuePassages(batch *pgx.Batch, org db.Org, message int64, passages []passage) {
 	batch.Queue(`DELETE FROM message_pieces WHERE org = $1 AND message_key = $2`, org, message)
-	for _, piece := range rest {
+	for _, p := range passages {
 		batch.Queue(`
-			INSERT INTO message_pieces (org, message_key, agent_key, conversation_key, role, created_at, lex, terms)
-			SELECT org, key, agent_key, conversation_key, role, created_at, $3, $4
-			FROM messages WHERE org = $1 AND key = $2`, org, message, piece.lex, piece.terms)
+			INSERT INTO message_pieces (org, message_key, agent_key, conversation_key, role, created_at, lex, terms, at)
+			SELECT org, key, agent_key, conversation_key, role, created_at, $3, $4, $5
+			FROM messages WHERE org = $1 AND key = $2`, org, message, p.lex, p.terms, p.at)
 	}
 }

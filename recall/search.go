@@ -62,6 +62,10 @@ func (s *Store) ranked(ctx context.Context, f searchFilter) (found rank.Searched
 	if err != nil {
 		return found, err
 	}
+	f.passages = map[int64]*foundPassage{}
+	for _, c := range all {
+		f.passages[c.Key] = c.Passage
+	}
 	out.More = len(rows) > max(q.Offset, 0)+q.Limit
 	out.Hits, err = s.confirmed(ctx, f, rows, ranking, contextOf(all, ranking))
 	out.More = out.More && len(out.Hits) > 0
@@ -181,7 +185,9 @@ func (s *Store) hits(ctx context.Context, f searchFilter, rows []rank.Scored,
 				return false, err
 			}
 			text := Searched(whole[0])
-			h.Snippet = snippet(text, f.q.Text)
+			if h.Snippet = snippet(text, f.q.Text); f.passages[h.Key] != nil {
+				h.Snippet = f.passages[h.Key].snippet(f.q.Text)
+			}
 			return keep == nil || keep(h, text), nil
 		}}, rows)
 }

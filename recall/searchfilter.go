@@ -26,6 +26,7 @@ type searchFilter struct {
 	copies       []int64 // conversations that begin with copied messages to leave out
 	copiedTo     []int   // for each of copies, the position of the last message to leave out
 	q            Query
+	passages     map[int64]*foundPassage // by the keys of long messages; of the best hits
 
 	// The model already sees the messages of conversation visibleIn (0: none) from position visibleFrom on, except those
 	// at unshown, and those at visibleKept.
@@ -274,7 +275,10 @@ func (f searchFilter) statisticsScope() string {
 	return fmt.Sprint(f.org, f.agent, f.conversation, f.q.WithReset)
 }
 
-// sample reads the terms of up to lexicon.SampleRows messages, spread evenly over the conversation, the agent or the
+// sampledPassages is how many passages of a long message are sampled, spread evenly over it.
+const sampledPassages = 8
+
+// sample reads the terms of up to lexicon.SampleRows messages, of long ones by passages, spread evenly over the conversation, the agent or the
 // organization.
 func (s *Store) sample(ctx context.Context, f searchFilter) (*lexicon.IDF, error) {
 	place, rows := "key", `org = @org`
@@ -288,7 +292,12 @@ func (s *Store) sample(ctx context.Context, f searchFilter) (*lexicon.IDF, error
 		place, rows, args["key"] = "seq", `org = @org AND agent_key = @key`, f.agent
 		ends = `SELECT min(seq) AS first, max(seq) AS last FROM messages WHERE org = @org AND agent_key = @key`
 	}
-	terms, err := db.All[[]int64](ctx, s.db, `
+	type row struct {
+		Terms []int64 `db:"terms"`
+		More  int     `db:"more"`
+	}
+	args["passages"] = sampledPassages
+	sampled, err := db.All[row](ctx, s.db, `
 		WITH ends AS (`+ends+`), places AS (
 			SELECT first + (last - first + 1) * n / least(@n, last - first + 1) AS place
 			FROM ends CROSS JOIN LATERAL generate_series(0, least(@n, last - first + 1) - 1) AS n
@@ -298,10 +307,23 @@ func (s *Store) sample(ctx context.Context, f searchFilter) (*lexicon.IDF, error
 				SELECT key FROM messages WHERE `+rows+` AND `+place+` >= places.place ORDER BY `+place+` LIMIT 1
 			) m
 		)
-		SELECT m.terms FROM drawn JOIN messages m USING (key)
+		SELECT coalesce(p.terms, m.terms) AS terms, coalesce(p.more, 0) AS more
+		FROM drawn JOIN messages m USING (key) LEFT JOIN LATERAL (
+			SELECT p.terms, CASE WHEN place = 1 THEN passages - least(passages, @passages) ELSE 0 END AS more
+			FROM (
+				SELECT p.key, p.terms, row_number() OVER (ORDER BY p.key) AS place, count(*) OVER () AS passages
+				FROM message_pieces p WHERE p.org = @org AND p.message_key = m.key
+			) p
+			WHERE (place - 1) * @passages % greatest(passages, @passages) < @passages
+		) p ON true
 		WHERE m.org = @org AND m.terms IS NOT NULL
-		ORDER BY m.key`, args)
-	return lexicon.NewIDF(terms, f.rows), err
+		ORDER BY m.key, p.terms`, args)
+	total, terms := f.rows, make([][]int64, len(sampled))
+	for i, r := range sampled {
+		terms[i] = r.Terms
+		total += r.More
+	}
+	return lexicon.NewIDF(terms, total), err
 }
 
 // searchedLineage is lineageOf for a search of an agent or of the organization. Forks in which sub-agents work count as

@@ -10,9 +10,17 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// pieceBytes is the longest text with words that are weighed together. A message's row has the words of its first
-// pieceBytes. A longer text is found by its pieces; the first piece is one of them.
-const pieceBytes = 16 << 10
+// The words of a message's first pieceBytes are weighed together, and so is their meaning. A text of more than longBytes
+// is also found by each of its passages, of at most passageBytes: in a long text, a fact has little weight.
+const (
+	pieceBytes   = 16 << 10
+	longBytes    = 4 << 10
+	passageBytes = 700
+)
+
+// passageShare is the factor for the weights of a passage's words. Passages are short, and the rest of their message is
+// about other things. With 1, functions with more than longBytes displace answers of TestRetrievalOfCode.
+const passageShare = 0.7
 
 // repeatsLog reports whether a tool returns messages of the log. A search finds those where they were first said.
 func repeatsLog(tool string) bool {
@@ -72,14 +80,18 @@ func stringsIn(value any, found []string) []string {
 	return found
 }
 
-// pieces splits a text into parts of at most pieceBytes. A part ends with a line if it contains a line end.
-func pieces(text string) (all []string) {
-	for len(text) > pieceBytes {
-		piece := db.Beginning(text, pieceBytes)
-		if i := strings.LastIndexByte(piece, '\n'); i > pieceBytes/2 {
-			piece = piece[:i+1]
+// passagesOf splits a text into parts of at most passageBytes. A part ends with a line, else with a sentence, else with a
+// word, if one ends in its second half.
+func passagesOf(text string) (all []string) {
+	for len(text) > passageBytes {
+		part := db.Beginning(text, passageBytes)
+		for _, end := range []string{"\n", ". ", " "} {
+			if i := strings.LastIndex(part, end); i >= passageBytes/2 {
+				part = part[:i+len(end)]
+				break
+			}
 		}
-		all, text = append(all, piece), text[len(piece):]
+		all, text = append(all, part), text[len(part):]
 	}
 	return append(all, text)
 }

@@ -166,6 +166,28 @@ func (s *Store) clipped(ctx context.Context, org db.Org, id string) (string, err
 	return Unpacked(r.Bytes, r.ZSTD)
 }
 
+// clippedTexts returns id → text of Clips of any agents.
+func (s *Store) clippedTexts(ctx context.Context, org db.Org, ids []string) (map[string]string, error) {
+	type row struct {
+		ID    string `db:"id"`
+		ZSTD  bool   `db:"zstd"`
+		Bytes []byte `db:"bytes"`
+	}
+	if len(ids) == 0 {
+		return nil, nil //nolint:nilnil // no text
+	}
+	rows, err := db.All[row](ctx, s.db, `
+		SELECT k.id, b.zstd, b.bytes FROM clips k JOIN blobs b ON b.org = k.org AND b.sha256 = k.sha256
+		WHERE k.org = $1 AND b.org = $1 AND k.id = ANY ($2)`, org, ids)
+	texts := make(map[string]string, len(rows))
+	for _, r := range rows {
+		if texts[r.ID], err = Unpacked(r.Bytes, r.ZSTD); err != nil {
+			return nil, err
+		}
+	}
+	return texts, err
+}
+
 // Unpacked returns the text of a stored long result.
 func Unpacked(bytes []byte, zstd bool) (string, error) {
 	if !zstd {

@@ -62,6 +62,14 @@ func Document(text string) Lex {
 	return Lex{Vector: v, Terms: v.Indices()}
 }
 
+// Scale multiplies the weights by a factor above 0.
+func (l Lex) Scale(factor float32) {
+	values := l.Vector.Values() // shares the vector's memory
+	for i := range values {
+		values[i] *= factor
+	}
+}
+
 // Saturated returns BM25's weight of a term that occurs tf times in a text of length terms.
 func Saturated(tf, length float64) float64 {
 	damp := saturation * (1 - lengthShare + lengthShare*max(length, floorTerms)/pivotTerms)

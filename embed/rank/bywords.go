@@ -93,7 +93,7 @@ func (s *Search) fewByWords(ctx context.Context, d db.DB, idf *lexicon.IDF, f Fi
 	if err != nil || few == nil {
 		return nil, false, err
 	}
-	sql := nearest(fewKeys + ` few (key)` + KeyedRow(s.Table, "few.key") + ` r`)
+	sql := s.nearest(fewKeys + ` few (key)` + KeyedRow(s.Table, "few.key") + ` r`)
 	hits, err = scanIndex(ctx, d, wordindex.ByIndexes, sql, f.withFew(few))
 	return related(hits), true, err
 }
@@ -108,7 +108,7 @@ const spareRows = 50
 // it leaves too few.
 func (s *Search) matchedRows(ctx context.Context, d db.DB, q Question, f Filter, match *wordindex.Match) (hits []Hit,
 	answered bool, err error) {
-	sql := nearest(s.Words.Matched(f.Rows))
+	sql := s.nearest(s.Words.Matched(f.Rows))
 	enough := ArmRows
 	if q.WordsOnly || s.Endpoint == nil { // no other arm changes the order
 		enough = min(q.Limit+spareRows, ArmRows)
@@ -155,7 +155,7 @@ func (s *Search) sharingWords(ctx context.Context, d db.DB, q Question, f Filter
 	err error) {
 	terms, err := s.indexTerms(ctx, q, candidates)
 	if err == nil && len(terms) > 0 {
-		hits, err = scanIndex(ctx, d, ByArrayIndex, nearest(s.sharing(f)), with(f.Args, "terms", terms))
+		hits, err = scanIndex(ctx, d, ByArrayIndex, s.nearest(s.sharing(f)), with(f.Args, "terms", terms))
 	}
 	if hits = related(hits); err == nil && len(hits) < plenty {
 		hits, err = db.All[Hit](ctx, d, s.wordsSQL(f.Rows), f.Args)
@@ -196,14 +196,21 @@ func related(hits []Hit) []Hit {
 	return slices.DeleteFunc(hits, func(h Hit) bool { return h.Score <= 0 })
 }
 
-func (s *Search) wordsSQL(condition string) string { return nearest(s.Table + ` r WHERE ` + condition) }
+func (s *Search) wordsSQL(condition string) string {
+	return s.nearest(s.Table + ` r WHERE ` + condition)
+}
 
 // nearest returns SQL that selects the rows r with the highest scores. from is what follows FROM.
-func nearest(from string) string {
+func (s *Search) nearest(from string) string {
+	columns, group := `r.key AS id, r.lex <#> @q AS distance`, ``
+	if s.Passages {
+		columns, group = `r.key AS id, min(r.lex <#> @q) AS distance`, `GROUP BY r.key`
+	}
 	return fmt.Sprintf(`
 		SELECT id, -distance AS score FROM (
-			SELECT r.key AS id, r.lex <#> @q AS distance FROM %s
+			SELECT %s FROM %s
+			%s
 			ORDER BY distance, id
 			LIMIT %d
-		) nearest`, from, ArmRows)
+		) nearest`, columns, from, group, ArmRows)
 }

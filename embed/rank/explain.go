@@ -46,7 +46,7 @@ type HitExplanation struct {
 
 // Boost is a gain of a hit in addition to its shares of words and meaning.
 type Boost struct {
-	Name  string  `json:"name" enum:"near,neighbors,session,participant,date" doc:"What for."`
+	Name  string  `json:"name" enum:"near,neighbors,session,participant,date,passage" doc:"What for."`
 	Value float64 `json:"value" doc:"How much, where the best share by words is 1."`
 }
 

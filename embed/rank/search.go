@@ -38,6 +38,7 @@ type Search struct {
 
 	Words      *wordindex.Index // index of the rows' words; nil if there is none
 	PlainTerms bool             // the terms in Table have no owner
+	Passages   bool             // Table may have several rows with the same key, each with a passage of a text
 
 	statistics lexicon.IDFCache
 }
