@@ -4,7 +4,7 @@
 // Each file uses only the files named before it:
 //   - what all formats share: mediatype.go omitted.go document.go limits.go inline.go table.go markdown.go
 //     vocabulary.go hyphens.go pages.go
-//   - HTML and text: stylesheet.go htmlforms.go htmlbounds.go html.go charset.go languages.go
+//   - HTML and text: stylesheet.go htmlshown.go htmlforms.go htmlbounds.go html.go charset.go languages.go
 //     detect.go terminal.go decode.go
 //   - packed formats: ole.go zip.go advice.go ipynb.go xml.go archive.go xmltree.go formula.go
 //   - Office: embedded.go footers.go docxlist.go styles.go drawing.go chart.go docxstyle.go docxsymbols.go docxtext.go

@@ -34,13 +34,14 @@ func readHTML(raw string, omitted *omissions) (markdown string, err error) {
 		return stripTags(raw), nil //nolint:nilerr // a page that cannot be laid out is read as text
 	}
 	showForms(doc)
+	showSpecial(doc)
 	dropInvisible(doc, omitted)
 	showStyles(doc)
 	addTitle(doc)
 	if markdown, err = toMarkdown(doc); err != nil {
 		return stripTags(raw), nil //nolint:nilerr // as above
 	}
-	return plainCharacters.Replace(markdown), nil
+	return visible(plainCharacters.Replace(markdown)), nil
 }
 
 // escaped precedes a character that must be escaped if it would break a table.

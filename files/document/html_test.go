@@ -50,7 +50,7 @@ func TestHTMLOfSmallPages(t *testing.T) {
 			"| a\\|b | `c\\|d` |\n|---|---|\n| e | f |\n\n|\n"},
 		{"pipes in a table that is laid out as text", "<table><tr><td>a|b<ul><li>c|d</ul></table>", "a|b\n\n- c|d\n"},
 		{"a bell is not a mark", "<p>a\ab|c</p>", "ab|c\n"},
-		{"raised numbers", "<p>10<sup>6</sup> m<sup>n+1</sup> 1<sup>st</sup> H<sub>2</sub>O", "10^6 m^n+1 1st H2O\n"},
+		{"raised numbers", "<p>10<sup>6</sup> m<sup>n+1</sup> 1<sup>st</sup> H<sub>2</sub>O", "10^6 m^(n+1) 1st H2O\n"},
 		{"raised numbers with other marks", "<p>10<sup>&minus;3</sup> 10<sup><b>6</b></sup> <b>10<sup>6</sup></b> " +
 			"10<i><sup>6" +
 			"</sup></i> 10<sup> 6 </sup> 10<span style='font-size:8px; vertical-align: super'>6</span>",
@@ -83,8 +83,22 @@ func TestHTMLOfSmallPages(t *testing.T) {
 		{"what stands in for scripts, frames and lists goes", "<noscript>no</noscript><p>text</p><noframes>no</noframes>" +
 			"<noembed>no</noembed><datalist><option>no</datalist><template>no</template><iframe>no</iframe><!-- no -->",
 			"text\n"},
-		{"buttons and lists of which nothing is selected go",
-			"<p>text</p><button>Press</button><select><option>1</select>", "text\n"},
+		{"buttons go", "<p>text</p><button>Press</button>", "text\n"},
+		{"a list shows its first option if none is selected", "<p>Size: <select><option>1<option>2</select> " +
+			"<select multiple><option>3</select><select size=4><option>4</select>", "Size: 1\n"},
+		{"raised numbers before other characters", "<p>2<sup>10</sup>24 x<sup>2</sup>y 2<sup>10</sup> 24",
+			"2^(10)24 x^(2)y 2^10 24\n"},
+		{"formulas", "<p><math><mfrac><mn>1</mn><mn>2</mn></mfrac></math> cup, <math><mfrac><mrow><mi>a</mi><mo>+</mo>" +
+			"<mi>b</mi></mrow><mi>c</mi></mfrac><msup><mi>x</mi><mn>2</mn></msup><msqrt><mi>y</mi></msqrt></math>",
+			"1/2 cup, (a+b)/cx^2√(y)\n"},
+		{"words in drawings", "<p>Plan: <svg><style>x{}</style><title>Ground floor</title><text x=1>Hall <tspan>A</tspan>" +
+			"</text><text>Exit</text></svg> and <svg aria-label='the harbour'><path/></svg>",
+			"Plan: Hall A  \nExit and [Picture: the harbour]\n"},
+		{"what an abbreviation stands for", "<p><abbr title='Czech koruna'>CZK</abbr> <abbr title=x>x</abbr>",
+			"CZK (Czech koruna) x\n"},
+		{"struck text in code", "<pre>a <del>b</del>\nc</pre>", "```\na ~~b~~\nc\n```\n"},
+		{"characters that are not shown", "<p>soft&shy;hyphen zero&#8203;width &#8238;word&#8236; &#x1F468;&zwj;&#x1F469;",
+			"softhyphen zerowidth word \U0001F468\u200d\U0001F469\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -75,17 +75,27 @@ func inputValue(attributes []html.Attribute) string {
 // isUnseenInput are the kinds of fields that do not show their value, or that are buttons.
 var isUnseenInput = setOf("hidden password submit reset button image file")
 
-// selectedIn returns the options of a list that the page marks as selected.
+// selectedIn returns the options of a list that are selected. A list of which only one can be shows its first one.
 func selectedIn(list *html.Node) (texts []string) {
+	first, several := "", attribute(list, "size") != "" && attribute(list, "size") != "1"
+	for _, a := range list.Attr {
+		several = several || a.Key == "multiple"
+	}
 	for n := range list.Descendants() {
 		if n.DataAtom != atom.Option {
 			continue
+		}
+		if first == "" {
+			first = onOneLine(textOf(n))
 		}
 		for _, a := range n.Attr {
 			if a.Key == "selected" {
 				texts = append(texts, onOneLine(textOf(n)))
 			}
 		}
+	}
+	if len(texts) == 0 && !several && first != "" {
+		return []string{first}
 	}
 	return texts
 }
@@ -120,7 +130,7 @@ func raise(n *html.Node) {
 	if text == "" || !isExponent(text) || !follows(n) || find(n, is(atom.A), nil) != nil {
 		return
 	}
-	becomeText(n, "^"+text)
+	becomeText(n, power(text, following(n)))
 }
 
 // follows reports whether a text stands directly before an element, in the same line.

@@ -128,6 +128,9 @@ func eachBreak(page string, joins func(before, after string) bool) string {
 		}
 		if !joins(before, wholeRun(rest)) {
 			b.WriteString("-")
+			if hanging[strings.ToLower(strings.TrimRight(after, ".,"))] {
+				b.WriteString(" ")
+			}
 		}
 		b.WriteString(after)
 		if rest = rest[len(after):]; rest != "" && (rest[0] == ' ' || rest[0] == '\n') {
@@ -136,6 +139,10 @@ func eachBreak(page string, joins func(before, after string) bool) string {
 		}
 	}
 }
+
+// hanging are words behind a hyphen that stands for the end of a later word: Ein- und Ausgang, short- or long-term.
+var hanging = setOf(`und oder bzw sowie beziehungsweise bis and or to et ou y o e en of och eller samt og ja tai sekä oraz
+	lub albo i a nebo či és vagy și sau и или ve veya`)
 
 // maxRunBytes is how much of a text without blanks is looked at around a break.
 const maxRunBytes = 200

@@ -4,9 +4,32 @@ import (
 	"cmp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 func isBlank(s string) bool { return strings.TrimSpace(s) == "" }
+
+// isInvisible reports whether a character is not shown and changes no meaning, so that a search would miss the word
+// around it: soft hyphens, blanks without width, byte order marks, and marks of the direction of writing. Joiners have a
+// meaning in Persian and in emoji.
+func isInvisible(r rune) bool {
+	switch {
+	case r == '\u00ad', r == '\u200b', r == '\u2060', r == '\ufeff', r == '\u200e', r == '\u200f',
+		r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069':
+		return true
+	}
+	return false
+}
+
+// visible returns a text without characters that are not shown.
+func visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if isInvisible(r) {
+			return -1
+		}
+		return r
+	}, text)
+}
 
 // style is the formatting of a text, as far as Markdown keeps it.
 type style struct {
@@ -50,7 +73,7 @@ func (in *inline) add(text string, s style) {
 func (in *inline) addWords(text string, s style) {
 	in.add(strings.Map(func(r rune) rune {
 		switch {
-		case r == '\u00ad' || r == '\ufeff': // a soft hyphen or a byte order mark
+		case isInvisible(r):
 			return -1
 		case unicode.IsControl(r):
 			return ' '
@@ -86,7 +109,11 @@ func (in *inline) markdown() string {
 		href := in.parts[i].href
 		var linked strings.Builder
 		for ; i < len(in.parts) && in.parts[i].href == href; i++ {
-			linked.WriteString(in.parts[i].marked(b.Len()+linked.Len() > 0))
+			next := ""
+			if i+1 < len(in.parts) {
+				next = string(in.parts[i+1].text)
+			}
+			linked.WriteString(in.parts[i].marked(b.Len()+linked.Len() > 0, next))
 		}
 		b.WriteString(link(linked.String(), href))
 	}
@@ -94,8 +121,8 @@ func (in *inline) markdown() string {
 }
 
 // marked returns the text with its marks placed inside its outer blanks. If follows is true, a raised number gets a ^,
-// as in 10^6.
-func (p part) marked(follows bool) string {
+// as in 10^6. next is the text behind it.
+func (p part) marked(follows bool, next string) string {
 	text := string(p.text)
 	words := strings.TrimSpace(text)
 	if words == "" {
@@ -106,7 +133,7 @@ func (p part) marked(follows bool) string {
 	case p.code && !strings.ContainsAny(words, "`\n"):
 		words = "`" + words + "`"
 	case p.raised && follows && before == "" && isExponent(words):
-		words = "^" + words
+		words = power(words, after+next)
 	}
 	if p.struck && !strings.Contains(words, "\n") {
 		words = "~~" + words + "~~"
@@ -117,6 +144,20 @@ func (p part) marked(follows bool) string {
 // isExponent reports whether a raised text would change a number if it were not raised.
 func isExponent(s string) bool {
 	return strings.Trim(s, "0123456789+-−n") == ""
+}
+
+// isOneTerm reports whether a part of a formula needs no brackets.
+func isOneTerm(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '.' })
+}
+
+// power returns a raised text. It stands in brackets if its end would not be seen.
+func power(raised, following string) string {
+	next, _ := utf8.DecodeRuneInString(following)
+	if isOneTerm(strings.TrimLeft(raised, "+-−")) && !unicode.IsLetter(next) && !unicode.IsDigit(next) {
+		return "^" + raised
+	}
+	return "^(" + raised + ")"
 }
 
 // link returns a text as a link to an address. If the address does not lead outside the document, it returns only the

@@ -151,7 +151,7 @@ func (m *mailReader) shownText(p mailPart) (string, error) {
 }
 
 // tidied returns a text with clean line ends, without blanks around lines and without empty lines at its ends.
-func tidied(text string) string { return tidyMarkdown(cleanText(text)) }
+func tidied(text string) string { return tidyMarkdown(visible(cleanText(text))) }
 
 // multipart returns the text of the parts of a body. If no part is found, the body is text.
 func (m *mailReader) multipart(p mailPart, depth int) (mailText, error) {

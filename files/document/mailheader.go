@@ -78,7 +78,7 @@ func shown(value, hint string) string {
 	if text == value && !isASCII(value) {
 		text = decodeBytes([]byte(value), hint)
 	}
-	return onOneLine(cleanText(strings.ToValidUTF8(text, "\ufffd")))
+	return onOneLine(visible(cleanText(strings.ToValidUTF8(text, "\ufffd"))))
 }
 
 func isASCII(s string) bool {

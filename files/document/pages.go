@@ -73,7 +73,9 @@ func plain(r rune) rune {
 		return unicode.ReplacementChar
 	case r == '\u00a0', r == '\u202f', r == '\u2007':
 		return ' '
-	case unicode.IsControl(r), r == '\u00ad', r == '\ufeff', r == '\uffff':
+	case r == '\u00ad': // a page shows it
+		return '-'
+	case unicode.IsControl(r), isInvisible(r), r == '\uffff':
 		return -1
 	}
 	return r

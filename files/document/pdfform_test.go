@@ -20,7 +20,7 @@ type pdfPage struct {
 // pdfOf returns a PDF of pages. Its form has the fields that are among the annotations (those with /T), and further
 // entries.
 func pdfOf(form string, pages ...pdfPage) []byte {
-	objects := []string{"", "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+	objects := []string{"", "<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>",
 		"<</Type/XObject/Subtype/Form/BBox[0 0 12 12]/Length 0>>stream\n\nendstream"} // the catalog comes last
 	for _, content := range drawings {
 		objects = append(objects, fmt.Sprintf("<</Type/XObject/Subtype/Form/BBox[0 -3 150 12]/Resources<</Font<</F 2 0 R>>>>"+

@@ -2,7 +2,7 @@
 // n-gram index that narrows a search: the tables gram_blocks and gram_units, and the column files.gram_generation.
 //
 // Each file uses only the files named before it:
-//   - patterns: required.go ngram.go prefilter.go escapes.go pattern.go
+//   - patterns: required.go ngram.go prefilter.go escapes.go hyphens.go pattern.go
 //   - texts, and which parts are searched: segment.go match.go plan.go scan.go
 //   - the index, and searches: index.go grep.go
 package grep
@@ -78,6 +78,7 @@ type search struct {
 	db     db.DB
 	result Result
 	spans  []span // span of each match of the page
+	broken bool   // some of the files may have words that are broken by a hyphen
 }
 
 // Search returns a page of matches. It searches one snapshot of the database; within a transaction, that transaction's.

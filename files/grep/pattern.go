@@ -36,6 +36,9 @@ type Pattern struct {
 
 	// exact, if not nil, checks the lines that RE2 finds, because RE2's \B also matches between the bytes of a character.
 	exact *regexp.Regexp
+
+	// broken, if not nil, also finds the words of the pattern where a hyphen broke them at the end of a line.
+	broken *Pattern
 }
 
 // Compile reads a pattern. ErrInvalid, with a sentence that says what to change, if it is empty, too long, or not a
@@ -55,11 +58,22 @@ func Compile(pattern string, o PatternOptions) (*Pattern, error) {
 	if n := regex.States(tree); n > regex.MaxStates {
 		return nil, db.Invalid("Pattern too complex: %d states > %d limit. Use smaller repeat counts.", n, regex.MaxStates)
 	}
+	p, err := compile(tree)
+	if broken := withHyphens(tree); err == nil && broken != nil && regex.States(broken) <= regex.MaxStates {
+		p.broken, err = compile(broken)
+	}
+	if err != nil {
+		return nil, db.Invalid("Invalid regex pattern: %v. Use a simpler pattern.", err)
+	}
+	return p, nil
+}
+
+func compile(tree *syntax.Regexp) (p *Pattern, err error) {
 	if escaped := withEscapes(tree); regex.States(escaped) <= regex.MaxStates {
 		tree = escaped
 	}
 	need := requiredBy(tree)
-	p := &Pattern{literal: literalOf(tree), grams: newGramQuery(need), texts: newPrefilter(need)}
+	p = &Pattern{literal: literalOf(tree), grams: newGramQuery(need), texts: newPrefilter(need)}
 	expression := perLine(tree)
 	if strings.Contains(expression, `\B`) {
 		p.exact = regexp.MustCompile(expression)
@@ -67,10 +81,7 @@ func Compile(pattern string, o PatternOptions) (*Pattern, error) {
 	if p.match, err = re2.Compile(expression); err == nil {
 		p.lines, err = re2.Compile("(?:" + expression + `)[^\n]*`)
 	}
-	if err != nil {
-		return nil, db.Invalid("Invalid regex pattern: %v. Use a simpler pattern.", err)
-	}
-	return p, nil
+	return p, err
 }
 
 func parsePattern(pattern string, o PatternOptions) (*syntax.Regexp, error) {

@@ -18,11 +18,13 @@ type file struct {
 	Generation int    `db:"generation"`
 	Chars      int64  `db:"chars"`
 	Indexed    bool   `db:"indexed"` // the n-gram index has its text
+	Broken     bool   `db:"broken"`  // words may be broken by a hyphen
 }
 
 // attachedSQL selects an agent's attached files. The organization is $1, the agent $2.
 const attachedSQL = `
-	SELECT f.key, f.id, d.name || '/' || f.name AS name, f.generation, f.chars, f.gram_generation = f.generation AS indexed
+	SELECT f.key, f.id, d.name || '/' || f.name AS name, f.generation, f.chars, f.gram_generation = f.generation AS indexed,
+	       f.media_type = 'application/pdf' AS broken
 	FROM agent_folders a JOIN folders d ON d.org = a.org AND d.key = a.folder_key
 	JOIN files f ON f.folder_key = a.folder_key AND f.replaces IS NULL
 	WHERE a.org = $1 AND d.org = $1 AND f.org = $1 AND a.agent_id = $2`
@@ -53,7 +55,9 @@ func (s *search) plan(ctx context.Context, tx pgx.Tx) ([]span, error) {
 }
 
 // usesIndex reports whether a search of so many characters uses the index.
-func (s *search) usesIndex(chars int64) bool { return s.Pattern.grams != nil && chars >= s.IndexChars }
+func (s *search) usesIndex(chars int64) bool {
+	return s.pattern(s.broken).grams != nil && chars >= s.IndexChars
+}
 
 // count counts the attached files, and returns their total number of characters.
 func (s *search) count(ctx context.Context, tx pgx.Tx) (chars int64, err error) {
@@ -61,14 +65,25 @@ func (s *search) count(ctx context.Context, tx pgx.Tx) (chars int64, err error) 
 		Attached int   `db:"attached"`
 		Ready    int   `db:"ready"`
 		Chars    int64 `db:"chars"`
+		Broken   bool  `db:"broken"`
 	}
 	n, err := db.One[counts](ctx, tx, `
 		SELECT count(*) AS attached, count(*) FILTER (WHERE f.generation > 0) AS ready,
-		       coalesce(sum(f.chars), 0)::bigint AS chars
+		       coalesce(sum(f.chars), 0)::bigint AS chars,
+		       coalesce(bool_or(f.media_type = 'application/pdf'), false) AS broken
 		FROM agent_folders a JOIN files f ON f.folder_key = a.folder_key AND f.replaces IS NULL
 		WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2`, s.Org, s.AgentID)
 	s.result.Attached, s.result.Searched, s.result.Waiting = n.Attached, n.Ready, n.Attached-n.Ready
+	s.broken = n.Broken
 	return n.Chars, err
+}
+
+// pattern returns the pattern for a file, or for the index: with broken words if the files may have them.
+func (s *search) pattern(broken bool) *Pattern {
+	if broken && s.Pattern.broken != nil {
+		return s.Pattern.broken
+	}
+	return s.Pattern
 }
 
 // planIncluded plans a search of the files that Include accepts.
@@ -85,6 +100,7 @@ func (s *search) planIncluded(ctx context.Context, tx pgx.Tx) ([]span, error) {
 	for _, f := range ready {
 		chars += f.Chars
 		indexed[f.Key] = f.Indexed
+		s.broken = s.broken || f.Broken
 	}
 	if !s.usesIndex(chars) {
 		return s.ordered(ctx, tx, nil, ready)
@@ -165,7 +181,7 @@ func (s *search) indexedSpans(ctx context.Context, tx pgx.Tx) ([]span, error) {
 	}
 	rows, err := db.All[row](ctx, tx, `
 		SELECT f.key, f.id, d.name || '/' || f.name AS name, f.generation, f.chars, true AS indexed,
-		       u.first_ordinal, u.end_ordinal
+		       f.media_type = 'application/pdf' AS broken, u.first_ordinal, u.end_ordinal
 		FROM unnest($2::bigint[], $3::int[]) AS n (block, unit)
 		JOIN gram_units u ON u.org = $1 AND u.block_key = n.block AND u.unit = n.unit
 		JOIN files f ON f.org = u.org AND f.key = u.file_key AND f.generation = u.generation
@@ -181,7 +197,7 @@ func (s *search) indexedSpans(ctx context.Context, tx pgx.Tx) ([]span, error) {
 
 // candidates returns the units that may match. A unit is given by the key of its block and its number in the block.
 func (s *search) candidates(ctx context.Context, tx pgx.Tx) (blocks []int64, units []int, err error) {
-	q := s.Pattern.grams
+	q := s.pattern(s.broken).grams
 	rows, err := tx.Query(ctx, `
 		SELECT b.key, n.place - 1, substring(b.bits FROM n.bucket * ((b.units + 7) / 8) + 1 FOR (b.units + 7) / 8)
 		FROM agent_folders a JOIN gram_blocks b ON b.folder_key = a.folder_key

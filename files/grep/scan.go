@@ -162,7 +162,7 @@ func (c *scan) searchBatch(ctx context.Context, tx pgx.Tx, batch []span) ([]foun
 	left := MaxMatches + 1
 	read := segmentQuery{db: tx, org: c.search.Org, sql: byOrdinals, spans: batch}
 	err := read.each(ctx, func(i int, segments iter.Seq2[Segment, error]) error {
-		matches, err := c.search.Pattern.matchIn(segments, left)
+		matches, err := c.search.pattern(batch[i].file.Broken).matchIn(segments, left)
 		if err != nil || len(matches) == 0 {
 			return err
 		}

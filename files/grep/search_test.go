@@ -50,12 +50,15 @@ func (l *library) exec(sql string, args ...any) {
 }
 
 // store stores a file with its segments. Those of another generation are there, too, with another text.
-func (l *library) store(name, text string) {
+func (l *library) store(name, text string) { l.storeAs("text/plain", name, text) }
+
+func (l *library) storeAs(mediaType, name, text string) {
 	l.t.Helper()
 	var key int64
 	l.one(&key, `
 		INSERT INTO files (org, folder_key, name, original_name, media_type, size_bytes, sha256, generation, chars)
-		VALUES ($1, $2, $3, $3, 'text/plain', $4, '', 2, $4) RETURNING key`, l.org, l.folder, name, len(text))
+		VALUES ($1, $2, $3, $3, $5, $4, '', 2, $4) RETURNING key`, l.org, l.folder, name, len(text),
+		mediaType)
 	for generation, text := range map[int]string{1: "needle\nold\nneedle\n" + text, 2: text} {
 		for s := range grep.Segments(text) {
 			l.exec(`
@@ -111,5 +114,31 @@ func TestContextIsReadFromAllSegments(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Words that a PDF broke at the end of a line, and whose hyphen stays, are found by both spellings.
+func TestWordsOfAPDFAreFoundWithAndWithoutTheirHyphen(t *testing.T) {
+	t.Parallel()
+	l := newLibrary(t)
+	l.storeAs("application/pdf", "a.pdf", "Then the zorbifi-cation of all\nbegan, with the Zorbification.\n")
+	l.store("b.txt", "a zorbifi-cation in a text\n")
+	for _, c := range []struct {
+		pattern string
+		o       grep.PatternOptions
+		want    int
+	}{
+		{"zorbification", grep.PatternOptions{}, 2}, {"the zorbification of", grep.PatternOptions{}, 1},
+		{"zorbification", grep.PatternOptions{CaseSensitive: true, Literal: true}, 1},
+		{"zorbifi-cation", grep.PatternOptions{}, 2}, {"zorbif.cation", grep.PatternOptions{}, 1},
+		{"all", grep.PatternOptions{}, 1},
+	} {
+		pattern, err := grep.Compile(c.pattern, c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := l.search(pattern, 0); got.Total != c.want {
+			t.Errorf("%q: got %+v, want %d lines", c.pattern, got.Matches, c.want)
+		}
 	}
 }

@@ -1,0 +1,104 @@
+package document
+
+import (
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// showSpecial writes as text what a page shows by elements of its own: words in drawings, formulas, what an abbreviation
+// stands for, and struck text in code.
+func showSpecial(doc *html.Node) {
+	for n := range doc.Descendants() {
+		switch {
+		case n.Type != html.ElementNode:
+		case n.Data == "svg":
+			showDrawing(n)
+		case n.Data == "abbr":
+			title := onOneLine(attribute(n, "title"))
+			if title != "" && !strings.Contains(onOneLine(textOf(n)), title) {
+				n.AppendChild(textNode(" (" + title + ")"))
+			}
+		case n.Data == "pre":
+			markStruck(n)
+		case between[n.Data] != "":
+			showFormula(n, between[n.Data])
+		case n.Data == "msqrt":
+			n.InsertBefore(textNode("√("), n.FirstChild)
+			n.AppendChild(textNode(")"))
+		}
+	}
+}
+
+func textNode(text string) *html.Node { return &html.Node{Type: html.TextNode, Data: text} }
+
+// showDrawing makes a drawing show its words, or else its title.
+func showDrawing(svg *html.Node) {
+	var lines []string
+	title := attribute(svg, "aria-label")
+	for n := range svg.Descendants() {
+		switch {
+		case n.Type != html.ElementNode || n.Parent.Data == "text":
+		case n.Data == "text":
+			if line := onOneLine(textOf(n)); line != "" {
+				lines = append(lines, line)
+			}
+		case n.Data == "title" || n.Data == "desc":
+			title = strings.TrimSpace(title + " " + textOf(n))
+		}
+	}
+	if len(lines) == 0 && onOneLine(title) != "" {
+		lines = []string{pictureText(onOneLine(title))}
+	}
+	if len(lines) > 0 {
+		becomeField(svg, strings.Join(lines, "\n"))
+	}
+}
+
+// markStruck marks struck text in code, whose other marks are not shown.
+func markStruck(pre *html.Node) {
+	for n := range pre.Descendants() {
+		if n.DataAtom == atom.Del || n.DataAtom == atom.S || n.DataAtom == atom.Strike {
+			n.DataAtom, n.Data = atom.Span, "span"
+			n.InsertBefore(textNode("~~"), n.FirstChild)
+			n.AppendChild(textNode("~~"))
+		}
+	}
+}
+
+// between maps elements of MathML → what stands between their two parts.
+var between = map[string]string{"mfrac": "/", "msup": "^", "msub": "_"}
+
+// showFormula writes the two parts of a formula on one line.
+func showFormula(n *html.Node, sign string) {
+	var parts []*html.Node
+	for child := range n.ChildNodes() {
+		if child.Type == html.ElementNode {
+			parts = append(parts, child)
+		}
+	}
+	if len(parts) != 2 {
+		return
+	}
+	for _, part := range parts {
+		if !isOneTerm(onOneLine(textOf(part))) {
+			part.InsertBefore(textNode("("), part.FirstChild)
+			part.AppendChild(textNode(")"))
+		}
+	}
+	n.InsertBefore(textNode(sign), parts[1])
+}
+
+// following returns the text directly behind an element, as far as it is known.
+func following(n *html.Node) string {
+	for n.NextSibling == nil {
+		if n = n.Parent; n == nil || !isFormatting[n.Data] && !isInline[n.Data] {
+			return ""
+		}
+	}
+	if n.NextSibling.Type == html.ElementNode {
+		return textOf(n.NextSibling)
+	}
+	return n.NextSibling.Data
+}
