@@ -89,6 +89,9 @@ var dateForms = []dateForm{
 		calendar(3, 1, 2)},
 	{regexp.MustCompile(`(?i)\b` + monthName + `,?(?: of)? ` + yearForm + `\b`), calendar(2, 1, 0)},
 	{regexp.MustCompile(`\b` + yearForm + `-(\d\d)\b`), calendar(1, 2, 0)},
+	{regexp.MustCompile(`(?i)\b(?:q([1-4])|(first|second|third|fourth|[1-4](?:st|nd|rd|th)) quarter)[,/-]? ?(?:of )?` +
+		yearForm + `\b`), quarter(3, 1, 2)},
+	{regexp.MustCompile(`(?i)\b` + yearForm + `[-/ ]?q([1-4])\b`), quarter(1, 2, 2)},
 	{regexp.MustCompile(`(?i)\bday before yesterday\b`), daysAgo(2)},
 	{regexp.MustCompile(`(?i)\b(?:yesterday|last night)\b`), daysAgo(1)},
 	{regexp.MustCompile(`(?i)\b(?:today|tonight|this (?:morning|afternoon|evening))\b`), daysAgo(0)},
@@ -118,6 +121,22 @@ func eitherOrder(groups []string, now time.Time) []period {
 		return read
 	}
 	return append(read, date(groups[3], groups[1], groups[2], now)...)
+}
+
+// quarter reads a quarter by the indexes of the groups for the year, and for the quarter's number or its name.
+func quarter(year, number, name int) func([]string, time.Time) []period {
+	return func(groups []string, now time.Time) []period {
+		digit := groups[number]
+		if digit == "" {
+			digit = groups[name][:1] // 3rd
+		}
+		n, err := strconv.Atoi(digit)
+		if err != nil {
+			n = 1 + slices.Index([]string{"first", "second", "third", "fourth"}, strings.ToLower(groups[name]))
+		}
+		y, _ := strconv.Atoi(groups[year])
+		return []period{period{from: dayOf(y, time.Month(3*n-2), 1, now.Location())}.until(0, 3, 0)}
+	}
 }
 
 // date returns a date's period in the zone of now; nil if there is no such date. Without a year, it is the latest such

@@ -2,7 +2,8 @@
 // weighs a text without knowing any other text, [IDF] weighs a query with a sample of the texts that it searches, and
 // the inner product of both is BM25.
 // Each file uses only the files named before it:
-//   - from a text to its terms: wordlists.go language.go lightstem.go stem.go words.go propernames.go tokenize.go
+//   - from a text to its terms: wordlists.go language.go lightstem.go stem.go numbers.go words.go
+//     propernames.go tokenize.go
 //   - weights of words, of texts and of queries: expand.go lexicon.go idf.go prefilter.go weighedquery.go pairs.go
 //     query.go wanted.go
 package lexicon

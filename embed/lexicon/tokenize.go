@@ -3,6 +3,7 @@ package lexicon
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -12,13 +13,14 @@ import (
 // EachTerm calls found with the terms of a text, in the text's order and as often as the text has them. Terms are
 // shared: found must not change them.
 // It reads text in Unicode's compatibility form (ﬁ as fi, Ａ as A), and ignores case and diacritics: café and cafe are
-// one term. Straße is strasse, and Müller is both muller and mueller. A word is a run of letters, their marks and
+// one term, and so are 資料 and 资料. Straße is strasse, and Müller is both muller and mueller. A word is a run of letters, their marks and
 // digits. Every other character separates words, so snake_case, kebab-case, dotted.names and paths are split. Words
 // that - or _ joins are also one whole: max_wal_size is max, wal, size and maxwalsize.
 // CamelCase is split too, and kept whole in lower case: ReadAll is read and readall, PostgreSQL is postgre, sql and
 // postgresql. Letters with a number after or before them are split and kept whole, in every spelling: sha256, SHA-256
 // and SHA_256 are sha, 256 and sha256; MySQL8 is mysql, too. 18,500 and 18'500 are 18500, and 18.500 is 18, 500 and
-// 18500. Characters without a width, such as the soft hyphen, are left out. An emoji is a word, whatever its color, and
+// 18500. A part number is its beginnings, too: SN74LS00N is sn74, sn74ls and sn74ls00. Days, quarters of a year, ISBNs,
+// codes of articles and telephone numbers are one more term in each writing (see eachNumber). Characters without a width, such as the soft hyphen, are left out. An emoji is a word, whatever its color, and
 // the two letters of a flag are one word. A plural acronym (URLs) is one word. English stop words are dropped unless
 // they are names (see isName), irregular forms become their base (went is go), and other words are stemmed: those in
 // Latin script by the language of the text (see LanguageOf), others by their script. Scripts without spaces, and
@@ -67,18 +69,41 @@ func termsAt(text string, w word, in Languages) (all []*Term) {
 	return all
 }
 
-// compatible brings text to its compatibility form without characters that have no width.
+// compatible brings text to its compatibility form without characters that have no width, and with simplified Chinese
+// characters.
 func compatible(text string) string {
 	if isASCII(text) {
 		return text
 	}
 	return norm.NFKC.String(strings.Map(func(r rune) rune {
-		if hasNoWidth(r) {
+		switch {
+		case hasNoWidth(r):
 			return -1
+		case r >= firstHan && r <= lastHan:
+			if s, ok := simplified()[r]; ok {
+				return s
+			}
 		}
 		return r
 	}, text))
 }
+
+// firstHan and lastHan bound the Chinese characters that are written in two ways.
+const firstHan, lastHan = 0x3400, 0x9FFF
+
+// simplified maps a traditional Chinese character → the simplified one.
+var simplified = sync.OnceValue(func() map[rune]rune {
+	all := map[rune]rune{}
+	for groups := range readLines(chineseFile) {
+		for _, group := range groups {
+			first, size := utf8.DecodeRuneInString(group)
+			for _, r := range group[size:] {
+				all[r] = first
+			}
+		}
+	}
+	return all
+})
 
 // plain brings text to its compatibility form without diacritics.
 func plain(text string) string { return bare(compatible(text)) }

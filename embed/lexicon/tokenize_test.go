@@ -36,7 +36,10 @@ func TestTerms(t *testing.T) {
 		{"numbers with letters give both and the whole", "utf8 sha256Sum SHA-256 H.264 10mb",
 			"utf 8 utf8 sha 256 sha256 sum sha256sum sha 256 sha256 h 264 h264 10 mb 10mb"},
 		{"other mixtures stay", "H2O a3f9c 4th 3D 0x1F", "h2o a3f9c 4th 3d 0x1f"},
-		{"dates fall into numbers", "2023-05-07", "2023 05 07"},
+		{"dates are a day, and fall into numbers", "2023-05-07; 7 May 2023", "20230507 2023 05 07 20230507 7 may 2023"},
+		{"part numbers have beginnings", "SN74LS00N BC547B", "sn74ls00n sn74 sn74ls sn74ls00 bc547b bc547"},
+		{"numbers with signs between them are one, too", "978-3-16-148410-0 +49 30 1234567",
+			"9783161484100 316148410x 978 3 16 148410 0 49301234567 tel01234567 49 30 1234567"},
 		{"thousands are one number", "18,500 1_000_000 $2,000,000.50 1,2,3 12,34", "18500 1000000 2000000 50 1 2 3 12 34"},
 		{"upper case is one word", "README MAX_INT", "readm max int maxint"},
 		{"diacritics do not matter", "Café cafe\u0301 CAFE naïve", "cafe cafe cafe naiv"},
@@ -50,10 +53,10 @@ func TestTerms(t *testing.T) {
 		{"compatibility forms are read", "ﬁle Ａｐｉ x²", "file api x 2 x2"},
 		{"vowel signs of other scripts stay", "हिन्दी किताबें", "हिन्द किताब"},
 		{"Hangul gives pairs, whose words have endings", "한국어 문서", "한국 국어 문서"},
-		{"scripts without spaces give pairs", "記憶は失われない", "記憶 憶は は失 失わ われ れな ない"},
+		{"scripts without spaces give pairs", "記憶は失われない", "记忆 忆は は失 失わ われ れな ない"},
 		{"a single character is itself", "猫 a1猫", "猫 1 a1 猫"},
 		{"Thai gives pairs", "แมว", "แม มว"},
-		{"mixed text", "Go言語でJSONを", "go 言語 語で json を"},
+		{"mixed text", "Go言語でJSONを", "go 言语 语で json を"},
 		{"katakana with its long mark", "サーバー", "サー ーバ バー"},
 		{"invalid bytes part words", "one\xfftwo", "one two"},
 		{"marks alone are nothing", "\u0301 \u0940", ""},
@@ -83,7 +86,16 @@ func TestDocumentAndQueryMeetWhateverTheWriting(t *testing.T) {
 		{"می\u200cخواهم", "میخواهم"}, {"δρόμος", "ΔΡΟΜΟΣ"}, {"Οδός", "ΟΔΟΣ"}, {"ΟΔΥΣΣΕΥΣ", "οδυσσεύς"},
 		{"Let us celebrate 🎉🥳 tonight.", "🎉"}, {"👍🏽", "👍"}, {"👩\u200d💻 at work", "💻"}, {"❤\uFE0F", "❤"},
 		{"🇩🇪", "🇩🇪"}, {"18'500", "18,500"}, {"18.500", "18500"}, {"18,500", "18.500"}, {"18,500", "18 500"},
-		{"1.234.567,89", "1,234,567.89"},
+		{"1.234.567,89", "1,234,567.89"}, {"SN74LS00N", "sn74ls00"}, {"STM32F103C8T6", "STM32F103"}, {"1N4148W", "1n4148"},
+		{"ISBN 978-3-16-148410-0", "9783161484100"}, {"9783161484100", "978-3-16-148410-0"},
+		{"ISBN 978 3 16 148410 0.", "ISBN 3-16-148410-X"}, {"0-8044-2957-X", "080442957X"}, {"080442957X", "0 8044 2957 X"},
+		{"EAN 4 006381 333931", "4006381333931"}, {"Call +49 30 1234567.", "030/1234567"}, {"(555) 123-4567", "555 123 4567"},
+		{"+1 555 123 4567", "555-123-4567"}, {"0301234567", "+49 (30) 1234567"},
+		{"third quarter of 2025", "Q3 2025"}, {"2025-Q3", "third quarter 2025"}, {"Q3/2025", "2025Q3"},
+		{"im 3. Quartal 2025", "Q3 2025"}, {"au troisième trimestre 2025", "2025 Q3"}, {"3rd quarter, 2025", "2025-Q3"},
+		{"15 April 2025", "2025-04-15"}, {"April 15th, 2025", "15.04.2025"}, {"15. April 2025", "4/15/2025"},
+		{"el 15 de abril de 2025", "April 15 2025"}, {"15 апреля 2025", "15 April 2025"}, {"2025/4/15", "15/4/2025"},
+		{"資料庫", "资料库"}, {"软件", "軟件"}, {"學習漢語", "学习"},
 	} {
 		document, query := lexicon.Document(c[0]).Terms, lexicon.NewIDF(nil, 0).Query(c[1]).Vector.Indices()
 		if !slices.ContainsFunc(query, func(id int32) bool { return slices.Contains(document, id) }) {
@@ -98,6 +110,9 @@ func TestOtherWordsDoNotMeet(t *testing.T) {
 	for _, c := range [][2]string{
 		{"PostgreSQL16", "mysql"}, {"🎉", "🥳"}, {"10.0.0.1", "1000"}, {"1.24.300", "124300"},
 		{"┌──┐ →", "└─ ←"}, {"2024 300", "2024300"}, {"18,5000", "185000"},
+		{"10 to 15 April 2025", "20250415"}, {"10–15 April 2025", "20250415"}, {"15 April 2025 – 3 May 2025", "20250415"},
+		{"2025-04-15 to 2025-05-01", "20250415"}, {"99 April 2025", "20250499"}, {"978-3-16-148410-1", "9783161484101"},
+		{"a3f9c2b1", "a3f9"}, {"0x1F2A", "0x1"},
 	} {
 		for _, term := range lexicon.Terms(c[1]) {
 			if term != "sql" && slices.Contains(lexicon.Terms(c[0]), term) {
@@ -170,4 +185,31 @@ func TestPlainWordsAreReadAsAllOthers(t *testing.T) {
 			t.Fatalf("%q: got %q up to %d, want %q up to %d", text, words, end, want, wantEnd)
 		}
 	})
+}
+
+// A day is preferred to a range that has the same words.
+func TestADayIsPreferredToARange(t *testing.T) {
+	t.Parallel()
+	day, ranged := "The audit is on 15 April 2025 in Bonn.", "The audit is from 15 April 2025 to 2 May 2025 in Bonn."
+	var sample [][]int64
+	for _, text := range []string{day, ranged, "The fair is in May 2025."} {
+		sample = append(sample, lexicon.Owned(0, lexicon.Document(text).Terms))
+	}
+	for _, query := range []string{"15 April 2025", "2025-04-15", "audit on April 15, 2025"} {
+		q := lexicon.NewIDF(sample, len(sample)).Query(query)
+		if a, b := score(q, day), score(q, ranged); a <= b {
+			t.Errorf("%q: the day has a score of %.2f, and the range of %.2f", query, a, b)
+		}
+	}
+}
+
+// score returns the BM25 score of a text.
+func score(q lexicon.Query, text string) (sum float32) {
+	d := lexicon.Document(text)
+	for i, id := range q.Vector.Indices() {
+		if k, has := slices.BinarySearch(d.Terms, id); has {
+			sum += q.Vector.Values()[i] * d.Vector.Values()[k]
+		}
+	}
+	return sum
 }

@@ -18,7 +18,7 @@ var familiesFile string
 //go:embed abbreviations.txt
 var abbreviationsFile string
 
-// functionWordsFile, signsFile and suffixesFile are of languages other than English.
+// These are of languages other than English, and datesFile of many.
 var (
 	//go:embed functionwords.txt
 	functionWordsFile string
@@ -26,6 +26,10 @@ var (
 	signsFile string
 	//go:embed suffixes.txt
 	suffixesFile string
+	//go:embed chinese.txt
+	chineseFile string
+	//go:embed dates.txt
+	datesFile string
 )
 
 // stopwords are the words that no query and no document is ranked by.

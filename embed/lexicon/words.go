@@ -32,6 +32,9 @@ func eachWord(text string, found func(word)) {
 			found(word{text[i : i+size], i})
 			i += size
 		default:
+			if isDigit(text[i]) {
+				eachNumber(text, i, found)
+			}
 			if end := plainEnd(text, i); end > 0 {
 				found(word{text[i:end], i})
 				i = end
@@ -209,7 +212,9 @@ func eachPart(text string, whole span, found func(word)) {
 		i += size
 	}
 	eachHalf(text, span{part, whole.to}, found)
-	if part > whole.from {
+	if part == whole.from {
+		eachBeginning(text[whole.from:whole.to], found)
+	} else {
 		found(word{text[whole.from:whole.to], whole.from})
 		if letters := whole.from + firstDigit(text[whole.from:whole.to]); letters > part { // MySQL8
 			found(word{text[whole.from:letters], whole.from})
@@ -228,6 +233,48 @@ func eachHalf(text string, half span, found func(word)) {
 		found(word{part[i:], half.from + i})
 	}
 	found(word{part, half.from})
+}
+
+// Bounds of a part number.
+const (
+	maxPartNumber  = 24 // characters
+	maxBeginnings  = 8
+	leastBeginning = 3 // characters
+	maxHex         = 8 // most characters, if it may be a hexadecimal number
+)
+
+// eachBeginning finds the beginnings of a part number: of SN74LS00N, SN74, SN74LS and SN74LS00. A part number has
+// letters and digits in turns. It begins with a letter and has capitals, or has a letter that no hexadecimal number has.
+func eachBeginning(part string, found func(word)) {
+	if len(part) > maxPartNumber || len(part) <= leastBeginning || strings.HasPrefix(part, "0x") {
+		return
+	}
+	isHex, isUpper, turns := true, isLetter(part[0]), 0
+	var ends [maxBeginnings]int
+	for i := range len(part) {
+		c := part[i]
+		if !isDigit(c) && !isLetter(c) {
+			return
+		}
+		isHex = isHex && (isDigit(c) || c|0x20 <= 'f')
+		isUpper = isUpper && c < 'a'
+		if i == 0 || isDigit(c) == isDigit(part[i-1]) {
+			continue
+		}
+		if turns == maxBeginnings {
+			return
+		}
+		ends[turns] = i
+		turns++
+	}
+	if turns < 2 || isHex && (!isUpper || len(part) > maxHex) {
+		return
+	}
+	for _, end := range ends[1:turns] {
+		if end >= leastBeginning {
+			found(word{part[:end], -1})
+		}
+	}
 }
 
 // boundary returns the position of the only boundary between letters and digits in a part. It returns 0 if there is no
