@@ -164,7 +164,9 @@ func (d *docx) table(x *xmlReader, md *markdown) error {
 			}
 			return nil
 		})
-		if !deleted {
+		if deleted {
+			d.budget.omitted.add(deletedText)
+		} else {
 			rows = append(rows, r)
 		}
 		return err

@@ -42,6 +42,10 @@ func TestDOCXText(t *testing.T) {
 		{"a formula on one line", docx(para("<m:oMath><m:f><m:num><m:r><m:t>a+b</m:t></m:r></m:num><m:den><m:r><m:t>2" +
 			"</m:t></m:r></m:den></m:f><m:sSup><m:e><m:r><m:t>x</m:t></m:r></m:e><m:sup><m:r><m:t>2</m:t></m:r></m:sup>" +
 			"</m:sSup></m:oMath>")), "(a+b)/2x^2\n", nil},
+		{"an old word art", docx(para(run("x"), `<w:r><w:pict xmlns:v="urn:schemas-microsoft-com:vml"><v:shape>`+
+			`<v:textpath string="Draft"/></v:shape></w:pict></w:r>`)), "x\n\nDraft\n", nil},
+		{"an equation without a result", docx(para(run("x = "), `<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r>`+
+			`<w:instrText> EQ \f(3,4) </w:instrText></w:r><w:r><w:fldChar w:fldCharType="end"/></w:r>`)), "x = 3/4\n", nil},
 		{"of ruby text the base is shown", docx(para("<w:r><w:ruby><w:rt>" + run("かん") + "</w:rt><w:rubyBase>" + run("漢") +
 			"</w:rubyBase></w:ruby></w:r>")), "漢\n", nil},
 		{"controlled content is read", docx("<w:sdt><w:sdtContent>" + para(run("a"),

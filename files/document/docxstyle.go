@@ -61,6 +61,7 @@ func eachIn(x *xmlReader, f func(e element) error) error {
 type field struct {
 	instruction string
 	href        string
+	hasResult   bool
 }
 
 func readWordStyles(a *archive, part string) (blockStyles, error) {

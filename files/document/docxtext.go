@@ -154,6 +154,7 @@ func (d *docx) runPart(x *xmlReader, e element, p *wordParagraph, s style) error
 	case "w:fldChar", "w:instrText":
 		return d.field(x, e, p, s)
 	case "w:ruby":
+		d.budget.omitted.add(phoneticGuide)
 		return x.find("w:rubyBase", func(element) error { return d.inlines(x, p, s) })
 	case "w:drawing", "w:pict", "w:object", "mc:AlternateContent":
 		return d.drawing(x, p, e.name == "w:object")
@@ -178,12 +179,30 @@ func (d *docx) field(x *xmlReader, e element, p *wordParagraph, s style) error {
 		}
 		return err
 	case kind == "separate":
+		d.fields[n-1].hasResult = true
 		d.fields[n-1].href = hyperlink(d.fields[n-1].instruction)
 	case kind == "end":
+		if !d.fields[n-1].hasResult {
+			p.text.add(equation(d.fields[n-1].instruction), s)
+		}
 		d.fields = d.fields[:n-1]
 	}
 	return nil
 }
+
+// equation returns the formula in a field such as EQ \f(3,4), of which no result is stored: 3/4.
+func equation(instruction string) string {
+	code, isEquation := strings.CutPrefix(strings.TrimSpace(instruction), "EQ ")
+	if !isEquation {
+		return ""
+	}
+	return strings.TrimSpace(equationFraction.ReplaceAllString(equationRoot.ReplaceAllString(code, "√($1)"), "$1/$2"))
+}
+
+var (
+	equationFraction = regexp.MustCompile(`(?i)\\f\s*\(([^(),;\\]*)[,;]([^(),;\\]*)\)`)
+	equationRoot     = regexp.MustCompile(`(?i)\\r\s*\([,;]?([^(),;\\]*)\)`)
+)
 
 // hyperlink returns the address in a field such as HYPERLINK "https://example.org".
 func hyperlink(instruction string) string {
@@ -231,6 +250,8 @@ func (d *docx) drawn(x *xmlReader, p *wordParagraph, w *wordDrawing) error {
 			return within.chart(e.attr("r:id"))
 		case "dgm:relIds":
 			return within.diagram(e.attr("r:dm"))
+		case "v:textpath":
+			p.boxes.paragraph(onOneLine(e.attr("string")))
 		case "mc:Fallback":
 			return nil
 		}

@@ -144,15 +144,6 @@ func alternative(e element) string {
 
 var pictureFile = regexp.MustCompile(`(?i)^\S+\.(?:png|jpe?g|jfif|gif|bmp|tiff?|emf|wmf|svg|webp|heic)$`)
 
-// pictureText returns the alternative text of a picture as it is shown: [Picture: the harbour]. It is empty if there is
-// none.
-func pictureText(alternative string) string {
-	if alternative = onOneLine(alternative); alternative == "" {
-		return ""
-	}
-	return "[Picture: " + alternative + "]"
-}
-
 // commentText returns a comment as it is shown: Comment by Ada on B2: is that right? author and place may be empty.
 func commentText(author, at, text string) string {
 	shown := "Comment"

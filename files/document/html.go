@@ -105,7 +105,8 @@ func escapePipes(_ *html.Node, content string) string { return pipes.Replace(con
 var pipes = strings.NewReplacer(escaped+"|", escaped+"|", "|", escaped+"|")
 
 // isNoise are elements that are not part of a page's text.
-var isNoise = setOf("script style template svg button select object canvas noscript noembed noframes datalist iframe")
+var isNoise = setOf(`script style template svg button select object canvas noscript noembed noframes datalist iframe
+	rt rp annotation annotation-xml`)
 
 // isUnseen reports whether a reader does not see an element, because it is noise or hidden by its own attributes. The
 // page itself never counts as hidden, because its script shows it.
@@ -142,15 +143,6 @@ func isNavigation(n *html.Node) bool {
 	})
 }
 
-func attribute(n *html.Node, key string) string {
-	for _, a := range n.Attr {
-		if a.Key == key {
-			return a.Val
-		}
-	}
-	return ""
-}
-
 // dropInvisible removes what a reader does not see. It also removes navigation, unless nothing else would be left.
 func dropInvisible(doc *html.Node, omitted *omissions) {
 	styles := stylesheetOf(doc)
@@ -177,6 +169,8 @@ func dropInvisible(doc *html.Node, omitted *omissions) {
 // omitFrom notes what a reader of a page may miss of an element that is removed.
 func omitFrom(n *html.Node, omitted *omissions) {
 	switch {
+	case n.Data == "rt":
+		omitted.add(phoneticGuide)
 	case n.Data == "svg" || n.Data == "canvas":
 		omitted.add(picture)
 	case n.Data == "iframe" || n.Data == "object":
@@ -198,25 +192,6 @@ func remove(n *html.Node, fits func(*html.Node) bool) {
 		child = next
 	}
 }
-
-// find returns the first node, in document order, for which fits is true. It skips nodes within those for which
-// passOver is true. It returns nil if there is none.
-func find(n *html.Node, fits, passOver func(*html.Node) bool) *html.Node {
-	for child := n.FirstChild; child != nil; child = child.NextSibling {
-		if passOver != nil && passOver(child) {
-			continue
-		}
-		if fits(child) {
-			return child
-		}
-		if found := find(child, fits, passOver); found != nil {
-			return found
-		}
-	}
-	return nil
-}
-
-func is(a atom.Atom) func(*html.Node) bool { return func(n *html.Node) bool { return n.DataAtom == a } }
 
 // addTitle adds the page's title as a heading before its text. If a first-level heading has the same text, nothing is
 // added. If the first lower heading has it and there is no first-level heading, that heading becomes first-level.
@@ -240,19 +215,6 @@ func addTitle(doc *html.Node) {
 	body.InsertBefore(heading, body.FirstChild)
 }
 
-// onOneLine returns a text with one blank between its words.
-func onOneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
-
 func isLowerHeading(n *html.Node) bool { return lowerHeadings[n.DataAtom.String()] }
 
 var lowerHeadings = setOf("h2 h3 h4 h5 h6")
-
-func textOf(n *html.Node) string {
-	var b strings.Builder
-	for d := range n.Descendants() {
-		if d.Type == html.TextNode {
-			b.WriteString(d.Data)
-		}
-	}
-	return b.String()
-}

@@ -42,8 +42,6 @@ func isInBounds(raw string) bool {
 	}
 }
 
-var isFormatting = setOf("a b big code em font i nobr s small strike strong tt u")
-
 // isOutOfProportion reports whether the Markdown of a node would be too large. indents is how many lists and quotations
 // are around the node; cells counts the table cells so far.
 func isOutOfProportion(n *html.Node, indents int, cells *int) bool {
@@ -163,5 +161,3 @@ func separator(tag string) string {
 	}
 	return "\n"
 }
-
-var isInline = setOf("span sub sup abbr kbd img mark label input")

@@ -25,29 +25,6 @@ func showForms(doc *html.Node) {
 	}
 }
 
-// becomeField makes an element show only the value of a field, apart from what stands beside it.
-func becomeField(n *html.Node, value string) {
-	becomeText(n, value)
-	if value != "" {
-		n.InsertBefore(&html.Node{Type: html.TextNode, Data: " "}, n.FirstChild)
-		n.AppendChild(&html.Node{Type: html.TextNode, Data: " "})
-	}
-}
-
-// becomeText makes an element show only a text, with the lines of that text.
-func becomeText(n *html.Node, text string) {
-	for n.FirstChild != nil {
-		n.RemoveChild(n.FirstChild)
-	}
-	n.DataAtom, n.Data = atom.Span, "span"
-	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
-		if i > 0 {
-			n.AppendChild(&html.Node{Type: html.ElementNode, DataAtom: atom.Br, Data: "br"})
-		}
-		n.AppendChild(&html.Node{Type: html.TextNode, Data: line})
-	}
-}
-
 // inputValue returns what a reader sees of a field that is an element without content.
 func inputValue(attributes []html.Attribute) string {
 	kind, value, ticked := "text", "", false

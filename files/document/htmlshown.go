@@ -7,8 +7,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// showSpecial writes as text what a page shows by elements of its own: words in drawings, formulas, what an abbreviation
-// stands for, and struck text in code.
+// showSpecial writes as text what a page shows by elements of its own: words in drawings, formulas, what an
+// abbreviation stands for, and struck text in code.
 func showSpecial(doc *html.Node) {
 	for n := range doc.Descendants() {
 		switch {
@@ -101,4 +101,27 @@ func following(n *html.Node) string {
 		return textOf(n.NextSibling)
 	}
 	return n.NextSibling.Data
+}
+
+// becomeField makes an element show only the value of a field, apart from what stands beside it.
+func becomeField(n *html.Node, value string) {
+	becomeText(n, value)
+	if value != "" {
+		n.InsertBefore(&html.Node{Type: html.TextNode, Data: " "}, n.FirstChild)
+		n.AppendChild(&html.Node{Type: html.TextNode, Data: " "})
+	}
+}
+
+// becomeText makes an element show only a text, with the lines of that text.
+func becomeText(n *html.Node, text string) {
+	for n.FirstChild != nil {
+		n.RemoveChild(n.FirstChild)
+	}
+	n.DataAtom, n.Data = atom.Span, "span"
+	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		if i > 0 {
+			n.AppendChild(&html.Node{Type: html.ElementNode, DataAtom: atom.Br, Data: "br"})
+		}
+		n.AppendChild(&html.Node{Type: html.TextNode, Data: line})
+	}
 }

@@ -141,8 +141,8 @@ func eachBreak(page string, joins func(before, after string) bool) string {
 }
 
 // hanging are words behind a hyphen that stands for the end of a later word: Ein- und Ausgang, short- or long-term.
-var hanging = setOf(`und oder bzw sowie beziehungsweise bis and or to et ou y o e en of och eller samt og ja tai sekä oraz
-	lub albo i a nebo či és vagy și sau и или ve veya`)
+var hanging = setOf(`und oder bzw sowie beziehungsweise bis and or to et ou y o e en of och eller samt og ja tai sekä
+	oraz lub albo i a nebo či és vagy și sau и или ve veya`)
 
 // maxRunBytes is how much of a text without blanks is looked at around a break.
 const maxRunBytes = 200

@@ -10,8 +10,8 @@ import (
 func isBlank(s string) bool { return strings.TrimSpace(s) == "" }
 
 // isInvisible reports whether a character is not shown and changes no meaning, so that a search would miss the word
-// around it: soft hyphens, blanks without width, byte order marks, and marks of the direction of writing. Joiners have a
-// meaning in Persian and in emoji.
+// around it: soft hyphens, blanks without width, byte order marks, and marks of the direction of writing. Joiners have
+// a meaning in Persian and in emoji.
 func isInvisible(r rune) bool {
 	switch {
 	case r == '\u00ad', r == '\u200b', r == '\u2060', r == '\ufeff', r == '\u200e', r == '\u200f',
@@ -148,7 +148,8 @@ func isExponent(s string) bool {
 
 // isOneTerm reports whether a part of a formula needs no brackets.
 func isOneTerm(text string) bool {
-	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '.' })
+	isSign := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '.' }
+	return !strings.ContainsFunc(text, isSign)
 }
 
 // power returns a raised text. It stands in brackets if its end would not be seen.
@@ -183,3 +184,15 @@ func isAddress(href string) bool {
 }
 
 var isScheme = setOf("http https mailto ftp tel news sftp ssh git doi urn")
+
+// pictureText returns the alternative text of a picture as it is shown: [Picture: the harbour]. It is empty if there is
+// none.
+func pictureText(alternative string) string {
+	if alternative = onOneLine(alternative); alternative == "" {
+		return ""
+	}
+	return "[Picture: " + alternative + "]"
+}
+
+// onOneLine returns a text with one blank between its words.
+func onOneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

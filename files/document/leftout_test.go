@@ -70,6 +70,11 @@ func TestReadersSayWhatTheyLeaveOut(t *testing.T) {
 		{"macros, hidden and deleted text", wordType, docx(para(run("a"), run("b", "<w:vanish/>"),
 			`<w:del><w:r><w:delText>c</w:delText></w:r></w:del>`), "word/vbaProject.bin", "x"),
 			"1 macro project, 1 hidden text, 1 deleted text"},
+		{"deleted rows and phonetic guides", wordType, docx("<w:tbl>" + tableRow("a", "b") + "<w:tr><w:trPr><w:del/>" +
+			"</w:trPr><w:tc>" + para(run("c")) + "</w:tc></w:tr></w:tbl>" + para("<w:r><w:ruby><w:rt>"+run("r")+
+			"</w:rt><w:rubyBase>"+run("b")+"</w:rubyBase></w:ruby></w:r>")), "1 deleted text, 1 phonetic guide"},
+		{"phonetic guides of a page", "text/html", []byte("<p><ruby>a<rp>(</rp><rt>b</rt><rp>)</rp></ruby>c"),
+			"1 phonetic guide"},
 		{"a table of contents counts once", wordType, docx(toc+toc+para(run("a")), "word/styles.xml", wordPart("styles",
 			`<w:style w:styleId="TOC1"><w:name w:val="toc 1"/></w:style>`)), "1 table of contents"},
 		{"pictures and videos of slides", powerPoint, pptx([]string{shape("", line("", "x")) + "<p:pic/>", "<p:pic/>" +

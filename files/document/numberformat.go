@@ -11,8 +11,8 @@ import (
 	"github.com/xuri/excelize/v2"
 )
 
-// numberFormat is a number format of Excel that the library shows wrongly: as pieces, each a code such as "hh" or a text
-// in quotes.
+// numberFormat is a number format of Excel that the library shows wrongly: as pieces, each a code such as "hh" or a
+// text in quotes.
 type numberFormat []string
 
 var (
@@ -21,9 +21,8 @@ var (
 	fraction    = regexp.MustCompile(`^[#0? ]*?([#0?]*) ?[#0?]+/([#0?]+|[1-9]\d*)$`)
 )
 
-// misread returns a format if the library shows it wrongly: hours beyond a day, parts of a second, fractions, and years of
-// the Buddhist calendar. It returns nil for any other, and an empty
-// format for one that hides every number.
+// misread returns a format if the library shows it wrongly: hours beyond a day, parts of a second, fractions, and years
+// of the Buddhist calendar. It returns nil for any other, and an empty format for one that hides every number.
 func misread(code string) numberFormat {
 	if code != "" && strings.Trim(code, "; ") == "" {
 		return numberFormat{}

@@ -408,6 +408,8 @@ func (o *odf) omit(x *xmlReader, e element) error {
 	switch e.name {
 	case "text:hidden-text":
 		o.budget.omitted.add(hiddenText)
+	case "text:ruby-text":
+		o.budget.omitted.add(phoneticGuide)
 	case "text:tracked-changes":
 		return x.find("text:deletion", func(element) error {
 			o.budget.omitted.add(deletedText)

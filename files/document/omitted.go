@@ -36,6 +36,7 @@ const (
 	deletedText   = "deleted text"
 	tableContents = "table of contents"
 	hiddenSheet   = "hidden sheet"
+	phoneticGuide = "phonetic guide" // how a word is read, above it
 )
 
 // Check returns an error if an omission, which may come from a hostile document, is not within the limits.

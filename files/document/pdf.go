@@ -178,28 +178,3 @@ func (r *pdf) page(index int) (string, error) {
 	}
 	return text, nil
 }
-
-// textOf returns a page's own text. The caller closes it.
-func (r *pdf) textOf(page requests.Page) (*pdfText, error) {
-	t := &pdfText{pdf: r}
-	loaded, err := r.FPDFText_LoadPage(&requests.FPDFText_LoadPage{Page: page})
-	if err != nil {
-		return t, err
-	}
-	t.page = loaded.TextPage
-	counted, err := r.FPDFText_CountChars(&requests.FPDFText_CountChars{TextPage: t.page})
-	if err != nil || counted.Count == 0 {
-		return t, err
-	}
-	t.count = counted.Count
-	got, err := r.FPDFText_GetText(&requests.FPDFText_GetText{TextPage: t.page, Count: t.count})
-	if err == nil {
-		t.text = got.Text
-	}
-	return t, err
-}
-
-// close frees the text; so does closing the document.
-func (t *pdfText) close() {
-	_, _ = t.FPDFText_ClosePage(&requests.FPDFText_ClosePage{TextPage: t.page})
-}

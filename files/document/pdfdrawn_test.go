@@ -34,7 +34,8 @@ func TestLinesOfATurnedPageAreInOrder(t *testing.T) {
 	lines := shown(50, 700, "Row one") + shown(50, 680, "Row two") + shown(50, 660, "Row three")
 	const want = "Row one\nRow two\nRow three\n"
 	for _, angle := range []string{"0", "90", "180", "270"} {
-		testPDF(t, []pdfCase{{"shown at " + angle + " degrees", pdfOf("", pdfPage{lines, nil, "/Rotate " + angle}), want, ""}})
+		testPDF(t, []pdfCase{{"shown at " + angle + " degrees", pdfOf("", pdfPage{lines, nil, "/Rotate " + angle}), want,
+			""}})
 	}
 	for _, turn := range []string{"0 1 -1 0 600 0", "0 -1 1 0 0 800", "-1 0 0 -1 600 800"} {
 		testPDF(t, []pdfCase{{"drawn turned by " + turn, pdfOf("", pdfPage{"q " + turn + " cm " + lines + "Q", nil, ""}),

@@ -43,7 +43,8 @@ func pdfOf(form string, pages ...pdfPage) []byte {
 			}
 		}
 		kids = append(kids, fmt.Sprintf("%d 0 R", add(fmt.Sprintf("<</Type/Page/Parent %d 0 R/MediaBox[0 0 600 800]"+
-			"/Resources<</Font<</F 2 0 R>>/XObject<</X0 4 0 R/X1 5 0 R/X2 6 0 R/X3 7 0 R>>>>/Contents %d 0 R/Annots[%s]%s>>", tree, content,
+			"/Resources<</Font<</F 2 0 R>>/XObject<</X0 4 0 R/X1 5 0 R/X2 6 0 R/X3 7 0 R>>>>/Contents %d 0 R/Annots[%s]%s>>",
+			tree, content,
 			strings.Join(annotations, " "), page.entries))))
 	}
 	objects[tree-1] = fmt.Sprintf("<</Type/Pages/Kids[%s]/Count %d>>", strings.Join(kids, " "), len(kids))

@@ -14,17 +14,17 @@ type pageLink struct {
 }
 
 // link adds a link to those of the page.
-func (t *pdfText) link(a references.FPDF_ANNOTATION, found *annotated) {
+func (t *pdfText) link(a references.FPDF_ANNOTATION, all *[]pageLink) {
 	target := t.targetOf(a)
 	if target == "" || t.isHidden(a) {
 		return
 	}
 	link := pageLink{target, t.within(t.boxOf(a)), t.boxOf(a)}
-	if n := len(found.links); n > 0 && found.links[n-1].target == target {
-		link.label = found.links[n-1].label + link.label
-		found.links = found.links[:n-1]
+	if n := len(*all); n > 0 && (*all)[n-1].target == target {
+		link.label = (*all)[n-1].label + link.label
+		*all = (*all)[:n-1]
 	}
-	found.links = append(found.links, link)
+	*all = append(*all, link)
 }
 
 // targetOf returns the address to which an annotation leads, or "".

@@ -10,9 +10,6 @@ import (
 
 const stamp = "stamp"
 
-// maxAnnotations is how many annotations of one page are read.
-const maxAnnotations = 5000
-
 // annotated is what a page has besides its own text.
 type annotated struct {
 	placed      []placed
@@ -50,7 +47,7 @@ func (t *pdfText) annotation(index int, a references.FPDF_ANNOTATION, found *ann
 	case enums.FPDF_ANNOT_SUBTYPE_POPUP, enums.FPDF_ANNOT_SUBTYPE_PRINTERMARK, enums.FPDF_ANNOT_SUBTYPE_TRAPNET,
 		enums.FPDF_ANNOT_SUBTYPE_XFAWIDGET: // they have no text of their own
 	case enums.FPDF_ANNOT_SUBTYPE_LINK:
-		t.link(a, found)
+		t.link(a, &found.links)
 	case enums.FPDF_ANNOT_SUBTYPE_WIDGET:
 		p, ok := t.field(a)
 		switch {
@@ -157,21 +154,4 @@ func (t *pdfText) marked(a references.FPDF_ANNOTATION) string {
 		}))
 	}
 	return onOneLine(strings.Join(texts, " "))
-}
-
-// isHidden reports whether an annotation is not shown.
-func (t *pdfText) isHidden(a references.FPDF_ANNOTATION) bool {
-	flags, err := t.FPDFAnnot_GetFlags(&requests.FPDFAnnot_GetFlags{Annotation: a})
-	return err == nil && flags.Flags&(enums.FPDF_ANNOT_FLAG_HIDDEN|enums.FPDF_ANNOT_FLAG_NOVIEW) != 0
-}
-
-// boxOf returns where an annotation is; an empty box if it does not say.
-func (t *pdfText) boxOf(a references.FPDF_ANNOTATION) box {
-	got, err := t.FPDFAnnot_GetRect(&requests.FPDFAnnot_GetRect{Annotation: a})
-	if err != nil {
-		return box{}
-	}
-	b := got.Rect
-	return box{float64(min(b.Left, b.Right)), float64(min(b.Bottom, b.Top)), float64(max(b.Left, b.Right)),
-		float64(max(b.Bottom, b.Top))}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/klippa-app/go-pdfium/enums"
 	"github.com/klippa-app/go-pdfium/references"
 	"github.com/klippa-app/go-pdfium/requests"
 )
@@ -15,6 +16,9 @@ const (
 	maxPageChars = 50_000  // of one page
 	maxChars     = 500_000 // of the pages of a document
 )
+
+// maxAnnotations is how many annotations of one page are read.
+const maxAnnotations = 5000
 
 // Distances on a page, in points.
 const (
@@ -341,4 +345,21 @@ func (t *pdfText) offset(n int) int {
 		return len(t.text)
 	}
 	return len(got.Text)
+}
+
+// isHidden reports whether an annotation is not shown.
+func (t *pdfText) isHidden(a references.FPDF_ANNOTATION) bool {
+	flags, err := t.FPDFAnnot_GetFlags(&requests.FPDFAnnot_GetFlags{Annotation: a})
+	return err == nil && flags.Flags&(enums.FPDF_ANNOT_FLAG_HIDDEN|enums.FPDF_ANNOT_FLAG_NOVIEW) != 0
+}
+
+// boxOf returns where an annotation is; an empty box if it does not say.
+func (t *pdfText) boxOf(a references.FPDF_ANNOTATION) box {
+	got, err := t.FPDFAnnot_GetRect(&requests.FPDFAnnot_GetRect{Annotation: a})
+	if err != nil {
+		return box{}
+	}
+	b := got.Rect
+	return box{float64(min(b.Left, b.Right)), float64(min(b.Bottom, b.Top)), float64(max(b.Left, b.Right)),
+		float64(max(b.Bottom, b.Top))}
 }

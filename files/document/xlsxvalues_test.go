@@ -34,7 +34,8 @@ func TestXLSXNumbersAsExcelShowsThem(t *testing.T) {
 			"yyyy-mm-dd", "44650", "[h]:mm", "-0.5"), head + "30:15:00 | 2026-03-31 | -12:00" + tail, []int{1}},
 		{"parts of a second", formatted("", "hh:mm:ss.000", "46082.123456", "mm:ss.0", "0.5000057", "s.00",
 			"0.0000115740740740741"), head + "02:57:46.598 | 00:00.5 | 1.00" + tail, []int{1}},
-		{"with a date and half days", formatted("", `d.m.yyyy h:mm:ss.0 AM/PM`, "46082.75", `[h]" h "m" min"`, "2.3", "0", "1"),
+		{"with a date and half days", formatted("", `d.m.yyyy h:mm:ss.0 AM/PM`, "46082.75", `[h]" h "m" min"`, "2.3", "0",
+			"1"),
 			head + "1.3.2026 6:00:00.0 PM | 55 h 12 min | 1" + tail, []int{1}},
 		{"fractions", formatted("", "# ?/?", "0.5", "# ??/??", "5.25", "# ?/8", "-1.124"), head + "1/2 | 5 1/4 | -1 1/8" +
 			tail, []int{1}},

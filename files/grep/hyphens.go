@@ -13,9 +13,9 @@ const (
 	maxBroken   = 64 // places of a hyphen in a pattern
 )
 
-// withHyphens lets a pattern that is a text also match it with a hyphen within one of its words. The text of a PDF keeps
-// the hyphen of a word that was broken at the end of a line and is not known, such as zorbifi-cation. It returns nil
-// for other patterns.
+// withHyphens lets a pattern that is a text also match it with a hyphen within one of its words. The text of a PDF
+// keeps the hyphen of a word that was broken at the end of a line and is not known, such as zorbifi-cation. It returns
+// nil for other patterns.
 func withHyphens(re *syntax.Regexp) *syntax.Regexp {
 	if re.Op != syntax.OpLiteral {
 		return nil

@@ -23,8 +23,8 @@ type file struct {
 
 // attachedSQL selects an agent's attached files. The organization is $1, the agent $2.
 const attachedSQL = `
-	SELECT f.key, f.id, d.name || '/' || f.name AS name, f.generation, f.chars, f.gram_generation = f.generation AS indexed,
-	       f.media_type = 'application/pdf' AS broken
+	SELECT f.key, f.id, d.name || '/' || f.name AS name, f.generation, f.chars,
+	       f.gram_generation = f.generation AS indexed, f.media_type = 'application/pdf' AS broken
 	FROM agent_folders a JOIN folders d ON d.org = a.org AND d.key = a.folder_key
 	JOIN files f ON f.folder_key = a.folder_key AND f.replaces IS NULL
 	WHERE a.org = $1 AND d.org = $1 AND f.org = $1 AND a.agent_id = $2`
