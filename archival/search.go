@@ -57,6 +57,13 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 
 		Scope:  fmt.Sprint(org, searched.archives),
 		Sample: func(ctx context.Context) (*lexicon.IDF, error) { return s.sample(ctx, searched) },
+		Texts: func(ctx context.Context, most int) ([]string, error) {
+			return db.All[string](ctx, s.db, `
+				SELECT p.text FROM unnest($2::bigint[]) AS a (key) CROSS JOIN LATERAL (
+					SELECT key, text FROM passages WHERE org = $1 AND archive_key = a.key
+					ORDER BY happened_at DESC, key DESC LIMIT $3) p
+				ORDER BY p.key DESC LIMIT $3`, org, searched.archives, most)
+		},
 		Owners: func(context.Context) ([]int64, error) { return searched.archives, nil },
 	}
 	out, spelling, err := rank.Respelled(ctx, s.db, s.search, question,

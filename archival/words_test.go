@@ -109,3 +109,13 @@ func TestAWordFindsNoPassageWithAnotherOfItsPlace(t *testing.T) {
 		}
 	}
 }
+
+// Compound words of passages are found by their parts.
+func TestPassagesAreFoundByPartsOfWords(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.insert("Die Umsatzsteuervoranmeldung geht am Montag an das Finanzamt.", "Die Belege für den März fehlen noch.")
+	if got := f.found(archival.Query{Text: "Umsatzsteuer", AgentID: f.agent, Limit: 5}); len(got) != 1 {
+		t.Errorf("got %q, want the passage with the compound word", got)
+	}
+}

@@ -144,7 +144,13 @@ func (s *Store) question(scope searchedFiles, text string, limit int) rank.Quest
 		Most:    scope.most,
 		Scope:   fmt.Sprint(scope.org, scope.all),
 		Sample:  func(ctx context.Context) (*lexicon.IDF, error) { return s.sample(ctx, scope) },
-		Owners:  func(context.Context) ([]int64, error) { return scope.folders, nil },
+		Texts: func(ctx context.Context, most int) ([]string, error) {
+			return db.All[string](ctx, s.db, `
+				SELECT c.text FROM unnest($2::bigint[]) AS f (key) CROSS JOIN LATERAL (
+					SELECT key, text FROM chunks WHERE org = $1 AND folder_key = f.key ORDER BY key DESC LIMIT $3) c
+				ORDER BY c.key DESC LIMIT $3`, scope.org, scope.all, most)
+		},
+		Owners: func(context.Context) ([]int64, error) { return scope.folders, nil },
 	}
 }
 

@@ -207,3 +207,20 @@ func TestIDFFollowsTheChunks(t *testing.T) {
 		t.Errorf("the best is %+v (%v), want line 701 of large/stock.txt", got.Hits, err)
 	}
 }
+
+// Compound words of files are found by their parts.
+func TestFilesAreFoundByPartsOfWords(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	folder := fx.stock("steuern", 3, nil, func(i int) string {
+		return []string{"Die Umsatzsteuervoranmeldung geht am Montag an das Finanzamt.", "Die Belege für den März fehlen noch.",
+			"Der Versicherungsschein liegt im Schrank bei der Tür."}[i]
+	})
+	agent := fx.agentWith(folder)
+	for question, line := range map[string]int{"Umsatzsteuer": 1, "Versicherung": 3} {
+		got, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: question, Limit: 3})
+		if err != nil || len(got.Hits) != 1 || got.Hits[0].FirstLine != line {
+			t.Errorf("%q: got %+v (%v), want line %d", question, got.Hits, err, line)
+		}
+	}
+}

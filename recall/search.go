@@ -110,8 +110,24 @@ func (s *Store) question(f searchFilter) rank.Question {
 		Guessed:     f.guessed,
 		Scope:       f.statisticsScope(),
 		Sample:      func(ctx context.Context) (*lexicon.IDF, error) { return s.sample(ctx, f) },
+		Texts:       func(ctx context.Context, most int) ([]string, error) { return s.newestTexts(ctx, f, most) },
 		Owners:      func(ctx context.Context) ([]int64, error) { return s.agentKeys(ctx, f) },
 	}
+}
+
+// newestTexts returns the beginnings of the newest messages of a search's scope, at most so many.
+func (s *Store) newestTexts(ctx context.Context, f searchFilter, most int) ([]string, error) {
+	scope, of, place := `org = $1 AND $2 = 0`, int64(0), `key`
+	switch {
+	case f.conversation != 0:
+		scope, of, place = `org = $1 AND conversation_key = $2`, f.conversation, `position`
+	case f.agent != 0:
+		scope, of, place = `org = $1 AND agent_key = $2`, f.agent, `seq`
+	}
+	return db.All[string](ctx, s.db, `
+		SELECT coalesce(left(content #>> '{0,text}', $4), '') FROM messages
+		WHERE `+scope+` AND lex IS NOT NULL
+		ORDER BY `+place+` DESC LIMIT $3`, f.org, of, most, pieceBytes)
 }
 
 // agentKeys returns the keys of the agents that own the messages a search may see.

@@ -106,3 +106,20 @@ func TestAWordFindsNoMessageWithAnotherOfItsPlace(t *testing.T) {
 		t.Errorf("%q finds nothing", b)
 	}
 }
+
+// Compound words of a log are found by their parts.
+func TestMessagesAreFoundByPartsOfWords(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.append(say(recall.User, "Ist die Umsatzsteuervoranmeldung schon beim Finanzamt?"),
+		say(recall.Assistant, "Nein, die Belege für den März fehlen noch."))
+	for _, question := range []string{"Umsatzsteuer", "Voranmeldungen"} {
+		if got := f.found(recall.Query{Text: question, OnlyMatches: true}); len(got) != 1 || !strings.Contains(got[0], "Umsatz") {
+			t.Errorf("%q finds %q", question, got)
+		}
+	}
+	f.append(say(recall.User, "Wo liegt der Versicherungsschein?"))
+	if got := f.found(recall.Query{Text: "Versicherung", OnlyMatches: true}); len(got) != 1 {
+		t.Errorf("a word that was said later is not found: %q", got)
+	}
+}

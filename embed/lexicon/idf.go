@@ -62,6 +62,14 @@ func (f *IDF) Rows() int { return f.rows }
 // Having returns how many of the sampled rows have a term.
 func (f *IDF) Having(term int32) int { return int(f.having[term]) }
 
+// Sum returns a number that changes with the sample.
+func (f *IDF) Sum() (sum uint64) {
+	for id, n := range f.having {
+		sum += (uint64(id)<<32 | uint64(n)) * 0x9E3779B97F4A7C15 //nolint:gosec // not negative
+	}
+	return sum + uint64(f.rows) //nolint:gosec // likewise
+}
+
 // IsComplete reports whether all rows of the scope are sampled.
 func (f *IDF) IsComplete() bool { return f.sample >= f.rows }
 

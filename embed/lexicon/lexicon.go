@@ -4,8 +4,8 @@
 // Each file uses only the files named before it:
 //   - from a text to its terms: wordlists.go language.go lightstem.go stem.go numbers.go words.go
 //     propernames.go tokenize.go
-//   - weights of words, of texts and of queries: expand.go lexicon.go idf.go prefilter.go weighedquery.go pairs.go
-//     query.go wanted.go
+//   - weights of words, of texts and of queries: expand.go lexicon.go idf.go prefilter.go pairs.go compound.go
+//     weighedquery.go query.go wanted.go
 package lexicon
 
 import (

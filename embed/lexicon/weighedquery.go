@@ -75,7 +75,11 @@ func (f *IDF) known(w queryWord) queryWord {
 }
 
 // Query weighs the terms of a query.
-func (f *IDF) Query(text string) Query {
+func (f *IDF) Query(text string) Query { return f.QueryWith(text, nil) }
+
+// QueryWith weighs the terms of a query, and of compound words that have its words as parts. The compound words may be
+// nil.
+func (f *IDF) QueryWith(text string, compounds *Compounds) Query {
 	text = compatible(text)
 	in := f.languages
 	if own := spokenIn(text); own.sure {
@@ -113,6 +117,13 @@ func (f *IDF) Query(text string) Query {
 		}
 		share := expandedShare * float32(min(f.weight(a.ID), f.weight(a.of.ID)))
 		terms[a.Text] = QueryTerm{ID: a.ID, Word: a.ID, Weight: share, Other: true}
+	}
+	for _, a := range compounds.compoundsOf(words) {
+		if _, has := terms[a.Text]; has || len(terms) >= mostTerms {
+			continue
+		}
+		share := compoundShare * float32(min(f.weight(a.ID), f.weight(a.of.ID)))
+		terms[a.Text] = QueryTerm{ID: a.ID, Word: a.of.ID, Weight: share, Other: true}
 	}
 	v := sparse(heaviest(weightsOf(terms)))
 	slices.SortFunc(rarest, func(a, b int32) int {

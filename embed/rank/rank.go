@@ -1,7 +1,7 @@
 // Package rank searches rows and texts by words and by meaning, and fuses both rankings ([Fuse]). Each memory adds only
 // the condition for its own rows.
 // Each file uses only the files named before it: fuse.go rerank.go rank.go confidence.go weights.go near.go remarks.go
-// bywords.go search.go spelling.go explain.go reweigh.go texts.go
+// bywords.go compounds.go search.go spelling.go explain.go reweigh.go texts.go
 package rank
 
 import (

@@ -41,6 +41,7 @@ type Search struct {
 	Passages   bool             // Table may have several rows with the same key, each with a passage of a text
 
 	statistics lexicon.IDFCache
+	compounds  compoundsCache
 }
 
 // NewSearch returns a search of a table. It uses the indexes for more than IndexRows rows.
@@ -86,6 +87,9 @@ type Question struct {
 	Scope string
 	// Sample reads the statistics of the scope.
 	Sample func(context.Context) (*lexicon.IDF, error)
+	// Texts returns the newest texts of the scope, at most so many. Compound words are searched in them by their parts. It
+	// is called only for scopes with texts in languages that have such words; nil: no parts are searched.
+	Texts func(ctx context.Context, most int) ([]string, error)
 	// Owners returns the keys of the rows' owners. They own the terms in Search.Table, unless these are plain (see
 	// lexicon.Owned), and the rows in Search.Words.
 	Owners func(context.Context) ([]int64, error)
@@ -100,7 +104,11 @@ func (s *Search) Rank(ctx context.Context, d db.DB, q Question) (Ranking, error)
 	if err != nil {
 		return Ranking{}, err
 	}
-	ranking := Ranking{Query: idf.Query(q.Text), text: q.Text, scope: idf}
+	compounds, err := s.compounds.of(ctx, q, idf)
+	if err != nil {
+		return Ranking{}, err
+	}
+	ranking := Ranking{Query: idf.QueryWith(q.Text, compounds), text: q.Text, scope: idf}
 	if s.Reranker != nil && !q.WordsOnly && !q.MeaningOnly {
 		ranking.judged = &judgement{reranker: s.Reranker}
 	}

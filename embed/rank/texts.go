@@ -23,8 +23,8 @@ type Arms struct {
 // or is nil, words rank alone.
 func Texts(ctx context.Context, d *endpoint.Endpoint, query string, texts []string, arms Arms) (Ranking, Remarks) {
 	started := time.Now()
-	words, idf := rankWords(query, texts)
-	r := Ranking{Query: idf.Query(query), ByWords: true, text: query, scope: idf}
+	words, idf, weighed := rankWords(query, texts)
+	r := Ranking{Query: weighed, ByWords: true, text: query, scope: idf}
 	r.words = armOf([][]Hit{related(slices.Clone(words))}, started)
 	r.BestWords = max(0, r.words.best)
 	var meaning []Hit
@@ -44,15 +44,19 @@ func Texts(ctx context.Context, d *endpoint.Endpoint, query string, texts []stri
 	return r, Remarks{Note: r.Note, Wordless: len(r.Rows) == 0 && !r.ByMeaning && IsWordless(query)}
 }
 
-// rankWords returns the BM25 scores of all texts, the best first, and the statistics of their words.
-func rankWords(query string, texts []string) ([]Hit, *lexicon.IDF) {
+// rankWords returns the BM25 scores of all texts, the best first, the statistics of their words, and the query's words.
+func rankWords(query string, texts []string) ([]Hit, *lexicon.IDF, lexicon.Query) {
 	documents, terms := make([]lexicon.Lex, len(texts)), make([][]int64, len(texts))
 	for i, text := range texts {
 		documents[i] = lexicon.Document(text)
 		terms[i] = lexicon.Owned(0, documents[i].Terms)
 	}
 	idf := lexicon.NewIDF(terms, len(texts))
-	q := idf.Query(query)
+	var compounds *lexicon.Compounds
+	if idf.HasCompounds() {
+		compounds = lexicon.NewCompounds(texts)
+	}
+	q := idf.QueryWith(query, compounds)
 	hits := make([]Hit, len(texts))
 	for i, d := range documents {
 		hits[i] = Hit{ID: int64(i), Score: inner(q.Vector, d.Vector)}
@@ -65,7 +69,7 @@ func rankWords(query string, texts []string) ([]Hit, *lexicon.IDF) {
 		}
 		return 0
 	})
-	return hits, idf
+	return hits, idf, q
 }
 
 // inner returns the inner product of two vectors.

@@ -86,7 +86,12 @@ func (s *Store) Search(ctx context.Context, org db.Org, tree string, q Query) (R
 	question := rank.Question{Text: q.Text, Limit: q.Limit, WordsOnly: q.WordsOnly,
 		MeaningOnly: q.MeaningOnly, Weight: q.Weight, AsWritten: q.AsWritten,
 		Filters: []rank.Filter{{Rows: files, Vectors: vectors, Args: args}},
-		Sample:  func(ctx context.Context) (*lexicon.IDF, error) { return s.sample(ctx, org, t) }}
+		Sample:  func(ctx context.Context) (*lexicon.IDF, error) { return s.sample(ctx, org, t) },
+		Texts: func(ctx context.Context, most int) ([]string, error) {
+			return db.All[string](ctx, s.db, `
+				SELECT left(content, 65536) FROM memory_files WHERE org = $1 AND tree_key = $2 AND deleted_at IS NULL
+				ORDER BY key DESC LIMIT $3`, org, t.Key, most)
+		}}
 	out, spelling, err := rank.Respelled(ctx, s.db, s.search, question,
 		func(text string, guessed bool) (rank.Searched[Results], error) {
 			q.Text, question.Text, question.Guessed = text, text, guessed
