@@ -75,7 +75,8 @@ const fileRows = `
 	       f.chunks AS total_chunks,
 	       CASE WHEN @unknown THEN 0
 	            ELSE f.chunks - coalesce(w.waiting, 0)::integer - coalesce(r.chunks, 0) END AS chunks_embedded,
-	       f.lines, cardinality(f.pages) AS total_pages, f.omitted, f.charset AS encoding, f.charset_sure,
+	       f.lines, cardinality(f.pages) AS total_pages, f.omitted, f.charset AS encoding,
+	       f.charset_sure::numeric::float8 AS charset_sure,
 	       CASE WHEN @content THEN (
 	           SELECT coalesce(string_agg(g.text, '' ORDER BY g.ordinal), '') FROM file_segments g
 	           WHERE g.file_key = f.key AND g.generation = f.generation AND g.org = @org) END AS content,

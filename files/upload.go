@@ -129,14 +129,17 @@ func (u Upload) sniff(name string, body *spooled) (string, error) {
 	if err := document.CheckCharset(u.Encoding); err != nil {
 		return "", db.Invalid("%s", err)
 	}
-	if unsupported, ok := errors.AsType[*document.UnsupportedError](err); ok && unsupported.MediaType == "" {
+	if unsupported, ok := errors.AsType[*document.UnsupportedError](err); ok && isPlain[unsupported.MediaType] {
 		mediaType, err = document.TextType(name, u.MediaType), nil
 	}
-	if err == nil && (document.Input{MediaType: mediaType}).IsComplex() {
+	if err == nil && (document.Input{MediaType: mediaType}).IsComplex() && !document.IsMail(mediaType) {
 		return "", db.Invalid("'%s' is %s, which says its encoding itself; upload it without 'encoding'", name, mediaType)
 	}
 	return mediaType, err
 }
+
+// isPlain are the media types of files that may be plain text, though they do not look like it.
+var isPlain = map[string]bool{"": true, "text/plain": true}
 
 func (u Upload) storedName() (string, error) {
 	switch u.Duplicates {

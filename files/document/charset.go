@@ -40,6 +40,9 @@ var declares = setOf(`text/html application/xhtml+xml application/xml text/xml i
 // chosenCharset returns the encoding of a name that an uploader gives, and its usual name. It returns nil if there is
 // none.
 func chosenCharset(name string) (encoding.Encoding, string) {
+	if own, label := ownCharset(name); own != nil {
+		return own, label
+	}
 	switch label := canonicalLabel(name); label {
 	case "utf-8", "utf8":
 		return encoding.Nop, "utf-8"
@@ -52,6 +55,26 @@ func chosenCharset(name string) (encoding.Encoding, string) {
 	default:
 		return charsetNamed(label)
 	}
+}
+
+// hintedCharset returns the encoding that a file declares by a name, as charsetNamed does.
+func hintedCharset(name string) (encoding.Encoding, string) {
+	if e, own := ownCharset(name); e != nil && !isHost(own) {
+		return e, own
+	}
+	return charsetNamed(name)
+}
+
+// ownCharset returns one of ownCharsets by one of its names, and its usual name.
+func ownCharset(name string) (encoding.Encoding, string) {
+	label := canonicalLabel(name)
+	label = cmp.Or(ownLabels[strings.ReplaceAll(label, "_", "-")], label)
+	return ownCharsets[label], label
+}
+
+// isHost reports whether an encoding is one of mainframes, as far as chosenCharset knows it.
+func isHost(charset string) bool {
+	return setOf("ibm037 ibm273 ibm500 ibm1047 ibm1140")[charset]
 }
 
 // CheckCharset returns *UnknownCharsetError if no encoding has a name.
@@ -67,9 +90,12 @@ type UnknownCharsetError struct{ Name string }
 
 func (e *UnknownCharsetError) Error() string {
 	return fmt.Sprintf("the encoding '%s' is not known; encodings are named as on the web, such as utf-8, utf-16le, "+
-		"windows-1250, windows-1251, windows-1252, iso-8859-2, iso-8859-15, koi8-r, macintosh, ibm437, ibm850, ibm852, "+
-		"ibm866, windows-874, shift_jis, euc-jp, euc-kr, gb18030, big5", e.Name)
+		"windows-1250, windows-1251, windows-1252, iso-8859-2, iso-8859-15, koi8-r, macintosh, x-mac-ce, ibm437, ibm850, "+
+		"ibm852, ibm866, ibm037, ibm500, windows-874, shift_jis, euc-jp, euc-kr, gb18030, big5", e.Name)
 }
+
+const hostAdvice = "The file is in EBCDIC, the encoding of mainframes. Save it as UTF-8, or upload it with " +
+	"encoding=ibm037 (United States), ibm273 (Germany), ibm500 (international), ibm1047 (Unix) or ibm1140 (with the euro)."
 
 // isEBCDIC reports whether the bytes are EBCDIC. They must consist of letters, digits and blanks that all its code
 // pages share, and have no blanks or line feeds of other encodings.

@@ -2,6 +2,7 @@ package document
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -41,8 +42,7 @@ func decodePlain(raw []byte, hint, chosen string) (plainText, error) {
 		return decodeAs(raw, chosen)
 	}
 	if isEBCDIC(raw) {
-		return plainText{}, unreadable("The file is in EBCDIC, the encoding of mainframes. Save it as UTF-8, and upload it " +
-			"again.")
+		return plainText{}, unreadable("%s", hostAdvice)
 	}
 	text, charset, isUnicode := decodeUnicode(raw)
 	p := plainText{text: text, charset: charset, sure: 1}
@@ -51,7 +51,8 @@ func decodePlain(raw []byte, hint, chosen string) (plainText, error) {
 	}
 	if bad := badIn(raw, p.text, isUnicode); bad > 0 && !tolerable(bad, p.text) {
 		return plainText{}, unreadable("The file is not text: %d of its %d characters are control characters or cannot be "+
-			"decoded. Save it as UTF-8, and upload it again.", bad, utf8.RuneCountInString(p.text))
+			"decoded. Save it as UTF-8, or name its encoding with encoding=, and upload it again.", bad,
+			utf8.RuneCountInString(p.text))
 	}
 	p.finish(raw)
 	return p, nil
@@ -130,8 +131,8 @@ func nextRune(charset string) func(raw []byte) (string, int) {
 			return string(raw[:n]), n
 		}
 	}
-	e, _ := charsetNamed(charset)
-	if e == nil || strings.HasPrefix(charset, "utf-") || strings.HasPrefix(charset, "iso-2022") {
+	e, _ := chosenCharset(charset)
+	if e == nil || strings.HasPrefix(charset, "utf-") || strings.HasPrefix(charset, "iso-2022") || isHost(charset) {
 		return nil
 	}
 	return func(raw []byte) (string, int) {
@@ -211,7 +212,7 @@ func decodeUnicode(raw []byte) (text, charset string, ok bool) {
 			return decoded(rest, m.encoding), m.charset, true
 		}
 	}
-	m := guessUTF16(raw)
+	m := cmp.Or(guessUTF32(raw), guessUTF16(raw))
 	if isUTF8(raw) {
 		if text = strings.ToValidUTF8(string(raw), "\ufffd"); m == nil || tolerable(badIn(raw, text, true), text) {
 			return fromEscapes(text)
@@ -253,11 +254,35 @@ func trimCutRune(head []byte) []byte {
 
 // fromEscapes decodes ISO-2022-JP if the text has its sequences that switch to kanji and back. All its bytes are ASCII.
 func fromEscapes(text string) (string, string, bool) {
+	if strings.Contains(text, beginsISO2022KR) && strings.Contains(text, "\x0e") {
+		return decodeISO2022KR([]byte(text)), "iso-2022-kr", true
+	}
 	to := strings.Contains(text, "\x1b$B") || strings.Contains(text, "\x1b$@")
 	if to && (strings.Contains(text, "\x1b(B") || strings.Contains(text, "\x1b(J")) {
 		return decoded([]byte(text), japanese.ISO2022JP), "iso-2022-jp", true
 	}
 	return text, "utf-8", true
+}
+
+// guessUTF32 returns the byte order of UTF-32 without a mark, or nil if the bytes are not UTF-32.
+func guessUTF32(raw []byte) *boundMark {
+	sample := raw[:min(len(raw), 64<<10)&^3]
+	if len(sample) < 8 || len(raw)%4 != 0 {
+		return nil
+	}
+	for i := range marks[1:3] {
+		m := &marks[1+i]
+		text, rare := decoded(sample, m.encoding), 0
+		for _, r := range text {
+			if r > 0xffff {
+				rare++
+			}
+		}
+		if !strings.ContainsAny(text, "\ufffd\x00") && isWritten(text) && rare*20 <= len(sample)/4 {
+			return m
+		}
+	}
+	return nil
 }
 
 // guessUTF16 returns the byte order of UTF-16 without a mark, or nil if the bytes are not UTF-16. In UTF-16, ASCII
@@ -331,7 +356,7 @@ func isWritten(text string) bool {
 // decodeLegacy decodes text that is not Unicode, and says how sure the charset is. It uses the charset of hint if every
 // byte is valid in it, otherwise the likeliest one.
 func decodeLegacy(raw []byte, hint string) (text, name string, sure float64) {
-	if e, name := charsetNamed(hint); e != nil {
+	if e, name := hintedCharset(hint); e != nil {
 		if text := decoded(raw, e); badRunes(text) == 0 {
 			return text, name, 1
 		}

@@ -211,6 +211,25 @@ func TestDeclaredCharset(t *testing.T) {
 	}
 }
 
+// The probability of an encoding is honest where the right one is not among those that are known.
+func TestTheEncodingOfAStrangeTextIsUncertain(t *testing.T) {
+	t.Parallel()
+	for name, raw := range map[string]string{
+		"German in HP Roman-8": "Die Gr\xcf\xdee der Stra\xdee ist gepr\xcfft. \xdbberm\xceige \xdcfen, M\xcfller, " +
+			"sch\xcen.",
+		"Greek in DOS 737": "\x8d\x9c\xa9\xa1\x9c\xa7\xe1\x9d\xe0 \xab\x9e\xa4 \xaf\xac\xae\xa6\xad\x9f\xe6\xa8\x98 " +
+			"\x99\x9b\x9c\xa2\xac\x9a\xa3\xe5\x98 \xab\xa6\xac \xd4\xa4\x9f\xa8\xe0\xa7\xa6\xac",
+		"Turkish in DOS 857": "Pijamal\x8d hasta ya\xa7\x8dz \x9fof\x94re \x87abucak g\x81vendi. \x9eark\x8d s\x94yl\x81yor, " +
+			"\x87ok g\x81zel \x87i\x87ekler a\x87t\x8d.",
+	} {
+		got, err := reader.Read(t.Context(), document.Input{MediaType: "text/plain", SizeBytes: int64(len(raw)),
+			Body: strings.NewReader(raw)})
+		if err != nil || got.Sure > 0.6 {
+			t.Errorf("%s was read as %s, sure by %.3f, %v", name, got.Charset, got.Sure, err)
+		}
+	}
+}
+
 func TestDecodeRefusesWhatIsNotText(t *testing.T) {
 	t.Parallel()
 	noise := make([]byte, 100<<10)
@@ -310,6 +329,17 @@ func TestPlainTextSaysWhatItCouldNotShow(t *testing.T) {
 		{"a short text in Shift JIS", "\x93\xfa\xff\x96{", "cp932", "日\\xff本", "shift_jis", "1 undecodable byte (line 1)"},
 		{"UTF-16 with its mark", "\xfe\xff\x00a", "utf-16", "a", "utf-16", ""},
 		{"UTF-16 without one", "\x00a", "utf-16be", "a", "utf-16be", ""},
+		{"ASCII against all that the bytes say", "M\xfcller", "ascii", "M\\xfcller", "us-ascii",
+			"1 undecodable byte (line 1)"},
+		{"Mac OS in Central Europe", "P\xde\x92li\xe4 \xec", "mac_ce", "Příliš ž", "x-mac-ce", ""},
+		{"Mac OS in Greek", "\xc1\xec\xe6\xe1", "x-mac-greek", "Νλφα", "x-mac-greek", ""},
+		{"mainframes", "\xc8\x85\x93\x93\x96\x15\x5a", "cp037", "Hello\n!", "ibm037", ""},
+		{"mainframes in Germany", "\xc8\x43\x84\x25\xc0", "ibm273", "H{d\nä", "ibm273", ""},
+		{"Korean in seven bits", "\x1b$)C\x0e?@4C\x0f a\n", "iso-2022-kr", "오늘 a\n", "iso-2022-kr", ""},
+		{"so it is by its form", "\x1b$)C\x0e?@4C\x0f a\n", "", "오늘 a\n", "iso-2022-kr", ""},
+		{"UTF-7", "caf+AOk- +2D3eAA 1 +- 1", "utf-7", "café 😀 1 + 1", "utf-7", ""},
+		{"UTF-32 without a mark", "a\x00\x00\x00\xe9\x00\x00\x00\n\x00\x00\x00", "", "aé\n", "utf-32le", ""},
+		{"UTF-32 big-endian without a mark", "\x00\x00\x00a\x00\x00\x00\xe9\x00\x00\x01\x59", "", "aéř", "utf-32be", ""},
 		{"DOS", "M\x81ller", "cp850", "Müller", "ibm850", ""},
 	} {
 		got := read(tt.raw, tt.charset)
@@ -326,7 +356,8 @@ func TestPlainTextSaysWhatItCouldNotShow(t *testing.T) {
 	}
 	for name, known := range map[string]bool{"cp1250": true, "Latin-1": true, "mac-roman": true, "ISO-8859-8": true,
 		"utf-8":  true,
-		"UTF-16": true, "ibm852": true, "klingon": false, "": false, "cp037": false, "x-user-defined": false} {
+		"UTF-16": true, "ibm852": true, "klingon": false, "": false, "cp037": true,
+		"x-mac-ce": true, "iso-2022-kr": true, "utf-7": true, "ibm500": true, "ascii": true, "x-user-defined": false} {
 		if err := document.CheckCharset(name); (err == nil) != known || !known && !strings.Contains(err.Error(),
 			"windows-1250") {
 			t.Errorf("%q: %v", name, err)

@@ -32,7 +32,8 @@ var candidates = []candidate{
 	{"windows-1257", baltic, nil, -1.5}, {"iso-8859-13", baltic, nil, -2}, {"iso-8859-4", baltic, nil, -3},
 	{"windows-874", thai, nil, -1}, {"windows-1258", vietic, nil, -2}, {"macintosh", western, nil, -2},
 	{"ibm850", western, nil, -2}, {"ibm437", western, nil, -2.5}, {"ibm852", central, nil, -3},
-	{"iso-8859-16", central[5:], nil, -4}, {"shift_jis", nil, &japaneseScript, -3}, {"euc-jp", nil, &japaneseScript, -3.5},
+	{"iso-8859-16", central[5:], nil, -4}, {"x-mac-ce", central, nil, -5}, {"x-mac-greek", hellenic, nil, -12},
+	{"iso-8859-3", southern, nil, -5}, {"shift_jis", nil, &japaneseScript, -3}, {"euc-jp", nil, &japaneseScript, -3.5},
 	{"euc-kr", nil, &koreanScript, -3}, {"gb18030", nil, &chineseSimple, -3}, {"big5", nil, &chineseTraditional, -3},
 	{"gb18030", nil, &chineseTraditional, -5},
 }
@@ -42,6 +43,7 @@ type guessed struct {
 	charset  string
 	encoding encoding.Encoding
 	sure     float64 // probability, from 0 to 1, that no other encoding is right
+	fit
 }
 
 // sureEnough is the probability from which on an encoding counts as known.
@@ -69,7 +71,7 @@ func guessCharset(sample []byte) guessed {
 	}
 	var all []scored
 	for _, c := range candidates {
-		e, name := charsetNamed(c.charset)
+		e, name := chosenCharset(c.charset)
 		if e == nil {
 			continue
 		}
@@ -77,7 +79,7 @@ func guessCharset(sample []byte) guessed {
 		score := c.prior + c.score(text)
 		same := slices.IndexFunc(all, func(s scored) bool { return s.text == text })
 		if same < 0 {
-			all = append(all, scored{guessed{name, e, 0}, text, score})
+			all = append(all, scored{guessed{charset: name, encoding: e}, text, score})
 		} else {
 			all[same].score = max(all[same].score, score)
 		}
@@ -88,8 +90,71 @@ func guessCharset(sample []byte) guessed {
 		others += math.Exp(s.score - all[0].score)
 	}
 	best := all[0].guessed
-	best.sure = 1 / (1 + others)
+	best.sure = min(mostSure, 1/(1+others))
+	if best.fit = fits(best.charset, []rune(all[0].text)); !best.isWell {
+		best.sure = min(best.sure, unlikely)
+	}
 	return best
+}
+
+// Probabilities that a guess is right: at most, and of a text whose letters are not as frequent as in any language that
+// is known. Then its encoding may be one that is not among the candidates.
+const (
+	mostSure = 0.999
+	unlikely = 0.5
+)
+
+// How likely the characters of a text are at least, as logarithms: of letters, less than those of their language
+// usually are. In languages with ASCII letters, few letters of a text count, and rare ones make a difference.
+const (
+	leastLikely      = -1.5
+	leastLikelyASCII = -2.6
+	leastLikelyHan   = -8  // of characters of East Asia
+	leastText        = -7  // of any; else the bytes are no text if
+	fewestBeyond     = 10  // so many of them, and
+	shareBeyond      = 0.3 // so many of all, are beyond ASCII
+)
+
+// fit says how well a text looks like one in the languages of an encoding.
+type fit struct {
+	mean    float64 // how likely its characters beyond ASCII are
+	isWell  bool    // they are as likely as they usually are
+	isNoise bool    // they are so unlikely, and so many, that the bytes are no text
+}
+
+// fits says how well a text in an encoding looks like one of the languages for which it is used.
+func fits(charset string, text []rune) (f fit) {
+	beyond := 0
+	for _, r := range text {
+		if r >= utf8.RuneSelf {
+			beyond++
+		}
+	}
+	if beyond == 0 {
+		return fit{isWell: true}
+	}
+	f.mean = math.Inf(-1)
+	least := float64(leastLikelyHan)
+	for _, c := range candidates {
+		if c.charset != charset {
+			continue
+		}
+		if c.script != nil {
+			f.mean = max(f.mean, c.script.score(text)/float64(beyond))
+		}
+		for _, l := range c.languages {
+			if mean := l.score(text) / float64(beyond); mean > f.mean {
+				f.mean, least = mean, l.usual+leastLikely
+				if l.isASCII {
+					least = l.usual + leastLikelyASCII
+				}
+			}
+		}
+	}
+	f.isWell = f.mean >= least
+	f.isNoise = f.mean < min(least, leastText) && beyond >= fewestBeyond &&
+		float64(beyond) >= shareBeyond*float64(len(text))
+	return f
 }
 
 // score returns how likely a text is, in the language that fits best.

@@ -4,8 +4,8 @@
 // Each file uses only the files named before it:
 //   - what all formats share: mediatype.go omitted.go document.go limits.go inline.go table.go markdown.go
 //     vocabulary.go hyphens.go pages.go
-//   - HTML and text: htmlnodes.go stylesheet.go htmlshown.go htmlforms.go htmlbounds.go html.go charset.go
-//     languages.go detect.go terminal.go decode.go
+//   - HTML and text: htmlnodes.go stylesheet.go htmlshown.go htmlforms.go htmlbounds.go html.go charsets.go
+//     charset.go languages.go detect.go terminal.go decode.go
 //   - packed formats: ole.go zip.go advice.go ipynb.go xml.go archive.go xmltree.go formula.go
 //   - Office: embedded.go footers.go docxlist.go styles.go drawing.go chart.go docxstyle.go docxsymbols.go docxtext.go
 //     docx.go sheet.go numberformat.go sheetformats.go xlsxcells.go sheetlinks.go xlsxdrawn.go xlsx.go

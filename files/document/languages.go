@@ -16,6 +16,7 @@ type language struct {
 	ascii   float64          // weight of an ASCII letter
 	accents map[rune]bool    // some of them are in every text in lower case; nil: not so
 	foreign float64          // weight of a letter of other languages in the same script
+	usual   float64          // mean weight of its letters in a text
 }
 
 // frequencyFall is the logarithm of how many times as frequent the first letter of a language is as the last.
@@ -43,6 +44,7 @@ func newLanguage(name, letters string, perMille float64) *language {
 	}
 	for r, w := range l.weight {
 		l.weight[r] = math.Log(w / sum * perMille / 1000)
+		l.usual += w / sum * l.weight[r]
 	}
 	l.ascii = math.Log(1 - perMille/1000)
 	if !l.isASCII {
@@ -77,9 +79,10 @@ var (
 	central = []*language{latin("Czech", 130, "íáěéřýčžšůú óťňď"), latin("Slovak", 110, "áíéčšžýúťľ ňôäďóŕĺ"),
 		latin("Polish", 70, "łęążśćó ńź"), latin("Hungarian", 110, "áéöóőüíú ű"), latin("Croatian and Slovene", 35, "čćšžđ"),
 		latin("Romanian", 60, "ăîâşţșț")}
-	baltic = []*language{latin("Lithuanian", 70, "ėšžųįąūčę"), latin("Latvian", 110, "āīēšūņžļ ķģčŗō"), estonian}
-	turkic = []*language{latin("Turkish", 100, "ışüçğöi âîû")}
-	vietic = []*language{latin("Vietnamese", 250, "đ\u0301\u0300ưôơêâă\u0323\u0309\u0303áàóòéíúìùèýãõ")}
+	baltic   = []*language{latin("Lithuanian", 70, "ėšžųįąūčę"), latin("Latvian", 110, "āīēšūņžļ ķģčŗō"), estonian}
+	turkic   = []*language{latin("Turkish", 100, "ışüçğöi âîû")}
+	southern = []*language{latin("Esperanto", 25, "ĉĝŭŝĵĥ"), latin("Maltese", 50, "ħġżċàè")}
+	vietic   = []*language{latin("Vietnamese", 250, "đ\u0301\u0300ưôơêâă\u0323\u0309\u0303áàóòéíúìùèýãõ")}
 
 	cyrillic = []*language{other("Russian", "оеаинтсрвлкмдпуяыьгзбчйхжшюцщэфёъ"), other("Ukrainian",
 		"оаинвіертслкдумпязьбгчйхїжцшюєщфґ"),

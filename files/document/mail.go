@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"strings"
@@ -16,8 +17,9 @@ import (
 type mailReader struct {
 	attached func(Input) (Text, error) // reads an attachment
 	parts    int
-	written  int // bytes of text
-	depth    int // of messages within messages
+	written  int    // bytes of text
+	depth    int    // of messages within messages
+	charset  string // of texts that do not say theirs; empty: it is found
 	omitted  omissions
 }
 
@@ -28,7 +30,7 @@ func readMail(input Input, attached func(Input) (Text, error)) (Text, error) {
 	if err != nil {
 		return Text{}, err
 	}
-	m := &mailReader{attached: attached}
+	m := &mailReader{attached: attached, charset: input.Charset}
 	text, err := m.file(raw, input.MediaType)
 	if err != nil {
 		return Text{}, err
@@ -59,7 +61,7 @@ func (m *mailReader) file(raw []byte, mediaType string) (string, error) {
 
 // message returns the text of one message. What has no header of a message is plain text.
 func (m *mailReader) message(raw []byte) (string, error) {
-	p := newMailPart(raw, "text/plain")
+	p := m.part(raw, "text/plain")
 	if !p.header.isMail() {
 		text, _, err := Decode(raw, "")
 		return tidied(text), err
@@ -83,6 +85,19 @@ func (m *mailReader) message(raw []byte) (string, error) {
 		heading = "" // a saved web page has a title
 	}
 	return joinTexts([]string{heading, strings.Join(fields, "\n"), body.shown, body.attached}), err
+}
+
+// part reads the header of a message or a part.
+func (m *mailReader) part(raw []byte, usual string) mailPart {
+	p := newMailPart(raw, usual)
+	if p.params["charset"] == "" && m.charset != "" {
+		p.params = maps.Clone(p.params)
+		if p.params == nil {
+			p.params = map[string]string{}
+		}
+		p.params["charset"] = m.charset
+	}
+	return p
 }
 
 // joinTexts puts an empty line between texts.
@@ -168,7 +183,7 @@ func (m *mailReader) multipart(p mailPart, depth int) (mailText, error) {
 	var shown, attached []string
 	var parts []mailPart
 	for _, raw := range raw {
-		part := newMailPart(raw, usual)
+		part := m.part(raw, usual)
 		if p.mediaType == webPageType && isStyling(part) {
 			continue
 		}

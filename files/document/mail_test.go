@@ -309,3 +309,15 @@ func TestMailSaysWhatItLeavesOut(t *testing.T) {
 		t.Errorf("got %q, %v, want %q", said, err, want)
 	}
 }
+
+// The charset that an uploader names is that of the texts that do not say theirs.
+func TestMailInAChosenCharset(t *testing.T) {
+	t.Parallel()
+	raw := "From: a\nSubject: \xf8\xed\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\n\xf8\xed\n--b\n" +
+		"Content-Type: text/plain; charset=iso-8859-5\n\n\xb5\xd6\n--b--\n"
+	got, err := reader.Read(t.Context(), document.Input{MediaType: "message/rfc822", Charset: "windows-1250",
+		SizeBytes: int64(len(raw)), Body: strings.NewReader(raw)})
+	if want := "# ří\n\nFrom: a\n\nří\n\nЕж\n"; err != nil || got.Text != want {
+		t.Errorf("got %q, %v, want %q", got.Text, err, want)
+	}
+}

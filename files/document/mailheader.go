@@ -123,25 +123,13 @@ func decodeWords(words string) string {
 // decodeBytes decodes bytes in a charset that a mail declares, which may be wrong or unknown.
 func decodeBytes(raw []byte, declared string) string {
 	if strings.EqualFold(declared, "utf-7") {
-		return fromUTF7(string(raw))
+		return decodeUTF7(raw)
 	}
 	if text, _, err := Decode(raw, declared); err == nil {
 		return text
 	}
 	return strings.ToValidUTF8(string(raw), "\ufffd")
 }
-
-// fromUTF7 decodes UTF-7: Base64 of UTF-16 between + and -.
-func fromUTF7(text string) string {
-	return shifted.ReplaceAllStringFunc(text, func(run string) string {
-		if run == "+-" {
-			return "+"
-		}
-		return decoded(fromBase64([]byte(strings.Trim(run, "+-"))), marks[4].encoding)
-	})
-}
-
-var shifted = regexp.MustCompile(`\+(?:[A-Za-z0-9+/]+-?|-)`)
 
 // mediaTypeOf returns the media type that a field declares, and its parameters. It accepts malformed parameters, which
 // the standard library refuses together with the media type.

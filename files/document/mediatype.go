@@ -32,5 +32,8 @@ const (
 	webPageType = "multipart/related" // a web page that a browser saved with its pictures (.mht)
 )
 
+// IsMail reports whether a media type is one of mail. Its parts mostly say their encoding, but not always.
+func IsMail(mediaType string) bool { return isMail[mediaType] }
+
 // isMail are the media types that the mail reader reads.
 var isMail = setOf(messageType + " " + mboxType + " " + webPageType)

@@ -76,7 +76,34 @@ func Sniff(name, declared string, body io.ReaderAt, size int64) (mediaType strin
 	if content == "application/octet-stream" {
 		content = ""
 	}
-	return "", &UnsupportedError{content, name, advice(extension, content, body, size)}
+	said := advice(extension, content, body, size)
+	if (content == "" || content == "text/plain") && said == "" {
+		said = adviceForText(head)
+	}
+	return "", &UnsupportedError{content, name, said}
+}
+
+// adviceForText says what to do with a file that may be text, though it does not look like it.
+func adviceForText(head []byte) string {
+	nuls, controls := 0, 0
+	for _, b := range head {
+		switch {
+		case b == 0:
+			nuls++
+		case b < ' ' && b != '\t' && b != '\n' && b != '\r' && b != '\f' && b != 0x1b || b == 0x7f:
+			controls++
+		}
+	}
+	switch {
+	case isEBCDIC(head):
+		return hostAdvice
+	case controls*10 > len(head):
+		return ""
+	case nuls*20 > len(head):
+		return fmt.Sprintf("%d of its first %d bytes are NUL, as in binary files. If it is text, remove them, or upload it "+
+			"with encoding=utf-8 (or the encoding that it has).", nuls, len(head))
+	}
+	return "If it is text, name its encoding: upload it with encoding=windows-1252, for instance."
 }
 
 // manyNULs are NULs of which no text has as many in a row, but for a file that was being written when the power failed.
@@ -185,7 +212,11 @@ func looksLikeText(head []byte, marked bool) bool {
 	}
 	text, _, ok := decodeUnicode(head)
 	if !ok && !marked {
-		text, _, _ = decodeLegacy(head, "") // the name of the encoding is not needed
+		guess := guessCharset(legacySample(head))
+		if guess.isNoise {
+			return false
+		}
+		text = decoded(head, guess.encoding)
 	}
 	bad := badIn(head, text, ok)
 	return bad == 0 && ok || !marked && tolerable(bad, text)
