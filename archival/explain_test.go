@@ -86,6 +86,7 @@ func TestPassagesWithThePhraseComeFirst(t *testing.T) {
 	if len(first.Hits) != 1 || !strings.HasPrefix(first.Hits[0].Text, "The walnut tree") || first.Hits[0].Score > 1 {
 		t.Fatalf("got %+v, want the passage with the phrase", first.Hits)
 	}
+	embedtest.AddsUp(t, first.Hits[0].Explanation, first.Hits[0].Score, "term", "near")
 	if b := first.Hits[0].Explanation.Boosts; len(b) != 1 || b[0].Name != "near" || b[0].Value <= 0 {
 		t.Errorf("it gains %+v, want something for the phrase", b)
 	}
@@ -141,6 +142,8 @@ func TestARerankerOrdersPassages(t *testing.T) {
 	if len(got.Hits) != 2 || !strings.HasSuffix(got.Hits[0].Text, "river.") || got.Hits[0].Score < got.Hits[1].Score {
 		t.Fatalf("got %+v, want the passage about the river first", got.Hits)
 	}
+	embedtest.AddsUp(t, got.Hits[0].Explanation, got.Hits[0].Score, "term", "rerank")
+	embedtest.AddsUp(t, got.Hits[1].Explanation, got.Hits[1].Score)
 	if e := got.Explanation.Rerank; e == nil || e.Rows != 3 || e.Model != "preferring-river" {
 		t.Errorf("the reranking is explained as %+v", e)
 	}

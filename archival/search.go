@@ -132,7 +132,8 @@ func (s *Store) ranked(ctx context.Context, q Query, question rank.Question, aft
 func (r *Results) explain(ranking rank.Ranking) {
 	r.Explanation = ranking.Explanation()
 	for i, h := range r.Hits {
-		r.Hits[i].Explanation = ranking.ExplainHit(h.Key, h.Text)
+		r.Hits[i].Explanation = ranking.ExplainHit(rank.Ranked{Key: h.Key, Text: h.Text, Score: h.Score,
+			Scale: ranking.Calibrated(1, ranking.Rows[0].Score)})
 	}
 	if len(r.Hits) > 0 {
 		r.Hits[0].Explanation.Search = r.Explanation

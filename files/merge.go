@@ -52,7 +52,8 @@ func (s *Store) mergedHits(ctx context.Context, org db.Org, ranking rank.Ranking
 	}
 	for i := min(offset, len(groups)); i < min(offset+limit, len(groups)); i++ {
 		hit := merged(groups[i], groups[:i])
-		hit.Score = ranking.Calibrated(hit.Score, best)
+		hit.Score, hit.scale = ranking.Calibrated(hit.Score, best), ranking.Calibrated(1, best)
+		hit.ranked = groups[i][0].searchable()
 		hits = append(hits, hit)
 	}
 	return hits, more, nil

@@ -123,6 +123,8 @@ func TestFilesExplainTheirRanks(t *testing.T) {
 	if err != nil || len(got.Hits) != 2 || got.Hits[0].FileName != "f/a.txt" {
 		t.Fatalf("got %+v (%v)", got, err)
 	}
+	embedtest.AddsUp(t, got.Hits[0].Explanation, got.Hits[0].Score, "term", "near")
+	embedtest.AddsUp(t, got.Hits[1].Explanation, got.Hits[1].Score)
 	e := got.Hits[0].Explanation
 	if len(e.Boosts) != 1 || e.Boosts[0].Name != "near" || e.Search != got.Explanation || len(e.Terms) != 2 ||
 		got.Hits[0].Score <= got.Hits[1].Score || got.Hits[0].Score > 1 {
@@ -144,6 +146,8 @@ func TestARerankerOrdersChunks(t *testing.T) {
 		got.Hits[0].Score < got.Hits[1].Score {
 		t.Fatalf("got %+v (%v), want river.txt first", got.Hits, err)
 	}
+	embedtest.AddsUp(t, got.Hits[0].Explanation, got.Hits[0].Score, "rerank")
+	embedtest.AddsUp(t, got.Hits[1].Explanation, got.Hits[1].Score)
 	if e := got.Explanation.Rerank; e == nil || e.Rows != 2 || *got.Hits[0].Explanation.Rerank != 1 {
 		t.Errorf("the reranking is explained as %+v and %+v", e, got.Hits[0].Explanation)
 	}

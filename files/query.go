@@ -44,6 +44,9 @@ type Hit struct {
 	MeaningRank int     `db:"meaning_rank"` // from 1; 0 if the chunk was not ranked by meaning
 
 	Explanation *rank.HitExplanation `db:"-"` // set if Query.Explain
+
+	ranked string  // text by which the best chunk was ranked
+	scale  float64 // of a score in the ranking to Score
 }
 
 // Pages returns the pages on which the chunk is.

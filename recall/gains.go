@@ -27,9 +27,8 @@ var neighborShares = []float64{0.3, 0.2}
 // gains are the scores that a message gains from its context.
 type gains struct{ neighbors, session, participant, date, near, passage float64 }
 
-// boosts returns the gains with their names.
-func (g gains) boosts() []rank.Boost {
-	return []rank.Boost{{Name: "neighbors", Value: g.neighbors}, {Name: "session", Value: g.session},
-		{Name: "participant", Value: g.participant}, {Name: "date", Value: g.date}, {Name: "near", Value: g.near},
-		{Name: "passage", Value: g.passage}}
+// added returns the gains with their names, without those of the neighbors.
+func (g gains) added() []rank.Added {
+	return []rank.Added{{Of: "session", Value: g.session}, {Of: "participant", Value: g.participant},
+		{Of: "date", Value: g.date}, {Of: "near", Value: g.near}, {Of: "passage", Value: g.passage}}
 }

@@ -40,7 +40,15 @@ type candidate struct {
 	Score float64     `db:"-"` // includes gains
 	Gains gains       `db:"-"`
 
+	neighbors []neighbor // what each neighbor added; only for a query that asks to explain
+
 	Passage *foundPassage `db:"-"` // of a long message, that the search found; nil if it is not known
+}
+
+// neighbor is what a message near a candidate added to its score.
+type neighbor struct {
+	key   int64
+	value float64
 }
 
 // place is a position in a conversation: of a message, or of a session's first message.
@@ -59,7 +67,7 @@ func (s *Store) rankInContext(ctx context.Context, f searchFilter, found rank.Ra
 	if err != nil {
 		return nil, err
 	}
-	addNeighbors(all)
+	addNeighbors(all, f.q.Explain)
 	all = slices.DeleteFunc(all, func(c candidate) bool { return !c.Wanted })
 	sortBest(all) // now the best sessions can be scored
 	if err := s.addSessions(ctx, f.org, all, found); err != nil {
@@ -203,25 +211,34 @@ func (s *Store) candidates(ctx context.Context, f searchFilter, found []rank.Sco
 	return all, err
 }
 
-// addNeighbors adds to each candidate's score the shares of its neighbors' scores.
-func addNeighbors(all []candidate) {
-	scores := make(map[place]float64, len(all))
-	questions := make(map[place]float64, len(all))
-	for _, c := range all {
-		at := place{c.Conversation, c.Position}
-		scores[at] = c.Own.Score
-		if c.Asks {
-			questions[at] = c.Own.Score
-		}
+// addNeighbors adds to each candidate's score the shares of its neighbors' scores. If explain is set, it notes what each
+// neighbor added.
+func addNeighbors(all []candidate, explain bool) {
+	known := make(map[place]*candidate, len(all))
+	for i, c := range all {
+		known[place{c.Conversation, c.Position}] = &all[i]
 	}
 	for i := range all {
 		c := &all[i]
-		at := func(offset int) place { return place{c.Conversation, c.Position + offset} }
-		c.Score = c.Own.Score + answerShare*questions[at(-1)]
-		for n, share := range neighborShares {
-			c.Score += share * (scores[at(-n-1)] + scores[at(n+1)])
+		gain := func(offset int, share float64) {
+			other := known[place{c.Conversation, c.Position + offset}]
+			if other == nil {
+				return
+			}
+			if offset == -1 && other.Asks {
+				share += answerShare
+			}
+			value := share * other.Own.Score
+			c.Gains.neighbors += value
+			if explain && value != 0 {
+				c.neighbors = append(c.neighbors, neighbor{other.Key, value})
+			}
 		}
-		c.Gains.neighbors = c.Score - c.Own.Score
+		for n, share := range neighborShares {
+			gain(-n-1, share)
+			gain(n+1, share)
+		}
+		c.Score = c.Own.Score + c.Gains.neighbors
 	}
 }
 

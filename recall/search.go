@@ -70,7 +70,9 @@ func (s *Store) ranked(ctx context.Context, f searchFilter) (found rank.Searched
 	out.Hits, err = s.confirmed(ctx, f, rows, ranking, contextOf(all, ranking))
 	out.More = out.More && len(out.Hits) > 0
 	out.Remarks = ranking.Remarks(len(out.Hits), out.More)
-	out.addContext(all, ranking, q.Explain)
+	if err == nil {
+		err = s.addContext(ctx, f, &out, all, ranking)
+	}
 	for _, h := range out.Hits {
 		found.Texts = append(found.Texts, Searched(h.Message))
 	}

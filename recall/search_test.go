@@ -266,6 +266,7 @@ func TestNeighborsAreMarkedAsContext(t *testing.T) {
 		got.Hits[0].Score > 1 || got.Hits[1].Score >= got.Hits[0].Score {
 		t.Fatalf("got %+v, want the question, and its answer as context", got.Hits)
 	}
+	embedtest.AddsUp(t, got.Hits[1].Explanation, got.Hits[1].Score, "neighbor")
 	names := func(h recall.Hit) (all []string) {
 		for _, b := range h.Explanation.Boosts {
 			all = append(all, b.Name)
@@ -333,7 +334,43 @@ func TestARerankerOrdersMessages(t *testing.T) {
 	if len(got.Hits) != 2 || got.Hits[0].ID != preferred[0].ID || got.Hits[0].Score < got.Hits[1].Score {
 		t.Fatalf("got %+v, want the message about the river first", got.Hits)
 	}
+	embedtest.AddsUp(t, got.Hits[0].Explanation, got.Hits[0].Score, "term", "rerank")
+	embedtest.AddsUp(t, got.Hits[1].Explanation, got.Hits[1].Score)
 	if e := got.Explanation.Rerank; e == nil || e.Rows < 2 || *got.Hits[0].Explanation.Rerank != 1 {
 		t.Errorf("the reranking is explained as %+v and %+v", e, got.Hits[0].Explanation)
+	}
+}
+
+// What the words, the vector, the neighbors, the speaker, the day and the passage of a message added makes up its score.
+func TestTheScoreOfAMessageIsExplainedInFull(t *testing.T) {
+	t.Parallel()
+	f := newLocalFixture(t)
+	f.chat("", 30)
+	ann, bob := "Ann", "Bob"
+	said := func(name *string, role recall.Role, text string) recall.Draft {
+		d := at(say(role, text), "2026-03-04T12:00:00Z")
+		d.Name = name
+		return d
+	}
+	long, _ := inventory(9_000, 1)
+	f.append(said(&ann, recall.User, "Where is the spare key00 of the boiler room?"),
+		said(&bob, recall.Assistant, "Ask in the office."), said(&ann, recall.User, long))
+	f.must(recall.EmbedOnce(f.store, t.Context(), f.org, f.agent))
+	got := f.search(recall.Query{Text: "What did Ann say on 4 March 2026 of the spare key00 behind the boiler?", AgentID: f.agent,
+		Limit: 20, Explain: true})
+	kinds := map[string]bool{}
+	for _, h := range got.Hits {
+		embedtest.AddsUp(t, h.Explanation, h.Score)
+		for _, a := range h.Explanation.Added {
+			kinds[a.Of] = true
+			if (a.Of == "neighbor" || a.Of == "term") == (a.Name == "") {
+				t.Errorf("%s has the name %q", a.Of, a.Name)
+			}
+		}
+	}
+	for _, kind := range []string{"term", "meaning", "near", "neighbor", "session", "participant", "date", "passage"} {
+		if !kinds[kind] {
+			t.Errorf("nothing is added for %s: %v", kind, kinds)
+		}
 	}
 }

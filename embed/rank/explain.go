@@ -2,8 +2,10 @@ package rank
 
 import (
 	"cmp"
-	"github.com/loci-memory/loci/embed/lexicon"
+	"math"
 	"slices"
+
+	"github.com/loci-memory/loci/embed/lexicon"
 )
 
 // Explanation says how a search ranked.
@@ -42,6 +44,23 @@ type HitExplanation struct {
 	Boosts  []Boost      `json:"boosts" doc:"What is added to the two shares."`
 	Rerank  *float64     `json:"rerank,omitempty" doc:"What a second model says of it; absent if it was not asked."`
 	Search  *Explanation `json:"search,omitempty" doc:"How the search ranked; of the first hit alone."`
+	Score   float64      `json:"score" doc:"In its own memory: the sum of what was added."`
+	Added   []Added      `json:"added" doc:"What made its score, which is the sum of the values."`
+}
+
+// Added is one part of a hit's score.
+type Added struct {
+	Of    string  `json:"of" enum:"term,meaning,near,neighbor,session,participant,date,passage,rerank" doc:"What for."`
+	Name  string  `json:"name,omitempty" doc:"The stem of the word; of a neighbor, the id of the message."`
+	Value float64 `json:"value" doc:"How much of the hit's score; a long text or a reranker may take some away."`
+}
+
+// boost returns the name of the Boost that an added part belongs to.
+func (a Added) boost() string {
+	if a.Of == "neighbor" {
+		return "neighbors"
+	}
+	return a.Of
 }
 
 // Boost is a gain of a hit in addition to its shares of words and meaning.
@@ -81,24 +100,98 @@ func (a arm) explained(name string, weight float64) ExplainedArm {
 	return ExplainedArm{Arm: name, Rows: a.rows, Best: a.best, Weight: weight, Milliseconds: milliseconds(a.took)}
 }
 
-// ExplainHit says how a row got its place. The caller gives the row's searchable text and its boosts.
-func (r Ranking) ExplainHit(key int64, text string, boosts ...Boost) *HitExplanation {
-	explanation := &HitExplanation{Terms: []string{}, Boosts: []Boost{}, Rerank: r.judged.of(key)}
-	for _, t := range lexicon.DistinctTerms(text) {
+// Ranked is a hit to be explained.
+type Ranked struct {
+	Key   int64
+	Text  string  // by which words find it
+	Score float64 // as the caller gets it
+	Scale float64 // of a score in the ranking to one that the caller gets
+	Gains []Added // in scores of the ranking, in addition to its words, its meaning and Scored.Near
+}
+
+// ExplainHit says how a row got its place, and what made its score.
+func (r Ranking) ExplainHit(h Ranked) *HitExplanation {
+	explanation := &HitExplanation{Terms: []string{}, Boosts: []Boost{}, Added: []Added{}, Score: h.Score,
+		Rerank: r.judged.of(h.Key)}
+	for _, t := range lexicon.DistinctTerms(h.Text) {
 		if _, ok := r.Query.Terms[t]; ok {
 			explanation.Terms = append(explanation.Terms, t)
 		}
 	}
+	var parts []Added
 	for _, row := range r.Rows {
-		if row.ID == key {
+		if row.ID == h.Key {
 			explanation.Words, explanation.Meaning = row.Words, row.Meaning
-			boosts = append(boosts, Boost{"near", row.Near})
+			parts = append(r.termsOf(h.Text, r.Weights.Words*row.Words), Added{Of: "meaning",
+				Value: r.Weights.Meaning * row.Meaning}, Added{Of: "near", Value: row.Near})
 		}
 	}
-	for _, b := range boosts {
-		if b.Value != 0 {
-			explanation.Boosts = append(explanation.Boosts, b)
+	parts = append(parts, h.Gains...)
+	boosts := map[string]float64{}
+	for _, a := range parts {
+		if a.Value != 0 {
+			explanation.Added = append(explanation.Added, Added{a.Of, a.Name, h.Scale * a.Value})
+		}
+		if a.Of != "term" && a.Of != "meaning" {
+			boosts[a.boost()] += a.Value
 		}
 	}
+	for _, name := range []string{"near", "neighbors", "session", "participant", "date", "passage"} {
+		if boosts[name] != 0 {
+			explanation.Boosts = append(explanation.Boosts, Boost{name, boosts[name]})
+		}
+	}
+	explanation.addRerank()
 	return explanation
+}
+
+// addRerank adds what a reranker changed: a hit that it judged has the score of its new place.
+func (e *HitExplanation) addRerank() {
+	rest := e.Score
+	for _, a := range e.Added {
+		rest -= a.Value
+	}
+	if e.Rerank != nil && math.Abs(rest) > leastAdded {
+		e.Added = append(e.Added, Added{Of: "rerank", Value: rest})
+	}
+}
+
+// leastAdded is the least score that a reranker changes; less is of rounding.
+const leastAdded = 1e-9
+
+// termsOf returns what each term of a text added to its score by words, the most first. Their sum is score.
+func (r Ranking) termsOf(text string, score float64) (all []Added) {
+	if score == 0 {
+		return nil
+	}
+	document := lexicon.Document(text).Vector
+	weights := make(map[int32]float64, len(r.Query.Terms))
+	values := document.Values()
+	for i, id := range document.Indices() {
+		weights[id] = float64(values[i])
+	}
+	names := make(map[int32]string, len(r.Query.Terms))
+	for name, t := range r.Query.Terms {
+		if known, has := names[t.ID]; !has || name < known {
+			names[t.ID] = name
+		}
+	}
+	sum := 0.0
+	values = r.Query.Vector.Values()
+	for i, id := range r.Query.Vector.Indices() {
+		if value := float64(values[i]) * weights[id]; value > 0 {
+			all = append(all, Added{"term", names[id], value})
+			sum += value
+		}
+	}
+	if sum == 0 { // by a word with the same id
+		return []Added{{"term", "", score}}
+	}
+	for i := range all {
+		all[i].Value *= score / sum
+	}
+	slices.SortFunc(all, func(a, b Added) int {
+		return cmp.Or(cmp.Compare(b.Value, a.Value), cmp.Compare(a.Name, b.Name))
+	})
+	return all
 }

@@ -115,6 +115,10 @@ func (s *Store) ranked(ctx context.Context, org db.Org, t Tree, q Query, questio
 	if err := s.rerank(ctx, org, ranking, rows); err != nil {
 		return out, err
 	}
+	scale := 0.0
+	if len(rows) > 0 {
+		scale = ranking.Calibrated(1, rows[0].Score)
+	}
 	ranking.Calibrate(rows)
 	hits, err := rank.ReadHits[Hit](ctx, s.db, rank.HitQuery[Hit]{Org: org, Limit: q.Limit,
 		Keep: confirm(ranking), SQL: `
@@ -140,7 +144,7 @@ func (s *Store) ranked(ctx context.Context, org db.Org, t Tree, q Query, questio
 		out.Texts = append(out.Texts, h.Path+"\n"+h.Text)
 	}
 	if q.Explain {
-		out.Results.explain(ranking)
+		out.Results.explain(ranking, scale)
 	}
 	return out, err
 }
@@ -165,11 +169,12 @@ func (s *Store) rerank(ctx context.Context, org db.Org, ranking rank.Ranking, ro
 	return err
 }
 
-// explain adds to the results how they were ranked.
-func (r *Results) explain(ranking rank.Ranking) {
+// explain adds to the results how they were ranked. scale is that of a score in the ranking to one of a hit.
+func (r *Results) explain(ranking rank.Ranking, scale float64) {
 	r.Explanation = ranking.Explanation()
 	for i, h := range r.Hits {
-		r.Hits[i].Explanation = ranking.ExplainHit(h.Key, h.Path+"\n"+h.Text)
+		r.Hits[i].Explanation = ranking.ExplainHit(rank.Ranked{Key: h.Key, Text: h.Path + "\n" + h.Text,
+			Score: h.Score, Scale: scale})
 	}
 	if len(r.Hits) > 0 {
 		r.Hits[0].Explanation.Search = r.Explanation

@@ -112,8 +112,12 @@ func (q Query) best(hits []MemoryFound) []MemoryFound {
 
 // explained says which words of the query a hit has.
 func (q Query) explained(h MemoryFound) *rank.HitExplanation {
-	return &rank.HitExplanation{Words: h.Score, Boosts: []rank.Boost{},
+	e := &rank.HitExplanation{Words: h.Score, Score: h.Score, Boosts: []rank.Boost{}, Added: []rank.Added{},
 		Terms: lexicon.NewWanted(q.Text).Terms(h.said())}
+	for _, t := range e.Terms { // all words count the same
+		e.Added = append(e.Added, rank.Added{Of: "term", Name: t, Value: h.Score / float64(len(e.Terms))})
+	}
+	return e
 }
 
 // bestLines returns the part of a text around the line with the most words of the query. part has at most maxTextBytes;

@@ -52,7 +52,8 @@ func (q ToolSearch) Found(tools []Tool, explain bool,
 		results = append(results, FoundTool{Tool: tools[r.ID], Text: texts[r.ID], Score: r.Score,
 			WordsRank: rankOf(r.WordsRank), MeaningRank: rankOf(r.MeaningRank)})
 		if explain {
-			results[len(results)-1].Explanation = ranked.ExplainHit(r.ID, texts[r.ID])
+			results[len(results)-1].Explanation = ranked.ExplainHit(rank.Ranked{Key: r.ID, Text: texts[r.ID],
+				Score: r.Score, Scale: 1})
 		}
 	}
 	if explain && len(results) > 0 {
