@@ -142,7 +142,7 @@ func TestARerankerOrdersPassages(t *testing.T) {
 	if len(got.Hits) != 2 || !strings.HasSuffix(got.Hits[0].Text, "river.") || got.Hits[0].Score < got.Hits[1].Score {
 		t.Fatalf("got %+v, want the passage about the river first", got.Hits)
 	}
-	embedtest.AddsUp(t, got.Hits[0].Explanation, got.Hits[0].Score, "term", "rerank")
+	embedtest.AddsUp(t, got.Hits[0].Explanation, got.Hits[0].Score, "term")
 	embedtest.AddsUp(t, got.Hits[1].Explanation, got.Hits[1].Score)
 	if e := got.Explanation.Rerank; e == nil || e.Rows != 3 || e.Model != "preferring-river" {
 		t.Errorf("the reranking is explained as %+v", e)

@@ -286,7 +286,7 @@ func TestARerankerOrdersMemoryFiles(t *testing.T) {
 	if len(got.Hits) != 2 || got.Hits[0].Path != "/memories/b.md" || got.Hits[0].Score < got.Hits[1].Score {
 		t.Fatalf("got %+v, want b.md first", got.Hits)
 	}
-	embedtest.AddsUp(t, got.Hits[0].Explanation, got.Hits[0].Score, "term", "rerank")
+	embedtest.AddsUp(t, got.Hits[0].Explanation, got.Hits[0].Score, "term")
 	embedtest.AddsUp(t, got.Hits[1].Explanation, got.Hits[1].Score)
 	if e := got.Explanation.Rerank; e == nil || e.Rows != 2 || *got.Hits[0].Explanation.Rerank != 1 {
 		t.Errorf("the reranking is explained as %+v and %+v", e, got.Hits[0].Explanation)
