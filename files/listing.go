@@ -22,6 +22,7 @@ type Listed struct {
 	IsOpen    bool       `db:"is_open"`
 	Omitted   []Omission `db:"omitted"`
 	Encoding  *string    `db:"encoding"`
+	Failure   *string    `db:"error_message"` // why it has no text
 	Sure      *float64   `db:"charset_sure"`
 }
 
@@ -146,7 +147,7 @@ func (s *Store) listed(ctx context.Context, org db.Org, agentID string, keys []i
 	return db.All[Listed](ctx, s.db, `
 		WITH shown AS NOT MATERIALIZED (`+fileRows+` AND f.key = ANY (@keys))
 		SELECT d.name || '/' || f.name AS file_name, f.status, f.media_type, f.size_bytes, f.lines, f.omitted, f.encoding,
-		       f.charset_sure,
+		       f.charset_sure, f.error_message,
 		       coalesce(o.is_open, false) AS is_open
 		FROM shown f
 		JOIN folders d ON d.org = @org AND d.id = f.folder_id AND d.deleted_at IS NULL

@@ -108,6 +108,9 @@ func state(f files.Listed) string {
 	size := fmt.Sprintf("%s, %s", count(int(f.SizeBytes), "byte"), line(f.MediaType))
 	switch f.Status {
 	case files.Failed:
+		if f.Failure != nil {
+			return "could not be read, " + size + "\n    why: " + line(*f.Failure)
+		}
 		return "could not be read, " + size
 	case files.Pending, files.Parsing:
 		return "still being processed, " + size

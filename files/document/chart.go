@@ -26,6 +26,7 @@ type chartReader struct {
 	title  string
 	axes   []string
 	series []chartSeries
+	labels []string // that were written by hand, and names of trend lines
 }
 
 // chartSeries is a row of values with a name. categories and values have the same indices.
@@ -106,11 +107,39 @@ func (c *chartReader) readSeries(x *xmlReader) error {
 			s.categories, err = c.points(x)
 		case "c:val", "c:yVal":
 			s.values, err = c.points(x)
+		case "c:dLbls", "c:trendline":
+			err = c.readLabels(x)
 		}
 		return err
 	})
 	c.add(s)
 	return err
+}
+
+// readLabels reads what was written beside the values of a series by hand.
+func (c *chartReader) readLabels(x *xmlReader) error {
+	return x.each(func(e element) error {
+		label := ""
+		switch e.name {
+		case "c:rich":
+			if err := c.text(x, &label); err != nil {
+				return err
+			}
+		case "c:name":
+			text, err := x.text()
+			if label = onOneLine(text); err != nil {
+				return err
+			}
+		case "c:spPr", "c:txPr", "c:extLst":
+			return nil
+		default:
+			return c.readLabels(x)
+		}
+		if label != "" && len(c.labels) < maxPoints && c.budget.handle(len(label)) {
+			c.labels = append(c.labels, label)
+		}
+		return nil
+	})
 }
 
 // readData reads a series of the charts that Office has since 2016.
@@ -282,6 +311,9 @@ func (c *chartReader) write(md *markdown) {
 		}
 		md.table(c.rows(c.series[first:last]))
 		first = last
+	}
+	if len(c.labels) > 0 {
+		md.paragraph("Labels: " + strings.Join(c.labels, "; "))
 	}
 }
 

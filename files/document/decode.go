@@ -214,7 +214,8 @@ func decodeUnicode(raw []byte) (text, charset string, ok bool) {
 	}
 	m := cmp.Or(guessUTF32(raw), guessUTF16(raw))
 	if isUTF8(raw) {
-		if text = strings.ToValidUTF8(string(raw), "\ufffd"); m == nil || tolerable(badIn(raw, text, true), text) {
+		text = strings.ToValidUTF8(string(raw), "\ufffd")
+		if m == nil && isASCII(text) || tolerable(badIn(raw, text, true), text) {
 			return fromEscapes(text)
 		}
 	}

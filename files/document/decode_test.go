@@ -156,6 +156,7 @@ func TestDecodeKeepsTheTextButForLineEnds(t *testing.T) {
 		{"an overlong slash is none", "GET /..\xc0\xafetc\n", "GET /..¿Øetc\n"},
 		{"an overlong slash in UTF-8 shows", "Er ist größer als schön: \xc0\xaf\n", "Er ist größer als schön: \\xc0\\xaf\n"},
 		{"one accent at the very end is Latin-1", "Menu du jour au caf\xe9", "Menu du jour au café"},
+		{"a short text that could begin UTF-8", "\xa1\xc3\xd8\xa7\xe0\xb7\xbe\n", "กรุงเทพ\n"},
 		{"a character cut at the end shows", "Bäckerei im Städtchen \xc3", `Bäckerei im Städtchen \xc3`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -219,8 +220,8 @@ func TestTheEncodingOfAStrangeTextIsUncertain(t *testing.T) {
 			"sch\xcen.",
 		"Greek in DOS 737": "\x8d\x9c\xa9\xa1\x9c\xa7\xe1\x9d\xe0 \xab\x9e\xa4 \xaf\xac\xae\xa6\xad\x9f\xe6\xa8\x98 " +
 			"\x99\x9b\x9c\xa2\xac\x9a\xa3\xe5\x98 \xab\xa6\xac \xd4\xa4\x9f\xa8\xe0\xa7\xa6\xac",
-		"Turkish in DOS 857": "Pijamal\x8d hasta ya\xa7\x8dz \x9fof\x94re \x87abucak g\x81vendi. \x9eark\x8d s\x94yl\x81yor, " +
-			"\x87ok g\x81zel \x87i\x87ekler a\x87t\x8d.",
+		"Turkish in DOS 857": "Pijamal\x8d hasta ya\xa7\x8dz \x9fof\x94re \x87abucak g\x81vendi. \x9eark\x8d " +
+			"s\x94yl\x81yor, \x87ok g\x81zel \x87i\x87ekler a\x87t\x8d.",
 	} {
 		got, err := reader.Read(t.Context(), document.Input{MediaType: "text/plain", SizeBytes: int64(len(raw)),
 			Body: strings.NewReader(raw)})

@@ -82,7 +82,8 @@ func TestWordCommentsHeadersAndPictures(t *testing.T) {
 // drawn returns a workbook with one sheet of cells and what is drawn on it.
 func drawn(rows, drawing string, parts ...string) []byte {
 	return xlsx([]sheet{{"S", "", rows}}, append(parts, "xl/worksheets/_rels/sheet1.xml.rels", relations("d", "drawing",
-		"../drawings/drawing1.xml", "c", "comments", "../comments1.xml", "t", "threadedComment", "../threads1.xml"),
+		"../drawings/drawing1.xml", "c", "comments", "../comments1.xml", "t", "threadedComment", "../threads1.xml",
+		"v", "vmlDrawing", "../drawings/vml1.vml"),
 		"xl/drawings/drawing1.xml", "<xdr:wsDr"+wordNamespaces+">"+drawing+"</xdr:wsDr>",
 		"xl/drawings/_rels/drawing1.xml.rels", relations("ch", "chart", "../charts/chart1.xml"))...)
 }
@@ -117,6 +118,12 @@ func TestWhatStandsOnASheetBesidesItsCells(t *testing.T) {
 			`</xdr:nvPicPr></xdr:pic>`)), head + "[Picture: the logo]\n", []int{1}},
 		{"notes on cells", drawn(rows, "", "xl/comments1.xml", notes(note("B2", "0", "Bob:\nis it d?"))),
 			head + "Comment by Bob on B2: is it d?\n", []int{1}},
+		{"boxes and buttons", drawn(rows, "", "xl/drawings/vml1.vml",
+			`<xml xmlns:v="urn:schemas-microsoft-com:vml" `+
+				`xmlns:x="urn:schemas-microsoft-com:office:excel"><v:shape><v:textbox><div><font>I agree</font></div></v:textbox>`+
+				`<x:ClientData ObjectType="Checkbox"><x:Checked>1</x:Checked></x:ClientData></v:shape><v:shape><v:textbox><div>`+
+				`Send</div></v:textbox><x:ClientData ObjectType="Button"/></v:shape><v:shape><v:textbox/>`+
+				`<x:ClientData ObjectType="Note"/></v:shape></xml>`), head + "☒ I agree\nSend\n", []int{1}},
 		{"threads, without the notes that stand for them", drawn(rows, "", "xl/comments1.xml", notes(note("B2", "1",
 			"[Threaded comment] Your version of Excel allows you to read this")), "xl/threads1.xml", threads),
 			head + "Comment on B2: Sure?\n\nComment on B2: Yes.\n", []int{1}},

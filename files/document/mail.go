@@ -130,7 +130,7 @@ func (m *mailReader) body(p mailPart, depth int) (text mailText, err error) {
 		return m.multipart(p, depth)
 	case isSignature[p.mediaType]:
 	case isText && !p.isAttached && (p.name == "" || depth == 0):
-		text.shown, err = m.shownText(p)
+		return m.textWithFiles(p)
 	case p.mediaType == messageType || p.mediaType == "message/global":
 		text.attached, err = m.forwarded(p)
 	case strings.HasPrefix(p.mediaType, "message/") || p.mediaType == "text/rfc822-headers":

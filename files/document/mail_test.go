@@ -321,3 +321,16 @@ func TestMailInAChosenCharset(t *testing.T) {
 		t.Errorf("got %q, %v, want %q", got.Text, err, want)
 	}
 }
+
+// Files that stand in a text, as mail had them before MIME, are read as attachments.
+func TestFilesInTheTextOfAMail(t *testing.T) {
+	t.Parallel()
+	raw := "From: a\n\nHere it is.\nbegin 644 plan.txt\n+2&5L;&\\@5&AE<F4*\n`\nend\nBye. begin 7 x\n\nbegin 644 p.png\n" +
+		"8B5!.1PT*&@H````-24A$4@````$````!\n`\nend\n"
+	got, err := reader.Read(t.Context(), document.Input{MediaType: "message/rfc822", SizeBytes: int64(len(raw)),
+		Body: strings.NewReader(raw)})
+	want := "From: a\n\nHere it is.\n[plan.txt]\nBye. begin 7 x\n\n[p.png]\n\n## Attachment: plan.txt\n\nHello There"
+	if err != nil || !strings.Contains(got.Text, want) || !strings.Contains(document.ListOmissions(got.Omitted), "p.png") {
+		t.Errorf("got %q, %v, omitted %v, want %q", got.Text, err, got.Omitted, want)
+	}
+}

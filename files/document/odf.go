@@ -265,12 +265,13 @@ func (o *odf) drawing(x *xmlReader, p *odfParagraph) error {
 // frame reads a frame: a text box, a formula, a chart, or the alternative text of a picture. It notes a picture without
 // such a text, and any other object. An object has a picture of itself.
 func (o *odf) frame(x *xmlReader, p *odfParagraph) error {
-	object, isPicture, alternative := "", false, ""
+	object, isPicture, hasTable, alternative := "", false, false, ""
 	err := x.each(func(e element) error {
 		switch e.name {
 		case "draw:text-box":
 			return o.blocks(x, p.boxes)
 		case "table:table":
+			hasTable = true
 			return o.block(x, e, p.boxes)
 		case "draw:object", "draw:object-ole":
 			object = cmp.Or(e.attr("xlink:href"), "object")
@@ -293,6 +294,7 @@ func (o *odf) frame(x *xmlReader, p *odfParagraph) error {
 	switch shown := pictureText(alternative); {
 	case object != "":
 		return o.object(object, p)
+	case hasTable: // it has a picture of itself
 	case isPicture && shown == "":
 		o.budget.omitted.add(picture)
 	case isPicture:
@@ -349,7 +351,7 @@ func (o *odf) chart(x *xmlReader, md *markdown) error {
 					return err
 				})
 			case "table:table":
-				return o.table(x, values)
+				return o.chartTable(x, values)
 			}
 			return read()
 		})
@@ -357,6 +359,22 @@ func (o *odf) chart(x *xmlReader, md *markdown) error {
 	err := read()
 	md.paragraph(chartHeading(title, axes))
 	md.embed(values)
+	return err
+}
+
+// chartTable adds the values of a chart. A value that is missing is NaN in the document.
+func (o *odf) chartTable(x *xmlReader, md *markdown) error {
+	var rows []row
+	err := o.rows(x, func(r row) error {
+		for i, cell := range r.cells {
+			if cell == "NaN" {
+				r.cells[i] = ""
+			}
+		}
+		rows = append(rows, r)
+		return o.budget.spent()
+	})
+	md.table(rows)
 	return err
 }
 

@@ -29,7 +29,7 @@ var offices = map[string]Reader{
 
 // refuseOldOffice returns why an OLE container is not read: it is encrypted, or in an old Office format.
 func refuseOldOffice(r io.ReaderAt, size int64) (Text, error) {
-	return Text{}, cmp.Or(refuseOLE(r, size), error(errOldOffice))
+	return Text{}, cmp.Or(refuseOLE(r, size), error(errOLE))
 }
 
 // refuseRTF returns errRTF. Sniff refuses uploads of RTF, but files that an earlier version of Loci accepted come here

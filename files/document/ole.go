@@ -10,8 +10,8 @@ import (
 var (
 	errProtected = unreadable("The document is protected by a password. " +
 		"Remove the password in the program that made it, and upload it again.")
-	errOldOffice = unreadable("The document is in an old binary format of Office. " +
-		"Save it as .docx, .xlsx or .pptx, and upload that.")
+	errOLE = unreadable("It is a container of Microsoft's OLE that holds no document that is known, such as a cache of " +
+		"pictures or an installer. If a program opens it, export it as PDF, and upload that.")
 )
 
 const exportPDF = "Export it as PDF, and upload that."
@@ -67,7 +67,7 @@ func refuseOLE(r io.ReaderAt, size int64) error {
 	if best < len(oleKinds) {
 		return oleKinds[best].reason
 	}
-	return errOldOffice
+	return errOLE
 }
 
 // utf16Name returns a name as an OLE directory has it, but for its last NUL.

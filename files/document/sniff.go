@@ -43,6 +43,9 @@ func Sniff(name, declared string, body io.ReaderAt, size int64) (mediaType strin
 		return "", fmt.Errorf("read the upload: %w", err)
 	}
 	head = head[:n]
+	if extension := strings.ToLower(path.Ext(name)); n == 0 && (isPacked[extension] || extension == ".pdf") {
+		return "", &UnsupportedError{"", name, "The file is empty. Save the document again, and upload it."}
+	}
 	found := mimetype.Detect(head)
 	content := bareType(found.String())
 	isText := n == 0 || looksLikeText(head, isBinary(found))

@@ -162,7 +162,8 @@ func TestSniffRefusesWhatIsNotText(t *testing.T) {
 		{"RAR", "Rar!\x1a\x07\x01\x00" + strings.Repeat("\x00\x93", 50), "application/vnd.rar", archive},
 		{"tar", tarOf("a.txt", "text"), "application/x-tar", archive},
 		{"an old document of Office", ole + strings.Repeat("\x00\x93", 2500), "application/x-ole-storage",
-			"The document is in an old binary format of Office. Save it as .docx, .xlsx or .pptx, and upload that. "},
+			"It is a container of Microsoft's OLE that holds no document that is known, such as a cache of pictures or an " +
+				"installer. If a program opens it, export it as PDF, and upload that. "},
 		{"an encrypted document of Office", ole + strings.Repeat("\x00\x93", 2500) +
 			"E\x00n\x00c\x00r\x00y\x00p\x00t\x00e\x00d\x00P\x00a\x00c\x00k\x00a\x00g\x00e\x00",
 			"application/x-ole-storage", "The document is protected by a password. Remove the password in the program that " +

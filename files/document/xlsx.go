@@ -160,6 +160,11 @@ func (b *workbook) sheet(s *sheetWriter, book *excelize.File, name string) error
 		return err
 	}
 	s.below(drawn)
+	controls, err := b.controls(links)
+	if err != nil {
+		return err
+	}
+	s.below(controls)
 	comments, err := b.comments(links)
 	s.below(comments)
 	return err
