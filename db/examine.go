@@ -101,7 +101,7 @@ func Examine(ctx context.Context, conn *pgx.Conn) []Finding {
 	}
 	list := append(e.findings(time.Since(asked)), schema)
 	if schema.State == Well {
-		list = append(list, examineJobs(ctx, conn), examineWords(ctx, conn), examineWrites(ctx, conn))
+		list = append(list, examineJobs(ctx, conn), examineWrites(ctx, conn))
 	}
 	return list
 }
@@ -246,32 +246,4 @@ func examineJobs(ctx context.Context, conn *pgx.Conn) Finding {
 	}
 	return MakeFinding("jobs", Advice, fmt.Sprintf("%d wait, %d are tried again, %d were given up", w.Waiting, w.Failing,
 		w.Discarded), remedy)
-}
-
-// LexVersion is the version of the words' terms and weights, which rows have as lex_version. See rank.LexVersion.
-const LexVersion = 5
-
-// OutdatedWords is SQL for the numbers of rows with words that an older version of Loci weighed: of is the table, and
-// rows is at most a million.
-var OutdatedWords = strings.ReplaceAll(`
-	SELECT 'chunks' AS of, count(*) AS rows FROM (SELECT FROM chunks WHERE OLDER LIMIT 1000000) c
-	UNION ALL
-	SELECT 'messages', count(*) FROM (SELECT FROM messages WHERE OLDER AND lex IS NOT NULL LIMIT 1000000) m
-	UNION ALL
-	SELECT 'passages', count(*) FROM (SELECT FROM passages WHERE OLDER LIMIT 1000000) p
-	UNION ALL
-	SELECT 'memory_files', count(*) FROM (SELECT FROM memory_files WHERE OLDER LIMIT 1000000) f`,
-	"OLDER", fmt.Sprintf("lex_version < %d", LexVersion))
-
-// examineWords says how many rows still have the words of an older version.
-func examineWords(ctx context.Context, conn *pgx.Conn) Finding {
-	rows, err := One[int](ctx, conn, `SELECT sum(rows)::integer FROM (`+OutdatedWords+`) o`)
-	switch {
-	case err != nil:
-		return Finding{"words", Broken, err.Error(), "give the role its rights: 'loci migrate'"}
-	case rows == 0:
-		return Finding{"words", Well, "all are of this version", ""}
-	}
-	return Finding{"words", Well, fmt.Sprintf("%d texts have words of an older version: a server that runs weighs them "+
-		"again, and they are found meanwhile", rows), ""}
 }

@@ -48,7 +48,11 @@ type File struct {
 	CreatedAt        time.Time `db:"created_at" json:"created_at"`
 	UpdatedAt        time.Time `db:"updated_at" json:"updated_at"`
 
-	Omitted []Omission `db:"omitted" json:"omitted,omitzero"` // nil while that is not known
+	Omitted []Omission        `db:"omitted" json:"omitted,omitzero"` // nil while that is not known
+	ReadBy  []document.ReadBy `db:"read_by" json:"read_by,omitzero"` // what programs of the operator read; nil: nothing
+
+	// PagesRead is how many of TotalPages are read, while a document is parsed that takes long; otherwise nil.
+	PagesRead *int `db:"pages_read" json:"pages_read"`
 
 	Encoding   *string  `db:"encoding" json:"encoding"`                // of a plain text; null for other formats
 	Confidence *float64 `db:"charset_sure" json:"encoding_confidence"` // probability that Encoding is right
@@ -75,8 +79,8 @@ const fileRows = `
 	       f.chunks AS total_chunks,
 	       CASE WHEN @unknown THEN 0
 	            ELSE f.chunks - coalesce(w.waiting, 0)::integer - coalesce(r.chunks, 0) END AS chunks_embedded,
-	       f.lines, cardinality(f.pages) AS total_pages, f.omitted, f.charset AS encoding,
-	       f.charset_sure::numeric::float8 AS charset_sure,
+	       f.lines, coalesce(f.pages_found, cardinality(f.pages)) AS total_pages, f.pages_read, f.omitted, f.read_by,
+	       f.charset AS encoding, f.charset_sure::numeric::float8 AS charset_sure,
 	       CASE WHEN @content THEN (
 	           SELECT coalesce(string_agg(g.text, '' ORDER BY g.ordinal), '') FROM file_segments g
 	           WHERE g.file_key = f.key AND g.generation = f.generation AND g.org = @org) END AS content,

@@ -8,7 +8,8 @@
 //   - jobs: jobs.go fairstart.go embedding.go embedbatch.go
 //   - folders and their files: folder.go filename.go skills.go file.go cancel.go download.go
 //   - what an agent has open: lineview.go openset.go promptviews.go agentfiles.go attachment.go autoopen.go attach.go
-//   - how a document is stored and read: upload.go parsememory.go ingest.go reparse.go purge.go progress.go
+//   - how a document is stored and read: upload.go parsememory.go
+//     pagelog.go ingest.go reparse.go purge.go progress.go
 //   - lists, and files that are opened by name: directories.go globfilter.go listing.go resolve.go used.go openclose.go
 //   - search: grep.go query.go merge.go search.go passages.go
 //   - work in the background: backfill.go backlog.go reembed.go work.go new.go
@@ -48,6 +49,9 @@ type Options struct {
 
 	// Read reads the text of documents. If it is nil, this process reads them, and a hostile document can crash it.
 	Read func(ctx context.Context, in document.Input) (document.Text, error)
+
+	// Accepts says which uploads Read reads besides those that document.Readers read.
+	Accepts document.Accepted
 
 	// Limits maps agent id → the agent's limits. It is called when a file is uploaded to a folder of these agents, to open
 	// it for them. If it is nil, uploaded files are not opened.

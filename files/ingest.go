@@ -25,6 +25,9 @@ func (s *Store) parseFile(ctx context.Context, job *river.Job[ParseArgs]) error 
 	if unreadable, ok := errors.AsType[*document.UnreadableError](err); ok {
 		return s.failParsing(ctx, job.Args, unreadable.Error())
 	}
+	if errors.Is(err, document.ErrGoesOn) {
+		return river.JobSnooze(0) // the next attempt has a time limit of its own
+	}
 	if reason := cutShort(ctx, job.JobRow, err); reason != "" {
 		bounded, cancel := endpoint.Noting(ctx)
 		defer cancel()
@@ -41,7 +44,11 @@ func (s *Store) ingest(ctx context.Context, job ParseArgs) error {
 		return err
 	}
 	src := *started.src
-	input := document.Input{MediaType: src.MediaType, Charset: src.Encoding, SizeBytes: src.SizeBytes,
+	log, err := s.pageLog(ctx, job, src)
+	if err != nil {
+		return err
+	}
+	input := document.Input{MediaType: src.MediaType, Charset: src.Encoding, SizeBytes: src.SizeBytes, Log: log,
 		Body: &Download{SizeBytes: src.SizeBytes, Key: src.Key, ctx: ctx, store: s, org: src.Org, piece: started.original}}
 	share, err := s.startReading(ctx, src.Org, input)
 	if err != nil {
@@ -105,7 +112,7 @@ func (s *Store) startParsing(ctx context.Context, org db.Org, started []*started
 func (s *Store) failParsing(ctx context.Context, job ParseArgs, reason string) error {
 	id, err := db.One[string](ctx, s.db, `
 		UPDATE files
-		SET error = $4, turn = NULL, updated_at = now()
+		SET error = $4, turn = NULL, pages_read = NULL, pages_found = NULL, updated_at = now()
 		WHERE org = $1 AND key = $2 AND wanted_generation = $3 AND generation < $3
 		RETURNING id`,
 		job.Org, job.FileKey, job.Generation, reason)
@@ -165,6 +172,7 @@ func (s *Store) commit(ctx context.Context, org db.Org, all []*ingested) error {
 			func() error { return in.lockFolder(ctx, org, first.FolderKey, "SHARE") },
 			func() error { return in.takePlace(ctx, first) },
 			func() error { return in.finishParsing(ctx, org, wanted) },
+			func() error { return in.forgetPages(ctx, first) },
 			func() error { return in.addBatches(ctx, org, wanted) },
 			func() error { return in.openUploaded(ctx, org, wanted) })
 	})
@@ -180,7 +188,7 @@ func (s *Store) finishParsing(ctx context.Context, org db.Org, all []*ingested) 
 		UPDATE files f
 		SET generation = u.generation, charset = nullif(u.charset, ''), charset_sure = u.sure, chars = u.chars,
 		    lines = u.lines, pages = @pages,
-		    omitted = u.omitted::jsonb,
+		    omitted = u.omitted::jsonb, read_by = u.read_by::jsonb, pages_read = NULL, pages_found = NULL,
 		    chunks = u.chunks, error = NULL, replaces = NULL, turn = NULL, updated_at = now(),
 		    first_chunk = (
 		        SELECT key FROM chunks c
@@ -189,8 +197,8 @@ func (s *Store) finishParsing(ctx context.Context, org db.Org, all []*ingested) 
 		        SELECT key FROM chunks c
 		        WHERE c.org = @org AND c.file_key = u.key AND c.generation = u.generation AND c.ordinal = u.chunks - 1)
 		FROM unnest(@keys::bigint[], @generations::integer[], @charsets::text[], @chars::bigint[], @lines::integer[],
-		            @chunks::integer[], @omitted::text[], @sure::real[])
-		    AS u (key, generation, charset, chars, lines, chunks, omitted, sure)
+		            @chunks::integer[], @omitted::text[], @sure::real[], @readby::text[])
+		    AS u (key, generation, charset, chars, lines, chunks, omitted, sure, read_by)
 		WHERE f.org = @org AND f.key = u.key`,
 		pgx.StrictNamedArgs{"org": org, "pages": all[0].Pages,
 			"keys":        mapped(all, func(f *ingested) int64 { return f.src.Key }),
@@ -200,7 +208,8 @@ func (s *Store) finishParsing(ctx context.Context, org db.Org, all []*ingested) 
 			"lines":       mapped(all, func(f *ingested) int { return chunker.Lines(f.Text.Text) }),
 			"chunks":      mapped(all, func(f *ingested) int { return len(f.chunks) }),
 			"omitted":     mapped(all, (*ingested).omitted),
-			"sure":        mapped(all, (*ingested).sure)})
+			"sure":        mapped(all, (*ingested).sure),
+			"readby":      mapped(all, (*ingested).readBy)})
 }
 
 // lockWanted locks the files that are to be replaced, then the given files. It returns the files with a

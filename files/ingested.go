@@ -76,6 +76,15 @@ func (f *ingested) omitted() string {
 	return string(raw)
 }
 
+// readBy returns what programs read of the text, as a JSON list; nil if that is nothing.
+func (f *ingested) readBy() *string {
+	if len(f.ReadBy) == 0 {
+		return nil
+	}
+	raw, _ := json.Marshal(f.ReadBy) // strings always marshal
+	return new(string(raw))
+}
+
 // segments yields the rows of a file's text.
 func (f *ingested) segments(yield func([]any) bool) {
 	for g := range grep.Segments(f.Text.Text) {

@@ -70,6 +70,9 @@ func cutShort(ctx context.Context, job *rivertype.JobRow, err error) string {
 		return ""
 	}
 	switch {
+	case errors.Is(err, document.ErrStuck):
+		return fmt.Sprintf("a program of the operator was not done with this file in its time, %d times; the operator finds "+
+			"the cause in the log of the server; then retry the file", maxOverruns)
 	case errors.Is(err, document.ErrCutShort):
 		return fmt.Sprintf("the system ended the reading of this file %d times, as it does when its memory runs out; "+
 			"try it again when the machine has more free memory, or split the file", maxOverruns)
@@ -84,7 +87,7 @@ func cutShort(ctx context.Context, job *rivertype.JobRow, err error) string {
 func overruns(job *rivertype.JobRow) (n int) {
 	for _, e := range job.Errors {
 		if strings.Contains(e.Error, context.DeadlineExceeded.Error()) ||
-			strings.Contains(e.Error, document.ErrCutShort.Error()) {
+			strings.Contains(e.Error, document.ErrCutShort.Error()) || strings.Contains(e.Error, document.ErrStuck.Error()) {
 			n++
 		}
 	}

@@ -24,7 +24,12 @@ type Listed struct {
 	Encoding  *string    `db:"encoding"`
 	Failure   *string    `db:"error_message"` // why it has no text
 	Sure      *float64   `db:"charset_sure"`
+
+	ReadBy []document.ReadBy `db:"read_by"`
 }
+
+// ReadByPrograms says in one line what programs of the operator read of the file; "" if that is nothing.
+func (f Listed) ReadByPrograms() string { return document.ListReadBy(f.ReadBy) }
 
 // GuessedEncoding says in one line that the file's encoding may be wrong; "" if it is sure.
 func (f Listed) GuessedEncoding() string { return document.GuessedEncoding(f.Encoding, f.Sure) }
@@ -146,8 +151,8 @@ func (s *Store) listed(ctx context.Context, org db.Org, agentID string, keys []i
 	args["agent"], args["keys"] = agentID, keys
 	return db.All[Listed](ctx, s.db, `
 		WITH shown AS NOT MATERIALIZED (`+fileRows+` AND f.key = ANY (@keys))
-		SELECT d.name || '/' || f.name AS file_name, f.status, f.media_type, f.size_bytes, f.lines, f.omitted, f.encoding,
-		       f.charset_sure, f.error_message,
+		SELECT d.name || '/' || f.name AS file_name, f.status, f.media_type, f.size_bytes, f.lines, f.omitted, f.read_by,
+		       f.encoding, f.charset_sure, f.error_message,
 		       coalesce(o.is_open, false) AS is_open
 		FROM shown f
 		JOIN folders d ON d.org = @org AND d.id = f.folder_id AND d.deleted_at IS NULL

@@ -16,6 +16,9 @@ type Progress struct {
 	ChunksDone int     `json:"chunks_done"`
 	Chunks     int     `json:"chunks_total"`
 	Error      *string `json:"error"`
+
+	PagesRead *int `json:"pages_read" doc:"Of pages_total, while a document is parsed that takes long; otherwise null."`
+	Pages     *int `json:"pages_total"`
 }
 
 // Deleted is the status of a file that was deleted while its progress was followed.
@@ -27,7 +30,8 @@ func (p Progress) Done() bool {
 }
 
 func progressOf(f File) Progress {
-	return Progress{Status: f.Status, ChunksDone: f.ChunksEmbedded, Chunks: f.TotalChunks, Error: f.ErrorMessage}
+	return Progress{Status: f.Status, ChunksDone: f.ChunksEmbedded, Chunks: f.TotalChunks, Error: f.ErrorMessage,
+		PagesRead: f.PagesRead, Pages: f.TotalPages}
 }
 
 type progressKey struct {

@@ -75,7 +75,7 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 		return File{}, false, err
 	}
 	defer spooled.Close()
-	mediaType, err := u.sniff(name, spooled)
+	mediaType, err := u.sniff(name, spooled, s.o.Accepts)
 	if unsupported, ok := errors.AsType[*document.UnsupportedError](err); ok {
 		return File{}, false, &UnsupportedError{unsupported}
 	}
@@ -121,8 +121,8 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 
 // sniff returns the media type of an upload. If the uploader names an encoding, the upload is a plain text, unless its
 // bytes are those of another format. ErrInvalid if the encoding is not known, or the format has none.
-func (u Upload) sniff(name string, body *spooled) (string, error) {
-	mediaType, err := document.Sniff(name, u.MediaType, body, body.Size())
+func (u Upload) sniff(name string, body *spooled, accepts document.Accepted) (string, error) {
+	mediaType, err := accepts.Sniff(name, u.MediaType, body, body.Size())
 	if u.Encoding == "" {
 		return mediaType, err
 	}

@@ -20,6 +20,8 @@ import (
 const (
 	uploadOverhead = 1 << 20 // bytes of a multipart body besides its file
 	partFile       = "file"
+	partEncoding   = "encoding"
+	maxFieldBytes  = 1000 // of a part besides the file
 )
 
 // uploadRoutes registers the operations that receive a file.
@@ -29,7 +31,8 @@ func (s *Server) uploadRoutes(a *rest.API) {
 	}
 	parts := &huma.Schema{Type: huma.TypeObject, Required: []string{partFile},
 		Properties: map[string]*huma.Schema{partFile: {Type: huma.TypeString, Format: "binary",
-			Description: "The document."}}}
+			Description: "The document."}, partEncoding: {Type: huma.TypeString,
+			Description: "As the parameter encoding; it stands before the document."}}}
 	for base, options := range folderPaths() {
 		a.For(rest.Write).Stream(huma.Operation{
 			Method: http.MethodPost, Path: base + "/{folder_id}/upload",
@@ -62,7 +65,7 @@ func (s *Server) upload(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	encoding, err := encodingOf(c.QueryParam("encoding"))
+	encoding, err := encodingOf("query.encoding", c.QueryParam("encoding"))
 	if err != nil {
 		return err
 	}
@@ -70,6 +73,11 @@ func (s *Server) upload(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if sent.encoding != "" && encoding != "" && sent.encoding != encoding {
+		return rest.Unprocessable("body.encoding", fmt.Sprintf("the parameter says %q and the part %q; name one encoding",
+			encoding, sent.encoding))
+	}
+	encoding = cmp.Or(encoding, sent.encoding)
 	ctx := c.Request().Context()
 	file, skipped, err := s.Files.Upload(ctx, rest.Org(ctx), folder, files.Upload{Name: sent.FileName(),
 		Override: c.QueryParam("name"), MediaType: sent.Header.Get(echo.HeaderContentType), Duplicates: duplicates,
@@ -93,12 +101,12 @@ func duplicatesOf(value string) (files.Duplicates, error) {
 }
 
 // encodingOf returns the encoding that an upload names, if it is known.
-func encodingOf(value string) (string, error) {
+func encodingOf(place, value string) (string, error) {
 	if value == "" {
 		return "", nil
 	}
 	if err := document.CheckCharset(value); err != nil {
-		return "", rest.Unprocessable("query.encoding", err.Error())
+		return "", rest.Unprocessable(place, err.Error())
 	}
 	return value, nil
 }
@@ -115,24 +123,32 @@ func (s *Server) filePart(c echo.Context) (sent, error) {
 	if err != nil {
 		return sent{}, rest.Unprocessable("body", "expected multipart/form-data with a part named 'file': "+err.Error())
 	}
-	part, err := nextFile(parts)
+	part, encoding, err := nextFile(parts)
 	if errors.Is(err, io.EOF) {
 		err = rest.Unprocessable("body.file", "expected a part named 'file' with the document")
 	}
-	return sent{part, parts, r.Body}, err
+	return sent{part, parts, r.Body, encoding}, err
 }
 
-// nextFile finds the next part that holds a file. io.EOF if there is none.
-func nextFile(parts *multipart.Reader) (*multipart.Part, error) {
+// nextFile finds the next part that holds a file, and the encoding that a part before it names. io.EOF if there is none.
+func nextFile(parts *multipart.Reader) (file *multipart.Part, encoding string, err error) {
 	for {
 		part, err := parts.NextPart()
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil, io.EOF
+			return nil, encoding, io.EOF
 		case err != nil:
-			return nil, brokenBody(err)
+			return nil, "", brokenBody(err)
 		case part.FormName() == partFile:
-			return part, nil
+			return part, encoding, nil
+		case part.FormName() == partEncoding:
+			value, err := io.ReadAll(io.LimitReader(part, maxFieldBytes))
+			if err != nil {
+				return nil, "", brokenBody(err)
+			}
+			if encoding, err = encodingOf("body.encoding", string(value)); err != nil {
+				return nil, "", err
+			}
 		}
 	}
 }
@@ -143,6 +159,8 @@ type sent struct {
 	*multipart.Part
 	parts *multipart.Reader
 	body  io.Reader // the request's body
+
+	encoding string // that a part before the file names; empty: none
 }
 
 func (s sent) Read(buffer []byte) (int, error) {
@@ -151,9 +169,13 @@ func (s sent) Read(buffer []byte) (int, error) {
 		return n, brokenBody(err)
 	}
 	if err != nil {
-		if _, err = nextFile(s.parts); err == nil {
+		var late string
+		switch _, late, err = nextFile(s.parts); {
+		case err == nil:
 			err = rest.Unprocessable("body.file", "expected one part named 'file'; send each file in a request of its own")
-		} else if errors.Is(err, io.EOF) {
+		case late != "":
+			err = rest.Unprocessable("body.encoding", "expected the part 'encoding' before the part 'file'")
+		case errors.Is(err, io.EOF):
 			err = cmp.Or(readRest(s.body), io.EOF)
 		}
 	}

@@ -97,6 +97,9 @@ func listed(f files.Listed) string {
 	if left := f.LeftOut(); left != "" {
 		text += "    not in its text: " + line(left) + "\n"
 	}
+	if read := f.ReadByPrograms(); read != "" {
+		text += "    read by " + line(read) + "\n"
+	}
 	if guess := f.GuessedEncoding(); guess != "" {
 		text += "    its encoding is " + line(guess) + "\n"
 	}

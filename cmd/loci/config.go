@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/embed/rank"
-	"github.com/loci-memory/loci/files/document/child"
+	"github.com/loci-memory/loci/files/document/operator"
 	"github.com/loci-memory/loci/server/metrics"
 	"github.com/loci-memory/loci/server/rest"
 )
@@ -41,7 +41,7 @@ type configured struct {
 	reranker  *rank.Reranker // nil if no reranker is configured
 	models    func(context.Context, string) *summary.Model
 	answering func(handle string) (loop.Model, error)
-	reader    *child.Reader
+	reader    *operator.Reader
 	tracing   *tracing // nil without a collector
 }
 
@@ -54,7 +54,7 @@ func (c *serving) configure(ctx context.Context, log *slog.Logger) (m configured
 	m.embedder, errs[3] = c.embedder(ctx, log, m.counts)
 	m.models, errs[4] = c.models(m.counts)
 	m.answering, errs[5] = c.answering(m.counts)
-	m.reader, errs[6] = documentReader(c.database, log)
+	m.reader, errs[6] = c.documentReader(ctx, c.database, log)
 	m.tracing, errs[7] = newTracing(ctx, log, os.Getenv)
 	m.reranker, errs[8] = c.reranker(log)
 	return m, errors.Join(errs[:]...)

@@ -58,7 +58,7 @@ func theDoctorSaysWhatToDo(t *testing.T, url string) {
 	words, model := embedtest.New(t, 8), llmtest.New(t)
 	code, found := examine(t, "--database-url="+url, "--embedding-base-url="+words.URL+"/v1", "--embedding-model=e",
 		"--llm-base-url="+model.BaseURL(), "--llm-model=m")
-	for _, name := range []string{"pgvector", "schema", "clock", "jobs", "words", "indexes", "embeddings", "postgres"} {
+	for _, name := range []string{"pgvector", "schema", "clock", "jobs", "indexes", "embeddings", "postgres"} {
 		if f := found[name]; f.State != db.Well || f.Text == "" {
 			t.Errorf("%s: got %+v", name, f)
 		}

@@ -19,8 +19,8 @@ type readDocumentCmd struct {
 
 func (c readDocumentCmd) Run(context.Context, streams) error { return child.Main(c.Request) }
 
-// documentReader returns a reader of documents, which runs this program as child processes.
-func documentReader(d database, log *slog.Logger) (*child.Reader, error) {
+// childReader returns a reader of documents, which runs this program as child processes.
+func childReader(d database, log *slog.Logger) (*child.Reader, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program, which reads documents in processes of its own: %w", err)

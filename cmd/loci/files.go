@@ -49,11 +49,13 @@ func (c filesListCmd) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	const columns = "ID | FOLDER | NAME | STATUS | BYTES | LINES | CHUNKS | UPLOADED | LEFT OUT | ERROR"
+	const columns = "ID | FOLDER | NAME | STATUS | PROGRESS | BYTES | LINES | CHUNKS | UPLOADED | " +
+		"LEFT OUT | READ BY | ERROR"
 	if err := printList(s, c.asked, all, columns,
 		func(f files.File) []string {
-			return []string{f.ID, f.FolderID, f.Name, string(f.Status), fmt.Sprint(f.SizeBytes), fmt.Sprint(f.Lines),
-				fmt.Sprint(f.TotalChunks), shownTime(&f.CreatedAt), leftOut(f), textOf(f.ErrorMessage)}
+			return []string{f.ID, f.FolderID, f.Name, string(f.Status), progressOf(f), fmt.Sprint(f.SizeBytes),
+				fmt.Sprint(f.Lines), fmt.Sprint(f.TotalChunks), shownTime(&f.CreatedAt), leftOut(f),
+				document.ListReadBy(f.ReadBy), textOf(f.ErrorMessage)}
 		}); err != nil || c.JSON {
 		return err
 	}
@@ -193,6 +195,17 @@ func (c filesDeleteCmd) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	return printJSON(s, map[string]string{"id": fileID})
+}
+
+// progressOf says how far the work on a file has come; "" if that is not known.
+func progressOf(f files.File) string {
+	switch {
+	case f.Status == files.Parsing && f.PagesRead != nil && f.TotalPages != nil:
+		return fmt.Sprintf("%d of %d pages", *f.PagesRead, *f.TotalPages)
+	case f.Status == files.Embedding && f.TotalChunks > 0:
+		return fmt.Sprintf("%d of %d vectors", f.ChunksEmbedded, f.TotalChunks)
+	}
+	return ""
 }
 
 // leftOut returns what a file's document holds and its text does not, and that its encoding is a guess.

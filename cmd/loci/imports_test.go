@@ -37,7 +37,7 @@ var house = map[string][]string{
 		"compaction/llm", "compaction/policy", "compaction/replay", "compaction/store", "compaction/summary", "db",
 		"db/backup", "db/cluster", "db/event", "db/job", "db/local", "db/queue", "embed", "embed/endpoint", "embed/local",
 		"embed/rank",
-		"files", "files/document", "files/document/child", "files/sandbox", "memory/block", "memory/file", "memory/search",
+		"files", "files/document", "files/document/child", "files/document/operator", "files/sandbox", "memory/block", "memory/file", "memory/search",
 		"memory/working", "recall", "recall/tokens", "server", "server/mcp", "server/metrics", "server/rest",
 		"tenant/apikey", "tenant/erase", "tenant/quota", "tenant/retention"},
 	"agent/handover": {"agent", "chunker/frame", "compaction/prose", "compaction/summary", "db", "db/queue", "memory/file",
@@ -112,6 +112,10 @@ var house = map[string][]string{
 	"files/document":       {},
 	"files/document/child": {"db/spool", "files/document", "files/sandbox"},
 	"files/sandbox":        {},
+
+	// Programs of the operator read what no reader does. They are above child, because the pages that OCR reads are shown
+	// by a child, and what a converter writes is read by one.
+	"files/document/operator": {"db/spool", "files/document", "files/document/child", "files/sandbox"},
 	"archival": {"db", "db/event", "db/spool", "chunker", "embed", "embed/endpoint", "embed/lexicon", "embed/rank",
 		"embed/wordindex"},
 	"recall": {"chunker/frame", "chunker/pattern", "db", "db/event", "embed", "embed/endpoint", "embed/lexicon",

@@ -8,7 +8,8 @@
 //   - a running server, over REST: secret.go client.go list.go named.go
 //   - the database, and the keys and organizations in it or over REST: database.go administration.go adminrest.go
 //     admin.go keylimits.go
-//   - what a server is made of: intervals.go memory.go finding.go tracing.go outage.go document.go jq.go fixtures.go
+//   - what a server is made of: intervals.go memory.go finding.go tracing.go outage.go document.go programs.go jq.go
+//     fixtures.go
 //     headconn.go ambiguous.go answerpace.go
 //   - models: embedding.go modelendpoint.go embeddingmodel.go rerank.go llm.go
 //   - the settings of a server, and what they make: serving.go embedder.go answering.go config.go settings.go
@@ -99,6 +100,7 @@ type cli struct {
 
 	ReadDocument readDocumentCmd `cmd:"" hidden:""`               // for the server's own use
 	RunJQ        runJQCmd        `cmd:"" name:"run-jq" hidden:""` // for the server's own use
+	RunProgram   runProgramCmd   `cmd:"" hidden:""`               // for the server's own use
 }
 
 // run runs the program, and returns its exit code: 2 for a wrong command line or setting, 1 for other failures, and the

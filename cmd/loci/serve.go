@@ -109,7 +109,7 @@ func (c *serveCmd) Run(ctx context.Context, s streams) (err error) {
 func (p *process) stores() (s stores, err error) {
 	s.files, err = files.New(p.pool, files.Options{MaxUploadBytes: p.MaxUploadBytes, Endpoint: p.embedder.endpoint,
 		Reranker: p.reranker, Limits: agent.LimitsOf, PromptTokens: tokens.Estimate,
-		Read: p.reader.Read, Failed: p.fileFailed})
+		Read: p.reader.Read, Accepts: p.reader.Accepted(), Failed: p.fileFailed})
 	if err != nil {
 		return s, err
 	}

@@ -30,6 +30,7 @@ type serving struct {
 	embedding     `prefix:"embedding-" envprefix:"LOCI_EMBEDDING_"`
 	nextEmbedding `prefix:"embedding-next-" envprefix:"LOCI_EMBEDDING_NEXT_"`
 	reranking
+	programs
 	language
 	anthropic
 	keyLimits `prefix:"key-requests-"`

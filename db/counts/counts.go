@@ -27,7 +27,7 @@ func All(ctx context.Context, d db.DB) (all []Count, err error) {
 	return all, nil
 }
 
-// numbers counts waiting jobs, files and texts. Most statements read one table and those that it refers to; the first
+// numbers counts waiting jobs, files and texts. Each statement reads one table and those that it refers to; the first
 // one reads what a cluster has on its coordinator.
 //
 // A file's job is scheduled in the virtual time of its queue, which is years ago. Such a job counts as waiting since it
@@ -63,8 +63,6 @@ var numbers = []string{
 	`
 	SELECT 'vector', 'memory_files', '', count(*)::double precision
 	FROM memory_files WHERE unembedded AND deleted_at IS NULL`,
-	`
-	SELECT 'words', of, '', rows::double precision FROM (` + db.OutdatedWords + `) o`,
 	`
 	SELECT 'open', '', '', count(*)::double precision FROM agent_files WHERE is_open`,
 }

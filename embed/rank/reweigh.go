@@ -13,7 +13,7 @@ import (
 // LexVersion is the version of the terms and weights that lexicon.Document computes. Rows have it as lex_version. A
 // migration that makes a new version the columns' default lets Reweigh replace the older rows. Until then, searches
 // still find most of them: most words have the same term in both versions.
-const LexVersion = db.LexVersion
+const LexVersion = 5
 
 // ReweighRows is how many rows are weighed again in one transaction.
 const ReweighRows = 200

@@ -50,11 +50,10 @@ var isArchive = setOf(`application/zip application/java-archive application/vnd.
 	application/vnd.rar application/x-archive application/x-cpio application/vnd.debian.binary-package application/x-rpm`)
 
 const (
-	saveAsXLSX   = "It is a binary workbook of Excel. Save it as .xlsx in Excel, and upload that."
-	exportIWork  = "It is a document of Apple's "
-	readPictures = "Pictures are not read. Run OCR on it, or describe it, and upload the text."
-	transcribe   = "Sound is not read. Transcribe it, and upload the text."
-	asCSV        = "Export its tables as CSV, and upload those."
+	saveAsXLSX  = "It is a binary workbook of Excel. Save it as .xlsx in Excel, and upload that."
+	exportIWork = "It is a document of Apple's "
+	transcribe  = "Sound is not read. Transcribe it, and upload the text."
+	asCSV       = "Export its tables as CSV, and upload those."
 )
 
 // otherFormats are formats that are known by their names alone. isZip says that they are zip files.

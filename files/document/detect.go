@@ -90,7 +90,7 @@ func guessCharset(sample []byte) guessed {
 		others += math.Exp(s.score - all[0].score)
 	}
 	best := all[0].guessed
-	best.sure = min(mostSure, math.Round(1000/(1+others))/1000)
+	best.sure = min(mostSure, 1/(1+others))
 	if best.fit = fits(best.charset, []rune(all[0].text)); !best.isWell {
 		best.sure = min(best.sure, unlikely)
 	}

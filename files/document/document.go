@@ -3,21 +3,22 @@
 //
 // Each file uses only the files named before it:
 //   - what all formats share: mediatype.go omitted.go document.go limits.go inline.go table.go markdown.go
-//     vocabulary.go hyphens.go pages.go
+//     vocabulary.go hyphens.go ole.go programs.go pages.go scans.go
 //   - HTML and text: htmlnodes.go stylesheet.go htmlshown.go htmlforms.go htmlbounds.go html.go charsets.go
 //     charset.go languages.go detect.go terminal.go decode.go
-//   - packed formats: ole.go zip.go advice.go ipynb.go xml.go archive.go xmltree.go formula.go
-//   - Office: embedded.go footers.go docxlist.go styles.go symbols.go drawing.go chart.go docxstyle.go docxtext.go
+//   - packed formats: zip.go advice.go ipynb.go xml.go archive.go xmltree.go formula.go
+//   - Office: embedded.go footers.go docxlist.go styles.go drawing.go chart.go docxstyle.go docxsymbols.go docxtext.go
 //     docx.go sheet.go numberformat.go sheetformats.go xlsxcells.go sheetlinks.go xlsxdrawn.go sheetcontrols.go xlsx.go
 //     readingorder.go pptx.go
 //   - OpenDocument and EPUB: odfstyle.go odfform.go odflist.go odftable.go odf.go odp.go epub.go
 //   - recognizing formats, and mail: office.go mailheader.go mailpart.go sniff.go mailfiles.go mail.go
 //   - reading any format: pdfpage.go pdfobjects.go pdfplace.go pdfturned.go pdfdrawn.go pdfappearance.go
-//     pdfform.go pdflinks.go pdfnotes.go pdf.go read.go
+//     pdfform.go pdflinks.go pdfnotes.go pdf.go read.go pdfimage.go
 package document
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +30,16 @@ type Input struct {
 	Charset   string // of a plain text; empty: it is found
 	SizeBytes int64
 	Body      io.Reader // an io.ReaderAt is read in place; any other reader is read into memory if the format needs that
+
+	Scans bool     // a PDF without any text is no error: its pages without text will be read by OCR
+	Log   *PageLog // nil: nobody follows the reading
+}
+
+// PageLog follows the reading of one document. Its functions may be nil.
+type PageLog struct {
+	Read func(pages, total int)                                 // so many pages are read
+	Kept map[int]string                                         // pages that OCR read in an earlier attempt, from 1
+	Keep func(ctx context.Context, page int, text string) error // keeps a page that OCR read for a later attempt
 }
 
 // Text is the text of a document: valid UTF-8 without NUL, with lines that end in LF.
@@ -38,6 +49,8 @@ type Text struct {
 	Sure    float64    // probability, from 0 to 1, that Charset is right
 	Pages   []int      // line, from 1, on which each page, slide or sheet begins, ascending; nil if there are no pages
 	Omitted []Omission // what the document holds and the text does not; never nil from Readers.Read
+	Unread  []int      // pages of a PDF, from 1, that have content and no text of their own
+	ReadBy  []ReadBy   // what programs of the operator read
 }
 
 // UnreadableError says, in a sentence for the uploader, why a document gives no text. Reading it again does not help.
@@ -53,6 +66,8 @@ func unreadable(format string, args ...any) *UnreadableError {
 var (
 	ErrCutShort = errors.New("reading the document was cut short") // its process was killed, perhaps for lack of memory
 	ErrBusy     = errors.New("the machine is too busy to read the document")
+	ErrStuck    = errors.New("a program of the operator was not done in its time")
+	ErrGoesOn   = errors.New("the document has pages left, and those that were read are kept")
 )
 
 // Readers read documents of all formats. The zero value is ready to use.

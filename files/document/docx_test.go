@@ -42,8 +42,6 @@ func TestDOCXText(t *testing.T) {
 		{"a formula on one line", docx(para("<m:oMath><m:f><m:num><m:r><m:t>a+b</m:t></m:r></m:num><m:den><m:r><m:t>2" +
 			"</m:t></m:r></m:den></m:f><m:sSup><m:e><m:r><m:t>x</m:t></m:r></m:e><m:sup><m:r><m:t>2</m:t></m:r></m:sup>" +
 			"</m:sSup></m:oMath>")), "(a+b)/2x^2\n", nil},
-		{"text in a font of symbols", docx(para(run("\uf0fe", `<w:rFonts w:ascii="Wingdings"/>`),
-			run(" yes 5 "), run("m", `<w:rFonts w:ascii="Symbol"/>`), run("\uf061g"))), "☑ yes 5 μg\n", nil},
 		{"an old word art", docx(para(run("x"), `<w:r><w:pict xmlns:v="urn:schemas-microsoft-com:vml"><v:shape>`+
 			`<v:textpath string="Draft"/></v:shape></w:pict></w:r>`)), "x\n\nDraft\n", nil},
 		{"an equation without a result", docx(para(run("x = "), `<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r>`+

@@ -97,18 +97,10 @@ func (d *docx) run(x *xmlReader, p *wordParagraph, s style) error {
 	if n := len(d.fields); n > 0 && d.fields[n-1].href != "" {
 		s.href = d.fields[n-1].href
 	}
-	font := ""
 	return x.each(func(e element) error {
 		switch {
 		case e.name == "w:rPr":
-			return x.tree(e, func(props *tree) {
-				s = s.with(d.runStyle(props))
-				font = props.at("w:rFonts").attr("w:ascii")
-			})
-		case e.name == "w:t" && !s.hidden:
-			text, err := x.text()
-			p.text.addWords(d.budget.inFont(text, font), s)
-			return err
+			return x.tree(e, func(props *tree) { s = s.with(d.runStyle(props)) })
 		case s.hidden:
 			return d.omitHidden(x, e)
 		}
@@ -130,6 +122,10 @@ func (d *docx) omitHidden(x *xmlReader, e element) error {
 
 func (d *docx) runPart(x *xmlReader, e element, p *wordParagraph, s style) error {
 	switch e.name {
+	case "w:t":
+		text, err := x.text()
+		p.text.addWords(text, s)
+		return err
 	case "w:tab", "w:ptab":
 		p.text.add("\t", s)
 	case "w:br", "w:cr":

@@ -1,7 +1,6 @@
 package document
 
 import (
-	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -82,17 +81,13 @@ func (d *drawing) inlines(x *xmlReader, p *slideParagraph) error {
 
 func (d *drawing) run(x *xmlReader, p *slideParagraph) error {
 	var look style
-	font := ""
 	return x.each(func(e element) error {
 		switch e.name {
 		case "a:rPr":
-			return x.tree(e, func(props *tree) {
-				look = d.look(props)
-				font = cmp.Or(props.at("a:sym").attr("typeface"), props.at("a:latin").attr("typeface"))
-			})
+			return x.tree(e, func(props *tree) { look = d.look(props) })
 		case "a:t":
 			text, err := x.text()
-			p.text.addWords(d.archive.budget.inFont(text, font), look)
+			p.text.addWords(text, look)
 			return err
 		}
 		return nil

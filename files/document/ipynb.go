@@ -63,12 +63,11 @@ type notebook struct {
 }
 
 type notebookCell struct {
-	Type     string        `json:"cell_type"`
-	Source   notebookText  // nbformat 4
-	Attached notebookNames `json:"attachments"`
-	Input    notebookText  // code in nbformat 3
-	Level    int           // level of a heading in nbformat 3
-	Language string        // nbformat 3
+	Type     string       `json:"cell_type"`
+	Source   notebookText // nbformat 4
+	Input    notebookText // code in nbformat 3
+	Level    int          // level of a heading in nbformat 3
+	Language string       // nbformat 3
 	Outputs  jsonList[notebookOutput]
 }
 
@@ -89,25 +88,6 @@ type notebookBundle struct {
 	JPEG     notebookPresence `json:"image/jpeg"`
 	SVG      notebookPresence `json:"image/svg+xml"`
 	GIF      notebookPresence `json:"image/gif"`
-	LaTeX    notebookText     `json:"text/latex"`
-	JSON     json.RawMessage  `json:"application/json"`
-	others   int              // other forms, such as charts that a script draws
-}
-
-// UnmarshalJSON reads the forms of an output that are known, and counts the others.
-func (b *notebookBundle) UnmarshalJSON(raw []byte) error {
-	type plain notebookBundle
-	if err := syntaxOnly(json.Unmarshal(raw, (*plain)(b))); err != nil {
-		return err
-	}
-	forms := map[string]notebookPresence{}
-	_ = json.Unmarshal(raw, &forms) // JSON that is no object has no forms
-	for form := range forms {
-		if strings.HasSuffix(form, "+json") || form == "application/javascript" || form == "application/pdf" {
-			b.others++
-		}
-	}
-	return nil
 }
 
 // notebookPresence reports that a value other than null is there, without keeping it.
@@ -115,16 +95,6 @@ type notebookPresence bool
 
 func (p *notebookPresence) UnmarshalJSON(raw []byte) error {
 	*p = string(raw) != "null"
-	return nil
-}
-
-// notebookNames are the names in an object, without its values.
-type notebookNames int
-
-func (n *notebookNames) UnmarshalJSON(raw []byte) error {
-	names := map[string]notebookPresence{}
-	_ = json.Unmarshal(raw, &names) // JSON that is no object has no names
-	*n = notebookNames(len(names))
 	return nil
 }
 
@@ -204,7 +174,6 @@ var languageName = regexp.MustCompile(`^[a-z0-9+#._-]{1,32}$`)
 
 func (c *notebookCell) write(md *markdown, language string) {
 	source := cleanText(string(c.Source))
-	md.budget.omitted.addAt(picture, md.budget.omitted.at, int(c.Attached))
 	switch c.Type {
 	case "code":
 		source = cmp.Or(source, cleanText(string(c.Input)))
@@ -227,12 +196,6 @@ func (o *notebookOutput) write(md *markdown) {
 	if d := o.Data; bool(d.PNG || d.JPEG || d.SVG || d.GIF) {
 		md.budget.omitted.add(picture)
 	}
-	if text == "" {
-		text = cmp.Or(o.Data.LaTeX, o.Data.json())
-	}
-	if text == "" && o.Data.HTML+o.Data.Markdown == "" {
-		md.budget.omitted.addAt("output of a script", md.budget.omitted.at, min(o.Data.others, 1))
-	}
 	if o.Type == "error" || o.Type == "pyerr" {
 		text = cmp.Or(o.Trace.notebookText, notebookText(o.Name+": "+o.Value))
 	}
@@ -247,14 +210,6 @@ func (o *notebookOutput) write(md *markdown) {
 		return
 	}
 	md.fence("", cleanText(ansi.ReplaceAllString(string(text), "")))
-}
-
-// json returns an output that is data.
-func (b notebookBundle) json() notebookText {
-	if len(b.JSON) == 0 || string(b.JSON) == "null" {
-		return ""
-	}
-	return notebookText(b.JSON)
 }
 
 // ansi matches the control sequences of ECMA-48 that color a terminal.

@@ -75,15 +75,6 @@ func TestReadersSayWhatTheyLeaveOut(t *testing.T) {
 			"</w:rt><w:rubyBase>"+run("b")+"</w:rubyBase></w:ruby></w:r>")), "1 deleted text, 1 phonetic guide"},
 		{"phonetic guides of a page", "text/html", []byte("<p><ruby>a<rp>(</rp><rt>b</rt><rp>)</rp></ruby>c"),
 			"1 phonetic guide"},
-		{"symbols of a font that is not known", wordType, docx(para(run("a \uf061"))), "1 symbol"},
-		{"outputs and pictures of a notebook that are not text", jupyter, []byte(`{"nbformat":4,"cells":[{"cell_type":` +
-			`"markdown","source":"x","attachments":{"a.png":{"image/png":"aGk="}}},{"cell_type":"code","source":"x","outputs":` +
-			`[{"data":{"application/vnd.plotly.v1+json":{"data":[]}}},{"data":{"text/latex":"$y$"}},` +
-			`{"data":{"application/json":{"k":"v"}}}]}]}`), "1 picture without text (cell 1), 1 output of a script (cell 2)"},
-		{"a version of a mail that says other things", "message/rfc822", []byte("From: a\nContent-Type: multipart/" +
-			"alternative; boundary=b\n\n--b\n\nThe price list of the harbour is below, and all boats are in it.\n--b\n" +
-			"Content-Type: text/html\n\n<p>The price list of the harbour is below, and all boats are in it. See " +
-			"the captain.</p>\n--b--\n"), "1 other version of the text"},
 		{"a table of contents counts once", wordType, docx(toc+toc+para(run("a")), "word/styles.xml", wordPart("styles",
 			`<w:style w:styleId="TOC1"><w:name w:val="toc 1"/></w:style>`)), "1 table of contents"},
 		{"pictures and videos of slides", powerPoint, pptx([]string{shape("", line("", "x")) + "<p:pic/>", "<p:pic/>" +

@@ -194,7 +194,7 @@ func (m *mailReader) multipart(p mailPart, depth int) (mailText, error) {
 		parts, shown, attached = append(parts, part), append(shown, text.shown), append(attached, text.attached)
 	}
 	if p.mediaType == "multipart/alternative" {
-		shown = []string{m.bestVersion(parts, shown)}
+		shown = []string{bestVersion(parts, shown)}
 	}
 	return mailText{joinTexts(shown), joinTexts(attached)}, nil
 }
@@ -205,9 +205,8 @@ func isStyling(p mailPart) bool {
 		strings.Contains(p.mediaType, "font") || strings.Contains(p.mediaType, "javascript")
 }
 
-// bestVersion returns the plain version of a text, or another one that says more. It notes a version that is left out
-// and has words that the other lacks.
-func (m *mailReader) bestVersion(parts []mailPart, texts []string) string {
+// bestVersion returns the plain version of a text, or another one that says more.
+func bestVersion(parts []mailPart, texts []string) string {
 	plain, other := "", ""
 	for i, text := range texts {
 		version := &other
@@ -218,14 +217,10 @@ func (m *mailReader) bestVersion(parts []mailPart, texts []string) string {
 			*version = text
 		}
 	}
-	best, rest := plain, other
 	if saysMore(other, plain) {
-		best, rest = other, plain
+		return other
 	}
-	if lacking(wordsIn(rest), wordsIn(best)) >= notedWords {
-		m.omitted.add("other version of the text")
-	}
-	return best
+	return plain
 }
 
 // A version says more than the plain one if it is over twice as long, or if it has so many words that the plain one
@@ -234,8 +229,6 @@ func (m *mailReader) bestVersion(parts []mailPart, texts []string) string {
 const (
 	moreWords = 3
 	moreShare = 0.2
-
-	notedWords = 2 // that a version which is left out must have more, to be named
 )
 
 func saysMore(version, plain string) bool {
@@ -247,17 +240,7 @@ func saysMore(version, plain string) bool {
 	if len(strings.Fields(version)) > 2*len(strings.Fields(plain))+10 {
 		return true
 	}
-	return more > less && (more >= moreWords && float64(more) >= moreShare*float64(len(said)) || hasNumber(said, of))
-}
-
-// hasNumber reports whether some words have a number that others lack: perhaps a price or a date.
-func hasNumber(words, others map[string]bool) bool {
-	for word := range words {
-		if !others[word] && len(word) > 1 && strings.Trim(word, "0123456789") == "" {
-			return true
-		}
-	}
-	return false
+	return more >= moreWords && float64(more) >= moreShare*float64(len(said)) && more > less
 }
 
 // wordsIn returns the different words and numbers of a text, in lower case, without those in the targets of links.

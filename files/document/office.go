@@ -25,6 +25,8 @@ var offices = map[string]Reader{
 	"application/epub+zip": EPUB,
 	notebookType:           IPYNB,
 	oleType:                refuseOldOffice, rtfType: refuseRTF, "application/rtf": refuseRTF,
+	"application/msword": refuseOldOffice, "application/vnd.ms-excel": refuseOldOffice,
+	"application/vnd.ms-powerpoint": refuseOldOffice, "application/vnd.ms-outlook": refuseOldOffice,
 }
 
 // refuseOldOffice returns why an OLE container is not read: it is encrypted, or in an old Office format.

@@ -12,6 +12,12 @@ var (
 		"Remove the password in the program that made it, and upload it again.")
 	errOLE = unreadable("It is a container of Microsoft's OLE that holds no document that is known, such as a cache of " +
 		"pictures or an installer. If a program opens it, export it as PDF, and upload that.")
+	oldWord  = unreadable("It is a document in Word's old binary format. Save it as .docx, and upload that.")
+	oldExcel = unreadable("It is a workbook in Excel's old binary format. Save it as .xlsx, and upload that.")
+
+	oldPowerPoint = unreadable("It is a presentation in PowerPoint's old binary format. " +
+		"Save it as .pptx, and upload that.")
+	outlookMessage = unreadable("It is a message of Outlook. Save it as .eml, or as text, and upload that.")
 )
 
 const exportPDF = "Export it as PDF, and upload that."
@@ -29,16 +35,15 @@ var oleKinds = []struct {
 	reason *UnreadableError
 }{
 	{"EncryptedPackage", errProtected},
-	{"__properties_version1.0", unreadable("It is a message of Outlook. Save it as .eml, or as text, and upload that.")},
-	{"WordDocument", unreadable("It is a document in Word's old binary format. Save it as .docx, and upload that.")},
-	{"Workbook", unreadable("It is a workbook in Excel's old binary format. Save it as .xlsx, and upload that.")},
-	{"PowerPoint Document", unreadable("It is a presentation in PowerPoint's old binary format. " +
-		"Save it as .pptx, and upload that.")},
+	{"__properties_version1.0", outlookMessage},
+	{"WordDocument", oldWord},
+	{"Workbook", oldExcel},
+	{"PowerPoint Document", oldPowerPoint},
 	{"VisioDocument", unreadable("It is a drawing of Visio. " + exportPDF)},
 	{"HwpSummaryInformation", unreadable("It is a document of Hancom. Save it as .docx or PDF, and upload that.")},
 	{"Quill", unreadable("It is a publication of Publisher. " + exportPDF)},
 	{"Props12", unreadable("It is a plan of Microsoft Project. Export it as Excel or PDF, and upload that.")},
-	{"Book", unreadable("It is a workbook in Excel's old binary format. Save it as .xlsx, and upload that.")},
+	{"Book", oldExcel},
 }
 
 // refuseOLE returns *UnreadableError for an OLE container, because encrypted Office documents, old Office formats and

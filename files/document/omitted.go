@@ -12,6 +12,8 @@ type Omission struct {
 	Kind  string `json:"kind"`  // in the singular, such as "picture without text"
 	Count int    `json:"count"` // from 1
 	Where string `json:"where"` // such as "pages 3–5, 9" or "sheet Sales"; empty: no place is known
+
+	Remedy string `json:"remedy,omitempty"` // what would have it read, or why it was not; empty: nothing is known
 }
 
 // Limits of what a document is said to omit.
@@ -21,6 +23,7 @@ const (
 	maxPlaceNames   = 10  // places of a kind that are named; a range counts as one
 	maxPlaceBytes   = 80  // of the name of a sheet or an attachment
 	maxWhereBytes   = 1000
+	maxRemedyBytes  = 500
 	maxKnownPlaces  = 10_000
 	omissionsBeyond = "more kinds of content"
 )
@@ -37,6 +40,7 @@ const (
 	tableContents = "table of contents"
 	hiddenSheet   = "hidden sheet"
 	phoneticGuide = "phonetic guide" // how a word is read, above it
+	pageUnread    = "page without text"
 )
 
 // Check returns an error if an omission, which may come from a hostile document, is not within the limits.
@@ -44,8 +48,8 @@ func (o Omission) Check() error {
 	isText := func(s string) bool {
 		return !strings.ContainsFunc(s, unicode.IsControl) && strings.ToValidUTF8(s, "") == s
 	}
-	if o.Kind == "" || len(o.Kind) > maxKindBytes || len(o.Where) > maxWhereBytes || o.Count < 1 || !isText(o.Kind) ||
-		!isText(o.Where) {
+	if o.Kind == "" || len(o.Kind) > maxKindBytes || len(o.Where) > maxWhereBytes || len(o.Remedy) > maxRemedyBytes ||
+		o.Count < 1 || !isText(o.Kind) || !isText(o.Where) || !isText(o.Remedy) {
 		return fmt.Errorf("the omission %+.200q is not within the limits", o)
 	}
 	return nil
@@ -57,8 +61,14 @@ func (o Omission) String() string {
 	if o.Count != 1 {
 		text = fmt.Sprint(o.Count) + " " + pluralKind(o.Kind)
 	}
-	if o.Where != "" {
-		text += " (" + o.Where + ")"
+	var details []string
+	for _, detail := range []string{o.Where, o.Remedy} {
+		if detail != "" {
+			details = append(details, detail)
+		}
+	}
+	if details != nil {
+		text += " (" + strings.Join(details, "; ") + ")"
 	}
 	return text
 }
@@ -70,6 +80,37 @@ func ListOmissions(all []Omission) string {
 		texts[i] = o.String()
 	}
 	return strings.Join(texts, ", ")
+}
+
+// ReadBy says what a program of the operator read of a document.
+type ReadBy struct {
+	Kind    string `json:"kind" enum:"OCR,conversion"`
+	Program string `json:"program"` // name of the program, such as "tesseract"
+	Where   string `json:"where"`   // such as "pages 3–5"; empty: all of it
+}
+
+// Kinds of ReadBy.
+const (
+	ByOCR        = "OCR"
+	ByConversion = "conversion"
+)
+
+// String returns what a program read, for one line: "OCR (tesseract), pages 3–5".
+func (r ReadBy) String() string {
+	text := r.Kind + " (" + r.Program + ")"
+	if r.Where != "" {
+		text += ", " + r.Where
+	}
+	return text
+}
+
+// ListReadBy returns what programs read in one line.
+func ListReadBy(all []ReadBy) string {
+	texts := make([]string, len(all))
+	for i, r := range all {
+		texts[i] = r.String()
+	}
+	return strings.Join(texts, "; ")
 }
 
 // pluralKind returns the plural of a kind: of its noun, which stands before the first preposition.

@@ -18,8 +18,10 @@ func TestOmissionsAreMergedByKind(t *testing.T) {
 	o.Add(1, "embedded workbook", "sheet", 0, "Sales\n2026")
 	o.Add(2, "table of contents", "", 0, "")
 	o.Add(0, "hidden sheet", "sheet", 0, "Costs")
-	want := []document.Omission{{"picture without text", 5, "pages 3–5, 9"}, {"embedded workbook", 1, "sheet Sales 2026"},
-		{"table of contents", 2, ""}}
+	want := []document.Omission{
+		{Kind: "picture without text", Count: 5, Where: "pages 3–5, 9"},
+		{Kind: "embedded workbook", Count: 1, Where: "sheet Sales 2026"},
+		{Kind: "table of contents", Count: 2}}
 	if got := o.List(); !slices.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -60,9 +62,11 @@ func TestOmissionsAreBounded(t *testing.T) {
 func TestAnOmissionOutsideTheLimitsIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]document.Omission{
-		"no kind": {"", 1, ""}, "none": {"picture", 0, ""}, "a long kind": {strings.Repeat("x", 101), 1, ""},
-		"a line end": {"picture", 1, "page 3\nx"}, "NUL": {"pic\x00ture", 1, ""}, "not UTF-8": {"picture", 1, "\xff"},
-		"a long place": {"picture", 1, strings.Repeat("x", 1001)},
+		"no kind": {Count: 1}, "none": {Kind: "picture"}, "a long kind": {Kind: strings.Repeat("x", 101), Count: 1},
+		"a line end": {Kind: "picture", Count: 1, Where: "page 3\nx"}, "NUL": {Kind: "pic\x00ture", Count: 1},
+		"not UTF-8":                 {Kind: "picture", Count: 1, Where: "\xff"},
+		"a long place":              {Kind: "picture", Count: 1, Where: strings.Repeat("x", 1001)},
+		"a remedy of several lines": {Kind: "picture", Count: 1, Remedy: "a\nb"},
 	} {
 		if o.Check() == nil {
 			t.Errorf("%s: %+q is accepted", name, o)

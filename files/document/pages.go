@@ -32,16 +32,19 @@ func joinPages(pages []string) (Text, error) {
 		}
 	}
 	if text.Text = b.String(); isBlank(text.Text) {
-		return Text{}, scanned(len(pages))
+		return text, scanned(len(pages))
 	}
 	return text, nil
 }
 
+// isTooLong reports whether an error says that there is too much text.
+func isTooLong(err error) bool { return err.Error() == tooMuchText().Error() }
+
 func scanned(pages int) error {
 	if pages == 1 {
-		return unreadable("The file holds no text: its page is an image or empty. " + runOCR)
+		return unreadable("The file holds no text: its page is an image or empty. " + runOCR + orSetOCR)
 	}
-	return unreadable("The file holds no text: its %d pages are images or empty. "+runOCR, pages)
+	return unreadable("The file holds no text: its %d pages are images or empty. "+runOCR+orSetOCR, pages)
 }
 
 const runOCR = "If it was scanned, run OCR on it and upload the result."

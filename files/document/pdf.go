@@ -19,8 +19,8 @@ import (
 
 const (
 	guestMemoryPages = 512 << 20 / (64 << 10) // 512 MiB, PDFium's own memory
-	maxPages         = 50_000
-	maxMissingPages  = 100 // after so many pages in a row that PDFium cannot load, reading stops
+	MaxPages         = 50_000                 // of a PDF
+	maxMissingPages  = 100                    // after so many pages in a row that PDFium cannot load, reading stops
 )
 
 // engine is PDFium in a WebAssembly sandbox without access to files. It reads one PDF.
@@ -63,7 +63,7 @@ func (e *engine) read(input Input) (Text, error) {
 	}
 	closing := &requests.FPDF_CloseDocument{Document: opened.Document} // a mail may have several PDFs attached
 	defer e.FPDF_CloseDocument(closing)                                //nolint:errcheck // its memory is freed at the end
-	r := &pdf{Pdfium: e, doc: opened.Document}
+	r := &pdf{Pdfium: e, doc: opened.Document, log: input.Log}
 	r.openForm()
 	defer r.closeForm()
 	pages, err := r.pages()
@@ -71,8 +71,11 @@ func (e *engine) read(input Input) (Text, error) {
 		return Text{}, err
 	}
 	text, err := joinPages(pages)
-	text.Omitted = r.omitted.list()
-	return text, err
+	if err != nil && (!input.Scans || len(r.unread) == 0 || isTooLong(err)) {
+		return Text{}, err
+	}
+	text.Omitted, text.Unread = withOCRRemedy(r.omitted.list()), r.unread
+	return text, nil
 }
 
 func pdfiumPool(cache wazero.CompilationCache) (pdfium.Pool, error) {
@@ -128,8 +131,8 @@ func (r *pdf) pages() (pages []string, err error) {
 	}
 	size, missing := 0, 0
 	for i := 0; i < counted.PageCount && missing < maxMissingPages; i++ {
-		if i == maxPages {
-			return nil, unreadable("The PDF has more than %d pages. Split it and upload the parts.", maxPages)
+		if i == MaxPages {
+			return nil, unreadable("The PDF has more than %d pages. Split it and upload the parts.", MaxPages)
 		}
 		r.omitted.at = numbered("page", i+1)
 		text, err := r.page(i)
@@ -140,6 +143,7 @@ func (r *pdf) pages() (pages []string, err error) {
 			return nil, tooMuchText()
 		}
 		pages = append(pages, text)
+		r.log.read(i+1, counted.PageCount)
 	}
 	if attached, err := r.FPDFDoc_GetAttachmentCount(
 		&requests.FPDFDoc_GetAttachmentCount{Document: r.doc}); err == nil {

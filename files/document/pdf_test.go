@@ -74,9 +74,9 @@ func TestPDFsWithoutTextSayWhy(t *testing.T) {
 		{"rc4-user", "The PDF is encrypted and opens only with a password. Save it without the password and upload that."},
 		{"aes-user", "The PDF is encrypted and opens only with a password. Save it without the password and upload that."},
 		{"scanned", "The file holds no text: its 3 pages are images or empty. If it was scanned, run OCR on it and " +
-			"upload the result."},
+			"upload the result. Or ask the operator to set LOCI_OCR_COMMAND, which has them read."},
 		{"blank", "The file holds no text: its page is an image or empty. If it was scanned, run OCR on it and upload " +
-			"the result."},
+			"the result. Or ask the operator to set LOCI_OCR_COMMAND, which has them read."},
 		{"truncated", damagedPDF},
 		{"garbage", damagedPDF},
 	} {

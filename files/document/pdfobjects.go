@@ -15,7 +15,6 @@ const (
 
 // What a page may have that is not text.
 const (
-	pageUnread     = "page without text"
 	pageDamaged    = "damaged page"
 	pageIncomplete = "page that was not searched for pictures"
 )
@@ -33,6 +32,7 @@ func (r *pdf) omitFrom(index int, text string, err error) {
 	}
 	if isBlank(text) {
 		r.omitted.add(pageUnread)
+		r.unread = append(r.unread, index+1)
 		return
 	}
 	pictures, left := 0, min(maxPageObjects, maxObjects-r.objects)

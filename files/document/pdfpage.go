@@ -12,6 +12,8 @@ type pdf struct {
 
 	doc     references.FPDF_DOCUMENT
 	omitted omissions
+	unread  []int                       // Text.Unread
+	log     *PageLog                    // nil: nobody follows the reading
 	objects int                         // objects of pages that were looked at
 	chars   int                         // characters of pages that were looked at one by one
 	form    *references.FPDF_FORMHANDLE // nil if the document has no form

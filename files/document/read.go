@@ -30,6 +30,9 @@ func (r Ready) Read(input Input) (Text, error) {
 	if r.engine != nil {
 		defer r.engine.close()
 	}
+	if err := refusalOf(input); err != nil {
+		return Text{}, err
+	}
 	text, err := Text{}, error(nil)
 	if isMail[input.MediaType] {
 		text, err = readMail(input, r.read)
@@ -60,5 +63,5 @@ func (r Ready) read(input Input) (Text, error) {
 // IsComplex reports whether the document needs such a large reader that hostile bytes might attack it.
 func (in Input) IsComplex() bool {
 	_, office := Office(in.MediaType)
-	return office || in.IsPDF() || isMail[in.MediaType]
+	return office || in.IsPDF() || isMail[in.MediaType] || in.PictureExtension() != ""
 }

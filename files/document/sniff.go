@@ -37,6 +37,11 @@ func (e *UnsupportedError) Error() string {
 // not make a text binary (Decode says how many may be there). An empty file is text. For anything else Sniff returns
 // *UnsupportedError.
 func Sniff(name, declared string, body io.ReaderAt, size int64) (mediaType string, err error) {
+	return Accepted{}.Sniff(name, declared, body, size)
+}
+
+// Sniff is the function Sniff, and accepts what programs of the operator read.
+func (a Accepted) Sniff(name, declared string, body io.ReaderAt, size int64) (mediaType string, err error) {
 	head := make([]byte, sniffBytes)
 	n, err := body.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -62,7 +67,7 @@ func Sniff(name, declared string, body io.ReaderAt, size int64) (mediaType strin
 	declared = bareType(declared)
 	isNamedRTF := extension == ".rtf" || declared == rtfType || declared == "application/rtf"
 	if startsWith(head, `{\rtf`) || isText && isNamedRTF {
-		return "", &UnsupportedError{rtfType, name, errRTF.Reason}
+		return a.program(Input{MediaType: rtfType}, name)
 	}
 	if isText {
 		if bytes.HasPrefix(head, []byte("From ")) && beginsMail(head) {
@@ -75,6 +80,11 @@ func Sniff(name, declared string, body io.ReaderAt, size int64) (mediaType strin
 	}
 	if media, ok := packedType(body, size); ok {
 		return media, nil
+	}
+	for _, in := range []Input{{MediaType: content}, {MediaType: oldType(body, size)}} {
+		if refusalOf(in) != nil {
+			return a.program(in, name)
+		}
 	}
 	if content == "application/octet-stream" {
 		content = ""
@@ -107,6 +117,15 @@ func adviceForText(head []byte) string {
 			"with encoding=utf-8 (or the encoding that it has).", nuls, len(head))
 	}
 	return "If it is text, name its encoding: upload it with encoding=windows-1252, for instance."
+}
+
+// program returns the media type of a file that only programs of the operator read, if they do.
+func (a Accepted) program(in Input, name string) (mediaType string, err error) {
+	isPicture := in.PictureExtension() != ""
+	if isPicture && a.Pictures || !isPicture && a.OldFormats {
+		return in.MediaType, nil
+	}
+	return "", &UnsupportedError{in.MediaType, name, refusalOf(in).Error()}
 }
 
 // manyNULs are NULs of which no text has as many in a row, but for a file that was being written when the power failed.

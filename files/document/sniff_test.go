@@ -135,7 +135,8 @@ func TestSniffRefusesRTF(t *testing.T) {
 			t.Parallel()
 			media, err := document.Sniff(tt.name, tt.declared, strings.NewReader(tt.head), int64(len(tt.head)))
 			want := "Unsupported file type: text/rtf (filename: " + tt.name + "). " +
-				"RTF documents are not read. Save the document as DOCX or plain text, and upload that. Supported types: PDF;"
+				"RTF documents are not read. Save the document as DOCX or plain text, and upload that. " +
+				"Or ask the operator to set LOCI_CONVERT_COMMAND, which has such files converted. Supported types: PDF;"
 			_, ok := errors.AsType[*document.UnsupportedError](err)
 			if !ok || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "EPUB; RTF") {
 				t.Errorf("Sniff = %q, %v, want an UnsupportedError with %q", media, err, want)
@@ -153,7 +154,8 @@ func TestSniffRefusesWhatIsNotText(t *testing.T) {
 	const archive = "Archives are not unpacked: upload the files in them. "
 	const ole = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 	for _, tt := range []struct{ name, head, want, advice string }{
-		{"a PNG", pngImage(), "image/png", "Pictures are not read. Run OCR on it, or describe it, and upload the text. "},
+		{"a PNG", pngImage(), "image/png", "Pictures are not read. Run OCR on it, or describe it, and upload the text. " +
+			"Or ask the operator to set LOCI_OCR_COMMAND, which has them read. "},
 		{"a ZIP", zipOf("a.txt"), "application/zip", archive},
 		{"a ZIP with a document in it", zipOf("a.docx", "word/document.xml"), "application/zip", archive},
 		{"a program for Java", zipOf("META-INF/MANIFEST.MF", "a.class"), "application/java-archive", archive},
@@ -186,13 +188,15 @@ func TestSniffRefusesWhatIsNotText(t *testing.T) {
 	}
 }
 
+// ole returns an OLE container with an entry of this name.
+func ole(name string) string {
+	return "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + strings.Repeat("\x00\x93", 700) +
+		strings.Join(strings.Split(name, ""), "\x00") + "\x00\x00\x00" + strings.Repeat("\x00\x93", 900)
+}
+
 // Each format that is not read has its own sentence.
 func TestSniffSaysWhatToUploadInstead(t *testing.T) {
 	t.Parallel()
-	ole := func(name string) string {
-		return "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + strings.Repeat("\x00\x93", 700) +
-			strings.Join(strings.Split(name, ""), "\x00") + "\x00\x00\x00" + strings.Repeat("\x00\x93", 900)
-	}
 	binary := strings.Repeat("\x01\x02\x9c\x00\x00\xf8\x90", 50)
 	typed := func(mediaType string) string { return string(archive("mimetype", mediaType, "content.xml", "<x/>")) }
 	for _, tt := range []struct{ name, raw, says string }{

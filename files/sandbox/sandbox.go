@@ -1,12 +1,14 @@
 // Package sandbox reads hostile input in child processes. A child is this program, run again for one input. It has its
 // three streams, and limited memory and time; the kernel enforces the limits. Once it has called Enter, it can open no
-// file, start no process, and reach neither another process nor the network.
+// file, start no process, and reach neither another process nor the network. Programs of the operator run in a sandbox
+// that is wider: see Program.
 //
 // Each file uses only the files named before it:
-//   - the system calls that a child may make: seccomp_linux.go calls_cgo.go calls_nocgo.go
-//     nofilters_linux.go
+//   - the system calls that children and programs may make: seccomp_linux.go calls_cgo.go calls_nocgo.go
+//     refused_linux_amd64.go refused_linux_arm64.go refused_linux.go nofilters_linux.go
 //   - what the kernel keeps from a child: limit_linux.go confine_linux.go sandbox_other.go
 //   - children and their limits: sandbox.go limit.go
+//   - programs of the operator: launch.go launch_linux.go scratch.go program.go
 package sandbox
 
 import (

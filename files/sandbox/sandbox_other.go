@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"errors"
 	"syscall"
 	"time"
 )
@@ -25,3 +26,15 @@ func Unconfined() string {
 
 // Enter does nothing.
 func Enter() error { return nil }
+
+const nobody = 65534
+
+// Launch does nothing: CanConfine refuses programs of the operator.
+func Launch(string) {}
+
+func programAttributes(bool) *syscall.SysProcAttr { return attributes() }
+
+func usedBy(int) (int64, time.Duration) { return 0, 0 }
+
+// CanConfine returns an error: programs of the operator run on Linux only.
+func CanConfine() error { return errors.New("only Linux can confine programs") }

@@ -68,6 +68,20 @@ var acts = map[string]func(args []string){
 	},
 	"prowl": func(args []string) { prowl(args[0]) },
 	"hoard": func(args []string) { hoard(args[0]) },
+
+	"launch":   func(args []string) { sandbox.Launch(args[0]) },
+	"trespass": func(args []string) { trespass(args) },
+	"host":     func(args []string) { serveProgram(args[0]) },
+	"gorge": func([]string) {
+		for held := [][]byte{}; ; {
+			held = append(held, bytes.Repeat([]byte{1}, 1<<20))
+		}
+	},
+	"nibble": func([]string) {
+		held := bytes.Repeat([]byte{1}, 128<<20)
+		time.Sleep(time.Hour)
+		fmt.Println(len(held))
+	},
 }
 
 func run(ctx context.Context, t *testing.T, patience time.Duration, command ...string) (string, error) {

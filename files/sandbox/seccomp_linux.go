@@ -75,7 +75,11 @@ func allowOnly(calls []call) error {
 	if !filters() {
 		return nil
 	}
-	filter := program(calls)
+	return install(program(calls))
+}
+
+// install makes the kernel apply a filter to all threads of this process and to what it starts.
+func install(filter []unix.SockFilter) error {
 	fprog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]} //nolint:gosec // below 4,096
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC,
 		uintptr(unsafe.Pointer(&fprog))) //nolint:gosec // the kernel reads it during the call
@@ -85,37 +89,47 @@ func allowOnly(calls []call) error {
 	return nil
 }
 
-// program returns the filter that allows calls. Its jumps count instructions from the following one.
-func program(calls []call) []unix.SockFilter {
-	const (
-		load  = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
-		equal = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
-		and   = unix.BPF_ALU | unix.BPF_AND | unix.BPF_K
-		end   = unix.BPF_RET | unix.BPF_K
+// Instructions of a filter, and offsets in what it reads (seccomp_data).
+const (
+	filterLoad  = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
+	filterEqual = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+	filterAnd   = unix.BPF_ALU | unix.BPF_AND | unix.BPF_K
+	filterEnd   = unix.BPF_RET | unix.BPF_K
 
-		number, architecture, arguments = 0, 4, 16 // offsets in seccomp_data
-	)
-	allow := unix.SockFilter{Code: end, K: unix.SECCOMP_RET_ALLOW}
-	refuse := func(errno unix.Errno) unix.SockFilter {
-		return unix.SockFilter{Code: end, K: unix.SECCOMP_RET_ERRNO | uint32(errno)} //nolint:gosec // below 4,096
+	filterNumber, filterArchitecture, filterArguments = 0, 4, 16
+)
+
+func refuse(errno unix.Errno) unix.SockFilter {
+	return unix.SockFilter{Code: filterEnd, K: unix.SECCOMP_RET_ERRNO | uint32(errno)} //nolint:gosec // below 4,096
+}
+
+// conditionsOf returns instructions that refuse a call unless it meets its conditions. Jumps count instructions from
+// the following one.
+func conditionsOf(c call, errno unix.Errno) (body []unix.SockFilter) {
+	for _, must := range c.conditions {
+		body = append(body,
+			unix.SockFilter{Code: filterLoad, K: filterArguments + 8*uint32(must.argument)}, //nolint:gosec // 0 to 5
+			unix.SockFilter{Code: filterAnd, K: must.mask}, unix.SockFilter{Code: filterEqual, K: must.value, Jt: 1},
+			refuse(errno))
 	}
+	return body
+}
+
+// program returns the filter that allows calls.
+func program(calls []call) []unix.SockFilter {
+	allow := unix.SockFilter{Code: filterEnd, K: unix.SECCOMP_RET_ALLOW}
 	filter := []unix.SockFilter{
-		{Code: load, K: architecture},
-		{Code: equal, K: architectures[runtime.GOARCH], Jt: 1}, // otherwise the numbers mean other calls
+		{Code: filterLoad, K: filterArchitecture},
+		{Code: filterEqual, K: architectures[runtime.GOARCH], Jt: 1}, // otherwise the numbers mean other calls
 		refuse(unix.EACCES),
-		{Code: load, K: number},
-		{Code: equal, K: unix.SYS_CLONE3, Jf: 1}, // its arguments cannot be read, so it is refused; libraries then use clone
+		{Code: filterLoad, K: filterNumber},
+		{Code: filterEqual, K: unix.SYS_CLONE3, Jf: 1}, // its arguments cannot be read, so it is refused; libraries use clone
 		refuse(unix.ENOSYS),
 	}
 	for _, c := range calls {
-		body := []unix.SockFilter{}
-		for _, must := range c.conditions {
-			body = append(body, unix.SockFilter{Code: load, K: arguments + 8*uint32(must.argument)}, //nolint:gosec // 0 to 5
-				unix.SockFilter{Code: and, K: must.mask}, unix.SockFilter{Code: equal, K: must.value, Jt: 1},
-				refuse(unix.EACCES))
-		}
+		body := conditionsOf(c, unix.EACCES)
 		skip := uint8(len(body) + 1) //nolint:gosec // below 20
-		filter = append(filter, unix.SockFilter{Code: equal, K: c.number, Jf: skip})
+		filter = append(filter, unix.SockFilter{Code: filterEqual, K: c.number, Jf: skip})
 		filter = slices.Concat(filter, body, []unix.SockFilter{allow})
 	}
 	return append(filter, refuse(unix.EACCES))

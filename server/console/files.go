@@ -49,6 +49,8 @@ type file struct {
 	Lines     int        `json:"total_lines"`
 	Pages     *int       `json:"total_pages"`
 	Omitted   []omission `json:"omitted"`
+	ReadBy    []readBy   `json:"read_by"`
+	PagesRead *int       `json:"pages_read"`
 	Encoding  string     `json:"encoding"`
 	Sure      float64    `json:"encoding_confidence"`
 	Content   string     `json:"content"`
@@ -61,6 +63,15 @@ type omission struct {
 	Kind  string `json:"kind"`
 	Count int    `json:"count"`
 	Where string `json:"where"`
+
+	Remedy string `json:"remedy"`
+}
+
+// readBy is what a program of the operator read of a document.
+type readBy struct {
+	Kind    string `json:"kind"`
+	Program string `json:"program"`
+	Where   string `json:"where"`
 }
 
 // EncodingText names the file's encoding, and says how sure it is if it is a guess.
@@ -87,6 +98,17 @@ func (f file) Pill() string {
 
 // Working reports whether the file is still being processed.
 func (f file) Working() bool { return f.Status != "completed" && f.Status != "error" }
+
+// Progress says how far the work on the file has come; "" if that is not known.
+func (f file) Progress() string {
+	switch {
+	case f.Status == "parsing" && f.PagesRead != nil && f.Pages != nil:
+		return number(*f.PagesRead) + " of " + number(*f.Pages) + " pages"
+	case f.Status == "embedding" && f.Chunks > 0:
+		return number(f.Embedded) + " of " + number(f.Chunks) + " chunks"
+	}
+	return ""
+}
 
 // Extent says how many lines and pages the file has.
 func (f file) Extent() string {

@@ -61,14 +61,13 @@ var (
 	files        = describe("files", "Files by what is left to do for them.", "status")
 	openFiles    = describe("open_files", "Files that agents have open.")
 	backlog      = describe("embeddings_waiting", "Texts that wait for their vectors.", "of")
-	oldWords     = describe("words_waiting", "Texts with words of an older version, a million at most.", "of")
 	databaseSize = describe("database_size_bytes", "Size of the database on disk.")
 )
 
 // Describe implements prometheus.Collector.
 func (*database) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{connections, waits, waitSeconds, canceled, up, jobs, oldest, files, openFiles,
-		backlog, oldWords, databaseSize} {
+		backlog, databaseSize} {
 		to <- d
 	}
 }
@@ -101,8 +100,6 @@ func (c *database) Collect(metrics chan<- prometheus.Metric) {
 			send(files, prometheus.GaugeValue, n.Value, n.State)
 		case "vector":
 			send(backlog, prometheus.GaugeValue, n.Value, n.Name)
-		case "words":
-			send(oldWords, prometheus.GaugeValue, n.Value, n.Name)
 		case "open":
 			send(openFiles, prometheus.GaugeValue, n.Value)
 		case "size":

@@ -45,7 +45,7 @@ var madeOf = map[string][]string{
 	"messages": {"blobs", "clips", "compactions", "erased_messages", "message_pieces", "message_vectors", "prompt_parts",
 		"prompts", "word_postings"},
 	"files": {"chunk_vectors", "chunks", "file_originals", "file_segments", "gram_blocks", "gram_units",
-		"word_postings"},
+		"read_pages", "word_postings"},
 	"passages":     {"passage_vectors", "word_postings"},
 	"memory_files": {"memory_file_vectors"},
 	"blobs":        {"clips"},

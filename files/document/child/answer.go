@@ -20,7 +20,14 @@ type header struct {
 	Sure       float64             `json:"sure,omitempty"`
 	Pages      []int               `json:"pages,omitempty"`
 	Omitted    []document.Omission `json:"omitted,omitempty"`
+	Unread     []int               `json:"unread,omitempty"`
 	TextBytes  int                 `json:"text_bytes"`
+}
+
+// progress is a line before the header: so many pages are read.
+type progress struct {
+	Read  int `json:"pages_read"`
+	Total int `json:"pages_total"`
 }
 
 const maxHeaderBytes = 1 << 20
@@ -52,6 +59,8 @@ func readAnswer(answer []byte) (document.Text, error) {
 	case !slices.IsSorted(h.Pages) ||
 		len(h.Pages) > 0 && (h.Pages[0] < 1 || h.Pages[len(h.Pages)-1] > bytes.Count(text, []byte("\n"))+1):
 		return document.Text{}, errors.New("the answer has pages that are not there")
+	case !slices.IsSorted(h.Unread) || len(h.Unread) > 0 && (h.Unread[0] < 1 || h.Unread[len(h.Unread)-1] > len(h.Pages)):
+		return document.Text{}, errors.New("the answer has pages without text that are not there")
 	case len(h.Omitted) > document.MaxOmissions:
 		return document.Text{}, fmt.Errorf("the answer has %d omissions; %d are its limit", len(h.Omitted),
 			document.MaxOmissions)
@@ -61,6 +70,71 @@ func readAnswer(answer []byte) (document.Text, error) {
 			return document.Text{}, err
 		}
 	}
-	return document.Text{Text: string(text), Charset: h.Charset, Sure: h.Sure, Pages: h.Pages,
+	return document.Text{Text: string(text), Charset: h.Charset, Sure: h.Sure, Pages: h.Pages, Unread: h.Unread,
 		Omitted: append([]document.Omission{}, h.Omitted...)}, nil
+}
+
+// pngMark begins each picture.
+const pngMark = "\x89PNG\r\n\x1a\n"
+
+// readImage returns the picture in an answer. What reads it is confined, so only its form is checked.
+func readImage(answer []byte) ([]byte, error) {
+	line, image, ok := bytes.Cut(answer, []byte("\n"))
+	var h header
+	switch {
+	case !ok || len(line) > maxHeaderBytes || json.Unmarshal(line, &h) != nil:
+		return nil, errors.New("the answer has no header")
+	case h.Unreadable != "":
+		reason := strings.ToValidUTF8(strings.ReplaceAll(h.Unreadable, "\x00", ""), "")
+		return nil, &document.UnreadableError{Reason: reason}
+	case h.Failed != "":
+		return nil, &failedError{h.Failed}
+	case len(image) != h.TextBytes || !bytes.HasPrefix(image, []byte(pngMark)):
+		return nil, errors.New("the answer is no picture")
+	}
+	return image, nil
+}
+
+// progressWriter passes on an answer without the lines of its progress.
+type progressWriter struct {
+	to      *document.LimitedBuffer
+	log     *document.PageLog
+	line    []byte // the beginning of a line that may tell of progress
+	started bool   // the header has begun
+}
+
+// progressMark begins a line of progress.
+const progressMark = `{"pages_read":`
+
+// maxProgressBytes is the size limit of a line of progress.
+const maxProgressBytes = 100
+
+// Write implements io.Writer.
+func (w *progressWriter) Write(p []byte) (int, error) {
+	n := len(p)
+	for !w.started {
+		w.line = append(w.line, p...)
+		line, rest, ok := bytes.Cut(w.line, []byte("\n"))
+		most := min(len(w.line), len(progressMark))
+		if string(w.line[:most]) != progressMark[:most] || !ok && len(w.line) > maxProgressBytes {
+			w.started, p = true, w.line
+			break
+		}
+		if !ok {
+			return n, nil
+		}
+		var told progress
+		if json.Unmarshal(line, &told) == nil && told.Read > 0 && told.Read <= told.Total &&
+			told.Total <= document.MaxPages && w.log != nil && w.log.Read != nil {
+			w.log.Read(told.Read, told.Total)
+		}
+		w.line, p = slices.Clone(rest), nil
+		if len(w.line) == 0 {
+			return n, nil
+		}
+	}
+	if _, err := w.to.Write(p); err != nil {
+		return 0, err
+	}
+	return n, nil
 }

@@ -49,6 +49,9 @@ func (r *Reader) Read(ctx context.Context, input document.Input) (document.Text,
 	if !input.IsComplex() && (!input.IsHTML() || input.SizeBytes <= inProcessHTMLBytes) {
 		return r.Document.Read(ctx, input)
 	}
+	if file, ok := input.Body.(*os.File); ok {
+		return r.run(ctx, input, file)
+	}
 	body := &spool.Spool{Dir: r.TempDir}
 	defer body.Close()
 	if _, err := io.Copy(body, input.Body); err != nil {
@@ -62,22 +65,45 @@ func (r *Reader) Read(ctx context.Context, input document.Input) (document.Text,
 }
 
 func (r *Reader) run(ctx context.Context, input document.Input, file *os.File) (document.Text, error) {
-	req := request{MediaType: input.MediaType, Charset: input.Charset, CacheDir: r.Document.CacheDir,
-		MemoryBytes: cmp.Or(r.MemoryBytes, DefaultMemoryBytes), CPU: cmp.Or(r.CPU, DefaultCPU)}
 	output := &document.LimitedBuffer{LeftBytes: maxHeaderBytes + document.MaxTextBytes}
+	var text document.Text
+	err := r.ask(ctx, r.request(input), file, &progressWriter{to: output, log: input.Log}, func() (err error) {
+		text, err = readAnswer(output.Held.Bytes())
+		return err
+	})
+	return text, err
+}
+
+// Image returns a page of a PDF, from 1, as a picture (PNG). Its errors are those of Read.
+func (r *Reader) Image(ctx context.Context, input document.Input, file *os.File, page int) (image []byte, err error) {
+	req := r.request(input)
+	req.Page = page
+	output := &document.LimitedBuffer{LeftBytes: maxHeaderBytes + document.MaxImageBytes}
+	err = r.ask(ctx, req, file, output, func() (err error) {
+		image, err = readImage(output.Held.Bytes())
+		return err
+	})
+	return image, err
+}
+
+func (r *Reader) request(input document.Input) request {
+	return request{MediaType: input.MediaType, Charset: input.Charset, CacheDir: r.Document.CacheDir, Scans: input.Scans,
+		MemoryBytes: cmp.Or(r.MemoryBytes, DefaultMemoryBytes), CPU: cmp.Or(r.CPU, DefaultCPU)}
+}
+
+// ask runs a child for a request. read reads its answer.
+func (r *Reader) ask(ctx context.Context, req request, file *os.File, output io.Writer, read func() error) error {
 	stderr, err := sandbox.Child{Command: append(slices.Clip(r.Command), req.String()), Stdin: file,
 		Stdout: output, Patience: cmp.Or(r.Patience, DefaultPatience)}.Run(ctx)
-	var text document.Text
 	if err == nil {
-		text, err = readAnswer(output.Held.Bytes())
+		err = read()
 	}
 	if _, unreadable := errors.AsType[*document.UnreadableError](err); err == nil || unreadable {
-		return text, err
+		return err
 	}
 	err = req.verdict(ctx, err)
 	if r.Log != nil && ctx.Err() == nil {
-		r.Log.Warn("a document could not be read", "media_type", input.MediaType, "size_bytes", input.SizeBytes,
-			"error", err, "stderr", stderr)
+		r.Log.Warn("a document could not be read", "media_type", req.MediaType, "error", err, "stderr", stderr)
 	}
-	return document.Text{}, err
+	return err
 }

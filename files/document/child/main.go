@@ -19,6 +19,8 @@ type request struct {
 	MediaType   string        `json:"media_type"`
 	Charset     string        `json:"charset,omitempty"`
 	CacheDir    string        `json:"cache_dir,omitempty"`
+	Scans       bool          `json:"scans,omitempty"` // document.Input.Scans
+	Page        int           `json:"page,omitempty"`  // the page whose picture is wanted; 0: the text is
 	MemoryBytes int64         `json:"memory_bytes"`
 	CPU         time.Duration `json:"cpu"`
 }
@@ -48,14 +50,29 @@ func Main(argument string) error {
 	if err != nil {
 		return fmt.Errorf("find the document: %w", err)
 	}
-	return answer(ready.Read(document.Input{MediaType: q.MediaType, Charset: q.Charset, SizeBytes: info.Size(),
-		Body: os.Stdin}))
+	input := document.Input{MediaType: q.MediaType, Charset: q.Charset, SizeBytes: info.Size(), Body: os.Stdin,
+		Scans: q.Scans, Log: &document.PageLog{Read: tell}}
+	if q.Page > 0 {
+		image, err := ready.Image(input, q.Page)
+		return answer(document.Text{Text: string(image)}, err)
+	}
+	return answer(ready.Read(input))
+}
+
+// tellPages is how often a child tells of its progress, in pages.
+const tellPages = 10
+
+// tell writes a line of progress to stdout.
+func tell(pages, total int) {
+	if pages%tellPages == 0 {
+		_ = json.NewEncoder(os.Stdout).Encode(progress{pages, total}) // the answer meets the same error
+	}
 }
 
 // answer writes to stdout what readAnswer reads.
 func answer(text document.Text, err error) error {
 	h := header{Charset: text.Charset, Sure: text.Sure, Pages: text.Pages, Omitted: text.Omitted,
-		TextBytes: len(text.Text)}
+		Unread: text.Unread, TextBytes: len(text.Text)}
 	if unreadable, ok := errors.AsType[*document.UnreadableError](err); ok {
 		h = header{Unreadable: unreadable.Reason}
 	} else if err != nil {

@@ -52,31 +52,6 @@ func symbolOf(font, code string) (shown string, ok bool) {
 	return string(r), true
 }
 
-// inFont returns a text in a font of symbols as the characters that it shows. It notes characters that are not known.
-func (b *budget) inFont(text, font string) string {
-	_, isSymbols := symbols[strings.ToLower(strings.TrimSpace(font))]
-	isPrivate := func(r rune) bool { return r >= 0xf020 && r <= 0xf0ff }
-	if !isSymbols && !strings.ContainsFunc(text, isPrivate) {
-		return text
-	}
-	var shown strings.Builder
-	for _, r := range text {
-		symbol, ok := "", false
-		if isSymbols && r < 0x100 || isPrivate(r) {
-			symbol, ok = symbolOf(font, strconv.FormatInt(int64(r), 16))
-		}
-		switch {
-		case ok && symbol != "":
-			shown.WriteString(symbol)
-		case isPrivate(r):
-			b.omitted.add("symbol")
-		default:
-			shown.WriteRune(r)
-		}
-	}
-	return shown.String()
-}
-
 // legacyValue returns the value of a check box or a list of choices of a form, as Word had them before 2007.
 func legacyValue(data *tree) string {
 	if box := data.at("w:checkBox"); box != nil {
