@@ -107,12 +107,16 @@ func NamesError(text string) bool {
 		if !found {
 			return false
 		}
+		before = strings.TrimRightFunc(errorCode.ReplaceAllString(before, ""), unicode.IsSpace)
 		if word := before[strings.LastIndexFunc(before, notInWord)+1:]; isErrorWord(word) {
 			return true
 		}
 		text = after
 	}
 }
+
+// errorCode matches the code behind a word for an error.
+var errorCode = regexp.MustCompile(`\s[\w-]{0,8}\d[\w-]{0,12}$`)
 
 // notInWord reports whether a character is no part of a word.
 func notInWord(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }

@@ -76,15 +76,15 @@ func (c candidate) leaves(i int) bool { return i < c.cut && !c.points.Stays(i) }
 // WrapperTokens bounds the tokens of a summary's message around the summary's text.
 const WrapperTokens = 120
 
-// smallSummary is the number of tokens up to which a summary may take a sixth of the window.
-const smallSummary = 1280
+// smallSummary is the number of tokens up to which a summary may take a fifth of the window.
+const smallSummary = 2048
 
 // budget returns the tokens for a summary's text if evicted tokens leave. It is less than the summary replaces, and at
-// most a tenth of the window (a sixth up to smallSummary), a quarter of the room between the fixed parts and the
+// most a tenth of the window (a fifth up to smallSummary), a quarter of the room between the fixed parts and the
 // trigger, and a quarter token per character that the settings allow.
 func (p *planner) budget(evicted int) int {
 	room := p.below - p.ratio.Of(max(p.v.Fixed, 0))
-	most := max(p.window/10, min(p.window/6, smallSummary))
+	most := max(p.window/10, min(p.window/5, smallSummary))
 	most = min(most, max(room/4, min(room/3, smallSummary)), tokenmath.Add(p.previous, evicted/2))
 	if p.settings.ClipChars != nil {
 		most = min(most, *p.settings.ClipChars/4)

@@ -288,13 +288,13 @@ func TestClaims319To325ASessionOf287000Tokens(t *testing.T) {
 	}
 }
 
-// Summaries have at most 200 tokens in the deck and 1,000 in the four layers. A line instead of a result has at most
+// Summaries by a model have at most 200 tokens in the deck and 1,000 in the four layers. A line instead of a result has at most
 // 100.
 func TestClaims142And286And295BoundsOfSummaries(t *testing.T) {
 	t.Parallel()
 	deck, layers := policy.Formats()["deck"], policy.Formats()["four-layers"]
-	if deck.MaxTokens != 200 || layers.MaxTokens != 1_000 {
-		t.Errorf("%d and %d tokens", deck.MaxTokens, layers.MaxTokens)
+	if deck.MaxTokens != 200 || layers.ByModel != 1_000 {
+		t.Errorf("%d and %d tokens", deck.MaxTokens, layers.ByModel)
 	}
 	if n := settingOf(t, "fourlayer-literal", "one_line", "max_tokens"); n != 100 {
 		t.Errorf("a line has %v tokens", n)

@@ -19,9 +19,13 @@ func room(v clip.View, at Moment) int {
 }
 
 // withFree returns the tokens that a prompt may take if free tokens of the window stay free. At most half of what the
-// fixed parts leave stays free.
+// fixed parts leave stays free; a quarter, if the window is too small for what is to stay free.
 func withFree(v clip.View, free int) int {
-	return v.Window - min(free, max(v.Window-v.Fixed, 0)/2)
+	room := max(v.Window-v.Fixed, 0)
+	if free >= room {
+		return v.Window - room/4
+	}
+	return v.Window - min(free, room/2)
 }
 
 // bounded is a trigger that counts the tokens of a prompt.

@@ -36,9 +36,11 @@ func TestTriggersFireAtTheirNumbers(t *testing.T) {
 	}{
 		{"Pi: 16,384 of 200,000 stay free", step{"step": "reserve"}, 200_000, 183_616, 183_617},
 		{"OpenClaw: 20,000 stay free", step{"step": "reserve", "reserve_tokens": 20_000}, 200_000, 180_000, 180_001},
-		{"a reserve takes half of a small window", step{"step": "reserve"}, 8_000, 4_000, 4_001},
+		{"a reserve takes half of a small window", step{"step": "reserve"}, 20_000, 10_000, 10_001},
+		{"and a quarter of a smaller one", step{"step": "reserve"}, 8_000, 6_000, 6_001},
 		{"Claude Code: 167,000 of 200,000", step{"step": "buffer"}, 200_000, 166_999, 167_000},
-		{"a buffer takes half of a small window", step{"step": "buffer"}, 4_000, 1_999, 2_000},
+		{"a buffer takes half of a small window", step{"step": "buffer"}, 40_000, 19_999, 20_000},
+		{"and a quarter of a smaller one", step{"step": "buffer"}, 4_000, 2_999, 3_000},
 		{"four layers: 80 %", step{"step": "fraction", "window_share": 0.8}, 200_000, 160_000, 160_001},
 		{"the deck: 30 %", step{"step": "fraction", "window_share": 0.3}, 200_000, 60_000, 60_001},
 		{"Letta: 90 %", step{"step": "fraction"}, 200_000, 180_000, 180_001},

@@ -50,9 +50,15 @@ func (l *lexicon) kindsOf(t spaced) (kinds uint32) {
 	for _, w := range t.Words {
 		end += len(" ") + len(w)
 		kinds |= l.kindsAt(w, t.Text[end:])
+		if word, ok := strings.CutPrefix(w, arabicAnd); ok {
+			kinds |= l.kindsAt(word, t.Text[end:])
+		}
 	}
 	return kinds | l.anywhere(t)
 }
+
+// arabicAnd is written together with the word behind it.
+const arabicAnd = "و"
 
 // anywhere returns the kinds of the signs that are found within words.
 func (l *lexicon) anywhere(t spaced) (kinds uint32) {
@@ -104,15 +110,21 @@ func newLexicon() *lexicon {
 	return &lexicon{words: map[string]uint32{}, stems: map[string][]phrase{}, phrases: map[string][]phrase{}}
 }
 
-// lexiconOf returns the lexicon of the lists that of picks from each language.
-func lexiconOf(of func(language) map[uint32]string) *lexicon {
+// lexiconOf returns the lexicon of the lists that of and everydayOf pick from each language.
+func lexiconOf(of func(language) map[uint32]string, everydayOf func(everyday) map[uint32]string) *lexicon {
 	lex := newLexicon()
-	for _, l := range languages {
-		for kinds, list := range of(l) {
+	addAll := func(lists map[uint32]string) {
+		for kinds, list := range lists {
 			if list != "" {
 				lex.add(kinds, list)
 			}
 		}
+	}
+	for _, l := range languages {
+		addAll(of(l))
+	}
+	for _, w := range everydayWords {
+		addAll(everydayOf(w))
 	}
 	return lex
 }
@@ -133,8 +145,11 @@ const (
 	counting
 	failing
 	Correcting
-	Standing // a rule that holds from now on
-	leaving  // what remains to be done
+	Standing    // a rule that holds from now on
+	leaving     // what remains to be done
+	bounding    // until when, before what or without what
+	Contrasting // a correction only by its words for "not" and its numbers
+	courteous
 )
 
 // weights are how much the kinds count.
@@ -161,10 +176,12 @@ var (
 			Wishing: l.wishes, Owning: l.owning, dating: l.dates, Deciding: l.decisions, explaining: l.reasons,
 			finding: l.findings, Pending: l.pending, Noting: l.notes, relating: l.relating, Correcting: l.changes,
 			denying: l.denials, counting: l.numbers, leaving: l.left, failing: l.failures}
+	}, func(w everyday) map[uint32]string {
+		return map[uint32]string{dating: w.dates, bounding: w.bounds, courteous: w.courtesies}
 	})
 	openings = lexiconOf(func(l language) map[uint32]string {
 		return map[uint32]string{Asking: l.asking, announcing: l.announcing, Introducing: l.introducing}
-	})
+	}, func(everyday) map[uint32]string { return nil })
 	fillers = func() map[string]bool {
 		var all []string
 		for _, l := range languages {
@@ -177,8 +194,10 @@ var (
 	Quantity = regexp.MustCompile(`(?i)\d[:.]\d\d\b|\d{4}-\d\d|[$€£¥]\s?\d|\d\s?[$€£¥%°]|\d[\d.,'’]*[\s-]?\pL`)
 )
 
-// neverMind matches words that forbid nothing.
-var neverMind = regexp.MustCompile(`(?i)\bnever mind\b`)
+// empty matches words that are no sign of anything where they stand: what forbids nothing, what calls nobody anything,
+// and what has not been found.
+var empty = regexp.MustCompile(`(?i)\bnever mind\b|\bgood (?:morning|afternoon|evening|night)\b|` +
+	`\b(?:is|are|was|were|gets?|being) called (?:from|by|in|on|at|with|for|once|twice|again|when|here|there)\b`)
 
 // progress matches how much of something is done. In a script without spaces the whole comes first.
 var progress = regexp.MustCompile(`(?i)\b\d+\s*(?:\pL+ ){0,2}(?:/|of|out of|von|de|sur|di|su|из|van|z|ze)\s*` +

@@ -12,6 +12,7 @@ import (
 type Format struct {
 	Sections  []FormatSection `json:"sections"`             // in order
 	MaxTokens int             `json:"max_tokens,omitempty"` // tokens of the text; 0: the plan's budget
+	ByModel   int             `json:"by_model,omitempty"`   // tokens of a text by a model; 0: the plan's budget
 	MaxWords  int             `json:"max_words,omitempty"`  // words to ask the model for; 0: as many as the mode allows
 	Before    string          `json:"before,omitempty"`     // words before the summary where a model reads it
 	After     string          `json:"after,omitempty"`      // words behind the summary where a model reads it

@@ -2,7 +2,8 @@
 // headings and remarks that Loci writes into summaries.
 //
 // Each file uses those that are named before it: prose.go warning.go identifiers.go format.go remarks.go
-// languages.go cues.go score.go sentences.go mustmention.go quotation.go transcript.go appended.go decides.go skill.go
+// languages.go easternlanguages.go everyday.go cues.go score.go sentences.go mustmention.go quotation.go transcript.go
+// appended.go decides.go skill.go
 package prose
 
 import (

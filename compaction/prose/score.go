@@ -36,7 +36,7 @@ type Sentence struct {
 
 // SentenceOf returns a text with its kinds.
 func SentenceOf(text string) Sentence {
-	t := SpacedOf(neverMind.ReplaceAllString(text, ""))
+	t := SpacedOf(empty.ReplaceAllString(text, ""))
 	s := Sentence{text, cueLexicon.kindsOf(t), openings.opening(t, fillers)}
 	if isQuestion(text) && undecided.MatchString(text) {
 		s.kinds |= Pending
@@ -44,11 +44,21 @@ func SentenceOf(text string) Sentence {
 	if !isQuestion(text) && whether.MatchString(text) {
 		s.kinds |= Pending
 	}
-	if wantsNone(text) || neverDo.MatchString(text) {
+	if wantsNone(text) || neverDo.MatchString(text) || !isQuestion(text) && s.Is(denying) && s.Is(bounding) {
+		s.kinds |= Obliging | Standing // "it is not opened before …" forbids, too
+	}
+	if !isQuestion(text) && asksForForm.MatchString(text) {
+		s.kinds |= Wishing | Standing
+	}
+	if !isQuestion(text) && keepsWithin.MatchString(text) {
 		s.kinds |= Obliging | Standing
 	}
-	if s.Is(denying) && !isQuestion(text) && numbersIn(text) > 1 { // "at 7, not at 6"
+	switch {
+	case s.Is(Correcting) || isQuestion(text) || !s.Is(denying):
+	case saysNo.MatchString(text):
 		s.kinds |= Correcting
+	case numbersIn(text) > 1: // "at 7, not at 6"
+		s.kinds |= Correcting | Contrasting
 	}
 	return s
 }
@@ -56,7 +66,19 @@ func SentenceOf(text string) Sentence {
 // neverDo matches a verb in the form in which languages forbid something: French, Italian, Polish, Russian and Arabic.
 var neverDo = regexp.MustCompile(`(?i)(?:^|[.,;:!] ?)n(?:e |['’])\pL+ (?:pas|jamais|rien|plus)\b|` +
 	`\bnon (?:l[oiea] )?\pL+(?:are|ere|ire)(?:\P{L}|$)|\bnie \pL+(?:[aeuiy]j|[aeuiy]jcie)(?:\P{L}|$)|` +
-	`(?:^|\s)не \pL+(?:й|йте|ите|ьте)(?:\P{L}|$)|(?:^|\s)لا ت\pL+`)
+	`(?:^|\s)не \pL+(?:й|йте|ите|ьте|ать|ять|еть|ить|уть|ыть|ти|чь)(?:\P{L}|$)|(?:^|\s)لا ت\pL+|` +
+	`(?:^|[^特分区级类个性识差告离派辨])别[^的人处名墅致针说扭]|\pL{3,}m[ae]y[ıi]n(?:[ıi]z)?(?:\P{L}|$)`)
+
+// saysNo matches the beginning of a statement that contradicts.
+var saysNo = regexp.MustCompile(`(?i)^(?:(?:no|nein|non|nee|não|nie|нет|hayır|нет|ไม่ใช่|لا|नहीं)[,،]|いいえ|いや|違います|不对|不是|아니).{8,}`)
+
+// asksForForm matches a request for the form of what the user is sent, and keepsWithin one to keep something within
+// bounds.
+var (
+	asksForForm = regexp.MustCompile(`(?i)\b(?:send|give|write|show|text|mail) (?:me|us|it|them|everything|all)\b.* ` +
+		`(?:as|in) (?:an? |the )?\p{Lu}\w+`)
+	keepsWithin = regexp.MustCompile(`(?i)\bkeep\b.{1,40}\b(?:under|below|within|above|out of|away from|to at most)\b`)
+)
 
 // numbersIn counts the numbers in a text, in digits, Chinese numerals, or words.
 func numbersIn(text string) int {
@@ -69,7 +91,28 @@ func numbersIn(text string) int {
 	return n
 }
 
-var number = regexp.MustCompile(`\d+(?:[.,:]\d+)*|[一二两三四五六七八九十百千]+`)
+var number = regexp.MustCompile(`\p{Nd}+(?:[.,:]\p{Nd}+)*|[一二两三四五六七八九十百千]+`)
+
+// hasValue reports whether a sentence has a number, a date or a name.
+func (s Sentence) hasValue() bool {
+	return s.Is(dating) || numbersIn(s.Text) > 0 || hasProperName(s.Text)
+}
+
+// Dates returns what a text says of days of the week, months and times of the day, in lower case.
+func Dates(text string) (all []string) {
+	t := SpacedOf(text)
+	for _, w := range t.Words {
+		if cueLexicon.words[w]&dating != 0 {
+			all = append(all, w)
+		}
+	}
+	for _, p := range cueLexicon.dense {
+		if p.kinds&dating != 0 && strings.Contains(t.Text, p.text) {
+			all = append(all, p.text)
+		}
+	}
+	return all
+}
 
 // lasting are kinds of sentences that hold beyond the next answer.
 const lasting = Obliging | Standing | Wishing | Deciding | Pending | Correcting | Noting | relating | dating
@@ -140,12 +183,16 @@ func (s Sentence) CueScore() float64 {
 		score += 0.5
 		break
 	}
+	score += Detail(s.Text)
 	switch {
-	case s.IsUnread():
+	case s.IsUnread() && !hasCues(s.Text):
 		score += unreadWeight // whatever its beginning
 	case s.Opening&announcing != 0:
 		score *= 0.4
-	case s.Opening&Asking != 0 && !s.Is(Pending|Standing): // "please never …" asks for nothing now
+	case s.Is(courteous) && !s.Is(lasting) && !strings.ContainsAny(s.Text, "0123456789"):
+		score *= courtesyShare
+	case s.Opening&Asking != 0 && !s.Is(Pending|Standing) && // "please never …" asks for nothing now
+		!(s.IsUnread() && s.Is(Wishing|Obliging|Deciding)): // found anywhere in the sentence
 		score *= 0.5
 	case s.Opening&Introducing != 0:
 		score++
@@ -157,7 +204,54 @@ func (s Sentence) CueScore() float64 {
 const (
 	progressWeight = 2.8
 	unreadWeight   = 3.5
+	courtesyShare  = 0.3
 )
+
+// cued are the scripts besides Latin of the languages that have cues.
+var cued = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai,
+	unicode.Arabic, unicode.Devanagari, unicode.Cyrillic}
+
+// hasCues reports whether there are cues for the scripts of a text.
+func hasCues(text string) bool {
+	for _, r := range text {
+		if unicode.IsLetter(r) && !unicode.In(r, unicode.Latin, unicode.Common) && !unicode.In(r, cued...) {
+			return false
+		}
+	}
+	return true
+}
+
+// Detail returns what a sentence counts more for the words that it has above a few. Chatter is short.
+func Detail(text string) float64 {
+	words, dense := 0.0, 0
+	for _, w := range SpacedOf(text).Words {
+		if !strings.ContainsFunc(w, Dense) {
+			words++
+			continue
+		}
+		for _, r := range w {
+			if Dense(r) {
+				dense++
+			}
+		}
+	}
+	if words += float64(dense) / charsOfWord; words > fewWords && strings.ContainsFunc(text, caseless) {
+		words += wordsOfName // a name would have a capital letter
+	}
+	return min(max(words-fewWords, 0)*detailOfWord, mostDetail)
+}
+
+// Limits of Detail.
+const (
+	fewWords     = 5
+	detailOfWord = 0.15
+	mostDetail   = 1.2
+	charsOfWord  = 2 // of a script without spaces
+	wordsOfName  = 6
+)
+
+// caseless reports whether a character belongs to a script without capital letters.
+func caseless(r rune) bool { return unicode.IsLetter(r) && unicode.Is(unicode.Lo, r) }
 
 // IsUnread reports whether a sentence is a statement in a script for which there are hardly any cues. Words of other
 // scripts may stand beside it.

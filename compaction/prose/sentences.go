@@ -118,6 +118,9 @@ func belongs(before, s string) bool {
 	if namesNext(before) || isStatement(before) && SentenceOf(s).IsBare() && !strings.ContainsAny(s, "0123456789") {
 		return false
 	}
+	if said := SentenceOf(s); said.Is(Correcting) && said.hasValue() {
+		return false
+	}
 	if len(s) > addingChars && SentenceOf(s).Is(Pending) && !strings.HasSuffix(before, "?") {
 		return false // "it is not clear whether …" says enough alone
 	}

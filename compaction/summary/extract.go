@@ -22,7 +22,8 @@ func extract(messages []recall.Message, previous string, must prose.MustMention)
 
 // extractAs is extract with the headings of a layout. It also reads the previous summary by that layout.
 func extractAs(l layout, messages []recall.Message, previous string, must prose.MustMention) *extraction {
-	x := &extraction{said: prose.Frequency{Of: map[string]int{}}, layout: l, shapes: map[string]int{}}
+	x := &extraction{said: prose.Frequency{Of: map[string]int{}}, layout: l, shapes: map[string]int{},
+		same: map[string]map[int64]bool{}}
 	x.carry(previous)
 	messages = slices.DeleteFunc(slices.Clone(messages), prose.IsWarning)
 	names := prose.CallNames(messages)
@@ -127,6 +128,7 @@ func (x *extraction) carryLine(in section, seq int64, text, line string) {
 			}
 		}
 	case requests:
+		text = markedRequest.ReplaceAllString(text, "")
 		i.routine = isRoutine(text)
 		x.items[requests] = append(x.items[requests], i)
 		for _, text := range prose.Sentences(text) {
@@ -189,6 +191,7 @@ func (x *extraction) rate(must prose.MustMention) {
 			}
 		}
 	}
+	defer x.joinCorrections()
 	defer x.correct()
 	for s := range x.items {
 		if trust[s] == 0 {
@@ -204,6 +207,9 @@ func (x *extraction) rate(must prose.MustMention) {
 			i.score *= rare * rare * (1 + ageGain*min(age, 1))
 			if n := x.shapes[i.shape]; i.shape != "" && n > i.shapes {
 				i.score *= float64(i.shapes) / float64(n)
+			}
+			if n := len(x.same[i.same]); n > 1 && !i.rule && !i.corrects {
+				i.score /= float64(n) // chatter
 			}
 			i.score *= 1 + mentionGain*float64(min(must.CountIn(i.text), 2))
 		}

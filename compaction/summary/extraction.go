@@ -33,9 +33,11 @@ type item struct {
 	rule     bool   // it asks to be remembered, or holds from now on
 	focused  bool   // it has most words of the focus
 	corrects bool   // its words say that it corrects something
+	contrast bool   // they only say that something with a number is not so
 	output   bool   // it is a line of a result
 	shape    string // of such a line
 	shapes   int    // how many lines of that shape count fully
+	same     string // of other lines: their words without names and numbers
 }
 
 // extraction holds the lines found in messages, by section, in the order of the conversation.
@@ -46,6 +48,8 @@ type extraction struct {
 
 	outputLines int            // lines of each tool result that are read
 	shapes      map[string]int // of lines of results: how many have it
+
+	same map[string]map[int64]bool // of other lines: their words without names and numbers → the messages that say so
 }
 
 // numbered matches the beginning of a line in an extracted summary.
@@ -54,7 +58,7 @@ var numbered = regexp.MustCompile(`^- (?:\[(\d+)(?:–(\d+))?\] )?`)
 // add adds a sentence to a section with compared sentences.
 func (x *extraction) add(in section, i item, s prose.Sentence, weight float64) {
 	if line, ok := ofResult(s.Text); ok { // carried over
-		s, weight, i.output = prose.SentenceOf(line), trustOfLine(line, true), true
+		s, weight, i.output = prose.SentenceOf(line), trustOfLine(line, true, true), true
 	}
 	if i.output {
 		i.shape, i.shapes = shapeOf(s.Text), sameShapes
@@ -74,8 +78,12 @@ func (x *extraction) add(in section, i item, s prose.Sentence, weight float64) {
 	if in == told && question && s.Opening&prose.Asking == 0 { // CueScore lowers the others
 		weight /= 2
 	}
-	i.words, i.corrects, i.rule = lineWords(s.Text), s.Is(prose.Correcting), s.Is(prose.Noting|prose.Standing)
+	i.words, i.rule = lineWords(s.Text), s.Is(prose.Noting|prose.Standing)
+	i.corrects, i.contrast = s.Is(prose.Correcting), s.Is(prose.Contrasting)
 	cue := s.CueScore()
+	if in == findings { // what an assistant or a program says may be long and say nothing
+		cue -= prose.Detail(s.Text)
+	}
 	switch {
 	case in == told && !question && !bare && s.Opening&prose.Asking == 0 && len(i.words) >= leastStatement:
 		cue += statementCue
@@ -87,8 +95,28 @@ func (x *extraction) add(in section, i item, s prose.Sentence, weight float64) {
 		cue -= describingCue
 	}
 	i.score = weight * trust[in] * cue
+	if !i.output {
+		if i.same = pattern(s.Text); x.same[i.same] == nil {
+			x.same[i.same] = map[int64]bool{}
+		}
+		x.same[i.same][i.seq] = true
+	}
 	x.said.Note(i.words)
 	x.items[in] = append(x.items[in], i)
+}
+
+// pattern returns the words of a sentence without names and numbers. Sentences of chatter have the same.
+func pattern(text string) string {
+	for _, id := range prose.Identifiers(text) {
+		text = strings.ReplaceAll(text, id, "0")
+	}
+	words := prose.SpacedOf(text).Words
+	for n, w := range words {
+		if strings.ContainsFunc(w, unicode.IsDigit) {
+			words[n] = "0"
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // shapeOf returns a line with one letter for each word and one digit for each number. Lines of a log or a list have the

@@ -23,15 +23,19 @@ func (x *extraction) addResult(m recall.Message, p recall.Part, tool string) {
 			item{seq: m.Seq, failed: failed,
 				text: fmt.Sprintf("[%d] %s: %s%s", m.Seq, tool, prose.OneLine(failure, sentenceChars), place)})
 	}
-	if whole := onOneLine(text); whole != "" && failure == "" {
-		text = whole
+	all := statements(text)
+	if failure != "" {
+		all = lines(text)
 	}
-	looked, few := 0, strings.Count(text, "\n") < fewLines // an answer to a question rather than a file
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line == "" {
-			continue
+	values := 0
+	for _, line := range all {
+		if givesValues(line) && !isSource(line) {
+			values++
 		}
-		if looked++; looked > x.outputLines && !failed {
+	}
+	few := values <= fewLines // an answer to a question rather than a file
+	for looked, line := range all {
+		if looked >= x.outputLines && !failed {
 			return
 		}
 		if line == failure {
@@ -43,79 +47,25 @@ func (x *extraction) addResult(m recall.Message, p recall.Part, tool string) {
 		}
 		line = prose.OneLine(line, sentenceChars)
 		x.add(findings, item{seq: m.Seq, output: true, text: fmt.Sprintf("[%d] result of %s: %s", m.Seq, tool, line)},
-			prose.SentenceOf(line), trustOfLine(line, few))
+			prose.SentenceOf(line), trustOfLine(line, few, len(all) < fewLines))
 	}
 }
 
-// value matches what gives a name a value with a digit.
-var value = regexp.MustCompile(`^"?[\pL_][\pL\pM\w. ()/%-]{1,40}"?\s*[:=：]\s*"?[^\s"]*\d[^"]{0,40}"?,?$`)
-
-// record matches a line with a JSON object that has a digit.
-var record = regexp.MustCompile(`^\{"[^{}]{0,120}\d[^{}]{0,120}\},?$`)
-
-// trustOfLine returns the weight of a result's line. In a result with few lines, values count for more, and so do lines
-// with a digit, unless they are of a program's source.
-func trustOfLine(line string, few bool) float64 {
+// trustOfLine returns the weight of a result's line. In a result with few values, they count for more. In one with few
+// lines, so do lines with a digit, unless they are of a program's source.
+func trustOfLine(line string, fewValues, few bool) float64 {
 	switch {
 	case isSource(line):
 		return sourceTrust
-	case !few:
-		return outputTrust
-	case givesValues(line):
+	case fewValues && givesValues(line):
 		return valueTrust
-	case strings.ContainsAny(line, "0123456789"):
+	case few && strings.ContainsAny(line, "0123456789"):
 		return answerTrust
 	}
 	return outputTrust
 }
 
-// lineJoint stands between the lines of a short result on one line.
-const lineJoint = "; "
-
-// field matches what gives a name a value.
-var field = regexp.MustCompile(`^"?[\pL_][\pL\pM\w. ()/%-]{1,40}"?\s*[:=：]\s*\S`)
-
-// columns matches what parts the columns of a table.
-var columns = regexp.MustCompile(`\t| {2,}| \| `)
-
-// onOneLine returns a short result on one line if its lines are of the same thing: fields, perhaps under a title, or
-// rows of a table. Otherwise it is empty.
-func onOneLine(text string) string {
-	if len(text) > shortResult {
-		return ""
-	}
-	var lines []string
-	fields, cells := 0, map[int]bool{}
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line == "" {
-			continue
-		}
-		if field.MatchString(line) && !placed.MatchString(line) {
-			fields++
-		}
-		cells[len(columns.Split(line, -1))] = true
-		lines = append(lines, strings.Join(strings.Fields(line), " "))
-	}
-	isTable := len(cells) == 1 && !cells[1]
-	if len(lines) < 2 || len(lines) > shortLines || slices.ContainsFunc(lines, isSource) ||
-		!isTable && (fields < 2 || fields < len(lines)-1) {
-		return ""
-	}
-	return strings.Join(lines, lineJoint)
-}
-
-// shortResult and shortLines are how many bytes and lines a result has at most that stands on one line.
-const (
-	shortResult = 240
-	shortLines  = 6
-)
-
-// givesValues reports whether a line, or one of the lines that it joins, gives a name a value with a digit.
-func givesValues(line string) bool {
-	return record.MatchString(line) || slices.ContainsFunc(strings.Split(line, lineJoint), value.MatchString)
-}
-
-// fewLines is how many lines a result has at most whose values count for more.
+// fewLines is how many lines or values a result has at most that count for more.
 const fewLines = 12
 
 // resultText returns the part of a result that is read: its beginning, and if the call failed also its end, because

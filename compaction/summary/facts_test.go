@@ -28,6 +28,7 @@ type fact struct {
 	role recall.Role
 	text string
 	keys []string
+	was  string // what the fact corrects, said three facts before; may be empty
 }
 
 func (f fact) in(summary string) bool {
@@ -55,6 +56,8 @@ type talk struct {
 
 	facts                             []fact
 	users, assistants, outputs, nouns []string
+
+	embedded bool // facts stand in the midst of chatter
 }
 
 func newTalk(seed uint64) *talk {
@@ -94,7 +97,12 @@ func readTalk(t *testing.T, name string) *talk {
 			if strings.TrimSpace(f[2]) == "" {
 				keys = nil
 			}
-			k.facts = append(k.facts, fact{recall.Role(f[0]), strings.ReplaceAll(f[1], `\n`, "\n"), keys})
+			said := fact{recall.Role(f[0]), strings.NewReplacer(`\n`, "\n", `\|`, "|").Replace(f[1]), keys, ""}
+			if len(f) > 3 {
+				said.was = f[3]
+				k.facts = slices.Insert(k.facts, max(len(k.facts)-3, 0), fact{role: said.role, text: said.was})
+			}
+			k.facts = append(k.facts, said)
 		case "users":
 			k.users = append(k.users, line)
 		case "assistants":
@@ -244,7 +252,7 @@ func TestShortFactsSurvive(t *testing.T) {
 	for told := range slices.Chunk(all, scale.Of(5, 1)) { // facts in one conversation
 		var facts []fact
 		for _, said := range told {
-			facts = append(facts, fact{recall.User, said, []string{prose.Sentences(said)[0]}})
+			facts = append(facts, fact{role: recall.User, text: said, keys: []string{prose.Sentences(said)[0]}})
 		}
 		for seed := range uint64(scale.Pure(1, 3)) {
 			k := newTalk(seed)
@@ -265,6 +273,9 @@ func (k *talk) work(f *fact) {
 		text := k.chatter(templates, sentences, " ")
 		if f != nil && f.role == role {
 			text = []string{f.text, f.text + " " + text, text + " " + f.text, text + "\n" + f.text}[k.IntN(4)]
+			if k.embedded {
+				text = k.chatter(templates, 3, " ") + " " + f.text + " " + k.chatter(templates, 3, " ")
+			}
 		}
 		k.add(role, recall.Part{Type: recall.Text, Text: text})
 	}
@@ -284,6 +295,9 @@ func (k *talk) work(f *fact) {
 	}
 	if f != nil && f.role == recall.Tool {
 		before, after := k.chatter(k.outputs, k.IntN(3), "\n"), k.chatter(k.outputs, k.IntN(3), "\n")
+		if k.embedded {
+			before, after = k.chatter(k.outputs, 10, "\n"), k.chatter(k.outputs, 10, "\n")
+		}
 		uses(strings.TrimSpace(before + "\n" + f.text + "\n" + after))
 	}
 	said(recall.Assistant, k.assistants, 1+k.IntN(4))
@@ -332,6 +346,11 @@ func (k *talk) survivingUnder(t *testing.T, p policy.Policy, window int) (kept i
 		state.Disarmed, state.Base = true, clip.Estimate(view)
 	}
 	last = view.Summary.Text
+	for _, m := range view.Messages { // a policy may keep messages, as errors
+		for _, part := range m.Content {
+			last += "\n\n" + part.Text
+		}
+	}
 	for _, f := range k.facts {
 		if len(f.keys) == 0 {
 			continue
@@ -369,6 +388,42 @@ func TestFactsSurviveWork(t *testing.T) {
 							t.Errorf("%d of 20 facts survive, lost: %q\n%s", kept, lost, last)
 						}
 					})
+				}
+			}
+		}
+	}
+}
+
+// Under each policy, facts survive that stand in the midst of chatter, in any language, and values in tables and lists.
+// What was corrected is not shown without its correction.
+func TestFactsSurviveUnderEachPolicy(t *testing.T) {
+	scale.NotRaced(t)
+	t.Parallel()
+	for _, about := range []string{"observatory", "tailor"} {
+		for _, preset := range []string{policy.Default, "claude-code", "pi", "four-layers"} {
+			for window, least := range map[int]int{8192: 18, 16_000: 19} {
+				for _, embedded := range []bool{false, true} {
+					for seed := range uint64(scale.Pure(1, 3)) {
+						name := fmt.Sprintf("%s, %s, window %d, %t, %d", about, preset, window, embedded, seed)
+						t.Run(name, func(t *testing.T) {
+							t.Parallel()
+							p, err := policy.Preset(preset)
+							if err != nil {
+								t.Fatal(err)
+							}
+							k := readTalk(t, about)
+							k.Rand, k.embedded = rand.New(rand.NewPCG(seed, 13)), embedded
+							kept, lost, last := k.survivingUnder(t, p, window)
+							if kept < least {
+								t.Errorf("%d of 20 facts survive, lost: %q\n%s", kept, lost, last)
+							}
+							for _, f := range k.facts {
+								if f.was != "" && strings.Contains(last, f.was) && !f.in(last) {
+									t.Errorf("%q is shown without its correction\n%s", f.was, last)
+								}
+							}
+						})
+					}
 				}
 			}
 		}

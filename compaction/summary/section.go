@@ -1,6 +1,10 @@
 package summary
 
-import "github.com/loci-memory/loci/compaction/prose"
+import (
+	"strings"
+
+	"github.com/loci-memory/loci/compaction/prose"
+)
 
 // section is a part of an extracted summary.
 type section int
@@ -55,8 +59,11 @@ const (
 // saysMuchInFewWords reports whether a sentence may matter although it has hardly any words: it says what the user is,
 // wants or demands; or it has an amount, and is not from a tool result.
 func saysMuchInFewWords(s prose.Sentence, in section, weight float64) bool {
-	return in == told && (s.IsUnread() || s.Is(prose.Obliging|prose.Wishing|prose.Owning)) || weight > outputTrust &&
-		prose.Quantity.MatchString(s.Text)
+	if in == told && strings.ContainsAny(s.Text, "0123456789") && s.Opening&prose.Asking == 0 { // "my room is 8"
+		return true
+	}
+	return in == told && (s.IsUnread() || s.Is(prose.Obliging|prose.Wishing|prose.Owning)) || weight == valueTrust ||
+		weight > outputTrust && prose.Quantity.MatchString(s.Text)
 }
 
 // sectionIn returns the section of a sentence: the section in, unless the words of the sentence say otherwise.

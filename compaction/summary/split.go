@@ -14,7 +14,7 @@ import (
 // lists of lines have room for fewer lines than one.
 const (
 	leastSplit     = 4 * plan.MinBudget
-	leastExtracted = 4 * leastSplit
+	leastExtracted = 8 * leastSplit
 )
 
 // splitShare is the share of the budget for the beginning of the divided turn.

@@ -2,8 +2,8 @@
 // model it is extracted from the messages.
 //
 // Each file uses those that are named before it:
-//   - a summary that no model writes: summarizer.go section.go layout.go extraction.go extractresult.go extract.go
-//     extractbudget.go
+//   - a summary that no model writes: summarizer.go section.go layout.go extraction.go resultlines.go extractresult.go
+//     correction.go extract.go extractbudget.go
 //   - a summary that a model writes: writer.go calledfile.go prompt.go appendix.go usermessages.go repair.go accept.go
 //     calls.go attempt.go stages.go unwritten.go split.go summary.go
 package summary
@@ -83,6 +83,9 @@ func newWriter(e clip.Evicted, s plan.Settings, m *Model) *writer {
 	w.budget = min(e.Budget-w.reserved, replaced-1)
 	if s.ClipChars != nil {
 		w.budget = min(w.budget, *s.ClipChars/4)
+	}
+	if f := e.Format; f != nil && f.ByModel > 0 && m != nil {
+		w.budget = min(w.budget, f.ByModel)
 	}
 	w.budget = max(w.budget, plan.MinBudget)
 	w.must = prose.MustMentionOf(e.Messages, prose.Appended.ReplaceAllString(w.previous, ""), w.budget)
