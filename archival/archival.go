@@ -61,6 +61,9 @@ type Passage struct {
 	StoredAt   time.Time       `db:"created_at" json:"stored_at"`
 	UpdatedAt  time.Time       `db:"updated_at" json:"updated_at"`
 
+	Language      *string `db:"language" json:"language" doc:"In ISO 639-1, by which its words are found; null if it is unknown."`
+	LanguageGiven bool    `db:"language_given" json:"language_given" doc:"Its writer chose the language."`
+
 	db.Validity
 	SupersededBy *string `db:"superseded_by" json:"superseded_by" doc:"The passage that took its place."`
 	Ended        bool    `db:"ended" json:"ended" doc:"It holds no longer."` // when the passage was read
@@ -74,6 +77,7 @@ type Draft struct {
 	Tags       []string
 	Metadata   json.RawMessage // nil is {}
 	HappenedAt *time.Time      // nil is now
+	Language   string          // its code in ISO 639-1; empty: the one that is found
 
 	db.Validity        // nil ValidFrom: now if Supersedes is set
 	Supersedes  string // id of a passage of the same archive; it ends where this one begins
@@ -96,6 +100,7 @@ type PassageUpdate struct {
 	Text     *string
 	Tags     []string
 	Metadata json.RawMessage
+	Language *string // its code in ISO 639-1; empty: the one that is found
 
 	ValidFrom, ValidUntil *db.Bound
 	SupersededBy          *string // id of the passage of the archive that supersedes this one; empty: none

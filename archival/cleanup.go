@@ -66,5 +66,6 @@ func (s *Store) PruneWords(ctx context.Context) (segments int, err error) {
 // number of passages.
 func (s *Store) ReweighWords(ctx context.Context) (rows int, err error) {
 	return s.search.Reweigh(ctx, s.db, `
-		SELECT r.key, r.archive_key AS owner, r.text FROM passages r WHERE r.org = @org`)
+		SELECT r.key, r.archive_key AS owner, r.text, CASE WHEN r.language_given THEN r.language END AS language
+		FROM passages r WHERE r.org = @org`)
 }

@@ -28,10 +28,12 @@ func (s *Store) Replace(ctx context.Context, org db.Org, key int64, erase func(C
 		type row struct {
 			Archive int64  `db:"archive_key"`
 			ID      string `db:"id"`
+			Given   string `db:"given"` // the code of its language; empty: none was chosen
 			Contents
 		}
 		p, err := db.One[row](ctx, tx, `
-			SELECT archive_key, id::text AS id, text, tags, metadata::text AS metadata
+			SELECT archive_key, id::text AS id, text, tags, metadata::text AS metadata,
+			       CASE WHEN language_given THEN coalesce(language, '') ELSE '' END AS given
 			FROM passages WHERE org = $1 AND key = $2 FOR UPDATE`, org, key)
 		if errors.Is(err, db.ErrNotFound) {
 			return nil
@@ -47,7 +49,7 @@ func (s *Store) Replace(ctx context.Context, org db.Org, key int64, erase func(C
 		if _, err := tx.Exec(ctx, `DELETE FROM passage_vectors WHERE org = $1 AND passage_key = $2`, org, key); err != nil {
 			return db.Error(err)
 		}
-		sum, lex := sha256.Sum256([]byte(text)), lexicon.Document(text)
+		sum, lex := sha256.Sum256([]byte(text)), lexicon.DocumentIn(text, p.Given)
 		gone, err := db.Delete(ctx, tx, "passages", `r.key = $2 AND ($3 OR EXISTS (
 				SELECT FROM passages o WHERE o.org = $1 AND o.archive_key = r.archive_key AND o.sha256 = $4 AND o.key <> $2
 				  AND o.valid_until IS NOT DISTINCT FROM r.valid_until))`, org, key, text == "", sum[:])

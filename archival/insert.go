@@ -9,6 +9,7 @@ import (
 	"github.com/loci-memory/loci/chunker"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/spool"
+	"github.com/loci-memory/loci/embed/lexicon"
 )
 
 // Limits of an insert.
@@ -97,7 +98,18 @@ func (d Draft) check() error {
 	if len(d.Text) > MaxTextBytes {
 		return db.Invalid("a text has %d bytes; it may have at most %d", len(d.Text), MaxTextBytes)
 	}
+	if err := checkLanguage(d.Language); err != nil {
+		return err
+	}
 	return checkTags(d.Tags)
+}
+
+// checkLanguage returns ErrInvalid if a code is not empty and of no language.
+func checkLanguage(code string) error {
+	if code == "" || slices.Contains(lexicon.Codes(), code) {
+		return nil
+	}
+	return &db.FieldError{Field: "language", Rule: lexicon.NotACode}
 }
 
 func checkTags(tags []string) error {

@@ -225,10 +225,10 @@ func (s *Store) insertPieces(ctx context.Context, org db.Org, archive int64, b *
 // insertPassage inserts a text, unless the archive has it, and counts it.
 var insertPassage = db.Counting("passages", `
 	INSERT INTO passages (id, org, archive_key, text, sha256, tags, metadata, happened_at, lex, terms, valid_from,
-	                      valid_until, provenance)
+	                      valid_until, provenance, language, language_given)
 	VALUES (@id, @org, @archive, @text, @sum, @tags, @metadata, @happened, @lex, @terms,
 	        greatest(@from, now() + CASE WHEN @supersedes AND @from::timestamptz IS NULL THEN interval '0' END),
-	        @until, @provenance)
+	        @until, @provenance, nullif(@language, ''), @given)
 	ON CONFLICT ON CONSTRAINT passages_text_key DO NOTHING`, "") + `SELECT count(*) FROM added`
 
 // storedPassage reads the passage that has a text. It returns no row if another transaction deleted it meanwhile.
@@ -239,11 +239,11 @@ var storedPassage = `
 	  AND p.valid_until IS NOT DISTINCT FROM @until`
 
 func (d Draft) insertArgs(ctx context.Context, org db.Org, archive int64, p *piece) pgx.StrictNamedArgs {
-	lex := lexicon.Document(d.Text)
+	lex := lexicon.DocumentIn(d.Text, d.Language)
 	return pgx.StrictNamedArgs{"id": p.id, "org": org, "archive": archive, "text": d.Text, "sum": p.sha256[:],
 		"tags": d.Tags, "metadata": d.Metadata, "happened": d.HappenedAt, "lex": lex.Vector,
 		"terms": lexicon.Owned(archive, lex.Terms), "from": d.ValidFrom, "until": d.ValidUntil,
-		"supersedes": d.Supersedes != "", "provenance": db.ProvenanceOf(ctx)}
+		"supersedes": d.Supersedes != "", "language": lex.Language, "given": d.Language != "", "provenance": db.ProvenanceOf(ctx)}
 }
 
 // left compares a draft with the stored passage of the same text. It returns the draft's tags that the passage lacks,
@@ -259,6 +259,9 @@ func (d Draft) left(p Passage, dated bool) (tags, fields []string) {
 	}
 	if dated && !d.HappenedAt.Truncate(time.Microsecond).Equal(p.HappenedAt) {
 		fields = append(fields, "created_at")
+	}
+	if d.Language != "" && d.Language != p.given() {
+		fields = append(fields, "language")
 	}
 	if d.ValidFrom != nil && (p.ValidFrom == nil || !d.ValidFrom.Truncate(time.Microsecond).Equal(*p.ValidFrom)) {
 		fields = append(fields, "valid_from")

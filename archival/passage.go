@@ -19,7 +19,7 @@ import (
 
 //nolint:gosec // no password
 const passageColumns = `p.key, 'passage-' || p.id AS id, c.id AS archive_id, p.text, p.tags, p.metadata, p.happened_at,
-	p.created_at, p.updated_at, p.provenance, p.valid_from, p.valid_until,
+	p.created_at, p.updated_at, p.language, p.language_given, p.provenance, p.valid_from, p.valid_until,
 	coalesce(p.valid_until <= now(), false) AS ended,
 	(SELECT 'passage-' || n.id FROM passages n WHERE n.org = $1 AND n.key = p.superseded_by) AS superseded_by`
 
@@ -138,7 +138,20 @@ func (u PassageUpdate) check() error {
 				"Delete this passage and insert the text: it becomes several passages", n, PassageTokens)
 		}
 	}
+	if u.Language != nil {
+		if err := checkLanguage(*u.Language); err != nil {
+			return err
+		}
+	}
 	return checkTags(u.Tags)
+}
+
+// given returns the code of the language that the passage's writer chose; "" if they did not.
+func (p Passage) given() string {
+	if !p.LanguageGiven || p.Language == nil {
+		return ""
+	}
+	return *p.Language
 }
 
 // lockPassage locks a passage's archive with rowLock and then the passage. All requests lock in this order. It also
@@ -164,11 +177,20 @@ func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage
 	args := pgx.StrictNamedArgs{"org": org, "key": p.Key, "text": nil, "sum": nil,
 		"lex": (*pgvector.SparseVector)(nil), "terms": nil, "tags": nil, "metadata": c.Metadata,
 		"from": c.after.ValidFrom, "until": c.after.ValidUntil, "successor": c.after.successor,
-		"provenance": db.ProvenanceOf(ctx)}
+		"provenance": db.ProvenanceOf(ctx), "language": nil, "given": nil}
+	var err error
+	given := p.given()
+	if c.Language != nil {
+		given = *c.Language
+	}
+	if c.Text == nil && c.Language != nil {
+		c.Text = &p.Text // its words are weighed again
+	}
 	if c.Text != nil {
 		text := db.Clean(*c.Text)
-		sum, lex := sha256.Sum256([]byte(text)), lexicon.Document(text)
+		sum, lex := sha256.Sum256([]byte(text)), lexicon.DocumentIn(text, given)
 		args["text"], args["sum"], args["lex"], args["terms"] = text, sum[:], &lex.Vector, lexicon.Owned(archive, lex.Terms)
+		args["language"], args["given"] = lex.Language, given != ""
 	}
 	if c.Tags != nil {
 		args["tags"] = db.Tags(c.Tags)
@@ -180,10 +202,11 @@ func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage
 		    terms = coalesce(@terms::bigint[], terms), tags = coalesce(@tags::text[], tags),
 		    metadata = coalesce(@metadata, metadata), valid_from = @from, valid_until = @until,
 		    superseded_by = @successor, updated_at = now(),
+		    language = CASE WHEN @given::boolean IS NULL THEN language ELSE nullif(@language, '') END,
+		    language_given = coalesce(@given, language_given),
 		    provenance = CASE WHEN coalesce(@text, text) = text THEN provenance ELSE @provenance END
 		WHERE org = @org AND key = @key`, args)
 	}
-	var err error
 	if c.Text == nil {
 		err = update()
 	} else {
@@ -201,10 +224,12 @@ func (s *Store) change(ctx context.Context, org db.Org, archive int64, p Passage
 // updateVectors follows an update of a passage. If the text changed, it deletes the passage's vectors, queues it for
 // new ones, and notes its new words. Otherwise it copies the fields that searches filter by to the vectors.
 func (s *Store) updateVectors(ctx context.Context, org db.Org, archive int64, p Passage, c change) error {
-	if c.Text != nil && *c.Text != p.Text {
+	if c.Text != nil {
 		if err := s.search.Words.Note(ctx, s.db, org, p.Key); err != nil {
 			return err
 		}
+	}
+	if c.Text != nil && *c.Text != p.Text {
 		_, err := s.db.Exec(ctx, `DELETE FROM passage_vectors WHERE org = $1 AND passage_key = $2`, org, p.Key)
 		if err != nil {
 			return err

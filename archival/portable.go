@@ -156,8 +156,8 @@ func (s *Store) RestorePassages(ctx context.Context, org db.Org, archiveID strin
 	}
 	insert := db.Counting("passages", `
 		INSERT INTO passages (id, org, archive_key, text, sha256, tags, metadata, happened_at, created_at, updated_at,
-		                      lex, terms, valid_from, valid_until, provenance)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`, "") + `SELECT count(*) FROM added`
+		                      lex, terms, valid_from, valid_until, provenance, language, language_given)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, nullif($16, ''), $17)`, "") + `SELECT count(*) FROM added`
 	var rows pgx.Batch
 	var size int64
 	ids := make([]uuid.UUID, len(passages))
@@ -166,11 +166,12 @@ func (s *Store) RestorePassages(ctx context.Context, org db.Org, archiveID strin
 			return err
 		}
 		ids[i] = uuidOf(p.ID)
-		sum, lex := sha256.Sum256([]byte(p.Text)), lexicon.Document(p.Text)
+		sum, lex := sha256.Sum256([]byte(p.Text)), lexicon.DocumentIn(p.Text, p.given())
 		size += int64(len(p.Text))
 		rows.Queue(insert,
 			ids[i], org, archive, p.Text, sum[:], db.Tags(p.Tags), p.Metadata, p.HappenedAt, p.StoredAt, p.UpdatedAt,
-			lex.Vector, lexicon.Owned(archive, lex.Terms), p.ValidFrom, p.ValidUntil, p.Provenance)
+			lex.Vector, lexicon.Owned(archive, lex.Terms), p.ValidFrom, p.ValidUntil, p.Provenance, lex.Language,
+			p.given() != "")
 	}
 	if err := db.Error(s.db.SendBatch(ctx, &rows).Close()); err != nil {
 		return err
@@ -183,7 +184,7 @@ func (s *Store) RestorePassages(ctx context.Context, org db.Org, archiveID strin
 
 // check returns ErrInvalid if Insert would refuse or cut the passage.
 func (p Passage) check() error {
-	if err := cmp.Or((Draft{Text: p.Text, Tags: p.Tags}).check(), p.Check()); err != nil {
+	if err := cmp.Or((Draft{Text: p.Text, Tags: p.Tags, Language: p.given()}).check(), p.Check()); err != nil {
 		return err
 	}
 	if p.SupersededBy != nil && p.ValidUntil == nil {

@@ -1,6 +1,7 @@
 package archival_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -117,5 +118,48 @@ func TestPassagesAreFoundByPartsOfWords(t *testing.T) {
 	f.insert("Die Umsatzsteuervoranmeldung geht am Montag an das Finanzamt.", "Die Belege für den März fehlen noch.")
 	if got := f.found(archival.Query{Text: "Umsatzsteuer", AgentID: f.agent, Limit: 5}); len(got) != 1 {
 		t.Errorf("got %q, want the passage with the compound word", got)
+	}
+}
+
+// A passage's language is found, and may be given and changed: its words have the stems of that language.
+func TestAPassageHasALanguage(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	given, err := f.store.InsertFor(t.Context(), f.org, f.agent, []archival.Draft{
+		{Text: "Toimituksen viivästymisestä valitettiin."}, {Text: "Rechnungen prüfen", Language: "de"}, {Text: "Накладная"},
+		{Text: "1 2 3"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct {
+		code  string
+		given bool
+	}{{"fi", false}, {"de", true}, {"ru", false}, {"", false}} {
+		got := ""
+		if given[i].Language != nil {
+			got = *given[i].Language
+		}
+		if got != want.code || given[i].LanguageGiven != want.given {
+			t.Errorf("%q: got %q, given %t, want %+v", given[i].Text, got, given[i].LanguageGiven, want)
+		}
+	}
+	for _, c := range []struct {
+		code, shown string
+		given       bool
+	}{{"fi", "fi", true}, {"", "de", false}} {
+		changed, err := f.store.UpdatePassage(t.Context(), f.org, "", given[1].ID, archival.PassageUpdate{Language: &c.code})
+		if err != nil || changed.Language == nil || *changed.Language != c.shown && c.given || changed.LanguageGiven != c.given ||
+			changed.Text != given[1].Text {
+			t.Errorf("%q: got %+v (%v)", c.code, changed, err)
+		}
+	}
+	unknown := "xx"
+	_, err = f.store.UpdatePassage(t.Context(), f.org, "", given[1].ID, archival.PassageUpdate{Language: &unknown})
+	if _, ok := errors.AsType[*db.FieldError](err); !ok {
+		t.Errorf("an unknown language: got %v", err)
+	}
+	if _, err := f.store.InsertFor(t.Context(), f.org, f.agent, []archival.Draft{{Text: "a", Language: "xx"}}); !errors.Is(err,
+		db.ErrInvalid) {
+		t.Errorf("an unknown language: got %v", err)
 	}
 }

@@ -57,6 +57,9 @@ type File struct {
 	Encoding   *string  `db:"encoding" json:"encoding"`                // of a plain text; null for other formats
 	Confidence *float64 `db:"charset_sure" json:"encoding_confidence"` // probability that Encoding is right
 
+	Language      *string `db:"language" json:"language" doc:"In ISO 639-1, by which its words are found; null if it is unknown."`
+	LanguageGiven bool    `db:"language_given" json:"language_given" doc:"Its uploader chose the language."`
+
 	Provenance *db.Provenance `db:"provenance" json:"provenance" doc:"Who uploaded it; null if unknown."`
 }
 
@@ -80,7 +83,7 @@ const fileRows = `
 	       CASE WHEN @unknown THEN 0
 	            ELSE f.chunks - coalesce(w.waiting, 0)::integer - coalesce(r.chunks, 0) END AS chunks_embedded,
 	       f.lines, coalesce(f.pages_found, cardinality(f.pages)) AS total_pages, f.pages_read, f.omitted, f.read_by,
-	       f.charset AS encoding, f.charset_sure::numeric::float8 AS charset_sure,
+	       f.charset AS encoding, f.charset_sure::numeric::float8 AS charset_sure, f.language, f.language_given,
 	       CASE WHEN @content THEN (
 	           SELECT coalesce(string_agg(g.text, '' ORDER BY g.ordinal), '') FROM file_segments g
 	           WHERE g.file_key = f.key AND g.generation = f.generation AND g.org = @org) END AS content,

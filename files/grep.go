@@ -91,7 +91,8 @@ func (s *Store) PruneWords(ctx context.Context) (segments int, err error) {
 // number of chunks.
 func (s *Store) ReweighWords(ctx context.Context) (rows int, err error) {
 	return s.search.Reweigh(ctx, s.db, `
-		SELECT r.key, 0::bigint AS owner, f.name || E'\n' || r.heading || E'\n' || r.text AS text
+		SELECT r.key, 0::bigint AS owner, f.name || E'\n' || r.heading || E'\n' || r.text AS text,
+		       CASE WHEN f.language_given THEN f.language END AS language
 		FROM chunks r JOIN files f ON f.org = r.org AND f.key = r.file_key
 		WHERE r.org = @org`)
 }

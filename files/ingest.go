@@ -85,7 +85,8 @@ func (s *Store) startParsing(ctx context.Context, org db.Org, started []*started
 		FROM wanted w, folders d
 		WHERE f.org = $1 AND f.key = w.key AND d.org = f.org AND d.key = f.folder_key AND d.deleted_at IS NULL
 		RETURNING f.key, f.id, f.org, f.folder_key, f.name, f.media_type, f.size_bytes, d.chunk_tokens, d.overlap_tokens,
-		          f.generation AS previous, f.replaces, coalesce(f.encoding, '') AS encoding`, org, keys, generations)
+		          f.generation AS previous, f.replaces, coalesce(f.encoding, '') AS encoding,
+		          CASE WHEN f.language_given THEN coalesce(f.language, '') ELSE '' END AS language`, org, keys, generations)
 	var small []int64
 	for i := range sources {
 		byKey[sources[i].Key].src = &sources[i]
@@ -134,7 +135,7 @@ func (s *Store) parse(ctx context.Context, src source, input document.Input) (p 
 	p.chunks = chunker.Split(p.Text.Text, chunker.Options{Kind: kindOf(src.Name, input), SizeTokens: src.ChunkTokens,
 		OverlapTokens: src.OverlapTokens})
 	if p.isSmall() {
-		p.lex = mapped(p.chunks, func(c chunker.Chunk) lexicon.Lex { return lexicon.Document(searchable(src.Name, c)) })
+		p.lex = mapped(p.chunks, func(c chunker.Chunk) lexicon.Lex { return lexicon.DocumentIn(searchable(src.Name, c), src.Language) })
 	}
 	return p, nil
 }
@@ -188,6 +189,7 @@ func (s *Store) finishParsing(ctx context.Context, org db.Org, all []*ingested) 
 		UPDATE files f
 		SET generation = u.generation, charset = nullif(u.charset, ''), charset_sure = u.sure, chars = u.chars,
 		    lines = u.lines, pages = @pages,
+		    language = CASE WHEN f.language_given THEN f.language ELSE nullif(u.language, '') END,
 		    omitted = u.omitted::jsonb, read_by = u.read_by::jsonb, pages_read = NULL, pages_found = NULL,
 		    chunks = u.chunks, error = NULL, replaces = NULL, turn = NULL, updated_at = now(),
 		    first_chunk = (
@@ -197,8 +199,9 @@ func (s *Store) finishParsing(ctx context.Context, org db.Org, all []*ingested) 
 		        SELECT key FROM chunks c
 		        WHERE c.org = @org AND c.file_key = u.key AND c.generation = u.generation AND c.ordinal = u.chunks - 1)
 		FROM unnest(@keys::bigint[], @generations::integer[], @charsets::text[], @chars::bigint[], @lines::integer[],
-		            @chunks::integer[], @omitted::text[], @sure::real[], @readby::text[])
-		    AS u (key, generation, charset, chars, lines, chunks, omitted, sure, read_by)
+		            @chunks::integer[], @omitted::text[], @sure::real[], @readby::text[],
+		            @languages::text[])
+		    AS u (key, generation, charset, chars, lines, chunks, omitted, sure, read_by, language)
 		WHERE f.org = @org AND f.key = u.key`,
 		pgx.StrictNamedArgs{"org": org, "pages": all[0].Pages,
 			"keys":        mapped(all, func(f *ingested) int64 { return f.src.Key }),
@@ -208,6 +211,7 @@ func (s *Store) finishParsing(ctx context.Context, org db.Org, all []*ingested) 
 			"lines":       mapped(all, func(f *ingested) int { return chunker.Lines(f.Text.Text) }),
 			"chunks":      mapped(all, func(f *ingested) int { return len(f.chunks) }),
 			"omitted":     mapped(all, (*ingested).omitted),
+			"languages":   mapped(all, (*ingested).language),
 			"sure":        mapped(all, (*ingested).sure),
 			"readby":      mapped(all, (*ingested).readBy)})
 }

@@ -25,6 +25,7 @@ type source struct {
 	ChunkTokens   int    `db:"chunk_tokens"`
 	OverlapTokens int    `db:"overlap_tokens"`
 	Encoding      string `db:"encoding"` // that the uploader chose; empty: none
+	Language      string `db:"language"` // likewise
 	Previous      int    `db:"previous"` // the previous generation; 0 if the file has no text
 	Replaces      *int64 `db:"replaces"` // key of the file that this one replaces; nil: none
 }
@@ -60,6 +61,21 @@ type startedFile struct {
 	job      ParseArgs
 	src      *source
 	original []byte // of a small file
+}
+
+// languageChunks is how many chunks of a file, spread evenly over it, say in which language it is.
+const languageChunks = 9
+
+// language returns the code of the language in which most of the text is; "" if it has no letters.
+func (f *ingested) language() (most string) {
+	counts := map[string]int{}
+	for i := 0; i < len(f.chunks); i += max(1, len(f.chunks)/languageChunks) {
+		code := lexicon.CodeOf(f.chunks[i].Text)
+		if counts[code]++; code != "" && counts[code] > counts[most] {
+			most = code
+		}
+	}
+	return most
 }
 
 // sure returns how likely the text's encoding is right; nil if its format is not plain text.
@@ -102,7 +118,7 @@ func (f *ingested) chunkRows(yield func([]any) bool) {
 		if f.lex != nil {
 			lex = f.lex[i]
 		} else {
-			lex = lexicon.Document(searchable(f.src.Name, c))
+			lex = lexicon.DocumentIn(searchable(f.src.Name, c), f.src.Language)
 		}
 		id := uuid.Must(uuid.NewV7()) // ascending, so that their index grows at its end
 		if !yield([]any{id, f.src.Key, f.job.Generation, i, f.src.Org, f.src.FolderKey, c.FirstLine, c.LastLine, c.StartByte,

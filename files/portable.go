@@ -41,6 +41,7 @@ type PortableFile struct {
 	OriginalName string    `db:"original_name" json:"original_name"`
 	MediaType    string    `db:"media_type" json:"media_type"`
 	Encoding     *string   `db:"encoding" json:"encoding,omitempty"` // that its uploader chose; nil: none
+	Language     *string   `db:"language" json:"language,omitempty"` // likewise
 	SizeBytes    int64     `db:"size_bytes" json:"size_bytes"`
 	CreatedAt    time.Time `db:"created_at" json:"created_at"`
 
@@ -73,7 +74,8 @@ func (s *Store) ExportFolders(ctx context.Context, org db.Org, agentID string) (
 // ExportFiles lists the files of a folder, oldest first, without those that wait to replace another file.
 func (s *Store) ExportFiles(ctx context.Context, org db.Org, folderID string) ([]PortableFile, error) {
 	return db.All[PortableFile](ctx, s.db, `
-		SELECT f.id, d.id AS folder_id, f.name, f.original_name, f.media_type, f.encoding, f.size_bytes, f.created_at,
+		SELECT f.id, d.id AS folder_id, f.name, f.original_name, f.media_type, f.encoding,
+		       CASE WHEN f.language_given THEN f.language END AS language, f.size_bytes, f.created_at,
 		       f.provenance
 		FROM folders d JOIN files f ON f.org = d.org AND f.folder_key = d.key AND f.replaces IS NULL
 		WHERE d.org = $1 AND d.id = $2
@@ -153,12 +155,15 @@ func (s *Store) freeFolderName(ctx context.Context, org db.Org, wanted string) (
 // RestoreFile stores a file of a restored folder under its stored id, and queues its parsing. The file does not open by
 // itself for any agent. ErrInvalid if the original does not have the file's size; otherwise as Upload.
 func (s *Store) RestoreFile(ctx context.Context, org db.Org, f PortableFile, original io.Reader) error {
-	encoding := ""
+	encoding, language := "", ""
 	if f.Encoding != nil {
 		encoding = *f.Encoding
 	}
+	if f.Language != nil {
+		language = *f.Language
+	}
 	stored, _, err := s.Upload(ctx, org, f.FolderID, Upload{Name: f.Name, Override: f.Name, MediaType: f.MediaType,
-		Encoding:   encoding,
+		Encoding: encoding, Language: language,
 		Duplicates: Reject, Body: original, ID: f.ID, KeepsClosed: true})
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/queue"
 	"github.com/loci-memory/loci/db/spool"
+	"github.com/loci-memory/loci/embed/lexicon"
 	"github.com/loci-memory/loci/files/document"
 )
 
@@ -36,6 +37,7 @@ type Upload struct {
 	Override   string     // the name to store, which may have slashes; empty: Name
 	MediaType  string     // the type that the client declares, a hint
 	Encoding   string     // of a plain text; empty: it is found
+	Language   string     // its code in ISO 639-1; empty: it is found
 	Duplicates Duplicates // empty: Suffix
 	Body       io.Reader
 
@@ -75,6 +77,9 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 		return File{}, false, err
 	}
 	defer spooled.Close()
+	if err := CheckLanguage(u.Language); err != nil {
+		return File{}, false, err
+	}
 	mediaType, err := u.sniff(name, spooled, s.o.Accepts)
 	if unsupported, ok := errors.AsType[*document.UnsupportedError](err); ok {
 		return File{}, false, &UnsupportedError{unsupported}
@@ -89,7 +94,8 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 		if err := in.lockFolder(ctx, org, folder.Key, "KEY SHARE"); err != nil {
 			return err
 		}
-		row := newFile{org: org, folder: folder, name: name, mediaType: mediaType, encoding: u.Encoding, spooled: spooled,
+		row := newFile{org: org, folder: folder, name: name, mediaType: mediaType, encoding: u.Encoding,
+			language: u.Language, spooled: spooled,
 			id: cmp.Or(u.ID, filePrefix+uuid.NewString()), keepsClosed: u.KeepsClosed,
 			provenance: db.ProvenanceOf(ctx)}
 		if row.turn, err = in.parseTurn(ctx, org, folder.Key, row.Size(), mediaType); err != nil {
@@ -117,6 +123,14 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 		return File{}, false, err
 	}
 	return f, skipped, nil
+}
+
+// CheckLanguage returns ErrInvalid if a code is not empty and of no language.
+func CheckLanguage(code string) error {
+	if code == "" || slices.Contains(lexicon.Codes(), code) {
+		return nil
+	}
+	return &db.FieldError{Field: "language", Rule: lexicon.NotACode}
 }
 
 // sniff returns the media type of an upload. If the uploader names an encoding, the upload is a plain text, unless its
@@ -183,6 +197,7 @@ type newFile struct {
 	name      string
 	mediaType string
 	encoding  string
+	language  string
 	turn      queue.Turn // turn of its parsing
 	*spooled
 
@@ -229,14 +244,15 @@ func (s *Store) insert(ctx context.Context, row newFile, name string, replaces *
 	}
 	f, err := db.One[inserted](ctx, s.db, db.Counting("files", `
 		INSERT INTO files (id, org, folder_key, name, original_name, replaces, media_type, size_bytes, sha256, turn,
-		                   provenance, encoding)
+		                   provenance, encoding, language, language_given)
 		VALUES (@id, @org, @folder, @name, @original, @replaces, @media, @size, @sha256, @turn,
-		        @provenance, nullif(@encoding, ''))
+		        @provenance, nullif(@encoding, ''), nullif(@language, ''), @language <> '')
 		ON CONFLICT (org, folder_key, name) WHERE replaces IS NULL DO NOTHING`, `, key, id`)+`
 		SELECT key, id, (SELECT stored_bytes FROM quotas WHERE org = @org) AS quota FROM added`,
 		pgx.StrictNamedArgs{"id": row.id, "org": row.org, "folder": row.folder.Key, "name": name, "original": row.name,
 			"replaces": replaces, "media": row.mediaType, "size": row.Size(), "sha256": row.sum,
-			"turn": row.turn.Next(cost(row.Size())).Start, "provenance": row.provenance, "encoding": row.encoding})
+			"turn": row.turn.Next(cost(row.Size())).Start, "provenance": row.provenance, "encoding": row.encoding,
+			"language": row.language})
 	if err == nil && f.Limit != nil { // before its bytes are stored
 		f.limited, err = true, db.CheckQuota(ctx, s.db, row.org, db.QuotaStoredBytes, row.Size())
 	}

@@ -42,6 +42,7 @@ func (s *Server) uploadRoutes(a *rest.API) {
 				query("duplicate_handling", "What to do if the folder has a file of this name.",
 					"suffix", "skip", "error", "replace"),
 				query("encoding", "The encoding of a plain text, such as windows-1250, in place of the one that is found."),
+				query("language", "The language, in ISO 639-1, by which words are found, in place of the one that is found."),
 				query("name", "The name to store the file under, in place of its own."),
 			},
 			RequestBody: &huma.RequestBody{Required: true,
@@ -69,6 +70,10 @@ func (s *Server) upload(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	language := c.QueryParam("language")
+	if invalid, ok := errors.AsType[*db.FieldError](files.CheckLanguage(language)); ok {
+		return rest.Unprocessable("query.language", invalid.Rule)
+	}
 	sent, err := s.filePart(c)
 	if err != nil {
 		return err
@@ -81,7 +86,7 @@ func (s *Server) upload(c echo.Context) error {
 	ctx := c.Request().Context()
 	file, skipped, err := s.Files.Upload(ctx, rest.Org(ctx), folder, files.Upload{Name: sent.FileName(),
 		Override: c.QueryParam("name"), MediaType: sent.Header.Get(echo.HeaderContentType), Duplicates: duplicates,
-		Encoding: encoding, Body: sent})
+		Encoding: encoding, Language: language, Body: sent})
 	if err != nil {
 		return err
 	}

@@ -121,3 +121,19 @@ func TestWantedWordsAreCountedInAnyLanguage(t *testing.T) {
 		t.Errorf("a query without words: got the share %v", n)
 	}
 }
+
+// A text in a given language has its stems, and says so.
+func TestALanguageMayBeGiven(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"Die Rechnungen wurden geprüft.": "de", "会議は金曜日です": "ja", "회의록": "ko",
+		"資料庫": "zh", "แมว": "th", "Накладная": "ru", "τιμολόγιο": "el", "الاجتماع": "ar", "חשבונית": "he", "किताब": "hi",
+		"12 34": "", "": "", "The word 猫 is Japanese, and it means cat.": "en"} {
+		if got := lexicon.CodeOf(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+	given := lexicon.DocumentIn("Rechnungen", "de")
+	if found := lexicon.Document("Rechnungen"); given.Language != "de" || slices.Equal(given.Terms, found.Terms) {
+		t.Errorf("got the language %q, and the terms %v as without it", given.Language, given.Terms)
+	}
+}

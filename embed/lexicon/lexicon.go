@@ -4,7 +4,7 @@
 // Each file uses only the files named before it:
 //   - from a text to its terms: wordlists.go language.go lightstem.go stem.go numbers.go words.go
 //     propernames.go tokenize.go
-//   - weights of words, of texts and of queries: expand.go lexicon.go idf.go prefilter.go pairs.go compound.go
+//   - weights of words, of texts and of queries: expand.go lexicon.go given.go idf.go prefilter.go pairs.go compound.go
 //     weighedquery.go query.go wanted.go
 package lexicon
 
@@ -44,12 +44,21 @@ type Lex struct {
 	// Terms are the vector's indices, for a column of type int[] under GIN. Never nil, so never NULL. It shares memory
 	// with Vector.
 	Terms []int32
+	// Language is the code of the text's language in ISO 639-1; "" if the text has no letters.
+	Language string
 }
 
 // Document returns the BM25 weights of a text's terms without the idf, which is part of the query.
 func Document(text string) Lex {
 	text = compatible(text)
 	in := spokenIn(text)
+	lex := document(text, in)
+	lex.Language = languageIn(text, in)
+	return lex
+}
+
+// document is Document for a text in compatibility form and in a known language.
+func document(text string, in spoken) Lex {
 	ids := termIDs(text, in)
 	length := len(ids)
 	weights := counted(ids)

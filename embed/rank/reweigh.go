@@ -23,6 +23,8 @@ type Outdated struct {
 	Key   int64  `db:"key"`
 	Owner int64  `db:"owner"` // of its terms; 0 if these are plain
 	Text  string `db:"text"`  // text by which the row is found
+
+	Language *string `db:"language"` // its code, if its writer chose it
 }
 
 // Reweigh computes the word weights of Table's rows again if an older version of Loci computed them, in every
@@ -47,7 +49,11 @@ func (s *Search) storeWords(ctx context.Context, tx pgx.Tx, org db.Org, list []O
 	var batch pgx.Batch
 	for i, row := range list {
 		keys[i] = row.Key
-		lex := lexicon.Document(row.Text)
+		given := ""
+		if row.Language != nil {
+			given = *row.Language
+		}
+		lex := lexicon.DocumentIn(row.Text, given)
 		batch.Queue(`UPDATE `+s.Table+` SET lex = $3, terms = $4, lex_version = $5 WHERE org = $1 AND key = $2`,
 			org, row.Key, lex.Vector, s.terms(row.Owner, lex), LexVersion)
 	}

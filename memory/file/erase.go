@@ -35,5 +35,6 @@ func (s *Store) Reindex(ctx context.Context, org db.Org, key string) error {
 // number of files.
 func (s *Store) ReweighWords(ctx context.Context) (rows int, err error) {
 	return s.search.Reweigh(ctx, s.db, `
-		SELECT r.key, 0::bigint AS owner, r.path || E'\n' || r.content AS text FROM memory_files r WHERE r.org = @org`)
+		SELECT r.key, 0::bigint AS owner, r.path || E'\n' || r.content AS text, NULL::text AS language
+		FROM memory_files r WHERE r.org = @org`)
 }

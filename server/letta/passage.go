@@ -103,6 +103,7 @@ type NewPassage struct {
 	Tags      rest.Opt[[]string]    `json:"tags,omitzero"`
 	Metadata  rest.Opt[rest.Object] `json:"metadata,omitzero"`
 	CreatedAt rest.Opt[string]      `json:"created_at,omitzero" doc:"When it was so; else in the agents' timezone."`
+	Language  rest.Opt[string]      `json:"language,omitzero" doc:"In ISO 639-1, by which words are found; else it is found."`
 
 	NewValidity
 	Supersedes rest.Opt[string] `json:"supersedes,omitzero" doc:"The passage of the archive that ends where this begins."`
@@ -111,7 +112,7 @@ type NewPassage struct {
 // Draft returns the passage to insert. Times without an offset are in zone. ErrInvalid if a time cannot be read.
 func (p NewPassage) Draft(zone *time.Location) (archival.Draft, error) {
 	d := archival.Draft{Text: p.Text, Tags: p.Tags.Value, Metadata: json.RawMessage(p.Metadata.Value),
-		Supersedes: p.Supersedes.Value}
+		Supersedes: p.Supersedes.Value, Language: p.Language.Value}
 	var err error
 	if d.Validity, err = p.Validity(zone); err != nil {
 		return d, err
@@ -132,6 +133,7 @@ type UpdatePassage struct {
 	Text     rest.Opt[string]      `json:"text,omitzero"`
 	Tags     rest.Opt[[]string]    `json:"tags,omitzero"`
 	Metadata rest.Opt[rest.Object] `json:"metadata,omitzero"`
+	Language rest.Opt[string]      `json:"language,omitzero" doc:"In ISO 639-1, by which words are found; empty: find it."`
 
 	NewValidity
 	SupersededBy rest.Opt[string] `json:"superseded_by,omitzero" doc:"The passage of the archive that took its place."`
@@ -139,7 +141,8 @@ type UpdatePassage struct {
 
 // Update returns the change to make. Times without an offset are in zone. ErrInvalid if a time cannot be read.
 func (p UpdatePassage) Update(zone *time.Location) (archival.PassageUpdate, error) {
-	u := archival.PassageUpdate{Text: p.Text.Pointer(), Tags: p.Tags.Value, Metadata: json.RawMessage(p.Metadata.Value)}
+	u := archival.PassageUpdate{Text: p.Text.Pointer(), Tags: p.Tags.Value, Metadata: json.RawMessage(p.Metadata.Value),
+		Language: p.Language.Pointer()}
 	if p.SupersededBy.Set {
 		u.SupersededBy = &p.SupersededBy.Value
 	}
