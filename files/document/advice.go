@@ -153,4 +153,4 @@ func (a *archive) advice() string {
 }
 
 // isReadODF are the kinds of OpenDocument files that are read.
-var isReadODF = setOf("text text-template spreadsheet spreadsheet-template presentation presentation-template")
+var isReadODF = setOf("text text-template text-web spreadsheet spreadsheet-template presentation presentation-template")

@@ -146,7 +146,5 @@ func (b *book) chapter(part string) (string, error) {
 		return "", err
 	}
 	text, err = readHTML(pageTitle.ReplaceAllString(text, ""), &b.archive.budget.omitted)
-	omitted := &b.archive.budget.omitted
-	omitted.addAt(picture, omitted.at, strings.Count(text, "![]("))
 	return cleanText(text), err
 }

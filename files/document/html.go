@@ -36,6 +36,7 @@ func readHTML(raw string, omitted *omissions) (markdown string, err error) {
 	showForms(doc)
 	showSpecial(doc)
 	dropInvisible(doc, omitted)
+	omitMedia(doc, omitted)
 	showStyles(doc)
 	addTitle(doc)
 	if markdown, err = toMarkdown(doc); err != nil {
@@ -163,6 +164,27 @@ func dropInvisible(doc *html.Node, omitted *omissions) {
 			}
 			return isNavigation(n)
 		})
+	}
+}
+
+// omitMedia notes pictures without an alternative text, sound and video. Of a picture whose bytes stand in the page
+// only the alternative text is kept.
+func omitMedia(doc *html.Node, omitted *omissions) {
+	for n := range doc.Descendants() {
+		switch n.DataAtom {
+		case atom.Img:
+			alternative := onOneLine(attribute(n, "alt"))
+			if alternative == "" && attribute(n, "src") != "" {
+				omitted.add(picture)
+			}
+			if strings.HasPrefix(strings.TrimSpace(strings.ToLower(attribute(n, "src"))), "data:") {
+				becomeText(n, pictureText(alternative))
+			}
+		case atom.Audio, atom.Video:
+			omitted.add(media)
+		case atom.Embed:
+			omitted.add("embedded page")
+		}
 	}
 }
 

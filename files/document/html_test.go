@@ -205,6 +205,21 @@ func TestHTMLIsAlwaysText(t *testing.T) {
 	})
 }
 
+func TestPicturesAndSoundOfAPage(t *testing.T) {
+	t.Parallel()
+	raw := "<p>a<img src=x.png><img src='data:image/png;base64,AAAA'><img src='DATA:image/png;base64,AAAA' alt=boat>" +
+		"<img src=y.png alt=quay><video src=v>old</video><audio src=a></audio><embed src=e>b"
+	got, err := reader.Read(t.Context(), document.Input{MediaType: "text/html", SizeBytes: int64(len(raw)),
+		Body: strings.NewReader(raw)})
+	if want := "a![](x.png)[Picture: boat]![quay](y.png)oldb\n"; err != nil || got.Text != want {
+		t.Errorf("got %q, %v, want %q", got.Text, err, want)
+	}
+	want := "2 pictures without text, 2 audio or video, 1 embedded page"
+	if said := document.ListOmissions(got.Omitted); said != want {
+		t.Errorf("omitted %q, want %q", said, want)
+	}
+}
+
 func TestHTMLSaysWhatItLeavesOut(t *testing.T) {
 	t.Parallel()
 	raw := "<nav>Home</nav><p>text<iframe src=x></iframe><svg></svg><canvas></canvas><p hidden>no<p " +

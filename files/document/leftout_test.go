@@ -87,6 +87,8 @@ func TestReadersSayWhatTheyLeaveOut(t *testing.T) {
 			"1 picture without text (cell 1)"},
 		{"pictures of chapters of a book", "application/epub+zip", epub("B", "a.html", "<p>x</p>", "b.html",
 			`<p>y<img src="b.png"><img src="c.png" alt="the harbour"></p>`), "1 picture without text (chapter 2)"},
+		{"a hidden section of OpenDocument", openText, odf("text", textP("a")+`<text:section text:display="none">`+
+			textP("b")+`</text:section>`), "1 hidden text"},
 		{"deleted text and pictures of OpenDocument", openText, odf("text", `<text:tracked-changes><text:changed-region>`+
 			`<text:deletion>`+textP("gone")+`</text:deletion></text:changed-region></text:tracked-changes>`+
 			textP(`a<draw:frame><draw:image/></draw:frame>`)), "1 deleted text, 1 picture without text"},

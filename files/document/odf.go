@@ -92,6 +92,12 @@ func (o *odf) block(x *xmlReader, e element, md *markdown) error {
 		return o.table(x, md)
 	case "text:soft-page-break":
 		o.pageBreak(md)
+	case "text:section":
+		if e.attr("text:display") == "none" {
+			o.budget.omitted.add(hiddenText)
+			return nil
+		}
+		return o.blocks(x, md)
 	case "office:annotation":
 		text, err := o.comment(x)
 		o.comments = append(o.comments, text)

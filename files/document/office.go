@@ -19,7 +19,7 @@ var offices = map[string]Reader{
 	ooxml + "wordprocessingml.document":   DOCX,
 	ooxml + "presentationml.presentation": PPTX,
 	ooxml + "spreadsheetml.sheet":         XLSX,
-	opendocument + "text":                 ODT, opendocument + "text-template": ODT,
+	opendocument + "text":                 ODT, opendocument + "text-template": ODT, opendocument + "text-web": ODT,
 	opendocument + "spreadsheet": ODS, opendocument + "spreadsheet-template": ODS,
 	opendocument + "presentation": ODP, opendocument + "presentation-template": ODP,
 	"application/epub+zip": EPUB,

@@ -126,7 +126,7 @@ func pluralKind(kind string) string {
 		noun += "es"
 	case strings.HasSuffix(noun, "y") && !strings.HasSuffix(noun, "ey") && !strings.HasSuffix(noun, "ay"):
 		noun = strings.TrimSuffix(noun, "y") + "ies"
-	case strings.HasSuffix(noun, "text"), strings.HasSuffix(noun, "media"):
+	case strings.HasSuffix(noun, "text"), strings.HasSuffix(noun, "media"), noun == media:
 	default:
 		noun += "s"
 	}
