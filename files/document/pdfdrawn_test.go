@@ -72,6 +72,8 @@ func TestTargetsOfLinksOfAPDF(t *testing.T) {
 	testPDF(t, []pdfCase{
 		{"stand behind their labels", pdfOf("", pdfPage{text, []string{link(96, 700, 33, "https://example.org/2026")}, ""}),
 			"See our prices (https://example.org/2026) and terms.\nhttps://example.org/a/b\n", ""},
+		{"at the end of a word", pdfOf("", pdfPage{text, []string{link(96, 700, 20, "https://example.org/2026")}, ""}),
+			"See our prices (https://example.org/2026) and terms.\nhttps://example.org/a/b\n", ""},
 		{"unless the label is the target", pdfOf("", pdfPage{text, []string{link(48, 680, 200,
 			"https://example.org/a/b/")}, ""}), "See our prices and terms.\nhttps://example.org/a/b\n", ""},
 		{"once for a link on two lines", pdfOf("", pdfPage{text, []string{link(96, 700, 100, "https://example.org/2026"),

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/klippa-app/go-pdfium/enums"
 	"github.com/klippa-app/go-pdfium/references"
@@ -152,8 +153,11 @@ func (t *pdfText) with(all []placed) string {
 	last := 0
 	for _, in := range insertions {
 		offset := in.offset
-		if in.side == belowLine {
+		switch {
+		case in.side == belowLine:
 			offset += lineEndAt(t.text[offset:])
+		case in.isLink:
+			offset += wordEndAt(t.text[offset:])
 		}
 		offset = max(offset, last)
 		b.WriteString(t.text[last:offset])
@@ -210,6 +214,16 @@ func insertText(b *strings.Builder, text string, newLine bool, following string)
 // lineEndAt returns the offset at which the first line of a text ends.
 func lineEndAt(text string) int {
 	if end := strings.IndexAny(text, "\r\n"); end >= 0 {
+		return end
+	}
+	return len(text)
+}
+
+// wordEndAt returns the offset at which the word ends that goes on at the beginning of a text. A link may end within
+// it.
+func wordEndAt(text string) int {
+	isOther := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) }
+	if end := strings.IndexFunc(text, isOther); end >= 0 {
 		return end
 	}
 	return len(text)

@@ -16,11 +16,11 @@ import (
 )
 
 // UnsupportedError says that files of this type are not read. MediaType is empty if the type is not known. Advice is a
-// sentence, or empty.
-type UnsupportedError struct{ MediaType, Name, Advice string }
+// sentence, or empty. IfText says what the uploader may do if the file is text all the same, or is empty.
+type UnsupportedError struct{ MediaType, Name, Advice, IfText string }
 
 func (e *UnsupportedError) Error() string {
-	advice := e.Advice
+	advice := cmp.Or(e.Advice, e.IfText)
 	if advice != "" {
 		advice += " "
 	}
@@ -49,7 +49,7 @@ func (a Accepted) Sniff(name, declared string, body io.ReaderAt, size int64) (me
 	}
 	head = head[:n]
 	if extension := strings.ToLower(path.Ext(name)); n == 0 && (isPacked[extension] || extension == ".pdf") {
-		return "", &UnsupportedError{"", name, "The file is empty. Save the document again, and upload it."}
+		return "", &UnsupportedError{Name: name, Advice: "The file is empty. Save the document again, and upload it."}
 	}
 	found := mimetype.Detect(head)
 	content := bareType(found.String())
@@ -60,7 +60,7 @@ func (a Accepted) Sniff(name, declared string, body io.ReaderAt, size int64) (me
 	extension := strings.ToLower(path.Ext(name))
 	if media, ok := documentType(extension, content, head, isText); ok {
 		if said := adviceInArchive(media, body, size); said != "" {
-			return "", &UnsupportedError{"", name, said}
+			return "", &UnsupportedError{Name: name, Advice: said}
 		}
 		return media, nil
 	}
@@ -89,11 +89,11 @@ func (a Accepted) Sniff(name, declared string, body io.ReaderAt, size int64) (me
 	if content == "application/octet-stream" {
 		content = ""
 	}
-	said := advice(extension, content, body, size)
-	if (content == "" || content == "text/plain") && said == "" {
-		said = adviceForText(head)
+	refused := &UnsupportedError{MediaType: content, Name: name, Advice: advice(extension, content, body, size)}
+	if content == "" || content == "text/plain" {
+		refused.IfText = adviceForText(head)
 	}
-	return "", &UnsupportedError{content, name, said}
+	return "", refused
 }
 
 // adviceForText says what to do with a file that may be text, though it does not look like it.
@@ -125,7 +125,7 @@ func (a Accepted) program(in Input, name string) (mediaType string, err error) {
 	if isPicture && a.Pictures || !isPicture && a.OldFormats {
 		return in.MediaType, nil
 	}
-	return "", &UnsupportedError{in.MediaType, name, refusalOf(in).Error()}
+	return "", &UnsupportedError{MediaType: in.MediaType, Name: name, Advice: refusalOf(in).Error()}
 }
 
 // manyNULs are NULs of which no text has as many in a row, but for a file that was being written when the power failed.
