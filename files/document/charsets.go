@@ -23,18 +23,14 @@ func upperTable(upper string) *tableCharset {
 	for i := range 128 {
 		t[i] = rune(i)
 	}
-	for i, r := range []rune(upper) {
-		t[128+i] = r
-	}
+	copy(t[128:], []rune(upper))
 	return t
 }
 
 // hostTable returns an encoding of mainframes. Their line ends are NEL.
 func hostTable(all string) *tableCharset {
 	t := &tableCharset{}
-	for i, r := range []rune(strings.ReplaceAll(all, "\u0085", "\n")) {
-		t[i] = r
-	}
+	copy(t[:], []rune(strings.ReplaceAll(all, "\u0085", "\n")))
 	return t
 }
 

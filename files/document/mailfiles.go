@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// uuencoded matches a file that stands in a text, as mail had them before MIME: begin 644 plan.txt, lines of characters
-// from blank to `, and end.
-var uuencoded = regexp.MustCompile("(?m)^begin [0-7]{3,4} (\\S.*)\r?\n((?:[ -`]{1,90}\r?\n)*?)[ `]?\r?\n?end[ \\t]*\r?$")
+// uuencoded matches a file that stands in a text, as mail had them before MIME: begin 644 plan.txt, lines of
+// characters from blank to `, and end.
+var uuencoded = regexp.MustCompile("(?m)^begin [0-7]{3,4} (\\S.*)\r?\n((?:[ -`]{1,90}\r?\n)*?)" +
+	"[ `]?\r?\n?end[ \\t]*\r?$")
 
 // textWithFiles returns the text of a part, and the texts of the files that stand in it.
 func (m *mailReader) textWithFiles(p mailPart) (text mailText, err error) {

@@ -85,7 +85,7 @@ func (f numberFormat) show(value float64, days int) string {
 	afterHours := false
 	for i, piece := range f {
 		lower := strings.ToLower(piece)
-		b.WriteString(f.piece(lower, piece, part, seconds, at, afterHours || f.beforeSeconds(i)))
+		b.WriteString(f.piece(piece, part, seconds, at, afterHours || f.beforeSeconds(i)))
 		switch isElapsed := elapsed.MatchString(lower); {
 		case lower[0] == 'h' || isElapsed:
 			afterHours = true
@@ -112,7 +112,8 @@ func (f numberFormat) beforeSeconds(i int) bool {
 }
 
 // piece returns what one code shows.
-func (f numberFormat) piece(lower, piece, part string, seconds float64, at time.Time, isMinute bool) string {
+func (f numberFormat) piece(piece, part string, seconds float64, at time.Time, isMinute bool) string {
+	lower := strings.ToLower(piece)
 	if m := elapsed.FindStringSubmatch(lower); m != nil {
 		return fmt.Sprintf("%0*.0f", len(m[1]), math.Floor(seconds/map[byte]float64{'h': 3600, 'm': 60, 's': 1}[m[1][0]]))
 	}

@@ -106,7 +106,7 @@ func (t *pdfText) runeAt(i int) rune {
 	if err != nil {
 		return 0
 	}
-	return rune(got.Unicode)
+	return rune(got.Unicode) //nolint:gosec // it is a code point
 }
 
 func (t *pdfText) boxAt(i int) (b box, ok bool) {
