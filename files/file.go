@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -60,6 +61,9 @@ type File struct {
 	Language      *string `db:"language" json:"language" doc:"In ISO 639-1, by which its words are found; null if it is unknown."`
 	LanguageGiven bool    `db:"language_given" json:"language_given" doc:"Its uploader chose the language."`
 
+	SHA256   string          `db:"sha256" json:"sha256"`     // of the original, in hexadecimal digits
+	Metadata json.RawMessage `db:"metadata" json:"metadata"` // an object that callers keep; null: none
+
 	Provenance *db.Provenance `db:"provenance" json:"provenance" doc:"Who uploaded it; null if unknown."`
 }
 
@@ -83,6 +87,7 @@ const fileRows = `
 	       CASE WHEN @unknown THEN 0
 	            ELSE f.chunks - coalesce(w.waiting, 0)::integer - coalesce(r.chunks, 0) END AS chunks_embedded,
 	       f.lines, coalesce(f.pages_found, cardinality(f.pages)) AS total_pages, f.pages_read, f.omitted, f.read_by,
+	       encode(f.sha256, 'hex') AS sha256, f.metadata,
 	       f.charset AS encoding, f.charset_sure::numeric::float8 AS charset_sure, f.language, f.language_given,
 	       CASE WHEN @content THEN (
 	           SELECT coalesce(string_agg(g.text, '' ORDER BY g.ordinal), '') FROM file_segments g

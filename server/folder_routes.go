@@ -57,6 +57,9 @@ func (s *Server) folderRoutesAt(a *rest.API, base, order string) {
 		s.folderPassages, options...)
 	rest.Get(a.For(rest.Read), byID+"/files", "list_folder_files: List a folder's files.", s.folderFiles, options...)
 	rest.Get(a.For(rest.Read), byID+"/files/{file_id}", "get_folder_file: Get a file.", s.getFile, options...)
+	rest.Patch(a.For(rest.Write), byID+"/files/{file_id}",
+		"update_folder_file: Rename a file, or set its metadata. It keeps its id, its text and its vectors.",
+		s.updateFile, plus(rest.Own)...)
 	rest.Post(a.For(rest.Write), byID+"/reparse",
 		"reparse_folder: Parse all files of a folder again. The old texts stay until the new ones are there.",
 		s.reparseFolder, plus(rest.Own)...)
@@ -210,6 +213,14 @@ func (s *Server) getFile(ctx context.Context, input *struct {
 
 func (s *Server) deleteFile(ctx context.Context, input *OfFile) (rest.Null, error) {
 	return rest.Null{}, s.Files.DeleteFile(ctx, rest.Org(ctx), string(input.FolderID), string(input.FileID))
+}
+
+func (s *Server) updateFile(ctx context.Context, input *struct {
+	OfFile
+	Body letta.UpdateFile
+}) (files.File, error) {
+	return s.Files.UpdateFile(ctx, rest.Org(ctx), string(input.FolderID), string(input.FileID),
+		files.FileUpdate{Name: input.Body.Name.Pointer(), Metadata: json.RawMessage(input.Body.Metadata.Value)})
 }
 
 func (s *Server) cancelFile(ctx context.Context, input *OfFile) (files.File, error) {

@@ -39,12 +39,12 @@ func (s *Search) Reweigh(ctx context.Context, d db.DB, texts string) (rows int, 
 		if err != nil || len(list) == 0 {
 			return 0, err
 		}
-		return len(list), s.storeWords(ctx, tx, org, list)
+		return len(list), s.StoreWords(ctx, tx, org, list)
 	})
 }
 
-// storeWords stores the words of rows with the current weights.
-func (s *Search) storeWords(ctx context.Context, tx pgx.Tx, org db.Org, list []Outdated) error {
+// StoreWords stores the words of rows with the current weights.
+func (s *Search) StoreWords(ctx context.Context, tx pgx.Tx, org db.Org, list []Outdated) error {
 	keys := make([]int64, len(list))
 	var batch pgx.Batch
 	for i, row := range list {

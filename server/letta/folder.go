@@ -24,6 +24,12 @@ type UpdateFolder struct {
 	Skills       rest.Opt[bool]        `json:"skills,omitzero" doc:"Its files SKILL.md are skills of its agents."`
 }
 
+// UpdateFile is the body of a request that changes a file.
+type UpdateFile struct {
+	Name     rest.Opt[string]      `json:"name,omitzero" doc:"The file's name in the folder, which may have slashes."`
+	Metadata rest.Opt[rest.Object] `json:"metadata,omitzero" doc:"Replaces the file's metadata."`
+}
+
 // FolderFilter narrows a list of folders.
 type FolderFilter struct {
 	Name string `query:"name" doc:"Part of the name, in any case."`

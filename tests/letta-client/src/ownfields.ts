@@ -5,8 +5,8 @@ const block = ['version', 'created_at', 'updated_at', 'attached_by'];
 const message = ['agent_id', 'conversation_id', 'position', 'seq', 'purpose', 'refused', 'provenance'];
 const result = ['score', 'position', 'seq', 'context'];
 const validity = ['valid_from', 'valid_until', 'superseded_by', 'ended'];
-const file = ['total_lines', 'total_pages', 'pages_read', 'omitted', 'read_by', 'encoding', 'encoding_confidence', 'language',
-  'language_given', 'provenance'];
+const file = ['total_lines', 'total_pages', 'pages_read', 'omitted', 'read_by', 'sha256', 'metadata', 'encoding', 'encoding_confidence',
+  'language', 'language_given', 'provenance'];
 
 export const ownFields: Record<string, string[]> = {
   AgentState: ['context_window_limit', 'tool_set', 'made_for', 'prompt', 'recall_scope', 'open_on_attach', 'working_memory', 'flush', 'handover',
