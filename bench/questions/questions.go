@@ -81,6 +81,23 @@ func OfDialogues() (sets []Set) {
 	return sets
 }
 
+// Remark is what somebody says in the long dialogue of two people, or a question about it.
+type Remark struct {
+	ID      string `json:"id"` // empty for a question
+	Day     string `json:"day"`
+	Speaker string `json:"speaker"`
+	Text    string `json:"text"`
+
+	Kind     string   `json:"kind"` // hops, open, order, instruction or preference
+	Question string   `json:"question"`
+	Evidence []string `json:"evidence"` // ids of what answers the question
+}
+
+// Evidence returns the remarks of the long dialogue, in order, and the questions after them. A question of several hops
+// needs several remarks. An open one is answered by what they say of a person. The other kinds ask for the order of
+// events, for a standing instruction that a task must follow, and for a preference that a choice must suit.
+func Evidence() []Remark { return lines[Remark]("evidence") }
+
 // Functions returns the questions about functions.
 func Functions() []Function { return lines[Function]("code") }
 
