@@ -1,6 +1,7 @@
 package recall_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -86,12 +87,52 @@ func TestRetrievalOfEvidence(t *testing.T) {
 			}
 		}
 	}
+	ofDialogues(t, func(key string, found, evidence []string) {
+		if all[key] == nil {
+			all[key] = &embedtest.Quality{}
+		}
+		all[key].Add(found, evidence)
+	})
 	var table strings.Builder
 	table.WriteString(embedtest.QualityHead)
-	for _, kind := range append(kinds, "all") {
+	for _, kind := range append(kinds, "all", "dialogues") {
 		for _, ranking := range []string{"words", "both"} {
 			table.WriteString(all[kind+ranking].Row(kind, ranking))
 		}
 	}
 	checkGolden(t, "evidence", table.String())
+}
+
+// ofDialogues asks the questions about the short dialogues, each of which is the log of an agent.
+func ofDialogues(t *testing.T, add func(key string, found, evidence []string)) {
+	t.Helper()
+	for ranking, f := range map[string]*fixture{"words": newFixture(t), "both": newLocalFixture(t)} {
+		turns, asked, agents := map[string][]turn{}, map[string][]question{}, []string{}
+		for i, r := range questions.Dialogues() {
+			at, err := time.Parse(time.DateOnly, r.Day)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if turns[r.Dialogue] == nil {
+				agents = append(agents, r.Dialogue)
+			}
+			id := fmt.Sprint(i)
+			turns[r.Dialogue] = append(turns[r.Dialogue], turn{id: id, speaker: r.Speaker, text: r.Text,
+				first: strings.HasPrefix(r.Dialogue, r.Speaker), at: at.Add(time.Duration(i) * time.Minute)})
+			if r.Question != "" {
+				asked[r.Dialogue] = append(asked[r.Dialogue], question{text: r.Question, evidence: []string{id}})
+			}
+		}
+		for _, name := range agents {
+			agent := f.newAgent()
+			ids := f.tell(agent, turns[name])
+			if ranking == "both" {
+				f.must(recall.EmbedOnce(f.store, t.Context(), f.org, agent))
+			}
+			for _, q := range asked[name] {
+				found := f.rank("default", recall.Query{Text: q.text, AgentID: agent})
+				add("dialogues"+ranking, found, []string{ids[q.evidence[0]]})
+			}
+		}
+	}
 }

@@ -11,8 +11,9 @@ import (
 const (
 	openingShare     = 0.5  // times the share by meaning of a long message: its vector is of its opening alone
 	sessionShare     = 0.5  // times the score of the message's session, taken as one text
-	answerShare      = 0.15 // times the score of a question just before the message
+	answerShare      = 0.3  // times the score of a question just before the message
 	participantBonus = 0.15 // if the query names the speaker
+	wishBonus        = 0.4  // if the message says how somebody wants things, and the query is a task or asks for a choice
 	onlyTimeBonus    = 3    // if the query names the message's time, and nothing else
 	dayBonus         = 1    // if the query names the message's day or week
 	otherYearBonus   = 0.3  // if the query names that day, but in another year
@@ -25,10 +26,10 @@ const (
 var neighborShares = []float64{0.3, 0.2}
 
 // gains are the scores that a message gains from its context.
-type gains struct{ neighbors, session, participant, date, near, passage float64 }
+type gains struct{ neighbors, session, participant, wish, date, near, passage float64 }
 
 // added returns the gains with their names, without those of the neighbors.
 func (g gains) added() []rank.Added {
 	return []rank.Added{{Of: "session", Value: g.session}, {Of: "participant", Value: g.participant},
-		{Of: "date", Value: g.date}, {Of: "near", Value: g.near}, {Of: "passage", Value: g.passage}}
+		{Of: "wish", Value: g.wish}, {Of: "date", Value: g.date}, {Of: "near", Value: g.near}, {Of: "passage", Value: g.passage}}
 }

@@ -74,6 +74,7 @@ func (s *Store) rankInContext(ctx context.Context, f searchFilter, found rank.Ra
 		return nil, err
 	}
 	addParticipants(all, f.q.Text)
+	addWishes(all, f.q.Text)
 	addDates(all, f.periods)
 	sortBest(all)
 	if err := s.rankByText(ctx, f.org, all, found); err != nil {
@@ -184,7 +185,7 @@ func (s *Store) candidates(ctx context.Context, f searchFilter, found []rank.Sco
 	wanted := strings.ReplaceAll(f.wanted(filter.Args), "$", "r")
 	filter.Args["keys"], filter.Args["best"] = keys, maxSurrounded
 	columns := `r.key, r.conversation_key, r.position, r.session, r.name,
-		left(r.said, 80) AS opening, coalesce(right(rtrim(r.said), 1) = '?', false) AS asks, r.created_at,
+		left(r.said, 120) AS opening, coalesce(right(rtrim(r.said), 1) = '?', false) AS asks, r.created_at,
 		` + wanted + ` AS wanted`
 	const row = `SELECT *, content #>> '{0,text}' AS said FROM messages m WHERE m.org = @org`
 	all, err := db.All[candidate](ctx, s.db, `
@@ -335,16 +336,21 @@ func (c candidate) speaker() string {
 
 var word = regexp.MustCompile(`[\pL\pN_]+`)
 
-// addParticipants adds a bonus to candidates if the query names their speaker, unless the query names every speaker.
-func addParticipants(all []candidate, query string) {
+// namedIn returns a function that reports whether a query has the first name of a speaker.
+func namedIn(query string) func(speaker string) bool {
 	queryWords := map[string]bool{}
 	for _, w := range word.FindAllString(strings.ToLower(query), -1) {
 		queryWords[w] = true
 	}
-	named := func(speaker string) bool {
+	return func(speaker string) bool {
 		first := word.FindString(speaker)
 		return len(first) > 1 && queryWords[first]
 	}
+}
+
+// addParticipants adds a bonus to candidates if the query names their speaker, unless the query names every speaker.
+func addParticipants(all []candidate, query string) {
+	named := namedIn(query)
 	distinguishes := slices.ContainsFunc(all, func(c candidate) bool {
 		speaker := c.speaker()
 		return speaker != "" && !named(speaker)

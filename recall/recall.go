@@ -14,8 +14,8 @@
 //     cancelchildren.go conversationupdate.go
 //   - what is read by its place: expandable.go wholeresult.go neighbors.go seqrange.go logslice.go expansion.go
 //     expand.go expandpage.go repeatedmessages.go
-//   - search: timerange.go gains.go querydates.go query.go snippet.go passages.go searchfilter.go rank.go
-//     explain.go search.go
+//   - search: timerange.go gains.go querydates.go query.go snippet.go passages.go searchfilter.go wishes.go
+//     rank.go explain.go search.go
 //   - prompts that a provider refused: turns.go refusalreport.go suspect.go trial.go refusal.go
 //   - copies of conversations: fork.go portable.go
 //   - work in the background: sharedprefix.go embedding.go backlog.go reembed.go reweigh.go

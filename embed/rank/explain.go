@@ -50,7 +50,7 @@ type HitExplanation struct {
 
 // Added is one part of a hit's score.
 type Added struct {
-	Of    string  `json:"of" enum:"term,meaning,near,neighbor,session,participant,date,passage,rerank" doc:"What for."`
+	Of    string  `json:"of" enum:"term,meaning,near,neighbor,session,participant,wish,date,passage,rerank" doc:"What for."`
 	Name  string  `json:"name,omitempty" doc:"The stem of the word; of a neighbor, the id of the message."`
 	Value float64 `json:"value" doc:"How much of the hit's score; a long text or a reranker may take some away."`
 }
@@ -65,7 +65,7 @@ func (a Added) boost() string {
 
 // Boost is a gain of a hit in addition to its shares of words and meaning.
 type Boost struct {
-	Name  string  `json:"name" enum:"near,neighbors,session,participant,date,passage" doc:"What for."`
+	Name  string  `json:"name" enum:"near,neighbors,session,participant,wish,date,passage" doc:"What for."`
 	Value float64 `json:"value" doc:"How much, where the best share by words is 1."`
 }
 
@@ -136,7 +136,7 @@ func (r Ranking) ExplainHit(h Ranked) *HitExplanation {
 			boosts[a.boost()] += a.Value
 		}
 	}
-	for _, name := range []string{"near", "neighbors", "session", "participant", "date", "passage"} {
+	for _, name := range []string{"near", "neighbors", "session", "participant", "wish", "date", "passage"} {
 		if boosts[name] != 0 {
 			explanation.Boosts = append(explanation.Boosts, Boost{name, boosts[name]})
 		}
