@@ -21,11 +21,15 @@ func (p Part) SaysFailed() bool {
 	if strings.HasPrefix(text, "{") {
 		return len(text) <= maxStatusBytes && objectFails([]byte(text))
 	}
-	if before, _, found := cutColon(text[:min(len(text), maxSignBytes)]); found && isErrorWord(before) {
+	if before, _, found := cutColon(text[:min(len(text), maxSignBytes)]); found && isErrorWord(
+		strings.TrimSpace(errorCode.ReplaceAllString(before, ""))) {
 		return true
 	}
 	begins := strings.ToLower(text[:min(len(text), maxSignBytes)])
 	if slices.ContainsFunc(failureBeginnings, func(sign string) bool { return strings.HasPrefix(begins, sign) }) {
+		return true
+	}
+	if statusLine.MatchString(text) || nodeTrace.MatchString(text[:min(len(text), maxTraceBytes)]) {
 		return true
 	}
 	if exceptionLine.MatchString(firstLine(text)) || panicLine.MatchString(firstLine(text)) {
@@ -39,6 +43,7 @@ const (
 	maxStatusBytes = 64 << 10 // a longer object is data
 	maxSignBytes   = 40
 	maxLineBytes   = 300
+	maxTraceBytes  = 4000
 	traceback      = "Traceback (most recent call last):"
 )
 
@@ -47,7 +52,7 @@ var failureBeginnings = []string{"error:", "error -", "error executing", "error 
 	"error while ",
 	"exception:", "fatal:", "fatal error", "panic:", "failed:", "failed to ", "command failed", "tool error", "[error]",
 	"<error>", "<tool_use_error>", "traceback (most recent call last):", "permission denied", "syntaxerror:",
-	"bash: ", "sh: ", "zsh: ", "exception in thread ", "unhandled exception", "uncaught ", "command timed out",
+	"bash: ", "sh: ", "zsh: ", "exception in thread ", "unhandled exception", "uncaught ", "npm err!", "npm error", "command timed out",
 	"request timed out", "timed out after", "http/1.1 4", "http/1.1 5", "http/2 4", "http/2 5"}
 
 var (
@@ -56,6 +61,9 @@ var (
 		`(exit(ed)?( with)?( non-?zero)?( code| status)?|return ?code|exit_?code)\W*[:=]?\W*-?[1-9]\d{0,4}\W*$`)
 	// panicLine matches how a Rust program, and one of Ruby, say that they failed.
 	panicLine = regexp.MustCompile(`^thread '[^']*' panicked at |^\S+:\d+:in .*\(\w+(Error|Exception)\)$`)
+	// statusLine matches a status of HTTP that is an error, and nodeTrace what a program of Node writes when it fails.
+	statusLine = regexp.MustCompile(`^HTTP(?:/\d(?:\.\d)?)? [45]\d\d\b`)
+	nodeTrace  = regexp.MustCompile(`^\S+:\d+\n(?s:.{0,900})\n(?:Uncaught )?\w*Error(?: \[\w+\])?: [^\n]*\n +at `)
 	// exceptionLine matches the last line of a traceback, or the first of another stack trace.
 	exceptionLine = regexp.MustCompile(`^[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Warning|Timeout)\b(:|$)`)
 )

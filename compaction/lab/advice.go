@@ -113,12 +113,19 @@ func counted(n int, what string) string {
 // Advise returns advice for each session and window in which policies were compared.
 func (r Report) Advise() (all []Advice) {
 	for _, g := range r.groups() {
-		if g.Window > 0 && len(g.Results) > 1 {
+		switch {
+		case g.Window <= 0 || len(g.Results) < 2:
+		case r.Partial && (len(g.Results) < len(r.Policies) || slices.ContainsFunc(g.Results, Result.isPartial)):
+			all = append(all, Advice{Session: g.Session.Name, Window: g.Window, Winners: []Winner{},
+				Text: "There is no advice, because the replays were interrupted before all policies had replayed the session"})
+		default:
 			all = append(all, g.advise())
 		}
 	}
 	return all
 }
+
+func (r Result) isPartial() bool { return r.Partial }
 
 func (g group) advise() Advice {
 	a := Advice{Session: g.Session.Name, Window: g.Window, Winners: []Winner{}}

@@ -132,8 +132,9 @@ func (n *Nothing) Error() string {
 	case n.Messages == 0:
 		return "There is nothing to compact: the view has no messages"
 	}
-	return fmt.Sprintf("There is nothing to compact: of the %s that the view has, at most one may leave it; "+
-		"the newest of the user and an open call of a tool stay", count(n.Messages, "message"))
+	return fmt.Sprintf("There is nothing to compact: of the %s that the view has, at most one may leave it; the others are "+
+		"the newest of the user, of an open call of a tool, or what the policy's step of the stage compact keeps",
+		count(n.Messages, "message"))
 }
 
 // Unwrap returns ErrInvalid.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -75,6 +76,33 @@ func QuotationsIn(summary string) (all []Quotation, without string) {
 		rest = rest[len(whole):]
 	}
 	return all, strings.TrimSpace(before + "\n\n" + strings.TrimSpace(rest))
+}
+
+// Lasts reports whether a quoted message has a rule or a correction.
+func (q Quotation) Lasts() bool {
+	_, text, _ := strings.Cut(q.Line, "] ")
+	return slices.ContainsFunc(Sentences(text), func(s string) bool {
+		return SentenceOf(s).Is(Standing | Correcting | Wishing)
+	})
+}
+
+// OnceEach returns quotations without those of messages that were said again later.
+func OnceEach(all []Quotation) []Quotation {
+	last := map[string]int{}
+	said := func(q Quotation) string {
+		_, text, _ := strings.Cut(q.Line, "] ")
+		return text
+	}
+	for i, q := range all {
+		last[said(q)] = i
+	}
+	kept := []Quotation{}
+	for i, q := range all {
+		if q.Line == "" || last[said(q)] == i {
+			kept = append(kept, q)
+		}
+	}
+	return kept
 }
 
 // QuotationTokens returns the tokens of the quotations at the end of a summary.

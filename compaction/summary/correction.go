@@ -139,6 +139,8 @@ func (now *statement) correctsWhat(was *statement) float64 {
 		return 2 + share
 	case share > 0 && hasCommon(now.counted, was.counted):
 		return 2 + share
+	case hasCommon(now.values, was.values): // it says no, or that something was wrong
+		return 1.5
 	case hasCommon(valueForms(now.values), valueForms(was.values)):
 		return 1 + share
 	}

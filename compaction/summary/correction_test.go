@@ -13,6 +13,7 @@ func TestACorrectionStandsBehindWhatItCorrects(t *testing.T) {
 	t.Parallel()
 	for _, c := range [][2]string{
 		{"The cabin number is 41, upper deck.", "no, it is 43 not 41"},
+		{"The berth is 61, past the crane.", "no, it is 63 not 61 Thanks for your patience."},
 		{"There were 6 crates in the hold.", "It was 5 crates, I counted again."},
 		{"The ferry leaves at 09:15.", "It is 10:40, I read the wrong line."},
 		{"The captain is called Meret Saluz.", "Sorry, my mistake, the captain is Merit Saluz."},

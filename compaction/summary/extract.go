@@ -44,6 +44,11 @@ func extractAs(l layout, messages []recall.Message, previous string, must prose.
 	if l.next {
 		x.items[next] = nextStep(messages)
 	}
+	if all := x.items[requests]; l.forms && len(x.items[told]) == 0 && len(all) > 0 { // what the user asked for
+		i := all[len(all)-1]
+		i.words, i.score = lineWords(i.text), strongScore
+		x.items[told] = []item{i}
+	}
 	x.rate(must)
 	return x
 }

@@ -15,12 +15,13 @@ type layout struct {
 	titles [sectionCount]string
 	groups [][]section // sections with the same title
 	next   bool        // it has the section next
+	forms  bool        // a format asks for the sections
 }
 
 // layoutOf returns the layout of a format; nil is Loci's. Sections that the format lacks keep Loci's headings and come
 // last.
 func layoutOf(f *prose.Format) layout {
-	l := layout{titles: titles}
+	l := layout{titles: titles, forms: f != nil}
 	used := [sectionCount]bool{}
 	if f != nil {
 		for _, s := range f.Sections {
