@@ -3,7 +3,7 @@
 //
 // Each file uses those that are named before it:
 //   - a summary that no model writes: summarizer.go section.go layout.go extraction.go resultlines.go extractresult.go
-//     correction.go extract.go extractbudget.go
+//     correction.go extract.go extractbudget.go sectionfill.go
 //   - a summary that a model writes: writer.go calledfile.go prompt.go appendix.go usermessages.go repair.go accept.go
 //     calls.go attempt.go stages.go unwritten.go split.go summary.go
 package summary
