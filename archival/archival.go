@@ -61,7 +61,7 @@ type Passage struct {
 	StoredAt   time.Time       `db:"created_at" json:"stored_at"`
 	UpdatedAt  time.Time       `db:"updated_at" json:"updated_at"`
 
-	Language      *string `db:"language" json:"language" doc:"In ISO 639-1, by which its words are found; null if it is unknown."`
+	Language      *string `db:"language" json:"language" doc:"In ISO 639-1, by which words are found; null: unknown."`
 	LanguageGiven bool    `db:"language_given" json:"language_given" doc:"Its writer chose the language."`
 
 	db.Validity

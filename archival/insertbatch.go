@@ -243,7 +243,8 @@ func (d Draft) insertArgs(ctx context.Context, org db.Org, archive int64, p *pie
 	return pgx.StrictNamedArgs{"id": p.id, "org": org, "archive": archive, "text": d.Text, "sum": p.sha256[:],
 		"tags": d.Tags, "metadata": d.Metadata, "happened": d.HappenedAt, "lex": lex.Vector,
 		"terms": lexicon.Owned(archive, lex.Terms), "from": d.ValidFrom, "until": d.ValidUntil,
-		"supersedes": d.Supersedes != "", "language": lex.Language, "given": d.Language != "", "provenance": db.ProvenanceOf(ctx)}
+		"supersedes": d.Supersedes != "", "language": lex.Language, "given": d.Language != "",
+		"provenance": db.ProvenanceOf(ctx)}
 }
 
 // left compares a draft with the stored passage of the same text. It returns the draft's tags that the passage lacks,

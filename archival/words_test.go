@@ -148,8 +148,8 @@ func TestAPassageHasALanguage(t *testing.T) {
 		given       bool
 	}{{"fi", "fi", true}, {"", "de", false}} {
 		changed, err := f.store.UpdatePassage(t.Context(), f.org, "", given[1].ID, archival.PassageUpdate{Language: &c.code})
-		if err != nil || changed.Language == nil || *changed.Language != c.shown && c.given || changed.LanguageGiven != c.given ||
-			changed.Text != given[1].Text {
+		if err != nil || changed.Language == nil || *changed.Language != c.shown && c.given ||
+			changed.LanguageGiven != c.given || changed.Text != given[1].Text {
 			t.Errorf("%q: got %+v (%v)", c.code, changed, err)
 		}
 	}
@@ -158,8 +158,8 @@ func TestAPassageHasALanguage(t *testing.T) {
 	if _, ok := errors.AsType[*db.FieldError](err); !ok {
 		t.Errorf("an unknown language: got %v", err)
 	}
-	if _, err := f.store.InsertFor(t.Context(), f.org, f.agent, []archival.Draft{{Text: "a", Language: "xx"}}); !errors.Is(err,
-		db.ErrInvalid) {
+	_, err = f.store.InsertFor(t.Context(), f.org, f.agent, []archival.Draft{{Text: "a", Language: "xx"}})
+	if !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("an unknown language: got %v", err)
 	}
 }

@@ -58,7 +58,7 @@ type File struct {
 	Encoding   *string  `db:"encoding" json:"encoding"`                // of a plain text; null for other formats
 	Confidence *float64 `db:"charset_sure" json:"encoding_confidence"` // probability that Encoding is right
 
-	Language      *string `db:"language" json:"language" doc:"In ISO 639-1, by which its words are found; null if it is unknown."`
+	Language      *string `db:"language" json:"language" doc:"In ISO 639-1, by which words are found; null: unknown."`
 	LanguageGiven bool    `db:"language_given" json:"language_given" doc:"Its uploader chose the language."`
 
 	SHA256   string          `db:"sha256" json:"sha256"`     // of the original, in hexadecimal digits

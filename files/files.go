@@ -53,8 +53,8 @@ type Options struct {
 	// Accepts says which uploads Read reads besides those that document.Readers read.
 	Accepts document.Accepted
 
-	// Limits maps agent id → the agent's limits. It is called when a file is uploaded to a folder of these agents, to open
-	// it for them. If it is nil, uploaded files are not opened.
+	// Limits maps agent id → the agent's limits. It is called when a file is uploaded to a folder of these agents, to
+	// open it for them. If it is nil, uploaded files are not opened.
 	Limits func(ctx context.Context, d db.DB, org db.Org, agentIDs []string) (map[string]Limits, error)
 }
 

@@ -135,7 +135,9 @@ func (s *Store) parse(ctx context.Context, src source, input document.Input) (p 
 	p.chunks = chunker.Split(p.Text.Text, chunker.Options{Kind: kindOf(src.Name, input), SizeTokens: src.ChunkTokens,
 		OverlapTokens: src.OverlapTokens})
 	if p.isSmall() {
-		p.lex = mapped(p.chunks, func(c chunker.Chunk) lexicon.Lex { return lexicon.DocumentIn(searchable(src.Name, c), src.Language) })
+		p.lex = mapped(p.chunks, func(c chunker.Chunk) lexicon.Lex {
+			return lexicon.DocumentIn(searchable(src.Name, c), src.Language)
+		})
 	}
 	return p, nil
 }

@@ -90,8 +90,8 @@ func (s *Store) ranked(ctx context.Context, q Query, question rank.Question) (
 func (r *Results) explain(ranking rank.Ranking) {
 	r.Explanation = ranking.Explanation()
 	for i, h := range r.Hits {
-		r.Hits[i].Explanation = ranking.ExplainHit(rank.Ranked{Key: h.ChunkKey, Text: h.ranked, Score: h.Score, Scale: h.scale,
-			Gains: []rank.Added{{Of: "near", Value: h.Near}}})
+		r.Hits[i].Explanation = ranking.ExplainHit(rank.Ranked{Key: h.ChunkKey, Text: h.ranked, Score: h.Score,
+			Scale: h.scale, Gains: []rank.Added{{Of: "near", Value: h.Near}}})
 	}
 	if len(r.Hits) > 0 {
 		r.Hits[0].Explanation.Search = r.Explanation

@@ -212,8 +212,8 @@ func (s *Store) candidates(ctx context.Context, f searchFilter, found []rank.Sco
 	return all, err
 }
 
-// addNeighbors adds to each candidate's score the shares of its neighbors' scores. If explain is set, it notes what each
-// neighbor added.
+// addNeighbors adds to each candidate's score the shares of its neighbors' scores. If explain is set, it notes what
+// each neighbor added.
 func addNeighbors(all []candidate, explain bool) {
 	known := make(map[place]*candidate, len(all))
 	for i, c := range all {

@@ -341,7 +341,8 @@ func TestARerankerOrdersMessages(t *testing.T) {
 	}
 }
 
-// What the words, the vector, the neighbors, the speaker, the day and the passage of a message added makes up its score.
+// What the words, the vector, the neighbors, the speaker, the day and the passage of a message added makes up its
+// score.
 func TestTheScoreOfAMessageIsExplainedInFull(t *testing.T) {
 	t.Parallel()
 	f := newLocalFixture(t)
@@ -356,8 +357,8 @@ func TestTheScoreOfAMessageIsExplainedInFull(t *testing.T) {
 	f.append(said(&ann, recall.User, "Where is the spare key00 of the boiler room?"),
 		said(&bob, recall.Assistant, "Ask in the office."), said(&ann, recall.User, long))
 	f.must(recall.EmbedOnce(f.store, t.Context(), f.org, f.agent))
-	got := f.search(recall.Query{Text: "What did Ann say on 4 March 2026 of the spare key00 behind the boiler?", AgentID: f.agent,
-		Limit: 20, Explain: true})
+	got := f.search(recall.Query{Text: "What did Ann say on 4 March 2026 of the spare key00 behind the boiler?",
+		AgentID: f.agent, Limit: 20, Explain: true})
 	kinds := map[string]bool{}
 	for _, h := range got.Hits {
 		embedtest.AddsUp(t, h.Explanation, h.Score)

@@ -278,8 +278,8 @@ func (f searchFilter) statisticsScope() string {
 // sampledPassages is how many passages of a long message are sampled, spread evenly over it.
 const sampledPassages = 8
 
-// sample reads the terms of up to lexicon.SampleRows messages, of long ones by passages, spread evenly over the conversation, the agent or the
-// organization.
+// sample reads the terms of up to lexicon.SampleRows messages, of long ones by passages, spread evenly over the
+// conversation, the agent or the organization.
 func (s *Store) sample(ctx context.Context, f searchFilter) (*lexicon.IDF, error) {
 	place, rows := "key", `org = @org`
 	ends := `SELECT min(key) AS first, max(key) AS last FROM messages WHERE org = @org`

@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// The words of a message's first pieceBytes are weighed together, and so is their meaning. A text of more than longBytes
-// is also found by each of its passages, of at most passageBytes: in a long text, a fact has little weight.
+// The words of a message's first pieceBytes are weighed together, and so is their meaning. A text of more than
+// longBytes is also found by each of its passages, of at most passageBytes: in a long text, a fact has little weight.
 const (
 	pieceBytes   = 16 << 10
 	longBytes    = 4 << 10
@@ -80,8 +80,8 @@ func stringsIn(value any, found []string) []string {
 	return found
 }
 
-// passagesOf splits a text into parts of at most passageBytes. A part ends with a line, else with a sentence, else with a
-// word, if one ends in its second half.
+// passagesOf splits a text into parts of at most passageBytes. A part ends with a line, else with a sentence, else with
+// a word, if one ends in its second half.
 func passagesOf(text string) (all []string) {
 	for len(text) > passageBytes {
 		part := db.Beginning(text, passageBytes)

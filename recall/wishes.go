@@ -11,11 +11,11 @@ var choice = regexp.MustCompile(`(?i)\b(?:should|shall|may|can|could|would|likes
 	`left out)\b`)
 
 // asks matches how questions begin. What begins otherwise is a task.
-var asks = regexp.MustCompile(`(?i)^\s*(?:who|whose|whom|what|when|where|which|why|how|in|on|at|did|do|does|is|are|was|were|` +
-	`has|have|had|the)\b`)
+var asks = regexp.MustCompile(`(?i)^\s*(?:who|whose|whom|what|when|where|which|why|how|in|on|at|did|do|does|is|are|` +
+	`was|were|has|have|had|the)\b`)
 
-// addWishes adds a bonus to candidates in which a person whom the query names says how they want things, if the query is
-// a task or asks for a choice. Such a query seldom shares a word with the wish that it must follow.
+// addWishes adds a bonus to candidates in which a person whom the query names says how they want things, if the query
+// is a task or asks for a choice. Such a query seldom shares a word with the wish that it must follow.
 func addWishes(all []candidate, query string) {
 	if asks.MatchString(query) && !choice.MatchString(query) {
 		return

@@ -114,7 +114,8 @@ func TestMessagesAreFoundByPartsOfWords(t *testing.T) {
 	f.append(say(recall.User, "Ist die Umsatzsteuervoranmeldung schon beim Finanzamt?"),
 		say(recall.Assistant, "Nein, die Belege für den März fehlen noch."))
 	for _, question := range []string{"Umsatzsteuer", "Voranmeldungen"} {
-		if got := f.found(recall.Query{Text: question, OnlyMatches: true}); len(got) != 1 || !strings.Contains(got[0], "Umsatz") {
+		if got := f.found(recall.Query{Text: question, OnlyMatches: true}); len(got) != 1 ||
+			!strings.Contains(got[0], "Umsatz") {
 			t.Errorf("%q finds %q", question, got)
 		}
 	}

@@ -172,7 +172,8 @@ func sharesStem(a, b []string) bool {
 	return slices.ContainsFunc(a, func(stem string) bool { return slices.Contains(b, stem) })
 }
 
-// endsPart reports whether what precedes a part is one or several parts, perhaps with a link. least is as for mayBePart.
+// endsPart reports whether what precedes a part is one or several parts, perhaps with a link. least is as for
+// mayBePart.
 func (c *Compounds) endsPart(before string, in Language, least int) bool {
 	for _, link := range links {
 		if rest, ok := strings.CutSuffix(before, link); ok && c.mayBePart(rest, in, least) {

@@ -38,8 +38,8 @@ const (
 type Lex struct {
 	// Vector has the weight of each term, for a column of type sparsevec(16777216). Its indices are 0-based and ascending
 	// here; Postgres prints them 1-based. A text without terms has the vector {}/16777216. That is a valid value: its
-	// inner product with any query is 0. (pgvector-go sends and reads it in binary only; its text parser does not take the
-	// empty vector.)
+	// inner product with any query is 0. (pgvector-go sends and reads it in binary only; its text parser does not take
+	// the empty vector.)
 	Vector pgvector.SparseVector
 	// Terms are the vector's indices, for a column of type int[] under GIN. Never nil, so never NULL. It shares memory
 	// with Vector.

@@ -13,19 +13,20 @@ import (
 // EachTerm calls found with the terms of a text, in the text's order and as often as the text has them. Terms are
 // shared: found must not change them.
 // It reads text in Unicode's compatibility form (ﬁ as fi, Ａ as A), and ignores case and diacritics: café and cafe are
-// one term, and so are 資料 and 资料. Straße is strasse, and Müller is both muller and mueller. A word is a run of letters, their marks and
-// digits. Every other character separates words, so snake_case, kebab-case, dotted.names and paths are split. Words
-// that - or _ joins are also one whole: max_wal_size is max, wal, size and maxwalsize.
+// one term, and so are 資料 and 资料. Straße is strasse, and Müller is both muller and mueller. A word is a run of letters,
+// their marks and digits. Every other character separates words, so snake_case, kebab-case, dotted.names and paths are
+// split. Words that - or _ joins are also one whole: max_wal_size is max, wal, size and maxwalsize.
 // CamelCase is split too, and kept whole in lower case: ReadAll is read and readall, PostgreSQL is postgre, sql and
 // postgresql. Letters with a number after or before them are split and kept whole, in every spelling: sha256, SHA-256
 // and SHA_256 are sha, 256 and sha256; MySQL8 is mysql, too. 18,500 and 18'500 are 18500, and 18.500 is 18, 500 and
 // 18500. A part number is its beginnings, too: SN74LS00N is sn74, sn74ls and sn74ls00. Days, quarters of a year, ISBNs,
-// codes of articles and telephone numbers are one more term in each writing (see eachNumber). Characters without a width, such as the soft hyphen, are left out. An emoji is a word, whatever its color, and
-// the two letters of a flag are one word. A plural acronym (URLs) is one word. English stop words are dropped unless
-// they are names (see isName), irregular forms become their base (went is go), and other words are stemmed: those in
-// Latin script by the language of the text (see LanguageOf), others by their script. Scripts without spaces, and
-// Hangul, are cut into pairs of adjacent characters. A word is cut to 64 characters.
-// Its time is linear in the length of the text. If the terms change, LexVersion must change.
+// codes of articles and telephone numbers are one more term in each writing (see eachNumber). Characters without a
+// width, such as the soft hyphen, are left out. An emoji is a word, whatever its color, and the two letters of a flag
+// are one word. A plural acronym (URLs) is one word. English stop words are dropped unless they are names (see isName),
+// irregular forms become their base (went is go), and other words are stemmed: those in Latin script by the language of
+// the text (see LanguageOf), others by their script. Scripts without spaces, and Hangul, are cut into pairs of adjacent
+// characters. A word is cut to 64 characters. Its time is linear in the length of the text. If the terms change,
+// LexVersion must change.
 func EachTerm(text string, found func(*Term)) {
 	text = compatible(text)
 	eachTermIn(text, spokenIn(text), found)

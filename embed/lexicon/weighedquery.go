@@ -10,8 +10,8 @@ import (
 // Query is the words of a search.
 type Query struct {
 	// Vector has each term's idf, however often the query has the term. Its inner product with a row's Lex.Vector is the
-	// row's BM25 score; pgvector's <#> is the negative of that product. Terms of other spellings have a share of their idf
-	// (see alternatives). It has at most MaxTerms terms, and none if the query has no word.
+	// row's BM25 score; pgvector's <#> is the negative of that product. Terms of other spellings have a share of their
+	// idf (see alternatives). It has at most MaxTerms terms, and none if the query has no word.
 	Vector pgvector.SparseVector
 	// Common is true if the query has only stop words. They are searched as names: "will" finds Will.
 	Common bool

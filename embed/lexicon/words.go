@@ -244,7 +244,8 @@ const (
 )
 
 // eachBeginning finds the beginnings of a part number: of SN74LS00N, SN74, SN74LS and SN74LS00. A part number has
-// letters and digits in turns. It begins with a letter and has capitals, or has a letter that no hexadecimal number has.
+// letters and digits in turns. It begins with a letter and has capitals, or has a letter that no hexadecimal number
+// has.
 func eachBeginning(part string, found func(word)) {
 	if len(part) > maxPartNumber || len(part) <= leastBeginning || strings.HasPrefix(part, "0x") {
 		return

@@ -82,13 +82,13 @@ type Question struct {
 	AsWritten   bool    // other spellings are not searched
 	Guessed     bool    // Text is another spelling of what the caller asked for
 
-	// Scope names the rows that the statistics cover, whatever else the filter narrows them to. The statistics of an empty
-	// name are not cached.
+	// Scope names the rows that the statistics cover, whatever else the filter narrows them to. The statistics of an
+	// empty name are not cached.
 	Scope string
 	// Sample reads the statistics of the scope.
 	Sample func(context.Context) (*lexicon.IDF, error)
-	// Texts returns the newest texts of the scope, at most so many. Compound words are searched in them by their parts. It
-	// is called only for scopes with texts in languages that have such words; nil: no parts are searched.
+	// Texts returns the newest texts of the scope, at most so many. Compound words are searched in them by their parts.
+	// It is called only for scopes with texts in languages that have such words; nil: no parts are searched.
 	Texts func(ctx context.Context, most int) ([]string, error)
 	// Owners returns the keys of the rows' owners. They own the terms in Search.Table, unless these are plain (see
 	// lexicon.Owned), and the rows in Search.Words.

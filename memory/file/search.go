@@ -27,8 +27,8 @@ type Hit struct {
 	Lines []HitLine `db:"-" json:"lines" doc:"Those that fit best, in the order of the file."`
 	Text  string    `db:"content" json:"-"`
 
-	// FirstLine and LastLine, from 1, are the part of the file that is nearest by meaning; 0 if the file was not ranked by
-	// meaning.
+	// FirstLine and LastLine, from 1, are the part of the file that is nearest by meaning; 0 if the file was not ranked
+	// by meaning.
 	FirstLine int `db:"-" json:"-"`
 	LastLine  int `db:"-" json:"-"`
 }
@@ -61,8 +61,8 @@ type Results struct {
 	ByMeaning bool
 	rank.Remarks
 
-	// SearchedFor is the query in another spelling, if some words of it are in no file and the hits are for that spelling;
-	// else empty.
+	// SearchedFor is the query in another spelling, if some words of it are in no file and the hits are for that
+	// spelling; else empty.
 	SearchedFor string
 	Explanation *rank.Explanation // set if Query.Explain
 }
