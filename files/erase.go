@@ -153,7 +153,8 @@ func (e *erasing) store(ctx context.Context, s *Store, org db.Org) error {
 		return s.exec(ctx, `
 		UPDATE files
 		SET sha256 = $3, size_bytes = $4, generation = 0, gram_generation = 0, chars = 0, lines = 0, chunks = 0, pages = NULL,
-		    omitted = NULL, read_by = NULL, pages_read = NULL, pages_found = NULL, first_chunk = NULL, last_chunk = NULL, charset = NULL, charset_sure = NULL,
+		    omitted = NULL, read_by = NULL, pages_read = NULL, pages_found = NULL, first_chunk = NULL, last_chunk = NULL,
+		    charset = NULL, charset_sure = NULL,
 		    encoding = CASE WHEN $5 THEN NULL ELSE encoding END,
 		    media_type = CASE WHEN $5 THEN 'text/plain' ELSE media_type END
 		WHERE org = $1 AND key = $2`, org, e.key, sum[:], len(e.after), e.asText)

@@ -49,7 +49,7 @@ func (c syncCmd) Run(ctx context.Context, s streams) error {
 		}
 	}
 	if c.Watch && ctx.Err() != nil {
-		return nil // Ctrl-C is how watching ends
+		err = nil // Ctrl-C is how watching ends
 	}
 	return err
 }

@@ -36,11 +36,12 @@ func TestATreeHasWhatIsNotIgnored(t *testing.T) {
 	t.Parallel()
 	dir, outside := t.TempDir(), t.TempDir()
 	writeTree(t, outside, map[string]string{"secret.md": "s"})
-	writeTree(t, dir, map[string]string{".gitignore": "*.log\n/build/\n!keep.log\n# comment\n", "a.log": "x", "keep.log": "x",
+	writeTree(t, dir, map[string]string{".gitignore": "*.log\n/build/\n!keep.log\n# comment\n",
+		"a.log": "x", "keep.log": "x",
 		"build/x.md": "x", "sub/build/y.md": "x", "sub/.gitignore": "*.tmp\n!a.log\n", "sub/a.log": "x", "sub/b.tmp": "x",
 		"b.tmp": "x", ".lociignore": "drafts/\n", "drafts/d.md": "x", ".git/config": "x", ".env.example": "x"})
-	for link, target := range map[string]string{"in.md": "b.tmp", "out.md": filepath.Join(outside, "secret.md"), "outdir": outside,
-		"indir": "sub"} {
+	for link, target := range map[string]string{"in.md": "b.tmp", "out.md": filepath.Join(outside, "secret.md"),
+		"outdir": outside, "indir": "sub"} {
 		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
 		}
@@ -66,8 +67,8 @@ func TestATreeHasWhatIsNotIgnored(t *testing.T) {
 	}
 }
 
-// A folder follows a directory: new and changed files are uploaded, moved ones keep their ids, and deletions follow only
-// if that is asked for.
+// A folder follows a directory: new and changed files are uploaded, moved ones keep their ids, and deletions follow
+// only if that is asked for.
 func TestAFolderFollowsADirectory(t *testing.T) {
 	t.Parallel()
 	p := tenant(t)
@@ -126,7 +127,8 @@ func TestAFolderFollowsADirectory(t *testing.T) {
 		t.Errorf("a file that is not read: %+v", got)
 	}
 	code, out, _ := command(t, p.asking("sync", dir, "mirror")...)
-	if want := "0 uploaded, 0 replaced, 0 moved, 0 deleted, 3 unchanged, 1 failed\n"; code != 1 || !strings.HasSuffix(out, want) {
+	const want = "0 uploaded, 0 replaced, 0 moved, 0 deleted, 3 unchanged, 1 failed\n"
+	if code != 1 || !strings.HasSuffix(out, want) {
 		t.Errorf("ended with %d: %s", code, out)
 	}
 }

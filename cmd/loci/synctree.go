@@ -39,8 +39,8 @@ type tree struct {
 	faults []failure // what could not be read
 }
 
-// readTree finds the files of a directory, ordered by name. It leaves out what .gitignore and .lociignore say, .git, and
-// links that lead out of the directory or to other directories.
+// readTree finds the files of a directory, ordered by name. It leaves out what .gitignore and .lociignore say, .git,
+// and links that lead out of the directory or to other directories.
 func readTree(dir string) (*tree, error) {
 	root, err := filepath.EvalSymlinks(dir)
 	if err != nil {

@@ -148,11 +148,11 @@ func (l launch) files() []landlock.Rule {
 func publicFiles(dir string) (paths []string) {
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // what cannot be listed is not public
+			return nil //nolint:nilerr // what cannot be listed is not public
 		}
 		info, err := entry.Info()
 		if err != nil {
-			return nil
+			return nil //nolint:nilerr // as above
 		}
 		if entry.IsDir() && info.Mode().Perm()&0o001 == 0 {
 			return filepath.SkipDir

@@ -68,7 +68,8 @@ func addProbe(t *testing.T, scratch *sandbox.Scratch) string {
 func TestAProgramReadsItsInputAndWritesToItsFolder(t *testing.T) {
 	t.Parallel()
 	host := newHost(t)
-	p, stdout := program(t, host, `cat input.txt && cat && pwd && echo $HOME && echo new > out/file && test -r /etc/passwd`)
+	p, stdout := program(t, host,
+		`cat input.txt && cat && pwd && echo $HOME && echo new > out/file && test -r /etc/passwd`)
 	if _, err := p.Scratch.Add("input.txt", strings.NewReader("from the folder, ")); err != nil {
 		t.Fatal(err)
 	}
@@ -130,6 +131,7 @@ func TestAProgramIsConfined(t *testing.T) {
 func trespass(args []string) {
 	secret, tcp, local := args[0], args[1], args[2]
 	ctx, parent := context.Background(), os.Getppid()
+	environ := fmt.Sprintf("/proc/%d/environ", parent)
 	var dialer net.Dialer
 	dial := func(network, address string) error {
 		c, err := dialer.DialContext(ctx, network, address)
@@ -145,7 +147,7 @@ func trespass(args []string) {
 		"cut a file":                func() error { return unix.Truncate(secret, 0) },
 		"write beside its folder":   func() error { return os.WriteFile("/var/tmp/loci-planted", nil, 0o600) },
 		"read private settings":     func() error { _, err := os.ReadFile("/etc/shadow"); return err },
-		"read processes":            func() error { _, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", parent)); return err },
+		"read processes":            func() error { _, err := os.ReadFile(environ); return err },
 		"connect to the network":    func() error { return dial("tcp", tcp) },
 		"send to the network":       func() error { return dial("udp", tcp) },
 		"connect to a local socket": func() error { return dial("unix", local) },
@@ -247,7 +249,8 @@ func TestAFailedProgramSaysWhy(t *testing.T) {
 func TestOutputsAreFilesOfTheFolder(t *testing.T) {
 	t.Parallel()
 	host := newHost(t)
-	p, _ := program(t, host, `mkfifo pipe && ln -s /etc/passwd link && mkdir -m 000 closed && ln -s /etc linked && echo x > file`)
+	p, _ := program(t, host,
+		`mkfifo pipe && ln -s /etc/passwd link && mkdir -m 000 closed && ln -s /etc linked && echo x > file`)
 	if stderr, err := host.Run(t.Context(), p); err != nil {
 		t.Fatal(err, stderr)
 	}

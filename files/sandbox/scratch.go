@@ -23,8 +23,8 @@ type Scratch struct {
 // scratchName begins the names of scratch folders. The number of their server's process follows.
 const scratchName = "loci-run-"
 
-// newScratch makes a folder in parent, or in the system's temporary directory if parent is empty. It belongs to the user
-// of the program that will run.
+// newScratch makes a folder in parent, or in the system's temporary directory if parent is empty. It belongs to the
+// user of the program that will run.
 func newScratch(parent string) (*Scratch, error) {
 	dir, err := os.MkdirTemp(cmp.Or(parent, os.TempDir()), fmt.Sprintf("%s%d-", scratchName, os.Getpid()))
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *Scratch) isFull() bool {
 			return filepath.SkipAll
 		}
 		if err != nil {
-			return nil // the program deleted it
+			return nil //nolint:nilerr // the program deleted it
 		}
 		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
 			size += info.Size()

@@ -135,7 +135,8 @@ func TestChildReads(t *testing.T) {
 	}
 	_, err = r.Read(t.Context(), pdf(fixture(t, "scanned.pdf")))
 	if want := "The file holds no text: its 3 pages are images or empty. If it was scanned, run OCR on it and upload " +
-		"the result. Or ask the operator to set LOCI_OCR_COMMAND, which has them read."; !isUnreadable(err) || err.Error() != want {
+		"the result. Or ask the operator to set LOCI_OCR_COMMAND, which has them read."; !isUnreadable(err) ||
+		err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
 	}
 }

@@ -1,5 +1,5 @@
-// Package operator has programs of the operator read what Loci does not: OCR reads pictures and pages that are pictures,
-// and a converter turns documents in old formats into such that Loci reads. The programs run in a sandbox.
+// Package operator has programs of the operator read what Loci does not: OCR reads pictures and pages that are
+// pictures, and a converter turns documents in old formats into such that Loci reads. The programs run in a sandbox.
 //
 // Each file uses only the files named before it: command.go runs one program; operator.go reads documents with them.
 package operator

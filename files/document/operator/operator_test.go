@@ -64,9 +64,9 @@ func reader(t *testing.T, ocr, convert string) *operator.Reader {
 	return r
 }
 
-func fixture(t *testing.T, name string) []byte {
+func scanned(t *testing.T) []byte {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join("../testdata", name))
+	raw, err := os.ReadFile("../testdata/pdf/scanned.pdf")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,9 +122,10 @@ func TestProgramsReadPictures(t *testing.T) {
 func TestOCRGoesOnAfterTheKeptPages(t *testing.T) {
 	t.Parallel()
 	r := reader(t, `sh -c 'head -c 4 | tail -c 3; echo " page"'`, "")
-	in := input(pdf, fixture(t, "pdf/scanned.pdf"))
+	in := input(pdf, scanned(t))
 	kept, told := map[int]string{}, []int{}
-	in.Log = &document.PageLog{Kept: map[int]string{2: "kept page"}, Read: func(read, total int) { told = append(told, read, total) },
+	in.Log = &document.PageLog{Kept: map[int]string{2: "kept page"},
+		Read: func(read, total int) { told = append(told, read, total) },
 		Keep: func(_ context.Context, page int, text string) error { kept[page] = text; return nil }}
 	got, err := r.Read(t.Context(), in)
 	if err != nil {
@@ -142,7 +143,7 @@ func TestOCRGoesOnAfterTheKeptPages(t *testing.T) {
 	}
 	short, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
-	in = input(pdf, fixture(t, "pdf/scanned.pdf"))
+	in = input(pdf, scanned(t))
 	in.Log = &document.PageLog{Kept: map[int]string{1: "kept page"}}
 	if _, err := r.Read(short, in); !errors.Is(err, document.ErrGoesOn) {
 		t.Errorf("without time for another page: %v, want ErrGoesOn", err)
@@ -153,7 +154,7 @@ func TestOCRGoesOnAfterTheKeptPages(t *testing.T) {
 func TestPagesThatFailAreNamed(t *testing.T) {
 	t.Parallel()
 	r := reader(t, `sh -c 'echo bad page >&2; exit 4'`, "")
-	in := input(pdf, fixture(t, "pdf/scanned.pdf"))
+	in := input(pdf, scanned(t))
 	in.Log = &document.PageLog{Kept: map[int]string{1: "kept page"}}
 	got, err := r.Read(t.Context(), in)
 	want := []document.Omission{{Kind: "page without text", Count: 2, Where: "pages 2–3",
@@ -198,7 +199,7 @@ func TestProgramsThatFailSayWhy(t *testing.T) {
 			t.Parallel()
 			r, raw := reader(t, tt.ocr, tt.convert), []byte("bytes")
 			if tt.mediaType == pdf {
-				raw = fixture(t, "pdf/scanned.pdf")
+				raw = scanned(t)
 			}
 			if tt.change != nil {
 				tt.change(r.OCR)
@@ -254,7 +255,7 @@ func TestTesseractReadsScans(t *testing.T) {
 	t.Parallel()
 	installed(t, "tesseract")
 	for _, command := range []string{"tesseract - - -l eng", "tesseract {input} {outdir}/text -l eng"} {
-		got, err := reader(t, command, "").Read(t.Context(), input(pdf, fixture(t, "pdf/scanned.pdf")))
+		got, err := reader(t, command, "").Read(t.Context(), input(pdf, scanned(t)))
 		if err != nil || !strings.HasPrefix(got.Text, "[Read by OCR]\nHarbour rules\n") || len(got.Pages) != 3 {
 			t.Errorf("%s: got %q, %v", command, got.Text, err)
 		}
