@@ -70,7 +70,8 @@ var neverDo = regexp.MustCompile(`(?i)(?:^|[.,;:!] ?)n(?:e |['’])\pL+ (?:pas|j
 	`(?:^|[^特分区级类个性识差告离派辨])别[^的人处名墅致针说扭]|\pL{3,}m[ae]y[ıi]n(?:[ıi]z)?(?:\P{L}|$)`)
 
 // saysNo matches the beginning of a statement that contradicts.
-var saysNo = regexp.MustCompile(`(?i)^(?:(?:no|nein|non|nee|não|nie|нет|hayır|нет|ไม่ใช่|لا|नहीं)[,،]|いいえ|いや|違います|不对|不是|아니).{8,}`)
+var saysNo = regexp.MustCompile(`(?i)^(?:(?:no|nein|non|nee|não|nie|нет|hayır|ไม่ใช่|لا|नहीं)[,،]|` +
+	`いいえ|いや|違います|不对|不是|아니).{8,}`)
 
 // asksForForm matches a request for the form of what the user is sent, and keepsWithin one to keep something within
 // bounds.
@@ -192,7 +193,7 @@ func (s Sentence) CueScore() float64 {
 	case s.Is(courteous) && !s.Is(lasting) && !strings.ContainsAny(s.Text, "0123456789"):
 		score *= courtesyShare
 	case s.Opening&Asking != 0 && !s.Is(Pending|Standing) && // "please never …" asks for nothing now
-		!(s.IsUnread() && s.Is(Wishing|Obliging|Deciding)): // found anywhere in the sentence
+		(!s.IsUnread() || !s.Is(Wishing|Obliging|Deciding)): // found anywhere in the sentence
 		score *= 0.5
 	case s.Opening&Introducing != 0:
 		score++

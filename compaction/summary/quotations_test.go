@@ -20,7 +20,8 @@ func TestQuotationsKeepRules(t *testing.T) {
 	d.user(rule)
 	for i := range 60 {
 		d.user("And what comes after that one?").assistant("The next one.")
-		d.user(fmt.Sprintf("Tell me a little about boat number %d and where it lies these days.", i)).assistant("At the quay.")
+		d.user(fmt.Sprintf("Tell me a little about boat number %d and where it lies these days.", i))
+		d.assistant("At the quay.")
 	}
 	f := policy.Formats()["claude-code"]
 	e := clip.Evicted{Budget: 1_600, Messages: d.messages, Making: prose.Making{Format: f, Quoted: 700}}

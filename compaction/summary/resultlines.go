@@ -106,7 +106,7 @@ func joinedBlock(block []string, form lineForm) string {
 	if form.kind == sentence || form.kind == rule {
 		return ""
 	}
-	if form.kind == fieldLine && slices.ContainsFunc(block, func(line string) bool { return !shortField.MatchString(line) }) {
+	if form.kind == fieldLine && countFunc(block, shortField.MatchString) < len(block) {
 		return ""
 	}
 	if form.kind == pair && 2*countFunc(block, pairValue.MatchString) < len(block) {

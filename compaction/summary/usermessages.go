@@ -61,7 +61,8 @@ func (w *writer) withQuotations(text string) string {
 	if len(w.quoted) == 0 {
 		return text
 	}
-	room := quotationRoom{tokens: max(w.e.Budget, plan.MinBudget, w.budget+w.reserved) - tokens.Estimate(text), chars: 1 << 40}
+	most := max(w.e.Budget, plan.MinBudget, w.budget+w.reserved)
+	room := quotationRoom{tokens: most - tokens.Estimate(text), chars: 1 << 40}
 	if w.s.ClipChars != nil {
 		room.chars = *w.s.ClipChars + w.quotedChars - tokens.Chars(text)
 	}
@@ -127,8 +128,8 @@ func quotationBlock(all []prose.Quotation, shown func(i int) bool) string {
 	}
 	block := "\n\n" + prose.UserHeading
 	if omitted.Count > 0 {
-		block += fmt.Sprintf("\n- [seq %d–%d] %d older, for which there is no room here: read them by this range.", omitted.From,
-			omitted.To, omitted.Count)
+		block += fmt.Sprintf("\n- [seq %d–%d] %d older, for which there is no room here: read them by this range.",
+			omitted.From, omitted.To, omitted.Count)
 	}
 	return block + lines.String()
 }

@@ -14,7 +14,7 @@ func TestValuesOfResultsStay(t *testing.T) {
 	for form, result := range map[string]string{
 		"psql":             "   name    | size\n-----------+------\n anchor    | 613\n lifeboats | 24\n(2 rows)",
 		"psql, expanded":   "-[ RECORD 1 ]---\nanchor    | 613\nlifeboats | 24",
-		"MySQL":            "+-----------+------+\n| name      | size |\n+-----------+------+\n| anchor    | 613  |\n+-----------+------+",
+		"MySQL":            "+--------+------+\n| name   | size |\n+--------+------+\n| anchor | 613  |\n+--------+------+",
 		"Markdown":         "| name | size |\n|---|---|\n| lifeboats | 24 |\n| anchor | 613 |",
 		"commas":           "name,size\nlifeboats,24\nanchor,613",
 		"tabs":             "name\tsize\nlifeboats\t24\nanchor\t613",
@@ -46,7 +46,8 @@ func TestValuesOfResultsStay(t *testing.T) {
 // What an error in another language says stands among the errors.
 func TestErrorsInOtherLanguagesAreErrors(t *testing.T) {
 	t.Parallel()
-	for _, line := range []string{"ОШИБКА 0x8007: лента закончилась", "Fehler 4711: Das Band ist zu Ende", "错误 217: 色带用完了"} {
+	for _, line := range []string{"ОШИБКА 0x8007: лента закончилась", "Fehler 4711: Das Band ist zu Ende",
+		"错误 217: 色带用完了"} {
 		d := &dialogue{}
 		d.user("Print it.")
 		d.read("print", "ok\n"+line+"\nok")
