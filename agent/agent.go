@@ -17,12 +17,14 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
 
 	"github.com/loci-memory/loci/compaction/plan"
 	"github.com/loci-memory/loci/compaction/policy"
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/memory/block"
 	"github.com/loci-memory/loci/recall"
 )
@@ -104,11 +106,30 @@ type Settings struct {
 	Skills   *SkillSettings    `json:"skills,omitempty"`   // nil: the defaults
 }
 
-// These say in which conversations an agent's tools search and read: in all, or only in the one of the call.
+// These say what an agent's tools search and read: the memories of all its users, the memories of the user with whom
+// the conversation of the call is and of nobody, or of these only what the conversation itself holds.
 const (
 	ScopeAgent        = "agent"
+	ScopeUser         = "user"
 	ScopeConversation = "conversation"
 )
+
+// DefaultScope returns the recall scope of a new agent that is made for ForLoci or ForLetta. Letta's programs know no
+// users, and keep "" as ScopeAgent.
+func DefaultScope(madeFor string) string {
+	if madeFor == ForLetta {
+		return ""
+	}
+	return ScopeUser
+}
+
+// Users returns whose memories the agent reads in a conversation.
+func (a Agent) Users(c recall.Conversation) db.UserScope {
+	if cmp.Or(a.Settings.RecallScope, ScopeAgent) == ScopeAgent {
+		return db.AllUsers()
+	}
+	return db.OfUser(c.UserKey)
+}
 
 // New says how to create an agent. Nil and empty fields use defaults.
 type New struct {

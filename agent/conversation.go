@@ -17,6 +17,7 @@ import (
 type NewConversation struct {
 	recall.NewConversation
 	IdentityID string // the identity that takes part; may be empty
+	User       string // the same by its id or its identifier key; an identity is made for a new key
 }
 
 // CreateConversation creates a conversation of an agent. Its log begins with the current system prompt; later prompts
@@ -24,6 +25,7 @@ type NewConversation struct {
 func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID string,
 	n NewConversation) (recall.Conversation, error) {
 	var c recall.Conversation
+	ctx = db.WithUser(ctx, 0) // until its user is set, it is nobody's
 	err := db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		inTx := s.With(tx)
 		a, err := inTx.Agent(ctx, org, agentID)
@@ -31,7 +33,18 @@ func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID stri
 			return err
 		}
 		n.ID = recall.NewConversationID()
-		empty := recall.Conversation{ID: n.ID, ContextView: recall.ContextView{FirstVisible: 1}}
+		user := int64(0)
+		if n.IdentityID != "" {
+			if user, err = inTx.identityKey(ctx, org, n.IdentityID); err != nil {
+				return err
+			}
+		}
+		if n.User != "" {
+			if user, err = inTx.UserKeyOrNew(ctx, org, n.User); err != nil {
+				return err
+			}
+		}
+		empty := recall.Conversation{ID: n.ID, UserKey: user, ContextView: recall.ContextView{FirstVisible: 1}}
 		if n.Instructions, err = inTx.compileNow(ctx, org, a, empty); err != nil {
 			return err
 		}
@@ -42,10 +55,11 @@ func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID stri
 		if err != nil {
 			return err
 		}
-		if n.IdentityID != "" {
-			if err := inTx.setConversationIdentity(ctx, org, c, n.IdentityID); err != nil {
+		if user != 0 {
+			if err := inTx.setUser(ctx, org, c, user); err != nil {
 				return err
 			}
+			c.UserKey = user
 		}
 		if s.Begun == nil {
 			return nil

@@ -16,12 +16,25 @@ func (s *Store) setConversationIdentity(ctx context.Context, org db.Org, c recal
 			org, c.AgentKey, c.Key)
 		return db.Error(err)
 	}
-	err := db.Exec(ctx, s.DB, `
-		INSERT INTO conversation_identities (org, agent_key, conversation_key, identity_key)
-		SELECT org, $2, $3, key FROM identities WHERE org = $1 AND id = $4
+	user, err := s.identityKey(ctx, org, id)
+	if err != nil {
+		return err
+	}
+	return s.setUser(ctx, org, c, user)
+}
+
+// setUser makes a conversation one with a user, by the key of the identity.
+func (s *Store) setUser(ctx context.Context, org db.Org, c recall.Conversation, user int64) error {
+	return db.Exec(ctx, s.DB, `
+		INSERT INTO conversation_identities (org, agent_key, conversation_key, identity_key) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (org, agent_key, conversation_key) DO UPDATE SET identity_key = excluded.identity_key`,
-		org, c.AgentKey, c.Key, id)
-	return db.OrNotFound(err, "Identity with ID %s not found", db.Short(id))
+		org, c.AgentKey, c.Key, user)
+}
+
+// identityKey returns the key of an identity. ErrNotFound if it does not exist.
+func (s *Store) identityKey(ctx context.Context, org db.Org, id string) (int64, error) {
+	key, err := db.One[int64](ctx, s.DB, `SELECT key FROM identities WHERE org = $1 AND id = $2`, org, id)
+	return key, db.OrNotFound(err, "Identity with ID %s not found", db.Short(id))
 }
 
 // ConversationIdentities maps conversation key → id of the conversation's identity.

@@ -26,6 +26,9 @@ func (s *Store) Create(ctx context.Context, org db.Org, n New) (Agent, error) {
 	if err := n.Settings.check(); err != nil {
 		return Agent{}, err
 	}
+	if n.Settings.RecallScope == "" {
+		n.Settings.RecallScope = DefaultScope(n.Settings.MadeFor)
+	}
 	chosen := n.WindowLimit
 	n.WindowLimit = s.windowOf(ctx, n)
 	var err error

@@ -3,10 +3,12 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/loci-memory/loci/db"
@@ -147,6 +149,45 @@ func (s *Store) Identity(ctx context.Context, org db.Org, id string) (Identity, 
 	return i, orNoIdentity(err, id)
 }
 
+// UserKey returns the key of the identity that a caller names by its id or its identifier key. ErrNotFound if there is
+// none.
+func (s *Store) UserKey(ctx context.Context, org db.Org, named string) (int64, error) {
+	key, err := db.One[int64](ctx, s.DB, `
+		SELECT key FROM identities WHERE org = $1 AND (id = $2 OR identifier_key = $2)
+		ORDER BY id = $2 DESC LIMIT 1`, org, named)
+	return key, db.OrNotFound(err, "There is no user %s: give the id or the identifier_key of an identity",
+		db.Short(named))
+}
+
+// UserKeyOrNew is UserKey, but creates an identity of the type user with this identifier key if there is none. An id of
+// no identity stays ErrNotFound.
+func (s *Store) UserKeyOrNew(ctx context.Context, org db.Org, named string) (int64, error) {
+	key, err := s.UserKey(ctx, org, named)
+	if !errors.Is(err, db.ErrNotFound) || db.UUID("identity-", named) != uuid.Nil {
+		return key, err
+	}
+	_, err = s.putIdentity(ctx, org, Identity{IdentifierKey: named, Name: named, Type: "user",
+		Properties: json.RawMessage(`[]`)})
+	if err != nil && !errors.Is(err, db.ErrConflict) { // another request created it meanwhile
+		return 0, err
+	}
+	return s.UserKey(ctx, org, named)
+}
+
+// HasConversation reports whether an agent has a conversation with a user.
+func (s *Store) HasConversation(ctx context.Context, org db.Org, agentKey, user int64) (bool, error) {
+	return db.One[bool](ctx, s.DB, `
+		SELECT EXISTS (
+			SELECT FROM conversation_identities x JOIN conversations c ON c.org = $1 AND c.key = x.conversation_key
+			WHERE x.org = $1 AND x.agent_key = $2 AND x.identity_key = $3 AND c.deleted_at IS NULL)`, org, agentKey, user)
+}
+
+// IdentityByKey returns an identity by its key. ErrNotFound if there is none.
+func (s *Store) IdentityByKey(ctx context.Context, org db.Org, key int64) (Identity, error) {
+	return db.One[Identity](ctx, s.DB, `
+		SELECT `+identityColumns+` FROM identities i WHERE i.org = $1 AND i.key = $2`, org, key)
+}
+
 // IdentityFilter narrows a list of identities; empty fields do not.
 type IdentityFilter struct{ Contains, IdentifierKey, Type string }
 
@@ -169,9 +210,33 @@ func (s *Store) CountIdentities(ctx context.Context, org db.Org, f IdentityFilte
 	return db.One[int](ctx, s.DB, `SELECT count(*)`+filteredIdentities, f.args(org))
 }
 
-// DeleteIdentity deletes an identity. Its agents and blocks stay.
+// DeleteIdentity deletes an identity. Its agents and blocks stay. ErrConflict if it has conversations or archives,
+// which would be nobody's without it.
 func (s *Store) DeleteIdentity(ctx context.Context, org db.Org, id string) error {
-	return orNoIdentity(db.DeleteOne(ctx, s.DB, "identities", `r.id = $2`, org, id), id)
+	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		i, err := s.With(tx).lockIdentity(ctx, org, id)
+		if err != nil {
+			return err
+		}
+		type owns struct {
+			Conversations int `db:"conversations"`
+			Archives      int `db:"archives"`
+		}
+		o, err := db.One[owns](ctx, tx, `
+			SELECT (SELECT count(*) FROM conversation_identities x
+			        JOIN conversations c ON c.org = $1 AND c.key = x.conversation_key
+			        WHERE x.org = $1 AND x.identity_key = $2
+			          AND (c.deleted_at IS NULL OR c.reset_at IS NOT NULL)) AS conversations,
+			       (SELECT count(*) FROM archives c WHERE c.org = $1 AND c.user_key = $2) AS archives`, org, i.Key)
+		if err != nil {
+			return err
+		}
+		if o.Conversations+o.Archives > 0 {
+			return db.Conflict("identity %s has %d conversations and %d archives, which everybody would read without it: "+
+				"delete its memory first (DELETE /v1/identities/%s/memory)", i.ID, o.Conversations, o.Archives, i.ID)
+		}
+		return db.DeleteOne(ctx, tx, "identities", `r.key = $2`, org, i.Key)
+	})
 }
 
 // IdentitiesOf returns an agent's identities, the oldest first.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/memory/block"
@@ -63,7 +64,8 @@ func (s *Store) overviewOf(ctx context.Context, org db.Org, p Prompt) (Overview,
 	if err != nil {
 		return Overview{}, nil, err
 	}
-	passages, err := s.Archival.CountPassages(ctx, org, p.Agent.ID)
+	passages, err := s.Archival.CountPassages(ctx, org,
+		archival.Reach{AgentID: p.Agent.ID, Users: p.Agent.Users(p.Conversation)})
 	if err != nil {
 		return Overview{}, nil, err
 	}

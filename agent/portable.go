@@ -106,11 +106,37 @@ func (s *Store) RestoreAttachment(ctx context.Context, org db.Org, agentID, tool
 // are in the file.
 type PortableIdentity struct {
 	Identity
-	ConversationIDs []string `db:"conversation_ids" json:"conversation_ids"`
+	ConversationIDs []string    `db:"conversation_ids" json:"conversation_ids"`
+	ArchiveIDs      []string    `db:"archive_ids" json:"archive_ids"`   // the user's own
+	BlockCopies     []BlockCopy `db:"block_copies" json:"block_copies"` // the user's own
+	Trees           []UserTree  `db:"trees" json:"trees"`               // the user's own
 
 	CreatedAt time.Time `db:"created" json:"created_at"`
 	UpdatedAt time.Time `db:"updated_at" json:"updated_at"`
 }
+
+// BlockCopy is a user's copy of a block, by the ids of both.
+type BlockCopy struct {
+	BlockID    string `json:"block_id"`
+	TemplateID string `json:"template_id"`
+}
+
+// UserTree is the tree of memory files that an agent keeps for a user.
+type UserTree struct {
+	AgentID string `json:"agent_id"`
+	TreeID  string `json:"tree_id"`
+}
+
+// What an agent keeps for identity i: archives, copies u of blocks b, and a tree.
+const (
+	userArchives = `FROM agent_archives a JOIN archives c ON c.org = @org AND c.key = a.archive_key
+		WHERE a.org = @org AND a.agent_id = @agent AND c.user_key = i.key AND c.deleted_at IS NULL`
+	userBlocks = `FROM agent_blocks a JOIN blocks b ON b.org = @org AND b.key = a.block_key
+		JOIN blocks u ON u.org = @org AND u.template_key = b.key
+		WHERE a.org = @org AND a.agent_id = @agent AND u.user_key = i.key`
+	userTrees = `FROM user_memory_trees x JOIN memory_trees t ON t.org = @org AND t.key = x.tree_key
+		WHERE x.org = @org AND x.agent_id = @agent AND x.user_key = i.key`
+)
 
 // identityConversations selects an agent's conversations with identity i, including those that were reset.
 const identityConversations = `
@@ -132,11 +158,17 @@ func (s *Store) ExportIdentities(ctx context.Context, org db.Org, agentID string
 		             JOIN blocks b ON b.org = @org AND b.key = x.block_key
 		             JOIN agent_blocks a ON a.org = @org AND a.block_key = b.key AND a.agent_id = @agent
 		             WHERE x.org = @org AND x.identity_key = i.key ORDER BY b.id) AS block_ids,
-		       ARRAY(`+identityConversations+` ORDER BY c.id) AS conversation_ids
+		       ARRAY(`+identityConversations+` ORDER BY c.id) AS conversation_ids,
+		       ARRAY(SELECT c.id `+userArchives+` ORDER BY c.id) AS archive_ids,
+		       coalesce((SELECT json_agg(json_build_object('block_id', u.id, 'template_id', b.id) ORDER BY u.id) `+
+		userBlocks+`), '[]') AS block_copies,
+		       coalesce((SELECT json_agg(json_build_object('agent_id', x.agent_id, 'tree_id', t.id) ORDER BY t.id) `+
+		userTrees+`), '[]') AS trees
 		FROM identities i
 		WHERE i.org = @org AND (
 			EXISTS (SELECT FROM agent_identities x WHERE x.org = @org AND x.identity_key = i.key AND x.agent_id = @agent)
 			OR EXISTS (`+identityConversations+`)
+			OR EXISTS (SELECT `+userArchives+`) OR EXISTS (SELECT `+userBlocks+`) OR EXISTS (SELECT `+userTrees+`)
 			OR EXISTS (
 				SELECT FROM block_identities x JOIN agent_blocks a ON a.org = @org AND a.block_key = x.block_key
 				WHERE x.org = @org AND x.identity_key = i.key AND a.agent_id = @agent))
@@ -160,7 +192,7 @@ func (s *Store) RestoreIdentity(ctx context.Context, org db.Org, i PortableIdent
 		if _, err = s.ChangeIdentity(ctx, org, existing[0].ID, change); err != nil {
 			return nil, err
 		}
-		return &existing[0], s.restoreWith(ctx, org, existing[0].Key, i.ConversationIDs)
+		return &existing[0], s.restoreWith(ctx, org, existing[0].Key, i)
 	}
 	created, err := s.ChangeIdentity(ctx, org, "", func(stored *Identity) error {
 		*stored = i.Identity
@@ -178,15 +210,31 @@ func (s *Store) RestoreIdentity(ctx context.Context, org db.Org, i PortableIdent
 	if err != nil {
 		return nil, err
 	}
-	return nil, s.restoreWith(ctx, org, created.Key, i.ConversationIDs)
+	return nil, s.restoreWith(ctx, org, created.Key, i)
 }
 
-// restoreWith sets the identity of restored conversations.
-func (s *Store) restoreWith(ctx context.Context, org db.Org, identity int64, conversations []string) error {
-	_, err := s.DB.Exec(ctx, `
+// restoreWith gives an identity its restored conversations, archives, copies of blocks, and trees.
+func (s *Store) restoreWith(ctx context.Context, org db.Org, identity int64, i PortableIdentity) error {
+	var batch pgx.Batch
+	batch.Queue(`
 		INSERT INTO conversation_identities (org, agent_key, conversation_key, identity_key)
-		SELECT org, agent_key, key, $2 FROM conversations WHERE org = $1 AND id = ANY ($3)`, org, identity, conversations)
-	return db.Error(err)
+		SELECT org, agent_key, key, $2 FROM conversations WHERE org = $1 AND id = ANY ($3)`, org, identity,
+		i.ConversationIDs)
+	batch.Queue(`UPDATE archives SET user_key = $2 WHERE org = $1 AND id = ANY ($3)`, org, identity, i.ArchiveIDs)
+	batch.Queue(`
+		UPDATE agent_archives a SET user_key = $2, is_default = false FROM archives c
+		WHERE a.org = $1 AND c.org = $1 AND c.key = a.archive_key AND c.id = ANY ($3)`, org, identity, i.ArchiveIDs)
+	for _, b := range i.BlockCopies {
+		batch.Queue(`
+			UPDATE blocks u SET user_key = $2, template_key = b.key FROM blocks b
+			WHERE u.org = $1 AND b.org = $1 AND u.id = $3 AND b.id = $4`, org, identity, b.BlockID, b.TemplateID)
+	}
+	for _, t := range i.Trees {
+		batch.Queue(`
+			INSERT INTO user_memory_trees (org, agent_id, user_key, tree_key)
+			SELECT org, $3, $2, key FROM memory_trees WHERE org = $1 AND id = $4`, org, identity, t.AgentID, t.TreeID)
+	}
+	return db.Error(s.DB.SendBatch(ctx, &batch).Close())
 }
 
 // Records counts what an agent has but its file does not carry.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
@@ -31,6 +32,9 @@ func (s *Store) compileNow(ctx context.Context, org db.Org, a Agent, c recall.Co
 // compile compiles the parts of a conversation's prompt besides its messages.
 func (s *Store) compile(ctx context.Context, org db.Org, a Agent, c recall.Conversation, m promptMeans) (
 	systemPrompt, error) {
+	if user := a.Users(c).User(); user != 0 {
+		ctx = db.WithUser(ctx, user)
+	}
 	directories, err := s.directories(ctx, org, a.ID, m)
 	if err != nil {
 		return systemPrompt{}, err
@@ -72,11 +76,11 @@ func (a Agent) IsSystemPrompt(text string) bool {
 // messages, because a count of all messages would change the prompt with every turn.
 func (s *Store) counts(ctx context.Context, org db.Org, a Agent, c recall.Conversation, tools []Definition) (string,
 	error) {
-	total, err := s.Recall.CountSaid(ctx, org, a.ID)
+	total, err := s.Recall.CountSaid(ctx, org, a.ID, a.Users(c))
 	if err != nil {
 		return "", err
 	}
-	passages, err := s.Archival.CountPassages(ctx, org, a.ID)
+	passages, err := s.Archival.CountPassages(ctx, org, archival.Reach{AgentID: a.ID, Users: a.Users(c)})
 	if err != nil {
 		return "", err
 	}

@@ -27,6 +27,7 @@ type Archive struct {
 	Description *string         `db:"description" json:"description"`
 	Metadata    json.RawMessage `db:"metadata" json:"metadata"`
 	Embedding   *string         `db:"embedding" json:"-"` // the model that the archive's creator named
+	UserID      *string         `db:"user_id" json:"user_id" doc:"The identity whose archive it is; null: nobody's."`
 	CreatedAt   time.Time       `db:"created_at" json:"created_at"`
 	UpdatedAt   time.Time       `db:"updated_at" json:"updated_at"`
 	db.Makers
@@ -40,6 +41,7 @@ type NewArchive struct {
 	Description *string
 	Metadata    json.RawMessage
 	Embedding   *string
+	User        int64 // key of the identity whose archive it is; 0: nobody's
 }
 
 // ArchiveUpdate changes the fields that are not nil.
@@ -130,17 +132,18 @@ const (
 // the search.
 type Query struct {
 	Text       string
-	AgentID    string     // searches this agent's archives
-	ArchiveID  string     // searches only this archive; if AgentID is set, the agent must have it
-	Tags       []string   // an empty tag finds nothing
-	Match      Match      // empty is Any
-	Start, End *time.Time // bounds of HappenedAt, both inclusive
-	Held       db.Held    // which passages hold; the others are left out
-	Limit      int        // 1 to SearchMax; 0 is 1
-	Offset     int        // how many hits to skip
-	After      string     // id of a hit: only hits behind it are returned, and Offset counts from there
-	AsWritten  bool       // other spellings are not searched
-	Explain    bool       // hits and results say how they were ranked
+	AgentID    string       // searches this agent's archives
+	Users      db.UserScope // whose archives
+	ArchiveID  string       // searches only this archive, which must be within the reach
+	Tags       []string     // an empty tag finds nothing
+	Match      Match        // empty is Any
+	Start, End *time.Time   // bounds of HappenedAt, both inclusive
+	Held       db.Held      // which passages hold; the others are left out
+	Limit      int          // 1 to SearchMax; 0 is 1
+	Offset     int          // how many hits to skip
+	After      string       // id of a hit: only hits behind it are returned, and Offset counts from there
+	AsWritten  bool         // other spellings are not searched
+	Explain    bool         // hits and results say how they were ranked
 
 	WordsOnly   bool    // do not ask the embeddings endpoint
 	MeaningOnly bool    // rank by meaning alone; by words if the endpoint does not answer

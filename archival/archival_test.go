@@ -61,7 +61,7 @@ func (f *fixture) insert(texts ...string) []archival.Inserted {
 	for _, text := range texts {
 		drafts = append(drafts, archival.Draft{Text: text})
 	}
-	got, err := f.store.InsertFor(f.Context(), f.org, f.agent, drafts)
+	got, err := f.store.InsertFor(f.Context(), f.org, archival.Of(f.agent), drafts)
 	if err != nil {
 		f.Fatalf("insert: %v", err)
 	}
@@ -136,7 +136,7 @@ func TestTheFirstInsertMakesTheDefaultArchive(t *testing.T) {
 	if first[0].ArchiveID != second[0].ArchiveID || first[0].Duplicate {
 		t.Errorf("got %+v and %+v", first, second)
 	}
-	list, err := f.store.Archives(t.Context(), f.org, f.agent, "", db.Page{})
+	list, err := f.store.Archives(t.Context(), f.org, archival.Of(f.agent), "", db.Page{})
 	if err != nil || len(list) != 1 || list[0].Name != "Ada's Archive" ||
 		*list[0].Description != "Default archive created automatically" {
 		t.Errorf("archives: %+v, %v", list, err)
@@ -145,7 +145,8 @@ func TestTheFirstInsertMakesTheDefaultArchive(t *testing.T) {
 		f.events(f.agent)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	if _, err := f.store.InsertFor(t.Context(), f.org, "agent-none", []archival.Draft{{Text: "x"}}); !errors.Is(
+	if _, err := f.store.InsertFor(t.Context(), f.org, archival.Of("agent-none"),
+		[]archival.Draft{{Text: "x"}}); !errors.Is(
 		err,
 		db.ErrNotFound,
 	) {
@@ -162,7 +163,7 @@ func TestATextIsStoredOnce(t *testing.T) {
 		again[1].ID != again[2].ID {
 		t.Errorf("got %+v", again)
 	}
-	if n, err := f.store.CountPassages(t.Context(), f.org, f.agent); err != nil || n != 3 {
+	if n, err := f.store.CountPassages(t.Context(), f.org, archival.Of(f.agent)); err != nil || n != 3 {
 		t.Errorf("%d passages, %v, want 3", n, err)
 	}
 }
@@ -206,7 +207,7 @@ func TestABatchIsAllOrNothing(t *testing.T) {
 		!strings.Contains(err.Error(), fmt.Sprintf("passages[%d]", last)) {
 		t.Errorf("with an empty text: got %v, want ErrInvalid that names it", err)
 	}
-	if n, err := f.store.CountPassages(t.Context(), f.org, f.agent); err != nil || n != 0 {
+	if n, err := f.store.CountPassages(t.Context(), f.org, archival.Of(f.agent)); err != nil || n != 0 {
 		t.Errorf("%d passages of a refused batch, %v", n, err)
 	}
 	drafts[last].Text = text(last)
@@ -232,7 +233,7 @@ func TestTagsAndTimesNarrowBeforeTheLimit(t *testing.T) {
 		when := time.Date(2024, 6, d, 12, 0, 0, 0, time.UTC)
 		return &when
 	}
-	if _, err := f.store.InsertFor(t.Context(), f.org, f.agent, []archival.Draft{
+	if _, err := f.store.InsertFor(t.Context(), f.org, archival.Of(f.agent), []archival.Draft{
 		{Text: "tea one", Tags: []string{"drink", "hot", "drink"}, HappenedAt: day(1)},
 		{Text: "tea two", Tags: []string{"drink"}, HappenedAt: day(2)},
 		{Text: "tea three", Tags: []string{"hot"}, HappenedAt: day(3)},
@@ -272,7 +273,7 @@ func TestPassagesAreChangedAndDeleted(t *testing.T) {
 	changed, err := f.store.UpdatePassage(
 		t.Context(),
 		f.org,
-		f.agent,
+		archival.Of(f.agent),
 		p[0].ID,
 		archival.PassageUpdate{Text: &text, Tags: []string{"bob"}},
 	)
@@ -285,7 +286,7 @@ func TestPassagesAreChangedAndDeleted(t *testing.T) {
 	if got := f.found(archival.Query{Text: "Rome"}); len(got) != 0 {
 		t.Errorf("the old text is found: %q", got)
 	}
-	if _, err := f.store.UpdatePassage(t.Context(), f.org, f.agent, p[0].ID,
+	if _, err := f.store.UpdatePassage(t.Context(), f.org, archival.Of(f.agent), p[0].ID,
 		archival.PassageUpdate{Text: &same}); !errors.Is(
 		err,
 		db.ErrConflict,
@@ -293,13 +294,13 @@ func TestPassagesAreChangedAndDeleted(t *testing.T) {
 		t.Errorf("to the text of another: got %v, want ErrConflict", err)
 	}
 	other := f.newAgent("Eve")
-	if err := f.store.DeletePassage(t.Context(), f.org, other, p[0].ID); !errors.Is(err, db.ErrNotFound) {
+	if err := f.store.DeletePassage(t.Context(), f.org, archival.Of(other), p[0].ID); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("by an agent without the archive: got %v, want ErrNotFound", err)
 	}
-	if err := f.store.DeletePassage(t.Context(), f.org, f.agent, p[0].ID); err != nil {
+	if err := f.store.DeletePassage(t.Context(), f.org, archival.Of(f.agent), p[0].ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.store.Passage(t.Context(), f.org, "", p[0].ID); !errors.Is(err, db.ErrNotFound) {
+	if _, err := f.store.Passage(t.Context(), f.org, archival.Of(""), p[0].ID); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("deleted: got %v, want ErrNotFound", err)
 	}
 	want := []string{"archive_attached", "passages_inserted", "passage_updated", "passage_deleted"}
@@ -366,7 +367,8 @@ func TestArchivesAreSharedAndDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := f.store.InsertFor(t.Context(), f.org, bob, []archival.Draft{{Text: "ours together"}}); err != nil {
+	if _, err := f.store.InsertFor(t.Context(), f.org, archival.Of(bob),
+		[]archival.Draft{{Text: "ours together"}}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"ours together", "mine alone"}, f.found(archival.Query{})); diff != "" {
@@ -388,7 +390,7 @@ func TestArchivesAreSharedAndDeleted(t *testing.T) {
 		t.Errorf("deleted: got %v, want ErrNotFound", err)
 	}
 	later := f.archive("later")
-	list, err := f.store.Archives(t.Context(), f.org, "", "", db.Page{After: c.ID, Ascending: true})
+	list, err := f.store.Archives(t.Context(), f.org, archival.Of(""), "", db.Page{After: c.ID, Ascending: true})
 	if err != nil || len(list) == 0 || list[len(list)-1].ID != later.ID {
 		t.Errorf("after the deleted archive: got %v, %v, want a list that ends with %s", list, err, later.ID)
 	}
@@ -411,7 +413,7 @@ func TestListsOfPassagesArePaged(t *testing.T) {
 	all := f.insert(texts...)
 	list := func(contains string, p db.Page) []string {
 		t.Helper()
-		rows, err := f.store.Passages(t.Context(), f.org, f.agent, archival.PassageList{Contains: contains}, p)
+		rows, err := f.store.Passages(t.Context(), f.org, archival.Of(f.agent), archival.PassageList{Contains: contains}, p)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 const archiveColumns = `c.key, c.id, c.name, c.description, c.metadata, c.embedding, c.created_at, c.updated_at,
-	c.made_by, c.changed_by,
+	c.made_by, c.changed_by, (SELECT i.id FROM identities i WHERE i.org = $1 AND i.key = c.user_key) AS user_id,
 	CASE WHEN c.embedded_space IS NOT NULL THEN json_build_object(
 		'pending', (
 			SELECT count(*) FROM unembedded_passages u
@@ -35,11 +35,11 @@ func (s *Store) CreateArchive(ctx context.Context, org db.Org, n NewArchive) (Ar
 		embedded = &space.ID
 	}
 	id, err := db.One[string](ctx, s.db, `
-		INSERT INTO archives (org, name, description, metadata, embedding, embedded_space, made_by)
-		VALUES (@org, @name, @description, @metadata, @embedding, @space, @by)
+		INSERT INTO archives (org, name, description, metadata, embedding, embedded_space, made_by, user_key)
+		VALUES (@org, @name, @description, @metadata, @embedding, @space, @by, nullif(@user, 0))
 		RETURNING id`,
 		pgx.StrictNamedArgs{"org": org, "name": db.Clean(n.Name), "description": n.Description, "metadata": n.Metadata,
-			"embedding": n.Embedding, "space": embedded, "by": db.ProvenanceOf(ctx)})
+			"embedding": n.Embedding, "space": embedded, "by": db.ProvenanceOf(ctx), "user": n.User})
 	if err != nil {
 		return Archive{}, err
 	}
@@ -60,19 +60,18 @@ func (s *Store) Archive(ctx context.Context, org db.Org, id string) (Archive, er
 	return c, orNotFound(err, "Archive", id)
 }
 
-// Archives lists the archives that are attached to the agent and have the name. An empty agentID or name does not
-// narrow the list. ErrNotFound if the agent does not exist.
-func (s *Store) Archives(ctx context.Context, org db.Org, agentID, name string, p db.Page) ([]Archive, error) {
-	if agentID != "" {
-		if _, err := db.AgentKey(ctx, s.db, org, agentID); err != nil {
+// Archives lists the archives within a reach that have the name. An empty name does not narrow the list. ErrNotFound if
+// the agent does not exist.
+func (s *Store) Archives(ctx context.Context, org db.Org, r Reach, name string, p db.Page) ([]Archive, error) {
+	if r.AgentID != "" {
+		if _, err := db.AgentKey(ctx, s.db, org, r.AgentID); err != nil {
 			return nil, err
 		}
 	}
+	args := pgx.StrictNamedArgs{"org": org, "name": name}
 	return db.List[Archive](ctx, s.db, p, `
 		SELECT `+db.Named(archiveColumns)+` FROM archives c
-		WHERE c.org = @org AND c.deleted_at IS NULL AND @name IN ('', c.name)
-		  AND (@agent = '' OR `+isAgents+`)`,
-		pgx.StrictNamedArgs{"org": org, "agent": agentID, "name": name})
+		WHERE c.org = @org AND c.deleted_at IS NULL AND @name IN ('', c.name) AND `+r.where(args), args)
 }
 
 // UpdateArchive changes an archive. ErrNotFound if it does not exist.
@@ -113,7 +112,7 @@ func (s *Store) DeleteArchive(ctx context.Context, org db.Org, id string) error 
 		}
 		return db.Exec(ctx, tx, `
 			WITH gone AS (
-				UPDATE archives SET deleted_at = now() WHERE org = $1 AND key = $2 RETURNING id, created_at, key
+				UPDATE archives SET deleted_at = now(), user_key = NULL WHERE org = $1 AND key = $2 RETURNING id, created_at, key
 			)
 			INSERT INTO deleted_places (id, org, created_at, key) SELECT id, $1, created_at, key FROM gone
 			ON CONFLICT (org, id) DO NOTHING`, org, key)

@@ -54,9 +54,10 @@ func (s *Store) setAttached(ctx context.Context, org db.Org, agentID string, c A
 	}
 	if attached {
 		return db.Exec(ctx, s.db, `
-			INSERT INTO agent_archives (agent_id, archive_key, org, is_default)
-			SELECT $2, $3, $1, NOT EXISTS (SELECT FROM agent_archives WHERE org = $1 AND agent_id = $2 AND is_default)`,
-			org, agentID, c.Key)
+			INSERT INTO agent_archives (agent_id, archive_key, org, is_default, user_key)
+			SELECT $2, key, $1, user_key IS NULL AND NOT EXISTS (
+				SELECT FROM agent_archives WHERE org = $1 AND agent_id = $2 AND is_default), user_key
+			FROM archives WHERE org = $1 AND key = $3`, org, agentID, c.Key)
 	}
 	if err := db.Exec(ctx, s.db, `
 		DELETE FROM agent_archives WHERE org = $1 AND agent_id = $2 AND archive_key = $3`, org, agentID, c.Key); err != nil {
@@ -67,7 +68,8 @@ func (s *Store) setAttached(ctx context.Context, org db.Org, agentID string, c A
 		WHERE org = $1 AND agent_id = $2
 		  AND NOT EXISTS (SELECT FROM agent_archives WHERE org = $1 AND agent_id = $2 AND is_default)
 		  AND archive_key = (
-			SELECT archive_key FROM agent_archives WHERE org = $1 AND agent_id = $2 ORDER BY attached_at, archive_key LIMIT 1)`,
+			SELECT archive_key FROM agent_archives WHERE org = $1 AND agent_id = $2 AND user_key IS NULL
+			ORDER BY attached_at, archive_key LIMIT 1)`,
 		org, agentID)
 	return err
 }
@@ -84,35 +86,45 @@ func (s *Store) ArchiveAgents(ctx context.Context, org db.Org, archiveID string)
 		ORDER BY a.attached_at, a.agent_id`, org, archiveID)
 }
 
-// defaultArchive returns the archive that an agent inserts into. It creates one for an agent that has none.
-func (s *Store) defaultArchive(ctx context.Context, org db.Org, agentID string) (Archive, error) {
-	found, err := s.findDefault(ctx, org, agentID)
+// defaultArchive returns the archive into which an agent inserts for the user of a reach. It creates one for an agent
+// that has none.
+func (s *Store) defaultArchive(ctx context.Context, org db.Org, r Reach) (Archive, error) {
+	found, err := s.findDefault(ctx, org, r)
 	if !errors.Is(err, db.ErrNotFound) {
 		return found, err
 	}
 	err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		txStore := s.With(tx)
 		name, err := db.One[string](ctx, tx, `
-			SELECT name FROM agents WHERE org = $1 AND id = $2 FOR NO KEY UPDATE`, org, agentID)
+			SELECT name FROM agents WHERE org = $1 AND id = $2 FOR NO KEY UPDATE`, org, r.AgentID)
 		if err != nil {
-			return orNotFound(err, "Agent", agentID)
+			return orNotFound(err, "Agent", r.AgentID)
 		}
 		// Another request may have created it before this one locked the agent.
-		if found, err = txStore.findDefault(ctx, org, agentID); !errors.Is(err, db.ErrNotFound) {
+		if found, err = txStore.findDefault(ctx, org, r); !errors.Is(err, db.ErrNotFound) {
 			return err
 		}
-		found, err = txStore.CreateArchive(ctx, org, NewArchive{Name: name + "'s Archive",
-			Description: new("Default archive created automatically")})
+		fresh := NewArchive{Name: name + "'s Archive", Description: new("Default archive created automatically"),
+			User: r.Users.User()}
+		if fresh.User != 0 {
+			fresh.Description = new("What the agent keeps of a user, created automatically")
+		}
+		found, err = txStore.CreateArchive(ctx, org, fresh)
 		if err != nil {
 			return err
 		}
-		return txStore.setAttached(ctx, org, agentID, found, true)
+		return txStore.setAttached(ctx, org, r.AgentID, found, true)
 	})
 	return found, err
 }
 
-func (s *Store) findDefault(ctx context.Context, org db.Org, agentID string) (Archive, error) {
+func (s *Store) findDefault(ctx context.Context, org db.Org, r Reach) (Archive, error) {
+	which, args := `a.is_default`, []any{org, r.AgentID}
+	if r.Users.User() != 0 {
+		which, args = `a.user_key = $3`, append(args, r.Users.User())
+	}
 	return db.One[Archive](ctx, s.db, `
 		SELECT `+archiveColumns+` FROM archives c JOIN agent_archives a ON a.org = c.org AND a.archive_key = c.key
-		WHERE c.org = $1 AND a.org = $1 AND a.agent_id = $2 AND a.is_default AND c.deleted_at IS NULL`, org, agentID)
+		WHERE c.org = $1 AND a.org = $1 AND a.agent_id = $2 AND `+which+` AND c.deleted_at IS NULL
+		ORDER BY a.attached_at, c.key LIMIT 1`, args...)
 }

@@ -243,7 +243,7 @@ func TestARefusedPassageHoldsNobodyUp(t *testing.T) {
 		t.Errorf("by its words: got %q", got)
 	}
 	text := "this is welcome"
-	if _, err := f.store.UpdatePassage(t.Context(), f.org, f.agent, refused.ID,
+	if _, err := f.store.UpdatePassage(t.Context(), f.org, archival.Of(f.agent), refused.ID,
 		archival.PassageUpdate{Text: &text}); err != nil {
 		t.Fatal(err)
 	}
@@ -282,14 +282,14 @@ func TestVectorsFollowTheirPassages(t *testing.T) {
 	}
 	once()
 	text := "the car is at the workshop"
-	if _, err := f.store.UpdatePassage(t.Context(), f.org, f.agent, p[0].ID,
+	if _, err := f.store.UpdatePassage(t.Context(), f.org, archival.Of(f.agent), p[0].ID,
 		archival.PassageUpdate{Text: &text}); err != nil {
 		t.Fatal(err)
 	}
 	if n := f.rows("passage_vectors"); n != 2 {
 		t.Errorf("%d vectors beside a changed text, want 2", n)
 	}
-	if _, err := f.store.UpdatePassage(t.Context(), f.org, f.agent, p[1].ID,
+	if _, err := f.store.UpdatePassage(t.Context(), f.org, archival.Of(f.agent), p[1].ID,
 		archival.PassageUpdate{Tags: []string{"drink"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +297,7 @@ func TestVectorsFollowTheirPassages(t *testing.T) {
 		t.Errorf("%d vectors beside changed tags, want 2", n)
 	}
 	once()
-	if err := f.store.DeletePassage(t.Context(), f.org, f.agent, p[2].ID); err != nil {
+	if err := f.store.DeletePassage(t.Context(), f.org, archival.Of(f.agent), p[2].ID); err != nil {
 		t.Fatal(err)
 	}
 	f.settled(0)
@@ -320,14 +320,15 @@ func TestChangesWhileEmbedding(t *testing.T) {
 		left   int // vectors at the end
 	}{
 		{"a passage is deleted", func(f *denseFixture, p archival.Inserted) error {
-			return f.store.DeletePassage(context.Background(), f.org, f.agent, p.ID)
+			return f.store.DeletePassage(context.Background(), f.org, archival.Of(f.agent), p.ID)
 		}, 10},
 		{"a text is changed", func(f *denseFixture, p archival.Inserted) error {
-			_, err := f.store.UpdatePassage(context.Background(), f.org, f.agent, p.ID, archival.PassageUpdate{Text: &text})
+			_, err := f.store.UpdatePassage(context.Background(), f.org, archival.Of(f.agent), p.ID,
+				archival.PassageUpdate{Text: &text})
 			return err
 		}, 11},
 		{"tags are changed", func(f *denseFixture, p archival.Inserted) error {
-			_, err := f.store.UpdatePassage(context.Background(), f.org, f.agent, p.ID,
+			_, err := f.store.UpdatePassage(context.Background(), f.org, archival.Of(f.agent), p.ID,
 				archival.PassageUpdate{Tags: []string{"new"}})
 			return err
 		}, 11},

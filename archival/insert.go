@@ -28,15 +28,15 @@ func (s *Store) Insert(ctx context.Context, org db.Org, archiveID string, drafts
 	return collect(s.InsertMany(ctx, org, archiveID, all(drafts)))
 }
 
-// InsertFor inserts into the default archive of an agent, which it creates if the agent has none. If a draft supersedes
-// a passage, it inserts into that passage's archive instead. ErrNotFound if the agent does not exist; otherwise as
-// Insert.
-func (s *Store) InsertFor(ctx context.Context, org db.Org, agentID string, drafts []Draft) ([]Inserted, error) {
+// InsertFor inserts into an agent's archive of the user of a reach, or into its default archive if the reach has no
+// user. It creates the archive if the agent has none. If a draft supersedes a passage, it inserts into that passage's
+// archive instead, which must be within the reach. ErrNotFound if the agent does not exist; otherwise as Insert.
+func (s *Store) InsertFor(ctx context.Context, org db.Org, r Reach, drafts []Draft) ([]Inserted, error) {
 	return collect(s.insertInto(ctx, org, all(drafts), func() (string, error) {
 		if i := slices.IndexFunc(drafts, func(d Draft) bool { return d.Supersedes != "" }); i >= 0 {
-			return s.supersededArchive(ctx, org, agentID, drafts[i].Supersedes)
+			return s.supersededArchive(ctx, org, r, drafts[i].Supersedes)
 		}
-		archive, err := s.defaultArchive(ctx, org, agentID)
+		archive, err := s.defaultArchive(ctx, org, r)
 		return archive.ID, err
 	}))
 }

@@ -100,7 +100,8 @@ func TestMeaningObeysTheFilters(t *testing.T) {
 		}
 	}
 	alone := f.newAgent("Bob")
-	stored, err := f.store.InsertFor(t.Context(), f.org, alone, []archival.Draft{{Text: "own velo", Tags: []string{"b"}}})
+	stored, err := f.store.InsertFor(t.Context(), f.org, archival.Of(alone), []archival.Draft{{Text: "own velo",
+		Tags: []string{"b"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,24 +23,39 @@ const passageColumns = `p.key, 'passage-' || p.id AS id, c.id AS archive_id, p.t
 	coalesce(p.valid_until <= now(), false) AS ended,
 	(SELECT 'passage-' || n.id FROM passages n WHERE n.org = $1 AND n.key = p.superseded_by) AS superseded_by`
 
-// isAgents is the SQL condition that archive c is attached to agent @agent of organization @org.
-const isAgents = `EXISTS (
-	SELECT FROM agent_archives a WHERE a.org = @org AND a.archive_key = c.key AND a.agent_id = @agent)`
+// Reach says which archives a caller reads and writes.
+type Reach struct {
+	AgentID string       // only those of this agent; empty: all
+	Users   db.UserScope // only those of these users, and those of nobody
+}
 
-// Passage returns a passage by its id. If agentID is not empty, the passage must be in one of that agent's archives.
-// ErrNotFound if there is none.
-func (s *Store) Passage(ctx context.Context, org db.Org, agentID, id string) (Passage, error) {
+// Of is the reach of an agent of which all users share the memory; empty: of operators.
+func Of(agentID string) Reach { return Reach{AgentID: agentID, Users: db.AllUsers()} }
+
+// where returns a condition on archive c, and adds its arguments to args.
+func (r Reach) where(args pgx.StrictNamedArgs) string {
+	where := r.Users.Where(`c.user_key`, args)
+	if r.AgentID != "" {
+		args["agent"] = r.AgentID
+		where += ` AND EXISTS (
+			SELECT FROM agent_archives a WHERE a.org = @org AND a.archive_key = c.key AND a.agent_id = @agent OFFSET 0)`
+	}
+	return where
+}
+
+// Passage returns a passage by its id. ErrNotFound if there is none within the reach.
+func (s *Store) Passage(ctx context.Context, org db.Org, r Reach, id string) (Passage, error) {
+	args := pgx.StrictNamedArgs{"org": org, "id": uuidOf(id)}
 	p, err := db.One[Passage](ctx, s.db, `
 		SELECT `+db.Named(passageColumns)+`
 		FROM passages p JOIN archives c ON c.org = p.org AND c.key = p.archive_key AND c.deleted_at IS NULL
-		WHERE p.org = @org AND p.id = @id AND (@agent = '' OR `+isAgents+`)`,
-		pgx.StrictNamedArgs{"org": org, "agent": agentID, "id": uuidOf(id)})
+		WHERE p.org = @org AND p.id = @id AND `+r.where(args), args)
 	return p, orNotFound(err, "Passage", id)
 }
 
 // ArchivePassage returns a passage by its id. ErrNotFound if it is not in the archive.
 func (s *Store) ArchivePassage(ctx context.Context, org db.Org, archiveID, id string) (Passage, error) {
-	p, err := s.Passage(ctx, org, "", id)
+	p, err := s.Passage(ctx, org, Of(""), id)
 	if err == nil && p.ArchiveID != archiveID {
 		err = db.ErrNotFound
 	}
@@ -53,14 +68,13 @@ type PassageList struct {
 	Held     db.Held
 }
 
-// Passages lists the passages in the archives of an agent, ordered by HappenedAt. The list begins behind the passage
+// Passages lists the passages of an agent within a reach, ordered by HappenedAt. The list begins behind the passage
 // p.After and ends before p.Before. ErrNotFound if the agent does not exist.
-func (s *Store) Passages(ctx context.Context, org db.Org, agentID string, l PassageList, p db.Page) ([]Passage,
-	error) {
-	if _, err := db.AgentKey(ctx, s.db, org, agentID); err != nil {
+func (s *Store) Passages(ctx context.Context, org db.Org, r Reach, l PassageList, p db.Page) ([]Passage, error) {
+	if _, err := db.AgentKey(ctx, s.db, org, r.AgentID); err != nil {
 		return nil, err
 	}
-	args := pgx.StrictNamedArgs{"org": org, "agent": agentID, "contains": db.Clean(l.Contains)}
+	args := pgx.StrictNamedArgs{"org": org, "contains": db.Clean(l.Contains)}
 	held := l.Held.Where("p", args)
 	const order = "p.happened_at, p.key"
 	place := `SELECT ` + order + ` FROM passages p WHERE p.org = @org AND p.id = @place::uuid`
@@ -68,7 +82,7 @@ func (s *Store) Passages(ctx context.Context, org db.Org, agentID string, l Pass
 	rows, err := db.All[Passage](ctx, s.db, `
 		SELECT `+db.Named(passageColumns)+`
 		FROM passages p JOIN archives c ON c.org = p.org AND c.key = p.archive_key AND c.deleted_at IS NULL
-		WHERE p.org = @org AND `+isAgents+`
+		WHERE p.org = @org AND `+r.where(args)+`
 		  AND (@contains = '' OR strpos(lower(p.text), lower(@contains)) > 0)`+held+`
 		  AND `+clauses.Where+clauses.Order, args)
 	if clauses.Reversed {
@@ -77,41 +91,41 @@ func (s *Store) Passages(ctx context.Context, org db.Org, agentID string, l Pass
 	return rows, err
 }
 
-// CountPassages counts the passages in an agent's archives that hold now.
-func (s *Store) CountPassages(ctx context.Context, org db.Org, agentID string) (int, error) {
-	args := pgx.StrictNamedArgs{"org": org, "agent": agentID}
+// CountPassages counts the passages within a reach that hold now.
+func (s *Store) CountPassages(ctx context.Context, org db.Org, r Reach) (int, error) {
+	args := pgx.StrictNamedArgs{"org": org}
 	held := db.Held{}.Where("p", args)
 	return db.One[int](ctx, s.db, `
 		SELECT count(*) FROM passages p JOIN archives c ON c.org = p.org AND c.key = p.archive_key AND c.deleted_at IS NULL
-		WHERE p.org = @org AND `+isAgents+held, args)
+		WHERE p.org = @org AND `+r.where(args)+held, args)
 }
 
-// UpdatePassage changes a passage; agentID and id are as in Passage.
+// UpdatePassage changes a passage within a reach.
 //   - ErrNotFound if there is no such passage
 //   - ErrConflict if another passage of its archive has the new text
 //   - ErrInvalid if the text is blank or has more than PassageTokens, or the passage would end before it begins or
 //     supersede itself
 //   - *SupersededError if another passage superseded it already
-func (s *Store) UpdatePassage(ctx context.Context, org db.Org, agentID, id string, u PassageUpdate) (Passage, error) {
+func (s *Store) UpdatePassage(ctx context.Context, org db.Org, r Reach, id string, u PassageUpdate) (Passage, error) {
 	if err := u.check(); err != nil {
 		return Passage{}, err
 	}
 	var changed Passage
 	err := db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		var err error
-		changed, err = s.With(tx).update(ctx, org, agentID, id, u)
+		changed, err = s.With(tx).update(ctx, org, r, id, u)
 		return err
 	})
 	return changed, err
 }
 
 // update does UpdatePassage inside a transaction.
-func (s *Store) update(ctx context.Context, org db.Org, agentID, id string, u PassageUpdate) (Passage, error) {
+func (s *Store) update(ctx context.Context, org db.Org, r Reach, id string, u PassageUpdate) (Passage, error) {
 	rowLock := "KEY SHARE"
 	if u.SupersededBy != nil {
 		rowLock = superseding
 	}
-	before, archive, err := s.lockPassage(ctx, org, agentID, id, rowLock)
+	before, archive, err := s.lockPassage(ctx, org, r, id, rowLock)
 	if err != nil {
 		return Passage{}, err
 	}
@@ -125,7 +139,7 @@ func (s *Store) update(ctx context.Context, org db.Org, agentID, id string, u Pa
 	if err := s.appendEvents(ctx, org, archive, event.PassageUpdated, before.ID); err != nil {
 		return Passage{}, err
 	}
-	return s.Passage(ctx, org, agentID, id)
+	return s.Passage(ctx, org, r, id)
 }
 
 func (u PassageUpdate) check() error {
@@ -156,8 +170,8 @@ func (p Passage) given() string {
 
 // lockPassage locks a passage's archive with rowLock and then the passage. All requests lock in this order. It also
 // returns the archive's key.
-func (s *Store) lockPassage(ctx context.Context, org db.Org, agentID, id, rowLock string) (Passage, int64, error) {
-	p, err := s.Passage(ctx, org, agentID, id)
+func (s *Store) lockPassage(ctx context.Context, org db.Org, r Reach, id, rowLock string) (Passage, int64, error) {
+	p, err := s.Passage(ctx, org, r, id)
 	if err != nil {
 		return Passage{}, 0, err
 	}
@@ -251,21 +265,21 @@ func (s *Store) DeleteArchivePassage(ctx context.Context, org db.Org, archiveID,
 	if err != nil {
 		return err
 	}
-	p, err := s.Passage(ctx, org, "", id)
+	p, err := s.Passage(ctx, org, Of(""), id)
 	if err != nil {
 		return err
 	}
 	if p.ArchiveID != c.ID {
 		return db.Invalid("Passage %s does not belong to archive %s", p.ID, c.ID)
 	}
-	return s.DeletePassage(ctx, org, "", id)
+	return s.DeletePassage(ctx, org, Of(""), id)
 }
 
-// DeletePassage deletes a passage; agentID and id are as in Passage.
-func (s *Store) DeletePassage(ctx context.Context, org db.Org, agentID, id string) error {
+// DeletePassage deletes a passage within a reach. ErrNotFound if there is none.
+func (s *Store) DeletePassage(ctx context.Context, org db.Org, r Reach, id string) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		txStore := s.With(tx)
-		p, archive, err := txStore.lockPassage(ctx, org, agentID, id, "KEY SHARE")
+		p, archive, err := txStore.lockPassage(ctx, org, r, id, "KEY SHARE")
 		if err != nil {
 			return err
 		}

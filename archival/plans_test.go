@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
 	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/embed/embedtest"
@@ -90,11 +91,11 @@ func freshPassagesOfATagAreFoundByItsIndex(t *testing.T, database owned) {
 			t.Fatalf("%d hits, %v", len(got.Hits), err)
 		}
 	}
-	search(archival.Query{Tags: []string{"tag 7"}})
+	search(archival.Query{Users: db.AllUsers(), Tags: []string{"tag 7"}})
 	plans.ReadByKeys("@owned", "passages_tags")
-	search(archival.Query{Start: noteDay(3), End: noteDay(4)})
+	search(archival.Query{Users: db.AllUsers(), Start: noteDay(3), End: noteDay(4)})
 	plans.ReadByKeys("LIMIT @most", "passages_archive", "happened_at >=")
-	search(archival.Query{Tags: []string{"tag 7"}})
+	search(archival.Query{Users: db.AllUsers(), Tags: []string{"tag 7"}})
 	plans.ReadByKeys("@few", "passages_pkey")
 }
 
@@ -215,7 +216,7 @@ func aLargeScopeIsReadThroughItsIndexes(t *testing.T, database owned) {
 			Tags: []string{fmt.Sprint("tag", i%1500), []string{"even", "odd"}[i%2]},
 		}
 	}
-	large, err := f.store.InsertFor(t.Context(), f.org, f.agent, drafts)
+	large, err := f.store.InsertFor(t.Context(), f.org, archival.Of(f.agent), drafts)
 	if err != nil {
 		t.Fatal(err)
 	}

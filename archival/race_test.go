@@ -35,7 +35,7 @@ func TestDuplicatesInsertedAtOnceLeaveOnePassage(t *testing.T) {
 			got, err := servers[i%2].InsertFor(
 				t.Context(),
 				f.org,
-				f.agent,
+				archival.Of(f.agent),
 				[]archival.Draft{{Text: "b"}, {Text: "a"}, {Text: "b"}}[i%3:],
 			)
 			for _, p := range got {
@@ -49,11 +49,11 @@ func TestDuplicatesInsertedAtOnceLeaveOnePassage(t *testing.T) {
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	n, err := f.store.CountPassages(t.Context(), f.org, f.agent)
+	n, err := f.store.CountPassages(t.Context(), f.org, archival.Of(f.agent))
 	if err != nil || n != 2 || fresh.Load() != 2 {
 		t.Errorf("%d passages, %v, %d told as new, want 2", n, err, fresh.Load())
 	}
-	list, err := f.store.Archives(t.Context(), f.org, "", "", db.Page{})
+	list, err := f.store.Archives(t.Context(), f.org, archival.Of(""), "", db.Page{})
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%d archives, %v, want 1", len(list), err)
 	}
@@ -121,7 +121,7 @@ func TestArchivesAreAttachedAndDetachedAtOnce(t *testing.T) {
 				err = s.Detach(t.Context(), f.org, agent, c.ID)
 			case 3:
 				var got []archival.Inserted
-				got, err = s.InsertFor(t.Context(), f.org, agent, []archival.Draft{{Text: fmt.Sprint("note ", i)}})
+				got, err = s.InsertFor(t.Context(), f.org, archival.Of(agent), []archival.Draft{{Text: fmt.Sprint("note ", i)}})
 				// The last archive is deleted meanwhile, and may be cleared away.
 				if err == nil && got[0].ArchiveID != archives[3].ID {
 					inserted.Add(1)

@@ -180,17 +180,26 @@ func (s *Store) searched(ctx context.Context, org db.Org, q Query) (searchedArch
 		Archive int64 `db:"key"`
 		Rows    int   `db:"rows"`
 	}
+	args := pgx.StrictNamedArgs{"org": org, "archive": q.ArchiveID, "most": s.search.IndexRows + 1,
+		"large": s.sizes.large()}
+	from := `(SELECT * FROM archives c WHERE c.org = @org AND ` + q.Users.Where(`c.user_key`, args) + `) c`
+	if q.AgentID != "" { // each is read by its key: an agent may have few of many archives
+		args["agent"] = q.AgentID
+		from = `(SELECT archive_key FROM agent_archives WHERE org = @org AND agent_id = @agent
+			  AND ` + q.Users.Where(`user_key`, args) + ` OFFSET 0) a
+			CROSS JOIN LATERAL (SELECT * FROM archives WHERE org = @org AND key = a.archive_key OFFSET 0) c`
+	}
 	list, err := db.All[row](ctx, s.db, `
 		SELECT c.key, CASE WHEN c.key = ANY (@large) THEN @most ELSE
 			(SELECT count(*) FROM (
 				SELECT FROM passages p WHERE p.org = @org AND p.archive_key = c.key LIMIT @most) p) END AS rows
-		FROM archives c
-		WHERE c.org = @org AND c.deleted_at IS NULL
-		  AND @archive IN ('', c.id) AND (@agent = '' OR `+isAgents+`)
-		ORDER BY c.key`,
-		pgx.StrictNamedArgs{"org": org, "agent": q.AgentID, "archive": q.ArchiveID, "most": s.search.IndexRows + 1,
-			"large": s.sizes.large()})
-	if err == nil && len(list) == 0 && q.AgentID != "" && q.ArchiveID != "" {
+		FROM `+from+`
+		WHERE c.org = @org AND c.deleted_at IS NULL AND @archive IN ('', c.id)
+		ORDER BY c.key`, args)
+	if err == nil && len(list) == 0 && q.ArchiveID != "" {
+		if q.AgentID == "" { // it is another user's
+			return searchedArchives{}, orNotFound(db.ErrNotFound, "Archive", q.ArchiveID)
+		}
 		return searchedArchives{}, db.NotFound("Agent %s does not have archive %s", q.AgentID, q.ArchiveID)
 	}
 	result := searchedArchives{org: org, archives: make([]int64, len(list))}

@@ -115,13 +115,13 @@ func (s *Store) successor(ctx context.Context, org db.Org, p Passage, id string)
 	return n, err
 }
 
-// supersededArchive returns the id of the archive that holds a passage to be superseded, which must be in one of the
-// agent's archives.
-func (s *Store) supersededArchive(ctx context.Context, org db.Org, agentID, id string) (string, error) {
-	if _, err := db.AgentKey(ctx, s.db, org, agentID); err != nil {
+// supersededArchive returns the id of the archive that holds a passage to be superseded, which must be within the
+// reach.
+func (s *Store) supersededArchive(ctx context.Context, org db.Org, r Reach, id string) (string, error) {
+	if _, err := db.AgentKey(ctx, s.db, org, r.AgentID); err != nil {
 		return "", err
 	}
-	p, err := s.Passage(ctx, org, agentID, id)
+	p, err := s.Passage(ctx, org, r, id)
 	return p.ArchiveID, unknownSuperseded(err, id)
 }
 
@@ -144,7 +144,7 @@ func (s *Store) endSuperseded(ctx context.Context, org db.Org, archiveID string,
 		}
 		old, err := s.ArchivePassage(ctx, org, archiveID, p.supersedes)
 		if err == nil {
-			_, err = s.update(ctx, org, "", old.ID, PassageUpdate{SupersededBy: &successor.ID})
+			_, err = s.update(ctx, org, Of(""), old.ID, PassageUpdate{SupersededBy: &successor.ID})
 		}
 		if field, ok := errors.AsType[*db.FieldError](err); ok {
 			err = &db.FieldError{Field: "supersedes", Rule: field.Rule}

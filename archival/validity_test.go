@@ -26,7 +26,7 @@ func may(n int) *time.Time { return new(time.Date(2024, 5, 1, 0, 0, 0, 0, time.U
 // fact inserts one passage.
 func (f *fixture) fact(d archival.Draft) archival.Inserted {
 	f.Helper()
-	got, err := f.store.InsertFor(f.Context(), f.org, f.agent, []archival.Draft{d})
+	got, err := f.store.InsertFor(f.Context(), f.org, archival.Of(f.agent), []archival.Draft{d})
 	if err != nil {
 		f.Fatalf("insert %+v: %v", d, err)
 	}
@@ -36,7 +36,7 @@ func (f *fixture) fact(d archival.Draft) archival.Inserted {
 // listed returns the texts of a list.
 func (f *fixture) listed(held db.Held) []string {
 	f.Helper()
-	list, err := f.store.Passages(f.Context(), f.org, f.agent, archival.PassageList{Held: held},
+	list, err := f.store.Passages(f.Context(), f.org, archival.Of(f.agent), archival.PassageList{Held: held},
 		db.Page{Ascending: true, Limit: 1000})
 	if err != nil {
 		f.Fatal(err)
@@ -73,7 +73,7 @@ func TestNoSearchShowsAFactThatDoesNotHold(t *testing.T) {
 			if rapid.Bool().Draw(r, "ends") {
 				d.ValidUntil = may(day.Draw(r, "until"))
 			}
-			_, err := f.store.InsertFor(f.Context(), f.org, f.agent, []archival.Draft{d})
+			_, err := f.store.InsertFor(f.Context(), f.org, archival.Of(f.agent), []archival.Draft{d})
 			if bad := d.Check() != nil; bad != (err != nil) {
 				r.Fatalf("%+v: %v", d.Validity, err)
 			} else if !bad {
@@ -123,7 +123,7 @@ func TestEndedFactsLeaveRoomForOthers(t *testing.T) {
 			Validity: db.Validity{ValidUntil: may(0)}})
 	}
 	drafts = append(drafts, archival.Draft{Text: "a velo of another town"}, archival.Draft{Text: "one more velo"})
-	got, err := f.store.InsertFor(t.Context(), f.org, f.agent, drafts)
+	got, err := f.store.InsertFor(t.Context(), f.org, archival.Of(f.agent), drafts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestEndedFactsLeaveRoomForOthers(t *testing.T) {
 			t.Errorf("above %d rows, before: %d hits, want 62", rows, n)
 		}
 	}
-	if n, err := f.store.CountPassages(t.Context(), f.org, f.agent); err != nil || n != 2 {
+	if n, err := f.store.CountPassages(t.Context(), f.org, archival.Of(f.agent)); err != nil || n != 2 {
 		t.Errorf("%d passages hold, %v", n, err)
 	}
 }
@@ -155,7 +155,7 @@ func TestSupersedingEndsTheOldPassage(t *testing.T) {
 	if diff := cmp.Diff([]string{"Ada lives in Bergen"}, f.found(archival.Query{Text: "Ada lives"})); diff != "" {
 		t.Errorf("now (-want +got):\n%s", diff)
 	}
-	was, err := f.store.Passage(t.Context(), f.org, f.agent, old.ID)
+	was, err := f.store.Passage(t.Context(), f.org, archival.Of(f.agent), old.ID)
 	if err != nil || !was.Ended || was.SupersededBy == nil || *was.SupersededBy != next.ID || next.ValidFrom == nil ||
 		!was.ValidUntil.Equal(*next.ValidFrom) {
 		t.Fatalf("the old one is %+v, the new one %+v, %v", was, next, err)
@@ -174,10 +174,11 @@ func TestSupersedingEndsTheOldPassage(t *testing.T) {
 		t.Errorf("again (-want +got):\n%s", diff)
 	}
 	// A passage stays ended after its successor is deleted.
-	if err := f.store.DeletePassage(t.Context(), f.org, f.agent, again.ID); err != nil {
+	if err := f.store.DeletePassage(t.Context(), f.org, archival.Of(f.agent), again.ID); err != nil {
 		t.Fatal(err)
 	}
-	if p, err := f.store.Passage(t.Context(), f.org, "", next.ID); err != nil || !p.Ended || p.SupersededBy != nil {
+	if p, err := f.store.Passage(t.Context(), f.org, archival.Of(""),
+		next.ID); err != nil || !p.Ended || p.SupersededBy != nil {
 		t.Errorf("the successor is deleted: %+v, %v", p, err)
 	}
 }
@@ -192,7 +193,7 @@ func TestValidityIsChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, chain := range [][2]string{{a.ID, b.ID}, {b.ID, c.ID}} {
-		if _, err := f.store.UpdatePassage(t.Context(), f.org, f.agent, chain[0],
+		if _, err := f.store.UpdatePassage(t.Context(), f.org, archival.Of(f.agent), chain[0],
 			archival.PassageUpdate{SupersededBy: &chain[1]}); err != nil {
 			t.Fatal(err)
 		}
@@ -210,7 +211,8 @@ func TestValidityIsChecked(t *testing.T) {
 		{"another archive's", "superseded_by", func() error { return f.supersede(c.ID, elsewhere[0].ID) }},
 		{"none", "superseded_by", func() error { return f.supersede(c.ID, "passage-none") }},
 		{"no end, though superseded", "valid_until", func() error {
-			_, err := f.store.UpdatePassage(t.Context(), f.org, f.agent, a.ID, archival.PassageUpdate{ValidUntil: &db.Bound{}})
+			_, err := f.store.UpdatePassage(t.Context(), f.org, archival.Of(f.agent), a.ID,
+				archival.PassageUpdate{ValidUntil: &db.Bound{}})
 			return err
 		}},
 		{"supersedes none", "supersedes", func() error {
@@ -239,12 +241,13 @@ func TestValidityIsChecked(t *testing.T) {
 }
 
 func (f *fixture) insertError(d archival.Draft) error {
-	_, err := f.store.InsertFor(f.Context(), f.org, f.agent, []archival.Draft{d})
+	_, err := f.store.InsertFor(f.Context(), f.org, archival.Of(f.agent), []archival.Draft{d})
 	return err
 }
 
 func (f *fixture) supersede(id, by string) error {
-	_, err := f.store.UpdatePassage(f.Context(), f.org, f.agent, id, archival.PassageUpdate{SupersededBy: &by})
+	_, err := f.store.UpdatePassage(f.Context(), f.org, archival.Of(f.agent), id,
+		archival.PassageUpdate{SupersededBy: &by})
 	return err
 }
 
@@ -257,7 +260,7 @@ func TestOneOfManySupersedesAPassage(t *testing.T) {
 	won := make([]bool, 8)
 	for i := range won {
 		group.Go(func() error {
-			_, err := f.store.InsertFor(t.Context(), f.org, f.agent,
+			_, err := f.store.InsertFor(t.Context(), f.org, archival.Of(f.agent),
 				[]archival.Draft{{Text: fmt.Sprintf("Ada lives in house %d", i), Supersedes: old.ID}})
 			lost, ok := errors.AsType[*archival.SupersededError](err)
 			if won[i] = err == nil; won[i] || ok && lost.Current.ID == old.ID && lost.Current.SupersededBy != nil &&

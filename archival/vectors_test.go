@@ -16,7 +16,8 @@ func TestVectorsOfPassages(t *testing.T) {
 	f := newDenseFixture(t, e)
 	f.embedded(f.insert("the ferry leaves at noon", "this is forbidden")[0].ArchiveID)
 	f.settled(1)
-	list, err := f.store.Passages(t.Context(), f.org, f.agent, archival.PassageList{}, db.Page{Ascending: true})
+	list, err := f.store.Passages(t.Context(), f.org, archival.Of(f.agent), archival.PassageList{},
+		db.Page{Ascending: true})
 	if err != nil {
 		t.Fatal(err)
 	}

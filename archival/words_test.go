@@ -59,7 +59,7 @@ func anArchiveIsRankedThroughTheIndexOfWords(t *testing.T, database owned) {
 	walnut := "the walnut tree"
 	hit := search(indexed, "number77").Hits[0]
 	update := archival.PassageUpdate{Text: &walnut}
-	if _, err := indexed.UpdatePassage(t.Context(), f.org, f.agent, hit.ID, update); err != nil {
+	if _, err := indexed.UpdatePassage(t.Context(), f.org, archival.Of(f.agent), hit.ID, update); err != nil {
 		t.Fatal(err)
 	}
 	compare()
@@ -125,7 +125,7 @@ func TestPassagesAreFoundByPartsOfWords(t *testing.T) {
 func TestAPassageHasALanguage(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	given, err := f.store.InsertFor(t.Context(), f.org, f.agent, []archival.Draft{
+	given, err := f.store.InsertFor(t.Context(), f.org, archival.Of(f.agent), []archival.Draft{
 		{Text: "Toimituksen viivästymisestä valitettiin."}, {Text: "Rechnungen prüfen", Language: "de"}, {Text: "Накладная"},
 		{Text: "1 2 3"}})
 	if err != nil {
@@ -147,18 +147,20 @@ func TestAPassageHasALanguage(t *testing.T) {
 		code, shown string
 		given       bool
 	}{{"fi", "fi", true}, {"", "de", false}} {
-		changed, err := f.store.UpdatePassage(t.Context(), f.org, "", given[1].ID, archival.PassageUpdate{Language: &c.code})
+		changed, err := f.store.UpdatePassage(t.Context(), f.org, archival.Of(""), given[1].ID,
+			archival.PassageUpdate{Language: &c.code})
 		if err != nil || changed.Language == nil || *changed.Language != c.shown && c.given ||
 			changed.LanguageGiven != c.given || changed.Text != given[1].Text {
 			t.Errorf("%q: got %+v (%v)", c.code, changed, err)
 		}
 	}
 	unknown := "xx"
-	_, err = f.store.UpdatePassage(t.Context(), f.org, "", given[1].ID, archival.PassageUpdate{Language: &unknown})
+	_, err = f.store.UpdatePassage(t.Context(), f.org, archival.Of(""), given[1].ID, archival.PassageUpdate{Language: &unknown})
 	if _, ok := errors.AsType[*db.FieldError](err); !ok {
 		t.Errorf("an unknown language: got %v", err)
 	}
-	_, err = f.store.InsertFor(t.Context(), f.org, f.agent, []archival.Draft{{Text: "a", Language: "xx"}})
+	_, err = f.store.InsertFor(t.Context(), f.org, archival.Of(f.agent), []archival.Draft{{Text: "a",
+		Language: "xx"}})
 	if !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("an unknown language: got %v", err)
 	}

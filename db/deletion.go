@@ -20,7 +20,7 @@ func (t trace) keyed() bool { return t.place || t.self != "" }
 var traces = map[string]trace{
 	"agents":        {place: true},
 	"archives":      {place: true},
-	"blocks":        {place: true},
+	"blocks":        {place: true, self: "template_key"},
 	"conversations": {place: true, self: "forked_from"},
 	"files":         {place: true, self: "replaces"},
 	"identities":    {place: true},

@@ -49,6 +49,7 @@ var notReferences = map[string]string{
 	"embedded_space":              "a space that was deleted since counts as none",
 	"events.ref_id":               "the id of a file, folder, message or other thing, which may be deleted since",
 	"chunks.id":                   "the row's own, which no other row has by chance",
+	"files.read_by":               "the name of a program of the operator",
 	"prompts.parts":               "an array of hashes of prompt_parts, for which Postgres has no foreign keys",
 	"tool_calls.call_id":          "the caller's name of the call",
 	"memory_files.refused_chunks": "hashes of parts of the row's own text",

@@ -21,6 +21,7 @@ type Conversation struct {
 	AgentID       string          `db:"agent_id" json:"agent_id"`
 	AgentKey      int64           `db:"agent_key" json:"-"`
 	IsDefault     bool            `db:"is_default" json:"-"`
+	UserKey       int64           `db:"user_key" json:"-"` // key of the identity with whom it is; 0: nobody
 	Summary       *string         `db:"summary" json:"summary"`
 	Description   *string         `db:"description" json:"description"`
 	Model         *string         `db:"model" json:"model"`
@@ -48,7 +49,9 @@ type Conversation struct {
 }
 
 // conversationColumns are the columns of Conversation, from conversations c and their agents a.
-const conversationColumns = `c.key, c.id, a.id AS agent_id, c.agent_key, c.is_default, c.summary, c.description,
+const conversationColumns = `c.key, c.id, a.id AS agent_id, c.agent_key, c.is_default,
+	coalesce(` + UserOf + `, 0) AS user_key,
+	c.summary, c.description,
 	c.model, c.model_settings, c.context_window_limit, c.compaction_settings, c.hidden, c.delegated, c.only_tools,
 	c.messages, c.tokens,
 	c.frame, c.first_visible, c.kept,
@@ -68,25 +71,33 @@ const fromConversations = ` FROM conversations c JOIN agents a ON a.org = c.org 
 const conversationRows = `SELECT ` + conversationColumns + fromConversations
 
 // Conversation returns a conversation by its id. If id is empty or DefaultConversation, it returns the agent's default
-// one. Unless agentID is empty, the conversation must belong to that agent.
+// one. Unless agentID is empty, the conversation must belong to that agent. If ctx works for a user, it must be with
+// that user or with nobody, and the default one is the oldest with that user.
 func (s *Store) Conversation(ctx context.Context, org db.Org, agentID, id string) (Conversation, error) {
-	condition, args := named(org, agentID, id)
-	c, err := db.One[Conversation](ctx, s.db, conversationRows+` AND `+condition, args)
-	return c, s.conversationError(ctx, org, err, agentID, id)
+	return s.ConversationIn(ctx, org, agentID, Reach{Conversation: id, Users: db.ScopeOf(ctx)})
+}
+
+// ConversationIn is Conversation for one that must be in a scope of users; in any other it is ErrNotFound.
+func (s *Store) ConversationIn(ctx context.Context, org db.Org, agentID string, r Reach) (Conversation, error) {
+	condition, args := named(ctx, org, agentID, r.Conversation)
+	c, err := db.One[Conversation](ctx, s.db, conversationRows+` AND `+condition+` AND `+r.Users.Where(UserOf, args), args)
+	return c, s.conversationError(ctx, org, err, agentID, r.Conversation)
 }
 
 // Before returns the conversation of an agent before another one: the one that it continues by a hand-over, else the
-// one in which something was said last. ErrNotFound if the agent has no other with messages.
-func (s *Store) Before(ctx context.Context, org db.Org, agentID, id string) (Conversation, error) {
-	current, err := s.Conversation(ctx, org, agentID, id)
+// one of the scope in which something was said last. ErrNotFound if the agent has no other with messages.
+func (s *Store) Before(ctx context.Context, org db.Org, agentID string, r Reach) (Conversation, error) {
+	current, err := s.ConversationIn(ctx, org, agentID, r)
 	if err != nil {
 		return current, err
 	}
+	args := pgx.StrictNamedArgs{"org": org, "agent": agentID, "key": current.Key}
 	c, err := db.One[Conversation](ctx, s.db, conversationRows+` AND a.id = @agent AND c.key <> @key AND c.messages > 0
+		AND `+r.Users.Where(UserOf, args)+`
 		ORDER BY EXISTS (SELECT FROM handovers h
 		                 WHERE h.org = @org AND h.taken_by = @key AND h.conversation_key = c.key) DESC,
 		         c.last_message_at DESC NULLS LAST, c.key DESC
-		LIMIT 1`, pgx.StrictNamedArgs{"org": org, "agent": agentID, "key": current.Key})
+		LIMIT 1`, args)
 	if !isNotFound(err) {
 		return c, err
 	}
@@ -103,11 +114,19 @@ func (s *Store) Before(ctx context.Context, org db.Org, agentID, id string) (Con
 
 // named returns a condition on the conversation that a caller named, and the arguments of a statement with this
 // condition. Each of the three conditions is planned by Postgres only once. One condition for all three cases would be
-// planned for each call, which takes several times as long as its execution.
-func named(org db.Org, agentID, id string) (condition string, args pgx.StrictNamedArgs) {
+// planned for each call, which takes several times as long as its execution. If ctx works for a user, the default
+// conversation is the oldest with that user.
+func named(ctx context.Context, org db.Org, agentID, id string) (condition string, args pgx.StrictNamedArgs) {
 	args = pgx.StrictNamedArgs{"org": org}
 	if id == "" || id == DefaultConversation {
 		args["agent"] = agentID
+		if user := db.UserOf(ctx); user != 0 {
+			args["of_user"] = user
+			return `a.id = @agent AND c.key = (
+				SELECT min(x.conversation_key)
+				FROM conversation_identities x JOIN conversations o ON o.org = @org AND o.key = x.conversation_key
+				WHERE x.org = @org AND x.agent_key = a.key AND x.identity_key = @of_user AND o.deleted_at IS NULL)`, args
+		}
 		return `c.is_default AND a.id = @agent`, args
 	}
 	args["conversation"] = id
@@ -125,10 +144,22 @@ func (s *Store) ListState(ctx context.Context, org db.Org, agentID string) (stri
 		pgx.StrictNamedArgs{"org": org, "agent": agentID})
 }
 
-// inConversation is a condition on conversation c. @within is an id or DefaultConversation; if it is empty, any
-// conversation passes.
-const inConversation = `CASE WHEN @within = '' THEN true WHEN @within = 'default' THEN c.is_default
-	ELSE c.id = @within END`
+// Reach says which of an agent's conversations a caller reads.
+type Reach struct {
+	Conversation string       // an id or DefaultConversation; empty: each that is in the scope
+	Users        db.UserScope // whose conversations
+}
+
+// where returns a condition on conversation c, and adds its arguments to args.
+func (r Reach) where(args pgx.StrictNamedArgs) string {
+	args["within"] = r.Conversation
+	return `CASE WHEN @within = '' THEN true WHEN @within = 'default' THEN c.is_default
+		ELSE c.id = @within END AND ` + r.Users.Where(UserOf, args)
+}
+
+// UserOf is SQL for the key of the user with whom conversation c is; NULL: it is with nobody.
+const UserOf = `(SELECT x.identity_key FROM conversation_identities x
+	WHERE x.org = @org AND x.agent_key = c.agent_key AND x.conversation_key = c.key)`
 
 // ErrReset means that the conversation was reset while a request worked on it.
 var ErrReset error = resetError{}

@@ -28,12 +28,15 @@ type added struct {
 }
 
 func (s *Store) lockEnd(ctx context.Context, org db.Org, agentID, conversation string) (conversationEnd, error) {
-	condition, args := named(org, agentID, conversation)
+	condition, args := named(ctx, org, agentID, conversation)
 	end, err := db.One[conversationEnd](ctx, s.db, `
 		SELECT `+conversationColumns+`, c.session, c.session_at,
 		       (SELECT q.stored_bytes FROM quotas q WHERE q.org = @org) AS quota`+fromConversations+` AND `+condition+`
 		FOR NO KEY UPDATE OF c`, args)
 	end.org = org
+	if user := db.UserOf(ctx); err == nil && user != 0 && end.UserKey != user {
+		return end, db.NotFound("Conversation with ID %s is not with the user of the request", db.Short(end.ID))
+	}
 	return end, s.conversationError(ctx, org, err, agentID, conversation)
 }
 

@@ -102,18 +102,18 @@ func (s *Store) Whole(ctx context.Context, org db.Org, agentID string, q ExpandQ
 func (s *Store) expandable(ctx context.Context, org db.Org, agentID string, q ExpandQuery,
 	maxBytes int64) (text, error) {
 	if r, ok := parseSeqRange(q.ID); ok {
-		r.conversation = q.Conversation
+		r.Reach = q.Reach
 		return s.seqRangeText(ctx, org, agentID, r, maxBytes)
 	}
 	if seq, err := strconv.ParseInt(q.ID, 10, 64); err == nil {
-		if q.ID, err = s.messageAt(ctx, org, agentID, seq, q.Conversation); err != nil {
+		if q.ID, err = s.messageAt(ctx, org, agentID, seq, q.Reach); err != nil {
 			return text{}, err
 		}
 	}
 	if !strings.HasPrefix(q.ID, "message-") {
 		return s.longResult(ctx, org, agentID, q)
 	}
-	found, err := s.Neighbors(ctx, org, NeighborQuery{AgentID: agentID, MessageID: q.ID, Conversation: q.Conversation})
+	found, err := s.Neighbors(ctx, org, NeighborQuery{AgentID: agentID, MessageID: q.ID, Reach: q.Reach})
 	if err != nil {
 		return text{}, err
 	}
@@ -127,18 +127,18 @@ func (s *Store) expandable(ctx context.Context, org db.Org, agentID string, q Ex
 	}), nil
 }
 
-// messageAt returns the id of the message with this seq. If that message is gone, it returns the id of a copy. Unless
-// within is empty, the message is in that conversation.
-func (s *Store) messageAt(ctx context.Context, org db.Org, agentID string, seq int64, within string) (id string,
+// messageAt returns the id of the message with this seq within a reach. If that message is gone, it returns the id of a
+// copy.
+func (s *Store) messageAt(ctx context.Context, org db.Org, agentID string, seq int64, within Reach) (id string,
 	err error) {
+	args := pgx.StrictNamedArgs{"org": org, "agent": agentID, "seq": seq}
 	id, err = db.One[string](ctx, s.db, `
 		SELECT 'message-' || m.id FROM `+messageTables+`
-		WHERE m.org = @org AND a.id = @agent AND m.seq = @seq AND `+inConversation,
-		pgx.StrictNamedArgs{"org": org, "agent": agentID, "seq": seq, "within": within})
+		WHERE m.org = @org AND a.id = @agent AND m.seq = @seq AND `+within.where(args), args)
 	if !isNotFound(err) {
 		return id, err
 	}
-	source, err := s.rangeSource(ctx, org, agentID, seqRange{from: seq, to: seq, conversation: within})
+	source, err := s.rangeSource(ctx, org, agentID, seqRange{from: seq, to: seq, Reach: within})
 	if err == nil {
 		id, err = db.One[string](ctx, s.db, `
 			SELECT 'message-' || m.id FROM messages m JOIN messages o ON o.org = m.org AND o.position = m.position

@@ -47,6 +47,23 @@ func (s *Store) lineageOf(ctx context.Context, org db.Org, agent int64, withRese
 	return l, err
 }
 
+// hideOthers makes the conversations gone that are not in a scope. Their messages are then read from copies that are.
+func (s *Store) hideOthers(ctx context.Context, org db.Org, l lineage, users db.UserScope) error {
+	if users.All() || len(l) == 0 {
+		return nil
+	}
+	args := pgx.StrictNamedArgs{"org": org, "keys": slices.Collect(maps.Keys(l))}
+	others, err := db.All[int64](ctx, s.db, `
+		SELECT c.key FROM conversations c
+		WHERE c.org = @org AND c.key = ANY (@keys) AND NOT (`+users.Where(UserOf, args)+`)`, args)
+	for _, key := range others {
+		b := l[key]
+		b.Gone = true
+		l[key] = b
+	}
+	return err
+}
+
 // path yields a conversation and then its ancestors, the nearest first. With each comes the last position up to which
 // both have the same messages.
 func (l lineage) path(key int64) iter.Seq2[int64, int] {

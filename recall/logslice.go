@@ -29,10 +29,10 @@ var LogTypes = []string{"user", "assistant", "reasoning", "tool_call", "tool_res
 
 // LogQuery selects entries of a log; an empty field selects all.
 type LogQuery struct {
-	Range        string // such as "120-188"; empty: the whole conversation
-	Conversation string // an id or DefaultConversation; empty: the conversation of the range's first message
-	Types        []string
-	Tool         string
+	Range string // such as "120-188"; empty: the whole conversation
+	Reach        // without a conversation: the conversation of the range's first message
+	Types []string
+	Tool  string
 }
 
 // LogSlice calls use with the entries of a range of an agent's log, in its order, with the long results whole. called
@@ -86,7 +86,7 @@ func (q LogQuery) seqs() (seqRange, error) {
 			return seqRange{}, db.Invalid("type may be %s; got '%s'.", strings.Join(LogTypes, ", "), db.Short(t))
 		}
 	}
-	r := seqRange{from: 1, to: math.MaxInt64, conversation: q.Conversation}
+	r := seqRange{from: 1, to: math.MaxInt64, Reach: q.Reach}
 	given := strings.TrimSpace(q.Range)
 	if given == "" {
 		return r, nil
@@ -99,7 +99,7 @@ func (q LogQuery) seqs() (seqRange, error) {
 	if !ok {
 		return r, db.Invalid("seq is '%s'; it must be a range such as 120-188, or a number.", db.Short(given))
 	}
-	parsed.conversation = q.Conversation
+	parsed.Reach = q.Reach
 	return parsed, nil
 }
 

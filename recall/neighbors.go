@@ -15,8 +15,8 @@ const MaxNeighbors = 100
 // NeighborQuery names a message of an agent, and how many messages around it to return.
 type NeighborQuery struct {
 	AgentID, MessageID string
-	Before, After      int    // messages, 0 to MaxNeighbors
-	Conversation       string // the message's conversation, an id or DefaultConversation; empty: any of the agent's
+	Before, After      int // messages, 0 to MaxNeighbors
+	Reach                  // where the message is
 }
 
 // Neighbors are consecutive messages of a conversation, in their order.
@@ -38,11 +38,11 @@ func (s *Store) Neighbors(ctx context.Context, org db.Org, q NeighborQuery) (Nei
 		Position     int   `db:"position"`
 		Total        int   `db:"total"`
 	}
+	args := pgx.StrictNamedArgs{"org": org, "agent": q.AgentID, "id": uuidOf(q.MessageID)}
 	at, err := db.One[center](ctx, s.db, `
 		SELECT m.conversation_key, m.position, c.messages AS total
 		FROM `+messageTables+`
-		WHERE m.org = @org AND a.id = @agent AND m.id = @id AND `+inConversation, pgx.StrictNamedArgs{"org": org,
-		"agent": q.AgentID, "id": uuidOf(q.MessageID), "within": q.Conversation})
+		WHERE m.org = @org AND a.id = @agent AND m.id = @id AND `+q.where(args), args)
 	if err != nil {
 		return Neighbors{}, messageError(err, db.Short(q.MessageID))
 	}

@@ -14,6 +14,7 @@ type Query struct {
 	Text         string
 	AgentID      string // empty: the whole organization
 	Conversation string // an id, or DefaultConversation of AgentID
+	Users        db.UserScope
 	Roles        []Role
 	Start, End   *time.Time     // both inclusive
 	Limit        int            // 1 to SearchMax; 0 is 1

@@ -30,7 +30,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	if strings.TrimSpace(q.Text) == "" {
 		return s.newest(ctx, f)
 	}
-	out, spelling, err := rank.Respelled(ctx, s.db, s.search, s.question(f),
+	out, spelling, err := rank.Respelled(ctx, s.db, s.search, s.question(ctx, f),
 		func(text string, guessed bool) (rank.Searched[Results], error) {
 			f.q.Text, f.guessed = text, guessed
 			return s.ranked(ctx, f)
@@ -95,15 +95,23 @@ func (s *Store) afterKey(ctx context.Context, f searchFilter) (int64, error) {
 
 // rank ranks each message by its own words and meaning.
 func (s *Store) rank(ctx context.Context, f searchFilter) (rank.Ranking, error) {
-	return s.search.Rank(ctx, s.db, s.question(f))
+	return s.search.Rank(ctx, s.db, s.question(ctx, f))
 }
 
 // question returns a question that ranks each message by its own words and meaning.
-func (s *Store) question(f searchFilter) rank.Question {
+func (s *Store) question(ctx context.Context, f searchFilter) rank.Question {
+	filters, most := f.filters(), 0
+	if f.few != nil {
+		most = f.rows
+		for i := range filters {
+			filters[i].Few = s.keys(ctx, filters[i])
+		}
+	}
 	return rank.Question{
 		Org:         f.org,
 		Text:        f.q.Text,
-		Filters:     f.filters(),
+		Filters:     filters,
+		Most:        most,
 		Limit:       rank.ArmRows, // each page reads the same number, because messages gain from their neighbors
 		WordsOnly:   f.q.Mode == ByWords,
 		MeaningOnly: f.q.Mode == ByMeaning,

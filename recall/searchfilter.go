@@ -3,6 +3,7 @@ package recall
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -16,9 +17,10 @@ import (
 // organization, narrowed by the query.
 type searchFilter struct {
 	org          db.Org
-	agent        int64 // 0: all agents
-	conversation int64 // 0: all conversations of the agent
-	rows         int   // an upper bound of the number of messages
+	agent        int64   // 0: all agents
+	conversation int64   // 0: all conversations of the agent
+	rows         int     // an upper bound of the number of messages
+	few          []int64 // the conversations that are searched, if the scope of users leaves few; nil: not listed
 	periods      []period
 	after        int64   // key of the message after which the page begins; 0 for the first page
 	guessed      bool    // q.Text is another spelling of the query
@@ -51,7 +53,7 @@ func (s *Store) searchFilter(ctx context.Context, org db.Org, q Query) (searchFi
 		f.agent = agent
 	}
 	if q.Conversation != "" {
-		c, err := s.Conversation(ctx, org, q.AgentID, q.Conversation)
+		c, err := s.ConversationIn(ctx, org, q.AgentID, Reach{q.Conversation, q.Users})
 		if err != nil {
 			return searchFilter{}, err
 		}
@@ -147,19 +149,44 @@ func (s *Store) countMessages(ctx context.Context, f *searchFilter, asking int64
 	type row struct {
 		Rows    int     `db:"rows"`
 		Deleted []int64 `db:"deleted"`
+		Few     []int64 `db:"few"`
+		Users   bool    `db:"users"` // a conversation is with a user
+	}
+	args := pgx.StrictNamedArgs{"org": f.org, "agent": f.agent, "conversation": f.conversation,
+		"with_reset": f.q.WithReset, "asking": asking, "most": maxListed}
+	few, ofUsers, visible, users := `NULL::bigint[]`, `false`, ``, `true`
+	if f.narrowsUsers() {
+		few = `CASE WHEN count(*) FILTER (WHERE NOT hidden) <= @most THEN
+			coalesce(array_agg(key ORDER BY key) FILTER (WHERE NOT hidden), '{}') END`
+		ofUsers = `EXISTS (
+			SELECT FROM conversation_identities x WHERE x.org = @org AND (@agent = 0 OR x.agent_key = @agent))`
+		users = f.q.Users.Where(`x.identity_key`, args)
+		visible = `LEFT JOIN conversation_identities x
+			ON x.org = @org AND x.agent_key = c.agent_key AND x.conversation_key = c.key`
 	}
 	r, err := db.One[row](ctx, s.db, `
 		SELECT coalesce(sum(messages) FILTER (WHERE NOT hidden), 0)::bigint AS rows,
-		       coalesce(array_agg(key ORDER BY key) FILTER (WHERE hidden), '{}') AS deleted
+		       coalesce(array_agg(key ORDER BY key) FILTER (WHERE hidden), '{}') AS deleted, `+few+` AS few,
+		       `+ofUsers+` AS users
 		FROM (
-			SELECT key, messages, deleted_at IS NOT NULL AND NOT ($4 AND reset_at IS NOT NULL)
-			       OR delegated AND $3 = 0 AND key <> $5 AS hidden
-			FROM conversations
-			WHERE org = $1 AND ($2 = 0 OR agent_key = $2) AND ($3 = 0 OR key = $3)
-		) c`, f.org, f.agent, f.conversation, f.q.WithReset, asking)
-	f.rows, f.deleted = r.Rows, r.Deleted
+			SELECT c.key, c.messages, c.deleted_at IS NOT NULL AND NOT (@with_reset AND c.reset_at IS NOT NULL)
+			       OR c.delegated AND @conversation = 0 AND c.key <> @asking AS hidden
+			FROM conversations c `+visible+`
+			WHERE c.org = @org AND (@agent = 0 OR c.agent_key = @agent) AND (@conversation = 0 OR c.key = @conversation)
+			  AND @most > 0 AND `+users+`
+		) c`, args)
+	f.rows, f.deleted, f.few = r.Rows, r.Deleted, r.Few
+	if f.narrowsUsers() && !r.Users { // all messages are nobody's
+		f.few, f.q.Users = nil, db.AllUsers()
+	}
 	return err
 }
+
+// maxListed is how many conversations a search lists by their keys.
+const maxListed = 1_000
+
+// narrowsUsers reports whether the scope of users leaves out conversations of a search of an agent or the organization.
+func (f searchFilter) narrowsUsers() bool { return f.conversation == 0 && !f.q.Users.All() }
 
 // narrows reports whether the query leaves out messages by their roles or times.
 func (f searchFilter) narrows() bool { return len(f.q.Roles) > 0 || f.q.Start != nil || f.q.End != nil }
@@ -235,6 +262,7 @@ func (f searchFilter) condition() (string, pgx.StrictNamedArgs) {
 	if f.conversation != 0 {
 		add(`$.conversation_key = @conversation`, "conversation", f.conversation)
 	}
+	where += f.ofUsers(args)
 	if f.visibleIn != 0 {
 		add(`NOT ($.conversation_key = @visible_in AND ($.position >= @visible_from AND $.position <> ALL (@unshown)
 			OR $.position = ANY (@visible_kept)))`, "visible_in", f.visibleIn)
@@ -250,6 +278,35 @@ func (f searchFilter) condition() (string, pgx.StrictNamedArgs) {
 		where += ` AND $.role <> 'summary'` // the log has everything that a summary says
 	}
 	return where + ` AND ` + f.wanted(args), args
+}
+
+// ofUsers returns a condition that leaves out the messages of other users, beginning with AND, and adds its argument to
+// args. It is empty if there is nothing to leave out. $ stands for the row.
+func (f searchFilter) ofUsers(args pgx.StrictNamedArgs) string {
+	switch {
+	case f.few != nil:
+		args["few_conversations"] = f.few
+		return ` AND $.conversation_key = ANY (@few_conversations)`
+	case f.narrowsUsers():
+		args["scope_user"] = f.q.Users.User()
+		return ` AND NOT EXISTS (SELECT FROM conversation_identities x
+			WHERE x.org = @org AND x.agent_key = $.agent_key AND x.conversation_key = $.conversation_key
+			  AND x.identity_key <> @scope_user)`
+	}
+	return ""
+}
+
+// keys returns rank.Filter.Few for a filter that lists the conversations.
+func (s *Store) keys(ctx context.Context, f rank.Filter) func(most int) ([]int64, error) {
+	return func(most int) ([]int64, error) {
+		args := maps.Clone(f.Args)
+		args["most"] = most + 1
+		keys, err := db.All[int64](ctx, s.db, `SELECT r.key FROM messages r WHERE `+f.Rows+` LIMIT @most`, args)
+		if len(keys) > most {
+			return nil, err
+		}
+		return keys, err
+	}
 }
 
 // wanted returns the condition from the query's roles and times, and adds its arguments to args. $ stands for the row.
@@ -272,7 +329,7 @@ func (f searchFilter) wanted(args pgx.StrictNamedArgs) string {
 
 // statisticsScope names the messages that word statistics are counted over, whatever else the query filters by.
 func (f searchFilter) statisticsScope() string {
-	return fmt.Sprint(f.org, f.agent, f.conversation, f.q.WithReset)
+	return fmt.Sprint(f.org, f.agent, f.conversation, f.q.WithReset, f.q.Users)
 }
 
 // sampledPassages is how many passages of a long message are sampled, spread evenly over it.
@@ -281,9 +338,13 @@ const sampledPassages = 8
 // sample reads the terms of up to lexicon.SampleRows messages, of long ones by passages, spread evenly over the
 // conversation, the agent or the organization.
 func (s *Store) sample(ctx context.Context, f searchFilter) (*lexicon.IDF, error) {
+	if f.few != nil {
+		return s.sampleFew(ctx, f)
+	}
 	place, rows := "key", `org = @org`
 	ends := `SELECT min(key) AS first, max(key) AS last FROM messages WHERE org = @org`
 	args := pgx.StrictNamedArgs{"org": f.org, "n": int64(lexicon.SampleRows)}
+	users := strings.ReplaceAll(f.ofUsers(args), "$", "messages")
 	switch {
 	case f.conversation != 0:
 		place, rows, args["key"] = "position", `org = @org AND conversation_key = @key`, f.conversation
@@ -304,7 +365,8 @@ func (s *Store) sample(ctx context.Context, f searchFilter) (*lexicon.IDF, error
 		), drawn AS (
 			SELECT DISTINCT m.key
 			FROM places CROSS JOIN LATERAL (
-				SELECT key FROM messages WHERE `+rows+` AND `+place+` >= places.place ORDER BY `+place+` LIMIT 1
+				SELECT key FROM messages WHERE `+rows+users+` AND `+place+` >= places.place
+				ORDER BY `+place+` LIMIT 1
 			) m
 		)
 		SELECT coalesce(p.terms, m.terms) AS terms, coalesce(p.more, 0) AS more
@@ -326,10 +388,24 @@ func (s *Store) sample(ctx context.Context, f searchFilter) (*lexicon.IDF, error
 	return lexicon.NewIDF(terms, total), err
 }
 
+// sampleFew is sample for listed conversations.
+func (s *Store) sampleFew(ctx context.Context, f searchFilter) (*lexicon.IDF, error) {
+	terms, err := db.All[[]int64](ctx, s.db, `
+		SELECT m.terms FROM messages m
+		WHERE m.org = $1 AND m.conversation_key = ANY ($2) AND m.terms IS NOT NULL
+		  AND m.key % greatest($3::bigint / $4::bigint, 1) = 0
+		ORDER BY m.key
+		LIMIT $4`, f.org, f.few, f.rows, lexicon.SampleRows)
+	return lexicon.NewIDF(terms, f.rows), err
+}
+
 // searchedLineage is lineageOf for a search of an agent or of the organization. Forks in which sub-agents work count as
 // gone, except the fork in which the asking model works.
 func (s *Store) searchedLineage(ctx context.Context, org db.Org, f searchFilter, asking int64) (lineage, error) {
 	l, err := s.lineageOf(ctx, org, f.agent, f.q.WithReset)
+	if err == nil {
+		err = s.hideOthers(ctx, org, l, f.q.Users)
+	}
 	for key, b := range l {
 		b.Gone = b.Gone || b.Delegated && key != asking
 		l[key] = b

@@ -19,8 +19,8 @@ import (
 
 // seqRange is a range of an agent's log, both ends included.
 type seqRange struct {
-	from, to     int64
-	conversation string // an id or DefaultConversation; empty: the conversation of the first message
+	from, to int64
+	Reach    // without a conversation: the conversation of the first message
 }
 
 // seqRangeForm matches the ways in which summaries and models write a range: "seq 120-188", "[seq 120–188]", "120-188"
@@ -48,7 +48,7 @@ const maxSeqRangeBytes = 64 << 20
 
 // seqRangeText returns the messages of a range as one text. Each message has its seq, its time in UTC, its speaker, and
 // its long results whole; its lines after the first are indented. Summaries and system prompts are left out. All
-// messages are of one conversation: r.conversation or, if that is empty, the conversation of the range's first message.
+// messages are of one conversation: r.Conversation or, if that is empty, the conversation of the range's first message.
 // Messages that are gone, or belong to another conversation, are read from their copies, under the seqs of the
 // originals. ErrInvalid if the messages have more than most bytes.
 func (s *Store) seqRangeText(ctx context.Context, org db.Org, agentID string, r seqRange, most int64) (text, error) {
@@ -198,10 +198,10 @@ func (s *Store) rangeSource(ctx context.Context, org db.Org, agentID string, r s
 	if err != nil {
 		return source{}, err
 	}
-	args := pgx.StrictNamedArgs{"org": org, "agent": agent, "from": r.from, "to": r.to, "within": r.conversation}
+	args := pgx.StrictNamedArgs{"org": org, "agent": agent, "from": r.from, "to": r.to}
 	found, err := db.One[source](ctx, s.db, `
 		SELECT m.conversation_key AS named, m.conversation_key AS read FROM `+messageTables+`
-		WHERE m.org = @org AND m.agent_key = @agent AND m.seq BETWEEN @from AND @to AND `+isSaid+` AND `+inConversation+`
+		WHERE m.org = @org AND m.agent_key = @agent AND m.seq BETWEEN @from AND @to AND `+isSaid+` AND `+r.where(args)+`
 		ORDER BY m.seq
 		LIMIT 1`, args)
 	if !isNotFound(err) {
@@ -217,15 +217,18 @@ const lastPosition = 1<<31 - 1
 // copiedSource returns the conversation with copies of a range's messages.
 func (s *Store) copiedSource(ctx context.Context, org db.Org, agent int64, r seqRange) (source, error) {
 	l, err := s.lineageOf(ctx, org, agent, false)
+	if err == nil {
+		err = s.hideOthers(ctx, org, l, r.Users)
+	}
 	if err != nil || len(l) == 0 {
 		return source{}, cmp.Or(err, db.ErrNotFound)
 	}
 	within := int64(0)
-	if r.conversation != "" {
+	if r.Conversation != "" {
+		args := pgx.StrictNamedArgs{"org": org, "agent": agent}
 		within, err = db.One[int64](ctx, s.db, `
 			SELECT c.key FROM conversations c
-			WHERE c.org = @org AND c.agent_key = @agent AND c.deleted_at IS NULL AND `+inConversation,
-			pgx.StrictNamedArgs{"org": org, "agent": agent, "within": r.conversation})
+			WHERE c.org = @org AND c.agent_key = @agent AND c.deleted_at IS NULL AND `+r.where(args), args)
 		if err != nil {
 			return source{}, err
 		}

@@ -50,7 +50,7 @@ func (s *Store) ListedPrompts(ctx context.Context, org db.Org, messages []Messag
 func (s *Store) SetSystemPrompt(ctx context.Context, org db.Org, agentID, conversation, instructions string) error {
 	return db.Tx(ctx, s.db, func(tx pgx.Tx) error {
 		store := s.With(tx)
-		condition, args := named(org, agentID, conversation)
+		condition, args := named(ctx, org, agentID, conversation)
 		c, err := db.One[Conversation](ctx, tx, conversationRows+` AND `+condition+` FOR NO KEY UPDATE OF c`, args)
 		if err != nil {
 			return s.conversationError(ctx, org, err, agentID, conversation)

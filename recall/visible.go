@@ -316,9 +316,10 @@ func (s *Store) Newest(ctx context.Context, org db.Org, c Conversation, role Rol
 		LIMIT 10`, org, c.Key, role, after)
 }
 
-// CountSaid counts like CountMessages, but without system prompts, and without copies of messages that the original
-// conversation still has.
-func (s *Store) CountSaid(ctx context.Context, org db.Org, agentID string) (int, error) {
+// CountSaid counts like CountMessages, but only in the conversations of a scope, without system prompts, and without
+// copies of messages that the original conversation still has.
+func (s *Store) CountSaid(ctx context.Context, org db.Org, agentID string, users db.UserScope) (int, error) {
+	args := pgx.StrictNamedArgs{"org": org, "agent": agentID}
 	return db.One[int](ctx, s.db, `
 		SELECT coalesce(sum(c.messages - own.first + 1 - (
 			SELECT count(*) FROM unnest(c.prompts) AS prompt (position) WHERE prompt.position >= own.first)), 0)::bigint
@@ -326,6 +327,6 @@ func (s *Store) CountSaid(ctx context.Context, org db.Org, agentID string) (int,
 		JOIN agents a ON a.org = c.org AND a.key = c.agent_key
 		LEFT JOIN conversations o ON o.org = c.org AND o.key = c.forked_from AND o.deleted_at IS NULL
 		CROSS JOIN LATERAL (SELECT CASE WHEN o.key IS NULL THEN 1 ELSE c.forked_to + 1 END) AS own (first)
-		WHERE c.org = $1 AND a.id = $2 AND c.deleted_at IS NULL AND c.messages > 0
-		  AND NOT c.delegated`, org, agentID)
+		WHERE c.org = @org AND a.id = @agent AND c.deleted_at IS NULL AND c.messages > 0
+		  AND NOT c.delegated AND `+users.Where(UserOf, args), args)
 }

@@ -19,23 +19,23 @@ type ExpandQuery struct {
 	Limit   int    // in bytes; 0 means ExpandBytes
 	Pattern string // an RE2 expression; empty: do not search lines
 
-	Conversation string // the text must be in this conversation, an id or DefaultConversation; empty: any of the agent's
+	Reach // where the text is
 }
 
 // longResult returns the text behind a Clip of an agent.
 func (s *Store) longResult(ctx context.Context, org db.Org, agentID string, q ExpandQuery) (text, error) {
+	args := pgx.StrictNamedArgs{"org": org, "agent": agentID, "id": q.ID}
 	size, err := db.One[int64](ctx, s.db, `
-		SELECT b.size_bytes`+longResultTables+` AND k.id = @id`,
-		pgx.StrictNamedArgs{"org": org, "agent": agentID, "id": q.ID, "within": q.Conversation})
+		SELECT b.size_bytes`+longResultTables+q.where(args)+` AND k.id = @id`, args)
 	if isNotFound(err) {
 		if shared, err := s.sharesLongResult(ctx, org, agentID, q); shared || err != nil {
-			q.Conversation = ""
+			q.Reach = Reach{Users: db.AllUsers()}
 			return s.longResult(ctx, org, agentID, q)
 		}
 		err = noLongResult(q.ID)
 	}
 	return onePiece(size, func() (string, error) {
-		texts, err := s.longResults(ctx, org, agentID, q.Conversation, []string{q.ID})
+		texts, err := s.longResults(ctx, org, agentID, q.Reach, []string{q.ID})
 		if text, ok := texts[q.ID]; ok || err != nil {
 			return text, err
 		}
@@ -48,12 +48,12 @@ func noLongResult(id string) error {
 		"result was cut", db.Short(id))
 }
 
-// longResultTables joins an agent's Clips to their stored texts. An empty conversation means any.
+// longResultTables joins an agent's Clips to their stored texts. A condition on the conversation c follows.
 const longResultTables = `
 		FROM clips k JOIN blobs b ON b.org = k.org AND b.sha256 = k.sha256
 		JOIN conversations c ON c.org = k.org AND c.key = k.conversation_key AND c.deleted_at IS NULL
 		JOIN agents a ON a.org = k.org AND a.key = k.agent_key
-		WHERE k.org = @org AND a.id = @agent AND ` + inConversation
+		WHERE k.org = @org AND a.id = @agent AND `
 
 // sharesLongResult reports whether the query's conversation is a copy that shares the long result with its original.
 func (s *Store) sharesLongResult(ctx context.Context, org db.Org, agentID string, q ExpandQuery) (bool, error) {
@@ -91,18 +91,17 @@ func unlessNotFound(err error) error {
 	return err
 }
 
-// longResults maps Clip id → text, for an agent's Clips. An empty conversation means any. Clips that do not exist are
-// left out.
-func (s *Store) longResults(ctx context.Context, org db.Org, agentID, conversation string, ids []string) (
+// longResults maps Clip id → text, for an agent's Clips within a reach. Clips that do not exist are left out.
+func (s *Store) longResults(ctx context.Context, org db.Org, agentID string, within Reach, ids []string) (
 	map[string]string, error) {
 	type row struct {
 		ID    string `db:"id"`
 		ZSTD  bool   `db:"zstd"`
 		Bytes []byte `db:"bytes"`
 	}
+	args := pgx.StrictNamedArgs{"org": org, "agent": agentID, "ids": ids}
 	rows, err := db.All[row](ctx, s.db, `
-		SELECT k.id, b.zstd, b.bytes`+longResultTables+` AND k.id = ANY (@ids)`,
-		pgx.StrictNamedArgs{"org": org, "agent": agentID, "ids": ids, "within": conversation})
+		SELECT k.id, b.zstd, b.bytes`+longResultTables+within.where(args)+` AND k.id = ANY (@ids)`, args)
 	texts := make(map[string]string, len(rows))
 	for _, r := range rows {
 		if r.ZSTD {
@@ -117,7 +116,7 @@ func (s *Store) longResults(ctx context.Context, org db.Org, agentID, conversati
 
 // LongResult returns the whole text of an agent's long result by its Clip's id; ErrNotFound if it is not stored.
 func (s *Store) LongResult(ctx context.Context, org db.Org, agentID, clip string) (string, error) {
-	texts, err := s.longResults(ctx, org, agentID, "", []string{clip})
+	texts, err := s.longResults(ctx, org, agentID, Reach{Users: db.AllUsers()}, []string{clip})
 	text, ok := texts[clip]
 	if err == nil && !ok {
 		err = db.ErrNotFound
@@ -138,7 +137,7 @@ func (s *Store) whole(ctx context.Context, org db.Org, messages []Message) ([]Me
 	if len(ids) == 0 {
 		return messages, nil
 	}
-	texts, err := s.longResults(ctx, org, messages[0].AgentID, "", ids)
+	texts, err := s.longResults(ctx, org, messages[0].AgentID, Reach{Users: db.AllUsers()}, ids)
 	whole := slices.Clone(messages)
 	for i, m := range whole {
 		whole[i].Content = slices.Clone(m.Content)

@@ -43,8 +43,8 @@ var idMeanings = map[string]string{
 
 	"tool_ids": "tool_id", "otid": "- a word of the client's", "tool_call_id": "- a word of the model's",
 	"message_id": "message_id", "batch_item_id": "- refused", "group_id": "- not stored", "sender_id": "- not stored",
-	"trace_ids":   "- not stored",
-	"identity_id": "identity_id", "identity_ids": "identity_id", "identifier_key": "- a name",
+	"trace_ids": "- not stored",
+	"user_id":   "identity_id", "identity_id": "identity_id", "identity_ids": "identity_id", "identifier_key": "- a name",
 	"identifier_keys": "- names", "key": "- the name of a property", "project_id": "- not stored",
 	"template_id":      "- not stored",
 	"base_template_id": "- not stored", "deployment_id": "- not stored", "entity_id": "- not stored",
@@ -661,6 +661,7 @@ func (m *matrix) foreignFields(o operation, attacker, victim tenant) {
 		switch {
 		case meaning == "":
 			m.t.Errorf("%s: %s holds ids: say in idMeanings what they name", o, place)
+		case meaning == "identity_id" && m.oneOrg: // users are the organization's, not an agent's
 		case meaning == anyID:
 			for _, kind := range []string{"agent_id", "folder_id", "file_id", "conversation_id", "message_id", "block_id",
 				"archive_id", "passage_id", "run_id", "step_id", "compaction_id", "key_id", "org_id"} {

@@ -108,6 +108,10 @@ func (s *Server) updateAgent(ctx context.Context, input *struct {
 		return letta.AgentState{}, err
 	}
 	previous.Settings.MadeFor = cmp.Or(u.Settings.MadeFor, previous.Settings.MadeFor)
+	if scope := agent.DefaultScope(previous.Settings.MadeFor); input.Body.RecallScope.Null && scope != "" {
+		u.Settings.RecallScope = scope
+		u.Unset = slices.DeleteFunc(u.Unset, func(name string) bool { return name == "recall_scope" })
+	}
 	if u.Settings.Tools, u.ToolIDs, err = s.changedTools(ctx, previous, input.Body.Choice()); err != nil {
 		return letta.AgentState{}, err
 	}

@@ -52,6 +52,15 @@ var notCarried = map[string]string{
 	"lex": "made again from the text", "terms": "made again from the text", "message_pieces": "made again from the text",
 	"lex_version": "of lex, which is made again",
 
+	"read_pages":        "made again from the original",
+	"files.pages_found": "made again from the original",
+	"files.pages_read":  "made again from the original", "files.read_by": "made again from the original",
+
+	"archives.user_key":       "a key: the identity in the file names the archive",
+	"agent_archives.user_key": "a key: the identity in the file names the archive",
+	"blocks.user_key":         "a key: the identity in the file names the copy and its block",
+	"blocks.template_key":     "a key: the identity in the file names the copy and its block",
+
 	"archives.deleted_at": "a deleted archive is left out", "folders.deleted_at": "a deleted folder is left out",
 	"prompt_parts.used_at": "when it was last handed out",
 	"erasures":             "requests and reports of the organization",
@@ -168,6 +177,10 @@ func (c *client) settled() {
 		`INSERT INTO subagents (org, agent_key, name, description, definition, created_at, updated_at)
 		 SELECT org, key, 'scout', 'd', '{"prompt": "p", "grants": {"default": true, "blocks": [], "folders": [],
 			"files": [], "memory_tree": null}}', '2026-01-02', '2026-01-03' FROM agents WHERE org = $1`,
+		`INSERT INTO memory_trees (org, name) VALUES ($1, 'of Bob')`,
+		`INSERT INTO user_memory_trees (org, agent_id, user_key, tree_key)
+		 SELECT i.org, a.id, i.key, t.key FROM identities i, memory_trees t, agents a
+		 WHERE i.org = $1 AND t.org = $1 AND a.org = $1 AND i.identifier_key = 'bob' AND t.name = 'of Bob'`,
 		`UPDATE working_memories SET turned = 1 WHERE org = $1`,
 		`UPDATE agent_files SET pinned = true, automatic = true WHERE org = $1`,
 		`UPDATE agent_blocks SET read_only = true, attached_by = '{"tool": "t"}' WHERE org = $1 AND label = 'shared'`,

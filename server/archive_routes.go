@@ -75,7 +75,8 @@ func (s *Server) listArchives(ctx context.Context, input *struct {
 	AgentID string `query:"agent_id" doc:"Attached to this agent."`
 	rest.Paging
 }) ([]letta.Archive, error) {
-	list, err := s.Archival.Archives(ctx, rest.Org(ctx), input.AgentID, input.Name, input.Page(50, rest.NewestFirst))
+	list, err := s.Archival.Archives(ctx, rest.Org(ctx), archival.Of(input.AgentID), input.Name, input.Page(50,
+		rest.NewestFirst))
 	return rest.Each(list, s.archiveOf), err
 }
 

@@ -24,7 +24,7 @@ func (s *Server) captureRoutes(a *rest.API) {
 		RequestBody: &huma.RequestBody{Required: true, Content: rest.Content[CaptureBody](a, rest.JSON)},
 		Responses: map[string]*huma.Response{"200": {Description: "What was appended.",
 			Content: rest.Content[Captured](a, rest.JSON)}},
-	}, func(c echo.Context) error { return s.capture(a, c) })
+	}, func(c echo.Context) error { return s.capture(a, c) }, rest.WithUsers)
 }
 
 // CaptureBody is a body with messages that other programs recorded.

@@ -3,10 +3,12 @@ package server
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/agent/pastsession"
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/letta"
 	"github.com/loci-memory/loci/server/rest"
@@ -15,19 +17,25 @@ import (
 func (s *Server) conversationRoutes(a *rest.API) {
 	rest.Post(a.For(rest.Write), "/v1/conversations",
 		"create_conversation: Create a conversation. It has a system prompt of its own, and shares the agent's memory.",
-		s.createConversation)
-	rest.Get(a.For(rest.Read), "/v1/conversations", "list_conversations: List conversations.", s.listConversations)
+		s.createConversation, rest.OfUsers)
+	rest.Get(a.For(rest.Read), "/v1/conversations", "list_conversations: List conversations.", s.listConversations,
+		rest.OfUsers)
+	rest.Post(a.For(rest.Tools), "/v1/agents/{agent_id}/conversations",
+		"create_agent_conversation: Create a conversation of an agent, as the agent's key.", s.createAgentConversation,
+		rest.Own, rest.OfUsers)
+	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/conversations",
+		"list_agent_conversations: List the conversations of an agent.", s.listAgentConversations, rest.Own, rest.OfUsers)
 	rest.Get(a.For(rest.ReadAgent), "/v1/conversations/{conversation_id}",
-		"get_conversation: Get a conversation.", s.getConversation)
+		"get_conversation: Get a conversation.", s.getConversation, rest.OfUsers)
 	rest.Get(a.For(rest.ReadAgent), "/v1/conversations/{conversation_id}/messages",
-		"list_conversation_messages: List a conversation's messages.", s.conversationMessages)
+		"list_conversation_messages: List a conversation's messages.", s.conversationMessages, rest.OfUsers)
 	rest.Patch(a.For(rest.Write), "/v1/conversations/{conversation_id}",
 		"update_conversation: Change a conversation. Fields that are absent stay.",
 		s.updateConversation, rest.Slow(handoverTimeout))
 	rest.Get(a.For(rest.ReadAgent), "/v1/conversations/{conversation_id}/ask",
 		"ask_session: Ask a conversation a question. The answer is found in its log, and cites the positions that it rests "+
 			"on; without a model it is the passages that fit best.",
-		s.askSession, rest.Slow(handoverTimeout), rest.Own)
+		s.askSession, rest.Slow(handoverTimeout), rest.Own, rest.OfUsers)
 	rest.Get(a.For(rest.ReadAgent), "/v1/conversations/{conversation_id}/flushes",
 		"list_flushes: List the silent turns of a conversation in which its model wrote to memory, the newest first.",
 		s.listFlushes, rest.Own)
@@ -81,20 +89,63 @@ func (s *Server) createConversation(ctx context.Context, input *struct {
 	AgentID string `query:"agent_id" required:"true"`
 	Body    letta.CreateConversation
 }) (letta.Conversation, error) {
-	n, err := input.Body.New()
+	return s.newConversation(ctx, input.AgentID, input.Body)
+}
+
+func (s *Server) createAgentConversation(ctx context.Context, input *struct {
+	rest.OfAgent
+	Body letta.CreateConversation
+}) (letta.Conversation, error) {
+	return s.newConversation(ctx, string(input.AgentID), input.Body)
+}
+
+// newConversation creates a conversation of an agent: with the user for whom the request works, if it works for one.
+func (s *Server) newConversation(ctx context.Context, agentID string, body letta.CreateConversation) (
+	letta.Conversation, error) {
+	user, err := s.conversationUser(ctx, agentID, body)
 	if err != nil {
 		return letta.Conversation{}, err
 	}
-	n.Compaction, err = s.Agents.ConversationSettings(ctx, rest.Org(ctx), input.AgentID, nil, input.Body.Settings())
+	n, err := body.New()
+	if err != nil {
+		return letta.Conversation{}, err
+	}
+	n.Compaction, err = s.Agents.ConversationSettings(ctx, rest.Org(ctx), agentID, nil, body.Settings())
 	if err != nil {
 		return letta.Conversation{}, err
 	}
 	if string(n.Compaction) == "null" {
 		n.Compaction = nil
 	}
-	c, err := s.Agents.CreateConversation(ctx, rest.Org(ctx), input.AgentID,
-		agent.NewConversation{NewConversation: n, IdentityID: input.Body.IdentityID.Value})
+	c, err := s.Agents.CreateConversation(ctx, rest.Org(ctx), agentID,
+		agent.NewConversation{NewConversation: n, IdentityID: body.IdentityID.Value, User: user})
 	return s.conversation(ctx, c, err)
+}
+
+// conversationUser returns the user with whom a conversation is created; empty if the request names none, or names it
+// as an identity.
+func (s *Server) conversationUser(ctx context.Context, agentID string, body letta.CreateConversation) (string, error) {
+	users, err := s.users(ctx, rest.Opt[string]{})
+	if err != nil || users.All() {
+		if body.UserID.Set && !body.UserID.Null && strings.TrimSpace(body.UserID.Value) == "" {
+			return "", rest.Unprocessable("body.user_id", "it is blank; give the id or the identifier_key of an identity")
+		}
+		if body.UserID.Value != "" && body.IdentityID.Value != "" {
+			return "", rest.Unprocessable("body.user_id", "user_id and identity_id both say whom the conversation is with: "+
+				"give one of them")
+		}
+		return body.UserID.Value, err
+	}
+	if err := s.checkUser(ctx, rest.Caller(ctx), rest.UserRequest{AgentID: agentID}); err != nil {
+		return "", err
+	}
+	for _, named := range []rest.Opt[string]{body.UserID, body.IdentityID} {
+		if _, err := s.users(ctx, named); err != nil {
+			return "", err
+		}
+	}
+	i, err := s.Agents.IdentityByKey(ctx, rest.Org(ctx), users.User())
+	return i.ID, err
 }
 
 func (s *Server) getConversation(ctx context.Context, input *struct {
@@ -166,10 +217,38 @@ func (s *Server) releaseCompaction(ctx context.Context, input *struct {
 }
 
 func (s *Server) listConversations(ctx context.Context, input *struct {
+	AgentID string `query:"agent_id"`
 	letta.ConversationFilter
+	OfUser
 	rest.Paging
 }) ([]letta.Conversation, error) {
-	list, err := s.Recall.Conversations(ctx, rest.Org(ctx), input.Filter(), input.Page(50, rest.NewestFirst))
+	f := input.Filter()
+	f.AgentID = input.AgentID
+	return s.conversationsOf(ctx, f, input.UserID, input.Page(50, rest.NewestFirst))
+}
+
+func (s *Server) listAgentConversations(ctx context.Context, input *struct {
+	rest.OfAgent
+	letta.ConversationFilter
+	OfUser
+	rest.Paging
+}) ([]letta.Conversation, error) {
+	f := input.Filter()
+	f.AgentID = string(input.AgentID)
+	if _, err := db.AgentKey(ctx, s.DB, rest.Org(ctx), f.AgentID); err != nil {
+		return nil, err
+	}
+	return s.conversationsOf(ctx, f, input.UserID, input.Page(50, rest.NewestFirst))
+}
+
+// conversationsOf lists the conversations that a filter selects, those with a named user and with nobody.
+func (s *Server) conversationsOf(ctx context.Context, f recall.ConversationFilter, user rest.Opt[string], p db.Page) (
+	[]letta.Conversation, error) {
+	var err error
+	if f.Users, err = s.users(ctx, user); err != nil {
+		return nil, err
+	}
+	list, err := s.Recall.Conversations(ctx, rest.Org(ctx), f, p)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +271,8 @@ func (s *Server) askSession(ctx context.Context, input *struct {
 	}
 	sessions := pastsession.Store{Recall: s.Recall, Models: s.Agents.Compaction.Models}
 	return sessions.Ask(ctx, rest.Org(ctx), pastsession.Question{AgentID: c.AgentID, Conversation: c.ID,
-		Text: input.Question, Passages: input.Limit, Zone: zone})
+		Users: db.AllUsers(),
+		Text:  input.Question, Passages: input.Limit, Zone: zone})
 }
 
 func (s *Server) listFlushes(ctx context.Context, input *struct {

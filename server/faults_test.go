@@ -135,7 +135,8 @@ func (f *faulty) sendBodies(check documentCheck, contents map[string]any) {
 				"{}": "object"}[value]
 			body := `{"` + name + `":` + value + `}`
 			got := servertest.Send(f.h, f.method, f.target, body)
-			if goTexts.MatchString(got.Text) || got.Code >= 500 {
+			noModel := got.Code == 503 && strings.Contains(got.Text, "no_model") // the server of this test has none
+			if goTexts.MatchString(got.Text) || got.Code >= 500 && !noModel {
 				f.t.Errorf("%s %s %s: got %d %.300s", f.method, f.target, body, got.Code, got.Text)
 			}
 			if detectable := wrong != "" && kind != "" && kind != wrong &&

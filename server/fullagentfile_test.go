@@ -55,6 +55,16 @@ func (c *client) remembering() string {
 	c.capture(agent, chatter(1, 3, "before the reset"))
 	c.must("PATCH", base+"/reset-messages", `{}`)
 	c.capture(agent, chatter(1, 20, "the file is /srv/data/plan-7.txt, and whales swim"))
+	for _, call := range [][2]string{ // what the agent keeps for Bob alone
+		{"archival_memory_insert", `{"content":"Bob likes the moon."}`},
+		{"core_memory_append", `{"label":"human","content":"His cat is Ivo."}`},
+	} {
+		got := fields(c.t, c.must("POST", base+"/tools/"+call[0]+"/run",
+			`{"conversation_id":"default","recall_scope":"user","args":`+call[1]+`}`))
+		if got["status"] != "success" {
+			c.t.Fatalf("%s of Bob: %v", call[0], got)
+		}
+	}
 	c.compact(base+"/summarize", `{}`)
 	c.exchanged(agent, "look", `{"a": 1}`, strings.Repeat("a long line of a result\n", 4000))
 	c.fit(agent, numbered(3_000), `,"policy":"four-layers"`)

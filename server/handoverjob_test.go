@@ -165,7 +165,12 @@ func TestAHandoverIsCarriedOnByTheSameIdentity(t *testing.T) {
 	leave(begin(withIdentity(bob)), "the port of Bob")
 	leave(begin(`{}`), "the port of nobody")
 	deleted := identity("gone")
-	leave(begin(withIdentity(deleted)), "the port of Eve")
+	gone := begin(withIdentity(deleted))
+	leave(gone, "the port of Eve")
+	if got := c.call("DELETE", "/v1/identities/"+deleted, ""); got.Code != 409 { // all would read her conversation
+		t.Errorf("the identity of a conversation is deleted: %d %s", got.Code, got.Text)
+	}
+	c.must("DELETE", "/v1/conversations/"+gone, "")
 	c.must("DELETE", "/v1/identities/"+deleted, "")
 	for _, next := range []struct{ with, has string }{{withIdentity(ada), "Ada"}, {`{}`, "nobody"},
 		{withIdentity(bob), "Bob"}, {withIdentity(ada), ""},

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/db"
@@ -32,6 +33,7 @@ type APIKey struct {
 	Prefix            string     `json:"prefix" doc:"What the key begins with."`
 	Scopes            []string   `json:"scopes" doc:"What the key may do: read, tools, write or admin."`
 	AgentIDs          []string   `json:"agent_ids" doc:"The agents that the scope tools is for."`
+	UserID            *string    `json:"user_id" doc:"The identity to which the key is bound; null: to none."`
 	Operator          bool       `json:"operator" doc:"Whether the key manages organizations."`
 	CreatedAt         time.Time  `json:"created_at"`
 	ExpiresAt         *time.Time `json:"expires_at" doc:"From when on the key is refused; null for never."`
@@ -48,7 +50,8 @@ type MadeAPIKey struct {
 
 func apiKeyOf(k apikey.Key) APIKey {
 	return APIKey{ID: k.ID, OrgID: k.OrgID, OrgName: k.OrgName, Name: k.Name, Prefix: k.Prefix, Scopes: k.Scopes,
-		AgentIDs: k.AgentIDs, Operator: k.Operator, CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, LastUsedAt: k.LastUsedAt,
+		AgentIDs: k.AgentIDs, UserID: k.UserID, Operator: k.Operator, CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt,
+		LastUsedAt:        k.LastUsedAt,
 		RequestsPerMinute: k.RequestsPerMinute, RequestsAtOnce: k.RequestsAtOnce}
 }
 
@@ -57,6 +60,7 @@ type NewAPIKey struct {
 	Name      string              `json:"name" minLength:"1" maxLength:"200" doc:"What the key is for."`
 	Scopes    []string            `json:"scopes" enum:"read,tools,write,admin" doc:"What the key may do."`
 	AgentIDs  []rest.AgentID      `json:"agent_ids,omitzero" doc:"The agents that the scope tools is for."`
+	UserID    rest.Opt[string]    `json:"user_id,omitzero" doc:"Binds the key to a user: an identity, made if new."`
 	ExpiresAt *time.Time          `json:"expires_at,omitzero" doc:"From when on the key is refused."`
 	OrgID     rest.OrganizationID `json:"org_id,omitempty" doc:"For the operator: of which organization."`
 	Operator  bool                `json:"operator,omitzero" doc:"Whether the key manages organizations."`
@@ -88,11 +92,29 @@ func (s *Server) createKey(ctx context.Context, input *struct{ Body NewAPIKey })
 	if err != nil {
 		return MadeAPIKey{}, err
 	}
+	user, err := s.keyUser(ctx, org, maker, b.UserID)
+	if err != nil {
+		return MadeAPIKey{}, err
+	}
 	agents := rest.Each(b.AgentIDs, func(id rest.AgentID) string { return string(id) })
 	secret, key, err := s.Keys.Create(ctx, apikey.NewKey{In: org, Name: b.Name, Scopes: b.Scopes, AgentIDs: agents,
-		Operator: b.Operator, ExpiresAt: b.ExpiresAt, RequestsPerMinute: b.RequestsPerMinute,
+		User: user, Operator: b.Operator, ExpiresAt: b.ExpiresAt, RequestsPerMinute: b.RequestsPerMinute,
 		RequestsAtOnce: b.RequestsAtOnce, Maker: &maker, Defaults: s.KeyLimits})
 	return MadeAPIKey{APIKey: apiKeyOf(key), Key: secret}, err
+}
+
+// keyUser returns the user to which a new key of an organization is to be bound; nil if it names none.
+func (s *Server) keyUser(ctx context.Context, org db.Org, maker apikey.Key, named rest.Opt[string]) (*apikey.User,
+	error) {
+	if !named.Set || named.Null {
+		return nil, nil //nolint:nilnil // as documented
+	}
+	if strings.TrimSpace(named.Value) == "" {
+		return nil, rest.Unprocessable("body.user_id", "it is blank; give the id or the identifier_key of an identity")
+	}
+	maker.Org, maker.UserKey = org, 0
+	user, err := s.userOf(ctx, maker, strings.TrimSpace(named.Value))
+	return &user, err
 }
 
 // OfKey holds the path parameter of operations on an API key.

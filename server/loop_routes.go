@@ -34,7 +34,7 @@ func (s *Server) loopRoutes(a *rest.API) {
 			RequestBody: &huma.RequestBody{Required: true, Content: rest.Content[letta.SendMessages](a, rest.JSON)},
 			Responses: map[string]*huma.Response{"200": {Description: "What the agent did.",
 				Content: rest.Content[letta.Answer](a, rest.JSON)}},
-		}, func(c echo.Context) error { return o.handle(a, c) })
+		}, func(c echo.Context) error { return o.handle(a, c) }, rest.WithUsers)
 	}
 	a.For(rest.Tools).Stream(huma.Operation{Method: http.MethodPost, Path: "/v1/agents/{agent_id}/messages/async",
 		Summary:     "create_message_async: Send messages to an agent and do not wait. The answer is the run.",
@@ -42,7 +42,7 @@ func (s *Server) loopRoutes(a *rest.API) {
 		RequestBody: &huma.RequestBody{Required: true, Content: rest.Content[letta.SendMessages](a, rest.JSON)},
 		Responses: map[string]*huma.Response{"200": {Description: "The run.",
 			Content: rest.Content[letta.Run](a, rest.JSON)}},
-	}, func(c echo.Context) error { return s.sendAsync(a, c) })
+	}, func(c echo.Context) error { return s.sendAsync(a, c) }, rest.WithUsers)
 	s.cancelRoutes(a)
 }
 

@@ -44,8 +44,9 @@ func (s *Server) mcpRoutes(a *rest.API) {
 			op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{rest.JSON: {
 				Schema: &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}}}}
 		}
-		a.For(rest.ReadAgent).Stream(op, m.serve, rest.Own, rest.OnlyWaits(listens))
-		a.For(rest.AnyKey).Hidden(route.method, "/mcp", m.serveNamed, rest.Own, rest.OnlyWaits(listens))
+		a.For(rest.ReadAgent).Stream(op, m.serve, rest.Own, rest.WithUsers, rest.OnlyWaits(listens))
+		a.For(rest.AnyKey).Hidden(route.method, "/mcp", m.serveNamed, rest.Own, rest.WithUsers,
+			rest.OnlyWaits(listens))
 	}
 }
 
@@ -127,7 +128,8 @@ func (m *mcpRoutes) serve(c echo.Context) error {
 	}
 	ctx := c.Request().Context()
 	key := rest.Caller(ctx)
-	caller := mcp.Caller{Org: rest.Org(ctx), AgentID: id, KeyID: key.ID, MayCall: rest.MayRunTools(key, id)}
+	caller := mcp.Caller{Org: rest.Org(ctx), AgentID: id, KeyID: key.ID, User: key.UserKey,
+		MayCall: rest.MayRunTools(key, id)}
 	if err := onlyTools(c.QueryParams()); err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ func (s *Server) memorySearchRoutes(a *rest.API) {
 	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/memory-search",
 		"search_memory: Search all memories of an agent at once. Working memory, blocks, memory files, passages, files and "+
 			"messages, ranked together.",
-		withAgent(s, s.searchAllMemories), rest.Own)
+		withAgent(s, s.searchAllMemories), rest.Own, rest.OfUsers)
 }
 
 // MemorySearch is the result of a search in all memories.
@@ -37,6 +37,7 @@ func (s *Server) searchAllMemories(ctx context.Context, a agent.Agent, input *st
 	letta.HeldAt
 	letta.SearchMode
 	letta.Explained
+	OfUser
 }) (MemorySearch, error) {
 	asOf, err := input.Held(a.Zone())
 	if err != nil {
@@ -46,7 +47,11 @@ func (s *Server) searchAllMemories(ctx context.Context, a agent.Agent, input *st
 	if err != nil {
 		return MemorySearch{}, err
 	}
-	q := memorysearch.Query{Org: rest.Org(ctx), Agent: a, Text: input.Query, Limit: input.Limit, Held: asOf,
+	users, err := s.users(ctx, input.UserID)
+	if err != nil {
+		return MemorySearch{}, err
+	}
+	q := memorysearch.Query{Org: rest.Org(ctx), Agent: a, Users: users, Text: input.Query, Limit: input.Limit, Held: asOf,
 		Explain: input.Explain, Mode: mode, Weight: input.Weight,
 		Kinds: rest.Each(input.Kinds, func(k string) memorysearch.Kind { return memorysearch.Kind(k) })}
 	r, err := s.Tools.SearchMemory(ctx, q)

@@ -196,5 +196,6 @@ func (s *Server) expand(ctx context.Context, input *struct {
 	Pattern string      `query:"pattern" doc:"A regular expression of RE2. Its lines are returned, not the text."`
 }) (recall.Expansion, error) {
 	return s.Recall.Expand(ctx, rest.Org(ctx), string(input.AgentID),
-		recall.ExpandQuery{ID: string(input.ClipID), Offset: input.Offset, Limit: input.Limit, Pattern: input.Pattern})
+		recall.ExpandQuery{ID: string(input.ClipID), Offset: input.Offset, Limit: input.Limit, Pattern: input.Pattern,
+			Reach: recall.Reach{Users: db.AllUsers()}})
 }

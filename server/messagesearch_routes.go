@@ -16,9 +16,10 @@ import (
 func (s *Server) messageSearchRoutes(a *rest.API) {
 	rest.Post(a.For(rest.Read), "/v1/agents/messages/search",
 		"search_agent_messages: Search the messages of agents, with tool calls and results. By meaning and by words.",
-		s.searchInternal)
+		s.searchInternal, rest.OfUsers)
 	rest.Post(a.For(rest.Read), "/v1/messages/search",
-		"search_messages: Search messages. Texts of users and agents, by meaning and by words.", s.searchMessages)
+		"search_messages: Search messages. Texts of users and agents, by meaning and by words.", s.searchMessages,
+		rest.OfUsers)
 }
 
 // searchMode returns the mode of ranking. ErrNoEndpoint if the mode is by meaning and there is no embedding model.
@@ -47,6 +48,9 @@ func (s *Server) query(ctx context.Context, input letta.MessageQuery, text strin
 		agentID = c.AgentID
 	}
 	var err error
+	if q.Users, err = s.users(ctx, input.UserID); err != nil {
+		return q, err
+	}
 	if q.Zone, err = s.Agents.Zone(ctx, rest.Org(ctx), agentID); err != nil {
 		return q, err
 	}

@@ -16,12 +16,12 @@ import (
 func (s *Server) passageRoutes(a *rest.API) {
 	rest.Post(a.For(rest.Write), "/v1/agents/{agent_id}/archival-memory",
 		"create_agent_passage: Insert a passage into an agent's archive. An agent without an archive gets one.",
-		withAgent(s, s.createPassage))
+		withAgent(s, s.createPassage), rest.OfUsers)
 	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/archival-memory",
-		"list_agent_passages: List an agent's passages.", s.listPassages)
+		"list_agent_passages: List an agent's passages.", s.listPassages, rest.OfUsers)
 	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/archival-memory/search",
 		"search_agent_passages: Search an agent's passages. By meaning and by words.",
-		withAgent(s, s.searchPassages))
+		withAgent(s, s.searchPassages), rest.OfUsers)
 	rest.Patch(a.For(rest.Write), "/v1/agents/{agent_id}/archival-memory/{memory_id}",
 		"update_agent_passage: Change a passage of an agent. Fields that are absent stay.", s.updatePassage, rest.Own)
 	rest.Delete(a.For(rest.Write), "/v1/agents/{agent_id}/archival-memory/{memory_id}",
@@ -29,7 +29,7 @@ func (s *Server) passageRoutes(a *rest.API) {
 		withAgent(s, s.deletePassage))
 	rest.Post(a.For(rest.Read), "/v1/passages/search",
 		"search_passages: Search passages. Of an agent, an archive, or all.",
-		s.searchAllPassages)
+		s.searchAllPassages, rest.OfUsers)
 }
 
 // AgentPassage holds the path parameters for a passage in an agent's archives.
@@ -40,13 +40,17 @@ type AgentPassage struct {
 
 func (s *Server) createPassage(ctx context.Context, a agent.Agent, input *struct {
 	rest.OfAgent
-	Body letta.NewPassage
+	Body letta.NewAgentPassage
 }) ([]letta.ArchivalPassage, error) {
 	d, err := input.Body.Draft(a.Zone())
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.Archival.InsertFor(ctx, rest.Org(ctx), a.ID, []archival.Draft{d})
+	users, err := s.writer(ctx, input.Body.UserID)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.Archival.InsertFor(ctx, rest.Org(ctx), archival.Reach{AgentID: a.ID, Users: users}, []archival.Draft{d})
 	rest.Warn(ctx, letta.LeftWarnings(list, 0, "/v1/agents/"+a.ID+"/archival-memory/")...)
 	return rest.Each(list, letta.InsertedOf), withPassage(err)
 }
@@ -58,6 +62,7 @@ func (s *Server) listPassages(ctx context.Context, input *struct {
 	After     string         `query:"after" doc:"Passages later than the one with this id."`
 	Limit     rest.Limit     `query:"limit" minimum:"0" doc:"Of passages, at most 1,000; 100 if absent."`
 	Ascending rest.Opt[bool] `query:"ascending" doc:"The earliest first; true if absent."`
+	OfUser
 	letta.WithEmbeddings
 	letta.HeldAt
 }) ([]letta.ArchivalPassage, error) {
@@ -70,7 +75,11 @@ func (s *Server) listPassages(ctx context.Context, input *struct {
 	if !p.Ascending { // after always means later, whatever the order
 		p.Before, p.After = p.After, p.Before
 	}
-	list, err := s.Archival.Passages(ctx, rest.Org(ctx), string(input.AgentID),
+	reach, err := s.archives(ctx, string(input.AgentID), input.UserID)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.Archival.Passages(ctx, rest.Org(ctx), reach,
 		archival.PassageList{Contains: input.Search, Held: asOf}, p)
 	if err != nil {
 		return nil, err
@@ -81,12 +90,16 @@ func (s *Server) listPassages(ctx context.Context, input *struct {
 func (s *Server) searchPassages(ctx context.Context, a agent.Agent, input *struct {
 	rest.OfAgent
 	letta.PassageSearch
+	OfUser
 }) (letta.FoundPassages, error) {
 	if _, err := s.searchMode(input.Mode); err != nil {
 		return letta.FoundPassages{}, err
 	}
 	q, err := input.ArchivalQuery(a.ID, a.Zone())
 	if err != nil {
+		return letta.FoundPassages{}, err
+	}
+	if q.Users, err = s.users(ctx, input.UserID); err != nil {
 		return letta.FoundPassages{}, err
 	}
 	if strings.TrimSpace(q.Text) == "" {
@@ -112,7 +125,7 @@ func (s *Server) updatePassage(ctx context.Context, input *struct {
 	if err != nil {
 		return letta.ArchivalPassage{}, err
 	}
-	p, err := s.Archival.UpdatePassage(ctx, rest.Org(ctx), string(input.AgentID), input.PassageID, u)
+	p, err := s.Archival.UpdatePassage(ctx, rest.Org(ctx), archival.Of(string(input.AgentID)), input.PassageID, u)
 	return letta.PassageOf(p), withPassage(err)
 }
 
@@ -130,7 +143,7 @@ func (s *Server) heldFor(ctx context.Context, agentID string, asked letta.HeldAt
 }
 
 func (s *Server) deletePassage(ctx context.Context, a agent.Agent, input *AgentPassage) (letta.Message, error) {
-	err := s.Archival.DeletePassage(ctx, rest.Org(ctx), a.ID, input.PassageID)
+	err := s.Archival.DeletePassage(ctx, rest.Org(ctx), archival.Of(a.ID), input.PassageID)
 	return letta.Message{Message: fmt.Sprintf("Memory id=%s successfully deleted", input.PassageID)}, err
 }
 
@@ -155,6 +168,9 @@ func (s *Server) searchAllPassages(ctx context.Context, input *struct {
 		return nil, err
 	}
 	q.Explain, q.Weight = input.Explain, input.Weight
+	if q.Users, err = s.users(ctx, input.Body.UserID); err != nil {
+		return nil, err
+	}
 	results, err := s.Archival.Search(ctx, rest.Org(ctx), q)
 	rest.Warn(ctx, append(letta.SpanWarnings(q.Start, q.End), results.Sentences()...)...)
 	hits := rest.Each(results.Hits, letta.PassageHitOf)

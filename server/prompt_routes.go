@@ -22,7 +22,7 @@ func (s *Server) promptRoutes(a *rest.API) {
 		"get_prompt: Get the next request to an agent's model. It is what the provider is to be sent; a compaction "+
 			"may come first. Without any message in view it is a 409.",
 		s.agentPrompt,
-		rest.Slow(modelTimeout), rest.Own, rest.ReadsMore)
+		rest.Slow(modelTimeout), rest.Own, rest.ReadsMore, rest.WithUsers)
 }
 
 // agentPrompt returns the next request to an agent's model.

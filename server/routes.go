@@ -13,7 +13,7 @@ import (
 // Handler serves the API, with its OpenAPI document at /openapi.json, and the console.
 func (s *Server) Handler() http.Handler {
 	keys := &rest.Keys{Lookup: s.Keys.Lookup, OpenOrg: s.OpenOrg, AgentOf: s.agentOf, Used: s.Keys.Used,
-		Limits: s.KeyLimits, Request: s.countRequest}
+		Limits: s.KeyLimits, Request: s.countRequest, User: s.userOf, CheckUser: s.checkUser}
 	var api *rest.API
 	ready := func(ctx context.Context, since time.Time) error {
 		_, err := s.checkReady(ctx, api, since)

@@ -21,16 +21,18 @@ func (s *Server) runRoutes(a *rest.API) {
 	rest.Get(a.For(rest.Read), "/v1/runs",
 		"list_runs: List the runs of agents. A run is the work on one request.", s.listRuns)
 	rest.Get(a.For(rest.Read), "/v1/runs/active", "list_active_runs: List the runs that are at work.", s.activeRuns)
-	rest.Get(a.For(rest.ReadAgent), "/v1/runs/{run_id}", "get_run: Get a run.", s.getRun)
+	rest.Get(a.For(rest.ReadAgent), "/v1/runs/{run_id}", "get_run: Get a run.", s.getRun, rest.OfUsers)
 	rest.Delete(a.For(rest.Write), "/v1/runs/{run_id}",
 		"delete_run: Delete the record of a run that has ended. Its messages stay.",
 		s.deleteRun)
 	rest.Get(a.For(rest.ReadAgent), "/v1/runs/{run_id}/messages",
-		"list_run_messages: List the messages of a run.", s.runMessages)
+		"list_run_messages: List the messages of a run.", s.runMessages, rest.OfUsers)
 	rest.Get(a.For(rest.ReadAgent), "/v1/runs/{run_id}/usage",
-		"get_run_usage: Get what the models of a run counted.", s.runUsage)
-	rest.Get(a.For(rest.ReadAgent), "/v1/runs/{run_id}/metrics", "get_run_metrics: Get how long a run took.", s.runMetrics)
-	rest.Get(a.For(rest.ReadAgent), "/v1/runs/{run_id}/steps", "list_run_steps: List the steps of a run.", s.runSteps)
+		"get_run_usage: Get what the models of a run counted.", s.runUsage, rest.OfUsers)
+	rest.Get(a.For(rest.ReadAgent), "/v1/runs/{run_id}/metrics", "get_run_metrics: Get how long a run took.",
+		s.runMetrics, rest.OfUsers)
+	rest.Get(a.For(rest.ReadAgent), "/v1/runs/{run_id}/steps", "list_run_steps: List the steps of a run.", s.runSteps,
+		rest.OfUsers)
 	rest.Get(a.For(rest.Read), "/v1/steps", "list_steps: List steps. A step is one answer of a model.", s.listSteps)
 	rest.Get(a.For(rest.Read), "/v1/steps/{step_id}", "get_step: Get a step.", s.getStep)
 	rest.Get(a.For(rest.Read), "/v1/steps/{step_id}/messages",
@@ -54,14 +56,14 @@ func (s *Server) runRoutes(a *rest.API) {
 			o.Parameters = append(o.Parameters, &huma.Param{Name: "starting_after", In: "query",
 				Schema: &huma.Schema{Type: huma.TypeInteger}, Description: "The number of the last item that the client has."})
 		}
-		a.For(rest.ReadAgent).Stream(o, func(c echo.Context) error { return s.attachToRun(a, c) })
+		a.For(rest.ReadAgent).Stream(o, func(c echo.Context) error { return s.attachToRun(a, c) }, rest.OfUsers)
 	}
 	a.For(rest.ReadAgent).Stream(huma.Operation{Method: http.MethodPost,
 		Path:       "/v1/conversations/{conversation_id}/stream",
 		Summary:    "stream_conversation: Attach to the stream of a conversation's background run again.",
 		Parameters: []*huma.Param{rest.ConversationParam()}, Responses: streamed(a),
 		RequestBody: &huma.RequestBody{Content: rest.Content[letta.Attach](a, rest.JSON)},
-	}, func(c echo.Context) error { return s.attachToConversation(a, c) })
+	}, func(c echo.Context) error { return s.attachToConversation(a, c) }, rest.OfUsers)
 	s.jobRoutes(a)
 }
 

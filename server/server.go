@@ -3,7 +3,7 @@
 //
 // Each file uses those that are named before it:
 //   - the server, and what its requests share: health.go setting.go server.go limits.go requesttimeout.go named.go
-//     visibleorgs.go readiness.go runproblem.go
+//     visibleorgs.go readiness.go runproblem.go users.go
 //   - files: messagesearch_routes.go folder_routes.go filestream_routes.go upload_routes.go
 //   - agents, their tools and blocks: tool_routes.go agent_routes.go agentfile_routes.go block_routes.go
 //     identity_routes.go openfile_routes.go prompt_routes.go absent_routes.go

@@ -30,7 +30,7 @@ func (s *Server) stepRoutes(a *rest.API) {
 		RequestBody: &huma.RequestBody{Required: true, Content: rest.Content[StepBody](a, rest.JSON)},
 		Responses: map[string]*huma.Response{"200": {Description: "What was stored and run, and the next prompt.",
 			Content: rest.Content[letta.Step](a, rest.JSON)}},
-	}, func(c echo.Context) error { return s.step(a, c) }, rest.Own)
+	}, func(c echo.Context) error { return s.step(a, c) }, rest.Own, rest.WithUsers)
 }
 
 // StepBody is a step of an agent loop that runs outside of this server.

@@ -30,7 +30,7 @@ func (s *Server) toolRoutes(a *rest.API) {
 	rest.Post(a.For(rest.Tools), "/v1/agents/{agent_id}/tools/{tool_name}/run",
 		"run_tool: Run one of an agent's tools. An error of the tool, an unknown tool and bad arguments are a 200 with the "+
 			"status 'error', for the model to read.",
-		withAgent(s, s.runTool))
+		withAgent(s, s.runTool), rest.WithUsers)
 	rest.Get(a.For(rest.Read), "/v1/tools",
 		"list_tools: List tools. Built-in tools come before those of the organization.", s.listTools)
 	rest.Get(a.For(rest.Read), "/v1/tools/count",
@@ -213,7 +213,7 @@ func (s *Server) runTool(ctx context.Context, a agent.Agent, input *struct {
 }) (letta.ToolRun, error) {
 	org := rest.Org(ctx)
 	name := s.Tools.Meant(a, input.ToolName)
-	c, id := recall.Conversation{IsDefault: true}, input.Body.Conversation.Value
+	c, id := recall.Conversation{IsDefault: true, UserKey: db.UserOf(ctx)}, input.Body.Conversation.Value
 	if id == a.ID {
 		id = ""
 	}
@@ -227,7 +227,12 @@ func (s *Server) runTool(ctx context.Context, a agent.Agent, input *struct {
 		}
 	}
 	caller := tool.CallerIn(org, a, c)
-	caller.Confined = caller.Confined || input.Body.RecallScope.Value == agent.ScopeConversation
+	switch input.Body.RecallScope.Value { // it only narrows
+	case agent.ScopeConversation:
+		caller.Confined, caller.Users = true, db.OfUser(c.UserKey)
+	case agent.ScopeUser:
+		caller.Users = db.OfUser(c.UserKey)
+	}
 	args := json.RawMessage(input.Body.Args.Value)
 	result, err := tool.Result{IsError: true}, error(nil)
 	if len(args) > 0 {
@@ -268,7 +273,7 @@ func (s *Server) runIfHad(ctx context.Context, c tool.Caller, name string, args 
 
 // caller returns an agent as the caller of tools, in its default conversation.
 func caller(ctx context.Context, a agent.Agent) tool.Caller {
-	return tool.CallerIn(rest.Org(ctx), a, recall.Conversation{IsDefault: true})
+	return tool.CallerIn(rest.Org(ctx), a, recall.Conversation{IsDefault: true, UserKey: db.UserOf(ctx)})
 }
 
 // mustHaveTool returns ErrNotFound if an agent lacks a tool.

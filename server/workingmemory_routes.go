@@ -12,7 +12,7 @@ import (
 func (s *Server) workingMemoryRoutes(a *rest.API) {
 	const path = "/v1/conversations/{conversation_id}/working-memory"
 	rest.Get(a.For(rest.ReadAgent), path, "get_working_memory: Get a conversation's working memory.", s.workingMemory,
-		rest.Own)
+		rest.Own, rest.OfUsers)
 	rest.Patch(a.For(rest.Write), path,
 		"update_working_memory: Change a conversation's working memory. All changes are made, or none. With If-Match or "+
 			"expected_version, only if it is still that version; else a 409.",

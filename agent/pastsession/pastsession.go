@@ -39,7 +39,8 @@ const (
 // Question is a question to a conversation of an agent.
 type Question struct {
 	AgentID      string
-	Conversation string // an id or recall.DefaultConversation
+	Conversation string       // an id or recall.DefaultConversation
+	Users        db.UserScope // the conversation must be in it
 	Text         string
 	Passages     int // most passages; 0 is DefaultPassages
 	Zone         *time.Location
@@ -75,11 +76,12 @@ func (s *Store) Ask(ctx context.Context, org db.Org, q Question) (SessionAnswer,
 	if q.Text = strings.TrimSpace(q.Text); q.Text == "" || len([]rune(q.Text)) > maxQuestion {
 		return out, db.Invalid("the question has %d characters; it must have from 1 to %d", len([]rune(q.Text)), maxQuestion)
 	}
-	c, err := s.Recall.Conversation(ctx, org, q.AgentID, q.Conversation)
+	c, err := s.Recall.ConversationIn(ctx, org, q.AgentID, recall.Reach{Conversation: q.Conversation, Users: q.Users})
 	if err != nil {
 		return out, err
 	}
-	found, err := s.Recall.Search(ctx, org, recall.Query{AgentID: c.AgentID, Conversation: c.ID, Text: q.Text,
+	found, err := s.Recall.Search(ctx, org, recall.Query{AgentID: c.AgentID, Conversation: c.ID, Users: q.Users,
+		Text:  q.Text,
 		Limit: min(cmp.Or(q.Passages, DefaultPassages), MaxPassages), Zone: q.Zone,
 		Roles: []recall.Role{recall.User, recall.Assistant, recall.Tool}})
 	if err != nil {

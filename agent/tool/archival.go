@@ -30,7 +30,7 @@ func (m Memories) archivalInsert(ctx context.Context, c Caller, a archivalInsert
 	if err != nil {
 		return Result{}, err
 	}
-	got, err := m.Archival.InsertFor(ctx, c.Org, c.Agent.ID, []archival.Draft{{Text: string(a.Content),
+	got, err := m.Archival.InsertFor(ctx, c.Org, c.archives(), []archival.Draft{{Text: string(a.Content),
 		Tags: plain(a.Tags), Validity: db.Validity{ValidUntil: until}, Supersedes: string(a.Supersedes)}})
 	if field, ok := errors.AsType[*db.FieldError](err); ok && field.Field == "supersedes" {
 		err = db.Invalid("%v: %s.", err, passageIDs)
@@ -115,7 +115,7 @@ func (m Memories) archivalSearch(ctx context.Context, c Caller, a archivalSearch
 	if err != nil {
 		return Result{}, err
 	}
-	q.AgentID = c.Agent.ID
+	q.AgentID, q.Users = c.Agent.ID, c.Users
 	found, err := m.Archival.Search(ctx, c.Org, q)
 	if err != nil {
 		return Result{}, err
@@ -271,7 +271,7 @@ func (m Memories) archivalUpdate(ctx context.Context, c Caller, a archivalUpdate
 		return Result{}, db.Invalid("archival_memory_update needs content, tags or valid_until; an empty list of " +
 			"tags changes nothing.")
 	}
-	p, err := m.Archival.UpdatePassage(ctx, c.Org, c.Agent.ID, string(a.ID), u)
+	p, err := m.Archival.UpdatePassage(ctx, c.Org, c.archives(), string(a.ID), u)
 	err = whereFound(err, passageIDs)
 	text := fmt.Sprintf("%s was changed: it has %d characters", p.ID, utf8.RuneCountInString(p.Text))
 	return Result{Text: text + tagged(p.Tags) + held(p.Validity, p.Ended, p.SupersededBy, now) + "."}, err
@@ -285,6 +285,6 @@ func (m Memories) archivalDelete(ctx context.Context, c Caller, a archivalDelete
 	if err := must("archival_memory_delete", "id", a.ID); err != nil {
 		return Result{}, err
 	}
-	err := whereFound(m.Archival.DeletePassage(ctx, c.Org, c.Agent.ID, string(a.ID)), passageIDs)
+	err := whereFound(m.Archival.DeletePassage(ctx, c.Org, c.archives(), string(a.ID)), passageIDs)
 	return Result{Text: fmt.Sprintf("%s was deleted from your archival memory.", echo(string(a.ID)))}, err
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/loci-memory/loci/agent/pastsession"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
 )
 
 type askArgs struct {
@@ -27,7 +28,7 @@ func (m Memories) askSession(ctx context.Context, c Caller, a askArgs) (Result, 
 		return Result{}, errConfined
 	}
 	if id == lastSession {
-		before, err := m.Recall.Before(ctx, c.Org, c.Agent.ID, c.Conversation)
+		before, err := m.Recall.Before(ctx, c.Org, c.Agent.ID, recall.Reach{Conversation: c.Conversation, Users: c.Users})
 		if err != nil {
 			return Result{}, err
 		}
@@ -35,7 +36,7 @@ func (m Memories) askSession(ctx context.Context, c Caller, a askArgs) (Result, 
 	}
 	store := pastsession.Store{Recall: m.Recall, Models: m.Models}
 	answer, err := store.Ask(ctx, c.Org, pastsession.Question{AgentID: c.Agent.ID, Conversation: id,
-		Text: string(a.Question), Zone: c.Agent.Zone()})
+		Users: c.Users, Text: string(a.Question), Zone: c.Agent.Zone()})
 	if err != nil {
 		return Result{}, whereFound(err, "searches of conversations show their ids")
 	}

@@ -57,7 +57,7 @@ func (m Memories) searchConversations(ctx context.Context, c Caller, a conversat
 	if err != nil {
 		return Result{}, err
 	}
-	query.AgentID, query.Asking, query.Unseen = c.Agent.ID, c.Conversation, !c.Unprompted
+	query.AgentID, query.Asking, query.Unseen, query.Users = c.Agent.ID, c.Conversation, !c.Unprompted, c.Users
 	query.OnlyMatches = c.Agent.MadeFor() == agent.ForLetta // their models know no context among hits
 	// A model that names its own conversation asks for all of it but the present turn.
 	if c.Call != nil {

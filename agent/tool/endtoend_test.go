@@ -48,6 +48,8 @@ type world struct {
 	said  *recall.Store
 	pool  *pgxpool.Pool
 	agent agent.Agent
+
+	agents *agent.Store
 }
 
 func newWorld(t *testing.T, more ...document) world {
@@ -93,7 +95,7 @@ func newWorld(t *testing.T, more ...document) world {
 	}
 	return world{org, tool.New(tool.Memories{Files: store, Recall: messages, Blocks: agents.Blocks,
 		Archival: agents.Archival, Working: agents.Working, MemoryFiles: memoryfile.New(pool, memoryfile.Options{})}),
-		store, messages, pool, a}
+		store, messages, pool, a, agents}
 }
 
 // worker returns a client for an organization's file jobs, and its registry of workers, to which a store adds its own.

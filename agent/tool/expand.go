@@ -3,6 +3,7 @@ package tool
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -47,7 +48,7 @@ func (m Memories) expand(ctx context.Context, c Caller, a expandArgs) (Result, e
 	_, most := pageBytes(c)
 	limit = min(limit, most)
 	q := recall.ExpandQuery{ID: strings.TrimSpace(string(a.ID)), Offset: int(a.Offset), Limit: limit,
-		Pattern: string(a.Pattern), Conversation: c.within()}
+		Pattern: string(a.Pattern), Reach: c.reach()}
 	found, err := m.expansion(ctx, c, q)
 	if err != nil {
 		return Result{}, whereTexts(err)
@@ -66,11 +67,17 @@ func (m Memories) expansion(ctx context.Context, c Caller, q recall.ExpandQuery)
 	if err != nil {
 		return recall.Expansion{}, err
 	}
-	if within := c.within(); within != "" && within != log.Parent {
+	within := c.within()
+	_, err = m.Recall.ConversationIn(ctx, c.Org, c.Agent.ID, recall.Reach{Conversation: log.Parent, Users: c.Users})
+	if errors.Is(err, db.ErrNotFound) || within != "" && within != log.Parent {
 		return recall.Expansion{}, db.NotFound("There is no sub-agent with the id %q in this conversation", db.Short(id))
 	}
+	if err != nil {
+		return recall.Expansion{}, err
+	}
 	shown := q.ID
-	q.ID, q.Conversation = cmp.Or(text, fmt.Sprintf("seq %d-%d", log.From, log.To)), log.Conversation
+	q.ID = cmp.Or(text, fmt.Sprintf("seq %d-%d", log.From, log.To))
+	q.Reach = recall.Reach{Conversation: log.Conversation, Users: db.AllUsers()} // the log is all of the sub-agent's
 	found, err := m.Recall.Expand(ctx, c.Org, log.AgentID, q)
 	found.ID = shown
 	return found, err

@@ -70,10 +70,11 @@ func (m Memories) in(tx pgx.Tx) Memories {
 type Caller struct {
 	Org          db.Org
 	Agent        agent.Agent
-	Conversation string   // the conversation in which the model calls the tool, by id; empty: the default one
-	Confined     bool     // the tools show nothing of the agent's other conversations
-	Only         []string // names of the tools that it may call; nil allows all
-	Unprompted   bool     // its model sees no prompt of the agent, so results leave nothing out
+	Conversation string       // the conversation in which the model calls the tool, by id; empty: the default one
+	Confined     bool         // the tools show nothing of the agent's other conversations
+	Users        db.UserScope // whose memories the tools read
+	Only         []string     // names of the tools that it may call; nil allows all
+	Unprompted   bool         // its model sees no prompt of the agent, so results leave nothing out
 
 	Call  *recall.CallPlace // the call that runs; nil if no log has it
 	Waits bool              // the caller waits for a started sub-agent, and takes its return as the call's result
@@ -81,7 +82,7 @@ type Caller struct {
 
 // CallerIn returns an agent as the caller of tools in a conversation.
 func CallerIn(org db.Org, a agent.Agent, c recall.Conversation) Caller {
-	caller := Caller{Org: org, Agent: a, Only: c.OnlyTools,
+	caller := Caller{Org: org, Agent: a, Only: c.OnlyTools, Users: a.Users(c),
 		Confined: c.Delegated || a.Settings.RecallScope == agent.ScopeConversation}
 	if !c.IsDefault {
 		caller.Conversation = c.ID
@@ -108,6 +109,12 @@ func (c Caller) within() string {
 	}
 	return cmp.Or(c.Conversation, recall.DefaultConversation)
 }
+
+// reach returns which conversations a call may read.
+func (c Caller) reach() recall.Reach { return recall.Reach{Conversation: c.within(), Users: c.Users} }
+
+// archives returns which archives a call may read and write.
+func (c Caller) archives() archival.Reach { return archival.Reach{AgentID: c.Agent.ID, Users: c.Users} }
 
 // Result is the answer of a tool. Text, for the model, has at most MaxChars characters. Files are the files that the
 // tool opened, for callers who keep their own prompt. If IsError is true, the tool did nothing, and the text says why.

@@ -28,7 +28,7 @@ func (m Memories) readAround(ctx context.Context, c Caller, a conversationArgs, 
 		return Result{}, err
 	}
 	found, err := m.Recall.Neighbors(ctx, c.Org, recall.NeighborQuery{AgentID: c.Agent.ID, MessageID: string(a.Around),
-		Before: before, After: after, Conversation: c.within()})
+		Before: before, After: after, Reach: c.reach()})
 	if err != nil {
 		return Result{}, whereFound(err, "the results of a search show the ids of messages")
 	}

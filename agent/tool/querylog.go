@@ -42,7 +42,7 @@ func (m Memories) queryLog(ctx context.Context, c Caller, a logArgs) (Result, er
 	if err != nil {
 		return Result{}, err
 	}
-	q := recall.LogQuery{Range: string(a.Seq), Conversation: c.within(), Types: plain(a.Type), Tool: string(a.Tool)}
+	q := recall.LogQuery{Range: string(a.Seq), Reach: c.reach(), Types: plain(a.Type), Tool: string(a.Tool)}
 	if q.Range == "" {
 		q.Conversation = cmp.Or(c.Conversation, recall.DefaultConversation)
 	}

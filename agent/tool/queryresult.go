@@ -53,7 +53,7 @@ func (m Memories) queryResult(ctx context.Context, c Caller, a queryArgs) (Resul
 	}
 	q := query{id: id, jq: string(a.JQ), pattern: string(a.Pattern), offset: offset, limit: limit}
 	var answer Result
-	err = m.Recall.Whole(ctx, c.Org, c.Agent.ID, recall.ExpandQuery{ID: id, Conversation: c.within()},
+	err = m.Recall.Whole(ctx, c.Org, c.Agent.ID, recall.ExpandQuery{ID: id, Reach: c.reach()},
 		func(whole string) (err error) {
 			answer, err = m.run(ctx, c, q, whole)
 			return err

@@ -38,7 +38,7 @@ func newTalk(t *testing.T) (w world, conversation string) {
 		t.Fatal(err)
 	}
 	w = world{org, tool.New(tool.Memories{Files: store, Recall: log, Blocks: blocks, Archival: passages,
-		Working: states, MemoryFiles: memoryfile.New(pool, memoryfile.Options{})}), store, log, pool, a}
+		Working: states, MemoryFiles: memoryfile.New(pool, memoryfile.Options{})}), store, log, pool, a, agents}
 	w.say(t, recall.DefaultConversation,
 		draft(recall.User, "2024-03-01T23:30:00-05:00", recall.Part{Type: recall.Text, Text: "Where is the zebra report?"}),
 		draft(recall.Assistant, "2024-03-02T00:10:00-05:00", recall.Part{Type: recall.ToolCall, CallID: "c", Name: "find",

@@ -137,6 +137,9 @@ func (s *Set) Runs(name string) bool { return s.Has(Named(name)) }
 func (s *Set) call(ctx context.Context, t Tool, m Memories, c Caller, args json.RawMessage) (Result, error) {
 	began := time.Now()
 	m.Subagents = s.Subagents
+	if user := c.Users.User(); user != 0 {
+		ctx = db.WithUser(ctx, user)
+	}
 	result, err := t.call(ctx, m, c, args)
 	if s.Observe != nil {
 		s.Observe(Called{Name: t.Name, Refused: result.IsError, Failed: err != nil, Took: time.Since(began)})

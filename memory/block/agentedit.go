@@ -32,12 +32,25 @@ func (s *Store) EditAll(ctx context.Context, org db.Org, agentID, label string, 
 	if b.ReadOnly {
 		return Block{}, readOnly(label)
 	}
-	return s.change(ctx, org, Target{ID: b.ID, Author: agentID}, func(b *Block) error {
-		if b.ReadOnly {
-			return readOnly(b.Label)
+	var changed Block
+	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
+		txStore := s.With(tx)
+		if b, err = txStore.own(ctx, org, agentID, b); err != nil {
+			return err
 		}
-		return edit(b)
+		changed, err = txStore.change(ctx, org, Target{ID: b.ID, Author: agentID}, func(b *Block) error {
+			if b.ReadOnly {
+				return readOnly(b.Label)
+			}
+			named := b.Label
+			if err := edit(b); err != nil || b.Label == named {
+				return err
+			}
+			return forAll(ctx, "renamed")
+		})
+		return err
 	})
+	return changed, err
 }
 
 func readOnly(label string) error {
@@ -66,6 +79,9 @@ func (s *Store) ofAgent(ctx context.Context, org db.Org, agentID, label string) 
 // Add creates a block and attaches it to the agent, who is its author. ErrConflict if the agent has a block with that
 // label.
 func (s *Store) Add(ctx context.Context, org db.Org, agentID string, n New) (created Block, err error) {
+	if err := forAll(ctx, "made"); err != nil {
+		return Block{}, err
+	}
 	err = db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		txStore := s.With(tx)
 		if created, err = txStore.Create(ctx, org, agentID, n); err != nil {
@@ -85,6 +101,9 @@ func (s *Store) Remove(ctx context.Context, org db.Org, agentID, label string) e
 	}
 	if b.ReadOnly {
 		return readOnly(label)
+	}
+	if err := forAll(ctx, "removed"); err != nil {
+		return err
 	}
 	return s.Detach(ctx, org, agentID, b.ID)
 }

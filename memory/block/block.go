@@ -3,7 +3,7 @@
 //
 // Each file uses only the files named before it:
 //   - blocks and their versions: block.go expected.go store.go change.go version.go
-//   - changes by agents: textedit.go patch.go agentedit.go
+//   - changes by agents: textedit.go patch.go usercopy.go agentedit.go
 //   - blocks in the file of an agent: portable.go
 package block
 
@@ -40,6 +40,8 @@ type Block struct {
 	Version     int             `db:"version" json:"version"` // from 1; each change adds one
 	CreatedAt   time.Time       `db:"created_at" json:"created_at"`
 	UpdatedAt   time.Time       `db:"updated_at" json:"updated_at"`
+
+	TemplateKey *int64 `db:"template_key" json:"-"` // of the block of which this is a user's copy; nil: it is no copy
 
 	// AttachedBy says who attached the block to an agent. It is set only if the block was read as one of that agent's
 	// blocks.

@@ -27,7 +27,8 @@ type PortableVersion struct {
 	Version
 }
 
-// Export lists the blocks of an agent, first attached first.
+// Export lists the blocks of an agent, first attached first, and then the copies of its users, which are attached to no
+// agent.
 func (s *Store) Export(ctx context.Context, org db.Org, agentID string) ([]Portable, error) {
 	list, err := db.All[Portable](ctx, s.DB, `
 		SELECT `+strings.Replace(columns, withoutAttacher, "a.attached_by", 1)+`, a.agent_id, a.attached_at,
@@ -35,6 +36,15 @@ func (s *Store) Export(ctx context.Context, org db.Org, agentID string) ([]Porta
 		FROM agent_blocks a JOIN blocks b ON b.org = a.org AND b.key = a.block_key
 		WHERE a.org = $1 AND a.agent_id = $2
 		ORDER BY a.attached_at, b.key`, org, agentID)
+	if err != nil {
+		return nil, err
+	}
+	copies, err := db.All[Portable](ctx, s.DB, `
+		SELECT `+columns+`, '' AS agent_id, b.created_at AS attached_at, false AS read_only_for_agent
+		FROM agent_blocks a JOIN blocks b ON b.org = a.org AND b.template_key = a.block_key
+		WHERE a.org = $1 AND b.org = $1 AND a.agent_id = $2
+		ORDER BY b.key`, org, agentID)
+	list = append(list, copies...)
 	for i := range list {
 		list[i].Marks = list[i].Template
 	}

@@ -22,14 +22,21 @@ type Store struct{ DB db.DB }
 func (s *Store) With(tx pgx.Tx) *Store { return &Store{DB: tx} }
 
 const columns = `b.key, b.id, b.label, b.description, b.value, b.limit_chars, b.read_only, b.hidden, b.tags, b.metadata,
-	b.template, b.version, b.created_at, b.updated_at, ` + withoutAttacher
+	b.template, b.version, b.created_at, b.updated_at, b.template_key, ` + withoutAttacher
 
 // withoutAttacher is the column attached_by of a block that is read independently of agents.
 const withoutAttacher = "NULL::jsonb AS attached_by"
 
 // attachedColumns are the columns of a block b for the agent of an attachment a.
-var attachedColumns = strings.NewReplacer("b.read_only", "b.read_only OR a.read_only AS read_only",
+var attachedColumns = strings.NewReplacer("b.label", "a.label", "b.read_only",
+	"b.read_only OR a.read_only AS read_only",
 	withoutAttacher, "a.attached_by").Replace(columns)
+
+// attached are the attachments a of agent $2, each with its block b: the copy of user $3 where there is one, else the
+// attached block itself.
+const attached = ` FROM agent_blocks a JOIN blocks b ON b.org = a.org AND b.key = coalesce((
+		SELECT u.key FROM blocks u WHERE u.org = $1 AND u.template_key = a.block_key AND u.user_key = $3), a.block_key)
+	WHERE a.org = $1 AND b.org = $1 AND a.agent_id = $2`
 
 // Create creates a block. author is the author of its first version. ErrInvalid if its label, a tag or its size breaks
 // a rule.
@@ -95,7 +102,7 @@ type Filter struct {
 }
 
 const filtered = ` FROM blocks b
-	WHERE b.org = @org AND @label IN ('', b.label) AND (@hidden OR NOT b.hidden)
+	WHERE b.org = @org AND b.user_key IS NULL AND @label IN ('', b.label) AND (@hidden OR NOT b.hidden)
 	  AND (@label_contains = '' OR strpos(lower(b.label), lower(@label_contains)) > 0)
 	  AND (@value_contains = '' OR strpos(lower(b.value), lower(@value_contains)) > 0)
 	  AND (@description_contains = '' OR strpos(lower(b.description), lower(@description_contains)) > 0)
@@ -140,7 +147,12 @@ func (s *Store) Delete(ctx context.Context, org db.Org, id string) error {
 		if err := txStore.appendToAgents(ctx, org, b, event.BlockDetached); err != nil {
 			return err
 		}
-		if _, err := db.Delete(ctx, tx, "block_versions", `r.block_key = $2`, org, b.Key); err != nil {
+		copies := `SELECT u.key FROM blocks u WHERE u.org = $1 AND u.template_key = $2`
+		if _, err := db.Delete(ctx, tx, "block_versions", `r.block_key = $2 OR r.block_key IN (`+copies+`)`, org,
+			b.Key); err != nil {
+			return err
+		}
+		if _, err := db.Delete(ctx, tx, "blocks", `r.template_key = $2`, org, b.Key); err != nil {
 			return err
 		}
 		return db.DeleteOne(ctx, tx, "blocks", `r.key = $2`, org, b.Key)
@@ -158,7 +170,8 @@ func (s *Store) lock(ctx context.Context, org db.Org, id string) (Block, error) 
 // appendToAgents appends an event to the log of each agent that has the block.
 func (s *Store) appendToAgents(ctx context.Context, org db.Org, b Block, eventType event.Type) error {
 	agents, err := db.All[string](ctx, s.DB, `
-		SELECT agent_id FROM agent_blocks WHERE org = $1 AND block_key = $2 ORDER BY agent_id`, org, b.Key)
+		SELECT agent_id FROM agent_blocks WHERE org = $1 AND block_key = $2 ORDER BY agent_id`, org,
+		*cmp.Or(b.TemplateKey, &b.Key))
 	if err != nil {
 		return err
 	}
@@ -267,19 +280,18 @@ func (s *Store) Set(ctx context.Context, org db.Org, agentID string, ids []strin
 	})
 }
 
-// OfAgent lists the blocks of an agent, first attached first.
+// OfAgent lists the blocks of an agent, first attached first. If ctx works for a user, that user's copies stand in
+// place of the blocks that they were made of.
 func (s *Store) OfAgent(ctx context.Context, org db.Org, agentID string) ([]Block, error) {
 	return db.All[Block](ctx, s.DB, `
-		SELECT `+attachedColumns+` FROM agent_blocks a JOIN blocks b ON b.org = a.org AND b.key = a.block_key
-		WHERE a.org = $1 AND a.agent_id = $2
-		ORDER BY a.attached_at, b.key`, org, agentID)
+		SELECT `+attachedColumns+attached+`
+		ORDER BY a.attached_at, a.block_key`, org, agentID, db.UserOf(ctx))
 }
 
-// Labelled returns the agent's block with a label.
+// Labelled returns the agent's block with a label, as OfAgent does.
 func (s *Store) Labelled(ctx context.Context, org db.Org, agentID, label string) (Block, error) {
 	b, err := db.One[Block](ctx, s.DB, `
-		SELECT `+attachedColumns+` FROM agent_blocks a JOIN blocks b ON b.org = a.org AND b.key = a.block_key
-		WHERE a.org = $1 AND a.agent_id = $2 AND a.label = $3`, org, agentID, label)
+		SELECT `+attachedColumns+attached+` AND a.label = $4`, org, agentID, db.UserOf(ctx), label)
 	return b, db.OrNotFound(err, "No block with label '%s' is attached to agent %s", label, agentID)
 }
 

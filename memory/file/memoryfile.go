@@ -4,7 +4,7 @@
 // Each file uses only the files named before it:
 //   - texts, paths, and the types of trees and files: edit.go path.go memoryfile.go
 //   - the rules of an index: telling.go pointer.go manifest.go duplicate.go rawerror.go rules.go
-//   - trees, and the parts of files that are embedded: tree.go chunk.go
+//   - trees, and the parts of files that are embedded: tree.go usertree.go chunk.go
 //   - files and their changes: file.go enforce.go editor.go version.go validity.go portable.go
 //   - work on an index: lint.go newindex.go sorting.go compress.go reaching.go addline.go
 //   - vectors and search: backlog.go embedding.go reembed.go search.go

@@ -42,12 +42,16 @@ type PortableVersion struct {
 	Version
 }
 
-// ExportTrees lists the tree of an agent; there is at most one.
+// ExportTrees lists the tree of an agent, if it has one, and then those that it keeps for users, which name no agent.
 func (s *Store) ExportTrees(ctx context.Context, org db.Org, agentID string) ([]PortableTree, error) {
 	trees, err := db.All[PortableTree](ctx, s.db, `
 		SELECT `+treeColumns+`, a.agent_id, a.read_only, a.attached_at
 		FROM agent_memory_trees a JOIN memory_trees t ON t.org = a.org AND t.key = a.tree_key
-		WHERE a.org = $1 AND t.org = $1 AND a.agent_id = $2`, org, agentID)
+		WHERE a.org = $1 AND t.org = $1 AND a.agent_id = $2
+		UNION ALL
+		SELECT `+treeColumns+`, '' AS agent_id, false AS read_only, x.attached_at
+		FROM user_memory_trees x JOIN memory_trees t ON t.org = x.org AND t.key = x.tree_key
+		WHERE x.org = $1 AND t.org = $1 AND x.agent_id = $2`, org, agentID)
 	for i := range trees {
 		trees[i].Vectors = nil // they are computed again
 	}
@@ -89,8 +93,8 @@ func (s *Store) ExportVersions(ctx context.Context, org db.Org, f PortableFile) 
 	}
 }
 
-// RestoreTree creates a tree under its stored id, without files, and attaches it to its agent. ErrInvalid if it breaks
-// a rule.
+// RestoreTree creates a tree under its stored id, without files, and attaches it to its agent if AgentID is not empty.
+// ErrInvalid if it breaks a rule.
 func (s *Store) RestoreTree(ctx context.Context, org db.Org, t PortableTree) error {
 	if err := (TreeUpdate{Name: &t.Name, Description: t.Description, Rules: &t.Rules}).check(); err != nil {
 		return err
@@ -99,7 +103,7 @@ func (s *Store) RestoreTree(ctx context.Context, org db.Org, t PortableTree) err
 		INSERT INTO memory_trees (org, id, name, description, rules, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING key`,
 		org, t.ID, t.Name, t.Description, t.Rules, t.CreatedAt, t.UpdatedAt)
-	if err != nil {
+	if err != nil || t.AgentID == "" {
 		return err
 	}
 	return db.Exec(ctx, s.db, `

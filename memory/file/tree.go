@@ -160,7 +160,10 @@ func (s *Store) lock(ctx context.Context, org db.Org, id string) (Tree, error) {
 // appendToAgents appends one event per ref to the log of each agent that has the tree.
 func (s *Store) appendToAgents(ctx context.Context, org db.Org, t Tree, eventType event.Type, refs ...string) error {
 	agents, err := db.All[string](ctx, s.db, `
-		SELECT agent_id FROM agent_memory_trees WHERE org = $1 AND tree_key = $2 ORDER BY agent_id`, org, t.Key)
+		SELECT agent_id FROM agent_memory_trees WHERE org = $1 AND tree_key = $2
+		UNION
+		SELECT agent_id FROM user_memory_trees WHERE org = $1 AND tree_key = $2
+		ORDER BY agent_id`, org, t.Key)
 	if err != nil {
 		return err
 	}
@@ -185,8 +188,19 @@ func (s *Store) Agents(ctx context.Context, org db.Org, id string) ([]string, er
 		org, t.Key)
 }
 
-// OfAgent returns the tree of an agent. ErrNotFound if it has none.
+// OfAgent returns the tree of an agent: if ctx works for a user who has one, the user's own. ErrNotFound if there is
+// none.
 func (s *Store) OfAgent(ctx context.Context, org db.Org, agentID string) (Attached, error) {
+	if user := db.UserOf(ctx); user != 0 {
+		if t, err := s.ofUser(ctx, org, agentID, user); !errors.Is(err, db.ErrNotFound) {
+			return t, err
+		}
+	}
+	return s.ofAll(ctx, org, agentID)
+}
+
+// ofAll returns the tree of an agent that is no user's own.
+func (s *Store) ofAll(ctx context.Context, org db.Org, agentID string) (Attached, error) {
 	t, err := db.One[Attached](ctx, s.db, `
 		SELECT `+treeColumns+`, a.read_only FROM agent_memory_trees a
 		JOIN memory_trees t ON t.org = a.org AND t.key = a.tree_key
@@ -239,9 +253,13 @@ func (s *Store) Detach(ctx context.Context, org db.Org, agentID, id string) erro
 	})
 }
 
-// Writable returns the tree that an agent's tool changes. It creates a tree if the agent has none. ErrInvalid if the
-// agent may only read its tree.
+// Writable returns the tree that an agent's tool changes. It creates a tree if the agent has none. If ctx works for a
+// user, it is that user's own tree, which begins as a copy of the agent's. ErrInvalid if the agent may only read its
+// tree.
 func (s *Store) Writable(ctx context.Context, org db.Org, agentID string) (t Attached, err error) {
+	if user := db.UserOf(ctx); user != 0 {
+		return s.writableOf(ctx, org, agentID, user)
+	}
 	t, err = s.OfAgent(ctx, org, agentID)
 	if errors.Is(err, db.ErrNotFound) {
 		err = db.Tx(ctx, s.db, func(tx pgx.Tx) error {

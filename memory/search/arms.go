@@ -31,7 +31,7 @@ func expand(id string) ReadOn { return ReadOn{"expand", map[string]any{"id": id}
 // workingMemory searches the working memories of an agent. If the agent is confined to a conversation, it searches only
 // that one.
 func (m Memories) workingMemory(ctx context.Context, q Query) (found, error) {
-	list, err := m.Working.OfAgent(ctx, q.Org, q.Agent.ID)
+	list, err := m.Working.OfAgent(ctx, q.Org, q.Agent.ID, q.Users)
 	var hits []MemoryFound
 	for _, w := range list {
 		if q.Confined && !w.Is(q.Conversation) {
@@ -119,7 +119,8 @@ type stores struct {
 }
 
 func (s stores) passages(ctx context.Context, q Query) (found, error) {
-	r, err := s.Archival.Search(ctx, q.Org, archival.Query{Text: q.Text, AgentID: q.Agent.ID, Limit: q.Limit,
+	r, err := s.Archival.Search(ctx, q.Org, archival.Query{Text: q.Text, Limit: q.Limit,
+		AgentID: q.Agent.ID, Users: q.Users,
 		Held: q.Held, WordsOnly: s.wordsOnly, MeaningOnly: q.Mode == recall.ByMeaning, Weight: q.Weight,
 		AsWritten: q.AsWritten, Explain: q.Explain})
 	var hits []MemoryFound
@@ -150,8 +151,9 @@ func (s stores) files(ctx context.Context, q Query) (found, error) {
 }
 
 func (s stores) messages(ctx context.Context, q Query) (found, error) {
-	query := recall.Query{Text: q.Text, AgentID: q.Agent.ID, Asking: q.Conversation, Unseen: q.Unseen, Limit: q.Limit,
-		Zone: q.Agent.Zone(), AsWritten: q.AsWritten,
+	query := recall.Query{Text: q.Text, AgentID: q.Agent.ID, Users: q.Users, Asking: q.Conversation, Unseen: q.Unseen,
+		Limit: q.Limit,
+		Zone:  q.Agent.Zone(), AsWritten: q.AsWritten,
 		Explain: q.Explain, Mode: q.Mode, Weight: q.Weight}
 	if q.Confined {
 		query.Conversation = q.Conversation

@@ -79,8 +79,9 @@ type Query struct {
 	Limit        int    // 1 to MaxLimit
 	Conversation string // the conversation of the model that asks: an id or DefaultConversation; empty if no model asks
 	Confined     bool   // search messages and working memory only in that conversation
-	AsWritten    bool   // other spellings are not searched
-	Explain      bool   // hits and results say how they were ranked
+	Users        db.UserScope
+	AsWritten    bool // other spellings are not searched
+	Explain      bool // hits and results say how they were ranked
 
 	// Mode says whether to rank by words, by meaning or both. By meaning, working memory and blocks are left out, because
 	// they have no vectors.

@@ -78,7 +78,8 @@ func (f *fixture) remember() {
 	_, err = f.MemoryFiles.Create(ctx, memoryfile.At{Org: f.org, Tree: tree.ID}, "/memories/zoo.md", "The zebra's vet\n",
 		memoryfile.Dates{})
 	f.must(err)
-	_, err = f.Archival.InsertFor(ctx, f.org, f.agent.ID, []archival.Draft{{Text: "The zebra lives in Berlin."}})
+	_, err = f.Archival.InsertFor(ctx, f.org, archival.Of(f.agent.ID),
+		[]archival.Draft{{Text: "The zebra lives in Berlin."}})
 	f.must(err)
 	f.say(recall.DefaultConversation, "Feed the zebra at noon.")
 	_, err = f.Working.Change(ctx, f.org, working.Target{AgentID: f.agent.ID, Conversation: recall.DefaultConversation,
@@ -132,7 +133,7 @@ func TestTheLimitOfASearch(t *testing.T) {
 	for i := range 60 {
 		drafts = append(drafts, archival.Draft{Text: fmt.Sprint("The zebra ", i)})
 	}
-	_, err := f.Archival.InsertFor(t.Context(), f.org, f.agent.ID, drafts)
+	_, err := f.Archival.InsertFor(t.Context(), f.org, archival.Of(f.agent.ID), drafts)
 	f.must(err)
 	for limit, want := range map[int]int{-1: 1, 0: 1, 7: 7, 50: 50, 51: 50} {
 		if got := f.found(search.Query{Text: "zebra", Limit: limit}).Hits; len(got) != want {

@@ -87,15 +87,17 @@ func (o OfConversation) Is(conversation string) bool {
 }
 
 // OfAgent returns the records of an agent's conversations, newest first. Conversations without a record are left out.
-func (s *Store) OfAgent(ctx context.Context, org db.Org, agentID string) ([]OfConversation, error) {
+func (s *Store) OfAgent(ctx context.Context, org db.Org, agentID string, users db.UserScope) ([]OfConversation,
+	error) {
+	args := pgx.StrictNamedArgs{"org": org, "agent": agentID}
 	return db.All[OfConversation](ctx, s.DB, `
 		SELECT c.id, c.is_default, w.record, w.updated_at
 		FROM agents a
 		JOIN conversations c ON c.org = a.org AND c.agent_key = a.key AND c.deleted_at IS NULL
 		JOIN working_memories w ON w.org = c.org AND w.conversation_key = c.key
-		WHERE a.org = $1 AND a.id = $2 AND c.org = $1 AND w.org = $1
+		WHERE a.org = @org AND a.id = @agent AND c.org = @org AND w.org = @org AND `+users.Where(recall.UserOf, args)+`
 		ORDER BY w.updated_at DESC, c.key
-		LIMIT 200`, org, agentID)
+		LIMIT 200`, args)
 }
 
 // Memory returns the working memory of a conversation.

@@ -43,7 +43,7 @@ func (i *imports) restoreWorking(ctx context.Context) error {
 // restoreTrees creates the trees of memory files, with their files and all versions.
 func (i *imports) restoreTrees(ctx context.Context) error {
 	list := streamOf(i, listTrees, func(t *memoryfile.PortableTree) error {
-		return firstOf(i.id("tree-", &t.ID), i.agentID(&t.AgentID))
+		return firstOf(i.id("tree-", &t.ID), i.ownerID(&t.AgentID))
 	})
 	defer list.stop()
 	trees := map[string]bool{}

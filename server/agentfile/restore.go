@@ -17,7 +17,7 @@ func (i *imports) restore(ctx context.Context) error {
 	i.agentIDs, i.ownBlocks, i.conversations = map[string]string{}, map[string]bool{}, map[string]bool{}
 	for _, step := range []func(context.Context) error{i.restoreAgents, i.restoreEvents, i.restoreBlocks,
 		i.restoreArchives, i.restoreFolders, i.readKeptIDs, i.restoreConversations, i.restoreKept, i.restoreCompactions,
-		i.restoreConsumers, i.restoreIdentities, i.restoreWorking, i.restoreTrees} {
+		i.restoreConsumers, i.restoreWorking, i.restoreTrees, i.restoreIdentities} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (i *imports) restoreAttachments(ctx context.Context, agentID string, a agen
 
 func (i *imports) restoreBlocks(ctx context.Context) error {
 	blocks := streamOf(i, listOwnBlocks, func(b *block.Portable) error {
-		return firstOf(i.provenance(&b.AttachedBy), i.id("block-", &b.ID), i.agentID(&b.AgentID))
+		return firstOf(i.provenance(&b.AttachedBy), i.id("block-", &b.ID), i.ownerID(&b.AgentID))
 	})
 	defer blocks.stop()
 	versions := streamOf(i, listVersions, func(v *block.PortableVersion) error {
@@ -228,7 +228,7 @@ func (i *imports) restoreIdentities(ctx context.Context) error {
 // identity reads an identity as POST /v1/identities does. Its agents and blocks are the imported ones.
 func (i *imports) identity(it item) (identity agent.PortableIdentity, err error) {
 	raw, removed, err := without(it.place, it.raw, "id", "created_at", "updated_at", "conversation_ids",
-		"made_by", "changed_by")
+		"archive_ids", "block_copies", "trees", "made_by", "changed_by")
 	if err != nil {
 		return identity, err
 	}
@@ -268,5 +268,30 @@ func (i *imports) identity(it item) (identity agent.PortableIdentity, err error)
 			return identity, db.Invalid("conversation_ids[%d]: the file has no such conversation", n)
 		}
 	}
-	return identity, nil
+	return identity, i.owned(&identity)
+}
+
+// owned gives what a user owns its imported ids.
+func (i *imports) owned(identity *agent.PortableIdentity) error {
+	for n := range identity.ArchiveIDs {
+		if err := i.id("archive-", &identity.ArchiveIDs[n]); err != nil {
+			return err
+		}
+	}
+	for n := range identity.BlockCopies {
+		b := &identity.BlockCopies[n]
+		if err := firstOf(i.id("block-", &b.BlockID), i.id("block-", &b.TemplateID)); err != nil {
+			return err
+		}
+		if !i.ownBlocks[b.BlockID] || !i.ownBlocks[b.TemplateID] {
+			return db.Invalid("block_copies[%d]: the file has no such block", n)
+		}
+	}
+	for n := range identity.Trees {
+		t := &identity.Trees[n]
+		if err := firstOf(i.agentID(&t.AgentID), i.id("tree-", &t.TreeID)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

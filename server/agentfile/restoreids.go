@@ -14,6 +14,14 @@ func (i *imports) agentID(field *string) error {
 	return nil
 }
 
+// ownerID is agentID for what may be attached to no agent, because it is a user's.
+func (i *imports) ownerID(field *string) error {
+	if *field == "" {
+		return nil
+	}
+	return i.agentID(field)
+}
+
 // id replaces the id of an object in a field by the id that the import gives it.
 func (i *imports) id(prefix string, field *string) (err error) {
 	*field, err = i.ids.of(prefix, *field)

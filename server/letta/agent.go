@@ -30,7 +30,7 @@ type AgentState struct {
 	ToolRules              json.RawMessage        `json:"tool_rules"`
 	MessageBufferAutoclear bool                   `json:"message_buffer_autoclear"`
 	EnableSleeptime        *bool                  `json:"enable_sleeptime"`
-	RecallScope            string                 `json:"recall_scope" doc:"agent, or conversation: see PATCH."`
+	RecallScope            string                 `json:"recall_scope" doc:"agent, user or conversation: see PATCH."`
 
 	WorkingMemory string `json:"working_memory" doc:"automatic, if Loci updates it after each turn; else manual."`
 

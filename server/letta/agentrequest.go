@@ -39,7 +39,7 @@ type AgentFields struct {
 	OfModel
 	Autoclear    rest.Opt[bool]     `json:"message_buffer_autoclear,omitzero"`
 	Sleeptime    rest.Opt[bool]     `json:"enable_sleeptime,omitzero"`
-	RecallScope  rest.Opt[string]   `json:"recall_scope,omitzero" enum:"agent,conversation" doc:"What tools recall."`
+	RecallScope  rest.Opt[string]   `json:"recall_scope,omitzero" enum:"agent,user,conversation" doc:"What it recalls."`
 	Working      rest.Opt[string]   `json:"working_memory,omitzero" enum:"manual,automatic" doc:"Who keeps it current."`
 	MadeFor      rest.Opt[string]   `json:"made_for,omitzero" enum:"loci,letta" doc:"Whose clients."`
 	ToolSet      rest.Opt[string]   `json:"tool_set,omitzero" doc:"default, small, standard or all."`

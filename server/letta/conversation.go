@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server/rest"
 )
@@ -35,6 +36,7 @@ type ConversationFields struct {
 // CreateConversation is a request to create a conversation.
 type CreateConversation struct {
 	ConversationFields
+	UserID   rest.Opt[string]   `json:"user_id,omitzero" doc:"Whom it is with: an identity, made if new."`
 	Hidden   rest.Opt[bool]     `json:"hidden,omitzero" doc:"Left out of lists."`
 	Isolated rest.Opt[[]string] `json:"isolated_block_labels,omitzero" deprecated:"true" doc:"Must be empty."`
 }
@@ -83,7 +85,6 @@ func (f ConversationFields) Update() (recall.ConversationUpdate, error) {
 
 // ConversationFilter narrows a list of conversations.
 type ConversationFilter struct {
-	AgentID string `query:"agent_id"`
 	Summary string `query:"summary_search" doc:"Part of the summary, in any case."`
 	Archive string `query:"archive_status" enum:"unarchived,archived,all" doc:"Unarchived if absent."`
 	OrderBy string `query:"order_by" enum:"created_at,last_run_completion,last_message_at"`
@@ -91,7 +92,7 @@ type ConversationFilter struct {
 
 // Filter returns the store's filter.
 func (f ConversationFilter) Filter() recall.ConversationFilter {
-	out := recall.ConversationFilter{AgentID: f.AgentID, Contains: f.Summary}
+	out := recall.ConversationFilter{Users: db.AllUsers(), Contains: f.Summary}
 	switch f.OrderBy {
 	case "last_message_at":
 		out.Order = recall.OrderByMessage

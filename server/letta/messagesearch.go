@@ -12,6 +12,7 @@ import (
 type MessageQuery struct {
 	Mode         rest.Opt[string]   `json:"search_mode,omitzero" enum:"vector,fts,hybrid" doc:"hybrid if absent"`
 	AgentID      rest.Opt[string]   `json:"agent_id,omitzero"`
+	UserID       rest.Opt[string]   `json:"user_id,omitzero" doc:"With this user, and with nobody: an identity."`
 	Roles        rest.Opt[[]string] `json:"roles,omitzero" enum:"assistant,user,tool,function,system,approval,summary"`
 	Conversation rest.Opt[string]   `json:"conversation_id,omitzero" doc:"Of one conversation, or 'default' of the agent."`
 	Limit        rest.Opt[int]      `json:"limit,omitzero" minimum:"1" maximum:"100" doc:"50 if absent."`

@@ -109,6 +109,12 @@ type NewPassage struct {
 	Supersedes rest.Opt[string] `json:"supersedes,omitzero" doc:"The passage of the archive that ends where this begins."`
 }
 
+// NewAgentPassage is a passage to create in an agent's archive.
+type NewAgentPassage struct {
+	NewPassage
+	UserID rest.Opt[string] `json:"user_id,omitzero" doc:"Whose it is: an identity, made if new; else nobody's."`
+}
+
 // Draft returns the passage to insert. Times without an offset are in zone. ErrInvalid if a time cannot be read.
 func (p NewPassage) Draft(zone *time.Location) (archival.Draft, error) {
 	d := archival.Draft{Text: p.Text, Tags: p.Tags.Value, Metadata: json.RawMessage(p.Metadata.Value),
@@ -219,7 +225,8 @@ const defaultTopK = 5
 
 // ArchivalQuery returns the search in an agent's passages. Times without an offset are in zone, the agent's.
 func (p PassageSearch) ArchivalQuery(agentID string, zone *time.Location) (archival.Query, error) {
-	q := archival.Query{Text: p.Query, AgentID: agentID, Tags: p.Tags, Match: archival.Match(p.Match),
+	q := archival.Query{Text: p.Query, AgentID: agentID, Tags: p.Tags,
+		Match: archival.Match(p.Match),
 		Limit: cmp.Or(p.TopK, defaultTopK), Offset: p.Offset, After: p.After, Weight: p.Weight, Explain: p.Explain,
 		WordsOnly: recall.Mode(p.Mode) == recall.ByWords, MeaningOnly: recall.Mode(p.Mode) == recall.ByMeaning}
 	var err error
@@ -245,6 +252,7 @@ type SearchPassages struct {
 	EndDate   rest.Opt[string]   `json:"end_date,omitzero" doc:"A date is the whole of that day."`
 	AsOf      rest.Opt[string]   `json:"as_of,omitzero" doc:"What held at this time, in ISO 8601; else what holds now."`
 	Ended     rest.Opt[bool]     `json:"ended,omitzero" doc:"Also what has ended, and what has not begun."`
+	UserID    rest.Opt[string]   `json:"user_id,omitzero" doc:"Of this user and of nobody: an identity."`
 }
 
 // PassageHit is a passage of the organization that a search found.
@@ -265,7 +273,8 @@ type ManyPassages struct {
 
 // ArchivalQuery returns the search in the organization's passages. Times without an offset are in zone.
 func (p SearchPassages) ArchivalQuery(zone *time.Location) (archival.Query, error) {
-	q := archival.Query{Text: p.Query.Value, AgentID: p.AgentID.Value, ArchiveID: p.ArchiveID.Value, Tags: p.Tags.Value,
+	q := archival.Query{Text: p.Query.Value, AgentID: p.AgentID.Value,
+		ArchiveID: p.ArchiveID.Value, Tags: p.Tags.Value,
 		Match: archival.Match(p.Match.Value), Limit: cmp.Or(p.Limit.Value, 50), Offset: p.Offset.Value, After: p.After.Value,
 		WordsOnly: recall.Mode(p.Mode.Value) == recall.ByWords, MeaningOnly: recall.Mode(p.Mode.Value) == recall.ByMeaning}
 	var err error

@@ -66,7 +66,7 @@ type RunTool struct {
 	Args rest.Opt[Arguments] `json:"args,omitzero" doc:"As the tool's schema says; an empty object if absent."`
 
 	Conversation rest.Opt[string] `json:"conversation_id,omitzero" doc:"Where the model calls it; default if absent."`
-	RecallScope  rest.Opt[string] `json:"recall_scope,omitzero" enum:"agent,conversation" doc:"Narrows the agent's."`
+	RecallScope  rest.Opt[string] `json:"recall_scope,omitzero" enum:"agent,user,conversation" doc:"Narrows the agent's."`
 }
 
 // Arguments are the arguments of a call as a model wrote them: an object, or its JSON as a text. A result with an error

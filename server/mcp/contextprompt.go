@@ -27,7 +27,7 @@ func (s *Server) contextPrompt(ctx context.Context, c caller, args map[string]st
 	if !storable(id) {
 		return "", wrong("there is no conversation %.80q", id)
 	}
-	if _, err := s.Recall.Conversation(ctx, c.Org, c.AgentID, id); err != nil {
+	if _, err := s.conversation(ctx, c.Caller, id); err != nil {
 		return "", err
 	}
 	o, messages, err := s.Agents.Overview(ctx, c.Org, c.AgentID, id)

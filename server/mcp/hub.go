@@ -12,10 +12,12 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// hubKey identifies a hub: one key and one agent. No other key can use the hub's sessions.
+// hubKey identifies a hub: one key, one agent and one user. No other key, and no request of the key for another user,
+// can use the hub's sessions.
 type hubKey struct {
 	org            db.Org
 	agentID, keyID string
+	user           int64
 }
 
 // hub holds the sessions of one key for one agent, and tells their clients of changes. It exists while a session or a

@@ -180,7 +180,7 @@ func methodOf(body []byte) string {
 func (s *Server) enter(c Caller) *hub {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := hubKey{c.Org, c.AgentID, c.KeyID}
+	key := hubKey{c.Org, c.AgentID, c.KeyID, c.User}
 	h := s.hubs[key]
 	if h == nil {
 		h = &hub{hubKey: key, followed: map[string]*followed{}, idle: map[string]*idle{}}

@@ -53,16 +53,27 @@ func (s *Server) readMemory(ctx context.Context, c Caller, path string) (string,
 	return f.Content, err
 }
 
+// conversation returns a conversation of the caller's agent. ErrNotFound if it is with another user.
+func (s *Server) conversation(ctx context.Context, c Caller, id string) (recall.Conversation, error) {
+	users, err := s.users(ctx, c)
+	if err != nil {
+		return recall.Conversation{}, err
+	}
+	return s.Recall.ConversationIn(db.WithUser(ctx, c.User), c.Org, c.AgentID,
+		recall.Reach{Conversation: id, Users: users})
+}
+
 // shownMessages is how many messages a conversation's resource shows.
 const shownMessages = 50
 
 // readConversation returns the newest messages of a conversation, the oldest of them first.
 func (s *Server) readConversation(ctx context.Context, c Caller, id string) (string, error) {
-	if _, err := s.Recall.Conversation(ctx, c.Org, c.AgentID, id); err != nil {
+	if _, err := s.conversation(ctx, c, id); err != nil {
 		return "", err
 	}
-	list, err := s.Recall.Messages(ctx, c.Org, recall.MessageFilter{AgentID: c.AgentID, Conversation: id,
-		Roles: []recall.Role{recall.User, recall.Assistant}}, db.Page{Limit: shownMessages})
+	list, err := s.Recall.Messages(db.WithUser(ctx, c.User), c.Org, recall.MessageFilter{AgentID: c.AgentID,
+		Conversation: id,
+		Roles:        []recall.Role{recall.User, recall.Assistant}}, db.Page{Limit: shownMessages})
 	slices.Reverse(list)
 	if err != nil || len(list) > 0 {
 		return said(list, maxResourceBytes), err
@@ -100,7 +111,7 @@ func said(list []recall.Message, maxBytes int) string {
 
 // readSummary returns the summary with which a conversation's window begins, or a sentence that there is none.
 func (s *Server) readSummary(ctx context.Context, c Caller, id string) (string, error) {
-	conversation, err := s.Recall.Conversation(ctx, c.Org, c.AgentID, id)
+	conversation, err := s.conversation(ctx, c, id)
 	if err != nil {
 		return "", err
 	}

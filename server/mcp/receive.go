@@ -7,6 +7,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loci-memory/loci/db"
 )
 
 // call is a message of a client, with the SDK's handler for it.
@@ -44,6 +46,7 @@ func (s *Server) receive(ctx context.Context, h *hub, c call) (sdk.Result, error
 
 // answer returns the answer to a message.
 func (s *Server) answer(ctx context.Context, h *hub, c call) (sdk.Result, error) {
+	ctx = db.WithUser(ctx, callerOf(ctx).User)
 	if version := versionOf(c.request); version != "" {
 		caller := callerOf(ctx)
 		caller.version = version

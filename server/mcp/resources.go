@@ -110,7 +110,11 @@ func (s *Server) listConversations(ctx context.Context, c caller, after string, 
 	if previous == recall.DefaultConversation {
 		previous = ""
 	}
-	list, err := s.Recall.Conversations(ctx, c.Org, recall.ConversationFilter{AgentID: c.AgentID},
+	users, err := s.users(ctx, c.Caller)
+	if err != nil {
+		return p, err
+	}
+	list, err := s.Recall.Conversations(ctx, c.Org, recall.ConversationFilter{AgentID: c.AgentID, Users: users},
 		db.Page{After: previous, Limit: room + 1})
 	if err != nil {
 		return p, err

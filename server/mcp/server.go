@@ -72,6 +72,7 @@ type Caller struct {
 	Org     db.Org
 	AgentID string
 	KeyID   string
+	User    int64    // key of the identity for whom the request works; 0: for none
 	MayCall bool     // the caller may call tools
 	Only    []string // the tools that are listed; nil lists all
 }
@@ -101,6 +102,15 @@ func (s *Server) agentOf(ctx context.Context, c caller) (agent.Agent, error) {
 		return *c.agent, nil
 	}
 	return s.Agents.Agent(ctx, c.Org, c.AgentID)
+}
+
+// users returns whose memories a caller reads.
+func (s *Server) users(ctx context.Context, c Caller) (db.UserScope, error) {
+	if c.User != 0 {
+		return db.OfUser(c.User), nil
+	}
+	a, err := s.Agents.Agent(ctx, c.Org, c.AgentID)
+	return a.Users(recall.Conversation{}), err
 }
 
 // shows reports whether the caller's choice of tools includes a tool.

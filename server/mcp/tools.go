@@ -146,7 +146,7 @@ func (s *Server) run(ctx context.Context, c caller, a agent.Agent, name string, 
 // toolCaller returns an agent as the caller of tools. The model is the client's own, which does not see the agent's
 // prompt.
 func toolCaller(c caller, a agent.Agent) tool.Caller {
-	result := tool.CallerIn(c.Org, a, recall.Conversation{IsDefault: true})
+	result := tool.CallerIn(c.Org, a, recall.Conversation{IsDefault: true, UserKey: c.User})
 	result.Unprompted = true
 	return result
 }

@@ -43,6 +43,7 @@ type API struct {
 	Config
 	echo     *echo.Echo
 	access   map[string]map[string]Access // access by route: path as echo writes it, then method
+	ofUsers  map[string]map[string]bool   // the routes that are OfUsers or WithUsers, as access, and whether WithUsers
 	whole    map[string]bool              // paths, as echo writes them, with a GET that is no stream
 	spooled  *db.Shares                   // bytes of bodies in files
 	bodies   heldBytes                    // bytes of bodies in memory

@@ -45,6 +45,9 @@ func (a *API) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 			}
 			defer done()
 		}
+		if key, err = a.forUser(c, key); err != nil {
+			return err
+		}
 		if err := a.authorize(c, key); err != nil {
 			return err
 		}
@@ -53,7 +56,7 @@ func (a *API) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 				return err
 			}
 		}
-		ctx := db.WithProvenance(db.WithOrg(r.Context(), key.Org), provenanceOf(c, key))
+		ctx := db.WithUser(db.WithProvenance(db.WithOrg(r.Context(), key.Org), provenanceOf(c, key)), key.UserKey)
 		c.SetRequest(r.WithContext(ctx))
 		setContext(c, keyCaller, key)
 		setContext(c, keyAuthTook, time.Since(start))

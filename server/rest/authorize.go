@@ -30,7 +30,7 @@ func (a *API) authorize(c echo.Context, key apikey.Key) error {
 		allowed = key.Operator
 	case ReadAgent, Tools:
 		if access == ReadAgent && key.May(apikey.Read) || key.May(apikey.Write) {
-			return nil
+			return a.checkUserOf(c, key)
 		}
 		if key.May(apikey.Tools) {
 			return a.authorizeAgent(c, key, access)
@@ -38,7 +38,7 @@ func (a *API) authorize(c echo.Context, key apikey.Key) error {
 		allowed = false
 	}
 	if allowed {
-		return nil
+		return a.checkUser(c, key, "", "", "")
 	}
 	return lacksScope(c, key, access)
 }
@@ -52,7 +52,7 @@ func (a *API) ForAgent(c echo.Context, agentID string) error {
 	key := Caller(r.Context())
 	c.SetRequest(r.WithContext(db.WithProvenance(r.Context(), provenanceOf(c, key))))
 	if key.May(apikey.Read) || key.May(apikey.Write) {
-		return nil
+		return a.checkUserOf(c, key)
 	}
 	return a.authorizeAgent(c, key, ReadAgent)
 }
@@ -66,21 +66,94 @@ func MayRunTools(key apikey.Key, agentID string) bool {
 // authorizeAgent returns an error unless the request's path names an agent that the key may act as, or a conversation
 // or run of such an agent.
 func (a *API) authorizeAgent(c echo.Context, key apikey.Key, access Access) error {
-	i := slices.IndexFunc(agentParams, func(name string) bool { return c.Param(name) != "" })
-	param, id := agentParams[i], c.Param(agentParams[i])
-	agentID := id
-	if !strings.HasPrefix(id, "agent-") {
-		ctx, cancel := context.WithTimeout(db.WithOrg(c.Request().Context(), key.Org), a.Timeout)
-		defer cancel()
-		var err error
-		if agentID, err = a.Keys.AgentOf(ctx, key.Org, param, id); err != nil && !errors.Is(err, db.ErrNotFound) {
-			return err
-		}
+	param, id, agentID, err := a.agentOf(c, key)
+	if err != nil {
+		return err
 	}
 	if agentID == "" || !key.MayActAs(agentID) {
 		return otherAgent(param, id, access)
 	}
-	return nil
+	return a.checkUser(c, key, agentID, param, id)
+}
+
+// agentOf returns the parameter of the path that leads to an agent, with its value, and the id of that agent; empty if
+// there is none.
+func (a *API) agentOf(c echo.Context, key apikey.Key) (param, id, agentID string, err error) {
+	i := slices.IndexFunc(agentParams, func(name string) bool { return c.Param(name) != "" })
+	if i < 0 {
+		return "", "", "", nil
+	}
+	param, id = agentParams[i], c.Param(agentParams[i])
+	if strings.HasPrefix(id, "agent-") {
+		return param, id, id, nil
+	}
+	ctx, cancel := context.WithTimeout(db.WithOrg(c.Request().Context(), key.Org), a.Timeout)
+	defer cancel()
+	agentID, err = a.Keys.AgentOf(ctx, key.Org, param, id)
+	if errors.Is(err, db.ErrNotFound) {
+		err = nil
+	}
+	return param, id, agentID, err
+}
+
+// checkUserOf is checkUser for the agent that the path leads to.
+func (a *API) checkUserOf(c echo.Context, key apikey.Key) error {
+	if key.UserKey == 0 {
+		return nil
+	}
+	param, id, agentID, err := a.agentOf(c, key)
+	if err != nil {
+		return err
+	}
+	return a.checkUser(c, key, agentID, param, id)
+}
+
+// checkUser returns an error if a request works for a user, and its operation does not keep to that user's memories or
+// what its path names is not the user's.
+func (a *API) checkUser(c echo.Context, key apikey.Key, agentID, param, id string) error {
+	if key.UserKey == 0 {
+		return nil
+	}
+	access := a.access[c.Path()][c.Request().Method]
+	if access == AnyKey {
+		return nil
+	}
+	converses, ofUsers := a.ofUsers[c.Path()][c.Request().Method]
+	if !ofUsers {
+		return Forbidden("The request works for one user, and " + c.Request().Method + " " +
+			strings.TrimSuffix(c.Request().URL.Path, "/") + " does not keep to one user's memories: use a key that is bound " +
+			"to no user, without the header " + userHeader)
+	}
+	if agentID == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(db.WithOrg(c.Request().Context(), key.Org), a.Timeout)
+	defer cancel()
+	return a.Keys.CheckUser(ctx, key, UserRequest{AgentID: agentID, Param: param, ID: id,
+		Acts: access == Tools || access == Write, Converses: converses})
+}
+
+// userHeader names the user for whom a request works: an identity, by its id or identifier_key.
+const userHeader = "X-Loci-User"
+
+// forUser returns the key as one that is bound to the user whom a request names. A 403 if it is bound to another one.
+func (a *API) forUser(c echo.Context, key apikey.Key) (apikey.Key, error) {
+	r := c.Request()
+	named := r.Header.Values(userHeader)
+	if len(named) == 0 {
+		return key, nil
+	}
+	if len(named) > 1 || strings.TrimSpace(named[0]) == "" {
+		return key, Unprocessable("header."+userHeader, "name one user, by the id or the identifier_key of an identity")
+	}
+	ctx, cancel := context.WithTimeout(db.WithOrg(r.Context(), key.Org), a.Timeout)
+	defer cancel()
+	user, err := a.Keys.User(ctx, key, strings.TrimSpace(named[0]))
+	if err == nil && key.UserKey != 0 && key.UserKey != user.Key {
+		err = Forbidden("The API key is bound to another user than " + db.Short(named[0]))
+	}
+	key.UserID, key.UserKey = &user.ID, user.Key
+	return key, err
 }
 
 // lacksScope is the problem of a request that the key's scopes do not allow.

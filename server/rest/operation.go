@@ -18,6 +18,8 @@ type operation struct {
 	exact   bool
 	waits   func(*http.Request) bool
 
+	converses bool // works in a conversation: for a user, in one with that user
+	ofUsers   bool // keeps to the memories of the user for whom the request works
 	readsMore bool // reads more rows than it answers with
 	readsBody bool // the handler of this stream reads the body to its end
 }
@@ -25,6 +27,14 @@ type operation struct {
 // Own marks an operation that Letta does not have. In such an operation a value that breaks a rule is a 422; in Letta's
 // operations it is a 400, as in Letta.
 func Own(op *operation) { op.own = true }
+
+// OfUsers marks an operation that keeps to the memories of the user for whom a request works, if it works for one: that
+// of the key's, or the one that the header X-Loci-User names. Such a request is refused by all other operations.
+func OfUsers(op *operation) { op.ofUsers = true }
+
+// WithUsers is OfUsers for an operation that works in a conversation. If the request names none, it is the oldest with
+// the user, which is made if there is none.
+func WithUsers(op *operation) { op.ofUsers, op.converses = true, true }
 
 // Exact makes an operation refuse unknown fields and parameters, where others only warn. It is for operations that
 // cannot be undone.

@@ -41,7 +41,8 @@ func New(c Config) *API {
 	config.Transformers = []huma.Transformer{showProblem(config.Components.Schemas), warn}
 	e := echo.New()
 	c.Timeout, c.KeyAge = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.KeyAge, DefaultKeyAge)
-	a := &API{Config: c, echo: e, access: map[string]map[string]Access{}, whole: map[string]bool{},
+	a := &API{Config: c, echo: e, access: map[string]map[string]Access{},
+		ofUsers: map[string]map[string]bool{}, whole: map[string]bool{},
 		bodies: c.Budget.shares(), answers: db.NewShares(allAnswersBytes, answersForOthers),
 		spooled: c.spools(), served: db.NewHalvingShares(maxRequests, maxRequests/4), arriving: newArrivals()}
 	e.HTTPErrorHandler = a.writeError

@@ -48,6 +48,7 @@ func register[I, O any](r Routes, described huma.Operation, handle Handler[I, O]
 		option(&op)
 	}
 	r.declare(op.Method, op.Path)
+	r.declareUsers(op)
 	if op.Method == http.MethodGet {
 		a.whole[echoPath(op.Path)] = true
 	}
@@ -91,6 +92,7 @@ func (r Routes) Stream(described huma.Operation, handle echo.HandlerFunc, option
 	for _, option := range options {
 		option(&op)
 	}
+	r.declareUsers(op)
 	a.complete(&op.Operation)
 	a.OpenAPI().AddOperation(&op.Operation)
 	r.stream(op.Method, op.Path, func(c echo.Context) error {
@@ -127,6 +129,8 @@ func (r Routes) Hidden(method, path string, handle echo.HandlerFunc, options ...
 	for _, option := range options {
 		option(&op)
 	}
+	op.Method, op.Path = method, path
+	r.declareUsers(op)
 	r.stream(method, path, func(c echo.Context) error { return r.answer(op, c, handle) })
 }
 

@@ -34,10 +34,22 @@ func (r Routes) declare(method, path string) {
 	r.access[path][method] = r.needs
 }
 
+// declareUsers notes whether a route keeps to the memories of one user.
+func (r Routes) declareUsers(op operation) {
+	path := echoPath(op.Path)
+	if r.ofUsers[path] == nil {
+		r.ofUsers[path] = map[string]bool{}
+	}
+	if op.ofUsers {
+		r.ofUsers[path][op.Method] = op.converses
+	}
+}
+
 // Route is a route of the API.
 type Route struct {
 	Method, Path string // {name} is a parameter of the path; * matches any rest
 	Access       Access
+	OfUsers      bool            // requests that work for one user may call it
 	Operation    *huma.Operation // nil if the OpenAPI document does not have it
 }
 
@@ -52,7 +64,8 @@ func (a *API) Routes() []Route {
 	var list []Route
 	for _, r := range a.echo.Routes() {
 		path := echoParams.ReplaceAllString(r.Path, "{$1}")
-		list = append(list, Route{r.Method, path, a.access[r.Path][r.Method], operations[r.Method+" "+path]})
+		_, ofUsers := a.ofUsers[r.Path][r.Method]
+		list = append(list, Route{r.Method, path, a.access[r.Path][r.Method], ofUsers, operations[r.Method+" "+path]})
 	}
 	slices.SortFunc(list, func(a, b Route) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method))

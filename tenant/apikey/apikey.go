@@ -45,6 +45,8 @@ type Key struct {
 	Prefix     string     `db:"prefix" json:"prefix"` // first characters of the secret, by which people tell keys apart
 	Scopes     []string   `db:"scopes" json:"scopes"`
 	AgentIDs   []string   `db:"agent_ids" json:"agent_ids"` // agents for which the scope Tools holds
+	UserID     *string    `db:"user_id" json:"user_id"`     // the identity to which the key is bound; nil: to none
+	UserKey    int64      `db:"user_key" json:"-"`          // key of that identity; 0: bound to none
 	Operator   bool       `db:"operator" json:"operator"`   // the key may manage organizations
 	CreatedAt  time.Time  `db:"created_at" json:"created_at"`
 	ExpiresAt  *time.Time `db:"expires_at" json:"expires_at"`
@@ -60,6 +62,7 @@ type Key struct {
 // selectKeys selects keys k with their organizations o. A query may append conditions.
 const selectKeys = `
 	SELECT k.id, k.org, o.id AS org_id, o.name AS org_name, k.name, k.prefix, k.scopes, k.agent_ids, k.operator,
+		k.user_id, coalesce(k.user_key, 0) AS user_key,
 		k.created_at, k.expires_at, k.last_used_at, k.requests_per_minute, k.requests_at_once
 	FROM api_keys k JOIN organizations o USING (org)
 	WHERE o.deleted_at IS NULL`
@@ -83,6 +86,7 @@ type NewKey struct {
 	Name      string
 	Scopes    []string
 	AgentIDs  []string // agents for the scope Tools
+	User      *User    // binds the key, which then has no scope but Tools; nil: it is bound to none
 	Operator  bool     // only in the default organization, and with the scope Admin
 	ExpiresAt *time.Time
 
@@ -90,6 +94,12 @@ type NewKey struct {
 
 	Maker    *Key   // the key that asks for the new one; nil for the operator of the machine
 	Defaults Limits // the server's limits; they bind a maker without limits of its own, except an operator's key
+}
+
+// User is the identity to which a key is bound.
+type User struct {
+	ID  string
+	Key int64
 }
 
 // Create creates a key and returns its secret, which cannot be read again. ErrInvalid if a rule is broken; ErrNotFound
@@ -169,15 +179,20 @@ func (n NewKey) insert(ctx context.Context, tx pgx.Tx, secret string) (key Key, 
 	if err := requireKeys(ctx, tx); err != nil {
 		return key, err
 	}
+	var user *string
+	var userKey *int64
+	if n.User != nil {
+		user, userKey = &n.User.ID, &n.User.Key
+	}
 	id, err := db.One[string](ctx, tx, `
 		INSERT INTO api_keys (org, name, prefix, sha256, scopes, agent_ids, operator, expires_at, requests_per_minute,
-			requests_at_once)
+			requests_at_once, user_id, user_key)
 		VALUES (@org, @name, @prefix, @sum, @scopes, coalesce(@agents::text[], '{}'), @operator, @expires, @per_minute,
-			@at_once)
+			@at_once, @user, @user_key)
 		RETURNING id`,
 		pgx.StrictNamedArgs{"org": o.Org, "name": n.Name, "prefix": prefixOf(secret), "sum": sum[:], "scopes": n.Scopes,
 			"agents": n.AgentIDs, "operator": n.Operator, "expires": n.ExpiresAt, "per_minute": n.RequestsPerMinute,
-			"at_once": n.RequestsAtOnce})
+			"at_once": n.RequestsAtOnce, "user": user, "user_key": userKey})
 	if err != nil {
 		return key, err
 	}

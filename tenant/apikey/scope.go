@@ -89,6 +89,8 @@ func (n NewKey) check() error {
 		return db.Invalid("a key with the scope %s names the agents that it works as, and this one names none", Tools)
 	case !tools && len(n.AgentIDs) > 0:
 		return db.Invalid("only a key with the scope %s names agents", Tools)
+	case n.User != nil && !slices.Equal(n.Scopes, []string{Tools}):
+		return db.Invalid("a key that is bound to a user has the scope %s alone", Tools)
 	case len(n.AgentIDs) > maxAgents:
 		return db.Invalid("the key names %d agents; it may name %d", len(n.AgentIDs), maxAgents)
 	case n.ExpiresAt != nil && !n.ExpiresAt.After(time.Now()):

@@ -29,7 +29,7 @@ export const ownFields: Record<string, string[]> = {
   AgentImportFileResponse: ['left_out'],
   Passage: ['stored_at', 'language', 'language_given', 'provenance', ...validity],
   'PassageSearchResponse.Result': ['relevance', ...validity],
-  Archive: ['embedding_status', ...makers],
+  Archive: ['embedding_status', 'user_id', ...makers],
   Folder: ['vector_db_provider', 'skills', ...makers],
   FolderListResponse: ['skills', ...makers],
   Tool: makers,

@@ -1,0 +1,223 @@
+package server_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loci-memory/loci/server/rest"
+	"github.com/loci-memory/loci/server/servertest"
+	"github.com/loci-memory/loci/tenant/apikey"
+)
+
+// userWords maps a user → a word that is said and stored for that user alone.
+var userWords = map[string]string{"ann": "zanzibar", "bob": "quokka", "cid": "tamarisk"}
+
+// ofUser returns a client with a key of an agent that is bound to a user.
+func (c *client) ofUser(agent, user string) *client {
+	c.t.Helper()
+	key, err := c.server.Agents.UserKeyOrNew(c.t.Context(), c.org, user)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	i, err := c.server.Agents.IdentityByKey(c.t.Context(), c.org, key)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return c.scoped(apikey.NewKey{In: c.org, Scopes: []string{apikey.Tools}, AgentIDs: []string{agent},
+		User: &apikey.User{ID: i.ID, Key: key}})
+}
+
+// forUser sends a request with the header X-Loci-User, unless user is empty.
+func (c *client) forUser(user, method, target string) servertest.Reply {
+	headers := c.headers()
+	if user != "" {
+		headers = append(headers, "X-Loci-User", user)
+	}
+	return servertest.Send(c, method, target, "", headers...)
+}
+
+// talkedWith returns an agent that has talked with three users, a key of each, and the conversation with each.
+func talkedWith(c *client) (agent string, keys map[string]*client, conversations map[string]string) {
+	c.t.Helper()
+	agent = c.made("/v1/agents", `{"name":"support","tool_set":"all","memory_blocks":[{"label":"human","value":"?"}]}`)
+	keys, conversations = map[string]*client{}, map[string]string{}
+	for user, word := range userWords {
+		key := c.ofUser(agent, user)
+		keys[user] = key
+		id := key.made("/v1/agents/"+agent+"/conversations", `{"summary":"about `+word+`"}`)
+		conversations[user] = id
+		key.must("POST", "/v1/agents/"+agent+"/messages/capture", `{"conversation_id":"`+id+`",
+			"messages":[{"role":"user","content":"My salary is `+word+`"},{"role":"assistant","content":"Noted: `+word+`."}]}`)
+		for _, call := range []string{`archival_memory_insert {"content":"The salary is ` + word + `"}`,
+			`core_memory_append {"label":"human","content":"has ` + word + `"}`,
+			`memory {"command":"create","path":"/memories/pay.md","file_text":"It is ` + word + `"}`,
+			`update_working_memory {"changes":[{"field":"task","text":"Pay ` + word + `"}]}`} {
+			name, args, _ := strings.Cut(call, " ")
+			ran := fields(c.t, key.must("POST", "/v1/agents/"+agent+"/tools/"+name+"/run",
+				`{"conversation_id":"`+id+`","args":`+args+`}`))
+			if ran["status"] != "success" {
+				c.t.Fatalf("%s of %s: %v", name, user, ran)
+			}
+		}
+	}
+	return agent, keys, conversations
+}
+
+// A key that is bound to a user reads no word of another user, on whatever route, and whatever ids it sends.
+func TestAKeyOfAUserReadsNobodyElse(t *testing.T) {
+	t.Parallel()
+	c := newServerClient(t)
+	agent, keys, conversations := talkedWith(c)
+	ids := map[string]string{"agent_id": agent, "conversation_id": conversations["ann"]}
+	asked := 0
+	for _, o := range c.operations() {
+		for _, conversation := range []string{conversations["ann"], conversations["bob"], "default"} {
+			ids["conversation_id"] = conversation
+			body := map[string]any{"query": "salary", "conversation_id": conversation, "user_id": "ann",
+				"args":     map[string]any{"query": "salary"},
+				"messages": []any{map[string]any{"role": "user", "content": "What is the salary?"}}}
+			raw, err := json.Marshal(body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, query := range []string{"query=salary&question=salary&conversation_id=" + conversation, "user_id=ann"} {
+				path := pathParams.ReplaceAllStringFunc(o.Path, func(name string) string {
+					switch id := ids[strings.Trim(name, "{}")]; {
+					case id != "":
+						return id
+					case name == "{tool_name}":
+						return "search_memory"
+					}
+					return "x"
+				})
+				asked++
+				got := keys["bob"].call(o.Method, path+"?"+query, string(raw))
+				for _, other := range []string{"ann", "cid"} {
+					if strings.Contains(got.Text, userWords[other]) {
+						t.Errorf("bob's key reads %s's word by %s %s?%s (%s): %d %s", other, o.Method, path, query, raw, got.Code,
+							got.Text)
+					}
+				}
+				if got.Code == http.StatusOK && !o.OfUsers && o.Access != rest.Public && o.Access != rest.AnyKey {
+					t.Errorf("%s answers a key of a user and does not keep to users: %s", o, got.Text)
+				}
+			}
+		}
+	}
+	if asked < 1000 {
+		t.Errorf("only %d requests were sent", asked)
+	}
+}
+
+// A key that is bound to a user finds what is the user's, over REST and over MCP.
+func TestAKeyOfAUserReadsItsOwn(t *testing.T) {
+	t.Parallel()
+	c := newServerClient(t)
+	agent, keys, conversations := talkedWith(c)
+	base, ann := "/v1/agents/"+agent, keys["ann"]
+	for _, r := range [][3]string{
+		{"GET", base + "/conversations", ""},
+		{"GET", "/v1/conversations/" + conversations["ann"], ""},
+		{"GET", "/v1/conversations/" + conversations["ann"] + "/messages", ""},
+		{"GET", "/v1/conversations/" + conversations["ann"] + "/working-memory", ""},
+		{"GET", base + "/memory-search?query=salary", ""},
+		{"GET", base + "/archival-memory", ""},
+		{"GET", base + "/archival-memory/search?query=salary", ""},
+		{"GET", base + "/prompt?conversation_id=" + conversations["ann"], ""},
+		{"GET", base + "/prompt", ""}, // the default conversation is the user's first
+		{"POST", base + "/tools/conversation_search/run", `{"args":{"query":"salary","limit":5}}`},
+		{"POST", base + "/tools/archival_memory_search/run", `{"args":{"query":"salary"}}`},
+		{"POST", base + "/tools/memory/run", `{"args":{"command":"view","path":"/memories/pay.md"}}`},
+	} {
+		if got := ann.call(r[0], r[1], r[2]); got.Code != 200 || !strings.Contains(got.Text, "zanzibar") {
+			t.Errorf("%s %s: %d %s", r[0], r[1], got.Code, got.Text)
+		}
+	}
+	for _, r := range [][3]string{
+		{"GET", "/v1/conversations/" + conversations["bob"], ""},
+		{"POST", "/v1/conversations/" + conversations["bob"] + "/messages", `{"messages":[{"role":"user","content":"x"}]}`},
+		{"POST", base + "/messages/capture", `{"conversation_id":"` + conversations["bob"] +
+			`","messages":[{"role":"user","content":"x"}]}`},
+		{"POST", base + "/tools/conversation_search/run", `{"conversation_id":"` + conversations["bob"] +
+			`","args":{"query":"salary"}}`},
+	} {
+		if got := ann.call(r[0], r[1], r[2]); got.Code != 404 {
+			t.Errorf("ann's key with bob's conversation, %s %s: %d %s", r[0], r[1], got.Code, got.Text)
+		}
+	}
+	if got := ann.call("GET", base+"/archival-memory/search?query=salary&user_id=bob", ""); got.Code != 403 {
+		t.Errorf("ann's key names bob: %d %s", got.Code, got.Text)
+	}
+}
+
+// Requests of a key for all users name one in the header X-Loci-User or in user_id; a route that does not keep to users
+// refuses the header, and a blank name is refused.
+func TestARequestNamesItsUser(t *testing.T) {
+	t.Parallel()
+	c := newServerClient(t)
+	agent, _, _ := talkedWith(c)
+	found := func(query, header string) []string {
+		t.Helper()
+		got := c.forUser(header, "GET", "/v1/agents/"+agent+"/archival-memory/search?query=salary"+query)
+		if got.Code != 200 {
+			t.Fatalf("%s, header %q: %d %s", query, header, got.Code, got.Text)
+		}
+		var all []string
+		for user, word := range userWords {
+			if strings.Contains(got.Text, word) {
+				all = append(all, user)
+			}
+		}
+		slices.Sort(all)
+		return all
+	}
+	for _, tt := range []struct {
+		query, header string
+		want          []string
+	}{{"", "", []string{"ann", "bob", "cid"}}, {"&user_id=bob", "", []string{"bob"}}, {"", "ann", []string{"ann"}},
+		{"&user_id=ann", "ann", []string{"ann"}}} {
+		if got := found(tt.query, tt.header); !slices.Equal(got, tt.want) {
+			t.Errorf("%q, header %q finds what is %q's, want %q", tt.query, tt.header, got, tt.want)
+		}
+	}
+	for _, tt := range []struct {
+		path, header string
+		want         int
+	}{{"/v1/agents/" + agent + "/archival-memory/search?query=x&user_id=nobody", "", 404},
+		{"/v1/agents/" + agent + "/archival-memory/search?query=x&user_id=%20", "", 422},
+		{"/v1/agents/" + agent + "/archival-memory/search?query=x&user_id=bob", "ann", 403},
+		{"/v1/agents", "ann", 403}, {"/v1/agents/" + agent + "/messages", "ann", 403}} {
+		if got := c.forUser(tt.header, "GET", tt.path); got.Code != tt.want {
+			t.Errorf("%s, header %q: %d %s, want %d", tt.path, tt.header, got.Code, got.Text, tt.want)
+		}
+	}
+	shared := c.made("/v1/agents", `{"name":"letta's","made_for":"letta"}`)
+	if got := c.forUser("ann", "GET", "/v1/agents/"+shared+"/archival-memory"); got.Code != 403 ||
+		!strings.Contains(got.Text, "recall_scope") {
+		t.Errorf("an agent whose users share one memory: %d %s", got.Code, got.Text)
+	}
+}
+
+// A key is bound to a user when it is made, and then works as agents alone.
+func TestAKeyIsBoundToAUser(t *testing.T) {
+	t.Parallel()
+	c := newServerClient(t)
+	agent := c.made("/v1/agents", `{"name":"a"}`)
+	admin := c.scoped(apikey.NewKey{In: c.org, Scopes: []string{apikey.Admin}})
+	for _, tt := range []struct {
+		body string
+		want int
+	}{
+		{`{"name":"k","scopes":["tools"],"agent_ids":["` + agent + `"],"user_id":"ann"}`, 200},
+		{`{"name":"k","scopes":["write"],"user_id":"ann"}`, 422},
+		{`{"name":"k","scopes":["tools","read"],"agent_ids":["` + agent + `"],"user_id":"ann"}`, 422},
+		{`{"name":"k","scopes":["tools"],"agent_ids":["` + agent + `"],"user_id":" "}`, 422},
+	} {
+		if got := admin.call("POST", "/v1/admin/keys", tt.body); got.Code != tt.want {
+			t.Errorf("%s: %d %s, want %d", tt.body, got.Code, got.Text, tt.want)
+		}
+	}
+}
