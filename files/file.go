@@ -50,10 +50,10 @@ type File struct {
 	UpdatedAt        time.Time `db:"updated_at" json:"updated_at"`
 
 	Omitted []Omission        `db:"omitted" json:"omitted,omitzero"` // nil while that is not known
-	ReadBy  []document.ReadBy `db:"read_by" json:"read_by,omitzero"` // what programs of the operator read; nil: nothing
+	ReadBy  []document.ReadBy `db:"read_by" json:"read_by,omitzero" doc:"What programs of the operator read; absent: nothing."`
 
-	// PagesRead is how many of TotalPages are read, while a document is parsed that takes long; otherwise nil.
-	PagesRead *int `db:"pages_read" json:"pages_read"`
+	// PagesRead is nil unless a document is parsed that takes long.
+	PagesRead *int `db:"pages_read" json:"pages_read" doc:"Of total_pages, while a document is parsed that takes long."`
 
 	Encoding   *string  `db:"encoding" json:"encoding"`                // of a plain text; null for other formats
 	Confidence *float64 `db:"charset_sure" json:"encoding_confidence"` // probability that Encoding is right

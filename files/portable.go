@@ -45,7 +45,8 @@ type PortableFile struct {
 	SizeBytes    int64     `db:"size_bytes" json:"size_bytes"`
 	CreatedAt    time.Time `db:"created_at" json:"created_at"`
 
-	Provenance *db.Provenance `db:"provenance" json:"provenance,omitempty"`
+	Metadata   json.RawMessage `db:"metadata" json:"metadata,omitempty"` // an object; nil: none
+	Provenance *db.Provenance  `db:"provenance" json:"provenance,omitempty"`
 }
 
 // PortableView is an entry of an agent's list of open files: the lines that are open, or when the file was last used.
@@ -76,7 +77,7 @@ func (s *Store) ExportFiles(ctx context.Context, org db.Org, folderID string) ([
 	return db.All[PortableFile](ctx, s.db, `
 		SELECT f.id, d.id AS folder_id, f.name, f.original_name, f.media_type, f.encoding,
 		       CASE WHEN f.language_given THEN f.language END AS language, f.size_bytes, f.created_at,
-		       f.provenance
+		       f.metadata, f.provenance
 		FROM folders d JOIN files f ON f.org = d.org AND f.folder_key = d.key AND f.replaces IS NULL
 		WHERE d.org = $1 AND d.id = $2
 		ORDER BY f.created_at, f.key`, org, folderID)
@@ -172,8 +173,8 @@ func (s *Store) RestoreFile(ctx context.Context, org db.Org, f PortableFile, ori
 		return db.Invalid("the original has %d bytes, and the file says %d", stored.SizeBytes, f.SizeBytes)
 	}
 	return db.Exec(ctx, s.db, `
-		UPDATE files SET original_name = $3, created_at = $4, provenance = $5 WHERE org = $1 AND id = $2`,
-		org, f.ID, cmp.Or(f.OriginalName, f.Name), f.CreatedAt, f.Provenance)
+		UPDATE files SET original_name = $3, created_at = $4, provenance = $5, metadata = $6 WHERE org = $1 AND id = $2`,
+		org, f.ID, cmp.Or(f.OriginalName, f.Name), f.CreatedAt, f.Provenance, f.Metadata)
 }
 
 // RestoreView stores an entry of an agent's list of open files, for a restored file.

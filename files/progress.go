@@ -18,7 +18,7 @@ type Progress struct {
 	Error      *string `json:"error"`
 
 	PagesRead *int `json:"pages_read" doc:"Of pages_total, while a document is parsed that takes long; otherwise null."`
-	Pages     *int `json:"pages_total"`
+	Pages     *int `json:"pages_total" doc:"Of the document; null while that is not known."`
 }
 
 // Deleted is the status of a file that was deleted while its progress was followed.

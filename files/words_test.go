@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
@@ -47,7 +48,7 @@ func aFolderIsRankedThroughTheIndexOfWords(t *testing.T, database owned) {
 				t.Fatal(err)
 			}
 			got, err := indexed.Search(t.Context(), fx.org, agent, q)
-			if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(files.Hit{})); err != nil || diff != "" {
 				t.Errorf("%s: %q (-chunks +index): %v\n%s", when, q.Text, err, diff)
 			}
 		}

@@ -145,6 +145,9 @@ func weigh(agent int64, e *entry) (row weighed, passages []passage) {
 	if e.searchText == "" || e.repeatsLog {
 		return row, nil
 	}
+	if e.Role == Summary { // the log has what it says, by passages
+		return weighedText(agent, e.searchText, 1), nil
+	}
 	if row = weighedText(agent, db.Beginning(e.searchText, pieceBytes), 1); len(e.searchText) <= longBytes {
 		return row, nil
 	}

@@ -56,9 +56,9 @@ var notCarried = map[string]string{
 	"files.pages_found": "made again from the original",
 	"files.pages_read":  "made again from the original", "files.read_by": "made again from the original",
 
-	"archives.user_key":       "a key: the identity in the file names the archive",
-	"agent_archives.user_key": "a key: the identity in the file names the archive",
-	"blocks.user_key":         "a key: the identity in the file names the copy and its block",
+	"user_memory_trees.attached_at": "when the import made it the user's",
+
+	"user_key": "a number of the database's own: the identity in the file names what is its",
 	"blocks.template_key":     "a key: the identity in the file names the copy and its block",
 
 	"archives.deleted_at": "a deleted archive is left out", "folders.deleted_at": "a deleted folder is left out",
@@ -191,7 +191,8 @@ func (c *client) settled() {
 		`UPDATE agent_folders SET opens = true WHERE org = $1`,
 		`UPDATE blocks SET hidden = true, template = '{"is_template": true, "template_name": "t"}' WHERE org = $1`,
 		`UPDATE archives SET embedding = 'e/m', metadata = '{"k": 1}' WHERE org = $1`,
-		`UPDATE passages SET metadata = '{"k": 1}' WHERE org = $1`,
+		`UPDATE passages SET metadata = '{"k": 1}', language = 'fi', language_given = true WHERE org = $1`,
+		`UPDATE files SET metadata = '{"k": 1}', language = 'fi', language_given = true WHERE org = $1 AND name = 'a.txt'`,
 		`UPDATE messages SET provenance = '{"tool": "t", "position": 2}' WHERE org = $1 AND position = 1`,
 		`UPDATE files SET provenance = '{"tool": "t"}' WHERE org = $1`,
 		`UPDATE folders SET description = 'd', metadata = '{"k": 1}', chunk_tokens = 200, overlap_tokens = 20 WHERE org = $1`,

@@ -15,7 +15,7 @@ func TestNullRestoresDefaults(t *testing.T) {
 	got := fields(t, c.must("PATCH", "/v1/agents/"+agent,
 		`{"flush":null,"handover":null,"working_memory":null,"recall_scope":null,"open_on_attach":null}`))
 	if got["flush"] != nil || got["handover"] != nil || got["working_memory"] != "manual" ||
-		got["recall_scope"] != "agent" {
+		got["recall_scope"] != "user" {
 		t.Errorf("the settings are %v, %v, %v, %v", got["flush"], got["handover"], got["working_memory"],
 			got["recall_scope"])
 	}

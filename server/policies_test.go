@@ -459,7 +459,7 @@ func TestAnOverviewUnderOtherConditions(t *testing.T) {
 	}
 	whole, _ := size("")
 	for query, share := range map[string]float64{"?ratio=1": 1, "?ratio=0.5": 0.5, "?ratio=0.3": 0.3,
-		"?window=9000": 9000 * 0.9 / whole, "?policy=pi&window=9000": 5700 / whole} {
+		"?window=9000": 9000 * 0.9 / whole, "?policy=pi&window=9000": 9000 * 0.75 / whole} {
 		got, most := size(query)
 		least := 0.75 // of the share
 		if strings.Contains(query, "window") {

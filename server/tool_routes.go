@@ -227,12 +227,7 @@ func (s *Server) runTool(ctx context.Context, a agent.Agent, input *struct {
 		}
 	}
 	caller := tool.CallerIn(org, a, c)
-	switch input.Body.RecallScope.Value { // it only narrows
-	case agent.ScopeConversation:
-		caller.Confined, caller.Users = true, db.OfUser(c.UserKey)
-	case agent.ScopeUser:
-		caller.Users = db.OfUser(c.UserKey)
-	}
+	narrow(&caller, c, input.Body.RecallScope.Value)
 	args := json.RawMessage(input.Body.Args.Value)
 	result, err := tool.Result{IsError: true}, error(nil)
 	if len(args) > 0 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/tool"
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
@@ -115,4 +116,14 @@ func (s *Server) usersBy(ctx context.Context, named rest.Opt[string],
 func (s *Server) archives(ctx context.Context, agentID string, named rest.Opt[string]) (archival.Reach, error) {
 	users, err := s.users(ctx, named)
 	return archival.Reach{AgentID: agentID, Users: users}, err
+}
+
+// narrow gives a caller of tools in a conversation a recall scope, which only narrows the agent's.
+func narrow(caller *tool.Caller, c recall.Conversation, scope string) {
+	switch scope {
+	case agent.ScopeConversation:
+		caller.Confined, caller.Users = true, db.OfUser(c.UserKey)
+	case agent.ScopeUser:
+		caller.Users = db.OfUser(c.UserKey)
+	}
 }

@@ -13,7 +13,7 @@ type Omission struct {
 	Count int    `json:"count"` // from 1
 	Where string `json:"where"` // such as "pages 3–5, 9" or "sheet Sales"; empty: no place is known
 
-	Remedy string `json:"remedy,omitempty"` // what would have it read, or why it was not; empty: nothing is known
+	Remedy string `json:"remedy,omitempty" doc:"What would have it read, or why it was not; absent: nothing is known."`
 }
 
 // Limits of what a document is said to omit.
@@ -84,9 +84,9 @@ func ListOmissions(all []Omission) string {
 
 // ReadBy says what a program of the operator read of a document.
 type ReadBy struct {
-	Kind    string `json:"kind" enum:"OCR,conversion"`
-	Program string `json:"program"` // name of the program, such as "tesseract"
-	Where   string `json:"where"`   // such as "pages 3–5"; empty: all of it
+	Kind    string `json:"kind" enum:"OCR,conversion" doc:"What the program did."`
+	Program string `json:"program" doc:"Its name, such as tesseract."`
+	Where   string `json:"where" doc:"Such as pages 3–5; empty: all of it."`
 }
 
 // Kinds of ReadBy.
