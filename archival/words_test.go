@@ -155,7 +155,8 @@ func TestAPassageHasALanguage(t *testing.T) {
 		}
 	}
 	unknown := "xx"
-	_, err = f.store.UpdatePassage(t.Context(), f.org, archival.Of(""), given[1].ID, archival.PassageUpdate{Language: &unknown})
+	_, err = f.store.UpdatePassage(t.Context(), f.org, archival.Of(""), given[1].ID,
+		archival.PassageUpdate{Language: &unknown})
 	if _, ok := errors.AsType[*db.FieldError](err); !ok {
 		t.Errorf("an unknown language: got %v", err)
 	}

@@ -50,7 +50,7 @@ type File struct {
 	UpdatedAt        time.Time `db:"updated_at" json:"updated_at"`
 
 	Omitted []Omission        `db:"omitted" json:"omitted,omitzero"` // nil while that is not known
-	ReadBy  []document.ReadBy `db:"read_by" json:"read_by,omitzero" doc:"What programs of the operator read; absent: nothing."`
+	ReadBy  []document.ReadBy `db:"read_by" json:"read_by,omitzero" doc:"What programs of the operator read; or absent."`
 
 	// PagesRead is nil unless a document is parsed that takes long.
 	PagesRead *int `db:"pages_read" json:"pages_read" doc:"Of total_pages, while a document is parsed that takes long."`

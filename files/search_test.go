@@ -213,7 +213,8 @@ func TestFilesAreFoundByPartsOfWords(t *testing.T) {
 	t.Parallel()
 	fx := newFixture(t)
 	folder := fx.stock("steuern", 3, nil, func(i int) string {
-		return []string{"Die Umsatzsteuervoranmeldung geht am Montag an das Finanzamt.", "Die Belege für den März fehlen noch.",
+		return []string{"Die Umsatzsteuervoranmeldung geht am Montag an das Finanzamt.",
+			"Die Belege für den März fehlen noch.",
 			"Der Versicherungsschein liegt im Schrank bei der Tür."}[i]
 	})
 	agent := fx.agentWith(folder)

@@ -29,7 +29,8 @@ func contextOf(all []candidate, ranking rank.Ranking) func(Hit) bool {
 
 // addContext marks hits that were found only because they are near other hits. If the query asks for it, it adds how
 // each hit was ranked.
-func (s *Store) addContext(ctx context.Context, f searchFilter, r *Results, all []candidate, ranking rank.Ranking) error {
+func (s *Store) addContext(ctx context.Context, f searchFilter, r *Results, all []candidate,
+	ranking rank.Ranking) error {
 	isContext, byKey := contextOf(all, ranking), keyed(all)
 	for i, h := range r.Hits {
 		r.Hits[i].Context = isContext(h)

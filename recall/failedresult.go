@@ -52,7 +52,8 @@ var failureBeginnings = []string{"error:", "error -", "error executing", "error 
 	"error while ",
 	"exception:", "fatal:", "fatal error", "panic:", "failed:", "failed to ", "command failed", "tool error", "[error]",
 	"<error>", "<tool_use_error>", "traceback (most recent call last):", "permission denied", "syntaxerror:",
-	"bash: ", "sh: ", "zsh: ", "exception in thread ", "unhandled exception", "uncaught ", "npm err!", "npm error", "command timed out",
+	"bash: ", "sh: ", "zsh: ", "exception in thread ", "unhandled exception", "uncaught ", "npm err!", "npm error",
+	"command timed out",
 	"request timed out", "timed out after", "http/1.1 4", "http/1.1 5", "http/2 4", "http/2 5"}
 
 var (

@@ -31,5 +31,6 @@ type gains struct{ neighbors, session, participant, wish, date, near, passage fl
 // added returns the gains with their names, without those of the neighbors.
 func (g gains) added() []rank.Added {
 	return []rank.Added{{Of: "session", Value: g.session}, {Of: "participant", Value: g.participant},
-		{Of: "wish", Value: g.wish}, {Of: "date", Value: g.date}, {Of: "near", Value: g.near}, {Of: "passage", Value: g.passage}}
+		{Of: "wish", Value: g.wish}, {Of: "date", Value: g.date}, {Of: "near", Value: g.near}, {Of: "passage",
+			Value: g.passage}}
 }

@@ -58,8 +58,8 @@ var notCarried = map[string]string{
 
 	"user_memory_trees.attached_at": "when the import made it the user's",
 
-	"user_key": "a number of the database's own: the identity in the file names what is its",
-	"blocks.template_key":     "a key: the identity in the file names the copy and its block",
+	"user_key":            "a number of the database's own: the identity in the file names what is its",
+	"blocks.template_key": "a key: the identity in the file names the copy and its block",
 
 	"archives.deleted_at": "a deleted archive is left out", "folders.deleted_at": "a deleted folder is left out",
 	"prompt_parts.used_at": "when it was last handed out",

@@ -28,7 +28,7 @@ func TestTextsHaveALanguage(t *testing.T) {
 		t.Errorf("of an agent: got %s", made)
 	}
 	folder := c.made("/v1/folders", `{"name":"f"}`)
-	file := "/v1/folders/" + folder + "/files/" + c.uploaded(folder, "a.txt", "Faktury za czynsz wysłano do księgowości.\n")
+	file := "/v1/folders/" + folder + "/files/" + c.uploaded(folder, "a.txt", "Faktury za czynsz wysłano księgowości.\n")
 	if got := c.must("GET", file, ""); !strings.Contains(got, `"language":"pl","language_given":false`) {
 		t.Errorf("a file: got %s", got)
 	}

@@ -135,7 +135,8 @@ func (s *Server) filePart(c echo.Context) (sent, error) {
 	return sent{part, parts, r.Body, encoding}, err
 }
 
-// nextFile finds the next part that holds a file, and the encoding that a part before it names. io.EOF if there is none.
+// nextFile finds the next part that holds a file, and the encoding that a part before it names. io.EOF if there is
+// none.
 func nextFile(parts *multipart.Reader) (file *multipart.Part, encoding string, err error) {
 	for {
 		part, err := parts.NextPart()

@@ -163,8 +163,8 @@ var forTests = []string{"db/dbtest", "db/dbtest/golden", "db/dbtest/scale", "emb
 	"agent/loop/model/modeltest"}
 
 // inTests lists additional imports of a package's tests. The tests of policies and of past sessions ask a provider that
-// fails, and those of summaries write them under policies. Searches of messages are measured with questions, and with the
-// built-in model. The index of words is tested with the weights of
+// fails, and those of summaries write them under policies. Searches of messages are measured with questions, and with
+// the built-in model. The index of words is tested with the weights of
 // embed/lexicon, and its searches with the built-in model. db is tested on its own Postgres with an unreachable
 // standby, and db and db/backup with databases that are spread over a cluster.
 var inTests = map[string][]string{"compaction/policy": {"compaction", "compaction/llm"},

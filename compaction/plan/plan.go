@@ -132,7 +132,8 @@ func (n *Nothing) Error() string {
 	case n.Messages == 0:
 		return "There is nothing to compact: the view has no messages"
 	}
-	return fmt.Sprintf("There is nothing to compact: of the %s that the view has, at most one may leave it; the others are "+
+	return fmt.Sprintf("There is nothing to compact: of the %s that the view has, at most one may leave it; the others "+
+		"are "+
 		"the newest of the user, of an open call of a tool, or what the policy's step of the stage compact keeps",
 		count(n.Messages, "message"))
 }

@@ -7,7 +7,7 @@ import (
 // Buffer is due when the free part of the window is no larger than a summary plus a buffer.
 type Buffer struct {
 	SummaryTokens int `json:"summary_tokens" min:"0" max:"10000000" doc:"Of the window, for a summary."`
-	BufferTokens  int `json:"buffer_tokens" min:"0" max:"10000000" doc:"Also free; both at most half of the room, and in a smaller window a quarter of it."`
+	BufferTokens  int `json:"buffer_tokens" min:"0" max:"10000000" doc:"Also free; both at most half of the room, and in a smaller window a quarter of it."` //nolint:lll // a tag is one line
 
 	Counting
 }

@@ -288,8 +288,8 @@ func TestClaims319To325ASessionOf287000Tokens(t *testing.T) {
 	}
 }
 
-// Summaries by a model have at most 200 tokens in the deck and 1,000 in the four layers. A line instead of a result has at most
-// 100.
+// Summaries by a model have at most 200 tokens in the deck and 1,000 in the four layers. A line instead of a result
+// has at most 100.
 func TestClaims142And286And295BoundsOfSummaries(t *testing.T) {
 	t.Parallel()
 	deck, layers := policy.Formats()["deck"], policy.Formats()["four-layers"]

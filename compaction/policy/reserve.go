@@ -6,7 +6,7 @@ import (
 
 // Reserve is due when less than a reserve of the window is free.
 type Reserve struct {
-	ReserveTokens int `json:"reserve_tokens" min:"1" max:"10000000" doc:"That stay free; at most half of the room, and in a smaller window a quarter of it."`
+	ReserveTokens int `json:"reserve_tokens" min:"1" max:"10000000" doc:"That stay free; at most half of the room, and in a smaller window a quarter of it."` //nolint:lll // a tag is one line
 
 	Counting
 }

@@ -50,7 +50,7 @@ type HitExplanation struct {
 
 // Added is one part of a hit's score.
 type Added struct {
-	Of    string  `json:"of" enum:"term,meaning,near,neighbor,session,participant,wish,date,passage,rerank" doc:"What for."`
+	Of    string  `json:"of" enum:"term,meaning,near,neighbor,session,participant,wish,date,passage,rerank" doc:"For."`
 	Name  string  `json:"name,omitempty" doc:"The stem of the word; of a neighbor, the id of the message."`
 	Value float64 `json:"value" doc:"How much of the hit's score; a long text or a reranker may take some away."`
 }

@@ -82,7 +82,8 @@ func TestPartsOfCompoundWordsAreFound(t *testing.T) {
 // Words that only have the same letters are no parts.
 func TestLettersWithinAWordAreNoPart(t *testing.T) {
 	t.Parallel()
-	texts := []string{"Der Frost kam in der Nacht, und das Schwein stand im Stall.", "Ein Brand ist im Traum ausgebrochen.",
+	texts := []string{"Der Frost kam in der Nacht, und das Schwein stand im Stall.",
+		"Ein Brand ist im Traum ausgebrochen.",
 		"Die Anlagen wurden verwendet, der Krawall nicht.", "Verkäufer bringen Garten und Kirschen."}
 	for _, question := range []string{"Rost", "Wein", "Rand", "Raum", "Lage", "Ende", "Wall", "Käufer", "Arten"} {
 		if r, _ := rank.Texts(t.Context(), nil, question, texts, rank.Arms{Words: true}); len(r.Rows) > 0 {

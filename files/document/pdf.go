@@ -17,9 +17,11 @@ import (
 	"github.com/tetratelabs/wazero"
 )
 
+// MaxPages is the largest number of pages of a PDF that is read.
+const MaxPages = 50_000
+
 const (
 	guestMemoryPages = 512 << 20 / (64 << 10) // 512 MiB, PDFium's own memory
-	MaxPages         = 50_000                 // of a PDF
 	maxMissingPages  = 100                    // after so many pages in a row that PDFium cannot load, reading stops
 )
 

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"errors"
 	"io"
 	"slices"
 )
@@ -62,7 +63,7 @@ func (in Input) Old() (Old, bool) {
 func oldType(r io.ReaderAt, size int64) string {
 	refused := refuseOLE(r, size)
 	for _, old := range oldFormats {
-		if refused == error(old.reason) {
+		if errors.Is(refused, old.reason) {
 			return old.mediaType
 		}
 	}

@@ -31,7 +31,8 @@ type Host struct {
 }
 
 // NewHost returns a Host that starts programs by a launcher. It deletes the scratch folders of servers that were
-// killed, and tries whether the system gives programs a /tmp of their own. An error if the kernel cannot confine programs.
+// killed, and tries whether the system gives programs a /tmp of their own. An error if the kernel cannot confine
+// programs.
 func NewHost(ctx context.Context, tempDir string, launcher ...string) (*Host, error) {
 	if err := CanConfine(); err != nil {
 		return nil, err

@@ -103,7 +103,7 @@ type NewPassage struct {
 	Tags      rest.Opt[[]string]    `json:"tags,omitzero"`
 	Metadata  rest.Opt[rest.Object] `json:"metadata,omitzero"`
 	CreatedAt rest.Opt[string]      `json:"created_at,omitzero" doc:"When it was so; else in the agents' timezone."`
-	Language  rest.Opt[string]      `json:"language,omitzero" doc:"In ISO 639-1, by which words are found; else it is found."`
+	Language  rest.Opt[string]      `json:"language,omitzero" doc:"In ISO 639-1; else that of its words."`
 
 	NewValidity
 	Supersedes rest.Opt[string] `json:"supersedes,omitzero" doc:"The passage of the archive that ends where this begins."`
