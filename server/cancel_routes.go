@@ -14,8 +14,7 @@ import (
 
 func (s *Server) cancelRoutes(a *rest.API) {
 	rest.Post(a.For(rest.Tools), "/v1/agents/{agent_id}/messages/cancel",
-		"cancel_runs: Cancel the run of an agent. That of the default conversation, or those of the ids.", s.cancelRuns,
-		rest.WithUsers)
+		"cancel_runs: Cancel the run of an agent. That of the default conversation, or those of the ids.", s.cancelRuns)
 	rest.Post(a.For(rest.Tools), "/v1/conversations/{conversation_id}/cancel",
 		"cancel_conversation: Cancel the run of a conversation.",
 		s.cancelConversation, rest.WithUsers)

@@ -479,3 +479,31 @@ func TestHandoversThatFail(t *testing.T) {
 		t.Errorf("make none: got %v, want ErrNotFound", err)
 	}
 }
+
+// What the session with a user hands over to memory files, that user alone reads.
+func TestAHandoverWritesTheFilesOfItsUser(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	c, err := f.Agents.CreateConversation(t.Context(), f.org, f.agent.ID, agent.NewConversation{User: "ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.session(c.ID, work...)
+	h, err := f.Begin(t.Context(), f.org, f.conversation(c.ID), handover.Options{})
+	if err == nil {
+		h, err = f.Wait(t.Context(), f.org, h)
+	}
+	if err != nil || len(h.Updates) == 0 {
+		t.Fatalf("%d updates: %v", len(h.Updates), err)
+	}
+	if tree, err := f.Agents.MemoryFiles.OfAgent(t.Context(), f.org, f.agent.ID); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("the agent's own tree is %s (%v), want none", tree.ID, err)
+	}
+	tree, err := f.Agents.MemoryFiles.OfAgent(db.WithUser(t.Context(), c.UserKey), f.org, f.agent.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Agents.MemoryFiles.File(t.Context(), f.org, tree.ID, "/memories/lessons.md"); err != nil {
+		t.Error(err)
+	}
+}

@@ -31,7 +31,7 @@ func (s *Store) Make(ctx context.Context, org db.Org, agentID, id string) error 
 	if err != nil {
 		return err
 	}
-	routes, err := s.routesOf(ctx, org, a)
+	routes, err := s.routesOf(ctx, org, a, h)
 	if err != nil {
 		return err
 	}
@@ -145,6 +145,10 @@ func (p applying) apply(ctx context.Context, u *Update) error {
 
 // toFile writes an update to its file. If the index cannot point to the file, it returns the reason; otherwise nil.
 func (p applying) toFile(ctx context.Context, u Update) (*string, error) {
+	ctx, err := p.forUser(ctx, p.org, p.agent, p.handover)
+	if err != nil {
+		return nil, err
+	}
 	t, err := p.Agents.MemoryFiles.Writable(ctx, p.org, p.agent.ID)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"github.com/loci-memory/loci/db"
 	memoryfile "github.com/loci-memory/loci/memory/file"
 	"github.com/loci-memory/loci/memory/working"
+	"github.com/loci-memory/loci/recall"
 )
 
 // routes say where the updates of an agent go.
@@ -19,10 +20,27 @@ type routes struct {
 	day   string              // the date of the hand-over
 }
 
-// routesOf finds out where the updates of an agent go. The manifest of the agent's tree says so; the default manifest,
-// if the agent has no tree yet but has the tool for one.
-func (s *Store) routesOf(ctx context.Context, org db.Org, a agent.Agent) (r routes, err error) {
+// forUser returns a context of work for the user with whom a session was, so that what it hands over to memory files is
+// that user's. It returns ctx if the session was with nobody, or the agent's users share one memory. ErrNotFound if the
+// user is deleted since.
+func (s *Store) forUser(ctx context.Context, org db.Org, a agent.Agent, h Handover) (context.Context, error) {
+	if h.IdentityID == nil || a.Users(recall.Conversation{}).All() {
+		return ctx, nil
+	}
+	user, err := s.Agents.UserKey(ctx, org, *h.IdentityID)
+	return db.WithUser(ctx, user), err
+}
+
+// routesOf finds out where the updates of an agent's session go. The manifest of the agent's tree says so; the default
+// manifest, if the agent has no tree yet but has the tool for one.
+func (s *Store) routesOf(ctx context.Context, org db.Org, a agent.Agent, h Handover) (r routes, err error) {
 	r.day = time.Now().UTC().Format(time.DateOnly)
+	if ctx, err = s.forUser(ctx, org, a, h); errors.Is(err, db.ErrNotFound) {
+		return r, nil // no files: what would be written there would be nobody's
+	}
+	if err != nil {
+		return r, err
+	}
 	t, err := s.Agents.MemoryFiles.OfAgent(ctx, org, a.ID)
 	switch {
 	case errors.Is(err, db.ErrNotFound):
