@@ -81,6 +81,9 @@ func (s *Store) Upload(ctx context.Context, org db.Org, folderID string, u Uploa
 		return File{}, false, err
 	}
 	mediaType, err := u.sniff(name, spooled, s.o.Accepts)
+	if u.ID != "" && spooled.Size() == 0 { // the file of an agent has it: its document was not read yet
+		mediaType, err = "text/plain", nil
+	}
 	if unsupported, ok := errors.AsType[*document.UnsupportedError](err); ok {
 		return File{}, false, &UnsupportedError{unsupported}
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/dbtest"
@@ -295,5 +296,19 @@ func TestManyFilesOfOneName(t *testing.T) {
 	fx.exec(`DELETE FROM files WHERE org = $1 AND name = 'plan_(7).md'`, fx.org)
 	if f := fx.send(folder, "plan.md", "text", files.Suffix); f.Name != "plan_(7).md" {
 		t.Errorf("got %s, want plan_(7).md", f.Name)
+	}
+}
+
+// The file of an agent has a document without text if it was exported before the document was read. It is imported.
+func TestAnEmptyDocumentOfAnAgentsFileIsStored(t *testing.T) {
+	t.Parallel()
+	fx := newFixture(t)
+	folder := fx.folder("f")
+	for id, want := range map[string]bool{"": false, "file-" + uuid.NewString(): true} {
+		_, _, err := fx.Upload(t.Context(), fx.org, folder.ID, files.Upload{ID: id, Name: "a.pdf",
+			Body: strings.NewReader("")})
+		if (err == nil) != want {
+			t.Errorf("with the id %q: %v", id, err)
+		}
 	}
 }
