@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/loci-memory/loci/db/dbtest/scale"
 	"github.com/loci-memory/loci/files/sandbox"
 )
 
@@ -202,6 +203,7 @@ func newUser() error {
 func serverOf(int) int { return 1 }
 
 func TestAProgramEndsAtItsLimits(t *testing.T) {
+	scale.NotRaced(t) // the race detector's own memory is more than a program may have
 	t.Parallel()
 	host := newHost(t)
 	for name, tt := range map[string]struct {
