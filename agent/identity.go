@@ -210,8 +210,8 @@ func (s *Store) CountIdentities(ctx context.Context, org db.Org, f IdentityFilte
 	return db.One[int](ctx, s.DB, `SELECT count(*)`+filteredIdentities, f.args(org))
 }
 
-// DeleteIdentity deletes an identity. Its agents and blocks stay. ErrConflict if it has conversations or archives,
-// which would be nobody's without it.
+// DeleteIdentity deletes an identity, with its copies of blocks and its memory files. Its agents stay, and so do the
+// blocks that were given to it. ErrConflict if it has conversations or archives, which would be nobody's without it.
 func (s *Store) DeleteIdentity(ctx context.Context, org db.Org, id string) error {
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		i, err := s.With(tx).lockIdentity(ctx, org, id)
@@ -233,7 +233,15 @@ func (s *Store) DeleteIdentity(ctx context.Context, org db.Org, id string) error
 		}
 		if o.Conversations+o.Archives > 0 {
 			return db.Conflict("identity %s has %d conversations and %d archives, which everybody would read without it: "+
-				"delete its memory first (DELETE /v1/identities/%s/memory)", i.ID, o.Conversations, o.Archives, i.ID)
+				"delete them first (DELETE /v1/conversations/{id}, DELETE /v1/archives/{id})", i.ID, o.Conversations,
+				o.Archives)
+		}
+		inTx := s.With(tx)
+		if err := inTx.Blocks.DeleteOfUser(ctx, org, i.Key); err != nil {
+			return err
+		}
+		if err := inTx.MemoryFiles.DeleteOfUser(ctx, org, i.Key); err != nil {
+			return err
 		}
 		return db.DeleteOne(ctx, tx, "identities", `r.key = $2`, org, i.Key)
 	})

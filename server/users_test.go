@@ -221,3 +221,36 @@ func TestAKeyIsBoundToAUser(t *testing.T) {
 		}
 	}
 }
+
+// An identity is deleted once its conversations and archives are; its blocks and memory files go with it.
+func TestAUserIsDeletedWithWhatIsItsOwn(t *testing.T) {
+	t.Parallel()
+	c := newServerClient(t)
+	agent, _, conversations := talkedWith(c)
+	ann := fields(t, c.must("GET", "/v1/conversations/"+conversations["ann"], ""))["identity_id"].(string)
+	refused := func() {
+		t.Helper()
+		if got := c.call("DELETE", "/v1/identities/"+ann, ""); got.Code != 409 || !strings.Contains(got.Text, "delete them") {
+			t.Errorf("it is deleted: %d %s", got.Code, got.Text)
+		}
+	}
+	refused()
+	c.must("DELETE", "/v1/conversations/"+conversations["ann"], "")
+	refused()
+	for _, text := range strings.SplitAfter(c.must("GET", "/v1/archives?agent_id="+agent, ""), "},") {
+		if strings.Contains(text, ann) {
+			id := text[strings.Index(text, "archive-"):][:len("archive-")+36]
+			c.must("DELETE", "/v1/archives/"+id, "")
+		}
+	}
+	c.must("DELETE", "/v1/identities/"+ann, "")
+	for _, path := range []string{"/v1/memory-trees", "/v1/blocks",
+		"/v1/agents/" + agent + "/memory-search?query=zanzibar"} {
+		if got := c.must("GET", path, ""); strings.Contains(got, "zanzibar") {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+	if got := c.must("GET", "/v1/memory-trees", ""); strings.Count(got, `"tree-`) != 2 {
+		t.Errorf("the trees are %s, want those of two users", got)
+	}
+}

@@ -32,8 +32,7 @@ func (s *Store) own(ctx context.Context, org db.Org, agentID string, b Block) (B
 		}
 		b, err = db.One[Block](ctx, tx, `
 			INSERT INTO blocks AS b (org, label, description, value, limit_chars, read_only, hidden, tags, metadata,
-				template_key,
-			                         user_key)
+			                         template_key, user_key)
 			SELECT org, label, description, value, limit_chars, read_only, hidden, tags, metadata, key, $3
 			FROM blocks WHERE org = $1 AND key = $2
 			RETURNING `+columns, org, b.Key, user)
@@ -44,6 +43,16 @@ func (s *Store) own(ctx context.Context, org db.Org, agentID string, b Block) (B
 	})
 	b.Label = label
 	return b, err
+}
+
+// DeleteOfUser deletes a user's copies of blocks, with their versions.
+func (s *Store) DeleteOfUser(ctx context.Context, org db.Org, user int64) error {
+	_, err := db.Delete(ctx, s.DB, "block_versions", `r.block_key IN (
+		SELECT u.key FROM blocks u WHERE u.org = $1 AND u.user_key = $2)`, org, user)
+	if err == nil {
+		_, err = db.Delete(ctx, s.DB, "blocks", `r.user_key = $2`, org, user)
+	}
+	return err
 }
 
 // forAll returns ErrInvalid if ctx works for a user: the change of what would be seen by all users of the agent.

@@ -84,3 +84,17 @@ func (s *Store) copyFiles(ctx context.Context, org db.Org, from, to Tree) error 
 		SELECT org, key, 1, 'created', path, content, sha256, $3, valid_from, valid_until FROM memory_files
 		WHERE org = $1 AND tree_key = $2`, org, to.Key, author)
 }
+
+// DeleteOfUser deletes the trees that agents keep for a user.
+func (s *Store) DeleteOfUser(ctx context.Context, org db.Org, user int64) error {
+	trees, err := db.All[string](ctx, s.db, `
+		SELECT t.id FROM user_memory_trees x JOIN memory_trees t ON t.org = x.org AND t.key = x.tree_key
+		WHERE x.org = $1 AND t.org = $1 AND x.user_key = $2
+		ORDER BY t.key`, org, user)
+	for _, id := range trees {
+		if err := s.DeleteTree(ctx, org, id); err != nil {
+			return err
+		}
+	}
+	return err
+}
