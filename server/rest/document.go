@@ -100,7 +100,7 @@ func declareUnmatched(op *huma.Operation) {
 	if kind := ok.Content[JSON].Schema.Type; kind != huma.TypeArray && kind != huma.TypeInteger {
 		return
 	}
-	for _, name := range unmatched {
+	for _, name := range unmatchedBy(op.Method, op.Path) {
 		if !slices.ContainsFunc(op.Parameters, func(p *huma.Param) bool { return p.Name == name }) {
 			op.Parameters = append(op.Parameters, &huma.Param{Ref: "#/components/parameters/" + name})
 		}

@@ -28,6 +28,7 @@ type bodyNames struct {
 	at       int // position of the next byte in text
 	cuts     [][2]int
 	warnings *Warnings
+	strict   bool // an unknown field is refused
 }
 
 // checkNames returns a JSON value of a request, changed in place. It cuts fields that the schema lacks, with a warning
@@ -36,10 +37,16 @@ type bodyNames struct {
 // unchanged.
 func checkNames(schemas Registry, s *Schema, place string, text []byte,
 	warnings *Warnings) ([]byte, *Problem) {
+	b := bodyNames{schemas: schemas, text: text, warnings: warnings}
+	return b.check(s, place)
+}
+
+// check does checkNames.
+func (b *bodyNames) check(s *Schema, place string) ([]byte, *Problem) {
+	text := b.text
 	if !json.Valid(text) {
 		return text, nil
 	}
-	b := bodyNames{schemas: schemas, text: text, warnings: warnings}
 	if err := b.value(place, b.leaves(s)); err != nil {
 		return nil, err
 	}
@@ -162,8 +169,7 @@ func (b *bodyNames) object(place string, schemas []*Schema) *Problem {
 			b.comma()
 			continue
 		}
-		if err := cmp.Or(refuseField(name, fieldPlace, b.text[value:b.at]),
-			refuseUnknown(name, fieldPlace, slices.Collect(maps.Keys(known)))); err != nil {
+		if err := b.refuse(name, fieldPlace, b.text[value:b.at], slices.Collect(maps.Keys(known))); err != nil {
 			return err
 		}
 		if !isHarmless(name) {
@@ -180,6 +186,15 @@ func (b *bodyNames) object(place string, schemas []*Schema) *Problem {
 	}
 	b.at++
 	return nil
+}
+
+// refuse returns a *Problem for an unknown field that is not left out with a warning; nil for any other.
+func (b *bodyNames) refuse(name, place string, value []byte, known []string) *Problem {
+	problem := cmp.Or(refuseField(name, place, value), refuseUnknown(name, place, known))
+	if problem == nil && b.strict && !(unserved[name] != "" && slices.Contains(empty, string(value))) {
+		return unknownName("field", "body."+place, name, known)
+	}
+	return problem
 }
 
 func twice(at string) *Problem {
@@ -245,11 +260,12 @@ func bodySchema(op *huma.Operation) *Schema {
 		return &Schema{Type: huma.TypeObject, Properties: map[string]*Schema{}}
 	}
 	s := op.RequestBody.Content[JSON].Schema
-	if !filters(op.Method, op.Path) {
+	names := unmatchedBy(op.Method, op.Path)
+	if len(names) == 0 {
 		return s
 	}
 	ignored := &Schema{Type: huma.TypeObject, Properties: map[string]*Schema{}}
-	for _, name := range unmatched {
+	for _, name := range names {
 		ignored.Properties[name] = &Schema{}
 	}
 	return &Schema{AllOf: []*Schema{s, ignored}}
@@ -258,14 +274,9 @@ func bodySchema(op *huma.Operation) *Schema {
 // unknownParameters warns of the query parameters that an operation does not have. It leaves out those that
 // refuseParameter refuses.
 func unknownParameters(op *huma.Operation, query url.Values) (w Warnings) {
-	var names []string
-	for _, p := range op.Parameters {
-		if p.In == "query" {
-			names = append(names, p.Name)
-		}
-	}
+	names := parameters(op)
 	for _, name := range slices.Sorted(maps.Keys(query)) {
-		unmatched := slices.Contains(unmatched, name) && filters(op.Method, op.Path)
+		unmatched := slices.Contains(unmatchedBy(op.Method, op.Path), name)
 		if name != "order_by" && unserved[name] == "" && !unmatched && !slices.Contains(names, name) {
 			w.addUnknown("parameter", name, names)
 		}

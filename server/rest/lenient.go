@@ -118,7 +118,9 @@ func (a *API) readLeniently(ctx huma.Context, next func(huma.Context)) {
 		refused = refuseMisplaced(ctx.Operation(), body)
 	}
 	if refused == nil {
-		body, refused = checkNames(a.OpenAPI().Components.Schemas, bodySchema(ctx.Operation()), "", body, &warnings)
+		names := bodyNames{schemas: a.OpenAPI().Components.Schemas, text: body, warnings: &warnings,
+			strict: searches(ctx.Operation().Path)}
+		body, refused = names.check(bodySchema(ctx.Operation()), "")
 	}
 	if refused != nil {
 		for name := range refused.header {

@@ -17,7 +17,7 @@ func noteUnmatched(ctx huma.Context, next func(huma.Context)) {
 	for _, p := range ctx.Operation().Parameters {
 		served[p.Name] = true
 	}
-	for _, name := range unmatched {
+	for _, name := range unmatchedBy(ctx.Operation().Method, ctx.Operation().Path) {
 		if served[name] {
 			continue
 		}

@@ -67,8 +67,8 @@ func refuseField(name, at string, value []byte) *Problem {
 }
 
 // refuseParameter returns a *Problem for a query that cannot be served: a text in it cannot be stored, a single
-// parameter has two values, or a parameter that the operation does not know is in unserved, names an organization, or
-// asks for another order than the list's. It returns nil for any other query.
+// parameter has two values, or a parameter that the operation does not know is in unserved, names an organization, asks
+// for another order than the list's, or narrows a search. It returns nil for any other query.
 func refuseParameter(op *huma.Operation, query url.Values) *Problem {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		value := query.Get(name)
@@ -84,7 +84,7 @@ func refuseParameter(op *huma.Operation, query url.Values) *Problem {
 			return Unprocessable("query."+name, "it is not a number") // no bound refuses NaN
 		}
 		if slices.ContainsFunc(op.Parameters, func(p *huma.Param) bool { return p.In == "query" && p.Name == name }) ||
-			slices.Contains(unmatched, name) && filters(op.Method, op.Path) {
+			slices.Contains(unmatchedBy(op.Method, op.Path), name) {
 			continue
 		}
 		if name == "order_by" && value != "created_at" {
@@ -96,8 +96,25 @@ func refuseParameter(op *huma.Operation, query url.Values) *Problem {
 		if reason := unserved[name]; reason != "" && !slices.Contains(empty, value) {
 			return Unprocessable("query."+name, reason)
 		}
+		if searches(op.Path) {
+			problem := unknownName("parameter", "query."+name, name, parameters(op))
+			if op.RequestBody != nil {
+				problem.Detail += "; fields go into the body"
+			}
+			return problem
+		}
 	}
 	return nil
+}
+
+// parameters returns the names of an operation's parameters in the query.
+func parameters(op *huma.Operation) (names []string) {
+	for _, p := range op.Parameters {
+		if p.In == "query" && p.Name != "" {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
 // takesNumber reports whether an operation has a query parameter that is a number.
