@@ -4,7 +4,7 @@
 // Each file uses only the files named before it:
 //   - connections, statements and their errors: quota.go pause.go patience.go shares.go lacking.go errors.go rows.go
 //     db.go diskspace.go
-//   - what the memories share: page.go text.go provenance.go userscope.go validity.go lease.go stored.go
+//   - what the memories share: page.go text.go moments.go provenance.go userscope.go validity.go lease.go stored.go
 //     deletion.go
 //   - the schema, and who may change it: sharedtables.go schema.go parts.go roles.go presence.go conversion.go
 //     statementwise.go migrate.go

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/pmezard/go-difflib/difflib"
 )
 
 // Clean returns a text that Postgres can store: U+FFFD replaces invalid UTF-8, and ␀ (U+2400) replaces each NUL.
@@ -64,4 +66,16 @@ func Tags(given []string) []string {
 		}
 	}
 	return kept
+}
+
+// Nearest returns the known name that is most similar to name; empty if none is similar. Case does not matter.
+func Nearest(name string, known []string) (best string) {
+	letters := func(s string) []string { return strings.Split(strings.ToLower(s), "") }
+	similarity := 0.65
+	for _, k := range slices.Sorted(slices.Values(known)) {
+		if alike := difflib.NewMatcher(letters(name), letters(k)).Ratio(); alike > similarity {
+			best, similarity = k, alike
+		}
+	}
+	return best
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/embed/lexicon"
 	"github.com/loci-memory/loci/embed/rank"
 )
@@ -46,7 +47,7 @@ func (p period) years() []period {
 	}
 	all := []period{p, p, p}
 	for i := range all {
-		all[i].from, all[i].to = daysAfter(p.from, -i, 0, 0), daysAfter(p.to, -i, 0, 0)
+		all[i].from, all[i].to = db.DaysAfter(p.from, -i, 0, 0), db.DaysAfter(p.to, -i, 0, 0)
 	}
 	return all
 }
@@ -135,7 +136,7 @@ func quarter(year, number, name int) func([]string, time.Time) []period {
 			n = 1 + slices.Index([]string{"first", "second", "third", "fourth"}, strings.ToLower(groups[name]))
 		}
 		y, _ := strconv.Atoi(groups[year])
-		return []period{period{from: dayOf(y, time.Month(3*n-2), 1, now.Location())}.until(0, 3, 0)}
+		return []period{period{from: db.DayOf(y, time.Month(3*n-2), 1, now.Location())}.until(0, 3, 0)}
 	}
 }
 
@@ -155,12 +156,12 @@ func date(year, month, day string, now time.Time) []period {
 	if p.yearly {
 		y = now.Year()
 	}
-	p.from = dayOf(y, time.Month(max(m, 1)), max(d, 1), now.Location())
+	p.from = db.DayOf(y, time.Month(max(m, 1)), max(d, 1), now.Location())
 	if p.from.Month() != time.Month(max(m, 1)) || p.from.Day() != max(d, 1) {
 		return nil
 	}
 	if p.yearly && p.from.After(now) {
-		p.from = daysAfter(p.from, -1, 0, 0)
+		p.from = db.DaysAfter(p.from, -1, 0, 0)
 	}
 	switch {
 	case d != 0:
@@ -173,7 +174,7 @@ func date(year, month, day string, now time.Time) []period {
 
 // until sets the period's length, which fixes its bonus.
 func (p period) until(years, months, days int) period {
-	p.to = daysAfter(p.from, years, months, days)
+	p.to = db.DaysAfter(p.from, years, months, days)
 	switch {
 	case years > 0:
 		p.bonus = yearBonus
@@ -185,11 +186,11 @@ func (p period) until(years, months, days int) period {
 	return p
 }
 
-func today(now time.Time) time.Time { return daysAfter(now, 0, 0, 0) }
+func today(now time.Time) time.Time { return db.DaysAfter(now, 0, 0, 0) }
 
 func daysAgo(n int) func([]string, time.Time) []period {
 	return func(_ []string, now time.Time) []period {
-		return []period{period{from: daysAfter(now, 0, 0, -n)}.until(0, 0, 1)}
+		return []period{period{from: db.DaysAfter(now, 0, 0, -n)}.until(0, 0, 1)}
 	}
 }
 
@@ -218,19 +219,19 @@ func unit(name string, n int, now time.Time) period {
 	day := today(now)
 	switch strings.ToLower(name) {
 	case "week":
-		return period{from: daysAfter(day, 0, 0, 7*n-(int(day.Weekday())+6)%7)}.until(0, 0, 7)
+		return period{from: db.DaysAfter(day, 0, 0, 7*n-(int(day.Weekday())+6)%7)}.until(0, 0, 7)
 	case "month":
-		return period{from: daysAfter(day, 0, n, 1-day.Day())}.until(0, 1, 0)
+		return period{from: db.DaysAfter(day, 0, n, 1-day.Day())}.until(0, 1, 0)
 	case "year":
-		return period{from: dayOf(day.Year()+n, 1, 1, day.Location())}.until(1, 0, 0)
+		return period{from: db.DayOf(day.Year()+n, 1, 1, day.Location())}.until(1, 0, 0)
 	}
-	return period{from: daysAfter(day, 0, 0, n)}.until(0, 0, 1)
+	return period{from: db.DaysAfter(day, 0, 0, n)}.until(0, 0, 1)
 }
 
 // weekday reads a day of the week as the latest one before today.
 func weekday(groups []string, now time.Time) []period {
 	for n := 1; ; n++ {
-		if day := daysAfter(now, 0, 0, -n); strings.EqualFold(day.Weekday().String(), groups[1]) {
+		if day := db.DaysAfter(now, 0, 0, -n); strings.EqualFold(day.Weekday().String(), groups[1]) {
 			return []period{period{from: day}.until(0, 0, 1)}
 		}
 	}

@@ -225,7 +225,7 @@ func (f searchFilter) searchedPeriods() (all []period) {
 
 // during returns the filter for one time alone.
 func (f searchFilter) during(p period) searchFilter {
-	start, end := p.from, p.to.Add(-resolution)
+	start, end := p.from, p.to.Add(-db.Resolution)
 	if f.q.Start != nil && f.q.Start.After(start) {
 		start = *f.q.Start
 	}

@@ -29,21 +29,9 @@ func ParseEnd(text string, zone *time.Location) (*time.Time, error) {
 func ParseUntil(text string, zone *time.Location) (*time.Time, error) {
 	at, last, err := parseTime("until", text, zone)
 	if at != nil && last.Sub(*at) > time.Hour {
-		at = new(last.Add(resolution))
+		at = new(last.Add(db.Resolution))
 	}
 	return storable(at), err
-}
-
-// resolution is the resolution of Postgres' timestamps.
-const resolution = time.Microsecond
-
-// timeForms are the forms of times that may follow a date, with the duration that each form names.
-var timeForms = []struct {
-	layout string
-	lasts  time.Duration
-}{
-	{"2006-01-02T15:04", time.Minute},
-	{"2006-01-02T15:04:05", time.Second},
 }
 
 // parseTime returns the first and the last moment of what a text names; nil if the text is empty.
@@ -51,51 +39,22 @@ func parseTime(field, text string, zone *time.Location) (first *time.Time, last 
 	if zone == nil {
 		zone = time.UTC
 	}
-	trimmed := strings.ToUpper(strings.TrimSpace(text))
+	trimmed := strings.TrimSpace(text)
 	if trimmed == "" {
 		return nil, time.Time{}, nil
 	}
-	if named, err := time.Parse(time.DateOnly, trimmed); err == nil {
-		day := dayOf(named.Year(), named.Month(), named.Day(), zone)
-		return &day, daysAfter(day, 0, 0, 1).Add(-resolution), nil
-	}
-	trimmed = strings.Replace(trimmed, " ", "T", 1)
-	for _, form := range timeForms {
-		for _, offset := range []string{"", "Z07:00", "Z0700", "Z07"} {
-			moment, err := time.ParseInLocation(form.layout+offset, trimmed, zone)
-			if err != nil {
-				continue
-			}
-			if strings.ContainsAny(trimmed, ".,") { // a time with a fraction names a single moment
-				return &moment, moment, nil
-			}
-			return &moment, moment.Add(form.lasts - resolution), nil
-		}
+	if at, last, ok := db.Moments(trimmed, zone); ok {
+		return &at, last, nil
 	}
 	return nil, time.Time{}, db.Invalid("Invalid %s format: %s. Use ISO 8601 format (YYYY-MM-DD or YYYY-MM-DDTHH:MM)",
 		field, db.Short(text))
-}
-
-// dayOf returns the first moment of a day. Days and months out of range are normalized, as by time.Date. Where clocks
-// go forward at midnight, a day begins at 01:00.
-func dayOf(year int, month time.Month, day int, zone *time.Location) time.Time {
-	begins, wanted := time.Date(year, month, day, 0, 0, 0, 0, zone), time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
-	if begins.Day() != wanted.Day() {
-		_, begins = begins.ZoneBounds()
-	}
-	return begins
-}
-
-// daysAfter returns the first moment of the day that is so many years, months and days after that of t.
-func daysAfter(t time.Time, years, months, days int) time.Time {
-	return dayOf(t.Year()+years, t.Month()+time.Month(months), t.Day()+days, t.Location())
 }
 
 // Storable returns the moment nearest to at that JSON and Postgres can write in every zone: from 0001-01-01T00:00:00Z
 // to 9999-12-30T23:59:59.999999Z.
 func Storable(at time.Time) time.Time {
 	first := time.Date(1, time.January, 1, 0, 0, 0, 0, time.UTC)
-	last := time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC).Add(-resolution)
+	last := time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC).Add(-db.Resolution)
 	switch {
 	case at.Before(first):
 		return first

@@ -141,6 +141,7 @@ var house = map[string][]string{
 	"chunker/frame":      {},
 	"chunker/pattern":    {},
 	"db/event":           {"db"},
+	"db/filter":          {"db"},
 	"db/spool":           {},
 	"db/queue":           {"db"},
 	"db/dbtest":          {"db", "db/cluster", "db/dbtest/scale", "db/migrations"},

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/loci-memory/loci/db"
 )
 
 // unmatched are filters of Letta's lists by fields that Loci does not store. A list or a count with one of these filters
@@ -41,7 +43,7 @@ func searches(path string) bool {
 // unknownName returns a *Problem for a field or a parameter that a search does not know. It names the nearest known
 // name, or all of them if none is near.
 func unknownName(kind, at, name string, known []string) *Problem {
-	if meant := nearest(name, known); len(name) <= maxNameBytes && meant != "" {
+	if meant := db.Nearest(name, known); len(name) <= maxNameBytes && meant != "" {
 		return Unprocessable(at, "Loci does not know this "+kind+"; did you mean "+meant+"?")
 	}
 	there := "Loci does not know this " + kind + "; there are " + strings.Join(slices.Sorted(slices.Values(known)), ", ")

@@ -51,7 +51,7 @@ func refuseUnknown(name, at string, known []string) *Problem {
 	if !slices.ContainsFunc(strict, func(object string) bool { return strings.HasSuffix(at, object+"."+name) }) {
 		return nil
 	}
-	if meant := nearest(name, known); len(name) <= maxNameBytes && meant != "" {
+	if meant := db.Nearest(name, known); len(name) <= maxNameBytes && meant != "" {
 		return Unprocessable("body."+at, "there is no such setting; did you mean "+meant+"?")
 	}
 	return Unprocessable("body."+shorten(at), "there is no such setting; there are "+

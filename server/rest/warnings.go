@@ -5,12 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/labstack/echo/v4"
-	"github.com/pmezard/go-difflib/difflib"
+
+	"github.com/loci-memory/loci/db"
 )
 
 // Warnings are sentences about parts of a request that had no effect. At most maxWarnings are about unknown names.
@@ -38,23 +38,11 @@ func (w *Warnings) add(warning string) {
 func (w *Warnings) addUnknown(kind, place string, known []string) {
 	sentence := fmt.Sprintf("Loci does not know the %s %q", kind, shorten(place))
 	if name := place[strings.LastIndexByte(place, '.')+1:]; len(*w) < maxWarnings-1 && len(name) <= maxNameBytes {
-		if name = nearest(name, known); name != "" {
+		if name = db.Nearest(name, known); name != "" {
 			sentence += "; did you mean " + name + "?"
 		}
 	}
 	w.add(sentence)
-}
-
-// nearest returns the known name that is most similar to name; empty if none is similar. Case does not matter.
-func nearest(name string, known []string) (best string) {
-	letters := func(s string) []string { return strings.Split(strings.ToLower(s), "") }
-	similarity := 0.65
-	for _, k := range slices.Sorted(slices.Values(known)) {
-		if alike := difflib.NewMatcher(letters(name), letters(k)).Ratio(); alike > similarity {
-			best, similarity = k, alike
-		}
-	}
-	return best
 }
 
 func shorten(name string) string {

@@ -1,0 +1,9 @@
+package filter_test
+
+import (
+	"testing"
+
+	"github.com/loci-memory/loci/db/dbtest"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
