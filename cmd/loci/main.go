@@ -20,7 +20,7 @@
 //     retention.go orgs.go backup.go migrate.go
 //     migratespread.go
 //   - commands that ask a running server: folders.go agentscreate.go agents.go files.go upload.go synctree.go
-//     sync.go grep.go search.go
+//     syncpage.go sync.go syncurls.go grep.go search.go
 //     stats.go joblist.go memoryfiles.go memorycompress.go workingmemory.go handovers.go erase.go erasures.go
 //     reembed.go
 //   - the measurement of searches: evalquestions.go evalscore.go eval.go
@@ -92,7 +92,7 @@ type cli struct {
 	Eval    evalCmd    `cmd:"" help:"Measure how well searches of a running server find what questions ask for."`
 	Stats   statsCmd   `cmd:"" help:"Print what an agent's conversations on a running server hold and how prompts grow."`
 	Upload  uploadCmd  `cmd:"" help:"Upload files to a folder of a running server and wait until they are searchable."`
-	Sync    syncCmd    `cmd:"" help:"Make a folder of a running server hold what a directory holds."`
+	Sync    syncCmd    `cmd:"" help:"Make a folder of a running server hold what a directory or a list of URLs holds."`
 	Health  healthCmd  `cmd:"" help:"Ask a running server for its health; exits with 1 if it has none."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 

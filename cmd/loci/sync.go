@@ -14,26 +14,39 @@ import (
 	"github.com/loci-memory/loci/files"
 )
 
-// syncCmd makes a folder hold what a directory holds.
+// syncCmd makes a folder hold what a directory or a list of URLs holds.
 type syncCmd struct {
 	remote
 	asked
-	Dir    string `arg:"" help:"The directory."`
-	Folder string `arg:"" help:"Name or ID of the folder; a new name creates it."`
-	Delete bool   `help:"Delete files of the folder that the directory does not have."`
+	Dir    string `arg:"" help:"The directory; not with --urls."`
+	Folder string `arg:"" optional:"" help:"Name or ID of the folder; a new name creates it."`
+	Delete bool   `help:"Delete files of the folder that the directory or the list does not have."`
 	DryRun bool   `help:"Say what would be done, and do nothing."`
-	Watch  bool   `help:"Go on with each change of the directory, until Ctrl-C."`
+	Watch  bool   `help:"Go on with each change of the directory, until Ctrl-C. With --urls, look again and again."`
+	urlsFlags
 }
 
 // watchEvery is how often a watched directory is looked at. A change is taken once the next look finds no other.
 const watchEvery = 2 * time.Second
 
 func (c syncCmd) Run(ctx context.Context, s streams) error {
+	if c.URLs != "" && c.Folder == "" {
+		c.Dir, c.Folder = "", c.Dir
+	}
+	switch {
+	case c.URLs != "" && c.Dir != "":
+		return settingError{errors.New("a directory and --urls contradict each other: name one of them")}
+	case c.Folder == "":
+		return settingError{errors.New("name the directory and the folder, or --urls and the folder")}
+	}
 	if err := sendable(c.Folder); err != nil {
 		return settingError{errors.New("the folder's name has control characters, or is not UTF-8")}
 	}
 	if c.Watch && c.DryRun {
 		return settingError{errors.New("--watch and --dry-run contradict each other: name one of them")}
+	}
+	if c.URLs != "" {
+		return c.followURLs(ctx, s)
 	}
 	y := &syncing{syncCmd: c, streams: s, hashes: map[treeFile]string{}}
 	t, err := readTree(c.Dir)
@@ -97,13 +110,23 @@ type syncDone struct {
 
 // once makes the folder hold what a directory holds, and prints what it did.
 func (y *syncing) once(ctx context.Context, t *tree) error {
+	return y.follow(ctx, func(context.Context, []files.File) (*tree, error) { return t, nil })
+}
+
+// follow makes the folder hold what a tree has, and prints what it did. read reads the tree; it is told which files the
+// folder has.
+func (y *syncing) follow(ctx context.Context, read func(context.Context, []files.File) (*tree, error)) error {
 	y.done = syncDone{DryRun: y.DryRun, Uploaded: []string{}, Replaced: []string{}, Moved: [][2]string{},
 		Deleted: []string{}, Extra: []string{}, Failed: []failure{}}
 	stored, err := y.open(ctx)
 	if err != nil {
 		return err
 	}
-	for _, fault := range t.faults {
+	t, err := read(ctx, stored)
+	if err != nil {
+		return err
+	}
+	for _, fault := range slices.Concat(t.faults, t.missing) {
 		y.fail(fault.Name, errors.New(fault.Error))
 	}
 	if err := y.mirror(ctx, t, stored); err != nil {
@@ -113,7 +136,7 @@ func (y *syncing) once(ctx context.Context, t *tree) error {
 		return err
 	}
 	if n := len(y.done.Failed); n > 0 {
-		return fmt.Errorf("%d of %d files failed", n, len(t.files)+len(t.faults))
+		return fmt.Errorf("%d of %d files failed", n, len(t.files)+len(t.faults)+len(t.missing))
 	}
 	return nil
 }
@@ -164,22 +187,31 @@ func (y *syncing) mirror(ctx context.Context, t *tree, stored []files.File) erro
 			return ctx.Err()
 		}
 		old, exists := byName[f.name]
-		switch from := gone[hash]; {
+		from := gone[hash]
+		if was := f.page.storedAs(stored); !exists && len(from) == 0 && was != nil && !local[was.Name] && !moved[was.ID] {
+			moved[was.ID] = true
+			y.move(ctx, *was, f)
+			old, exists = *was, true // it is replaced under its new name
+		}
+		if i := slices.IndexFunc(from, f.page.is); i >= 0 { // rather than another with this content
+			from[0], from[i] = from[i], from[0]
+		}
+		switch {
 		case err != nil:
 			y.fail(f.name, withoutPath(err))
 		case exists && old.SHA256 == hash && old.Status == files.Failed:
 			y.fail(f.name, fmt.Errorf("it is not stored again, because it failed before: %s", textOf(old.ErrorMessage)))
 		case exists && old.SHA256 == hash:
-			y.done.Unchanged++
+			y.keep(ctx, f, old)
 		case !exists && len(from) > 0:
 			gone[hash], moved[from[0].ID] = from[1:], true
-			y.move(ctx, from[0], f.name)
+			y.move(ctx, from[0], f)
 		default:
-			y.upload(ctx, f, exists)
+			y.upload(ctx, f, old)
 		}
 	}
 	for _, f := range stored {
-		if !local[f.Name] && !moved[f.ID] {
+		if !local[f.Name] && !moved[f.ID] && !t.kept[f.Name] {
 			y.remove(ctx, f, len(t.faults) > 0)
 		}
 	}
@@ -188,6 +220,9 @@ func (y *syncing) mirror(ctx context.Context, t *tree, stored []files.File) erro
 
 // hash returns the hash of a file's content, which it keeps while the file stays as it is.
 func (y *syncing) hash(ctx context.Context, f treeFile) (string, error) {
+	if f.page != nil {
+		return f.page.hash, nil
+	}
 	if hash, ok := y.hashes[f]; ok {
 		return hash, nil
 	}
@@ -210,26 +245,55 @@ func (y *syncing) try(what, name string, do func() error) bool {
 	return true
 }
 
-func (y *syncing) upload(ctx context.Context, f treeFile, exists bool) {
+// upload uploads a file, in place of an old one if that has an ID.
+func (y *syncing) upload(ctx context.Context, f treeFile, old files.File) {
 	what, list := "uploaded", &y.done.Uploaded
-	if exists {
+	if old.ID != "" {
 		what, list = "replaced", &y.done.Replaced
 	}
 	if y.try(what, f.name, func() error {
 		u := &upload{uploadCmd: uploadCmd{remote: y.remote, Duplicates: "replace"}, streams: y.streams, folder: y.folder}
-		_, err := u.send(ctx, f.localFile)
-		return err
+		stored, err := u.send(ctx, f.localFile)
+		if err != nil || f.page == nil {
+			return err
+		}
+		return y.update(ctx, stored.ID, fileChange{Metadata: f.page.metadata(old)})
 	}) {
 		*list = append(*list, f.name)
 	}
 }
 
-func (y *syncing) move(ctx context.Context, from files.File, to string) {
-	if y.try("moved", from.Name+" to "+to, func() error {
-		return y.send(ctx, http.MethodPatch, "/v1/folders/"+y.folder+"/files/"+from.ID, map[string]string{"name": to}, nil)
-	}) {
-		y.done.Moved = append(y.done.Moved, [2]string{from.Name, to})
+// keep notes a file that has its content already.
+func (y *syncing) keep(ctx context.Context, f treeFile, old files.File) {
+	if f.page != nil && !y.DryRun && !f.page.isNoted(old) {
+		if err := y.update(ctx, old.ID, fileChange{Metadata: f.page.metadata(old)}); err != nil {
+			y.fail(f.name, err)
+			return
+		}
 	}
+	y.done.Unchanged++
+}
+
+func (y *syncing) move(ctx context.Context, from files.File, to treeFile) {
+	if y.try("moved", from.Name+" to "+to.name, func() error {
+		change := fileChange{Name: to.name}
+		if to.page != nil {
+			change.Metadata = to.page.metadata(from)
+		}
+		return y.update(ctx, from.ID, change)
+	}) {
+		y.done.Moved = append(y.done.Moved, [2]string{from.Name, to.name})
+	}
+}
+
+// fileChange is a change of a stored file. Empty fields stay.
+type fileChange struct {
+	Name     string         `json:"name,omitempty"`
+	Metadata map[string]any `json:"metadata,omitempty"`
+}
+
+func (y *syncing) update(ctx context.Context, fileID string, change fileChange) error {
+	return y.send(ctx, http.MethodPatch, "/v1/folders/"+y.folder+"/files/"+fileID, change, nil)
 }
 
 // remove deletes a file that the directory does not have. It keeps the file without --delete, and if a part of the

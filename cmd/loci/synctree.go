@@ -30,13 +30,16 @@ type treeFile struct {
 
 	size    int64
 	changed time.Time
+	page    *webPage // nil for a file of a directory
 }
 
-// tree is a directory that is mirrored.
+// tree is a directory or a list of URLs that is mirrored.
 type tree struct {
-	root   string // without links
-	files  []treeFile
-	faults []failure // what could not be read
+	root    string // of a directory, without links
+	files   []treeFile
+	faults  []failure       // what could not be read
+	missing []failure       // what is not there, or may not be read, although it is listed
+	kept    map[string]bool // names of files that are not deleted
 }
 
 // readTree finds the files of a directory, ordered by name. It leaves out what .gitignore and .lociignore say, .git,
@@ -130,7 +133,8 @@ func (t *tree) add(parts []string) {
 		t.fault(place, err)
 		return
 	}
-	t.files = append(t.files, treeFile{localFile{target, name}, info.Size(), info.ModTime()})
+	t.files = append(t.files, treeFile{localFile: localFile{path: target, name: name}, size: info.Size(),
+		changed: info.ModTime()})
 }
 
 // hashOf returns the SHA-256 of a file's content, in hexadecimal digits.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,6 +11,7 @@ import (
 	"io/fs"
 	"mime/multipart"
 	"net/http"
+	"net/textproto"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -43,7 +45,10 @@ type uploadCmd struct {
 const uploadPage = 1000 // files of a folder in a page of a list
 
 // localFile is a file to upload, with its name in the folder.
-type localFile struct{ path, name string }
+type localFile struct {
+	path, name string
+	mediaType  string // empty: unknown
+}
 
 // failure is a file that failed: its path if it was not stored, otherwise its name.
 type failure struct {
@@ -136,7 +141,7 @@ func (u *upload) find(path string) (all []localFile, err error) {
 	case err == nil && !info.IsDir() && !info.Mode().IsRegular():
 		return nil, errors.New("it is " + kindOf(info.Mode()) + ": upload a regular file")
 	case err == nil && !info.IsDir():
-		return []localFile{{path, filepath.Base(path)}}, nil
+		return []localFile{{path: path, name: filepath.Base(path)}}, nil
 	case err != nil && !strings.ContainsAny(path, "*?[{"):
 		return nil, withoutPath(err)
 	case err != nil:
@@ -153,7 +158,7 @@ func (u *upload) find(path string) (all []localFile, err error) {
 		info, err := os.Stat(path)
 		switch {
 		case err != nil || info.Mode().IsRegular():
-			all = append(all, localFile{path, name})
+			all = append(all, localFile{path: path, name: name})
 		case !info.IsDir():
 			fmt.Fprintf(u.err, "%s: left out, because it is %s\n", printable(path), kindOf(info.Mode()))
 		}
@@ -314,7 +319,9 @@ func (u *upload) send(ctx context.Context, local localFile) (f files.File, err e
 	form := multipart.NewWriter(out)
 	written := make(chan error, 1)
 	go func() {
-		part, err := form.CreateFormFile("file", filepath.Base(local.path))
+		part, err := form.CreatePart(textproto.MIMEHeader{
+			"Content-Disposition": {multipart.FileContentDisposition("file", filepath.Base(local.path))},
+			"Content-Type":        {cmp.Or(local.mediaType, "application/octet-stream")}})
 		if err == nil {
 			_, err = io.Copy(part, file)
 		}
