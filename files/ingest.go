@@ -28,6 +28,9 @@ func (s *Store) parseFile(ctx context.Context, job *river.Job[ParseArgs]) error 
 	if errors.Is(err, document.ErrGoesOn) {
 		return river.JobSnooze(0) // the next attempt has a time limit of its own
 	}
+	if isDelayed(err) && job.Attempt >= job.MaxAttempts {
+		return river.JobSnooze(maxPause) // the queue gives up a job that fails once more
+	}
 	if reason := cutShort(ctx, job.JobRow, err); reason != "" {
 		bounded, cancel := endpoint.Noting(ctx)
 		defer cancel()

@@ -87,8 +87,8 @@ func TestABusyMachineIsNotTheFilesFault(t *testing.T) {
 	folder := fx.folder("f")
 	f := fx.awaitWhere(folder, fx.send(folder, "a.txt", "text\n", files.Suffix), func(f files.File) bool {
 		fx.exec(`
-			UPDATE river_job SET scheduled_at = now(), state = 'available'
-			WHERE args @> jsonb_build_object('org', $1::integer) AND state IN ('available', 'retryable')
+			UPDATE river_job SET scheduled_at = now(), state = 'available', max_attempts = 5
+			WHERE args @> jsonb_build_object('org', $1::integer) AND state IN ('available', 'retryable', 'scheduled')
 			  AND scheduled_at > now()`, fx.org)
 		return f.Status == files.Failed || f.Status == files.Completed
 	})

@@ -83,6 +83,10 @@ func cutShort(ctx context.Context, job *rivertype.JobRow, err error) string {
 	return ""
 }
 
+// isDelayed reports whether an attempt failed only because others have what it needs. However often that happens, the
+// file waits.
+func isDelayed(err error) bool { return errors.Is(err, document.ErrBusy) || errors.Is(err, errParsing) }
+
 // overruns counts the attempts that were cut short.
 func overruns(job *rivertype.JobRow) (n int) {
 	for _, e := range job.Errors {
