@@ -19,8 +19,8 @@ import (
 //   - by hint, the name of a charset, if every byte is valid in it
 //   - by the letters of the languages that are written in each encoding
 //
-// The text is valid UTF-8 without a byte order mark. CR LF, or CR if the whole file uses it, becomes LF. A run of NULs
-// becomes one ␀, an undecodable byte \xNN. Colours and other commands for a terminal are dropped. Everything else
+// The text is valid UTF-8 without a byte order mark. CR LF becomes LF, and so does CR or NEL if the whole file uses it;
+// elsewhere these become ␍ and ␤. A run of NULs becomes one ␀, an undecodable byte \xNN. Colours and other commands for a terminal are dropped. Everything else
 // stays, so that line n of the text is line n of the file. *UnreadableError if more than one character in twenty is a
 // control character or undecodable, and for EBCDIC, because its code pages cannot be told apart.
 func Decode(raw []byte, hint string) (text, charset string, err error) {
@@ -80,10 +80,17 @@ func (p *plainText) finish(raw []byte) {
 		p.showBytes(raw)
 	}
 	line := 1
-	p.text = nulRuns.ReplaceAllStringFunc(normalLines(p.text), func(run string) string {
-		if run == "\n" {
+	p.text = shownControls.ReplaceAllStringFunc(normalLines(p.text), func(run string) string {
+		switch run {
+		case "\n":
 			line++
 			return run
+		case "\r":
+			p.omitted.addAt("carriage return in a line", numbered("line", line), 1)
+			return "␍"
+		case nextLine:
+			p.omitted.addAt("NEL in a line", numbered("line", line), 1)
+			return "␤"
 		}
 		p.omitted.addAt("NUL byte", numbered("line", line), len(run))
 		return "␀"
@@ -91,7 +98,9 @@ func (p *plainText) finish(raw []byte) {
 	p.text = withoutCommands(p.text)
 }
 
-var nulRuns = regexp.MustCompile(`\x00+|\n`)
+var shownControls = regexp.MustCompile(`\x00+|[\r\n\x{85}]`)
+
+const nextLine = "\u0085" // NEL, which ends a line on mainframes
 
 // showBytes writes each byte that cannot be decoded as \xNN, and notes its line.
 func (p *plainText) showBytes(raw []byte) {
@@ -148,13 +157,15 @@ func nextRune(charset string) func(raw []byte) (string, int) {
 	}
 }
 
-// normalLines ends each line in LF. All CRs before an LF belong to the line's end.
+// normalLines ends each line in LF. All CRs before an LF belong to the line's end. CR, or NEL, ends a line where nothing
+// else does.
 func normalLines(text string) string {
-	if !strings.Contains(text, "\r") {
-		return text
-	}
-	if !strings.Contains(text, "\n") {
+	switch {
+	case strings.Contains(text, "\n"):
+	case strings.Contains(text, "\r"):
 		return strings.ReplaceAll(text, "\r", "\n")
+	default:
+		return strings.ReplaceAll(text, nextLine, "\n")
 	}
 	return carriageReturns.ReplaceAllString(text, "\n")
 }

@@ -7,8 +7,8 @@
 //   - HTML and text: htmlnodes.go stylesheet.go htmlshown.go htmlforms.go htmlbounds.go html.go charsets.go
 //     charset.go languages.go detect.go terminal.go decode.go
 //   - packed formats: zip.go advice.go ipynb.go xml.go archive.go xmltree.go formula.go
-//   - Office: embedded.go footers.go docxlist.go styles.go drawing.go chart.go docxstyle.go docxsymbols.go docxtext.go
-//     docx.go sheet.go numberformat.go sheetformats.go xlsxcells.go sheetlinks.go xlsxdrawn.go sheetcontrols.go xlsx.go
+//   - Office: embedded.go footers.go docxlist.go styles.go drawing.go diagram.go chart.go docxstyle.go docxsymbols.go
+//     docxtext.go docx.go sheet.go numberformat.go sheetformats.go xlsxcells.go sheetlinks.go xlsxdrawn.go sheetcontrols.go xlsx.go
 //     readingorder.go pptx.go
 //   - OpenDocument and EPUB: odfstyle.go odfform.go odflist.go odftable.go odf.go odp.go epub.go
 //   - recognizing formats, and mail: office.go mailheader.go mailpart.go sniff.go mailfiles.go mail.go

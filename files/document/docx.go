@@ -18,20 +18,20 @@ func DOCX(r io.ReaderAt, size int64) (Text, error) {
 			return err
 		}
 		a.omitMacros()
-		d := &docx{archive: a, budget: a.budget, notes: map[string]string{}}
+		d := &docx{archive: a, budget: a.budget, notes: map[string]string{}, embedded: map[string]bool{}}
 		if err := d.readParts(main); err != nil {
 			return err
 		}
 		md.breaks = 1
+		a.budget.omitted.followSections()
 		d.beginPage()
 		err = a.find(main, "w:body", func(x *xmlReader, _ element) error { return d.blocks(x, md) })
 		if err == nil {
 			err = d.writeFooters(md)
 		}
 		md.notes(d.cited)
-		if d.page == 1 {
-			d.budget.omitted.forget("page")
-		}
+		a.omitEmbedded(d.links, place{}, d.embedded)
+		d.budget.omitted.settle(d.page > 1)
 		return err
 	}))
 }
@@ -41,7 +41,6 @@ func (d *docx) readParts(main string) (err error) {
 	if err != nil {
 		return err
 	}
-	d.archive.omitEmbedded(links, place{})
 	if d.styles, err = readWordStyles(d.archive, related(links, "styles", "word/styles.xml")); err != nil {
 		return err
 	}
@@ -83,7 +82,8 @@ func (d *docx) readComments(part string) (err error) {
 func (d *docx) writeFooters(md *markdown) error {
 	links := d.links
 	all := newFooters()
-	d.budget.omitted.at = place{} // they are on several pages
+	d.budget.omitted.at = named("", "headers and footers")
+	defer func() { d.links = links }()
 	for _, kind := range []string{"header", "footer"} {
 		for _, id := range slices.Sorted(maps.Keys(links)) {
 			link := links[id]

@@ -12,9 +12,10 @@ type docx struct {
 	cited    []string          // texts of the cited notes, in the order of their numbers
 	numbers  map[string]int    // number of each cited note; nil while the notes are read
 	fields   []field
-	page     int     // page that Word stored for what is read; 1 if it stored no pages
-	contents bool    // a table of contents was left out
-	carried  *inline // text of a paragraph without end mark, which the next paragraph continues
+	page     int             // page that Word stored for what is read; 1 if it stored no pages
+	contents bool            // a table of contents was left out
+	embedded map[string]bool // parts with embedded documents that were met
+	carried  *inline         // text of a paragraph without end mark, which the next paragraph continues
 }
 
 // omitContents notes that the document has a table of contents.
@@ -28,7 +29,7 @@ func (d *docx) omitContents() {
 // beginPage follows the pages that Word stored.
 func (d *docx) beginPage() {
 	d.page++
-	d.budget.omitted.at = numbered("page", d.page)
+	d.budget.omitted.at.word, d.budget.omitted.at.n = "page", d.page
 }
 
 // cite returns the mark of a note. Further citations of a note have the same mark. A note within a note gets no mark.

@@ -250,6 +250,8 @@ func (d *docx) drawn(x *xmlReader, p *wordParagraph, w *wordDrawing) error {
 			return within.chart(e.attr("r:id"))
 		case "dgm:relIds":
 			return within.diagram(e.attr("r:dm"))
+		case "o:OLEObject":
+			d.archive.omitEmbedded(map[string]relation{"": d.links[e.attr("r:id")]}, d.budget.omitted.at, d.embedded)
 		case "v:textpath":
 			p.boxes.paragraph(onOneLine(e.attr("string")))
 		case "mc:Fallback":

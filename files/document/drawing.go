@@ -124,12 +124,6 @@ func (d *drawing) table(x *xmlReader) error {
 	return err
 }
 
-// diagram reads the texts of a SmartArt diagram, which is a separate part.
-func (d *drawing) diagram(id string) error {
-	return d.archive.find(d.links[id].target, "dgm:t",
-		func(x *xmlReader, _ element) error { return d.paragraphs(x, d.md, true) })
-}
-
 var isMedia = setOf("a:videoFile a:audioFile a:wavAudioFile a:quickTimeFile a:audioCd")
 
 // alternative returns the alternative text in an element's attributes. The name of a picture's file is none.

@@ -33,6 +33,20 @@ func chartPart(title, axis string, series ...[3]string) string {
 		"</c:barChart><c:valAx>" + titled(axis) + "</c:valAx></c:plotArea></c:chart></c:chartSpace>"
 }
 
+// diagramPart returns the data of a diagram: points by their ids, and links such as "upper lower 0".
+func diagramPart(points []string, links ...string) string {
+	var b strings.Builder
+	for i := 0; i < len(points); i += 2 {
+		fmt.Fprintf(&b, `<dgm:pt modelId="%s"><dgm:t>%s</dgm:t></dgm:pt>`, points[i], line("", points[i+1]))
+	}
+	b.WriteString(`<dgm:cxn type="presOf" srcId="clerk" destId="all"/>`)
+	for _, link := range links {
+		w := strings.Fields(link)
+		fmt.Fprintf(&b, `<dgm:cxn srcId="%s" destId="%s" srcOrd="%s"/>`, w[0], w[1], w[2])
+	}
+	return "<dgm:dataModel" + wordNamespaces + ">" + b.String() + "</dgm:dataModel>"
+}
+
 const (
 	salesTable = "Chart: Sales (EUR)\n\n| | North | South |\n| --- | --- | --- |\n| Jan | 10 | 20 |\n" +
 		"| Feb | 15.5 | 0.3 |\n"
@@ -76,6 +90,11 @@ func TestWordCommentsHeadersAndPictures(t *testing.T) {
 			"word/diagrams/data1.xml",
 			"<dgm:dataModel"+wordNamespaces+"><dgm:pt><dgm:t>"+line("", "step")+"</dgm:t></dgm:pt><dgm:pt><dgm:t>"+
 				line("", "next")+"</dgm:t></dgm:pt></dgm:dataModel>")...), "x\n\n- step\n- next\n", nil},
+		{"a diagram keeps its levels", docx(para(run("x"), `<w:r><w:drawing><wp:inline><a:graphic><dgm:relIds r:dm="d"/>`+
+			`</a:graphic></wp:inline></w:drawing></w:r>`), append(links("d", "diagramData", "diagrams/data1.xml"),
+			"word/diagrams/data1.xml", diagramPart([]string{"all", "", "team", "Ana", "boss", "Ole", "clerk", "Eve", "other",
+				"Max", "loop", "Ina"}, "all boss 1", "all other 2", "all team 0", "boss clerk 0", "loop loop 0"))...),
+			"x\n\n- Ana\n- Ole\n  - Eve\n- Max\n- Ina\n", nil},
 	})
 }
 

@@ -16,9 +16,9 @@ func (a *archive) omitMacros() {
 	}
 }
 
-// omitEmbedded notes the documents within an OOXML part, by its relations. They are not opened.
-func (a *archive) omitEmbedded(links map[string]relation, at place) {
-	seen := map[string]bool{}
+// omitEmbedded notes the documents within an OOXML part, by its relations, but for those that were seen. They are not
+// opened.
+func (a *archive) omitEmbedded(links map[string]relation, at place, seen map[string]bool) {
 	for _, id := range slices.Sorted(maps.Keys(links)) {
 		link := links[id]
 		isEmbedded := link.kind == "package" || link.kind == "oleObject" || link.kind == "aFChunk"

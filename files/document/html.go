@@ -106,7 +106,7 @@ func escapePipes(_ *html.Node, content string) string { return pipes.Replace(con
 var pipes = strings.NewReplacer(escaped+"|", escaped+"|", "|", escaped+"|")
 
 // isNoise are elements that are not part of a page's text.
-var isNoise = setOf(`script style template svg button select object canvas noscript noembed noframes datalist iframe
+var isNoise = setOf(`script style template svg button select canvas noscript noembed noframes datalist iframe
 	rt rp annotation annotation-xml`)
 
 // isUnseen reports whether a reader does not see an element, because it is noise or hidden by its own attributes. The
@@ -182,10 +182,28 @@ func omitMedia(doc *html.Node, omitted *omissions) {
 			}
 		case atom.Audio, atom.Video:
 			omitted.add(media)
+		case atom.Object:
+			omitObject(n, omitted)
 		case atom.Embed:
 			omitted.add("embedded page")
 		}
 	}
+}
+
+// omitObject notes an object. What a page has for readers who do not see the object stays.
+func omitObject(n *html.Node, omitted *omissions) {
+	kind, _, _ := strings.Cut(strings.ToLower(attribute(n, "type")), "/")
+	within := strings.TrimSpace(textOf(n))
+	switch hasMore := find(n, is(atom.Object), nil) != nil || find(n, is(atom.Img), nil) != nil; {
+	case attribute(n, "data") == "" && attribute(n, "classid") == "":
+	case kind == "audio" || kind == "video":
+		omitted.add(media)
+	case kind != "image":
+		omitted.add("embedded page")
+	case within == "" && !hasMore:
+		omitted.add(picture)
+	}
+	n.DataAtom, n.Data = atom.Div, "div"
 }
 
 // omitFrom notes what a reader of a page may miss of an element that is removed.
@@ -195,7 +213,7 @@ func omitFrom(n *html.Node, omitted *omissions) {
 		omitted.add(phoneticGuide)
 	case n.Data == "svg" || n.Data == "canvas":
 		omitted.add(picture)
-	case n.Data == "iframe" || n.Data == "object":
+	case n.Data == "iframe":
 		omitted.add("embedded page")
 	case !isNoise[n.Data] && strings.TrimSpace(textOf(n)) != "":
 		omitted.add(hiddenText)

@@ -55,6 +55,8 @@ func TestHTMLOfSmallPages(t *testing.T) {
 			"10<i><sup>6" +
 			"</sup></i> 10<sup> 6 </sup> 10<span style='font-size:8px; vertical-align: super'>6</span>",
 			"10^−3 10^6 **10^6** 10*^6* 10^6 10^6\n"},
+		{"what an object shows where it is not shown", "a<object data=x.pdf type=application/pdf><p>See <a href=y>the " +
+			"other page</a>.</object>", "a\n\nSee [the other page](y).\n"},
 		{"struck text", "<p>a <s>b</s> <del>c</del> <strike>d</strike> <span style='text-decoration: red " +
 			"line-through'>e</span>" +
 			"<p style='text-decoration:underline'>f", "a ~~b~~ ~~c~~ ~~d~~ ~~e~~\n\nf\n"},

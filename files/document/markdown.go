@@ -80,6 +80,9 @@ type block struct {
 
 // put adds a paragraph. An empty paragraph shows only between lines of code.
 func (m *markdown) put(b block, text *inline) {
+	if !m.flat && !text.isEmpty() {
+		m.budget.omitted.pass(b.heading > 0, text.plain())
+	}
 	switch {
 	case text.isEmpty():
 		if b.code && len(m.code) > 0 {

@@ -16,6 +16,7 @@ func ODT(r io.ReaderAt, size int64) (Text, error) {
 		if o.paged = e.attr("text:use-soft-page-breaks") == "true"; o.paged {
 			md.breaks = 1
 		}
+		o.budget.omitted.followSections()
 		return o.blocks(x, md)
 	}))
 }
@@ -57,6 +58,7 @@ func readODF(r io.ReaderAt, size int64, body string, read odfBodyReader) (Text, 
 		})
 		if err == nil && body == "office:text" {
 			err = o.writeFooters(md)
+			o.budget.omitted.settle(false)
 		}
 		for _, text := range o.comments {
 			md.paragraph(text)
@@ -409,7 +411,7 @@ func (o *odf) comment(x *xmlReader) (string, error) {
 // writeFooters adds the headers and footers of the document's pages, each once.
 func (o *odf) writeFooters(md *markdown) error {
 	all := newFooters()
-	o.budget.omitted.at = place{}
+	o.budget.omitted.at = named("", "headers and footers")
 	kinds := map[string]string{"style:header": "Header", "style:footer": "Footer", "style:header-left": "Header",
 		"style:footer-left": "Footer", "style:header-first": "Header", "style:footer-first": "Footer"}
 	err := o.archive.find("styles.xml", "style:master-page", func(x *xmlReader, _ element) error {

@@ -26,7 +26,7 @@ func TestFormsOfOpenDocuments(t *testing.T) {
 		control("c8")) + textP(control("c9")+" "+control("c5")) + control("c6")
 	testReads(t, document.ODT, []readCase{{"values stand where the document draws them", odf("text", forms+body),
 		"Name: Novotna\n\n☒ I agree ☐ Send mail ☒ cash\n\nColour: green\n\ntwo\nlines\n", nil}})
-	testOmits(t, []omitCase{{"a password is named", openText, odf("text", forms+body), "1 password"}})
+	testOmits(t, []omitCase{{"a password is named", openText, odf("text", forms+body), "1 password (paragraph 1)"}})
 	testReads(t, document.ODS, []readCase{{"below the cells of a sheet", odf("spreadsheet", `<table:table table:name="S">`+
 		forms+`<table:shapes>`+control("c2")+`</table:shapes><table:table-row><table:table-cell>`+textP("a")+
 		`</table:table-cell></table:table-row></table:table>`), "## S\n\na\n\n☒ I agree\n", []int{1}}})

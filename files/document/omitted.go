@@ -139,6 +139,10 @@ type place struct {
 	word string // "page"
 	n    int    // from 1; 0: the place has a name
 	name string
+
+	// Until settle says whether pages are known: the heading above, or else the number of the paragraph.
+	section   string
+	paragraph int
 }
 
 func numbered(word string, n int) place { return place{word: word, n: n} }
@@ -159,8 +163,9 @@ func named(word, name string) place {
 
 // omissions counts what a reader leaves out of a document. The zero value is ready to use.
 type omissions struct {
-	at    place // where the reader is now
-	kinds []*omittedKind
+	at       place // where the reader is now
+	kinds    []*omittedKind
+	sections bool // the reader follows headings
 }
 
 type omittedKind struct {
@@ -192,10 +197,40 @@ func (o *omissions) addAt(kind string, at place, n int) {
 	}
 }
 
-// forget drops places of a word, because a document turns out to have only one.
-func (o *omissions) forget(word string) {
+// followSections makes places name the heading above them, or else the paragraph, until settle is called.
+func (o *omissions) followSections() {
+	o.sections, o.at.paragraph = true, 1
+}
+
+// pass follows a block of a document that is read.
+func (o *omissions) pass(isHeading bool, text string) {
+	switch {
+	case !o.sections:
+	case isHeading:
+		o.at.section = named("section", text).name
+	default:
+		o.at.paragraph++
+	}
+}
+
+// settle says where things are: on their pages, or if the document's pages are not known, in their sections.
+func (o *omissions) settle(hasPages bool) {
 	for _, k := range o.kinds {
-		k.places = slices.DeleteFunc(k.places, func(at place) bool { return at.word == word })
+		var places []place
+		for _, at := range k.places {
+			switch {
+			case hasPages && at.word == "page":
+				at = numbered("page", at.n)
+			case at.section != "":
+				at = named("section", at.section)
+			case at.paragraph > 0:
+				at = numbered("paragraph", at.paragraph)
+			}
+			if !slices.Contains(places[max(0, len(places)-50):], at) {
+				places = append(places, at)
+			}
+		}
+		k.places = places
 	}
 }
 
@@ -226,7 +261,7 @@ func where(places []place) string {
 		if i-first > 1 {
 			word = pluralKind(word)
 		}
-		parts = append(parts, word+" "+strings.Join(names[:fits], ", "))
+		parts = append(parts, strings.TrimSpace(word+" "+strings.Join(names[:fits], ", ")))
 	}
 	text := strings.Join(parts, ", ")
 	if left > 0 {

@@ -139,7 +139,7 @@ func (d *deck) readSlide(part string, isNotes bool) (*slide, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.omitEmbedded(links, a.budget.omitted.at)
+	a.omitEmbedded(links, a.budget.omitted.at, map[string]bool{})
 	s := &slide{drawing: drawing{archive: a, links: links}, deck: d, isNotes: isNotes}
 	if s.layout, err = d.placesOf(related(links, "slideLayout", "")); err != nil {
 		return nil, err

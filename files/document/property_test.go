@@ -283,7 +283,7 @@ func TestDecodeKeepsLines(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		lines := rapid.SliceOfN(rapid.StringMatching(`[a-zA-Z0-9 äöüß,;"|]{0,30}`), 2, 20).Draw(t, "lines")
-		end := rapid.SampledFrom([]string{"\n", "\r\n", "\r"}).Draw(t, "end")
+		end := rapid.SampledFrom([]string{"\n", "\r\n", "\r", "\u0085"}).Draw(t, "end")
 		lines[0] = "größer"
 		raw := strings.Join(lines, end)
 		for charset, raw := range map[string]string{"utf-8": raw, "utf-16le": utf16LE(raw)} {

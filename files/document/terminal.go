@@ -28,10 +28,10 @@ func withoutCommands(text string) string {
 	}, text)
 }
 
-// isCommand reports whether a character is one that only terminals use. NEL ends a line in Unicode.
+// isCommand reports whether a character is one that only terminals use.
 func isCommand(r rune) bool {
 	return r == '\a' || r == '\b' || r == '\x0e' || r == '\x0f' || r == '\x1b' || r == '\x7f' ||
-		r >= 0x80 && r <= 0x9f && r != 0x85
+		r >= 0x80 && r <= 0x9f
 }
 
 var (

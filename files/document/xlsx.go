@@ -154,7 +154,7 @@ func (b *workbook) sheet(s *sheetWriter, book *excelize.File, name string) error
 	if err := b.cells(s, book, name, formulas, targets); err != nil {
 		return err
 	}
-	b.archive.omitEmbedded(links, s.md.budget.omitted.at)
+	b.archive.omitEmbedded(links, s.md.budget.omitted.at, map[string]bool{})
 	drawn, err := b.drawn(links, func(reference string) []string { return b.cellsOf(book, reference) })
 	if err != nil {
 		return err
