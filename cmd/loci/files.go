@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/loci-memory/loci/files"
@@ -50,11 +50,12 @@ func (c filesListCmd) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	const columns = "ID | FOLDER | NAME | STATUS | PROGRESS | BYTES | LINES | CHUNKS | UPLOADED | " +
-		"LEFT OUT | READ BY | ERROR"
+		"ENCODING | LEFT OUT | READ BY | ERROR"
 	if err := printList(s, c.asked, all, columns,
 		func(f files.File) []string {
 			return []string{f.ID, f.FolderID, f.Name, string(f.Status), progressOf(f), fmt.Sprint(f.SizeBytes),
-				fmt.Sprint(f.Lines), fmt.Sprint(f.TotalChunks), shownTime(&f.CreatedAt), leftOut(f),
+				fmt.Sprint(f.Lines), fmt.Sprint(f.TotalChunks), shownTime(&f.CreatedAt), encodingOf(f),
+				document.ListOmissions(f.Omitted),
 				document.ListReadBy(f.ReadBy), textOf(f.ErrorMessage)}
 		}); err != nil || c.JSON {
 		return err
@@ -208,11 +209,7 @@ func progressOf(f files.File) string {
 	return ""
 }
 
-// leftOut returns what a file's document holds and its text does not, and that its encoding is a guess.
-func leftOut(f files.File) string {
-	text := document.ListOmissions(f.Omitted)
-	if guess := document.GuessedEncoding(f.Encoding, f.Confidence); guess != "" {
-		text = strings.TrimPrefix(text+", encoding "+guess, ", ")
-	}
-	return text
+// encodingOf returns the encoding in which a plain text was read, and how sure it is if it is a guess.
+func encodingOf(f files.File) string {
+	return cmp.Or(document.GuessedEncoding(f.Encoding, f.Confidence), textOf(f.Encoding))
 }
