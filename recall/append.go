@@ -124,21 +124,17 @@ const (
 
 // appendAll appends drafts chunk by chunk.
 func (a *appending) appendAll(ctx context.Context, drafts iter.Seq2[Draft, error]) error {
-	n, results := 0, 0 // results: characters of the results in the messages right before
+	n := 0
 	for d, err := range drafts {
 		if err != nil {
 			return err
 		}
-		if d.Role != Tool {
-			results = 0
-		}
-		e, err := newEntry(d, a.redactor, surroundings{now: a.now, resultChars: results})
+		e, err := newEntry(d, a.redactor, surroundings{now: a.now})
 		if err != nil {
 			return &DraftError{At: n, Err: err}
 		}
 		e.at = n
 		n++
-		results += resultChars(e.Content)
 		if err := a.add(ctx, e); err != nil {
 			return err
 		}
@@ -203,6 +199,9 @@ func (a *appending) store(ctx context.Context, fresh []*entry) error {
 		}
 	}
 	if err != nil {
+		return err
+	}
+	if err := a.fitResults(ctx, fresh); err != nil {
 		return err
 	}
 	if err := a.replaceFailed(ctx, fresh); err != nil {

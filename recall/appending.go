@@ -58,6 +58,7 @@ type appending struct {
 	unconfirmed           []told // stored messages that the drafts seem to repeat; nil once a draft repeats none
 	restores              bool   // the entries have the seqs of events that are already stored
 	secondResults         bool   // second results of calls are stored, too
+	results               *int   // characters of the results in the log's last messages; nil until they were counted
 
 	rest func(pgx.Tx, []Appended, Conversation) error // runs at the end of the transaction, if not nil
 }

@@ -30,16 +30,18 @@ type entry struct {
 	length      int // length that session ranking uses
 	searchText  string
 	repeatsLog  bool // not searched: a tool read it from the log, or its turn was silent
+
+	clips map[int]*Clip     // the Clips that long results had, by the index of their part
+	tools map[string]string // names of the tools whose results it has, by call id
 }
 
 // surroundings are what an entry takes from outside of its draft.
 type surroundings struct {
-	now         time.Time     // the time of a draft that has none
-	resultChars int           // characters of the results in the messages right before, that stay in the log
-	clips       map[int]*Clip // the Clips that long results had, by the index of their part
+	now   time.Time     // the time of a draft that has none
+	clips map[int]*Clip // the Clips that long results had, by the index of their part
 }
 
-// newEntry returns a draft's entry.
+// newEntry returns a draft's entry, with its long results still in its parts.
 func newEntry(d Draft, r *redact.Redactor, in surroundings) (entry, error) {
 	if d.CreatedAt == nil {
 		d.CreatedAt = &in.now
@@ -47,7 +49,7 @@ func newEntry(d Draft, r *redact.Redactor, in surroundings) (entry, error) {
 	if err := d.check(in.now); err != nil {
 		return entry{}, err
 	}
-	e := entry{Draft: d, id: uuidOf(d.ID), repeatsLog: d.Purpose == ForFlush}
+	e := entry{Draft: d, id: uuidOf(d.ID), repeatsLog: d.Purpose == ForFlush, clips: in.clips, tools: map[string]string{}}
 	if e.id == uuid.Nil {
 		e.id = uuid.New()
 	}
@@ -75,12 +77,17 @@ func newEntry(d Draft, r *redact.Redactor, in surroundings) (entry, error) {
 	}
 	e.Refused = d.Refused.cleaned(r)
 	e.searchText = searchText(e.Role, e.Name, e.Content)
-	e.longResults = moveLongResults(e.Content, in.resultChars, in.clips)
+	return e, nil
+}
+
+// fit moves the entry's long results out of its parts, and measures what stays. before is how many characters the
+// results in the messages right before have in the log.
+func (e *entry) fit(before int) {
+	e.longResults = e.moveLongResults(before)
 	e.tokens, e.length = sizeOf(e.Content, tokens.Estimate), sizeOf(e.Content, termLength)
 	for _, p := range e.Content {
 		e.tokens += p.SealedTokens()
 	}
-	return e, nil
 }
 
 func (e *entry) bytes() (n int) {

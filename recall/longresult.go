@@ -2,6 +2,7 @@ package recall
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -17,9 +18,10 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// A tool result longer than MaxResultChars is stored outside the log; the log keeps its beginning and a Clip. The
-// results of parallel calls may together have MaxResultsChars in the log, whether they are parts of a message or
-// messages of their own. Beyond that, the longest results of a message are stored outside the log, too.
+// A tool result longer than MaxResultChars is stored outside the log; the log keeps its beginning and a Clip. A result
+// of a reading tool, whose length a policy bounds, may have MaxResultsChars. So may the results of parallel calls
+// together, whether they are parts of a message or messages of their own, and however many appends they come in. Beyond
+// that, the longest results of a message are stored outside the log, too.
 const (
 	MaxResultChars  = 50_000
 	MaxResultsChars = 200_000
@@ -42,11 +44,19 @@ var storeText = db.Counting("blobs", `
 	INSERT INTO blobs (org, sha256, size_bytes, zstd, bytes) VALUES ($1, $2, $3, $4, $5)
 	ON CONFLICT (org, sha256) DO UPDATE SET used_at = EXCLUDED.used_at`, "") + `SELECT count(*) FROM added`
 
-// moveLongResults cuts the long results in parts to their beginnings, and returns the whole results in the order of the
-// parts. before is how many characters the results in the messages right before have. clips are the Clips that whole
-// results had, by the index of the part: such a result is moved again, with its id. The others get new ids.
-func moveLongResults(parts []Part, before int, clips map[int]*Clip) (moved []longResult) {
-	total := before
+// MostResultChars returns how many characters a result of a tool may have in the log.
+func MostResultChars(tool string) int {
+	if tool == "open_files" {
+		return MaxResultsChars
+	}
+	return MaxResultChars
+}
+
+// moveLongResults cuts the entry's long results to their beginnings, and returns the whole results in the order of the
+// parts. before is how many characters the results in the messages right before have. A whole result that had a Clip is
+// moved again, with the Clip's id. The others get new ids.
+func (e *entry) moveLongResults(before int) (moved []longResult) {
+	parts, total := e.Content, before
 	var results []int
 	chars := make([]int, len(parts))
 	for i, p := range parts {
@@ -58,11 +68,12 @@ func moveLongResults(parts []Part, before int, clips map[int]*Clip) (moved []lon
 	}
 	slices.SortStableFunc(results, func(a, b int) int { return cmp.Compare(chars[b], chars[a]) })
 	for _, i := range results {
-		id, was := "clip-"+uuid.NewString(), clips[i]
+		id, was := "clip-"+uuid.NewString(), e.clips[i]
 		if was != nil {
 			id = was.ID
 		}
-		moves := chars[i] > MaxResultChars || total > MaxResultsChars || was != nil && was.Chars == chars[i]
+		most := MostResultChars(e.tools[parts[i].CallID])
+		moves := chars[i] > most || total > MaxResultsChars || was != nil && was.Chars == chars[i]
 		if !moves || chars[i] <= PreviewBytes {
 			continue
 		}
@@ -74,6 +85,36 @@ func moveLongResults(parts []Part, before int, clips map[int]*Clip) (moved []lon
 	}
 	slices.SortFunc(moved, func(a, b longResult) int { return cmp.Compare(a.part, b.part) })
 	return moved
+}
+
+// fitResults moves the long results of entries out of the log, in the order in which they follow what the log has.
+func (a *appending) fitResults(ctx context.Context, fresh []*entry) error {
+	for _, e := range fresh {
+		switch {
+		case e.Role != Tool || a.restores:
+			a.results = new(0)
+		case a.results == nil:
+			chars, err := a.lastResultChars(ctx)
+			if err != nil {
+				return err
+			}
+			a.results = &chars
+		}
+		e.fit(*a.results)
+		*a.results += resultChars(e.Content)
+	}
+	return nil
+}
+
+// lastResultChars returns the characters of the results in the log's last messages: those behind the last message that
+// is no result.
+func (a *appending) lastResultChars(ctx context.Context) (int, error) {
+	return db.One[int](ctx, a.db, `
+		SELECT coalesce(sum(char_length(part ->> 'text')), 0)::integer
+		FROM messages m CROSS JOIN json_array_elements(m.content) AS part
+		WHERE m.org = $1 AND m.conversation_key = $2 AND part ->> 'type' = 'tool_return' AND m.position > (
+			SELECT coalesce(max(position), 0) FROM messages
+			WHERE org = $1 AND conversation_key = $2 AND role <> 'tool')`, a.end.org, a.end.Key)
 }
 
 // resultChars returns the characters of the results in parts.

@@ -39,7 +39,8 @@ func (s *Store) CountRepeated(ctx context.Context, org db.Org, c Conversation, r
 		}
 		stored := rows[i]
 		if !sameText(e.SenderID, stored.Sender) ||
-			!bytes.Equal(digestSpelled(e.Role, e.Name, e.Content), digestSpelled(stored.Role, stored.Name, stored.Content)) {
+			!bytes.Equal(digestSpelled(e.Role, e.Name, likeStored(e.Content, stored.Content)),
+				digestSpelled(stored.Role, stored.Name, stored.Content)) {
 			return 0, nil
 		}
 	}

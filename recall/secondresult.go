@@ -3,6 +3,8 @@ package recall
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"slices"
 
@@ -80,15 +82,34 @@ func (c answeredCall) repeatedBy(content []Part) bool {
 	})
 }
 
-// sameResult reports whether two results of a call say the same. The id of a Clip, which a long result's text names,
-// may differ.
+// sameResult reports whether two results of a call say the same. One of them may be stored outside the log.
 func (p Part) sameResult(other Part) bool {
 	same := other.Type == ToolReturn && p.CallID == other.CallID && p.IsError == other.IsError &&
 		slices.EqualFunc(p.Images, other.Images, sameJSON) && slices.Equal(p.ImagesAt, other.ImagesAt)
-	if p.Clip == nil || other.Clip == nil {
-		return same && p.Clip == other.Clip && p.Text == other.Text
+	return same && (p.Clip == nil && other.Clip == nil && p.Text == other.Text || p.wholeSHA256() == other.wholeSHA256())
+}
+
+// wholeSHA256 returns the SHA-256 of the whole text of a result, as hexadecimal digits.
+func (p Part) wholeSHA256() string {
+	if p.Clip != nil {
+		return p.Clip.SHA256
 	}
-	return same && p.Clip.SHA256 == other.Clip.SHA256
+	sum := sha256.Sum256([]byte(p.Text))
+	return hex.EncodeToString(sum[:])
+}
+
+// likeStored returns parts in the form of stored ones that say the same: long results as the log has them.
+func likeStored(parts, stored []Part) []Part {
+	if len(parts) != len(stored) {
+		return parts
+	}
+	parts = slices.Clone(parts)
+	for i, p := range stored {
+		if p.Clip != nil && parts[i].Clip == nil && parts[i].wholeSHA256() == p.Clip.SHA256 {
+			parts[i].Text, parts[i].Clip = p.Text, p.Clip
+		}
+	}
+	return parts
 }
 
 func sameJSON(a, b json.RawMessage) bool { return bytes.Equal(a, b) }

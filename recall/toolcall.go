@@ -81,6 +81,7 @@ func (s *Store) pairCalls(ctx context.Context, end conversationEnd, fresh []*ent
 			case ToolReturn:
 				tool, found := p.answer(part.CallID, position)
 				part.Orphan = !found
+				e.tools[part.CallID] = tool
 				e.repeatsLog = e.repeatsLog || repeatsLog(tool)
 			}
 		}

@@ -93,7 +93,8 @@ func (a *appending) dropUntold(ctx context.Context, fresh []*entry) ([]*entry, e
 
 func (t told) isSaidBy(e *entry) bool {
 	return e.OTID == nil && e.StepID == nil && e.Role == t.Role && sameText(e.SenderID, t.Sender) &&
-		bytes.Equal(digestSpelled(e.Role, e.Name, e.Content), digestSpelled(t.Role, t.Name, t.Content))
+		bytes.Equal(digestSpelled(e.Role, e.Name, likeStored(e.Content, t.Content)),
+			digestSpelled(t.Role, t.Name, t.Content))
 }
 
 // isClients reports whether a client sent the message, rather than a run.
