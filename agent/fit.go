@@ -60,7 +60,7 @@ func (s *Store) Fit(ctx context.Context, org db.Org, r ResultToFit) (out FittedR
 	if err != nil {
 		return out, err
 	}
-	out = r.bounded(bounds(inForce.Policy), s.inWindowOf(a), id)
+	out = r.bounded(r.bounds(inForce.Policy), s.inWindowOf(a), id)
 	out.Policy = inForce.Name()
 	if out.ID != nil {
 		err = s.Recall.KeepResult(ctx, org, c, id, r.Text)
@@ -70,13 +70,13 @@ func (s *Store) Fit(ctx context.Context, org db.Org, r ResultToFit) (out FittedR
 
 // bounds returns the policy steps that limit the size of new results. Its last step is the log's own limit: a longer
 // result is stored outside the log.
-func bounds(p policy.Policy) (enter policy.Policy) {
+func (r ResultToFit) bounds(p policy.Policy) (enter policy.Policy) {
 	for _, step := range p.Steps {
 		if policy.Describe(step).Stage == policy.Enter {
 			enter.Steps = append(enter.Steps, step)
 		}
 	}
-	enter.Steps = append(enter.Steps, &policy.Offload{MaxResultChars: recall.MaxResultChars,
+	enter.Steps = append(enter.Steps, &policy.Offload{MaxResultChars: recall.MostResultChars(r.Tool),
 		MaxMessageChars: recall.MaxResultsChars, PreviewBytes: recall.PreviewBytes})
 	return enter
 }

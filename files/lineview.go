@@ -22,6 +22,7 @@ type View struct {
 	Truncated  bool   // some of the requested lines are not shown completely
 	NextOffset int    // offset, from 0, of the first requested line that is not shown at all; -1: none
 	LimitChars int    // limit at which it is cut
+	LineCut    bool   // it shows only a part of its first line, and no other line
 }
 
 // Excerpt is the lines First to Last of a file with Total lines, from 1 and inclusive. First 0 means the start of the
@@ -30,12 +31,13 @@ type Excerpt struct {
 	First, Last, Total int
 	Pages              Paging
 	LimitChars         int // limit of the view, including header and notes
+	Char               int // characters of line First that the view leaves out
 }
 
 // Render returns a view of an excerpt. segments are the file's segments, beginning with the one in which line First
 // begins. A view is cut between lines; only its first line may be cut within. A cut view says which lines it shows, and
 // the offset of the next. If the file has pages, the header names them. A Last behind the end means the end. ErrInvalid
-// if the file has no line First, or Last is before First.
+// if the file has no line First, the line has no character Char, or Last is before First.
 func Render(segments iter.Seq2[grep.Segment, error], e Excerpt) (View, error) {
 	fromStart, toEnd := e.First <= 1, e.Last <= 0
 	e.First, e.LimitChars = max(e.First, 1), max(e.LimitChars, 0)
@@ -52,9 +54,13 @@ func Render(segments iter.Seq2[grep.Segment, error], e Excerpt) (View, error) {
 		return View{}, db.Invalid("Invalid range: line %d comes after line %d. Ask for a length of at least 1.",
 			e.First, e.Last)
 	}
-	v := viewer{Excerpt: e, whole: fromStart && toEnd}
+	v := viewer{Excerpt: e, whole: fromStart && toEnd, skip: e.Char}
 	if err := v.read(segments); err != nil {
 		return View{}, err
+	}
+	if e.Char > 0 && v.firstChars <= e.Char {
+		return View{}, db.Invalid("Line %d has only %d characters: character %d is past its end.", e.First, v.firstChars,
+			e.Char)
 	}
 	if toEnd && !fromStart {
 		return v.view(fmt.Sprintf(frame.ViewToEnd, e.First, e.Total, e.Pages.note(e.First, e.Last))), nil
@@ -73,6 +79,7 @@ type viewer struct {
 	ends       []lineEnd // ends of the whole lines in body
 	overflown  bool
 	firstChars int // length of the whole first line, or more than counted
+	skip       int // characters of the first line that are still to be left out
 }
 
 // counted: the first line's characters beyond the limit are counted up to this number.
@@ -109,6 +116,9 @@ func (v *viewer) add(text string) {
 	chars := utf8.RuneCountInString(text)
 	if v.line == v.First {
 		v.firstChars += chars
+		left := min(v.skip, chars)
+		v.skip -= left
+		text, chars = text[len(clip(text, left)):], chars-left
 	}
 	if v.line >= v.First && !v.overflown {
 		if !v.within {
@@ -172,8 +182,9 @@ func (v *viewer) firstLine() View {
 	if v.First == v.Last {
 		next = -1
 	}
-	return v.shown(header, number+clip(text, room), v.lineNote(room),
-		View{LastLine: v.First, Truncated: true, NextOffset: next})
+	text = clip(text, room)
+	return v.shown(header, number+text, v.lineNote(room), View{LastLine: v.First, Truncated: true, NextOffset: next,
+		LineCut: v.Char+utf8.RuneCountInString(text) < v.firstChars})
 }
 
 // shown completes a view with its text: a header, lines and a note.
@@ -204,6 +215,9 @@ func (v *viewer) lineNote(chars int) string {
 	}
 	long := frame.Truncated + "\n" + fmt.Sprintf(frame.ViewLineCut, v.First, length, v.LimitChars, chars)
 	short := frame.Truncated + "\n" + fmt.Sprintf(frame.ViewLineShort, v.First, length)
+	if v.Char > 0 {
+		long = short
+	}
 	if v.First < v.Last {
 		long += " " + v.missing("Lines", v.First)
 		short += fmt.Sprintf(" Go on at line %d.", v.First+1)

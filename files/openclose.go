@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"reflect"
@@ -10,16 +11,17 @@ import (
 	"github.com/loci-memory/loci/db/event"
 )
 
-// OpenContentChars is the total limit, in characters, of the contents that one Open returns, including line numbers and
-// headers.
+// OpenContentChars is the usual total limit, in characters, of the contents that one Open returns, including line
+// numbers and headers.
 const OpenContentChars = 50_000
 
 // OpenRequest asks for a view of a file: Length lines beginning at line Offset (from 0). If Length is nil, the view
-// reaches to the end.
+// reaches to the end. The returned content begins at character Char (from 0) of the first line.
 type OpenRequest struct {
 	FileName string `json:"file_name"`
 	Offset   *int   `json:"offset"`
 	Length   *int   `json:"length"`
+	Char     int    `json:"char"`
 }
 
 // OpenArgs are the arguments of Open.
@@ -27,6 +29,9 @@ type OpenArgs struct {
 	Requests    []OpenRequest
 	CloseOthers bool // close all other files
 	Limits      Limits
+
+	// ContentChars is the total limit, in characters, of the returned contents; 0 means OpenContentChars.
+	ContentChars int
 
 	// Admit gets the views before any file is opened, with the first AdmitChars characters of each. If it returns an
 	// error, none is opened. Nil admits all.
@@ -53,6 +58,7 @@ type Opened struct {
 	Content    string `json:"content"`
 	NextOffset *int   `json:"next_offset"` // offset where the rest of the request begins; nil if Content has all of it
 
+	LineCut   bool `json:"-"` // Content has only a part of the first line, and no other line
 	Lines     int  `json:"-"` // of the whole file
 	ShownNext *int `json:"-"` // the caller's: offset of the first requested line that the prompt does not show; nil: none
 
@@ -78,7 +84,7 @@ type target struct {
 
 // Open opens views of attached files. It closes the least recently used other files if there are more than the limit.
 // It carries out all requests or none. ErrInvalid if a file is not attached, has no text yet, or ends before the
-// offset. The returned contents have at most OpenContentChars together.
+// offset or the character. The returned contents have at most args.ContentChars together.
 func (s *Store) Open(ctx context.Context, org db.Org, agentID string, args OpenArgs) (Opening, error) {
 	if err := args.Limits.checkCount(len(args.Requests)); err != nil {
 		return Opening{}, err
@@ -100,7 +106,7 @@ func (s *Store) Open(ctx context.Context, org db.Org, agentID string, args OpenA
 		if done, err = set.open(ctx, targets, args); err != nil {
 			return err
 		}
-		done.Files, err = set.contents(ctx, targets)
+		done.Files, err = set.contents(ctx, targets, cmp.Or(args.ContentChars, OpenContentChars))
 		return err
 	})
 	return done, err
@@ -113,7 +119,7 @@ func (set openSet) admit(ctx context.Context, targets []target, args OpenArgs) e
 	}
 	wanted := make([]Wanted, len(targets))
 	for i, t := range targets {
-		v, err := set.render(ctx, set.org, openFile{storedText: t.storedText}, t.lines, args.AdmitChars)
+		v, err := set.content(ctx, t, args.AdmitChars)
 		if err != nil {
 			return err
 		}
@@ -215,13 +221,15 @@ func (set openSet) open(ctx context.Context, targets []target, args OpenArgs) (d
 	return done, err
 }
 
-// contents reads the opened files. Each gets an equal part of OpenContentChars.
-func (set openSet) contents(ctx context.Context, targets []target) ([]Opened, error) {
+// contents reads the opened files. Each gets an equal part of so many characters.
+func (set openSet) contents(ctx context.Context, targets []target, chars int) ([]Opened, error) {
 	opened := make([]Opened, len(targets))
 	for i, t := range targets {
-		v, err := set.render(ctx, set.org, openFile{storedText: t.storedText}, t.lines, OpenContentChars/len(targets))
-		// ErrInvalid means that a shorter text has just replaced the file's text.
-		if err != nil && !errors.Is(err, db.ErrInvalid) {
+		v, err := set.content(ctx, t, chars/len(targets))
+		switch {
+		case errors.Is(err, db.ErrInvalid) && t.request.Char > 0:
+			return nil, db.Invalid("%s: %v", t.FullName, err)
+		case err != nil && !errors.Is(err, db.ErrInvalid): // else a shorter text has just replaced the file's text
 			return nil, err
 		}
 		o := Opened{ID: t.ID, Name: t.FullName, FirstLine: v.FirstLine, LastLine: v.LastLine, Content: v.Text,
@@ -229,6 +237,7 @@ func (set openSet) contents(ctx context.Context, targets []target) ([]Opened, er
 		if v.Truncated && v.NextOffset > 0 {
 			o.NextOffset = &v.NextOffset
 		}
+		o.LineCut = v.LineCut
 		if t.was != nil {
 			o.WasOpen = true
 			if !reflect.DeepEqual(t.was.LineRange, t.lines) {
@@ -238,6 +247,14 @@ func (set openSet) contents(ctx context.Context, targets []target) ([]Opened, er
 		opened[i] = o
 	}
 	return opened, nil
+}
+
+// content renders what a request asks for.
+func (set openSet) content(ctx context.Context, t target, limitChars int) (View, error) {
+	f := openFile{storedText: t.storedText}
+	e := f.excerpt(t.lines, limitChars)
+	e.Char = t.request.Char
+	return set.render(ctx, set.org, f, e)
 }
 
 // OpenWhole opens a file by its id, from the first line to the last. It returns the names of the files that it closed

@@ -120,7 +120,7 @@ func (s *Store) viewWithin(ctx context.Context, org db.Org, f openFile, l viewLi
 }
 
 func (s *Store) view(ctx context.Context, org db.Org, f openFile, limitChars int) (OpenView, error) {
-	v, err := s.render(ctx, org, f, f.shown(), limitChars)
+	v, err := s.render(ctx, org, f, f.excerpt(f.shown(), limitChars))
 	return OpenView{View: v, FileID: f.ID, FileName: f.Name}, err
 }
 
@@ -132,12 +132,17 @@ func (f openFile) shown() LineRange {
 	return f.LineRange
 }
 
-func (s *Store) render(ctx context.Context, org db.Org, f openFile, lines LineRange, limitChars int) (View, error) {
-	first, last := lines.Offset+1, 0
+// excerpt returns lines of an open file as a view of at most so many characters.
+func (f openFile) excerpt(lines LineRange, limitChars int) Excerpt {
+	e := Excerpt{First: lines.Offset + 1, Total: f.Lines, Pages: f.Paging, LimitChars: limitChars}
 	if lines.Length != nil {
-		last = lines.Offset + *lines.Length
+		e.Last = lines.Offset + *lines.Length
 	}
-	return Render(s.segments(ctx, org, f, first), Excerpt{first, last, f.Lines, f.Paging, limitChars})
+	return e
+}
+
+func (s *Store) render(ctx context.Context, org db.Org, f openFile, e Excerpt) (View, error) {
+	return Render(s.segments(ctx, org, f, e.First), e)
 }
 
 // segmentColumns are the columns of a readSegment from file_segments g. The statement's argument $1 is the

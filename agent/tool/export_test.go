@@ -47,7 +47,7 @@ func ReadOpen(args string) (Opens, error) {
 	if err := decode("open_files", json.RawMessage(args), &a); err != nil {
 		return Opens{}, err
 	}
-	requests, err := openRequests(a.requested())
+	requests, err := openRequests(a.requested(), true)
 	return Opens{requests, bool(a.CloseAllOthers), bool(deref(a.IncludeContent, false))}, err
 }
 

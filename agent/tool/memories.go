@@ -9,6 +9,7 @@ import (
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/agent/tool/jq"
 	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
@@ -102,6 +103,19 @@ func (c Caller) maxChars() int {
 	return c.Agent.ResultChars()
 }
 
+// readChars returns how many characters of files a result may show. If a policy bounds reads, the usual bound of a
+// result does not come before the policy's.
+func (c Caller) readChars(bounds *policy.ReadBounds) int {
+	switch window := c.Agent.Window(); {
+	case bounds == nil:
+		return c.maxChars()
+	case c.Unprompted || window == 0:
+		return recall.MaxResultsChars
+	default:
+		return min(recall.MaxResultsChars, window)
+	}
+}
+
 // within returns the id of the only conversation that a call may read; empty if it may read all.
 func (c Caller) within() string {
 	if !c.Confined {
@@ -116,13 +130,15 @@ func (c Caller) reach() recall.Reach { return recall.Reach{Conversation: c.withi
 // archives returns which archives a call may read and write.
 func (c Caller) archives() archival.Reach { return archival.Reach{AgentID: c.Agent.ID, Users: c.Users} }
 
-// Result is the answer of a tool. Text, for the model, has at most MaxChars characters. Files are the files that the
+// Result is the answer of a tool. Text, for the model, has at most MaxChars characters, and more
+// only where a policy bounds what a tool reads of files. Files are the files that the
 // tool opened, for callers who keep their own prompt. If IsError is true, the tool did nothing, and the text says why.
 type Result struct {
 	Text    string
 	IsError bool
 	Files   []files.Opened
 
+	chars    int     // the most that Text may have, in characters; 0: MaxChars
 	value    *string // the new value of a block that was edited
 	Overflow bool    // with IsError: a block would be longer than its limit
 	Subagent string  // the id of the sub-agent that the caller waits for; the call has no result yet

@@ -10,6 +10,7 @@ type nextRequest struct {
 	FileName string `json:"file_name"`
 	Line     int    `json:"line,omitempty"`
 	Length   *int   `json:"length,omitempty"`
+	Char     int    `json:"char,omitempty"`
 }
 
 func openCall(r nextRequest, content bool) string { return openCalls([]nextRequest{r}, content) }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
@@ -24,6 +25,7 @@ type openArgs struct {
 	Line     *number `json:"line" schema:"-"`
 	Offset   *number `json:"offset" schema:"-"`
 	Length   *number `json:"length" schema:"-"`
+	Char     *number `json:"char" schema:"-"`
 }
 
 // requested returns the requests of a call.
@@ -31,16 +33,17 @@ func (a openArgs) requested() []fileRequest {
 	if a.FileName == "" {
 		return a.FileRequests
 	}
-	return append(a.FileRequests, fileRequest{a.FileName, a.Line, a.Offset, a.Length})
+	return append(a.FileRequests, fileRequest{a.FileName, a.Line, a.Offset, a.Length, a.Char})
 }
 
-// fileRequest names a file and the lines to view. The lines begin at a line (from 1) or at an offset (from 0). A bare
-// string names a whole file.
+// fileRequest names a file and the lines to view. The lines begin at a line (from 1) or at an offset (from 0); what a
+// result shows of the first one, at a character (from 0). A bare string names a whole file.
 type fileRequest struct {
 	FileName text    `json:"file_name"`
 	Line     *number `json:"line"`
 	Offset   *number `json:"offset"`
 	Length   *number `json:"length"`
+	Char     *number `json:"char" schema:"-"` // results name it where it is needed
 }
 
 func (r *fileRequest) UnmarshalJSON(raw []byte) error {
@@ -69,7 +72,8 @@ func jsonType(raw []byte) string {
 }
 
 func (m Memories) openFiles(ctx context.Context, c Caller, a openArgs) (Result, error) {
-	requests, err := openRequests(a.requested())
+	content := bool(deref(a.IncludeContent, flag(c.Unprompted)))
+	requests, err := openRequests(a.requested(), content)
 	if err != nil {
 		return Result{}, err
 	}
@@ -77,7 +81,9 @@ func (m Memories) openFiles(ctx context.Context, c Caller, a openArgs) (Result, 
 	if err != nil {
 		return Result{}, err
 	}
-	args := files.OpenArgs{Requests: requests, CloseOthers: bool(a.CloseAllOthers), Limits: c.Agent.Limits()}
+	chars := c.readChars(bounds)
+	args := files.OpenArgs{Requests: requests, CloseOthers: bool(a.CloseAllOthers), Limits: c.Agent.Limits(),
+		ContentChars: max(chars, files.OpenContentChars)}
 	if bounds.Refuses() {
 		args.Admit, args.AdmitChars = func(all []files.Wanted) error { return admit(bounds, c.has(), all) }, gateChars(bounds)
 	}
@@ -94,8 +100,7 @@ func (m Memories) openFiles(ctx context.Context, c Caller, a openArgs) (Result, 
 			o.Files[i].ShownNext = &offset
 		}
 	}
-	content := bool(deref(a.IncludeContent, flag(c.Unprompted)))
-	return Result{Text: openText(o, content, bounds, c.maxChars()), Files: o.Files}, nil
+	return Result{Text: openText(o, content, bounds, chars), Files: o.Files, chars: chars}, nil
 }
 
 // nextShown maps the id of each open file that the caller's prompt shows in part → the offset of the first line that it
@@ -109,7 +114,7 @@ func (m Memories) nextShown(ctx context.Context, c Caller) (map[string]int, erro
 }
 
 // openRequests checks the requests as far as it can without reading the files.
-func openRequests(wanted []fileRequest) ([]files.OpenRequest, error) {
+func openRequests(wanted []fileRequest, content bool) ([]files.OpenRequest, error) {
 	if len(wanted) == 0 {
 		return nil, db.Invalid("No file requests provided: give file_requests=[%s].", aRequest)
 	}
@@ -122,7 +127,16 @@ func openRequests(wanted []fileRequest) ([]files.OpenRequest, error) {
 		if err != nil {
 			return nil, err
 		}
-		requests = append(requests, files.OpenRequest{FileName: string(r.FileName), Offset: offset, Length: (*int)(r.Length)})
+		char := int(deref(r.Char, 0))
+		switch {
+		case char < 0:
+			return nil, db.Invalid("Char for file %s must be >= 0, got %d", echo(string(r.FileName)), char)
+		case char > 0 && !content:
+			return nil, db.Invalid("Char for file %s needs include_content=true: your context shows whole lines.",
+				echo(string(r.FileName)))
+		}
+		requests = append(requests, files.OpenRequest{FileName: string(r.FileName), Offset: offset, Length: (*int)(r.Length),
+			Char: char})
 	}
 	return requests, nil
 }
@@ -196,7 +210,11 @@ func closedNotes(o files.Opening) string {
 func restNotes(views []files.Opened, content bool, bounds *policy.ReadBounds) string {
 	var notes strings.Builder
 	for _, f := range views {
-		if f.NextOffset != nil {
+		switch {
+		case content && f.LineCut:
+			notes.WriteString("\n" + bounds.Sentence(policy.Rest{File: fileName(f.Name), First: f.FirstLine, Last: f.FirstLine,
+				Lines: f.Lines, Char: f.Request.Char + shownChars(f.Content), Call: lineCall(f)}))
+		case f.NextOffset != nil:
 			notes.WriteString("\n" + bounds.Sentence(policy.Rest{File: fileName(f.Name), First: f.FirstLine,
 				Last: *f.NextOffset, Lines: f.Lines, Call: nextCall(f, content)}))
 		}
@@ -241,6 +259,28 @@ func lineRange(r files.LineRange) string {
 		return fmt.Sprintf("lines %d-end", r.Offset+1)
 	}
 	return fmt.Sprintf("lines %d-%d", r.Offset+1, r.Offset+*r.Length)
+}
+
+// shownChars returns how many characters of its line a content shows that has only a part of one.
+func shownChars(content string) int {
+	if first, rest, ok := strings.Cut(content, "\n"); ok && strings.HasPrefix(first, "[") {
+		content = rest
+	}
+	line, _, _ := strings.Cut(content, "\n")
+	_, text, _ := strings.Cut(line, ": ")
+	for _, mark := range []string{frame.Truncated, frame.LineTruncated} {
+		if cut, ok := strings.CutSuffix(text, mark); ok {
+			text = cut
+			break
+		}
+	}
+	return utf8.RuneCountInString(text)
+}
+
+// lineCall returns the call that goes on within a line of which a content shows a part.
+func lineCall(f files.Opened) string {
+	return openCall(nextRequest{FileName: f.Name, Line: f.FirstLine, Length: f.Request.Length,
+		Char: f.Request.Char + shownChars(f.Content)}, true)
 }
 
 // nextCall returns the call that opens the rest of a request.

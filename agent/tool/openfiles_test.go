@@ -117,15 +117,16 @@ func TestOpenTextWithContentFits(t *testing.T) {
 	}
 }
 
-// A line that fits into no result is shown in part, and the call for the rest continues after that line.
+// A line that fits into no result is shown in part, and the call for the rest continues within the line. A prompt shows
+// no part of a line but its beginning: what follows it there is the next line.
 func TestOpenTextGetsPastALineThatIsTooLong(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("é", tool.MaxChars-200)
 	for _, tt := range []struct {
-		name string
-		last int
-		next *int
-		want string
+		name   string
+		last   int
+		next   *int
+		prompt string
 	}{
 		{"lines follow in what was returned", 2, nil, `"line":2`},
 		{"lines follow beyond what was returned", 1, new(1), `"line":2`},
@@ -136,7 +137,7 @@ func TestOpenTextGetsPastALineThatIsTooLong(t *testing.T) {
 			t.Parallel()
 			f := files.Opened{Name: strings.Repeat("n", 300), FirstLine: 1, LastLine: tt.last, NextOffset: tt.next,
 				Content: viewed(1, tt.last, 2, text)}
-			if tt.want != "" { // the prompt's view stops there, too
+			if tt.prompt != "" { // the prompt's view stops there, too
 				f.ShownNext = new(1)
 			}
 			for _, content := range []bool{true, false} {
@@ -145,8 +146,14 @@ func TestOpenTextGetsPastALineThatIsTooLong(t *testing.T) {
 					strings.Contains(got, "[NOTE: function output was truncated") {
 					t.Errorf("content %t: %d characters: %.400s", content, n, got)
 				}
-				if has := strings.Contains(got, "To go on, call"); has != (tt.want != "") || !strings.Contains(got, tt.want) {
-					t.Errorf("content %t: want the call for the rest with %q: %.900s", content, tt.want, got)
+				want := tt.prompt
+				if content {
+					_, part, _ := strings.Cut(got, "1: é")
+					shown := 1 + strings.Count(part, "é")
+					want = fmt.Sprintf(`"line":1,"char":%d}`, shown)
+				}
+				if has := strings.Contains(got, "To go on, call"); has != (want != "") || !strings.Contains(got, want) {
+					t.Errorf("content %t: want the call for the rest with %q: %.900s", content, want, got)
 				}
 				if content && !strings.HasSuffix(got, "éé...[TRUNCATED]") {
 					t.Errorf("it ends in %q, want a part of the line and a mark", got[len(got)-40:])

@@ -10,7 +10,6 @@ import (
 
 	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/compaction/policy"
-	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 )
@@ -39,12 +38,14 @@ func bounded(f files.Opened, bounds *policy.ReadBounds) files.Opened {
 	if first, rest, ok := strings.Cut(f.Content, "\n"); ok && strings.HasPrefix(first, "[") {
 		head, lines = first+"\n", rest
 	}
-	lines = policy.CutNumbered(lines, bounds.MaxLineChars)
+	short := policy.CutNumbered(lines, bounds.MaxLineChars)
+	f.LineCut = f.LineCut || short != lines && f.FirstLine == f.LastLine
+	lines = short
 	f.Content = head + lines
 	shown := bounds.Lines(lines)
 	if shown == "" { // a part of the first line is better than nothing
-		shown, _, _ = strings.Cut(lines, "\n")
-		shown = db.Beginning(shown, bounds.MaxBytes)
+		line, _, _ := strings.Cut(lines, "\n")
+		return headed(partOfLine(f, head+bounds.Part(line)))
 	}
 	return shorter(f, utf8.RuneCountInString(head+shown), true)
 }
@@ -60,15 +61,27 @@ func shorter(f files.Opened, chars int, alone bool) files.Opened {
 	switch {
 	case ok:
 		f.Content, f.LastLine, f.NextOffset = whole, last, &last
+		f.LineCut = f.LineCut && last == f.FirstLine
 	case alone:
-		f.Content = clip(f.Content, max(chars-len(frame.Truncated), 0)) + frame.Truncated
-		if f.LastLine > f.FirstLine {
-			f.NextOffset = new(f.FirstLine)
-		}
-		f.LastLine = f.FirstLine
+		f = partOfLine(f, clip(f.Content, max(chars-len(frame.Truncated), 0)))
 	default:
 		return unseen(f)
 	}
+	return headed(f)
+}
+
+// partOfLine returns f with a part of its first line, content, and no other line.
+func partOfLine(f files.Opened, content string) files.Opened {
+	f.Content = content + frame.Truncated
+	if f.LastLine > f.FirstLine {
+		f.NextOffset = new(f.FirstLine)
+	}
+	f.LastLine, f.LineCut = f.FirstLine, true
+	return f
+}
+
+// headed returns f with a header that names the lines that it shows.
+func headed(f files.Opened) files.Opened {
 	if header, rest, _ := strings.Cut(f.Content, "\n"); strings.HasPrefix(header, "[") {
 		f.Content = fmt.Sprintf(frame.ViewLinesShort+"\n%s", f.FirstLine, f.LastLine, rest)
 	}
@@ -77,7 +90,7 @@ func shorter(f files.Opened, chars int, alone bool) files.Opened {
 
 // unseen returns f without lines.
 func unseen(f files.Opened) files.Opened {
-	f.Content, f.LastLine, f.NextOffset = "", f.FirstLine-1, new(f.FirstLine-1)
+	f.Content, f.LastLine, f.NextOffset, f.LineCut = "", f.FirstLine-1, new(f.FirstLine-1), false
 	return f
 }
 

@@ -40,14 +40,14 @@ func whereFound(err error, where string) error {
 	return err
 }
 
-// capped cuts a result that is too long. It cuts at the end of a line, if a line ends in the second half.
-func capped(s string) string {
+// capped cuts a result with more than most characters. It cuts at the end of a line, if a line ends in the second half.
+func capped(s string, most int) string {
 	n := utf8.RuneCountInString(s)
-	if n <= MaxChars {
+	if n <= most {
 		return s
 	}
-	note := fmt.Sprintf(frame.OutputTruncated, n, MaxChars)
-	beginning := clip(s, MaxChars-len(note))
+	note := fmt.Sprintf(frame.OutputTruncated, n, most)
+	beginning := clip(s, most-len(note))
 	if i := strings.LastIndexByte(beginning, '\n'); i >= len(beginning)/2 {
 		beginning = beginning[:i+1]
 	}
@@ -60,7 +60,7 @@ func most(chars, n int, render func(n int) string) string { return mostWithin(ch
 
 // mostWithin is like most, for a result that must also stay within the bounds of a policy.
 func mostWithin(chars int, bounds *policy.ReadBounds, n int, render func(n int) string) string {
-	fits := func(s string) bool { return utf8.RuneCountInString(s) <= min(chars, MaxChars) && bounds.Fits(s) }
+	fits := func(s string) bool { return utf8.RuneCountInString(s) <= chars && bounds.Fits(s) }
 	if all := render(n); fits(all) {
 		return all
 	}

@@ -12,7 +12,7 @@ func TestCapped(t *testing.T) {
 	t.Parallel()
 	const note = "... [NOTE: function output was truncated since it exceeded the character limit ("
 	full := strings.Repeat("é", tool.MaxChars)
-	if got := tool.Capped(full); got != full {
+	if got := tool.Capped(full, tool.MaxChars); got != full {
 		t.Errorf("a text of %d characters became %d", tool.MaxChars, utf8.RuneCountInString(got))
 	}
 	for _, tt := range []struct{ name, text, tail string }{
@@ -23,7 +23,7 @@ func TestCapped(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got := tool.Capped(tt.text)
+			got := tool.Capped(tt.text, tool.MaxChars)
 			if n := utf8.RuneCountInString(got); n > tool.MaxChars || n < tool.MaxChars-200 || !utf8.ValidString(got) {
 				t.Errorf("%d characters, valid %t", n, utf8.ValidString(got))
 			}

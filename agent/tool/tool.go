@@ -71,7 +71,7 @@ func (t Tool) call(ctx context.Context, m Memories, c Caller, args json.RawMessa
 	case err != nil:
 		return Result{}, fmt.Errorf("run %s: %w", t.Name, err)
 	}
-	result.Text = capped(result.Text)
+	result.Text = capped(result.Text, cmp.Or(result.chars, MaxChars))
 	if len(extras) > 0 {
 		result.Text += fmt.Sprintf("\n\nNote: %s %s not used: %s takes %s.", joined(extras), were(len(extras)), t.Name,
 			joined(t.arguments))

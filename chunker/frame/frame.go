@@ -65,7 +65,10 @@ const (
 	HistorySummary = "[Conversation History Summary]" // heading of one format of summaries
 	HistoryEnd     = "[End Summary — recent messages follow]"
 	ShowingLines   = "[%s: Showing lines %d-%d of %d. Use line=%d to continue: %s]"
-	MostLines      = "[%s: lines %d-%d of %d, the most that one call shows. Use line and length to read the part you " +
+	ShowingPart    = "[%s: Showing the first %d characters of line %d of %d. Use line=%d, char=%d to continue: %s]"
+	MostOfLine     = "[%s: the first %d characters of line %d of %d, the most that one call shows. Use grep_files to " +
+		"search the line. To read on, call: %s]"
+	MostLines = "[%s: lines %d-%d of %d, the most that one call shows. Use line and length to read the part you " +
 		"need, or grep_files to search for it. To read on, call: %s]"
 )
 
@@ -94,7 +97,7 @@ var (
 		ToReadLog,
 		ImagesLeftOut, Cut, CutHere, NoRoom, ResultCut, CutCalled, ViewCall, ViewFileStart, ViewToEnd, ViewLines,
 		ViewLinesShort, ViewCut, ViewGoesOn,
-		ViewLineCut, ViewLineShort, ShowingLines, MostLines, HistorySummary, HistoryEnd}
+		ViewLineCut, ViewLineShort, ShowingLines, ShowingPart, MostOfLine, MostLines, HistorySummary, HistoryEnd}
 	inlineNotices = []string{Truncated, LineTruncated, LinesTruncated, LineCut, MessageCut, BytesCutAfter, BytesCutBefore,
 		SummaryCut, OutputTruncated, MessageShortened}
 )

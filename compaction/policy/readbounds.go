@@ -8,6 +8,7 @@ import (
 
 	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/compaction/clip"
+	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall/tokens"
 )
 
@@ -163,6 +164,22 @@ func (b *ReadBounds) Lines(text string) string {
 	return text[:ends[low]]
 }
 
+// Part returns the beginning of a numbered line that is above the bounds: as much of its text as fits them.
+func (b *ReadBounds) Part(line string) string {
+	number := lineNumber.FindString(line)
+	text := db.Beginning(line[len(number):], b.MaxBytes)
+	low, high := 0, len(text)
+	for low < high && !b.fitsTokens(text[:high]) {
+		middle := (low + high + 1) / 2
+		if b.fitsTokens(text[:middle]) {
+			low = middle
+		} else {
+			high = middle - 1
+		}
+	}
+	return number + db.Beginning(text, high)
+}
+
 // CutLine cuts a line of a file to chars characters and marks it as cut; chars 0 cuts nothing.
 func CutLine(line string, chars int) string {
 	if chars == 0 || len(line) <= chars || utf8.RuneCountInString(line) <= chars {
@@ -213,11 +230,12 @@ func CutNumbered(view string, chars int) string {
 	return strings.Join(lines, "\n")
 }
 
-// Rest says what a read leaves unread: the lines that it shows (from 1), how many there are, and the call that reads
-// on.
+// Rest says what a read leaves unread: the lines that it shows (from 1), or how much of one line; how many lines there
+// are; and the call that reads on.
 type Rest struct {
 	File               string
 	First, Last, Lines int
+	Char               int // characters of line First, the only one, that it shows; 0: all
 	Call               string
 }
 
@@ -227,6 +245,9 @@ func (b *ReadBounds) Sentence(r Rest) string {
 	if b != nil && r.First <= r.Last {
 		form = b.Continuation
 	}
+	if r.Char > 0 {
+		return r.withinLine(form)
+	}
 	switch form {
 	case "pi":
 		return fmt.Sprintf(frame.ShowingLines, r.File, r.First, r.Last, r.Lines,
@@ -235,4 +256,16 @@ func (b *ReadBounds) Sentence(r Rest) string {
 		return fmt.Sprintf(frame.MostLines, r.File, r.First, r.Last, r.Lines, r.Call)
 	}
 	return fmt.Sprintf("Note: The view of %s stops before line %d. To go on, call: %s", r.File, r.Last+1, r.Call)
+}
+
+// withinLine says how to go on in a line that a read shows in part.
+func (r Rest) withinLine(form string) string {
+	switch form {
+	case "pi":
+		return fmt.Sprintf(frame.ShowingPart, r.File, r.Char, r.First, r.Lines, r.First, r.Char, r.Call)
+	case "claude-code":
+		return fmt.Sprintf(frame.MostOfLine, r.File, r.Char, r.First, r.Lines, r.Call)
+	}
+	return fmt.Sprintf("Note: The view of %s stops within line %d, behind %d characters. To go on, call: %s", r.File,
+		r.First, r.Char, r.Call)
 }
