@@ -132,3 +132,37 @@ func TestRestoreAfterACompaction(t *testing.T) {
 		t.Errorf("%v; the summary:\n%s", err, s.Text)
 	}
 }
+
+// If the files do not fit the room together, each is cut to its share. None is dropped for a newer one, and what a short
+// file leaves goes to the others.
+func TestRestoreSharesTheRoom(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name        string
+		total       int
+		sizes, want []int // from the oldest file to the newest; want: tokens at most
+	}{
+		{"five long files", 10_000, []int{8_000, 8_000, 8_000, 8_000, 8_000}, []int{2_000, 2_000, 2_000, 2_000, 2_000}},
+		{"two short ones among them", 10_000, []int{8_000, 500, 8_000, 500, 8_000}, []int{3_000, 500, 3_000, 500, 3_000}},
+		{"all fit", 50_000, []int{8_000, 1_000, 4_000}, []int{5_000, 1_000, 4_000}},
+		{"room for two of them to say something", 500, []int{8_000, 8_000, 8_000, 8_000}, []int{0, 0, 250, 250}},
+		{"no room", 100, []int{8_000, 8_000}, []int{0, 0}},
+	} {
+		talk := newTalk(200_000, 1_000)
+		for _, size := range tt.sizes {
+			talk.look(size)
+		}
+		p := pressureOf(t, step{"step": "restore_files", "max_total_tokens": tt.total})
+		all := p.Restore(talk.View, newTalk(200_000, 1_000).say(recall.User, 100).View, policy.Moment{})
+		if len(all) != len(tt.sizes) {
+			t.Errorf("%s: %d of %d files are named or shown", tt.name, len(all), len(tt.sizes))
+			continue
+		}
+		for i, r := range all {
+			want := tt.want[len(tt.want)-1-i]
+			if r.Tokens > want+20 || r.Tokens < want-150 && want < 500 || r.Tokens < want*9/10-20 || r.Named != (want == 0) {
+				t.Errorf("%s: %s takes %d tokens, named: %t; want %d", tt.name, r.Source, r.Tokens, r.Named, want)
+			}
+		}
+	}
+}

@@ -45,32 +45,57 @@ func (s *RestoreFiles) Restore(left, after clip.View, at Moment) (all []Restored
 	for r := range results(left) {
 		read = append(read, r)
 	}
-	take := func(r result, named bool) bool {
+	var plans, files []result // of those not in view, the newest first
+	for _, r := range slices.Backward(read) {
 		source := s.source(r)
-		if source == "" || seen[source] {
-			return false
+		switch {
+		case source == "" || seen[source]:
+			continue
+		case s.isPlan(r):
+			plans = append(plans, r)
+		case len(files) < s.MaxFiles:
+			files = append(files, r)
+		default:
+			continue
 		}
 		seen[source] = true
-		restored := s.within(left, r, free, at)
-		if restored.Named && !named {
-			return false
+	}
+	take := func(r result, room int) {
+		restored := s.within(left, r, room, at)
+		if restored.Named && s.isPlan(r) {
+			return
 		}
 		free -= restored.Tokens
 		all = append(all, restored)
-		return true
 	}
-	for _, r := range slices.Backward(read) { // plans first, because they are short
-		if s.isPlan(r) {
-			take(r, false)
-		}
+	for _, r := range plans { // first, because they are short
+		take(r, free)
 	}
-	files := 0
-	for _, r := range slices.Backward(read) {
-		if files < s.MaxFiles && !s.isPlan(r) && take(r, true) {
-			files++
-		}
+	for i, room := range s.shares(left, files, free) {
+		take(files[i], room)
 	}
 	return all
+}
+
+// shares returns what each file may take of the free tokens. Files get equal shares, and what a short file leaves of its
+// share goes to the others. If the shares would be too small to say anything, the oldest files get none.
+func (s *RestoreFiles) shares(v clip.View, files []result, free int) []int {
+	shares, order := make([]int, len(files)), make([]int, len(files))
+	wants := make([]int, len(files))
+	for i, r := range files {
+		order[i], wants[i] = i, min(s.MaxFileTokens, r.tokens(v))
+		if r.p.Clip != nil {
+			wants[i] = s.MaxFileTokens // its text is longer than what the log has of it
+		}
+	}
+	shared := min(len(files), max(free, 0)/leastRestored)
+	order = order[:shared]
+	slices.SortStableFunc(order, func(a, b int) int { return wants[a] - wants[b] })
+	for n, i := range order {
+		shares[i] = min(wants[i], free/(shared-n))
+		free -= shares[i]
+	}
+	return shares
 }
 
 // restorable returns how many tokens of a bound may be shown again in a view after a compaction: at most half of what
