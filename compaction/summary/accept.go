@@ -23,6 +23,7 @@ const (
 	echoShare   = 0.65 // an answer is an echo if the transcript contains this share of its pieces
 	errorChars  = 400  // the longest error or refusal
 	leastTokens = 6    // the shortest summary of more than muchTokens
+	leastWords  = 4    // likewise, as wordsIn counts them
 	muchTokens  = 500
 )
 
@@ -41,6 +42,23 @@ type fault struct {
 
 // reject returns why an answer is not a summary. The fault is empty if it is one.
 func (w *writer) reject(r Reply, text string) fault {
+	if f := w.unfit(r, text); f.told != "" {
+		return f
+	}
+	switch {
+	case w.isTooLong(text):
+		words := plan.FormatWords(w.e.Format, w.s.Mode, w.budget) * 3 / 4
+		return fault{fmt.Sprintf("Your last answer was too long. Write at most %d words.", words),
+			"the model's answer was too long"}
+	case r.Finish == "length":
+		return fault{"Your last answer was cut off for its length. Write fewer words.",
+			"the model's answer was cut off for its length"}
+	}
+	return fault{}
+}
+
+// unfit returns why an answer is no summary, however long it may be. The fault is empty if it is one.
+func (w *writer) unfit(r Reply, text string) fault {
 	switch {
 	case text == "" && w.e.Format != nil && w.e.Format.Tagged && strings.TrimSpace(r.Text) != "":
 		return fault{"Your last answer has no summary between <summary> tags.",
@@ -52,7 +70,7 @@ func (w *writer) reject(r Reply, text string) fault {
 			"the model refused to answer"}
 	case errorText.MatchString(text) && utf8.RuneCountInString(text) <= errorChars:
 		return fault{"Your last answer was no summary.", "the model answered with an error or an excuse"}
-	case tokens.Estimate(text) < leastTokens && prose.TokensIn(w.entries) > muchTokens:
+	case (tokens.Estimate(text) < leastTokens || wordsIn(text) < leastWords) && prose.TokensIn(w.entries) > muchTokens:
 		return fault{"Your last answer was too short to be a summary.",
 			"the model's answer was too short to be a summary"}
 	case isNoise(text):
@@ -66,16 +84,9 @@ func (w *writer) reject(r Reply, text string) fault {
 	case closings.MatchString(text):
 		return fault{"Your last answer has tags of the transcript in it. Write plain text without them.",
 			"the model's answer had tags of the transcript in it"}
-	case w.isTooLong(text):
-		words := plan.FormatWords(w.e.Format, w.s.Mode, w.budget) * 3 / 4
-		return fault{fmt.Sprintf("Your last answer was too long. Write at most %d words.", words),
-			"the model's answer was too long"}
 	case repeatsItself(text):
 		return fault{"Your last answer said the same again and again.",
 			"the model's answer said the same again and again"}
-	case r.Finish == "length":
-		return fault{"Your last answer was cut off for its length. Write fewer words.",
-			"the model's answer was cut off for its length"}
 	}
 	return fault{}
 }

@@ -167,10 +167,8 @@ func (w *writer) complete(ctx context.Context, messages []chat.Message, tools []
 // shortened returns an answer cut to its budget if it was only too long, by at most a factor of 12; otherwise an empty
 // text.
 func (w *writer) shortened(r Reply, text string) string {
-	tokens := tokens.Estimate(text)
-	onlyLong := tokens > w.budget && tokens <= 12*w.budget
-	if !onlyLong || isNoise(text) || closings.MatchString(text) || w.echoes(text) || errorText.MatchString(text) ||
-		r.Finish == Refused {
+	n := tokens.Estimate(text)
+	if n <= w.budget || n > 12*w.budget || w.unfit(r, text).told != "" || errorText.MatchString(text) {
 		return ""
 	}
 	return w.repaired(text)

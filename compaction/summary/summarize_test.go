@@ -264,7 +264,7 @@ func TestErrorTextIsNoSummary(t *testing.T) {
 		`{"error":{"message":"overloaded"}}`, "<html><body>502</body></html>", "As an AI, I have no access.",
 		"Please provide the transcript.", "Rate limit exceeded.",
 		"Internal Server Error", "OK.", "Done!", "Request timed out.", "No conversation to summarize.",
-		"Sorry, something went wrong", "Traceback (most recent call last):"} {
+		"一切都好。", "Всё хорошо.", "Sorry, something went wrong", "Traceback (most recent call last):"} {
 		got, asked := by(t, clip.Evicted{Messages: coding(), Budget: 2000}, plan.Defaults(), summary.Model{},
 			func(int, summary.Request) (summary.Reply, error) { return reply(text) })
 		if got.How != clip.Extracted || len(asked) != 2 {
@@ -299,11 +299,14 @@ func TestASummaryOfNothingThatWasSaidIsNoSummary(t *testing.T) {
 	}{
 		"random characters of Han": {han, false},
 		"random letters":           {letters + letters[:9], false},
-		"a word again and again":   {strings.Repeat("the ", 240), false},
-		"a summary":                {good(t), true},
-		"a short summary":          {"I fixed the import and was asked for a pull request.", true},
-		"a summary in Chinese":     {chinese, true},
-		"a summary that repeats":   {"I fixed it. " + strings.Repeat("One thing after another was done. ", 3), true},
+		"a long text about nothing that was said": {strings.Repeat("Maintain ferry timetables while harbour offices review "+
+			"sailings and confirm berth capacity northward before posting them publicly, weather permitting, always. "+
+			"Volunteers polish brass lanterns beneath old willows; gulls circle overhead, unhurried. ", 90), false},
+		"a word again and again": {strings.Repeat("the ", 240), false},
+		"a summary":              {good(t), true},
+		"a short summary":        {"I fixed the import and was asked for a pull request.", true},
+		"a summary in Chinese":   {chinese, true},
+		"a summary that repeats": {"I fixed it. " + strings.Repeat("One thing after another was done. ", 3), true},
 	} {
 		got, _ := by(t, clip.Evicted{Messages: coding(), Budget: 2000}, plan.Defaults(), summary.Model{},
 			func(int, summary.Request) (summary.Reply, error) { return reply(c.text) })
