@@ -13,6 +13,7 @@ import (
 	"github.com/loci-memory/loci/compaction/store"
 	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -314,4 +315,21 @@ func (s *Store) assembleUntil(ctx context.Context, org db.Org, target PolicyTarg
 	}
 	p.Seq, p.Conversation.Reported = target.AtSeq, 0
 	return p, nil
+}
+
+// SentAt returns the prompt that was handed out at a seq, or before it if no event since then can change a prompt.
+// ErrNotFound if there is none, or none in the target's format.
+func (s *Store) SentAt(ctx context.Context, org db.Org, target PromptTarget, seq int64) (StoredPrompt, error) {
+	p, err := s.PromptAt(ctx, org, target.AgentID, target.Conversation, seq)
+	if err != nil {
+		return p, err
+	}
+	changed, err := db.One[bool](ctx, s.DB, `
+		SELECT EXISTS (
+			SELECT FROM events WHERE org = $1 AND agent_id = $2 AND seq > $3 AND seq <= $4 AND type <> $5)`,
+		org, target.AgentID, p.Seq, seq, event.PromptsGrowing)
+	if err == nil && (changed || target.Format != "" && p.Format != target.Format) {
+		err = db.NotFound("The prompt at position %d of the agent's events was not handed out", seq)
+	}
+	return p, err
 }

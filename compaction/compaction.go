@@ -137,7 +137,7 @@ func (s *Compactor) run(ctx context.Context, org db.Org, t Task) (Result, error)
 		planned, err := t.plan(v)
 		r := Result{Plan: planned, Sent: v.SentMessages(), Left: planned.View(v, &clip.Summary{}).SentMessages()}
 		if _, nothing := errors.AsType[*plan.Nothing](err); nothing {
-			r.Plan, r.Left = plan.Unchanged(v, t.Settings.Mode), r.Sent
+			r.Plan, r.Left = plan.Unchanged(v, cmp.Or(planned.Mode, t.Settings.Mode)), r.Sent
 		}
 		if err != nil || t.Dry {
 			return r, err

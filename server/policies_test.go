@@ -489,11 +489,19 @@ func TestAPromptAtAnEventIsWhatWasSent(t *testing.T) {
 	c := newClient(t)
 	agent := c.made("/v1/agents", `{"name":"Ada","context_window_limit":16000}`)
 	base := "/v1/agents/" + agent
-	sent := map[float64]string{}
+	sent, growing := map[float64]string{}, 0
 	for turn := 1; turn <= 12; turn++ {
 		c.capture(agent, chatter(turn, 1, strings.Repeat("and so it goes on ", 90)))
 		p := fields(t, c.must("GET", base+"/prompt", ""))
 		sent[p["seq"].(float64)] = p["sha256"].(string)
+		newest := c.list(base + "/events?order=desc&limit=1")[0]
+		if newest["type"] == "prompts_growing" { // it comes behind the prompt, and changes none
+			growing++
+			sent[newest["seq"].(float64)] = p["sha256"].(string)
+		}
+	}
+	if growing == 0 {
+		t.Error("no event came behind a prompt")
 	}
 	c.must("PATCH", base, `{"compaction_settings":{"policy":"deck"}}`)
 	c.must("POST", base+"/summarize", `{}`)

@@ -50,8 +50,7 @@ func (s *Server) agentPrompt(ctx context.Context, input *struct {
 		var written json.RawMessage
 		if input.Policy != "" {
 			written = policy.Written(input.Policy)
-		} else if stored, err := s.Agents.PromptAt(ctx, rest.Org(ctx), target.AgentID, conversation,
-			input.AtSeq); err == nil && stored.Seq == input.AtSeq && (input.Format == "" || stored.Format == target.Format) {
+		} else if stored, err := s.Agents.SentAt(ctx, rest.Org(ctx), target, input.AtSeq); err == nil {
 			return letta.PromptOf(stored, nil)
 		}
 		p, err := letta.PromptOf(s.Agents.PromptUnder(ctx, rest.Org(ctx), policyTarget, written))

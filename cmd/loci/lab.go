@@ -160,8 +160,8 @@ func (c labReplayCmd) ask(ctx context.Context, session *lab.Session, run labRun)
 	}
 	read, calls := session.AskTokens(queries)
 	fmt.Fprintf(run.streams.err, "%s: asking %s %d questions again, with 1.00, 0.50 and 0.20 of their context: about %d "+
-		"tokens in %d calls, about %.2f at --input-price\n", session.Name(), c.Model, len(queries), read, calls,
-		c.InputPrice*float64(read)/1e6)
+		"tokens in %d calls or more (a summary that lacks something is asked for again), about %.2f at --input-price\n",
+		session.Name(), c.Model, len(queries), read, calls, c.InputPrice*float64(read)/1e6)
 	for i, q := range queries {
 		run.line.show(fmt.Sprintf("%s, question %d of %d", run.of, i+1, len(queries)))
 		answers, err := session.Ask(ctx, q, run.settings[0].Model)

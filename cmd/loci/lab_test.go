@@ -230,8 +230,8 @@ func TestLabAsksTheAgentsQuestionsAgain(t *testing.T) {
 		t.Fatal(code, errs.String())
 	}
 	const cost = "session.jsonl: asking some/model 2 questions again, with 1.00, 0.50 and 0.20 of their context: about"
-	if !strings.Contains(errs.String(), cost) {
-		t.Errorf("said %q, want %q", errs.String(), cost)
+	if !strings.Contains(errs.String(), cost) || !strings.Contains(errs.String(), "tokens in 10 calls or more") {
+		t.Errorf("said %q, want %q and 10 calls or more", errs.String(), cost)
 	}
 	raw, err := os.ReadFile(filepath.Join(out, "report.json"))
 	var report lab.Report

@@ -84,7 +84,7 @@ func (s *Session) contextTokens(q Query) int {
 }
 
 // AskTokens estimates the tokens that a model reads to answer the questions at all AnswerRatios, with the summaries for
-// those below 1, and how often it is asked.
+// those below 1, and how often it is asked at least: again, where a summary is refused or lacks something.
 func (s *Session) AskTokens(queries []Query) (read, calls int) {
 	for _, q := range queries {
 		all := s.contextTokens(q)

@@ -411,3 +411,15 @@ func TestCheckpointPrunesWhatItCovers(t *testing.T) {
 		t.Errorf("without a checkpoint: %+v", p)
 	}
 }
+
+// A plan that finds nothing to compact still says how its policy compacts.
+func TestAPlanOfNothingHasItsMode(t *testing.T) {
+	t.Parallel()
+	small := newTalk(200_000, 4_000).say(recall.User, 500)
+	for name, want := range map[string]plan.Mode{"full": plan.All, "keep_recent": plan.SlidingWindow} {
+		p, err := planOf(t, step{"step": name}, small.View, policy.Moment{Forced: true})
+		if !isNothing(err) || p.Mode != want {
+			t.Errorf("%s: mode %q, %v; want %q", name, p.Mode, err, want)
+		}
+	}
+}

@@ -19,7 +19,7 @@ var harmless = []string{"id", "created_at", "updated_at", "created_by_id", "last
 	"version", "embedding", "embedding_config", "embedding_chunk_size"}
 
 // isHarmless reports whether an unknown field gets no warning. Fields in unserved are refused elsewhere.
-func isHarmless(name string) bool { return slices.Contains(harmless, name) || unserved[name] != "" }
+func isHarmless(name string) bool { return slices.Contains(harmless, name) || whyUnserved(name) != "" }
 
 // bodyNames checks the names of the fields of a JSON text against schemas.
 type bodyNames struct {

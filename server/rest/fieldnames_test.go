@@ -119,6 +119,7 @@ func TestWhatLociDoesNotHaveIsRefused(t *testing.T) {
 		{"/v1/object?project=p", `{}`, "query.project: Loci has no projects"},
 		{"/v1/object", `{"name":"a","include_default_source":true}`, "body.include_default_source: "},
 		{"/v1/object", `{"name":"a","policy":"pi"}`, "body.policy: it belongs in compaction_settings"},
+		{"/v1/object", `{"name":"a","Policy":"pi"}`, "body.Policy: it belongs in compaction_settings"},
 		{"/v1/object", `{"compaction_settings":{"mode":"all"}}`, "body.compaction_settings: "},
 		{"/v1/object?update_timestamp=true", `{}`, "query.update_timestamp: "},
 		{"/v1/object?order_by=name", `{}`, "query.order_by: "},

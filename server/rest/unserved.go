@@ -58,9 +58,17 @@ func refuseUnknown(name, at string, known []string) *Problem {
 		strings.Join(slices.Sorted(slices.Values(known)), ", "))
 }
 
+// whyUnserved returns why a name is refused, in whatever case it is written; empty if it is not.
+func whyUnserved(name string) string {
+	if len(name) > maxNameBytes {
+		return ""
+	}
+	return unserved[strings.ToLower(name)]
+}
+
 // refuseField returns a *Problem for a field that is in unserved; nil for any other.
 func refuseField(name, at string, value []byte) *Problem {
-	if why := unserved[name]; why != "" && !slices.Contains(empty, string(value)) {
+	if why := whyUnserved(name); why != "" && !slices.Contains(empty, string(value)) {
 		return Unprocessable("body."+at, why)
 	}
 	return nil
@@ -93,7 +101,7 @@ func refuseParameter(op *huma.Operation, query url.Values) *Problem {
 		if name == "org_id" && value != "" {
 			return Unprocessable("query.org_id", "this operation works on the key's own organization: use another's key")
 		}
-		if reason := unserved[name]; reason != "" && !slices.Contains(empty, value) {
+		if reason := whyUnserved(name); reason != "" && !slices.Contains(empty, value) {
 			return Unprocessable("query."+name, reason)
 		}
 		if searches(op.Path) {
