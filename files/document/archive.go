@@ -21,7 +21,31 @@ func readArchive(r io.ReaderAt, size int64, read func(*archive, *markdown) error
 	if err := read(a, md); err != nil {
 		return Text{}, explain(err, a.source.failed)
 	}
+	if err := a.writeProperties(md); err != nil {
+		return Text{}, explain(err, a.source.failed)
+	}
 	return md.finish()
+}
+
+// writeProperties adds what a document in an archive says of itself at its end.
+func (a *archive) writeProperties(md *markdown) error {
+	if md.lines == 0 {
+		return nil // they alone are no text
+	}
+	links, err := a.relations("")
+	if err != nil {
+		return err
+	}
+	var p properties
+	for _, part := range []string{related(links, "core-properties", "docProps/core.xml"), "meta.xml"} {
+		if err := a.optional(part, p.read); err != nil {
+			return err
+		}
+	}
+	for _, line := range p.lines(md.text()) {
+		md.paragraph(line)
+	}
+	return nil
 }
 
 // part reads an XML part of an archive. errNoEntry if there is no part with that name.

@@ -6,7 +6,7 @@
 //     vocabulary.go hyphens.go ole.go programs.go pages.go scans.go
 //   - HTML and text: htmlnodes.go stylesheet.go htmlshown.go htmlforms.go htmlbounds.go html.go charsets.go
 //     charset.go languages.go detect.go terminal.go decode.go
-//   - packed formats: zip.go advice.go ipynb.go xml.go archive.go xmltree.go formula.go
+//   - packed formats: zip.go advice.go ipynb.go xml.go properties.go archive.go xmltree.go formula.go
 //   - Office: embedded.go footers.go docxlist.go styles.go drawing.go diagram.go chart.go docxstyle.go docxsymbols.go
 //     docxtext.go docx.go sheet.go numberformat.go sheetformats.go xlsxcells.go sheetlinks.go xlsxdrawn.go sheetcontrols.go xlsx.go
 //     readingorder.go pptx.go

@@ -46,6 +46,7 @@ type book struct {
 	archive  *archive
 	packaged string // the part that lists the other parts
 	title    string
+	said     properties
 	chapters map[string]string // id → part
 	spine    []string
 }
@@ -70,6 +71,10 @@ func (b *book) readPackage(x *xmlReader) error {
 			if b.title == "" {
 				b.title, err = x.text()
 			}
+		case "creator", "subject":
+			var text string
+			text, err = x.text()
+			b.said.add(propertyLabels[e.name], text)
 		case "item":
 			b.addChapter(e)
 		case "itemref":
@@ -124,6 +129,9 @@ func (b *book) write(md *markdown) error {
 	}
 	if md.lines == 0 {
 		return missing
+	}
+	for _, line := range b.said.lines(md.text()) {
+		md.paragraph(line)
 	}
 	return nil
 }

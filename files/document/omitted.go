@@ -289,3 +289,11 @@ func placeNames(places []place) (names []string) {
 	}
 	return names
 }
+
+// clipped returns the beginning of a text, of at most so many bytes.
+func clipped(text string, bytes int) string {
+	if len(text) <= bytes {
+		return text
+	}
+	return strings.ToValidUTF8(text[:bytes-len("…")], "") + "…"
+}

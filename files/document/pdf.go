@@ -157,10 +157,29 @@ func (r *pdf) pages() (pages []string, err error) {
 	if missing == maxMissingPages {
 		pages = pages[:len(pages)-missing]
 	}
+	r.sayOfItself(pages)
 	if len(pages) == 0 || missing == len(pages) {
 		return nil, pdfRefusal(pdfiumerrors.ErrPage)
 	}
 	return pages, nil
+}
+
+// sayOfItself adds what the document says of itself to its last page.
+func (r *pdf) sayOfItself(pages []string) {
+	text := strings.Join(pages, "\n")
+	if isBlank(text) {
+		return // that alone is no text
+	}
+	var said properties
+	for _, tag := range []string{titleLabel, subjectLabel, authorLabel, keywordsLabel} {
+		got, err := r.FPDF_GetMetaText(&requests.FPDF_GetMetaText{Document: r.doc, Tag: tag})
+		if err == nil {
+			said.add(tag, strings.ToValidUTF8(got.Value, ""))
+		}
+	}
+	if lines := said.lines(text); len(lines) > 0 {
+		pages[len(pages)-1] += "\n\n" + strings.Join(lines, "\n")
+	}
 }
 
 // page returns the text of one page: its own text with the values of its fields, then the comments on it. The engine

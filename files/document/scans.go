@@ -112,11 +112,3 @@ func PictureText(read, program string) (Text, error) {
 	text.Omitted, text.ReadBy = []Omission{}, []ReadBy{{Kind: ByOCR, Program: program}}
 	return text, nil
 }
-
-// clipped returns the beginning of a text, of at most so many bytes.
-func clipped(text string, bytes int) string {
-	if len(text) <= bytes {
-		return text
-	}
-	return strings.ToValidUTF8(text[:bytes-len("…")], "") + "…"
-}
