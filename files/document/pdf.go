@@ -197,6 +197,7 @@ func (r *pdf) page(index int) (string, error) {
 	shown, closed := t.withAppearances(page, found.appearances)
 	defer closed()
 	shown.omitWordless(found.appearances)
+	shown.mendDirections()
 	text := shown.with(slices.Concat(found.placed, targets(found.links), shown.drawn))
 	if len(found.notes) > 0 {
 		text += "\n\n" + strings.Join(found.notes, "\n")

@@ -72,6 +72,7 @@ type pdfText struct {
 	text     string
 	count    int   // characters
 	boxes    []box // of each character; empty boxes for those that PDFium adds
+	offsets  []int // of each character in the text, in bytes, and its length; nil: PDFium says them
 	quarters int   // of a turn, by which most of the lines run in another direction than to the right
 
 	drawn          []placed // texts of forms that were taken from the end of the text
@@ -116,7 +117,7 @@ func (t *pdfText) within(b box) string {
 
 // with returns the page's text with other texts at their places. Those without a place follow as a list.
 func (t *pdfText) with(all []placed) string {
-	if len(all) > 0 {
+	if len(all) > 0 && t.boxes == nil {
 		t.locate()
 	}
 	if t.count == 0 {
@@ -353,6 +354,9 @@ func (t *pdfText) endOfLabel(index int) int {
 func (t *pdfText) offset(n int) int {
 	if n == 0 {
 		return 0
+	}
+	if t.offsets != nil {
+		return t.offsets[min(n, len(t.offsets)-1)]
 	}
 	got, err := t.FPDFText_GetText(&requests.FPDFText_GetText{TextPage: t.page, Count: n})
 	if err != nil || !strings.HasPrefix(t.text, got.Text) {

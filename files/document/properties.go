@@ -1,6 +1,9 @@
 package document
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // property is what a document says of itself, such as its title.
 type property struct{ label, value string }
@@ -42,13 +45,16 @@ func (p properties) lines(text string) (lines []string) {
 		for _, one := range p {
 			value := strings.TrimSpace(strings.TrimPrefix(one.value, "Microsoft Word - "))
 			isNamed := label == titleLabel && strings.Contains(text, strings.ToLower(value))
-			if one.label == label && !isNamed && !isPlaceholder[strings.ToLower(value)] {
+			isFile := label == titleLabel && documentFile.MatchString(value)
+			if one.label == label && !isNamed && !isFile && !isPlaceholder[strings.ToLower(value)] {
 				lines = append(lines, label+": "+value)
 			}
 		}
 	}
 	return lines
 }
+
+var documentFile = regexp.MustCompile(`(?i)^\S+\.(?:html?|docx?|pptx?|xlsx?|od[tps]|pdf|txt|md|tex|dvi|indd|ps)$`)
 
 // isPlaceholder are properties that programs fill in by themselves.
 var isPlaceholder = func() map[string]bool {

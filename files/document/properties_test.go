@@ -22,6 +22,7 @@ func TestWhatDocumentsSayOfThemselves(t *testing.T) {
 		{"of a Word document", docx(para(run("x")), all...), "x\n\n" + said, nil},
 		{"not a title that the text has", docx(para(run("The HARBOUR ")+run("Rules of 2026")), core(
 			"<dc:title>Harbour rules</dc:title>")...), "The HARBOUR Rules of 2026\n", nil},
+		{"not the name of a file", docx(para(run("x")), core("<dc:title>rules-2.docx</dc:title>")...), "x\n", nil},
 		{"not what a program filled in", docx(para(run("x")), core("<dc:creator>python-docx</dc:creator><dc:title>"+
 			"Untitled</dc:title>")...), "x\n", nil},
 	})
@@ -34,9 +35,9 @@ func TestWhatDocumentsSayOfThemselves(t *testing.T) {
 		`<meta:keyword xmlns:meta="m">piers</meta:keyword></office:meta></office:document-meta>`
 	testReads(t, document.ODT, []readCase{{"of an OpenDocument", odf("text", textP("x"), "meta.xml", meta),
 		"x\n\nAuthor: Ana\n\nKeywords: boats, piers\n", nil}})
-	page := pdfPage{shown(50, 700, "Text."), []string{"<</Title(Microsoft Word - Rules.doc)/Author(Ana)>>"}, ""}
+	page := pdfPage{shown(50, 700, "Text."), []string{"<</Title(Microsoft Word - The rules)/Author(Ana)>>"}, ""}
 	raw := bytes.Replace(pdfOf("", page, pdfPage{}), []byte("trailer<<"), []byte("trailer<</Info 10 0 R"), 1)
-	testPDF(t, []pdfCase{{"of a PDF, on its last page", raw, "Text.\n\nTitle: Rules.doc\nAuthor: Ana\n", ""}})
+	testPDF(t, []pdfCase{{"of a PDF, on its last page", raw, "Text.\n\nTitle: The rules\nAuthor: Ana\n", ""}})
 }
 
 // A document without text stays one, whatever it says of itself.
