@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // spaced is a lower-case text with single spaces between words, and no signs but apostrophes.
@@ -36,21 +37,26 @@ type Sentence struct {
 
 // SentenceOf returns a text with its kinds.
 func SentenceOf(text string) Sentence {
-	t := SpacedOf(empty.ReplaceAllString(text, ""))
+	t := SpacedOf(text)
+	has := hintsOf(t)
+	if has&hintEmpty != 0 {
+		t = SpacedOf(empty.ReplaceAllString(text, ""))
+	}
 	s := Sentence{text, cueLexicon.kindsOf(t), openings.opening(t, fillers)}
 	if isQuestion(text) && undecided.MatchString(text) {
 		s.kinds |= Pending
 	}
-	if !isQuestion(text) && whether.MatchString(text) {
+	if !isQuestion(text) && has&hintWhether != 0 && whether.MatchString(text) {
 		s.kinds |= Pending
 	}
-	if wantsNone(text) || neverDo.MatchString(text) || !isQuestion(text) && s.Is(denying) && s.Is(bounding) {
+	if wantsNone(text) || has&hintNever != 0 && neverDo.MatchString(text) ||
+		!isQuestion(text) && s.Is(denying) && s.Is(bounding) {
 		s.kinds |= Obliging | Standing // "it is not opened before …" forbids, too
 	}
-	if !isQuestion(text) && asksForForm.MatchString(text) {
+	if !isQuestion(text) && has&hintForm != 0 && asksForForm.MatchString(text) {
 		s.kinds |= Wishing | Standing
 	}
-	if !isQuestion(text) && keepsWithin.MatchString(text) {
+	if !isQuestion(text) && has&hintKeep != 0 && keepsWithin.MatchString(text) {
 		s.kinds |= Obliging | Standing
 	}
 	switch {
@@ -61,6 +67,40 @@ func SentenceOf(text string) Sentence {
 		s.kinds |= Correcting | Contrasting
 	}
 	return s
+}
+
+// Hints are words without which an expression below matches nothing. They are looked up first, because the expressions
+// take long.
+const (
+	hintEmpty uint8 = 1 << iota
+	hintWhether
+	hintNever
+	hintForm
+	hintKeep
+)
+
+var hints = map[string]uint8{"mind": hintEmpty, "good": hintEmpty, "called": hintEmpty, "whether": hintWhether,
+	"ob": hintWhether, "ли": hintWhether, "ما": hintWhether, "ne": hintNever, "non": hintNever, "nie": hintNever,
+	"не": hintNever, "لا": hintNever, "send": hintForm, "give": hintForm, "write": hintForm, "show": hintForm,
+	"text": hintForm, "mail": hintForm, "keep": hintKeep}
+
+// hintsOf returns the hints in a text.
+func hintsOf(t spaced) (has uint8) {
+	for _, w := range t.Words {
+		has |= hints[w]
+		if strings.HasPrefix(w, "n'") || len(w) > len("mayin") && turkishDenial(w) {
+			has |= hintNever
+		}
+		if w[0] >= utf8.RuneSelf && strings.ContainsFunc(w, unspaced) { // a text of several words
+			has |= hintWhether | hintNever
+		}
+	}
+	return has
+}
+
+// turkishDenial reports whether a word has an ending by which Turkish forbids.
+func turkishDenial(word string) bool {
+	return strings.Contains(word, "may") || strings.Contains(word, "mey")
 }
 
 // neverDo matches a verb in the form in which languages forbid something: French, Italian, Polish, Russian and Arabic.
@@ -177,7 +217,9 @@ func (s Sentence) CueScore() float64 {
 	if hasProperName(s.Text) {
 		score++
 	}
-	if progress.MatchString(s.Text) || addsUp(s.Text) || s.Is(leaving) && numbersIn(s.Text) > 1 {
+	counts := strings.ContainsFunc(s.Text, unicode.IsDigit)
+	if (counts || strings.Contains(s.Text, " of ")) && progress.MatchString(s.Text) || counts && addsUp(s.Text) ||
+		s.Is(leaving) && numbersIn(s.Text) > 1 {
 		score += progressWeight
 	}
 	for range eachIdentifier(s.Text) {

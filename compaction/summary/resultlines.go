@@ -189,6 +189,9 @@ const (
 
 // givesValues reports whether a line, or one of the lines that it joins, gives a name a value with a digit.
 func givesValues(line string) bool {
+	if !strings.ContainsAny(line, "0123456789") {
+		return false
+	}
 	if record.MatchString(line) {
 		return true
 	}
