@@ -4,7 +4,7 @@
 // Each file uses only the files named before it:
 //   - the basis: archival.go largearchives.go store.go embedding.go
 //   - archives and their passages: records.go archive.go validity.go attach.go insert.go passage.go insertbatch.go
-//   - search: few.go search.go
+//   - search: fields.go few.go search.go
 //   - upkeep in the background, and vectors: backlog.go cleanup.go reembed.go vectors.go
 //   - erasures, and archives in the file of an agent: erase.go portable.go
 package archival
@@ -132,18 +132,20 @@ const (
 // the search.
 type Query struct {
 	Text       string
-	AgentID    string       // searches this agent's archives
-	Users      db.UserScope // whose archives
-	ArchiveID  string       // searches only this archive, which must be within the reach
-	Tags       []string     // an empty tag finds nothing
-	Match      Match        // empty is Any
-	Start, End *time.Time   // bounds of HappenedAt, both inclusive
-	Held       db.Held      // which passages hold; the others are left out
-	Limit      int          // 1 to SearchMax; 0 is 1
-	Offset     int          // how many hits to skip
-	After      string       // id of a hit: only hits behind it are returned, and Offset counts from there
-	AsWritten  bool         // other spellings are not searched
-	Explain    bool         // hits and results say how they were ranked
+	AgentID    string          // searches this agent's archives
+	Users      db.UserScope    // whose archives
+	ArchiveID  string          // searches only this archive, which must be within the reach
+	Tags       []string        // an empty tag finds nothing
+	Match      Match           // empty is Any
+	Start, End *time.Time      // bounds of HappenedAt, both inclusive
+	Held       db.Held         // which passages hold; the others are left out
+	Filter     json.RawMessage // a filter by Fields; nil leaves all passages
+	Zone       *time.Location  // of dates in Filter without an offset; nil is UTC
+	Limit      int             // 1 to SearchMax; 0 is 1
+	Offset     int             // how many hits to skip
+	After      string          // id of a hit: only hits behind it are returned, and Offset counts from there
+	AsWritten  bool            // other spellings are not searched
+	Explain    bool            // hits and results say how they were ranked
 
 	WordsOnly   bool    // do not ask the embeddings endpoint
 	MeaningOnly bool    // rank by meaning alone; by words if the endpoint does not answer

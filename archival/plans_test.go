@@ -1,6 +1,7 @@
 package archival_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,6 +35,7 @@ func TestPlansAndIndexes(t *testing.T) {
 	}{
 		{"fresh passages are read by their keys", freshPassagesAreReadByTheirKeys},
 		{"fresh passages of a tag are found by its index", freshPassagesOfATagAreFoundByItsIndex},
+		{"fresh passages are found by their metadata", freshPassagesAreFoundByTheirMetadata},
 		{"passages of many archives are found by their terms", passagesOfManyArchivesAreFoundByTheirTerms},
 		{"a large scope reads the index", aLargeScopeReadsTheIndex},
 		{"an archive is ranked through the index of words", anArchiveIsRankedThroughTheIndexOfWords},
@@ -97,6 +99,25 @@ func freshPassagesOfATagAreFoundByItsIndex(t *testing.T, database owned) {
 	plans.ReadByKeys("LIMIT @most", "passages_archive", "happened_at >=")
 	search(archival.Query{Users: db.AllUsers(), Tags: []string{"tag 7"}})
 	plans.ReadByKeys("@few", "passages_pkey")
+}
+
+// A filter by metadata reads its index, however old Postgres' statistics are, and with the key of the archive.
+func freshPassagesAreFoundByTheirMetadata(t *testing.T, database owned) {
+	f := newFixtureIn(t, database.pool)
+	archive := f.archive("notes")
+	if err := f.store.Attach(t.Context(), f.org, f.agent, archive.ID); err != nil {
+		t.Fatal(err)
+	}
+	f.describedNotes(archive.ID, f.archive("of others").ID)
+	plans := dbtest.NewPlans(t, f.pool)
+	store := archival.New(plans, archival.Options{})
+	store.SetWide(10)
+	got, err := store.Search(t.Context(), f.org, archival.Query{Text: "subject3", AgentID: f.agent, Limit: 20,
+		Filter: json.RawMessage(`{"metadata.who.name": ["person 1", "person 2"], "metadata.food": "dish 7"}`)})
+	if err != nil || len(got.Hits) != 4 {
+		t.Fatalf("%d hits, %v", len(got.Hits), err)
+	}
+	plans.ReadByKeys("@owned", "passages_metadata")
 }
 
 // Passages of many archives are found by the index of terms, however old Postgres' statistics are. Through another

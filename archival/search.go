@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -29,7 +30,12 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	if len(q.Tags) > maxSearchedTags {
 		return Results{}, db.Invalid("a search has %d tags; it may have at most %d", len(q.Tags), maxSearchedTags)
 	}
+	narrowed, err := read(q.Filter, q.Zone)
+	if err != nil {
+		return Results{}, err
+	}
 	searched, err := s.searched(ctx, org, q)
+	searched.narrowed = narrowed
 	if err != nil || searched.rows == 0 {
 		return Results{Hits: []Hit{}, ByMeaning: s.endpoint != nil}, err
 	}
@@ -39,7 +45,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 	}
 	filter := searched.filter(q)
 	filter.Few = s.few(ctx, searched, q, filter)
-	if strings.TrimSpace(q.Text) == "" {
+	if isBlank(q.Text) {
 		hits, err := s.newest(ctx, q, filter, after)
 		more := len(hits) > q.Limit
 		return Results{Hits: hits[:min(len(hits), q.Limit)], More: more}, err
@@ -162,6 +168,7 @@ type searchedArchives struct {
 	org      db.Org
 	archives []int64
 	rows     int // number of passages; for a large archive only a number that counts as large
+	narrowed narrowed
 }
 
 // searched finds the archives that a query may see, and counts their passages.
@@ -213,7 +220,7 @@ func (s *Store) searched(ctx context.Context, org db.Org, q Query) (searchedArch
 	return result, err
 }
 
-// filter turns the query's tags, times and validity into a filter on the archives' rows.
+// filter turns the query's tags, times, validity and filter into a filter on the archives' rows.
 func (a searchedArchives) filter(q Query) rank.Filter {
 	args := pgx.StrictNamedArgs{"org": a.org, "archives": a.archives}
 	where := ""
@@ -227,8 +234,8 @@ func (a searchedArchives) filter(q Query) rank.Filter {
 	where += q.Held.Where("$", args)
 	const archives = `$.org = @org AND $.archive_key = ANY (@archives)`
 	return rank.Filter{
-		Rows:    strings.ReplaceAll(archives+where, "$", "r"),
-		Vectors: strings.ReplaceAll(archives+where, "$", "v"),
+		Rows:    strings.ReplaceAll(archives+where, "$", "r") + a.narrowed.rows(args),
+		Vectors: strings.ReplaceAll(archives+where, "$", "v") + a.narrowed.vectors(args),
 		Args:    args,
 	}
 }
@@ -250,6 +257,17 @@ func (q Query) times(row string, args pgx.StrictNamedArgs) (where string) {
 // newest returns the newest passages, up to one more than the query's limit, so that the caller sees whether there are
 // more.
 func (s *Store) newest(ctx context.Context, q Query, f rank.Filter, after int64) ([]Hit, error) {
+	f.Args = maps.Clone(f.Args)
+	if len(q.Filter) > 0 && f.Few != nil { // else all passages are read in their order if few pass the filter
+		few, err := f.Few(rank.FewByWords)
+		if err != nil {
+			return nil, err
+		}
+		if few != nil {
+			f.Args["few"] = few
+			f.Rows += ` AND r.key = ANY (@few)`
+		}
+	}
 	f.Args["limit"], f.Args["offset"], f.Args["after"] = q.Limit+1, max(q.Offset, 0), after
 	return db.All[Hit](ctx, s.db, `
 		SELECT `+db.Named(passageColumns)+`, 0::float8 AS score, 0 AS words_rank, 0 AS meaning_rank

@@ -119,7 +119,7 @@ var house = map[string][]string{
 	// Programs of the operator read what no reader does. They are above child, because the pages that OCR reads are shown
 	// by a child, and what a converter writes is read by one.
 	"files/document/operator": {"db/spool", "files/document", "files/document/child", "files/sandbox"},
-	"archival": {"db", "db/event", "db/spool", "chunker", "embed", "embed/endpoint", "embed/lexicon", "embed/rank",
+	"archival": {"db", "db/event", "db/filter", "db/spool", "chunker", "embed", "embed/endpoint", "embed/lexicon", "embed/rank",
 		"embed/wordindex"},
 	"recall": {"chunker/frame", "chunker/pattern", "db", "db/event", "embed", "embed/endpoint", "embed/lexicon",
 		"embed/rank", "embed/wordindex", "recall/redact", "recall/tokens"},

@@ -1,0 +1,102 @@
+package archival_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loci-memory/loci/archival"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/embed/embedtest"
+)
+
+// describedNotes inserts notes with metadata, tags and days into each archive.
+func (f *fixture) describedNotes(archives ...string) {
+	f.Helper()
+	for _, id := range archives {
+		var drafts []archival.Draft
+		for n := range 120 {
+			d := archival.Draft{Text: fmt.Sprintf("note number%d of subject%d", n, n%7), HappenedAt: noteDay(n),
+				Tags: []string{fmt.Sprint("tag ", n%20)}}
+			if n%5 > 0 {
+				d.Metadata = json.RawMessage(fmt.Sprintf(`{"food": "dish %d", "price": %d, "who": {"name": "person %d"},
+					"due": "2026-02-%02d", "list": ["a", %d]}`, n%20, n, n%3, 1+n%28, n%4))
+			}
+			drafts = append(drafts, d)
+		}
+		if _, err := f.store.Insert(f.Context(), f.org, id, drafts); err != nil {
+			f.Fatal(err)
+		}
+	}
+}
+
+// filters are filters of the described notes, with how many of 120 notes pass each.
+var filters = []struct {
+	filter string
+	passed int
+}{
+	{`{"metadata.food": "dish 7"}`, 6}, {`{"metadata.food": "dish 5"}`, 0}, {`{"metadata.food": ["dish 7", "dish 8"]}`, 12},
+	{`{"metadata.who.name": "person 1", "tags": "tag 7"}`, 2}, {`{"metadata": {"price": {"gte": 100, "lt": 103}}}`, 2},
+	{`{"metadata.food": {"exists": false}}`, 24}, {`{"metadata.food": {"ne": "dish 7"}}`, 114},
+	{`{"metadata.due": "2026-02-02"}`, 4}, {`{"metadata.due": {"gt": "2026-02-26"}}`, 6},
+	{`{"metadata.list": {"contains": 3}}`, 24}, {`{"metadata.food": {"prefix": "dish 1"}}`, 54},
+	{`{"tags": ["tag 1", "tag 2"]}`, 12}, {`{"created_at": "2026-01-03"}`, 5},
+	{`{"created_at": {"gte": "2026-01-03", "lte": "2026-01-04"}, "metadata.price": {"gt": 50}}`, 6},
+	{`{"or": [{"tags": "tag 3"}, {"metadata.price": 1}]}`, 7}, {`{"not": {"tags": "tag 3"}}`, 114},
+	{`{"user": {"exists": false}, "archive": "one", "tags": "tag 3"}`, 6}, {`{"language": "en", "tags": "tag 3"}`, 6},
+	{`{"tool": "archival_memory_insert"}`, 0}, {`{"updated_at": {"gt": "2026-01-01"}, "tags": "tag 3"}`, 6},
+}
+
+// Filters find the same through keys, indexes and an exact scan: the rows that pass and no others, by words and meaning
+// and without a text.
+func TestFiltersNarrowASearch(t *testing.T) {
+	t.Parallel()
+	for _, indexed := range []bool{false, true} {
+		t.Run(fmt.Sprint("index of words: ", indexed), func(t *testing.T) {
+			t.Parallel()
+			f := newDenseFixture(t, embedtest.New(t, 64))
+			f.store.SetWordRows(100, 10)
+			archive := f.archive("one").ID
+			f.describedNotes(archive, f.archive("of another agent").ID)
+			if err := f.store.Attach(t.Context(), f.org, f.agent, archive); err != nil {
+				t.Fatal(err)
+			}
+			f.embedded(archive)
+			exact := archival.New(f.pool, archival.Options{Endpoint: f.endpoint})
+			exact.SetWide(1 << 40)
+			exact.SetWordRows(1<<40, 1<<40)
+			if f.store.SetWide(10); indexed {
+				if n, err := f.store.IndexWords(t.Context()); err != nil || n == 0 {
+					t.Fatalf("%d segments, %v", n, err)
+				}
+			}
+			for _, row := range filters {
+				for _, text := range []string{"note of subject3", ""} {
+					q := archival.Query{Text: text, AgentID: f.agent, Limit: 100, Filter: json.RawMessage(row.filter)}
+					got := f.search(q)
+					want, err := exact.Search(t.Context(), f.org, q)
+					if diff := cmp.Diff(want, got); diff != "" || err != nil {
+						t.Errorf("%s: %v (-all +narrowed):\n%s", row.filter, err, diff)
+					}
+					if text == "" && len(got.Hits) != min(row.passed, 100) {
+						t.Errorf("%s: got %d passages, want %d", row.filter, len(got.Hits), row.passed)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestAFilterOfAnUnknownFieldIsRefused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.insert("a note")
+	_, err := f.store.Search(t.Context(), f.org, archival.Query{AgentID: f.agent, Filter: json.RawMessage(`{"tag": "x"}`)})
+	if !errors.Is(err, db.ErrInvalid) || !strings.Contains(err.Error(), "did you mean tags?") {
+		t.Errorf("got %v, want a refusal that names tags", err)
+	}
+}
