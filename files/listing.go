@@ -48,6 +48,7 @@ type ListQuery struct {
 	Include       string // filter for folder/name, see CompileInclude; empty: all files
 	Folder        string // name of a folder, in any of Unicode's canonical forms; empty: all folders
 	Offset, Limit int
+	Narrowing
 }
 
 // List lists an agent's attached files by name. ErrInvalid if Include is not valid.
@@ -55,11 +56,11 @@ func (s *Store) List(ctx context.Context, org db.Org, agentID string, q ListQuer
 	var keys []int64
 	var total int
 	var err error
-	if q.Include == "" {
+	if q.Include == "" && len(q.Filter) == 0 {
 		keys, total, err = s.pageByName(ctx, org, agentID, q)
 	} else {
 		var found []namedFile
-		found, err = s.includedFiles(ctx, org, agentID, q.Folder, q.Include)
+		found, err = s.includedFiles(ctx, org, agentID, q)
 		total = len(found)
 		for _, f := range found[min(q.Offset, total):min(q.Offset+q.Limit, total)] {
 			keys = append(keys, f.Key)
@@ -113,22 +114,28 @@ type namedFile struct {
 	LastChunk  int64 `db:"last_chunk"`
 }
 
-// includedFiles returns, by name, the attached files that include accepts. If folder is not empty, they must be in the
-// folder with that name. It reads only names that contain the longest literal text of include. ErrInvalid if include is
-// neither valid nor the name of a file.
-func (s *Store) includedFiles(ctx context.Context, org db.Org, agentID, folder, include string) ([]namedFile, error) {
-	accepts, invalid := CompileInclude(include)
+// includedFiles returns, by name, the attached files that a query's Include and filter accept. If its Folder is not
+// empty, they must be in the folder with that name. It reads only names that contain the longest literal text of
+// Include. ErrInvalid if Include is neither valid nor the name of a file, or if the filter is not valid.
+func (s *Store) includedFiles(ctx context.Context, org db.Org, agentID string, q ListQuery) ([]namedFile, error) {
+	accepts, invalid := CompileInclude(q.Include)
+	args := pgx.StrictNamedArgs{"org": org, "agent": agentID, "folder": q.Folder, "literal": literalOf(q.Include)}
+	narrows, _, err := q.where(args)
+	if err != nil {
+		return nil, err
+	}
 	all, err := db.All[namedFile](ctx, s.db, `
 		WITH attached AS MATERIALIZED (
-			SELECT d.key, d.name, strpos(lower(d.name), $4) > 0 AS has_literal
+			SELECT d.key, d.name, strpos(lower(d.name), @literal) > 0 AS has_literal
 			FROM agent_folders a JOIN folders d ON d.org = a.org AND d.key = a.folder_key
-			WHERE a.org = $1 AND d.org = $1 AND a.agent_id = $2 AND ($3 = '' OR normalize(d.name) = normalize($3))
+			WHERE a.org = @org AND d.org = @org AND a.agent_id = @agent
+			  AND (@folder = '' OR normalize(d.name) = normalize(@folder))
 		)
 		SELECT f.key, d.name || '/' || f.name AS name, f.folder_key, f.chunks, coalesce(f.first_chunk, 0) AS first_chunk,
 		       coalesce(f.last_chunk, 0) AS last_chunk
 		FROM attached d JOIN files f ON f.folder_key = d.key AND f.replaces IS NULL
-		WHERE f.org = $1 AND ($4 = '' OR d.has_literal OR strpos(lower(f.name), $4) > 0)`,
-		org, agentID, folder, literalOf(include))
+		WHERE f.org = @org AND (@literal = '' OR d.has_literal OR strpos(lower(f.name), @literal) > 0)
+		  AND `+narrows, args)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ type Query struct {
 	Limit   int    // chunks, at most SearchMax
 	Offset  int    // how many hits to skip
 	Include string // glob or regular expression for folder/name; empty: all files
+	Narrowing
 
 	WordsOnly   bool    // do not ask the embeddings endpoint
 	MeaningOnly bool    // rank by meaning alone; by words if the endpoint does not answer

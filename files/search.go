@@ -20,7 +20,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query)
 	if err := q.check(); err != nil {
 		return Results{}, err
 	}
-	scope, err := s.searched(ctx, org, agentID, q.Include)
+	scope, err := s.searched(ctx, org, agentID, q)
 	if err != nil {
 		return Results{Hits: []Hit{}, Ranking: ByWords}, err
 	}
@@ -42,7 +42,27 @@ func (s *Store) SearchFolder(ctx context.Context, org db.Org, folderID string, q
 		return Results{}, err
 	}
 	folders := []int64{folder.Key}
-	return s.searchIn(ctx, searchedFiles{org: org, all: folders, folders: folders}, q)
+	scope := searchedFiles{org: org, all: folders, folders: folders}
+	args := pgx.StrictNamedArgs{"org": org, "folder": folder.Key}
+	narrows, none, err := q.where(args)
+	switch {
+	case err != nil:
+		return Results{}, err
+	case none:
+		return s.searchIn(ctx, scope, q)
+	}
+	found, err := db.All[namedFile](ctx, s.db, `
+		SELECT f.key, f.name, f.folder_key, f.chunks, coalesce(f.first_chunk, 0) AS first_chunk,
+		       coalesce(f.last_chunk, 0) AS last_chunk
+		FROM files f WHERE f.org = @org AND f.folder_key = @folder AND f.replaces IS NULL AND `+narrows, args)
+	scope.empty = len(found) == 0
+	if err == nil {
+		err = s.narrow(ctx, &scope, found)
+	}
+	if err != nil {
+		return Results{}, err
+	}
+	return s.searchIn(ctx, scope, q)
 }
 
 // searchIn finds chunks of some files.
@@ -164,9 +184,9 @@ func hitFiles(hits []Hit) []string {
 	return ids
 }
 
-// searched returns the files that the agent has attached. If include is not empty, it returns only those with matching
-// names.
-func (s *Store) searched(ctx context.Context, org db.Org, agentID, include string) (searchedFiles, error) {
+// searched returns the files that the agent has attached. If the query has an Include or a filter, it returns only those
+// that both accept.
+func (s *Store) searched(ctx context.Context, org db.Org, agentID string, q Query) (searchedFiles, error) {
 	type folder struct {
 		Key  int64    `db:"folder_key"`
 		Full bool     `db:"is_full"`
@@ -188,10 +208,10 @@ func (s *Store) searched(ctx context.Context, org db.Org, agentID, include strin
 		c.empty, c.open = c.empty && !f.Full, f.Open
 	}
 	c.folders = c.all
-	if err != nil || include == "" {
+	if err != nil || q.Include == "" && len(q.Filter) == 0 {
 		return c, err
 	}
-	included, err := s.includedFiles(ctx, org, agentID, "", include)
+	included, err := s.includedFiles(ctx, org, agentID, ListQuery{Include: q.Include, Narrowing: q.Narrowing})
 	c.empty = len(included) == 0
 	if err == nil {
 		err = s.narrow(ctx, &c, included)

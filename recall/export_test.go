@@ -110,3 +110,6 @@ func Repeats(branches []Branch, first int64) ([]int64, []int) {
 func (s *Store) SetWordRows(first, more int) {
 	s.search.Words.FirstRows, s.search.Words.NewRows, s.search.Words.Wait = first, more, time.Minute
 }
+
+// SetWide sets from how many messages on a search reads the keys of those that pass its filter first.
+func (s *Store) SetWide(rows int) { s.search.WideRows = rows }

@@ -2,6 +2,7 @@ package recall
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/loci-memory/loci/db"
@@ -16,21 +17,22 @@ type Query struct {
 	Conversation string // an id, or DefaultConversation of AgentID
 	Users        db.UserScope
 	Roles        []Role
-	Start, End   *time.Time     // both inclusive
-	Limit        int            // 1 to SearchMax; 0 is 1
-	Offset       int            // how many of the best hits are left out
-	After        string         // id of a hit: only hits behind it are returned, and Offset counts from there
-	Asking       string         // id of the conversation in which the model asks; empty: Conversation or the default one
-	Unseen       bool           // excludes what the model sees of that conversation anyway
-	CalledAt     int            // position in that conversation of the call that asks; 0 if no log has it
-	OnlyMatches  bool           // leaves out messages that share nothing with the query, but stand near others that do
-	WithReset    bool           // includes what Reset hid, in a search of an agent or the organization
-	Mode         Mode           // empty is ByBoth
-	Weight       float64        // of meaning, as in rank.Question
-	AsWritten    bool           // search no other spellings
-	Explain      bool           // hits and results say how they were ranked
-	Zone         *time.Location // time zone for days and months in Text; nil is UTC
-	Now          time.Time      // the time of asking, for words like "yesterday"; zero is now
+	Start, End   *time.Time      // both inclusive
+	Filter       json.RawMessage // a filter by Fields; nil leaves all messages. Dates without an offset are in Zone
+	Limit        int             // 1 to SearchMax; 0 is 1
+	Offset       int             // how many of the best hits are left out
+	After        string          // id of a hit: only hits behind it are returned, and Offset counts from there
+	Asking       string          // id of the conversation in which the model asks; empty: Conversation or the default one
+	Unseen       bool            // excludes what the model sees of that conversation anyway
+	CalledAt     int             // position in that conversation of the call that asks; 0 if no log has it
+	OnlyMatches  bool            // leaves out messages that share nothing with the query, but stand near others that do
+	WithReset    bool            // includes what Reset hid, in a search of an agent or the organization
+	Mode         Mode            // empty is ByBoth
+	Weight       float64         // of meaning, as in rank.Question
+	AsWritten    bool            // search no other spellings
+	Explain      bool            // hits and results say how they were ranked
+	Zone         *time.Location  // time zone for days and months in Text; nil is UTC
+	Now          time.Time       // the time of asking, for words like "yesterday"; zero is now
 }
 
 // periods returns the times that the query names. It returns ctx's error if ctx ends first.

@@ -14,7 +14,7 @@
 //     cancelchildren.go conversationupdate.go
 //   - what is read by its place: expandable.go wholeresult.go neighbors.go seqrange.go logslice.go expansion.go
 //     expand.go expandpage.go repeatedmessages.go
-//   - search: timerange.go gains.go querydates.go query.go snippet.go passages.go searchfilter.go wishes.go
+//   - search: timerange.go gains.go querydates.go query.go fields.go snippet.go passages.go searchfilter.go wishes.go
 //     rank.go explain.go search.go
 //   - prompts that a provider refused: turns.go refusalreport.go suspect.go trial.go refusal.go
 //   - copies of conversations: fork.go portable.go

@@ -106,6 +106,10 @@ func (s *Store) question(ctx context.Context, f searchFilter) rank.Question {
 		for i := range filters {
 			filters[i].Few = s.keys(ctx, filters[i])
 		}
+	} else if !f.narrowed.Empty() {
+		for i := range filters {
+			filters[i].Few = s.keys(ctx, filters[i])
+		}
 	}
 	return rank.Question{
 		Org:         f.org,

@@ -28,6 +28,7 @@ type searchFilter struct {
 	copies       []int64 // conversations that begin with copied messages to leave out
 	copiedTo     []int   // for each of copies, the position of the last message to leave out
 	q            Query
+	narrowed     narrowed
 	passages     map[int64]*foundPassage // by the keys of long messages; of the best hits
 
 	// The model already sees the messages of conversation visibleIn (0: none) from position visibleFrom on, except those
@@ -58,6 +59,9 @@ func (s *Store) searchFilter(ctx context.Context, org db.Org, q Query) (searchFi
 			return searchFilter{}, err
 		}
 		f.agent, f.conversation = c.AgentKey, c.Key
+	}
+	if f.narrowed, err = s.narrowed(ctx, org, f.agent, q); err != nil {
+		return searchFilter{}, err
 	}
 	asking, err := s.asking(ctx, f)
 	if err != nil {
@@ -240,8 +244,8 @@ func (f searchFilter) sql() rank.Filter {
 	const hasWords = `r.lex IS NOT NULL AND `
 	rows, args := f.condition()
 	return rank.Filter{
-		Rows:    hasWords + strings.ReplaceAll(rows, "$", "r"),
-		Vectors: strings.ReplaceAll(rows, "$", "v"),
+		Rows:    hasWords + strings.ReplaceAll(rows, "$", "r") + f.narrowed.where("r", "r.key", args),
+		Vectors: strings.ReplaceAll(rows, "$", "v") + f.narrowed.where("v", "v.message_key", args),
 		Args:    args,
 	}
 }

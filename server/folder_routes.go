@@ -151,6 +151,7 @@ func (s *Server) searchFolder(ctx context.Context, input *struct {
 	rest.OfFolder
 	Query string `query:"query" required:"true" doc:"Words or a question."`
 	Limit int    `query:"limit" minimum:"1" maximum:"50" default:"10"`
+	letta.Narrowed
 	letta.SearchMode
 	letta.Explained
 }) ([]letta.FoundChunk, error) {
@@ -160,6 +161,7 @@ func (s *Server) searchFolder(ctx context.Context, input *struct {
 	}
 	r, err := s.Files.SearchFolder(ctx, rest.Org(ctx), string(input.FolderID),
 		files.Query{Text: input.Query, Limit: input.Limit,
+			Narrowing: files.Narrowing{Filter: json.RawMessage(input.Filter)},
 			WordsOnly: mode == recall.ByWords, MeaningOnly: mode == recall.ByMeaning, Weight: input.Weight,
 			Explain: input.Explain})
 	rest.Warn(ctx, r.Sentences()...)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 
 	"github.com/loci-memory/loci/agent"
@@ -35,6 +36,7 @@ func (s *Server) searchAllMemories(ctx context.Context, a agent.Agent, input *st
 	Kinds []string `query:"kinds,explode" enum:"working_memory,block,memory_file,passage,file,message" doc:"Else all."`
 	Limit int      `query:"limit" minimum:"1" maximum:"50" default:"10"`
 	letta.HeldAt
+	letta.Narrowed
 	letta.SearchMode
 	letta.Explained
 	OfUser
@@ -52,7 +54,7 @@ func (s *Server) searchAllMemories(ctx context.Context, a agent.Agent, input *st
 		return MemorySearch{}, err
 	}
 	q := memorysearch.Query{Org: rest.Org(ctx), Agent: a, Users: users, Text: input.Query, Limit: input.Limit, Held: asOf,
-		Explain: input.Explain, Mode: mode, Weight: input.Weight,
+		Explain: input.Explain, Mode: mode, Weight: input.Weight, Filter: json.RawMessage(input.Filter),
 		Kinds: rest.Each(input.Kinds, func(k string) memorysearch.Kind { return memorysearch.Kind(k) })}
 	r, err := s.Tools.SearchMemory(ctx, q)
 	result := MemorySearch{Hits: r.Hits, Ranking: "words", KnownPlace: r.Known,

@@ -25,7 +25,7 @@ func TestSearchesRefuseNamesThatTheyDoNotKnow(t *testing.T) {
 		{"an order that a search has not", "GET", "/v1/agents/" + agent + "/memory-search?query=sea&order_by=created_at", "",
 			"query.order_by: Loci does not know this parameter"},
 		{"passages", "POST", "/v1/passages/search", `{"query":"sea","identity_id":"x"}`,
-			"body.identity_id: Loci does not know this field; there are after, agent_id, "},
+			"body.identity_id: Loci does not know this field; did you mean user_id?"},
 		{"a field that objects have", "POST", "/v1/passages/search", `{"query":"sea","created_at":"2026-01-01"}`,
 			"body.created_at: Loci does not know this field"},
 		{"a field without a value", "POST", "/v1/passages/search", `{"query":"sea","agentid":null}`,

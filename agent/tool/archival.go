@@ -104,6 +104,7 @@ type archivalSearchArgs struct {
 	Start  text      `json:"start_datetime"`
 	End    text      `json:"end_datetime"`
 	AsOf   text      `json:"as_of"`
+	Filter condition `json:"filter"`
 }
 
 // passagesLimit is the number of passages that a search returns by default (Letta: 5).
@@ -115,7 +116,7 @@ func (m Memories) archivalSearch(ctx context.Context, c Caller, a archivalSearch
 	if err != nil {
 		return Result{}, err
 	}
-	q.AgentID, q.Users = c.Agent.ID, c.Users
+	q.AgentID, q.Users, q.Filter, q.Zone = c.Agent.ID, c.Users, a.Filter.json(), now.zone
 	found, err := m.Archival.Search(ctx, c.Org, q)
 	if err != nil {
 		return Result{}, err
@@ -223,6 +224,9 @@ func noPassages(q archival.Query) string {
 	}
 	if q.Held.AsOf != nil {
 		filter += " that held then"
+	}
+	if q.Filter != nil {
+		filter += " that fit the filter"
 	}
 	switch {
 	case q.Offset > 0:

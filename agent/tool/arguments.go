@@ -27,6 +27,7 @@ type (
 	flag        bool   // also "true", "False", 1
 	text        string // also a bare number or boolean; without NUL, because no stored text has one
 	selection   string // a part of a memory's text or its replacement, as the model wrote it: it may cut marks
+	condition   []byte // a filter: a JSON object, also in a string
 	list[T any] []T    // also a single item, and a JSON list in a string
 )
 

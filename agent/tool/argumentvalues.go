@@ -49,6 +49,17 @@ func (t *text) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+func (c *condition) UnmarshalJSON(raw []byte) error {
+	if raw = unwrapped(raw); len(raw) > 0 && raw[0] != '{' {
+		return &mismatch{`a JSON object such as {"metadata.food": "sushi"}`, raw}
+	}
+	*c = slices.Clone(raw)
+	return nil
+}
+
+// json returns the filter; nil if the call has none.
+func (c condition) json() json.RawMessage { return json.RawMessage(c) }
+
 func (s *selection) UnmarshalJSON(raw []byte) error { return (*text)(s).UnmarshalJSON(raw) }
 
 // cut matches a JSON string that begins like a JSON list or object of items.

@@ -3,6 +3,7 @@ package tool
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/loci-memory/loci/agent"
@@ -22,8 +23,15 @@ var boundsOf = map[string]func(Caller) string{
 	StartSubagent: definedSubagents,
 }
 
-// boundedFor returns the tool with a description that states the bounds in force for a caller.
+// filterArgument is the argument filter in the schema of a tool.
+var filterArgument = regexp.MustCompile(`,"filter":\{"type":"object","description":"(?:[^"\\]|\\.)*"\}`)
+
+// boundedFor returns the tool with a description that states the bounds in force for a caller. The tools of an agent
+// that is made for Letta take a filter, too, but do not mention it: Letta's have none, and it takes tokens.
 func (t Tool) boundedFor(c Caller) Tool {
+	if c.Agent.MadeFor() == agent.ForLetta {
+		t.Schema = filterArgument.ReplaceAll(t.Schema, nil)
+	}
 	of, ok := boundsOf[t.Name]
 	if !ok {
 		return t

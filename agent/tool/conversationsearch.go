@@ -33,6 +33,7 @@ type conversationArgs struct {
 	Around         text       `json:"around"`
 	Before         *number    `json:"before"`
 	After          *number    `json:"after"`
+	Filter         condition  `json:"filter"`
 }
 
 var errConfined = db.Invalid("You search only the conversation that you are in: leave conversation_id out.")
@@ -83,7 +84,8 @@ func (a conversationArgs) query(zone *time.Location) (recall.Query, error) {
 		return recall.Query{}, db.Invalid("before and after say how much to read around a message: " +
 			"give its id as around too.")
 	}
-	q := recall.Query{Text: strings.TrimSpace(string(a.Query)), Conversation: string(a.ConversationID), Zone: zone}
+	q := recall.Query{Text: strings.TrimSpace(string(a.Query)), Conversation: string(a.ConversationID), Zone: zone,
+		Filter: a.Filter.json()}
 	for _, role := range a.Roles {
 		r := recall.Role(strings.ToLower(string(role)))
 		if !slices.Contains(searched, r) {
@@ -166,6 +168,9 @@ func (a conversationArgs) filter() string {
 	}
 	if a.ConversationID != "" {
 		all = append(all, "conversation "+echo(string(a.ConversationID)))
+	}
+	if a.Filter != nil {
+		all = append(all, "that fit the filter")
 	}
 	if len(all) == 0 {
 		return ""

@@ -15,9 +15,10 @@ const maxMessageChars = 20_000
 
 // readAround shows the messages before and after a message.
 func (m Memories) readAround(ctx context.Context, c Caller, a conversationArgs, now clock) (Result, error) {
-	if a.Query != "" || len(a.Roles) > 0 || a.Limit != nil || a.Offset != nil || a.StartDate != "" || a.EndDate != "" {
+	searches := a.Query != "" || len(a.Roles) > 0 || a.Limit != nil || a.Offset != nil || a.Filter != nil
+	if searches || a.StartDate != "" || a.EndDate != "" {
 		return Result{}, db.Invalid("Give either around, with before and after, to read messages in their order, or " +
-			"query, roles, limit and dates to search; not both.")
+			"query, roles, limit, dates and filter to search; not both.")
 	}
 	before, err := side("before", a.Before)
 	if err != nil {

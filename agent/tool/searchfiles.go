@@ -22,6 +22,8 @@ type searchArgs struct {
 	Limit   *number `json:"limit"`
 	Offset  *number `json:"offset"`
 	Include text    `json:"include"`
+
+	Filter condition `json:"filter"`
 }
 
 // query checks the arguments and returns the query. Like Letta, it lowers a limit above files.SearchMax to that.
@@ -42,6 +44,7 @@ func (m Memories) searchFiles(ctx context.Context, c Caller, a searchArgs) (Resu
 	if err != nil {
 		return Result{}, err
 	}
+	query.Narrowing = files.Narrowing{Filter: a.Filter.json(), Zone: c.Agent.Zone()}
 	found, err := m.Files.Search(ctx, c.Org, c.Agent.ID, query)
 	return Result{Text: searchText(query, found, c.has(), c.maxChars())}, err
 }
@@ -52,6 +55,8 @@ func searchText(q files.Query, r files.Results, has recall.Toolset, chars int) s
 	switch {
 	case !r.Attached && q.Include != "":
 		return fmt.Sprintf("No attached files match the filename pattern '%s'%s", echo(q.Include), includeHint(q.Include))
+	case !r.Attached && q.Filter != nil:
+		return "No attached files fit the filter"
 	case !r.Attached:
 		return "No files are currently attached to search"
 	case r.Wordless:
@@ -66,6 +71,9 @@ func noHits(q files.Query) string {
 	s := fmt.Sprintf("No passages found for query: '%s'", echo(q.Text))
 	if q.Offset > 0 {
 		return fmt.Sprintf("%s at offset %d. To see the first, repeat the call with offset=0.", s, q.Offset)
+	}
+	if q.Include == "" && q.Filter != nil {
+		return s + " in files that fit the filter. Search without it, or ask in other words."
 	}
 	if q.Include != "" {
 		s += fmt.Sprintf(" in files matching '%s'. Search without include, or ask in other words.", echo(q.Include))

@@ -120,7 +120,7 @@ type stores struct {
 
 func (s stores) passages(ctx context.Context, q Query) (found, error) {
 	r, err := s.Archival.Search(ctx, q.Org, archival.Query{Text: q.Text, Limit: q.Limit,
-		AgentID: q.Agent.ID, Users: q.Users,
+		AgentID: q.Agent.ID, Users: q.Users, Filter: q.Filter, Zone: q.Agent.Zone(),
 		Held: q.Held, WordsOnly: s.wordsOnly, MeaningOnly: q.Mode == recall.ByMeaning, Weight: q.Weight,
 		AsWritten: q.AsWritten, Explain: q.Explain})
 	var hits []MemoryFound
@@ -136,6 +136,7 @@ func (s stores) passages(ctx context.Context, q Query) (found, error) {
 
 func (s stores) files(ctx context.Context, q Query) (found, error) {
 	r, err := s.Files.Search(ctx, q.Org, q.Agent.ID, files.Query{Text: q.Text, Limit: q.Limit, WordsOnly: s.wordsOnly,
+		Narrowing:   files.Narrowing{Filter: q.Filter, Zone: q.Agent.Zone()},
 		MeaningOnly: q.Mode == recall.ByMeaning, Weight: q.Weight, AsWritten: q.AsWritten, Explain: q.Explain})
 	var hits []MemoryFound
 	for _, f := range r.Hits {
@@ -152,8 +153,8 @@ func (s stores) files(ctx context.Context, q Query) (found, error) {
 
 func (s stores) messages(ctx context.Context, q Query) (found, error) {
 	query := recall.Query{Text: q.Text, AgentID: q.Agent.ID, Users: q.Users, Asking: q.Conversation, Unseen: q.Unseen,
-		Limit: q.Limit,
-		Zone:  q.Agent.Zone(), AsWritten: q.AsWritten,
+		Limit: q.Limit, Filter: q.Filter,
+		Zone: q.Agent.Zone(), AsWritten: q.AsWritten,
 		Explain: q.Explain, Mode: q.Mode, Weight: q.Weight}
 	if q.Confined {
 		query.Conversation = q.Conversation

@@ -8,6 +8,8 @@ package search
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/archival"
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/db/filter"
 	"github.com/loci-memory/loci/embed/rank"
 	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/memory/block"
@@ -87,6 +90,10 @@ type Query struct {
 	// they have no vectors.
 	Mode   recall.Mode
 	Weight float64 // weight of meaning, see rank.Question
+
+	// Filter narrows passages, files and messages by their fields; nil leaves all. The other memories, and those that lack
+	// one of its fields, are not searched with it. Dates without an offset are in the agent's zone.
+	Filter json.RawMessage
 
 	Unseen bool    // leave out messages that the model sees anyway
 	Held   db.Held // which passages and memory files hold; the others are left out
@@ -173,6 +180,9 @@ func (m Memories) Search(ctx context.Context, q Query) (Results, error) {
 			return Results{}, db.Invalid("there is no kind %q; the kinds are %s", db.Short(string(k)), joinedKinds())
 		}
 	}
+	if err := q.narrow(); err != nil {
+		return Results{}, err
+	}
 	q.Limit = min(max(q.Limit, 1), MaxLimit)
 	filesBy := func(meaning bool) arm {
 		return func(ctx context.Context, q Query) (found, error) { return m.memoryFiles(ctx, q, meaning) }
@@ -219,6 +229,35 @@ func (m Memories) Search(ctx context.Context, q Query) (Results, error) {
 	results.Wordless = len(results.Hits) == 0 && rank.IsWordless(q.Text) &&
 		(q.Mode == recall.ByWords || !m.MemoryFiles.ByMeaning() || results.Note != "")
 	return results, nil
+}
+
+// fields are those by which filters narrow a memory. Other memories have none.
+var fields = map[Kind]filter.Fields{Passage: archival.Fields, File: files.Fields, Message: recall.Fields}
+
+// narrow limits a query with a filter to the kinds that have all fields of the filter. ErrInvalid if the filter is not
+// valid, or no wanted kind has them.
+func (q *Query) narrow() error {
+	all := filter.Fields{}
+	for _, of := range fields {
+		maps.Copy(all, of)
+	}
+	f, err := filter.Parse(q.Filter, all, q.Agent.Zone())
+	if err != nil || f.Empty() {
+		return err
+	}
+	asked := slices.Sorted(maps.Keys(f.Asks()))
+	var kinds []Kind
+	for _, kind := range Kinds {
+		lacks := func(name string) bool { return fields[kind][name].SQL == "" }
+		if !slices.ContainsFunc(asked, lacks) && (len(q.Kinds) == 0 || slices.Contains(q.Kinds, kind)) {
+			kinds = append(kinds, kind)
+		}
+	}
+	if q.Kinds = kinds; len(kinds) == 0 {
+		return &db.FieldError{Field: "filter", Rule: "no memory that is searched has all of its fields: " +
+			strings.Join(asked, ", ")}
+	}
+	return nil
 }
 
 func joinedKinds() string {

@@ -6,6 +6,11 @@ type Explained struct {
 	Weight  float64 `query:"weight" minimum:"0.05" maximum:"2" doc:"Of meaning here, in place of LOCI_EMBEDDING_WEIGHT."`
 }
 
+// Narrowed is the parameter that narrows a search.
+type Narrowed struct {
+	Filter string `query:"filter" doc:"Only what fits, as JSON of the schema Filter, such as {\"metadata.food\": \"sushi\"}."`
+}
+
 // SearchMode is the parameter that selects how a search ranks.
 type SearchMode struct {
 	Mode string `query:"search_mode" enum:"vector,fts,hybrid" doc:"By meaning, words or both; hybrid if absent."`

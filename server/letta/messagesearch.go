@@ -21,6 +21,8 @@ type MessageQuery struct {
 	Start        rest.Opt[string]   `json:"start_date,omitzero" doc:"ISO 8601; in the agent's timezone; UTC for all."`
 	End          rest.Opt[string]   `json:"end_date,omitzero" doc:"To the end of the day, minute or second."`
 	WithReset    rest.Opt[bool]     `json:"include_reset,omitzero" doc:"Those that reset-messages hid, too."`
+
+	Filter rest.Filter `json:"filter,omitzero" doc:"Only messages that fit."`
 }
 
 // DefaultFound is the default limit of a search.

@@ -168,6 +168,7 @@ type PassageSearch struct {
 	Start  string   `query:"start_datetime" doc:"ISO 8601; in the agent's timezone if it has none."`
 	End    string   `query:"end_datetime" doc:"A date is the whole of that day."`
 	HeldAt
+	Narrowed
 	SearchMode
 	Explained
 }
@@ -226,7 +227,7 @@ const defaultTopK = 5
 // ArchivalQuery returns the search in an agent's passages. Times without an offset are in zone, the agent's.
 func (p PassageSearch) ArchivalQuery(agentID string, zone *time.Location) (archival.Query, error) {
 	q := archival.Query{Text: p.Query, AgentID: agentID, Tags: p.Tags,
-		Match: archival.Match(p.Match),
+		Match: archival.Match(p.Match), Filter: json.RawMessage(p.Filter), Zone: zone,
 		Limit: cmp.Or(p.TopK, defaultTopK), Offset: p.Offset, After: p.After, Weight: p.Weight, Explain: p.Explain,
 		WordsOnly: recall.Mode(p.Mode) == recall.ByWords, MeaningOnly: recall.Mode(p.Mode) == recall.ByMeaning}
 	var err error
@@ -253,6 +254,8 @@ type SearchPassages struct {
 	AsOf      rest.Opt[string]   `json:"as_of,omitzero" doc:"What held at this time, in ISO 8601; else what holds now."`
 	Ended     rest.Opt[bool]     `json:"ended,omitzero" doc:"Also what has ended, and what has not begun."`
 	UserID    rest.Opt[string]   `json:"user_id,omitzero" doc:"Of this user and of nobody: an identity."`
+
+	Filter rest.Filter `json:"filter,omitzero" doc:"Only passages that fit."`
 }
 
 // PassageHit is a passage of the organization that a search found.
@@ -274,7 +277,7 @@ type ManyPassages struct {
 // ArchivalQuery returns the search in the organization's passages. Times without an offset are in zone.
 func (p SearchPassages) ArchivalQuery(zone *time.Location) (archival.Query, error) {
 	q := archival.Query{Text: p.Query.Value, AgentID: p.AgentID.Value,
-		ArchiveID: p.ArchiveID.Value, Tags: p.Tags.Value,
+		ArchiveID: p.ArchiveID.Value, Tags: p.Tags.Value, Filter: json.RawMessage(p.Filter), Zone: zone,
 		Match: archival.Match(p.Match.Value), Limit: cmp.Or(p.Limit.Value, 50), Offset: p.Offset.Value, After: p.After.Value,
 		WordsOnly: recall.Mode(p.Mode.Value) == recall.ByWords, MeaningOnly: recall.Mode(p.Mode.Value) == recall.ByMeaning}
 	var err error

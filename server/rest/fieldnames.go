@@ -208,7 +208,7 @@ func (b *bodyNames) known(schemas []*Schema) (fields map[string][]*Schema, anyNa
 	for _, s := range schemas {
 		switch {
 		case s.Properties != nil:
-			anyName = false
+			anyName = anyName && s.AdditionalProperties != nil && s.AdditionalProperties != false
 			for name, property := range s.Properties {
 				fields[name] = append(fields[name], b.leaves(property)...)
 			}

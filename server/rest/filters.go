@@ -40,9 +40,16 @@ func searches(path string) bool {
 	return strings.HasSuffix(path, "/search") || strings.HasSuffix(path, "/memory-search")
 }
 
+// otherNames maps a name for what narrows a search → Loci's.
+var otherNames = map[string]string{"metadata": "filter", "where": "filter", "identity_id": "user_id",
+	"identifier_key": "user_id"}
+
 // unknownName returns a *Problem for a field or a parameter that a search does not know. It names the nearest known
 // name, or all of them if none is near.
 func unknownName(kind, at, name string, known []string) *Problem {
+	if other := otherNames[name]; slices.Contains(known, other) {
+		return Unprocessable(at, "Loci does not know this "+kind+"; did you mean "+other+"?")
+	}
 	if meant := db.Nearest(name, known); len(name) <= maxNameBytes && meant != "" {
 		return Unprocessable(at, "Loci does not know this "+kind+"; did you mean "+meant+"?")
 	}
