@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -32,7 +33,7 @@ func (s *Store) CreateConversation(ctx context.Context, org db.Org, agentID stri
 		if err != nil {
 			return err
 		}
-		n.ID = recall.NewConversationID()
+		n.ID = cmp.Or(n.ID, recall.NewConversationID())
 		user := int64(0)
 		if n.IdentityID != "" {
 			if user, err = inTx.identityKey(ctx, org, n.IdentityID); err != nil {

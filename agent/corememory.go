@@ -77,6 +77,18 @@ func (s *Store) coreMemory(ctx context.Context, org db.Org, a Agent, c recall.Co
 	return m, err
 }
 
+// ShownMemory returns the blocks of an agent, and the working memory of a conversation of its, as a prompt shows them;
+// each is empty if there is none. A conversation without a key has no working memory.
+func (s *Store) ShownMemory(ctx context.Context, org db.Org, a Agent, c recall.Conversation) (
+	blocks, workingMemory string, err error) {
+	m, err := s.coreMemory(ctx, org, a, c, nil)
+	if err != nil {
+		return "", "", err
+	}
+	blocks, workingMemory = m.render(0)
+	return blocks, workingMemory, nil
+}
+
 // longest returns the characters of the longest text.
 func (m coreMemory) longest() int {
 	longest := utf8.RuneCountInString(m.working)

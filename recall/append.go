@@ -58,13 +58,15 @@ func (s *Store) AppendTo(ctx context.Context, org db.Org, agentID, conversation 
 type Turns struct {
 	AgentID, Conversation string
 	Drafts                iter.Seq2[Draft, error] // may be ranged over several times
+	Take                  []string                // otids that the drafts take from other messages of the agent
 }
 
 // AppendAnd runs AppendTo and then rest in one transaction; rest gets what was appended. If other requests change what
 // the append read, the whole transaction runs again.
 func (s *Store) AppendAnd(ctx context.Context, org db.Org, turns Turns,
 	rest func(tx pgx.Tx, appended []Appended, c Conversation) error) error {
-	to := appending{Store: s, org: org, agentID: turns.AgentID, conversation: turns.Conversation, rest: rest}
+	to := appending{Store: s, org: org, agentID: turns.AgentID, conversation: turns.Conversation, rest: rest,
+		take: turns.Take}
 	_, _, err := s.appendEach(ctx, to, bounded(turns.Drafts))
 	return err
 }

@@ -50,6 +50,7 @@ type appending struct {
 	redactor              *redact.Redactor
 	now                   time.Time       // the time of drafts that have none
 	otids                 map[string]bool // otids of all drafts so far
+	take                  []string        // otids that other messages lose
 	end                   conversationEnd // end.Key is 0 until the first chunk locks the conversation
 	chunk                 []entry
 	bytes                 int // size of the chunk's texts

@@ -19,13 +19,15 @@ type repeated struct {
 	Digest []byte `db:"otid_sha256"`
 }
 
-// release removes these otids from messages in the agent's hidden conversations.
+// release removes these otids from messages in the agent's hidden conversations, and those to take from all messages.
 func (a *appending) release(ctx context.Context, otids []string) error {
 	_, err := a.db.Exec(ctx, `
 		UPDATE messages m SET otid = NULL, otid_sha256 = NULL
 		FROM conversations c
 		WHERE m.org = $1 AND m.agent_key = $2 AND m.otid = ANY ($3)
-			AND c.org = m.org AND c.key = m.conversation_key AND c.deleted_at IS NOT NULL`, a.org, a.end.AgentKey, otids)
+			AND c.org = m.org AND c.key = m.conversation_key
+			AND (c.deleted_at IS NOT NULL OR m.conversation_key <> $4 AND m.otid = ANY ($5))`,
+		a.org, a.end.AgentKey, otids, a.end.Key, a.take)
 	return db.Error(err)
 }
 

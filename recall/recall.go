@@ -17,6 +17,7 @@
 //   - search: timerange.go gains.go querydates.go query.go fields.go snippet.go passages.go searchfilter.go wishes.go
 //     rank.go explain.go search.go
 //   - prompts that a provider refused: turns.go refusalreport.go suspect.go trial.go refusal.go
+//   - what a program sends again through the gateway: note.go
 //   - copies of conversations: fork.go portable.go
 //   - work in the background: sharedprefix.go embedding.go backlog.go reembed.go reweigh.go
 //   - erasures: erase.go keptresult.go cleanup.go

@@ -54,7 +54,7 @@ func (s *Server) routes(a *rest.API) {
 		s.archiveRoutes, s.backgroundJobRoutes, s.blockRoutes, s.callerRoutes,
 		s.captureRoutes, s.subagentRoutes, s.definitionRoutes, s.compactionRoutes, s.handoverRoutes,
 		s.conversationRoutes, s.embeddingRoutes, s.erasureRoutes, s.eventRoutes, s.eventStreamRoutes,
-		s.fileStreamRoutes, s.folderRoutes,
+		s.fileStreamRoutes, s.folderRoutes, s.gatewayRoutes,
 		s.identityRoutes, s.keyRoutes, s.memoryTreeRoutes, s.memoryFileRoutes, s.memorySearchRoutes, s.messageRoutes,
 		s.messageSearchRoutes, s.metricsRoutes,
 		s.loopRoutes, s.mcpRoutes, s.modelRoutes, s.openFileRoutes, s.organizationRoutes, s.passageRoutes,

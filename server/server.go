@@ -16,6 +16,7 @@
 //   - other memories: memorytree_routes.go memoryfile_routes.go memorysearch_routes.go workingmemory_routes.go
 //   - organizations and their keys: caller_routes.go session_routes.go key_routes.go organization_routes.go
 //     quota_routes.go retention_routes.go erasure_routes.go backgroundjob_routes.go
+//   - the providers' own APIs as a door: gateway_routes.go
 //   - the operation of the server: metrics_routes.go model_routes.go setting_routes.go
 //   - all of them: mcp_routes.go routes.go
 package server
@@ -92,6 +93,7 @@ type Server struct {
 	// once.
 	TurnPatience time.Duration
 
+	Gateway   Gateway
 	Origins   rest.Origins  // whose pages may call the API from a browser
 	KeyLimits apikey.Limits // limits of keys without limits of their own
 	KeyAge    time.Duration // as in rest.Config

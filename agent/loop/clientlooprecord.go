@@ -21,7 +21,12 @@ type Record struct {
 	Refusal      *Refusal                       // refusal of the newest prompt, sent with the messages; nil: not refused
 	Answer       bool                           // the first message is an answer from the caller's own loop
 	Leaves       bool                           // calls that wait for the client may stay without a result
+	Behind       int                            // position behind which the first new message must stand; 0: any
+	Take         []string                       // as in recall.Turns
 }
+
+// ErrMoved means that the conversation does not end where a Record says.
+var ErrMoved = errors.New("the conversation went on elsewhere")
 
 // Recorded is what Record appended.
 type Recorded struct {
@@ -50,9 +55,12 @@ func (l *Loop) Record(ctx context.Context, org db.Org, a agent.Agent, r Record) 
 }
 
 func (l *Loop) recordMessages(ctx context.Context, org db.Org, a agent.Agent, r Record) (out Recorded, err error) {
-	turns := recall.Turns{AgentID: a.ID, Conversation: r.Conversation, Drafts: r.Drafts}
+	turns := recall.Turns{AgentID: a.ID, Conversation: r.Conversation, Drafts: r.Drafts, Take: r.Take}
 	err = l.Recall.AppendAnd(ctx, org, turns, func(tx pgx.Tx, appended []recall.Appended, c recall.Conversation) error {
 		out = Recorded{Messages: appended, Conversation: c, Left: []chat.PendingCall{}}
+		if i := slices.IndexFunc(appended, isNew); i >= 0 && r.Behind > 0 && appended[i].Position != r.Behind+1 {
+			return ErrMoved
+		}
 		if slices.ContainsFunc(appended, isNew) {
 			if err := l.recorded(ctx, tx, recording{org, a, r}, &out); err != nil {
 				return err

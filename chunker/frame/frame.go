@@ -14,7 +14,7 @@ var Tags = []string{"memory_blocks", "block", "description", "metadata", "value"
 	"tool_usage_rules", "tool_rule", "persona", "human", "system", "summary", "analysis", "transcript",
 	"start_transcript", "end_transcript",
 	"earlier_summary", "previous_summary", "memory_files", "current_state", "memory_counts",
-	"available_skills", "skill"}
+	"available_skills", "skill", "recalled_memory"}
 
 // Notices that Loci writes on lines of their own. They are formats for fmt: %d is a number, %s is any text.
 const (

@@ -41,10 +41,14 @@ func (s *sharedModel) Answer(ctx context.Context, r model.Request, show func(mod
 // answering checks the settings, and returns a function that maps a handle to the model that answers agents. It returns
 // nil if no model is configured.
 func (c *serving) answering(counts *metrics.Metrics) (func(handle string) (loop.Model, error), error) {
-	var chat, claude model.Client
+	named, err := c.named()
+	if err != nil {
+		return nil, err
+	}
 	calls := db.NewShares(maxAnswers, maxAnswers/4)
-	if c.language.BaseURL != "" {
-		l := c.language
+	clients := map[string]model.Client{} // by the name of their upstream
+	var chat model.Client                // for handles of other providers
+	if l := c.language; l.BaseURL != "" {
 		client, err := model.NewOpenAI(model.Config{BaseURL: l.BaseURL, APIKey: string(l.Key), Model: l.Model,
 			MaxAnswerBytes: l.MaxAnswerBytes})
 		if err != nil {
@@ -53,14 +57,23 @@ func (c *serving) answering(counts *metrics.Metrics) (func(handle string) (loop.
 		chat = &sharedModel{client, calls, counts}
 	}
 	if c.AnthropicKey != "" {
-		client, err := model.NewAnthropic(model.Config{BaseURL: c.AnthropicURL, APIKey: string(c.AnthropicKey),
-			MaxAnswerBytes: c.MaxAnswerBytes})
+		named, err = named.With(model.Upstream{Name: model.FormatAnthropic, API: model.FormatAnthropic, URL: c.AnthropicURL,
+			Key: string(c.AnthropicKey)})
+		if err != nil {
+			return nil, settingError{fmt.Errorf("LOCI_ANTHROPIC_BASE_URL: %w", err)}
+		}
+	}
+	for _, u := range named {
+		client, err := u.Client(c.language.Model, c.MaxAnswerBytes)
 		if err != nil {
 			return nil, settingError{err}
 		}
-		claude = &sharedModel{client, calls, counts}
+		clients[u.Name] = &sharedModel{client, calls, counts}
+		if chat == nil && u.API == model.FormatOpenAI {
+			chat = clients[u.Name]
+		}
 	}
-	if chat == nil && claude == nil {
+	if chat == nil && len(clients) == 0 {
 		return nil, nil
 	}
 	return func(handle string) (loop.Model, error) {
@@ -69,8 +82,11 @@ func (c *serving) answering(counts *metrics.Metrics) (func(handle string) (loop.
 			name = handle
 		}
 		client := chat
-		if hasProvider && provider == "anthropic" {
-			client = claude
+		switch {
+		case hasProvider && clients[provider] != nil:
+			client = clients[provider]
+		case hasProvider && provider == model.FormatAnthropic && chat != nil: // such endpoints know it by the whole handle
+			name = handle
 		}
 		if client == nil {
 			return loop.Model{}, fmt.Errorf("%w for the handle %q", loop.ErrNoModel, handle)

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/loci-memory/loci/agent/loop"
+	"github.com/loci-memory/loci/agent/loop/model"
 	"github.com/loci-memory/loci/compaction/policy"
 	"github.com/loci-memory/loci/compaction/summary"
 	"github.com/loci-memory/loci/embed/rank"
@@ -43,11 +44,12 @@ type configured struct {
 	answering func(handle string) (loop.Model, error)
 	reader    *operator.Reader
 	tracing   *tracing // nil without a collector
+	upstreams model.Upstreams
 }
 
 // configure checks the settings, and makes what they configure. It returns all errors joined.
 func (c *serving) configure(ctx context.Context, log *slog.Logger) (m configured, err error) {
-	var errs [9]error
+	var errs [11]error
 	m.counts = metrics.New(version())
 	m.loopback, errs[0] = listenAddress(ctx, c.Addr)
 	errs[1], errs[2] = c.checkBounds(), c.check()
@@ -57,6 +59,8 @@ func (c *serving) configure(ctx context.Context, log *slog.Logger) (m configured
 	m.reader, errs[6] = c.documentReader(ctx, c.database, log)
 	m.tracing, errs[7] = newTracing(ctx, log, os.Getenv)
 	m.reranker, errs[8] = c.reranker(log)
+	m.upstreams, errs[9] = c.asked()
+	errs[10] = c.checkGateway()
 	return m, errors.Join(errs[:]...)
 }
 

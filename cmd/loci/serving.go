@@ -33,6 +33,7 @@ type serving struct {
 	programs
 	language
 	anthropic
+	upstreams
 	keyLimits `prefix:"key-requests-"`
 }
 

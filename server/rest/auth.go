@@ -30,48 +30,65 @@ func (a *API) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		if a.isPublic(c.Path()) {
 			return next(c)
 		}
-		r, start := c.Request(), time.Now()
-		key, err := a.caller(r)
+		done, err := a.admit(c, secretOf(c.Request()), a.authorize)
+		defer done()
 		if err != nil {
-			if ProblemOf(err).status < http.StatusInternalServerError {
-				a.lookups.refusals.wait(r.Context())
-			}
 			return err
 		}
-		if key.ID != "" {
-			done, err := a.count(r, key)
-			if err != nil {
-				return err
-			}
-			defer done()
-		}
-		if key, err = a.forUser(c, key); err != nil {
-			return err
-		}
-		if err := a.authorize(c, key); err != nil {
-			return err
-		}
-		if a.Keys.Request != nil {
-			if err := a.Keys.Request(r.Context(), key); err != nil {
-				return err
-			}
-		}
-		ctx := db.WithUser(db.WithProvenance(db.WithOrg(r.Context(), key.Org), provenanceOf(c, key)), key.UserKey)
-		c.SetRequest(r.WithContext(ctx))
-		setContext(c, keyCaller, key)
-		setContext(c, keyAuthTook, time.Since(start))
-		setContext(c, keyRecheck, func() error {
-			ctx, cancel := context.WithTimeout(r.Context(), min(recheckTimeout, a.Timeout))
-			defer cancel()
-			_, err := a.caller(r.WithContext(ctx))
-			return err
-		})
 		return next(c)
 	}
 }
 
+// Admit is authenticate for a request of a public route whose handler finds the secret of the key, and what the key may
+// do. done must be called when the request has been served, also after an error.
+func (a *API) Admit(c echo.Context, secret string) (done func(), err error) {
+	return a.admit(c, secret, func(echo.Context, apikey.Key) error { return nil })
+}
+
+func (a *API) admit(c echo.Context, secret string, authorize func(echo.Context, apikey.Key) error) (done func(),
+	err error) {
+	done = func() {}
+	r, start := c.Request(), time.Now()
+	key, err := a.caller(r, secret)
+	if err != nil {
+		if ProblemOf(err).status < http.StatusInternalServerError {
+			a.lookups.refusals.wait(r.Context())
+		}
+		return done, err
+	}
+	if key.ID != "" {
+		end, err := a.count(r, key)
+		if err != nil {
+			return done, err
+		}
+		done = end
+	}
+	if key, err = a.forUser(c, key); err != nil {
+		return done, err
+	}
+	if err := authorize(c, key); err != nil {
+		return done, err
+	}
+	if a.Keys.Request != nil {
+		if err := a.Keys.Request(r.Context(), key); err != nil {
+			return done, err
+		}
+	}
+	ctx := db.WithUser(db.WithProvenance(db.WithOrg(r.Context(), key.Org), provenanceOf(c, key)), key.UserKey)
+	c.SetRequest(r.WithContext(ctx))
+	setContext(c, keyCaller, key)
+	setContext(c, keyAuthTook, time.Since(start))
+	setContext(c, keyRecheck, func() error {
+		ctx, cancel := context.WithTimeout(r.Context(), min(recheckTimeout, a.Timeout))
+		defer cancel()
+		_, err := a.caller(r.WithContext(ctx), secret)
+		return err
+	})
+	return done, nil
+}
+
 // caller returns the key of a request. A request without one, to a server that needs none, is the operator's.
-func (a *API) caller(r *http.Request) (apikey.Key, error) {
+func (a *API) caller(r *http.Request, secret string) (apikey.Key, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), a.Timeout)
 	defer cancel()
 	for _, name := range []string{"Authorization", "X-Bare-Password", "Origin"} {
@@ -80,7 +97,7 @@ func (a *API) caller(r *http.Request) (apikey.Key, error) {
 		}
 	}
 	refused := errNoKey
-	if secret := secretOf(r); secret != "" {
+	if secret != "" {
 		key, err := a.lookups.key(ctx, secret)
 		if errors.Is(err, apikey.ErrExpired) {
 			return key, expiredKey(key)

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 
 	"github.com/loci-memory/loci/embed/provider"
@@ -84,21 +82,5 @@ func (a *Anthropic) Answer(ctx context.Context, r Request, show func(Delta)) (An
 		return Answer{}, err
 	}
 	defer stream.Close()
-	read, from := anthropicReader{at: &endpoint, show: show}, newEvents(stream, endpoint.MaxAnswerBytes)
-	for !read.ended {
-		raw, err := from.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err == nil {
-			err = read.event(ctx, raw, from.json != nil)
-		}
-		if err == nil && read.bytes > endpoint.MaxAnswerBytes {
-			err = provider.ErrTooBig
-		}
-		if err != nil {
-			return Answer{}, faultOf(ctx, &endpoint, err)
-		}
-	}
-	return read.answer(ctx)
+	return readAnthropic(ctx, &endpoint, stream, show)
 }

@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -24,6 +26,27 @@ type anthropicReader struct {
 	stop   string // the server's stop reason; empty before the message ended
 	ended  bool   // the stream announced its end
 	usage  anthropicUsage
+}
+
+// readAnthropic reads the answer in a stream, or in a body without one.
+func readAnthropic(ctx context.Context, at *provider.Endpoint, stream io.Reader, show func(Delta)) (Answer, error) {
+	read, from := anthropicReader{at: at, show: show}, newEvents(stream, at.MaxAnswerBytes)
+	for !read.ended {
+		raw, err := from.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = read.event(ctx, raw, from.json != nil)
+		}
+		if err == nil && read.bytes > at.MaxAnswerBytes {
+			err = provider.ErrTooBig
+		}
+		if err != nil {
+			return Answer{}, faultOf(ctx, at, err)
+		}
+	}
+	return read.answer(ctx)
 }
 
 // anthropicEvent has the fields that are read of a stream's event. Some servers answer with a whole message although

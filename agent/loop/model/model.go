@@ -6,6 +6,7 @@
 //   - what all clients share: model.go events.go post.go
 //   - OpenAI's chat completions: chunk.go openaireader.go openai.go
 //   - Anthropic's messages: anthropicreader.go anthropic.go
+//   - what other programs ask, and what they get: upstream.go answerread.go
 package model
 
 import (
@@ -75,6 +76,7 @@ const (
 // Answer is a model's answer. The ids of its calls are unique within it. A call's arguments are as the model wrote
 // them, which may not be JSON.
 type Answer struct {
+	ID      string // that the provider gave it; only of the Responses API
 	Content []recall.Part
 	Finish  string
 	Why     string // the provider's words about the end; may be empty

@@ -81,25 +81,7 @@ func (o *OpenAI) Answer(ctx context.Context, r Request, show func(Delta)) (Answe
 		return Answer{}, err
 	}
 	defer stream.Close()
-	read, from := openAIReader{at: &endpoint, show: show}, newEvents(stream, endpoint.MaxAnswerBytes)
-	for {
-		raw, err := from.next()
-		if errors.Is(err, io.EOF) {
-			return read.answer(ctx, from)
-		}
-		if err == nil {
-			err = read.chunk(ctx, raw)
-		}
-		switch {
-		case err == nil && read.bytes > endpoint.MaxAnswerBytes:
-			err = provider.ErrTooBig
-		case err == nil && len(read.calls) > maxCalls:
-			err = tooManyCalls(&endpoint)
-		}
-		if err != nil {
-			return Answer{}, faultOf(ctx, &endpoint, err)
-		}
-	}
+	return readOpenAI(ctx, &endpoint, stream, show)
 }
 
 // post sends a prompt with some of its fields replaced, and returns the body of a good answer. If the endpoint refuses

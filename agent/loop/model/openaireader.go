@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"slices"
 	"strings"
 
@@ -28,6 +30,29 @@ type openAIReader struct {
 	finish        string // the server's finish reason; empty before the answer ended
 	usage         Usage
 	other         json.RawMessage // the last event without a choice
+}
+
+// readOpenAI reads the answer in a stream, or in a body without one.
+func readOpenAI(ctx context.Context, at *provider.Endpoint, stream io.Reader, show func(Delta)) (Answer, error) {
+	read, from := openAIReader{at: at, show: show}, newEvents(stream, at.MaxAnswerBytes)
+	for {
+		raw, err := from.next()
+		if errors.Is(err, io.EOF) {
+			return read.answer(ctx, from)
+		}
+		if err == nil {
+			err = read.chunk(ctx, raw)
+		}
+		switch {
+		case err == nil && read.bytes > at.MaxAnswerBytes:
+			err = provider.ErrTooBig
+		case err == nil && len(read.calls) > maxCalls:
+			err = tooManyCalls(at)
+		}
+		if err != nil {
+			return Answer{}, faultOf(ctx, at, err)
+		}
+	}
 }
 
 // call is a call with arguments that arrive piece by piece.

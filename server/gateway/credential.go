@@ -1,0 +1,80 @@
+package gateway
+
+import (
+	"crypto/sha256"
+	"net/http"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/loci-memory/loci/server/rest"
+)
+
+// The headers of requests that are for this server; they are not passed on.
+const (
+	headerPrefix       = "X-Loci-"
+	keyHeader          = "X-Loci-Key"
+	agentHeader        = "X-Loci-Agent"
+	conversationHeader = "X-Loci-Conversation"
+	modeHeader         = "X-Loci-Mode"
+	upstreamHeader     = "X-Loci-Upstream"
+	memoryHeader       = "X-Loci-Memory" // of answers: whether the memory took part
+)
+
+// credentials are those of a request.
+type credentials struct {
+	secret string // of the key of this server; empty: the request has none
+	named  bool   // the secret stands where no provider's credential does
+	own    bool   // the request has a credential of its provider
+}
+
+// credentialsOf reads a request's credentials. keyInPath may be empty. A token that may be either counts as a key of
+// this server; if there is no such key, it is the provider's.
+func credentialsOf(r *http.Request, keyInPath string) credentials {
+	token := tokenOf(r)
+	for _, secret := range []string{keyInPath, r.Header.Get(keyHeader)} {
+		if secret != "" {
+			return credentials{secret: secret, named: true, own: token != "" && token != secret}
+		}
+	}
+	if isProviders(token) {
+		return credentials{own: true}
+	}
+	return credentials{secret: token}
+}
+
+// tokenOf returns the credential in the headers that providers use; empty if there is none.
+func tokenOf(r *http.Request) string {
+	if scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
+		return strings.TrimSpace(token)
+	}
+	return strings.TrimSpace(r.Header.Get("X-Api-Key"))
+}
+
+// isProviders reports whether a token has the form of a provider's. Letta's servers have keys that begin likewise.
+func isProviders(token string) bool {
+	return strings.HasPrefix(token, "sk-") && !strings.HasPrefix(token, "sk-let-")
+}
+
+// admit finds the key of a request, and says whether the memory is away. done is as that of rest.API.Admit.
+func (g *Gateway) admit(c echo.Context, cred *credentials) (done func(), away bool, err error) {
+	sum := sha256.Sum256([]byte(cred.secret))
+	done, err = g.API.Admit(c, cred.secret)
+	if err == nil {
+		switch {
+		case rest.Caller(c.Request().Context()).ID != "":
+			g.seen.note(sum, now())
+		case cred.secret != "" && !cred.named: // an open server: the token is the provider's
+			cred.secret, cred.own = "", true
+		}
+		return done, false, nil
+	}
+	if rest.ProblemOf(err).GetStatus() < http.StatusInternalServerError {
+		g.seen.forget(sum)
+		return done, false, err
+	}
+	if g.OnFailure != Refuse && (cred.own || cred.secret != "" && g.seen.isTrusted(sum, now())) {
+		return done, true, nil
+	}
+	return done, true, err
+}

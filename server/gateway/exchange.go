@@ -1,0 +1,440 @@
+package gateway
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/loop/model"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/rest"
+	"github.com/loci-memory/loci/tenant/apikey"
+)
+
+// Time limits of the memory's part in a request.
+const (
+	findTimeout = time.Second      // until a request's conversation is known
+	keepTimeout = 10 * time.Second // until its messages are stored
+	waitTimeout = 2 * time.Second  // for that, before the end of an answer goes out
+)
+
+func now() time.Time { return time.Now() }
+
+// exchange is a request with messages, and its answer.
+type exchange struct {
+	*Gateway
+	c       echo.Context
+	dialect *dialect
+	cred    credentials
+	mode    Mode
+	body    *body
+	model   string // as the client names it
+
+	away   bool  // the memory takes no part
+	place  place // of the request's messages; without an agent if the memory takes no part
+	note   string
+	otidOf string // of the message that the note stands behind
+}
+
+// converse serves a request with messages.
+func (x *exchange) converse(path string, raw []byte) error {
+	r := x.c.Request()
+	var err error
+	if x.body, err = readBody(raw); err != nil {
+		return rest.Malformed("body: " + err.Error())
+	}
+	x.body.readItems(x.dialect.list)
+	x.model = x.body.text("model")
+	upstream, name, err := x.upstream()
+	if err != nil {
+		return err
+	}
+	if name != x.model {
+		x.body.replace("model", name)
+	}
+	if !x.away {
+		if err := x.remember(r.Context()); err != nil {
+			return err
+		}
+	}
+	stored := x.storeRequest(r.Context())
+	request := x.body.bytes()
+	answer, err := x.send(r.Context(), r, passing{upstream: upstream, path: path, cred: x.cred,
+		body: bytes.NewReader(request), bytes: int64(len(request))})
+	if err != nil {
+		stored.wait(keepTimeout)
+		return unreachable(r.Context(), upstream, err)
+	}
+	defer answer.Body.Close()
+	w := rest.Answer(x.c)
+	answerHeader(w.Header(), answer)
+	x.tell(w.Header())
+	w.WriteHeader(answer.StatusCode)
+	keep := func([]byte) {}
+	if answer.StatusCode == http.StatusOK {
+		keep = func(whole []byte) { x.storeAnswer(r.Context(), stored, whole) }
+	}
+	err = copyAnswer(w, answer, x.dialect, keep)
+	stored.wait(keepTimeout)
+	if err != nil {
+		x.Log.DebugContext(r.Context(), "an answer of a provider was cut", "upstream", upstream.Name, "error", err)
+		panic(http.ErrAbortHandler) // the client sees that the answer is not whole
+	}
+	return nil
+}
+
+// tell adds the headers that say what the memory did.
+func (x *exchange) tell(h http.Header) {
+	if x.away {
+		h.Set(memoryHeader, "unavailable")
+		return
+	}
+	h.Set(memoryHeader, string(x.mode))
+	h.Set(agentHeader, x.place.agent.ID)
+	h.Set(conversationHeader, x.place.conversation)
+}
+
+// upstream returns the provider of the request's model, and the model's name there.
+func (x *exchange) upstream() (model.Upstream, string, error) {
+	return x.chosen(x.c.Request(), x.dialect.format, x.model, x.cred)
+}
+
+// chosen returns the upstream that a request names, or that its model has. A request with the server's own credential
+// may only ask for models that the upstream serves.
+func (g *Gateway) chosen(r *http.Request, format, asked string, cred credentials) (model.Upstream, string, error) {
+	if name := r.Header.Get(upstreamHeader); name != "" {
+		u, found := g.Upstreams.Named(name)
+		if !found || (u.API == model.FormatAnthropic) != (format == model.FormatAnthropic) {
+			return u, asked, rest.Unprocessable("header."+upstreamHeader, "there is no upstream "+db.Short(name)+" for this path")
+		}
+		if !cred.own && !u.Serves(asked) {
+			return u, asked, notServed(asked)
+		}
+		return u, asked, nil
+	}
+	u, name, found := g.Upstreams.For(format, asked)
+	if found && (cred.own || u.Serves(name)) {
+		return u, name, nil
+	}
+	if cred.own {
+		for _, u := range g.Upstreams {
+			if (u.API == model.FormatAnthropic) == (format == model.FormatAnthropic) {
+				return u, asked, nil
+			}
+		}
+	}
+	return u, asked, notServed(asked)
+}
+
+func notServed(asked string) error {
+	return rest.Forbidden("The operator of this server does not offer the model " + db.Short(asked) +
+		" with the server's own credential: name another, or send a credential of your provider")
+}
+
+// unreachable is the error for a provider that does not answer.
+func unreachable(ctx context.Context, u model.Upstream, err error) error {
+	if _, is := errors.AsType[*rest.Problem](err); is || ctx.Err() != nil {
+		return err
+	}
+	return rest.StatusProblem(http.StatusBadGateway, "The provider "+u.Name+" cannot be reached. Try again in a moment")
+}
+
+// remember finds the request's conversation, and adds what is recalled. While the memory cannot be reached, the request
+// goes on without, unless the operator wants it refused.
+func (x *exchange) remember(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(db.WithPatience(ctx, findTimeout), findTimeout)
+	defer cancel()
+	err := x.prepare(ctx)
+	if err == nil || ctx.Err() == nil && rest.ProblemOf(err).GetStatus() < http.StatusInternalServerError {
+		return err
+	}
+	if x.OnFailure == Refuse {
+		return err
+	}
+	x.Log.WarnContext(ctx, "a request passes the gateway without memory", "error", err)
+	x.away, x.body.edits = true, slices.DeleteFunc(x.body.edits, func(e edit) bool { return e.from == e.to })
+	return nil
+}
+
+func (x *exchange) prepare(ctx context.Context) (err error) {
+	key := rest.Caller(ctx)
+	if x.mode, err = x.modeOf(); err != nil {
+		return err
+	}
+	p := place{org: rest.Org(ctx)}
+	if p.agent, err = x.agentOf(ctx, key); err != nil {
+		return err
+	}
+	if ctx, p.user, err = x.userOf(ctx, key, p.agent); err != nil {
+		return err
+	}
+	x.c.SetRequest(x.c.Request().WithContext(db.WithUser(x.c.Request().Context(), db.UserOf(ctx))))
+	among := []string(nil)
+	p.units, among = readUnits(x.body.rawItems())
+	p.system = x.dialect.systemOf(x.body, among)
+	again := cmp.Or(x.c.Request().Header.Get("X-Stainless-Retry-Count"), "0") != "0"
+	if x.place, err = x.find(ctx, p, x.named(), again); err != nil {
+		return err
+	}
+	if x.mode == Observe || len(x.place.units) == 0 {
+		return nil
+	}
+	return x.recall(ctx)
+}
+
+// modeOf returns the mode that a request asks for.
+func (x *exchange) modeOf() (Mode, error) {
+	asked := x.c.Request().Header.Get(modeHeader)
+	if asked == "" {
+		return x.Mode, nil
+	}
+	if !slices.Contains(Modes, Mode(asked)) {
+		return "", rest.Unprocessable("header."+modeHeader, "expected observe or remember. Got: "+db.Short(asked))
+	}
+	return Mode(asked), nil
+}
+
+// named returns what a request says about its conversation.
+func (x *exchange) named() named {
+	n := named{name: strings.TrimSpace(x.c.Request().Header.Get(conversationHeader))}
+	if x.dialect != responsesDialect {
+		return n
+	}
+	n.response = x.body.text("previous_response_id")
+	if id := x.body.text("conversation"); id != "" {
+		n.name, n.appends = "openai "+id, true
+	}
+	var object struct {
+		ID string `json:"id"`
+	}
+	if json.Unmarshal(x.body.field("conversation"), &object) == nil && object.ID != "" {
+		n.name, n.appends = "openai "+object.ID, true
+	}
+	return n
+}
+
+// recall adds to the request what the memories hold: notes behind messages, blocks in the system prompt, and the working
+// memory at the end.
+func (x *exchange) recall(ctx context.Context) error {
+	p := x.place
+	notes, err := x.Recall.Notes(ctx, p.org, p.agent.Key, otidsOf(p.units))
+	if err != nil {
+		return err
+	}
+	behind := map[string]string{}
+	for _, n := range notes {
+		if behind[n.OTID] == "" || n.Conversation == p.conversation {
+			behind[n.OTID] = n.Text
+		}
+	}
+	last := len(p.units) - 1
+	newest := p.units[last]
+	var c recall.Conversation
+	if p.exists {
+		if c, err = x.Recall.Conversation(ctx, p.org, p.agent.ID, p.conversation); err != nil {
+			return err
+		}
+	}
+	blocks, working, err := x.Agents.ShownMemory(ctx, p.org, p.agent, c)
+	if err != nil {
+		return err
+	}
+	if newest.Role == recall.User && last >= p.fresh && !newest.known {
+		if x.note = x.Gateway.note(ctx, p, shownTexts(p)+blocks); x.note != "" {
+			x.otidOf = newest.otid
+		}
+	}
+	for i, u := range p.units {
+		note := behind[u.otid]
+		if i == last && x.note != "" {
+			note = x.note
+		}
+		if note != "" && u.Role == recall.User {
+			x.body.addToItem(u.at, note, x.dialect.partType)
+		}
+	}
+	if blocks != "" {
+		x.dialect.addSystem(x.body, blocks)
+	}
+	if working != "" && newest.Role == recall.User {
+		x.body.addToItem(newest.at, "\n\n"+working, x.dialect.partType)
+	}
+	return nil
+}
+
+// shownTexts returns what the request itself says.
+func shownTexts(p place) string {
+	var b strings.Builder
+	b.WriteString(p.system)
+	for _, u := range p.units {
+		for _, part := range u.Content {
+			b.WriteString("\n" + part.Text)
+		}
+	}
+	return b.String()
+}
+
+// storing is the storage of a request's messages.
+type storing struct {
+	done  chan struct{}
+	place place // behind them
+	err   error
+	once  sync.Once
+}
+
+// wait waits until the messages are stored, but not longer than a limit, and reports whether they are.
+func (s *storing) wait(limit time.Duration) bool {
+	select {
+	case <-s.done:
+		return s.err == nil
+	case <-time.After(limit):
+		return false
+	}
+}
+
+// storeRequest begins to store the request's messages.
+func (x *exchange) storeRequest(ctx context.Context) *storing {
+	s := &storing{done: make(chan struct{}), err: errNotStored}
+	if x.away || len(x.place.units) == 0 && !x.named().appends {
+		close(s.done)
+		return s
+	}
+	ctx, cancel := context.WithTimeout(db.WithPatience(context.WithoutCancel(x.c.Request().Context()), keepTimeout),
+		keepTimeout)
+	go func() {
+		defer close(s.done)
+		defer cancel()
+		if s.place, s.err = x.keep(ctx, x.place); s.err == nil && x.note != "" && x.otidOf != "" {
+			s.err = x.Recall.KeepNote(ctx, s.place.org, s.place.agent.ID,
+				recall.Note{OTID: x.otidOf, Conversation: s.place.conversation, Text: x.note})
+		}
+		if s.err != nil {
+			x.Log.WarnContext(ctx, "messages of the gateway are not stored; the next request of their client brings them again",
+				"error", s.err)
+		}
+	}()
+	return s
+}
+
+var errNotStored = errors.New("the memory takes no part in the request")
+
+// storeAnswer stores an answer behind the request's messages, once they are stored.
+func (x *exchange) storeAnswer(ctx context.Context, request *storing, whole []byte) {
+	if !request.wait(waitTimeout) {
+		return
+	}
+	answer, err := model.ReadAnswer(ctx, x.dialect.format, bytes.NewReader(whole), maxAnswerBytes)
+	if len(answer.Content) == 0 {
+		x.Log.DebugContext(ctx, "an answer of a provider is not stored", "error", err)
+		return
+	}
+	p := request.place
+	d := recall.Draft{Role: recall.Assistant, Content: answer.Content, Model: &x.model}
+	if x.model == "" {
+		d.Model = nil
+	}
+	if answer.ID != "" {
+		d.StepID = &answer.ID
+	}
+	u := unit{Draft: d}
+	if !x.named().appends {
+		before := p.before
+		if n := len(p.units); n > 0 {
+			before = p.units[n-1].otid
+		}
+		u.otid = next(before, d)
+	}
+	p.units, p.fresh, p.system = []unit{u}, 0, ""
+	ctx, cancel := context.WithTimeout(db.WithPatience(context.WithoutCancel(ctx), waitTimeout), waitTimeout)
+	defer cancel()
+	if _, err := x.keep(ctx, p); err != nil {
+		x.Log.WarnContext(ctx, "an answer is not stored; the next request of its client brings it again", "error", err)
+	}
+}
+
+// agentOf returns the agent that a request names: in its path, in a header, or by its key. An agent with a new name is
+// made if the key may.
+func (x *exchange) agentOf(ctx context.Context, key apikey.Key) (agent.Agent, error) {
+	named := cmp.Or(x.c.Param("agent_id"), strings.TrimSpace(x.c.Request().Header.Get(agentHeader)))
+	if named == "" && len(key.AgentIDs) == 1 {
+		named = key.AgentIDs[0]
+	}
+	a, err := x.agentNamed(ctx, key, cmp.Or(named, DefaultAgent))
+	if err != nil {
+		return a, err
+	}
+	if !rest.MayRunTools(key, a.ID) {
+		return a, rest.Forbidden("The API key may not speak as agent " + a.ID + ": use a key with the scope write, or with " +
+			"the scope tools of this agent")
+	}
+	return a, nil
+}
+
+// DefaultAgent is the name of the agent of requests that name none.
+const DefaultAgent = "gateway"
+
+func (x *exchange) agentNamed(ctx context.Context, key apikey.Key, named string) (agent.Agent, error) {
+	if strings.HasPrefix(named, "agent-") {
+		return x.Agents.Agent(ctx, key.Org, named)
+	}
+	a, found, err := x.oldest(ctx, key.Org, named)
+	if err != nil || found {
+		return a, err
+	}
+	if !key.May(apikey.Write) {
+		return a, rest.Forbidden("There is no agent " + db.Short(named) + ", and the API key may not make one: name an " +
+			"agent in the header " + agentHeader + " or the path, or use a key with the scope write")
+	}
+	handle := x.dialect.handle(x.model)
+	made, err := x.Create(ctx, named, handle)
+	if err != nil {
+		return a, err
+	}
+	a, _, err = x.oldest(ctx, key.Org, named)
+	if err == nil && a.ID != made { // another request made one at the same time
+		err = x.Agents.Delete(ctx, key.Org, made)
+	}
+	return a, err
+}
+
+// oldest returns the oldest agent with a name.
+func (g *Gateway) oldest(ctx context.Context, org db.Org, name string) (a agent.Agent, found bool, err error) {
+	list, err := g.Agents.List(ctx, org, agent.Filter{Name: name}, db.Page{Limit: 1, Ascending: true})
+	if len(list) == 0 {
+		return a, false, err
+	}
+	return list[0], true, err
+}
+
+// userOf returns ctx for the user of a request: the one of its key or of a header, else the one that its body names. The
+// latter is nobody where the agent's users share one memory.
+func (x *exchange) userOf(ctx context.Context, key apikey.Key, a agent.Agent) (context.Context, string, error) {
+	shared := cmp.Or(a.Settings.RecallScope, agent.ScopeAgent) == agent.ScopeAgent
+	if key.UserKey != 0 {
+		if shared {
+			return ctx, "", rest.Forbidden("The request works for one user, and the users of agent " + a.ID + " share one " +
+				"memory: set its recall_scope to user (PATCH /v1/agents/" + a.ID + ")")
+		}
+		return ctx, *key.UserID, nil
+	}
+	named := x.dialect.userOf(x.body)
+	if named == "" || shared {
+		return ctx, "", nil
+	}
+	user, err := x.User(ctx, key, named)
+	if errors.Is(err, db.ErrNotFound) || errors.Is(err, db.ErrInvalid) {
+		return ctx, "", rest.Unprocessable("user", "the request names a user whom its key may not make: "+err.Error())
+	}
+	return db.WithUser(ctx, user.Key), user.ID, err
+}

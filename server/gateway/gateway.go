@@ -1,0 +1,127 @@
+// Package gateway lets a program that speaks with a provider of models send its requests through this server, which
+// keeps what is said, and puts in what its memories hold. What a client sends is passed on, and what the provider
+// answers is passed back, byte for byte, where nothing is added.
+//
+// Each file uses only the files named before it:
+//   - requests: body.go dialect.go unit.go
+//   - where their messages are kept: gateway.go place.go
+//   - what is recalled for them: remember.go
+//   - their way to the provider and back: credential.go forward.go answer.go exchange.go routes.go
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/loci-memory/loci/agent"
+	"github.com/loci-memory/loci/agent/loop"
+	"github.com/loci-memory/loci/agent/loop/model"
+	"github.com/loci-memory/loci/agent/tool"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall"
+	"github.com/loci-memory/loci/server/rest"
+	"github.com/loci-memory/loci/tenant/apikey"
+)
+
+// Mode says what the gateway does with a request.
+type Mode string
+
+// The modes.
+const (
+	Observe  Mode = "observe"  // stores, changes nothing
+	Remember Mode = "remember" // also recalls
+)
+
+// Modes lists the modes.
+var Modes = []Mode{Observe, Remember}
+
+// What is done with a request while the memory cannot be reached.
+const (
+	Pass   = "pass" // it goes to the provider as it came
+	Refuse = "refuse"
+)
+
+// Upstreams are the providers that are asked.
+type Upstreams = model.Upstreams
+
+// Options configure a Gateway.
+type Options struct {
+	API       *rest.API
+	Agents    *agent.Store
+	Recall    *recall.Store
+	Loop      *loop.Loop
+	Tools     *tool.Set
+	Upstreams Upstreams
+	Mode      Mode   // of requests that name none
+	OnFailure string // Pass or Refuse
+	Log       *slog.Logger
+
+	// User returns the identity that a request names, which it may make.
+	User func(ctx context.Context, key apikey.Key, named string) (apikey.User, error)
+
+	// Create makes an agent with a name, whose model has a handle, and returns its id.
+	Create func(ctx context.Context, name, handle string) (id string, err error)
+
+	// Embed answers a request for embeddings; nil passes it on.
+	Embed func(ctx context.Context, texts []string) (vectors [][]float32, model string, err error)
+}
+
+// Gateway serves the requests.
+type Gateway struct {
+	Options
+	client  *http.Client
+	streams *db.Shares // requests that are at providers
+	seen    seen
+}
+
+// maxStreams is how many requests may be at providers at the same time; an organization may have a quarter of them.
+const maxStreams = 2048
+
+// New returns a gateway.
+func New(o Options) *Gateway {
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableCompression: true, MaxIdleConnsPerHost: 64,
+		IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
+		ExpectContinueTimeout: time.Second}
+	o.Mode, o.OnFailure = cmp.Or(o.Mode, Remember), cmp.Or(o.OnFailure, Pass)
+	return &Gateway{Options: o, streams: db.NewShares(maxStreams, maxStreams/4), seen: seen{at: map[[32]byte]time.Time{}},
+		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}}}
+}
+
+// seen remembers for a minute which keys were valid.
+type seen struct {
+	mu sync.Mutex
+	at map[[32]byte]time.Time // by the SHA-256 of the secret
+}
+
+const (
+	trustKey = time.Minute
+	maxSeen  = 10_000
+)
+
+func (s *seen) note(sum [32]byte, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.at) >= maxSeen {
+		clear(s.at)
+	}
+	s.at[sum] = now
+}
+
+func (s *seen) forget(sum [32]byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.at, sum)
+}
+
+func (s *seen) isTrusted(sum [32]byte, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, has := s.at[sum]
+	return has && now.Sub(at) < trustKey
+}
