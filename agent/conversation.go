@@ -111,6 +111,7 @@ func (s *Store) UpdateConversation(ctx context.Context, org db.Org, c recall.Con
 
 // ForkTo describes a copy of a conversation.
 type ForkTo struct {
+	ID        string // of the copy; empty to choose one
 	MessageID string // the last message to copy; empty copies all
 	Hidden    bool
 
@@ -141,7 +142,7 @@ func (s *Store) Fork(ctx context.Context, org db.Org, c recall.Conversation, to 
 				return err
 			}
 		}
-		f.Hidden = to.Hidden
+		f.Hidden, f.ID = to.Hidden, cmp.Or(to.ID, f.ID)
 		if f.Prompt, err = inTx.compileNow(ctx, org, a, f.Of(c)); err != nil {
 			return err
 		}

@@ -26,6 +26,8 @@ var notCarried = map[string]string{
 	"tool_key": "a number of the database's own", "tree_key": "a number of the database's own",
 	"forked_from": "a number of the database's own", "superseded_by": "a number of the database's own",
 
+	"recalled_notes": "copies of what other memories held, for the caches of a provider",
+
 	"chunks": "made again from the original", "file_segments": "made again from the original",
 	"gram_blocks": "made again from the original", "gram_units": "made again from the original",
 	"word_segments": "made again from the rows", "word_postings": "made again from the rows",

@@ -3,6 +3,9 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
 
 	"github.com/loci-memory/loci/recall/chat"
 	"github.com/loci-memory/loci/server/gateway"
@@ -18,9 +21,32 @@ type Gateway struct {
 }
 
 func (s *Server) gatewayRoutes(a *rest.API) {
-	gateway.New(gateway.Options{API: a, Agents: s.Agents, Recall: s.Recall, Loop: s.Loop, Tools: s.Tools,
+	g := gateway.New(gateway.Options{Agents: s.Agents, Recall: s.Recall, Loop: s.Loop, Tools: s.Tools,
 		Upstreams: s.Gateway.Upstreams, Mode: s.Gateway.Mode, OnFailure: s.Gateway.OnFailure, Log: s.Log, User: s.userOf,
-		Create: s.createNamed}).Routes()
+		Create: s.createNamed})
+	waits := rest.OnlyWaits(func(*http.Request) bool { return true }) // the gateway bounds its requests itself
+	for _, prefix := range []string{"", "/agents/{agent_id}", "/k/{key}", "/k/{key}/agents/{agent_id}"} {
+		for _, format := range []string{gateway.OpenAI, gateway.Anthropic} {
+			for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch,
+				http.MethodDelete} {
+				a.For(rest.Public).Hidden(method, prefix+"/"+format+"/v1/*", func(c echo.Context) error {
+					g.Serve(gatewayCall(a, c, format))
+					return nil
+				}, rest.Own, waits)
+			}
+		}
+	}
+}
+
+// gatewayCall returns the call of a request to the gateway.
+func gatewayCall(a *rest.API, c echo.Context, format string) gateway.Call {
+	return gateway.Call{Answer: rest.Answer(c), Request: c.Request(), Format: format, Path: c.Param("*"),
+		AgentID: c.Param("agent_id"), Key: c.Param("key"),
+		Admit: func(secret string) (*http.Request, func(), error) {
+			done, err := a.Admit(c, secret)
+			return c.Request(), done, err
+		},
+		Hold: func(limitBytes int64) ([]byte, func(), error) { return a.Hold(c, limitBytes) }}
 }
 
 // createNamed creates an agent as a request with a name and a model does, and returns its id.

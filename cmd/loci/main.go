@@ -11,7 +11,7 @@
 //   - what a server is made of: intervals.go memory.go finding.go tracing.go outage.go document.go programs.go jq.go
 //     fixtures.go
 //     headconn.go ambiguous.go answerpace.go
-//   - models: embedding.go modelendpoint.go embeddingmodel.go rerank.go llm.go
+//   - models: embedding.go modelendpoint.go embeddingmodel.go rerank.go llm.go gateway.go
 //   - the settings of a server, and what they make: serving.go embedder.go answering.go config.go settings.go
 //   - a running server: process.go stores.go
 //   - what it does: serverkeys.go examine.go demo.go listen.go observe.go jobs.go backfill.go maintenance.go restart.go

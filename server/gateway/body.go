@@ -167,6 +167,9 @@ func (b *body) addField(name string, value json.RawMessage) {
 
 // addFirstItem adds a message before all others.
 func (b *body) addFirstItem(message any) {
+	if raw := b.field(b.list); len(raw) == 0 || raw[0] != '[' {
+		return // the provider refuses such a request
+	}
 	at := b.fields[b.list].from + 1
 	item := chat.Encode(message)
 	if len(b.items) > 0 {

@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/labstack/echo/v4"
-
 	"github.com/loci-memory/loci/server/rest"
 )
 
@@ -51,20 +49,26 @@ func tokenOf(r *http.Request) string {
 	return strings.TrimSpace(r.Header.Get("X-Api-Key"))
 }
 
+// lociPrefix begins the keys that Loci makes. No such token is ever passed on.
+const lociPrefix = "loci_"
+
 // isProviders reports whether a token has the form of a provider's. Letta's servers have keys that begin likewise.
 func isProviders(token string) bool {
 	return strings.HasPrefix(token, "sk-") && !strings.HasPrefix(token, "sk-let-")
 }
 
 // admit finds the key of a request, and says whether the memory is away. done is as that of rest.API.Admit.
-func (g *Gateway) admit(c echo.Context, cred *credentials) (done func(), away bool, err error) {
+func (g *Gateway) admit(c *Call, cred *credentials) (done func(), away bool, err error) {
 	sum := sha256.Sum256([]byte(cred.secret))
-	done, err = g.API.Admit(c, cred.secret)
+	r, done, err := c.Admit(cred.secret)
 	if err == nil {
+		c.Request = r
 		switch {
-		case rest.Caller(c.Request().Context()).ID != "":
+		case rest.Caller(r.Context()).ID != "":
 			g.seen.note(sum, now())
-		case cred.secret != "" && !cred.named: // an open server: the token is the provider's
+		case strings.HasPrefix(cred.secret, lociPrefix) || cred.secret != "" && cred.named: // an open server has no such key
+			return done, false, rest.StatusProblem(http.StatusUnauthorized, "The API key is not known to this server")
+		case cred.secret != "": // the token is the provider's
 			cred.secret, cred.own = "", true
 		}
 		return done, false, nil

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/labstack/echo/v4"
-
 	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/agent/loop/model"
 	"github.com/loci-memory/loci/db"
@@ -34,7 +32,7 @@ func now() time.Time { return time.Now() }
 // exchange is a request with messages, and its answer.
 type exchange struct {
 	*Gateway
-	c       echo.Context
+	*Call
 	dialect *dialect
 	cred    credentials
 	mode    Mode
@@ -48,8 +46,7 @@ type exchange struct {
 }
 
 // converse serves a request with messages.
-func (x *exchange) converse(path string, raw []byte) error {
-	r := x.c.Request()
+func (x *exchange) converse(raw []byte) error {
 	var err error
 	if x.body, err = readBody(raw); err != nil {
 		return rest.Malformed("body: " + err.Error())
@@ -64,20 +61,20 @@ func (x *exchange) converse(path string, raw []byte) error {
 		x.body.replace("model", name)
 	}
 	if !x.away {
-		if err := x.remember(r.Context()); err != nil {
+		if err := x.remember(x.Request.Context()); err != nil {
 			return err
 		}
 	}
-	stored := x.storeRequest(r.Context())
+	r, stored := x.Request, x.storeRequest()
 	request := x.body.bytes()
-	answer, err := x.send(r.Context(), r, passing{upstream: upstream, path: path, cred: x.cred,
+	answer, err := x.send(r.Context(), r, passing{upstream: upstream, path: x.Path, cred: x.cred,
 		body: bytes.NewReader(request), bytes: int64(len(request))})
 	if err != nil {
 		stored.wait(keepTimeout)
 		return unreachable(r.Context(), upstream, err)
 	}
 	defer answer.Body.Close()
-	w := rest.Answer(x.c)
+	w := x.Answer
 	answerHeader(w.Header(), answer)
 	x.tell(w.Header())
 	w.WriteHeader(answer.StatusCode)
@@ -102,12 +99,12 @@ func (x *exchange) tell(h http.Header) {
 	}
 	h.Set(memoryHeader, string(x.mode))
 	h.Set(agentHeader, x.place.agent.ID)
-	h.Set(conversationHeader, x.place.conversation)
+	h.Set(conversationHeader, cmp.Or(x.place.forkID, x.place.conversation))
 }
 
 // upstream returns the provider of the request's model, and the model's name there.
 func (x *exchange) upstream() (model.Upstream, string, error) {
-	return x.chosen(x.c.Request(), x.dialect.format, x.model, x.cred)
+	return x.chosen(x.Request, x.dialect.format, x.model, x.cred)
 }
 
 // chosen returns the upstream that a request names, or that its model has. A request with the server's own credential
@@ -179,11 +176,11 @@ func (x *exchange) prepare(ctx context.Context) (err error) {
 	if ctx, p.user, err = x.userOf(ctx, key, p.agent); err != nil {
 		return err
 	}
-	x.c.SetRequest(x.c.Request().WithContext(db.WithUser(x.c.Request().Context(), db.UserOf(ctx))))
+	x.Request = x.Request.WithContext(db.WithUser(x.Request.Context(), db.UserOf(ctx)))
 	among := []string(nil)
 	p.units, among = readUnits(x.body.rawItems())
 	p.system = x.dialect.systemOf(x.body, among)
-	again := cmp.Or(x.c.Request().Header.Get("X-Stainless-Retry-Count"), "0") != "0"
+	again := cmp.Or(x.Request.Header.Get("X-Stainless-Retry-Count"), "0") != "0"
 	if x.place, err = x.find(ctx, p, x.named(), again); err != nil {
 		return err
 	}
@@ -195,7 +192,7 @@ func (x *exchange) prepare(ctx context.Context) (err error) {
 
 // modeOf returns the mode that a request asks for.
 func (x *exchange) modeOf() (Mode, error) {
-	asked := x.c.Request().Header.Get(modeHeader)
+	asked := x.Request.Header.Get(modeHeader)
 	if asked == "" {
 		return x.Mode, nil
 	}
@@ -207,7 +204,7 @@ func (x *exchange) modeOf() (Mode, error) {
 
 // named returns what a request says about its conversation.
 func (x *exchange) named() named {
-	n := named{name: strings.TrimSpace(x.c.Request().Header.Get(conversationHeader))}
+	n := named{name: strings.TrimSpace(x.Request.Header.Get(conversationHeader))}
 	if x.dialect != responsesDialect {
 		return n
 	}
@@ -304,13 +301,13 @@ func (s *storing) wait(limit time.Duration) bool {
 }
 
 // storeRequest begins to store the request's messages.
-func (x *exchange) storeRequest(ctx context.Context) *storing {
+func (x *exchange) storeRequest() *storing {
 	s := &storing{done: make(chan struct{}), err: errNotStored}
 	if x.away || len(x.place.units) == 0 && !x.named().appends {
 		close(s.done)
 		return s
 	}
-	ctx, cancel := context.WithTimeout(db.WithPatience(context.WithoutCancel(x.c.Request().Context()), keepTimeout),
+	ctx, cancel := context.WithTimeout(db.WithPatience(context.WithoutCancel(x.Request.Context()), keepTimeout),
 		keepTimeout)
 	go func() {
 		defer close(s.done)
@@ -366,7 +363,7 @@ func (x *exchange) storeAnswer(ctx context.Context, request *storing, whole []by
 // agentOf returns the agent that a request names: in its path, in a header, or by its key. An agent with a new name is
 // made if the key may.
 func (x *exchange) agentOf(ctx context.Context, key apikey.Key) (agent.Agent, error) {
-	named := cmp.Or(x.c.Param("agent_id"), strings.TrimSpace(x.c.Request().Header.Get(agentHeader)))
+	named := cmp.Or(x.AgentID, strings.TrimSpace(x.Request.Header.Get(agentHeader)))
 	if named == "" && len(key.AgentIDs) == 1 {
 		named = key.AgentIDs[0]
 	}

@@ -6,7 +6,7 @@
 //   - requests: body.go dialect.go unit.go
 //   - where their messages are kept: gateway.go place.go
 //   - what is recalled for them: remember.go
-//   - their way to the provider and back: credential.go forward.go answer.go exchange.go routes.go
+//   - their way to the provider and back: credential.go forward.go answer.go exchange.go serve.go
 package gateway
 
 import (
@@ -23,7 +23,6 @@ import (
 	"github.com/loci-memory/loci/agent/tool"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/recall"
-	"github.com/loci-memory/loci/server/rest"
 	"github.com/loci-memory/loci/tenant/apikey"
 )
 
@@ -45,12 +44,17 @@ const (
 	Refuse = "refuse"
 )
 
+// The forms of requests, by the provider whose they are.
+const (
+	OpenAI    = model.FormatOpenAI
+	Anthropic = model.FormatAnthropic
+)
+
 // Upstreams are the providers that are asked.
 type Upstreams = model.Upstreams
 
 // Options configure a Gateway.
 type Options struct {
-	API       *rest.API
 	Agents    *agent.Store
 	Recall    *recall.Store
 	Loop      *loop.Loop

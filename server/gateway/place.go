@@ -26,6 +26,7 @@ type place struct {
 	exists       bool
 	behind       int      // position of the last message of the request that is stored; 0: any
 	forkAt       string   // id of the message after which the conversation is copied first; empty: it goes on
+	forkID       string   // of that copy
 	units        []unit   // of the request
 	fresh        int      // index of the first unit that is not stored
 	take         []string // otids that the units take from messages of other conversations
@@ -79,6 +80,9 @@ func (g *Gateway) find(ctx context.Context, p place, n named, again bool) (place
 		if err != nil && !errors.Is(err, db.ErrNotFound) {
 			return p, err
 		}
+		if err != nil && p.conversation == n.name {
+			return p, err
+		}
 		if p.exists = err == nil; n.appends || !p.exists {
 			return p.unlinked(n), nil
 		}
@@ -110,7 +114,7 @@ func (g *Gateway) find(ctx context.Context, p place, n named, again bool) (place
 	}
 	end, err := g.trailing(ctx, p, *last)
 	if p.behind = end; end == 0 {
-		p.forkAt, p.behind = last.ID, last.Position
+		p.forkAt, p.forkID, p.behind = last.ID, recall.NewConversationID(), last.Position
 	}
 	return p, err
 }
@@ -250,6 +254,7 @@ func (g *Gateway) keep(ctx context.Context, p place) (place, error) {
 		if p.forkAt, err = g.messageAt(ctx, p); err != nil {
 			return p, err
 		}
+		p.forkID = recall.NewConversationID()
 	}
 	return p, err
 }
@@ -285,7 +290,7 @@ func (g *Gateway) prepare(ctx context.Context, p *place) error {
 		if err != nil {
 			return err
 		}
-		fork, err := g.Agents.Fork(ctx, p.org, c, agent.ForkTo{MessageID: p.forkAt})
+		fork, err := g.Agents.Fork(ctx, p.org, c, agent.ForkTo{MessageID: p.forkAt, ID: p.forkID})
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,135 @@
+package gateway
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/loci-memory/loci/agent/loop/model"
+	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/recall/chat"
+	"github.com/loci-memory/loci/server/rest"
+)
+
+// maxRequestBytes bounds a request with messages.
+const maxRequestBytes = 64 << 20
+
+// Call is a request of a client in the form of a provider.
+type Call struct {
+	Answer  http.ResponseWriter
+	Request *http.Request
+	Format  string // OpenAI or Anthropic
+	Path    string // behind /v1/
+	AgentID string // the agent in the path; may be empty
+	Key     string // the key in the path; may be empty
+
+	// Admit returns the request for the key with a secret, as rest.API.Admit does.
+	Admit func(secret string) (r *http.Request, done func(), err error)
+	// Hold reads the body, as rest.API.Hold does.
+	Hold func(limitBytes int64) (body []byte, release func(), err error)
+}
+
+// withMessages are the dialects of requests with messages, by their format, method and path.
+var withMessages = map[string]*dialect{
+	"openai POST chat/completions": chatDialect,
+	"openai POST responses":        responsesDialect,
+	"anthropic POST messages":      anthropicDialect,
+}
+
+// paid are the requests that the server's own credential pays for, besides those with messages.
+var paid = []string{"GET models", "POST embeddings", "POST messages/count_tokens"}
+
+// Serve serves a call. It panics with http.ErrAbortHandler if an answer breaks off.
+func (g *Gateway) Serve(c Call) {
+	if err := g.serve(&c); err != nil {
+		writeError(c.Answer, c.Format, rest.ProblemOf(err))
+	}
+}
+
+// serve returns an error only if no answer has begun.
+func (g *Gateway) serve(c *Call) error {
+	c.Path = strings.Trim(c.Path, "/")
+	cred := credentialsOf(c.Request, c.Key)
+	done, away, err := g.admit(c, &cred)
+	defer done()
+	if err != nil {
+		return err
+	}
+	org := rest.Org(c.Request.Context())
+	if !g.streams.TryTake(org, 1, 0) {
+		return rest.StatusProblem(http.StatusTooManyRequests, "Too many requests are at providers; try again in a moment")
+	}
+	defer g.streams.Give(org, 1)
+	d := withMessages[c.Format+" "+c.Request.Method+" "+c.Path]
+	if d == nil {
+		return g.passOn(c, cred)
+	}
+	raw, release, err := c.Hold(maxRequestBytes)
+	defer release()
+	if err != nil {
+		return err
+	}
+	x := &exchange{Gateway: g, Call: c, dialect: d, cred: cred, away: away}
+	return x.converse(raw)
+}
+
+// passOn passes a request without messages on.
+func (g *Gateway) passOn(c *Call, cred credentials) error {
+	r := c.Request
+	if !cred.own && !isPaid(r.Method+" "+c.Path) {
+		return rest.Forbidden(r.Method + " " + db.Short(c.Path) + " is passed on only with a credential of your provider: " +
+			"send it in its usual header, and the key of this server in " + keyHeader)
+	}
+	u, _, err := g.chosen(r, c.Format, "", credentials{own: true})
+	if err != nil {
+		return err
+	}
+	answer, err := g.send(r.Context(), r, passing{upstream: u, path: c.Path, cred: cred, body: r.Body,
+		bytes: r.ContentLength})
+	if err != nil {
+		return unreachable(r.Context(), u, err)
+	}
+	defer answer.Body.Close()
+	answerHeader(c.Answer.Header(), answer)
+	c.Answer.WriteHeader(answer.StatusCode)
+	if _, err := io.Copy(flusher{c.Answer}, answer.Body); err != nil {
+		panic(http.ErrAbortHandler) // the client sees that the answer is not whole
+	}
+	return nil
+}
+
+func isPaid(request string) bool {
+	for _, p := range paid {
+		if request == p || strings.HasPrefix(request, p+"/") && p == "GET models" {
+			return true
+		}
+	}
+	return false
+}
+
+// writeError answers with a problem in the form of the provider's errors.
+func writeError(w http.ResponseWriter, format string, p *rest.Problem) {
+	kinds := map[int]string{http.StatusUnauthorized: "authentication_error", http.StatusForbidden: "permission_error",
+		http.StatusNotFound: "not_found_error", http.StatusTooManyRequests: "rate_limit_error",
+		http.StatusRequestEntityTooLarge: "request_too_large"}
+	kind := kinds[p.GetStatus()]
+	switch {
+	case kind == "" && p.GetStatus() >= http.StatusInternalServerError:
+		kind = "api_error"
+	case kind == "":
+		kind = "invalid_request_error"
+	}
+	body := map[string]any{"error": map[string]any{"message": p.Error(), "type": kind, "param": nil, "code": nil}}
+	if format == model.FormatAnthropic {
+		body = map[string]any{"type": "error", "error": map[string]string{"type": kind, "message": p.Error()}}
+	}
+	text := chat.Encode(body)
+	for name, values := range p.GetHeaders() {
+		w.Header()[name] = values
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	w.WriteHeader(p.GetStatus())
+	_, _ = w.Write(text) // the client may be gone
+}
