@@ -230,7 +230,7 @@ func (s Sentence) CueScore() float64 {
 	switch {
 	case s.IsUnread() && !hasCues(s.Text):
 		score += unreadWeight // whatever its beginning
-	case s.Opening&announcing != 0:
+	case s.Opening&announcing != 0 && !commits(s.Text):
 		score *= 0.4
 	case s.Is(courteous) && !s.Is(lasting) && !strings.ContainsAny(s.Text, "0123456789"):
 		score *= courtesyShare
@@ -242,6 +242,24 @@ func (s Sentence) CueScore() float64 {
 	}
 	return score
 }
+
+// commits reports whether a sentence says how something will be done from now on, rather than what comes next.
+func commits(text string) bool {
+	return intention.MatchString(text) && !looking.MatchString(text) && Detail(text) >= detailOfPlan
+}
+
+// intention matches the beginning of a sentence that says what its speaker will do. looking matches what is done by the
+// next answer.
+var (
+	intention = regexp.MustCompile(`(?i)^(?:(?:ok|okay|good|fine|so|then|gut|dann|bon|bien|vale|bem|goed),? )?` +
+		`(?:i['’]ll|i will|i['’]m going to|i am going to|ich werde|je vais|voy a|vou|ik ga)\b`)
+	looking = regexp.MustCompile(`(?i)\b(?:(?:look|check|read|open|see|find|search|list|view|start|begin|continu|inspect|` +
+		`verif|prüf|les[en]|öffn|such|schau|zeig|regard|cherch|ouvr|lire|busc|mir|revis|abr|leer|ver|procur|kijk|lees|` +
+		`zoek)\pL*|let you|get back|go (?:on|through|over)|have a|run|try|tell|show)\b`)
+)
+
+// detailOfPlan is the Detail of a sentence that says enough of a plan.
+const detailOfPlan = 0.6
 
 // Weights of kinds that are recognized without cues: progress, and statements in scripts without cues.
 const (
