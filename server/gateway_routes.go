@@ -43,7 +43,7 @@ func gatewayCall(a *rest.API, c echo.Context, format string) gateway.Call {
 	return gateway.Call{Answer: rest.Answer(c), Request: c.Request(), Format: format, Path: c.Param("*"),
 		AgentID: c.Param("agent_id"), Key: c.Param("key"),
 		Admit: func(secret string) (*http.Request, func(), error) {
-			done, err := a.Admit(c, secret)
+			done, err := a.Admit(c, secret, gateway.AdmitTimeout)
 			return c.Request(), done, err
 		},
 		Hold: func(limitBytes int64) ([]byte, func(), error) { return a.Hold(c, limitBytes) }}

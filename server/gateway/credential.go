@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci/server/rest"
 )
@@ -57,9 +58,20 @@ func isProviders(token string) bool {
 	return strings.HasPrefix(token, "sk-") && !strings.HasPrefix(token, "sk-let-")
 }
 
+const (
+	// AdmitTimeout is how long a request waits for the database to find its key.
+	AdmitTimeout = 1500 * time.Millisecond
+	// awayFor is how long a memory that could not be reached is not asked again, if requests may pass without it.
+	awayFor = 2 * time.Second
+)
+
 // admit finds the key of a request, and says whether the memory is away. done is as that of rest.API.Admit.
 func (g *Gateway) admit(c *Call, cred *credentials) (done func(), away bool, err error) {
 	sum := sha256.Sum256([]byte(cred.secret))
+	passes := g.OnFailure != Refuse && (cred.own || cred.secret != "" && g.seen.isTrusted(sum, now()))
+	if passes && g.away.Load() > now().UnixNano() {
+		return func() {}, true, nil
+	}
 	r, done, err := c.Admit(cred.secret)
 	if err == nil {
 		c.Request = r
@@ -77,7 +89,7 @@ func (g *Gateway) admit(c *Call, cred *credentials) (done func(), away bool, err
 		g.seen.forget(sum)
 		return done, false, err
 	}
-	if g.OnFailure != Refuse && (cred.own || cred.secret != "" && g.seen.isTrusted(sum, now())) {
+	if g.away.Store(now().Add(awayFor).UnixNano()); passes {
 		return done, true, nil
 	}
 	return done, true, err

@@ -159,6 +159,7 @@ func (x *exchange) remember(ctx context.Context) error {
 	if x.OnFailure == Refuse {
 		return err
 	}
+	x.Gateway.away.Store(now().Add(awayFor).UnixNano())
 	x.Log.WarnContext(ctx, "a request passes the gateway without memory", "error", err)
 	x.away, x.body.edits = true, slices.DeleteFunc(x.body.edits, func(e edit) bool { return e.from == e.to })
 	return nil

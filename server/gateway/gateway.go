@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/loci-memory/loci/agent"
@@ -80,6 +81,7 @@ type Gateway struct {
 	client  *http.Client
 	streams *db.Shares // requests that are at providers
 	seen    seen
+	away    atomic.Int64 // until when the memory is not asked, in nanoseconds since 1970; 0: it is there
 }
 
 // maxStreams is how many requests may be at providers at the same time; an organization may have a quarter of them.

@@ -30,7 +30,7 @@ func (a *API) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		if a.isPublic(c.Path()) {
 			return next(c)
 		}
-		done, err := a.admit(c, secretOf(c.Request()), a.authorize)
+		done, err := a.admit(c, secretOf(c.Request()), a.Timeout, a.authorize)
 		defer done()
 		if err != nil {
 			return err
@@ -40,16 +40,17 @@ func (a *API) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 }
 
 // Admit is authenticate for a request of a public route whose handler finds the secret of the key, and what the key may
-// do. done must be called when the request has been served, also after an error.
-func (a *API) Admit(c echo.Context, secret string) (done func(), err error) {
-	return a.admit(c, secret, func(echo.Context, apikey.Key) error { return nil })
+// do. It waits at most limit for the database. done must be called when the request has been served, also after an
+// error.
+func (a *API) Admit(c echo.Context, secret string, limit time.Duration) (done func(), err error) {
+	return a.admit(c, secret, limit, func(echo.Context, apikey.Key) error { return nil })
 }
 
-func (a *API) admit(c echo.Context, secret string, authorize func(echo.Context, apikey.Key) error) (done func(),
-	err error) {
+func (a *API) admit(c echo.Context, secret string, limit time.Duration,
+	authorize func(echo.Context, apikey.Key) error) (done func(), err error) {
 	done = func() {}
 	r, start := c.Request(), time.Now()
-	key, err := a.caller(r, secret)
+	key, err := a.caller(r, secret, limit)
 	if err != nil {
 		if ProblemOf(err).status < http.StatusInternalServerError {
 			a.lookups.refusals.wait(r.Context())
@@ -81,15 +82,15 @@ func (a *API) admit(c echo.Context, secret string, authorize func(echo.Context, 
 	setContext(c, keyRecheck, func() error {
 		ctx, cancel := context.WithTimeout(r.Context(), min(recheckTimeout, a.Timeout))
 		defer cancel()
-		_, err := a.caller(r.WithContext(ctx), secret)
+		_, err := a.caller(r.WithContext(ctx), secret, a.Timeout)
 		return err
 	})
 	return done, nil
 }
 
 // caller returns the key of a request. A request without one, to a server that needs none, is the operator's.
-func (a *API) caller(r *http.Request, secret string) (apikey.Key, error) {
-	ctx, cancel := context.WithTimeout(r.Context(), a.Timeout)
+func (a *API) caller(r *http.Request, secret string, limit time.Duration) (apikey.Key, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), limit)
 	defer cancel()
 	for _, name := range []string{"Authorization", "X-Bare-Password", "Origin"} {
 		if n := len(r.Header.Values(name)); n > 1 {
