@@ -128,7 +128,7 @@ func (s *Store) failParsing(ctx context.Context, job ParseArgs, reason string) e
 
 // parse reads the text of a document and splits it into chunks.
 func (s *Store) parse(ctx context.Context, src source, input document.Input) (p parsed, err error) {
-	if !input.IsComplex() { // other documents are read by separate programs
+	if !input.IsDocument() { // others are read by separate programs
 		s.readers <- struct{}{}
 		defer func() { <-s.readers }()
 	}

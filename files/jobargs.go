@@ -115,11 +115,11 @@ func (PurgeArgs) InsertOpts() river.InsertOpts { return queue.Once(QueueUpkeep) 
 const largeBytes = 1 << 20
 
 func queueOf(size int64, mediaType string) string {
-	isLarge, isComplex := size > largeBytes, document.Input{MediaType: mediaType}.IsComplex()
+	isLarge, isDocument := size > largeBytes, document.Input{MediaType: mediaType}.IsDocument()
 	switch {
-	case isLarge && isComplex:
+	case isLarge && isDocument:
 		return QueueLargeDocuments
-	case isComplex:
+	case isDocument:
 		return QueueDocuments
 	case isLarge:
 		return QueueLarge

@@ -18,9 +18,6 @@ func (s *Store) pageLog(ctx context.Context, job ParseArgs, src source) (*docume
 		return nil, nil
 	}
 	log := &document.PageLog{Read: s.tellPages(ctx, job)}
-	if !input.IsPDF() {
-		return log, nil
-	}
 	type page struct {
 		Number int    `db:"page"`
 		Text   string `db:"text"`
@@ -58,9 +55,9 @@ func (s *Store) tellPages(ctx context.Context, job ParseArgs) func(read, total i
 	}
 }
 
-// forgetPages deletes the pages that were kept for another attempt.
+// forgetPages deletes the pages and pictures that were kept for another attempt.
 func (s *Store) forgetPages(ctx context.Context, src source) error {
-	if !(document.Input{MediaType: src.MediaType}).IsPDF() {
+	if !(document.Input{MediaType: src.MediaType}).IsComplex() {
 		return nil
 	}
 	return s.exec(ctx, `DELETE FROM read_pages WHERE org = $1 AND file_key = $2`, src.Org, src.Key)

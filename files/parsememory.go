@@ -49,7 +49,7 @@ func (s *Store) startReading(ctx context.Context, org db.Org, input document.Inp
 	bounded, cancel := context.WithTimeout(ctx, readPatience)
 	defer cancel()
 	r := &reading{s.parsing.plain, org, heldBytes(input)}
-	if input.IsComplex() {
+	if input.IsDocument() {
 		r.shares = s.parsing.complex
 	}
 	err := r.shares.Take(bounded, org, r.bytes)

@@ -95,14 +95,6 @@ func (a *archive) relations(part string) (map[string]relation, error) {
 	})
 }
 
-// resolve returns the name in the archive of the target that a part names.
-func resolve(part, target string) string {
-	if strings.HasPrefix(target, "/") {
-		return strings.TrimPrefix(path.Clean(target), "/")
-	}
-	return strings.TrimPrefix(path.Join("/", path.Dir(part), target), "/")
-}
-
 // related returns the part of a kind; of several parts, the first by name. It returns fallback if there is none.
 func related(all map[string]relation, kind, fallback string) string {
 	found := ""

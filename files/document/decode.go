@@ -20,9 +20,10 @@ import (
 //   - by the letters of the languages that are written in each encoding
 //
 // The text is valid UTF-8 without a byte order mark. CR LF becomes LF, and so does CR or NEL if the whole file uses it;
-// elsewhere these become ␍ and ␤. A run of NULs becomes one ␀, an undecodable byte \xNN. Colours and other commands for a terminal are dropped. Everything else
-// stays, so that line n of the text is line n of the file. *UnreadableError if more than one character in twenty is a
-// control character or undecodable, and for EBCDIC, because its code pages cannot be told apart.
+// elsewhere these become ␍ and ␤. A run of NULs becomes one ␀, an undecodable byte \xNN. Colours and other commands for
+// a terminal are dropped. Everything else stays, so that line n of the text is line n of the file. *UnreadableError if
+// more than one character in twenty is a control character or undecodable, and for EBCDIC, because its code pages
+// cannot be told apart.
 func Decode(raw []byte, hint string) (text, charset string, err error) {
 	p, err := decodePlain(raw, hint, "")
 	return p.text, p.charset, err
@@ -157,8 +158,8 @@ func nextRune(charset string) func(raw []byte) (string, int) {
 	}
 }
 
-// normalLines ends each line in LF. All CRs before an LF belong to the line's end. CR, or NEL, ends a line where nothing
-// else does.
+// normalLines ends each line in LF. All CRs before an LF belong to the line's end. CR, or NEL, ends a line where
+// nothing else does.
 func normalLines(text string) string {
 	switch {
 	case strings.Contains(text, "\n"):
@@ -386,8 +387,10 @@ func readText(input Input) (Text, error) {
 	if err != nil {
 		return Text{}, err
 	}
+	p.omitted.withPictures = input.Scans
 	if input.IsHTML() {
 		p.text, err = readHTML(p.text, &p.omitted)
 	}
-	return Text{Text: p.text, Charset: p.charset, Sure: p.sure, Omitted: p.omitted.list()}, err
+	return Text{Text: p.text, Charset: p.charset, Sure: p.sure, Omitted: p.omitted.list(),
+		Pictures: p.omitted.listPictures()}, err
 }

@@ -3,17 +3,18 @@
 //
 // Each file uses only the files named before it:
 //   - what all formats share: mediatype.go omitted.go document.go limits.go inline.go table.go markdown.go
-//     vocabulary.go hyphens.go ole.go programs.go pages.go scans.go
+//     vocabulary.go hyphens.go ole.go programs.go pages.go scans.go pictures.go
 //   - HTML and text: htmlnodes.go stylesheet.go htmlshown.go htmlforms.go htmlbounds.go html.go charsets.go
 //     charset.go languages.go detect.go terminal.go decode.go
 //   - packed formats: zip.go advice.go ipynb.go xml.go properties.go archive.go xmltree.go formula.go
 //   - Office: embedded.go footers.go docxlist.go styles.go drawing.go diagram.go chart.go docxstyle.go docxsymbols.go
-//     docxtext.go docx.go sheet.go numberformat.go sheetformats.go xlsxcells.go sheetlinks.go xlsxdrawn.go sheetcontrols.go xlsx.go
-//     readingorder.go pptx.go
+//     docxtext.go docx.go sheet.go numberformat.go sheetformats.go xlsxcells.go sheetlinks.go xlsxdrawn.go
+//     sheetcontrols.go xlsx.go readingorder.go pptx.go
 //   - OpenDocument and EPUB: odfstyle.go odfform.go odflist.go odftable.go odf.go odp.go epub.go
 //   - recognizing formats, and mail: office.go mailheader.go mailpart.go sniff.go mailfiles.go mail.go
 //   - reading any format: pdfpage.go pdfobjects.go pdfplace.go pdfbidi.go pdfturned.go pdfdrawn.go pdfappearance.go
-//     pdfform.go pdflinks.go pdfnotes.go pdf.go read.go pdfimage.go
+//     pdfform.go pdflinks.go pdfnotes.go pdf.go read.go
+//     pdfimage.go
 package document
 
 import (
@@ -31,7 +32,7 @@ type Input struct {
 	SizeBytes int64
 	Body      io.Reader // an io.ReaderAt is read in place; any other reader is read into memory if the format needs that
 
-	Scans bool     // a PDF without any text is no error: its pages without text will be read by OCR
+	Scans bool     // OCR will read pages without text, and pictures: a document without any other text is no error
 	Log   *PageLog // nil: nobody follows the reading
 }
 
@@ -44,13 +45,14 @@ type PageLog struct {
 
 // Text is the text of a document: valid UTF-8 without NUL, with lines that end in LF.
 type Text struct {
-	Text    string
-	Charset string     // charset of a plain-text format, such as "utf-8"; empty for other formats
-	Sure    float64    // probability, from 0 to 1, that Charset is right
-	Pages   []int      // line, from 1, on which each page, slide or sheet begins, ascending; nil if there are no pages
-	Omitted []Omission // what the document holds and the text does not; never nil from Readers.Read
-	Unread  []int      // pages of a PDF, from 1, that have content and no text of their own
-	ReadBy  []ReadBy   // what programs of the operator read
+	Text     string
+	Charset  string     // charset of a plain-text format, such as "utf-8"; empty for other formats
+	Sure     float64    // probability, from 0 to 1, that Charset is right
+	Pages    []int      // line, from 1, on which each page, slide or sheet begins, ascending; nil if there are no pages
+	Omitted  []Omission // what the document holds and the text does not; never nil from Readers.Read
+	Pictures []Picture  // that OCR may read, if Input.Scans is set; their marks are in the text
+	Unread   []int      // pages of a PDF, from 1, that have content and no text of their own
+	ReadBy   []ReadBy   // what programs of the operator read
 }
 
 // UnreadableError says, in a sentence for the uploader, why a document gives no text. Reading it again does not help.

@@ -217,8 +217,8 @@ var hyperlinkField = regexp.MustCompile(`^\s*HYPERLINK\s*"*([^"]*)`)
 // wordDrawing is what is read of a drawing in a run.
 type wordDrawing struct {
 	alternative string
-	pictures    int
-	isObject    bool // the drawing is the picture of an embedded object
+	pictures    []string // where their bytes are, if that is known
+	isObject    bool     // the drawing is the picture of an embedded object
 }
 
 // drawing reads the text boxes, charts and diagrams in a drawing, and the alternative text of a picture. It notes a
@@ -227,11 +227,11 @@ func (d *docx) drawing(x *xmlReader, p *wordParagraph, isObject bool) error {
 	w := wordDrawing{isObject: isObject}
 	err := d.drawn(x, p, &w)
 	shown := pictureText(w.alternative)
-	switch {
-	case w.pictures > 0 && shown == "":
-		d.budget.omitted.addAt(picture, d.budget.omitted.at, w.pictures)
-	case w.pictures > 0:
+	if len(w.pictures) > 0 {
 		p.text.add(shown, style{})
+	}
+	for _, part := range w.pictures {
+		p.text.add(d.budget.omitted.picture(picturePart(part), shown != ""), style{})
 	}
 	return err
 }
@@ -244,7 +244,11 @@ func (d *docx) drawn(x *xmlReader, p *wordParagraph, w *wordDrawing) error {
 			return d.blocks(x, p.boxes)
 		case "pic:pic", "v:imagedata":
 			if !w.isObject {
-				w.pictures++
+				w.pictures = append(w.pictures, d.links[e.attr("r:id")].target)
+			}
+		case "a:blip":
+			if n := len(w.pictures); n > 0 && w.pictures[n-1] == "" {
+				w.pictures[n-1] = d.links[e.attr("r:embed")].target
 			}
 		case "c:chart", "cx:chart":
 			return within.chart(e.attr("r:id"))

@@ -153,6 +153,7 @@ func (b *book) chapter(part string) (string, error) {
 	if err := b.archive.budget.spent(); err != nil {
 		return "", err
 	}
+	b.archive.budget.omitted.html.chapter = part
 	text, err = readHTML(pageTitle.ReplaceAllString(text, ""), &b.archive.budget.omitted)
 	return cleanText(text), err
 }

@@ -173,13 +173,7 @@ func omitMedia(doc *html.Node, omitted *omissions) {
 	for n := range doc.Descendants() {
 		switch n.DataAtom {
 		case atom.Img:
-			alternative := onOneLine(attribute(n, "alt"))
-			if alternative == "" && attribute(n, "src") != "" {
-				omitted.add(picture)
-			}
-			if strings.HasPrefix(strings.TrimSpace(strings.ToLower(attribute(n, "src"))), "data:") {
-				becomeText(n, pictureText(alternative))
-			}
+			omitPicture(n, omitted)
 		case atom.Audio, atom.Video:
 			omitted.add(media)
 		case atom.Object:
@@ -187,6 +181,22 @@ func omitMedia(doc *html.Node, omitted *omissions) {
 		case atom.Embed:
 			omitted.add("embedded page")
 		}
+	}
+}
+
+// omitPicture notes a picture, and leaves a mark behind it if OCR will read it.
+func omitPicture(n *html.Node, omitted *omissions) {
+	source := strings.TrimSpace(attribute(n, "src"))
+	if source == "" {
+		return
+	}
+	alternative := onOneLine(attribute(n, "alt"))
+	mark := omitted.picture(omitted.html.part(source), alternative != "")
+	if strings.HasPrefix(strings.ToLower(source), "data:") {
+		becomeText(n, pictureText(alternative))
+	}
+	if mark != "" {
+		n.Parent.InsertBefore(textNode(mark), n.NextSibling)
 	}
 }
 

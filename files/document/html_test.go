@@ -216,7 +216,7 @@ func TestPicturesAndSoundOfAPage(t *testing.T) {
 	if want := "a![](x.png)[Picture: boat]![quay](y.png)oldb\n"; err != nil || got.Text != want {
 		t.Errorf("got %q, %v, want %q", got.Text, err, want)
 	}
-	want := "2 pictures without text, 2 audio or video, 1 embedded page"
+	want := "2 pictures without text (LOCI_OCR_COMMAND would have them read), 2 audio or video, 1 embedded page"
 	if said := document.ListOmissions(got.Omitted); said != want {
 		t.Errorf("omitted %q, want %q", said, want)
 	}

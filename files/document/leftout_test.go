@@ -82,7 +82,8 @@ func TestReadersSayWhatTheyLeaveOut(t *testing.T) {
 			"1 macro project, 1 hidden text (paragraph 1), 1 deleted text (paragraph 1)"},
 		{"deleted rows and phonetic guides", wordType, docx("<w:tbl>" + tableRow("a", "b") + "<w:tr><w:trPr><w:del/>" +
 			"</w:trPr><w:tc>" + para(run("c")) + "</w:tc></w:tr></w:tbl>" + para("<w:r><w:ruby><w:rt>"+run("r")+
-			"</w:rt><w:rubyBase>"+run("b")+"</w:rubyBase></w:ruby></w:r>")), "1 deleted text (paragraph 1), 1 phonetic guide (paragraph 1)"},
+			"</w:rt><w:rubyBase>"+run("b")+"</w:rubyBase></w:ruby></w:r>")),
+			"1 deleted text (paragraph 1), 1 phonetic guide (paragraph 1)"},
 		{"objects of a page", "text/html", []byte("<p>a<object data=b.html>b</object><object type=image/png data=c.png>" +
 			"</object><object type=image/png data=d.png>the harbour</object><object type=video/mp4 data=e.mp4></object>"),
 			"1 embedded page, 1 picture without text, 1 audio or video"},
@@ -101,12 +102,14 @@ func TestReadersSayWhatTheyLeaveOut(t *testing.T) {
 			`{"cell_type":"code","source":"y","outputs":[{"data":{"image/jpeg":null,"text/plain":"z"}}]}]}`),
 			"1 picture without text (cell 1)"},
 		{"pictures of chapters of a book", "application/epub+zip", epub("B", "a.html", "<p>x</p>", "b.html",
-			`<p>y<img src="b.png"><img src="c.png" alt="the harbour"></p>`), "1 picture without text (chapter 2)"},
+			`<p>y<img src="b.png"><img src="c.png" alt="the harbour"></p>`),
+			"1 picture without text (chapter 2; LOCI_OCR_COMMAND would have them read)"},
 		{"a hidden section of OpenDocument", openText, odf("text", textP("a")+`<text:section text:display="none">`+
 			textP("b")+`</text:section>`), "1 hidden text (paragraph 2)"},
 		{"deleted text and pictures of OpenDocument", openText, odf("text", `<text:tracked-changes><text:changed-region>`+
 			`<text:deletion>`+textP("gone")+`</text:deletion></text:changed-region></text:tracked-changes>`+
-			textP(`a<draw:frame><draw:image/></draw:frame>`)), "1 deleted text (paragraph 1), 1 picture without text (paragraph 1)"},
+			textP(`a<draw:frame><draw:image/></draw:frame>`)),
+			"1 deleted text (paragraph 1), 1 picture without text (paragraph 1)"},
 	})
 }
 

@@ -284,7 +284,8 @@ func (m *markdown) finish() (Text, error) {
 	if isBlank(text) {
 		return Text{}, textless(m.budget.omitted.list())
 	}
-	return Text{Text: text + "\n", Pages: m.pages, Omitted: m.budget.omitted.list()}, nil
+	return Text{Text: text + "\n", Pages: m.pages, Omitted: m.budget.omitted.list(),
+		Pictures: m.budget.omitted.listPictures()}, nil
 }
 
 // severalPages drops the page list of a document with only one page.

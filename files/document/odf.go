@@ -273,7 +273,7 @@ func (o *odf) drawing(x *xmlReader, p *odfParagraph) error {
 // frame reads a frame: a text box, a formula, a chart, or the alternative text of a picture. It notes a picture without
 // such a text, and any other object. An object has a picture of itself.
 func (o *odf) frame(x *xmlReader, p *odfParagraph) error {
-	object, isPicture, hasTable, alternative := "", false, false, ""
+	object, isPicture, hasTable, alternative, part := "", false, false, "", ""
 	err := x.each(func(e element) error {
 		switch e.name {
 		case "draw:text-box":
@@ -284,7 +284,7 @@ func (o *odf) frame(x *xmlReader, p *odfParagraph) error {
 		case "draw:object", "draw:object-ole":
 			object = cmp.Or(e.attr("xlink:href"), "object")
 		case "draw:image":
-			isPicture = true
+			isPicture, part = true, cmp.Or(part, resolve("", e.attr("xlink:href")))
 		case "draw:plugin":
 			o.budget.omitted.add(media)
 		case "svg:title", "svg:desc":
@@ -303,10 +303,8 @@ func (o *odf) frame(x *xmlReader, p *odfParagraph) error {
 	case object != "":
 		return o.object(object, p)
 	case hasTable: // it has a picture of itself
-	case isPicture && shown == "":
-		o.budget.omitted.add(picture)
 	case isPicture:
-		p.text.add(shown, style{})
+		p.text.add(shown+o.budget.omitted.picture(picturePart(part), shown != ""), style{})
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package document
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -15,6 +16,12 @@ type Omission struct {
 
 	Remedy string `json:"remedy,omitempty" doc:"What would have it read, or why it was not; absent: nothing is known."`
 }
+
+// Settings that name programs of the operator, which read what Loci does not.
+const (
+	OCRSetting     = "LOCI_OCR_COMMAND"     // reads pictures, and pages that are pictures
+	ConvertSetting = "LOCI_CONVERT_COMMAND" // converts old formats into those that Loci reads
+)
 
 // Limits of what a document is said to omit.
 const (
@@ -166,6 +173,12 @@ type omissions struct {
 	at       place // where the reader is now
 	kinds    []*omittedKind
 	sections bool // the reader follows headings
+
+	withPictures bool // OCR will read pictures
+	isReadable   bool // OCR could read some of the pictures
+	pictures     []notedPicture
+
+	html htmlPictures
 }
 
 type omittedKind struct {
@@ -218,27 +231,39 @@ func (o *omissions) settle(hasPages bool) {
 	for _, k := range o.kinds {
 		var places []place
 		for _, at := range k.places {
-			switch {
-			case hasPages && at.word == "page":
-				at = numbered("page", at.n)
-			case at.section != "":
-				at = named("section", at.section)
-			case at.paragraph > 0:
-				at = numbered("paragraph", at.paragraph)
-			}
+			at = at.settled(hasPages)
 			if !slices.Contains(places[max(0, len(places)-50):], at) {
 				places = append(places, at)
 			}
 		}
 		k.places = places
 	}
+	for i := range o.pictures {
+		o.pictures[i].at = o.pictures[i].at.settled(hasPages)
+	}
+}
+
+func (p place) settled(hasPages bool) place {
+	switch {
+	case hasPages && p.word == "page":
+		return numbered("page", p.n)
+	case p.section != "":
+		return named("section", p.section)
+	case p.paragraph > 0:
+		return numbered("paragraph", p.paragraph)
+	}
+	return p
 }
 
 // list returns the omissions in the order in which their kinds were met. It is never nil.
 func (o *omissions) list() []Omission {
 	all := make([]Omission, 0, len(o.kinds))
 	for _, k := range o.kinds {
-		all = append(all, Omission{Kind: k.name, Count: k.count, Where: where(k.places)})
+		one := Omission{Kind: k.name, Count: k.count, Where: where(k.places)}
+		if k.name == picture && o.isReadable && !o.withPictures {
+			one.Remedy = OCRSetting + " would have them read"
+		}
+		all = append(all, one)
 	}
 	return all
 }
@@ -296,4 +321,75 @@ func clipped(text string, bytes int) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:bytes-len("…")], "") + "…"
+}
+
+// Limits of reading the pictures in a document.
+const (
+	MaxPictures  = 2000 // of a document that are listed; OCR reads fewer
+	maxPartBytes = 200
+)
+
+// The mark of a picture is its index between two characters that no text has.
+const (
+	markBegins = "\ufdd0"
+	markEnds   = "\ufdd1"
+)
+
+// Picture is a picture in a document that OCR may read. A mark in the text stands in its place.
+type Picture struct {
+	Part  string `json:"part"`            // says to Ready.Picture which picture it is
+	Named bool   `json:"named,omitempty"` // the text has an alternative text of it
+
+	// The place of the picture.
+	Word string `json:"word,omitempty"`
+	N    int    `json:"n,omitempty"`
+	Name string `json:"name,omitempty"`
+}
+
+func (p Picture) place() place { return place{word: p.Word, n: p.N, name: p.Name} }
+
+// Check returns an error if a picture, which may come from a hostile document, is not within the limits.
+func (p Picture) Check() error {
+	text := p.Part + p.Word + p.Name
+	if p.Part == "" || len(p.Part) > maxPartBytes || len(p.Word) > maxKindBytes || len(p.Name) > maxKindBytes || p.N < 0 ||
+		strings.ContainsFunc(text, unicode.IsControl) || strings.ToValidUTF8(text, "") != text {
+		return fmt.Errorf("the picture %.200q is not within the limits", text)
+	}
+	return nil
+}
+
+// picture notes a picture, unless it is shown by its alternative text, and returns the mark for its place if OCR will
+// read it. part is where its bytes are; empty: it is not known, or OCR does not read its format.
+func (o *omissions) picture(part string, named bool) (mark string) {
+	isRead := part != "" && len(part) <= maxPartBytes
+	if !named {
+		o.add(picture)
+		o.isReadable = o.isReadable || isRead
+	}
+	if !isRead || !o.withPictures || len(o.pictures) == MaxPictures {
+		return ""
+	}
+	o.pictures = append(o.pictures, notedPicture{part, named, o.at})
+	return markBegins + strconv.Itoa(len(o.pictures)-1) + markEnds
+}
+
+// notedPicture is a picture that OCR will read.
+type notedPicture struct {
+	part  string
+	named bool
+	at    place
+}
+
+// listPictures returns the pictures that OCR will read.
+func (o *omissions) listPictures() (all []Picture) {
+	for _, p := range o.pictures {
+		all = append(all, Picture{Part: p.part, Named: p.named, Word: p.at.word, N: p.at.n, Name: p.at.name})
+	}
+	return all
+}
+
+// htmlPictures tells where the bytes of a page's pictures are.
+type htmlPictures struct {
+	chapter string   // the part of a book that is read; empty: the page is no part of a book
+	data    []string // sources of pictures that stand in the page
 }

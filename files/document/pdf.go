@@ -66,6 +66,7 @@ func (e *engine) read(input Input) (Text, error) {
 	closing := &requests.FPDF_CloseDocument{Document: opened.Document} // a mail may have several PDFs attached
 	defer e.FPDF_CloseDocument(closing)                                //nolint:errcheck // its memory is freed at the end
 	r := &pdf{Pdfium: e, doc: opened.Document, log: input.Log}
+	r.omitted.withPictures = input.Scans
 	r.openForm()
 	defer r.closeForm()
 	pages, err := r.pages()
@@ -77,6 +78,7 @@ func (e *engine) read(input Input) (Text, error) {
 		return Text{}, err
 	}
 	text.Omitted, text.Unread = withOCRRemedy(r.omitted.list()), r.unread
+	text.Pictures = r.omitted.listPictures()
 	return text, nil
 }
 
@@ -187,7 +189,7 @@ func (r *pdf) sayOfItself(pages []string) {
 func (r *pdf) page(index int) (string, error) {
 	page := r.pageAt(index)
 	t, err := r.uprightText(page)
-	r.omitFrom(index, t.text, err)
+	r.omitFrom(index, t, err)
 	if err != nil {
 		return "", err
 	}
@@ -199,6 +201,7 @@ func (r *pdf) page(index int) (string, error) {
 	shown.omitWordless(found.appearances)
 	shown.mendDirections()
 	text := shown.with(slices.Concat(found.placed, targets(found.links), shown.drawn))
+	text += strings.ReplaceAll(t.marks, markBegins, "\n\n"+markBegins)
 	if len(found.notes) > 0 {
 		text += "\n\n" + strings.Join(found.notes, "\n")
 	}

@@ -1,6 +1,9 @@
 package document
 
 import (
+	"fmt"
+	"unicode/utf8"
+
 	"github.com/klippa-app/go-pdfium/enums"
 	"github.com/klippa-app/go-pdfium/references"
 	"github.com/klippa-app/go-pdfium/requests"
@@ -21,7 +24,7 @@ const (
 
 // omitFrom notes what a page has and its text does not. A page with objects and without text counts as one thing, for
 // it is a scan or drawn letter by letter.
-func (r *pdf) omitFrom(index int, text string, err error) {
+func (r *pdf) omitFrom(index int, t *pdfText, err error) {
 	if err != nil {
 		r.omitted.add(pageDamaged)
 		return
@@ -30,7 +33,7 @@ func (r *pdf) omitFrom(index int, text string, err error) {
 	if err != nil || counted.Count == 0 {
 		return
 	}
-	if isBlank(text) {
+	if isBlank(t.text) {
 		r.omitted.add(pageUnread)
 		r.unread = append(r.unread, index+1)
 		return
@@ -40,7 +43,12 @@ func (r *pdf) omitFrom(index int, text string, err error) {
 	for i := 0; i < counted.Count && left > 0; i++ {
 		object, err := r.FPDFPage_GetObject(&requests.FPDFPage_GetObject{Page: r.pageAt(index), Index: i})
 		if err == nil {
-			pictures += r.picturesIn(object.PageObject, &left, 0)
+			found := r.picturesIn(object.PageObject, &left, 0)
+			if part := t.largePicture(object.PageObject, index); part != "" && found > 0 {
+				found--
+				t.marks += r.omitted.picture(part, false)
+			}
+			pictures += found
 		}
 	}
 	r.objects += looked - left
@@ -48,6 +56,32 @@ func (r *pdf) omitFrom(index int, text string, err error) {
 	if left == 0 {
 		r.omitted.add(pageIncomplete)
 	}
+}
+
+// A picture so large, in points, may hold text; one with so many characters of the page on it has a text already, as
+// scans have that were read by OCR.
+const (
+	largeWidth  = 100
+	largeHeight = 25
+	fewChars    = 20
+)
+
+// largePicture returns where a picture is, for Ready.Picture, if it is large and no text lies on it. It returns "" for
+// others.
+func (t *pdfText) largePicture(object references.FPDF_PAGEOBJECT, index int) string {
+	kind, err := t.FPDFPageObj_GetType(&requests.FPDFPageObj_GetType{PageObject: object})
+	if err != nil || kind.Type != enums.FPDF_PAGEOBJ_IMAGE {
+		return ""
+	}
+	at, err := t.FPDFPageObj_GetBounds(&requests.FPDFPageObj_GetBounds{PageObject: object})
+	if err != nil {
+		return ""
+	}
+	b := box{float64(at.Left), float64(at.Bottom), float64(at.Right), float64(at.Top)}
+	if b.right-b.left < largeWidth || b.top-b.bottom < largeHeight || utf8.RuneCountInString(t.within(b)) >= fewChars {
+		return ""
+	}
+	return fmt.Sprintf("%d %.1f %.1f %.1f %.1f", index+1, b.left, b.bottom, b.right, b.top)
 }
 
 // picturesIn counts the pictures in an object of a page. It takes each object that it looks at from left.

@@ -76,6 +76,7 @@ type pdfText struct {
 	quarters int   // of a turn, by which most of the lines run in another direction than to the right
 
 	drawn          []placed // texts of forms that were taken from the end of the text
+	marks          string   // of pictures that OCR will read
 	hasAppearances bool     // the text includes the drawings of annotations
 }
 

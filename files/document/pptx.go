@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"io"
 	"maps"
 	"slices"
@@ -175,12 +176,11 @@ func (s *slide) shape(x *xmlReader, e element) error {
 	writeShapes(shape.md, s.shapes)
 	s.shapes, s.md = before, md
 	shown := pictureText(shape.alternative)
-	if e.name == "p:pic" && (shown == "" || shape.isMedia) {
-		kind := picture
-		if shape.isMedia {
-			kind = media
-		}
-		s.archive.budget.omitted.add(kind)
+	if e.name == "p:pic" && shape.isMedia {
+		s.archive.budget.omitted.add(media)
+	}
+	if e.name == "p:pic" && !shape.isMedia {
+		shown += s.archive.budget.omitted.picture(picturePart(s.links[shape.blip].target), shown != "")
 	}
 	if shape.md.lines == 0 {
 		shape.md.paragraph(shown)
@@ -205,6 +205,8 @@ func (s *slide) content(x *xmlReader, e element, shape *slideShape) error {
 		}
 	case "a:xfrm", "p:xfrm":
 		return x.tree(e, func(t *tree) { shape.at = shape.at.or(frameOf(t)) })
+	case "a:blip":
+		shape.blip = cmp.Or(shape.blip, e.attr("r:embed"))
 	case "p:txBody":
 		return s.placed(x, shape)
 	case "a:tbl":

@@ -6,12 +6,6 @@ import (
 	"slices"
 )
 
-// Settings that name programs of the operator, which read what Loci does not.
-const (
-	OCRSetting     = "LOCI_OCR_COMMAND"     // reads pictures, and pages that are pictures
-	ConvertSetting = "LOCI_CONVERT_COMMAND" // converts old formats into those that Loci reads
-)
-
 const (
 	readPictures = "Pictures are not read. Run OCR on it, or describe it, and upload the text."
 	orSetOCR     = " Or ask the operator to set " + OCRSetting + ", which has them read."

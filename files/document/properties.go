@@ -59,8 +59,8 @@ var documentFile = regexp.MustCompile(`(?i)^\S+\.(?:html?|docx?|pptx?|xlsx?|od[t
 // isPlaceholder are properties that programs fill in by themselves.
 var isPlaceholder = func() map[string]bool {
 	all := map[string]bool{}
-	for _, value := range []string{"untitled", "(anonymous)", "anonymous", "unknown", "unknown author", "powerpoint presentation",
-		"word document", "python-docx", "openpyxl", "apache poi", "windows user", "microsoft office user", "user", "admin",
+	for _, value := range []string{"untitled", "(anonymous)", "anonymous", "unknown", "unknown author",
+		"powerpoint presentation", "word document", "python-docx", "openpyxl", "apache poi", "windows user", "microsoft office user", "user", "admin",
 		"administrator", "unnamed", "author"} {
 		all[value] = true
 	}

@@ -55,10 +55,23 @@ func (r Ready) read(input Input) (Text, error) {
 		if err != nil {
 			return Text{}, err
 		}
+		if input.Scans {
+			return read(pictured{body}, input.SizeBytes)
+		}
 		return read(body, input.SizeBytes)
 	}
 	return readText(input)
 }
+
+// MayHavePictures reports whether OCR may read pictures in the document.
+func (in Input) MayHavePictures() bool {
+	_, office := Office(in.MediaType)
+	_, old := in.Old()
+	return in.IsPDF() || in.IsHTML() || office && !old && in.MediaType != notebookType && refusalOf(in) == nil
+}
+
+// IsDocument reports whether reading the document may take long, by a child process or by programs of the operator.
+func (in Input) IsDocument() bool { return in.IsComplex() || in.IsHTML() }
 
 // IsComplex reports whether the document needs such a large reader that hostile bytes might attack it.
 func (in Input) IsComplex() bool {

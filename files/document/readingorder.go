@@ -44,6 +44,7 @@ type slideShape struct {
 	isPlaceholder bool
 	place, index  string // of a placeholder: its type, and its number in the layout
 	alternative   string
+	blip          string // relation to the bytes of a picture
 	isMedia       bool
 }
 

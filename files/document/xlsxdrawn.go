@@ -99,17 +99,24 @@ func (d *sheetDrawing) shapes(x *xmlReader, one *anchored) error {
 
 // sheetPicture adds the alternative text of a picture, or notes the picture.
 func (d *sheetDrawing) sheetPicture(x *xmlReader) error {
-	text := ""
-	err := x.find("xdr:cNvPr", func(e element) error {
-		text = alternative(e)
-		return nil
-	})
+	text, blip := "", ""
+	err := d.pictureParts(x, &text, &blip)
 	shown := pictureText(text)
-	if shown == "" {
-		d.archive.budget.omitted.add(picture)
-	}
-	d.md.paragraph(shown)
+	d.md.paragraph(shown + d.archive.budget.omitted.picture(picturePart(d.links[blip].target), shown != ""))
 	return err
+}
+
+// pictureParts finds the alternative text of a picture, and the relation to its bytes.
+func (d *sheetDrawing) pictureParts(x *xmlReader, text, blip *string) error {
+	return x.each(func(e element) error {
+		switch e.name {
+		case "xdr:cNvPr":
+			*text = alternative(e)
+		case "a:blip":
+			*blip = e.attr("r:embed")
+		}
+		return d.pictureParts(x, text, blip)
+	})
 }
 
 // sheetComment is a comment on a cell.

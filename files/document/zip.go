@@ -47,6 +47,7 @@ func (s *source) ReadAt(p []byte, off int64) (int, error) {
 func openArchive(r io.ReaderAt, size int64) (*archive, error) {
 	a := &archive{source: &source{r: r, left: maxDirectoryMB << 20}, entries: map[string]*zip.File{},
 		budget: newBudget()}
+	_, a.budget.omitted.withPictures = r.(pictured)
 	if err := refuseOLE(a.source, size); err != nil {
 		return nil, err
 	}

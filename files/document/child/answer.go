@@ -21,6 +21,7 @@ type header struct {
 	Pages      []int               `json:"pages,omitempty"`
 	Omitted    []document.Omission `json:"omitted,omitempty"`
 	Unread     []int               `json:"unread,omitempty"`
+	Pictures   []document.Picture  `json:"pictures,omitempty"`
 	TextBytes  int                 `json:"text_bytes"`
 }
 
@@ -65,17 +66,23 @@ func readAnswer(answer []byte) (document.Text, error) {
 		return document.Text{}, fmt.Errorf("the answer has %d omissions; %d are its limit", len(h.Omitted),
 			document.MaxOmissions)
 	}
+	if len(h.Pictures) > document.MaxPictures {
+		return document.Text{}, fmt.Errorf("the answer has %d pictures; %d are its limit", len(h.Pictures),
+			document.MaxPictures)
+	}
+	for _, p := range h.Pictures {
+		if err := p.Check(); err != nil {
+			return document.Text{}, err
+		}
+	}
 	for _, omitted := range h.Omitted {
 		if err := omitted.Check(); err != nil {
 			return document.Text{}, err
 		}
 	}
 	return document.Text{Text: string(text), Charset: h.Charset, Sure: h.Sure, Pages: h.Pages, Unread: h.Unread,
-		Omitted: append([]document.Omission{}, h.Omitted...)}, nil
+		Omitted: append([]document.Omission{}, h.Omitted...), Pictures: h.Pictures}, nil
 }
-
-// pngMark begins each picture.
-const pngMark = "\x89PNG\r\n\x1a\n"
 
 // readImage returns the picture in an answer. What reads it is confined, so only its form is checked.
 func readImage(answer []byte) ([]byte, error) {
@@ -89,7 +96,7 @@ func readImage(answer []byte) ([]byte, error) {
 		return nil, &document.UnreadableError{Reason: reason}
 	case h.Failed != "":
 		return nil, &failedError{h.Failed}
-	case len(image) != h.TextBytes || !bytes.HasPrefix(image, []byte(pngMark)):
+	case len(image) != h.TextBytes || document.PictureType(image) == "":
 		return nil, errors.New("the answer is no picture")
 	}
 	return image, nil

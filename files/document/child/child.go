@@ -78,6 +78,17 @@ func (r *Reader) run(ctx context.Context, input document.Input, file *os.File) (
 func (r *Reader) Image(ctx context.Context, input document.Input, file *os.File, page int) (image []byte, err error) {
 	req := r.request(input)
 	req.Page = page
+	return r.image(ctx, req, file)
+}
+
+// Picture returns a picture in a document, by its document.Picture.Part. Its errors are those of Read.
+func (r *Reader) Picture(ctx context.Context, input document.Input, file *os.File, part string) ([]byte, error) {
+	req := r.request(input)
+	req.Part = part
+	return r.image(ctx, req, file)
+}
+
+func (r *Reader) image(ctx context.Context, req request, file *os.File) (image []byte, err error) {
 	output := &document.LimitedBuffer{LeftBytes: maxHeaderBytes + document.MaxImageBytes}
 	err = r.ask(ctx, req, file, output, func() (err error) {
 		image, err = readImage(output.Held.Bytes())

@@ -20,7 +20,8 @@ type request struct {
 	Charset     string        `json:"charset,omitempty"`
 	CacheDir    string        `json:"cache_dir,omitempty"`
 	Scans       bool          `json:"scans,omitempty"` // document.Input.Scans
-	Page        int           `json:"page,omitempty"`  // the page whose picture is wanted; 0: the text is
+	Page        int           `json:"page,omitempty"`  // the page that is wanted as a picture; 0: the text is
+	Part        string        `json:"part,omitempty"`  // the picture that is wanted; empty: the text is
 	MemoryBytes int64         `json:"memory_bytes"`
 	CPU         time.Duration `json:"cpu"`
 }
@@ -56,6 +57,10 @@ func Main(argument string) error {
 		image, err := ready.Image(input, q.Page)
 		return answer(document.Text{Text: string(image)}, err)
 	}
+	if q.Part != "" {
+		image, err := ready.Picture(input, q.Part)
+		return answer(document.Text{Text: string(image)}, err)
+	}
 	return answer(ready.Read(input))
 }
 
@@ -72,7 +77,7 @@ func tell(pages, total int) {
 // answer writes to stdout what readAnswer reads.
 func answer(text document.Text, err error) error {
 	h := header{Charset: text.Charset, Sure: text.Sure, Pages: text.Pages, Omitted: text.Omitted,
-		Unread: text.Unread, TextBytes: len(text.Text)}
+		Unread: text.Unread, Pictures: text.Pictures, TextBytes: len(text.Text)}
 	if unreadable, ok := errors.AsType[*document.UnreadableError](err); ok {
 		h = header{Unreadable: unreadable.Reason}
 	} else if err != nil {

@@ -21,7 +21,7 @@ import (
 const (
 	maxPageTextBytes = 4 << 20   // that OCR may print for a page or a picture
 	maxOutputBytes   = 256 << 20 // of a converted document
-	maxFailures      = 3         // pages in a row that OCR fails to read, without having read one
+	maxFailures      = 3         // pages or pictures in a row that OCR fails to read, without having read one
 )
 
 // Reader reads documents.
@@ -45,8 +45,14 @@ func (r *Reader) Read(ctx context.Context, input document.Input) (document.Text,
 		return r.picture(ctx, input)
 	case isOld && r.Convert != nil:
 		return r.converted(ctx, input, old)
-	case input.IsPDF() && r.OCR != nil:
-		return r.scan(ctx, input)
+	}
+	return r.document(ctx, input)
+}
+
+// document returns the text of a document that Loci reads.
+func (r *Reader) document(ctx context.Context, input document.Input) (document.Text, error) {
+	if r.OCR != nil && input.MayHavePictures() {
+		return r.withOCR(ctx, input)
 	}
 	return r.Documents.Read(ctx, input)
 }
@@ -100,15 +106,15 @@ func (r *Reader) converted(ctx context.Context, input document.Input, old docume
 		if !read.IsComplex() {
 			return failed("what it wrote is not a .%s file", old.To)
 		}
-		out, err = r.Documents.Read(ctx, read)
+		out, err = r.document(ctx, read)
 		return err
 	})
 	out.ReadBy = append(out.ReadBy, document.ReadBy{Kind: document.ByConversion, Program: r.Convert.Name()})
 	return out, r.Convert.unreadable(err)
 }
 
-// scan returns the text of a PDF, with what OCR reads on its pages without text.
-func (r *Reader) scan(ctx context.Context, input document.Input) (document.Text, error) {
+// withOCR returns the text of a document, with what OCR reads in its pictures, and on a PDF's pages without text.
+func (r *Reader) withOCR(ctx context.Context, input document.Input) (document.Text, error) {
 	body := &spool.Spool{Dir: r.Documents.TempDir}
 	defer body.Close()
 	if _, err := io.Copy(body, input.Body); err != nil {
@@ -120,47 +126,100 @@ func (r *Reader) scan(ctx context.Context, input document.Input) (document.Text,
 	}
 	input.Body, input.Scans = file, true
 	out, err := r.Documents.Read(ctx, input)
-	if err != nil || len(out.Unread) == 0 {
-		return out, err
+	if err == nil && len(out.Unread) > 0 {
+		out, err = r.withPages(ctx, input, file, out)
 	}
-	s := &scan{Reader: r, input: input, file: file, read: map[int]string{}, total: len(out.Pages)}
+	if err == nil && len(out.Pictures) > 0 {
+		out, err = r.withPictures(ctx, input, file, out)
+	}
+	return out, err
+}
+
+func (r *Reader) withPages(ctx context.Context, input document.Input, file *os.File, out document.Text) (
+	document.Text, error) {
+	s := &scan{Reader: r, log: input.Log, read: map[int]string{}}
+	total := len(out.Pages)
 	for i, page := range out.Unread {
-		if err := s.page(ctx, page); err != nil {
+		err := s.one(ctx, page, func() ([]byte, error) { return r.Documents.Image(ctx, input, file, page) })
+		if err != nil {
 			return document.Text{}, r.OCR.unreadable(err)
 		}
 		if s.failures >= maxFailures && s.readSome == 0 {
 			break
 		}
-		s.tell(s.total - len(out.Unread) + i + 1)
+		if input.Log != nil && input.Log.Read != nil {
+			input.Log.Read(total-len(out.Unread)+i+1, total)
+		}
 	}
-	why := r.OCR.Name() + " found no text"
-	if s.why != "" {
-		why = r.OCR.Name() + " failed: " + s.why
-	}
-	return out.WithPages(s.read, r.OCR.Name(), why)
+	return out.WithPages(s.read, r.OCR.Name(), s.reason())
 }
 
-// scan is the reading of a PDF's pages by OCR.
+// Pictures of one document that OCR reads, each once. What it reads of them is kept as if of pages from pictureKeys on.
+const (
+	maxPictures = 200
+	pictureKeys = 1_000_000
+)
+
+func (r *Reader) withPictures(ctx context.Context, input document.Input, file *os.File, out document.Text) (
+	document.Text, error) {
+	s := &scan{Reader: r, log: input.Log, read: map[int]string{}}
+	first := map[string]int{} // by the part: a logo may be on each slide
+	why := ""
+	for i, picture := range out.Pictures {
+		key := pictureKeys + i
+		if seen, again := first[picture.Part]; again {
+			s.read[key] = s.read[seen]
+			continue
+		}
+		if len(first) == maxPictures {
+			why = fmt.Sprintf("%s reads %d pictures of a document", r.OCR.Name(), maxPictures)
+			break
+		}
+		first[picture.Part] = key
+		err := s.one(ctx, key, func() ([]byte, error) { return r.Documents.Picture(ctx, input, file, picture.Part) })
+		if err != nil {
+			return document.Text{}, r.OCR.unreadable(err)
+		}
+		if s.failures >= maxFailures && s.readSome == 0 {
+			break
+		}
+	}
+	if why == "" {
+		why = s.reason()
+	}
+	read := make(map[int]string, len(s.read))
+	for key, text := range s.read {
+		read[key-pictureKeys] = text
+	}
+	return out.WithPictures(read, r.OCR.Name(), why)
+}
+
+// scan is the reading of pages or pictures by OCR.
 type scan struct {
 	*Reader
 
-	input    document.Input
-	file     *os.File
+	log      *document.PageLog
 	read     map[int]string
-	total    int
 	readSome int    // pages that OCR read
 	failures int    // pages that it did not read
 	why      string // why it did not read the first of them
 	took     time.Duration
 }
 
-// page has OCR read a page, unless an earlier attempt did. It notes why it cannot be read. An error if no page can be,
-// or the attempt has to end: document.ErrGoesOn if there is no time for another page.
-func (s *scan) page(ctx context.Context, page int) error {
-	log := s.input.Log
-	if log != nil {
-		if kept, ok := log.Kept[page]; ok {
-			s.read[page] = kept
+// reason says why pages have no text.
+func (s *scan) reason() string {
+	if s.why != "" {
+		return s.OCR.Name() + " failed: " + s.why
+	}
+	return s.OCR.Name() + " found no text"
+}
+
+// one has OCR read a page or a picture, unless an earlier attempt did. It notes why it cannot be read. An error if none
+// can be, or the attempt has to end: document.ErrGoesOn if there is no time for another one.
+func (s *scan) one(ctx context.Context, key int, image func() ([]byte, error)) error {
+	if s.log != nil {
+		if kept, ok := s.log.Kept[key]; ok {
+			s.read[key] = kept
 			s.readSome++
 			return nil
 		}
@@ -169,7 +228,7 @@ func (s *scan) page(ctx context.Context, page int) error {
 		return document.ErrGoesOn
 	}
 	began := time.Now()
-	read, err := s.ocr(ctx, page)
+	read, err := s.ocr(ctx, image)
 	s.took = max(s.took, time.Since(began))
 	if failure, ok := errors.AsType[*failedError](err); ok {
 		if s.failures++; s.why == "" {
@@ -180,10 +239,10 @@ func (s *scan) page(ctx context.Context, page int) error {
 	if err != nil {
 		return err
 	}
-	s.read[page] = read
+	s.read[key] = read
 	s.readSome++
-	if log != nil && log.Keep != nil {
-		return log.Keep(ctx, page, read)
+	if s.log != nil && s.log.Keep != nil {
+		return s.log.Keep(ctx, key, read)
 	}
 	return nil
 }
@@ -191,25 +250,18 @@ func (s *scan) page(ctx context.Context, page int) error {
 // reserve is the part of an attempt's time in which no further page is begun.
 const reserve = 5 * time.Minute
 
-func (s *scan) ocr(ctx context.Context, page int) (read string, err error) {
-	image, err := s.Documents.Image(ctx, s.input, s.file, page)
+func (s *scan) ocr(ctx context.Context, image func() ([]byte, error)) (read string, err error) {
+	raw, err := image()
 	if unreadable, ok := errors.AsType[*document.UnreadableError](err); ok {
 		return "", failed("%s", unreadable.Reason)
 	}
 	if err != nil {
 		return "", err
 	}
-	in := task{extension: "png", body: bytes.NewReader(image), most: maxPageTextBytes}
+	in := task{extension: document.PictureType(raw), body: bytes.NewReader(raw), most: maxPageTextBytes}
 	err = s.OCR.run(ctx, in, func(output *os.File) error {
 		read, err = text(output, maxPageTextBytes)
 		return err
 	})
 	return read, err
-}
-
-// tell tells that so many pages are read.
-func (s *scan) tell(pages int) {
-	if log := s.input.Log; log != nil && log.Read != nil {
-		log.Read(pages, s.total)
-	}
 }

@@ -1,10 +1,12 @@
 package operator_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -239,6 +241,93 @@ func TestConvertedDocumentsAreRead(t *testing.T) {
 	want, wantErr := document.DOCX(bytes.NewReader(raw), int64(len(raw)))
 	if err != nil || wantErr != nil || got.Text != want.Text || got.ReadBy[0].String() != "conversion (sh)" {
 		t.Errorf("got %q, %v, %v, want %q, %v", got.Text, got.ReadBy, err, want.Text, wantErr)
+	}
+}
+
+// office returns a Word document with two pictures, the second of which is shown twice.
+func office(t *testing.T, picture []byte) []byte {
+	t.Helper()
+	const (
+		schemas = "http://schemas.openxmlformats.org/"
+		part    = `<w:p><w:r><w:drawing><pic:pic><a:blip r:embed="%s"/></pic:pic></w:drawing></w:r></w:p>`
+		link    = `<Relationship Id="%[1]s" Type="` + schemas + `x/image" Target="media/%[1]s.png"/>`
+	)
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for name, content := range map[string]string{
+		"word/document.xml": `<w:document xmlns:w="` + schemas + `wordprocessingml/2006/main" xmlns:r="` + schemas +
+			`officeDocument/2006/relationships" xmlns:a="` + schemas + `drawingml/2006/main" xmlns:pic="` + schemas +
+			`drawingml/2006/picture"><w:body>` + fmt.Sprintf(strings.Repeat(part, 3), "one", "two", "two") +
+			`</w:body></w:document>`,
+		"word/_rels/document.xml.rels": `<Relationships xmlns="` + schemas + `package/2006/relationships">` +
+			fmt.Sprintf(link, "one") + fmt.Sprintf(link, "two") + `</Relationships>`,
+		"word/media/one.png": string(picture), "word/media/two.png": string(picture) + "2",
+	} {
+		w, err := z.Create(name)
+		if err == nil {
+			_, err = io.WriteString(w, content)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+const word = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+
+// Pictures in documents are read by OCR, each once; one that an earlier attempt read is not read again. A converted
+// document has its pictures read, too.
+func TestPicturesInDocumentsAreRead(t *testing.T) {
+	t.Parallel()
+	raw := office(t, []byte("\x89PNG\r\n\x1a\n"))
+	const ocr = `sh -c 'head -c 4 | tail -c 3; echo " text"'`
+	in := input(word, raw)
+	kept := map[int]string{}
+	in.Log = &document.PageLog{Kept: map[int]string{1_000_000: "kept text"},
+		Keep: func(_ context.Context, page int, text string) error { kept[page] = text; return nil }}
+	got, err := reader(t, ocr, "").Read(t.Context(), in)
+	block := func(text string) string { return "[Picture, read by OCR]\n" + text + "\n[End of the picture]\n" }
+	want := document.Text{Text: block("kept text") + "\n" + block("PNG text") + "\n" + block("PNG text"),
+		Omitted: []document.Omission{}, ReadBy: []document.ReadBy{{Kind: "OCR", Program: "sh",
+			Where: "pictures: paragraphs 1–3"}}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v, wanted - got +:\n%s", err, diff)
+	}
+	if want := map[int]string{1_000_001: "PNG text\n"}; !cmp.Equal(kept, want) {
+		t.Errorf("kept %v, want %v", kept, want)
+	}
+	convert := `sh -c 'cat $1 > $2/other.$3' sh {input} {outdir} {format}`
+	got, err = reader(t, ocr, convert).Read(t.Context(), input("application/msword", raw))
+	if err != nil || !strings.Contains(got.Text, "PNG text") || len(got.ReadBy) != 2 {
+		t.Errorf("converted: %+v, %v", got, err)
+	}
+	got, err = reader(t, `sh -c 'exit 3'`, "").Read(t.Context(), input(word, raw))
+	if err == nil || !strings.Contains(err.Error(), "3 pictures without text") ||
+		!strings.Contains(err.Error(), "exit status 3") {
+		t.Errorf("a program that fails: %+v, %v", got, err)
+	}
+}
+
+// The recipe with tesseract reads pictures in documents.
+func TestTesseractReadsPicturesInDocuments(t *testing.T) {
+	t.Parallel()
+	installed(t, "tesseract")
+	ready, err := documenttest.Readers().Prepare(pdf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := scanned(t)
+	page, err := ready.Image(document.Input{MediaType: pdf, SizeBytes: int64(len(raw)), Body: bytes.NewReader(raw)}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := reader(t, "tesseract - - -l eng", "").Read(t.Context(), input(word, office(t, page)))
+	if err != nil || strings.Count(got.Text, "[Picture, read by OCR]\nHarbour rules\n") != 3 {
+		t.Errorf("got %q, %v", got.Text, err)
 	}
 }
 
