@@ -253,8 +253,8 @@ func commits(text string) bool {
 var (
 	intention = regexp.MustCompile(`(?i)^(?:(?:ok|okay|good|fine|so|then|gut|dann|bon|bien|vale|bem|goed),? )?` +
 		`(?:i['’]ll|i will|i['’]m going to|i am going to|ich werde|je vais|voy a|vou|ik ga)\b`)
-	looking = regexp.MustCompile(`(?i)\b(?:(?:look|check|read|open|see|find|search|list|view|start|begin|continu|inspect|` +
-		`verif|prüf|les[en]|öffn|such|schau|zeig|regard|cherch|ouvr|lire|busc|mir|revis|abr|leer|ver|procur|kijk|lees|` +
+	looking = regexp.MustCompile(`(?i)\b(?:(?:look|check|read|open|see|find|search|list|view|start|begin|continu|` +
+		`inspect|verif|prüf|les[en]|öffn|such|schau|zeig|regard|cherch|ouvr|lire|busc|mir|revis|abr|leer|ver|procur|kijk|lees|` +
 		`zoek)\pL*|let you|get back|go (?:on|through|over)|have a|run|try|tell|show)\b`)
 )
 

@@ -235,15 +235,19 @@ const leastResult = 32
 const leastLine = 8
 
 // says reports whether the chosen lines already tell item i. They do if one line has most of its words and all of its
-// numbers, or if patternLines lines have most of its words and other numbers. In decisions and rules, and in lines with
-// the words of the focus, no number of them is enough.
+// numbers and names, or if patternLines lines have most of its words and others of these. In decisions and rules, and in
+// lines with the words of the focus, no number of them is enough.
 func (f *selection) says(s section, i item) bool {
 	similar := 0
+	var values []string
 	for _, t := range f.told {
 		if len(i.words) == 0 || prose.ShareIn(i.words, t.words) < sameShare {
 			continue
 		}
-		if numbersIn(i.text, t.text) {
+		if values == nil {
+			values = valuesOf(i)
+		}
+		if !slices.ContainsFunc(values, func(v string) bool { return !strings.Contains(t.text, v) }) {
 			return true
 		}
 		similar++
@@ -261,15 +265,22 @@ const patternLines = 2
 // sameShare is the share of a line's words from which on another line with these words says the same.
 const sameShare = 0.7
 
-// numbersIn reports whether a spaced text has all of a line's words with digits, not counting the number of the
-// message.
-func numbersIn(line, text string) bool {
-	for _, w := range prose.SpacedOf(numbered.ReplaceAllString("- "+line, "")).Words {
-		if strings.ContainsAny(w, "0123456789") && !strings.Contains(text, " "+w+" ") {
-			return false
+// valuesOf returns what distinguishes a line from others with its words, as spaced texts: its words with digits, not
+// counting the number of the message, and the names in what was said. Lines of results, which name many things, count by
+// their digits.
+func valuesOf(i item) []string {
+	line, values := numbered.ReplaceAllString("- "+i.text, ""), []string{}
+	for _, w := range prose.SpacedOf(line).Words {
+		if strings.ContainsAny(w, "0123456789") {
+			values = append(values, " "+w+" ")
 		}
 	}
-	return true
+	if !i.output {
+		for _, id := range prose.Identifiers(line) {
+			values = append(values, prose.SpacedOf(id).Text)
+		}
+	}
+	return values
 }
 
 // newest takes items of a section, the newest first.

@@ -148,6 +148,34 @@ func TestLinesWithOtherNumbersStay(t *testing.T) {
 	}
 }
 
+// Lines with other names stay, too: two rules for two files are two rules. So does the whole of a line that was said in
+// part before.
+func TestLinesWithOtherNamesStay(t *testing.T) {
+	t.Parallel()
+	first := (&dialogue{}).user("Never edit the generated file src/schema_gen.go by hand.").
+		assistant("I keep the missing weights of each station apart and mark them in wei")
+	second := (&dialogue{}).user("Never edit the generated file src/wire_gen.go by hand.").
+		assistant("I keep the missing weights of each station apart and mark them in weight_imputed.")
+	var previous *clip.Summary
+	for _, d := range []*dialogue{first, second, {}} {
+		for n := range 30 {
+			d.user(fmt.Sprintf("The weather is mild today, and harbour %d is quiet.", n))
+		}
+		d.assistant(strings.Repeat("All is well so far, as it was before. ", 60))
+		made, err := summary.Summarize(t.Context(), clip.Evicted{Budget: 700, Messages: d.messages, Previous: previous},
+			plan.Defaults(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		previous = &made
+	}
+	for _, want := range []string{"schema_gen.go by hand", "wire_gen.go by hand", "mark them in weight_imputed"} {
+		if !strings.Contains(previous.Text, want) {
+			t.Errorf("%q is lost in\n%s", want, previous.Text)
+		}
+	}
+}
+
 // Lists of files are bounded: the newest files are named, older ones are counted, over many compactions.
 func TestListsOfFilesAreBounded(t *testing.T) {
 	t.Parallel()
