@@ -103,7 +103,7 @@ func TestPlainTextDoesNotWaitBehindDocuments(t *testing.T) {
 	t.Parallel()
 	goOn := make(chan bool)
 	fx := newOwnFixture(t, files.Options{Read: func(ctx context.Context, in document.Input) (document.Text, error) {
-		if in.IsComplex() {
+		if in.IsDocument() {
 			select {
 			case <-goOn:
 			case <-ctx.Done():
@@ -115,6 +115,7 @@ func TestPlainTextDoesNotWaitBehindDocuments(t *testing.T) {
 	folder := fx.folder("f")
 	for i := range 12 {
 		fx.send(folder, fmt.Sprintf("%d.pdf", i), "%PDF-1.7\n", files.Suffix)
+		fx.send(folder, fmt.Sprintf("%d.html", i), "<!doctype html><p>a page", files.Suffix) // with pictures, perhaps
 	}
 	for name, lines := range map[string]int{"small.srt": 1, "large.srt": 200_000} {
 		if f := fx.upload(folder, name, strings.Repeat("a line\n", lines)); f.Status != files.Completed {

@@ -16,6 +16,17 @@ import (
 // read again, and are deleted once the file has its text.
 func TestALongDocumentGoesOnWhereItStopped(t *testing.T) {
 	t.Parallel()
+	for name, body := range map[string]string{"scan.pdf": "%PDF-1.7\n1 0 obj\n",
+		"pictures.ipynb": `{"nbformat": 4, "metadata": {}, "cells": []}`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testGoesOn(t, name, body)
+		})
+	}
+}
+
+func testGoesOn(t *testing.T, name, body string) {
+	t.Helper()
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	attempts := 0
 	readBy := []document.ReadBy{{Kind: "OCR", Program: "tesseract", Where: "pages 1–3"}}
@@ -34,8 +45,8 @@ func TestALongDocumentGoesOnWhereItStopped(t *testing.T) {
 		return document.Text{}, err
 	}}, files.Queues())
 	folder := fx.folder("docs")
-	f, _, err := fx.Upload(t.Context(), fx.org, folder.ID, files.Upload{Name: "scan.pdf",
-		Body: strings.NewReader("%PDF-1.7\n1 0 obj\n")})
+	f, _, err := fx.Upload(t.Context(), fx.org, folder.ID, files.Upload{Name: name,
+		Body: strings.NewReader(body)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,6 +48,7 @@ func TestFoldersAndFilesOnTheCommandLine(t *testing.T) {
 		len(uploads.Failed) != 1 || uploads.Failed[0].Name != "broken.pdf" || uploads.Failed[0].Error == "" {
 		t.Errorf("the upload is %+v", uploads)
 	}
+	step(0, "  utf-8  ", "files", "list", "notes")
 	for _, handling := range []string{"suffix", "replace"} { // neither stores failed files again
 		out := step(1, "it failed before: ", "upload", "notes", dir, "--duplicates="+handling)
 		if !strings.Contains(out, "2 files: 0 uploaded, 1 unchanged, 1 failed\n") {
