@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -199,7 +200,8 @@ func TestTheGatewayPassesBytes(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
 	for _, c := range []struct{ name, path, body string }{
-		{"chat", chatPath, `{ "model" : "gpt-4o","messages":[{"role":"user","content":"é \u00e9"}],"x_unknown":{"a":[1.0,null]}}`},
+		{"chat", chatPath,
+			`{ "model" : "gpt-4o","messages":[{"role":"user","content":"é \u00e9"}],"x_unknown":{"a":[1.0,null]}}`},
 		{"chat in a stream", chatPath, `{"model":"gpt-4o","stream":true,"messages":[{"role":"user","content":"b"}]}`},
 		{"parts that are not kept", chatPath, `{"model":"m","messages":[{"role":"user","content":[
 			{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}}]}]}`},
@@ -208,13 +210,15 @@ func TestTheGatewayPassesBytes(t *testing.T) {
 			"function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"1","content":"r"}]}`},
 		{"a response", responsesPath, `{"model":"gpt-4o","input":"d","store":false}`},
 		{"a response in a stream", responsesPath, `{"model":"gpt-4o","input":[{"role":"user","content":"e"}],"stream":true}`},
-		{"a message", messagesPath, `{"model":"claude-3","max_tokens":5,"messages":[{"role":"user","content":"f"}],"system":"s"}`},
+		{"a message", messagesPath,
+			`{"model":"claude-3","max_tokens":5,"messages":[{"role":"user","content":"f"}],"system":"s"}`},
 		{"a message in a stream", messagesPath,
 			`{"model":"claude-3","max_tokens":5,"stream":true,"messages":[{"role":"user","content":"g"}]}`},
 		{"no messages", chatPath, `{"model":"m"}`},
 		{"messages of another form", chatPath, `{"model":"m","messages":17}`},
 	} {
-		r := g.send(c.path, c.body, "X-Loci-Agent", c.name, "Anthropic-Beta", "b1", "X-Api-Key", "", "Accept-Encoding", "gzip")
+		r := g.send(c.path, c.body, "X-Loci-Agent", c.name, "Anthropic-Beta", "b1", "X-Api-Key", "", "Accept-Encoding",
+			"gzip")
 		asked := g.provider.last()
 		direct := httptest.NewRecorder()
 		says(direct, asked, fmt.Sprintf("Answer %d.", asked.n))
@@ -360,8 +364,8 @@ func TestResponsesGoOnByTheirIDs(t *testing.T) {
 		"f", "Answer 6.", "f", "Answer 7.")
 }
 
-// What was said in one conversation is put in behind a question in another, and stays there: over 50 turns, each request
-// begins with the one before.
+// What was said in one conversation is put in behind a question in another, and stays there: over 50 turns, each
+// request begins with the one before.
 func TestTheGatewayRecalls(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
@@ -369,7 +373,8 @@ func TestTheGatewayRecalls(t *testing.T) {
 		"The staging database runs on port 5544."} {
 		g.send(chatPath, chatOf(fact), "X-Loci-Conversation", fmt.Sprint("fact ", i))
 	}
-	questions := []string{"What is Mia allergic to?", "Which port does the staging database have?", "Where did we move to?"}
+	questions := []string{"What is Mia allergic to?", "Which port does the staging database have?",
+		"Where did we move to?"}
 	history, before, same, total := []string{}, "", 0, 0
 	for i := range 50 {
 		question := fmt.Sprintf("Step %d. %s", i, questions[i%len(questions)])
@@ -467,7 +472,8 @@ func TestCredentialsOfTheGateway(t *testing.T) {
 		}
 		return secret
 	}
-	writes, reads := secret(apikey.NewKey{Scopes: []string{apikey.Write}}), secret(apikey.NewKey{Scopes: []string{apikey.Read}})
+	writes, reads := secret(apikey.NewKey{Scopes: []string{apikey.Write}}),
+		secret(apikey.NewKey{Scopes: []string{apikey.Read}})
 	tools := secret(apikey.NewKey{Scopes: []string{apikey.Tools}, AgentIDs: []string{agent}})
 	g.open = 0
 	for _, c := range []struct {
@@ -489,7 +495,8 @@ func TestCredentialsOfTheGateway(t *testing.T) {
 		{"a provider's alone", chatPath, []string{"Authorization", "Bearer sk-mine"}, 401, ""},
 		{"an unknown one", chatPath, []string{"Authorization", "Bearer loci_unknown0000000000"}, 401, ""},
 		{"another path with the server's", "/openai/v1/files", []string{"Authorization", "Bearer " + writes}, 403, ""},
-		{"another path with its own", "/openai/v1/files?a=b", []string{"X-Loci-Key", writes, "Authorization", "Bearer sk-mine"},
+		{"another path with its own", "/openai/v1/files?a=b", []string{"X-Loci-Key", writes, "Authorization",
+			"Bearer sk-mine"},
 			200, "sk-mine"},
 		{"a mode that is unknown", chatPath, []string{"Authorization", "Bearer " + writes, "X-Loci-Mode", "dream"}, 422, ""},
 		{"an upstream that is unknown", chatPath, []string{"Authorization", "Bearer " + writes, "X-Loci-Upstream", "x"}, 422,
@@ -514,5 +521,64 @@ func TestCredentialsOfTheGateway(t *testing.T) {
 		if strings.Contains(fmt.Sprint(asked.header)+asked.body+asked.target, "loci_") {
 			t.Errorf("%s: a key of the server went to the provider", c.name)
 		}
+	}
+}
+
+// Of the notes for questions about earlier sessions, six of ten hold the evidence; half of the questions get one.
+// Requests about nothing that was said get few.
+func TestNotesHoldEvidence(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	type row struct {
+		Session, ID, Role, Text, Question string
+		Evidence                          []string
+	}
+	raw, err := os.ReadFile("gateway/testdata/sessions.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sessions, said, asked := map[string][]string{}, map[string]string{}, []row{}
+	for line := range strings.Lines(string(raw)) {
+		var r row
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
+		}
+		if said[r.ID] = r.Text; r.Question != "" {
+			asked = append(asked, r)
+			continue
+		}
+		sessions[r.Session] = append(sessions[r.Session], fmt.Sprintf(`{"role":%q,"content":%q}`, r.Role, r.Text))
+	}
+	for name, messages := range sessions {
+		r := g.send(chatPath, `{"model":"m","messages":[`+strings.Join(messages, ",")+`]}`, "X-Loci-Mode", "observe",
+			"X-Loci-Conversation", name)
+		if r.Code != http.StatusOK {
+			t.Fatal(r.Text)
+		}
+	}
+	questions, noted, held, idle, idly := 0, 0, 0, 0, 0
+	for i, r := range asked {
+		g.send(chatPath, chatOf(r.Question), "X-Loci-Conversation", fmt.Sprint("question ", i))
+		_, note, has := strings.Cut(g.provider.last().body, "<recalled_memory>")
+		switch {
+		case len(r.Evidence) == 0:
+			if idle++; has {
+				idly++
+			}
+			continue
+		case has:
+			noted++
+		}
+		questions++
+		if slices.ContainsFunc(r.Evidence, func(id string) bool {
+			return strings.Contains(note, strings.Trim(string(must(json.Marshal(said[id]))), `"`))
+		}) {
+			held++
+		}
+	}
+	t.Logf("%d of %d questions get a note, %d hold the evidence; %d of %d other requests get one", noted, questions, held,
+		idly, idle)
+	if 2*noted < questions || 10*held < 6*noted || 5*idly > idle {
+		t.Error("too few notes, too few with the evidence, or too many that nobody needs")
 	}
 }

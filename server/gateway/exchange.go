@@ -113,7 +113,8 @@ func (g *Gateway) chosen(r *http.Request, format, asked string, cred credentials
 	if name := r.Header.Get(upstreamHeader); name != "" {
 		u, found := g.Upstreams.Named(name)
 		if !found || (u.API == model.FormatAnthropic) != (format == model.FormatAnthropic) {
-			return u, asked, rest.Unprocessable("header."+upstreamHeader, "there is no upstream "+db.Short(name)+" for this path")
+			return u, asked, rest.Unprocessable("header."+upstreamHeader,
+				"there is no upstream "+db.Short(name)+" for this path")
 		}
 		if !cred.own && !u.Serves(asked) {
 			return u, asked, notServed(asked)
@@ -222,8 +223,8 @@ func (x *exchange) named() named {
 	return n
 }
 
-// recall adds to the request what the memories hold: notes behind messages, blocks in the system prompt, and the working
-// memory at the end.
+// recall adds to the request what the memories hold: notes behind messages, blocks in the system prompt, and the
+// working memory at the end.
 func (x *exchange) recall(ctx context.Context) error {
 	p := x.place
 	notes, err := x.Recall.Notes(ctx, p.org, p.agent.Key, otidsOf(p.units))
@@ -415,8 +416,8 @@ func (g *Gateway) oldest(ctx context.Context, org db.Org, name string) (a agent.
 	return list[0], true, err
 }
 
-// userOf returns ctx for the user of a request: the one of its key or of a header, else the one that its body names. The
-// latter is nobody where the agent's users share one memory.
+// userOf returns ctx for the user of a request: the one of its key or of a header, else the one that its body names.
+// The latter is nobody where the agent's users share one memory.
 func (x *exchange) userOf(ctx context.Context, key apikey.Key, a agent.Agent) (context.Context, string, error) {
 	shared := cmp.Or(a.Settings.RecallScope, agent.ScopeAgent) == agent.ScopeAgent
 	if key.UserKey != 0 {

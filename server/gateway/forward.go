@@ -14,7 +14,8 @@ import (
 )
 
 // hopByHop are headers of one connection.
-var hopByHop = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te",
+var hopByHop = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization",
+	"Te",
 	"Trailer", "Transfer-Encoding", "Upgrade"}
 
 // notPassed are further headers of requests that are not passed on: those of the body, which may change, and of this

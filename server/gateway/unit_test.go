@@ -95,7 +95,8 @@ func TestItemsWithoutAForm(t *testing.T) {
 			t.Errorf("%s: got %+v, want %s", in, drafts, want)
 		}
 	}
-	units := unitsOf(t, `[{"role":"assistant","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]`)
+	units := unitsOf(t,
+		`[{"role":"assistant","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]`)
 	if len(units) != 2 || units[0].at != 1 || units[0].Role != recall.Assistant {
 		t.Errorf("what a model wrote at one time is not one unit: %+v", units)
 	}
