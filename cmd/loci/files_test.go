@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/server"
 )
 
@@ -170,5 +171,43 @@ func TestMisspeltSettingsAreNamed(t *testing.T) {
 		"LOCI_SERVICE_HOST=10.0.0.1", "LOCI_PORT_8283_TCP=x", "LOCI_TEST_SCALE=long"})
 	if want := []string{"LOCI_LOG_LEVLE", "LOCI_MAX_UPLOAD"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// The list of files says what each leaves out, in which encoding it was read, and how far the work on it is.
+func TestTheListOfFilesSaysWhatIsLeftOut(t *testing.T) {
+	t.Parallel()
+	p := tenant(t)
+	path := filepath.Join(t.TempDir(), "power.log")
+	log := []byte("one line of the log\n\x00\x00\x00\nanother line of the log\n")
+	if err := os.WriteFile(path, log, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errs := command(t, p.asking("upload", "logs", path)...); code != 0 {
+		t.Fatal(out, errs)
+	}
+	const omitted = "3 NUL bytes (line 2)"
+	if code, out, _ := command(t, p.asking("files", "list", "logs")...); code != 0 || !strings.Contains(out, omitted) ||
+		!strings.Contains(out, "  utf-8  ") {
+		t.Errorf("ended with %d, want %q: %s", code, omitted, out)
+	}
+	var all []struct{ Omitted []files.Omission }
+	code, out, _ := command(t, p.asking("files", "list", "logs", "--json")...)
+	want := files.Omission{Kind: "NUL byte", Count: 3, Where: "line 2"}
+	if json.Unmarshal([]byte(out), &all) != nil || code != 0 || len(all) != 1 || len(all[0].Omitted) != 1 ||
+		all[0].Omitted[0] != want {
+		t.Errorf("got %+v, want %+v: %s", all, want, out)
+	}
+	three, eight, sure, guessed, name := 3, 8, 1.0, 0.6, "windows-1250"
+	for want, f := range map[string]files.File{
+		"3 of 8 pages / ": {Status: files.Parsing, PagesRead: &three, TotalPages: &eight},
+		"5 of 9 vectors / windows-1250": {Status: files.Embedding, TotalChunks: 9, ChunksEmbedded: 5, Encoding: &name,
+			Confidence: &sure},
+		" / guessed: windows-1250 (60 % sure)": {Status: files.Completed, TotalPages: &eight, Encoding: &name,
+			Confidence: &guessed},
+	} {
+		if got := progressOf(f) + " / " + encodingOf(f); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -45,6 +46,7 @@ type website struct {
 	mu    sync.Mutex
 	pages map[string]string // texts, or "-> /path" for a permanent redirect, or a status
 	asked []string          // what was asked for with its answer
+	looks chan string       // nil, or gets what is asked for
 }
 
 func newWebsite(t *testing.T) *website {
@@ -74,6 +76,12 @@ func (s *website) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		status = 304
 	default:
 		status = 200
+	}
+	if r.URL.Path != "/robots.txt" && s.looks != nil {
+		select {
+		case s.looks <- r.URL.Path:
+		case <-r.Context().Done():
+		}
 	}
 	if r.URL.Path != "/robots.txt" {
 		s.asked = append(s.asked, fmt.Sprint(r.URL.Path, " ", status))
@@ -238,5 +246,28 @@ func TestAListOfURLsNeedsLeave(t *testing.T) {
 				t.Errorf("ended with %d, want %d and %q: %s%s", code, row.code, row.want, out, errs)
 			}
 		})
+	}
+}
+
+// A watched list is looked at again and again, also if a look fails, until the command is interrupted.
+func TestAListOfURLsIsWatched(t *testing.T) {
+	t.Parallel()
+	p, s := tenant(t), newWebsite(t)
+	list := filepath.Join(t.TempDir(), "urls.txt")
+	writeTree(t, filepath.Dir(list), map[string]string{"urls.txt": s.URL + "/a\n"})
+	s.looks = make(chan string)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	out, errs := newLines(), newLines()
+	go func() {
+		ended <- run(ctx, p.asking("sync", "--urls", list, "web", "--allow=127.0.0.1", "--watch", "--every=1ms"), out, errs)
+	}()
+	<-s.looks // there is no such page yet
+	s.set(map[string]string{"/a": "<!doctype html><p>text"})
+	<-s.looks
+	<-s.looks
+	stop()
+	if code := <-ended; !strings.Contains(out.String(), "uploaded: ") || !strings.Contains(errs.String(), "404") {
+		t.Errorf("ended with %d: %s%s", code, out, errs)
 	}
 }

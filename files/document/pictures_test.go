@@ -166,3 +166,20 @@ func TestPicturesThatAreNot(t *testing.T) {
 		}
 	}
 }
+
+// A picture with text on it, such as a scan that was read by OCR before, and a small one are not read again.
+func TestPicturesOfAPDFThatAreNotRead(t *testing.T) {
+	t.Parallel()
+	const picture = "q %d 0 0 %d 50 500 cm BI /W 1 /H 1 /BPC 8 /CS /G ID \x01 EI Q\n"
+	for name, content := range map[string]string{
+		"with text on it": fmt.Sprintf(picture, 400, 200) + shown(60, 600, "A line of text that was scanned"),
+		"small":           fmt.Sprintf(picture, 60, 60) + shown(60, 700, "Text"),
+	} {
+		raw := pdfOf("", pdfPage{content, nil, ""})
+		text, err := documenttest.Readers().Read(t.Context(), document.Input{MediaType: "application/pdf",
+			SizeBytes: int64(len(raw)), Body: bytes.NewReader(raw), Scans: true})
+		if err != nil || len(text.Pictures) > 0 || document.ListOmissions(text.Omitted) != "1 picture without text (page 1)" {
+			t.Errorf("%s: %+v, %v", name, text, err)
+		}
+	}
+}
