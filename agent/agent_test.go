@@ -147,7 +147,7 @@ func TestALowerLimitClosesAtOnce(t *testing.T) {
 		Value: new(1)}}); err != nil {
 		t.Fatal(err)
 	}
-	views, err := s.Files.Views(t.Context(), s.org, a.ID, a.Limits())
+	views, err := s.Files.Views(t.Context(), s.org, files.Of(a.ID), a.Limits())
 	if err != nil || len(views) != 1 || views[0].FileName != "f/3" {
 		t.Errorf("open: got %+v (%v), want the one used last", views, err)
 	}
@@ -279,7 +279,7 @@ func TestAgentsChangeWhileTheyAreUsed(t *testing.T) {
 		a := create(t, s, agent.New{Name: "a", FolderIDs: []string{documents.ID}})
 		for i := range 4 {
 			group.Go(func() {
-				_, err := s.Files.Open(ctx, s.org, a.ID,
+				_, err := s.Files.Open(ctx, s.org, files.Of(a.ID),
 					files.OpenArgs{Limits: a.Limits(), Requests: []files.OpenRequest{{FileName: fmt.Sprint("f/", i)}}})
 				if err != nil && !errors.Is(err, db.ErrInvalid) && !errors.Is(err, db.ErrNotFound) {
 					t.Errorf("open: %v", err)
@@ -314,7 +314,7 @@ func TestALimitLoweredUnderWayHolds(t *testing.T) {
 		var group sync.WaitGroup
 		group.Go(func() {
 			reqs := []files.OpenRequest{{FileName: "f/1"}, {FileName: "f/2"}, {FileName: "f/3"}, {FileName: "f/4"}}
-			_, err := s.Files.Open(context.Background(), s.org, a.ID, files.OpenArgs{Limits: a.Limits(), Requests: reqs})
+			_, err := s.Files.Open(context.Background(), s.org, files.Of(a.ID), files.OpenArgs{Limits: a.Limits(), Requests: reqs})
 			if err != nil && !errors.Is(err, db.ErrInvalid) {
 				t.Errorf("open: %v", err)
 			}
@@ -326,7 +326,7 @@ func TestALimitLoweredUnderWayHolds(t *testing.T) {
 			}
 		})
 		group.Wait()
-		views, err := s.Files.Views(t.Context(), s.org, a.ID, a.Limits())
+		views, err := s.Files.Views(t.Context(), s.org, files.Of(a.ID), a.Limits())
 		if err != nil || len(views) > 1 {
 			t.Fatalf("%d files are open, 1 is allowed (%v)", len(views), err)
 		}

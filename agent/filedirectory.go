@@ -11,12 +11,23 @@ import (
 	"github.com/loci-memory/loci/chunker/frame"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/files"
+	"github.com/loci-memory/loci/recall"
 )
+
+// Folders returns which files of its folders the agent sees in a conversation.
+func (a Agent) Folders(c recall.Conversation) files.Reach {
+	return files.Reach{AgentID: a.ID, Users: a.Users(c)}
+}
+
+// foldersFor returns which files of its folders the agent sees where ctx works for a user, or for nobody.
+func (a Agent) foldersFor(ctx context.Context) files.Reach {
+	return a.Folders(recall.Conversation{UserKey: db.UserOf(ctx)})
+}
 
 // FileBlocks returns the files in an agent's prompt as blocks: folder by folder, first the open files and then the
 // closed ones.
 func (s *Store) FileBlocks(ctx context.Context, org db.Org, a Agent) ([]FileBlock, error) {
-	directories, err := s.Files.Directories(ctx, org, a.ID, a.Limits())
+	directories, err := s.Files.Directories(ctx, org, files.Of(a.ID), a.Limits())
 	if err != nil {
 		return nil, err
 	}
@@ -31,12 +42,12 @@ func (s *Store) FileBlocks(ctx context.Context, org db.Org, a Agent) ([]FileBloc
 	return blocks, nil
 }
 
-// directories returns the agent's folders, with what its prompt shows of their files.
-func (s *Store) directories(ctx context.Context, org db.Org, agentID string, m promptMeans) ([]files.Directory, error) {
+// directories returns the agent's folders within a reach, with what its prompt shows of their files.
+func (s *Store) directories(ctx context.Context, org db.Org, r files.Reach, m promptMeans) ([]files.Directory, error) {
 	if !m.hasFolder {
 		return nil, nil
 	}
-	found, err := s.Files.Directories(ctx, org, agentID, m.limits)
+	found, err := s.Files.Directories(ctx, org, r, m.limits)
 	if m.withoutFiles {
 		leaveOutTexts(found)
 	}

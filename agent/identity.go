@@ -211,36 +211,47 @@ func (s *Store) CountIdentities(ctx context.Context, org db.Org, f IdentityFilte
 }
 
 // DeleteIdentity deletes an identity, with its copies of blocks and its memory files. Its agents stay, and so do the
-// blocks that were given to it. ErrConflict if it has conversations or archives, which would be nobody's without it.
+// blocks that were given to it. ErrConflict if it has conversations, archives or folders, which would be nobody's
+// without it.
 func (s *Store) DeleteIdentity(ctx context.Context, org db.Org, id string) error {
 	return db.Tx(ctx, s.DB, func(tx pgx.Tx) error {
 		i, err := s.With(tx).lockIdentity(ctx, org, id)
 		if err != nil {
 			return err
 		}
+		if _, err := tx.Exec(ctx, `
+			UPDATE folders SET user_key = NULL WHERE org = $1 AND user_key = $2 AND deleted_at IS NOT NULL`, org,
+			i.Key); err != nil {
+			return err
+		}
 		type owns struct {
 			Conversations int `db:"conversations"`
 			Archives      int `db:"archives"`
+			Folders       int `db:"folders"`
 		}
 		o, err := db.One[owns](ctx, tx, `
 			SELECT (SELECT count(*) FROM conversation_identities x
 			        JOIN conversations c ON c.org = $1 AND c.key = x.conversation_key
 			        WHERE x.org = $1 AND x.identity_key = $2
 			          AND (c.deleted_at IS NULL OR c.reset_at IS NOT NULL)) AS conversations,
-			       (SELECT count(*) FROM archives c WHERE c.org = $1 AND c.user_key = $2) AS archives`, org, i.Key)
+			       (SELECT count(*) FROM archives c WHERE c.org = $1 AND c.user_key = $2) AS archives,
+			       (SELECT count(*) FROM folders d WHERE d.org = $1 AND d.user_key = $2) AS folders`, org, i.Key)
 		if err != nil {
 			return err
 		}
-		if o.Conversations+o.Archives > 0 {
-			return db.Conflict("identity %s has %d conversations and %d archives, which everybody would read without it: "+
-				"delete them first (DELETE /v1/conversations/{id}, DELETE /v1/archives/{id})", i.ID, o.Conversations,
-				o.Archives)
+		if o.Conversations+o.Archives+o.Folders > 0 {
+			return db.Conflict("identity %s has %d conversations, %d archives and %d folders, which everybody would read "+
+				"without it: delete them first, or erase all that is the user's (DELETE /v1/identities/%[1]s/memory)", i.ID,
+				o.Conversations, o.Archives, o.Folders)
 		}
 		inTx := s.With(tx)
-		if err := inTx.Blocks.DeleteOfUser(ctx, org, i.Key); err != nil {
+		if _, err := inTx.Blocks.DeleteOfUser(ctx, org, i.Key); err != nil {
 			return err
 		}
-		if err := inTx.MemoryFiles.DeleteOfUser(ctx, org, i.Key); err != nil {
+		if _, err := inTx.MemoryFiles.DeleteOfUser(ctx, org, i.Key); err != nil {
+			return err
+		}
+		if err := inTx.Files.ForgetOpened(ctx, org, i.Key); err != nil {
 			return err
 		}
 		return db.DeleteOne(ctx, tx, "identities", `r.key = $2`, org, i.Key)

@@ -110,7 +110,7 @@ type CoreMemory struct {
 
 // Relations reads an agent's relations. The texts of its open files are read only withFiles.
 func (s *Store) Relations(ctx context.Context, org db.Org, a Agent, withFiles bool) (r Relations, err error) {
-	if r.Folders, err = s.Files.AgentFolders(ctx, org, a.ID, db.Page{Ascending: true}); err != nil {
+	if r.Folders, err = s.Files.AgentFolders(ctx, org, files.Of(a.ID), db.Page{Ascending: true}); err != nil {
 		return r, err
 	}
 	if r.CoreMemory, err = s.CoreMemory(ctx, org, a, withFiles && len(r.Folders) > 0); err != nil {

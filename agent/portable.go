@@ -108,6 +108,7 @@ type PortableIdentity struct {
 	Identity
 	ConversationIDs []string    `db:"conversation_ids" json:"conversation_ids"`
 	ArchiveIDs      []string    `db:"archive_ids" json:"archive_ids"`   // the user's own
+	FolderIDs       []string    `db:"folder_ids" json:"folder_ids"`     // the user's own
 	BlockCopies     []BlockCopy `db:"block_copies" json:"block_copies"` // the user's own
 	Trees           []UserTree  `db:"trees" json:"trees"`               // the user's own
 
@@ -127,10 +128,12 @@ type UserTree struct {
 	TreeID  string `json:"tree_id"`
 }
 
-// What an agent keeps for identity i: archives, copies u of blocks b, and a tree.
+// What an agent keeps for identity i: archives, folders, copies u of blocks b, and a tree.
 const (
 	userArchives = `FROM agent_archives a JOIN archives c ON c.org = @org AND c.key = a.archive_key
 		WHERE a.org = @org AND a.agent_id = @agent AND c.user_key = i.key AND c.deleted_at IS NULL`
+	userFolders = `FROM agent_folders a JOIN folders d ON d.org = @org AND d.key = a.folder_key
+		WHERE a.org = @org AND a.agent_id = @agent AND d.user_key = i.key AND d.deleted_at IS NULL`
 	userBlocks = `FROM agent_blocks a JOIN blocks b ON b.org = @org AND b.key = a.block_key
 		JOIN blocks u ON u.org = @org AND u.template_key = b.key
 		WHERE a.org = @org AND a.agent_id = @agent AND u.user_key = i.key`
@@ -160,6 +163,7 @@ func (s *Store) ExportIdentities(ctx context.Context, org db.Org, agentID string
 		             WHERE x.org = @org AND x.identity_key = i.key ORDER BY b.id) AS block_ids,
 		       ARRAY(`+identityConversations+` ORDER BY c.id) AS conversation_ids,
 		       ARRAY(SELECT c.id `+userArchives+` ORDER BY c.id) AS archive_ids,
+		       ARRAY(SELECT d.id `+userFolders+` ORDER BY d.id) AS folder_ids,
 		       coalesce((SELECT json_agg(json_build_object('block_id', u.id, 'template_id', b.id) ORDER BY u.id) `+
 		userBlocks+`), '[]') AS block_copies,
 		       coalesce((SELECT json_agg(json_build_object('agent_id', x.agent_id, 'tree_id', t.id) ORDER BY t.id) `+
@@ -168,7 +172,7 @@ func (s *Store) ExportIdentities(ctx context.Context, org db.Org, agentID string
 		WHERE i.org = @org AND (
 			EXISTS (SELECT FROM agent_identities x WHERE x.org = @org AND x.identity_key = i.key AND x.agent_id = @agent)
 			OR EXISTS (`+identityConversations+`)
-			OR EXISTS (SELECT `+userArchives+`) OR EXISTS (SELECT `+userBlocks+`) OR EXISTS (SELECT `+userTrees+`)
+			OR EXISTS (SELECT `+userArchives+`) OR EXISTS (SELECT `+userFolders+`) OR EXISTS (SELECT `+userBlocks+`) OR EXISTS (SELECT `+userTrees+`)
 			OR EXISTS (
 				SELECT FROM block_identities x JOIN agent_blocks a ON a.org = @org AND a.block_key = x.block_key
 				WHERE x.org = @org AND x.identity_key = i.key AND a.agent_id = @agent))
@@ -213,7 +217,7 @@ func (s *Store) RestoreIdentity(ctx context.Context, org db.Org, i PortableIdent
 	return nil, s.restoreWith(ctx, org, created.Key, i)
 }
 
-// restoreWith gives an identity its restored conversations, archives, copies of blocks, and trees.
+// restoreWith gives an identity its restored conversations, archives, folders, copies of blocks, and trees.
 func (s *Store) restoreWith(ctx context.Context, org db.Org, identity int64, i PortableIdentity) error {
 	var batch pgx.Batch
 	batch.Queue(`
@@ -224,6 +228,10 @@ func (s *Store) restoreWith(ctx context.Context, org db.Org, identity int64, i P
 	batch.Queue(`
 		UPDATE agent_archives a SET user_key = $2, is_default = false FROM archives c
 		WHERE a.org = $1 AND c.org = $1 AND c.key = a.archive_key AND c.id = ANY ($3)`, org, identity, i.ArchiveIDs)
+	batch.Queue(`UPDATE folders SET user_key = $2 WHERE org = $1 AND id = ANY ($3)`, org, identity, i.FolderIDs)
+	batch.Queue(`
+		UPDATE agent_folders a SET user_key = $2 FROM folders d
+		WHERE a.org = $1 AND d.org = $1 AND d.key = a.folder_key AND d.id = ANY ($3)`, org, identity, i.FolderIDs)
 	for _, b := range i.BlockCopies {
 		batch.Queue(`
 			UPDATE blocks u SET user_key = $2, template_key = b.key FROM blocks b

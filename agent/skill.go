@@ -22,7 +22,7 @@ const listedChars = 250
 
 // Skills lists the skills of an agent, and the names in skills.preload that none of them has, as skills with an error.
 func (s *Store) Skills(ctx context.Context, org db.Org, a Agent) ([]files.Skill, error) {
-	all, err := s.Files.Skills(ctx, org, a.ID)
+	all, err := s.Files.Skills(ctx, org, files.Of(a.ID))
 	for _, name := range a.Settings.Skills.preload() {
 		if _, ok := skillNamed(all, name); !ok && err == nil {
 			all = append(all, files.Skill{Name: name,
@@ -49,7 +49,7 @@ func (s *Store) CheckSkills(ctx context.Context, org db.Org, a Agent, names []st
 	if err := (SkillSettings{Preload: names}).check(); err != nil {
 		return err
 	}
-	all, err := s.Files.Skills(ctx, org, a.ID)
+	all, err := s.Files.Skills(ctx, org, a.foldersFor(ctx))
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (s *Store) SkillFolders(ctx context.Context, org db.Org, a Agent, names []s
 	if len(names) == 0 {
 		return nil, nil
 	}
-	all, err := s.Files.Skills(ctx, org, a.ID)
+	all, err := s.Files.Skills(ctx, org, a.foldersFor(ctx))
 	for _, name := range names {
 		if sk, ok := skillNamed(all, name); ok {
 			ids = append(ids, sk.FolderID)
@@ -77,12 +77,12 @@ func (s *Store) SkillFolders(ctx context.Context, org db.Org, a Agent, names []s
 }
 
 // compileSkills writes the list of skills, and the messages of those that are preloaded.
-func (s *Store) compileSkills(ctx context.Context, org db.Org, a Agent, m promptMeans) (list string,
+func (s *Store) compileSkills(ctx context.Context, org db.Org, a Agent, r files.Reach, m promptMeans) (list string,
 	preloaded []recall.Message, err error) {
 	if !a.HasSkills {
 		return "", nil, nil
 	}
-	all, err := s.Files.Skills(ctx, org, a.ID)
+	all, err := s.Files.Skills(ctx, org, r)
 	if err != nil {
 		return "", nil, err
 	}
@@ -226,7 +226,7 @@ func (s *Store) loadedSkills(ctx context.Context, org db.Org, p Prompt) (map[str
 	if len(names) == 0 {
 		return nil, nil
 	}
-	all, err := s.Files.Skills(ctx, org, p.Agent.ID)
+	all, err := s.Files.Skills(ctx, org, p.Agent.Folders(p.Conversation))
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func (s *Store) compile(ctx context.Context, org db.Org, a Agent, c recall.Conve
 	if user := a.Users(c).User(); user != 0 {
 		ctx = db.WithUser(ctx, user)
 	}
-	directories, err := s.directories(ctx, org, a.ID, m)
+	directories, err := s.directories(ctx, org, a.Folders(c), m)
 	if err != nil {
 		return systemPrompt{}, err
 	}
@@ -53,7 +53,7 @@ func (s *Store) compile(ctx context.Context, org db.Org, a Agent, c recall.Conve
 		directories: renderDirectories(directories, m), counts: counts, core: core, files: directories,
 		limits: m.limits}
 	p.blocks, p.working = core.render(0)
-	if p.skills, p.preloaded, err = s.compileSkills(ctx, org, a, m); err != nil {
+	if p.skills, p.preloaded, err = s.compileSkills(ctx, org, a, a.Folders(c), m); err != nil {
 		return p, err
 	}
 	for _, d := range directories {

@@ -6,7 +6,7 @@
 //   - archives and their passages: records.go archive.go validity.go attach.go insert.go passage.go insertbatch.go
 //   - search: fields.go few.go search.go
 //   - upkeep in the background, and vectors: backlog.go cleanup.go reembed.go vectors.go
-//   - erasures, and archives in the file of an agent: erase.go portable.go
+//   - erasures, and archives in the file of an agent: erase.go ofuser.go portable.go
 package archival
 
 import (

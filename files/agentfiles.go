@@ -32,13 +32,13 @@ const agentFileColumns = `replace(f.id, 'file-', 'file_agent-') AS id, f.id AS f
 	d.name || '/' || f.name AS file_name,
 	d.id AS folder_id, d.name AS folder_name`
 
-// openRows selects the agent's open files, unordered.
+// openRows selects the files that the agent has open for nobody, unordered.
 const openRows = `
 	SELECT f.created_at, f.key, ` + agentFileColumns + `, true AS is_open, o.pinned AS is_pinned,
 	       o.last_used_at AS last_accessed_at
 	FROM agent_files o JOIN files f ON f.org = o.org AND f.key = o.file_key
 	JOIN folders d ON d.org = f.org AND d.key = f.folder_key
-	WHERE o.org = @org AND f.org = @org AND o.agent_id = @agent AND o.is_open AND f.replaces IS NULL`
+	WHERE o.org = @org AND f.org = @org AND o.agent_id = @agent AND o.user_key = 0 AND o.is_open AND f.replaces IS NULL`
 
 // pageRows selects a page of each folder, with all files or only the closed ones. Together these rows contain the page
 // over all folders.
@@ -50,7 +50,8 @@ func pageRows(page db.Clauses) string {
 	CROSS JOIN LATERAL (
 		SELECT l.id, l.name, l.created_at, l.key, coalesce(o.is_open, false) AS is_open,
 		       coalesce(o.pinned, false) AS is_pinned, o.last_used_at AS last_accessed_at
-		FROM files l LEFT JOIN agent_files o ON o.org = @org AND o.agent_id = @agent AND o.file_key = l.key
+		FROM files l
+		LEFT JOIN agent_files o ON o.org = @org AND o.agent_id = @agent AND o.user_key = 0 AND o.file_key = l.key
 		WHERE l.org = @org AND l.folder_key = a.folder_key AND l.replaces IS NULL AND (@all OR o.is_open IS NOT TRUE)
 		  AND ` + page.Where + page.Order + `
 	) f
@@ -65,7 +66,7 @@ type AgentFilesQuery struct {
 	Page   db.Page
 }
 
-// AgentFiles lists the files in an agent's folders. An open file has the content that the prompt shows. more reports
+// AgentFiles lists the files in an agent's folders, for its operator. A file that is open for nobody has the content that the prompt shows. more reports
 // whether there are further pages.
 func (s *Store) AgentFiles(ctx context.Context, org db.Org, agentID string, q AgentFilesQuery) (
 	list []AgentFile, more bool, err error) {
@@ -117,7 +118,7 @@ func (s *Store) setVisible(ctx context.Context, org db.Org, agentID string, l Li
 	if !slices.ContainsFunc(list, func(f AgentFile) bool { return f.IsOpen }) {
 		return nil
 	}
-	views, err := s.Views(ctx, org, agentID, l)
+	views, err := s.Views(ctx, org, Of(agentID), l)
 	if err != nil {
 		return err
 	}
@@ -132,10 +133,11 @@ func (s *Store) setVisible(ctx context.Context, org db.Org, agentID string, l Li
 }
 
 // ListState returns a text that changes whenever a file is added to, removed from or changed in the agent's attached
-// folders. The text has no other meaning.
-func (s *Store) ListState(ctx context.Context, org db.Org, agentID string) (string, error) {
+// folders that are within a reach. The text has no other meaning.
+func (s *Store) ListState(ctx context.Context, org db.Org, r Reach) (string, error) {
+	sees, args := r.sees(org, r.AgentID)
 	return db.One[string](ctx, s.db, `
 		SELECT concat_ws(' ', count(*), max(f.key), max(f.updated_at))
 		FROM agent_folders a JOIN files f ON f.org = a.org AND f.folder_key = a.folder_key
-		WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2 AND f.replaces IS NULL`, org, agentID)
+		WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2 AND f.replaces IS NULL AND `+sees, args...)
 }

@@ -15,11 +15,11 @@ import (
 // skills. Files that are open stay open. Attaching a folder twice changes nothing.
 func (s *Store) Attach(ctx context.Context, org db.Org, at Attachment) error {
 	return s.inTx(ctx, func(in *Store) error {
-		set := in.openSet(org, at.AgentID)
-		folder, err := set.Folder(ctx, org, at.FolderID)
+		folder, err := in.Folder(ctx, org, at.FolderID)
 		if err != nil {
 			return err
 		}
+		set := in.openSet(org, user{org, at.AgentID, folder.Owner}.reach())
 		if err := set.lockFolder(ctx, org, folder.Key, "NO KEY UPDATE"); err != nil {
 			return err
 		}
@@ -27,10 +27,11 @@ func (s *Store) Attach(ctx context.Context, org db.Org, at Attachment) error {
 			return err
 		}
 		tag, err := set.db.Exec(ctx, `
-			INSERT INTO agent_folders (agent_id, folder_key, org, opens)
-			SELECT id, @folder, org, @opens FROM agents WHERE id = @agent AND org = @org
+			INSERT INTO agent_folders (agent_id, folder_key, org, opens, user_key)
+			SELECT id, @folder, org, @opens, nullif(@owner::bigint, 0) FROM agents WHERE id = @agent AND org = @org
 			ON CONFLICT DO NOTHING`,
-			pgx.StrictNamedArgs{"org": org, "agent": at.AgentID, "folder": folder.Key, "opens": at.Opens})
+			pgx.StrictNamedArgs{"org": org, "agent": at.AgentID, "folder": folder.Key, "opens": at.Opens,
+				"owner": folder.Owner})
 		if err != nil {
 			return err
 		}
@@ -46,7 +47,7 @@ func (s *Store) Attach(ctx context.Context, org db.Org, at Attachment) error {
 
 // SetFolders attaches the given folders to an agent, and detaches all others.
 func (s *Store) SetFolders(ctx context.Context, org db.Org, agentID string, folderIDs []string, l Limits) error {
-	before, err := s.AgentFolders(ctx, org, agentID, db.Page{Ascending: true})
+	before, err := s.AgentFolders(ctx, org, Of(agentID), db.Page{Ascending: true})
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func (s *Store) lockFolder(ctx context.Context, org db.Org, key int64, mode stri
 // Detach detaches a folder from an agent, and closes its files there. If the folder is not attached, nothing changes.
 func (s *Store) Detach(ctx context.Context, org db.Org, agentID, folderID string) error {
 	return s.inTx(ctx, func(in *Store) error {
-		set := in.openSet(org, agentID)
+		set := in.openSet(org, Of(agentID))
 		folder, err := set.Folder(ctx, org, folderID)
 		if err != nil {
 			return err
@@ -44,7 +44,7 @@ func (s *Store) Detach(ctx context.Context, org db.Org, agentID, folderID string
 func (set openSet) detach(ctx context.Context, folder Folder) error {
 	_, err := db.One[string](ctx, set.db, `
 		SELECT agent_id FROM agent_folders WHERE org = $1 AND agent_id = $2 AND folder_key = $3 FOR UPDATE`,
-		set.org, set.agentID, folder.Key)
+		set.org, set.AgentID, folder.Key)
 	if err != nil {
 		return ifNotFound(err, nil)
 	}
@@ -57,7 +57,7 @@ func (set openSet) detach(ctx context.Context, folder Folder) error {
 			WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2 AND f.key = a.file_key AND f.folder_key = $3
 			RETURNING f.id, a.is_open, a.last_used_seq
 		)
-		SELECT id FROM gone WHERE is_open ORDER BY last_used_seq, id`, set.org, set.agentID, folder.Key)
+		SELECT id FROM gone WHERE is_open GROUP BY id ORDER BY min(last_used_seq), id`, set.org, set.AgentID, folder.Key)
 	if err != nil {
 		return err
 	}
@@ -65,16 +65,16 @@ func (set openSet) detach(ctx context.Context, folder Folder) error {
 		return err
 	}
 	return set.exec(ctx, `
-		DELETE FROM agent_folders WHERE org = $1 AND agent_id = $2 AND folder_key = $3`, set.org, set.agentID, folder.Key)
+		DELETE FROM agent_folders WHERE org = $1 AND agent_id = $2 AND folder_key = $3`, set.org, set.AgentID, folder.Key)
 }
 
-// AgentFolders lists the folders that are attached to an agent.
-func (s *Store) AgentFolders(ctx context.Context, org db.Org, agentID string, p db.Page) ([]Folder, error) {
+// AgentFolders lists the folders that are attached to an agent, within a reach.
+func (s *Store) AgentFolders(ctx context.Context, org db.Org, r Reach, p db.Page) ([]Folder, error) {
+	args := pgx.StrictNamedArgs{"org": org, "agent": r.AgentID}
 	list, err := db.List[Folder](ctx, s.db, p, `
-		SELECT `+folderColumns+` 
+		SELECT `+namedFolderColumns+`
 		FROM folders d JOIN agent_folders a ON a.org = d.org AND a.folder_key = d.key
-		WHERE d.org = @org AND a.agent_id = @agent AND d.deleted_at IS NULL`,
-		pgx.StrictNamedArgs{"org": org, "agent": agentID})
+		WHERE d.org = @org AND a.agent_id = @agent AND d.deleted_at IS NULL AND `+r.Users.Where("a.user_key", args), args)
 	return mapped(list, s.described), err
 }
 

@@ -37,8 +37,11 @@ func (set openSet) openOldest(ctx context.Context, folder Folder, at Attachment)
 		return err
 	}
 	events, err := set.append(ctx, event.FileOpened, mapped(ready, func(f readyFile) string { return f.ID })...)
+	if err == nil {
+		err = set.own(ctx)
+	}
 	for i := 0; err == nil && i < len(events); i++ {
-		err = set.setOpen(ctx, openedView{Org: set.org, Key: ready[i].Key, Automatic: true}, events[i])
+		err = set.setOpen(ctx, openedView{Org: set.org, Key: ready[i].Key, Owner: set.owner(), Automatic: true}, events[i])
 	}
 	return err
 }
@@ -96,6 +99,7 @@ func (s *Store) openUploaded(ctx context.Context, org db.Org, all []*ingested) e
 		return err
 	}
 	var events []event.Event
+	owner := int64(0) // of the folder
 	for _, a := range agents {
 		for _, f := range all {
 			fits, err := a.fits(ctx, f.src.Key)
@@ -106,7 +110,8 @@ func (s *Store) openUploaded(ctx context.Context, org db.Org, all []*ingested) e
 				return errAlone
 			}
 			if fits {
-				events = append(events, event.Event{AgentID: a.agentID, Type: event.FileOpened, RefID: f.src.ID})
+				owner = a.owner()
+				events = append(events, event.Event{AgentID: a.AgentID, Type: event.FileOpened, RefID: f.src.ID})
 			}
 		}
 	}
@@ -115,9 +120,13 @@ func (s *Store) openUploaded(ctx context.Context, org db.Org, all []*ingested) e
 	}
 	file := all[0].src // if there are events, there is only one file
 	for i := 0; err == nil && i < len(events); i++ {
+		set := s.openSet(org, user{org, events[i].AgentID, owner}.reach())
 		err = inOrder(
-			func() error { return s.setOpen(ctx, openedView{Org: org, Key: file.Key, Automatic: true}, events[i]) },
-			func() error { return s.openSet(org, events[i].AgentID).closeIfFull(ctx, file.ID) })
+			func() error { return set.own(ctx) },
+			func() error {
+				return s.setOpen(ctx, openedView{Org: org, Key: file.Key, Owner: owner, Automatic: true}, events[i])
+			},
+			func() error { return set.closeIfFull(ctx, file.ID) })
 	}
 	return err
 }
@@ -134,6 +143,7 @@ type roomy struct {
 func (s *Store) withRoom(ctx context.Context, org db.Org, all []*ingested) (some []roomy, err error) {
 	type agent struct {
 		ID    string `db:"agent_id"`
+		Owner int64  `db:"owner"`
 		Opens *bool  `db:"opens"`
 	}
 	single := []int64{}
@@ -141,7 +151,7 @@ func (s *Store) withRoom(ctx context.Context, org db.Org, all []*ingested) (some
 		single = append(single, all[0].src.Key)
 	}
 	agents, err := db.All[agent](ctx, s.db, `
-		SELECT a.agent_id, a.opens
+		SELECT a.agent_id, coalesce(a.user_key, 0) AS owner, a.opens
 		FROM agent_folders a
 		WHERE a.org = $1 AND a.folder_key = $2
 		  AND NOT EXISTS (SELECT FROM folders d WHERE d.org = $1 AND d.key = $2 AND d.skills)
@@ -158,7 +168,7 @@ func (s *Store) withRoom(ctx context.Context, org db.Org, all []*ingested) (some
 		if !l.opens(a.Opens) {
 			continue
 		}
-		set := roomy{openSet: s.openSet(org, a.ID), limits: l}
+		set := roomy{openSet: s.openSet(org, user{org, a.ID, a.Owner}.reach()), limits: l}
 		if set.open, err = set.files(ctx); len(set.open) < l.MaxOpen {
 			some = append(some, set)
 		}

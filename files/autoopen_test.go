@@ -78,7 +78,7 @@ func TestWhatOpensByItselfShowsATenthOfTheWindow(t *testing.T) {
 
 func (fx *fixture) views(agent string, l files.Limits) []files.OpenView {
 	fx.t.Helper()
-	views, err := fx.Views(fx.t.Context(), fx.org, agent, l)
+	views, err := fx.Views(fx.t.Context(), fx.org, files.Of(agent), l)
 	if err != nil {
 		fx.t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestTwentyClosedFilesAreNamed(t *testing.T) {
 		fx.store(few, fmt.Sprint(i, ".txt"), "text\n")
 	}
 	agent := fx.agentWith(many, few)
-	directories, err := fx.Directories(t.Context(), fx.org, agent, files.LimitsFor(128_000))
+	directories, err := fx.Directories(t.Context(), fx.org, files.Of(agent), files.LimitsFor(128_000))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,22 +48,23 @@ func NextShown(directories []Directory) map[string]int {
 }
 
 // Directories returns an agent's folders, ordered by name, with the files that its prompt shows.
-func (s *Store) Directories(ctx context.Context, org db.Org, agentID string, l Limits) ([]Directory, error) {
+func (s *Store) Directories(ctx context.Context, org db.Org, r Reach, l Limits) ([]Directory, error) {
 	type row struct {
 		Folder
 		FileCount int `db:"file_count"`
 	}
+	sees, args := r.sees(org, r.AgentID)
 	folders, err := db.All[row](ctx, s.db, `
 		SELECT `+folderColumns+`,
 		       (SELECT count(*) FROM files f
 		        WHERE f.org = $1 AND f.folder_key = d.key AND f.replaces IS NULL) AS file_count
 		FROM agent_folders a JOIN folders d ON d.org = a.org AND d.key = a.folder_key
-		WHERE a.org = $1 AND d.org = $1 AND a.agent_id = $2
-		ORDER BY d.name, d.key`, org, agentID)
+		WHERE a.org = $1 AND d.org = $1 AND a.agent_id = $2 AND `+sees+`
+		ORDER BY d.name, d.key`, args...)
 	if err != nil || len(folders) == 0 {
 		return nil, err
 	}
-	shown, err := s.directoryFiles(ctx, org, agentID, l)
+	shown, err := s.directoryFiles(ctx, org, r, l)
 	if err != nil {
 		return nil, err
 	}
@@ -76,33 +77,37 @@ func (s *Store) Directories(ctx context.Context, org db.Org, agentID string, l L
 
 // directoryFiles maps folder key → the files that a prompt shows: all open files with their views, and the first closed
 // files. If there are too many closed files, each folder gets the same share of the limit.
-func (s *Store) directoryFiles(ctx context.Context, org db.Org, agentID string, l Limits) (
+func (s *Store) directoryFiles(ctx context.Context, org db.Org, r Reach, l Limits) (
 	map[int64][]DirectoryFile, error) {
+	args := pgx.StrictNamedArgs{"org": org, "agent": r.AgentID}
+	opened, sees := r.opened(args), r.Users.Where("a.user_key", args)
 	// The limit is part of the statement's text. With a parameter, the generic plan would look more expensive than a
 	// specific one, and Postgres would plan the statement again for each prompt.
 	list, err := db.All[DirectoryFile](ctx, s.db, fmt.Sprintf(`
 		SELECT f.id, d.name || '/' || f.name AS name, f.folder_key, true AS is_open, o.last_used_at, f.name AS leaf
 		FROM agent_files o JOIN files f ON f.org = o.org AND f.key = o.file_key
 		JOIN folders d ON d.org = f.org AND d.key = f.folder_key
-		WHERE o.org = @org AND o.agent_id = @agent AND o.is_open
+		JOIN agent_folders a ON a.org = d.org AND a.folder_key = d.key AND a.agent_id = @agent
+		WHERE o.org = @org AND a.org = @org AND o.agent_id = @agent AND o.is_open AND %[2]s AND %[3]s
 		UNION ALL
 		(SELECT c.id, d.name || '/' || c.name, d.key, false, c.last_used_at, c.name
 		FROM agent_folders a JOIN folders d ON d.org = a.org AND d.key = a.folder_key
 		CROSS JOIN LATERAL (
 			SELECT f.id, f.name, f.key, o.last_used_at
-			FROM files f LEFT JOIN agent_files o ON o.org = @org AND o.agent_id = @agent AND o.file_key = f.key
+			FROM files f
+			LEFT JOIN agent_files o ON o.org = @org AND o.agent_id = @agent AND o.file_key = f.key AND %[2]s
 			WHERE f.org = @org AND f.folder_key = d.key AND f.replaces IS NULL AND o.is_open IS NOT TRUE
 			ORDER BY f.name COLLATE "C", f.key
-			LIMIT %d
+			LIMIT %[1]d
 		) c
-		WHERE a.org = @org AND a.agent_id = @agent
+		WHERE a.org = @org AND a.agent_id = @agent AND %[3]s
 		ORDER BY row_number() OVER (PARTITION BY d.key ORDER BY c.name COLLATE "C", c.key), d.name, d.key
 		LIMIT %[1]d)
-		ORDER BY folder_key, leaf`, l.closedFiles()), pgx.StrictNamedArgs{"org": org, "agent": agentID})
+		ORDER BY folder_key, leaf`, l.closedFiles(), opened, sees), args)
 	if err != nil {
 		return nil, err
 	}
-	views, err := s.Views(ctx, org, agentID, l)
+	views, err := s.Views(ctx, org, r, l)
 	shown := map[int64][]DirectoryFile{}
 	for _, f := range list {
 		if i := slices.IndexFunc(views, func(v OpenView) bool { return v.FileID == f.FileID }); i >= 0 {

@@ -29,7 +29,7 @@ func TestChunksAreEmbedded(t *testing.T) {
 			if n := fx.rows("chunk_vectors"); n != f.TotalChunks || wrong != 0 {
 				t.Errorf("%d vectors for %d chunks, %d of them wrong", n, f.TotalChunks, wrong)
 			}
-			got, err := fx.Search(t.Context(), fx.org, fx.agentWith(folder), files.Query{Text: "this is line 1321", Limit: 3})
+			got, err := fx.Search(t.Context(), fx.org, files.Of(fx.agentWith(folder)), files.Query{Text: "this is line 1321", Limit: 3})
 			if err != nil || got.Ranking != files.ByWordsAndMeaning || got.Hits[0].MeaningRank == 0 ||
 				got.Hits[0].WordsRank == 0 {
 				t.Errorf("search: got %+v (%v)", got, err)
@@ -49,7 +49,7 @@ func TestFilesWaitForAnEndpointThatIsDown(t *testing.T) {
 		strings.Contains(*f.ErrorMessage, "repairs") { // the endpoint's own words are for the operator
 		t.Errorf("got %+v, want it embedding, with the reason why it waits", f)
 	}
-	got, err := fx.Search(t.Context(), fx.org, fx.agentWith(folder), files.Query{Text: "words", Limit: 3})
+	got, err := fx.Search(t.Context(), fx.org, files.Of(fx.agentWith(folder)), files.Query{Text: "words", Limit: 3})
 	if err != nil || len(got.Hits) != 1 || got.Ranking != files.ByWords || got.Note == "" {
 		t.Errorf("search by words meanwhile: got %+v (%v)", got, err)
 	}
@@ -70,7 +70,7 @@ func TestARefusedChunkGoesWithoutVector(t *testing.T) {
 	if f.Status != files.Completed || vectors == 0 || vectors >= f.TotalChunks {
 		t.Errorf("got %+v with %d vectors, want all but the refused", f, vectors)
 	}
-	got, err := fx.Search(t.Context(), fx.org, fx.agentWith(folder), files.Query{Text: "forbidden", Limit: 3})
+	got, err := fx.Search(t.Context(), fx.org, files.Of(fx.agentWith(folder)), files.Query{Text: "forbidden", Limit: 3})
 	if err != nil || len(got.Hits) == 0 || !strings.Contains(got.Hits[0].Text, "forbidden") {
 		t.Errorf("the refused chunk is not found by its words: %+v (%v)", got, err)
 	}
@@ -120,7 +120,7 @@ func TestFilesWaitForTheFirstAnswer(t *testing.T) {
 		if f.Status != files.Embedding || f.ChunksEmbedded != 0 || f.ErrorMessage == nil {
 			t.Errorf("got %+v, want it embedding, with the reason why it waits", f)
 		}
-		got, err := fx.Search(t.Context(), fx.org, fx.agentWith(folder), files.Query{Text: "words", Limit: 3})
+		got, err := fx.Search(t.Context(), fx.org, files.Of(fx.agentWith(folder)), files.Query{Text: "words", Limit: 3})
 		if err != nil || len(got.Hits) != 1 || got.Ranking != files.ByWords ||
 			!strings.Contains(got.Note, "has given no vectors yet") {
 			t.Errorf("search: got %+v (%v)", got, err)

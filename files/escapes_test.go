@@ -18,7 +18,7 @@ func TestEscapedCharactersAreFound(t *testing.T) {
 	fx.upload(folder, "c.txt", "a path C:\\users\\unit and no more\n")
 	agent := fx.agentWith(folder)
 	for query, want := range map[string]string{"münchen": "a.json", "привет": "a.json", "café": "b.js", "unit": "c.txt"} {
-		got, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: query, Limit: 1})
+		got, err := fx.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: query, Limit: 1})
 		if err != nil || len(got.Hits) != 1 || !strings.HasSuffix(got.Hits[0].FileName, want) {
 			t.Errorf("search for %q: got %+v, %v, want %s", query, got.Hits, err, want)
 		}

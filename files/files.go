@@ -4,7 +4,7 @@
 //
 // Each file uses only the files named before it:
 //   - the store, and what it holds: mapped.go gathering.go jobargs.go pagenumbers.go escapes.go ingested.go
-//     openlimits.go uses.go files.go
+//     openlimits.go reach.go uses.go files.go
 //   - jobs: jobs.go fairstart.go embedding.go embedbatch.go
 //   - folders and their files: folder.go filename.go skills.go file.go cancel.go updatefile.go download.go
 //   - what an agent has open: lineview.go openset.go promptviews.go agentfiles.go attachment.go autoopen.go attach.go

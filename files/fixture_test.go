@@ -483,7 +483,7 @@ func (fx *fixture) exec(sql string, args ...any) {
 // open returns the names of an agent's open files, least recently used first.
 func (fx *fixture) open(agentID string) []string {
 	fx.t.Helper()
-	views, err := fx.Views(fx.t.Context(), fx.org, agentID, wide)
+	views, err := fx.Views(fx.t.Context(), fx.org, files.Of(agentID), wide)
 	if err != nil {
 		fx.t.Fatalf("views: %v", err)
 	}

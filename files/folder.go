@@ -23,6 +23,8 @@ type Folder struct {
 	Instructions    *string         `db:"instructions" json:"instructions"`
 	Metadata        json.RawMessage `db:"metadata" json:"metadata"`
 	Skills          bool            `db:"skills" json:"skills" doc:"Its files SKILL.md are skills of its agents."`
+	Owner           int64           `db:"owner" json:"-"` // key of the identity whose folder it is; 0: nobody's
+	UserID          *string         `db:"user_id" json:"user_id" doc:"The identity whose folder it is; null: nobody's."`
 	ChunkTokens     int             `db:"chunk_tokens" json:"-"`
 	OverlapTokens   int             `db:"overlap_tokens" json:"-"`
 	EmbeddingConfig EmbeddingConfig `db:"-" json:"embedding_config"`
@@ -51,7 +53,8 @@ type NewFolder struct {
 	Description   *string
 	Instructions  *string
 	Metadata      json.RawMessage
-	Skills        bool // see Folder
+	Skills        bool  // see Folder
+	Owner         int64 // see Folder
 	ChunkTokens   int
 	OverlapTokens int
 }
@@ -79,8 +82,13 @@ const (
 	DefaultOverlapTokens = 50
 )
 
+// folderColumns are the columns of a Folder. The organization is the statement's argument $1.
 const folderColumns = `d.key, d.id, d.name, d.description, d.instructions, d.metadata, d.skills, d.chunk_tokens,
-	d.overlap_tokens, d.created_at, d.updated_at, d.made_by, d.changed_by`
+	(SELECT i.id FROM identities i WHERE i.org = $1 AND i.key = d.user_key) AS user_id,
+	coalesce(d.user_key, 0) AS owner, d.overlap_tokens, d.created_at, d.updated_at, d.made_by, d.changed_by`
+
+// namedFolderColumns are folderColumns for a statement in which the organization is @org.
+var namedFolderColumns = strings.ReplaceAll(folderColumns, "$1", "@org")
 
 // CreateFolder creates a folder. ErrConflict if the organization has a folder with that name; ErrInvalid if a field is
 // out of range.
@@ -94,14 +102,19 @@ func (s *Store) CreateFolder(ctx context.Context, org db.Org, n NewFolder) (Fold
 		return Folder{}, db.Invalid("embedding_chunk_size is %d tokens; it must be from 16 to 8,000", chunk)
 	}
 	overlap := cmp.Or(n.OverlapTokens, min(DefaultOverlapTokens, chunk/6))
-	f, err := db.One[Folder](ctx, s.db, `
-		INSERT INTO folders AS d (org, name, description, instructions, metadata, skills, chunk_tokens, overlap_tokens,
-		                          made_by)
-		VALUES (@org, @name, @description, @instructions, @metadata, @skills, @chunk, @overlap, @by)
-		RETURNING `+folderColumns,
+	id, err := db.One[string](ctx, s.db, `
+		INSERT INTO folders (org, name, description, instructions, metadata, skills, chunk_tokens, overlap_tokens, made_by,
+		                     user_key)
+		VALUES (@org, @name, @description, @instructions, @metadata, @skills, @chunk, @overlap, @by,
+		        nullif(@user::bigint, 0))
+		RETURNING id`,
 		pgx.StrictNamedArgs{"org": org, "name": name, "description": n.Description, "instructions": n.Instructions,
-			"metadata": n.Metadata, "skills": n.Skills, "chunk": chunk, "overlap": overlap, "by": db.ProvenanceOf(ctx)})
-	return s.described(f), folderError(err, name)
+			"metadata": n.Metadata, "skills": n.Skills, "chunk": chunk, "overlap": overlap, "by": db.ProvenanceOf(ctx),
+			"user": n.Owner})
+	if err != nil {
+		return Folder{}, folderError(err, name)
+	}
+	return s.Folder(ctx, org, id)
 }
 
 // folderName returns a folder's name as it is stored: on one line and trimmed. ErrInvalid if it has more than 255
@@ -169,7 +182,7 @@ func (s *Store) FolderNamed(ctx context.Context, org db.Org, name string) (Folde
 // Folders lists the folders with a text in their name, ignoring case. With an empty text it lists all folders.
 func (s *Store) Folders(ctx context.Context, org db.Org, nameContains string, p db.Page) ([]Folder, error) {
 	list, err := db.List[Folder](ctx, s.db, p, `
-		SELECT `+folderColumns+` FROM folders d
+		SELECT `+namedFolderColumns+` FROM folders d
 		WHERE d.org = @org AND d.deleted_at IS NULL AND strpos(lower(d.name), lower(@contains)) > 0 `,
 		pgx.StrictNamedArgs{"org": org, "contains": nameContains})
 	return mapped(list, s.described), err
@@ -190,16 +203,18 @@ func (s *Store) UpdateFolder(ctx context.Context, org db.Org, id string, u Folde
 		}
 		u.Name = &name
 	}
-	f, err := db.One[Folder](ctx, s.db, `
+	err := db.Exec(ctx, s.db, `
 		UPDATE folders d
 		SET name = coalesce(@name, name), description = coalesce(@description, description),
 		    instructions = coalesce(@instructions, instructions), metadata = coalesce(@metadata, metadata),
 		    skills = coalesce(@skills, skills), updated_at = now(), changed_by = @by
-		WHERE org = @org AND id = @id AND deleted_at IS NULL
-		RETURNING `+folderColumns,
+		WHERE org = @org AND id = @id AND deleted_at IS NULL`,
 		pgx.StrictNamedArgs{"org": org, "id": id, "name": u.Name, "description": u.Description,
 			"instructions": u.Instructions, "metadata": u.Metadata, "skills": u.Skills, "by": db.ProvenanceOf(ctx)})
-	return s.described(f), folderError(err, name)
+	if err != nil {
+		return Folder{}, folderError(err, name)
+	}
+	return s.Folder(ctx, org, id)
 }
 
 // FolderAgents lists the ids of the agents that have a folder attached, in the order of the ids.

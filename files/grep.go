@@ -44,12 +44,12 @@ const (
 // Grep returns a page of the lines in an agent's attached files that match a pattern, from one snapshot of the
 // database. Open files on the page count as used. ErrInvalid if the pattern, the include or the number of context lines
 // is not valid, or if the search takes too long.
-func (s *Store) Grep(ctx context.Context, org db.Org, agentID string, q GrepQuery) (GrepResult, error) {
+func (s *Store) Grep(ctx context.Context, org db.Org, r Reach, q GrepQuery) (GrepResult, error) {
 	pattern, err := grep.Compile(q.Pattern, grep.PatternOptions{CaseSensitive: q.CaseSensitive, Literal: q.Literal})
 	if err = cmp.Or(err, grep.CheckContext(q.ContextLines)); err != nil {
 		return GrepResult{}, err
 	}
-	query := grep.Query{Org: org, AgentID: agentID, Pattern: pattern, ContextLines: q.ContextLines, Offset: q.Offset}
+	query := grep.Query{Org: org, AgentID: r.AgentID, Users: r.Users, Pattern: pattern, ContextLines: q.ContextLines, Offset: q.Offset}
 	var invalid error
 	if q.Include != "" {
 		query.Include, invalid = CompileInclude(q.Include)
@@ -66,7 +66,7 @@ func (s *Store) Grep(ctx context.Context, org db.Org, agentID string, q GrepQuer
 	if err := s.addPages(ctx, org, fileIDs, result.Matches); err != nil {
 		return GrepResult{}, err
 	}
-	return result, s.used(ctx, use{user: user{org, agentID}, fileIDs: fileIDs})
+	return result, s.used(ctx, use{user: by(org, r), fileIDs: fileIDs})
 }
 
 // IndexText indexes new text for Grep in all folders with enough of it. It returns how many index blocks it made.

@@ -16,7 +16,7 @@ import (
 
 func (fx *fixture) grep(agentID string, q files.GrepQuery) files.GrepResult {
 	fx.t.Helper()
-	got, err := fx.Grep(fx.t.Context(), fx.org, agentID, q)
+	got, err := fx.Grep(fx.t.Context(), fx.org, files.Of(agentID), q)
 	if err != nil {
 		fx.t.Fatalf("grep %+v: %v", q, err)
 	}
@@ -72,12 +72,12 @@ func TestGrepGoesByFileNameThenLine(t *testing.T) {
 		"a look-ahead": {Pattern: "(?=x)"}, "nothing": {Pattern: ""}, "too much context": {Pattern: "x", ContextLines: 21},
 		"an include that is no pattern": {Pattern: "x", Include: "[z-a]+"},
 	} {
-		if _, err := fx.Grep(t.Context(), fx.org, agent, q); !errors.Is(err, db.ErrInvalid) {
+		if _, err := fx.Grep(t.Context(), fx.org, files.Of(agent), q); !errors.Is(err, db.ErrInvalid) {
 			t.Errorf("%s: got %v, want ErrInvalid", name, err)
 		}
 	}
 	stranger := dbtest.NewOrg(t, fx.pool)
-	if got, err := fx.Grep(t.Context(), stranger, agent, files.GrepQuery{Pattern: "needle"}); err != nil ||
+	if got, err := fx.Grep(t.Context(), stranger, files.Of(agent), files.GrepQuery{Pattern: "needle"}); err != nil ||
 		got.Attached != 0 {
 		t.Errorf("another organization sees %+v (%v)", got, err)
 	}
@@ -137,7 +137,7 @@ func TestGrepNamesWhatWaits(t *testing.T) {
 	if got := fx.grep(agent, files.GrepQuery{Pattern: "needle"}); got.Total != 1 || got.Waiting != 1 || got.Attached != 2 {
 		t.Errorf("got %+v, want one match and one file that waits", got)
 	}
-	if _, err := fx.Open(t.Context(), fx.org, agent,
+	if _, err := fx.Open(t.Context(), fx.org, files.Of(agent),
 		files.OpenArgs{Limits: wide, Requests: requests("f/waiting.txt")}); !errors.Is(err, db.ErrInvalid) ||
 		!strings.Contains(err.Error(), "still being processed") {
 		t.Errorf("opening a file that waits: got %v", err)
@@ -168,7 +168,7 @@ func TestListingFiles(t *testing.T) {
 		"of no folder":   {"", "c", 0, 10, []string{}, 0},
 		"of no such one": {"*.pdf", "", 0, 10, []string{}, 0},
 	} {
-		got, err := fx.List(t.Context(), fx.org, agent,
+		got, err := fx.List(t.Context(), fx.org, files.Of(agent),
 			files.ListQuery{Include: c.pattern, Folder: c.folder, Offset: c.offset, Limit: c.limit})
 		if err != nil {
 			t.Fatal(err)

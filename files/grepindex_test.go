@@ -362,7 +362,7 @@ func TestManySearchesOfFewConnections(t *testing.T) {
 	var searches errgroup.Group
 	for range 8 {
 		searches.Go(func() error {
-			got, err := store.Grep(t.Context(), fx.org, agent, files.GrepQuery{Pattern: "need.e"})
+			got, err := store.Grep(t.Context(), fx.org, files.Of(agent), files.GrepQuery{Pattern: "need.e"})
 			if err == nil && got.Total != 4 {
 				err = fmt.Errorf("%d matches, want 4", got.Total)
 			}
@@ -385,7 +385,7 @@ func filesAreReplacedDuringAGrep(t *testing.T, fx *fixture) {
 	var search errgroup.Group
 	search.Go(func() error {
 		for {
-			got, err := fx.Grep(t.Context(), fx.org, agent, files.GrepQuery{Pattern: "needle of", ContextLines: 1})
+			got, err := fx.Grep(t.Context(), fx.org, files.Of(agent), files.GrepQuery{Pattern: "needle of", ContextLines: 1})
 			if err != nil || got.Total != 1 || len(got.Matches[0].After) != 1 {
 				return errors.Join(fmt.Errorf("got %+v", got), err)
 			}

@@ -30,7 +30,7 @@ func TestAFileGoesFromUploadToSearch(t *testing.T) {
 		t.Errorf("content (-want +got):\n%s", diff)
 	}
 	agent := fx.agentWith(notes)
-	got, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: "when is the tide highest", Limit: 3})
+	got, err := fx.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: "when is the tide highest", Limit: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestAFileSaysWhatItsTextOmits(t *testing.T) {
 		}
 	}
 	agent := fx.agentWith(folder)
-	list, err := fx.List(t.Context(), fx.org, agent, files.ListQuery{Limit: 10})
+	list, err := fx.List(t.Context(), fx.org, files.Of(agent), files.ListQuery{Limit: 10})
 	if err != nil || len(list.Files) != 3 {
 		t.Fatalf("got %+v, %v", list, err)
 	}

@@ -51,16 +51,16 @@ type ListQuery struct {
 	Narrowing
 }
 
-// List lists an agent's attached files by name. ErrInvalid if Include is not valid.
-func (s *Store) List(ctx context.Context, org db.Org, agentID string, q ListQuery) (Listing, error) {
+// List lists an agent's attached files within a reach, by name. ErrInvalid if Include is not valid.
+func (s *Store) List(ctx context.Context, org db.Org, r Reach, q ListQuery) (Listing, error) {
 	var keys []int64
 	var total int
 	var err error
 	if q.Include == "" && len(q.Filter) == 0 {
-		keys, total, err = s.pageByName(ctx, org, agentID, q)
+		keys, total, err = s.pageByName(ctx, org, r, q)
 	} else {
 		var found []namedFile
-		found, err = s.includedFiles(ctx, org, agentID, q)
+		found, err = s.includedFiles(ctx, org, r, q)
 		total = len(found)
 		for _, f := range found[min(q.Offset, total):min(q.Offset+q.Limit, total)] {
 			keys = append(keys, f.Key)
@@ -69,22 +69,24 @@ func (s *Store) List(ctx context.Context, org db.Org, agentID string, q ListQuer
 	if err != nil {
 		return Listing{}, err
 	}
-	list, err := s.listed(ctx, org, agentID, keys)
+	list, err := s.listed(ctx, org, r, keys)
 	return Listing{Files: list, Total: total}, err
 }
 
 // pageByName returns the keys of a page's files, and the number of all files.
-func (s *Store) pageByName(ctx context.Context, org db.Org, agentID string, q ListQuery) (
+func (s *Store) pageByName(ctx context.Context, org db.Org, r Reach, q ListQuery) (
 	keys []int64, total int, err error) {
+	args := pgx.StrictNamedArgs{"org": org, "agent": r.AgentID, "folder": q.Folder}
+	where := ` WHERE a.org = @org AND d.org = @org AND a.agent_id = @agent
+		AND (@folder = '' OR normalize(d.name) = normalize(@folder)) AND ` + r.Users.Where("a.user_key", args)
 	total, err = db.One[int](ctx, s.db, `
 		SELECT coalesce(sum((
-			SELECT count(*) FROM files f WHERE f.org = $1 AND f.folder_key = d.key AND f.replaces IS NULL)), 0)::bigint
-		FROM agent_folders a JOIN folders d ON d.org = a.org AND d.key = a.folder_key
-		WHERE a.org = $1 AND d.org = $1 AND a.agent_id = $2
-		  AND ($3 = '' OR normalize(d.name) = normalize($3))`, org, agentID, q.Folder)
+			SELECT count(*) FROM files f WHERE f.org = @org AND f.folder_key = d.key AND f.replaces IS NULL)), 0)::bigint
+		FROM agent_folders a JOIN folders d ON d.org = a.org AND d.key = a.folder_key`+where, args)
 	if err != nil || q.Offset >= total {
 		return nil, total, err
 	}
+	args["limit"], args["offset"], args["end"] = q.Limit, q.Offset, q.Offset+q.Limit
 	keys, err = db.All[int64](ctx, s.db, `
 		SELECT f.key
 		FROM agent_folders a JOIN folders d ON d.org = a.org AND d.key = a.folder_key
@@ -93,13 +95,9 @@ func (s *Store) pageByName(ctx context.Context, org db.Org, agentID string, q Li
 			WHERE org = @org AND folder_key = a.folder_key AND replaces IS NULL
 			ORDER BY name COLLATE "C", key
 			LIMIT @end
-		) f
-		WHERE a.org = @org AND d.org = @org AND a.agent_id = @agent
-		  AND (@folder = '' OR normalize(d.name) = normalize(@folder))
+		) f`+where+`
 		ORDER BY (d.name || '/' || f.name) COLLATE "C", f.key
-		LIMIT @limit OFFSET @offset`,
-		pgx.StrictNamedArgs{"org": org, "agent": agentID, "folder": q.Folder, "limit": q.Limit,
-			"offset": q.Offset, "end": q.Offset + q.Limit})
+		LIMIT @limit OFFSET @offset`, args)
 	return keys, total, err
 }
 
@@ -117,9 +115,10 @@ type namedFile struct {
 // includedFiles returns, by name, the attached files that a query's Include and filter accept. If its Folder is not
 // empty, they must be in the folder with that name. It reads only names that contain the longest literal text of
 // Include. ErrInvalid if Include is neither valid nor the name of a file, or if the filter is not valid.
-func (s *Store) includedFiles(ctx context.Context, org db.Org, agentID string, q ListQuery) ([]namedFile, error) {
+func (s *Store) includedFiles(ctx context.Context, org db.Org, r Reach, q ListQuery) ([]namedFile, error) {
 	accepts, invalid := CompileInclude(q.Include)
-	args := pgx.StrictNamedArgs{"org": org, "agent": agentID, "folder": q.Folder, "literal": literalOf(q.Include)}
+	args := pgx.StrictNamedArgs{"org": org, "agent": r.AgentID, "folder": q.Folder, "literal": literalOf(q.Include)}
+	sees := r.Users.Where("a.user_key", args)
 	narrows, _, err := q.where(args)
 	if err != nil {
 		return nil, err
@@ -129,7 +128,7 @@ func (s *Store) includedFiles(ctx context.Context, org db.Org, agentID string, q
 			SELECT d.key, d.name, strpos(lower(d.name), @literal) > 0 AS has_literal
 			FROM agent_folders a JOIN folders d ON d.org = a.org AND d.key = a.folder_key
 			WHERE a.org = @org AND d.org = @org AND a.agent_id = @agent
-			  AND (@folder = '' OR normalize(d.name) = normalize(@folder))
+			  AND (@folder = '' OR normalize(d.name) = normalize(@folder)) AND `+sees+`
 		)
 		SELECT f.key, d.name || '/' || f.name AS name, f.folder_key, f.chunks, coalesce(f.first_chunk, 0) AS first_chunk,
 		       coalesce(f.last_chunk, 0) AS last_chunk
@@ -150,12 +149,13 @@ func (s *Store) includedFiles(ctx context.Context, org db.Org, agentID string, q
 }
 
 // listed reads the files of a page.
-func (s *Store) listed(ctx context.Context, org db.Org, agentID string, keys []int64) ([]Listed, error) {
+func (s *Store) listed(ctx context.Context, org db.Org, r Reach, keys []int64) ([]Listed, error) {
 	if len(keys) == 0 {
 		return []Listed{}, nil
 	}
 	args := s.fileArgs(org, false)
-	args["agent"], args["keys"] = agentID, keys
+	args["agent"], args["keys"] = r.AgentID, keys
+	opened, sees := r.opened(args), r.Users.Where("a.user_key", args)
 	return db.All[Listed](ctx, s.db, `
 		WITH shown AS NOT MATERIALIZED (`+fileRows+` AND f.key = ANY (@keys))
 		SELECT d.name || '/' || f.name AS file_name, f.status, f.media_type, f.size_bytes, f.lines, f.omitted, f.read_by,
@@ -163,7 +163,7 @@ func (s *Store) listed(ctx context.Context, org db.Org, agentID string, keys []i
 		       coalesce(o.is_open, false) AS is_open
 		FROM shown f
 		JOIN folders d ON d.org = @org AND d.id = f.folder_id AND d.deleted_at IS NULL
-		JOIN agent_folders a ON a.org = @org AND a.folder_key = d.key AND a.agent_id = @agent
-		LEFT JOIN agent_files o ON o.org = @org AND o.agent_id = @agent AND o.file_key = f.key
+		JOIN agent_folders a ON a.org = @org AND a.folder_key = d.key AND a.agent_id = @agent AND `+sees+`
+		LEFT JOIN agent_files o ON o.org = @org AND o.agent_id = @agent AND o.file_key = f.key AND `+opened+`
 		ORDER BY (d.name || '/' || f.name) COLLATE "C", f.key`, args)
 }

@@ -24,7 +24,7 @@ func TestChunksThatOverlapAreOneHit(t *testing.T) {
 	agent := fx.agentWith(folder)
 	covered, hits := map[int]bool{}, 0
 	for offset := 0; ; offset++ {
-		got, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: "walnut", Limit: 1, Offset: offset})
+		got, err := fx.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: "walnut", Limit: 1, Offset: offset})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestHitsOfAFileRepeatNoLine(t *testing.T) {
 	for _, limit := range []int{1, 3, 50} {
 		seen, hits, most := map[int]int{}, 0, 0
 		for offset, more := 0, true; more; offset += limit {
-			got, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: "walnut", Limit: limit, Offset: offset})
+			got, err := fx.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: "walnut", Limit: limit, Offset: offset})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +104,7 @@ func TestAWordFindsNoChunkWithAnotherOfItsPlace(t *testing.T) {
 	fx.upload(folder, "b.txt", "Here stands "+b+" alone.")
 	agent := fx.agentWith(folder)
 	for word, file := range map[string]string{a: "f/a.txt", b: "f/b.txt"} {
-		got, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: word, Limit: 5})
+		got, err := fx.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: word, Limit: 5})
 		if err != nil || len(got.Hits) != 1 || got.Hits[0].FileName != file || got.More {
 			t.Errorf("%q finds %v (%v), want %s alone", word, got, err, file)
 		}
@@ -119,7 +119,7 @@ func TestFilesExplainTheirRanks(t *testing.T) {
 	fx.upload(folder, "a.txt", "The walnut tree stands by the river.")
 	fx.upload(folder, "b.txt", "A tree, and far from it, behind the hills and the old mill of the valley, one walnut.")
 	agent := fx.agentWith(folder)
-	got, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: "walnut tree", Limit: 5, Explain: true})
+	got, err := fx.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: "walnut tree", Limit: 5, Explain: true})
 	if err != nil || len(got.Hits) != 2 || got.Hits[0].FileName != "f/a.txt" {
 		t.Fatalf("got %+v (%v)", got, err)
 	}
@@ -141,7 +141,7 @@ func TestARerankerOrdersChunks(t *testing.T) {
 	fx.upload(folder, "a.txt", "The walnut tree.")
 	fx.upload(folder, "river.txt", "A tree, and far from it, behind the hills and the old mill of the valley, one walnut.")
 	agent := fx.agentWith(folder)
-	got, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: "walnut tree", Limit: 5, Explain: true})
+	got, err := fx.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: "walnut tree", Limit: 5, Explain: true})
 	if err != nil || len(got.Hits) != 2 || got.Hits[0].FileName != "f/river.txt" ||
 		got.Hits[0].Score < got.Hits[1].Score {
 		t.Fatalf("got %+v (%v), want river.txt first", got.Hits, err)

@@ -85,17 +85,17 @@ type target struct {
 // Open opens views of attached files. It closes the least recently used other files if there are more than the limit.
 // It carries out all requests or none. ErrInvalid if a file is not attached, has no text yet, or ends before the
 // offset or the character. The returned contents have at most args.ContentChars together.
-func (s *Store) Open(ctx context.Context, org db.Org, agentID string, args OpenArgs) (Opening, error) {
+func (s *Store) Open(ctx context.Context, org db.Org, r Reach, args OpenArgs) (Opening, error) {
 	if err := args.Limits.checkCount(len(args.Requests)); err != nil {
 		return Opening{}, err
 	}
 	// These uses decide which files are closed.
-	if err := s.recordUses(ctx, user{org, agentID}); err != nil {
+	if err := s.recordUses(ctx, by(org, r)); err != nil {
 		return Opening{}, err
 	}
 	var done Opening
 	err := s.inTx(ctx, func(in *Store) error {
-		set := in.openSet(org, agentID)
+		set := in.openSet(org, r)
 		targets, err := set.targets(ctx, args.Requests)
 		if err != nil {
 			return err
@@ -168,11 +168,12 @@ func (set openSet) targets(ctx context.Context, requests []OpenRequest) ([]targe
 // are always locked before agents.
 func (set openSet) lockTargets(ctx context.Context, targets []target) error {
 	keys := mapped(targets, func(t target) int64 { return t.Key })
+	sees, args := set.sees(set.org, set.AgentID, keys)
 	locked, err := db.All[int64](ctx, set.db, `
 		SELECT f.key FROM files f JOIN agent_folders a ON a.folder_key = f.folder_key
-		WHERE f.org = $1 AND a.org = $1 AND a.agent_id = $2 AND f.key = ANY ($3)
+		WHERE f.org = $1 AND a.org = $1 AND a.agent_id = $2 AND f.key = ANY ($3) AND `+sees+`
 		ORDER BY f.key
-		FOR KEY SHARE`, set.org, set.agentID, keys)
+		FOR KEY SHARE`, args...)
 	if err != nil {
 		return err
 	}
@@ -195,7 +196,7 @@ func (set openSet) open(ctx context.Context, targets []target, args OpenArgs) (d
 		return Opening{}, err
 	}
 	limits := set.limits(ctx, args.Limits)
-	if err := limits.checkCount(len(targets)); err != nil {
+	if err := cmp.Or(limits.checkCount(len(targets)), set.own(ctx)); err != nil {
 		return Opening{}, err
 	}
 	before, err := set.files(ctx)
@@ -207,7 +208,7 @@ func (set openSet) open(ctx context.Context, targets []target, args OpenArgs) (d
 		if at := slices.IndexFunc(before, func(f openFile) bool { return f.Key == t.Key }); at >= 0 {
 			t.was = &before[at]
 		}
-		if err := set.setOpen(ctx, openedView{Org: set.org, Key: t.Key, Lines: t.lines}, events[i]); err != nil {
+		if err := set.setOpen(ctx, openedView{Org: set.org, Key: t.Key, Owner: set.owner(), Lines: t.lines}, events[i]); err != nil {
 			return Opening{}, err
 		}
 	}
@@ -261,7 +262,7 @@ func (set openSet) content(ctx context.Context, t target, limitChars int) (View,
 // to keep the limit. ErrNotFound if the file is not attached to the agent.
 func (s *Store) OpenWhole(ctx context.Context, org db.Org, agentID, fileID string, l Limits) (
 	closed []string, err error) {
-	f, err := s.openSet(org, agentID).attachedFile(ctx, fileID)
+	f, err := s.openSet(org, Of(agentID)).attachedFile(ctx, fileID)
 	if err != nil {
 		return nil, err
 	}
@@ -269,7 +270,7 @@ func (s *Store) OpenWhole(ctx context.Context, org db.Org, agentID, fileID strin
 		return nil, f.notReady()
 	}
 	err = s.inTx(ctx, func(in *Store) error {
-		set, targets := in.openSet(org, agentID), []target{{attached: f}}
+		set, targets := in.openSet(org, Of(agentID)), []target{{attached: f}}
 		if err := set.lockTargets(ctx, targets); err != nil {
 			return err
 		}
@@ -281,29 +282,30 @@ func (s *Store) OpenWhole(ctx context.Context, org db.Org, agentID, fileID strin
 }
 
 // CloseAll closes all files that an agent has open. It returns their names.
-func (s *Store) CloseAll(ctx context.Context, org db.Org, agentID string) ([]string, error) {
-	return s.closeWhere(ctx, org, agentID, func(openFile) bool { return true })
+func (s *Store) CloseAll(ctx context.Context, org db.Org, r Reach) ([]string, error) {
+	return s.closeWhere(ctx, org, r, func(openFile) bool { return true })
 }
 
 // CloseFile closes a file by its id. A closed file stays closed. ErrNotFound if it is not attached to the agent.
 func (s *Store) CloseFile(ctx context.Context, org db.Org, agentID, fileID string) error {
-	if _, err := s.openSet(org, agentID).attachedFile(ctx, fileID); err != nil {
+	if _, err := s.openSet(org, Of(agentID)).attachedFile(ctx, fileID); err != nil {
 		return err
 	}
-	_, err := s.closeWhere(ctx, org, agentID, func(f openFile) bool { return f.ID == fileID })
+	_, err := s.closeWhere(ctx, org, Of(agentID), func(f openFile) bool { return f.ID == fileID })
 	return err
 }
 
 // Pin pins or unpins an open file. A pinned file is not closed by the limit, only when it is closed by its name or id;
 // that also unpins it. ErrNotFound if the file is not attached to the agent; ErrConflict if it is not open.
 func (s *Store) Pin(ctx context.Context, org db.Org, agentID, fileID string, pinned bool) error {
-	f, err := s.openSet(org, agentID).attachedFile(ctx, fileID)
+	f, err := s.openSet(org, Of(agentID)).attachedFile(ctx, fileID)
 	if err != nil {
 		return err
 	}
-	return s.withLockedSet(ctx, org, agentID, func(set openSet) error {
+	return s.withLockedSet(ctx, org, Of(agentID), func(set openSet) error {
 		err := db.Exec(ctx, set.db, `
-			UPDATE agent_files SET pinned = $4 WHERE org = $1 AND agent_id = $2 AND file_key = $3 AND is_open`,
+			UPDATE agent_files SET pinned = $4
+			WHERE org = $1 AND agent_id = $2 AND user_key = 0 AND file_key = $3 AND is_open`,
 			org, agentID, f.Key, pinned)
 		if errors.Is(err, db.ErrNotFound) {
 			return db.Conflict("The file %s is not open, and only an open file is pinned. Open it first.", f.Name)
@@ -313,20 +315,23 @@ func (s *Store) Pin(ctx context.Context, org db.Org, agentID, fileID string, pin
 }
 
 // Close closes files by the names that the tools use. It returns the full names of those that were open.
-func (s *Store) Close(ctx context.Context, org db.Org, agentID string, names []string) ([]string, error) {
-	found, err := s.openSet(org, agentID).resolve(ctx, names)
+func (s *Store) Close(ctx context.Context, org db.Org, r Reach, names []string) ([]string, error) {
+	found, err := s.openSet(org, r).resolve(ctx, names)
 	if err != nil {
 		return nil, err
 	}
-	return s.closeWhere(ctx, org, agentID, func(f openFile) bool {
+	return s.closeWhere(ctx, org, r, func(f openFile) bool {
 		return slices.ContainsFunc(found, func(a attached) bool { return a.Key == f.Key })
 	})
 }
 
 // closeWhere closes the open files for which should is true. It returns their names.
-func (s *Store) closeWhere(ctx context.Context, org db.Org, agentID string, should func(openFile) bool) (
+func (s *Store) closeWhere(ctx context.Context, org db.Org, r Reach, should func(openFile) bool) (
 	names []string, err error) {
-	err = s.withLockedSet(ctx, org, agentID, func(set openSet) error {
+	err = s.withLockedSet(ctx, org, r, func(set openSet) error {
+		if err := set.own(ctx); err != nil {
+			return err
+		}
 		open, err := set.files(ctx)
 		if err != nil {
 			return err
@@ -337,19 +342,26 @@ func (s *Store) closeWhere(ctx context.Context, org db.Org, agentID string, shou
 	return names, err
 }
 
-// Trim closes the files that an agent has open beyond its limit, least recently used first. It returns their names.
+// Trim closes the files that an agent has open beyond its limit, for nobody and for each user, least recently used
+// first. It returns their names.
 func (s *Store) Trim(ctx context.Context, org db.Org, agentID string, l Limits) (closed []string, err error) {
-	err = s.withLockedSet(ctx, org, agentID, func(set openSet) error {
-		closed, err = set.evict(ctx, l.MaxOpen, nil)
+	err = s.withLockedSet(ctx, org, Of(agentID), func(set openSet) error {
+		owners, err := db.All[int64](ctx, set.db, `
+			SELECT DISTINCT user_key FROM agent_files WHERE org = $1 AND agent_id = $2 ORDER BY user_key`, org, agentID)
+		for i := 0; err == nil && i < len(owners); i++ {
+			var names []string
+			names, err = set.openSet(org, user{org, agentID, owners[i]}.reach()).evict(ctx, l.MaxOpen, nil)
+			closed = append(closed, names...)
+		}
 		return err
 	})
 	return closed, err
 }
 
 // withLockedSet calls fn in a transaction that holds the agent's lock.
-func (s *Store) withLockedSet(ctx context.Context, org db.Org, agentID string, fn func(openSet) error) error {
+func (s *Store) withLockedSet(ctx context.Context, org db.Org, r Reach, fn func(openSet) error) error {
 	return s.inTx(ctx, func(in *Store) error {
-		set := in.openSet(org, agentID)
+		set := in.openSet(org, r)
 		return inOrder(func() error { return set.lock(ctx) }, func() error { return fn(set) })
 	})
 }

@@ -34,7 +34,7 @@ func (fx *fixture) fileSet(n int) (folder files.Folder, agentID string) {
 
 func (fx *fixture) mustOpen(agentID string, l files.Limits, closeOthers bool, names ...string) files.Opening {
 	fx.t.Helper()
-	got, err := fx.Open(fx.t.Context(), fx.org, agentID,
+	got, err := fx.Open(fx.t.Context(), fx.org, files.Of(agentID),
 		files.OpenArgs{Limits: l, Requests: requests(names...), CloseOthers: closeOthers})
 	if err != nil {
 		fx.t.Fatalf("open %v: %v", names, err)
@@ -57,7 +57,7 @@ func TestTheLeastRecentlyUsedFileIsClosed(t *testing.T) {
 		t.Errorf("open (-want +got):\n%s", diff)
 	}
 	// A match is a use.
-	if _, err := fx.Grep(t.Context(), fx.org, agent, files.GrepQuery{Pattern: "first line of 0"}); err != nil {
+	if _, err := fx.Grep(t.Context(), fx.org, files.Of(agent), files.GrepQuery{Pattern: "first line of 0"}); err != nil {
 		t.Fatal(err)
 	}
 	fx.mustOpen(agent, three, false, "set/5.txt")
@@ -68,7 +68,7 @@ func TestTheLeastRecentlyUsedFileIsClosed(t *testing.T) {
 	if diff := cmp.Diff([]string{"set/4.txt", "set/0.txt", "set/5.txt"}, got.ClosedOthers); diff != "" {
 		t.Errorf("closed others (-want +got):\n%s", diff)
 	}
-	closed, err := fx.CloseAll(t.Context(), fx.org, agent)
+	closed, err := fx.CloseAll(t.Context(), fx.org, files.Of(agent))
 	if diff := cmp.Diff([]string{"set/1.txt"}, closed); diff != "" || err != nil || len(fx.open(agent)) != 0 {
 		t.Errorf("close all: %v (-want +got):\n%s", err, diff)
 	}
@@ -98,7 +98,7 @@ func TestOpenRefuses(t *testing.T) {
 			"Cannot open 3 files: exceeds configured maximum limit of 2 files"},
 		"one of two that is not there": {requests("set/0.txt", "nope"), "nope not attached"},
 	} {
-		_, err := fx.Open(t.Context(), fx.org, agent,
+		_, err := fx.Open(t.Context(), fx.org, files.Of(agent),
 			files.OpenArgs{Limits: files.Limits{MaxOpen: 2, ViewChars: 100}, Requests: c.reqs})
 		if !errors.Is(err, db.ErrInvalid) || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %s…", name, err, c.want)
@@ -132,7 +132,7 @@ func TestWhatWasOpenBeforeIsTold(t *testing.T) {
 	open := func(r files.OpenRequest) files.Opened {
 		t.Helper()
 		r.FileName = "set/0.txt"
-		got, err := fx.Open(t.Context(), fx.org, agent, files.OpenArgs{Limits: wide, Requests: []files.OpenRequest{r}})
+		got, err := fx.Open(t.Context(), fx.org, files.Of(agent), files.OpenArgs{Limits: wide, Requests: []files.OpenRequest{r}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +171,7 @@ func TestParallelOpensKeepTheLimit(t *testing.T) {
 			for _, n := range random.Perm(12)[:1+random.IntN(3)] {
 				names = append(names, fmt.Sprintf("set/%d.txt", n))
 			}
-			got, err := fx.Open(context.Background(), fx.org, agent,
+			got, err := fx.Open(context.Background(), fx.org, files.Of(agent),
 				files.OpenArgs{Limits: l, Requests: requests(names...), CloseOthers: random.IntN(8) == 0})
 			if err != nil || len(got.Files) != len(names) {
 				return fmt.Errorf("open %v: got %d files (%w)", names, len(got.Files), err)
@@ -337,7 +337,7 @@ func TestOpenFilesKeepToTheirShareOfTheWindow(t *testing.T) {
 	l := files.Limits{MaxOpen: 5, ViewChars: 15_000, WindowTokens: 5000} // 12,000 characters for files
 	fx.mustOpen(agent, l, false, "f/old.txt")
 	fx.mustOpen(agent, l, false, "f/new.txt")
-	views, err := fx.Views(t.Context(), fx.org, agent, l)
+	views, err := fx.Views(t.Context(), fx.org, files.Of(agent), l)
 	if err != nil || len(views) != 2 {
 		t.Fatalf("views: %d (%v)", len(views), err)
 	}

@@ -68,7 +68,7 @@ func testGoesOn(t *testing.T, name, body string) {
 		SELECT count(*) FROM read_pages WHERE org = $1`, fx.org); left > 0 || err != nil {
 		t.Errorf("%d pages are left, %v", left, err)
 	}
-	list, err := fx.List(t.Context(), fx.org, fx.agentWith(folder), files.ListQuery{Limit: 10})
+	list, err := fx.List(t.Context(), fx.org, files.Of(fx.agentWith(folder)), files.ListQuery{Limit: 10})
 	if err != nil || len(list.Files) != 1 || list.Files[0].ReadByPrograms() != "OCR (tesseract), pages 1–3" {
 		t.Errorf("the listing says %+v, %v", list, err)
 	}

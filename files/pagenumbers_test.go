@@ -56,7 +56,7 @@ func TestPagesOfAPDFReachTheResults(t *testing.T) {
 		t.Errorf("a text has %d pages", *plain.TotalPages)
 	}
 	agent := fx.agentWith(folder)
-	found, err := fx.Search(t.Context(), fx.org, agent,
+	found, err := fx.Search(t.Context(), fx.org, files.Of(agent),
 		files.Query{Text: "lighthouse keeper channel twelve", Limit: 5, Include: "*.pdf"})
 	if err != nil || len(found.Hits) == 0 {
 		t.Fatalf("got %+v, %v", found, err)
@@ -65,7 +65,7 @@ func TestPagesOfAPDFReachTheResults(t *testing.T) {
 		!strings.Contains(got.Text, "lighthouse") {
 		t.Errorf("the best hit is on %v: %q", got.Pages(), got.Text)
 	}
-	grep, err := fx.Grep(t.Context(), fx.org, agent, files.GrepQuery{Pattern: "lighthouse|penalty"})
+	grep, err := fx.Grep(t.Context(), fx.org, files.Of(agent), files.GrepQuery{Pattern: "lighthouse|penalty"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestPagesOfAPDFReachTheResults(t *testing.T) {
 	if diff := cmp.Diff(want, pages); diff != "" {
 		t.Errorf("pages of matches (-want +got):\n%s", diff)
 	}
-	opened, err := fx.Open(t.Context(), fx.org, agent, files.OpenArgs{Limits: files.Limits{MaxOpen: 5, ViewChars: 5000},
+	opened, err := fx.Open(t.Context(), fx.org, files.Of(agent), files.OpenArgs{Limits: files.Limits{MaxOpen: 5, ViewChars: 5000},
 		Requests: []files.OpenRequest{{FileName: "docs/harbour.pdf", Offset: new(4)}}})
 	if err != nil || !strings.HasPrefix(opened.Files[0].Content,
 		"[Viewing lines 5 to end (out of 7 lines, pages 2-3 of 3)]\n5: Second page") {
@@ -109,7 +109,7 @@ func TestAChunkOfALaterPageNamesIt(t *testing.T) {
 	if f := fx.upload(folder, "a.pdf", "%PDF-1.4"); f.Status != files.Completed {
 		t.Fatalf("got %+v", f)
 	}
-	found, err := fx.Search(t.Context(), fx.org, fx.agentWith(folder), files.Query{Text: "brass key drawer", Limit: 1})
+	found, err := fx.Search(t.Context(), fx.org, files.Of(fx.agentWith(folder)), files.Query{Text: "brass key drawer", Limit: 1})
 	if err != nil || len(found.Hits) != 1 {
 		t.Fatalf("got %+v, %v", found, err)
 	}

@@ -33,12 +33,12 @@ func freshChunksAreReadByTheirKeys(t *testing.T, database owned) {
 	agent := fx.agentWith(fx.stock("f", 600, nil, func(i int) string { return fmt.Sprintf("entry %d about topic", i) }))
 	plans := dbtest.NewPlans(t, fx.pool)
 	store := fx.newStore(plans, files.Options{})
-	if got, err := store.Search(t.Context(), fx.org, agent, files.Query{Text: "topic", Limit: 20}); err != nil ||
+	if got, err := store.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: "topic", Limit: 20}); err != nil ||
 		len(got.Hits) == 0 {
 		t.Fatalf("%d hits, %v", len(got.Hits), err)
 	}
 	plans.ReadByKeys("AS hit (key", "chunks_pkey", "(key = t.file_key)")
-	if got, err := store.Search(t.Context(), fx.org, agent, files.Query{Text: "topicc", Limit: 20}); err != nil ||
+	if got, err := store.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: "topicc", Limit: 20}); err != nil ||
 		got.SearchedFor != "topic" {
 		t.Fatalf("searched for %q, %v; want the other spelling", got.SearchedFor, err)
 	}
@@ -60,7 +60,7 @@ func plansOfAnInclude(t *testing.T, database owned) {
 	for table, indexes := range map[string][]string{
 		"few": {"chunks_place_key", "chunk_vectors_pkey"}, "r.lex": {"chunks_place_key"},
 	} {
-		got, err := store.Search(t.Context(), fx.org, agent, files.Query{Text: "entry 77", Limit: 20, Include: "small/*"})
+		got, err := store.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: "entry 77", Limit: 20, Include: "small/*"})
 		if err != nil || len(got.Hits) != 20 || got.Ranking != files.ByWordsAndMeaning {
 			t.Fatalf("got %d hits by %s (%v), want 20", len(got.Hits), got.Ranking, err)
 		}

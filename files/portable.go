@@ -62,14 +62,15 @@ type PortableView struct {
 	Automatic bool      `db:"automatic" json:"automatic"`
 }
 
-// ExportFolders lists the folders of an agent, oldest attachment first.
-func (s *Store) ExportFolders(ctx context.Context, org db.Org, agentID string) ([]PortableFolder, error) {
+// ExportFolders lists the folders of an agent that are within a reach, oldest attachment first.
+func (s *Store) ExportFolders(ctx context.Context, org db.Org, r Reach) ([]PortableFolder, error) {
+	sees, args := r.sees(org, r.AgentID)
 	return db.All[PortableFolder](ctx, s.db, `
 		SELECT d.id, d.name, d.description, d.instructions, d.metadata, d.chunk_tokens, d.overlap_tokens, d.skills,
 		       d.created_at, d.updated_at, d.made_by, d.changed_by, a.agent_id, a.attached_at, a.opens
 		FROM agent_folders a JOIN folders d ON d.org = a.org AND d.key = a.folder_key AND d.deleted_at IS NULL
-		WHERE a.org = $1 AND a.agent_id = $2
-		ORDER BY a.attached_at, d.key`, org, agentID)
+		WHERE a.org = $1 AND a.agent_id = $2 AND `+sees+`
+		ORDER BY a.attached_at, d.key`, args...)
 }
 
 // ExportFiles lists the files of a folder, oldest first, without those that wait to replace another file.
@@ -83,14 +84,17 @@ func (s *Store) ExportFiles(ctx context.Context, org db.Org, folderID string) ([
 		ORDER BY f.created_at, f.key`, org, folderID)
 }
 
-// ExportViews lists the entries of an agent's list of open files, least recently used first.
-func (s *Store) ExportViews(ctx context.Context, org db.Org, agentID string) ([]PortableView, error) {
+// ExportViews lists the entries of an agent's list of the files that are open for nobody, least recently used first. The
+// lists of users are left out: each begins again with that one.
+func (s *Store) ExportViews(ctx context.Context, org db.Org, r Reach) ([]PortableView, error) {
+	sees, args := r.sees(org, r.AgentID)
 	return db.All[PortableView](ctx, s.db, `
-		SELECT a.agent_id, f.id AS file_id, a.is_open, a.pinned, a.first_line, a.line_count, a.last_used_seq,
-		       a.last_used_at, a.automatic
-		FROM agent_files a JOIN files f ON f.org = a.org AND f.key = a.file_key AND f.replaces IS NULL
-		WHERE a.org = $1 AND a.agent_id = $2
-		ORDER BY a.last_used_seq, f.key`, org, agentID)
+		SELECT o.agent_id, f.id AS file_id, o.is_open, o.pinned, o.first_line, o.line_count, o.last_used_seq,
+		       o.last_used_at, o.automatic
+		FROM agent_files o JOIN files f ON f.org = o.org AND f.key = o.file_key AND f.replaces IS NULL
+		JOIN agent_folders a ON a.org = f.org AND a.folder_key = f.folder_key AND a.agent_id = o.agent_id
+		WHERE o.org = $1 AND a.org = $1 AND o.agent_id = $2 AND o.user_key = 0 AND `+sees+`
+		ORDER BY o.last_used_seq, f.key`, args...)
 }
 
 // PieceBytes is the size of the pieces in which originals are stored and exported.

@@ -22,8 +22,8 @@ type OpenView struct {
 // Views renders the files that an agent has open, least recently used first. Each view stays within the limit of one
 // file. All together stay within their share of the window, or the limit for all files; to keep it, the least recently
 // used views are shortened first, and say so.
-func (s *Store) Views(ctx context.Context, org db.Org, agentID string, l Limits) ([]OpenView, error) {
-	open, err := s.openSet(org, agentID).files(ctx)
+func (s *Store) Views(ctx context.Context, org db.Org, r Reach, l Limits) ([]OpenView, error) {
+	open, err := s.openSet(org, r).files(ctx)
 	if err != nil {
 		return nil, err
 	}

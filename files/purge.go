@@ -26,7 +26,7 @@ func (s *Store) DeleteFolder(ctx context.Context, org db.Org, id string) error {
 			return err
 		}
 		for _, agent := range agents {
-			if err := in.openSet(org, agent).detach(ctx, folder); err != nil {
+			if err := in.openSet(org, Of(agent)).detach(ctx, folder); err != nil {
 				return err
 			}
 		}
@@ -96,4 +96,40 @@ func (s *Store) purge(ctx context.Context, job PurgeArgs) (done bool, err error)
 		return in.deleteFiles(ctx, job.Org, `r.key = ANY ($2)`, keys)
 	})
 	return done, err
+}
+
+// DeleteOfUser deletes a user's folders with their files, at once and not later as DeleteFolder does. It returns how
+// many files there were.
+func (s *Store) DeleteOfUser(ctx context.Context, org db.Org, user int64) (files int, err error) {
+	type own struct {
+		Key     int64  `db:"key"`
+		ID      string `db:"id"`
+		Deleted bool   `db:"deleted"`
+		Files   int    `db:"files"`
+	}
+	folders, err := db.All[own](ctx, s.db, `
+		SELECT key, id, deleted_at IS NOT NULL AS deleted,
+		       (SELECT count(*) FROM files f WHERE f.org = $1 AND f.folder_key = d.key) AS files
+		FROM folders d WHERE org = $1 AND user_key = $2 ORDER BY key`, org, user)
+	for _, f := range folders {
+		if err == nil && !f.Deleted {
+			err = ifNotFound(s.DeleteFolder(ctx, org, f.ID), nil)
+		}
+		for done := false; err == nil && !done; {
+			done, err = s.purge(ctx, PurgeArgs{Org: org, FolderKey: f.Key})
+		}
+		if err != nil {
+			break
+		}
+		files += f.Files
+	}
+	if err == nil {
+		err = s.ForgetOpened(ctx, org, user)
+	}
+	return files, err
+}
+
+// ForgetOpened deletes a user's lists of open files.
+func (s *Store) ForgetOpened(ctx context.Context, org db.Org, user int64) error {
+	return s.exec(ctx, `DELETE FROM agent_files WHERE org = $1 AND user_key = $2 AND user_key <> 0`, org, user)
 }

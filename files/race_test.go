@@ -129,7 +129,7 @@ func TestOpeningWhileFilesGo(t *testing.T) {
 			}
 		})
 		do(func() {
-			_, err := fx.Open(ctx, fx.org, agent,
+			_, err := fx.Open(ctx, fx.org, files.Of(agent),
 				files.OpenArgs{Limits: l, Requests: requests(fmt.Sprintf("set/%d.txt", i%7)), CloseOthers: i%9 == 0})
 			allowed("open", err)
 		})

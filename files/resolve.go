@@ -36,14 +36,14 @@ const attachedRows = `
 
 // attachedFile returns an attached file by its id. ErrNotFound if the file or the agent does not exist.
 func (set openSet) attachedFile(ctx context.Context, fileID string) (attached, error) {
+	sees, args := set.sees(set.org, set.AgentID, fileID)
 	f, err := db.One[attached](ctx, set.db, attachedRows+`
-		WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2 AND f.id = $3`,
-		set.org, set.agentID, fileID)
+		WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2 AND f.id = $3 AND `+sees, args...)
 	if errors.Is(err, db.ErrNotFound) {
 		if err := set.checkAgent(ctx); err != nil {
 			return attached{}, err
 		}
-		return attached{}, db.NotFound("file %s is not attached to agent %s", fileID, set.agentID)
+		return attached{}, db.NotFound("file %s is not attached to agent %s", fileID, set.AgentID)
 	}
 	return f, err
 }
@@ -61,14 +61,15 @@ func (set openSet) resolve(ctx context.Context, names []string) ([]attached, err
 			}
 		}
 	}
+	sees, args := set.sees(set.org, set.AgentID, folders, leaves, names)
 	rows, err := db.All[attached](ctx, set.db, `
 		SELECT DISTINCT t.* FROM (`+attachedRows+`
 			JOIN unnest($3::text[], $4::text[]) AS n (folder, name) ON f.name = n.name
 			     AND (n.folder = '' OR n.folder = normalize(d.name))
-			WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2
+			WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2 AND `+sees+`
 			UNION ALL `+attachedRows+`
-			WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2 AND f.id = ANY ($5)) t
-		ORDER BY full_name, key`, set.org, set.agentID, folders, leaves, names)
+			WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2 AND f.id = ANY ($5) AND `+sees+`) t
+		ORDER BY full_name, key`, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +118,7 @@ const (
 
 // notAttached returns an ErrInvalid that lists the attached files.
 func (set openSet) notAttached(ctx context.Context, name string) error {
-	list, err := set.List(ctx, set.org, set.agentID, ListQuery{Limit: namesShown})
+	list, err := set.List(ctx, set.org, set.Reach, ListQuery{Limit: namesShown})
 	if err != nil {
 		return err
 	}

@@ -13,14 +13,14 @@ import (
 	"github.com/loci-memory/loci/embed/wordindex"
 )
 
-// Search finds chunks of an agent's attached files by words, and also by meaning if an embedding model answers. Chunks
+// Search finds chunks of an agent's attached files within a reach by words, and also by meaning if an embedding model answers. Chunks
 // that overlap become one hit, at the place of the best. Open files among the hits count as used. ErrInvalid if the
 // query is blank or too long.
-func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query) (Results, error) {
+func (s *Store) Search(ctx context.Context, org db.Org, r Reach, q Query) (Results, error) {
 	if err := q.check(); err != nil {
 		return Results{}, err
 	}
-	scope, err := s.searched(ctx, org, agentID, q)
+	scope, err := s.searched(ctx, org, r, q)
 	if err != nil {
 		return Results{Hits: []Hit{}, Ranking: ByWords}, err
 	}
@@ -28,7 +28,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, agentID string, q Query)
 	if err != nil || scope.empty {
 		return results, err
 	}
-	return results, s.used(ctx, scope.use(agentID, results.Hits))
+	return results, s.used(ctx, scope.use(r, results.Hits))
 }
 
 // SearchFolder finds chunks of a folder's files, as Search does. It ignores Include. ErrNotFound if there is no such
@@ -131,9 +131,9 @@ type searchedFiles struct {
 }
 
 // use returns which open files the hits use. The file of the best hit is the last used.
-func (f searchedFiles) use(agentID string, hits []Hit) use {
+func (f searchedFiles) use(r Reach, hits []Hit) use {
 	used := slices.DeleteFunc(hitFiles(hits), func(id string) bool { return !slices.Contains(f.open, id) })
-	return use{user{f.org, agentID}, used, slices.Equal(used, f.open[len(f.open)-len(used):])}
+	return use{by(f.org, r), used, slices.Equal(used, f.open[len(f.open)-len(used):])}
 }
 
 // filter selects the files' chunks.
@@ -186,7 +186,9 @@ func hitFiles(hits []Hit) []string {
 
 // searched returns the files that the agent has attached. If the query has an Include or a filter, it returns only those
 // that both accept.
-func (s *Store) searched(ctx context.Context, org db.Org, agentID string, q Query) (searchedFiles, error) {
+func (s *Store) searched(ctx context.Context, org db.Org, r Reach, q Query) (searchedFiles, error) {
+	args := pgx.StrictNamedArgs{"org": org, "agent": r.AgentID}
+	opened, sees := r.opened(args), r.Users.Where("a.user_key", args)
 	type folder struct {
 		Key  int64    `db:"folder_key"`
 		Full bool     `db:"is_full"`
@@ -194,14 +196,14 @@ func (s *Store) searched(ctx context.Context, org db.Org, agentID string, q Quer
 	}
 	list, err := db.All[folder](ctx, s.db, `
 		SELECT a.folder_key, EXISTS (
-		           SELECT FROM files f WHERE f.org = $1 AND f.folder_key = a.folder_key AND f.replaces IS NULL) AS is_full,
+		           SELECT FROM files f WHERE f.org = @org AND f.folder_key = a.folder_key AND f.replaces IS NULL) AS is_full,
 		       ARRAY(
 		           SELECT f.id FROM agent_files o JOIN files f ON f.org = o.org AND f.key = o.file_key
-		           WHERE o.org = $1 AND f.org = $1 AND o.agent_id = $2 AND o.is_open
+		           WHERE o.org = @org AND f.org = @org AND o.agent_id = @agent AND o.is_open AND `+opened+`
 		           ORDER BY o.last_used_seq, f.id) AS open
 		FROM agent_folders a
-		WHERE a.org = $1 AND a.agent_id = $2
-		ORDER BY a.folder_key`, org, agentID)
+		WHERE a.org = @org AND a.agent_id = @agent AND `+sees+`
+		ORDER BY a.folder_key`, args)
 	c := searchedFiles{org: org, empty: true}
 	for _, f := range list {
 		c.all = append(c.all, f.Key)
@@ -211,7 +213,7 @@ func (s *Store) searched(ctx context.Context, org db.Org, agentID string, q Quer
 	if err != nil || q.Include == "" && len(q.Filter) == 0 {
 		return c, err
 	}
-	included, err := s.includedFiles(ctx, org, agentID, ListQuery{Include: q.Include, Narrowing: q.Narrowing})
+	included, err := s.includedFiles(ctx, org, r, ListQuery{Include: q.Include, Narrowing: q.Narrowing})
 	c.empty = len(included) == 0
 	if err == nil {
 		err = s.narrow(ctx, &c, included)

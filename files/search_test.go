@@ -73,7 +73,7 @@ func TestEachAgentFindsItsOwnInACrowd(t *testing.T) {
 		agents[a] = fx.agentWith(folder)
 	}
 	for a, agent := range agents {
-		got, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: "report on the harbour", Limit: 20})
+		got, err := fx.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: "report on the harbour", Limit: 20})
 		if err != nil || len(got.Hits) != 20 {
 			t.Fatalf("agent %d: got %d hits (%v), want 20", a, len(got.Hits), err)
 		}
@@ -92,7 +92,7 @@ func TestPagesOfASearch(t *testing.T) {
 	agent := fx.agentWith(fx.stock("f", 11, nil, func(i int) string { return fmt.Sprintf("apple %d", i) }))
 	q := files.Query{Text: "apple", Limit: files.SearchMax}
 	search := func() (lines []int, more bool) {
-		found, err := fx.Search(t.Context(), fx.org, agent, q)
+		found, err := fx.Search(t.Context(), fx.org, files.Of(agent), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func TestALargeScopeIsRankedAsASmallOne(t *testing.T) {
 	agent := fx.agentWith(folder)
 	lines := func() (got []int) {
 		t.Helper()
-		r, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: "entry 77", Limit: 10})
+		r, err := fx.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: "entry 77", Limit: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +150,7 @@ func TestSearchSeesOnlyWhatIsAttached(t *testing.T) {
 	agent := fx.agentWith(mine)
 	names := func(q files.Query) (names []string) {
 		t.Helper()
-		got, err := fx.Search(t.Context(), fx.org, agent, q)
+		got, err := fx.Search(t.Context(), fx.org, files.Of(agent), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,14 +168,14 @@ func TestSearchSeesOnlyWhatIsAttached(t *testing.T) {
 		t.Errorf("only *.txt (-want +got):\n%s", diff)
 	}
 	stranger := dbtest.NewOrg(t, fx.pool)
-	if got, err := fx.Search(t.Context(), stranger, agent, files.Query{Text: "walnut", Limit: 10}); err != nil ||
+	if got, err := fx.Search(t.Context(), stranger, files.Of(agent), files.Query{Text: "walnut", Limit: 10}); err != nil ||
 		len(got.Hits) != 0 {
 		t.Errorf("another organization finds %v (%v)", got.Hits, err)
 	}
-	if _, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: " \n"}); !errors.Is(err, db.ErrInvalid) {
+	if _, err := fx.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: " \n"}); !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("a blank query: got %v, want ErrInvalid", err)
 	}
-	if got, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: "the of and", Limit: 5}); err != nil ||
+	if got, err := fx.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: "the of and", Limit: 5}); err != nil ||
 		len(got.Hits) != 0 {
 		t.Errorf("stop words alone: got %v (%v)", got.Hits, err)
 	}
@@ -202,7 +202,7 @@ func TestIDFFollowsTheChunks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: "report about the zebra enclosure", Limit: 3})
+	got, err := fx.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: "report about the zebra enclosure", Limit: 3})
 	if err != nil || len(got.Hits) == 0 || got.Hits[0].FirstLine != 701 {
 		t.Errorf("the best is %+v (%v), want line 701 of large/stock.txt", got.Hits, err)
 	}
@@ -219,7 +219,7 @@ func TestFilesAreFoundByPartsOfWords(t *testing.T) {
 	})
 	agent := fx.agentWith(folder)
 	for question, line := range map[string]int{"Umsatzsteuer": 1, "Versicherung": 3} {
-		got, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: question, Limit: 3})
+		got, err := fx.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: question, Limit: 3})
 		if err != nil || len(got.Hits) != 1 || got.Hits[0].FirstLine != line {
 			t.Errorf("%q: got %+v (%v), want line %d", question, got.Hits, err, line)
 		}

@@ -48,9 +48,10 @@ const (
 	besideListed        = 50      // files beside a skill that are named
 )
 
-// Skills lists the skills of an agent, by folder and path. One that cannot be loaded has an Error that says why. Of
+// Skills lists the skills of an agent within a reach, by folder and path. One that cannot be loaded has an Error that says why. Of
 // more than 500 the others are left out, and an entry without a file says so.
-func (s *Store) Skills(ctx context.Context, org db.Org, agentID string) ([]Skill, error) {
+func (s *Store) Skills(ctx context.Context, org db.Org, r Reach) ([]Skill, error) {
+	sees, args := r.sees(org, r.AgentID, frontMatterChars, maxSkills+1)
 	all, err := db.All[Skill](ctx, s.db, `
 		SELECT '' AS name, '' AS description, NULL AS error, NULL AS warning, d.id AS folder_id, f.id AS file_id,
 		       d.name || '/' || f.name AS file_name, f.key, f.folder_key, d.name AS folder, f.name AS path, f.generation,
@@ -62,9 +63,9 @@ func (s *Store) Skills(ctx context.Context, org db.Org, agentID string) ([]Skill
 		JOIN folders d ON d.org = a.org AND d.key = a.folder_key
 		JOIN files f ON f.org = d.org AND f.folder_key = d.key
 		WHERE a.org = $1 AND d.org = $1 AND f.org = $1 AND a.agent_id = $2 AND d.skills AND d.deleted_at IS NULL
-		  AND f.replaces IS NULL AND (lower(f.name) = 'skill.md' OR lower(right(f.name, 9)) = '/skill.md')
+		  AND f.replaces IS NULL AND (lower(f.name) = 'skill.md' OR lower(right(f.name, 9)) = '/skill.md') AND `+sees+`
 		ORDER BY d.name COLLATE "C", d.key, f.name COLLATE "C", f.key
-		LIMIT $4`, org, agentID, frontMatterChars, maxSkills+1)
+		LIMIT $4`, args...)
 	if err != nil {
 		return nil, err
 	}

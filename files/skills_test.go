@@ -36,7 +36,7 @@ func TestSkillsAreReadFromTheirFrontMatter(t *testing.T) {
 		{"m/SKILL.md", skill("name: [a]\ndescription: d"), "m", "", "no name that is a text", ""},
 	} {
 		fx.put(folder, c.path, c.text)
-		all, err := fx.Skills(t.Context(), fx.org, agent)
+		all, err := fx.Skills(t.Context(), fx.org, files.Of(agent))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestSkillsAreReadFromTheirFrontMatter(t *testing.T) {
 		}
 	}
 	fx.put(fx.folder("other"), "SKILL.md", skill("name: other\ndescription: Of a folder that is none of skills."))
-	if all, err := fx.Skills(t.Context(), fx.org, agent); err != nil || len(all) != 13 {
+	if all, err := fx.Skills(t.Context(), fx.org, files.Of(agent)); err != nil || len(all) != 13 {
 		t.Errorf("%d skills, %v", len(all), err)
 	}
 }
@@ -89,7 +89,7 @@ func TestTheTextOfASkill(t *testing.T) {
 	fx.put(folder, "pdf/forms.md", "Forms.")
 	fx.put(folder, "pdf/lib/fill.py", "pass")
 	fx.put(folder, "pdfs/other.md", "Of another directory.")
-	all, err := fx.Skills(t.Context(), fx.org, agent)
+	all, err := fx.Skills(t.Context(), fx.org, files.Of(agent))
 	if err != nil || len(all) != 1 || all[0].Error != nil {
 		t.Fatalf("got %v, %v", all, err)
 	}
@@ -116,7 +116,7 @@ func TestAFolderOfSkillsOpensNothing(t *testing.T) {
 		if err != nil || got.Skills != is {
 			t.Errorf("changed: %v, %v", got, err)
 		}
-		if all, err := fx.Skills(t.Context(), fx.org, agent); err != nil || (len(all) == 2) != is {
+		if all, err := fx.Skills(t.Context(), fx.org, files.Of(agent)); err != nil || (len(all) == 2) != is {
 			t.Errorf("of a folder that is one of skills: %t: %v, %v", is, all, err)
 		}
 	}

@@ -24,7 +24,7 @@ func TestARenamedFileKeepsItsID(t *testing.T) {
 		t.Fatalf("got %+v, %v", got, err)
 	}
 	for query, want := range map[string]int{"lighthouse": 1, "harbour": 0} {
-		found, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: query, Limit: 10, WordsOnly: true})
+		found, err := fx.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: query, Limit: 10, WordsOnly: true})
 		if err != nil || len(found.Hits) != want {
 			t.Errorf("%s: found %+v, %v, want %d", query, found.Hits, err, want)
 		}

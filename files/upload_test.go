@@ -96,7 +96,7 @@ func TestAReplacementTakesItsPlaceWhenItsTextIsReady(t *testing.T) {
 	folder := fx.folder("f")
 	old := fx.upload(folder, "plan.md", "the old plan\n")
 	agent := fx.agentWith(folder)
-	if _, err := fx.Open(t.Context(), fx.org, agent,
+	if _, err := fx.Open(t.Context(), fx.org, files.Of(agent),
 		files.OpenArgs{Limits: wide, Requests: requests("f/plan.md")}); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestAReplacementTakesItsPlaceWhenItsTextIsReady(t *testing.T) {
 	if diff := cmp.Diff([]string{"plan.md"}, fx.names(folder)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	views, err := fx.Views(t.Context(), fx.org, agent, wide)
+	views, err := fx.Views(t.Context(), fx.org, files.Of(agent), wide)
 	if err != nil || len(views) != 1 || views[0].FileID != superseding.ID ||
 		!strings.Contains(views[0].Text, "the newest plan") {
 		t.Errorf("the agent sees %+v (%v), want the newest plan", views, err)
@@ -214,11 +214,11 @@ func TestEmptyAndBlankFiles(t *testing.T) {
 		}
 	}
 	agent := fx.agentWith(folder)
-	if _, err := fx.Open(t.Context(), fx.org, agent,
+	if _, err := fx.Open(t.Context(), fx.org, files.Of(agent),
 		files.OpenArgs{Limits: wide, Requests: requests("f/empty.txt", "f/blank.txt")}); err != nil {
 		t.Errorf("open: %v", err)
 	}
-	views, err := fx.Views(t.Context(), fx.org, agent, wide)
+	views, err := fx.Views(t.Context(), fx.org, files.Of(agent), wide)
 	if err != nil || len(views) != 2 || views[0].Text != "[Viewing file start (out of 0 lines)]" {
 		t.Errorf("views: got %+v (%v)", views, err)
 	}

@@ -13,7 +13,7 @@ func (s *Store) used(ctx context.Context, u use) error {
 	if len(u.fileIDs) == 0 || s.uses.add(u) {
 		return nil
 	}
-	return db.UnlessFull(s.openSet(u.org, u.agentID).markUsed(ctx, u.fileIDs))
+	return db.UnlessFull(s.openSet(u.org, u.reach()).markUsed(ctx, u.fileIDs))
 }
 
 // RecordUses records the uses of files by searches, in the order of the searches, until ctx ends. Then it records those
@@ -44,7 +44,7 @@ func (s *Store) recordUses(ctx context.Context, u user) error {
 		return err
 	}
 	defer done()
-	err = s.openSet(u.org, u.agentID).markUsed(ctx, fileIDs)
+	err = s.openSet(u.org, u.reach()).markUsed(ctx, fileIDs)
 	if errors.Is(err, db.ErrNotFound) { // the agent was deleted
 		return nil
 	}

@@ -42,7 +42,7 @@ func fourOpen(t *testing.T) (fx *fixture, agent string) {
 
 func (fx *fixture) find(agent, text string) {
 	fx.t.Helper()
-	found, err := fx.Search(fx.t.Context(), fx.org, agent, files.Query{Text: text, Limit: 1})
+	found, err := fx.Search(fx.t.Context(), fx.org, files.Of(agent), files.Query{Text: text, Limit: 1})
 	if err != nil || len(found.Hits) != 1 {
 		fx.t.Fatalf("search for %s: %d hits (%v)", text, len(found.Hits), err)
 	}
@@ -59,7 +59,7 @@ func TestUsesAreRecordedAfterTheAnswer(t *testing.T) {
 		return cmp.Equal([]string{"set/2.txt", "set/3.txt", "set/1.txt", "set/0.txt"}, fx.open(agent))
 	})
 	fx.find(agent, "cherry")
-	if _, err := fx.Grep(t.Context(), fx.org, agent, files.GrepQuery{Pattern: "damson"}); err != nil {
+	if _, err := fx.Grep(t.Context(), fx.org, files.Of(agent), files.GrepQuery{Pattern: "damson"}); err != nil {
 		t.Fatal(err)
 	}
 	stop()

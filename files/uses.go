@@ -15,10 +15,22 @@ const (
 	useLength = 10 * time.Second // time limit for recording the uses of one agent's files
 )
 
-// user is an agent that uses its open files.
+// user is an agent that uses its open files, for the user with the key owner; 0 is nobody.
 type user struct {
 	org     db.Org
 	agentID string
+	owner   int64
+}
+
+// by returns the one who uses files within a reach.
+func by(org db.Org, r Reach) user { return user{org, r.AgentID, r.Users.User()} }
+
+// reach is the reach of a user's list of open files.
+func (u user) reach() Reach {
+	if u.owner == 0 {
+		return Of(u.agentID)
+	}
+	return Reach{u.agentID, db.OfUser(u.owner)}
 }
 
 // uses holds the uses of files by answered searches until RecordUses records them. The zero value is ready to use.

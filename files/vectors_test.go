@@ -332,7 +332,7 @@ func aScopeFarFromTheQueryIsFound(t *testing.T, database owned) {
 	agent := fx.agentWith(far)
 	for name, rows := range map[string]int{"exact": 50_000, "through the index": 10} {
 		fx.SetIndexRows(rows)
-		got, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: "apples and pears", Limit: 50})
+		got, err := fx.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: "apples and pears", Limit: 50})
 		if err != nil || len(got.Hits) != 50 {
 			t.Errorf("%s: got %d hits (%v), want 50", name, len(got.Hits), err)
 		}
@@ -363,7 +363,7 @@ func searchPlans(t *testing.T, database owned) {
 		{"many rows are ranked by words through the index on terms", 1000, "@terms", "chunks_terms", ""},
 	} {
 		store.SetIndexRows(c.rows)
-		if _, err := store.Search(t.Context(), fx.org, agent, files.Query{Text: "77", Limit: 1}); err != nil {
+		if _, err := store.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: "77", Limit: 1}); err != nil {
 			t.Fatal(err)
 		}
 		if plan := plans.Take(c.table); !strings.Contains(plan, c.has) || c.lack != "" && strings.Contains(plan, c.lack) {

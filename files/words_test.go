@@ -43,11 +43,11 @@ func aFolderIsRankedThroughTheIndexOfWords(t *testing.T, database owned) {
 		for _, q := range []files.Query{{Text: "entry 77"}, {Text: "topic 7"}, {Text: "topic again", Include: "g/*"},
 			{Text: "about", Offset: 30}, {Text: "nothing of the kind"}} {
 			q.Limit = 20
-			want, err := fx.Search(t.Context(), fx.org, agent, q)
+			want, err := fx.Search(t.Context(), fx.org, files.Of(agent), q)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := indexed.Search(t.Context(), fx.org, agent, q)
+			got, err := indexed.Search(t.Context(), fx.org, files.Of(agent), q)
 			if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(files.Hit{})); err != nil || diff != "" {
 				t.Errorf("%s: %q (-chunks +index): %v\n%s", when, q.Text, err, diff)
 			}
@@ -88,7 +88,7 @@ func chunksOfAnOlderVersionAreWeighedAnew(t *testing.T, database owned) {
 	agent := fx.agentWith(folder)
 	found := func(text string) int {
 		t.Helper()
-		got, err := fx.Search(t.Context(), fx.org, agent, files.Query{Text: text, Limit: 5})
+		got, err := fx.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: text, Limit: 5})
 		if err != nil {
 			t.Fatal(err)
 		}

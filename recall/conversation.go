@@ -137,11 +137,12 @@ func named(ctx context.Context, org db.Org, agentID, id string) (condition strin
 	return `c.id = @conversation AND a.id = @agent`, args
 }
 
-// ListState returns an opaque text that changes when an agent gets or loses a conversation.
-func (s *Store) ListState(ctx context.Context, org db.Org, agentID string) (string, error) {
+// ListState returns an opaque text that changes when an agent gets or loses a conversation of some users, or of nobody.
+func (s *Store) ListState(ctx context.Context, org db.Org, agentID string, users db.UserScope) (string, error) {
+	args := pgx.StrictNamedArgs{"org": org, "agent": agentID}
 	return db.One[string](ctx, s.db, `
-		SELECT concat_ws(' ', count(*), max(c.key))`+fromConversations+` AND a.id = @agent`,
-		pgx.StrictNamedArgs{"org": org, "agent": agentID})
+		SELECT concat_ws(' ', count(*), max(c.key))`+fromConversations+` AND a.id = @agent
+		  AND `+users.Where(UserOf, args), args)
 }
 
 // Reach says which of an agent's conversations a caller reads.

@@ -219,6 +219,8 @@ func (s *Store) EraseMessage(ctx context.Context, org db.Org, key int64) (Erased
 	}
 	if !slices.EqualFunc(m.Content, parts, func(a, b Part) bool { return a.Text == b.Text && a.Input == b.Input }) {
 		m.Found = 1
+	} else if m.Name == nil && (m.Refused == nil || m.Refused.Message == "") {
+		return m, nil // it was erased before
 	}
 	m.Content, m.Name = parts, nil
 	if m.Refused != nil {

@@ -76,10 +76,17 @@ func (s *Server) folderRoutesAt(a *rest.API, base, order string) {
 }
 
 func (s *Server) createFolder(ctx context.Context, input *struct{ Body letta.CreateFolder }) (letta.Source, error) {
-	b := input.Body
+	b, owner := input.Body, int64(0)
+	if b.UserID.Value != "" || b.UserID.Set && !b.UserID.Null {
+		users, err := s.writer(ctx, b.UserID)
+		if err != nil {
+			return letta.Source{}, err
+		}
+		owner = users.User()
+	}
 	f, err := s.Files.CreateFolder(ctx, rest.Org(ctx), files.NewFolder{Name: b.Name, Description: b.Description.Pointer(),
 		Instructions: b.Instructions.Pointer(), Metadata: json.RawMessage(b.Metadata.Value),
-		Skills: b.Skills.Value, ChunkTokens: b.ChunkTokens.Value})
+		Skills: b.Skills.Value, ChunkTokens: b.ChunkTokens.Value, Owner: owner})
 	return letta.SourceOf(f), err
 }
 

@@ -69,7 +69,7 @@ func (s *Server) agentFolders(ctx context.Context, a agent.Agent, input *struct 
 	rest.OfAgent
 	rest.Paging
 }) ([]letta.Source, error) {
-	folders, err := s.Files.AgentFolders(ctx, rest.Org(ctx), a.ID, input.Page(100, rest.NewestFirst))
+	folders, err := s.Files.AgentFolders(ctx, rest.Org(ctx), files.Of(a.ID), input.Page(100, rest.NewestFirst))
 	return rest.Each(folders, letta.SourceOf), err
 }
 
@@ -120,7 +120,7 @@ func (s *Server) closeFile(ctx context.Context, a agent.Agent, input *AgentFile)
 }
 
 func (s *Server) closeAllFiles(ctx context.Context, a agent.Agent, _ *rest.OfAgent) ([]string, error) {
-	closed, err := s.Files.CloseAll(ctx, rest.Org(ctx), a.ID)
+	closed, err := s.Files.CloseAll(ctx, rest.Org(ctx), files.Of(a.ID))
 	return append([]string{}, closed...), err
 }
 

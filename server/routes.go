@@ -62,7 +62,7 @@ func (s *Server) routes(a *rest.API) {
 		s.policyRoutes, s.previewRoutes, s.promptRoutes, s.quotaRoutes, s.replayRoutes, s.resultRoutes, s.retentionRoutes,
 		s.runRoutes,
 		s.settingRoutes, s.reembeddingRoutes,
-		s.stepRoutes, s.toolRoutes, s.uploadRoutes,
+		s.stepRoutes, s.toolRoutes, s.uploadRoutes, s.userMemoryRoutes,
 		s.workingMemoryRoutes,
 	} {
 		register(a)

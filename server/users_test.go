@@ -43,6 +43,10 @@ func (c *client) forUser(user, method, target string) servertest.Reply {
 func talkedWith(c *client) (agent string, keys map[string]*client, conversations map[string]string) {
 	c.t.Helper()
 	agent = c.made("/v1/agents", `{"name":"support","tool_set":"all","memory_blocks":[{"label":"human","value":"?"}]}`)
+	c.work()
+	shared := c.made("/v1/folders", `{"name":"everybody's"}`)
+	c.must("PATCH", "/v1/agents/"+agent+"/folders/attach/"+shared+"?open_on_attach=false", "")
+	c.uploaded(shared, "rules.txt", "The rule of every salary is kindness.")
 	keys, conversations = map[string]*client{}, map[string]string{}
 	for user, word := range userWords {
 		key := c.ofUser(agent, user)
@@ -51,9 +55,13 @@ func talkedWith(c *client) (agent string, keys map[string]*client, conversations
 		conversations[user] = id
 		key.must("POST", "/v1/agents/"+agent+"/messages/capture", `{"conversation_id":"`+id+`",
 			"messages":[{"role":"user","content":"My salary is `+word+`"},{"role":"assistant","content":"Noted: `+word+`."}]}`)
+		folder := c.made("/v1/folders", `{"name":"pay of `+user+`","user_id":"`+user+`"}`)
+		c.must("PATCH", "/v1/agents/"+agent+"/folders/attach/"+folder, "")
+		c.uploaded(folder, "pay.txt", "The file says: the salary is "+word+".")
 		for _, call := range []string{`archival_memory_insert {"content":"The salary is ` + word + `"}`,
 			`core_memory_append {"label":"human","content":"has ` + word + `"}`,
 			`memory {"command":"create","path":"/memories/pay.md","file_text":"It is ` + word + `"}`,
+			`open_files {"file_requests":[{"file_name":"pay.txt"},{"file_name":"rules.txt"}]}`,
 			`update_working_memory {"changes":[{"field":"task","text":"Pay ` + word + `"}]}`} {
 			name, args, _ := strings.Cut(call, " ")
 			ran := fields(c.t, key.must("POST", "/v1/agents/"+agent+"/tools/"+name+"/run",
@@ -130,6 +138,9 @@ func TestAKeyOfAUserReadsItsOwn(t *testing.T) {
 		{"GET", base + "/prompt", ""}, // the default conversation is the user's first
 		{"POST", base + "/tools/conversation_search/run", `{"args":{"query":"salary","limit":5}}`},
 		{"POST", base + "/tools/archival_memory_search/run", `{"args":{"query":"salary"}}`},
+		{"POST", base + "/tools/open_files/run", `{"args":{"file_requests":[{"file_name":"pay.txt"}]}}`},
+		{"POST", base + "/tools/grep_files/run", `{"args":{"pattern":"salary"}}`},
+		{"POST", base + "/tools/semantic_search_files/run", `{"args":{"query":"salary"}}`},
 		{"POST", base + "/tools/memory/run", `{"args":{"command":"view","path":"/memories/pay.md"}}`},
 	} {
 		if got := ann.call(r[0], r[1], r[2]); got.Code != 200 || !strings.Contains(got.Text, "zanzibar") {
@@ -241,6 +252,12 @@ func TestAUserIsDeletedWithWhatIsItsOwn(t *testing.T) {
 		if strings.Contains(text, ann) {
 			id := text[strings.Index(text, "archive-"):][:len("archive-")+36]
 			c.must("DELETE", "/v1/archives/"+id, "")
+		}
+	}
+	refused()
+	for _, f := range c.list("/v1/folders?limit=100") {
+		if f["user_id"] == ann {
+			c.must("DELETE", "/v1/folders/"+f["id"].(string), "")
 		}
 	}
 	c.must("DELETE", "/v1/identities/"+ann, "")

@@ -51,7 +51,7 @@ func (w *worker) openFiles(ctx context.Context) (open openFiles, err error) {
 	if open.seq, err = event.Head(ctx, w.DB, w.org, w.agent.ID); err != nil {
 		return open, err
 	}
-	directories, err := w.Agents.Files.Directories(ctx, w.org, w.agent.ID, w.agent.Limits())
+	directories, err := w.Agents.Files.Directories(ctx, w.org, w.agent.Folders(w.conversation), w.agent.Limits())
 	sum := sha256.New()
 	for _, d := range directories {
 		for _, f := range d.Files {

@@ -133,7 +133,7 @@ func attached(parent agent.Agent, has []string) (ids []string) {
 
 // foldersFor returns the ids of the folders of a sub-agent: the requested ones, and those of its files and skills.
 func (s *Store) foldersFor(ctx context.Context, org db.Org, parent agent.Agent, n New) ([]string, error) {
-	all, err := s.Agents.Files.AgentFolders(ctx, org, parent.ID, db.Page{})
+	all, err := s.Agents.Files.AgentFolders(ctx, org, parent.Folders(recall.Conversation{UserKey: db.UserOf(ctx)}), db.Page{})
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func (s *Store) grant(ctx context.Context, org db.Org, parent, child agent.Agent
 	for _, name := range n.Files {
 		requests = append(requests, files.OpenRequest{FileName: name})
 	}
-	_, err = s.Agents.Files.Open(ctx, org, child.ID, files.OpenArgs{Requests: requests, Limits: child.Limits()})
+	_, err = s.Agents.Files.Open(ctx, org, files.Of(child.ID), files.OpenArgs{Requests: requests, Limits: child.Limits()})
 	return err
 }
 

@@ -37,7 +37,7 @@ func (m Memories) grepFiles(ctx context.Context, c Caller, a grepArgs) (Result, 
 	}
 	for i, pattern := range all {
 		q := a.query(pattern)
-		again, err := m.Files.Grep(ctx, c.Org, c.Agent.ID, q)
+		again, err := m.Files.Grep(ctx, c.Org, c.folders(), q)
 		if i == 0 && err != nil {
 			return Result{}, err
 		}

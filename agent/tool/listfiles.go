@@ -32,7 +32,7 @@ func (m Memories) listFiles(ctx context.Context, c Caller, a listArgs) (Result, 
 	}
 	q := listQuery{files.ListQuery{Include: string(a.Pattern), Folder: string(a.Folder), Offset: int(a.Offset),
 		Limit: limit}}
-	found, err := m.Files.List(ctx, c.Org, c.Agent.ID, q.ListQuery)
+	found, err := m.Files.List(ctx, c.Org, c.folders(), q.ListQuery)
 	if errors.Is(err, db.ErrInvalid) {
 		err = db.Invalid("%s", strings.Replace(err.Error(), "Invalid include", "Invalid pattern", 1))
 	}

@@ -21,7 +21,7 @@ const nearestSkills = 5
 
 // loadSkill returns the text of a skill; without a name, the list of all.
 func (m Memories) loadSkill(ctx context.Context, c Caller, a skillArgs) (Result, error) {
-	all, err := m.Files.Skills(ctx, c.Org, c.Agent.ID)
+	all, err := m.Files.Skills(ctx, c.Org, c.folders())
 	if err != nil {
 		return Result{}, err
 	}

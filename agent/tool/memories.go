@@ -127,6 +127,9 @@ func (c Caller) within() string {
 // reach returns which conversations a call may read.
 func (c Caller) reach() recall.Reach { return recall.Reach{Conversation: c.within(), Users: c.Users} }
 
+// folders returns which files a call may read.
+func (c Caller) folders() files.Reach { return files.Reach{AgentID: c.Agent.ID, Users: c.Users} }
+
 // archives returns which archives a call may read and write.
 func (c Caller) archives() archival.Reach { return archival.Reach{AgentID: c.Agent.ID, Users: c.Users} }
 

@@ -87,7 +87,7 @@ func (m Memories) openFiles(ctx context.Context, c Caller, a openArgs) (Result, 
 	if bounds.Refuses() {
 		args.Admit, args.AdmitChars = func(all []files.Wanted) error { return admit(bounds, c.has(), all) }, gateChars(bounds)
 	}
-	o, err := m.Files.Open(ctx, c.Org, c.Agent.ID, args)
+	o, err := m.Files.Open(ctx, c.Org, c.folders(), args)
 	if err != nil {
 		return Result{}, withoutOpening(err, requests)
 	}
@@ -109,7 +109,7 @@ func (m Memories) nextShown(ctx context.Context, c Caller) (map[string]int, erro
 	if m.Agents != nil {
 		return m.Agents.NextShown(ctx, c.Org, c.Agent.ID, c.Conversation)
 	}
-	shown, err := m.Files.Directories(ctx, c.Org, c.Agent.ID, c.Agent.Limits())
+	shown, err := m.Files.Directories(ctx, c.Org, c.folders(), c.Agent.Limits())
 	return files.NextShown(shown), err
 }
 
@@ -335,11 +335,11 @@ func (m Memories) closeFiles(ctx context.Context, c Caller, a closeArgs) (Result
 	case bool(a.All) && len(a.FileNames) > 0:
 		return Result{}, db.Invalid("Give either file_names or all=true, not both.")
 	case bool(a.All):
-		closed, err = m.Files.CloseAll(ctx, c.Org, c.Agent.ID)
+		closed, err = m.Files.CloseAll(ctx, c.Org, c.folders())
 	case len(a.FileNames) == 0:
 		return Result{}, db.Invalid(`No files named. Give file_names, such as ["folder/name.txt"], or all=true.`)
 	default:
-		closed, err = m.Files.Close(ctx, c.Org, c.Agent.ID, plain(a.FileNames))
+		closed, err = m.Files.Close(ctx, c.Org, c.folders(), plain(a.FileNames))
 	}
 	if err != nil {
 		return Result{}, err

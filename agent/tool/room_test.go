@@ -277,7 +277,7 @@ func TestOpenFilesNamesTheLineWhereThePromptStops(t *testing.T) {
 // attach adds a file to a folder of the agent.
 func (s small) attach(t *testing.T, name, content string) {
 	t.Helper()
-	folders, err := s.store.AgentFolders(t.Context(), s.org, s.agent.ID, db.Page{Ascending: true})
+	folders, err := s.store.AgentFolders(t.Context(), s.org, files.Of(s.agent.ID), db.Page{Ascending: true})
 	if err != nil {
 		t.Fatal(err)
 	}

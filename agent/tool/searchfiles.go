@@ -45,7 +45,7 @@ func (m Memories) searchFiles(ctx context.Context, c Caller, a searchArgs) (Resu
 		return Result{}, err
 	}
 	query.Narrowing = files.Narrowing{Filter: a.Filter.json(), Zone: c.Agent.Zone()}
-	found, err := m.Files.Search(ctx, c.Org, c.Agent.ID, query)
+	found, err := m.Files.Search(ctx, c.Org, c.folders(), query)
 	return Result{Text: searchText(query, found, c.has(), c.maxChars())}, err
 }
 

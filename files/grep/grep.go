@@ -47,6 +47,7 @@ func New() *Searcher {
 type Query struct {
 	Org          db.Org
 	AgentID      string
+	Users        db.UserScope // whose folders of the agent it searches
 	Pattern      *Pattern
 	Include      func(fullName string) bool // selects files by folder/name; nil: all files
 	ContextLines int                        // lines shown before and after a match, see CheckContext

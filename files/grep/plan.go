@@ -3,6 +3,7 @@ package grep
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -21,13 +22,24 @@ type file struct {
 	Broken     bool   `db:"broken"`  // words may be broken by a hyphen
 }
 
-// attachedSQL selects an agent's attached files. The organization is $1, the agent $2.
+// attachedSQL selects an agent's attached files of all users. The organization is $1, the agent $2.
 const attachedSQL = `
 	SELECT f.key, f.id, d.name || '/' || f.name AS name, f.generation, f.chars,
 	       f.gram_generation = f.generation AS indexed, f.media_type = 'application/pdf' AS broken
 	FROM agent_folders a JOIN folders d ON d.org = a.org AND d.key = a.folder_key
 	JOIN files f ON f.folder_key = a.folder_key AND f.replaces IS NULL
 	WHERE a.org = $1 AND d.org = $1 AND f.org = $1 AND a.agent_id = $2`
+
+// sees returns the condition that an attachment a is one whose files the query searches, as an end of a WHERE clause,
+// and the statement's arguments: the organization, the agent, more, and its own.
+func (s *search) sees(more ...any) (condition string, args []any) {
+	args = append([]any{s.Org, s.AgentID}, more...)
+	if s.Users.All() {
+		return "", args
+	}
+	args = append(args, s.Users.User())
+	return fmt.Sprintf(" AND (a.user_key IS NULL OR a.user_key = $%d)", len(args)), args
+}
 
 // plan returns the spans to search in the order of the result: files by name, and within each file by line. Of indexed
 // files it returns only the spans that may match.
@@ -40,6 +52,7 @@ func (s *search) plan(ctx context.Context, tx pgx.Tx) ([]span, error) {
 		return nil, err
 	}
 	condition := ` AND f.generation > 0`
+	sees, args := s.sees()
 	var spans []span
 	if s.usesIndex(chars) {
 		if spans, err = s.indexedSpans(ctx, tx); err != nil {
@@ -47,7 +60,7 @@ func (s *search) plan(ctx context.Context, tx pgx.Tx) ([]span, error) {
 		}
 		condition += ` AND f.gram_generation <> f.generation`
 	}
-	files, err := db.All[file](ctx, tx, attachedSQL+condition, s.Org, s.AgentID)
+	files, err := db.All[file](ctx, tx, attachedSQL+condition+sees, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -67,12 +80,13 @@ func (s *search) count(ctx context.Context, tx pgx.Tx) (chars int64, err error) 
 		Chars    int64 `db:"chars"`
 		Broken   bool  `db:"broken"`
 	}
+	sees, args := s.sees()
 	n, err := db.One[counts](ctx, tx, `
 		SELECT count(*) AS attached, count(*) FILTER (WHERE f.generation > 0) AS ready,
 		       coalesce(sum(f.chars), 0)::bigint AS chars,
 		       coalesce(bool_or(f.media_type = 'application/pdf'), false) AS broken
 		FROM agent_folders a JOIN files f ON f.folder_key = a.folder_key AND f.replaces IS NULL
-		WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2`, s.Org, s.AgentID)
+		WHERE a.org = $1 AND f.org = $1 AND a.agent_id = $2`+sees, args...)
 	s.result.Attached, s.result.Searched, s.result.Waiting = n.Attached, n.Ready, n.Attached-n.Ready
 	s.broken = n.Broken
 	return n.Chars, err
@@ -88,7 +102,8 @@ func (s *search) pattern(broken bool) *Pattern {
 
 // planIncluded plans a search of the files that Include accepts.
 func (s *search) planIncluded(ctx context.Context, tx pgx.Tx) ([]span, error) {
-	attached, err := db.All[file](ctx, tx, attachedSQL, s.Org, s.AgentID)
+	sees, args := s.sees()
+	attached, err := db.All[file](ctx, tx, attachedSQL+sees, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -198,11 +213,12 @@ func (s *search) indexedSpans(ctx context.Context, tx pgx.Tx) ([]span, error) {
 // candidates returns the units that may match. A unit is given by the key of its block and its number in the block.
 func (s *search) candidates(ctx context.Context, tx pgx.Tx) (blocks []int64, units []int, err error) {
 	q := s.pattern(s.broken).grams
+	sees, args := s.sees(q.buckets)
 	rows, err := tx.Query(ctx, `
 		SELECT b.key, n.place - 1, substring(b.bits FROM n.bucket * ((b.units + 7) / 8) + 1 FOR (b.units + 7) / 8)
 		FROM agent_folders a JOIN gram_blocks b ON b.folder_key = a.folder_key
 		CROSS JOIN unnest($3::int[]) WITH ORDINALITY AS n (bucket, place)
-		WHERE a.org = $1 AND b.org = $1 AND a.agent_id = $2`, s.Org, s.AgentID, q.buckets)
+		WHERE a.org = $1 AND b.org = $1 AND a.agent_id = $2`+sees, args...)
 	if err != nil {
 		return nil, nil, err
 	}

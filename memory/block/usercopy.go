@@ -45,14 +45,14 @@ func (s *Store) own(ctx context.Context, org db.Org, agentID string, b Block) (B
 	return b, err
 }
 
-// DeleteOfUser deletes a user's copies of blocks, with their versions.
-func (s *Store) DeleteOfUser(ctx context.Context, org db.Org, user int64) error {
-	_, err := db.Delete(ctx, s.DB, "block_versions", `r.block_key IN (
+// DeleteOfUser deletes a user's copies of blocks, with their versions. It returns how many copies there were.
+func (s *Store) DeleteOfUser(ctx context.Context, org db.Org, user int64) (blocks int, err error) {
+	_, err = db.Delete(ctx, s.DB, "block_versions", `r.block_key IN (
 		SELECT u.key FROM blocks u WHERE u.org = $1 AND u.user_key = $2)`, org, user)
 	if err == nil {
-		_, err = db.Delete(ctx, s.DB, "blocks", `r.user_key = $2`, org, user)
+		blocks, err = db.Delete(ctx, s.DB, "blocks", `r.user_key = $2`, org, user)
 	}
-	return err
+	return blocks, err
 }
 
 // forAll returns ErrInvalid if ctx works for a user: the change of what would be seen by all users of the agent.

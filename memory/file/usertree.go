@@ -85,16 +85,17 @@ func (s *Store) copyFiles(ctx context.Context, org db.Org, from, to Tree) error 
 		WHERE org = $1 AND tree_key = $2`, org, to.Key, author)
 }
 
-// DeleteOfUser deletes the trees that agents keep for a user.
-func (s *Store) DeleteOfUser(ctx context.Context, org db.Org, user int64) error {
+// DeleteOfUser deletes the trees that agents keep for a user. It returns how many there were.
+func (s *Store) DeleteOfUser(ctx context.Context, org db.Org, user int64) (deleted int, err error) {
 	trees, err := db.All[string](ctx, s.db, `
 		SELECT t.id FROM user_memory_trees x JOIN memory_trees t ON t.org = x.org AND t.key = x.tree_key
 		WHERE x.org = $1 AND t.org = $1 AND x.user_key = $2
 		ORDER BY t.key`, org, user)
 	for _, id := range trees {
 		if err := s.DeleteTree(ctx, org, id); err != nil {
-			return err
+			return deleted, err
 		}
+		deleted++
 	}
-	return err
+	return deleted, err
 }

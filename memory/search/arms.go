@@ -135,7 +135,8 @@ func (s stores) passages(ctx context.Context, q Query) (found, error) {
 }
 
 func (s stores) files(ctx context.Context, q Query) (found, error) {
-	r, err := s.Files.Search(ctx, q.Org, q.Agent.ID, files.Query{Text: q.Text, Limit: q.Limit, WordsOnly: s.wordsOnly,
+	reach := files.Reach{AgentID: q.Agent.ID, Users: q.Users}
+	r, err := s.Files.Search(ctx, q.Org, reach, files.Query{Text: q.Text, Limit: q.Limit, WordsOnly: s.wordsOnly,
 		Narrowing:   files.Narrowing{Filter: q.Filter, Zone: q.Agent.Zone()},
 		MeaningOnly: q.Mode == recall.ByMeaning, Weight: q.Weight, AsWritten: q.AsWritten, Explain: q.Explain})
 	var hits []MemoryFound

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/db"
+	"github.com/loci-memory/loci/files"
 	"github.com/loci-memory/loci/recall"
 )
 
@@ -22,6 +23,11 @@ type log struct {
 	last     int64 // position of its newest message in the agent's log
 	compared *int  // up to which position evidence has been compared with messages
 	window   int   // that the record's limits follow; 0: unknown
+}
+
+// foldersIn is the reach of the files that entries of a conversation are based on.
+func foldersIn(c recall.Conversation) files.Reach {
+	return files.Reach{AgentID: c.AgentID, Users: db.OfUser(c.UserKey)}
 }
 
 // restsAt records that an entry is based on the call result at a position.
@@ -179,7 +185,7 @@ func (s *Store) rest(ctx context.Context, org db.Org, l log, e *Entry, text stri
 		}
 		return s.restOnMessage(ctx, org, l, e, seq)
 	}
-	hashes, err := s.Files.Hashes(ctx, org, l.AgentID, []string{text})
+	hashes, err := s.Files.Hashes(ctx, org, foldersIn(l.Conversation), []string{text})
 	if err != nil {
 		return false, err
 	}

@@ -63,7 +63,7 @@ func (s *Store) compareFiles(ctx context.Context, org db.Org, c recall.Conversat
 	if len(names) == 0 {
 		return nil
 	}
-	hashes, err := s.Files.Hashes(ctx, org, c.AgentID, names)
+	hashes, err := s.Files.Hashes(ctx, org, foldersIn(c), names)
 	if err != nil {
 		return err
 	}

@@ -57,10 +57,15 @@ func (e *export) read(ctx context.Context) (err error) {
 	if e.conversation, err = e.Agents.Recall.Conversation(ctx, e.org, e.AgentID, e.Conversation); err != nil {
 		return err
 	}
-	if e.folders, err = e.Agents.Files.ExportFolders(ctx, e.org, e.AgentID); err != nil {
+	// Only a full file names its users, so that another one has nothing of theirs.
+	seen := files.Reach{AgentID: e.AgentID}
+	if e.Full {
+		seen = files.Of(e.AgentID)
+	}
+	if e.folders, err = e.Agents.Files.ExportFolders(ctx, e.org, seen); err != nil {
 		return err
 	}
-	if e.views, err = e.Agents.Files.ExportViews(ctx, e.org, e.AgentID); err != nil {
+	if e.views, err = e.Agents.Files.ExportViews(ctx, e.org, seen); err != nil {
 		return err
 	}
 	for _, f := range e.folders {

@@ -228,7 +228,7 @@ func (i *imports) restoreIdentities(ctx context.Context) error {
 // identity reads an identity as POST /v1/identities does. Its agents and blocks are the imported ones.
 func (i *imports) identity(it item) (identity agent.PortableIdentity, err error) {
 	raw, removed, err := without(it.place, it.raw, "id", "created_at", "updated_at", "conversation_ids",
-		"archive_ids", "block_copies", "trees", "made_by", "changed_by")
+		"archive_ids", "folder_ids", "block_copies", "trees", "made_by", "changed_by")
 	if err != nil {
 		return identity, err
 	}
@@ -275,6 +275,11 @@ func (i *imports) identity(it item) (identity agent.PortableIdentity, err error)
 func (i *imports) owned(identity *agent.PortableIdentity) error {
 	for n := range identity.ArchiveIDs {
 		if err := i.id("archive-", &identity.ArchiveIDs[n]); err != nil {
+			return err
+		}
+	}
+	for n := range identity.FolderIDs {
+		if err := i.id("source-", &identity.FolderIDs[n]); err != nil {
 			return err
 		}
 	}

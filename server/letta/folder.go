@@ -13,6 +13,7 @@ type CreateFolder struct {
 	Metadata     rest.Opt[rest.Object] `json:"metadata,omitzero"`
 	Skills       rest.Opt[bool]        `json:"skills,omitzero" doc:"Its files SKILL.md are skills of its agents."`
 	ChunkTokens  rest.Opt[int]         `json:"embedding_chunk_size,omitzero" doc:"In tokens; 300 if absent."`
+	UserID       rest.Opt[string]      `json:"user_id,omitzero" doc:"Whose folder it is: an identity, made if new."`
 }
 
 // UpdateFolder changes the fields that are present and not null.

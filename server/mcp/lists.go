@@ -3,6 +3,8 @@ package mcp
 import (
 	"context"
 	"strings"
+
+	"github.com/loci-memory/loci/files"
 )
 
 // lists describes an agent's lists of resources and tools: each text changes when its list changes. Memory files are
@@ -10,15 +12,19 @@ import (
 type lists struct{ resources, tools string }
 
 func (s *Server) listsOf(ctx context.Context, h *hub) (l lists, err error) {
-	files, err := s.Files.ListState(ctx, h.org, h.agentID)
+	users, err := s.users(ctx, Caller{Org: h.org, AgentID: h.agentID, User: h.user})
 	if err != nil {
 		return l, err
 	}
-	talks, err := s.Recall.ListState(ctx, h.org, h.agentID)
+	filed, err := s.Files.ListState(ctx, h.org, files.Reach{AgentID: h.agentID, Users: users})
 	if err != nil {
 		return l, err
 	}
-	parts := []string{files, talks}
+	talks, err := s.Recall.ListState(ctx, h.org, h.agentID, users)
+	if err != nil {
+		return l, err
+	}
+	parts := []string{filed, talks}
 	owned, err := s.Blocks.OfAgent(ctx, h.org, h.agentID)
 	if err != nil {
 		return l, err

@@ -128,9 +128,19 @@ func (s *Server) readSummary(ctx context.Context, c Caller, id string) (string, 
 // maxFileBytes is the largest file that is read as a resource.
 const maxFileBytes = 16 << 20
 
+// folders returns the folders of the caller's agent whose files the caller reads.
+func (s *Server) folders(ctx context.Context, c Caller) ([]files.Folder, error) {
+	users, err := s.users(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return s.Files.AgentFolders(ctx, c.Org, files.Reach{AgentID: c.AgentID, Users: users},
+		db.Page{Limit: maxFolders, Ascending: true})
+}
+
 // readFile returns the text of a file in one of the agent's folders.
 func (s *Server) readFile(ctx context.Context, c Caller, folderID, fileID string) (string, error) {
-	attached, err := s.Files.AgentFolders(ctx, c.Org, c.AgentID, db.Page{Limit: maxFolders, Ascending: true})
+	attached, err := s.folders(ctx, c)
 	if err != nil {
 		return "", err
 	}

@@ -146,7 +146,7 @@ func conversationResource(agentID string, c recall.Conversation) *sdk.Resource {
 
 // listFiles lists the files of an agent's folders, folder by folder.
 func (s *Server) listFiles(ctx context.Context, c caller, after string, room int) (p page, err error) {
-	attached, err := s.Files.AgentFolders(ctx, c.Org, c.AgentID, db.Page{Limit: maxFolders, Ascending: true})
+	attached, err := s.folders(ctx, c.Caller)
 	if err != nil {
 		return p, err
 	}

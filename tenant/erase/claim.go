@@ -96,6 +96,6 @@ func (s *Store) nextOf(ctx context.Context, org db.Org) ([]claimed, error) {
 		UPDATE erasures e SET claimed_at = now()
 		FROM next
 		WHERE e.org = $1 AND e.key = next.key
-		RETURNING e.org, e.key, e.ends_as, e.id, e.status, e.texts, e.message_id, e.whole_words, e.reason, e.requested_by,
-		          e.decided_by, e.report, e.created_at, e.ended_at`, org, claim)
+		RETURNING e.org, e.key, e.ends_as, e.id, e.status, e.texts, e.message_id, e.user_id, e.whole_words, e.reason,
+		          e.requested_by, e.decided_by, e.report, e.created_at, e.ended_at`, org, claim)
 }

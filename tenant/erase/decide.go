@@ -43,12 +43,20 @@ func (s *Store) Create(ctx context.Context, org db.Org, r Request) (Erasure, err
 	if err := s.check(ctx, org, &r); err != nil {
 		return Erasure{}, err
 	}
+	return s.record(ctx, org, r)
+}
+
+// record stores a request that was checked, and begins to work on it unless an agent asks.
+func (s *Store) record(ctx context.Context, org db.Org, r Request) (Erasure, error) {
 	status := Running
 	if r.By.Agent != "" {
 		status = Pending
 	}
 	args := pgx.StrictNamedArgs{"org": org, "status": status, "texts": r.Texts, "message": nil, "whole": r.WholeWords,
-		"reason": nil, "by": r.By}
+		"reason": nil, "by": r.By, "user": nil}
+	if r.User != "" {
+		args["user"] = r.User
+	}
 	if r.MessageID != "" {
 		args["message"] = r.MessageID
 	}
@@ -56,8 +64,8 @@ func (s *Store) Create(ctx context.Context, org db.Org, r Request) (Erasure, err
 		args["reason"] = db.Beginning(reason, 2_000)
 	}
 	id, err := db.One[string](ctx, s.DB, `
-		INSERT INTO erasures (org, status, texts, message_id, whole_words, reason, requested_by, report, began_at)
-		VALUES (@org, @status, @texts, @message, @whole, @reason, @by, '{}',
+		INSERT INTO erasures (org, status, texts, message_id, user_id, whole_words, reason, requested_by, report, began_at)
+		VALUES (@org, @status, @texts, @message, @user, @whole, @reason, @by, '{}',
 		        now() + CASE WHEN @status = 'running' THEN interval '0' END)
 		RETURNING id`, args)
 	if err != nil {

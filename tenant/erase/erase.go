@@ -8,7 +8,7 @@
 //   - a pass over an organization, and what it erases: sweep.go derived.go prompts.go runitems.go messagelog.go
 //     files.go passages.go requests.go rewrite.go
 //   - tables that have no code of their own here: ownwords.go table.go places.go tablesweep.go remains.go
-//   - the work of an erasure: atwork.go wholemessage.go work.go claim.go decide.go
+//   - the work of an erasure: atwork.go wholemessage.go work.go claim.go decide.go user.go
 package erase
 
 import (
@@ -70,7 +70,8 @@ type Requester struct {
 type Request struct {
 	Texts      []string
 	MessageID  string
-	WholeWords bool // an occurrence must begin and end at the bounds of a word
+	User       string // id of the identity whose memory is erased, in place of texts and a message
+	WholeWords bool   // an occurrence must begin and end at the bounds of a word
 	Reason     string
 	By         Requester
 }
@@ -83,6 +84,7 @@ type Erasure struct {
 	Status      string     `db:"status" json:"status" enum:"pending,running,completed,incomplete,denied" doc:"Its state."`
 	Texts       []string   `db:"texts" json:"texts" doc:"Null once all of them are erased, or it was denied."`
 	MessageID   *string    `db:"message_id" json:"message_id" doc:"Of the message to erase."`
+	UserID      *string    `db:"user_id" json:"user_id" doc:"The identity whose own memory is erased."`
 	WholeWords  bool       `db:"whole_words" json:"whole_words" doc:"An occurrence begins and ends with a word."`
 	Reason      *string    `db:"reason" json:"reason" doc:"As the request gives it."`
 	RequestedBy Requester  `db:"requested_by" json:"requested_by" doc:"Who asks."`
@@ -123,7 +125,7 @@ func newReport() Report {
 
 // columns are the columns of an Erasure. If the erasure's server has stopped and no other has taken over, the report
 // says so.
-const columns = `key, ends_as, id, status, texts, message_id, whole_words, reason, requested_by, decided_by,
+const columns = `key, ends_as, id, status, texts, message_id, user_id, whole_words, reason, requested_by, decided_by,
 	CASE WHEN status = 'running' AND claimed_at < now() - interval '10 seconds'
 	          AND coalesce(report ->> 'at_work', '{}') = '{}'
 	     THEN jsonb_set(report, '{at_work}', '{"stopped_servers": 1}') ELSE report END AS report,

@@ -25,6 +25,9 @@ const (
 // still is, and until when.
 func (w *sweep) remains(ctx context.Context) []string {
 	remains := []string{logsRemain, copiesRemain, walRemains}
+	if w.e.UserID != nil {
+		remains = append([]string{nobodysRemain}, remains...)
+	}
 	if w.Owner == nil {
 		return append(remains, w.allFiles(noOwner))
 	}

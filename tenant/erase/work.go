@@ -16,7 +16,7 @@ func (s *Store) sweep(org db.Org, e Erasure) (*sweep, error) {
 		w.report = e.Report
 		w.report.Passes, w.report.Remains = 0, []string{}
 	}
-	if e.MessageID != nil {
+	if e.MessageID != nil || e.UserID != nil {
 		return w, nil
 	}
 	var err error
@@ -53,13 +53,16 @@ func (s *Store) work(ctx context.Context, org db.Org, e Erasure) error {
 			return err
 		}
 	}
-	clean := w.m == nil
+	pass, clean := w.pass, w.m == nil && e.UserID == nil
+	if e.UserID != nil {
+		pass = w.userPass
+	}
 	began := time.Now()
 	for ; !clean && w.report.Passes < maxPasses; w.report.Passes++ {
 		if began, err = db.One[time.Time](ctx, w.DB, `SELECT clock_timestamp()`); err != nil {
 			return err
 		}
-		found, err := w.pass(ctx)
+		found, err := pass(ctx)
 		if err != nil {
 			return err
 		}
@@ -73,6 +76,11 @@ func (s *Store) work(ctx context.Context, org db.Org, e Erasure) error {
 	}
 	if len(e.Report.AtWork) > 0 {
 		if err := w.derivedAgain(ctx); err != nil {
+			return err
+		}
+	}
+	if e.UserID != nil && clean {
+		if err := w.unlink(ctx); err != nil {
 			return err
 		}
 	}

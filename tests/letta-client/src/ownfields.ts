@@ -35,7 +35,7 @@ export const ownFields: Record<string, string[]> = {
   Tool: makers,
   Identity: makers,
   'AgentState.Identity': makers,
-  'AgentState.Source': ['skills', ...makers],
+  'AgentState.Source': ['skills', 'user_id', ...makers],
   FileUploadResponse: file,
   FileRetrieveResponse: file,
   FileListResponse: [...file, 'is_pinned'],
