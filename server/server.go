@@ -15,7 +15,7 @@
 //   - passages: shownpassages.go archive_routes.go passage_routes.go passagebatch_routes.go embedding_routes.go
 //   - other memories: memorytree_routes.go memoryfile_routes.go memorysearch_routes.go workingmemory_routes.go
 //   - organizations and their keys: caller_routes.go session_routes.go key_routes.go organization_routes.go
-//     quota_routes.go retention_routes.go erasure_routes.go backgroundjob_routes.go
+//     quota_routes.go retention_routes.go erasure_routes.go usermemory_routes.go backgroundjob_routes.go
 //   - the providers' own APIs as a door: gateway_routes.go
 //   - the operation of the server: metrics_routes.go model_routes.go setting_routes.go
 //   - all of them: mcp_routes.go routes.go
