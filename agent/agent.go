@@ -13,7 +13,7 @@
 //   - agents that change: rulenames.go toolstore.go definition.go create.go update.go portable.go
 //   - work between the turns: flushend.go stats.go growth.go windowjob.go idlejob.go promptlog.go flush.go
 //     workingjob.go jobs.go
-//   - what else is asked of an agent: fit.go memorycompress.go overview.go policypreview.go
+//   - what else is asked of an agent: fit.go memorycompress.go mixedusers.go overview.go policypreview.go
 package agent
 
 import (

@@ -314,7 +314,8 @@ func TestALimitLoweredUnderWayHolds(t *testing.T) {
 		var group sync.WaitGroup
 		group.Go(func() {
 			reqs := []files.OpenRequest{{FileName: "f/1"}, {FileName: "f/2"}, {FileName: "f/3"}, {FileName: "f/4"}}
-			_, err := s.Files.Open(context.Background(), s.org, files.Of(a.ID), files.OpenArgs{Limits: a.Limits(), Requests: reqs})
+			_, err := s.Files.Open(context.Background(), s.org, files.Of(a.ID),
+				files.OpenArgs{Limits: a.Limits(), Requests: reqs})
 			if err != nil && !errors.Is(err, db.ErrInvalid) {
 				t.Errorf("open: %v", err)
 			}

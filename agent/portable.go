@@ -172,7 +172,8 @@ func (s *Store) ExportIdentities(ctx context.Context, org db.Org, agentID string
 		WHERE i.org = @org AND (
 			EXISTS (SELECT FROM agent_identities x WHERE x.org = @org AND x.identity_key = i.key AND x.agent_id = @agent)
 			OR EXISTS (`+identityConversations+`)
-			OR EXISTS (SELECT `+userArchives+`) OR EXISTS (SELECT `+userFolders+`) OR EXISTS (SELECT `+userBlocks+`) OR EXISTS (SELECT `+userTrees+`)
+			OR EXISTS (SELECT `+userArchives+`) OR EXISTS (SELECT `+userFolders+`)
+			OR EXISTS (SELECT `+userBlocks+`) OR EXISTS (SELECT `+userTrees+`)
 			OR EXISTS (
 				SELECT FROM block_identities x JOIN agent_blocks a ON a.org = @org AND a.block_key = x.block_key
 				WHERE x.org = @org AND x.identity_key = i.key AND a.agent_id = @agent))

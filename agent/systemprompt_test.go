@@ -31,7 +31,8 @@ func TestOpenFilesYieldToMessages(t *testing.T) {
 		a := create(t, s, agent.New{Name: "a", System: "Begin.", WindowLimit: new(window), FolderIDs: []string{documents.ID},
 			Blocks: []block.New{{Label: "b", Value: strings.Repeat("word ", c.block/5)}}})
 		reqs := []files.OpenRequest{{FileName: "f/0.txt"}, {FileName: "f/1.txt"}, {FileName: "f/2.txt"}}
-		if _, err := s.Files.Open(t.Context(), s.org, files.Of(a.ID), files.OpenArgs{Requests: reqs, Limits: a.Limits()}); err != nil {
+		if _, err := s.Files.Open(t.Context(), s.org, files.Of(a.ID),
+			files.OpenArgs{Requests: reqs, Limits: a.Limits()}); err != nil {
 			t.Fatal(err)
 		}
 		o, _, err := s.Overview(t.Context(), s.org, a.ID, "")
@@ -84,7 +85,8 @@ func TestOpenFilesOfManyTokensYield(t *testing.T) {
 		say(t, s, a, said(recall.User, "Hello."))
 		for i := range 3 {
 			reqs := []files.OpenRequest{{FileName: fmt.Sprintf("%s/%d.txt", what, i)}}
-			if _, err := s.Files.Open(t.Context(), s.org, files.Of(a.ID), files.OpenArgs{Requests: reqs, Limits: a.Limits()}); err != nil {
+			if _, err := s.Files.Open(t.Context(), s.org, files.Of(a.ID),
+				files.OpenArgs{Requests: reqs, Limits: a.Limits()}); err != nil {
 				t.Fatal(err)
 			}
 			p, err := s.NextPrompt(t.Context(), s.org, agent.PromptTarget{AgentID: a.ID})

@@ -66,8 +66,8 @@ type AgentFilesQuery struct {
 	Page   db.Page
 }
 
-// AgentFiles lists the files in an agent's folders, for its operator. A file that is open for nobody has the content that the prompt shows. more reports
-// whether there are further pages.
+// AgentFiles lists the files in an agent's folders, for its operator. A file that is open for nobody has the content
+// that the prompt shows. more reports whether there are further pages.
 func (s *Store) AgentFiles(ctx context.Context, org db.Org, agentID string, q AgentFilesQuery) (
 	list []AgentFile, more bool, err error) {
 	p := q.Page

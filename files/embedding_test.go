@@ -29,7 +29,8 @@ func TestChunksAreEmbedded(t *testing.T) {
 			if n := fx.rows("chunk_vectors"); n != f.TotalChunks || wrong != 0 {
 				t.Errorf("%d vectors for %d chunks, %d of them wrong", n, f.TotalChunks, wrong)
 			}
-			got, err := fx.Search(t.Context(), fx.org, files.Of(fx.agentWith(folder)), files.Query{Text: "this is line 1321", Limit: 3})
+			got, err := fx.Search(t.Context(), fx.org, files.Of(fx.agentWith(folder)),
+				files.Query{Text: "this is line 1321", Limit: 3})
 			if err != nil || got.Ranking != files.ByWordsAndMeaning || got.Hits[0].MeaningRank == 0 ||
 				got.Hits[0].WordsRank == 0 {
 				t.Errorf("search: got %+v (%v)", got, err)

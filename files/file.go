@@ -233,7 +233,8 @@ func (s *Store) DeleteFile(ctx context.Context, org db.Org, folderID, fileID str
 // agent opens it meanwhile.
 func (s *Store) appendWhereOpen(ctx context.Context, org db.Org, fileKey int64, t event.Type, refID string) error {
 	agents, err := db.All[string](ctx, s.db, `
-		SELECT DISTINCT agent_id FROM agent_files WHERE org = $1 AND file_key = $2 AND is_open ORDER BY agent_id`, org, fileKey)
+		SELECT DISTINCT agent_id FROM agent_files
+		WHERE org = $1 AND file_key = $2 AND is_open ORDER BY agent_id`, org, fileKey)
 	if err != nil {
 		return err
 	}

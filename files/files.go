@@ -10,7 +10,8 @@
 //   - what an agent has open: lineview.go openset.go promptviews.go agentfiles.go attachment.go autoopen.go attach.go
 //   - how a document is stored and read: upload.go parsememory.go
 //     pagelog.go ingest.go reparse.go purge.go progress.go
-//   - lists, and files that are opened by name: directories.go globfilter.go fields.go listing.go resolve.go used.go openclose.go
+//   - lists, and files that are opened by name: directories.go globfilter.go fields.go listing.go resolve.go used.go
+//     openclose.go
 //   - search: grep.go query.go merge.go search.go passages.go
 //   - work in the background: backfill.go backlog.go reembed.go work.go new.go
 //   - erasures, files that an agent has already, and files in the file of an agent: erasepacked.go erase.go hashes.go

@@ -51,7 +51,7 @@ func TestFiltersNarrowASearchOfFiles(t *testing.T) {
 	} {
 		q := files.Query{Text: "walnut", Limit: 10, Include: row.include,
 			Narrowing: files.Narrowing{Filter: json.RawMessage(row.filter)}}
-		got, err := fx.Search(t.Context(), fx.org, agent, q)
+		got, err := fx.Search(t.Context(), fx.org, files.Of(agent), q)
 		if diff := cmp.Diff(row.want, names(got.Hits)); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", row.filter, err, diff)
 		}
@@ -59,14 +59,15 @@ func TestFiltersNarrowASearchOfFiles(t *testing.T) {
 		if diff := cmp.Diff(row.inOne, names(got.Hits)); diff != "" || err != nil {
 			t.Errorf("%s in one folder: %v (-want +got):\n%s", row.filter, err, diff)
 		}
-		list, err := fx.List(t.Context(), fx.org, agent, files.ListQuery{Include: row.include, Limit: 10, Narrowing: q.Narrowing})
+		list, err := fx.List(t.Context(), fx.org, files.Of(agent),
+			files.ListQuery{Include: row.include, Limit: 10, Narrowing: q.Narrowing})
 		if want := len(strings.Fields(row.want)); len(list.Files) != want || list.Total != want || err != nil {
 			t.Errorf("%s: got a list of %d of %d files, %v, want %d", row.filter, len(list.Files), list.Total, err, want)
 		}
 	}
 	for _, filter := range []string{`{"metdata.year": 1}`, `{"tags": "x"}`} {
 		q := files.Query{Text: "walnut", Narrowing: files.Narrowing{Filter: json.RawMessage(filter)}}
-		if _, err := fx.Search(t.Context(), fx.org, agent, q); !errors.Is(err, db.ErrInvalid) {
+		if _, err := fx.Search(t.Context(), fx.org, files.Of(agent), q); !errors.Is(err, db.ErrInvalid) {
 			t.Errorf("%s: got %v, want ErrInvalid", filter, err)
 		}
 		if _, err := fx.SearchFolder(t.Context(), fx.org, one.ID, q); !errors.Is(err, db.ErrInvalid) {

@@ -120,17 +120,20 @@ func TestALiteralNameIsIncludedWhateverItIsMadeOf(t *testing.T) {
 			got.Files[0].FileName != "f/"+name {
 			t.Errorf("grep in %s: %+v", name, got.Files)
 		}
-		if got, err := fx.List(t.Context(), fx.org, files.Of(agent), files.ListQuery{Include: "f/" + name, Limit: 9}); err != nil ||
+		if got, err := fx.List(t.Context(), fx.org, files.Of(agent),
+			files.ListQuery{Include: "f/" + name, Limit: 9}); err != nil ||
 			got.Total != 1 || got.Files[0].FileName != "f/"+name {
 			t.Errorf("list of f/%s: %+v (%v)", name, got, err)
 		}
-		if got, err := fx.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: "needle", Include: name}); err != nil ||
+		if got, err := fx.Search(t.Context(), fx.org, files.Of(agent),
+			files.Query{Text: "needle", Include: name}); err != nil ||
 			!got.Attached {
 			t.Errorf("search in %s: %+v (%v)", name, got, err)
 		}
 	}
 	for _, wrong := range []string{"a(c.md", "{final.md", "D++ notes.md"} {
-		if _, err := fx.Grep(t.Context(), fx.org, files.Of(agent), files.GrepQuery{Pattern: "needle", Include: wrong}); !errors.Is(err,
+		if _, err := fx.Grep(t.Context(), fx.org, files.Of(agent),
+			files.GrepQuery{Pattern: "needle", Include: wrong}); !errors.Is(err,
 			db.ErrInvalid) {
 			t.Errorf("grep in %s: %v, want ErrInvalid", wrong, err)
 		}
@@ -156,11 +159,13 @@ func TestNamesAreFoundInEitherCanonicalForm(t *testing.T) {
 		if got := fx.grep(agent, files.GrepQuery{Pattern: "needle", Include: include}); got.Total != 1 {
 			t.Errorf("grep in %+q: %+v", include, got.Files)
 		}
-		if got, err := fx.List(t.Context(), fx.org, files.Of(agent), files.ListQuery{Include: include, Limit: 9}); err != nil ||
+		if got, err := fx.List(t.Context(), fx.org, files.Of(agent),
+			files.ListQuery{Include: include, Limit: 9}); err != nil ||
 			got.Total != 1 {
 			t.Errorf("list of %+q: %+v (%v)", include, got, err)
 		}
-		if got, err := fx.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: "needle", Include: include}); err != nil ||
+		if got, err := fx.Search(t.Context(), fx.org, files.Of(agent),
+			files.Query{Text: "needle", Include: include}); err != nil ||
 			len(got.Hits) != 1 {
 			t.Errorf("search in %+q: %+v (%v)", include, got.Hits, err)
 		}
@@ -168,7 +173,8 @@ func TestNamesAreFoundInEitherCanonicalForm(t *testing.T) {
 	for _, folder := range []string{composed, decomposed, composed + " 2", decomposed + " 2"} {
 		for _, include := range []string{"", "*.txt"} {
 			q := files.ListQuery{Folder: folder, Include: include, Limit: 9}
-			if got, err := fx.List(t.Context(), fx.org, files.Of(agent), q); err != nil || got.Total != 1 || len(got.Files) != 1 {
+			if got, err := fx.List(t.Context(), fx.org, files.Of(agent),
+				q); err != nil || got.Total != 1 || len(got.Files) != 1 {
 				t.Errorf("list of the folder %+q: %+v (%v)", folder, got, err)
 			}
 		}

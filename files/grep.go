@@ -49,7 +49,8 @@ func (s *Store) Grep(ctx context.Context, org db.Org, r Reach, q GrepQuery) (Gre
 	if err = cmp.Or(err, grep.CheckContext(q.ContextLines)); err != nil {
 		return GrepResult{}, err
 	}
-	query := grep.Query{Org: org, AgentID: r.AgentID, Users: r.Users, Pattern: pattern, ContextLines: q.ContextLines, Offset: q.Offset}
+	query := grep.Query{Org: org, AgentID: r.AgentID, Users: r.Users, Pattern: pattern,
+		ContextLines: q.ContextLines, Offset: q.Offset}
 	var invalid error
 	if q.Include != "" {
 		query.Include, invalid = CompileInclude(q.Include)

@@ -64,7 +64,8 @@ func TestHitsOfAFileRepeatNoLine(t *testing.T) {
 	for _, limit := range []int{1, 3, 50} {
 		seen, hits, most := map[int]int{}, 0, 0
 		for offset, more := 0, true; more; offset += limit {
-			got, err := fx.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: "walnut", Limit: limit, Offset: offset})
+			got, err := fx.Search(t.Context(), fx.org, files.Of(agent),
+				files.Query{Text: "walnut", Limit: limit, Offset: offset})
 			if err != nil {
 				t.Fatal(err)
 			}

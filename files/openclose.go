@@ -208,7 +208,8 @@ func (set openSet) open(ctx context.Context, targets []target, args OpenArgs) (d
 		if at := slices.IndexFunc(before, func(f openFile) bool { return f.Key == t.Key }); at >= 0 {
 			t.was = &before[at]
 		}
-		if err := set.setOpen(ctx, openedView{Org: set.org, Key: t.Key, Owner: set.owner(), Lines: t.lines}, events[i]); err != nil {
+		v := openedView{Org: set.org, Key: t.Key, Owner: set.owner(), Lines: t.lines}
+		if err := set.setOpen(ctx, v, events[i]); err != nil {
 			return Opening{}, err
 		}
 	}

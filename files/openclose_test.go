@@ -132,7 +132,8 @@ func TestWhatWasOpenBeforeIsTold(t *testing.T) {
 	open := func(r files.OpenRequest) files.Opened {
 		t.Helper()
 		r.FileName = "set/0.txt"
-		got, err := fx.Open(t.Context(), fx.org, files.Of(agent), files.OpenArgs{Limits: wide, Requests: []files.OpenRequest{r}})
+		got, err := fx.Open(t.Context(), fx.org, files.Of(agent),
+			files.OpenArgs{Limits: wide, Requests: []files.OpenRequest{r}})
 		if err != nil {
 			t.Fatal(err)
 		}

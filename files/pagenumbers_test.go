@@ -79,8 +79,9 @@ func TestPagesOfAPDFReachTheResults(t *testing.T) {
 	if diff := cmp.Diff(want, pages); diff != "" {
 		t.Errorf("pages of matches (-want +got):\n%s", diff)
 	}
-	opened, err := fx.Open(t.Context(), fx.org, files.Of(agent), files.OpenArgs{Limits: files.Limits{MaxOpen: 5, ViewChars: 5000},
-		Requests: []files.OpenRequest{{FileName: "docs/harbour.pdf", Offset: new(4)}}})
+	opened, err := fx.Open(t.Context(), fx.org, files.Of(agent),
+		files.OpenArgs{Limits: files.Limits{MaxOpen: 5, ViewChars: 5000},
+			Requests: []files.OpenRequest{{FileName: "docs/harbour.pdf", Offset: new(4)}}})
 	if err != nil || !strings.HasPrefix(opened.Files[0].Content,
 		"[Viewing lines 5 to end (out of 7 lines, pages 2-3 of 3)]\n5: Second page") {
 		t.Errorf("got %+v, %v", opened, err)
@@ -109,7 +110,8 @@ func TestAChunkOfALaterPageNamesIt(t *testing.T) {
 	if f := fx.upload(folder, "a.pdf", "%PDF-1.4"); f.Status != files.Completed {
 		t.Fatalf("got %+v", f)
 	}
-	found, err := fx.Search(t.Context(), fx.org, files.Of(fx.agentWith(folder)), files.Query{Text: "brass key drawer", Limit: 1})
+	found, err := fx.Search(t.Context(), fx.org, files.Of(fx.agentWith(folder)),
+		files.Query{Text: "brass key drawer", Limit: 1})
 	if err != nil || len(found.Hits) != 1 {
 		t.Fatalf("got %+v, %v", found, err)
 	}

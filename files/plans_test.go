@@ -38,7 +38,8 @@ func freshChunksAreReadByTheirKeys(t *testing.T, database owned) {
 		t.Fatalf("%d hits, %v", len(got.Hits), err)
 	}
 	plans.ReadByKeys("AS hit (key", "chunks_pkey", "(key = t.file_key)")
-	if got, err := store.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: "topicc", Limit: 20}); err != nil ||
+	if got, err := store.Search(t.Context(), fx.org, files.Of(agent),
+		files.Query{Text: "topicc", Limit: 20}); err != nil ||
 		got.SearchedFor != "topic" {
 		t.Fatalf("searched for %q, %v; want the other spelling", got.SearchedFor, err)
 	}
@@ -60,7 +61,8 @@ func plansOfAnInclude(t *testing.T, database owned) {
 	for table, indexes := range map[string][]string{
 		"few": {"chunks_place_key", "chunk_vectors_pkey"}, "r.lex": {"chunks_place_key"},
 	} {
-		got, err := store.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: "entry 77", Limit: 20, Include: "small/*"})
+		got, err := store.Search(t.Context(), fx.org, files.Of(agent),
+			files.Query{Text: "entry 77", Limit: 20, Include: "small/*"})
 		if err != nil || len(got.Hits) != 20 || got.Ranking != files.ByWordsAndMeaning {
 			t.Fatalf("got %d hits by %s (%v), want 20", len(got.Hits), got.Ranking, err)
 		}

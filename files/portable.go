@@ -84,8 +84,8 @@ func (s *Store) ExportFiles(ctx context.Context, org db.Org, folderID string) ([
 		ORDER BY f.created_at, f.key`, org, folderID)
 }
 
-// ExportViews lists the entries of an agent's list of the files that are open for nobody, least recently used first. The
-// lists of users are left out: each begins again with that one.
+// ExportViews lists the entries of an agent's list of the files that are open for nobody, least recently used first.
+// The lists of users are left out: each begins again with that one.
 func (s *Store) ExportViews(ctx context.Context, org db.Org, r Reach) ([]PortableView, error) {
 	sees, args := r.sees(org, r.AgentID)
 	return db.All[PortableView](ctx, s.db, `

@@ -93,7 +93,8 @@ func TestADeletedFolderIsGoneBeforeItsRows(t *testing.T) {
 			t.Errorf("%s: got %v, want ErrNotFound", what, err)
 		}
 	}
-	if got, err := fx.Search(ctx, fx.org, files.Of(agent), files.Query{Text: "walnut", Limit: 5}); err != nil || len(got.Hits) > 0 {
+	if got, err := fx.Search(ctx, fx.org, files.Of(agent),
+		files.Query{Text: "walnut", Limit: 5}); err != nil || len(got.Hits) > 0 {
 		t.Errorf("a search found %v (%v)", got.Hits, err)
 	}
 	if list, _, err := fx.AgentFiles(ctx, fx.org, agent, files.AgentFilesQuery{Limits: wide}); err != nil ||

@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/embed/wordindex"
 )
 
-// Search finds chunks of an agent's attached files within a reach by words, and also by meaning if an embedding model answers. Chunks
-// that overlap become one hit, at the place of the best. Open files among the hits count as used. ErrInvalid if the
+// Search finds chunks of an agent's attached files within a reach by words, and also by meaning if an embedding model
+// answers. Chunks that overlap become one hit, at the place of the best. Open files among the hits count as used. ErrInvalid if the
 // query is blank or too long.
 func (s *Store) Search(ctx context.Context, org db.Org, r Reach, q Query) (Results, error) {
 	if err := q.check(); err != nil {
@@ -184,8 +184,8 @@ func hitFiles(hits []Hit) []string {
 	return ids
 }
 
-// searched returns the files that the agent has attached. If the query has an Include or a filter, it returns only those
-// that both accept.
+// searched returns the files within a reach. If the query has an Include or a filter, it returns only those that both
+// accept.
 func (s *Store) searched(ctx context.Context, org db.Org, r Reach, q Query) (searchedFiles, error) {
 	args := pgx.StrictNamedArgs{"org": org, "agent": r.AgentID}
 	opened, sees := r.opened(args), r.Users.Where("a.user_key", args)

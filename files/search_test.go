@@ -172,10 +172,12 @@ func TestSearchSeesOnlyWhatIsAttached(t *testing.T) {
 		len(got.Hits) != 0 {
 		t.Errorf("another organization finds %v (%v)", got.Hits, err)
 	}
-	if _, err := fx.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: " \n"}); !errors.Is(err, db.ErrInvalid) {
+	if _, err := fx.Search(t.Context(), fx.org, files.Of(agent),
+		files.Query{Text: " \n"}); !errors.Is(err, db.ErrInvalid) {
 		t.Errorf("a blank query: got %v, want ErrInvalid", err)
 	}
-	if got, err := fx.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: "the of and", Limit: 5}); err != nil ||
+	if got, err := fx.Search(t.Context(), fx.org, files.Of(agent),
+		files.Query{Text: "the of and", Limit: 5}); err != nil ||
 		len(got.Hits) != 0 {
 		t.Errorf("stop words alone: got %v (%v)", got.Hits, err)
 	}
@@ -202,7 +204,8 @@ func TestIDFFollowsTheChunks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := fx.Search(t.Context(), fx.org, files.Of(agent), files.Query{Text: "report about the zebra enclosure", Limit: 3})
+	got, err := fx.Search(t.Context(), fx.org, files.Of(agent),
+		files.Query{Text: "report about the zebra enclosure", Limit: 3})
 	if err != nil || len(got.Hits) == 0 || got.Hits[0].FirstLine != 701 {
 		t.Errorf("the best is %+v (%v), want line 701 of large/stock.txt", got.Hits, err)
 	}

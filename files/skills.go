@@ -48,8 +48,8 @@ const (
 	besideListed        = 50      // files beside a skill that are named
 )
 
-// Skills lists the skills of an agent within a reach, by folder and path. One that cannot be loaded has an Error that says why. Of
-// more than 500 the others are left out, and an entry without a file says so.
+// Skills lists the skills of an agent within a reach, by folder and path. One that cannot be loaded has an Error that
+// says why. Of more than 500 the others are left out, and an entry without a file says so.
 func (s *Store) Skills(ctx context.Context, org db.Org, r Reach) ([]Skill, error) {
 	sees, args := r.sees(org, r.AgentID, frontMatterChars, maxSkills+1)
 	all, err := db.All[Skill](ctx, s.db, `

@@ -133,7 +133,8 @@ func attached(parent agent.Agent, has []string) (ids []string) {
 
 // foldersFor returns the ids of the folders of a sub-agent: the requested ones, and those of its files and skills.
 func (s *Store) foldersFor(ctx context.Context, org db.Org, parent agent.Agent, n New) ([]string, error) {
-	all, err := s.Agents.Files.AgentFolders(ctx, org, parent.Folders(recall.Conversation{UserKey: db.UserOf(ctx)}), db.Page{})
+	seen := parent.Folders(recall.Conversation{UserKey: db.UserOf(ctx)})
+	all, err := s.Agents.Files.AgentFolders(ctx, org, seen, db.Page{})
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package tool_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -247,5 +248,26 @@ func TestMemoryFilesBecomeEachUsersOwn(t *testing.T) {
 				t.Errorf("in the conversation with %q, %s is seen: %t\n%s", user, word, !want[i], view)
 			}
 		}
+	}
+}
+
+// An operator is told which agents show each user what the others said.
+func TestAgentsThatMixUsersAreNamed(t *testing.T) {
+	t.Parallel()
+	mixes, _ := newUsers(t, agent.ScopeAgent)
+	keeps, _ := newUsers(t, agent.ScopeUser)
+	for _, tt := range []struct {
+		w    world
+		want []agent.MixedAgent
+	}{{mixes, []agent.MixedAgent{{ID: mixes.agent.ID, Name: mixes.agent.Name, Users: 3}}}, {keeps, nil}} {
+		got, err := agent.Mixed(t.Context(), tt.w.pool, tt.w.org)
+		if err != nil || !slices.Equal(got, tt.want) {
+			t.Errorf("got %v, %v, want %v", got, err, tt.want)
+		}
+	}
+	findings := agent.ExamineUsers(t.Context(), mixes.pool)
+	if len(findings) != 1 || findings[0].State != db.Advice || !strings.Contains(findings[0].Text, mixes.agent.ID) ||
+		strings.Contains(findings[0].Text, keeps.agent.ID) {
+		t.Errorf("the doctor says %+v", findings)
 	}
 }

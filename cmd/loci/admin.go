@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/tenant/apikey"
 	"github.com/loci-memory/loci/tenant/quota"
@@ -70,8 +71,28 @@ func (a adminOfDatabase) CreateKey(ctx context.Context, n apikey.NewKey) (made m
 	if n.AgentIDs, err = a.agentIDs(ctx, n); err != nil {
 		return made, err
 	}
+	if n.UserNamed != "" {
+		if n.User, err = a.user(ctx, n); err != nil {
+			return made, err
+		}
+	}
 	made.Secret, made.Key, err = a.Create(ctx, n)
 	return made, err
+}
+
+// user returns the user whom a new key names, as an identity of the organization of the key, which must exist.
+func (a adminOfDatabase) user(ctx context.Context, n apikey.NewKey) (*apikey.User, error) {
+	o, err := a.Organization(ctx, n.Org)
+	if err != nil {
+		return nil, err
+	}
+	identities := &agent.Store{DB: a.DB}
+	key, err := identities.UserKeyOrNew(ctx, o.Org, n.UserNamed)
+	if err != nil {
+		return nil, err
+	}
+	i, err := identities.IdentityByKey(ctx, o.Org, key)
+	return &apikey.User{ID: i.ID, Key: key}, err
 }
 
 // agentIDs returns the IDs of the agents that a new key names.

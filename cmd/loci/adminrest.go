@@ -49,6 +49,9 @@ func (a adminOverREST) CreateKey(ctx context.Context, n apikey.NewKey) (created 
 		}
 		body["org_id"] = o.ID
 	}
+	if n.UserNamed != "" {
+		body["user_id"] = n.UserNamed
+	}
 	if n.ExpiresAt != nil {
 		body["expires_at"] = n.ExpiresAt.UTC().Format(time.RFC3339)
 	}

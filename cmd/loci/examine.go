@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/loci-memory/loci/agent"
 	"github.com/loci-memory/loci/compaction/llm"
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/cluster"
@@ -72,6 +73,7 @@ func (c *serving) examineDatabase(ctx context.Context, loopback bool, open func(
 	list = append(list, db.Examine(ctx, conn)...)
 	if db.CheckSchema(ctx, conn) == nil {
 		list = append(list, cluster.Examine(ctx, conn)...)
+		list = append(list, agent.ExamineUsers(ctx, conn)...)
 		list = append(list, c.examineKeys(ctx, &apikey.Store{DB: conn}, loopback)...)
 	}
 	return list

@@ -35,6 +35,7 @@ type keysCreateCmd struct {
 
 	Scope   words   `placeholder:"SCOPE,..." help:"What the key may do: read, tools, write or admin (default: write)."`
 	Agent   words   `placeholder:"AGENT,..." help:"Names or IDs of agents for scope tools; in double quotes with a comma."`
+	User    *string `placeholder:"USER" help:"Bind a key of scope tools to a user: an identity's id or identifier_key, made if new."`
 	Expires *string `placeholder:"WHEN" help:"A time from now such as 12h, 90d or 2w, a date, or a time of RFC 3339."`
 
 	RequestsPerMinute *int `placeholder:"N" help:"Requests a minute, in place of LOCI_KEY_REQUESTS_PER_MINUTE."`
@@ -46,6 +47,12 @@ func (c keysCreateCmd) newKey(today time.Time) (apikey.NewKey, error) {
 	expires, err := expiry(c.Expires, today)
 	key := apikey.NewKey{Name: c.Name, Operator: c.Operator, Scopes: c.Scope, AgentIDs: c.Agent,
 		ExpiresAt: expires, RequestsPerMinute: c.RequestsPerMinute, RequestsAtOnce: c.RequestsAtOnce}
+	if c.User != nil {
+		if strings.TrimSpace(*c.User) == "" {
+			return key, settingError{errors.New("--user is empty; give the id or the identifier_key of an identity")}
+		}
+		key.UserNamed = strings.TrimSpace(*c.User)
+	}
 	if c.Org != nil {
 		key.Org = *c.Org
 	} else if c.Addr == "" {
@@ -55,7 +62,7 @@ func (c keysCreateCmd) newKey(today time.Time) (apikey.NewKey, error) {
 	case len(key.Scopes) > 0:
 	case c.Operator:
 		key.Scopes = []string{apikey.Admin}
-	case len(c.Agent) > 0:
+	case len(c.Agent) > 0 || c.User != nil:
 		key.Scopes = []string{apikey.Tools}
 	default:
 		key.Scopes = []string{apikey.Write}

@@ -26,6 +26,8 @@ func TestFlagsOfKeysAreNotEmpty(t *testing.T) {
 		{[]string{"--scope", "read,"}, "'read,' has an empty value"},
 		{[]string{"--scope=read", "--scope= "}, "has an empty value"},
 		{[]string{"--agent", ""}, "--agent: '' has an empty value"},
+		{[]string{"--user", " "}, "--user is empty"},
+		{[]string{"--user", "ann"}, "names none"},
 		{[]string{"--expires", ""}, "--expires is ''"},
 		{[]string{"--expires", "-1h"}, "--expires is '-1h'; it must be"},
 		{[]string{"--expires", "yesterday"}, "--expires is 'yesterday'; it must be"},

@@ -87,6 +87,7 @@ type NewKey struct {
 	Scopes    []string
 	AgentIDs  []string // agents for the scope Tools
 	User      *User    // binds the key, which then has no scope but Tools; nil: it is bound to none
+	UserNamed string   // names the user who is to be bound, for the caller of Create, who finds them; Create ignores it
 	Operator  bool     // only in the default organization, and with the scope Admin
 	ExpiresAt *time.Time
 

@@ -71,8 +71,8 @@ func (s *Store) one(ctx context.Context, org db.Org, user int64, k kind, id stri
 		       coalesce(char_length(i.text), 0) AS chars, i.deleted, i.created_at
 		FROM (`+k.sql+`) i WHERE i.id = @id AND NOT i.deleted`,
 		pgx.StrictNamedArgs{"org": org, "user": user, "id": id, "shown": shownChars})
-	return i, db.OrNotFound(err, "The user has no %s with ID %s; nothing was changed", strings.ReplaceAll(k.name, "_", " "),
-		db.Short(id))
+	return i, db.OrNotFound(err, "The user has no %s with ID %s; nothing was changed",
+		strings.ReplaceAll(k.name, "_", " "), db.Short(id))
 }
 
 // change writes the text of an item.

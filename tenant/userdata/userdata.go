@@ -32,7 +32,7 @@ type Store struct {
 type Kept struct {
 	Kind      string    `db:"kind" json:"kind" doc:"What it is, such as passage or message."`
 	ID        string    `db:"id" json:"id"`
-	Of        *string   `db:"of" json:"of" doc:"Id of what it belongs to: an archive, a conversation, a folder, an agent …"`
+	Of        *string   `db:"of" json:"of" doc:"Id of what it belongs to, such as an archive."`
 	Name      *string   `db:"name" json:"name" doc:"Its name, label, path, or a message's role."`
 	Text      *string   `db:"text" json:"text" doc:"The first 1,000 characters of its text."`
 	Chars     int       `db:"chars" json:"chars" doc:"The characters of its whole text."`
