@@ -23,7 +23,7 @@ type Gateway struct {
 func (s *Server) gatewayRoutes(a *rest.API) {
 	g := gateway.New(gateway.Options{Agents: s.Agents, Recall: s.Recall, Loop: s.Loop, Tools: s.Tools,
 		Upstreams: s.Gateway.Upstreams, Mode: s.Gateway.Mode, OnFailure: s.Gateway.OnFailure, Log: s.Log, User: s.userOf,
-		Create: s.createNamed})
+		Create: s.createNamed, Embed: s.embedForGateway})
 	waits := rest.OnlyWaits(func(*http.Request) bool { return true }) // the gateway bounds its requests itself
 	for _, prefix := range []string{"", "/agents/{agent_id}", "/k/{key}", "/k/{key}/agents/{agent_id}"} {
 		for _, format := range []string{gateway.OpenAI, gateway.Anthropic} {
@@ -64,4 +64,16 @@ func (s *Server) createNamed(ctx context.Context, name, handle string) (string, 
 	}
 	state, err := s.createAgent(ctx, &input)
 	return state.ID, err
+}
+
+// embedForGateway answers a request for vectors in OpenAI's form.
+func (s *Server) embedForGateway(ctx context.Context, request []byte) (any, error) {
+	var input struct{ Body NewEmbeddings }
+	if err := json.Unmarshal(request, &input.Body); err != nil {
+		return nil, rest.Malformed("body: " + err.Error())
+	}
+	if f := input.Body.Format.Value; f != "" && f != "float" && f != "base64" {
+		return nil, rest.Unprocessable("body.encoding_format", "expected float or base64")
+	}
+	return s.createEmbeddings(ctx, &input)
 }

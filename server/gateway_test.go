@@ -15,6 +15,7 @@ import (
 	"github.com/loci-memory/loci/agent/loop/model"
 	"github.com/loci-memory/loci/recall"
 	"github.com/loci-memory/loci/server"
+	"github.com/loci-memory/loci/server/gateway"
 	"github.com/loci-memory/loci/server/servertest"
 	"github.com/loci-memory/loci/tenant/apikey"
 )
@@ -125,7 +126,12 @@ type gatewayClient struct {
 // newGateway returns a client of a server whose gateway asks a scripted provider.
 func newGateway(t *testing.T) gatewayClient {
 	t.Helper()
-	g := gatewayClient{newServerClient(t), newProvider(t)}
+	return newGatewayOn(t, newServerClient(t))
+}
+
+func newGatewayOn(t *testing.T, c *client) gatewayClient {
+	t.Helper()
+	g := gatewayClient{c, newProvider(t)}
 	upstreams, err := model.ParseUpstreams(fmt.Sprintf(`[{"name":"openai","url":"%s/v1","key":"server's"},
 		{"name":"anthropic","url":%[1]q,"key":"server's"}]`, g.provider.URL), func(string) string { return "" })
 	if err != nil {
@@ -580,5 +586,48 @@ func TestNotesHoldEvidence(t *testing.T) {
 		idly, idle)
 	if 2*noted < questions || 10*held < 6*noted || 5*idly > idle {
 		t.Error("too few notes, too few with the evidence, or too many that nobody needs")
+	}
+}
+
+// While the memory does not answer, a request with a credential of its provider passes as it came; the next one brings
+// what was not stored. A server that is told to refuse answers 503.
+func TestTheGatewayWithoutADatabase(t *testing.T) {
+	t.Parallel()
+	g := newGatewayOn(t, newElsewhereServerClient(t))
+	own := []string{"X-Api-Key", "sk-mine"}
+	g.expectKept("a request", g.send(chatPath, chatOf("a"), own...), "a", "Answer 1.")
+	r := runner{client: g.client}
+	unlock := r.lockedTable("messages")
+	body := chatOf("a", "Answer 1.", "b")
+	away := g.send(chatPath, body, own...)
+	if got := g.provider.last().body; away.Code != http.StatusOK || away.Header().Get("X-Loci-Memory") != "unavailable" ||
+		got != body {
+		t.Errorf("status %d, %v, passed %s", away.Code, away.Header(), got)
+	}
+	g.own().Gateway.OnFailure = gateway.Refuse
+	refusing := gatewayClient{g.client, g.provider}
+	refusing.Handler = g.server.Handler()
+	if got := refusing.send(chatPath, body, own...); got.Code != http.StatusServiceUnavailable {
+		t.Errorf("a server that refuses: status %d: %s", got.Code, got.Text)
+	}
+	unlock()
+	g.own().Gateway.OnFailure = gateway.Pass
+	g.Handler = g.server.Handler() // which has not seen that the memory was away
+	g.expectKept("the next request", g.send(chatPath, chatOf("a", "Answer 1.", "b", "Answer 2.", "c"), own...),
+		"a", "Answer 1.", "b", "Answer 2.", "c", "Answer 3.")
+}
+
+// A request for vectors without a provider's credential is answered with those of this server.
+func TestVectorsOfTheGateway(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	r := g.send("/openai/v1/embeddings", `{"model":"m","input":"a"}`)
+	if r.Code < 400 || !strings.Contains(r.Text, `"error":{`) || g.provider.last().n != 0 {
+		t.Errorf("without an embedding model: status %d: %s", r.Code, r.Text)
+	}
+	g.provider.answer = func(w http.ResponseWriter, _ sentRequest) { _, _ = io.WriteString(w, `{"data":[]}`) }
+	r = g.send("/openai/v1/embeddings", `{"model":"m","input":"a"}`, "X-Api-Key", "sk-mine")
+	if r.Code != http.StatusOK || g.provider.last().body != `{"model":"m","input":"a"}` {
+		t.Errorf("with a provider's credential: status %d, passed %s", r.Code, g.provider.last().body)
 	}
 }

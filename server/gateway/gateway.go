@@ -71,8 +71,9 @@ type Options struct {
 	// Create makes an agent with a name, whose model has a handle, and returns its id.
 	Create func(ctx context.Context, name, handle string) (id string, err error)
 
-	// Embed answers a request for embeddings; nil passes it on.
-	Embed func(ctx context.Context, texts []string) (vectors [][]float32, model string, err error)
+	// Embed answers a request for vectors in OpenAI's form with the vectors that this server makes. Only requests without
+	// a credential of their own are answered so, because another model's vectors would not fit those that a program has.
+	Embed func(ctx context.Context, request []byte) (answer any, err error)
 }
 
 // Gateway serves the requests.

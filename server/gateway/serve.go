@@ -1,10 +1,12 @@
 package gateway
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci/agent/loop/model"
 	"github.com/loci-memory/loci/db"
@@ -38,7 +40,7 @@ var withMessages = map[string]*dialect{
 }
 
 // paid are the requests that the server's own credential pays for, besides those with messages.
-var paid = []string{"GET models", "POST embeddings", "POST messages/count_tokens"}
+var paid = []string{"GET models", "POST messages/count_tokens"}
 
 // Serve serves a call. It panics with http.ErrAbortHandler if an answer breaks off.
 func (g *Gateway) Serve(c Call) {
@@ -62,6 +64,9 @@ func (g *Gateway) serve(c *Call) error {
 	}
 	defer g.streams.Give(org, 1)
 	d := withMessages[c.Format+" "+c.Request.Method+" "+c.Path]
+	if d == nil && !cred.own && c.Format == OpenAI && c.Request.Method+" "+c.Path == "POST embeddings" {
+		return g.embed(c)
+	}
 	if d == nil {
 		return g.passOn(c, cred)
 	}
@@ -73,6 +78,26 @@ func (g *Gateway) serve(c *Call) error {
 	x := &exchange{Gateway: g, Call: c, dialect: d, cred: cred, away: away}
 	return x.converse(raw)
 }
+
+// embed answers with vectors of this server.
+func (g *Gateway) embed(c *Call) error {
+	raw, release, err := c.Hold(maxRequestBytes)
+	defer release()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(c.Request.Context(), embedTimeout)
+	defer cancel()
+	answer, err := g.Embed(ctx, raw)
+	if err != nil {
+		return err
+	}
+	writeJSON(c.Answer, http.StatusOK, answer)
+	return nil
+}
+
+// embedTimeout is long enough for a slow processor to embed a whole request.
+const embedTimeout = 5 * time.Minute
 
 // passOn passes a request without messages on.
 func (g *Gateway) passOn(c *Call, cred credentials) error {
@@ -124,12 +149,16 @@ func writeError(w http.ResponseWriter, format string, p *rest.Problem) {
 	if format == model.FormatAnthropic {
 		body = map[string]any{"type": "error", "error": map[string]string{"type": kind, "message": p.Error()}}
 	}
-	text := chat.Encode(body)
 	for name, values := range p.GetHeaders() {
 		w.Header()[name] = values
 	}
+	writeJSON(w, p.GetStatus(), body)
+}
+
+func writeJSON(w http.ResponseWriter, status int, body any) {
+	text := chat.Encode(body)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
-	w.WriteHeader(p.GetStatus())
+	w.WriteHeader(status)
 	_, _ = w.Write(text) // the client may be gone
 }
