@@ -60,7 +60,8 @@ var documentFile = regexp.MustCompile(`(?i)^\S+\.(?:html?|docx?|pptx?|xlsx?|od[t
 var isPlaceholder = func() map[string]bool {
 	all := map[string]bool{}
 	for _, value := range []string{"untitled", "(anonymous)", "anonymous", "unknown", "unknown author",
-		"powerpoint presentation", "word document", "python-docx", "openpyxl", "apache poi", "windows user", "microsoft office user", "user", "admin",
+		"powerpoint presentation", "word document", "python-docx", "openpyxl", "apache poi", "windows user",
+		"microsoft office user", "user", "admin",
 		"administrator", "unnamed", "author"} {
 		all[value] = true
 	}
