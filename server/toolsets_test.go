@@ -387,7 +387,7 @@ func TestMistakesOfAModelAreResults(t *testing.T) {
 		{"memory_insert", `{"label":"human","new_string":"x"}`, "The tool memory_insert is not attached to you."},
 		{"open_files", `{"file_requests":["a"]}`, "it comes with a folder of files, and you have none"},
 		{"search_memory", `{}`, "search_memory needs the argument query."},
-		{"search_memory", `[1]`, "must be a JSON object of: query, kinds, limit, as_of; got [1]."},
+		{"search_memory", `[1]`, "must be a JSON object of: query, kinds, limit, as_of, filter; got [1]."},
 		{"search_memory", `"Ada"`, "must be a JSON object of"},
 		{"search_memory", `7`, "must be a JSON object of"},
 		{"memory", `{"command":"insert","path":"human","insert_text":"x","pos":1}`,

@@ -191,7 +191,8 @@ func (b *bodyNames) object(place string, schemas []*Schema) *Problem {
 // refuse returns a *Problem for an unknown field that is not left out with a warning; nil for any other.
 func (b *bodyNames) refuse(name, place string, value []byte, known []string) *Problem {
 	problem := cmp.Or(refuseField(name, place, value), refuseUnknown(name, place, known))
-	if problem == nil && b.strict && !(unserved[name] != "" && slices.Contains(empty, string(value))) {
+	isUnserved := unserved[name] != "" && slices.Contains(empty, string(value))
+	if problem == nil && b.strict && !isUnserved {
 		return unknownName("field", "body."+place, name, known)
 	}
 	return problem
@@ -208,7 +209,8 @@ func (b *bodyNames) known(schemas []*Schema) (fields map[string][]*Schema, anyNa
 	for _, s := range schemas {
 		switch {
 		case s.Properties != nil:
-			anyName = anyName && s.AdditionalProperties != nil && s.AdditionalProperties != false
+			_, open := s.AdditionalProperties.(*Schema) // true is every object's, for the published description
+			anyName = anyName && open
 			for name, property := range s.Properties {
 				fields[name] = append(fields[name], b.leaves(property)...)
 			}

@@ -36,7 +36,7 @@ func (f Filter) Schema(r huma.Registry) *huma.Schema {
 	values := func(text string) *Schema {
 		return described(&Schema{Type: huma.TypeArray, Items: &Schema{AnyOf: scalar}}, text)
 	}
-	r.Map()["Comparison"] = &Schema{Type: huma.TypeObject, AdditionalProperties: true,
+	compared := &Schema{Type: huma.TypeObject,
 		Description: "What a field is compared with: all of it must hold. Of metadata, an object of its fields, too.",
 		Properties: map[string]*Schema{
 			"eq": value("It is this; null: it is absent."), "ne": value("It is not this, or it is absent."),
@@ -49,7 +49,9 @@ func (f Filter) Schema(r huma.Registry) *huma.Schema {
 			"prefix":   described(&Schema{Type: huma.TypeString}, "A text begins with this, or one of a list of texts."),
 		}}
 	comparison := &Schema{Ref: "#/components/schemas/Comparison"}
+	r.Map()["Comparison"] = compared
 	alternatives := append([]*Schema{{Type: huma.TypeArray, Items: &Schema{AnyOf: scalar}}, comparison}, scalar...)
+	compared.AdditionalProperties = &Schema{AnyOf: alternatives}
 	r.Map()[filterName] = &Schema{Type: huma.TypeObject,
 		Description: "Conditions that all must hold, by the names of fields: metadata and what is in it, such as " +
 			"metadata.food, tags, created_at, role, tool, user, conversation, folder, file and others. A value is compared " +
