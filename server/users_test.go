@@ -103,7 +103,12 @@ func TestAKeyOfAUserReadsNobodyElse(t *testing.T) {
 				})
 				asked++
 				got := keys["bob"].call(o.Method, path+"?"+query, string(raw))
+				named := servertest.Send(c, o.Method, path+"?"+query, string(raw), append(c.headers(), "X-Loci-User", "bob")...)
 				for _, other := range []string{"ann", "cid"} {
+					if strings.Contains(named.Text, userWords[other]) {
+						t.Errorf("a request for bob reads %s's word by %s %s?%s (%s): %d %s", other, o.Method, path, query, raw,
+							named.Code, named.Text)
+					}
 					if strings.Contains(got.Text, userWords[other]) {
 						t.Errorf("bob's key reads %s's word by %s %s?%s (%s): %d %s", other, o.Method, path, query, raw, got.Code,
 							got.Text)
