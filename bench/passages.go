@@ -100,7 +100,8 @@ func (l *librarian) agent(ctx context.Context, s *instance, archives, passages i
 				sentence := l.sentence()
 				list[k] = map[string]any{"text": fmt.Sprintf("%s %d", sentence, n+k),
 					"created_at": day((n+k)%passageTags) + "T12:00:00Z",
-					"tags":       []string{fmt.Sprint("tag ", (n+k)%passageTags)}}
+					"tags":       []string{fmt.Sprint("tag ", (n+k)%passageTags)},
+					"metadata":   described(n + k)}
 				if asked := l.asked[a.ID]; len(asked) < l.Queries {
 					words := strings.Fields(sentence)
 					l.asked[a.ID] = append(asked, "what was said about "+words[1]+" and "+words[len(words)-1])
