@@ -4,7 +4,7 @@
 // Each file uses only the files named before it:
 //   - the basis: archival.go largearchives.go store.go embedding.go
 //   - archives and their passages: records.go archive.go validity.go attach.go insert.go passage.go insertbatch.go
-//   - search: fields.go few.go search.go
+//   - search: fields.go few.go search.go similar.go
 //   - upkeep in the background, and vectors: backlog.go cleanup.go reembed.go vectors.go
 //   - erasures, and archives in the file of an agent: erase.go ofuser.go portable.go
 package archival
@@ -144,6 +144,7 @@ type Query struct {
 	Limit      int             // 1 to SearchMax; 0 is 1
 	Offset     int             // how many hits to skip
 	After      string          // id of a hit: only hits behind it are returned, and Offset counts from there
+	ByTime     bool            // the newest of the hits first; After is valid while passages are added
 	AsWritten  bool            // other spellings are not searched
 	Explain    bool            // hits and results say how they were ranked
 

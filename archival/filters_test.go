@@ -100,3 +100,64 @@ func TestAFilterOfAnUnknownFieldIsRefused(t *testing.T) {
 		t.Errorf("got %v, want a refusal that names tags", err)
 	}
 }
+
+// Hits ordered by time are on one page each, and pages stay valid while passages are added.
+func TestHitsAreOrderedByTime(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	archive := f.archive("notes")
+	f.describedNotes(archive.ID)
+	q := archival.Query{Text: "subject3", ArchiveID: archive.ID, Limit: 30, ByTime: true,
+		Filter: json.RawMessage(`{"metadata.price": {"gt": 10}}`)}
+	var seen []archival.Hit
+	for page := 0; ; page++ {
+		got := f.search(q)
+		if seen = append(seen, got.Hits...); !got.More {
+			break
+		}
+		q.After = got.Hits[len(got.Hits)-1].ID
+		if _, err := f.store.Insert(t.Context(), f.org, archive.ID, []archival.Draft{{
+			Text: fmt.Sprint("a new note of subject3, page ", page), Metadata: json.RawMessage(`{"price": 99}`)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ids := map[string]bool{}
+	for i, h := range seen {
+		if ids[h.ID] = true; i > 0 && h.HappenedAt.After(seen[i-1].HappenedAt) {
+			t.Errorf("hit %d is newer than the one before", i)
+		}
+	}
+	if len(seen) != 88 || len(ids) != 88 { // all notes with a price above 10 share a word with the query
+		t.Errorf("got %d hits, %d different ones, want 88", len(seen), len(ids))
+	}
+}
+
+func TestFacetsCountWhatAFilterLeaves(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	archive := f.archive("notes")
+	f.describedNotes(archive.ID, f.archive("another").ID)
+	got, err := f.store.Facets(t.Context(), f.org, archival.Query{ArchiveID: archive.ID,
+		Filter: json.RawMessage(`{"tags": ["tag 1", "tag 2"], "metadata.who.name": {"exists": true}}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]archival.Count{{Value: "tag 1", Count: 6}, {Value: "tag 2", Count: 6}}, got.Counts["tags"]); diff != "" {
+		t.Error(diff)
+	}
+	dishes := []archival.Count{{Value: "dish 1", Count: 6}, {Value: "dish 2", Count: 6}}
+	if diff := cmp.Diff(dishes, got.Counts["metadata.food"]); diff != "" {
+		t.Error(diff)
+	}
+	list := []archival.Count{{Value: "a", Count: 12}, {Value: "1", Count: 6}, {Value: "2", Count: 6}}
+	if diff := cmp.Diff(list, got.Counts["metadata.list"]); diff != "" {
+		t.Error(diff)
+	}
+	if got.Passages != 12 || len(got.Counts["day"]) == 0 || got.Counts["day"][0].Count > 2 ||
+		len(got.Counts["metadata.price"]) != 12 {
+		t.Errorf("got %+v, want 12 passages with their days and prices", got)
+	}
+	if _, err := f.store.Facets(t.Context(), f.org, archival.Query{Filter: json.RawMessage(`{"x": 1}`)}); err == nil {
+		t.Error("a filter of an unknown field is taken")
+	}
+}

@@ -21,7 +21,8 @@ const (
 )
 
 // Insert adds passages to an archive, all or none, and returns them in the drafts' order. A text longer than
-// PassageTokens becomes several consecutive passages. A text that the archive already has is not stored again.
+// PassageTokens becomes several consecutive passages. A text that the archive already has is not stored again, nor one
+// that says the same: that differs in spaces, in a full stop at its end or, without code and identifiers, in case.
 // ErrNotFound if the archive does not exist; ErrInvalid if a draft breaks a rule; *SupersededError if a draft
 // supersedes a passage that has a successor already.
 func (s *Store) Insert(ctx context.Context, org db.Org, archiveID string, drafts []Draft) ([]Inserted, error) {

@@ -17,6 +17,7 @@ import (
 	"github.com/loci-memory/loci/db"
 	"github.com/loci-memory/loci/db/event"
 	"github.com/loci-memory/loci/embed/lexicon"
+	"github.com/loci-memory/loci/embed/wordindex"
 )
 
 // Batch holds many drafts and the passages made from them, in the drafts' order. The caller closes it.
@@ -147,6 +148,9 @@ func (s *Store) insert(ctx context.Context, org db.Org, archiveID string, b *Bat
 		if archive, err = txStore.lock(ctx, org, archiveID, rowLock); err != nil {
 			return err
 		}
+		if err := txStore.lockTexts(ctx, archive, b); err != nil {
+			return err
+		}
 		fresh = nil
 		for pieces := range slices.Chunk(ordered, insertAtOnce) {
 			ids, err := txStore.insertPieces(ctx, org, archive, b, pieces)
@@ -172,6 +176,39 @@ func (s *Store) insert(ctx context.Context, org db.Org, archiveID string, b *Bat
 	return err
 }
 
+// textLocks is how many locks an archive has for texts that say the same.
+const textLocks = 16
+
+// lockTexts makes requests that insert texts that say the same wait for each other, until the transaction ends: so the
+// second one finds what the first one stored. Many texts take all locks of the archive.
+func (s *Store) lockTexts(ctx context.Context, archive int64, b *Batch) error {
+	buckets, args := `generate_series(0, `+fmt.Sprint(textLocks-1)+`) AS bucket`, []any{archive}
+	if len(b.pieces) < textLocks {
+		texts := make([]string, len(b.pieces))
+		for i, p := range b.pieces {
+			var d Draft
+			if err := b.records.read(p.draft, &d); err != nil {
+				return err
+			}
+			texts[i] = d.Text
+		}
+		buckets = `(SELECT DISTINCT ` + sameHash(`said`) + ` & ` + fmt.Sprint(textLocks-1) + ` AS bucket
+			FROM unnest($2::text[]) AS said ORDER BY bucket) b`
+		args = append(args, texts)
+	}
+	return db.Exec(ctx, s.db, `
+		SELECT pg_advisory_xact_lock(hashtextextended('passages ' || $1::bigint, bucket)) FROM `+buckets, args...)
+}
+
+// sameHash returns SQL for the hash of what a text says, as the index passages_same has it.
+func sameHash(text string) string { return `hashtextextended(same_text(` + text + `), 0)` }
+
+// saysTheSame is the condition that passage p says what @text says, in the same archive and until the same time. The
+// casts keep Postgres from any other index than passages_same.
+var saysTheSame = `p.org = @org::oid AND p.archive_key = @archive AND ` + sameHash(`p.text`) + ` = ` +
+	sameHash(`@text::text`) + ` AND same_text(p.text) = same_text(@text::text)
+	AND p.valid_until IS NOT DISTINCT FROM @until::timestamptz`
+
 // insertPieces inserts those pieces that the archive does not have yet, and returns the ids of the new passages. If
 // another request inserts or deletes a text at the same time, the statements are repeated for that text.
 func (s *Store) insertPieces(ctx context.Context, org db.Org, archive int64, b *Batch, pieces []*piece) (
@@ -179,6 +216,7 @@ func (s *Store) insertPieces(ctx context.Context, org db.Org, archive int64, b *
 	size := int64(0)
 	for len(pieces) > 0 {
 		var statements pgx.Batch
+		statements.Queue(wordindex.ByIndexes)
 		var missing []*piece
 		for _, p := range pieces {
 			var d Draft
@@ -187,7 +225,7 @@ func (s *Store) insertPieces(ctx context.Context, org db.Org, archive int64, b *
 			}
 			statements.Queue(insertPassage, d.insertArgs(ctx, org, archive, p))
 			statements.Queue(storedPassage, pgx.StrictNamedArgs{"id": p.id, "org": org, "archive": archive,
-				"sum": p.sha256[:], "until": d.ValidUntil}).Query(func(rows pgx.Rows) error {
+				"sum": p.sha256[:], "until": d.ValidUntil, "text": d.Text}).Query(func(rows pgx.Rows) error {
 				stored, err := pgx.CollectRows(rows, pgx.RowToStructByName[Inserted])
 				if err != nil {
 					return err
@@ -222,21 +260,26 @@ func (s *Store) insertPieces(ctx context.Context, org db.Org, archive int64, b *
 	return fresh, s.wait(ctx, org, archive, fresh)
 }
 
-// insertPassage inserts a text, unless the archive has it, and counts it.
+// insertPassage inserts a text, unless the archive has one that says the same, and counts it.
 var insertPassage = db.Counting("passages", `
 	INSERT INTO passages (id, org, archive_key, text, sha256, tags, metadata, happened_at, lex, terms, valid_from,
 	                      valid_until, provenance, language, language_given)
-	VALUES (@id, @org, @archive, @text, @sum, @tags, @metadata, @happened, @lex, @terms,
-	        greatest(@from, now() + CASE WHEN @supersedes AND @from::timestamptz IS NULL THEN interval '0' END),
-	        @until, @provenance, nullif(@language, ''), @given)
+	SELECT @id::uuid, @org::integer, @archive::bigint, @text::text, @sum::bytea, @tags::text[], @metadata::jsonb,
+	       @happened::timestamptz, @lex::sparsevec, @terms::bigint[],
+	       greatest(@from::timestamptz, now() + CASE WHEN @supersedes AND @from::timestamptz IS NULL THEN interval '0' END),
+	       @until::timestamptz, @provenance::jsonb, nullif(@language::text, ''), @given::boolean
+	WHERE NOT EXISTS (SELECT FROM passages p WHERE `+saysTheSame+`)
 	ON CONFLICT ON CONSTRAINT passages_text_key DO NOTHING`, "") + `SELECT count(*) FROM added`
 
-// storedPassage reads the passage that has a text. It returns no row if another transaction deleted it meanwhile.
+// storedPassage reads the passage that has a text or, if there is none, one that says the same. It returns no row if
+// another transaction deleted it meanwhile.
 var storedPassage = `
 	SELECT ` + db.Named(passageColumns) + `, p.id <> @id AS duplicate
 	FROM passages p JOIN archives c ON c.org = p.org AND c.key = p.archive_key
-	WHERE p.org = @org AND c.org = @org AND p.archive_key = @archive AND p.sha256 = @sum
-	  AND p.valid_until IS NOT DISTINCT FROM @until`
+	WHERE p.org = @org AND c.org = @org AND p.key = coalesce((
+		SELECT p.key FROM passages p
+		WHERE p.org = @org AND p.archive_key = @archive AND p.sha256 = @sum AND p.valid_until IS NOT DISTINCT FROM @until), (
+		SELECT min(p.key) FROM passages p WHERE ` + saysTheSame + `))`
 
 func (d Draft) insertArgs(ctx context.Context, org db.Org, archive int64, p *piece) pgx.StrictNamedArgs {
 	lex := lexicon.DocumentIn(d.Text, d.Language)

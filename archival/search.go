@@ -54,7 +54,7 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 		Org:       org,
 		Text:      q.Text,
 		Filters:   []rank.Filter{filter},
-		Limit:     rank.Depth(after, q.Offset, q.Limit),
+		Limit:     depth(q, after),
 		AsWritten: q.AsWritten,
 
 		WordsOnly:   q.WordsOnly,
@@ -79,6 +79,14 @@ func (s *Store) Search(ctx context.Context, org db.Org, q Query) (Results, error
 		})
 	out.SearchedFor = spelling
 	return out, err
+}
+
+// depth returns how many hits a page needs: all that are ranked if they are ordered by time.
+func depth(q Query, after int64) int {
+	if q.ByTime {
+		return rank.ArmRows
+	}
+	return rank.Depth(after, q.Offset, q.Limit)
 }
 
 // tagFilter cleans the tags of a filter and drops duplicates. An empty tag is kept, because it must find nothing.
@@ -107,7 +115,11 @@ func (s *Store) ranked(ctx context.Context, q Query, question rank.Question, aft
 	}
 	rows := slices.Clone(ranking.Rows)
 	ranking.Calibrate(rows)
-	rows, err = rank.Behind(rows, after)
+	if q.ByTime {
+		rows, err = s.newestFirst(ctx, question.Org, rows, after)
+	} else {
+		rows, err = rank.Behind(rows, after)
+	}
 	if err != nil {
 		return out, err
 	}
@@ -132,6 +144,26 @@ func (s *Store) ranked(ctx context.Context, q Query, question rank.Question, aft
 		out.Results.explain(ranking)
 	}
 	return out, err
+}
+
+// newestFirst returns ranked rows with the newest first, those behind the passage with the key after. That passage need
+// not be among them.
+func (s *Store) newestFirst(ctx context.Context, org db.Org, rows []rank.Scored, after int64) ([]rank.Scored, error) {
+	scored := make(map[int64]rank.Scored, len(rows))
+	keys := make([]int64, len(rows))
+	for i, r := range rows {
+		keys[i], scored[r.ID] = r.ID, r
+	}
+	ordered, err := db.All[int64](ctx, s.db, `
+		SELECT p.key FROM passages p
+		WHERE p.org = $1 AND p.key = ANY ($2) AND ($3 = 0 OR (p.happened_at, p.key) < (
+			SELECT a.happened_at, a.key FROM passages a WHERE a.org = $1 AND a.key = $3))
+		ORDER BY p.happened_at DESC, p.key DESC`, org, keys, after)
+	behind := make([]rank.Scored, len(ordered))
+	for i, key := range ordered {
+		behind[i] = scored[key]
+	}
+	return behind, err
 }
 
 // explain adds to the results how they were ranked.

@@ -1,6 +1,7 @@
 package archival
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,6 +17,7 @@ import (
 type Options struct {
 	Endpoint *endpoint.Endpoint // nil: searches rank by words alone
 	Reranker *rank.Reranker     // reorders the best hits of a search; nil: no reordering
+	Similar  float64            // the similarity from which on passages are named as similar; 0: DefaultSimilar; above 1: none
 }
 
 // Store keeps archives in Postgres.
@@ -24,6 +26,7 @@ type Store struct {
 	search   *rank.Search
 	sizes    *sizes
 	endpoint *endpoint.Endpoint
+	similar  float64       // as in Options
 	settle   time.Duration // delay between an insert and the job that embeds it
 }
 
@@ -32,7 +35,8 @@ func New(d db.DB, o Options) *Store {
 	search := rank.NewSearch(o.Endpoint, "passages", "passage_vectors", "passage_key")
 	search.Reranker = o.Reranker
 	search.Words = wordindex.New("passages", "passages", "archive_key", "key")
-	return &Store{db: d, search: search, sizes: &sizes{}, endpoint: o.Endpoint, settle: endpoint.Settle}
+	return &Store{db: d, search: search, sizes: &sizes{}, endpoint: o.Endpoint,
+		similar: cmp.Or(o.Similar, DefaultSimilar), settle: endpoint.Settle}
 }
 
 // With returns a copy of the store that works in tx.

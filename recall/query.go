@@ -29,6 +29,7 @@ type Query struct {
 	WithReset    bool            // includes what Reset hid, in a search of an agent or the organization
 	Mode         Mode            // empty is ByBoth
 	Weight       float64         // of meaning, as in rank.Question
+	ByTime       bool            // the newest of the hits first; After is valid while messages are added
 	AsWritten    bool            // search no other spellings
 	Explain      bool            // hits and results say how they were ranked
 	Zone         *time.Location  // time zone for days and months in Text; nil is UTC

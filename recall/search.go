@@ -58,7 +58,12 @@ func (s *Store) ranked(ctx context.Context, f searchFilter) (found rank.Searched
 	case ranking.ByMeaning:
 		out.Ranked = ByBoth
 	}
-	rows, err := rank.Behind(calibrated(all, &ranking), f.after)
+	rows := calibrated(all, &ranking)
+	if q.ByTime {
+		rows, err = s.newestFirst(ctx, f, rows)
+	} else {
+		rows, err = rank.Behind(rows, f.after)
+	}
 	if err != nil {
 		return found, err
 	}
@@ -78,6 +83,26 @@ func (s *Store) ranked(ctx context.Context, f searchFilter) (found rank.Searched
 	}
 	found.Results = out
 	return found, err
+}
+
+// newestFirst returns ranked rows with the newest first, those behind the message after which the page begins. That
+// message need not be among them.
+func (s *Store) newestFirst(ctx context.Context, f searchFilter, rows []rank.Scored) ([]rank.Scored, error) {
+	scored := make(map[int64]rank.Scored, len(rows))
+	keys := make([]int64, len(rows))
+	for i, r := range rows {
+		keys[i], scored[r.ID] = r.ID, r
+	}
+	ordered, err := db.All[int64](ctx, s.db, `
+		SELECT m.key FROM messages m
+		WHERE m.org = $1 AND m.key = ANY ($2) AND ($3 = 0 OR (m.created_at, m.key) < (
+			SELECT a.created_at, a.key FROM messages a WHERE a.org = $1 AND a.key = $3))
+		ORDER BY m.created_at DESC, m.key DESC`, f.org, keys, f.after)
+	behind := make([]rank.Scored, len(ordered))
+	for i, key := range ordered {
+		behind[i] = scored[key]
+	}
+	return behind, err
 }
 
 // afterKey returns the key of the hit after which the page begins; 0 if the query names none. ErrInvalid if that

@@ -119,7 +119,7 @@ func (s *Server) createArchivePassage(ctx context.Context, input *struct {
 		return letta.ArchivalPassage{}, withPassage(err)
 	}
 	rest.Warn(ctx, letta.LeftWarnings(list, 0, patchedPassages)...)
-	return letta.InsertedOf(list[0]), nil // the first passage, if the text was split into several
+	return s.withSimilar(ctx, list)[0], nil // the first passage, if the text was split into several
 }
 
 // ArchivePassage holds the path parameters of operations on a passage of an archive.

@@ -36,7 +36,7 @@ func (s *Server) query(ctx context.Context, input letta.MessageQuery, text strin
 	agentID, conversation := rest.ConversationID(input.Conversation.Value).Of(input.AgentID.Value)
 	q := recall.Query{Text: text, AgentID: agentID, Conversation: conversation, Mode: recall.Mode(input.Mode.Value),
 		Limit: cmp.Or(input.Limit.Value, letta.DefaultFound), Offset: input.Offset.Value, After: input.After.Value,
-		WithReset: input.WithReset.Value, Filter: json.RawMessage(input.Filter),
+		WithReset: input.WithReset.Value, Filter: json.RawMessage(input.Filter), ByTime: input.ByTime(),
 		Roles: rest.Each(input.Roles.Value, func(role string) recall.Role { return recall.Role(role) })}
 	if q.Conversation == recall.DefaultConversation && q.AgentID == "" {
 		return q, rest.Unprocessable("body.agent_id", "required where the conversation is named 'default'")

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -27,6 +28,12 @@ func (s *Server) passageRoutes(a *rest.API) {
 	rest.Delete(a.For(rest.Write), "/v1/agents/{agent_id}/archival-memory/{memory_id}",
 		"delete_agent_passage: Delete a passage of an agent.",
 		withAgent(s, s.deletePassage))
+	rest.Get(a.For(rest.ReadAgent), "/v1/agents/{agent_id}/archival-memory/facets",
+		"count_agent_passages: Count an agent's passages by tag, day and value of metadata.",
+		withAgent(s, s.agentFacets), rest.Own, rest.OfUsers)
+	rest.Post(a.For(rest.Read), "/v1/passages/facets",
+		"count_passages: Count passages by tag, day and value of metadata. Of an agent, an archive, or all.",
+		s.passageFacets, rest.Own, rest.OfUsers)
 	rest.Post(a.For(rest.Read), "/v1/passages/search",
 		"search_passages: Search passages. Of an agent, an archive, or all.",
 		s.searchAllPassages, rest.OfUsers)
@@ -52,7 +59,23 @@ func (s *Server) createPassage(ctx context.Context, a agent.Agent, input *struct
 	}
 	list, err := s.Archival.InsertFor(ctx, rest.Org(ctx), archival.Reach{AgentID: a.ID, Users: users}, []archival.Draft{d})
 	rest.Warn(ctx, letta.LeftWarnings(list, 0, "/v1/agents/"+a.ID+"/archival-memory/")...)
-	return rest.Each(list, letta.InsertedOf), withPassage(err)
+	if err != nil {
+		return nil, withPassage(err)
+	}
+	return s.withSimilar(ctx, list), nil
+}
+
+// withSimilar returns inserted passages in Letta's shape. A single one names those that are similar.
+func (s *Server) withSimilar(ctx context.Context, list []archival.Inserted) []letta.ArchivalPassage {
+	shown := rest.Each(list, letta.InsertedOf)
+	if len(list) == 1 {
+		similar, err := s.Archival.Similar(ctx, rest.Org(ctx), list[0])
+		if err != nil { // the passage is stored
+			rest.Warn(ctx, "The passage is stored; those that are similar could not be looked up")
+		}
+		shown[0].Similar = similar
+	}
+	return shown
 }
 
 func (s *Server) listPassages(ctx context.Context, input *struct {
@@ -113,6 +136,58 @@ func (s *Server) searchPassages(ctx context.Context, a agent.Agent, input *struc
 	return found, err
 }
 
+// agentFacets counts the passages that a search of an agent would see.
+func (s *Server) agentFacets(ctx context.Context, a agent.Agent, input *struct {
+	rest.OfAgent
+	letta.HeldAt
+	letta.Narrowed
+	OfUser
+}) (archival.Facets, error) {
+	held, err := input.Held(a.Zone())
+	if err != nil {
+		return archival.Facets{}, err
+	}
+	users, err := s.users(ctx, input.UserID)
+	if err != nil {
+		return archival.Facets{}, err
+	}
+	return s.Archival.Facets(ctx, rest.Org(ctx), archival.Query{AgentID: a.ID, Users: users, Held: held,
+		Filter: json.RawMessage(input.Filter), Zone: a.Zone()})
+}
+
+// PassageScope says which passages are counted.
+type PassageScope struct {
+	AgentID   rest.Opt[string] `json:"agent_id,omitzero" doc:"In the archives of an agent."`
+	ArchiveID rest.Opt[string] `json:"archive_id,omitzero" doc:"Of one archive."`
+	UserID    rest.Opt[string] `json:"user_id,omitzero" doc:"Of this user and of nobody: an identity."`
+	Filter    rest.Filter      `json:"filter,omitzero" doc:"Only passages that fit."`
+}
+
+func (s *Server) passageFacets(ctx context.Context, input *struct{ Body PassageScope }) (archival.Facets, error) {
+	b := input.Body
+	zone, err := s.passageZone(ctx, b.AgentID.Value, b.ArchiveID.Value)
+	if err != nil {
+		return archival.Facets{}, err
+	}
+	users, err := s.users(ctx, b.UserID)
+	if err != nil {
+		return archival.Facets{}, err
+	}
+	return s.Archival.Facets(ctx, rest.Org(ctx), archival.Query{AgentID: b.AgentID.Value, ArchiveID: b.ArchiveID.Value,
+		Users: users, Filter: json.RawMessage(b.Filter), Zone: zone})
+}
+
+// passageZone returns the timezone of an agent, of the agents of an archive, or UTC for all passages.
+func (s *Server) passageZone(ctx context.Context, agentID, archiveID string) (*time.Location, error) {
+	switch {
+	case agentID != "":
+		return s.Agents.Zone(ctx, rest.Org(ctx), agentID)
+	case archiveID != "":
+		return s.archiveZone(ctx, archiveID)
+	}
+	return time.UTC, nil
+}
+
 func (s *Server) updatePassage(ctx context.Context, input *struct {
 	AgentPassage
 	Body letta.UpdatePassage
@@ -154,12 +229,7 @@ func (s *Server) searchAllPassages(ctx context.Context, input *struct {
 	if _, err := s.searchMode(input.Body.Mode.Value); err != nil {
 		return nil, err
 	}
-	zone, err := time.UTC, error(nil)
-	if id := input.Body.AgentID.Value; id != "" {
-		zone, err = s.Agents.Zone(ctx, rest.Org(ctx), id)
-	} else if id := input.Body.ArchiveID.Value; id != "" {
-		zone, err = s.archiveZone(ctx, id)
-	}
+	zone, err := s.passageZone(ctx, input.Body.AgentID.Value, input.Body.ArchiveID.Value)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -39,6 +40,9 @@ func (m Memories) archivalInsert(ctx context.Context, c Caller, a archivalInsert
 		return Result{}, err
 	}
 	text := insertedText(got)
+	if similar, err := m.Archival.Similar(ctx, c.Org, got[0]); err == nil && len(got) == 1 {
+		text += similarText(similar)
+	}
 	if a.Supersedes != "" {
 		text += fmt.Sprintf(" It supersedes %s, which ended with it: searches find that one only with as_of.",
 			echo(string(a.Supersedes)))
@@ -75,7 +79,7 @@ func insertedText(got []archival.Inserted) string {
 	}
 	switch n := len(fresh) + len(known); {
 	case n == 1 && len(known) == 1:
-		return fmt.Sprintf("Your archival memory has exactly this already, as %s%s. Nothing was added.", known[0],
+		return fmt.Sprintf("Your archival memory has this already, as %s%s. Nothing was added.", known[0],
 			tagged(got[0].Tags))
 	case n == 1:
 		return "Archived as " + fresh[0] + tagged(got[0].Tags) + "."
@@ -86,6 +90,19 @@ func insertedText(got []archival.Inserted) string {
 		s += fmt.Sprintf(" %d of them your archival memory had already.", len(known))
 	}
 	return s
+}
+
+// similarText names the passages that say nearly what a new one says; empty if there is none.
+func similarText(similar []archival.Similar) string {
+	if len(similar) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(" Similar to what is there already; if it is the same fact, keep one of them:")
+	for _, p := range similar {
+		fmt.Fprintf(&b, "\n%s (%.2f): %s", p.ID, p.Similarity, line(p.Text))
+	}
+	return b.String()
 }
 
 func tagged(tags []string) string {
@@ -105,6 +122,7 @@ type archivalSearchArgs struct {
 	End    text      `json:"end_datetime"`
 	AsOf   text      `json:"as_of"`
 	Filter condition `json:"filter"`
+	Facets flag      `json:"facets"`
 }
 
 // passagesLimit is the number of passages that a search returns by default (Letta: 5).
@@ -117,6 +135,13 @@ func (m Memories) archivalSearch(ctx context.Context, c Caller, a archivalSearch
 		return Result{}, err
 	}
 	q.AgentID, q.Users, q.Filter, q.Zone = c.Agent.ID, c.Users, a.Filter.json(), now.zone
+	if a.Facets && strings.TrimSpace(q.Text) != "" {
+		return Result{}, db.Invalid("facets counts what is there, and searches nothing: give an empty query, and narrow with " +
+			"filter, tags or dates.")
+	}
+	if a.Facets {
+		return m.archivalFacets(ctx, c, q)
+	}
 	found, err := m.Archival.Search(ctx, c.Org, q)
 	if err != nil {
 		return Result{}, err
@@ -151,6 +176,24 @@ func (a archivalSearchArgs) query(now clock) (archival.Query, error) {
 			echo(string(a.Start)), echo(string(a.End)))
 	}
 	return q, nil
+}
+
+// archivalFacets counts the passages that a search without a text would see.
+func (m Memories) archivalFacets(ctx context.Context, c Caller, q archival.Query) (Result, error) {
+	found, err := m.Archival.Facets(ctx, c.Org, q)
+	if err != nil {
+		return Result{}, err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "What %s of your archival memory have:\n", count(found.Passages, "passage"))
+	for _, field := range slices.Sorted(maps.Keys(found.Counts)) {
+		var values []string
+		for _, v := range found.Counts[field] {
+			values = append(values, fmt.Sprintf("%s (%d)", line(v.Value), v.Count))
+		}
+		fmt.Fprintf(&b, "%s: %s\n", line(field), strings.Join(values, ", "))
+	}
+	return Result{Text: strings.TrimSuffix(b.String(), "\n")}, nil
 }
 
 // passagesText shows passages, the best first.

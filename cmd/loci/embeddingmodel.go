@@ -34,6 +34,7 @@ type vectors struct {
 	NextDir string  `name:"embedding-next-model-dir" env:"LOCI_EMBEDDING_NEXT_MODEL_DIR" help:"That of the next model."`
 	Threads int     `name:"embedding-threads" env:"LOCI_EMBEDDING_THREADS" help:"Of the model (default: half the cores)."`
 	Weight  float64 `name:"embedding-weight" env:"LOCI_EMBEDDING_WEIGHT" help:"Of meaning in searches, from 0.05 to 2."`
+	Similar float64 `name:"similar-passages" env:"LOCI_SIMILAR_PASSAGES" help:"Named from this on (default 0.85; 2: none)."`
 }
 
 // chosen returns what makes vectors now, and what makes the vectors that 'loci reembed' switches to; the latter may be
@@ -78,6 +79,8 @@ func (v vectors) checkValues() error {
 		return fmt.Errorf("LOCI_EMBEDDING_THREADS is %d; it must be at least 1, or unset for half of the cores", v.Threads)
 	case v.Weight != 0 && !(v.Weight >= 0.05 && v.Weight <= 2):
 		return fmt.Errorf("LOCI_EMBEDDING_WEIGHT is %v; it must be from 0.05 to 2, or unset", v.Weight)
+	case v.Similar != 0 && !(v.Similar > 0 && v.Similar <= 2):
+		return fmt.Errorf("LOCI_SIMILAR_PASSAGES is %v; it must be above 0 and at most 1, 2 for none, or unset", v.Similar)
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func (p *process) stores() (s stores, err error) {
 	s.messages = recall.New(p.pool, recall.Options{Entropy: p.RedactEntropy, Endpoint: p.embedder.endpoint,
 		Reranker: p.reranker})
 	s.blocks, s.passages = &block.Store{DB: p.pool}, archival.New(p.pool, archival.Options{
-		Endpoint: p.embedder.endpoint, Reranker: p.reranker})
+		Endpoint: p.embedder.endpoint, Reranker: p.reranker, Similar: p.Similar})
 	s.working = &working.Store{DB: p.pool, Recall: s.messages, Files: s.files}
 	s.memoryFiles = memoryfile.New(p.pool, memoryfile.Options{Endpoint: p.embedder.endpoint,
 		Reranker: p.reranker, Redactor: s.messages.Redactor})

@@ -11,6 +11,16 @@ type Narrowed struct {
 	Filter string `query:"filter" doc:"Only what fits, as JSON of the schema Filter, such as {\"metadata.food\": \"sushi\"}."`
 }
 
+// Ordered is the parameter that orders the results of a search.
+type Ordered struct {
+	OrderBy string `query:"order_by" enum:"relevance,time" doc:"time: the newest first; after is valid while rows are added."`
+}
+
+// ByTime reports whether the results are ordered by time.
+func (o Ordered) ByTime() bool { return o.OrderBy == byTime }
+
+const byTime = "time"
+
 // SearchMode is the parameter that selects how a search ranks.
 type SearchMode struct {
 	Mode string `query:"search_mode" enum:"vector,fts,hybrid" doc:"By meaning, words or both; hybrid if absent."`

@@ -22,8 +22,12 @@ type MessageQuery struct {
 	End          rest.Opt[string]   `json:"end_date,omitzero" doc:"To the end of the day, minute or second."`
 	WithReset    rest.Opt[bool]     `json:"include_reset,omitzero" doc:"Those that reset-messages hid, too."`
 
-	Filter rest.Filter `json:"filter,omitzero" doc:"Only messages that fit."`
+	Filter  rest.Filter      `json:"filter,omitzero" doc:"Only messages that fit."`
+	OrderBy rest.Opt[string] `json:"order_by,omitzero" enum:"relevance,time" doc:"time: the newest of the results first."`
 }
+
+// ByTime reports whether the results are ordered by time.
+func (q MessageQuery) ByTime() bool { return q.OrderBy.Value == byTime }
 
 // DefaultFound is the default limit of a search.
 const DefaultFound = 50

@@ -28,6 +28,8 @@ type ArchivalPassage struct {
 	CreatedByID     rest.Null `json:"created_by_id"`
 	LastUpdatedByID rest.Null `json:"last_updated_by_id"`
 	Duplicate       bool      `json:"duplicate,omitempty" doc:"The archive has had this passage."`
+
+	Similar []archival.Similar `json:"similar,omitempty" doc:"Of a new one: those of its archive that say nearly the same."`
 }
 
 // PassageOf returns a passage in Letta's shape.
@@ -169,6 +171,7 @@ type PassageSearch struct {
 	End    string   `query:"end_datetime" doc:"A date is the whole of that day."`
 	HeldAt
 	Narrowed
+	Ordered
 	SearchMode
 	Explained
 }
@@ -228,7 +231,8 @@ const defaultTopK = 5
 func (p PassageSearch) ArchivalQuery(agentID string, zone *time.Location) (archival.Query, error) {
 	q := archival.Query{Text: p.Query, AgentID: agentID, Tags: p.Tags,
 		Match: archival.Match(p.Match), Filter: json.RawMessage(p.Filter), Zone: zone,
-		Limit: cmp.Or(p.TopK, defaultTopK), Offset: p.Offset, After: p.After, Weight: p.Weight, Explain: p.Explain,
+		ByTime: p.ByTime(),
+		Limit:  cmp.Or(p.TopK, defaultTopK), Offset: p.Offset, After: p.After, Weight: p.Weight, Explain: p.Explain,
 		WordsOnly: recall.Mode(p.Mode) == recall.ByWords, MeaningOnly: recall.Mode(p.Mode) == recall.ByMeaning}
 	var err error
 	if q.Held, err = p.Held(zone); err != nil {
@@ -255,7 +259,8 @@ type SearchPassages struct {
 	Ended     rest.Opt[bool]     `json:"ended,omitzero" doc:"Also what has ended, and what has not begun."`
 	UserID    rest.Opt[string]   `json:"user_id,omitzero" doc:"Of this user and of nobody: an identity."`
 
-	Filter rest.Filter `json:"filter,omitzero" doc:"Only passages that fit."`
+	Filter  rest.Filter      `json:"filter,omitzero" doc:"Only passages that fit."`
+	OrderBy rest.Opt[string] `json:"order_by,omitzero" enum:"relevance,time" doc:"time: the newest of the results first."`
 }
 
 // PassageHit is a passage of the organization that a search found.
@@ -277,7 +282,7 @@ type ManyPassages struct {
 // ArchivalQuery returns the search in the organization's passages. Times without an offset are in zone.
 func (p SearchPassages) ArchivalQuery(zone *time.Location) (archival.Query, error) {
 	q := archival.Query{Text: p.Query.Value, AgentID: p.AgentID.Value,
-		ArchiveID: p.ArchiveID.Value, Tags: p.Tags.Value, Filter: json.RawMessage(p.Filter), Zone: zone,
+		ArchiveID: p.ArchiveID.Value, Tags: p.Tags.Value, ByTime: p.OrderBy.Value == byTime, Filter: json.RawMessage(p.Filter), Zone: zone,
 		Match: archival.Match(p.Match.Value), Limit: cmp.Or(p.Limit.Value, 50), Offset: p.Offset.Value, After: p.After.Value,
 		WordsOnly: recall.Mode(p.Mode.Value) == recall.ByWords, MeaningOnly: recall.Mode(p.Mode.Value) == recall.ByMeaning}
 	var err error

@@ -37,7 +37,8 @@ func filters(method, path string) bool {
 // searches reports whether an operation searches. Such an operation refuses each name that it does not know: without
 // a filter that is misspelled, it would find everything.
 func searches(path string) bool {
-	return strings.HasSuffix(path, "/search") || strings.HasSuffix(path, "/memory-search")
+	return strings.HasSuffix(path, "/search") || strings.HasSuffix(path, "/memory-search") ||
+		strings.HasSuffix(path, "/facets")
 }
 
 // otherNames maps a name for what narrows a search → Loci's.

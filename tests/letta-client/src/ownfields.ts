@@ -27,7 +27,7 @@ export const ownFields: Record<string, string[]> = {
   'LettaStreamingResponse.LettaStopReason': ['seq_id'],
   'LettaStreamingResponse.LettaUsageStatistics': ['seq_id'],
   AgentImportFileResponse: ['left_out'],
-  Passage: ['stored_at', 'language', 'language_given', 'provenance', ...validity],
+  Passage: ['stored_at', 'similar', 'language', 'language_given', 'provenance', ...validity],
   'PassageSearchResponse.Result': ['relevance', ...validity],
   Archive: ['embedding_status', 'user_id', ...makers],
   Folder: ['vector_db_provider', 'skills', ...makers],
