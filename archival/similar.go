@@ -11,7 +11,7 @@ import (
 )
 
 // DefaultSimilar is the similarity from which on passages are named as similar, unless Options.Similar has another.
-const DefaultSimilar = 0.85
+const DefaultSimilar = 0.8
 
 // Limits of what is named as similar.
 const (

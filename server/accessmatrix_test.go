@@ -62,6 +62,8 @@ var bodiesWith = map[string]string{
 	"blocks[].id":                    `{"mode":"blank","task":"x","blocks":[{"id":%s}]}`,
 	"memory_tree.id":                 `{"mode":"blank","task":"x","memory_tree":{"id":%s}}`,
 
+	"POST /v1/agents/{agent_id}/children conversation_id": `{"mode":"blank","task":"x","conversation_id":%s}`,
+
 	"POST /v1/admin/keys agent_ids": `{"name":"k","scopes":["tools"],"agent_ids":[%s]}`,
 
 	"PATCH /v1/agents/{agent_id}/tools/approval/{tool_name} ": `{"requires_approval":true}`,
@@ -86,7 +88,7 @@ var refusedWith = map[string]int{"GET /v1/memory-trees/{tree_id}/versions ": 422
 
 // readers are the operations that only read although their method is not GET.
 var readers = []string{"POST /v1/agents/messages/search", "POST /v1/messages/search", "POST /v1/passages/search",
-	"POST /v1/tools/search", "POST /v1/embeddings", "POST /mcp/agents/{agent_id}", "DELETE /mcp/agents/{agent_id}",
+	"POST /v1/passages/facets", "POST /v1/tools/search", "POST /v1/embeddings", "POST /mcp/agents/{agent_id}", "DELETE /mcp/agents/{agent_id}",
 	"POST /v1/conversations/{conversation_id}/stream", "POST /v1/runs/{run_id}/stream"}
 
 // holdsIDs matches the names of parameters and fields that hold ids.
@@ -243,8 +245,11 @@ func (o operation) walk(schema map[string]any, place string, within []string, fo
 	if items, ok := schema["items"].(map[string]any); ok {
 		o.walk(items, strings.TrimSuffix(place, ".")+"[].", within, found)
 	}
-	for _, part := range slices.Concat(o.document.list(schema["oneOf"]), o.document.list(schema["anyOf"])) {
-		o.walk(part, place, within, found)
+	for _, kind := range []string{"oneOf", "anyOf"} {
+		parts, _ := schema[kind].([]any)
+		for _, part := range parts {
+			o.walk(part.(map[string]any), place, within, found)
+		}
 	}
 }
 

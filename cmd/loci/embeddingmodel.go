@@ -34,7 +34,7 @@ type vectors struct {
 	NextDir string  `name:"embedding-next-model-dir" env:"LOCI_EMBEDDING_NEXT_MODEL_DIR" help:"That of the next model."`
 	Threads int     `name:"embedding-threads" env:"LOCI_EMBEDDING_THREADS" help:"Of the model (default: half the cores)."`
 	Weight  float64 `name:"embedding-weight" env:"LOCI_EMBEDDING_WEIGHT" help:"Of meaning in searches, from 0.05 to 2."`
-	Similar float64 `name:"similar-passages" env:"LOCI_SIMILAR_PASSAGES" help:"Named from this on (default 0.85; 2: none)."`
+	Similar float64 `name:"similar-passages" env:"LOCI_SIMILAR_PASSAGES" help:"Named from this on (default 0.8; 2: none)."`
 }
 
 // chosen returns what makes vectors now, and what makes the vectors that 'loci reembed' switches to; the latter may be
