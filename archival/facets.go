@@ -11,10 +11,10 @@ import (
 
 // Limits of facets.
 const (
-	FacetRows    = 100_000 // passages that are counted; of more, the newest of each archive
-	maxFacets    = 20      // fields of metadata, those of the most passages
-	facetValues  = 20      // values of a field, the most frequent
-	facetBytes   = 200     // of a value; longer ones are left out
+	FacetRows   = 100_000 // passages that are counted; of more, the newest of each archive
+	maxFacets   = 20      // fields of metadata, those of the most passages
+	facetValues = 20      // values of a field, the most frequent
+	facetBytes  = 200     // of a value; longer ones are left out
 )
 
 // Facets are counts of passages by what filters can ask of them.

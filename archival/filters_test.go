@@ -39,7 +39,8 @@ var filters = []struct {
 	filter string
 	passed int
 }{
-	{`{"metadata.food": "dish 7"}`, 6}, {`{"metadata.food": "dish 5"}`, 0}, {`{"metadata.food": ["dish 7", "dish 8"]}`, 12},
+	{`{"metadata.food": "dish 7"}`, 6}, {`{"metadata.food": "dish 5"}`, 0},
+	{`{"metadata.food": ["dish 7", "dish 8"]}`, 12},
 	{`{"metadata.who.name": "person 1", "tags": "tag 7"}`, 2}, {`{"metadata": {"price": {"gte": 100, "lt": 103}}}`, 2},
 	{`{"metadata.food": {"exists": false}}`, 24}, {`{"metadata.food": {"ne": "dish 7"}}`, 114},
 	{`{"metadata.due": "2026-02-02"}`, 4}, {`{"metadata.due": {"gt": "2026-02-26"}}`, 6},
@@ -95,7 +96,8 @@ func TestAFilterOfAnUnknownFieldIsRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.insert("a note")
-	_, err := f.store.Search(t.Context(), f.org, archival.Query{AgentID: f.agent, Filter: json.RawMessage(`{"tag": "x"}`)})
+	q := archival.Query{AgentID: f.agent, Filter: json.RawMessage(`{"tag": "x"}`)}
+	_, err := f.store.Search(t.Context(), f.org, q)
 	if !errors.Is(err, db.ErrInvalid) || !strings.Contains(err.Error(), "did you mean tags?") {
 		t.Errorf("got %v, want a refusal that names tags", err)
 	}
@@ -116,8 +118,9 @@ func TestHitsAreOrderedByTime(t *testing.T) {
 			break
 		}
 		q.After = got.Hits[len(got.Hits)-1].ID
-		if _, err := f.store.Insert(t.Context(), f.org, archive.ID, []archival.Draft{{
-			Text: fmt.Sprint("a new note of subject3, page ", page), Metadata: json.RawMessage(`{"price": 99}`)}}); err != nil {
+		added := archival.Draft{Text: fmt.Sprint("a new note of subject3, page ", page),
+			Metadata: json.RawMessage(`{"price": 99}`)}
+		if _, err := f.store.Insert(t.Context(), f.org, archive.ID, []archival.Draft{added}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -142,7 +145,8 @@ func TestFacetsCountWhatAFilterLeaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]archival.Count{{Value: "tag 1", Count: 6}, {Value: "tag 2", Count: 6}}, got.Counts["tags"]); diff != "" {
+	tags := []archival.Count{{Value: "tag 1", Count: 6}, {Value: "tag 2", Count: 6}}
+	if diff := cmp.Diff(tags, got.Counts["tags"]); diff != "" {
 		t.Error(diff)
 	}
 	dishes := []archival.Count{{Value: "dish 1", Count: 6}, {Value: "dish 2", Count: 6}}

@@ -266,7 +266,8 @@ var insertPassage = db.Counting("passages", `
 	                      valid_until, provenance, language, language_given)
 	SELECT @id::uuid, @org::integer, @archive::bigint, @text::text, @sum::bytea, @tags::text[], @metadata::jsonb,
 	       @happened::timestamptz, @lex::sparsevec, @terms::bigint[],
-	       greatest(@from::timestamptz, now() + CASE WHEN @supersedes AND @from::timestamptz IS NULL THEN interval '0' END),
+	       greatest(@from::timestamptz,
+	                now() + CASE WHEN @supersedes AND @from::timestamptz IS NULL THEN interval '0' END),
 	       @until::timestamptz, @provenance::jsonb, nullif(@language::text, ''), @given::boolean
 	WHERE NOT EXISTS (SELECT FROM passages p WHERE `+saysTheSame+`)
 	ON CONFLICT ON CONSTRAINT passages_text_key DO NOTHING`, "") + `SELECT count(*) FROM added`
@@ -278,7 +279,8 @@ var storedPassage = `
 	FROM passages p JOIN archives c ON c.org = p.org AND c.key = p.archive_key
 	WHERE p.org = @org AND c.org = @org AND p.key = coalesce((
 		SELECT p.key FROM passages p
-		WHERE p.org = @org AND p.archive_key = @archive AND p.sha256 = @sum AND p.valid_until IS NOT DISTINCT FROM @until), (
+		WHERE p.org = @org AND p.archive_key = @archive AND p.sha256 = @sum
+		  AND p.valid_until IS NOT DISTINCT FROM @until), (
 		SELECT min(p.key) FROM passages p WHERE ` + saysTheSame + `))`
 
 func (d Draft) insertArgs(ctx context.Context, org db.Org, archive int64, p *piece) pgx.StrictNamedArgs {

@@ -17,7 +17,7 @@ import (
 type Options struct {
 	Endpoint *endpoint.Endpoint // nil: searches rank by words alone
 	Reranker *rank.Reranker     // reorders the best hits of a search; nil: no reordering
-	Similar  float64            // the similarity from which on passages are named as similar; 0: DefaultSimilar; above 1: none
+	Similar  float64            // from which similarity on passages are named; 0: DefaultSimilar; above 1: none
 }
 
 // Store keeps archives in Postgres.

@@ -88,7 +88,8 @@ var refusedWith = map[string]int{"GET /v1/memory-trees/{tree_id}/versions ": 422
 
 // readers are the operations that only read although their method is not GET.
 var readers = []string{"POST /v1/agents/messages/search", "POST /v1/messages/search", "POST /v1/passages/search",
-	"POST /v1/passages/facets", "POST /v1/tools/search", "POST /v1/embeddings", "POST /mcp/agents/{agent_id}", "DELETE /mcp/agents/{agent_id}",
+	"POST /v1/passages/facets", "POST /v1/tools/search", "POST /v1/embeddings",
+	"POST /mcp/agents/{agent_id}", "DELETE /mcp/agents/{agent_id}",
 	"POST /v1/conversations/{conversation_id}/stream", "POST /v1/runs/{run_id}/stream"}
 
 // holdsIDs matches the names of parameters and fields that hold ids.

@@ -11,10 +11,12 @@ import (
 func TestAPassageThatIsThereIsAnswered(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
-	agent := c.made("/v1/agents", `{"tools":["archival_memory_insert","archival_memory_search"],"include_base_tools":false}`)
+	agent := c.made("/v1/agents", `{"tools":["archival_memory_insert","archival_memory_search"],
+		"include_base_tools":false}`)
 	base := "/v1/agents/" + agent
 	stored := fields(t, strings.Trim(c.must("POST", base+"/archival-memory",
-		`{"text":"Ann likes green tea with a little lemon every morning before work","metadata":{"by":"Ann"},"tags":["tea"]}`), "[]"))
+		`{"text":"Ann likes green tea with a little lemon every morning before work",
+		"metadata":{"by":"Ann"},"tags":["tea"]}`), "[]"))
 	tool := func(name, args string) string {
 		return c.call("POST", base+"/tools/"+name+"/run", `{"args":`+args+`}`).Text
 	}
@@ -25,15 +27,18 @@ func TestAPassageThatIsThereIsAnswered(t *testing.T) {
 		if again["id"] != id || again["duplicate"] != true || again["text"] != stored["text"] {
 			t.Errorf("%q: got %v, want the stored %s", text, again, id)
 		}
-		if got := tool("archival_memory_insert", `{"content":"`+text+`"}`); !strings.Contains(got, "has this already, as "+id) {
+		got := tool("archival_memory_insert", `{"content":"`+text+`"}`)
+		if !strings.Contains(got, "has this already, as "+id) {
 			t.Errorf("%q by the tool: got %s, want %s", text, got, id)
 		}
 	}
-	similar := c.must("POST", base+"/archival-memory", `{"text":"Ann likes green tea with a little sugar every morning before work"}`)
+	similar := c.must("POST", base+"/archival-memory",
+		`{"text":"Ann likes green tea with a little sugar every morning before work"}`)
 	if !strings.Contains(similar, `"similar":[{"id":"`+id) {
 		t.Errorf("a similar one: got %s, want %s named", similar, id)
 	}
-	got := tool("archival_memory_insert", `{"content":"Ann likes green tea with a little milk every morning before work"}`)
+	got := tool("archival_memory_insert",
+		`{"content":"Ann likes green tea with a little milk every morning before work"}`)
 	if !strings.Contains(got, "Similar to what is there already") || !strings.Contains(got, id) {
 		t.Errorf("a similar one by the tool: got %s, want %s named", got, id)
 	}
