@@ -46,7 +46,7 @@ func gatewayCall(a *rest.API, c echo.Context, format string) gateway.Call {
 			done, err := a.Admit(c, secret, gateway.AdmitTimeout)
 			return c.Request(), done, err
 		},
-		Hold: func(limitBytes int64) ([]byte, func(), error) { return a.Hold(c, limitBytes) }}
+		Hold: func(limitBytes int64) ([]byte, func(), error) { return a.HoldAny(c, limitBytes) }}
 }
 
 // createNamed creates an agent as a request with a name and a model does, and returns its id.

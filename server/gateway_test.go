@@ -631,3 +631,13 @@ func TestVectorsOfTheGateway(t *testing.T) {
 		t.Errorf("with a provider's credential: status %d, passed %s", r.Code, g.provider.last().body)
 	}
 }
+
+// A request with very many values passes: the provider decides what is too much.
+func TestLongRequestsOfTheGateway(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	body := `{"model":"m","x":[` + strings.Repeat("0,", 60_000) + `0],"messages":[{"role":"user","content":"a"}]}`
+	if r := g.send(chatPath, body); r.Code != http.StatusOK || g.provider.last().body != body {
+		t.Errorf("status %d: %.200s", r.Code, r.Text)
+	}
+}

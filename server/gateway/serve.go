@@ -28,7 +28,7 @@ type Call struct {
 
 	// Admit returns the request for the key with a secret, as rest.API.Admit does.
 	Admit func(secret string) (r *http.Request, done func(), err error)
-	// Hold reads the body, as rest.API.Hold does.
+	// Hold reads the body, as rest.API.HoldAny does.
 	Hold func(limitBytes int64) (body []byte, release func(), err error)
 }
 

@@ -44,12 +44,21 @@ func ReadJSON[T any](a *API, c echo.Context, limitBytes int64) (*T, Warnings, er
 // Hold reads a body into memory. Its bytes count in the API's BodyBudget until release is called. A *Problem if the
 // body is too large, or if there is no room for it.
 func (a *API) Hold(c echo.Context, limitBytes int64) (body []byte, release func(), err error) {
+	body, release, err = a.HoldAny(c, limitBytes)
+	if err != nil {
+		return nil, release, err
+	}
+	if problem := checkShape("body", body, maxBodyDepth, maxBodyValues); problem != nil {
+		return nil, release, problem
+	}
+	return body, release, nil
+}
+
+// HoldAny is Hold for a body that is passed on: it may have any depth and any number of values.
+func (a *API) HoldAny(c echo.Context, limitBytes int64) (body []byte, release func(), err error) {
 	held := &heldBody{Reader: Body(c, limitBytes), in: a.bodies, org: Org(c.Request().Context())}
 	if body, err = io.ReadAll(held); err != nil {
 		return nil, held.release, bodyError(err)
-	}
-	if problem := checkShape("body", body, maxBodyDepth, maxBodyValues); problem != nil {
-		return nil, held.release, problem
 	}
 	return body, held.release, nil
 }
