@@ -45,7 +45,8 @@ func (c *serving) asked() (model.Upstreams, error) {
 		return nil, err
 	}
 	all, err = all.With(
-		model.Upstream{Name: model.FormatOpenAI, API: model.FormatOpenAI, URL: c.language.BaseURL, Key: string(c.language.Key)},
+		model.Upstream{Name: model.FormatOpenAI, API: model.FormatOpenAI, URL: c.language.BaseURL,
+			Key: string(c.language.Key)},
 		model.Upstream{Name: model.FormatAnthropic, API: model.FormatAnthropic, URL: c.AnthropicURL,
 			Key: string(c.AnthropicKey)})
 	if err != nil {

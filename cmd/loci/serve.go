@@ -177,7 +177,7 @@ func (p *process) serve(ctx context.Context, listener net.Listener) error {
 		Probe:          p.probe,
 		RequestTimeout: p.RequestTimeout, KeyLimits: p.limits(), TurnPatience: p.TurnPatience,
 		Origins: rest.Origins(p.CORSOrigins), MCPFixtures: fixtures(),
-		Gateway: server.Gateway{Upstreams: p.configured.upstreams, Mode: gateway.Mode(p.GatewayMode),
+		Gateway: server.Gateway{Upstreams: p.upstreams, Mode: gateway.Mode(p.GatewayMode),
 			OnFailure: p.GatewayOnFailure}}
 	if p.loopback { // only this machine can reach the server
 		api.OpenOrg = p.keys.OpenOrg
