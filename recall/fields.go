@@ -48,8 +48,8 @@ type narrowed struct {
 	conversations []int64 // each message is in one of these; nil: unknown
 }
 
-// narrowed reads the filter of a query. If it names conversations or users, it looks up their conversations, of one agent
-// or, if agent is 0, of all.
+// narrowed reads the filter of a query. If it names conversations or users, it looks up their conversations, of one
+// agent or, if agent is 0, of all.
 func (s *Store) narrowed(ctx context.Context, org db.Org, agent int64, q Query) (n narrowed, err error) {
 	if n.Filter, err = filter.Parse(q.Filter, Fields, q.Zone); err != nil {
 		return n, err

@@ -37,7 +37,8 @@ func TestFiltersNarrowASearchOfMessages(t *testing.T) {
 	for _, row := range []struct{ filter, want string }{
 		{`{"role": "user"}`, "five one six"}, {`{"role": {"nin": ["user", "tool"]}}`, "four two"},
 		{`{"tool": "buy"}`, "three two"}, {`{"tool": {"exists": false}, "role": "user"}`, "five one six"},
-		{`{"created_at": "2024-01-01"}`, "one six"}, {`{"created_at": {"gt": "2024-02-01", "lt": "2024-03-02"}}`, "four three"},
+		{`{"created_at": "2024-01-01"}`, "one six"}, {`{"created_at": {"gt": "2024-02-01", "lt": "2024-03-02"}}`,
+			"four three"},
 		{`{"conversation": "` + other.ID + `"}`, "six"}, {`{"conversation": "default", "role": "user"}`, "five one"},
 		{`{"not": {"conversation": "default"}}`, "six"}, {`{"conversation": "conv-none"}`, ""},
 		{`{"agent": "` + f.agent + `", "position": {"lte": 2}}`, "one six"}, {`{"user": {"exists": true}}`, ""},

@@ -6,8 +6,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// A program that speaks with a provider through this server sends its whole conversation with each request. The otids of
-// its messages say which of them are stored; a note is what was put in behind a message on its way to the provider.
+// A program that speaks with a provider through this server sends its whole conversation with each request. The otids
+// of its messages say which of them are stored; a note is what was put in behind a message on its way to the provider.
 
 // Known is a stored message with the otid of one that a program sent again.
 type Known struct {

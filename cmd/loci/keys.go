@@ -35,7 +35,7 @@ type keysCreateCmd struct {
 
 	Scope   words   `placeholder:"SCOPE,..." help:"What the key may do: read, tools, write or admin (default: write)."`
 	Agent   words   `placeholder:"AGENT,..." help:"Names or IDs of agents for scope tools; in double quotes with a comma."`
-	User    *string `placeholder:"USER" help:"Bind a key of scope tools to a user: an identity's id or identifier_key, made if new."`
+	User    *string `placeholder:"USER" help:"Bind a key of scope tools to a user: an identity's id or identifier_key, made if new."` //nolint:lll // a tag is one line
 	Expires *string `placeholder:"WHEN" help:"A time from now such as 12h, 90d or 2w, a date, or a time of RFC 3339."`
 
 	RequestsPerMinute *int `placeholder:"N" help:"Requests a minute, in place of LOCI_KEY_REQUESTS_PER_MINUTE."`

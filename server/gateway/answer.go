@@ -22,13 +22,13 @@ func copyAnswer(w http.ResponseWriter, answer *http.Response, d *dialect, stored
 		n, err := answer.Body.Read(buffer)
 		piece := buffer[:n]
 		all.add(piece)
-		switch end := -1; {
+		switch {
 		case ended:
 		case held != nil:
 			held = append(held, piece...)
 			piece = nil
 		default:
-			if end = d.end(piece); end >= 0 {
+			if end := d.end(piece); end >= 0 {
 				held, piece = append([]byte{}, piece[end:]...), piece[:end]
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/agent"
@@ -178,6 +177,7 @@ func (x *exchange) prepare(ctx context.Context) (err error) {
 	if ctx, p.user, err = x.userOf(ctx, key, p.agent); err != nil {
 		return err
 	}
+	//nolint:contextcheck // the rest of the request has more time than ctx
 	x.Request = x.Request.WithContext(db.WithUser(x.Request.Context(), db.UserOf(ctx)))
 	among := []string(nil)
 	p.units, among = readUnits(x.body.rawItems())
@@ -289,7 +289,6 @@ type storing struct {
 	done  chan struct{}
 	place place // behind them
 	err   error
-	once  sync.Once
 }
 
 // wait waits until the messages are stored, but not longer than a limit, and reports whether they are.

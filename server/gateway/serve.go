@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -149,9 +150,7 @@ func writeError(w http.ResponseWriter, format string, p *rest.Problem) {
 	if format == model.FormatAnthropic {
 		body = map[string]any{"type": "error", "error": map[string]string{"type": kind, "message": p.Error()}}
 	}
-	for name, values := range p.GetHeaders() {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), p.GetHeaders())
 	writeJSON(w, p.GetStatus(), body)
 }
 

@@ -63,8 +63,8 @@ func TestOtherConversations(t *testing.T) {
 			"function":{"name":%q,"arguments":%q}}]},{"role":"tool","tool_call_id":"1","content":%q}]`, name, args, result)
 	}
 	image := func(data string) string {
-		return fmt.Sprintf(`[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,%s"}}]}]`,
-			data)
+		return fmt.Sprintf(`[{"role":"user","content":[
+			{"type":"image_url","image_url":{"url":"data:image/png;base64,%s"}}]}]`, data)
 	}
 	seen := map[string]string{}
 	for _, list := range []string{`[{"role":"user","content":"a"}]`, `[{"role":"user","content":"A"}]`,
