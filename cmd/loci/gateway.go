@@ -46,7 +46,7 @@ func (c *serving) asked() (model.Upstreams, error) {
 	}
 	all, err = all.With(
 		model.Upstream{Name: model.FormatOpenAI, API: model.FormatOpenAI, URL: c.language.BaseURL,
-			Key: string(c.language.Key)},
+			Key: string(c.Key)},
 		model.Upstream{Name: model.FormatAnthropic, API: model.FormatAnthropic, URL: c.AnthropicURL,
 			Key: string(c.AnthropicKey)})
 	if err != nil {
