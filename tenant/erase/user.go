@@ -11,8 +11,8 @@ import (
 )
 
 // What the erasure of a user's memory does not reach.
-const nobodysRemain = "What belongs to nobody, or to another user, may still quote the user: blocks that were given to " +
-	"the identity, shared memories, sub-agents' own memories, replays of the lab. Look for the user's words with " +
+const nobodysRemain = "What belongs to nobody, or to another user, may still quote the user: blocks that were given " +
+	"to the identity, shared memories, sub-agents' own memories, replays of the lab. Look for the user's words with " +
 	"POST /v1/erasures/preview. The identity itself stays, with its name and properties: DELETE /v1/identities/{id} " +
 	"deletes it. Keys that are bound to it go on."
 

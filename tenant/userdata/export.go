@@ -63,7 +63,7 @@ func (s *Store) Export(ctx context.Context, org db.Org, identity string, w io.Wr
 
 func (s *Store) exportKind(ctx context.Context, org db.Org, user int64, k kind, to *json.Encoder) error {
 	for after := (cursor{}); ; {
-		items, err := s.items(ctx, org, user, k, after, exportPage)
+		items, err := s.items(ctx, org, user, part{k, after, exportPage})
 		if err != nil {
 			return err
 		}
@@ -120,11 +120,11 @@ func (s *Store) whole(ctx context.Context, org db.Org, user int64, k kind, l *li
 // exportText writes the text of a file.
 func (s *Store) exportText(ctx context.Context, org db.Org, file string, to *json.Encoder) error {
 	for after := -1; ; {
-		type part struct {
+		type numbered struct {
 			textLine
 			Ordinal int `db:"ordinal"`
 		}
-		parts, err := db.All[part](ctx, s.DB, `
+		parts, err := db.All[numbered](ctx, s.DB, `
 			SELECT f.id, g.first_line, g.text, g.ordinal
 			FROM files f JOIN file_segments g ON g.org = $1 AND g.file_key = f.key AND g.generation = f.generation
 			WHERE f.org = $1 AND f.id = $2 AND g.ordinal > $3

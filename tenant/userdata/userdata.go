@@ -126,7 +126,7 @@ func (s *Store) Memory(ctx context.Context, org db.Org, identity string, p Page)
 		if len(m.Items) > p.Limit || p.Kind != "" && k.name != p.Kind || k.isBefore(after.Kind) {
 			continue
 		}
-		items, err := s.items(ctx, org, u.Key, k, after, p.Limit+1-len(m.Items))
+		items, err := s.items(ctx, org, u.Key, part{k, after, p.Limit + 1 - len(m.Items)})
 		if err != nil {
 			return m, err
 		}
@@ -161,9 +161,16 @@ func (s *Store) counts(ctx context.Context, org db.Org, user int64) (map[string]
 // shownChars is how many characters of a text a list shows.
 const shownChars = 1_000
 
-// items lists up to limit items of a kind, after a cursor if it is of this kind.
-func (s *Store) items(ctx context.Context, org db.Org, user int64, k kind, after cursor, limit int) ([]Kept, error) {
-	args := pgx.StrictNamedArgs{"org": org, "user": user, "limit": limit, "shown": shownChars}
+// part selects up to limit items of a kind, after a cursor if it is of this kind.
+type part struct {
+	kind  kind
+	after cursor
+	limit int
+}
+
+func (s *Store) items(ctx context.Context, org db.Org, user int64, p part) ([]Kept, error) {
+	k, after := p.kind, p.after
+	args := pgx.StrictNamedArgs{"org": org, "user": user, "limit": p.limit, "shown": shownChars}
 	where := ""
 	if after.Kind == k.name {
 		where, args["at"], args["id"] = ` WHERE (i.created_at, i.id) > (@at, @id)`, after.At, after.ID
