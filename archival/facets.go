@@ -2,6 +2,7 @@ package archival
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -53,9 +54,7 @@ func (s *Store) Facets(ctx context.Context, org db.Org, q Query) (Facets, error)
 	}
 	args := pgx.StrictNamedArgs{"most": FacetRows, "zone": zone.String(), "fields": maxFacets, "values": facetValues,
 		"bytes": facetBytes}
-	for name, value := range f.Args {
-		args[name] = value
-	}
+	maps.Copy(args, f.Args)
 	type row struct {
 		Field string `db:"field"`
 		Value string `db:"value"`

@@ -44,7 +44,8 @@ const byTime = wordindex.ByIndexes + `, set_config('enable_sort', 'off', true)`
 func (s *Store) keysOf(ctx context.Context, a searchedArchives, q Query, f rank.Filter, most int) ([]int64, error) {
 	args := pgx.StrictNamedArgs{"most": most}
 	maps.Copy(args, f.Args)
-	settings, from := rank.ByArrayIndex, ``
+	var from string
+	settings := rank.ByArrayIndex
 	switch tags := a.ownedTags(q); {
 	case a.narrowed.objects != nil:
 		args["owned"] = a.narrowed.ownedObjects(a.archives)

@@ -44,8 +44,10 @@ func TestFiltersNarrowASearchOfFiles(t *testing.T) {
 		{`{"metadata.year": 2025}`, "", "one/b.md two/a.md", "one/b.md"},
 		{`{"metadata.year": {"lt": 2025}}`, "", "one/a.md", "one/a.md"},
 		{`{"metadata.by": {"exists": false}}`, "", "one/b.md one/c.md", "one/b.md one/c.md"},
-		{`{"folder": "two"}`, "", "two/a.md", ""}, {`{"file": ["one/c.md", "b.md"]}`, "", "one/b.md one/c.md", "one/b.md one/c.md"},
-		{`{"not": {"folder": ["` + two.ID + `"]}, "size_bytes": {"gt": 1}}`, "a.md", "one/a.md", "one/a.md one/b.md one/c.md"},
+		{`{"folder": "two"}`, "", "two/a.md", ""}, {`{"file": ["one/c.md", "b.md"]}`, "", "one/b.md one/c.md",
+			"one/b.md one/c.md"},
+		{`{"not": {"folder": ["` + two.ID + `"]}, "size_bytes": {"gt": 1}}`, "a.md", "one/a.md",
+			"one/a.md one/b.md one/c.md"},
 		{`{"created_at": {"lt": "2001-01-01"}}`, "", "", ""}, {`{"media_type": {"prefix": "text/"}}`, "*b.md", "one/b.md",
 			"one/a.md one/b.md one/c.md"},
 	} {

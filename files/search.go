@@ -14,8 +14,8 @@ import (
 )
 
 // Search finds chunks of an agent's attached files within a reach by words, and also by meaning if an embedding model
-// answers. Chunks that overlap become one hit, at the place of the best. Open files among the hits count as used. ErrInvalid if the
-// query is blank or too long.
+// answers. Chunks that overlap become one hit, at the place of the best. Open files among the hits count as used.
+// ErrInvalid if the query is blank or too long.
 func (s *Store) Search(ctx context.Context, org db.Org, r Reach, q Query) (Results, error) {
 	if err := q.check(); err != nil {
 		return Results{}, err

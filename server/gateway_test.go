@@ -231,7 +231,8 @@ func TestTheGatewayPassesBytes(t *testing.T) {
 		if r.Code != http.StatusOK || asked.body != c.body || r.Body.String() != direct.Body.String() {
 			t.Errorf("%s: status %d, passed\n%s\nand back\n%s\nwant\n%s", c.name, r.Code, asked.body, r.Body, direct.Body)
 		}
-		if h := asked.header; h.Get("Anthropic-Beta") != "b1" || h.Get("Accept-Encoding") != "" || h.Get("X-Loci-Agent") != "" {
+		if h := asked.header; h.Get("Anthropic-Beta") != "b1" || h.Get("Accept-Encoding") != "" ||
+			h.Get("X-Loci-Agent") != "" {
 			t.Errorf("%s: the headers are %v", c.name, h)
 		}
 		if got := r.Header().Values("X-Request-Id"); !slices.Equal(got, []string{"req_provider"}) {

@@ -24,7 +24,8 @@ func TestReadsReachThePolicysBounds(t *testing.T) {
 	folder := c.made("/v1/folders", `{"name":"docs"}`)
 	c.uploaded(folder, "prose.txt", strings.Repeat("the river walks under the green lamp while paper waits near "+
 		"the old bridge, and nobody asks\n", 1_990))
-	c.uploaded(folder, "digits.txt", strings.Repeat("4815162342 1618033988 2718281828 3141592653 5772156649 14142\n", 1_990))
+	c.uploaded(folder, "digits.txt", strings.Repeat("4815162342 1618033988 2718281828 3141592653 5772156649 14142\n",
+		1_990))
 	agentOf := func(policy string) string {
 		return c.made("/v1/agents", fmt.Sprintf(`{"name":"a","folder_ids":[%q],"tools":["open_files"],
 			"model":"openai/gpt-4o","context_window_limit":200000,"compaction_settings":{"policy":%q}}`, folder, policy))

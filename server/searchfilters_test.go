@@ -15,7 +15,8 @@ func TestFiltersNarrowEachSearch(t *testing.T) {
 	base := "/v1/agents/" + agent
 	c.must("POST", base+"/archival-memory", `{"text":"the blue sea","metadata":{"food":"sushi"},"tags":["a"]}`)
 	c.must("POST", base+"/archival-memory", `{"text":"the red sea","metadata":{"food":"soup"}}`)
-	c.capture(agent, `{"messages":[{"role":"user","content":"the wide sea"},{"role":"assistant","content":"the deep sea"}]}`)
+	c.capture(agent,
+		`{"messages":[{"role":"user","content":"the wide sea"},{"role":"assistant","content":"the deep sea"}]}`)
 	sushi, role := `{"metadata":{"food":"sushi"}}`, `{"role":"user"}`
 	tool := func(name, args string) string {
 		return c.call("POST", base+"/tools/"+name+"/run", `{"args":`+args+`}`).Text
@@ -31,7 +32,8 @@ func TestFiltersNarrowEachSearch(t *testing.T) {
 			"deep"},
 		{"all memories", c.must("GET", base+"/memory-search?query=sea&filter="+url.QueryEscape(sushi), ""), "blue", "deep"},
 		{"a tool of passages", tool("archival_memory_search", `{"query":"sea","filter":`+sushi+`}`), "blue", "the red"},
-		{"a filter as a text", tool("archival_memory_search", `{"query":"sea","filter":"{\"tags\": \"a\"}"}`), "blue", "the red"},
+		{"a filter as a text", tool("archival_memory_search", `{"query":"sea","filter":"{\"tags\": \"a\"}"}`), "blue",
+			"the red"},
 		{"a tool of messages", tool("conversation_search", `{"query":"sea","filter":`+role+`}`), "wide", "deep"},
 		{"a tool of all memories", tool("search_memory", `{"query":"sea","filter":`+role+`}`), "wide", "blue"},
 		{"a tool that finds nothing", tool("archival_memory_search", `{"query":"sea","filter":{"tags":"b"}}`),

@@ -46,7 +46,8 @@ func TestSearchesRefuseNamesThatTheyDoNotKnow(t *testing.T) {
 			}
 		})
 	}
-	for _, body := range []string{`{"query":"sea","project_id":null,"template_id":null}`, `{"query":"sea","project_id":"x"}`} {
+	for _, body := range []string{`{"query":"sea","project_id":null,"template_id":null}`,
+		`{"query":"sea","project_id":"x"}`} {
 		if got := c.must("POST", "/v1/messages/search", body); got != "[]" {
 			t.Errorf("%s: got %s, want nothing", body, got)
 		}

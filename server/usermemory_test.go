@@ -71,8 +71,7 @@ func TestEverythingOfAUserStandsOnOnePage(t *testing.T) {
 		}
 	}
 	export := c.must("GET", "/v1/identities/"+ann+"/memory/export", "")
-	lines := strings.Split(strings.TrimSpace(export), "\n")
-	for _, line := range lines {
+	for line := range strings.SplitSeq(strings.TrimSpace(export), "\n") {
 		var of struct{ Kind string }
 		if err := json.Unmarshal([]byte(line), &of); err != nil || of.Kind == "" {
 			t.Fatalf("a line of the export: %v %.300s", err, line)

@@ -102,7 +102,7 @@ func TestTheExamplesOfUsersAnswerAsTheySay(t *testing.T) {
 	commands, secrets := 0, 0
 	for _, block := range shellBlocks.FindAllStringSubmatch(string(text), -1) {
 		want := []string{"200"}
-		for _, line := range strings.Split(strings.ReplaceAll(block[1], "\\\n", ""), "\n") {
+		for line := range strings.SplitSeq(strings.ReplaceAll(block[1], "\\\n", ""), "\n") {
 			if _, after, ok := strings.Cut(line, "→ "); ok && strings.HasPrefix(line, "#") {
 				want = strings.Split(after, ", ")
 				continue

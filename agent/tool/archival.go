@@ -136,8 +136,9 @@ func (m Memories) archivalSearch(ctx context.Context, c Caller, a archivalSearch
 	}
 	q.AgentID, q.Users, q.Filter, q.Zone = c.Agent.ID, c.Users, a.Filter.json(), now.zone
 	if a.Facets && strings.TrimSpace(q.Text) != "" {
-		return Result{}, db.Invalid("facets counts what is there, and searches nothing: give an empty query, and narrow with " +
-			"filter, tags or dates.")
+		return Result{},
+			db.Invalid("facets counts what is there, and searches nothing: give an empty query, and narrow with " +
+				"filter, tags or dates.")
 	}
 	if a.Facets {
 		return m.archivalFacets(ctx, c, q)

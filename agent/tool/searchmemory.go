@@ -42,7 +42,8 @@ func (m Memories) searchMemory(ctx context.Context, c Caller, a searchMemoryArgs
 		return Result{}, err
 	}
 	q := memorysearch.Query{Org: c.Org, Agent: c.Agent, Text: string(a.Query), Limit: limit, Unseen: !c.Unprompted,
-		Confined: c.Confined, Users: c.Users, Filter: a.Filter.json(), Conversation: cmp.Or(c.Conversation, recall.DefaultConversation)}
+		Confined: c.Confined, Users: c.Users, Filter: a.Filter.json(), Conversation: cmp.Or(c.Conversation,
+			recall.DefaultConversation)}
 	now := clockOf(c.Agent)
 	if q.Held.AsOf, err = recall.ParseStart(string(a.AsOf), now.zone); err != nil {
 		return Result{}, db.Invalid(invalidTime, "as_of", echo(string(a.AsOf)))

@@ -35,8 +35,8 @@ func Rest(trigger, fixed int) int {
 
 // ByCut plans a compaction at a given cut. More messages leave if the rest exceeds the goal, and the rest is clipped if
 // it does not fit below the window's trigger. It returns a *Nothing if no message can leave and nothing can be clipped,
-// or if the view fits and a compaction would save nothing; the plan then only has its mode. It returns a *TooBig if the messages that must stay do not
-// fit.
+// or if the view fits and a compaction would save nothing; the plan then only has its mode. It returns a *TooBig if
+// the messages that must stay do not fit.
 func ByCut(v clip.View, s Settings, c Cut) (Plan, error) {
 	s.Mode = s.Mode.withAll(c.All)
 	plan, err := planCut(newPlanner(v, s), c)

@@ -30,7 +30,8 @@ type ReadBounds struct {
 func (*ReadBounds) describe() Mechanism {
 	return Mechanism{Name: "read_bounds", Stage: Enter, Source: "Pi, Claude Code",
 		Words: "Bounds what the tools open_files (with include_content) and grep_files show at once: whole lines, and a " +
-			"sentence that says how to read on. Results of other tools stay as they are. Less is shown where it would take more " +
+			"sentence that says how to read on. Results of other tools stay as they are. Less is shown where " +
+			"it would take more " +
 			"than a quarter of the window, at four characters per token, or 200,000 characters; of matches, 50,000.",
 		Settings: map[string]string{
 			"max_lines":       "Lines of a file, or of a page of matches, that one call shows.",

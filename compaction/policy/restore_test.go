@@ -133,8 +133,8 @@ func TestRestoreAfterACompaction(t *testing.T) {
 	}
 }
 
-// If the files do not fit the room together, each is cut to its share. None is dropped for a newer one, and what a short
-// file leaves goes to the others.
+// If the files do not fit the room together, each is cut to its share. None is dropped for a newer one, and what a
+// short file leaves goes to the others.
 func TestRestoreSharesTheRoom(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

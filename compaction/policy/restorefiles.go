@@ -77,8 +77,8 @@ func (s *RestoreFiles) Restore(left, after clip.View, at Moment) (all []Restored
 	return all
 }
 
-// shares returns what each file may take of the free tokens. Files get equal shares, and what a short file leaves of its
-// share goes to the others. If the shares would be too small to say anything, the oldest files get none.
+// shares returns what each file may take of the free tokens. Files get equal shares, and what a short file leaves of
+// its share goes to the others. If the shares would be too small to say anything, the oldest files get none.
 func (s *RestoreFiles) shares(v clip.View, files []result, free int) []int {
 	shares, order := make([]int, len(files)), make([]int, len(files))
 	wants := make([]int, len(files))

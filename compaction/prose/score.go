@@ -248,13 +248,14 @@ func commits(text string) bool {
 	return intention.MatchString(text) && !looking.MatchString(text) && Detail(text) >= detailOfPlan
 }
 
-// intention matches the beginning of a sentence, perhaps behind a short one, that says what its speaker will do. looking matches what is done by the
-// next answer.
+// intention matches the beginning of a sentence, perhaps behind a short one, that says what its speaker will do.
+// looking matches what is done by the next answer.
 var (
 	intention = regexp.MustCompile(`(?i)(?:^|[.!] )(?:(?:ok|okay|good|fine|so|then|gut|dann|bon|bien|vale|bem|goed),? )?` +
 		`(?:i['’]ll|i will|i['’]m going to|i am going to|ich werde|je vais|voy a|vou|ik ga)\b`)
 	looking = regexp.MustCompile(`(?i)\b(?:(?:look|check|read|open|see|find|search|list|view|start|begin|continu|` +
-		`inspect|verif|prüf|les[en]|öffn|such|schau|zeig|regard|cherch|ouvr|lire|busc|mir|revis|abr|leer|ver|procur|kijk|lees|` +
+		`inspect|verif|prüf|les[en]|öffn|such|schau|zeig|regard|cherch|ouvr|` +
+		`lire|busc|mir|revis|abr|leer|ver|procur|kijk|lees|` +
 		`zoek)\pL*|let you|get back|go (?:on|through|over)|have a|run|try|tell|show)\b`)
 )
 

@@ -235,8 +235,8 @@ const leastResult = 32
 const leastLine = 8
 
 // says reports whether the chosen lines already tell item i. They do if one line has most of its words and all of its
-// numbers and names, or if patternLines lines have most of its words and others of these. In decisions and rules, and in
-// lines with the words of the focus, no number of them is enough.
+// numbers and names, or if patternLines lines have most of its words and others of these. In decisions and rules, and
+// in lines with the words of the focus, no number of them is enough.
 func (f *selection) says(s section, i item) bool {
 	similar := 0
 	var values []string
@@ -266,8 +266,8 @@ const patternLines = 2
 const sameShare = 0.7
 
 // valuesOf returns what distinguishes a line from others with its words, as spaced texts: its words with digits, not
-// counting the number of the message, and the names in what was said. Lines of results, which name many things, count by
-// their digits.
+// counting the number of the message, and the names in what was said. Lines of results, which name many things, count
+// by their digits.
 func valuesOf(i item) []string {
 	line, values := numbered.ReplaceAllString("- "+i.text, ""), []string{}
 	for _, w := range prose.SpacedOf(line).Words {

@@ -2,6 +2,7 @@ package filter
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -31,8 +32,8 @@ func (t Test) Objects() (all []string) {
 			return nil
 		}
 		var object any = json.RawMessage(v.json)
-		for i := len(t.Path) - 1; i >= 0; i-- {
-			object = map[string]any{t.Path[i]: object}
+		for _, name := range slices.Backward(t.Path) {
+			object = map[string]any{name: object}
 		}
 		text, err := json.Marshal(object)
 		if err != nil {

@@ -25,7 +25,8 @@ var fields = filter.Fields{
 
 // rows are what the filters of the tests narrow.
 const rows = `(VALUES
-	('a', '{"food": "sushi", "price": 12.5, "on": "2026-03-01", "who": {"name": "Ann"}, "list": ["x", 2], "ok": true}'::jsonb,
+	('a', '{"food": "sushi", "price": 12.5, "on": "2026-03-01", "who": {"name": "Ann"}, "list": ["x", 2],
+		"ok": true}'::jsonb,
 	 '{apollo,urgent}'::text[], '2026-03-01T10:00:00Z'::timestamptz, 'user', 1),
 	('b', '{"food": "soup", "price": 9, "on": "2026-03-01T23:30:00+02:00", "who": {"name": null}, "a.b": 1, "ok": false}',
 	 '{apollo}', '2026-03-02T00:00:00Z', 'assistant', 20),
@@ -113,7 +114,8 @@ func TestFaultsOfFiltersNameTheirPlace(t *testing.T) {
 		{`[1]`, `filter: it is no JSON object, such as {"metadata.food": "sushi"}`},
 		{`{"role": `, `filter: it is no JSON object`},
 		{`{"rol": "user"}`, `filter.rol: there is no field 'rol'; did you mean role?`},
-		{`{"zzz": "user"}`, `filter.zzz: there is no field 'zzz'; there are created_at, metadata, role, size, tags, and, or, not`},
+		{`{"zzz": "user"}`,
+			`filter.zzz: there is no field 'zzz'; there are created_at, metadata, role, size, tags, and, or, not`},
 		{`{"meta.food": "x"}`, `filter.meta.food: there is no field 'meta'; did you mean metadata?`},
 		{`{"role": {"equals": "user"}}`, `filter.role.equals: there is no operator 'equals'; there are eq, ne, in,`},
 		{`{"size": {"gtee": 1}}`, `filter.size.gtee: there is no operator 'gtee'; did you mean gte?`},
@@ -133,7 +135,8 @@ func TestFaultsOfFiltersNameTheirPlace(t *testing.T) {
 		{`{"metadata.x": {"prefix": 1}}`, `filter.metadata.x.prefix: prefix takes a text`},
 		{`{"role": "a", "role": "b"}`, `filter.role: it is there twice; combine both with and`},
 		{`{"or": []}`, `filter.or: it takes a list of conditions`}, {`{"or": [{}]}`, `filter.or[0]: it has no condition`},
-		{`{"not": {}}`, `filter.not: it has no condition`}, {`{"not": "x"}`, `filter.not: it must be an object of conditions`},
+		{`{"not": {}}`, `filter.not: it has no condition`}, {`{"not": "x"}`,
+			`filter.not: it must be an object of conditions`},
 		{deep, `and, or and not nest at most 8 levels`}, {many, `a filter has at most 100 comparisons`},
 		{long, `filter.role: a filter has at most 1000 values in its lists`},
 		{`{"metadata.a.b.c.d.e.f.g.h.i.j.k": 1}`, `a path has at most 10 names`},

@@ -8,7 +8,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// operators are the comparisons of a field with a value. JSON that is no object is compared with eq, and a list with in.
+// operators are the comparisons of a field with a value. JSON that is no object is compared with eq, and a list with
+// in.
 var operators = []string{"eq", "ne", "in", "nin", "gt", "gte", "lt", "lte", "exists", "contains", "prefix"}
 
 // combined are the ways to combine conditions.

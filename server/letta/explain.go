@@ -8,12 +8,12 @@ type Explained struct {
 
 // Narrowed is the parameter that narrows a search.
 type Narrowed struct {
-	Filter string `query:"filter" doc:"Only what fits, as JSON of the schema Filter, such as {\"metadata.food\": \"sushi\"}."`
+	Filter string `query:"filter" doc:"Only what fits, as JSON of the schema Filter, such as {\"metadata.food\": \"sushi\"}."` //nolint:lll // a tag is one line
 }
 
 // Ordered is the parameter that orders the results of a search.
 type Ordered struct {
-	OrderBy string `query:"order_by" enum:"relevance,time" doc:"time: the newest first; after is valid while rows are added."`
+	OrderBy string `query:"order_by" enum:"relevance,time" doc:"time: the newest first; after is valid while rows are added."` //nolint:lll // a tag is one line
 }
 
 // ByTime reports whether the results are ordered by time.

@@ -29,7 +29,7 @@ type ArchivalPassage struct {
 	LastUpdatedByID rest.Null `json:"last_updated_by_id"`
 	Duplicate       bool      `json:"duplicate,omitempty" doc:"The archive has had this passage."`
 
-	Similar []archival.Similar `json:"similar,omitempty" doc:"Of a new one: those of its archive that say nearly the same."`
+	Similar []archival.Similar `json:"similar,omitempty" doc:"Of a new one: those of its archive that say nearly the same."` //nolint:lll // a tag is one line
 }
 
 // PassageOf returns a passage in Letta's shape.
@@ -282,7 +282,8 @@ type ManyPassages struct {
 // ArchivalQuery returns the search in the organization's passages. Times without an offset are in zone.
 func (p SearchPassages) ArchivalQuery(zone *time.Location) (archival.Query, error) {
 	q := archival.Query{Text: p.Query.Value, AgentID: p.AgentID.Value,
-		ArchiveID: p.ArchiveID.Value, Tags: p.Tags.Value, ByTime: p.OrderBy.Value == byTime, Filter: json.RawMessage(p.Filter), Zone: zone,
+		ArchiveID: p.ArchiveID.Value, Tags: p.Tags.Value, ByTime: p.OrderBy.Value == byTime,
+		Filter: json.RawMessage(p.Filter), Zone: zone,
 		Match: archival.Match(p.Match.Value), Limit: cmp.Or(p.Limit.Value, 50), Offset: p.Offset.Value, After: p.After.Value,
 		WordsOnly: recall.Mode(p.Mode.Value) == recall.ByWords, MeaningOnly: recall.Mode(p.Mode.Value) == recall.ByMeaning}
 	var err error

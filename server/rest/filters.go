@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/db"
 )
 
-// unmatched are filters of Letta's lists by fields that Loci does not store. A list or a count with one of these filters
-// is empty, unless the operation has a parameter of that name.
+// unmatched are filters of Letta's lists by fields that Loci does not store. A list or a count with one of these
+// filters is empty, unless the operation has a parameter of that name.
 var unmatched = []string{"identity_id", "identifier_keys", "project_id", "template_id", "base_template_id",
 	"deployment_id", "entity_id", "created_by_id", "trace_ids"}
 

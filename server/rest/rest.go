@@ -11,8 +11,8 @@
 // authorize.go
 // - errors of others as problems: modelerrors.go problemof.go
 // - requests: auth.go bom.go filters.go warnings.go unserved.go storable.go fieldnames.go shape.go jsoncount.go
-// oneof.go validation.go decode.go concurrency.go stream.go paced.go jsonbody.go spool.go filterjson.go lenient.go unmatched.go
-// middleware.go head.go
+// oneof.go validation.go decode.go concurrency.go stream.go paced.go jsonbody.go spool.go filterjson.go lenient.go
+// unmatched.go middleware.go head.go
 // - the document: words.go document.go
 // - what registers operations, and what serves them: route.go explainerrors.go rest.go
 package rest
