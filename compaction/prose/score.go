@@ -232,7 +232,7 @@ func (s Sentence) CueScore() float64 {
 		score += unreadWeight // whatever its beginning
 	case s.Opening&announcing != 0 && !commits(s.Text):
 		score *= 0.4
-	case s.Is(courteous) && !s.Is(lasting) && !strings.ContainsAny(s.Text, "0123456789"):
+	case s.Is(courteous) && !s.Is(lasting) && !strings.ContainsAny(s.Text, "0123456789") && !commits(s.Text):
 		score *= courtesyShare
 	case s.Opening&Asking != 0 && !s.Is(Pending|Standing) && // "please never …" asks for nothing now
 		(!s.IsUnread() || !s.Is(Wishing|Obliging|Deciding)): // found anywhere in the sentence

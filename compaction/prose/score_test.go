@@ -14,6 +14,7 @@ func TestAnnouncementsOfPlansCount(t *testing.T) {
 		"I will keep the old endpoint alive behind a flag until the mobile team has moved.":            true,
 		"Ich werde die doppelten Kunden nach der Umsatzsteuernummer zusammenlegen und nicht per Name.": true,
 		"Voy a guardar las facturas por trimestre en una carpeta aparte para la gestoría.":             true,
+		"Nice, thanks. I'll impute the missing weights with the group median and flag them.":           true,
 		"Nice, thanks. I'll drop the rows without a station and count them in dropped_rows.":           true,
 		"I'll check the logs of the scheduler and report what I find.":                                 false,
 		"I'll read src/reader/parse.go and then go through the callers one by one.":                    false,
